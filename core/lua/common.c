@@ -1,0 +1,108 @@
+#include "llmprof_lua.h"
+
+int llmprof_lua_fail(lua_State *L, const llmprof_error *err) {
+  luaL_pushfail(L);
+  lua_pushstring(L, err->message);
+  lua_pushstring(L, llmprof_code_name(err->code));
+  return 3;
+}
+
+int llmprof_lua_result(lua_State *L, bool ok, const llmprof_error *err) {
+  if (!ok) return llmprof_lua_fail(L, err);
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+void llmprof_lua_class(lua_State *L, const char *name, const luaL_Reg *methods,
+                       lua_CFunction close) {
+  if (luaL_newmetatable(L, name)) {
+    lua_pushcfunction(L, close);
+    lua_setfield(L, -2, "__gc");
+    lua_pushcfunction(L, close);
+    lua_setfield(L, -2, "__close");
+    lua_newtable(L);
+    luaL_setfuncs(L, methods, 0);
+    lua_setfield(L, -2, "__index"); /* metatable.__index = methods */
+  }
+  lua_pop(L, 1);
+}
+
+void **llmprof_lua_box(lua_State *L, const char *name, int uservalues) {
+  void **box = lua_newuserdatauv(L, sizeof *box, uservalues);
+  *box = NULL;
+  luaL_setmetatable(L, name);
+  return box;
+}
+
+void *llmprof_lua_unbox(lua_State *L, int arg, const char *name) {
+  void **box = luaL_checkudata(L, arg, name);
+  if (!*box) luaL_argerror(L, arg, lua_pushfstring(L, "%s is closed", name));
+  return *box;
+}
+
+/* Push the option's value; its type, LUA_TNIL when not given. */
+static int push_option(lua_State *L, int arg, const char *field) {
+  if (lua_isnoneornil(L, arg)) {
+    lua_pushnil(L);
+    return LUA_TNIL;
+  }
+  luaL_checktype(L, arg, LUA_TTABLE);
+  return lua_getfield(L, arg, field);
+}
+
+static void check_option(lua_State *L, int arg, const char *field, bool ok,
+                         const char *wanted) {
+  if (!ok)
+    luaL_argerror(L, arg,
+                  lua_pushfstring(L, "option '%s': %s expected, got %s", field,
+                                  wanted, luaL_typename(L, -1)));
+}
+
+const char *llmprof_lua_opt_string(lua_State *L, int arg, const char *field,
+                                   const char *otherwise) {
+  int type = push_option(L, arg, field);
+  const char *value = otherwise;
+  if (type != LUA_TNIL) {
+    check_option(L, arg, field, type == LUA_TSTRING, "string");
+    value = lua_tostring(L, -1); /* the option table keeps it alive */
+  }
+  lua_pop(L, 1);
+  return value;
+}
+
+bool llmprof_lua_opt_bool(lua_State *L, int arg, const char *field,
+                          bool otherwise) {
+  int type = push_option(L, arg, field);
+  bool value = otherwise;
+  if (type != LUA_TNIL) {
+    check_option(L, arg, field, type == LUA_TBOOLEAN, "boolean");
+    value = lua_toboolean(L, -1);
+  }
+  lua_pop(L, 1);
+  return value;
+}
+
+lua_Integer llmprof_lua_opt_integer(lua_State *L, int arg, const char *field,
+                                    lua_Integer otherwise) {
+  int type = push_option(L, arg, field);
+  lua_Integer value = otherwise;
+  if (type != LUA_TNIL) {
+    int is_integer = 0;
+    value = lua_tointegerx(L, -1, &is_integer);
+    check_option(L, arg, field, is_integer, "integer");
+  }
+  lua_pop(L, 1);
+  return value;
+}
+
+lua_Number llmprof_lua_opt_number(lua_State *L, int arg, const char *field,
+                                  lua_Number otherwise) {
+  int type = push_option(L, arg, field);
+  lua_Number value = otherwise;
+  if (type != LUA_TNIL) {
+    check_option(L, arg, field, type == LUA_TNUMBER, "number");
+    value = lua_tonumber(L, -1);
+  }
+  lua_pop(L, 1);
+  return value;
+}

@@ -1,0 +1,43 @@
+/* What the bindings share. A binding checks its arguments, calls one core
+ * function and pushes the result. Misuse raises; the world failing returns
+ * nil, message, code. */
+#ifndef LLMPROF_LUA_H
+#define LLMPROF_LUA_H
+
+#include <lauxlib.h>
+#include <lua.h>
+
+#include "llmprof/error.h"
+
+/* Push nil, err->message and the code's name; returns 3. */
+int llmprof_lua_fail(lua_State *L, const llmprof_error *err);
+
+/* Push true, or fail. */
+int llmprof_lua_result(lua_State *L, bool ok, const llmprof_error *err);
+
+/* Make a metatable for userdata: methods in their own __index table, `close`
+ * as __gc and __close alike. Leaves nothing on the stack. */
+void llmprof_lua_class(lua_State *L, const char *name, const luaL_Reg *methods,
+                       lua_CFunction close);
+
+/* Push a userdata of class `name` that holds one pointer, NULL so far: the
+ * caller acquires into it, so that an error in between leaks nothing. */
+void **llmprof_lua_box(lua_State *L, const char *name, int uservalues);
+
+/* The boxed pointer; raises on a wrong type or a closed object. */
+void *llmprof_lua_unbox(lua_State *L, int arg, const char *name);
+
+/* Option fields of the table at `arg` (nil or none: all default). */
+const char *llmprof_lua_opt_string(lua_State *L, int arg, const char *field,
+                                   const char *otherwise);
+bool llmprof_lua_opt_bool(lua_State *L, int arg, const char *field,
+                          bool otherwise);
+lua_Integer llmprof_lua_opt_integer(lua_State *L, int arg, const char *field,
+                                    lua_Integer otherwise);
+lua_Number llmprof_lua_opt_number(lua_State *L, int arg, const char *field,
+                                  lua_Number otherwise);
+
+/* Register every C module of llmprof in package.preload. */
+void llmprof_lua_preload(lua_State *L);
+
+#endif

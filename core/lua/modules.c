@@ -1,0 +1,18 @@
+/* The one list of C modules. */
+#include "llmprof_lua.h"
+
+#define MODULES(X) \
+  X(csv)           \
+  X(resources)
+
+#define DECLARE(name) int luaopen_llmprof_##name(lua_State *L);
+MODULES(DECLARE)
+
+#define ENTRY(name) {"llmprof." #name, luaopen_llmprof_##name},
+static const luaL_Reg modules[] = {MODULES(ENTRY){NULL, NULL}};
+
+void llmprof_lua_preload(lua_State *L) {
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+  luaL_setfuncs(L, modules, 0);
+  lua_pop(L, 1);
+}

@@ -1,0 +1,35 @@
+/* Memory: one replaceable allocator under every llmprof module.
+ *
+ * Nothing in the core calls malloc directly, so that an embedder can count or
+ * limit memory and the tests can make the n-th allocation fail. A replacement
+ * must be set before the first allocation and stay set. */
+#ifndef LLMPROF_ALLOC_H
+#define LLMPROF_ALLOC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Both functions follow realloc and free; reallocate(NULL, n) allocates. */
+typedef struct llmprof_allocator {
+  void *(*reallocate)(void *ptr, size_t size);
+  void (*release)(void *ptr);
+} llmprof_allocator;
+
+/* NULL restores realloc and free. */
+void llmprof_set_allocator(const llmprof_allocator *allocator);
+
+/* NULL when out of memory, or when count * size overflows. Zero bytes are
+ * rounded up to one, so NULL always means failure. Free with llmprof_free. */
+void *llmprof_alloc(size_t count, size_t size);
+void *llmprof_zalloc(size_t count, size_t size); /* zero-filled */
+void *llmprof_resize(void *ptr, size_t count, size_t size);
+void llmprof_free(void *ptr); /* NULL is fine */
+
+char *llmprof_strdup(const char *text);
+char *llmprof_memdup(const void *bytes, size_t size); /* NUL-terminated */
+
+/* Make room for at least `need` items in a growing array: *items holds *cap
+ * items of `size` bytes. Grows by half again. On false nothing has changed. */
+bool llmprof_grow(void *items, size_t *cap, size_t need, size_t size);
+
+#endif

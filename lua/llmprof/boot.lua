@@ -1,0 +1,36 @@
+-- The first Lua that runs: makes built-in modules loadable, then hands over to
+-- the command line. Arguments are argv; the value returned is the exit status.
+local resources = require "llmprof.resources"
+
+-- Modules are looked for on disk in $LLMPROF_HOME, then in the binary.
+local home = os.getenv "LLMPROF_HOME"
+
+local function candidates(name)
+  local stem = "lua/" .. name:gsub("%.", "/")
+  return { stem .. ".lua", stem .. "/init.lua" }
+end
+
+local function on_disk(path)
+  local file = home and io.open(home .. "/" .. path, "rb")
+  if not file then return nil end
+  local source = file:read "a"
+  file:close()
+  return source, "@" .. home .. "/" .. path
+end
+
+local function search(name)
+  for _, path in ipairs(candidates(name)) do
+    local source, chunk = on_disk(path)
+    if not source then
+      source, chunk = resources.get(path), "@" .. path
+    end
+    if source then return assert(load(source, chunk, "t")), path end
+  end
+  return "no built-in module '" .. name .. "'"
+end
+
+table.insert(package.searchers, 2, search)
+
+local argv = { ... }
+arg = { [0] = argv[1] } -- luacheck: ignore 121
+return require("llmprof.cli").main(table.move(argv, 2, #argv, 1, {}))

@@ -1,0 +1,98 @@
+#include "support.h"
+
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static size_t live, made, fail_at; /* fail_at 0: never */
+
+static void *counting_reallocate(void *ptr, size_t size) {
+  made++;
+  if (fail_at && made == fail_at) return NULL;
+  void *got = realloc(ptr, size);
+  if (got && !ptr) live++;
+  return got;
+}
+
+static void counting_release(void *ptr) {
+  live--;
+  free(ptr);
+}
+
+size_t test_live_blocks(void) {
+  return live;
+}
+
+void test_every_allocation(test_body body, void *arg) {
+  static const llmprof_allocator counting = {counting_reallocate,
+                                             counting_release};
+  llmprof_set_allocator(&counting);
+  bool done = false;
+  for (size_t n = 1; !done; n++) {
+    size_t before = live;
+    llmprof_error err = {0};
+    made = 0;
+    fail_at = n;
+    bool ok = body(arg, &err);
+    bool failed_one = made >= fail_at;
+    fail_at = 0;
+    if (live != before)
+      fail_msg("allocation %zu failing: %zu blocks leak", n, live - before);
+    if (!failed_one && !ok) fail_msg("fails unprovoked: %s", err.message);
+    if (!ok && err.code != LLMPROF_NOMEM)
+      fail_msg("allocation %zu failing is reported as: %s", n, err.message);
+    done = !failed_one;
+  }
+  llmprof_set_allocator(NULL);
+}
+
+void test_every_prefix(const char *bytes, size_t size, test_prefix_body body) {
+  for (size_t n = 0; n <= size; n++) {
+    char *copy = malloc(n ? n : 1);
+    assert_non_null(copy);
+    memcpy(copy, bytes, n);
+    body(copy, n);
+    free(copy);
+  }
+}
+
+/* ---- scratch files ---- */
+
+static char folder[] = "/tmp/llmprof-test-XXXXXX";
+static bool folder_made;
+
+static int remove_entry(const char *path, const struct stat *info, int flag,
+                        struct FTW *where) {
+  (void)info, (void)flag, (void)where;
+  return remove(path);
+}
+
+static void remove_folder(void) {
+  nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+const char *test_folder(void) {
+  if (!folder_made) {
+    assert_non_null(mkdtemp(folder));
+    folder_made = true;
+    atexit(remove_folder);
+  }
+  return folder;
+}
+
+const char *test_file(const char *name, const void *bytes, size_t size) {
+  enum {
+    KEPT = 64
+  };
+  static char paths[KEPT][256];
+  static size_t used;
+  char *path = paths[used++ % KEPT];
+  snprintf(path, sizeof paths[0], "%s/%s", test_folder(), name);
+  FILE *file = fopen(path, "wb");
+  assert_non_null(file);
+  assert_int_equal(fwrite(bytes, 1, size, file), size);
+  assert_int_equal(fclose(file), 0);
+  return path;
+}

@@ -1,0 +1,39 @@
+/* What the core's tests share: cmocka with its required headers, a failing
+ * allocator, every prefix of an input, and scratch files. */
+#ifndef TEST_SUPPORT_H
+#define TEST_SUPPORT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "llmprof/alloc.h"
+#include "llmprof/error.h"
+
+/* Run `body` again and again, with the first, the second, ... allocation of
+ * the core failing, until it runs through without a failure. body returns
+ * true on success; on false the error must be LLMPROF_NOMEM. Fails the test
+ * if memory leaks or the body fails although no allocation did. */
+typedef bool (*test_body)(void *arg, llmprof_error *err);
+void test_every_allocation(test_body body, void *arg);
+
+/* Call `body` on every prefix of the input, each in a buffer of exactly its
+ * size, so that a read past the end is seen by AddressSanitizer. */
+typedef void (*test_prefix_body)(const char *bytes, size_t size);
+void test_every_prefix(const char *bytes, size_t size, test_prefix_body body);
+
+/* Blocks that the core holds now. */
+size_t test_live_blocks(void);
+
+/* A new folder below the build tree's temporary one; removed at exit. The
+ * string lives until exit. */
+const char *test_folder(void);
+
+/* Write a file into test_folder() and return its path, valid until exit. */
+const char *test_file(const char *name, const void *bytes, size_t size);
+
+#endif

@@ -1,0 +1,57 @@
+local csv = require "llmprof.csv"
+
+local function rows(text, options)
+  local got = {}
+  for row, line in assert(csv.parse(text, options)):rows() do
+    row.line = line
+    got[#got + 1] = row
+  end
+  return got
+end
+
+describe("llmprof.csv", function()
+  it("reads rows by column name", function()
+    local reader = assert(csv.parse 'a,b\n1,"x, y"\n')
+    assert.same({ "a", "b" }, reader:header())
+    assert.same({}, reader:units())
+    assert.same({ { a = "1", b = "x, y", line = 2 } }, rows 'a,b\n1,"x, y"\n')
+  end)
+
+  it("turns fields into numbers when asked, and absent ones into nil", function()
+    local options = { numbers = true, text = { "name" } }
+    local got = rows("name,x,y,z\n12,\"1,234.5\",7,n/a\n", options)
+    assert.same({ { name = "12", x = 1234.5, y = 7, line = 2 } }, got)
+    assert.equal("integer", math.type(got[1].y))
+  end)
+
+  it("skips preamble and reads units", function()
+    local reader = assert(csv.parse("==PROF== hello\nID,t\n,us\n0,1\n",
+      { header = "ID", units = true }))
+    assert.same({ "", "us" }, reader:units())
+  end)
+
+  it("names file and line of a broken row", function()
+    local reader = assert(csv.parse "a,b\n1\n")
+    local _, message = pcall(function()
+      for _ in reader:rows() do end
+    end)
+    assert.equal("csv:2: 1 fields where the header has 2: 1", message)
+  end)
+
+  it("says what is wrong with a file", function()
+    local reader, message, code = csv.open "/nonexistent.csv"
+    assert.is_nil(reader)
+    assert.equal("/nonexistent.csv: No such file or directory", message)
+    assert.equal("notfound", code)
+  end)
+
+  it("refuses a closed reader and wrong arguments", function()
+    local reader = assert(csv.parse "a\n1\n")
+    reader:close()
+    reader:close()
+    assert.has_error(function() reader:rows() end,
+      "calling 'rows' on bad self (llmprof.csv.reader is closed)")
+    assert.has_error(function() csv.parse("a\n", { units = 1 }) end,
+      "bad argument #2 to 'parse' (option 'units': boolean expected, got number)")
+  end)
+end)
