@@ -49,11 +49,13 @@ missing() {
       2>/dev/null | sed -n 's/^installed //p' | sort -u)
 }
 
+# One command as root, so that sudo asks once. The lists of packages are only
+# brought up to date when they do not do as they are.
 apt_install() {
-  local -a apt=(env DEBIAN_FRONTEND=noninteractive apt-get -q -y)
-  ((EUID == 0)) || apt=(sudo "${apt[@]}")
-  "${apt[@]}" install --no-install-recommends "$@" ||
-    { "${apt[@]}" update && "${apt[@]}" install --no-install-recommends "$@"; }
+  local install='apt-get -q -y install --no-install-recommends "$@"'
+  local -a as_root=(env DEBIAN_FRONTEND=noninteractive)
+  ((EUID == 0)) || as_root=(sudo "${as_root[@]}")
+  "${as_root[@]}" sh -c "$install || { apt-get -q update && $install; }" sh "$@"
 }
 
 # The end, when PACKAGE... are not there and cannot be installed.
@@ -96,7 +98,7 @@ progress() {
   [[ ! -t 2 ]] || clear=$'\r\033[K'
   while IFS= read -r line; do
     case $line in
-    'ninja: '*' no work to do.' | 'ninja: no work to do.') ;;
+    'ninja: no work to do.') ;;
     '['*'] Re-checking globbed directories...' | '-- '*) ;;
     '['*/*']'*)
       [[ $begun ]] || say "building $1"
@@ -113,12 +115,13 @@ progress() {
 # build; one process at a time.
 build() {
   local preset=$1 target=$2 tree=$root/build/$1 lock
-  local -a names
+  local -a kinds=(build) names
+  [[ $preset == dev ]] || kinds+=(test)
   exec {lock}>"$root/build/.lock"
   flock "$lock"
   if [[ ! $tree/build.ninja -nt $root/CMakePresets.json ]]; then
     quietly cmake -S "$root" --preset "$preset" "${@:3}" || {
-      mapfile -t names < <(packages build test)
+      mapfile -t names < <(packages "${kinds[@]}")
       command -v dpkg-query >/dev/null || give_up "${names[@]}"
       say "configuring $preset failed"
       exit 1

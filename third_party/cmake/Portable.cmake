@@ -10,6 +10,18 @@ file(GET_RUNTIME_DEPENDENCIES
   RESOLVED_DEPENDENCIES_VAR libraries
   PRE_EXCLUDE_REGEXES ${glibc})
 
+# full_texts(<copyright>): copy the licences that it names without their text.
+function(full_texts copyright)
+  file(STRINGS ${copyright} names REGEX "^License: ")
+  list(TRANSFORM names REPLACE "^License: ([A-Za-z0-9.-]+).*" "\\1")
+  foreach(name IN LISTS names)
+    if(EXISTS /usr/share/common-licenses/${name})
+      file(REAL_PATH /usr/share/common-licenses/${name} text)
+      configure_file(${text} ${FOLDER}/${NOTICES}/${name} COPYONLY)
+    endif()
+  endforeach()
+endfunction()
+
 # notice(<library>): copy the copyright file of the package it came from. dpkg
 # knows files by the name they were packed under, before /lib became /usr/lib.
 function(notice library)
@@ -19,8 +31,9 @@ function(notice library)
       OUTPUT_VARIABLE owner ERROR_QUIET RESULT_VARIABLE status)
     if(status EQUAL 0)
       string(REGEX REPLACE "[:,].*" "" package ${owner})
-      configure_file(/usr/share/doc/${package}/copyright
-        ${FOLDER}/${NOTICES}/${package}.txt COPYONLY)
+      set(copyright /usr/share/doc/${package}/copyright)
+      configure_file(${copyright} ${FOLDER}/${NOTICES}/${package}.txt COPYONLY)
+      full_texts(${copyright})
       return()
     endif()
   endforeach()
