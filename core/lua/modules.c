@@ -5,7 +5,8 @@
   X(csv)           \
   X(resources)     \
   X(sqlite)        \
-  X(trace)
+  X(trace)         \
+  X(version)
 
 #define DECLARE(name) int luaopen_llmprof_##name(lua_State *L);
 MODULES(DECLARE)

@@ -3,6 +3,10 @@ local cli = {}
 
 
 function cli.main(argv)
+  if argv[1] == "--version" then
+    print("llmprof " .. require("llmprof.version").version)
+    return 0
+  end
   if argv[1] == "exec" then
     local script = argv[2]
     arg = { [0] = script, table.unpack(argv, 3) } -- luacheck: ignore 121
