@@ -3,7 +3,10 @@
 
 #define MODULES(X) \
   X(csv)           \
-  X(resources)
+  X(fs)            \
+  X(resources)     \
+  X(spawn)         \
+  X(sys)
 
 #define DECLARE(name) int luaopen_llmprof_##name(lua_State *L);
 MODULES(DECLARE)
