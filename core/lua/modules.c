@@ -7,6 +7,9 @@
   X(sqlite)        \
   X(trace)         \
   X(version)
+  X(fs)            \
+  X(spawn)         \
+  X(sys)
 
 #define DECLARE(name) int luaopen_llmprof_##name(lua_State *L);
 MODULES(DECLARE)
