@@ -3,7 +3,8 @@
 
 #define MODULES(X) \
   X(csv)           \
-  X(resources)
+  X(resources)     \
+  X(text)
 
 #define DECLARE(name) int luaopen_llmprof_##name(lua_State *L);
 MODULES(DECLARE)
