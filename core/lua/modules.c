@@ -10,6 +10,8 @@
   X(fs)            \
   X(spawn)         \
   X(sys)
+  X(markdown)      \
+  X(text)
 
 #define DECLARE(name) int luaopen_llmprof_##name(lua_State *L);
 MODULES(DECLARE)
