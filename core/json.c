@@ -379,13 +379,10 @@ static llmprof_value *take(reader *r, const cJSON *node) {
 /* ---- in and out ---- */
 
 static llmprof_limits with_defaults(const llmprof_limits *given) {
-  llmprof_limits limits = given ? *given : (llmprof_limits){0};
-  if (!limits.max_depth) limits.max_depth = LLMPROF_JSON_DEPTH;
-  if (limits.max_depth > LLMPROF_MAX_DEPTH)
-    limits.max_depth = LLMPROF_MAX_DEPTH;
-  if (!limits.max_size) limits.max_size = LLMPROF_JSON_SIZE;
-  if (!limits.max_nodes) limits.max_nodes = LLMPROF_JSON_NODES;
-  return limits;
+  return llmprof_lex_limits(given,
+                            (llmprof_limits){.max_depth = LLMPROF_JSON_DEPTH,
+                                             .max_size = LLMPROF_JSON_SIZE,
+                                             .max_nodes = LLMPROF_JSON_NODES});
 }
 
 llmprof_value *llmprof_json_parse(const char *bytes, size_t size,

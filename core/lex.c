@@ -150,7 +150,18 @@ void llmprof_lex_put_double(llmprof_buffer *out, double number) {
   llmprof_buffer_puts(out, text + mantissa);
 }
 
-/* ---- files ---- */
+/* ---- limits and files ---- */
+
+llmprof_limits llmprof_lex_limits(const llmprof_limits *given,
+                                  llmprof_limits defaults) {
+  llmprof_limits limits = given ? *given : defaults;
+  if (!limits.max_depth) limits.max_depth = defaults.max_depth;
+  if (limits.max_depth > LLMPROF_MAX_DEPTH)
+    limits.max_depth = LLMPROF_MAX_DEPTH;
+  if (!limits.max_size) limits.max_size = defaults.max_size;
+  if (!limits.max_nodes) limits.max_nodes = defaults.max_nodes;
+  return limits;
+}
 
 bool llmprof_lex_fail_size(llmprof_error *err, const char *name,
                            size_t max_size) {

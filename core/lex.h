@@ -1,5 +1,5 @@
 /* What the readers and writers of JSON and YAML share: places in a text,
- * UTF-8, numbers that survive both ways in any locale, whole files. */
+ * UTF-8, numbers that survive both ways in any locale, limits, whole files. */
 #ifndef LLMPROF_CORE_LEX_H
 #define LLMPROF_CORE_LEX_H
 
@@ -9,6 +9,7 @@
 
 #include "llmprof/buffer.h"
 #include "llmprof/error.h"
+#include "llmprof/value.h"
 
 /* Line and column, 1-based, column in bytes, of the byte at `offset`. */
 void llmprof_lex_place(const char *bytes, size_t offset, size_t *line,
@@ -44,6 +45,11 @@ llmprof_code llmprof_lex_double(const char *text, size_t size, double *value);
 /* A finite number so that it reads back as the same double and never as an
  * integer: "1.0", "0.1", "1.0e+30". */
 void llmprof_lex_put_double(llmprof_buffer *out, double number);
+
+/* The limits given (may be NULL), defaults where they are 0, the depth held to
+ * LLMPROF_MAX_DEPTH. */
+llmprof_limits llmprof_lex_limits(const llmprof_limits *given,
+                                  llmprof_limits defaults);
 
 /* "name: larger than the limit of max_size bytes". */
 bool llmprof_lex_fail_size(llmprof_error *err, const char *name,

@@ -356,13 +356,10 @@ static llmprof_value *read_document(llmprof_yaml_reader *r) {
 }
 
 static llmprof_limits with_defaults(const llmprof_limits *given) {
-  llmprof_limits limits = given ? *given : (llmprof_limits){0};
-  if (!limits.max_depth) limits.max_depth = LLMPROF_YAML_DEPTH;
-  if (limits.max_depth > LLMPROF_MAX_DEPTH)
-    limits.max_depth = LLMPROF_MAX_DEPTH;
-  if (!limits.max_size) limits.max_size = LLMPROF_YAML_SIZE;
-  if (!limits.max_nodes) limits.max_nodes = LLMPROF_YAML_NODES;
-  return limits;
+  return llmprof_lex_limits(given,
+                            (llmprof_limits){.max_depth = LLMPROF_YAML_DEPTH,
+                                             .max_size = LLMPROF_YAML_SIZE,
+                                             .max_nodes = LLMPROF_YAML_NODES});
 }
 
 static llmprof_value *read_all(llmprof_yaml_reader *r) {

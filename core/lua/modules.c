@@ -3,7 +3,9 @@
 
 #define MODULES(X) \
   X(csv)           \
-  X(resources)
+  X(json)          \
+  X(resources)     \
+  X(yaml)
 
 #define DECLARE(name) int luaopen_llmprof_##name(lua_State *L);
 MODULES(DECLARE)
