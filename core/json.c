@@ -243,8 +243,13 @@ static bool check_value(reader *r, size_t depth) {
   }
 }
 
+/* The bytes of a byte order mark. */
+static size_t mark_size(const reader *r) {
+  return r->size >= 3 && memcmp(r->bytes, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+}
+
 static bool check(reader *r) {
-  if (r->size >= 3 && memcmp(r->bytes, "\xEF\xBB\xBF", 3) == 0) r->at = 3;
+  r->at = mark_size(r);
   if (!check_value(r, 0)) return false;
   skip_space(r);
   return r->at == r->size || expected(r, "nothing after the value");
@@ -286,15 +291,17 @@ static char *without_long_numbers(reader r) {
   return copy;
 }
 
-/* NULL when out of memory: nothing else can go wrong after the check. */
+/* NULL when out of memory: nothing else can go wrong after the check. cJSON
+ * knows the mark only before texts that are long enough. */
 static cJSON *build(const reader *r) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, set_hooks);
-  if (!r->long_numbers)
-    return cJSON_ParseWithLengthOpts(r->bytes, r->size, NULL, false);
-  char *copy = without_long_numbers(*r);
+  size_t skip = mark_size(r);
+  char *copy = NULL;
+  if (r->long_numbers && !(copy = without_long_numbers(*r))) return NULL;
+  const char *text = copy ? copy : r->bytes;
   cJSON *tree =
-      copy ? cJSON_ParseWithLengthOpts(copy, r->size, NULL, false) : NULL;
+      cJSON_ParseWithLengthOpts(text + skip, r->size - skip, NULL, false);
   llmprof_free(copy);
   return tree;
 }

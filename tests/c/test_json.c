@@ -45,6 +45,9 @@ static void test_values(void **state) {
   assert_reads("{\"b\" : 1 , \"a\" : { \"\" : [ null ] } }",
                "{\"b\":1,\"a\":{\"\":[null]}}");
   assert_reads("\xEF\xBB\xBF[1]", "[1]");
+  assert_reads("\xEF\xBB\xBF"
+               "1",
+               "1");
 }
 
 static void test_integers(void **state) {
