@@ -12,6 +12,8 @@
   X(sys)
   X(markdown)      \
   X(text)
+  X(json)          \
+  X(yaml)
 
 #define DECLARE(name) int luaopen_llmprof_##name(lua_State *L);
 MODULES(DECLARE)
