@@ -3,16 +3,16 @@
 
 #define MODULES(X) \
   X(csv)           \
-  X(resources)     \
-  X(sqlite)        \
-  X(trace)         \
-  X(version)
   X(fs)            \
-  X(spawn)         \
-  X(sys)
-  X(markdown)      \
-  X(text)
   X(json)          \
+  X(markdown)      \
+  X(resources)     \
+  X(spawn)         \
+  X(sqlite)        \
+  X(sys)           \
+  X(text)          \
+  X(trace)         \
+  X(version)       \
   X(yaml)
 
 #define DECLARE(name) int luaopen_llmprof_##name(lua_State *L);

@@ -106,7 +106,8 @@ local function dispatch(argv)
   elseif first:find "%.lua$" or first:sub(1, 1) == "-" then
     return run_command("run", argv)
   end
-  errors.raise("usage", ("no command '%s'%s"):format(first, nearest.suggestion(first, command_names())),
+  errors.raise("usage",
+    ("no command '%s'%s"):format(first, nearest.suggestion(first, command_names())),
     { hint = "llmprof --help lists the commands; a recipe's name ends in .lua" })
 end
 

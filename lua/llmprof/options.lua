@@ -56,7 +56,8 @@ end
 
 local function convert(option, name, text)
   if option.type == "integer" then
-    return math.tointeger(tonumber(text)) or bad(("%s: '%s' is not a whole number"):format(name, text))
+    return math.tointeger(tonumber(text))
+      or bad(("%s: '%s' is not a whole number"):format(name, text))
   elseif option.type == "list" then
     local list = split_commas(text)
     if #list == 0 then bad(name .. ": an empty list") end

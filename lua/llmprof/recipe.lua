@@ -53,7 +53,8 @@ local function check_fields(given)
     if not field then
       bad(name, ("a recipe has no field '%s'%s"):format(name, nearest.suggestion(name, known)))
     elseif type(given[name]) ~= field[1] then
-      bad(name, ("recipe field '%s': %s expected, got %s"):format(name, field[1], type(given[name])))
+      bad(name,
+        ("recipe field '%s': %s expected, got %s"):format(name, field[1], type(given[name])))
     end
   end
   for _, name in ipairs(known) do

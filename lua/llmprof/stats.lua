@@ -235,7 +235,8 @@ reports.cuda_kern_exec_sum = {
 }
 with(reports.cuda_kern_exec_sum.columns, five("Q", "queue"))
 with(reports.cuda_kern_exec_sum.columns, five("K", "kernel"))
-with(reports.cuda_kern_exec_sum.columns, text("api_label", "API Name"), text("label", "Kernel Name"))
+with(reports.cuda_kern_exec_sum.columns, text("api_label", "API Name"),
+  text("label", "Kernel Name"))
 
 reports.nvtx_sum = {
   title = "NVTX Range Summary",
@@ -328,7 +329,8 @@ function stats.find(wanted)
   end
   local report = reports[name]
   if not report then
-    errors.raise("usage", ("no report '%s'%s"):format(wanted, nearest.suggestion(wanted, stats.names)),
+    errors.raise("usage",
+      ("no report '%s'%s"):format(wanted, nearest.suggestion(wanted, stats.names)),
       { hint = "llmprof stats --help lists the reports" })
   end
   if argument ~= "" and not (argument == "base" and report.base) then

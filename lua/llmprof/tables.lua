@@ -129,7 +129,9 @@ local function to_terminal(columns, rows, options)
   for i = 1, #columns - 1 do used = used + widths[i] + 2 end
   if options.columns and not is_number(last) then
     local room = math.max(options.columns - used, 20)
-    for _, line in ipairs(lines) do line[#columns] = text.truncate(line[#columns], room, "middle") end
+    for _, line in ipairs(lines) do
+      line[#columns] = text.truncate(line[#columns], room, "middle")
+    end
     widths[#columns] = math.min(widths[#columns], room)
   end
   local out = {}

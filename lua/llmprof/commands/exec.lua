@@ -29,7 +29,9 @@ function command.run(argv)
     io.stdout:write(usage)
     return 0
   end
-  if not script then errors.raise("usage", "which script?", { hint = "llmprof exec SCRIPT.lua" }) end
+  if not script then
+    errors.raise("usage", "which script?", { hint = "llmprof exec SCRIPT.lua" })
+  end
   local chunk, message = loadfile(script)
   if not chunk then errors.raise("usage", message) end
   arg = { [0] = script, table.unpack(argv, 2) } -- luacheck: ignore 121

@@ -13,7 +13,7 @@ A name may be followed by :base (short kernel names), and the names from before
     { "report", short = "r", arg = "A,B", type = "list", help = "which reports" },
     { "format", short = "f", arg = "FORMAT", default = "table",
       choices = { "table", "md", "csv", "json" }, help = "output format" },
-    { "output", short = "o", arg = "BASE", help = "write BASE_<report>.<format> instead of printing" },
+    { "output", short = "o", arg = "BASE", help = "write BASE_<report>.csv and the like instead" },
     { "rows", short = "n", arg = "N", type = "integer", help = "print the first N rows only" },
     { "names", arg = "YEAR", default = "2025", choices = { "2023", "2025" },
       help = "default-domain ranges as decode (2023) or :decode (2025)" },
