@@ -64,6 +64,14 @@ static int64_t later(int64_t time, int64_t by) {
 
 /* ---- stopping ---- */
 
+/* To the group; and to the child should it have moved to another. */
+static int send_signal(const llmprof_spawn *p, int number) {
+  int failed = kill(-p->pid, number);
+  if (p->state == RUNNING && getpgid(p->pid) != p->pid)
+    failed = kill(p->pid, number);
+  return failed;
+}
+
 /* The grace period begins, unless it has already. */
 static void begin_stop(llmprof_spawn *p) {
   if (p->stopping) return;
@@ -73,12 +81,12 @@ static void begin_stop(llmprof_spawn *p) {
 
 static void terminate(llmprof_spawn *p) {
   if (p->stopping) return;
-  kill(-p->pid, SIGTERM);
+  send_signal(p, SIGTERM);
   begin_stop(p);
 }
 
 static void kill_now(llmprof_spawn *p) {
-  kill(-p->pid, SIGKILL);
+  send_signal(p, SIGKILL);
   p->killed = true;
   p->kill_at = later(now(), LINGER);
 }
@@ -128,8 +136,8 @@ static int64_t own_peak(void) {
  * process still shares our memory: only what is clearly above our own is the
  * child's. Its counters are not exact, hence a margin. */
 static int64_t child_peak(const llmprof_spawn *p, int64_t max_rss) {
-  if (!p->own_peak || max_rss < p->own_peak + p->own_peak / 16) return -1;
-  return max_rss;
+  int64_t margin = p->own_peak / 16 + (4 << 20);
+  return p->own_peak && max_rss > p->own_peak + margin ? max_rss : -1;
 }
 
 static int64_t nanoseconds(struct timeval time) {
@@ -395,14 +403,14 @@ bool llmprof_spawn_signal(llmprof_spawn *p, int number, llmprof_error *err) {
   if (!llmprof_spawn_running(p))
     return llmprof_fail(err, LLMPROF_NOTFOUND, "process %d has ended",
                         (int)p->pid);
-  return kill(-p->pid, number) == 0 ||
+  return send_signal(p, number) == 0 ||
          llmprof_fail_errno(err, errno, "process %d", (int)p->pid);
 }
 
 void llmprof_spawn_free(llmprof_spawn *p) {
   if (!p) return;
   if (p->state == RUNNING || (p->state == LEAVING && p->stopping))
-    kill(-p->pid, SIGKILL);
+    send_signal(p, SIGKILL);
   if (p->state == RUNNING) reap(p);
   llmprof_spawn_watch_abandon(&p->watch);
   for (size_t i = 0; i < LLMPROF_STREAMS; i++)

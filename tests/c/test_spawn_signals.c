@@ -13,12 +13,7 @@
 
 #include "llmprof/buffer.h"
 #include "spawn_internal.h"
-#include "support.h"
-
-#define ARGV(...)         \
-  (const char *const[]) { \
-    __VA_ARGS__, NULL     \
-  }
+#include "spawn_support.h"
 
 static volatile sig_atomic_t old_handler_calls;
 
@@ -279,20 +274,20 @@ static void test_splitting_at_every_chunk_boundary(void **state) {
              "a\\r\\n|\\r\\n|bc\\r|\\r|d\\n|\\n|\\r|e\\r\\n|\\r|last|");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, before, after)
+#define SIGNAL_TEST(name) cmocka_unit_test_setup_teardown(name, before, after)
 
 int main(void) {
   alarm(300); /* a net: nothing here takes seconds */
   const struct CMUnitTest tests[] = {
-      TEST(test_signals_are_forwarded),
-      TEST(test_a_deaf_child_is_killed),
-      TEST(test_all_children_learn_of_a_signal),
-      TEST(test_an_unnoticed_signal_comes_again),
-      TEST(test_a_signal_nobody_hears_of_is_not_lost),
-      TEST(test_ignored_signals_stay_ignored),
-      TEST(test_a_handler_set_meanwhile_is_kept),
-      TEST(test_signal_after_the_exit),
-      TEST(test_without_pidfd),
+      SIGNAL_TEST(test_signals_are_forwarded),
+      SIGNAL_TEST(test_a_deaf_child_is_killed),
+      SIGNAL_TEST(test_all_children_learn_of_a_signal),
+      SIGNAL_TEST(test_an_unnoticed_signal_comes_again),
+      SIGNAL_TEST(test_a_signal_nobody_hears_of_is_not_lost),
+      SIGNAL_TEST(test_ignored_signals_stay_ignored),
+      SIGNAL_TEST(test_a_handler_set_meanwhile_is_kept),
+      SIGNAL_TEST(test_signal_after_the_exit),
+      SIGNAL_TEST(test_without_pidfd),
       cmocka_unit_test(test_splitting_at_every_chunk_boundary),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
