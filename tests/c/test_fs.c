@@ -348,13 +348,15 @@ static void test_remove_tree_wide(void **state) {
 
 /* Much longer than a path may be, with few descriptors. */
 static int remove_deep(void) {
-  struct rlimit few = {16, 16};
+  struct rlimit few;
   llmprof_error err;
   CHECK(mkdir(in_folder("deep"), 0777) == 0 && chdir(in_folder("deep")) == 0);
   for (int i = 0; i < 3000; i++)
     CHECK(mkdir("a-name-of-some-length", 0777) == 0 &&
           chdir("a-name-of-some-length") == 0);
-  CHECK(chdir("/") == 0 && setrlimit(RLIMIT_NOFILE, &few) == 0);
+  CHECK(chdir("/") == 0 && getrlimit(RLIMIT_NOFILE, &few) == 0);
+  few.rlim_cur = 16;
+  CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
   CHECK(llmprof_fs_remove_tree(in_folder("deep"), &err));
   CHECK(access(in_folder("deep"), F_OK) != 0);
   return 0;

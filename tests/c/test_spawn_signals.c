@@ -227,6 +227,7 @@ static void test_without_pidfd(void **state) {
     llmprof_spawn *p =
         llmprof_spawn_start(ARGV("sh", "-c", "exit 5"), NULL, NULL);
     bool ok = p && llmprof_spawn_wait(p, &result, NULL) && result.code == 5;
+    llmprof_spawn_free(p);
     _exit(ok ? 0 : 1);
   }
   int status;

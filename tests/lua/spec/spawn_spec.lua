@@ -276,8 +276,8 @@ describe("llmprof.spawn.which", function()
   end)
 end)
 
--- llmprof within llmprof: signal the inner one while its child runs.
-describe("llmprof.spawn and our own signals", function()
+-- llmprof within llmprof: to signal the inner one while its child runs.
+describe("llmprof.spawn within a program of its own", function()
   local top
 
   before_each(function() top = assert(fs.temp_dir "llmprof-test-") end)
@@ -291,7 +291,7 @@ describe("llmprof.spawn and our own signals", function()
     return process
   end
 
-  it("forwards them and says so", function()
+  it("forwards signals and says so", function()
     local out = {}
     local process <close> = start([[
       local result = require("llmprof.spawn").run(
@@ -303,6 +303,32 @@ describe("llmprof.spawn and our own signals", function()
     process:signal "SIGINT"
     assert.equal(0, process:wait().code)
     assert.same({ "ready", "last words", "SIGINT\t7" }, out)
+  end)
+
+  it("passes its own output on", function()
+    local out = {}
+    local process <close> = start([[
+      assert(require("llmprof.spawn").run({ "/bin/sh", "-c", "echo out; echo err >&2" },
+        { stdout = "inherit", stderr = "inherit" }))
+    ]], out)
+    assert.equal(0, process:wait().code)
+    table.sort(out)
+    assert.same({ "err", "out" }, out)
+  end)
+
+  it("may end in a callback", function()
+    local out = {}
+    local process <close> = start([[
+      require("llmprof.spawn").run({ "/bin/sh", "-c", "echo $$; exec sleep 1000" }, {
+        on_line = function(line)
+          print(line)
+          os.exit(5, true)
+        end,
+      })
+    ]], out)
+    local result = process:wait()
+    assert.equal(5, result.code)
+    while is_alive(out[1]) do process:pump() end -- killed, but not waited for
   end)
 
   it("puts the host's handler back", function()
