@@ -46,6 +46,7 @@ struct llmprof_spawn {
   /* Monotonic times. */
   int64_t started, deadline, grace;
   bool stopping;     /* asked to end; its group has to end too */
+  bool terminated;   /* SIGTERM was sent */
   bool killed;       /* SIGKILL was sent */
   int64_t kill_at;   /* once stopping; once killed: when to give up waiting */
   int64_t linger_to; /* once leaving: when to stop waiting for pipes to end */
@@ -79,9 +80,10 @@ static void begin_stop(llmprof_spawn *p) {
   p->kill_at = later(now(), p->grace);
 }
 
+/* SIGTERM even if the grace period runs already, after another signal. */
 static void terminate(llmprof_spawn *p) {
-  if (p->stopping) return;
-  send_signal(p, SIGTERM);
+  if (!p->terminated) send_signal(p, SIGTERM);
+  p->terminated = true;
   begin_stop(p);
 }
 
@@ -159,6 +161,7 @@ static void reap(llmprof_spawn *p) {
     llmprof_fail_errno(&err, errno, "process %d: its exit status is lost",
                        (int)p->pid);
     llmprof_spawn_fail(&p->sink, &err);
+    p->sink.stop = false; /* the number may be another process's by now */
     return;
   }
   result->user_ns = nanoseconds(usage.ru_utime);
@@ -356,6 +359,7 @@ static void adopt(llmprof_spawn *p, pid_t pid) {
 static bool prepare(llmprof_spawn *p, const llmprof_spawn_options *options) {
   p->pidfd = p->watch.slot = -1;
   p->result.code = -1;
+  p->result.max_rss = -1;
   for (int i = 0; i < LLMPROF_STREAMS; i++)
     p->streams[i] = (spawn_stream){(llmprof_stream)i, .pipe = -1, .file = -1};
   p->sink.on_line = options->on_line;

@@ -109,6 +109,23 @@ static void test_a_deaf_child_is_killed(void **state) {
   llmprof_spawn_free(c.p);
 }
 
+static void test_stop_after_a_signal_that_is_ignored(void **state) {
+  (void)state;
+  catcher c = {.raise = SIGINT};
+  llmprof_spawn_options options = {
+      .grace_ns = INT64_C(1000000000000), .on_line = on_ready, .user = &c};
+  c.p = llmprof_spawn_start(
+      ARGV("sh", "-c", "trap '' INT; echo ready; exec sleep 1000"), &options,
+      NULL);
+  await_ready(&c);
+  assert_int_equal(llmprof_spawn_pump(c.p, 1000000, NULL), 1);
+  llmprof_spawn_result result;
+  assert_true(llmprof_spawn_stop(c.p, &result, NULL));
+  assert_int_equal(result.signal, SIGTERM);
+  assert_int_equal(result.interrupted, SIGINT);
+  llmprof_spawn_free(c.p);
+}
+
 static void test_all_children_learn_of_a_signal(void **state) {
   (void)state;
   catcher a = {0}, b = {0}, late = {0};
@@ -282,6 +299,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       SIGNAL_TEST(test_signals_are_forwarded),
       SIGNAL_TEST(test_a_deaf_child_is_killed),
+      SIGNAL_TEST(test_stop_after_a_signal_that_is_ignored),
       SIGNAL_TEST(test_all_children_learn_of_a_signal),
       SIGNAL_TEST(test_an_unnoticed_signal_comes_again),
       SIGNAL_TEST(test_a_signal_nobody_hears_of_is_not_lost),
