@@ -14,19 +14,19 @@
 #include "llmprof/buffer.h"
 #include "llmprof/fs.h"
 
-/* A step down: the folder it was taken in, and the name that was followed. */
-typedef struct step {
+/* A folder on the way down, the top one first. */
+typedef struct level {
   dev_t dev;
   ino_t ino;
-  char *name;
-} step;
+  char **folders; /* still to be removed; below us is the last of them */
+  size_t count, cap;
+} level;
 
 typedef struct walk {
-  const char *path; /* as the caller gave it */
-  DIR *dir;         /* where we are */
-  step *steps;
+  const char *path; /* of the top folder, as the caller gave it */
+  DIR *dir;         /* the lowest level's */
+  level *levels;
   size_t depth, cap;
-  dev_t dev; /* of the top folder */
   llmprof_error *err;
 } walk;
 
@@ -34,23 +34,81 @@ typedef struct walk {
 static bool fail_entry(walk *w, const char *name, int errnum) {
   llmprof_buffer where = {0};
   llmprof_buffer_puts(&where, w->path);
-  for (size_t i = 0; i < w->depth; i++)
-    llmprof_buffer_printf(&where, "/%s", w->steps[i].name);
+  for (size_t i = 0; i + 1 < w->depth; i++)
+    llmprof_buffer_printf(&where, "/%s",
+                          w->levels[i].folders[w->levels[i].count - 1]);
   if (name) llmprof_buffer_printf(&where, "/%s", name);
   if (where.failed)
     llmprof_fail_nomem(w->err);
+  else if (errnum == EXDEV)
+    llmprof_fail(w->err, LLMPROF_DENIED,
+                 "%s: not removed: on another file system, or moved meanwhile",
+                 where.bytes);
   else
     llmprof_fail_errno(w->err, errnum, "%s", where.bytes);
   llmprof_buffer_free(&where);
   return false;
 }
 
-/* Take over fd (may be -1 with errno set) as the place where we are. */
-static bool move_to(walk *w, int fd, const char *name) {
-  DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+/* ---- one folder ---- */
+
+static bool add_folder(level *l, const char *name) {
+  if (!llmprof_grow(&l->folders, &l->cap, l->count + 1, sizeof *l->folders))
+    return false;
+  l->folders[l->count] = llmprof_strdup(name);
+  return l->folders[l->count] && ++l->count;
+}
+
+static void drop_folder(level *l) {
+  llmprof_free(l->folders[--l->count]);
+}
+
+static void level_free(level *l) {
+  while (l->count) drop_folder(l);
+  llmprof_free(l->folders);
+}
+
+static bool is_dots(const char *name) {
+  return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* Remove an entry, or note it down if it is a folder. */
+static bool clear_entry(walk *w, level *l, const char *name, bool *removed) {
+  if (is_dots(name)) return true;
+  if (unlinkat(dirfd(w->dir), name, 0) == 0) {
+    *removed = true;
+    return true;
+  }
+  if (errno == ENOENT) return true;
+  if (errno != EISDIR) return fail_entry(w, name, errno);
+  return add_folder(l, name) || llmprof_fail_nomem(w->err);
+}
+
+/* Remove the files of the current folder and note the folders. Reading and
+ * removing at once may skip entries on some file systems: read again until
+ * nothing was removed. */
+static bool clear_files(walk *w, level *l) {
+  for (bool removed = true; removed;) {
+    removed = false;
+    rewinddir(w->dir);
+    while (l->count) drop_folder(l);
+    struct dirent *entry;
+    while ((errno = 0, entry = readdir(w->dir))) {
+      if (!clear_entry(w, l, entry->d_name, &removed)) return false;
+    }
+    if (errno) return fail_entry(w, NULL, errno);
+  }
+  return true;
+}
+
+/* ---- from folder to folder ---- */
+
+/* Take over fd as the current folder's. */
+static bool move_to(walk *w, int fd) {
+  DIR *dir = fdopendir(fd);
   if (!dir) {
-    fail_entry(w, name, errno);
-    if (fd >= 0) close(fd);
+    fail_entry(w, NULL, errno);
+    close(fd);
     return false;
   }
   if (w->dir) closedir(w->dir);
@@ -58,100 +116,68 @@ static bool move_to(walk *w, int fd, const char *name) {
   return true;
 }
 
-static bool go_down(walk *w, const char *name) {
-  struct stat here, there;
-  if (fstat(dirfd(w->dir), &here) != 0) return fail_entry(w, NULL, errno);
-  if (!llmprof_grow(&w->steps, &w->cap, w->depth + 1, sizeof *w->steps))
-    return llmprof_fail_nomem(w->err);
-  char *copy = llmprof_strdup(name);
-  if (!copy) return llmprof_fail_nomem(w->err);
-  int fd = openat(dirfd(w->dir), name,
-                  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  bool ok = fd < 0 || fstat(fd, &there) != 0 || there.st_dev == w->dev;
-  if (!ok) {
-    fail_entry(w, name, EXDEV);
-    close(fd);
+/* Enter a folder below `parent` (a descriptor), which is removed later. */
+static bool go_down(walk *w, int parent, const char *name) {
+  struct stat st;
+  const char *in_message = w->depth ? name : NULL;
+  int fd =
+      openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0 || fstat(fd, &st) != 0) {
+    fail_entry(w, in_message, errno);
+  } else if (w->depth && st.st_dev != w->levels[0].dev) {
+    fail_entry(w, in_message, EXDEV);
+  } else if (!llmprof_grow(&w->levels, &w->cap, w->depth + 1,
+                           sizeof *w->levels)) {
+    llmprof_fail_nomem(w->err);
+  } else {
+    w->levels[w->depth++] = (level){.dev = st.st_dev, .ino = st.st_ino};
+    return move_to(w, fd) && clear_files(w, &w->levels[w->depth - 1]);
   }
-  ok = ok && move_to(w, fd, name);
-  if (ok)
-    w->steps[w->depth++] = (step){here.st_dev, here.st_ino, copy};
-  else
-    llmprof_free(copy);
-  return ok;
+  if (fd >= 0) close(fd);
+  return false;
 }
 
-/* Back to where the last step was taken, and remove what it led to. */
+/* Leave the current folder, which is empty, and remove it. */
 static bool go_up(walk *w) {
-  step *last = &w->steps[w->depth - 1];
-  struct stat there;
+  level *above = &w->levels[w->depth - 2];
+  struct stat st;
   int fd = openat(dirfd(w->dir), "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd >= 0 && (fstat(fd, &there) != 0 || there.st_dev != last->dev ||
-                  there.st_ino != last->ino)) {
-    close(fd);
-    return fail_entry(w, NULL, EXDEV); /* moved away under us */
+  if (fd < 0 || fstat(fd, &st) != 0 || st.st_dev != above->dev ||
+      st.st_ino != above->ino) {
+    fail_entry(w, NULL, fd < 0 ? errno : EXDEV); /* moved away under us */
+    if (fd >= 0) close(fd);
+    return false;
   }
-  if (!move_to(w, fd, NULL)) return false;
-  if (unlinkat(dirfd(w->dir), last->name, AT_REMOVEDIR) != 0 && errno != ENOENT)
+  if (!move_to(w, fd)) return false;
+  if (unlinkat(fd, above->folders[above->count - 1], AT_REMOVEDIR) != 0 &&
+      errno != ENOENT)
     return fail_entry(w, NULL, errno);
-  llmprof_free(last->name);
-  w->depth--;
+  level_free(&w->levels[--w->depth]);
+  drop_folder(above);
   return true;
-}
-
-static bool is_dots(const char *name) {
-  return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-}
-
-/* Remove files until there are none or a folder comes: then 1 and its name,
- * else 0, or -1. Reading and removing at once may skip entries on some file
- * systems, hence the passes. */
-static int clear_files(walk *w, char name[NAME_MAX + 1]) {
-  for (bool removed = true; removed;) {
-    removed = false;
-    rewinddir(w->dir);
-    struct dirent *entry;
-    while ((errno = 0, entry = readdir(w->dir))) {
-      if (is_dots(entry->d_name)) continue;
-      if (unlinkat(dirfd(w->dir), entry->d_name, 0) == 0) {
-        removed = true;
-      } else if (errno == EISDIR) {
-        memcpy(name, entry->d_name, strlen(entry->d_name) + 1);
-        return 1;
-      } else if (errno != ENOENT) {
-        fail_entry(w, entry->d_name, errno);
-        return -1;
-      }
-    }
-    if (errno) {
-      fail_entry(w, NULL, errno);
-      return -1;
-    }
-  }
-  return 0;
 }
 
 static bool empty_tree(walk *w) {
   for (;;) {
-    char name[NAME_MAX + 1];
-    int found = clear_files(w, name);
-    if (found < 0) return false;
-    if (found && !go_down(w, name)) return false;
-    if (!found && !w->depth) return true;
-    if (!found && !go_up(w)) return false;
+    level *here = &w->levels[w->depth - 1];
+    bool ok = true;
+    if (here->count)
+      ok = go_down(w, dirfd(w->dir), here->folders[here->count - 1]);
+    else if (w->depth > 1)
+      ok = go_up(w);
+    else
+      return true;
+    if (!ok) return false;
   }
 }
 
 static bool remove_folder(const fs_entry *entry, const char *path,
                           llmprof_error *err) {
   walk w = {.path = path, .err = err};
-  int fd = openat(entry->dir, entry->name,
-                  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  struct stat top;
-  if (fd >= 0 && fstat(fd, &top) == 0) w.dev = top.st_dev;
-  bool ok = move_to(&w, fd, NULL) && empty_tree(&w);
+  bool ok = go_down(&w, entry->dir, entry->name) && empty_tree(&w);
   if (w.dir) closedir(w.dir);
-  while (w.depth) llmprof_free(w.steps[--w.depth].name);
-  llmprof_free(w.steps);
+  while (w.depth) level_free(&w.levels[--w.depth]);
+  llmprof_free(w.levels);
   if (ok && unlinkat(entry->dir, entry->name, AT_REMOVEDIR) != 0)
     return llmprof_fail_errno(err, errno, "%s", path);
   return ok;

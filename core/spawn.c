@@ -46,6 +46,7 @@ struct llmprof_spawn {
   /* Monotonic times. */
   int64_t started, deadline, grace;
   bool stopping;     /* asked to end; its group has to end too */
+  bool terminated;   /* SIGTERM was sent */
   bool killed;       /* SIGKILL was sent */
   int64_t kill_at;   /* once stopping; once killed: when to give up waiting */
   int64_t linger_to; /* once leaving: when to stop waiting for pipes to end */
@@ -64,6 +65,14 @@ static int64_t later(int64_t time, int64_t by) {
 
 /* ---- stopping ---- */
 
+/* To the group; and to the child should it have moved to another. */
+static int send_signal(const llmprof_spawn *p, int number) {
+  int failed = kill(-p->pid, number);
+  if (p->state == RUNNING && getpgid(p->pid) != p->pid)
+    failed = kill(p->pid, number);
+  return failed;
+}
+
 /* The grace period begins, unless it has already. */
 static void begin_stop(llmprof_spawn *p) {
   if (p->stopping) return;
@@ -71,14 +80,15 @@ static void begin_stop(llmprof_spawn *p) {
   p->kill_at = later(now(), p->grace);
 }
 
+/* SIGTERM even if the grace period runs already, after another signal. */
 static void terminate(llmprof_spawn *p) {
-  if (p->stopping) return;
-  kill(-p->pid, SIGTERM);
+  if (!p->terminated) send_signal(p, SIGTERM);
+  p->terminated = true;
   begin_stop(p);
 }
 
 static void kill_now(llmprof_spawn *p) {
-  kill(-p->pid, SIGKILL);
+  send_signal(p, SIGKILL);
   p->killed = true;
   p->kill_at = later(now(), LINGER);
 }
@@ -128,8 +138,8 @@ static int64_t own_peak(void) {
  * process still shares our memory: only what is clearly above our own is the
  * child's. Its counters are not exact, hence a margin. */
 static int64_t child_peak(const llmprof_spawn *p, int64_t max_rss) {
-  if (!p->own_peak || max_rss < p->own_peak + p->own_peak / 16) return -1;
-  return max_rss;
+  int64_t margin = p->own_peak / 16 + (4 << 20);
+  return p->own_peak && max_rss > p->own_peak + margin ? max_rss : -1;
 }
 
 static int64_t nanoseconds(struct timeval time) {
@@ -151,6 +161,7 @@ static void reap(llmprof_spawn *p) {
     llmprof_fail_errno(&err, errno, "process %d: its exit status is lost",
                        (int)p->pid);
     llmprof_spawn_fail(&p->sink, &err);
+    p->sink.stop = false; /* the number may be another process's by now */
     return;
   }
   result->user_ns = nanoseconds(usage.ru_utime);
@@ -348,6 +359,7 @@ static void adopt(llmprof_spawn *p, pid_t pid) {
 static bool prepare(llmprof_spawn *p, const llmprof_spawn_options *options) {
   p->pidfd = p->watch.slot = -1;
   p->result.code = -1;
+  p->result.max_rss = -1;
   for (int i = 0; i < LLMPROF_STREAMS; i++)
     p->streams[i] = (spawn_stream){(llmprof_stream)i, .pipe = -1, .file = -1};
   p->sink.on_line = options->on_line;
@@ -395,14 +407,14 @@ bool llmprof_spawn_signal(llmprof_spawn *p, int number, llmprof_error *err) {
   if (!llmprof_spawn_running(p))
     return llmprof_fail(err, LLMPROF_NOTFOUND, "process %d has ended",
                         (int)p->pid);
-  return kill(-p->pid, number) == 0 ||
+  return send_signal(p, number) == 0 ||
          llmprof_fail_errno(err, errno, "process %d", (int)p->pid);
 }
 
 void llmprof_spawn_free(llmprof_spawn *p) {
   if (!p) return;
   if (p->state == RUNNING || (p->state == LEAVING && p->stopping))
-    kill(-p->pid, SIGKILL);
+    send_signal(p, SIGKILL);
   if (p->state == RUNNING) reap(p);
   llmprof_spawn_watch_abandon(&p->watch);
   for (size_t i = 0; i < LLMPROF_STREAMS; i++)

@@ -93,6 +93,19 @@ static int family(char **args) {
   for (;;) sleep(1000);
 }
 
+/* Move to the group of a child of our own, and print that child's number. */
+static int regroup(char **args) {
+  (void)args;
+  pid_t pid = fork();
+  if (pid == 0) {
+    for (;;) sleep(1000);
+  }
+  if (setpgid(pid, pid) != 0 || setpgid(0, pid) != 0) return 1;
+  printf("%d\n", (int)pid);
+  fflush(stdout);
+  for (;;) sleep(1000);
+}
+
 static volatile sig_atomic_t caught;
 
 static void on_signal(int number) {
@@ -120,9 +133,10 @@ static const struct {
   const char *name;
   int (*run)(char **args);
 } modes[] = {
-    {"bytes", all_bytes},    {"catch", catch_signal}, {"count", count},
-    {"family", family},      {"fds", show_fds},       {"group", show_group},
-    {"leave", leave_behind}, {"long", long_line},     {"signals", show_signals},
+    {"bytes", all_bytes},      {"catch", catch_signal}, {"count", count},
+    {"family", family},        {"fds", show_fds},       {"group", show_group},
+    {"leave", leave_behind},   {"long", long_line},     {"regroup", regroup},
+    {"signals", show_signals},
 };
 
 int main(int argc, char **argv) {

@@ -13,12 +13,7 @@
 
 #include "llmprof/buffer.h"
 #include "spawn_internal.h"
-#include "support.h"
-
-#define ARGV(...)         \
-  (const char *const[]) { \
-    __VA_ARGS__, NULL     \
-  }
+#include "spawn_support.h"
 
 static volatile sig_atomic_t old_handler_calls;
 
@@ -111,6 +106,23 @@ static void test_a_deaf_child_is_killed(void **state) {
   assert_true(llmprof_spawn_wait(c.p, &result, NULL));
   assert_int_equal(result.signal, SIGKILL);
   assert_int_equal(result.interrupted, SIGTERM);
+  llmprof_spawn_free(c.p);
+}
+
+static void test_stop_after_a_signal_that_is_ignored(void **state) {
+  (void)state;
+  catcher c = {.raise = SIGINT};
+  llmprof_spawn_options options = {
+      .grace_ns = INT64_C(1000000000000), .on_line = on_ready, .user = &c};
+  c.p = llmprof_spawn_start(
+      ARGV("sh", "-c", "trap '' INT; echo ready; exec sleep 1000"), &options,
+      NULL);
+  await_ready(&c);
+  assert_int_equal(llmprof_spawn_pump(c.p, 1000000, NULL), 1);
+  llmprof_spawn_result result;
+  assert_true(llmprof_spawn_stop(c.p, &result, NULL));
+  assert_int_equal(result.signal, SIGTERM);
+  assert_int_equal(result.interrupted, SIGINT);
   llmprof_spawn_free(c.p);
 }
 
@@ -232,6 +244,7 @@ static void test_without_pidfd(void **state) {
     llmprof_spawn *p =
         llmprof_spawn_start(ARGV("sh", "-c", "exit 5"), NULL, NULL);
     bool ok = p && llmprof_spawn_wait(p, &result, NULL) && result.code == 5;
+    llmprof_spawn_free(p);
     _exit(ok ? 0 : 1);
   }
   int status;
@@ -279,20 +292,21 @@ static void test_splitting_at_every_chunk_boundary(void **state) {
              "a\\r\\n|\\r\\n|bc\\r|\\r|d\\n|\\n|\\r|e\\r\\n|\\r|last|");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, before, after)
+#define SIGNAL_TEST(name) cmocka_unit_test_setup_teardown(name, before, after)
 
 int main(void) {
   alarm(300); /* a net: nothing here takes seconds */
   const struct CMUnitTest tests[] = {
-      TEST(test_signals_are_forwarded),
-      TEST(test_a_deaf_child_is_killed),
-      TEST(test_all_children_learn_of_a_signal),
-      TEST(test_an_unnoticed_signal_comes_again),
-      TEST(test_a_signal_nobody_hears_of_is_not_lost),
-      TEST(test_ignored_signals_stay_ignored),
-      TEST(test_a_handler_set_meanwhile_is_kept),
-      TEST(test_signal_after_the_exit),
-      TEST(test_without_pidfd),
+      SIGNAL_TEST(test_signals_are_forwarded),
+      SIGNAL_TEST(test_a_deaf_child_is_killed),
+      SIGNAL_TEST(test_stop_after_a_signal_that_is_ignored),
+      SIGNAL_TEST(test_all_children_learn_of_a_signal),
+      SIGNAL_TEST(test_an_unnoticed_signal_comes_again),
+      SIGNAL_TEST(test_a_signal_nobody_hears_of_is_not_lost),
+      SIGNAL_TEST(test_ignored_signals_stay_ignored),
+      SIGNAL_TEST(test_a_handler_set_meanwhile_is_kept),
+      SIGNAL_TEST(test_signal_after_the_exit),
+      SIGNAL_TEST(test_without_pidfd),
       cmocka_unit_test(test_splitting_at_every_chunk_boundary),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
