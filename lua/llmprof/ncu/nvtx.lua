@@ -51,7 +51,8 @@ end
 
 
 -- nvtx.ranges(cell) -> list of { id, name, domain }: start/stop ranges that
--- were open, in the order given.
+-- were open, in the order given. Their column's title puts an id before the
+-- domain; an item without one has no id.
 function nvtx.ranges(cell)
   local list = {}
   for i, item in ipairs(items(cell, 8)) do

@@ -30,6 +30,8 @@ describe("llmprof.ncu raw page", function()
     gemv, gemm = by_id(tiny, 0), by_id(dsocr, 20)
   end)
 
+  teardown(function() tiny, dsocr, gemv, gemm = nil, nil, nil, nil end)
+
   it("is told by its header", function()
     assert.equal("raw", tiny.page)
     assert.equal(FIXTURES .. "tiny_h200_raw.csv", tiny.name)
@@ -211,6 +213,8 @@ describe("llmprof.ncu details page", function()
     tiny, dsocr = read "tiny_h200_details.csv", read "dsocr_h200_details.csv"
     gemm = by_id(dsocr, 20)
   end)
+
+  teardown(function() tiny, dsocr, gemm = nil, nil, nil end)
 
   it("makes one record of a launch's rows", function()
     assert.equal("details", tiny.page)
