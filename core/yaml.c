@@ -367,16 +367,18 @@ static llmprof_limits with_defaults(const llmprof_limits *given) {
 }
 
 /* libyaml compares every %TAG with all before it: a megabyte of them would
- * take ten seconds. */
+ * take ten seconds. They stand at the start of a line; each of these bytes can
+ * be the last of what libyaml takes for a line break or a byte order mark. */
 static bool check_directives(const llmprof_yaml_reader *r) {
   const char *at = r->bytes, *end = r->bytes + r->size;
   size_t seen = 0;
   while ((at = memmem(at, (size_t)(end - at), "%TAG", 4))) {
-    at += 4;
-    if (++seen > MAX_DIRECTIVES)
+    seen += at == r->bytes || memchr("\n\r\x85\xA8\xA9\xBF", at[-1], 6);
+    if (seen > MAX_DIRECTIVES)
       return llmprof_fail(r->err, LLMPROF_LIMIT,
                           "%s: more than %d %%TAG directives", r->name,
                           MAX_DIRECTIVES);
+    at += 4;
   }
   return true;
 }

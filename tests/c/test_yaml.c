@@ -341,6 +341,10 @@ static void test_directives(void **state) {
               "t.yaml: more than 1000 %TAG directives");
   text[0] = '#'; /* one less */
   assert_reads(text, "\"a\"");
+  for (used = 0; used < 1500 * 7; used += 7)
+    memcpy(text + used, used ? ",x%TAG " : "['%TAG'", 7);
+  strcpy(text + used, "]");
+  assert_within(text, (llmprof_limits){0}); /* in the middle of a line */
 }
 
 static void test_load(void **state) {
