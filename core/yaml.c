@@ -9,6 +9,10 @@
 #include "yaml_reader.h"
 #include "yaml_scalar.h"
 
+enum {
+  MAX_DIRECTIVES = 1000
+};
+
 /* ---- scalars ---- */
 
 static const struct {
@@ -362,6 +366,23 @@ static llmprof_limits with_defaults(const llmprof_limits *given) {
                                              .max_nodes = LLMPROF_YAML_NODES});
 }
 
+/* libyaml compares every %TAG with all before it: a megabyte of them would
+ * take ten seconds. They stand at the start of a line; each of these bytes can
+ * be the last of what libyaml takes for a line break or a byte order mark. */
+static bool check_directives(const llmprof_yaml_reader *r) {
+  const char *at = r->bytes, *end = r->bytes + r->size;
+  size_t seen = 0;
+  while ((at = memmem(at, (size_t)(end - at), "%TAG", 4))) {
+    seen += at == r->bytes || memchr("\n\r\x85\xA8\xA9\xBF", at[-1], 6);
+    if (seen > MAX_DIRECTIVES)
+      return llmprof_fail(r->err, LLMPROF_LIMIT,
+                          "%s: more than %d %%TAG directives", r->name,
+                          MAX_DIRECTIVES);
+    at += 4;
+  }
+  return true;
+}
+
 static llmprof_value *read_all(llmprof_yaml_reader *r) {
   r->anchors = llmprof_value_new_map();
   r->kept = llmprof_value_new_list();
@@ -392,7 +413,7 @@ llmprof_value *llmprof_yaml_parse(const char *bytes, size_t size,
     llmprof_lex_fail_size(err, name, r.limits.max_size);
     return NULL;
   }
-  return read_all(&r);
+  return check_directives(&r) ? read_all(&r) : NULL;
 }
 
 llmprof_value *llmprof_yaml_load(const char *path, const llmprof_limits *limits,

@@ -330,6 +330,23 @@ static void test_expansion(void **state) {
               "t.yaml:10:3: more than 5000 bytes of text");
 }
 
+static void test_directives(void **state) {
+  (void)state;
+  static char text[1001 * 16 + 8];
+  size_t used = 0;
+  for (int i = 0; i < 1001; i++)
+    used += (size_t)sprintf(text + used, "%%TAG !%d! x\n", i);
+  sprintf(text + used, "--- a");
+  assert_over(text, (llmprof_limits){0},
+              "t.yaml: more than 1000 %TAG directives");
+  text[0] = '#'; /* one less */
+  assert_reads(text, "\"a\"");
+  for (used = 0; used < 1500 * 7; used += 7)
+    memcpy(text + used, used ? ",x%TAG " : "['%TAG'", 7);
+  strcpy(text + used, "]");
+  assert_within(text, (llmprof_limits){0}); /* in the middle of a line */
+}
+
 static void test_load(void **state) {
   (void)state;
   llmprof_error err = {0};
@@ -610,6 +627,7 @@ int main(void) {
       cmocka_unit_test(test_broken),
       cmocka_unit_test(test_limits),
       cmocka_unit_test(test_expansion),
+      cmocka_unit_test(test_directives),
       cmocka_unit_test(test_load),
       cmocka_unit_test(test_block_style),
       cmocka_unit_test(test_quoting),
