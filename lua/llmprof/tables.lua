@@ -3,9 +3,13 @@
 --
 -- A column: key (the field of a row), title, type ("text", "integer" or
 -- number), digits (after the point), scale (factor from the row's unit to the
--- column's), exact (round half to even on the binary value, as C and Python
--- do; else half away from zero), max (columns to show at most, people only).
--- An absent value is an empty cell, in JSON null.
+-- title's), exact (round half to even on the binary value, as C and Python
+-- do; else half away from zero), and for people only: max (columns to show at
+-- most), code (as inline code), absent (what an absent value says).
+--
+-- CSV and JSON named by key hold the rows' own values, unrounded; named by
+-- title they hold what people see. An absent value is an empty cell, in JSON
+-- null.
 local json = require "llmprof.json"
 local markdown = require "llmprof.markdown"
 local text = require "llmprof.text"
@@ -20,10 +24,18 @@ local function number_text(column, value, separator)
 end
 
 
+-- The shortest text that reads back as the same number.
+local function plain_number(value)
+  if math.type(value) == "integer" then return ("%d"):format(value) end
+  local short = ("%.15g"):format(value)
+  return tonumber(short) == value and short or ("%.17g"):format(value)
+end
+
+
 -- What a cell says: "" when absent.
 local function cell(column, row, separator)
   local value = row[column.key]
-  if value == nil then return "" end
+  if value == nil then return separator and column.absent or "" end
   if type(value) == "string" then return value end
   if column.type == "integer" and math.type(value) == "integer" and not separator then
     return ("%d"):format(value)
@@ -42,12 +54,20 @@ local function csv_field(value)
 end
 
 
+local function raw_cell(column, row)
+  local value = row[column.key]
+  if value == nil then return "" end
+  return type(value) == "number" and plain_number(value) or tostring(value)
+end
+
+
 local function csv(columns, rows, options)
   local lines, fields = {}, {}
+  local get = options.keys == "key" and raw_cell or cell
   for i, column in ipairs(columns) do fields[i] = csv_field(column[options.keys]) end
   lines[1] = table.concat(fields, ",")
   for r, row in ipairs(rows) do
-    for i, column in ipairs(columns) do fields[i] = csv_field(cell(column, row)) end
+    for i, column in ipairs(columns) do fields[i] = csv_field(get(column, row)) end
     lines[r + 1] = table.concat(fields, ",")
   end
   lines[#lines + 1] = ""
@@ -55,10 +75,10 @@ local function csv(columns, rows, options)
 end
 
 
-local function json_value(column, row)
+local function json_value(column, row, raw)
   local value = row[column.key]
   if value == nil then return json.null end
-  if type(value) == "string" or column.type == "integer" then return value end
+  if raw or type(value) ~= "number" or column.type == "integer" then return value end
   return tonumber(number_text(column, value))
 end
 
@@ -68,10 +88,12 @@ local function to_json(columns, rows, options)
   for i, column in ipairs(columns) do keys[i] = column[options.keys] end
   for r, row in ipairs(rows) do
     local object = {}
-    for i, column in ipairs(columns) do object[keys[i]] = json_value(column, row) end
+    for i, column in ipairs(columns) do
+      object[keys[i]] = json_value(column, row, options.keys == "key")
+    end
     list[r] = json.ordered(object, keys)
   end
-  return assert(json.encode(list, { pretty = true }))
+  return assert(json.encode(list, { pretty = true })) .. "\n"
 end
 
 
