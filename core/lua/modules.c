@@ -3,6 +3,7 @@
 
 #define MODULES(X) \
   X(csv)           \
+  X(gpu)           \
   X(markdown)      \
   X(resources)     \
   X(text)
