@@ -5,6 +5,7 @@
   X(csv)           \
   X(gpu)           \
   X(markdown)      \
+  X(nvtx)          \
   X(resources)     \
   X(text)
 
