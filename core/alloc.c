@@ -30,7 +30,7 @@ void llmprof_free(void *ptr) {
   if (ptr) current.release(ptr);
 }
 
-char *llmprof_memdup(const void *bytes, size_t size) {
+void *llmprof_memdup(const void *bytes, size_t size) {
   if (size == SIZE_MAX) return NULL;
   char *copy = llmprof_alloc(size + 1, 1);
   if (!copy) return NULL;

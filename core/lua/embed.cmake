@@ -30,8 +30,11 @@ llmprof_resources:
 ${table}
  .section .note.GNU-stack,\"\",%progbits
 ")
+  # Clang warns of options of the C files that say nothing to its assembler.
   set_source_files_properties(${source} PROPERTIES
     LANGUAGE ASM
+    COMPILE_OPTIONS
+      "$<$<C_COMPILER_ID:Clang>:-Wno-unused-command-line-argument>"
     OBJECT_DEPENDS "${ARGN}")
   target_sources(${target} PRIVATE ${source})
 endfunction()

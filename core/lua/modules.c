@@ -3,11 +3,19 @@
 
 #define MODULES(X) \
   X(csv)           \
+  X(fs)            \
   X(gpu)           \
+  X(json)          \
   X(markdown)      \
   X(nvtx)          \
   X(resources)     \
-  X(text)
+  X(spawn)         \
+  X(sqlite)        \
+  X(sys)           \
+  X(text)          \
+  X(trace)         \
+  X(version)       \
+  X(yaml)
 
 #define DECLARE(name) int luaopen_llmprof_##name(lua_State *L);
 MODULES(DECLARE)

@@ -26,7 +26,7 @@ void *llmprof_resize(void *ptr, size_t count, size_t size);
 void llmprof_free(void *ptr); /* NULL is fine */
 
 char *llmprof_strdup(const char *text);
-char *llmprof_memdup(const void *bytes, size_t size); /* NUL-terminated */
+void *llmprof_memdup(const void *bytes, size_t size); /* NUL-terminated */
 
 /* Make room for at least `need` items in a growing array: *items holds *cap
  * items of `size` bytes. Grows by half again. On false nothing has changed. */

@@ -1,0 +1,181 @@
+#!/usr/bin/env bash
+# Sets llmprof up and starts it. Says nothing when there is nothing to do.
+set -euo pipefail
+
+root=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
+log=$root/build/bootstrap.log
+
+usage() {
+  cat <<'TXT'
+usage: ./bootstrap.sh [build]     install missing packages, build llmprof
+       ./bootstrap.sh run ARG...  the same, then `llmprof ARG...`
+       ./bootstrap.sh test        run every test, also under sanitizers
+       ./bootstrap.sh help        this text
+
+Packages (third_party/packages.txt) are installed with apt, as root or through
+sudo. Exit status: that of llmprof; 1 a build or test failed; 2 usage;
+3 packages are missing and could not be installed.
+TXT
+}
+
+say() {
+  printf 'bootstrap: %s\n' "$*" >&2
+}
+
+# Run a step; show what it prints only when it fails.
+quietly() {
+  "$@" >"$log" 2>&1 || {
+    cat -- "$log" >&2
+    return 1
+  }
+}
+
+# ---- packages ----
+
+# packages KIND...: the names listed for these kinds
+packages() {
+  local kind name
+  while read -r kind name; do
+    [[ " $* " != *" $kind "* ]] || printf '%s\n' "$name"
+  done <"$root/third_party/packages.txt"
+}
+
+# missing KIND...: those of them that dpkg does not have
+missing() {
+  local -a wanted
+  mapfile -t wanted < <(packages "$@" | sort)
+  comm -23 <(printf '%s\n' "${wanted[@]}") \
+    <(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "${wanted[@]}" \
+      2>/dev/null | sed -n 's/^installed //p' | sort -u)
+}
+
+# One command as root, so that sudo asks once. The lists of packages are only
+# brought up to date when they do not do as they are.
+apt_install() {
+  local install='apt-get -q -y install --no-install-recommends "$@"'
+  local -a as_root=(env DEBIAN_FRONTEND=noninteractive)
+  ((EUID == 0)) || as_root=(sudo "${as_root[@]}")
+  "${as_root[@]}" sh -c "$install || { apt-get -q update && $install; }" sh "$@"
+}
+
+# The end, when PACKAGE... are not there and cannot be installed.
+give_up() {
+  cat >&2 <<TXT
+bootstrap: llmprof needs these Debian packages, or their equivalents:
+    $*
+Have them installed:
+    apt-get update && apt-get install --no-install-recommends $*
+Where they are there in another way, build without this script:
+    cmake --preset dev -DLLMPROF_BUILD_TESTS=OFF
+    cmake --build --preset dev
+TXT
+  exit 3
+}
+
+# need KIND...: install what is missing
+need() {
+  command -v dpkg-query >/dev/null || return 0 # configuring will tell
+  local -a names
+  mapfile -t names < <(missing "$@")
+  ((${#names[@]})) || return 0
+  if ! command -v apt-get >/dev/null; then
+    say "no apt-get here"
+    give_up "${names[@]}"
+  elif ((EUID != 0)) && ! command -v sudo >/dev/null; then
+    say "not root, and no sudo here"
+    give_up "${names[@]}"
+  fi
+  say "installing ${names[*]}"
+  quietly apt_install "${names[@]}" || give_up "${names[@]}"
+}
+
+# ---- building ----
+
+# Ninja's status lines become one line on a terminal, and nothing elsewhere;
+# warnings and errors pass.
+progress() {
+  local line clear='' begun=''
+  [[ ! -t 2 ]] || clear=$'\r\033[K'
+  while IFS= read -r line; do
+    case $line in
+    'ninja: no work to do.') ;;
+    '['*'] Re-checking globbed directories...' | '-- '*) ;;
+    '['*/*']'*)
+      [[ $begun ]] || say "building $1"
+      begun=yes
+      [[ ! $clear ]] || printf '%s%.72s' "$clear" "$line" >&2
+      ;;
+    *) printf '%s%s\n' "$clear" "$line" >&2 ;;
+    esac
+  done
+  printf '%s' "$clear" >&2
+}
+
+# build PRESET TARGET [OPTION...]: configure once, with cmake's options, and
+# build; one process at a time.
+build() {
+  local preset=$1 target=$2 tree=$root/build/$1 lock
+  local -a kinds=(build) names
+  [[ $preset == dev ]] || kinds+=(test)
+  exec {lock}>"$root/build/.lock"
+  flock "$lock"
+  if [[ ! $tree/build.ninja -nt $root/CMakePresets.json ]]; then
+    quietly cmake -S "$root" --preset "$preset" "${@:3}" || {
+      mapfile -t names < <(packages "${kinds[@]}")
+      command -v dpkg-query >/dev/null || give_up "${names[@]}"
+      say "configuring $preset failed"
+      exit 1
+    }
+  fi
+  cmake --build "$tree" --target "$target" 2>&1 | progress "$preset" || {
+    say "building $preset failed"
+    exit 1
+  }
+  exec {lock}>&-
+}
+
+# ---- commands ----
+
+build_program() {
+  local -a options=()
+  need build
+  [[ -z $(missing test) ]] || options=(-DLLMPROF_BUILD_TESTS=OFF)
+  build dev llmprof "${options[@]}"
+}
+
+run_program() {
+  build_program
+  exec "$root/build/dev/bin/llmprof" "$@"
+}
+
+run_tests() {
+  local preset failed=''
+  need build test
+  for preset in ci asan; do
+    build "$preset" all
+    (cd -- "$root" && ctest --preset "$preset" -j "$(nproc)") ||
+      failed+=" $preset"
+  done
+  [[ ! $failed ]] || {
+    say "tests failed in:$failed"
+    exit 1
+  }
+}
+
+main() {
+  local command=${1:-build}
+  shift $(($# > 0))
+  mkdir -p -- "$root/build"
+  case $command:$# in
+  build:0) build_program ;;
+  run:*) run_program "$@" ;;
+  test:0) run_tests ;;
+  help:0 | -h:0 | --help:0) usage ;;
+  *)
+    usage >&2
+    exit 2
+    ;;
+  esac
+}
+
+main "$@"

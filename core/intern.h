@@ -1,0 +1,34 @@
+/* Interning fixed-size records: equal bytes get the same small id, ids count
+ * up from 0. Records must have no padding. Private to the core. */
+#ifndef LLMPROF_INTERN_H
+#define LLMPROF_INTERN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct llmprof_intern {
+  size_t record_size;
+  size_t count, cap;
+  unsigned char *records; /* record i at records + i * record_size */
+  uint32_t *slots;        /* id + 1, or 0; a power of two of them */
+  size_t slot_count;
+} llmprof_intern;
+
+void llmprof_intern_init(llmprof_intern *table, size_t record_size);
+void llmprof_intern_free(llmprof_intern *table);
+
+/* The record's id in *id; false when out of memory (or of ids). */
+bool llmprof_intern_add(llmprof_intern *table, const void *record,
+                        uint32_t *id);
+
+/* UINT32_MAX when the record was never added. */
+uint32_t llmprof_intern_find(const llmprof_intern *table, const void *record);
+
+/* Record `id`, borrowed until the next add. */
+const void *llmprof_intern_get(const llmprof_intern *table, uint32_t id);
+
+/* A hash of bytes, for tables like this one. */
+uint64_t llmprof_hash(const void *bytes, size_t size);
+
+#endif

@@ -1,0 +1,131 @@
+#include "llmprof/interval.h"
+
+#include <stdlib.h>
+
+#include "llmprof/alloc.h"
+
+void llmprof_intervals_free(llmprof_intervals *set) {
+  llmprof_free(set->items);
+  *set = (llmprof_intervals){0};
+}
+
+static int by_start(const void *left, const void *right) {
+  const llmprof_interval *a = left, *b = right;
+  return (a->start > b->start) - (a->start < b->start);
+}
+
+/* GPU events come nearly in order, so looking first mostly saves the sort. */
+static void sort_by_start(llmprof_interval *items, size_t count) {
+  for (size_t i = 1; i < count; i++) {
+    if (items[i - 1].start > items[i].start) {
+      qsort(items, count, sizeof *items, by_start);
+      return;
+    }
+  }
+}
+
+size_t llmprof_intervals_merge(llmprof_interval *items, size_t count) {
+  sort_by_start(items, count);
+  size_t kept = 0;
+  for (size_t i = 0; i < count; i++) {
+    llmprof_interval next = items[i];
+    if (next.end <= next.start) continue;
+    if (kept && next.start <= items[kept - 1].end) {
+      if (next.end > items[kept - 1].end) items[kept - 1].end = next.end;
+    } else {
+      items[kept++] = next;
+    }
+  }
+  return kept;
+}
+
+bool llmprof_intervals_of_frame(llmprof_intervals *set, llmprof_frame *frame,
+                                size_t start_column, size_t end_column,
+                                llmprof_error *err) {
+  *set = (llmprof_intervals){0};
+  const llmprof_column *start = llmprof_frame_column(frame, start_column, err);
+  if (!start) return false;
+  const llmprof_column *end = llmprof_frame_column(frame, end_column, err);
+  if (!end) return false;
+  size_t rows = llmprof_frame_rows(frame), count = 0;
+  set->items = llmprof_alloc(rows, sizeof *set->items);
+  if (!set->items) return llmprof_fail_nomem(err);
+  for (size_t row = 0; row < rows; row++) {
+    llmprof_interval item = {llmprof_cell(start, row), llmprof_cell(end, row)};
+    if (item.start != INT64_MIN && item.end != INT64_MIN)
+      set->items[count++] = item;
+  }
+  set->count = llmprof_intervals_merge(set->items, count);
+  return true;
+}
+
+/* The first interval that ends after `time`. */
+static size_t first_after(const llmprof_intervals *set, int64_t time) {
+  size_t low = 0, high = set->count;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (set->items[middle].end > time)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low;
+}
+
+static int64_t larger(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
+
+static int64_t smaller(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+int64_t llmprof_intervals_covered(const llmprof_intervals *set, int64_t from,
+                                  int64_t to) {
+  int64_t total = 0;
+  for (size_t i = first_after(set, from);
+       i < set->count && set->items[i].start < to; i++)
+    total += smaller(set->items[i].end, to) - larger(set->items[i].start, from);
+  return total;
+}
+
+static bool add_gap(llmprof_intervals *gaps, size_t *cap, int64_t start,
+                    int64_t end, int64_t shortest) {
+  if (end <= start || end - start < shortest) return true;
+  if (!llmprof_grow(&gaps->items, cap, gaps->count + 1, sizeof *gaps->items))
+    return false;
+  gaps->items[gaps->count++] = (llmprof_interval){start, end};
+  return true;
+}
+
+bool llmprof_intervals_gaps(llmprof_intervals *gaps,
+                            const llmprof_intervals *set, int64_t from,
+                            int64_t to, int64_t shortest, llmprof_error *err) {
+  *gaps = (llmprof_intervals){0};
+  size_t cap = 0;
+  bool ok = true;
+  for (size_t i = first_after(set, from);
+       ok && i < set->count && set->items[i].start < to; i++) {
+    ok = add_gap(gaps, &cap, from, set->items[i].start, shortest);
+    from = larger(from, set->items[i].end);
+  }
+  ok = ok && add_gap(gaps, &cap, from, to, shortest);
+  if (ok) return true;
+  llmprof_intervals_free(gaps);
+  return llmprof_fail_nomem(err);
+}
+
+int64_t llmprof_intervals_overlap(const llmprof_intervals *a,
+                                  const llmprof_intervals *b) {
+  int64_t total = 0;
+  for (size_t i = 0, j = 0; i < a->count && j < b->count;) {
+    llmprof_interval x = a->items[i], y = b->items[j];
+    int64_t start = larger(x.start, y.start), end = smaller(x.end, y.end);
+    if (end > start) total += end - start;
+    if (x.end < y.end)
+      i++;
+    else
+      j++;
+  }
+  return total;
+}

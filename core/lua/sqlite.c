@@ -1,0 +1,160 @@
+/* llmprof.sqlite: read-only queries.
+ *
+ *   local db = assert(sqlite.open "run.sqlite")
+ *   for row in db:query("SELECT name FROM t WHERE id = ?", 7) do ... end
+ */
+#include "llmprof/sqlite.h"
+
+#include "llmprof_lua.h"
+
+#define DATABASE "llmprof.sqlite.database"
+#define QUERY    "llmprof.sqlite.query"
+
+/* sqlite.open(path) -> database | nil, message, code */
+static int sqlite_open(lua_State *L) {
+  const char *path = luaL_checkstring(L, 1);
+  void **box = llmprof_lua_box(L, DATABASE, 0);
+  llmprof_error err;
+  *box = llmprof_sqlite_open(path, &err);
+  return *box ? 1 : llmprof_lua_fail(L, &err);
+}
+
+static void bind(lua_State *L, llmprof_query *query, int arg, int index) {
+  size_t size;
+  const char *text;
+  bool ok = false;
+  switch (lua_type(L, arg)) {
+  case LUA_TNIL:
+    ok = llmprof_query_bind_null(query, index);
+    break;
+  case LUA_TBOOLEAN:
+    ok = llmprof_query_bind_int(query, index, lua_toboolean(L, arg));
+    break;
+  case LUA_TNUMBER:
+    ok = lua_isinteger(L, arg)
+             ? llmprof_query_bind_int(query, index, lua_tointeger(L, arg))
+             : llmprof_query_bind_double(query, index, lua_tonumber(L, arg));
+    break;
+  case LUA_TSTRING:
+    text = lua_tolstring(L, arg, &size);
+    ok = llmprof_query_bind_text(query, index, text, size);
+    break;
+  default:
+    luaL_argerror(L, arg, "number, string, boolean or nil expected");
+  }
+  if (!ok) luaL_argerror(L, arg, "cannot be bound");
+}
+
+static void push_cell(lua_State *L, const llmprof_query *query, int column) {
+  size_t size;
+  const char *text;
+  switch (llmprof_query_type(query, column)) {
+  case LLMPROF_SQL_NULL:
+    lua_pushnil(L);
+    break;
+  case LLMPROF_SQL_INT:
+    lua_pushinteger(L, llmprof_query_int(query, column));
+    break;
+  case LLMPROF_SQL_DOUBLE:
+    lua_pushnumber(L, llmprof_query_double(query, column));
+    break;
+  case LLMPROF_SQL_TEXT:
+    text = llmprof_query_text(query, column, &size);
+    lua_pushlstring(L, text, size);
+    break;
+  }
+}
+
+static int close_query(lua_State *L) {
+  void **box = luaL_checkudata(L, 1, QUERY);
+  llmprof_query_free(*box);
+  *box = NULL;
+  return 0;
+}
+
+/* Iterator step: the next row as a table by column name, or nothing; raises
+ * on failure, since a for loop has no place for an error value. */
+static int next_row(lua_State *L) {
+  llmprof_query *query = *(void **)luaL_checkudata(L, 1, QUERY);
+  if (!query) return 0;
+  lua_settop(L, 1);
+  llmprof_error err;
+  int got = llmprof_query_step(query, &err);
+  if (got < 0) return luaL_error(L, "%s", err.message);
+  if (!got) return close_query(L);
+  int columns = llmprof_query_columns(query);
+  lua_createtable(L, 0, columns);
+  for (int i = 0; i < columns; i++) {
+    push_cell(L, query, i);
+    lua_setfield(L, -2, llmprof_query_name(query, i));
+  }
+  return 1;
+}
+
+/* database:query(sql, ...) -> iterator for a generic for, which also frees
+ * the statement when the loop is left early. Broken SQL raises. */
+static int f_query(lua_State *L) {
+  llmprof_sqlite *db = llmprof_lua_unbox(L, 1, DATABASE);
+  const char *sql = luaL_checkstring(L, 2);
+  int given = lua_gettop(L) - 2;
+  void **box = llmprof_lua_box(L, QUERY, 0);
+  llmprof_error err;
+  llmprof_query *query = *box = llmprof_sqlite_query(db, sql, &err);
+  if (!query) return luaL_error(L, "%s", err.message);
+  int wanted = llmprof_query_parameters(query);
+  if (wanted != given)
+    return luaL_error(L, "SQL statement wants %d parameters, got %d", wanted,
+                      given);
+  for (int i = 1; i <= given; i++) bind(L, query, i + 2, i);
+  int query_at = lua_gettop(L);
+  lua_pushcfunction(L, next_row);
+  lua_pushvalue(L, query_at); /* state */
+  lua_pushnil(L);             /* control */
+  lua_pushvalue(L, query_at); /* to be closed */
+  return 4;
+}
+
+/* database:has(table [, column]) -> boolean */
+static int f_has(lua_State *L) {
+  llmprof_sqlite *db = llmprof_lua_unbox(L, 1, DATABASE);
+  const char *table = luaL_checkstring(L, 2);
+  const char *column = luaL_optstring(L, 3, NULL);
+  llmprof_error err;
+  int has = column ? llmprof_sqlite_has_column(db, table, column, &err)
+                   : llmprof_sqlite_has_table(db, table, &err);
+  if (has < 0) return luaL_error(L, "%s", err.message);
+  lua_pushboolean(L, has);
+  return 1;
+}
+
+static int f_close(lua_State *L) {
+  void **box = luaL_checkudata(L, 1, DATABASE);
+  llmprof_sqlite_close(*box);
+  *box = NULL;
+  return 0;
+}
+
+static const luaL_Reg methods[] = {
+    {"query", f_query},
+    {"has", f_has},
+    {"close", f_close},
+    {NULL, NULL},
+};
+
+static const luaL_Reg query_methods[] = {
+    {"close", close_query},
+    {NULL, NULL},
+};
+
+static const luaL_Reg functions[] = {
+    {"open", sqlite_open},
+    {NULL, NULL},
+};
+
+int luaopen_llmprof_sqlite(lua_State *L);
+int luaopen_llmprof_sqlite(lua_State *L) {
+  llmprof_lua_class(L, DATABASE, methods, f_close);
+  llmprof_lua_class(L, QUERY, query_methods, close_query);
+  luaL_newlib(L, functions);
+  return 1;
+}

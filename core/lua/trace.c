@@ -1,0 +1,176 @@
+/* llmprof.trace: a timeline as frames.
+ *
+ *   local t = assert(trace.open "run.sqlite")
+ *   local kernels = assert(t:frame "kernels")
+ */
+#include "llmprof/trace.h"
+
+#include "frame.h"
+#include "llmprof/alloc.h"
+
+#define TRACE "llmprof.trace"
+
+static llmprof_trace *check_trace(lua_State *L) {
+  return llmprof_lua_unbox(L, 1, TRACE);
+}
+
+/* trace.open(path) -> trace | nil, message, code */
+static int trace_open(lua_State *L) {
+  const char *path = luaL_checkstring(L, 1);
+  void **box = llmprof_lua_box(L, TRACE, 0);
+  llmprof_error err;
+  *box = llmprof_trace_open(path, &err);
+  return *box ? 1 : llmprof_lua_fail(L, &err);
+}
+
+static int f_close(lua_State *L) {
+  void **box = luaL_checkudata(L, 1, TRACE);
+  llmprof_trace_close(*box);
+  *box = NULL;
+  return 0;
+}
+
+static void set_string(lua_State *L, const char *field, const char *value) {
+  lua_pushstring(L, value); /* nil for NULL */
+  lua_setfield(L, -2, field);
+}
+
+static void set_id(lua_State *L, const llmprof_trace *trace, const char *field,
+                   uint32_t string) {
+  set_string(L, field,
+             llmprof_strings_get(llmprof_trace_strings(trace), string, NULL));
+}
+
+static void set_integer(lua_State *L, const char *field, int64_t value) {
+  if (value == LLMPROF_ABSENT) return;
+  lua_pushinteger(L, value);
+  lua_setfield(L, -2, field);
+}
+
+/* trace:info() -> { path, schema, product, epoch (ns since 1970) }; what the
+ * export does not say is nil */
+static int f_info(lua_State *L) {
+  const llmprof_trace *trace = check_trace(L);
+  lua_newtable(L);
+  set_string(L, "path", llmprof_trace_path(trace));
+  set_string(L, "schema", llmprof_trace_schema(trace));
+  set_string(L, "product", llmprof_trace_product(trace));
+  set_integer(L, "epoch", llmprof_trace_epoch(trace));
+  return 1;
+}
+
+/* trace:devices() -> list of { id, name, chip, uuid, bus, memory (bytes),
+ * bandwidth (bytes/s), clock (Hz), sm_count, l2 (bytes), compute } */
+static int f_devices(lua_State *L) {
+  const llmprof_trace *trace = check_trace(L);
+  size_t count;
+  const llmprof_device *devices = llmprof_trace_devices(trace, &count);
+  lua_createtable(L, (int)count, 0);
+  for (size_t i = 0; i < count; i++) {
+    const llmprof_device *d = &devices[i];
+    lua_newtable(L);
+    set_integer(L, "id", d->id);
+    set_id(L, trace, "name", d->name);
+    set_id(L, trace, "chip", d->chip);
+    set_id(L, trace, "uuid", d->uuid);
+    set_id(L, trace, "bus", d->bus);
+    set_integer(L, "memory", d->memory);
+    set_integer(L, "bandwidth", d->bandwidth);
+    set_integer(L, "clock", d->clock);
+    set_integer(L, "sm_count", d->sm_count);
+    set_integer(L, "l2", d->l2_size);
+    if (d->compute_major != LLMPROF_ABSENT &&
+        d->compute_minor != LLMPROF_ABSENT) {
+      lua_pushfstring(L, "%I.%I", (LUAI_UACINT)d->compute_major,
+                      (LUAI_UACINT)d->compute_minor);
+      lua_setfield(L, -2, "compute");
+    }
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
+/* trace:processes() -> list of { pid, name }, as far as tables are loaded */
+static int f_processes(lua_State *L) {
+  const llmprof_trace *trace = check_trace(L);
+  size_t count;
+  const llmprof_process *processes = llmprof_trace_processes(trace, &count);
+  lua_createtable(L, (int)count, 0);
+  for (size_t i = 0; i < count; i++) {
+    lua_newtable(L);
+    set_integer(L, "pid", processes[i].pid);
+    set_id(L, trace, "name", processes[i].name);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
+/* trace:has(table) -> was it in the export; table is one of kernels, copies,
+ * sets, graphs, api, ranges */
+static int f_has(lua_State *L) {
+  static const char *const names[] = {"kernels", "copies", "sets", "graphs",
+                                      "api",     "ranges", NULL};
+  llmprof_trace *trace = check_trace(L);
+  int table = luaL_checkoption(L, 2, NULL, names);
+  llmprof_error err;
+  bool ok = table < LLMPROF_TABLE_CALLS ? llmprof_trace_ops(trace, &err) != NULL
+            : table == LLMPROF_TABLE_CALLS
+                ? llmprof_trace_calls(trace, &err) != NULL
+                : llmprof_trace_ranges(trace, &err) != NULL;
+  if (!ok) return llmprof_lua_fail(L, &err);
+  lua_pushboolean(L, llmprof_trace_has(trace, (llmprof_trace_table)table));
+  return 1;
+}
+
+/* trace:frame(name) -> frame | nil, message, code */
+static int f_frame(lua_State *L) {
+  llmprof_trace *trace = check_trace(L);
+  const char *name = luaL_checkstring(L, 2);
+  llmprof_frame **made = llmprof_lua_new_frame(L, 1);
+  llmprof_error err;
+  *made = llmprof_trace_frame(trace, name, &err);
+  return *made ? 1 : llmprof_lua_fail(L, &err);
+}
+
+/* trace:label(frame, name, tags) -> frame with two more columns: `name`, the
+ * tag of the innermost of those ranges around each operation's launch, and
+ * `name`_range, that range's row. */
+static int f_label(lua_State *L) {
+  llmprof_trace *trace = check_trace(L);
+  llmprof_frame *frame = llmprof_lua_check_frame(L, 2);
+  const char *name = luaL_checkstring(L, 3);
+  luaL_checktype(L, 4, LUA_TTABLE);
+  lua_Integer count = luaL_len(L, 4);
+  uint32_t *tags = lua_newuserdatauv(L, (size_t)count * sizeof *tags + 1, 0);
+  for (lua_Integer i = 0; i < count; i++) {
+    size_t size;
+    lua_rawgeti(L, 4, i + 1);
+    const char *tag = luaL_checklstring(L, -1, &size);
+    tags[i] = llmprof_strings_find(llmprof_trace_strings(trace), tag, size);
+    lua_pop(L, 1);
+  }
+  llmprof_error err;
+  if (!llmprof_trace_label(trace, frame, name, tags, (size_t)count, &err))
+    return llmprof_lua_fail(L, &err);
+  lua_settop(L, 2);
+  return 1;
+}
+
+static const luaL_Reg methods[] = {
+    {"info", f_info},   {"devices", f_devices}, {"processes", f_processes},
+    {"has", f_has},     {"frame", f_frame},     {"label", f_label},
+    {"close", f_close}, {NULL, NULL},
+};
+
+static const luaL_Reg functions[] = {
+    {"open", trace_open},
+    {NULL, NULL},
+};
+
+int luaopen_llmprof_trace(lua_State *L);
+int luaopen_llmprof_trace(lua_State *L) {
+  llmprof_lua_frame_classes(L);
+  llmprof_lua_class(L, TRACE, methods, f_close);
+  luaL_newlib(L, functions);
+  return 1;
+}

@@ -1,0 +1,14 @@
+/* llmprof.version: what this build is. CMake defines the values. */
+#include "llmprof_lua.h"
+
+int luaopen_llmprof_version(lua_State *L);
+int luaopen_llmprof_version(lua_State *L) {
+  lua_createtable(L, 0, 3);
+  lua_pushliteral(L, LLMPROF_VERSION);
+  lua_setfield(L, -2, "version");
+  lua_pushliteral(L, LLMPROF_COMPILER);
+  lua_setfield(L, -2, "compiler");
+  lua_pushboolean(L, LLMPROF_NVTX); /* whether NVTX was there to build with */
+  lua_setfield(L, -2, "nvtx");
+  return 1;
+}

@@ -1,0 +1,51 @@
+/* Scanning a table's columns, as fast as the file allows. Private to the
+ * core: this is what loads millions of events. */
+#ifndef LLMPROF_SCAN_H
+#define LLMPROF_SCAN_H
+
+#include "llmprof/sqlite.h"
+
+typedef struct llmprof_scan llmprof_scan;
+
+#define LLMPROF_SCAN_NULL INT64_MIN
+
+/* What to read: first `ints` integer columns, then `texts` text columns. A
+ * column that the table lacks reads as NULL in every row. */
+typedef struct llmprof_scan_spec {
+  const char *table;
+  const char *const *columns;
+  int ints, texts;
+} llmprof_scan_spec;
+
+enum {
+  LLMPROF_SCAN_INTS = 24
+}; /* integer columns at most */
+
+/* On true, *scan is NULL when the table does not exist. Rows come in rowid
+ * order. */
+bool llmprof_scan_open(llmprof_sqlite *db, const llmprof_scan_spec *spec,
+                       llmprof_scan **scan, llmprof_error *err);
+void llmprof_scan_close(llmprof_scan *scan);
+
+/* A guess at the number of rows, for reserving memory; may be 0. */
+size_t llmprof_scan_hint(const llmprof_scan *scan);
+
+/* values[i] is integer column i of the next row: 1, at the end 0, on failure
+ * -1. */
+int llmprof_scan_next(llmprof_scan *scan, int64_t *values, llmprof_error *err);
+
+/* Text column i of the current row, NULL for NULL; valid until the next. */
+const char *llmprof_scan_text(const llmprof_scan *scan, int i, size_t *size);
+
+/* The same as a number, NaN for NULL. */
+double llmprof_scan_double(const llmprof_scan *scan, int i);
+
+/* Open, give each row to `take`, close. take returns false when out of
+ * memory. *has (may be NULL) says whether the table exists. */
+typedef bool (*llmprof_scan_take)(void *user, const llmprof_scan *scan,
+                                  const int64_t *values);
+bool llmprof_scan_each(llmprof_sqlite *db, const llmprof_scan_spec *spec,
+                       llmprof_scan_take take, void *user, bool *has,
+                       llmprof_error *err);
+
+#endif

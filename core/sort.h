@@ -1,0 +1,18 @@
+/* Sorting what traces are made of: mostly sorted already, by the million.
+ * Private to the core. All are linear for sorted input and never quadratic;
+ * false means out of memory, with the input as it was. */
+#ifndef LLMPROF_SORT_H
+#define LLMPROF_SORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Sort row numbers by keys[row], ascending and stable. */
+bool llmprof_sort_rows_u32(uint32_t *rows, size_t count, const uint32_t *keys);
+bool llmprof_sort_rows_i64(uint32_t *rows, size_t count, const int64_t *keys);
+
+/* Sort values, ascending. `scratch` has room for count values. */
+void llmprof_sort_i64(int64_t *values, size_t count, int64_t *scratch);
+
+#endif

@@ -1,0 +1,47 @@
+/* Intervals of time: unions, holes, overlap. An interval is [start, end) in
+ * nanoseconds; one that does not end after it starts covers nothing. */
+#ifndef LLMPROF_INTERVAL_H
+#define LLMPROF_INTERVAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "llmprof/error.h"
+#include "llmprof/frame.h"
+
+typedef struct llmprof_interval {
+  int64_t start, end;
+} llmprof_interval;
+
+/* Sorted, disjoint, not touching. */
+typedef struct llmprof_intervals {
+  llmprof_interval *items;
+  size_t count;
+} llmprof_intervals;
+
+void llmprof_intervals_free(llmprof_intervals *set);
+
+/* Sort and merge in place; returns how many are left. */
+size_t llmprof_intervals_merge(llmprof_interval *items, size_t count);
+
+/* The union over a frame's rows, from a column of starts and one of ends;
+ * rows that lack either are left out. */
+bool llmprof_intervals_of_frame(llmprof_intervals *set, llmprof_frame *frame,
+                                size_t start_column, size_t end_column,
+                                llmprof_error *err);
+
+/* Time covered within [from, to). */
+int64_t llmprof_intervals_covered(const llmprof_intervals *set, int64_t from,
+                                  int64_t to);
+
+/* The holes of at least `shortest` ns within [from, to). */
+bool llmprof_intervals_gaps(llmprof_intervals *gaps,
+                            const llmprof_intervals *set, int64_t from,
+                            int64_t to, int64_t shortest, llmprof_error *err);
+
+/* Time covered by both. */
+int64_t llmprof_intervals_overlap(const llmprof_intervals *a,
+                                  const llmprof_intervals *b);
+
+#endif

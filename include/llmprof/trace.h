@@ -1,0 +1,255 @@
+/* A timeline: what the GPU, the CUDA API and NVTX ranges did and when, loaded
+ * from an SQLite export of Nsight Systems (2022 to 2026, schemas 3.1 to 3.25)
+ * or from any file with the same tables.
+ *
+ * Events are plain arrays, one per property; row numbers are uint32_t. Times
+ * are nanoseconds since the session started. Strings are ids in one pool.
+ * Tables load when first needed; a table or column that the export lacks is
+ * an empty table or an absent value, never an error. */
+#ifndef LLMPROF_TRACE_H
+#define LLMPROF_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "llmprof/error.h"
+#include "llmprof/frame.h"
+#include "llmprof/strings.h"
+
+/* "No such row", in every uint32_t that holds a row number. */
+#define LLMPROF_NONE UINT32_MAX
+
+/* "No value", in every int64_t that may lack one. */
+#define LLMPROF_ABSENT INT64_MIN
+
+typedef struct llmprof_trace llmprof_trace;
+
+/* ---- what the events refer to ---- */
+
+typedef struct llmprof_process {
+  int64_t global_pid; /* nsys's id: unique per machine and process */
+  uint32_t pid;
+  uint32_t name; /* string, LLMPROF_NO_STRING when not recorded */
+} llmprof_process;
+
+typedef struct llmprof_thread {
+  int64_t global_tid;
+  uint32_t tid;
+  uint32_t process; /* row in processes */
+  uint32_t name;    /* string or LLMPROF_NO_STRING */
+} llmprof_thread;
+
+/* Where a GPU operation ran. */
+typedef struct llmprof_place {
+  uint32_t process; /* row in processes, LLMPROF_NONE when not recorded */
+  uint32_t device;  /* CUDA device id, as in llmprof_device.id */
+  uint32_t context;
+  uint32_t stream;
+} llmprof_place;
+
+/* What a kernel was launched with. */
+typedef struct llmprof_shape {
+  uint32_t grid[3], block[3];
+  uint32_t registers;      /* per thread */
+  uint32_t static_shared;  /* bytes per block */
+  uint32_t dynamic_shared; /* bytes per block */
+} llmprof_shape;
+
+/* A GPU. Numbers are LLMPROF_ABSENT when not recorded. */
+typedef struct llmprof_device {
+  int64_t id;
+  uint32_t name, chip, uuid, bus; /* strings or LLMPROF_NO_STRING */
+  int64_t memory;                 /* bytes */
+  int64_t bandwidth;              /* theoretical, bytes per second */
+  int64_t clock;                  /* maximal SM clock, Hz */
+  int64_t sm_count;
+  int64_t l2_size; /* bytes */
+  int64_t compute_major, compute_minor;
+} llmprof_device;
+
+/* ---- events ---- */
+
+typedef enum llmprof_op_kind {
+  LLMPROF_KERNEL,
+  LLMPROF_COPY,
+  LLMPROF_SET,
+  LLMPROF_GRAPH, /* a whole CUDA graph, traced as one operation */
+  LLMPROF_OP_KINDS,
+} llmprof_op_kind;
+
+/* GPU operations: kernels, then copies, sets and graphs; the rows of kind k
+ * are first[k] to first[k + 1] - 1. */
+typedef struct llmprof_ops {
+  size_t count;
+  uint32_t first[LLMPROF_OP_KINDS + 1];
+  int64_t *start, *end;  /* ns */
+  uint32_t *correlation; /* per process; LLMPROF_NONE when not recorded */
+  uint32_t *name;        /* kernel: demangled name; else its operation */
+  uint32_t *place;       /* row in places */
+  int64_t *bytes;        /* copies and sets only: index op - first[COPY] */
+} llmprof_ops;
+
+/* More about kernels, by kernel row. */
+typedef struct llmprof_details {
+  uint32_t *shape;      /* row in shapes */
+  uint32_t *short_name; /* string: function name without parameters */
+  int64_t *graph_node;  /* graph node id or LLMPROF_ABSENT; NULL when no
+                           kernel of the trace came from a graph */
+} llmprof_details;
+
+/* CUDA API calls, runtime and driver. */
+typedef struct llmprof_calls {
+  size_t count;
+  int64_t *start, *end; /* ns */
+  uint32_t *thread;     /* row in threads, LLMPROF_NONE when not recorded */
+  uint32_t *correlation;
+  uint32_t *name; /* string, with its version suffix: "cudaMalloc_v3020" */
+} llmprof_calls;
+
+typedef enum llmprof_range_style {
+  LLMPROF_PUSH_POP,
+  LLMPROF_START_END,
+} llmprof_range_style;
+
+/* NVTX ranges. */
+typedef struct llmprof_ranges {
+  size_t count;
+  int64_t *start, *end;  /* ns; a range left open ends with the last event */
+  uint32_t *thread;      /* where it started */
+  uint32_t *end_thread;  /* LLMPROF_NONE unless it ended on another one */
+  uint32_t *text;        /* string or LLMPROF_NO_STRING */
+  uint32_t *tag;         /* "text", or "domain:text" in a named domain */
+  uint32_t *colon_tag;   /* as tag, but ":text" in the default domain */
+  uint32_t *domain;      /* string or LLMPROF_NO_STRING: the default domain */
+  uint32_t *category;    /* string or LLMPROF_NO_STRING */
+  int64_t *payload;      /* integer payload or LLMPROF_ABSENT */
+  double *payload_float; /* floating payload or NaN */
+  uint8_t *style;        /* llmprof_range_style */
+  uint8_t *open;         /* 1: had no end in the export */
+} llmprof_ranges;
+
+/* ---- attribution: which ranges launched which GPU operations ----
+ *
+ * NVIDIA's rule: an operation belongs to every range, push/pop or start/end,
+ * that ends on the thread it started on and encloses the API call that
+ * launched the operation, on that call's thread. Calls and operations meet by
+ * process and correlation id, so all kernels of a CUDA graph belong to the
+ * range around its launch.
+ *
+ * The ranges around a call form a chain, innermost first; calls in the same
+ * ranges share it. */
+
+typedef struct llmprof_link {
+  uint32_t range; /* row in ranges */
+  uint32_t outer; /* next link, LLMPROF_NONE at the outermost */
+} llmprof_link;
+
+typedef struct llmprof_attribution {
+  uint32_t *call; /* by operation: row in calls or LLMPROF_NONE */
+  uint32_t *link; /* by operation: its chain or LLMPROF_NONE */
+  llmprof_link *links;
+  size_t link_count;
+  uint32_t *parent; /* by range: the tightest range around it on its thread,
+                       LLMPROF_NONE at the top */
+  uint32_t *level;  /* by range: 0 at the top; LLMPROF_NONE for a range that
+                       does not take part (ended on another thread) */
+} llmprof_attribution;
+
+/* A range projected onto the GPU: from the first start to the last end of the
+ * kernels, copies and sets it launched. One per range that launched any. */
+typedef struct llmprof_projection {
+  uint32_t range;
+  int64_t start, end;  /* ns, on the GPU */
+  uint32_t operations; /* distinct correlation ids: a graph launch counts 1 */
+  uint32_t children;   /* projected ranges whose parent this range is */
+} llmprof_projection;
+
+/* ---- functions ---- */
+
+/* NULL on failure: not a readable SQLite file, or one without any table of a
+ * trace (UNSUPPORTED). */
+llmprof_trace *llmprof_trace_open(const char *path, llmprof_error *err);
+void llmprof_trace_close(llmprof_trace *trace);
+
+/* Everything below is borrowed and lives as long as the trace. */
+const char *llmprof_trace_path(const llmprof_trace *trace);
+const llmprof_strings *llmprof_trace_strings(const llmprof_trace *trace);
+
+/* "3.20.3" and "2025.3.2.0"; NULL when the export does not say. */
+const char *llmprof_trace_schema(const llmprof_trace *trace);
+const char *llmprof_trace_product(const llmprof_trace *trace);
+
+/* Wall clock at time 0, ns since the epoch, or LLMPROF_ABSENT. */
+int64_t llmprof_trace_epoch(const llmprof_trace *trace);
+
+const llmprof_device *llmprof_trace_devices(const llmprof_trace *trace,
+                                            size_t *count);
+
+/* These grow while tables load: ask again afterwards. */
+const llmprof_process *llmprof_trace_processes(const llmprof_trace *trace,
+                                               size_t *count);
+const llmprof_thread *llmprof_trace_threads(const llmprof_trace *trace,
+                                            size_t *count);
+const llmprof_place *llmprof_trace_places(const llmprof_trace *trace,
+                                          size_t *count);
+const llmprof_shape *llmprof_trace_shapes(const llmprof_trace *trace,
+                                          size_t *count);
+
+/* Was the table in the export at all? Answers after the part is loaded. */
+typedef enum llmprof_trace_table {
+  LLMPROF_TABLE_KERNELS,
+  LLMPROF_TABLE_COPIES,
+  LLMPROF_TABLE_SETS,
+  LLMPROF_TABLE_GRAPHS,
+  LLMPROF_TABLE_CALLS,
+  LLMPROF_TABLE_RANGES,
+  LLMPROF_TABLES,
+} llmprof_trace_table;
+bool llmprof_trace_has(const llmprof_trace *trace, llmprof_trace_table table);
+
+/* Load on first use; NULL on failure (corrupt file, out of memory, more than
+ * 2^32 - 2 rows). */
+const llmprof_ops *llmprof_trace_ops(llmprof_trace *trace, llmprof_error *err);
+const llmprof_details *llmprof_trace_details(llmprof_trace *trace,
+                                             llmprof_error *err);
+const llmprof_calls *llmprof_trace_calls(llmprof_trace *trace,
+                                         llmprof_error *err);
+const llmprof_ranges *llmprof_trace_ranges(llmprof_trace *trace,
+                                           llmprof_error *err);
+const llmprof_attribution *llmprof_trace_attribution(llmprof_trace *trace,
+                                                     llmprof_error *err);
+const llmprof_projection *llmprof_trace_projections(llmprof_trace *trace,
+                                                    size_t *count,
+                                                    llmprof_error *err);
+
+/* ---- frames ----
+ *
+ * kernels        kernels, with launch shape and launching call
+ * transfers      memory copies and sets, with bytes
+ * graphs         CUDA graphs that were traced as one operation
+ * gpu            all of the three, with kind (llmprof_op_kind)
+ * api            CUDA API calls
+ * ranges         NVTX ranges; style is llmprof_range_style
+ * projections    ranges projected onto the GPU
+ * kernel_ranges  every pair of a kernel and a range around its launch; a
+ *                kernel in no range makes one pair
+ *
+ * Columns are listed in core/trace_frames.c and, for users, in docs. */
+
+/* A frame by name; it borrows from the trace, which must outlive it. NULL on
+ * failure (NOTFOUND: no such frame). */
+llmprof_frame *llmprof_trace_frame(llmprof_trace *trace, const char *name,
+                                   llmprof_error *err);
+
+/* Names of the frames, 0 and up; NULL after the last. */
+const char *llmprof_trace_frame_name(size_t number);
+
+/* Add two columns to a frame of operations: `name`, the tag of the innermost
+ * range around the launch whose tag is one of `tags` (strings of the trace),
+ * and `name`_range, that range's row. */
+bool llmprof_trace_label(llmprof_trace *trace, llmprof_frame *frame,
+                         const char *name, const uint32_t *tags, size_t count,
+                         llmprof_error *err);
+
+#endif

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# install.sh BUILD VERSION: is an installed llmprof whole, and does it run?
+# shellcheck source=tests/e2e/common.sh
+source "$(dirname -- "$0")/common.sh"
+build=$1 version=$2 prefix=$scratch/prefix
+
+cmake --install "$build" --prefix "$prefix" >/dev/null
+
+same version "llmprof $version" "$(cd / && "$prefix/bin/llmprof" --version)"
+for folder in lua recipes conf; do
+  [[ ! -d $folder ]] || diff -r -x __pycache__ "$folder" "$prefix/share/llmprof/$folder" ||
+    fail "share/llmprof/$folder is not what the source tree has"
+done
+for file in share/doc/llmprof/{LICENSE,README.md} share/man/man1/llmprof.1; do
+  [[ -s $prefix/$file ]] || fail "no $file"
+done

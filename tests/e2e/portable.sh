@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# portable.sh BUILD VERSION: does the portable folder run alone after a move?
+# shellcheck source=tests/e2e/common.sh
+source "$(dirname -- "$0")/common.sh"
+build=$1 version=$2 folder="$scratch/elsewhere"
+
+cmake --build "$build" --target portable >/dev/null
+cp -r -- "$build/portable/llmprof" "$folder"
+
+same version "llmprof $version" \
+  "$(cd / && env -i "$folder/llmprof" --version)"
+
+# Every library comes from the folder, save the C library's own.
+strangers=$(LD_TRACE_LOADED_OBJECTS=1 "$folder/llmprof" |
+  grep -vF "$folder/lib/" |
+  grep -vE '^\s*(linux-vdso|lib(c|m|dl|pthread|rt|resolv)\.so|/lib)' || true)
+same 'libraries from outside' '' "$strangers"
+
+for library in "$folder"/lib/*; do
+  [[ -f $library && ! -L $library ]] || fail "$library is not a plain file"
+done
+[[ -n $(ls -- "$folder/share/doc/llmprof/third_party") ]] ||
+  fail "no licences of the libraries"

@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Is every shell script clean by shellcheck? Skipped (77) where there is none.
+set -euo pipefail
+
+if ! command -v shellcheck >/dev/null; then
+  echo "skipped: no shellcheck"
+  exit 77
+fi
+find bootstrap.sh .ci/run tests -type f \( -name '*.sh' -o -path .ci/run \) \
+  -print0 | xargs -0 shellcheck -x
