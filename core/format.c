@@ -4,6 +4,7 @@
 #include "llmprof/format.h"
 
 #include <float.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +14,7 @@ enum {
   TINY_EXPONENT = -90,
   SLACK = 32,    /* zeros that moving the point may need on either side */
   INTEGER = 310, /* digits of DBL_MAX, and one for a carry */
-  PLACES = LDBL_MANT_DIG - TINY_EXPONENT,
+  PLACES = DBL_MANT_DIG - TINY_EXPONENT,
   ROOM = SLACK + INTEGER + PLACES + SLACK,
 };
 
@@ -82,26 +83,15 @@ const llmprof_unit *llmprof_unit_named(llmprof_quantity quantity,
 
 /* ---- decimals ---- */
 
-static bool is_finite(long double value) {
-  return value >= -(long double)DBL_MAX && value <= (long double)DBL_MAX;
-}
-
 /* Decimal places that write the value out in full. */
-static int exact_places(long double value) {
+static int exact_places(double value) {
   int exponent;
-  frexpl(value, &exponent);
-  return exponent < LDBL_MANT_DIG ? LDBL_MANT_DIG - exponent : 0;
+  frexp(value, &exponent);
+  return exponent < DBL_MANT_DIG ? DBL_MANT_DIG - exponent : 0;
 }
 
-/* Write out a finite value. */
-static void expand(decimal *d, long double value) {
-  int exponent;
-  frexpl(value, &exponent);
-  d->negative = value < 0;
-  if (exponent < TINY_EXPONENT) value = 0;
-  int places = value != 0 ? exact_places(value) : 0;
-  char text[INTEGER + PLACES + 8]; /* sign, point (of any locale), NUL */
-  int size = snprintf(text, sizeof text, "%.*Lf", places, fabsl(value));
+/* Take over `places` digits at the end of the text and those in front. */
+static void take_digits(decimal *d, const char *text, int size, int places) {
   int integer = (int)strspn(text, "0123456789");
   memset(d->digits, '0', sizeof d->digits);
   memcpy(d->digits + SLACK, text, (size_t)integer);
@@ -109,6 +99,26 @@ static void expand(decimal *d, long double value) {
   d->first = SLACK;
   d->count = integer + places;
   d->point = integer;
+}
+
+/* Write out a finite value. */
+static void expand(decimal *d, double value) {
+  int exponent;
+  frexp(value, &exponent);
+  d->negative = value < 0;
+  if (exponent < TINY_EXPONENT) value = 0;
+  int places = value != 0 ? exact_places(value) : 0;
+  char text[INTEGER + PLACES + 8]; /* sign, point (of any locale), NUL */
+  int size = snprintf(text, sizeof text, "%.*f", places, fabs(value));
+  take_digits(d, text, size, places);
+}
+
+static void expand_integer(decimal *d, int64_t value) {
+  uint64_t magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+  char text[24];
+  int size = snprintf(text, sizeof text, "%" PRIu64, magnitude);
+  d->negative = value < 0;
+  take_digits(d, text, size, 0);
 }
 
 /* Divide by 10^power10. The array is zeros on both sides of the digits. */
@@ -146,12 +156,17 @@ static void strip(decimal *d) {
   }
 }
 
-static void decimal_in(decimal *d, long double value, const llmprof_unit *unit,
-                       int places) {
-  expand(d, ldexpl(value, -unit->power2));
+/* From the base unit to `unit`; a power of two was divided by before. */
+static void convert(decimal *d, const llmprof_unit *unit, int places) {
   move_point(d, unit->power10);
   round_to(d, places);
   strip(d);
+}
+
+static void convert_number(decimal *d, double value, const llmprof_unit *unit,
+                           int places) {
+  expand(d, ldexp(value, -unit->power2));
+  convert(d, unit, places);
 }
 
 static bool is_zero(const decimal *d) {
@@ -180,15 +195,15 @@ static bool digits_valid(int digits) {
          (digits >= 0 && digits <= LLMPROF_MAX_DIGITS);
 }
 
-const llmprof_unit *llmprof_unit_for(llmprof_quantity quantity,
-                                     long double value, int digits) {
-  if (!is_finite(value) || !digits_valid(digits)) return NULL;
+const llmprof_unit *llmprof_unit_for(llmprof_quantity quantity, double value,
+                                     int digits) {
+  if (!isfinite(value) || !digits_valid(digits)) return NULL;
   int count;
   const llmprof_unit *unit = llmprof_units(quantity, &count);
   int limit = quantity == LLMPROF_BINARY ? 1024 : 1000;
   for (; count > 1; unit++, count--) {
     decimal d;
-    decimal_in(&d, value, unit, places_of(unit, digits));
+    convert_number(&d, value, unit, places_of(unit, digits));
     if (!reaches(&d, limit)) break;
   }
   return unit;
@@ -218,14 +233,38 @@ static void append_unit(llmprof_buffer *out, const llmprof_unit *unit,
   llmprof_buffer_puts(out, suffix);
 }
 
-bool llmprof_format_value(llmprof_buffer *out, llmprof_quantity quantity,
-                          long double value, const llmprof_format *format) {
-  if (!is_finite(value) || !digits_valid(format->digits)) return false;
-  const llmprof_unit *unit = format->unit;
-  if (!unit) unit = llmprof_unit_for(quantity, value, format->digits);
-  decimal d;
-  decimal_in(&d, value, unit, places_of(unit, format->digits));
-  append(out, &d, format->separator);
+static const llmprof_unit *unit_of(llmprof_quantity quantity, double value,
+                                   const llmprof_format *format) {
+  if (!isfinite(value) || !digits_valid(format->digits)) return NULL;
+  if (format->unit) return format->unit;
+  return llmprof_unit_for(quantity, value, format->digits);
+}
+
+static bool append_value(llmprof_buffer *out, const decimal *d,
+                         const llmprof_unit *unit,
+                         const llmprof_format *format) {
+  append(out, d, format->separator);
   if (!format->bare) append_unit(out, unit, format->suffix);
   return true;
+}
+
+bool llmprof_format_number(llmprof_buffer *out, llmprof_quantity quantity,
+                           double value, const llmprof_format *format) {
+  const llmprof_unit *unit = unit_of(quantity, value, format);
+  if (!unit) return false;
+  decimal d;
+  convert_number(&d, value, unit, places_of(unit, format->digits));
+  return append_value(out, &d, unit, format);
+}
+
+bool llmprof_format_integer(llmprof_buffer *out, llmprof_quantity quantity,
+                            int64_t value, const llmprof_format *format) {
+  const llmprof_unit *unit = unit_of(quantity, (double)value, format);
+  if (!unit) return false;
+  if (unit->power2)
+    return llmprof_format_number(out, quantity, (double)value, format);
+  decimal d;
+  expand_integer(&d, value);
+  convert(&d, unit, places_of(unit, format->digits));
+  return append_value(out, &d, unit, format);
 }

@@ -4,8 +4,10 @@
 #define MODULES(X) \
   X(csv)           \
   X(fs)            \
+  X(gpu)           \
   X(json)          \
   X(markdown)      \
+  X(nvtx)          \
   X(resources)     \
   X(spawn)         \
   X(sqlite)        \

@@ -90,12 +90,10 @@ static int text_wrap(lua_State *L) {
 
 /* ---- numbers ---- */
 
-/* Integers keep all their digits: long double holds 64 bits. */
-static long double check_value(lua_State *L, int arg) {
-  if (lua_isinteger(L, arg)) return (long double)lua_tointeger(L, arg);
+static double check_number(lua_State *L, int arg) {
   lua_Number value = luaL_checknumber(L, arg);
   luaL_argcheck(L, isfinite(value), arg, "number is not finite");
-  return (long double)value;
+  return value;
 }
 
 static int check_digits(lua_State *L, int arg, lua_Integer digits) {
@@ -127,46 +125,53 @@ static llmprof_format check_format(lua_State *L, int arg,
   return format;
 }
 
-static int push_value(lua_State *L, llmprof_quantity quantity,
-                      long double value, const llmprof_format *format) {
+/* Push the number at argument 1, formatted; integers keep all their digits. */
+static int push_number(lua_State *L, llmprof_quantity quantity,
+                       const llmprof_format *format) {
+  bool integer = lua_isinteger(L, 1);
+  double value = check_number(L, 1);
   llmprof_buffer *buf = llmprof_lua_buffer(L);
-  llmprof_format_value(buf, quantity, value, format);
+  if (integer)
+    llmprof_format_integer(buf, quantity, lua_tointeger(L, 1), format);
+  else
+    llmprof_format_number(buf, quantity, value, format);
   return push_buffer(L, buf);
 }
 
 /* text.number(value [, digits = 0 [, separator]]) -> "1234.50" */
 static int text_number(lua_State *L) {
-  long double value = check_value(L, 1);
+  check_number(L, 1);
   llmprof_format format = {
       .digits = check_digits(L, 2, luaL_optinteger(L, 2, 0)),
       .separator = luaL_optstring(L, 3, NULL),
   };
-  return push_value(L, LLMPROF_PLAIN, value, &format);
+  return push_number(L, LLMPROF_PLAIN, &format);
 }
 
 /* text.count(integer [, separator = ","]) -> "35,512" */
 static int text_count(lua_State *L) {
-  long double value = (long double)luaL_checkinteger(L, 1);
+  lua_pushinteger(L, luaL_checkinteger(L, 1)); /* 35512.0 is a count too */
+  lua_replace(L, 1);
   llmprof_format format = {.separator = luaL_optstring(L, 2, ",")};
-  return push_value(L, LLMPROF_PLAIN, value, &format);
+  return push_number(L, LLMPROF_PLAIN, &format);
 }
 
 /* text.percent(fraction [, digits = 1]) -> "35.2%" */
 static int text_percent(lua_State *L) {
-  long double value = check_value(L, 1);
+  check_number(L, 1);
   llmprof_format format = {
       .digits = check_digits(L, 2, luaL_optinteger(L, 2, 1)),
   };
-  return push_value(L, LLMPROF_PERCENT, value, &format);
+  return push_number(L, LLMPROF_PERCENT, &format);
 }
 
 /* text.duration(ns [, options]) -> "1.24 ms"
  * options: unit ("ns", "us", "ms" or "s"; else the one that fits), digits,
  * separator (between thousands), bare (boolean: without the unit). */
 static int text_duration(lua_State *L) {
-  long double value = check_value(L, 1);
+  check_number(L, 1);
   llmprof_format format = check_format(L, 2, LLMPROF_DURATION);
-  return push_value(L, LLMPROF_DURATION, value, &format);
+  return push_number(L, LLMPROF_DURATION, &format);
 }
 
 /* True when the options ask for units by 1024, in words or by their unit. */
@@ -179,20 +184,20 @@ static bool opt_binary(lua_State *L, int arg) {
  * options: as duration's, with unit "B", "kB" ... "EB" or "KiB" ... "EiB",
  * and binary (boolean: units by 1024). */
 static int text_bytes(lua_State *L) {
-  long double value = check_value(L, 1);
+  check_number(L, 1);
   llmprof_quantity quantity = opt_binary(L, 2) ? LLMPROF_BINARY : LLMPROF_BYTES;
   llmprof_format format = check_format(L, 2, quantity);
-  return push_value(L, quantity, value, &format);
+  return push_number(L, quantity, &format);
 }
 
 /* text.rate(value, suffix [, options]) -> "789.12 TFLOP/s"
  * options: as duration's, with unit one of "" "k" "M" "G" "T" "P" "E". */
 static int text_rate(lua_State *L) {
-  long double value = check_value(L, 1);
+  check_number(L, 1);
   const char *suffix = luaL_checkstring(L, 2);
   llmprof_format format = check_format(L, 3, LLMPROF_SI);
   format.suffix = suffix;
-  return push_value(L, LLMPROF_SI, value, &format);
+  return push_number(L, LLMPROF_SI, &format);
 }
 
 /* text.unit(quantity, value [, digits]) -> the unit that fits: give a column
@@ -204,7 +209,7 @@ static int text_unit(lua_State *L) {
   static const llmprof_quantity quantities[] = {LLMPROF_DURATION, LLMPROF_BYTES,
                                                 LLMPROF_BINARY, LLMPROF_SI};
   llmprof_quantity quantity = quantities[luaL_checkoption(L, 1, NULL, names)];
-  long double value = check_value(L, 2);
+  double value = check_number(L, 2);
   int digits = LLMPROF_OWN_DIGITS;
   if (!lua_isnoneornil(L, 3))
     digits = check_digits(L, 3, luaL_checkinteger(L, 3));

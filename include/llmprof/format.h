@@ -54,14 +54,19 @@ const llmprof_unit *llmprof_unit_named(llmprof_quantity quantity,
 /* The unit that fits a value: the smallest in which it still reads as less
  * than the next one once it is rounded to `digits`. Give a whole column the
  * unit of its largest value and its figures have the same digits. NULL when
- * the value is not finite. */
-const llmprof_unit *llmprof_unit_for(llmprof_quantity quantity,
-                                     long double value, int digits);
+ * the value is not finite or digits are out of range. */
+const llmprof_unit *llmprof_unit_for(llmprof_quantity quantity, double value,
+                                     int digits);
 
 /* Append the value: a number of nanoseconds, bytes, or whatever `suffix`
- * counts. False, with nothing appended, when it is not finite (as a double)
- * or digits are out of range. A value that rounds to zero has no sign. */
-bool llmprof_format_value(llmprof_buffer *out, llmprof_quantity quantity,
-                          long double value, const llmprof_format *format);
+ * counts. False, with nothing appended, when it is not finite or digits are
+ * out of range. A value that rounds to zero has no sign. */
+bool llmprof_format_number(llmprof_buffer *out, llmprof_quantity quantity,
+                           double value, const llmprof_format *format);
+
+/* The same with all the digits of 64 bits; in units by 1024 only as many as
+ * a double has. */
+bool llmprof_format_integer(llmprof_buffer *out, llmprof_quantity quantity,
+                            int64_t value, const llmprof_format *format);
 
 #endif
