@@ -44,7 +44,7 @@ return llm.recipe {
     { "decode" },
   },
   nsys = { preset = "default", capture_range = "none" },
-  ncu = { preset = "default", nvtx_include = "decode/" },
+  ncu = { preset = "default" },
   top_n = { kernels = 20, coverage = 0.95, launches_per_kernel = 2 },
   report = { "environment", "aggregates", "stages", "mfu", "operators", "kernels", "roofline",
     "advice" },

@@ -4,6 +4,7 @@
 -- not measured is absent.
 local artifacts = require "llmprof.artifacts"
 local errors = require "llmprof.errors"
+local integrity = require "llmprof.analysis.integrity"
 local json = require "llmprof.json"
 local statistics = require "llmprof.statistics"
 local version = require "llmprof.version"
@@ -95,14 +96,18 @@ local function instance_record(instance)
 end
 
 
--- How many decode steps or tokens one instance of a stage made, if known.
-local function tokens_of(workload, name)
-  local stage = workload and workload.stages and workload.stages[name]
+-- Tokens that one instance of a stage made: what the workload counted in the
+-- last repeat, or what is known about a recorded one.
+local function tokens_of(given, name)
+  local repeats = given.metrics and given.metrics.repeats
+  local last = repeats and repeats[#repeats]
+  local stage = last and last.stages[name]
+    or (given.workload and given.workload.stages and given.workload.stages[name])
   return stage and stage.tokens
 end
 
 
-local function summarize_stage(declared, instances, workload)
+local function summarize_stage(declared, instances, given)
   local used, records = {}, json.list {}
   for i, instance in ipairs(instances) do
     records[i] = instance_record(instance)
@@ -117,7 +122,7 @@ local function summarize_stage(declared, instances, workload)
   stage.kernels, stage.launches = mean(used, "kernels"), mean(used, "launches")
   stage.copies = mean(used, "copies") + mean(used, "sets")
   stage.idle_share = wall > 0 and idle / wall or nil
-  stage.tokens = tokens_of(workload, declared.name)
+  stage.tokens = tokens_of(given, declared.name)
   if stage.tokens and stage.tokens > 0 then
     stage.kernels_per_token = stage.kernels / stage.tokens
     stage.ns_per_token = stage.wall.mean_ns / stage.tokens
@@ -141,14 +146,14 @@ local function add_shares(list)
 end
 
 
-local function summarize_stages(found, workload)
+local function summarize_stages(found, given)
   local list = json.list {}
   for _, declared in ipairs(found.declared) do
     local instances = {}
     for _, instance in ipairs(found.instances) do
       if instance.stage == declared.name then instances[#instances + 1] = instance end
     end
-    if #instances > 0 then list[#list + 1] = summarize_stage(declared, instances, workload) end
+    if #instances > 0 then list[#list + 1] = summarize_stage(declared, instances, given) end
   end
   add_shares(list)
   return list
@@ -172,7 +177,7 @@ local function kernel_records(list)
 end
 
 
-local function selection_record(selection)
+local function selection_record(selection, plan)
   if not selection then return nil end
   local groups = json.list {}
   for i, group in ipairs(selection.groups) do
@@ -180,19 +185,21 @@ local function selection_record(selection)
       of = group.of }
   end
   return { policy = selection.policy, coverage = selection.coverage, filter = selection.filter,
-    kernels = json.list(selection.kernels), groups = groups }
+    kernels = json.list(selection.kernels), groups = groups,
+    dropped = json.list(plan and plan.dropped or {}) }
 end
 
 
 -- ---- together ----
 
 local top_keys = { "schema_version", "run", "model", "source", "environment", "repeats", "totals",
-  "stages", "kernels", "selection", "counters", "operators", "missing" }
+  "integrity", "overhead", "stages", "kernels", "selection", "counters", "operators", "missing" }
 
 -- given: run_id, recipe (name), model, source, environment, trace, found (of
 -- analysis.stages), kernels, selection, counters (of analysis.counters),
--- operators, workload (facts about what ran), missing (list of { what, why,
--- how }).
+-- operators, workload (facts about a recorded run), metrics (metrics.json),
+-- samples (of llmprof.gpu_watch), complaints (of nsys), overhead (of
+-- analysis.overhead), missing (list of { what, why, how }).
 function analysis.results(given)
   local results = {
     schema_version = 1,
@@ -202,10 +209,11 @@ function analysis.results(given)
     source = given.source,
     environment = given.environment or {},
     kernels = kernel_records(given.kernels),
-    selection = selection_record(given.selection),
+    selection = selection_record(given.selection, given.plan),
     counters = given.counters,
     operators = given.operators,
     missing = json.list(given.missing),
+    overhead = given.overhead,
     stages = json.list {},
   }
   if given.trace then
@@ -213,7 +221,9 @@ function analysis.results(given)
     results.repeats = given.found.repeats
     results.repeats.whole_run = given.found.whole
     results.totals = totals(given.trace, given.found)
-    results.stages = summarize_stages(given.found, given.workload)
+    results.stages = summarize_stages(given.found, given)
+    results.integrity = integrity.judge { trace = given.trace, samples = given.samples,
+      complaints = given.complaints, stage_share = results.totals.stage_share }
   end
   return json.ordered(results, top_keys)
 end

@@ -11,6 +11,15 @@ return {
   ["run.id"] = { "Name of the run; UTC time and recipe unless set", type = "string" },
   ["run.root"] = { "Where runs are kept", "tmp/stage2" },
   ["python"] = { "The Python that runs the workload", "python3" },
+  ["run.representative_max_new_tokens"] = { "Tokens generated while counters are measured; the "
+    .. "workload's own number unless set", type = "integer", min = 1 },
+  ["workload.timeout_s"] = { "End the workload after so many seconds", type = "integer", min = 1 },
+  ["operators"] = { "Run the workload once more under its own profiler", "on",
+    choices = { "on", "off" } },
+  ["overhead"] = { "Run the workload plain before and after, to measure what profiling costs",
+    "off", choices = { "off", "measure" } },
+  ["tools.nsys"] = { "Path of nsys; found by itself unless set", type = "string" },
+  ["tools.ncu"] = { "Path of ncu; found by itself unless set", type = "string" },
   ["repeats.skip_first"] = { "Leave the first repeat out of the figures: auto does so when it "
     .. "took far longer than the others", "auto", choices = { "auto", "yes", "no" } },
 
@@ -39,11 +48,13 @@ return {
     choices = { "primary", "all" } },
   ["nsys.kill"] = { "Signal to the workload when the session ends", type = "string" },
   ["nsys.trace_fork_before_exec"] = { "Trace children before they exec", type = "boolean" },
+  ["nsys.export_timeout_s"] = { "Give up exporting after so many seconds", 1800, min = 1 },
   ["nsys.extra_args"] = { "More options for nsys profile, word by word", type = "list" },
 
   ["ncu.preset"] = { "Preset of Nsight Compute options", "default" },
-  ["ncu.nvtx_include"] = { "Profile kernels in this NVTX range", type = "string" },
-  ["ncu.set"] = { "Section set", "roofline" },
+  ["ncu.nvtx_include"] = { "Profile kernels in this NVTX range; in the recipe's stages unless set",
+    type = "string" },
+  ["ncu.set"] = { "Section set", type = "string" },
   ["ncu.sections"] = { "More sections, by identifier", type = "list" },
   ["ncu.metrics"] = { "More metrics", type = "list" },
   ["ncu.target_processes"] = { "Which processes", "all", choices = { "all", "application-only" } },
@@ -55,6 +66,8 @@ return {
     choices = { "none", "base", "boost", "reset" } },
   ["ncu.cache_control"] = { "Caches before each pass", "all", choices = { "all", "none" } },
   ["ncu.force_overwrite"] = { "Overwrite an existing report", true },
+  ["ncu.budget_s"] = { "Seconds that measuring counters may take, as predicted", 120, min = 1 },
+  ["ncu.timeout_s"] = { "End a counter run after so many seconds", 3600, min = 1 },
   ["ncu.extra_args"] = { "More options for ncu, word by word", type = "list" },
 
   ["top_n.kernels"] = { "Kernels to select, at most", 20, min = 1 },

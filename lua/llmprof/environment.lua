@@ -1,4 +1,5 @@
--- The machine that llmprof runs on, and the one a capture came from.
+-- The machine that llmprof runs on, and the one that a capture came from.
+local gpu = require "llmprof.gpu"
 local json = require "llmprof.json"
 local sys = require "llmprof.sys"
 local version = require "llmprof.version"
@@ -18,11 +19,35 @@ local function this_machine()
 end
 
 
--- env.json: { analysed_on, captured_on }; captured_on is what a recorded
--- capture says of itself, or absent when the capture was made here.
-function environment.record(about)
-  return json.ordered({ analysed_on = this_machine(),
-    captured_on = about and about.environment }, { "captured_on", "analysed_on" })
+-- The GPUs, by NVML, and the driver; what NVML does not say is absent.
+local function gpus()
+  local devices, reason = gpu.list()
+  local list = json.list {}
+  for i, device in ipairs(devices) do list[i] = device end
+  return list, reason
+end
+
+
+local function captured_here(ctx)
+  local devices, reason = gpus()
+  local captured = this_machine()
+  captured.gpus, captured.gpus_reason = devices, #devices == 0 and reason or nil
+  if devices[1] then
+    captured.driver, captured.cuda = devices[1].driver_version, devices[1].cuda_version
+  end
+  captured.nsys = ctx.state.nsys and ctx.state.nsys.version
+  captured.ncu = ctx.state.ncu and ctx.state.ncu.version
+  return captured
+end
+
+
+-- env.json: { captured_on, analysed_on }. captured_on is this machine for a
+-- capture made now, else what the recorded capture says of its own.
+function environment.record(ctx)
+  local captured = ctx.state.nsys and captured_here(ctx)
+    or (ctx.state.about and ctx.state.about.environment)
+  return json.ordered({ captured_on = captured, analysed_on = this_machine() },
+    { "captured_on", "analysed_on" })
 end
 
 

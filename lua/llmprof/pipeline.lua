@@ -4,10 +4,15 @@
 --   requires   names of steps that must have succeeded (optional)
 --   needs      files of the bundle it reads (optional; for --resume)
 --   makes      files it writes (optional; for --resume)
---   run(ctx)   does it; returns a note for people. ctx is shared by all steps:
---              recipe, config (composed), cfg (its tree), run (artifacts),
---              state (what steps leave for later ones), progress(text)
+--   run(ctx)   does it; returns a note for people
 --   restore(ctx)  what run would have left in ctx.state, when it is skipped
+--   stale(ctx)    must it run again although its files are there (optional)
+--
+-- ctx is shared by all steps: recipe, config (composed), cfg (its tree), run
+-- (artifacts), state (what steps leave for later ones). A step may call
+-- ctx.progress(text) while it works, ctx.note(text) for the manifest,
+-- ctx.fail_later(kind, message) for a failure that need not stop the run, and
+-- add to ctx.commands (argv lists) and ctx.outputs (files of the bundle).
 --
 -- A step that fails does not stop those that do not require it; the run is
 -- then failed, with the first failure's message and exit status.
@@ -48,6 +53,7 @@ end
 local function is_done(ctx, step, redone)
   local before = ctx.run:recorded(step.name)
   if not ctx.resume or not step.makes or not before or before.status ~= "done" then return false end
+  if step.stale and step.stale(ctx) then return false end
   for _, name in ipairs(step.requires or {}) do
     if redone[name] then return false end
   end
@@ -77,9 +83,11 @@ end
 
 
 -- Run a step and return its manifest entry and, if it failed, the error.
-local function run_step(ctx, step)
-  local started, clock = artifacts.timestamp(), sys.monotonic()
+local function run_step(ctx, step, ui)
+  local started, clock, notes = artifacts.timestamp(), sys.monotonic(), json.list {}
   ctx.commands, ctx.outputs = {}, {}
+  function ctx.progress(text) ui.progress(step.name, elapsed(clock), text) end
+  function ctx.note(text) notes[#notes + 1] = text end
   local ok, result = xpcall(step.run, errors.handler, ctx)
   local outputs = table.move(step.makes or {}, 1, #(step.makes or {}), 1, {})
   table.move(ctx.outputs, 1, #ctx.outputs, #outputs + 1, outputs)
@@ -91,7 +99,8 @@ local function run_step(ctx, step)
     inputs = ctx.run:sizes(step.needs),
     outputs = ctx.run:sizes(outputs),
   }
-  if #ctx.commands > 0 then entry.command = json.list(ctx.commands) end
+  if #ctx.commands > 0 then entry.commands = json.list(ctx.commands) end
+  if #notes > 0 then entry.notes = notes end
   if ok then
     entry.note = result
   else
@@ -114,11 +123,16 @@ local function skip_step(ctx, step, cause, ui)
 end
 
 
--- Run all steps. ui: begin(name), done(name, seconds, note), failed(name,
--- seconds, error), kept(name), skipped(name, why). Returns the first error or
--- nil; the manifest is finished either way.
+-- Run all steps. ui: begin(name), progress(name, seconds, text), done(name,
+-- seconds, note), failed(name, seconds, error), kept(name), skipped(name, why).
+-- Returns the first error or nil; the manifest is finished either way.
 function pipeline.run(ctx, ui)
   local failed, redone, first = {}, {}, nil
+  function ctx.fail_later(kind, message, fields)
+    local _, err = pcall(errors.raise, kind, message, fields)
+    first = first or err
+    ctx.note(message)
+  end
   for _, step in ipairs(load_steps()) do
     local cause = unmet(step, failed)
     if cause then
@@ -129,7 +143,7 @@ function pipeline.run(ctx, ui)
     else
       redone[step.name] = true
       ui.begin(step.name)
-      local entry, err = run_step(ctx, step)
+      local entry, err = run_step(ctx, step, ui)
       ctx.run:record(entry)
       if err then
         failed[step.name] = true

@@ -44,6 +44,9 @@ function progress.new(quiet)
   end
 
   function ui.begin(name) out.status(("  %-10s ..."):format(name)) end
+  function ui.progress(name, took, text)
+    out.status(("  %-10s %s   %s"):format(name, seconds(took), text))
+  end
   function ui.done(name, took, note) step_line(name, took, note) end
   function ui.kept(name) step_line(name, nil, "kept from before", "dim") end
   function ui.skipped(name, why) step_line(name, nil, "skipped: " .. why, "yellow") end

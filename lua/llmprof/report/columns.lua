@@ -61,6 +61,14 @@ columns.selection = {
   percent("coverage", "of its GPU time"),
 }
 
+columns.integrity = { word("name", "check"), word("level", ""), word("text", "seen"),
+  word("fix", "capture again with") }
+
+columns.overhead = {
+  word("name", "stage"), { key = "plain_ms", title = "plain ms", digits = 2 },
+  { key = "profiled_ms", title = "profiled ms", digits = 2 }, percent("inflation", "inflation"),
+}
+
 columns.missing = { word("what", "not measured"), word("why", "why"), word("how", "what would") }
 
 columns.devices = {

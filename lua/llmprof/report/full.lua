@@ -27,6 +27,8 @@ function report.render(results, order)
     out[#out + 1] = ("## %s\n"):format(title)
     out[#out + 1] = make(results)
   end
+  out[#out + 1] = "## How Far to Trust It\n"
+  out[#out + 1] = parts.trust(results)
   out[#out + 1] = "## Not Measured\n"
   out[#out + 1] = parts.missing(results)
   return table.concat(out, "\n")

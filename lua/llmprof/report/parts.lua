@@ -207,9 +207,9 @@ function parts.advice(results)
   local lines = {}
   for i, finding in ipairs(findings(results)) do
     local stage = finding.stage
-    lines[i] = ("%d. **%s: feed the GPU.** It is idle %s of %s (%s), while the CPU issues %s launches. "
-      .. "A CUDA graph or `torch.compile(mode=\"reduce-overhead\")` can give back at most that.")
-      :format(i, escape(stage.name), ms(stage.gpu_idle_ns), ms(stage.wall.mean_ns),
+    lines[i] = ("%d. **%s: feed the GPU.** It is idle %s of %s (%s), while the CPU issues %s "
+      .. "launches. A CUDA graph or `torch.compile(mode=\"reduce-overhead\")` can give back at "
+      .. "most that."):format(i, escape(stage.name), ms(stage.gpu_idle_ns), ms(stage.wall.mean_ns),
         percent(stage.idle_share), text.count(math.floor(stage.launches + 0.5)))
   end
   if #lines == 0 then
@@ -240,10 +240,30 @@ function parts.verdict(results)
       markdown.code(top.short_name), percent(top.share or 0)) or "No kernel was found."
   end
   local totals = results.totals
-  lines[3] = ("**Trust:** %s%s"):format(totals and totals.stage_share
+  lines[3] = ("**Trust:** %s%s%s"):format(results.integrity
+    and results.integrity.verdict .. ". " or "", totals and totals.stage_share
     and ("%s of the GPU time lies in a stage. "):format(percent(totals.stage_share)) or "",
     escape(parts.repeats(results)))
   return lines
+end
+
+
+-- How far the capture can be trusted, and what it cost.
+function parts.trust(results)
+  local pieces = {}
+  if results.integrity then
+    pieces[1] = ("Verdict: **%s**.\n"):format(results.integrity.verdict)
+    pieces[2] = table_of("integrity", results.integrity.checks)
+  end
+  if results.overhead then
+    pieces[#pieces + 1] = ("What profiling cost, against %d plain runs:\n")
+      :format(results.overhead.runs)
+    pieces[#pieces + 1] = table_of("overhead", results.overhead.stages)
+  else
+    pieces[#pieces + 1] = "What profiling cost was not measured. To fill this: "
+      .. "`overhead=measure` runs the workload plain before and after.\n"
+  end
+  return table.concat(pieces, "\n")
 end
 
 

@@ -25,6 +25,7 @@ function report.render(results)
     "## Top Operators\n", parts.operators(results),
     "## Top Kernels\n", parts.table("top_kernels", rows.functions(results, TOP)),
     "## What to Do, in Order\n", parts.advice(results),
+    "## How Far to Trust It\n", parts.trust(results),
     "## Where This Comes From\n", parts.source(results),
   }, "\n")
 end

@@ -1,9 +1,9 @@
 -- The timeline: nsys/run.sqlite.
 local errors = require "llmprof.errors"
-local recorded = require "llmprof.recorded"
 local stages = require "llmprof.analysis.stages"
 local text = require "llmprof.text"
 local trace_file = require "llmprof.trace_file"
+local workload = require "llmprof.workload"
 
 local step = { name = "timeline", requires = { "plan", "tools" }, makes = { "nsys/run.sqlite" } }
 
@@ -18,11 +18,23 @@ local function check_captured(trace)
 end
 
 
+-- The workload's own numbers; broken ones are said and left out.
+local function read_metrics(ctx)
+  local metrics, message = workload.metrics(ctx.run, "workload")
+  ctx.state.metrics = metrics
+  if metrics then return end
+  table.insert(ctx.state.missing, { what = "the workload's own numbers",
+    why = message or "it wrote no metrics.json",
+    how = "write $LLMPROF_WORKLOAD_DIR/metrics.json as docs/workload.md describes" })
+end
+
+
 function step.restore(ctx)
   local trace = trace_file.open(ctx.run:path "nsys/run.sqlite")
   check_captured(trace)
   ctx.state.trace = trace
   ctx.state.found = stages.find(trace, ctx.recipe.stages, ctx.cfg.repeats.skip_first)
+  read_metrics(ctx)
 end
 
 
@@ -40,9 +52,7 @@ end
 
 
 function step.run(ctx)
-  if not recorded.take(ctx.state.folder, "run.sqlite", ctx.run, "nsys/run.sqlite") then
-    errors.raise("usage", ctx.state.folder .. "/run.sqlite: no such file")
-  end
+  ctx.state.capture.timeline(ctx)
   step.restore(ctx)
   return note(ctx)
 end

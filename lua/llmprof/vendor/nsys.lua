@@ -48,7 +48,8 @@ function nsys.check(cfg)
     errors.raise("usage", "nsys.nvtx_capture is set, but nsys.capture_range is not nvtx",
       { hint = "add nsys.capture_range=nvtx" })
   elseif cfg.nvtx_domain_include and cfg.nvtx_domain_exclude then
-    errors.raise("usage", "nsys.nvtx_domain_include and nsys.nvtx_domain_exclude exclude each other")
+    errors.raise("usage",
+      "nsys.nvtx_domain_include and nsys.nvtx_domain_exclude exclude each other")
   end
 end
 

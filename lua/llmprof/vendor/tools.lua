@@ -33,7 +33,9 @@ local function expand(pattern)
   local before, after = pattern:match "^(.-)/%*(.*)$"
   if not before then return { pattern } end
   local list = {}
-  for _, name in ipairs(fs.list(before) or {}) do list[#list + 1] = before .. "/" .. name .. after end
+  for _, name in ipairs(fs.list(before) or {}) do
+    list[#list + 1] = ("%s/%s%s"):format(before, name, after)
+  end
   table.sort(list)
   return list
 end
