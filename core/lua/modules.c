@@ -3,6 +3,7 @@
 
 #define MODULES(X) \
   X(csv)           \
+  X(cuda)          \
   X(fs)            \
   X(gpu)           \
   X(json)          \

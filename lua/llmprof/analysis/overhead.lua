@@ -7,22 +7,19 @@ local overhead = {}
 -- Mean ms by stage over the repeats of a metrics.json; the first is left out
 -- when the timeline leaves it out too.
 local function stage_means(metrics, skip_first)
-  local values, order = {}, {}
+  local values = {}
   for i, rep in ipairs(metrics.repeats) do
     if not (skip_first and i == 1) then
       for name, stage in pairs(rep.stages) do
-        if stage.ms then
-          if not values[name] then
-            values[name] = {}
-            order[#order + 1] = name
-          end
-          table.insert(values[name], stage.ms)
-        end
+        values[name] = values[name] or {}
+        if stage.ms then table.insert(values[name], stage.ms) end
       end
     end
   end
   local means = {}
-  for name, list in pairs(values) do means[name] = statistics.describe(list).mean end
+  for name, list in pairs(values) do
+    if #list > 0 then means[name] = statistics.describe(list).mean end
+  end
   return means
 end
 
