@@ -41,7 +41,7 @@ return llm.recipe {
 
   stages = {
     { "prefill", children = { "sam", "clip", "projector" } },
-    { "decode" },
+    { "decode", step = "decode_step" },
   },
   nsys = { preset = "default", capture_range = "none" },
   ncu = { preset = "default" },

@@ -3,9 +3,11 @@
 -- docs/results.schema.json is its schema. Times are ns, shares 0..1; what was
 -- not measured is absent.
 local artifacts = require "llmprof.artifacts"
+local breakdown = require "llmprof.analysis.breakdown"
 local errors = require "llmprof.errors"
 local integrity = require "llmprof.analysis.integrity"
 local json = require "llmprof.json"
+local latency = require "llmprof.analysis.latency"
 local statistics = require "llmprof.statistics"
 local version = require "llmprof.version"
 
@@ -162,7 +164,7 @@ end
 
 -- ---- kernels and selection ----
 
-local kernel_fields = { "id", "name", "short_name", "stage", "part", "device", "calls", "total_ns",
+local kernel_fields = { "id", "name", "short_name", "category", "stage", "part", "device", "calls", "total_ns",
   "mean_ns", "median_ns", "min_ns", "max_ns", "std_ns", "share", "cumulative", "stage_share",
   "stage_cumulative", "shapes", "counters" }
 
@@ -193,7 +195,7 @@ end
 -- ---- together ----
 
 local top_keys = { "schema_version", "run", "model", "source", "environment", "repeats", "totals",
-  "integrity", "overhead", "stages", "kernels", "selection", "counters", "operators", "missing" }
+  "latency", "integrity", "overhead", "stages", "kernels", "selection", "counters", "operators", "missing" }
 
 -- given: run_id, recipe (name), model, source, environment, trace, found (of
 -- analysis.stages), kernels, selection, counters (of analysis.counters),
@@ -222,6 +224,9 @@ function analysis.results(given)
     results.repeats.whole_run = given.found.whole
     results.totals = totals(given.trace, given.found)
     results.stages = summarize_stages(given.found, given)
+    breakdown.add(results.stages, given.trace, given.found, given.kernels or {})
+    results.latency = latency.measure(given.trace, given.found, given.metrics,
+      tokens_of(given, "decode"))
     results.integrity = integrity.judge { trace = given.trace, samples = given.samples,
       complaints = given.complaints, stage_share = results.totals.stage_share }
   end

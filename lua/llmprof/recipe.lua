@@ -17,6 +17,7 @@ local fields = {
   options = { "table" },
   workload = { "function", required = true },
   stages = { "table" },
+  categories = { "table" },
   nsys = { "table", config = true },
   ncu = { "table", config = true },
   top_n = { "table", config = true },
@@ -78,13 +79,15 @@ local function check_stage_name(name, seen)
 end
 
 
--- Stages in order: { name, parent = name or nil }, parents before children.
+-- Stages in order: { name, parent = name or nil, step = name or nil }, parents
+-- before children. step names the ranges that mark one token of the stage.
 local function flatten_stages(declared)
   local stages, seen = {}, {}
   for _, stage in ipairs(declared or {}) do
     if type(stage) ~= "table" then stage = { stage } end
     local parent = check_stage_name(stage[1], seen)
-    stages[#stages + 1] = { name = parent }
+    local step = stage.step and check_stage_name(stage.step, seen)
+    stages[#stages + 1] = { name = parent, step = step }
     for _, child in ipairs(stage.children or {}) do
       stages[#stages + 1] = { name = check_stage_name(child, seen), parent = parent }
     end

@@ -19,6 +19,34 @@ function statistics.median(values)
 end
 
 
+-- The value at a percentile (0..100), linear between closest ranks, as llmprof's
+-- frames give it; nil for no values.
+function statistics.percentile(values, wanted)
+  if #values == 0 then return nil end
+  local sorted = table.move(values, 1, #values, 1, {})
+  table.sort(sorted)
+  local rank = wanted / 100 * (#sorted - 1)
+  local below = math.floor(rank)
+  local low, high = sorted[below + 1], sorted[below + 2]
+  return high and low + (rank - below) * (high - low) or low
+end
+
+
+-- Slope of a least-squares line through (1, values[1]), (2, values[2]), ...;
+-- nil for fewer than three.
+function statistics.slope(values)
+  local n = #values
+  if n < 3 then return nil end
+  local mean_x, mean_y = (n + 1) / 2, statistics.sum(values) / n
+  local xy, xx = 0, 0
+  for i, value in ipairs(values) do
+    xy = xy + (i - mean_x) * (value - mean_y)
+    xx = xx + (i - mean_x) ^ 2
+  end
+  return xy / xx
+end
+
+
 -- { count, total, mean, std, min, max }; std is the sample's (n - 1) and
 -- absent for fewer than two values. nil for none.
 function statistics.describe(values)

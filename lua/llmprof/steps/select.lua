@@ -1,4 +1,5 @@
 -- The kernels that matter, and what ncu is to be asked to measure exactly those.
+local breakdown = require "llmprof.analysis.breakdown"
 local counter_plan = require "llmprof.analysis.counter_plan"
 local json = require "llmprof.json"
 local kernels = require "llmprof.analysis.kernels"
@@ -21,6 +22,7 @@ end
 
 function step.restore(ctx)
   local list = kernels.list(ctx.state.trace, ctx.state.found)
+  breakdown.categorize(list, ctx.recipe.categories)
   ctx.state.kernels = list
   ctx.state.selection = ctx.recipe.select_kernels and by_recipe(ctx, list)
     or select_kernels.apply(list, ctx.cfg.top_n)
