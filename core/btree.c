@@ -79,21 +79,6 @@ static bool check_number(llmprof_btree *tree, uint32_t number, uint32_t from,
   return true;
 }
 
-/* The page, read together with those up to `last` if it is not there yet. */
-static const uint8_t *page_at(llmprof_btree *tree, uint32_t number,
-                              uint32_t last, llmprof_error *err) {
-  if (number - tree->window_first >= tree->window_count) {
-    tree->window_count = 0;
-    uint32_t count = last - number + 1;
-    if (!read_pages(tree, number, count, tree->window, err)) return NULL;
-    tree->window_first = number;
-    tree->window_count = count;
-  }
-  return tree->window + (size_t)(number - tree->window_first) * tree->page_size;
-}
-
-/* ---- interior pages ---- */
-
 /* Page number of a child, 0 when the page is broken there. */
 static uint32_t child_at(const llmprof_btree *tree, const level *l,
                          uint32_t i) {
@@ -103,10 +88,11 @@ static uint32_t child_at(const llmprof_btree *tree, const level *l,
   return llmprof_get4(l->page + at);
 }
 
-/* The last page to read along with the child `number`: the children after it,
- * as long as they follow closely. */
-static uint32_t run_end(const llmprof_btree *tree, const level *l,
-                        uint32_t number) {
+/* How many pages to read at once, from `number` on: as far as its parent's
+ * next children follow closely. */
+static uint32_t run_length(const llmprof_btree *tree, uint32_t number) {
+  if (!tree->depth) return 1;
+  const level *l = &tree->levels[tree->depth - 1];
   uint32_t last = number, gap = SKIP / tree->page_size + 1;
   for (uint32_t i = l->next; i <= l->cells; i++) {
     uint32_t child = child_at(tree, l, i);
@@ -115,8 +101,22 @@ static uint32_t run_end(const llmprof_btree *tree, const level *l,
       break;
     last = child;
   }
-  return last;
+  return last - number + 1;
 }
+
+static const uint8_t *page_at(llmprof_btree *tree, uint32_t number,
+                              llmprof_error *err) {
+  if (number - tree->window_first >= tree->window_count) {
+    uint32_t count = run_length(tree, number);
+    tree->window_count = 0;
+    if (!read_pages(tree, number, count, tree->window, err)) return NULL;
+    tree->window_first = number;
+    tree->window_count = count;
+  }
+  return tree->window + (size_t)(number - tree->window_first) * tree->page_size;
+}
+
+/* ---- walking ---- */
 
 static bool descend(llmprof_btree *tree, const uint8_t *page, uint32_t number,
                     llmprof_error *err) {
@@ -135,8 +135,6 @@ static bool descend(llmprof_btree *tree, const uint8_t *page, uint32_t number,
   return true;
 }
 
-/* ---- walking ---- */
-
 /* The next page from the left, or NULL with *end set at the end. */
 static const uint8_t *next_page(llmprof_btree *tree, uint32_t *number,
                                 bool *end, llmprof_error *err) {
@@ -145,7 +143,7 @@ static const uint8_t *next_page(llmprof_btree *tree, uint32_t *number,
     tree->started = true;
     *number = tree->root;
     return check_number(tree, tree->root, 1, err)
-               ? page_at(tree, tree->root, tree->root, err)
+               ? page_at(tree, tree->root, err)
                : NULL;
   }
   while (tree->depth) {
@@ -156,7 +154,7 @@ static const uint8_t *next_page(llmprof_btree *tree, uint32_t *number,
     }
     *number = child_at(tree, l, l->next++);
     return check_number(tree, *number, l->number, err)
-               ? page_at(tree, *number, run_end(tree, l, *number), err)
+               ? page_at(tree, *number, err)
                : NULL;
   }
   *end = true;
@@ -184,7 +182,6 @@ int llmprof_btree_next(llmprof_btree *tree, llmprof_leaf *leaf,
     }
     if (!descend(tree, page, number, err)) break;
   }
-  tree->depth = 0; /* after a failure comes the end */
   return -1;
 }
 
@@ -192,7 +189,7 @@ int64_t llmprof_btree_last(llmprof_btree *tree) {
   uint32_t number = tree->root;
   for (int depth = 0; depth < MAX_DEPTH; depth++) {
     if (number < 2 || number > tree->page_count) break;
-    const uint8_t *page = page_at(tree, number, number, NULL);
+    const uint8_t *page = page_at(tree, number, NULL);
     if (!page) break;
     if (page[0] == PAGE_INTERIOR) {
       number = llmprof_get4(page + 8);
@@ -213,8 +210,9 @@ int64_t llmprof_btree_last(llmprof_btree *tree) {
 
 static bool make_room(llmprof_btree *tree, size_t total, llmprof_error *err) {
   if (!tree->scratch) tree->scratch = llmprof_alloc(tree->page_size, 1);
-  return (tree->scratch && llmprof_grow(&tree->payload, &tree->payload_cap,
-                                        total + LLMPROF_BTREE_SLACK, 1)) ||
+  return (tree->scratch &&
+          llmprof_grow(&tree->payload, &tree->payload_cap,
+                       total + LLMPROF_BTREE_PAYLOAD_SLACK, 1)) ||
          llmprof_fail_nomem(err);
 }
 
@@ -238,7 +236,7 @@ const uint8_t *llmprof_btree_payload(llmprof_btree *tree, const uint8_t *local,
     from = overflow;
     overflow = llmprof_get4(tree->scratch);
   }
-  memset(tree->payload + total, 0, LLMPROF_BTREE_SLACK);
+  memset(tree->payload + total, 0, LLMPROF_BTREE_PAYLOAD_SLACK);
   return tree->payload;
 }
 
@@ -285,7 +283,7 @@ bool llmprof_btree_open(llmprof_sqlite *db, uint32_t root, llmprof_btree **tree,
   int fits = look(made, err);
   if (fits == 1) {
     size_t window = (size_t)made->window_cap * made->page_size;
-    made->window = llmprof_zalloc(window + LLMPROF_BTREE_SLACK, 1);
+    made->window = llmprof_zalloc(window + LLMPROF_BTREE_PAGE_SLACK, 1);
     if (made->window) {
       *tree = made;
       return true;

@@ -13,8 +13,10 @@
 
 typedef struct llmprof_btree llmprof_btree;
 
+/* Bytes that may be read beyond the end, so that a reader can check last. */
 enum {
-  LLMPROF_BTREE_SLACK = 32 /* readable bytes after a page or a payload */
+  LLMPROF_BTREE_PAGE_SLACK = 8192,
+  LLMPROF_BTREE_PAYLOAD_SLACK = 32,
 };
 
 /* A leaf page, valid until the next call. */
@@ -37,11 +39,13 @@ uint32_t llmprof_btree_usable(const llmprof_btree *tree);
 /* Bytes of the file. */
 int64_t llmprof_btree_size(const llmprof_btree *tree);
 
-/* The next leaf: 1, after the last 0, on failure -1. */
+/* The next leaf: 1, after the last 0, on failure -1; do not go on after that.
+ */
 int llmprof_btree_next(llmprof_btree *tree, llmprof_leaf *leaf,
                        llmprof_error *err);
 
-/* The largest rowid or, where the file is broken, anything. */
+/* The largest rowid or, where the file is broken, anything. Only before the
+ * first leaf. */
 int64_t llmprof_btree_last(llmprof_btree *tree);
 
 /* A payload of `total` bytes that begins with the `have` bytes at `local`, the
