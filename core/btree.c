@@ -216,25 +216,29 @@ static bool make_room(llmprof_btree *tree, size_t total, llmprof_error *err) {
          llmprof_fail_nomem(err);
 }
 
-const uint8_t *llmprof_btree_payload(llmprof_btree *tree, const uint8_t *local,
-                                     size_t have, size_t total,
-                                     uint32_t overflow, llmprof_error *err) {
+const uint8_t *llmprof_btree_payload(llmprof_btree *tree,
+                                     const llmprof_leaf *leaf,
+                                     const llmprof_payload *payload,
+                                     llmprof_error *err) {
+  size_t have = payload->have, total = payload->total;
   size_t per_page = tree->usable - 4;
   if ((total - have) / per_page > tree->unread) {
-    llmprof_btree_corrupt(tree, overflow, "longer than the file", err);
+    llmprof_btree_corrupt(tree, leaf->number, "a row longer than the file",
+                          err);
     return NULL;
   }
   if (!make_room(tree, total, err)) return NULL;
-  memcpy(tree->payload, local, have);
-  for (uint32_t from = overflow; have < total;) {
-    if (!check_number(tree, overflow, from, err) ||
-        !read_pages(tree, overflow, 1, tree->scratch, err))
+  memcpy(tree->payload, payload->bytes, have);
+  uint32_t from = leaf->number, number = payload->overflow;
+  while (have < total) {
+    if (!check_number(tree, number, from, err) ||
+        !read_pages(tree, number, 1, tree->scratch, err))
       return NULL;
     size_t part = total - have < per_page ? total - have : per_page;
     memcpy(tree->payload + have, tree->scratch + 4, part);
     have += part;
-    from = overflow;
-    overflow = llmprof_get4(tree->scratch);
+    from = number;
+    number = llmprof_get4(tree->scratch);
   }
   memset(tree->payload + total, 0, LLMPROF_BTREE_PAYLOAD_SLACK);
   return tree->payload;

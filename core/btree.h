@@ -26,6 +26,13 @@ typedef struct llmprof_leaf {
   uint32_t cells; /* the array of their offsets is in the page */
 } llmprof_leaf;
 
+/* What a cell of a leaf holds. */
+typedef struct llmprof_payload {
+  const uint8_t *bytes;
+  size_t have, total; /* on the leaf, and with the overflow pages */
+  uint32_t overflow;  /* the first of them, when have < total */
+} llmprof_payload;
+
 /* On true, *tree is NULL when the file or its root page is of a kind not
  * handled here (text in UTF-16, a table WITHOUT ROWID). The database must
  * outlive the tree. */
@@ -48,11 +55,11 @@ int llmprof_btree_next(llmprof_btree *tree, llmprof_leaf *leaf,
  * first leaf. */
 int64_t llmprof_btree_last(llmprof_btree *tree);
 
-/* A payload of `total` bytes that begins with the `have` bytes at `local`, the
- * rest on pages from `overflow` on; valid until the next call. */
-const uint8_t *llmprof_btree_payload(llmprof_btree *tree, const uint8_t *local,
-                                     size_t have, size_t total,
-                                     uint32_t overflow, llmprof_error *err);
+/* A payload of a leaf with the rest of its bytes; valid until the next call. */
+const uint8_t *llmprof_btree_payload(llmprof_btree *tree,
+                                     const llmprof_leaf *leaf,
+                                     const llmprof_payload *payload,
+                                     llmprof_error *err);
 
 /* "PATH: corrupt (page NUMBER: what)"; returns false. */
 bool llmprof_btree_corrupt(const llmprof_btree *tree, uint32_t number,

@@ -50,13 +50,6 @@ struct llmprof_scan_pages {
   llmprof_error failure;         /* of a conversion, for the next row to tell */
 };
 
-/* A cell's payload, as far as it is on the leaf. */
-typedef struct payload {
-  const uint8_t *bytes;
-  size_t have, total;
-  uint32_t overflow; /* page of the rest */
-} payload;
-
 typedef enum verdict {
   DECODED,
   TOO_SHORT, /* a wanted value is beyond the bytes at hand */
@@ -148,7 +141,7 @@ static void take_nulls(llmprof_scan_pages *scan, const wanted *from,
  * checks, which the slack behind a page allows, and its values count only when
  * it returns true. */
 static inline bool decode_integers(const llmprof_scan_pages *scan,
-                                   const payload *p, int64_t *values) {
+                                   const llmprof_payload *p, int64_t *values) {
   const uint8_t *type = p->bytes + 1, *at = p->bytes + p->bytes[0];
   const wanted *last = scan->wanted + scan->wanted_count;
   if (p->bytes[0] <= scan->last_place + 1 || p->bytes[0] >= KINDS) return false;
@@ -177,7 +170,7 @@ static const uint8_t *read_type(const uint8_t *at, const uint8_t *end,
 }
 
 /* Any record. */
-static verdict decode(llmprof_scan_pages *scan, const payload *p,
+static verdict decode(llmprof_scan_pages *scan, const llmprof_payload *p,
                       int64_t *values, llmprof_error *err) {
   uint64_t offset;
   const uint8_t *at = llmprof_varint(p->bytes, &offset);
@@ -207,7 +200,7 @@ static verdict decode(llmprof_scan_pages *scan, const payload *p,
 /* ---- cells ---- */
 
 static bool find_payload(const llmprof_scan_pages *scan, uint32_t cell,
-                         payload *p, int64_t *rowid) {
+                         llmprof_payload *p, int64_t *rowid) {
   const uint8_t *page = scan->leaf.page;
   uint32_t offset = llmprof_get2(page + 8 + 2 * cell);
   if (offset < 8 + 2 * scan->leaf.cells || offset > scan->usable - 4)
@@ -229,11 +222,10 @@ static bool find_payload(const llmprof_scan_pages *scan, uint32_t cell,
   return true;
 }
 
-static verdict decode_whole(llmprof_scan_pages *scan, const payload *p,
+static verdict decode_whole(llmprof_scan_pages *scan, const llmprof_payload *p,
                             int64_t *values, llmprof_error *err) {
-  payload whole = {.have = p->total, .total = p->total};
-  whole.bytes = llmprof_btree_payload(scan->tree, p->bytes, p->have, p->total,
-                                      p->overflow, err);
+  llmprof_payload whole = {.have = p->total, .total = p->total};
+  whole.bytes = llmprof_btree_payload(scan->tree, &scan->leaf, p, err);
   return whole.bytes ? decode(scan, &whole, values, err) : FAILED;
 }
 
@@ -268,7 +260,7 @@ int llmprof_scan_pages_next(llmprof_scan_pages *scan, int64_t *values,
     int got = next_leaf(scan, err);
     if (got != 1) return got;
   }
-  payload p;
+  llmprof_payload p;
   int64_t rowid;
   if (!find_payload(scan, scan->cell++, &p, &rowid))
     return fail_cell(scan, BROKEN, err);
