@@ -62,13 +62,12 @@ bool llmprof_trace_text(llmprof_trace *trace, const llmprof_scan *scan, int i,
   return !bytes || llmprof_strings_add(trace->strings, bytes, size, string);
 }
 
-static bool keep_near(llmprof_trace *trace, int64_t id, uint32_t string) {
-  size_t before = trace->string_at_cap;
-  if (!llmprof_grow(&trace->string_at, &trace->string_at_cap, (size_t)id + 1,
+static bool keep_near(llmprof_trace *trace, size_t id, uint32_t string) {
+  if (!llmprof_grow(&trace->string_at, &trace->string_at_cap, id + 1,
                     sizeof *trace->string_at))
     return false;
-  for (size_t i = before; i < trace->string_at_cap; i++)
-    trace->string_at[i] = LLMPROF_NO_STRING;
+  while (trace->string_at_count <= id)
+    trace->string_at[trace->string_at_count++] = LLMPROF_NO_STRING;
   trace->string_at[id] = string;
   return true;
 }
@@ -79,7 +78,7 @@ static bool take_string(void *user, const llmprof_scan *scan,
   uint32_t row, string;
   if (!llmprof_trace_text(trace, scan, 0, &string)) return false;
   if (values[0] >= 0 && values[0] < SMALL_IDS)
-    return keep_near(trace, values[0], string);
+    return keep_near(trace, (size_t)values[0], string);
   if (!llmprof_intern_add(&trace->string_ids, &values[0], &row) ||
       !llmprof_grow(&trace->string_of, &trace->string_of_cap, row + (size_t)1,
                     sizeof *trace->string_of))

@@ -15,7 +15,7 @@ struct llmprof_trace {
   llmprof_sqlite *db;
   llmprof_strings *strings;
   uint32_t *string_at; /* by StringIds.id, as far as ids are small */
-  size_t string_at_cap;
+  size_t string_at_count, string_at_cap;
   llmprof_intern string_ids; /* the others -> string_of[] */
   uint32_t *string_of;
   size_t string_of_cap;
@@ -59,7 +59,7 @@ bool llmprof_trace_thread_row(llmprof_trace *trace, int64_t global_tid,
 uint32_t llmprof_trace_far_string(const llmprof_trace *trace, int64_t id);
 static inline uint32_t llmprof_trace_string(const llmprof_trace *trace,
                                             int64_t id) {
-  return (uint64_t)id < trace->string_at_cap
+  return (uint64_t)id < trace->string_at_count
              ? trace->string_at[id]
              : llmprof_trace_far_string(trace, id);
 }
