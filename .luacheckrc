@@ -2,4 +2,5 @@ std = "lua54"
 max_line_length = 100
 self = false
 exclude_files = { "build", "tmp" }
+files["tests/lua/bindings"].std = "+busted"
 files["tests/lua/spec"].std = "+busted"

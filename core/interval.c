@@ -3,6 +3,15 @@
 #include <stdlib.h>
 
 #include "llmprof/alloc.h"
+#include "sort.h"
+
+static int64_t larger(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
+
+static int64_t smaller(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
 
 void llmprof_intervals_free(llmprof_intervals *set) {
   llmprof_free(set->items);
@@ -59,6 +68,53 @@ bool llmprof_intervals_of_frame(llmprof_intervals *set, llmprof_frame *frame,
   return true;
 }
 
+/* Rows by start; one that lacks its start comes first and is skipped. */
+static uint32_t *rows_by_start(const llmprof_column *start, size_t rows) {
+  uint32_t *order = llmprof_alloc(rows, sizeof *order);
+  int64_t *keys = llmprof_alloc(rows, sizeof *keys);
+  bool ok = order && keys;
+  for (size_t row = 0; ok && row < rows; row++) {
+    order[row] = (uint32_t)row;
+    keys[row] = llmprof_cell(start, row);
+  }
+  ok = ok && llmprof_sort_rows_i64(order, rows, keys);
+  llmprof_free(keys);
+  if (ok) return order;
+  llmprof_free(order);
+  return NULL;
+}
+
+/* Intervals of a group come by start, so only what lies past the last end
+ * seen is new. */
+static void cover(llmprof_extent *extent, int64_t start, int64_t end) {
+  if (start == INT64_MIN || end == INT64_MIN || end <= start) return;
+  if (extent->first == INT64_MIN) {
+    *extent = (llmprof_extent){end - start, start, end};
+  } else if (end > extent->last) {
+    extent->busy += end - larger(start, extent->last);
+    extent->last = end;
+  }
+}
+
+bool llmprof_intervals_by_group(llmprof_frame *frame, size_t start_column,
+                                size_t end_column, const llmprof_groups *groups,
+                                llmprof_extent *extents, llmprof_error *err) {
+  const llmprof_column *start = llmprof_frame_column(frame, start_column, err);
+  if (!start) return false;
+  const llmprof_column *end = llmprof_frame_column(frame, end_column, err);
+  if (!end) return false;
+  size_t rows = llmprof_frame_rows(frame);
+  uint32_t *order = rows_by_start(start, rows);
+  if (!order) return llmprof_fail_nomem(err);
+  for (size_t g = 0; g < groups->count; g++)
+    extents[g] = (llmprof_extent){0, INT64_MIN, INT64_MIN};
+  for (size_t i = 0; i < rows; i++)
+    cover(&extents[groups->of_row[order[i]]], llmprof_cell(start, order[i]),
+          llmprof_cell(end, order[i]));
+  llmprof_free(order);
+  return true;
+}
+
 /* The first interval that ends after `time`. */
 static size_t first_after(const llmprof_intervals *set, int64_t time) {
   size_t low = 0, high = set->count;
@@ -70,14 +126,6 @@ static size_t first_after(const llmprof_intervals *set, int64_t time) {
       low = middle + 1;
   }
   return low;
-}
-
-static int64_t larger(int64_t a, int64_t b) {
-  return a > b ? a : b;
-}
-
-static int64_t smaller(int64_t a, int64_t b) {
-  return a < b ? a : b;
 }
 
 int64_t llmprof_intervals_covered(const llmprof_intervals *set, int64_t from,

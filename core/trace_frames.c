@@ -689,18 +689,25 @@ static void label_links(const llmprof_trace *trace, const uint32_t *tags,
 
 /* By row of the frame, whose operations are in `ops`. */
 static bool label_rows(llmprof_trace *trace, const llmprof_column *ops,
-                       const uint32_t *tags, size_t count, uint32_t *labels,
+                       const char *const *tags, size_t count, uint32_t *labels,
                        size_t rows) {
   const llmprof_attribution *a = &trace->attribution;
   uint32_t *of_link = llmprof_alloc(a->link_count, sizeof *of_link);
-  if (!of_link) return false;
-  label_links(trace, tags, count, of_link);
-  for (size_t row = 0; row < rows; row++) {
-    uint32_t link = a->link[llmprof_cell(ops, row)];
-    labels[row] = link == LLMPROF_NONE ? LLMPROF_NONE : of_link[link];
+  uint32_t *wanted = llmprof_alloc(count, sizeof *wanted);
+  bool ok = of_link && wanted;
+  if (ok) {
+    for (size_t i = 0; i < count; i++)
+      wanted[i] =
+          llmprof_strings_find(trace->strings, tags[i], strlen(tags[i]));
+    label_links(trace, wanted, count, of_link);
+    for (size_t row = 0; row < rows; row++) {
+      uint32_t link = a->link[llmprof_cell(ops, row)];
+      labels[row] = link == LLMPROF_NONE ? LLMPROF_NONE : of_link[link];
+    }
   }
   llmprof_free(of_link);
-  return true;
+  llmprof_free(wanted);
+  return ok;
 }
 
 static bool add_label(llmprof_frame *frame, const char *name,
@@ -717,8 +724,8 @@ static bool add_label(llmprof_frame *frame, const char *name,
 }
 
 bool llmprof_trace_label(llmprof_trace *trace, llmprof_frame *frame,
-                         const char *name, const uint32_t *tags, size_t count,
-                         llmprof_error *err) {
+                         const char *name, const char *const *tags,
+                         size_t count, llmprof_error *err) {
   size_t number = llmprof_frame_find(frame, "op");
   if (number == SIZE_MAX)
     return llmprof_fail(err, LLMPROF_UNSUPPORTED,

@@ -337,9 +337,25 @@ typedef struct request {
   size_t *distinct, distinct_count;
   double wanted[LLMPROF_PERCENTILES];
   size_t wanted_count;
+  llmprof_extent *extents;     /* by group, NULL unless asked for */
   llmprof_summary **summaries; /* by sum column, by group */
   size_t **counts;             /* by distinct column, by group */
 } request;
+
+/* `union`: start and end columns as intervals. */
+static void compute_extents(lua_State *L, request *r, int options) {
+  if (!llmprof_lua_opt_bool(L, options, "union", false)) return;
+  lua_pushliteral(L, "start");
+  lua_pushliteral(L, "end");
+  size_t start = check_column(L, r->frame, -2);
+  size_t end = check_column(L, r->frame, -1);
+  lua_pop(L, 2);
+  r->extents = scratch(L, r->groups->count, sizeof *r->extents);
+  llmprof_error err;
+  if (!llmprof_intervals_by_group(r->frame, start, end, r->groups, r->extents,
+                                  &err))
+    luaL_error(L, "%s", err.message);
+}
 
 static void parse_request(lua_State *L, request *r, int options) {
   luaL_checktype(L, options, LUA_TTABLE);
@@ -387,6 +403,14 @@ static void push_group(lua_State *L, const request *r, size_t group) {
     push_summary(L, &r->summaries[i][group], r->wanted, r->wanted_count);
     lua_setfield(L, -2, llmprof_frame_peek(r->frame, r->sum[i])->name);
   }
+  if (r->extents) {
+    const llmprof_extent *extent = &r->extents[group];
+    set_integer(L, "busy", extent->busy);
+    if (extent->first != INT64_MIN) {
+      set_integer(L, "first", extent->first);
+      set_integer(L, "last", extent->last);
+    }
+  }
   if (!r->distinct_count) return;
   lua_createtable(L, 0, (int)r->distinct_count);
   for (size_t i = 0; i < r->distinct_count; i++)
@@ -397,14 +421,16 @@ static void push_group(lua_State *L, const request *r, size_t group) {
 
 /* frame:group(options) -> list of groups, by first appearance. options:
  * by (columns; none: all rows are one group), sum (integer columns),
- * distinct (columns), percentiles (numbers 0..100).
+ * distinct (columns), percentiles (numbers 0..100), union (boolean).
  * A group holds its key columns, count (rows), per column of sum a table
  * { count, total, min, max, mean, median, stddev, p90, ... } (count alone when
- * no value is present), and distinct = { column = number of values }. */
+ * no value is present), distinct = { column = number of values }, and with
+ * union busy (ns that start..end of any row cover), first and last (ns). */
 static int f_group(lua_State *L) {
   request r = {.frame = llmprof_lua_check_frame(L, 1)};
   parse_request(L, &r, 2);
   compute_request(L, &r);
+  compute_extents(L, &r, 2);
   lua_createtable(L, (int)r.groups->count, 0);
   for (size_t g = 0; g < r.groups->count; g++) {
     push_group(L, &r, g);

@@ -3,10 +3,20 @@
 
 #define MODULES(X) \
   X(csv)           \
+  X(cuda)          \
+  X(fs)            \
+  X(gpu)           \
+  X(json)          \
+  X(markdown)      \
+  X(nvtx)          \
   X(resources)     \
+  X(spawn)         \
   X(sqlite)        \
+  X(sys)           \
+  X(text)          \
   X(trace)         \
-  X(version)
+  X(version)       \
+  X(yaml)
 
 #define DECLARE(name) int luaopen_llmprof_##name(lua_State *L);
 MODULES(DECLARE)

@@ -141,12 +141,10 @@ static int f_label(lua_State *L) {
   const char *name = luaL_checkstring(L, 3);
   luaL_checktype(L, 4, LUA_TTABLE);
   lua_Integer count = luaL_len(L, 4);
-  uint32_t *tags = lua_newuserdatauv(L, (size_t)count * sizeof *tags + 1, 0);
+  const char **tags = lua_newuserdatauv(L, (size_t)count * sizeof *tags, 0);
   for (lua_Integer i = 0; i < count; i++) {
-    size_t size;
     lua_rawgeti(L, 4, i + 1);
-    const char *tag = luaL_checklstring(L, -1, &size);
-    tags[i] = llmprof_strings_find(llmprof_trace_strings(trace), tag, size);
+    tags[i] = luaL_checkstring(L, -1); /* the list keeps it alive */
     lua_pop(L, 1);
   }
   llmprof_error err;

@@ -31,6 +31,16 @@ bool llmprof_intervals_of_frame(llmprof_intervals *set, llmprof_frame *frame,
                                 size_t start_column, size_t end_column,
                                 llmprof_error *err);
 
+/* By group of a frame's rows: the time that the union of its rows' intervals
+ * covers, from when and until when. A group without an interval has busy 0
+ * and first INT64_MIN. */
+typedef struct llmprof_extent {
+  int64_t busy, first, last;
+} llmprof_extent;
+bool llmprof_intervals_by_group(llmprof_frame *frame, size_t start_column,
+                                size_t end_column, const llmprof_groups *groups,
+                                llmprof_extent *extents, llmprof_error *err);
+
 /* Time covered within [from, to). */
 int64_t llmprof_intervals_covered(const llmprof_intervals *set, int64_t from,
                                   int64_t to);

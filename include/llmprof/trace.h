@@ -246,10 +246,10 @@ llmprof_frame *llmprof_trace_frame(llmprof_trace *trace, const char *name,
 const char *llmprof_trace_frame_name(size_t number);
 
 /* Add two columns to a frame of operations: `name`, the tag of the innermost
- * range around the launch whose tag is one of `tags` (strings of the trace),
- * and `name`_range, that range's row. */
+ * range around the launch whose tag is one of `tags`, and `name`_range, that
+ * range's row. */
 bool llmprof_trace_label(llmprof_trace *trace, llmprof_frame *frame,
-                         const char *name, const uint32_t *tags, size_t count,
-                         llmprof_error *err);
+                         const char *name, const char *const *tags,
+                         size_t count, llmprof_error *err);
 
 #endif

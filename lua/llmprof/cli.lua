@@ -1,28 +1,141 @@
--- The command line: which subcommand, and how an error ends the process.
+-- The command line: finds the subcommand, and turns errors into one line and
+-- an exit status. A subcommand is a file in lua/llmprof/commands: a table with
+-- name, summary, usage, options (see llmprof.options) and run(given, words).
+local errors = require "llmprof.errors"
+local nearest = require "llmprof.nearest"
+local options = require "llmprof.options"
+local resources = require "llmprof.resources"
+
 local cli = {}
 
 
+local function command_names()
+  local names = {}
+  for _, path in ipairs(resources.list "lua/llmprof/commands/") do
+    names[#names + 1] = path:match "([^/]+)%.lua$"
+  end
+  return names
+end
+
+
+local function load_command(name)
+  return require("llmprof.commands." .. name)
+end
+
+
+local function is_command(name)
+  return name:find "^%l[%l_]*$" ~= nil
+    and resources.get("lua/llmprof/commands/" .. name .. ".lua") ~= nil
+end
+
+
+-- ---- help ----
+
+local global_help = [[
+usage: llmprof RECIPE.lua [KEY=VALUE...]   profile a workload, write the bundle
+       llmprof COMMAND [OPTION...]
+
+commands:
+%s
+`llmprof COMMAND --help` says more; `llmprof RECIPE.lua --help` lists what a
+recipe lets you set. Exit status: 0 done, 1 the workload or a step failed,
+2 usage or recipe error, 3 a tool is missing, 4 nothing was captured,
+5 a comparison broke its limits, 130 interrupted.
+]]
+
+
+local function help()
+  local lines = {}
+  for _, name in ipairs(command_names()) do
+    local command = load_command(name)
+    if command.summary then lines[#lines + 1] = ("  %-10s %s\n"):format(name, command.summary) end
+  end
+  return global_help:format(table.concat(lines))
+end
+
+
+local help_option = { "help", short = "h", help = "this text" }
+
+
+local function with_help(spec)
+  local extended = table.move(spec or {}, 1, #(spec or {}), 1, {})
+  extended[#extended + 1] = help_option
+  return extended
+end
+
+
+local function command_help(command)
+  local text = "usage: llmprof " .. command.usage .. "\n\n" .. command.summary .. "\n"
+  if command.details then text = text .. "\n" .. command.details .. "\n" end
+  return text .. "\noptions:\n" .. options.help(with_help(command.options))
+end
+
+
+-- ---- dispatch ----
+
+-- Commands that read their own words (exec passes them on) say raw = true.
+local function run_command(name, argv)
+  local command = load_command(name)
+  if command.raw then return command.run(argv) end
+  local given, words = options.parse(with_help(command.options), argv)
+  if given.help then
+    io.stdout:write(command.help and command.help(words) or command_help(command))
+    return 0
+  end
+  return command.run(given, words)
+end
+
+
+local function dispatch(argv)
+  local first = argv[1]
+  if first == nil then
+    io.stderr:write(help())
+    return errors.status.usage
+  elseif first == "--help" or first == "-h" or first == "help" and not argv[2] then
+    io.stdout:write(help())
+    return 0
+  elseif first == "help" then
+    return run_command(is_command(argv[2]) and argv[2] or
+      errors.raise("usage", ("no command '%s'%s"):format(argv[2],
+        nearest.suggestion(argv[2], command_names()))), { "--help" })
+  elseif first == "--version" then
+    io.stdout:write("llmprof ", require("llmprof.version").version, "\n")
+    return 0
+  elseif is_command(first) then
+    return run_command(first, table.move(argv, 2, #argv, 1, {}))
+  elseif first:find "%.lua$" or first:sub(1, 1) == "-" then
+    return run_command("run", argv)
+  end
+  errors.raise("usage",
+    ("no command '%s'%s"):format(first, nearest.suggestion(first, command_names())),
+    { hint = "llmprof --help lists the commands; a recipe's name ends in .lua" })
+end
+
+
+local function report(err)
+  if err.detail then io.stderr:write((tostring(err.detail):gsub("\n*$", "\n"))) end
+  io.stderr:write("llmprof: ", err.message, "\n")
+  if err.bug then
+    io.stderr:write "this is a bug in llmprof; the lines above say where\n"
+  elseif err.hint then
+    io.stderr:write("  ", err.hint, "\n")
+  end
+end
+
+
+-- Run the command line and return the exit status.
 function cli.main(argv)
-  if argv[1] == "--version" then
-    print("llmprof " .. require("llmprof.version").version)
-    return 0
+  local ok, result = xpcall(dispatch, errors.handler, argv)
+  if not ok then
+    report(result)
+    return errors.status[result.kind] or errors.status.failed
   end
-  if argv[1] == "exec" then
-    local script = argv[2]
-    arg = { [0] = script, table.unpack(argv, 3) } -- luacheck: ignore 121
-    local chunk, message = loadfile(script)
-    if not chunk then
-      io.stderr:write("llmprof: ", message, "\n")
-      return 2
-    end
-    local ok, err = xpcall(chunk, debug.traceback, table.unpack(arg))
-    if not ok then
-      io.stderr:write("llmprof: ", tostring(err), "\n")
-      return 2
-    end
-    return 0
+  local flushed, message = io.stdout:flush()
+  if not flushed then
+    io.stderr:write("llmprof: standard output: ", message, "\n")
+    return errors.status.failed
   end
-  return 0
+  return result
 end
 
 

@@ -1,11 +1,19 @@
-/* The one function of a fuzz target, by the name libFuzzer gives it. */
+/* What libFuzzer calls, and a check that stops it. */
 #ifndef FUZZ_H
 #define FUZZ_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 
-/* Feed the bytes to a parser; crash on a broken promise. Returns 0. */
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+/* Holds in every build, unlike assert. */
+#define FUZZ_CHECK(condition)                                             \
+  ((condition)                                                            \
+       ? (void)0                                                          \
+       : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition), \
+          abort()))
 
 #endif

@@ -1,23 +1,49 @@
+/* The first byte chooses the options. Rows fit the header, and their lines
+ * go up. */
 #include "fuzz.h"
 #include "llmprof/csv.h"
 
-static void read_all(const void *data, size_t size,
-                     const llmprof_csv_options *options) {
-  llmprof_csv *csv = llmprof_csv_open_bytes("fuzz", data, size, options, NULL);
-  if (!csv) return;
-  llmprof_csv_row row;
-  while (llmprof_csv_next(csv, &row, NULL) > 0) {
-    double number;
-    for (size_t i = 0; i < row.count; i++)
-      llmprof_csv_number(row.fields[i].bytes, row.fields[i].size, &number);
-  }
-  llmprof_csv_close(csv);
+static llmprof_csv *open_input(const uint8_t *bytes, size_t size,
+                               llmprof_error *err) {
+  uint8_t flags = size ? bytes[0] : 0;
+  llmprof_csv_options options = {
+      .header_has = flags & 1 ? "ID" : NULL,
+      .units_row = flags & 2,
+      .allow_short = flags & 4,
+  };
+  size_t skip = size > 0;
+  return llmprof_csv_open_bytes("fuzz", bytes + skip, size - skip, &options,
+                                err);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  read_all(data, size, NULL);
-  read_all(data, size, &(llmprof_csv_options){.allow_short = true});
-  read_all(data, size,
-           &(llmprof_csv_options){.header_has = "ID", .units_row = true});
+static void check_row(const llmprof_csv *csv, const llmprof_csv_row *row) {
+  size_t wanted = llmprof_csv_header(csv)->count;
+  FUZZ_CHECK(row->count && row->count <= wanted && row->line);
+  for (size_t i = 0; i < row->count; i++) {
+    double number;
+    const llmprof_csv_field *field = &row->fields[i];
+    FUZZ_CHECK(field->bytes[field->size] == '\0');
+    llmprof_csv_number(field->bytes, field->size, &number);
+  }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+  llmprof_error err = {0};
+  llmprof_csv *csv = open_input(bytes, size, &err);
+  if (!csv) {
+    FUZZ_CHECK(err.code == LLMPROF_SYNTAX);
+    return 0;
+  }
+  llmprof_csv_row row;
+  int got;
+  size_t line = llmprof_csv_header(csv)->line;
+  FUZZ_CHECK(llmprof_csv_header(csv)->count);
+  while ((got = llmprof_csv_next(csv, &row, &err)) > 0) {
+    check_row(csv, &row);
+    FUZZ_CHECK(row.line > line);
+    line = row.line;
+  }
+  if (got < 0) FUZZ_CHECK(err.code == LLMPROF_SYNTAX && err.line);
+  llmprof_csv_close(csv);
   return 0;
 }

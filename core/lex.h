@@ -1,0 +1,63 @@
+/* What the readers and writers of JSON and YAML share: places in a text,
+ * UTF-8, numbers that survive both ways in any locale, limits, whole files. */
+#ifndef LLMPROF_CORE_LEX_H
+#define LLMPROF_CORE_LEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "llmprof/buffer.h"
+#include "llmprof/error.h"
+#include "llmprof/value.h"
+
+/* Line and column, 1-based, column in bytes, of the byte at `offset`. */
+void llmprof_lex_place(const char *bytes, size_t offset, size_t *line,
+                       size_t *column);
+
+/* Length of the well-formed UTF-8 sequence at `at` (no surrogates, nothing
+ * overlong), 0 when there is none. `left` bytes can be read. */
+size_t llmprof_lex_utf8(const char *at, size_t left);
+
+/* The code point of a well-formed sequence of that length. */
+uint32_t llmprof_lex_code_point(const char *at, size_t length);
+
+/* Whether all of the text is well-formed. */
+bool llmprof_lex_is_utf8(const char *bytes, size_t size);
+
+enum {
+  LLMPROF_LEX_QUOTED = 96
+};
+
+/* An excerpt fit for a message: quoted, on one line, cut after some 60 bytes.
+ * Returns out, which has room for LLMPROF_LEX_QUOTED. */
+const char *llmprof_lex_quote(char *out, const char *bytes, size_t size);
+
+/* Digits of the base (2 to 16) with an optional sign; the caller has checked
+ * that they are that. False when the number does not fit. */
+bool llmprof_lex_int(const char *digits, size_t size, unsigned base,
+                     int64_t *value);
+
+/* A decimal number, checked by the caller to be one, rounded to the nearest
+ * double in any locale: LLMPROF_OK, _RANGE when it is too large, _NOMEM. */
+llmprof_code llmprof_lex_double(const char *text, size_t size, double *value);
+
+/* A finite number so that it reads back as the same double and never as an
+ * integer: "1.0", "0.1", "1.0e+30". */
+void llmprof_lex_put_double(llmprof_buffer *out, double number);
+
+/* The limits given (may be NULL), defaults where they are 0, the depth held to
+ * LLMPROF_MAX_DEPTH. */
+llmprof_limits llmprof_lex_limits(const llmprof_limits *given,
+                                  llmprof_limits defaults);
+
+/* "name: larger than the limit of max_size bytes". */
+bool llmprof_lex_fail_size(llmprof_error *err, const char *name,
+                           size_t max_size);
+
+/* The whole of a file, up to max_size bytes. The caller frees *out, on failure
+ * too. */
+bool llmprof_lex_load(const char *path, size_t max_size, llmprof_buffer *out,
+                      llmprof_error *err);
+
+#endif

@@ -1,0 +1,242 @@
+/* llmprof.fs: files and folders. Every function returns nil, message, code on
+ * failure; those without a result of their own return true.
+ *
+ *   assert(fs.mkdirs(run .. "/nsys"))
+ *   assert(fs.write(run .. "/manifest.json", text))
+ */
+#include "llmprof/fs.h"
+
+#include <string.h>
+
+#include "llmprof_lua.h"
+#include "lua_buffer.h"
+
+#define NAMES "llmprof.fs.names"
+
+/* ---- one path in, true out ---- */
+
+typedef bool (*path_function)(const char *path, llmprof_error *err);
+
+static int apply(lua_State *L, path_function function) {
+  const char *path = llmprof_lua_check_path(L, 1);
+  llmprof_error err;
+  return llmprof_lua_result(L, function(path, &err), &err);
+}
+
+static int fs_mkdir(lua_State *L) {
+  return apply(L, llmprof_fs_mkdir);
+}
+
+/* fs.mkdirs(path): with missing parents; content with a folder that exists */
+static int fs_mkdirs(lua_State *L) {
+  return apply(L, llmprof_fs_mkdirs);
+}
+
+/* fs.remove(path): a file, a link or an empty folder */
+static int fs_remove(lua_State *L) {
+  return apply(L, llmprof_fs_remove);
+}
+
+/* fs.remove_tree(path): with everything below; follows no link, and refuses
+ * "", "/", "." and any path with a ".." */
+static int fs_remove_tree(lua_State *L) {
+  return apply(L, llmprof_fs_remove_tree);
+}
+
+/* ---- two paths in, true out ---- */
+
+typedef bool (*pair_function)(const char *a, const char *b, llmprof_error *err);
+
+static int apply_pair(lua_State *L, pair_function function) {
+  const char *a = llmprof_lua_check_path(L, 1);
+  const char *b = llmprof_lua_check_path(L, 2);
+  llmprof_error err;
+  return llmprof_lua_result(L, function(a, b, &err), &err);
+}
+
+/* fs.copy(from, to): atomic, with permission bits */
+static int fs_copy(lua_State *L) {
+  return apply_pair(L, llmprof_fs_copy);
+}
+
+static int fs_rename(lua_State *L) {
+  return apply_pair(L, llmprof_fs_rename);
+}
+
+/* fs.symlink(target, path) */
+static int fs_symlink(lua_State *L) {
+  return apply_pair(L, llmprof_fs_symlink);
+}
+
+/* fs.replace_symlink(target, path): atomic */
+static int fs_replace_symlink(lua_State *L) {
+  return apply_pair(L, llmprof_fs_replace_symlink);
+}
+
+/* ---- a string out ---- */
+
+typedef bool (*text_function)(const char *path, llmprof_buffer *text,
+                              llmprof_error *err);
+
+static int apply_text(lua_State *L, text_function function) {
+  const char *path = llmprof_lua_check_path(L, 1);
+  llmprof_buffer *text = llmprof_lua_buffer(L);
+  llmprof_error err;
+  return llmprof_lua_text(L, function(path, text, &err), text, &err);
+}
+
+static int fs_readlink(lua_State *L) {
+  return apply_text(L, llmprof_fs_readlink);
+}
+
+static int fs_realpath(lua_State *L) {
+  return apply_text(L, llmprof_fs_realpath);
+}
+
+/* fs.temp_dir(prefix) -> path of a new private folder */
+static int fs_temp_dir(lua_State *L) {
+  const char *prefix = llmprof_lua_check_path(L, 1);
+  luaL_argcheck(L, !strchr(prefix, '/'), 1, "prefix with a \"/\"");
+  return apply_text(L, llmprof_fs_temp_dir);
+}
+
+static int fs_cwd(lua_State *L) {
+  llmprof_buffer *path = llmprof_lua_buffer(L);
+  llmprof_error err;
+  return llmprof_lua_text(L, llmprof_fs_cwd(path, &err), path, &err);
+}
+
+/* fs.read(path [, limit]) -> contents; code "limit" when there are more than
+ * `limit` bytes */
+static int fs_read(lua_State *L) {
+  const char *path = llmprof_lua_check_path(L, 1);
+  lua_Integer limit = luaL_optinteger(L, 2, 0);
+  luaL_argcheck(L, lua_isnoneornil(L, 2) || limit > 0, 2,
+                "positive limit expected");
+  llmprof_buffer *bytes = llmprof_lua_buffer(L);
+  llmprof_error err;
+  bool ok = llmprof_fs_read(path, (size_t)limit, bytes, &err);
+  return llmprof_lua_text(L, ok, bytes, &err);
+}
+
+/* fs.write(path, bytes): atomic */
+static int fs_write(lua_State *L) {
+  const char *path = llmprof_lua_check_path(L, 1);
+  size_t size;
+  const char *bytes = luaL_checklstring(L, 2, &size);
+  llmprof_error err;
+  return llmprof_lua_result(L, llmprof_fs_write(path, bytes, size, &err), &err);
+}
+
+/* ---- looking ---- */
+
+static int push_info(lua_State *L, const llmprof_fs_info *info) {
+  static const char *const types[] = {
+      [LLMPROF_FS_FILE] = "file",
+      [LLMPROF_FS_DIRECTORY] = "directory",
+      [LLMPROF_FS_LINK] = "link",
+      [LLMPROF_FS_OTHER] = "other",
+  };
+  lua_createtable(L, 0, 4);
+  lua_pushstring(L, types[info->type]);
+  lua_setfield(L, -2, "type");
+  lua_pushinteger(L, (lua_Integer)info->size);
+  lua_setfield(L, -2, "size");
+  lua_pushinteger(L, info->mtime_ns);
+  lua_setfield(L, -2, "mtime_ns");
+  lua_pushinteger(L, info->mode);
+  lua_setfield(L, -2, "mode");
+  return 1;
+}
+
+/* fs.stat(path) -> { type, size, mtime_ns, mode }; type is "file",
+ * "directory", "link" (lstat only) or "other" */
+static int fs_stat(lua_State *L) {
+  const char *path = llmprof_lua_check_path(L, 1);
+  llmprof_fs_info info;
+  llmprof_error err;
+  if (!llmprof_fs_stat(path, &info, &err)) return llmprof_lua_fail(L, &err);
+  return push_info(L, &info);
+}
+
+static int fs_lstat(lua_State *L) {
+  const char *path = llmprof_lua_check_path(L, 1);
+  llmprof_fs_info info;
+  llmprof_error err;
+  if (!llmprof_fs_lstat(path, &info, &err)) return llmprof_lua_fail(L, &err);
+  return push_info(L, &info);
+}
+
+static int names_close(lua_State *L) {
+  llmprof_fs_names_free(luaL_checkudata(L, 1, NAMES));
+  return 0;
+}
+
+/* fs.list(path) -> sorted names, without "." and ".." */
+static int fs_list(lua_State *L) {
+  const char *path = llmprof_lua_check_path(L, 1);
+  llmprof_fs_names *names = lua_newuserdatauv(L, sizeof *names, 0);
+  *names = (llmprof_fs_names){0};
+  luaL_setmetatable(L, NAMES);
+  llmprof_error err;
+  if (!llmprof_fs_list(path, names, &err)) return llmprof_lua_fail(L, &err);
+  lua_createtable(L, (int)names->count, 0);
+  for (size_t i = 0; i < names->count; i++) {
+    lua_pushstring(L, names->items[i]);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  llmprof_fs_names_free(names);
+  return 1;
+}
+
+/* fs.free_space(path) -> bytes */
+static int fs_free_space(lua_State *L) {
+  const char *path = llmprof_lua_check_path(L, 1);
+  uint64_t bytes;
+  llmprof_error err;
+  if (!llmprof_fs_free_space(path, &bytes, &err))
+    return llmprof_lua_fail(L, &err);
+  lua_pushinteger(L, (lua_Integer)bytes);
+  return 1;
+}
+
+/* fs.access(path [, mode]): mode of "r", "w", "x"; none: does it exist? */
+static int fs_access(lua_State *L) {
+  const char *path = llmprof_lua_check_path(L, 1);
+  const char *mode = luaL_optstring(L, 2, "");
+  luaL_argcheck(L, mode[strspn(mode, "rwx")] == '\0', 2,
+                "only r, w and x expected");
+  llmprof_error err;
+  return llmprof_lua_result(L, llmprof_fs_access(path, mode, &err), &err);
+}
+
+static const luaL_Reg functions[] = {
+    {"access", fs_access},
+    {"copy", fs_copy},
+    {"cwd", fs_cwd},
+    {"free_space", fs_free_space},
+    {"list", fs_list},
+    {"lstat", fs_lstat},
+    {"mkdir", fs_mkdir},
+    {"mkdirs", fs_mkdirs},
+    {"read", fs_read},
+    {"readlink", fs_readlink},
+    {"realpath", fs_realpath},
+    {"remove", fs_remove},
+    {"remove_tree", fs_remove_tree},
+    {"rename", fs_rename},
+    {"replace_symlink", fs_replace_symlink},
+    {"stat", fs_stat},
+    {"symlink", fs_symlink},
+    {"temp_dir", fs_temp_dir},
+    {"write", fs_write},
+    {NULL, NULL},
+};
+
+int luaopen_llmprof_fs(lua_State *L);
+int luaopen_llmprof_fs(lua_State *L) {
+  static const luaL_Reg no_methods[] = {{NULL, NULL}};
+  llmprof_lua_class(L, NAMES, no_methods, names_close);
+  luaL_newlib(L, functions);
+  return 1;
+}

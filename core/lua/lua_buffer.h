@@ -1,0 +1,21 @@
+/* A byte buffer that Lua's collector owns: what a binding lets the core fill,
+ * so that nothing leaks when a push raises. */
+#ifndef LLMPROF_LUA_BUFFER_H
+#define LLMPROF_LUA_BUFFER_H
+
+#include "llmprof/buffer.h"
+#include "llmprof_lua.h"
+
+/* Push an empty buffer. */
+llmprof_buffer *llmprof_lua_buffer(lua_State *L);
+
+/* Push the buffer's bytes as a string and free them, or fail. Returns the
+ * number of results. */
+int llmprof_lua_text(lua_State *L, bool ok, llmprof_buffer *buf,
+                     const llmprof_error *err);
+
+/* The string at `arg`; raises when it holds a NUL byte, which a path, a name
+ * or an argument for the operating system cannot. */
+const char *llmprof_lua_check_path(lua_State *L, int arg);
+
+#endif

@@ -1,0 +1,480 @@
+/* llmprof.spawn: child processes.
+ *
+ *   local result = assert(spawn.run({ "nsys", "--version" }, {
+ *     timeout = 30, stderr = "err.txt",
+ *     on_line = function(line, stream, terminator) print(line) end,
+ *   }))
+ *   if not result.ok then ... result.code, result.signal ... end
+ */
+#include "llmprof/spawn.h"
+
+#include <math.h>
+#include <signal.h>
+#include <string.h>
+
+#include "llmprof/sys.h"
+#include "llmprof_lua.h"
+#include "lua_buffer.h"
+
+#define PROCESS "llmprof.spawn.process"
+
+/* The user value: the line callback or nil. */
+enum {
+  UV_ON_LINE = 1,
+  UV_COUNT = UV_ON_LINE
+};
+
+typedef struct process {
+  llmprof_spawn *child; /* NULL: closed */
+  /* While the core runs, and may call back: */
+  bool busy;
+  lua_State *L; /* the thread that entered it */
+  int on_line;  /* stack slots there: the callback, */
+  int error;    /* and what it raised */
+  bool raised;
+} process;
+
+/* ---- lines ---- */
+
+/* Stack: the line, the callback. Runs protected, pushes included. */
+static int call_on_line(lua_State *L) {
+  static const char *const streams[] = {
+      [LLMPROF_STDOUT] = "stdout", [LLMPROF_STDERR] = "stderr"};
+  const llmprof_line *line = lua_touserdata(L, 1);
+  lua_pushlstring(L, line->bytes, line->size);
+  lua_pushstring(L, streams[line->stream]);
+  lua_pushstring(L, line->terminator); /* nil for NULL */
+  lua_call(L, 3, 1);
+  return 1;
+}
+
+/* Called by the core, which must not be jumped over: every error is caught
+ * here and raised again when the core has returned. */
+static bool on_line(void *user, const llmprof_line *line) {
+  process *p = user;
+  lua_State *L = p->L;
+  lua_pushcfunction(L, call_on_line);
+  lua_pushlightuserdata(L, (void *)line);
+  lua_pushvalue(L, p->on_line);
+  if (lua_pcall(L, 2, 1, 0) != LUA_OK) {
+    lua_replace(L, p->error);
+    p->raised = true;
+    return false;
+  }
+  bool stop = lua_isboolean(L, -1) && !lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  return !stop;
+}
+
+/* Before a call that may deliver lines; the process is at index 1. */
+static void enter(lua_State *L, process *p) {
+  luaL_checkstack(L, 8, NULL);
+  lua_getiuservalue(L, 1, UV_ON_LINE);
+  p->on_line = lua_gettop(L);
+  lua_pushnil(L);
+  p->error = lua_gettop(L);
+  p->L = L;
+  p->busy = true;
+}
+
+/* After it: an error in the callback ends the child, then goes on. */
+static void leave(lua_State *L, process *p) {
+  if (p->raised) {
+    llmprof_spawn_result result;
+    llmprof_spawn_stop(p->child, &result, NULL);
+    llmprof_spawn_free(p->child);
+    p->child = NULL;
+  }
+  p->busy = false;
+  if (!p->raised) return;
+  lua_pushvalue(L, p->error);
+  lua_error(L);
+}
+
+/* ---- arguments ---- */
+
+static int argv_error(lua_State *L, lua_Integer i, const char *what) {
+  return luaL_argerror(L, 1, lua_pushfstring(L, "argv[%I]: %s", i, what));
+}
+
+static void check_argument(lua_State *L, lua_Integer i) {
+  if (lua_isnil(L, -1)) argv_error(L, i, "missing");
+  if (lua_type(L, -1) != LUA_TSTRING)
+    argv_error(
+        L, i,
+        lua_pushfstring(L, "string expected, got %s", luaL_typename(L, -1)));
+  size_t size;
+  const char *text = lua_tolstring(L, -1, &size);
+  if (strlen(text) != size) argv_error(L, i, "string with a NUL byte");
+  if (i == 1 && !size) argv_error(L, i, "empty program name");
+}
+
+/* Push argv as C wants it; the table at 1 owns the strings. */
+static const char *const *check_argv(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_Unsigned count = lua_rawlen(L, 1), entries = 0;
+  const char **argv = lua_newuserdatauv(L, (count + 1) * sizeof *argv, 0);
+  for (lua_Unsigned i = 0; i < count; i++) {
+    lua_rawgeti(L, 1, (lua_Integer)i + 1);
+    check_argument(L, (lua_Integer)i + 1);
+    argv[i] = lua_tostring(L, -1);
+    lua_pop(L, 1);
+  }
+  argv[count] = NULL;
+  for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1)) entries++;
+  luaL_argcheck(L, entries == count, 1, "argv is no list without holes");
+  luaL_argcheck(L, count > 0, 1, "argv is empty");
+  return argv;
+}
+
+static int option_error(lua_State *L, const char *name, const char *what) {
+  return luaL_argerror(L, 2, lua_pushfstring(L, "option '%s': %s", name, what));
+}
+
+/* A string without NUL bytes, or NULL. Stays on the stack, which keeps it. */
+static const char *opt_path(lua_State *L, const char *name) {
+  if (lua_getfield(L, 2, name) == LUA_TNIL) return NULL;
+  if (lua_type(L, -1) != LUA_TSTRING)
+    option_error(
+        L, name,
+        lua_pushfstring(L, "string expected, got %s", luaL_typename(L, -1)));
+  size_t size;
+  const char *path = lua_tolstring(L, -1, &size);
+  if (strlen(path) != size) option_error(L, name, "string with a NUL byte");
+  return path;
+}
+
+static void opt_output(lua_State *L, const char *name, llmprof_output *output) {
+  const char *path = opt_path(L, name);
+  output->inherit = path && strcmp(path, "inherit") == 0;
+  output->path = output->inherit ? NULL : path;
+}
+
+static int64_t nanoseconds(lua_Number seconds) {
+  return seconds < 9e9 ? (int64_t)(seconds * 1e9) : INT64_MAX;
+}
+
+/* Seconds as ns; `otherwise` when not given. */
+static int64_t opt_seconds(lua_State *L, const char *name, int64_t otherwise) {
+  lua_Number seconds = llmprof_lua_opt_number(L, 2, name, -1);
+  if (seconds < 0 || isnan(seconds)) {
+    if (lua_getfield(L, 2, name) != LUA_TNIL)
+      option_error(L, name, "seconds, 0 or more, expected");
+    lua_pop(L, 1);
+    return otherwise;
+  }
+  return nanoseconds(seconds);
+}
+
+/* The pair on top of the stack: a name, and a string or false. */
+static llmprof_variable check_variable(lua_State *L) {
+  if (lua_type(L, -2) != LUA_TSTRING)
+    option_error(L, "env", "names must be strings");
+  size_t name_size, size = 0;
+  llmprof_variable variable = {.name = lua_tolstring(L, -2, &name_size)};
+  bool remove = lua_isboolean(L, -1) && !lua_toboolean(L, -1);
+  if (!remove && lua_type(L, -1) != LUA_TSTRING)
+    option_error(L, "env",
+                 lua_pushfstring(L, "%s: string or false expected, got %s",
+                                 variable.name, luaL_typename(L, -1)));
+  if (!remove) variable.value = lua_tolstring(L, -1, &size);
+  if (!name_size || strchr(variable.name, '=') ||
+      strlen(variable.name) != name_size ||
+      (variable.value && strlen(variable.value) != size))
+    option_error(
+        L, "env",
+        lua_pushfstring(L, "%s: '=' or NUL byte, or no name", variable.name));
+  return variable;
+}
+
+/* Push what holds the variables; the env table owns the strings. */
+static void opt_env(lua_State *L, llmprof_spawn_options *options) {
+  if (lua_getfield(L, 2, "env") == LUA_TNIL) return;
+  if (!lua_istable(L, -1)) option_error(L, "env", "table expected");
+  int env = lua_gettop(L);
+  size_t count = 0;
+  for (lua_pushnil(L); lua_next(L, env); lua_pop(L, 1)) count++;
+  llmprof_variable *variables =
+      lua_newuserdatauv(L, (count + 1) * sizeof *variables, 0);
+  options->variables = variables;
+  for (lua_pushnil(L); lua_next(L, env); lua_pop(L, 1))
+    variables[options->variable_count++] = check_variable(L);
+}
+
+static bool is_known(const char *name, size_t size) {
+  static const char *const known[] = {"cwd",        "env",     "grace",
+                                      "kill_group", "on_line", "stderr",
+                                      "stdout",     "timeout"};
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    if (strlen(known[i]) == size && memcmp(known[i], name, size) == 0)
+      return true;
+  }
+  return false;
+}
+
+static void check_names(lua_State *L) {
+  for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) {
+    if (lua_type(L, -2) != LUA_TSTRING)
+      luaL_argerror(L, 2, "option names must be strings");
+    size_t size;
+    const char *name = lua_tolstring(L, -2, &size);
+    if (!is_known(name, size))
+      luaL_argerror(L, 2, lua_pushfstring(L, "unknown option '%s'", name));
+  }
+}
+
+/* Read the table at 2; leave on the stack what has to live until the start. */
+static void check_options(lua_State *L, llmprof_spawn_options *options) {
+  if (lua_isnoneornil(L, 2)) return;
+  luaL_checktype(L, 2, LUA_TTABLE);
+  check_names(L);
+  opt_output(L, "stdout", &options->output[LLMPROF_STDOUT]);
+  opt_output(L, "stderr", &options->output[LLMPROF_STDERR]);
+  options->cwd = opt_path(L, "cwd");
+  options->kill_group = llmprof_lua_opt_bool(L, 2, "kill_group", false);
+  options->timeout_ns = opt_seconds(L, "timeout", 0);
+  if (lua_getfield(L, 2, "timeout") != LUA_TNIL && !options->timeout_ns)
+    option_error(L, "timeout", "more than 0 seconds expected");
+  lua_pop(L, 1);
+  options->grace_ns = opt_seconds(L, "grace", LLMPROF_GRACE_NS);
+  if (!options->grace_ns) options->grace_ns = -1; /* 0 is C's default */
+  opt_env(L, options);
+}
+
+/* ---- start and end ---- */
+
+/* Push a process, closed so far, with the callback of the options at 2. */
+static process *push_process(lua_State *L) {
+  process *p = lua_newuserdatauv(L, sizeof *p, UV_COUNT);
+  *p = (process){0};
+  luaL_setmetatable(L, PROCESS);
+  if (lua_istable(L, 2)) {
+    int type = lua_getfield(L, 2, "on_line");
+    if (type != LUA_TNIL && type != LUA_TFUNCTION)
+      option_error(L, "on_line", "function expected");
+    lua_setiuservalue(L, -2, UV_ON_LINE);
+  }
+  return p;
+}
+
+/* Leave the running process alone on the stack; NULL on failure. */
+static process *start(lua_State *L, llmprof_error *err) {
+  llmprof_spawn_options options = {0};
+  lua_settop(L, 2);
+  const char *const *argv = check_argv(L);
+  check_options(L, &options);
+  process *p = push_process(L);
+  if (lua_getiuservalue(L, -1, UV_ON_LINE) == LUA_TFUNCTION) {
+    options.on_line = on_line;
+    options.user = p;
+  }
+  lua_pop(L, 1);
+  p->child = llmprof_spawn_start(argv, &options, err);
+  if (!p->child) return NULL;
+  lua_replace(L, 1);
+  lua_settop(L, 1);
+  return p;
+}
+
+static process *check_open(lua_State *L) {
+  process *p = luaL_checkudata(L, 1, PROCESS);
+  luaL_argcheck(L, p->child, 1, "process is closed");
+  return p;
+}
+
+/* As check_open, for what the callback may not do to its own process. */
+static process *check_idle(lua_State *L) {
+  process *p = check_open(L);
+  luaL_argcheck(L, !p->busy, 1,
+                "called from its own on_line, which can return false to stop "
+                "the process");
+  return p;
+}
+
+static void set_signal(lua_State *L, const char *key, int number) {
+  char name[LLMPROF_SIGNAL_SIZE];
+  if (!number || !llmprof_sys_signal_name(number, name)) return;
+  lua_pushstring(L, name);
+  lua_setfield(L, -2, key);
+}
+
+static void set_seconds(lua_State *L, const char *key, int64_t ns) {
+  lua_pushnumber(L, (lua_Number)ns / 1e9);
+  lua_setfield(L, -2, key);
+}
+
+static void set_integer(lua_State *L, const char *key, lua_Integer value) {
+  lua_pushinteger(L, value);
+  lua_setfield(L, -2, key);
+}
+
+static void push_result(lua_State *L, const llmprof_spawn_result *result) {
+  lua_createtable(L, 0, 10);
+  lua_pushboolean(L, result->code == 0);
+  lua_setfield(L, -2, "ok");
+  if (result->code >= 0) set_integer(L, "code", result->code);
+  set_signal(L, "signal", result->signal);
+  lua_pushboolean(L, result->timed_out);
+  lua_setfield(L, -2, "timed_out");
+  set_signal(L, "interrupted", result->interrupted);
+  set_seconds(L, "wall", result->wall_ns);
+  set_seconds(L, "user", result->user_ns);
+  set_seconds(L, "system", result->system_ns);
+  if (result->max_rss >= 0) set_integer(L, "max_rss", result->max_rss);
+  set_integer(L, "pid", result->pid);
+}
+
+typedef bool (*ending)(llmprof_spawn *child, llmprof_spawn_result *result,
+                       llmprof_error *err);
+
+/* Wait for or stop the process at 1, and push the result or the failure. */
+static int finish(lua_State *L, process *p, ending end) {
+  llmprof_spawn_result result;
+  llmprof_error err;
+  enter(L, p);
+  bool ok = end(p->child, &result, &err);
+  leave(L, p);
+  if (!ok) return llmprof_lua_fail(L, &err);
+  push_result(L, &result);
+  return 1;
+}
+
+static void close_process(process *p) {
+  llmprof_spawn_free(p->child);
+  p->child = NULL;
+}
+
+/* spawn.run(argv [, options]) -> result | nil, message, code
+ *
+ * argv: list of strings; the program is looked up in PATH unless it contains
+ * a "/". options:
+ *   stdout, stderr  path of a file to write, or "inherit" for ours
+ *   on_line         function(line, stream, terminator): stream is "stdout" or
+ *                   "stderr"; terminator "\n", "\r\n", "\r", "" when the
+ *                   output ended, nil when the line is over 1 MiB and goes
+ *                   on. Returning false stops the process. An error stops it,
+ *                   too, and is raised again
+ *   env             { NAME = value, or false to remove }, over ours
+ *   cwd             working directory
+ *   timeout         seconds; then SIGTERM to its process group
+ *   grace           seconds from there to SIGKILL; 5
+ *   kill_group      true: end what is left of the group when it exits
+ *
+ * result: ok (exit code 0), code or signal ("SIGKILL"), timed_out,
+ * interrupted ("SIGINT": a signal that we got and sent on), wall, user,
+ * system (seconds), max_rss (bytes; nil when below our own, which hides it),
+ * pid. */
+static int spawn_run(lua_State *L) {
+  llmprof_error err;
+  process *p = start(L, &err);
+  if (!p) return llmprof_lua_fail(L, &err);
+  int count = finish(L, p, llmprof_spawn_wait);
+  close_process(p);
+  return count;
+}
+
+/* spawn.start(argv [, options]) -> process | nil, message, code: as run, in
+ * the background. Lines are delivered, and the time-out is seen to, by pump,
+ * wait and stop only. */
+static int spawn_start(lua_State *L) {
+  llmprof_error err;
+  return start(L, &err) ? 1 : llmprof_lua_fail(L, &err);
+}
+
+/* spawn.which(name) -> absolute path | nil, message, code */
+static int spawn_which(lua_State *L) {
+  const char *name = llmprof_lua_check_path(L, 1);
+  luaL_argcheck(L, *name, 1, "empty program name");
+  llmprof_buffer *path = llmprof_lua_buffer(L);
+  llmprof_error err;
+  return llmprof_lua_text(L, llmprof_spawn_which(name, path, &err), path, &err);
+}
+
+/* ---- methods ---- */
+
+/* process:pump([seconds]) -> true while it runs, false when it is done |
+ * nil, message, code. Delivers what is there; waits up to that long (0) for
+ * something if there is nothing. */
+static int f_pump(lua_State *L) {
+  process *p = check_idle(L);
+  lua_Number seconds = luaL_optnumber(L, 2, 0);
+  luaL_argcheck(L, seconds >= 0, 2, "seconds, 0 or more, expected");
+  llmprof_error err;
+  enter(L, p);
+  int more = llmprof_spawn_pump(p->child, nanoseconds(seconds), &err);
+  leave(L, p);
+  if (more < 0) return llmprof_lua_fail(L, &err);
+  lua_pushboolean(L, more);
+  return 1;
+}
+
+/* process:wait() -> result | nil, message, code; again and again if you like */
+static int f_wait(lua_State *L) {
+  return finish(L, check_idle(L), llmprof_spawn_wait);
+}
+
+/* process:stop() -> result | ...: SIGTERM, grace, SIGKILL, to the group */
+static int f_stop(lua_State *L) {
+  return finish(L, check_idle(L), llmprof_spawn_stop);
+}
+
+/* process:running() -> false once it has exited, delivered or not */
+static int f_running(lua_State *L) {
+  lua_pushboolean(L, llmprof_spawn_running(check_open(L)->child));
+  return 1;
+}
+
+static int f_pid(lua_State *L) {
+  lua_pushinteger(L, llmprof_spawn_pid(check_open(L)->child));
+  return 1;
+}
+
+/* process:signal(name) -> true | nil, message, code; to its group */
+static int f_signal(lua_State *L) {
+  process *p = check_open(L);
+  const char *name = luaL_checkstring(L, 2);
+  int number = llmprof_sys_signal_number(name);
+  if (!number)
+    luaL_argerror(L, 2, lua_pushfstring(L, "unknown signal '%s'", name));
+  llmprof_error err;
+  return llmprof_lua_result(L, llmprof_spawn_signal(p->child, number, &err),
+                            &err);
+}
+
+/* process:close(): kills the group if it still runs */
+static int f_close(lua_State *L) {
+  process *p = luaL_checkudata(L, 1, PROCESS);
+  if (p->child) close_process(check_idle(L));
+  return 0;
+}
+
+/* __gc and __close. Within its own callback (os.exit there, which closes the
+ * state) the core still stands on the handle. */
+static int process_close(lua_State *L) {
+  process *p = luaL_checkudata(L, 1, PROCESS);
+  if (p->busy)
+    llmprof_spawn_signal(p->child, SIGKILL, NULL);
+  else
+    close_process(p);
+  return 0;
+}
+
+static const luaL_Reg methods[] = {
+    {"close", f_close},     {"pid", f_pid},       {"pump", f_pump},
+    {"running", f_running}, {"signal", f_signal}, {"stop", f_stop},
+    {"wait", f_wait},       {NULL, NULL},
+};
+
+static const luaL_Reg functions[] = {
+    {"run", spawn_run},
+    {"start", spawn_start},
+    {"which", spawn_which},
+    {NULL, NULL},
+};
+
+int luaopen_llmprof_spawn(lua_State *L);
+int luaopen_llmprof_spawn(lua_State *L) {
+  llmprof_lua_class(L, PROCESS, methods, process_close);
+  luaL_newlib(L, functions);
+  return 1;
+}

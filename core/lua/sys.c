@@ -1,0 +1,156 @@
+/* llmprof.sys: the machine and this process. */
+#include "llmprof/sys.h"
+
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "llmprof_lua.h"
+#include "lua_buffer.h"
+
+/* sys.realtime() -> nanoseconds since 1970-01-01 UTC */
+static int sys_realtime(lua_State *L) {
+  lua_pushinteger(L, llmprof_sys_realtime());
+  return 1;
+}
+
+/* sys.monotonic() -> nanoseconds, for differences only */
+static int sys_monotonic(lua_State *L) {
+  lua_pushinteger(L, llmprof_sys_monotonic());
+  return 1;
+}
+
+/* sys.isatty(fd) -> boolean; fd: 0 stdin, 1 stdout, 2 stderr */
+static int sys_isatty(lua_State *L) {
+  lua_Integer fd = luaL_checkinteger(L, 1);
+  luaL_argcheck(L, fd >= 0 && fd <= 2, 1, "0, 1 or 2 expected");
+  lua_pushboolean(L, isatty((int)fd));
+  return 1;
+}
+
+/* sys.columns() -> width of the terminal, nil without one */
+static int sys_columns(lua_State *L) {
+  int columns;
+  if (llmprof_sys_columns(&columns))
+    lua_pushinteger(L, columns);
+  else
+    lua_pushnil(L);
+  return 1;
+}
+
+static int sys_pid(lua_State *L) {
+  lua_pushinteger(L, getpid());
+  return 1;
+}
+
+static int sys_hostname(lua_State *L) {
+  char name[LLMPROF_NAME_SIZE];
+  llmprof_error err;
+  if (!llmprof_sys_hostname(name, &err)) return llmprof_lua_fail(L, &err);
+  lua_pushstring(L, name);
+  return 1;
+}
+
+static void set_text(lua_State *L, const char *key, const char *value) {
+  lua_pushstring(L, value);
+  lua_setfield(L, -2, key);
+}
+
+/* sys.uname() -> { sysname, release, version, machine } */
+static int sys_uname(lua_State *L) {
+  struct utsname name;
+  uname(&name); /* fails for a bad address only */
+  lua_createtable(L, 0, 4);
+  set_text(L, "sysname", name.sysname);
+  set_text(L, "release", name.release);
+  set_text(L, "version", name.version);
+  set_text(L, "machine", name.machine);
+  return 1;
+}
+
+/* sys.environ() -> { NAME = value }; the first of a doubled name counts, as
+ * for os.getenv */
+static int sys_environ(lua_State *L) {
+  lua_newtable(L);
+  for (char **entry = environ; entry && *entry; entry++) {
+    const char *equals = strchr(*entry, '=');
+    if (!equals) continue;
+    lua_pushlstring(L, *entry, (size_t)(equals - *entry));
+    lua_pushvalue(L, -1);
+    if (lua_rawget(L, -3) != LUA_TNIL) {
+      lua_pop(L, 2);
+      continue;
+    }
+    lua_pop(L, 1);
+    lua_pushstring(L, equals + 1);
+    lua_rawset(L, -3);
+  }
+  return 1;
+}
+
+/* sys.cpu() -> { model, cores (logical), memory (bytes) }, unknown ones nil */
+static int sys_cpu(lua_State *L) {
+  llmprof_cpu cpu;
+  llmprof_sys_cpu(&cpu);
+  lua_createtable(L, 0, 3);
+  if (cpu.model[0]) set_text(L, "model", cpu.model);
+  if (cpu.cores) {
+    lua_pushinteger(L, cpu.cores);
+    lua_setfield(L, -2, "cores");
+  }
+  if (cpu.memory) {
+    lua_pushinteger(L, (lua_Integer)cpu.memory);
+    lua_setfield(L, -2, "memory");
+  }
+  return 1;
+}
+
+/* sys.in_container() -> true, evidence | false */
+static int sys_in_container(lua_State *L) {
+  char evidence[512];
+  bool inside = llmprof_sys_in_container(evidence, sizeof evidence);
+  lua_pushboolean(L, inside);
+  if (!inside) return 1;
+  lua_pushstring(L, evidence);
+  return 2;
+}
+
+/* sys.executable() -> real path of the running binary | nil, message, code */
+static int sys_executable(lua_State *L) {
+  llmprof_buffer *path = llmprof_lua_buffer(L);
+  llmprof_error err;
+  return llmprof_lua_text(L, llmprof_sys_executable(path, &err), path, &err);
+}
+
+/* sys.signal_name(number) -> "SIGINT", nil for no signal */
+static int sys_signal_name(lua_State *L) {
+  lua_Integer number = luaL_checkinteger(L, 1);
+  char name[LLMPROF_SIGNAL_SIZE];
+  if (number > 0 && number < 1024 && llmprof_sys_signal_name((int)number, name))
+    lua_pushstring(L, name);
+  else
+    lua_pushnil(L);
+  return 1;
+}
+
+static const luaL_Reg functions[] = {
+    {"columns", sys_columns},
+    {"cpu", sys_cpu},
+    {"environ", sys_environ},
+    {"executable", sys_executable},
+    {"hostname", sys_hostname},
+    {"in_container", sys_in_container},
+    {"isatty", sys_isatty},
+    {"monotonic", sys_monotonic},
+    {"pid", sys_pid},
+    {"realtime", sys_realtime},
+    {"signal_name", sys_signal_name},
+    {"uname", sys_uname},
+    {NULL, NULL},
+};
+
+int luaopen_llmprof_sys(lua_State *L);
+int luaopen_llmprof_sys(lua_State *L) {
+  luaL_newlib(L, functions);
+  return 1;
+}

@@ -1,0 +1,459 @@
+/* Both directions hold their C memory in one userdata, the holder, so that any
+ * Lua call in between may raise. Encoding makes a map's keys first, in their
+ * final order, and then its values: which of several mistakes is reported does
+ * not depend on pairs(), and no key is borrowed from a table that a finalizer
+ * might change. */
+#include "value.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "llmprof_lua.h"
+
+#define HOLDER  "llmprof.value.holder"
+#define NULLS   "llmprof.null"
+#define LIST    "llmprof.list"
+#define ORDERED "llmprof.ordered"
+
+static const char null_key; /* its address is null's key in the registry */
+
+typedef struct holder {
+  llmprof_value *tree;
+  llmprof_buffer text;
+} holder;
+
+static void release(holder *h) {
+  llmprof_value_free(h->tree);
+  h->tree = NULL;
+  llmprof_buffer_free(&h->text);
+}
+
+static int f_release(lua_State *L) {
+  release(luaL_checkudata(L, 1, HOLDER));
+  return 0;
+}
+
+static holder *push_holder(lua_State *L) {
+  holder *h = lua_newuserdatauv(L, sizeof *h, 0);
+  *h = (holder){0};
+  luaL_setmetatable(L, HOLDER);
+  return h;
+}
+
+/* ---- to Lua ---- */
+
+static void push_null(lua_State *L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &null_key);
+}
+
+static int size_hint(size_t count) {
+  return count < INT_MAX ? (int)count : INT_MAX;
+}
+
+static void push_list(lua_State *L, const llmprof_value *list) {
+  size_t count = llmprof_value_count(list);
+  lua_createtable(L, size_hint(count), 0);
+  luaL_setmetatable(L, LIST);
+  for (size_t i = 0; i < count; i++) {
+    llmprof_lua_push_value(L, llmprof_value_at(list, i));
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+}
+
+static void push_map(lua_State *L, const llmprof_value *map) {
+  size_t count = llmprof_value_count(map);
+  lua_createtable(L, 0, size_hint(count));
+  for (size_t i = 0; i < count; i++) {
+    size_t size;
+    const char *key = llmprof_value_key(map, i, &size);
+    lua_pushlstring(L, key, size);
+    llmprof_lua_push_value(L, llmprof_value_at(map, i));
+    lua_rawset(L, -3); /* map[key] = value */
+  }
+}
+
+static void push_string(lua_State *L, const llmprof_value *value) {
+  size_t size;
+  const char *bytes = llmprof_value_string(value, &size);
+  lua_pushlstring(L, bytes, size);
+}
+
+void llmprof_lua_push_value(lua_State *L, const llmprof_value *value) {
+  luaL_checkstack(L, 4, "value nested too deep");
+  switch (llmprof_value_type(value)) {
+  case LLMPROF_NULL:
+    push_null(L);
+    break;
+  case LLMPROF_BOOL:
+    lua_pushboolean(L, llmprof_value_bool(value));
+    break;
+  case LLMPROF_INT:
+    lua_pushinteger(L, llmprof_value_int(value));
+    break;
+  case LLMPROF_DOUBLE:
+    lua_pushnumber(L, llmprof_value_double(value));
+    break;
+  case LLMPROF_STRING:
+    push_string(L, value);
+    break;
+  case LLMPROF_LIST:
+    push_list(L, value);
+    break;
+  case LLMPROF_MAP:
+    push_map(L, value);
+    break;
+  }
+}
+
+/* A limit among the options, 0 when it is not given. */
+static size_t limit_option(lua_State *L, int arg, const char *field,
+                           lua_Integer most) {
+  lua_Integer limit = llmprof_lua_opt_integer(L, arg, field, LUA_MININTEGER);
+  if (limit == LUA_MININTEGER) return 0;
+  if (limit < 1 || limit > most)
+    luaL_argerror(L, arg,
+                  lua_pushfstring(L, "option '%s': from 1 to %I expected",
+                                  field, (LUAI_UACINT)most));
+  return (size_t)limit;
+}
+
+static llmprof_limits check_limits(lua_State *L, int arg) {
+  return (llmprof_limits){
+      .max_depth = limit_option(L, arg, "max_depth", LLMPROF_MAX_DEPTH),
+      .max_size = limit_option(L, arg, "max_size", LUA_MAXINTEGER),
+      .max_nodes = limit_option(L, arg, "max_nodes", LUA_MAXINTEGER),
+  };
+}
+
+/* The tree, or err says why there is none. */
+static int finish_reading(lua_State *L, holder *h, const llmprof_error *err) {
+  if (!h->tree) return llmprof_lua_fail(L, err);
+  llmprof_lua_push_value(L, h->tree);
+  release(h);
+  return 1;
+}
+
+int llmprof_lua_decode(lua_State *L, const llmprof_lua_format *format) {
+  size_t size;
+  const char *text = luaL_checklstring(L, 1, &size);
+  llmprof_limits limits = check_limits(L, 2);
+  const char *name = llmprof_lua_opt_string(L, 2, "name", format->name);
+  holder *h = push_holder(L);
+  llmprof_error err;
+  h->tree = format->parse(text, size, name, &limits, &err);
+  return finish_reading(L, h, &err);
+}
+
+int llmprof_lua_load(lua_State *L, const llmprof_lua_format *format) {
+  const char *path = luaL_checkstring(L, 1);
+  llmprof_limits limits = check_limits(L, 2);
+  holder *h = push_holder(L);
+  llmprof_error err;
+  h->tree = format->load(path, &limits, &err);
+  return finish_reading(L, h, &err);
+}
+
+/* ---- from Lua ---- */
+
+/* A table being encoded, on the C stack. */
+typedef struct frame {
+  const struct frame *up;
+  const void *table; /* identity only */
+  llmprof_path path; /* to the item at hand */
+  size_t depth;
+} frame;
+
+static int misuse(lua_State *L, const llmprof_path *path, const char *what) {
+  char where[512];
+  return luaL_error(L, "cannot encode %s at %s", what,
+                    llmprof_path_text(path, where, sizeof where));
+}
+
+static const llmprof_path *path_of(const frame *f) {
+  return f ? &f->path : NULL;
+}
+
+/* Hand over a new value: it belongs to the tree from here on. Returns it, or
+ * NULL when out of memory. */
+static llmprof_value *place(holder *h, const frame *f, llmprof_value *into,
+                            llmprof_value *value) {
+  bool ok = value;
+  if (!f)
+    h->tree = value;
+  else if (f->path.key)
+    ok = llmprof_value_set(into, f->path.key, f->path.size, value);
+  else
+    ok = llmprof_value_append(into, value);
+  return ok ? value : NULL;
+}
+
+static bool has_mark(lua_State *L, const char *name) {
+  bool has = lua_getmetatable(L, -1);
+  if (!has) return false;
+  luaL_getmetatable(L, name);
+  has = lua_rawequal(L, -1, -2);
+  lua_pop(L, 2);
+  return has;
+}
+
+/* The key below the top of the stack fits neither list nor map. */
+static int bad_key(lua_State *L, const llmprof_path *path) {
+  if (lua_type(L, -2) != LUA_TNUMBER)
+    return misuse(
+        L, path,
+        lua_pushfstring(L, "a table with a %s as key", luaL_typename(L, -2)));
+  lua_pushvalue(L, -2); /* lua_tostring would change the key in place */
+  return misuse(
+      L, path,
+      lua_pushfstring(L, "a table with the key %s", lua_tostring(L, -1)));
+}
+
+typedef struct shape {
+  lua_Integer items, last; /* integer keys from 1 on, and the largest */
+  size_t names;            /* string keys */
+} shape;
+
+/* Look at all keys of the table on top of the stack. */
+static shape check_keys(lua_State *L, const llmprof_path *path) {
+  shape s = {0};
+  lua_pushnil(L);
+  while (lua_next(L, -2)) {
+    if (lua_type(L, -2) == LUA_TSTRING) {
+      s.names++;
+    } else {
+      if (!lua_isinteger(L, -2) || lua_tointeger(L, -2) < 1) bad_key(L, path);
+      lua_Integer index = lua_tointeger(L, -2);
+      s.items++;
+      if (index > s.last) s.last = index;
+    }
+    lua_pop(L, 1);
+  }
+  return s;
+}
+
+/* Whether the table on top of the stack is a list; raises on a mixture. */
+static bool is_list(lua_State *L, const llmprof_path *path,
+                    lua_Integer *count) {
+  shape s = check_keys(L, path);
+  *count = s.items;
+  if (s.items && s.names) misuse(L, path, "a table that is both list and map");
+  if (s.last != s.items) misuse(L, path, "a list with holes");
+  bool marked = has_mark(L, LIST);
+  if (marked && s.names) misuse(L, path, "a list with string keys");
+  return marked || s.items;
+}
+
+static void check_recursion(lua_State *L, const frame *f, const void *table) {
+  for (const frame *above = f; above; above = above->up) {
+    if (above->table == table)
+      misuse(L, &f->path, "a table that contains itself");
+  }
+  if (f && f->depth >= LLMPROF_MAX_DEPTH)
+    misuse(L, &f->path, "a table nested too deep");
+}
+
+/* The value on top of the stack, which stays there, goes into `into` at the
+ * frame's path, or becomes the tree when there is no frame. False when out of
+ * memory. */
+static bool convert(lua_State *L, holder *h, frame *f, llmprof_value *into);
+
+static bool convert_items(lua_State *L, holder *h, frame *f,
+                          llmprof_value *list, lua_Integer count) {
+  for (lua_Integer i = 1; i <= count; i++) {
+    f->path.index = (size_t)i;
+    lua_rawgeti(L, -1, i);
+    if (!convert(L, h, f, list)) return false;
+    lua_pop(L, 1);
+  }
+  return true;
+}
+
+static bool add_name(lua_State *L, llmprof_value *map, int key) {
+  size_t size;
+  const char *name = lua_tolstring(L, key, &size);
+  return llmprof_value_set(map, name, size, llmprof_value_new_null());
+}
+
+/* The keys in __keys that the table on top of the stack has. */
+static bool add_first_names(lua_State *L, const frame *f, llmprof_value *map) {
+  int type = luaL_getmetafield(L, -1, "__keys");
+  if (type == LUA_TNIL) return true;
+  if (type != LUA_TTABLE)
+    misuse(L, f->path.up, "a table whose __keys is not a list");
+  lua_Integer count = (lua_Integer)lua_rawlen(L, -1);
+  bool ok = true;
+  for (lua_Integer i = 1; ok && i <= count; i++) {
+    if (lua_rawgeti(L, -1, i) != LUA_TSTRING)
+      misuse(L, f->path.up, "a table whose __keys are not all strings");
+    lua_pushvalue(L, -1);
+    if (lua_rawget(L, -4) != LUA_TNIL) ok = add_name(L, map, -2);
+    lua_pop(L, 2);
+  }
+  lua_pop(L, 1);
+  return ok;
+}
+
+/* All keys of the table on top of the stack, null for values so far. */
+static bool add_names(lua_State *L, const frame *f, llmprof_value *map) {
+  if (!add_first_names(L, f, map)) return false;
+  size_t first = llmprof_value_count(map);
+  lua_pushnil(L);
+  while (lua_next(L, -2)) {
+    size_t size;
+    const char *name = lua_tolstring(L, -2, &size); /* a string already */
+    if (!llmprof_value_get(map, name, size) && !add_name(L, map, -2))
+      return false;
+    lua_pop(L, 1);
+  }
+  return llmprof_value_sort(map, first);
+}
+
+static bool convert_names(lua_State *L, holder *h, frame *f,
+                          llmprof_value *map) {
+  if (!add_names(L, f, map)) return false;
+  for (size_t i = 0; i < llmprof_value_count(map); i++) {
+    f->path.key = llmprof_value_key(map, i, &f->path.size);
+    lua_pushlstring(L, f->path.key, f->path.size);
+    lua_rawget(L, -2);
+    if (!convert(L, h, f, map)) return false;
+    lua_pop(L, 1);
+  }
+  return true;
+}
+
+static bool convert_table(lua_State *L, holder *h, const frame *f,
+                          llmprof_value *into) {
+  lua_Integer count;
+  const void *table = lua_topointer(L, -1);
+  check_recursion(L, f, table);
+  bool list = is_list(L, path_of(f), &count);
+  llmprof_value *value = place(
+      h, f, into, list ? llmprof_value_new_list() : llmprof_value_new_map());
+  if (!value) return false;
+  frame inner = {.up = f, .table = table, .depth = f ? f->depth + 1 : 1};
+  inner.path.up = path_of(f);
+  return list ? convert_items(L, h, &inner, value, count)
+              : convert_names(L, h, &inner, value);
+}
+
+static llmprof_value *new_number(lua_State *L) {
+  return lua_isinteger(L, -1) ? llmprof_value_new_int(lua_tointeger(L, -1))
+                              : llmprof_value_new_double(lua_tonumber(L, -1));
+}
+
+static llmprof_value *new_string(lua_State *L) {
+  size_t size;
+  const char *bytes = lua_tolstring(L, -1, &size);
+  return llmprof_value_new_string(bytes, size);
+}
+
+static bool is_null(lua_State *L) {
+  push_null(L);
+  bool is = lua_rawequal(L, -1, -2);
+  lua_pop(L, 1);
+  return is;
+}
+
+static bool convert(lua_State *L, holder *h, frame *f, llmprof_value *into) {
+  luaL_checkstack(L, 6, "table nested too deep");
+  switch (lua_type(L, -1)) {
+  case LUA_TBOOLEAN:
+    return place(h, f, into, llmprof_value_new_bool(lua_toboolean(L, -1)));
+  case LUA_TNUMBER:
+    return place(h, f, into, new_number(L));
+  case LUA_TSTRING:
+    return place(h, f, into, new_string(L));
+  case LUA_TTABLE:
+    return convert_table(L, h, f, into);
+  case LUA_TUSERDATA:
+    if (is_null(L)) return place(h, f, into, llmprof_value_new_null());
+    break;
+  default:
+    break;
+  }
+  misuse(L, path_of(f), lua_pushfstring(L, "a %s", luaL_typename(L, -1)));
+  return false;
+}
+
+int llmprof_lua_encode(lua_State *L, const llmprof_lua_format *format,
+                       unsigned indent) {
+  luaL_checkany(L, 1);
+  holder *h = push_holder(L);
+  llmprof_error err;
+  lua_pushvalue(L, 1);
+  bool ok = convert(L, h, NULL, NULL) || llmprof_fail_nomem(&err);
+  ok = ok && format->write(h->tree, indent, &h->text, &err);
+  if (ok) lua_pushlstring(L, h->text.bytes, h->text.size);
+  release(h);
+  return ok ? 1 : llmprof_lua_fail(L, &err);
+}
+
+/* ---- what formats share ---- */
+
+/* list([t]) -> t, marked as a list */
+static int value_list(lua_State *L) {
+  lua_settop(L, 1);
+  if (lua_isnil(L, 1)) {
+    lua_newtable(L);
+    lua_replace(L, 1);
+  }
+  luaL_checktype(L, 1, LUA_TTABLE);
+  luaL_argcheck(L, has_mark(L, LIST) || !lua_getmetatable(L, 1), 1,
+                "table has a metatable");
+  luaL_setmetatable(L, LIST);
+  return 1;
+}
+
+/* ordered(t, keys) -> t, whose keys are written in that order first */
+static int value_ordered(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 2);
+  if (lua_getmetatable(L, 1)) {
+    bool ours = luaL_getmetafield(L, 1, "__name") == LUA_TSTRING &&
+                strcmp(lua_tostring(L, -1), ORDERED) == 0;
+    luaL_argcheck(L, ours, 1, "table has a metatable: set its __keys");
+  }
+  lua_createtable(L, 0, 2);
+  lua_pushliteral(L, ORDERED);
+  lua_setfield(L, -2, "__name");
+  lua_pushvalue(L, 2);
+  lua_setfield(L, -2, "__keys");
+  lua_setmetatable(L, 1);
+  lua_settop(L, 1);
+  return 1;
+}
+
+static int null_tostring(lua_State *L) {
+  lua_pushliteral(L, "null");
+  return 1;
+}
+
+/* Make null once per state; every format gets the same one. */
+static void make_null(lua_State *L) {
+  if (lua_rawgetp(L, LUA_REGISTRYINDEX, &null_key) == LUA_TNIL) {
+    lua_newuserdatauv(L, 0, 0);
+    luaL_newmetatable(L, NULLS);
+    lua_pushcfunction(L, null_tostring);
+    lua_setfield(L, -2, "__tostring");
+    lua_setmetatable(L, -2);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &null_key);
+  }
+  lua_pop(L, 1);
+}
+
+void llmprof_lua_value_functions(lua_State *L) {
+  static const luaL_Reg methods[] = {{NULL, NULL}};
+  static const luaL_Reg functions[] = {
+      {"list", value_list},
+      {"ordered", value_ordered},
+      {NULL, NULL},
+  };
+  llmprof_lua_class(L, HOLDER, methods, f_release);
+  luaL_newmetatable(L, LIST);
+  lua_pop(L, 1);
+  make_null(L);
+  luaL_setfuncs(L, functions, 0);
+  push_null(L);
+  lua_setfield(L, -2, "null");
+}

@@ -1,0 +1,43 @@
+/* Lua values and llmprof values, for every module that reads or writes trees.
+ *
+ * nil, booleans, integers, floats and strings are themselves, null is one
+ * userdata that prints as "null" and is true. Lists and maps are tables; a list
+ * that was read carries a metatable, the mark, so that an empty one stays a
+ * list; without the mark an empty table is a map. Metamethods are not called.
+ * Map keys are written in the order of their bytes, after those that the
+ * metatable's __keys lists. */
+#ifndef LLMPROF_LUA_VALUE_H
+#define LLMPROF_LUA_VALUE_H
+
+#include <lua.h>
+
+#include "llmprof/buffer.h"
+#include "llmprof/error.h"
+#include "llmprof/value.h"
+
+/* A text format, by its core functions. */
+typedef struct llmprof_lua_format {
+  const char *name; /* stands for the path in messages */
+  llmprof_value *(*parse)(const char *bytes, size_t size, const char *name,
+                          const llmprof_limits *limits, llmprof_error *err);
+  llmprof_value *(*load)(const char *path, const llmprof_limits *limits,
+                         llmprof_error *err);
+  bool (*write)(const llmprof_value *value, unsigned indent,
+                llmprof_buffer *out, llmprof_error *err);
+} llmprof_lua_format;
+
+/* Add to the module on top of the stack what every format shares: the value
+ * `null` and the functions `list` and `ordered`. */
+void llmprof_lua_value_functions(lua_State *L);
+
+/* The bodies of decode(text, options), load(path, options), encode(value). */
+int llmprof_lua_decode(lua_State *L, const llmprof_lua_format *format);
+int llmprof_lua_load(lua_State *L, const llmprof_lua_format *format);
+int llmprof_lua_encode(lua_State *L, const llmprof_lua_format *format,
+                       unsigned indent);
+
+/* Push the value; raises only when Lua is out of memory. Needs
+ * llmprof_lua_value_functions to have run. */
+void llmprof_lua_push_value(lua_State *L, const llmprof_value *value);
+
+#endif

@@ -1,0 +1,54 @@
+/* llmprof.yaml: YAML text and Lua values.
+ *
+ *   local preset = assert(yaml.load "conf/nsys/default.yaml")
+ *   io.write(yaml.encode(yaml.ordered(config, { "name", "model" })))
+ *
+ * yaml.null, yaml.list and yaml.ordered are those of value.h. */
+#include "llmprof/yaml.h"
+
+#include "llmprof_lua.h"
+#include "value.h"
+
+/* YAML is always written with two spaces a level. */
+static bool write_yaml(const llmprof_value *value, unsigned indent,
+                       llmprof_buffer *out, llmprof_error *err) {
+  (void)indent;
+  return llmprof_yaml_write(value, out, err);
+}
+
+static const llmprof_lua_format format = {
+    .name = "yaml",
+    .parse = llmprof_yaml_parse,
+    .load = llmprof_yaml_load,
+    .write = write_yaml,
+};
+
+/* yaml.decode(text [, options]) -> value | nil, message, code
+ * options: name (in messages, "yaml"), max_depth, max_size, max_nodes */
+static int yaml_decode(lua_State *L) {
+  return llmprof_lua_decode(L, &format);
+}
+
+/* yaml.load(path [, options]) -> value | nil, message, code */
+static int yaml_load(lua_State *L) {
+  return llmprof_lua_load(L, &format);
+}
+
+/* yaml.encode(value) -> text | nil, message, code */
+static int yaml_encode(lua_State *L) {
+  return llmprof_lua_encode(L, &format, 0);
+}
+
+static const luaL_Reg functions[] = {
+    {"decode", yaml_decode},
+    {"load", yaml_load},
+    {"encode", yaml_encode},
+    {NULL, NULL},
+};
+
+int luaopen_llmprof_yaml(lua_State *L);
+int luaopen_llmprof_yaml(lua_State *L) {
+  luaL_newlib(L, functions);
+  llmprof_lua_value_functions(L);
+  return 1;
+}

@@ -1,0 +1,153 @@
+#include "llmprof/sys.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+static int64_t now(clockid_t clock) {
+  struct timespec time;
+  clock_gettime(clock, &time);
+  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+int64_t llmprof_sys_realtime(void) {
+  return now(CLOCK_REALTIME);
+}
+
+int64_t llmprof_sys_monotonic(void) {
+  return now(CLOCK_MONOTONIC);
+}
+
+bool llmprof_sys_columns(int *columns) {
+  static const int order[] = {STDOUT_FILENO, STDERR_FILENO, STDIN_FILENO};
+  for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+    struct winsize size;
+    if (ioctl(order[i], TIOCGWINSZ, &size) != 0) continue;
+    *columns = size.ws_col;
+    return size.ws_col > 0;
+  }
+  return false;
+}
+
+bool llmprof_sys_hostname(char name[LLMPROF_NAME_SIZE], llmprof_error *err) {
+  name[0] = name[LLMPROF_NAME_SIZE - 1] = '\0';
+  if (gethostname(name, LLMPROF_NAME_SIZE - 1) == 0) return true;
+  return llmprof_fail_errno(err, errno, "hostname");
+}
+
+/* ---- processor and memory ---- */
+
+/* The value of the first "key : value" line; "" when there is none. */
+static void read_key(const char *path, const char *key, char *value,
+                     size_t size) {
+  value[0] = '\0';
+  FILE *file = fopen(path, "re");
+  if (!file) return;
+  char line[1024];
+  while (!value[0] && fgets(line, sizeof line, file)) {
+    char *colon = strchr(line, ':');
+    if (!colon || strncmp(line, key, strlen(key)) != 0) continue;
+    char *text = colon + 1 + strspn(colon + 1, " \t");
+    text[strcspn(text, "\n")] = '\0';
+    snprintf(value, size, "%s", text);
+  }
+  fclose(file);
+}
+
+void llmprof_sys_cpu(llmprof_cpu *cpu) {
+  *cpu = (llmprof_cpu){0};
+  read_key("/proc/cpuinfo", "model name", cpu->model, sizeof cpu->model);
+  long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  if (cores > 0) cpu->cores = (int)cores;
+  long pages = sysconf(_SC_PHYS_PAGES), page_size = sysconf(_SC_PAGESIZE);
+  if (pages > 0 && page_size > 0)
+    cpu->memory = (uint64_t)pages * (uint64_t)page_size;
+}
+
+/* ---- containers ---- */
+
+static bool marker_file(char *evidence, size_t size) {
+  static const char *const paths[] = {"/.dockerenv", "/run/.containerenv",
+                                      "/.singularity.d"};
+  for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+    if (access(paths[i], F_OK) != 0) continue;
+    snprintf(evidence, size, "%s exists", paths[i]);
+    return true;
+  }
+  return false;
+}
+
+static bool marker_variable(char *evidence, size_t size) {
+  static const char *const names[] = {"container", "KUBERNETES_SERVICE_HOST"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const char *value = getenv(names[i]);
+    if (!value || !*value) continue;
+    snprintf(evidence, size, "%s=%s in the environment", names[i], value);
+    return true;
+  }
+  return false;
+}
+
+static bool marker_cgroup(char *evidence, size_t size) {
+  static const char *const words[] = {"docker", "kubepods", "containerd",
+                                      "libpod", "lxc"};
+  FILE *file = fopen("/proc/1/cgroup", "re");
+  if (!file) return false;
+  char line[1024];
+  bool found = false;
+  while (!found && fgets(line, sizeof line, file)) {
+    for (size_t i = 0; i < sizeof words / sizeof *words && !found; i++) {
+      found = strstr(line, words[i]) != NULL;
+      if (found) snprintf(evidence, size, "/proc/1/cgroup names %s", words[i]);
+    }
+  }
+  fclose(file);
+  return found;
+}
+
+bool llmprof_sys_in_container(char *evidence, size_t size) {
+  return marker_file(evidence, size) || marker_variable(evidence, size) ||
+         marker_cgroup(evidence, size);
+}
+
+/* ---- this process ---- */
+
+bool llmprof_sys_executable(llmprof_buffer *path, llmprof_error *err) {
+  char target[PATH_MAX];
+  ssize_t size = readlink("/proc/self/exe", target, sizeof target - 1);
+  if (size < 0) return llmprof_fail_errno(err, errno, "/proc/self/exe");
+  target[size] = '\0'; /* ends in " (deleted)" when it was */
+  if (access(target, F_OK) != 0)
+    return llmprof_fail_errno(err, errno, "%s", target);
+  llmprof_buffer_clear(path);
+  llmprof_buffer_puts(path, target);
+  return !path->failed || llmprof_fail_nomem(err);
+}
+
+/* ---- signals ---- */
+
+bool llmprof_sys_signal_name(int number, char name[LLMPROF_SIGNAL_SIZE]) {
+  const char *known = number > 0 ? sigabbrev_np(number) : NULL;
+  if (known) {
+    snprintf(name, LLMPROF_SIGNAL_SIZE, "SIG%s", known);
+    return true;
+  }
+  if (number < SIGRTMIN || number > SIGRTMAX) return false;
+  snprintf(name, LLMPROF_SIGNAL_SIZE, "SIGRTMIN+%d", number - SIGRTMIN);
+  return true;
+}
+
+int llmprof_sys_signal_number(const char *name) {
+  char known[LLMPROF_SIGNAL_SIZE];
+  for (int number = 1; number <= SIGRTMAX; number++) {
+    if (llmprof_sys_signal_name(number, known) && strcmp(known, name) == 0)
+      return number;
+  }
+  return 0;
+}

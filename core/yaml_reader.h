@@ -1,0 +1,65 @@
+/* A YAML text being read: libyaml's events, places for messages, limits, and
+ * the nodes that have names. libyaml's marks count characters, messages count
+ * bytes, so that a place is worked out only when something fails. An alias is
+ * copied on the spot, and every node and every byte of text counts against the
+ * limits each time: a few lines that would expand to billions of nodes stop
+ * early. Whatever fails here has filled in the error. */
+#ifndef LLMPROF_CORE_YAML_READER_H
+#define LLMPROF_CORE_YAML_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <yaml.h>
+
+#include "llmprof/error.h"
+#include "llmprof/value.h"
+
+typedef struct llmprof_yaml_reader {
+  yaml_parser_t parser;
+  const char *name;
+  const char *bytes;
+  size_t size;
+  size_t nodes, text; /* so far, copies included */
+  llmprof_limits limits;
+  llmprof_value *anchors;         /* name -> index into anchored */
+  const llmprof_value **anchored; /* NULL while the node is being read */
+  size_t anchor_count, anchor_cap;
+  llmprof_value *kept; /* anchors may point here: merged maps, keys */
+  llmprof_error *err;
+} llmprof_yaml_reader;
+
+/* Fail at the place of the event. */
+bool llmprof_yaml_fail_at(const llmprof_yaml_reader *r, llmprof_code code,
+                          const yaml_event_t *event, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Pass the value on; NULL is out of memory. */
+llmprof_value *llmprof_yaml_made(const llmprof_yaml_reader *r,
+                                 llmprof_value *value);
+
+/* The next event, which the caller deletes. */
+bool llmprof_yaml_next(llmprof_yaml_reader *r, yaml_event_t *event);
+
+/* One more node, with so many bytes of text. */
+bool llmprof_yaml_count(llmprof_yaml_reader *r, const yaml_event_t *event,
+                        size_t text);
+bool llmprof_yaml_check_depth(const llmprof_yaml_reader *r,
+                              const yaml_event_t *event, size_t depth);
+
+/* A slot for the node that starts here and is closed when it is complete; a
+ * node without a name (NULL) has none. A later anchor takes over the name. */
+bool llmprof_yaml_open_anchor(llmprof_yaml_reader *r, const yaml_char_t *name,
+                              size_t *slot);
+void llmprof_yaml_close_anchor(llmprof_yaml_reader *r, const yaml_char_t *name,
+                               size_t slot, const llmprof_value *node);
+
+/* The node that an alias event refers to. */
+const llmprof_value *llmprof_yaml_find_anchor(const llmprof_yaml_reader *r,
+                                              const yaml_event_t *event);
+
+/* A copy of `from` that stands at the event, below `depth` lists and maps. */
+llmprof_value *llmprof_yaml_copy(llmprof_yaml_reader *r,
+                                 const yaml_event_t *event,
+                                 const llmprof_value *from, size_t depth);
+
+#endif

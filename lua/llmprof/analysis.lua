@@ -1,0 +1,232 @@
+-- Trace, counters and what the workload said about itself -> results: one
+-- table, from which every report is rendered and nothing else is needed.
+-- docs/results.schema.json is its schema. Times are ns, shares 0..1; what was
+-- not measured is absent.
+local artifacts = require "llmprof.artifacts"
+local errors = require "llmprof.errors"
+local integrity = require "llmprof.analysis.integrity"
+local json = require "llmprof.json"
+local statistics = require "llmprof.statistics"
+local version = require "llmprof.version"
+
+local analysis = {}
+
+-- From this share of idle time on, a stage is bound by what feeds the GPU.
+local LAUNCH_BOUND = 0.5
+
+
+local function check(value, message)
+  return errors.check("failed", value, message)
+end
+
+
+-- ---- environment and totals ----
+
+local function devices(trace)
+  local list = json.list {}
+  for i, device in ipairs(trace:devices()) do
+    list[i] = {
+      id = device.id, name = device.name, chip = device.chip, uuid = device.uuid,
+      memory_bytes = device.memory, bandwidth_bytes_per_s = device.bandwidth,
+      max_clock_hz = device.clock, sm_count = device.sm_count, l2_bytes = device.l2,
+      compute_capability = device.compute,
+    }
+  end
+  return list
+end
+
+
+local function totals(trace, found)
+  local ops = found.ops
+  local all = ops:group { sum = { "duration" }, union = true }[1]
+  if not all then return { kernels = 0, copies = 0, sets = 0, graphs = 0 } end
+  local result = { kernels = 0, copies = 0, sets = 0, graphs = 0, gpu_time_ns = all.duration.total,
+    busy_ns = all.busy, span_ns = all.last - all.first }
+  local kinds = { [0] = "kernels", "copies", "sets", "graphs" }
+  for _, row in ipairs(ops:group { by = { "kind" } }) do result[kinds[row.kind]] = row.count end
+  if not found.whole then
+    local inside = 0
+    for _, row in ipairs(ops:group { by = { "stage" }, sum = { "duration" } }) do
+      if row.stage then inside = inside + row.duration.total end
+    end
+    result.stage_share = all.duration.total > 0 and inside / all.duration.total or nil
+  end
+  result.api_calls = #check(trace:frame "api")
+  return result
+end
+
+
+-- ---- stages ----
+
+local function pick(instances, field)
+  local values = {}
+  for i, instance in ipairs(instances) do values[i] = instance[field] end
+  return values
+end
+
+
+local function timing(instances)
+  local wall = statistics.describe(pick(instances, "wall"))
+  return wall and { count = wall.count, mean_ns = wall.mean, std_ns = wall.std, min_ns = wall.min,
+    max_ns = wall.max, total_ns = wall.total }
+end
+
+
+local function mean(instances, field)
+  return statistics.sum(pick(instances, field)) / #instances
+end
+
+
+-- What holds the stage up, and the numbers that say so.
+local function bound_of(stage)
+  if stage.idle_share >= LAUNCH_BOUND then
+    return "launch", ("the GPU is idle %.0f %% of the time"):format(stage.idle_share * 100)
+  end
+  return "gpu", ("the GPU is busy %.0f %% of the time"):format((1 - stage.idle_share) * 100)
+end
+
+
+local function instance_record(instance)
+  return {
+    start_ns = instance.start, wall_ns = instance.wall, rep = instance.rep, used = instance.used,
+    gpu_busy_ns = instance.busy, gpu_idle_ns = instance.idle, gpu_time_ns = instance.gpu_time,
+    kernels = instance.kernels, copies = instance.copies, sets = instance.sets,
+    graphs = instance.graphs, launches = instance.launches,
+  }
+end
+
+
+-- Tokens that one instance of a stage made: what the workload counted in the
+-- last repeat, or what is known about a recorded one.
+local function tokens_of(given, name)
+  local repeats = given.metrics and given.metrics.repeats
+  local last = repeats and repeats[#repeats]
+  local stage = last and last.stages[name]
+    or (given.workload and given.workload.stages and given.workload.stages[name])
+  return stage and stage.tokens
+end
+
+
+local function summarize_stage(declared, instances, given)
+  local used, records = {}, json.list {}
+  for i, instance in ipairs(instances) do
+    records[i] = instance_record(instance)
+    if instance.used then used[#used + 1] = instance end
+  end
+  local stage = { name = declared.name, parent = declared.parent, instances = records,
+    wall = timing(used) }
+  if #used == 0 then return stage end
+  local wall, idle = statistics.sum(pick(used, "wall")), statistics.sum(pick(used, "idle"))
+  stage.gpu_busy_ns, stage.gpu_idle_ns = mean(used, "busy"), mean(used, "idle")
+  stage.gpu_time_ns = mean(used, "gpu_time")
+  stage.kernels, stage.launches = mean(used, "kernels"), mean(used, "launches")
+  stage.copies = mean(used, "copies") + mean(used, "sets")
+  stage.idle_share = wall > 0 and idle / wall or nil
+  stage.tokens = tokens_of(given, declared.name)
+  if stage.tokens and stage.tokens > 0 then
+    stage.kernels_per_token = stage.kernels / stage.tokens
+    stage.ns_per_token = stage.wall.mean_ns / stage.tokens
+  end
+  if stage.idle_share then stage.bound, stage.bound_reason = bound_of(stage) end
+  return stage
+end
+
+
+-- Share of the GPU time of the stages without a parent.
+local function add_shares(list)
+  local all = 0
+  for _, stage in ipairs(list) do
+    if not stage.parent and stage.wall then
+      all = all + stage.gpu_time_ns * stage.wall.count
+    end
+  end
+  for _, stage in ipairs(list) do
+    if stage.wall and all > 0 then stage.share = stage.gpu_time_ns * stage.wall.count / all end
+  end
+end
+
+
+local function summarize_stages(found, given)
+  local list = json.list {}
+  for _, declared in ipairs(found.declared) do
+    local instances = {}
+    for _, instance in ipairs(found.instances) do
+      if instance.stage == declared.name then instances[#instances + 1] = instance end
+    end
+    if #instances > 0 then list[#list + 1] = summarize_stage(declared, instances, given) end
+  end
+  add_shares(list)
+  return list
+end
+
+
+-- ---- kernels and selection ----
+
+local kernel_fields = { "id", "name", "short_name", "stage", "part", "device", "calls", "total_ns",
+  "mean_ns", "median_ns", "min_ns", "max_ns", "std_ns", "share", "cumulative", "stage_share",
+  "stage_cumulative", "shapes", "counters" }
+
+local function kernel_records(list)
+  local records = json.list {}
+  for i, kernel in ipairs(list or {}) do
+    local record = {}
+    for _, field in ipairs(kernel_fields) do record[field] = kernel[field] end
+    records[i] = json.ordered(record, kernel_fields)
+  end
+  return records
+end
+
+
+local function selection_record(selection, plan)
+  if not selection then return nil end
+  local groups = json.list {}
+  for i, group in ipairs(selection.groups) do
+    groups[i] = { name = group.name, kernels = json.list(group.kernels), coverage = group.coverage,
+      of = group.of }
+  end
+  return { policy = selection.policy, coverage = selection.coverage, filter = selection.filter,
+    kernels = json.list(selection.kernels), groups = groups,
+    dropped = json.list(plan and plan.dropped or {}) }
+end
+
+
+-- ---- together ----
+
+local top_keys = { "schema_version", "run", "model", "source", "environment", "repeats", "totals",
+  "integrity", "overhead", "stages", "kernels", "selection", "counters", "operators", "missing" }
+
+-- given: run_id, recipe (name), model, source, environment, trace, found (of
+-- analysis.stages), kernels, selection, counters (of analysis.counters),
+-- operators, workload (facts about a recorded run), metrics (metrics.json),
+-- samples (of llmprof.gpu_watch), complaints (of nsys), overhead (of
+-- analysis.overhead), missing (list of { what, why, how }).
+function analysis.results(given)
+  local results = {
+    schema_version = 1,
+    run = { id = given.run_id, recipe = given.recipe, created = artifacts.timestamp(),
+      llmprof = version.version },
+    model = given.model,
+    source = given.source,
+    environment = given.environment or {},
+    kernels = kernel_records(given.kernels),
+    selection = selection_record(given.selection, given.plan),
+    counters = given.counters,
+    operators = given.operators,
+    missing = json.list(given.missing),
+    overhead = given.overhead,
+    stages = json.list {},
+  }
+  if given.trace then
+    results.environment.devices = devices(given.trace)
+    results.repeats = given.found.repeats
+    results.repeats.whole_run = given.found.whole
+    results.totals = totals(given.trace, given.found)
+    results.stages = summarize_stages(given.found, given)
+    results.integrity = integrity.judge { trace = given.trace, samples = given.samples,
+      complaints = given.complaints, stage_share = results.totals.stage_share }
+  end
+  return json.ordered(results, top_keys)
+end
+
+
+return analysis

@@ -1,0 +1,177 @@
+-- Counters joined to the timeline: which measured launches stand for which
+-- kernel, and what they say about it.
+--
+-- The two tools spell a kernel differently (nsys keeps namespaces and casts of
+-- template arguments that ncu drops), so names meet in a plain form: without
+-- qualifiers, casts and spaces. Launches are taken from the same stage, in this
+-- order of preference, which is the match's confidence:
+--   exact   same plain name, and grid and block that the timeline has
+--   name    same plain name, another launch shape
+-- Times always come from the timeline; of counters only ratios, bytes and
+-- operations are used.
+local ncu = require "llmprof.ncu"
+local stages = require "llmprof.analysis.stages"
+
+local counters = {}
+
+
+-- "void at::native::f<(int)4, at::A>(T1)" -> "voidf<4,A>(T1)"
+local function plain(name)
+  name = name:gsub("%(unsigned %l+%)", ""):gsub("%(%l+ %l+%)", ""):gsub("%(%l+%)", "")
+  name = name:gsub("<unnamed>::", ""):gsub("[%w_]+::", "")
+  return (name:gsub("%s+", ""))
+end
+
+counters.plain = plain
+
+
+local function shape_key(grid, block)
+  return ("%d,%d,%d/%d,%d,%d"):format(grid[1] or grid.x, grid[2] or grid.y, grid[3] or grid.z,
+    block[1] or block.x, block[2] or block.y, block[3] or block.z)
+end
+
+
+-- The stage of a launch: the outermost of its ranges that is a declared one.
+-- Without NVTX columns the file cannot say, and nil comes back.
+local function stage_of(launch, tops)
+  for _, range in ipairs(launch.stages or {}) do
+    local tag = range.domain and range.domain .. ":" .. range.name or range.name
+    if tops[tag] then return tag end
+  end
+  return nil
+end
+
+
+local function by_name(launches, found)
+  local tops, index = {}, {}
+  for _, stage in ipairs(found.declared) do
+    if not stage.parent then tops[stage.name] = true end
+  end
+  for _, launch in ipairs(launches) do
+    local name = plain(launch.kernel)
+    local stage = found.whole and stages.WHOLE_RUN or stage_of(launch, tops)
+    index[name] = index[name] or {}
+    table.insert(index[name], { launch = launch, stage = stage,
+      shape = shape_key(launch.grid, launch.block) })
+  end
+  return index
+end
+
+
+-- ---- what the launches of a kernel say together ----
+
+local function add(sums, key, value, weight)
+  if value == nil then return end
+  sums[key] = (sums[key] or 0) + value * weight
+  sums[key .. "_weight"] = (sums[key .. "_weight"] or 0) + weight
+end
+
+
+local function weighted(sums, key)
+  local weight = sums[key .. "_weight"]
+  return weight and weight > 0 and sums[key] / weight or nil
+end
+
+
+-- Percentages are means weighted by measured time; operations and bytes are
+-- sums, so that intensity is that of the launches together.
+local function summarize(launches)
+  local sums = {}
+  for _, launch in ipairs(launches) do
+    local time = launch.duration or 1
+    add(sums, "sm", launch.throughput.sm, time)
+    add(sums, "dram", launch.throughput.dram, time)
+    add(sums, "memory", launch.throughput.memory, time)
+    add(sums, "tensor_pipe", launch.throughput.tensor, time)
+    add(sums, "occupancy", launch.occupancy.achieved, time)
+    add(sums, "waves", launch.waves, time)
+    add(sums, "flop", launch.flop.total, 1)
+    add(sums, "bytes", launch.bytes.dram, 1)
+    add(sums, "duration", launch.duration, 1)
+  end
+  local n = #launches
+  local all_flop, all_bytes = sums.flop_weight == n, sums.bytes_weight == n
+  return {
+    launches = n,
+    sm_percent = weighted(sums, "sm"),
+    dram_percent = weighted(sums, "dram"),
+    memory_percent = weighted(sums, "memory"),
+    tensor_percent = weighted(sums, "tensor_pipe"),
+    occupancy_percent = weighted(sums, "occupancy"),
+    waves = weighted(sums, "waves"),
+    flop_per_launch = all_flop and sums.flop / n or nil,
+    dram_bytes_per_launch = all_bytes and sums.bytes / n or nil,
+    measured_ns = sums.duration_weight == n and sums.duration / n * 1e9 or nil,
+    intensity = all_flop and all_bytes and sums.bytes > 0 and sums.flop / sums.bytes or nil,
+  }
+end
+
+
+-- ---- the join ----
+
+local function choose(candidates, stage, shapes)
+  local exact, named = {}, {}
+  for _, candidate in ipairs(candidates) do
+    if candidate.stage == nil or candidate.stage == stage then
+      table.insert(shapes[candidate.shape] and exact or named, candidate)
+    end
+  end
+  if #exact > 0 then return exact, "exact" end
+  if #named > 0 then return named, "name" end
+  return nil
+end
+
+
+-- Share of the kernel's time whose launch shapes were measured.
+local function measured_share(kernel, chosen)
+  local seen, time = {}, 0
+  for _, candidate in ipairs(chosen) do seen[candidate.shape] = true end
+  for _, shape in ipairs(kernel.shapes) do
+    if seen[shape_key(shape.grid, shape.block)] then time = time + shape.total_ns end
+  end
+  return kernel.total_ns > 0 and time / kernel.total_ns or nil
+end
+
+
+-- ncu.bound over the averaged percentages.
+local function bound_of(summary)
+  return ncu.bound {
+    throughput = { sm = summary.sm_percent, memory = summary.memory_percent,
+      dram = summary.dram_percent, tensor = summary.tensor_percent },
+    occupancy = {}, waves = summary.waves,
+  }
+end
+
+
+-- Give each kernel of the list its `counters`, as far as launches were measured.
+-- Returns { launches, matched (launches), kernels (with counters), time_share
+-- (of all GPU time, the share whose kernels have counters) }.
+function counters.join(list, launches, found)
+  local index, matched, with = by_name(launches, found), {}, 0
+  local time, all = 0, 0
+  for _, kernel in ipairs(list) do
+    all = all + kernel.total_ns
+    local shapes = {}
+    for _, shape in ipairs(kernel.shapes) do shapes[shape_key(shape.grid, shape.block)] = true end
+    local chosen, confidence = choose(index[plain(kernel.name)] or {}, kernel.stage, shapes)
+    if chosen then
+      local measured = {}
+      for i, candidate in ipairs(chosen) do
+        measured[i] = candidate.launch
+        matched[candidate.launch] = true
+      end
+      kernel.counters = summarize(measured)
+      kernel.counters.match = confidence
+      kernel.counters.shape_share = confidence == "exact" and measured_share(kernel, chosen) or nil
+      kernel.counters.bound, kernel.counters.bound_reason = bound_of(kernel.counters)
+      with, time = with + 1, time + kernel.total_ns
+    end
+  end
+  local count = 0
+  for _ in pairs(matched) do count = count + 1 end
+  return { launches = #launches, matched = count, kernels = with,
+    time_share = all > 0 and time / all or nil }
+end
+
+
+return counters

@@ -1,0 +1,281 @@
+-- Can the capture be trusted? Each check looks at what a blind or broken
+-- capture leaves behind, says what it saw, and how to capture again.
+--
+-- A check gives nothing when it does not apply, else { name, level = "ok" |
+-- "warning" | "problem", text, fix }. The verdict is the worst level.
+local errors = require "llmprof.errors"
+local sqlite = require "llmprof.sqlite"
+local text = require "llmprof.text"
+
+local integrity = {}
+
+-- Above these shares a check warns, or calls it a problem.
+local LOST_WARNING, LOST_PROBLEM = 0.001, 0.05
+local OUTSIDE_WARNING = 0.5
+local THROTTLE_WARNING = 0.05
+
+
+local function check(value, message)
+  return errors.check("failed", value, message)
+end
+
+
+local function percent(share)
+  return text.number(share * 100, share < 0.1 and 1 or 0) .. " %"
+end
+
+
+local function level_of(share, warning, problem)
+  if share > problem then return "problem" end
+  return share > warning and "warning" or "ok"
+end
+
+
+-- ---- CUDA graphs ----
+
+local function count_calls(state, pattern)
+  local count = 0
+  for name, calls in pairs(state.api_calls) do
+    if name:find(pattern) then count = count + calls end
+  end
+  return count
+end
+
+
+local function graphs(state)
+  local launches = count_calls(state, "GraphLaunch")
+  if launches == 0 then return nil end
+  local served = 0
+  for name, calls in pairs(state.served_calls) do
+    if name:find "GraphLaunch" then served = served + calls end
+  end
+  local rows, nodes = state.kinds.graphs or 0, state.graph_kernels
+  local seen = ("%s graph launches, %s graph rows, %s kernels from graphs"):format(
+    text.count(launches), text.count(rows), text.count(nodes))
+  if served == 0 then
+    return { level = "problem", text = seen .. ": what ran in the graphs is invisible",
+      fix = "nsys.cuda_graph_trace=node" }
+  elseif nodes == 0 then
+    return { level = "warning", text = seen .. ": kernels inside graphs are not seen one by one",
+      fix = "nsys.cuda_graph_trace=node" }
+  elseif served < launches then
+    return { level = level_of((launches - served) / launches, LOST_WARNING, LOST_PROBLEM),
+      text = ("%s; %s launches have no GPU work"):format(seen, text.count(launches - served)),
+      fix = "capture a shorter range, or compare with nsys.cuda_graph_trace=graph" }
+  end
+  return { level = "ok", text = seen }
+end
+
+
+-- ---- launches and kernels ----
+
+local function is_launch(name)
+  return name:find "LaunchKernel" ~= nil or name:find "LaunchCooperativeKernel" ~= nil
+end
+
+
+-- Launches recorded into a graph run nothing by themselves: those between the
+-- start and the end of a stream capture on the same thread.
+local function captured_launches(api, names)
+  local begins = api:where { name = names "BeginCapture" }
+  local ends = api:where { name = names "EndCapture" }
+  local launch_names, count = names(is_launch), 0
+  for i = 1, math.min(#begins, #ends) do
+    count = count + #api:where { name = launch_names, tid = begins:get(i, "tid"),
+      { "start", ">=", begins:get(i, "start") }, { "end", "<=", ends:get(i, "end") } }
+  end
+  return count
+end
+
+
+local function launches(state)
+  local issued, served = -state.captured_launches, 0
+  for name, calls in pairs(state.api_calls) do
+    if is_launch(name) then
+      issued = issued + calls
+      served = served + (state.served_calls[name] or 0)
+    end
+  end
+  if issued <= 0 then return nil end
+  local lost = (issued - served) / issued
+  return { level = level_of(lost, LOST_WARNING, LOST_PROBLEM),
+    text = ("%s kernel launches, %s without a kernel"):format(text.count(issued),
+      text.count(issued - served)),
+    fix = "let the workload synchronise before it exits; capture a shorter range" }
+end
+
+
+local function orphans(state)
+  if state.ops == 0 then return nil end
+  local share = state.orphan_ops / state.ops
+  return { level = level_of(share, LOST_WARNING, LOST_PROBLEM),
+    text = ("%s of %s GPU operations have no API call"):format(text.count(state.orphan_ops),
+      text.count(state.ops)),
+    fix = "they are in no stage; do not filter API calls out (nsys.trace=[cuda,nvtx])" }
+end
+
+
+-- ---- processes ----
+
+local function processes(state)
+  local with, without = {}, {}
+  for pid in pairs(state.api_pids) do
+    table.insert(state.gpu_pids[pid] and with or without, pid)
+  end
+  if #with + #without < 2 then return nil end
+  table.sort(without)
+  if #without == 0 then
+    return { level = "ok", text = ("%d processes, all with GPU work"):format(#with) }
+  end
+  return { level = "warning", text = ("%d of %d processes that used CUDA have no GPU work: %s")
+    :format(#without, #with + #without, table.concat(without, ", ")),
+    fix = "nsys.trace_fork_before_exec=true, or start workers with spawn instead of fork" }
+end
+
+
+-- ---- what nsys itself noticed ----
+
+local function diagnostics(state)
+  local said = {}
+  for row in state.db:query(state.db:has "DIAGNOSTIC_EVENT"
+    and "SELECT severity, text FROM DIAGNOSTIC_EVENT" or "SELECT 0 AS severity, '' AS text") do
+    local lower = row.text:lower()
+    if (math.type(row.severity) == "integer" and row.severity >= 2)
+      or lower:find "dropped" or lower:find "lost" or lower:find "missing" then
+      said[#said + 1] = text.clean(row.text)
+    end
+  end
+  for _, complaint in ipairs(state.complaints) do said[#said + 1] = complaint.message end
+  if #said == 0 then
+    return { level = "ok", text = "nsys reported no lost records and no errors" }
+  end
+  return { level = "warning",
+    text = "nsys reported: " .. text.truncate(table.concat(said, "; "), 300, "end"),
+    fix = "capture a shorter range; nsys/log.txt has the rest" }
+end
+
+
+-- ---- ranges ----
+
+local function open_ranges(state)
+  if state.ranges == 0 then return nil end
+  return { level = state.open_ranges > 0 and "warning" or "ok",
+    text = ("%s of %s NVTX ranges were still open at the end"):format(
+      text.count(state.open_ranges), text.count(state.ranges)),
+    fix = "end the capture after the ranges (nsys.capture_range_end=stop)" }
+end
+
+
+local function coverage(state)
+  local share = state.stage_share
+  if not share then return nil end
+  return { level = share < OUTSIDE_WARNING and "warning" or "ok",
+    text = percent(share) .. " of the GPU time lies inside a stage",
+    fix = "mark the rest with NVTX ranges, or name it in the recipe's stages" }
+end
+
+
+-- ---- the GPU's clocks ----
+
+local harmless = { gpu_idle = true, applications_clocks_setting = true, sync_boost = true }
+
+local function throttle(state)
+  if #state.samples == 0 then return nil end
+  local slowed, reasons = 0, {}
+  for _, sample in ipairs(state.samples) do
+    local counted = false
+    for _, reason in ipairs(sample.throttle or {}) do
+      if not harmless[reason] then
+        reasons[reason] = true
+        counted = true
+      end
+    end
+    if counted then slowed = slowed + 1 end
+  end
+  local names = {}
+  for reason in pairs(reasons) do names[#names + 1] = reason end
+  table.sort(names)
+  local share = slowed / #state.samples
+  return { level = share > THROTTLE_WARNING and "warning" or "ok",
+    text = ("clocks were held down in %s of %d samples%s"):format(percent(share), #state.samples,
+      #names > 0 and " (" .. table.concat(names, ", ") .. ")" or ""),
+    fix = "let the GPU cool, or raise its power limit; compare runs at the same clocks only" }
+end
+
+
+-- ---- gathering ----
+
+local kind_names = { [0] = "kernels", "copies", "sets", "graphs" }
+
+local function gather(given)
+  local trace = given.trace
+  local state = { api_calls = {}, served_calls = {}, kinds = {}, api_pids = {}, gpu_pids = {},
+    graph_kernels = 0, orphan_ops = 0, stage_share = given.stage_share,
+    samples = given.samples or {}, complaints = given.complaints or {},
+    db = check(sqlite.open(trace:info().path)) }
+  local ops, api = check(trace:frame "gpu"), check(trace:frame "api")
+  state.ops = #ops
+  for _, row in ipairs(api:group { by = { "name" } }) do
+    state.api_calls[row.name or ""] = row.count
+  end
+  for _, row in ipairs(api:group { by = { "pid" } }) do state.api_pids[row.pid or -1] = true end
+  for _, row in ipairs(ops:group { by = { "api" }, distinct = { "call" } }) do
+    if row.api then
+      state.served_calls[row.api] = row.distinct.call
+    else
+      state.orphan_ops = state.orphan_ops + row.count
+    end
+  end
+  for _, row in ipairs(ops:group { by = { "kind" } }) do
+    state.kinds[kind_names[row.kind]] = row.count
+  end
+  for _, row in ipairs(ops:group { by = { "pid" } }) do state.gpu_pids[row.pid or -1] = true end
+  local ranges = check(trace:frame "ranges")
+  state.ranges = #ranges
+  state.open_ranges = #ranges:where { open = 1 }
+  state.captured_launches = captured_launches(api, function(wanted)
+    local names = {}
+    for name in pairs(state.api_calls) do
+      if type(wanted) == "string" and name:find(wanted, 1, true) or type(wanted) == "function"
+        and wanted(name) then
+        names[#names + 1] = name
+      end
+    end
+    return names
+  end)
+  if count_calls(state, "GraphLaunch") > 0 then
+    local kernels = check(trace:frame "kernels")
+    state.graph_kernels = #kernels:where { { "graph_node", "~=", false } }
+  end
+  return state
+end
+
+
+local checks = {
+  { "graphs", graphs }, { "launches", launches }, { "orphans", orphans },
+  { "processes", processes }, { "diagnostics", diagnostics }, { "ranges", open_ranges },
+  { "coverage", coverage }, { "clocks", throttle },
+}
+
+local rank = { ok = 0, warning = 1, problem = 2 }
+local verdicts = { [0] = "good", "fair", "poor" }
+
+-- { verdict = "good" | "fair" | "poor", checks }. given: trace, stage_share (of
+-- the GPU time), samples (of llmprof.gpu_watch), complaints (of nsys).
+function integrity.judge(given)
+  local state, list, worst = gather(given), {}, 0
+  for _, entry in ipairs(checks) do
+    local result = entry[2](state)
+    if result then
+      result.name = entry[1]
+      if result.level == "ok" then result.fix = nil end
+      worst = math.max(worst, rank[result.level])
+      list[#list + 1] = result
+    end
+  end
+  state.db:close()
+  return { verdict = verdicts[worst], checks = list }
+end
+
+
+return integrity

@@ -1,0 +1,103 @@
+-- Kernels by stage: every distinct kernel of each stage in the used repeats,
+-- with its times, its share of the GPU time there, and the launch shapes that
+-- make it up.
+local errors = require "llmprof.errors"
+local stages = require "llmprof.analysis.stages"
+
+local kernels = {}
+
+
+local function key_of(row)
+  return ("%s\0%s\0%d\0%s"):format(row.stage or "", row.part or "", row.device or -1, row.name)
+end
+
+
+-- The kernels' frame, labelled, without the repeats that are left out.
+local function used_kernels(trace, found)
+  local frame = errors.check("failed", trace:frame "kernels")
+  if found.whole then return stages.label(trace, frame, {}) end
+  stages.label(trace, frame, found.declared)
+  return frame:where { stage_range = stages.used_ranges(found) }
+end
+
+
+-- Distinct grid and block per kernel: { grid, block, calls, total_ns }.
+local function shapes_by_kernel(frame)
+  local by_key = {}
+  for _, row in ipairs(frame:group {
+    by = { "stage", "part", "device", "name", "grid_x", "grid_y", "grid_z", "block_x", "block_y",
+      "block_z", "registers", "static_shared", "dynamic_shared" },
+    sum = { "duration" },
+  }) do
+    local key = key_of(row)
+    by_key[key] = by_key[key] or {}
+    table.insert(by_key[key], {
+      grid = { row.grid_x, row.grid_y, row.grid_z },
+      block = { row.block_x, row.block_y, row.block_z },
+      registers = row.registers,
+      shared_bytes = row.static_shared + row.dynamic_shared,
+      calls = row.count,
+      total_ns = row.duration.total,
+    })
+  end
+  for _, list in pairs(by_key) do
+    table.sort(list, function(a, b)
+      if a.total_ns ~= b.total_ns then return a.total_ns > b.total_ns end
+      return table.concat(a.grid, ",") < table.concat(b.grid, ",")
+    end)
+  end
+  return by_key
+end
+
+
+local function by_total(a, b)
+  if a.total_ns ~= b.total_ns then return a.total_ns > b.total_ns end
+  if a.name ~= b.name then return a.name < b.name end
+  return (a.stage .. (a.part or "")) < (b.stage .. (b.part or ""))
+end
+
+
+-- Shares within each stage, cumulated in the order of the list.
+local function add_shares(list)
+  local totals, sums, all, sum = {}, {}, 0, 0
+  for _, kernel in ipairs(list) do
+    totals[kernel.stage] = (totals[kernel.stage] or 0) + kernel.total_ns
+    all = all + kernel.total_ns
+  end
+  for _, kernel in ipairs(list) do
+    local stage = kernel.stage
+    sums[stage], sum = (sums[stage] or 0) + kernel.total_ns, sum + kernel.total_ns
+    if totals[stage] > 0 then
+      kernel.stage_share = kernel.total_ns / totals[stage]
+      kernel.stage_cumulative = sums[stage] / totals[stage]
+    end
+    if all > 0 then kernel.share, kernel.cumulative = kernel.total_ns / all, sum / all end
+  end
+end
+
+
+-- The list, by total time. Times in ns; share of the kernel time of all stages,
+-- stage_share of that of its stage.
+function kernels.list(trace, found)
+  local frame = used_kernels(trace, found)
+  local shapes = shapes_by_kernel(frame)
+  local list = {}
+  for i, row in ipairs(frame:group { by = { "stage", "part", "device", "name", "short_name" },
+    sum = { "duration" } }) do
+    local times = row.duration
+    list[i] = {
+      name = row.name, short_name = row.short_name or row.name,
+      stage = row.stage or stages.WHOLE_RUN, part = row.part, device = row.device,
+      calls = row.count, total_ns = times.total, mean_ns = times.mean,
+      median_ns = times.median, min_ns = times.min, max_ns = times.max, std_ns = times.stddev,
+      shapes = shapes[key_of(row)],
+    }
+  end
+  table.sort(list, by_total)
+  for i, kernel in ipairs(list) do kernel.id = i end
+  add_shares(list)
+  return list
+end
+
+
+return kernels

@@ -1,0 +1,54 @@
+-- What profiling cost: the workload's own stage times, plain and profiled.
+local statistics = require "llmprof.statistics"
+
+local overhead = {}
+
+
+-- Mean ms by stage over the repeats of a metrics.json; the first is left out
+-- when the timeline leaves it out too.
+local function stage_means(metrics, skip_first)
+  local values = {}
+  for i, rep in ipairs(metrics.repeats) do
+    if not (skip_first and i == 1) then
+      for name, stage in pairs(rep.stages) do
+        values[name] = values[name] or {}
+        if stage.ms then table.insert(values[name], stage.ms) end
+      end
+    end
+  end
+  local means = {}
+  for name, list in pairs(values) do
+    if #list > 0 then means[name] = statistics.describe(list).mean end
+  end
+  return means
+end
+
+
+-- { runs, stages = list of { name, plain_ms, profiled_ms, inflation } } from
+-- the metrics of the profiled run and of the plain ones; inflation is profiled
+-- over plain, less one. nil when no stage has both.
+function overhead.compare(profiled, plain, skip_first)
+  local with, sums, order = stage_means(profiled, skip_first), {}, {}
+  for _, metrics in ipairs(plain) do
+    for name, ms in pairs(stage_means(metrics, skip_first)) do
+      if not sums[name] then
+        sums[name] = {}
+        order[#order + 1] = name
+      end
+      table.insert(sums[name], ms)
+    end
+  end
+  table.sort(order)
+  local list = {}
+  for _, name in ipairs(order) do
+    local base = statistics.describe(sums[name])
+    if with[name] and base.mean > 0 then
+      list[#list + 1] = { name = name, plain_ms = base.mean, plain_min_ms = base.min,
+        plain_max_ms = base.max, profiled_ms = with[name], inflation = with[name] / base.mean - 1 }
+    end
+  end
+  return #list > 0 and { runs = #plain, stages = list } or nil
+end
+
+
+return overhead

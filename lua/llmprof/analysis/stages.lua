@@ -1,0 +1,213 @@
+-- Stages: which NVTX ranges are which stage of the recipe, how they fall into
+-- repeats, and what the GPU did for each.
+--
+-- A stage is every range whose tag is its name ("text", or "domain:text" in a
+-- named domain). What a stage launched is decided by attribution, so GPU work
+-- that runs after the range has ended still counts for it. Children lie inside
+-- their parent and are counted in both.
+--
+-- Wall time is the range's own, on the CPU. GPU busy is the time in which at
+-- least one operation that the stage launched was running; GPU idle is the part
+-- of the wall time in which no operation at all ran on the GPUs of the trace.
+local errors = require "llmprof.errors"
+local statistics = require "llmprof.statistics"
+
+local stages = {}
+
+-- A first repeat is left out when it took this many times the others' median.
+local OUTLIER = 1.5
+
+stages.WHOLE_RUN = "whole run"
+
+
+local function check(value, message)
+  return errors.check("failed", value, message)
+end
+
+
+-- ---- instances ----
+
+-- Every range of the declared stages, by start: { stage, range, start, stop }.
+local function find_instances(trace, declared)
+  local names, parents = {}, {}
+  for _, stage in ipairs(declared) do
+    names[#names + 1] = stage.name
+    parents[stage.name] = stage.parent or false
+  end
+  local found = check(trace:frame "ranges"):where { tag = names }
+  local instances = {}
+  for row = 1, #found do
+    local name = found:get(row, "tag")
+    instances[row] = { stage = name, parent = parents[name] or nil,
+      range = found:get(row, "range"), start = found:get(row, "start"),
+      stop = found:get(row, "end") }
+  end
+  table.sort(instances, function(a, b)
+    if a.start ~= b.start then return a.start < b.start end
+    return a.range < b.range
+  end)
+  return instances
+end
+
+
+-- One instance that spans the trace, for a trace without any stage.
+local function whole_run(trace)
+  local first, last = check(trace:frame "gpu"):union():span()
+  if not first then return {} end
+  return { { stage = stages.WHOLE_RUN, start = first, stop = last } }
+end
+
+
+-- Number the repeats: each begins with the first declared stage that is there.
+local function number_repeats(declared, instances)
+  local opener
+  for _, stage in ipairs(declared) do
+    for _, instance in ipairs(instances) do
+      if not opener and instance.stage == stage.name and not stage.parent then
+        opener = stage.name
+      end
+    end
+  end
+  local count = 0
+  for _, instance in ipairs(instances) do
+    if instance.stage == opener then count = count + 1 end
+    instance.rep = math.max(count, 1)
+  end
+  return math.max(count, #instances > 0 and 1 or 0)
+end
+
+
+-- ---- which repeats count ----
+
+local function repeat_walls(instances, count)
+  local walls = {}
+  for i = 1, count do walls[i] = 0 end
+  for _, instance in ipairs(instances) do
+    if not instance.parent then
+      walls[instance.rep] = walls[instance.rep] + instance.stop - instance.start
+    end
+  end
+  return walls
+end
+
+
+-- { count, used, skipped_first, slowdown }: slowdown is how many times as long
+-- as the median of the others the first repeat took, nil for one repeat.
+local function choose_repeats(instances, count, policy)
+  local walls = repeat_walls(instances, count)
+  local others = table.move(walls, 2, #walls, 1, {})
+  local median = statistics.median(others)
+  local slowdown = median and median > 0 and walls[1] / median or nil
+  local skip = count > 1 and (policy == "yes"
+    or (policy == "auto" and slowdown ~= nil and slowdown > OUTLIER))
+  return { count = count, used = skip and count - 1 or count, skipped_first = skip,
+    slowdown = slowdown, first_excess_ns = slowdown and walls[1] - median or nil }
+end
+
+
+-- ---- what the GPU did ----
+
+local function names_at(declared, top)
+  local names = {}
+  for _, stage in ipairs(declared) do
+    if (stage.parent == nil) == top then names[#names + 1] = stage.name end
+  end
+  return names
+end
+
+
+-- Operations with the stage and the part (a child stage) that launched them.
+function stages.label(trace, frame, declared)
+  check(trace:label(frame, "stage", names_at(declared, true)))
+  check(trace:label(frame, "part", names_at(declared, false)))
+  return frame
+end
+
+
+local kinds = { [0] = "kernels", "copies", "sets", "graphs" }
+
+
+-- By range row: counts and busy time of what was launched in it.
+local function measure_level(ops, level)
+  local by_range = {}
+  for _, row in ipairs(ops:group { by = { level .. "_range" }, sum = { "duration" },
+    distinct = { "call" }, union = true }) do
+    local range = row[level .. "_range"]
+    if range then
+      by_range[range] = { busy = row.busy, gpu_time = row.duration.total,
+        launches = row.distinct.call, kernels = 0, copies = 0, sets = 0, graphs = 0 }
+    end
+  end
+  for _, row in ipairs(ops:group { by = { level .. "_range", "kind" } }) do
+    local measured = by_range[row[level .. "_range"]]
+    if measured then measured[kinds[row.kind]] = row.count end
+  end
+  return by_range
+end
+
+
+local function measure_whole(ops)
+  local all = ops:group { sum = { "duration" }, distinct = { "call" }, union = true }[1]
+  local measured = { busy = all.busy, gpu_time = all.duration.total,
+    launches = all.distinct.call, kernels = 0, copies = 0, sets = 0, graphs = 0 }
+  for _, row in ipairs(ops:group { by = { "kind" } }) do measured[kinds[row.kind]] = row.count end
+  return measured
+end
+
+
+local nothing = { busy = 0, gpu_time = 0, launches = 0, kernels = 0, copies = 0, sets = 0,
+  graphs = 0 }
+
+local function measure(ops, instances, whole)
+  local covered = ops:union()
+  local levels = not whole
+    and { [true] = measure_level(ops, "stage"), [false] = measure_level(ops, "part") }
+  for _, instance in ipairs(instances) do
+    local measured = whole and measure_whole(ops)
+      or levels[instance.parent == nil][instance.range] or nothing
+    for key, value in pairs(measured) do instance[key] = value end
+    instance.wall = instance.stop - instance.start
+    instance.idle = instance.wall - covered:covered(instance.start, instance.stop)
+  end
+end
+
+
+-- ---- together ----
+
+-- Stages of a trace. declared: the recipe's list of { name, parent }; policy:
+-- repeats.skip_first. Returns { instances, repeats, whole, declared, missing }:
+-- instances by start with their measures (ns, counts), rep and used; missing
+-- names the declared stages that the trace does not have.
+function stages.find(trace, declared, policy)
+  local instances = find_instances(trace, declared)
+  local whole = #instances == 0
+  if whole then instances = whole_run(trace) end
+  local count = number_repeats(declared, instances)
+  local repeats = choose_repeats(instances, count, policy)
+  local ops = stages.label(trace, check(trace:frame "gpu"), declared)
+  measure(ops, instances, whole)
+  local seen, missing = {}, {}
+  for _, instance in ipairs(instances) do
+    seen[instance.stage] = true
+    instance.used = not (repeats.skipped_first and instance.rep == 1)
+  end
+  for _, stage in ipairs(declared) do
+    if not seen[stage.name] then missing[#missing + 1] = stage.name end
+  end
+  if whole then declared = { { name = stages.WHOLE_RUN } } end
+  return { instances = instances, repeats = repeats, whole = whole, declared = declared,
+    missing = missing, ops = ops }
+end
+
+
+-- The range rows of the used instances of stages without a parent.
+function stages.used_ranges(found)
+  local rows = {}
+  for _, instance in ipairs(found.instances) do
+    if instance.used and not instance.parent then rows[#rows + 1] = instance.range end
+  end
+  return rows
+end
+
+
+return stages

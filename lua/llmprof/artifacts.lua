@@ -1,0 +1,274 @@
+-- The run directory: its name, its files, what is known about how it was made.
+--
+-- Files are written whole or not at all. manifest.json is rewritten after every
+-- step, so that a run that dies says how far it came.
+local errors = require "llmprof.errors"
+local fs = require "llmprof.fs"
+local json = require "llmprof.json"
+local sys = require "llmprof.sys"
+local version = require "llmprof.version"
+
+local artifacts = {}
+
+local Run = {}
+Run.__index = Run
+
+local MANIFEST = "manifest.json"
+
+-- Folders of a bundle, there even when they stay empty.
+local folders = { "nsys", "ncu", "workload" }
+
+
+local function utc(format)
+  return os.date(format, sys.realtime() // 1000000000)
+end
+
+
+local function timestamp()
+  return utc "!%Y-%m-%dT%H:%M:%SZ"
+end
+
+
+local function check(value, message)
+  return errors.check("failed", value, message)
+end
+
+
+-- ---- making one ----
+
+local function mkdirs(path)
+  errors.check("failed", fs.mkdirs(path),
+    ("%s: cannot be made or written to"):format(path), "choose another folder with out=DIR")
+end
+
+
+-- A fresh folder below root. A run id that was asked for and is taken is an
+-- error; one made from the time gets a number.
+local function fresh_folder(root, wanted, recipe_name)
+  mkdirs(root)
+  if wanted then
+    local made, message = fs.mkdir(root .. "/" .. wanted)
+    if made then return wanted end
+    local taken = fs.stat(root .. "/" .. wanted) ~= nil
+    errors.raise(taken and "usage" or "failed",
+      taken and ("run id '%s' is taken: %s/%s exists"):format(wanted, root, wanted) or message,
+      { hint = taken and "choose another run.id, or continue it with --resume" or nil })
+  end
+  local stem = utc "!%Y%m%d-%H%M%S" .. "-" .. recipe_name
+  for attempt = 1, 100 do
+    local id = attempt == 1 and stem or ("%s-%d"):format(stem, attempt)
+    if fs.mkdir(root .. "/" .. id) then return id end
+    local _, message = fs.mkdir(root .. "/" .. id)
+    if not fs.stat(root .. "/" .. id) then
+      errors.raise("failed", message, { hint = "choose another folder with out=DIR" })
+    end
+  end
+  errors.raise("failed", root .. ": no free run id")
+end
+
+
+local function check_empty(out)
+  local entries = fs.list(out)
+  if entries and #entries > 0 then
+    errors.raise("usage", ("out=%s: the folder is not empty"):format(out),
+      { hint = ("choose another, or continue it with --resume %s"):format(out) })
+  end
+end
+
+
+local function new_run(fields)
+  local run = setmetatable(fields, Run)
+  for _, folder in ipairs(folders) do mkdirs(run:path(folder)) end
+  return run
+end
+
+
+-- A new run. given: out (folder) or root and id; recipe (name).
+function artifacts.create(given)
+  local id, dir
+  if given.out then
+    check_empty(given.out)
+    mkdirs(given.out)
+    dir, id = given.out, given.id or given.out:match "([^/]+)/*$"
+  else
+    id = fresh_folder(given.root, given.id, given.recipe)
+    dir = given.root .. "/" .. id
+  end
+  local run = new_run { id = id, dir = dir, root = not given.out and given.root or nil }
+  run.manifest = {
+    schema_version = 1,
+    llmprof = version.version,
+    run_id = id,
+    recipe = given.recipe,
+    recipe_file = given.recipe_file,
+    command = given.command,
+    started = timestamp(),
+    status = "running",
+    steps = json.list {},
+  }
+  run:save()
+  return run
+end
+
+
+-- ---- finding one ----
+
+local function read_manifest(dir)
+  local manifest, message = json.load(dir .. "/" .. MANIFEST)
+  if type(manifest) ~= "table" then
+    return nil, message or (dir .. "/" .. MANIFEST .. ": not an object")
+  end
+  return manifest
+end
+
+
+-- A run by its id, by its folder, or "latest".
+function artifacts.open(name, root)
+  for _, dir in ipairs { name, root .. "/" .. name } do
+    if fs.stat(dir .. "/" .. MANIFEST) then
+      local manifest, message = read_manifest(dir)
+      if not manifest then errors.raise("failed", message) end
+      local real = check(fs.realpath(dir))
+      return new_run { id = manifest.run_id or name, dir = dir == name and dir or
+        root .. "/" .. real:match "[^/]+$", manifest = manifest, root = root }
+    end
+  end
+  errors.raise("usage", ("no run '%s' in %s"):format(name, root),
+    { hint = "llmprof artifacts lists the runs" })
+end
+
+
+-- All runs below a root, oldest first: { id, dir, manifest or message }.
+function artifacts.list(root)
+  local runs = {}
+  for _, name in ipairs(fs.list(root) or {}) do
+    local dir = root .. "/" .. name
+    local info = fs.lstat(dir)
+    if info and info.type == "directory" and fs.stat(dir .. "/" .. MANIFEST) then
+      local manifest, message = read_manifest(dir)
+      runs[#runs + 1] = { id = name, dir = dir, manifest = manifest, message = message }
+    end
+  end
+  table.sort(runs, function(a, b)
+    local left = a.manifest and a.manifest.started or ""
+    local right = b.manifest and b.manifest.started or ""
+    if left ~= right then return left < right end
+    return a.id < b.id
+  end)
+  return runs
+end
+
+
+-- ---- its files ----
+
+-- The path of a file of the bundle.
+function Run:path(name)
+  return self.dir .. "/" .. name
+end
+
+
+function Run:write(name, contents)
+  check(fs.write(self:path(name), contents))
+  return name
+end
+
+
+function Run:write_json(name, value)
+  local text, message = json.encode(value, { pretty = true })
+  check(text, message and ("%s: %s"):format(self:path(name), message))
+  return self:write(name, text .. "\n")
+end
+
+
+function Run:has(name)
+  local info = fs.stat(self:path(name))
+  return info ~= nil and info.type == "file"
+end
+
+
+-- Every file of the bundle, sorted: { name, bytes }.
+function Run:files()
+  local found = {}
+  local function visit(prefix)
+    for _, name in ipairs(fs.list(self:path(prefix)) or {}) do
+      local relative = prefix == "" and name or prefix .. "/" .. name
+      local info = fs.lstat(self:path(relative))
+      if info and info.type == "directory" then
+        visit(relative)
+      elseif info then
+        found[#found + 1] = { name = relative, bytes = info.size }
+      end
+    end
+  end
+  visit ""
+  return found
+end
+
+
+-- ---- its manifest ----
+
+local manifest_keys = { "schema_version", "llmprof", "run_id", "recipe", "recipe_file", "command",
+  "status", "message", "started", "ended", "steps" }
+local step_keys = { "name", "status", "note", "notes", "message", "started", "seconds",
+  "commands", "inputs", "outputs" }
+
+
+function Run:save()
+  for _, step in ipairs(self.manifest.steps) do json.ordered(step, step_keys) end
+  self:write_json(MANIFEST, json.ordered(self.manifest, manifest_keys))
+end
+
+
+-- The files of a list that are there, with their sizes.
+function Run:sizes(names)
+  local list = json.list {}
+  for _, name in ipairs(names or {}) do
+    local info = fs.stat(self:path(name))
+    if info then
+      list[#list + 1] = json.ordered({ file = name, bytes = info.size }, { "file", "bytes" })
+    end
+  end
+  return list
+end
+
+
+-- Note a step in the manifest; a step of the same name is replaced.
+function Run:record(step)
+  local steps = self.manifest.steps
+  for i, known in ipairs(steps) do
+    if known.name == step.name then
+      steps[i] = step
+      self:save()
+      return
+    end
+  end
+  steps[#steps + 1] = step
+  self:save()
+end
+
+
+function Run:recorded(name)
+  for _, step in ipairs(self.manifest.steps) do
+    if step.name == name then return step end
+  end
+  return nil
+end
+
+
+-- The end of the run: status "done", "failed" or "interrupted".
+function Run:finish(status, message)
+  self.manifest.status, self.manifest.message = status, message
+  self.manifest.ended = timestamp()
+  self:save()
+end
+
+
+-- Let <root>/latest point at this run.
+function Run:publish()
+  if self.root then check(fs.replace_symlink(self.id, self.root .. "/latest")) end
+end
+
+
+artifacts.timestamp = timestamp
+
+return artifacts

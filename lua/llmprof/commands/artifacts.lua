@@ -1,0 +1,69 @@
+-- llmprof artifacts [RUN_ID]: the runs, or the files of one.
+local artifacts = require "llmprof.artifacts"
+local defaults = require "llmprof.defaults"
+local errors = require "llmprof.errors"
+local tables = require "llmprof.tables"
+
+local command = {
+  name = "artifacts",
+  summary = "list the runs, or the files of one",
+  usage = "artifacts [OPTION...] [RUN_ID | FOLDER | latest]",
+  options = {
+    { "root", arg = "DIR", default = defaults["run.root"][2], help = "where runs are kept" },
+    { "format", short = "f", arg = "FORMAT", default = "table",
+      choices = { "table", "md", "csv", "json" }, help = "output format" },
+  },
+}
+
+local run_columns = {
+  { key = "id", title = "run", type = "text" }, { key = "recipe", title = "recipe", type = "text" },
+  { key = "status", title = "status", type = "text" },
+  { key = "started", title = "started (UTC)", type = "text" },
+  { key = "files", title = "files", digits = 0 },
+  { key = "bytes", title = "MB", scale = 1e-6, digits = 1 },
+}
+
+local file_columns = {
+  { key = "bytes", title = "bytes", digits = 0 }, { key = "path", title = "file", type = "text" },
+}
+
+
+local function list_runs(root)
+  local list = {}
+  for i, run in ipairs(artifacts.list(root)) do
+    local manifest = run.manifest or { status = run.message }
+    local row = { id = run.id, recipe = manifest.recipe, status = manifest.status,
+      started = manifest.started, files = 0, bytes = 0 }
+    for _, file in ipairs(artifacts.open(run.id, root):files()) do
+      row.files, row.bytes = row.files + 1, row.bytes + file.bytes
+    end
+    list[i] = row
+  end
+  return list
+end
+
+
+local function list_files(run)
+  local list = {}
+  for i, file in ipairs(run:files()) do
+    list[i] = { path = run:path(file.name), bytes = file.bytes }
+  end
+  return list
+end
+
+
+function command.run(given, words)
+  if #words > 1 then errors.raise("usage", "one run at a time") end
+  if words[1] then
+    io.stdout:write(tables.render(given.format, file_columns,
+      list_files(artifacts.open(words[1], given.root))))
+    return 0
+  end
+  local runs = list_runs(given.root)
+  if #runs == 0 then io.stderr:write("llmprof: no runs in ", given.root, "\n") end
+  io.stdout:write(tables.render(given.format, run_columns, runs))
+  return 0
+end
+
+
+return command

@@ -1,0 +1,47 @@
+-- llmprof exec SCRIPT.lua [ARG...]: a Lua script with llmprof's modules.
+local errors = require "llmprof.errors"
+
+local command = {
+  name = "exec",
+  summary = "run a Lua script with llmprof's modules",
+  usage = "exec SCRIPT.lua [ARG...]",
+  raw = true, -- every word after the script is the script's
+}
+
+
+local usage = [[
+usage: llmprof exec SCRIPT.lua [ARG...]
+
+Runs SCRIPT.lua, in which require "llmprof.trace" and the like work, with the
+other words as `...` and in `arg`. What it returns, if a whole number, is the
+exit status.
+]]
+
+
+local function script_error(message)
+  return { script = true, text = debug.traceback(tostring(message), 2) }
+end
+
+
+function command.run(argv)
+  local script = argv[1]
+  if script == "--help" or script == "-h" then
+    io.stdout:write(usage)
+    return 0
+  end
+  if not script then
+    errors.raise("usage", "which script?", { hint = "llmprof exec SCRIPT.lua" })
+  end
+  local chunk, message = loadfile(script)
+  if not chunk then errors.raise("usage", message) end
+  arg = { [0] = script, table.unpack(argv, 2) } -- luacheck: ignore 121
+  local ok, result = xpcall(chunk, function(err)
+    return errors.is(err) and err or script_error(err)
+  end, table.unpack(argv, 2))
+  if ok then return math.type(result) == "integer" and result or 0 end
+  if errors.is(result) then error(result, 0) end
+  errors.raise("usage", "the script failed", { detail = result.text })
+end
+
+
+return command

@@ -1,0 +1,54 @@
+-- The machine that llmprof runs on, and the one that a capture came from.
+local gpu = require "llmprof.gpu"
+local json = require "llmprof.json"
+local sys = require "llmprof.sys"
+local version = require "llmprof.version"
+
+local environment = {}
+
+
+local function this_machine()
+  local uname, cpu = sys.uname(), sys.cpu()
+  return {
+    kernel = ("%s %s"):format(uname.sysname, uname.release),
+    machine = uname.machine,
+    cpu = cpu.model, cores = cpu.cores, memory_bytes = cpu.memory,
+    container = sys.in_container(),
+    llmprof = version.version, compiler = version.compiler,
+  }
+end
+
+
+-- The GPUs, by NVML, and the driver; what NVML does not say is absent.
+local function gpus()
+  local devices, reason = gpu.list()
+  local list = json.list {}
+  for i, device in ipairs(devices) do list[i] = device end
+  return list, reason
+end
+
+
+local function captured_here(ctx)
+  local devices, reason = gpus()
+  local captured = this_machine()
+  captured.gpus, captured.gpus_reason = devices, #devices == 0 and reason or nil
+  if devices[1] then
+    captured.driver, captured.cuda = devices[1].driver_version, devices[1].cuda_version
+  end
+  captured.nsys = ctx.state.nsys and ctx.state.nsys.version
+  captured.ncu = ctx.state.ncu and ctx.state.ncu.version
+  return captured
+end
+
+
+-- env.json: { captured_on, analysed_on }. captured_on is this machine for a
+-- capture made now, else what the recorded capture says of its own.
+function environment.record(ctx)
+  local captured = ctx.state.nsys and captured_here(ctx)
+    or (ctx.state.about and ctx.state.about.environment)
+  return json.ordered({ captured_on = captured, analysed_on = this_machine() },
+    { "captured_on", "analysed_on" })
+end
+
+
+return environment

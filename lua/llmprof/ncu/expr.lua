@@ -1,0 +1,73 @@
+-- Numbers that remember how they were made. An expression is
+-- { value, formula, inputs, sum }: inputs is a list of { name, value, unit }
+-- in the order of the formula. Anything computed from an absent expression is
+-- absent, so that a missing metric never turns into a zero.
+local expr = {}
+
+
+function expr.input(name, value, unit)
+  if not value then return nil end
+  return { value = value + 0.0, formula = name,
+    inputs = { { name = name, value = value, unit = unit } } }
+end
+
+
+local function join(a, b)
+  local inputs, seen = {}, {}
+  for _, list in ipairs { a.inputs, b.inputs } do
+    for _, input in ipairs(list) do
+      if not seen[input.name] then
+        seen[input.name] = true
+        inputs[#inputs + 1] = input
+      end
+    end
+  end
+  return inputs
+end
+
+
+local function factor(e)
+  return e.sum and "(" .. e.formula .. ")" or e.formula
+end
+
+
+function expr.mul(a, b)
+  if not (a and b) then return nil end
+  return { value = a.value * b.value, formula = factor(a) .. " * " .. factor(b),
+    inputs = join(a, b) }
+end
+
+
+function expr.scale(k, e)
+  if not e then return nil end
+  return { value = k * e.value, formula = ("%d * %s"):format(k, factor(e)), inputs = e.inputs }
+end
+
+
+-- Absent too when b is 0. Both sides are inputs or sums, never products.
+function expr.div(a, b)
+  if not (a and b) or b.value == 0 then return nil end
+  return { value = a.value / b.value, formula = factor(a) .. " / " .. factor(b),
+    inputs = join(a, b) }
+end
+
+
+function expr.add(a, b)
+  if not (a and b) then return nil end
+  return { value = a.value + b.value, formula = a.formula .. " + " .. b.formula,
+    inputs = join(a, b), sum = true }
+end
+
+
+-- The sum of those that are there; absent when none is.
+function expr.sum(...)
+  local total
+  for i = 1, select("#", ...) do
+    local e = select(i, ...)
+    if e then total = total and expr.add(total, e) or e end
+  end
+  return total
+end
+
+
+return expr

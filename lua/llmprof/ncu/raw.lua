@@ -1,0 +1,101 @@
+-- The raw page: a units row after the header, then one row per launch with
+-- every metric in a column of its own.
+local record = require "llmprof.ncu.record"
+local row = require "llmprof.ncu.row"
+local tensor = require "llmprof.ncu.tensor"
+local units = require "llmprof.ncu.units"
+
+local raw = {}
+
+-- For csv.open.
+raw.OPTIONS = { header = "Kernel Name", units = true, numbers = true, text = row.COLUMNS }
+
+-- What printf makes of a NaN besides "nan".
+local NOT_A_NUMBER = { ["-nan"] = true, ["-nan(ind)"] = true, ["nan(ind)"] = true }
+
+
+-- Which columns are metrics, their units and scales: looked at once. A column
+-- that appears twice has no one value and is left out.
+local function classify(header, unit_row)
+  local counts, fixed = {}, {}
+  for _, name in ipairs(header) do counts[name] = (counts[name] or 0) + 1 end
+  for _, name in ipairs(row.COLUMNS) do
+    if (counts[name] or 0) > 1 then return nil, name end
+    fixed[name] = true
+  end
+  local columns = { units = {}, ambiguous = {} }
+  for i, name in ipairs(header) do
+    if counts[name] == 1 and not fixed[name] then
+      local base, power = units.parse(unit_row[i])
+      columns.units[name] = base
+      columns[#columns + 1] = { name = name, power = power }
+    elseif counts[name] > 1 then
+      columns.ambiguous[#columns.ambiguous + 1] = name
+      counts[name] = 0 -- listed
+    end
+  end
+  return columns
+end
+
+
+local function metrics(cells, columns)
+  local values = {}
+  for _, column in ipairs(columns) do
+    local value = cells[column.name]
+    if math.type(value) then value = units.scale(value, column.power) end
+    if not NOT_A_NUMBER[value] then values[column.name] = value end
+  end
+  return values
+end
+
+
+local function read_launch(cells, line, columns, plan, name)
+  local launch, message, code = row.launch(cells, name, line)
+  if not launch then return nil, message, code end
+  launch.metrics = metrics(cells, columns)
+  launch.units = columns.units
+  launch.sections, launch.section_units, launch.rules = {}, {}, {}
+  return record.fill(launch, plan)
+end
+
+
+-- The header's position of a column.
+local function position(header, column)
+  for i, name in ipairs(header) do
+    if name == column then return i end
+  end
+  return nil
+end
+
+
+-- raw.read(reader, name) -> { launches, ambiguous } | nil, message, code
+function raw.read(reader, name)
+  local header, unit_row = reader:header(), reader:units()
+  if #unit_row == 0 then return { launches = {}, ambiguous = {} } end
+  local id = unit_row[position(header, "ID")]
+  if id ~= "" then
+    return nil, ("%s: units row missing: the row after the header has ID %s")
+      :format(name, row.quote(id)), "syntax"
+  end
+  local columns, twice = classify(header, unit_row)
+  if not columns then
+    return nil, ("%s: column '%s' appears twice"):format(name, twice), "syntax"
+  end
+  local plan = tensor.plan(columns.units)
+  local launches, seen = {}, {}
+  for cells, line, code in row.iterate(reader, name) do
+    if not cells then return nil, line, code end
+    local launch, message, why = read_launch(cells, line, columns, plan, name)
+    if not launch then return nil, message, why end
+    local key = row.key(cells)
+    if seen[key] then
+      return row.fail(name, line, "ID %d was on line %d already", launch.id, seen[key])
+    end
+    seen[key] = line
+    launches[#launches + 1] = launch
+  end
+  return { launches = launches, ambiguous = columns.ambiguous }
+end
+
+
+return raw

@@ -1,0 +1,82 @@
+-- Every table that a report shows, declared once: used for Markdown, CSV, JSON
+-- and the terminal alike. Rows are made in llmprof.report.rows.
+local columns = {}
+
+local ABSENT = "not measured"
+
+local function ms(key, title, digits)
+  return { key = key, title = title .. " ms", scale = 1e-6, digits = digits or 2 }
+end
+local function percent(key, title)
+  return { key = key, title = title .. " %", scale = 100, digits = 1 }
+end
+local function count(key, title) return { key = key, title = title, digits = 0 } end
+local function name(key, title, max)
+  return { key = key, title = title, type = "text", max = max, code = true }
+end
+local function word(key, title) return { key = key, title = title, type = "text" } end
+
+
+columns.kernels = {
+  count("id", "#"), name("name", "kernel", 64), word("device_name", "device"),
+  word("where", "stage"), ms("total_ns", "total", 3), count("calls", "calls"),
+  ms("mean_ns", "mean", 4), percent("share", "share"), percent("cumulative", "cumulative"),
+  word("bound", "bound"), { key = "sm_percent", title = "SM %", digits = 1 },
+  { key = "dram_percent", title = "DRAM %", digits = 1 },
+  { key = "intensity", title = "AI FLOP/B", digits = 2 },
+}
+
+columns.stage_kernels = {
+  name("name", "kernel", 64), word("part", "part"), count("calls", "calls"),
+  ms("total_ns", "total", 3), ms("mean_ns", "mean", 4), percent("stage_share", "share"),
+  percent("stage_cumulative", "cumulative"), word("bound", "bound"),
+}
+
+columns.top_kernels = {
+  name("short_name", "kernel", 48), word("where", "stage"), count("calls", "calls"),
+  ms("total_ns", "total"), percent("share", "share"), word("bound", "bound"),
+}
+
+columns.stages = {
+  word("label", "stage"), count("count", "count"), ms("mean_ns", "mean"), ms("std_ns", "std"),
+  ms("min_ns", "min"), ms("max_ns", "max"), ms("gpu_busy_ns", "GPU busy"),
+  ms("gpu_idle_ns", "GPU idle"), percent("idle_share", "idle"), count("launches", "launches"),
+  count("kernels_per_token", "kernels/token"), percent("share", "GPU time"),
+  word("bound", "bound by"),
+}
+
+columns.aggregates = {
+  word("label", ""), ms("mean_ns", "mean"), ms("std_ns", "std"), count("count", "n"),
+}
+columns.aggregates[3].absent = ABSENT
+
+columns.operators = {
+  name("name", "operator", 48), count("calls", "calls"), ms("host_total_ns", "host total"),
+  ms("host_self_ns", "host self"), ms("device_total_ns", "device total"),
+  ms("device_self_ns", "device self"), percent("share", "device share"),
+}
+
+columns.selection = {
+  word("name", "stage"), count("selected", "kernels"), count("of", "of"),
+  percent("coverage", "of its GPU time"),
+}
+
+columns.integrity = { word("name", "check"), word("level", ""), word("text", "seen"),
+  word("fix", "capture again with") }
+
+columns.overhead = {
+  word("name", "stage"), { key = "plain_ms", title = "plain ms", digits = 2 },
+  { key = "profiled_ms", title = "profiled ms", digits = 2 }, percent("inflation", "inflation"),
+}
+
+columns.missing = { word("what", "not measured"), word("why", "why"), word("how", "what would") }
+
+columns.devices = {
+  count("id", "device"), word("name", "GPU"), { key = "memory_bytes", title = "memory GB",
+    scale = 1e-9, digits = 1 },
+  { key = "bandwidth_bytes_per_s", title = "bandwidth TB/s", scale = 1e-12, digits = 2 },
+  { key = "max_clock_hz", title = "maximal clock MHz", scale = 1e-6, digits = 0 },
+  count("sm_count", "SMs"), word("compute_capability", "compute capability"),
+}
+
+return columns

@@ -1,0 +1,38 @@
+-- report.md: everything, section by section as the recipe orders them.
+local parts = require "llmprof.report.parts"
+
+local report = {}
+
+-- Kernels shown per stage; kernels.md has all.
+local PER_STAGE = 15
+
+local sections = {
+  environment = { "Environment", parts.environment },
+  aggregates = { "Aggregates", parts.aggregates },
+  stages = { "Per-Stage Timings", parts.stages },
+  mfu = { "MFU", parts.mfu },
+  operators = { "Top Operators", parts.operators },
+  kernels = { "Top Kernels", function(results) return parts.kernels(results, PER_STAGE) end },
+  roofline = { "Roofline", parts.roofline },
+  advice = { "What to Do", parts.advice },
+}
+
+
+-- order: names of sections, as configured by `report`.
+function report.render(results, order)
+  local out = { ("# %s: where the time goes\n"):format(parts.title(results)),
+    parts.source(results) }
+  for _, name in ipairs(order) do
+    local title, make = table.unpack(sections[name])
+    out[#out + 1] = ("## %s\n"):format(title)
+    out[#out + 1] = make(results)
+  end
+  out[#out + 1] = "## How Far to Trust It\n"
+  out[#out + 1] = parts.trust(results)
+  out[#out + 1] = "## Not Measured\n"
+  out[#out + 1] = parts.missing(results)
+  return table.concat(out, "\n")
+end
+
+
+return report

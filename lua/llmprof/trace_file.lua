@@ -1,0 +1,22 @@
+-- Opening what a user calls a trace.
+local errors = require "llmprof.errors"
+local trace = require "llmprof.trace"
+
+local trace_file = {}
+
+
+-- The trace, or an error that says what the file is and what to do about it.
+function trace_file.open(path)
+  local opened, message, code = trace.open(path)
+  if opened then return opened end
+  local hint
+  if path:find "%.nsys%-rep$" or path:find "%.qdrep$" then
+    hint = ("export it first: nsys export --type sqlite %s"):format(path)
+  elseif code == "syntax" or code == "unsupported" then
+    hint = "llmprof reads what `nsys export --type sqlite REPORT.nsys-rep` writes"
+  end
+  errors.raise(code == "notfound" and "usage" or "failed", message, { hint = hint })
+end
+
+
+return trace_file

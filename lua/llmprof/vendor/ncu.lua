@@ -1,0 +1,226 @@
+-- Nsight Compute: its command line, and what its output means.
+--
+-- One process measures everything: kernels by exact mangled name, in the NVTX
+-- ranges of the stages, in the repeats that count, and of each launch
+-- configuration (kernel, grid, block, shared memory) the first few launches.
+-- Seen on an H200 with 2025.3.1: --filter-mode per-launch-config tells kernels
+-- apart by the name of --kernel-name-base, so with base function two
+-- instances of a template count as one kernel; --kernel-id cannot be given
+-- twice; --range-filter numbers the ranges of all --nvtx-include together.
+local ncu = {}
+
+
+-- ---- command line ----
+
+local function add(argv, ...)
+  for _, value in ipairs { ... } do argv[#argv + 1] = value end
+end
+
+
+-- An NVTX push/pop range as a filter: what means something there is escaped.
+function ncu.range_expression(tag)
+  return (tag:gsub("[@,%[%]/*+]", "\\%0")) .. "/"
+end
+
+
+local function add_filters(argv, given)
+  local ranges = given.ranges or {}
+  if #ranges > 0 then
+    add(argv, "--nvtx")
+    for _, range in ipairs(ranges) do add(argv, "--nvtx-include", range) end
+    if given.instances then add(argv, "--range-filter", "::" .. given.instances) end
+  end
+  if given.kernels then
+    add(argv, "--kernel-name-base", given.name_base, "--kernel-name", given.kernels)
+  end
+  if given.launches then
+    add(argv, "--filter-mode", "per-launch-config", "--launch-count", tostring(given.launches))
+  end
+end
+
+
+local function add_collection(argv, cfg, metrics)
+  if cfg.set then add(argv, "--set", cfg.set) end
+  for _, section in ipairs(cfg.sections or {}) do add(argv, "--section", section) end
+  if #metrics > 0 then add(argv, "--metrics", table.concat(metrics, ",")) end
+end
+
+
+-- argv of a profiling run. cfg: the ncu group; given: path, output (without
+-- suffix), argv (workload), metrics (list), and filters: ranges (expressions),
+-- instances ("3|4": which of the matching ranges, counted together), kernels
+-- (name or regex:), name_base, launches (per launch configuration).
+function ncu.profile_argv(cfg, given)
+  local argv = { given.path, "--config-file", "off", "--target-processes", cfg.target_processes }
+  add_filters(argv, given)
+  add_collection(argv, cfg, given.metrics or {})
+  add(argv, "--replay-mode", cfg.replay_mode)
+  add(argv, "--clock-control", cfg.clock_control, "--cache-control", cfg.cache_control)
+  add(argv, "--rename-kernels", "no")
+  if cfg.force_overwrite then add(argv, "--force-overwrite") end
+  add(argv, "--export", given.output)
+  table.move(cfg.extra_args or {}, 1, #(cfg.extra_args or {}), #argv + 1, argv)
+  return table.move(given.argv, 1, #given.argv, #argv + 1, argv)
+end
+
+
+-- argv that prints a report: page "raw" (numbers in base units) or "details".
+function ncu.import_argv(path, report, page)
+  local argv = { path, "--config-file", "off", "--import", report, "--rename-kernels", "no",
+    "--page", page }
+  if page == "raw" then add(argv, "--csv", "--print-units", "base") end
+  if page == "details" then add(argv, "--csv") end
+  return argv
+end
+
+
+-- argv that prints the sections as text.
+function ncu.sections_argv(path, report)
+  return { path, "--config-file", "off", "--import", report, "--rename-kernels", "no",
+    "--page", "details", "--print-details", "all" }
+end
+
+
+-- ---- metrics of a chip ----
+
+-- What light mode asks for, and older versions need beside their sections:
+-- sources are in llmprof.ncu's formulas.
+local minimal = {
+  "gpu__time_duration.sum",
+  "dram__bytes_read.sum", "dram__bytes_write.sum", "dram__bytes.sum.peak_sustained",
+  "dram__cycles_elapsed.avg.per_second", "sm__cycles_elapsed.avg.per_second",
+  "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+  "sm__throughput.avg.pct_of_peak_sustained_elapsed",
+  "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",
+  "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum",
+  "smsp__sass_thread_inst_executed_op_fmul_pred_on.sum",
+  "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
+  "sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained",
+  "launch__waves_per_multiprocessor",
+}
+
+
+function ncu.query_argv(path, chip)
+  return { path, "--query-metrics", "--chips", chip:lower() }
+end
+
+
+-- Base names that --query-metrics printed, as a set.
+function ncu.read_query(text)
+  local names = {}
+  for line in text:gmatch "[^\n]+" do
+    local name = line:match "^([%l%d_]+__[%w_]+)%s"
+    if name then names[name] = true end
+  end
+  return names
+end
+
+
+-- Tensor operations by source type, and the dense peaks beside them.
+local function tensor_metrics(available)
+  local list = {}
+  for name in pairs(available) do
+    local source = name:match "^sm__ops_path_tensor_src_([%w_]+)$"
+    if source and not source:find "_sparsity_" then
+      list[#list + 1] = name .. ".sum"
+    elseif name:find "^sm__ops_path_tensor_op_hgmma_.*_sparsity_off$" then
+      list[#list + 1] = name .. ".sum.peak_sustained"
+    end
+  end
+  table.sort(list)
+  return list
+end
+
+
+-- The metrics of the minimal request that a chip has. available: of read_query.
+function ncu.roofline_metrics(available)
+  local list = {}
+  for _, metric in ipairs(minimal) do
+    local base = metric:match "^[^.]+"
+    if available[base] or base:find "^launch__" then list[#list + 1] = metric end
+  end
+  local tensor = tensor_metrics(available)
+  return table.move(tensor, 1, #tensor, #list + 1, list)
+end
+
+
+-- ---- output ----
+
+-- Known failures: a pattern, a kind, what it means, what to do.
+local failures = {
+  { "ERR_NVGPUCTRPERM", "permission", "this user may not read GPU performance counters",
+    "run as root or with CAP_PERFMON, in a container with --cap-add=SYS_ADMIN, or have the driver "
+      .. "loaded with NVreg_RestrictProfilingToAdminUsers=0" },
+  { "driver resource was unavailable", "busy", "another profiler holds the GPU's counters",
+    "stop it; DCGM lets go with `dcgmi profile --pause`" },
+  { "out of memory", "memory", "the GPU has too little free memory to save a kernel's data",
+    "use ncu.replay_mode=application, or a smaller batch" },
+  { "[Ff]ailed to connect to the CUDA driver", "driver", "ncu found no usable CUDA driver",
+    "is there a GPU, and does nvidia-smi work?" },
+  { "did not match any section", "section", "ncu does not know a section that was asked for",
+    "ncu --list-sections lists them; a pattern is written regex:..." },
+  { "Failed to find metric", "metric", "ncu does not know a metric that was asked for",
+    "ncu --query-metrics lists them" },
+  { "unrecognised option", "option", "ncu does not know an option that was given",
+    "take it out of ncu.extra_args, or use a newer ncu" },
+}
+
+
+local function note_failure(said, line)
+  for _, entry in ipairs(failures) do
+    local pattern, kind, meaning, remedy = table.unpack(entry)
+    if line:find(pattern) then
+      said.failure = said.failure or { kind = kind, message = meaning, hint = remedy, line = line }
+      return
+    end
+  end
+end
+
+
+-- Read what a profiling run printed: { profiled (launches), passes (of the
+-- last), none (no kernel was profiled), report (path), application_exit,
+-- failure = { kind, message, hint, line } }.
+function ncu.read_output(lines)
+  local said = { profiled = 0 }
+  for _, line in ipairs(lines) do
+    local passes = line:match '^==PROF== Profiling ".*".*%s(%d+) pass'
+    if passes then
+      said.profiled, said.passes = said.profiled + 1, tonumber(passes)
+    elseif line:find "^==WARNING== No %a+ were profiled" then
+      said.none = true
+    elseif line:find "^==PROF== Report: " then
+      said.report = line:match "^==PROF== Report: (.-)%s*$"
+    elseif line:find "^==ERROR==" or line:find "^==WARNING==" then
+      said.application_exit = said.application_exit
+        or tonumber(line:match "The application returned an error code %((%-?%d+)%)")
+      note_failure(said, line)
+      if line:find "^==ERROR==" then said.last_error = line:gsub("^==ERROR==%s*", "") end
+    end
+  end
+  return said
+end
+
+
+-- "launch 12" out of a line, or nil.
+function ncu.is_launch(line)
+  return line:find '^==PROF== Profiling "' ~= nil
+end
+
+
+-- ---- how long it will take ----
+
+-- Passes that a set needs, and what a pass costs beside the kernel itself, in
+-- seconds: measured on an H200 with 2025.3.1 on kernels of a few microseconds.
+-- Saving and restoring memory costs more where kernels write much.
+local passes = { basic = 9, detailed = 25, roofline = 18, full = 40 }
+local MINIMAL_PASSES = 8
+local SECONDS_PER_PASS = 0.045
+
+-- { passes, seconds }: what measuring launches (of mean duration ns) will cost.
+function ncu.predict(cfg, launches, mean_ns)
+  local count = passes[cfg.set or ""] or MINIMAL_PASSES
+  return { passes = count, seconds = launches * count * (SECONDS_PER_PASS + mean_ns / 1e9) }
+end
+
+
+return ncu

@@ -1,0 +1,172 @@
+-- Finding Nsight Systems and Nsight Compute, and what they are able to do.
+local errors = require "llmprof.errors"
+local fs = require "llmprof.fs"
+local spawn = require "llmprof.spawn"
+
+local tools = {}
+
+-- Folders below which NVIDIA's installers put version folders. nsys also comes
+-- inside Nsight Compute. A "*" stands for one folder name.
+local places = {
+  nsys = {
+    "/opt/nvidia/nsight-systems/*/bin/nsys",
+    "/opt/nvidia/nsight-systems/*/target-linux-x64/nsys",
+    "/usr/lib/nsight-systems/bin/nsys",
+    "/opt/nvidia/nsight-compute/*/host/target-linux-x64/nsys",
+  },
+  ncu = {
+    "/opt/nvidia/nsight-compute/*/ncu",
+    "/usr/lib/nsight-compute/ncu",
+  },
+}
+
+local products = { nsys = "Nsight Systems", ncu = "Nsight Compute" }
+
+-- A query of a tool's version that takes longer hangs.
+local PATIENCE = 60
+
+
+-- ---- where ----
+
+-- Paths that match a pattern with one "*", newest version last.
+local function expand(pattern)
+  local before, after = pattern:match "^(.-)/%*(.*)$"
+  if not before then return { pattern } end
+  local list = {}
+  for _, name in ipairs(fs.list(before) or {}) do
+    list[#list + 1] = ("%s/%s%s"):format(before, name, after)
+  end
+  table.sort(list)
+  return list
+end
+
+
+local function cuda_homes()
+  local list = {}
+  for _, name in ipairs { "CUDA_HOME", "CUDA_PATH" } do
+    local home = os.getenv(name)
+    if home and home ~= "" then list[#list + 1] = home end
+  end
+  list[#list + 1] = "/usr/local/cuda"
+  return list
+end
+
+
+-- Every place to look in, best first: PATH, CUDA, the installers' folders with
+-- the newest version first.
+local function candidates(name)
+  local list = {}
+  local on_path = spawn.which(name)
+  if on_path then list[1] = on_path end
+  for _, home in ipairs(cuda_homes()) do list[#list + 1] = home .. "/bin/" .. name end
+  for _, pattern in ipairs(places[name]) do
+    local found = expand(pattern)
+    for i = #found, 1, -1 do list[#list + 1] = found[i] end
+  end
+  return list
+end
+
+
+-- ---- what ----
+
+-- Output of a quick command, and its result; nil, message when it cannot run.
+function tools.capture(argv, options)
+  local lines = {}
+  local given = { timeout = PATIENCE, on_line = function(line) lines[#lines + 1] = line end }
+  for key, value in pairs(options or {}) do given[key] = value end
+  local result, message = spawn.run(argv, given)
+  if not result then return nil, message end
+  if result.interrupted then errors.raise("interrupted", "interrupted") end
+  if result.timed_out then
+    return nil, ("%s: no answer within %d s"):format(argv[1], given.timeout)
+  end
+  return table.concat(lines, "\n"), result
+end
+
+
+-- "2025.3.1" out of what --version prints, or nil and why.
+local function version_of(path)
+  local output, result = tools.capture { path, "--version" }
+  if not output then return nil, result end
+  local version = output:match "[Vv]ersion%s+(%d+%.%d+%.%d+)"
+  if version then return version end
+  local first = output:match "[^\n]+" or ("exit status " .. tostring(result.code or result.signal))
+  return nil, ("%s --version: %s"):format(path, first)
+end
+
+
+-- { name, path, version }, or nil and a list of what was tried and failed.
+-- given: a path that the user named; then nothing else is tried.
+function tools.find(name, given)
+  local tried = {}
+  for _, path in ipairs(given and { given } or candidates(name)) do
+    if fs.access(path, "x") then
+      local version, message = version_of(path)
+      if version then return { name = name, path = path, version = version } end
+      tried[#tried + 1] = message
+    elseif given then
+      tried[1] = given .. ": not there, or not executable"
+    end
+  end
+  return nil, tried
+end
+
+
+-- ---- can nsys import what it captures? ----
+
+-- The importer that belongs to an nsys binary, or nil.
+local function importer(nsys_path)
+  local real = fs.realpath(nsys_path)
+  local folder = real and real:match "^(.*)/[^/]*$"
+  local above = folder and folder:match "^(.*)/[^/]*$"
+  for _, base in ipairs { above, above and above:match "^(.*)/[^/]*$" } do
+    for _, name in ipairs(fs.list(base) or {}) do
+      local path = ("%s/%s/QdstrmImporter"):format(base, name)
+      if fs.access(path, "x") then return path end
+    end
+  end
+  return nil
+end
+
+
+-- Shared libraries that the importer lacks: a list, empty when it has all; nil
+-- and why when that cannot be told.
+function tools.missing_libraries(nsys)
+  local path = importer(nsys.path)
+  if not path then return nil, "its importer was not found beside it" end
+  local output, message = tools.capture { "ldd", path }
+  if not output then return nil, message end
+  local missing = {}
+  for library in output:gmatch "(%S+) => not found" do missing[#missing + 1] = library end
+  return missing
+end
+
+
+-- ---- or else ----
+
+local function not_found(name, tried, without)
+  local detail = #tried > 0 and (" (%s)"):format(tried[#tried]) or ""
+  errors.raise("tool", ("%s (%s) was not found%s"):format(products[name], name, detail),
+    { hint = ("install it, or name it with tools.%s=PATH; %s"):format(name, without) })
+end
+
+
+function tools.ensure_nsys(cfg)
+  local found, tried = tools.find("nsys", cfg.tools.nsys)
+  if not found then
+    not_found("nsys", tried, "without it, capture=recorded analyses a recorded capture")
+  end
+  return found
+end
+
+
+function tools.ensure_ncu(cfg)
+  local found, tried = tools.find("ncu", cfg.tools.ncu)
+  if not found then
+    not_found("ncu", tried, "without it, the timeline is reported and counters are left out")
+  end
+  return found
+end
+
+
+return tools

@@ -1,0 +1,202 @@
+-- The program that a recipe profiles: how it is started, and what it says about
+-- itself. docs/workload.md is the contract.
+local errors = require "llmprof.errors"
+local files = require "llmprof.files"
+local fs = require "llmprof.fs"
+local json = require "llmprof.json"
+local recipe = require "llmprof.recipe"
+local spawn = require "llmprof.spawn"
+
+local workload = {}
+
+
+-- ---- how it is started ----
+
+-- A word of argv: text as it is, numbers and booleans written out. A file that
+-- is built in only is written into the run first.
+local function word(value, run)
+  if type(value) == "number" or type(value) == "boolean" then return tostring(value) end
+  if type(value) ~= "string" then
+    errors.raise("usage", ("workload: argv holds a %s; strings and numbers are expected")
+      :format(type(value)))
+  end
+  local built_in = value:find "^recipes/" and not fs.stat(value) and files.read(value)
+  if not built_in then return value end
+  local name = "workload/" .. value:match "[^/]+$"
+  if run then run:write(name, built_in) end
+  return run and run:path(name) or value
+end
+
+
+-- Python files import their neighbours, so those are written out with them.
+local function write_neighbours(argv, run)
+  for _, value in ipairs(argv) do
+    local folder = type(value) == "string" and value:match "^(recipes/.*)/[^/]+%.py$"
+    if folder and not fs.stat(value) then
+      for _, name in ipairs(files.names(folder, ".py")) do
+        local contents = files.read(("%s/%s.py"):format(folder, name))
+        if contents then run:write(("workload/%s.py"):format(name), contents) end
+      end
+    end
+  end
+end
+
+
+-- { argv, env, cwd, timeout } of the recipe's workload. run may be nil (a dry
+-- run): then nothing is written.
+function workload.describe(made, cfg, run)
+  local given = recipe.call("workload", made.workload, cfg)
+  if type(given) ~= "table" or type(given.argv) ~= "table" or #given.argv == 0 then
+    errors.raise("usage", "workload: the recipe must return { argv = { program, ... } }")
+  end
+  if run then write_neighbours(given.argv, run) end
+  local argv = {}
+  for i, value in ipairs(given.argv) do argv[i] = word(value, run) end
+  local env = {}
+  for name, value in pairs(given.env or {}) do
+    env[name] = value ~= false and tostring(value) or false
+  end
+  return { argv = argv, env = env, cwd = given.cwd, timeout = cfg.workload.timeout_s }
+end
+
+
+-- The configuration of a counter run, where one token may stand for many.
+function workload.representative(cfg)
+  local tokens = cfg.run.representative_max_new_tokens
+  if not tokens then return cfg end
+  local infer = setmetatable({ max_new_tokens = tokens }, { __index = cfg.infer })
+  return setmetatable({ infer = infer }, { __index = cfg })
+end
+
+
+-- ---- running something that contains it ----
+
+local function absolute(path)
+  return errors.check("failed", fs.realpath(path))
+end
+
+
+-- Wait for a process; on_idle is called a few times a second.
+local function wait(process, on_idle)
+  while process:pump(0.2) do on_idle() end
+  return process:wait()
+end
+
+
+-- Run argv (the workload, or a tool around it) with the workload's environment
+-- and its JSON files going to <folder> of the run. given: argv, spec (of
+-- describe), folder, log (file of the run), env (more of it), on_line, on_idle.
+-- Returns spawn's result and the output lines.
+function workload.run(ctx, given)
+  errors.check("failed", fs.mkdirs(ctx.run:path(given.folder)))
+  local env = { LLMPROF_WORKLOAD_DIR = absolute(ctx.run:path(given.folder)) }
+  for name, value in pairs(given.spec.env) do env[name] = value end
+  for name, value in pairs(given.env or {}) do env[name] = value end
+  local lines = {}
+  ctx.commands[#ctx.commands + 1] = json.list(given.argv)
+  local process, message = spawn.start(given.argv, {
+    env = env, cwd = given.spec.cwd, timeout = given.timeout or given.spec.timeout,
+    kill_group = true,
+    on_line = function(line)
+      lines[#lines + 1] = line
+      if given.on_line then given.on_line(line) end
+    end,
+  })
+  if not process then errors.raise("failed", message) end
+  local result, why = wait(process, given.on_idle or function() end)
+  if given.log then ctx.run:write(given.log, table.concat(lines, "\n") .. "\n") end
+  if not result then errors.raise("failed", why) end
+  if result.interrupted then errors.raise("interrupted", "interrupted") end
+  return result, lines
+end
+
+
+-- How a process ended, in words; nil when all went well.
+function workload.complaint(result)
+  if result.ok then return nil end
+  if result.timed_out then return "it ran past its time limit and was ended" end
+  if result.signal then return "it was killed by " .. result.signal end
+  return ("it ended with exit status %d"):format(result.code)
+end
+
+
+-- The last lines of an output, for an error.
+function workload.tail(lines, count)
+  local from = math.max(1, #lines - (count or 12) + 1)
+  return table.concat(table.move(lines, from, #lines, 1, {}), "\n")
+end
+
+
+-- ---- what it says about itself ----
+
+local function expect(value, kind, where)
+  local fits = kind == "number" and type(value) == "number" and value == value
+    or kind ~= "number" and type(value) == kind
+  if not fits then
+    return ("%s: %s expected, got %s"):format(where, kind, value == nil and "nothing" or
+      tostring(value))
+  end
+  return nil
+end
+
+
+local function check_stage(stage, where)
+  return expect(stage, "table", where)
+    or (stage.ms ~= nil and expect(stage.ms, "number", where .. ".ms"))
+    or (stage.tokens ~= nil and expect(stage.tokens, "number", where .. ".tokens"))
+    or (stage.steps_ms ~= nil and expect(stage.steps_ms, "table", where .. ".steps_ms"))
+    or nil
+end
+
+
+-- What is wrong with metrics, or nil.
+local function check_metrics(metrics)
+  local wrong = expect(metrics, "table", "metrics")
+    or expect(metrics.repeats, "table", "repeats")
+  if wrong then return wrong end
+  for i, rep in ipairs(metrics.repeats) do
+    local where = ("repeats[%d]"):format(i)
+    wrong = expect(rep, "table", where) or expect(rep.stages, "table", where .. ".stages")
+    if wrong then return wrong end
+    for name, stage in pairs(rep.stages) do
+      wrong = check_stage(stage, ("%s.stages.%s"):format(where, name))
+      if wrong then return wrong end
+    end
+  end
+  return nil
+end
+
+
+-- metrics.json of a folder of the run: the table; nil when there is none; nil
+-- and a message when it is broken.
+function workload.metrics(run, folder)
+  local name = folder .. "/metrics.json"
+  if not run:has(name) then return nil end
+  local metrics, message = json.load(run:path(name))
+  if not metrics then return nil, message end
+  local wrong = check_metrics(metrics)
+  if wrong then return nil, ("%s: %s"):format(run:path(name), wrong) end
+  return metrics
+end
+
+
+-- operators.json likewise.
+function workload.operators(run, folder)
+  local name = folder .. "/operators.json"
+  if not run:has(name) then return nil end
+  local operators, message = json.load(run:path(name))
+  if not operators then return nil, message end
+  local wrong = expect(operators, "table", "operators")
+    or expect(operators.operators, "table", "operators")
+  if wrong then return nil, ("%s: %s"):format(run:path(name), wrong) end
+  for i, row in ipairs(operators.operators) do
+    wrong = expect(row, "table", ("operators[%d]"):format(i))
+      or expect(row.name, "string", ("operators[%d].name"):format(i))
+      or expect(row.calls, "number", ("operators[%d].calls"):format(i))
+    if wrong then return nil, ("%s: %s"):format(run:path(name), wrong) end
+  end
+  return operators
+end
+
+
+return workload

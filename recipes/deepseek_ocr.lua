@@ -1,0 +1,51 @@
+-- DeepSeek-OCR: a vision encoder (SAM, CLIP, projector) in front of a
+-- mixture-of-experts decoder. Prefill holds the encoder; decode is one range
+-- around all steps.
+local llm = require "llmprof.recipe"
+
+return llm.recipe {
+  name = "deepseek_ocr",
+  model = { name = "DeepSeek-OCR", variant = "3B-MoE-A570M", dtype = "bf16" },
+
+  options = {
+    ["device"] = { "GPU the workload runs on", "cuda:0" },
+    ["infer.max_new_tokens"] = { "Tokens generated per sample", 64 },
+    ["infer.repeats"] = { "Times each sample is run inside the ranges", 2, min = 1 },
+    ["model.path"] = { "Local checkpoint; empty means random weights of the same shape", "" },
+    ["dataset.root"] = { "Folder of images; empty means images made from a seed", "" },
+    ["dataset.subset_filelist"] = { "File that names the images to use, one a line", "" },
+    ["dataset.fallback_patterns"] = { "Images to use without a file list", { "*.png", "*.jpg" } },
+    ["dataset.sampling.num_epochs"] = { "Times through the sample list", 1, min = 1 },
+    ["dataset.sampling.num_samples_per_epoch"] = { "Samples taken each time", 1, min = 1 },
+    ["dataset.sampling.randomize"] = { "Take them in random order", false },
+  },
+
+  workload = function(cfg)
+    local sampling = cfg.dataset.sampling
+    return {
+      argv = {
+        cfg.python, llm.path "workloads/deepseek_ocr.py",
+        "--device", cfg.device,
+        "--max-new-tokens", cfg.infer.max_new_tokens,
+        "--repeats", cfg.infer.repeats,
+        "--model-path", cfg.model.path,
+        "--dataset-root", cfg.dataset.root,
+        "--subset-filelist", cfg.dataset.subset_filelist,
+        "--fallback-patterns", table.concat(cfg.dataset.fallback_patterns, ","),
+        "--num-epochs", sampling.num_epochs,
+        "--num-samples-per-epoch", sampling.num_samples_per_epoch,
+        sampling.randomize and "--randomize" or "--no-randomize",
+      },
+    }
+  end,
+
+  stages = {
+    { "prefill", children = { "sam", "clip", "projector" } },
+    { "decode" },
+  },
+  nsys = { preset = "default", capture_range = "none" },
+  ncu = { preset = "default" },
+  top_n = { kernels = 20, coverage = 0.95, launches_per_kernel = 2 },
+  report = { "environment", "aggregates", "stages", "mfu", "operators", "kernels", "roofline",
+    "advice" },
+}

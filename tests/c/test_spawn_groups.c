@@ -1,0 +1,296 @@
+/* Time limits, process groups, handles, and no memory. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "llmprof/buffer.h"
+#include "llmprof/fs.h"
+#include "spawn_support.h"
+
+/* ---- time limits and groups ---- */
+
+static bool read_pid(void *user, const llmprof_line *line) {
+  *(pid_t *)user = (pid_t)strtol(line->bytes, NULL, 10);
+  return true;
+}
+
+/* Start the family with its output in a file, and wait for that, unpumped:
+ * its time is up when it is pumped at last, and not before it is ready. */
+static llmprof_spawn_result time_out(const char *manner, int64_t grace_ns,
+                                     pid_t *grandchild) {
+  llmprof_error err;
+  llmprof_spawn_result result;
+  llmprof_buffer text = {0};
+  const char *log = test_path("family");
+  llmprof_spawn_options options = {
+      .output = {{.path = log}}, .timeout_ns = 1, .grace_ns = grace_ns};
+  llmprof_spawn *p =
+      llmprof_spawn_start(ARGV(HELPER, "family", manner), &options, &err);
+  if (!p) fail_msg("%s", err.message);
+  while (!text.size || text.bytes[text.size - 1] != '\n') {
+    usleep(1000);
+    assert_true(llmprof_fs_read(log, 0, &text, &err));
+  }
+  *grandchild = (pid_t)strtol(text.bytes, NULL, 10);
+  assert_true(*grandchild > 0 && test_is_alive(*grandchild));
+  assert_true(llmprof_spawn_wait(p, &result, &err));
+  assert_false(test_is_alive(*grandchild));
+  assert_true(result.timed_out);
+  llmprof_spawn_free(p);
+  llmprof_buffer_free(&text);
+  return result;
+}
+
+static void test_timeout(void **state) {
+  (void)state;
+  pid_t grandchild;
+  llmprof_spawn_result result =
+      time_out("meek", INT64_C(1000000000000), &grandchild);
+  assert_int_equal(result.signal, SIGTERM);
+
+  llmprof_spawn_options options = {.timeout_ns = 20000000};
+  result = test_run(ARGV("sleep", "1000"), &options);
+  assert_true(result.timed_out);
+  assert_int_equal(result.signal, SIGTERM);
+  assert_true(result.wall_ns >= options.timeout_ns);
+}
+
+static void test_timeout_kills_what_ignores_sigterm(void **state) {
+  (void)state;
+  pid_t grandchild;
+  llmprof_spawn_result result = time_out("stubborn", 100000000, &grandchild);
+  assert_int_equal(result.signal, SIGKILL);
+  assert_true(result.wall_ns >= 100000000);
+  result = time_out("stubborn", -1, &grandchild); /* at once */
+  assert_int_equal(result.signal, SIGKILL);
+}
+
+static void test_timeout_that_is_not_reached(void **state) {
+  (void)state;
+  llmprof_spawn_options options = {.timeout_ns = INT64_MAX,
+                                   .grace_ns = INT64_MAX};
+  llmprof_spawn_result result = test_run(ARGV("true"), &options);
+  assert_false(result.timed_out);
+  assert_int_equal(result.code, 0);
+}
+
+static void test_a_grandchild_with_our_pipe_does_not_hang_us(void **state) {
+  (void)state;
+  pid_t grandchild = 0;
+  llmprof_spawn_options options = {.on_line = read_pid, .user = &grandchild};
+  assert_int_equal(test_run(ARGV(HELPER, "leave"), &options).code, 0);
+  assert_true(grandchild > 0);
+  assert_true(test_is_alive(grandchild)); /* nobody asked for its end */
+  kill(grandchild, SIGKILL);
+}
+
+static void test_kill_group(void **state) {
+  (void)state;
+  pid_t grandchild = 0;
+  llmprof_spawn_options options = {.on_line = read_pid,
+                                   .user = &grandchild,
+                                   .kill_group = true,
+                                   .grace_ns = INT64_C(1000000000000)};
+  assert_int_equal(test_run(ARGV(HELPER, "leave"), &options).code, 0);
+  assert_true(grandchild > 0);
+  assert_false(test_is_alive(grandchild));
+
+  grandchild = 0;
+  options.grace_ns = 50000000;
+  assert_int_equal(test_run(ARGV(HELPER, "leave", "stubborn"), &options).code,
+                   0);
+  assert_true(grandchild > 0);
+  assert_false(test_is_alive(grandchild));
+}
+
+/* As the first process of a container would be: orphans become our children;
+ * and below a first process that never reaps: they stay as zombies. With a
+ * grace period that outlasts the test, a zombie that counted would hang it. */
+static void run_below(bool as_init) {
+  pid_t top = fork();
+  if (top == 0) {
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    pid_t pid = as_init ? 0 : fork();
+    if (pid == 0) {
+      pid_t grandchild = 0;
+      llmprof_spawn_options options = {.on_line = read_pid,
+                                       .user = &grandchild,
+                                       .kill_group = true,
+                                       .grace_ns = INT64_C(1000000000000)};
+      llmprof_spawn_result result;
+      bool ok = test_try_run(ARGV(HELPER, "leave"), &options, &result, NULL) &&
+                waitpid(-1, NULL, WNOHANG) == -1 && grandchild > 0 &&
+                !test_is_alive(grandchild);
+      _exit(ok ? 0 : 1);
+    }
+    int status;
+    _exit(waitpid(pid, &status, 0) == pid && status == 0 ? 0 : 1);
+  }
+  int status;
+  assert_int_equal(waitpid(top, &status, 0), top);
+  assert_int_equal(status, 0);
+}
+
+static void test_kill_group_in_a_container(void **state) {
+  (void)state;
+  run_below(true);
+  run_below(false);
+}
+
+/* ---- handles ---- */
+
+static void test_pump(void **state) {
+  (void)state;
+  llmprof_error err;
+  llmprof_buffer text = {0};
+  llmprof_spawn_options options = {.on_line = test_collect, .user = &text};
+  llmprof_spawn *p = llmprof_spawn_start(ARGV(HELPER, "catch"), &options, &err);
+  assert_non_null(p);
+  assert_true(llmprof_spawn_running(p));
+  while (!text.size) assert_int_equal(llmprof_spawn_pump(p, -1, &err), 1);
+  assert_string_equal(text.bytes, "out ready\\n|");
+  assert_int_equal(llmprof_spawn_pump(p, 0, &err), 1);
+  assert_int_equal(llmprof_spawn_pump(p, 1000000, &err), 1);
+  assert_int_equal(getpgid(llmprof_spawn_pid(p)), llmprof_spawn_pid(p));
+  assert_true(llmprof_spawn_signal(p, SIGHUP, &err));
+  llmprof_spawn_result result;
+  assert_true(llmprof_spawn_wait(p, &result, &err));
+  assert_int_equal(result.code, SIGHUP);
+  assert_int_equal(result.interrupted, 0);
+  assert_int_equal(result.pid, llmprof_spawn_pid(p));
+  assert_string_equal(text.bytes, "out ready\\n|out caught 1\\n|");
+  assert_false(llmprof_spawn_signal(p, SIGHUP, &err));
+  assert_int_equal(err.code, LLMPROF_NOTFOUND);
+  assert_true(llmprof_spawn_stop(p, &result, &err));
+  assert_int_equal(result.code, SIGHUP);
+  llmprof_spawn_free(p);
+  llmprof_buffer_free(&text);
+}
+
+static void test_stop_and_free(void **state) {
+  (void)state;
+  llmprof_error err;
+  llmprof_spawn_result result;
+  llmprof_spawn *p = llmprof_spawn_start(ARGV("sleep", "1000"), NULL, &err);
+  assert_true(llmprof_spawn_stop(p, &result, &err));
+  assert_int_equal(result.signal, SIGTERM);
+  assert_false(result.timed_out);
+  llmprof_spawn_free(p);
+
+  p = llmprof_spawn_start(ARGV("sleep", "1000"), NULL, &err);
+  pid_t pid = llmprof_spawn_pid(p);
+  llmprof_spawn_free(p);
+  assert_false(test_is_alive(pid));
+  llmprof_spawn_free(NULL);
+}
+
+static void test_a_child_in_another_group_ends_too(void **state) {
+  (void)state;
+  llmprof_error err;
+  llmprof_spawn_result result;
+  pid_t other = 0;
+  llmprof_spawn_options options = {.on_line = read_pid, .user = &other};
+  for (int i = 0; i < 2; i++) {
+    other = 0;
+    llmprof_spawn *p =
+        llmprof_spawn_start(ARGV(HELPER, "regroup"), &options, &err);
+    while (!other) assert_int_equal(llmprof_spawn_pump(p, -1, &err), 1);
+    if (i) assert_true(llmprof_spawn_stop(p, &result, &err));
+    llmprof_spawn_free(p);
+    kill(other, SIGKILL);
+  }
+  assert_int_equal(result.signal, SIGTERM);
+}
+
+static void test_limit_on_children(void **state) {
+  (void)state;
+  llmprof_error err = {0};
+  llmprof_spawn *all[256];
+  for (size_t i = 0; i < 256; i++) {
+    all[i] = llmprof_spawn_start(ARGV("sleep", "1000"), NULL, &err);
+    assert_non_null(all[i]);
+  }
+  assert_null(llmprof_spawn_start(ARGV("sleep", "1"), NULL, &err));
+  assert_string_equal(err.message, "sleep: too many children at once");
+  assert_int_equal(err.code, LLMPROF_LIMIT);
+  for (size_t i = 0; i < 256; i++) llmprof_spawn_free(all[i]);
+}
+
+static void test_status_taken_by_somebody_else(void **state) {
+  (void)state;
+  llmprof_error err;
+  llmprof_spawn_result result;
+  llmprof_spawn *p = llmprof_spawn_start(ARGV("true"), NULL, &err);
+  pid_t pid = llmprof_spawn_pid(p);
+  assert_int_equal(waitpid(pid, NULL, 0), pid);
+  assert_false(llmprof_spawn_wait(p, &result, &err));
+  char message[128];
+  snprintf(message, sizeof message,
+           "process %d: its exit status is lost: No child processes", (int)pid);
+  assert_string_equal(err.message, message);
+  assert_int_equal(result.code, -1);
+  llmprof_spawn_free(p);
+}
+
+/* ---- out of memory ---- */
+
+static bool run_with_everything(void *arg, llmprof_error *err) {
+  llmprof_buffer *text = arg; /* not the core's: it may not fail */
+  llmprof_variable variable = {"SPAWN_X", "y"};
+  llmprof_spawn_options options = {.output = {{.path = test_path("mem-out")}},
+                                   .on_line = test_collect,
+                                   .user = text,
+                                   .variables = &variable,
+                                   .variable_count = 1,
+                                   .cwd = test_folder()};
+  text->size = 0;
+  llmprof_spawn *p = llmprof_spawn_start(
+      ARGV("sh", "-c", "printf 'a\\rb'; echo c >&2"), &options, err);
+  llmprof_spawn_result result;
+  bool ok = p && llmprof_spawn_wait(p, &result, err);
+  llmprof_spawn_free(p);
+  test_no_child_is_left();
+  return ok;
+}
+
+static bool find_tool(void *arg, llmprof_error *err) {
+  llmprof_buffer path = {0};
+  (void)arg;
+  bool ok = llmprof_spawn_which("sh", &path, err);
+  llmprof_buffer_free(&path);
+  return ok;
+}
+
+static void test_allocations(void **state) {
+  (void)state;
+  char bytes[1024];
+  llmprof_buffer text = {.bytes = bytes, .cap = sizeof bytes};
+  test_every_allocation(run_with_everything, &text);
+  assert_non_null(strstr(bytes, "out a\\r|"));
+  assert_non_null(strstr(bytes, "out b|"));
+  test_every_allocation(find_tool, NULL);
+}
+
+int main(void) {
+  alarm(300); /* a net: nothing here takes seconds */
+  const struct CMUnitTest tests[] = {
+      TEST(test_timeout),
+      TEST(test_timeout_kills_what_ignores_sigterm),
+      TEST(test_timeout_that_is_not_reached),
+      TEST(test_a_grandchild_with_our_pipe_does_not_hang_us),
+      TEST(test_kill_group),
+      TEST(test_kill_group_in_a_container),
+      TEST(test_pump),
+      TEST(test_stop_and_free),
+      TEST(test_a_child_in_another_group_ends_too),
+      TEST(test_limit_on_children),
+      TEST(test_status_taken_by_somebody_else),
+      TEST(test_allocations),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,341 @@
+#include "llmprof/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "support.h"
+
+/* What Unicode calls U+FFFD, and the pieces that the cases are built of. */
+#define FFFD   "\xEF\xBF\xBD"
+#define DOTS   "\xE2\x80\xA6"
+#define ACUTE  "\xCC\x81"         /* U+0301, combining */
+#define ZWJ    "\xE2\x80\x8D"     /* U+200D */
+#define VS16   "\xEF\xB8\x8F"     /* U+FE0F */
+#define KEY    "\xE2\x83\xA3"     /* U+20E3, keycap */
+#define ZHONG  "\xE4\xB8\xAD"     /* U+4E2D, wide */
+#define WEN    "\xE6\x96\x87"     /* U+6587, wide */
+#define HEART  "\xE2\x9D\xA4"     /* U+2764, narrow without VS16 */
+#define WOMAN  "\xF0\x9F\x91\xA9" /* U+1F469 */
+#define GIRL   "\xF0\x9F\x91\xA7" /* U+1F467 */
+#define FIRE   "\xF0\x9F\x94\xA5" /* U+1F525 */
+#define TONE   "\xF0\x9F\x8F\xBD" /* U+1F3FD, skin tone */
+#define RI_D   "\xF0\x9F\x87\xA9" /* U+1F1E9 */
+#define RI_E   "\xF0\x9F\x87\xAA" /* U+1F1EA */
+#define FAMILY WOMAN ZWJ WOMAN ZWJ GIRL
+
+static const struct {
+  const char *text;
+  size_t columns, clusters;
+} widths[] = {
+    {"", 0, 0},
+    {"abc", 3, 3},
+    {"a\tb\n\x1B\x7F", 2, 6},
+    {"e" ACUTE "e" ACUTE, 2, 2},
+    {ACUTE, 0, 1},
+    {ZHONG WEN, 4, 2},
+    {"\xEF\xBC\xA1", 2, 1},                         /* fullwidth A */
+    {"\xEF\xBD\xB1", 1, 1},                         /* halfwidth katakana */
+    {"\xED\x95\x9C", 2, 1},                         /* Hangul, composed */
+    {"\xE1\x84\x92\xE1\x85\xA1\xE1\x86\xAB", 2, 1}, /* ... conjoining */
+    {"\xE0\xA4\x95\xE0\xA4\xBE", 2, 1}, /* Devanagari and a spacing mark */
+    {"a\xE2\x80\x8B"
+     "b",
+     2, 2},                          /* zero width space */
+    {"\xC2\xAD", 1, 1},              /* soft hyphen */
+    {DOTS "\xC2\xB5\xC3\x97", 3, 3}, /* ellipsis, micro, times */
+    {FIRE, 2, 1},
+    {HEART, 1, 1},
+    {HEART VS16, 2, 1},
+    {HEART VS16 ZWJ FIRE, 2, 1},
+    {FAMILY, 2, 1},
+    {FAMILY "x", 3, 2},
+    {WOMAN TONE, 2, 1},
+    {"a" TONE, 3, 1},
+    {TONE, 2, 1},
+    {RI_D RI_E, 2, 1},
+    {RI_D RI_E RI_D, 4, 2},
+    {RI_D "e", 3, 2},
+    {"1" VS16 KEY "#" VS16 KEY, 4, 2},
+    {"1" KEY, 1, 1},
+    {"a" VS16, 1, 1},
+    {ZHONG ZWJ FIRE, 4, 2}, /* joins emoji only */
+    {WOMAN ZWJ "a", 3, 2},
+    {"1" ZWJ FIRE, 3, 2},
+    {"\xF0\x9F\xAB\x9F", 2, 1}, /* in an emoji block, newer than the table */
+    {"\xFF\xFE", 2, 2},
+    {"\xE4\xB8", 1, 1},
+    {"\xE4\xB8"
+     "a",
+     2, 2},
+    {"\xED\xA0\x80", 3, 3},     /* a surrogate */
+    {"\xC0\x80", 2, 2},         /* overlong NUL */
+    {"\xF4\x90\x80\x80", 4, 4}, /* above U+10FFFF */
+    {"\xF0\x9F\x91", 1, 1},
+};
+
+static void test_widths(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+    const char *text = widths[i].text;
+    size_t size = strlen(text), clusters = 0, width;
+    print_message("width of \"%s\"\n", text);
+    assert_int_equal(llmprof_text_width(text, size), widths[i].columns);
+    for (size_t at = 0; at < size; clusters++)
+      at += llmprof_text_cluster(text + at, size - at, &width);
+    assert_int_equal(clusters, widths[i].clusters);
+  }
+  assert_int_equal(llmprof_text_width(NULL, 0), 0);
+  assert_int_equal(llmprof_text_width("a\0b", 3), 2);
+}
+
+static void assert_decoded(const char *text, size_t taken, uint32_t code) {
+  uint32_t got;
+  print_message("decode \"%s\"\n", text);
+  assert_int_equal(llmprof_utf8_decode(text, strlen(text), &got), taken);
+  assert_int_equal(got, code);
+}
+
+static void test_decoding(void **state) {
+  (void)state;
+  assert_decoded("", 0, 0xFFFD);
+  assert_decoded("A", 1, 'A');
+  assert_decoded("\xC2\x80", 2, 0x80);
+  assert_decoded("\xDF\xBF", 2, 0x7FF);
+  assert_decoded("\xE0\xA0\x80", 3, 0x800);
+  assert_decoded("\xED\x9F\xBF", 3, 0xD7FF);
+  assert_decoded("\xEE\x80\x80", 3, 0xE000);
+  assert_decoded("\xF0\x90\x80\x80", 4, 0x10000);
+  assert_decoded("\xF4\x8F\xBF\xBF", 4, 0x10FFFF);
+  assert_decoded("\x80", 1, 0xFFFD);
+  assert_decoded("\xC1\xBF", 1, 0xFFFD);
+  assert_decoded("\xE0\x9F\xBF", 1, 0xFFFD);
+  assert_decoded("\xED\xA0\x80", 1, 0xFFFD);
+  assert_decoded("\xF0\x8F\xBF\xBF", 1, 0xFFFD);
+  assert_decoded("\xF4\x90\x80\x80", 1, 0xFFFD);
+  assert_decoded("\xF5\x80\x80\x80", 1, 0xFFFD);
+  assert_decoded("\xE4\xB8"
+                 "A",
+                 2, 0xFFFD);
+  assert_decoded("\xF0\x9F\x91", 3, 0xFFFD);
+}
+
+/* Every code there is: encoded, it decodes to itself and stays in bounds. */
+static void test_every_code(void **state) {
+  (void)state;
+  for (uint32_t code = 0x80; code <= 0x10FFFF; code++) {
+    if (code == 0xD800) code = 0xE000;
+    char text[4];
+    size_t size = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    uint32_t bits = code;
+    for (size_t i = size - 1; i; i--, bits >>= 6)
+      text[i] = (char)(0x80 | (bits & 0x3F));
+    text[0] = (char)((size == 2 ? 0xC0 : size == 3 ? 0xE0 : 0xF0) | bits);
+    uint32_t got;
+    size_t width;
+    assert_int_equal(llmprof_utf8_decode(text, size, &got), size);
+    assert_int_equal(got, code);
+    assert_int_equal(llmprof_text_cluster(text, size, &width), size);
+    assert_true(width <= 2);
+  }
+}
+
+static void assert_buffer(llmprof_buffer *buf, const char *expected) {
+  assert_false(buf->failed);
+  assert_string_equal(buf->bytes ? buf->bytes : "", expected);
+  assert_int_equal(buf->size, strlen(expected));
+  llmprof_buffer_free(buf);
+}
+
+static void assert_truncated(const char *text, size_t columns,
+                             llmprof_place place, const char *expected) {
+  llmprof_buffer buf = {0};
+  llmprof_text_truncate(&buf, text, strlen(text), columns, place);
+  assert_true(llmprof_text_width(expected, strlen(expected)) <= columns);
+  assert_buffer(&buf, expected);
+}
+
+static void test_truncating(void **state) {
+  (void)state;
+  static const char name[] = "void at::native::elementwise<4>(Params)";
+  assert_truncated(name, 21, LLMPROF_MIDDLE, "void at::nati" DOTS "Params)");
+  assert_truncated(name, 21, LLMPROF_END, "void at::native::ele" DOTS);
+  assert_truncated(name, 39, LLMPROF_MIDDLE, name);
+  assert_truncated(name, 38, LLMPROF_END,
+                   "void at::native::elementwise<4>(Param" DOTS);
+  assert_truncated(name, 4, LLMPROF_MIDDLE, "vo" DOTS ")");
+  assert_truncated(name, 3, LLMPROF_MIDDLE, "v" DOTS ")");
+  assert_truncated(name, 2, LLMPROF_MIDDLE, "v" DOTS);
+  assert_truncated(name, 1, LLMPROF_MIDDLE, DOTS);
+  assert_truncated(name, 0, LLMPROF_MIDDLE, "");
+  assert_truncated("", 0, LLMPROF_END, "");
+}
+
+static void test_truncating_keeps_clusters_whole(void **state) {
+  (void)state;
+  assert_truncated(ZHONG WEN ZHONG WEN, 6, LLMPROF_MIDDLE,
+                   ZHONG DOTS WEN); /* half a column goes to waste */
+  assert_truncated(ZHONG WEN ZHONG WEN, 5, LLMPROF_END, ZHONG WEN DOTS);
+  assert_truncated(ZHONG WEN ZHONG WEN, 4, LLMPROF_END, ZHONG DOTS);
+  assert_truncated(FAMILY "abc" FAMILY, 6, LLMPROF_MIDDLE,
+                   FAMILY "a" DOTS FAMILY);
+  assert_truncated(FAMILY FAMILY, 2, LLMPROF_MIDDLE, DOTS);
+  assert_truncated("e" ACUTE "e" ACUTE "e" ACUTE "e" ACUTE, 3, LLMPROF_MIDDLE,
+                   "e" ACUTE DOTS "e" ACUTE);
+  assert_truncated(RI_D RI_E RI_D RI_E "!", 3, LLMPROF_END, RI_D RI_E DOTS);
+}
+
+static void assert_padded(const char *text, size_t columns, llmprof_align align,
+                          const char *expected) {
+  llmprof_buffer buf = {0};
+  llmprof_text_pad(&buf, text, strlen(text), columns, align);
+  assert_buffer(&buf, expected);
+}
+
+static void test_padding(void **state) {
+  (void)state;
+  assert_padded(ZHONG, 5, LLMPROF_LEFT, ZHONG "   ");
+  assert_padded(ZHONG, 5, LLMPROF_RIGHT, "   " ZHONG);
+  assert_padded(ZHONG, 5, LLMPROF_CENTER, " " ZHONG "  ");
+  assert_padded(ZHONG, 1, LLMPROF_CENTER, ZHONG);
+  assert_padded("", 2, LLMPROF_LEFT, "  ");
+  assert_padded("", 0, LLMPROF_RIGHT, "");
+}
+
+static void assert_cleaned(const char *text, size_t size,
+                           const char *expected) {
+  llmprof_buffer buf = {0};
+  llmprof_text_clean(&buf, text, size);
+  assert_buffer(&buf, expected);
+}
+
+static void test_cleaning(void **state) {
+  (void)state;
+  assert_cleaned("a\tb\nc\r\nd\re", 10, "a b c d e");
+  assert_cleaned("\x1B[31mred\0", 9, FFFD "[31mred" FFFD);
+  assert_cleaned("\xC2\x9B"
+                 "x\xE2\x80\xA8",
+                 6, FFFD "x" FFFD);
+  assert_cleaned("\xFF" ZHONG "\xE4\xB8", 6, FFFD ZHONG FFFD);
+  assert_cleaned("e" ACUTE FAMILY, strlen("e" ACUTE FAMILY), "e" ACUTE FAMILY);
+  assert_cleaned(NULL, 0, "");
+}
+
+static void assert_wrapped(const char *text, size_t columns,
+                           const char *expected) {
+  llmprof_buffer buf = {0};
+  llmprof_slice line;
+  size_t at = 0;
+  print_message("wrap \"%s\" to %zu\n", text, columns);
+  while (llmprof_text_wrap(text, strlen(text), columns, &at, &line)) {
+    llmprof_buffer_putc(&buf, '[');
+    llmprof_buffer_add(&buf, line.bytes, line.size);
+    llmprof_buffer_putc(&buf, ']');
+  }
+  assert_buffer(&buf, expected);
+}
+
+static void test_wrapping(void **state) {
+  (void)state;
+  assert_wrapped("", 10, "");
+  assert_wrapped("one two three", 20, "[one two three]");
+  assert_wrapped("one two three", 7, "[one two][three]");
+  assert_wrapped("one two three", 8, "[one two][three]");
+  assert_wrapped("one two three", 6, "[one][two][three]");
+  assert_wrapped("one   two", 5, "[one][two]");
+  assert_wrapped("one  two", 8, "[one  two]");
+  assert_wrapped("one\ntwo\n\nthree\n", 9, "[one][two][][three]");
+  assert_wrapped("one \r\n two", 9, "[one][ two]");
+  assert_wrapped("one two \nx", 7, "[one two][x]");
+  assert_wrapped("abcdefgh ij", 3, "[abc][def][gh][ij]");
+  assert_wrapped("a abcdef", 4, "[a][abcd][ef]");
+  assert_wrapped(ZHONG WEN ZHONG, 5, "[" ZHONG WEN "][" ZHONG "]");
+  assert_wrapped(ZHONG WEN, 1, "[" ZHONG "][" WEN "]");
+  assert_wrapped(FAMILY FAMILY, 3, "[" FAMILY "][" FAMILY "]");
+  assert_wrapped("ab", 0, "[a][b]");
+  assert_wrapped("   ", 2, "[]");
+  assert_wrapped("\n", 2, "[]");
+}
+
+/* Hostile input: every function, at every width, on every prefix. */
+static void use_everything(const char *bytes, size_t size) {
+  llmprof_buffer buf = {0};
+  for (size_t columns = 0; columns < 8; columns++) {
+    for (int place = LLMPROF_MIDDLE; place <= LLMPROF_END; place++) {
+      llmprof_buffer_clear(&buf);
+      llmprof_text_truncate(&buf, bytes, size, columns, (llmprof_place)place);
+      assert_true(llmprof_text_width(buf.bytes, buf.size) <= columns);
+    }
+    llmprof_slice line;
+    size_t at = 0, last = 0;
+    while (llmprof_text_wrap(bytes, size, columns, &at, &line)) {
+      assert_true(at > last && at <= size);
+      assert_true(line.bytes + line.size <= bytes + at);
+      last = at;
+    }
+    llmprof_text_pad(&buf, bytes, size, columns, LLMPROF_CENTER);
+  }
+  llmprof_buffer_clear(&buf);
+  llmprof_text_clean(&buf, bytes, size);
+  assert_false(buf.failed);
+  llmprof_buffer_free(&buf);
+}
+
+static void test_prefixes(void **state) {
+  (void)state;
+  static const char sample[] =
+      "a " FAMILY ZHONG "\r\n" RI_D RI_E RI_D "1" VS16 KEY "e" ACUTE
+      "\xED\xA0\x80\xF0\x9F" HEART VS16 ZWJ TONE "\xC3" ZWJ "\0\xFF";
+  test_every_prefix(sample, sizeof sample - 1, use_everything);
+}
+
+static void test_noise(void **state) {
+  (void)state;
+  unsigned seed = 1;
+  for (int round = 0; round < 2000; round++) {
+    char noise[24];
+    size_t size = (size_t)(round % (int)sizeof noise);
+    for (size_t i = 0; i < size; i++) {
+      seed = seed * 1103515245 + 12345;
+      noise[i] = (char)(seed >> 16);
+    }
+    char *copy = malloc(size ? size : 1);
+    assert_non_null(copy);
+    memcpy(copy, noise, size);
+    use_everything(copy, size);
+    free(copy);
+  }
+}
+
+static bool fill_buffer(void *arg, llmprof_error *err) {
+  (void)arg;
+  llmprof_buffer buf = {0};
+  static const char text[] = "void at::native::elementwise<4>(Params)";
+  llmprof_text_truncate(&buf, text, sizeof text - 1, 30, LLMPROF_MIDDLE);
+  llmprof_text_pad(&buf, text, sizeof text - 1, 99, LLMPROF_RIGHT);
+  llmprof_text_clean(&buf, text, sizeof text - 1);
+  bool ok = !buf.failed || llmprof_fail_nomem(err);
+  llmprof_buffer_free(&buf);
+  return ok;
+}
+
+static void test_allocations(void **state) {
+  (void)state;
+  test_every_allocation(fill_buffer, NULL);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_widths),
+      cmocka_unit_test(test_decoding),
+      cmocka_unit_test(test_every_code),
+      cmocka_unit_test(test_truncating),
+      cmocka_unit_test(test_truncating_keeps_clusters_whole),
+      cmocka_unit_test(test_padding),
+      cmocka_unit_test(test_cleaning),
+      cmocka_unit_test(test_wrapping),
+      cmocka_unit_test(test_prefixes),
+      cmocka_unit_test(test_noise),
+      cmocka_unit_test(test_allocations),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,214 @@
+#include "llmprof/value.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "support.h"
+#include "trees.h"
+
+static void test_scalars(void **state) {
+  (void)state;
+  size_t size;
+  llmprof_value *value = llmprof_value_new_null();
+  assert_int_equal(llmprof_value_type(value), LLMPROF_NULL);
+  llmprof_value_free(value);
+  value = llmprof_value_new_bool(true);
+  assert_int_equal(llmprof_value_type(value), LLMPROF_BOOL);
+  assert_true(llmprof_value_bool(value));
+  llmprof_value_free(value);
+  value = llmprof_value_new_int(INT64_MIN);
+  assert_int_equal(llmprof_value_type(value), LLMPROF_INT);
+  assert_true(llmprof_value_int(value) == INT64_MIN);
+  llmprof_value_free(value);
+  value = llmprof_value_new_double(-0.5);
+  assert_int_equal(llmprof_value_type(value), LLMPROF_DOUBLE);
+  assert_true(llmprof_value_double(value) == -0.5);
+  llmprof_value_free(value);
+  value = llmprof_value_new_string("a\0b", 3);
+  assert_int_equal(llmprof_value_type(value), LLMPROF_STRING);
+  assert_memory_equal(llmprof_value_string(value, &size), "a\0b\0", 4);
+  assert_int_equal(size, 3);
+  llmprof_value_free(value);
+  llmprof_value_free(NULL);
+}
+
+static void test_list(void **state) {
+  (void)state;
+  llmprof_value *list = llmprof_value_new_list();
+  assert_int_equal(llmprof_value_count(list), 0);
+  for (int64_t i = 0; i < 100; i++)
+    assert_true(llmprof_value_append(list, llmprof_value_new_int(i)));
+  assert_int_equal(llmprof_value_count(list), 100);
+  assert_int_equal(llmprof_value_int(llmprof_value_at(list, 99)), 99);
+  assert_false(llmprof_value_append(list, NULL));
+  llmprof_value_free(list);
+}
+
+static bool set_int(llmprof_value *map, const char *key, size_t size,
+                    int64_t integer) {
+  return llmprof_value_set(map, key, size, llmprof_value_new_int(integer));
+}
+
+static int64_t get_int(const llmprof_value *map, const char *key, size_t size) {
+  const llmprof_value *value = llmprof_value_get(map, key, size);
+  assert_non_null(value);
+  return llmprof_value_int(value);
+}
+
+static void assert_keys(const llmprof_value *map, size_t count, ...) {
+  assert_int_equal(llmprof_value_count(map), count);
+  va_list args;
+  va_start(args, count);
+  for (size_t i = 0; i < count; i++)
+    assert_string_equal(llmprof_value_key(map, i, NULL),
+                        va_arg(args, const char *));
+  va_end(args);
+}
+
+static void test_map(void **state) {
+  (void)state;
+  llmprof_value *map = llmprof_value_new_map();
+  assert_null(llmprof_value_get(map, "a", 1));
+  assert_true(set_int(map, "b", 1, 1));
+  assert_true(set_int(map, "a\0x", 3, 2));
+  assert_true(set_int(map, "a", 1, 3));
+  assert_true(set_int(map, "", 0, 4));
+  assert_int_equal(get_int(map, "b", 1), 1);
+  assert_int_equal(get_int(map, "a\0x", 3), 2);
+  assert_int_equal(get_int(map, "a", 1), 3);
+  assert_int_equal(get_int(map, "", 0), 4);
+  assert_null(llmprof_value_get(map, "a\0y", 3));
+  assert_null(llmprof_value_get(map, "bb", 2));
+  assert_true(set_int(map, "b", 1, 5)); /* keeps its place */
+  assert_int_equal(get_int(map, "b", 1), 5);
+  assert_keys(map, 4, "b", "a", "a", "");
+  assert_false(llmprof_value_set(map, "b", 1, NULL));
+  assert_int_equal(get_int(map, "b", 1), 5);
+  llmprof_value_free(map);
+}
+
+static void test_sort(void **state) {
+  (void)state;
+  llmprof_value *map = llmprof_value_new_map();
+  assert_true(llmprof_value_sort(map, 0));
+  static const char *const keys[] = {"z", "m", "\xC3\xA9", "a", "Z", "b"};
+  for (size_t i = 0; i < 6; i++)
+    assert_true(set_int(map, keys[i], strlen(keys[i]), (int64_t)i));
+  assert_true(llmprof_value_sort(map, 6));
+  assert_keys(map, 6, "z", "m", "\xC3\xA9", "a", "Z", "b");
+  assert_true(llmprof_value_sort(map, 1));
+  assert_keys(map, 6, "z", "Z", "a", "b", "m", "\xC3\xA9");
+  assert_true(llmprof_value_sort(map, 0));
+  assert_keys(map, 6, "Z", "a", "b", "m", "z", "\xC3\xA9");
+  for (size_t i = 0; i < 6; i++)
+    assert_int_equal(get_int(map, keys[i], strlen(keys[i])), i);
+  assert_true(set_int(map, "c", 1, 7));
+  assert_int_equal(get_int(map, "c", 1), 7);
+  llmprof_value_free(map);
+}
+
+/* Ascending, descending and random keys: every one is found, and sorting
+ * orders them. */
+static void test_many_keys(void **state) {
+  (void)state;
+  enum {
+    COUNT = 20000
+  };
+  uint64_t seed = 7;
+  for (int order = 0; order < 3; order++) {
+    llmprof_value *map = llmprof_value_new_map();
+    char key[32];
+    for (int i = 0; i < COUNT; i++) {
+      uint64_t part = order == 2 ? trees_random(&seed) : 0;
+      int number = order == 1 ? COUNT - i : i;
+      snprintf(key, sizeof key, "%016llx%05d", (unsigned long long)part,
+               number);
+      assert_true(set_int(map, key, 21, i));
+    }
+    for (int sorted = 0; sorted < 2; sorted++) {
+      for (size_t i = 0; i < COUNT; i++) {
+        const char *at = llmprof_value_key(map, i, NULL);
+        assert_ptr_equal(llmprof_value_get(map, at, 21),
+                         llmprof_value_at(map, i));
+        if (sorted && i)
+          assert_true(strcmp(llmprof_value_key(map, i - 1, NULL), at) < 0);
+      }
+      assert_true(llmprof_value_sort(map, 0));
+    }
+    llmprof_value_free(map);
+  }
+}
+
+static void test_deep(void **state) {
+  (void)state;
+  llmprof_value *top = llmprof_value_new_list();
+  for (int i = 0; i < 300000; i++) {
+    llmprof_value *above =
+        i % 2 ? llmprof_value_new_list() : llmprof_value_new_map();
+    assert_true(i % 2 ? llmprof_value_append(above, top)
+                      : llmprof_value_set(above, "k", 1, top));
+    if (i % 2)
+      assert_true(llmprof_value_append(above, llmprof_value_new_list()));
+    top = above;
+  }
+  llmprof_value_free(top);
+}
+
+static void assert_path(const llmprof_path *path, const char *text) {
+  char out[64];
+  assert_string_equal(llmprof_path_text(path, out, sizeof out), text);
+}
+
+static void test_path(void **state) {
+  (void)state;
+  llmprof_path a = {.key = "stages", .size = 6};
+  llmprof_path b = {.up = &a, .index = 2};
+  llmprof_path c = {.up = &b, .key = "ms_2", .size = 4};
+  llmprof_path d = {.up = &c, .key = "a\nb", .size = 3};
+  llmprof_path e = {.up = &d, .key = "", .size = 0};
+  llmprof_path f = {.up = &b, .key = "2x", .size = 2};
+  char small[8];
+  assert_path(NULL, "top level");
+  assert_path(&a, "stages");
+  assert_path(&b, "stages[2]");
+  assert_path(&c, "stages[2].ms_2");
+  assert_path(&e, "stages[2].ms_2[\"a\\x0ab\"][\"\"]");
+  assert_path(&f, "stages[2][\"2x\"]");
+  assert_string_equal(llmprof_path_text(&c, small, sizeof small), "stages[");
+  llmprof_path top = {.index = 18446744073709551615u};
+  assert_path(&top, "[18446744073709551615]");
+}
+
+static bool build(void *arg, llmprof_error *err) {
+  (void)arg;
+  llmprof_value *map = llmprof_value_new_map();
+  bool ok = map;
+  for (int64_t i = 0; ok && i < 40; i++) {
+    char key[2] = {(char)('z' - i % 26), (char)('a' + i)};
+    llmprof_value *list = llmprof_value_new_list();
+    ok = list && llmprof_value_append(list, llmprof_value_new_string("x", 1)) &&
+         llmprof_value_append(list, llmprof_value_new_int(i));
+    if (ok)
+      ok = llmprof_value_set(map, key, 2, list);
+    else
+      llmprof_value_free(list);
+  }
+  ok = ok && llmprof_value_sort(map, 3);
+  llmprof_value_free(map);
+  return ok || llmprof_fail_nomem(err);
+}
+
+static void test_allocations(void **state) {
+  (void)state;
+  test_every_allocation(build, NULL);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_scalars),   cmocka_unit_test(test_list),
+      cmocka_unit_test(test_map),       cmocka_unit_test(test_sort),
+      cmocka_unit_test(test_many_keys), cmocka_unit_test(test_deep),
+      cmocka_unit_test(test_path),      cmocka_unit_test(test_allocations),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,643 @@
+#include "llmprof/yaml.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "llmprof/json.h"
+#include "support.h"
+#include "trees.h"
+
+static llmprof_value *parse(const char *text, size_t size, llmprof_error *err) {
+  return llmprof_yaml_parse(text, size, "t.yaml", NULL, err);
+}
+
+static llmprof_value *parsed(const char *text) {
+  llmprof_error err = {0};
+  llmprof_value *value = parse(text, strlen(text), &err);
+  if (!value) fail_msg("%s: %s", text, err.message);
+  return value;
+}
+
+/* What the text holds, as JSON. */
+static void assert_reads(const char *text, const char *json) {
+  llmprof_buffer out = {0};
+  llmprof_error err = {0};
+  llmprof_value *value = parsed(text);
+  if (!llmprof_json_write(value, 0, &out, &err)) fail_msg("%s", err.message);
+  assert_string_equal(out.bytes, json);
+  llmprof_buffer_free(&out);
+  llmprof_value_free(value);
+}
+
+static void test_structure(void **state) {
+  (void)state;
+  assert_reads("", "null");
+  assert_reads("# nothing\n", "null");
+  assert_reads("---\n...\n", "null");
+  assert_reads("--- 1\n...\n", "1");
+  assert_reads("\xEF\xBB\xBF"
+               "a: 1\n",
+               "{\"a\":1}");
+  assert_reads("%YAML 1.1\n---\na: 1\r\nb: 2\r\n", "{\"a\":1,\"b\":2}");
+  assert_reads(
+      "b: [x, {y: z}]\na:\n- 1\n- - 2\n  - 3\n- k:\n    v: 4\n",
+      "{\"b\":[\"x\",{\"y\":\"z\"}],\"a\":[1,[2,3],{\"k\":{\"v\":4}}]}");
+  assert_reads("a: {}\nb: []\nc:\n", "{\"a\":{},\"b\":[],\"c\":null}");
+  assert_reads("a: |\n  x\n   y\n\nb: >-\n  p\n  q\n",
+               "{\"a\":\"x\\n y\\n\",\"b\":\"p q\"}");
+}
+
+static void test_scalars(void **state) {
+  (void)state;
+  assert_reads("[~, null, Null, NULL, '~', \"null\", nULL]",
+               "[null,null,null,null,\"~\",\"null\",\"nULL\"]");
+  assert_reads("[true, True, TRUE, false, False, FALSE, tRUE]",
+               "[true,true,true,false,false,false,\"tRUE\"]");
+  assert_reads("[yes, no, on, off, y, n, Yes, ON]",
+               "[\"yes\",\"no\",\"on\",\"off\",\"y\",\"n\",\"Yes\",\"ON\"]");
+  assert_reads("[0, -0, +12, -7, 007, 0x1F, 0xdeadBEEF, 0o17, 1_000, 0b1]",
+               "[0,0,12,-7,7,31,3735928559,15,\"1_000\",\"0b1\"]");
+  assert_reads("[-0x1F, +0o7, 0x, 0o, 0o8, 0xG, 12:30, 2001-01-01]",
+               "[\"-0x1F\",\"+0o7\",\"0x\",\"0o\",\"0o8\",\"0xG\",\"12:30\","
+               "\"2001-01-01\"]");
+  assert_reads("[9223372036854775807, -9223372036854775808, "
+               "0x7fffffffffffffff, 0o777777777777777777777]",
+               "[9223372036854775807,-9223372036854775808,"
+               "9223372036854775807,9223372036854775807]");
+  assert_reads("[1.0, 1., .5, -.5, +1.5, 1e3, 1E-2, 1.5e+3, -0.0]",
+               "[1.0,1.0,0.5,-0.5,1.5,1000.0,0.01,1500.0,-0.0]");
+  assert_reads(
+      "[., +, -., .e5, 1e, 1e+, e5, 1.5.2, .5., inf, nan, +.nan, .iNF]",
+      "[\".\",\"+\",\"-.\",\".e5\",\"1e\",\"1e+\",\"e5\",\"1.5.2\","
+      "\".5.\",\"inf\",\"nan\",\"+.nan\",\".iNF\"]");
+  assert_reads("['1', \"2.0\", 'true']", "[\"1\",\"2.0\",\"true\"]");
+  assert_reads("|\n  12\n", "\"12\\n\"");
+  assert_reads("\"\\0\\x41\\u00e9\\U0001F600\\e\\N\"",
+               "\"\\u0000A\xC3\xA9\xF0\x9F\x98\x80\\u001b\xC2\x85\"");
+}
+
+static double double_of(const char *text) {
+  llmprof_value *value = parsed(text);
+  assert_int_equal(llmprof_value_type(value), LLMPROF_DOUBLE);
+  double number = llmprof_value_double(value);
+  llmprof_value_free(value);
+  return number;
+}
+
+static void test_special_doubles(void **state) {
+  (void)state;
+  static const char *const infinities[] = {".inf", ".Inf", ".INF", "+.inf",
+                                           "+.Inf"};
+  for (size_t i = 0; i < sizeof infinities / sizeof *infinities; i++)
+    assert_true(double_of(infinities[i]) == (double)INFINITY);
+  assert_true(double_of("-.inf") == -(double)INFINITY);
+  assert_true(double_of("-.INF") == -(double)INFINITY);
+  assert_true(isnan(double_of(".nan")));
+  assert_true(isnan(double_of(".NaN")));
+  assert_true(isnan(double_of(".NAN")));
+}
+
+static void test_tags(void **state) {
+  (void)state;
+  assert_reads("[!!str 12, !!str , !!str true, !!int '12', !!int \"0x10\"]",
+               "[\"12\",\"\",\"true\",12,16]");
+  assert_reads(
+      "[!!float 1, !!float '-2', !!float 1.5, !!bool 'true', !!null '',"
+      " !!null ~]",
+      "[1.0,-2.0,1.5,true,null,null]");
+  assert_reads("!!map {a: !!seq [1]}", "{\"a\":[1]}");
+  assert_reads("!<tag:yaml.org,2002:str> 1", "\"1\"");
+  assert_reads("!!float 123456789012345678901", "1.2345678901234568e+20");
+  assert_reads("{!!str 1: 2}", "{\"1\":2}");
+}
+
+static void test_keys(void **state) {
+  (void)state;
+  assert_reads("{1: a, true: b, ~: c, 'x y': d, 1.50: e}",
+               "{\"1\":\"a\",\"true\":\"b\",\"~\":\"c\",\"x y\":\"d\","
+               "\"1.50\":\"e\"}");
+  assert_reads("? a\n: 1\n? b\n", "{\"a\":1,\"b\":null}");
+  assert_reads("\"\": 1\n", "{\"\":1}");
+  assert_reads("\"a\\0b\": 1\na: 2\n", "{\"a\\u0000b\":1,\"a\":2}");
+}
+
+static void test_anchors(void **state) {
+  (void)state;
+  assert_reads("a: &x [1, {b: c}]\nd: *x\ne: *x\n",
+               "{\"a\":[1,{\"b\":\"c\"}],\"d\":[1,{\"b\":\"c\"}],"
+               "\"e\":[1,{\"b\":\"c\"}]}");
+  assert_reads("[&a 1, *a, &a 2, *a]", "[1,1,2,2]");
+  assert_reads("[&a ~, *a, &b true, *b, &c 1.5, *c, &d x, *d]",
+               "[null,null,true,true,1.5,1.5,\"x\",\"x\"]");
+  assert_reads("- {&k key: 1, v: *k}\n- {*k : 2}\n",
+               "[{\"key\":1,\"v\":\"key\"},{\"key\":2}]");
+}
+
+static void test_merge(void **state) {
+  (void)state;
+  assert_reads("a: &a {x: 1, y: 2}\nb:\n  <<: *a\n  y: 3\n  z: 4\n",
+               "{\"a\":{\"x\":1,\"y\":2},\"b\":{\"y\":3,\"z\":4,\"x\":1}}");
+  assert_reads("b:\n  y: 3\n  <<: {x: 1, y: 2}\n", "{\"b\":{\"y\":3,\"x\":1}}");
+  assert_reads("- &a {x: 1}\n- &b {x: 2, y: 3}\n- <<: [*a, *b]\n",
+               "[{\"x\":1},{\"x\":2,\"y\":3},{\"x\":1,\"y\":3}]");
+  assert_reads("a:\n  <<: &m {x: [1]}\nb: *m\n",
+               "{\"a\":{\"x\":[1]},\"b\":{\"x\":[1]}}");
+  assert_reads("'<<': 1\n", "{\"<<\":1}");
+  assert_reads("<<: []\n", "{}");
+}
+
+static void assert_broken(const char *text, size_t size, llmprof_code code,
+                          const char *message) {
+  llmprof_error err = {0};
+  llmprof_value *value = parse(text, size, &err);
+  if (value) fail_msg("accepted: %s", text);
+  assert_string_equal(err.message, message);
+  assert_int_equal(err.code, code);
+}
+
+static void test_broken(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    llmprof_code code;
+    const char *message;
+  } cases[] = {
+      {"a: 1\nb: 2\na: 3\n", LLMPROF_SYNTAX, "t.yaml:3:1: duplicate key \"a\""},
+      {"{\"\\n\": 1, \"\\x0a\": 2}", LLMPROF_SYNTAX,
+       "t.yaml:1:11: duplicate key \"\\x0a\""},
+      {"<<: {}\n<<: {}\n", LLMPROF_SYNTAX, "t.yaml:2:1: duplicate key \"<<\""},
+      {"{1: a, '1': b}", LLMPROF_SYNTAX, "t.yaml:1:8: duplicate key \"1\""},
+      {"? [a]\n: 1\n", LLMPROF_UNSUPPORTED,
+       "t.yaml:1:3: key is a list or a map"},
+      {"{{a: b}: 1}", LLMPROF_UNSUPPORTED,
+       "t.yaml:1:2: key is a list or a map"},
+      {"- &a 1\n- {*a : 2}\n", LLMPROF_UNSUPPORTED,
+       "t.yaml:2:4: key is not a string"},
+      {"!!int 1: 2", LLMPROF_SYNTAX, "t.yaml:1:1: this is not of type !!int"},
+      {"--- 1\n--- 2\n", LLMPROF_UNSUPPORTED,
+       "t.yaml:2:1: a second document starts here"},
+      {"a: *b\n", LLMPROF_SYNTAX, "t.yaml:1:4: there is no anchor &b above"},
+      {"{*b : 1}", LLMPROF_SYNTAX, "t.yaml:1:2: there is no anchor &b above"},
+      {"a: &a\n  b: *a\n", LLMPROF_SYNTAX,
+       "t.yaml:2:6: *a is part of what it refers to"},
+      {"&a {<<: *a}", LLMPROF_SYNTAX,
+       "t.yaml:1:9: *a is part of what it refers to"},
+      {"a: 1\n<<: 2\n", LLMPROF_SYNTAX,
+       "t.yaml:2:1: << takes a map or a list of maps"},
+      {"{<<: [{}, []]}", LLMPROF_SYNTAX,
+       "t.yaml:1:2: << takes a map or a list of maps"},
+      {"a: !x 1\n", LLMPROF_UNSUPPORTED, "t.yaml:1:4: unknown tag \"!x\""},
+      {"! 1\n", LLMPROF_UNSUPPORTED, "t.yaml:1:1: unknown tag \"!\""},
+      {"a: !!binary aa\n", LLMPROF_UNSUPPORTED,
+       "t.yaml:1:4: unknown tag \"tag:yaml.org,2002:binary\""},
+      {"!!set {a}", LLMPROF_UNSUPPORTED,
+       "t.yaml:1:1: unknown tag \"tag:yaml.org,2002:set\""},
+      {"!!int abc", LLMPROF_SYNTAX, "t.yaml:1:1: this is not of type !!int"},
+      {"!!int 1.5", LLMPROF_SYNTAX, "t.yaml:1:1: this is not of type !!int"},
+      {"!!float 0x10", LLMPROF_SYNTAX,
+       "t.yaml:1:1: this is not of type !!float"},
+      {"!!bool yes", LLMPROF_SYNTAX, "t.yaml:1:1: this is not of type !!bool"},
+      {"!!null x", LLMPROF_SYNTAX, "t.yaml:1:1: this is not of type !!null"},
+      {"!!seq x", LLMPROF_SYNTAX, "t.yaml:1:1: this is not of type !!seq"},
+      {"!!map [x]", LLMPROF_SYNTAX, "t.yaml:1:1: this is not of type !!map"},
+      {"!!str [x]", LLMPROF_SYNTAX, "t.yaml:1:1: this is not of type !!str"},
+      {"a: 9223372036854775808\n", LLMPROF_RANGE,
+       "t.yaml:1:4: integer does not fit into 64 bits"},
+      {"- 0xFFFFFFFFFFFFFFFF", LLMPROF_RANGE,
+       "t.yaml:1:3: integer does not fit into 64 bits"},
+      {"- 0o1000000000000000000000", LLMPROF_RANGE,
+       "t.yaml:1:3: integer does not fit into 64 bits"},
+      {"!!int '-9223372036854775809'", LLMPROF_RANGE,
+       "t.yaml:1:1: integer does not fit into 64 bits"},
+      {"- 1e999", LLMPROF_RANGE,
+       "t.yaml:1:3: number is too large for a double"},
+      {"\xC3\xA9: \xC3\xA9: 1\n", LLMPROF_SYNTAX, /* columns are bytes */
+       "t.yaml:1:7: ':' is not allowed here; quote the text or check the "
+       "indentation"},
+      {"\xEF\xBB\xBF"
+       "a: *b",
+       LLMPROF_SYNTAX, "t.yaml:1:7: there is no anchor &b above"},
+      {"a: 1\n\tb: 2\n", LLMPROF_SYNTAX,
+       "t.yaml:2:1: a tab cannot indent; use spaces (while scanning a plain "
+       "scalar that starts in line 1)"},
+      {"a:\n\tb: 2\n", LLMPROF_SYNTAX,
+       "t.yaml:2:1: a tab cannot indent; use spaces"},
+      {"a: @x\n", LLMPROF_SYNTAX,
+       "t.yaml:1:4: no value starts with this character; quote the text"},
+      {"a: [1, 2\nb: 3\n", LLMPROF_SYNTAX,
+       "t.yaml:2:2: did not find expected ',' or ']' (while parsing a flow "
+       "sequence that starts in line 1)"},
+      {"a:\n  - 1\n  b: 2\n", LLMPROF_SYNTAX,
+       "t.yaml:3:3: expected '-'; check the indentation (while parsing a block "
+       "collection that starts in line 2)"},
+      {"a:\n  b: 1\n c: 2\n", LLMPROF_SYNTAX,
+       "t.yaml:3:2: expected a key; check the indentation (while parsing a "
+       "block mapping that starts in line 1)"},
+      {"a: \"x\n\n", LLMPROF_SYNTAX,
+       "t.yaml:3:1: the text ends too early (while scanning a quoted scalar "
+       "that starts in line 1)"},
+      {"a: 1\nb\nc: 2\n", LLMPROF_SYNTAX,
+       "t.yaml:3:1: expected ':' after the key (while scanning a simple key "
+       "that starts in line 2)"},
+      {"[1]]", LLMPROF_SYNTAX,
+       "t.yaml:1:4: expected nothing after the value; check the indentation"},
+      {"[1, , 2]", LLMPROF_SYNTAX,
+       "t.yaml:1:5: expected a value (while parsing a flow node that starts in "
+       "line 1)"},
+      {"a: \xFF\n", LLMPROF_SYNTAX, "t.yaml:1:4: invalid leading UTF-8 octet"},
+      {"a: 1\nb: \x01\n", LLMPROF_SYNTAX,
+       "t.yaml:2:4: control characters are not allowed"},
+      {"\xFF\xFE"
+       "a",
+       LLMPROF_SYNTAX, "t.yaml:1:1: invalid leading UTF-8 octet"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    assert_broken(cases[i].text, strlen(cases[i].text), cases[i].code,
+                  cases[i].message);
+  }
+  assert_broken("a: \0", 4, LLMPROF_SYNTAX,
+                "t.yaml:1:4: control characters are not allowed");
+}
+
+static void assert_over(const char *text, llmprof_limits limits,
+                        const char *message) {
+  llmprof_error err = {0};
+  assert_null(llmprof_yaml_parse(text, strlen(text), "t.yaml", &limits, &err));
+  assert_string_equal(err.message, message);
+  assert_int_equal(err.code, LLMPROF_LIMIT);
+}
+
+static void assert_within(const char *text, llmprof_limits limits) {
+  llmprof_error err = {0};
+  llmprof_value *value =
+      llmprof_yaml_parse(text, strlen(text), "t.yaml", &limits, &err);
+  if (!value) fail_msg("%s", err.message);
+  llmprof_value_free(value);
+}
+
+static const char *nested(size_t depth) {
+  static char text[2 * LLMPROF_MAX_DEPTH + 8];
+  assert_true(2 * depth < sizeof text);
+  memset(text, '[', depth);
+  memset(text + depth, ']', depth);
+  text[2 * depth] = '\0';
+  return text;
+}
+
+static void test_limits(void **state) {
+  (void)state;
+  llmprof_limits none = {0};
+  assert_within(nested(200), none);
+  assert_over(nested(201), none, "t.yaml:1:201: nested deeper than 200 levels");
+  assert_within(nested(1000), (llmprof_limits){.max_depth = 5000});
+  assert_over(nested(1001), (llmprof_limits){.max_depth = 5000},
+              "t.yaml:1:1001: nested deeper than 1000 levels");
+  assert_within("- &a [1]\n- *a\n", (llmprof_limits){.max_depth = 2});
+  assert_over("- &a [[1]]\n", (llmprof_limits){.max_depth = 2},
+              "t.yaml:1:7: nested deeper than 2 levels");
+  assert_over("- &a [1]\n- [*a]\n", (llmprof_limits){.max_depth = 2},
+              "t.yaml:2:4: nested deeper than 2 levels");
+  assert_within("[1]", (llmprof_limits){.max_size = 3});
+  assert_over("[1] ", (llmprof_limits){.max_size = 3},
+              "t.yaml: larger than the limit of 3 bytes");
+  assert_within("[1, {a: b}]", (llmprof_limits){.max_nodes = 4});
+  assert_over("[1, {a: b, c: d}]", (llmprof_limits){.max_nodes = 4},
+              "t.yaml:1:15: more than 4 values");
+  assert_over("- &a [1, 2]\n- *a\n", (llmprof_limits){.max_nodes = 6},
+              "t.yaml:2:3: more than 6 values");
+  assert_over("- &a {x: 1, y: 2}\n- <<: *a\n", (llmprof_limits){.max_nodes = 8},
+              "t.yaml:2:3: more than 8 values");
+}
+
+/* Ten lines that stand for 10^9 values, or for as many bytes of one string. */
+static void test_expansion(void **state) {
+  (void)state;
+  char text[4096];
+  size_t used = (size_t)sprintf(text, "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n");
+  for (int i = 1; i < 10; i++) {
+    used += (size_t)sprintf(text + used, "a%d: &a%d [", i, i);
+    for (int j = 0; j < 10; j++)
+      used +=
+          (size_t)sprintf(text + used, "*a%d%s", i - 1, j < 9 ? "," : "]\n");
+  }
+  assert_over(text, (llmprof_limits){0},
+              "t.yaml:6:42: more than 1048576 values");
+  used = (size_t)sprintf(text, "- &a %0500dx\n", 0);
+  for (int i = 0; i < 10; i++) used += (size_t)sprintf(text + used, "- *a\n");
+  assert_over(text, (llmprof_limits){.max_size = 5000},
+              "t.yaml:10:3: more than 5000 bytes of text");
+}
+
+static void test_directives(void **state) {
+  (void)state;
+  static char text[1001 * 16 + 8];
+  size_t used = 0;
+  for (int i = 0; i < 1001; i++)
+    used += (size_t)sprintf(text + used, "%%TAG !%d! x\n", i);
+  sprintf(text + used, "--- a");
+  assert_over(text, (llmprof_limits){0},
+              "t.yaml: more than 1000 %TAG directives");
+  text[0] = '#'; /* one less */
+  assert_reads(text, "\"a\"");
+  for (used = 0; used < 1500 * 7; used += 7)
+    memcpy(text + used, used ? ",x%TAG " : "['%TAG'", 7);
+  strcpy(text + used, "]");
+  assert_within(text, (llmprof_limits){0}); /* in the middle of a line */
+}
+
+static void test_load(void **state) {
+  (void)state;
+  llmprof_error err = {0};
+  const char *path = test_file("a.yaml", "a: 1\n", 5);
+  llmprof_value *value = llmprof_yaml_load(path, NULL, &err);
+  assert_non_null(value);
+  assert_int_equal(llmprof_value_int(llmprof_value_get(value, "a", 1)), 1);
+  llmprof_value_free(value);
+  char message[512];
+  path = test_file("b.yaml", "a: [\n", 5);
+  assert_null(llmprof_yaml_load(path, NULL, &err));
+  snprintf(message, sizeof message,
+           "%s:2:1: expected a value (while parsing a flow node that starts in "
+           "line 2)",
+           path);
+  assert_string_equal(err.message, message);
+  path = test_file("c.yaml", "", 0);
+  value = llmprof_yaml_load(path, NULL, &err);
+  assert_int_equal(llmprof_value_type(value), LLMPROF_NULL);
+  llmprof_value_free(value);
+  assert_null(llmprof_yaml_load("/nonexistent/x.yaml", NULL, &err));
+  assert_int_equal(err.code, LLMPROF_NOTFOUND);
+  assert_string_equal(err.message,
+                      "/nonexistent/x.yaml: No such file or directory");
+}
+
+/* ---- writing ---- */
+
+static void assert_writes(const char *json, const char *text) {
+  llmprof_error err = {0};
+  llmprof_buffer out = {0};
+  llmprof_value *value =
+      llmprof_json_parse(json, strlen(json), "t.json", NULL, &err);
+  if (!value) fail_msg("%s", err.message);
+  assert_true(llmprof_yaml_write(value, &out, &err));
+  assert_string_equal(out.bytes, text);
+  llmprof_value *again = parse(out.bytes, out.size, &err);
+  if (!again) fail_msg("%s", err.message);
+  assert_true(trees_equal(value, again));
+  llmprof_value_free(again);
+  llmprof_value_free(value);
+  llmprof_buffer_free(&out);
+}
+
+static void test_block_style(void **state) {
+  (void)state;
+  assert_writes("null", "null\n");
+  assert_writes("[]", "[]\n");
+  assert_writes("{}", "{}\n");
+  assert_writes("\"two words\"", "two words\n");
+  assert_writes(
+      "{\"a\":[1,[2,[]],{\"b\":true,\"c\":{\"d\":null}}],\"e\":{},\"f\":-0.5}",
+      "a:\n"
+      "  - 1\n"
+      "  - - 2\n"
+      "    - []\n"
+      "  - b: true\n"
+      "    c:\n"
+      "      d: null\n"
+      "e: {}\n"
+      "f: -0.5\n");
+}
+
+static void test_quoting(void **state) {
+  (void)state;
+  assert_writes(
+      "[\"\",\"~\",\"null\",\"True\",\"12\",\"1e5\",\".inf\",\"0x1F\"]",
+      "- \"\"\n- \"~\"\n- \"null\"\n- \"True\"\n- \"12\"\n- \"1e5\"\n"
+      "- \".inf\"\n- \"0x1F\"\n");
+  assert_writes(
+      "[\"yes\",\"-a\",\"?b\",\":c\",\"a:b\",\"a#b\",\"a, [b]\",\"---a\","
+      "\"a'b\\\"\",\"1.2.3\",\"a\\tb\"]",
+      "- yes\n- -a\n- ?b\n- :c\n- a:b\n- a#b\n- a, [b]\n- ---a\n"
+      "- a'b\"\n- 1.2.3\n- a\tb\n");
+  assert_writes(
+      "[\"-\",\"- a\",\"a: b\",\"a:\",\"a #b\",\" a\",\"a \",\"[a\","
+      "\"---\",\"... x\",\"<<\",\"%a\",\"@a\",\"a\\t\"]",
+      "- \"-\"\n- \"- a\"\n- \"a: b\"\n- \"a:\"\n- \"a #b\"\n- \" a\"\n"
+      "- \"a \"\n- \"[a\"\n- \"---\"\n- \"... x\"\n- \"<<\"\n"
+      "- \"%a\"\n- \"@a\"\n- \"a\\t\"\n");
+  assert_writes(
+      "[\"\\u0000\\u0007\\u001b\\r\\\\ \\\"\",\"\\u007f\\u0085\\u0080\","
+      "\"\\u2028\\ufeff\\ufffe\",\"\xC3\xA9 \xF0\x9F\x98\x80\"]",
+      "- \"\\0\\a\\e\\r\\\\ \\\"\"\n- \"\\x7f\\x85\\x80\"\n"
+      "- \"\\u2028\\ufeff\\ufffe\"\n- \xC3\xA9 \xF0\x9F\x98\x80\n");
+  assert_writes("{\"1\":1,\"<<\":2,\"a b\":3,\"a\\nb\":4,\"\":5}",
+                "\"1\": 1\n\"<<\": 2\na b: 3\n\"a\\nb\": 4\n\"\": 5\n");
+}
+
+static void test_literal_blocks(void **state) {
+  (void)state;
+  assert_writes(
+      "{\"a\":\"x\\ny\\n\",\"b\":[\"x\\n\\ny\",\"x\\n\\n\"]}",
+      "a: |\n  x\n  y\nb:\n  - |-\n    x\n\n    y\n  - |+\n    x\n\n");
+  assert_writes("\"# x\\n---\\n\"", "|\n  # x\n  ---\n");
+  assert_writes("[\" x\\ny\",\"\\n x\\n\",\"\\tx\\n\",\"x\\n\\ty \\n  \"]",
+                "- |2-\n   x\n  y\n- |2\n\n   x\n- |2\n  \tx\n"
+                "- |-\n  x\n  \ty \n    \n");
+  assert_writes("[\"\\n\",\" \\n\",\"a\\r\\nb\",\"a\\n\\u0001\"]",
+                "- \"\\n\"\n- \" \\n\"\n- \"a\\r\\nb\"\n- \"a\\n\\x01\"\n");
+}
+
+static void test_long_keys(void **state) {
+  (void)state;
+  char json[4200], text[4200];
+  char key[2001] = {0};
+  memset(key, 'k', 2000);
+  sprintf(json, "{\"a\":{\"%s\":[1],\"%s\":2}}", key, key + 1);
+  sprintf(text, "a:\n  ? %s\n  :\n    - 1\n  ? %s\n  : 2\n", key, key + 1);
+  assert_writes(json, text);
+}
+
+/* Takes the value. */
+static void assert_unwritable(llmprof_value *value, llmprof_code code,
+                              const char *message) {
+  llmprof_error err = {0};
+  llmprof_buffer out = {0};
+  assert_false(llmprof_yaml_write(value, &out, &err));
+  assert_memory_equal(err.message, message, strlen(message));
+  assert_int_equal(err.code, code);
+  llmprof_buffer_free(&out);
+  llmprof_value_free(value);
+}
+
+static void test_unwritable(void **state) {
+  (void)state;
+  llmprof_value *map = llmprof_value_new_map();
+  assert_true(
+      llmprof_value_set(map, "a", 1, llmprof_value_new_string("\xFF", 1)));
+  assert_unwritable(map, LLMPROF_RANGE, "YAML takes only UTF-8: string at a");
+  map = llmprof_value_new_map();
+  assert_true(llmprof_value_set(map, "\xFF", 1, llmprof_value_new_null()));
+  assert_unwritable(map, LLMPROF_RANGE,
+                    "YAML takes only UTF-8: key at [\"\\xff\"]");
+  llmprof_value *deep = llmprof_value_new_int(1);
+  for (int i = 0; i < LLMPROF_MAX_DEPTH + 1; i++) {
+    llmprof_value *above = llmprof_value_new_list();
+    assert_true(llmprof_value_append(above, deep));
+    deep = above;
+  }
+  assert_unwritable(deep, LLMPROF_LIMIT, "nested too deep at [1][1][1]");
+}
+
+static void test_round_trip(void **state) {
+  (void)state;
+  uint64_t seed = 20250102;
+  llmprof_limits limits = {.max_depth = LLMPROF_MAX_DEPTH};
+  for (int i = 0; i < 5000; i++) {
+    llmprof_error err = {0};
+    llmprof_buffer out = {0};
+    llmprof_value *value = trees_random_value(&seed, true);
+    assert_non_null(value);
+    if (!llmprof_yaml_write(value, &out, &err)) fail_msg("%s", err.message);
+    llmprof_value *again =
+        llmprof_yaml_parse(out.bytes, out.size, "again", &limits, &err);
+    if (!again) fail_msg("%s in\n%s", err.message, out.bytes);
+    if (!trees_equal(value, again)) fail_msg("differs:\n%s", out.bytes);
+    llmprof_value_free(again);
+    llmprof_value_free(value);
+    llmprof_buffer_free(&out);
+  }
+}
+
+/* Whether before + text + after is a document from which `text` comes back as
+ * that very string: the document itself, item 0 or entry "k" of it, or, with
+ * `key`, the key of entry 0. */
+static bool stands(const char *before, const char *text, size_t size,
+                   const char *after, bool key) {
+  char document[128];
+  int length = snprintf(document, sizeof document, "%s%.*s%s", before,
+                        (int)size, text, after);
+  llmprof_value *value = parse(document, (size_t)length, NULL);
+  const llmprof_value *at = value;
+  const char *got = NULL;
+  size_t got_size = 0;
+  bool holds = value;
+  if (holds && (key || *before)) {
+    llmprof_type type = llmprof_value_type(value);
+    holds = (type == LLMPROF_LIST || type == LLMPROF_MAP) &&
+            llmprof_value_count(value) == 1;
+    if (holds) at = llmprof_value_at(value, 0);
+  }
+  if (holds && key) {
+    holds = llmprof_value_type(at) == LLMPROF_INT &&
+            llmprof_value_type(value) == LLMPROF_MAP;
+    if (holds) got = llmprof_value_key(value, 0, &got_size);
+  } else if (holds && llmprof_value_type(at) == LLMPROF_STRING) {
+    got = llmprof_value_string(at, &got_size);
+  }
+  holds = got && got_size == size && memcmp(got, text, size) == 0;
+  llmprof_value_free(value);
+  return holds;
+}
+
+static bool needs_no_quotes(const char *text, size_t size) {
+  return stands("", text, size, "\n", false) &&
+         stands("- ", text, size, "\n", false) &&
+         stands("k: ", text, size, "\n", false) &&
+         stands("", text, size, ": 1\n", true);
+}
+
+/* The writer leaves quotes out exactly when libyaml reads the bare text back
+ * as that string in every position. */
+static void check_quotes(const char *text, size_t size) {
+  llmprof_buffer out = {0};
+  llmprof_value *value = llmprof_value_new_string(text, size);
+  assert_true(llmprof_yaml_write(value, &out, NULL));
+  bool bare = out.size == size + 1 && memcmp(out.bytes, text, size) == 0;
+  if (bare != needs_no_quotes(text, size))
+    fail_msg("%.*s is written as %s", (int)size, text, out.bytes);
+  llmprof_buffer_free(&out);
+  llmprof_value_free(value);
+}
+
+static void test_quotes_are_exact(void **state) {
+  (void)state;
+  static const char alphabet[] = "-?:,[]{}#&*!|>'\"%@`\\ \t.~0ax+<=/\x7F";
+  size_t count = sizeof alphabet - 1;
+  for (size_t i = 0; i < count * count * count; i++) {
+    char text[3] = {alphabet[i % count], alphabet[i / count % count],
+                    alphabet[i / count / count]};
+    check_quotes(text, 1 + i % 3);
+    check_quotes(text, 3);
+  }
+  uint64_t seed = 99;
+  for (int i = 0; i < 20000; i++) {
+    char text[48];
+    size_t size = trees_random_text(&seed, text, sizeof text);
+    bool line = true;
+    for (size_t at = 0; at < size; at++)
+      line = line && text[at] && text[at] != '\n' && text[at] != '\r' &&
+             text[at] != '\xEF'; /* a byte order mark is always escaped */
+    if (line) check_quotes(text, size);
+  }
+}
+
+static const char sample[] =
+    "# sample\na: &x {p: 1, \"q\": [1.5, ~, true]}\nb:\n  <<: *x\n  r: |\n"
+    "    two\n    lines\n&k key: !!str 3\nc: *x\nd: *k\n";
+
+static bool read_and_write(void *arg, llmprof_error *err) {
+  (void)arg;
+  llmprof_buffer out = {0};
+  llmprof_value *value = parse(sample, sizeof sample - 1, err);
+  bool ok = value && llmprof_yaml_write(value, &out, err);
+  llmprof_buffer_free(&out);
+  llmprof_value_free(value);
+  return ok;
+}
+
+static void test_allocations(void **state) {
+  (void)state;
+  test_every_allocation(read_and_write, NULL);
+}
+
+static void read_prefix(const char *bytes, size_t size) {
+  llmprof_error err = {0};
+  llmprof_value *value = parse(bytes, size, &err);
+  if (!value) /* half of a tag is no tag */
+    assert_true(err.code == LLMPROF_SYNTAX || err.code == LLMPROF_UNSUPPORTED);
+  llmprof_value_free(value);
+}
+
+static void test_prefixes(void **state) {
+  (void)state;
+  test_every_prefix(sample, sizeof sample - 1, read_prefix);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_structure),
+      cmocka_unit_test(test_scalars),
+      cmocka_unit_test(test_special_doubles),
+      cmocka_unit_test(test_tags),
+      cmocka_unit_test(test_keys),
+      cmocka_unit_test(test_anchors),
+      cmocka_unit_test(test_merge),
+      cmocka_unit_test(test_broken),
+      cmocka_unit_test(test_limits),
+      cmocka_unit_test(test_expansion),
+      cmocka_unit_test(test_directives),
+      cmocka_unit_test(test_load),
+      cmocka_unit_test(test_block_style),
+      cmocka_unit_test(test_quoting),
+      cmocka_unit_test(test_literal_blocks),
+      cmocka_unit_test(test_long_keys),
+      cmocka_unit_test(test_unwritable),
+      cmocka_unit_test(test_round_trip),
+      cmocka_unit_test(test_quotes_are_exact),
+      cmocka_unit_test(test_allocations),
+      cmocka_unit_test(test_prefixes),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

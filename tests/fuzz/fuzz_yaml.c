@@ -1,0 +1,33 @@
+/* What parses is written and parses to the same value again. */
+#include "fuzz.h"
+#include "llmprof/yaml.h"
+#include "trees.h"
+
+/* An input of 4 KB may stand for a lot; keep a run short. */
+static const llmprof_limits limits = {.max_size = 1 << 20, .max_nodes = 20000};
+
+static void check_round_trip(const llmprof_value *value) {
+  llmprof_buffer out = {0};
+  llmprof_error err = {0};
+  FUZZ_CHECK(llmprof_yaml_write(value, &out, &err));
+  llmprof_value *again =
+      llmprof_yaml_parse(out.bytes, out.size, "again", NULL, &err);
+  if (!again) fprintf(stderr, "%s\n", err.message);
+  FUZZ_CHECK(again);
+  FUZZ_CHECK(trees_equal(value, again));
+  llmprof_value_free(again);
+  llmprof_buffer_free(&out);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+  llmprof_error err = {0};
+  llmprof_value *value =
+      llmprof_yaml_parse((const char *)bytes, size, "fuzz", &limits, &err);
+  if (value) {
+    check_round_trip(value);
+    llmprof_value_free(value);
+  } else {
+    FUZZ_CHECK(err.code != LLMPROF_OK && err.code != LLMPROF_NOMEM);
+  }
+  return 0;
+}

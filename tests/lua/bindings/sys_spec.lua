@@ -1,0 +1,53 @@
+local sys = require "llmprof.sys"
+
+describe("llmprof.sys", function()
+  it("has clocks in nanoseconds", function()
+    local a = sys.monotonic()
+    assert.equal("integer", math.type(a))
+    assert.is_true(sys.monotonic() >= a)
+    assert.equal("integer", math.type(sys.realtime()))
+    assert.is_true(math.abs(sys.realtime() // 1000000000 - os.time()) < 60)
+  end)
+
+  it("knows this process", function()
+    local status = io.open "/proc/self/status"
+    assert.equal(sys.pid(), tonumber(status:read("a"):match "\nPid:%s*(%d+)"))
+    status:close()
+    assert.matches("/llmprof$", sys.executable())
+    assert.equal("boolean", type(sys.isatty(0)))
+    assert.equal(os.getenv "PATH", sys.environ().PATH)
+  end)
+
+  it("knows the machine", function()
+    local file = io.open "/proc/sys/kernel/osrelease"
+    local name = sys.uname()
+    assert.equal(file:read "l", name.release)
+    file:close()
+    assert.equal("Linux", name.sysname)
+    assert.equal("string", type(name.version))
+    assert.equal("string", type(name.machine))
+    assert.matches("^[%w.-]+$", sys.hostname())
+    local cpu = sys.cpu()
+    assert.is_true(cpu.cores >= 1)
+    assert.equal("integer", math.type(cpu.memory))
+    local columns = sys.columns()
+    assert.is_true(columns == nil or columns > 0)
+    local inside, evidence = sys.in_container()
+    assert.equal(inside, type(evidence) == "string")
+  end)
+
+  it("names signals", function()
+    assert.equal("SIGINT", sys.signal_name(2))
+    assert.equal("SIGKILL", sys.signal_name(9))
+    for _, number in ipairs { 0, -1, 1000, math.maxinteger } do
+      assert.is_nil(sys.signal_name(number))
+    end
+  end)
+
+  it("raises on misuse", function()
+    assert.has_error(function() sys.isatty(3) end,
+      "bad argument #1 to 'isatty' (0, 1 or 2 expected)")
+    assert.has_error(function() sys.isatty "x" end,
+      "bad argument #1 to 'isatty' (number expected, got string)")
+  end)
+end)
