@@ -73,39 +73,36 @@ static long scan_rows(llmprof_scan *scan, int texts, llmprof_error *err) {
   return got < 0 ? -1 : rows;
 }
 
-static long scan_file(const char *path, const llmprof_scan_spec *wanted,
-                      llmprof_error *err) {
+static long scan_table(llmprof_sqlite *db, const llmprof_scan_spec *wanted,
+                       llmprof_error *err) {
   llmprof_scan *scan = NULL;
   long rows = -1;
-  llmprof_sqlite *db = llmprof_sqlite_open(path, err);
-  if (db && llmprof_scan_open(db, wanted, &scan, err))
+  if (llmprof_scan_open(db, wanted, &scan, err))
     rows = scan ? scan_rows(scan, wanted->texts, err) : 0;
   llmprof_scan_close(scan);
-  llmprof_sqlite_close(db);
   return rows;
 }
 
 /* Anything may come of it but a crash, an endless scan or an empty error. */
-static void survive_as(const image *broken, const char *path,
-                       const llmprof_scan_spec *wanted) {
-  llmprof_error err = {0};
-  long rows = scan_file(path, wanted, &err);
-  assert_in_range(rows + 1, 0, broken->size);
-  if (rows >= 0) return;
-  assert_true(err.code == LLMPROF_SYNTAX || err.code == LLMPROF_IO);
-  assert_memory_equal(err.message, path, strlen(path));
-}
-
 static void survive(const image *broken) {
+  llmprof_error err = {0};
   const char *path = test_file("broken.sqlite", broken->bytes, broken->size);
-  survive_as(broken, path, &spec);
-  survive_as(broken, path, &integers);
+  llmprof_sqlite *db = llmprof_sqlite_open(path, &err);
+  const llmprof_scan_spec *const wanted[] = {&spec, &integers};
+  for (int i = 0; i < 2; i++) {
+    long rows = db ? scan_table(db, wanted[i], &err) : -1;
+    assert_in_range(rows + 1, 0, broken->size);
+    if (rows >= 0) continue;
+    assert_true(err.code == LLMPROF_SYNTAX || err.code == LLMPROF_IO);
+    assert_memory_equal(err.message, path, strlen(path));
+  }
+  llmprof_sqlite_close(db);
 }
 
-static void expect_as(const char *path, const llmprof_scan_spec *wanted,
-                      const char *message) {
+static void expect_of(llmprof_sqlite *db, const llmprof_scan_spec *wanted,
+                      const char *path, const char *message) {
   llmprof_error err = {0};
-  assert_int_equal(scan_file(path, wanted, &err), -1);
+  assert_int_equal(scan_table(db, wanted, &err), -1);
   assert_int_equal(err.code, LLMPROF_SYNTAX);
   assert_memory_equal(err.message, path, strlen(path));
   assert_string_equal(err.message + strlen(path), message);
@@ -128,8 +125,11 @@ static unsigned char *cell_of(const image *made, size_t number, size_t cell) {
 
 static void expect(const image *broken, const char *message, bool texts_only) {
   const char *path = test_file("broken.sqlite", broken->bytes, broken->size);
-  expect_as(path, &spec, message);
-  if (!texts_only) expect_as(path, &integers, message);
+  llmprof_sqlite *db = llmprof_sqlite_open(path, NULL);
+  assert_non_null(db);
+  expect_of(db, &spec, path, message);
+  if (!texts_only) expect_of(db, &integers, path, message);
+  llmprof_sqlite_close(db);
 }
 
 /* `bytes` over what is at `at`, and back again. */

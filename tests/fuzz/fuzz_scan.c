@@ -3,8 +3,6 @@
  * the page reader reads without complaint must be what SQL reads, if SQL does
  * not complain either. */
 #include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -24,10 +22,6 @@ static char path[] = "/tmp/llmprof-fuzz-XXXXXX";
 static int fd = -1;
 static unsigned char first_page[LAYOUTS][MAX_PAGE];
 
-static void must(bool done) {
-  if (!done) abort();
-}
-
 static void remove_file(void) {
   unlink(path);
 }
@@ -38,35 +32,35 @@ static void make_first_page(struct layout form, unsigned char *page) {
   sqlite3 *db = NULL;
   char sql[64];
   int reserved = form.reserved;
-  must(ftruncate(fd, 0) == 0 && sqlite3_open(path, &db) == SQLITE_OK);
+  FUZZ_CHECK(ftruncate(fd, 0) == 0 && sqlite3_open(path, &db) == SQLITE_OK);
   sqlite3_file_control(db, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved);
   snprintf(sql, sizeof sql, "PRAGMA page_size = %d", form.page_size);
-  must(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK);
-  must(sqlite3_exec(db,
-                    "CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, "
-                    "b INTEGER, c TEXT, d REAL, x, e INTEGER)",
-                    NULL, NULL, NULL) == SQLITE_OK);
-  must(sqlite3_close(db) == SQLITE_OK);
-  must(pread(fd, page, (size_t)form.page_size, 0) == form.page_size);
+  FUZZ_CHECK(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK);
+  FUZZ_CHECK(sqlite3_exec(db,
+                          "CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, "
+                          "b INTEGER, c TEXT, d REAL, x, e INTEGER)",
+                          NULL, NULL, NULL) == SQLITE_OK);
+  FUZZ_CHECK(sqlite3_close(db) == SQLITE_OK);
+  FUZZ_CHECK(pread(fd, page, (size_t)form.page_size, 0) == form.page_size);
   page[27] ^= 1;
 }
 
 static void start(void) {
   fd = mkstemp(path);
-  must(fd >= 0 && atexit(remove_file) == 0);
+  FUZZ_CHECK(fd >= 0 && atexit(remove_file) == 0);
   for (int i = 0; i < LAYOUTS; i++) make_first_page(layouts[i], first_page[i]);
 }
 
 static void write_file(const uint8_t *data, size_t size) {
   off_t at = 0;
-  must(ftruncate(fd, 0) == 0);
+  FUZZ_CHECK(ftruncate(fd, 0) == 0);
   if (size && (size < 16 || memcmp(data, "SQLite format 3", 16) != 0)) {
     int i = data[0] % LAYOUTS;
     at = layouts[i].page_size;
-    must(pwrite(fd, first_page[i], (size_t)at, 0) == at);
+    FUZZ_CHECK(pwrite(fd, first_page[i], (size_t)at, 0) == at);
     data++, size--;
   }
-  must(pwrite(fd, data, size, at) == (ssize_t)size);
+  FUZZ_CHECK(pwrite(fd, data, size, at) == (ssize_t)size);
 }
 
 /* ---- reading ---- */
@@ -116,7 +110,7 @@ static void compare(llmprof_sqlite *db, const llmprof_scan_spec *wanted) {
   size_t rows = 0, too = 0;
   if (read_rows(db, wanted, true, &sum, &rows) &&
       read_rows(db, wanted, false, &same, &too))
-    must(rows == too && sum == same);
+    FUZZ_CHECK(rows == too && sum == same);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
