@@ -259,7 +259,8 @@ static bool understand(llmprof_btree *tree, const uint8_t *header,
   tree->usable = size - header[20];
   tree->page_count = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
   tree->unread = tree->page_count;
-  tree->window_cap = size < WINDOW ? WINDOW / size : 1;
+  tree->window_cap = WINDOW / size;
+  if (tree->window_cap > tree->page_count) tree->window_cap = tree->page_count;
   return tree->root >= 2 && tree->root <= tree->page_count;
 }
 

@@ -1,6 +1,7 @@
 /* The leaf pages of a table in an SQLite file, in rowid order, read without
- * SQLite. The file may be hostile: every page is read at most once, no read
- * leaves its page. Private to the core.
+ * SQLite. The file may be hostile: what is no tree of its pages is an error
+ * (SYNTAX), and a walk visits no more pages than the file has. Private to the
+ * core.
  *
  * Format: https://www.sqlite.org/fileformat2.html */
 #ifndef LLMPROF_BTREE_H
@@ -19,7 +20,7 @@ enum {
   LLMPROF_BTREE_PAYLOAD_SLACK = 32,
 };
 
-/* A leaf page, valid until the next call. */
+/* A leaf page, valid until the next one. */
 typedef struct llmprof_leaf {
   const uint8_t *page;
   uint32_t number;
