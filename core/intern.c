@@ -19,14 +19,15 @@ uint64_t llmprof_hash(const void *bytes, size_t size) {
   for (; size >= 8; at += 8, size -= 8) {
     uint64_t word;
     memcpy(&word, at, 8);
-    h = mix(h ^ word);
+    h = (h ^ word) * 0xd6e8feb86659fd93u;
+    h ^= h >> 32;
   }
   if (size) {
     uint64_t word = 0;
     memcpy(&word, at, size);
-    h = mix(h ^ word);
+    h ^= word;
   }
-  return h;
+  return mix(h);
 }
 
 void llmprof_intern_init(llmprof_intern *table, size_t record_size) {

@@ -1,126 +1,168 @@
+/* Looks the table up in the schema and lets the page reader or SQL scan it. */
 #include "scan.h"
 
-#include <math.h>
+#include <string.h>
 
 #include "llmprof/alloc.h"
-#include "llmprof/buffer.h"
+#include "scan_internal.h"
 
 struct llmprof_scan {
-  llmprof_query *query;
-  int ints;
-  size_t hint;
+  llmprof_scan_pages *pages; /* one of the two */
+  llmprof_scan_sql *sql;
 };
 
-/* The name is one of ours or was found in the schema: quoting is enough. */
-static void add_quoted(llmprof_buffer *sql, const char *name) {
-  llmprof_buffer_putc(sql, '"');
-  for (; *name; name++) {
-    if (*name == '"') llmprof_buffer_putc(sql, '"');
-    llmprof_buffer_putc(sql, *name);
-  }
-  llmprof_buffer_putc(sql, '"');
+/* ---- the schema ---- */
+
+/* Columns of the query below. Affinity follows SQLite's rules, in their order;
+ * an index for the primary key means that it is not the rowid. */
+enum {
+  SCHEMA_ROOT,
+  SCHEMA_PLACE,
+  SCHEMA_NAME,
+  SCHEMA_AFFINITY,
+  SCHEMA_KEY,
+  SCHEMA_SPECIAL,
+};
+
+enum {
+  AFFINITY_OTHER,
+  AFFINITY_INTEGER,
+  AFFINITY_TEXT,
+  AFFINITY_REAL,
+};
+
+static const char schema_sql[] =
+    "SELECT m.rootpage, c.cid, c.name,"
+    " CASE WHEN c.type LIKE '%int%' THEN 1"
+    "  WHEN c.type LIKE '%char%' OR c.type LIKE '%clob%'"
+    "   OR c.type LIKE '%text%' THEN 2"
+    "  WHEN c.type LIKE '%blob%' THEN 0"
+    "  WHEN c.type LIKE '%real%' OR c.type LIKE '%floa%'"
+    "   OR c.type LIKE '%doub%' THEN 3 ELSE 0 END,"
+    " c.pk AND c.type LIKE 'integer' AND NOT EXISTS"
+    "  (SELECT 1 FROM pragma_index_list(m.name) i WHERE i.origin = 'pk'),"
+    " (c.hidden <> 0) + 2 * (c.dflt_value IS NOT NULL) "
+    "FROM sqlite_master m LEFT JOIN pragma_table_xinfo(m.name) c "
+    "WHERE m.type = 'table' AND m.name = ?1 AND m.rootpage > 0";
+
+enum {
+  SPECIAL_HIDDEN = 1, /* generated: not in every record */
+  SPECIAL_DEFAULT = 2,
+};
+
+/* Can the page reader give what SQL gives for a column like this? */
+static bool is_plain(const llmprof_query *query, bool text) {
+  int64_t affinity = llmprof_query_int(query, SCHEMA_AFFINITY);
+  return llmprof_query_int(query, SCHEMA_SPECIAL) == 0 &&
+         (text ? affinity == AFFINITY_TEXT || affinity == AFFINITY_REAL
+               : affinity == AFFINITY_INTEGER);
 }
 
-static bool add_column(llmprof_sqlite *db, llmprof_buffer *sql,
-                       const char *table, const char *column,
-                       llmprof_error *err) {
-  int has = llmprof_sqlite_has_column(db, table, column, err);
-  if (has < 0) return false;
-  if (has)
-    add_quoted(sql, column);
-  else
-    llmprof_buffer_puts(sql, "NULL");
-  return true;
-}
-
-static bool build(llmprof_sqlite *db, const llmprof_scan_spec *spec,
-                  llmprof_buffer *sql, llmprof_error *err) {
-  llmprof_buffer_puts(sql, "SELECT ");
+static void note_column(const llmprof_query *query,
+                        const llmprof_scan_spec *spec,
+                        llmprof_scan_table *table) {
+  size_t size;
+  const char *name = llmprof_query_text(query, SCHEMA_NAME, &size);
   for (int i = 0; i < spec->ints + spec->texts; i++) {
-    if (i) llmprof_buffer_putc(sql, ',');
-    if (!add_column(db, sql, spec->table, spec->columns[i], err)) return false;
+    if (strcmp(spec->columns[i], name) != 0) continue;
+    table->plain = table->plain && is_plain(query, i >= spec->ints);
+    table->real[i] = llmprof_query_int(query, SCHEMA_AFFINITY) == AFFINITY_REAL;
+    table->place[i] = llmprof_query_int(query, SCHEMA_KEY)
+                          ? LLMPROF_COLUMN_ROWID
+                          : (int)llmprof_query_int(query, SCHEMA_PLACE);
   }
-  llmprof_buffer_puts(sql, " FROM ");
-  add_quoted(sql, spec->table);
-  return !sql->failed || llmprof_fail_nomem(err);
 }
 
-/* Tables that nsys writes are appended to, so the last rowid is the count. A
- * hostile rowid must not make us reserve more than the file could hold. */
-static bool guess_rows(llmprof_sqlite *db, const char *table, size_t *hint,
-                       llmprof_error *err) {
-  enum {
-    SMALLEST_ROW = 16
-  };
-  llmprof_buffer sql = {0};
-  llmprof_buffer_puts(&sql, "SELECT max(rowid), (SELECT page_count * page_size "
-                            "FROM pragma_page_count, pragma_page_size) FROM ");
-  add_quoted(&sql, table);
-  llmprof_query *query = sql.failed ? (llmprof_fail_nomem(err), NULL)
-                                    : llmprof_sqlite_query(db, sql.bytes, err);
-  llmprof_buffer_free(&sql);
-  if (!query) return false;
-  bool ok = llmprof_query_step(query, err) == 1;
-  if (ok) {
-    int64_t rows = llmprof_query_int(query, 0);
-    int64_t most = llmprof_query_int(query, 1) / SMALLEST_ROW;
-    if (rows > most) rows = most;
-    *hint = rows > 0 ? (size_t)rows : 0;
+static void note_row(const llmprof_query *query, const llmprof_scan_spec *spec,
+                     llmprof_scan_table *table) {
+  table->root = (uint32_t)llmprof_query_int(query, SCHEMA_ROOT);
+  if (llmprof_query_type(query, SCHEMA_PLACE) == LLMPROF_SQL_NULL) {
+    table->plain = false; /* not understood; SQL will say why */
+    return;
   }
+  if (llmprof_query_int(query, SCHEMA_SPECIAL) & SPECIAL_HIDDEN)
+    table->plain = false;
+  note_column(query, spec, table);
+}
+
+static bool read_schema(llmprof_sqlite *db, const llmprof_scan_spec *spec,
+                        llmprof_scan_table *table, llmprof_error *err) {
+  *table = (llmprof_scan_table){.plain = true};
+  for (int i = 0; i < spec->ints + spec->texts; i++)
+    table->place[i] = LLMPROF_COLUMN_LACKING;
+  llmprof_query *query = llmprof_sqlite_query(db, schema_sql, err);
+  if (!query) return false;
+  int got = -1;
+  if (!llmprof_query_bind_text(query, 1, spec->table, strlen(spec->table)))
+    llmprof_fail_nomem(err);
+  else
+    while ((got = llmprof_query_step(query, err)) == 1)
+      note_row(query, spec, table);
   llmprof_query_free(query);
-  return ok;
+  return got == 0;
+}
+
+/* ---- scanning ---- */
+
+static bool start(llmprof_scan *scan, llmprof_sqlite *db,
+                  const llmprof_scan_spec *spec,
+                  const llmprof_scan_table *table, bool pages,
+                  llmprof_error *err) {
+  if (pages && !llmprof_scan_pages_open(db, spec, table, &scan->pages, err))
+    return false;
+  if (!scan->pages) scan->sql = llmprof_scan_sql_open(db, spec, table, err);
+  return scan->pages || scan->sql;
+}
+
+bool llmprof_scan_open_as(llmprof_sqlite *db, const llmprof_scan_spec *spec,
+                          bool pages, llmprof_scan **scan, llmprof_error *err) {
+  llmprof_scan_table table;
+  *scan = NULL;
+  if (!read_schema(db, spec, &table, err)) return false;
+  if (!table.root) return true;
+  llmprof_scan *made = llmprof_zalloc(1, sizeof *made);
+  if (!made) return llmprof_fail_nomem(err);
+  if (start(made, db, spec, &table, pages, err)) {
+    *scan = made;
+    return true;
+  }
+  llmprof_scan_close(made);
+  return false;
 }
 
 bool llmprof_scan_open(llmprof_sqlite *db, const llmprof_scan_spec *spec,
                        llmprof_scan **scan, llmprof_error *err) {
-  *scan = NULL;
-  int has = llmprof_sqlite_has_table(db, spec->table, err);
-  if (has <= 0) return has == 0;
-  llmprof_scan *made = llmprof_zalloc(1, sizeof *made);
-  if (!made) return llmprof_fail_nomem(err);
-  made->ints = spec->ints;
-  llmprof_buffer sql = {0};
-  if (build(db, spec, &sql, err) &&
-      guess_rows(db, spec->table, &made->hint, err))
-    made->query = llmprof_sqlite_query(db, sql.bytes, err);
-  llmprof_buffer_free(&sql);
-  if (!made->query) {
-    llmprof_scan_close(made);
-    return false;
-  }
-  *scan = made;
-  return true;
+  return llmprof_scan_open_as(db, spec, true, scan, err);
 }
 
 void llmprof_scan_close(llmprof_scan *scan) {
   if (!scan) return;
-  llmprof_query_free(scan->query);
+  llmprof_scan_pages_close(scan->pages);
+  llmprof_scan_sql_close(scan->sql);
   llmprof_free(scan);
 }
 
+bool llmprof_scan_is_paged(const llmprof_scan *scan) {
+  return scan->pages != NULL;
+}
+
 size_t llmprof_scan_hint(const llmprof_scan *scan) {
-  return scan->hint;
+  return scan->pages ? llmprof_scan_pages_hint(scan->pages) : 0;
 }
 
 int llmprof_scan_next(llmprof_scan *scan, int64_t *values, llmprof_error *err) {
-  int got = llmprof_query_step(scan->query, err);
-  if (got == 1) llmprof_query_ints(scan->query, values, scan->ints);
-  return got;
+  return scan->pages ? llmprof_scan_pages_next(scan->pages, values, err)
+                     : llmprof_scan_sql_next(scan->sql, values, err);
 }
 
 const char *llmprof_scan_text(const llmprof_scan *scan, int i, size_t *size) {
-  int column = scan->ints + i;
-  if (llmprof_query_type(scan->query, column) == LLMPROF_SQL_NULL) {
-    *size = 0;
-    return NULL;
-  }
-  return llmprof_query_text(scan->query, column, size);
+  return scan->pages ? llmprof_scan_pages_text(scan->pages, i, size)
+                     : llmprof_scan_sql_text(scan->sql, i, size);
 }
 
 double llmprof_scan_double(const llmprof_scan *scan, int i) {
-  int column = scan->ints + i;
-  if (llmprof_query_type(scan->query, column) == LLMPROF_SQL_NULL) return NAN;
-  return llmprof_query_double(scan->query, column);
+  return scan->pages ? llmprof_scan_pages_double(scan->pages, i)
+                     : llmprof_scan_sql_double(scan->sql, i);
 }
 
 bool llmprof_scan_each(llmprof_sqlite *db, const llmprof_scan_spec *spec,

@@ -17,9 +17,11 @@ typedef struct llmprof_scan_spec {
   int ints, texts;
 } llmprof_scan_spec;
 
+/* Columns of a kind at most. */
 enum {
-  LLMPROF_SCAN_INTS = 24
-}; /* integer columns at most */
+  LLMPROF_SCAN_INTS = 24,
+  LLMPROF_SCAN_TEXTS = 8,
+};
 
 /* On true, *scan is NULL when the table does not exist. Rows come in rowid
  * order. */

@@ -10,6 +10,7 @@
 
 #include "llmprof/alloc.h"
 #include "llmprof/buffer.h"
+#include "sqlite_file.h"
 
 struct llmprof_sqlite {
   sqlite3 *handle;
@@ -155,6 +156,44 @@ void llmprof_sqlite_close(llmprof_sqlite *db) {
   sqlite3_close_v2(db->handle); /* waits for open statements */
   llmprof_free(db->path);
   llmprof_free(db);
+}
+
+/* ---- the file itself ---- */
+
+const char *llmprof_sqlite_path(const llmprof_sqlite *db) {
+  return db->path;
+}
+
+static sqlite3_file *file_of(llmprof_sqlite *db, llmprof_error *err) {
+  sqlite3_file *file = NULL;
+  int rc = sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_FILE_POINTER,
+                                &file);
+  if (rc == SQLITE_OK && file && file->pMethods) return file;
+  llmprof_fail(err, LLMPROF_IO, "%s: SQLite has no file open", db->path);
+  return NULL;
+}
+
+int64_t llmprof_sqlite_file_size(llmprof_sqlite *db, llmprof_error *err) {
+  sqlite3_int64 size = -1;
+  sqlite3_file *file = file_of(db, err);
+  if (!file) return -1;
+  int rc = file->pMethods->xFileSize(file, &size);
+  if (rc == SQLITE_OK) return size;
+  fail_sqlite(err, db->path, NULL, rc);
+  return -1;
+}
+
+bool llmprof_sqlite_file_read(llmprof_sqlite *db, int64_t offset, void *bytes,
+                              size_t size, llmprof_error *err) {
+  sqlite3_file *file = file_of(db, err);
+  if (!file) return false;
+  int rc = file->pMethods->xRead(file, bytes, (int)size, offset);
+  if (rc == SQLITE_OK) return true;
+  if (rc == SQLITE_IOERR_SHORT_READ)
+    return llmprof_fail(err, LLMPROF_SYNTAX,
+                        "%s: truncated: it ends before byte %lld", db->path,
+                        (long long)(offset + (int64_t)size));
+  return fail_sqlite(err, db->path, NULL, rc);
 }
 
 /* ---- queries ---- */

@@ -43,7 +43,11 @@ bool llmprof_trace_thread_row(llmprof_trace *trace, int64_t global_tid,
 
 /* ---- strings ---- */
 
-uint32_t llmprof_trace_string(const llmprof_trace *trace, int64_t id) {
+enum {
+  SMALL_IDS = 1 << 20 /* nsys counts up from 0 */
+};
+
+uint32_t llmprof_trace_far_string(const llmprof_trace *trace, int64_t id) {
   if (id == LLMPROF_ABSENT) return LLMPROF_NO_STRING;
   uint32_t row = llmprof_intern_find(&trace->string_ids, &id);
   return row == UINT32_MAX ? LLMPROF_NO_STRING : trace->string_of[row];
@@ -58,12 +62,24 @@ bool llmprof_trace_text(llmprof_trace *trace, const llmprof_scan *scan, int i,
   return !bytes || llmprof_strings_add(trace->strings, bytes, size, string);
 }
 
+static bool keep_near(llmprof_trace *trace, size_t id, uint32_t string) {
+  if (!llmprof_grow(&trace->string_at, &trace->string_at_cap, id + 1,
+                    sizeof *trace->string_at))
+    return false;
+  while (trace->string_at_count <= id)
+    trace->string_at[trace->string_at_count++] = LLMPROF_NO_STRING;
+  trace->string_at[id] = string;
+  return true;
+}
+
 static bool take_string(void *user, const llmprof_scan *scan,
                         const int64_t *values) {
   llmprof_trace *trace = user;
   uint32_t row, string;
-  if (!llmprof_trace_text(trace, scan, 0, &string) ||
-      !llmprof_intern_add(&trace->string_ids, &values[0], &row) ||
+  if (!llmprof_trace_text(trace, scan, 0, &string)) return false;
+  if (values[0] >= 0 && values[0] < SMALL_IDS)
+    return keep_near(trace, (size_t)values[0], string);
+  if (!llmprof_intern_add(&trace->string_ids, &values[0], &row) ||
       !llmprof_grow(&trace->string_of, &trace->string_of_cap, row + (size_t)1,
                     sizeof *trace->string_of))
     return false;
@@ -231,6 +247,7 @@ void llmprof_trace_close(llmprof_trace *trace) {
   llmprof_attribution_free(&trace->attribution);
   llmprof_free(trace->projections);
   llmprof_free(trace->string_of);
+  llmprof_free(trace->string_at);
   llmprof_free(trace->schema);
   llmprof_free(trace->product);
   llmprof_free(trace->devices);

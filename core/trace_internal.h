@@ -14,7 +14,9 @@ struct llmprof_trace {
   char *path;
   llmprof_sqlite *db;
   llmprof_strings *strings;
-  llmprof_intern string_ids; /* StringIds.id -> string_of[] */
+  uint32_t *string_at; /* by StringIds.id, as far as ids are small */
+  size_t string_at_count, string_at_cap;
+  llmprof_intern string_ids; /* the others -> string_of[] */
   uint32_t *string_of;
   size_t string_of_cap;
 
@@ -54,7 +56,13 @@ bool llmprof_trace_thread_row(llmprof_trace *trace, int64_t global_tid,
 
 /* The pool's id for a StringIds.id; LLMPROF_NO_STRING when it is absent or
  * names nothing. */
-uint32_t llmprof_trace_string(const llmprof_trace *trace, int64_t id);
+uint32_t llmprof_trace_far_string(const llmprof_trace *trace, int64_t id);
+static inline uint32_t llmprof_trace_string(const llmprof_trace *trace,
+                                            int64_t id) {
+  return (uint64_t)id < trace->string_at_count
+             ? trace->string_at[id]
+             : llmprof_trace_far_string(trace, id);
+}
 
 /* Intern text column i of the scan's row; false when out of memory. */
 bool llmprof_trace_text(llmprof_trace *trace, const llmprof_scan *scan, int i,

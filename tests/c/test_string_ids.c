@@ -1,0 +1,78 @@
+/* Names of events: StringIds may count up from 0 or be anything. */
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "llmprof/trace.h"
+#include "support.h"
+
+static const char export_sql[] =
+    "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
+    "INSERT INTO StringIds VALUES (0, 'zero'), (7, 'seven'), (8, NULL), "
+    "(700000, 'near'), (1000000, 'nearer'), (1048575, 'last near'), (1048576, "
+    "'first far'), (1099511627776, 'far'), "
+    "(-1, 'negative'), (-9223372036854775807, 'lowest'), "
+    "(9223372036854775807, 'highest');"
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, "
+    "demangledName INTEGER);"
+    "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT rowid, rowid + 1, column1 "
+    "FROM (VALUES (0), (7), (8), (1048575), (1048576), (1099511627776), (-1), "
+    "(-9223372036854775807), (9223372036854775807), (1), (6), (1048574), "
+    "(1048577), (-2), (NULL));";
+
+static const char *const names[] = {
+    "zero", "seven",    NULL,     "last near", "first far",
+    "far",  "negative", "lowest", "highest",   NULL,
+    NULL,   NULL,       NULL,     NULL,        NULL,
+};
+
+enum {
+  KERNELS = sizeof names / sizeof *names
+};
+
+static const char *make(void) {
+  static char path[256];
+  snprintf(path, sizeof path, "%s/ids.sqlite", test_folder());
+  unlink(path);
+  sqlite3 *db;
+  assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+  assert_int_equal(sqlite3_exec(db, export_sql, NULL, NULL, NULL), SQLITE_OK);
+  assert_int_equal(sqlite3_close(db), SQLITE_OK);
+  return path;
+}
+
+static bool load(void *path, llmprof_error *err) {
+  llmprof_trace *trace = llmprof_trace_open(path, err);
+  const llmprof_ops *ops = trace ? llmprof_trace_ops(trace, err) : NULL;
+  if (ops) {
+    assert_int_equal(ops->count, KERNELS);
+    for (size_t i = 0; i < KERNELS; i++) {
+      const char *name =
+          llmprof_strings_get(llmprof_trace_strings(trace), ops->name[i], NULL);
+      assert_int_equal(name == NULL, names[i] == NULL);
+      if (name) assert_string_equal(name, names[i]);
+    }
+  }
+  llmprof_trace_close(trace);
+  return ops != NULL;
+}
+
+static void test_near_and_far(void **state) {
+  (void)state;
+  llmprof_error err = {0};
+  if (!load((void *)(uintptr_t)make(), &err)) fail_msg("%s", err.message);
+}
+
+static void test_allocations(void **state) {
+  (void)state;
+  test_every_allocation(load, (void *)(uintptr_t)make());
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_near_and_far),
+      cmocka_unit_test(test_allocations),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
