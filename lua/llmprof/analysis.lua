@@ -164,9 +164,9 @@ end
 
 -- ---- kernels and selection ----
 
-local kernel_fields = { "id", "name", "short_name", "category", "stage", "part", "device", "calls", "total_ns",
-  "mean_ns", "median_ns", "min_ns", "max_ns", "std_ns", "share", "cumulative", "stage_share",
-  "stage_cumulative", "shapes", "counters" }
+local kernel_fields = { "id", "name", "short_name", "category", "stage", "part", "device", "calls",
+  "total_ns", "mean_ns", "median_ns", "min_ns", "max_ns", "std_ns", "share", "cumulative",
+  "stage_share", "stage_cumulative", "shapes", "counters" }
 
 local function kernel_records(list)
   local records = json.list {}
@@ -195,7 +195,8 @@ end
 -- ---- together ----
 
 local top_keys = { "schema_version", "run", "model", "source", "environment", "repeats", "totals",
-  "latency", "integrity", "overhead", "stages", "kernels", "selection", "counters", "operators", "missing" }
+  "latency", "integrity", "overhead", "stages", "kernels", "selection", "counters", "operators",
+  "missing" }
 
 -- given: run_id, recipe (name), model, source, environment, trace, found (of
 -- analysis.stages), kernels, selection, counters (of analysis.counters),
