@@ -2,6 +2,7 @@
 -- table, from which every report is rendered and nothing else is needed.
 -- docs/results.schema.json is its schema. Times are ns, shares 0..1; what was
 -- not measured is absent.
+local advice = require "llmprof.advice"
 local artifacts = require "llmprof.artifacts"
 local breakdown = require "llmprof.analysis.breakdown"
 local errors = require "llmprof.errors"
@@ -9,6 +10,7 @@ local integrity = require "llmprof.analysis.integrity"
 local json = require "llmprof.json"
 local latency = require "llmprof.analysis.latency"
 local statistics = require "llmprof.statistics"
+local transfers = require "llmprof.analysis.transfers"
 local version = require "llmprof.version"
 
 local analysis = {}
@@ -195,8 +197,8 @@ end
 -- ---- together ----
 
 local top_keys = { "schema_version", "run", "model", "source", "environment", "repeats", "totals",
-  "latency", "integrity", "overhead", "stages", "kernels", "selection", "counters", "operators",
-  "missing" }
+  "latency", "integrity", "overhead", "stages", "transfers", "kernels", "selection", "counters",
+  "operators", "advice", "missing" }
 
 -- given: run_id, recipe (name), model, source, environment, trace, found (of
 -- analysis.stages), kernels, selection, counters (of analysis.counters),
@@ -228,9 +230,11 @@ function analysis.results(given)
     breakdown.add(results.stages, given.trace, given.found, given.kernels or {})
     results.latency = latency.measure(given.trace, given.found, given.metrics,
       tokens_of(given, "decode"))
+    results.transfers = transfers.list(given.trace, given.found)
     results.integrity = integrity.judge { trace = given.trace, samples = given.samples,
       complaints = given.complaints, stage_share = results.totals.stage_share }
   end
+  results.advice = advice.examine(results)
   return json.ordered(results, top_keys)
 end
 
