@@ -10,6 +10,7 @@
   X(markdown)      \
   X(nvtx)          \
   X(resources)     \
+  X(scrub)         \
   X(spawn)         \
   X(sqlite)        \
   X(sys)           \

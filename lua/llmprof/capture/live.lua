@@ -7,6 +7,7 @@ local fs = require "llmprof.fs"
 local gpu_watch = require "llmprof.gpu_watch"
 local ncu = require "llmprof.vendor.ncu"
 local nsys = require "llmprof.vendor.nsys"
+local scrub = require "llmprof.scrub"
 local spawn = require "llmprof.spawn"
 local text = require "llmprof.text"
 local tools = require "llmprof.vendor.tools"
@@ -96,13 +97,21 @@ local function settle_reports(ctx, reports)
 end
 
 
+-- The export holds the whole environment of the workload; the bundle keeps a
+-- copy without it.
 local function export(ctx, report, target)
-  local argv = nsys.export_argv(ctx.state.nsys.path, ctx.run:path(report), ctx.run:path(target))
+  local raw = ctx.cfg.nsys.scrub and target:gsub("%.sqlite$", ".unscrubbed.sqlite") or target
+  local argv = nsys.export_argv(ctx.state.nsys.path, ctx.run:path(report), ctx.run:path(raw))
   local output, result = tools.capture(argv, { timeout = ctx.cfg.nsys.export_timeout_s })
-  local info = fs.stat(ctx.run:path(target))
+  local info = fs.stat(ctx.run:path(raw))
   if not output or not info or info.size == 0 then
     errors.raise("failed", ("nsys could not export %s"):format(report),
       { detail = output or result })
+  end
+  if raw ~= target then
+    local taken, message = scrub.copy(ctx.run:path(raw), ctx.run:path(target))
+    fs.remove(ctx.run:path(raw))
+    errors.check("failed", taken, message)
   end
 end
 

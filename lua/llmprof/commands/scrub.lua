@@ -1,0 +1,36 @@
+-- llmprof scrub TRACE.sqlite: a copy that can be handed on.
+local errors = require "llmprof.errors"
+local fs = require "llmprof.fs"
+local scrub = require "llmprof.scrub"
+local text = require "llmprof.text"
+
+local command = {
+  name = "scrub",
+  summary = "copy an export without what it tells about the machine and its user",
+  usage = "scrub [OPTION...] TRACE.sqlite",
+  details = [[
+Events, kernel names and NVTX texts stay; environment variables, command lines,
+output of processes, host and user names, paths and call chains go. A
+.nsys-rep cannot be scrubbed: export it first, and hand on the copy alone.]],
+  options = { { "output", short = "o", arg = "FILE", help = "write here; TRACE.scrubbed.sqlite" } },
+}
+
+
+function command.run(given, words)
+  if #words ~= 1 then
+    errors.raise("usage", #words == 0 and "which trace?" or "one trace at a time",
+      { hint = "llmprof scrub run.sqlite" })
+  end
+  local target = given.output or words[1]:gsub("%.sqlite$", "") .. ".scrubbed.sqlite"
+  if fs.realpath(target) and fs.realpath(target) == fs.realpath(words[1]) then
+    errors.raise("usage", "the copy must be another file than the trace")
+  end
+  local taken, message, code = scrub.copy(words[1], target)
+  if not taken then errors.raise(code == "notfound" and "usage" or "failed", message) end
+  io.stdout:write(("%s: %s rows, %s tables and %s strings taken out\n"):format(target,
+    text.count(taken.rows), text.count(taken.tables), text.count(taken.strings)))
+  return 0
+end
+
+
+return command
