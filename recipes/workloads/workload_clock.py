@@ -177,29 +177,47 @@ def profile(torch: Any, device: Any, work: Callable[[ProfilerClock], None],
         ended = time.perf_counter_ns()
     if trace_out:
         export_trace(profiler, trace_out)
-    operators = operators_of(profiler.key_averages(group_by_input_shape=True), clock.names, cuda)
-    if cuda and not any(operator["device_total_ns"] for operator in operators):
+    rows = profiler.key_averages(group_by_input_shape=True)
+    operators = operators_of(rows, clock.names, cuda)
+    device_ns = device_total(rows, clock.names)
+    if cuda and device_ns == 0:
         raise WorkloadError("torch.profiler saw no GPU work: CUPTI is not usable here, or another "
                             "profiler holds it")
     return {
         "schema_version": SCHEMA_VERSION,
         "source": f"torch.profiler, PyTorch {torch.__version__}",
         "wall_ms": (ended - began) / 1e6,
+        "device_ns": device_ns if cuda else None,
+        "unattributed_device_ns": max(0, device_ns - sum(
+            operator["device_self_ns"] for operator in operators)) if cuda else None,
         "operators": operators,
     }
 
 
 def export_trace(profiler: Any, path: str) -> None:
+    """PyTorch logs that it cannot write, and goes on."""
     try:
         profiler.export_chrome_trace(path)
     except (OSError, RuntimeError) as error:
         raise WorkloadError(f"--trace-out {path}: {first_line(error)}") from error
+    if not os.path.exists(path) or os.path.getsize(path) == 0:
+        raise WorkloadError(f"--trace-out {path}: PyTorch could not write it")
 
 
 def device_time(row: Any, which: str) -> float:
     """Microseconds; the attribute is called cuda_time in PyTorch before 2.4."""
     new = f"{which}device_time_total"
     return getattr(row, new) if hasattr(row, new) else getattr(row, f"{which}cuda_time_total")
+
+
+def on_cpu(row: Any) -> bool:
+    return getattr(row.device_type, "name", row.device_type) == "CPU"
+
+
+def device_total(rows: Sequence[Any], ranges: Set[str]) -> int:
+    """Nanoseconds of all kernels and copies, whoever launched them."""
+    return sum(round(device_time(row, "self_") * 1000) for row in rows
+               if not on_cpu(row) and row.key not in ranges)
 
 
 def operators_of(rows: Sequence[Any], ranges: Set[str], cuda: bool) -> List[Dict[str, Any]]:
@@ -211,7 +229,7 @@ def operators_of(rows: Sequence[Any], ranges: Set[str], cuda: bool) -> List[Dict
     merged: Dict[str, Dict[str, Any]] = {}
     shapes: Dict[str, int] = {}
     for row in rows:
-        if getattr(row.device_type, "name", row.device_type) != "CPU" or row.key in ranges:
+        if not on_cpu(row) or row.key in ranges:
             continue
         entry = merged.setdefault(row.key, {
             "name": row.key, "calls": 0, "host_total_ns": 0, "host_self_ns": 0,

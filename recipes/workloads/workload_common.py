@@ -175,6 +175,8 @@ def check_options(args: argparse.Namespace) -> None:
         args.kv_cache = "static" if static else "dynamic"
     if args.trace_out and not operators_wanted():
         raise WorkloadError("--trace-out needs LLMPROF_OPERATORS=1", USAGE)
+    if args.trace_out and not Path(args.trace_out).parent.is_dir():
+        raise WorkloadError(f"--trace-out '{args.trace_out}': no such folder", USAGE)
 
 
 def operators_wanted() -> bool:
