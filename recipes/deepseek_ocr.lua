@@ -10,8 +10,16 @@ return llm.recipe {
   options = {
     ["device"] = { "GPU the workload runs on", "cuda:0" },
     ["infer.max_new_tokens"] = { "Tokens generated per sample", 64 },
+    ["infer.batch"] = { "Samples side by side", 1, min = 1 },
     ["infer.repeats"] = { "Times each sample is run inside the ranges", 2, min = 1 },
+    ["infer.warmup"] = { "Runs before that, outside the ranges", 1, min = 0 },
+    ["infer.compile"] = { "torch.compile of the decode step", "off",
+      choices = { "off", "default", "reduce-overhead" } },
+    ["infer.cuda_graph"] = { "Replay decode steps from a graph", "off", choices = { "off", "on" } },
     ["model.path"] = { "Local checkpoint; empty means random weights of the same shape", "" },
+    ["model.loader"] = { "A checkpoint's own code, or its weights in the built-in architecture",
+      "transformers", choices = { "transformers", "native" } },
+    ["model.trust_remote_code"] = { "Run Python code that lies in the checkpoint", false },
     ["dataset.root"] = { "Folder of images; empty means images made from a seed", "" },
     ["dataset.subset_filelist"] = { "File that names the images to use, one a line", "" },
     ["dataset.fallback_patterns"] = { "Images to use without a file list", { "*.png", "*.jpg" } },
@@ -22,21 +30,25 @@ return llm.recipe {
 
   workload = function(cfg)
     local sampling = cfg.dataset.sampling
-    return {
-      argv = {
-        cfg.python, llm.path "workloads/deepseek_ocr.py",
-        "--device", cfg.device,
-        "--max-new-tokens", cfg.infer.max_new_tokens,
-        "--repeats", cfg.infer.repeats,
-        "--model-path", cfg.model.path,
-        "--dataset-root", cfg.dataset.root,
-        "--subset-filelist", cfg.dataset.subset_filelist,
-        "--fallback-patterns", table.concat(cfg.dataset.fallback_patterns, ","),
-        "--num-epochs", sampling.num_epochs,
-        "--num-samples-per-epoch", sampling.num_samples_per_epoch,
-        sampling.randomize and "--randomize" or "--no-randomize",
-      },
+    local argv = { cfg.python, llm.path "workloads/deepseek_ocr.py",
+      "--device", cfg.device,
+      "--max-new-tokens", cfg.infer.max_new_tokens,
+      "--batch", cfg.infer.batch,
+      "--repeats", cfg.infer.repeats,
+      "--warmup", cfg.infer.warmup,
+      "--compile", cfg.infer.compile,
+      "--cuda-graph", cfg.infer.cuda_graph,
+      "--model-path", cfg.model.path,
+      "--loader", cfg.model.loader,
+      "--dataset-root", cfg.dataset.root,
+      "--subset-filelist", cfg.dataset.subset_filelist,
+      "--fallback-patterns", table.concat(cfg.dataset.fallback_patterns, ","),
+      "--num-epochs", sampling.num_epochs,
+      "--num-samples-per-epoch", sampling.num_samples_per_epoch,
+      sampling.randomize and "--randomize" or "--no-randomize",
     }
+    if cfg.model.trust_remote_code then argv[#argv + 1] = "--trust-remote-code" end
+    return { argv = argv }
   end,
 
   stages = {
@@ -46,6 +58,4 @@ return llm.recipe {
   nsys = { preset = "default", capture_range = "none" },
   ncu = { preset = "default" },
   top_n = { kernels = 20, coverage = 0.95, launches_per_kernel = 2 },
-  report = { "environment", "aggregates", "stages", "mfu", "operators", "kernels", "roofline",
-    "advice" },
 }

@@ -1,0 +1,38 @@
+-- The toy decoder of workloads/toy_llm.cu: a second of prefill and decode steps
+-- in CUDA C, for trying llmprof and a machine out without Python or a model.
+local llm = require "llmprof.recipe"
+
+return llm.recipe {
+  name = "toy_llm",
+  model = { name = "toy", dtype = "fp32" },
+
+  options = {
+    ["toy.binary"] = { "The program; workloads/toy_llm.cu says how to compile it",
+      "build/dev/bin/toy_llm" },
+    ["toy.graph"] = { "Replay decode steps from a CUDA graph", false },
+    ["toy.layers"] = { "Layers", 4, min = 1 },
+    ["toy.hidden"] = { "Width, a multiple of 64", 512, min = 64 },
+    ["toy.workers"] = { "Forked processes that run it, which nsys.trace_fork_before_exec=true "
+      .. "traces; 0 forks none", 0, min = 0 },
+    ["infer.prompt_tokens"] = { "Tokens of the prompt", 128, min = 1 },
+    ["infer.max_new_tokens"] = { "Tokens generated, the first by prefill", 33, min = 2 },
+    ["infer.repeats"] = { "Times it is run inside the ranges", 2, min = 1 },
+  },
+
+  workload = function(cfg)
+    local argv = { cfg.toy.binary,
+      "--layers", cfg.toy.layers,
+      "--hidden", cfg.toy.hidden,
+      "--fork", cfg.toy.workers,
+      "--prompt", cfg.infer.prompt_tokens,
+      "--steps", cfg.infer.max_new_tokens - 1,
+      "--repeats", cfg.infer.repeats,
+    }
+    if cfg.toy.graph then argv[#argv + 1] = "--graph" end
+    return { argv = argv }
+  end,
+
+  stages = { { "prefill" }, { "decode" } },
+  ncu = { preset = "light", nvtx_include = "decode/" },
+  top_n = { kernels = 10, launches_per_kernel = 2 },
+}

@@ -1,0 +1,55 @@
+-- The recipes that come with llmprof: what they run.
+local config = require "llmprof.config"
+local recipe = require "llmprof.recipe"
+
+
+local function argv_of(name, ...)
+  local made = recipe.load(name)
+  local composed = config.compose { options = made.options, recipe = made.config,
+    recipe_name = made.file, overrides = config.parse_overrides { ... } }
+  local words = made.workload(composed.tree).argv
+  for i, word in ipairs(words) do words[i] = tostring(word) end
+  return words
+end
+
+
+describe("recipes/deepseek_ocr.lua", function()
+  it("runs the workload with every setting", function()
+    assert.same({ "python3", "recipes/workloads/deepseek_ocr.py", "--device", "cuda:0",
+      "--max-new-tokens", "64", "--batch", "1", "--repeats", "2", "--warmup", "1",
+      "--compile", "off", "--cuda-graph", "off", "--model-path", "", "--loader", "transformers",
+      "--dataset-root", "", "--subset-filelist", "", "--fallback-patterns", "*.png,*.jpg",
+      "--num-epochs", "1", "--num-samples-per-epoch", "1", "--no-randomize",
+    }, argv_of "recipes/deepseek_ocr.lua")
+  end)
+
+  it("hands on what is set", function()
+    assert.same({ "py", "recipes/workloads/deepseek_ocr.py", "--device", "cuda:1",
+      "--max-new-tokens", "8", "--batch", "4", "--repeats", "3", "--warmup", "0",
+      "--compile", "default", "--cuda-graph", "on", "--model-path", "/m", "--loader", "native",
+      "--dataset-root", "/d", "--subset-filelist", "list.txt", "--fallback-patterns", "**/*.png",
+      "--num-epochs", "2", "--num-samples-per-epoch", "5", "--randomize", "--trust-remote-code",
+    }, argv_of("recipes/deepseek_ocr.lua", "python=py", "device=cuda:1", "infer.max_new_tokens=8",
+      "infer.batch=4", "infer.repeats=3", "infer.warmup=0", "infer.compile=default",
+      "infer.cuda_graph=on", "model.path=/m", "model.loader=native",
+      "model.trust_remote_code=true", "dataset.root=/d", "dataset.subset_filelist=list.txt",
+      "dataset.fallback_patterns=[\"**/*.png\"]", "dataset.sampling.num_epochs=2",
+      "dataset.sampling.num_samples_per_epoch=5", "dataset.sampling.randomize=true"))
+  end)
+end)
+
+
+describe("recipes/toy_llm.lua", function()
+  it("runs the program as built", function()
+    assert.same({ "build/dev/bin/toy_llm", "--layers", "4", "--hidden", "512", "--fork", "0",
+      "--prompt", "128", "--steps", "32", "--repeats", "2" }, argv_of "recipes/toy_llm.lua")
+  end)
+
+  it("hands on what is set", function()
+    assert.same({ "/t", "--layers", "2", "--hidden", "128", "--fork", "3", "--prompt", "16",
+      "--steps", "4", "--repeats", "5", "--graph",
+    }, argv_of("recipes/toy_llm.lua", "toy.binary=/t", "toy.layers=2", "toy.hidden=128",
+      "toy.workers=3", "toy.graph=true", "infer.prompt_tokens=16", "infer.max_new_tokens=5",
+      "infer.repeats=5"))
+  end)
+end)
