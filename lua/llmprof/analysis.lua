@@ -127,7 +127,8 @@ local function summarize_stage(declared, instances, given)
   stage.copies = mean(used, "copies") + mean(used, "sets")
   stage.idle_share = wall > 0 and idle / wall or nil
   stage.tokens = tokens_of(given, declared.name)
-  if stage.tokens and stage.tokens > 0 then
+  local counts_tokens = declared.step or declared.name == "decode"
+  if counts_tokens and stage.tokens and stage.tokens > 0 then
     stage.kernels_per_token = stage.kernels / stage.tokens
     stage.ns_per_token = stage.wall.mean_ns / stage.tokens
   end

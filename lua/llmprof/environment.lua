@@ -23,7 +23,10 @@ end
 local function gpus()
   local devices, reason = gpu.list()
   local list = json.list {}
-  for i, device in ipairs(devices) do list[i] = device end
+  for i, device in ipairs(devices) do
+    if device.throttle then device.throttle = json.list(device.throttle) end
+    list[i] = device
+  end
   return list, reason
 end
 

@@ -32,7 +32,8 @@ local function launches_of(kernel, per_shape)
 end
 
 
--- Take kernels in the order of the list while the prediction stays in budget.
+-- Take kernels in the order of the list while the prediction stays in budget: a
+-- kernel too costly for what is left does not keep smaller ones out.
 local function fit(kernels, cfg)
   local taken, dropped, seconds, launches = {}, {}, 0, 0
   for _, kernel in ipairs(kernels) do
@@ -94,15 +95,19 @@ end
 
 -- { ranges, instances, kernels (ncu's regex), name_base, launches (per launch
 --   configuration), expected (launches in all), seconds (predicted), dropped
---   (list of { kernel, launches, seconds }) }. chosen: selected kernels, the
--- most important first.
+--   (list of { kernel, launches, seconds }) }. chosen: the selected kernels;
+-- those with the most GPU time per launch to measure come first.
 function counter_plan.make(chosen, found, cfg)
-  local by_time = table.move(chosen, 1, #chosen, 1, {})
-  table.sort(by_time, function(a, b)
-    if a.total_ns ~= b.total_ns then return a.total_ns > b.total_ns end
+  local by_worth = table.move(chosen, 1, #chosen, 1, {})
+  local worth = {}
+  for _, kernel in ipairs(chosen) do
+    worth[kernel] = kernel.total_ns / launches_of(kernel, cfg.top_n.launches_per_kernel)
+  end
+  table.sort(by_worth, function(a, b)
+    if worth[a] ~= worth[b] then return worth[a] > worth[b] end
     return a.id < b.id
   end)
-  local taken, dropped, seconds, launches = fit(by_time, cfg)
+  local taken, dropped, seconds, launches = fit(by_worth, cfg)
   local ranges, wanted = ranges_of(taken, found)
   local instances = instances_of(wanted, found)
   if cfg.ncu.nvtx_include then ranges, instances = { cfg.ncu.nvtx_include }, nil end

@@ -135,13 +135,25 @@ end
 
 -- ---- what nsys itself noticed ----
 
+-- What it says of captures that were asked to leave something out.
+local expected = { "Scheduling information is absent" }
+
+local function is_expected(message)
+  for _, pattern in ipairs(expected) do
+    if message:find(pattern, 1, true) then return true end
+  end
+  return false
+end
+
+
 local function diagnostics(state)
   local said = {}
   for row in state.db:query(state.db:has "DIAGNOSTIC_EVENT"
     and "SELECT severity, text FROM DIAGNOSTIC_EVENT" or "SELECT 0 AS severity, '' AS text") do
     local lower = row.text:lower()
-    if (math.type(row.severity) == "integer" and row.severity >= 2)
-      or lower:find "dropped" or lower:find "lost" or lower:find "missing" then
+    local serious = math.type(row.severity) == "integer" and row.severity >= 2
+    if not is_expected(row.text) and (serious or lower:find "dropped" or lower:find "lost"
+      or lower:find "missing") then
       said[#said + 1] = text.clean(row.text)
     end
   end
