@@ -321,15 +321,22 @@ static bool sort_ranges(const llmprof_ranges *r, uint32_t *rows, size_t count) {
   return true;
 }
 
+/* What lacks a time encloses nothing and lies in nothing. */
 static uint32_t range_thread(const void *user, size_t row) {
   const sweep *s = user;
   const llmprof_ranges *r = &s->trace->ranges;
-  return r->end_thread[row] == LLMPROF_NONE ? r->thread[row] : LLMPROF_NONE;
+  if (r->end_thread[row] != LLMPROF_NONE || r->start[row] == LLMPROF_ABSENT)
+    return LLMPROF_NONE;
+  return r->thread[row];
 }
 
 static uint32_t launch_thread(const void *user, size_t row) {
   const sweep *s = user;
-  return s->launches[row] ? s->trace->calls.thread[row] : LLMPROF_NONE;
+  const llmprof_calls *calls = &s->trace->calls;
+  if (!s->launches[row] || calls->start[row] == LLMPROF_ABSENT ||
+      calls->end[row] == LLMPROF_ABSENT)
+    return LLMPROF_NONE;
+  return calls->thread[row];
 }
 
 static bool sweep_buckets(sweep *s, const buckets *ranges,
@@ -365,6 +372,8 @@ static bool find_links(llmprof_trace *trace) {
   s.launches = llmprof_zalloc(trace->calls.count, sizeof *s.launches);
   s.link_of_call = llmprof_alloc(trace->calls.count, sizeof *s.link_of_call);
   bool ok = s.launches && s.link_of_call;
+  for (size_t call = 0; ok && call < trace->calls.count; call++)
+    s.link_of_call[call] = LLMPROF_NONE;
   for (size_t op = 0; ok && op < trace->ops.count; op++)
     if (a->call[op] != LLMPROF_NONE) s.launches[a->call[op]] = 1;
   ok = ok && sweep_threads(&s);

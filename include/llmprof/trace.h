@@ -155,7 +155,8 @@ typedef struct llmprof_attribution {
   uint32_t *parent; /* by range: the tightest range around it on its thread,
                        LLMPROF_NONE at the top */
   uint32_t *level;  /* by range: 0 at the top; LLMPROF_NONE for a range that
-                       does not take part (ended on another thread) */
+                       does not take part (ended on another thread, or
+                       lacks its start) */
 } llmprof_attribution;
 
 /* A range projected onto the GPU: from the first start to the last end of the
