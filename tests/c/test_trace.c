@@ -426,7 +426,8 @@ static void survive(const unsigned char *bytes, size_t size) {
   assert_memory_equal(err.message, path, strlen(path));
 }
 
-/* A little export is broken at every other byte, the whole one at every 37th. */
+/* A little export is broken at every other byte, the whole one at every 37th.
+ */
 static const char little_sql[] = EXPORT_TABLES
     "INSERT INTO StringIds VALUES (1, 'gemm'), (2000000, 'far');"
     "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (20, 21, 0, "
