@@ -5,9 +5,11 @@
  * rebuilt, so that no free page holds what was there. */
 #include "llmprof/scrub.h"
 
+#include <errno.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fs_internal.h"
@@ -307,8 +309,27 @@ static bool temporary_beside(const char *to, llmprof_buffer *path,
   return !path->failed || llmprof_fail_nomem(err);
 }
 
+/* Replacing the export by its copy would lose what was not meant to go. */
+static bool check_apart(const char *from, const char *to, llmprof_error *err) {
+  struct stat a, b;
+  if (stat(from, &a) != 0 || stat(to, &b) != 0 || a.st_dev != b.st_dev ||
+      a.st_ino != b.st_ino)
+    return true;
+  return llmprof_fail(err, LLMPROF_DENIED,
+                      "%s: is the export itself; write to another file", to);
+}
+
+/* A copy of a read-only export is read-only, too. */
+static bool make_writable(const char *path, llmprof_error *err) {
+  struct stat info;
+  if (stat(path, &info) == 0 && chmod(path, info.st_mode | S_IWUSR) == 0)
+    return true;
+  return llmprof_fail_errno(err, errno, "%s", path);
+}
+
 bool llmprof_trace_scrub(const char *from, const char *to,
                          llmprof_scrub_report *report, llmprof_error *err) {
+  if (!check_apart(from, to, err)) return false;
   llmprof_sqlite *probe = llmprof_sqlite_open(from, err); /* is it one? */
   if (!probe) return false;
   llmprof_sqlite_close(probe);
@@ -316,7 +337,8 @@ bool llmprof_trace_scrub(const char *from, const char *to,
   bool ok = temporary_beside(to, &path, err) &&
             llmprof_fs_copy(from, path.bytes, err);
   if (ok) {
-    ok = scrub_file(path.bytes, from, report, err) &&
+    ok = make_writable(path.bytes, err) &&
+         scrub_file(path.bytes, from, report, err) &&
          llmprof_fs_rename(path.bytes, to, err);
     if (!ok) unlink(path.bytes);
   }
