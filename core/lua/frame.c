@@ -224,9 +224,13 @@ static void set_triple(lua_State *L, llmprof_frame *frame,
   lua_rawgeti(L, -2, 2);
   condition->compare = check_compare(L, -1);
   lua_rawgeti(L, -3, 3);
-  if (llmprof_frame_peek(frame, condition->column)->type == LLMPROF_STRING &&
-      condition->compare > LLMPROF_NE)
+  bool by_order = condition->compare > LLMPROF_NE;
+  if (by_order &&
+      llmprof_frame_peek(frame, condition->column)->type == LLMPROF_STRING)
     luaL_error(L, "strings compare with == and ~= only");
+  if (by_order && lua_type(L, -1) != LUA_TNUMBER)
+    luaL_error(L, "%s takes one number, not a %s", lua_tostring(L, -2),
+               luaL_typename(L, -1));
   set_operands(L, frame, condition); /* ..., triple, name, op, box */
   lua_insert(L, -4);
   lua_pop(L, 3);
