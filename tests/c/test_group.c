@@ -75,6 +75,17 @@ static void test_groups(void **state) {
                 3);
 }
 
+/* Keys as far apart as they can be. */
+static void test_wide_keys(void **state) {
+  (void)state;
+  static const int64_t wide[] = {INT64_MAX, -INT64_MAX, INT64_MIN,
+                                 INT64_MAX, 0,          INT64_MIN};
+  const given g = {ROWS, wide, shorts, indices};
+  expect_groups(&g, (size_t[]){LONG}, 1, (uint32_t[]){0, 1, 2, 0, 3, 2}, 4);
+  expect_groups(&g, (size_t[]){LONG, SHORT}, 2, (uint32_t[]){0, 1, 2, 3, 4, 2},
+                5);
+}
+
 static void test_no_keys(void **state) {
   (void)state;
   expect_groups(&six, NULL, 0, (uint32_t[]){0, 0, 0, 0, 0, 0}, 1);
@@ -283,6 +294,7 @@ static void test_allocations(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_groups),
+      cmocka_unit_test(test_wide_keys),
       cmocka_unit_test(test_no_keys),
       cmocka_unit_test(test_no_rows),
       cmocka_unit_test(test_many_groups),
