@@ -6,6 +6,7 @@
 
 #include "exports.h"
 #include "llmprof/buffer.h"
+#include "read_export.h"
 
 /* ---- frames as text ---- */
 
@@ -420,13 +421,13 @@ static void test_no_export(void **state) {
 static void survive(const unsigned char *bytes, size_t size) {
   llmprof_error err = {0};
   const char *path = test_file("broken.sqlite", bytes, size);
-  if (test_read_export(path, &err)) return;
+  if (read_export(path, &err)) return;
   assert_true(err.code == LLMPROF_SYNTAX || err.code == LLMPROF_IO ||
               err.code == LLMPROF_UNSUPPORTED);
   assert_memory_equal(err.message, path, strlen(path));
 }
 
-/* A little export is broken at every other byte, the whole one at every 37th.
+/* A little export is broken at every 7th byte, the whole one at every 149th.
  */
 static const char little_sql[] = EXPORT_TABLES
     "INSERT INTO StringIds VALUES (1, 'gemm'), (2000000, 'far');"
@@ -441,7 +442,7 @@ static void break_exports(breaker break_at) {
   for (size_t i = 0; i < 2; i++) {
     size_t size;
     unsigned char *bytes = test_read(paths[i], &size);
-    break_at(bytes, size, i ? 37 : 2);
+    break_at(bytes, size, i ? 149 : 7);
     free(bytes);
   }
 }
@@ -481,14 +482,14 @@ static void test_flipped_bytes(void **state) {
 /* ---- out of memory ---- */
 
 static bool read_all(void *path, llmprof_error *err) {
-  return test_read_export(path, err);
+  return read_export(path, err);
 }
 
 static void test_allocations(void **state) {
   (void)state;
   llmprof_error err = {0};
   const char *path = test_export();
-  if (!test_read_export(path, &err)) fail_msg("%s", err.message);
+  if (!read_export(path, &err)) fail_msg("%s", err.message);
   test_every_allocation(read_all, (void *)(uintptr_t)path);
 }
 
