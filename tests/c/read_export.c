@@ -79,6 +79,13 @@ static bool read_frame(llmprof_trace *trace, const char *name,
   return ok;
 }
 
+bool read_export_frame(const char *path, const char *name, llmprof_error *err) {
+  llmprof_trace *trace = llmprof_trace_open(path, err);
+  bool ok = trace && read_frame(trace, name, err);
+  llmprof_trace_close(trace);
+  return ok;
+}
+
 bool read_export(const char *path, llmprof_error *err) {
   llmprof_trace *trace = llmprof_trace_open(path, err);
   bool ok = trace != NULL;

@@ -10,4 +10,7 @@
  * True if all of it could be read. */
 bool read_export(const char *path, llmprof_error *err);
 
+/* The same of one frame. */
+bool read_export_frame(const char *path, const char *name, llmprof_error *err);
+
 #endif

@@ -481,16 +481,15 @@ static void test_flipped_bytes(void **state) {
 
 /* ---- out of memory ---- */
 
-static bool read_all(void *path, llmprof_error *err) {
-  return read_export(path, err);
+static bool read_frame(void *name, llmprof_error *err) {
+  return read_export_frame(test_export(), name, err);
 }
 
 static void test_allocations(void **state) {
   (void)state;
-  llmprof_error err = {0};
-  const char *path = test_export();
-  if (!read_export(path, &err)) fail_msg("%s", err.message);
-  test_every_allocation(read_all, (void *)(uintptr_t)path);
+  static char kernels[] = "kernels", pairs[] = "kernel_ranges";
+  test_every_allocation(read_frame, kernels);
+  test_every_allocation(read_frame, pairs);
 }
 
 int main(void) {
