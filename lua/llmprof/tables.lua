@@ -1,8 +1,8 @@
 -- Tables: columns declared once, rendered for people (terminal, Markdown) and
 -- for programs (CSV, JSON).
 --
--- A column: key (the field of a row), title, type ("text", "integer" or
--- number), digits (after the point), scale (factor from the row's unit to the
+-- A column: key (the field of a row), title, type ("text", "integer", "id": an
+-- integer that names something and has no thousands, or number), digits (after the point), scale (factor from the row's unit to the
 -- title's), exact (round half to even on the binary value, as C and Python
 -- do; else half away from zero), and for people only: max (columns to show at
 -- most), code (as inline code), absent (what an absent value says).
@@ -37,8 +37,8 @@ local function cell(column, row, separator)
   local value = row[column.key]
   if value == nil then return separator and column.absent or "" end
   if type(value) == "string" then return value end
-  if column.type == "integer" and math.type(value) == "integer" and not separator then
-    return ("%d"):format(value)
+  if column.type == "id" or column.type == "integer" and not separator then
+    if math.type(value) == "integer" then return ("%d"):format(value) end
   end
   return number_text(column, value, separator)
 end
@@ -78,7 +78,8 @@ end
 local function json_value(column, row, raw)
   local value = row[column.key]
   if value == nil then return json.null end
-  if raw or type(value) ~= "number" or column.type == "integer" then return value end
+  local whole = column.type == "integer" or column.type == "id"
+  if raw or whole or type(value) ~= "number" then return value end
   return tonumber(number_text(column, value))
 end
 
