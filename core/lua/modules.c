@@ -8,6 +8,7 @@
   X(gpu)           \
   X(json)          \
   X(markdown)      \
+  X(merge)         \
   X(nvtx)          \
   X(resources)     \
   X(scrub)         \

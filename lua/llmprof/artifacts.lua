@@ -209,8 +209,8 @@ end
 
 local manifest_keys = { "schema_version", "llmprof", "run_id", "recipe", "recipe_file", "command",
   "status", "message", "started", "ended", "steps" }
-local step_keys = { "name", "status", "note", "notes", "message", "started", "seconds",
-  "commands", "inputs", "outputs" }
+local step_keys = { "name", "status", "note", "notes", "message", "hint", "last_lines", "started",
+  "seconds", "commands", "inputs", "outputs" }
 
 
 function Run:save()

@@ -39,8 +39,8 @@ return {
   ["nsys.capture_range"] = { "What starts and ends the capture", "none",
     choices = { "none", "nvtx", "cudaProfilerApi" } },
   ["nsys.nvtx_capture"] = { "With capture_range=nvtx: range or range@domain", type = "string" },
-  ["nsys.capture_range_end"] = { "What happens at the end of a capture range", type = "string",
-    choices = { "none", "stop", "stop-shutdown", "repeat", "repeat-shutdown" } },
+  ["nsys.capture_range_end"] = { "What happens at the end of a capture range: none, stop, "
+    .. "stop-shutdown, repeat, repeat:N or repeat-shutdown:N", type = "string" },
   ["nsys.nvtx_domain_include"] = { "Trace these NVTX domains only", type = "list" },
   ["nsys.nvtx_domain_exclude"] = { "Leave these NVTX domains out", type = "list" },
   ["nsys.cuda_graph_trace"] = { "CUDA graphs as one row, or a row per node", "node",

@@ -1,5 +1,6 @@
 -- The program that a recipe profiles: how it is started, and what it says about
 -- itself. docs/workload.md is the contract.
+local command_line = require "llmprof.command_line"
 local errors = require "llmprof.errors"
 local files = require "llmprof.files"
 local fs = require "llmprof.fs"
@@ -85,7 +86,8 @@ end
 
 -- Run argv (the workload, or a tool around it) with the workload's environment
 -- and its JSON files going to <folder> of the run. given: argv, spec (of
--- describe), folder, log (file of the run), env (more of it), on_line, on_idle.
+-- describe), folder, log and command (files of the run: its output, the
+-- command to run it again), env (more of it), timeout, on_line, on_idle.
 -- Returns spawn's result and the output lines.
 function workload.run(ctx, given)
   errors.check("failed", fs.mkdirs(ctx.run:path(given.folder)))
@@ -94,6 +96,7 @@ function workload.run(ctx, given)
   for name, value in pairs(given.env or {}) do env[name] = value end
   local lines = {}
   ctx.commands[#ctx.commands + 1] = json.list(given.argv)
+  if given.command then ctx.run:write(given.command, command_line.show(given.argv) .. "\n") end
   local process, message = spawn.start(given.argv, {
     env = env, cwd = given.spec.cwd, timeout = given.timeout or given.spec.timeout,
     kill_group = true,

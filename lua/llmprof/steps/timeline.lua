@@ -62,7 +62,11 @@ end
 local function note(ctx)
   local found, names = ctx.state.found, {}
   local kernels = errors.check("failed", ctx.state.trace:frame "kernels")
-  for _, stage in ipairs(found.declared) do names[#names + 1] = stage.name end
+  local missing = {}
+  for _, name in ipairs(found.missing) do missing[name] = true end
+  for _, stage in ipairs(found.declared) do
+    if not missing[stage.name] then names[#names + 1] = stage.name end
+  end
   if found.whole then
     return ("%s kernels, no stage of the recipe in the trace: the whole run is one")
       :format(text.count(#kernels))
