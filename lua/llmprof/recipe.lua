@@ -126,6 +126,13 @@ function recipe.recipe(given)
 end
 
 
+-- Refuse a configuration, from the workload function or a hook: one line, what
+-- to do instead (optional), exit status 2.
+function recipe.fail(message, hint)
+  errors.raise("usage", message, { hint = hint })
+end
+
+
 -- ---- loading ----
 
 local loading -- the recipe file being loaded, for recipe.path

@@ -2,7 +2,8 @@
 local analysis = require "llmprof.analysis"
 local overhead = require "llmprof.analysis.overhead"
 
-local step = { name = "analyse", requires = { "timeline", "select" } }
+local step = { name = "analyse", summary = "put everything together: results.json",
+  requires = { "timeline", "select" } }
 
 
 local function source(ctx)

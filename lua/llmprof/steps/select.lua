@@ -6,7 +6,8 @@ local kernels = require "llmprof.analysis.kernels"
 local recipe = require "llmprof.recipe"
 local select_kernels = require "llmprof.analysis.select"
 
-local step = { name = "select", requires = { "timeline" }, needs = { "nsys/run.sqlite" },
+local step = { name = "select", summary = "choose the kernels to measure",
+  requires = { "timeline" }, needs = { "nsys/run.sqlite" },
   makes = { "ncu/selection.json" } }
 
 
