@@ -61,7 +61,7 @@ end
 local function take(ctx, name, target)
   local from = ctx.state.folder .. "/" .. name
   if not fs.stat(from) then return false end
-  errors.check("failed", fs.copy(from, ctx.run:path(target)))
+  ctx.run:take(from, target)
   return true
 end
 
