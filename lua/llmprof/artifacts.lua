@@ -38,7 +38,8 @@ end
 
 -- A file or folder of the bundle could not be written.
 local function cannot_write(message)
-  errors.raise("failed", message, { hint = "choose another folder with out=DIR, or free some space" })
+  errors.raise("failed", message,
+    { hint = "choose another folder with out=DIR, or free some space" })
 end
 
 
@@ -187,8 +188,9 @@ function Run:write(name, contents)
 end
 
 
--- Copy a file from outside into the bundle.
+-- Copy a file from outside into a folder of the bundle.
 function Run:take(from, name)
+  mkdirs(self:path(name:match "^(.*)/"))
   local copied, message = fs.copy(from, self:path(name))
   if not copied then cannot_write(message) end
 end

@@ -16,6 +16,8 @@ return {
   ["workload.timeout_s"] = { "End the workload after so many seconds", type = "integer", min = 1 },
   ["operators"] = { "Run the workload once more under its own profiler", "on",
     choices = { "on", "off" } },
+  ["counters"] = { "Measure the selected kernels with hardware counters", "on",
+    choices = { "on", "off" } },
   ["overhead"] = { "Run the workload plain before and after, to measure what profiling costs",
     "off", choices = { "off", "measure" } },
   ["tools.nsys"] = { "Path of nsys; found by itself unless set", type = "string" },

@@ -7,8 +7,9 @@
 --   }
 --   local given, rest = options.parse(spec, argv)
 --
--- An option without arg is a flag. A value may be joined on: --format=csv, -n5. Types: string (default), integer, list
--- (comma separated). choices limits the values. many collects repeats.
+-- An option without arg is a flag. A value may be joined on: --format=csv, -n5.
+-- Types: string (default), integer, list (comma separated). choices limits the
+-- values. many collects repeats.
 local errors = require "llmprof.errors"
 local nearest = require "llmprof.nearest"
 

@@ -6,6 +6,7 @@ local command_line = require "llmprof.command_line"
 local errors = require "llmprof.errors"
 local fs = require "llmprof.fs"
 local gpu_watch = require "llmprof.gpu_watch"
+local json = require "llmprof.json"
 local ncu = require "llmprof.vendor.ncu"
 local nsys = require "llmprof.vendor.nsys"
 local scrub = require "llmprof.scrub"
@@ -55,11 +56,11 @@ function live.preview(made, cfg)
   end
   return {
     timeline = timeline,
-    counters = { ncu.profile_argv(cfg.ncu, { path = cfg.tools.ncu or "ncu",
+    counters = cfg.counters == "on" and { ncu.profile_argv(cfg.ncu, { path = cfg.tools.ncu or "ncu",
       output = "<run>/ncu/run", metrics = cfg.ncu.metrics, kernels = "<the selected kernels>",
       ranges = { cfg.ncu.nvtx_include or "<their stages>" }, name_base = cfg.ncu.kernel_name_base,
       launches = cfg.top_n.launches_per_kernel,
-      argv = workload.describe(made, workload.representative(cfg)).argv }) },
+      argv = workload.describe(made, workload.representative(cfg)).argv }) } or nil,
     operators = cfg.operators == "on"
       and { table.move(argv, 1, #argv, 2, { "LLMPROF_OPERATORS=1" }) } or nil,
   }
@@ -139,25 +140,27 @@ local function export(ctx, report, target)
 end
 
 
--- One run without any profiler; its metrics, or nil and why there are none.
-local function plain_run(ctx, spec, folder)
+-- One run without any profiler; its metrics are read with the timeline.
+local function measure_plain(ctx, spec, folder)
+  if ctx.cfg.overhead ~= "measure" then return end
   ctx.progress("plain run, " .. folder)
   local result = workload.run(ctx, { argv = spec.argv, spec = spec, folder = folder,
     log = folder .. "/log.txt" })
   local metrics, message = workload.metrics(ctx.run, folder)
-  return metrics, message or workload.complaint(result) or "it wrote no metrics.json"
+  if metrics then
+    ctx.outputs[#ctx.outputs + 1] = folder .. "/metrics.json"
+  else
+    ctx.note(("%s: %s"):format(folder, message or workload.complaint(result)
+      or "it wrote no metrics.json"))
+  end
 end
 
 
-local function measure_plain(ctx, spec, folder)
-  if ctx.cfg.overhead ~= "measure" then return end
-  ctx.state.plain = ctx.state.plain or {}
-  local metrics, why = plain_run(ctx, spec, folder)
-  if metrics then
-    table.insert(ctx.state.plain, metrics)
-  else
-    ctx.note(("%s: %s"):format(folder, why))
-  end
+-- What the GPUs did meanwhile; nothing without NVML.
+local function keep_samples(ctx, samples)
+  if #samples == 0 then return end
+  ctx.run:write_json("nsys/gpu_samples.json", json.list(samples))
+  ctx.outputs[#ctx.outputs + 1] = "nsys/gpu_samples.json"
 end
 
 
@@ -175,7 +178,7 @@ function live.timeline(ctx)
       local progress = nsys.progress(line)
       if progress then ctx.progress(progress) end
     end, on_idle = watch.sample })
-  state.gpu_samples = watch.stop()
+  keep_samples(ctx, watch.stop())
   local said = nsys.read_output(lines)
   local reports = settle_reports(ctx, check_reports(ctx, said, result, lines))
   state.traces = {}
@@ -282,6 +285,7 @@ end
 
 
 function live.counters(ctx)
+  if ctx.cfg.counters == "off" then return false, "counters=off" end
   if not ctx.state.ncu then return false, "Nsight Compute (ncu) was not found" end
   local plan = ctx.state.counter_plan
   if plan and plan.expected == 0 then return false, "no kernel was selected" end

@@ -1,5 +1,6 @@
 -- The timeline: nsys/run.sqlite.
 local errors = require "llmprof.errors"
+local json = require "llmprof.json"
 local stages = require "llmprof.analysis.stages"
 local text = require "llmprof.text"
 local trace_file = require "llmprof.trace_file"
@@ -30,12 +31,31 @@ local function read_metrics(ctx)
 end
 
 
+-- Of the runs without a profiler, those that gave numbers.
+local function read_plain(ctx)
+  local plain = {}
+  for _, folder in ipairs { "workload/before", "workload/after" } do
+    plain[#plain + 1] = workload.metrics(ctx.run, folder)
+  end
+  ctx.state.plain = #plain > 0 and plain or nil
+end
+
+
+local function read_samples(ctx)
+  local name = "nsys/gpu_samples.json"
+  if not ctx.run:has(name) then return end
+  ctx.state.gpu_samples = errors.check("failed", json.load(ctx.run:path(name)))
+end
+
+
 function step.restore(ctx)
   local trace = trace_file.open(ctx.run:path "nsys/run.sqlite")
   check_captured(trace)
   ctx.state.trace = trace
   ctx.state.found = stages.find(trace, ctx.recipe.stages, ctx.cfg.repeats.skip_first)
   read_metrics(ctx)
+  read_plain(ctx)
+  read_samples(ctx)
 end
 
 
