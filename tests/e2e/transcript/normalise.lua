@@ -32,18 +32,6 @@ function named.folder(line, box)
 end
 
 
--- Sizes of files that hold times or paths: "4,518  x/manifest.json".
-function named.size(line)
-  return (line:gsub("^ *[%d,]+(  %S+%.[jy][sa][om][nl])$", "    SIZE%1"))
-end
-
-
--- "12.3 MB" and the like, in one line of a table: the last column.
-function named.total(line)
-  return (line:gsub("%d+  %d+%.%d$", "NN  N.N"))
-end
-
-
 -- A function from a list of lines to the normalised list.
 function normalise.chain(names, box)
   for _, name in ipairs(names) do

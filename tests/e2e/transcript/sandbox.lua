@@ -32,7 +32,7 @@ end
 
 
 function sandbox.new(source)
-  local top = assert(fs.temp_dir((os.getenv "TMPDIR" or "/tmp") .. "/llmprof-transcript."))
+  local top = assert(fs.temp_dir "llmprof-transcript")
   local box = setmetatable({ top = top, source = source, folder = top .. "/work",
     home = top .. "/home", tmp = top .. "/tmp", before = {} }, Sandbox)
   for _, folder in ipairs { box.folder, box.home, box.tmp } do assert(fs.mkdir(folder)) end
