@@ -6,6 +6,7 @@ local files = require "llmprof.files"
 local nearest = require "llmprof.nearest"
 local options = require "llmprof.options"
 local resources = require "llmprof.resources"
+local text = require "llmprof.text"
 
 local cli = {}
 
@@ -66,9 +67,9 @@ end
 
 
 local function command_help(command)
-  local text = "usage: llmprof " .. command.usage .. "\n\n" .. command.summary .. "\n"
-  if command.details then text = text .. "\n" .. command.details .. "\n" end
-  return text .. "\noptions:\n" .. options.help(with_help(command.options))
+  local about = "usage: llmprof " .. command.usage .. "\n\n" .. command.summary .. "\n"
+  if command.details then about = about .. "\n" .. command.details .. "\n" end
+  return about .. "\noptions:\n" .. options.help(with_help(command.options))
 end
 
 
@@ -123,7 +124,7 @@ end
 
 local function report(err)
   if err.detail then io.stderr:write((tostring(err.detail):gsub("\n*$", "\n"))) end
-  io.stderr:write("llmprof: ", err.message, "\n")
+  io.stderr:write("llmprof: ", text.clean(err.message), "\n") -- it may hold a path
   if err.bug then
     io.stderr:write "this is a bug in llmprof; the lines above say where\n"
   elseif err.hint then

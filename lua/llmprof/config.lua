@@ -131,7 +131,8 @@ local function unknown(key, declared, where)
       "--print-config lists them; write " .. key .. ".NAME=value")
   end
   bad(("%s: no key '%s'%s"):format(where, key, nearest.suggestion(key, sorted_keys(declared))),
-    "--print-config lists every key; +" .. key .. "=value adds one")
+    where == "command line" and "--print-config lists every key; +" .. key .. "=value adds one"
+      or "--print-config lists every key")
 end
 
 

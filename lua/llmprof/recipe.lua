@@ -175,7 +175,7 @@ function recipe.call(what, f, ...)
   if err.text:find "interrupted$" then errors.raise("interrupted", "interrupted") end
   local line, rest = err.text:match "^([^\n]*)(.*)$"
   local detail = (rest .. "\n" .. err.trace):gsub("^\n", "")
-  errors.raise("usage", ("%s: %s"):format(what, line), { detail = detail })
+  errors.raise("usage", ("%s: %s"):format(what, line:gsub(":$", "")), { detail = detail })
 end
 
 

@@ -1,5 +1,7 @@
 -- Normalisers: what differs from run to run becomes the same text, in what is
 -- expected and in what is printed. Each takes a line and the sandbox.
+local errors = require "llmprof.errors"
+
 local normalise = {}
 
 local named = {}
@@ -32,10 +34,22 @@ function named.folder(line, box)
 end
 
 
+-- A process, whose name depends on how far it has come.
+function named.pid(line)
+  return (line:gsub("process %d+ %(.-%)", "process 1234"))
+end
+
+
+-- Folders for temporary files that another sandbox made.
+function named.temporary(line)
+  return (line:gsub("/%S*/llmprof%-transcript%w+/", "TEMPORARY/"))
+end
+
+
 -- A function from a list of lines to the normalised list.
 function normalise.chain(names, box)
   for _, name in ipairs(names) do
-    if not named[name] then error(("no normaliser '%s'"):format(name), 0) end
+    if not named[name] then errors.raise("usage", ("no normaliser '%s'"):format(name)) end
   end
   return function(lines)
     local list = {}

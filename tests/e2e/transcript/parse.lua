@@ -1,4 +1,6 @@
 -- A Markdown file as its console blocks and files, and back as text.
+local errors = require "llmprof.errors"
+
 local parse = {}
 
 
@@ -18,7 +20,7 @@ local function commands_of(lines, first, path)
       command = { text = start, line = first + i - 1, expected = {} }
       commands[#commands + 1] = command
     elseif not command then
-      error(("%s:%d: output without a command"):format(path, first + i - 1), 0)
+      errors.raise("usage", ("%s:%d: output without a command"):format(path, first + i - 1))
     elseif more and #command.expected == 0 then
       command.text = command.text .. "\n" .. more
     else
@@ -63,7 +65,9 @@ function parse.document(text, path)
       for name in (names or ""):gmatch "%S+" do table.insert(document.normalisers, name) end
     end
   end
-  if open then error(("%s:%d: a block that does not end"):format(path, first - 1), 0) end
+  if open then
+    errors.raise("usage", ("%s:%d: a block that does not end"):format(path, first - 1))
+  end
   return document
 end
 

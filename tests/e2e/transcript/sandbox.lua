@@ -1,5 +1,5 @@
 -- The folder a transcript plays in, with a home and a folder for temporary
--- files of its own; recipes, conf and fixtures are links into the source tree.
+-- files of its own; some of its entries are links into the source tree.
 local fs = require "llmprof.fs"
 local spawn = require "llmprof.spawn"
 local sys = require "llmprof.sys"
@@ -10,7 +10,8 @@ local Sandbox = {}
 Sandbox.__index = Sandbox
 
 local MARK = "LLMPROF_TRANSCRIPT"
-local links = { recipes = "recipes", conf = "conf", fixtures = "tests/fixtures" }
+local links = { recipes = "recipes", conf = "conf", fixtures = "tests/fixtures",
+  e2e = "tests/e2e" }
 
 
 -- Every file below a folder with its size and time, as one text.
