@@ -103,7 +103,9 @@ function step.run(ctx)
   }
   ctx.run:write_json("results.json", ctx.results)
   ctx.outputs[1] = "results.json"
-  return ("%d stages, %d kernels"):format(#ctx.results.stages, #ctx.results.kernels)
+  local stages = #ctx.results.stages
+  return ("%d stage%s, %d kernels"):format(stages, stages == 1 and "" or "s",
+    #ctx.results.kernels)
 end
 
 
