@@ -1,4 +1,5 @@
 -- Writes down what is going to happen: the composed configuration, the inputs.
+local choice = require "llmprof.model.choice"
 local config = require "llmprof.config"
 local fs = require "llmprof.fs"
 
@@ -6,6 +7,7 @@ local step = { name = "plan", makes = { "config.yaml" } }
 
 
 function step.run(ctx)
+  choice.description { cfg = ctx.cfg.model } -- a broken one is to be said before measuring
   ctx.run:write("config.yaml", config.to_yaml(ctx.config))
   return ("capture=%s, mode %s"):format(ctx.cfg.capture, ctx.cfg.mode or "default")
 end
