@@ -105,14 +105,22 @@ local function instance_record(instance)
 end
 
 
--- Tokens that one instance of a stage made: what the workload counted in the
--- last repeat, or what is known about a recorded one.
-local function tokens_of(given, name)
+-- Sequences side by side; nil when nothing says.
+local function batch_of(given)
+  return given.metrics and given.metrics.batch or given.workload and given.workload.batch
+end
+
+
+-- What one instance of a stage did: tokens (of all sequences), and steps, in
+-- each of which every sequence gets one. From the workload's last repeat, or
+-- what is known about a recorded one; nil when nothing says.
+local function work_of(given, name)
   local repeats = given.metrics and given.metrics.repeats
   local last = repeats and repeats[#repeats]
-  local stage = last and last.stages[name]
+  local said = last and last.stages[name]
     or (given.workload and given.workload.stages and given.workload.stages[name])
-  return stage and stage.tokens
+  if not said then return nil, nil end
+  return said.tokens, said.steps or (said.tokens and said.tokens / (batch_of(given) or 1))
 end
 
 
@@ -131,11 +139,12 @@ local function summarize_stage(declared, instances, given)
   stage.kernels, stage.launches = mean(used, "kernels"), mean(used, "launches")
   stage.copies = mean(used, "copies") + mean(used, "sets")
   stage.idle_share = wall > 0 and idle / wall or nil
-  stage.tokens = tokens_of(given, declared.name)
-  local counts_tokens = declared.step or declared.name == "decode"
-  if counts_tokens and stage.tokens and stage.tokens > 0 then
-    stage.kernels_per_token = stage.kernels / stage.tokens
-    stage.ns_per_token = stage.wall.mean_ns / stage.tokens
+  local steps
+  stage.tokens, steps = work_of(given, declared.name)
+  if (declared.step or declared.name == "decode") and steps and steps > 0 then
+    stage.steps = steps
+    stage.kernels_per_token = stage.kernels / steps
+    stage.ns_per_token = stage.wall.mean_ns / steps
   end
   if stage.idle_share then stage.bound, stage.bound_reason = bound_of(stage) end
   return stage
@@ -218,10 +227,10 @@ end
 
 -- Cost and efficiency of the stages, floors of the kernels, the roofline.
 local function add_limits(results, given)
-  local kernels, cfg = given.kernels or {}, given.cfg or {}
+  local kernels = given.kernels or {}
   local format = given.arch and given.arch.formats.activations or "bf16"
   results.hardware = hardware.describe { device = results.environment.devices[1],
-    count = count_devices(kernels), cfg = cfg.hardware, launches = given.launches,
+    count = count_devices(kernels), cfg = given.gpu, launches = given.launches,
     samples = given.samples, format = format }
   local lacking = results.hardware.missing
   results.hardware.missing = nil
@@ -242,10 +251,11 @@ local top_keys = { "schema_version", "run", "model", "source", "environment", "r
 -- given: run_id, recipe (name), model, source, environment, trace, found (of
 -- analysis.stages), kernels, selection, counters (of analysis.counters),
 -- operators, workload (facts about a recorded run), metrics (metrics.json),
--- arch and run (of llmprof.model.choice), flops (the recipe's), cfg (the
--- configuration), launches (of llmprof.ncu),
+-- arch and run (of llmprof.model.choice), gpu (the configuration's hardware
+-- table), launches (of llmprof.ncu),
 -- samples (of llmprof.gpu_watch), complaints (of nsys), overhead (of
--- analysis.overhead), missing (list of { what, why, how }).
+-- analysis.overhead), missing (list of { what, why, how }), flops (the recipe's:
+-- a function of a stage and metrics), rules (the recipe's, for llmprof.advice).
 function analysis.results(given)
   local results = {
     schema_version = 1,
@@ -268,15 +278,16 @@ function analysis.results(given)
     results.totals = totals(given.trace, given.found)
     results.stages = summarize_stages(given.found, given)
     breakdown.add(results.stages, given.trace, given.found, given.kernels or {})
-    results.latency = latency.measure(given.trace, given.found, given.metrics,
-      tokens_of(given, "decode"))
+    local _, steps = work_of(given, "decode")
+    results.latency = latency.measure(given.trace, given.found, { metrics = given.metrics,
+      steps = steps, batch = batch_of(given) })
     results.transfers = transfers.list(given.trace, given.found)
     results.integrity = integrity.judge { trace = given.trace, samples = given.samples,
       complaints = given.complaints, stage_share = results.totals.stage_share }
     add_limits(results, given)
   end
   results.kernels = kernel_records(given.kernels)
-  results.advice = advice.examine(results)
+  results.advice = advice.examine(results, given.rules)
   return json.ordered(results, top_keys)
 end
 

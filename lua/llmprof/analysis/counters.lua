@@ -25,9 +25,11 @@ end
 counters.plain = plain
 
 
+-- One that an export does not say is 0, which no launch has.
 local function shape_key(grid, block)
-  return ("%d,%d,%d/%d,%d,%d"):format(grid[1] or grid.x, grid[2] or grid.y, grid[3] or grid.z,
-    block[1] or block.x, block[2] or block.y, block[3] or block.z)
+  return ("%d,%d,%d/%d,%d,%d"):format(grid[1] or grid.x or 0, grid[2] or grid.y or 0,
+    grid[3] or grid.z or 0, block[1] or block.x or 0, block[2] or block.y or 0,
+    block[3] or block.z or 0)
 end
 
 

@@ -7,7 +7,6 @@
 -- stage named like an encoder is that encoder. Other stages have no cost.
 local json = require "llmprof.json"
 local model = require "llmprof.model"
-local recipe = require "llmprof.recipe"
 local errors = require "llmprof.errors"
 local text = require "llmprof.text"
 
@@ -36,7 +35,7 @@ end
 -- flops(stage, metrics, cfg) gives a number, { flops, bytes } or nothing.
 local function from_recipe(given, stage)
   if not given.flops then return nil end
-  local said = recipe.call("flops", given.flops, stage, given.metrics, given.cfg)
+  local said = given.flops(stage, given.metrics)
   if said == nil then return nil end
   local made = type(said) == "table" and { flops = said.flops, bytes = said.bytes }
     or { flops = said }
@@ -146,8 +145,8 @@ end
 
 
 -- Give each stage its cost. given: arch (of llmprof.model), run (of
--- llmprof.model.choice), metrics, flops (the recipe's), cfg. Returns a missing
--- entry { what, why, how } when no stage has one, or nil.
+-- llmprof.model.choice), metrics, flops (the recipe's, of stage and metrics).
+-- Returns a missing entry { what, why, how } when no stage has one, or nil.
 function work.add(stages, given)
   local wrong = contradiction(given)
   if wrong then given = setmetatable({ arch = false }, { __index = given }) end

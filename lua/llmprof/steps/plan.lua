@@ -3,7 +3,8 @@ local choice = require "llmprof.model.choice"
 local config = require "llmprof.config"
 local fs = require "llmprof.fs"
 
-local step = { name = "plan", makes = { "config.yaml" } }
+local step = { name = "plan", summary = "write down the composed configuration",
+  makes = { "config.yaml" } }
 
 
 function step.run(ctx)
