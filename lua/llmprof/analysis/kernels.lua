@@ -53,16 +53,6 @@ local function shapes_by_kernel(frame)
 end
 
 
--- Name -> symbol, where only one symbol reads like that.
-local function symbols(frame)
-  local by_name = {}
-  for _, row in ipairs(frame:group { by = { "name", "mangled_name" } }) do
-    by_name[row.name] = by_name[row.name] == nil and row.mangled_name or false
-  end
-  return by_name
-end
-
-
 local function by_total(a, b)
   if a.total_ns ~= b.total_ns then return a.total_ns > b.total_ns end
   if a.name ~= b.name then return a.name < b.name end
