@@ -67,6 +67,12 @@ local function read_formats(given, where)
 end
 
 
+-- Whether a decoder has a field of that name.
+function model.knows(field)
+  return decoder.FIELDS[field] ~= nil
+end
+
+
 function model.from_table(given, where)
   local arch = schema.read(given, FIELDS, where)
   arch.source = where

@@ -1,6 +1,7 @@
 -- Number formats of weights, caches and products, and what an element takes.
 local errors = require "llmprof.errors"
 local nearest = require "llmprof.nearest"
+local sorted_keys = require "llmprof.sorted_keys"
 
 local dtypes = {}
 
@@ -18,22 +19,14 @@ local SPELLINGS = {
 }
 
 
-local function names()
-  local list = {}
-  for name in pairs(BYTES) do list[#list + 1] = name end
-  table.sort(list)
-  return list
-end
-
-
 -- The format's name as used here; an error that lists them for any other.
 -- where says what the name is of.
 function dtypes.name(given, where)
   local name = SPELLINGS[given] or given
   if BYTES[name] then return name end
   errors.raise("usage", ("%s: no number format '%s'%s"):format(where, tostring(given),
-    nearest.suggestion(tostring(given), names())),
-    { hint = "there are: " .. table.concat(names(), ", ") })
+    nearest.suggestion(tostring(given), sorted_keys(BYTES))),
+    { hint = "there are: " .. table.concat(sorted_keys(BYTES), ", ") })
 end
 
 

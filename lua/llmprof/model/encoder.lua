@@ -102,8 +102,8 @@ end
 
 
 local function patch_product(e)
-  return { part = "patches", inputs = 3 * e.patch_size * e.patch_size, outputs = e.width, copies = 1,
-    bias = e.patch_bias, unused = e.input == "features" }
+  return { part = "patches", inputs = 3 * e.patch_size * e.patch_size, outputs = e.width,
+    copies = 1, bias = e.patch_bias, unused = e.input == "features" }
 end
 
 

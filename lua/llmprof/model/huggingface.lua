@@ -6,6 +6,7 @@ local errors = require "llmprof.errors"
 local json = require "llmprof.json"
 local nearest = require "llmprof.nearest"
 local schema = require "llmprof.model.schema"
+local sorted_keys = require "llmprof.sorted_keys"
 
 local huggingface = {}
 
@@ -70,9 +71,7 @@ end
 
 
 local function family_of(config, where)
-  local name, names = value_of(config, "model_type"), {}
-  for known in pairs(families) do names[#names + 1] = known end
-  table.sort(names)
+  local name, names = value_of(config, "model_type"), sorted_keys(families)
   if families[name] then return families[name] end
   local what = name == nil and "missing" or ("'%s' is not known%s"):format(tostring(name),
     nearest.suggestion(tostring(name), names))

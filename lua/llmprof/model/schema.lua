@@ -13,6 +13,7 @@
 -- and a list of words: one of these.
 local errors = require "llmprof.errors"
 local nearest = require "llmprof.nearest"
+local sorted_keys = require "llmprof.sorted_keys"
 local yaml = require "llmprof.yaml"
 
 local schema = {}
@@ -85,14 +86,6 @@ function schema.value(value, field, name)
     schema.bad(("%s: %s is expected, not %s"):format(name, wanted, shown(value)))
   end
   return value
-end
-
-
-local function sorted_keys(map)
-  local keys = {}
-  for key in pairs(map) do keys[#keys + 1] = tostring(key) end
-  table.sort(keys)
-  return keys
 end
 
 
