@@ -162,7 +162,8 @@ describe("a report", function()
       "nsys.capture_range_end=repeat:2", "repeats.skip_first=no" },
       { STANDIN_NSYS = "repeat", STANDIN_SQLITE = REPEATS })
     assert.equal(0, made.code, made.output)
-    assert.equal("60 kernels, 2 repeats, stages decode, not in it: prefill", made:step "timeline".note)
+    assert.equal("60 kernels, 2 repeats, stages decode, not in it: prefill",
+      made:step "timeline".note)
     assert.same({ "2 reports, one per capture range, make one timeline" },
       made:step "timeline".notes)
     assert.is_true(made:has "nsys/run.1.nsys-rep" and made:has "nsys/run.2.nsys-rep")
