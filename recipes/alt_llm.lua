@@ -20,7 +20,7 @@ return llm.recipe {
 
   options = {
     ["device"] = { "GPU the workload runs on", "cuda:0" },
-    ["model.path"] = { "Local checkpoint; without it random weights of model.config or the preset", "" },
+    ["model.path"] = { "Local checkpoint; else random weights of model.config or the preset", "" },
     ["model.preset"] = { "A known architecture with random weights", "llama3_8b",
       choices = { "llama3_8b", "qwen3_8b", "mixtral_8x7b", "tiny", "tiny_moe" } },
     ["model.trust_remote_code"] = { "Run Python code that lies in the checkpoint", false },
