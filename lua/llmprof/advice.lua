@@ -13,65 +13,111 @@
 --   try         what to do about it
 --   gain_ns     at most this much time of one instance of the stage could come
 --               back; absent when it cannot be said
+--   spends      the part of the stage's time that the gain is taken from:
+--               "waiting" (the GPU has nothing to do) or "gpu" (with gain_ns)
 --   assumption  what the gain takes for granted (with gain_ns)
 --   confidence  "high", "medium" or "low"
 --   kernels     ids of kernels it is about (optional)
--- Findings are ranked by gain, those without one last.
+--   blocking    true: the other findings cannot be relied on before this is
+--               dealt with (optional)
+--
+-- A gain is cut to the part of the stage's time that it is taken from, of_ns is
+-- that time, of its source, and gain_share the gain's share of it. A gain in GPU
+-- time of a launch-bound stage has behind = "waiting": it comes back only once
+-- the GPU no longer waits. Findings are ranked: blocking ones, gains by size,
+-- those behind others, those without a gain.
 local errors = require "llmprof.errors"
+local evidence = require "llmprof.evidence"
+local files = require "llmprof.files"
 local json = require "llmprof.json"
-local resources = require "llmprof.resources"
 
 local advice = {}
 
-local FOLDER = "lua/llmprof/advice/"
-
 local confidences = { high = 1, medium = 2, low = 3 }
+local parts = { waiting = true, gpu = true }
 
 
-local function rule_names()
-  local names = {}
-  for _, path in ipairs(resources.list(FOLDER)) do
-    names[#names + 1] = path:sub(#FOLDER + 1):match "^([%w_]+)%.lua$"
+-- ---- the contract ----
+
+local function is_evidence(list)
+  if type(list) ~= "table" or #list == 0 then return false end
+  for _, item in ipairs(list) do
+    if type(item) ~= "table" or type(item.text) ~= "string" or type(item.source) ~= "string" then
+      return false
+    end
   end
-  return names
+  return true
+end
+
+
+local function is_gain(finding)
+  if finding.gain_ns == nil then return true end
+  return math.type(finding.gain_ns) ~= nil and finding.gain_ns == finding.gain_ns
+    and type(finding.assumption) == "string" and parts[finding.spends] ~= nil
+    and type(finding.stage) == "string"
+end
+
+
+-- What a finding lacks, or nil.
+local function fault_of(finding)
+  if type(finding) ~= "table" then return "a finding is a table" end
+  if type(finding.title) ~= "string" then return "title: a line of text is missing" end
+  if type(finding.try) ~= "string" then return "try: what to do about it is missing" end
+  if not is_evidence(finding.evidence) then
+    return "evidence: a list of { text, source } is missing"
+  end
+  if not confidences[finding.confidence] then return 'confidence: "high", "medium" or "low"' end
+  if not is_gain(finding) then
+    return 'gain_ns: a number, with stage, assumption, and spends = "waiting" or "gpu"'
+  end
+  return nil
 end
 
 
 local function check_finding(rule, finding)
-  local complete = type(finding.title) == "string" and type(finding.try) == "string"
-    and type(finding.evidence) == "table" and #finding.evidence > 0
-    and confidences[finding.confidence] ~= nil
-    and (finding.gain_ns == nil or type(finding.assumption) == "string")
-  if not complete then
-    errors.raise("usage", ("advice rule '%s': an incomplete finding"):format(rule),
-      { hint = "title, evidence, try, confidence, and an assumption for every gain" })
+  local fault = fault_of(finding)
+  if fault then
+    errors.raise("usage", ("%sadvice rule '%s': %s"):format(rule.where and rule.where .. ": " or "",
+      rule.name, fault), { hint = "docs/advice.md describes a finding" })
   end
-  return finding
 end
 
 
-local finding_keys = { "rule", "stage", "title", "evidence", "try", "gain_ns", "gain_share",
-  "assumption", "confidence", "kernels" }
+-- ---- gains ----
 
-
--- Apply one rule; its findings and abstentions go to the lists.
-local function apply(rule, results, findings, abstained)
-  local report = {}
-  function report.finding(finding)
-    check_finding(rule.name, finding)
-    finding.rule, finding.evidence = rule.name, json.list(finding.evidence)
-    if finding.kernels then finding.kernels = json.list(finding.kernels) end
-    findings[#findings + 1] = json.ordered(finding, finding_keys)
+-- Cut a gain to what there is to gain; a gain in a stage that was not measured
+-- cannot be said.
+local function bound_gain(results, finding)
+  local stage = evidence.find(results, finding.stage)
+  if not (stage and stage.wall) then
+    finding.gain_ns, finding.assumption, finding.spends = nil, nil, nil
+    return
   end
-  function report.abstain(why)
-    abstained[#abstained + 1] = { rule = rule.name, why = why }
+  local time, source = evidence.stage_time(results, stage)
+  local most = finding.spends == "gpu" and math.min(stage.gpu_busy_ns, time)
+    or evidence.waiting(results, stage)
+  finding.gain_ns = math.max(math.min(finding.gain_ns, most), 0)
+  finding.of_ns, finding.of = time, source
+  finding.gain_share = time > 0 and finding.gain_ns / time or nil
+  if finding.spends == "gpu" and evidence.is_launch_bound(results, stage) then
+    finding.behind = "waiting"
   end
-  rule.examine(results, report)
 end
 
 
-local function by_gain(a, b)
-  local left, right = a.gain_ns or -1, b.gain_ns or -1
+-- ---- ranking ----
+
+local function class_of(finding)
+  if finding.blocking then return 0 end
+  if finding.gain_ns == nil then return 3 end
+  return finding.behind and 2 or 1
+end
+
+
+local function by_worth(a, b)
+  local left, right = class_of(a), class_of(b)
+  if left ~= right then return left < right end
+  left, right = a.gain_ns or 0, b.gain_ns or 0
   if left ~= right then return left > right end
   if a.confidence ~= b.confidence then
     return confidences[a.confidence] < confidences[b.confidence]
@@ -81,15 +127,44 @@ local function by_gain(a, b)
 end
 
 
--- All rules over results: { findings, abstained }. extra: more rules (a
--- recipe's own advise function as { name, examine }).
+-- ---- together ----
+
+local finding_keys = { "rule", "stage", "title", "evidence", "try", "gain_ns", "gain_share",
+  "of_ns", "of", "spends", "behind", "assumption", "confidence", "kernels", "blocking" }
+
+
+-- Apply one rule; its findings and abstentions go to the lists.
+local function apply(rule, results, findings, abstained)
+  local report = {}
+  function report.finding(finding)
+    check_finding(rule, finding)
+    finding.rule, finding.evidence = rule.name, json.list(finding.evidence)
+    if finding.kernels then finding.kernels = json.list(finding.kernels) end
+    if finding.gain_ns then bound_gain(results, finding) end
+    findings[#findings + 1] = json.ordered(finding, finding_keys)
+  end
+  function report.abstain(why)
+    abstained[#abstained + 1] = { rule = rule.name, why = why }
+  end
+  rule.examine(results, report)
+end
+
+
+-- Names of the rules, sorted; a file on disk may add one.
+function advice.rules()
+  return files.names("lua/llmprof/advice", ".lua")
+end
+
+
+-- All rules over results: { findings, abstained }. extra: more rules, with
+-- `where` (file:line) for errors in what they find.
 function advice.examine(results, extra)
   local findings, abstained = json.list {}, json.list {}
-  for _, name in ipairs(rule_names()) do
+  for _, name in ipairs(advice.rules()) do
     apply(require("llmprof.advice." .. name), results, findings, abstained)
   end
   for _, rule in ipairs(extra or {}) do apply(rule, results, findings, abstained) end
-  table.sort(findings, by_gain)
+  table.sort(findings, by_worth)
   return { findings = findings, abstained = abstained }
 end
 

@@ -100,14 +100,19 @@ local function instance_record(instance)
 end
 
 
--- Tokens that one instance of a stage made: what the workload counted in the
--- last repeat, or what is known about a recorded one.
-local function tokens_of(given, name)
-  local repeats = given.metrics and given.metrics.repeats
+-- Tokens and steps that one instance of a stage made, and the batch: what the
+-- workload counted in the last repeat, or what is known about a recorded one.
+-- Tokens are those of all sequences; a step makes one for each.
+local function counts_of(given, name)
+  local repeats, about = given.metrics and given.metrics.repeats, given.workload or {}
   local last = repeats and repeats[#repeats]
-  local stage = last and last.stages[name]
-    or (given.workload and given.workload.stages and given.workload.stages[name])
-  return stage and stage.tokens
+  local stage = last and last.stages[name] or (about.stages and about.stages[name]) or {}
+  local ranges = stage.count or 1
+  local batch = given.metrics and given.metrics.batch or about.batch
+  local tokens = stage.tokens and stage.tokens > 0 and stage.tokens / ranges or nil
+  local steps = stage.steps and stage.steps > 0 and stage.steps / ranges
+    or (tokens and batch and tokens / batch) or nil
+  return { tokens = tokens, steps = steps, batch = batch }
 end
 
 
@@ -126,11 +131,12 @@ local function summarize_stage(declared, instances, given)
   stage.kernels, stage.launches = mean(used, "kernels"), mean(used, "launches")
   stage.copies = mean(used, "copies") + mean(used, "sets")
   stage.idle_share = wall > 0 and idle / wall or nil
-  stage.tokens = tokens_of(given, declared.name)
-  local counts_tokens = declared.step or declared.name == "decode"
-  if counts_tokens and stage.tokens and stage.tokens > 0 then
-    stage.kernels_per_token = stage.kernels / stage.tokens
-    stage.ns_per_token = stage.wall.mean_ns / stage.tokens
+  local counts = counts_of(given, declared.name)
+  stage.tokens = counts.tokens
+  if (declared.step or declared.name == "decode") and counts.steps then
+    stage.token_steps = counts.steps
+    stage.kernels_per_token = stage.kernels / counts.steps
+    stage.ns_per_token = stage.wall.mean_ns / counts.steps
   end
   if stage.idle_share then stage.bound, stage.bound_reason = bound_of(stage) end
   return stage
@@ -205,7 +211,8 @@ local top_keys = { "schema_version", "run", "model", "source", "environment", "r
 -- analysis.stages), kernels, selection, counters (of analysis.counters),
 -- operators, workload (facts about a recorded run), metrics (metrics.json),
 -- samples (of llmprof.gpu_watch), complaints (of nsys), overhead (of
--- analysis.overhead), missing (list of { what, why, how }).
+-- analysis.overhead), missing (list of { what, why, how }), rules (advice rules
+-- of the recipe).
 function analysis.results(given)
   local results = {
     schema_version = 1,
@@ -230,12 +237,12 @@ function analysis.results(given)
     results.stages = summarize_stages(given.found, given)
     breakdown.add(results.stages, given.trace, given.found, given.kernels or {})
     results.latency = latency.measure(given.trace, given.found, given.metrics,
-      tokens_of(given, "decode"))
+      counts_of(given, "decode"))
     results.transfers = transfers.list(given.trace, given.found)
     results.integrity = integrity.judge { trace = given.trace, samples = given.samples,
       complaints = given.complaints, stage_share = results.totals.stage_share }
   end
-  results.advice = advice.examine(results)
+  results.advice = advice.examine(results, given.rules)
   return json.ordered(results, top_keys)
 end
 

@@ -5,6 +5,7 @@ local categories = require "llmprof.analysis.categories"
 local errors = require "llmprof.errors"
 local json = require "llmprof.json"
 local stages = require "llmprof.analysis.stages"
+local steps = require "llmprof.analysis.steps"
 local waiting = require "llmprof.analysis.waiting"
 
 local breakdown = {}
@@ -104,13 +105,17 @@ end
 
 -- ---- together ----
 
--- Add categories, waiting, api and launch_delay to the stages of results.
+-- Add categories, waiting, api, launch_delay and steps (where they are marked)
+-- to the stages of results.
 function breakdown.add(list, trace, found, kernels)
   local instances, delays = used_instances(found), launch_delays(trace, found)
   local split, api = waiting.classifier(trace, found.ops), waiting.api_time(trace)
+  local declared = {}
+  for _, stage in ipairs(found.declared) do declared[stage.name] = stage end
   for _, stage in ipairs(list) do
     local own = instances[stage.name]
     if own then
+      stage.steps = steps.between(steps.of(trace, found, declared[stage.name]), split)
       stage.categories = category_rows(kernels, stage.name, #own)
       stage.waiting = mean_waiting(split, own)
       stage.api = mean_api(api, own)

@@ -1,0 +1,70 @@
+-- A mixture of experts computed in a loop over experts: a few small products and
+-- the kernels around them for each, and often a wait to learn which were chosen.
+local evidence = require "llmprof.evidence"
+
+local rule = { name = "experts_one_by_one" }
+
+-- Products of one expert: gate, up and down.
+local PER_EXPERT = 3
+
+local is_grouped = evidence.named { "grouped", "groupproblemshape", "ptrarray", "fused_moe",
+  "moe_align", "batched" }
+
+
+-- Dimensions as Hugging Face config.json names them; nil when not known.
+local function experts_of(results)
+  local shape = results.model and results.model.architecture
+  if not shape then return nil end
+  local routed = shape.n_routed_experts or shape.num_local_experts or shape.num_experts
+  return { routed = routed, active = shape.num_experts_per_tok, layers = shape.num_hidden_layers,
+    dense = shape.first_k_dense_replace or 0 }
+end
+
+
+local function is_product(kernel)
+  return kernel.category == "gemm" or kernel.category == "moe"
+end
+
+
+local function examine_stage(results, stage, experts, report)
+  local products = evidence.kernels(results, stage, is_product)
+  local grouped = evidence.kernels(results, stage, is_grouped)
+  local layers = experts.layers - experts.dense
+  local looped = PER_EXPERT * experts.active * layers * stage.token_steps
+  if grouped.calls > 0 or layers <= 0 or products.calls < looped then return end
+  local saved = (looped - PER_EXPERT * layers * stage.token_steps) / products.calls
+  report.finding(evidence.finding({
+    stage = stage.name,
+    title = ("%s computes its experts one by one"):format(stage.name),
+    evidence = {
+      evidence.note(evidence.TIMELINE, "%s products per step and no grouped one",
+        evidence.count(products.calls / stage.token_steps)),
+      evidence.note("model.architecture", "%d active experts in %d layers make %d products",
+        experts.active, layers, PER_EXPERT * experts.active * layers),
+    },
+    try = "a grouped product over all experts (torch._grouped_mm, a fused MoE kernel), with the "
+      .. "choice of experts left on the GPU",
+    kernels = products.ids,
+    confidence = "medium",
+  }, evidence.saving(results, stage, products, saved,
+    ("%d grouped products per layer replace those of the experts"):format(PER_EXPERT))))
+end
+
+
+function rule.examine(results, report)
+  local experts, decodes = experts_of(results), evidence.decodes(results)
+  if not experts then
+    report.abstain "the model's architecture is not known (model.architecture in metrics.json)"
+  elseif not experts.routed then
+    return
+  elseif not (experts.active and experts.layers) then
+    report.abstain "num_experts_per_tok or num_hidden_layers is not in model.architecture"
+  elseif #decodes == 0 then
+    report.abstain "the steps of decode are not counted (tokens and batch in metrics.json)"
+  else
+    for _, stage in ipairs(decodes) do examine_stage(results, stage, experts, report) end
+  end
+end
+
+
+return rule
