@@ -30,6 +30,7 @@ local errors = require "llmprof.errors"
 local evidence = require "llmprof.evidence"
 local files = require "llmprof.files"
 local json = require "llmprof.json"
+local recipe = require "llmprof.recipe"
 
 local advice = {}
 
@@ -153,6 +154,22 @@ end
 -- Names of the rules, sorted; a file on disk may add one.
 function advice.rules()
   return files.names("lua/llmprof/advice", ".lua")
+end
+
+
+-- A recipe's advise(results) as a rule: what it returns is a list of findings,
+-- or nothing. Errors name its file and line.
+function advice.of_recipe(advise)
+  local info = debug.getinfo(advise, "S")
+  local where = ("%s:%d"):format(info.source:gsub("^@", ""), info.linedefined)
+  return { name = "advise", where = where, examine = function(results, report)
+    local list = recipe.call("advise", advise, results)
+    if list ~= nil and type(list) ~= "table" then
+      errors.raise("usage", ("%s: advise: a list of findings expected, got a %s"):format(where,
+        type(list)))
+    end
+    for _, finding in ipairs(list or {}) do report.finding(finding) end
+  end }
 end
 
 

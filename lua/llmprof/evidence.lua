@@ -131,7 +131,8 @@ function evidence.kernels(results, stage, wanted)
 end
 
 
--- Notes about the largest kernels of a group: "NAME: 930 calls, 1.96 ms".
+-- Notes about the largest kernels of a group: "kernel 6, NAME: 930 calls, 1.96
+-- ms".
 -- more(kernel) may add to the note of one that has counters.
 function evidence.largest(group, stage, more)
   local notes = {}
@@ -139,7 +140,7 @@ function evidence.largest(group, stage, more)
     local kernel = group.list[i]
     local counted = more and kernel.counters
     notes[i] = evidence.note(counted and "timeline, counters" or evidence.TIMELINE,
-      "%s: %s calls, %s%s", text.truncate(kernel.short_name, 60, "middle"),
+      "kernel %d, %s: %s calls, %s%s", kernel.id, text.truncate(kernel.short_name, 60, "middle"),
       evidence.count(kernel.calls / stage.wall.count),
       evidence.time(kernel.total_ns / stage.wall.count), counted and more(kernel) or "")
   end

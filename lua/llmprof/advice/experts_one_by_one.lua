@@ -28,11 +28,10 @@ end
 
 local function examine_stage(results, stage, experts, report)
   local products = evidence.kernels(results, stage, is_product)
-  local grouped = evidence.kernels(results, stage, is_grouped)
   local layers = experts.layers - experts.dense
-  local looped = PER_EXPERT * experts.active * layers * stage.token_steps
-  if grouped.calls > 0 or layers <= 0 or products.calls < looped then return end
-  local saved = (looped - PER_EXPERT * layers * stage.token_steps) / products.calls
+  local per_step = PER_EXPERT * experts.active * layers
+  if layers <= 0 or products.calls < per_step * stage.token_steps then return end
+  local saved = (per_step - PER_EXPERT * layers) * stage.token_steps / products.calls
   report.finding(evidence.finding({
     stage = stage.name,
     title = ("%s computes its experts one by one"):format(stage.name),
@@ -40,7 +39,7 @@ local function examine_stage(results, stage, experts, report)
       evidence.note(evidence.TIMELINE, "%s products per step and no grouped one",
         evidence.count(products.calls / stage.token_steps)),
       evidence.note("model.architecture", "%d active experts in %d layers make %d products",
-        experts.active, layers, PER_EXPERT * experts.active * layers),
+        experts.active, layers, per_step),
     },
     try = "a grouped product over all experts (torch._grouped_mm, a fused MoE kernel), with the "
       .. "choice of experts left on the GPU",
@@ -51,18 +50,29 @@ local function examine_stage(results, stage, experts, report)
 end
 
 
+-- Decodes in which no product is grouped.
+local function ungrouped(results)
+  local list = {}
+  for _, stage in ipairs(evidence.decodes(results)) do
+    if evidence.kernels(results, stage, is_grouped).calls == 0 then list[#list + 1] = stage end
+  end
+  return list
+end
+
+
 function rule.examine(results, report)
-  local experts, decodes = experts_of(results), evidence.decodes(results)
+  if #evidence.decodes(results) == 0 then
+    report.abstain "the steps of decode are not counted (tokens and batch in metrics.json)"
+    return
+  end
+  local stages, experts = ungrouped(results), experts_of(results)
+  if #stages == 0 then return end
   if not experts then
     report.abstain "the model's architecture is not known (model.architecture in metrics.json)"
-  elseif not experts.routed then
-    return
-  elseif not (experts.active and experts.layers) then
+  elseif experts.routed and not (experts.active and experts.layers) then
     report.abstain "num_experts_per_tok or num_hidden_layers is not in model.architecture"
-  elseif #decodes == 0 then
-    report.abstain "the steps of decode are not counted (tokens and batch in metrics.json)"
-  else
-    for _, stage in ipairs(decodes) do examine_stage(results, stage, experts, report) end
+  elseif experts.routed then
+    for _, stage in ipairs(stages) do examine_stage(results, stage, experts, report) end
   end
 end
 

@@ -20,7 +20,7 @@ function rule.examine(results, report)
   local decode = evidence.find(results, "decode")
   local steps = decode and decode.token_steps
   if not slope or not steps then
-    report.abstain "single steps were not timed (a stage's `step` in the recipe, or steps_ms)"
+    report.abstain "single steps were not timed (step of a stage in the recipe, or steps_ms)"
     return
   end
   if steps < FEWEST or slope * steps < WORTH * tpot.mean_ns then return end

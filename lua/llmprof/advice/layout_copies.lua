@@ -1,4 +1,4 @@
--- Kernels that only move data: `.contiguous()`, `cat`, permutations, padding.
+-- Kernels that only move data: contiguous(), cat, permutations, padding.
 local evidence = require "llmprof.evidence"
 
 local rule = { name = "layout_copies" }
@@ -31,7 +31,7 @@ function rule.examine(results, report)
             .. "stage's GPU time", evidence.count(group.calls), evidence.time(group.ns),
             evidence.percent(group.share)),
         }, group, stage),
-        try = "write to where the data is needed (preallocated caches, `out=`), choose a layout "
+        try = "write to where the data is needed (preallocated caches, out=), choose a layout "
           .. "that the next kernel reads as it is, let attention take strided inputs",
         kernels = group.ids,
         confidence = "low",

@@ -41,7 +41,7 @@ local function examine_stage(results, stage, report)
         evidence.time(stage.api.sync.ns), evidence.count(stage.api.sync.calls),
         evidence.time(stage.waiting.sync_ns)),
     },
-    try = "pin the host memory once (`tensor.pin_memory()`), copy with `non_blocking=True`, and "
+    try = "pin the host memory once (tensor.pin_memory()), copy with non_blocking=True, and "
       .. "make constants on the GPU instead of sending them",
     gain_ns = copies.ns + stage.waiting.sync_ns,
     spends = "waiting",

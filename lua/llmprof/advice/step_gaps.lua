@@ -51,7 +51,7 @@ function rule.examine(results, report)
     end
   end
   if not marked then
-    report.abstain "no range marks single steps (a stage's `step` in the recipe)"
+    report.abstain "no range marks single steps (step of a stage in the recipe)"
   end
 end
 

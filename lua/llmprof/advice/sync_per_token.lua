@@ -1,5 +1,5 @@
--- The CPU waits for the GPU at every token: `.item()`, `.cpu()`, a stop check or
--- `print` on a tensor. It cannot launch ahead, so the GPU waits afterwards.
+-- The CPU waits for the GPU at every token: .item(), .cpu(), a stop check or
+-- print on a tensor. It cannot launch ahead, so the GPU waits afterwards.
 local evidence = require "llmprof.evidence"
 
 local rule = { name = "sync_per_token" }
@@ -47,7 +47,7 @@ local function examine_stage(results, stage, report)
         evidence.time(stage.waiting.sync_ns)),
     },
     try = "keep the token on the GPU, and look for the end of the text every few tokens, or one "
-      .. "step late from pinned memory; no `.item()`, `.cpu()` or `print` in the loop",
+      .. "step late from pinned memory; no .item(), .cpu() or print in the loop",
     gain_ns = gain,
     spends = "waiting",
     assumption = assumption,

@@ -50,6 +50,26 @@ columns.aggregates = {
 }
 columns.aggregates[3].absent = ABSENT
 
+columns.latency = {
+  word("label", "latency"), { key = "mean", title = "mean", digits = 2 },
+  { key = "std", title = "std", digits = 2 }, { key = "p50", title = "p50", digits = 2 },
+  { key = "p90", title = "p90", digits = 2 }, { key = "p99", title = "p99", digits = 2 },
+  count("count", "n"), word("unit", "unit"), word("note", ""),
+}
+
+columns.repeats = {
+  count("rep", "repeat"), ms("ttft_ns", "TTFT"), ms("tpot_ns", "TPOT"),
+  { key = "tokens_per_s", title = "tokens/s", digits = 2 }, word("note", ""),
+}
+
+columns.findings = {
+  count("rank", "#"), word("title", "finding"), word("stage", "stage"),
+  ms("gain_ns", "gain, at most"), ms("of_ns", "of"), percent("gain_share", "share"),
+  word("spends", "taken from"), word("confidence", "confidence"), word("rule", "rule"),
+}
+
+columns.abstained = { word("rule", "rule"), word("why", "what is missing") }
+
 columns.operators = {
   name("name", "operator", 48), count("calls", "calls"), ms("host_total_ns", "host total"),
   ms("host_self_ns", "host self"), ms("device_total_ns", "device total"),

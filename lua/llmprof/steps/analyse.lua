@@ -1,4 +1,5 @@
 -- Everything that was found out, as one file: results.json.
+local advice = require "llmprof.advice"
 local analysis = require "llmprof.analysis"
 local overhead = require "llmprof.analysis.overhead"
 
@@ -61,6 +62,7 @@ function step.run(ctx)
     counters = state.joined, operators = state.operators, workload = state.about.workload,
     metrics = state.metrics, missing = state.missing, samples = state.gpu_samples,
     complaints = state.nsys_complaints,
+    rules = ctx.recipe.advise and { advice.of_recipe(ctx.recipe.advise) },
     overhead = state.plain and state.metrics and overhead.compare(state.metrics, state.plain,
       state.found.repeats.skipped_first),
   }
