@@ -152,7 +152,7 @@ end
 
 
 -- Names of the rules, sorted; a file on disk may add one.
-function advice.rules()
+function advice.names()
   return files.names("lua/llmprof/advice", ".lua")
 end
 
@@ -173,16 +173,21 @@ function advice.of_recipe(advise)
 end
 
 
--- All rules over results: { findings, abstained }. extra: more rules, with
--- `where` (file:line) for errors in what they find.
-function advice.examine(results, extra)
+-- Rules over results: { findings (ranked), abstained (list of { rule, why }) }.
+function advice.apply(rules, results)
   local findings, abstained = json.list {}, json.list {}
-  for _, name in ipairs(advice.rules()) do
-    apply(require("llmprof.advice." .. name), results, findings, abstained)
-  end
-  for _, rule in ipairs(extra or {}) do apply(rule, results, findings, abstained) end
+  for _, rule in ipairs(rules) do apply(rule, results, findings, abstained) end
   table.sort(findings, by_worth)
   return { findings = findings, abstained = abstained }
+end
+
+
+-- The same for all rules, and those in extra: with `where` (file:line), for
+-- errors in what they find.
+function advice.examine(results, extra)
+  local rules = {}
+  for i, name in ipairs(advice.names()) do rules[i] = require("llmprof.advice." .. name) end
+  return advice.apply(table.move(extra or {}, 1, #(extra or {}), #rules + 1, rules), results)
 end
 
 

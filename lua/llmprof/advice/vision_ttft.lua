@@ -43,7 +43,7 @@ function rule.examine(results, report)
   end
   local list, count = inside(results, prefill)
   if count == 0 then
-    report.abstain "prefill has no stages inside that would name an encoder (children in the recipe)"
+    report.abstain "prefill has no stages inside that could be an encoder (children in the recipe)"
     return
   end
   local time, notes = 0, {}
