@@ -134,7 +134,7 @@ local function summarize_stage(declared, instances, given)
   local counts = counts_of(given, declared.name)
   stage.tokens = counts.tokens
   if (declared.step or declared.name == "decode") and counts.steps then
-    stage.token_steps = counts.steps
+    stage.steps = counts.steps
     stage.kernels_per_token = stage.kernels / counts.steps
     stage.ns_per_token = stage.wall.mean_ns / counts.steps
   end

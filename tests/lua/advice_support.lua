@@ -16,7 +16,7 @@ function support.decode(given)
   return with({
     name = "decode", wall = { count = 1, mean_ns = 100e6 }, instances = {},
     gpu_busy_ns = 80e6, gpu_idle_ns = 20e6, gpu_time_ns = 80e6, idle_share = 0.2,
-    kernels = 1000, launches = 1000, copies = 0, tokens = 10, token_steps = 10,
+    kernels = 1000, launches = 1000, copies = 0, tokens = 10, steps = 10,
     kernels_per_token = 100,
     api = { launch = { calls = 1000, ns = 9e6 }, sync = { calls = 0, ns = 0 },
       memory = { calls = 0, ns = 0 }, other = { calls = 0, ns = 0 } },

@@ -30,14 +30,14 @@ local function examine_stage(results, stage, experts, report)
   local products = evidence.kernels(results, stage, is_product)
   local layers = experts.layers - experts.dense
   local per_step = PER_EXPERT * experts.active * layers
-  if layers <= 0 or products.calls < per_step * stage.token_steps then return end
-  local saved = (per_step - PER_EXPERT * layers) * stage.token_steps / products.calls
+  if layers <= 0 or products.calls < per_step * stage.steps then return end
+  local saved = (per_step - PER_EXPERT * layers) * stage.steps / products.calls
   report.finding(evidence.finding({
     stage = stage.name,
     title = ("%s computes its experts one by one"):format(stage.name),
     evidence = {
       evidence.note(evidence.TIMELINE, "%s products per step and no grouped one",
-        evidence.count(products.calls / stage.token_steps)),
+        evidence.count(products.calls / stage.steps)),
       evidence.note("model.architecture", "%d active experts in %d layers make %d products",
         experts.active, layers, per_step),
     },

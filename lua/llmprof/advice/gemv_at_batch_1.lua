@@ -38,7 +38,7 @@ function rule.examine(results, report)
         evidence = evidence.with_kernels({
           evidence.note(evidence.TIMELINE, "%s of the GPU time is in %s products per step, of "
             .. "batch 1", evidence.percent(products.share),
-            evidence.count(products.calls / stage.token_steps)),
+            evidence.count(products.calls / stage.steps)),
         }, products, stage, measured),
         try = "batch requests: a step costs about the same for several sequences. For one "
           .. "sequence, weights of 8 or 4 bits, or speculative decoding",

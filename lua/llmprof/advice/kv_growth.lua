@@ -18,7 +18,7 @@ function rule.examine(results, report)
   local tpot = results.latency and results.latency.tpot
   local slope = tpot and tpot.slope_ns_per_token
   local decode = evidence.find(results, "decode")
-  local steps = decode and decode.token_steps
+  local steps = decode and decode.steps
   if not slope or not steps then
     report.abstain "single steps were not timed (step of a stage in the recipe, or steps_ms)"
     return

@@ -29,7 +29,7 @@ end
 function rule.examine(results, report)
   local marked = false
   for _, stage in ipairs(evidence.stages(results)) do
-    local steps = stage.steps
+    local steps = stage.between_steps
     marked = marked or steps ~= nil
     if steps and steps.idle_ns >= WORTH * stage.wall.mean_ns then
       report.finding {

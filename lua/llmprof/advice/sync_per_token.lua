@@ -31,7 +31,7 @@ end
 
 
 local function examine_stage(results, stage, report)
-  local per_step = stage.api.sync.calls / stage.token_steps
+  local per_step = stage.api.sync.calls / stage.steps
   if per_step < PER_STEP then return end
   local gain, assumption = gain_of(results, stage)
   report.finding {
@@ -39,7 +39,7 @@ local function examine_stage(results, stage, report)
     title = ("%s waits for the GPU at every token"):format(stage.name),
     evidence = {
       evidence.note(evidence.TIMELINE, "%s waiting calls in %s steps, %s in them",
-        evidence.count(stage.api.sync.calls), evidence.count(stage.token_steps),
+        evidence.count(stage.api.sync.calls), evidence.count(stage.steps),
         evidence.time(stage.api.sync.ns)),
       evidence.note(evidence.TIMELINE, "%s copies from the GPU to the CPU",
         evidence.count(copies_back(results, stage))),

@@ -105,7 +105,8 @@ end
 
 -- ---- together ----
 
--- Add categories, waiting, api, launch_delay and steps (where they are marked)
+-- Add categories, waiting, api, launch_delay and, where steps are marked,
+-- between_steps
 -- to the stages of results.
 function breakdown.add(list, trace, found, kernels)
   local instances, delays = used_instances(found), launch_delays(trace, found)
@@ -115,7 +116,7 @@ function breakdown.add(list, trace, found, kernels)
   for _, stage in ipairs(list) do
     local own = instances[stage.name]
     if own then
-      stage.steps = steps.between(steps.of(trace, found, declared[stage.name]), split)
+      stage.between_steps = steps.between(steps.of(trace, found, declared[stage.name]), split)
       stage.categories = category_rows(kernels, stage.name, #own)
       stage.waiting = mean_waiting(split, own)
       stage.api = mean_api(api, own)

@@ -28,7 +28,7 @@ end
 function findings.gain(results, finding)
   if not finding.gain_ns then return "cannot be said from this capture" end
   local stage = stage_of(results, finding.stage)
-  local steps = stage and stage.token_steps
+  local steps = stage and stage.steps
   return ("up to %s of %s per %s%s%s, if %s%s"):format(text.duration(finding.gain_ns),
     text.duration(finding.of_ns), finding.stage,
     finding.of == "plain runs" and " as it runs without the profiler" or "",

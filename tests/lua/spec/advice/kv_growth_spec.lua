@@ -21,7 +21,7 @@ gain: 2250000 of 100000000 ns, gpu, if the growth is halved, as by a cache of ha
   it("is silent about a flat line, a falling one, and too few steps", function()
     assert.equal("", said(49000))
     assert.equal("", said(-100000))
-    assert.equal("", said(100000, { token_steps = 7 }))
+    assert.equal("", said(100000, { steps = 7 }))
   end)
 
   it("abstains without timed steps", function()

@@ -39,7 +39,7 @@ gain: 2000000 of 100000000 ns, waiting, if launches stay as slow as they are
 
   it("abstains when steps were not counted", function()
     local stage = support.decode()
-    stage.kernels_per_token, stage.token_steps = nil, nil
+    stage.kernels_per_token, stage.steps = nil, nil
     assert.equal("abstains: the steps of decode are not counted (tokens and batch in metrics.json)",
       support.said("sync_per_token", support.results { stages = { stage } }))
   end)
