@@ -109,6 +109,10 @@ static int64_t kernel_short_name(const llmprof_trace *t, size_t row) {
   return widen(t->details.short_name[row]);
 }
 
+static int64_t kernel_mangled_name(const llmprof_trace *t, size_t row) {
+  return widen(t->details.mangled[row]);
+}
+
 static int64_t kernel_graph_node(const llmprof_trace *t, size_t row) {
   return t->details.graph_node ? t->details.graph_node[row] : LLMPROF_ABSENT;
 }
@@ -395,6 +399,7 @@ static const column_spec gpu_columns[] = {
 static const column_spec kernel_columns[] = {
     OPERATION_COLUMNS,
     {"short_name", NULL, LLMPROF_STRING, kernel_short_name, NEEDS_DETAILS},
+    {"mangled_name", NULL, LLMPROF_STRING, kernel_mangled_name, NEEDS_DETAILS},
     {"grid_x", NULL, LLMPROF_U32, kernel_grid_x, NEEDS_DETAILS},
     {"grid_y", NULL, LLMPROF_U32, kernel_grid_y, NEEDS_DETAILS},
     {"grid_z", NULL, LLMPROF_U32, kernel_grid_z, NEEDS_DETAILS},

@@ -32,6 +32,7 @@ return llm.recipe {
     local sampling = cfg.dataset.sampling
     local argv = { cfg.python, llm.path "workloads/deepseek_ocr.py",
       "--device", cfg.device,
+      "--dtype", cfg.model.dtype,
       "--max-new-tokens", cfg.infer.max_new_tokens,
       "--batch", cfg.infer.batch,
       "--repeats", cfg.infer.repeats,

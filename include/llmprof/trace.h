@@ -94,6 +94,7 @@ typedef struct llmprof_ops {
 typedef struct llmprof_details {
   uint32_t *shape;      /* row in shapes */
   uint32_t *short_name; /* string: function name without parameters */
+  uint32_t *mangled;    /* string: the symbol; LLMPROF_NO_STRING if absent */
   int64_t *graph_node;  /* graph node id or LLMPROF_ABSENT; NULL when no
                            kernel of the trace came from a graph */
 } llmprof_details;

@@ -211,8 +211,8 @@ local top_keys = { "schema_version", "run", "model", "source", "environment", "r
 -- analysis.stages), kernels, selection, counters (of analysis.counters),
 -- operators, workload (facts about a recorded run), metrics (metrics.json),
 -- samples (of llmprof.gpu_watch), complaints (of nsys), overhead (of
--- analysis.overhead), missing (list of { what, why, how }), rules (advice rules
--- of the recipe).
+-- analysis.overhead), missing (list of { what, why, how }), flops (the recipe's:
+-- a function of a stage and metrics), rules (the recipe's, for llmprof.advice).
 function analysis.results(given)
   local results = {
     schema_version = 1,
@@ -236,8 +236,9 @@ function analysis.results(given)
     results.totals = totals(given.trace, given.found)
     results.stages = summarize_stages(given.found, given)
     breakdown.add(results.stages, given.trace, given.found, given.kernels or {})
-    results.latency = latency.measure(given.trace, given.found, given.metrics,
-      counts_of(given, "decode"))
+    local made = counts_of(given, "decode")
+    made.metrics = given.metrics
+    results.latency = latency.measure(given.trace, given.found, made)
     results.transfers = transfers.list(given.trace, given.found)
     results.integrity = integrity.judge { trace = given.trace, samples = given.samples,
       complaints = given.complaints, stage_share = results.totals.stage_share }

@@ -45,12 +45,19 @@ function errors.check(kind, value, message, hint)
 end
 
 
+-- Is this what the host raises on SIGINT and SIGTERM: "interrupted", behind the
+-- line that was running?
+function errors.is_interrupt(message)
+  return message == "interrupted" or message:find "^[^\n]+:%d+: interrupted$" ~= nil
+end
+
+
 -- A message handler for xpcall: errors of ours pass, Lua's own keep where they
 -- came from.
 function errors.handler(value)
   if errors.is(value) then return value end
   local message = tostring(value)
-  if message:find("interrupted", 1, true) and not message:find("\n", 1, true) then
+  if errors.is_interrupt(message) then
     return setmetatable({ kind = "interrupted", message = "interrupted" }, Error)
   end
   return setmetatable({

@@ -1,6 +1,7 @@
 -- The run as a list of steps. A step is a file in lua/llmprof/steps:
 --
 --   name       what the manifest and the terminal call it
+--   summary    what it does, in a line
 --   requires   names of steps that must have succeeded (optional)
 --   needs      files of the bundle it reads (optional; for --resume)
 --   makes      files it writes (optional; for --resume)
@@ -29,7 +30,8 @@ pipeline.steps = { "plan", "tools", "timeline", "export", "select", "counters", 
   "analyse", "render" }
 
 
-local function load_steps()
+-- The steps, in order.
+function pipeline.load()
   local list = {}
   for i, name in ipairs(pipeline.steps) do list[i] = require("llmprof.steps." .. name) end
   return list
@@ -133,7 +135,7 @@ function pipeline.run(ctx, ui)
     first = first or err
     ctx.note(message)
   end
-  for _, step in ipairs(load_steps()) do
+  for _, step in ipairs(pipeline.load()) do
     local cause = unmet(step, failed)
     if cause then
       failed[step.name] = true
@@ -141,7 +143,8 @@ function pipeline.run(ctx, ui)
     elseif is_done(ctx, step, redone) then
       keep_step(ctx, step, ui)
     else
-      redone[step.name] = true
+      -- a step without files only gathers what later ones read
+      redone[step.name] = step.makes ~= nil
       ui.begin(step.name)
       local entry, err = run_step(ctx, step, ui)
       ctx.run:record(entry)

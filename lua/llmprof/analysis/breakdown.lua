@@ -106,8 +106,7 @@ end
 -- ---- together ----
 
 -- Add categories, waiting, api, launch_delay and, where steps are marked,
--- between_steps
--- to the stages of results.
+-- between_steps to the stages of results.
 function breakdown.add(list, trace, found, kernels)
   local instances, delays = used_instances(found), launch_delays(trace, found)
   local split, api = waiting.classifier(trace, found.ops), waiting.api_time(trace)

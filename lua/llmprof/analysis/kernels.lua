@@ -50,6 +50,16 @@ local function shapes_by_kernel(frame)
 end
 
 
+-- Name -> symbol, where only one symbol reads like that.
+local function symbols(frame)
+  local by_name = {}
+  for _, row in ipairs(frame:group { by = { "name", "mangled_name" } }) do
+    by_name[row.name] = by_name[row.name] == nil and row.mangled_name or false
+  end
+  return by_name
+end
+
+
 local function by_total(a, b)
   if a.total_ns ~= b.total_ns then return a.total_ns > b.total_ns end
   if a.name ~= b.name then return a.name < b.name end
@@ -81,12 +91,13 @@ end
 function kernels.list(trace, found)
   local frame = used_kernels(trace, found)
   local shapes = shapes_by_kernel(frame)
-  local list = {}
+  local mangled, list = symbols(frame), {}
   for i, row in ipairs(frame:group { by = { "stage", "part", "device", "name", "short_name" },
     sum = { "duration" } }) do
     local times = row.duration
     list[i] = {
       name = row.name, short_name = row.short_name or row.name,
+      mangled_name = mangled[row.name] or nil,
       stage = row.stage or stages.WHOLE_RUN, part = row.part, device = row.device,
       calls = row.count, total_ns = times.total, mean_ns = times.mean,
       median_ns = times.median, min_ns = times.min, max_ns = times.max, std_ns = times.stddev,

@@ -108,7 +108,7 @@ end
 
 -- Every repeat, the ones left out too: { rep, used, outlier (the first, when it
 -- took far longer than the others), ttft_ns, tpot_ns, tokens_per_s }.
-local function repeats_of(found, counts, steps_by_repeat)
+local function repeats_of(found, given, steps_by_repeat)
   local prefill, prefills = walls_by_repeat(found, PREFILL)
   local decode, decodes = walls_by_repeat(found, DECODE)
   local list = json.list {}
@@ -119,11 +119,11 @@ local function repeats_of(found, counts, steps_by_repeat)
     local marked = steps_by_repeat[rep]
     if marked and #marked > 0 then
       entry.tpot_ns = statistics.sum(marked) / #marked
-    elseif decode[rep] and counts.steps then
-      entry.tpot_ns = decode[rep] / decodes[rep] / counts.steps
+    elseif decode[rep] and given.steps then
+      entry.tpot_ns = decode[rep] / decodes[rep] / given.steps
     end
-    if decode[rep] and decode[rep] > 0 and counts.tokens then
-      entry.tokens_per_s = counts.tokens * decodes[rep] / (decode[rep] / 1e9)
+    if decode[rep] and decode[rep] > 0 and given.tokens then
+      entry.tokens_per_s = given.tokens * decodes[rep] / (decode[rep] / 1e9)
     end
     list[rep] = entry
   end
@@ -171,20 +171,19 @@ end
 -- ---- together ----
 
 -- { ttft, tpot, tokens_per_s, repeats }, the first three absent when they cannot
--- be known. counts: steps and tokens of one decode and batch, as far as they are
--- known; metrics: the workload's own, or nil. TPOT is the time of one step, in
--- which each sequence of the batch gets a token; tokens per second count all of
--- them.
-function latency.measure(trace, found, metrics, counts)
+-- be known. given: metrics (the workload's own), steps and tokens (of all
+-- sequences) of one decode, batch (sequences side by side), each of which may be
+-- absent. TPOT is the time of one step, in which each sequence gets a token.
+function latency.measure(trace, found, given)
   if found.whole then return nil end
-  local by_repeat, source = step_times(trace, found, metrics)
-  local list = repeats_of(found, counts, by_repeat)
+  local by_repeat, source = step_times(trace, found, given.metrics)
+  local list = repeats_of(found, given, by_repeat)
   local rates = statistics.describe(pick_used(list, "tokens_per_s"))
   return {
     ttft = describe(walls(used(found, PREFILL))),
     tpot = tpot_of(by_repeat, source, found, list),
     tokens_per_s = rates and { count = rates.count, mean = rates.mean, std = rates.std,
-      batch = counts.batch },
+      batch = given.batch },
     repeats = list,
   }
 end

@@ -2,6 +2,7 @@
 -- and once more under its own profiler. Never two of them at once: a process
 -- has one CUPTI subscriber.
 local artifacts = require "llmprof.artifacts"
+local command_line = require "llmprof.command_line"
 local errors = require "llmprof.errors"
 local fs = require "llmprof.fs"
 local gpu_watch = require "llmprof.gpu_watch"
@@ -39,6 +40,32 @@ function live.open(ctx)
 end
 
 
+-- The commands of each step, as far as they are known before anything ran.
+function live.preview(made, cfg)
+  nsys.check(cfg.nsys)
+  local argv = workload.describe(made, cfg).argv
+  local timeline = {
+    nsys.profile_argv(cfg.nsys, { path = cfg.tools.nsys or "nsys", output = "<run>/nsys/run",
+      argv = argv }),
+    nsys.export_argv(cfg.tools.nsys or "nsys", "<run>/nsys/run.nsys-rep", "<run>/nsys/run.sqlite"),
+  }
+  if cfg.overhead == "measure" then
+    table.insert(timeline, 1, argv)
+    table.insert(timeline, argv)
+  end
+  return {
+    timeline = timeline,
+    counters = { ncu.profile_argv(cfg.ncu, { path = cfg.tools.ncu or "ncu",
+      output = "<run>/ncu/run", metrics = cfg.ncu.metrics, kernels = "<the selected kernels>",
+      ranges = { cfg.ncu.nvtx_include or "<their stages>" }, name_base = cfg.ncu.kernel_name_base,
+      launches = cfg.top_n.launches_per_kernel,
+      argv = workload.describe(made, workload.representative(cfg)).argv }) },
+    operators = cfg.operators == "on"
+      and { table.move(argv, 1, #argv, 2, { "LLMPROF_OPERATORS=1" }) } or nil,
+  }
+end
+
+
 function live.inputs()
   return { source = "workload", files = {} }
 end
@@ -47,11 +74,7 @@ end
 -- ---- timeline ----
 
 local function write_command(ctx, name, argv)
-  local words = {}
-  for i, word in ipairs(argv) do
-    words[i] = word:find "^[%w_@%%+=:,./-]+$" and word or "'" .. word:gsub("'", "'\\''") .. "'"
-  end
-  ctx.run:write(name, table.concat(words, " ") .. "\n")
+  ctx.run:write(name, command_line.show(argv) .. "\n")
 end
 
 

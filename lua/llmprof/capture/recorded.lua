@@ -11,7 +11,8 @@
 --
 -- A capture, this kind or llmprof.capture.live, has: open(ctx), which leaves
 -- what is known in ctx.state; and timeline, counters, operators (ctx), each of
--- which puts its files into the run and returns true, or false and why not.
+-- which puts its files into the run and returns true, or false and why not;
+-- preview(recipe, cfg): step name -> argv lists that it would start.
 local errors = require "llmprof.errors"
 local files = require "llmprof.files"
 local fs = require "llmprof.fs"
@@ -46,6 +47,13 @@ end
 function recorded.open(ctx)
   ctx.state.folder = recorded.folder(ctx.cfg, ctx.recipe.name)
   ctx.state.about = about(ctx.state.folder)
+end
+
+
+-- Nothing is started.
+function recorded.preview(made, cfg)
+  recorded.folder(cfg, made.name)
+  return {}
 end
 
 

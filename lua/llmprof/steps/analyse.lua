@@ -1,9 +1,12 @@
 -- Everything that was found out, as one file: results.json.
 local advice = require "llmprof.advice"
 local analysis = require "llmprof.analysis"
+local errors = require "llmprof.errors"
 local overhead = require "llmprof.analysis.overhead"
+local recipe = require "llmprof.recipe"
 
-local step = { name = "analyse", requires = { "timeline", "select" } }
+local step = { name = "analyse", summary = "put everything together: results.json",
+  requires = { "timeline", "select" } }
 
 
 local function source(ctx)
@@ -30,7 +33,7 @@ end
 
 local function model_of(ctx)
   local model, metrics = {}, ctx.state.metrics
-  for key, value in pairs(ctx.cfg.model) do model[key] = value end
+  for _, key in ipairs { "name", "variant", "dtype", "arch" } do model[key] = ctx.cfg.model[key] end
   for key, value in pairs(metrics and metrics.model or {}) do model[key] = value end
   local about = ctx.state.about.workload
   if about and about.weights then model.weights = about.weights end
@@ -52,6 +55,33 @@ local function environment_of(ctx)
 end
 
 
+-- ---- the recipe's hooks ----
+
+-- FLOP of a stage as the recipe counts them: a function of the stage's record
+-- and the workload's metrics (nil without), or nil.
+local function flops_of(ctx)
+  local hook = ctx.recipe.flops
+  return hook and function(stage, metrics)
+    return recipe.call("flops", hook, stage, metrics, ctx.cfg)
+  end
+end
+
+
+-- The recipe's own advice. An error in it costs its findings and the exit
+-- status, not the reports.
+local function advise_of(ctx)
+  if not ctx.recipe.advise then return nil end
+  local rule = advice.of_recipe(ctx.recipe.advise)
+  local function examine(...)
+    local ok, err = xpcall(rule.examine, errors.handler, ...)
+    if ok then return end
+    if err.kind == "interrupted" then error(err, 0) end
+    ctx.fail_later(err.kind, err.message, { detail = err.detail, hint = err.hint })
+  end
+  return { { name = rule.name, where = rule.where, examine = examine } }
+end
+
+
 function step.run(ctx)
   local state = ctx.state
   note_missing_stages(ctx)
@@ -61,8 +91,7 @@ function step.run(ctx)
     kernels = state.kernels, selection = state.selection, plan = state.counter_plan,
     counters = state.joined, operators = state.operators, workload = state.about.workload,
     metrics = state.metrics, missing = state.missing, samples = state.gpu_samples,
-    complaints = state.nsys_complaints,
-    rules = ctx.recipe.advise and { advice.of_recipe(ctx.recipe.advise) },
+    complaints = state.nsys_complaints, flops = flops_of(ctx), rules = advise_of(ctx),
     overhead = state.plain and state.metrics and overhead.compare(state.metrics, state.plain,
       state.found.repeats.skipped_first),
   }

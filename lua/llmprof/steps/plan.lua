@@ -2,7 +2,8 @@
 local config = require "llmprof.config"
 local fs = require "llmprof.fs"
 
-local step = { name = "plan", makes = { "config.yaml" } }
+local step = { name = "plan", summary = "write down the composed configuration",
+  makes = { "config.yaml" } }
 
 
 function step.run(ctx)

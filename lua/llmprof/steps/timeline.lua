@@ -5,7 +5,8 @@ local text = require "llmprof.text"
 local trace_file = require "llmprof.trace_file"
 local workload = require "llmprof.workload"
 
-local step = { name = "timeline", requires = { "plan", "tools" }, makes = { "nsys/run.sqlite" } }
+local step = { name = "timeline", summary = "capture the timeline and read it",
+  requires = { "plan", "tools" }, makes = { "nsys/run.sqlite" } }
 
 
 local function check_captured(trace)

@@ -1,4 +1,4 @@
-local support = dofile "tests/lua/advice_support.lua"
+local support = require "tests.lua.support.advice"
 
 
 describe("advice memory_roof", function()
