@@ -162,10 +162,10 @@ end
 function advice.of_recipe(advise)
   local info = debug.getinfo(advise, "S")
   local where = ("%s:%d"):format(info.source:gsub("^@", ""), info.linedefined)
-  return { name = "advise", where = where, examine = function(results, report)
+  return { name = "recipe", where = where, examine = function(results, report)
     local list = recipe.call("advise", advise, results)
     if list ~= nil and type(list) ~= "table" then
-      errors.raise("usage", ("%s: advise: a list of findings expected, got a %s"):format(where,
+      errors.raise("usage", ("%s: advise: a list of findings is expected, got %s"):format(where,
         type(list)))
     end
     for _, finding in ipairs(list or {}) do report.finding(finding) end

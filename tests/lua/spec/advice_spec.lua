@@ -3,9 +3,7 @@
 local advice = require "llmprof.advice"
 local analysis = require "llmprof.analysis"
 local breakdown = require "llmprof.analysis.breakdown"
-local bundle = require "tests.lua.support.bundle"
 local failure = require "tests.lua.support.failure"
-local fs = require "llmprof.fs"
 local kernels = require "llmprof.analysis.kernels"
 local recipe = require "llmprof.recipe"
 local stages = require "llmprof.analysis.stages"
@@ -160,7 +158,7 @@ describe("a recipe's advise", function()
       return { finding { title = ("%d stages"):format(#results.stages) } }
     end)
     assert.equal("0 stages", found.findings[1].title)
-    assert.equal("advise", found.findings[1].rule)
+    assert.equal("recipe", found.findings[1].rule)
   end)
 
   it("may find nothing", function()
@@ -171,57 +169,8 @@ describe("a recipe's advise", function()
 
   it("is told by file and line when it returns something else", function()
     local message = failure(examine, function() return "slow" end)[2]
-    assert.equal(("tests/lua/spec/advice_spec.lua:%d: advise: a list of findings expected, got a "
-      .. "string"):format(line), message)
-  end)
-end)
-
-
-describe("a recipe file with advise", function()
-  local top = bundle.scratch(before_each, after_each)
-
-  -- The recorded capture under a recipe with this line in its advise. Returns
-  -- what advise gave, and the error.
-  local function run(line)
-    local file = top() .. "/own.lua"
-    assert(fs.write(file, ([[
-return require("llmprof.recipe").recipe {
-  name = "own", workload = function() return { argv = { "true" } } end,
-  stages = { { "prefill" }, { "decode" } },
-  advise = function(results)
-    %s
-  end,
-}
-]]):format(line)))
-    local ctx, err = bundle.run(file, top() .. "/out", { "capture=recorded",
-      "recorded=recipes/recorded/deepseek_ocr" })
-    local own = {}
-    for _, found in ipairs(ctx.results.advice.findings) do
-      if found.rule == "advise" then own[#own + 1] = found.title end
-    end
-    return own, err and err.message, ctx.run:has "report.md"
-  end
-
-  it("adds what it finds", function()
-    local own, message, reported = run [[return { { title = #results.stages .. " stages",
-      try = "look", confidence = "low", evidence = { { text = "x", source = "y" } } } }]]
-    assert.same({ "2 stages" }, own)
-    assert.is_nil(message)
-    assert.is_true(reported)
-  end)
-
-  it("is told its line when it fails, and the reports still come", function()
-    local own, message, reported = run "return results.none.name"
-    assert.same({}, own)
-    assert.equal(("advise: %s/own.lua:5: attempt to index a nil value (field 'none')")
-      :format(top()), message)
-    assert.is_true(reported)
-  end)
-
-  it("is told where it stands when a finding is incomplete", function()
-    local _, message = run 'return { { title = "slow" } }'
-    assert.equal(("%s/own.lua:4: advice rule 'advise': try: what to do about it is missing")
-      :format(top()), message)
+    assert.equal(("tests/lua/spec/advice_spec.lua:%d: advise: a list of findings is expected, "
+      .. "got string"):format(line), message)
   end)
 end)
 
