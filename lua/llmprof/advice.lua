@@ -28,11 +28,14 @@
 -- those behind others, those without a gain.
 local errors = require "llmprof.errors"
 local evidence = require "llmprof.evidence"
-local files = require "llmprof.files"
+local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local recipe = require "llmprof.recipe"
+local resources = require "llmprof.resources"
 
 local advice = {}
+
+local FOLDER = "lua/llmprof/advice/"
 
 local confidences = { high = 1, medium = 2, low = 3 }
 local parts = { waiting = true, gpu = true }
@@ -151,9 +154,23 @@ local function apply(rule, results, findings, abstained)
 end
 
 
--- Names of the rules, sorted; a file on disk may add one.
+-- Names of the rules, sorted: those built in and those in $LLMPROF_HOME, where
+-- `require` finds them too.
 function advice.names()
-  return files.names("lua/llmprof/advice", ".lua")
+  local home, paths = os.getenv "LLMPROF_HOME", resources.list(FOLDER)
+  for _, file in ipairs(home and fs.list(home .. "/" .. FOLDER) or {}) do
+    paths[#paths + 1] = FOLDER .. file
+  end
+  local seen, names = {}, {}
+  for _, path in ipairs(paths) do
+    local name = path:sub(#FOLDER + 1):match "^([%w_]+)%.lua$"
+    if name and not seen[name] then
+      seen[name] = true
+      names[#names + 1] = name
+    end
+  end
+  table.sort(names)
+  return names
 end
 
 

@@ -3,11 +3,15 @@
 local advice = require "llmprof.advice"
 local analysis = require "llmprof.analysis"
 local breakdown = require "llmprof.analysis.breakdown"
+local bundle = require "tests.lua.support.bundle"
 local failure = require "tests.lua.support.failure"
+local fs = require "llmprof.fs"
 local kernels = require "llmprof.analysis.kernels"
 local recipe = require "llmprof.recipe"
+local spawn = require "llmprof.spawn"
 local stages = require "llmprof.analysis.stages"
 local support = require "tests.lua.support.advice"
+local sys = require "llmprof.sys"
 local trace_file = require "llmprof.trace_file"
 
 
@@ -171,6 +175,29 @@ describe("a recipe's advise", function()
     local message = failure(examine, function() return "slow" end)[2]
     assert.equal(("tests/lua/spec/advice_spec.lua:%d: advise: a list of findings is expected, "
       .. "got string"):format(line), message)
+  end)
+end)
+
+
+describe("a rule in $LLMPROF_HOME", function()
+  local top = bundle.scratch(before_each, after_each)
+
+  it("is one of the rules", function()
+    assert(fs.mkdirs(top() .. "/lua/llmprof/advice"))
+    assert(fs.write(top() .. "/lua/llmprof/advice/own.lua", [[
+return { name = "own", examine = function(_, report) report.abstain "of no data" end }
+]]))
+    assert(fs.write(top() .. "/list.lua", [[
+local found = require("llmprof.advice").examine { stages = {}, kernels = {} }
+for _, entry in ipairs(found.abstained) do
+  if entry.rule == "own" then print("own abstains " .. entry.why) end
+end
+]]))
+    local lines = {}
+    local result = assert(spawn.run({ sys.executable(), "exec", top() .. "/list.lua" },
+      { env = { LLMPROF_HOME = top() }, on_line = function(line) lines[#lines + 1] = line end }))
+    assert.same({ "own abstains of no data" }, lines)
+    assert.is_true(result.ok)
   end)
 end)
 
