@@ -45,6 +45,21 @@ columns.stages = {
   word("bound", "bound by"),
 }
 
+columns.cpu = {
+  word("label", "stage"), count("launch_calls", "launch calls"), ms("launch_call_ns", "in them"),
+  count("sync_calls", "sync calls"), ms("sync_call_ns", "in them"),
+  ms("launch_ns", "GPU idle in launches"), ms("sync_ns", "in syncs"),
+  ms("memory_ns", "in allocations"), ms("other_ns", "in other calls"),
+  ms("host_ns", "outside CUDA"),
+  { key = "median_ns", title = "launch delay p50 µs", scale = 1e-3, digits = 1 },
+  { key = "p90_ns", title = "p90 µs", scale = 1e-3, digits = 1 },
+}
+
+columns.categories = {
+  word("stage", "stage"), word("category", "category"), count("calls", "kernels"),
+  ms("gpu_time_ns", "GPU time"), percent("share", "share"),
+}
+
 columns.aggregates = {
   word("label", ""), ms("mean_ns", "mean"), ms("std_ns", "std"), count("count", "n"),
 }

@@ -12,7 +12,9 @@ local sections = {
   aggregates = { "Aggregates", function(results)
     return parts.aggregates(results) .. "\n" .. parts.each_repeat(results)
   end },
-  stages = { "Per-Stage Timings", parts.stages },
+  stages = { "Per-Stage Timings", function(results)
+    return parts.stages(results) .. "\n" .. parts.breakdown(results)
+  end },
   mfu = { "MFU", parts.mfu },
   operators = { "Top Operators", parts.operators },
   kernels = { "Top Kernels", function(results) return parts.kernels(results, PER_STAGE) end },

@@ -150,6 +150,20 @@ function parts.stages(results)
 end
 
 
+-- What the CPU did in each stage, and the GPU time by category.
+function parts.breakdown(results)
+  local cpu, categories = rows.cpu(results), rows.categories(results)
+  local lines = {}
+  if #cpu > 0 then
+    lines[1] = "What the CPU did, and what it was in while the GPU was idle. The launch delay is "
+      .. "from the end of the launching call to the start of the kernel.\n"
+    lines[2] = table_of("cpu", cpu)
+  end
+  if #categories > 0 then lines[#lines + 1] = table_of("categories", categories) end
+  return #lines > 0 and table.concat(lines, "\n") or "No stage was broken down.\n"
+end
+
+
 function parts.mfu()
   return "Not computed: the model's cost (FLOP, bytes) is not known. To fill this: describe the "
     .. "architecture in the recipe's `model.arch`, or give the recipe a `flops(stage, metrics, "

@@ -60,14 +60,47 @@ function rows.functions(results, limit)
 end
 
 
+local function stage_label(stage)
+  return (stage.parent and "· " or "") .. stage.name
+end
+
+
 function rows.stages(results)
   local list = {}
   for i, stage in ipairs(results.stages) do
-    local row = setmetatable({ label = (stage.parent and "· " or "") .. stage.name },
-      { __index = stage })
+    local row = setmetatable({ label = stage_label(stage) }, { __index = stage })
     for key, value in pairs(stage.wall or {}) do row[key] = value end
     if stage.parent then row.bound = nil end
     list[i] = row
+  end
+  return list
+end
+
+
+-- What the CPU did in each stage, and how long a launched kernel waits to begin.
+function rows.cpu(results)
+  local list = {}
+  for _, stage in ipairs(results.stages) do
+    if stage.api and stage.waiting then
+      local row = { label = stage_label(stage), launch_calls = stage.api.launch.calls,
+        launch_call_ns = stage.api.launch.ns, sync_calls = stage.api.sync.calls,
+        sync_call_ns = stage.api.sync.ns }
+      for key, value in pairs(stage.waiting) do row[key] = value end
+      for key, value in pairs(stage.launch_delay or {}) do row[key] = value end
+      list[#list + 1] = row
+    end
+  end
+  return list
+end
+
+
+-- GPU time of each stage by category of kernel.
+function rows.categories(results)
+  local list = {}
+  for _, stage in ipairs(results.stages) do
+    for _, row in ipairs(stage.categories or {}) do
+      list[#list + 1] = setmetatable({ stage = stage_label(stage) }, { __index = row })
+    end
   end
   return list
 end

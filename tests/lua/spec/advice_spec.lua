@@ -1,18 +1,13 @@
 -- Advice as a whole: the contract of rules, how gains are cut and findings
 -- ranked, a recipe's own advice, and all rules over results.
 local advice = require "llmprof.advice"
-local analysis = require "llmprof.analysis"
-local breakdown = require "llmprof.analysis.breakdown"
 local bundle = require "tests.lua.support.bundle"
 local failure = require "tests.lua.support.failure"
 local fs = require "llmprof.fs"
-local kernels = require "llmprof.analysis.kernels"
-local recipe = require "llmprof.recipe"
+local recorded = require "tests.lua.support.recorded"
 local spawn = require "llmprof.spawn"
-local stages = require "llmprof.analysis.stages"
 local support = require "tests.lua.support.advice"
 local sys = require "llmprof.sys"
-local trace_file = require "llmprof.trace_file"
 
 
 -- A complete finding, with these fields instead.
@@ -203,18 +198,6 @@ end)
 
 
 describe("all rules", function()
-  -- Results of the recorded DeepSeek-OCR capture, without counters.
-  local function recorded()
-    local made = recipe.load "recipes/deepseek_ocr.lua"
-    local trace = trace_file.open "recipes/recorded/deepseek_ocr/run.sqlite"
-    local found = stages.find(trace, made.stages, "auto")
-    local list = kernels.list(trace, found)
-    breakdown.categorize(list, made.categories)
-    return analysis.results { run_id = "test", recipe = made.name, source = { timeline = {} },
-      trace = trace, found = found, kernels = list, missing = {},
-      workload = { batch = 1, stages = { decode = { tokens = 15 } } } }
-  end
-
   -- "rule stage 12.34 ms" per finding, then "rule -" per abstention.
   local function summary(found)
     local lines = {}
