@@ -92,7 +92,7 @@ function findings.brief(results, most)
       escape(finding.try), escape(findings.gain(results, finding)))
   end
   if #list > #shown then
-    lines[#lines + 1] = ("\n%d more are in report.md."):format(#list - #shown)
+    lines[#lines + 1] = ("\nIn report.md: %d more."):format(#list - #shown)
   end
   return table.concat(lines, "\n") .. "\n" .. caution(shown)
 end
