@@ -5,13 +5,18 @@
 local advice = require "llmprof.advice"
 local artifacts = require "llmprof.artifacts"
 local breakdown = require "llmprof.analysis.breakdown"
+local efficiency = require "llmprof.analysis.efficiency"
 local errors = require "llmprof.errors"
+local hardware = require "llmprof.hardware"
+local headroom = require "llmprof.analysis.headroom"
 local integrity = require "llmprof.analysis.integrity"
 local json = require "llmprof.json"
 local latency = require "llmprof.analysis.latency"
+local roofline = require "llmprof.analysis.roofline"
 local statistics = require "llmprof.statistics"
 local transfers = require "llmprof.analysis.transfers"
 local version = require "llmprof.version"
+local work = require "llmprof.analysis.work"
 
 local analysis = {}
 
@@ -178,7 +183,8 @@ end
 
 local kernel_fields = { "id", "name", "short_name", "category", "stage", "part", "device", "calls",
   "total_ns", "mean_ns", "median_ns", "min_ns", "max_ns", "std_ns", "share", "cumulative",
-  "stage_share", "stage_cumulative", "shapes", "counters" }
+  "stage_share", "stage_cumulative", "floor_ns", "headroom_ns", "headroom_kind", "shapes",
+  "counters" }
 
 local function kernel_records(list)
   local records = json.list {}
@@ -204,15 +210,49 @@ local function selection_record(selection, plan)
 end
 
 
+-- ---- the model's cost and the hardware's limits ----
+
+-- GPUs that ran kernels of the stages.
+local function count_devices(kernels)
+  local seen, count = {}, 0
+  for _, kernel in ipairs(kernels) do
+    if not seen[kernel.device] then
+      seen[kernel.device] = true
+      count = count + 1
+    end
+  end
+  return count
+end
+
+
+-- Cost and efficiency of the stages, floors of the kernels, the roofline.
+local function add_limits(results, given)
+  local kernels = given.kernels or {}
+  local format = given.arch and given.arch.formats.activations or "bf16"
+  results.hardware = hardware.describe { device = results.environment.devices[1],
+    count = count_devices(kernels), cfg = given.gpu, launches = given.launches,
+    samples = given.samples, format = format }
+  local lacking = results.hardware.missing
+  results.hardware.missing = nil
+  table.insert(lacking, work.add(results.stages, given))
+  table.move(lacking, 1, #lacking, #results.missing + 1, results.missing)
+  efficiency.add(results, kernels)
+  headroom.add(results, kernels)
+  roofline.add(results, kernels)
+end
+
+
 -- ---- together ----
 
 local top_keys = { "schema_version", "run", "model", "source", "environment", "repeats", "totals",
-  "latency", "integrity", "overhead", "stages", "transfers", "kernels", "selection", "counters",
-  "operators", "advice", "missing" }
+  "hardware", "efficiency", "latency", "integrity", "overhead", "stages", "transfers", "headroom",
+  "roofline", "kernels", "selection", "counters", "operators", "advice", "missing" }
 
 -- given: run_id, recipe (name), model, source, environment, trace, found (of
 -- analysis.stages), kernels, selection, counters (of analysis.counters),
 -- operators, workload (facts about a recorded run), metrics (metrics.json),
+-- arch and run (of llmprof.model.choice), gpu (the configuration's hardware
+-- table), launches (of llmprof.ncu),
 -- samples (of llmprof.gpu_watch), complaints (of nsys), overhead (of
 -- analysis.overhead), missing (list of { what, why, how }), flops (the recipe's:
 -- a function of a stage and metrics), rules (the recipe's, for llmprof.advice).
@@ -224,7 +264,6 @@ function analysis.results(given)
     model = given.model,
     source = given.source,
     environment = given.environment or {},
-    kernels = kernel_records(given.kernels),
     selection = selection_record(given.selection, given.plan),
     counters = given.counters,
     operators = given.operators,
@@ -245,7 +284,9 @@ function analysis.results(given)
     results.transfers = transfers.list(given.trace, given.found)
     results.integrity = integrity.judge { trace = given.trace, samples = given.samples,
       complaints = given.complaints, stage_share = results.totals.stage_share }
+    add_limits(results, given)
   end
+  results.kernels = kernel_records(given.kernels)
   results.advice = advice.examine(results, given.rules)
   return json.ordered(results, top_keys)
 end

@@ -1,5 +1,6 @@
 -- The program that a recipe profiles: how it is started, and what it says about
 -- itself. docs/workload.md is the contract.
+local command_line = require "llmprof.command_line"
 local errors = require "llmprof.errors"
 local files = require "llmprof.files"
 local fs = require "llmprof.fs"
@@ -43,6 +44,20 @@ local function write_neighbours(argv, run)
 end
 
 
+-- A value that is nil, of a key without one perhaps, would cut argv short.
+local function check_holes(argv)
+  local last = 0
+  for i in pairs(argv) do last = math.max(last, math.tointeger(i) or 0) end
+  for i = 1, last do
+    if argv[i] == nil then
+      errors.raise("usage", ("workload: argv[%d]%s is nil"):format(i,
+        i > 1 and (", after '%s',"):format(tostring(argv[i - 1])) or ""),
+        { hint = "a configuration key without a value? --print-config shows them" })
+    end
+  end
+end
+
+
 -- { argv, env, cwd, timeout } of the recipe's workload. run may be nil (a dry
 -- run): then nothing is written.
 function workload.describe(made, cfg, run)
@@ -50,6 +65,7 @@ function workload.describe(made, cfg, run)
   if type(given) ~= "table" or type(given.argv) ~= "table" or #given.argv == 0 then
     errors.raise("usage", "workload: the recipe must return { argv = { program, ... } }")
   end
+  check_holes(given.argv)
   if run then write_neighbours(given.argv, run) end
   local argv = {}
   for i, value in ipairs(given.argv) do argv[i] = word(value, run) end
@@ -86,7 +102,8 @@ end
 
 -- Run argv (the workload, or a tool around it) with the workload's environment
 -- and its JSON files going to <folder> of the run. given: argv, spec (of
--- describe), folder, log (file of the run), env (more of it), on_line, on_idle.
+-- describe), folder, log and command (files of the run: its output, the
+-- command to run it again), env (more of it), timeout, on_line, on_idle.
 -- Returns spawn's result and the output lines.
 function workload.run(ctx, given)
   errors.check("failed", fs.mkdirs(ctx.run:path(given.folder)))
@@ -95,6 +112,7 @@ function workload.run(ctx, given)
   for name, value in pairs(given.env or {}) do env[name] = value end
   local lines = {}
   ctx.commands[#ctx.commands + 1] = json.list(given.argv)
+  if given.command then ctx.run:write(given.command, command_line.show(given.argv) .. "\n") end
   local process, message = spawn.start(given.argv, {
     env = env, cwd = given.spec.cwd, timeout = given.timeout or given.spec.timeout,
     kill_group = true,

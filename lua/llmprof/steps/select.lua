@@ -45,7 +45,8 @@ function step.restore(ctx)
   ctx.state.kernels = list
   ctx.state.selection = ctx.recipe.select_kernels and by_recipe(ctx, list)
     or select_kernels.apply(list, ctx.cfg.top_n)
-  ctx.state.counter_plan = counter_plan.make(ctx.state.selection.chosen, ctx.state.found, ctx.cfg)
+  ctx.state.counter_plan = counter_plan.make(ctx.state.selection.chosen, list,
+    ctx.state.found, ctx.cfg)
 end
 
 

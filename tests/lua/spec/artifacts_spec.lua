@@ -46,7 +46,7 @@ describe("llmprof.artifacts", function()
     it("refuses a run id that is taken", function()
       create { id = "x" }
       assert.same({ "usage", "run id 'x' is taken: TOP/runs/x exists",
-        "choose another run.id, or continue it with --resume" }, refusal(create, { id = "x" }))
+        "choose another run.id, or continue it: --resume x" }, refusal(create, { id = "x" }))
     end)
 
     it("refuses a folder that is not empty", function()
@@ -66,7 +66,7 @@ describe("llmprof.artifacts", function()
       local said = refusal(create, { root = top() .. "/file/runs" })
       assert.equal("failed", said[1])
       assert.matches("^TOP/file/runs: ", said[2])
-      assert.equal("choose another folder with out=DIR", said[3])
+      assert.equal("choose another folder with out=DIR, or free some space", said[3])
       assert.same(said, refusal(create, { out = top() .. "/file/runs" }))
     end)
   end)
