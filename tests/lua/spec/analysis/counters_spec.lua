@@ -2,7 +2,8 @@ local counter_plan = require "llmprof.analysis.counter_plan"
 local counters = require "llmprof.analysis.counters"
 
 local function shape(grid, calls, total_ns)
-  return { grid = { grid, 1, 1 }, block = { 128, 1, 1 }, calls = calls, total_ns = total_ns }
+  return { grid = { grid, 1, 1 }, block = { 128, 1, 1 }, shared_bytes = 0, calls = calls,
+    total_ns = total_ns }
 end
 
 
@@ -13,7 +14,8 @@ describe("llmprof.analysis.counters", function()
   -- A launch as llmprof.ncu gives it; grid along x.
   local function launch(kernel, grid, more)
     local record = { kernel = kernel, grid = { x = grid, y = 1, z = 1 },
-      block = { x = 128, y = 1, z = 1 }, throughput = {}, occupancy = {}, flop = {}, bytes = {} }
+      block = { x = 128, y = 1, z = 1 }, throughput = {}, occupancy = {}, flop = {}, bytes = {},
+      tensor = {} }
     for key, value in pairs(more or {}) do record[key] = value end
     return record
   end
@@ -76,12 +78,14 @@ describe("llmprof.analysis.counters", function()
     local list = { kernel("f()", "prefill") }
     counters.join(list, {
       launch("f()", 4, { duration = 1, throughput = { sm = 90, dram = 20, memory = 30,
-        tensor = 50 }, occupancy = { achieved = 40 }, waves = 2, flop = { total = 100 },
-        bytes = { dram = 10 } }),
+        tensor = 50 }, occupancy = { achieved = 40 }, waves = 2, tensor = { bf16 = 60 },
+        flop = { total = 100, tensor = 60, fp32 = 40 }, bytes = { dram = 10, l2 = 20 } }),
       launch("f()", 8, { duration = 3, throughput = { sm = 70, dram = 40, memory = 50,
-        tensor = 10 }, occupancy = { achieved = 80 }, waves = 4, flop = { total = 300 },
-        bytes = { dram = 30 } }) }, found)
-    assert.same({ launches = 2, match = "exact", shape_share = 1, sm_percent = 75,
+        tensor = 10 }, occupancy = { achieved = 80 }, waves = 4, tensor = { fp8 = 50, bf16 = 20 },
+        flop = { total = 300, tensor = 70, fp32 = 230 }, bytes = { dram = 30, l2 = 40 } }) }, found)
+    assert.same({ launches = 2, match = "exact", shape_share = 1, measured_calls = 3,
+      timeline_ns = 100 / 3, sm_percent = 75, tensor_format = "bf16",
+      tensor_flop_per_launch = 65, fp32_flop_per_launch = 135, l2_bytes_per_launch = 30,
       dram_percent = 35, memory_percent = 45, tensor_percent = 20, occupancy_percent = 70,
       waves = 3.5, flop_per_launch = 200, dram_bytes_per_launch = 20, measured_ns = 2e9,
       intensity = 10, bound = "compute",
@@ -123,11 +127,11 @@ describe("llmprof.analysis.counter_plan", function()
   end
 
   -- Without section set a launch takes 12 passes of 0.06 s.
-  local function make(chosen, ncu, in_run)
+  local function make(chosen, ncu, in_run, all)
     local cfg = { ncu = { budget_s = 1000, kernel_name_base = "function" },
       top_n = { launches_per_kernel = 2 } }
     for key, value in pairs(ncu or {}) do cfg.ncu[key] = value end
-    return counter_plan.make(chosen, in_run or found, cfg)
+    return counter_plan.make(chosen, all or chosen, in_run or found, cfg)
   end
 
   it("asks for symbols in the used ranges of their stages", function()
@@ -155,6 +159,20 @@ describe("llmprof.analysis.counter_plan", function()
     assert.same({ 3, 3 * 12 * 0.06, "regex:^(_Z2)$" },
       { plan.expected, plan.seconds, plan.kernels })
     assert.same({ { kernel = 1, launches = 3, seconds = 3 * 12 * 1.06 } }, plan.dropped)
+  end)
+
+  it("counts what else has the name in the stages, shape by shape", function()
+    local chosen = kernel(1, { shapes = { shape(1, 1, 10) } })
+    local same = { mangled_name = "_Z1", short_name = "k1" }
+    local other = kernel(2, same)
+    local elsewhere = kernel(3, same)
+    elsewhere.stage = "mine:decode"
+    local plan = make({ chosen }, nil, nil, { chosen, other, elsewhere })
+    -- of the first shape 6 launches, of the second 1
+    assert.same({ "regex:^(_Z1)$", 3 }, { plan.kernels, plan.expected })
+    plan = make({ chosen, other }, { budget_s = 1 })
+    assert.same({ { kernel = 1, launches = 3, seconds = 3 * 12 * 0.06 },
+      { kernel = 2, launches = 3, seconds = 3 * 12 * 0.06 } }, plan.dropped)
   end)
 
   it("prefers what has the most GPU time per launch to measure", function()
