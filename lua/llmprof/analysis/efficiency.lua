@@ -119,7 +119,7 @@ end
 
 -- ---- records ----
 
-local record_keys = { "time_ns", "time_source", "mfu", "mfu_at_clock", "mbu", "hfu", "hfu_note",
+local record_keys = { "flops", "bytes", "time_ns", "time_source", "mfu", "mfu_at_clock", "mbu", "hfu", "hfu_note",
   "intensity", "floor_ns", "floor_bound", "floor_share" }
 
 -- All quantities of known inputs, with what bounds the floor.
@@ -170,7 +170,9 @@ local function whole_record(results)
   end
   if known.time_ns == 0 then return nil end
   if next(sources, (next(sources))) then known.time_source = "plain and profiled runs" end
-  return record(known)
+  local made = record(known)
+  made.flops, made.bytes = known.flops, known.bytes
+  return made
 end
 
 
