@@ -6,6 +6,7 @@
 -- ("waiting"), where only the CPU's side helps. A stage that waits for WAITS of
 -- its time or more is launch-bound: what its kernels could give back stays
 -- hidden behind the waiting.
+local overhead = require "llmprof.analysis.overhead"
 local text = require "llmprof.text"
 
 local evidence = {}
@@ -76,11 +77,8 @@ end
 -- How long one instance of a stage takes without the profiler, in ns, where
 -- plain runs were timed; else as profiled. Second: the source of the number.
 function evidence.stage_time(results, stage)
-  local per_repeat = results.repeats and results.repeats.used
-    and stage.wall.count / results.repeats.used or 1
-  for _, plain in ipairs(results.overhead and results.overhead.stages or {}) do
-    if plain.name == stage.name then return plain.plain_ms * 1e6 / per_repeat, "plain runs" end
-  end
+  local plain = overhead.plain_ns(results, stage)
+  if plain then return plain, "plain runs" end
   return stage.wall.mean_ns, evidence.TIMELINE
 end
 

@@ -109,6 +109,7 @@ end
 -- Every repeat, the ones left out too: { rep, used, outlier (the first, when it
 -- took far longer than the others), ttft_ns, tpot_ns, tokens_per_s }.
 local function repeats_of(found, given, steps_by_repeat)
+  local steps_made = given.steps and given.steps > 0 and given.steps or nil
   local prefill, prefills = walls_by_repeat(found, PREFILL)
   local decode, decodes = walls_by_repeat(found, DECODE)
   local list = json.list {}
@@ -119,11 +120,11 @@ local function repeats_of(found, given, steps_by_repeat)
     local marked = steps_by_repeat[rep]
     if marked and #marked > 0 then
       entry.tpot_ns = statistics.sum(marked) / #marked
-    elseif decode[rep] and given.steps then
-      entry.tpot_ns = decode[rep] / decodes[rep] / given.steps
+    elseif decode[rep] and steps_made then
+      entry.tpot_ns = decode[rep] / decodes[rep] / steps_made
     end
-    if decode[rep] and decode[rep] > 0 and given.tokens then
-      entry.tokens_per_s = given.tokens * decodes[rep] / (decode[rep] / 1e9)
+    if decode[rep] and decode[rep] > 0 and steps_made and given.batch then
+      entry.tokens_per_s = steps_made * given.batch * decodes[rep] / (decode[rep] / 1e9)
     end
     list[rep] = entry
   end
@@ -171,9 +172,10 @@ end
 -- ---- together ----
 
 -- { ttft, tpot, tokens_per_s, repeats }, the first three absent when they cannot
--- be known. given: metrics (the workload's own), steps and tokens (of all
--- sequences) of one decode, batch (sequences side by side), each of which may be
--- absent. TPOT is the time of one step, in which each sequence gets a token.
+-- be known. given: metrics (the workload's own), steps (of one decode), batch
+-- (sequences side by side), each of which may be absent. TPOT is the time
+-- of one step, in which each sequence gets a token; tokens per second are those
+-- of all sequences.
 function latency.measure(trace, found, given)
   if found.whole then return nil end
   local by_repeat, source = step_times(trace, found, given.metrics)

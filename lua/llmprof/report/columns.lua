@@ -85,6 +85,25 @@ columns.findings = {
 
 columns.abstained = { word("rule", "rule"), word("why", "what is missing") }
 
+columns.efficiency = {
+  word("label", "stage"), ms("time_ns", "time"),
+  { key = "flops", title = "model GFLOP", scale = 1e-9, digits = 1 },
+  { key = "bytes", title = "must move GB", scale = 1e-9, digits = 3 },
+  { key = "intensity", title = "FLOP/B", digits = 1 },
+  { key = "mfu", title = "MFU %", scale = 100, digits = 3 },
+  { key = "mbu", title = "MBU %", scale = 100, digits = 3 },
+  { key = "hfu", title = "HFU %", scale = 100, digits = 3 },
+  ms("floor_ns", "floor", 3), word("floor_bound", "floor by"),
+  { key = "times_floor", title = "time / floor", digits = 1 },
+}
+
+columns.headroom = {
+  name("short_name", "kernel", 48), word("where", "stage"),
+  ms("per_instance_ns", "of the stage", 3),
+  { key = "per_token_ns", title = "per token us", scale = 1e-3, digits = 1 },
+  percent("stage_share", "GPU time"), word("kind", "how sure"),
+}
+
 columns.operators = {
   name("name", "operator", 48), count("calls", "calls"), ms("host_total_ns", "host total"),
   ms("host_self_ns", "host self"), ms("device_total_ns", "device total"),

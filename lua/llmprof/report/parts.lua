@@ -3,12 +3,16 @@
 local columns = require "llmprof.report.columns"
 local markdown = require "llmprof.markdown"
 local rows = require "llmprof.report.rows"
+local sorted_keys = require "llmprof.sorted_keys"
 local tables = require "llmprof.tables"
 local text = require "llmprof.text"
 
 local parts = {}
 
 local escape = markdown.escape
+
+-- Kernels shown by what they could give back.
+local HEADROOM = 15
 
 
 -- A duration in ms, as the tables give it.
@@ -164,10 +168,105 @@ function parts.breakdown(results)
 end
 
 
-function parts.mfu()
-  return "Not computed: the model's cost (FLOP, bytes) is not known. To fill this: describe the "
-    .. "architecture in the recipe's `model.arch`, or give the recipe a `flops(stage, metrics, "
-    .. "cfg)`.\n"
+-- "989.4 TFLOP/s (conf/hardware/h200.yaml)", and what that is at the clock that
+-- was held.
+local function peak_text(peak, unit, count)
+  local said = ("%s T%s (%s)"):format(text.number(peak.per_s * count / 1e12, 1, ","), unit,
+    peak.source)
+  if not peak.at_held_clock_per_s then return said end
+  return ("%s, stated for %s MHz; at the clock that was held %s T%s"):format(said,
+    text.number(peak.clock_hz / 1e6, 0), text.number(peak.at_held_clock_per_s * count / 1e12, 1),
+    unit)
+end
+
+
+-- What the shares are of.
+local function peaks_text(gpu)
+  local compute, said = gpu.peaks[gpu.format], {}
+  said[1] = compute and ("Peak in %s: %s."):format(gpu.format, peak_text(compute, "FLOP/s",
+    gpu.count)) or ("Peak in %s: not known."):format(gpu.format)
+  said[2] = gpu.memory and ("Memory: %s."):format(peak_text(gpu.memory, "B/s", gpu.count))
+    or "Memory bandwidth: not known."
+  if gpu.clock then
+    said[3] = ("Clock held: %s MHz (%s)."):format(text.number(gpu.clock.hz / 1e6, 0),
+      gpu.clock.source)
+  end
+  return escape(table.concat(said, " ")) .. "\n"
+end
+
+
+-- Which times the shares are of, and what describes the model.
+local function basis_text(results)
+  for _, stage in ipairs(results.stages) do
+    if stage.efficiency then
+      return escape(("Times: %s. The model's work: %s."):format(stage.efficiency.time_source,
+        stage.cost.source)) .. "\n"
+    end
+  end
+  return ""
+end
+
+
+-- What HFU counts, or why it is not there, by stage.
+local function hfu_text(results)
+  local said = {}
+  for _, stage in ipairs(results.stages) do
+    local note = not stage.parent and stage.efficiency and stage.efficiency.hfu_note
+    if note then said[#said + 1] = ("%s: %s"):format(stage.name, note) end
+  end
+  return #said > 0 and escape(("HFU of %s."):format(table.concat(said, "; "))) .. "\n" or ""
+end
+
+
+-- Why figures of the hardware are not known, and how to say them.
+local function unknown_peaks(results)
+  local lines = {}
+  for _, what in ipairs { "peak FLOP/s in " .. results.hardware.format, "memory bandwidth" } do
+    local entry = missing(results, what)
+    if entry then
+      lines[#lines + 1] = ("The %s is not known: %s. To fill this: %s.\n"):format(escape(what),
+        escape(entry.why), escape(entry.how))
+    end
+  end
+  return table.concat(lines)
+end
+
+
+local function inputs_text(inputs)
+  local said = {}
+  for _, key in ipairs(sorted_keys(inputs)) do
+    said[#said + 1] = ("%s = %.6g"):format(key, inputs[key])
+  end
+  return table.concat(said, ", ")
+end
+
+
+function parts.mfu(results)
+  local list = rows.efficiency(results)
+  if #list == 0 then
+    return not_measured(missing(results, "the model's cost"), "The model's cost is not known.")
+  end
+  local pieces = { table_of("efficiency", list), "\n", basis_text(results), "\n",
+    peaks_text(results.hardware), unknown_peaks(results), "\n", hfu_text(results) }
+  for _, wrong in ipairs(rows.contradictions(results)) do
+    pieces[#pieces + 1] = ("\n**Contradiction in %s:** %s (%s).\n"):format(escape(wrong.label),
+      escape(wrong.text), escape(inputs_text(wrong.inputs)))
+  end
+  return table.concat(pieces)
+end
+
+
+-- What kernels could give back.
+function parts.headroom(results, limit)
+  if not results.headroom or #results.headroom == 0 then return "No kernel was found.\n" end
+  local waiting = {}
+  for _, stage in ipairs(results.stages) do
+    if stage.bound == "launch" and not stage.parent then waiting[#waiting + 1] = stage.name end
+  end
+  return table_of("headroom", rows.headroom(results, limit))
+    .. (#waiting > 0 and ("\nWhile the GPU waits for the CPU (%s), faster kernels make it wait "
+      .. "longer: these figures hold once it does not.\n"):format(
+        escape(table.concat(waiting, ", "))) or "")
 end
 
 
@@ -187,6 +286,7 @@ function parts.roofline(results)
   return ("%d measured launches stand for %d kernels, which make up %s of the GPU time.\n\n")
     :format(results.counters.matched, results.counters.kernels,
       percent(results.counters.time_share or 0)) .. table_of("kernels", list)
+    .. "\n### Headroom\n\n" .. parts.headroom(results, HEADROOM)
 end
 
 

@@ -106,6 +106,64 @@ function rows.categories(results)
 end
 
 
+-- One stage's, or the whole run's, cost and efficiency as a row. A quantity
+-- that contradicts itself has no value and stays empty.
+local function efficiency_row(label, cost, made)
+  local row = { label = label, time_ns = made.time_ns, floor_bound = made.floor_bound,
+    flops = cost.flops, bytes = cost.bytes }
+  for _, key in ipairs { "mfu", "mbu", "hfu", "intensity", "floor_ns" } do
+    row[key] = made[key] and made[key].value
+  end
+  local share = made.floor_share and made.floor_share.value
+  row.times_floor = share and share > 0 and 1 / share or nil
+  return row
+end
+
+
+-- Stages with a cost, then all together.
+function rows.efficiency(results)
+  local list = {}
+  for _, stage in ipairs(results.stages) do
+    if stage.efficiency then
+      list[#list + 1] = efficiency_row(stage_label(stage), stage.cost,
+        stage.efficiency)
+    end
+  end
+  local whole = results.efficiency
+  if whole then list[#list + 1] = efficiency_row("together", whole, whole) end
+  return list
+end
+
+
+-- Every quantity that cannot be: { label, text }.
+function rows.contradictions(results)
+  local list = {}
+  for _, stage in ipairs(results.stages) do
+    for _, key in ipairs { "mfu", "mfu_at_clock", "mbu", "hfu", "floor_share" } do
+      local made = stage.efficiency and stage.efficiency[key]
+      if made and made.contradiction then
+        list[#list + 1] = { label = stage.name, text = made.contradiction,
+          inputs = made.inputs }
+      end
+    end
+  end
+  return list
+end
+
+
+-- What kernels could give back, the largest first.
+function rows.headroom(results, limit)
+  local list = {}
+  for i = 1, math.min(limit, #results.headroom) do
+    local row = results.headroom[i]
+    local kernel = results.kernels[row.kernel]
+    list[i] = setmetatable({ short_name = kernel.short_name, where = where(kernel) },
+      { __index = row })
+  end
+  return list
+end
+
+
 function rows.aggregates(results)
   local list = {}
   for _, stage in ipairs(results.stages) do

@@ -50,7 +50,7 @@ describe("latency", function()
   end)
 
   it("takes TPOT from decode over its steps, and all tokens per second", function()
-    local measured = latency.measure(none, found(), { steps = 10, tokens = 40, batch = 4 })
+    local measured = latency.measure(none, found(), { steps = 10, batch = 4 })
     assert.same({ "stage", 2, 11 * ms }, { measured.tpot.source, measured.tpot.count,
       measured.tpot.mean_ns })
     assert.is_nil(measured.tpot.slope_ns_per_token)
@@ -86,7 +86,7 @@ describe("latency", function()
       repeats = { count = 2, skipped_first = true, first_is_outlier = true },
       instances = { instance("prefill", 1, 0, 500, false), instance("decode", 1, 500, 1000, false),
         instance("prefill", 2, 2000, 20), instance("decode", 2, 2020, 100) },
-    }, { steps = 10, tokens = 10, batch = 1 }).repeats
+    }, { steps = 10, batch = 1 }).repeats
     assert.same({
       { rep = 1, used = false, outlier = true, ttft_ns = 500 * ms, tpot_ns = 100 * ms,
         tokens_per_s = 10 },
