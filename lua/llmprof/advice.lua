@@ -5,6 +5,10 @@
 --     examine = function(results, report) ... end,
 --   }
 --
+-- or, for a rule that looks at each measured stage without a parent by itself,
+-- examine_stage = function(results, stage, report) ... end, which is not asked
+-- when no stage was measured: the rule abstains.
+--
 -- examine calls report.finding{...} for what it finds and
 -- report.abstain(why) when it lacks the data to tell. A finding:
 --   title       what is wrong, one line
@@ -137,6 +141,14 @@ local finding_keys = { "rule", "stage", "title", "evidence", "try", "gain_ns", "
   "of_ns", "of", "spends", "behind", "assumption", "confidence", "kernels", "blocking" }
 
 
+local function examine(rule, results, report)
+  if rule.examine then return rule.examine(results, report) end
+  local stages = evidence.stages(results)
+  if #stages == 0 then report.abstain "no stage was measured" end
+  for _, stage in ipairs(stages) do rule.examine_stage(results, stage, report) end
+end
+
+
 -- Apply one rule; its findings and abstentions go to the lists.
 local function apply(rule, results, findings, abstained)
   local report = {}
@@ -150,7 +162,7 @@ local function apply(rule, results, findings, abstained)
   function report.abstain(why)
     abstained[#abstained + 1] = { rule = rule.name, why = why }
   end
-  rule.examine(results, report)
+  examine(rule, results, report)
 end
 
 

@@ -112,6 +112,15 @@ function evidence.named(patterns)
 end
 
 
+-- Was this counter measured for any kernel?
+function evidence.has_counter(results, name)
+  for _, kernel in ipairs(results.kernels) do
+    if kernel.counters and kernel.counters[name] then return true end
+  end
+  return false
+end
+
+
 -- The kernels of a stage for which wanted is true, with their sums per instance
 -- of the stage: { list, ids, calls, ns, share (of the stage's GPU time) }.
 function evidence.kernels(results, stage, wanted)

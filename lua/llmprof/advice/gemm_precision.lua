@@ -39,30 +39,26 @@ local function describe(kernel)
 end
 
 
-function rule.examine(results, report)
-  local stages = evidence.stages(results)
-  if #stages == 0 then report.abstain "no stage was measured" end
-  for _, stage in ipairs(stages) do
-    local slow = evidence.kernels(results, stage, is_slow)
-    if slow.share >= WORTH then
-      local notes = { evidence.note(evidence.TIMELINE, "%s of the stage's GPU time",
-        evidence.percent(slow.share)) }
-      for i, note in ipairs(evidence.largest(slow, stage)) do
-        notes[i + 1] = evidence.note("kernel name", "%s%s", note.text, describe(slow.list[i]))
-      end
-      report.finding {
-        stage = stage.name,
-        title = ("%s multiplies matrices in fp32 or tf32"):format(stage.name),
-        evidence = notes,
-        try = "bf16 or fp16 inputs with dimensions that are multiples of 8; for what must stay "
-          .. "fp32, torch.set_float32_matmul_precision(\"high\"); for a convolution, channels_last",
-        gain_ns = slow.ns * SHARE,
-        spends = "gpu",
-        assumption = "the tensor cores, or half the width, do it in half the time",
-        kernels = slow.ids,
-        confidence = "medium",
-      }
+function rule.examine_stage(results, stage, report)
+  local slow = evidence.kernels(results, stage, is_slow)
+  if slow.share >= WORTH then
+    local notes = { evidence.note(evidence.TIMELINE, "%s of the stage's GPU time",
+      evidence.percent(slow.share)) }
+    for i, note in ipairs(evidence.largest(slow, stage)) do
+      notes[i + 1] = evidence.note("kernel name", "%s%s", note.text, describe(slow.list[i]))
     end
+    report.finding {
+      stage = stage.name,
+      title = ("%s multiplies matrices in fp32 or tf32"):format(stage.name),
+      evidence = notes,
+      try = "bf16 or fp16 inputs with dimensions that are multiples of 8; for what must stay "
+        .. "fp32, torch.set_float32_matmul_precision(\"high\"); for a convolution, channels_last",
+      gain_ns = slow.ns * SHARE,
+      spends = "gpu",
+      assumption = "the tensor cores, or half the width, do it in half the time",
+      kernels = slow.ids,
+      confidence = "medium",
+    }
   end
 end
 

@@ -38,24 +38,20 @@ local function gain_of(results, stage)
 end
 
 
-function rule.examine(results, report)
-  local stages = evidence.stages(results)
-  if #stages == 0 then report.abstain "no stage was measured" end
-  for _, stage in ipairs(stages) do
-    if stage.waiting and evidence.is_launch_bound(results, stage) then
-      local gain, assumption = gain_of(results, stage)
-      report.finding {
-        stage = stage.name,
-        title = ("%s is launch-bound"):format(stage.name),
-        evidence = what_was_seen(results, stage),
-        try = "run it as a CUDA graph, or torch.compile(mode=\"reduce-overhead\"); both replay "
-          .. "its launches in one call",
-        gain_ns = gain,
-        spends = "waiting",
-        assumption = assumption,
-        confidence = "high",
-      }
-    end
+function rule.examine_stage(results, stage, report)
+  if stage.waiting and evidence.is_launch_bound(results, stage) then
+    local gain, assumption = gain_of(results, stage)
+    report.finding {
+      stage = stage.name,
+      title = ("%s is launch-bound"):format(stage.name),
+      evidence = what_was_seen(results, stage),
+      try = "run it as a CUDA graph, or torch.compile(mode=\"reduce-overhead\"); both replay "
+        .. "its launches in one call",
+      gain_ns = gain,
+      spends = "waiting",
+      assumption = assumption,
+      confidence = "high",
+    }
   end
 end
 

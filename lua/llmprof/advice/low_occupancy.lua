@@ -36,16 +36,8 @@ local function headroom(group, stage)
 end
 
 
-local function has_occupancy(results)
-  for _, kernel in ipairs(results.kernels) do
-    if kernel.counters and kernel.counters.occupancy_percent then return true end
-  end
-  return false
-end
-
-
 function rule.examine(results, report)
-  if not has_occupancy(results) then
+  if not evidence.has_counter(results, "occupancy_percent") then
     report.abstain "occupancy was not measured (counters by ncu, section Occupancy)"
     return
   end

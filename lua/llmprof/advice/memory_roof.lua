@@ -22,16 +22,8 @@ local function measured(kernel)
 end
 
 
-local function has_dram(results)
-  for _, kernel in ipairs(results.kernels) do
-    if kernel.counters and kernel.counters.dram_percent then return true end
-  end
-  return false
-end
-
-
 function rule.examine(results, report)
-  if not has_dram(results) then
+  if not evidence.has_counter(results, "dram_percent") then
     report.abstain "DRAM throughput was not measured (counters by ncu)"
     return
   end

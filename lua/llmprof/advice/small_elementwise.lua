@@ -18,28 +18,24 @@ local function is_small(kernel)
 end
 
 
-function rule.examine(results, report)
-  local stages = evidence.stages(results)
-  if #stages == 0 then report.abstain "no stage was measured" end
-  for _, stage in ipairs(stages) do
-    local small = evidence.kernels(results, stage, is_small)
-    if small.calls >= FEWEST and small.calls >= WORTH * stage.kernels then
-      report.finding(evidence.finding({
-        stage = stage.name,
-        title = ("%s runs many short elementwise kernels"):format(stage.name),
-        evidence = evidence.with_kernels({
-          evidence.note(evidence.TIMELINE, "%s of %s kernels are elementwise, norm or reduce and "
-            .. "shorter than %s; together %s", evidence.count(small.calls),
-            evidence.count(stage.kernels), evidence.time(evidence.SHORT_NS),
-            evidence.time(small.ns)),
-        }, small, stage),
-        try = "torch.compile, or fused modules for what repeats: RMSNorm, rotary embedding, "
-          .. "SwiGLU, residual add with norm",
-        kernels = small.ids,
-        confidence = "medium",
-      }, evidence.saving(results, stage, small, (CHAIN - 1) / CHAIN,
-        ("%d of them become one on average"):format(CHAIN))))
-    end
+function rule.examine_stage(results, stage, report)
+  local small = evidence.kernels(results, stage, is_small)
+  if small.calls >= FEWEST and small.calls >= WORTH * stage.kernels then
+    report.finding(evidence.finding({
+      stage = stage.name,
+      title = ("%s runs many short elementwise kernels"):format(stage.name),
+      evidence = evidence.with_kernels({
+        evidence.note(evidence.TIMELINE, "%s of %s kernels are elementwise, norm or reduce and "
+          .. "shorter than %s; together %s", evidence.count(small.calls),
+          evidence.count(stage.kernels), evidence.time(evidence.SHORT_NS),
+          evidence.time(small.ns)),
+      }, small, stage),
+      try = "torch.compile, or fused modules for what repeats: RMSNorm, rotary embedding, "
+        .. "SwiGLU, residual add with norm",
+      kernels = small.ids,
+      confidence = "medium",
+    }, evidence.saving(results, stage, small, (CHAIN - 1) / CHAIN,
+      ("%d of them become one on average"):format(CHAIN))))
   end
 end
 

@@ -101,7 +101,7 @@ local function choose_repeats(instances, count, policy)
   local slowdown = median and median > 0 and walls[1] / median or nil
   local outlier
   if slowdown then outlier = slowdown > OUTLIER end
-  local skip = count > 1 and (policy == "yes" or (policy == "auto" and outlier))
+  local skip = count > 1 and (policy == "yes" or (policy == "auto" and outlier == true))
   return { count = count, used = skip and count - 1 or count, skipped_first = skip,
     slowdown = slowdown, first_is_outlier = outlier,
     first_excess_ns = slowdown and walls[1] - median or nil }
