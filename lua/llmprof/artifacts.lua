@@ -128,9 +128,10 @@ function artifacts.open(name, root)
     if fs.stat(dir .. "/" .. MANIFEST) then
       local manifest, message = read_manifest(dir)
       if not manifest then errors.raise("failed", message) end
-      local real = check(fs.realpath(dir))
-      return new_run { id = manifest.run_id or name, dir = dir == name and dir or
-        root .. "/" .. real:match "[^/]+$", manifest = manifest, root = root }
+      local folder, last = check(fs.realpath(dir)):match "^(.*)/([^/]+)$"
+      return new_run { id = manifest.run_id or name, manifest = manifest,
+        dir = dir == name and dir or root .. "/" .. last,
+        root = folder == fs.realpath(root) and root or nil }
     end
   end
   errors.raise("usage", ("no run '%s' in %s"):format(name, root),

@@ -151,7 +151,7 @@ function pipeline.run(ctx, ui)
     elseif is_done(ctx, step, redone) then
       keep_step(ctx, step, ui)
     else
-      redone[step.name] = true
+      redone[step.name] = step.makes ~= nil -- what makes nothing changed nothing
       ui.begin(step.name)
       local entry, err = run_step(ctx, step, ui)
       ctx.run:record(entry)
