@@ -122,6 +122,15 @@ function live.folder()
 end
 
 
+-- A folder for LD_LIBRARY_PATH whose NVML is one of the fakes of the C tests.
+function live.nvml(variant)
+  local folder, build = live.folder(), sys.executable():match "^(.*)/bin/"
+  assert(fs.symlink(("%s/tests/c/libfake_nvml_%s.so"):format(build, variant),
+    folder .. "/libnvidia-ml.so.1"))
+  return folder
+end
+
+
 -- A run about to start: its folders, and spawn's argv and options for it.
 local function prepare(words, env)
   local folder, lines = live.folder(), {}

@@ -39,6 +39,15 @@ describe("a live run", function()
       ways)
   end)
 
+  it("watches the GPUs meanwhile", function()
+    local made = live.run({ "counters=off", "operators=off" },
+      { LD_LIBRARY_PATH = live.nvml "full" })
+    assert.equal(0, made.code, made.output)
+    local sample = made:json "nsys/gpu_samples.json"[1]
+    assert.same({ 0, 345, 76.543 }, { sample.index, sample.sm_clock_mhz, sample.power_w })
+    assert.equal("NVIDIA H200", made:json "env.json".captured_on.gpus[1].name)
+  end)
+
   it("exits with 2 for a key that is unknown", function()
     local made = live.run { "nsys.tracing=[cuda]" }
     assert.equal(2, made.code)
