@@ -2,6 +2,7 @@
 #include "llmprof_lua.h"
 
 #define MODULES(X) \
+  X(chrome_trace)  \
   X(csv)           \
   X(cuda)          \
   X(fs)            \

@@ -151,7 +151,8 @@ function pipeline.run(ctx, ui)
     elseif is_done(ctx, step, redone) then
       keep_step(ctx, step, ui)
     else
-      redone[step.name] = step.makes ~= nil -- what makes nothing changed nothing
+      -- a step without files only gathers what later ones read
+      redone[step.name] = step.makes ~= nil
       ui.begin(step.name)
       local entry, err = run_step(ctx, step, ui)
       ctx.run:record(entry)

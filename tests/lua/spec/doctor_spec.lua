@@ -207,15 +207,20 @@ describe("doctor.examine", function()
   end)
 
   it("sees DCGM's host engine", function()
-    replace("list", function(path) return path == "/proc" and { "1", "42", "self" } or {} end)
+    replace("list", function(path)
+      if path == "/proc" then return { "1", "42", "self" } end
+      return path:find "^conf/" and real.list(path) or {}
+    end)
     replace("read", function(path)
-      return path == "/proc/42/comm" and "nv-hostengine\n" or "sh\n"
+      if path == "/proc/42/comm" then return "nv-hostengine\n" end
+      return path:find "^/proc/" and "sh\n" or real.read(path)
     end)
     assert.same({ "warning", "its host engine is running and may hold the counters",
       "if ncu finds them busy: dcgmi profile --pause" }, check "DCGM")
     assert.same({ "warning", "libcupti was not found", "install the CUDA Toolkit's CUPTI" },
       check "CUPTI")
-    fs.read = function() return "sh\n" end
+    fs.list = real.list
+    fs.read = function(path) return path:find "^/proc/" and "sh\n" or real.read(path) end
     assert.same({ "ok", "not running here" }, check "DCGM")
   end)
 end)
