@@ -51,8 +51,11 @@ describe("llmprof.analysis.breakdown", function()
   it("gives means per instance of the stage", function()
     assert.same({
       name = "decode",
-      categories = { { category = "gemm", gpu_time_ns = 100, calls = 1, share = 2 / 3 },
-        { category = "other", gpu_time_ns = 50, calls = 1, share = 1 / 3 } },
+      categories = { { category = "gemm", gpu_time_ns = 100, calls = 1, share = 100 / 180 },
+        { category = "other", gpu_time_ns = 50, calls = 1, share = 50 / 180 },
+        { category = "memory", gpu_time_ns = 30, calls = 1, share = 30 / 180 } },
+      between_steps = { count = 2, between_ns = 50, idle_ns = 50, launch_ns = 0, sync_ns = 0,
+        memory_ns = 0, other_ns = 0, host_ns = 50 },
       waiting = { launch_ns = 60, sync_ns = 300, memory_ns = 100, other_ns = 50, host_ns = 1340 },
       api = { launch = { calls = 3, ns = 60 }, sync = { calls = 1, ns = 300 },
         memory = { calls = 1, ns = 100 }, other = { calls = 1, ns = 50 } },
@@ -76,8 +79,9 @@ describe("llmprof.analysis.breakdown", function()
 
   it("covers the whole run", function()
     local whole = add({})[1]
-    assert.same({ { category = "gemm", gpu_time_ns = 1520, calls = 6, share = 1520 / 1820 },
-      { category = "other", gpu_time_ns = 300, calls = 5, share = 300 / 1820 } },
+    assert.same({ { category = "gemm", gpu_time_ns = 1520, calls = 6, share = 1520 / 1960 },
+      { category = "other", gpu_time_ns = 300, calls = 5, share = 300 / 1960 },
+      { category = "memory", gpu_time_ns = 140, calls = 4, share = 140 / 1960 } },
       whole.categories)
     assert.is_nil(whole.launch_delay)
   end)
