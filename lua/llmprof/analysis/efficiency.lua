@@ -119,8 +119,8 @@ end
 
 -- ---- records ----
 
-local record_keys = { "flops", "bytes", "time_ns", "time_source", "mfu", "mfu_at_clock", "mbu", "hfu", "hfu_note",
-  "intensity", "floor_ns", "floor_bound", "floor_share" }
+local record_keys = { "flops", "bytes", "time_ns", "time_source", "mfu", "mfu_at_clock", "mbu",
+  "hfu", "hfu_note", "intensity", "floor_ns", "floor_bound", "floor_share" }
 
 -- All quantities of known inputs, with what bounds the floor.
 local function record(known)

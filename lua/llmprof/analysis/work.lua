@@ -135,9 +135,8 @@ end
 
 local function reason(given)
   if not given.arch then
-    return "nothing describes the model", "describe the architecture in the recipe's "
-      .. "`model.arch`, name a config.json with `model.config`, or give the recipe a "
-      .. "`flops(stage, metrics, cfg)`"
+    return "nothing describes the model", "describe the architecture in model.arch, name a "
+      .. "config.json with model.config, or give the recipe a function flops(stage, metrics, cfg)"
   end
   return "the run does not say how many tokens it had",
     "a workload that writes metrics.json, as docs/workload.md describes"
