@@ -36,15 +36,31 @@ end
 
 -- ---- making one ----
 
+-- A file or folder of the bundle could not be written.
+local function cannot_write(message)
+  errors.raise("failed", message,
+    { hint = "choose another folder with out=DIR, or free some space" })
+end
+
+
 local function mkdirs(path)
-  errors.check("failed", fs.mkdirs(path),
-    ("%s: cannot be made or written to"):format(path), "choose another folder with out=DIR")
+  local made, message = fs.mkdirs(path)
+  if not made then cannot_write(message) end
+end
+
+
+local function check_id(id)
+  if not id:find "^[%w_][%w_.-]*$" or id == "latest" then
+    errors.raise("usage", ("run.id=%s: this cannot name a run"):format(id),
+      { hint = "letters, digits, '_', '.' and '-' can, and it begins with a letter or digit" })
+  end
 end
 
 
 -- A fresh folder below root. A run id that was asked for and is taken is an
 -- error; one made from the time gets a number.
 local function fresh_folder(root, wanted, recipe_name)
+  if wanted then check_id(wanted) end
   mkdirs(root)
   if wanted then
     local made, message = fs.mkdir(root .. "/" .. wanted)
@@ -52,16 +68,14 @@ local function fresh_folder(root, wanted, recipe_name)
     local taken = fs.stat(root .. "/" .. wanted) ~= nil
     errors.raise(taken and "usage" or "failed",
       taken and ("run id '%s' is taken: %s/%s exists"):format(wanted, root, wanted) or message,
-      { hint = taken and "choose another run.id, or continue it with --resume" or nil })
+      { hint = taken and ("choose another run.id, or continue it: --resume " .. wanted) or nil })
   end
   local stem = utc "!%Y%m%d-%H%M%S" .. "-" .. recipe_name
   for attempt = 1, 100 do
     local id = attempt == 1 and stem or ("%s-%d"):format(stem, attempt)
     local made, message = fs.mkdir(root .. "/" .. id)
     if made then return id end
-    if not fs.stat(root .. "/" .. id) then
-      errors.raise("failed", message, { hint = "choose another folder with out=DIR" })
-    end
+    if not fs.stat(root .. "/" .. id) then cannot_write(message) end
   end
   errors.raise("failed", root .. ": no free run id")
 end
@@ -178,8 +192,17 @@ end
 
 
 function Run:write(name, contents)
-  check(fs.write(self:path(name), contents))
+  local written, message = fs.write(self:path(name), contents)
+  if not written then cannot_write(message) end
   return name
+end
+
+
+-- Copy a file from outside into a folder of the bundle.
+function Run:take(from, name)
+  mkdirs(self:path(name:match "^(.*)/"))
+  local copied, message = fs.copy(from, self:path(name))
+  if not copied then cannot_write(message) end
 end
 
 

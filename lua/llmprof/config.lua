@@ -93,6 +93,9 @@ end
 
 local function check_value(key, declaration, value, where)
   local kind = type_of(declaration)
+  if value == "" and declaration[2] == nil then
+    bad(("%s: %s: an empty value"):format(where, key), "~" .. key .. " removes a value")
+  end
   if not fits(value, kind) then
     bad(("%s: %s: %s is expected, not %s"):format(where, key, wanted[kind],
       type(value) == "table" and "a table" or ("'%s'"):format(tostring(value))))
@@ -117,9 +120,22 @@ local Layers = {}
 Layers.__index = Layers
 
 
+local function is_group(declared, prefix)
+  for key in pairs(declared) do
+    if key:sub(1, #prefix + 1) == prefix .. "." then return true end
+  end
+  return false
+end
+
+
 local function unknown(key, declared, where)
+  if is_group(declared, key) then
+    bad(("%s: '%s' is a group of keys"):format(where, key),
+      "--print-config lists them; write " .. key .. ".NAME=value")
+  end
   bad(("%s: no key '%s'%s"):format(where, key, nearest.suggestion(key, sorted_keys(declared))),
-    "--print-config lists every key; +" .. key .. "=value adds one")
+    where == "command line" and "--print-config lists every key; +" .. key .. "=value adds one"
+      or "--print-config lists every key")
 end
 
 
@@ -131,14 +147,6 @@ function Layers:set(key, value, where)
     self.values[key] = check_value(key, declaration, value, where)
   end
   self.origins[key] = where
-end
-
-
-local function is_group(declared, prefix)
-  for key in pairs(declared) do
-    if key:sub(1, #prefix + 1) == prefix .. "." then return true end
-  end
-  return false
 end
 
 
@@ -195,6 +203,9 @@ end
 local function parse_value(key, declaration, text)
   local kind = type_of(declaration)
   if kind == "string" then return text end
+  if text == "" then
+    bad(("command line: %s: an empty value"):format(key), "~" .. key .. " removes a value")
+  end
   local value, message = yaml.decode(text, { name = key })
   if value == nil then bad(message) end
   return value
@@ -261,11 +272,8 @@ local function chosen_preset(group, sources)
   local name = defaults[group .. ".preset"][2]
   for _, source in ipairs(sources) do
     local value = source[group]
-    if type(value) == "string" then
-      name = value
-    elseif type(value) == "table" and value.preset then
-      name = value.preset
-    end
+    if type(value) == "table" then value = value.preset end
+    if type(value) == "string" then name = value end
   end
   return name
 end
@@ -284,7 +292,13 @@ end
 
 local function last_mode(sources)
   local mode
-  for _, source in ipairs(sources) do mode = source.mode or mode end
+  for _, source in ipairs(sources) do
+    if source.mode == yaml.null then
+      mode = nil
+    else
+      mode = source.mode or mode
+    end
+  end
   return mode
 end
 
@@ -353,25 +367,41 @@ local function shown(value)
 end
 
 
--- Every key as YAML, each with a comment that says where its value came from.
-function config.to_yaml(composed)
-  local lines, open = {}, ""
-  local keys = sorted_keys(composed.declared)
-  table.sort(keys, function(a, b)
-    local grouped_a, grouped_b = a:find(".", 1, true) ~= nil, b:find(".", 1, true) ~= nil
-    if grouped_a ~= grouped_b then return grouped_b end
-    return a < b
-  end)
-  for _, key in ipairs(keys) do
-    local group, name = key:match "^(.*)%.([^.]+)$"
-    name = name or key
-    if (group or "") ~= open then
-      open = group or ""
-      if group then lines[#lines + 1] = group .. ":" end
+-- The keys of one group: names of values, names of groups, both sorted.
+local function members(declared, prefix)
+  local values, groups, seen = {}, {}, {}
+  for _, key in ipairs(sorted_keys(declared)) do
+    local rest = key:sub(1, #prefix) == prefix and key:sub(#prefix + 1) or ""
+    local group = rest:match "^([^.]+)%."
+    if group and not seen[group] then
+      seen[group], groups[#groups + 1] = true, group
+    elseif rest ~= "" and not group then
+      values[#values + 1] = rest
     end
-    local text = ("%s%s: %s"):format(group and "  " or "", name, shown(composed.values[key]))
+  end
+  return values, groups
+end
+
+
+local function add_group(lines, composed, prefix, indent)
+  local values, groups = members(composed.declared, prefix)
+  for _, name in ipairs(values) do
+    local key = prefix .. name
+    local text = ("%s%s: %s"):format(indent, name, shown(composed.values[key]))
     lines[#lines + 1] = ("%-48s # %s"):format(text, composed.origins[key])
   end
+  for _, name in ipairs(groups) do
+    lines[#lines + 1] = indent .. name .. ":"
+    add_group(lines, composed, prefix .. name .. ".", indent .. "  ")
+  end
+end
+
+
+-- Every key as YAML, which --config takes, each with a comment that says where
+-- its value came from.
+function config.to_yaml(composed)
+  local lines = {}
+  add_group(lines, composed, "", "")
   return table.concat(lines, "\n") .. "\n"
 end
 

@@ -172,7 +172,7 @@ end
 
 local function traceback(message)
   if errors.is(message) then return message end
-  return { text = tostring(message), trace = debug.traceback(nil, 2) }
+  return { text = tostring(message), trace = errors.traceback() }
 end
 
 
@@ -184,7 +184,9 @@ function recipe.call(what, f, ...)
   local err = results[2]
   if errors.is(err) then error(err, 0) end
   if errors.is_interrupt(err.text) then errors.raise("interrupted", "interrupted") end
-  errors.raise("usage", ("%s: %s"):format(what, err.text), { detail = err.trace })
+  local line, rest = err.text:match "^([^\n]*)(.*)$"
+  local detail = (rest .. "\n" .. err.trace):gsub("^\n", "")
+  errors.raise("usage", ("%s: %s"):format(what, line:gsub(":$", "")), { detail = detail })
 end
 
 
@@ -219,6 +221,9 @@ function recipe.load(name)
     for i, known_name in ipairs(known) do known[i] = "recipes/" .. known_name .. ".lua" end
     errors.raise("usage", where .. nearest.suggestion(name, known),
       { hint = #known > 0 and "recipes: " .. table.concat(known, " ") or nil })
+  end
+  if source:byte() == 27 then
+    errors.raise("usage", where .. ": compiled Lua; a recipe is Lua source")
   end
   local chunk, message = load(source, "@" .. where, "t", environment())
   if not chunk then errors.raise("usage", message) end

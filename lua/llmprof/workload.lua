@@ -44,6 +44,20 @@ local function write_neighbours(argv, run)
 end
 
 
+-- A value that is nil, of a key without one perhaps, would cut argv short.
+local function check_holes(argv)
+  local last = 0
+  for i in pairs(argv) do last = math.max(last, math.tointeger(i) or 0) end
+  for i = 1, last do
+    if argv[i] == nil then
+      errors.raise("usage", ("workload: argv[%d]%s is nil"):format(i,
+        i > 1 and (", after '%s',"):format(tostring(argv[i - 1])) or ""),
+        { hint = "a configuration key without a value? --print-config shows them" })
+    end
+  end
+end
+
+
 -- { argv, env, cwd, timeout } of the recipe's workload. run may be nil (a dry
 -- run): then nothing is written.
 function workload.describe(made, cfg, run)
@@ -51,6 +65,7 @@ function workload.describe(made, cfg, run)
   if type(given) ~= "table" or type(given.argv) ~= "table" or #given.argv == 0 then
     errors.raise("usage", "workload: the recipe must return { argv = { program, ... } }")
   end
+  check_holes(given.argv)
   if run then write_neighbours(given.argv, run) end
   local argv = {}
   for i, value in ipairs(given.argv) do argv[i] = word(value, run) end

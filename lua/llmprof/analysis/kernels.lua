@@ -10,7 +10,8 @@ local UNNAMED = "(unnamed kernel)" -- the export does not have its string
 
 
 local function key_of(row)
-  return ("%s\0%s\0%d\0%s"):format(row.stage or "", row.part or "", row.device or -1, row.name or UNNAMED)
+  return ("%s\0%s\0%d\0%s"):format(row.stage or "", row.part or "", row.device or -1,
+    row.name or UNNAMED)
 end
 
 

@@ -4,7 +4,8 @@
 -- A capture, this kind or llmprof.capture.live, has: open(ctx), which leaves
 -- what is known in ctx.state; and timeline, counters, operators (ctx), each of
 -- which puts its files into the run and returns true, or false and why not;
--- preview(recipe, cfg): step name -> argv lists that it would start.
+-- preview(recipe, cfg): step name -> argv lists that it would start; recall(ctx)
+-- (optional): what the files of a timeline already there say, into ctx.state.
 local errors = require "llmprof.errors"
 local files = require "llmprof.files"
 local fs = require "llmprof.fs"
@@ -64,8 +65,7 @@ local function take(ctx, step)
     local from = ctx.state.folder .. "/" .. file.name
     if file.step ~= step then goto continue end
     if fs.stat(from) then
-      errors.check("failed", fs.mkdirs(ctx.run:path(file.target:match "^(.*)/")))
-      errors.check("failed", fs.copy(from, ctx.run:path(file.target)))
+      ctx.run:take(from, file.target)
     elseif file.needed then
       return false, "the recorded capture has no " .. file.name
     end

@@ -126,6 +126,8 @@ end
 function parts.aggregates(results)
   local totals = results.totals
   local lines = { table_of("aggregates", rows.aggregates(results)) }
+  local latency = rows.latency(results)
+  if #latency > 0 then lines[#lines + 1] = table_of("latency", latency) end
   if totals and totals.gpu_time_ns then
     lines[#lines + 1] = ("The whole capture: %s kernels, %s copies and sets, %s API calls; the GPU "
       .. "worked %s of %s.%s\n"):format(text.count(totals.kernels),
@@ -137,11 +139,32 @@ function parts.aggregates(results)
 end
 
 
+-- Latency of each repeat.
+function parts.each_repeat(results)
+  local list = rows.repeats(results)
+  return #list > 0 and table_of("repeats", list) or "The repeats were not told apart.\n"
+end
+
+
 function parts.stages(results)
   local nested = false
   for _, stage in ipairs(results.stages) do nested = nested or stage.parent ~= nil end
   return table_of("stages", rows.stages(results))
     .. (nested and "\nStages marked · lie inside their parent and are not added to it.\n" or "")
+end
+
+
+-- What the CPU did in each stage, and the GPU time by category.
+function parts.breakdown(results)
+  local cpu, categories = rows.cpu(results), rows.categories(results)
+  local lines = {}
+  if #cpu > 0 then
+    lines[1] = "What the CPU did, and what it was in while the GPU was idle. The launch delay is "
+      .. "from the end of the launching call to the start of the kernel.\n"
+    lines[2] = table_of("cpu", cpu)
+  end
+  if #categories > 0 then lines[#lines + 1] = table_of("categories", categories) end
+  return #lines > 0 and table.concat(lines, "\n") or "No stage was broken down.\n"
 end
 
 
@@ -283,68 +306,6 @@ function parts.kernels(results, limit)
   end
   if #pieces == 0 then return "No kernel ran inside a stage.\n" end
   return table.concat(pieces, "\n")
-end
-
-
--- What holds each stage up, and what to try, in order of what it could give.
-local function findings(results)
-  local list = {}
-  for _, stage in ipairs(results.stages) do
-    if stage.wall and not stage.parent and stage.bound == "launch" then
-      list[#list + 1] = { stage = stage, gain = stage.gpu_idle_ns }
-    end
-  end
-  table.sort(list, function(a, b)
-    if a.gain ~= b.gain then return a.gain > b.gain end
-    return a.stage.name < b.stage.name
-  end)
-  return list
-end
-
-
--- One line per finding: evidence, and what to do about it.
-function parts.advice(results)
-  local lines = {}
-  for i, finding in ipairs(findings(results)) do
-    local stage = finding.stage
-    lines[i] = ("%d. **%s: feed the GPU.** It is idle %s of %s (%s), while the CPU issues %s "
-      .. "launches. A CUDA graph or `torch.compile(mode=\"reduce-overhead\")` can give back at "
-      .. "most that."):format(i, escape(stage.name), ms(stage.gpu_idle_ns), ms(stage.wall.mean_ns),
-        percent(stage.idle_share), text.count(math.floor(stage.launches + 0.5)))
-  end
-  if #lines == 0 then
-    return "No stage leaves the GPU idle for half of its time; the largest kernels come first.\n"
-  end
-  return table.concat(lines, "\n") .. "\n"
-end
-
-
--- The verdict in up to three lines.
-function parts.verdict(results)
-  local first = findings(results)[1]
-  local lines = {}
-  if first then
-    local stage = first.stage
-    local per_token = stage.kernels_per_token
-      and (", %s kernels per token"):format(text.count(math.floor(stage.kernels_per_token + 0.5)))
-      or (", %s launches"):format(text.count(math.floor(stage.launches + 0.5)))
-    lines[1] = ("**%s is launch-bound.** The GPU works %s of %s; the rest of the time it waits for "
-      .. "the CPU%s."):format(escape(stage.name), ms(stage.gpu_busy_ns), ms(stage.wall.mean_ns),
-      per_token)
-    lines[2] = ("**First move:** run %s as a CUDA graph. At most %s of %s can come back."):format(
-      escape(stage.name), ms(stage.gpu_idle_ns), ms(stage.wall.mean_ns))
-  else
-    local top = results.kernels[1]
-    lines[1] = "**The GPU is kept busy.** What remains is the time of the kernels themselves."
-    lines[2] = top and ("**First move:** look at %s, %s of the GPU time."):format(
-      markdown.code(top.short_name), percent(top.share or 0)) or "No kernel was found."
-  end
-  local totals = results.totals
-  lines[3] = ("**Trust:** %s%s%s"):format(results.integrity
-    and results.integrity.verdict .. ". " or "", totals and totals.stage_share
-    and ("%s of the GPU time lies in a stage. "):format(percent(totals.stage_share)) or "",
-    escape(parts.repeats(results)))
-  return lines
 end
 
 

@@ -103,7 +103,7 @@ describe("llmprof.config layers", function()
     assert.equal("c.yaml: infer.batch: a whole number is expected, not a table",
       file_refusal "infer: { batch: { a: 1 } }\n")
     assert.equal("mode: the name of a preset is expected, not '5'", file_refusal "mode: 5\n")
-    assert.equal("nsys: the name of a preset is expected, not '5'",
+    assert.equal("c.yaml: nsys.preset: text is expected, not '5'",
       file_refusal "nsys: { preset: 5 }\n")
     assert.is_nil(compose({}, { file = yaml_file "" }).values["infer.seed"])
     assert.matches("^c.yaml:3:1: expected a value", file_refusal "a: 1\nb: [\n")
@@ -183,12 +183,12 @@ end)
 describe("llmprof.config recipes", function()
   it("checks what a recipe sets", function()
     assert.same({ "usage", "r.lua: no key 'nsys.smaple' (did you mean 'nsys.sample'?)",
-      "--print-config lists every key; +nsys.smaple=value adds one" },
+      "--print-config lists every key" },
       refusal({}, { recipe = { nsys = { smaple = "none" } } }))
     assert.same({ "usage", "r.lua: a table of keys is expected" },
       refusal({}, { recipe = { nsys = { "light" } } }))
     assert.same({ "usage", "r.lua: no key 'nsys.5'",
-      "--print-config lists every key; +nsys.5=value adds one" },
+      "--print-config lists every key" },
       refusal({}, { recipe = { nsys = { [5] = 1, trace = { "cuda" } } } }))
     assert.same({ "usage", "r.lua: report: 'stagse' is not one of environment, aggregates, "
       .. "stages, mfu, operators, kernels, roofline, advice (did you mean 'stages'?)" },
