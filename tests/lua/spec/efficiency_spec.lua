@@ -49,7 +49,7 @@ describe("llmprof.analysis.work", function()
       stages[i] = { name = own or name, parent = parent }
       by_name[own or name] = stages[i]
     end
-    return by_name, work.add(stages, given)
+    return by_name, work.add(stages, 1, given)
   end
 
   it("gives prefill and decode what the model takes", function()
@@ -73,6 +73,14 @@ describe("llmprof.analysis.work", function()
     local apart = costs({ "sam", "prefill" }, { arch = arch, run = seen })
     assert.same({ 4000, 2 * 16960 }, { apart.prefill.cost.flops, apart.sam.cost.flops })
     assert.is_nil(costs({ "sam" }, { arch = arch, run = run }).sam.cost)
+  end)
+
+  it("gives each of several ranges its share", function()
+    local stages = { { name = "decode", wall = { count = 4 } } }
+    work.add(stages, 2, { arch = tiny.arch(), run = run })
+    assert.same({ 1600, 856, 2 }, { stages[1].cost.flops, stages[1].cost.bytes,
+      stages[1].cost.work.ranges })
+    assert.equal(384, stages[1].cost.parts[1].flops)
   end)
 
   it("has no decode of one token", function()
@@ -102,6 +110,8 @@ describe("llmprof.analysis.work", function()
     local _, lacking = costs({ "decode" }, {})
     assert.same({ "the model's cost", "nothing describes the model" },
       { lacking.what, lacking.why })
+    _, lacking = costs({ "decode" }, { arch_complaint = "metrics.json: x: missing" })
+    assert.equal("metrics.json: x: missing", lacking.why)
     _, lacking = costs({ "decode" }, { arch = tiny.arch() })
     assert.equal("the run does not say how many tokens it had", lacking.why)
   end)

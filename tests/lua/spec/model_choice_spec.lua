@@ -46,6 +46,14 @@ describe("the description of the model", function()
     assert.is_nil(source_of { metrics = { model = { architecture = json.null } } })
   end)
 
+  it("may be broken in metrics.json", function()
+    local arch, complaint = choice.description { cfg = {},
+      metrics = { model = { architecture = tiny.decoder { vocab_size = "ten" } } } }
+    assert.is_nil(arch)
+    assert.equal("metrics.json: decoder.vocab_size: a whole number of at least 1 is expected, "
+      .. "not 'ten'", complaint)
+  end)
+
   it("is stored as the run and the configuration say", function()
     local function formats(given)
       given.cfg.arch = ARCH
