@@ -3,6 +3,7 @@ local columns = require "llmprof.report.columns"
 local rows = require "llmprof.report.rows"
 local tables = require "llmprof.tables"
 local term = require "llmprof.term"
+local text = require "llmprof.text"
 
 local progress = {}
 
@@ -26,10 +27,11 @@ local function short_stages()
 end
 
 
--- quiet: print nothing; errors are the caller's.
-function progress.new(quiet)
+-- quiet: print nothing; errors are the caller's. stream: what to write to in
+-- place of standard output.
+function progress.new(quiet, stream)
   if quiet then return silent end
-  local out = term.new(io.stdout, 1)
+  local out = term.new(stream or io.stdout, 1)
   local ui = {}
 
   local function step_line(name, took, note, color)
@@ -40,12 +42,13 @@ function progress.new(quiet)
   end
 
   function ui.start(recipe, cfg, run)
-    out.line(("%s · capture=%s · %s"):format(out.style("bold", recipe.name), cfg.capture, run.dir))
+    out.line(("%s · capture=%s · %s"):format(out.style("bold", recipe.name), cfg.capture,
+      text.clean(run.dir)))
   end
 
   function ui.begin(name) out.status(("  %-10s ..."):format(name)) end
-  function ui.progress(name, took, text)
-    out.status(("  %-10s %s   %s"):format(name, seconds(took), text))
+  function ui.progress(name, took, what)
+    out.status(("  %-10s %s   %s"):format(name, seconds(took), what))
   end
   function ui.done(name, took, note) step_line(name, took, note) end
   function ui.kept(name) step_line(name, nil, "kept from before", "dim") end
@@ -60,7 +63,8 @@ function progress.new(quiet)
         :gsub("\n$", "")))
     end
     out.line ""
-    out.line(("%s %s"):format(failure and "bundle so far:" or "bundle:", ctx.run.dir))
+    out.line(("%s %s"):format(failure and "bundle so far:" or "bundle:",
+      text.clean(ctx.run.dir)))
   end
 
   return ui
