@@ -2,10 +2,11 @@
 -- for programs (CSV, JSON).
 --
 -- A column: key (the field of a row), title, type ("text", "integer", "id": an
--- integer that names something and has no thousands, or number), digits (after the point), scale (factor from the row's unit to the
--- title's), exact (round half to even on the binary value, as C and Python
--- do; else half away from zero), and for people only: max (columns to show at
--- most), code (as inline code), absent (what an absent value says).
+-- integer that names something and has no thousands, or number), digits (after
+-- the point), scale (factor from the row's unit to the title's), exact (round
+-- half to even on the binary value, as C and Python do; else half away from
+-- zero), and for people only: max (columns to show at most), code (as inline
+-- code), absent (what an absent value says).
 --
 -- CSV and JSON named by key hold the rows' own values, unrounded; named by
 -- title they hold what people see. An absent value is an empty cell, in JSON

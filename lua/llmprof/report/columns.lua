@@ -10,6 +10,7 @@ end
 local function percent(key, title)
   return { key = key, title = title .. " %", scale = 100, digits = 1 }
 end
+local function id(key, title) return { key = key, title = title, type = "id" } end
 local function count(key, title) return { key = key, title = title, digits = 0 } end
 local function name(key, title, max)
   return { key = key, title = title, type = "text", max = max, code = true }
@@ -18,7 +19,7 @@ local function word(key, title) return { key = key, title = title, type = "text"
 
 
 columns.kernels = {
-  { key = "id", title = "#", type = "id" }, name("name", "kernel", 64), word("device_name", "device"),
+  id("id", "#"), name("name", "kernel", 64), word("device_name", "device"),
   word("where", "stage"), ms("total_ns", "total", 3), count("calls", "calls"),
   ms("mean_ns", "mean", 4), percent("share", "share"), percent("cumulative", "cumulative"),
   word("bound", "bound"), { key = "sm_percent", title = "SM %", digits = 1 },
@@ -126,7 +127,7 @@ columns.overhead = {
 columns.missing = { word("what", "not measured"), word("why", "why"), word("how", "what would") }
 
 columns.devices = {
-  { key = "id", title = "device", type = "id" }, word("name", "GPU"), { key = "memory_bytes", title = "memory GB",
+  id("id", "device"), word("name", "GPU"), { key = "memory_bytes", title = "memory GB",
     scale = 1e-9, digits = 1 },
   { key = "bandwidth_bytes_per_s", title = "bandwidth TB/s", scale = 1e-12, digits = 2 },
   { key = "max_clock_hz", title = "maximal clock MHz", scale = 1e-6, digits = 0 },
