@@ -155,6 +155,14 @@ static bool blocks_fill(blocks *b, const llmprof_column *column, size_t rows,
   return true;
 }
 
+/* A group's values, sorted. */
+static const int64_t *sorted_block(blocks *b, size_t group, size_t *count) {
+  int64_t *block = b->values + b->start[group];
+  *count = b->start[group + 1] - b->start[group];
+  llmprof_sort_i64(block, *count, b->scratch);
+  return block;
+}
+
 static double percentile(const int64_t *sorted, size_t count, double wanted) {
   double rank = wanted / 100 * (double)(count - 1);
   size_t below = (size_t)rank;
@@ -213,9 +221,8 @@ bool llmprof_summarize(llmprof_frame *frame, size_t column,
   bool ok = blocks_fill(&b, values, llmprof_frame_rows(frame), groups) ||
             llmprof_fail_nomem(err);
   for (size_t g = 0; ok && g < groups->count; g++) {
-    int64_t *block = b.values + b.start[g];
-    size_t count = b.start[g + 1] - b.start[g];
-    llmprof_sort_i64(block, count, b.scratch);
+    size_t count;
+    const int64_t *block = sorted_block(&b, g, &count);
     ok = summarize(block, count, wanted, wanted_count, &summaries[g]) ||
          llmprof_fail(err, LLMPROF_RANGE, "total of column '%s' is too large",
                       values->name);
@@ -239,9 +246,8 @@ bool llmprof_distinct(llmprof_frame *frame, size_t number,
   bool ok = blocks_fill(&b, column, llmprof_frame_rows(frame), groups) ||
             llmprof_fail_nomem(err);
   for (size_t g = 0; ok && g < groups->count; g++) {
-    int64_t *block = b.values + b.start[g];
-    size_t count = b.start[g + 1] - b.start[g];
-    llmprof_sort_i64(block, count, b.scratch);
+    size_t count;
+    const int64_t *block = sorted_block(&b, g, &count);
     distinct[g] = count_distinct(block, count);
   }
   blocks_free(&b);

@@ -92,7 +92,7 @@ static void push_cell(lua_State *L, const llmprof_frame *frame,
   int64_t value = llmprof_cell(column, row);
   if (value == INT64_MIN) {
     lua_pushnil(L);
-  } else if (column->type == LLMPROF_STRING) {
+  } else if (column->type == LLMPROF_STRING_ID) {
     size_t size;
     const char *text = llmprof_strings_get(llmprof_frame_strings(frame),
                                            (uint32_t)value, &size);
@@ -165,7 +165,7 @@ static int64_t check_operand(lua_State *L, llmprof_frame *frame,
                              const llmprof_column *column, int index) {
   if (lua_type(L, index) == LUA_TBOOLEAN && !lua_toboolean(L, index))
     return INT64_MIN; /* false: absent */
-  if (column->type == LLMPROF_STRING) {
+  if (column->type == LLMPROF_STRING_ID) {
     size_t size;
     if (lua_type(L, index) != LUA_TSTRING)
       luaL_error(L, "column '%s' holds strings, not a %s", column->name,
@@ -226,7 +226,7 @@ static void set_triple(lua_State *L, llmprof_frame *frame,
   lua_rawgeti(L, -3, 3);
   bool by_order = condition->compare > LLMPROF_NE;
   if (by_order &&
-      llmprof_frame_peek(frame, condition->column)->type == LLMPROF_STRING)
+      llmprof_frame_peek(frame, condition->column)->type == LLMPROF_STRING_ID)
     luaL_error(L, "strings compare with == and ~= only");
   if (by_order && lua_type(L, -1) != LUA_TNUMBER)
     luaL_error(L, "%s takes one number, not a %s", lua_tostring(L, -2),
@@ -376,7 +376,7 @@ static void compute_extents(lua_State *L, request *r, int options) {
 static void check_summable(lua_State *L, const request *r) {
   for (size_t i = 0; i < r->sum_count; i++) {
     const llmprof_column *column = llmprof_frame_peek(r->frame, r->sum[i]);
-    if (column->type == LLMPROF_STRING)
+    if (column->type == LLMPROF_STRING_ID)
       luaL_error(L, "column '%s' holds strings and has no sum", column->name);
   }
 }

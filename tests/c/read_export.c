@@ -10,7 +10,7 @@
 /* A total that does not fit is no failure of the export. */
 static bool sum_up(llmprof_frame *frame, size_t column,
                    const llmprof_groups *groups, llmprof_error *err) {
-  if (llmprof_frame_peek(frame, column)->type == LLMPROF_STRING) return true;
+  if (llmprof_frame_peek(frame, column)->type == LLMPROF_STRING_ID) return true;
   llmprof_error problem = {0};
   llmprof_summary *summaries = llmprof_alloc(groups->count, sizeof *summaries);
   bool ok = summaries ? llmprof_summarize(frame, column, groups, NULL, 0,
@@ -46,7 +46,7 @@ static bool unite(llmprof_frame *frame, llmprof_error *err) {
 static size_t text_size(const llmprof_frame *frame,
                         const llmprof_column *column) {
   size_t total = 0, size;
-  if (column->type != LLMPROF_STRING) return 0;
+  if (column->type != LLMPROF_STRING_ID) return 0;
   for (size_t row = 0; row < llmprof_frame_rows(frame); row++) {
     int64_t id = llmprof_cell(column, row);
     if (id == INT64_MIN) continue;

@@ -24,16 +24,10 @@ static llmprof_frame *make(llmprof_strings *pool) {
   const llmprof_column columns[] = {
       {"long", "ns", LLMPROF_I64, longs, NULL},
       {"short", NULL, LLMPROF_U32, shorts, NULL},
-      {"name", NULL, LLMPROF_STRING, names, NULL},
+      {"name", NULL, LLMPROF_STRING_ID, names, NULL},
       {"picked", "ns", LLMPROF_I64, longs, picks},
   };
-  llmprof_frame *frame = llmprof_frame_new(ROWS, pool);
-  for (size_t i = 0; frame && i < 4; i++) {
-    if (llmprof_frame_add(frame, &columns[i], NULL, NULL)) continue;
-    llmprof_frame_free(frame);
-    return NULL;
-  }
-  return frame;
+  return test_frame(ROWS, pool, columns, 4);
 }
 
 typedef struct fixture {

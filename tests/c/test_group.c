@@ -14,18 +14,32 @@ typedef struct given {
 } given;
 
 static llmprof_frame *frame_of(const given *g) {
-  llmprof_frame *frame = llmprof_frame_new(g->rows, NULL);
   const llmprof_column columns[] = {
       {"long", "ns", LLMPROF_I64, g->longs, NULL},
       {"short", NULL, LLMPROF_U32, g->shorts, NULL},
       {"picked", NULL, LLMPROF_I64, g->longs, g->index},
   };
-  for (size_t i = 0; frame && i < 3; i++) {
-    if (llmprof_frame_add(frame, &columns[i], NULL, NULL)) continue;
-    llmprof_frame_free(frame);
-    return NULL;
-  }
-  return frame;
+  return test_frame(g->rows, NULL, columns, 3);
+}
+
+/* A frame and the groups of its rows. */
+typedef struct grouped {
+  llmprof_frame *frame;
+  llmprof_groups groups;
+} grouped;
+
+static grouped group_by(const given *g, const size_t *keys, size_t key_count) {
+  llmprof_error err = {0};
+  grouped made = {.frame = frame_of(g)};
+  assert_non_null(made.frame);
+  if (!llmprof_groups_make(&made.groups, made.frame, keys, key_count, &err))
+    fail_msg("%s", err.message);
+  return made;
+}
+
+static void ungroup(grouped *made) {
+  llmprof_groups_free(&made->groups);
+  llmprof_frame_free(made->frame);
 }
 
 enum {
@@ -42,23 +56,19 @@ static const given six = {ROWS, longs, shorts, indices};
 
 static void expect_groups(const given *g, const size_t *keys, size_t key_count,
                           const uint32_t *of_row, size_t count) {
-  llmprof_error err;
-  llmprof_groups groups;
-  llmprof_frame *frame = frame_of(g);
-  assert_true(llmprof_groups_make(&groups, frame, keys, key_count, &err));
-  assert_int_equal(groups.count, count);
+  grouped made = group_by(g, keys, key_count);
+  assert_int_equal(made.groups.count, count);
   if (of_row)
-    assert_memory_equal(groups.of_row, of_row, g->rows * sizeof *of_row);
+    assert_memory_equal(made.groups.of_row, of_row, g->rows * sizeof *of_row);
   uint32_t rows[ROWS] = {0};
-  for (size_t row = 0; row < g->rows; row++) rows[groups.of_row[row]]++;
+  for (size_t row = 0; row < g->rows; row++) rows[made.groups.of_row[row]]++;
   for (uint32_t group = 0; group < count; group++) {
-    assert_int_equal(groups.rows[group], rows[group]);
-    assert_int_equal(groups.of_row[groups.first_row[group]], group);
-    for (uint32_t row = 0; row < groups.first_row[group]; row++)
-      assert_int_not_equal(groups.of_row[row], group);
+    assert_int_equal(made.groups.rows[group], rows[group]);
+    assert_int_equal(made.groups.of_row[made.groups.first_row[group]], group);
+    for (uint32_t row = 0; row < made.groups.first_row[group]; row++)
+      assert_int_not_equal(made.groups.of_row[row], group);
   }
-  llmprof_groups_free(&groups);
-  llmprof_frame_free(frame);
+  ungroup(&made);
 }
 
 /* Numbered by first appearance; absent equals absent. */
@@ -117,24 +127,21 @@ static void test_many_groups(void **state) {
     index[i] = i;
   }
   const given many = {MANY, keys, small, index};
-  llmprof_error err;
-  llmprof_groups groups;
-  llmprof_frame *frame = frame_of(&many);
-  assert_true(llmprof_groups_make(&groups, frame, (size_t[]){0, 1}, 2, &err));
+  grouped made = group_by(&many, (size_t[]){0, 1}, 2);
   uint32_t seen = 0;
   for (uint32_t row = 0; row < MANY; row++) {
-    uint32_t group = groups.of_row[row], first = groups.first_row[group];
+    uint32_t group = made.groups.of_row[row],
+             first = made.groups.first_row[group];
     assert_true(keys[row] == keys[first] && small[row] == small[first]);
     assert_true(first == row ? group == seen++ : group < seen);
   }
-  assert_int_equal(groups.count, seen);
+  assert_int_equal(made.groups.count, seen);
   for (uint32_t a = 0; a < 300; a++) {
     for (uint32_t b = 0; b < a; b++)
-      assert_int_equal(groups.of_row[a] == groups.of_row[b],
+      assert_int_equal(made.groups.of_row[a] == made.groups.of_row[b],
                        keys[a] == keys[b] && small[a] == small[b]);
   }
-  llmprof_groups_free(&groups);
-  llmprof_frame_free(frame);
+  ungroup(&made);
 }
 
 /* ---- statistics ---- */
@@ -142,15 +149,12 @@ static void test_many_groups(void **state) {
 static llmprof_summary summary_of(const int64_t *values, size_t count,
                                   const double *wanted, size_t wanted_count) {
   llmprof_error err = {0};
-  llmprof_groups groups;
   llmprof_summary summary;
-  llmprof_frame *frame = frame_of(&(given){count, values, shorts, NULL});
-  assert_true(llmprof_groups_make(&groups, frame, NULL, 0, &err));
-  if (!llmprof_summarize(frame, LONG, &groups, wanted, wanted_count, &summary,
-                         &err))
+  grouped made = group_by(&(given){count, values, shorts, NULL}, NULL, 0);
+  if (!llmprof_summarize(made.frame, LONG, &made.groups, wanted, wanted_count,
+                         &summary, &err))
     fail_msg("%s", err.message);
-  llmprof_groups_free(&groups);
-  llmprof_frame_free(frame);
+  ungroup(&made);
   return summary;
 }
 
@@ -195,51 +199,45 @@ static void test_percentiles(void **state) {
 
 static void test_summary_by_group(void **state) {
   (void)state;
-  llmprof_error err;
-  llmprof_groups groups;
+  llmprof_error err = {0};
   llmprof_summary s[3];
-  llmprof_frame *frame = frame_of(&six);
-  assert_true(llmprof_groups_make(&groups, frame, (size_t[]){SHORT}, 1, &err));
-  assert_true(llmprof_summarize(frame, LONG, &groups, NULL, 0, s, &err));
+  grouped made = group_by(&six, (size_t[]){SHORT}, 1);
+  assert_true(
+      llmprof_summarize(made.frame, LONG, &made.groups, NULL, 0, s, &err));
   assert_true(s[0].count == 2 && s[0].total == 10);
   assert_true(s[1].count == 1 && s[1].total == 5);
   assert_true(s[2].count == 1 && s[2].total == -7);
-  assert_true(llmprof_summarize(frame, PICKED, &groups, NULL, 0, s, &err));
+  assert_true(
+      llmprof_summarize(made.frame, PICKED, &made.groups, NULL, 0, s, &err));
   assert_true(s[0].count == 2 && s[0].total == -2);
   assert_true(s[1].count == 1 && s[1].total == -7);
   assert_int_equal(s[2].count, 0);
-  llmprof_groups_free(&groups);
-  llmprof_frame_free(frame);
+  ungroup(&made);
 }
 
 static void test_total_too_large(void **state) {
   (void)state;
   static const int64_t huge[] = {INT64_MAX, 1};
   llmprof_error err = {0};
-  llmprof_groups groups;
   llmprof_summary summary;
-  llmprof_frame *frame = frame_of(&(given){2, huge, shorts, NULL});
-  assert_true(llmprof_groups_make(&groups, frame, NULL, 0, &err));
-  assert_false(
-      llmprof_summarize(frame, LONG, &groups, NULL, 0, &summary, &err));
+  grouped made = group_by(&(given){2, huge, shorts, NULL}, NULL, 0);
+  assert_false(llmprof_summarize(made.frame, LONG, &made.groups, NULL, 0,
+                                 &summary, &err));
   assert_int_equal(err.code, LLMPROF_RANGE);
   assert_string_equal(err.message, "total of column 'long' is too large");
-  llmprof_groups_free(&groups);
-  llmprof_frame_free(frame);
+  ungroup(&made);
 }
 
 static void test_distinct(void **state) {
   (void)state;
-  llmprof_error err;
-  llmprof_groups groups;
+  llmprof_error err = {0};
   size_t distinct[3];
-  llmprof_frame *frame = frame_of(&six);
-  assert_true(llmprof_groups_make(&groups, frame, (size_t[]){SHORT}, 1, &err));
-  assert_true(llmprof_distinct(frame, PICKED, &groups, distinct, &err));
+  grouped made = group_by(&six, (size_t[]){SHORT}, 1);
+  assert_true(
+      llmprof_distinct(made.frame, PICKED, &made.groups, distinct, &err));
   static const size_t expected[] = {2, 1, 0};
   assert_memory_equal(distinct, expected, sizeof expected);
-  llmprof_groups_free(&groups);
-  llmprof_frame_free(frame);
+  ungroup(&made);
 }
 
 /* ---- failures ---- */

@@ -44,18 +44,12 @@ static void test_merge(void **state) {
 /* Frame with start and end columns; absent cells leave a row out. */
 static llmprof_frame *frame_of(const int64_t *starts, const int64_t *ends,
                                const uint32_t *keys, size_t rows) {
-  llmprof_frame *frame = llmprof_frame_new(rows, NULL);
   const llmprof_column columns[] = {
       {"start", "ns", LLMPROF_I64, starts, NULL},
       {"end", "ns", LLMPROF_I64, ends, NULL},
       {"key", NULL, LLMPROF_U32, keys, NULL},
   };
-  for (size_t i = 0; frame && i < 3; i++) {
-    if (llmprof_frame_add(frame, &columns[i], NULL, NULL)) continue;
-    llmprof_frame_free(frame);
-    return NULL;
-  }
-  return frame;
+  return test_frame(rows, NULL, columns, 3);
 }
 
 enum {

@@ -150,9 +150,7 @@ static void expect_refused(const char *from, const char *to, llmprof_code code,
                            const char *path, const char *message) {
   llmprof_error err = {0};
   assert_false(llmprof_trace_scrub(from, to, NULL, &err));
-  assert_int_equal(err.code, code);
-  assert_memory_equal(err.message, path, strlen(path));
-  assert_string_equal(err.message + strlen(path), message);
+  test_error_of(&err, code, path, message);
 }
 
 static void test_refusals(void **state) {

@@ -27,6 +27,16 @@ static llmprof_sqlite *open_table(void) {
   return open_database(test_database("t.sqlite", table_sql));
 }
 
+static int set_up(void **state) {
+  *state = open_table();
+  return 0;
+}
+
+static int tear_down(void **state) {
+  llmprof_sqlite_close(*state);
+  return 0;
+}
+
 static llmprof_query *prepare(llmprof_sqlite *db, const char *sql) {
   llmprof_error err = {0};
   llmprof_query *query = llmprof_sqlite_query(db, sql, &err);
@@ -45,9 +55,8 @@ static void expect_text(const llmprof_query *query, int column,
 }
 
 static void test_rows(void **state) {
-  (void)state;
   llmprof_error err;
-  llmprof_sqlite *db = open_table();
+  llmprof_sqlite *db = *state;
   llmprof_query *query = prepare(db, "SELECT i, d, s, b FROM t");
   assert_int_equal(llmprof_query_columns(query), 4);
   assert_string_equal(llmprof_query_name(query, 1), "d");
@@ -71,13 +80,11 @@ static void test_rows(void **state) {
   expect_text(query, 3, "", 0);
   assert_int_equal(llmprof_query_step(query, &err), 0);
   llmprof_query_free(query);
-  llmprof_sqlite_close(db);
 }
 
 static void test_ints(void **state) {
-  (void)state;
   llmprof_error err;
-  llmprof_sqlite *db = open_table();
+  llmprof_sqlite *db = *state;
   llmprof_query *query = prepare(db, "SELECT 7, NULL, 0, '12x', -1");
   assert_int_equal(llmprof_query_step(query, &err), 1);
   int64_t got[5];
@@ -85,13 +92,11 @@ static void test_ints(void **state) {
   static const int64_t expected[] = {7, INT64_MIN, 0, 12, -1};
   assert_memory_equal(got, expected, sizeof got);
   llmprof_query_free(query);
-  llmprof_sqlite_close(db);
 }
 
 static void test_parameters(void **state) {
-  (void)state;
   llmprof_error err;
-  llmprof_sqlite *db = open_table();
+  llmprof_sqlite *db = *state;
   llmprof_query *query = prepare(db, "SELECT ?, ?, ?, ?");
   assert_int_equal(llmprof_query_parameters(query), 4);
   char text[] = "a\0b";
@@ -108,7 +113,6 @@ static void test_parameters(void **state) {
   expect_text(query, 2, "a\0b", 3);
   assert_int_equal(llmprof_query_type(query, 3), LLMPROF_SQL_NULL);
   llmprof_query_free(query);
-  llmprof_sqlite_close(db);
 }
 
 /* A query outlives its database's handle. */
@@ -129,15 +133,11 @@ static void expect_no_query(llmprof_sqlite *db, const char *sql,
                             const char *message) {
   llmprof_error err = {0};
   assert_null(llmprof_sqlite_query(db, sql, &err));
-  assert_int_equal(err.code, LLMPROF_SYNTAX);
-  const char *path = llmprof_sqlite_path(db);
-  assert_memory_equal(err.message, path, strlen(path));
-  assert_string_equal(err.message + strlen(path), message);
+  test_error_of(&err, LLMPROF_SYNTAX, llmprof_sqlite_path(db), message);
 }
 
 static void test_bad_sql(void **state) {
-  (void)state;
-  llmprof_sqlite *db = open_table();
+  llmprof_sqlite *db = *state;
   expect_no_query(db, "SELEC 1", ": near \"SELEC\": syntax error");
   expect_no_query(db, "SELECT x FROM t", ": no such column: x");
   expect_no_query(db, "SELECT 1 FROM u", ": no such table: u");
@@ -145,33 +145,28 @@ static void test_bad_sql(void **state) {
   expect_no_query(db, " -- nothing", ": empty SQL statement");
   expect_no_query(db, "SELECT 1; SELECT 2", ": one SQL statement at a time");
   llmprof_query_free(prepare(db, "SELECT 1 ; \n"));
-  llmprof_sqlite_close(db);
 }
 
 static void test_read_only(void **state) {
-  (void)state;
   llmprof_error err = {0};
-  llmprof_sqlite *db = open_table();
+  llmprof_sqlite *db = *state;
   llmprof_query *query = prepare(db, "DELETE FROM t");
   assert_int_equal(llmprof_query_step(query, &err), -1);
   assert_int_equal(err.code, LLMPROF_IO);
   assert_non_null(
       strstr(err.message, ": attempt to write a readonly database"));
   llmprof_query_free(query);
-  llmprof_sqlite_close(db);
 }
 
 static void test_schema(void **state) {
-  (void)state;
   llmprof_error err;
-  llmprof_sqlite *db = open_table();
+  llmprof_sqlite *db = *state;
   assert_int_equal(llmprof_sqlite_has_table(db, "t", &err), 1);
   assert_int_equal(llmprof_sqlite_has_table(db, "v", &err), 0);
   assert_int_equal(llmprof_sqlite_has_table(db, "T'", &err), 0);
   assert_int_equal(llmprof_sqlite_has_column(db, "t", "s", &err), 1);
   assert_int_equal(llmprof_sqlite_has_column(db, "t", "x", &err), 0);
   assert_int_equal(llmprof_sqlite_has_column(db, "u", "s", &err), 0);
-  llmprof_sqlite_close(db);
 }
 
 /* ---- files ---- */
@@ -180,9 +175,7 @@ static void expect_not_opened(const char *path, llmprof_code code,
                               const char *message) {
   llmprof_error err = {0};
   assert_null(llmprof_sqlite_open(path, &err));
-  assert_int_equal(err.code, code);
-  assert_memory_equal(err.message, path, strlen(path));
-  assert_string_equal(err.message + strlen(path), message);
+  test_error_of(&err, code, path, message);
 }
 
 static void test_no_database(void **state) {
@@ -236,9 +229,8 @@ static void test_left_journals(void **state) {
 }
 
 static void test_file_bytes(void **state) {
-  (void)state;
   llmprof_error err = {0};
-  llmprof_sqlite *db = open_table();
+  llmprof_sqlite *db = *state;
   int64_t size = llmprof_sqlite_file_size(db, &err);
   assert_int_equal(size % 512, 0);
   char bytes[16];
@@ -248,7 +240,6 @@ static void test_file_bytes(void **state) {
   assert_false(llmprof_sqlite_file_read(db, size - 15, bytes, 16, &err));
   assert_int_equal(err.code, LLMPROF_SYNTAX);
   assert_non_null(strstr(err.message, ": truncated: it ends before byte "));
-  llmprof_sqlite_close(db);
 }
 
 /* ---- broken files ---- */
@@ -324,19 +315,22 @@ static void test_allocations(void **state) {
   test_every_allocation(open_and_read, (void *)(uintptr_t)path);
 }
 
+#define WITH_TABLE(test) \
+  cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_rows),
-      cmocka_unit_test(test_ints),
-      cmocka_unit_test(test_parameters),
+      WITH_TABLE(test_rows),
+      WITH_TABLE(test_ints),
+      WITH_TABLE(test_parameters),
       cmocka_unit_test(test_closed_before_its_query),
-      cmocka_unit_test(test_bad_sql),
-      cmocka_unit_test(test_read_only),
-      cmocka_unit_test(test_schema),
+      WITH_TABLE(test_bad_sql),
+      WITH_TABLE(test_read_only),
+      WITH_TABLE(test_schema),
       cmocka_unit_test(test_no_database),
       cmocka_unit_test(test_odd_names),
       cmocka_unit_test(test_left_journals),
-      cmocka_unit_test(test_file_bytes),
+      WITH_TABLE(test_file_bytes),
       cmocka_unit_test(test_prefixes),
       cmocka_unit_test(test_flipped_bytes),
       cmocka_unit_test(test_allocations),

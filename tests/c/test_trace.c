@@ -15,7 +15,7 @@ static void add_cell(llmprof_buffer *out, const llmprof_frame *frame,
   int64_t value = llmprof_cell(column, row);
   if (value == INT64_MIN)
     llmprof_buffer_puts(out, "-");
-  else if (column->type == LLMPROF_STRING)
+  else if (column->type == LLMPROF_STRING_ID)
     llmprof_buffer_puts(out, llmprof_strings_get(llmprof_frame_strings(frame),
                                                  (uint32_t)value, NULL));
   else
@@ -398,9 +398,7 @@ static void expect_not_opened(const char *path, llmprof_code code,
                               const char *message) {
   llmprof_error err = {0};
   assert_null(llmprof_trace_open(path, &err));
-  assert_int_equal(err.code, code);
-  assert_memory_equal(err.message, path, strlen(path));
-  assert_string_equal(err.message + strlen(path), message);
+  test_error_of(&err, code, path, message);
 }
 
 static void test_no_export(void **state) {
