@@ -27,7 +27,7 @@
 --
 -- A gain is cut to the part of the stage's time that it is taken from, of_ns is
 -- that time, of its source, and gain_share the gain's share of it. A gain in GPU
--- time of a launch-bound stage has behind = "waiting": it comes back only once
+-- time of a stage that is held up has behind = "waiting": it comes back only once
 -- the GPU no longer waits. Findings are ranked: blocking ones, gains by size,
 -- those behind others, those without a gain.
 local errors = require "llmprof.errors"
@@ -107,7 +107,7 @@ local function bound_gain(results, finding)
   finding.gain_ns = math.max(math.min(finding.gain_ns, most), 0)
   finding.of_ns, finding.of = time, source
   finding.gain_share = time > 0 and finding.gain_ns / time or nil
-  if finding.spends == "gpu" and evidence.is_launch_bound(results, stage) then
+  if finding.spends == "gpu" and evidence.is_held_up(results, stage) then
     finding.behind = "waiting"
   end
 end
