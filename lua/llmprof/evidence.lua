@@ -146,9 +146,8 @@ function evidence.kernels(results, stage, wanted)
 end
 
 
--- Notes about the largest kernels of a group: "kernel 6, NAME: 930 calls, 1.96
--- ms".
--- more(kernel) may add to the note of one that has counters.
+-- Notes about the largest kernels of a group, "kernel 6, NAME: 930 calls, 1.96
+-- ms"; more(kernel) may add to the note of one that has counters.
 function evidence.largest(group, stage, more)
   local notes = {}
   for i = 1, math.min(#group.list, 3) do
