@@ -33,6 +33,20 @@ local function note_missing_stages(ctx)
 end
 
 
+-- results.overhead is there when it was measured, and only then.
+local function overhead_of(ctx)
+  local state = ctx.state
+  local measured = state.plain and state.metrics and overhead.compare(state.metrics, state.plain,
+    state.found.repeats.skipped_first) or nil
+  if ctx.cfg.overhead == "measure" and not measured then
+    table.insert(state.missing, { what = "what profiling costs",
+      why = "no stage has times of a plain and of the profiled run",
+      how = "overhead=measure, and a workload that writes metrics.json" })
+  end
+  return measured
+end
+
+
 -- The model's description and what the run did with it, as far as known.
 local function describe(ctx)
   local state = ctx.state
@@ -111,8 +125,7 @@ function step.run(ctx)
     metrics = state.metrics, missing = state.missing, samples = state.gpu_samples,
     complaints = state.nsys_complaints, flops = flops_of(ctx), rules = advise_of(ctx),
     arch = arch, run = run, gpu = ctx.cfg.hardware, launches = state.launches,
-    overhead = state.plain and state.metrics and overhead.compare(state.metrics, state.plain,
-      state.found.repeats.skipped_first),
+    overhead = overhead_of(ctx),
   }
   ctx.run:write_json("results.json", ctx.results)
   ctx.outputs[1] = "results.json"
