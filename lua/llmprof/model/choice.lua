@@ -104,7 +104,7 @@ end
 -- ---- what the run did ----
 
 local function whole(value)
-  local number = math.tointeger(value)
+  local number = type(value) == "number" and math.tointeger(value)
   return number and number >= 1 and number or nil
 end
 
