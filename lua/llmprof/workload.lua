@@ -248,7 +248,7 @@ end
 local function load_checked(run, name, check)
   if not run:has(name) then return nil end
   local value, message = json.load(run:path(name))
-  if not value then return nil, message end
+  if value == nil then return nil, message end
   if type(value) == "table" then drop_nulls(value) end
   local wrong = check(value)
   if wrong then return nil, ("%s: %s"):format(run:path(name), wrong) end
