@@ -2,12 +2,14 @@
 #include "llmprof_lua.h"
 
 #define MODULES(X) \
+  X(chrome_trace)  \
   X(csv)           \
   X(cuda)          \
   X(fs)            \
   X(gpu)           \
   X(json)          \
   X(markdown)      \
+  X(merge)         \
   X(nvtx)          \
   X(resources)     \
   X(scrub)         \

@@ -73,8 +73,8 @@ local function fresh_folder(root, wanted, recipe_name)
   local stem = utc "!%Y%m%d-%H%M%S" .. "-" .. recipe_name
   for attempt = 1, 100 do
     local id = attempt == 1 and stem or ("%s-%d"):format(stem, attempt)
-    if fs.mkdir(root .. "/" .. id) then return id end
-    local _, message = fs.mkdir(root .. "/" .. id)
+    local made, message = fs.mkdir(root .. "/" .. id)
+    if made then return id end
     if not fs.stat(root .. "/" .. id) then cannot_write(message) end
   end
   errors.raise("failed", root .. ": no free run id")
@@ -136,15 +136,25 @@ local function read_manifest(dir)
 end
 
 
+-- The folder of a run, and the root that it lies in or nil: "latest" is resolved,
+-- so that the run keeps its name when another becomes the latest.
+local function locate(dir, root)
+  local real, top = check(fs.realpath(dir)), fs.realpath(root)
+  local above, name = real:match "^(.*)/([^/]+)$"
+  if above == top then return root .. "/" .. name, root end
+  return dir, nil
+end
+
+
 -- A run by its id, by its folder, or "latest".
 function artifacts.open(name, root)
   for _, dir in ipairs { name, root .. "/" .. name } do
     if fs.stat(dir .. "/" .. MANIFEST) then
       local manifest, message = read_manifest(dir)
       if not manifest then errors.raise("failed", message) end
-      local real = check(fs.realpath(dir))
-      return new_run { id = manifest.run_id or name, dir = dir == name and dir or
-        root .. "/" .. real:match "[^/]+$", manifest = manifest, root = root }
+      local folder, home = locate(dir, root)
+      return new_run { id = manifest.run_id or name, dir = folder, manifest = manifest,
+        root = home }
     end
   end
   errors.raise("usage", ("no run '%s' in %s"):format(name, root),
@@ -209,13 +219,13 @@ function Run:has(name)
 end
 
 
--- Every file of the bundle, sorted: { name, bytes }.
-function Run:files()
+-- Every file below a folder, sorted: { name, bytes }.
+function artifacts.files(dir)
   local found = {}
   local function visit(prefix)
-    for _, name in ipairs(fs.list(self:path(prefix)) or {}) do
+    for _, name in ipairs(fs.list(dir .. "/" .. prefix) or {}) do
       local relative = prefix == "" and name or prefix .. "/" .. name
-      local info = fs.lstat(self:path(relative))
+      local info = fs.lstat(dir .. "/" .. relative)
       if info and info.type == "directory" then
         visit(relative)
       elseif info then
@@ -228,12 +238,17 @@ function Run:files()
 end
 
 
+function Run:files()
+  return artifacts.files(self.dir)
+end
+
+
 -- ---- its manifest ----
 
 local manifest_keys = { "schema_version", "llmprof", "run_id", "recipe", "recipe_file", "command",
   "status", "message", "started", "ended", "steps" }
-local step_keys = { "name", "status", "note", "notes", "message", "started", "seconds",
-  "commands", "inputs", "outputs" }
+local step_keys = { "name", "status", "note", "notes", "message", "hint", "last_lines", "started",
+  "seconds", "commands", "inputs", "outputs" }
 
 
 function Run:save()

@@ -13,6 +13,7 @@ local defaults = require "llmprof.defaults"
 local errors = require "llmprof.errors"
 local files = require "llmprof.files"
 local nearest = require "llmprof.nearest"
+local sorted_keys = require "llmprof.sorted_keys"
 local yaml = require "llmprof.yaml"
 
 local config = {}
@@ -28,14 +29,6 @@ end
 
 -- ---- declared keys ----
 
-local function sorted_keys(map)
-  local keys = {}
-  for key in pairs(map) do keys[#keys + 1] = key end
-  table.sort(keys)
-  return keys
-end
-
-
 local function is_list(value)
   return type(value) == "table" and (#value > 0 or next(value) == nil)
 end
@@ -47,6 +40,11 @@ local function type_of(declaration)
   if is_list(default) then return "list" end
   if math.type(default) then return math.type(default) end
   return type(default)
+end
+
+
+local function is_finite(value)
+  return type(value) == "number" and value - value == 0
 end
 
 
@@ -73,7 +71,7 @@ local wanted = {
 local function fits(value, kind)
   if kind == "list" then return is_list(value) end
   if kind == "integer" then return math.type(value) == "integer" end
-  if kind == "float" then return type(value) == "number" end
+  if kind == "float" then return is_finite(value) end
   return type(value) == kind
 end
 
@@ -84,6 +82,12 @@ local function check_choice(key, value, choices, where)
   end
   bad(("%s: %s: '%s' is not one of %s%s"):format(where, key, tostring(value),
     table.concat(choices, ", "), nearest.suggestion(tostring(value), choices)))
+end
+
+
+local function limits(low, high)
+  if low and high then return ("between %s and %s"):format(low, high) end
+  return low and ("%s or more"):format(low) or ("%s or less"):format(high)
 end
 
 
@@ -103,8 +107,7 @@ local function check_value(key, declaration, value, where)
   end
   local low, high = declaration.min, declaration.max
   if (low and value < low) or (high and value > high) then
-    bad(("%s: %s: %s is not %s"):format(where, key, tostring(value),
-      low and high and ("between %s and %s"):format(low, high) or ("%s or more"):format(low)))
+    bad(("%s: %s: %s is not %s"):format(where, key, tostring(value), limits(low, high)))
   end
   return value
 end
@@ -147,11 +150,14 @@ function Layers:set(key, value, where)
 end
 
 
+local function bad_tree(where)
+  bad(("%s: a table of keys is expected"):format(where))
+end
+
+
 -- A tree of tables as dotted keys.
 function Layers:apply(tree, where, prefix)
-  if type(tree) ~= "table" or is_list(tree) and next(tree) ~= nil then
-    bad(("%s: a table of keys is expected"):format(where))
-  end
+  if type(tree) ~= "table" or is_list(tree) and next(tree) ~= nil then bad_tree(where) end
   for _, name in ipairs(sorted_keys(tree)) do
     local key = prefix and prefix .. "." .. name or tostring(name)
     local value = tree[name]
@@ -171,11 +177,16 @@ local function load_yaml(name)
   local contents, where = files.read(name)
   if not contents then bad(where) end
   local tree = errors.check("usage", yaml.decode(contents, { name = where }))
-  return tree == yaml.null and {} or tree, where
+  if tree == yaml.null then tree = {} end
+  if type(tree) ~= "table" or is_list(tree) and next(tree) ~= nil then bad_tree(where) end
+  return tree, where
 end
 
 
 local function load_preset(group, name)
+  if type(name) ~= "string" then
+    bad(("%s: the name of a preset is expected, not '%s'"):format(group, tostring(name)))
+  end
   local path = ("conf/%s/%s.yaml"):format(group, name)
   local contents = name:find "^[%w_-]+$" and files.read(path)
   if not contents then
@@ -220,6 +231,20 @@ function config.parse_overrides(words)
 end
 
 
+-- A key cannot be a group of keys as well.
+local function check_place(declared, key)
+  if is_group(declared, key) then
+    bad(("command line: '%s' is a group of keys"):format(key))
+  end
+  for at in key:gmatch "()%." do
+    local above = key:sub(1, at - 1)
+    if declared[above] then
+      bad(("command line: '%s' is a value and holds no keys: +%s"):format(above, key))
+    end
+  end
+end
+
+
 function Layers:override(entry)
   local where = "command line"
   local key = entry.key
@@ -227,6 +252,7 @@ function Layers:override(entry)
   local declaration = self.declared[key]
   if entry.action == "add" and not declaration then
     local value = errors.check("usage", yaml.decode(entry.text, { name = key }))
+    check_place(self.declared, key)
     declaration = { "Added on the command line", value }
     self.declared[key] = declaration
   end
