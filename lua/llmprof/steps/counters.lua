@@ -1,5 +1,6 @@
 -- Hardware counters: ncu/raw.csv, joined to the kernels of the timeline.
 local counters = require "llmprof.analysis.counters"
+local fs = require "llmprof.fs"
 local ncu = require "llmprof.ncu"
 
 local step = { name = "counters",
@@ -17,7 +18,10 @@ end
 
 -- The raw page has the numbers; the details page the rules' advice.
 local function read_pages(ctx)
-  local pages, message = ncu.read(ctx.run:path "ncu/raw.csv", { page = "raw" })
+  local path = ctx.run:path "ncu/raw.csv"
+  local info = fs.stat(path)
+  if info and info.size == 0 then return nil, path .. ": an empty file" end
+  local pages, message = ncu.read(path, { page = "raw" })
   if not pages then return nil, message end
   if ctx.run:has "ncu/details.csv" then
     local details, why = ncu.read(ctx.run:path "ncu/details.csv", { page = "details" })
