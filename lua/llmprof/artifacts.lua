@@ -60,6 +60,7 @@ end
 -- A fresh folder below root. A run id that was asked for and is taken is an
 -- error; one made from the time gets a number.
 local function fresh_folder(root, wanted, recipe_name)
+  if root == "" then errors.raise("usage", "run.root: an empty value") end
   if wanted then check_id(wanted) end
   mkdirs(root)
   if wanted then

@@ -93,7 +93,7 @@ end
 
 local function check_value(key, declaration, value, where)
   local kind = type_of(declaration)
-  if value == "" and declaration[2] ~= "" then
+  if value == "" and declaration[2] == nil then
     bad(("%s: %s: an empty value"):format(where, key), "~" .. key .. " removes a value")
   end
   if not fits(value, kind) then
