@@ -7,6 +7,7 @@ build=$1 version=$2 prefix=$scratch/prefix
 cmake --install "$build" --prefix "$prefix" >/dev/null
 
 same version "llmprof $version" "$(cd / && "$prefix/bin/llmprof" --version)"
+runs "$prefix/bin/llmprof"
 for folder in lua recipes conf; do
   [[ ! -d $folder ]] || diff -r -x __pycache__ "$folder" "$prefix/share/llmprof/$folder" ||
     fail "share/llmprof/$folder is not what the source tree has"
