@@ -9,6 +9,7 @@
 --   name    same plain name, another launch shape
 -- Times always come from the timeline; of counters only ratios, bytes and
 -- operations are used.
+local bound = require "llmprof.ncu.bound"
 local ncu = require "llmprof.ncu"
 local stages = require "llmprof.analysis.stages"
 
@@ -75,6 +76,23 @@ local function weighted(sums, key)
 end
 
 
+-- What each of ncu's block limits stands for.
+local LIMITS = { { "registers", "registers" }, { "shared_mem", "shared memory" },
+  { "warps", "the block's size" }, { "blocks", "blocks per SM" }, { "barriers", "barriers" } }
+
+-- What keeps a launch from having more warps on an SM: a grid of less than one
+-- wave, else the smallest limit. nil when it was not measured.
+local function limiter_of(launch)
+  if launch.waves and launch.waves < bound.FULL_WAVE then return "the grid's size" end
+  local limits, least, name = launch.occupancy.limits or {}, math.huge, nil
+  for _, limit in ipairs(LIMITS) do
+    local blocks = limits[limit[1]]
+    if blocks and blocks < least then least, name = blocks, limit[2] end
+  end
+  return name
+end
+
+
 -- The number format that most tensor operations of the launches are in.
 local function tensor_format(launches)
   local best, most = nil, 0
@@ -121,6 +139,7 @@ local function summarize(launches)
     tensor_percent = weighted(sums, "tensor_pipe"),
     occupancy_percent = weighted(sums, "occupancy"),
     waves = weighted(sums, "waves"),
+    occupancy_limiter = limiter_of(launches[1]),
     flop_per_launch = per_launch "flop",
     tensor_flop_per_launch = per_launch "tensor_flop",
     tensor_format = tensor_format(launches),
