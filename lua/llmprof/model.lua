@@ -33,6 +33,7 @@ local files = require "llmprof.files"
 local huggingface = require "llmprof.model.huggingface"
 local json = require "llmprof.json"
 local schema = require "llmprof.model.schema"
+local sorted_keys = require "llmprof.sorted_keys"
 local yaml = require "llmprof.yaml"
 
 local model = {}
@@ -58,11 +59,13 @@ local FORMATS = {
 
 local function read_formats(given, where)
   local formats = schema.read(given, FORMATS, where)
+  for _, what in ipairs(sorted_keys(formats)) do
+    if formats[what] ~= "" then
+      formats[what] = dtypes.name(formats[what], where .. "." .. what)
+    end
+  end
   if formats.kv == "" then formats.kv = formats.activations end
   if formats.embeddings == "" then formats.embeddings = formats.weights end
-  for what, name in pairs(formats) do
-    formats[what] = dtypes.name(name, where .. "." .. what)
-  end
   return formats
 end
 

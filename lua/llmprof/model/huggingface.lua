@@ -81,8 +81,8 @@ end
 
 
 local function check_only(config, family, where)
-  for key, wanted in pairs(family.only or {}) do
-    local value = value_of(config, key)
+  for _, key in ipairs(sorted_keys(family.only or {})) do
+    local wanted, value = family.only[key], value_of(config, key)
     if value ~= nil and value ~= wanted then
       schema.bad(("%s: %s: only %s is known, not %s"):format(where, key, tostring(wanted),
         tostring(value)), "describe the model in YAML (model.arch)")
