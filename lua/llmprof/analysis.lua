@@ -231,7 +231,7 @@ local function add_limits(results, given)
     samples = given.samples, format = format }
   local lacking = results.hardware.missing
   results.hardware.missing = nil
-  table.insert(lacking, work.add(results.stages, given))
+  table.insert(lacking, work.add(results.stages, results.repeats.used, given))
   table.move(lacking, 1, #lacking, #results.missing + 1, results.missing)
   efficiency.add(results, kernels)
   headroom.add(results, kernels)
@@ -248,7 +248,7 @@ local top_keys = { "schema_version", "run", "model", "source", "environment", "r
 -- given: run_id, recipe (name), model, source, environment, trace, found (of
 -- analysis.stages), kernels, selection, counters (of analysis.counters),
 -- operators, workload (facts about a recorded run), metrics (metrics.json),
--- arch and run (of llmprof.model.choice), gpu (the configuration's hardware
+-- arch, arch_complaint and run (of llmprof.model.choice), gpu (the configuration's hardware
 -- table), launches (of llmprof.ncu),
 -- samples (of llmprof.gpu_watch), complaints (of nsys), overhead (of
 -- analysis.overhead), missing (list of { what, why, how }), flops (the recipe's:
