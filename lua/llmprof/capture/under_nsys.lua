@@ -9,6 +9,7 @@ local nsys = require "llmprof.vendor.nsys"
 local scrub = require "llmprof.scrub"
 local tools = require "llmprof.vendor.tools"
 local workload = require "llmprof.workload"
+local yaml = require "llmprof.yaml"
 
 local TIMELINE = "nsys/run.sqlite"
 
@@ -84,6 +85,15 @@ local function keep_samples(ctx, samples)
   if #samples == 0 then return end
   ctx.run:write_json("nsys/gpu_samples.json", json.list(samples))
   ctx.outputs[#ctx.outputs + 1] = "nsys/gpu_samples.json"
+end
+
+
+-- The inputs that the workload says it ran on, by name, size and hash.
+local function keep_inputs(ctx)
+  local metrics = workload.metrics(ctx.run, "workload")
+  if not metrics or type(metrics.inputs) ~= "table" then return end
+  ctx.run:write("inputs.yaml", yaml.encode { source = "workload", files = metrics.inputs })
+  ctx.outputs[#ctx.outputs + 1] = "inputs.yaml"
 end
 
 
@@ -176,6 +186,7 @@ return function(ctx)
   measure_plain(ctx, spec, "workload/before")
   local result, lines, samples = profile(ctx, spec)
   keep_samples(ctx, samples)
+  keep_inputs(ctx)
   local said = nsys.read_output(lines)
   export_all(ctx, settle_reports(ctx, check_reports(ctx, said, result, lines)))
   judge_end(ctx, said, result, lines)

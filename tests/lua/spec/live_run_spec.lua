@@ -1,6 +1,7 @@
 -- A live run as a whole: exit statuses, what the workload does to it, overhead,
 -- interruption, continuing. All tools are stand-ins.
 local live = require "tests.lua.live"
+local yaml = require "llmprof.yaml"
 
 
 describe("a live run", function()
@@ -27,6 +28,8 @@ describe("a live run", function()
     assert.same({ "live", "Nsight Systems 2025.3.1" }, { source.timeline.from,
       source.timeline.tool })
     assert.matches("^%S+/nsys profile ", source.timeline.command)
+    assert.same({ source = "workload", files = { { name = "page.png", bytes = 4,
+      sha256 = "9f86d081" } } }, yaml.decode(made:read "inputs.yaml"))
     local captured = made:json "env.json".captured_on
     assert.same({ "2025.3.1", "2025.3.1" }, { captured.nsys, captured.ncu })
   end)
