@@ -71,7 +71,7 @@ end
 -- ---- the run ----
 
 local function profile(ctx, spec, given)
-  given.path, given.output, given.argv = ctx.state.ncu.path, ctx.run:path "ncu/run", spec.argv
+  given.path, given.output, given.argv = ctx.state.ncu.path, ctx.run:absolute "ncu/run", spec.argv
   local count, wanted = 0, ctx.state.counter_plan and ctx.state.counter_plan.expected
   fs.remove(ctx.run:path(REPORT))
   local result, lines = workload.run(ctx, { argv = ncu.profile_argv(ctx.cfg.ncu, given),

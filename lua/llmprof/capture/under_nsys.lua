@@ -13,6 +13,9 @@ local yaml = require "llmprof.yaml"
 
 local TIMELINE = "nsys/run.sqlite"
 
+-- After a signal nsys still writes its report, in seconds.
+local GRACE = 30
+
 
 -- ---- the run ----
 
@@ -54,10 +57,10 @@ end
 
 local function profile(ctx, spec)
   local argv = nsys.profile_argv(ctx.cfg.nsys, { path = ctx.state.nsys.path,
-    output = ctx.run:path "nsys/run", argv = spec.argv })
+    output = ctx.run:absolute "nsys/run", argv = spec.argv })
   local watch = gpu_watch.start()
   local result, lines = workload.run(ctx, { argv = argv, spec = spec, folder = "workload",
-    log = "nsys/log.txt", command = "nsys/cmd.txt", on_line = function(line)
+    log = "nsys/log.txt", command = "nsys/cmd.txt", grace = GRACE, on_line = function(line)
       watch.sample()
       local progress = nsys.progress(line)
       if progress then ctx.progress(progress) end

@@ -1,5 +1,6 @@
 -- A live run as a whole: exit statuses, what the workload does to it, overhead,
 -- interruption, continuing. All tools are stand-ins.
+local fs = require "llmprof.fs"
 local live = require "tests.lua.live"
 local yaml = require "llmprof.yaml"
 
@@ -110,6 +111,18 @@ describe("a workload", function()
       { STANDIN_WORKLOAD = "mistyped" })
   end)
 
+  it("may run in a folder of its own", function()
+    local folder, root = live.folder(), live.folder()
+    local relative = fs.realpath(root):gsub("^/", ("../"):rep(select(2, fs.cwd():gsub("/", ""))))
+    local made = live.llmprof { "tests/standin/recipe.lua", "out=" .. relative .. "/out",
+      "standin.cwd=" .. folder, "standin.program=" .. fs.realpath "tests/standin/workload" }
+    assert.equal(0, made.code, made.output)
+    assert.is_truthy(fs.stat(root .. "/out/nsys/run.nsys-rep"))
+    assert.is_truthy(fs.stat(root .. "/out/ncu/run.ncu-rep"))
+    assert.is_truthy(fs.stat(root .. "/out/workload/metrics.json"))
+    assert.same({}, fs.list(folder))
+  end)
+
   it("may leave workers behind, which are ended", function()
     local made = live.run(QUICK, { STANDIN_WORKLOAD = "fork" })
     assert.equal(0, made.code, made.output)
@@ -196,6 +209,15 @@ describe("an interrupted run", function()
     assert.is_true(made:has "nsys/run.sqlite")
     assert.matches("workload: started\n", made:read "ncu/log.txt", 1, true)
     assert.is_nil(made:step "analyse")
+  end)
+
+  it("leaves no numbers to a later attempt", function()
+    local made = interrupted("timeline", { STANDIN_WORKLOAD = "hang" })
+    assert.is_true(made:has "workload/metrics.json")
+    local again = live.llmprof({ "tests/standin/recipe.lua", "out=" .. made.out, "--resume",
+      made.out }, { STANDIN_WORKLOAD = "mute" })
+    assert.equal(0, again.code, again.output)
+    assert.equal("the workload's own numbers", made:json "results.json".missing[1].what)
   end)
 
   it("can be continued", function()
