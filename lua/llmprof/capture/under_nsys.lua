@@ -43,8 +43,10 @@ end
 
 local function check_reports(ctx, said, result, lines)
   local reports, others = nsys.reports(said)
-  if #reports > 0 then return reports end
-  if #others > 0 then
+  if #reports > 0 then
+    for _, path in ipairs(others) do ctx.note("not imported, so not analysed: " .. path) end
+    return reports
+  elseif #others > 0 then
     no_good_report(ctx, others[1], lines)
   elseif result.ok and ctx.cfg.nsys.capture_range ~= "none" and not said.range_started then
     errors.raise("nothing", ("nothing was captured: the capture range (%s) never started"):format(
@@ -85,7 +87,10 @@ end
 
 -- What the GPUs did meanwhile; nothing without NVML.
 local function keep_samples(ctx, samples)
-  if #samples == 0 then return end
+  if #samples == 0 then
+    fs.remove(ctx.run:path "nsys/gpu_samples.json") -- of an earlier attempt
+    return
+  end
   ctx.run:write_json("nsys/gpu_samples.json", json.list(samples))
   ctx.outputs[#ctx.outputs + 1] = "nsys/gpu_samples.json"
 end
@@ -169,7 +174,10 @@ end
 
 -- One run without any profiler; its metrics are read with the timeline.
 local function measure_plain(ctx, spec, folder)
-  if ctx.cfg.overhead ~= "measure" then return end
+  if ctx.cfg.overhead ~= "measure" then
+    fs.remove(ctx.run:path(folder .. "/metrics.json")) -- of an earlier attempt
+    return
+  end
   ctx.progress("plain run, " .. folder)
   local result = workload.run(ctx, { argv = spec.argv, spec = spec, folder = folder,
     log = folder .. "/log.txt" })

@@ -173,6 +173,14 @@ describe("a report", function()
     assert.same({ 30, 30 }, { decode.instances[1].kernels, decode.instances[2].kernels })
   end)
 
+  it("is analysed although another was not imported", function()
+    local made = run({ "nsys.capture_range=nvtx", "nsys.nvtx_capture=decode",
+      "nsys.capture_range_end=repeat" }, { STANDIN_NSYS = "partly", STANDIN_SQLITE = REPEATS })
+    assert.equal(0, made.code, made.output)
+    assert.same({ "not imported, so not analysed: " .. made:path "nsys/run.3.qdstrm",
+      "2 reports, one per capture range, make one timeline" }, made:step "timeline".notes)
+  end)
+
   it("is good although the capture range ended the workload", function()
     local settings = { "nsys.capture_range=cudaProfilerApi",
       "nsys.capture_range_end=stop-shutdown" }

@@ -127,6 +127,21 @@ describe("tools.find", function()
       { tools.find("ncu", "tests/standin/broken/ldd") })
   end)
 
+  it("ensures a tool, or says what is missing, what to do and what works without", function()
+    local function refused(name)
+      local ok, err = pcall(tools["ensure_" .. name], { tools = { [name] = "/none" } })
+      assert.is_false(ok)
+      return { err.kind, err.message, err.hint }
+    end
+    assert.same({ "tool", "Nsight Systems (nsys) was not found (/none: not there, or not "
+      .. "executable)", "install it, or name it with tools.nsys=PATH; without it, "
+      .. "capture=recorded analyses a recorded capture" }, refused "nsys")
+    assert.same({ "tool", "Nsight Compute (ncu) was not found (/none: not there, or not "
+      .. "executable)", "install it, or name it with tools.ncu=PATH; without it, the timeline is "
+      .. "reported and counters are left out" }, refused "ncu")
+    assert.equal("2025.3.1", tools.ensure_nsys { tools = { nsys = live.BROKEN_NSYS } }.version)
+  end)
+
   it("takes the newest of several versions", function()
     local list = fs.list
     fs.list = function(folder)
