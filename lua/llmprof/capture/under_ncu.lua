@@ -124,7 +124,6 @@ local function print_page(ctx, name, argv)
     fs.remove(ctx.run:path(name))
     return nil, message or workload.complaint(result)
   end
-  ctx.outputs[#ctx.outputs + 1] = name
   return true
 end
 
@@ -138,7 +137,11 @@ local function print_pages(ctx)
   for _, page in ipairs { { "ncu/details.csv", ncu.import_argv(path, report, "details") },
     { "ncu/sections.txt", ncu.sections_argv(path, report) } } do
     printed, why = print_page(ctx, page[1], page[2])
-    if not printed then ctx.note(("%s is left out: %s"):format(page[1], why)) end
+    if printed then
+      ctx.outputs[#ctx.outputs + 1] = page[1]
+    else
+      ctx.note(("%s is left out: %s"):format(page[1], why))
+    end
   end
   return true
 end

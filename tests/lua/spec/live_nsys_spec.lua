@@ -1,6 +1,6 @@
 -- The timeline of a live run: how nsys is called, and what is made of every way
 -- it can end. nsys and the workload are stand-ins.
-local live = require "tests.lua.live"
+local live = require "tests.lua.support.live"
 
 local REPEATS = "tests/fixtures/repeats/run.1.sqlite:tests/fixtures/repeats/run.2.sqlite"
 

@@ -1,7 +1,8 @@
 -- A live run as a whole: exit statuses, what the workload does to it, overhead,
 -- interruption, continuing. All tools are stand-ins.
 local fs = require "llmprof.fs"
-local live = require "tests.lua.live"
+local live = require "tests.lua.support.live"
+local schema = require "tests.lua.support.schema"
 local yaml = require "llmprof.yaml"
 
 
@@ -30,9 +31,30 @@ describe("a live run", function()
       source.timeline.tool })
     assert.matches("^%S+/nsys profile ", source.timeline.command)
     assert.same({ source = "workload", files = { { name = "page.png", bytes = 4,
-      sha256 = "9f86d081" } } }, yaml.decode(made:read "inputs.yaml"))
+      sha256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" } } },
+      yaml.decode(made:read "inputs.yaml"))
     local captured = made:json "env.json".captured_on
     assert.same({ "2025.3.1", "2025.3.1" }, { captured.nsys, captured.ncu })
+  end)
+
+  it("keeps to the schemas", function()
+    local made = live.run { "overhead=measure" }
+    for name, file in pairs { results = "results.json", metrics = "workload/metrics.json",
+      operators = "workload/operators.json" } do
+      assert.is_nil(schema.check(schema.load(name), made:json(file)))
+    end
+  end)
+
+  it("lists every output once", function()
+    local made, seen = live.run(), {}
+    for _, step in ipairs(made:manifest().steps) do
+      for _, output in ipairs(step.outputs) do
+        -- written again with what the workload says
+        local again = output.file == "inputs.yaml" and step.name == "timeline"
+        assert.is_true(again or not seen[output.file], output.file)
+        seen[output.file] = true
+      end
+    end
   end)
 
   it("runs the workload once under each tool and once by itself", function()

@@ -1,6 +1,6 @@
 -- What nsys and ncu print, and where they are looked for.
 local fs = require "llmprof.fs"
-local live = require "tests.lua.live"
+local live = require "tests.lua.support.live"
 local ncu = require "llmprof.vendor.ncu"
 local nsys = require "llmprof.vendor.nsys"
 local tools = require "llmprof.vendor.tools"
