@@ -221,7 +221,8 @@ static bool finish(llmprof_chrome *r) {
   if (!peek(r, &c)) return false;
   if (r->at != r->end) return expected(r, "nothing after the trace");
   return !r->in_object || r->seen_events ||
-         fail_here(r, LLMPROF_SYNTAX, "no \"traceEvents\": not a trace");
+         fail_here(r, LLMPROF_UNSUPPORTED,
+                   "no \"traceEvents\": not a Chrome trace");
 }
 
 /* In the object: to the list of events, or to the end. */

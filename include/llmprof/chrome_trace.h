@@ -44,7 +44,8 @@ llmprof_chrome *llmprof_chrome_open_bytes(const char *name, const void *bytes,
 void llmprof_chrome_close(llmprof_chrome *reader); /* NULL is fine */
 
 /* 1: *event is filled in, 0: the end, -1: failure, and every later call fails
- * too. Messages name line and column of the (unpacked) text. */
+ * too: SYNTAX, LIMIT, UNSUPPORTED for an object without "traceEvents". Messages
+ * name line and column of the (unpacked) text. */
 int llmprof_chrome_next(llmprof_chrome *reader, llmprof_chrome_event *event,
                         llmprof_error *err);
 

@@ -180,23 +180,4 @@ function workload.metrics(run, folder)
 end
 
 
--- operators.json likewise.
-function workload.operators(run, folder)
-  local name = folder .. "/operators.json"
-  if not run:has(name) then return nil end
-  local operators, message = json.load(run:path(name))
-  if not operators then return nil, message end
-  local wrong = expect(operators, "table", "operators")
-    or expect(operators.operators, "table", "operators")
-  if wrong then return nil, ("%s: %s"):format(run:path(name), wrong) end
-  for i, row in ipairs(operators.operators) do
-    wrong = expect(row, "table", ("operators[%d]"):format(i))
-      or expect(row.name, "string", ("operators[%d].name"):format(i))
-      or expect(row.calls, "number", ("operators[%d].calls"):format(i))
-    if wrong then return nil, ("%s: %s"):format(run:path(name), wrong) end
-  end
-  return operators
-end
-
-
 return workload

@@ -9,6 +9,7 @@ local gpu_watch = require "llmprof.gpu_watch"
 local json = require "llmprof.json"
 local ncu = require "llmprof.vendor.ncu"
 local nsys = require "llmprof.vendor.nsys"
+local operators = require "llmprof.operators"
 local scrub = require "llmprof.scrub"
 local spawn = require "llmprof.spawn"
 local text = require "llmprof.text"
@@ -314,14 +315,10 @@ function live.operators(ctx)
   local result, lines = workload.run(ctx, { argv = spec.argv, spec = spec,
     folder = "workload/operators", log = "workload/operators/log.txt",
     env = { LLMPROF_OPERATORS = "1" } })
-  if ctx.run:has "workload/operators/operators.json" then
-    errors.check("failed", fs.rename(ctx.run:path "workload/operators/operators.json",
-      ctx.run:path "workload/operators.json"))
-    return true
-  end
+  if operators.find(ctx.run:path "workload/operators") then return true end
   local ended = workload.complaint(result)
   return false, ended and ("the operators pass failed: %s: %s"):format(ended,
-    text.clean(workload.tail(lines, 1))) or "the workload wrote no operators.json"
+    text.clean(workload.tail(lines, 1))) or "the workload wrote neither operators.json nor a trace"
 end
 
 

@@ -6,12 +6,15 @@ local report = {}
 -- Kernels shown per stage; kernels.md has all.
 local PER_STAGE = 15
 
+-- Operators shown; operators.md has all.
+local OPERATORS = 30
+
 local sections = {
   environment = { "Environment", parts.environment },
   aggregates = { "Aggregates", parts.aggregates },
   stages = { "Per-Stage Timings", parts.stages },
   mfu = { "MFU", parts.mfu },
-  operators = { "Top Operators", parts.operators },
+  operators = { "Top Operators", function(results) return parts.operators(results, OPERATORS) end },
   kernels = { "Top Kernels", function(results) return parts.kernels(results, PER_STAGE) end },
   roofline = { "Roofline", parts.roofline },
   advice = { "What to Do", parts.advice },

@@ -10,6 +10,9 @@ local parts = {}
 
 local escape = markdown.escape
 
+-- Kernels shown for each operator.
+local KERNELS_EACH = 5
+
 
 -- A duration in ms, as the tables give it.
 local function ms(ns)
@@ -148,11 +151,47 @@ function parts.mfu()
 end
 
 
-function parts.operators(results)
-  if not results.operators then
+-- The part of the device time that no operator launched.
+local function unattributed(operators)
+  local whole, rest = operators.device_ns, operators.unattributed_device_ns
+  if not whole or not rest or rest == 0 then return "" end
+  return ("\nNo operator launched %s of the device time (%s): replays of CUDA graphs do not say "
+    .. "which.\n"):format(ms(rest), percent(rest / whole))
+end
+
+
+-- The operators with the most device time; all are in operators.md.
+function parts.operators(results, limit)
+  local operators = results.operators
+  if not operators then
     return not_measured(missing(results, "operators"), "Not measured.")
   end
-  return table_of("operators", results.operators.operators)
+  local list = operators.operators
+  local more = #list > limit
+    and ("\n%s more are in operators.md.\n"):format(text.count(#list - limit)) or ""
+  return table_of("top_operators", rows.operators(list, limit)) .. unattributed(operators) .. more
+end
+
+
+-- All of operators.md below its title: `limit` operators, and the kernels of
+-- the first `detailed` of them.
+function parts.all_operators(results, limit, detailed)
+  local operators = results.operators
+  if not operators then
+    return not_measured(missing(results, "operators"), "Not measured.")
+  end
+  local list = operators.operators
+  local out = { ("%s operators and runtime calls; source: %s.\n"):format(text.count(#list),
+    escape(operators.source or "not recorded")),
+    table_of("operators", rows.operators(list, limit)), unattributed(operators) }
+  if #list > limit then
+    out[#out + 1] = ("\n%s more are in results.json.\n"):format(text.count(#list - limit))
+  end
+  local kernels = rows.operator_kernels(rows.operators(list, detailed), KERNELS_EACH)
+  if #kernels > 0 then
+    out[#out + 1] = "\n## What They Launched\n\n" .. table_of("operator_kernels", kernels)
+  end
+  return table.concat(out)
 end
 
 

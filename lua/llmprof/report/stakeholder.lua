@@ -4,7 +4,7 @@ local rows = require "llmprof.report.rows"
 
 local report = {}
 
-local TOP = 8
+local TOP, TOP_OPERATORS = 8, 10
 
 
 local function verdict(results)
@@ -22,7 +22,7 @@ function report.render(results)
     "## Aggregates\n", parts.aggregates(results),
     "## Per-Stage Timings\n", parts.stages(results),
     "## MFU\n", parts.mfu(results),
-    "## Top Operators\n", parts.operators(results),
+    "## Top Operators\n", parts.operators(results, TOP_OPERATORS),
     "## Top Kernels\n", parts.table("top_kernels", rows.functions(results, TOP)),
     "## What to Do, in Order\n", parts.advice(results),
     "## How Far to Trust It\n", parts.trust(results),
