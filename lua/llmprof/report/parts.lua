@@ -181,7 +181,7 @@ function parts.all_operators(results, limit, detailed)
     return not_measured(missing(results, "operators"), "Not measured.")
   end
   local list = operators.operators
-  local out = { ("%s operators and runtime calls; source: %s.\n"):format(text.count(#list),
+  local out = { ("%s operators and runtime calls; source: %s.\n\n"):format(text.count(#list),
     escape(operators.source or "not recorded")),
     table_of("operators", rows.operators(list, limit)), unattributed(operators) }
   if #list > limit then
