@@ -5,7 +5,8 @@ local llm = require "llmprof.recipe"
 
 return llm.recipe {
   name = "deepseek_ocr",
-  model = { name = "DeepSeek-OCR", variant = "3B-MoE-A570M", dtype = "bf16" },
+  model = { name = "DeepSeek-OCR", variant = "3B-MoE-A570M", dtype = "bf16",
+    arch = "conf/model/deepseek_ocr.yaml" },
 
   options = {
     ["device"] = { "GPU the workload runs on", "cuda:0" },

@@ -12,7 +12,7 @@ llmprof_frame **llmprof_lua_new_frame(lua_State *L, int owner);
 /* Register the classes; idempotent. */
 void llmprof_lua_frame_classes(lua_State *L);
 
-/* The frame and, if it was made with an owner, that owner pushed. */
+/* The frame; raises when it, or what it was made from, is closed. */
 llmprof_frame *llmprof_lua_check_frame(lua_State *L, int arg);
 
 #endif

@@ -9,6 +9,7 @@
   X(gpu)           \
   X(json)          \
   X(markdown)      \
+  X(merge)         \
   X(nvtx)          \
   X(resources)     \
   X(scrub)         \

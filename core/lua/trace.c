@@ -141,15 +141,16 @@ static int f_label(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 2);
   const char *name = luaL_checkstring(L, 3);
   luaL_checktype(L, 4, LUA_TTABLE);
-  lua_Integer count = luaL_len(L, 4);
-  const char **tags = lua_newuserdatauv(L, (size_t)count * sizeof *tags, 0);
-  for (lua_Integer i = 0; i < count; i++) {
-    lua_rawgeti(L, 4, i + 1);
-    tags[i] = luaL_checkstring(L, -1); /* the list keeps it alive */
+  size_t count = lua_rawlen(L, 4);
+  const char **tags = lua_newuserdatauv(L, count * sizeof *tags, 0);
+  for (size_t i = 0; i < count; i++) {
+    int type = lua_rawgeti(L, 4, (lua_Integer)i + 1);
+    luaL_argexpected(L, type == LUA_TSTRING, 4, "list of strings");
+    tags[i] = lua_tostring(L, -1); /* the list keeps it alive */
     lua_pop(L, 1);
   }
   llmprof_error err;
-  if (!llmprof_trace_label(trace, frame, name, tags, (size_t)count, &err))
+  if (!llmprof_trace_label(trace, frame, name, tags, count, &err))
     return llmprof_lua_fail(L, &err);
   lua_settop(L, 2);
   return 1;

@@ -64,7 +64,7 @@ local function check_nsys(state)
   local found, tried = tools.find("nsys", state.cfg.tools.nsys)
   state.nsys = found
   if not found then
-    return problem("nsys", "Nsight Systems was not found" .. (tried[1] and ": " .. tried[1] or ""),
+    return problem("nsys", tools.lack_text("nsys", tried),
       "install nsight-systems, or name it with tools.nsys=PATH")
   end
   return ok("nsys", ("%s, %s"):format(found.version, found.path))
@@ -77,7 +77,7 @@ local function check_importer(state)
   if not missing then return warn("nsys import", why, "try: nsys profile true") end
   if #missing > 0 then
     return problem("nsys import", "its importer lacks " .. table.concat(missing, ", "),
-      "install them (Debian: libdw1 brings libdw.so.1)")
+      tools.LIBRARY_HINT)
   end
   return ok("nsys import", "its importer finds all its libraries")
 end
@@ -87,7 +87,7 @@ local function check_ncu(state)
   local found, tried = tools.find("ncu", state.cfg.tools.ncu)
   state.ncu = found
   if not found then
-    return problem("ncu", "Nsight Compute was not found" .. (tried[1] and ": " .. tried[1] or ""),
+    return problem("ncu", tools.lack_text("ncu", tried),
       "install nsight-compute, or name it with tools.ncu=PATH; counters are left out without it")
   end
   return ok("ncu", ("%s, %s"):format(found.version, found.path))
@@ -173,7 +173,8 @@ end
 
 local function check_ncu_config()
   local found = {}
-  for _, folder in ipairs { ".", os.getenv "HOME" } do
+  local home = os.getenv "HOME"
+  for _, folder in ipairs { ".", home and home .. "/.config/NVIDIA Corporation" } do
     local path = folder .. "/config.ncu-cfg"
     if fs.stat(path) then found[#found + 1] = path end
   end

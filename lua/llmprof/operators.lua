@@ -5,6 +5,7 @@ local chrome_trace = require "llmprof.chrome_trace"
 local errors = require "llmprof.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
+local workload = require "llmprof.workload"
 
 local operators = {}
 
@@ -115,56 +116,6 @@ local function from_trace(recorded, path)
 end
 
 
--- ---- from operators.json ----
-
-local function expect(value, kind, where)
-  local fits = type(value) == kind and (kind ~= "number" or value == value)
-  return not fits and ("%s: %s expected, got %s"):format(where, kind,
-    value == nil and "nothing" or tostring(value)) or nil
-end
-
-
-local function check_row(row, where)
-  local wrong = expect(row, "table", where) or expect(row.name, "string", where .. ".name")
-    or expect(row.calls, "number", where .. ".calls")
-    or expect(row.host_total_ns, "number", where .. ".host_total_ns")
-    or expect(row.host_self_ns, "number", where .. ".host_self_ns")
-  for _, key in ipairs { "device_total_ns", "device_self_ns" } do
-    if row and row[key] == json.null then row[key] = nil end
-    wrong = wrong or row[key] ~= nil and expect(row[key], "number", where .. "." .. key)
-  end
-  return wrong or nil
-end
-
-
--- What is wrong with the contents of operators.json, or nil. Nulls of known
--- fields become nil.
-local function check(given)
-  local wrong = expect(given, "table", "top level")
-    or expect(given.operators, "table", "operators")
-  if wrong then return wrong end
-  for _, key in ipairs { "device_ns", "unattributed_device_ns" } do
-    if given[key] == json.null then given[key] = nil end
-    wrong = given[key] ~= nil and expect(given[key], "number", key)
-    if wrong then return wrong end
-  end
-  for i, row in ipairs(given.operators) do
-    wrong = check_row(row, ("operators[%d]"):format(i))
-    if wrong then return wrong end
-  end
-  return nil
-end
-
-
-local function from_json(path)
-  local given, message, code = json.load(path)
-  if not given then return nil, message, code end
-  local wrong = check(given)
-  if wrong then return nil, ("%s: %s"):format(path, wrong), "syntax" end
-  return given
-end
-
-
 -- ---- both ----
 
 -- Each operator's part of the device time, its own kernels only, so that the
@@ -195,7 +146,7 @@ function operators.load(path)
     return nil, message, code
   end
   local given
-  given, message, code = from_json(path)
+  given, message, code = workload.operators(path)
   return given and add_shares(given), message, code
 end
 

@@ -84,6 +84,13 @@ local function elapsed(from)
 end
 
 
+local function lines_of(detail)
+  local lines = json.list {}
+  for line in detail:gmatch "[^\n]+" do lines[#lines + 1] = line end
+  return lines
+end
+
+
 -- Run a step and return its manifest entry and, if it failed, the error.
 local function run_step(ctx, step, ui)
   local started, clock, notes = artifacts.timestamp(), sys.monotonic(), json.list {}
@@ -106,7 +113,8 @@ local function run_step(ctx, step, ui)
   if ok then
     entry.note = result
   else
-    entry.message = result.message
+    entry.message, entry.hint = result.message, result.hint
+    entry.last_lines = result.detail and lines_of(result.detail)
   end
   return entry, not ok and result or nil
 end
@@ -143,7 +151,8 @@ function pipeline.run(ctx, ui)
     elseif is_done(ctx, step, redone) then
       keep_step(ctx, step, ui)
     else
-      redone[step.name] = true
+      -- a step without files only gathers what later ones read
+      redone[step.name] = step.makes ~= nil
       ui.begin(step.name)
       local entry, err = run_step(ctx, step, ui)
       ctx.run:record(entry)

@@ -110,19 +110,19 @@ local function slope_of(lists)
 end
 
 
-local function tpot_of(trace, found, metrics, tokens)
+local function tpot_of(trace, found, given)
   local step = declared_step(found)
   local lists = step and steps_from_ranges(trace, found, step) or {}
   local source = "ranges"
-  if #lists == 0 then lists, source = steps_from_metrics(metrics, found), "metrics" end
+  if #lists == 0 then lists, source = steps_from_metrics(given.metrics, found), "metrics" end
   if #lists > 0 then
     local result = describe(flatten(lists))
     result.source, result.slope_ns_per_token = source, slope_of(lists)
     return result
   end
-  if not tokens or tokens <= 0 then return nil end
+  if not given.steps or given.steps <= 0 then return nil end
   local values = {}
-  for i, instance in ipairs(used(found, DECODE)) do values[i] = instance.wall / tokens end
+  for i, instance in ipairs(used(found, DECODE)) do values[i] = instance.wall / given.steps end
   local result = describe(values)
   if result then result.source = "stage" end
   return result
@@ -131,27 +131,28 @@ end
 
 -- ---- together ----
 
--- Tokens per second of each used repeat's decode.
-local function throughput(found, tokens, batch)
-  if not tokens or tokens <= 0 then return nil end
+-- Tokens of all sequences per second, over the used repeats of decode.
+local function throughput(found, steps, batch)
+  if not steps or steps <= 0 then return nil end
   local rates = {}
-  for i, instance in ipairs(used(found, DECODE)) do
-    if instance.wall > 0 then rates[i] = tokens * (batch or 1) / (instance.wall / 1e9) end
+  for _, instance in ipairs(used(found, DECODE)) do
+    if instance.wall > 0 then rates[#rates + 1] = steps * batch / (instance.wall / 1e9) end
   end
   local described = statistics.describe(rates)
   return described and { count = described.count, mean = described.mean, std = described.std,
-    batch = batch or 1 }
+    batch = batch }
 end
 
 
--- { ttft, tpot, tokens_per_s }, each absent when it cannot be known. tokens:
--- steps of one decode; metrics: the workload's own, or nil.
-function latency.measure(trace, found, metrics, tokens)
+-- { ttft, tpot, tokens_per_s }, each absent when it cannot be known. given:
+-- metrics (the workload's own), steps (of one decode), batch (sequences side by
+-- side; 1), each of which may be absent.
+function latency.measure(trace, found, given)
   if found.whole then return nil end
   return {
     ttft = describe(walls(used(found, PREFILL))),
-    tpot = tpot_of(trace, found, metrics, tokens),
-    tokens_per_s = throughput(found, tokens, metrics and metrics.batch),
+    tpot = tpot_of(trace, found, given),
+    tokens_per_s = throughput(found, given.steps, given.batch or 1),
   }
 end
 

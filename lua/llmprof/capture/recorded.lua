@@ -64,8 +64,7 @@ local function take(ctx, step)
     local from = ctx.state.folder .. "/" .. file.name
     if file.step ~= step then goto continue end
     if fs.stat(from) then
-      errors.check("failed", fs.mkdirs(ctx.run:path(file.target:match "^(.*)/")))
-      errors.check("failed", fs.copy(from, ctx.run:path(file.target)))
+      ctx.run:take(from, file.target)
     elseif file.needed then
       return false, "the recorded capture has no " .. file.name
     end

@@ -8,6 +8,7 @@ local pipeline = require "llmprof.pipeline"
 local progress = require "llmprof.progress"
 local recipe = require "llmprof.recipe"
 local recorded = require "llmprof.capture.recorded"
+local sorted_keys = require "llmprof.sorted_keys"
 
 local command = {
   name = "run",
@@ -45,14 +46,6 @@ end
 
 
 -- ---- help for a recipe ----
-
-local function sorted_keys(map)
-  local keys = {}
-  for key in pairs(map) do keys[#keys + 1] = key end
-  table.sort(keys)
-  return keys
-end
-
 
 local function shown_default(declaration)
   local value = declaration[2]

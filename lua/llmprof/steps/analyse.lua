@@ -1,6 +1,10 @@
 -- Everything that was found out, as one file: results.json.
 local analysis = require "llmprof.analysis"
+local choice = require "llmprof.model.choice"
+local errors = require "llmprof.errors"
+local model = require "llmprof.model"
 local overhead = require "llmprof.analysis.overhead"
+local recipe = require "llmprof.recipe"
 
 local step = { name = "analyse", summary = "put everything together: results.json",
   requires = { "timeline", "select" } }
@@ -28,13 +32,27 @@ local function note_missing_stages(ctx)
 end
 
 
-local function model_of(ctx)
-  local model, metrics = {}, ctx.state.metrics
-  for key, value in pairs(ctx.cfg.model) do model[key] = value end
-  for key, value in pairs(metrics and metrics.model or {}) do model[key] = value end
+-- The model's description and what the run did with it, as far as known.
+local function describe(ctx)
+  local state = ctx.state
+  local arch = choice.description { cfg = ctx.cfg.model, metrics = state.metrics,
+    chosen = ctx.config.origins["model.arch"] ~= ctx.recipe.file, about = state.about,
+    folder = state.folder }
+  return arch, arch and choice.run(arch, state.metrics, state.about)
+end
+
+
+local function model_of(ctx, arch)
+  local said, metrics = {}, ctx.state.metrics
+  for _, key in ipairs { "name", "variant", "dtype" } do said[key] = ctx.cfg.model[key] end
+  for key, value in pairs(metrics and metrics.model or {}) do said[key] = value end
   local about = ctx.state.about.workload
-  if about and about.weights then model.weights = about.weights end
-  return model
+  if about and about.weights then said.weights = about.weights end
+  if arch then
+    said.described = { source = arch.source, parameters = model.parameters(arch),
+      formats = arch.formats }
+  end
+  return said
 end
 
 
@@ -52,22 +70,61 @@ local function environment_of(ctx)
 end
 
 
+-- ---- the recipe's hooks ----
+
+-- FLOP of a stage as the recipe counts them: a function of the stage's record
+-- and the workload's metrics (nil without), or nil.
+local function flops_of(ctx)
+  local hook = ctx.recipe.flops
+  return hook and function(stage, metrics)
+    return recipe.call("flops", hook, stage, metrics, ctx.cfg)
+  end
+end
+
+
+-- The recipe's own advice as a rule: advise(results) returns findings, or nil.
+-- An error in it costs its findings and the exit status, not the reports.
+local function advise_of(ctx)
+  local hook = ctx.recipe.advise
+  if not hook then return nil end
+  local function add_findings(results, report)
+    local found = recipe.call("advise", hook, results)
+    if found ~= nil and type(found) ~= "table" then
+      errors.raise("usage", "advise: a list of findings is expected, got " .. type(found))
+    end
+    for _, finding in ipairs(found or {}) do report.finding(finding) end
+  end
+  local function examine(...)
+    local ok, err = xpcall(add_findings, errors.handler, ...)
+    if ok then return end
+    if err.kind == "interrupted" then error(err, 0) end
+    ctx.fail_later(err.kind, err.message, { detail = err.detail, hint = err.hint })
+  end
+  return { { name = "recipe", examine = examine } }
+end
+
+
 function step.run(ctx)
   local state = ctx.state
   note_missing_stages(ctx)
+  local arch, run = describe(ctx)
   ctx.results = analysis.results {
-    run_id = ctx.run.id, recipe = ctx.recipe.name, model = model_of(ctx), source = source(ctx),
+    run_id = ctx.run.id, recipe = ctx.recipe.name, model = model_of(ctx, arch),
+    source = source(ctx),
     environment = environment_of(ctx), trace = state.trace, found = state.found,
     kernels = state.kernels, selection = state.selection, plan = state.counter_plan,
     counters = state.joined, operators = state.operators, workload = state.about.workload,
     metrics = state.metrics, missing = state.missing, samples = state.gpu_samples,
-    complaints = state.nsys_complaints,
+    complaints = state.nsys_complaints, flops = flops_of(ctx), rules = advise_of(ctx),
+    arch = arch, run = run, gpu = ctx.cfg.hardware, launches = state.launches,
     overhead = state.plain and state.metrics and overhead.compare(state.metrics, state.plain,
       state.found.repeats.skipped_first),
   }
   ctx.run:write_json("results.json", ctx.results)
   ctx.outputs[1] = "results.json"
-  return ("%d stages, %d kernels"):format(#ctx.results.stages, #ctx.results.kernels)
+  local stages = #ctx.results.stages
+  return ("%d stage%s, %d kernels"):format(stages, stages == 1 and "" or "s",
+    #ctx.results.kernels)
 end
 
 

@@ -1,4 +1,5 @@
 -- Writes down what is going to happen: the composed configuration, the inputs.
+local choice = require "llmprof.model.choice"
 local config = require "llmprof.config"
 local fs = require "llmprof.fs"
 
@@ -7,6 +8,7 @@ local step = { name = "plan", summary = "write down the composed configuration",
 
 
 function step.run(ctx)
+  choice.description { cfg = ctx.cfg.model } -- a broken one is to be said before measuring
   ctx.run:write("config.yaml", config.to_yaml(ctx.config))
   return ("capture=%s, mode %s"):format(ctx.cfg.capture, ctx.cfg.mode or "default")
 end

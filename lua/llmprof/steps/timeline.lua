@@ -59,16 +59,27 @@ function step.restore(ctx)
 end
 
 
+-- "prefill decode", and which stages of the recipe the trace lacks.
+local function stage_names(found)
+  local names, missing = {}, {}
+  for _, name in ipairs(found.missing) do missing[name] = true end
+  for _, stage in ipairs(found.declared) do
+    if not missing[stage.name] then names[#names + 1] = stage.name end
+  end
+  local lack = #found.missing > 0 and ", not in it: " .. table.concat(found.missing, " ") or ""
+  return table.concat(names, " ") .. lack
+end
+
+
 local function note(ctx)
-  local found, names = ctx.state.found, {}
+  local found = ctx.state.found
   local kernels = errors.check("failed", ctx.state.trace:frame "kernels")
-  for _, stage in ipairs(found.declared) do names[#names + 1] = stage.name end
   if found.whole then
     return ("%s kernels, no stage of the recipe in the trace: the whole run is one")
       :format(text.count(#kernels))
   end
   return ("%s kernels, %d repeat%s, stages %s"):format(text.count(#kernels), found.repeats.count,
-    found.repeats.count == 1 and "" or "s", table.concat(names, " "))
+    found.repeats.count == 1 and "" or "s", stage_names(found))
 end
 
 
