@@ -221,27 +221,37 @@ static bool begin_slice(writer *w, size_t item, const char *category) {
   return true;
 }
 
+/* Unless it is the first member. */
+static void put_comma(writer *w) {
+  if (w->out.size && w->out.bytes[w->out.size - 1] != '{')
+    llmprof_buffer_putc(&w->out, ',');
+}
+
 /* A member of "args", which is open. */
 static void put_arg(writer *w, const char *name, int64_t value) {
   if (value == LLMPROF_ABSENT) return;
-  bool first = w->out.size && w->out.bytes[w->out.size - 1] == '{';
-  llmprof_buffer_printf(&w->out, "%s\"%s\":%" PRId64, first ? "" : ",", name,
-                        value);
+  put_comma(w);
+  llmprof_buffer_printf(&w->out, "\"%s\":%" PRId64, name, value);
+}
+
+static int64_t known(uint32_t value) {
+  return value == LLMPROF_NONE ? LLMPROF_ABSENT : (int64_t)value;
 }
 
 static void put_triple(writer *w, const char *name, const uint32_t *triple) {
-  llmprof_buffer_printf(&w->out,
-                        ",\"%s\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]", name,
-                        triple[0], triple[1], triple[2]);
+  if (triple[0] == LLMPROF_NONE) return;
+  put_comma(w);
+  llmprof_buffer_printf(&w->out, "\"%s\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]",
+                        name, triple[0], triple[1], triple[2]);
 }
 
 static void put_shape(writer *w, size_t kernel) {
   size_t count;
   const llmprof_shape *shapes = llmprof_trace_shapes(w->trace, &count);
   const llmprof_shape *s = &shapes[w->details->shape[kernel]];
-  put_arg(w, "registers per thread", s->registers);
-  put_arg(w, "shared memory bytes",
-          (int64_t)s->static_shared + s->dynamic_shared);
+  put_arg(w, "registers per thread", known(s->registers));
+  put_arg(w, "static shared memory bytes", known(s->static_shared));
+  put_arg(w, "dynamic shared memory bytes", known(s->dynamic_shared));
   put_triple(w, "grid", s->grid);
   put_triple(w, "block", s->block);
 }
@@ -254,8 +264,7 @@ static bool write_op(writer *w, size_t op) {
   if (!begin_slice(w, op, categories[kind])) return false;
   put_id(w, ops->name[op], "unknown");
   llmprof_buffer_puts(&w->out, ",\"args\":{");
-  if (ops->correlation[op] != LLMPROF_NONE)
-    put_arg(w, "correlation", ops->correlation[op]);
+  put_arg(w, "correlation", known(ops->correlation[op]));
   if (kind == LLMPROF_KERNEL)
     put_shape(w, op);
   else
