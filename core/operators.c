@@ -162,9 +162,9 @@ static void *gather(const void *records, size_t count, size_t record_size,
                     const field *f) {
   size_t size = f->type == LLMPROF_I64 ? 8 : 4;
   char *array = llmprof_alloc(count, size);
-  const char *from = (const char *)records + f->offset;
-  for (size_t i = 0; array && i < count; i++)
-    memcpy(array + i * size, from + i * record_size, size);
+  const char *record = records;
+  for (size_t i = 0; array && i < count; i++, record += record_size)
+    memcpy(array + i * size, record + f->offset, size);
   return array;
 }
 

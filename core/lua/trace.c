@@ -160,9 +160,9 @@ static int f_label(lua_State *L) {
 
 static int64_t check_time(lua_State *L, int window, const char *field,
                           int64_t otherwise) {
-  int type = lua_getfield(L, window, field), is_integer = 1;
+  int type = lua_getfield(L, window, field), is_integer = type == LUA_TNIL;
   int64_t time = otherwise;
-  if (type != LUA_TNIL) time = lua_tointegerx(L, -1, &is_integer);
+  if (type == LUA_TNUMBER) time = lua_tointegerx(L, -1, &is_integer);
   if (!is_integer) luaL_error(L, "a window's '%s' is whole ns", field);
   lua_pop(L, 1);
   return time;
