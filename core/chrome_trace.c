@@ -67,11 +67,13 @@ static void consume(llmprof_chrome *r, size_t size) {
 static bool more(llmprof_chrome *r, bool *ok) {
   *ok = true;
   if (r->at != r->end) return true;
+  const char *bytes;
   size_t size;
-  *ok = llmprof_source_next(r->source, &r->at, &size, r->err);
-  if (!*ok) size = 0;
-  r->end = r->at + size;
-  return size > 0;
+  *ok = llmprof_source_next(r->source, &bytes, &size, r->err);
+  if (!*ok || !size) return false;
+  r->at = bytes;
+  r->end = bytes + size;
+  return true;
 }
 
 /* The next character that is no space: '\0' at the end. */
@@ -91,7 +93,7 @@ static bool peek(llmprof_chrome *r, char *c) {
 static bool expected(llmprof_chrome *r, const char *wanted) {
   char what[128 + LLMPROF_LEX_QUOTED], quoted[LLMPROF_LEX_QUOTED];
   if (r->at == r->end) {
-    snprintf(what, sizeof what, "expected %s, found the end: cut short?",
+    snprintf(what, sizeof what, "expected %s, found the end (cut short?)",
              wanted);
   } else {
     snprintf(what, sizeof what, "expected %s, found %s", wanted,
@@ -189,7 +191,7 @@ static bool take_value(llmprof_chrome *r, bool wanted) {
       return fail_here(r, LLMPROF_LIMIT, "nested deeper than 200 levels");
   }
   return ok && llmprof_fail_at(r->err, LLMPROF_SYNTAX, r->name, r->text_line,
-                               r->text_column, "never ends: cut short?");
+                               r->text_column, "never ends (cut short?)");
 }
 
 /* ---- around the list of events ---- */

@@ -148,20 +148,20 @@ static void assert_broken(const char *text, llmprof_code code,
 static void test_broken(void **state) {
   (void)state;
   assert_broken("", LLMPROF_SYNTAX,
-                "t.json:1:1: expected a trace: '{' or '[', found the end: cut "
-                "short?");
+                "t.json:1:1: expected a trace: '{' or '[', found the end (cut "
+                "short?)");
   assert_broken("pid,name\n", LLMPROF_SYNTAX,
                 "t.json:1:1: expected a trace: '{' or '[', found \"p\"");
   assert_broken("{\"operators\": []}\n", LLMPROF_UNSUPPORTED,
                 "t.json:2:1: no \"traceEvents\": not a Chrome trace");
   assert_broken("{\"a\": 1", LLMPROF_SYNTAX,
-                "t.json:1:7: never ends: cut short?");
+                "t.json:1:7: never ends (cut short?)");
   assert_broken("{\"a\" 1}", LLMPROF_SYNTAX,
                 "t.json:1:6: expected ':', found \"1\"");
   assert_broken("{\"traceEvents\": {}}", LLMPROF_SYNTAX,
                 "t.json:1:17: expected the list of events, found \"{\"");
   assert_broken("[{}\n,", LLMPROF_SYNTAX,
-                "t.json:2:2: expected an event, found the end: cut short?");
+                "t.json:2:2: expected an event, found the end (cut short?)");
   assert_broken("[{}\n, 7]", LLMPROF_SYNTAX,
                 "t.json:2:3: expected an event, found \"7\"");
   assert_broken("[{\"a\": [1}]", LLMPROF_SYNTAX,

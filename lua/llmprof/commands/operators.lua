@@ -26,7 +26,7 @@ operator's device time is that of the kernels it launched.]],
 -- What the table does not show, on standard error.
 local function remark(found)
   if found.left_out_events then
-    io.stderr:write(("llmprof: left out %s events without a start or a duration\n")
+    io.stderr:write(("llmprof: events without a start or a duration, left out: %s\n")
       :format(text.count(found.left_out_events)))
   end
   local rest = found.unattributed_device_ns
@@ -44,7 +44,10 @@ function command.run(given, words)
   end
   table_options.check_rows(given)
   local found, message, code = operators.load(words[1])
-  if not found then errors.raise(code == "notfound" and "usage" or "failed", message) end
+  if not found then
+    errors.raise(code == "notfound" and "usage" or "failed", message, { hint = code ~= "notfound"
+      and "a Chrome trace of torch.profiler or an operators.json is expected" or nil })
+  end
   remark(found)
   local list = given.kernels and rows.operator_kernels(found.operators)
     or rows.operators(found.operators)

@@ -1,6 +1,5 @@
 -- The framework's operators: workload/operators.json, as the workload wrote it
 -- or made from a trace of torch.profiler.
-local errors = require "llmprof.errors"
 local operators = require "llmprof.operators"
 
 local step = { name = "operators",
@@ -30,13 +29,8 @@ end
 function step.run(ctx)
   local path, why = find(ctx)
   if not path then return lack(ctx, why) end
-  local found, message, code = operators.load(path)
-  if not found then
-    if ctx.cfg.workload.operators_trace then
-      errors.raise(code == "notfound" and "usage" or "failed", message)
-    end
-    return lack(ctx, message)
-  end
+  local found, message = operators.load(path)
+  if not found then return lack(ctx, message) end
   ctx.run:write_json("workload/operators.json", found)
   ctx.outputs[1] = "workload/operators.json"
   ctx.state.operators = found

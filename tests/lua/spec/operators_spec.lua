@@ -95,7 +95,7 @@ describe("llmprof.operators", function()
   end)
 
   it("says what is broken", function()
-    assert.equal("operators.json:1:1: expected a trace: '{' or '[', found the end: cut short?",
+    assert.equal("operators.json:1:1: expected a trace: '{' or '[', found the end (cut short?)",
       complaint "")
     assert.equal("operators.json: operators: table expected, got nothing", complaint "{}")
     assert.equal("operators.json: operators[1].calls: number expected, got nothing",
