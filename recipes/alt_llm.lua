@@ -5,11 +5,11 @@ local llm = require "llmprof.recipe"
 -- The one way the model is given, as options of the workload.
 local function model_options(cfg)
   local model = cfg.model
-  if model.path ~= "" and model.config ~= "" then
+  if model.path ~= "" and model.config then
     llm.fail("model.path and model.config are both set", "a checkpoint has its own config.json")
   end
   if model.path ~= "" then return { "--model-path", model.path } end
-  if model.config ~= "" then return { "--model-config", model.config } end
+  if model.config then return { "--model-config", model.config } end
   return { "--preset", model.preset }
 end
 
@@ -20,8 +20,7 @@ return llm.recipe {
 
   options = {
     ["device"] = { "GPU the workload runs on", "cuda:0" },
-    ["model.path"] = { "Local checkpoint; comes before model.preset", "" },
-    ["model.config"] = { "A config.json: that architecture with random weights", "" },
+    ["model.path"] = { "Local checkpoint; else random weights of model.config or the preset", "" },
     ["model.preset"] = { "A known architecture with random weights", "llama3_8b",
       choices = { "llama3_8b", "qwen3_8b", "mixtral_8x7b", "tiny", "tiny_moe" } },
     ["model.trust_remote_code"] = { "Run Python code that lies in the checkpoint", false },

@@ -105,22 +105,19 @@ local function instance_record(instance)
 end
 
 
--- Sequences side by side; nil when nothing says.
-local function batch_of(given)
-  return given.metrics and given.metrics.batch or given.workload and given.workload.batch
-end
-
-
--- What one instance of a stage did: tokens (of all sequences), and steps, in
--- each of which every sequence gets one. From the workload's last repeat, or
--- what is known about a recorded one; nil when nothing says.
-local function work_of(given, name)
-  local repeats = given.metrics and given.metrics.repeats
+-- Tokens and steps that one instance of a stage made, and the batch: what the
+-- workload counted in the last repeat, or what is known about a recorded one.
+-- Tokens are those of all sequences; a step makes one for each.
+local function counts_of(given, name)
+  local repeats, about = given.metrics and given.metrics.repeats, given.workload or {}
   local last = repeats and repeats[#repeats]
-  local said = last and last.stages[name]
-    or (given.workload and given.workload.stages and given.workload.stages[name])
-  if not said then return nil, nil end
-  return said.tokens, said.steps or (said.tokens and said.tokens / (batch_of(given) or 1))
+  local stage = last and last.stages[name] or (about.stages and about.stages[name]) or {}
+  local ranges = stage.count or 1
+  local batch = given.metrics and given.metrics.batch or about.batch
+  local tokens = stage.tokens and stage.tokens > 0 and stage.tokens / ranges or nil
+  local steps = stage.steps and stage.steps > 0 and stage.steps / ranges
+    or (tokens and batch and tokens / batch) or nil
+  return { tokens = tokens, steps = steps, batch = batch }
 end
 
 
@@ -139,12 +136,12 @@ local function summarize_stage(declared, instances, given)
   stage.kernels, stage.launches = mean(used, "kernels"), mean(used, "launches")
   stage.copies = mean(used, "copies") + mean(used, "sets")
   stage.idle_share = wall > 0 and idle / wall or nil
-  local steps
-  stage.tokens, steps = work_of(given, declared.name)
-  if (declared.step or declared.name == "decode") and steps and steps > 0 then
-    stage.steps = steps
-    stage.kernels_per_token = stage.kernels / steps
-    stage.ns_per_token = stage.wall.mean_ns / steps
+  local counts = counts_of(given, declared.name)
+  stage.tokens = counts.tokens
+  if (declared.step or declared.name == "decode") and counts.steps then
+    stage.steps = counts.steps
+    stage.kernels_per_token = stage.kernels / counts.steps
+    stage.ns_per_token = stage.wall.mean_ns / counts.steps
   end
   if stage.idle_share then stage.bound, stage.bound_reason = bound_of(stage) end
   return stage
@@ -234,7 +231,7 @@ local function add_limits(results, given)
     samples = given.samples, format = format }
   local lacking = results.hardware.missing
   results.hardware.missing = nil
-  table.insert(lacking, work.add(results.stages, given))
+  table.insert(lacking, work.add(results.stages, results.repeats.used, given))
   table.move(lacking, 1, #lacking, #results.missing + 1, results.missing)
   efficiency.add(results, kernels)
   headroom.add(results, kernels)
@@ -251,7 +248,7 @@ local top_keys = { "schema_version", "run", "model", "source", "environment", "r
 -- given: run_id, recipe (name), model, source, environment, trace, found (of
 -- analysis.stages), kernels, selection, counters (of analysis.counters),
 -- operators, workload (facts about a recorded run), metrics (metrics.json),
--- arch and run (of llmprof.model.choice), gpu (the configuration's hardware
+-- arch, arch_complaint and run (of llmprof.model.choice), gpu (the configuration's hardware
 -- table), launches (of llmprof.ncu),
 -- samples (of llmprof.gpu_watch), complaints (of nsys), overhead (of
 -- analysis.overhead), missing (list of { what, why, how }), flops (the recipe's:
@@ -278,9 +275,9 @@ function analysis.results(given)
     results.totals = totals(given.trace, given.found)
     results.stages = summarize_stages(given.found, given)
     breakdown.add(results.stages, given.trace, given.found, given.kernels or {})
-    local _, steps = work_of(given, "decode")
-    results.latency = latency.measure(given.trace, given.found, { metrics = given.metrics,
-      steps = steps, batch = batch_of(given) })
+    local made = counts_of(given, "decode")
+    made.metrics = given.metrics
+    results.latency = latency.measure(given.trace, given.found, made)
     results.transfers = transfers.list(given.trace, given.found)
     results.integrity = integrity.judge { trace = given.trace, samples = given.samples,
       complaints = given.complaints, stage_share = results.totals.stage_share }

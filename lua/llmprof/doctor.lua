@@ -32,7 +32,7 @@ local function check_gpu(state)
   local names = {}
   for _, device in ipairs(devices) do
     if device.error then
-      names[#names + 1] = ("%d: %s"):format(device.index, device.error)
+      names[#names + 1] = device.error
     else
       state.devices[#state.devices + 1] = device
       names[#names + 1] = ("%s, %s"):format(device.name or "GPU",
@@ -188,15 +188,26 @@ end
 
 -- ---- the workload's Python ----
 
+-- A line "llmprof: NAME VERSION" each; other lines are the libraries' own.
 local PYTHON = [[
 import sys
 for name in ("torch", "transformers"):
     try:
-        print(name, __import__(name).__version__)
-    except ImportError:
-        print(name, "missing")
-print("python", sys.version.split()[0])
+        version = __import__(name).__version__
+    except ModuleNotFoundError:
+        version = "missing"
+    except Exception as error:
+        version = "broken:" + type(error).__name__
+    print("llmprof:", name, version)
+print("llmprof:", "python", sys.version.split()[0])
 ]]
+
+-- Who needs a library of the workload's Python.
+local python_needs = {
+  { "torch", "PyTorch workloads need torch; others do not" },
+  { "transformers", "checkpoints need transformers; random weights do not" },
+}
+
 
 local function check_python(state)
   local python = state.cfg.python
@@ -205,11 +216,15 @@ local function check_python(state)
     return warn("python", ("%s does not run: %s"):format(python, output and text.clean(output)
       or result), "name the workload's Python with python=PATH")
   end
-  local said = {}
-  for name, version in output:gmatch "(%S+) (%S+)" do said[#said + 1] = name .. " " .. version end
+  local said, versions = {}, {}
+  for name, version in output:gmatch "llmprof: (%S+) (%S+)" do
+    said[#said + 1], versions[name] = name .. " " .. version, version
+  end
   local message = table.concat(said, ", ")
-  if output:find "torch missing" then
-    return warn("python", message, "PyTorch workloads need torch; others do not")
+  for _, need in ipairs(python_needs) do
+    if not versions[need[1]] or not versions[need[1]]:find "^%d" then
+      return warn("python", message, need[2])
+    end
   end
   return ok("python", message)
 end

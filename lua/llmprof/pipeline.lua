@@ -158,7 +158,7 @@ function pipeline.run(ctx, ui)
       ctx.run:record(entry)
       if err then
         failed[step.name] = true
-        first = first or err
+        first = err.kind ~= "interrupted" and first or err
         ui.failed(step.name, entry.seconds, err)
         if err.kind == "interrupted" then break end
       else

@@ -8,6 +8,10 @@ local live = {}
 
 local RECIPE = "tests/standin/recipe.lua"
 
+-- An nsys whose importer lacks a library, and the PATH with the ldd that says so.
+live.BROKEN_NSYS = "tests/standin/broken/nsight/target/nsys"
+live.BROKEN_PATH = assert(fs.realpath "tests/standin/broken") .. ":" .. os.getenv "PATH"
+
 local Run = {}
 Run.__index = Run
 
@@ -118,32 +122,59 @@ function live.folder()
 end
 
 
--- Run llmprof with these words and variables. Returns { code, output (lines as
--- one text), stdout (likewise) } with the methods above. on_line may look at
--- the run while it goes: on_line(run, line).
-function live.llmprof(words, env, on_line)
-  local folder = live.folder()
-  local run = setmetatable({ log = folder .. "/calls", out = folder .. "/out" }, Run)
+-- A folder for LD_LIBRARY_PATH whose NVML is one of the fakes of the C tests.
+function live.nvml(variant)
+  local folder, build = live.folder(), sys.executable():match "^(.*)/bin/"
+  assert(fs.symlink(("%s/tests/c/libfake_nvml_%s.so"):format(build, variant),
+    folder .. "/libnvidia-ml.so.1"))
+  return folder
+end
+
+
+-- A run about to start: its folders, and spawn's argv and options for it.
+local function prepare(words, env)
+  local folder, lines = live.folder(), {}
+  local run = setmetatable({ log = folder .. "/calls", out = folder .. "/out", lines = lines }, Run)
   assert(fs.mkdir(run.log))
-  local all, out = {}, {}
   local argv = table.move(words, 1, #words, 2, { sys.executable() })
   for i, word in ipairs(argv) do argv[i] = word:gsub("^out=$", "out=" .. run.out) end
-  local result = assert(spawn.run(argv, { env = environment(run.log, env), timeout = 60,
-    on_line = function(line, stream)
-      all[#all + 1] = line
-      if stream == "stdout" then out[#out + 1] = line end
-      if on_line then on_line(run, line) end
-    end }))
-  run.code, run.signal = result.code, result.signal
-  run.output, run.stdout = table.concat(all, "\n"), table.concat(out, "\n")
+  return run, argv, { env = environment(run.log, env), timeout = 60,
+    on_line = function(line) lines[#lines + 1] = line end }
+end
+
+
+local function finish(run, result)
+  run.code, run.output = result.code, table.concat(run.lines, "\n")
   return run
 end
 
 
+-- Run llmprof with these words and variables; "out=" names a folder of the
+-- test's. Returns { code, output } with the methods above.
+function live.llmprof(words, env)
+  local run, argv, options = prepare(words, env)
+  return finish(run, assert(spawn.run(argv, options)))
+end
+
+
+local function recipe_words(settings)
+  return table.move(settings or {}, 1, #(settings or {}), 3, { RECIPE, "out=" })
+end
+
+
 -- Run the stand-in recipe with these settings.
-function live.run(settings, env, on_line)
-  return live.llmprof(table.move(settings or {}, 1, #(settings or {}), 3, { RECIPE, "out=" }), env,
-    on_line)
+function live.run(settings, env)
+  return live.llmprof(recipe_words(settings), env)
+end
+
+
+-- The same, ended with a signal once the workload hangs.
+function live.end_with(signal, settings, env)
+  local run, argv, options = prepare(recipe_words(settings), env)
+  local process = assert(spawn.start(argv, options))
+  while not fs.stat(run.log .. "/pid") and process:pump(0.05) do end
+  assert(process:signal(signal))
+  return finish(run, assert(process:wait()))
 end
 
 

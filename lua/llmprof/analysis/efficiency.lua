@@ -8,6 +8,7 @@
 -- Times are those of plain runs where there were any (results.overhead), since
 -- profiling slows a launch-bound stage; else of the profiled one.
 local json = require "llmprof.json"
+local overhead = require "llmprof.analysis.overhead"
 
 local efficiency = {}
 
@@ -64,17 +65,9 @@ efficiency.quantity = quantity
 
 -- ---- inputs ----
 
-local function plain_ns(results, name)
-  for _, stage in ipairs(results.overhead and results.overhead.stages or {}) do
-    if stage.name == name then return stage.plain_ms * 1e6 end
-  end
-  return nil
-end
-
-
 -- Time of one instance in ns, and which.
 local function time_of(results, stage)
-  local plain = plain_ns(results, stage.name)
+  local plain = overhead.plain_ns(results, stage)
   if plain and plain > 0 then return plain, "plain runs" end
   local wall = stage.wall and stage.wall.mean_ns
   if wall and wall > 0 then
@@ -119,8 +112,8 @@ end
 
 -- ---- records ----
 
-local record_keys = { "time_ns", "time_source", "mfu", "mfu_at_clock", "mbu", "hfu", "hfu_note",
-  "intensity", "floor_ns", "floor_bound", "floor_share" }
+local record_keys = { "flops", "bytes", "time_ns", "time_source", "mfu", "mfu_at_clock", "mbu",
+  "hfu", "hfu_note", "intensity", "floor_ns", "floor_bound", "floor_share" }
 
 -- All quantities of known inputs, with what bounds the floor.
 local function record(known)
@@ -170,7 +163,9 @@ local function whole_record(results)
   end
   if known.time_ns == 0 then return nil end
   if next(sources, (next(sources))) then known.time_source = "plain and profiled runs" end
-  return record(known)
+  local made = record(known)
+  made.flops, made.bytes = known.flops, known.bytes
+  return made
 end
 
 

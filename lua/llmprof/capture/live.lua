@@ -54,6 +54,16 @@ function live.inputs()
 end
 
 
+-- What the files of a timeline that was captured now or before say of it.
+function live.recall(ctx)
+  local log, lines = fs.read(ctx.run:path "nsys/log.txt") or "", {}
+  for line in log:gmatch "[^\n]*" do lines[#lines + 1] = line end
+  ctx.state.nsys_complaints = nsys.read_output(lines).complaints
+  local command = fs.read(ctx.run:path "nsys/cmd.txt")
+  ctx.state.about.command = command and command:gsub("\n$", "") or nil
+end
+
+
 live.timeline = require "llmprof.capture.under_nsys"
 live.counters = require "llmprof.capture.under_ncu"
 

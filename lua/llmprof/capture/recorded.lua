@@ -4,7 +4,8 @@
 -- A capture, this kind or llmprof.capture.live, has: open(ctx), which leaves
 -- what is known in ctx.state; and timeline, counters, operators (ctx), each of
 -- which puts its files into the run and returns true, or false and why not;
--- preview(recipe, cfg): step name -> argv lists that it would start.
+-- preview(recipe, cfg): step name -> argv lists that it would start; recall(ctx)
+-- (optional): what the files of a timeline already there say, into ctx.state.
 local errors = require "llmprof.errors"
 local files = require "llmprof.files"
 local fs = require "llmprof.fs"

@@ -45,16 +45,23 @@ local function chip_of(ctx)
 end
 
 
+-- Base names of the chip's metrics as a set; nil when ncu did not tell.
+local function available_metrics(ctx)
+  local output = tools.capture(ncu.query_argv(ctx.state.ncu.path, chip_of(ctx)))
+  local names = ncu.read_query(output or "")
+  if next(names) then return names end
+  ctx.note "ncu --query-metrics told nothing: the whole minimal request is made"
+  return nil
+end
+
+
 -- "roofline" among the metrics stands for what the chip has of the minimal
 -- request; the others are taken as they are.
 local function metrics_of(ctx)
   local list = {}
   for _, metric in ipairs(ctx.cfg.ncu.metrics or {}) do
     local names = { metric }
-    if metric == "roofline" then
-      local output = tools.capture(ncu.query_argv(ctx.state.ncu.path, chip_of(ctx)))
-      names = ncu.roofline_metrics(ncu.read_query(output or ""))
-    end
+    if metric == "roofline" then names = ncu.roofline_metrics(available_metrics(ctx)) end
     table.move(names, 1, #names, #list + 1, list)
   end
   return list
@@ -137,12 +144,18 @@ local function print_pages(ctx)
 end
 
 
+local function nothing_planned(ctx, plan)
+  if #plan.dropped == 0 then return "no kernel was selected" end
+  return ("ncu.budget_s=%g is too little for a single kernel"):format(ctx.cfg.ncu.budget_s)
+end
+
+
 -- Puts the pages of the report into the run: true, or false and why not.
 return function(ctx)
   if ctx.cfg.counters == "off" then return false, "counters=off" end
   if not ctx.state.ncu then return false, tools.lack_text("ncu", ctx.state.ncu_tried) end
   local plan = ctx.state.counter_plan
-  if plan and plan.expected == 0 then return false, "no kernel was selected" end
+  if plan and plan.expected == 0 then return false, nothing_planned(ctx, plan) end
   local spec = workload.describe(ctx.recipe, workload.representative(ctx.cfg), ctx.run)
   local said, result = profile_twice(ctx, spec)
   if not ctx.run:has(REPORT) or said.profiled == 0 then return false, failure_text(said, result) end

@@ -61,7 +61,6 @@ local function profile(ctx, spec)
       local progress = nsys.progress(line)
       if progress then ctx.progress(progress) end
     end, on_idle = watch.sample })
-  ctx.state.about.command = command_line.show(argv)
   return result, lines, watch.stop()
 end
 
@@ -179,7 +178,6 @@ return function(ctx)
   keep_samples(ctx, samples)
   local said = nsys.read_output(lines)
   export_all(ctx, settle_reports(ctx, check_reports(ctx, said, result, lines)))
-  ctx.state.nsys_complaints = said.complaints
   judge_end(ctx, said, result, lines)
   measure_plain(ctx, spec, "workload/after")
   return true

@@ -3,14 +3,16 @@
 -- The description, the first that there is: model.config; model.arch when it
 -- was set for this run; what the workload says it ran (metrics.json, decoders
 -- only); the recorded capture's own; the recipe's model.arch.
-local model = require "llmprof.model"
 local dtypes = require "llmprof.model.dtypes"
+local errors = require "llmprof.errors"
+local model = require "llmprof.model"
 
 local choice = {}
 
 
 -- Descriptions from metrics.json have a decoder's dimensions by the names that
--- llmprof.model.decoder has, and more that is not for us.
+-- llmprof.model.decoder has, and more that is not for us. nil and a message for
+-- one that is broken: the report is to come all the same.
 local function from_metrics(metrics)
   local said = metrics and metrics.model and metrics.model.architecture
   if type(said) ~= "table" or not said.hidden_size then return nil end
@@ -19,7 +21,11 @@ local function from_metrics(metrics)
     if key:find "^sam_" or key:find "^clip_" then return nil end
     if model.knows(key) then decoder[key] = value end
   end
-  return model.from_table({ name = metrics.model.name, decoder = decoder }, "metrics.json")
+  local ok, made = pcall(model.from_table, { name = metrics.model.name, decoder = decoder },
+    "metrics.json")
+  if ok then return made end
+  if not errors.is(made) then error(made, 0) end
+  return nil, made.message
 end
 
 
@@ -47,15 +53,18 @@ end
 
 -- given: cfg (the configuration's model table), chosen (whether model.arch was
 -- set for this run, and not by the recipe), metrics, about (capture.json) and
--- folder of a recorded capture. nil when nothing describes the model.
+-- folder of a recorded capture. nil when nothing describes the model, with a
+-- message when metrics.json tried to.
 function choice.description(given)
   local cfg = given.cfg
+  local said, complaint = from_metrics(given.metrics)
   local arch = cfg.config and model.from_config(cfg.config)
     or (given.chosen and cfg.arch and model.load(cfg.arch))
-    or from_metrics(given.metrics)
+    or said
     or recorded(given.about, given.folder)
     or (cfg.arch and model.load(cfg.arch))
-  return arch and with_formats(arch, cfg, given.metrics)
+  if not arch then return nil, complaint end
+  return with_formats(arch, cfg, given.metrics)
 end
 
 

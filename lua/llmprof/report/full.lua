@@ -1,4 +1,6 @@
 -- report.md: everything, section by section as the recipe orders them.
+local findings = require "llmprof.report.findings"
+local operators = require "llmprof.report.operators"
 local parts = require "llmprof.report.parts"
 
 local report = {}
@@ -11,13 +13,17 @@ local OPERATORS = 30
 
 local sections = {
   environment = { "Environment", parts.environment },
-  aggregates = { "Aggregates", parts.aggregates },
-  stages = { "Per-Stage Timings", parts.stages },
+  aggregates = { "Aggregates", function(results)
+    return parts.aggregates(results) .. "\n" .. parts.each_repeat(results)
+  end },
+  stages = { "Per-Stage Timings", function(results)
+    return parts.stages(results) .. "\n" .. parts.breakdown(results)
+  end },
   mfu = { "MFU", parts.mfu },
-  operators = { "Top Operators", function(results) return parts.operators(results, OPERATORS) end },
+  operators = { "Top Operators", function(results) return operators.top(results, OPERATORS) end },
   kernels = { "Top Kernels", function(results) return parts.kernels(results, PER_STAGE) end },
   roofline = { "Roofline", parts.roofline },
-  advice = { "What to Do", parts.advice },
+  advice = { "What to Do", findings.full },
 }
 
 
@@ -34,6 +40,8 @@ function report.render(results, order)
   out[#out + 1] = parts.trust(results)
   out[#out + 1] = "## Not Measured\n"
   out[#out + 1] = parts.missing(results)
+  out[#out + 1] = "## Rules That Could Not Tell\n"
+  out[#out + 1] = findings.abstained(results)
   return table.concat(out, "\n")
 end
 

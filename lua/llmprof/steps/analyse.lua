@@ -1,4 +1,5 @@
 -- Everything that was found out, as one file: results.json.
+local advice = require "llmprof.advice"
 local analysis = require "llmprof.analysis"
 local choice = require "llmprof.model.choice"
 local errors = require "llmprof.errors"
@@ -32,13 +33,28 @@ local function note_missing_stages(ctx)
 end
 
 
--- The model's description and what the run did with it, as far as known.
+-- results.overhead is there when it was measured, and only then.
+local function overhead_of(ctx)
+  local state = ctx.state
+  local measured = state.plain and state.metrics and overhead.compare(state.metrics, state.plain,
+    state.found.repeats.skipped_first) or nil
+  if ctx.cfg.overhead == "measure" and not measured then
+    table.insert(state.missing, { what = "what profiling costs",
+      why = "no stage has times of a plain and of the profiled run",
+      how = "overhead=measure, and a workload that writes metrics.json" })
+  end
+  return measured
+end
+
+
+-- The model's description and what the run did with it, as far as known; and
+-- what is wrong with the one that there is.
 local function describe(ctx)
   local state = ctx.state
-  local arch = choice.description { cfg = ctx.cfg.model, metrics = state.metrics,
+  local arch, complaint = choice.description { cfg = ctx.cfg.model, metrics = state.metrics,
     chosen = ctx.config.origins["model.arch"] ~= ctx.recipe.file, about = state.about,
     folder = state.folder }
-  return arch, arch and choice.run(arch, state.metrics, state.about)
+  return arch, arch and choice.run(arch, state.metrics, state.about), complaint
 end
 
 
@@ -82,32 +98,25 @@ local function flops_of(ctx)
 end
 
 
--- The recipe's own advice as a rule: advise(results) returns findings, or nil.
--- An error in it costs its findings and the exit status, not the reports.
+-- The recipe's own advice. An error in it costs its findings and the exit
+-- status, not the reports.
 local function advise_of(ctx)
-  local hook = ctx.recipe.advise
-  if not hook then return nil end
-  local function add_findings(results, report)
-    local found = recipe.call("advise", hook, results)
-    if found ~= nil and type(found) ~= "table" then
-      errors.raise("usage", "advise: a list of findings is expected, got " .. type(found))
-    end
-    for _, finding in ipairs(found or {}) do report.finding(finding) end
-  end
+  if not ctx.recipe.advise then return nil end
+  local rule = advice.of_recipe(ctx.recipe.advise)
   local function examine(...)
-    local ok, err = xpcall(add_findings, errors.handler, ...)
+    local ok, err = xpcall(rule.examine, errors.handler, ...)
     if ok then return end
     if err.kind == "interrupted" then error(err, 0) end
     ctx.fail_later(err.kind, err.message, { detail = err.detail, hint = err.hint })
   end
-  return { { name = "recipe", examine = examine } }
+  return { { name = rule.name, where = rule.where, examine = examine } }
 end
 
 
 function step.run(ctx)
   local state = ctx.state
   note_missing_stages(ctx)
-  local arch, run = describe(ctx)
+  local arch, run, complaint = describe(ctx)
   ctx.results = analysis.results {
     run_id = ctx.run.id, recipe = ctx.recipe.name, model = model_of(ctx, arch),
     source = source(ctx),
@@ -116,9 +125,9 @@ function step.run(ctx)
     counters = state.joined, operators = state.operators, workload = state.about.workload,
     metrics = state.metrics, missing = state.missing, samples = state.gpu_samples,
     complaints = state.nsys_complaints, flops = flops_of(ctx), rules = advise_of(ctx),
-    arch = arch, run = run, gpu = ctx.cfg.hardware, launches = state.launches,
-    overhead = state.plain and state.metrics and overhead.compare(state.metrics, state.plain,
-      state.found.repeats.skipped_first),
+    arch = arch, arch_complaint = complaint, run = run, gpu = ctx.cfg.hardware,
+    launches = state.launches,
+    overhead = overhead_of(ctx),
   }
   ctx.run:write_json("results.json", ctx.results)
   ctx.outputs[1] = "results.json"

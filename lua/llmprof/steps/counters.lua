@@ -15,25 +15,11 @@ local function lack(ctx, why)
 end
 
 
--- The raw page has the numbers; the details page the rules' advice.
-local function read_pages(ctx)
-  local pages, message = ncu.read(ctx.run:path "ncu/raw.csv", { page = "raw" })
-  if not pages then return nil, message end
-  if ctx.run:has "ncu/details.csv" then
-    local details, why = ncu.read(ctx.run:path "ncu/details.csv", { page = "details" })
-    local merged = details and ncu.merge(pages, details)
-    if merged then return merged end
-    ctx.note("ncu/details.csv is left out: " .. tostring(why or "it does not fit the raw page"))
-  end
-  return pages
-end
-
-
 function step.run(ctx)
   local measured, why = ctx.state.capture.counters(ctx)
   if not measured then return lack(ctx, why) end
   ctx.outputs[#ctx.outputs + 1] = "ncu/raw.csv"
-  local pages, message = read_pages(ctx)
+  local pages, message = ncu.read(ctx.run:path "ncu/raw.csv", { page = "raw" })
   if not pages then return lack(ctx, message) end
   ctx.state.launches = pages.launches
   if not ctx.state.kernels then

@@ -53,6 +53,7 @@ function step.restore(ctx)
   check_captured(trace)
   ctx.state.trace = trace
   ctx.state.found = stages.find(trace, ctx.recipe.stages, ctx.cfg.repeats.skip_first)
+  if ctx.state.capture.recall then ctx.state.capture.recall(ctx) end
   read_metrics(ctx)
   read_plain(ctx)
   read_samples(ctx)

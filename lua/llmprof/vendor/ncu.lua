@@ -139,8 +139,10 @@ local function tensor_metrics(available)
 end
 
 
--- The metrics of the minimal request that a chip has. available: of read_query.
+-- The metrics of the minimal request that a chip has. available: of read_query;
+-- nil when that is not known: then all, without the tensor metrics of a chip.
 function ncu.roofline_metrics(available)
+  if not available then return table.move(minimal, 1, #minimal, 1, {}) end
   local list = {}
   for _, metric in ipairs(minimal) do
     local base = metric:match "^[^.]+"

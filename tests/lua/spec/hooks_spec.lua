@@ -85,11 +85,15 @@ describe("recipe hooks", function()
     end)
 
     it("costs the exit status, not the reports, when it is broken", function()
+      local where = top() .. "/r.lua:3: "
       for hook, message in pairs {
         ["function() error('no', 0) end"] = "advise: no",
-        ["function() return 5 end"] = "advise: a list of findings is expected, got number",
+        ["function(r) return r.none.x end"] =
+          "advise: " .. where .. "attempt to index a nil value (field 'none')",
+        ["function() return 5 end"] =
+          where .. "advise: a list of findings is expected, got number",
         ["function() return { { title = 'T' } } end"] =
-          "advice rule 'recipe': an incomplete finding",
+          where .. "advice rule 'recipe': try: what to do about it is missing",
       } do
         local ctx, failure = run("advise = " .. hook)
         assert.same({ "usage", message }, { failure.kind, failure.message })

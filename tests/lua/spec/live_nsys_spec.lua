@@ -8,9 +8,9 @@ local REPEATS = "tests/fixtures/repeats/run.1.sqlite:tests/fixtures/repeats/run.
 local QUICK = { "counters=off", "operators=off" }
 
 
-local function run(settings, env, on_line)
+local function run(settings, env)
   local words = table.move(QUICK, 1, #QUICK, 1, {})
-  return live.run(table.move(settings or {}, 1, #(settings or {}), #words + 1, words), env, on_line)
+  return live.run(table.move(settings or {}, 1, #(settings or {}), #words + 1, words), env)
 end
 
 

@@ -5,7 +5,6 @@ local json = require "llmprof.json"
 local operators = require "llmprof.operators"
 local report = require "llmprof.report.operators"
 local schema = require "tests.lua.support.schema"
-local parts = require "llmprof.report.parts"
 
 
 local function event(category, name, ts, dur, args)
@@ -137,7 +136,7 @@ describe("operators.md", function()
 | `aten::linear`     |     2 |         0.041 |        0.019 |           0.007 |          0.000 |            0.0 | `[1, 8] [8, 4]`            |
 | `cudaLaunchKernel` |     1 |         0.004 |        0.004 |                 |                |                |                            |
 
-No operator launched 0.00 ms of the device time (25 %): replays of CUDA graphs do not say which.
+No operator launched 2.50 µs of the device time (25 %): replays of CUDA graphs do not say which.
 
 ## What They Launched
 
@@ -157,7 +156,7 @@ No operator launched 0.00 ms of the device time (25 %): replays of CUDA graphs d
     assert.truthy(text:find("`op300`", 1, true))
     assert.falsy(text:find("`op301`", 1, true))
     assert.truthy(text:find("\n1 more are in results.json.\n", 1, true))
-    assert.truthy(parts.operators(results(many), 10):find("\n291 more are in operators.md.\n", 1,
+    assert.truthy(report.top(results(many), 10):find("\n291 more are in operators.md.\n", 1,
       true))
   end)
 
