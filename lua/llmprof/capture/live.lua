@@ -2,6 +2,7 @@
 -- and once more under its own profiler. Never two of them at once: a process
 -- has one CUPTI subscriber.
 local artifacts = require "llmprof.artifacts"
+local fs = require "llmprof.fs"
 local ncu = require "llmprof.vendor.ncu"
 local nsys = require "llmprof.vendor.nsys"
 local operators = require "llmprof.operators"
