@@ -15,30 +15,28 @@ enum {
   CJSON_LONGEST_NUMBER = 63
 };
 
+static int64_t rounded_ns(const char *text, size_t size) {
+  double us;
+  bool ok = llmprof_lex_double(text, size, &us) == LLMPROF_OK;
+  return ok && fabs(us) < 9e15 ? llround(us * 1000) : LLMPROF_CHROME_ABSENT;
+}
+
 /* Microseconds as written -> ns, exactly: the fourth decimal rounds. Absent
  * when it does not fit. */
 static int64_t to_ns(const char *text, size_t size) {
-  size_t whole = 0;
-  while (whole < size && !memchr(".eE", text[whole], 3)) whole++;
-  bool plain = whole == size || text[whole] == '.';
+  if (memchr(text, 'e', size) || memchr(text, 'E', size))
+    return rounded_ns(text, size);
+  const char *point = memchr(text, '.', size);
+  size_t whole = point ? (size_t)(point - text) : size;
   int64_t us, ns = 0;
-  if (!plain || memchr(text + whole, 'e', size - whole) ||
-      memchr(text + whole, 'E', size - whole)) {
-    double value;
-    if (llmprof_lex_double(text, size, &value) != LLMPROF_OK ||
-        fabs(value) > 9e15)
-      return LLMPROF_CHROME_ABSENT;
-    return llround(value * 1000);
-  }
   if (!llmprof_lex_int(text, whole, 10, &us)) return LLMPROF_CHROME_ABSENT;
-  for (size_t i = 1; i <= 3; i++)
-    ns = ns * 10 + (whole + i < size ? text[whole + i] - '0' : 0);
+  for (size_t i = whole + 1; i <= whole + 3; i++)
+    ns = ns * 10 + (i < size ? text[i] - '0' : 0);
   if (whole + 4 < size && text[whole + 4] >= '5') ns++;
   if (*text == '-') ns = -ns;
-  if (__builtin_mul_overflow(us, 1000, &us) ||
-      __builtin_add_overflow(us, ns, &us))
-    return LLMPROF_CHROME_ABSENT;
-  return us;
+  bool fits = !__builtin_mul_overflow(us, 1000, &us) &&
+              !__builtin_add_overflow(us, ns, &us);
+  return fits ? us : LLMPROF_CHROME_ABSENT;
 }
 
 static bool is_letter(char c) {
