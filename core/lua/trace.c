@@ -171,8 +171,13 @@ static int64_t check_time(lua_State *L, int window, const char *field,
 /* The option `windows`; the array is a userdata left on the stack. */
 static const llmprof_window *check_windows(lua_State *L, int options,
                                            size_t *count) {
-  int type = lua_isnoneornil(L, options) ? (lua_pushnil(L), LUA_TNIL)
-                                         : lua_getfield(L, options, "windows");
+  int type = LUA_TNIL;
+  if (lua_isnoneornil(L, options))
+    lua_pushnil(L);
+  else
+    type = lua_getfield(L, options, "windows");
+  luaL_argcheck(L, type == LUA_TNIL || type == LUA_TTABLE, options,
+                "option 'windows': table expected");
   *count = type == LUA_TTABLE ? (size_t)luaL_len(L, -1) : 0;
   llmprof_window *windows =
       lua_newuserdatauv(L, (*count + 1) * sizeof *windows, 0);

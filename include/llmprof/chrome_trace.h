@@ -6,8 +6,8 @@
  * checked. The text is cut into events as it streams through; each is parsed
  * by cJSON. What writers get wrong is let pass: NaN and Infinity (read as "no
  * value"), a comma after the last event, and what is not UTF-8 (malformed
- * sequences become U+FFFD). An event is at most 16 MiB long
- * and 200 levels deep. */
+ * sequences become U+FFFD). An event is at most 16 MiB long and 200 levels
+ * deep. */
 #ifndef LLMPROF_CHROME_TRACE_H
 #define LLMPROF_CHROME_TRACE_H
 

@@ -132,6 +132,8 @@ describe("trace:perfetto", function()
     assert.has_error(function()
       opened:perfetto(path, { windows = { { first = 5, last = 9 }, { first = 8, last = 10 } } })
     end, "windows are in order and do not overlap")
+    assert.has_error(function() opened:perfetto(path, { windows = 5 }) end,
+      "bad argument #2 to 'perfetto' (option 'windows': table expected)")
     assert.has_error(function() opened:perfetto(path, { windows = { { first = "1" } } }) end,
       "a window's 'first' is whole ns")
     assert.is_nil(fs.stat(path))
