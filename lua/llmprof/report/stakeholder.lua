@@ -2,7 +2,6 @@
 local findings = require "llmprof.report.findings"
 local operators = require "llmprof.report.operators"
 local parts = require "llmprof.report.parts"
-local rows = require "llmprof.report.rows"
 
 local report = {}
 
@@ -26,7 +25,7 @@ function report.render(results)
     "## Per-Stage Timings\n", parts.stages(results),
     "## MFU\n", parts.mfu(results),
     "## Top Operators\n", operators.top(results, OPERATORS),
-    "## Top Kernels\n", parts.table("top_kernels", rows.functions(results, TOP)),
+    "## Top Kernels\n", parts.top_kernels(results, TOP),
     "## What to Do, in Order\n", findings.brief(results, FINDINGS),
     "## How Far to Trust It\n", parts.trust(results),
     "## Where This Comes From\n", parts.source(results),
