@@ -12,6 +12,7 @@ local errors = require "llmprof.errors"
 local files = require "llmprof.files"
 local nearest = require "llmprof.nearest"
 local schema = require "llmprof.model.schema"
+local sorted_keys = require "llmprof.sorted_keys"
 local statistics = require "llmprof.statistics"
 local yaml = require "llmprof.yaml"
 
@@ -39,10 +40,13 @@ local VECTOR = { fp64 = true, fp32 = true }
 function hardware.read(contents, where)
   local given = errors.check("usage", yaml.decode(contents, { name = where }))
   local made = schema.read(given, FIELDS, where)
-  for group, entries in pairs { clock_hz = made.clock_hz, peak_per_s = made.peak_per_s } do
-    for key, value in pairs(entries) do
-      schema.value(value, { "number" }, ("%s: %s.%s"):format(where, group, key))
+  for _, group in ipairs { "clock_hz", "peak_per_s" } do
+    for _, key in ipairs(sorted_keys(made[group])) do
+      schema.value(made[group][key], { "number" }, ("%s: %s.%s"):format(where, group, key))
     end
+  end
+  for _, key in ipairs { "boost", "tensor" } do
+    schema.value(made.clock_hz[key], { "number" }, ("%s: clock_hz.%s"):format(where, key))
   end
   made.file = where
   return made

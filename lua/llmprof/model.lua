@@ -60,8 +60,8 @@ local function read_formats(given, where)
   local formats = schema.read(given, FORMATS, where)
   if formats.kv == "" then formats.kv = formats.activations end
   if formats.embeddings == "" then formats.embeddings = formats.weights end
-  for what, name in pairs(formats) do
-    formats[what] = dtypes.name(name, where .. "." .. what)
+  for _, what in ipairs { "weights", "activations", "kv", "embeddings" } do
+    formats[what] = dtypes.name(formats[what], where .. "." .. what)
   end
   return formats
 end

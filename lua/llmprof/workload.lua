@@ -217,7 +217,9 @@ end
 -- What is wrong with metrics, or nil.
 local function check_metrics(metrics)
   local wrong = expect(metrics, "table", "metrics")
-    or expect(metrics.repeats, "table", "repeats") or check_images(metrics.images)
+    or expect(metrics.repeats, "table", "repeats")
+    or (metrics.model ~= nil and expect(metrics.model, "table", "model"))
+    or check_images(metrics.images)
   if wrong then return wrong end
   for i, rep in ipairs(metrics.repeats) do
     local where = ("repeats[%d]"):format(i)

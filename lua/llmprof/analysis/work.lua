@@ -138,7 +138,7 @@ local function contradiction(given)
   local metrics, arch = given.metrics, given.arch
   local said = metrics and metrics.model and metrics.model.parameters
   local counted = said and said.total
-  if not arch or not counted then return nil end
+  if not arch or type(counted) ~= "number" then return nil end
   local described = model.parameters(arch).total
   if math.abs(described - counted) <= TOLERANCE * counted then return nil end
   return ("%s describes %s parameters, the workload counted %s"):format(arch.source,

@@ -1,5 +1,6 @@
 -- Hardware counters: ncu/raw.csv, joined to the kernels of the timeline.
 local counters = require "llmprof.analysis.counters"
+local fs = require "llmprof.fs"
 local ncu = require "llmprof.ncu"
 
 local step = { name = "counters",
@@ -15,11 +16,20 @@ local function lack(ctx, why)
 end
 
 
+-- ncu/raw.csv, or nil and why it has no launches.
+local function read_page(ctx)
+  local path = ctx.run:path "ncu/raw.csv"
+  local info = fs.stat(path)
+  if info and info.size == 0 then return nil, path .. ": an empty file" end
+  return ncu.read(path, { page = "raw" })
+end
+
+
 function step.run(ctx)
   local measured, why = ctx.state.capture.counters(ctx)
   if not measured then return lack(ctx, why) end
   ctx.outputs[#ctx.outputs + 1] = "ncu/raw.csv"
-  local pages, message = ncu.read(ctx.run:path "ncu/raw.csv", { page = "raw" })
+  local pages, message = read_page(ctx)
   if not pages then return lack(ctx, message) end
   ctx.state.launches = pages.launches
   if not ctx.state.kernels then

@@ -213,6 +213,16 @@ describe("llmprof.analysis.efficiency", function()
     assert.same({ 120, 120, 4e9 }, { results.efficiency.flops, results.efficiency.bytes,
       results.efficiency.time_ns })
   end)
+
+  it("adds the floors of stages up", function()
+    local results = measured { stages = { stage("prefill", 2, { flops = 100, bytes = 1 }),
+      stage("decode", 2, { flops = 1, bytes = 50 }) } }
+    local whole = results.efficiency
+    assert.same({ value = 2e9, formula = "sum of the stages' floor_ns",
+      inputs = { prefill = 1e9, decode = 1e9 } }, whole.floor_ns)
+    assert.same({ 0.5 }, value_of(whole, "floor_share"))
+    assert.is_nil(whole.floor_bound)
+  end)
 end)
 
 

@@ -4,6 +4,7 @@ local choice = require "llmprof.model.choice"
 local failure = require "tests.lua.support.failure"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
+local model = require "llmprof.model"
 local tiny = require "tests.lua.support.tiny_model"
 
 local CONFIG = "tests/fixtures/model/llama3_8b.json"
@@ -46,12 +47,27 @@ describe("the description of the model", function()
     assert.is_nil(source_of { metrics = { model = { architecture = json.null } } })
   end)
 
+  it("comes from a config.json's values in metrics.json, too", function()
+    local config = assert(json.load(CONFIG))
+    local arch = choice.description { cfg = {}, metrics = { model = { architecture = config } } }
+    assert.equal(8030261248, model.parameters(arch).total)
+    config.model_type = "unheard-of"
+    local none, complaint = choice.description { cfg = {},
+      metrics = { model = { architecture = config } } }
+    assert.is_nil(none)
+    assert.equal("metrics.json: model_type: 'unheard-of' is not known", complaint)
+  end)
+
   it("may be broken in metrics.json", function()
     local arch, complaint = choice.description { cfg = {},
       metrics = { model = { architecture = tiny.decoder { vocab_size = "ten" } } } }
     assert.is_nil(arch)
     assert.equal("metrics.json: decoder.vocab_size: a whole number of at least 1 is expected, "
       .. "not 'ten'", complaint)
+    arch, complaint = choice.description { cfg = { arch = ARCH },
+      metrics = { model = { dtype = "mixed" } } }
+    assert.is_nil(arch)
+    assert.matches("^metrics.json: model.dtype: no number format 'mixed'", complaint)
   end)
 
   it("is stored as the run and the configuration say", function()
