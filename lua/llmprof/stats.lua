@@ -227,6 +227,7 @@ reports.cuda_kern_exec_sum = {
       spread(row, row.queue_time, "queue_")
       spread(row, row.duration, "kernel_")
       row.queued = row.queue_time.count
+      row.queue_stddev = row.queue_stddev or 0 -- as NVIDIA has it where nothing queued
       row.api_label, row.label = strip_version(row.api), row[name]
     end
     return sorted(groups, function(a, b)
