@@ -104,10 +104,18 @@ columns.headroom = {
   percent("stage_share", "GPU time"), word("kind", "how sure"),
 }
 
-columns.operators = {
-  name("name", "operator", 48), count("calls", "calls"), ms("host_total_ns", "host total"),
-  ms("host_self_ns", "host self"), ms("device_total_ns", "device total"),
-  ms("device_self_ns", "device self"), percent("share", "device share"),
+columns.top_operators = {
+  name("name", "operator", 48), count("calls", "calls"), ms("host_total_ns", "host total", 3),
+  ms("host_self_ns", "host self", 3), ms("device_total_ns", "device total", 3),
+  ms("device_self_ns", "device self", 3), percent("share", "device share"),
+}
+
+columns.operators = table.move(columns.top_operators, 1, #columns.top_operators, 1, {})
+table.insert(columns.operators, name("shapes", "most frequent input shapes", 60))
+
+columns.operator_kernels = {
+  name("operator", "operator", 48), name("name", "kernel", 64), count("calls", "calls"),
+  ms("device_ns", "total", 3), percent("share", "of the operator"),
 }
 
 columns.selection = {

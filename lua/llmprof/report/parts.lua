@@ -52,6 +52,12 @@ local function not_measured(entry, otherwise)
 end
 
 
+-- Why a subject was not measured, and what would.
+function parts.not_measured(results, what)
+  return not_measured(missing(results, what), "Not measured.")
+end
+
+
 -- ---- who, where, from what ----
 
 function parts.model_name(results)
@@ -293,17 +299,9 @@ function parts.headroom(results, limit)
 end
 
 
-function parts.operators(results)
-  if not results.operators then
-    return not_measured(missing(results, "operators"), "Not measured.")
-  end
-  return table_of("operators", results.operators.operators)
-end
-
-
 function parts.roofline(results)
   if not results.counters then
-    return not_measured(missing(results, "counters"), "Not measured.")
+    return parts.not_measured(results, "counters")
   end
   local list = rows.kernels(results, function(kernel) return kernel.counters ~= nil end)
   return ("Launches measured: %d, of %d kernels that make up %s of the GPU time.\n\n")

@@ -1,4 +1,5 @@
 -- Rows of the report's tables, from results.
+local json = require "llmprof.json"
 local text = require "llmprof.text"
 
 local rows = {}
@@ -241,6 +242,43 @@ function rows.findings(results)
       spends = finding.spends == "gpu" and "GPU work" or finding.spends }, { __index = finding })
   end
   return list
+end
+
+
+-- "[1, 4096] [4096, 64] []": a shape per argument, empty for what is no tensor.
+local function shapes_text(shapes)
+  if type(shapes) ~= "table" then return nil end
+  local list = {}
+  for i, shape in ipairs(shapes) do
+    list[i] = (json.encode(shape) or ""):gsub(",", ", ")
+  end
+  return table.concat(list, " ")
+end
+
+
+-- The largest operators; all without a limit.
+function rows.operators(list, limit)
+  local made = {}
+  for i = 1, math.min(limit or #list, #list) do
+    made[i] = setmetatable({ shapes = shapes_text(list[i].input_shapes) }, { __index = list[i] })
+  end
+  return made
+end
+
+
+-- What the operators launched themselves: each one's largest kernels, `limit`
+-- of them, all without.
+function rows.operator_kernels(list, limit)
+  local made = {}
+  for _, operator in ipairs(list) do
+    for i, kernel in ipairs(operator.kernels or {}) do
+      if limit and i > limit then break end
+      made[#made + 1] = { operator = operator.name, name = kernel.name, calls = kernel.calls,
+        device_ns = kernel.device_ns, share = operator.device_self_ns
+          and operator.device_self_ns > 0 and kernel.device_ns / operator.device_self_ns or nil }
+    end
+  end
+  return made
 end
 
 

@@ -1,11 +1,12 @@
 -- stakeholder_summary.md: one page to hand on.
 local findings = require "llmprof.report.findings"
+local operators = require "llmprof.report.operators"
 local parts = require "llmprof.report.parts"
 
 local report = {}
 
--- Rows of Top Kernels, and findings.
-local TOP, FINDINGS = 8, 5
+-- Rows of Top Operators and Top Kernels, and findings.
+local OPERATORS, TOP, FINDINGS = 10, 8, 5
 
 
 local function verdict(results)
@@ -23,8 +24,10 @@ function report.render(results)
     "## Aggregates\n", parts.aggregates(results),
     "## Per-Stage Timings\n", parts.stages(results),
     "## MFU\n", parts.mfu(results),
-    "## Top Operators\n", parts.operators(results),
-    "## Top Kernels\n", parts.top_kernels(results, TOP),
+    "## Top Operators
+", operators.top(results, OPERATORS),
+    "## Top Kernels
+", parts.top_kernels(results, TOP),
     "## What to Do, in Order\n", findings.brief(results, FINDINGS),
     "## How Far to Trust It\n", parts.trust(results),
     "## Where This Comes From\n", parts.source(results),
