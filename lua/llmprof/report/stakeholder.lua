@@ -24,10 +24,8 @@ function report.render(results)
     "## Aggregates\n", parts.aggregates(results),
     "## Per-Stage Timings\n", parts.stages(results),
     "## MFU\n", parts.mfu(results),
-    "## Top Operators
-", operators.top(results, OPERATORS),
-    "## Top Kernels
-", parts.top_kernels(results, TOP),
+    "## Top Operators\n", operators.top(results, OPERATORS),
+    "## Top Kernels\n", parts.top_kernels(results, TOP),
     "## What to Do, in Order\n", findings.brief(results, FINDINGS),
     "## How Far to Trust It\n", parts.trust(results),
     "## Where This Comes From\n", parts.source(results),
