@@ -1,7 +1,8 @@
 # cmake -D PROGRAM=FILE -D FOLDER=DIR -D NOTICES=SUBDIR -D OBJDUMP=FILE
 #       [-D EMBEDDED=FILES] -P Portable.cmake
 # Puts into FOLDER the program, in lib/ the shared libraries it needs, and in
-# NOTICES their licences and those of EMBEDDED, files that are in the program. glibc stays out: it belongs to the machine.
+# NOTICES their licences and those of EMBEDDED, files that are in the program.
+# glibc stays out: it belongs to the machine.
 cmake_minimum_required(VERSION 3.25)
 
 set(glibc "^(ld-linux.*|lib(anl|c|dl|m|mvec|nsl|pthread|resolv|rt|util))\\.so")
