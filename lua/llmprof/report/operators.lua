@@ -4,6 +4,7 @@ local markdown = require "llmprof.markdown"
 local parts = require "llmprof.report.parts"
 local rows = require "llmprof.report.rows"
 local text = require "llmprof.text"
+local words = require "llmprof.report.words"
 
 local report = {}
 
@@ -17,7 +18,7 @@ local function unattributed(operators)
   local whole, rest = operators.device_ns, operators.unattributed_device_ns
   if not whole or not rest or rest == 0 then return "" end
   return ("\nNo operator launched %s of the device time (%s): replays of CUDA graphs do not say "
-    .. "which.\n"):format(text.duration(rest), parts.percent(rest / whole))
+    .. "which.\n"):format(text.duration(rest), words.percent(rest / whole))
 end
 
 

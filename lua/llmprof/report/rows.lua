@@ -20,10 +20,12 @@ local function device_names(results)
 end
 
 
--- Kernels with their counters beside them; wanted(kernel) leaves some out.
-function rows.kernels(results, wanted)
+-- Kernels with their counters beside them; wanted(kernel) leaves some out, and
+-- there are no more than `limit`, if that is given.
+function rows.kernels(results, wanted, limit)
   local names, list = device_names(results), {}
   for _, kernel in ipairs(results.kernels) do
+    if #list == limit then break end
     if not wanted or wanted(kernel) then
       local row = setmetatable({ where = where(kernel),
         device_name = names[kernel.device] or tostring(kernel.device) }, { __index = kernel })
@@ -152,11 +154,11 @@ function rows.contradictions(results)
 end
 
 
--- What kernels could give back, the largest first.
+-- What kernels could give back, the largest first; all without a limit.
 function rows.headroom(results, limit)
-  local list = {}
-  for i = 1, math.min(limit, #results.headroom) do
-    local row = results.headroom[i]
+  local list, all = {}, results.headroom or {}
+  for i = 1, math.min(limit or #all, #all) do
+    local row = all[i]
     local kernel = results.kernels[row.kernel]
     list[i] = setmetatable({ short_name = kernel.short_name, where = where(kernel) },
       { __index = row })
@@ -237,7 +239,7 @@ end
 
 function rows.findings(results)
   local list = {}
-  for i, finding in ipairs(results.advice.findings) do
+  for i, finding in ipairs(results.advice and results.advice.findings or {}) do
     list[i] = setmetatable({ rank = i,
       spends = finding.spends == "gpu" and "GPU work" or finding.spends }, { __index = finding })
   end
@@ -279,6 +281,21 @@ function rows.operator_kernels(list, limit)
     end
   end
   return made
+end
+
+
+local host_memory = { [true] = "pageable", [false] = "pinned" }
+
+
+-- Copies by stage and direction; pageable is absent where no host memory is.
+function rows.transfers(results)
+  local list = {}
+  for i, moved in ipairs(results.transfers or {}) do
+    list[i] = setmetatable({ memory = host_memory[moved.pageable],
+      bytes_per_s = moved.gpu_time_ns > 0 and moved.bytes / moved.gpu_time_ns * 1e9 or nil },
+      { __index = moved })
+  end
+  return list
 end
 
 

@@ -11,7 +11,7 @@ local OPERATORS, TOP, FINDINGS = 10, 8, 5
 
 local function verdict(results)
   local lines = {}
-  for i, line in ipairs(findings.verdict(results)) do lines[i] = "> " .. line end
+  for i, line in ipairs(findings.verdict_lines(results)) do lines[i] = "> " .. line end
   return table.concat(lines, "\n>\n") .. "\n"
 end
 
