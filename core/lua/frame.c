@@ -37,7 +37,6 @@ static int f_close(lua_State *L) {
   return 0;
 }
 
-/* Memory for the length of one call, freed by the collector if it raises. */
 static int free_scratch(lua_State *L) {
   void **box = luaL_checkudata(L, 1, SCRATCH);
   llmprof_free(*box);
@@ -45,7 +44,7 @@ static int free_scratch(lua_State *L) {
   return 0;
 }
 
-static void *scratch(lua_State *L, size_t count, size_t size) {
+void *llmprof_lua_scratch(lua_State *L, size_t count, size_t size) {
   void **box = llmprof_lua_box(L, SCRATCH, 0);
   *box = llmprof_zalloc(count, size);
   if (!*box) luaL_error(L, "out of memory");
@@ -59,7 +58,7 @@ static int free_groups(lua_State *L) {
 
 /* ---- columns and cells ---- */
 
-static size_t check_column(lua_State *L, llmprof_frame *frame, int index) {
+size_t llmprof_lua_check_column(lua_State *L, llmprof_frame *frame, int index) {
   const char *name = lua_tostring(L, index);
   if (!name)
     luaL_error(L, "a column name is a string, not a %s",
@@ -87,6 +86,8 @@ static void push_cell(lua_State *L, const llmprof_frame *frame,
     const char *text = llmprof_strings_get(llmprof_frame_strings(frame),
                                            (uint32_t)value, &size);
     lua_pushlstring(L, text, size);
+  } else if (column->type == LLMPROF_F64) {
+    lua_pushnumber(L, llmprof_cell_real(value));
   } else {
     lua_pushinteger(L, value);
   }
@@ -100,7 +101,7 @@ static int f_len(lua_State *L) {
 
 /* frame:columns() -> list of { name, type, unit } */
 static int f_columns(lua_State *L) {
-  static const char *const types[] = {"integer", "integer", "string"};
+  static const char *const types[] = {"integer", "integer", "string", "number"};
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
   size_t count = llmprof_frame_columns(frame);
   lua_createtable(L, (int)count, 0);
@@ -124,7 +125,7 @@ static int f_get(lua_State *L) {
   lua_Integer row = luaL_checkinteger(L, 2);
   luaL_argcheck(L, row >= 1 && (size_t)row <= llmprof_frame_rows(frame), 2,
                 "no such row");
-  size_t number = check_column(L, frame, 3);
+  size_t number = llmprof_lua_check_column(L, frame, 3);
   push_cell(L, frame, load_column(L, frame, number), (size_t)row - 1);
   return 1;
 }
@@ -133,7 +134,7 @@ static int f_get(lua_State *L) {
 static int f_values(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
   const llmprof_column *column =
-      load_column(L, frame, check_column(L, frame, 2));
+      load_column(L, frame, llmprof_lua_check_column(L, frame, 2));
   size_t rows = llmprof_frame_rows(frame);
   lua_createtable(L, rows < INT32_MAX ? (int)rows : 0, 0);
   for (size_t row = 0; row < rows; row++) {
@@ -165,9 +166,16 @@ static int64_t check_operand(lua_State *L, llmprof_frame *frame,
         llmprof_strings_find(llmprof_frame_strings(frame), text, size);
     return id == LLMPROF_NO_STRING ? INT64_MAX : (int64_t)id;
   }
+  bool is_number = lua_type(L, index) == LUA_TNUMBER;
+  if (column->type == LLMPROF_F64) {
+    if (!is_number)
+      luaL_error(L, "column '%s' holds numbers, not a %s", column->name,
+                 luaL_typename(L, index));
+    return llmprof_real_cell(lua_tonumber(L, index));
+  }
   int is_integer = 0;
   lua_Integer value = lua_tointegerx(L, index, &is_integer);
-  if (!is_integer || lua_type(L, index) != LUA_TNUMBER)
+  if (!is_integer || !is_number)
     luaL_error(L, "column '%s' holds integers, not a %s", column->name,
                luaL_typename(L, index));
   return value;
@@ -180,7 +188,7 @@ static void set_operands(lua_State *L, llmprof_frame *frame,
   const llmprof_column *column = llmprof_frame_peek(frame, condition->column);
   bool list = lua_istable(L, -1);
   size_t count = list ? (size_t)luaL_len(L, -1) : 1;
-  int64_t *values = scratch(L, count, sizeof *values);
+  int64_t *values = llmprof_lua_scratch(L, count, sizeof *values);
   for (size_t i = 0; list && i < count; i++) {
     lua_rawgeti(L, -2, (lua_Integer)i + 1);
     values[i] = check_operand(L, frame, column, -1);
@@ -210,7 +218,7 @@ static void set_triple(lua_State *L, llmprof_frame *frame,
   if (!lua_istable(L, -1))
     luaL_error(L, "a condition is { column, comparison, value }");
   lua_rawgeti(L, -1, 1);
-  condition->column = check_column(L, frame, -1);
+  condition->column = llmprof_lua_check_column(L, frame, -1);
   lua_rawgeti(L, -2, 2);
   condition->compare = check_compare(L, -1);
   lua_rawgeti(L, -3, 3);
@@ -241,13 +249,14 @@ static int f_where(lua_State *L) {
   lua_settop(L, 2);
   size_t count = count_entries(L, 2), used = 0;
   luaL_checkstack(L, (int)count + 10, "too many conditions");
-  llmprof_condition *conditions = scratch(L, count, sizeof *conditions); /* 3 */
+  llmprof_condition *conditions =
+      llmprof_lua_scratch(L, count, sizeof *conditions); /* 3 */
   lua_newtable(L); /* 4: keeps the operands' memory */
   lua_pushnil(L);
   while (lua_next(L, 2)) {
     llmprof_condition *condition = &conditions[used++];
     if (lua_type(L, -2) == LUA_TSTRING) {
-      condition->column = check_column(L, frame, -2);
+      condition->column = llmprof_lua_check_column(L, frame, -2);
       condition->compare = LLMPROF_EQ;
       set_operands(L, frame, condition);
     } else {
@@ -270,10 +279,10 @@ static size_t *column_list(lua_State *L, llmprof_frame *frame, int options,
   if (type != LUA_TNIL && type != LUA_TTABLE)
     luaL_error(L, "option '%s' is a list of columns", field);
   *count = type == LUA_TTABLE ? (size_t)luaL_len(L, -1) : 0;
-  size_t *numbers = scratch(L, *count, sizeof *numbers);
+  size_t *numbers = llmprof_lua_scratch(L, *count, sizeof *numbers);
   for (size_t i = 0; i < *count; i++) {
     lua_rawgeti(L, -2, (lua_Integer)i + 1);
-    numbers[i] = check_column(L, frame, -1);
+    numbers[i] = llmprof_lua_check_column(L, frame, -1);
     lua_pop(L, 1);
   }
   lua_remove(L, -2);
@@ -310,14 +319,26 @@ static void set_number(lua_State *L, const char *field, double value) {
   lua_setfield(L, -2, field);
 }
 
+static void set_extremes(lua_State *L, const llmprof_summary *summary,
+                         llmprof_type type) {
+  if (type == LLMPROF_F64) {
+    set_number(L, "total", summary->real_total);
+    set_number(L, "min", summary->real_min);
+    set_number(L, "max", summary->real_max);
+  } else {
+    set_integer(L, "total", summary->total);
+    set_integer(L, "min", summary->min);
+    set_integer(L, "max", summary->max);
+  }
+}
+
 static void push_summary(lua_State *L, const llmprof_summary *summary,
-                         const double *wanted, size_t wanted_count) {
+                         llmprof_type type, const double *wanted,
+                         size_t wanted_count) {
   lua_createtable(L, 0, 8);
   set_integer(L, "count", (int64_t)summary->count);
   if (!summary->count) return;
-  set_integer(L, "total", summary->total);
-  set_integer(L, "min", summary->min);
-  set_integer(L, "max", summary->max);
+  set_extremes(L, summary, type);
   set_number(L, "mean", summary->mean);
   set_number(L, "median", summary->median);
   set_number(L, "stddev", summary->stddev);
@@ -347,10 +368,10 @@ static void compute_extents(lua_State *L, request *r, int options) {
   if (!llmprof_lua_opt_bool(L, options, "union", false)) return;
   lua_pushliteral(L, "start");
   lua_pushliteral(L, "end");
-  size_t start = check_column(L, r->frame, -2);
-  size_t end = check_column(L, r->frame, -1);
+  size_t start = llmprof_lua_check_column(L, r->frame, -2);
+  size_t end = llmprof_lua_check_column(L, r->frame, -1);
   lua_pop(L, 2);
-  r->extents = scratch(L, r->groups->count, sizeof *r->extents);
+  r->extents = llmprof_lua_scratch(L, r->groups->count, sizeof *r->extents);
   llmprof_error err;
   if (!llmprof_intervals_by_group(r->frame, start, end, r->groups, r->extents,
                                   &err))
@@ -375,16 +396,17 @@ static void compute_request(lua_State *L, request *r) {
                   "too many columns");
   if (!llmprof_groups_make(r->groups, r->frame, r->by, r->by_count, &err))
     luaL_error(L, "%s", err.message);
-  r->summaries = scratch(L, r->sum_count, sizeof *r->summaries);
+  r->summaries = llmprof_lua_scratch(L, r->sum_count, sizeof *r->summaries);
   for (size_t i = 0; i < r->sum_count; i++) {
-    r->summaries[i] = scratch(L, r->groups->count, sizeof **r->summaries);
+    r->summaries[i] =
+        llmprof_lua_scratch(L, r->groups->count, sizeof **r->summaries);
     if (!llmprof_summarize(r->frame, r->sum[i], r->groups, r->wanted,
                            r->wanted_count, r->summaries[i], &err))
       luaL_error(L, "%s", err.message);
   }
-  r->counts = scratch(L, r->distinct_count, sizeof *r->counts);
+  r->counts = llmprof_lua_scratch(L, r->distinct_count, sizeof *r->counts);
   for (size_t i = 0; i < r->distinct_count; i++) {
-    r->counts[i] = scratch(L, r->groups->count, sizeof **r->counts);
+    r->counts[i] = llmprof_lua_scratch(L, r->groups->count, sizeof **r->counts);
     if (!llmprof_distinct(r->frame, r->distinct[i], r->groups, r->counts[i],
                           &err))
       luaL_error(L, "%s", err.message);
@@ -400,8 +422,10 @@ static void push_group(lua_State *L, const request *r, size_t group) {
     lua_setfield(L, -2, column->name);
   }
   for (size_t i = 0; i < r->sum_count; i++) {
-    push_summary(L, &r->summaries[i][group], r->wanted, r->wanted_count);
-    lua_setfield(L, -2, llmprof_frame_peek(r->frame, r->sum[i])->name);
+    const llmprof_column *column = llmprof_frame_peek(r->frame, r->sum[i]);
+    push_summary(L, &r->summaries[i][group], column->type, r->wanted,
+                 r->wanted_count);
+    lua_setfield(L, -2, column->name);
   }
   if (r->extents) {
     const llmprof_extent *extent = &r->extents[group];
@@ -420,7 +444,7 @@ static void push_group(lua_State *L, const request *r, size_t group) {
 }
 
 /* frame:group(options) -> list of groups, by first appearance. options:
- * by (columns; none: all rows are one group), sum (integer columns),
+ * by (columns; none: all rows are one group), sum (columns of numbers),
  * distinct (columns), percentiles (numbers 0..100), union (boolean).
  * A group holds its key columns, count (rows), per column of sum a table
  * { count, total, min, max, mean, median, stddev, p90, ... } (count alone when
@@ -459,7 +483,8 @@ static int f_union(lua_State *L) {
   lua_settop(L, 1);
   lua_pushliteral(L, "start");
   lua_pushliteral(L, "end");
-  size_t start = check_column(L, frame, 2), end = check_column(L, frame, 3);
+  size_t start = llmprof_lua_check_column(L, frame, 2),
+         end = llmprof_lua_check_column(L, frame, 3);
   llmprof_intervals *set = new_intervals(L);
   llmprof_error err;
   if (llmprof_intervals_of_frame(set, frame, start, end, &err)) return 1;
@@ -545,6 +570,10 @@ static void set_len(lua_State *L, const char *class, lua_CFunction len) {
 void llmprof_lua_frame_classes(lua_State *L) {
   static const luaL_Reg none[] = {{NULL, NULL}};
   llmprof_lua_class(L, FRAME, frame_methods, f_close);
+  luaL_getmetatable(L, FRAME);
+  lua_getfield(L, -1, "__index");
+  luaL_setfuncs(L, llmprof_lua_query_methods, 0);
+  lua_pop(L, 2);
   llmprof_lua_class(L, INTERVALS, interval_methods, close_intervals);
   llmprof_lua_class(L, GROUPS, none, free_groups);
   llmprof_lua_class(L, SCRATCH, none, free_scratch);

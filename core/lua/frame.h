@@ -12,7 +12,17 @@ llmprof_frame **llmprof_lua_new_frame(lua_State *L, int owner);
 /* Register the classes; idempotent. */
 void llmprof_lua_frame_classes(lua_State *L);
 
-/* The frame and, if it was made with an owner, that owner pushed. */
+/* The frame at an argument; raises on anything else. */
 llmprof_frame *llmprof_lua_check_frame(lua_State *L, int arg);
+
+/* The number of the column named at `index`; raises when there is none. */
+size_t llmprof_lua_check_column(lua_State *L, llmprof_frame *frame, int index);
+
+/* Push zeroed memory for the length of one call, in a box that frees it also
+ * when the call raises. */
+void *llmprof_lua_scratch(lua_State *L, size_t count, size_t size);
+
+/* The methods of core/lua/query.c. */
+extern const luaL_Reg llmprof_lua_query_methods[];
 
 #endif

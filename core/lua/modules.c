@@ -4,9 +4,12 @@
 #define MODULES(X) \
   X(csv)           \
   X(cuda)          \
+  X(frame)         \
   X(fs)            \
   X(gpu)           \
+  X(interrupt)     \
   X(json)          \
+  X(lineedit)      \
   X(markdown)      \
   X(nvtx)          \
   X(resources)     \
