@@ -237,6 +237,31 @@ llmprof_frame *llmprof_frame_aggregate(llmprof_frame *frame, const size_t *keys,
   return result;
 }
 
+/* ---- what is known about groups, by row ---- */
+
+bool llmprof_frame_extend(llmprof_frame *frame, const size_t *keys,
+                          size_t key_count, size_t groups,
+                          const llmprof_column *columns, size_t count,
+                          llmprof_error *err) {
+  llmprof_groups made;
+  if (!llmprof_groups_make(&made, frame, keys, key_count, err)) return false;
+  uint32_t *of_row = made.of_row;
+  size_t there = made.count;
+  made.of_row = NULL;
+  llmprof_groups_free(&made);
+  if (!llmprof_frame_own(frame, of_row)) return llmprof_fail_nomem(err);
+  if (there != groups)
+    return llmprof_fail(err, LLMPROF_RANGE, "%zu groups, not %zu", there,
+                        groups);
+  for (size_t c = 0; c < count; c++) {
+    llmprof_column column = columns[c];
+    column.index = of_row;
+    if (!llmprof_frame_add(frame, &column, NULL, NULL))
+      return llmprof_fail_nomem(err);
+  }
+  return true;
+}
+
 /* ---- histograms ---- */
 
 /* The bin of a value, or `bins` when it is outside. */

@@ -68,7 +68,9 @@ static int64_t *make_keys(llmprof_frame *frame, const llmprof_order *by,
   size_t rows = llmprof_frame_rows(frame);
   bool is_text = column->type == LLMPROF_STRING;
   uint32_t *ranks =
-      is_text ? rank_strings(column, rows, llmprof_frame_strings(frame)) : NULL;
+      is_text
+          ? rank_strings(column, rows, llmprof_column_strings(frame, column))
+          : NULL;
   int64_t *keys = llmprof_alloc(rows, sizeof *keys);
   if (!keys || (is_text && !ranks)) {
     llmprof_free(ranks);

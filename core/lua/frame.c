@@ -20,7 +20,7 @@
 
 llmprof_frame **llmprof_lua_new_frame(lua_State *L, int owner) {
   owner = lua_absindex(L, owner);
-  void **box = llmprof_lua_box(L, FRAME, 1);
+  void **box = llmprof_lua_box(L, FRAME, 2);
   lua_pushvalue(L, owner);
   lua_setiuservalue(L, -2, 1);
   return (llmprof_frame **)box;
@@ -83,8 +83,8 @@ static void push_cell(lua_State *L, const llmprof_frame *frame,
     lua_pushnil(L);
   } else if (column->type == LLMPROF_STRING) {
     size_t size;
-    const char *text = llmprof_strings_get(llmprof_frame_strings(frame),
-                                           (uint32_t)value, &size);
+    const char *text = llmprof_strings_get(
+        llmprof_column_strings(frame, column), (uint32_t)value, &size);
     lua_pushlstring(L, text, size);
   } else if (column->type == LLMPROF_F64) {
     lua_pushnumber(L, llmprof_cell_real(value));
@@ -163,7 +163,7 @@ static int64_t check_operand(lua_State *L, llmprof_frame *frame,
                  luaL_typename(L, index));
     const char *text = lua_tolstring(L, index, &size);
     uint32_t id =
-        llmprof_strings_find(llmprof_frame_strings(frame), text, size);
+        llmprof_strings_find(llmprof_column_strings(frame, column), text, size);
     return id == LLMPROF_NO_STRING ? INT64_MAX : (int64_t)id;
   }
   bool is_number = lua_type(L, index) == LUA_TNUMBER;
@@ -573,6 +573,7 @@ void llmprof_lua_frame_classes(lua_State *L) {
   luaL_getmetatable(L, FRAME);
   lua_getfield(L, -1, "__index");
   luaL_setfuncs(L, llmprof_lua_query_methods, 0);
+  luaL_setfuncs(L, llmprof_lua_make_methods, 0);
   lua_pop(L, 2);
   llmprof_lua_class(L, INTERVALS, interval_methods, close_intervals);
   llmprof_lua_class(L, GROUPS, none, free_groups);

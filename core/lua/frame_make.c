@@ -80,11 +80,12 @@ static void *keep(lua_State *L, llmprof_frame *frame, const void *bytes,
   return kept;
 }
 
-/* The declaration at `declared` as a column of the frame. */
-static void add_column(lua_State *L, llmprof_frame *frame,
-                       llmprof_strings *pool, int declared) {
-  int top = lua_gettop(L);
-  size_t rows = llmprof_frame_rows(frame);
+/* The declaration on top of the stack, `rows` values long, as a column whose
+ * memory the frame keeps. */
+static llmprof_column read_column(lua_State *L, llmprof_frame *frame,
+                                  llmprof_strings *pool, size_t rows) {
+  int declared = lua_gettop(L);
+  if (!lua_istable(L, declared)) luaL_error(L, "a list of columns expected");
   const char *name = llmprof_lua_opt_string(L, declared, "name", NULL);
   const char *type = llmprof_lua_opt_string(L, declared, "type", NULL);
   const char *unit = llmprof_lua_opt_string(L, declared, "unit", NULL);
@@ -96,16 +97,15 @@ static void add_column(lua_State *L, llmprof_frame *frame,
       made.type == LLMPROF_STRING ? sizeof(uint32_t) : sizeof(int64_t);
   void *data = llmprof_lua_scratch(L, rows, size);
   for (size_t row = 0; row < rows; row++) {
-    lua_rawgeti(L, top + 1, (lua_Integer)row + 1);
+    lua_rawgeti(L, declared + 1, (lua_Integer)row + 1);
     store(L, &made, data, row);
     lua_pop(L, 1);
   }
-  llmprof_column column = {.name = name, .type = made.type};
+  llmprof_column column = {.name = name, .type = made.type, .strings = pool};
   column.data = keep(L, frame, data, rows * size);
   if (unit) column.unit = keep(L, frame, unit, strlen(unit));
-  if (!llmprof_frame_add(frame, &column, NULL, NULL))
-    luaL_error(L, "out of memory");
-  lua_settop(L, top);
+  lua_settop(L, declared);
+  return column;
 }
 
 /* frame.new(rows, columns) -> frame. columns: list of { name, type ("string",
@@ -122,12 +122,58 @@ static int frame_new(lua_State *L) {
   lua_Integer count = luaL_len(L, 2);
   for (lua_Integer i = 1; i <= count; i++) {
     lua_rawgeti(L, 2, i);
-    luaL_argcheck(L, lua_istable(L, -1), 2, "a list of columns expected");
-    add_column(L, *box, pool, lua_gettop(L));
+    llmprof_column column = read_column(L, *box, pool, (size_t)rows);
+    if (!llmprof_frame_add(*box, &column, NULL, NULL))
+      return luaL_error(L, "out of memory");
     lua_pop(L, 1);
   }
   return 1;
 }
+
+/* Keep the value on top of the stack as long as the frame at 1; popped. */
+static void keep_value(lua_State *L) {
+  if (lua_getiuservalue(L, 1, 2) != LUA_TTABLE) {
+    lua_pop(L, 1);
+    lua_newtable(L);
+    lua_pushvalue(L, -1);
+    lua_setiuservalue(L, 1, 2);
+  }
+  lua_insert(L, -2);
+  lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+  lua_pop(L, 1);
+}
+
+/* frame:extend(by, groups, columns) -> frame, with columns about its groups:
+ * value g of each belongs to the rows of group g of frame:aggregate(by, ...),
+ * which has `groups` rows. columns as for frame.new(). */
+static int f_extend(lua_State *L) {
+  llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
+  lua_Integer groups = luaL_checkinteger(L, 3);
+  luaL_argcheck(L, groups >= 0 && groups < UINT32_MAX, 3, "a number of groups");
+  luaL_checktype(L, 4, LUA_TTABLE);
+  lua_settop(L, 4);
+  llmprof_strings *pool = new_pool(L);
+  keep_value(L);
+  size_t key_count, count = (size_t)luaL_len(L, 4);
+  size_t *keys = llmprof_lua_check_columns(L, frame, 2, &key_count);
+  llmprof_column *columns = llmprof_lua_scratch(L, count, sizeof *columns);
+  for (size_t i = 0; i < count; i++) {
+    lua_rawgeti(L, 4, (lua_Integer)i + 1);
+    columns[i] = read_column(L, frame, pool, (size_t)groups);
+    lua_pop(L, 1); /* the list keeps the name alive */
+  }
+  llmprof_error err;
+  if (!llmprof_frame_extend(frame, keys, key_count, (size_t)groups, columns,
+                            count, &err))
+    return llmprof_lua_fail(L, &err);
+  lua_settop(L, 1);
+  return 1;
+}
+
+const luaL_Reg llmprof_lua_make_methods[] = {
+    {"extend", f_extend},
+    {NULL, NULL},
+};
 
 static const luaL_Reg pool_methods[] = {{NULL, NULL}};
 

@@ -55,9 +55,8 @@ static int q_slice(lua_State *L) {
   return made_frame(L, box, made, &err);
 }
 
-/* Column numbers of the list at `list`, in a box left on the stack. */
-static size_t *check_columns(lua_State *L, llmprof_frame *frame, int list,
-                             size_t *count) {
+size_t *llmprof_lua_check_columns(lua_State *L, llmprof_frame *frame, int list,
+                                  size_t *count) {
   luaL_checktype(L, list, LUA_TTABLE);
   *count = (size_t)luaL_len(L, list);
   size_t *numbers = llmprof_lua_scratch(L, *count, sizeof *numbers);
@@ -73,7 +72,7 @@ static size_t *check_columns(lua_State *L, llmprof_frame *frame, int list,
 static int q_select(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
   size_t count;
-  size_t *columns = check_columns(L, frame, 2, &count);
+  size_t *columns = llmprof_lua_check_columns(L, frame, 2, &count);
   llmprof_frame **box = llmprof_lua_new_frame(L, 1);
   llmprof_error err;
   return made_frame(L, box, llmprof_frame_select(frame, columns, count, &err),
@@ -164,7 +163,7 @@ static int q_aggregate(lua_State *L) {
   luaL_checktype(L, 3, LUA_TTABLE);
   lua_settop(L, 3);
   size_t key_count, count = (size_t)luaL_len(L, 3);
-  size_t *keys = check_columns(L, frame, 2, &key_count);
+  size_t *keys = llmprof_lua_check_columns(L, frame, 2, &key_count);
   llmprof_aggregate *wanted = llmprof_lua_scratch(L, count, sizeof *wanted);
   for (size_t i = 0; i < count; i++) {
     lua_rawgeti(L, 3, (lua_Integer)i + 1);

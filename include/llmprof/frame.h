@@ -30,6 +30,7 @@ typedef struct llmprof_column {
   const void *data;      /* int64_t, uint32_t or double */
   const uint32_t *index; /* NULL: row r is data[r]; else data[index[r]], and
                             index[r] UINT32_MAX: absent */
+  const llmprof_strings *strings; /* of its ids; NULL: the frame's pool */
 } llmprof_column;
 
 typedef struct llmprof_frame llmprof_frame;
@@ -51,6 +52,13 @@ const llmprof_column *llmprof_frame_peek(const llmprof_frame *frame,
 /* The same with its data, loaded on first use; NULL on failure. */
 const llmprof_column *llmprof_frame_column(llmprof_frame *frame, size_t column,
                                            llmprof_error *err);
+
+/* The pool that a column's string ids are of. */
+static inline const llmprof_strings *
+llmprof_column_strings(const llmprof_frame *frame,
+                       const llmprof_column *column) {
+  return column->strings ? column->strings : llmprof_frame_strings(frame);
+}
 
 /* Fills in data and index of a column. */
 typedef bool (*llmprof_column_loader)(llmprof_frame *frame,
@@ -227,6 +235,14 @@ llmprof_frame *llmprof_frame_aggregate(llmprof_frame *frame, const size_t *keys,
                                        size_t key_count,
                                        const llmprof_aggregate *aggregates,
                                        size_t count, llmprof_error *err);
+
+/* Add columns to `frame` that say something about its groups: item g of their
+ * data is that of group g, as llmprof_groups_make() numbers them. RANGE: there
+ * are not `groups` of them. Data and pools as in llmprof_frame_add(). */
+bool llmprof_frame_extend(llmprof_frame *frame, const size_t *keys,
+                          size_t key_count, size_t groups,
+                          const llmprof_column *columns, size_t count,
+                          llmprof_error *err);
 
 /* How many present values of a column of numbers fall between neighbours of
  * edges[bins + 1], which ascend: counts[i] of edges[i] <= v < edges[i + 1],
