@@ -154,25 +154,25 @@ void llmprof_lineedit_free(llmprof_lineedit *edit) {
 /* ---- reading ---- */
 
 /* Nothing was read: the end of input, or why not. */
-static llmprof_line no_line(int count, llmprof_error *err) {
+static llmprof_typed no_line(int count, llmprof_error *err) {
   int problem = errno;
   if (llmprof_interrupted()) {
     llmprof_fail_interrupted(err);
-    return LLMPROF_LINE_FAILED;
+    return LLMPROF_TYPED_FAILED;
   }
-  if (count == 0) return LLMPROF_LINE_END;
+  if (count == 0) return LLMPROF_TYPED_END;
   llmprof_fail_errno(err, problem, "standard input");
-  return LLMPROF_LINE_FAILED;
+  return LLMPROF_TYPED_FAILED;
 }
 
-llmprof_line llmprof_lineedit_read(llmprof_lineedit *edit, const char *prompt,
-                                   const char **line, llmprof_error *err) {
+llmprof_typed llmprof_lineedit_read(llmprof_lineedit *edit, const char *prompt,
+                                    const char **line, llmprof_error *err) {
   int count = 0;
   edit->prompt = prompt;
   el_resize(edit->el);
   const char *text = el_gets(edit->el, &count);
   if (!text || count <= 0) {
-    llmprof_line result = no_line(count, err);
+    llmprof_typed result = no_line(count, err);
     fputc('\n', stdout);
     fflush(stdout);
     return result;
@@ -182,13 +182,13 @@ llmprof_line llmprof_lineedit_read(llmprof_lineedit *edit, const char *prompt,
   llmprof_free(edit->line);
   edit->line = llmprof_memdup(text, size);
   *line = edit->line;
-  if (edit->line) return LLMPROF_LINE_READ;
+  if (edit->line) return LLMPROF_TYPED_LINE;
   llmprof_fail_nomem(err);
-  return LLMPROF_LINE_FAILED;
+  return LLMPROF_TYPED_FAILED;
 }
 
-llmprof_line llmprof_lineedit_key(llmprof_lineedit *edit, char key[8],
-                                  llmprof_error *err) {
+llmprof_typed llmprof_lineedit_key(llmprof_lineedit *edit, char key[8],
+                                   llmprof_error *err) {
   wchar_t wide = 0;
   el_set(edit->el, EL_PREP_TERM, 1);
   int count = read_key(edit->el, &wide);
@@ -200,7 +200,7 @@ llmprof_line llmprof_lineedit_key(llmprof_lineedit *edit, char key[8],
   if (size > 7) size = 0;
   memcpy(key, bytes, size);
   key[size] = '\0';
-  return LLMPROF_LINE_READ;
+  return LLMPROF_TYPED_LINE;
 }
 
 /* ---- history ---- */

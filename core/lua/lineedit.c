@@ -40,9 +40,9 @@ static int tell_failure(lua_State *L, const llmprof_error *err) {
 static int f_key(lua_State *L) {
   char key[8];
   llmprof_error err;
-  llmprof_line got = llmprof_lineedit_key(check_editor(L), key, &err);
-  if (got == LLMPROF_LINE_FAILED) return tell_failure(L, &err);
-  if (got == LLMPROF_LINE_READ)
+  llmprof_typed got = llmprof_lineedit_key(check_editor(L), key, &err);
+  if (got == LLMPROF_TYPED_FAILED) return tell_failure(L, &err);
+  if (got == LLMPROF_TYPED_LINE)
     lua_pushstring(L, key);
   else
     lua_pushnil(L);
@@ -80,9 +80,9 @@ static int f_read(lua_State *L) {
   llmprof_error err;
   bool completes = lua_getiuservalue(L, 1, 1) == LUA_TFUNCTION;
   llmprof_lineedit_complete(editor, completes ? call_completer : NULL, L);
-  llmprof_line got = llmprof_lineedit_read(editor, prompt, &line, &err);
-  if (got == LLMPROF_LINE_FAILED) return tell_failure(L, &err);
-  if (got == LLMPROF_LINE_READ)
+  llmprof_typed got = llmprof_lineedit_read(editor, prompt, &line, &err);
+  if (got == LLMPROF_TYPED_FAILED) return tell_failure(L, &err);
+  if (got == LLMPROF_TYPED_LINE)
     lua_pushstring(L, line);
   else
     lua_pushnil(L);

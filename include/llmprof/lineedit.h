@@ -27,19 +27,19 @@ typedef void (*llmprof_completer)(void *user, const char *before,
 void llmprof_lineedit_complete(llmprof_lineedit *edit,
                                llmprof_completer completer, void *user);
 
-typedef enum llmprof_line {
-  LLMPROF_LINE_FAILED = -1, /* also INTERRUPTED: by llmprof_interrupt() */
-  LLMPROF_LINE_END,         /* the end of input: Ctrl-D */
-  LLMPROF_LINE_READ,
-} llmprof_line;
+typedef enum llmprof_typed {
+  LLMPROF_TYPED_FAILED = -1, /* also INTERRUPTED: by llmprof_interrupt() */
+  LLMPROF_TYPED_END,         /* the end of input: Ctrl-D */
+  LLMPROF_TYPED_LINE,
+} llmprof_typed;
 
 /* Read a line; *line has no newline and lives until the next call. */
-llmprof_line llmprof_lineedit_read(llmprof_lineedit *edit, const char *prompt,
-                                   const char **line, llmprof_error *err);
+llmprof_typed llmprof_lineedit_read(llmprof_lineedit *edit, const char *prompt,
+                                    const char **line, llmprof_error *err);
 
 /* Read one key, which is not shown: its bytes as in UTF-8. */
-llmprof_line llmprof_lineedit_key(llmprof_lineedit *edit, char key[8],
-                                  llmprof_error *err);
+llmprof_typed llmprof_lineedit_key(llmprof_lineedit *edit, char key[8],
+                                   llmprof_error *err);
 
 /* History, newest last: at most 1000 lines, none twice in a row. A file that
  * is not there has none; only its owner may read what is saved. */

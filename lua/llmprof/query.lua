@@ -60,8 +60,8 @@ end
 
 -- A query over a list of Lua tables. declared: list of { name, type ("string",
 -- "integer", "number"), unit, get (function from a row to its value; the field
--- of the same name without) }.
-function query.from_rows(rows, declared)
+-- of the same name without) }; shown as for wrap.
+function query.from_rows(rows, declared, shown)
   local made = {}
   for i, column in ipairs(declared) do
     local values = {}
@@ -72,7 +72,7 @@ function query.from_rows(rows, declared)
     end
     made[i] = { name = column.name, type = column.type, unit = column.unit, values = values }
   end
-  return query.wrap(frame.new(#rows, made))
+  return query.wrap(frame.new(#rows, made), shown)
 end
 
 

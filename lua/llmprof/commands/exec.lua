@@ -14,12 +14,26 @@ usage: llmprof exec SCRIPT.lua [ARG...]
 
 Runs SCRIPT.lua, in which require "llmprof.trace" and the like work, with the
 other words as `...` and in `arg`. What it returns, if a whole number, is the
-exit status.
+exit status. The globals of `llmprof repl` (kernels, stages, sql, ...) are there
+too: of the files that the other words name.
 ]]
 
 
 local function script_error(message)
   return { script = true, text = debug.traceback(tostring(message), 2) }
+end
+
+
+-- Globals that are not Lua's are looked for in a session over the arguments,
+-- which is made when the first of them is asked for.
+local function offer_session(paths)
+  local globals
+  setmetatable(_G, { __index = function(_, name)
+    local session = require "llmprof.session"
+    if not session.has(name) then return nil end
+    globals = globals or session.open(paths)
+    return globals[name]
+  end })
 end
 
 
@@ -35,6 +49,7 @@ function command.run(argv)
   local chunk, message = loadfile(script)
   if not chunk then errors.raise("usage", message) end
   arg = { [0] = script, table.unpack(argv, 2) } -- luacheck: ignore 121
+  offer_session(table.move(argv, 2, #argv, 1, {}))
   local ok, result = xpcall(chunk, function(err)
     return errors.is(err) and err or script_error(err)
   end, table.unpack(argv, 2))
