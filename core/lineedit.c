@@ -170,6 +170,7 @@ llmprof_typed llmprof_lineedit_read(llmprof_lineedit *edit, const char *prompt,
   int count = 0;
   edit->prompt = prompt;
   el_resize(edit->el);
+  el_set(edit->el, EL_PREP_TERM, 1); /* before the prompt invites typing */
   const char *text = el_gets(edit->el, &count);
   if (!text || count <= 0) {
     llmprof_typed result = no_line(count, err);

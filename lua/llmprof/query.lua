@@ -13,7 +13,6 @@ local errors = require "llmprof.errors"
 local fs = require "llmprof.fs"
 local frame = require "llmprof.frame"
 local group = require "llmprof.query.group"
-local nearest = require "llmprof.nearest"
 local show = require "llmprof.query.show"
 local tables = require "llmprof.tables"
 
@@ -458,11 +457,7 @@ function Frame:__index(key)
   local rows = rows_of(self)
   local column = type(key) == "string" and columns.find(rows, key)
   if column then return rows:values(column.name) end
-  local found = nearest.find(tostring(key), query.methods)
-  if found and not nearest.find(tostring(key), shown_names(self)) then
-    usage(("no method or column '%s' here (did you mean '%s'?)"):format(tostring(key), found))
-  end
-  columns.unknown(rows, key)
+  columns.unknown(rows, key, query.methods)
 end
 
 

@@ -71,8 +71,8 @@ local function interact(paths)
   while going do
     -- an interrupt between two chunks ends neither
     local ok, result = pcall(turn, editor, environment)
-    if ok then going = result elseif not tostring(result):find "interrupted" then error(result, 0) end
-    going = going and not interrupt.terminated()
+    if not ok and not tostring(result):find "interrupted" then error(result, 0) end
+    going = (not ok or result) and not interrupt.terminated()
   end
   interrupt.session(false)
   history.save(editor)

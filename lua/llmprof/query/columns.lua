@@ -34,15 +34,18 @@ function columns.find(frame, name)
 end
 
 
-function columns.unknown(frame, name)
+-- No column of that name; methods lists what else it could have been.
+function columns.unknown(frame, name, methods)
   local _, list = columns.of(frame)
   local names = columns.names(list)
   local known = table.move(names, 1, #names, 1, {})
+  table.move(methods or {}, 1, #(methods or {}), #known + 1, known)
   for alias, full in pairs(columns.aliases) do
     if columns.find(frame, full) then known[#known + 1] = alias end
   end
   errors.raise("usage",
-    ("no column '%s' here%s"):format(tostring(name), nearest.suggestion(tostring(name), known)),
+    ("no %s '%s' here%s"):format(methods and "column or method" or "column", tostring(name),
+      nearest.suggestion(tostring(name), known)),
     { hint = "columns: " .. table.concat(names, " ") })
 end
 

@@ -5,6 +5,8 @@ local group = require "llmprof.query.group"
 local query = require "llmprof.query"
 local session = require "llmprof.session"
 local source = require "llmprof.session.source"
+local sys = require "llmprof.sys"
+local text = require "llmprof.text"
 
 local complete = {}
 
@@ -139,7 +141,7 @@ function complete.word(before, environment, globals)
   if #found == 0 then return nil, nil end
   local insert = common_prefix(found):sub(#word + 1)
   if #found == 1 or insert ~= "" then return insert ~= "" and insert or nil, nil end
-  return nil, table.concat(found, "  ")
+  return nil, table.concat(text.wrap(table.concat(found, "  "), sys.columns() or 80), "\n")
 end
 
 

@@ -18,7 +18,8 @@ end
 local function other_keys(value, length)
   local keys = {}
   for key in pairs(value) do
-    if not (math.type(key) == "integer" and key >= 1 and key <= length) then keys[#keys + 1] = key end
+    local in_list = math.type(key) == "integer" and key >= 1 and key <= length
+    if not in_list then keys[#keys + 1] = key end
   end
   table.sort(keys, function(a, b)
     if type(a) == "number" and type(b) == "number" then return a < b end

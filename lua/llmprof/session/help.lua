@@ -36,7 +36,8 @@ local methods = {
   { "stats", 'stats("dur")', "count, sum, mean, median, min, max and std in one row" },
   { "hist", 'hist("dur", 12)', "how the values of a column spread, as bars" },
   { "plot", 'plot("dur")', "the same rows with a bar for a column" },
-  { "diff", 'a:diff(b), a:diff(b, "dur")', "two frames of groups, row by row: before, after, change" },
+  { "diff", 'a:diff(b), a:diff(b, "dur")',
+    "two frames of groups, row by row: before, after, change" },
   { "rows", "for row in f:rows() do print(row.name) end", "a row at a time" },
   { "values", 'values("dur")', "a column as a Lua list; false where it has no value" },
   { "columns", "columns()", "the columns, their types and units" },
@@ -54,7 +55,8 @@ local about_columns = {
   queue_time = "from the end of the launching call to the start on the GPU",
   launch_time = "from the start of the launching call to the end on the GPU",
   graph_node = "node of a CUDA graph it ran for", level = "0: no range around it",
-  sm_percent = "of the SMs' peak, measured by ncu", dram_percent = "of DRAM's peak, measured by ncu",
+  sm_percent = "of the SMs' peak, measured by ncu",
+  dram_percent = "of DRAM's peak, measured by ncu",
   bound = "what holds the kernel up, by its counters", intensity = "FLOP per byte of DRAM",
   busy = "time in which the GPU ran anything the stage launched",
   idle = "time of the stage in which the GPU ran nothing",
@@ -74,7 +76,8 @@ end
 
 local function overview()
   return list_table({ "global", "what it is" }, session.globals)
-    .. '\nhelp "methods" lists what frames do, help(kernels) their columns, help "where" says more.\n'
+    .. '\nhelp "methods" lists what frames do, help(kernels) their columns; help "where" says '
+    .. "more of one.\n"
 end
 
 
@@ -114,7 +117,8 @@ local function about_name(name)
     for _, entry in ipairs(list) do known[#known + 1] = entry[1] end
   end
   for column in pairs(about_columns) do known[#known + 1] = column end
-  errors.raise("usage", ("help: nothing about '%s'%s"):format(name, nearest.suggestion(name, known)),
+  errors.raise("usage",
+    ("help: nothing about '%s'%s"):format(name, nearest.suggestion(name, known)),
     { hint = "help() lists the globals, help \"methods\" the methods" })
 end
 

@@ -266,10 +266,10 @@ function Source:__tostring()
 end
 
 
--- Names of the stages of the source, for completion; none before they load.
+-- Names of the stages of the source, for completion.
 function source.stage_names(self)
   local names = {}
-  for _, stage in ipairs(self.trace_path and self.declared or {}) do names[#names + 1] = stage.name end
+  for i, stage in ipairs(self.trace_path and self.declared or {}) do names[i] = stage.name end
   return names
 end
 
