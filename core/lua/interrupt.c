@@ -7,16 +7,18 @@
 
 static lua_State *volatile running; /* for the signal handler only */
 static volatile sig_atomic_t in_session, terminated;
+static bool protecting; /* interrupt.protect() is on the stack */
 
 void llmprof_lua_clear_interrupt(lua_State *L) {
   lua_sethook(L, NULL, 0, 0);
   llmprof_interrupt(false);
 }
 
-/* Runs at the next Lua instruction: unwinds to whoever handles it. */
+/* Runs at the next Lua instruction: unwinds to whoever handles it. Under
+ * protect() it stays, so that a loop which catches errors ends, too. */
 static void raise_interrupt(lua_State *L, lua_Debug *ar) {
   (void)ar;
-  llmprof_lua_clear_interrupt(L);
+  if (!protecting) llmprof_lua_clear_interrupt(L);
   luaL_error(L, "interrupted");
 }
 
@@ -49,6 +51,21 @@ void llmprof_lua_release_signals(void) {
   signal(SIGTERM, SIG_DFL);
 }
 
+/* interrupt.protect(f) -> as pcall(f), but an interrupt ends f whatever f
+ * catches, and is over when this returns */
+static int interrupt_protect(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  lua_settop(L, 1);
+  bool outer = protecting;
+  protecting = true;
+  int status = lua_pcall(L, 0, LUA_MULTRET, 0);
+  protecting = outer;
+  if (!outer) llmprof_lua_clear_interrupt(L);
+  lua_pushboolean(L, status == LUA_OK);
+  lua_insert(L, 1);
+  return lua_gettop(L);
+}
+
 /* interrupt.session(on): Ctrl-C may come again and again without ending the
  * process */
 static int interrupt_session(lua_State *L) {
@@ -64,6 +81,7 @@ static int interrupt_terminated(lua_State *L) {
 }
 
 static const luaL_Reg functions[] = {
+    {"protect", interrupt_protect},
     {"session", interrupt_session},
     {"terminated", interrupt_terminated},
     {NULL, NULL},

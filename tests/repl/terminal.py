@@ -1,15 +1,16 @@
 """A program at a pseudo-terminal, driven by what it prints: no waiting by the
 clock but for giving up."""
 
+import fcntl
 import os
 import pty
+import re
 import select
 import signal
-import termios
 import struct
-import fcntl
+import termios
 
-LIMIT = 60  # seconds without the text that is waited for
+LIMIT = float(os.environ.get("LLMPROF_TEST_LIMIT", 60))  # seconds without the text waited for
 
 
 class Terminal:
@@ -53,8 +54,60 @@ class Terminal:
                 break
             self.raw += got
         _, status = os.waitpid(self.pid, 0)
+        self.pid = None
         return os.waitstatus_to_exitcode(status)
 
-    def kill(self):
-        os.kill(self.pid, signal.SIGKILL)
-        os.waitpid(self.pid, 0)
+    def terminate(self):
+        os.kill(self.pid, signal.SIGTERM)
+
+    def close(self):
+        """End what is still there."""
+        if self.pid:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+            self.pid = None
+        os.close(self.fd)
+
+
+class Screen:
+    """What a terminal that never scrolls its top away shows of raw output:
+    enough of one for what libedit writes to TERM=xterm."""
+
+    CONTROL = re.compile(rb"\x1b\[(\d*)([A-Za-z])|\r|\n|\x08|\x07")
+
+    def __init__(self):
+        self.lines = [""]
+        self.column = 0
+
+    def _write(self, text):
+        line = self.lines[-1].ljust(self.column)
+        self.lines[-1] = line[:self.column] + text + line[self.column + len(text):]
+        self.column += len(text)
+
+    def _control(self, match):
+        number, letter = match.group(1), match.group(2)
+        if match.group() == b"\n":
+            self.lines.append("")
+        elif match.group() == b"\r":
+            self.column = 0
+        elif match.group() == b"\x08":
+            self.column -= 1
+        elif letter == b"K":
+            self.lines[-1] = self.lines[-1][:self.column]
+        elif letter == b"G":
+            self.column = int(number) - 1
+        elif letter == b"C":
+            self.column += int(number or 1)
+        elif letter == b"D":
+            self.column -= int(number or 1)
+        elif letter is not None:
+            raise ValueError(f"the screen does not know {match.group()!r}")
+
+    def feed(self, raw):
+        at = 0
+        for match in self.CONTROL.finditer(raw):
+            self._write(raw[at:match.start()].decode())
+            self._control(match)
+            at = match.end()
+        self._write(raw[at:].decode())
+        return "\n".join(line.rstrip() for line in self.lines)

@@ -1,6 +1,7 @@
 -- Code as people type it: expressions need no return, results are printed.
 local errors = require "llmprof.errors"
 local inspect = require "llmprof.repl.inspect"
+local interrupt = require "llmprof.interrupt"
 
 local evaluate = {}
 
@@ -30,7 +31,7 @@ end
 
 -- What a person needs of an error: ours as they are, Lua's without a traceback,
 -- which would be that of the program around the code.
-local function handler(value)
+local function plain_error(value)
   if errors.is(value) then return value end
   local message = type(value) == "string" and value or inspect.text(value)
   if message:find "interrupted$" then message = "interrupted" end
@@ -41,12 +42,11 @@ end
 -- Run a chunk: the text of its results, or nil and the error (message, hint,
 -- kind). Results are turned into text inside, where an error is still theirs.
 function evaluate.run(chunk)
-  local function body()
+  local ok, result = interrupt.protect(function()
     return evaluate.text(table.pack(chunk()))
-  end
-  local ok, result = xpcall(body, handler)
+  end)
   if ok then return result end
-  return nil, result
+  return nil, plain_error(result)
 end
 
 
