@@ -4,3 +4,4 @@ self = false
 exclude_files = { "build", "tmp" }
 files["tests/lua/bindings"].std = "+busted"
 files["tests/lua/spec"].std = "+busted"
+files["tests/lua/spec"].max_string_line_length = false

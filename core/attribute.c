@@ -207,6 +207,11 @@ static void pop_ended(sweep *s, int64_t now) {
       s->open_count ? end[s->open[s->open_count - 1].range] : INT64_MAX;
 }
 
+/* Of a range that ends after it starts; without overflow. */
+static uint64_t length_of(const llmprof_ranges *r, uint32_t range) {
+  return (uint64_t)r->end[range] - (uint64_t)r->start[range];
+}
+
 /* The tightest open range around `range`: the shortest that reaches as far. */
 static uint32_t find_parent(const sweep *s, uint32_t range) {
   const llmprof_ranges *r = &s->trace->ranges;
@@ -214,8 +219,7 @@ static uint32_t find_parent(const sweep *s, uint32_t range) {
   for (size_t i = s->open_count; i-- > 0;) {
     uint32_t candidate = s->open[i].range;
     if (r->end[candidate] < r->end[range]) continue;
-    if (best == LLMPROF_NONE ||
-        r->end[candidate] - r->start[candidate] < r->end[best] - r->start[best])
+    if (best == LLMPROF_NONE || length_of(r, candidate) < length_of(r, best))
       best = candidate;
     if (s->nested) break; /* all others are longer */
   }
@@ -317,15 +321,22 @@ static bool sort_ranges(const llmprof_ranges *r, uint32_t *rows, size_t count) {
   return true;
 }
 
+/* What lacks a time encloses nothing and lies in nothing. */
 static uint32_t range_thread(const void *user, size_t row) {
   const sweep *s = user;
   const llmprof_ranges *r = &s->trace->ranges;
-  return r->end_thread[row] == LLMPROF_NONE ? r->thread[row] : LLMPROF_NONE;
+  if (r->end_thread[row] != LLMPROF_NONE || r->start[row] == LLMPROF_ABSENT)
+    return LLMPROF_NONE;
+  return r->thread[row];
 }
 
 static uint32_t launch_thread(const void *user, size_t row) {
   const sweep *s = user;
-  return s->launches[row] ? s->trace->calls.thread[row] : LLMPROF_NONE;
+  const llmprof_calls *calls = &s->trace->calls;
+  if (!s->launches[row] || calls->start[row] == LLMPROF_ABSENT ||
+      calls->end[row] == LLMPROF_ABSENT)
+    return LLMPROF_NONE;
+  return calls->thread[row];
 }
 
 static bool sweep_buckets(sweep *s, const buckets *ranges,
@@ -361,6 +372,8 @@ static bool find_links(llmprof_trace *trace) {
   s.launches = llmprof_zalloc(trace->calls.count, sizeof *s.launches);
   s.link_of_call = llmprof_alloc(trace->calls.count, sizeof *s.link_of_call);
   bool ok = s.launches && s.link_of_call;
+  for (size_t call = 0; ok && call < trace->calls.count; call++)
+    s.link_of_call[call] = LLMPROF_NONE;
   for (size_t op = 0; ok && op < trace->ops.count; op++)
     if (a->call[op] != LLMPROF_NONE) s.launches[a->call[op]] = 1;
   ok = ok && sweep_threads(&s);
@@ -395,102 +408,4 @@ const llmprof_attribution *llmprof_trace_attribution(llmprof_trace *trace,
   if (trace->attributed) return &trace->attribution;
   llmprof_attribution_free(&trace->attribution);
   return llmprof_fail_nomem(err), NULL;
-}
-
-/* ---- projections ---- */
-
-/* What was launched within a link's ranges, links inside it included. */
-typedef struct extent {
-  int64_t start, end;
-  uint32_t calls;
-} extent;
-
-static const extent nothing = {INT64_MAX, INT64_MIN, 0};
-
-static void extend(extent *e, const extent *by) {
-  if (by->start < e->start) e->start = by->start;
-  if (by->end > e->end) e->end = by->end;
-  e->calls += by->calls;
-}
-
-/* Graphs traced as one operation are left out, as NVIDIA does. */
-static void measure_ops(const llmprof_trace *trace, extent *links,
-                        uint8_t *counted) {
-  const llmprof_attribution *a = &trace->attribution;
-  for (size_t op = 0; op < trace->ops.first[LLMPROF_GRAPH]; op++) {
-    if (a->link[op] == LLMPROF_NONE) continue;
-    extent one = {trace->ops.start[op], trace->ops.end[op],
-                  !counted[a->call[op]]};
-    counted[a->call[op]] = 1;
-    extend(&links[a->link[op]], &one);
-  }
-}
-
-/* Outer links come before inner ones, so one pass backwards adds all up. */
-static void add_up(const llmprof_attribution *a, extent *links,
-                   extent *ranges) {
-  for (size_t l = a->link_count; l-- > 0;) {
-    if (!links[l].calls) continue;
-    extend(&ranges[a->links[l].range], &links[l]);
-    if (a->links[l].outer != LLMPROF_NONE)
-      extend(&links[a->links[l].outer], &links[l]);
-  }
-}
-
-static bool collect(llmprof_trace *trace, const extent *ranges) {
-  size_t count = 0, range_count = trace->ranges.count;
-  uint32_t *row_of = llmprof_alloc(range_count, sizeof *row_of);
-  for (size_t r = 0; r < range_count; r++) count += ranges[r].calls > 0;
-  llmprof_projection *made = llmprof_alloc(count, sizeof *made);
-  if (!made || !row_of) {
-    llmprof_free(made);
-    llmprof_free(row_of);
-    return false;
-  }
-  size_t used = 0;
-  for (size_t r = 0; r < range_count; r++) {
-    if (!ranges[r].calls) continue;
-    row_of[r] = (uint32_t)used;
-    made[used++] = (llmprof_projection){(uint32_t)r, ranges[r].start,
-                                        ranges[r].end, ranges[r].calls, 0};
-  }
-  for (size_t p = 0; p < count; p++) {
-    uint32_t parent = trace->attribution.parent[made[p].range];
-    if (parent != LLMPROF_NONE) made[row_of[parent]].children++;
-  }
-  llmprof_free(row_of);
-  trace->projections = made;
-  trace->projection_count = count;
-  return true;
-}
-
-static bool project(llmprof_trace *trace) {
-  const llmprof_attribution *a = &trace->attribution;
-  extent *links = llmprof_alloc(a->link_count, sizeof *links);
-  extent *ranges = llmprof_alloc(trace->ranges.count, sizeof *ranges);
-  uint8_t *counted = llmprof_zalloc(trace->calls.count, sizeof *counted);
-  bool ok = links && ranges && counted;
-  if (ok) {
-    for (size_t l = 0; l < a->link_count; l++) links[l] = nothing;
-    for (size_t r = 0; r < trace->ranges.count; r++) ranges[r] = nothing;
-    measure_ops(trace, links, counted);
-    add_up(a, links, ranges);
-    ok = collect(trace, ranges);
-  }
-  llmprof_free(links);
-  llmprof_free(ranges);
-  llmprof_free(counted);
-  return ok;
-}
-
-const llmprof_projection *llmprof_trace_projections(llmprof_trace *trace,
-                                                    size_t *count,
-                                                    llmprof_error *err) {
-  if (!trace->projected) {
-    if (!llmprof_trace_attribution(trace, err)) return NULL;
-    trace->projected = project(trace);
-    if (!trace->projected) return llmprof_fail_nomem(err), NULL;
-  }
-  *count = trace->projection_count;
-  return trace->projections;
 }

@@ -76,16 +76,8 @@ bool llmprof_fs_read(const char *path, size_t limit, llmprof_buffer *bytes,
 
 /* ---- replacing a file ---- */
 
-/* A file being written under another name. */
-typedef struct draft {
-  const char *path;
-  fs_entry entry;
-  char temp[FS_TEMP_SIZE];
-  int fd;
-} draft;
-
 /* May what is at path be replaced? *replaces: it is a file, of this mode. */
-static bool check_replaceable(const draft *d, mode_t *mode, bool *replaces,
+static bool check_replaceable(const fs_draft *d, mode_t *mode, bool *replaces,
                               llmprof_error *err) {
   struct stat st;
   if (fstatat(d->entry.dir, d->entry.name, &st, AT_SYMLINK_NOFOLLOW) != 0)
@@ -97,7 +89,7 @@ static bool check_replaceable(const draft *d, mode_t *mode, bool *replaces,
                       "%s: not replaced: it is no regular file", d->path);
 }
 
-static void draft_discard(draft *d) {
+void llmprof_fs_draft_discard(fs_draft *d) {
   if (d->fd >= 0) {
     close(d->fd);
     unlinkat(d->entry.dir, d->temp, 0);
@@ -105,10 +97,8 @@ static void draft_discard(draft *d) {
   llmprof_fs_entry_close(&d->entry);
 }
 
-/* mode: permission bits to give; NULL for those of the file that is replaced,
- * or what the umask leaves. On failure there is nothing to discard. */
-static bool draft_open(draft *d, const char *path, const mode_t *mode,
-                       llmprof_error *err) {
+bool llmprof_fs_draft_open(fs_draft *d, const char *path, const mode_t *mode,
+                           llmprof_error *err) {
   d->path = path;
   d->fd = -1;
   size_t size = strlen(path);
@@ -127,12 +117,11 @@ static bool draft_open(draft *d, const char *path, const mode_t *mode,
     ok = d->fd >= 0 && (!mode || fchmod(d->fd, *mode) == 0);
     if (!ok) llmprof_fail_errno(err, errno, "%s", path);
   }
-  if (!ok) draft_discard(d);
+  if (!ok) llmprof_fs_draft_discard(d);
   return ok;
 }
 
-/* Put the draft in place, or discard it. */
-static bool draft_commit(draft *d, llmprof_error *err) {
+bool llmprof_fs_draft_commit(fs_draft *d, llmprof_error *err) {
   int fd = d->fd;
   bool ok = fsync(fd) == 0;
   int errnum = errno;
@@ -149,23 +138,23 @@ static bool draft_commit(draft *d, llmprof_error *err) {
     unlinkat(d->entry.dir, d->temp, 0);
     llmprof_fail_errno(err, errnum, "%s", d->path);
   }
-  draft_discard(d);
+  llmprof_fs_draft_discard(d);
   return ok;
 }
 
 bool llmprof_fs_write(const char *path, const void *bytes, size_t size,
                       llmprof_error *err) {
-  draft d;
-  if (!draft_open(&d, path, NULL, err)) return false;
+  fs_draft d;
+  if (!llmprof_fs_draft_open(&d, path, NULL, err)) return false;
   if (llmprof_fs_write_fd(d.fd, path, bytes, size, err))
-    return draft_commit(&d, err);
-  draft_discard(&d);
+    return llmprof_fs_draft_commit(&d, err);
+  llmprof_fs_draft_discard(&d);
   return false;
 }
 
 /* ---- copying ---- */
 
-static bool copy_by_hand(int from, const char *from_path, const draft *d,
+static bool copy_by_hand(int from, const char *from_path, const fs_draft *d,
                          llmprof_error *err) {
   char *chunk = llmprof_alloc(CHUNK_SIZE, 1);
   if (!chunk) return llmprof_fail_nomem(err);
@@ -181,7 +170,7 @@ static bool copy_by_hand(int from, const char *from_path, const draft *d,
 /* In the kernel as far as that goes, the rest by hand: between some file
  * systems it cannot, and some (/proc) claim to be at the end at once. Both
  * descriptors' offsets move along. A failure by hand names its side. */
-static bool copy_bytes(int from, const char *from_path, const draft *d,
+static bool copy_bytes(int from, const char *from_path, const fs_draft *d,
                        llmprof_error *err) {
   while (copy_file_range(from, NULL, d->fd, NULL, 1 << 30, 0) > 0) {}
   return copy_by_hand(from, from_path, d, err);
@@ -208,12 +197,12 @@ bool llmprof_fs_copy(const char *from, const char *to, llmprof_error *err) {
   mode_t mode;
   int fd = open_regular(from, &mode, err);
   if (fd < 0) return false;
-  draft d;
-  bool ok = draft_open(&d, to, &mode, err);
+  fs_draft d;
+  bool ok = llmprof_fs_draft_open(&d, to, &mode, err);
   if (ok && copy_bytes(fd, from, &d, err)) {
-    ok = draft_commit(&d, err);
+    ok = llmprof_fs_draft_commit(&d, err);
   } else if (ok) {
-    draft_discard(&d);
+    llmprof_fs_draft_discard(&d);
     ok = false;
   }
   close(fd);

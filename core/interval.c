@@ -13,6 +13,18 @@ static int64_t smaller(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
+/* Sums stop at INT64_MAX: only a broken file has times that far apart. */
+static int64_t add(int64_t a, int64_t b) {
+  int64_t sum;
+  return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+/* From start to a later end. */
+static int64_t length(int64_t start, int64_t end) {
+  int64_t time;
+  return __builtin_sub_overflow(end, start, &time) ? INT64_MAX : time;
+}
+
 void llmprof_intervals_free(llmprof_intervals *set) {
   llmprof_free(set->items);
   *set = (llmprof_intervals){0};
@@ -89,9 +101,9 @@ static uint32_t *rows_by_start(const llmprof_column *start, size_t rows) {
 static void cover(llmprof_extent *extent, int64_t start, int64_t end) {
   if (start == INT64_MIN || end == INT64_MIN || end <= start) return;
   if (extent->first == INT64_MIN) {
-    *extent = (llmprof_extent){end - start, start, end};
+    *extent = (llmprof_extent){length(start, end), start, end};
   } else if (end > extent->last) {
-    extent->busy += end - larger(start, extent->last);
+    extent->busy = add(extent->busy, length(larger(start, extent->last), end));
     extent->last = end;
   }
 }
@@ -130,16 +142,18 @@ static size_t first_after(const llmprof_intervals *set, int64_t time) {
 
 int64_t llmprof_intervals_covered(const llmprof_intervals *set, int64_t from,
                                   int64_t to) {
+  if (to <= from) return 0;
   int64_t total = 0;
   for (size_t i = first_after(set, from);
        i < set->count && set->items[i].start < to; i++)
-    total += smaller(set->items[i].end, to) - larger(set->items[i].start, from);
+    total = add(total, length(larger(set->items[i].start, from),
+                              smaller(set->items[i].end, to)));
   return total;
 }
 
 static bool add_gap(llmprof_intervals *gaps, size_t *cap, int64_t start,
                     int64_t end, int64_t shortest) {
-  if (end <= start || end - start < shortest) return true;
+  if (end <= start || length(start, end) < shortest) return true;
   if (!llmprof_grow(&gaps->items, cap, gaps->count + 1, sizeof *gaps->items))
     return false;
   gaps->items[gaps->count++] = (llmprof_interval){start, end};
@@ -169,7 +183,7 @@ int64_t llmprof_intervals_overlap(const llmprof_intervals *a,
   for (size_t i = 0, j = 0; i < a->count && j < b->count;) {
     llmprof_interval x = a->items[i], y = b->items[j];
     int64_t start = larger(x.start, y.start), end = smaller(x.end, y.end);
-    if (end > start) total += end - start;
+    if (end > start) total = add(total, length(start, end));
     if (x.end < y.end)
       i++;
     else

@@ -3,8 +3,10 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "json_text.h"
 #include "lex.h"
 #include "llmprof/json.h"
+#include "llmprof/text.h"
 
 typedef struct writer {
   llmprof_buffer *out;
@@ -30,7 +32,8 @@ static void put_escaped(llmprof_buffer *out, unsigned char c) {
     llmprof_buffer_printf(out, "\\u%04x", c);
 }
 
-static void put_string(llmprof_buffer *out, const char *bytes, size_t size) {
+void llmprof_json_put_string(llmprof_buffer *out, const char *bytes,
+                             size_t size) {
   size_t plain = 0; /* where the run of bytes as they stand began */
   llmprof_buffer_putc(out, '"');
   for (size_t i = 0; i < size; i++) {
@@ -44,13 +47,27 @@ static void put_string(llmprof_buffer *out, const char *bytes, size_t size) {
   llmprof_buffer_putc(out, '"');
 }
 
+void llmprof_json_put_any(llmprof_buffer *out, const char *bytes, size_t size) {
+  if (llmprof_lex_is_utf8(bytes, size)) {
+    llmprof_json_put_string(out, bytes, size);
+    return;
+  }
+  llmprof_buffer clean = {0};
+  llmprof_text_clean(&clean, bytes, size);
+  if (clean.failed)
+    out->failed = true;
+  else
+    llmprof_json_put_string(out, clean.bytes, clean.size);
+  llmprof_buffer_free(&clean);
+}
+
 static bool write_string(writer *w, const llmprof_value *value,
                          const llmprof_path *path) {
   size_t size;
   const char *bytes = llmprof_value_string(value, &size);
   if (!llmprof_lex_is_utf8(bytes, size))
     return fail_path(w, LLMPROF_RANGE, "JSON takes only UTF-8: string", path);
-  put_string(w->out, bytes, size);
+  llmprof_json_put_string(w->out, bytes, size);
   return true;
 }
 
@@ -78,7 +95,7 @@ static bool write_entry(writer *w, const llmprof_value *map, size_t index,
   path.key = llmprof_value_key(map, index, &path.size);
   if (!llmprof_lex_is_utf8(path.key, path.size))
     return fail_path(w, LLMPROF_RANGE, "JSON takes only UTF-8: key", &path);
-  put_string(w->out, path.key, path.size);
+  llmprof_json_put_string(w->out, path.key, path.size);
   llmprof_buffer_puts(w->out, w->indent ? ": " : ":");
   return write_value(w, llmprof_value_at(map, index), &path, depth);
 }

@@ -5,16 +5,9 @@
  * rebuilt, so that no free page holds what was there. */
 #include "llmprof/scrub.h"
 
-#include <sqlite3.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "fs_internal.h"
-#include "llmprof/alloc.h"
-#include "llmprof/buffer.h"
-#include "llmprof/fs.h"
-#include "llmprof/sqlite.h"
+#include "export_edit.h"
 
 /* Tables that are kept; a trailing * stands for any ending. */
 static const char *const kept_tables[] = {
@@ -84,63 +77,38 @@ static const char *const thread_tables[] = {"CUPTI_ACTIVITY_KIND_RUNTIME",
                                             "NVTX_EVENTS"};
 
 typedef struct scrubber {
-  sqlite3 *db;
-  const char *name; /* for messages */
-  llmprof_scrub_report report;
-  llmprof_error *err;
+  llmprof_edit *edit;
+  llmprof_scrub_report *report;
 } scrubber;
-
-static bool fail(scrubber *s, int rc) {
-  if (rc == SQLITE_NOMEM) return llmprof_fail_nomem(s->err);
-  return llmprof_fail(s->err, rc == SQLITE_FULL ? LLMPROF_IO : LLMPROF_SYNTAX,
-                      "%s: cannot be scrubbed: %s", s->name,
-                      sqlite3_errmsg(s->db));
-}
-
-static bool run(scrubber *s, const char *sql) {
-  int rc = sqlite3_exec(s->db, sql, NULL, NULL, NULL);
-  return rc == SQLITE_OK || fail(s, rc);
-}
 
 /* Run, and count the rows that changed. */
 static bool change(scrubber *s, const char *sql, size_t *count) {
-  if (!run(s, sql)) return false;
-  *count += (size_t)sqlite3_changes64(s->db);
+  if (!llmprof_edit_run(s->edit, sql)) return false;
+  *count += (size_t)sqlite3_changes64(s->edit->db);
   return true;
 }
 
 /* Run a statement made in a buffer, which is freed. */
 static bool change_built(scrubber *s, llmprof_buffer *sql, size_t *count) {
-  bool ok =
-      sql->failed ? llmprof_fail_nomem(s->err) : change(s, sql->bytes, count);
-  llmprof_buffer_free(sql);
+  bool ok = llmprof_edit_run_built(s->edit, sql);
+  if (ok) *count += (size_t)sqlite3_changes64(s->edit->db);
   return ok;
 }
 
-static void add_quoted(llmprof_buffer *sql, const char *name) {
-  llmprof_buffer_putc(sql, '"');
-  for (; *name; name++) {
-    if (*name == '"') llmprof_buffer_putc(sql, '"');
-    llmprof_buffer_putc(sql, *name);
-  }
-  llmprof_buffer_putc(sql, '"');
+static bool fail(scrubber *s, int rc) {
+  return llmprof_edit_fail(s->edit, rc);
+}
+
+static bool has_column(scrubber *s, const char *table, const char *column) {
+  return llmprof_edit_has(s->edit, "main", table, column);
 }
 
 /* ---- tables ---- */
 
-static bool matches(const char *pattern, const char *name) {
-  size_t size = strlen(pattern);
-  if (size && pattern[size - 1] == '*')
-    return strncmp(pattern, name, size - 1) == 0;
-  return strcmp(pattern, name) == 0;
-}
-
 static bool is_kept(const char *type, const char *name) {
-  if (strcmp(type, "table") != 0) return false;
-  for (size_t i = 0; i < sizeof kept_tables / sizeof *kept_tables; i++) {
-    if (matches(kept_tables[i], name)) return true;
-  }
-  return false;
+  return strcmp(type, "table") == 0 &&
+         llmprof_edit_matches(kept_tables,
+                              sizeof kept_tables / sizeof *kept_tables, name);
 }
 
 /* Everything in the schema that is not listed goes: tables, views, triggers
@@ -148,7 +116,7 @@ static bool is_kept(const char *type, const char *name) {
 static bool drop_others(scrubber *s) {
   sqlite3_stmt *list;
   int rc = sqlite3_prepare_v2(
-      s->db,
+      s->edit->db,
       "SELECT type, name FROM sqlite_master WHERE name NOT GLOB 'sqlite_*' "
       "AND type IN ('table', 'view', 'trigger')",
       -1, &list, NULL);
@@ -159,33 +127,22 @@ static bool drop_others(scrubber *s) {
     const char *name = (const char *)sqlite3_column_text(list, 1);
     if (!type || !name || is_kept(type, name)) continue;
     llmprof_buffer_printf(&sql, "DROP %s IF EXISTS ", type);
-    add_quoted(&sql, name);
+    llmprof_edit_quote(&sql, name);
     llmprof_buffer_puts(&sql, ";");
-    s->report.tables++;
+    s->report->tables++;
   }
   sqlite3_finalize(list);
   if (rc != SQLITE_DONE) {
     llmprof_buffer_free(&sql);
     return fail(s, rc);
   }
-  size_t ignored = 0;
-  return !sql.size || change_built(s, &sql, &ignored);
-}
-
-static bool has_table(scrubber *s, const char *table) {
-  return sqlite3_table_column_metadata(s->db, NULL, table, NULL, NULL, NULL,
-                                       NULL, NULL, NULL) == SQLITE_OK;
-}
-
-static bool has_column(scrubber *s, const char *table, const char *column) {
-  return sqlite3_table_column_metadata(s->db, NULL, table, column, NULL, NULL,
-                                       NULL, NULL, NULL) == SQLITE_OK;
+  return llmprof_edit_run_built(s->edit, &sql);
 }
 
 static bool delete_rows(scrubber *s) {
   for (size_t i = 0; i < sizeof deletions / sizeof *deletions; i++) {
-    if (has_table(s, deletions[i].table) &&
-        !change(s, deletions[i].sql, &s->report.rows))
+    if (has_column(s, deletions[i].table, NULL) &&
+        !change(s, deletions[i].sql, &s->report->rows))
       return false;
   }
   return true;
@@ -222,7 +179,7 @@ static bool delete_idle(scrubber *s, const char *table, const char *column,
             threads ? THREAD_SELF : OF_THREAD, &first);
   if (first) llmprof_buffer_puts(&sql, "SELECT NULL WHERE 0");
   llmprof_buffer_puts(&sql, ")");
-  return change_built(s, &sql, &s->report.rows);
+  return change_built(s, &sql, &s->report->rows);
 }
 
 /* A process's name may be a path. */
@@ -232,21 +189,15 @@ static bool strip_paths(scrubber *s) {
                 "UPDATE PROCESSES SET name = replace(name, "
                 "rtrim(name, replace(name, '/', '')), '') "
                 "WHERE name GLOB '*/*'",
-                &s->report.rows);
+                &s->report->rows);
 }
 
 /* ---- strings ---- */
 
-/* Columns that hold StringIds ids, by name, wherever they are. */
-static const char *const string_columns[] = {
-    "nameId",    "textId",      "jsonTextId",   "demangledName",
-    "shortName", "mangledName", "schemaNameId", "entryNameId",
-};
-
 static bool delete_strings(scrubber *s) {
   if (!has_column(s, "StringIds", "id")) return true;
   sqlite3_stmt *list;
-  int rc = sqlite3_prepare_v2(s->db,
+  int rc = sqlite3_prepare_v2(s->edit->db,
                               "SELECT name FROM sqlite_master WHERE type = "
                               "'table' AND name <> 'StringIds'",
                               -1, &list, NULL);
@@ -255,12 +206,12 @@ static bool delete_strings(scrubber *s) {
   llmprof_buffer_puts(&sql, "DELETE FROM StringIds WHERE id NOT IN (SELECT 0");
   while ((rc = sqlite3_step(list)) == SQLITE_ROW) {
     const char *table = (const char *)sqlite3_column_text(list, 0);
-    for (size_t i = 0; i < sizeof string_columns / sizeof *string_columns;
-         i++) {
-      if (!table || !has_column(s, table, string_columns[i])) continue;
-      llmprof_buffer_printf(&sql, " UNION SELECT %s FROM ", string_columns[i]);
-      add_quoted(&sql, table);
-      llmprof_buffer_printf(&sql, " WHERE %s NOT NULL", string_columns[i]);
+    for (const char *const *column = llmprof_edit_string_columns; *column;
+         column++) {
+      if (!table || !has_column(s, table, *column)) continue;
+      llmprof_buffer_printf(&sql, " UNION SELECT %s FROM ", *column);
+      llmprof_edit_quote(&sql, table);
+      llmprof_buffer_printf(&sql, " WHERE %s NOT NULL", *column);
     }
   }
   sqlite3_finalize(list);
@@ -269,57 +220,23 @@ static bool delete_strings(scrubber *s) {
     llmprof_buffer_free(&sql);
     return fail(s, rc);
   }
-  return change_built(s, &sql, &s->report.strings);
+  return change_built(s, &sql, &s->report->strings);
 }
 
 /* ---- the copy ---- */
 
-static bool scrub_file(const char *path, const char *name,
-                       llmprof_scrub_report *report, llmprof_error *err) {
-  scrubber s = {.name = name, .err = err};
-  int rc = sqlite3_open_v2(path, &s.db,
-                           SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
-  bool ok = rc == SQLITE_OK || fail(&s, rc);
-  if (ok) {
-    sqlite3_db_config(s.db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-    sqlite3_db_config(s.db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-  }
-  ok = ok &&
-       run(&s, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; "
-               "PRAGMA secure_delete = ON") &&
-       drop_others(&s) && delete_rows(&s) &&
-       delete_idle(&s, "PROCESSES", "globalPid", false) &&
-       delete_idle(&s, "ThreadNames", "globalTid", true) && strip_paths(&s) &&
-       delete_strings(&s) && run(&s, "VACUUM");
-  sqlite3_close(s.db);
-  if (ok && report) *report = s.report;
-  return ok;
-}
-
-/* A file in the folder of `to` that nobody can guess the name of. */
-static bool temporary_beside(const char *to, llmprof_buffer *path,
-                             llmprof_error *err) {
-  char name[FS_TEMP_SIZE];
-  if (!llmprof_fs_temp_name(name, err)) return false;
-  const char *slash = strrchr(to, '/');
-  if (slash) llmprof_buffer_add(path, to, (size_t)(slash - to) + 1);
-  llmprof_buffer_puts(path, name);
-  return !path->failed || llmprof_fail_nomem(err);
+static bool scrub(llmprof_edit *edit, void *user) {
+  scrubber s = {edit, user};
+  return drop_others(&s) && delete_rows(&s) &&
+         delete_idle(&s, "PROCESSES", "globalPid", false) &&
+         delete_idle(&s, "ThreadNames", "globalTid", true) && strip_paths(&s) &&
+         delete_strings(&s) && llmprof_edit_run(edit, "VACUUM");
 }
 
 bool llmprof_trace_scrub(const char *from, const char *to,
                          llmprof_scrub_report *report, llmprof_error *err) {
-  llmprof_sqlite *probe = llmprof_sqlite_open(from, err); /* is it one? */
-  if (!probe) return false;
-  llmprof_sqlite_close(probe);
-  llmprof_buffer path = {0};
-  bool ok = temporary_beside(to, &path, err) &&
-            llmprof_fs_copy(from, path.bytes, err);
-  if (ok) {
-    ok = scrub_file(path.bytes, from, report, err) &&
-         llmprof_fs_rename(path.bytes, to, err);
-    if (!ok) unlink(path.bytes);
-  }
-  llmprof_buffer_free(&path);
+  llmprof_scrub_report counted = {0};
+  bool ok = llmprof_edit_copy(from, to, "scrubbed", scrub, &counted, err);
+  if (ok && report) *report = counted;
   return ok;
 }

@@ -48,7 +48,7 @@ static bool check_header(const char *path, const unsigned char *header,
 }
 
 static bool check_file(const char *path, llmprof_error *err) {
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO waits */
   if (fd < 0) return llmprof_fail_errno(err, errno, "%s", path);
   struct stat info;
   unsigned char header[100];

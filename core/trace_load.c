@@ -1,5 +1,5 @@
 /* Event tables into columns: GPU operations, kernel details, API calls. Each
- * loader reserves from the scan's hint, appends row by row, and trims. */
+ * loader reserves from the scan's hint and appends row by row. */
 #include <stdio.h>
 #include <string.h>
 
@@ -267,6 +267,7 @@ const llmprof_ops *llmprof_trace_ops(llmprof_trace *trace, llmprof_error *err) {
 void llmprof_details_free(llmprof_details *details) {
   llmprof_free(details->shape);
   llmprof_free(details->short_name);
+  llmprof_free(details->mangled_name);
   llmprof_free(details->graph_node);
   *details = (llmprof_details){0};
 }
@@ -274,6 +275,7 @@ void llmprof_details_free(llmprof_details *details) {
 enum {
   DETAIL_SHAPE = 9,
   DETAIL_SHORT = 9,
+  DETAIL_MANGLED,
   DETAIL_NODE,
   DETAIL_COLUMNS
 };
@@ -294,12 +296,11 @@ static bool keep_node(llmprof_details *details, size_t row, size_t count,
 static bool append_detail(llmprof_trace *trace, size_t row, size_t count,
                           const int64_t *values) {
   uint32_t shape[DETAIL_SHAPE];
-  for (int i = 0; i < DETAIL_SHAPE; i++) {
-    uint32_t value = llmprof_u32(values[i]);
-    shape[i] = value == LLMPROF_NONE ? 0 : value;
-  }
+  for (int i = 0; i < DETAIL_SHAPE; i++) shape[i] = llmprof_u32(values[i]);
   trace->details.short_name[row] =
       llmprof_trace_string(trace, values[DETAIL_SHORT]);
+  trace->details.mangled_name[row] =
+      llmprof_trace_string(trace, values[DETAIL_MANGLED]);
   return llmprof_intern_add(&trace->shapes, shape,
                             &trace->details.shape[row]) &&
          keep_node(&trace->details, row, count, values[DETAIL_NODE]);
@@ -333,6 +334,7 @@ static bool load_details(llmprof_trace *trace, llmprof_error *err) {
       "staticSharedMemory",
       "dynamicSharedMemory",
       "shortName",
+      "mangledName",
       "graphNodeId",
   };
   const llmprof_scan_spec spec = {op_tables[LLMPROF_KERNEL].table, columns,
@@ -342,7 +344,9 @@ static bool load_details(llmprof_trace *trace, llmprof_error *err) {
   llmprof_details *details = &trace->details;
   details->shape = llmprof_alloc(count, sizeof *details->shape);
   details->short_name = llmprof_alloc(count, sizeof *details->short_name);
-  if (!details->shape || !details->short_name) return llmprof_fail_nomem(err);
+  details->mangled_name = llmprof_alloc(count, sizeof *details->mangled_name);
+  if (!details->shape || !details->short_name || !details->mangled_name)
+    return llmprof_fail_nomem(err);
   llmprof_scan *scan;
   if (!llmprof_scan_open(trace->db, &spec, &scan, err)) return false;
   bool ok = !scan || scan_details(trace, scan, count, err);

@@ -5,7 +5,8 @@ local llm = require "llmprof.recipe"
 
 return llm.recipe {
   name = "deepseek_ocr",
-  model = { name = "DeepSeek-OCR", variant = "3B-MoE-A570M", dtype = "bf16" },
+  model = { name = "DeepSeek-OCR", variant = "3B-MoE-A570M", dtype = "bf16",
+    arch = "conf/model/deepseek_ocr.yaml" },
 
   options = {
     ["device"] = { "GPU the workload runs on", "cuda:0" },
@@ -32,6 +33,7 @@ return llm.recipe {
     local sampling = cfg.dataset.sampling
     local argv = { cfg.python, llm.path "workloads/deepseek_ocr.py",
       "--device", cfg.device,
+      "--dtype", cfg.model.dtype,
       "--max-new-tokens", cfg.infer.max_new_tokens,
       "--batch", cfg.infer.batch,
       "--repeats", cfg.infer.repeats,

@@ -26,8 +26,18 @@ llmprof_frame **llmprof_lua_new_frame(lua_State *L, int owner) {
   return (llmprof_frame **)box;
 }
 
+/* A frame borrows from what it was made from: the trace, or the frame below a
+ * view. All of them must be open still. */
 llmprof_frame *llmprof_lua_check_frame(lua_State *L, int arg) {
-  return llmprof_lua_unbox(L, arg, FRAME);
+  llmprof_frame *frame = llmprof_lua_unbox(L, arg, FRAME);
+  lua_pushvalue(L, arg);
+  while (lua_getiuservalue(L, -1, 1) == LUA_TUSERDATA) {
+    lua_remove(L, -2);
+    if (!*(void **)lua_touserdata(L, -1))
+      luaL_argerror(L, arg, "what the frame was made from is closed");
+  }
+  lua_pop(L, 2);
+  return frame;
 }
 
 static int f_close(lua_State *L) {
@@ -187,8 +197,13 @@ static void set_operands(lua_State *L, llmprof_frame *frame,
                          llmprof_condition *condition) {
   const llmprof_column *column = llmprof_frame_peek(frame, condition->column);
   bool list = lua_istable(L, -1);
+<<<<<<< HEAD
   size_t count = list ? (size_t)luaL_len(L, -1) : 1;
   int64_t *values = llmprof_lua_scratch(L, count, sizeof *values);
+=======
+  size_t count = list ? (size_t)lua_rawlen(L, -1) : 1;
+  int64_t *values = scratch(L, count, sizeof *values);
+>>>>>>> main
   for (size_t i = 0; list && i < count; i++) {
     lua_rawgeti(L, -2, (lua_Integer)i + 1);
     values[i] = check_operand(L, frame, column, -1);
@@ -278,8 +293,13 @@ static size_t *column_list(lua_State *L, llmprof_frame *frame, int options,
   int type = lua_getfield(L, options, field);
   if (type != LUA_TNIL && type != LUA_TTABLE)
     luaL_error(L, "option '%s' is a list of columns", field);
+<<<<<<< HEAD
   *count = type == LUA_TTABLE ? (size_t)luaL_len(L, -1) : 0;
   size_t *numbers = llmprof_lua_scratch(L, *count, sizeof *numbers);
+=======
+  *count = type == LUA_TTABLE ? (size_t)lua_rawlen(L, -1) : 0;
+  size_t *numbers = scratch(L, *count, sizeof *numbers);
+>>>>>>> main
   for (size_t i = 0; i < *count; i++) {
     lua_rawgeti(L, -2, (lua_Integer)i + 1);
     numbers[i] = llmprof_lua_check_column(L, frame, -1);
@@ -294,19 +314,21 @@ static size_t percentile_list(lua_State *L, int options, double *wanted) {
     lua_pop(L, 1);
     return 0;
   }
-  luaL_checktype(L, -1, LUA_TTABLE);
-  lua_Integer count = luaL_len(L, -1);
+  if (!lua_istable(L, -1))
+    luaL_error(L, "option 'percentiles' is a list of numbers");
+  size_t count = (size_t)lua_rawlen(L, -1);
   if (count > LLMPROF_PERCENTILES)
     luaL_error(L, "at most %d percentiles", LLMPROF_PERCENTILES);
-  for (lua_Integer i = 0; i < count; i++) {
-    lua_rawgeti(L, -1, i + 1);
-    wanted[i] = luaL_checknumber(L, -1);
-    if (!(wanted[i] >= 0 && wanted[i] <= 100))
-      luaL_error(L, "a percentile is between 0 and 100");
+  for (size_t i = 0; i < count; i++) {
+    lua_rawgeti(L, -1, (lua_Integer)i + 1);
+    int is_number;
+    wanted[i] = lua_tonumberx(L, -1, &is_number);
+    if (!is_number || !(wanted[i] >= 0 && wanted[i] <= 100))
+      luaL_error(L, "a percentile is a number between 0 and 100");
     lua_pop(L, 1);
   }
   lua_pop(L, 1);
-  return (size_t)count;
+  return count;
 }
 
 static void set_integer(lua_State *L, const char *field, int64_t value) {
@@ -378,10 +400,19 @@ static void compute_extents(lua_State *L, request *r, int options) {
     luaL_error(L, "%s", err.message);
 }
 
+static void check_summable(lua_State *L, const request *r) {
+  for (size_t i = 0; i < r->sum_count; i++) {
+    const llmprof_column *column = llmprof_frame_peek(r->frame, r->sum[i]);
+    if (column->type == LLMPROF_STRING)
+      luaL_error(L, "column '%s' holds strings and has no sum", column->name);
+  }
+}
+
 static void parse_request(lua_State *L, request *r, int options) {
   luaL_checktype(L, options, LUA_TTABLE);
   r->by = column_list(L, r->frame, options, "by", &r->by_count);
   r->sum = column_list(L, r->frame, options, "sum", &r->sum_count);
+  check_summable(L, r);
   r->distinct =
       column_list(L, r->frame, options, "distinct", &r->distinct_count);
   r->wanted_count = percentile_list(L, options, r->wanted);

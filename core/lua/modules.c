@@ -2,6 +2,7 @@
 #include "llmprof_lua.h"
 
 #define MODULES(X) \
+  X(chrome_trace)  \
   X(csv)           \
   X(cuda)          \
   X(frame)         \
@@ -11,6 +12,7 @@
   X(json)          \
   X(lineedit)      \
   X(markdown)      \
+  X(merge)         \
   X(nvtx)          \
   X(resources)     \
   X(scrub)         \

@@ -6,7 +6,8 @@
 #include "llmprof/trace.h"
 
 #include "frame.h"
-#include "llmprof/alloc.h"
+#include "llmprof/perfetto.h"
+#include "lua_buffer.h"
 
 #define TRACE "llmprof.trace"
 
@@ -140,24 +141,88 @@ static int f_label(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 2);
   const char *name = luaL_checkstring(L, 3);
   luaL_checktype(L, 4, LUA_TTABLE);
-  lua_Integer count = luaL_len(L, 4);
-  const char **tags = lua_newuserdatauv(L, (size_t)count * sizeof *tags, 0);
-  for (lua_Integer i = 0; i < count; i++) {
-    lua_rawgeti(L, 4, i + 1);
-    tags[i] = luaL_checkstring(L, -1); /* the list keeps it alive */
+  size_t count = lua_rawlen(L, 4);
+  const char **tags = lua_newuserdatauv(L, count * sizeof *tags, 0);
+  for (size_t i = 0; i < count; i++) {
+    int type = lua_rawgeti(L, 4, (lua_Integer)i + 1);
+    luaL_argexpected(L, type == LUA_TSTRING, 4, "list of strings");
+    tags[i] = lua_tostring(L, -1); /* the list keeps it alive */
     lua_pop(L, 1);
   }
   llmprof_error err;
-  if (!llmprof_trace_label(trace, frame, name, tags, (size_t)count, &err))
+  if (!llmprof_trace_label(trace, frame, name, tags, count, &err))
     return llmprof_lua_fail(L, &err);
   lua_settop(L, 2);
   return 1;
 }
 
+/* ---- perfetto ---- */
+
+static int64_t check_time(lua_State *L, int window, const char *field,
+                          int64_t otherwise) {
+  int type = lua_getfield(L, window, field), is_integer = 1;
+  int64_t time = otherwise;
+  if (type != LUA_TNIL) time = lua_tointegerx(L, -1, &is_integer);
+  if (!is_integer) luaL_error(L, "a window's '%s' is whole ns", field);
+  lua_pop(L, 1);
+  return time;
+}
+
+/* The option `windows`; the array is a userdata left on the stack. */
+static const llmprof_window *check_windows(lua_State *L, int options,
+                                           size_t *count) {
+  int type = lua_isnoneornil(L, options) ? (lua_pushnil(L), LUA_TNIL)
+                                         : lua_getfield(L, options, "windows");
+  *count = type == LUA_TTABLE ? (size_t)luaL_len(L, -1) : 0;
+  llmprof_window *windows =
+      lua_newuserdatauv(L, (*count + 1) * sizeof *windows, 0);
+  for (size_t i = 0; i < *count; i++) {
+    lua_rawgeti(L, -2, (lua_Integer)i + 1);
+    luaL_checktype(L, -1, LUA_TTABLE);
+    int window = lua_gettop(L);
+    windows[i].first = check_time(L, window, "first", INT64_MIN);
+    windows[i].last = check_time(L, window, "last", INT64_MAX);
+    lua_pop(L, 1);
+    if (windows[i].last < windows[i].first ||
+        (i && windows[i].first < windows[i - 1].last))
+      luaL_error(L, "windows are in order and do not overlap");
+  }
+  return windows;
+}
+
+/* trace:perfetto(path [, options]) -> counts of what was written:
+ * { operations, ranges, calls, flows, lanes } | nil, message, code
+ * options: packed (boolean: as gzip), windows (list of { first, last }, ns
+ * since the session started, in order: only what lies there) */
+static int f_perfetto(lua_State *L) {
+  llmprof_trace *trace = check_trace(L);
+  const char *path = llmprof_lua_check_path(L, 2);
+  llmprof_perfetto_options options = {
+      .packed = llmprof_lua_opt_bool(L, 3, "packed", false)};
+  options.windows = check_windows(L, 3, &options.window_count);
+  llmprof_perfetto_counts written;
+  llmprof_error err;
+  if (!llmprof_perfetto_write(trace, path, &options, &written, &err))
+    return llmprof_lua_fail(L, &err);
+  lua_newtable(L);
+  set_integer(L, "operations", (int64_t)written.operations);
+  set_integer(L, "ranges", (int64_t)written.ranges);
+  set_integer(L, "calls", (int64_t)written.calls);
+  set_integer(L, "flows", (int64_t)written.flows);
+  set_integer(L, "lanes", (int64_t)written.lanes);
+  return 1;
+}
+
 static const luaL_Reg methods[] = {
-    {"info", f_info},   {"devices", f_devices}, {"processes", f_processes},
-    {"has", f_has},     {"frame", f_frame},     {"label", f_label},
-    {"close", f_close}, {NULL, NULL},
+    {"info", f_info},
+    {"devices", f_devices},
+    {"processes", f_processes},
+    {"has", f_has},
+    {"frame", f_frame},
+    {"label", f_label},
+    {"perfetto", f_perfetto},
+    {"close", f_close},
+    {NULL, NULL},
 };
 
 static const luaL_Reg functions[] = {

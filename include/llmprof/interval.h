@@ -1,5 +1,6 @@
 /* Intervals of time: unions, holes, overlap. An interval is [start, end) in
- * nanoseconds; one that does not end after it starts covers nothing. */
+ * nanoseconds; one that does not end after it starts covers nothing. Times that
+ * do not fit in an int64_t (292 years) are INT64_MAX. */
 #ifndef LLMPROF_INTERVAL_H
 #define LLMPROF_INTERVAL_H
 

@@ -48,7 +48,7 @@ typedef struct llmprof_place {
   uint32_t stream;
 } llmprof_place;
 
-/* What a kernel was launched with. */
+/* What a kernel was launched with; LLMPROF_NONE where not recorded. */
 typedef struct llmprof_shape {
   uint32_t grid[3], block[3];
   uint32_t registers;      /* per thread */
@@ -92,10 +92,11 @@ typedef struct llmprof_ops {
 
 /* More about kernels, by kernel row. */
 typedef struct llmprof_details {
-  uint32_t *shape;      /* row in shapes */
-  uint32_t *short_name; /* string: function name without parameters */
-  int64_t *graph_node;  /* graph node id or LLMPROF_ABSENT; NULL when no
-                           kernel of the trace came from a graph */
+  uint32_t *shape;        /* row in shapes */
+  uint32_t *short_name;   /* string: function name without parameters */
+  uint32_t *mangled_name; /* string: as the linker knows it, or NO_STRING */
+  int64_t *graph_node;    /* graph node id or LLMPROF_ABSENT; NULL when no
+                             kernel of the trace came from a graph */
 } llmprof_details;
 
 /* CUDA API calls, runtime and driver. */
@@ -115,7 +116,8 @@ typedef enum llmprof_range_style {
 /* NVTX ranges. */
 typedef struct llmprof_ranges {
   size_t count;
-  int64_t *start, *end;  /* ns; a range left open ends with the last event */
+  int64_t *start, *end;  /* ns; one left open ends with the last NVTX
+                           event, as in NVIDIA's reports */
   uint32_t *thread;      /* where it started */
   uint32_t *end_thread;  /* LLMPROF_NONE unless it ended on another one */
   uint32_t *text;        /* string or LLMPROF_NO_STRING */
@@ -153,7 +155,8 @@ typedef struct llmprof_attribution {
   uint32_t *parent; /* by range: the tightest range around it on its thread,
                        LLMPROF_NONE at the top */
   uint32_t *level;  /* by range: 0 at the top; LLMPROF_NONE for a range that
-                       does not take part (ended on another thread) */
+                       does not take part (ended on another thread, or
+                       lacks its start) */
 } llmprof_attribution;
 
 /* A range projected onto the GPU: from the first start to the last end of the
@@ -235,7 +238,8 @@ const llmprof_projection *llmprof_trace_projections(llmprof_trace *trace,
  * kernel_ranges  every pair of a kernel and a range around its launch; a
  *                kernel in no range makes one pair
  *
- * Columns are listed in core/trace_frames.c and, for users, in docs. */
+ * Columns are listed in core/trace_op_columns.c and trace_event_columns.c and,
+ * for users, in docs. */
 
 /* A frame by name; it borrows from the trace, which must outlive it. NULL on
  * failure (NOTFOUND: no such frame). */
@@ -245,9 +249,10 @@ llmprof_frame *llmprof_trace_frame(llmprof_trace *trace, const char *name,
 /* Names of the frames, 0 and up; NULL after the last. */
 const char *llmprof_trace_frame_name(size_t number);
 
-/* Add two columns to a frame of operations: `name`, the tag of the innermost
- * range around the launch whose tag is one of `tags`, and `name`_range, that
- * range's row. */
+/* Add two columns to a frame of this trace's operations: `name`, the tag of
+ * the innermost range around the launch whose tag is one of `tags`, and
+ * `name`_range, that range's row. UNSUPPORTED when the frame is of something
+ * else or has such a column already. */
 bool llmprof_trace_label(llmprof_trace *trace, llmprof_frame *frame,
                          const char *name, const char *const *tags,
                          size_t count, llmprof_error *err);

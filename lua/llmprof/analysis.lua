@@ -5,13 +5,18 @@
 local advice = require "llmprof.advice"
 local artifacts = require "llmprof.artifacts"
 local breakdown = require "llmprof.analysis.breakdown"
+local efficiency = require "llmprof.analysis.efficiency"
 local errors = require "llmprof.errors"
+local hardware = require "llmprof.hardware"
+local headroom = require "llmprof.analysis.headroom"
 local integrity = require "llmprof.analysis.integrity"
 local json = require "llmprof.json"
 local latency = require "llmprof.analysis.latency"
+local roofline = require "llmprof.analysis.roofline"
 local statistics = require "llmprof.statistics"
 local transfers = require "llmprof.analysis.transfers"
 local version = require "llmprof.version"
+local work = require "llmprof.analysis.work"
 
 local analysis = {}
 
@@ -100,14 +105,19 @@ local function instance_record(instance)
 end
 
 
--- Tokens that one instance of a stage made: what the workload counted in the
--- last repeat, or what is known about a recorded one.
-local function tokens_of(given, name)
-  local repeats = given.metrics and given.metrics.repeats
+-- Tokens and steps that one instance of a stage made, and the batch: what the
+-- workload counted in the last repeat, or what is known about a recorded one.
+-- Tokens are those of all sequences; a step makes one for each.
+local function counts_of(given, name)
+  local repeats, about = given.metrics and given.metrics.repeats, given.workload or {}
   local last = repeats and repeats[#repeats]
-  local stage = last and last.stages[name]
-    or (given.workload and given.workload.stages and given.workload.stages[name])
-  return stage and stage.tokens
+  local stage = last and last.stages[name] or (about.stages and about.stages[name]) or {}
+  local ranges = stage.count or 1
+  local batch = given.metrics and given.metrics.batch or about.batch
+  local tokens = stage.tokens and stage.tokens > 0 and stage.tokens / ranges or nil
+  local steps = stage.steps and stage.steps > 0 and stage.steps / ranges
+    or (tokens and batch and tokens / batch) or nil
+  return { tokens = tokens, steps = steps, batch = batch }
 end
 
 
@@ -126,11 +136,12 @@ local function summarize_stage(declared, instances, given)
   stage.kernels, stage.launches = mean(used, "kernels"), mean(used, "launches")
   stage.copies = mean(used, "copies") + mean(used, "sets")
   stage.idle_share = wall > 0 and idle / wall or nil
-  stage.tokens = tokens_of(given, declared.name)
-  local counts_tokens = declared.step or declared.name == "decode"
-  if counts_tokens and stage.tokens and stage.tokens > 0 then
-    stage.kernels_per_token = stage.kernels / stage.tokens
-    stage.ns_per_token = stage.wall.mean_ns / stage.tokens
+  local counts = counts_of(given, declared.name)
+  stage.tokens = counts.tokens
+  if (declared.step or declared.name == "decode") and counts.steps then
+    stage.steps = counts.steps
+    stage.kernels_per_token = stage.kernels / counts.steps
+    stage.ns_per_token = stage.wall.mean_ns / counts.steps
   end
   if stage.idle_share then stage.bound, stage.bound_reason = bound_of(stage) end
   return stage
@@ -169,7 +180,8 @@ end
 
 local kernel_fields = { "id", "name", "short_name", "category", "stage", "part", "device", "calls",
   "total_ns", "mean_ns", "median_ns", "min_ns", "max_ns", "std_ns", "share", "cumulative",
-  "stage_share", "stage_cumulative", "shapes", "counters" }
+  "stage_share", "stage_cumulative", "floor_ns", "headroom_ns", "headroom_kind", "shapes",
+  "counters" }
 
 local function kernel_records(list)
   local records = json.list {}
@@ -195,17 +207,52 @@ local function selection_record(selection, plan)
 end
 
 
+-- ---- the model's cost and the hardware's limits ----
+
+-- GPUs that ran kernels of the stages.
+local function count_devices(kernels)
+  local seen, count = {}, 0
+  for _, kernel in ipairs(kernels) do
+    if not seen[kernel.device] then
+      seen[kernel.device] = true
+      count = count + 1
+    end
+  end
+  return count
+end
+
+
+-- Cost and efficiency of the stages, floors of the kernels, the roofline.
+local function add_limits(results, given)
+  local kernels = given.kernels or {}
+  local format = given.arch and given.arch.formats.activations or "bf16"
+  results.hardware = hardware.describe { device = results.environment.devices[1],
+    count = count_devices(kernels), cfg = given.gpu, launches = given.launches,
+    samples = given.samples, format = format }
+  local lacking = results.hardware.missing
+  results.hardware.missing = nil
+  table.insert(lacking, work.add(results.stages, given))
+  table.move(lacking, 1, #lacking, #results.missing + 1, results.missing)
+  efficiency.add(results, kernels)
+  headroom.add(results, kernels)
+  roofline.add(results, kernels)
+end
+
+
 -- ---- together ----
 
 local top_keys = { "schema_version", "run", "model", "source", "environment", "repeats", "totals",
-  "latency", "integrity", "overhead", "stages", "transfers", "kernels", "selection", "counters",
-  "operators", "advice", "missing" }
+  "hardware", "efficiency", "latency", "integrity", "overhead", "stages", "transfers", "headroom",
+  "roofline", "kernels", "selection", "counters", "operators", "advice", "missing" }
 
 -- given: run_id, recipe (name), model, source, environment, trace, found (of
 -- analysis.stages), kernels, selection, counters (of analysis.counters),
 -- operators, workload (facts about a recorded run), metrics (metrics.json),
+-- arch and run (of llmprof.model.choice), gpu (the configuration's hardware
+-- table), launches (of llmprof.ncu),
 -- samples (of llmprof.gpu_watch), complaints (of nsys), overhead (of
--- analysis.overhead), missing (list of { what, why, how }).
+-- analysis.overhead), missing (list of { what, why, how }), flops (the recipe's:
+-- a function of a stage and metrics), rules (the recipe's, for llmprof.advice).
 function analysis.results(given)
   local results = {
     schema_version = 1,
@@ -214,7 +261,6 @@ function analysis.results(given)
     model = given.model,
     source = given.source,
     environment = given.environment or {},
-    kernels = kernel_records(given.kernels),
     selection = selection_record(given.selection, given.plan),
     counters = given.counters,
     operators = given.operators,
@@ -229,13 +275,16 @@ function analysis.results(given)
     results.totals = totals(given.trace, given.found)
     results.stages = summarize_stages(given.found, given)
     breakdown.add(results.stages, given.trace, given.found, given.kernels or {})
-    results.latency = latency.measure(given.trace, given.found, given.metrics,
-      tokens_of(given, "decode"))
+    local made = counts_of(given, "decode")
+    made.metrics = given.metrics
+    results.latency = latency.measure(given.trace, given.found, made)
     results.transfers = transfers.list(given.trace, given.found)
     results.integrity = integrity.judge { trace = given.trace, samples = given.samples,
       complaints = given.complaints, stage_share = results.totals.stage_share }
+    add_limits(results, given)
   end
-  results.advice = advice.examine(results)
+  results.kernels = kernel_records(given.kernels)
+  results.advice = advice.examine(results, given.rules)
   return json.ordered(results, top_keys)
 end
 

@@ -36,15 +36,31 @@ end
 
 -- ---- making one ----
 
+-- A file or folder of the bundle could not be written.
+local function cannot_write(message)
+  errors.raise("failed", message,
+    { hint = "choose another folder with out=DIR, or free some space" })
+end
+
+
 local function mkdirs(path)
-  errors.check("failed", fs.mkdirs(path),
-    ("%s: cannot be made or written to"):format(path), "choose another folder with out=DIR")
+  local made, message = fs.mkdirs(path)
+  if not made then cannot_write(message) end
+end
+
+
+local function check_id(id)
+  if not id:find "^[%w_][%w_.-]*$" or id == "latest" then
+    errors.raise("usage", ("run.id=%s: this cannot name a run"):format(id),
+      { hint = "letters, digits, '_', '.' and '-' can, and it begins with a letter or digit" })
+  end
 end
 
 
 -- A fresh folder below root. A run id that was asked for and is taken is an
 -- error; one made from the time gets a number.
 local function fresh_folder(root, wanted, recipe_name)
+  if wanted then check_id(wanted) end
   mkdirs(root)
   if wanted then
     local made, message = fs.mkdir(root .. "/" .. wanted)
@@ -52,16 +68,14 @@ local function fresh_folder(root, wanted, recipe_name)
     local taken = fs.stat(root .. "/" .. wanted) ~= nil
     errors.raise(taken and "usage" or "failed",
       taken and ("run id '%s' is taken: %s/%s exists"):format(wanted, root, wanted) or message,
-      { hint = taken and "choose another run.id, or continue it with --resume" or nil })
+      { hint = taken and ("choose another run.id, or continue it: --resume " .. wanted) or nil })
   end
   local stem = utc "!%Y%m%d-%H%M%S" .. "-" .. recipe_name
   for attempt = 1, 100 do
     local id = attempt == 1 and stem or ("%s-%d"):format(stem, attempt)
-    if fs.mkdir(root .. "/" .. id) then return id end
-    local _, message = fs.mkdir(root .. "/" .. id)
-    if not fs.stat(root .. "/" .. id) then
-      errors.raise("failed", message, { hint = "choose another folder with out=DIR" })
-    end
+    local made, message = fs.mkdir(root .. "/" .. id)
+    if made then return id end
+    if not fs.stat(root .. "/" .. id) then cannot_write(message) end
   end
   errors.raise("failed", root .. ": no free run id")
 end
@@ -122,15 +136,25 @@ local function read_manifest(dir)
 end
 
 
+-- The folder of a run, and the root that it lies in or nil: "latest" is resolved,
+-- so that the run keeps its name when another becomes the latest.
+local function locate(dir, root)
+  local real, top = check(fs.realpath(dir)), fs.realpath(root)
+  local above, name = real:match "^(.*)/([^/]+)$"
+  if above == top then return root .. "/" .. name, root end
+  return dir, nil
+end
+
+
 -- A run by its id, by its folder, or "latest".
 function artifacts.open(name, root)
   for _, dir in ipairs { name, root .. "/" .. name } do
     if fs.stat(dir .. "/" .. MANIFEST) then
       local manifest, message = read_manifest(dir)
       if not manifest then errors.raise("failed", message) end
-      local real = check(fs.realpath(dir))
-      return new_run { id = manifest.run_id or name, dir = dir == name and dir or
-        root .. "/" .. real:match "[^/]+$", manifest = manifest, root = root }
+      local folder, home = locate(dir, root)
+      return new_run { id = manifest.run_id or name, dir = folder, manifest = manifest,
+        root = home }
     end
   end
   errors.raise("usage", ("no run '%s' in %s"):format(name, root),
@@ -168,8 +192,17 @@ end
 
 
 function Run:write(name, contents)
-  check(fs.write(self:path(name), contents))
+  local written, message = fs.write(self:path(name), contents)
+  if not written then cannot_write(message) end
   return name
+end
+
+
+-- Copy a file from outside into a folder of the bundle.
+function Run:take(from, name)
+  mkdirs(self:path(name:match "^(.*)/"))
+  local copied, message = fs.copy(from, self:path(name))
+  if not copied then cannot_write(message) end
 end
 
 
@@ -186,13 +219,13 @@ function Run:has(name)
 end
 
 
--- Every file of the bundle, sorted: { name, bytes }.
-function Run:files()
+-- Every file below a folder, sorted: { name, bytes }.
+function artifacts.files(dir)
   local found = {}
   local function visit(prefix)
-    for _, name in ipairs(fs.list(self:path(prefix)) or {}) do
+    for _, name in ipairs(fs.list(dir .. "/" .. prefix) or {}) do
       local relative = prefix == "" and name or prefix .. "/" .. name
-      local info = fs.lstat(self:path(relative))
+      local info = fs.lstat(dir .. "/" .. relative)
       if info and info.type == "directory" then
         visit(relative)
       elseif info then
@@ -205,12 +238,17 @@ function Run:files()
 end
 
 
+function Run:files()
+  return artifacts.files(self.dir)
+end
+
+
 -- ---- its manifest ----
 
 local manifest_keys = { "schema_version", "llmprof", "run_id", "recipe", "recipe_file", "command",
   "status", "message", "started", "ended", "steps" }
-local step_keys = { "name", "status", "note", "notes", "message", "started", "seconds",
-  "commands", "inputs", "outputs" }
+local step_keys = { "name", "status", "note", "notes", "message", "hint", "last_lines", "started",
+  "seconds", "commands", "inputs", "outputs" }
 
 
 function Run:save()

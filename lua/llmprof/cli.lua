@@ -2,9 +2,11 @@
 -- an exit status. A subcommand is a file in lua/llmprof/commands: a table with
 -- name, summary, usage, options (see llmprof.options) and run(given, words).
 local errors = require "llmprof.errors"
+local files = require "llmprof.files"
 local nearest = require "llmprof.nearest"
 local options = require "llmprof.options"
 local resources = require "llmprof.resources"
+local text = require "llmprof.text"
 
 local cli = {}
 
@@ -66,9 +68,9 @@ end
 
 
 local function command_help(command)
-  local text = "usage: llmprof " .. command.usage .. "\n\n" .. command.summary .. "\n"
-  if command.details then text = text .. "\n" .. command.details .. "\n" end
-  return text .. "\noptions:\n" .. options.help(with_help(command.options))
+  local about = "usage: llmprof " .. command.usage .. "\n\n" .. command.summary .. "\n"
+  if command.details then about = about .. "\n" .. command.details .. "\n" end
+  return about .. "\noptions:\n" .. options.help(with_help(command.options))
 end
 
 
@@ -87,6 +89,16 @@ local function run_command(name, argv)
 end
 
 
+local function no_command(name)
+  local known = command_names()
+  for _, recipe in ipairs(files.names("recipes", ".lua")) do
+    known[#known + 1] = "recipes/" .. recipe .. ".lua"
+  end
+  errors.raise("usage", ("no command '%s'%s"):format(name, nearest.suggestion(name, known)),
+    { hint = "llmprof --help lists the commands; a recipe's name ends in .lua" })
+end
+
+
 local function dispatch(argv)
   local first = argv[1]
   if first == nil then
@@ -96,10 +108,10 @@ local function dispatch(argv)
     io.stdout:write(help())
     return 0
   elseif first == "help" then
-    return run_command(is_command(argv[2]) and argv[2] or
-      errors.raise("usage", ("no command '%s'%s"):format(argv[2],
-        nearest.suggestion(argv[2], command_names()))), { "--help" })
+    if not is_command(argv[2]) then no_command(argv[2]) end
+    return run_command(argv[2], { "--help" })
   elseif first == "--version" then
+    if argv[2] then errors.raise("usage", "--version stands alone") end
     io.stdout:write("llmprof ", require("llmprof.version").version, "\n")
     return 0
   elseif first == "-e" then
@@ -109,15 +121,13 @@ local function dispatch(argv)
   elseif first:find "%.lua$" or first:sub(1, 1) == "-" then
     return run_command("run", argv)
   end
-  errors.raise("usage",
-    ("no command '%s'%s"):format(first, nearest.suggestion(first, command_names())),
-    { hint = "llmprof --help lists the commands; a recipe's name ends in .lua" })
+  no_command(first)
 end
 
 
 local function report(err)
   if err.detail then io.stderr:write((tostring(err.detail):gsub("\n*$", "\n"))) end
-  io.stderr:write("llmprof: ", err.message, "\n")
+  io.stderr:write("llmprof: ", text.clean(err.message), "\n") -- it may hold a path
   if err.bug then
     io.stderr:write "this is a bug in llmprof; the lines above say where\n"
   elseif err.hint then
@@ -135,7 +145,8 @@ function cli.main(argv)
   end
   local flushed, message = io.stdout:flush()
   if not flushed then
-    io.stderr:write("llmprof: standard output: ", message, "\n")
+    local closed = message:find "Broken pipe" -- `llmprof stats ... | head`
+    if not closed then io.stderr:write("llmprof: standard output: ", message, "\n") end
     return errors.status.failed
   end
   return result

@@ -13,6 +13,7 @@ local defaults = require "llmprof.defaults"
 local errors = require "llmprof.errors"
 local files = require "llmprof.files"
 local nearest = require "llmprof.nearest"
+local sorted_keys = require "llmprof.sorted_keys"
 local yaml = require "llmprof.yaml"
 
 local config = {}
@@ -28,14 +29,6 @@ end
 
 -- ---- declared keys ----
 
-local function sorted_keys(map)
-  local keys = {}
-  for key in pairs(map) do keys[#keys + 1] = key end
-  table.sort(keys)
-  return keys
-end
-
-
 local function is_list(value)
   return type(value) == "table" and (#value > 0 or next(value) == nil)
 end
@@ -47,6 +40,11 @@ local function type_of(declaration)
   if is_list(default) then return "list" end
   if math.type(default) then return math.type(default) end
   return type(default)
+end
+
+
+local function is_finite(value)
+  return type(value) == "number" and value - value == 0
 end
 
 
@@ -73,7 +71,7 @@ local wanted = {
 local function fits(value, kind)
   if kind == "list" then return is_list(value) end
   if kind == "integer" then return math.type(value) == "integer" end
-  if kind == "float" then return type(value) == "number" end
+  if kind == "float" then return is_finite(value) end
   return type(value) == kind
 end
 
@@ -87,8 +85,17 @@ local function check_choice(key, value, choices, where)
 end
 
 
+local function limits(low, high)
+  if low and high then return ("between %s and %s"):format(low, high) end
+  return low and ("%s or more"):format(low) or ("%s or less"):format(high)
+end
+
+
 local function check_value(key, declaration, value, where)
   local kind = type_of(declaration)
+  if value == "" and declaration[2] == nil then
+    bad(("%s: %s: an empty value"):format(where, key), "~" .. key .. " removes a value")
+  end
   if not fits(value, kind) then
     bad(("%s: %s: %s is expected, not %s"):format(where, key, wanted[kind],
       type(value) == "table" and "a table" or ("'%s'"):format(tostring(value))))
@@ -100,8 +107,7 @@ local function check_value(key, declaration, value, where)
   end
   local low, high = declaration.min, declaration.max
   if (low and value < low) or (high and value > high) then
-    bad(("%s: %s: %s is not %s"):format(where, key, tostring(value),
-      low and high and ("between %s and %s"):format(low, high) or ("%s or more"):format(low)))
+    bad(("%s: %s: %s is not %s"):format(where, key, tostring(value), limits(low, high)))
   end
   return value
 end
@@ -114,9 +120,22 @@ local Layers = {}
 Layers.__index = Layers
 
 
+local function is_group(declared, prefix)
+  for key in pairs(declared) do
+    if key:sub(1, #prefix + 1) == prefix .. "." then return true end
+  end
+  return false
+end
+
+
 local function unknown(key, declared, where)
+  if is_group(declared, key) then
+    bad(("%s: '%s' is a group of keys"):format(where, key),
+      "--print-config lists them; write " .. key .. ".NAME=value")
+  end
   bad(("%s: no key '%s'%s"):format(where, key, nearest.suggestion(key, sorted_keys(declared))),
-    "--print-config lists every key; +" .. key .. "=value adds one")
+    where == "command line" and "--print-config lists every key; +" .. key .. "=value adds one"
+      or "--print-config lists every key")
 end
 
 
@@ -131,19 +150,14 @@ function Layers:set(key, value, where)
 end
 
 
-local function is_group(declared, prefix)
-  for key in pairs(declared) do
-    if key:sub(1, #prefix + 1) == prefix .. "." then return true end
-  end
-  return false
+local function bad_tree(where)
+  bad(("%s: a table of keys is expected"):format(where))
 end
 
 
 -- A tree of tables as dotted keys.
 function Layers:apply(tree, where, prefix)
-  if type(tree) ~= "table" or is_list(tree) and next(tree) ~= nil then
-    bad(("%s: a table of keys is expected"):format(where))
-  end
+  if type(tree) ~= "table" or is_list(tree) and next(tree) ~= nil then bad_tree(where) end
   for _, name in ipairs(sorted_keys(tree)) do
     local key = prefix and prefix .. "." .. name or tostring(name)
     local value = tree[name]
@@ -163,11 +177,16 @@ local function load_yaml(name)
   local contents, where = files.read(name)
   if not contents then bad(where) end
   local tree = errors.check("usage", yaml.decode(contents, { name = where }))
-  return tree == yaml.null and {} or tree, where
+  if tree == yaml.null then tree = {} end
+  if type(tree) ~= "table" or is_list(tree) and next(tree) ~= nil then bad_tree(where) end
+  return tree, where
 end
 
 
 local function load_preset(group, name)
+  if type(name) ~= "string" then
+    bad(("%s: the name of a preset is expected, not '%s'"):format(group, tostring(name)))
+  end
   local path = ("conf/%s/%s.yaml"):format(group, name)
   local contents = name:find "^[%w_-]+$" and files.read(path)
   if not contents then
@@ -184,6 +203,9 @@ end
 local function parse_value(key, declaration, text)
   local kind = type_of(declaration)
   if kind == "string" then return text end
+  if text == "" then
+    bad(("command line: %s: an empty value"):format(key), "~" .. key .. " removes a value")
+  end
   local value, message = yaml.decode(text, { name = key })
   if value == nil then bad(message) end
   return value
@@ -209,6 +231,20 @@ function config.parse_overrides(words)
 end
 
 
+-- A key cannot be a group of keys as well.
+local function check_place(declared, key)
+  if is_group(declared, key) then
+    bad(("command line: '%s' is a group of keys"):format(key))
+  end
+  for at in key:gmatch "()%." do
+    local above = key:sub(1, at - 1)
+    if declared[above] then
+      bad(("command line: '%s' is a value and holds no keys: +%s"):format(above, key))
+    end
+  end
+end
+
+
 function Layers:override(entry)
   local where = "command line"
   local key = entry.key
@@ -216,6 +252,7 @@ function Layers:override(entry)
   local declaration = self.declared[key]
   if entry.action == "add" and not declaration then
     local value = errors.check("usage", yaml.decode(entry.text, { name = key }))
+    check_place(self.declared, key)
     declaration = { "Added on the command line", value }
     self.declared[key] = declaration
   end
@@ -235,11 +272,8 @@ local function chosen_preset(group, sources)
   local name = defaults[group .. ".preset"][2]
   for _, source in ipairs(sources) do
     local value = source[group]
-    if type(value) == "string" then
-      name = value
-    elseif type(value) == "table" and value.preset then
-      name = value.preset
-    end
+    if type(value) == "table" then value = value.preset end
+    if type(value) == "string" then name = value end
   end
   return name
 end
@@ -258,7 +292,13 @@ end
 
 local function last_mode(sources)
   local mode
-  for _, source in ipairs(sources) do mode = source.mode or mode end
+  for _, source in ipairs(sources) do
+    if source.mode == yaml.null then
+      mode = nil
+    else
+      mode = source.mode or mode
+    end
+  end
   return mode
 end
 
@@ -327,25 +367,41 @@ local function shown(value)
 end
 
 
--- Every key as YAML, each with a comment that says where its value came from.
-function config.to_yaml(composed)
-  local lines, open = {}, ""
-  local keys = sorted_keys(composed.declared)
-  table.sort(keys, function(a, b)
-    local grouped_a, grouped_b = a:find(".", 1, true) ~= nil, b:find(".", 1, true) ~= nil
-    if grouped_a ~= grouped_b then return grouped_b end
-    return a < b
-  end)
-  for _, key in ipairs(keys) do
-    local group, name = key:match "^(.*)%.([^.]+)$"
-    name = name or key
-    if (group or "") ~= open then
-      open = group or ""
-      if group then lines[#lines + 1] = group .. ":" end
+-- The keys of one group: names of values, names of groups, both sorted.
+local function members(declared, prefix)
+  local values, groups, seen = {}, {}, {}
+  for _, key in ipairs(sorted_keys(declared)) do
+    local rest = key:sub(1, #prefix) == prefix and key:sub(#prefix + 1) or ""
+    local group = rest:match "^([^.]+)%."
+    if group and not seen[group] then
+      seen[group], groups[#groups + 1] = true, group
+    elseif rest ~= "" and not group then
+      values[#values + 1] = rest
     end
-    local text = ("%s%s: %s"):format(group and "  " or "", name, shown(composed.values[key]))
+  end
+  return values, groups
+end
+
+
+local function add_group(lines, composed, prefix, indent)
+  local values, groups = members(composed.declared, prefix)
+  for _, name in ipairs(values) do
+    local key = prefix .. name
+    local text = ("%s%s: %s"):format(indent, name, shown(composed.values[key]))
     lines[#lines + 1] = ("%-48s # %s"):format(text, composed.origins[key])
   end
+  for _, name in ipairs(groups) do
+    lines[#lines + 1] = indent .. name .. ":"
+    add_group(lines, composed, prefix .. name .. ".", indent .. "  ")
+  end
+end
+
+
+-- Every key as YAML, which --config takes, each with a comment that says where
+-- its value came from.
+function config.to_yaml(composed)
+  local lines = {}
+  add_group(lines, composed, "", "")
   return table.concat(lines, "\n") .. "\n"
 end
 

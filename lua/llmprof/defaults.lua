@@ -16,6 +16,8 @@ return {
   ["workload.timeout_s"] = { "End the workload after so many seconds", type = "integer", min = 1 },
   ["operators"] = { "Run the workload once more under its own profiler", "on",
     choices = { "on", "off" } },
+  ["counters"] = { "Measure the selected kernels with hardware counters", "on",
+    choices = { "on", "off" } },
   ["overhead"] = { "Run the workload plain before and after, to measure what profiling costs",
     "off", choices = { "off", "measure" } },
   ["tools.nsys"] = { "Path of nsys; found by itself unless set", type = "string" },
@@ -27,6 +29,18 @@ return {
   ["model.variant"] = { "Its size or flavour", type = "string" },
   ["model.dtype"] = { "What it computes in", type = "string" },
   ["model.arch"] = { "Its architecture, a file in conf/model", type = "string" },
+  ["model.config"] = { "Its architecture, a Hugging Face config.json; goes before model.arch",
+    type = "string" },
+  ["model.weight_dtype"] = { "What its weights are stored in; as its architecture says unless set",
+    type = "string" },
+  ["model.kv_dtype"] = { "What its KV cache is stored in; likewise", type = "string" },
+
+  ["hardware.name"] = { "The GPU, a file in conf/hardware; found by the device's name unless set",
+    type = "string" },
+  ["hardware.peak_per_s"] = { "Dense FLOP/s of the GPU in the model's number format; as "
+    .. "conf/hardware says unless set", type = "float", min = 1 },
+  ["hardware.bandwidth_bytes_per_s"] = { "Memory bandwidth of the GPU; likewise", type = "float",
+    min = 1 },
 
   ["nsys.preset"] = { "Preset of Nsight Systems options", "default" },
   ["nsys.trace"] = { "What to trace", { "cuda", "nvtx", "osrt" } },
@@ -37,8 +51,8 @@ return {
   ["nsys.capture_range"] = { "What starts and ends the capture", "none",
     choices = { "none", "nvtx", "cudaProfilerApi" } },
   ["nsys.nvtx_capture"] = { "With capture_range=nvtx: range or range@domain", type = "string" },
-  ["nsys.capture_range_end"] = { "What happens at the end of a capture range", type = "string",
-    choices = { "none", "stop", "stop-shutdown", "repeat", "repeat-shutdown" } },
+  ["nsys.capture_range_end"] = { "What happens at the end of a capture range: none, stop, "
+    .. "stop-shutdown, repeat, repeat:N or repeat-shutdown:N", type = "string" },
   ["nsys.nvtx_domain_include"] = { "Trace these NVTX domains only", type = "list" },
   ["nsys.nvtx_domain_exclude"] = { "Leave these NVTX domains out", type = "list" },
   ["nsys.cuda_graph_trace"] = { "CUDA graphs as one row, or a row per node", "node",

@@ -32,7 +32,7 @@ local function check_gpu(state)
   local names = {}
   for _, device in ipairs(devices) do
     if device.error then
-      names[#names + 1] = ("%d: %s"):format(device.index, device.error)
+      names[#names + 1] = device.error
     else
       state.devices[#state.devices + 1] = device
       names[#names + 1] = ("%s, %s"):format(device.name or "GPU",
@@ -64,7 +64,7 @@ local function check_nsys(state)
   local found, tried = tools.find("nsys", state.cfg.tools.nsys)
   state.nsys = found
   if not found then
-    return problem("nsys", "Nsight Systems was not found" .. (tried[1] and ": " .. tried[1] or ""),
+    return problem("nsys", tools.lack_text("nsys", tried),
       "install nsight-systems, or name it with tools.nsys=PATH")
   end
   return ok("nsys", ("%s, %s"):format(found.version, found.path))
@@ -77,7 +77,7 @@ local function check_importer(state)
   if not missing then return warn("nsys import", why, "try: nsys profile true") end
   if #missing > 0 then
     return problem("nsys import", "its importer lacks " .. table.concat(missing, ", "),
-      "install them (Debian: libdw1 brings libdw.so.1)")
+      tools.LIBRARY_HINT)
   end
   return ok("nsys import", "its importer finds all its libraries")
 end
@@ -87,7 +87,7 @@ local function check_ncu(state)
   local found, tried = tools.find("ncu", state.cfg.tools.ncu)
   state.ncu = found
   if not found then
-    return problem("ncu", "Nsight Compute was not found" .. (tried[1] and ": " .. tried[1] or ""),
+    return problem("ncu", tools.lack_text("ncu", tried),
       "install nsight-compute, or name it with tools.ncu=PATH; counters are left out without it")
   end
   return ok("ncu", ("%s, %s"):format(found.version, found.path))
@@ -173,7 +173,8 @@ end
 
 local function check_ncu_config()
   local found = {}
-  for _, folder in ipairs { ".", os.getenv "HOME" } do
+  local home = os.getenv "HOME"
+  for _, folder in ipairs { ".", home and home .. "/.config/NVIDIA Corporation" } do
     local path = folder .. "/config.ncu-cfg"
     if fs.stat(path) then found[#found + 1] = path end
   end
@@ -187,15 +188,26 @@ end
 
 -- ---- the workload's Python ----
 
+-- A line "llmprof: NAME VERSION" each; other lines are the libraries' own.
 local PYTHON = [[
 import sys
 for name in ("torch", "transformers"):
     try:
-        print(name, __import__(name).__version__)
-    except ImportError:
-        print(name, "missing")
-print("python", sys.version.split()[0])
+        version = __import__(name).__version__
+    except ModuleNotFoundError:
+        version = "missing"
+    except Exception as error:
+        version = "broken:" + type(error).__name__
+    print("llmprof:", name, version)
+print("llmprof:", "python", sys.version.split()[0])
 ]]
+
+-- Who needs a library of the workload's Python.
+local python_needs = {
+  { "torch", "PyTorch workloads need torch; others do not" },
+  { "transformers", "checkpoints need transformers; random weights do not" },
+}
+
 
 local function check_python(state)
   local python = state.cfg.python
@@ -204,11 +216,15 @@ local function check_python(state)
     return warn("python", ("%s does not run: %s"):format(python, output and text.clean(output)
       or result), "name the workload's Python with python=PATH")
   end
-  local said = {}
-  for name, version in output:gmatch "(%S+) (%S+)" do said[#said + 1] = name .. " " .. version end
+  local said, versions = {}, {}
+  for name, version in output:gmatch "llmprof: (%S+) (%S+)" do
+    said[#said + 1], versions[name] = name .. " " .. version, version
+  end
   local message = table.concat(said, ", ")
-  if output:find "torch missing" then
-    return warn("python", message, "PyTorch workloads need torch; others do not")
+  for _, need in ipairs(python_needs) do
+    if not versions[need[1]] or not versions[need[1]]:find "^%d" then
+      return warn("python", message, need[2])
+    end
   end
   return ok("python", message)
 end

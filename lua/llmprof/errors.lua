@@ -37,11 +37,24 @@ end
 
 
 -- For functions that return nil, message[, code]: the value, or the error.
-function errors.check(kind, value, message, hint)
-  if value == nil or value == false then
-    errors.raise(kind, message or "unknown error", { hint = hint })
-  end
+function errors.check(kind, value, message)
+  if value == nil or value == false then errors.raise(kind, message or "unknown error") end
   return value
+end
+
+
+-- Is this what the host raises on SIGINT and SIGTERM: "interrupted", behind the
+-- line that was running?
+function errors.is_interrupt(message)
+  return message == "interrupted" or message:find "^[^\n]+:%d+: interrupted$" ~= nil
+end
+
+
+-- For the handler of an xpcall around code of the user's: where in it the error
+-- was raised, without llmprof's own frames below.
+function errors.traceback()
+  local trace = debug.traceback(nil, 3)
+  return (trace:gsub("\n%s*%[C%]: in function 'xpcall'.*", ""))
 end
 
 
@@ -50,7 +63,7 @@ end
 function errors.handler(value)
   if errors.is(value) then return value end
   local message = tostring(value)
-  if message:find("interrupted", 1, true) and not message:find("\n", 1, true) then
+  if errors.is_interrupt(message) then
     return setmetatable({ kind = "interrupted", message = "interrupted" }, Error)
   end
   return setmetatable({

@@ -67,6 +67,8 @@ function files.read(name)
   end
   local contents = resources.get(name)
   if contents then return contents, name end
+  if name == "" then return nil, "an empty file name" end
+  if fs.stat(name) then return nil, name .. ": not a file" end
   return nil, name .. ": no such file, nor is it built in"
 end
 

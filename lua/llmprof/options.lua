@@ -7,8 +7,9 @@
 --   }
 --   local given, rest = options.parse(spec, argv)
 --
--- An option without arg is a flag. Types: string (default), integer, list
--- (comma separated). choices limits the values. many collects repeats.
+-- An option without arg is a flag. A value may be joined on: --format=csv, -n5.
+-- Types: string (default), integer, list (comma separated). choices limits the
+-- values. many collects repeats.
 local errors = require "llmprof.errors"
 local nearest = require "llmprof.nearest"
 
@@ -33,7 +34,8 @@ local function find(spec, name)
       return option
     end
   end
-  bad("unknown option " .. name .. nearest.suggestion(name, long_names(spec)))
+  bad("unknown option " .. name .. nearest.suggestion(name, long_names(spec)),
+    "--help lists the options")
 end
 
 
@@ -64,25 +66,37 @@ local function convert(option, name, text)
     for _, item in ipairs(list) do check_choice(option, name, item) end
     return list
   end
+  if text == "" then bad(name .. ": an empty value") end
   check_choice(option, name, text)
   return text
 end
 
 
+-- Lists given in parts grow; of anything else given twice the last counts.
 local function store(given, option, value)
+  local name, before = option[1], given[option[1]]
   if option.many then
-    given[option[1]] = given[option[1]] or {}
-    table.insert(given[option[1]], value)
+    given[name] = before or {}
+    table.insert(given[name], value)
+  elseif option.type == "list" and before then
+    table.move(value, 1, #value, #before + 1, before)
   else
-    given[option[1]] = value
+    given[name] = value
   end
+end
+
+
+-- "--name=value" and "-nvalue" as name and value; else the word.
+local function split_word(word)
+  local name, value = word:match "^(%-%-[^=]+)=(.*)$"
+  if not name then name, value = word:match "^(%-[^-])(.+)$" end
+  return name or word, value
 end
 
 
 -- One word of argv that starts with "-"; returns how many words it took.
 local function parse_option(spec, argv, i, given)
-  local name, value = argv[i]:match "^(%-%-[^=]+)=(.*)$"
-  name = name or argv[i]
+  local name, value = split_word(argv[i])
   local option = find(spec, name)
   if not option.arg then
     if value then bad(name .. " takes no value") end

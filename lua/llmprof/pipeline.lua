@@ -1,6 +1,7 @@
 -- The run as a list of steps. A step is a file in lua/llmprof/steps:
 --
 --   name       what the manifest and the terminal call it
+--   summary    what it does, in a line
 --   requires   names of steps that must have succeeded (optional)
 --   needs      files of the bundle it reads (optional; for --resume)
 --   makes      files it writes (optional; for --resume)
@@ -29,7 +30,8 @@ pipeline.steps = { "plan", "tools", "timeline", "export", "select", "counters", 
   "analyse", "render" }
 
 
-local function load_steps()
+-- The steps, in order.
+function pipeline.load()
   local list = {}
   for i, name in ipairs(pipeline.steps) do list[i] = require("llmprof.steps." .. name) end
   return list
@@ -82,6 +84,13 @@ local function elapsed(from)
 end
 
 
+local function lines_of(detail)
+  local lines = json.list {}
+  for line in detail:gmatch "[^\n]+" do lines[#lines + 1] = line end
+  return lines
+end
+
+
 -- Run a step and return its manifest entry and, if it failed, the error.
 local function run_step(ctx, step, ui)
   local started, clock, notes = artifacts.timestamp(), sys.monotonic(), json.list {}
@@ -104,7 +113,8 @@ local function run_step(ctx, step, ui)
   if ok then
     entry.note = result
   else
-    entry.message = result.message
+    entry.message, entry.hint = result.message, result.hint
+    entry.last_lines = result.detail and lines_of(result.detail)
   end
   return entry, not ok and result or nil
 end
@@ -133,7 +143,7 @@ function pipeline.run(ctx, ui)
     first = first or err
     ctx.note(message)
   end
-  for _, step in ipairs(load_steps()) do
+  for _, step in ipairs(pipeline.load()) do
     local cause = unmet(step, failed)
     if cause then
       failed[step.name] = true
@@ -141,13 +151,14 @@ function pipeline.run(ctx, ui)
     elseif is_done(ctx, step, redone) then
       keep_step(ctx, step, ui)
     else
-      redone[step.name] = true
+      -- a step without files only gathers what later ones read
+      redone[step.name] = step.makes ~= nil
       ui.begin(step.name)
       local entry, err = run_step(ctx, step, ui)
       ctx.run:record(entry)
       if err then
         failed[step.name] = true
-        first = first or err
+        first = err.kind ~= "interrupted" and first or err
         ui.failed(step.name, entry.seconds, err)
         if err.kind == "interrupted" then break end
       else

@@ -3,6 +3,7 @@ local columns = require "llmprof.report.columns"
 local rows = require "llmprof.report.rows"
 local tables = require "llmprof.tables"
 local term = require "llmprof.term"
+local text = require "llmprof.text"
 
 local progress = {}
 
@@ -40,12 +41,13 @@ function progress.new(quiet)
   end
 
   function ui.start(recipe, cfg, run)
-    out.line(("%s · capture=%s · %s"):format(out.style("bold", recipe.name), cfg.capture, run.dir))
+    out.line(("%s · capture=%s · %s"):format(out.style("bold", recipe.name), cfg.capture,
+      text.clean(run.dir)))
   end
 
   function ui.begin(name) out.status(("  %-10s ..."):format(name)) end
-  function ui.progress(name, took, text)
-    out.status(("  %-10s %s   %s"):format(name, seconds(took), text))
+  function ui.progress(name, took, what)
+    out.status(("  %-10s %s   %s"):format(name, seconds(took), what))
   end
   function ui.done(name, took, note) step_line(name, took, note) end
   function ui.kept(name) step_line(name, nil, "kept from before", "dim") end
@@ -60,7 +62,8 @@ function progress.new(quiet)
         :gsub("\n$", "")))
     end
     out.line ""
-    out.line(("%s %s"):format(failure and "bundle so far:" or "bundle:", ctx.run.dir))
+    out.line(("%s %s"):format(failure and "bundle so far:" or "bundle:",
+      text.clean(ctx.run.dir)))
   end
 
   return ui

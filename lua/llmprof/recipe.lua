@@ -3,6 +3,7 @@
 local errors = require "llmprof.errors"
 local files = require "llmprof.files"
 local nearest = require "llmprof.nearest"
+local sorted_keys = require "llmprof.sorted_keys"
 
 local recipe = {}
 
@@ -32,14 +33,6 @@ local fields = {
 }
 
 
-local function names_of(map)
-  local names = {}
-  for name in pairs(map) do names[#names + 1] = tostring(name) end
-  table.sort(names)
-  return names
-end
-
-
 -- An error in what a recipe declares. `word` is looked for in its source, to
 -- say where: recipe files end in a tail call, so Lua itself does not know.
 local function bad(word, message)
@@ -48,11 +41,12 @@ end
 
 
 local function check_fields(given)
-  local known = names_of(fields)
-  for _, name in ipairs(names_of(given)) do
+  local known = sorted_keys(fields)
+  for _, name in ipairs(sorted_keys(given)) do
     local field = fields[name]
     if not field then
-      bad(name, ("a recipe has no field '%s'%s"):format(name, nearest.suggestion(name, known)))
+      bad(tostring(name), ("a recipe has no field '%s'%s"):format(tostring(name),
+        nearest.suggestion(tostring(name), known)))
     elseif type(given[name]) ~= field[1] then
       bad(name,
         ("recipe field '%s': %s expected, got %s"):format(name, field[1], type(given[name])))
@@ -69,13 +63,28 @@ local function check_fields(given)
 end
 
 
+local STAGE = '{ "name", children = { "name", ... }, step = "name" }'
+
 local function check_stage_name(name, seen)
-  if type(name) ~= "string" or name == "" then
-    bad("stages", 'a stage is { "name" } or { "name", children = { "name", ... } }')
-  end
+  if type(name) ~= "string" or name == "" then bad("stages", "a stage is " .. STAGE) end
   if seen[name] then bad(name, ("stage '%s' is declared twice"):format(name)) end
   seen[name] = true
   return name
+end
+
+
+local stage_fields = { [1] = true, children = true, step = true }
+
+local function check_stage(stage)
+  for key in pairs(stage) do
+    if not stage_fields[key] then
+      bad("stages", ("stage '%s' has no field '%s'; a stage is %s"):format(tostring(stage[1]),
+        tostring(key), STAGE))
+    end
+  end
+  if stage.children ~= nil and type(stage.children) ~= "table" then
+    bad("stages", ("stage '%s': children is a list of names"):format(tostring(stage[1])))
+  end
 end
 
 
@@ -85,6 +94,7 @@ local function flatten_stages(declared)
   local stages, seen = {}, {}
   for _, stage in ipairs(declared or {}) do
     if type(stage) ~= "table" then stage = { stage } end
+    check_stage(stage)
     local parent = check_stage_name(stage[1], seen)
     local step = stage.step and check_stage_name(stage.step, seen)
     stages[#stages + 1] = { name = parent, step = step }
@@ -97,10 +107,11 @@ end
 
 
 local function check_options(declared)
-  for _, key in ipairs(names_of(declared or {})) do
+  for _, key in ipairs(sorted_keys(declared or {})) do
     local declaration = declared[key]
-    if not key:find "^[%a_][%w_]*[%w_.]*$" then
-      bad(key, ("option '%s': a key like infer.max_new_tokens is expected"):format(key))
+    if type(key) ~= "string" or not key:find "^[%a_][%w_.]*$" then
+      bad(tostring(key),
+        ("option '%s': a key like infer.max_new_tokens is expected"):format(tostring(key)))
     elseif type(declaration) ~= "table" or type(declaration[1]) ~= "string"
       or (declaration[2] == nil and not declaration.type) then
       bad(key, ("option '%s': { \"text\", default } is expected"):format(key))
@@ -123,6 +134,13 @@ function recipe.recipe(given)
     end
   end
   return setmetatable(made, Recipe)
+end
+
+
+-- Refuse a configuration, from the workload function or a hook: one line, what
+-- to do instead (optional), exit status 2.
+function recipe.fail(message, hint)
+  errors.raise("usage", message, { hint = hint })
 end
 
 
@@ -154,7 +172,7 @@ end
 
 local function traceback(message)
   if errors.is(message) then return message end
-  return { text = tostring(message), trace = debug.traceback(nil, 2) }
+  return { text = tostring(message), trace = errors.traceback() }
 end
 
 
@@ -165,8 +183,10 @@ function recipe.call(what, f, ...)
   if results[1] then return table.unpack(results, 2, results.n) end
   local err = results[2]
   if errors.is(err) then error(err, 0) end
-  if err.text:find "interrupted$" then errors.raise("interrupted", "interrupted") end
-  errors.raise("usage", ("%s: %s"):format(what, err.text), { detail = err.trace })
+  if errors.is_interrupt(err.text) then errors.raise("interrupted", "interrupted") end
+  local line, rest = err.text:match "^([^\n]*)(.*)$"
+  local detail = (rest .. "\n" .. err.trace):gsub("^\n", "")
+  errors.raise("usage", ("%s: %s"):format(what, line:gsub(":$", "")), { detail = detail })
 end
 
 
@@ -201,6 +221,9 @@ function recipe.load(name)
     for i, known_name in ipairs(known) do known[i] = "recipes/" .. known_name .. ".lua" end
     errors.raise("usage", where .. nearest.suggestion(name, known),
       { hint = #known > 0 and "recipes: " .. table.concat(known, " ") or nil })
+  end
+  if source:byte() == 27 then
+    errors.raise("usage", where .. ": compiled Lua; a recipe is Lua source")
   end
   local chunk, message = load(source, "@" .. where, "t", environment())
   if not chunk then errors.raise("usage", message) end

@@ -113,7 +113,9 @@ local function strip_version(name)
 end
 
 
+-- Absent when the export does not say.
 local function xyz(row, what)
+  if not (row[what .. "_x"] and row[what .. "_y"] and row[what .. "_z"]) then return nil end
   return ("%4d %4d %4d"):format(row[what .. "_x"], row[what .. "_y"], row[what .. "_z"])
 end
 

@@ -46,8 +46,7 @@ end
 
 -- ---- for programs ----
 
--- RFC 4180: quoted where a comma, a quote, a line end or an outer space asks
--- for it.
+-- RFC 4180: quoted where a comma, a quote or a line end asks for it.
 local function csv_field(value)
   if value:find '[,"\r\n]' then return '"' .. value:gsub('"', '""') .. '"' end
   return value

@@ -1,10 +1,12 @@
 -- The program that a recipe profiles: how it is started, and what it says about
 -- itself. docs/workload.md is the contract.
+local command_line = require "llmprof.command_line"
 local errors = require "llmprof.errors"
 local files = require "llmprof.files"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local recipe = require "llmprof.recipe"
+local sorted_keys = require "llmprof.sorted_keys"
 local spawn = require "llmprof.spawn"
 
 local workload = {}
@@ -42,6 +44,20 @@ local function write_neighbours(argv, run)
 end
 
 
+-- A value that is nil, of a key without one perhaps, would cut argv short.
+local function check_holes(argv)
+  local last = 0
+  for i in pairs(argv) do last = math.max(last, math.tointeger(i) or 0) end
+  for i = 1, last do
+    if argv[i] == nil then
+      errors.raise("usage", ("workload: argv[%d]%s is nil"):format(i,
+        i > 1 and (", after '%s',"):format(tostring(argv[i - 1])) or ""),
+        { hint = "a configuration key without a value? --print-config shows them" })
+    end
+  end
+end
+
+
 -- { argv, env, cwd, timeout } of the recipe's workload. run may be nil (a dry
 -- run): then nothing is written.
 function workload.describe(made, cfg, run)
@@ -49,6 +65,7 @@ function workload.describe(made, cfg, run)
   if type(given) ~= "table" or type(given.argv) ~= "table" or #given.argv == 0 then
     errors.raise("usage", "workload: the recipe must return { argv = { program, ... } }")
   end
+  check_holes(given.argv)
   if run then write_neighbours(given.argv, run) end
   local argv = {}
   for i, value in ipairs(given.argv) do argv[i] = word(value, run) end
@@ -85,7 +102,8 @@ end
 
 -- Run argv (the workload, or a tool around it) with the workload's environment
 -- and its JSON files going to <folder> of the run. given: argv, spec (of
--- describe), folder, log (file of the run), env (more of it), on_line, on_idle.
+-- describe), folder, log and command (files of the run: its output, the
+-- command to run it again), env (more of it), timeout, on_line, on_idle.
 -- Returns spawn's result and the output lines.
 function workload.run(ctx, given)
   errors.check("failed", fs.mkdirs(ctx.run:path(given.folder)))
@@ -94,6 +112,7 @@ function workload.run(ctx, given)
   for name, value in pairs(given.env or {}) do env[name] = value end
   local lines = {}
   ctx.commands[#ctx.commands + 1] = json.list(given.argv)
+  if given.command then ctx.run:write(given.command, command_line.show(given.argv) .. "\n") end
   local process, message = spawn.start(given.argv, {
     env = env, cwd = given.spec.cwd, timeout = given.timeout or given.spec.timeout,
     kill_group = true,
@@ -140,12 +159,39 @@ local function expect(value, kind, where)
 end
 
 
+-- What is wrong with the fields of an object that must be numbers, if there.
+local function check_numbers(object, names, where)
+  for _, name in ipairs(names) do
+    local wrong = object[name] ~= nil
+      and expect(object[name], "number", ("%s.%s"):format(where, name))
+    if wrong then return wrong end
+  end
+  return nil
+end
+
+
+local stage_numbers = { "ms", "gpu_ms", "count", "tokens", "steps" }
+
 local function check_stage(stage, where)
-  return expect(stage, "table", where)
-    or (stage.ms ~= nil and expect(stage.ms, "number", where .. ".ms"))
-    or (stage.tokens ~= nil and expect(stage.tokens, "number", where .. ".tokens"))
-    or (stage.steps_ms ~= nil and expect(stage.steps_ms, "table", where .. ".steps_ms"))
-    or nil
+  local wrong = expect(stage, "table", where) or check_numbers(stage, stage_numbers, where)
+  if wrong or stage.steps_ms == nil then return wrong end
+  wrong = expect(stage.steps_ms, "table", where .. ".steps_ms")
+  if wrong then return wrong end
+  for i, ms in ipairs(stage.steps_ms) do
+    wrong = expect(ms, "number", ("%s.steps_ms[%d]"):format(where, i))
+    if wrong then return wrong end
+  end
+  return nil
+end
+
+
+-- By name, so that of several mistakes it is always the same one.
+local function check_stages(stages, where)
+  for _, name in ipairs(sorted_keys(stages)) do
+    local wrong = check_stage(stages[name], ("%s.stages.%s"):format(where, name))
+    if wrong then return wrong end
+  end
+  return nil
 end
 
 
@@ -157,45 +203,66 @@ local function check_metrics(metrics)
   for i, rep in ipairs(metrics.repeats) do
     local where = ("repeats[%d]"):format(i)
     wrong = expect(rep, "table", where) or expect(rep.stages, "table", where .. ".stages")
+      or check_stages(rep.stages, where)
     if wrong then return wrong end
-    for name, stage in pairs(rep.stages) do
-      wrong = check_stage(stage, ("%s.stages.%s"):format(where, name))
-      if wrong then return wrong end
-    end
   end
   return nil
 end
 
 
--- metrics.json of a folder of the run: the table; nil when there is none; nil
--- and a message when it is broken.
-function workload.metrics(run, folder)
-  local name = folder .. "/metrics.json"
+-- Leave out the fields that are null: what was not measured is absent here.
+local function drop_nulls(value)
+  for key, item in pairs(value) do
+    if item == json.null and type(key) == "string" then
+      value[key] = nil
+    elseif type(item) == "table" then
+      drop_nulls(item)
+    end
+  end
+end
+
+
+-- A JSON file of the run, checked: the table; nil when there is none; nil and a
+-- message when it is broken.
+local function load_checked(run, name, check)
   if not run:has(name) then return nil end
-  local metrics, message = json.load(run:path(name))
-  if not metrics then return nil, message end
-  local wrong = check_metrics(metrics)
+  local value, message = json.load(run:path(name))
+  if not value then return nil, message end
+  if type(value) == "table" then drop_nulls(value) end
+  local wrong = check(value)
   if wrong then return nil, ("%s: %s"):format(run:path(name), wrong) end
-  return metrics
+  return value
+end
+
+
+-- metrics.json of a folder of the run; nil when there is none; nil and a
+-- message when it is broken.
+function workload.metrics(run, folder)
+  return load_checked(run, folder .. "/metrics.json", check_metrics)
+end
+
+
+local operator_numbers = { "host_total_ns", "host_self_ns", "device_total_ns", "device_self_ns" }
+
+-- What is wrong with operators, or nil.
+local function check_operators(operators)
+  local wrong = expect(operators, "table", "operators")
+    or expect(operators.operators, "table", "operators")
+  if wrong then return wrong end
+  for i, row in ipairs(operators.operators) do
+    local where = ("operators[%d]"):format(i)
+    wrong = expect(row, "table", where) or expect(row.name, "string", where .. ".name")
+      or expect(row.calls, "number", where .. ".calls")
+      or check_numbers(row, operator_numbers, where)
+    if wrong then return wrong end
+  end
+  return nil
 end
 
 
 -- operators.json likewise.
 function workload.operators(run, folder)
-  local name = folder .. "/operators.json"
-  if not run:has(name) then return nil end
-  local operators, message = json.load(run:path(name))
-  if not operators then return nil, message end
-  local wrong = expect(operators, "table", "operators")
-    or expect(operators.operators, "table", "operators")
-  if wrong then return nil, ("%s: %s"):format(run:path(name), wrong) end
-  for i, row in ipairs(operators.operators) do
-    wrong = expect(row, "table", ("operators[%d]"):format(i))
-      or expect(row.name, "string", ("operators[%d].name"):format(i))
-      or expect(row.calls, "number", ("operators[%d].calls"):format(i))
-    if wrong then return nil, ("%s: %s"):format(run:path(name), wrong) end
-  end
-  return operators
+  return load_checked(run, folder .. "/operators.json", check_operators)
 end
 
 

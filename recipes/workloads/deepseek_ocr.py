@@ -173,6 +173,13 @@ class Loader:
         return grid.permute(1, 3, 0, 2, 4).reshape(-1, 3, t, t)
 
 
+def views(args: argparse.Namespace) -> List[Dict[str, int]]:
+    """What the encoder is given for one sequence: images of so many pixels a side."""
+    tiles = args.columns * args.rows
+    local = [{"count": tiles, "size": args.tile_size}] if tiles else []
+    return local + [{"count": 1, "size": args.image_size}]
+
+
 # ---- the model ----
 
 def architecture(config: OcrConfig) -> Dict[str, Any]:
@@ -246,7 +253,8 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
     loader = Loader(args, model["architecture"]["vocab_size"])
     loop = engine.Loop(args, session, batches, loader, device)
     engine.execute("deepseek_ocr", args, loop, model,
-                   {"prompt_tokens": prompt_tokens, "image_tokens": pictures})
+                   {"prompt_tokens": prompt_tokens, "image_tokens": pictures,
+                    "images": views(args)})
 
 
 if __name__ == "__main__":

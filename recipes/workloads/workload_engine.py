@@ -259,7 +259,7 @@ REPORTED = ("device", "warmup", "seed", "attention", "experts", "kv_cache", "com
 
 
 def metrics(program: str, args: argparse.Namespace, loop: Loop, model: Dict[str, Any],
-            tokens: Dict[str, int], repeats: List[Dict[str, Any]]) -> Dict[str, Any]:
+            tokens: Dict[str, Any], repeats: List[Dict[str, Any]]) -> Dict[str, Any]:
     return {
         "schema_version": common.SCHEMA_VERSION,
         "workload": program,
@@ -275,7 +275,7 @@ def metrics(program: str, args: argparse.Namespace, loop: Loop, model: Dict[str,
 
 
 def execute(program: str, args: argparse.Namespace, loop: Loop, model: Dict[str, Any],
-            tokens: Dict[str, int]) -> None:
+            tokens: Dict[str, Any]) -> None:
     """Warm up, then measure or profile, then write what llmprof asked for."""
     output = common.output_folder()
     print(f"{model['name']}: {model['parameters']['total'] / 1e6:.1f} M parameters, "

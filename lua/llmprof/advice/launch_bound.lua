@@ -1,45 +1,57 @@
 -- The GPU waits while the CPU issues work: a CUDA graph replays it in one call.
-local text = require "llmprof.text"
+local evidence = require "llmprof.evidence"
 
 local rule = { name = "launch_bound" }
 
--- Idle from this share on is worth a finding.
-local WORTH = 0.3
 
-
-local function evidence(stage)
-  local list = {
-    { text = ("the GPU is idle %s of %s"):format(text.duration(stage.gpu_idle_ns),
-      text.duration(stage.wall.mean_ns)), source = "timeline" },
-    { text = ("%s launches, %s in launching calls"):format(
-      text.count(math.floor(stage.launches + 0.5)), text.duration(stage.api.launch.ns)),
-      source = "timeline" },
-    { text = ("while it was idle the CPU spent %s in launching calls and %s outside CUDA"):format(
-      text.duration(stage.waiting.launch_ns), text.duration(stage.waiting.host_ns)),
-      source = "timeline" },
+local function what_was_seen(results, stage)
+  local time, source = evidence.stage_time(results, stage)
+  local notes = {
+    evidence.note(source, "it takes %s, of which the GPU works %s", evidence.time(time),
+      evidence.time(stage.gpu_busy_ns)),
+    evidence.note(evidence.TIMELINE, "%s launches, %s in launching calls",
+      evidence.count(stage.launches), evidence.time(stage.api.launch.ns)),
+    evidence.note(evidence.TIMELINE,
+      "while the GPU was idle the CPU spent %s in launching calls and %s outside CUDA",
+      evidence.time(stage.waiting.launch_ns), evidence.time(stage.waiting.host_ns)),
   }
   if stage.kernels_per_token then
-    list[#list + 1] = { text = ("%s kernels per token"):format(
-      text.count(math.floor(stage.kernels_per_token + 0.5))), source = "timeline" }
+    notes[4] = evidence.note(evidence.TIMELINE, "%s kernels per token",
+      evidence.count(stage.kernels_per_token))
   end
-  return list
+  return notes
 end
 
 
-function rule.examine(results, report)
-  for _, stage in ipairs(results.stages) do
-    if not stage.parent and stage.wall and stage.waiting and (stage.idle_share or 0) >= WORTH then
-      report.finding {
-        stage = stage.name,
-        title = ("%s is launch-bound"):format(stage.name),
-        evidence = evidence(stage),
-        try = "run it as a CUDA graph, or torch.compile(mode=\"reduce-overhead\"); both replay "
-          .. "its launches in one call",
-        gain_ns = stage.waiting.launch_ns + stage.waiting.host_ns + stage.waiting.other_ns,
-        assumption = "shapes are static, and the GPU's own work stays as it is",
-        confidence = "high",
-      }
-    end
+-- Against a plain time, all that the GPU does not work. Else what the profile
+-- says the CPU did meanwhile, less the calls that wait for the GPU or allocate.
+local function gain_of(results, stage)
+  local _, source = evidence.stage_time(results, stage)
+  if source ~= evidence.TIMELINE then
+    return evidence.waiting(results, stage),
+      "shapes are static, and the GPU's own work stays as it is"
+  end
+  local waiting = stage.waiting
+  return waiting.launch_ns + waiting.host_ns + waiting.other_ns,
+    "shapes are static, the GPU's own work stays as it is, and the profiler did not slow the "
+      .. "launches (overhead=measure tells)"
+end
+
+
+function rule.examine_stage(results, stage, report)
+  if stage.waiting and evidence.is_launch_bound(results, stage) then
+    local gain, assumption = gain_of(results, stage)
+    report.finding {
+      stage = stage.name,
+      title = ("%s is launch-bound"):format(stage.name),
+      evidence = what_was_seen(results, stage),
+      try = "run it as a CUDA graph, or torch.compile(mode=\"reduce-overhead\"); both replay "
+        .. "its launches in one call",
+      gain_ns = gain,
+      spends = "waiting",
+      assumption = assumption,
+      confidence = "high",
+    }
   end
 end
 

@@ -5,6 +5,7 @@ local categories = require "llmprof.analysis.categories"
 local errors = require "llmprof.errors"
 local json = require "llmprof.json"
 local stages = require "llmprof.analysis.stages"
+local steps = require "llmprof.analysis.steps"
 local waiting = require "llmprof.analysis.waiting"
 
 local breakdown = {}
@@ -24,29 +25,51 @@ end
 
 -- ---- GPU time by category ----
 
--- Kernels of a stage, or of a part of one, with their category and device time.
-local function category_rows(kernels, stage, count)
-  local sums, order, all = {}, {}, 0
+-- Device time and calls of the kernels of a stage, or of a part of one, by
+-- category, over all its instances.
+local function kernel_sums(kernels, stage)
+  local sums, list = {}, {}
   for _, kernel in ipairs(kernels) do
     if kernel.stage == stage or kernel.part == stage then
       local row = sums[kernel.category]
       if not row then
         row = { category = kernel.category, gpu_time_ns = 0, calls = 0 }
-        sums[kernel.category], order[#order + 1] = row, row
+        sums[kernel.category], list[#list + 1] = row, row
       end
-      row.gpu_time_ns = row.gpu_time_ns + kernel.total_ns
-      row.calls, all = row.calls + kernel.calls, all + kernel.total_ns
+      row.gpu_time_ns, row.calls = row.gpu_time_ns + kernel.total_ns, row.calls + kernel.calls
     end
   end
-  table.sort(order, function(a, b)
+  return list
+end
+
+
+-- Copies and sets: what the kernels leave of the stage's GPU time.
+local function memory_row(list, instances)
+  local row = { category = categories.MEMORY, gpu_time_ns = 0, calls = 0 }
+  for _, instance in ipairs(instances) do
+    if instance.graphs > 0 then return nil end -- their kernels are not known one by one
+    row.gpu_time_ns = row.gpu_time_ns + instance.gpu_time
+    row.calls = row.calls + instance.copies + instance.sets
+  end
+  for _, kernels in ipairs(list) do row.gpu_time_ns = row.gpu_time_ns - kernels.gpu_time_ns end
+  return row.calls > 0 and row.gpu_time_ns > 0 and row or nil
+end
+
+
+-- Means per instance by category, largest first.
+local function category_rows(kernels, stage, instances)
+  local list, all = kernel_sums(kernels, stage), 0
+  list[#list + 1] = memory_row(list, instances)
+  for _, row in ipairs(list) do all = all + row.gpu_time_ns end
+  for _, row in ipairs(list) do
+    row.share = all > 0 and row.gpu_time_ns / all or nil
+    row.gpu_time_ns, row.calls = row.gpu_time_ns / #instances, row.calls / #instances
+  end
+  table.sort(list, function(a, b)
     if a.gpu_time_ns ~= b.gpu_time_ns then return a.gpu_time_ns > b.gpu_time_ns end
     return a.category < b.category
   end)
-  for _, row in ipairs(order) do
-    row.share = all > 0 and row.gpu_time_ns / all or nil
-    row.gpu_time_ns, row.calls = row.gpu_time_ns / count, row.calls / count
-  end
-  return json.list(order)
+  return json.list(list)
 end
 
 
@@ -104,14 +127,24 @@ end
 
 -- ---- together ----
 
--- Add categories, waiting, api and launch_delay to the stages of results.
+local function by_name(declared)
+  local stages_by_name = {}
+  for _, stage in ipairs(declared) do stages_by_name[stage.name] = stage end
+  return stages_by_name
+end
+
+
+-- Add categories, waiting, api, launch_delay and, where steps are marked,
+-- between_steps to the stages of results.
 function breakdown.add(list, trace, found, kernels)
   local instances, delays = used_instances(found), launch_delays(trace, found)
   local split, api = waiting.classifier(trace, found.ops), waiting.api_time(trace)
+  local declared = by_name(found.declared)
   for _, stage in ipairs(list) do
     local own = instances[stage.name]
     if own then
-      stage.categories = category_rows(kernels, stage.name, #own)
+      stage.between_steps = steps.between(steps.of(trace, found, declared[stage.name]), split)
+      stage.categories = category_rows(kernels, stage.name, own)
       stage.waiting = mean_waiting(split, own)
       stage.api = mean_api(api, own)
       stage.launch_delay = delays[stage.name]

@@ -24,45 +24,98 @@ local function name_of(kernel, base)
 end
 
 
--- Launches that a kernel adds: ncu counts them per launch configuration.
-local function launches_of(kernel, per_shape)
-  local count = 0
-  for _, shape in ipairs(kernel.shapes) do count = count + math.min(per_shape, shape.calls) end
-  return count
+-- ncu measures a name wherever it runs in the ranges, so a name is what costs:
+-- { name, kernels (the chosen ones), total_ns (of those), launches }.
+local function targets_of(chosen, base)
+  local list, by_name = {}, {}
+  for _, kernel in ipairs(chosen) do
+    local name = name_of(kernel, base)
+    local target = by_name[name]
+    if not target then
+      target = { name = name, kernels = {}, total_ns = 0, calls = {} }
+      by_name[name], list[#list + 1] = target, target
+    end
+    table.insert(target.kernels, kernel)
+    target.total_ns = target.total_ns + kernel.total_ns
+  end
+  return list, by_name
 end
 
 
--- Take kernels in the order of the list while the prediction stays in budget: a
--- kernel too costly for what is left does not keep smaller ones out.
-local function fit(kernels, cfg)
-  local taken, dropped, seconds, launches = {}, {}, 0, 0
-  for _, kernel in ipairs(kernels) do
-    local more = launches_of(kernel, cfg.top_n.launches_per_kernel)
-    local cost = ncu.predict(cfg.ncu, more, kernel.mean_ns).seconds
-    if seconds + cost <= cfg.ncu.budget_s then
-      taken[#taken + 1] = kernel
-      seconds, launches = seconds + cost, launches + more
-    else
-      dropped[#dropped + 1] = { kernel = kernel.id, launches = more, seconds = cost }
+local function configuration(shape)
+  return ("%d,%d,%d/%d,%d,%d/%d"):format(shape.grid[1], shape.grid[2], shape.grid[3],
+    shape.block[1], shape.block[2], shape.block[3], shape.shared_bytes)
+end
+
+
+-- Add what each target costs: launches of every launch configuration that its
+-- name has in the stages of the chosen kernels.
+local function count_launches(by_name, all, wanted, base, per_shape)
+  for _, kernel in ipairs(all) do
+    local target = wanted[kernel.stage] and by_name[name_of(kernel, base)]
+    for _, shape in ipairs(target and kernel.shapes or {}) do
+      local key = configuration(shape)
+      target.calls[key] = (target.calls[key] or 0) + shape.calls
     end
   end
-  return taken, dropped, seconds, launches
+  for _, target in pairs(by_name) do
+    target.launches = 0
+    for _, calls in pairs(target.calls) do
+      target.launches = target.launches + math.min(per_shape, calls)
+    end
+  end
+end
+
+
+-- Those with the most GPU time per launch to measure come first.
+local function sort_by_worth(targets)
+  table.sort(targets, function(a, b)
+    local left, right = a.total_ns / a.launches, b.total_ns / b.launches
+    if left ~= right then return left > right end
+    return a.name < b.name
+  end)
+end
+
+
+-- Take targets in order while the prediction stays in budget: one too costly
+-- for what is left does not keep smaller ones out.
+local function fit(targets, cfg)
+  local fitting = { kernels = {}, names = {}, dropped = {}, seconds = 0, launches = 0 }
+  for _, target in ipairs(targets) do
+    local cost = ncu.predict(cfg.ncu, target.launches, target.kernels[1].mean_ns).seconds
+    local fits = fitting.seconds + cost <= cfg.ncu.budget_s
+    if fits then
+      fitting.seconds = fitting.seconds + cost
+      fitting.launches = fitting.launches + target.launches
+      fitting.names[#fitting.names + 1] = target.name
+    end
+    for _, kernel in ipairs(target.kernels) do
+      table.insert(fits and fitting.kernels or fitting.dropped, fits and kernel
+        or { kernel = kernel.id, launches = target.launches, seconds = cost })
+    end
+  end
+  return fitting
 end
 
 
 -- ---- where ----
 
--- Range expressions of the stages that hold selected kernels.
-local function ranges_of(kernels, found)
-  if found.whole then return {}, {} end
-  local wanted, ranges = {}, {}
+local function stages_of(kernels)
+  local wanted = {}
   for _, kernel in ipairs(kernels) do wanted[kernel.stage] = true end
-  for _, stage in ipairs(found.declared) do
+  return wanted
+end
+
+
+-- Range expressions of these stages.
+local function ranges_of(wanted, found)
+  local ranges = {}
+  for _, stage in ipairs(found.whole and {} or found.declared) do
     if wanted[stage.name] and not stage.parent then
       ranges[#ranges + 1] = ncu.range_expression(stage.name)
     end
   end
-  return ranges, wanted
+  return ranges
 end
 
 
@@ -80,42 +133,25 @@ local function instances_of(wanted, found)
 end
 
 
-local function filter(kernels, base)
-  local seen, names = {}, {}
-  for _, kernel in ipairs(kernels) do
-    local name = name_of(kernel, base)
-    if not seen[name] then
-      seen[name] = true
-      names[#names + 1] = name
-    end
-  end
-  return #names > 0 and errors.check("failed", pages.filter_regex(names)) or nil
-end
-
-
 -- { ranges, instances, kernels (ncu's regex), name_base, launches (per launch
 --   configuration), expected (launches in all), seconds (predicted), dropped
---   (list of { kernel, launches, seconds }) }. chosen: the selected kernels;
--- those with the most GPU time per launch to measure come first.
-function counter_plan.make(chosen, found, cfg)
-  local by_worth = table.move(chosen, 1, #chosen, 1, {})
-  local worth = {}
-  for _, kernel in ipairs(chosen) do
-    worth[kernel] = kernel.total_ns / launches_of(kernel, cfg.top_n.launches_per_kernel)
-  end
-  table.sort(by_worth, function(a, b)
-    if worth[a] ~= worth[b] then return worth[a] > worth[b] end
-    return a.id < b.id
-  end)
-  local taken, dropped, seconds, launches = fit(by_worth, cfg)
-  local ranges, wanted = ranges_of(taken, found)
-  local instances = instances_of(wanted, found)
-  if cfg.ncu.nvtx_include then ranges, instances = { cfg.ncu.nvtx_include }, nil end
-  local base = cfg.ncu.kernel_name_base == "function" and name_base(taken)
+--   (list of { kernel, launches, seconds }) }. chosen: the selected kernels of
+-- all.
+function counter_plan.make(chosen, all, found, cfg)
+  local base = cfg.ncu.kernel_name_base == "function" and name_base(chosen)
     or cfg.ncu.kernel_name_base
-  return { ranges = ranges, instances = instances, kernels = filter(taken, base), name_base = base,
-    launches = cfg.top_n.launches_per_kernel, expected = launches, seconds = seconds,
-    dropped = dropped }
+  local per_shape = cfg.top_n.launches_per_kernel
+  local targets, by_name = targets_of(chosen, base)
+  count_launches(by_name, all, stages_of(chosen), base, per_shape)
+  sort_by_worth(targets)
+  local fitting = fit(targets, cfg)
+  local wanted = stages_of(fitting.kernels)
+  local ranges, instances = ranges_of(wanted, found), instances_of(wanted, found)
+  if cfg.ncu.nvtx_include then ranges, instances = { cfg.ncu.nvtx_include }, nil end
+  return { ranges = ranges, instances = instances, name_base = base, launches = per_shape,
+    kernels = #fitting.names > 0 and errors.check("failed", pages.filter_regex(fitting.names))
+      or nil,
+    expected = fitting.launches, seconds = fitting.seconds, dropped = fitting.dropped }
 end
 
 

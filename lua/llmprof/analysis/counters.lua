@@ -9,6 +9,7 @@
 --   name    same plain name, another launch shape
 -- Times always come from the timeline; of counters only ratios, bytes and
 -- operations are used.
+local bound = require "llmprof.ncu.bound"
 local ncu = require "llmprof.ncu"
 local stages = require "llmprof.analysis.stages"
 
@@ -25,9 +26,11 @@ end
 counters.plain = plain
 
 
+-- One that an export does not say is 0, which no launch has.
 local function shape_key(grid, block)
-  return ("%d,%d,%d/%d,%d,%d"):format(grid[1] or grid.x, grid[2] or grid.y, grid[3] or grid.z,
-    block[1] or block.x, block[2] or block.y, block[3] or block.z)
+  return ("%d,%d,%d/%d,%d,%d"):format(grid[1] or grid.x or 0, grid[2] or grid.y or 0,
+    grid[3] or grid.z or 0, block[1] or block.x or 0, block[2] or block.y or 0,
+    block[3] or block.z or 0)
 end
 
 
@@ -73,6 +76,37 @@ local function weighted(sums, key)
 end
 
 
+-- What each of ncu's block limits stands for.
+local LIMITS = { { "registers", "registers" }, { "shared_mem", "shared memory" },
+  { "warps", "the block's size" }, { "blocks", "blocks per SM" }, { "barriers", "barriers" } }
+
+-- What keeps a launch from having more warps on an SM: a grid of less than one
+-- wave, else the smallest limit. nil when it was not measured.
+local function limiter_of(launch)
+  if launch.waves and launch.waves < bound.FULL_WAVE then return "the grid's size" end
+  local limits, least, name = launch.occupancy.limits or {}, math.huge, nil
+  for _, limit in ipairs(LIMITS) do
+    local blocks = limits[limit[1]]
+    if blocks and blocks < least then least, name = blocks, limit[2] end
+  end
+  return name
+end
+
+
+-- The number format that most tensor operations of the launches are in.
+local function tensor_format(launches)
+  local best, most = nil, 0
+  for _, launch in ipairs(launches) do
+    for format, operations in pairs(launch.tensor) do
+      if operations > most or (operations == most and operations > 0 and format < best) then
+        best, most = format, operations
+      end
+    end
+  end
+  return best
+end
+
+
 -- Percentages are means weighted by measured time; operations and bytes are
 -- sums, so that intensity is that of the launches together.
 local function summarize(launches)
@@ -86,10 +120,16 @@ local function summarize(launches)
     add(sums, "occupancy", launch.occupancy.achieved, time)
     add(sums, "waves", launch.waves, time)
     add(sums, "flop", launch.flop.total, 1)
+    add(sums, "tensor_flop", launch.flop.tensor, 1)
+    add(sums, "fp32_flop", launch.flop.fp32, 1)
     add(sums, "bytes", launch.bytes.dram, 1)
+    add(sums, "l2_bytes", launch.bytes.l2, 1)
     add(sums, "duration", launch.duration, 1)
   end
   local n = #launches
+  local function per_launch(key)
+    return sums[key .. "_weight"] == n and sums[key] / n or nil
+  end
   local all_flop, all_bytes = sums.flop_weight == n, sums.bytes_weight == n
   return {
     launches = n,
@@ -99,8 +139,13 @@ local function summarize(launches)
     tensor_percent = weighted(sums, "tensor_pipe"),
     occupancy_percent = weighted(sums, "occupancy"),
     waves = weighted(sums, "waves"),
-    flop_per_launch = all_flop and sums.flop / n or nil,
-    dram_bytes_per_launch = all_bytes and sums.bytes / n or nil,
+    occupancy_limiter = limiter_of(launches[1]),
+    flop_per_launch = per_launch "flop",
+    tensor_flop_per_launch = per_launch "tensor_flop",
+    tensor_format = tensor_format(launches),
+    fp32_flop_per_launch = per_launch "fp32_flop",
+    dram_bytes_per_launch = per_launch "bytes",
+    l2_bytes_per_launch = per_launch "l2_bytes",
     measured_ns = sums.duration_weight == n and sums.duration / n * 1e9 or nil,
     intensity = all_flop and all_bytes and sums.bytes > 0 and sums.flop / sums.bytes or nil,
   }
@@ -122,14 +167,16 @@ local function choose(candidates, stage, shapes)
 end
 
 
--- Share of the kernel's time whose launch shapes were measured.
-local function measured_share(kernel, chosen)
-  local seen, time = {}, 0
+-- The kernel's calls whose launch shapes were measured, and their time in ns.
+local function measured_calls(kernel, chosen)
+  local seen, time, calls = {}, 0, 0
   for _, candidate in ipairs(chosen) do seen[candidate.shape] = true end
   for _, shape in ipairs(kernel.shapes) do
-    if seen[shape_key(shape.grid, shape.block)] then time = time + shape.total_ns end
+    if seen[shape_key(shape.grid, shape.block)] then
+      time, calls = time + shape.total_ns, calls + shape.calls
+    end
   end
-  return kernel.total_ns > 0 and time / kernel.total_ns or nil
+  return calls, time
 end
 
 
@@ -162,7 +209,12 @@ function counters.join(list, launches, found)
       end
       kernel.counters = summarize(measured)
       kernel.counters.match = confidence
-      kernel.counters.shape_share = confidence == "exact" and measured_share(kernel, chosen) or nil
+      if confidence == "exact" then
+        local calls, ns = measured_calls(kernel, chosen)
+        kernel.counters.measured_calls = calls
+        kernel.counters.timeline_ns = calls > 0 and ns / calls or nil
+        kernel.counters.shape_share = kernel.total_ns > 0 and ns / kernel.total_ns or nil
+      end
       kernel.counters.bound, kernel.counters.bound_reason = bound_of(kernel.counters)
       with, time = with + 1, time + kernel.total_ns
     end

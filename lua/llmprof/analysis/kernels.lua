@@ -6,9 +6,12 @@ local stages = require "llmprof.analysis.stages"
 
 local kernels = {}
 
+local UNNAMED = "(unnamed kernel)" -- the export does not have its string
+
 
 local function key_of(row)
-  return ("%s\0%s\0%d\0%s"):format(row.stage or "", row.part or "", row.device or -1, row.name)
+  return ("%s\0%s\0%d\0%s"):format(row.stage or "", row.part or "", row.device or -1,
+    row.name or UNNAMED)
 end
 
 
@@ -35,7 +38,8 @@ local function shapes_by_kernel(frame)
       grid = { row.grid_x, row.grid_y, row.grid_z },
       block = { row.block_x, row.block_y, row.block_z },
       registers = row.registers,
-      shared_bytes = row.static_shared + row.dynamic_shared,
+      shared_bytes = row.static_shared and row.dynamic_shared
+        and row.static_shared + row.dynamic_shared,
       calls = row.count,
       total_ns = row.duration.total,
     })
@@ -76,17 +80,35 @@ local function add_shares(list)
 end
 
 
--- The list, by total time. Times in ns; share of the kernel time of all stages,
+-- By demangled name: the mangled one. Functions of the same name in different
+-- files (anonymous namespaces) have several; those are left out.
+local function mangled_names(frame)
+  local found, several = {}, {}
+  for _, row in ipairs(frame:group { by = { "name", "mangled_name" } }) do
+    local name = row.name or UNNAMED
+    several[name] = several[name] or found[name] ~= nil
+    found[name] = row.mangled_name
+  end
+  for name, many in pairs(several) do
+    if many then found[name] = nil end
+  end
+  return found
+end
+
+
+-- The list, by total time. mangled_name is nil where the export has none or a
+-- name stands for several functions. Times in ns; share of the kernel time of all stages,
 -- stage_share of that of its stage.
 function kernels.list(trace, found)
   local frame = used_kernels(trace, found)
-  local shapes = shapes_by_kernel(frame)
+  local shapes, mangled = shapes_by_kernel(frame), mangled_names(frame)
   local list = {}
   for i, row in ipairs(frame:group { by = { "stage", "part", "device", "name", "short_name" },
     sum = { "duration" } }) do
     local times = row.duration
     list[i] = {
-      name = row.name, short_name = row.short_name or row.name,
+      name = row.name or UNNAMED, short_name = row.short_name or row.name or UNNAMED,
+      mangled_name = mangled[row.name or UNNAMED],
       stage = row.stage or stages.WHOLE_RUN, part = row.part, device = row.device,
       calls = row.count, total_ns = times.total, mean_ns = times.mean,
       median_ns = times.median, min_ns = times.min, max_ns = times.max, std_ns = times.stddev,

@@ -3,10 +3,10 @@
 --
 -- TTFT is the wall time of the stage named "prefill", TPOT that of one step of
 -- the stage named "decode": from ranges that mark steps (a stage's `step`),
--- else from the workload's own steps_ms, else the stage's time over its tokens.
-local errors = require "llmprof.errors"
+-- else from the workload's own steps_ms, else the stage's time over its steps.
 local json = require "llmprof.json"
 local statistics = require "llmprof.statistics"
+local steps = require "llmprof.analysis.steps"
 
 local latency = {}
 
@@ -50,108 +50,143 @@ end
 
 -- ---- steps ----
 
-local function declared_step(found)
+-- By repeat, the times in ns of the steps of its decodes: from the ranges that
+-- mark them.
+local function steps_from_ranges(trace, found)
+  local by_repeat = {}
   for _, stage in ipairs(found.declared) do
-    if stage.name == DECODE then return stage.step end
-  end
-  return nil
-end
-
-
--- Step times by instance of decode, from ranges inside them on the timeline.
-local function steps_from_ranges(trace, found, step)
-  local ranges = errors.check("failed", trace:frame "ranges"):where { tag = step }
-  local rows = {}
-  for row = 1, #ranges do
-    rows[row] = { start = ranges:get(row, "start"), stop = ranges:get(row, "end") }
-  end
-  table.sort(rows, function(a, b) return a.start < b.start end)
-  local by_instance = {}
-  for _, instance in ipairs(used(found, DECODE)) do
-    local list = {}
-    for _, row in ipairs(rows) do
-      if row.start >= instance.start and row.stop <= instance.stop then
-        list[#list + 1] = row.stop - row.start
+    if stage.name == DECODE then
+      for _, entry in ipairs(steps.of(trace, found, stage)) do
+        local rep = entry.instance.rep
+        by_repeat[rep] = by_repeat[rep] or {}
+        for _, step in ipairs(entry.steps) do
+          table.insert(by_repeat[rep], step.stop - step.start)
+        end
       end
     end
-    if #list > 0 then by_instance[#by_instance + 1] = list end
   end
-  return by_instance
+  return by_repeat
 end
 
 
+-- The same as the workload timed them.
 local function steps_from_metrics(metrics, found)
-  local by_instance = {}
+  local by_repeat = {}
   for i, rep in ipairs(metrics and metrics.repeats or {}) do
     local stage = rep.stages[DECODE]
     if stage and stage.steps_ms and not (found.repeats.skipped_first and i == 1) then
-      local list = {}
-      for j, ms in ipairs(stage.steps_ms) do list[j] = ms * 1e6 end
-      if #list > 0 then by_instance[#by_instance + 1] = list end
+      by_repeat[i] = {}
+      for j, ms in ipairs(stage.steps_ms) do by_repeat[i][j] = ms * 1e6 end
     end
   end
-  return by_instance
+  return by_repeat
 end
 
 
-local function flatten(lists)
-  local all = {}
-  for _, list in ipairs(lists) do table.move(list, 1, #list, #all + 1, all) end
-  return all
+local function step_times(trace, found, metrics)
+  local by_repeat, source = steps_from_ranges(trace, found), "ranges"
+  if not next(by_repeat) then
+    by_repeat, source = steps_from_metrics(metrics, found), "metrics"
+  end
+  return by_repeat, source
 end
 
+
+-- ---- repeats ----
+
+local function walls_by_repeat(found, name)
+  local sums, counts = {}, {}
+  for _, instance in ipairs(found.instances) do
+    if instance.stage == name then
+      sums[instance.rep] = (sums[instance.rep] or 0) + instance.wall
+      counts[instance.rep] = (counts[instance.rep] or 0) + 1
+    end
+  end
+  return sums, counts
+end
+
+
+-- Every repeat, the ones left out too: { rep, used, outlier (the first, when it
+-- took far longer than the others), ttft_ns, tpot_ns, tokens_per_s }.
+local function repeats_of(found, given, steps_by_repeat)
+  local steps_made = given.steps and given.steps > 0 and given.steps or nil
+  local prefill, prefills = walls_by_repeat(found, PREFILL)
+  local decode, decodes = walls_by_repeat(found, DECODE)
+  local list = json.list {}
+  for rep = 1, found.repeats.count do
+    local entry = { rep = rep, used = not (found.repeats.skipped_first and rep == 1),
+      outlier = rep == 1 and found.repeats.first_is_outlier or nil }
+    if prefill[rep] then entry.ttft_ns = prefill[rep] / prefills[rep] end
+    local marked = steps_by_repeat[rep]
+    if marked and #marked > 0 then
+      entry.tpot_ns = statistics.sum(marked) / #marked
+    elseif decode[rep] and steps_made then
+      entry.tpot_ns = decode[rep] / decodes[rep] / steps_made
+    end
+    if decode[rep] and decode[rep] > 0 and steps_made and given.batch then
+      entry.tokens_per_s = steps_made * given.batch * decodes[rep] / (decode[rep] / 1e9)
+    end
+    list[rep] = entry
+  end
+  return list
+end
+
+
+local function pick_used(list, field)
+  local values = {}
+  for _, entry in ipairs(list) do
+    if entry.used and entry[field] then values[#values + 1] = entry[field] end
+  end
+  return values
+end
+
+
+-- ---- TPOT ----
 
 -- Mean of the slopes of the repeats: how much longer each step is than the one
--- before it.
-local function slope_of(lists)
+-- before it, so per token of context.
+local function slope_of(by_repeat, count)
   local slopes = {}
-  for _, list in ipairs(lists) do slopes[#slopes + 1] = statistics.slope(list) end
+  for rep = 1, count do slopes[#slopes + 1] = statistics.slope(by_repeat[rep] or {}) end
   return #slopes > 0 and statistics.sum(slopes) / #slopes or nil
 end
 
 
-local function tpot_of(trace, found, metrics, tokens)
-  local step = declared_step(found)
-  local lists = step and steps_from_ranges(trace, found, step) or {}
-  local source = "ranges"
-  if #lists == 0 then lists, source = steps_from_metrics(metrics, found), "metrics" end
-  if #lists > 0 then
-    local result = describe(flatten(lists))
-    result.source, result.slope_ns_per_token = source, slope_of(lists)
-    return result
+local function tpot_of(by_repeat, source, found, list)
+  local all = {}
+  for rep = 1, found.repeats.count do
+    local times = by_repeat[rep] or {}
+    table.move(times, 1, #times, #all + 1, all)
   end
-  if not tokens or tokens <= 0 then return nil end
-  local values = {}
-  for i, instance in ipairs(used(found, DECODE)) do values[i] = instance.wall / tokens end
-  local result = describe(values)
-  if result then result.source = "stage" end
+  if #all == 0 then all, source = pick_used(list, "tpot_ns"), "stage" end
+  local result = describe(all)
+  if not result then return nil end
+  result.source = source
+  if source ~= "stage" then
+    result.slope_ns_per_token = slope_of(by_repeat, found.repeats.count)
+  end
   return result
 end
 
 
 -- ---- together ----
 
--- Tokens per second of each used repeat's decode.
-local function throughput(found, tokens, batch)
-  if not tokens or tokens <= 0 then return nil end
-  local rates = {}
-  for i, instance in ipairs(used(found, DECODE)) do
-    if instance.wall > 0 then rates[i] = tokens * (batch or 1) / (instance.wall / 1e9) end
-  end
-  local described = statistics.describe(rates)
-  return described and { count = described.count, mean = described.mean, std = described.std,
-    batch = batch or 1 }
-end
-
-
--- { ttft, tpot, tokens_per_s }, each absent when it cannot be known. tokens:
--- steps of one decode; metrics: the workload's own, or nil.
-function latency.measure(trace, found, metrics, tokens)
+-- { ttft, tpot, tokens_per_s, repeats }, the first three absent when they cannot
+-- be known. given: metrics (the workload's own), steps (of one decode), batch
+-- (sequences side by side), each of which may be absent. TPOT is the time
+-- of one step, in which each sequence gets a token; tokens per second are those
+-- of all sequences.
+function latency.measure(trace, found, given)
   if found.whole then return nil end
+  local by_repeat, source = step_times(trace, found, given.metrics)
+  local list = repeats_of(found, given, by_repeat)
+  local rates = statistics.describe(pick_used(list, "tokens_per_s"))
   return {
     ttft = describe(walls(used(found, PREFILL))),
-    tpot = tpot_of(trace, found, metrics, tokens),
-    tokens_per_s = throughput(found, tokens, metrics and metrics.batch),
+    tpot = tpot_of(by_repeat, source, found, list),
+    tokens_per_s = rates and { count = rates.count, mean = rates.mean, std = rates.std,
+      batch = given.batch },
+    repeats = list,
   }
 end
 

@@ -51,4 +51,16 @@ function overhead.compare(profiled, plain, skip_first)
 end
 
 
+-- How long one instance of a stage takes without the profiler, in ns; nil when
+-- no plain run was timed. A repeat may hold several instances.
+function overhead.plain_ns(results, stage)
+  local repeats = results.repeats and results.repeats.used
+  local per_repeat = repeats and stage.wall and stage.wall.count / repeats or 1
+  for _, plain in ipairs(results.overhead and results.overhead.stages or {}) do
+    if plain.name == stage.name then return plain.plain_ms * 1e6 / per_repeat end
+  end
+  return nil
+end
+
+
 return overhead

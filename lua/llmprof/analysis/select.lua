@@ -29,14 +29,30 @@ local function total(list)
 end
 
 
-local function take(list, policy)
+-- The largest, as many as the policy asks for.
+local function by_policy(list, policy)
   local whole, covered, taken = total(list), 0, {}
   for _, kernel in ipairs(list) do
     if #taken >= policy.kernels or (whole > 0 and covered / whole >= policy.coverage) then break end
     taken[#taken + 1] = kernel
     covered = covered + kernel.total_ns
   end
-  return taken, whole > 0 and covered / whole or nil
+  return taken
+end
+
+
+local function those_of(list, wanted)
+  local taken = {}
+  for _, kernel in ipairs(list) do
+    if wanted[kernel] then taken[#taken + 1] = kernel end
+  end
+  return taken
+end
+
+
+local function share_of(part, list)
+  local whole = total(list)
+  return whole > 0 and total(part) / whole or nil
 end
 
 
@@ -54,25 +70,25 @@ local function filter_of(list)
 end
 
 
--- Apply the policy. policy: kernels, coverage (0..1), per_stage. Returns
+-- Apply the policy. policy: kernels, coverage (0..1), per_stage; wanted: a set
+-- of kernels of the list that takes the place of the first two. Returns
 -- { policy, groups = { name, kernels (ids), coverage, of }, kernels (ids),
 --   coverage, filter }, coverage being the share of the GPU time covered.
-function select_kernels.apply(list, policy)
+function select_kernels.apply(list, policy, wanted)
   local chosen, chosen_ids, groups = {}, {}, {}
   local order, members = grouped(list, policy.per_stage)
   for i, name in ipairs(order) do
-    local taken, coverage = take(members[name], policy)
-    local ids = {}
+    local ids, all = {}, members[name]
+    local taken = wanted and those_of(all, wanted) or by_policy(all, policy)
     for j, kernel in ipairs(taken) do
       ids[j] = kernel.id
       chosen[#chosen + 1] = kernel
       chosen_ids[#chosen_ids + 1] = kernel.id
     end
-    groups[i] = { name = name, kernels = ids, coverage = coverage, of = #members[name] }
+    groups[i] = { name = name, kernels = ids, coverage = share_of(taken, all), of = #all }
   end
-  local whole = total(list)
   return { policy = policy, groups = groups, kernels = chosen_ids, chosen = chosen,
-    coverage = whole > 0 and total(chosen) / whole or nil, filter = filter_of(chosen) }
+    coverage = share_of(chosen, list), filter = filter_of(chosen) }
 end
 
 

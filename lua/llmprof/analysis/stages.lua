@@ -91,17 +91,20 @@ local function repeat_walls(instances, count)
 end
 
 
--- { count, used, skipped_first, slowdown }: slowdown is how many times as long
--- as the median of the others the first repeat took, nil for one repeat.
+-- { count, used, skipped_first, slowdown, first_is_outlier }: slowdown is how
+-- many times as long as the median of the others the first repeat took; nil, as
+-- is first_is_outlier, for one repeat.
 local function choose_repeats(instances, count, policy)
   local walls = repeat_walls(instances, count)
   local others = table.move(walls, 2, #walls, 1, {})
   local median = statistics.median(others)
   local slowdown = median and median > 0 and walls[1] / median or nil
-  local skip = count > 1 and (policy == "yes"
-    or (policy == "auto" and slowdown ~= nil and slowdown > OUTLIER))
+  local outlier
+  if slowdown then outlier = slowdown > OUTLIER end
+  local skip = count > 1 and (policy == "yes" or (policy == "auto" and outlier == true))
   return { count = count, used = skip and count - 1 or count, skipped_first = skip,
-    slowdown = slowdown, first_excess_ns = slowdown and walls[1] - median or nil }
+    slowdown = slowdown, first_is_outlier = outlier,
+    first_excess_ns = slowdown and walls[1] - median or nil }
 end
 
 

@@ -1,19 +1,25 @@
--- Memory copies by stage, direction and kind of host memory.
+-- Memory copies by the stage that launched them, direction and kind of host memory.
 local errors = require "llmprof.errors"
 local json = require "llmprof.json"
 local sqlite = require "llmprof.sqlite"
+local stages = require "llmprof.analysis.stages"
 
 local transfers = {}
 
 -- Host memory kinds, as nsys numbers them.
 local PAGEABLE = 0
 
+-- Copies among the kinds of operations of a trace's frame.
+local COPY = 1
+
 local directions = { [1] = "host to device", [2] = "device to host", [8] = "device to device",
   [10] = "peer to peer" }
 
+local TABLE = "CUPTI_ACTIVITY_KIND_MEMCPY"
+
 local QUERY = [[
-SELECT copyKind, %s AS srcKind, %s AS dstKind, start, end - start AS duration, bytes
-FROM CUPTI_ACTIVITY_KIND_MEMCPY ORDER BY start]]
+SELECT copyKind, %s AS srcKind, %s AS dstKind, start, end - start AS duration, bytes,
+  %s AS correlation FROM ]] .. TABLE .. [[ ORDER BY start]]
 
 
 -- Is the host side of a copy pageable? nil when the export does not say.
@@ -26,19 +32,55 @@ local function is_pageable(row)
 end
 
 
--- The used instance of a stage without parent that a moment lies in, or nil.
-local function stage_at(instances, time)
-  for _, instance in ipairs(instances) do
-    if time >= instance.start and time < math.max(instance.stop, instance.last or 0) then
-      return instance.stage
-    end
+local function key_of(start, correlation)
+  return ("%d/%s"):format(start, correlation or "")
+end
+
+
+-- A function from a copy to the stage that launched it in a used repeat, or nil.
+local function stage_finder(found)
+  if found.whole then return function() return stages.WHOLE_RUN end end
+  local by_copy, copies = {}, found.ops:where { kind = COPY,
+    stage_range = stages.used_ranges(found) }
+  for row = 1, #copies do
+    by_copy[key_of(copies:get(row, "start"), copies:get(row, "correlation"))]
+      = copies:get(row, "stage")
   end
-  return nil
+  return function(copy) return by_copy[key_of(copy.start, copy.correlation)] end
 end
 
 
 local function column(db, name)
-  return db:has("CUPTI_ACTIVITY_KIND_MEMCPY", name) and name or "NULL"
+  return db:has(TABLE, name) and name or "NULL"
+end
+
+
+-- Rows of the copies of an export, by start.
+local function copies_of(db)
+  if not db:has(TABLE) then return function() return nil end end
+  return db:query(QUERY:format(column(db, "srcKind"), column(db, "dstKind"),
+    column(db, "correlationId")))
+end
+
+
+-- The sum that a copy belongs to, made when it is the first.
+local function entry_for(sums, list, stage, copy)
+  local direction, pageable = directions[copy.copyKind] or "other", is_pageable(copy)
+  local key = ("%s/%s/%s"):format(stage, direction, tostring(pageable))
+  if not sums[key] then
+    sums[key] = { stage = stage, direction = direction, pageable = pageable, calls = 0, bytes = 0,
+      gpu_time_ns = 0 }
+    list[#list + 1] = sums[key]
+  end
+  return sums[key]
+end
+
+
+local function by_time(a, b)
+  if a.gpu_time_ns ~= b.gpu_time_ns then return a.gpu_time_ns > b.gpu_time_ns end
+  local left, right = a.stage .. a.direction, b.stage .. b.direction
+  if left ~= right then return left < right end
+  return tostring(a.pageable) < tostring(b.pageable)
 end
 
 
@@ -46,32 +88,17 @@ end
 -- gpu_time_ns }, over the used repeats; largest time first.
 function transfers.list(trace, found)
   local db = errors.check("failed", sqlite.open(trace:info().path))
-  if not db:has "CUPTI_ACTIVITY_KIND_MEMCPY" then return json.list {} end
-  local instances = {}
-  for _, instance in ipairs(found.instances) do
-    if instance.used and not instance.parent then instances[#instances + 1] = instance end
-  end
-  local rows, list = {}, json.list {}
-  for row in db:query(QUERY:format(column(db, "srcKind"), column(db, "dstKind"))) do
-    local stage = stage_at(instances, row.start)
+  local stage_of, sums, list = stage_finder(found), {}, json.list {}
+  for copy in copies_of(db) do
+    local stage = stage_of(copy)
     if stage then
-      local direction, pageable = directions[row.copyKind] or "other", is_pageable(row)
-      local key = ("%s/%s/%s"):format(stage, direction, tostring(pageable))
-      local entry = rows[key]
-      if not entry then
-        entry = { stage = stage, direction = direction, pageable = pageable, calls = 0, bytes = 0,
-          gpu_time_ns = 0 }
-        rows[key], list[#list + 1] = entry, entry
-      end
-      entry.calls, entry.bytes = entry.calls + 1, entry.bytes + row.bytes
-      entry.gpu_time_ns = entry.gpu_time_ns + row.duration
+      local entry = entry_for(sums, list, stage, copy)
+      entry.calls, entry.bytes = entry.calls + 1, entry.bytes + copy.bytes
+      entry.gpu_time_ns = entry.gpu_time_ns + copy.duration
     end
   end
   db:close()
-  table.sort(list, function(a, b)
-    if a.gpu_time_ns ~= b.gpu_time_ns then return a.gpu_time_ns > b.gpu_time_ns end
-    return a.stage .. a.direction < b.stage .. b.direction
-  end)
+  table.sort(list, by_time)
   return list
 end
 

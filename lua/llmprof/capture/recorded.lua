@@ -1,27 +1,18 @@
 -- Captures that were recorded before: folders with what a run on a GPU left
--- behind.
---
---   run.sqlite       the timeline, as nsys export wrote it
---   ncu/raw.csv      counters, the raw page (optional)
---   operators.json   the operators pass (optional)
---   metrics.json     the workload's own numbers (optional)
---   capture.json     how, where and when it was recorded:
---                    { tool, counters_tool, date, command, environment,
---                      workload }
+-- behind, as `llmprof record` writes them; llmprof.capture.layout has the files.
 --
 -- A capture, this kind or llmprof.capture.live, has: open(ctx), which leaves
 -- what is known in ctx.state; and timeline, counters, operators (ctx), each of
--- which puts its files into the run and returns true, or false and why not.
+-- which puts its files into the run and returns true, or false and why not;
+-- preview(recipe, cfg): step name -> argv lists that it would start; recall(ctx)
+-- (optional): what the files of a timeline already there say, into ctx.state.
 local errors = require "llmprof.errors"
 local files = require "llmprof.files"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
+local layout = require "llmprof.capture.layout"
 
 local recorded = { name = "recorded" }
-
--- File of the capture -> file of the run.
-local timeline_files = { ["run.sqlite"] = "nsys/run.sqlite" }
-
 
 -- The folder of a recipe's recorded capture.
 function recorded.folder(cfg, recipe_name)
@@ -49,20 +40,17 @@ function recorded.open(ctx)
 end
 
 
--- Copy a file of the capture into the run; false when the capture lacks it.
-local function take(ctx, name, target)
-  local from = ctx.state.folder .. "/" .. name
-  if not fs.stat(from) then return false end
-  errors.check("failed", fs.copy(from, ctx.run:path(target)))
-  return true
+-- Nothing is started.
+function recorded.preview(made, cfg)
+  recorded.folder(cfg, made.name)
+  return {}
 end
 
 
 -- Names, with sizes, of the files that are there.
 function recorded.inputs(ctx)
   local inputs = {}
-  for _, name in ipairs { "capture.json", "metrics.json", "ncu/details.csv", "ncu/raw.csv",
-    "operators.json", "run.sqlite" } do
+  for _, name in ipairs(layout.names()) do
     local info = fs.stat(ctx.state.folder .. "/" .. name)
     if info then inputs[#inputs + 1] = { file = name, bytes = info.size } end
   end
@@ -70,30 +58,34 @@ function recorded.inputs(ctx)
 end
 
 
-function recorded.timeline(ctx)
-  for name, target in pairs(timeline_files) do
-    if not take(ctx, name, target) then
-      errors.raise("usage", ("%s/%s: no such file"):format(ctx.state.folder, name))
+-- Copy the files of a step into the run; false, why when one that it cannot do
+-- without is not there.
+local function take(ctx, step)
+  for _, file in ipairs(layout.files) do
+    local from = ctx.state.folder .. "/" .. file.name
+    if file.step ~= step then goto continue end
+    if fs.stat(from) then
+      ctx.run:take(from, file.target)
+    elseif file.needed then
+      return false, "the recorded capture has no " .. file.name
     end
+    ::continue::
   end
-  take(ctx, "metrics.json", "workload/metrics.json")
   return true
 end
 
 
-function recorded.counters(ctx)
-  if not take(ctx, "ncu/raw.csv", "ncu/raw.csv") then
-    return false, "the recorded capture has no ncu/raw.csv"
-  end
-  take(ctx, "ncu/details.csv", "ncu/details.csv")
+function recorded.timeline(ctx)
+  local taken, why = take(ctx, "timeline")
+  if not taken then errors.raise("usage", ("%s: %s"):format(ctx.state.folder, why)) end
   return true
 end
 
 
-function recorded.operators(ctx)
-  if take(ctx, "operators.json", "workload/operators.json") then return true end
-  return false, "the recorded capture has no operators.json"
-end
+function recorded.counters(ctx) return take(ctx, "counters") end
+
+
+function recorded.operators(ctx) return take(ctx, "operators") end
 
 
 return recorded

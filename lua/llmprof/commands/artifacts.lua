@@ -34,7 +34,7 @@ local function list_runs(root)
     local manifest = run.manifest or { status = run.message }
     local row = { id = run.id, recipe = manifest.recipe, status = manifest.status,
       started = manifest.started, files = 0, bytes = 0 }
-    for _, file in ipairs(artifacts.open(run.id, root):files()) do
+    for _, file in ipairs(artifacts.files(run.dir)) do
       row.files, row.bytes = row.files + 1, row.bytes + file.bytes
     end
     list[i] = row

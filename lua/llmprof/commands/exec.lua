@@ -19,6 +19,7 @@ too: of the files that the other words name.
 ]]
 
 
+<<<<<<< HEAD
 local function script_error(message)
   return { script = true, text = debug.traceback(tostring(message), 2) }
 end
@@ -37,6 +38,8 @@ local function offer_session(paths)
 end
 
 
+=======
+>>>>>>> main
 function command.run(argv)
   local script = argv[1]
   if script == "--help" or script == "-h" then
@@ -45,17 +48,26 @@ function command.run(argv)
   end
   if not script then
     errors.raise("usage", "which script?", { hint = "llmprof exec SCRIPT.lua" })
+  elseif script:find "^%-." then
+    errors.raise("usage", ("exec: no option '%s'"):format(script),
+      { hint = "options of the script come after its name" })
   end
   local chunk, message = loadfile(script)
   if not chunk then errors.raise("usage", message) end
   arg = { [0] = script, table.unpack(argv, 2) } -- luacheck: ignore 121
+<<<<<<< HEAD
   offer_session(table.move(argv, 2, #argv, 1, {}))
+=======
+  local trace
+>>>>>>> main
   local ok, result = xpcall(chunk, function(err)
-    return errors.is(err) and err or script_error(err)
+    trace = errors.traceback()
+    return err
   end, table.unpack(argv, 2))
   if ok then return math.type(result) == "integer" and result or 0 end
   if errors.is(result) then error(result, 0) end
-  errors.raise("usage", "the script failed", { detail = result.text })
+  if tostring(result):find "interrupted$" then errors.raise("interrupted", "interrupted") end
+  errors.raise("usage", tostring(result), { detail = trace })
 end
 
 

@@ -1,10 +1,14 @@
 -- llmprof RECIPE.lua [KEY=VALUE...]: profile a workload, write the bundle.
 local artifacts = require "llmprof.artifacts"
 local config = require "llmprof.config"
+local dry_run = require "llmprof.dry_run"
 local errors = require "llmprof.errors"
+local live = require "llmprof.capture.live"
 local pipeline = require "llmprof.pipeline"
 local progress = require "llmprof.progress"
 local recipe = require "llmprof.recipe"
+local recorded = require "llmprof.capture.recorded"
+local sorted_keys = require "llmprof.sorted_keys"
 
 local command = {
   name = "run",
@@ -42,14 +46,6 @@ end
 
 
 -- ---- help for a recipe ----
-
-local function sorted_keys(map)
-  local keys = {}
-  for key in pairs(map) do keys[#keys + 1] = key end
-  table.sort(keys)
-  return keys
-end
-
 
 local function shown_default(declaration)
   local value = declaration[2]
@@ -120,13 +116,10 @@ local function new_context(made, composed, run, resume)
 end
 
 
-local function dry_run(made, composed)
-  io.stdout:write(("%s, capture=%s; nothing is run\n"):format(made.name, composed.tree.capture))
-  for i, name in ipairs(pipeline.steps) do
-    local step = require("llmprof.steps." .. name)
-    io.stdout:write(("%d. %-10s %s\n"):format(i, name, step.describe
-      and step.describe(composed.tree, made) or ""))
-  end
+-- Without looking for tools: what would run where they are.
+local function preview(made, cfg)
+  local capture = cfg.capture == "recorded" and recorded or live
+  io.stdout:write(dry_run.text(made, cfg, capture))
   return 0
 end
 
@@ -138,7 +131,7 @@ function command.run(given, words)
     io.stdout:write(config.to_yaml(composed))
     return 0
   elseif given["dry-run"] then
-    return dry_run(made, composed)
+    return preview(made, composed.tree)
   end
   local run = open_run(made, composed, given, words)
   local ui = progress.new(given.quiet)

@@ -25,9 +25,17 @@ function command.run(given, words)
   if fs.realpath(target) and fs.realpath(target) == fs.realpath(words[1]) then
     errors.raise("usage", "the copy must be another file than the trace")
   end
+  local folder = target:match "^(.*/)[^/]*$"
+  if folder and not fs.stat(folder) then
+    errors.raise("usage", ("%s: no such folder"):format(folder))
+  end
   local taken, message, code = scrub.copy(words[1], target)
-  if not taken then errors.raise(code == "notfound" and "usage" or "failed", message) end
-  io.stdout:write(("%s: %s rows, %s tables and %s strings taken out\n"):format(target,
+  if not taken then
+    local name = target:match "[^/]*$" -- the copy is written under another one first
+    message = message:gsub("%.llmprof%-%x+", function() return name end)
+    errors.raise(code == "notfound" and "usage" or "failed", message)
+  end
+  io.stdout:write(("%s: %s rows, %s tables and %s strings taken out\n"):format(text.clean(target),
     text.count(taken.rows), text.count(taken.tables), text.count(taken.strings)))
   return 0
 end

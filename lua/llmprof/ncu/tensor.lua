@@ -8,6 +8,7 @@
 -- without _sparsity_ the sum of off and on, so only one of each may be counted.
 -- They count operations (a fused multiply-add is 2), tile padding included.
 local expr = require "llmprof.ncu.expr"
+local sorted_keys = require "llmprof.sorted_keys"
 
 local tensor = {}
 
@@ -60,14 +61,6 @@ local function collect(columns)
     group[column.sparsity] = group[column.sparsity] or column.stem
   end
   return groups
-end
-
-
-local function sorted_keys(map)
-  local keys = {}
-  for key in pairs(map) do keys[#keys + 1] = key end
-  table.sort(keys)
-  return keys
 end
 
 

@@ -45,10 +45,64 @@ columns.stages = {
   word("bound", "bound by"),
 }
 
+columns.cpu = {
+  word("label", "stage"), count("launch_calls", "launch calls"), ms("launch_call_ns", "in them"),
+  count("sync_calls", "sync calls"), ms("sync_call_ns", "in them"),
+  ms("launch_ns", "GPU idle in launches"), ms("sync_ns", "in syncs"),
+  ms("memory_ns", "in allocations"), ms("other_ns", "in other calls"),
+  ms("host_ns", "outside CUDA"),
+  { key = "median_ns", title = "launch delay p50 µs", scale = 1e-3, digits = 1 },
+  { key = "p90_ns", title = "p90 µs", scale = 1e-3, digits = 1 },
+}
+
+columns.categories = {
+  word("stage", "stage"), word("category", "category"), count("calls", "kernels"),
+  ms("gpu_time_ns", "GPU time"), percent("share", "share"),
+}
+
 columns.aggregates = {
   word("label", ""), ms("mean_ns", "mean"), ms("std_ns", "std"), count("count", "n"),
 }
 columns.aggregates[3].absent = ABSENT
+
+columns.latency = {
+  word("label", "latency"), { key = "mean", title = "mean", digits = 2 },
+  { key = "std", title = "std", digits = 2 }, { key = "p50", title = "p50", digits = 2 },
+  { key = "p90", title = "p90", digits = 2 }, { key = "p99", title = "p99", digits = 2 },
+  count("count", "n"), word("unit", "unit"), word("note", ""),
+}
+
+columns.repeats = {
+  count("rep", "repeat"), ms("ttft_ns", "TTFT"), ms("tpot_ns", "TPOT"),
+  { key = "tokens_per_s", title = "tokens/s", digits = 2 }, word("note", ""),
+}
+
+columns.findings = {
+  count("rank", "#"), word("title", "finding"), word("stage", "stage"),
+  ms("gain_ns", "gain, at most"), ms("of_ns", "of"), percent("gain_share", "share"),
+  word("spends", "taken from"), word("confidence", "confidence"), word("rule", "rule"),
+}
+
+columns.abstained = { word("rule", "rule"), word("why", "what is missing") }
+
+columns.efficiency = {
+  word("label", "stage"), ms("time_ns", "time"),
+  { key = "flops", title = "model GFLOP", scale = 1e-9, digits = 1 },
+  { key = "bytes", title = "must move GB", scale = 1e-9, digits = 3 },
+  { key = "intensity", title = "FLOP/B", digits = 1 },
+  { key = "mfu", title = "MFU %", scale = 100, digits = 3 },
+  { key = "mbu", title = "MBU %", scale = 100, digits = 3 },
+  { key = "hfu", title = "HFU %", scale = 100, digits = 3 },
+  ms("floor_ns", "floor", 3), word("floor_bound", "floor by"),
+  { key = "times_floor", title = "time / floor", digits = 1 },
+}
+
+columns.headroom = {
+  name("short_name", "kernel", 48), word("where", "stage"),
+  ms("per_instance_ns", "of the stage", 3),
+  { key = "per_token_ns", title = "per token us", scale = 1e-3, digits = 1 },
+  percent("stage_share", "GPU time"), word("kind", "how sure"),
+}
 
 columns.operators = {
   name("name", "operator", 48), count("calls", "calls"), ms("host_total_ns", "host total"),

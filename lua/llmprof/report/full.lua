@@ -1,4 +1,5 @@
 -- report.md: everything, section by section as the recipe orders them.
+local findings = require "llmprof.report.findings"
 local parts = require "llmprof.report.parts"
 
 local report = {}
@@ -8,13 +9,17 @@ local PER_STAGE = 15
 
 local sections = {
   environment = { "Environment", parts.environment },
-  aggregates = { "Aggregates", parts.aggregates },
-  stages = { "Per-Stage Timings", parts.stages },
+  aggregates = { "Aggregates", function(results)
+    return parts.aggregates(results) .. "\n" .. parts.each_repeat(results)
+  end },
+  stages = { "Per-Stage Timings", function(results)
+    return parts.stages(results) .. "\n" .. parts.breakdown(results)
+  end },
   mfu = { "MFU", parts.mfu },
   operators = { "Top Operators", parts.operators },
   kernels = { "Top Kernels", function(results) return parts.kernels(results, PER_STAGE) end },
   roofline = { "Roofline", parts.roofline },
-  advice = { "What to Do", parts.advice },
+  advice = { "What to Do", findings.full },
 }
 
 
@@ -31,6 +36,8 @@ function report.render(results, order)
   out[#out + 1] = parts.trust(results)
   out[#out + 1] = "## Not Measured\n"
   out[#out + 1] = parts.missing(results)
+  out[#out + 1] = "## Rules That Could Not Tell\n"
+  out[#out + 1] = findings.abstained(results)
   return table.concat(out, "\n")
 end
 

@@ -3,12 +3,16 @@
 local columns = require "llmprof.report.columns"
 local markdown = require "llmprof.markdown"
 local rows = require "llmprof.report.rows"
+local sorted_keys = require "llmprof.sorted_keys"
 local tables = require "llmprof.tables"
 local text = require "llmprof.text"
 
 local parts = {}
 
 local escape = markdown.escape
+
+-- Kernels shown by what they could give back.
+local HEADROOM = 15
 
 
 -- A duration in ms, as the tables give it.
@@ -122,6 +126,8 @@ end
 function parts.aggregates(results)
   local totals = results.totals
   local lines = { table_of("aggregates", rows.aggregates(results)) }
+  local latency = rows.latency(results)
+  if #latency > 0 then lines[#lines + 1] = table_of("latency", latency) end
   if totals and totals.gpu_time_ns then
     lines[#lines + 1] = ("The whole capture: %s kernels, %s copies and sets, %s API calls; the GPU "
       .. "worked %s of %s.%s\n"):format(text.count(totals.kernels),
@@ -133,6 +139,13 @@ function parts.aggregates(results)
 end
 
 
+-- Latency of each repeat.
+function parts.each_repeat(results)
+  local list = rows.repeats(results)
+  return #list > 0 and table_of("repeats", list) or "The repeats were not told apart.\n"
+end
+
+
 function parts.stages(results)
   local nested = false
   for _, stage in ipairs(results.stages) do nested = nested or stage.parent ~= nil end
@@ -141,10 +154,119 @@ function parts.stages(results)
 end
 
 
-function parts.mfu()
-  return "Not computed: the model's cost (FLOP, bytes) is not known. To fill this: describe the "
-    .. "architecture in the recipe's `model.arch`, or give the recipe a `flops(stage, metrics, "
-    .. "cfg)`.\n"
+-- What the CPU did in each stage, and the GPU time by category.
+function parts.breakdown(results)
+  local cpu, categories = rows.cpu(results), rows.categories(results)
+  local lines = {}
+  if #cpu > 0 then
+    lines[1] = "What the CPU did, and what it was in while the GPU was idle. The launch delay is "
+      .. "from the end of the launching call to the start of the kernel.\n"
+    lines[2] = table_of("cpu", cpu)
+  end
+  if #categories > 0 then lines[#lines + 1] = table_of("categories", categories) end
+  return #lines > 0 and table.concat(lines, "\n") or "No stage was broken down.\n"
+end
+
+
+-- "989.4 TFLOP/s (conf/hardware/h200.yaml)", and what that is at the clock that
+-- was held.
+local function peak_text(peak, unit, count)
+  local said = ("%s T%s (%s)"):format(text.number(peak.per_s * count / 1e12, 1, ","), unit,
+    peak.source)
+  if not peak.at_held_clock_per_s then return said end
+  return ("%s, stated for %s MHz; at the clock that was held %s T%s"):format(said,
+    text.number(peak.clock_hz / 1e6, 0), text.number(peak.at_held_clock_per_s * count / 1e12, 1),
+    unit)
+end
+
+
+-- What the shares are of.
+local function peaks_text(gpu)
+  local compute, said = gpu.peaks[gpu.format], {}
+  said[1] = compute and ("Peak in %s: %s."):format(gpu.format, peak_text(compute, "FLOP/s",
+    gpu.count)) or ("Peak in %s: not known."):format(gpu.format)
+  said[2] = gpu.memory and ("Memory: %s."):format(peak_text(gpu.memory, "B/s", gpu.count))
+    or "Memory bandwidth: not known."
+  if gpu.clock then
+    said[3] = ("Clock held: %s MHz (%s)."):format(text.number(gpu.clock.hz / 1e6, 0),
+      gpu.clock.source)
+  end
+  return escape(table.concat(said, " ")) .. "\n"
+end
+
+
+-- Which times the shares are of, and what describes the model.
+local function basis_text(results)
+  for _, stage in ipairs(results.stages) do
+    if stage.efficiency then
+      return escape(("Times: %s. The model's work: %s."):format(stage.efficiency.time_source,
+        stage.cost.source)) .. "\n"
+    end
+  end
+  return ""
+end
+
+
+-- What HFU counts, or why it is not there, by stage.
+local function hfu_text(results)
+  local said = {}
+  for _, stage in ipairs(results.stages) do
+    local note = not stage.parent and stage.efficiency and stage.efficiency.hfu_note
+    if note then said[#said + 1] = ("%s: %s"):format(stage.name, note) end
+  end
+  return #said > 0 and escape(("HFU of %s."):format(table.concat(said, "; "))) .. "\n" or ""
+end
+
+
+-- Why figures of the hardware are not known, and how to say them.
+local function unknown_peaks(results)
+  local lines = {}
+  for _, what in ipairs { "peak FLOP/s in " .. results.hardware.format, "memory bandwidth" } do
+    local entry = missing(results, what)
+    if entry then
+      lines[#lines + 1] = ("The %s is not known: %s. To fill this: %s.\n"):format(escape(what),
+        escape(entry.why), escape(entry.how))
+    end
+  end
+  return table.concat(lines)
+end
+
+
+local function inputs_text(inputs)
+  local said = {}
+  for _, key in ipairs(sorted_keys(inputs)) do
+    said[#said + 1] = ("%s = %.6g"):format(key, inputs[key])
+  end
+  return table.concat(said, ", ")
+end
+
+
+function parts.mfu(results)
+  local list = rows.efficiency(results)
+  if #list == 0 then
+    return not_measured(missing(results, "the model's cost"), "The model's cost is not known.")
+  end
+  local pieces = { table_of("efficiency", list), "\n", basis_text(results), "\n",
+    peaks_text(results.hardware), unknown_peaks(results), "\n", hfu_text(results) }
+  for _, wrong in ipairs(rows.contradictions(results)) do
+    pieces[#pieces + 1] = ("\n**Contradiction in %s:** %s (%s).\n"):format(escape(wrong.label),
+      escape(wrong.text), escape(inputs_text(wrong.inputs)))
+  end
+  return table.concat(pieces)
+end
+
+
+-- What kernels could give back.
+function parts.headroom(results, limit)
+  if not results.headroom or #results.headroom == 0 then return "No kernel was found.\n" end
+  local waiting = {}
+  for _, stage in ipairs(results.stages) do
+    if stage.bound == "launch" and not stage.parent then waiting[#waiting + 1] = stage.name end
+  end
+  return table_of("headroom", rows.headroom(results, limit))
+    .. (#waiting > 0 and ("\nWhile the GPU waits for the CPU (%s), faster kernels make it wait "
+      .. "longer: these figures hold once it does not.\n"):format(
+        escape(table.concat(waiting, ", "))) or "")
 end
 
 
@@ -164,6 +286,7 @@ function parts.roofline(results)
   return ("%d measured launches stand for %d kernels, which make up %s of the GPU time.\n\n")
     :format(results.counters.matched, results.counters.kernels,
       percent(results.counters.time_share or 0)) .. table_of("kernels", list)
+    .. "\n### Headroom\n\n" .. parts.headroom(results, HEADROOM)
 end
 
 
@@ -183,68 +306,6 @@ function parts.kernels(results, limit)
   end
   if #pieces == 0 then return "No kernel ran inside a stage.\n" end
   return table.concat(pieces, "\n")
-end
-
-
--- What holds each stage up, and what to try, in order of what it could give.
-local function findings(results)
-  local list = {}
-  for _, stage in ipairs(results.stages) do
-    if stage.wall and not stage.parent and stage.bound == "launch" then
-      list[#list + 1] = { stage = stage, gain = stage.gpu_idle_ns }
-    end
-  end
-  table.sort(list, function(a, b)
-    if a.gain ~= b.gain then return a.gain > b.gain end
-    return a.stage.name < b.stage.name
-  end)
-  return list
-end
-
-
--- One line per finding: evidence, and what to do about it.
-function parts.advice(results)
-  local lines = {}
-  for i, finding in ipairs(findings(results)) do
-    local stage = finding.stage
-    lines[i] = ("%d. **%s: feed the GPU.** It is idle %s of %s (%s), while the CPU issues %s "
-      .. "launches. A CUDA graph or `torch.compile(mode=\"reduce-overhead\")` can give back at "
-      .. "most that."):format(i, escape(stage.name), ms(stage.gpu_idle_ns), ms(stage.wall.mean_ns),
-        percent(stage.idle_share), text.count(math.floor(stage.launches + 0.5)))
-  end
-  if #lines == 0 then
-    return "No stage leaves the GPU idle for half of its time; the largest kernels come first.\n"
-  end
-  return table.concat(lines, "\n") .. "\n"
-end
-
-
--- The verdict in up to three lines.
-function parts.verdict(results)
-  local first = findings(results)[1]
-  local lines = {}
-  if first then
-    local stage = first.stage
-    local per_token = stage.kernels_per_token
-      and (", %s kernels per token"):format(text.count(math.floor(stage.kernels_per_token + 0.5)))
-      or (", %s launches"):format(text.count(math.floor(stage.launches + 0.5)))
-    lines[1] = ("**%s is launch-bound.** The GPU works %s of %s; the rest of the time it waits for "
-      .. "the CPU%s."):format(escape(stage.name), ms(stage.gpu_busy_ns), ms(stage.wall.mean_ns),
-      per_token)
-    lines[2] = ("**First move:** run %s as a CUDA graph. At most %s of %s can come back."):format(
-      escape(stage.name), ms(stage.gpu_idle_ns), ms(stage.wall.mean_ns))
-  else
-    local top = results.kernels[1]
-    lines[1] = "**The GPU is kept busy.** What remains is the time of the kernels themselves."
-    lines[2] = top and ("**First move:** look at %s, %s of the GPU time."):format(
-      markdown.code(top.short_name), percent(top.share or 0)) or "No kernel was found."
-  end
-  local totals = results.totals
-  lines[3] = ("**Trust:** %s%s%s"):format(results.integrity
-    and results.integrity.verdict .. ". " or "", totals and totals.stage_share
-    and ("%s of the GPU time lies in a stage. "):format(percent(totals.stage_share)) or "",
-    escape(parts.repeats(results)))
-  return lines
 end
 
 

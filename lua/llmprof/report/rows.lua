@@ -1,4 +1,6 @@
 -- Rows of the report's tables, from results.
+local text = require "llmprof.text"
+
 local rows = {}
 
 
@@ -58,14 +60,105 @@ function rows.functions(results, limit)
 end
 
 
+local function stage_label(stage)
+  return (stage.parent and "· " or "") .. stage.name
+end
+
+
 function rows.stages(results)
   local list = {}
   for i, stage in ipairs(results.stages) do
-    local row = setmetatable({ label = (stage.parent and "· " or "") .. stage.name },
-      { __index = stage })
+    local row = setmetatable({ label = stage_label(stage) }, { __index = stage })
     for key, value in pairs(stage.wall or {}) do row[key] = value end
     if stage.parent then row.bound = nil end
     list[i] = row
+  end
+  return list
+end
+
+
+-- What the CPU did in each stage, and how long a launched kernel waits to begin.
+function rows.cpu(results)
+  local list = {}
+  for _, stage in ipairs(results.stages) do
+    if stage.api and stage.waiting then
+      local row = { label = stage_label(stage), launch_calls = stage.api.launch.calls,
+        launch_call_ns = stage.api.launch.ns, sync_calls = stage.api.sync.calls,
+        sync_call_ns = stage.api.sync.ns }
+      for key, value in pairs(stage.waiting) do row[key] = value end
+      for key, value in pairs(stage.launch_delay or {}) do row[key] = value end
+      list[#list + 1] = row
+    end
+  end
+  return list
+end
+
+
+-- GPU time of each stage by category of kernel.
+function rows.categories(results)
+  local list = {}
+  for _, stage in ipairs(results.stages) do
+    for _, row in ipairs(stage.categories or {}) do
+      list[#list + 1] = setmetatable({ stage = stage_label(stage) }, { __index = row })
+    end
+  end
+  return list
+end
+
+
+-- One stage's, or the whole run's, cost and efficiency as a row. A quantity
+-- that contradicts itself has no value and stays empty.
+local function efficiency_row(label, cost, made)
+  local row = { label = label, time_ns = made.time_ns, floor_bound = made.floor_bound,
+    flops = cost.flops, bytes = cost.bytes }
+  for _, key in ipairs { "mfu", "mbu", "hfu", "intensity", "floor_ns" } do
+    row[key] = made[key] and made[key].value
+  end
+  local share = made.floor_share and made.floor_share.value
+  row.times_floor = share and share > 0 and 1 / share or nil
+  return row
+end
+
+
+-- Stages with a cost, then all together.
+function rows.efficiency(results)
+  local list = {}
+  for _, stage in ipairs(results.stages) do
+    if stage.efficiency then
+      list[#list + 1] = efficiency_row(stage_label(stage), stage.cost,
+        stage.efficiency)
+    end
+  end
+  local whole = results.efficiency
+  if whole then list[#list + 1] = efficiency_row("together", whole, whole) end
+  return list
+end
+
+
+-- Every quantity that cannot be: { label, text }.
+function rows.contradictions(results)
+  local list = {}
+  for _, stage in ipairs(results.stages) do
+    for _, key in ipairs { "mfu", "mfu_at_clock", "mbu", "hfu", "floor_share" } do
+      local made = stage.efficiency and stage.efficiency[key]
+      if made and made.contradiction then
+        list[#list + 1] = { label = stage.name, text = made.contradiction,
+          inputs = made.inputs }
+      end
+    end
+  end
+  return list
+end
+
+
+-- What kernels could give back, the largest first.
+function rows.headroom(results, limit)
+  local list = {}
+  for i = 1, math.min(limit, #results.headroom) do
+    local row = results.headroom[i]
+    local kernel = results.kernels[row.kernel]
+    list[i] = setmetatable({ short_name = kernel.short_name, where = where(kernel) },
+      { __index = row })
   end
   return list
 end
@@ -82,6 +175,70 @@ function rows.aggregates(results)
           count = stage.wall.count }
       end
     end
+  end
+  return list
+end
+
+
+-- One latency: times in ms.
+local function latency_row(label, measured, note)
+  local row = { label = label, count = measured.count, unit = "ms", note = note }
+  for _, key in ipairs { "mean", "std", "p50", "p90", "p99" } do
+    row[key] = measured[key .. "_ns"] and measured[key .. "_ns"] / 1e6
+  end
+  return row
+end
+
+
+local tpot_sources = { ranges = "steps marked on the timeline", metrics = "steps in metrics.json",
+  stage = "decode over its steps" }
+
+
+local function tpot_note(tpot)
+  local note = tpot_sources[tpot.source]
+  if not tpot.slope_ns_per_token then return note end
+  return ("%s; grows by %s per token"):format(note, text.duration(tpot.slope_ns_per_token))
+end
+
+
+-- Why a first repeat is not counted, or that it should not be.
+local function repeat_note(entry)
+  if entry.outlier then return entry.used and "outlier" or "outlier, left out" end
+  return not entry.used and "left out" or nil
+end
+
+
+-- TTFT, TPOT and tokens/s over the repeats.
+function rows.latency(results)
+  local latency, list = results.latency or {}, {}
+  if latency.ttft then list[#list + 1] = latency_row("TTFT", latency.ttft) end
+  if latency.tpot then
+    list[#list + 1] = latency_row("TPOT", latency.tpot, tpot_note(latency.tpot))
+  end
+  local rate = latency.tokens_per_s
+  if rate then
+    list[#list + 1] = { label = "throughput", mean = rate.mean, std = rate.std, count = rate.count,
+      unit = "tokens/s", note = rate.batch and ("batch %d"):format(rate.batch) or nil }
+  end
+  return list
+end
+
+
+-- The same of each repeat, those left out too.
+function rows.repeats(results)
+  local list = {}
+  for i, entry in ipairs(results.latency and results.latency.repeats or {}) do
+    list[i] = setmetatable({ note = repeat_note(entry) }, { __index = entry })
+  end
+  return list
+end
+
+
+function rows.findings(results)
+  local list = {}
+  for i, finding in ipairs(results.advice.findings) do
+    list[i] = setmetatable({ rank = i,
+      spends = finding.spends == "gpu" and "GPU work" or finding.spends }, { __index = finding })
   end
   return list
 end

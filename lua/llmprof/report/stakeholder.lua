@@ -1,15 +1,17 @@
 -- stakeholder_summary.md: one page to hand on.
+local findings = require "llmprof.report.findings"
 local parts = require "llmprof.report.parts"
 local rows = require "llmprof.report.rows"
 
 local report = {}
 
-local TOP = 8
+-- Rows of Top Kernels, and findings.
+local TOP, FINDINGS = 8, 5
 
 
 local function verdict(results)
   local lines = {}
-  for i, line in ipairs(parts.verdict(results)) do lines[i] = "> " .. line end
+  for i, line in ipairs(findings.verdict(results)) do lines[i] = "> " .. line end
   return table.concat(lines, "\n>\n") .. "\n"
 end
 
@@ -24,7 +26,7 @@ function report.render(results)
     "## MFU\n", parts.mfu(results),
     "## Top Operators\n", parts.operators(results),
     "## Top Kernels\n", parts.table("top_kernels", rows.functions(results, TOP)),
-    "## What to Do, in Order\n", parts.advice(results),
+    "## What to Do, in Order\n", findings.brief(results, FINDINGS),
     "## How Far to Trust It\n", parts.trust(results),
     "## Where This Comes From\n", parts.source(results),
   }, "\n")

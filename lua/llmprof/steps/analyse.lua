@@ -1,8 +1,14 @@
 -- Everything that was found out, as one file: results.json.
+local advice = require "llmprof.advice"
 local analysis = require "llmprof.analysis"
+local choice = require "llmprof.model.choice"
+local errors = require "llmprof.errors"
+local model = require "llmprof.model"
 local overhead = require "llmprof.analysis.overhead"
+local recipe = require "llmprof.recipe"
 
-local step = { name = "analyse", requires = { "timeline", "select" } }
+local step = { name = "analyse", summary = "put everything together: results.json",
+  requires = { "timeline", "select" } }
 
 
 local function source(ctx)
@@ -27,13 +33,41 @@ local function note_missing_stages(ctx)
 end
 
 
-local function model_of(ctx)
-  local model, metrics = {}, ctx.state.metrics
-  for key, value in pairs(ctx.cfg.model) do model[key] = value end
-  for key, value in pairs(metrics and metrics.model or {}) do model[key] = value end
+-- results.overhead is there when it was measured, and only then.
+local function overhead_of(ctx)
+  local state = ctx.state
+  local measured = state.plain and state.metrics and overhead.compare(state.metrics, state.plain,
+    state.found.repeats.skipped_first) or nil
+  if ctx.cfg.overhead == "measure" and not measured then
+    table.insert(state.missing, { what = "what profiling costs",
+      why = "no stage has times of a plain and of the profiled run",
+      how = "overhead=measure, and a workload that writes metrics.json" })
+  end
+  return measured
+end
+
+
+-- The model's description and what the run did with it, as far as known.
+local function describe(ctx)
+  local state = ctx.state
+  local arch = choice.description { cfg = ctx.cfg.model, metrics = state.metrics,
+    chosen = ctx.config.origins["model.arch"] ~= ctx.recipe.file, about = state.about,
+    folder = state.folder }
+  return arch, arch and choice.run(arch, state.metrics, state.about)
+end
+
+
+local function model_of(ctx, arch)
+  local said, metrics = {}, ctx.state.metrics
+  for _, key in ipairs { "name", "variant", "dtype" } do said[key] = ctx.cfg.model[key] end
+  for key, value in pairs(metrics and metrics.model or {}) do said[key] = value end
   local about = ctx.state.about.workload
-  if about and about.weights then model.weights = about.weights end
-  return model
+  if about and about.weights then said.weights = about.weights end
+  if arch then
+    said.described = { source = arch.source, parameters = model.parameters(arch),
+      formats = arch.formats }
+  end
+  return said
 end
 
 
@@ -51,22 +85,53 @@ local function environment_of(ctx)
 end
 
 
+-- ---- the recipe's hooks ----
+
+-- FLOP of a stage as the recipe counts them: a function of the stage's record
+-- and the workload's metrics (nil without), or nil.
+local function flops_of(ctx)
+  local hook = ctx.recipe.flops
+  return hook and function(stage, metrics)
+    return recipe.call("flops", hook, stage, metrics, ctx.cfg)
+  end
+end
+
+
+-- The recipe's own advice. An error in it costs its findings and the exit
+-- status, not the reports.
+local function advise_of(ctx)
+  if not ctx.recipe.advise then return nil end
+  local rule = advice.of_recipe(ctx.recipe.advise)
+  local function examine(...)
+    local ok, err = xpcall(rule.examine, errors.handler, ...)
+    if ok then return end
+    if err.kind == "interrupted" then error(err, 0) end
+    ctx.fail_later(err.kind, err.message, { detail = err.detail, hint = err.hint })
+  end
+  return { { name = rule.name, where = rule.where, examine = examine } }
+end
+
+
 function step.run(ctx)
   local state = ctx.state
   note_missing_stages(ctx)
+  local arch, run = describe(ctx)
   ctx.results = analysis.results {
-    run_id = ctx.run.id, recipe = ctx.recipe.name, model = model_of(ctx), source = source(ctx),
+    run_id = ctx.run.id, recipe = ctx.recipe.name, model = model_of(ctx, arch),
+    source = source(ctx),
     environment = environment_of(ctx), trace = state.trace, found = state.found,
     kernels = state.kernels, selection = state.selection, plan = state.counter_plan,
     counters = state.joined, operators = state.operators, workload = state.about.workload,
     metrics = state.metrics, missing = state.missing, samples = state.gpu_samples,
-    complaints = state.nsys_complaints,
-    overhead = state.plain and state.metrics and overhead.compare(state.metrics, state.plain,
-      state.found.repeats.skipped_first),
+    complaints = state.nsys_complaints, flops = flops_of(ctx), rules = advise_of(ctx),
+    arch = arch, run = run, gpu = ctx.cfg.hardware, launches = state.launches,
+    overhead = overhead_of(ctx),
   }
   ctx.run:write_json("results.json", ctx.results)
   ctx.outputs[1] = "results.json"
-  return ("%d stages, %d kernels"):format(#ctx.results.stages, #ctx.results.kernels)
+  local stages = #ctx.results.stages
+  return ("%d stage%s, %d kernels"):format(stages, stages == 1 and "" or "s",
+    #ctx.results.kernels)
 end
 
 

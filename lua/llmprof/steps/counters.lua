@@ -2,7 +2,9 @@
 local counters = require "llmprof.analysis.counters"
 local ncu = require "llmprof.ncu"
 
-local step = { name = "counters", requires = { "plan", "tools" } }
+local step = { name = "counters",
+  summary = "measure them with hardware counters, join those to the timeline",
+  requires = { "plan", "tools" } }
 
 
 local function lack(ctx, why)

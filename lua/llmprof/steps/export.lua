@@ -2,7 +2,8 @@
 local stats = require "llmprof.stats"
 local tables = require "llmprof.tables"
 
-local step = { name = "export", requires = { "timeline" }, needs = { "nsys/run.sqlite" },
+local step = { name = "export", summary = "write NVIDIA's summaries of it",
+  requires = { "timeline" }, needs = { "nsys/run.sqlite" },
   makes = {} }
 
 for i, name in ipairs(stats.names) do step.makes[i] = ("nsys/summary_%s.csv"):format(name) end

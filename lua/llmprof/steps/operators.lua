@@ -1,7 +1,9 @@
 -- The framework's operators: workload/operators.json.
 local workload = require "llmprof.workload"
 
-local step = { name = "operators", requires = { "plan", "tools" } }
+local step = { name = "operators",
+  summary = "the framework's own profiler, in a run without the others",
+  requires = { "plan", "tools" } }
 
 
 local function lack(ctx, why)

@@ -3,7 +3,8 @@ local errors = require "llmprof.errors"
 local json = require "llmprof.json"
 local recipe = require "llmprof.recipe"
 
-local step = { name = "render", requires = { "analyse" } }
+local step = { name = "render", summary = "write the reports",
+  requires = { "analyse" } }
 
 -- File of the bundle -> module that renders it.
 local reports = {

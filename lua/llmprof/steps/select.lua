@@ -1,21 +1,40 @@
 -- The kernels that matter, and what ncu is to be asked to measure exactly those.
 local breakdown = require "llmprof.analysis.breakdown"
 local counter_plan = require "llmprof.analysis.counter_plan"
+local errors = require "llmprof.errors"
 local json = require "llmprof.json"
 local kernels = require "llmprof.analysis.kernels"
 local recipe = require "llmprof.recipe"
 local select_kernels = require "llmprof.analysis.select"
 
-local step = { name = "select", requires = { "timeline" }, needs = { "nsys/run.sqlite" },
+local step = { name = "select", summary = "choose the kernels to measure",
+  requires = { "timeline" }, needs = { "nsys/run.sqlite" },
   makes = { "ncu/selection.json" } }
+
+
+-- The kernels a recipe chose, as a set.
+local function set_of(chosen, list)
+  local known, wanted = {}, {}
+  for _, kernel in ipairs(list) do known[kernel] = true end
+  if type(chosen) ~= "table" then
+    errors.raise("usage", "select_kernels: a list of kernels is expected, got " .. type(chosen))
+  end
+  for i, kernel in ipairs(chosen) do
+    if not known[kernel] then
+      errors.raise("usage", ("select_kernels: item %d is no kernel of the list"):format(i))
+    end
+    wanted[kernel] = true
+  end
+  return wanted
+end
 
 
 -- The recipe may choose from the list itself: it returns the kernels it wants.
 local function by_recipe(ctx, list)
-  local chosen = recipe.call("select_kernels", ctx.recipe.select_kernels, list, ctx.cfg)
-  local selection = select_kernels.apply(chosen, { kernels = math.huge, coverage = math.huge,
-    per_stage = ctx.cfg.top_n.per_stage })
-  selection.policy = { by = "recipe" }
+  local shown = table.move(list, 1, #list, 1, {})
+  local chosen = recipe.call("select_kernels", ctx.recipe.select_kernels, shown, ctx.cfg)
+  local selection = select_kernels.apply(list, ctx.cfg.top_n, set_of(chosen, list))
+  selection.policy = { by = "recipe", per_stage = ctx.cfg.top_n.per_stage }
   return selection
 end
 
@@ -26,7 +45,8 @@ function step.restore(ctx)
   ctx.state.kernels = list
   ctx.state.selection = ctx.recipe.select_kernels and by_recipe(ctx, list)
     or select_kernels.apply(list, ctx.cfg.top_n)
-  ctx.state.counter_plan = counter_plan.make(ctx.state.selection.chosen, ctx.state.found, ctx.cfg)
+  ctx.state.counter_plan = counter_plan.make(ctx.state.selection.chosen, list,
+    ctx.state.found, ctx.cfg)
 end
 
 

@@ -1,11 +1,13 @@
 -- The timeline: nsys/run.sqlite.
 local errors = require "llmprof.errors"
+local json = require "llmprof.json"
 local stages = require "llmprof.analysis.stages"
 local text = require "llmprof.text"
 local trace_file = require "llmprof.trace_file"
 local workload = require "llmprof.workload"
 
-local step = { name = "timeline", requires = { "plan", "tools" }, makes = { "nsys/run.sqlite" } }
+local step = { name = "timeline", summary = "capture the timeline and read it",
+  requires = { "plan", "tools" }, makes = { "nsys/run.sqlite" } }
 
 
 local function check_captured(trace)
@@ -29,25 +31,56 @@ local function read_metrics(ctx)
 end
 
 
+-- Of the runs without a profiler, those that gave numbers.
+local function read_plain(ctx)
+  local plain = {}
+  for _, folder in ipairs { "workload/before", "workload/after" } do
+    plain[#plain + 1] = workload.metrics(ctx.run, folder)
+  end
+  ctx.state.plain = #plain > 0 and plain or nil
+end
+
+
+local function read_samples(ctx)
+  local name = "nsys/gpu_samples.json"
+  if not ctx.run:has(name) then return end
+  ctx.state.gpu_samples = errors.check("failed", json.load(ctx.run:path(name)))
+end
+
+
 function step.restore(ctx)
   local trace = trace_file.open(ctx.run:path "nsys/run.sqlite")
   check_captured(trace)
   ctx.state.trace = trace
   ctx.state.found = stages.find(trace, ctx.recipe.stages, ctx.cfg.repeats.skip_first)
+  if ctx.state.capture.recall then ctx.state.capture.recall(ctx) end
   read_metrics(ctx)
+  read_plain(ctx)
+  read_samples(ctx)
+end
+
+
+-- "prefill decode", and which stages of the recipe the trace lacks.
+local function stage_names(found)
+  local names, missing = {}, {}
+  for _, name in ipairs(found.missing) do missing[name] = true end
+  for _, stage in ipairs(found.declared) do
+    if not missing[stage.name] then names[#names + 1] = stage.name end
+  end
+  local lack = #found.missing > 0 and ", not in it: " .. table.concat(found.missing, " ") or ""
+  return table.concat(names, " ") .. lack
 end
 
 
 local function note(ctx)
-  local found, names = ctx.state.found, {}
+  local found = ctx.state.found
   local kernels = errors.check("failed", ctx.state.trace:frame "kernels")
-  for _, stage in ipairs(found.declared) do names[#names + 1] = stage.name end
   if found.whole then
     return ("%s kernels, no stage of the recipe in the trace: the whole run is one")
       :format(text.count(#kernels))
   end
   return ("%s kernels, %d repeat%s, stages %s"):format(text.count(#kernels), found.repeats.count,
-    found.repeats.count == 1 and "" or "s", table.concat(names, " "))
+    found.repeats.count == 1 and "" or "s", stage_names(found))
 end
 
 

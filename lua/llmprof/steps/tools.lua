@@ -1,28 +1,14 @@
 -- Where the capture comes from, the tools that takes, and what is known about
 -- the machine.
+local choose = require "llmprof.capture.choose"
 local environment = require "llmprof.environment"
-local errors = require "llmprof.errors"
 local live = require "llmprof.capture.live"
 local nsys = require "llmprof.vendor.nsys"
 local recorded = require "llmprof.capture.recorded"
-local tools = require "llmprof.vendor.tools"
 local yaml = require "llmprof.yaml"
 
-local step = { name = "tools", requires = { "plan" } }
-
-
-local function choose(cfg)
-  if cfg.capture == "recorded" then return recorded end
-  if cfg.capture == "builtin" then
-    errors.raise("tool", "capture=builtin: this build has no collector of its own",
-      { hint = "capture=nsys uses Nsight Systems, capture=recorded a recorded capture" })
-  end
-  if cfg.capture == "auto" and not tools.find("nsys", cfg.tools.nsys) then
-    errors.raise("tool", "Nsight Systems (nsys) was not found",
-      { hint = "install it, name it with tools.nsys=PATH, or use capture=recorded" })
-  end
-  return live
-end
+local step = { name = "tools", summary = "find the tools, describe the machine and the inputs",
+  requires = { "plan" } }
 
 
 function step.run(ctx)

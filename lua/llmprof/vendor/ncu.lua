@@ -39,21 +39,25 @@ local function add_filters(argv, given)
 end
 
 
-local function add_collection(argv, cfg, metrics)
+local function add_collection(argv, cfg, given)
   if cfg.set then add(argv, "--set", cfg.set) end
-  for _, section in ipairs(cfg.sections or {}) do add(argv, "--section", section) end
+  for _, section in ipairs(given.no_sections and {} or cfg.sections or {}) do
+    add(argv, "--section", section)
+  end
+  local metrics = given.metrics or {}
   if #metrics > 0 then add(argv, "--metrics", table.concat(metrics, ",")) end
 end
 
 
 -- argv of a profiling run. cfg: the ncu group; given: path, output (without
--- suffix), argv (workload), metrics (list), and filters: ranges (expressions),
+-- suffix), argv (workload), metrics (list), no_sections (leave those of the
+-- configuration out), and filters: ranges (expressions),
 -- instances ("3|4": which of the matching ranges, counted together), kernels
 -- (name or regex:), name_base, launches (per launch configuration).
 function ncu.profile_argv(cfg, given)
   local argv = { given.path, "--config-file", "off", "--target-processes", cfg.target_processes }
   add_filters(argv, given)
-  add_collection(argv, cfg, given.metrics or {})
+  add_collection(argv, cfg, given)
   add(argv, "--replay-mode", cfg.replay_mode)
   add(argv, "--clock-control", cfg.clock_control, "--cache-control", cfg.cache_control)
   add(argv, "--rename-kernels", "no", "--import-sass", "no")
@@ -100,8 +104,11 @@ local minimal = {
 }
 
 
+-- argv that lists the metrics of a chip; of the GPU that is there without one.
 function ncu.query_argv(path, chip)
-  return { path, "--query-metrics", "--chips", chip:lower() }
+  local argv = { path, "--config-file", "off", "--query-metrics" }
+  if chip then add(argv, "--chips", chip:lower()) end
+  return argv
 end
 
 
@@ -132,8 +139,10 @@ local function tensor_metrics(available)
 end
 
 
--- The metrics of the minimal request that a chip has. available: of read_query.
+-- The metrics of the minimal request that a chip has. available: of read_query;
+-- nil when that is not known: then all, without the tensor metrics of a chip.
 function ncu.roofline_metrics(available)
+  if not available then return table.move(minimal, 1, #minimal, 1, {}) end
   local list = {}
   for _, metric in ipairs(minimal) do
     local base = metric:match "^[^.]+"
@@ -153,7 +162,7 @@ local failures = {
       .. "loaded with NVreg_RestrictProfilingToAdminUsers=0" },
   { "driver resource was unavailable", "busy", "another profiler holds the GPU's counters",
     "stop it; DCGM lets go with `dcgmi profile --pause`" },
-  { "out of memory", "memory", "the GPU has too little free memory to save a kernel's data",
+  { "[Oo]ut of [Mm]emory", "memory", "the GPU has too little free memory to save a kernel's data",
     "use ncu.replay_mode=application, or a smaller batch" },
   { "[Ff]ailed to connect to the CUDA driver", "driver", "ncu found no usable CUDA driver",
     "is there a GPU, and does nvidia-smi work?" },

@@ -22,7 +22,10 @@ local places = {
 
 local products = { nsys = "Nsight Systems", ncu = "Nsight Compute" }
 
--- A query of a tool's version that takes longer hangs.
+-- What to do about a library that nsys's importer lacks.
+tools.LIBRARY_HINT = "install them (Debian: libdw1 brings libdw.so.1)"
+
+-- A query of a tool's version that takes longer hangs, in seconds.
 local PATIENCE = 60
 
 
@@ -144,28 +147,39 @@ end
 
 -- ---- or else ----
 
-local function not_found(name, tried, without)
-  local detail = #tried > 0 and (" (%s)"):format(tried[#tried]) or ""
-  errors.raise("tool", ("%s (%s) was not found%s"):format(products[name], name, detail),
-    { hint = ("install it, or name it with tools.%s=PATH; %s"):format(name, without) })
+-- What does not work without a tool.
+local without = {
+  nsys = "without it, capture=recorded analyses a recorded capture",
+  ncu = "without it, the timeline is reported and counters are left out",
+}
+
+
+-- One line about a tool that find did not find: what is missing.
+function tools.lack_text(name, tried)
+  return ("%s (%s) was not found%s"):format(products[name], name,
+    tried and #tried > 0 and (" (%s)"):format(tried[#tried]) or "")
 end
 
 
-function tools.ensure_nsys(cfg)
-  local found, tried = tools.find("nsys", cfg.tools.nsys)
-  if not found then
-    not_found("nsys", tried, "without it, capture=recorded analyses a recorded capture")
-  end
-  return found
+-- The tool, or an error: what is missing, what to install, what still works.
+local function ensure(name, cfg)
+  local found, tried = tools.find(name, cfg.tools[name])
+  if found then return found end
+  return errors.raise("tool", tools.lack_text(name, tried),
+    { hint = ("install it, or name it with tools.%s=PATH; %s"):format(name, without[name]) })
 end
 
 
-function tools.ensure_ncu(cfg)
-  local found, tried = tools.find("ncu", cfg.tools.ncu)
-  if not found then
-    not_found("ncu", tried, "without it, the timeline is reported and counters are left out")
-  end
-  return found
+function tools.ensure_nsys(cfg) return ensure("nsys", cfg) end
+function tools.ensure_ncu(cfg) return ensure("ncu", cfg) end
+
+
+-- Raise when nsys (of find) cannot import what it captures.
+function tools.check_importer(nsys)
+  local libraries = tools.missing_libraries(nsys)
+  if not libraries or #libraries == 0 then return end
+  errors.raise("tool", ("nsys %s cannot import its own captures: it lacks %s"):format(nsys.version,
+    table.concat(libraries, ", ")), { hint = tools.LIBRARY_HINT })
 end
 
 

@@ -1,0 +1,50 @@
+/* Changing a copy of an export: what scrubbing and merging share. */
+#ifndef LLMPROF_EXPORT_EDIT_H
+#define LLMPROF_EXPORT_EDIT_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "llmprof/buffer.h"
+#include "llmprof/error.h"
+
+typedef struct llmprof_edit {
+  sqlite3 *db;
+  const char *name;   /* of the file it is a copy of, for messages */
+  const char *action; /* "cannot be ...", for messages */
+  llmprof_error *err;
+} llmprof_edit;
+
+/* Change the copy; false when that failed, with edit->err filled. */
+typedef bool (*llmprof_edit_function)(llmprof_edit *edit, void *user);
+
+/* Copy `from`, change the copy, and put it at `to`, whole or not at all. */
+bool llmprof_edit_copy(const char *from, const char *to, const char *action,
+                       llmprof_edit_function change, void *user,
+                       llmprof_error *err);
+
+/* false, with SQLite's message for a failure rc. */
+bool llmprof_edit_fail(llmprof_edit *edit, int rc);
+
+bool llmprof_edit_run(llmprof_edit *edit, const char *sql);
+
+/* Run what is in a buffer, and free it; an empty one is nothing to do. */
+bool llmprof_edit_run_built(llmprof_edit *edit, llmprof_buffer *sql);
+
+/* Is there a column of that name; column NULL: is there a table. schema is
+ * "main" or the name of an attached file. */
+bool llmprof_edit_has(llmprof_edit *edit, const char *schema, const char *table,
+                      const char *column);
+
+/* An identifier in SQL. */
+void llmprof_edit_quote(llmprof_buffer *sql, const char *name);
+
+/* Is the name one of the patterns; a trailing * stands for any ending. */
+bool llmprof_edit_matches(const char *const *patterns, size_t count,
+                          const char *name);
+
+/* Columns that hold StringIds ids, by name, wherever they are; NULL ends. */
+extern const char *const llmprof_edit_string_columns[];
+
+#endif

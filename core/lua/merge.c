@@ -1,0 +1,34 @@
+/* llmprof.merge: the exports of one run as one. */
+#include "llmprof/merge.h"
+
+#include "llmprof_lua.h"
+
+/* merge.files(list of paths, to) -> true | nil, message, code */
+static int merge_files(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  const char *to = luaL_checkstring(L, 2);
+  lua_Integer count = luaL_len(L, 1);
+  luaL_argcheck(L, count >= 1, 1, "a path or more expected");
+  const char **paths = lua_newuserdatauv(L, (size_t)count * sizeof *paths, 0);
+  for (lua_Integer i = 0; i < count; i++) {
+    lua_rawgeti(L, 1, i + 1);
+    paths[i] = luaL_checkstring(L, -1); /* the list keeps it alive */
+    lua_pop(L, 1);
+  }
+  llmprof_error err;
+  if (!llmprof_trace_merge(paths, (size_t)count, to, &err))
+    return llmprof_lua_fail(L, &err);
+  lua_pushboolean(L, true);
+  return 1;
+}
+
+static const luaL_Reg functions[] = {
+    {"files", merge_files},
+    {NULL, NULL},
+};
+
+int luaopen_llmprof_merge(lua_State *L);
+int luaopen_llmprof_merge(lua_State *L) {
+  luaL_newlib(L, functions);
+  return 1;
+}

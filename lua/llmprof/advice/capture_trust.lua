@@ -1,0 +1,60 @@
+-- The capture lost something, or slowed down what it measured: numbers drawn from
+-- it may be wrong.
+local evidence = require "llmprof.evidence"
+
+local rule = { name = "capture_trust" }
+
+-- A stage slowed down by this share or more is not what runs in production.
+local INFLATED = 0.2
+
+-- Another rule's.
+local elsewhere = { clocks = true }
+
+
+-- What the checks saw, and what they say to do about it.
+local function doubts(results)
+  local notes, fixes = {}, {}
+  for _, check in ipairs(results.integrity.checks) do
+    if check.level ~= "ok" and not elsewhere[check.name] then
+      notes[#notes + 1] = evidence.note("integrity check " .. check.name, "%s", check.text)
+      fixes[#fixes + 1] = check.fix
+    end
+  end
+  return notes, fixes
+end
+
+
+local function add_inflation(results, notes, fixes)
+  local inflated = false
+  for _, stage in ipairs(results.overhead and results.overhead.stages or {}) do
+    if stage.inflation >= INFLATED then
+      inflated = true
+      notes[#notes + 1] = evidence.note("plain runs", "%s is %s slower under the profiler",
+        stage.name, evidence.percent(stage.inflation))
+    end
+  end
+  if inflated then
+    fixes[#fixes + 1] = "take times from the plain runs; trace less (nsys=light)"
+  end
+end
+
+
+function rule.examine(results, report)
+  if not results.integrity then
+    report.abstain "the capture was not checked: there is no timeline"
+    return
+  end
+  local notes, fixes = doubts(results)
+  add_inflation(results, notes, fixes)
+  if #notes == 0 then return end
+  report.finding {
+    title = "the capture cannot be taken at face value",
+    evidence = notes,
+    try = table.concat(fixes, "; "),
+    confidence = "high",
+    blocking = results.integrity.verdict == "poor" or nil,
+  }
+end
+
+
+return rule

@@ -1,0 +1,41 @@
+-- Kernels that only change the type of numbers: an operation between two types,
+-- a norm or softmax in fp32, a module left in another precision.
+local evidence = require "llmprof.evidence"
+
+local rule = { name = "casts" }
+
+-- From this share of the stage's GPU time, or of its kernels, on.
+local WORTH = 0.03
+
+local names_cast = evidence.named { "loadwithcast", "b?float%d+_copy_kernel", "float8_%w+_copy",
+  "%f[%a]cast", "convert" }
+
+
+local function is_cast(kernel)
+  return kernel.category == "copy/cast" and names_cast(kernel)
+end
+
+
+function rule.examine_stage(results, stage, report)
+  local casts = evidence.kernels(results, stage, is_cast)
+  if casts.calls > 0 and (casts.share >= WORTH or casts.calls >= WORTH * stage.kernels) then
+    report.finding(evidence.finding({
+      stage = stage.name,
+      title = ("%s converts between types %s times"):format(stage.name,
+        evidence.count(casts.calls)),
+      evidence = evidence.with_kernels({
+        evidence.note(evidence.TIMELINE, "%s casts, %s of the stage's GPU time and %s of its "
+          .. "kernels", evidence.count(casts.calls), evidence.percent(casts.share),
+          evidence.percent(casts.calls / math.max(stage.kernels, 1))),
+      }, casts, stage),
+      try = "keep one type through the layer: convert weights and constants once when loading, "
+        .. "use fused norms that compute in fp32 inside, look for autocast in the loop",
+      kernels = casts.ids,
+      confidence = "medium",
+    }, evidence.saving(results, stage, casts, 1, "no cast is left, or each is fused into its "
+      .. "neighbour")))
+  end
+end
+
+
+return rule

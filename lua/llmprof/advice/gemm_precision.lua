@@ -1,0 +1,66 @@
+-- Matrix products that do not use the tensor cores, or use them in tf32.
+local evidence = require "llmprof.evidence"
+
+local rule = { name = "gemm_precision" }
+
+-- From this share of the stage's GPU time on.
+local WORTH = 0.01
+
+-- On every GPU since Ampere dense tf32 has at least twice the peak of fp32
+-- without tensor cores, and bf16 twice that of tf32 (vendor data sheets).
+local SHARE = 0.5
+
+-- A gemm this busy in the tensor pipe uses it, whatever it is called, %.
+local USES_TENSOR = 1
+
+local fp32 = evidence.named { "sgemm", "simt", "f32f32_f32f32", "%f[%a]ffma" }
+local fp64 = evidence.named { "dgemm", "f64f64" }
+local tf32 = evidence.named { "tf32", "s1688gemm", "tensorop_s1688" }
+
+
+local function kind_of(kernel)
+  if fp64(kernel) then return "fp64" end
+  if tf32(kernel) then return "tf32 on the tensor cores" end
+  local tensor = kernel.counters and kernel.counters.tensor_percent
+  if fp32(kernel) and not (tensor and tensor >= USES_TENSOR) then
+    return "fp32 without the tensor cores"
+  end
+  return nil
+end
+
+
+local function is_slow(kernel)
+  return (kernel.category == "gemm" or kernel.category == "moe") and kind_of(kernel) ~= nil
+end
+
+
+local function describe(kernel)
+  return ", " .. kind_of(kernel)
+end
+
+
+function rule.examine_stage(results, stage, report)
+  local slow = evidence.kernels(results, stage, is_slow)
+  if slow.share >= WORTH then
+    local notes = { evidence.note(evidence.TIMELINE, "%s of the stage's GPU time",
+      evidence.percent(slow.share)) }
+    for i, note in ipairs(evidence.largest(slow, stage)) do
+      notes[i + 1] = evidence.note("kernel name", "%s%s", note.text, describe(slow.list[i]))
+    end
+    report.finding {
+      stage = stage.name,
+      title = ("%s multiplies matrices in fp32 or tf32"):format(stage.name),
+      evidence = notes,
+      try = "bf16 or fp16 inputs with dimensions that are multiples of 8; for what must stay "
+        .. "fp32, torch.set_float32_matmul_precision(\"high\"); for a convolution, channels_last",
+      gain_ns = slow.ns * SHARE,
+      spends = "gpu",
+      assumption = "the tensor cores, or half the width, do it in half the time",
+      kernels = slow.ids,
+      confidence = "medium",
+    }
+  end
+end
+
+
+return rule

@@ -1,0 +1,53 @@
+-- At batch 1 every product of a decode step is a matrix times one vector: each
+-- weight is read for a single multiplication.
+local evidence = require "llmprof.evidence"
+
+local rule = { name = "gemv_at_batch_1" }
+
+-- From this share of the stage's GPU time in products on.
+local WORTH = 0.2
+
+
+local function is_product(kernel)
+  return kernel.category == "gemm" or kernel.category == "moe"
+end
+
+
+local function measured(kernel)
+  local counters = kernel.counters
+  if not counters.dram_percent then return "" end
+  return (", %.0f %% of the DRAM bandwidth%s"):format(counters.dram_percent,
+    counters.tensor_percent and (", %.0f %% of the tensor pipe"):format(counters.tensor_percent)
+      or "")
+end
+
+
+function rule.examine(results, report)
+  local rate = results.latency and results.latency.tokens_per_s
+  if not (rate and rate.batch) then
+    report.abstain "the batch is not known (batch in metrics.json)"
+    return
+  end
+  if rate.batch > 1 then return end
+  for _, stage in ipairs(evidence.decodes(results)) do
+    local products = evidence.kernels(results, stage, is_product)
+    if products.share >= WORTH then
+      report.finding {
+        stage = stage.name,
+        title = ("%s multiplies matrices by single vectors (batch 1)"):format(stage.name),
+        evidence = evidence.with_kernels({
+          evidence.note(evidence.TIMELINE, "%s of the GPU time is in %s products per step, of "
+            .. "batch 1", evidence.percent(products.share),
+            evidence.count(products.calls / stage.steps)),
+        }, products, stage, measured),
+        try = "batch requests: a step costs about the same for several sequences. For one "
+          .. "sequence, weights of 8 or 4 bits, or speculative decoding",
+        kernels = products.ids,
+        confidence = "medium",
+      }
+    end
+  end
+end
+
+
+return rule

@@ -1,0 +1,48 @@
+-- Each step takes longer than the one before: attention reads a cache that grows
+-- with the context.
+local evidence = require "llmprof.evidence"
+
+local rule = { name = "kv_growth" }
+
+-- Fewer steps say nothing about a slope.
+local FEWEST = 8
+
+-- Growth over the measured steps from this share of a step on.
+local WORTH = 0.05
+
+-- How far the slope is drawn on, in tokens: an illustration, not a measurement.
+local FAR = 1000
+
+
+function rule.examine(results, report)
+  local tpot = results.latency and results.latency.tpot
+  local slope = tpot and tpot.slope_ns_per_token
+  local decode = evidence.find(results, "decode")
+  local steps = decode and decode.steps
+  if not slope or not steps then
+    report.abstain "single steps were not timed (step of a stage in the recipe, or steps_ms)"
+    return
+  end
+  if steps < FEWEST or slope * steps < WORTH * tpot.mean_ns then return end
+  report.finding {
+    stage = decode.name,
+    title = "decode slows down as the context grows",
+    evidence = {
+      evidence.note(tpot.source == "metrics" and "metrics.json" or evidence.TIMELINE,
+        "each step takes %s longer than the one before, %s over %s steps of %s",
+        evidence.time(slope), evidence.time(slope * steps), evidence.count(steps),
+        evidence.time(tpot.mean_ns)),
+      evidence.note("extrapolated", "a step would take %s after %s more tokens",
+        evidence.time(tpot.mean_ns + slope * (steps / 2 + FAR)), evidence.count(FAR)),
+    },
+    try = "a KV cache of 8 bits, grouped-query or latent attention, paged attention with split-K; "
+      .. "a cache that is concatenated at each step copies itself: preallocate it",
+    gain_ns = slope * steps * (steps - 1) / 4,
+    spends = evidence.is_launch_bound(results, decode) and "waiting" or "gpu",
+    assumption = "the growth is halved, as by a cache of half the bytes",
+    confidence = "low",
+  }
+end
+
+
+return rule

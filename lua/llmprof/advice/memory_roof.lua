@@ -1,0 +1,54 @@
+-- Kernels that already read memory as fast as it goes: no better kernel helps,
+-- only fewer bytes, or more work per byte.
+local evidence = require "llmprof.evidence"
+
+local rule = { name = "memory_roof" }
+
+-- Near the roof: ncu calls what is above it well used, %.
+local NEAR = 80
+
+-- From this share of the stage's GPU time on.
+local WORTH = 0.1
+
+
+local function is_at_roof(kernel)
+  local counters = kernel.counters
+  return counters and counters.bound == "memory" and (counters.dram_percent or 0) >= NEAR
+end
+
+
+local function measured(kernel)
+  return (", %.0f %% of the DRAM bandwidth"):format(kernel.counters.dram_percent)
+end
+
+
+function rule.examine(results, report)
+  if not evidence.has_counter(results, "dram_percent") then
+    report.abstain "DRAM throughput was not measured (counters by ncu)"
+    return
+  end
+  for _, stage in ipairs(evidence.stages(results)) do
+    local roof = evidence.kernels(results, stage, is_at_roof)
+    if roof.share >= WORTH then
+      report.finding {
+        stage = stage.name,
+        title = ("%s of the GPU time of %s is at the memory's speed"):format(
+          evidence.percent(roof.share), stage.name),
+        evidence = evidence.with_kernels({
+          evidence.note(evidence.COUNTERS, "%s in kernels at %d %% or more of the DRAM bandwidth",
+            evidence.time(roof.ns), NEAR),
+        }, roof, stage, measured),
+        try = "only fewer bytes or more work per byte help: weights (and KV cache) of 8 or 4 bits, "
+          .. "a larger batch",
+        gain_ns = roof.ns / 2,
+        spends = "gpu",
+        assumption = "their bytes are halved, as by 8-bit instead of 16-bit weights",
+        kernels = roof.ids,
+        confidence = "medium",
+      }
+    end
+  end
+end
+
+
+return rule

@@ -1,0 +1,77 @@
+-- Copies from or to pageable host memory: the driver copies them once more, and
+-- the CPU waits until that is done.
+local evidence = require "llmprof.evidence"
+local text = require "llmprof.text"
+
+local rule = { name = "pageable_copies" }
+
+-- Copies and waiting calls from this share of the stage's time on are worth a
+-- finding.
+local WORTH = 0.01
+
+local to_or_from_host = { ["host to device"] = true, ["device to host"] = true }
+
+
+-- Pageable copies of a stage, per instance.
+local function pageable_of(results, stage)
+  local sum = { calls = 0, bytes = 0, ns = 0 }
+  for _, row in ipairs(results.transfers) do
+    if row.stage == stage.name and row.pageable == true then
+      sum.calls = sum.calls + row.calls / stage.wall.count
+      sum.bytes = sum.bytes + row.bytes / stage.wall.count
+      sum.ns = sum.ns + row.gpu_time_ns / stage.wall.count
+    end
+  end
+  return sum
+end
+
+
+local function examine_stage(results, stage, report)
+  local copies = pageable_of(results, stage)
+  local cost = copies.ns + stage.api.sync.ns
+  if copies.calls == 0 or cost < WORTH * stage.wall.mean_ns then return end
+  report.finding {
+    stage = stage.name,
+    title = ("%s copies from or to pageable memory"):format(stage.name),
+    evidence = {
+      evidence.note(evidence.TIMELINE, "%s pageable copies of %s, %s on the GPU",
+        evidence.count(copies.calls), text.bytes(copies.bytes), evidence.time(copies.ns)),
+      evidence.note(evidence.TIMELINE,
+        "the CPU spent %s in %s waiting calls, the GPU was idle for %s of it",
+        evidence.time(stage.api.sync.ns), evidence.count(stage.api.sync.calls),
+        evidence.time(stage.waiting.sync_ns)),
+    },
+    try = "pin the host memory once (tensor.pin_memory()), copy with non_blocking=True, and "
+      .. "make constants on the GPU instead of sending them",
+    gain_ns = copies.ns + stage.waiting.sync_ns,
+    spends = "waiting",
+    assumption = "the copies then run beside kernels, and the waiting calls are theirs",
+    confidence = "medium",
+  }
+end
+
+
+-- Does the export say which host memory was used, where any was?
+local function is_known(results)
+  local any, said = false, false
+  for _, row in ipairs(results.transfers or {}) do
+    if to_or_from_host[row.direction] then
+      any, said = true, said or row.pageable ~= nil
+    end
+  end
+  return said or not any
+end
+
+
+function rule.examine(results, report)
+  if not results.transfers or not is_known(results) then
+    report.abstain "the timeline does not say which kind of host memory copies used"
+    return
+  end
+  for _, stage in ipairs(evidence.stages(results)) do
+    if stage.api and stage.waiting then examine_stage(results, stage, report) end
+  end
+end
+
+
+return rule

@@ -1,0 +1,59 @@
+-- Between one decode step and the next the GPU has nothing to do: sampling on
+-- the CPU, detokenising, the stop check, the Python loop.
+local evidence = require "llmprof.evidence"
+
+local rule = { name = "step_gaps" }
+
+-- Idle between steps from this share of the stage's time on is worth a finding.
+local WORTH = 0.05
+
+local doing = { launch_ns = "in launching calls", sync_ns = "in calls that wait for the GPU",
+  memory_ns = "allocating", other_ns = "in other CUDA calls", host_ns = "outside CUDA" }
+
+
+-- What the CPU did meanwhile, longest first.
+local function activities(steps)
+  local list = {}
+  for key, words in pairs(doing) do
+    if (steps[key] or 0) > 0 then list[#list + 1] = { ns = steps[key], words = words } end
+  end
+  table.sort(list, function(a, b)
+    if a.ns ~= b.ns then return a.ns > b.ns end
+    return a.words < b.words
+  end)
+  for i, entry in ipairs(list) do list[i] = evidence.time(entry.ns) .. " " .. entry.words end
+  return table.concat(list, ", ")
+end
+
+
+function rule.examine(results, report)
+  local marked = false
+  for _, stage in ipairs(evidence.stages(results)) do
+    local steps = stage.between_steps
+    marked = marked or steps ~= nil
+    if steps and steps.idle_ns >= WORTH * stage.wall.mean_ns then
+      report.finding {
+        stage = stage.name,
+        title = ("the GPU is idle between the steps of %s"):format(stage.name),
+        evidence = {
+          evidence.note(evidence.TIMELINE, "%s idle between %s steps, of %s",
+            evidence.time(steps.idle_ns), evidence.count(steps.count),
+            evidence.time(stage.wall.mean_ns)),
+          evidence.note(evidence.TIMELINE, "the CPU spent it %s", activities(steps)),
+        },
+        try = "prepare the next step while the GPU works on this one: choose the token on the "
+          .. "GPU, look at it one step later, move text work to another thread",
+        gain_ns = steps.idle_ns,
+        spends = "waiting",
+        assumption = "everything between the steps can be done while the GPU works",
+        confidence = "medium",
+      }
+    end
+  end
+  if not marked then
+    report.abstain "no range marks single steps (step of a stage in the recipe)"
+  end
+end
+
+
+return rule

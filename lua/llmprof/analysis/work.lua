@@ -1,0 +1,170 @@
+-- What each stage had to do: FLOP and bytes of the model's work in one instance
+-- of it, as stage.cost. From the recipe's flops(stage, metrics, cfg) where it
+-- gives something, else from the model's description and what the run did.
+--
+-- The stage "prefill" is the decoder's prefill and every encoder that is no
+-- stage without a parent itself, "decode" all steps after the first token; a
+-- stage named like an encoder is that encoder. Other stages have no cost.
+local json = require "llmprof.json"
+local model = require "llmprof.model"
+local errors = require "llmprof.errors"
+local text = require "llmprof.text"
+
+local work = {}
+
+-- Parameters may differ by this share before a description counts as that of
+-- another model.
+local TOLERANCE = 0.005
+
+local FORMULA = {
+  flops = "2 per multiply-add of matrix products, convolutions and attention",
+  bytes = "weight_bytes + kv_read_bytes + kv_write_bytes",
+}
+
+local cost_keys = { "flops", "bytes", "weight_bytes", "kv_read_bytes", "kv_write_bytes",
+  "activation_bytes", "source", "work", "formula", "parts" }
+
+
+-- ---- from the recipe ----
+
+local function is_amount(value)
+  return type(value) == "number" and value > 0 and value < math.huge
+end
+
+
+-- flops(stage, metrics, cfg) gives a number, { flops, bytes } or nothing.
+local function from_recipe(given, stage)
+  if not given.flops then return nil end
+  local said = given.flops(stage, given.metrics)
+  if said == nil then return nil end
+  local made = type(said) == "table" and { flops = said.flops, bytes = said.bytes }
+    or { flops = said }
+  local good = (made.flops ~= nil or made.bytes ~= nil)
+    and (made.flops == nil or is_amount(made.flops))
+    and (made.bytes == nil or is_amount(made.bytes))
+  if not good then
+    errors.raise("usage", ("flops: stage '%s': a number above 0 or { flops =, bytes = } is "
+      .. "expected"):format(stage.name))
+  end
+  made.source = "the recipe's flops()"
+  return made
+end
+
+
+-- ---- from the description ----
+
+local function times(images, batch)
+  local list = {}
+  for i, image in ipairs(images) do
+    list[i] = { count = image.count * batch, size = image.size }
+  end
+  return list
+end
+
+
+local function encoder_cost(arch, run, name)
+  if #run.images == 0 then return nil end
+  return model.encode(arch, name, times(run.images, run.batch)),
+    { batch = run.batch, images = json.list(run.images), images_source = run.images_source }
+end
+
+
+local function prefill_cost(arch, run, own_stage)
+  local list = { { name = "decoder",
+    cost = model.prefill(arch, { tokens = run.prompt_tokens, batch = run.batch }) } }
+  local done = { batch = run.batch, tokens = run.prompt_tokens }
+  for _, part in ipairs(arch.encoders) do
+    local cost = not own_stage[part.name] and encoder_cost(arch, run, part.name)
+    if cost then
+      list[#list + 1] = { name = part.name, cost = cost }
+      done.images, done.images_source = json.list(run.images), run.images_source
+    end
+  end
+  return model.together(list), done
+end
+
+
+local function decode_cost(arch, run)
+  local steps = run.new_tokens and run.new_tokens - 1 or 0
+  if steps < 1 then return nil end
+  local done = { batch = run.batch, steps = steps, context = run.prompt_tokens }
+  return model.decode(arch, done), done
+end
+
+
+local function is_encoder(arch, name)
+  for _, part in ipairs(arch.encoders) do
+    if part.name == name then return true end
+  end
+  return false
+end
+
+
+local function from_description(given, stage, own_stage)
+  local arch, run = given.arch, given.run
+  if not arch or not run then return nil end
+  local cost, done
+  if is_encoder(arch, stage.name) then
+    cost, done = encoder_cost(arch, run, stage.name)
+  elseif arch.decoder and stage.name == "prefill" then
+    cost, done = prefill_cost(arch, run, own_stage)
+  elseif arch.decoder and stage.name == "decode" then
+    cost, done = decode_cost(arch, run)
+  end
+  if not cost then return nil end
+  cost.parts = json.list(cost.parts)
+  cost.source, cost.work, cost.formula = arch.source, done, FORMULA
+  return cost
+end
+
+
+-- ---- whether it can be right ----
+
+-- What is wrong with the description for this run, or nil.
+local function contradiction(given)
+  local metrics, arch = given.metrics, given.arch
+  local said = metrics and metrics.model and metrics.model.parameters
+  local counted = said and said.total
+  if not arch or not counted then return nil end
+  local described = model.parameters(arch).total
+  if math.abs(described - counted) <= TOLERANCE * counted then return nil end
+  return ("%s describes %s parameters, the workload counted %s"):format(arch.source,
+    text.count(described), text.count(counted))
+end
+
+
+local function reason(given)
+  if not given.arch then
+    return "nothing describes the model", "describe the architecture in the recipe's "
+      .. "`model.arch`, name a config.json with `model.config`, or give the recipe a "
+      .. "`flops(stage, metrics, cfg)`"
+  end
+  return "the run does not say how many tokens it had",
+    "a workload that writes metrics.json, as docs/workload.md describes"
+end
+
+
+-- Give each stage its cost. given: arch (of llmprof.model), run (of
+-- llmprof.model.choice), metrics, flops (the recipe's, of stage and metrics).
+-- Returns a missing entry { what, why, how } when no stage has one, or nil.
+function work.add(stages, given)
+  local wrong = contradiction(given)
+  if wrong then given = setmetatable({ arch = false }, { __index = given }) end
+  local own_stage, any = {}, false
+  for _, stage in ipairs(stages) do own_stage[stage.name] = not stage.parent end
+  for _, stage in ipairs(stages) do
+    local cost = from_recipe(given, stage) or from_description(given, stage, own_stage)
+    stage.cost = cost and json.ordered(cost, cost_keys)
+    any = any or cost ~= nil
+  end
+  if wrong then
+    return { what = "the model's cost", why = wrong,
+      how = "model.arch or model.config of the model that ran" }
+  end
+  if any then return nil end
+  local why, how = reason(given)
+  return { what = "the model's cost", why = why, how = how }
+end
+
+
+return work

@@ -1,0 +1,186 @@
+-- What advice rules share: the stages and kernels of results that a rule is
+-- about, what time they may win back, and how they write numbers down.
+--
+-- A stage's time has two parts. While the GPU works for it, only faster or
+-- fewer kernels help ("gpu"); the rest is time in which the GPU waits
+-- ("waiting"), where only the CPU's side helps. A stage that waits for WAITS of
+-- its time or more is launch-bound: what its kernels could give back stays
+-- hidden behind the waiting.
+local overhead = require "llmprof.analysis.overhead"
+local text = require "llmprof.text"
+
+local evidence = {}
+
+-- From this share of waiting on, a stage is bound by its launches.
+evidence.WAITS = 0.3
+
+-- A kernel shorter than this is done about as soon as it is started: launching
+-- one takes a few us, and so does filling and draining the GPU.
+evidence.SHORT_NS = 5000
+
+evidence.TIMELINE, evidence.COUNTERS = "timeline", "counters"
+
+
+-- ---- what a finding says ----
+
+-- One piece of evidence. source: where its numbers are from.
+function evidence.note(source, format, ...)
+  return { text = format:format(...), source = source }
+end
+
+
+evidence.time = text.duration
+
+
+-- A count that may be a mean: 16185.0 -> "16,185", 1.5 -> "1.5".
+function evidence.count(value)
+  if value >= 100 or value == math.floor(value) then return text.count(math.floor(value + 0.5)) end
+  return text.number(value, 1)
+end
+
+
+function evidence.percent(share)
+  return text.number(share * 100, share < 0.1 and 1 or 0) .. " %"
+end
+
+
+-- ---- stages ----
+
+-- The measured stages without a parent.
+function evidence.stages(results)
+  local list = {}
+  for _, stage in ipairs(results.stages) do
+    if not stage.parent and stage.wall then list[#list + 1] = stage end
+  end
+  return list
+end
+
+
+-- The measured stages whose steps each make a token.
+function evidence.decodes(results)
+  local list = {}
+  for _, stage in ipairs(evidence.stages(results)) do
+    if stage.kernels_per_token then list[#list + 1] = stage end
+  end
+  return list
+end
+
+
+function evidence.find(results, name)
+  for _, stage in ipairs(results.stages) do
+    if stage.name == name then return stage end
+  end
+  return nil
+end
+
+
+-- How long one instance of a stage takes without the profiler, in ns, where
+-- plain runs were timed; else as profiled. Second: the source of the number.
+function evidence.stage_time(results, stage)
+  local plain = overhead.plain_ns(results, stage)
+  if plain then return plain, "plain runs" end
+  return stage.wall.mean_ns, evidence.TIMELINE
+end
+
+
+-- ns of one instance in which the GPU does nothing for the stage.
+function evidence.waiting(results, stage)
+  return math.max(evidence.stage_time(results, stage) - stage.gpu_busy_ns, 0)
+end
+
+
+function evidence.is_launch_bound(results, stage)
+  local time = evidence.stage_time(results, stage)
+  return time > 0 and evidence.waiting(results, stage) / time >= evidence.WAITS
+end
+
+
+-- ---- kernels ----
+
+local function found_in(name, patterns)
+  for _, pattern in ipairs(patterns) do
+    if name:find(pattern) then return true end
+  end
+  return false
+end
+
+
+-- A function that tells kernels with one of these Lua patterns in their
+-- lower-case name.
+function evidence.named(patterns)
+  return function(kernel) return found_in(kernel.name:lower(), patterns) end
+end
+
+
+-- Was this counter measured for any kernel?
+function evidence.has_counter(results, name)
+  for _, kernel in ipairs(results.kernels) do
+    if kernel.counters and kernel.counters[name] then return true end
+  end
+  return false
+end
+
+
+-- The kernels of a stage for which wanted is true, with their sums per instance
+-- of the stage: { list, ids, calls, ns, share (of the stage's GPU time) }.
+function evidence.kernels(results, stage, wanted)
+  local group = { list = {}, ids = {}, calls = 0, ns = 0 }
+  for _, kernel in ipairs(results.kernels) do
+    if kernel.stage == stage.name and wanted(kernel) then
+      table.insert(group.list, kernel)
+      table.insert(group.ids, kernel.id)
+      group.calls = group.calls + kernel.calls / stage.wall.count
+      group.ns = group.ns + kernel.total_ns / stage.wall.count
+    end
+  end
+  group.share = stage.gpu_time_ns > 0 and group.ns / stage.gpu_time_ns or 0
+  return group
+end
+
+
+-- Notes about the largest kernels of a group: "kernel 6, NAME: 930 calls, 1.96
+-- ms".
+-- more(kernel) may add to the note of one that has counters.
+function evidence.largest(group, stage, more)
+  local notes = {}
+  for i = 1, math.min(#group.list, 3) do
+    local kernel = group.list[i]
+    local counted = more and kernel.counters
+    notes[i] = evidence.note(counted and "timeline, counters" or evidence.TIMELINE,
+      "kernel %d, %s: %s calls, %s%s", kernel.id, text.truncate(kernel.short_name, 60, "middle"),
+      evidence.count(kernel.calls / stage.wall.count),
+      evidence.time(kernel.total_ns / stage.wall.count), counted and more(kernel) or "")
+  end
+  return notes
+end
+
+
+-- Notes, then those of the largest kernels of a group.
+function evidence.with_kernels(notes, group, stage, more)
+  local largest = evidence.largest(group, stage, more)
+  return table.move(largest, 1, #largest, #notes + 1, notes)
+end
+
+
+-- What leaving launches out can give back: { gain_ns, spends, assumption }. A
+-- share of the group's kernels goes away; `how` says why. In a launch-bound
+-- stage that is their part of the waiting, else of the GPU's time.
+function evidence.saving(results, stage, group, share, how)
+  if not evidence.is_launch_bound(results, stage) then
+    return { gain_ns = group.ns * share, spends = "gpu", assumption = how }
+  end
+  local launches = math.max(stage.launches, stage.kernels)
+  return { gain_ns = evidence.waiting(results, stage) * group.calls * share / launches,
+    spends = "waiting",
+    assumption = how .. ", and each launch has an equal part in the GPU's waiting" }
+end
+
+
+-- Lay the fields of the saving over a finding.
+function evidence.finding(fields, saving)
+  for key, value in pairs(saving or {}) do fields[key] = value end
+  return fields
+end
+
+
+return evidence

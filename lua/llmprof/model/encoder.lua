@@ -1,0 +1,235 @@
+-- What stands before a decoder: vision transformers (SAM with windows, CLIP)
+-- and projectors. What they take depends on the pixels a side of each image
+-- they are given.
+--
+-- Model FLOP are counted: padding of windows to whole ones is not, but a query
+-- in a window sees all its keys, those of the padding included, since that is
+-- how the model is defined.
+local cost = require "llmprof.model.cost"
+local schema = require "llmprof.model.schema"
+
+local encoder = {}
+
+local COMMON = {
+  name = { "text" }, -- also the stage it is
+  kind = { { "vit", "projector" } },
+}
+
+local VIT = {
+  image_size = { "count" }, -- pixels a side that its tables are made for
+  patch_size = { "count" },
+  width = { "count" },
+  layers = { "count" },
+  heads = { "count" },
+  intermediate_size = { "count" },
+  input = { { "pixels", "features" }, "pixels" }, -- features: another part's output, no patches
+  fixed_size = { "flag", false }, -- always given image_size, whatever the image has
+  pixels_per_token = { "whole", 0 }, -- 0: patch_size
+  class_token = { "flag", false },
+  patch_bias = { "flag", true },
+  pre_norm = { "flag", false },
+  post_norm = { "flag", false },
+  window_size = { "whole", 0 }, -- tokens a side; 0: all layers see all
+  global_attn_indexes = { "places", {} }, -- layers that do so all the same, from 0
+  relative_positions = { "flag", false },
+  convolutions = { "list", {} }, -- behind the layers
+}
+
+local CONVOLUTION = {
+  outputs = { "count" },
+  kernel = { "count" },
+  stride = { "count", 1 },
+  norm = { "flag", false },
+}
+
+local PROJECTOR = {
+  inputs = { "count" },
+  outputs = { "count" },
+  bias = { "flag", true },
+  tokens = { "whole", 0 }, -- per image; 0: by pixels_per_token
+  pixels_per_token = { "whole", 0 },
+}
+
+
+local function merged(fields)
+  local all = {}
+  for key, field in pairs(COMMON) do all[key] = field end
+  for key, field in pairs(fields) do all[key] = field end
+  return all
+end
+
+
+local function read_vit(given, where)
+  local e = schema.read(given, merged(VIT), where)
+  if e.pixels_per_token == 0 then e.pixels_per_token = e.patch_size end
+  for i, convolution in ipairs(e.convolutions) do
+    e.convolutions[i] = schema.read(convolution, CONVOLUTION,
+      ("%s.convolutions[%d]"):format(where, i))
+  end
+  if e.width % e.heads ~= 0 then schema.bad(where .. ".heads: does not divide width") end
+  return e
+end
+
+
+local function read_projector(given, where)
+  local e = schema.read(given, merged(PROJECTOR), where)
+  if (e.tokens == 0) == (e.pixels_per_token == 0) then
+    schema.bad(where .. ".tokens: either tokens or pixels_per_token is to be given")
+  end
+  return e
+end
+
+
+-- A checked encoder with all fields. where names it in errors.
+function encoder.read(given, where)
+  local kind = schema.value(given.kind, COMMON.kind, where .. ".kind")
+  return (kind == "vit" and read_vit or read_projector)(given, where)
+end
+
+
+-- ---- products ----
+
+local function convolution_products(e)
+  local list, channels = {}, e.width
+  for i, convolution in ipairs(e.convolutions) do
+    list[i] = { part = "convolutions", inputs = convolution.kernel * convolution.kernel * channels,
+      outputs = convolution.outputs, copies = 1, norm = convolution.norm,
+      stride = convolution.stride }
+    channels = convolution.outputs
+  end
+  return list
+end
+
+
+local function patch_product(e)
+  return { part = "patches", inputs = 3 * e.patch_size * e.patch_size, outputs = e.width,
+    copies = 1, bias = e.patch_bias, unused = e.input == "features" }
+end
+
+
+local function layer_products(e)
+  local function product(part, inputs, outputs)
+    return { part = part, inputs = inputs, outputs = outputs, copies = e.layers, bias = true }
+  end
+  return {
+    product("projections", e.width, 3 * e.width), product("projections", e.width, e.width),
+    product("mlp", e.width, e.intermediate_size), product("mlp", e.intermediate_size, e.width),
+  }
+end
+
+
+local function count_global(e)
+  if e.window_size == 0 then return e.layers end
+  local count = 0
+  for _, index in ipairs(e.global_attn_indexes) do
+    if index < e.layers then count = count + 1 end
+  end
+  return count
+end
+
+
+local function flag(value)
+  return value and 1 or 0
+end
+
+
+-- Weights beside products: norms, positions, the class token.
+local function vectors(e)
+  local side, dim = e.image_size // e.patch_size, e.width // e.heads
+  local count = 2 * e.width * (2 * e.layers + flag(e.pre_norm) + flag(e.post_norm))
+    + (side * side + flag(e.class_token)) * e.width + flag(e.class_token) * e.width
+  if e.relative_positions then
+    local all = count_global(e)
+    count = count + 2 * dim * (all * (2 * side - 1)
+      + (e.layers - all) * (2 * e.window_size - 1))
+  end
+  for _, product in ipairs(convolution_products(e)) do
+    if product.norm then count = count + 2 * product.outputs end
+  end
+  return { part = "norms and positions", inputs = 1, outputs = count, copies = 1,
+    vectors = true }
+end
+
+
+local function projector_product(e)
+  return { part = "projector", inputs = e.inputs, outputs = e.outputs, copies = 1,
+    bias = e.bias }
+end
+
+
+function encoder.parameters(e)
+  if e.kind == "projector" then return cost.weights(projector_product(e)) end
+  local total = cost.weights(patch_product(e)) + cost.weights(vectors(e))
+  for _, list in ipairs { layer_products(e), convolution_products(e) } do
+    for _, product in ipairs(list) do total = total + cost.weights(product) end
+  end
+  return total
+end
+
+
+-- ---- a pass ----
+
+-- Attention of one image of side * side patches: pairs of all layers together,
+-- and the products of queries with the tables of relative positions.
+local function add_attention(sum, e, side, count)
+  local tokens, all = side * side + flag(e.class_token), count_global(e)
+  local windowed = e.layers - all
+  local seen = all * tokens * tokens + windowed * tokens * e.window_size * e.window_size
+  sum:attention("attention", seen * count, e.width, e.width)
+  if e.relative_positions then
+    sum:add_flops("attention", 2 * e.width * tokens * count
+      * (all * 2 * side + windowed * 2 * e.window_size))
+  end
+end
+
+
+local function side_of(e, size)
+  return (e.fixed_size and e.image_size or size) // e.pixels_per_token
+end
+
+
+-- Patches of one image, after convolutions that take `shrink` of a side to one.
+local function patches_of(e, size, shrink)
+  local side = side_of(e, size) // (shrink or 1)
+  return side * side
+end
+
+
+local function total(images, measure)
+  local all = 0
+  for _, image in ipairs(images) do all = all + image.count * measure(image.size) end
+  return all
+end
+
+
+local function add_vit(sum, e, images)
+  sum:product(patch_product(e), total(images, function(size) return patches_of(e, size) end))
+  local tokens = total(images, function(size)
+    return patches_of(e, size) + flag(e.class_token)
+  end)
+  for _, product in ipairs(layer_products(e)) do sum:product(product, tokens) end
+  for _, image in ipairs(images) do
+    add_attention(sum, e, side_of(e, image.size), image.count)
+  end
+  local shrink = 1
+  for _, product in ipairs(convolution_products(e)) do
+    shrink = shrink * product.stride
+    local places = total(images, function(size) return patches_of(e, size, shrink) end)
+    sum:product(product, places)
+  end
+  sum:product(vectors(e), tokens)
+end
+
+
+-- Add one pass over images: a list of { count, size (pixels a side) }.
+function encoder.encode(sum, e, images)
+  if e.kind == "vit" then return add_vit(sum, e, images) end
+  sum:product(projector_product(e), total(images, function(size)
+    if e.tokens > 0 then return e.tokens end
+    local side = size // e.pixels_per_token
+    return side * side
+  end))
+end
+
+
+return encoder

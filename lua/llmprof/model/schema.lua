@@ -1,0 +1,111 @@
+-- Checks descriptions against declared fields: what is there, of which kind,
+-- with which default.
+--
+-- A field is { kind, default }; one without a default must be given. Kinds:
+--   count    a whole number of at least 1
+--   whole    a whole number of at least 0
+--   flag     true or false
+--   text     text
+--   places   a list of whole numbers of at least 0
+--   list     a list of tables, which the caller checks
+--   table    a table, which the caller checks
+--   number   a number above 0
+-- and a list of words: one of these.
+local errors = require "llmprof.errors"
+local nearest = require "llmprof.nearest"
+local sorted_keys = require "llmprof.sorted_keys"
+local yaml = require "llmprof.yaml"
+
+local schema = {}
+
+
+local function is_whole(value, least)
+  return math.type(value) == "integer" and value >= least
+end
+
+
+local function is_list_of(value, fits)
+  if type(value) ~= "table" then return false end
+  local count = 0
+  for _ in pairs(value) do count = count + 1 end
+  for i = 1, count do
+    if not fits(value[i]) then return false end
+  end
+  return true
+end
+
+
+local kinds = {
+  count = { "a whole number of at least 1", function(v) return is_whole(v, 1) end },
+  whole = { "a whole number of at least 0", function(v) return is_whole(v, 0) end },
+  flag = { "true or false", function(v) return type(v) == "boolean" end },
+  text = { "text", function(v) return type(v) == "string" end },
+  number = { "a number above 0", function(v)
+    return math.type(v) ~= nil and v > 0 and v < math.huge
+  end },
+  places = { "a list of whole numbers", function(v)
+    return is_list_of(v, function(item) return is_whole(item, 0) end)
+  end },
+  table = { "a table", function(v) return type(v) == "table" end },
+  list = { "a list of tables", function(v)
+    return is_list_of(v, function(item) return type(item) == "table" end)
+  end },
+}
+
+
+-- What a kind expects, in words, and whether a value is that.
+local function expectation(kind, value)
+  if type(kind) == "string" then return kinds[kind][1], kinds[kind][2](value) end
+  for _, choice in ipairs(kind) do
+    if choice == value then return nil, true end
+  end
+  return "one of " .. table.concat(kind, ", "), false
+end
+
+
+function schema.bad(message, hint)
+  errors.raise("usage", message, { hint = hint })
+end
+
+
+local function shown(value)
+  if type(value) == "string" then return ("'%s'"):format(value) end
+  return type(value) == "table" and "a table" or tostring(value)
+end
+
+
+-- The value of one field, its default where it is absent. name is what the
+-- message calls it: "conf/model/x.yaml: decoder.hidden_size".
+function schema.value(value, field, name)
+  if value == nil or value == yaml.null then
+    if field[2] == nil then schema.bad(name .. ": missing") end
+    return field[2]
+  end
+  local wanted, fits = expectation(field[1], value)
+  if not fits then
+    schema.bad(("%s: %s is expected, not %s"):format(name, wanted, shown(value)))
+  end
+  return value
+end
+
+
+-- A table of all declared fields; keys that are not declared are errors.
+function schema.read(given, fields, where)
+  if type(given) ~= "table" then
+    schema.bad(("%s: a table is expected, not %s"):format(where, shown(given)))
+  end
+  local known, made = sorted_keys(fields), {}
+  for _, key in ipairs(sorted_keys(given)) do
+    if not fields[key] then
+      schema.bad(("%s: no key '%s'%s"):format(where, key, nearest.suggestion(key, known)),
+        "there are: " .. table.concat(known, ", "))
+    end
+  end
+  for _, key in ipairs(known) do
+    made[key] = schema.value(given[key], fields[key], where .. "." .. key)
+  end
+  return made
+end
+
+
+return schema

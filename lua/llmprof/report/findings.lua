@@ -1,0 +1,175 @@
+-- What was found and what to do about it, from results.advice and nothing else.
+local markdown = require "llmprof.markdown"
+local parts = require "llmprof.report.parts"
+local rows = require "llmprof.report.rows"
+local text = require "llmprof.text"
+
+local findings = {}
+
+local escape = markdown.escape
+
+
+local function list_of(results)
+  return results.advice and results.advice.findings or {}
+end
+
+
+local function stage_of(results, name)
+  for _, stage in ipairs(results.stages) do
+    if stage.name == name then return stage end
+  end
+  return nil
+end
+
+
+-- ---- gains ----
+
+-- "up to 12.30 ms of 350.31 ms per decode, 0.82 ms per token, if ...".
+function findings.gain(results, finding)
+  if not finding.gain_ns then return "cannot be said from this capture" end
+  local stage = stage_of(results, finding.stage)
+  local steps = stage and stage.steps
+  return ("up to %s of %s per %s%s%s, if %s%s"):format(text.duration(finding.gain_ns),
+    text.duration(finding.of_ns), finding.stage,
+    finding.of == "plain runs" and " as it runs without the profiler" or "",
+    steps and (", %s per token"):format(text.duration(finding.gain_ns / steps)) or "",
+    finding.assumption,
+    finding.behind and ("; it comes back only once %s no longer waits for its launches")
+      :format(finding.stage) or "")
+end
+
+
+local function joined(numbers)
+  if #numbers == 1 then return numbers[1] end
+  return table.concat(numbers, ", ", 1, #numbers - 1) .. " and " .. numbers[#numbers]
+end
+
+
+-- Which gains are taken from the same time: "1, 2 and 3 (the waiting of decode)".
+local function overlaps(list)
+  local groups, order = {}, {}
+  for i, finding in ipairs(list) do
+    if finding.gain_ns then
+      local key = ("%s of %s"):format(finding.spends == "gpu" and "the GPU's work" or "the waiting",
+        finding.stage)
+      if not groups[key] then
+        groups[key] = {}
+        order[#order + 1] = key
+      end
+      table.insert(groups[key], tostring(i))
+    end
+  end
+  local said = {}
+  for _, key in ipairs(order) do
+    if #groups[key] > 1 then said[#said + 1] = ("%s (%s)"):format(joined(groups[key]), key) end
+  end
+  return said
+end
+
+
+-- A reader must not add up gains that are one and the same time.
+local function caution(list)
+  local said = overlaps(list)
+  if #said == 0 then return "" end
+  return ("\nEach gain is that of one move alone. Gains from the same time overlap and must not be "
+    .. "added up: %s.\n"):format(escape(table.concat(said, "; ")))
+end
+
+
+-- ---- lists ----
+
+local NOTHING = "No rule found anything to change; the largest kernels come first.\n"
+
+
+-- The first few, each with what it was seen by and what to try.
+function findings.brief(results, most)
+  local list, lines = list_of(results), {}
+  if #list == 0 then return NOTHING end
+  local shown = table.move(list, 1, math.min(most, #list), 1, {})
+  for i, finding in ipairs(shown) do
+    lines[i] = ("%d. **%s** (confidence %s): %s.\n   Try: %s.\n   Gain: %s."):format(i,
+      escape(finding.title), finding.confidence, escape(finding.evidence[1].text),
+      escape(finding.try), escape(findings.gain(results, finding)))
+  end
+  if #list > #shown then
+    lines[#lines + 1] = ("\nIn report.md: %d more."):format(#list - #shown)
+  end
+  return table.concat(lines, "\n") .. "\n" .. caution(shown)
+end
+
+
+local function in_full(results, number, finding)
+  local lines = { ("### %d. %s\n"):format(number, escape(finding.title)) }
+  for _, item in ipairs(finding.evidence) do
+    lines[#lines + 1] = ("- %s (%s)"):format(escape(item.text), escape(item.source))
+  end
+  lines[#lines + 1] = ("\nTry: %s.\n"):format(escape(finding.try))
+  lines[#lines + 1] = ("Gain: %s. Confidence: %s. Rule: %s.\n"):format(
+    escape(findings.gain(results, finding)), finding.confidence, markdown.code(finding.rule))
+  return table.concat(lines, "\n")
+end
+
+
+-- All of them, ranked, with their evidence.
+function findings.full(results)
+  local list = list_of(results)
+  if #list == 0 then return NOTHING end
+  local out = { parts.table("findings", rows.findings(results)) .. caution(list) }
+  for i, finding in ipairs(list) do out[i + 1] = in_full(results, i, finding) end
+  return table.concat(out, "\n")
+end
+
+
+-- Rules that lack the data to tell, and which.
+function findings.abstained(results)
+  local list = results.advice and results.advice.abstained or {}
+  if #list == 0 then return "Every rule had the data it needs.\n" end
+  return parts.table("abstained", list)
+end
+
+
+-- ---- the verdict ----
+
+local function stage_times(results)
+  local said = {}
+  for _, stage in ipairs(results.stages) do
+    if stage.wall and not stage.parent then
+      said[#said + 1] = ("%s takes %s%s, of which the GPU works %s"):format(stage.name,
+        parts.ms(stage.wall.mean_ns), stage.ns_per_token
+          and (" (%s per token)"):format(parts.ms(stage.ns_per_token)) or "",
+        parts.ms(stage.gpu_busy_ns))
+    end
+  end
+  return #said > 0 and table.concat(said, "; ") .. "." or "No stage was measured."
+end
+
+
+local function first_move(results, first)
+  if first then
+    return ("%s%s. Gain: %s."):format(first.stage and first.stage .. ": " or "", first.try,
+      findings.gain(results, first))
+  end
+  local top = results.kernels[1]
+  return top and ("look at %s, %s of the GPU time."):format(top.short_name,
+    parts.percent(top.share or 0)) or "none; no kernel was found."
+end
+
+
+-- Three lines: what is wrong and what the stages take, what to do first, how far
+-- to trust it.
+function findings.verdict(results)
+  local first = list_of(results)[1]
+  local share = results.totals and results.totals.stage_share
+  local title = first and first.title or "No rule found anything to change"
+  return {
+    ("**%s.** %s"):format(escape(title:sub(1, 1):upper() .. title:sub(2)),
+      escape(stage_times(results))),
+    "**First move:** " .. escape(first_move(results, first)),
+    ("**Trust:** %s%s%s"):format(results.integrity and results.integrity.verdict .. ". " or "",
+      share and ("%s of the GPU time lies in a stage. "):format(parts.percent(share)) or "",
+      escape(parts.repeats(results))),
+  }
+end
+
+
+return findings

@@ -1,0 +1,495 @@
+/* NVIDIA's rule on small traces, and on random ones against the rule as SQL
+ * would evaluate it: every operation with every call and every range. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exports.h"
+#include "llmprof/buffer.h"
+
+/* ---- attribution as text ---- */
+
+static const char *tag_of(const llmprof_trace *trace,
+                          const llmprof_ranges *ranges, uint32_t range) {
+  const char *tag = llmprof_strings_get(llmprof_trace_strings(trace),
+                                        ranges->tag[range], NULL);
+  return tag ? tag : "?";
+}
+
+/* By operation, what it is in, innermost first: "step<decode, -". */
+static void describe_ops(llmprof_trace *trace, llmprof_buffer *out) {
+  llmprof_error err = {0};
+  const llmprof_attribution *a = llmprof_trace_attribution(trace, &err);
+  if (!a) fail_msg("%s", err.message);
+  const llmprof_ranges *ranges = llmprof_trace_ranges(trace, &err);
+  size_t count = llmprof_trace_ops(trace, &err)->count;
+  for (size_t op = 0; op < count; op++) {
+    if (op) llmprof_buffer_puts(out, ", ");
+    uint32_t link = a->link[op];
+    if (link == LLMPROF_NONE)
+      llmprof_buffer_puts(out, a->call[op] == LLMPROF_NONE ? "lost" : "-");
+    for (; link != LLMPROF_NONE; link = a->links[link].outer) {
+      llmprof_buffer_puts(out, tag_of(trace, ranges, a->links[link].range));
+      if (a->links[link].outer != LLMPROF_NONE) llmprof_buffer_putc(out, '<');
+    }
+  }
+}
+
+/* By range, its level and parent: "decode 0, step 1 in decode". */
+static void describe_ranges(llmprof_trace *trace, llmprof_buffer *out) {
+  llmprof_error err = {0};
+  const llmprof_attribution *a = llmprof_trace_attribution(trace, &err);
+  const llmprof_ranges *ranges = llmprof_trace_ranges(trace, &err);
+  for (uint32_t r = 0; r < ranges->count; r++) {
+    if (r) llmprof_buffer_puts(out, ", ");
+    llmprof_buffer_puts(out, tag_of(trace, ranges, r));
+    if (a->level[r] == LLMPROF_NONE)
+      llmprof_buffer_puts(out, " out");
+    else
+      llmprof_buffer_printf(out, " %u", a->level[r]);
+    if (a->parent[r] != LLMPROF_NONE)
+      llmprof_buffer_printf(out, " in %s", tag_of(trace, ranges, a->parent[r]));
+  }
+}
+
+/* "decode 10-90 3 ops 1 child". */
+static void describe_projections(llmprof_trace *trace, llmprof_buffer *out) {
+  llmprof_error err = {0};
+  size_t count;
+  const llmprof_projection *p = llmprof_trace_projections(trace, &count, &err);
+  if (!p) fail_msg("%s", err.message);
+  const llmprof_ranges *ranges = llmprof_trace_ranges(trace, &err);
+  for (size_t i = 0; i < count; i++)
+    llmprof_buffer_printf(out, "%s%s %lld-%lld %u ops %u children",
+                          i ? ", " : "", tag_of(trace, ranges, p[i].range),
+                          (long long)p[i].start, (long long)p[i].end,
+                          p[i].operations, p[i].children);
+}
+
+typedef void (*describer)(llmprof_trace *trace, llmprof_buffer *out);
+
+static void expect(const char *sql, describer describe, const char *expected) {
+  llmprof_trace *trace = test_trace(sql);
+  llmprof_buffer got = {0};
+  llmprof_buffer_puts(&got, "");
+  describe(trace, &got);
+  assert_false(got.failed);
+  assert_string_equal(got.bytes, expected);
+  llmprof_buffer_free(&got);
+  llmprof_trace_close(trace);
+}
+
+/* ---- the rule ---- */
+
+#define NESTED                                                           \
+  EXPORT_TABLES RANGE(0, 100, T11, "decode") RANGE(10, 40, T11, "step")  \
+      RANGE(15, 35, T11, "layer") RANGE(50, 90, T11, "step")             \
+          CALL(16, 20, T11, 1) CALL(36, 38, T11, 2) CALL(45, 46, T11, 3) \
+              CALL(60, 61, T11, 4) CALL(120, 121, T11, 5)                \
+                  KERNEL(200, 210, P1, 1) KERNEL(210, 220, P1, 2)        \
+                      KERNEL(220, 230, P1, 3) KERNEL(300, 330, P1, 4)    \
+                          KERNEL(340, 350, P1, 5)
+
+static void test_nested_ranges(void **state) {
+  (void)state;
+  expect(NESTED, describe_ops,
+         "layer<step<decode, step<decode, decode, step<decode, -");
+  expect(NESTED, describe_ranges,
+         "decode 0, step 1 in decode, layer 2 in step, step 1 in decode");
+  expect(NESTED, describe_projections,
+         "decode 200-330 4 ops 2 children, step 200-220 2 ops 1 children, "
+         "layer 200-210 1 ops 0 children, step 300-330 1 ops 0 children");
+}
+
+/* The call must lie within the range; both ends may touch. */
+static void test_edges_of_a_range(void **state) {
+  (void)state;
+  expect(EXPORT_TABLES RANGE(10, 20, T11, "a") CALL(10, 20, T11, 1)
+             CALL(9, 15, T11, 2) CALL(15, 21, T11, 3) CALL(20, 20, T11, 4)
+                 CALL(10, 10, T11, 5) CALL(21, 21, T11, 6) KERNEL(30, 31, P1, 1)
+                     KERNEL(31, 32, P1, 2) KERNEL(32, 33, P1, 3)
+                         KERNEL(33, 34, P1, 4) KERNEL(34, 35, P1, 5)
+                             KERNEL(35, 36, P1, 6),
+         describe_ops, "a, -, -, a, a, -");
+}
+
+/* A call may reach beyond the inner range but not the outer one. */
+static void test_call_longer_than_the_inner_range(void **state) {
+  (void)state;
+  expect(EXPORT_TABLES RANGE(0, 100, T11, "out") RANGE(10, 20, T11, "in")
+             CALL(12, 13, T11, 1) CALL(14, 50, T11, 2) CALL(15, 16, T11, 3)
+                 KERNEL(200, 201, P1, 1) KERNEL(201, 202, P1, 2)
+                     KERNEL(202, 203, P1, 3),
+         describe_ops, "in<out, out, in<out");
+}
+
+/* Start/end ranges need not nest: in order of their starts. */
+static void test_overlapping_ranges(void **state) {
+  (void)state;
+#define OVERLAPPING                                                           \
+  EXPORT_TABLES RANGE_OF(60, 0, 50, T11, "a", "NULL")                         \
+      RANGE_OF(60, 20, 80, T11, "b", "NULL") RANGE(30, 40, T11, "c")          \
+          CALL(10, 11, T11, 1) CALL(25, 26, T11, 2) CALL(35, 36, T11, 3)      \
+              CALL(45, 55, T11, 4) CALL(60, 61, T11, 5) KERNEL(90, 91, P1, 1) \
+                  KERNEL(91, 92, P1, 2) KERNEL(92, 93, P1, 3)                 \
+                      KERNEL(93, 94, P1, 4) KERNEL(94, 95, P1, 5)
+  expect(OVERLAPPING, describe_ops, "a, b<a, c<b<a, b, b");
+  /* c lies in both; a is the shorter one */
+  expect(OVERLAPPING, describe_ranges, "a 0, b 0, c 1 in a");
+}
+
+static void test_ranges_alike(void **state) {
+  (void)state;
+  expect(EXPORT_TABLES RANGE(10, 20, T11, "inner") RANGE(0, 30, T11, "first")
+             RANGE(0, 30, T11, "second") CALL(12, 13, T11, 1)
+                 KERNEL(90, 91, P1, 1),
+         describe_ops, "inner<second<first");
+}
+
+/* Imported ranges (70, 71) count as those recorded (59, 60); marks do not. */
+static void test_kinds_of_events(void **state) {
+  (void)state;
+  expect(EXPORT_TABLES RANGE_OF(70, 0, 30, T11, "a", "NULL")
+             RANGE_OF(71, 1, 30, T11, "b", "NULL")
+                 RANGE_OF(34, 2, 30, T11, "mark", "NULL") CALL(12, 13, T11, 1)
+                     KERNEL(90, 91, P1, 1),
+         describe_ops, "b<a");
+}
+
+static void test_threads(void **state) {
+  (void)state;
+#define THREADS                                                         \
+  EXPORT_TABLES RANGE(0, 100, T11, "main") RANGE(0, 100, T12, "worker") \
+      RANGE_OF(60, 0, 100, T11, "moved", T12) CALL(10, 11, T11, 1)      \
+          CALL(12, 13, T12, 2) KERNEL(20, 21, P1, 1) KERNEL(21, 22, P1, 2)
+  expect(THREADS, describe_ops, "main, worker");
+  expect(THREADS, describe_ranges, "main 0, worker 0, moved out");
+}
+
+/* Correlation ids are per process, whatever the order of the rows. */
+static void test_processes(void **state) {
+  (void)state;
+  expect(EXPORT_TABLES RANGE(0, 100, T11, "one") RANGE(0, 100, T21, "two")
+             CALL(10, 11, T21, 7) CALL(10, 11, T11, 7) CALL(12, 13, T21, 8)
+                 KERNEL(20, 21, P2, 7) KERNEL(20, 21, P1, 7)
+                     KERNEL(22, 23, P1, 8) KERNEL(22, 23, P2, 8),
+         describe_ops, "two, one, lost, two");
+}
+
+/* All kernels of a graph have the id of its launch and count as one. */
+static void test_graph_launches(void **state) {
+  (void)state;
+  expect(EXPORT_TABLES RANGE(0, 100, T11, "decode") RANGE(0, 50, T11, "step")
+             CALL(10, 11, T11, 1) CALL(60, 61, T11, 2) KERNEL(20, 21, P1, 1)
+                 KERNEL(21, 29, P1, 1) KERNEL(22, 23, P1, 1)
+                     KERNEL(70, 75, P1, 2),
+         describe_projections,
+         "decode 20-75 2 ops 1 children, step 20-29 1 ops 0 children");
+}
+
+/* A graph traced as one operation is attributed but, as in NVIDIA's reports,
+ * not projected. */
+static void test_whole_graphs(void **state) {
+  (void)state;
+#define WHOLE_GRAPH                                                            \
+  EXPORT_TABLES RANGE(0, 100, T11, "decode") CALL(10, 11, T11, 1) CALL(12, 13, \
+                                                                       T11, 2) \
+      KERNEL(20, 21, P1, 1) "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE "    \
+                            "(start INTEGER, end INTEGER, correlationId "      \
+                            "INTEGER, globalPid INTEGER);"                     \
+                            "INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE "     \
+                            "VALUES (30, 60, 2, " P1 ");"
+  expect(WHOLE_GRAPH, describe_ops, "decode, decode");
+  expect(WHOLE_GRAPH, describe_projections, "decode 20-21 1 ops 0 children");
+}
+
+static void test_range_left_open(void **state) {
+  (void)state;
+  expect(EXPORT_TABLES RANGE(0, null, T11, "open") RANGE(50, 80, T11, "in")
+             CALL(10, 11, T11, 1) CALL(60, 61, T11, 2) CALL(70, 90, T11, 3)
+                 KERNEL(100, 101, P1, 1) KERNEL(101, 102, P1, 2)
+                     KERNEL(102, 103, P1, 3),
+         describe_ops, "open, in<open, -");
+}
+
+/* Times are absent in no file of nsys's; SQL's comparisons would be NULL. */
+static void test_what_lacks_ids_or_times(void **state) {
+  (void)state;
+  expect(EXPORT_TABLES RANGE(0, 100, "NULL", "nowhere")
+             RANGE(null, 100, T11, "early") RANGE(0, 100, T11, "all")
+                 CALL(10, 11, "NULL", 1) CALL(10, 11, T11, null)
+                     CALL(10, 11, T11, 2) CALL(null, 11, T11, 3)
+                         CALL(10, null, T11, 4) KERNEL(20, 21, "NULL", 1)
+                             KERNEL(20, 21, P1, null) KERNEL(20, 21, P1, 1)
+                                 KERNEL(20, 21, P1, 2) KERNEL(20, 21, P1, 3)
+                                     KERNEL(20, 21, P1, 4),
+         describe_ops, "lost, lost, lost, all, -, -");
+}
+
+static void test_missing_tables(void **state) {
+  (void)state;
+  const char *kernel = KERNEL(20, 21, P1, 1);
+  char sql[4096];
+  static const struct {
+    const char *table, *ops;
+  } cases[] = {
+      {"CUPTI_ACTIVITY_KIND_RUNTIME", "lost"},
+      {"NVTX_EVENTS", "-"},
+      {"StringIds", "a"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    snprintf(sql, sizeof sql, "%s%s%s%sDROP TABLE %s;", EXPORT_TABLES, kernel,
+             CALL(10, 11, T11, 1), RANGE(0, 50, T11, "a"), cases[i].table);
+    expect(sql, describe_ops, cases[i].ops);
+  }
+  expect(EXPORT_TABLES, describe_ops, "");
+  expect(EXPORT_TABLES, describe_ranges, "");
+  expect(EXPORT_TABLES, describe_projections, "");
+}
+
+/* ---- random traces against the rule itself ---- */
+
+enum {
+  EVENTS = 24,
+  TIMES = 60
+};
+
+typedef struct dice {
+  uint32_t next;
+} dice;
+
+static uint32_t roll(dice *d, uint32_t sides) {
+  d->next = d->next * 1664525 + 1013904223;
+  return (d->next >> 8) % sides;
+}
+
+/* Times are few, so that many events touch and nest; ids are few, too. */
+static void add_random_events(llmprof_buffer *sql, dice *d) {
+  static const char *const threads[] = {T11, T12, T21};
+  uint32_t ranges = roll(d, EVENTS), calls = roll(d, EVENTS);
+  for (uint32_t i = 0; i < ranges; i++) {
+    uint32_t start = roll(d, TIMES), thread = roll(d, 3);
+    bool moved = roll(d, 8) == 0, open = roll(d, 12) == 0;
+    llmprof_buffer_printf(sql, "INSERT INTO NVTX_EVENTS VALUES (%u, ", start);
+    llmprof_buffer_printf(sql, open ? "NULL" : "%u",
+                          start + roll(d, TIMES - start));
+    llmprof_buffer_printf(sql, ", %u, 'r%u', %s, %s);", 59 + roll(d, 2), i,
+                          threads[thread],
+                          moved ? threads[(thread + 1) % 3] : "NULL");
+  }
+  for (uint32_t i = 0; i < calls; i++) {
+    uint32_t start = roll(d, TIMES);
+    llmprof_buffer_printf(
+        sql,
+        "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (%u, %u, %s, %u, 0);",
+        start, start + roll(d, 10), threads[roll(d, 3)], i);
+  }
+  for (uint32_t i = 0; i < EVENTS; i++) {
+    uint32_t start = roll(d, TIMES);
+    llmprof_buffer_printf(
+        sql,
+        "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (%u, %u, 0, %u, %s, 0);",
+        start, start + roll(d, 10), roll(d, EVENTS), roll(d, 3) ? P1 : P2);
+  }
+}
+
+typedef struct loaded {
+  llmprof_trace *trace;
+  const llmprof_ops *ops;
+  const llmprof_calls *calls;
+  const llmprof_ranges *ranges;
+  const llmprof_attribution *attribution;
+} loaded;
+
+static int64_t pid_of_op(const loaded *l, size_t op) {
+  size_t count;
+  const llmprof_place *places = llmprof_trace_places(l->trace, &count);
+  return llmprof_trace_processes(l->trace,
+                                 &count)[places[l->ops->place[op]].process]
+      .global_pid;
+}
+
+static int64_t pid_of_call(const loaded *l, size_t call) {
+  size_t count;
+  return llmprof_trace_threads(l->trace, &count)[l->calls->thread[call]]
+             .global_tid &
+         ~INT64_C(0xffffff);
+}
+
+/* The join: the call, LLMPROF_NONE without one. Ids are unique per process. */
+static uint32_t call_by_rule(const loaded *l, size_t op) {
+  for (uint32_t c = 0; c < l->calls->count; c++) {
+    if (l->calls->correlation[c] == l->ops->correlation[op] &&
+        pid_of_call(l, c) == pid_of_op(l, op))
+      return c;
+  }
+  return LLMPROF_NONE;
+}
+
+static bool is_in_range(const loaded *l, uint32_t call, size_t range) {
+  return call != LLMPROF_NONE && l->ranges->end_thread[range] == LLMPROF_NONE &&
+         l->ranges->thread[range] == l->calls->thread[call] &&
+         l->ranges->start[range] <= l->calls->start[call] &&
+         l->ranges->end[range] >= l->calls->end[call];
+}
+
+/* Each range of the chain by the rule, from the last start to the first, and
+ * as many as the rule gives. */
+static void check_chain(const loaded *l, size_t op) {
+  uint32_t call = call_by_rule(l, op);
+  assert_int_equal(l->attribution->call[op], call);
+  size_t wanted = 0, got = 0;
+  for (size_t r = 0; r < l->ranges->count; r++)
+    wanted += is_in_range(l, call, r);
+  int64_t last = INT64_MAX;
+  for (uint32_t link = l->attribution->link[op]; link != LLMPROF_NONE;
+       link = l->attribution->links[link].outer) {
+    uint32_t range = l->attribution->links[link].range;
+    assert_true(is_in_range(l, call, range));
+    assert_true(l->ranges->start[range] <= last);
+    last = l->ranges->start[range];
+    got++;
+  }
+  assert_int_equal(got, wanted);
+}
+
+/* Extent and distinct calls of what a range launched. */
+static void check_projection(const loaded *l, const llmprof_projection *p) {
+  int64_t start = INT64_MAX, end = INT64_MIN;
+  bool counted[EVENTS] = {false};
+  uint32_t operations = 0;
+  for (size_t op = 0; op < l->ops->count; op++) {
+    uint32_t call = l->attribution->call[op];
+    if (!is_in_range(l, call, p->range)) continue;
+    if (l->ops->start[op] < start) start = l->ops->start[op];
+    if (l->ops->end[op] > end) end = l->ops->end[op];
+    operations += !counted[call];
+    counted[call] = true;
+  }
+  assert_int_equal(p->start, start);
+  assert_int_equal(p->end, end);
+  assert_int_equal(p->operations, operations);
+}
+
+static bool encloses(const llmprof_ranges *r, size_t outer, size_t inner) {
+  return r->thread[outer] == r->thread[inner] &&
+         r->start[outer] <= r->start[inner] && r->end[outer] >= r->end[inner];
+}
+
+/* A parent encloses, no other range lies strictly between, and levels count
+ * parents. */
+static void check_parent(const loaded *l, uint32_t range) {
+  const llmprof_ranges *r = l->ranges;
+  uint32_t parent = l->attribution->parent[range];
+  uint32_t level = l->attribution->level[range];
+  if (r->end_thread[range] != LLMPROF_NONE) {
+    assert_int_equal(level, LLMPROF_NONE);
+    return;
+  }
+  if (parent != LLMPROF_NONE) assert_true(encloses(r, parent, range));
+  assert_int_equal(
+      level, parent == LLMPROF_NONE ? 0 : l->attribution->level[parent] + 1);
+  for (size_t other = 0; other < r->count; other++) {
+    if (other == range || r->end_thread[other] != LLMPROF_NONE ||
+        !encloses(r, other, range) || encloses(r, range, other))
+      continue;
+    assert_int_not_equal(parent, LLMPROF_NONE);
+    assert_true(r->end[parent] - r->start[parent] <=
+                r->end[other] - r->start[other]);
+  }
+}
+
+static void check_trace(const char *sql) {
+  llmprof_error err = {0};
+  loaded l = {.trace = test_trace(sql)};
+  size_t count;
+  const llmprof_projection *projections =
+      llmprof_trace_projections(l.trace, &count, &err);
+  if (!projections) fail_msg("%s", err.message);
+  l.ops = llmprof_trace_ops(l.trace, &err);
+  l.calls = llmprof_trace_calls(l.trace, &err);
+  l.ranges = llmprof_trace_ranges(l.trace, &err);
+  l.attribution = llmprof_trace_attribution(l.trace, &err);
+  for (size_t op = 0; op < l.ops->count; op++) check_chain(&l, op);
+  for (uint32_t r = 0; r < l.ranges->count; r++) check_parent(&l, r);
+  for (size_t i = 0; i < count; i++) check_projection(&l, &projections[i]);
+  size_t with_ops = 0;
+  for (size_t r = 0; r < l.ranges->count; r++) {
+    bool any = false;
+    for (size_t op = 0; op < l.ops->count; op++)
+      any = any || is_in_range(&l, l.attribution->call[op], r);
+    with_ops += any;
+  }
+  assert_int_equal(count, with_ops);
+  llmprof_trace_close(l.trace);
+}
+
+static void test_random_traces(void **state) {
+  (void)state;
+  for (uint32_t seed = 1; seed <= 400; seed++) {
+    llmprof_buffer sql = {0};
+    llmprof_buffer_puts(&sql, "BEGIN;" EXPORT_TABLES);
+    add_random_events(&sql, &(dice){seed * 7919});
+    llmprof_buffer_puts(&sql, "COMMIT;");
+    assert_false(sql.failed);
+    check_trace(sql.bytes);
+    llmprof_buffer_free(&sql);
+  }
+}
+
+/* ---- out of memory ---- */
+
+static bool load_projections(void *path, llmprof_error *err) {
+  size_t count;
+  llmprof_trace *trace = llmprof_trace_open(path, err);
+  bool ok = trace && llmprof_trace_projections(trace, &count, err);
+  llmprof_trace_close(trace);
+  return ok;
+}
+
+static void test_allocations(void **state) {
+  (void)state;
+  const char *path = test_database("nested.sqlite", NESTED);
+  test_every_allocation(load_projections, (void *)(uintptr_t)path);
+}
+
+/* A failure leaves a trace that can be asked again. */
+static bool load_twice(void *path, llmprof_error *err) {
+  size_t count;
+  llmprof_trace *trace = llmprof_trace_open(path, err);
+  bool ok = trace && llmprof_trace_projections(trace, &count, err);
+  if (trace && !ok) {
+    assert_non_null(llmprof_trace_projections(trace, &count, NULL));
+    assert_int_equal(count, 4);
+  }
+  llmprof_trace_close(trace);
+  return ok;
+}
+
+static void test_asking_again(void **state) {
+  (void)state;
+  const char *path = test_database("nested.sqlite", NESTED);
+  test_every_allocation(load_twice, (void *)(uintptr_t)path);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_nested_ranges),
+      cmocka_unit_test(test_edges_of_a_range),
+      cmocka_unit_test(test_call_longer_than_the_inner_range),
+      cmocka_unit_test(test_overlapping_ranges),
+      cmocka_unit_test(test_ranges_alike),
+      cmocka_unit_test(test_kinds_of_events),
+      cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_processes),
+      cmocka_unit_test(test_graph_launches),
+      cmocka_unit_test(test_whole_graphs),
+      cmocka_unit_test(test_range_left_open),
+      cmocka_unit_test(test_what_lacks_ids_or_times),
+      cmocka_unit_test(test_missing_tables),
+      cmocka_unit_test(test_random_traces),
+      cmocka_unit_test(test_allocations),
+      cmocka_unit_test(test_asking_again),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

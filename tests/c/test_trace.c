@@ -1,0 +1,517 @@
+/* Exports into frames: every column, what is missing, what is broken. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "exports.h"
+#include "llmprof/buffer.h"
+
+/* ---- frames as text ---- */
+
+static void add_cell(llmprof_buffer *out, const llmprof_frame *frame,
+                     const llmprof_column *column, size_t row) {
+  int64_t value = llmprof_cell(column, row);
+  if (value == INT64_MIN)
+    llmprof_buffer_puts(out, "-");
+  else if (column->type == LLMPROF_STRING)
+    llmprof_buffer_puts(out, llmprof_strings_get(llmprof_frame_strings(frame),
+                                                 (uint32_t)value, NULL));
+  else
+    llmprof_buffer_printf(out, "%lld", (long long)value);
+}
+
+/* Rows end at \n, cells are apart by |. */
+static void add_frame(llmprof_buffer *out, llmprof_frame *frame,
+                      const char *const *names, size_t count) {
+  llmprof_error err = {0};
+  const llmprof_column *columns[32];
+  for (size_t c = 0; c < count; c++) {
+    size_t number = llmprof_frame_find(frame, names[c]);
+    assert_int_not_equal(number, SIZE_MAX);
+    columns[c] = llmprof_frame_column(frame, number, &err);
+    if (!columns[c]) fail_msg("%s", err.message);
+  }
+  for (size_t row = 0; row < llmprof_frame_rows(frame); row++) {
+    for (size_t c = 0; c < count; c++) {
+      if (c) llmprof_buffer_putc(out, '|');
+      add_cell(out, frame, columns[c], row);
+    }
+    llmprof_buffer_putc(out, '\n');
+  }
+}
+
+static void expect_frame(llmprof_frame *frame, const char *const *names,
+                         size_t count, const char *expected) {
+  llmprof_buffer got = {0};
+  llmprof_buffer_puts(&got, "");
+  add_frame(&got, frame, names, count);
+  assert_string_equal(got.bytes, expected);
+  llmprof_buffer_free(&got);
+}
+
+static llmprof_frame *frame_of(llmprof_trace *trace, const char *name) {
+  llmprof_error err = {0};
+  llmprof_frame *frame = llmprof_trace_frame(trace, name, &err);
+  if (!frame) fail_msg("%s", err.message);
+  return frame;
+}
+
+static void expect_rows(llmprof_trace *trace, const char *name,
+                        const char *const *names, size_t count,
+                        const char *expected) {
+  llmprof_frame *frame = frame_of(trace, name);
+  expect_frame(frame, names, count, expected);
+  llmprof_frame_free(frame);
+}
+
+#define EXPECT(trace, frame, expected, ...)                     \
+  expect_rows(trace, frame, (const char *const[]){__VA_ARGS__}, \
+              sizeof((const char *const[]){__VA_ARGS__}) /      \
+                  sizeof(const char *),                         \
+              expected)
+
+static llmprof_trace *open_export(void) {
+  llmprof_error err = {0};
+  llmprof_trace *trace = llmprof_trace_open(test_export(), &err);
+  if (!trace) fail_msg("%s", err.message);
+  return trace;
+}
+
+/* ---- what is in the export ---- */
+
+static const char *string_of(const llmprof_trace *trace, uint32_t id) {
+  return llmprof_strings_get(llmprof_trace_strings(trace), id, NULL);
+}
+
+static void test_about_the_export(void **state) {
+  (void)state;
+  llmprof_trace *trace = open_export();
+  assert_string_equal(llmprof_trace_path(trace), test_export());
+  assert_string_equal(llmprof_trace_schema(trace), "3.20.3");
+  assert_string_equal(llmprof_trace_product(trace), "2025.3.2.0");
+  assert_true(llmprof_trace_epoch(trace) == INT64_C(1700000000000000000));
+  size_t count;
+  const llmprof_process *processes = llmprof_trace_processes(trace, &count);
+  assert_int_equal(count, 2);
+  assert_int_equal(processes[0].pid, 100);
+  assert_string_equal(string_of(trace, processes[0].name), "python3");
+  assert_int_equal(processes[1].pid, 200);
+  assert_null(string_of(trace, processes[1].name));
+  const llmprof_thread *threads = llmprof_trace_threads(trace, &count);
+  assert_int_equal(count, 1);
+  assert_int_equal(threads[0].tid, 102);
+  assert_int_equal(threads[0].process, 0);
+  assert_string_equal(string_of(trace, threads[0].name), "worker");
+  llmprof_trace_close(trace);
+}
+
+static void test_devices(void **state) {
+  (void)state;
+  llmprof_trace *trace = open_export();
+  size_t count;
+  const llmprof_device *d = llmprof_trace_devices(trace, &count);
+  assert_int_equal(count, 2);
+  assert_int_equal(d[0].id, 0);
+  assert_string_equal(string_of(trace, d[0].name), "NVIDIA H200");
+  assert_string_equal(string_of(trace, d[0].chip), "GH100");
+  assert_string_equal(string_of(trace, d[0].uuid), "GPU-0");
+  assert_string_equal(string_of(trace, d[0].bus), "0000:41:00.0");
+  assert_true(d[0].memory == INT64_C(150109880320));
+  assert_true(d[0].bandwidth == INT64_C(4814304000000));
+  assert_int_equal(d[0].clock, 1980000000);
+  assert_int_equal(d[0].sm_count, 132);
+  assert_int_equal(d[0].l2_size, 62914560);
+  assert_int_equal(d[0].compute_major, 9);
+  assert_int_equal(d[0].compute_minor, 0);
+  assert_int_equal(d[1].id, 1);
+  assert_int_equal(d[1].name, LLMPROF_NO_STRING);
+  assert_true(d[1].memory == LLMPROF_ABSENT);
+  assert_true(d[1].compute_minor == LLMPROF_ABSENT);
+  llmprof_trace_close(trace);
+}
+
+static void test_kernels(void **state) {
+  (void)state;
+  llmprof_trace *trace = open_export();
+  EXPECT(trace, "kernels",
+         "0|gemm(float *, int)|gemm|_Z4gemmPfi|120|150|30|0|1|7|100|11|-\n"
+         "1|gemm(float *, int)|gemm|-|160|190|30|0|1|7|100|13|77\n"
+         "2|gemm(float *, int)|gemm|_Z4gemmPfi|200|260|60|1|2|13|200|11|-\n",
+         "op", "name", "short_name", "mangled_name", "start", "end", "duration",
+         "device", "context", "stream", "pid", "correlation", "graph_node");
+  EXPECT(trace, "kernels",
+         "16|2|1|256|4|3|32|1024|2048\n"
+         "8|1|1|128|1|1|40|0|0\n"
+         "16|2|1|256|4|3|32|1024|2048\n",
+         "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z",
+         "registers", "static_shared", "dynamic_shared");
+  size_t count;
+  llmprof_trace_shapes(trace, &count);
+  assert_int_equal(count, 2);
+  llmprof_trace_close(trace);
+}
+
+/* The second kernel started before its call returned, and on thread 102 no
+ * range encloses the call. */
+static void test_launches(void **state) {
+  (void)state;
+  llmprof_trace *trace = open_export();
+  EXPECT(trace, "kernels",
+         "0|cudaLaunchKernel_v7000|100|110|10|10|50|100|101|1|attention:decode"
+         "\n"
+         "2|cudaGraphLaunch_v10000|125|170|45|-|65|100|102|2|open\n"
+         "3|cudaLaunchKernel_v7000|105|111|6|89|155|200|201|-|-\n",
+         "call", "api", "api_start", "api_end", "api_time", "queue_time",
+         "launch_time", "launch_pid", "launch_tid", "range", "tag");
+  llmprof_trace_close(trace);
+}
+
+/* Labels of copies are the export's own where it has them. */
+static void test_transfers_and_graphs(void **state) {
+  (void)state;
+  llmprof_trace *trace = open_export();
+  EXPECT(trace, "transfers",
+         "3|1|[CUDA memcpy Host-to-Device (its label)]|4096\n"
+         "4|1|[CUDA memcpy Device-to-Host]|16\n"
+         "5|1|[CUDA memcpy Unknown]|1\n"
+         "6|1|[CUDA memcpy Peer-to-Peer]|8\n"
+         "7|2|[CUDA memset]|512\n",
+         "op", "kind", "name", "bytes");
+  EXPECT(trace, "graphs", "8|3|[CUDA graph]|50|-|-|10\n", "op", "kind", "name",
+         "duration", "bytes", "tag", "queue_time");
+  EXPECT(trace, "gpu", "0\n0\n0\n1\n1\n1\n1\n2\n3\n", "kind");
+  llmprof_trace_close(trace);
+}
+
+static void test_calls(void **state) {
+  (void)state;
+  llmprof_trace *trace = open_export();
+  EXPECT(trace, "api",
+         "cudaLaunchKernel_v7000|100|110|10|100|101|11\n"
+         "cudaMemcpyAsync_v3020|112|118|6|100|101|12\n"
+         "cudaGraphLaunch_v10000|125|170|45|100|102|13\n"
+         "cudaLaunchKernel_v7000|105|111|6|200|201|11\n"
+         "cudaGraphLaunch_v10000|380|390|10|100|101|18\n",
+         "name", "start", "end", "duration", "pid", "tid", "correlation");
+  llmprof_trace_close(trace);
+}
+
+/* Domains and categories are named after the ranges that use them; of two
+ * names the first counts; category 8 has none. */
+static void test_ranges(void **state) {
+  (void)state;
+  llmprof_trace *trace = open_export();
+  EXPECT(trace, "ranges",
+         "0|prefill|prefill|:prefill|-|-|90|200|0|-5|0\n"
+         "1|decode|attention:decode|attention:decode|attention|math|95|111|0|9|"
+         "0\n"
+         "2|open|open|:open|-|io|120|600|1|-|1\n"
+         "3|moved|moved|:moved|-|-|130|500|1|-|0\n"
+         "4|-|-|-|attention|math|140|145|0|-|0\n",
+         "range", "text", "tag", "colon_tag", "domain", "category", "start",
+         "end", "style", "payload", "open");
+  EXPECT(trace, "ranges",
+         "100|101|110|0|-\n100|101|16|1|0\n100|102|480|0|-\n"
+         "100|102|370|-|-\n100|102|5|1|2\n",
+         "pid", "tid", "duration", "level", "parent");
+  const llmprof_ranges *ranges = llmprof_trace_ranges(trace, NULL);
+  assert_true(isnan(ranges->payload_float[0]));
+  assert_true(ranges->payload_float[2] == 0.5);
+  assert_true(ranges->payload_float[3] == 1.5);
+  assert_int_equal(ranges->end_thread[2], LLMPROF_NONE);
+  assert_int_not_equal(ranges->end_thread[3], LLMPROF_NONE);
+  llmprof_trace_close(trace);
+}
+
+static void test_projections_and_pairs(void **state) {
+  (void)state;
+  llmprof_trace *trace = open_export();
+  EXPECT(trace, "projections",
+         "0|prefill|:prefill|0|120|310|190|110|2|1|0|100|101\n"
+         "1|attention:decode|attention:decode|0|120|150|30|16|1|0|1|100|101\n"
+         "2|open|:open|1|160|190|30|480|1|0|0|100|102\n",
+         "range", "tag", "colon_tag", "style", "start", "end", "duration",
+         "range_duration", "operations", "children", "level", "pid", "tid");
+  EXPECT(trace, "kernel_ranges",
+         "0|1|attention:decode|attention:decode|0|100|101|30\n"
+         "0|0|prefill|:prefill|0|100|101|30\n"
+         "1|2|open|:open|1|100|102|30\n"
+         "2|-|-|-|-|200|201|60\n",
+         "kernel", "range", "tag", "colon_tag", "style", "pid", "tid",
+         "duration");
+  llmprof_trace_close(trace);
+}
+
+/* ---- labels ---- */
+
+static void expect_no_label(llmprof_trace *trace, llmprof_frame *frame,
+                            const char *name, const char *message) {
+  llmprof_error err = {0};
+  assert_false(llmprof_trace_label(trace, frame, name, NULL, 0, &err));
+  assert_int_equal(err.code, LLMPROF_UNSUPPORTED);
+  assert_string_equal(err.message, message);
+}
+
+static void test_labels(void **state) {
+  (void)state;
+  static const char *const stages[] = {"prefill", "open", "never"};
+  static const char *const both[] = {"prefill", "attention:decode"};
+  llmprof_error err = {0};
+  llmprof_trace *trace = open_export();
+  llmprof_frame *frame = frame_of(trace, "gpu");
+  assert_true(llmprof_trace_label(trace, frame, "stage", stages, 3, &err));
+  assert_true(llmprof_trace_label(trace, frame, "part", both, 2, &err));
+  assert_true(llmprof_trace_label(trace, frame, "none", NULL, 0, &err));
+  static const char *const columns[] = {"stage", "stage_range", "part",
+                                        "part_range", "none"};
+  expect_frame(frame, columns, 5,
+               "prefill|0|attention:decode|1|-\nopen|2|-|-|-\n-|-|-|-|-\n"
+               "prefill|0|prefill|0|-\n-|-|-|-|-\n-|-|-|-|-\n-|-|-|-|-\n"
+               "-|-|-|-|-\n-|-|-|-|-\n");
+  expect_no_label(trace, frame, "stage",
+                  "the frame has a column 'stage' or 'stage_range' already");
+  expect_no_label(trace, frame, "op",
+                  "the frame has a column 'op' or 'op_range' already");
+  llmprof_trace *other = open_export();
+  expect_no_label(other, frame, "x", "the frame belongs to another trace");
+  llmprof_trace_close(other);
+  llmprof_frame_free(frame);
+  frame = frame_of(trace, "api");
+  expect_no_label(trace, frame, "x",
+                  "only frames of GPU operations can be labelled");
+  llmprof_frame_free(frame);
+  llmprof_trace_close(trace);
+}
+
+static void test_long_label(void **state) {
+  (void)state;
+  char name[301];
+  memset(name, 'x', 300);
+  name[300] = '\0';
+  llmprof_error err = {0};
+  llmprof_trace *trace = open_export();
+  llmprof_frame *frame = frame_of(trace, "kernels");
+  assert_true(llmprof_trace_label(trace, frame, name, NULL, 0, &err));
+  const llmprof_column *last =
+      llmprof_frame_peek(frame, llmprof_frame_columns(frame) - 1);
+  assert_int_equal(strlen(last->name), 306);
+  assert_string_equal(last->name + 300, "_range");
+  llmprof_frame_free(frame);
+  llmprof_trace_close(trace);
+}
+
+/* ---- what is not in the export ---- */
+
+static void test_frame_names(void **state) {
+  (void)state;
+  static const char *const names[] = {
+      "kernels", "transfers", "graphs",      "gpu",
+      "api",     "ranges",    "projections", "kernel_ranges",
+  };
+  for (size_t i = 0; i < 8; i++)
+    assert_string_equal(llmprof_trace_frame_name(i), names[i]);
+  assert_null(llmprof_trace_frame_name(8));
+  llmprof_error err = {0};
+  llmprof_trace *trace = open_export();
+  assert_null(llmprof_trace_frame(trace, "kernel", &err));
+  assert_int_equal(err.code, LLMPROF_NOTFOUND);
+  assert_string_equal(err.message, "no frame 'kernel'");
+  llmprof_trace_close(trace);
+}
+
+static void test_missing_tables(void **state) {
+  (void)state;
+  llmprof_trace *trace = test_trace("CREATE TABLE StringIds (id, value)");
+  assert_null(llmprof_trace_schema(trace));
+  assert_null(llmprof_trace_product(trace));
+  assert_true(llmprof_trace_epoch(trace) == LLMPROF_ABSENT);
+  size_t count = 1;
+  llmprof_trace_devices(trace, &count);
+  assert_int_equal(count, 0);
+  const char *name;
+  for (size_t i = 0; (name = llmprof_trace_frame_name(i)); i++)
+    EXPECT(trace, name, "", "pid");
+  for (int table = 0; table < LLMPROF_TABLES; table++)
+    assert_false(llmprof_trace_has(trace, (llmprof_trace_table)table));
+  llmprof_trace_close(trace);
+}
+
+/* Empty tables are there, which lacking ones are not. */
+static void test_empty_tables(void **state) {
+  (void)state;
+  llmprof_trace *trace = test_trace(EXPORT_TABLES);
+  assert_non_null(llmprof_trace_attribution(trace, NULL));
+  assert_true(llmprof_trace_has(trace, LLMPROF_TABLE_KERNELS));
+  assert_false(llmprof_trace_has(trace, LLMPROF_TABLE_COPIES));
+  assert_false(llmprof_trace_has(trace, LLMPROF_TABLE_SETS));
+  assert_false(llmprof_trace_has(trace, LLMPROF_TABLE_GRAPHS));
+  assert_true(llmprof_trace_has(trace, LLMPROF_TABLE_CALLS));
+  assert_true(llmprof_trace_has(trace, LLMPROF_TABLE_RANGES));
+  EXPECT(trace, "gpu", "", "name");
+  EXPECT(trace, "projections", "", "tag");
+  llmprof_trace_close(trace);
+}
+
+/* A column that is missing is absent in every row, and never 0. */
+static void test_missing_columns(void **state) {
+  (void)state;
+  llmprof_trace *trace = test_trace(
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER);"
+      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (5, 9);"
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (end INTEGER);"
+      "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (3);"
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER);"
+      "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (1);"
+      "CREATE TABLE NVTX_EVENTS (start INTEGER, eventType INTEGER);"
+      "INSERT INTO NVTX_EVENTS VALUES (7, 59), (8, 60);");
+  EXPECT(trace, "kernels", "4|-|-|-|-|-|-|-|-|-|-|-|-\n", "duration", "name",
+         "short_name", "mangled_name", "device", "stream", "pid", "correlation",
+         "grid_x", "registers", "dynamic_shared", "graph_node", "api_time");
+  EXPECT(trace, "transfers", "[CUDA memcpy Unknown]|-|-|-\n", "name", "bytes",
+         "start", "duration");
+  EXPECT(trace, "api", "1|-|-|-|-\n", "start", "end", "duration", "name",
+         "tid");
+  EXPECT(trace, "ranges", "7|8|1|0|-|-|-\n8|8|0|1|-|-|-\n", "start", "end",
+         "duration", "style", "tag", "pid", "level");
+  EXPECT(trace, "kernel_ranges", "0|-|-\n", "kernel", "range", "tid");
+  llmprof_trace_close(trace);
+}
+
+/* Ids beyond 32 bits, negative ones, times too far apart, texts for numbers. */
+static void test_odd_values(void **state) {
+  (void)state;
+  llmprof_trace *trace = test_trace(
+      EXPORT_TABLES
+      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES "
+      "(-9223372036854775807, 9223372036854775807, -1, 4294967296, -1, -5),"
+      "(1, 2, 4294967294, 4294967294, 0, 0), (NULL, 2, 4294967295, 'x', 'y', "
+      "'z');");
+  EXPECT(trace, "kernels",
+         "-|-|-|16777215|-\n1|4294967294|4294967294|0|-\n-|-|0|0|-\n",
+         "duration", "device", "correlation", "pid", "name");
+  llmprof_trace_close(trace);
+}
+
+static void expect_not_opened(const char *path, llmprof_code code,
+                              const char *message) {
+  llmprof_error err = {0};
+  assert_null(llmprof_trace_open(path, &err));
+  assert_int_equal(err.code, code);
+  assert_memory_equal(err.message, path, strlen(path));
+  assert_string_equal(err.message + strlen(path), message);
+}
+
+static void test_no_export(void **state) {
+  (void)state;
+  expect_not_opened("/nonexistent/run.sqlite", LLMPROF_NOTFOUND,
+                    ": No such file or directory");
+  expect_not_opened(test_database("other.sqlite", "CREATE TABLE t (a)"),
+                    LLMPROF_UNSUPPORTED,
+                    ": an SQLite file, but no Nsight Systems export");
+  expect_not_opened(
+      test_database("view.sqlite", "CREATE VIEW StringIds AS SELECT 1"),
+      LLMPROF_UNSUPPORTED, ": an SQLite file, but no Nsight Systems export");
+}
+
+/* ---- broken exports ---- */
+
+/* Anything may come of it but a crash or a failure without its file. */
+static void survive(const unsigned char *bytes, size_t size) {
+  llmprof_error err = {0};
+  const char *path = test_file("broken.sqlite", bytes, size);
+  if (test_read_export(path, &err)) return;
+  assert_true(err.code == LLMPROF_SYNTAX || err.code == LLMPROF_IO ||
+              err.code == LLMPROF_UNSUPPORTED);
+  assert_memory_equal(err.message, path, strlen(path));
+}
+
+/* A little export is broken at every other byte, the whole one at every 37th. */
+static const char little_sql[] = EXPORT_TABLES
+    "INSERT INTO StringIds VALUES (1, 'gemm'), (2000000, 'far');"
+    "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (20, 21, 0, "
+    "1, " P1 ", 2000000);" RANGE(0, 50, T11, "decode") CALL(10, 11, T11, 1);
+
+typedef void (*breaker)(unsigned char *bytes, size_t size, size_t step);
+
+static void break_exports(breaker break_at) {
+  const char *paths[] = {test_database("little.sqlite", little_sql),
+                         test_export()};
+  for (size_t i = 0; i < 2; i++) {
+    size_t size;
+    unsigned char *bytes = test_read(paths[i], &size);
+    break_at(bytes, size, i ? 37 : 2);
+    free(bytes);
+  }
+}
+
+/* Once as cut, and once with the header's count of pages made invalid, so that
+ * the readers find out themselves. */
+static void cut(unsigned char *bytes, size_t size, size_t step) {
+  for (size_t n = 0; n < size; n += step) {
+    llmprof_error err = {0};
+    assert_null(llmprof_trace_open(test_file("cut.sqlite", bytes, n), &err));
+    assert_int_equal(err.code, LLMPROF_SYNTAX);
+  }
+  bytes[92] ^= 0xff;
+  for (size_t n = 0; n <= size; n += step) survive(bytes, n);
+}
+
+static void flip(unsigned char *bytes, size_t size, size_t step) {
+  static const unsigned char flips[] = {0xff, 0x80, 0x01};
+  for (size_t i = 0; i < size; i += step) {
+    unsigned char kept = bytes[i];
+    bytes[i] ^= flips[i / step % 3];
+    survive(bytes, size);
+    bytes[i] = kept;
+  }
+}
+
+static void test_prefixes(void **state) {
+  (void)state;
+  break_exports(cut);
+}
+
+static void test_flipped_bytes(void **state) {
+  (void)state;
+  break_exports(flip);
+}
+
+/* ---- out of memory ---- */
+
+static bool read_all(void *path, llmprof_error *err) {
+  return test_read_export(path, err);
+}
+
+static void test_allocations(void **state) {
+  (void)state;
+  llmprof_error err = {0};
+  const char *path = test_export();
+  if (!test_read_export(path, &err)) fail_msg("%s", err.message);
+  test_every_allocation(read_all, (void *)(uintptr_t)path);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_about_the_export),
+      cmocka_unit_test(test_devices),
+      cmocka_unit_test(test_kernels),
+      cmocka_unit_test(test_launches),
+      cmocka_unit_test(test_transfers_and_graphs),
+      cmocka_unit_test(test_calls),
+      cmocka_unit_test(test_ranges),
+      cmocka_unit_test(test_projections_and_pairs),
+      cmocka_unit_test(test_labels),
+      cmocka_unit_test(test_long_label),
+      cmocka_unit_test(test_frame_names),
+      cmocka_unit_test(test_missing_tables),
+      cmocka_unit_test(test_empty_tables),
+      cmocka_unit_test(test_missing_columns),
+      cmocka_unit_test(test_odd_values),
+      cmocka_unit_test(test_no_export),
+      cmocka_unit_test(test_prefixes),
+      cmocka_unit_test(test_flipped_bytes),
+      cmocka_unit_test(test_allocations),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# The whole chain on a real GPU: toy_llm and deepseek_ocr.py under nsys and ncu,
+# and every summary of llmprof against nsys's own. Skipped (77) where there is no
+# GPU, nsys or ncu. Needs the checkout, the program and nothing else:
+#
+#   LLMPROF=PROGRAM tests/gpu/chain.sh
+#
+# TOY names a compiled recipes/workloads/toy_llm.cu; without one it is compiled
+# with nvcc. PYTHON names a Python with torch. What lacks its workload is left
+# out with a message, and the test is skipped when all is.
+# shellcheck source=tests/e2e/common.sh
+source "$(dirname -- "$0")/../e2e/common.sh"
+cd "$(dirname -- "$0")/../.."
+export NO_COLOR=1
+llmprof=${LLMPROF:-build/dev/bin/llmprof}
+python=${PYTHON:-python3}
+reports=(cuda_api_sum cuda_gpu_kern_gb_sum cuda_gpu_kern_sum
+  cuda_gpu_mem_size_sum cuda_gpu_mem_time_sum cuda_kern_exec_sum
+  nvtx_gpu_proj_sum nvtx_kern_sum nvtx_sum)
+
+skip() {
+  printf 'skipped: %s\n' "$*"
+  exit 77
+}
+
+
+# ---- what is there ----
+
+nvidia-smi -L >/dev/null 2>&1 || skip "no GPU"
+[[ -x $llmprof ]] || skip "no $llmprof; LLMPROF=PROGRAM names it"
+checks=$("$llmprof" doctor || true)
+printf '%s\n' "$checks"
+nsys=$(sed -n 's/^ok *nsys  *[0-9.]*, //p' <<<"$checks")
+ncu=$(sed -n 's/^ok *ncu  *[0-9.]*, //p' <<<"$checks")
+[[ -n $nsys ]] || skip "no nsys"
+[[ -n $ncu ]] || skip "no ncu"
+
+# Without the right to read counters the rest of the chain is still tried.
+counters=no
+if grep -q '^ok *counters ' <<<"$checks"; then counters=yes; fi
+
+
+# ---- checks ----
+
+# compare BUNDLE: the rows of every report, whatever their order, against nsys's
+compare() {
+  local trace=$1/nsys/run.sqlite ours=$scratch/ours theirs=$scratch/theirs report
+  rm -f -- "$ours"_* "$theirs"_*
+  "$llmprof" stats -f csv -o "$ours" -r "$(IFS=, && echo "${reports[*]}")" \
+    "$trace" 2>/dev/null
+  "$nsys" stats -q -f csv -o "$theirs" \
+    -r "$(IFS=, && echo "${reports[*]}")" "$trace" >"$scratch/stats.log" 2>&1 ||
+    fail "nsys stats: $(tail -n 3 "$scratch/stats.log")"
+  for report in "${reports[@]}"; do
+    # nsys leaves an empty file, or none, where there is nothing to report
+    if [[ ! -s ${theirs}_$report.csv ]]; then
+      same "rows of $report" 1 "$(wc -l <"${ours}_$report.csv")"
+    elif ! diff <(sort "${theirs}_$report.csv") <(sort "${ours}_$report.csv") \
+      >"$scratch/difference"; then
+      fail "$report of $trace: $(head -n 10 "$scratch/difference")"
+    fi
+  done
+  printf '%s: %d reports as nsys stats has them\n' "$trace" "${#reports[@]}"
+}
+
+
+# profile NAME RECIPE SETTING...: a run that must be done, with its reports
+profile() {
+  local bundle="$scratch/$1" file
+  "$llmprof" "$2" "out=$bundle" "${@:3}" || fail "$2: exit status $?"
+  grep -q '^  "status": "done",$' "$bundle/manifest.json" ||
+    fail "$2: the manifest does not say done"
+  for file in nsys/run.nsys-rep nsys/run.sqlite ncu/selection.json \
+    workload/metrics.json results.json report.md kernels.md; do
+    [[ -s $bundle/$file ]] || fail "$2: no $file"
+  done
+  if [[ $counters == yes ]]; then
+    [[ -s $bundle/ncu/raw.csv ]] || fail "$2: no counters"
+    grep -q '"match": "exact"' "$bundle/results.json" ||
+      fail "$2: no kernel has the counters of its launches"
+  fi
+  compare "$bundle"
+}
+
+
+# ---- runs ----
+
+ran=0
+
+toy=${TOY:-build/dev/bin/toy_llm}
+if [[ ! -x $toy ]] && command -v nvcc >/dev/null; then
+  toy=$scratch/toy_llm
+  nvcc -O2 -std=c++17 -arch=native -o "$toy" recipes/workloads/toy_llm.cu
+fi
+if [[ -x $toy ]]; then
+  toy=$(realpath -- "$toy")
+  profile toy recipes/toy_llm.lua "toy.binary=$toy"
+  profile toy_graph recipes/toy_llm.lua "toy.binary=$toy" toy.graph=true
+  profile toy_ranges recipes/toy_llm.lua "toy.binary=$toy" \
+    nsys.capture_range=nvtx nsys.nvtx_capture=decode \
+    nsys.capture_range_end=repeat:2
+  [[ -s $scratch/toy_ranges/nsys/run.2.nsys-rep ]] ||
+    fail "repeat:2 left no second report"
+  ran=$((ran + 1))
+else
+  echo "left out: toy_llm, neither compiled (TOY=PROGRAM) nor nvcc to do it"
+fi
+
+if "$python" -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
+  profile dsocr recipes/deepseek_ocr.lua "python=$python" \
+    infer.max_new_tokens=4 infer.repeats=2 mode=light
+  ran=$((ran + 1))
+else
+  echo "left out: deepseek_ocr.py, $python has no torch that finds the GPU"
+fi
+
+[[ $ran -gt 0 ]] || skip "no workload could run"

@@ -1,0 +1,42 @@
+local support = require "tests.lua.support.advice"
+
+
+describe("advice attention_unfused", function()
+  local function said(kernels)
+    return support.said("attention_unfused", support.results { stages = { support.decode() },
+      kernels = kernels })
+  end
+
+  local function softmax(given)
+    given.name, given.category, given.mean_ns = "softmax_warp_forward", "reduce", 20000
+    return support.kernel(given)
+  end
+
+  it("finds a softmax without a fused kernel", function()
+    assert.equal([[
+the attention of decode is not fused (decode, confidence medium)
+- 100 softmax kernels, 2.5 % of the stage's GPU time, and no fused attention kernel (timeline)
+- kernel 2, softmax_warp_forward: 100 calls, 2.00 ms (timeline)
+try: torch.nn.functional.scaled_dot_product_attention or FlashAttention (attn_implementation="sdpa" or "flash_attention_2" in transformers); a mask that they cannot take forces the slow path
+gain: 2000000 of 100000000 ns, gpu, if the softmax kernels go away; the products around them gain too, which is not counted
+kernels: 2
+]], said { softmax { id = 2 } })
+  end)
+
+  it("looks at each part by itself", function()
+    local text = said { softmax { id = 2, part = "sam" },
+      support.kernel { id = 3, name = "flash_fwd_kernel", category = "attention" } }
+    assert.equal("the attention of decode/sam is not fused (decode, confidence medium)",
+      text:match "^[^\n]*")
+  end)
+
+  it("is silent where attention is fused, and about a router's softmax", function()
+    assert.equal("", said { softmax {}, support.kernel { name = "flash_fwd_kernel" } })
+    assert.equal("", said { softmax { calls = 79 } })
+  end)
+
+  it("abstains without a stage", function()
+    assert.equal("abstains: no stage was measured",
+      support.said("attention_unfused", support.results {}))
+  end)
+end)

@@ -1,0 +1,42 @@
+local support = require "tests.lua.support.advice"
+
+
+describe("advice capture_trust", function()
+  local function said(verdict, checks, inflation)
+    return support.said("capture_trust", support.results {
+      integrity = { verdict = verdict, checks = checks },
+      overhead = inflation and { runs = 2, stages = { { name = "decode", plain_ms = 100,
+        profiled_ms = 100 * (1 + inflation), inflation = inflation } } },
+    })
+  end
+
+  local lost = { name = "launches", level = "problem", text = "10 launches, 4 without a kernel",
+    fix = "capture a shorter range" }
+
+  it("comes before all others when records were lost", function()
+    assert.equal([[
+the capture cannot be taken at face value (no stage, confidence high)
+- 10 launches, 4 without a kernel (integrity check launches)
+try: capture a shorter range
+blocking
+]], said("poor", { lost, { name = "ranges", level = "ok", text = "fine" } }))
+  end)
+
+  it("finds stages that the profiler slowed down", function()
+    assert.equal([[
+the capture cannot be taken at face value (no stage, confidence high)
+- decode is 45 % slower under the profiler (plain runs)
+try: take times from the plain runs; trace less (nsys=light)
+]], said("good", {}, 0.45))
+  end)
+
+  it("is silent about a good capture, and leaves clocks to another rule", function()
+    assert.equal("", said("good", { { name = "ranges", level = "ok", text = "fine" } }, 0.19))
+    assert.equal("", said("fair", { { name = "clocks", level = "warning", text = "hot" } }))
+  end)
+
+  it("abstains without a timeline", function()
+    assert.equal("abstains: the capture was not checked: there is no timeline",
+      support.said("capture_trust", support.results {}))
+  end)
+end)

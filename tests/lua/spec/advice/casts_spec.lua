@@ -1,0 +1,41 @@
+local support = require "tests.lua.support.advice"
+
+
+describe("advice casts", function()
+  local function said(kernel)
+    kernel.category = kernel.category or "copy/cast"
+    return support.said("casts", support.results { stages = { support.decode() },
+      kernels = { support.kernel(kernel) } })
+  end
+
+  it("finds casts by share of the GPU time", function()
+    assert.equal([[
+decode converts between types 20 times (decode, confidence medium)
+- 20 casts, 5.0 % of the stage's GPU time and 2.0 % of its kernels (timeline)
+- kernel 2, vectorized: 20 calls, 4.00 ms (timeline)
+try: keep one type through the layer: convert weights and constants once when loading, use fused norms that compute in fp32 inside, look for autocast in the loop
+gain: 4000000 of 100000000 ns, gpu, if no cast is left, or each is fused into its neighbour
+kernels: 2
+]], said { id = 2, name = "at::native::bfloat16_copy_kernel_cuda", short_name = "vectorized",
+      calls = 20, mean_ns = 200000 })
+  end)
+
+  it("finds casts by how many they are", function()
+    assert.equal("decode converts between types 30 times (decode, confidence medium)",
+      said({ name = "direct_copy_kernel, LoadWithCast<1>", calls = 30, mean_ns = 1000 })
+        :match "^[^\n]*")
+  end)
+
+  it("is silent about copies within a type, and about arithmetic that converts", function()
+    assert.equal("", said { name = "direct_copy_kernel_cuda", calls = 500 })
+    assert.equal("", said { name = "mul<LoadWithCast>", category = "elementwise", calls = 500 })
+  end)
+
+  it("is silent about a few", function()
+    assert.equal("", said { name = "float16_copy_kernel", calls = 29, mean_ns = 1000 })
+  end)
+
+  it("abstains without a stage", function()
+    assert.equal("abstains: no stage was measured", support.said("casts", support.results {}))
+  end)
+end)

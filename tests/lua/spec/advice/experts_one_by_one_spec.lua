@@ -1,0 +1,47 @@
+local support = require "tests.lua.support.advice"
+
+
+describe("advice experts_one_by_one", function()
+  local shape = { n_routed_experts = 64, num_experts_per_tok = 6, num_hidden_layers = 12,
+    first_k_dense_replace = 2 }
+
+  -- 10 steps of 10 layers of 6 experts of 3 products: 1800 of them are experts'
+  local function said(architecture, given)
+    local stage = support.slow_decode { kernels = 4000, launches = 4000 }
+    local kernel = support.kernel { id = 5, name = "nvjet", category = "gemm", calls = 2000 }
+    for key, value in pairs(given or {}) do kernel[key] = value end
+    return support.said("experts_one_by_one", support.results { stages = { stage },
+      kernels = { kernel }, model = { architecture = architecture } })
+  end
+
+  it("finds as many products as there are active experts", function()
+    assert.equal([[
+decode computes its experts one by one (decode, confidence medium)
+- 200 products per step and no grouped one (timeline)
+- 6 active experts in 10 layers make 180 products (model.architecture)
+try: a grouped product over all experts (torch._grouped_mm, a fused MoE kernel), with the choice of experts left on the GPU
+gain: 30000000 of 100000000 ns, waiting, if 3 grouped products per layer replace those of the experts, and each launch has an equal part in the GPU's waiting
+kernels: 5
+]], said(shape))
+  end)
+
+  it("is silent about grouped products, fewer products and dense models", function()
+    assert.equal("", said(shape, { name = "GroupProblemShape" }))
+    assert.equal("", said(shape, { calls = 1799 }))
+    assert.equal("", said { num_hidden_layers = 12 })
+  end)
+
+  it("abstains without the model's dimensions", function()
+    assert.equal(
+      "abstains: the model's architecture is not known (model.architecture in metrics.json)",
+      said(nil))
+    assert.equal(
+      "abstains: num_experts_per_tok or num_hidden_layers is not in model.architecture",
+      said { n_routed_experts = 64 })
+  end)
+
+  it("abstains without counted steps", function()
+    assert.equal("abstains: the steps of decode are not counted (tokens and batch in metrics.json)",
+      support.said("experts_one_by_one", support.results {}))
+  end)
+end)

@@ -1,0 +1,46 @@
+local support = require "tests.lua.support.advice"
+
+
+describe("advice launch_bound", function()
+  local function said(given) return support.said("launch_bound", support.results(given)) end
+
+  it("finds a stage whose GPU waits, from what the profile saw", function()
+    assert.equal([[
+decode is launch-bound (decode, confidence high)
+- it takes 100.00 ms, of which the GPU works 20.00 ms (timeline)
+- 1,000 launches, 9.00 ms in launching calls (timeline)
+- while the GPU was idle the CPU spent 30.00 ms in launching calls and 44.00 ms outside CUDA (timeline)
+- 100 kernels per token (timeline)
+try: run it as a CUDA graph, or torch.compile(mode="reduce-overhead"); both replay its launches in one call
+gain: 77000000 of 100000000 ns, waiting, if shapes are static, the GPU's own work stays as it is, and the profiler did not slow the launches (overhead=measure tells)
+]], said { stages = { support.slow_decode() } })
+  end)
+
+  it("takes the gain from plain runs where there are any", function()
+    assert.equal([[
+decode is launch-bound (decode, confidence high)
+- it takes 70.00 ms, of which the GPU works 20.00 ms (plain runs)
+- 1,000 launches, 9.00 ms in launching calls (timeline)
+- while the GPU was idle the CPU spent 30.00 ms in launching calls and 44.00 ms outside CUDA (timeline)
+- 100 kernels per token (timeline)
+try: run it as a CUDA graph, or torch.compile(mode="reduce-overhead"); both replay its launches in one call
+gain: 50000000 of 70000000 ns, waiting, if shapes are static, and the GPU's own work stays as it is
+]], said { stages = { support.slow_decode() },
+      overhead = { runs = 2, stages = { { name = "decode", plain_ms = 70, profiled_ms = 100,
+        inflation = 0.4286 } } } })
+  end)
+
+  it("is silent when the plain run does not wait", function()
+    assert.equal("", said { stages = { support.slow_decode() },
+      overhead = { runs = 2, stages = { { name = "decode", plain_ms = 25, profiled_ms = 100,
+        inflation = 3 } } } })
+  end)
+
+  it("is silent about a busy GPU", function()
+    assert.equal("", said { stages = { support.decode() } })
+  end)
+
+  it("abstains without a stage", function()
+    assert.equal("abstains: no stage was measured", said {})
+  end)
+end)

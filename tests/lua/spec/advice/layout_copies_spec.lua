@@ -1,0 +1,33 @@
+local support = require "tests.lua.support.advice"
+
+
+describe("advice layout_copies", function()
+  local function said(kernel)
+    kernel.category = "copy/cast"
+    return support.said("layout_copies", support.results { stages = { support.decode() },
+      kernels = { support.kernel(kernel) } })
+  end
+
+  it("finds a tenth of the GPU time in moves", function()
+    assert.equal([[
+decode spends its GPU time on moving data (decode, confidence low)
+- 100 copies, joins and permutations take 8.00 ms, 10 % of the stage's GPU time (timeline)
+- kernel 4, elementwise_kernel: 100 calls, 8.00 ms (timeline)
+try: write to where the data is needed (preallocated caches, out=), choose a layout that the next kernel reads as it is, let attention take strided inputs
+gain: 4000000 of 100000000 ns, gpu, if half of the moves are not needed
+kernels: 4
+]], said { id = 4, name = "direct_copy_kernel_cuda", short_name = "elementwise_kernel",
+      calls = 100, mean_ns = 80000 })
+  end)
+
+  it("is silent about less, about casts and about gathers", function()
+    assert.equal("", said { name = "CatArrayBatchedCopy", calls = 100, mean_ns = 79000 })
+    assert.equal("", said { name = "direct_copy_kernel<LoadWithCast>", mean_ns = 200000 })
+    assert.equal("", said { name = "vectorized_gather_kernel", mean_ns = 200000 })
+  end)
+
+  it("abstains without a stage", function()
+    assert.equal("abstains: no stage was measured",
+      support.said("layout_copies", support.results {}))
+  end)
+end)

@@ -1,0 +1,35 @@
+local support = require "tests.lua.support.advice"
+
+
+describe("advice low_occupancy", function()
+  local function said(mean_ns, counters)
+    return support.said("low_occupancy", support.results { stages = { support.decode() },
+      kernels = { support.kernel { id = 6, name = "decode_attention", mean_ns = mean_ns,
+        counters = counters } } })
+  end
+
+  local few_warps = { bound = "latency", occupancy_percent = 6.2, sm_percent = 10,
+    memory_percent = 25, occupancy_limiter = "the grid's size" }
+
+  it("finds kernels that wait for latency, and their limiter", function()
+    assert.equal([[
+kernels of decode leave most of each SM empty (decode, confidence low)
+- 4.00 ms in kernels of at least 5.00 µs with less than 25 % of the warps, neither compute nor memory busy (counters)
+- kernel 6, decode_attention: 100 calls, 4.00 ms, 6 % of the warps, limited by the grid's size (timeline, counters)
+try: for a small grid, more parallel work: split-K, flash decoding, a larger batch. For registers or shared memory, smaller tiles, or another kernel of the library
+gain: 3000000 of 100000000 ns, gpu, if they reach the peak of the unit that they use most
+kernels: 6
+]], said(40000, few_warps))
+  end)
+
+  it("is silent about short kernels and about busy ones", function()
+    assert.equal("", said(4999, few_warps))
+    assert.equal("", said(40000, { bound = "compute", occupancy_percent = 6.2 }))
+    assert.equal("", said(40000, { bound = "latency", occupancy_percent = 25 }))
+  end)
+
+  it("abstains without counters", function()
+    assert.equal("abstains: occupancy was not measured (counters by ncu, section Occupancy)",
+      said(40000, nil))
+  end)
+end)

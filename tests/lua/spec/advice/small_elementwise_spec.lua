@@ -1,0 +1,50 @@
+local support = require "tests.lua.support.advice"
+
+
+describe("advice small_elementwise", function()
+  local function said(stage, kernels)
+    return support.said("small_elementwise", support.results { stages = { stage },
+      kernels = kernels })
+  end
+
+  local short = support.kernel { id = 3, name = "mul", category = "elementwise", calls = 300,
+    mean_ns = 2000 }
+  local norm = support.kernel { id = 7, name = "rms", category = "norm", calls = 100,
+    mean_ns = 3000 }
+
+  it("counts a part of the waiting in a launch-bound stage", function()
+    assert.equal([[
+decode runs many short elementwise kernels (decode, confidence medium)
+- 400 of 1,000 kernels are elementwise, norm or reduce and shorter than 5.00 µs; together 900.00 µs (timeline)
+- kernel 3, mul: 300 calls, 600.00 µs (timeline)
+- kernel 7, rms: 100 calls, 300.00 µs (timeline)
+try: torch.compile, or fused modules for what repeats: RMSNorm, rotary embedding, SwiGLU, residual add with norm
+gain: 21333333 of 100000000 ns, waiting, if 3 of them become one on average, and each launch has an equal part in the GPU's waiting
+kernels: 3 7
+]], said(support.slow_decode(), { short, norm }))
+  end)
+
+  it("counts GPU time in a busy one", function()
+    assert.equal([[
+decode runs many short elementwise kernels (decode, confidence medium)
+- 400 of 1,000 kernels are elementwise, norm or reduce and shorter than 5.00 µs; together 900.00 µs (timeline)
+- kernel 3, mul: 300 calls, 600.00 µs (timeline)
+- kernel 7, rms: 100 calls, 300.00 µs (timeline)
+try: torch.compile, or fused modules for what repeats: RMSNorm, rotary embedding, SwiGLU, residual add with norm
+gain: 600000 of 100000000 ns, gpu, if 3 of them become one on average
+kernels: 3 7
+]], said(support.decode(), { short, norm }))
+  end)
+
+  it("is silent about few, and about long ones", function()
+    assert.equal("", said(support.decode(), { support.kernel { category = "elementwise",
+      calls = 199, mean_ns = 2000 } }))
+    assert.equal("", said(support.decode(), { support.kernel { category = "elementwise",
+      calls = 900, mean_ns = 5000 } }))
+  end)
+
+  it("abstains without a stage", function()
+    assert.equal("abstains: no stage was measured",
+      support.said("small_elementwise", support.results {}))
+  end)
+end)

@@ -1,0 +1,195 @@
+local counter_plan = require "llmprof.analysis.counter_plan"
+local counters = require "llmprof.analysis.counters"
+
+local function shape(grid, calls, total_ns)
+  return { grid = { grid, 1, 1 }, block = { 128, 1, 1 }, shared_bytes = 0, calls = calls,
+    total_ns = total_ns }
+end
+
+
+describe("llmprof.analysis.counters", function()
+  local found = { declared = { { name = "prefill" }, { name = "sam", parent = "prefill" },
+    { name = "mine:decode" } } }
+
+  -- A launch as llmprof.ncu gives it; grid along x.
+  local function launch(kernel, grid, more)
+    local record = { kernel = kernel, grid = { x = grid, y = 1, z = 1 },
+      block = { x = 128, y = 1, z = 1 }, throughput = {}, occupancy = {}, flop = {}, bytes = {},
+      tensor = {} }
+    for key, value in pairs(more or {}) do record[key] = value end
+    return record
+  end
+
+  local function kernel(name, stage)
+    return { name = name, stage = stage, total_ns = 100,
+      shapes = { shape(4, 2, 60), shape(8, 1, 40) } }
+  end
+
+  it("brings both tools' spellings to one", function()
+    assert.equal("voidf<4,A>(T1)", counters.plain "void at::native::f<(int)4, at::A>(T1)")
+    assert.equal(counters.plain "void at::<unnamed>::f<c10::BFloat16, (unsigned int)2>(int)",
+      counters.plain "void f<BFloat16, 2>(int)")
+    assert.equal("f<4>(T1)", counters.plain "f<(long long)4>(T1)")
+  end)
+
+  it("prefers launches of the same shape", function()
+    local list = { kernel("f()", "prefill") }
+    local joined = counters.join(list, { launch("a::f()", 4), launch("f()", 99), launch("g()", 4) },
+      found)
+    assert.same({ launches = 3, matched = 1, kernels = 1, time_share = 1 }, joined)
+    local said = list[1].counters
+    assert.same({ "exact", 1, 0.6, "unknown" },
+      { said.match, said.launches, said.shape_share, said.bound })
+  end)
+
+  it("takes the same name in another shape, and says so", function()
+    local list = { kernel("f()", "prefill"), kernel("g()", "prefill") }
+    local joined = counters.join(list, { launch("f()", 99), launch("f()", 98) }, found)
+    assert.same({ launches = 2, matched = 2, kernels = 1, time_share = 0.5 }, joined)
+    assert.same({ "name", 2, nil },
+      { list[1].counters.match, list[1].counters.launches, list[1].counters.shape_share })
+    assert.is_nil(list[2].counters)
+  end)
+
+  it("keeps stages apart by the outermost range that is one", function()
+    local function inside(...)
+      local ranges = {}
+      for i, name in ipairs { ... } do
+        local domain, text = name:match "^(.*):(.*)$"
+        ranges[i] = { domain = domain, name = text or name }
+      end
+      return { stages = ranges }
+    end
+    local list = { kernel("f()", "prefill"), kernel("f()", "mine:decode") }
+    local joined = counters.join(list, { launch("f()", 4, inside("run", "prefill", "sam")),
+      launch("f()", 4, inside "decode"), launch("f()", 4, inside "mine:decode") }, found)
+    assert.equal(3, joined.matched)
+    -- "decode" in the default domain is no stage: it may be any
+    assert.same({ 2, 2 }, { list[1].counters.launches, list[2].counters.launches })
+  end)
+
+  it("joins by name where the whole run is one stage", function()
+    local list = { kernel("f()", "whole run") }
+    assert.equal(1, counters.join(list, { launch("f()", 4, { stages = { { name = "x" } } }) },
+      { whole = true, declared = { { name = "whole run" } } }).matched)
+  end)
+
+  it("weighs percentages by time and adds up work", function()
+    local list = { kernel("f()", "prefill") }
+    counters.join(list, {
+      launch("f()", 4, { duration = 1, throughput = { sm = 90, dram = 20, memory = 30,
+        tensor = 50 }, occupancy = { achieved = 40 }, waves = 2, tensor = { bf16 = 60 },
+        flop = { total = 100, tensor = 60, fp32 = 40 }, bytes = { dram = 10, l2 = 20 } }),
+      launch("f()", 8, { duration = 3, throughput = { sm = 70, dram = 40, memory = 50,
+        tensor = 10 }, occupancy = { achieved = 80 }, waves = 4, tensor = { fp8 = 50, bf16 = 20 },
+        flop = { total = 300, tensor = 70, fp32 = 230 }, bytes = { dram = 30, l2 = 40 } }) }, found)
+    assert.same({ launches = 2, match = "exact", shape_share = 1, measured_calls = 3,
+      timeline_ns = 100 / 3, sm_percent = 75, tensor_format = "bf16",
+      tensor_flop_per_launch = 65, fp32_flop_per_launch = 135, l2_bytes_per_launch = 30,
+      dram_percent = 35, memory_percent = 45, tensor_percent = 20, occupancy_percent = 70,
+      waves = 3.5, flop_per_launch = 200, dram_bytes_per_launch = 20, measured_ns = 2e9,
+      intensity = 10, bound = "compute",
+      bound_reason = "compute 75.0 % and memory 45.0 % of peak: moderate use" },
+      list[1].counters)
+  end)
+
+  it("leaves out what not every launch has", function()
+    local list = { kernel("f()", "prefill") }
+    counters.join(list, { launch("f()", 4, { flop = { total = 100 }, bytes = { dram = 0 } }),
+      launch("f()", 4, { bytes = { dram = 0 }, duration = 1e-6 }) }, found)
+    local said = list[1].counters
+    assert.same({ nil, 0, nil, nil },
+      { said.flop_per_launch, said.dram_bytes_per_launch, said.intensity, said.measured_ns })
+    assert.equal("compute and memory throughput not measured", said.bound_reason)
+  end)
+
+  it("has nothing to say without launches or kernels", function()
+    assert.same({ launches = 0, matched = 0, kernels = 0, time_share = 0 },
+      counters.join({ kernel("f()", "prefill") }, {}, found))
+    assert.same({ launches = 1, matched = 0, kernels = 0 },
+      counters.join({}, { launch("f()", 4) }, found))
+  end)
+end)
+
+
+describe("llmprof.analysis.counter_plan", function()
+  local found = { declared = { { name = "prefill" }, { name = "sam", parent = "prefill" },
+      { name = "mine:decode" } },
+    instances = { { stage = "prefill", used = false }, { stage = "sam", parent = "prefill" },
+      { stage = "mine:decode", used = false }, { stage = "prefill", used = true },
+      { stage = "sam", parent = "prefill", used = true }, { stage = "mine:decode", used = true } } }
+
+  local function kernel(id, fields)
+    local made = { id = id, short_name = "k" .. id, mangled_name = "_Z" .. id, stage = "prefill",
+      total_ns = 1000 - id, mean_ns = 0, shapes = { shape(1, 5, 500), shape(2, 1, 400) } }
+    for key, value in pairs(fields or {}) do made[key] = value end
+    return made
+  end
+
+  -- Without section set a launch takes 12 passes of 0.06 s.
+  local function make(chosen, ncu, in_run, all)
+    local cfg = { ncu = { budget_s = 1000, kernel_name_base = "function" },
+      top_n = { launches_per_kernel = 2 } }
+    for key, value in pairs(ncu or {}) do cfg.ncu[key] = value end
+    return counter_plan.make(chosen, all or chosen, in_run or found, cfg)
+  end
+
+  it("asks for symbols in the used ranges of their stages", function()
+    assert.same({ ranges = { "prefill/" }, instances = "2", kernels = "regex:^(_Z1|_Z2)$",
+      name_base = "mangled", launches = 2, expected = 6, seconds = 6 * 12 * 0.06, dropped = {} },
+      make { kernel(1), kernel(2) })
+  end)
+
+  it("numbers the ranges of all stages together", function()
+    local plan = make { kernel(1), kernel(2, { stage = "mine:decode" }) }
+    assert.same({ "prefill/", "mine:decode/" }, plan.ranges)
+    assert.equal("3|4", plan.instances)
+  end)
+
+  it("asks for function names where a symbol is missing or another base is wanted", function()
+    local plan = make { kernel(1), kernel(2, { mangled_name = false }) }
+    assert.same({ "function", "regex:^(k1|k2)$" }, { plan.name_base, plan.kernels })
+    plan = make({ kernel(1) }, { kernel_name_base = "demangled" })
+    assert.same({ "demangled", "regex:^(k1)$" }, { plan.name_base, plan.kernels })
+  end)
+
+  it("leaves out what is too costly, and takes smaller ones", function()
+    local long = kernel(1, { mean_ns = 1e9, total_ns = 1e12 })
+    local plan = make({ long, kernel(2) }, { budget_s = 10 })
+    assert.same({ 3, 3 * 12 * 0.06, "regex:^(_Z2)$" },
+      { plan.expected, plan.seconds, plan.kernels })
+    assert.same({ { kernel = 1, launches = 3, seconds = 3 * 12 * 1.06 } }, plan.dropped)
+  end)
+
+  it("counts what else has the name in the stages, shape by shape", function()
+    local chosen = kernel(1, { shapes = { shape(1, 1, 10) } })
+    local same = { mangled_name = "_Z1", short_name = "k1" }
+    local other = kernel(2, same)
+    local elsewhere = kernel(3, same)
+    elsewhere.stage = "mine:decode"
+    local plan = make({ chosen }, nil, nil, { chosen, other, elsewhere })
+    -- of the first shape 6 launches, of the second 1
+    assert.same({ "regex:^(_Z1)$", 3 }, { plan.kernels, plan.expected })
+    plan = make({ chosen, other }, { budget_s = 1 })
+    assert.same({ { kernel = 1, launches = 3, seconds = 3 * 12 * 0.06 },
+      { kernel = 2, launches = 3, seconds = 3 * 12 * 0.06 } }, plan.dropped)
+  end)
+
+  it("prefers what has the most GPU time per launch to measure", function()
+    local cheap = kernel(2, { shapes = { shape(1, 1, 998) } })
+    local plan = make({ kernel(1), cheap }, { budget_s = 1 })
+    assert.equal("regex:^(_Z2)$", plan.kernels)
+  end)
+
+  it("takes the range that the configuration names", function()
+    local plan = make({ kernel(1) }, { nvtx_include = "mine@decode/" })
+    assert.same({ { "mine@decode/" }, nil }, { plan.ranges, plan.instances })
+  end)
+
+  it("asks for no range where there is none, and for nothing where nothing is chosen", function()
+    local plan = make({ kernel(1) }, nil, { whole = true, declared = {}, instances = {} })
+    assert.same({ {}, nil }, { plan.ranges, plan.instances })
+    assert.same({ ranges = {}, name_base = "mangled", launches = 2, expected = 0, seconds = 0,
+      dropped = {} }, make {})
+  end)
+end)

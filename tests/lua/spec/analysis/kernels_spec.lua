@@ -1,0 +1,127 @@
+local breakdown = require "llmprof.analysis.breakdown"
+local categories = require "llmprof.analysis.categories"
+local failure = require "tests.lua.support.failure"
+local kernels = require "llmprof.analysis.kernels"
+local select_kernels = require "llmprof.analysis.select"
+local traces = require "tests.lua.support.traces"
+
+describe("llmprof.analysis.kernels", function()
+  it("lists kernels by stage, part and device, with their shapes", function()
+    local list = kernels.list(traces.open "small")
+    assert.same({
+      { id = 1, short_name = "gemm", stage = "prefill", part = "vision", total_ns = 420 },
+      { id = 2, short_name = "gemm", stage = "decode", total_ns = 200 },
+      { id = 3, short_name = "add", stage = "decode", total_ns = 100 },
+      { id = 4, short_name = "add", stage = "prefill", total_ns = 100 } },
+      traces.pick(list, "id", "short_name", "stage", "part", "total_ns"))
+    local first = list[1]
+    assert.same({ { grid = { 4, 1, 1 }, block = { 128, 1, 1 }, registers = 32, shared_bytes = 16,
+      calls = 2, total_ns = 420 } }, first.shapes)
+    assert.same({ { name = "void gemm<(int)4>(T1 *)", mangled_name = "_Z4gemmILi4EEvPT_",
+      device = 0, calls = 2, mean_ns = 210, median_ns = 210, min_ns = 200, max_ns = 220,
+      std_ns = math.sqrt(200) } }, traces.pick({ first }, "name", "mangled_name", "device",
+      "calls", "mean_ns", "median_ns", "min_ns", "max_ns", "std_ns"))
+  end)
+
+  it("shares and cumulates within a stage and over all", function()
+    local list = kernels.list(traces.open "small")
+    assert.same({
+      { share = 420 / 820, cumulative = 420 / 820, stage_share = 420 / 520,
+        stage_cumulative = 420 / 520 },
+      { share = 200 / 820, cumulative = 620 / 820, stage_share = 200 / 300,
+        stage_cumulative = 200 / 300 },
+      { share = 100 / 820, cumulative = 720 / 820, stage_share = 100 / 300, stage_cumulative = 1 },
+      { share = 100 / 820, cumulative = 1, stage_share = 100 / 520, stage_cumulative = 1 },
+    }, traces.pick(list, "share", "cumulative", "stage_share", "stage_cumulative"))
+  end)
+
+  it("takes every kernel where no stage is there", function()
+    local list = kernels.list(traces.open("small", {}))
+    assert.same({ { stage = "whole run", calls = 6, total_ns = 1520 },
+      { stage = "whole run", calls = 5, total_ns = 300 } },
+      traces.pick(list, "stage", "calls", "total_ns"))
+    assert.same({ { calls = 3, total_ns = 920 }, { calls = 3, total_ns = 600 } },
+      traces.pick(list[1].shapes, "calls", "total_ns"))
+  end)
+
+  it("gives an empty list where no kernel ran in a stage", function()
+    assert.same({}, kernels.list(traces.open "broken"))
+  end)
+end)
+
+
+describe("llmprof.analysis.categories", function()
+  it("goes by the recipe's rules, then by the built-in ones", function()
+    local classify = categories.classifier { { category = "mine", match = { "^my_", "special" } } }
+    assert.equal("mine", classify "my_gemm_kernel")
+    assert.equal("mine", classify "void SPECIAL<int>()")
+    assert.equal("gemm", classify "sm90_xmma_gemm_bf16")
+    assert.equal("other", classify "zzz")
+    assert.equal("other", classify "zzz")
+  end)
+
+  it("labels kernels", function()
+    local list = kernels.list(traces.open "small")
+    breakdown.categorize(list, { { category = "sums", match = { "^add" } } })
+    assert.same({ { category = "gemm" }, { category = "gemm" }, { category = "sums" },
+      { category = "sums" } }, traces.pick(list, "category"))
+  end)
+
+  it("refuses broken rules", function()
+    local form = ": { category, match = { pattern, ... } } is expected"
+    assert.same({ "usage", "recipe categories: rule 1" .. form },
+      failure(categories.classifier, { { category = "x" } }))
+    assert.same({ "usage", "recipe categories: rule 2" .. form },
+      failure(categories.classifier, { { category = "x", match = {} }, "y" }))
+    assert.same({ "usage", "recipe categories: pattern '[': malformed pattern (missing ']')" },
+      failure(categories.classifier, { { category = "x", match = { "[" } } }))
+  end)
+end)
+
+
+describe("llmprof.analysis.select", function()
+  local function list()
+    return { { id = 1, stage = "b", short_name = "f", total_ns = 60 },
+      { id = 2, stage = "a", short_name = "f", total_ns = 30 },
+      { id = 3, stage = "b", short_name = "g.h", total_ns = 30 },
+      { id = 4, stage = "b", short_name = "i", total_ns = 10 } }
+  end
+
+  local function apply(policy, wanted)
+    local result = select_kernels.apply(list(), policy, wanted)
+    result.chosen, result.policy = nil, nil
+    return result
+  end
+
+  it("takes kernels until they cover enough, stage by stage", function()
+    assert.same({ groups = { { name = "a", kernels = { 2 }, coverage = 1, of = 1 },
+      { name = "b", kernels = { 1, 3 }, coverage = 0.9, of = 3 } }, kernels = { 2, 1, 3 },
+      coverage = 120 / 130, filter = "regex:^(f|g\\.h)$" },
+      apply { kernels = 20, coverage = 0.9, per_stage = true })
+  end)
+
+  it("takes so many at most", function()
+    assert.same({ groups = { { name = "a", kernels = { 2 }, coverage = 1, of = 1 },
+      { name = "b", kernels = { 1 }, coverage = 0.6, of = 3 } }, kernels = { 2, 1 },
+      coverage = 90 / 130, filter = "regex:^(f)$" },
+      apply { kernels = 1, coverage = 1, per_stage = true })
+  end)
+
+  it("takes the largest over all", function()
+    assert.same({ groups = { { name = "all", kernels = { 1, 2 }, coverage = 90 / 130, of = 4 } },
+      kernels = { 1, 2 }, coverage = 90 / 130, filter = "regex:^(f)$" },
+      apply { kernels = 2, coverage = 1, per_stage = false })
+  end)
+
+  it("takes those that are wanted", function()
+    local all = list()
+    local result = select_kernels.apply(all, { per_stage = false }, { [all[4]] = true })
+    assert.same({ { 4 }, 10 / 130 }, { result.kernels, result.coverage })
+    assert.same({ all[4] }, result.chosen)
+  end)
+
+  it("has no filter and no coverage for nothing", function()
+    assert.same({ policy = { per_stage = true }, groups = {}, kernels = {}, chosen = {} },
+      select_kernels.apply({}, { per_stage = true }))
+  end)
+end)

@@ -1,0 +1,267 @@
+-- What is told from a timeline besides stages and kernels.
+local breakdown = require "llmprof.analysis.breakdown"
+local integrity = require "llmprof.analysis.integrity"
+local kernels = require "llmprof.analysis.kernels"
+local latency = require "llmprof.analysis.latency"
+local overhead = require "llmprof.analysis.overhead"
+local traces = require "tests.lua.support.traces"
+local transfers = require "llmprof.analysis.transfers"
+local waiting = require "llmprof.analysis.waiting"
+
+describe("llmprof.analysis.waiting", function()
+  it("classes API calls by name", function()
+    for name, class in pairs { cudaLaunchKernel_v7000 = "launch", cuLaunchKernelEx = "launch",
+      cudaGraphLaunch_v10000 = "launch", cudaMemcpyAsync_v3020 = "launch", cuMemsetD8 = "launch",
+      cudaMemsetAsync = "launch", cudaStreamSynchronize = "sync", cudaEventQuery = "sync",
+      cudaMalloc = "memory", cudaFreeAsync = "memory", cuMemAllocHost = "memory",
+      cudaGetDevice = "other" } do
+      assert.equal(class, waiting.class_of(name), name)
+    end
+  end)
+
+  it("splits idle time by what the CPU did", function()
+    local trace, found = traces.open "small"
+    local split = waiting.classifier(trace, found.ops)
+    assert.same({ launch = 70, sync = 0, memory = 0, other = 0, host = 640 },
+      split(found.instances[4]))
+    assert.same({ launch = 60, sync = 300, memory = 100, other = 50, host = 1340 },
+      split(found.instances[6]))
+  end)
+
+  it("adds up the driver's time, GPU idle or not", function()
+    local trace, found = traces.open "small"
+    assert.same({ launch = { calls = 3, ns = 60 }, sync = { calls = 1, ns = 300 },
+      memory = { calls = 1, ns = 100 }, other = { calls = 1, ns = 50 },
+      host = { calls = 0, ns = 0 } }, waiting.api_time(trace)(found.instances[6]))
+  end)
+end)
+
+
+describe("llmprof.analysis.breakdown", function()
+  local function add(...)
+    local trace, found = traces.open("small", ...)
+    local list = {}
+    for i, stage in ipairs(found.declared) do list[i] = { name = stage.name } end
+    local all = kernels.list(trace, found)
+    breakdown.categorize(all)
+    breakdown.add(list, trace, found, all)
+    return list
+  end
+
+  it("gives means per instance of the stage", function()
+    assert.same({
+      name = "decode",
+      categories = { { category = "gemm", gpu_time_ns = 100, calls = 1, share = 100 / 180 },
+        { category = "other", gpu_time_ns = 50, calls = 1, share = 50 / 180 },
+        { category = "memory", gpu_time_ns = 30, calls = 1, share = 30 / 180 } },
+      between_steps = { count = 2, between_ns = 50, idle_ns = 50, launch_ns = 0, sync_ns = 0,
+        memory_ns = 0, other_ns = 0, host_ns = 50 },
+      waiting = { launch_ns = 60, sync_ns = 300, memory_ns = 100, other_ns = 50, host_ns = 1340 },
+      api = { launch = { calls = 3, ns = 60 }, sync = { calls = 1, ns = 300 },
+        memory = { calls = 1, ns = 100 }, other = { calls = 1, ns = 50 } },
+      launch_delay = { queued_share = 1, median_ns = 30, p90_ns = 30 },
+    }, add()[3])
+  end)
+
+  it("counts a part's kernels for the part as well", function()
+    local vision = add()[2]
+    assert.same({ { category = "gemm", gpu_time_ns = 210, calls = 1, share = 1 } },
+      vision.categories)
+    assert.is_nil(vision.launch_delay)
+  end)
+
+  it("leaves a stage without used instances alone", function()
+    local trace, found = traces.open "small"
+    local list = { { name = "none" } }
+    breakdown.add(list, trace, found, {})
+    assert.same({ { name = "none" } }, list)
+  end)
+
+  it("covers the whole run", function()
+    local whole = add({})[1]
+    assert.same({ { category = "gemm", gpu_time_ns = 1520, calls = 6, share = 1520 / 1960 },
+      { category = "other", gpu_time_ns = 300, calls = 5, share = 300 / 1960 },
+      { category = "memory", gpu_time_ns = 140, calls = 4, share = 140 / 1960 } },
+      whole.categories)
+    assert.is_nil(whole.launch_delay)
+  end)
+end)
+
+
+describe("llmprof.analysis.latency", function()
+  local function measure(given, ...)
+    local trace, found = traces.open("small", ...)
+    return latency.measure(trace, found, given or {})
+  end
+
+  it("takes steps from their ranges", function()
+    local result = measure { steps = 2, batch = 4 }
+    assert.same({ count = 2, mean_ns = 1000, std_ns = 0, min_ns = 1000, max_ns = 1000,
+      p50_ns = 1000, p90_ns = 1000, p99_ns = 1000, values_ns = { 1000, 1000 } }, result.ttft)
+    assert.same({ count = 4, mean_ns = 600, std_ns = math.sqrt(40000 / 3), min_ns = 500,
+      max_ns = 700, p50_ns = 600, p90_ns = 700, p99_ns = 700, source = "ranges",
+      values_ns = { 500, 700, 500, 700 } }, result.tpot)
+    -- 2 steps of 4 sequences in 2000 ns
+    assert.same({ count = 2, mean = 4e6, std = 0, batch = 4 }, result.tokens_per_s)
+  end)
+
+  local plain = { { name = "prefill" }, { name = "decode" } }
+
+  it("else from the workload", function()
+    local function rep(...) return { stages = { decode = { steps_ms = { ... } } } } end
+    local metrics = { repeats = { rep(9, 9, 9), rep(1, 2, 3), rep(2, 4, 6) } }
+    local tpot = measure({ metrics = metrics, steps = 3 }, plain).tpot
+    assert.same({ 6, 3e6, "metrics", 1.5e6 },
+      { tpot.count, tpot.mean_ns, tpot.source, tpot.slope_ns_per_token })
+    assert.same({ 1e6, 2e6, 3e6, 2e6, 4e6, 6e6 }, tpot.values_ns)
+  end)
+
+  it("else from the stage and its steps", function()
+    assert.same({ count = 2, mean_ns = 500, std_ns = 0, min_ns = 500, max_ns = 500, p50_ns = 500,
+      p90_ns = 500, p99_ns = 500, values_ns = { 500, 500 }, source = "stage" },
+      measure({ steps = 4 }, plain).tpot)
+  end)
+
+  it("is absent where nothing tells", function()
+    local result = measure({}, plain)
+    assert.same({ nil, nil }, { result.tpot, result.tokens_per_s })
+    assert.is_nil(measure({}, { { name = "decode" } }).ttft)
+    assert.is_nil(measure({ steps = 2 }, {}))
+    assert.is_nil(measure({ steps = 0 }, plain).tpot)
+  end)
+end)
+
+
+describe("llmprof.analysis.transfers", function()
+  it("sums copies by stage, direction and host memory", function()
+    assert.same({
+      { stage = "prefill", direction = "host to device", pageable = true, calls = 2, bytes = 2048,
+        gpu_time_ns = 80 },
+      { stage = "decode", direction = "device to host", pageable = false, calls = 2, bytes = 128,
+        gpu_time_ns = 60 },
+    }, transfers.list(traces.open "small"))
+  end)
+
+  it("takes all where no stage is there", function()
+    assert.same({ { stage = "whole run", calls = 2 }, { stage = "whole run", calls = 2 } },
+      traces.pick(transfers.list(traces.open("small", {})), "stage", "calls"))
+  end)
+
+  it("is empty without copies", function()
+    assert.same({}, transfers.list(traces.open "broken"))
+  end)
+end)
+
+
+describe("llmprof.analysis.integrity", function()
+  local function judge(name, more)
+    local given = { trace = traces.open(name) }
+    for key, value in pairs(more or {}) do given[key] = value end
+    return integrity.judge(given)
+  end
+
+  -- The check of a name, or nil.
+  local function check(name, ...)
+    for _, result in ipairs(judge(...).checks) do
+      if result.name == name then return result end
+    end
+    return nil
+  end
+
+  it("finds nothing wrong with a good capture", function()
+    local function ok(name, text) return { name = name, level = "ok", text = text } end
+    assert.same({ verdict = "good", checks = {
+      ok("launches", "11 kernel launches, 0 without a kernel"),
+      ok("orphans", "0 of 15 GPU operations have no API call"),
+      ok("diagnostics", "nsys reported no lost records and no errors"),
+      ok("ranges", "0 of 13 NVTX ranges were still open at the end") } }, judge "small")
+  end)
+
+  it("finds everything wrong with a broken one", function()
+    local result = judge "broken"
+    assert.equal("poor", result.verdict)
+    assert.same({
+      { name = "graphs", level = "problem", text = "1 graph launches, 0 graph rows, 0 kernels "
+        .. "from graphs: what ran in the graphs is invisible", fix = "nsys.cuda_graph_trace=node" },
+      { name = "launches", level = "problem", text = "5 kernel launches, 2 without a kernel",
+        fix = "let the workload synchronise before it exits; capture a shorter range" },
+      { name = "orphans", level = "problem", text = "1 of 4 GPU operations have no API call",
+        fix = "they are in no stage; do not filter API calls out (nsys.trace=[cuda,nvtx])" },
+      { name = "processes", level = "warning",
+        text = "1 of 2 processes that used CUDA have no GPU work: 20",
+        fix = "nsys.trace_fork_before_exec=true, or start workers with spawn instead of fork" },
+      { name = "diagnostics", level = "warning", text = "nsys reported: Some events were lost.",
+        fix = "capture a shorter range; nsys/log.txt has the rest" },
+      { name = "ranges", level = "warning",
+        text = "1 of 1 NVTX ranges were still open at the end",
+        fix = "end the capture after the ranges (nsys.capture_range_end=stop)" },
+    }, result.checks)
+  end)
+
+  it("warns of time outside the stages", function()
+    assert.same({ name = "coverage", level = "ok",
+      text = "50 % of the GPU time lies inside a stage" },
+      check("coverage", "small", { stage_share = 0.5 }))
+    assert.same({ name = "coverage", level = "warning",
+      text = "4.0 % of the GPU time lies inside a stage",
+      fix = "mark the rest with NVTX ranges, or name it in the recipe's stages" },
+      check("coverage", "small", { stage_share = 0.04 }))
+  end)
+
+  it("warns of clocks that were held down", function()
+    local samples = { { throttle = { "gpu_idle" } }, { throttle = { "sw_power_cap" } }, {}, {} }
+    assert.same({ name = "clocks", level = "warning",
+      text = "clocks were held down in 25 % of 4 samples (sw_power_cap)",
+      fix = "let the GPU cool, or raise its power limit; compare runs at the same clocks only" },
+      check("clocks", "small", { samples = samples }))
+    assert.same({ name = "clocks", level = "ok",
+      text = "clocks were held down in 0.0 % of 1 samples" },
+      check("clocks", "small", { samples = { { throttle = { "gpu_idle" } } } }))
+  end)
+
+  it("passes on what nsys complained of", function()
+    local result = judge("small", { complaints = { { message = "its buffer is full" } } })
+    assert.equal("fair", result.verdict)
+    assert.equal("nsys reported: its buffer is full", result.checks[3].text)
+  end)
+
+  it("sees graphs by their nodes, or as one", function()
+    local function graphs(name)
+      local trace = require("llmprof.trace_file").open(("tests/fixtures/graphs/%s.sqlite")
+        :format(name))
+      return integrity.judge({ trace = trace }).checks[1]
+    end
+    assert.same({ name = "graphs", level = "ok",
+      text = "10 graph launches, 0 graph rows, 60 kernels from graphs" }, graphs "node")
+    assert.same({ name = "graphs", level = "warning", text = "10 graph launches, 10 graph rows, "
+      .. "0 kernels from graphs: kernels inside graphs are not seen one by one",
+      fix = "nsys.cuda_graph_trace=node" }, graphs "graph")
+  end)
+end)
+
+
+describe("llmprof.analysis.overhead", function()
+  local function metrics(...)
+    local list = {}
+    for i, ms in ipairs { ... } do list[i] = { stages = { decode = { ms = ms } } } end
+    return { repeats = list }
+  end
+
+  it("compares the profiled run with plain ones", function()
+    assert.same({ runs = 2, stages = { { name = "decode", plain_ms = 10, plain_min_ms = 8,
+      plain_max_ms = 12, profiled_ms = 15, inflation = 0.5 } } },
+      overhead.compare(metrics(14, 16), { metrics(8), metrics(12) }))
+  end)
+
+  it("leaves the first repeat out where the timeline does", function()
+    local result = overhead.compare(metrics(90, 15), { metrics(50, 10) }, true)
+    assert.same({ 15, 10 }, { result.stages[1].profiled_ms, result.stages[1].plain_ms })
+  end)
+
+  it("is absent without a stage that both have", function()
+    assert.is_nil(overhead.compare(metrics(1), {}))
+    assert.is_nil(overhead.compare(metrics(1),
+      { { repeats = { { stages = { sam = { ms = 1 } } } } } }))
+    assert.is_nil(overhead.compare(metrics(1), { metrics(0) }))
+  end)
+end)

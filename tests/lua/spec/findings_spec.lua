@@ -1,0 +1,150 @@
+-- How reports show advice: from results.advice and nothing else.
+local findings = require "llmprof.report.findings"
+local support = require "tests.lua.support.advice"
+
+
+local launch_bound = {
+  rule = "launch_bound", stage = "decode", title = "decode is launch-bound",
+  evidence = { { text = "it takes 100.00 ms", source = "timeline" },
+    { text = "kernel 1, a<b>: 5 calls", source = "counters" } },
+  try = "run it as a CUDA graph", gain_ns = 80e6, gain_share = 0.8, of_ns = 100e6,
+  of = "timeline", spends = "waiting", assumption = "shapes are static", confidence = "high",
+}
+
+local fusion = {
+  rule = "small_elementwise", stage = "decode", title = "decode runs many short kernels",
+  evidence = { { text = "400 of 1,000", source = "timeline" } }, try = "torch.compile",
+  gain_ns = 20e6, gain_share = 0.2, of_ns = 100e6, of = "timeline", spends = "waiting",
+  assumption = "3 become one", confidence = "medium",
+}
+
+local occupancy = {
+  rule = "low_occupancy", stage = "decode", title = "few warps",
+  evidence = { { text = "4 ms", source = "counters" } }, try = "split-K", gain_ns = 3e6,
+  gain_share = 0.03, of_ns = 100e6, of = "plain runs", spends = "gpu", behind = "waiting",
+  assumption = "they reach the peak", confidence = "low",
+}
+
+local warm_up = {
+  rule = "first_repeat", title = "the first repeat pays one-time costs",
+  evidence = { { text = "8.6 times", source = "timeline" } }, try = "warm up",
+  confidence = "high",
+}
+
+
+-- Results of a 100 ms decode of 10 steps with these findings.
+local function results(list, abstained)
+  return support.results {
+    stages = { support.slow_decode { ns_per_token = 10e6 } },
+    advice = { findings = list, abstained = abstained or {} },
+    repeats = { count = 1, used = 1, skipped_first = false, whole_run = false },
+    totals = { stage_share = 0.89 }, integrity = { verdict = "good", checks = {} },
+    kernels = { support.kernel { short_name = "gemv", share = 0.25 } },
+  }
+end
+
+
+describe("a gain", function()
+  it("is told per instance and per token, with its assumption", function()
+    assert.equal("up to 80.00 ms of 100.00 ms per decode, 8.00 ms per token, if shapes are static",
+      findings.gain(results {}, launch_bound))
+  end)
+
+  it("says when it is of plain time, and when it stays hidden", function()
+    assert.equal("up to 3.00 ms of 100.00 ms per decode as it runs without the profiler, 300.00 µs "
+      .. "per token, if they reach the peak; it comes back only once decode no longer waits for "
+      .. "its launches", findings.gain(results {}, occupancy))
+  end)
+
+  it("is not made up", function()
+    assert.equal("cannot be said from this capture", findings.gain(results {}, warm_up))
+  end)
+end)
+
+
+describe("the verdict", function()
+  it("comes from the first finding and the stages' times", function()
+    assert.same({
+      "**Decode is launch-bound.** decode takes 100.0 ms (10.0 ms per token), of which the GPU "
+        .. "works 20.0 ms.",
+      "**First move:** decode: run it as a CUDA graph. Gain: up to 80.00 ms of 100.00 ms per "
+        .. "decode, 8.00 ms per token, if shapes are static.",
+      "**Trust:** good. 89 % of the GPU time lies in a stage. Figures are from one repeat.",
+    }, findings.verdict(results { launch_bound, fusion }))
+  end)
+
+  it("points at the largest kernel when no rule found anything", function()
+    assert.same({
+      "**No rule found anything to change.** decode takes 100.0 ms (10.0 ms per token), of which "
+        .. "the GPU works 20.0 ms.",
+      "**First move:** look at gemv, 25 % of the GPU time.",
+      "**Trust:** good. 89 % of the GPU time lies in a stage. Figures are from one repeat.",
+    }, findings.verdict(results {}))
+  end)
+
+  it("has three lines for empty results, too", function()
+    assert.same({ "**No rule found anything to change.** No stage was measured.",
+      "**First move:** none; no kernel was found.", "**Trust:** Figures are from all 0 repeats." },
+      findings.verdict(support.results { repeats = { count = 0, used = 0 } }))
+  end)
+end)
+
+
+describe("the list", function()
+  it("is short for one page, and says which gains are the same time", function()
+    assert.equal([[
+1. **decode is launch-bound** (confidence high): it takes 100.00 ms.
+   Try: run it as a CUDA graph.
+   Gain: up to 80.00 ms of 100.00 ms per decode, 8.00 ms per token, if shapes are static.
+2. **decode runs many short kernels** (confidence medium): 400 of 1,000.
+   Try: torch.compile.
+   Gain: up to 20.00 ms of 100.00 ms per decode, 2.00 ms per token, if 3 become one.
+
+In report.md: 1 more.
+
+Each gain is that of one move alone. Gains from the same time overlap and must not be added up: 1 and 2 (the waiting of decode).
+]], findings.brief(results { launch_bound, fusion, warm_up }, 2))
+  end)
+
+  it("has everything in the report, escaped", function()
+    assert.equal([[
+|   # | finding                | stage  | gain, at most ms |  of ms | share % | taken from | confidence | rule          |
+| --: | :--------------------- | :----- | ---------------: | -----: | ------: | :--------- | :--------- | :------------ |
+|   1 | decode is launch-bound | decode |            80.00 | 100.00 |    80.0 | waiting    | high       | launch_bound  |
+|   2 | few warps              | decode |             3.00 | 100.00 |     3.0 | GPU work   | low        | low_occupancy |
+
+### 1. decode is launch-bound
+
+- it takes 100.00 ms (timeline)
+- kernel 1, a&lt;b&gt;: 5 calls (counters)
+
+Try: run it as a CUDA graph.
+
+Gain: up to 80.00 ms of 100.00 ms per decode, 8.00 ms per token, if shapes are static. Confidence: high. Rule: `launch_bound`.
+
+### 2. few warps
+
+- 4 ms (counters)
+
+Try: split-K.
+
+Gain: up to 3.00 ms of 100.00 ms per decode as it runs without the profiler, 300.00 µs per token, if they reach the peak; it comes back only once decode no longer waits for its launches. Confidence: low. Rule: `low_occupancy`.
+]], findings.full(results { launch_bound, occupancy }))
+  end)
+
+  it("says so when it is empty", function()
+    local nothing = "No rule found anything to change; the largest kernels come first.\n"
+    assert.equal(nothing, findings.brief(results {}, 5))
+    assert.equal(nothing, findings.full(results {}))
+    assert.equal(nothing, findings.full(support.results {}))
+  end)
+
+  it("ends with the rules that lack data", function()
+    assert.equal([[
+| rule       | what is missing |
+| :--------- | :-------------- |
+| throttling | no samples      |
+]], findings.abstained(results({}, { { rule = "throttling", why = "no samples" } })))
+    assert.equal("Every rule had the data it needs.\n", findings.abstained(results {}))
+  end)
+end)

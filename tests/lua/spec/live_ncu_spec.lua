@@ -1,0 +1,262 @@
+-- The counters of a live run: how ncu is called, and what is made of every way
+-- it can end. ncu and the workload are stand-ins.
+local live = require "tests.lua.live"
+
+local NAMES = "regex:^(_Z2ktILi8EEvPf|_Z2kaPf|_Z2ktILi1EEvPf|_Z2kbPf)$"
+local WORKLOAD = { "tests/standin/workload", "--device", "cuda:0", "--max-new-tokens", "5",
+  "--subset-filelist", "", "--num-epochs", "1", "--num-samples-per-epoch", "1",
+  "--randomize", "false" }
+
+
+local function run(settings, env)
+  return live.run(table.move(settings or {}, 1, #(settings or {}), 2, { "operators=off" }), env)
+end
+
+
+local function joined(...)
+  local words = {}
+  for _, list in ipairs { ... } do table.move(list, 1, #list, #words + 1, words) end
+  return words
+end
+
+
+-- The words of a profiling run: filters, what is collected, how.
+local function expected(made, filters, collected)
+  return joined({ "ncu", "--config-file", "off", "--target-processes", "all" }, filters, collected,
+    { "--replay-mode", "kernel", "--clock-control", "none", "--cache-control", "all",
+      "--rename-kernels", "no", "--import-sass", "no", "--force-overwrite", "--export",
+      made:path "ncu/run" }, WORKLOAD)
+end
+
+
+local function kernel_filters(launches)
+  return { "--kernel-name-base", "mangled", "--kernel-name", NAMES, "--filter-mode",
+    "per-launch-config", "--launch-count", launches }
+end
+
+local IN_STAGES = { "--nvtx", "--nvtx-include", "prefill/", "--nvtx-include", "decode/" }
+
+local SECTIONS = { "--section", "SpeedOfLight", "--section", "MemoryWorkloadAnalysis", "--section",
+  "Occupancy", "--section", "SchedulerStats", "--section", "LaunchStats" }
+
+
+describe("ncu", function()
+  after_each(live.clean)
+
+  it("measures the kernels of the timeline in their stages", function()
+    local made = run()
+    assert.equal(0, made.code, made.output)
+    assert.same({ expected(made, joined(IN_STAGES, kernel_filters "2"),
+      joined({ "--set", "roofline" }, SECTIONS)) }, made:ncu_profiles())
+    assert.same({ "ncu", "--config-file", "off", "--import", made:path "ncu/run.ncu-rep",
+      "--rename-kernels", "no", "--page", "raw", "--csv", "--print-units", "base" },
+      made:calls "ncu"[3])
+    assert.same({ "ncu", "--config-file", "off", "--import", made:path "ncu/run.ncu-rep",
+      "--rename-kernels", "no", "--page", "details", "--csv" }, made:calls "ncu"[4])
+    assert.same({ "ncu", "--config-file", "off", "--import", made:path "ncu/run.ncu-rep",
+      "--rename-kernels", "no", "--page", "details", "--print-details", "all" },
+      made:calls "ncu"[5])
+    for _, name in ipairs { "run.ncu-rep", "raw.csv", "details.csv", "sections.txt", "log.txt",
+      "cmd.txt" } do
+      assert.is_true(made:has("ncu/" .. name), name)
+    end
+  end)
+
+  it("asks for what the chip of the timeline has in light mode", function()
+    local made = run { "mode=light" }
+    assert.same({ "ncu", "--config-file", "off", "--query-metrics", "--chips", "gh100" },
+      made:calls "ncu"[2])
+    assert.same({ expected(made, joined(IN_STAGES, kernel_filters "1"), { "--metrics",
+      "gpu__time_duration.sum,dram__bytes_read.sum,dram__bytes_write.sum,"
+        .. "sm__throughput.avg.pct_of_peak_sustained_elapsed,launch__waves_per_multiprocessor,"
+        .. "sm__ops_path_tensor_src_bf16_dst_fp32.sum" }) }, made:ncu_profiles())
+  end)
+
+  it("asks for the whole request when the chip cannot be asked", function()
+    local made = run({ "mode=light" }, { STANDIN_QUERY = "fail" })
+    local metrics = live.value(made:ncu_profiles()[1], "metrics")
+    assert.matches("^gpu__time_duration.sum,dram__bytes_read.sum,dram__bytes_write.sum,"
+      .. "dram__bytes.sum.peak_sustained,", metrics)
+    assert.same({ "ncu --query-metrics told nothing: the whole minimal request is made" },
+      made:step "counters".notes)
+  end)
+
+  it("collects everything in deep mode", function()
+    local made = run { "mode=deep", "ncu.budget_s=1000" }
+    assert.same({ expected(made, joined(IN_STAGES, kernel_filters "3"), { "--set", "full" }) },
+      made:ncu_profiles())
+  end)
+
+  it("has one option for each key that is set", function()
+    local made = run { "ncu.target_processes=application-only", "ncu.nvtx_include=app@decode/",
+      "ncu.kernel_name_base=mangled", "ncu.set=basic", "ncu.sections=['regex:Memory.*']",
+      "ncu.metrics=[a__b.sum,c__d.avg]", "ncu.replay_mode=application", "ncu.clock_control=base",
+      "ncu.cache_control=none", "ncu.force_overwrite=false", "ncu.extra_args=['--kill', 'yes']",
+      "top_n.launches_per_kernel=5" }
+    assert.same({ joined({ "ncu", "--config-file", "off", "--target-processes", "application-only",
+      "--nvtx", "--nvtx-include", "app@decode/" }, kernel_filters "5", { "--set", "basic",
+      "--section", "regex:Memory.*", "--metrics", "a__b.sum,c__d.avg", "--replay-mode",
+      "application", "--clock-control", "base", "--cache-control", "none", "--rename-kernels", "no",
+      "--import-sass", "no", "--export", made:path "ncu/run", "--kill", "yes" }, WORKLOAD) },
+      made:ncu_profiles())
+  end)
+
+  it("skips the repeat that the figures leave out", function()
+    local made = run { "repeats.skip_first=yes" }
+    assert.equal("::3|4", live.value(made:ncu_profiles()[1], "range-filter"))
+  end)
+
+  it("gets fewer tokens only when that is asked for", function()
+    local made = run { "run.representative_max_new_tokens=2" }
+    assert.equal("5", live.value(made:call("nsys", "profile"), "max-new-tokens"))
+    assert.equal("2", live.value(made:ncu_profiles()[1], "max-new-tokens"))
+    made = run()
+    assert.equal("5", live.value(made:ncu_profiles()[1], "max-new-tokens"))
+  end)
+
+  it("measures any kernel in the stages without a timeline", function()
+    local made = run({}, { STANDIN_NSYS = "none" })
+    assert.equal(1, made.code)
+    assert.same({ expected(made, joined(IN_STAGES, { "--filter-mode", "per-launch-config",
+      "--launch-count", "2" }), joined({ "--set", "roofline" }, SECTIONS)) }, made:ncu_profiles())
+    assert.equal("done", made:step "counters".status)
+    assert.equal("3 launches, and no timeline to join them to", made:step "counters".note)
+    assert.is_true(made:has "ncu/raw.csv")
+  end)
+end)
+
+
+describe("the budget", function()
+  after_each(live.clean)
+
+  it("drops what does not fit, and says so", function()
+    local made = run { "ncu.budget_s=5" }
+    local plan = made:json "ncu/selection.json".counters
+    assert.same({ 4, true }, { plan.expected_launches, plan.predicted_s <= 5 })
+    local dropped = {}
+    for i, entry in ipairs(plan.dropped) do dropped[i] = { entry.kernel, entry.launches } end
+    assert.same({ { 2, 4 }, { 5, 4 }, { 3, 2 }, { 7, 2 }, { 4, 2 }, { 8, 2 } }, dropped)
+    assert.matches("6 too costly to measure", made:step "select".note, 1, true)
+    assert.same(plan.dropped, made:json "results.json".selection.dropped)
+    local words = made:ncu_profiles()[1]
+    assert.equal("regex:^(_Z2ktILi8EEvPf)$", live.value(words, "kernel-name"))
+  end)
+
+  it("may leave nothing to measure", function()
+    local made = run { "ncu.budget_s=1" }
+    assert.equal(0, made.code)
+    assert.same({}, made:ncu_profiles())
+    assert.equal("not measured: ncu.budget_s=1 is too little for a single kernel",
+      made:step "counters".note)
+  end)
+end)
+
+
+-- ---- what ncu says ----
+
+describe("no kernel in the ranges", function()
+  after_each(live.clean)
+
+  it("is tried again without NVTX filter and sections", function()
+    local made = run({}, { STANDIN_NCU = "filtered" })
+    assert.equal(0, made.code, made.output)
+    assert.same({
+      expected(made, joined(IN_STAGES, kernel_filters "2"),
+        joined({ "--set", "roofline" }, SECTIONS)),
+      expected(made, kernel_filters "2", { "--set", "roofline" }),
+    }, made:ncu_profiles())
+    assert.same({ "no kernel matched the filters: run once more without NVTX filter and sections" },
+      made:step "counters".notes)
+    assert.is_true(made:has "ncu/raw.csv")
+  end)
+
+  it("is tried once", function()
+    local made = run({}, { STANDIN_NCU = "unmatched" })
+    assert.equal(0, made.code)
+    assert.equal(2, #made:ncu_profiles())
+    assert.equal("not measured: no kernel was profiled", made:step "counters".note)
+  end)
+end)
+
+
+describe("without counters", function()
+  after_each(live.clean)
+
+  -- The run is done, the reports are there, and say why counters are not.
+  local function lost(why, env, settings)
+    local made = run(settings, env)
+    assert.equal(0, made.code, made.output)
+    assert.equal("not measured: " .. why, made:step "counters".note)
+    local missing = made:json "results.json".missing
+    assert.same({ "counters", why }, { missing[1].what, missing[1].why })
+    assert.is_true(made:has "report.md")
+    return made
+  end
+
+  it("explains a missing permission, and tries once", function()
+    local made = lost("this user may not read GPU performance counters; run as root or with "
+      .. "CAP_PERFMON, in a container with --cap-add=SYS_ADMIN, or have the driver loaded with "
+      .. "NVreg_RestrictProfilingToAdminUsers=0", { STANDIN_NCU = "permission" })
+    assert.equal(1, #made:ncu_profiles())
+  end)
+
+  it("explains counters that are held, and tries once", function()
+    local made = lost("another profiler holds the GPU's counters; stop it; DCGM lets go with "
+      .. "`dcgmi profile --pause`", { STANDIN_NCU = "busy" })
+    assert.equal(1, #made:ncu_profiles())
+  end)
+
+  it("names an option that ncu does not know", function()
+    lost("ncu does not know a section that was asked for; ncu --list-sections lists them; "
+      .. "a pattern is written regex:...", { STANDIN_NCU = "section" })
+  end)
+
+  it("does not trust the exit status", function()
+    lost("ncu made no report", { STANDIN_NCU = "silent" }, { "ncu.set=basic" })
+  end)
+
+  it("says that the workload ran too long", function()
+    local made = lost("ncu: it ran past its time limit and was ended",
+      { STANDIN_WORKLOAD = "hang", STANDIN_ONLY = "ncu", STANDIN_NCU = "silent" },
+      { "ncu.timeout_s=1" })
+    assert.is_false(made:left_alive())
+  end)
+
+  it("says that ncu cannot read its report", function()
+    local made = lost("ncu could not print its report: it ended with exit status 1",
+      { STANDIN_IMPORT = "fail" })
+    assert.is_false(made:has "ncu/raw.csv")
+  end)
+
+  it("names the tool that is missing", function()
+    lost("Nsight Compute (ncu) was not found (/none/ncu: not there, or not executable)", {},
+      { "tools.ncu=/none/ncu" })
+  end)
+end)
+
+
+describe("part of the counters", function()
+  after_each(live.clean)
+
+  -- What was measured is kept; the note tells of the rest.
+  local function kept(note, env)
+    local made = run({}, env)
+    assert.equal(0, made.code, made.output)
+    assert.same({ note }, made:step "counters".notes)
+    assert.is_true(made:has "ncu/raw.csv")
+  end
+
+  it("is kept when memory ran out in a replay", function()
+    kept("the GPU has too little free memory to save a kernel's data; use "
+      .. "ncu.replay_mode=application, or a smaller batch", { STANDIN_NCU = "memory" })
+  end)
+
+  it("is kept when the workload failed", function()
+    kept("the workload returned 7 under ncu; its output is in ncu/log.txt",
+      { STANDIN_NCU = "application" })
+  end)
+
+  it("is kept when a kernel could not be measured", function()
+    kept('Failed to profile "softmax" in process 4711', { STANDIN_NCU = "failing" })
+  end)
+end)

@@ -1,0 +1,48 @@
+-- Runs in temporary folders, for specs.
+local artifacts = require "llmprof.artifacts"
+local config = require "llmprof.config"
+local fs = require "llmprof.fs"
+local json = require "llmprof.json"
+local pipeline = require "llmprof.pipeline"
+local recipe = require "llmprof.recipe"
+
+local bundle = {}
+
+
+-- A folder that is there for the time of each test: top() is its path.
+function bundle.scratch(before_each, after_each)
+  local path
+  before_each(function() path = assert(fs.temp_dir "llmprof-test-") end)
+  after_each(function() assert(fs.remove_tree(path)) end)
+  return function() return path end
+end
+
+
+-- A user interface that notes what it is told: list of "done plan", ...
+function bundle.listener()
+  local said = {}
+  local ui = setmetatable({}, { __index = function(_, event)
+    return function(name) said[#said + 1] = event .. " " .. tostring(name) end
+  end })
+  return ui, said
+end
+
+
+-- Run a recipe file into a folder. words: overrides as on the command line.
+-- Returns the context, the pipeline's first error, and what the ui was told.
+function bundle.run(name, out, words, resume)
+  local made = recipe.load(name)
+  local composed = config.compose { options = made.options, recipe = made.config,
+    recipe_name = made.file, overrides = config.parse_overrides(words or {}) }
+  local run = resume and artifacts.open(out, composed.tree.run.root)
+    or artifacts.create { out = out, recipe = made.name, recipe_file = made.file,
+      command = json.list { "llmprof", name } }
+  local ctx = { recipe = made, config = composed, cfg = composed.tree, run = run,
+    resume = resume, state = { missing = {} } }
+  local ui, said = bundle.listener()
+  local failure = pipeline.run(ctx, ui)
+  return ctx, failure, said
+end
+
+
+return bundle

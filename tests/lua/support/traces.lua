@@ -1,0 +1,31 @@
+-- The timelines of tests/fixtures, for specs; make_traces.py says what is in
+-- them.
+local stages = require "llmprof.analysis.stages"
+local trace_file = require "llmprof.trace_file"
+
+local traces = {}
+
+traces.declared = { { name = "prefill" }, { name = "vision", parent = "prefill" },
+  { name = "decode", step = "decode_step" } }
+
+
+-- A trace and its stages. declared and policy as for stages.find.
+function traces.open(name, declared, policy)
+  local trace = trace_file.open(("tests/fixtures/%s/run.sqlite"):format(name))
+  return trace, stages.find(trace, declared or traces.declared, policy or "auto")
+end
+
+
+-- The objects of a list with these fields only: they differ in what a spec is
+-- about.
+function traces.pick(list, ...)
+  local picked = {}
+  for i, object in ipairs(list) do
+    picked[i] = {}
+    for _, field in ipairs { ... } do picked[i][field] = object[field] end
+  end
+  return picked
+end
+
+
+return traces
