@@ -197,13 +197,8 @@ static void set_operands(lua_State *L, llmprof_frame *frame,
                          llmprof_condition *condition) {
   const llmprof_column *column = llmprof_frame_peek(frame, condition->column);
   bool list = lua_istable(L, -1);
-<<<<<<< HEAD
-  size_t count = list ? (size_t)luaL_len(L, -1) : 1;
-  int64_t *values = llmprof_lua_scratch(L, count, sizeof *values);
-=======
   size_t count = list ? (size_t)lua_rawlen(L, -1) : 1;
-  int64_t *values = scratch(L, count, sizeof *values);
->>>>>>> main
+  int64_t *values = llmprof_lua_scratch(L, count, sizeof *values);
   for (size_t i = 0; list && i < count; i++) {
     lua_rawgeti(L, -2, (lua_Integer)i + 1);
     values[i] = check_operand(L, frame, column, -1);
@@ -293,13 +288,8 @@ static size_t *column_list(lua_State *L, llmprof_frame *frame, int options,
   int type = lua_getfield(L, options, field);
   if (type != LUA_TNIL && type != LUA_TTABLE)
     luaL_error(L, "option '%s' is a list of columns", field);
-<<<<<<< HEAD
-  *count = type == LUA_TTABLE ? (size_t)luaL_len(L, -1) : 0;
-  size_t *numbers = llmprof_lua_scratch(L, *count, sizeof *numbers);
-=======
   *count = type == LUA_TTABLE ? (size_t)lua_rawlen(L, -1) : 0;
-  size_t *numbers = scratch(L, *count, sizeof *numbers);
->>>>>>> main
+  size_t *numbers = llmprof_lua_scratch(L, *count, sizeof *numbers);
   for (size_t i = 0; i < *count; i++) {
     lua_rawgeti(L, -2, (lua_Integer)i + 1);
     numbers[i] = llmprof_lua_check_column(L, frame, -1);

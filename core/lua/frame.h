@@ -13,11 +13,7 @@ llmprof_frame **llmprof_lua_new_frame(lua_State *L, int owner);
 /* Register the classes; idempotent. */
 void llmprof_lua_frame_classes(lua_State *L);
 
-<<<<<<< HEAD
-/* The frame at an argument; raises on anything else. */
-=======
 /* The frame; raises when it, or what it was made from, is closed. */
->>>>>>> main
 llmprof_frame *llmprof_lua_check_frame(lua_State *L, int arg);
 
 /* The number of the column named at `index`; raises when there is none. */

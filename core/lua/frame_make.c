@@ -119,7 +119,7 @@ static int frame_new(lua_State *L) {
   llmprof_frame **box = llmprof_lua_new_frame(L, 3); /* 4 */
   *box = llmprof_frame_new((size_t)rows, pool);
   if (!*box) return luaL_error(L, "out of memory");
-  lua_Integer count = luaL_len(L, 2);
+  lua_Integer count = (lua_Integer)lua_rawlen(L, 2);
   for (lua_Integer i = 1; i <= count; i++) {
     lua_rawgeti(L, 2, i);
     llmprof_column column = read_column(L, *box, pool, (size_t)rows);
@@ -154,7 +154,7 @@ static int f_extend(lua_State *L) {
   lua_settop(L, 4);
   llmprof_strings *pool = new_pool(L);
   keep_value(L);
-  size_t key_count, count = (size_t)luaL_len(L, 4);
+  size_t key_count, count = (size_t)lua_rawlen(L, 4);
   size_t *keys = llmprof_lua_check_columns(L, frame, 2, &key_count);
   llmprof_column *columns = llmprof_lua_scratch(L, count, sizeof *columns);
   for (size_t i = 0; i < count; i++) {

@@ -20,7 +20,7 @@ static size_t rows_of(lua_State *L, int arg) {
 static int q_take(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
-  size_t count = (size_t)luaL_len(L, 2), there = rows_of(L, 1);
+  size_t count = (size_t)lua_rawlen(L, 2), there = rows_of(L, 1);
   for (size_t i = 1; i <= count; i++) {
     lua_rawgeti(L, 2, (lua_Integer)i);
     lua_Integer row = lua_tointeger(L, -1); /* 0 when it is none */
@@ -58,7 +58,7 @@ static int q_slice(lua_State *L) {
 size_t *llmprof_lua_check_columns(lua_State *L, llmprof_frame *frame, int list,
                                   size_t *count) {
   luaL_checktype(L, list, LUA_TTABLE);
-  *count = (size_t)luaL_len(L, list);
+  *count = (size_t)lua_rawlen(L, list);
   size_t *numbers = llmprof_lua_scratch(L, *count, sizeof *numbers);
   for (size_t i = 0; i < *count; i++) {
     lua_rawgeti(L, list, (lua_Integer)i + 1);
@@ -86,7 +86,7 @@ static int q_sort(lua_State *L) {
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_Integer limit = luaL_optinteger(L, 3, LUA_MAXINTEGER);
   luaL_argcheck(L, limit >= 0, 3, "a number of rows expected");
-  size_t count = (size_t)luaL_len(L, 2);
+  size_t count = (size_t)lua_rawlen(L, 2);
   llmprof_order *keys = llmprof_lua_scratch(L, count, sizeof *keys);
   for (size_t i = 0; i < count; i++) {
     lua_rawgeti(L, 2, (lua_Integer)i + 1);
@@ -162,7 +162,7 @@ static int q_aggregate(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
   luaL_checktype(L, 3, LUA_TTABLE);
   lua_settop(L, 3);
-  size_t key_count, count = (size_t)luaL_len(L, 3);
+  size_t key_count, count = (size_t)lua_rawlen(L, 3);
   size_t *keys = llmprof_lua_check_columns(L, frame, 2, &key_count);
   llmprof_aggregate *wanted = llmprof_lua_scratch(L, count, sizeof *wanted);
   for (size_t i = 0; i < count; i++) {
@@ -184,7 +184,7 @@ static int q_histogram(lua_State *L) {
   size_t column = llmprof_lua_check_column(L, frame, 2);
   luaL_checktype(L, 3, LUA_TTABLE);
   check_numbers(L, frame, column);
-  lua_Integer given = luaL_len(L, 3);
+  lua_Integer given = (lua_Integer)lua_rawlen(L, 3);
   luaL_argcheck(L, given >= 2, 3, "two edges at least");
   double *edges = llmprof_lua_scratch(L, (size_t)given, sizeof *edges);
   for (lua_Integer i = 0; i < given; i++) {

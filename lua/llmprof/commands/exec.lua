@@ -19,12 +19,6 @@ too: of the files that the other words name.
 ]]
 
 
-<<<<<<< HEAD
-local function script_error(message)
-  return { script = true, text = debug.traceback(tostring(message), 2) }
-end
-
-
 -- Globals that are not Lua's are looked for in a session over the arguments,
 -- which is made when the first of them is asked for.
 local function offer_session(paths)
@@ -38,8 +32,6 @@ local function offer_session(paths)
 end
 
 
-=======
->>>>>>> main
 function command.run(argv)
   local script = argv[1]
   if script == "--help" or script == "-h" then
@@ -55,11 +47,8 @@ function command.run(argv)
   local chunk, message = loadfile(script)
   if not chunk then errors.raise("usage", message) end
   arg = { [0] = script, table.unpack(argv, 2) } -- luacheck: ignore 121
-<<<<<<< HEAD
   offer_session(table.move(argv, 2, #argv, 1, {}))
-=======
   local trace
->>>>>>> main
   local ok, result = xpcall(chunk, function(err)
     trace = errors.traceback()
     return err
