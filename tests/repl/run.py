@@ -95,7 +95,7 @@ class Sessions(unittest.TestCase):
         self.type(session, "a", "nil")
 
     def mistakes(self, session):
-        self.type(session, 'kernels:where { sage = "decode" }', "did you mean 'stage'?", "columns:")
+        self.type(session, 'stages:where { sage = "decode" }', "did you mean 'stage'?", "columns:")
         self.type(session, "1 +* 2", "unexpected symbol")
         self.type(session, "error 'on purpose'", "on purpose")
         self.type(session, "results", "no file was given that has it")

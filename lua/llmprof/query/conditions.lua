@@ -16,22 +16,25 @@ end
 
 -- ---- text ----
 
-local function matches(text, pattern)
-  if text:find(pattern, 1, true) then return true end
-  local valid, found = pcall(string.find, text, pattern)
-  return valid and found ~= nil
+-- The distinct values of a column that a function accepts: asked once for each,
+-- not once a row.
+local function values_that(distinct, accept)
+  local list = {}
+  for _, value in ipairs(distinct) do
+    if value and accept(value) then list[#list + 1] = value end
+  end
+  return list
 end
 
 
--- The distinct values of a column that hold the text or match the pattern:
--- looked at once each, not once a row.
-local function matching_values(frame, column, pattern)
+-- Those that hold the text as it stands, else those that match it as a Lua
+-- pattern: names of kernels are full of what a pattern takes as special.
+local function matching_values(frame, column, wanted)
   local distinct = errors.check("failed", frame:aggregate({ column.name }, {}))
-  local list = {}
-  for _, value in ipairs(distinct:values(column.name)) do
-    if value and matches(value, pattern) then list[#list + 1] = value end
-  end
-  return list
+    :values(column.name)
+  local list = values_that(distinct, function(value) return value:find(wanted, 1, true) end)
+  if #list > 0 or not pcall(string.find, "", wanted) then return list end
+  return values_that(distinct, function(value) return value:find(wanted) end)
 end
 
 
