@@ -293,8 +293,9 @@ describe("printing", function()
   end)
 
   it("chooses units by the largest value", function()
-    local frame = query.from_rows({ { a = 5, b = 2500, c = 12345678, d = 12e9 // 1 | 0 } }, {
-      { name = "a", type = "integer", unit = "ns" }, { name = "b", type = "integer", unit = "bytes" },
+    local frame = query.from_rows({ { a = 5, b = 2500, c = 12345678, d = 12000000000 } }, {
+      { name = "a", type = "integer", unit = "ns" },
+      { name = "b", type = "integer", unit = "bytes" },
       { name = "c", type = "integer", unit = "ns" }, { name = "d", type = "integer", unit = "ns" } })
     assert.equal([[
 a ns    b B    c ms        d s
