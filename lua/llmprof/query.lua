@@ -80,6 +80,12 @@ function query.is(value)
 end
 
 
+-- Tables as tostring() gives them: whoever prints them ends the line.
+local function without_newline(text)
+  return (text:gsub("\n$", ""))
+end
+
+
 -- The frame of C beneath, sorted if that was put off.
 local function rows_of(self)
   local state = inner[self]
@@ -164,8 +170,8 @@ function Row:__tostring()
   for i, column in ipairs(list) do
     lines[i].value = tables.cell(column, self)
   end
-  return tables.render("table", { { key = "name", title = "column", type = "text" },
-    { key = "value", title = "value", type = "text" } }, lines)
+  return without_newline(tables.render("table", { { key = "name", title = "column", type = "text" },
+    { key = "value", title = "value", type = "text" } }, lines))
 end
 
 
@@ -471,8 +477,8 @@ function Frame:__tostring()
   local state = inner[self]
   local rows = rows_of(self)
   local limit = state.limit or show.ROWS
-  return show.table { frame = rows, names = shown_names(self), rows = list_rows(self, limit),
-    limit = limit, bar = state.bar }
+  return without_newline(show.table { frame = rows, names = shown_names(self),
+    rows = list_rows(self, limit), limit = limit, bar = state.bar })
 end
 
 

@@ -19,14 +19,26 @@ too: of the files that the other words name.
 ]]
 
 
+-- The words that are files or folders; all of them when none is, so that a
+-- wrong name is said.
+local function files_among(words)
+  local fs = require "llmprof.fs"
+  local there = {}
+  for _, word in ipairs(words) do
+    if fs.stat(word) then there[#there + 1] = word end
+  end
+  return #there > 0 and there or words
+end
+
+
 -- Globals that are not Lua's are looked for in a session over the arguments,
 -- which is made when the first of them is asked for.
-local function offer_session(paths)
+local function offer_session(words)
   local globals
   setmetatable(_G, { __index = function(_, name)
     local session = require "llmprof.session"
     if not session.has(name) then return nil end
-    globals = globals or session.open(paths)
+    globals = globals or session.open(files_among(words))
     return globals[name]
   end })
 end

@@ -13,6 +13,12 @@ local function column(frame, name)
 end
 
 
+-- As the prompt prints it.
+local function printed(frame)
+  return tostring(frame) .. "\n"
+end
+
+
 describe("where", function()
   local function durations(...)
     return column(small():where(...), "duration")
@@ -108,7 +114,7 @@ describe("columns", function()
     assert.equal([[
 duration ns  name
       4,000  gemm
-]], tostring(small():select("dur", "name"):head(1)))
+]], printed(small():select("dur", "name"):head(1)))
     assert.equal("gemm add copy(A*)", column(small():unique "name", "name"))
     assert.equal("prefill decode decode - decode",
       column(small():unique("name", "stage"), "stage"))
@@ -166,7 +172,7 @@ stage    count  duration_sum ns  duration_p50 ns  rate_max
 prefill      1            4,000            4,000      0.50
 decode       3            3,000            1,500      2.50
              1            1,000            1,000     -1.00
-]], tostring(small():group("stage"):agg("count", "sum dur", "p50 dur", "max rate")))
+]], printed(small():group("stage"):agg("count", "sum dur", "p50 dur", "max rate")))
     assert.equal([[
 name      count  duration_sum ns  duration_mean ns  duration_median ns  ]]
       .. [[duration_min ns  duration_max ns  duration_std ns
@@ -175,7 +181,7 @@ gemm          2            6,000             3,000               3,000  ]]
 add           2            2,000             1,000               1,000  ]]
       .. [[          1,000            1,000             0.00
 copy(A*)      1
-]], tostring(small():group("name"):stats "dur"))
+]], printed(small():group("name"):stats "dur"))
   end)
 
   it("are counted, by several columns too", function()
@@ -216,7 +222,7 @@ describe("numbers of a whole frame", function()
     assert.equal([[
 count  sum ns  mean ns  median ns  min ns  max ns    std ns
     4   8,000    2,000      1,500   1,000   4,000  1,414.21
-]], tostring(small():stats "dur"))
+]], printed(small():stats "dur"))
   end)
 end)
 
@@ -228,7 +234,7 @@ from ns  to ns  count
   1,000  2,000      2  ████████████████████████████████████████
   2,000  3,000      1  ████████████████████
   3,000  4,000      1  ████████████████████
-]], tostring(small():hist("dur", 3)))
+]], printed(small():hist("dur", 3)))
   end)
 
   it("are histograms in factors where values spread", function()
@@ -251,7 +257,7 @@ add             1,000  ██████████
 gemm            2,000  ████████████████████
 add             1,000  ██████████
 copy(A*)
-]], tostring(small():select("name", "dur"):plot "dur"))
+]], printed(small():select("name", "dur"):plot "dur"))
   end)
 end)
 
@@ -268,7 +274,7 @@ gemm          2,000                   -2,000    -100.0
 fused                     900            900
 add           1,000       400           -600     -60.0
 copy(A*)
-]], tostring(before:diff(after)))
+]], printed(before:diff(after)))
   end)
 
   it("compares counts where nothing else is common", function()
@@ -283,31 +289,32 @@ describe("printing", function()
     local rows = {}
     for i = 1, 120 do rows[i] = { n = i } end
     local frame = query.from_rows(rows, { { name = "n", type = "integer" } })
-    local text = tostring(frame)
+    local text = printed(frame)
     assert.equal("100\n… 20 more of 120 rows; show(n) prints more, save(file) writes all\n",
       text:match "\n(100\n.*)$")
     assert.equal("2\n… 118 more of 120 rows; show(n) prints more, save(file) writes all\n",
-      tostring(frame:show(2)):match "\n *(2\n.*)$")
-    assert.equal("120", tostring(frame:show()):match "(%S+)\n$")
-    assert.equal("no rows\n", tostring(frame:where { n = 0 }))
+      printed(frame:show(2)):match "\n *(2\n.*)$")
+    assert.equal("120", printed(frame:show()):match "(%S+)\n$")
+    assert.equal("no rows\n", printed(frame:where { n = 0 }))
   end)
 
   it("chooses units by the largest value", function()
     local frame = query.from_rows({ { a = 5, b = 2500, c = 12345678, d = 12000000000 } }, {
       { name = "a", type = "integer", unit = "ns" },
       { name = "b", type = "integer", unit = "bytes" },
-      { name = "c", type = "integer", unit = "ns" }, { name = "d", type = "integer", unit = "ns" } })
+      { name = "c", type = "integer", unit = "ns" },
+      { name = "d", type = "integer", unit = "ns" } })
     assert.equal([[
 a ns    b B    c ms        d s
    5  2,500  12.346  12.000000
-]], tostring(frame))
+]], printed(frame))
     assert.equal([[
 column  value
 a ns    5
 b B     2,500
 c ms    12.346
 d s     12.000000
-]], tostring(frame[1]))
+]], printed(frame[1]))
   end)
 end)
 

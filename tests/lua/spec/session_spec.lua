@@ -15,6 +15,12 @@ local TRACE = FOLDER .. "/run.sqlite"
 local COUNTERS = FOLDER .. "/ncu/raw.csv"
 
 
+-- As the prompt prints it.
+local function printed(frame)
+  return tostring(frame) .. "\n"
+end
+
+
 describe("a trace", function()
   local s = session.open { TRACE }
 
@@ -24,7 +30,7 @@ stage     count  duration ms
           1,544       12.748
 prefill   3,428       36.041
 decode   30,540       69.606
-]], tostring(s.kernels:group("stage"):sum("dur")))
+]], printed(s.kernels:group("stage"):sum("dur")))
     assert.same({ "prefill", "decode", "prefill", "decode" }, s.stages.stage)
   end)
 
@@ -39,11 +45,11 @@ decode   30,540       69.606
     assert.equal([[
 n  name  mean
 2  b     1.25
-]], tostring(s.sql("SELECT 2 AS n, ? AS name, 1.25 AS mean", "b")))
-    assert.equal("a\n1\nx\n\n", tostring(s.sql[[
+]], printed(s.sql("SELECT 2 AS n, ? AS name, 1.25 AS mean", "b")))
+    assert.equal("a\n1\nx\n\n", printed(s.sql[[
       SELECT 1 AS a UNION ALL SELECT 'x' UNION ALL SELECT NULL]]))
-    local err = failure(s.sql, "SELECT nothing FROM StringIds")
-    assert.same({ "usage", "sql: " .. TRACE .. ": no such column: nothing",
+    local err = failure(s.sql, "SELECT nowhere FROM StringIds")
+    assert.same({ "usage", "sql: " .. TRACE .. ": no such column: nowhere",
       "sql[[SELECT name FROM sqlite_master]] lists the tables" }, err)
   end)
 
