@@ -27,7 +27,7 @@
 --
 -- A gain is cut to the part of the stage's time that it is taken from, of_ns is
 -- that time, of its source, and gain_share the gain's share of it. A gain in GPU
--- time of a launch-bound stage has behind = "waiting": it comes back only once
+-- time of a stage that is held up has behind = "waiting": it comes back only once
 -- the GPU no longer waits. Findings are ranked: blocking ones, gains by size,
 -- those behind others, those without a gain.
 local errors = require "llmprof.errors"
@@ -75,6 +75,10 @@ local function fault_of(finding)
     return "evidence: a list of { text, source } is missing"
   end
   if not confidences[finding.confidence] then return 'confidence: "high", "medium" or "low"' end
+  if finding.stage ~= nil and type(finding.stage) ~= "string" then return "stage: a name" end
+  if finding.kernels ~= nil and type(finding.kernels) ~= "table" then
+    return "kernels: a list of ids"
+  end
   if not is_gain(finding) then
     return 'gain_ns: a number, with stage, assumption, and spends = "waiting" or "gpu"'
   end
@@ -107,7 +111,7 @@ local function bound_gain(results, finding)
   finding.gain_ns = math.max(math.min(finding.gain_ns, most), 0)
   finding.of_ns, finding.of = time, source
   finding.gain_share = time > 0 and finding.gain_ns / time or nil
-  if finding.spends == "gpu" and evidence.is_launch_bound(results, stage) then
+  if finding.spends == "gpu" and evidence.is_held_up(results, stage) then
     finding.behind = "waiting"
   end
 end
@@ -131,7 +135,9 @@ local function by_worth(a, b)
     return confidences[a.confidence] < confidences[b.confidence]
   end
   if a.rule ~= b.rule then return a.rule < b.rule end
-  return (a.stage or "") < (b.stage or "")
+  left, right = a.stage or "", b.stage or ""
+  if left ~= right then return left < right end
+  return a.title < b.title
 end
 
 
@@ -155,7 +161,8 @@ local function apply(rule, results, findings, abstained)
   function report.finding(finding)
     check_finding(rule, finding)
     finding.rule, finding.evidence = rule.name, json.list(finding.evidence)
-    if finding.kernels then finding.kernels = json.list(finding.kernels) end
+    finding.kernels = finding.kernels and json.list(finding.kernels)
+    finding.blocking = finding.blocking and true or nil
     if finding.gain_ns then bound_gain(results, finding) end
     findings[#findings + 1] = json.ordered(finding, finding_keys)
   end

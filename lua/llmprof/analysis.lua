@@ -7,6 +7,7 @@ local artifacts = require "llmprof.artifacts"
 local breakdown = require "llmprof.analysis.breakdown"
 local efficiency = require "llmprof.analysis.efficiency"
 local errors = require "llmprof.errors"
+local evidence = require "llmprof.evidence"
 local hardware = require "llmprof.hardware"
 local headroom = require "llmprof.analysis.headroom"
 local integrity = require "llmprof.analysis.integrity"
@@ -19,10 +20,6 @@ local version = require "llmprof.version"
 local work = require "llmprof.analysis.work"
 
 local analysis = {}
-
--- From this share of idle time on, a stage is bound by what feeds the GPU.
-local LAUNCH_BOUND = 0.5
-
 
 local function check(value, message)
   return errors.check("failed", value, message)
@@ -88,7 +85,7 @@ end
 
 -- What holds the stage up, and the numbers that say so.
 local function bound_of(stage)
-  if stage.idle_share >= LAUNCH_BOUND then
+  if stage.idle_share >= evidence.LAUNCH_BOUND then
     return "launch", ("the GPU is idle %.0f %% of the time"):format(stage.idle_share * 100)
   end
   return "gpu", ("the GPU is busy %.0f %% of the time"):format((1 - stage.idle_share) * 100)
@@ -231,7 +228,7 @@ local function add_limits(results, given)
     samples = given.samples, format = format }
   local lacking = results.hardware.missing
   results.hardware.missing = nil
-  table.insert(lacking, work.add(results.stages, given))
+  table.insert(lacking, work.add(results.stages, results.repeats.used, given))
   table.move(lacking, 1, #lacking, #results.missing + 1, results.missing)
   efficiency.add(results, kernels)
   headroom.add(results, kernels)
@@ -248,7 +245,7 @@ local top_keys = { "schema_version", "run", "model", "source", "environment", "r
 -- given: run_id, recipe (name), model, source, environment, trace, found (of
 -- analysis.stages), kernels, selection, counters (of analysis.counters),
 -- operators, workload (facts about a recorded run), metrics (metrics.json),
--- arch and run (of llmprof.model.choice), gpu (the configuration's hardware
+-- arch, arch_complaint and run (of llmprof.model.choice), gpu (the configuration's hardware
 -- table), launches (of llmprof.ncu),
 -- samples (of llmprof.gpu_watch), complaints (of nsys), overhead (of
 -- analysis.overhead), missing (list of { what, why, how }), flops (the recipe's:

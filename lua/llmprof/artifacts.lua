@@ -60,6 +60,7 @@ end
 -- A fresh folder below root. A run id that was asked for and is taken is an
 -- error; one made from the time gets a number.
 local function fresh_folder(root, wanted, recipe_name)
+  if root == "" then errors.raise("usage", "run.root: an empty value") end
   if wanted then check_id(wanted) end
   mkdirs(root)
   if wanted then
@@ -90,13 +91,6 @@ local function check_empty(out)
 end
 
 
-local function new_run(fields)
-  local run = setmetatable(fields, Run)
-  for _, folder in ipairs(folders) do mkdirs(run:path(folder)) end
-  return run
-end
-
-
 -- A new run. given: out (folder) or root and id; recipe (name).
 function artifacts.create(given)
   local id, dir
@@ -108,7 +102,8 @@ function artifacts.create(given)
     id = fresh_folder(given.root, given.id, given.recipe)
     dir = given.root .. "/" .. id
   end
-  local run = new_run { id = id, dir = dir, root = not given.out and given.root or nil }
+  local run = setmetatable({ id = id, dir = dir, root = not given.out and given.root or nil }, Run)
+  for _, folder in ipairs(folders) do mkdirs(run:path(folder)) end
   run.manifest = {
     schema_version = 1,
     llmprof = version.version,
@@ -129,8 +124,10 @@ end
 
 local function read_manifest(dir)
   local manifest, message = json.load(dir .. "/" .. MANIFEST)
-  if type(manifest) ~= "table" then
-    return nil, message or (dir .. "/" .. MANIFEST .. ": not an object")
+  if manifest == nil then return nil, message end
+  if type(manifest) ~= "table" or type(manifest.run_id) ~= "string"
+    or type(manifest.steps) ~= "table" then
+    return nil, ("%s/%s: not the manifest of a run"):format(dir, MANIFEST)
   end
   return manifest
 end
@@ -153,8 +150,8 @@ function artifacts.open(name, root)
       local manifest, message = read_manifest(dir)
       if not manifest then errors.raise("failed", message) end
       local folder, home = locate(dir, root)
-      return new_run { id = manifest.run_id or name, dir = folder, manifest = manifest,
-        root = home }
+      return setmetatable({ id = manifest.run_id, dir = folder, manifest = manifest,
+        root = home }, Run)
     end
   end
   errors.raise("usage", ("no run '%s' in %s"):format(name, root),
@@ -303,7 +300,11 @@ end
 
 -- Let <root>/latest point at this run.
 function Run:publish()
-  if self.root then check(fs.replace_symlink(self.id, self.root .. "/latest")) end
+  if not self.root then return end
+  local linked, message = fs.replace_symlink(self.id, self.root .. "/latest")
+  if not linked then
+    errors.raise("failed", message, { hint = "the run itself is in " .. self.dir })
+  end
 end
 
 

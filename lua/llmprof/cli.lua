@@ -6,6 +6,7 @@ local files = require "llmprof.files"
 local nearest = require "llmprof.nearest"
 local options = require "llmprof.options"
 local resources = require "llmprof.resources"
+local term = require "llmprof.term"
 local text = require "llmprof.text"
 
 local cli = {}
@@ -143,8 +144,9 @@ function cli.main(argv)
     report(result)
     return errors.status[result.kind] or errors.status.failed
   end
-  local flushed, message = io.stdout:flush()
-  if not flushed then
+  local _, message = io.stdout:flush()
+  message = term.failure or message
+  if message then
     local closed = message:find "Broken pipe" -- `llmprof stats ... | head`
     if not closed then io.stderr:write("llmprof: standard output: ", message, "\n") end
     return errors.status.failed

@@ -33,14 +33,15 @@ return {
     type = "string" },
   ["model.weight_dtype"] = { "What its weights are stored in; as its architecture says unless set",
     type = "string" },
-  ["model.kv_dtype"] = { "What its KV cache is stored in; likewise", type = "string" },
+  ["model.kv_dtype"] = { "What its KV cache is stored in; as its architecture says unless set",
+    type = "string" },
 
   ["hardware.name"] = { "The GPU, a file in conf/hardware; found by the device's name unless set",
     type = "string" },
   ["hardware.peak_per_s"] = { "Dense FLOP/s of the GPU in the model's number format; as "
     .. "conf/hardware says unless set", type = "float", min = 1 },
-  ["hardware.bandwidth_bytes_per_s"] = { "Memory bandwidth of the GPU; likewise", type = "float",
-    min = 1 },
+  ["hardware.bandwidth_bytes_per_s"] = { "Memory bandwidth of the GPU in bytes/s; as "
+    .. "conf/hardware says unless set", type = "float", min = 1 },
 
   ["nsys.preset"] = { "Preset of Nsight Systems options", "default" },
   ["nsys.trace"] = { "What to trace", { "cuda", "nvtx", "osrt" } },

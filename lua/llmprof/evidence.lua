@@ -3,16 +3,19 @@
 --
 -- A stage's time has two parts. While the GPU works for it, only faster or
 -- fewer kernels help ("gpu"); the rest is time in which the GPU waits
--- ("waiting"), where only the CPU's side helps. A stage that waits for WAITS of
--- its time or more is launch-bound: what its kernels could give back stays
--- hidden behind the waiting.
+-- ("waiting"), where only the CPU's side helps. A stage that waits for HELD_UP of
+-- its time or more is held up: what its kernels could give back stays hidden
+-- behind the waiting.
 local overhead = require "llmprof.analysis.overhead"
 local text = require "llmprof.text"
 
 local evidence = {}
 
--- From this share of waiting on, a stage is bound by its launches.
-evidence.WAITS = 0.3
+-- From this share of waiting on a stage is held up by what feeds the GPU.
+evidence.HELD_UP = 0.3
+
+-- From this share on it waits more than it works: it is launch-bound.
+evidence.LAUNCH_BOUND = 0.5
 
 -- A kernel shorter than this is done about as soon as it is started: launching
 -- one takes a few us, and so does filling and draining the GPU.
@@ -89,9 +92,14 @@ function evidence.waiting(results, stage)
 end
 
 
-function evidence.is_launch_bound(results, stage)
+function evidence.waiting_share(results, stage)
   local time = evidence.stage_time(results, stage)
-  return time > 0 and evidence.waiting(results, stage) / time >= evidence.WAITS
+  return time > 0 and evidence.waiting(results, stage) / time or 0
+end
+
+
+function evidence.is_held_up(results, stage)
+  return evidence.waiting_share(results, stage) >= evidence.HELD_UP
 end
 
 
@@ -138,9 +146,8 @@ function evidence.kernels(results, stage, wanted)
 end
 
 
--- Notes about the largest kernels of a group: "kernel 6, NAME: 930 calls, 1.96
--- ms".
--- more(kernel) may add to the note of one that has counters.
+-- Notes about the largest kernels of a group, "kernel 6, NAME: 930 calls, 1.96
+-- ms"; more(kernel) may add to the note of one that has counters.
 function evidence.largest(group, stage, more)
   local notes = {}
   for i = 1, math.min(#group.list, 3) do
@@ -163,10 +170,10 @@ end
 
 
 -- What leaving launches out can give back: { gain_ns, spends, assumption }. A
--- share of the group's kernels goes away; `how` says why. In a launch-bound
--- stage that is their part of the waiting, else of the GPU's time.
+-- share of the group's kernels goes away; `how` says why. In a stage that is
+-- held up that is their part of the waiting, else of the GPU's time.
 function evidence.saving(results, stage, group, share, how)
-  if not evidence.is_launch_bound(results, stage) then
+  if not evidence.is_held_up(results, stage) then
     return { gain_ns = group.ns * share, spends = "gpu", assumption = how }
   end
   local launches = math.max(stage.launches, stage.kernels)

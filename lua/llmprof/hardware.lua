@@ -12,6 +12,7 @@ local errors = require "llmprof.errors"
 local files = require "llmprof.files"
 local nearest = require "llmprof.nearest"
 local schema = require "llmprof.model.schema"
+local sorted_keys = require "llmprof.sorted_keys"
 local statistics = require "llmprof.statistics"
 local yaml = require "llmprof.yaml"
 
@@ -35,22 +36,31 @@ local VECTOR = { fp64 = true, fp32 = true }
 
 -- ---- files ----
 
-local function load_file(name)
-  local contents, where = files.read(("%s/%s.yaml"):format(FOLDER, name))
-  if not contents then
-    local known = files.names(FOLDER, ".yaml")
-    errors.raise("usage", ("hardware.name: no GPU '%s'%s"):format(name,
-      nearest.suggestion(name, known)), { hint = "there are: " .. table.concat(known, ", ") })
-  end
+-- A file's contents as a checked table; where names it in errors.
+function hardware.read(contents, where)
   local given = errors.check("usage", yaml.decode(contents, { name = where }))
   local made = schema.read(given, FIELDS, where)
-  for group, entries in pairs { clock_hz = made.clock_hz, peak_per_s = made.peak_per_s } do
-    for key, value in pairs(entries) do
-      schema.value(value, { "number" }, ("%s: %s.%s"):format(where, group, key))
+  for _, group in ipairs { "clock_hz", "peak_per_s" } do
+    for _, key in ipairs(sorted_keys(made[group])) do
+      schema.value(made[group][key], { "number" }, ("%s: %s.%s"):format(where, group, key))
     end
+  end
+  for _, key in ipairs { "boost", "tensor" } do
+    schema.value(made.clock_hz[key], { "number" }, ("%s: clock_hz.%s"):format(where, key))
   end
   made.file = where
   return made
+end
+
+
+local function load_file(name)
+  local path = ("%s/%s.yaml"):format(FOLDER, name)
+  local contents, where
+  if name:find "^[%w_-]+$" then contents, where = files.read(path) end
+  if contents then return hardware.read(contents, where) end
+  local known = files.names(FOLDER, ".yaml")
+  errors.raise("usage", ("hardware.name: no GPU '%s'%s"):format(name,
+    nearest.suggestion(name, known)), { hint = "there are: " .. table.concat(known, ", ") })
 end
 
 
@@ -124,17 +134,19 @@ local function peak_of(known, file, launches, format)
 end
 
 
+-- Entries for results.missing: what is not known, and the key to set.
 local function missing_of(made, format)
+  local why = made.file and ("%s has none, and no counter gives it"):format(made.file)
+    or ("the GPU (%s) is not in conf/hardware, and no counter gives it"):format(
+      made.name or "without a name")
   local list = {}
-  local function lack(what, key)
-    list[#list + 1] = { what = what, why = ("the GPU (%s) is not in conf/hardware, and no "
-      .. "counter gives it"):format(made.name or "without a name"), how = key }
-  end
   if not made.peaks[format] then
-    lack(("peak FLOP/s in %s"):format(format), "hardware.peak_per_s=FLOP/s, or hardware.name=GPU")
+    list[1] = { what = "peak FLOP/s in " .. format, why = why,
+      how = "hardware.peak_per_s=FLOP/s, or hardware.name=GPU" }
   end
   if not made.memory then
-    lack("memory bandwidth", "hardware.bandwidth_bytes_per_s=byte/s, or hardware.name=GPU")
+    list[#list + 1] = { what = "memory bandwidth", why = why,
+      how = "hardware.bandwidth_bytes_per_s=byte/s, or hardware.name=GPU" }
   end
   return list
 end

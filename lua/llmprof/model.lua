@@ -60,8 +60,8 @@ local function read_formats(given, where)
   local formats = schema.read(given, FORMATS, where)
   if formats.kv == "" then formats.kv = formats.activations end
   if formats.embeddings == "" then formats.embeddings = formats.weights end
-  for what, name in pairs(formats) do
-    formats[what] = dtypes.name(name, where .. "." .. what)
+  for _, what in ipairs { "weights", "activations", "kv", "embeddings" } do
+    formats[what] = dtypes.name(formats[what], where .. "." .. what)
   end
   return formats
 end
@@ -181,16 +181,27 @@ function model.encode(arch, name, images)
 end
 
 
+local SUMS = { "flops", "weight_bytes", "kv_read_bytes", "kv_write_bytes", "activation_bytes",
+  "bytes" }
+
+
+-- A cost by a factor: that of one of several ranges which together are it.
+function model.scaled(whole, factor)
+  local made = { parts = {} }
+  for _, key in ipairs(SUMS) do made[key] = whole[key] * factor end
+  for i, part in ipairs(whole.parts) do
+    made.parts[i] = { name = part.name, flops = part.flops * factor,
+      weight_bytes = part.weight_bytes * factor }
+  end
+  return made
+end
+
+
 -- Several costs as one; their parts stay apart, under their owner's name.
 function model.together(list)
-  local all = cost.new {}
-  local sum = all:total()
-  sum.parts = {}
+  local sum = { parts = {} }
   for _, entry in ipairs(list) do
-    for _, key in ipairs { "flops", "weight_bytes", "kv_read_bytes", "kv_write_bytes",
-      "activation_bytes", "bytes" } do
-      sum[key] = sum[key] + entry.cost[key]
-    end
+    for _, key in ipairs(SUMS) do sum[key] = (sum[key] or 0) + entry.cost[key] end
     for _, part in ipairs(entry.cost.parts) do
       table.insert(sum.parts, { name = entry.name and entry.name .. ": " .. part.name or part.name,
         flops = part.flops, weight_bytes = part.weight_bytes })

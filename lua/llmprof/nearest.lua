@@ -27,7 +27,8 @@ end
 -- last part is the word (max_new_tokens for infer.max_new_tokens) counts as
 -- one edit away.
 function nearest.find(word, candidates)
-  local best, best_distance = nil, math.max(2, #word // 3) + 1
+  -- a third of the word may differ, but never all of it
+  local best, best_distance = nil, math.min(math.max(2, #word // 3), #word - 1) + 1
   local sorted = table.move(candidates, 1, #candidates, 1, {})
   table.sort(sorted)
   for _, candidate in ipairs(sorted) do

@@ -27,10 +27,11 @@ local function short_stages()
 end
 
 
--- quiet: print nothing; errors are the caller's.
-function progress.new(quiet)
+-- quiet: print nothing; errors are the caller's. stream: what to write to in
+-- place of standard output.
+function progress.new(quiet, stream)
   if quiet then return silent end
-  local out = term.new(io.stdout, 1)
+  local out = term.new(stream or io.stdout, 1)
   local ui = {}
 
   local function step_line(name, took, note, color)

@@ -14,7 +14,9 @@ local function is_plain(fd)
 end
 
 
--- A writer to a stream: style(name, text), line(text), columns.
+-- A writer to a stream: style(name, text), line(text), columns. Lines that could
+-- not be written do not stop what writes them; term.failure says why the first
+-- was lost.
 function term.new(stream, fd)
   local plain = is_plain(fd)
   local self = { columns = sys.isatty(fd) and sys.columns() or nil, plain = plain }
@@ -25,8 +27,9 @@ function term.new(stream, fd)
   end
 
   function self.line(value)
-    stream:write(value, "\n")
-    stream:flush()
+    local written, message = stream:write(value, "\n")
+    if written then written, message = stream:flush() end
+    if not written then term.failure = term.failure or message end
   end
 
   -- A line that the next one replaces; nothing where that cannot be.

@@ -195,10 +195,31 @@ local function check_stages(stages, where)
 end
 
 
+-- Images that an encoder is given: list of { count, size }, whole numbers.
+local function check_images(images)
+  local wrong = images ~= nil and expect(images, "table", "images")
+  if wrong then return wrong end
+  for i, image in ipairs(images or {}) do
+    local where = ("images[%d]"):format(i)
+    wrong = expect(image, "table", where)
+    if wrong then return wrong end
+    for _, key in ipairs { "count", "size" } do
+      if math.type(image[key]) ~= "integer" or image[key] < 1 then
+        return ("%s.%s: a whole number of at least 1 expected, got %s"):format(where, key,
+          tostring(image[key]))
+      end
+    end
+  end
+  return nil
+end
+
+
 -- What is wrong with metrics, or nil.
 local function check_metrics(metrics)
   local wrong = expect(metrics, "table", "metrics")
     or expect(metrics.repeats, "table", "repeats")
+    or (metrics.model ~= nil and expect(metrics.model, "table", "model"))
+    or check_images(metrics.images)
   if wrong then return wrong end
   for i, rep in ipairs(metrics.repeats) do
     local where = ("repeats[%d]"):format(i)
@@ -227,7 +248,7 @@ end
 local function load_checked(run, name, check)
   if not run:has(name) then return nil end
   local value, message = json.load(run:path(name))
-  if not value then return nil, message end
+  if value == nil then return nil, message end
   if type(value) == "table" then drop_nulls(value) end
   local wrong = check(value)
   if wrong then return nil, ("%s: %s"):format(run:path(name), wrong) end

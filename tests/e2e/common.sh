@@ -11,6 +11,13 @@ fail() {
   exit 1
 }
 
+# runs LLMPROF: does the program do its main job away from the source tree?
+runs() {
+  (cd -- "$scratch" && env -u LLMPROF_HOME "$1" recipes/deepseek_ocr.lua \
+    capture=recorded out=bundle --quiet) || fail "$1 does not run the recipe"
+  [[ -s $scratch/bundle/report.md ]] || fail "no report.md"
+}
+
 # same WHAT EXPECTED GOT
 same() {
   [[ $2 == "$3" ]] || fail "$1: expected '$2', got '$3'"

@@ -7,10 +7,15 @@ build=$1 version=$2 prefix=$scratch/prefix
 cmake --install "$build" --prefix "$prefix" >/dev/null
 
 same version "llmprof $version" "$(cd / && "$prefix/bin/llmprof" --version)"
+runs "$prefix/bin/llmprof"
 for folder in lua recipes conf; do
   [[ ! -d $folder ]] || diff -r -x __pycache__ "$folder" "$prefix/share/llmprof/$folder" ||
     fail "share/llmprof/$folder is not what the source tree has"
 done
+# what the manual links to, itself included, save the source tree's own files
+while read -r link; do
+  [[ -e $prefix/share/doc/llmprof/docs/$link ]] || fail "docs link to $link"
+done < <(sed -nE 's/.*\]\(([a-z_.]+)\).*/\1/p' docs/*.md)
 for file in share/doc/llmprof/{LICENSE,README.md} share/man/man1/llmprof.1; do
   [[ -s $prefix/$file ]] || fail "no $file"
 done

@@ -10,6 +10,8 @@ cp -r -- "$build/portable/llmprof" "$folder"
 same version "llmprof $version" \
   "$(cd / && env -i "$folder/llmprof" --version)"
 
+runs "$folder/llmprof"
+
 # Every library comes from the folder, save the C library's own.
 strangers=$(LD_TRACE_LOADED_OBJECTS=1 "$folder/llmprof" |
   grep -vF "$folder/lib/" |

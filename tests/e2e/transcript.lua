@@ -14,6 +14,7 @@
 -- <!-- normalise: NAME... --> names the normalisers (transcript/normalise.lua).
 -- Whatever a transcript leaves running, or leaves outside its folder, fails it.
 -- --update writes what the commands print into the file.
+local errors = require "llmprof.errors"
 local fs = require "llmprof.fs"
 
 local here = arg[0]:match "^(.*)/[^/]*$" or "."
@@ -48,13 +49,15 @@ local function play_file(path, update)
   local document = parse.document(assert(fs.read(path)), path)
   local box <close> = sandbox.new(assert(fs.realpath(here .. "/../..")))
   local normalisers = normalise.chain(document.normalisers, box)
-  local passed = true
+  local passed, commands = true, 0
   for _, block in ipairs(document.blocks) do
     if block.file then box:write(block.file, block.contents) end
     for _, command in ipairs(block.commands or {}) do
       passed = play(box, normalisers, path, command) and passed
+      commands = commands + 1
     end
   end
+  if commands == 0 then errors.raise("usage", path .. ": no command") end
   local left = box:leftovers()
   if #left > 0 then show(("FAILED: %s: left behind:"):format(path), left) end
   if update and not passed then assert(fs.write(path, parse.text(document))) end
@@ -62,6 +65,7 @@ local function play_file(path, update)
 end
 
 
+if #arg == 0 then errors.raise("usage", "which transcript?") end
 local failed, update = 0, false
 for _, word in ipairs(arg) do
   if word == "--update" then

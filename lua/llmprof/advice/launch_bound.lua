@@ -38,21 +38,40 @@ local function gain_of(results, stage)
 end
 
 
-function rule.examine_stage(results, stage, report)
-  if stage.waiting and evidence.is_launch_bound(results, stage) then
-    local gain, assumption = gain_of(results, stage)
-    report.finding {
-      stage = stage.name,
-      title = ("%s is launch-bound"):format(stage.name),
-      evidence = what_was_seen(results, stage),
-      try = "run it as a CUDA graph, or torch.compile(mode=\"reduce-overhead\"); both replay "
-        .. "its launches in one call",
-      gain_ns = gain,
-      spends = "waiting",
-      assumption = assumption,
-      confidence = "high",
-    }
+-- A stage with several kernels to a launch replays graphs already.
+local function replays_graphs(stage)
+  return stage.kernels >= 2 * stage.launches
+end
+
+
+local function title_of(results, stage)
+  local share = evidence.waiting_share(results, stage)
+  if replays_graphs(stage) then
+    return ("%s leaves the GPU idle for %s of its time, although it replays CUDA graphs")
+      :format(stage.name, evidence.percent(share))
+  elseif share >= evidence.LAUNCH_BOUND then
+    return stage.name .. " is launch-bound"
   end
+  return ("%s leaves the GPU idle for %s of its time"):format(stage.name, evidence.percent(share))
+end
+
+
+function rule.examine_stage(results, stage, report)
+  if not stage.waiting or not evidence.is_held_up(results, stage) then return end
+  local gain, assumption = gain_of(results, stage)
+  report.finding {
+    stage = stage.name,
+    title = title_of(results, stage),
+    evidence = what_was_seen(results, stage),
+    try = replays_graphs(stage)
+      and "capture more in one graph, and shorten what the CPU does between replays"
+      or "run it as a CUDA graph, or torch.compile(mode=\"reduce-overhead\"); both replay its "
+        .. "launches in one call",
+    gain_ns = gain,
+    spends = "waiting",
+    assumption = assumption,
+    confidence = "high",
+  }
 end
 
 

@@ -23,7 +23,7 @@ end
 -- When launches are what the GPU waits for, only the time in the waiting calls
 -- themselves comes back; else launching ahead can hide all of it.
 local function gain_of(results, stage)
-  if evidence.is_launch_bound(results, stage) then
+  if evidence.is_held_up(results, stage) then
     return stage.waiting.sync_ns, "launches stay as slow as they are"
   end
   return evidence.waiting(results, stage), "without the wait the CPU stays ahead of the GPU"

@@ -3,10 +3,12 @@
 --
 -- The two tools spell a kernel differently (nsys keeps namespaces and casts of
 -- template arguments that ncu drops), so names meet in a plain form: without
--- qualifiers, casts and spaces. Launches are taken from the same stage, in this
+-- qualifiers, casts and spaces. Launches are taken in this
 -- order of preference, which is the match's confidence:
---   exact   same plain name, and grid and block that the timeline has
---   name    same plain name, another launch shape
+--   exact   same stage and plain name, and grid and block that the timeline has
+--   stage   the same, but launched in another stage: ncu counts the launches of
+--           a configuration over all stages, so the first stage has them
+--   name    same stage and plain name, another launch shape
 -- Times always come from the timeline; of counters only ratios, bytes and
 -- operations are used.
 local bound = require "llmprof.ncu.bound"
@@ -155,13 +157,17 @@ end
 -- ---- the join ----
 
 local function choose(candidates, stage, shapes)
-  local exact, named = {}, {}
+  local exact, elsewhere, named = {}, {}, {}
   for _, candidate in ipairs(candidates) do
-    if candidate.stage == nil or candidate.stage == stage then
-      table.insert(shapes[candidate.shape] and exact or named, candidate)
+    local here = candidate.stage == nil or candidate.stage == stage
+    if shapes[candidate.shape] then
+      table.insert(here and exact or elsewhere, candidate)
+    elseif here then
+      named[#named + 1] = candidate
     end
   end
   if #exact > 0 then return exact, "exact" end
+  if #elsewhere > 0 then return elsewhere, "stage" end
   if #named > 0 then return named, "name" end
   return nil
 end
@@ -209,7 +215,8 @@ function counters.join(list, launches, found)
       end
       kernel.counters = summarize(measured)
       kernel.counters.match = confidence
-      if confidence == "exact" then
+      kernel.counters.measured_in = confidence == "stage" and chosen[1].stage or nil
+      if confidence ~= "name" then
         local calls, ns = measured_calls(kernel, chosen)
         kernel.counters.measured_calls = calls
         kernel.counters.timeline_ns = calls > 0 and ns / calls or nil

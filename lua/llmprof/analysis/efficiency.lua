@@ -39,6 +39,8 @@ local quantities = {
 }
 
 
+local quantity_keys = { "value", "ratio", "contradiction", "formula", "inputs" }
+
 -- One quantity from a table that may hold its inputs; nil when one is not
 -- known. A time of nothing is no time.
 local function quantity(name, known)
@@ -57,7 +59,7 @@ local function quantity(name, known)
   else
     made.value = value
   end
-  return json.ordered(made, { "value", "ratio", "contradiction", "formula", "inputs" })
+  return json.ordered(made, quantity_keys)
 end
 
 efficiency.quantity = quantity
@@ -146,9 +148,27 @@ local function stage_record(results, stage, kernels)
 end
 
 
+-- Stages run one after the other, so their least times add up. Replaces the
+-- floor of the sums, which is lower, where every stage has one.
+local function add_floors(made, stages)
+  local sum, inputs, names, bounds = 0, {}, {}, {}
+  for _, stage in ipairs(stages) do
+    local floor = stage.efficiency.floor_ns
+    if not floor then return end
+    sum, inputs[stage.name] = sum + floor.value, floor.value
+    names[#names + 1] = stage.name
+    bounds[stage.efficiency.floor_bound] = true
+  end
+  made.floor_ns = json.ordered({ value = sum, formula = "sum of the stages' floor_ns",
+    inputs = json.ordered(inputs, names) }, quantity_keys)
+  made.floor_share = quantity("floor_share", { floor_ns = sum, time_ns = made.time_ns })
+  made.floor_bound = not (bounds.compute and bounds.memory) and made.floor_bound or nil
+end
+
+
 -- All stages without a parent as one; nil when one of them has no cost.
 local function whole_record(results)
-  local known, sources = peaks_of(results.hardware), {}
+  local known, sources, top = peaks_of(results.hardware), {}, {}
   known.flops, known.bytes, known.time_ns = 0, 0, 0
   for _, stage in ipairs(results.stages) do
     if not stage.parent then
@@ -158,6 +178,7 @@ local function whole_record(results)
       known.bytes = known.bytes + stage.cost.bytes
       known.time_ns = known.time_ns + made.time_ns
       sources[made.time_source] = true
+      top[#top + 1] = stage
       known.time_source = made.time_source
     end
   end
@@ -165,6 +186,7 @@ local function whole_record(results)
   if next(sources, (next(sources))) then known.time_source = "plain and profiled runs" end
   local made = record(known)
   made.flops, made.bytes = known.flops, known.bytes
+  add_floors(made, top)
   return made
 end
 

@@ -36,8 +36,9 @@ end
 -- Floor of all calls in ns and how sure it is.
 local function kernel_floor(kernel, gpu)
   local counters = kernel.counters
-  local floor = gpu and counters and counters.match == "exact" and launch_floor(counters, gpu)
-  if not floor then return nil, "upper bound: no counters" end
+  if not counters or counters.match ~= "exact" then return nil, "upper bound: no counters" end
+  local floor = launch_floor(counters, gpu)
+  if not floor then return nil, "upper bound: bytes or bandwidth are not known" end
   local share = counters.measured_calls / kernel.calls
   return floor * 1e9 * counters.measured_calls, share >= ALL and "measured"
     or ("upper bound: counters for %d of %d calls"):format(counters.measured_calls, kernel.calls)

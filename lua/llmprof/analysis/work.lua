@@ -4,7 +4,8 @@
 --
 -- The stage "prefill" is the decoder's prefill and every encoder that is no
 -- stage without a parent itself, "decode" all steps after the first token; a
--- stage named like an encoder is that encoder. Other stages have no cost.
+-- stage named like an encoder is that encoder. Other stages have no cost. Where
+-- a repeat has several ranges of a stage (a range per step), each has its share.
 local json = require "llmprof.json"
 local model = require "llmprof.model"
 local errors = require "llmprof.errors"
@@ -100,7 +101,14 @@ local function is_encoder(arch, name)
 end
 
 
-local function from_description(given, stage, own_stage)
+-- Ranges of a stage in one repeat.
+local function ranges_of(stage, repeats)
+  local count = stage.wall and stage.wall.count or 1
+  return repeats and repeats > 0 and math.max(count / repeats, 1) or 1
+end
+
+
+local function from_description(given, stage, own_stage, repeats)
   local arch, run = given.arch, given.run
   if not arch or not run then return nil end
   local cost, done
@@ -112,6 +120,11 @@ local function from_description(given, stage, own_stage)
     cost, done = decode_cost(arch, run)
   end
   if not cost then return nil end
+  local ranges = ranges_of(stage, repeats)
+  if ranges > 1 then
+    cost = model.scaled(cost, 1 / ranges)
+    done.ranges = ranges
+  end
   cost.parts = json.list(cost.parts)
   cost.source, cost.work, cost.formula = arch.source, done, FORMULA
   return cost
@@ -125,7 +138,7 @@ local function contradiction(given)
   local metrics, arch = given.metrics, given.arch
   local said = metrics and metrics.model and metrics.model.parameters
   local counted = said and said.total
-  if not arch or not counted then return nil end
+  if not arch or type(counted) ~= "number" then return nil end
   local described = model.parameters(arch).total
   if math.abs(described - counted) <= TOLERANCE * counted then return nil end
   return ("%s describes %s parameters, the workload counted %s"):format(arch.source,
@@ -133,27 +146,29 @@ local function contradiction(given)
 end
 
 
+-- Why no stage has a cost, and what would give it one.
 local function reason(given)
   if not given.arch then
-    return "nothing describes the model", "describe the architecture in the recipe's "
-      .. "`model.arch`, name a config.json with `model.config`, or give the recipe a "
-      .. "`flops(stage, metrics, cfg)`"
+    return given.arch_complaint or "nothing describes the model",
+      "describe the architecture in model.arch, name a config.json with model.config, or give "
+        .. "the recipe a function flops(stage, metrics, cfg)"
   end
   return "the run does not say how many tokens it had",
     "a workload that writes metrics.json, as docs/workload.md describes"
 end
 
 
--- Give each stage its cost. given: arch (of llmprof.model), run (of
+-- Give each stage its cost. repeats: how many the figures are from. given: arch
+-- (of llmprof.model), arch_complaint, run (of
 -- llmprof.model.choice), metrics, flops (the recipe's, of stage and metrics).
 -- Returns a missing entry { what, why, how } when no stage has one, or nil.
-function work.add(stages, given)
+function work.add(stages, repeats, given)
   local wrong = contradiction(given)
   if wrong then given = setmetatable({ arch = false }, { __index = given }) end
   local own_stage, any = {}, false
   for _, stage in ipairs(stages) do own_stage[stage.name] = not stage.parent end
   for _, stage in ipairs(stages) do
-    local cost = from_recipe(given, stage) or from_description(given, stage, own_stage)
+    local cost = from_recipe(given, stage) or from_description(given, stage, own_stage, repeats)
     stage.cost = cost and json.ordered(cost, cost_keys)
     any = any or cost ~= nil
   end

@@ -14,7 +14,6 @@ layout.files = {
   { name = "after.json", target = "workload/after/metrics.json", step = "timeline" },
   { name = "gpu_samples.json", target = "nsys/gpu_samples.json", step = "timeline" },
   { name = "ncu/raw.csv", target = "ncu/raw.csv", step = "counters", needed = true },
-  { name = "ncu/details.csv", target = "ncu/details.csv", step = "counters" },
   { name = "operators.json", target = "workload/operators.json", step = "operators",
     needed = true },
 }

@@ -3,6 +3,7 @@ local artifacts = require "llmprof.artifacts"
 local defaults = require "llmprof.defaults"
 local errors = require "llmprof.errors"
 local tables = require "llmprof.tables"
+local text = require "llmprof.text"
 
 local command = {
   name = "artifacts",
@@ -31,7 +32,8 @@ local file_columns = {
 local function list_runs(root)
   local list = {}
   for i, run in ipairs(artifacts.list(root)) do
-    local manifest = run.manifest or { status = run.message }
+    local manifest = run.manifest or { status = "unreadable" }
+    if run.message then io.stderr:write("llmprof: ", text.clean(run.message), "\n") end
     local row = { id = run.id, recipe = manifest.recipe, status = manifest.status,
       started = manifest.started, files = 0, bytes = 0 }
     for _, file in ipairs(artifacts.files(run.dir)) do

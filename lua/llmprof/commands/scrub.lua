@@ -3,6 +3,7 @@ local errors = require "llmprof.errors"
 local fs = require "llmprof.fs"
 local scrub = require "llmprof.scrub"
 local text = require "llmprof.text"
+local trace_file = require "llmprof.trace_file"
 
 local command = {
   name = "scrub",
@@ -29,11 +30,12 @@ function command.run(given, words)
   if folder and not fs.stat(folder) then
     errors.raise("usage", ("%s: no such folder"):format(folder))
   end
-  local taken, message, code = scrub.copy(words[1], target)
+  trace_file.open(words[1]) -- or an error that says what it is instead
+  local taken, message = scrub.copy(words[1], target)
   if not taken then
     local name = target:match "[^/]*$" -- the copy is written under another one first
     message = message:gsub("%.llmprof%-%x+", function() return name end)
-    errors.raise(code == "notfound" and "usage" or "failed", message)
+    errors.raise("failed", message)
   end
   io.stdout:write(("%s: %s rows, %s tables and %s strings taken out\n"):format(text.clean(target),
     text.count(taken.rows), text.count(taken.tables), text.count(taken.strings)))

@@ -3,34 +3,72 @@
 -- The description, the first that there is: model.config; model.arch when it
 -- was set for this run; what the workload says it ran (metrics.json, decoders
 -- only); the recorded capture's own; the recipe's model.arch.
-local model = require "llmprof.model"
 local dtypes = require "llmprof.model.dtypes"
+local errors = require "llmprof.errors"
+local huggingface = require "llmprof.model.huggingface"
+local model = require "llmprof.model"
 
 local choice = {}
 
 
--- Descriptions from metrics.json have a decoder's dimensions by the names that
--- llmprof.model.decoder has, and more that is not for us.
-local function from_metrics(metrics)
-  local said = metrics and metrics.model and metrics.model.architecture
-  if type(said) ~= "table" or not said.hidden_size then return nil end
+-- What metrics.json tells of an architecture: the values of a config.json, by
+-- its model_type, or a decoder's fields by the names that llmprof.model.decoder
+-- has, and more that is not for us.
+local function read_architecture(said)
+  local where = "metrics.json"
+  if said.model_type then
+    return model.from_table(huggingface.describe(said, where), where)
+  end
   local decoder = {}
   for key, value in pairs(said) do
-    if key:find "^sam_" or key:find "^clip_" then return nil end
     if model.knows(key) then decoder[key] = value end
   end
-  return model.from_table({ name = metrics.model.name, decoder = decoder }, "metrics.json")
+  return model.from_table({ decoder = decoder }, where)
 end
 
 
--- A run in another precision than the description's, and number formats that
--- the configuration sets. Quantised weights stay what they are.
-local function with_formats(arch, cfg, metrics)
+local function has_encoder(said)
+  for key in pairs(said) do
+    if key:find "^sam_" or key:find "^clip_" then return true end
+  end
+  return false
+end
+
+
+-- f(...), or nil and the message of what is wrong with metrics.json: the report
+-- is to come all the same.
+local function guarded(f, ...)
+  local ok, made = pcall(f, ...)
+  if ok then return made end
+  if not errors.is(made) then error(made, 0) end
+  return nil, made.message
+end
+
+
+-- The decoder that the workload says it ran; nil when it does not say, and a
+-- message when that is broken.
+local function from_metrics(metrics)
+  local said = metrics and metrics.model and metrics.model.architecture
+  if type(said) ~= "table" or not said.hidden_size or has_encoder(said) then return nil end
+  return guarded(read_architecture, said)
+end
+
+
+-- A run in another precision than the description's. Quantised weights stay what
+-- they are.
+local function in_run_format(arch, metrics)
   local formats = arch.formats
   local ran = metrics and metrics.model and metrics.model.dtype
   if ran and formats.weights == formats.activations then
     for what in pairs(formats) do formats[what] = dtypes.name(ran, "metrics.json: model.dtype") end
   end
+  return arch
+end
+
+
+-- Number formats that the configuration sets.
+local function in_set_formats(arch, cfg)
+  local formats = arch.formats
   if cfg.weight_dtype then
     formats.weights = dtypes.name(cfg.weight_dtype, "model.weight_dtype")
   end
@@ -47,22 +85,26 @@ end
 
 -- given: cfg (the configuration's model table), chosen (whether model.arch was
 -- set for this run, and not by the recipe), metrics, about (capture.json) and
--- folder of a recorded capture. nil when nothing describes the model.
+-- folder of a recorded capture. nil when nothing describes the model, with a
+-- message when metrics.json tried to.
 function choice.description(given)
   local cfg = given.cfg
+  local said, complaint = from_metrics(given.metrics)
   local arch = cfg.config and model.from_config(cfg.config)
     or (given.chosen and cfg.arch and model.load(cfg.arch))
-    or from_metrics(given.metrics)
+    or said
     or recorded(given.about, given.folder)
     or (cfg.arch and model.load(cfg.arch))
-  return arch and with_formats(arch, cfg, given.metrics)
+  if arch then arch, complaint = guarded(in_run_format, arch, given.metrics) end
+  if not arch then return nil, complaint end
+  return in_set_formats(arch, cfg)
 end
 
 
 -- ---- what the run did ----
 
 local function whole(value)
-  local number = math.tointeger(value)
+  local number = type(value) == "number" and math.tointeger(value)
   return number and number >= 1 and number or nil
 end
 

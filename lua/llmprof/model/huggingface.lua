@@ -81,8 +81,9 @@ end
 
 
 local function check_only(config, family, where)
-  for key, wanted in pairs(family.only or {}) do
-    local value = value_of(config, key)
+  local only = family.only or {}
+  for _, key in ipairs(sorted_keys(only)) do
+    local value, wanted = value_of(config, key), only[key]
     if value ~= nil and value ~= wanted then
       schema.bad(("%s: %s: only %s is known, not %s"):format(where, key, tostring(wanted),
         tostring(value)), "describe the model in YAML (model.arch)")

@@ -89,6 +89,12 @@ function schema.value(value, field, name)
 end
 
 
+-- A field in words: "x.yaml: key" in a file, "x.yaml: part.key" inside a part.
+local function name_in(where, key)
+  return where .. (where:find(": ", 1, true) and "." or ": ") .. key
+end
+
+
 -- A table of all declared fields; keys that are not declared are errors.
 function schema.read(given, fields, where)
   if type(given) ~= "table" then
@@ -102,7 +108,7 @@ function schema.read(given, fields, where)
     end
   end
   for _, key in ipairs(known) do
-    made[key] = schema.value(given[key], fields[key], where .. "." .. key)
+    made[key] = schema.value(given[key], fields[key], name_in(where, key))
   end
   return made
 end

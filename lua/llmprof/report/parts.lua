@@ -123,9 +123,17 @@ function parts.environment(results)
 end
 
 
+-- The table, or what would fill it where the GPU did nothing.
+local function table_or_reason(name, list)
+  if #list > 0 then return table_of(name, list) end
+  return "The GPU did nothing in the capture. To fill this: profile a workload that uses it, with "
+    .. "CUDA and NVTX traced (`nsys.trace=[cuda,nvtx]`).\n"
+end
+
+
 function parts.aggregates(results)
   local totals = results.totals
-  local lines = { table_of("aggregates", rows.aggregates(results)) }
+  local lines = { table_or_reason("aggregates", rows.aggregates(results)) }
   local latency = rows.latency(results)
   if #latency > 0 then lines[#lines + 1] = table_of("latency", latency) end
   if totals and totals.gpu_time_ns then
@@ -149,8 +157,23 @@ end
 function parts.stages(results)
   local nested = false
   for _, stage in ipairs(results.stages) do nested = nested or stage.parent ~= nil end
-  return table_of("stages", rows.stages(results))
+  return table_or_reason("stages", rows.stages(results))
     .. (nested and "\nStages marked · lie inside their parent and are not added to it.\n" or "")
+end
+
+
+-- Functions by GPU time, over all stages.
+function parts.top_kernels(results, limit)
+  return table_or_reason("top_kernels", rows.functions(results, limit))
+end
+
+
+-- Every kernel, up to a limit; results.json has all.
+function parts.all_kernels(results, limit)
+  local list = rows.kernels(results)
+  local shown = table.move(list, 1, math.min(#list, limit), 1, {})
+  return table_or_reason("kernels", shown) .. (#list > #shown
+    and ("\n%s more are in results.json.\n"):format(text.count(#list - #shown)) or "")
 end
 
 
@@ -283,7 +306,7 @@ function parts.roofline(results)
     return not_measured(missing(results, "counters"), "Not measured.")
   end
   local list = rows.kernels(results, function(kernel) return kernel.counters ~= nil end)
-  return ("%d measured launches stand for %d kernels, which make up %s of the GPU time.\n\n")
+  return ("Launches measured: %d, of %d kernels that make up %s of the GPU time.\n\n")
     :format(results.counters.matched, results.counters.kernels,
       percent(results.counters.time_share or 0)) .. table_of("kernels", list)
     .. "\n### Headroom\n\n" .. parts.headroom(results, HEADROOM)

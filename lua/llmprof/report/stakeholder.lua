@@ -1,7 +1,6 @@
 -- stakeholder_summary.md: one page to hand on.
 local findings = require "llmprof.report.findings"
 local parts = require "llmprof.report.parts"
-local rows = require "llmprof.report.rows"
 
 local report = {}
 
@@ -25,7 +24,7 @@ function report.render(results)
     "## Per-Stage Timings\n", parts.stages(results),
     "## MFU\n", parts.mfu(results),
     "## Top Operators\n", parts.operators(results),
-    "## Top Kernels\n", parts.table("top_kernels", rows.functions(results, TOP)),
+    "## Top Kernels\n", parts.top_kernels(results, TOP),
     "## What to Do, in Order\n", findings.brief(results, FINDINGS),
     "## How Far to Trust It\n", parts.trust(results),
     "## Where This Comes From\n", parts.source(results),

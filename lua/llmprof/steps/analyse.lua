@@ -47,13 +47,14 @@ local function overhead_of(ctx)
 end
 
 
--- The model's description and what the run did with it, as far as known.
+-- The model's description and what the run did with it, as far as known; and
+-- what is wrong with the one that there is.
 local function describe(ctx)
   local state = ctx.state
-  local arch = choice.description { cfg = ctx.cfg.model, metrics = state.metrics,
+  local arch, complaint = choice.description { cfg = ctx.cfg.model, metrics = state.metrics,
     chosen = ctx.config.origins["model.arch"] ~= ctx.recipe.file, about = state.about,
     folder = state.folder }
-  return arch, arch and choice.run(arch, state.metrics, state.about)
+  return arch, arch and choice.run(arch, state.metrics, state.about), complaint
 end
 
 
@@ -115,7 +116,7 @@ end
 function step.run(ctx)
   local state = ctx.state
   note_missing_stages(ctx)
-  local arch, run = describe(ctx)
+  local arch, run, complaint = describe(ctx)
   ctx.results = analysis.results {
     run_id = ctx.run.id, recipe = ctx.recipe.name, model = model_of(ctx, arch),
     source = source(ctx),
@@ -124,7 +125,8 @@ function step.run(ctx)
     counters = state.joined, operators = state.operators, workload = state.about.workload,
     metrics = state.metrics, missing = state.missing, samples = state.gpu_samples,
     complaints = state.nsys_complaints, flops = flops_of(ctx), rules = advise_of(ctx),
-    arch = arch, run = run, gpu = ctx.cfg.hardware, launches = state.launches,
+    arch = arch, arch_complaint = complaint, run = run, gpu = ctx.cfg.hardware,
+    launches = state.launches,
     overhead = overhead_of(ctx),
   }
   ctx.run:write_json("results.json", ctx.results)

@@ -1,5 +1,6 @@
 -- Hardware counters: ncu/raw.csv, joined to the kernels of the timeline.
 local counters = require "llmprof.analysis.counters"
+local fs = require "llmprof.fs"
 local ncu = require "llmprof.ncu"
 
 local step = { name = "counters",
@@ -15,17 +16,12 @@ local function lack(ctx, why)
 end
 
 
--- The raw page has the numbers; the details page the rules' advice.
-local function read_pages(ctx)
-  local pages, message = ncu.read(ctx.run:path "ncu/raw.csv", { page = "raw" })
-  if not pages then return nil, message end
-  if ctx.run:has "ncu/details.csv" then
-    local details, why = ncu.read(ctx.run:path "ncu/details.csv", { page = "details" })
-    local merged = details and ncu.merge(pages, details)
-    if merged then return merged end
-    ctx.note("ncu/details.csv is left out: " .. tostring(why or "it does not fit the raw page"))
-  end
-  return pages
+-- ncu/raw.csv, or nil and why it has no launches.
+local function read_page(ctx)
+  local path = ctx.run:path "ncu/raw.csv"
+  local info = fs.stat(path)
+  if info and info.size == 0 then return nil, path .. ": an empty file" end
+  return ncu.read(path, { page = "raw" })
 end
 
 
@@ -33,7 +29,7 @@ function step.run(ctx)
   local measured, why = ctx.state.capture.counters(ctx)
   if not measured then return lack(ctx, why) end
   ctx.outputs[#ctx.outputs + 1] = "ncu/raw.csv"
-  local pages, message = read_pages(ctx)
+  local pages, message = read_page(ctx)
   if not pages then return lack(ctx, message) end
   ctx.state.launches = pages.launches
   if not ctx.state.kernels then

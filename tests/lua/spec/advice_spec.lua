@@ -56,6 +56,8 @@ describe("a finding", function()
     assert.equal(rule .. "title: a line of text is missing", fault { title = false })
     assert.equal(rule .. "try: what to do about it is missing", fault { try = false })
     assert.equal(rule .. 'confidence: "high", "medium" or "low"', fault { confidence = "sure" })
+    assert.equal(rule .. "stage: a name", fault { stage = 5 })
+    assert.equal(rule .. "kernels: a list of ids", fault { kernels = 5 })
     local evidence = rule .. "evidence: a list of { text, source } is missing"
     assert.equal(evidence, fault { evidence = false })
     assert.equal(evidence, fault { evidence = {} })

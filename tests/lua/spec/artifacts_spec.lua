@@ -95,8 +95,11 @@ describe("llmprof.artifacts", function()
       local run = create { id = "x" }
       run:write("manifest.json", "{")
       assert.matches("^TOP/runs/x/manifest.json:1:2: ", refusal(open, "x")[2])
-      run:write("manifest.json", "7")
-      assert.same({ "failed", "TOP/runs/x/manifest.json: not an object" }, refusal(open, "x"))
+      for _, text in ipairs { "7", "{}", '{"run_id": "x"}', '{"run_id": 1, "steps": []}' } do
+        run:write("manifest.json", text)
+        assert.same({ "failed", "TOP/runs/x/manifest.json: not the manifest of a run" },
+          refusal(open, "x"))
+      end
     end)
   end)
 

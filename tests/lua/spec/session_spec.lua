@@ -78,7 +78,7 @@ describe("counters", function()
 bound     count
          14,392
 latency  21,120
-]], tostring(kernels:group("bound"):count()))
+]], printed(kernels:group("bound"):count()))
     assert.equal(21120, #kernels:where { sm_percent = true })
   end)
 end)

@@ -36,6 +36,24 @@ gain: 50000000 of 70000000 ns, waiting, if shapes are static, and the GPU's own 
         inflation = 3 } } } })
   end)
 
+  -- The first line of what is said about a stage with these fields.
+  local function title(given)
+    return said({ stages = { support.slow_decode(given) } }):match "^[^\n]*"
+  end
+
+  it("calls a stage that works more than it waits by its idle time", function()
+    assert.equal("decode leaves the GPU idle for 40 % of its time (decode, confidence high)",
+      title { gpu_busy_ns = 60e6 })
+  end)
+
+  it("says something else to who replays graphs already", function()
+    local text = said { stages = { support.slow_decode { launches = 10 } } }
+    assert.equal("decode leaves the GPU idle for 80 % of its time, although it replays CUDA graphs "
+      .. "(decode, confidence high)", text:match "^[^\n]*")
+    assert.equal("try: capture more in one graph, and shorten what the CPU does between replays",
+      text:match "\n(try[^\n]*)")
+  end)
+
   it("is silent about a busy GPU", function()
     assert.equal("", said { stages = { support.decode() } })
   end)

@@ -68,6 +68,15 @@ describe("llmprof.analysis.counters", function()
     assert.same({ 2, 2 }, { list[1].counters.launches, list[2].counters.launches })
   end)
 
+  it("takes the same launch from another stage, and says where it was measured", function()
+    local elsewhere = { stages = { { name = "prefill" } } }
+    local list = { kernel("f()", "mine:decode") }
+    local joined = counters.join(list, { launch("f()", 4, elsewhere) }, found)
+    assert.same({ launches = 1, matched = 1, kernels = 1, time_share = 1 }, joined)
+    local said = list[1].counters
+    assert.same({ "stage", "prefill", 0.6 }, { said.match, said.measured_in, said.shape_share })
+  end)
+
   it("joins by name where the whole run is one stage", function()
     local list = { kernel("f()", "whole run") }
     assert.equal(1, counters.join(list, { launch("f()", 4, { stages = { { name = "x" } } }) },

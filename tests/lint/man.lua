@@ -1,0 +1,64 @@
+-- Does the manual page have every command with exactly its options, and every
+-- exit status? Run by llmprof exec, in the source tree.
+local errors = require "llmprof.errors"
+local fs = require "llmprof.fs"
+local resources = require "llmprof.resources"
+
+local PAGE = "docs/llmprof.1"
+
+
+-- Names of options by command, as the page has them, and its exit statuses.
+local function read_page(text)
+  local commands, statuses, current, inside = {}, {}, nil, false
+  for line in text:gmatch "[^\n]+" do
+    local section = line:match "^%.Sh (.*)$"
+    local name, item = line:match "^%.It Cm (%l+)", line:match "^%.It Fl (.*)"
+    if section then inside = section == "COMMANDS" end
+    if name and inside then
+      current, commands[name] = name, {}
+    elseif item and inside then
+      commands[current][item:match "%-(%l[%l-]*)"] = true
+    end
+    statuses[tonumber(line:match "^%.It (%d+)$") or -1] = true
+  end
+  return commands, statuses
+end
+
+
+local faults = {}
+
+local function expect(ok, format, ...)
+  if not ok then faults[#faults + 1] = PAGE .. ": " .. format:format(...) end
+end
+
+
+local function check_options(name, declared, shown)
+  local known = {}
+  for _, option in ipairs(declared or {}) do
+    known[option[1]] = true
+    expect(shown[option[1]], "%s lacks --%s", name, option[1])
+  end
+  for option in pairs(shown) do
+    expect(known[option], "%s has --%s, which the program has not", name, option)
+  end
+end
+
+
+local commands, statuses = read_page(assert(fs.read(PAGE)))
+for _, path in ipairs(resources.list "lua/llmprof/commands/") do
+  local command = require("llmprof.commands." .. path:match "([^/]+)%.lua$")
+  if command.summary then
+    expect(commands[command.name], "no command '%s'", command.name)
+    check_options(command.name, command.options, commands[command.name] or {})
+    commands[command.name] = nil
+  end
+end
+for name in pairs(commands) do expect(false, "the program has no command '%s'", name) end
+expect(statuses[0], "no exit status 0")
+for kind, status in pairs(errors.status) do
+  expect(statuses[status], "no exit status %d (%s)", status, kind)
+end
+
+table.sort(faults)
+for _, fault in ipairs(faults) do io.stderr:write(fault, "\n") end
+return #faults > 0 and 1 or 0

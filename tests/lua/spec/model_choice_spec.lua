@@ -1,0 +1,165 @@
+-- Which description of the model counts, and what the run did.
+local bundle = require "tests.lua.support.bundle"
+local choice = require "llmprof.model.choice"
+local failure = require "tests.lua.support.failure"
+local fs = require "llmprof.fs"
+local json = require "llmprof.json"
+local model = require "llmprof.model"
+local tiny = require "tests.lua.support.tiny_model"
+
+local CONFIG = "tests/fixtures/model/llama3_8b.json"
+local ARCH = "conf/model/deepseek_ocr.yaml"
+local FOLDER = "recipes/recorded/deepseek_ocr"
+
+
+-- Where the description comes from.
+local function source_of(given)
+  given.cfg = given.cfg or {}
+  local arch = choice.description(given)
+  return arch and arch.source
+end
+
+
+describe("the description of the model", function()
+  local about = { workload = { arch = "model.yaml" } }
+  local metrics = { model = { name = "M", dtype = "fp32", architecture = tiny.decoder {
+    rms_norm_eps = 1e-5, rope_theta = 10000.0 } } }
+
+  it("is the first that there is", function()
+    local given = { cfg = { config = CONFIG, arch = ARCH }, chosen = true, metrics = metrics,
+      about = about, folder = FOLDER }
+    assert.equal(CONFIG, source_of(given))
+    given.cfg.config = nil
+    assert.equal(ARCH, source_of(given))
+    given.chosen = false
+    assert.equal("metrics.json", source_of(given))
+    given.metrics = nil
+    assert.equal(FOLDER .. "/model.yaml", source_of(given))
+    given.about = { workload = {} }
+    assert.equal(ARCH, source_of(given))
+    given.cfg.arch = nil
+    assert.is_nil(source_of(given))
+  end)
+
+  it("does not come from metrics.json when there is an encoder", function()
+    local seen = { model = { architecture = tiny.decoder { sam_width = 4 } } }
+    assert.is_nil(source_of { metrics = seen })
+    assert.is_nil(source_of { metrics = { model = { architecture = json.null } } })
+  end)
+
+  it("comes from a config.json's values in metrics.json, too", function()
+    local config = assert(json.load(CONFIG))
+    local arch = choice.description { cfg = {}, metrics = { model = { architecture = config } } }
+    assert.equal(8030261248, model.parameters(arch).total)
+    config.model_type = "unheard-of"
+    local none, complaint = choice.description { cfg = {},
+      metrics = { model = { architecture = config } } }
+    assert.is_nil(none)
+    assert.equal("metrics.json: model_type: 'unheard-of' is not known", complaint)
+  end)
+
+  it("may be broken in metrics.json", function()
+    local arch, complaint = choice.description { cfg = {},
+      metrics = { model = { architecture = tiny.decoder { vocab_size = "ten" } } } }
+    assert.is_nil(arch)
+    assert.equal("metrics.json: decoder.vocab_size: a whole number of at least 1 is expected, "
+      .. "not 'ten'", complaint)
+    arch, complaint = choice.description { cfg = { arch = ARCH },
+      metrics = { model = { dtype = "mixed" } } }
+    assert.is_nil(arch)
+    assert.matches("^metrics.json: model.dtype: no number format 'mixed'", complaint)
+  end)
+
+  it("is stored as the run and the configuration say", function()
+    local function formats(given)
+      given.cfg.arch = ARCH
+      local made = choice.description(given).formats
+      return { made.weights, made.kv, made.activations }
+    end
+    assert.same({ "bf16", "bf16", "bf16" }, formats { cfg = {} })
+    assert.same({ "fp32", "fp32", "fp32" }, formats { cfg = {},
+      metrics = { model = { dtype = "fp32" } } })
+    assert.same({ "int4", "fp8", "bf16" },
+      formats { cfg = { weight_dtype = "int4", kv_dtype = "fp8" } })
+    assert.matches("model.kv_dtype: no number format 'fp9'",
+      failure(formats, { cfg = { kv_dtype = "fp9" } })[2], 1, true)
+  end)
+end)
+
+
+describe("what the run did", function()
+  local arch = tiny.arch { encoders = { tiny.encoder() } }
+  local about = { workload = { batch = 1, prompt_tokens = 357, new_tokens = 16,
+    image_tokens = 257 } }
+
+  it("is what the workload measured", function()
+    local run = choice.run(arch, { batch = 4, prompt_tokens = 10, new_tokens = 3,
+      images = { { count = 1, size = 8 } } }, about)
+    assert.same({ source = "metrics.json", batch = 4, prompt_tokens = 10, new_tokens = 3,
+      images = { { count = 1, size = 8 } }, images_source = "given" }, run)
+  end)
+
+  it("is else what is known of the capture", function()
+    assert.same({ source = "capture.json", batch = 1, prompt_tokens = 357, new_tokens = 16,
+      images = { { count = 1, size = 8 } }, images_source = "the description's image_size" },
+      choice.run(arch, { repeats = {} }, about))
+  end)
+
+  it("has no images without image tokens", function()
+    assert.same({}, choice.run(arch, { prompt_tokens = 3, image_tokens = 0 }).images)
+  end)
+
+  it("is not known", function()
+    assert.is_nil(choice.run(arch, nil, nil))
+    assert.is_nil(choice.run(arch, { prompt_tokens = 0 }, {}))
+    assert.is_nil(choice.run(arch, { prompt_tokens = 0 / 0 }, { workload = {} }))
+    assert.is_nil(choice.run(arch, { prompt_tokens = "many" }, nil))
+  end)
+end)
+
+
+describe("a report on the recorded capture", function()
+  local top = bundle.scratch(before_each, after_each)
+
+  -- The section of report.md with that title, of a run with these overrides.
+  local function section(title, words)
+    local ctx, err = bundle.run("recipes/deepseek_ocr.lua", top() .. "/run",
+      { "capture=recorded", table.unpack(words or {}) })
+    assert.is_nil(err)
+    local report = assert(fs.read(ctx.run:path "report.md"))
+    return report:match("\n## " .. title .. "\n\n(.-)\n## "), ctx.results
+  end
+
+  it("shows MFU and MBU of each stage", function()
+    local shown = section "MFU"
+    local rows = shown:gsub(" +", " "):match "%-: |\n(.-\n)\n"
+    assert.equal([[
+| prefill | 56.80 | 1,338.9 | 6.589 | 203.2 | 2.382 | 2.417 | | 1.373 | memory | 41.4 |
+| · sam | 16.71 | 937.6 | 0.179 | 5,227.9 | 5.671 | 0.224 | | 0.948 | compute | 17.6 |
+| · clip | 11.18 | 162.0 | 0.606 | 267.2 | 1.465 | 1.130 | | 0.164 | compute | 68.3 |
+| · projector | 0.07 | 1.3 | 0.005 | 256.9 | 1.822 | 1.462 | | 0.001 | compute | 54.9 |
+| decode | 350.31 | 15.1 | 15.122 | 1.0 | 0.004 | 0.899 | | 3.150 | memory | 111.2 |
+| together | 407.11 | 1,354.1 | 21.711 | 62.4 | 0.336 | 1.111 | | 4.523 | memory | 90.0 |
+]], rows)
+    assert.matches("Peak in bf16: 989.4 TFLOP/s (conf/hardware/h200.yaml). Memory: 4.8 TB/s",
+      shown, 1, true)
+  end)
+
+  it("says what would make a cost known", function()
+    local capture = top() .. "/capture"
+    assert(fs.mkdirs(capture))
+    assert(fs.copy(FOLDER .. "/run.sqlite", capture .. "/run.sqlite"))
+    local shown, results = section("MFU", { "recorded=" .. capture, "~model.arch" })
+    assert.equal("Not measured: nothing describes the model. To fill this: describe the "
+      .. "architecture in model.arch, name a config.json with model.config, or give the recipe a "
+      .. "function flops(stage, metrics, cfg).\n", shown)
+    assert.is_nil(results.efficiency)
+  end)
+
+  it("reports what cannot be as a contradiction", function()
+    local shown = section("MFU", { "hardware.peak_per_s=1.0e+10" })
+    assert.matches("**Contradiction in prefill:** mfu comes to 235723.1 %: not all of its inputs "
+      .. "can be right (flops = 1.33894e+12, peak_flop_per_s = 1e+10, time_s = 0.0568012).",
+      shown:gsub("\\", ""), 1, true)
+  end)
+end)

@@ -1,0 +1,113 @@
+local tables = require "llmprof.tables"
+
+-- One declaration for every format.
+local columns = {
+  { key = "name", title = "kernel", type = "text", max = 12, code = true },
+  { key = "calls", title = "calls", type = "integer" },
+  { key = "total_ns", title = "total ms", scale = 1e-6, digits = 2 },
+  { key = "std_ns", title = "std ms", scale = 1e-6, digits = 1, absent = "not measured" },
+}
+
+local rows = {
+  { name = 'f<a, "b">|x', calls = 12345, total_ns = 1234567890, std_ns = 2500000 },
+  { name = "a_very_long_kernel_name", calls = 1, total_ns = 5000 },
+}
+
+
+describe("llmprof.tables", function()
+  it("writes Markdown", function()
+    assert.equal([[
+| kernel                          |  calls | total ms |       std ms |
+| :------------------------------ | -----: | -------: | -----------: |
+| <code>f&lt;a, "b"&gt;\|x</code> | 12,345 | 1,234.57 |          2.5 |
+| `a_very_…name` [^k1]            |      1 |     0.01 | not measured |
+
+[^k1]: `a_very_long_kernel_name`
+]], tables.render("md", columns, rows))
+  end)
+
+  it("writes a table for the terminal", function()
+    assert.equal([[
+kernel         calls  total ms        std ms
+f<a, "b">|x   12,345  1,234.57           2.5
+a_very_…name       1      0.01  not measured
+]], tables.render("table", columns, rows))
+  end)
+
+  it("writes CSV named by key with the rows' own values", function()
+    assert.equal('name,calls,total_ns,std_ns\n'
+      .. '"f<a, ""b"">|x",12345,1234567890,2500000\n'
+      .. 'a_very_long_kernel_name,1,5000,\n', tables.render("csv", columns, rows))
+  end)
+
+  it("writes CSV named by title with what people see", function()
+    assert.equal('kernel,calls,total ms,std ms\n'
+      .. '"f<a, ""b"">|x",12345,1234.57,2.5\n'
+      .. 'a_very_long_kernel_name,1,0.01,\n',
+      tables.render("csv", columns, rows, { keys = "title" }))
+  end)
+
+  it("writes JSON in the order of the columns, absent as null", function()
+    assert.equal([=[
+[
+  {
+    "name": "f<a, \"b\">|x",
+    "calls": 12345,
+    "total_ns": 1234567890,
+    "std_ns": 2500000
+  },
+  {
+    "name": "a_very_long_kernel_name",
+    "calls": 1,
+    "total_ns": 5000,
+    "std_ns": null
+  }
+]
+]=], tables.render("json", columns, rows))
+    assert.equal([=[
+[
+  {
+    "total ms": 0.01
+  }
+]
+]=], tables.render("json", { columns[3] }, { rows[2] }, { keys = "title" }))
+  end)
+
+  it("writes no rows as a header", function()
+    assert.equal("kernel  calls  total ms  std ms\n", tables.render("table", columns, {}))
+    assert.equal("name,calls,total_ns,std_ns\n", tables.render("csv", columns, {}))
+    assert.equal("[]\n", tables.render("json", columns, {}))
+  end)
+
+  it("rounds half away from zero, or as C does where asked", function()
+    local function both(value)
+      local row = { { a = value, b = value } }
+      return tables.render("csv", { { key = "a", title = "a", digits = 1 },
+        { key = "b", title = "b", digits = 1, exact = true } }, row, { keys = "title" })
+    end
+    assert.equal("a,b\n0.3,0.2\n", both(0.25))
+    assert.equal("a,b\n-1.3,-1.2\n", both(-1.25))
+  end)
+
+  it("keeps numbers whole in CSV", function()
+    local function csv(value)
+      return tables.render("csv", { { key = "a", title = "a" } }, { { a = value } })
+    end
+    assert.equal("a\n0.1\n", csv(0.1))
+    assert.equal("a\n0.30000000000000004\n", csv(0.1 + 0.2))
+    assert.equal("a\n9007199254740993\n", csv(9007199254740993))
+  end)
+
+  it("fits the terminal, and marks the header", function()
+    local list = { { key = "n", title = "n" }, { key = "text", title = "text", type = "text" } }
+    local row = { { n = 1, text = "abcdefghijklmnopqrstuvwxyz0123456789" } }
+    assert.equal("*n  text*\n1  abcdefghijklmn…3456789\n", tables.render("table", list, row,
+      { columns = 25, strong = function(line) return "*" .. line .. "*" end }))
+  end)
+
+  it("aligns by display width and shows no control characters", function()
+    local list = { { key = "a", title = "a", type = "text" }, { key = "b", title = "b" } }
+    assert.equal("a     b\n日本  1\né     2\n", (tables.render("table", list,
+      { { a = "日本", b = 1 }, { a = "é\n", b = 2 } })))
+  end)
+end)
