@@ -6,15 +6,21 @@ local interrupt = require "llmprof.interrupt"
 local evaluate = {}
 
 
+local function is_open(message)
+  return message:find("near <eof>", 1, true) ~= nil
+end
+
+
 -- A function over the environment; nil and a message when the code is wrong,
 -- with true as third result when more of it could make it right.
 function evaluate.compile(code, name, environment)
-  local chunk = load("return " .. code, name, "t", environment)
+  local chunk, as_expression = load("return " .. code, name, "t", environment)
   if chunk then return chunk end
-  local message
-  chunk, message = load(code, name, "t", environment)
+  local as_statement
+  chunk, as_statement = load(code, name, "t", environment)
   if chunk then return chunk end
-  return nil, message, message:find("<eof>", 1, true) ~= nil
+  local message = is_open(as_expression) and as_expression or as_statement
+  return nil, message, is_open(message)
 end
 
 
