@@ -1,6 +1,5 @@
 #include "export_edit.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

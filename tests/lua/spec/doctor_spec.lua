@@ -4,7 +4,7 @@ local config = require "llmprof.config"
 local doctor = require "llmprof.doctor"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
-local live = require "tests.lua.live"
+local live = require "tests.lua.support.live"
 
 local ALL = "llmprof: torch 2.8.0+cu129\nllmprof: transformers 4.57.1\nllmprof: python 3.12.3"
 

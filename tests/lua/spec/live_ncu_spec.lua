@@ -1,6 +1,6 @@
 -- The counters of a live run: how ncu is called, and what is made of every way
 -- it can end. ncu and the workload are stand-ins.
-local live = require "tests.lua.live"
+local live = require "tests.lua.support.live"
 
 local NAMES = "regex:^(_Z2ktILi8EEvPf|_Z2kaPf|_Z2ktILi1EEvPf|_Z2kbPf)$"
 local WORKLOAD = { "tests/standin/workload", "--device", "cuda:0", "--max-new-tokens", "5",
