@@ -19,6 +19,10 @@ llmprof_frame *llmprof_lua_check_frame(lua_State *L, int arg);
 /* The number of the column named at `index`; raises when there is none. */
 size_t llmprof_lua_check_column(lua_State *L, llmprof_frame *frame, int index);
 
+/* Push a cell of a loaded column; nil for an absent one. */
+void llmprof_lua_push_cell(lua_State *L, const llmprof_frame *frame,
+                           const llmprof_column *column, size_t row);
+
 /* Push zeroed memory for the length of one call, in a box that frees it also
  * when the call raises. */
 void *llmprof_lua_scratch(lua_State *L, size_t count, size_t size);
@@ -27,7 +31,10 @@ void *llmprof_lua_scratch(lua_State *L, size_t count, size_t size);
 size_t *llmprof_lua_check_columns(lua_State *L, llmprof_frame *frame, int list,
                                   size_t *count);
 
-/* The methods of core/lua/query.c and core/lua/frame_make.c. */
+/* The methods of core/lua/group.c, query.c and frame_make.c, and the class
+ * that group.c needs. */
+extern const luaL_Reg llmprof_lua_group_methods[];
+void llmprof_lua_group_class(lua_State *L);
 extern const luaL_Reg llmprof_lua_query_methods[];
 extern const luaL_Reg llmprof_lua_make_methods[];
 

@@ -13,6 +13,7 @@ local errors = require "llmprof.errors"
 local fs = require "llmprof.fs"
 local frame = require "llmprof.frame"
 local group = require "llmprof.query.group"
+local row = require "llmprof.query.row"
 local show = require "llmprof.query.show"
 local tables = require "llmprof.tables"
 
@@ -64,9 +65,9 @@ function query.from_rows(rows, declared, shown)
   local made = {}
   for i, column in ipairs(declared) do
     local values = {}
-    for r, row in ipairs(rows) do
+    for r, given in ipairs(rows) do
       local value
-      if column.get then value = column.get(row) else value = row[column.name] end
+      if column.get then value = column.get(given) else value = given[column.name] end
       values[r] = value == nil and false or value
     end
     made[i] = { name = column.name, type = column.type, unit = column.unit, values = values }
@@ -77,12 +78,6 @@ end
 
 function query.is(value)
   return getmetatable(value) == Frame
-end
-
-
--- Tables as tostring() gives them: whoever prints them ends the line.
-local function without_newline(text)
-  return (text:gsub("\n$", ""))
 end
 
 
@@ -120,65 +115,10 @@ end
 
 -- ---- rows in Lua ----
 
--- A row: fields are columns, by name or alias.
-local function row_reader(rows)
-  local resolved, position = {}, 0
-  local function index(_, name)
-    local known = resolved[name]
-    if not known then
-      known = columns.check(rows, name).name
-      resolved[name] = known
-    end
-    return rows:get(position, known)
-  end
-  return setmetatable({}, { __index = index }), function(row) position = row end
-end
-
-
-local Row = { __name = "llmprof.row" }
-local row_inner = setmetatable({}, { __mode = "k" })
-
-
-local function new_row(rows, number, names)
-  local row = setmetatable({}, Row)
-  row_inner[row] = { rows = rows, number = number, names = names }
-  return row
-end
-
-
-function Row:__index(name)
-  local own = row_inner[self]
-  return own.rows:get(own.number, columns.check(own.rows, name).name)
-end
-
-
-function Row:__pairs()
-  local own, i = row_inner[self], 0
-  return function()
-    i = i + 1
-    local name = own.names[i]
-    if name then return name, own.rows:get(own.number, name) end
-  end
-end
-
-
-function Row:__tostring()
-  local own = row_inner[self]
-  local list = show.columns(own.rows, own.names, { self })
-  local lines = {}
-  for i, column in ipairs(list) do lines[i] = { name = column.title, value = "" } end
-  for i, column in ipairs(list) do
-    lines[i].value = tables.cell(column, self)
-  end
-  return without_newline(tables.render("table", { { key = "name", title = "column", type = "text" },
-    { key = "value", title = "value", type = "text" } }, lines))
-end
-
-
 -- The first rows, as tables by column: what a table renderer reads.
 local function list_rows(self, limit)
   local rows, names, list = rows_of(self), shown_names(self), {}
-  for i = 1, math.min(limit, #rows) do list[i] = new_row(rows, i, names) end
+  for i = 1, math.min(limit, #rows) do list[i] = row.new(rows, i, names) end
   return list
 end
 
@@ -187,10 +127,10 @@ end
 
 local function where_function(self, wanted)
   local rows, chosen = rows_of(self), {}
-  local row, move = row_reader(rows)
+  local reader, move = row.reader(rows)
   for i = 1, #rows do
     move(i)
-    if wanted(row) then chosen[#chosen + 1] = i end
+    if wanted(reader) then chosen[#chosen + 1] = i end
   end
   return derived(self, check(rows:take(chosen)))
 end
@@ -310,10 +250,10 @@ function methods:with(name, get, unit)
     made[i] = { name = column, type = by_name[column].type, unit = by_name[column].unit,
       values = rows:values(column) }
   end
-  local row, move = row_reader(rows)
+  local reader, move = row.reader(rows)
   for i = 1, #rows do
     move(i)
-    values[i] = get(row) or false
+    values[i] = get(reader) or false
   end
   made[#made + 1] = { name = name, type = type_of(values, name), unit = unit, values = values }
   return query.wrap(frame.new(#rows, made))
@@ -323,8 +263,8 @@ end
 function methods:share(name)
   local column = columns.check_number(rows_of(self), name, "share").name
   local whole = group.single(rows_of(self), "sum", column)
-  return methods.with(self, "share", function(row)
-    return row[column] and whole > 0 and row[column] / whole
+  return methods.with(self, "share", function(one)
+    return one[column] and whole > 0 and one[column] / whole
   end, "share")
 end
 
@@ -419,7 +359,7 @@ function methods:rows()
   local rows, names, i = rows_of(self), shown_names(self), 0
   return function()
     i = i + 1
-    if i <= #rows then return new_row(rows, i, names) end
+    if i <= #rows then return row.new(rows, i, names) end
   end
 end
 
@@ -456,7 +396,7 @@ function Frame:__index(key)
   if math.type(key) == "integer" then
     local rows = rows_of(self)
     if key < 1 or key > #rows then return nil end
-    return new_row(rows, key, shown_names(self))
+    return row.new(rows, key, shown_names(self))
   end
   local method = methods[key]
   if method then return method end
@@ -477,7 +417,7 @@ function Frame:__tostring()
   local state = inner[self]
   local rows = rows_of(self)
   local limit = state.limit or show.ROWS
-  return without_newline(show.table { frame = rows, names = shown_names(self),
+  return show.without_newline(show.table { frame = rows, names = shown_names(self),
     rows = list_rows(self, limit), limit = limit, bar = state.bar })
 end
 

@@ -105,6 +105,12 @@ local function note(total, shown)
 end
 
 
+-- Tables as tostring() gives them: whoever prints them ends the line.
+function show.without_newline(text_of)
+  return (text_of:gsub("\n$", ""))
+end
+
+
 -- given: frame (of C), names (columns), rows (list), limit, bar (column or nil).
 function show.table(given)
   if #given.frame == 0 then return "no rows\n" end
