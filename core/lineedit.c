@@ -123,7 +123,9 @@ static bool start(llmprof_lineedit *edit, const char *program) {
   el_set(edit->el, EL_EDITOR, "emacs");
   el_set(edit->el, EL_HIST, history, edit->history);
   el_set(edit->el, EL_GETCFN, read_key);
-  el_set(edit->el, EL_ADDFN, "llmprof-complete", "Complete the word", complete);
+  /* el_set would copy the two strings, and never free the copies */
+  el_wset(edit->el, EL_ADDFN, L"llmprof-complete", L"Complete the word",
+          complete);
   el_set(edit->el, EL_BIND, "^I", "llmprof-complete", NULL);
   el_set(edit->el, EL_BIND, "^R", "em-inc-search-prev", NULL);
   el_source(edit->el, NULL);
