@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "llmprof/interrupt.h"
@@ -66,12 +67,26 @@ static void test_lines(void **state) {
   expect_line(*state, "");
 }
 
+/* A child that types the keys once it sees the prompt: Ctrl-D means something
+ * else to a terminal that nobody edits lines at yet. */
+static pid_t type_at_prompt(const char *keys) {
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child > 0) return child;
+  char shown = '\0';
+  while (shown != '>' && read(keyboard, &shown, 1) == 1) {}
+  _exit(write(keyboard, keys, strlen(keys)) < 0);
+}
+
 static void test_end(void **state) {
   const char *line;
   llmprof_error err;
-  type("\x04");
+  pid_t typist = type_at_prompt("\x04");
   assert_int_equal(llmprof_lineedit_read(*state, "> ", &line, &err),
                    LLMPROF_TYPED_END);
+  int status;
+  assert_int_equal(waitpid(typist, &status, 0), typist);
+  assert_int_equal(status, 0);
 }
 
 static void test_interrupt(void **state) {

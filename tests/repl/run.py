@@ -20,7 +20,7 @@ TRANSCRIPT = HERE / "session.txt"
 TRACE = "recipes/recorded/deepseek_ocr/run.sqlite"
 ENDLESS_SQL = ("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
                "SELECT count(*) FROM n")
-UP, CTRL_C, CTRL_D, CTRL_U = "\x1b[A", "\x03", "\x04", "\x15"
+UP, CTRL_C, CTRL_D = "\x1b[A", "\x03", "\x04"
 PROMPT = "\n> "
 
 program = None
