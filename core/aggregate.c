@@ -23,7 +23,8 @@ static void making_free(making *m) {
   llmprof_groups_free(&m->groups);
 }
 
-static llmprof_type type_of(const making *m, const llmprof_aggregate *a) {
+static llmprof_column_type type_of(const making *m,
+                                   const llmprof_aggregate *a) {
   return llmprof_frame_peek(m->frame, a->column)->type;
 }
 

@@ -66,7 +66,7 @@ static int64_t *make_keys(llmprof_frame *frame, const llmprof_order *by,
   const llmprof_column *column = llmprof_frame_column(frame, by->column, err);
   if (!column) return NULL;
   size_t rows = llmprof_frame_rows(frame);
-  bool is_text = column->type == LLMPROF_STRING;
+  bool is_text = column->type == LLMPROF_STRING_ID;
   uint32_t *ranks =
       is_text
           ? rank_strings(column, rows, llmprof_column_strings(frame, column))

@@ -31,7 +31,7 @@ static llmprof_strings *new_pool(lua_State *L) {
 typedef struct column_maker {
   llmprof_strings *pool;
   const char *name;
-  llmprof_type type;
+  llmprof_column_type type;
 } column_maker;
 
 static uint32_t string_cell(lua_State *L, const column_maker *made) {
@@ -51,11 +51,11 @@ static void store(lua_State *L, const column_maker *made, void *data,
   int64_t integer = lua_tointegerx(L, -1, &is_integer);
   bool fits = type == LUA_TNUMBER && (made->type == LLMPROF_F64 ||
                                       (is_integer && integer > INT64_MIN));
-  if (made->type == LLMPROF_STRING) fits = type == LUA_TSTRING;
+  if (made->type == LLMPROF_STRING_ID) fits = type == LUA_TSTRING;
   if (!absent && !fits)
     luaL_error(L, "column '%s', row %I: a %s does not fit", made->name,
                (LUAI_UACINT)row + 1, luaL_typename(L, -1));
-  if (made->type == LLMPROF_STRING)
+  if (made->type == LLMPROF_STRING_ID)
     ((uint32_t *)data)[row] = absent ? LLMPROF_NO_STRING : string_cell(L, made);
   else if (made->type == LLMPROF_F64)
     ((double *)data)[row] = absent ? NAN : lua_tonumber(L, -1);
@@ -63,9 +63,9 @@ static void store(lua_State *L, const column_maker *made, void *data,
     ((int64_t *)data)[row] = absent ? INT64_MIN : integer;
 }
 
-static llmprof_type check_type(lua_State *L, const char *name,
-                               const char *type) {
-  if (strcmp(type, "string") == 0) return LLMPROF_STRING;
+static llmprof_column_type check_type(lua_State *L, const char *name,
+                                      const char *type) {
+  if (strcmp(type, "string") == 0) return LLMPROF_STRING_ID;
   if (strcmp(type, "number") == 0) return LLMPROF_F64;
   if (strcmp(type, "integer") != 0)
     luaL_error(L, "column '%s': no type '%s'", name, type);
@@ -94,7 +94,7 @@ static llmprof_column read_column(lua_State *L, llmprof_frame *frame,
   if (lua_getfield(L, declared, "values") != LUA_TTABLE)
     luaL_error(L, "column '%s' has no values", name);
   size_t size =
-      made.type == LLMPROF_STRING ? sizeof(uint32_t) : sizeof(int64_t);
+      made.type == LLMPROF_STRING_ID ? sizeof(uint32_t) : sizeof(int64_t);
   void *data = llmprof_lua_scratch(L, rows, size);
   for (size_t row = 0; row < rows; row++) {
     lua_rawgeti(L, declared + 1, (lua_Integer)row + 1);

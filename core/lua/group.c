@@ -61,7 +61,7 @@ static void set_number(lua_State *L, const char *field, double value) {
 }
 
 static void set_extremes(lua_State *L, const llmprof_summary *summary,
-                         llmprof_type type) {
+                         llmprof_column_type type) {
   if (type == LLMPROF_F64) {
     set_number(L, "total", summary->real_total);
     set_number(L, "min", summary->real_min);
@@ -74,7 +74,7 @@ static void set_extremes(lua_State *L, const llmprof_summary *summary,
 }
 
 static void push_summary(lua_State *L, const llmprof_summary *summary,
-                         llmprof_type type, const double *wanted,
+                         llmprof_column_type type, const double *wanted,
                          size_t wanted_count) {
   lua_createtable(L, 0, 8);
   set_integer(L, "count", (int64_t)summary->count);
@@ -122,7 +122,7 @@ static void compute_extents(lua_State *L, request *r, int options) {
 static void check_summable(lua_State *L, const request *r) {
   for (size_t i = 0; i < r->sum_count; i++) {
     const llmprof_column *column = llmprof_frame_peek(r->frame, r->sum[i]);
-    if (column->type == LLMPROF_STRING)
+    if (column->type == LLMPROF_STRING_ID)
       luaL_error(L, "column '%s' holds strings and has no sum", column->name);
   }
 }

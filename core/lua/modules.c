@@ -5,6 +5,7 @@
   X(chrome_trace)  \
   X(csv)           \
   X(cuda)          \
+  X(digest)        \
   X(frame)         \
   X(fs)            \
   X(gpu)           \

@@ -127,7 +127,7 @@ static llmprof_statistic check_statistic(lua_State *L, int index) {
 static void check_numbers(lua_State *L, const llmprof_frame *frame,
                           size_t column) {
   const llmprof_column *peeked = llmprof_frame_peek(frame, column);
-  if (peeked->type == LLMPROF_STRING)
+  if (peeked->type == LLMPROF_STRING_ID)
     luaL_error(L, "column '%s' holds strings, not numbers", peeked->name);
 }
 

@@ -243,15 +243,13 @@ local function drop_nulls(value)
 end
 
 
--- A JSON file of the run, checked: the table; nil when there is none; nil and a
--- message when it is broken.
-local function load_checked(run, name, check)
-  if not run:has(name) then return nil end
-  local value, message = json.load(run:path(name))
-  if value == nil then return nil, message end
+-- A JSON file, checked: the table, or nil, message, code.
+local function load_checked(path, check)
+  local value, message, code = json.load(path)
+  if value == nil then return nil, message, code end
   if type(value) == "table" then drop_nulls(value) end
   local wrong = check(value)
-  if wrong then return nil, ("%s: %s"):format(run:path(name), wrong) end
+  if wrong then return nil, ("%s: %s"):format(path, wrong), "syntax" end
   return value
 end
 
@@ -259,16 +257,20 @@ end
 -- metrics.json of a folder of the run; nil when there is none; nil and a
 -- message when it is broken.
 function workload.metrics(run, folder)
-  return load_checked(run, folder .. "/metrics.json", check_metrics)
+  local name = folder .. "/metrics.json"
+  if not run:has(name) then return nil end
+  return load_checked(run:path(name), check_metrics)
 end
 
 
+local whole_numbers = { "device_ns", "unattributed_device_ns" }
 local operator_numbers = { "host_total_ns", "host_self_ns", "device_total_ns", "device_self_ns" }
 
 -- What is wrong with operators, or nil.
 local function check_operators(operators)
   local wrong = expect(operators, "table", "operators")
     or expect(operators.operators, "table", "operators")
+    or check_numbers(operators, whole_numbers, "top level")
   if wrong then return wrong end
   for i, row in ipairs(operators.operators) do
     local where = ("operators[%d]"):format(i)
@@ -281,9 +283,9 @@ local function check_operators(operators)
 end
 
 
--- operators.json likewise.
-function workload.operators(run, folder)
-  return load_checked(run, folder .. "/operators.json", check_operators)
+-- An operators.json: the table, or nil, message, code.
+function workload.operators(path)
+  return load_checked(path, check_operators)
 end
 
 

@@ -29,7 +29,7 @@ typedef struct little {
   uint32_t ids[ROWS];
 } little;
 
-static bool add(little *l, const char *name, llmprof_type type,
+static bool add(little *l, const char *name, llmprof_column_type type,
                 const void *data) {
   llmprof_column column = {.name = name, .type = type, .data = data};
   return llmprof_frame_add(l->frame, &column, NULL, NULL);
@@ -44,7 +44,7 @@ static bool little_make(little *l, llmprof_error *err) {
     if (names[i])
       ok = llmprof_strings_add(l->pool, names[i], strlen(names[i]), &l->ids[i]);
   }
-  ok = ok && add(l, "name", LLMPROF_STRING, l->ids) &&
+  ok = ok && add(l, "name", LLMPROF_STRING_ID, l->ids) &&
        add(l, "size", LLMPROF_I64, sizes) &&
        add(l, "rate", LLMPROF_F64, rates) &&
        add(l, "stream", LLMPROF_U32, streams);

@@ -25,6 +25,12 @@ local scales = {
 }
 
 
+-- Integers that name something: no thousands, whatever the query.
+local ids = {}
+for name in ([[id op call range stage_range part_range correlation pid tid launch_pid launch_tid
+  graph_node device context stream]]):gmatch "%S+" do ids[name] = true end
+
+
 local function largest(rows, name)
   local most = 0
   for _, row in ipairs(rows) do
@@ -46,6 +52,7 @@ end
 
 
 local function number_column(column, rows)
+  if ids[column.name] then return { key = column.name, title = column.name, type = "id" } end
   local most = largest(rows, column.name)
   for _, scale in ipairs(scales[column.unit] or {}) do
     if most < scale[1] then

@@ -102,17 +102,24 @@ local function version_of(path)
 end
 
 
+-- A tool may be started in another folder than ours; links are not followed,
+-- since some are wrappers that look at their own name.
+local function absolute(path)
+  return path:sub(1, 1) == "/" and path or fs.cwd() .. "/" .. path
+end
+
+
 -- { name, path, version }, or nil and a list of what was tried and failed.
 -- given: a path that the user named; then nothing else is tried.
 function tools.find(name, given)
   local tried = {}
-  for _, path in ipairs(given and { given } or candidates(name)) do
+  for _, path in ipairs(given and { absolute(given) } or candidates(name)) do
     if fs.access(path, "x") then
       local version, message = version_of(path)
       if version then return { name = name, path = path, version = version } end
       tried[#tried + 1] = message
     elseif given then
-      tried[1] = given .. ": not there, or not executable"
+      tried[1] = path .. ": not there, or not executable"
     end
   end
   return nil, tried

@@ -118,8 +118,9 @@ describe("doctor on the tools", function()
   end)
 
   it("says that a program is not the tool", function()
-    assert.same({ "problem", "Nsight Systems (nsys) was not found (tests/standin/python --version: "
-      .. "llmprof: torch 2.8.0+cu129)", "install nsight-systems, or name it with tools.nsys=PATH" },
+    local text = ("Nsight Systems (nsys) was not found (%s/tests/standin/python --version: "
+      .. "llmprof: torch 2.8.0+cu129)"):format(fs.cwd())
+    assert.same({ "problem", text, "install nsight-systems, or name it with tools.nsys=PATH" },
       said("nsys", {}, { "tools.nsys=tests/standin/python" }))
   end)
 

@@ -218,7 +218,7 @@ describe("without counters", function()
   it("says that the workload ran too long", function()
     local made = lost("ncu: it ran past its time limit and was ended",
       { STANDIN_WORKLOAD = "hang", STANDIN_ONLY = "ncu", STANDIN_NCU = "silent" },
-      { "ncu.timeout_s=1" })
+      { "ncu.timeout_s=3" })
     assert.is_false(made:left_alive())
   end)
 

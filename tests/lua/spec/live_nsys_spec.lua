@@ -255,7 +255,7 @@ describe("without a report", function()
   end)
 
   it("ends a workload that hangs", function()
-    local made = run({ "workload.timeout_s=1" }, { STANDIN_WORKLOAD = "hang",
+    local made = run({ "workload.timeout_s=3" }, { STANDIN_WORKLOAD = "hang",
       STANDIN_NSYS = "none" })
     assert.equal(1, made.code)
     assert.equal("nsys made no report; the workload: it ran past its time limit and was ended",

@@ -137,7 +137,8 @@ describe("a workload", function()
     local folder, root = live.folder(), live.folder()
     local relative = fs.realpath(root):gsub("^/", ("../"):rep(select(2, fs.cwd():gsub("/", ""))))
     local made = live.llmprof { "tests/standin/recipe.lua", "out=" .. relative .. "/out",
-      "standin.cwd=" .. folder, "standin.program=" .. fs.realpath "tests/standin/workload" }
+      "tools.nsys=tests/standin/nsys", "standin.cwd=" .. folder,
+      "standin.program=" .. fs.realpath "tests/standin/workload" }
     assert.equal(0, made.code, made.output)
     assert.is_truthy(fs.stat(root .. "/out/nsys/run.nsys-rep"))
     assert.is_truthy(fs.stat(root .. "/out/ncu/run.ncu-rep"))

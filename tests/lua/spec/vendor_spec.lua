@@ -117,14 +117,14 @@ end)
 
 describe("tools.find", function()
   it("gives path and version", function()
-    local path = live.BROKEN_NSYS
-    assert.same({ name = "nsys", path = path, version = "2025.3.1" }, tools.find("nsys", path))
+    assert.same({ name = "nsys", path = fs.cwd() .. "/" .. live.BROKEN_NSYS,
+      version = "2025.3.1" }, tools.find("nsys", live.BROKEN_NSYS))
   end)
 
   it("says why not", function()
     assert.same({ nil, { "/none: not there, or not executable" } }, { tools.find("ncu", "/none") })
-    assert.same({ nil, { "tests/standin/broken/ldd --version: \tlibdw.so.1 => not found" } },
-      { tools.find("ncu", "tests/standin/broken/ldd") })
+    assert.same({ nil, { fs.cwd() .. "/tests/standin/broken/ldd --version: \tlibdw.so.1 => "
+      .. "not found" } }, { tools.find("ncu", "tests/standin/broken/ldd") })
   end)
 
   it("ensures a tool, or says what is missing, what to do and what works without", function()
