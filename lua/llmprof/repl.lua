@@ -88,7 +88,7 @@ function repl.run(code, name, paths)
   local chunk, message = evaluate.compile(code, name, environment)
   if not chunk then errors.raise("usage", message) end
   local text, err = evaluate.run(chunk)
-  if not text then errors.raise(err.kind, err.message, { hint = err.hint, detail = err.detail }) end
+  if not text then errors.raise(err.kind, err.message, { hint = err.hint }) end
   io.stdout:write(text)
 end
 

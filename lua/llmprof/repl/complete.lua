@@ -81,7 +81,8 @@ local function quoted_names(before, environment, globals)
   local head = value_of(before:match "([%a_][%w_.]*)%s*:" or "", environment)
   for _, name in ipairs(frame_names) do
     local frame = query.is(head) and head or rawget(globals, name)
-    if query.is(frame) then table.move(query.column_names(frame), 1, 100, #names + 1, names) end
+    local found = query.is(frame) and query.column_names(frame) or {}
+    table.move(found, 1, #found, #names + 1, names)
   end
   for alias in pairs(columns.aliases) do names[#names + 1] = alias end
   for _, file in ipairs(globals.files) do

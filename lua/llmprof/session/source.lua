@@ -3,6 +3,7 @@
 local categories = require "llmprof.analysis.categories"
 local counters = require "llmprof.session.counters"
 local errors = require "llmprof.errors"
+local frame = require "llmprof.frame"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local query = require "llmprof.query"
@@ -145,23 +146,23 @@ end
 
 
 -- Say the category of every kernel, by its name.
-local function add_categories(frame)
-  local names = check(frame:aggregate({ "name" }, {}))
+local function add_categories(made)
+  local names = check(made:aggregate({ "name" }, {}))
   local classify, values = categories.classifier(), {}
   for i = 1, #names do
     local name = names:get(i, "name")
     values[i] = name and classify(name) or false
   end
-  return check(frame:extend({ "name" }, #names,
+  return check(made:extend({ "name" }, #names,
     { { name = "category", type = "string", values = values } }))
 end
 
 
 function parts.kernels(self)
   if not self.trace_path then return self.counters end
-  local frame = add_categories(operations(self, "kernels"))
-  if self.counters_path then counters.join(self, frame) end
-  return query.wrap(frame, shown.kernels)
+  local made = add_categories(operations(self, "kernels"))
+  if self.counters_path then counters.join(self, made) end
+  return query.wrap(made, shown.kernels)
 end
 
 
@@ -232,7 +233,6 @@ end
 -- sql[[SELECT ...]]: the answer as a frame.
 function parts.sql(self)
   if not self.trace_path then return nil end
-  local frame = require "llmprof.frame"
   local db = check(sqlite.open(self.trace_path))
   return function(statement, ...)
     local ok, list, rows = pcall(db.columns, db, statement, ...)
