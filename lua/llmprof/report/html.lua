@@ -35,11 +35,11 @@ end
 
 local function latency(results, data)
   return table.concat {
-    table_or(results, "aggregates", words.nothing_ran),
-    body.table(results, "latency", { title = "Latency" }),
+    body.table(results, "latency"),
     body.chart("tpot", "Histogram of the time per output token", data.tpot, data.built,
       "Fewer than two times per output token were measured: no histogram."),
     body.table(results, "repeats", { title = "Each repeat" }),
+    table_or(results, "aggregates", words.nothing_ran, { title = "Stages" }),
     paragraph(words.totals(results), "note"),
   }
 end

@@ -106,11 +106,11 @@ local function card(results, number, finding)
   return table.concat {
     ('<article class="finding" id="finding-%d">\n<h3><span class="rank">%d</span>%s%s</h3>\n')
       :format(number, number, escape(finding.title), badge(finding)),
-    ("<p><b>Try</b> %s.</p>\n"):format(escape(finding.try)),
+    ('<div class="sides">\n<div><p><b>Try</b> %s.</p>\n'):format(escape(finding.try)),
     ("<p><b>Gain</b> %s.</p>\n"):format(escape(findings.gain(results, finding))),
-    evidence(finding), kernel_links(results, finding),
-    ('<p class="note">Confidence %s; rule <code>%s</code></p>\n</article>\n'):format(
+    ('<p class="note">Confidence %s; rule <code>%s</code></p>\n</div>\n<div>'):format(
       escape(finding.confidence), escape(finding.rule)),
+    evidence(finding), kernel_links(results, finding), "</div>\n</div>\n</article>\n",
   }
 end
 

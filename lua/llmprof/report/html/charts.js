@@ -14,13 +14,13 @@
     ...more.axis,
   });
 
-  const options = (scales, tooltip, legend = true) => ({
+  const options = (scales, tooltip, legend = true, labels = {}) => ({
     maintainAspectRatio: false,
     animation: false,
     scales,
     plugins: {
       legend: { display: legend, position: "bottom",
-        labels: { color: colour("ink"), boxWidth: 12, usePointStyle: false } },
+        labels: { color: colour("ink"), boxWidth: 12, ...labels } },
       tooltip: { callbacks: tooltip },
     },
   });
@@ -69,7 +69,7 @@
     }
     return list.map(({ label, border, data: points }) => ({
       type: "line", label, data: points, borderColor: colour(border), borderWidth: 2,
-      pointRadius: 0, pointHitRadius: 0, backgroundColor: colour(border),
+      pointRadius: 0, pointHitRadius: 0, pointStyle: "line", backgroundColor: colour(border),
     }));
   };
 
@@ -91,14 +91,25 @@
     return said;
   };
 
+  // A mark per power of ten, between two of them.
+  const logarithmic = (title, low, high) => ({
+    type: "logarithmic", min: low, max: high, ...axis(title),
+    ticks: { color: colour("soft"), callback: (value) => `${Number(value.toPrecision(6))}` },
+    afterBuildTicks: (scale) => {
+      scale.ticks = [];
+      for (let value = low; value < high * 1.5; value *= 10) scale.ticks.push({ value });
+    },
+  });
+
   const roofline = ({ kernels, stages, roofs }) => {
     const xs = [...kernels, ...stages].map((point) => point.x);
     const ridge = roofs.dram && roofs.tensor ? roofs.tensor / roofs.dram : 1;
     const decade = (value, round) => 10 ** round(Math.log10(value));
     const low = decade(Math.min(...xs, ridge), Math.floor);
     const high = decade(Math.max(...xs, ridge) * 1.01, Math.ceil);
-    const decades = { callback: (value) => (Number.isInteger(Math.round(1e9 * Math.log10(value)) / 1e9)
-      ? `${value}` : ""), maxRotation: 0, autoSkip: false };
+    const ys = [...kernels, ...stages].map((point) => point.y);
+    const bottom = decade(Math.min(...ys), Math.floor);
+    const top = decade(2 * Math.max(...ys, roofs.tensor || 0, roofs.vector || 0), Math.ceil);
     const of = (unit) => kernels.filter((point) => (point.unit === "tensor") === (unit === "tensor"));
     return {
       type: "scatter",
@@ -109,10 +120,9 @@
         ...lines(roofs, low, high),
       ].filter((set) => set.data.length > 0) },
       options: options({
-        x: { type: "logarithmic", min: low, max: high,
-          ...axis("FLOP per byte of DRAM", { ticks: decades }) },
-        y: { type: "logarithmic", ...axis("TFLOP/s", { ticks: decades }) },
-      }, { label: rooflineLabel }),
+        x: logarithmic("FLOP per byte of DRAM", low, high),
+        y: logarithmic("TFLOP/s", bottom, top),
+      }, { label: rooflineLabel }, true, { usePointStyle: true }),
     };
   };
 
@@ -126,7 +136,8 @@
         categoryPercentage: 1, barPercentage: 0.96 }],
     },
     options: options({
-      x: axis("ms per output token", { ticks: { callback: (_, i) => edges[i].toFixed(1) } }),
+      x: axis("ms per output token", { ticks: { maxRotation: 0,
+        callback: (_, i) => `${edges[i].toFixed(1)}–${edges[i + 1].toFixed(1)}` } }),
       y: axis("tokens", { axis: { beginAtZero: true }, ticks: { precision: 0 } }),
     }, { title: ([item]) => `${item.label} ms` }, false),
   });

@@ -69,14 +69,19 @@ local function strip(stage, first, span)
 end
 
 
+local unit_ns = { ns = 1, us = 1e3, ms = 1e6, s = 1e9 }
+
+
 local function axis(span)
   local step, marks = step_of(span), {}
+  local unit = text.unit("duration", span)
+  local digits = math.max(0, -math.floor(math.log(step / unit_ns[unit], 10)))
   for i = 0, math.floor(span / step) do
     local x = 100 * i * step / span
     marks[#marks + 1] = ('<line x1="%.3f%%" x2="%.3f%%" y1="0" y2="5"/>'):format(x, x)
     if x < 94 then
       marks[#marks + 1] = ('<text x="%.3f%%" y="17" dx="2">%s</text>'):format(x,
-        html.escape(text.duration(i * step, { digits = 0 })))
+        html.escape(text.duration(i * step, { unit = unit, digits = digits })))
     end
   end
   return ('<div class="lane axis"><span class="lane-name"></span>'
