@@ -142,6 +142,7 @@ end
 
 
 local function spread(measured)
+  if not measured.p50_ns or not measured.p90_ns then return "of one value" end
   return ("p50 %s, p90 %s"):format(words.ms(measured.p50_ns), words.ms(measured.p90_ns))
 end
 
