@@ -6,6 +6,7 @@ local defaults = require "llmprof.defaults"
 local errors = require "llmprof.errors"
 local nearest = require "llmprof.nearest"
 local sorted_keys = require "llmprof.sorted_keys"
+local table_options = require "llmprof.table_options"
 local tables = require "llmprof.tables"
 
 local command = {
@@ -17,8 +18,7 @@ save keeps what a comparison needs of a run under a name; it stays when the run 
 removed. use makes it what `llmprof compare RUN` compares with.]],
   options = {
     { "root", arg = "DIR", default = defaults["run.root"][2], help = "where runs are kept" },
-    { "format", short = "f", arg = "FORMAT", default = "table",
-      choices = { "table", "md", "csv", "json" }, help = "output format of list" },
+    table_options.format,
   },
 }
 

@@ -47,7 +47,7 @@ local facts = {
   { "model", "weights", function(r) return r.model.weights end },
   { "model", "parameters", function(r)
     local described = r.model.described
-    return described and described.parameters.total
+    return described and ("%d"):format(described.parameters.total)
   end },
   { "run", "recipe", function(r) return r.run.recipe end },
   { "machine", "GPU", function(r) return device_text(r.environment.devices) end },
@@ -74,8 +74,23 @@ local facts = {
 }
 
 
+-- What a stage worked on: more steps are no slowdown.
+local function add_amounts(list, before, after, add)
+  for _, old in ipairs(before.stages) do
+    for _, new in ipairs(after.stages) do
+      if old.name == new.name then
+        add(list, "work", old.name .. " tokens", old.tokens, new.tokens)
+        add(list, "work", old.name .. " steps", old.steps, new.steps)
+      end
+    end
+  end
+end
+
+
 local function text_of(value)
   if value == nil then return nil end
+  if type(value) == "boolean" then return value and "yes" or "no" end
+  if type(value) == "number" then return ("%.6g"):format(value) end
   if type(value) ~= "table" then return tostring(value) end
   local items = {}
   for i, item in ipairs(value) do items[i] = text_of(item) end
@@ -153,6 +168,7 @@ function differences.list(before, after)
     local group, name, value = table.unpack(fact)
     add(list, group, name, value(before.results), value(after.results))
   end
+  add_amounts(list, before.results, after.results, add)
   add_all(list, "workload", settings(before.metrics), settings(after.metrics),
     function() return false end)
   local old = before.config and flat(before.config, "", {})

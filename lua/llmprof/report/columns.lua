@@ -220,4 +220,20 @@ columns.baselines = {
   word("saved", "saved (UTC)"),
 }
 
+-- ---- llmprof sweep ----
+
+columns.sweep_runs = {
+  word("label", "settings"), word("status", "status"), value("ttft", "TTFT ms"),
+  value("tpot", "TPOT ms"), value("tokens_per_s", "tokens/s"),
+  { key = "mfu", title = "MFU %", scale = 100, digits = 3 }, word("basis", "times"),
+  word("run", "run"), word("message", "because"),
+}
+
+columns.sweep_stages = {
+  word("label", "settings"), word("stage", "stage"), value("ms", "mean ms"),
+  ms("gpu_busy_ns", "GPU busy"), percent("idle_share", "idle"), count("kernels", "kernels"),
+  count("launches", "launches"), { key = "mfu", title = "MFU %", scale = 100, digits = 3 },
+  word("basis", "times"),
+}
+
 return columns
