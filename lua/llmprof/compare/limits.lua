@@ -29,7 +29,8 @@ end
 local function amount_of(text, metric, number, unit)
   if metric.unit ~= "ms" then
     if unit ~= "" and unit ~= metric.unit then
-      bad(text, ("%s has the unit %s, not '%s'"):format(metric.path, metric.unit or "1", unit))
+      bad(text, ("%s has %s, not '%s'"):format(metric.path,
+        metric.unit and "the unit " .. metric.unit or "no unit", unit))
     end
     return number
   end

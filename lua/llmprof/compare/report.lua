@@ -2,9 +2,9 @@
 local columns = require "llmprof.report.columns"
 local json = require "llmprof.json"
 local markdown = require "llmprof.markdown"
-local parts = require "llmprof.report.parts"
 local tables = require "llmprof.tables"
 local text = require "llmprof.text"
+local words = require "llmprof.report.words"
 
 local report = {}
 
@@ -38,9 +38,9 @@ end
 
 local function side_row(role, side)
   local results = side.results
-  local model = results.model.name and parts.model_name(results) or nil
+  local model = results.model.name and words.model_name(results) or nil
   return { role = role, name = side.name, kind = side.kind, model = model,
-    gpu = parts.gpu_name(results), recipe = results.run.recipe,
+    gpu = words.gpu_name(results), recipe = results.run.recipe,
     repeats = results.repeats and results.repeats.used, plain_runs = #side.plain }
 end
 

@@ -44,8 +44,8 @@ local function stage_rows(entry, opened)
   local rows = {}
   for _, stage in ipairs(opened.results.stages) do
     local ms, basis = value_of(stage.name .. ".ms", opened)
-    rows[#rows + 1] = { label = entry.label, short = entry.short, stage = stage.name, parent = stage.parent, ms = ms,
-      basis = basis, gpu_busy_ns = stage.gpu_busy_ns, idle_share = stage.idle_share,
+    rows[#rows + 1] = { label = entry.label, short = entry.short, stage = stage.name,
+      parent = stage.parent, ms = ms, basis = basis, gpu_busy_ns = stage.gpu_busy_ns, idle_share = stage.idle_share,
       kernels = stage.kernels, launches = stage.launches, mfu = mfu_of(stage) }
   end
   return rows
