@@ -87,6 +87,11 @@ baselines.must_find = must_find
 
 -- ---- changing ----
 
+local function remove(path)
+  if fs.lstat(path) then check(fs.remove_tree(path)) end
+end
+
+
 local function copy(run, name, folder)
   if not run:has(name) then return end
   local target = folder .. "/" .. name
@@ -106,12 +111,12 @@ function baselines.save(run, name, root)
   end
   local path = path_of(name, root)
   local fresh = path .. ".new~"
-  check(fs.remove_tree(fresh))
+  remove(fresh)
   for _, file in ipairs(kept) do copy(run, file, fresh) end
   local about = json.ordered({ name = name, run = run.id, recipe = run.manifest.recipe,
     saved = artifacts.timestamp() }, about_keys)
   check(fs.write(fresh .. "/" .. ABOUT, check(json.encode(about, { pretty = true })) .. "\n"))
-  check(fs.remove_tree(path))
+  remove(path)
   check(fs.rename(fresh, path))
 end
 
@@ -125,7 +130,7 @@ end
 
 function baselines.remove(name, root)
   local path, current = must_find(name, root), baselines.current(root)
-  check(fs.remove_tree(path))
+  remove(path)
   if current == name then check(fs.remove(path_of(CURRENT, root))) end
 end
 

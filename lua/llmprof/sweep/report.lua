@@ -45,8 +45,9 @@ local function stage_rows(entry, opened)
   for _, stage in ipairs(opened.results.stages) do
     local ms, basis = value_of(stage.name .. ".ms", opened)
     rows[#rows + 1] = { label = entry.label, short = entry.short, stage = stage.name,
-      parent = stage.parent, ms = ms, basis = basis, gpu_busy_ns = stage.gpu_busy_ns, idle_share = stage.idle_share,
-      kernels = stage.kernels, launches = stage.launches, mfu = mfu_of(stage) }
+      parent = stage.parent, ms = ms, basis = basis, gpu_busy_ns = stage.gpu_busy_ns,
+      idle_share = stage.idle_share, kernels = stage.kernels, launches = stage.launches,
+      mfu = mfu_of(stage) }
   end
   return rows
 end
@@ -131,6 +132,16 @@ local function outermost(rows)
 end
 
 
+-- All of them, those inside another marked.
+local function nested(rows)
+  local list = {}
+  for i, row in ipairs(rows) do
+    list[i] = setmetatable({ stage = (row.parent and "· " or "") .. row.stage }, { __index = row })
+  end
+  return list
+end
+
+
 -- Tables and bars for the terminal, of that width or nil.
 function report.text(made, width)
   local pieces = { tables.render("table", columns.sweep_runs, made.runs, { columns = width }) }
@@ -169,7 +180,7 @@ function report.markdown(made, name, command)
     ("    %s\n"):format(command), tables.render("md", columns.sweep_runs, made.runs) }
   if #made.stages > 0 then
     pieces[#pieces + 1] = "## Stages\n"
-    pieces[#pieces + 1] = tables.render("md", columns.sweep_stages, made.stages)
+    pieces[#pieces + 1] = tables.render("md", columns.sweep_stages, nested(made.stages))
   end
   local trends = report.trends(made)
   if #trends > 0 then pieces[#pieces + 1] = "## Trends\n" end
