@@ -44,7 +44,8 @@ describe("llmprof record", function()
     assert.equal("llmprof tests/standin/recipe.lua 'out=<run>' "
       .. "dataset.subset_filelist=list.txt", said.recorded_by)
     assert.matches("^nsys profile %-%-trace=", said.command)
-    assert.matches(" '--output=<run>/nsys/run' tests/standin/workload --device cuda:0 ", said.command, 1, true)
+    assert.matches(" '--output=<run>/nsys/run' tests/standin/workload --device cuda:0 ",
+      said.command, 1, true)
     assert.matches(" --subset-filelist list.txt ", said.command, 1, true)
   end)
 
