@@ -216,8 +216,8 @@ columns.compare_limits = {
 }
 
 columns.baselines = {
-  word("mark", ""), word("name", "baseline"), word("run", "run"), word("recipe", "recipe"),
-  word("saved", "saved (UTC)"),
+  word("name", "baseline"), word("run", "run"), word("recipe", "recipe"),
+  word("saved", "saved (UTC)"), word("state", ""),
 }
 
 -- ---- llmprof sweep ----
