@@ -63,6 +63,12 @@ columns.stages = {
   word("bound", "bound by"),
 }
 
+columns.brief_stages = {
+  word("label", "stage"), ms("mean_ns", "mean"), ms("std_ns", "std"),
+  ms("gpu_busy_ns", "GPU busy"), percent("idle_share", "idle"), count("launches", "launches"),
+  count("kernels_per_token", "kernels/token"), word("bound", "bound by"),
+}
+
 columns.cpu = {
   word("label", "stage"), count("launch_calls", "launch calls"), ms("launch_call_ns", "in them"),
   count("sync_calls", "sync calls"), ms("sync_call_ns", "in them"),
@@ -113,6 +119,15 @@ columns.efficiency = {
   { key = "hfu", title = "HFU %", scale = 100, digits = 3 },
   ms("floor_ns", "floor", 3), word("floor_bound", "floor by"),
   { key = "times_floor", title = "time / floor", digits = 1 },
+}
+
+columns.brief_efficiency = {
+  word("label", "stage"), ms("time_ns", "time"),
+  { key = "flops", title = "model GFLOP", scale = 1e-9, digits = 1 },
+  { key = "bytes", title = "must move GB", scale = 1e-9, digits = 3 },
+  { key = "mfu", title = "MFU %", scale = 100, digits = 3 },
+  { key = "mbu", title = "MBU %", scale = 100, digits = 3 },
+  ms("floor_ns", "floor", 3), { key = "times_floor", title = "time / floor", digits = 1 },
 }
 
 columns.headroom = {
