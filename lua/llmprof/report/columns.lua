@@ -231,8 +231,8 @@ columns.compare_limits = {
 }
 
 columns.baselines = {
-  word("mark", ""), word("name", "baseline"), word("run", "run"), word("recipe", "recipe"),
-  word("saved", "saved (UTC)"),
+  word("name", "baseline"), word("run", "run"), word("recipe", "recipe"),
+  word("saved", "saved (UTC)"), word("state", ""),
 }
 
 -- ---- llmprof sweep ----
