@@ -55,8 +55,12 @@ static int free_scratch(lua_State *L) {
   return 0;
 }
 
+void **llmprof_lua_scratch(lua_State *L) {
+  return llmprof_lua_box(L, SCRATCH, 0);
+}
+
 static void *scratch(lua_State *L, size_t count, size_t size) {
-  void **box = llmprof_lua_box(L, SCRATCH, 0);
+  void **box = llmprof_lua_scratch(L);
   *box = llmprof_zalloc(count, size);
   if (!*box) luaL_error(L, "out of memory");
   return *box;
@@ -67,9 +71,20 @@ static int free_groups(lua_State *L) {
   return 0;
 }
 
+llmprof_groups *llmprof_lua_new_groups(lua_State *L, llmprof_frame *frame,
+                                       const size_t *keys, size_t count) {
+  llmprof_groups *groups = lua_newuserdatauv(L, sizeof *groups, 0);
+  *groups = (llmprof_groups){0};
+  luaL_setmetatable(L, GROUPS);
+  llmprof_error err;
+  if (!llmprof_groups_make(groups, frame, keys, count, &err))
+    luaL_error(L, "%s", err.message);
+  return groups;
+}
+
 /* ---- columns and cells ---- */
 
-static size_t check_column(lua_State *L, llmprof_frame *frame, int index) {
+size_t llmprof_lua_check_column(lua_State *L, llmprof_frame *frame, int index) {
   const char *name = lua_tostring(L, index);
   if (!name)
     luaL_error(L, "a column name is a string, not a %s",
@@ -134,7 +149,7 @@ static int f_get(lua_State *L) {
   lua_Integer row = luaL_checkinteger(L, 2);
   luaL_argcheck(L, row >= 1 && (size_t)row <= llmprof_frame_rows(frame), 2,
                 "no such row");
-  size_t number = check_column(L, frame, 3);
+  size_t number = llmprof_lua_check_column(L, frame, 3);
   push_cell(L, frame, load_column(L, frame, number), (size_t)row - 1);
   return 1;
 }
@@ -143,7 +158,7 @@ static int f_get(lua_State *L) {
 static int f_values(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
   const llmprof_column *column =
-      load_column(L, frame, check_column(L, frame, 2));
+      load_column(L, frame, llmprof_lua_check_column(L, frame, 2));
   size_t rows = llmprof_frame_rows(frame);
   lua_createtable(L, rows < INT32_MAX ? (int)rows : 0, 0);
   for (size_t row = 0; row < rows; row++) {
@@ -220,7 +235,7 @@ static void set_triple(lua_State *L, llmprof_frame *frame,
   if (!lua_istable(L, -1))
     luaL_error(L, "a condition is { column, comparison, value }");
   lua_rawgeti(L, -1, 1);
-  condition->column = check_column(L, frame, -1);
+  condition->column = llmprof_lua_check_column(L, frame, -1);
   lua_rawgeti(L, -2, 2);
   condition->compare = check_compare(L, -1);
   lua_rawgeti(L, -3, 3);
@@ -257,7 +272,7 @@ static int f_where(lua_State *L) {
   while (lua_next(L, 2)) {
     llmprof_condition *condition = &conditions[used++];
     if (lua_type(L, -2) == LUA_TSTRING) {
-      condition->column = check_column(L, frame, -2);
+      condition->column = llmprof_lua_check_column(L, frame, -2);
       condition->compare = LLMPROF_EQ;
       set_operands(L, frame, condition);
     } else {
@@ -283,7 +298,7 @@ static size_t *column_list(lua_State *L, llmprof_frame *frame, int options,
   size_t *numbers = scratch(L, *count, sizeof *numbers);
   for (size_t i = 0; i < *count; i++) {
     lua_rawgeti(L, -2, (lua_Integer)i + 1);
-    numbers[i] = check_column(L, frame, -1);
+    numbers[i] = llmprof_lua_check_column(L, frame, -1);
     lua_pop(L, 1);
   }
   lua_remove(L, -2);
@@ -359,8 +374,8 @@ static void compute_extents(lua_State *L, request *r, int options) {
   if (!llmprof_lua_opt_bool(L, options, "union", false)) return;
   lua_pushliteral(L, "start");
   lua_pushliteral(L, "end");
-  size_t start = check_column(L, r->frame, -2);
-  size_t end = check_column(L, r->frame, -1);
+  size_t start = llmprof_lua_check_column(L, r->frame, -2);
+  size_t end = llmprof_lua_check_column(L, r->frame, -1);
   lua_pop(L, 2);
   r->extents = scratch(L, r->groups->count, sizeof *r->extents);
   llmprof_error err;
@@ -389,13 +404,9 @@ static void parse_request(lua_State *L, request *r, int options) {
 
 static void compute_request(lua_State *L, request *r) {
   llmprof_error err;
-  r->groups = lua_newuserdatauv(L, sizeof *r->groups, 0);
-  *r->groups = (llmprof_groups){0};
-  luaL_setmetatable(L, GROUPS);
+  r->groups = llmprof_lua_new_groups(L, r->frame, r->by, r->by_count);
   luaL_checkstack(L, (int)(r->sum_count + r->distinct_count) + 10,
                   "too many columns");
-  if (!llmprof_groups_make(r->groups, r->frame, r->by, r->by_count, &err))
-    luaL_error(L, "%s", err.message);
   r->summaries = scratch(L, r->sum_count, sizeof *r->summaries);
   for (size_t i = 0; i < r->sum_count; i++) {
     r->summaries[i] = scratch(L, r->groups->count, sizeof **r->summaries);
@@ -480,7 +491,8 @@ static int f_union(lua_State *L) {
   lua_settop(L, 1);
   lua_pushliteral(L, "start");
   lua_pushliteral(L, "end");
-  size_t start = check_column(L, frame, 2), end = check_column(L, frame, 3);
+  size_t start = llmprof_lua_check_column(L, frame, 2),
+         end = llmprof_lua_check_column(L, frame, 3);
   llmprof_intervals *set = new_intervals(L);
   llmprof_error err;
   if (llmprof_intervals_of_frame(set, frame, start, end, &err)) return 1;

@@ -11,6 +11,7 @@
   X(markdown)      \
   X(merge)         \
   X(nvtx)          \
+  X(period)        \
   X(resources)     \
   X(scrub)         \
   X(spawn)         \
