@@ -72,6 +72,17 @@ function parts.title(results)
 end
 
 
+-- How stages were inferred, where no range marks them; nil where one does.
+local function inferred_text(inferred)
+  if not inferred then return nil end
+  return ("No range marks the stages: they are inferred from %s, which comes back every %s, "
+    .. "%s times in %s generation%s; confidence %s of 1.")
+    :format(inferred.anchor, ms(inferred.period_ns), text.count(inferred.steps),
+      text.count(inferred.generations), inferred.generations == 1 and "" or "s",
+      text.number(inferred.confidence, 2))
+end
+
+
 -- Where the numbers come from, in one paragraph.
 function parts.source(results)
   local timeline, counters = results.source.timeline, results.source.counters
@@ -81,6 +92,7 @@ function parts.source(results)
     timeline.recorded and " of " .. timeline.recorded or "")
   said[#said + 1] = counters and ("Counters: %s."):format(counters.tool or "Nsight Compute")
     or "Counters: not measured."
+  said[#said + 1] = inferred_text(results.inferred)
   said[#said + 1] = parts.repeats(results)
   return escape(table.concat(said, " ")) .. "\n"
 end
