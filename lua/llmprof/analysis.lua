@@ -113,9 +113,9 @@ local function mean_steps(instances)
 end
 
 
--- Tokens and steps that one instance of a stage made, and the batch: what the
--- workload counted in the last repeat, or what is known about a recorded one,
--- or was inferred.
+-- Tokens and steps that one instance of a stage made, and the batch: what was
+-- inferred, what the workload counted in the last repeat, or what is known about a
+-- recorded one.
 -- Tokens are those of all sequences; a step makes one for each.
 local function counts_of(given, name, instances)
   local repeats, about = given.metrics and given.metrics.repeats, given.workload or {}
@@ -124,8 +124,8 @@ local function counts_of(given, name, instances)
   local ranges = stage.count or 1
   local batch = given.metrics and given.metrics.batch or about.batch
   local tokens = stage.tokens and stage.tokens > 0 and stage.tokens / ranges or nil
-  local steps = stage.steps and stage.steps > 0 and stage.steps / ranges
-    or (tokens and batch and tokens / batch) or mean_steps(instances)
+  local steps = mean_steps(instances) or stage.steps and stage.steps > 0 and stage.steps / ranges
+    or (tokens and batch and tokens / batch) or nil
   return { tokens = tokens, steps = steps, batch = batch }
 end
 
@@ -271,8 +271,8 @@ end
 -- ---- together ----
 
 local top_keys = { "schema_version", "run", "model", "source", "environment", "repeats", "totals",
-  "inferred", "hardware", "efficiency", "latency", "integrity", "overhead", "stages", "transfers", "headroom",
-  "roofline", "kernels", "selection", "counters", "operators", "advice", "missing" }
+  "inferred", "hardware", "efficiency", "latency", "integrity", "overhead", "stages", "transfers",
+  "headroom", "roofline", "kernels", "selection", "counters", "operators", "advice", "missing" }
 
 -- given: run_id, recipe (name), model, source, environment, trace, found (of
 -- analysis.stages), kernels, selection, counters (of analysis.counters),

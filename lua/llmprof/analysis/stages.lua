@@ -228,7 +228,8 @@ function stages.find(trace, declared, policy)
 end
 
 
--- The range rows, or the numbers of inferred stretches, of the used instances of stages without a parent.
+-- The range rows, or the numbers of inferred stretches, of the used instances of
+-- stages without a parent.
 function stages.used_ranges(found)
   local rows = {}
   for _, instance in ipairs(found.instances) do

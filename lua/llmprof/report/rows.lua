@@ -212,7 +212,9 @@ end
 -- TTFT, TPOT and tokens/s over the repeats.
 function rows.latency(results)
   local latency, list = results.latency or {}, {}
-  if latency.ttft then list[#list + 1] = latency_row("TTFT", latency.ttft, results.inferred and "inferred") end
+  if latency.ttft then
+    list[#list + 1] = latency_row("TTFT", latency.ttft, results.inferred and "inferred")
+  end
   if latency.tpot then
     list[#list + 1] = latency_row("TPOT", latency.tpot, tpot_note(latency.tpot))
   end
