@@ -3,11 +3,16 @@ local config = require "llmprof.config"
 local recipe = require "llmprof.recipe"
 
 
-local function argv_of(name, ...)
+local function workload_of(name, ...)
   local made = recipe.load(name)
   local composed = config.compose { options = made.options, recipe = made.config,
     recipe_name = made.file, overrides = config.parse_overrides { ... } }
-  local words = made.workload(composed.tree).argv
+  return made.workload(composed.tree)
+end
+
+
+local function argv_of(...)
+  local words = workload_of(...).argv
   for i, word in ipairs(words) do words[i] = tostring(word) end
   return words
 end
@@ -102,9 +107,7 @@ describe("recipes of serving engines", function()
   end
 
   local function environment(name, ...)
-    local made = recipe.load(name)
-    return made.workload(config.compose { options = made.options, recipe = made.config,
-      recipe_name = made.file, overrides = config.parse_overrides { "model.path=/m", ... } }.tree).env
+    return workload_of(name, "model.path=/m", ...).env
   end
 
   it("send a fixed load to the server that they start", function()

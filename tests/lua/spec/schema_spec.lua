@@ -1,5 +1,6 @@
 -- The schemas of docs/, and the validator that the other specs trust.
 local bundle = require "tests.lua.support.bundle"
+local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local schema = require "tests.lua.support.schema"
 
@@ -106,7 +107,7 @@ describe("docs/results.schema.json", function()
   it("holds when the trace has no stage of the recipe", function()
     local recipe = top() .. "/other.lua"
     local capture = 'recorded=recipes/recorded/deepseek_ocr'
-    assert(require("llmprof.fs").write(recipe, [[
+    assert(fs.write(recipe, [[
       return require("llmprof.recipe").recipe { name = "other", stages = { "elsewhere" },
         workload = function() return { argv = { "true" } } end }]]))
     local ctx, failure = bundle.run(recipe, top() .. "/run", { "capture=recorded", capture })
