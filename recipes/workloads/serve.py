@@ -28,6 +28,9 @@ from workload_server import Endpoint, Server, end_on_signals
 # Seconds from SIGTERM to SIGKILL where nothing is to be kept any more.
 HURRY = 3
 
+# Seconds in which a server that closes its connections has died, if it does.
+DEATH = 2
+
 
 def endpoint(text: str) -> Endpoint:
     try:
@@ -78,10 +81,7 @@ def switch(args: argparse.Namespace, path: str, body: str) -> None:
     """Open or close the window, where the engine has an endpoint for it."""
     if not path:
         return
-    try:
-        status, said = args.url.ask("POST", path, body.encode() or None, args.answer_timeout)
-    except (OSError, http.client.HTTPException) as error:
-        raise WorkloadError(f"{path}: {first_line(error)}") from error
+    status, said = args.url.ask("POST", path, body.encode() or None, args.answer_timeout)
     if status != 200:
         raise WorkloadError(f"the server answers {status} to {path}: {complaint_of(said)}; "
                             "nsys.capture_range=none captures the whole process instead")
@@ -111,11 +111,9 @@ def profile(args: argparse.Namespace, server: Server) -> Dict[str, Any]:
                     new_tokens=args.new_tokens, vocabulary=args.vocabulary,
                     timeout=args.answer_timeout)
         rounds = send_load(args, load)
-    except (WorkloadError, OSError, http.client.HTTPException) as error:
-        server.check_alive()  # a dead server is the reason, what followed is not
-        if isinstance(error, WorkloadError):
-            raise
-        raise WorkloadError(f"the server does not answer: {first_line(error)}") from error
+    except (OSError, http.client.HTTPException) as error:
+        server.check_alive(DEATH)
+        raise WorkloadError(f"the server broke off: {first_line(error)}") from error
     return metrics_of(args, load, rounds)
 
 

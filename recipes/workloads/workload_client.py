@@ -10,7 +10,7 @@ import threading
 import time
 from typing import Any, Dict, Iterator, List, Optional
 
-from workload_common import WorkloadError, first_line
+from workload_common import WorkloadError
 from workload_server import Endpoint
 
 COMPLETIONS, MODELS = "/v1/completions", "/v1/models"
@@ -104,9 +104,9 @@ def events(answer: http.client.HTTPResponse) -> Iterator[Dict[str, Any]]:
         except ValueError as error:
             raise WorkloadError(f"the server streams what is no JSON: {data[:80]!r}") from error
         if "error" in event:
-            raise WorkloadError(f"the server broke off: {complaint_of(data)}")
+            raise WorkloadError(f"the server gave up: {complaint_of(data)}")
         yield event
-    raise WorkloadError("the server broke off: the stream ended without [DONE]")
+    raise ConnectionError("the stream ended without [DONE]")
 
 
 def read_stream(answer: http.client.HTTPResponse, sent: float) -> Answer:
@@ -124,7 +124,8 @@ def read_stream(answer: http.client.HTTPResponse, sent: float) -> Answer:
 
 
 def complete(endpoint: Endpoint, load: Load, number: int) -> Answer:
-    """Send one request and read its answer as it comes."""
+    """Send one request and read its answer as it comes. OSError, HTTPException when
+    the connection breaks."""
     body = load.body(number)
     connection = endpoint.connect(load.timeout)
     try:
@@ -135,8 +136,6 @@ def complete(endpoint: Endpoint, load: Load, number: int) -> Answer:
             raise WorkloadError(f"the server answers {answer.status} to {COMPLETIONS}: "
                                 f"{complaint_of(answer.read())}")
         return read_stream(answer, sent)
-    except (OSError, http.client.HTTPException) as error:
-        raise WorkloadError(f"{COMPLETIONS}: {first_line(error)}") from error
     finally:
         connection.close()
 

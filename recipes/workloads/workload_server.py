@@ -110,9 +110,11 @@ class Server:
             print(f"server: {line}", file=sys.stderr)
         raise WorkloadError(message)
 
-    def check_alive(self) -> None:
-        status = self.child.poll()
-        if status is None:
+    def check_alive(self, patience: float = 0) -> None:
+        """Raise when it has ended, or does so in `patience` seconds."""
+        try:
+            status = self.child.wait(patience)
+        except subprocess.TimeoutExpired:
             return
         how = (f"was killed by {signal.Signals(-status).name}" if status < 0
                else f"ended with exit status {status}")

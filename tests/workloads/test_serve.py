@@ -119,7 +119,8 @@ class Failures(Serving):
                      "long"], fault="refuse")
 
     def test_a_stream_that_breaks_off(self):
-        self.breaks(["serve.py: the server broke off: the stream ended without [DONE]"],
+        self.breaks(["serve.py: the server broke off: ConnectionError: the stream ended "
+                     "without [DONE]"],
                     fault="break")
 
     def test_an_engine_without_a_window(self):
