@@ -47,7 +47,7 @@ static bool label_rows(llmprof_trace *trace, const llmprof_column *ops,
 static bool add_label(llmprof_frame *frame, const char *name, const char *range,
                       const uint32_t *tags, const uint32_t *labels) {
   llmprof_column tag = {
-      .name = name, .type = LLMPROF_STRING, .data = tags, .index = labels};
+      .name = name, .type = LLMPROF_STRING_ID, .data = tags, .index = labels};
   llmprof_column row = {.name = range, .type = LLMPROF_U32, .data = labels};
   return llmprof_frame_add(frame, &tag, NULL, NULL) &&
          llmprof_frame_add(frame, &row, NULL, NULL);

@@ -5,9 +5,13 @@
   X(chrome_trace)  \
   X(csv)           \
   X(cuda)          \
+  X(digest)        \
+  X(frame)         \
   X(fs)            \
   X(gpu)           \
+  X(interrupt)     \
   X(json)          \
+  X(lineedit)      \
   X(markdown)      \
   X(merge)         \
   X(nvtx)          \

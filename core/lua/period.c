@@ -9,12 +9,8 @@
 
 #include "frame.h"
 
-enum {
-  MOST_KEYS = 16
-};
-
 /* What both functions are given: a frame and, as argument 2, the columns that
- * tell its rows apart. The groups are left on the stack. */
+ * tell its rows apart. Boxes are left on the stack. */
 typedef struct request {
   llmprof_frame *frame;
   llmprof_groups *groups;
@@ -23,15 +19,10 @@ typedef struct request {
 
 static request check_request(lua_State *L) {
   request r = {.frame = llmprof_lua_check_frame(L, 1)};
-  size_t keys[MOST_KEYS];
   luaL_checktype(L, 2, LUA_TTABLE);
-  size_t count = lua_rawlen(L, 2);
-  luaL_argcheck(L, count >= 1 && count <= MOST_KEYS, 2, "1 to 16 columns");
-  for (size_t i = 0; i < count; i++) {
-    lua_rawgeti(L, 2, (lua_Integer)i + 1);
-    keys[i] = llmprof_lua_check_column(L, r.frame, -1);
-    lua_pop(L, 1);
-  }
+  size_t count;
+  const size_t *keys = llmprof_lua_check_columns(L, r.frame, 2, &count);
+  luaL_argcheck(L, count > 0, 2, "at least one column");
   lua_pushliteral(L, "start");
   r.start = llmprof_lua_check_column(L, r.frame, -1);
   lua_pop(L, 1);
@@ -62,7 +53,7 @@ static int period_rhythms(lua_State *L) {
   lua_Integer least = luaL_checkinteger(L, 3);
   luaL_argcheck(L, least >= 1 && least <= UINT32_MAX, 3, "at least 1");
   request r = check_request(L);
-  void **box = llmprof_lua_scratch(L);
+  void **box = llmprof_lua_scratch_box(L);
   llmprof_rhythm *rhythms;
   size_t count;
   llmprof_error err;
@@ -94,7 +85,7 @@ static int period_cycles(lua_State *L) {
   request r = check_request(L);
   luaL_argcheck(L, row >= 1 && (size_t)row <= llmprof_frame_rows(r.frame), 3,
                 "no such row");
-  void **box = llmprof_lua_scratch(L);
+  void **box = llmprof_lua_scratch_box(L);
   llmprof_cycle *cycles;
   size_t count;
   llmprof_error err;

@@ -134,14 +134,15 @@ end
 
 
 -- Operations with the stage and the part (a child stage) that launched them.
--- found: declared and, where stages are inferred, inferred and instances.
+-- found: declared or whole and, where stages are inferred, inferred and instances.
 function stages.label(trace, frame, found)
+  local declared = found.whole and {} or found.declared
   if found.inferred then
     check(trace:label_spans(frame, "stage", spans_of(found.instances)))
     check(trace:label_spans(frame, "part", {}))
   else
-    check(trace:label(frame, "stage", names_at(found.declared, true)))
-    check(trace:label(frame, "part", names_at(found.declared, false)))
+    check(trace:label(frame, "stage", names_at(declared, true)))
+    check(trace:label(frame, "part", names_at(declared, false)))
   end
   return frame
 end
@@ -212,7 +213,7 @@ function stages.find(trace, declared, policy)
   local count = number_repeats(declared, instances)
   local repeats = choose_repeats(instances, count, policy)
   local ops = stages.label(trace, check(trace:frame "gpu"),
-    { declared = declared, inferred = inferred, instances = instances })
+    { declared = declared, whole = whole, inferred = inferred, instances = instances })
   measure(ops, instances, whole)
   local seen, missing = {}, {}
   for _, instance in ipairs(instances) do

@@ -26,11 +26,24 @@ function recorded.folder(cfg, recipe_name)
 end
 
 
+local function check_object(value, where)
+  if value ~= nil and (type(value) ~= "table" or #value > 0) then
+    errors.raise("usage", where .. ": an object is expected")
+  end
+end
+
+
 -- What capture.json says; an empty table when there is none.
 local function about(folder)
-  local path = folder .. "/capture.json"
+  local path = folder .. "/" .. layout.ABOUT
   if not fs.stat(path) then return {} end
-  return errors.check("usage", json.load(path))
+  local said, message = json.load(path)
+  if said == nil then errors.raise("usage", message) end
+  check_object(said, path)
+  for _, key in ipairs { "environment", "workload" } do
+    check_object(said[key], ("%s: %s"):format(path, key))
+  end
+  return said
 end
 
 

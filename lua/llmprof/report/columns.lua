@@ -1,5 +1,5 @@
--- Every table that a report shows, declared once: used for Markdown, CSV, JSON
--- and the terminal alike. Rows are made in llmprof.report.rows.
+-- Every table that a report shows, declared once: used for Markdown, HTML, CSV,
+-- JSON and the terminal alike. Rows are made in llmprof.report.rows.
 local columns = {}
 
 local ABSENT = "not measured"
@@ -10,19 +10,37 @@ end
 local function percent(key, title)
   return { key = key, title = title .. " %", scale = 100, digits = 1 }
 end
+local function id(key, title) return { key = key, title = title, type = "id" } end
 local function count(key, title) return { key = key, title = title, digits = 0 } end
 local function name(key, title, max)
   return { key = key, title = title, type = "text", max = max, code = true }
+end
+-- A share that a page also draws.
+local function bar(key, title)
+  local column = percent(key, title)
+  column.bar = true
+  return column
 end
 local function word(key, title) return { key = key, title = title, type = "text" } end
 
 
 columns.kernels = {
-  count("id", "#"), name("name", "kernel", 64), word("device_name", "device"),
+  id("id", "#"), name("name", "kernel", 64), word("device_name", "device"),
   word("where", "stage"), ms("total_ns", "total", 3), count("calls", "calls"),
   ms("mean_ns", "mean", 4), percent("share", "share"), percent("cumulative", "cumulative"),
   word("bound", "bound"), { key = "sm_percent", title = "SM %", digits = 1 },
   { key = "dram_percent", title = "DRAM %", digits = 1 },
+  { key = "intensity", title = "AI FLOP/B", digits = 2 },
+}
+
+-- Of the page, which has room for more, and sorts.
+columns.page_kernels = {
+  count("id", "#"), name("name", "kernel", 64), word("where", "stage"),
+  word("category", "category"), count("calls", "calls"), ms("total_ns", "total", 3),
+  ms("mean_ns", "mean", 4), bar("share", "share"), word("bound", "bound"),
+  { key = "sm_percent", title = "SM %", digits = 1 },
+  { key = "dram_percent", title = "DRAM %", digits = 1 },
+  { key = "occupancy_percent", title = "occupancy %", digits = 1 },
   { key = "intensity", title = "AI FLOP/B", digits = 2 },
 }
 
@@ -40,9 +58,15 @@ columns.top_kernels = {
 columns.stages = {
   word("label", "stage"), count("count", "count"), ms("mean_ns", "mean"), ms("std_ns", "std"),
   ms("min_ns", "min"), ms("max_ns", "max"), ms("gpu_busy_ns", "GPU busy"),
-  ms("gpu_idle_ns", "GPU idle"), percent("idle_share", "idle"), count("launches", "launches"),
+  ms("gpu_idle_ns", "GPU idle"), bar("idle_share", "idle"), count("launches", "launches"),
   count("kernels_per_token", "kernels/token"), percent("share", "GPU time"),
   word("bound", "bound by"),
+}
+
+columns.brief_stages = {
+  word("label", "stage"), ms("mean_ns", "mean"), ms("std_ns", "std"),
+  ms("gpu_busy_ns", "GPU busy"), percent("idle_share", "idle"), count("launches", "launches"),
+  count("kernels_per_token", "kernels/token"), word("bound", "bound by"),
 }
 
 columns.cpu = {
@@ -57,7 +81,7 @@ columns.cpu = {
 
 columns.categories = {
   word("stage", "stage"), word("category", "category"), count("calls", "kernels"),
-  ms("gpu_time_ns", "GPU time"), percent("share", "share"),
+  ms("gpu_time_ns", "GPU time"), bar("share", "share"),
 }
 
 columns.aggregates = {
@@ -79,7 +103,7 @@ columns.repeats = {
 
 columns.findings = {
   count("rank", "#"), word("title", "finding"), word("stage", "stage"),
-  ms("gain_ns", "gain, at most"), ms("of_ns", "of"), percent("gain_share", "share"),
+  ms("gain_ns", "gain, at most"), ms("of_ns", "of"), bar("gain_share", "share"),
   word("spends", "taken from"), word("confidence", "confidence"), word("rule", "rule"),
 }
 
@@ -97,17 +121,41 @@ columns.efficiency = {
   { key = "times_floor", title = "time / floor", digits = 1 },
 }
 
+columns.brief_efficiency = {
+  word("label", "stage"), ms("time_ns", "time"),
+  { key = "flops", title = "model GFLOP", scale = 1e-9, digits = 1 },
+  { key = "bytes", title = "must move GB", scale = 1e-9, digits = 3 },
+  { key = "mfu", title = "MFU %", scale = 100, digits = 3 },
+  { key = "mbu", title = "MBU %", scale = 100, digits = 3 },
+  ms("floor_ns", "floor", 3), { key = "times_floor", title = "time / floor", digits = 1 },
+}
+
 columns.headroom = {
   name("short_name", "kernel", 48), word("where", "stage"),
   ms("per_instance_ns", "of the stage", 3),
   { key = "per_token_ns", title = "per token us", scale = 1e-3, digits = 1 },
-  percent("stage_share", "GPU time"), word("kind", "how sure"),
+  bar("stage_share", "GPU time"), word("kind", "how sure"),
 }
 
-columns.operators = {
-  name("name", "operator", 48), count("calls", "calls"), ms("host_total_ns", "host total"),
-  ms("host_self_ns", "host self"), ms("device_total_ns", "device total"),
-  ms("device_self_ns", "device self"), percent("share", "device share"),
+columns.top_operators = {
+  name("name", "operator", 48), count("calls", "calls"), ms("host_total_ns", "host total", 3),
+  ms("host_self_ns", "host self", 3), ms("device_total_ns", "device total", 3),
+  ms("device_self_ns", "device self", 3), bar("share", "device share"),
+}
+
+columns.operators = table.move(columns.top_operators, 1, #columns.top_operators, 1, {})
+table.insert(columns.operators, name("shapes", "most frequent input shapes", 60))
+
+columns.operator_kernels = {
+  name("operator", "operator", 48), name("name", "kernel", 64), count("calls", "calls"),
+  ms("device_ns", "total", 3), percent("share", "of the operator"),
+}
+
+columns.transfers = {
+  word("stage", "stage"), word("direction", "direction"), word("memory", "host memory"),
+  count("calls", "calls"), { key = "bytes", title = "moved MB", scale = 1e-6, digits = 3 },
+  ms("gpu_time_ns", "GPU time", 3), { key = "bytes_per_s", title = "GB/s", scale = 1e-9,
+    digits = 1 },
 }
 
 columns.selection = {
@@ -126,11 +174,81 @@ columns.overhead = {
 columns.missing = { word("what", "not measured"), word("why", "why"), word("how", "what would") }
 
 columns.devices = {
-  count("id", "device"), word("name", "GPU"), { key = "memory_bytes", title = "memory GB",
+  id("id", "device"), word("name", "GPU"), { key = "memory_bytes", title = "memory GB",
     scale = 1e-9, digits = 1 },
   { key = "bandwidth_bytes_per_s", title = "bandwidth TB/s", scale = 1e-12, digits = 2 },
   { key = "max_clock_hz", title = "maximal clock MHz", scale = 1e-6, digits = 0 },
   count("sm_count", "SMs"), word("compute_capability", "compute capability"),
+}
+
+-- ---- llmprof compare ----
+
+-- Values in the row's own unit.
+local function value(key, title) return { key = key, title = title, digits = 2 } end
+
+columns.compare_sides = {
+  word("role", ""), word("name", "run"), word("kind", "kind"), word("model", "model"),
+  word("gpu", "GPU"), word("recipe", "recipe"), count("repeats", "repeats"),
+  count("plain_runs", "plain runs"),
+}
+
+columns.compare_differences = {
+  word("group", "of"), word("name", "differs"), word("before", "before"), word("after", "after"),
+}
+
+columns.compare_times = {
+  word("label", "time of"), value("before", "before"), value("after", "after"),
+  word("unit", "unit"), value("difference", "change"), percent("share", "change"),
+  percent("low", "from"), percent("high", "to"), word("verdict", "verdict"),
+  percent("of_change", "of the change"), word("basis", "times"), word("why", "because"),
+}
+
+columns.compare_work = {
+  word("label", "stage"), count("kernels_before", "kernels before"),
+  count("kernels_after", "after"), count("launches_before", "launches before"),
+  count("launches_after", "after"), count("copies_before", "copies before"),
+  count("copies_after", "after"), ms("gpu_busy_ns_before", "GPU busy before"),
+  ms("gpu_busy_ns_after", "after"), ms("gpu_idle_ns_before", "GPU idle before"),
+  ms("gpu_idle_ns_after", "after"),
+}
+
+columns.compare_where = {
+  word("stage", "stage"), word("what", "GPU time or idle time"), ms("before_ns", "before"),
+  ms("after_ns", "after"), ms("difference_ns", "change"), percent("share", "of the change"),
+}
+
+columns.compare_kernels = {
+  name("short_name", "kernel", 48), word("where", "stage"), word("status", ""),
+  count("calls_before", "calls before"), count("calls_after", "after"),
+  ms("before_ns", "before", 3), ms("after_ns", "after", 3), ms("difference_ns", "change", 3),
+  percent("share", "of the change"), word("category", "category"), name("was", "was", 48),
+}
+
+columns.compare_limits = {
+  word("limit", "limit"), value("before", "before"), value("after", "after"),
+  word("unit", "unit"), percent("share", "change"), word("verdict", "verdict"),
+  word("outcome", "limit is"), word("why", "because"),
+}
+
+columns.baselines = {
+  word("mark", ""), word("name", "baseline"), word("run", "run"), word("recipe", "recipe"),
+  word("saved", "saved (UTC)"),
+}
+
+-- ---- llmprof sweep ----
+
+columns.sweep_runs = {
+  word("label", "settings"), word("status", "status"), value("ttft", "TTFT ms"),
+  value("tpot", "TPOT ms"), value("tokens_per_s", "tokens/s"),
+  { key = "mfu", title = "MFU %", scale = 100, digits = 3 }, word("basis", "times"),
+  word("run", "run"), word("message", "because"),
+}
+
+columns.sweep_stages = {
+  word("label", "settings"), word("stage", "stage"), value("ms", "mean ms"),
+  ms("gpu_busy_ns", "GPU busy"), percent("idle_share", "idle"), count("kernels", "kernels"),
+  count("launches", "launches"), { key = "mfu", title = "MFU %", scale = 100, digits = 3 },
+  word("basis", "times"),
 }
 
 return columns

@@ -1,5 +1,7 @@
 -- report.md: everything, section by section as the recipe orders them.
 local findings = require "llmprof.report.findings"
+local mermaid = require "llmprof.report.mermaid"
+local operators = require "llmprof.report.operators"
 local parts = require "llmprof.report.parts"
 
 local report = {}
@@ -7,16 +9,20 @@ local report = {}
 -- Kernels shown per stage; kernels.md has all.
 local PER_STAGE = 15
 
+-- Operators shown; operators.md has all.
+local OPERATORS = 30
+
 local sections = {
   environment = { "Environment", parts.environment },
   aggregates = { "Aggregates", function(results)
     return parts.aggregates(results) .. "\n" .. parts.each_repeat(results)
   end },
   stages = { "Per-Stage Timings", function(results)
-    return parts.stages(results) .. "\n" .. parts.breakdown(results)
+    return table.concat({ parts.stages(results), mermaid.pictures(results),
+      parts.breakdown(results) }, "\n")
   end },
-  mfu = { "MFU", parts.mfu },
-  operators = { "Top Operators", parts.operators },
+  mfu = { "MFU/MBU", parts.mfu },
+  operators = { "Top Operators", function(results) return operators.top(results, OPERATORS) end },
   kernels = { "Top Kernels", function(results) return parts.kernels(results, PER_STAGE) end },
   roofline = { "Roofline", parts.roofline },
   advice = { "What to Do", findings.full },

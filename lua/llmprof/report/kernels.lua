@@ -1,7 +1,6 @@
 -- kernels.md: every kernel, by total time.
 local parts = require "llmprof.report.parts"
 local rows = require "llmprof.report.rows"
-local text = require "llmprof.text"
 
 local report = {}
 
@@ -19,21 +18,15 @@ end
 
 
 function report.render(results)
-  local list = rows.kernels(results)
-  local shown = table.move(list, 1, math.min(#list, MOST), 1, {})
-  local out = {
+  return table.concat({
     ("# Kernels: %s\n"):format(parts.title(results)),
     parts.source(results),
     "Times are from the timeline. SM %, DRAM % and AI (arithmetic intensity, FLOP per byte of "
       .. "DRAM) are from ncu, and empty where no launch of the kernel was measured.\n",
-    parts.table("kernels", shown),
-  }
-  if #list > #shown then
-    out[#out + 1] = ("%s more are in results.json.\n"):format(text.count(#list - #shown))
-  end
-  out[#out + 1] = "## Selected for counters\n"
-  out[#out + 1] = selection_text(results)
-  return table.concat(out, "\n")
+    parts.all_kernels(results, MOST),
+    "## Selected for counters\n",
+    selection_text(results),
+  }, "\n")
 end
 
 

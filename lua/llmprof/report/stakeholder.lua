@@ -1,17 +1,18 @@
 -- stakeholder_summary.md: one page to hand on.
 local findings = require "llmprof.report.findings"
+local mermaid = require "llmprof.report.mermaid"
+local operators = require "llmprof.report.operators"
 local parts = require "llmprof.report.parts"
-local rows = require "llmprof.report.rows"
 
 local report = {}
 
--- Rows of Top Kernels, and findings.
-local TOP, FINDINGS = 8, 5
+-- Rows of Top Operators and Top Kernels, and findings.
+local OPERATORS, TOP, FINDINGS = 10, 8, 3
 
 
 local function verdict(results)
   local lines = {}
-  for i, line in ipairs(findings.verdict(results)) do lines[i] = "> " .. line end
+  for i, line in ipairs(findings.verdict_lines(results)) do lines[i] = "> " .. line end
   return table.concat(lines, "\n>\n") .. "\n"
 end
 
@@ -21,13 +22,13 @@ function report.render(results)
     ("# %s: where the time goes\n"):format(parts.title(results)),
     verdict(results),
     "## Environment\n", parts.environment(results),
-    "## Aggregates\n", parts.aggregates(results),
-    "## Per-Stage Timings\n", parts.stages(results),
-    "## MFU\n", parts.mfu(results),
-    "## Top Operators\n", parts.operators(results),
-    "## Top Kernels\n", parts.table("top_kernels", rows.functions(results, TOP)),
-    "## What to Do, in Order\n", findings.brief(results, FINDINGS),
-    "## How Far to Trust It\n", parts.trust(results),
+    "## Aggregates\n", parts.brief_aggregates(results),
+    "## Per-Stage Timings\n", parts.brief_stages(results), mermaid.pictures(results),
+    "## MFU/MBU\n", parts.brief_mfu(results),
+    "## Top Operators\n", operators.top(results, OPERATORS),
+    "## Top Kernels\n", parts.top_kernels(results, TOP),
+    "## What to Do Next\n", findings.brief(results, FINDINGS),
+    "## How Far to Trust It\n", parts.brief_trust(results),
     "## Where This Comes From\n", parts.source(results),
   }, "\n")
 end

@@ -6,18 +6,13 @@ local json = require "llmprof.json"
 describe("recipe hooks", function()
   local top = bundle.scratch(before_each, after_each)
 
-  -- Run a recipe with these fields (source text) on a recorded capture; its
-  -- `out` is a global table of the test's.
-  local function run(fields, words)
-    local path = top() .. "/r.lua"
-    assert(fs.write(path, ([[local seen = package.loaded["hooks_spec.seen"]
-      return require("llmprof.recipe").recipe { name = "r", stages = { "prefill", "decode" },
-        workload = function() return { argv = { "true" } } end, %s }]]):format(fields)))
-    package.loaded["hooks_spec.seen"] = {}
-    local ctx, failure = bundle.run(path, top() .. "/run", { "capture=recorded",
-      "recorded=recipes/recorded/deepseek_ocr", table.unpack(words or {}) })
-    local seen = package.loaded["hooks_spec.seen"]
-    package.loaded["hooks_spec.seen"] = nil
+  -- Run a recipe with these hooks; what they put into `seen` comes back.
+  local function run(hooks, words)
+    local seen = {}
+    package.loaded["tests.seen"] = seen
+    local ctx, failure = bundle.run_small(top(), 'stages = { "prefill", "decode" }, ' .. hooks,
+      words)
+    package.loaded["tests.seen"] = nil
     return ctx, failure, seen
   end
 
@@ -37,12 +32,12 @@ describe("recipe hooks", function()
       end]], { "top_n.kernels=7", "top_n.per_stage=false" })
       assert.is_nil(failure)
       local selection = results(ctx).selection
-      assert.same({ count = 119, limit = 7 }, seen)
+      assert.same({ count = 4, limit = 7 }, seen)
       assert.same({ 1, 3 }, selection.kernels)
       assert.same({ by = "recipe", per_stage = false }, selection.policy)
       local all = results(ctx).kernels
       assert.near(all[1].share + all[3].share, selection.coverage, 1e-12)
-      assert.same({ name = "all", kernels = { 1, 3 }, of = 119, coverage = selection.coverage },
+      assert.same({ name = "all", kernels = { 1, 3 }, of = 4, coverage = selection.coverage },
         selection.groups[1])
     end)
 
@@ -85,7 +80,7 @@ describe("recipe hooks", function()
     end)
 
     it("costs the exit status, not the reports, when it is broken", function()
-      local where = top() .. "/r.lua:3: "
+      local where = top() .. "/small.lua:3: "
       for hook, message in pairs {
         ["function() error('no', 0) end"] = "advise: no",
         ["function(r) return r.none.x end"] =
@@ -110,14 +105,14 @@ describe("recipe hooks", function()
         seen.recipe, seen.out = results.run.recipe, out
       end]]
       assert.is_nil(failure)
-      assert.same({ recipe = "r", out = ctx.run.dir }, seen)
+      assert.same({ recipe = "small", out = ctx.run.dir }, seen)
       assert.matches("the recipe's own$", ctx.run:recorded "render".note)
     end)
 
     it("fails its step behind the reports", function()
       local ctx, failure = run "render = function() local x; return x.y end"
       assert.equal("usage", failure.kind)
-      assert.matches("^render: .*r%.lua:3: attempt to index a nil value", failure.message)
+      assert.matches("^render: .*small%.lua:3: attempt to index a nil value", failure.message)
       assert.matches("^stack traceback:", failure.detail)
       assert.equal("failed", status(ctx, "render"))
       assert.is_true(ctx.run:has "stakeholder_summary.md")

@@ -93,51 +93,53 @@ end)
 describe("docs/results.schema.json", function()
   local top = bundle.scratch(before_each, after_each)
 
-  local function recorded(words)
-    local ctx, failure = bundle.run("recipes/deepseek_ocr.lua", top() .. "/run",
-      { "capture=recorded", table.unpack(words or {}) })
+  -- results.json of a context, when the run did not fail.
+  local function results_of(ctx, failure)
     assert.is_nil(failure)
     return assert(json.load(ctx.run:path "results.json"))
   end
 
+  local function small(stages, words)
+    return results_of(bundle.run_small(top(), stages, words))
+  end
+
   it("holds for the recorded capture", function()
-    assert.is_nil(schema.check(schema.load "results", recorded()))
+    assert.is_nil(schema.check(schema.load "results", results_of(
+      bundle.run("recipes/deepseek_ocr.lua", top() .. "/run", { "capture=recorded" }))))
   end)
 
-  it("holds when the trace has no stage of the recipe", function()
-    local recipe = top() .. "/other.lua"
-    local capture = 'recorded=recipes/recorded/deepseek_ocr'
-    assert(fs.write(recipe, [[
-      return require("llmprof.recipe").recipe { name = "other", stages = { "elsewhere" },
-        workload = function() return { argv = { "true" } } end }]]))
-    local ctx, failure = bundle.run(recipe, top() .. "/run", { "capture=recorded", capture })
-    assert.is_nil(failure)
-    local results = assert(json.load(ctx.run:path "results.json"))
+  it("holds where everything was measured", function()
+    local results = small 'stages = { { "prefill", children = { "vision" } }, "decode" }'
+    assert.is_table(results.counters)
+    assert.is_table(results.operators)
+    assert.is_nil(schema.check(schema.load "results", results))
+  end)
+
+  it("holds where the trace has no stage of the recipe", function()
+    local results = small 'stages = { "elsewhere" }'
     assert.is_true(results.repeats.whole_run)
     assert.is_nil(schema.check(schema.load "results", results))
   end)
 
-  it("holds when the stages are inferred", function()
+  it("holds where the stages are inferred", function()
     local capture = top() .. "/capture"
     assert(fs.mkdir(capture))
     assert(fs.copy("tests/fixtures/unmarked/whole.sqlite", capture .. "/run.sqlite"))
     assert(fs.write(capture .. "/capture.json", '{ "schema_version": 1 }'))
-    local ctx, failure = bundle.run("recipes/alt_llm.lua", top() .. "/run",
-      { "capture=recorded", "recorded=" .. capture })
-    assert.is_nil(failure)
-    local results = assert(json.load(ctx.run:path "results.json"))
+    local results = results_of(bundle.run("recipes/alt_llm.lua", top() .. "/run",
+      { "capture=recorded", "recorded=" .. capture }))
     assert.is_nil(schema.check(schema.load "results", results))
     assert.same({ "CUDA graph", 62, 2 }, { results.inferred.anchor, results.inferred.steps,
       results.inferred.generations })
     assert.same({ "inferred", 62 }, { results.latency.tpot.source, results.latency.tpot.count })
     assert.equal(31, results.stages[2].steps)
-    local report = assert(fs.read(ctx.run:path "report.md"))
+    local report = assert(fs.read(top() .. "/run/report.md"))
     assert.matches("No range marks the stages: they are inferred from CUDA graph, which comes "
       .. "back every 9.3 ms, 62 times in 2 generations; confidence 0.99 of 1.", report, 1, true)
   end)
 
   it("rejects what results.json must not hold", function()
-    local results, rules = recorded(), schema.load "results"
+    local results, rules = small 'stages = { "prefill" }', schema.load "results"
     local function broken(change)
       local undo = change()
       local wrong = schema.check(rules, results)

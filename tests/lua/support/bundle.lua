@@ -45,4 +45,16 @@ function bundle.run(name, out, words, resume)
 end
 
 
+-- Run a recipe with these fields (Lua source) on tests/fixtures/small, which has
+-- a little of everything. folder is where the recipe and the bundle go.
+function bundle.run_small(folder, fields, words)
+  local path = folder .. "/small.lua"
+  assert(fs.write(path, ([[local seen = package.loaded["tests.seen"]
+    return require("llmprof.recipe").recipe { name = "small",
+      workload = function() return { argv = { "true" } } end, %s }]]):format(fields)))
+  return bundle.run(path, folder .. "/run", { "capture=recorded", "recorded=tests/fixtures/small",
+    table.unpack(words or {}) })
+end
+
+
 return bundle

@@ -1,0 +1,106 @@
+-- The reports of two small results tables, as they lie in tests/fixtures/report.
+-- LLMPROF_REWRITE=1 writes those files anew; read what changed.
+local fs = require "llmprof.fs"
+local json = require "llmprof.json"
+local results = require "tests.lua.support.results"
+local schema = require "tests.lua.support.schema"
+
+local order = { "environment", "aggregates", "stages", "mfu", "operators", "kernels", "roofline",
+  "advice" }
+
+-- What a report is rendered from is read from a file.
+local function through_json(value)
+  return assert(json.decode(assert(json.encode(value))))
+end
+
+
+local function render(name, given, sections)
+  return require("llmprof.report." .. name).render(through_json(given), sections or order)
+end
+
+
+local function check_page(name, given, file)
+  local page, path = render(name, given), "tests/fixtures/report/" .. file
+  if os.getenv "LLMPROF_REWRITE" then assert(fs.write(path, page)) end
+  assert.equal(assert(fs.read(path)), page)
+end
+
+
+-- What stands below a heading of report.md.
+local function section(heading, given, ...)
+  local page = render("full", given, ...)
+  local _, from = page:find(("## %s\n\n"):format(heading), 1, true)
+  return from and page:sub(from + 1):gsub("\n+## .*", "\n")
+end
+
+
+describe("llmprof.report", function()
+  it("is tested with results as they can be", function()
+    for _, given in ipairs { results.empty(), results.full() } do
+      assert.is_nil(schema.check(schema.load "results", through_json(given)))
+    end
+  end)
+
+  for _, name in ipairs { "kernels", "operators", "full", "stakeholder" } do
+    it("renders " .. name .. " of a run", function()
+      check_page(name, results.full(), name .. ".md")
+    end)
+
+    it("says in " .. name .. " what would fill it", function()
+      check_page(name, results.empty(), name .. "_empty.md")
+    end)
+  end
+
+  it("has the sections that are configured, in that order", function()
+    local headings = {}
+    for heading in render("full", results.full(), { "kernels", "mfu" }):gmatch "\n## ([^\n]+)" do
+      headings[#headings + 1] = heading
+    end
+    assert.same({ "Top Kernels", "MFU/MBU", "How Far to Trust It", "Not Measured",
+      "Rules That Could Not Tell" }, headings)
+  end)
+
+  it("says which repeats the figures are from", function()
+    local function said(repeats)
+      return render("kernels", results.empty { repeats = repeats }):match "not measured%. (.-)\n"
+    end
+    assert.equal("Figures are from all 3 repeats.", said { count = 3, used = 3 })
+    assert.equal("Figures are from one repeat.", said { count = 1, used = 1 })
+    assert.equal("Figures are from 1 of 2 repeats: the first is left out.",
+      said { count = 2, used = 1, skipped_first = true })
+    assert.equal("The trace has no stage of the recipe: the whole run is taken as one.",
+      said { count = 1, used = 1, whole_run = true })
+  end)
+
+  it("shows the largest kernels of a stage and counts the rest", function()
+    local given = results.full()
+    for i = 4, 20 do given.kernels[i] = given.kernels[3] end
+    local _, rows = section("Top Kernels", given):gsub("\n| `", "")
+    assert.equal(16, rows)
+    assert.matches("\n4 smaller ones are in kernels.md.\n", section("Top Kernels", given))
+  end)
+
+  it("shows what profiling cost", function()
+    local given = results.empty { overhead = { runs = 2, stages = { { name = "decode",
+      plain_ms = 10, plain_min_ms = 9, plain_max_ms = 11, profiled_ms = 12.5,
+      inflation = 0.25 } } } }
+    assert.equal([[
+What profiling cost, against 2 plain runs:
+
+| stage  | plain ms | profiled ms | inflation % |
+| :----- | -------: | ----------: | ----------: |
+| decode |    10.00 |       12.50 |        25.0 |
+]], (section("How Far to Trust It", given)))
+  end)
+
+  it("lets no text of others become markup", function()
+    local given = results.full { model = { name = "<script>", variant = "[x](y)" } }
+    given.stages[1].name = "a|b\n# c"
+    for _, name in ipairs { "full", "stakeholder" } do
+      local page = render(name, given)
+      assert.is_nil(page:find("<script>", 1, true))
+      assert.is_nil(page:find("\n# c", 1, true))
+      assert.is_truthy(page:find("a\\|b", 1, true))
+    end
+  end)
+end)
