@@ -24,8 +24,8 @@ local UNNAMED_STEPS, UNNAMED_SPAN = 8, 0.5
 -- Periods that differ by less are one.
 local SAME_PERIOD = 0.1
 
--- Kernels of the shortest step: less is a loop of something else.
-local LEAST_KERNELS = 5
+-- Kernels and ns of the shortest step: less is a loop of something else.
+local LEAST_KERNELS, LEAST_NS = 5, 100e3
 
 -- Two steps are alike from this share of equal kernels on.
 local ALIKE = 0.6
@@ -51,6 +51,16 @@ end
 
 
 -- ---- the anchor ----
+
+-- What comes back seldom enough for a step.
+local function rhythms_of(frame, keys)
+  local list = {}
+  for _, rhythm in ipairs(check(period.rhythms(frame, keys, LEAST_STEPS))) do
+    if rhythm.period >= LEAST_NS then list[#list + 1] = rhythm end
+  end
+  return list
+end
+
 
 -- The operations of the process and device that do most.
 local function busiest(frame)
@@ -107,7 +117,7 @@ end
 local function kernel_anchor(trace)
   local frame = busiest(check(trace:frame "kernels"))
   if not frame then return nil end
-  local named, rhythms = {}, check(period.rhythms(frame, KERNEL_KEYS, LEAST_STEPS))
+  local named, rhythms = {}, rhythms_of(frame, KERNEL_KEYS)
   for _, rhythm in ipairs(rhythms) do
     local name = frame:get(rhythm.row, "name")
     if name and picks_tokens(name) then named[#named + 1] = rhythm end
@@ -124,7 +134,7 @@ local function graph_anchor(trace)
   local frame = busiest(check(trace:frame "gpu"))
   if not frame then return nil end
   local graphs = {}
-  for _, rhythm in ipairs(check(period.rhythms(frame, GRAPH_KEYS, LEAST_STEPS))) do
+  for _, rhythm in ipairs(rhythms_of(frame, GRAPH_KEYS)) do
     if frame:get(rhythm.row, "kind") == GRAPH then graphs[#graphs + 1] = rhythm end
   end
   local best = most_regular(slowest(graphs))

@@ -78,6 +78,7 @@ describe("llmprof.analysis.infer", function()
   it("finds nothing in what is no LLM", function()
     assert.is_nil(infer.stages(trace_file.open "tests/fixtures/tiny_h200/run.sqlite", DECLARED))
     assert.is_nil(infer.stages(trace_file.open "tests/fixtures/small/run.sqlite", DECLARED))
+    assert.is_nil(infer.stages(trace_file.open "tests/fixtures/graphs/node.sqlite", DECLARED))
     assert.is_nil(infer.stages(trace_file.open "tests/fixtures/odd/nothing.sqlite", DECLARED))
   end)
 
