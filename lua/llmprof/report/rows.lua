@@ -193,7 +193,8 @@ local function latency_row(label, measured, note)
 end
 
 
-local tpot_sources = { ranges = "steps marked on the timeline", metrics = "steps in metrics.json",
+local tpot_sources = { ranges = "steps marked on the timeline",
+  inferred = "inferred steps", metrics = "steps in metrics.json",
   stage = "decode over its steps" }
 
 
@@ -214,7 +215,9 @@ end
 -- TTFT, TPOT and tokens/s over the repeats.
 function rows.latency(results)
   local latency, list = results.latency or {}, {}
-  if latency.ttft then list[#list + 1] = latency_row("TTFT", latency.ttft) end
+  if latency.ttft then
+    list[#list + 1] = latency_row("TTFT", latency.ttft, results.inferred and "inferred")
+  end
   if latency.tpot then
     list[#list + 1] = latency_row("TPOT", latency.tpot, tpot_note(latency.tpot))
   end

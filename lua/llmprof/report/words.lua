@@ -63,6 +63,17 @@ function words.title(results)
 end
 
 
+-- How stages were inferred; nil where a range marks them.
+local function inferred(given)
+  if not given then return nil end
+  return ("No range marks the stages: they are inferred from %s, which comes back every %s, "
+    .. "%s times in %s generation%s; confidence %s of 1.")
+    :format(given.anchor, words.ms(given.period_ns), text.count(given.steps),
+      text.count(given.generations), given.generations == 1 and "" or "s",
+      text.number(given.confidence, 2))
+end
+
+
 -- Which repeats the figures are from.
 function words.repeats(results)
   local repeats = results.repeats
@@ -83,12 +94,14 @@ end
 -- Where the numbers come from.
 function words.source(results)
   local timeline, counters = results.source.timeline, results.source.counters
-  return ("Timeline: %s%s%s. %s %s"):format(timeline.tool or "an nsys export",
+  local said = { ("Timeline: %s%s%s."):format(timeline.tool or "an nsys export",
     timeline.from == "recorded" and ", a recorded capture" or "",
-    timeline.recorded and " of " .. timeline.recorded or "",
-    counters and ("Counters: %s."):format(counters.tool or "Nsight Compute")
-      or "Counters: not measured.",
-    words.repeats(results))
+    timeline.recorded and " of " .. timeline.recorded or "") }
+  said[#said + 1] = counters and ("Counters: %s."):format(counters.tool or "Nsight Compute")
+    or "Counters: not measured."
+  said[#said + 1] = inferred(results.inferred)
+  said[#said + 1] = words.repeats(results)
+  return table.concat(said, " ")
 end
 
 
