@@ -37,14 +37,6 @@ local function load_recipe(words)
 end
 
 
-local function compose(made, given, words)
-  return config.compose {
-    options = made.options, recipe = made.config, recipe_name = made.file, file = given.config,
-    overrides = config.parse_overrides(table.move(words, 2, #words, 1, {})),
-  }
-end
-
-
 -- ---- help for a recipe ----
 
 local function shown_default(declaration)
@@ -126,7 +118,7 @@ end
 
 function command.run(given, words)
   local made = load_recipe(words)
-  local composed = compose(made, given, words)
+  local composed = config.of_recipe(made, given.config, table.move(words, 2, #words, 1, {}))
   if given["print-config"] then
     io.stdout:write(config.to_yaml(composed))
     return 0
