@@ -14,6 +14,7 @@ local command = {
     { "format", short = "f", arg = "FORMAT", default = "table",
       choices = { "table", "md", "csv", "json" }, help = "output format" },
   },
+  completes = "run",
 }
 
 local run_columns = {

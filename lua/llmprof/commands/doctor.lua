@@ -10,6 +10,7 @@ local command = {
   usage = "doctor [OPTION...] [KEY=VALUE...]",
   details = "Exit status 3 when something that profiling needs is missing.",
   options = { { "json", help = "print the checks as JSON" } },
+  completes = "settings",
 }
 
 

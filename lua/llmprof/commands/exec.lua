@@ -6,6 +6,7 @@ local command = {
   summary = "run a Lua script with llmprof's modules",
   usage = "exec SCRIPT.lua [ARG...]",
   raw = true, -- every word after the script is the script's
+  completes = "script",
 }
 
 
@@ -16,6 +17,11 @@ Runs SCRIPT.lua, in which require "llmprof.trace" and the like work, with the
 other words as `...` and in `arg`. What it returns, if a whole number, is the
 exit status.
 ]]
+
+
+function command.help()
+  return usage
+end
 
 
 function command.run(argv)

@@ -24,6 +24,7 @@ nsys=light chooses a preset; lists are written [a,b].]],
     { "resume", arg = "RUN", help = "continue a run: its id, its folder or latest" },
     { "quiet", short = "q", help = "print nothing but errors" },
   },
+  completes = "recipe",
 }
 
 
