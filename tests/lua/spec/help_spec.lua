@@ -47,7 +47,7 @@ a
   it("leaves no mark on any page of the manual", function()
     for _, topic in ipairs(manual.topics()) do
       local rendered = plain.render(manual.page(topic.name))
-      for _, mark in ipairs { "\n```", "\n|--", "%]%([%a_]+%.md%)", "\n# " } do
+      for _, mark in ipairs { "\n```", "\n|%-%-", "%]%([%a_]+%.md%)", "\n# " } do
         assert.is_nil(rendered:find(mark), topic.name .. ": " .. mark)
       end
     end
