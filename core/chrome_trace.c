@@ -1,27 +1,18 @@
-/* Two layers. The outer one follows the text as it streams, byte by byte, only
- * as far as strings and brackets go, and gathers one event at a time. The inner
- * one walks over that event once, for what cJSON cannot do (exact times, words
- * that are no JSON), and lets cJSON make its tree. */
+/* The text is followed as it streams, byte by byte, only as far as strings and
+ * brackets go, and one event at a time is gathered; chrome_event.c reads it. */
 #include "llmprof/chrome_trace.h"
 
-#include <cjson/cJSON.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
-#include "cjson_hooks.h"
+#include "chrome_internal.h"
 #include "lex.h"
 #include "llmprof/alloc.h"
-#include "llmprof/buffer.h"
-#include "llmprof/json.h"
-#include "llmprof/text.h"
 #include "source.h"
 
 enum {
   MAX_EVENT = 16 * 1024 * 1024,
   MAX_DEPTH = 200,
-  CJSON_LONGEST_NUMBER = 63,
 };
 
 typedef enum position {
@@ -37,12 +28,9 @@ struct llmprof_chrome {
   const char *at, *end; /* what is left of the piece at hand */
   size_t line, column;  /* of at, from 1 */
   position position;
-  bool in_object;      /* the list is an object's "traceEvents" */
-  bool seen_events;    /* that key was there */
-  llmprof_buffer text; /* the event, or a key */
-  size_t text_line, text_column;
-  cJSON *tree;
-  char *shapes;
+  bool in_object;   /* the list is an object's "traceEvents" */
+  bool seen_events; /* that key was there */
+  chrome_text text; /* the event, or a key */
   llmprof_error *err;
 };
 
@@ -67,11 +55,13 @@ static void consume(llmprof_chrome *r, size_t size) {
 static bool more(llmprof_chrome *r, bool *ok) {
   *ok = true;
   if (r->at != r->end) return true;
+  const char *bytes;
   size_t size;
-  *ok = llmprof_source_next(r->source, &r->at, &size, r->err);
-  if (!*ok) size = 0;
-  r->end = r->at + size;
-  return size > 0;
+  *ok = llmprof_source_next(r->source, &bytes, &size, r->err);
+  if (!*ok || !size) return false;
+  r->at = bytes;
+  r->end = bytes + size;
+  return true;
 }
 
 /* The next character that is no space: '\0' at the end. */
@@ -91,7 +81,7 @@ static bool peek(llmprof_chrome *r, char *c) {
 static bool expected(llmprof_chrome *r, const char *wanted) {
   char what[128 + LLMPROF_LEX_QUOTED], quoted[LLMPROF_LEX_QUOTED];
   if (r->at == r->end) {
-    snprintf(what, sizeof what, "expected %s, found the end: cut short?",
+    snprintf(what, sizeof what, "expected %s, found the end (cut short?)",
              wanted);
   } else {
     snprintf(what, sizeof what, "expected %s, found %s", wanted,
@@ -158,23 +148,23 @@ static step follow(follower *f, char c) {
 /* Keep bytes of a value, unless it is only passed over. */
 static bool keep(llmprof_chrome *r, bool wanted, size_t size) {
   if (wanted) {
-    llmprof_buffer_add(&r->text, r->at, size);
-    if (r->text.failed) return llmprof_fail_nomem(r->err);
-    if (r->text.size > MAX_EVENT)
-      return llmprof_fail_at(r->err, LLMPROF_LIMIT, r->name, r->text_line,
-                             r->text_column, "longer than %d MiB",
+    llmprof_buffer_add(&r->text.bytes, r->at, size);
+    if (r->text.bytes.failed) return llmprof_fail_nomem(r->err);
+    if (r->text.bytes.size > MAX_EVENT)
+      return llmprof_fail_at(r->err, LLMPROF_LIMIT, r->name, r->text.line,
+                             r->text.column, "longer than %d MiB",
                              MAX_EVENT >> 20);
   }
   consume(r, size);
   return true;
 }
 
-/* The value that begins here, into r->text if wanted. */
+/* The value that begins here, into the text if wanted. */
 static bool take_value(llmprof_chrome *r, bool wanted) {
   follower f = {.depth = 0};
-  llmprof_buffer_clear(&r->text);
-  r->text_line = r->line;
-  r->text_column = r->column;
+  llmprof_buffer_clear(&r->text.bytes);
+  r->text.line = r->line;
+  r->text.column = r->column;
   bool ok;
   while (more(r, &ok)) {
     const char *at = r->at;
@@ -188,8 +178,8 @@ static bool take_value(llmprof_chrome *r, bool wanted) {
     if (got == TOO_DEEP)
       return fail_here(r, LLMPROF_LIMIT, "nested deeper than 200 levels");
   }
-  return ok && llmprof_fail_at(r->err, LLMPROF_SYNTAX, r->name, r->text_line,
-                               r->text_column, "never ends: cut short?");
+  return ok && llmprof_fail_at(r->err, LLMPROF_SYNTAX, r->name, r->text.line,
+                               r->text.column, "never ends (cut short?)");
 }
 
 /* ---- around the list of events ---- */
@@ -209,8 +199,9 @@ static bool take_key(llmprof_chrome *r, bool *events) {
   if (!peek(r, &c)) return false;
   if (c != '"') return expected(r, "a key");
   if (!take_value(r, true)) return false;
-  *events = r->text.size == sizeof wanted - 1 &&
-            memcmp(r->text.bytes, wanted, r->text.size) == 0;
+  const llmprof_buffer *key = &r->text.bytes;
+  *events = key->size == sizeof wanted - 1 &&
+            memcmp(key->bytes, wanted, key->size) == 0;
   return take_char(r, ':', "':'") && peek(r, &c) &&
          (c || expected(r, "a value"));
 }
@@ -221,7 +212,8 @@ static bool finish(llmprof_chrome *r) {
   if (!peek(r, &c)) return false;
   if (r->at != r->end) return expected(r, "nothing after the trace");
   return !r->in_object || r->seen_events ||
-         fail_here(r, LLMPROF_SYNTAX, "no \"traceEvents\": not a trace");
+         fail_here(r, LLMPROF_UNSUPPORTED,
+                   "no \"traceEvents\": not a Chrome trace");
 }
 
 /* In the object: to the list of events, or to the end. */
@@ -285,211 +277,20 @@ static bool seek_event(llmprof_chrome *r) {
   return true;
 }
 
-/* ---- one event ---- */
-
-/* Microseconds as written -> ns, exactly: the fourth decimal rounds. Absent
- * when it does not fit. */
-static int64_t to_ns(const char *text, size_t size) {
-  size_t whole = 0;
-  while (whole < size && !memchr(".eE", text[whole], 3)) whole++;
-  bool plain = whole == size || text[whole] == '.';
-  int64_t us, ns = 0;
-  if (!plain || memchr(text + whole, 'e', size - whole) ||
-      memchr(text + whole, 'E', size - whole)) {
-    double value;
-    if (llmprof_lex_double(text, size, &value) != LLMPROF_OK ||
-        fabs(value) > 9e15)
-      return LLMPROF_CHROME_ABSENT;
-    return llround(value * 1000);
-  }
-  if (!llmprof_lex_int(text, whole, 10, &us)) return LLMPROF_CHROME_ABSENT;
-  for (size_t i = 1; i <= 3; i++)
-    ns = ns * 10 + (whole + i < size ? text[whole + i] - '0' : 0);
-  if (whole + 4 < size && text[whole + 4] >= '5') ns++;
-  if (*text == '-') ns = -ns;
-  if (__builtin_mul_overflow(us, 1000, &us) ||
-      __builtin_add_overflow(us, ns, &us))
-    return LLMPROF_CHROME_ABSENT;
-  return us;
-}
-
-static bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-static size_t string_size(const char *text, size_t size) {
-  size_t at = 1;
-  while (at < size && text[at] != '"') at += text[at] == '\\' ? 2 : 1;
-  return at < size ? at + 1 : size;
-}
-
-static size_t token_size(const char *text, size_t size) {
-  size_t at = 1;
-  while (at < size &&
-         (is_letter(text[at]) || memchr("+-.0123456789", text[at], 13)))
-    at++;
-  return at;
-}
-
-/* An empty list stands for a number that is none: it fits where "nan" was. */
-static void blank(char *text, size_t size) {
-  memset(text, ' ', size);
-  memcpy(text, "[]", 2);
-}
-
-/* What printf and Python write for a number that is none. */
-static void mend_word(char *text, size_t size) {
-  static const char *const words[] = {"nan", "inf", "infinity"};
-  size_t sign = *text == '-';
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-    if (size - sign == strlen(words[i]) &&
-        strncasecmp(text + sign, words[i], size - sign) == 0)
-      blank(text, size);
-  }
-}
-
-/* A string of the event itself, quotes included. */
-typedef struct span {
-  const char *at;
-  size_t size;
-} span;
-
-static bool span_is(span s, const char *text) {
-  return s.size == strlen(text) && memcmp(s.at, text, s.size) == 0;
-}
-
-/* A token that is no string; last: the string before it. */
-static void take_token(char *text, size_t size, size_t depth, span last,
-                       llmprof_chrome_event *event) {
-  if (is_letter(text[size - 1])) {
-    mend_word(text, size);
-  } else if (depth == 1 && span_is(last, "\"ts\"")) {
-    event->start = to_ns(text, size);
-  } else if (depth == 1 && span_is(last, "\"dur\"")) {
-    event->duration = to_ns(text, size);
-  }
-  if (size > CJSON_LONGEST_NUMBER) blank(text, size);
-}
-
-static void walk(llmprof_buffer *text, llmprof_chrome_event *event) {
-  size_t depth = 0, at = 0;
-  span last = {"", 0};
-  while (at < text->size) {
-    char *here = text->bytes + at;
-    size_t left = text->size - at, size = 1;
-    if (*here == '"') {
-      size = string_size(here, left);
-      last = (span){here, size};
-    } else if (*here == '{' || *here == '[') {
-      depth++;
-    } else if (*here == '}' || *here == ']') {
-      depth--;
-    } else if (*here == '-' || is_letter(*here) ||
-               (*here >= '0' && *here <= '9')) {
-      size = token_size(here, left);
-      take_token(here, size, depth, last, event);
-    }
-    at += size;
-  }
-}
-
-static const char *get_string(const cJSON *map, const char *key) {
-  return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(map, key));
-}
-
-/* Absent unless it is a whole number that a double holds exactly. */
-static int64_t get_integer(const cJSON *map, const char *key) {
-  const cJSON *item = cJSON_GetObjectItemCaseSensitive(map, key);
-  if (!cJSON_IsNumber(item) || fabs(item->valuedouble) > 9007199254740992.0 ||
-      item->valuedouble != floor(item->valuedouble))
-    return LLMPROF_CHROME_ABSENT;
-  return (int64_t)item->valuedouble;
-}
-
-/* Old versions spell some keys differently. */
-static int64_t get_external_id(const cJSON *args) {
-  int64_t id = get_integer(args, "External id");
-  return id == LLMPROF_CHROME_ABSENT ? get_integer(args, "external id") : id;
-}
-
-static bool get_shapes(llmprof_chrome *r, const cJSON *args) {
-  const cJSON *item = cJSON_GetObjectItemCaseSensitive(args, "Input Dims");
-  if (!item) item = cJSON_GetObjectItemCaseSensitive(args, "Input dims");
-  if (!cJSON_IsArray(item)) return true;
-  r->shapes = cJSON_PrintUnformatted(item);
-  return r->shapes || llmprof_fail_nomem(r->err);
-}
-
-static void release_event(llmprof_chrome *r) {
-  cJSON_Delete(r->tree);
-  cJSON_free(r->shapes);
-  r->tree = NULL;
-  r->shapes = NULL;
-}
-
-/* cJSON does not tell whether memory or the text was to blame, nor what is
- * wrong; the strict reader does. */
-static bool fail_event(llmprof_chrome *r) {
-  llmprof_error why = {0};
-  llmprof_value *fine =
-      llmprof_json_parse(r->text.bytes, r->text.size, "event", NULL, &why);
-  llmprof_value_free(fine);
-  if (fine || why.code == LLMPROF_NOMEM) return llmprof_fail_nomem(r->err);
-  size_t line = r->text_line + why.line - 1;
-  size_t column = why.line > 1 ? why.column : r->text_column + why.column - 1;
-  const char *what = strstr(why.message, ": "); /* "event:1:2: what" */
-  return llmprof_fail_at(r->err, why.code, r->name, line, column, "%s",
-                         what ? what + 2 : why.message);
-}
-
-static bool parse_event(llmprof_chrome *r) {
-  llmprof_cjson_hooks();
-  r->tree = cJSON_ParseWithLengthOpts(r->text.bytes, r->text.size, NULL, 0);
-  return r->tree || fail_event(r);
-}
-
-static bool fill_event(llmprof_chrome *r, llmprof_chrome_event *event) {
-  const cJSON *args = cJSON_GetObjectItemCaseSensitive(r->tree, "args");
-  event->phase = get_string(r->tree, "ph");
-  event->category = get_string(r->tree, "cat");
-  event->name = get_string(r->tree, "name");
-  event->pid = get_integer(r->tree, "pid");
-  event->tid = get_integer(r->tree, "tid");
-  event->external_id = get_external_id(args);
-  event->correlation = get_integer(args, "correlation");
-  event->device = get_integer(args, "device");
-  event->stream = get_integer(args, "stream");
-  event->line = r->text_line;
-  event->column = r->text_column;
-  if (!get_shapes(r, args)) return false;
-  event->shapes = r->shapes;
-  return true;
-}
-
-/* Names cut in the middle of a character still come out as UTF-8. */
-static bool mend_text(llmprof_chrome *r) {
-  if (llmprof_lex_is_utf8(r->text.bytes, r->text.size)) return true;
-  llmprof_buffer clean = {0};
-  llmprof_text_clean(&clean, r->text.bytes, r->text.size);
-  llmprof_buffer_free(&r->text);
-  r->text = clean;
-  return !clean.failed || llmprof_fail_nomem(r->err);
-}
+/* ---- together ---- */
 
 static int next_event(llmprof_chrome *r, llmprof_chrome_event *event) {
   if (!seek_event(r)) return -1;
   if (r->position == AFTER) return 0;
-  *event = (llmprof_chrome_event){.start = LLMPROF_CHROME_ABSENT,
-                                  .duration = LLMPROF_CHROME_ABSENT};
-  if (!take_value(r, true) || !mend_text(r)) return -1;
-  walk(&r->text, event);
-  return parse_event(r) && fill_event(r, event) ? 1 : -1;
+  bool ok =
+      take_value(r, true) && llmprof_chrome_parse(&r->text, event, r->err);
+  return ok ? 1 : -1;
 }
 
 int llmprof_chrome_next(llmprof_chrome *r, llmprof_chrome_event *event,
                         llmprof_error *err) {
   r->err = err;
-  release_event(r);
+  llmprof_chrome_release(&r->text);
   if (r->position == BROKEN) {
     llmprof_fail(err, LLMPROF_SYNTAX, "%s: read on after a failure", r->name);
     return -1;
@@ -510,6 +311,7 @@ static llmprof_chrome *reader_new(const char *name, llmprof_source *source,
   if (r) {
     *r = (llmprof_chrome){.source = source, .line = 1, .column = 1};
     r->name = llmprof_strdup(name);
+    r->text.file = r->name;
     if (r->name) return r;
   }
   llmprof_source_close(source);
@@ -528,8 +330,8 @@ llmprof_chrome *llmprof_chrome_open_bytes(const char *name, const void *bytes,
 
 void llmprof_chrome_close(llmprof_chrome *r) {
   if (!r) return;
-  release_event(r);
-  llmprof_buffer_free(&r->text);
+  llmprof_chrome_release(&r->text);
+  llmprof_buffer_free(&r->text.bytes);
   llmprof_source_close(r->source);
   llmprof_free(r->name);
   llmprof_free(r);

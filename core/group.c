@@ -1,6 +1,7 @@
 /* Grouping combines the key columns one at a time: the group so far and the
- * next key make the next group. Statistics scatter a column's values into one
- * block per group and sort each. */
+ * next key make the next group, through a table of all pairs where that is
+ * small, else by hashing. Statistics scatter a column's values into one block
+ * per group and sort each. */
 #include <math.h>
 #include <string.h>
 
@@ -8,6 +9,10 @@
 #include "llmprof/alloc.h"
 #include "llmprof/frame.h"
 #include "sort.h"
+
+enum {
+  DENSE = 1 << 16 /* slots that are always worth their memory */
+};
 
 /* ---- groups ---- */
 
@@ -18,21 +23,71 @@ void llmprof_groups_free(llmprof_groups *groups) {
   *groups = (llmprof_groups){0};
 }
 
-/* {group so far, next key} -> next group. */
-static bool refine(llmprof_groups *groups, const llmprof_column *column,
-                   size_t rows, llmprof_intern *pairs) {
-  int64_t last[2] = {-1, 0};
-  uint32_t last_group = 0;
+/* The lowest and highest present value of a key; none: low > high. */
+typedef struct span {
+  int64_t low, high;
+} span;
+
+static span span_of(llmprof_column key, size_t rows) {
+  span s = {INT64_MAX, INT64_MIN};
   for (size_t row = 0; row < rows; row++) {
-    int64_t pair[2] = {groups->of_row[row], llmprof_cell(column, row)};
-    if (pair[0] != last[0] || pair[1] != last[1]) {
-      if (!llmprof_intern_add(pairs, pair, &last_group)) return false;
-      memcpy(last, pair, sizeof last);
-    }
-    groups->of_row[row] = last_group;
+    int64_t value = llmprof_cell(&key, row);
+    if (value == INT64_MIN) continue;
+    if (value < s.low) s.low = value;
+    if (value > s.high) s.high = value;
   }
-  groups->count = pairs->count;
+  return s;
+}
+
+/* Slots for each pair of a group so far and a key's value or absence, 0 when
+ * that is more than pays. */
+static size_t dense_slots(size_t groups, span s, size_t rows, size_t *width) {
+  uint64_t most = DENSE + rows / 4;
+  uint64_t values = s.low > s.high ? 0 : (uint64_t)s.high - (uint64_t)s.low + 1;
+  *width = (size_t)values + 1;
+  if (values >= most || groups > most / *width) return 0;
+  return groups * *width;
+}
+
+/* Few values close together, as ids and names are: a slot for each pair. */
+static bool refine_dense(llmprof_groups *groups, llmprof_column key,
+                         size_t rows, span s, size_t slots, size_t width) {
+  uint32_t *next = llmprof_zalloc(slots, sizeof *next); /* group + 1, or 0 */
+  if (!next) return false;
+  uint32_t count = 0;
+  for (size_t row = 0; row < rows; row++) {
+    int64_t value = llmprof_cell(&key, row);
+    size_t place = value == INT64_MIN ? 0 : (size_t)(value - s.low) + 1;
+    uint32_t *slot = &next[groups->of_row[row] * width + place];
+    if (!*slot) *slot = ++count;
+    groups->of_row[row] = *slot - 1;
+  }
+  llmprof_free(next);
+  groups->count = count;
   return true;
+}
+
+/* Any values: {group so far, value} -> next group. */
+static bool refine_sparse(llmprof_groups *groups, llmprof_column key,
+                          size_t rows) {
+  llmprof_intern pairs;
+  llmprof_intern_init(&pairs, 2 * sizeof(int64_t));
+  bool ok = true;
+  for (size_t row = 0; ok && row < rows; row++) {
+    int64_t pair[2] = {groups->of_row[row], llmprof_cell(&key, row)};
+    ok = llmprof_intern_add(&pairs, pair, &groups->of_row[row]);
+  }
+  groups->count = pairs.count;
+  llmprof_intern_free(&pairs);
+  return ok;
+}
+
+static bool refine(llmprof_groups *groups, const llmprof_column *key,
+                   size_t rows) {
+  span s = span_of(*key, rows);
+  size_t width, slots = dense_slots(groups->count, s, rows, &width);
+  return slots ? refine_dense(groups, *key, rows, s, slots, width)
+               : refine_sparse(groups, *key, rows);
 }
 
 static bool count_groups(llmprof_groups *groups, size_t rows) {
@@ -55,10 +110,7 @@ bool llmprof_groups_make(llmprof_groups *groups, llmprof_frame *frame,
   bool ok = groups->of_row || llmprof_fail_nomem(err);
   for (size_t k = 0; ok && k < key_count; k++) {
     const llmprof_column *key = llmprof_frame_column(frame, keys[k], err);
-    llmprof_intern pairs;
-    llmprof_intern_init(&pairs, 2 * sizeof(int64_t));
-    ok = key && (refine(groups, key, rows, &pairs) || llmprof_fail_nomem(err));
-    llmprof_intern_free(&pairs);
+    ok = key && (!rows || refine(groups, key, rows) || llmprof_fail_nomem(err));
   }
   ok = ok && (count_groups(groups, rows) || llmprof_fail_nomem(err));
   if (!ok) llmprof_groups_free(groups);
@@ -101,6 +153,14 @@ static bool blocks_fill(blocks *b, const llmprof_column *column, size_t rows,
     if (value != INT64_MIN) b->values[fill[groups->of_row[row]]++] = value;
   }
   return true;
+}
+
+/* A group's values, sorted. */
+static const int64_t *sorted_block(blocks *b, size_t group, size_t *count) {
+  int64_t *block = b->values + b->start[group];
+  *count = b->start[group + 1] - b->start[group];
+  llmprof_sort_i64(block, *count, b->scratch);
+  return block;
 }
 
 static double percentile(const int64_t *sorted, size_t count, double wanted) {
@@ -161,9 +221,8 @@ bool llmprof_summarize(llmprof_frame *frame, size_t column,
   bool ok = blocks_fill(&b, values, llmprof_frame_rows(frame), groups) ||
             llmprof_fail_nomem(err);
   for (size_t g = 0; ok && g < groups->count; g++) {
-    int64_t *block = b.values + b.start[g];
-    size_t count = b.start[g + 1] - b.start[g];
-    llmprof_sort_i64(block, count, b.scratch);
+    size_t count;
+    const int64_t *block = sorted_block(&b, g, &count);
     ok = summarize(block, count, wanted, wanted_count, &summaries[g]) ||
          llmprof_fail(err, LLMPROF_RANGE, "total of column '%s' is too large",
                       values->name);
@@ -172,23 +231,25 @@ bool llmprof_summarize(llmprof_frame *frame, size_t column,
   return ok;
 }
 
+static size_t count_distinct(const int64_t *sorted, size_t count) {
+  size_t distinct = count > 0;
+  for (size_t i = 1; i < count; i++) distinct += sorted[i] != sorted[i - 1];
+  return distinct;
+}
+
 bool llmprof_distinct(llmprof_frame *frame, size_t number,
                       const llmprof_groups *groups, size_t *distinct,
                       llmprof_error *err) {
   const llmprof_column *column = llmprof_frame_column(frame, number, err);
   if (!column) return false;
-  llmprof_intern pairs;
-  llmprof_intern_init(&pairs, 2 * sizeof(int64_t));
-  memset(distinct, 0, groups->count * sizeof *distinct);
-  bool ok = true;
-  for (size_t row = 0; ok && row < llmprof_frame_rows(frame); row++) {
-    int64_t pair[2] = {groups->of_row[row], llmprof_cell(column, row)};
-    if (pair[1] == INT64_MIN) continue;
-    size_t before = pairs.count;
-    uint32_t id;
-    ok = llmprof_intern_add(&pairs, pair, &id) || llmprof_fail_nomem(err);
-    if (pairs.count > before) distinct[pair[0]]++;
+  blocks b = {0};
+  bool ok = blocks_fill(&b, column, llmprof_frame_rows(frame), groups) ||
+            llmprof_fail_nomem(err);
+  for (size_t g = 0; ok && g < groups->count; g++) {
+    size_t count;
+    const int64_t *block = sorted_block(&b, g, &count);
+    distinct[g] = count_distinct(block, count);
   }
-  llmprof_intern_free(&pairs);
+  blocks_free(&b);
   return ok;
 }

@@ -32,12 +32,12 @@ static event_kind kind_of(const char *category) {
   return OTHER;
 }
 
-/* Half the range leaves room for every difference of two times. */
+/* A quarter of the range leaves room for ends and differences; it is 73 years.
+ */
 static bool is_usable(const llmprof_chrome_event *event) {
-  int64_t most = INT64_MAX / 2;
-  return event->start != LLMPROF_CHROME_ABSENT && event->duration >= 0 &&
-         event->start > -most / 2 && event->start < most / 2 &&
-         event->duration < most / 2;
+  const int64_t most = INT64_MAX / 4;
+  return event->start > -most && event->start < most && event->duration >= 0 &&
+         event->duration < most;
 }
 
 static bool add_string(llmprof_operators *o, const char *text, uint32_t *id) {
@@ -124,7 +124,7 @@ static bool read_events(llmprof_operators *o, llmprof_chrome *reader,
 
 typedef struct field {
   const char *name, *unit;
-  llmprof_type type;
+  llmprof_column_type type;
   size_t offset; /* in the record */
 } field;
 
@@ -132,9 +132,9 @@ typedef struct field {
   { #name, unit, type, offsetof(record, name) }
 
 static const field host_fields[] = {
-    FIELD(host_event, LLMPROF_STRING, NULL, name),
-    FIELD(host_event, LLMPROF_STRING, NULL, category),
-    FIELD(host_event, LLMPROF_STRING, NULL, shapes),
+    FIELD(host_event, LLMPROF_STRING_ID, NULL, name),
+    FIELD(host_event, LLMPROF_STRING_ID, NULL, category),
+    FIELD(host_event, LLMPROF_STRING_ID, NULL, shapes),
     FIELD(host_event, LLMPROF_U32, NULL, thread),
     FIELD(host_event, LLMPROF_U32, NULL, parent),
     FIELD(host_event, LLMPROF_I64, "ns", start),
@@ -147,9 +147,9 @@ static const field host_fields[] = {
 };
 
 static const field gpu_fields[] = {
-    FIELD(gpu_event, LLMPROF_STRING, NULL, name),
-    FIELD(gpu_event, LLMPROF_STRING, NULL, category),
-    {"operator", NULL, LLMPROF_STRING, offsetof(gpu_event, op)},
+    FIELD(gpu_event, LLMPROF_STRING_ID, NULL, name),
+    FIELD(gpu_event, LLMPROF_STRING_ID, NULL, category),
+    {"operator", NULL, LLMPROF_STRING_ID, offsetof(gpu_event, op)},
     FIELD(gpu_event, LLMPROF_I64, "ns", start),
     FIELD(gpu_event, LLMPROF_I64, "ns", duration),
     FIELD(gpu_event, LLMPROF_I64, NULL, device),
@@ -162,9 +162,9 @@ static void *gather(const void *records, size_t count, size_t record_size,
                     const field *f) {
   size_t size = f->type == LLMPROF_I64 ? 8 : 4;
   char *array = llmprof_alloc(count, size);
-  const char *from = (const char *)records + f->offset;
-  for (size_t i = 0; array && i < count; i++)
-    memcpy(array + i * size, from + i * record_size, size);
+  const char *record = records;
+  for (size_t i = 0; array && i < count; i++, record += record_size)
+    memcpy(array + i * size, record + f->offset, size);
   return array;
 }
 

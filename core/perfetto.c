@@ -44,11 +44,35 @@ static void put_id(writer *w, uint32_t id, const char *otherwise) {
   llmprof_json_put_any(&w->out, bytes, size);
 }
 
+/* At least `least` digits. Most of the file is numbers, and printf is slow. */
+static void put_digits(writer *w, uint64_t value, size_t least) {
+  char digits[20];
+  size_t at = sizeof digits;
+  while (value || sizeof digits - at < least) {
+    digits[--at] = (char)('0' + value % 10);
+    value /= 10;
+  }
+  llmprof_buffer_add(&w->out, digits + at, sizeof digits - at);
+}
+
+static void put_integer(writer *w, int64_t value) {
+  if (value < 0) llmprof_buffer_putc(&w->out, '-');
+  put_digits(w, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, 1);
+}
+
+/* `before` and a number. */
+static void put_field(writer *w, const char *before, int64_t value) {
+  llmprof_buffer_puts(&w->out, before);
+  put_integer(w, value);
+}
+
 /* ns as us. */
 static void put_us(writer *w, int64_t ns) {
   uint64_t size = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
-  llmprof_buffer_printf(&w->out, "%s%" PRIu64 ".%03u", ns < 0 ? "-" : "",
-                        size / 1000, (unsigned)(size % 1000));
+  if (ns < 0) llmprof_buffer_putc(&w->out, '-');
+  put_digits(w, size / 1000, 1);
+  llmprof_buffer_putc(&w->out, '.');
+  put_digits(w, size % 1000, 3);
 }
 
 static bool flush(writer *w) {
@@ -61,8 +85,9 @@ static bool flush(writer *w) {
 
 static bool begin_event(writer *w, const char *phase) {
   if (w->out.size >= PIECE_SIZE && !flush(w)) return false;
-  llmprof_buffer_printf(&w->out, "%s\n{\"ph\":\"%s\"", w->any ? "," : "",
-                        phase);
+  llmprof_buffer_puts(&w->out, w->any ? ",\n{\"ph\":\"" : "\n{\"ph\":\"");
+  llmprof_buffer_puts(&w->out, phase);
+  llmprof_buffer_putc(&w->out, '"');
   w->any = true;
   return true;
 }
@@ -204,9 +229,9 @@ static bool name_tracks(writer *w) {
 
 /* Where and when, after the phase. */
 static void put_where(writer *w, uint32_t lane, int64_t ns) {
-  llmprof_buffer_printf(
-      &w->out, ",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32 ",\"ts\":",
-      pid_of(w, w->layout.lanes[lane].track), tid_of(w, lane));
+  put_field(w, ",\"pid\":", pid_of(w, w->layout.lanes[lane].track));
+  put_field(w, ",\"tid\":", tid_of(w, lane));
+  llmprof_buffer_puts(&w->out, ",\"ts\":");
   put_us(w, ns);
 }
 
@@ -217,31 +242,46 @@ static bool begin_slice(writer *w, size_t item, const char *category) {
   put_where(w, l->lane[item], start);
   llmprof_buffer_puts(&w->out, ",\"dur\":");
   put_us(w, llmprof_perfetto_end(l, item) - start);
-  llmprof_buffer_printf(&w->out, ",\"cat\":\"%s\",\"name\":", category);
+  llmprof_buffer_puts(&w->out, ",\"cat\":\"");
+  llmprof_buffer_puts(&w->out, category);
+  llmprof_buffer_puts(&w->out, "\",\"name\":");
   return true;
 }
 
-/* A member of "args", which is open. */
+/* The name of a member of "args", which is open. */
+static void put_name(writer *w, const char *name) {
+  bool first = w->out.size && w->out.bytes[w->out.size - 1] == '{';
+  llmprof_buffer_puts(&w->out, first ? "\"" : ",\"");
+  llmprof_buffer_puts(&w->out, name);
+  llmprof_buffer_puts(&w->out, "\":");
+}
+
 static void put_arg(writer *w, const char *name, int64_t value) {
   if (value == LLMPROF_ABSENT) return;
-  bool first = w->out.size && w->out.bytes[w->out.size - 1] == '{';
-  llmprof_buffer_printf(&w->out, "%s\"%s\":%" PRId64, first ? "" : ",", name,
-                        value);
+  put_name(w, name);
+  put_integer(w, value);
+}
+
+static int64_t known(uint32_t value) {
+  return value == LLMPROF_NONE ? LLMPROF_ABSENT : (int64_t)value;
 }
 
 static void put_triple(writer *w, const char *name, const uint32_t *triple) {
-  llmprof_buffer_printf(&w->out,
-                        ",\"%s\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]", name,
-                        triple[0], triple[1], triple[2]);
+  if (triple[0] == LLMPROF_NONE) return;
+  put_name(w, name);
+  put_field(w, "[", triple[0]);
+  put_field(w, ",", triple[1]);
+  put_field(w, ",", triple[2]);
+  llmprof_buffer_putc(&w->out, ']');
 }
 
 static void put_shape(writer *w, size_t kernel) {
   size_t count;
   const llmprof_shape *shapes = llmprof_trace_shapes(w->trace, &count);
   const llmprof_shape *s = &shapes[w->details->shape[kernel]];
-  put_arg(w, "registers per thread", s->registers);
-  put_arg(w, "shared memory bytes",
-          (int64_t)s->static_shared + s->dynamic_shared);
+  put_arg(w, "registers per thread", known(s->registers));
+  put_arg(w, "static shared memory bytes", known(s->static_shared));
+  put_arg(w, "dynamic shared memory bytes", known(s->dynamic_shared));
   put_triple(w, "grid", s->grid);
   put_triple(w, "block", s->block);
 }
@@ -254,8 +294,7 @@ static bool write_op(writer *w, size_t op) {
   if (!begin_slice(w, op, categories[kind])) return false;
   put_id(w, ops->name[op], "unknown");
   llmprof_buffer_puts(&w->out, ",\"args\":{");
-  if (ops->correlation[op] != LLMPROF_NONE)
-    put_arg(w, "correlation", ops->correlation[op]);
+  put_arg(w, "correlation", known(ops->correlation[op]));
   if (kind == LLMPROF_KERNEL)
     put_shape(w, op);
   else
@@ -294,8 +333,7 @@ static bool write_call(writer *w, size_t call) {
 static bool begin_flow(writer *w, const char *phase, size_t op, size_t item) {
   if (!begin_event(w, phase)) return false;
   put_where(w, w->layout.lane[item], llmprof_perfetto_start(&w->layout, item));
-  llmprof_buffer_printf(
-      &w->out, ",\"cat\":\"launch\",\"name\":\"launch\",\"id\":%zu", op);
+  put_field(w, ",\"cat\":\"launch\",\"name\":\"launch\",\"id\":", (int64_t)op);
   return true;
 }
 

@@ -8,13 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "intervals.h"
 #include "llmprof/alloc.h"
-#include "llmprof/interval.h"
 
-#define FRAME     "llmprof.frame"
-#define INTERVALS "llmprof.intervals"
-#define GROUPS    "llmprof.frame.groups"
-#define SCRATCH   "llmprof.frame.scratch"
+#define FRAME   "llmprof.frame"
+#define GROUPS  "llmprof.frame.groups"
+#define SCRATCH "llmprof.frame.scratch"
 
 /* ---- boxes ---- */
 
@@ -92,7 +91,7 @@ static void push_cell(lua_State *L, const llmprof_frame *frame,
   int64_t value = llmprof_cell(column, row);
   if (value == INT64_MIN) {
     lua_pushnil(L);
-  } else if (column->type == LLMPROF_STRING) {
+  } else if (column->type == LLMPROF_STRING_ID) {
     size_t size;
     const char *text = llmprof_strings_get(llmprof_frame_strings(frame),
                                            (uint32_t)value, &size);
@@ -165,7 +164,7 @@ static int64_t check_operand(lua_State *L, llmprof_frame *frame,
                              const llmprof_column *column, int index) {
   if (lua_type(L, index) == LUA_TBOOLEAN && !lua_toboolean(L, index))
     return INT64_MIN; /* false: absent */
-  if (column->type == LLMPROF_STRING) {
+  if (column->type == LLMPROF_STRING_ID) {
     size_t size;
     if (lua_type(L, index) != LUA_TSTRING)
       luaL_error(L, "column '%s' holds strings, not a %s", column->name,
@@ -224,9 +223,13 @@ static void set_triple(lua_State *L, llmprof_frame *frame,
   lua_rawgeti(L, -2, 2);
   condition->compare = check_compare(L, -1);
   lua_rawgeti(L, -3, 3);
-  if (llmprof_frame_peek(frame, condition->column)->type == LLMPROF_STRING &&
-      condition->compare > LLMPROF_NE)
+  bool by_order = condition->compare > LLMPROF_NE;
+  if (by_order &&
+      llmprof_frame_peek(frame, condition->column)->type == LLMPROF_STRING_ID)
     luaL_error(L, "strings compare with == and ~= only");
+  if (by_order && lua_type(L, -1) != LUA_TNUMBER)
+    luaL_error(L, "%s takes one number, not a %s", lua_tostring(L, -2),
+               luaL_typename(L, -1));
   set_operands(L, frame, condition); /* ..., triple, name, op, box */
   lua_insert(L, -4);
   lua_pop(L, 3);
@@ -372,7 +375,7 @@ static void compute_extents(lua_State *L, request *r, int options) {
 static void check_summable(lua_State *L, const request *r) {
   for (size_t i = 0; i < r->sum_count; i++) {
     const llmprof_column *column = llmprof_frame_peek(r->frame, r->sum[i]);
-    if (column->type == LLMPROF_STRING)
+    if (column->type == LLMPROF_STRING_ID)
       luaL_error(L, "column '%s' holds strings and has no sum", column->name);
   }
 }
@@ -460,20 +463,6 @@ static int f_group(lua_State *L) {
   return 1;
 }
 
-/* ---- intervals ---- */
-
-static int close_intervals(lua_State *L) {
-  llmprof_intervals_free(luaL_checkudata(L, 1, INTERVALS));
-  return 0;
-}
-
-static llmprof_intervals *new_intervals(lua_State *L) {
-  llmprof_intervals *set = lua_newuserdatauv(L, sizeof *set, 0);
-  *set = (llmprof_intervals){0};
-  luaL_setmetatable(L, INTERVALS);
-  return set;
-}
-
 /* frame:union() -> intervals covered by start..end of any row */
 static int f_union(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
@@ -481,65 +470,10 @@ static int f_union(lua_State *L) {
   lua_pushliteral(L, "start");
   lua_pushliteral(L, "end");
   size_t start = check_column(L, frame, 2), end = check_column(L, frame, 3);
-  llmprof_intervals *set = new_intervals(L);
+  llmprof_intervals *set = llmprof_lua_new_intervals(L);
   llmprof_error err;
   if (llmprof_intervals_of_frame(set, frame, start, end, &err)) return 1;
   return llmprof_lua_fail(L, &err);
-}
-
-static llmprof_intervals *check_intervals(lua_State *L, int arg) {
-  return luaL_checkudata(L, arg, INTERVALS);
-}
-
-static int i_len(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)check_intervals(L, 1)->count);
-  return 1;
-}
-
-/* intervals:covered([from, to]) -> ns covered, within [from, to) if given */
-static int i_covered(lua_State *L) {
-  const llmprof_intervals *set = check_intervals(L, 1);
-  int64_t from = luaL_optinteger(L, 2, INT64_MIN);
-  int64_t to = luaL_optinteger(L, 3, INT64_MAX);
-  lua_pushinteger(L, llmprof_intervals_covered(set, from, to));
-  return 1;
-}
-
-/* intervals:overlap(other) -> ns covered by both */
-static int i_overlap(lua_State *L) {
-  lua_pushinteger(L, llmprof_intervals_overlap(check_intervals(L, 1),
-                                               check_intervals(L, 2)));
-  return 1;
-}
-
-/* intervals:span() -> first start, last end; nothing when empty */
-static int i_span(lua_State *L) {
-  const llmprof_intervals *set = check_intervals(L, 1);
-  if (!set->count) return 0;
-  lua_pushinteger(L, set->items[0].start);
-  lua_pushinteger(L, set->items[set->count - 1].end);
-  return 2;
-}
-
-/* intervals:gaps(from, to [, shortest]) -> intervals: the holes in between */
-static int i_gaps(lua_State *L) {
-  const llmprof_intervals *set = check_intervals(L, 1);
-  int64_t from = luaL_checkinteger(L, 2), to = luaL_checkinteger(L, 3);
-  int64_t shortest = luaL_optinteger(L, 4, 1);
-  llmprof_intervals *gaps = new_intervals(L);
-  llmprof_error err;
-  if (llmprof_intervals_gaps(gaps, set, from, to, shortest, &err)) return 1;
-  return llmprof_lua_fail(L, &err);
-}
-
-/* intervals:get(i) -> start, end */
-static int i_get(lua_State *L) {
-  const llmprof_intervals *set = check_intervals(L, 1);
-  lua_Integer i = luaL_checkinteger(L, 2);
-  luaL_argcheck(L, i >= 1 && (size_t)i <= set->count, 2, "no such interval");
-  lua_pushinteger(L, set->items[i - 1].start);
-  lua_pushinteger(L, set->items[i - 1].end);
-  return 2;
 }
 
 /* ---- classes ---- */
@@ -550,25 +484,11 @@ static const luaL_Reg frame_methods[] = {
     {"close", f_close},     {NULL, NULL},
 };
 
-static const luaL_Reg interval_methods[] = {
-    {"covered", i_covered}, {"overlap", i_overlap}, {"span", i_span},
-    {"gaps", i_gaps},       {"get", i_get},         {"close", close_intervals},
-    {NULL, NULL},
-};
-
-static void set_len(lua_State *L, const char *class, lua_CFunction len) {
-  luaL_getmetatable(L, class);
-  lua_pushcfunction(L, len);
-  lua_setfield(L, -2, "__len");
-  lua_pop(L, 1);
-}
-
 void llmprof_lua_frame_classes(lua_State *L) {
   static const luaL_Reg none[] = {{NULL, NULL}};
   llmprof_lua_class(L, FRAME, frame_methods, f_close);
-  llmprof_lua_class(L, INTERVALS, interval_methods, close_intervals);
   llmprof_lua_class(L, GROUPS, none, free_groups);
   llmprof_lua_class(L, SCRATCH, none, free_scratch);
-  set_len(L, FRAME, f_len);
-  set_len(L, INTERVALS, i_len);
+  llmprof_lua_class_len(L, FRAME, f_len);
+  llmprof_lua_interval_classes(L);
 }

@@ -1,4 +1,4 @@
-/* Frames and intervals as userdata, for the modules that make them. */
+/* Frames as userdata, for the modules that make them. */
 #ifndef LLMPROF_LUA_FRAME_H
 #define LLMPROF_LUA_FRAME_H
 

@@ -20,6 +20,9 @@ int llmprof_lua_result(lua_State *L, bool ok, const llmprof_error *err);
 void llmprof_lua_class(lua_State *L, const char *name, const luaL_Reg *methods,
                        lua_CFunction close);
 
+/* What # gives for userdata of a registered class. */
+void llmprof_lua_class_len(lua_State *L, const char *name, lua_CFunction len);
+
 /* Push a userdata of class `name` that holds one pointer, NULL so far: the
  * caller acquires into it, so that an error in between leaks nothing. */
 void **llmprof_lua_box(lua_State *L, const char *name, int uservalues);

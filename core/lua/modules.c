@@ -5,6 +5,7 @@
   X(chrome_trace)  \
   X(csv)           \
   X(cuda)          \
+  X(digest)        \
   X(fs)            \
   X(gpu)           \
   X(json)          \

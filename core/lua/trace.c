@@ -160,9 +160,9 @@ static int f_label(lua_State *L) {
 
 static int64_t check_time(lua_State *L, int window, const char *field,
                           int64_t otherwise) {
-  int type = lua_getfield(L, window, field), is_integer = 1;
+  int type = lua_getfield(L, window, field), is_integer = type == LUA_TNIL;
   int64_t time = otherwise;
-  if (type != LUA_TNIL) time = lua_tointegerx(L, -1, &is_integer);
+  if (type == LUA_TNUMBER) time = lua_tointegerx(L, -1, &is_integer);
   if (!is_integer) luaL_error(L, "a window's '%s' is whole ns", field);
   lua_pop(L, 1);
   return time;
@@ -171,8 +171,13 @@ static int64_t check_time(lua_State *L, int window, const char *field,
 /* The option `windows`; the array is a userdata left on the stack. */
 static const llmprof_window *check_windows(lua_State *L, int options,
                                            size_t *count) {
-  int type = lua_isnoneornil(L, options) ? (lua_pushnil(L), LUA_TNIL)
-                                         : lua_getfield(L, options, "windows");
+  int type = LUA_TNIL;
+  if (lua_isnoneornil(L, options))
+    lua_pushnil(L);
+  else
+    type = lua_getfield(L, options, "windows");
+  luaL_argcheck(L, type == LUA_TNIL || type == LUA_TTABLE, options,
+                "option 'windows': table expected");
   *count = type == LUA_TTABLE ? (size_t)luaL_len(L, -1) : 0;
   llmprof_window *windows =
       lua_newuserdatauv(L, (*count + 1) * sizeof *windows, 0);

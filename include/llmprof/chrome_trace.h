@@ -6,8 +6,8 @@
  * checked. The text is cut into events as it streams through; each is parsed
  * by cJSON. What writers get wrong is let pass: NaN and Infinity (read as "no
  * value"), a comma after the last event, and what is not UTF-8 (malformed
- * sequences become U+FFFD). An event is at most 16 MiB long
- * and 200 levels deep. */
+ * sequences become U+FFFD). An event is at most 16 MiB long and 200 levels
+ * deep. */
 #ifndef LLMPROF_CHROME_TRACE_H
 #define LLMPROF_CHROME_TRACE_H
 
@@ -44,7 +44,8 @@ llmprof_chrome *llmprof_chrome_open_bytes(const char *name, const void *bytes,
 void llmprof_chrome_close(llmprof_chrome *reader); /* NULL is fine */
 
 /* 1: *event is filled in, 0: the end, -1: failure, and every later call fails
- * too. Messages name line and column of the (unpacked) text. */
+ * too: SYNTAX, LIMIT, UNSUPPORTED for an object without "traceEvents". Messages
+ * name line and column of the (unpacked) text. */
 int llmprof_chrome_next(llmprof_chrome *reader, llmprof_chrome_event *event,
                         llmprof_error *err);
 

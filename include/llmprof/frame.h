@@ -13,16 +13,16 @@
 #include "llmprof/error.h"
 #include "llmprof/strings.h"
 
-typedef enum llmprof_type {
-  LLMPROF_I64,    /* INT64_MIN: absent */
-  LLMPROF_U32,    /* UINT32_MAX: absent */
-  LLMPROF_STRING, /* uint32_t string id; LLMPROF_NO_STRING: absent */
-} llmprof_type;
+typedef enum llmprof_column_type {
+  LLMPROF_I64,       /* INT64_MIN: absent */
+  LLMPROF_U32,       /* UINT32_MAX: absent */
+  LLMPROF_STRING_ID, /* uint32_t; LLMPROF_NO_STRING: absent */
+} llmprof_column_type;
 
 typedef struct llmprof_column {
   const char *name; /* lives as long as the frame */
   const char *unit; /* "ns", "bytes" or NULL; static */
-  llmprof_type type;
+  llmprof_column_type type;
   const void *data;      /* int64_t or uint32_t */
   const uint32_t *index; /* NULL: row r is data[r]; else data[index[r]], and
                             index[r] UINT32_MAX: absent */

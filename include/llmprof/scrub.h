@@ -18,7 +18,7 @@ typedef struct llmprof_scrub_report {
 } llmprof_scrub_report;
 
 /* Write the scrubbed copy of `from` to `to`, whole or not at all; `from` is
- * not changed and may not be `to`. report may be NULL. */
+ * not changed and may not be `to` (DENIED). report may be NULL. */
 bool llmprof_trace_scrub(const char *from, const char *to,
                          llmprof_scrub_report *report, llmprof_error *err);
 

@@ -14,6 +14,8 @@ return {
   ["run.representative_max_new_tokens"] = { "Tokens generated while counters are measured; the "
     .. "workload's own number unless set", type = "integer", min = 1 },
   ["workload.timeout_s"] = { "End the workload after so many seconds", type = "integer", min = 1 },
+  ["workload.operators_trace"] = { "Chrome trace of torch.profiler to take the operators from, "
+    .. "instead of a run under it", type = "string" },
   ["operators"] = { "Run the workload once more under its own profiler", "on",
     choices = { "on", "off" } },
   ["counters"] = { "Measure the selected kernels with hardware counters", "on",

@@ -1,15 +1,18 @@
--- Tables: columns declared once, rendered for people (terminal, Markdown) and
--- for programs (CSV, JSON).
+-- Tables: columns declared once, rendered for people (terminal, Markdown, HTML)
+-- and for programs (CSV, JSON).
 --
--- A column: key (the field of a row), title, type ("text", "integer" or
--- number), digits (after the point), scale (factor from the row's unit to the
--- title's), exact (round half to even on the binary value, as C and Python
--- do; else half away from zero), and for people only: max (columns to show at
--- most), code (as inline code), absent (what an absent value says).
+-- A column: key (the field of a row), title, type ("text", "integer", "id": an
+-- integer that names something and has no thousands, or number), digits (after
+-- the point), scale (factor from the row's unit to the title's), exact (round
+-- half to even on the binary value, as C and Python do; else half away from
+-- zero), and for people only: max (columns to show at most), code (as inline
+-- code), bar (drawn as well, where a page can: values are 0 to 100 as shown),
+-- absent (what an absent value says).
 --
 -- CSV and JSON named by key hold the rows' own values, unrounded; named by
 -- title they hold what people see. An absent value is an empty cell, in JSON
 -- null.
+local html = require "llmprof.html"
 local json = require "llmprof.json"
 local markdown = require "llmprof.markdown"
 local text = require "llmprof.text"
@@ -37,8 +40,8 @@ local function cell(column, row, separator)
   local value = row[column.key]
   if value == nil then return separator and column.absent or "" end
   if type(value) == "string" then return value end
-  if column.type == "integer" and math.type(value) == "integer" and not separator then
-    return ("%d"):format(value)
+  if column.type == "id" or column.type == "integer" and not separator then
+    if math.type(value) == "integer" then return ("%d"):format(value) end
   end
   return number_text(column, value, separator)
 end
@@ -77,7 +80,8 @@ end
 local function json_value(column, row, raw)
   local value = row[column.key]
   if value == nil then return json.null end
-  if raw or type(value) ~= "number" or column.type == "integer" then return value end
+  local whole = column.type == "integer" or column.type == "id"
+  if raw or whole or type(value) ~= "number" then return value end
   return tonumber(number_text(column, value))
 end
 
@@ -122,6 +126,53 @@ local function to_markdown(columns, rows)
   end
   local body, footnotes = markdown.table(declared, cells(columns, rows))
   return footnotes and body .. "\n" .. footnotes or body
+end
+
+
+-- What a page tells of a name in full, in columns of a terminal: the name of a
+-- template can be as long as a book.
+local HTML_TITLE = 1000
+
+
+-- The text of a cell; what was cut off shows where the pointer rests.
+local function html_text(column, value)
+  local shown = column.max and text.truncate(value, column.max, "middle") or value
+  local inner = html.escape(shown)
+  if column.code and value ~= "" then inner = ("<code>%s</code>"):format(inner) end
+  if shown == value then return inner end
+  return ('<span title="%s">%s</span>'):format(
+    html.escape(text.truncate(value, HTML_TITLE, "middle")), inner)
+end
+
+
+-- Classes: n a number, wN a bar of N percent.
+local function html_class(column, row)
+  if not is_number(column) then return "" end
+  local value = column.bar and row[column.key]
+  if not value then return ' class="n"' end
+  local width = math.min(math.max(value * (column.scale or 1), 0), 100)
+  return (' class="n w%.0f"'):format(width)
+end
+
+
+local function to_html(columns, rows, options)
+  local out = { '<table><thead><tr>' }
+  for _, column in ipairs(columns) do
+    out[#out + 1] = ('<th scope="col"%s>%s</th>'):format(html_class(column, {}),
+      html.escape(column.title))
+  end
+  out[#out + 1] = "</tr></thead>\n<tbody>\n"
+  for r, line in ipairs(cells(columns, rows)) do
+    local id = options.row_id and options.row_id(rows[r])
+    out[#out + 1] = id and ('<tr id="%s">'):format(html.escape(id)) or "<tr>"
+    for i, column in ipairs(columns) do
+      out[#out + 1] = ("<td%s>%s</td>"):format(html_class(column, rows[r]),
+        html_text(column, line[i]))
+    end
+    out[#out + 1] = "</tr>\n"
+  end
+  out[#out + 1] = "</tbody></table>\n"
+  return table.concat(out)
 end
 
 
@@ -173,11 +224,13 @@ local function to_terminal(columns, rows, options)
 end
 
 
-local renderers = { csv = csv, json = to_json, md = to_markdown, table = to_terminal }
+local renderers = { csv = csv, html = to_html, json = to_json, md = to_markdown,
+  table = to_terminal }
 
--- Render rows as "table", "md", "csv" or "json". options: keys ("key" or
+-- Render rows as "table", "md", "html", "csv" or "json". options: keys ("key" or
 -- "title": what names the columns in CSV and JSON), columns (width of the
--- terminal), strong (a function that marks the header line).
+-- terminal), strong (a function that marks the header line), row_id (a function
+-- that gives the id of a row's element in HTML, or nil).
 function tables.render(format, columns, rows, options)
   options = options or {}
   options.keys = options.keys or "key"

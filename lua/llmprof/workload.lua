@@ -5,9 +5,9 @@ local errors = require "llmprof.errors"
 local files = require "llmprof.files"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
+local process = require "llmprof.process"
 local recipe = require "llmprof.recipe"
 local sorted_keys = require "llmprof.sorted_keys"
-local spawn = require "llmprof.spawn"
 
 local workload = {}
 
@@ -26,7 +26,7 @@ local function word(value, run)
   if not built_in then return value end
   local name = "workload/" .. value:match "[^/]+$"
   if run then run:write(name, built_in) end
-  return run and run:path(name) or value
+  return run and run:absolute(name) or value
 end
 
 
@@ -88,43 +88,38 @@ end
 
 -- ---- running something that contains it ----
 
-local function absolute(path)
-  return errors.check("failed", fs.realpath(path))
-end
-
-
--- Wait for a process; on_idle is called a few times a second.
-local function wait(process, on_idle)
-  while process:pump(0.2) do on_idle() end
-  return process:wait()
-end
-
-
 -- Run argv (the workload, or a tool around it) with the workload's environment
 -- and its JSON files going to <folder> of the run. given: argv, spec (of
 -- describe), folder, log and command (files of the run: its output, the
--- command to run it again), env (more of it), timeout, on_line, on_idle.
+-- command to run it again), env (more of it), timeout and grace (s), on_line,
+-- on_idle.
 -- Returns spawn's result and the output lines.
 function workload.run(ctx, given)
   errors.check("failed", fs.mkdirs(ctx.run:path(given.folder)))
-  local env = { LLMPROF_WORKLOAD_DIR = absolute(ctx.run:path(given.folder)) }
+  -- what an earlier attempt left is not this one's
+  for _, name in ipairs { "metrics.json", "operators.json" } do
+    fs.remove(ctx.run:path(given.folder .. "/" .. name))
+  end
+  local env = { LLMPROF_WORKLOAD_DIR = ctx.run:absolute(given.folder) }
   for name, value in pairs(given.spec.env) do env[name] = value end
   for name, value in pairs(given.env or {}) do env[name] = value end
   local lines = {}
-  ctx.commands[#ctx.commands + 1] = json.list(given.argv)
+  ctx.command(given.argv)
   if given.command then ctx.run:write(given.command, command_line.show(given.argv) .. "\n") end
-  local process, message = spawn.start(given.argv, {
+  local result, message = process.run(given.argv, {
     env = env, cwd = given.spec.cwd, timeout = given.timeout or given.spec.timeout,
-    kill_group = true,
+    grace = given.grace, kill_group = true,
     on_line = function(line)
       lines[#lines + 1] = line
+      ctx.output(line)
       if given.on_line then given.on_line(line) end
     end,
-  })
-  if not process then errors.raise("failed", message) end
-  local result, why = wait(process, given.on_idle or function() end)
+  }, function()
+    ctx.tick()
+    if given.on_idle then given.on_idle() end
+  end)
   if given.log then ctx.run:write(given.log, table.concat(lines, "\n") .. "\n") end
-  if not result then errors.raise("failed", why) end
+  if not result then errors.raise("failed", message) end
   if result.interrupted then errors.raise("interrupted", "interrupted") end
   return result, lines
 end
@@ -243,15 +238,13 @@ local function drop_nulls(value)
 end
 
 
--- A JSON file of the run, checked: the table; nil when there is none; nil and a
--- message when it is broken.
-local function load_checked(run, name, check)
-  if not run:has(name) then return nil end
-  local value, message = json.load(run:path(name))
-  if value == nil then return nil, message end
+-- A JSON file, checked: the table, or nil, message, code.
+local function load_checked(path, check)
+  local value, message, code = json.load(path)
+  if value == nil then return nil, message, code end
   if type(value) == "table" then drop_nulls(value) end
   local wrong = check(value)
-  if wrong then return nil, ("%s: %s"):format(run:path(name), wrong) end
+  if wrong then return nil, ("%s: %s"):format(path, wrong), "syntax" end
   return value
 end
 
@@ -259,16 +252,20 @@ end
 -- metrics.json of a folder of the run; nil when there is none; nil and a
 -- message when it is broken.
 function workload.metrics(run, folder)
-  return load_checked(run, folder .. "/metrics.json", check_metrics)
+  local name = folder .. "/metrics.json"
+  if not run:has(name) then return nil end
+  return load_checked(run:path(name), check_metrics)
 end
 
 
+local whole_numbers = { "device_ns", "unattributed_device_ns" }
 local operator_numbers = { "host_total_ns", "host_self_ns", "device_total_ns", "device_self_ns" }
 
 -- What is wrong with operators, or nil.
 local function check_operators(operators)
   local wrong = expect(operators, "table", "operators")
     or expect(operators.operators, "table", "operators")
+    or check_numbers(operators, whole_numbers, "top level")
   if wrong then return wrong end
   for i, row in ipairs(operators.operators) do
     local where = ("operators[%d]"):format(i)
@@ -281,9 +278,9 @@ local function check_operators(operators)
 end
 
 
--- operators.json likewise.
-function workload.operators(run, folder)
-  return load_checked(run, folder .. "/operators.json", check_operators)
+-- An operators.json: the table, or nil, message, code.
+function workload.operators(path)
+  return load_checked(path, check_operators)
 end
 
 

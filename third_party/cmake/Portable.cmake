@@ -1,7 +1,8 @@
 # cmake -D PROGRAM=FILE -D FOLDER=DIR -D NOTICES=SUBDIR -D OBJDUMP=FILE
-#       -P Portable.cmake
+#       [-D EMBEDDED=FILES] -P Portable.cmake
 # Puts into FOLDER the program, in lib/ the shared libraries it needs, and in
-# NOTICES their licences. glibc stays out: it belongs to the machine.
+# NOTICES their licences and those of EMBEDDED, files that are in the program.
+# glibc stays out: it belongs to the machine.
 cmake_minimum_required(VERSION 3.25)
 
 set(glibc "^(ld-linux.*|lib(anl|c|dl|m|mvec|nsl|pthread|resolv|rt|util))\\.so")
@@ -22,7 +23,7 @@ function(full_texts copyright)
   endforeach()
 endfunction()
 
-# notice(<library>): copy the copyright file of the package it came from. dpkg
+# notice(<file>): copy the copyright file of the package it came from. dpkg
 # knows files by the name they were packed under, before /lib became /usr/lib.
 function(notice library)
   string(REGEX REPLACE "^/usr/" "/" unmerged ${library})
@@ -56,6 +57,9 @@ foreach(library IN LISTS libraries)
   file(REAL_PATH ${library} file)
   configure_file(${file} ${FOLDER}/lib/${name} COPYONLY)
   notice(${library})
+endforeach()
+foreach(file IN LISTS EMBEDDED)
+  notice(${file})
 endforeach()
 foreach(file ${PROGRAM} ${libraries})
   glibc_versions(${file} versions)

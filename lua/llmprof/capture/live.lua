@@ -2,10 +2,10 @@
 -- and once more under its own profiler. Never two of them at once: a process
 -- has one CUPTI subscriber.
 local artifacts = require "llmprof.artifacts"
-local errors = require "llmprof.errors"
 local fs = require "llmprof.fs"
 local ncu = require "llmprof.vendor.ncu"
 local nsys = require "llmprof.vendor.nsys"
+local operators = require "llmprof.operators"
 local text = require "llmprof.text"
 local tools = require "llmprof.vendor.tools"
 local workload = require "llmprof.workload"
@@ -77,14 +77,10 @@ function live.operators(ctx)
   local result, lines = workload.run(ctx, { argv = spec.argv, spec = spec,
     folder = "workload/operators", log = "workload/operators/log.txt",
     env = { LLMPROF_OPERATORS = "1" } })
-  if ctx.run:has "workload/operators/operators.json" then
-    errors.check("failed", fs.rename(ctx.run:path "workload/operators/operators.json",
-      ctx.run:path "workload/operators.json"))
-    return true
-  end
+  if operators.find(ctx.run:path "workload/operators") then return true end
   local ended = workload.complaint(result)
   return false, ended and ("the operators pass failed: %s: %s"):format(ended,
-    text.clean(workload.tail(lines, 1))) or "the workload wrote no operators.json"
+    text.clean(workload.tail(lines, 1))) or "the workload wrote neither operators.json nor a trace"
 end
 
 

@@ -2,6 +2,7 @@
 local artifacts = require "llmprof.artifacts"
 local defaults = require "llmprof.defaults"
 local errors = require "llmprof.errors"
+local table_options = require "llmprof.table_options"
 local tables = require "llmprof.tables"
 local text = require "llmprof.text"
 
@@ -11,8 +12,7 @@ local command = {
   usage = "artifacts [OPTION...] [RUN_ID | FOLDER | latest]",
   options = {
     { "root", arg = "DIR", default = defaults["run.root"][2], help = "where runs are kept" },
-    { "format", short = "f", arg = "FORMAT", default = "table",
-      choices = { "table", "md", "csv", "json" }, help = "output format" },
+    table_options.format,
   },
   completes = "run",
 }

@@ -23,6 +23,9 @@ nsys=light chooses a preset; lists are written [a,b].]],
     { "dry-run", help = "show the steps and commands, do nothing" },
     { "resume", arg = "RUN", help = "continue a run: its id, its folder or latest" },
     { "quiet", short = "q", help = "print nothing but errors" },
+    { "verbose", short = "v", help = "show the commands and what they print" },
+    { "log", arg = "FILE", help = "write all of that to a file as well" },
+    { "watch-gpu", help = "show how the GPUs are doing while programs run" },
   },
   completes = "recipe",
 }
@@ -126,8 +129,9 @@ function command.run(given, words)
   elseif given["dry-run"] then
     return preview(made, composed.tree)
   end
+  local ui = progress.new { quiet = given.quiet, verbose = given.verbose, log = given.log,
+    watch_gpu = given["watch-gpu"] }
   local run = open_run(made, composed, given, words)
-  local ui = progress.new(given.quiet)
   ui.start(made, composed.tree, run)
   local ctx = new_context(made, composed, run, given.resume ~= nil)
   local failure = pipeline.run(ctx, ui)

@@ -1,6 +1,7 @@
 -- llmprof stats TRACE: NVIDIA's summary tables.
 local errors = require "llmprof.errors"
 local stats = require "llmprof.stats"
+local table_options = require "llmprof.table_options"
 
 local command = {
   name = "stats",
@@ -11,10 +12,9 @@ A name may be followed by :base (short kernel names), and the names from before
 2023 are known too. Figures and CSV headers are those of `nsys stats`.]],
   options = {
     { "report", short = "r", arg = "A,B", type = "list", help = "which reports" },
-    { "format", short = "f", arg = "FORMAT", default = "table",
-      choices = { "table", "md", "csv", "json" }, help = "output format" },
+    table_options.format,
     { "output", short = "o", arg = "BASE", help = "write BASE_<report>.csv and the like instead" },
-    { "rows", short = "n", arg = "N", type = "integer", help = "print the first N rows only" },
+    table_options.rows,
     { "names", arg = "YEAR", default = "2025", choices = { "2023", "2025" },
       help = "default-domain ranges as decode (2023) or :decode (2025)" },
   },
@@ -50,7 +50,7 @@ function command.run(given, words)
     errors.raise("usage", #words == 0 and "which trace?" or "one trace at a time",
       { hint = "llmprof stats run.sqlite" })
   end
-  if given.rows and given.rows < 1 then errors.raise("usage", "--rows: at least 1") end
+  table_options.check_rows(given)
   for _, name in ipairs(given.report or {}) do stats.find(name) end
   local trace = trace_file.open(words[1])
   for i, name in ipairs(given.report or stats.default) do

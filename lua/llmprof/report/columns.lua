@@ -1,5 +1,5 @@
--- Every table that a report shows, declared once: used for Markdown, CSV, JSON
--- and the terminal alike. Rows are made in llmprof.report.rows.
+-- Every table that a report shows, declared once: used for Markdown, HTML, CSV,
+-- JSON and the terminal alike. Rows are made in llmprof.report.rows.
 local columns = {}
 
 local ABSENT = "not measured"
@@ -10,19 +10,37 @@ end
 local function percent(key, title)
   return { key = key, title = title .. " %", scale = 100, digits = 1 }
 end
+local function id(key, title) return { key = key, title = title, type = "id" } end
 local function count(key, title) return { key = key, title = title, digits = 0 } end
 local function name(key, title, max)
   return { key = key, title = title, type = "text", max = max, code = true }
+end
+-- A share that a page also draws.
+local function bar(key, title)
+  local column = percent(key, title)
+  column.bar = true
+  return column
 end
 local function word(key, title) return { key = key, title = title, type = "text" } end
 
 
 columns.kernels = {
-  count("id", "#"), name("name", "kernel", 64), word("device_name", "device"),
+  id("id", "#"), name("name", "kernel", 64), word("device_name", "device"),
   word("where", "stage"), ms("total_ns", "total", 3), count("calls", "calls"),
   ms("mean_ns", "mean", 4), percent("share", "share"), percent("cumulative", "cumulative"),
   word("bound", "bound"), { key = "sm_percent", title = "SM %", digits = 1 },
   { key = "dram_percent", title = "DRAM %", digits = 1 },
+  { key = "intensity", title = "AI FLOP/B", digits = 2 },
+}
+
+-- Of the page, which has room for more, and sorts.
+columns.page_kernels = {
+  count("id", "#"), name("name", "kernel", 64), word("where", "stage"),
+  word("category", "category"), count("calls", "calls"), ms("total_ns", "total", 3),
+  ms("mean_ns", "mean", 4), bar("share", "share"), word("bound", "bound"),
+  { key = "sm_percent", title = "SM %", digits = 1 },
+  { key = "dram_percent", title = "DRAM %", digits = 1 },
+  { key = "occupancy_percent", title = "occupancy %", digits = 1 },
   { key = "intensity", title = "AI FLOP/B", digits = 2 },
 }
 
@@ -40,7 +58,7 @@ columns.top_kernels = {
 columns.stages = {
   word("label", "stage"), count("count", "count"), ms("mean_ns", "mean"), ms("std_ns", "std"),
   ms("min_ns", "min"), ms("max_ns", "max"), ms("gpu_busy_ns", "GPU busy"),
-  ms("gpu_idle_ns", "GPU idle"), percent("idle_share", "idle"), count("launches", "launches"),
+  ms("gpu_idle_ns", "GPU idle"), bar("idle_share", "idle"), count("launches", "launches"),
   count("kernels_per_token", "kernels/token"), percent("share", "GPU time"),
   word("bound", "bound by"),
 }
@@ -57,7 +75,7 @@ columns.cpu = {
 
 columns.categories = {
   word("stage", "stage"), word("category", "category"), count("calls", "kernels"),
-  ms("gpu_time_ns", "GPU time"), percent("share", "share"),
+  ms("gpu_time_ns", "GPU time"), bar("share", "share"),
 }
 
 columns.aggregates = {
@@ -79,7 +97,7 @@ columns.repeats = {
 
 columns.findings = {
   count("rank", "#"), word("title", "finding"), word("stage", "stage"),
-  ms("gain_ns", "gain, at most"), ms("of_ns", "of"), percent("gain_share", "share"),
+  ms("gain_ns", "gain, at most"), ms("of_ns", "of"), bar("gain_share", "share"),
   word("spends", "taken from"), word("confidence", "confidence"), word("rule", "rule"),
 }
 
@@ -101,13 +119,28 @@ columns.headroom = {
   name("short_name", "kernel", 48), word("where", "stage"),
   ms("per_instance_ns", "of the stage", 3),
   { key = "per_token_ns", title = "per token us", scale = 1e-3, digits = 1 },
-  percent("stage_share", "GPU time"), word("kind", "how sure"),
+  bar("stage_share", "GPU time"), word("kind", "how sure"),
 }
 
-columns.operators = {
-  name("name", "operator", 48), count("calls", "calls"), ms("host_total_ns", "host total"),
-  ms("host_self_ns", "host self"), ms("device_total_ns", "device total"),
-  ms("device_self_ns", "device self"), percent("share", "device share"),
+columns.top_operators = {
+  name("name", "operator", 48), count("calls", "calls"), ms("host_total_ns", "host total", 3),
+  ms("host_self_ns", "host self", 3), ms("device_total_ns", "device total", 3),
+  ms("device_self_ns", "device self", 3), bar("share", "device share"),
+}
+
+columns.operators = table.move(columns.top_operators, 1, #columns.top_operators, 1, {})
+table.insert(columns.operators, name("shapes", "most frequent input shapes", 60))
+
+columns.operator_kernels = {
+  name("operator", "operator", 48), name("name", "kernel", 64), count("calls", "calls"),
+  ms("device_ns", "total", 3), percent("share", "of the operator"),
+}
+
+columns.transfers = {
+  word("stage", "stage"), word("direction", "direction"), word("memory", "host memory"),
+  count("calls", "calls"), { key = "bytes", title = "moved MB", scale = 1e-6, digits = 3 },
+  ms("gpu_time_ns", "GPU time", 3), { key = "bytes_per_s", title = "GB/s", scale = 1e-9,
+    digits = 1 },
 }
 
 columns.selection = {
@@ -126,7 +159,7 @@ columns.overhead = {
 columns.missing = { word("what", "not measured"), word("why", "why"), word("how", "what would") }
 
 columns.devices = {
-  count("id", "device"), word("name", "GPU"), { key = "memory_bytes", title = "memory GB",
+  id("id", "device"), word("name", "GPU"), { key = "memory_bytes", title = "memory GB",
     scale = 1e-9, digits = 1 },
   { key = "bandwidth_bytes_per_s", title = "bandwidth TB/s", scale = 1e-12, digits = 2 },
   { key = "max_clock_hz", title = "maximal clock MHz", scale = 1e-6, digits = 0 },

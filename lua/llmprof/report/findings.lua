@@ -3,15 +3,19 @@ local markdown = require "llmprof.markdown"
 local parts = require "llmprof.report.parts"
 local rows = require "llmprof.report.rows"
 local text = require "llmprof.text"
+local words = require "llmprof.report.words"
 
 local findings = {}
 
 local escape = markdown.escape
 
 
-local function list_of(results)
+-- All of them, ranked.
+function findings.list(results)
   return results.advice and results.advice.findings or {}
 end
+
+local list_of = findings.list
 
 
 local function stage_of(results, name)
@@ -67,24 +71,32 @@ local function overlaps(list)
 end
 
 
--- A reader must not add up gains that are one and the same time.
-local function caution(list)
+-- A reader must not add up gains that are one and the same time; nil where none
+-- are.
+function findings.caution(list)
   local said = overlaps(list)
-  if #said == 0 then return "" end
-  return ("\nEach gain is that of one move alone. Gains from the same time overlap and must not be "
-    .. "added up: %s.\n"):format(escape(table.concat(said, "; ")))
+  if #said == 0 then return nil end
+  return ("Each gain is that of one move alone. Gains from the same time overlap and must not be "
+    .. "added up: %s."):format(table.concat(said, "; "))
 end
 
 
 -- ---- lists ----
 
-local NOTHING = "No rule found anything to change; the largest kernels come first.\n"
+findings.nothing = "No rule found anything to change; the largest kernels come first."
+
+
+-- Below a list, the caution on its gains.
+local function below(list)
+  local said = findings.caution(list)
+  return said and "\n" .. parts.paragraph(said) or ""
+end
 
 
 -- The first few, each with what it was seen by and what to try.
 function findings.brief(results, most)
   local list, lines = list_of(results), {}
-  if #list == 0 then return NOTHING end
+  if #list == 0 then return parts.paragraph(findings.nothing) end
   local shown = table.move(list, 1, math.min(most, #list), 1, {})
   for i, finding in ipairs(shown) do
     lines[i] = ("%d. **%s** (confidence %s): %s.\n   Try: %s.\n   Gain: %s."):format(i,
@@ -94,7 +106,7 @@ function findings.brief(results, most)
   if #list > #shown then
     lines[#lines + 1] = ("\nIn report.md: %d more."):format(#list - #shown)
   end
-  return table.concat(lines, "\n") .. "\n" .. caution(shown)
+  return table.concat(lines, "\n") .. "\n" .. below(shown)
 end
 
 
@@ -113,8 +125,8 @@ end
 -- All of them, ranked, with their evidence.
 function findings.full(results)
   local list = list_of(results)
-  if #list == 0 then return NOTHING end
-  local out = { parts.table("findings", rows.findings(results)) .. caution(list) }
+  if #list == 0 then return parts.paragraph(findings.nothing) end
+  local out = { parts.table("findings", rows.findings(results)) .. below(list) }
   for i, finding in ipairs(list) do out[i + 1] = in_full(results, i, finding) end
   return table.concat(out, "\n")
 end
@@ -135,9 +147,9 @@ local function stage_times(results)
   for _, stage in ipairs(results.stages) do
     if stage.wall and not stage.parent then
       said[#said + 1] = ("%s takes %s%s, of which the GPU works %s"):format(stage.name,
-        parts.ms(stage.wall.mean_ns), stage.ns_per_token
-          and (" (%s per token)"):format(parts.ms(stage.ns_per_token)) or "",
-        parts.ms(stage.gpu_busy_ns))
+        words.ms(stage.wall.mean_ns), stage.ns_per_token
+          and (" (%s per token)"):format(words.ms(stage.ns_per_token)) or "",
+        words.ms(stage.gpu_busy_ns))
     end
   end
   return #said > 0 and table.concat(said, "; ") .. "." or "No stage was measured."
@@ -151,24 +163,34 @@ local function first_move(results, first)
   end
   local top = results.kernels[1]
   return top and ("look at %s, %s of the GPU time."):format(top.short_name,
-    parts.percent(top.share or 0)) or "none; no kernel was found."
+    words.percent(top.share or 0)) or "none; no kernel was found."
 end
 
 
--- Three lines: what is wrong and what the stages take, what to do first, how far
--- to trust it.
+-- Three lines, plain text: what is wrong and what the stages take, what to do
+-- first, how far to trust it. Each { head, text }.
 function findings.verdict(results)
   local first = list_of(results)[1]
   local share = results.totals and results.totals.stage_share
   local title = first and first.title or "No rule found anything to change"
   return {
-    ("**%s.** %s"):format(escape(title:sub(1, 1):upper() .. title:sub(2)),
-      escape(stage_times(results))),
-    "**First move:** " .. escape(first_move(results, first)),
-    ("**Trust:** %s%s%s"):format(results.integrity and results.integrity.verdict .. ". " or "",
-      share and ("%s of the GPU time lies in a stage. "):format(parts.percent(share)) or "",
-      escape(parts.repeats(results))),
+    { head = title:sub(1, 1):upper() .. title:sub(2) .. ".", text = stage_times(results) },
+    { head = "First move:", text = first_move(results, first) },
+    { head = "Trust:", text = ("%s%s%s"):format(
+      results.integrity and results.integrity.verdict .. ". " or "",
+      share and ("%s of the GPU time lies in a stage. "):format(words.percent(share)) or "",
+      words.repeats(results)) },
   }
+end
+
+
+-- The same as Markdown: a list of lines.
+function findings.verdict_lines(results)
+  local lines = {}
+  for i, line in ipairs(findings.verdict(results)) do
+    lines[i] = ("**%s** %s"):format(escape(line.head), escape(line.text))
+  end
+  return lines
 end
 
 

@@ -1,11 +1,15 @@
 -- report.md: everything, section by section as the recipe orders them.
 local findings = require "llmprof.report.findings"
+local operators = require "llmprof.report.operators"
 local parts = require "llmprof.report.parts"
 
 local report = {}
 
 -- Kernels shown per stage; kernels.md has all.
 local PER_STAGE = 15
+
+-- Operators shown; operators.md has all.
+local OPERATORS = 30
 
 local sections = {
   environment = { "Environment", parts.environment },
@@ -16,7 +20,7 @@ local sections = {
     return parts.stages(results) .. "\n" .. parts.breakdown(results)
   end },
   mfu = { "MFU", parts.mfu },
-  operators = { "Top Operators", parts.operators },
+  operators = { "Top Operators", function(results) return operators.top(results, OPERATORS) end },
   kernels = { "Top Kernels", function(results) return parts.kernels(results, PER_STAGE) end },
   roofline = { "Roofline", parts.roofline },
   advice = { "What to Do", findings.full },

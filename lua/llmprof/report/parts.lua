@@ -3,9 +3,9 @@
 local columns = require "llmprof.report.columns"
 local markdown = require "llmprof.markdown"
 local rows = require "llmprof.report.rows"
-local sorted_keys = require "llmprof.sorted_keys"
 local tables = require "llmprof.tables"
 local text = require "llmprof.text"
+local words = require "llmprof.report.words"
 
 local parts = {}
 
@@ -15,21 +15,6 @@ local escape = markdown.escape
 local HEADROOM = 15
 
 
--- A duration in ms, as the tables give it.
-local function ms(ns)
-  return text.number(ns / 1e6, ns < 1e6 and 2 or 1, ",") .. " ms"
-end
-
-parts.ms = ms
-
-
-local function percent(share)
-  return text.number(share * 100, 0) .. " %"
-end
-
-parts.percent = percent
-
-
 local function table_of(name, list)
   return tables.render("md", columns[name], list)
 end
@@ -37,69 +22,28 @@ end
 parts.table = table_of
 
 
--- The missing entry for a subject, or nil.
-local function missing(results, what)
-  for _, entry in ipairs(results.missing) do
-    if entry.what == what then return entry end
-  end
-  return nil
+-- A sentence as a paragraph; nothing for nil.
+local function paragraph(said)
+  return said and escape(said) .. "\n" or ""
 end
 
-
-local function not_measured(entry, otherwise)
-  if not entry then return otherwise .. "\n" end
-  return ("Not measured: %s. To fill this: %s.\n"):format(escape(entry.why), escape(entry.how))
-end
+parts.paragraph = paragraph
 
 
--- ---- who, where, from what ----
-
-function parts.model_name(results)
-  local model = results.model or {}
-  local name = model.name or results.run.recipe
-  return model.variant and name .. " " .. model.variant or name
-end
-
-
-function parts.gpu_name(results)
-  local device = (results.environment.devices or {})[1]
-  return device and device.name or "an unknown GPU"
+-- Why a subject was not measured, and what would.
+function parts.not_measured(results, what)
+  return paragraph(words.not_measured(results, what))
 end
 
 
 function parts.title(results)
-  return escape(("%s on %s"):format(parts.model_name(results), parts.gpu_name(results)))
+  return escape(words.title(results))
 end
 
 
 -- Where the numbers come from, in one paragraph.
 function parts.source(results)
-  local timeline, counters = results.source.timeline, results.source.counters
-  local said = {}
-  said[#said + 1] = ("Timeline: %s%s%s."):format(timeline.tool or "an nsys export",
-    timeline.from == "recorded" and ", a recorded capture" or "",
-    timeline.recorded and " of " .. timeline.recorded or "")
-  said[#said + 1] = counters and ("Counters: %s."):format(counters.tool or "Nsight Compute")
-    or "Counters: not measured."
-  said[#said + 1] = parts.repeats(results)
-  return escape(table.concat(said, " ")) .. "\n"
-end
-
-
--- Which repeats the figures are from.
-function parts.repeats(results)
-  local repeats = results.repeats
-  if repeats.whole_run then
-    return "The trace has no stage of the recipe: the whole run is taken as one."
-  elseif repeats.skipped_first then
-    local excess = repeats.first_excess_ns
-    return ("Figures are from %d of %d repeats: the first is left out%s."):format(repeats.used,
-      repeats.count, excess and (", it took %s longer than the others (one-time costs)")
-        :format(ms(excess)) or "")
-  elseif repeats.count == 1 then
-    return "Figures are from one repeat."
-  end
-  return ("Figures are from all %d repeats."):format(repeats.count)
+  return paragraph(words.source(results))
 end
 
 
@@ -112,13 +56,7 @@ function parts.environment(results)
   else
     lines[#lines + 1] = "The trace does not name its GPU.\n"
   end
-  local software = {}
-  for _, key in ipairs { "driver", "cuda", "torch", "transformers" } do
-    local value = environment[key]
-    software[#software + 1] = ("%s %s"):format(key == "cuda" and "CUDA" or key,
-      value and tostring(value) or "not recorded")
-  end
-  lines[#lines + 1] = escape(table.concat(software, ", ")) .. ".\n"
+  lines[#lines + 1] = paragraph(words.software(results))
   return table.concat(lines, "\n")
 end
 
@@ -126,23 +64,16 @@ end
 -- The table, or what would fill it where the GPU did nothing.
 local function table_or_reason(name, list)
   if #list > 0 then return table_of(name, list) end
-  return "The GPU did nothing in the capture. To fill this: profile a workload that uses it, with "
-    .. "CUDA and NVTX traced (`nsys.trace=[cuda,nvtx]`).\n"
+  return paragraph(words.nothing_ran)
 end
 
 
 function parts.aggregates(results)
-  local totals = results.totals
   local lines = { table_or_reason("aggregates", rows.aggregates(results)) }
   local latency = rows.latency(results)
   if #latency > 0 then lines[#lines + 1] = table_of("latency", latency) end
-  if totals and totals.gpu_time_ns then
-    lines[#lines + 1] = ("The whole capture: %s kernels, %s copies and sets, %s API calls; the GPU "
-      .. "worked %s of %s.%s\n"):format(text.count(totals.kernels),
-      text.count(totals.copies + totals.sets), text.count(totals.api_calls), ms(totals.busy_ns),
-      ms(totals.span_ns), totals.stage_share
-        and (" %s of its GPU time lies inside a stage."):format(percent(totals.stage_share)) or "")
-  end
+  local totals = words.totals(results)
+  if totals then lines[#lines + 1] = paragraph(totals) end
   return table.concat(lines, "\n")
 end
 
@@ -155,10 +86,9 @@ end
 
 
 function parts.stages(results)
-  local nested = false
-  for _, stage in ipairs(results.stages) do nested = nested or stage.parent ~= nil end
+  local nesting = words.nesting(results)
   return table_or_reason("stages", rows.stages(results))
-    .. (nested and "\nStages marked · lie inside their parent and are not added to it.\n" or "")
+    .. (nesting and "\n" .. paragraph(nesting) or "")
 end
 
 
@@ -191,89 +121,15 @@ function parts.breakdown(results)
 end
 
 
--- "989.4 TFLOP/s (conf/hardware/h200.yaml)", and what that is at the clock that
--- was held.
-local function peak_text(peak, unit, count)
-  local said = ("%s T%s (%s)"):format(text.number(peak.per_s * count / 1e12, 1, ","), unit,
-    peak.source)
-  if not peak.at_held_clock_per_s then return said end
-  return ("%s, stated for %s MHz; at the clock that was held %s T%s"):format(said,
-    text.number(peak.clock_hz / 1e6, 0), text.number(peak.at_held_clock_per_s * count / 1e12, 1),
-    unit)
-end
-
-
--- What the shares are of.
-local function peaks_text(gpu)
-  local compute, said = gpu.peaks[gpu.format], {}
-  said[1] = compute and ("Peak in %s: %s."):format(gpu.format, peak_text(compute, "FLOP/s",
-    gpu.count)) or ("Peak in %s: not known."):format(gpu.format)
-  said[2] = gpu.memory and ("Memory: %s."):format(peak_text(gpu.memory, "B/s", gpu.count))
-    or "Memory bandwidth: not known."
-  if gpu.clock then
-    said[3] = ("Clock held: %s MHz (%s)."):format(text.number(gpu.clock.hz / 1e6, 0),
-      gpu.clock.source)
-  end
-  return escape(table.concat(said, " ")) .. "\n"
-end
-
-
--- Which times the shares are of, and what describes the model.
-local function basis_text(results)
-  for _, stage in ipairs(results.stages) do
-    if stage.efficiency then
-      return escape(("Times: %s. The model's work: %s."):format(stage.efficiency.time_source,
-        stage.cost.source)) .. "\n"
-    end
-  end
-  return ""
-end
-
-
--- What HFU counts, or why it is not there, by stage.
-local function hfu_text(results)
-  local said = {}
-  for _, stage in ipairs(results.stages) do
-    local note = not stage.parent and stage.efficiency and stage.efficiency.hfu_note
-    if note then said[#said + 1] = ("%s: %s"):format(stage.name, note) end
-  end
-  return #said > 0 and escape(("HFU of %s."):format(table.concat(said, "; "))) .. "\n" or ""
-end
-
-
--- Why figures of the hardware are not known, and how to say them.
-local function unknown_peaks(results)
-  local lines = {}
-  for _, what in ipairs { "peak FLOP/s in " .. results.hardware.format, "memory bandwidth" } do
-    local entry = missing(results, what)
-    if entry then
-      lines[#lines + 1] = ("The %s is not known: %s. To fill this: %s.\n"):format(escape(what),
-        escape(entry.why), escape(entry.how))
-    end
-  end
-  return table.concat(lines)
-end
-
-
-local function inputs_text(inputs)
-  local said = {}
-  for _, key in ipairs(sorted_keys(inputs)) do
-    said[#said + 1] = ("%s = %.6g"):format(key, inputs[key])
-  end
-  return table.concat(said, ", ")
-end
-
-
 function parts.mfu(results)
   local list = rows.efficiency(results)
-  if #list == 0 then
-    return not_measured(missing(results, "the model's cost"), "The model's cost is not known.")
-  end
-  local pieces = { table_of("efficiency", list), "\n", basis_text(results), "\n",
-    peaks_text(results.hardware), unknown_peaks(results), "\n", hfu_text(results) }
+  if #list == 0 then return parts.not_measured(results, "the model's cost") end
+  local pieces = { table_of("efficiency", list), "\n", paragraph(words.basis(results)), "\n",
+    paragraph(words.peaks(results.hardware)), paragraph(words.unknown_peaks(results)), "\n",
+    paragraph(words.hfu(results)) }
   for _, wrong in ipairs(rows.contradictions(results)) do
     pieces[#pieces + 1] = ("\n**Contradiction in %s:** %s (%s).\n"):format(escape(wrong.label),
-      escape(wrong.text), escape(inputs_text(wrong.inputs)))
+      escape(wrong.text), escape(words.inputs(wrong.inputs)))
   end
   return table.concat(pieces)
 end
@@ -282,33 +138,16 @@ end
 -- What kernels could give back.
 function parts.headroom(results, limit)
   if not results.headroom or #results.headroom == 0 then return "No kernel was found.\n" end
-  local waiting = {}
-  for _, stage in ipairs(results.stages) do
-    if stage.bound == "launch" and not stage.parent then waiting[#waiting + 1] = stage.name end
-  end
+  local waits = words.headroom_waits(results)
   return table_of("headroom", rows.headroom(results, limit))
-    .. (#waiting > 0 and ("\nWhile the GPU waits for the CPU (%s), faster kernels make it wait "
-      .. "longer: these figures hold once it does not.\n"):format(
-        escape(table.concat(waiting, ", "))) or "")
-end
-
-
-function parts.operators(results)
-  if not results.operators then
-    return not_measured(missing(results, "operators"), "Not measured.")
-  end
-  return table_of("operators", results.operators.operators)
+    .. (waits and "\n" .. paragraph(waits) or "")
 end
 
 
 function parts.roofline(results)
-  if not results.counters then
-    return not_measured(missing(results, "counters"), "Not measured.")
-  end
+  if not results.counters then return parts.not_measured(results, "counters") end
   local list = rows.kernels(results, function(kernel) return kernel.counters ~= nil end)
-  return ("Launches measured: %d, of %d kernels that make up %s of the GPU time.\n\n")
-    :format(results.counters.matched, results.counters.kernels,
-      percent(results.counters.time_share or 0)) .. table_of("kernels", list)
+  return paragraph(words.coverage(results)) .. "\n" .. table_of("kernels", list)
     .. "\n### Headroom\n\n" .. parts.headroom(results, HEADROOM)
 end
 
@@ -344,8 +183,7 @@ function parts.trust(results)
       :format(results.overhead.runs)
     pieces[#pieces + 1] = table_of("overhead", results.overhead.stages)
   else
-    pieces[#pieces + 1] = "What profiling cost was not measured. To fill this: "
-      .. "`overhead=measure` runs the workload plain before and after.\n"
+    pieces[#pieces + 1] = paragraph(words.no_overhead)
   end
   return table.concat(pieces, "\n")
 end

@@ -1,4 +1,5 @@
 -- Rows of the report's tables, from results.
+local json = require "llmprof.json"
 local text = require "llmprof.text"
 
 local rows = {}
@@ -19,10 +20,12 @@ local function device_names(results)
 end
 
 
--- Kernels with their counters beside them; wanted(kernel) leaves some out.
-function rows.kernels(results, wanted)
+-- Kernels with their counters beside them; wanted(kernel) leaves some out, and
+-- there are no more than `limit`, if that is given.
+function rows.kernels(results, wanted, limit)
   local names, list = device_names(results), {}
   for _, kernel in ipairs(results.kernels) do
+    if #list == limit then break end
     if not wanted or wanted(kernel) then
       local row = setmetatable({ where = where(kernel),
         device_name = names[kernel.device] or tostring(kernel.device) }, { __index = kernel })
@@ -151,11 +154,11 @@ function rows.contradictions(results)
 end
 
 
--- What kernels could give back, the largest first.
+-- What kernels could give back, the largest first; all without a limit.
 function rows.headroom(results, limit)
-  local list = {}
-  for i = 1, math.min(limit, #results.headroom) do
-    local row = results.headroom[i]
+  local list, all = {}, results.headroom or {}
+  for i = 1, math.min(limit or #all, #all) do
+    local row = all[i]
     local kernel = results.kernels[row.kernel]
     list[i] = setmetatable({ short_name = kernel.short_name, where = where(kernel) },
       { __index = row })
@@ -236,9 +239,61 @@ end
 
 function rows.findings(results)
   local list = {}
-  for i, finding in ipairs(results.advice.findings) do
+  for i, finding in ipairs(results.advice and results.advice.findings or {}) do
     list[i] = setmetatable({ rank = i,
       spends = finding.spends == "gpu" and "GPU work" or finding.spends }, { __index = finding })
+  end
+  return list
+end
+
+
+-- "[1, 4096] [4096, 64] []": a shape per argument, empty for what is no tensor.
+local function shapes_text(shapes)
+  if type(shapes) ~= "table" then return nil end
+  local list = {}
+  for i, shape in ipairs(shapes) do
+    list[i] = (json.encode(shape) or ""):gsub(",", ", ")
+  end
+  return table.concat(list, " ")
+end
+
+
+-- The largest operators; all without a limit.
+function rows.operators(list, limit)
+  local made = {}
+  for i = 1, math.min(limit or #list, #list) do
+    made[i] = setmetatable({ shapes = shapes_text(list[i].input_shapes) }, { __index = list[i] })
+  end
+  return made
+end
+
+
+-- What the operators launched themselves: each one's largest kernels, `limit`
+-- of them, all without.
+function rows.operator_kernels(list, limit)
+  local made = {}
+  for _, operator in ipairs(list) do
+    for i, kernel in ipairs(operator.kernels or {}) do
+      if limit and i > limit then break end
+      made[#made + 1] = { operator = operator.name, name = kernel.name, calls = kernel.calls,
+        device_ns = kernel.device_ns, share = operator.device_self_ns
+          and operator.device_self_ns > 0 and kernel.device_ns / operator.device_self_ns or nil }
+    end
+  end
+  return made
+end
+
+
+local host_memory = { [true] = "pageable", [false] = "pinned" }
+
+
+-- Copies by stage and direction; pageable is absent where no host memory is.
+function rows.transfers(results)
+  local list = {}
+  for i, moved in ipairs(results.transfers or {}) do
+    list[i] = setmetatable({ memory = host_memory[moved.pageable],
+      bytes_per_s = moved.gpu_time_ns > 0 and moved.bytes / moved.gpu_time_ns * 1e9 or nil },
+      { __index = moved })
   end
   return list
 end

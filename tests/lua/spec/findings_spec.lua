@@ -70,7 +70,7 @@ describe("the verdict", function()
       "**First move:** decode: run it as a CUDA graph. Gain: up to 80.00 ms of 100.00 ms per "
         .. "decode, 8.00 ms per token, if shapes are static.",
       "**Trust:** good. 89 % of the GPU time lies in a stage. Figures are from one repeat.",
-    }, findings.verdict(results { launch_bound, fusion }))
+    }, findings.verdict_lines(results { launch_bound, fusion }))
   end)
 
   it("points at the largest kernel when no rule found anything", function()
@@ -79,13 +79,13 @@ describe("the verdict", function()
         .. "the GPU works 20.0 ms.",
       "**First move:** look at gemv, 25 % of the GPU time.",
       "**Trust:** good. 89 % of the GPU time lies in a stage. Figures are from one repeat.",
-    }, findings.verdict(results {}))
+    }, findings.verdict_lines(results {}))
   end)
 
   it("has three lines for empty results, too", function()
     assert.same({ "**No rule found anything to change.** No stage was measured.",
       "**First move:** none; no kernel was found.", "**Trust:** Figures are from all 0 repeats." },
-      findings.verdict(support.results { repeats = { count = 0, used = 0 } }))
+      findings.verdict_lines(support.results { repeats = { count = 0, used = 0 } }))
   end)
 end)
 

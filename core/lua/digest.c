@@ -1,0 +1,39 @@
+/* llmprof.digest: SHA-256 and Base64.
+ *
+ *   digest.base64(digest.sha256 "abc")
+ */
+#include "llmprof/digest.h"
+
+#include "lua_buffer.h"
+
+/* digest.sha256(bytes) -> the 32 bytes of the digest */
+static int digest_sha256(lua_State *L) {
+  size_t size;
+  const char *bytes = luaL_checklstring(L, 1, &size);
+  unsigned char digest[LLMPROF_SHA256_SIZE];
+  llmprof_sha256(bytes, size, digest);
+  lua_pushlstring(L, (const char *)digest, sizeof digest);
+  return 1;
+}
+
+/* digest.base64(bytes) -> text */
+static int digest_base64(lua_State *L) {
+  size_t size;
+  const char *bytes = luaL_checklstring(L, 1, &size);
+  llmprof_buffer *buf = llmprof_lua_buffer(L);
+  llmprof_base64(buf, bytes, size);
+  if (buf->failed) return luaL_error(L, "not enough memory");
+  return llmprof_lua_text(L, true, buf, NULL);
+}
+
+static const luaL_Reg functions[] = {
+    {"base64", digest_base64},
+    {"sha256", digest_sha256},
+    {NULL, NULL},
+};
+
+int luaopen_llmprof_digest(lua_State *L);
+int luaopen_llmprof_digest(lua_State *L) {
+  luaL_newlib(L, functions);
+  return 1;
+}

@@ -1,0 +1,28 @@
+-- HTML: text that shows as it is, and JSON that stays inside its element.
+local json = require "llmprof.json"
+local text = require "llmprof.text"
+
+local html = {}
+
+local entities = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;",
+  ["'"] = "&#39;" }
+
+
+-- Text for an element or a quoted attribute; control characters and malformed
+-- bytes become U+FFFD, a newline a space.
+function html.escape(value)
+  return (text.clean(value):gsub("[&<>\"']", entities))
+end
+
+
+-- What would end a <script> or open a comment in it, as JSON's own escapes.
+local in_script = { ["<"] = "\\u003c", [">"] = "\\u003e", ["&"] = "\\u0026" }
+
+
+-- A value as JSON that may stand inside a <script> element.
+function html.json(value)
+  return (assert(json.encode(value)):gsub("[<>&]", in_script))
+end
+
+
+return html

@@ -1,0 +1,70 @@
+-- The tables of results.json by name: what `llmprof show` prints and the page
+-- shows. Each section: name, title, columns, rows(results), and subject, what
+-- results.missing calls it when it was not measured.
+local columns = require "llmprof.report.columns"
+local errors = require "llmprof.errors"
+local nearest = require "llmprof.nearest"
+local rows = require "llmprof.report.rows"
+
+local sections = {}
+
+local by_name = {}
+
+
+local function operators(results)
+  return results.operators and results.operators.operators or {}
+end
+
+
+local list = {
+  { "devices", "GPUs", rows = function(results) return results.environment.devices or {} end },
+  { "aggregates", "Aggregates" },
+  { "latency", "Latency" },
+  { "repeats", "Latency of each repeat" },
+  { "stages", "Per-Stage Timings" },
+  { "cpu", "The CPU, by stage" },
+  { "categories", "GPU time by category" },
+  { "efficiency", "MFU and MBU", subject = "the model's cost" },
+  { "findings", "What to do" },
+  { "abstained", "Rules that could not tell",
+    rows = function(results) return results.advice and results.advice.abstained or {} end },
+  { "kernels", "Kernels", columns = columns.page_kernels },
+  { "headroom", "Headroom" },
+  { "operators", "Operators", subject = "operators",
+    rows = function(results) return rows.operators(operators(results)) end },
+  { "operator_kernels", "Kernels of the operators", subject = "operators",
+    rows = function(results) return rows.operator_kernels(operators(results)) end },
+  { "transfers", "Copies" },
+  { "selection", "Selected for counters" },
+  { "integrity", "Integrity of the capture",
+    rows = function(results) return results.integrity and results.integrity.checks or {} end },
+  { "overhead", "What profiling cost",
+    rows = function(results) return results.overhead and results.overhead.stages or {} end },
+  { "missing", "Not measured", rows = function(results) return results.missing end },
+}
+
+for _, section in ipairs(list) do
+  section.name, section.title = section[1], section[2]
+  section.columns = section.columns or columns[section.name]
+  section.rows = section.rows or rows[section.name]
+  by_name[section.name] = section
+end
+
+
+-- All of them, in the order of the reports.
+function sections.all()
+  return list
+end
+
+
+-- A section by its name; an unknown one is an error.
+function sections.find(name)
+  if by_name[name] then return by_name[name] end
+  local known = {}
+  for i, entry in ipairs(list) do known[i] = entry.name end
+  errors.raise("usage", ("no section '%s'%s"):format(name, nearest.suggestion(name, known)),
+    { hint = "llmprof show RUN lists the sections" })
+end
+
+
+return sections

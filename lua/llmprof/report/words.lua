@@ -1,0 +1,223 @@
+-- What reports say in sentences, as plain text: each format escapes it in its
+-- own way. nil where there is nothing to say.
+local sorted_keys = require "llmprof.sorted_keys"
+local text = require "llmprof.text"
+
+local words = {}
+
+
+-- A duration in ms, as the tables give it.
+function words.ms(ns)
+  return text.number(ns / 1e6, ns < 1e6 and 2 or 1, ",") .. " ms"
+end
+
+
+function words.percent(share)
+  return text.number(share * 100, 0) .. " %"
+end
+
+
+-- ---- what is not there ----
+
+-- The missing entry for a subject, or nil.
+local function missing(results, what)
+  for _, entry in ipairs(results.missing) do
+    if entry.what == what then return entry end
+  end
+  return nil
+end
+
+
+-- Why a subject was not measured, and what would.
+function words.not_measured(results, what)
+  local entry = missing(results, what)
+  return entry and ("Not measured: %s. To fill this: %s."):format(entry.why, entry.how)
+    or "Not measured."
+end
+
+
+words.nothing_ran = "The GPU did nothing in the capture. To fill this: profile a workload that "
+  .. "uses it, with CUDA and NVTX traced (nsys.trace=[cuda,nvtx])."
+
+words.no_overhead = "What profiling cost was not measured. To fill this: overhead=measure runs "
+  .. "the workload plain before and after."
+
+
+-- ---- who, where, from what ----
+
+function words.model_name(results)
+  local model = results.model or {}
+  local name = model.name or results.run.recipe
+  return model.variant and name .. " " .. model.variant or name
+end
+
+
+function words.gpu_name(results)
+  local device = (results.environment.devices or {})[1]
+  return device and device.name or "an unknown GPU"
+end
+
+
+function words.title(results)
+  return ("%s on %s"):format(words.model_name(results), words.gpu_name(results))
+end
+
+
+-- Which repeats the figures are from.
+function words.repeats(results)
+  local repeats = results.repeats
+  if repeats.whole_run then
+    return "The trace has no stage of the recipe: the whole run is taken as one."
+  elseif repeats.skipped_first then
+    local excess = repeats.first_excess_ns
+    return ("Figures are from %d of %d repeats: the first is left out%s."):format(repeats.used,
+      repeats.count, excess and (", it took %s longer than the others (one-time costs)")
+        :format(words.ms(excess)) or "")
+  elseif repeats.count == 1 then
+    return "Figures are from one repeat."
+  end
+  return ("Figures are from all %d repeats."):format(repeats.count)
+end
+
+
+-- Where the numbers come from.
+function words.source(results)
+  local timeline, counters = results.source.timeline, results.source.counters
+  return ("Timeline: %s%s%s. %s %s"):format(timeline.tool or "an nsys export",
+    timeline.from == "recorded" and ", a recorded capture" or "",
+    timeline.recorded and " of " .. timeline.recorded or "",
+    counters and ("Counters: %s."):format(counters.tool or "Nsight Compute")
+      or "Counters: not measured.",
+    words.repeats(results))
+end
+
+
+-- Processor, driver and the versions that matter.
+function words.software(results)
+  local said = {}
+  for i, entry in ipairs { { "cpu", "CPU" }, { "driver", "driver" }, { "cuda", "CUDA" },
+    { "torch", "torch" }, { "transformers", "transformers" } } do
+    local value = results.environment[entry[1]]
+    said[i] = ("%s %s"):format(entry[2], value and tostring(value) or "not recorded")
+  end
+  return table.concat(said, ", ") .. "."
+end
+
+
+function words.totals(results)
+  local totals = results.totals
+  if not totals or not totals.gpu_time_ns then return nil end
+  return ("The whole capture: %s kernels, %s copies and sets, %s API calls; the GPU worked %s of "
+    .. "%s.%s"):format(text.count(totals.kernels), text.count(totals.copies + totals.sets),
+    text.count(totals.api_calls), words.ms(totals.busy_ns), words.ms(totals.span_ns),
+    totals.stage_share and (" %s of its GPU time lies inside a stage.")
+      :format(words.percent(totals.stage_share)) or "")
+end
+
+
+function words.nesting(results)
+  for _, stage in ipairs(results.stages) do
+    if stage.parent then
+      return "Stages marked · lie inside their parent and are not added to it."
+    end
+  end
+  return nil
+end
+
+
+-- ---- efficiency ----
+
+-- "989.4 TFLOP/s (conf/hardware/h200.yaml)", and what that is at the clock that
+-- was held.
+local function peak(given, unit, count)
+  local said = ("%s T%s (%s)"):format(text.number(given.per_s * count / 1e12, 1, ","), unit,
+    given.source)
+  if not given.at_held_clock_per_s then return said end
+  return ("%s, stated for %s MHz; at the clock that was held %s T%s"):format(said,
+    text.number(given.clock_hz / 1e6, 0),
+    text.number(given.at_held_clock_per_s * count / 1e12, 1), unit)
+end
+
+
+-- What the shares are of.
+function words.peaks(gpu)
+  local compute, said = gpu.peaks[gpu.format], {}
+  said[1] = compute and ("Peak in %s: %s."):format(gpu.format, peak(compute, "FLOP/s", gpu.count))
+    or ("Peak in %s: not known."):format(gpu.format)
+  said[2] = gpu.memory and ("Memory: %s."):format(peak(gpu.memory, "B/s", gpu.count))
+    or "Memory bandwidth: not known."
+  if gpu.clock then
+    said[3] = ("Clock held: %s MHz (%s)."):format(text.number(gpu.clock.hz / 1e6, 0),
+      gpu.clock.source)
+  end
+  return table.concat(said, " ")
+end
+
+
+-- Which times the shares are of, and what describes the model.
+function words.basis(results)
+  for _, stage in ipairs(results.stages) do
+    if stage.efficiency then
+      return ("Times: %s. The model's work: %s."):format(stage.efficiency.time_source,
+        stage.cost.source)
+    end
+  end
+  return nil
+end
+
+
+-- What HFU counts, or why it is not there, by stage.
+function words.hfu(results)
+  local said = {}
+  for _, stage in ipairs(results.stages) do
+    local note = not stage.parent and stage.efficiency and stage.efficiency.hfu_note
+    if note then said[#said + 1] = ("%s: %s"):format(stage.name, note) end
+  end
+  return #said > 0 and ("HFU of %s."):format(table.concat(said, "; ")) or nil
+end
+
+
+-- Why figures of the hardware are not known, and how to say them.
+function words.unknown_peaks(results)
+  local said = {}
+  for _, what in ipairs { "peak FLOP/s in " .. results.hardware.format, "memory bandwidth" } do
+    local entry = missing(results, what)
+    if entry then
+      said[#said + 1] = ("The %s is not known: %s. To fill this: %s."):format(what, entry.why,
+        entry.how)
+    end
+  end
+  return #said > 0 and table.concat(said, "\n") or nil
+end
+
+
+-- "flops = 1e+12, time_s = 0.5"
+function words.inputs(inputs)
+  local said = {}
+  for i, key in ipairs(sorted_keys(inputs)) do said[i] = ("%s = %.6g"):format(key, inputs[key]) end
+  return table.concat(said, ", ")
+end
+
+
+-- ---- kernels ----
+
+function words.coverage(results)
+  local counters = results.counters
+  return ("Launches measured: %d, of %d kernels that make up %s of the GPU time."):format(
+    counters.matched, counters.kernels, words.percent(counters.time_share or 0))
+end
+
+
+-- What the headroom of kernels is worth while the GPU waits.
+function words.headroom_waits(results)
+  local waiting = {}
+  for _, stage in ipairs(results.stages) do
+    if stage.bound == "launch" and not stage.parent then waiting[#waiting + 1] = stage.name end
+  end
+  if #waiting == 0 then return nil end
+  return ("While the GPU waits for the CPU (%s), faster kernels make it wait longer: these figures "
+    .. "hold once it does not."):format(table.concat(waiting, ", "))
+end
+
+
+return words

@@ -1,0 +1,194 @@
+/* Timelines as Chrome traces: the text that is written, to the byte. */
+#include "llmprof/perfetto.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exports.h"
+#include "llmprof/buffer.h"
+
+/* Two kernels that overlap on a stream, one on another stream, one without a
+ * call; a range that does not nest into the one before; a call on a thread of
+ * its own. */
+static const char sql[] = EXPORT_TABLES
+    "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD COLUMN streamId INTEGER;"
+    "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD COLUMN contextId INTEGER;"
+    "INSERT INTO StringIds VALUES (1, 'k<\"a\\b\">'), (2, 'cuLaunch_v7000');"
+    "INSERT INTO NVTX_EVENTS (start, end, eventType, globalTid, text) VALUES"
+    " (1000, 9000, 59, " T11 ", 'prefill'),"
+    " (8000, 9999, 59, " T11 ", 'tail' || char(10));"
+    "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES"
+    " (1500, 1600, " T11 ", 1, 2), (1700, 1800, " T11 ", 2, 2),"
+    " (50, 60, " T21 ", 3, 2);"
+    "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES"
+    " (2000, 3000, 0, 1, " P1 ", 1, 7, 1),"
+    " (2500, 3501, 0, 2, " P1 ", 1, 7, 1),"
+    " (2500, 2600, 1, 3, " P2 ", 1, 8, 1),"
+    " (7000123456, 7000123456, 0, 99, " P1 ", 1, 7, 1);";
+
+static char *export_text(const llmprof_perfetto_options *options,
+                         llmprof_perfetto_counts *written) {
+  static char path[300];
+  snprintf(path, sizeof path, "%s/out.json", test_folder());
+  llmprof_trace *trace = test_trace(sql);
+  llmprof_error err = {0};
+  if (!llmprof_perfetto_write(trace, path, options, written, &err))
+    fail_msg("%s", err.message);
+  llmprof_trace_close(trace);
+  size_t size;
+  char *text = (char *)test_read(path, &size);
+  text[size] = '\0';
+  return text;
+}
+
+static void assert_export(const llmprof_perfetto_options *options,
+                          const char *wanted) {
+  char *text = export_text(options, NULL);
+  assert_string_equal(text, wanted);
+  free(text);
+}
+
+#define GPU0(tid) "\"pid\":4194304,\"tid\":1677721" #tid
+#define GPU1(tid) "\"pid\":4194305,\"tid\":1677721" #tid
+#define CPU1      "\"pid\":100,\"tid\":101"
+#define CPU2      "\"pid\":200,\"tid\":201"
+#define NAME(what, where, name)                                              \
+  "{\"ph\":\"M\",\"name\":\"" what "\"," where ",\"args\":{\"name\":\"" name \
+  "\"}}"
+#define SLICE(where, ts, dur, what) \
+  "{\"ph\":\"X\"," where ",\"ts\":" ts ",\"dur\":" dur ",\"cat\":" what "}"
+#define KERNEL_OF(id)                                    \
+  "\"kernel\",\"name\":\"k<\\\"a\\\\b\\\">\",\"args\":{" \
+  "\"correlation\":" #id "}"
+#define LAUNCH "\"cat\":\"launch\",\"name\":\"launch\",\"id\":"
+#define FLOW(id, from, start, to, end)                         \
+  "{\"ph\":\"s\"," from ",\"ts\":" start "," LAUNCH #id "},\n" \
+  "{\"ph\":\"f\"," to ",\"ts\":" end "," LAUNCH #id ",\"bp\":\"e\"}"
+
+static const char head[] = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
+
+static void test_text(void **state) {
+  (void)state;
+  static const char *const lines[] = {
+      NAME("process_name", "\"pid\":4194304", "GPU 0"),
+      NAME("process_name", "\"pid\":4194305", "GPU 1"),
+      NAME("process_name", "\"pid\":100", "process 100"),
+      NAME("process_name", "\"pid\":200", "process 200"),
+      NAME("thread_name", GPU0(6), "stream 7, context 1, process 100"),
+      NAME("thread_name", GPU0(7), "stream 7, context 1, process 100, lane 2"),
+      NAME("thread_name", GPU1(8), "stream 8, context 1, process 200"),
+      NAME("thread_name", CPU1, "thread 101"),
+      NAME("thread_name", "\"pid\":100,\"tid\":16777220", "thread 101, lane 2"),
+      NAME("thread_name", CPU2, "thread 201"),
+      SLICE(GPU0(6), "2.000", "1.000", KERNEL_OF(1)),
+      FLOW(0, CPU1, "1.500", GPU0(6), "2.000"),
+      SLICE(GPU0(7), "2.500", "1.001", KERNEL_OF(2)),
+      FLOW(1, CPU1, "1.700", GPU0(7), "2.500"),
+      SLICE(GPU1(8), "2.500", "0.100", KERNEL_OF(3)),
+      FLOW(2, CPU2, "0.050", GPU1(8), "2.500"),
+      SLICE(GPU0(6), "7000123.456", "0.000", KERNEL_OF(99)),
+      SLICE(CPU1, "1.000", "8.000", "\"nvtx\",\"name\":\"prefill\""),
+      SLICE("\"pid\":100,\"tid\":16777220", "8.000", "1.999",
+            "\"nvtx\",\"name\":\"tail\\n\""),
+      SLICE(CPU1, "1.500", "0.100", "\"api\",\"name\":\"cuLaunch\""),
+      SLICE(CPU1, "1.700", "0.100", "\"api\",\"name\":\"cuLaunch\""),
+      SLICE(CPU2, "0.050", "0.010", "\"api\",\"name\":\"cuLaunch\""),
+  };
+  llmprof_buffer wanted = {0};
+  llmprof_buffer_puts(&wanted, head);
+  for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+    if (i) llmprof_buffer_puts(&wanted, ",\n");
+    llmprof_buffer_puts(&wanted, lines[i]);
+  }
+  llmprof_buffer_puts(&wanted, "\n]}\n");
+  assert_export(&(llmprof_perfetto_options){0}, wanted.bytes);
+  llmprof_buffer_free(&wanted);
+}
+
+static void assert_counts(const llmprof_window *windows, size_t count,
+                          llmprof_perfetto_counts wanted) {
+  const llmprof_perfetto_options options = {.windows = windows,
+                                            .window_count = count};
+  llmprof_perfetto_counts got;
+  free(export_text(&options, &got));
+  assert_int_equal(got.operations, wanted.operations);
+  assert_int_equal(got.ranges, wanted.ranges);
+  assert_int_equal(got.calls, wanted.calls);
+  assert_int_equal(got.flows, wanted.flows);
+  assert_int_equal(got.lanes, wanted.lanes);
+}
+
+static void test_windows(void **state) {
+  (void)state;
+  assert_counts(NULL, 0, (llmprof_perfetto_counts){4, 2, 3, 3, 6});
+  /* A call, and the kernel that it launched later; no range of then. */
+  assert_counts(&(llmprof_window){0, 61}, 1,
+                (llmprof_perfetto_counts){1, 0, 1, 1, 2});
+  /* A kernel whose call was before; the range is open. */
+  assert_counts(&(llmprof_window){3000, 3100}, 1,
+                (llmprof_perfetto_counts){1, 1, 0, 0, 2});
+  /* Ends are not included, starts are, also of what takes no time. */
+  assert_counts(&(llmprof_window){9999, 7000123456}, 1,
+                (llmprof_perfetto_counts){0});
+  assert_counts(&(llmprof_window){7000123456, 7000123457}, 1,
+                (llmprof_perfetto_counts){1, 0, 0, 0, 1});
+  const llmprof_window two[] = {{0, 55}, {1000, 1501}};
+  assert_counts(two, 2, (llmprof_perfetto_counts){2, 1, 2, 2, 4});
+}
+
+/* ---- whatever happens ---- */
+
+static bool export_packed(void *arg, llmprof_error *err) {
+  const char *const *paths = arg;
+  llmprof_trace *trace = llmprof_trace_open(paths[0], err);
+  bool ok = trace &&
+            llmprof_perfetto_write(trace, paths[1],
+                                   &(llmprof_perfetto_options){.packed = true},
+                                   NULL, err);
+  llmprof_trace_close(trace);
+  return ok;
+}
+
+static void test_places_that_cannot_be_written(void **state) {
+  (void)state;
+  const char *paths[] = {test_database("place.sqlite", sql),
+                         "/nonexistent/out.json"};
+  llmprof_error err = {0};
+  assert_false(export_packed(paths, &err));
+  assert_int_equal(err.code, LLMPROF_NOTFOUND);
+}
+
+static int is_visible(const struct dirent *entry) {
+  return entry->d_name[0] != '.' || strlen(entry->d_name) > 2;
+}
+
+static int count_files(void) {
+  struct dirent **entries;
+  int count = scandir(test_folder(), &entries, is_visible, NULL);
+  for (int i = 0; i < count; i++) free(entries[i]);
+  free(entries);
+  return count;
+}
+
+/* What fails leaves nothing behind. */
+static void test_allocations(void **state) {
+  (void)state;
+  char path[300];
+  snprintf(path, sizeof path, "%s/packed.json.gz", test_folder());
+  const char *paths[] = {test_database("packed.sqlite", sql), path};
+  int before = count_files();
+  test_every_allocation(export_packed, paths);
+  assert_int_equal(count_files(), before + 1);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_text),
+      cmocka_unit_test(test_windows),
+      cmocka_unit_test(test_places_that_cannot_be_written),
+      cmocka_unit_test(test_allocations),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
