@@ -296,6 +296,13 @@ function Run:recorded(name)
 end
 
 
+-- A run that is continued.
+function Run:reopen()
+  self.manifest.status, self.manifest.message, self.manifest.ended = "running", nil, nil
+  self:save()
+end
+
+
 -- The end of the run: status "done", "failed" or "interrupted".
 function Run:finish(status, message)
   self.manifest.status, self.manifest.message = status, message

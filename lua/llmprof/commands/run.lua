@@ -99,6 +99,7 @@ local function open_run(made, composed, given, words)
       errors.raise("usage", ("run %s is of the recipe %s, not %s"):format(run.id,
         tostring(run.manifest.recipe), made.name))
     end
+    run:reopen()
     return run
   end
   return artifacts.create { out = cfg.out, root = cfg.run.root, id = cfg.run.id,

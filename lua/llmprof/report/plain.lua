@@ -35,18 +35,11 @@ end
 
 -- ---- paragraphs ----
 
--- Words in lines of at most WIDTH columns; first and rest begin them.
+-- Words in lines of at most WIDTH columns; first and rest, equally wide, begin
+-- them.
 local function fill(words, first, rest)
-  local lines, line = {}, first
-  local empty = true
-  for word in words:gmatch "%S+" do
-    if not empty and text.width(line) + 1 + text.width(word) > WIDTH then
-      lines[#lines + 1], line, empty = line, rest, true
-    end
-    line = empty and line .. word or line .. " " .. word
-    empty = false
-  end
-  lines[#lines + 1] = line
+  local lines = text.wrap((words:gsub("%s+", " ")), WIDTH - text.width(first))
+  for i, line in ipairs(lines) do lines[i] = (i == 1 and first or rest) .. line end
   return lines
 end
 
