@@ -8,6 +8,7 @@
 #include "intern.h"
 #include "llmprof/alloc.h"
 #include "llmprof/frame.h"
+#include "llmprof/interrupt.h"
 #include "sort.h"
 
 enum {
@@ -51,11 +52,13 @@ static size_t dense_slots(size_t groups, span s, size_t rows, size_t *width) {
 
 /* Few values close together, as ids and names are: a slot for each pair. */
 static bool refine_dense(llmprof_groups *groups, llmprof_column key,
-                         size_t rows, span s, size_t slots, size_t width) {
+                         size_t rows, span s, size_t slots, size_t width,
+                         llmprof_error *err) {
   uint32_t *next = llmprof_zalloc(slots, sizeof *next); /* group + 1, or 0 */
-  if (!next) return false;
+  if (!next) return llmprof_fail_nomem(err);
   uint32_t count = 0;
-  for (size_t row = 0; row < rows; row++) {
+  size_t row = 0;
+  for (; row < rows && !llmprof_interrupted_at(row); row++) {
     int64_t value = llmprof_cell(&key, row);
     size_t place = value == INT64_MIN ? 0 : (size_t)(value - s.low) + 1;
     uint32_t *slot = &next[groups->of_row[row] * width + place];
@@ -64,18 +67,22 @@ static bool refine_dense(llmprof_groups *groups, llmprof_column key,
   }
   llmprof_free(next);
   groups->count = count;
-  return true;
+  return row == rows || llmprof_fail_interrupted(err);
 }
 
 /* Any values: {group so far, value} -> next group. */
 static bool refine_sparse(llmprof_groups *groups, llmprof_column key,
-                          size_t rows) {
+                          size_t rows, llmprof_error *err) {
   llmprof_intern pairs;
   llmprof_intern_init(&pairs, 2 * sizeof(int64_t));
   bool ok = true;
   for (size_t row = 0; ok && row < rows; row++) {
     int64_t pair[2] = {groups->of_row[row], llmprof_cell(&key, row)};
-    ok = llmprof_intern_add(&pairs, pair, &groups->of_row[row]);
+    if (llmprof_interrupted_at(row))
+      ok = llmprof_fail_interrupted(err);
+    else
+      ok = llmprof_intern_add(&pairs, pair, &groups->of_row[row]) ||
+           llmprof_fail_nomem(err);
   }
   groups->count = pairs.count;
   llmprof_intern_free(&pairs);
@@ -83,11 +90,11 @@ static bool refine_sparse(llmprof_groups *groups, llmprof_column key,
 }
 
 static bool refine(llmprof_groups *groups, const llmprof_column *key,
-                   size_t rows) {
+                   size_t rows, llmprof_error *err) {
   span s = span_of(*key, rows);
   size_t width, slots = dense_slots(groups->count, s, rows, &width);
-  return slots ? refine_dense(groups, *key, rows, s, slots, width)
-               : refine_sparse(groups, *key, rows);
+  return slots ? refine_dense(groups, *key, rows, s, slots, width, err)
+               : refine_sparse(groups, *key, rows, err);
 }
 
 static bool count_groups(llmprof_groups *groups, size_t rows) {
@@ -110,7 +117,7 @@ bool llmprof_groups_make(llmprof_groups *groups, llmprof_frame *frame,
   bool ok = groups->of_row || llmprof_fail_nomem(err);
   for (size_t k = 0; ok && k < key_count; k++) {
     const llmprof_column *key = llmprof_frame_column(frame, keys[k], err);
-    ok = key && (!rows || refine(groups, key, rows) || llmprof_fail_nomem(err));
+    ok = key && (!rows || refine(groups, key, rows, err));
   }
   ok = ok && (count_groups(groups, rows) || llmprof_fail_nomem(err));
   if (!ok) llmprof_groups_free(groups);
@@ -155,85 +162,116 @@ static bool blocks_fill(blocks *b, const llmprof_column *column, size_t rows,
   return true;
 }
 
-/* A group's values, sorted. */
-static const int64_t *sorted_block(blocks *b, size_t group, size_t *count) {
+/* Sorted values of one group, as cells. */
+typedef struct values {
+  const int64_t *cells;
+  size_t count;
+  llmprof_column_type type;
+} values;
+
+static values sorted_block(blocks *b, size_t group, llmprof_column_type type) {
   int64_t *block = b->values + b->start[group];
-  *count = b->start[group + 1] - b->start[group];
-  llmprof_sort_i64(block, *count, b->scratch);
-  return block;
+  size_t count = b->start[group + 1] - b->start[group];
+  llmprof_sort_i64(block, count, b->scratch);
+  return (values){block, count, type};
 }
 
-static double percentile(const int64_t *sorted, size_t count, double wanted) {
-  double rank = wanted / 100 * (double)(count - 1);
+static double value_at(const values *v, size_t i) {
+  return v->type == LLMPROF_F64 ? llmprof_cell_real(v->cells[i])
+                                : (double)v->cells[i];
+}
+
+static double percentile(const values *v, double wanted) {
+  double rank = wanted / 100 * (double)(v->count - 1);
   size_t below = (size_t)rank;
-  if (below + 1 >= count) return (double)sorted[count - 1];
-  double low = (double)sorted[below], high = (double)sorted[below + 1];
+  if (below + 1 >= v->count) return value_at(v, v->count - 1);
+  double low = value_at(v, below), high = value_at(v, below + 1);
   return low + (rank - (double)below) * (high - low);
 }
 
-static double median_of(const int64_t *sorted, size_t count) {
-  double upper = (double)sorted[count / 2];
-  if (count % 2) return upper;
-  return ((double)sorted[count / 2 - 1] + upper) / 2;
+static double median_of(const values *v) {
+  double upper = value_at(v, v->count / 2);
+  if (v->count % 2) return upper;
+  return (value_at(v, v->count / 2 - 1) + upper) / 2;
 }
 
-static bool total_of(const int64_t *values, size_t count, int64_t *total) {
+static bool total_of(const values *v, int64_t *total) {
   *total = 0;
-  for (size_t i = 0; i < count; i++) {
-    if (__builtin_add_overflow(*total, values[i], total)) return false;
+  for (size_t i = 0; i < v->count; i++) {
+    if (__builtin_add_overflow(*total, v->cells[i], total)) return false;
   }
   return true;
 }
 
-static double stddev_of(const int64_t *values, size_t count, double mean) {
-  if (count < 2) return 0;
+static double real_total_of(const values *v) {
+  double total = 0;
+  for (size_t i = 0; i < v->count; i++) total += value_at(v, i);
+  return total;
+}
+
+static double stddev_of(const values *v, double mean) {
+  if (v->count < 2) return 0;
   double squares = 0;
-  for (size_t i = 0; i < count; i++) {
-    double off = (double)values[i] - mean;
+  for (size_t i = 0; i < v->count; i++) {
+    double off = value_at(v, i) - mean;
     squares += off * off;
   }
-  return sqrt(squares / (double)(count - 1));
+  return sqrt(squares / (double)(v->count - 1));
 }
 
-/* values are sorted. */
-static bool summarize(const int64_t *values, size_t count, const double *wanted,
-                      size_t wanted_count, llmprof_summary *summary) {
-  *summary = (llmprof_summary){.count = count};
-  if (!count) return true;
-  if (!total_of(values, count, &summary->total)) return false;
-  summary->min = values[0];
-  summary->max = values[count - 1];
-  summary->mean = (double)summary->total / (double)count;
-  summary->median = median_of(values, count);
-  summary->stddev = stddev_of(values, count, summary->mean);
-  for (size_t i = 0; i < wanted_count; i++)
-    summary->percentiles[i] = percentile(values, count, wanted[i]);
+/* Total and extremes, in the column's own type; the total as a double. */
+static bool add_up(const values *v, llmprof_summary *summary, double *total) {
+  if (v->type == LLMPROF_F64) {
+    summary->real_min = value_at(v, 0);
+    summary->real_max = value_at(v, v->count - 1);
+    *total = summary->real_total = real_total_of(v);
+    return true;
+  }
+  summary->min = v->cells[0];
+  summary->max = v->cells[v->count - 1];
+  if (!total_of(v, &summary->total)) return false;
+  *total = (double)summary->total;
   return true;
 }
 
-bool llmprof_summarize(llmprof_frame *frame, size_t column,
+static bool summarize(const values *v, const double *wanted,
+                      size_t wanted_count, llmprof_summary *summary) {
+  *summary = (llmprof_summary){.count = v->count};
+  if (!v->count) return true;
+  double total;
+  if (!add_up(v, summary, &total)) return false;
+  summary->mean = total / (double)v->count;
+  summary->median = median_of(v);
+  summary->stddev = stddev_of(v, summary->mean);
+  for (size_t i = 0; i < wanted_count; i++)
+    summary->percentiles[i] = percentile(v, wanted[i]);
+  return true;
+}
+
+bool llmprof_summarize(llmprof_frame *frame, size_t number,
                        const llmprof_groups *groups, const double *wanted,
                        size_t wanted_count, llmprof_summary *summaries,
                        llmprof_error *err) {
-  const llmprof_column *values = llmprof_frame_column(frame, column, err);
-  if (!values) return false;
+  const llmprof_column *column = llmprof_frame_column(frame, number, err);
+  if (!column) return false;
   blocks b = {0};
-  bool ok = blocks_fill(&b, values, llmprof_frame_rows(frame), groups) ||
+  bool ok = blocks_fill(&b, column, llmprof_frame_rows(frame), groups) ||
             llmprof_fail_nomem(err);
   for (size_t g = 0; ok && g < groups->count; g++) {
-    size_t count;
-    const int64_t *block = sorted_block(&b, g, &count);
-    ok = summarize(block, count, wanted, wanted_count, &summaries[g]) ||
+    values v = sorted_block(&b, g, column->type);
+    ok = summarize(&v, wanted, wanted_count, &summaries[g]) ||
          llmprof_fail(err, LLMPROF_RANGE, "total of column '%s' is too large",
-                      values->name);
+                      column->name);
+    if (llmprof_interrupted()) ok = llmprof_fail_interrupted(err);
   }
   blocks_free(&b);
   return ok;
 }
 
-static size_t count_distinct(const int64_t *sorted, size_t count) {
-  size_t distinct = count > 0;
-  for (size_t i = 1; i < count; i++) distinct += sorted[i] != sorted[i - 1];
+static size_t count_distinct(const values *v) {
+  size_t distinct = v->count > 0;
+  for (size_t i = 1; i < v->count; i++)
+    distinct += v->cells[i] != v->cells[i - 1];
   return distinct;
 }
 
@@ -246,9 +284,8 @@ bool llmprof_distinct(llmprof_frame *frame, size_t number,
   bool ok = blocks_fill(&b, column, llmprof_frame_rows(frame), groups) ||
             llmprof_fail_nomem(err);
   for (size_t g = 0; ok && g < groups->count; g++) {
-    size_t count;
-    const int64_t *block = sorted_block(&b, g, &count);
-    distinct[g] = count_distinct(block, count);
+    values v = sorted_block(&b, g, column->type);
+    distinct[g] = count_distinct(&v);
   }
   blocks_free(&b);
   return ok;

@@ -2,7 +2,7 @@
  * events stay as they are; what describes the machine and its user goes:
  * environment variables, command lines, output of the processes, names of
  * processes and threads that did nothing in the trace, host and user names,
- * paths, call chains. */
+ * paths, call chains, what tells one GPU from another of its kind. */
 #ifndef LLMPROF_SCRUB_H
 #define LLMPROF_SCRUB_H
 

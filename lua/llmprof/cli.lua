@@ -50,6 +50,8 @@ local function dispatch(argv)
     if argv[2] then errors.raise("usage", "--version stands alone") end
     io.stdout:write("llmprof ", require("llmprof.version").version, "\n")
     return 0
+  elseif first == "-e" then
+    return run_command("eval", table.move(argv, 2, #argv, 1, {}))
   elseif commands.has(first) then
     return run_command(first, table.move(argv, 2, #argv, 1, {}))
   elseif first:find "%.lua$" or first:sub(1, 1) == "-" then

@@ -8,6 +8,7 @@ local help = {}
 local general = [[
 usage: llmprof RECIPE.lua [KEY=VALUE...]   profile a workload, write the bundle
        llmprof COMMAND [OPTION...]
+       llmprof -e CODE [FILE...]           ask a run or a trace, as `repl` does
 
 commands:
 %s

@@ -227,6 +227,12 @@ end
 local renderers = { csv = csv, html = to_html, json = to_json, md = to_markdown,
   table = to_terminal }
 
+-- One cell as people see it in a table.
+function tables.cell(column, row)
+  return cell(column, row, ",")
+end
+
+
 -- Render rows as "table", "md", "html", "csv" or "json". options: keys ("key" or
 -- "title": what names the columns in CSV and JSON), columns (width of the
 -- terminal), strong (a function that marks the header line), row_id (a function

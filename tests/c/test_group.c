@@ -15,9 +15,9 @@ typedef struct given {
 
 static llmprof_frame *frame_of(const given *g) {
   const llmprof_column columns[] = {
-      {"long", "ns", LLMPROF_I64, g->longs, NULL},
-      {"short", NULL, LLMPROF_U32, g->shorts, NULL},
-      {"picked", NULL, LLMPROF_I64, g->longs, g->index},
+      {"long", "ns", LLMPROF_I64, g->longs, NULL, NULL},
+      {"short", NULL, LLMPROF_U32, g->shorts, NULL, NULL},
+      {"picked", NULL, LLMPROF_I64, g->longs, g->index, NULL},
   };
   return test_frame(g->rows, NULL, columns, 3);
 }
@@ -254,7 +254,7 @@ static void test_column_that_fails(void **state) {
   llmprof_groups groups;
   llmprof_summary summary;
   size_t distinct;
-  const llmprof_column lazy = {"lazy", NULL, LLMPROF_I64, NULL, NULL};
+  const llmprof_column lazy = {"lazy", NULL, LLMPROF_I64, NULL, NULL, NULL};
   llmprof_frame *frame = frame_of(&six);
   assert_true(llmprof_frame_add(frame, &lazy, fail_to_load, NULL));
   assert_false(llmprof_groups_make(&groups, frame, (size_t[]){3}, 1, &err));

@@ -1,5 +1,6 @@
 -- report.md: everything, section by section as the recipe orders them.
 local findings = require "llmprof.report.findings"
+local mermaid = require "llmprof.report.mermaid"
 local operators = require "llmprof.report.operators"
 local parts = require "llmprof.report.parts"
 
@@ -17,9 +18,10 @@ local sections = {
     return parts.aggregates(results) .. "\n" .. parts.each_repeat(results)
   end },
   stages = { "Per-Stage Timings", function(results)
-    return parts.stages(results) .. "\n" .. parts.breakdown(results)
+    return table.concat({ parts.stages(results), mermaid.pictures(results),
+      parts.breakdown(results) }, "\n")
   end },
-  mfu = { "MFU", parts.mfu },
+  mfu = { "MFU/MBU", parts.mfu },
   operators = { "Top Operators", function(results) return operators.top(results, OPERATORS) end },
   kernels = { "Top Kernels", function(results) return parts.kernels(results, PER_STAGE) end },
   roofline = { "Roofline", parts.roofline },

@@ -78,6 +78,15 @@ function parts.aggregates(results)
 end
 
 
+-- Latency, or where it was not measured the length of the stages.
+function parts.brief_aggregates(results)
+  local latency, totals = rows.latency(results), words.totals(results)
+  local made = #latency > 0 and table_of("latency", latency)
+    or table_or_reason("aggregates", rows.aggregates(results))
+  return made .. (totals and "\n" .. paragraph(totals) or "")
+end
+
+
 -- Latency of each repeat.
 function parts.each_repeat(results)
   local list = rows.repeats(results)
@@ -85,11 +94,15 @@ function parts.each_repeat(results)
 end
 
 
-function parts.stages(results)
+-- name: of the columns.
+local function stages(name, results)
   local nesting = words.nesting(results)
-  return table_or_reason("stages", rows.stages(results))
+  return table_or_reason(name, rows.stages(results))
     .. (nesting and "\n" .. paragraph(nesting) or "")
 end
+
+function parts.stages(results) return stages("stages", results) end
+function parts.brief_stages(results) return stages("brief_stages", results) end
 
 
 -- Functions by GPU time, over all stages.
@@ -121,17 +134,27 @@ function parts.breakdown(results)
 end
 
 
-function parts.mfu(results)
+-- name: of the columns; more: what follows the peaks.
+local function efficiency(name, results, more)
   local list = rows.efficiency(results)
   if #list == 0 then return parts.not_measured(results, "the model's cost") end
-  local pieces = { table_of("efficiency", list), "\n", paragraph(words.basis(results)), "\n",
-    paragraph(words.peaks(results.hardware)), paragraph(words.unknown_peaks(results)), "\n",
-    paragraph(words.hfu(results)) }
+  local pieces = { table_of(name, list), "\n", paragraph(words.basis(results)), "\n",
+    paragraph(words.peaks(results.hardware)), paragraph(words.unknown_peaks(results)), more }
   for _, wrong in ipairs(rows.contradictions(results)) do
     pieces[#pieces + 1] = ("\n**Contradiction in %s:** %s (%s).\n"):format(escape(wrong.label),
       escape(wrong.text), escape(words.inputs(wrong.inputs)))
   end
   return table.concat(pieces)
+end
+
+
+function parts.mfu(results)
+  return efficiency("efficiency", results, "\n" .. paragraph(words.hfu(results)))
+end
+
+
+function parts.brief_mfu(results)
+  return efficiency("brief_efficiency", results, "")
 end
 
 
@@ -171,12 +194,14 @@ function parts.kernels(results, limit)
 end
 
 
--- How far the capture can be trusted, and what it cost.
-function parts.trust(results)
+-- checks: those of the integrity that are shown.
+local function trust(results, checks)
   local pieces = {}
   if results.integrity then
-    pieces[1] = ("Verdict: **%s**.\n"):format(results.integrity.verdict)
-    pieces[2] = table_of("integrity", results.integrity.checks)
+    pieces[1] = ("Verdict: **%s**.%s\n"):format(results.integrity.verdict,
+      #checks < #results.integrity.checks and (" Nothing to see in %d of %d checks.")
+        :format(#results.integrity.checks - #checks, #results.integrity.checks) or "")
+    if #checks > 0 then pieces[2] = table_of("integrity", checks) end
   end
   if results.overhead then
     pieces[#pieces + 1] = ("What profiling cost, against %d plain runs:\n")
@@ -186,6 +211,22 @@ function parts.trust(results)
     pieces[#pieces + 1] = paragraph(words.no_overhead)
   end
   return table.concat(pieces, "\n")
+end
+
+
+-- How far the capture can be trusted, and what it cost.
+function parts.trust(results)
+  return trust(results, results.integrity and results.integrity.checks)
+end
+
+
+-- The same without the checks that found nothing.
+function parts.brief_trust(results)
+  local checks = {}
+  for _, check in ipairs(results.integrity and results.integrity.checks or {}) do
+    if check.level ~= "ok" then checks[#checks + 1] = check end
+  end
+  return trust(results, checks)
 end
 
 

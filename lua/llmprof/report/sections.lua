@@ -24,7 +24,7 @@ local list = {
   { "stages", "Per-Stage Timings" },
   { "cpu", "The CPU, by stage" },
   { "categories", "GPU time by category" },
-  { "efficiency", "MFU and MBU", subject = "the model's cost" },
+  { "efficiency", "MFU/MBU", subject = "the model's cost" },
   { "findings", "What to do" },
   { "abstained", "Rules that could not tell",
     rows = function(results) return results.advice and results.advice.abstained or {} end },

@@ -1,12 +1,13 @@
 -- stakeholder_summary.md: one page to hand on.
 local findings = require "llmprof.report.findings"
+local mermaid = require "llmprof.report.mermaid"
 local operators = require "llmprof.report.operators"
 local parts = require "llmprof.report.parts"
 
 local report = {}
 
 -- Rows of Top Operators and Top Kernels, and findings.
-local OPERATORS, TOP, FINDINGS = 10, 8, 5
+local OPERATORS, TOP, FINDINGS = 10, 8, 3
 
 
 local function verdict(results)
@@ -21,13 +22,13 @@ function report.render(results)
     ("# %s: where the time goes\n"):format(parts.title(results)),
     verdict(results),
     "## Environment\n", parts.environment(results),
-    "## Aggregates\n", parts.aggregates(results),
-    "## Per-Stage Timings\n", parts.stages(results),
-    "## MFU\n", parts.mfu(results),
+    "## Aggregates\n", parts.brief_aggregates(results),
+    "## Per-Stage Timings\n", parts.brief_stages(results), mermaid.pictures(results),
+    "## MFU/MBU\n", parts.brief_mfu(results),
     "## Top Operators\n", operators.top(results, OPERATORS),
     "## Top Kernels\n", parts.top_kernels(results, TOP),
-    "## What to Do, in Order\n", findings.brief(results, FINDINGS),
-    "## How Far to Trust It\n", parts.trust(results),
+    "## What to Do Next\n", findings.brief(results, FINDINGS),
+    "## How Far to Trust It\n", parts.brief_trust(results),
     "## Where This Comes From\n", parts.source(results),
   }, "\n")
 end

@@ -10,6 +10,7 @@ local step = { name = "render", summary = "write the reports",
 local reports = {
   { "kernels.md", "llmprof.report.kernels" },
   { "operators.md", "llmprof.report.operators" },
+  { "report.html", "llmprof.report.html" },
   { "report.md", "llmprof.report.full" },
   { "stakeholder_summary.md", "llmprof.report.stakeholder" },
 }

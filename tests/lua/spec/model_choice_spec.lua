@@ -131,7 +131,7 @@ describe("a report on the recorded capture", function()
   end
 
   it("shows MFU and MBU of each stage", function()
-    local shown = section "MFU"
+    local shown = section "MFU/MBU"
     local rows = shown:gsub(" +", " "):match "%-: |\n(.-\n)\n"
     assert.equal([[
 | prefill | 56.80 | 1,338.9 | 6.589 | 203.2 | 2.382 | 2.417 | | 1.373 | memory | 41.4 |
@@ -149,7 +149,7 @@ describe("a report on the recorded capture", function()
     local capture = top() .. "/capture"
     assert(fs.mkdirs(capture))
     assert(fs.copy(FOLDER .. "/run.sqlite", capture .. "/run.sqlite"))
-    local shown, results = section("MFU", { "recorded=" .. capture, "~model.arch" })
+    local shown, results = section("MFU/MBU", { "recorded=" .. capture, "~model.arch" })
     assert.equal("Not measured: nothing describes the model. To fill this: describe the "
       .. "architecture in model.arch, name a config.json with model.config, or give the recipe a "
       .. "function flops(stage, metrics, cfg).\n", shown)
@@ -157,7 +157,7 @@ describe("a report on the recorded capture", function()
   end)
 
   it("reports what cannot be as a contradiction", function()
-    local shown = section("MFU", { "hardware.peak_per_s=1.0e+10" })
+    local shown = section("MFU/MBU", { "hardware.peak_per_s=1.0e+10" })
     assert.matches("**Contradiction in prefill:** mfu comes to 235723.1 %: not all of its inputs "
       .. "can be right (flops = 1.33894e+12, peak_flop_per_s = 1e+10, time_s = 0.0568012).",
       shown:gsub("\\", ""), 1, true)

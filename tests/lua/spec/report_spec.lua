@@ -56,7 +56,7 @@ describe("llmprof.report", function()
     for heading in render("full", results.full(), { "kernels", "mfu" }):gmatch "\n## ([^\n]+)" do
       headings[#headings + 1] = heading
     end
-    assert.same({ "Top Kernels", "MFU", "How Far to Trust It", "Not Measured",
+    assert.same({ "Top Kernels", "MFU/MBU", "How Far to Trust It", "Not Measured",
       "Rules That Could Not Tell" }, headings)
   end)
 

@@ -1,0 +1,99 @@
+-- One HTML file that needs nothing beside it: style, scripts and data are inside,
+-- and a Content-Security-Policy lets run what was put there and nothing else.
+local digest = require "llmprof.digest"
+local html = require "llmprof.html"
+local resources = require "llmprof.resources"
+
+local document = {}
+
+local FOLDER = "lua/llmprof/report/html/"
+
+
+-- Chart.js, or nil where llmprof was built without it.
+function document.chart_js()
+  return resources.get "third_party/chart.js"
+end
+
+
+local function asset(name)
+  local home = os.getenv "LLMPROF_HOME"
+  local file = home and io.open(home .. "/" .. FOLDER .. name, "rb")
+  if not file then return assert(resources.get(FOLDER .. name)) end
+  local source = file:read "a"
+  file:close()
+  return source
+end
+
+
+-- The widths of bars, which a policy without inline styles leaves to classes.
+local function widths()
+  local rules = {}
+  for i = 0, 100 do rules[i + 1] = (".w%d{--w:%d%%}"):format(i, i) end
+  return table.concat(rules) .. "\n"
+end
+
+
+-- What a policy calls an inline element by: the digest of what is in it, as the
+-- browser reads it.
+function document.source_of(content)
+  return ("'sha256-%s'"):format(digest.base64(digest.sha256(content)))
+end
+
+
+-- Content of an element that ends at its own closing tag only.
+local function enclosed(tag, content)
+  content = content:gsub("\r\n?", "\n")
+  assert(not content:lower():find("</" .. tag, 1, true) and not content:find("<!--", 1, true),
+    "an asset of the page would end its own element")
+  return content
+end
+
+
+local function policy(style, scripts)
+  local sources = {}
+  for i, script in ipairs(scripts) do sources[i] = document.source_of(script) end
+  return ("default-src 'none'; script-src %s; style-src %s; base-uri 'none'; form-action 'none'")
+    :format(table.concat(sources, " "), document.source_of(style))
+end
+
+
+local PAGE = [[
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="%s">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="generator" content="%s">
+<title>%s</title>
+<style>%s</style>
+</head>
+<body>
+%s
+<script type="application/json" id="data">%s</script>
+%s
+</body>
+</html>
+]]
+
+
+-- The page: title and generator are plain text, body is HTML, data what the
+-- script draws.
+function document.render(given)
+  local style = enclosed("style", asset "page.css" .. widths())
+  local scripts, elements = {}, {}
+  scripts[1] = document.chart_js()
+  if scripts[1] then scripts[#scripts + 1] = asset "charts.js" end
+  scripts[#scripts + 1] = asset "page.js"
+  for i, script in ipairs(scripts) do
+    scripts[i] = enclosed("script", script)
+    elements[i] = ("<script>%s</script>"):format(scripts[i])
+  end
+  return PAGE:format(html.escape(policy(style, scripts)), html.escape(given.generator),
+    html.escape(given.title), style, given.body, html.json(given.data),
+    table.concat(elements, "\n"))
+end
+
+
+return document
