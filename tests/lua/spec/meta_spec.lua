@@ -8,14 +8,13 @@ local recipe = require "llmprof.recipe"
 
 -- The names that follow each "---@class NAME", up to the next, by class.
 local function fields_by_class()
-  local classes, current = {}, nil
+  local classes, current = {}, nil -- its name
   for line in assert(fs.read "lua/llmprof/meta.lua"):gmatch "[^\n]+" do
     local class, field = line:match "^%-%-%-@class (%S+)", line:match "^%-%-%-@field (%w[%w_]*)"
     if class then
-      current = {}
-      classes[class] = current
+      current, classes[class] = class, {}
     elseif field then
-      current[field] = true
+      classes[current][field] = true
     end
   end
   return classes
