@@ -20,6 +20,7 @@ JSON have the unrounded values of results.json: ns, bytes, shares from 0 to 1.]]
     table_options.format,
     table_options.rows,
   },
+  completes = "run",
 }
 
 local list_columns = {
