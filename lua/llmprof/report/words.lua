@@ -6,8 +6,10 @@ local text = require "llmprof.text"
 local words = {}
 
 
--- A duration in ms, as the tables give it.
+-- A duration in ms, as the tables give it; one too short for that in its own
+-- unit.
 function words.ms(ns)
+  if ns > 0 and ns < 1e4 then return text.duration(ns) end
   return text.number(ns / 1e6, ns < 1e6 and 2 or 1, ",") .. " ms"
 end
 

@@ -252,7 +252,10 @@ describe("the charts' data", function()
   end)
 
   it("has bins of one width that hold every value", function()
-    local function tpot(values) return charts.tpot { latency = { tpot = { values_ns = values } } } end
+    local function tpot(values)
+      return charts.tpot { latency = { tpot = { values_ns = values } } }
+    end
+
     assert.same({ counts = { 2, 0, 1, 0, 1 }, edges = { 1, 1.5, 2, 2.5, 3, 3.5 } },
       tpot { 1e6, 1.2e6, 2.1e6, 3.5e6 })
     assert.same({ counts = { 3 }, edges = { 2, 2 } }, tpot { 2e6, 2e6, 2e6 })
