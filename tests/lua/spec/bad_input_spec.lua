@@ -64,7 +64,7 @@ describe("a capture of", function()
     says(pages["report.html"], "the recorded capture has no ncu/raw.csv")
     says(pages["report.html"], "the recorded capture has no operators.json")
     says(pages["report.html"], "nothing describes the model")
-    says(pages["report.md"], "the recorded capture has no metrics.json")
+    says(pages["report.md"], "it wrote no metrics.json")
   end)
 
   it("no NVTX", function()
