@@ -1,7 +1,8 @@
 #include "export_edit.h"
 
-#include <stdio.h>
+#include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fs_internal.h"
@@ -90,9 +91,28 @@ static bool temporary_beside(const char *to, llmprof_buffer *path,
   return !path->failed || llmprof_fail_nomem(err);
 }
 
+/* Replacing the export by its copy would lose what was not meant to go. */
+static bool check_apart(const char *from, const char *to, llmprof_error *err) {
+  struct stat a, b;
+  if (stat(from, &a) != 0 || stat(to, &b) != 0 || a.st_dev != b.st_dev ||
+      a.st_ino != b.st_ino)
+    return true;
+  return llmprof_fail(err, LLMPROF_DENIED,
+                      "%s: is the export itself; write to another file", to);
+}
+
+/* A copy of a read-only export is read-only, too. */
+static bool make_writable(const char *path, llmprof_error *err) {
+  struct stat info;
+  if (stat(path, &info) == 0 && chmod(path, info.st_mode | S_IWUSR) == 0)
+    return true;
+  return llmprof_fail_errno(err, errno, "%s", path);
+}
+
 bool llmprof_edit_copy(const char *from, const char *to, const char *action,
                        llmprof_edit_function change, void *user,
                        llmprof_error *err) {
+  if (!check_apart(from, to, err)) return false;
   llmprof_sqlite *probe = llmprof_sqlite_open(from, err); /* is it one? */
   if (!probe) return false;
   llmprof_sqlite_close(probe);
@@ -101,7 +121,8 @@ bool llmprof_edit_copy(const char *from, const char *to, const char *action,
             llmprof_fs_copy(from, path.bytes, err);
   if (ok) {
     llmprof_edit edit = {.name = from, .action = action, .err = err};
-    ok = open_copy(&edit, path.bytes) && change(&edit, user);
+    ok = make_writable(path.bytes, err) && open_copy(&edit, path.bytes) &&
+         change(&edit, user);
     sqlite3_close(edit.db);
     ok = ok && llmprof_fs_rename(path.bytes, to, err);
     if (!ok) unlink(path.bytes);

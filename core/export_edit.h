@@ -19,7 +19,8 @@ typedef struct llmprof_edit {
 /* Change the copy; false when that failed, with edit->err filled. */
 typedef bool (*llmprof_edit_function)(llmprof_edit *edit, void *user);
 
-/* Copy `from`, change the copy, and put it at `to`, whole or not at all. */
+/* Copy `from`, change the copy, and put it at `to`, whole or not at all;
+ * DENIED when `to` is `from`. */
 bool llmprof_edit_copy(const char *from, const char *to, const char *action,
                        llmprof_edit_function change, void *user,
                        llmprof_error *err);

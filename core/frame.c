@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "llmprof/alloc.h"
+#include "llmprof/interrupt.h"
+#include "sort.h"
 
 /* A column and how to get its data. */
 typedef struct slot {
@@ -96,53 +98,7 @@ bool llmprof_frame_add(llmprof_frame *frame, const llmprof_column *column,
   return true;
 }
 
-/* ---- selecting rows ---- */
-
-static bool is_any_of(const llmprof_condition *condition, int64_t value) {
-  for (size_t i = 0; i < condition->count; i++) {
-    if (condition->values[i] == value) return true;
-  }
-  return false;
-}
-
-static bool satisfies(const llmprof_condition *condition, int64_t value) {
-  int64_t to = condition->count ? condition->values[0] : INT64_MIN;
-  bool present = value != INT64_MIN;
-  switch (condition->compare) {
-  case LLMPROF_EQ:
-    return is_any_of(condition, value);
-  case LLMPROF_NE:
-    return !is_any_of(condition, value) && (present || !condition->count);
-  case LLMPROF_LT:
-    return present && value < to;
-  case LLMPROF_LE:
-    return present && value <= to;
-  case LLMPROF_GT:
-    return present && value > to;
-  case LLMPROF_GE:
-    return present && value >= to;
-  }
-  return false;
-}
-
-/* Row numbers that satisfy all conditions, a failure being out of memory. */
-static uint32_t *matching_rows(const llmprof_frame *frame,
-                               const llmprof_condition *conditions,
-                               size_t count, size_t *found) {
-  uint32_t *rows = llmprof_alloc(frame->rows, sizeof *rows);
-  if (!rows) return NULL;
-  *found = 0;
-  for (size_t row = 0; row < frame->rows; row++) {
-    bool all = true;
-    for (size_t c = 0; all && c < count; c++) {
-      const slot *s = &frame->slots[conditions[c].column];
-      all = satisfies(&conditions[c], llmprof_cell(&s->column, row));
-    }
-    if (all) rows[(*found)++] = (uint32_t)row;
-  }
-  uint32_t *trimmed = llmprof_resize(rows, *found, sizeof *rows);
-  return trimmed ? trimmed : rows;
-}
+/* ---- views ---- */
 
 /* A view's column: the data of the frame below, reached through the view's
  * rows. Columns below that share an index share the composed one. */
@@ -153,11 +109,13 @@ static bool load_view_column(llmprof_frame *view, llmprof_column *column,
   const llmprof_column *from = llmprof_frame_column(frame, number, err);
   if (!from) return false;
   column->data = from->data;
-  column->index = view->view_rows;
-  if (!from->index) return true;
+  column->index = view->view_rows ? view->view_rows : from->index;
+  if (!from->index || !view->view_rows) return true;
   for (size_t c = 0; c < view->count; c++) {
-    if (!view->slots[c].load && frame->slots[c].column.index == from->index) {
-      column->index = view->slots[c].column.index;
+    const slot *other = &view->slots[c];
+    size_t same = llmprof_frame_find(frame, other->column.name);
+    if (!other->load && frame->slots[same].column.index == from->index) {
+      column->index = other->column.index;
       return true;
     }
   }
@@ -170,15 +128,15 @@ static bool load_view_column(llmprof_frame *view, llmprof_column *column,
   return true;
 }
 
-llmprof_frame *llmprof_frame_where(llmprof_frame *frame,
-                                   const llmprof_condition *conditions,
-                                   size_t count, llmprof_error *err) {
-  for (size_t c = 0; c < count; c++) {
-    if (!llmprof_frame_column(frame, conditions[c].column, err)) return NULL;
-  }
-  size_t found = 0;
-  uint32_t *rows = matching_rows(frame, conditions, count, &found);
-  llmprof_frame *view = rows ? llmprof_frame_new(found, frame->strings) : NULL;
+static bool add_view_column(llmprof_frame *view, llmprof_frame *frame,
+                            size_t column) {
+  return llmprof_frame_add(view, &frame->slots[column].column, load_view_column,
+                           frame);
+}
+
+llmprof_frame *llmprof_frame_take(llmprof_frame *frame, uint32_t *rows,
+                                  size_t count, llmprof_error *err) {
+  llmprof_frame *view = llmprof_frame_new(count, frame->strings);
   if (!view) {
     llmprof_free(rows);
     return llmprof_fail_nomem(err), NULL;
@@ -186,9 +144,125 @@ llmprof_frame *llmprof_frame_where(llmprof_frame *frame,
   view->view_rows = rows;
   bool ok = llmprof_frame_own(view, rows);
   for (size_t c = 0; ok && c < frame->count; c++)
-    ok = llmprof_frame_add(view, &frame->slots[c].column, load_view_column,
-                           frame);
+    ok = add_view_column(view, frame, c);
   if (ok) return view;
   llmprof_frame_free(view);
   return llmprof_fail_nomem(err), NULL;
+}
+
+llmprof_frame *llmprof_frame_slice(llmprof_frame *frame, size_t first,
+                                   size_t count, llmprof_error *err) {
+  uint32_t *rows = llmprof_alloc(count, sizeof *rows);
+  if (!rows) return llmprof_fail_nomem(err), NULL;
+  for (size_t i = 0; i < count; i++) rows[i] = (uint32_t)(first + i);
+  return llmprof_frame_take(frame, rows, count, err);
+}
+
+llmprof_frame *llmprof_frame_select(llmprof_frame *frame, const size_t *columns,
+                                    size_t count, llmprof_error *err) {
+  llmprof_frame *view = llmprof_frame_new(frame->rows, frame->strings);
+  bool ok = view != NULL;
+  for (size_t c = 0; ok && c < count; c++)
+    ok = add_view_column(view, frame, columns[c]);
+  if (ok) return view;
+  llmprof_frame_free(view);
+  return llmprof_fail_nomem(err), NULL;
+}
+
+/* ---- selecting rows ---- */
+
+/* A condition with its values in ascending order. */
+typedef struct test {
+  const llmprof_column *column;
+  llmprof_compare compare;
+  int64_t *values; /* owned */
+  size_t count;
+} test;
+
+static bool is_any_of(const test *t, int64_t value) {
+  size_t low = 0, high = t->count;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (t->values[middle] < value)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low < t->count && t->values[low] == value;
+}
+
+static bool satisfies(const test *t, int64_t value) {
+  int64_t to = t->count ? t->values[0] : INT64_MIN;
+  bool present = value != INT64_MIN;
+  switch (t->compare) {
+  case LLMPROF_EQ:
+    return is_any_of(t, value);
+  case LLMPROF_NE:
+    return !is_any_of(t, value) && (present || !t->count);
+  case LLMPROF_LT:
+    return present && value < to;
+  case LLMPROF_LE:
+    return present && value <= to;
+  case LLMPROF_GT:
+    return present && value > to;
+  case LLMPROF_GE:
+    return present && value >= to;
+  }
+  return false;
+}
+
+static bool test_init(test *t, llmprof_frame *frame,
+                      const llmprof_condition *condition, llmprof_error *err) {
+  t->column = llmprof_frame_column(frame, condition->column, err);
+  if (!t->column) return false;
+  t->compare = condition->compare;
+  t->count = condition->count;
+  t->values = llmprof_alloc(t->count, sizeof *t->values);
+  int64_t *scratch = llmprof_alloc(t->count, sizeof *scratch);
+  bool ok = t->values && scratch;
+  if (ok && t->count) {
+    memcpy(t->values, condition->values, t->count * sizeof *t->values);
+    llmprof_sort_i64(t->values, t->count, scratch);
+  }
+  llmprof_free(scratch);
+  return ok || llmprof_fail_nomem(err);
+}
+
+static bool passes(const test *tests, size_t count, size_t row) {
+  for (size_t i = 0; i < count; i++) {
+    if (!satisfies(&tests[i], llmprof_cell(tests[i].column, row))) return false;
+  }
+  return true;
+}
+
+/* Row numbers that pass all tests. */
+static uint32_t *matching_rows(const llmprof_frame *frame, const test *tests,
+                               size_t count, size_t *found,
+                               llmprof_error *err) {
+  uint32_t *rows = llmprof_alloc(frame->rows, sizeof *rows);
+  if (!rows) return llmprof_fail_nomem(err), NULL;
+  *found = 0;
+  for (size_t row = 0; row < frame->rows; row++) {
+    if (llmprof_interrupted_at(row)) {
+      llmprof_free(rows);
+      return llmprof_fail_interrupted(err), NULL;
+    }
+    if (passes(tests, count, row)) rows[(*found)++] = (uint32_t)row;
+  }
+  uint32_t *trimmed = llmprof_resize(rows, *found, sizeof *rows);
+  return trimmed ? trimmed : rows;
+}
+
+llmprof_frame *llmprof_frame_where(llmprof_frame *frame,
+                                   const llmprof_condition *conditions,
+                                   size_t count, llmprof_error *err) {
+  test *tests = llmprof_zalloc(count, sizeof *tests);
+  bool ok = tests || llmprof_fail_nomem(err);
+  for (size_t i = 0; ok && i < count; i++)
+    ok = test_init(&tests[i], frame, &conditions[i], err);
+  size_t found = 0;
+  uint32_t *rows = ok ? matching_rows(frame, tests, count, &found, err) : NULL;
+  for (size_t i = 0; tests && i < count; i++) llmprof_free(tests[i].values);
+  llmprof_free(tests);
+  return rows ? llmprof_frame_take(frame, rows, found, err) : NULL;
 }

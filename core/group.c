@@ -1,13 +1,19 @@
 /* Grouping combines the key columns one at a time: the group so far and the
- * next key make the next group. Statistics scatter a column's values into one
- * block per group and sort each. */
+ * next key make the next group, through a table of all pairs where that is
+ * small, else by hashing. Statistics scatter a column's values into one block
+ * per group and sort each. */
 #include <math.h>
 #include <string.h>
 
 #include "intern.h"
 #include "llmprof/alloc.h"
 #include "llmprof/frame.h"
+#include "llmprof/interrupt.h"
 #include "sort.h"
+
+enum {
+  DENSE = 1 << 16 /* slots that are always worth their memory */
+};
 
 /* ---- groups ---- */
 
@@ -18,21 +24,77 @@ void llmprof_groups_free(llmprof_groups *groups) {
   *groups = (llmprof_groups){0};
 }
 
-/* {group so far, next key} -> next group. */
-static bool refine(llmprof_groups *groups, const llmprof_column *column,
-                   size_t rows, llmprof_intern *pairs) {
-  int64_t last[2] = {-1, 0};
-  uint32_t last_group = 0;
+/* The lowest and highest present value of a key; none: low > high. */
+typedef struct span {
+  int64_t low, high;
+} span;
+
+static span span_of(llmprof_column key, size_t rows) {
+  span s = {INT64_MAX, INT64_MIN};
   for (size_t row = 0; row < rows; row++) {
-    int64_t pair[2] = {groups->of_row[row], llmprof_cell(column, row)};
-    if (pair[0] != last[0] || pair[1] != last[1]) {
-      if (!llmprof_intern_add(pairs, pair, &last_group)) return false;
-      memcpy(last, pair, sizeof last);
-    }
-    groups->of_row[row] = last_group;
+    int64_t value = llmprof_cell(&key, row);
+    if (value == INT64_MIN) continue;
+    if (value < s.low) s.low = value;
+    if (value > s.high) s.high = value;
   }
-  groups->count = pairs->count;
-  return true;
+  return s;
+}
+
+/* Slots for each pair of a group so far and a key's value or absence, 0 when
+ * that is more than pays. */
+static size_t dense_slots(size_t groups, span s, size_t rows, size_t *width) {
+  uint64_t most = DENSE + rows / 4;
+  uint64_t values = s.low > s.high ? 0 : (uint64_t)s.high - (uint64_t)s.low + 1;
+  *width = (size_t)values + 1;
+  if (values >= most || groups > most / *width) return 0;
+  return groups * *width;
+}
+
+/* Few values close together, as ids and names are: a slot for each pair. */
+static bool refine_dense(llmprof_groups *groups, llmprof_column key,
+                         size_t rows, span s, size_t slots, size_t width,
+                         llmprof_error *err) {
+  uint32_t *next = llmprof_zalloc(slots, sizeof *next); /* group + 1, or 0 */
+  if (!next) return llmprof_fail_nomem(err);
+  uint32_t count = 0;
+  size_t row = 0;
+  for (; row < rows && !llmprof_interrupted_at(row); row++) {
+    int64_t value = llmprof_cell(&key, row);
+    size_t place = value == INT64_MIN ? 0 : (size_t)(value - s.low) + 1;
+    uint32_t *slot = &next[groups->of_row[row] * width + place];
+    if (!*slot) *slot = ++count;
+    groups->of_row[row] = *slot - 1;
+  }
+  llmprof_free(next);
+  groups->count = count;
+  return row == rows || llmprof_fail_interrupted(err);
+}
+
+/* Any values: {group so far, value} -> next group. */
+static bool refine_sparse(llmprof_groups *groups, llmprof_column key,
+                          size_t rows, llmprof_error *err) {
+  llmprof_intern pairs;
+  llmprof_intern_init(&pairs, 2 * sizeof(int64_t));
+  bool ok = true;
+  for (size_t row = 0; ok && row < rows; row++) {
+    int64_t pair[2] = {groups->of_row[row], llmprof_cell(&key, row)};
+    if (llmprof_interrupted_at(row))
+      ok = llmprof_fail_interrupted(err);
+    else
+      ok = llmprof_intern_add(&pairs, pair, &groups->of_row[row]) ||
+           llmprof_fail_nomem(err);
+  }
+  groups->count = pairs.count;
+  llmprof_intern_free(&pairs);
+  return ok;
+}
+
+static bool refine(llmprof_groups *groups, const llmprof_column *key,
+                   size_t rows, llmprof_error *err) {
+  span s = span_of(*key, rows);
+  size_t width, slots = dense_slots(groups->count, s, rows, &width);
+  return slots ? refine_dense(groups, *key, rows, s, slots, width, err)
+               : refine_sparse(groups, *key, rows, err);
 }
 
 static bool count_groups(llmprof_groups *groups, size_t rows) {
@@ -55,10 +117,7 @@ bool llmprof_groups_make(llmprof_groups *groups, llmprof_frame *frame,
   bool ok = groups->of_row || llmprof_fail_nomem(err);
   for (size_t k = 0; ok && k < key_count; k++) {
     const llmprof_column *key = llmprof_frame_column(frame, keys[k], err);
-    llmprof_intern pairs;
-    llmprof_intern_init(&pairs, 2 * sizeof(int64_t));
-    ok = key && (refine(groups, key, rows, &pairs) || llmprof_fail_nomem(err));
-    llmprof_intern_free(&pairs);
+    ok = key && (!rows || refine(groups, key, rows, err));
   }
   ok = ok && (count_groups(groups, rows) || llmprof_fail_nomem(err));
   if (!ok) llmprof_groups_free(groups);
@@ -103,73 +162,117 @@ static bool blocks_fill(blocks *b, const llmprof_column *column, size_t rows,
   return true;
 }
 
-static double percentile(const int64_t *sorted, size_t count, double wanted) {
-  double rank = wanted / 100 * (double)(count - 1);
+/* Sorted values of one group, as cells. */
+typedef struct values {
+  const int64_t *cells;
+  size_t count;
+  llmprof_column_type type;
+} values;
+
+static values sorted_block(blocks *b, size_t group, llmprof_column_type type) {
+  int64_t *block = b->values + b->start[group];
+  size_t count = b->start[group + 1] - b->start[group];
+  llmprof_sort_i64(block, count, b->scratch);
+  return (values){block, count, type};
+}
+
+static double value_at(const values *v, size_t i) {
+  return v->type == LLMPROF_F64 ? llmprof_cell_real(v->cells[i])
+                                : (double)v->cells[i];
+}
+
+static double percentile(const values *v, double wanted) {
+  double rank = wanted / 100 * (double)(v->count - 1);
   size_t below = (size_t)rank;
-  if (below + 1 >= count) return (double)sorted[count - 1];
-  double low = (double)sorted[below], high = (double)sorted[below + 1];
+  if (below + 1 >= v->count) return value_at(v, v->count - 1);
+  double low = value_at(v, below), high = value_at(v, below + 1);
   return low + (rank - (double)below) * (high - low);
 }
 
-static double median_of(const int64_t *sorted, size_t count) {
-  double upper = (double)sorted[count / 2];
-  if (count % 2) return upper;
-  return ((double)sorted[count / 2 - 1] + upper) / 2;
+static double median_of(const values *v) {
+  double upper = value_at(v, v->count / 2);
+  if (v->count % 2) return upper;
+  return (value_at(v, v->count / 2 - 1) + upper) / 2;
 }
 
-static bool total_of(const int64_t *values, size_t count, int64_t *total) {
+static bool total_of(const values *v, int64_t *total) {
   *total = 0;
-  for (size_t i = 0; i < count; i++) {
-    if (__builtin_add_overflow(*total, values[i], total)) return false;
+  for (size_t i = 0; i < v->count; i++) {
+    if (__builtin_add_overflow(*total, v->cells[i], total)) return false;
   }
   return true;
 }
 
-static double stddev_of(const int64_t *values, size_t count, double mean) {
-  if (count < 2) return 0;
+static double real_total_of(const values *v) {
+  double total = 0;
+  for (size_t i = 0; i < v->count; i++) total += value_at(v, i);
+  return total;
+}
+
+static double stddev_of(const values *v, double mean) {
+  if (v->count < 2) return 0;
   double squares = 0;
-  for (size_t i = 0; i < count; i++) {
-    double off = (double)values[i] - mean;
+  for (size_t i = 0; i < v->count; i++) {
+    double off = value_at(v, i) - mean;
     squares += off * off;
   }
-  return sqrt(squares / (double)(count - 1));
+  return sqrt(squares / (double)(v->count - 1));
 }
 
-/* values are sorted. */
-static bool summarize(const int64_t *values, size_t count, const double *wanted,
-                      size_t wanted_count, llmprof_summary *summary) {
-  *summary = (llmprof_summary){.count = count};
-  if (!count) return true;
-  if (!total_of(values, count, &summary->total)) return false;
-  summary->min = values[0];
-  summary->max = values[count - 1];
-  summary->mean = (double)summary->total / (double)count;
-  summary->median = median_of(values, count);
-  summary->stddev = stddev_of(values, count, summary->mean);
-  for (size_t i = 0; i < wanted_count; i++)
-    summary->percentiles[i] = percentile(values, count, wanted[i]);
+/* Total and extremes, in the column's own type; the total as a double. */
+static bool add_up(const values *v, llmprof_summary *summary, double *total) {
+  if (v->type == LLMPROF_F64) {
+    summary->real_min = value_at(v, 0);
+    summary->real_max = value_at(v, v->count - 1);
+    *total = summary->real_total = real_total_of(v);
+    return true;
+  }
+  summary->min = v->cells[0];
+  summary->max = v->cells[v->count - 1];
+  if (!total_of(v, &summary->total)) return false;
+  *total = (double)summary->total;
   return true;
 }
 
-bool llmprof_summarize(llmprof_frame *frame, size_t column,
+static bool summarize(const values *v, const double *wanted,
+                      size_t wanted_count, llmprof_summary *summary) {
+  *summary = (llmprof_summary){.count = v->count};
+  if (!v->count) return true;
+  double total;
+  if (!add_up(v, summary, &total)) return false;
+  summary->mean = total / (double)v->count;
+  summary->median = median_of(v);
+  summary->stddev = stddev_of(v, summary->mean);
+  for (size_t i = 0; i < wanted_count; i++)
+    summary->percentiles[i] = percentile(v, wanted[i]);
+  return true;
+}
+
+bool llmprof_summarize(llmprof_frame *frame, size_t number,
                        const llmprof_groups *groups, const double *wanted,
                        size_t wanted_count, llmprof_summary *summaries,
                        llmprof_error *err) {
-  const llmprof_column *values = llmprof_frame_column(frame, column, err);
-  if (!values) return false;
+  const llmprof_column *column = llmprof_frame_column(frame, number, err);
+  if (!column) return false;
   blocks b = {0};
-  bool ok = blocks_fill(&b, values, llmprof_frame_rows(frame), groups) ||
+  bool ok = blocks_fill(&b, column, llmprof_frame_rows(frame), groups) ||
             llmprof_fail_nomem(err);
   for (size_t g = 0; ok && g < groups->count; g++) {
-    int64_t *block = b.values + b.start[g];
-    size_t count = b.start[g + 1] - b.start[g];
-    llmprof_sort_i64(block, count, b.scratch);
-    ok = summarize(block, count, wanted, wanted_count, &summaries[g]) ||
+    values v = sorted_block(&b, g, column->type);
+    ok = summarize(&v, wanted, wanted_count, &summaries[g]) ||
          llmprof_fail(err, LLMPROF_RANGE, "total of column '%s' is too large",
-                      values->name);
+                      column->name);
+    if (llmprof_interrupted()) ok = llmprof_fail_interrupted(err);
   }
   blocks_free(&b);
   return ok;
+}
+
+static size_t count_distinct(const values *v) {
+  size_t distinct = v->count > 0;
+  for (size_t i = 1; i < v->count; i++)
+    distinct += v->cells[i] != v->cells[i - 1];
+  return distinct;
 }
 
 bool llmprof_distinct(llmprof_frame *frame, size_t number,
@@ -177,18 +280,13 @@ bool llmprof_distinct(llmprof_frame *frame, size_t number,
                       llmprof_error *err) {
   const llmprof_column *column = llmprof_frame_column(frame, number, err);
   if (!column) return false;
-  llmprof_intern pairs;
-  llmprof_intern_init(&pairs, 2 * sizeof(int64_t));
-  memset(distinct, 0, groups->count * sizeof *distinct);
-  bool ok = true;
-  for (size_t row = 0; ok && row < llmprof_frame_rows(frame); row++) {
-    int64_t pair[2] = {groups->of_row[row], llmprof_cell(column, row)};
-    if (pair[1] == INT64_MIN) continue;
-    size_t before = pairs.count;
-    uint32_t id;
-    ok = llmprof_intern_add(&pairs, pair, &id) || llmprof_fail_nomem(err);
-    if (pairs.count > before) distinct[pair[0]]++;
+  blocks b = {0};
+  bool ok = blocks_fill(&b, column, llmprof_frame_rows(frame), groups) ||
+            llmprof_fail_nomem(err);
+  for (size_t g = 0; ok && g < groups->count; g++) {
+    values v = sorted_block(&b, g, column->type);
+    distinct[g] = count_distinct(&v);
   }
-  llmprof_intern_free(&pairs);
+  blocks_free(&b);
   return ok;
 }

@@ -124,7 +124,7 @@ static bool read_events(llmprof_operators *o, llmprof_chrome *reader,
 
 typedef struct field {
   const char *name, *unit;
-  llmprof_type type;
+  llmprof_column_type type;
   size_t offset; /* in the record */
 } field;
 
@@ -132,9 +132,9 @@ typedef struct field {
   { #name, unit, type, offsetof(record, name) }
 
 static const field host_fields[] = {
-    FIELD(host_event, LLMPROF_STRING, NULL, name),
-    FIELD(host_event, LLMPROF_STRING, NULL, category),
-    FIELD(host_event, LLMPROF_STRING, NULL, shapes),
+    FIELD(host_event, LLMPROF_STRING_ID, NULL, name),
+    FIELD(host_event, LLMPROF_STRING_ID, NULL, category),
+    FIELD(host_event, LLMPROF_STRING_ID, NULL, shapes),
     FIELD(host_event, LLMPROF_U32, NULL, thread),
     FIELD(host_event, LLMPROF_U32, NULL, parent),
     FIELD(host_event, LLMPROF_I64, "ns", start),
@@ -147,9 +147,9 @@ static const field host_fields[] = {
 };
 
 static const field gpu_fields[] = {
-    FIELD(gpu_event, LLMPROF_STRING, NULL, name),
-    FIELD(gpu_event, LLMPROF_STRING, NULL, category),
-    {"operator", NULL, LLMPROF_STRING, offsetof(gpu_event, op)},
+    FIELD(gpu_event, LLMPROF_STRING_ID, NULL, name),
+    FIELD(gpu_event, LLMPROF_STRING_ID, NULL, category),
+    {"operator", NULL, LLMPROF_STRING_ID, offsetof(gpu_event, op)},
     FIELD(gpu_event, LLMPROF_I64, "ns", start),
     FIELD(gpu_event, LLMPROF_I64, "ns", duration),
     FIELD(gpu_event, LLMPROF_I64, NULL, device),

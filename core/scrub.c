@@ -38,31 +38,38 @@ static const char *const kept_tables[] = {
     "TARGET_INFO_NVTX_CUDA_DEVICE",
 };
 
-/* Rows that go, by table; run only where the table is there. */
+/* Rows that go, by table, and values; run only where the table is there, and
+ * its column when one is named. */
 static const struct {
-  const char *table, *sql;
+  const char *table, *column, *sql;
 } deletions[] = {
-    {"META_DATA_CAPTURE",
+    {"META_DATA_CAPTURE", NULL,
      "DELETE FROM META_DATA_CAPTURE WHERE NOT (name GLOB '*COLLECT_*' OR "
      "name GLOB '*CUDA_GRAPH_TRACE*' OR name GLOB '*CUDA_FLUSH*' OR "
      "name GLOB '*CUDA_SKIP*' OR name GLOB '*CUDA_TRACE_SCOPE*' OR "
      "name GLOB '*_TRIGGER' OR name = 'CAPTURE_EVENT_TYPE')"},
-    {"META_DATA_EXPORT",
+    {"META_DATA_EXPORT", NULL,
      "DELETE FROM META_DATA_EXPORT WHERE NOT (name GLOB 'EXPORT_PRODUCT_*' OR "
      "name GLOB 'EXPORT_SCHEMA_*' OR name IN ('EXPORT_PLATFORM', "
      "'EXPORT_ARCH', 'EXPORT_TIME_UTC', 'EXPORT_PARAM_LAZY', "
      "'EXPORT_PARAM_TIME_NORMALIZE', 'EXPORT_PARAM_TIME_SHIFT'))"},
-    {"EXPORT_META_DATA",
+    {"EXPORT_META_DATA", NULL,
      "DELETE FROM EXPORT_META_DATA WHERE NOT (name GLOB 'EXPORT_PRODUCT_*' OR "
      "name GLOB 'EXPORT_SCHEMA_*')"},
-    {"TARGET_INFO_SYSTEM_ENV",
+    {"TARGET_INFO_SYSTEM_ENV", NULL,
      "DELETE FROM TARGET_INFO_SYSTEM_ENV WHERE name NOT IN ('CpuCores', "
      "'CpuArchitecture', 'CpuDescription', 'NvDriverVersion', "
      "'CudaDriverVersion', 'OsDescription')"},
-    {"DIAGNOSTIC_EVENT",
+    {"DIAGNOSTIC_EVENT", NULL,
      "DELETE FROM DIAGNOSTIC_EVENT WHERE text GLOB '*/*' AND severity < 2"},
-    {"DIAGNOSTIC_EVENT", "UPDATE DIAGNOSTIC_EVENT SET text = 'a message that "
-                         "named a path' WHERE text GLOB '*/*'"},
+    {"DIAGNOSTIC_EVENT", NULL,
+     "UPDATE DIAGNOSTIC_EVENT SET text = 'a message that "
+     "named a path' WHERE text GLOB '*/*'"},
+    {"TARGET_INFO_GPU", "uuid",
+     "UPDATE TARGET_INFO_GPU SET uuid = NULL WHERE uuid NOT NULL"},
+    {"TARGET_INFO_GPU", "busLocation",
+     "UPDATE TARGET_INFO_GPU SET busLocation = NULL WHERE busLocation NOT "
+     "NULL"},
 };
 
 /* Global ids of processes with events, from the columns that hold them. */
@@ -141,7 +148,7 @@ static bool drop_others(scrubber *s) {
 
 static bool delete_rows(scrubber *s) {
   for (size_t i = 0; i < sizeof deletions / sizeof *deletions; i++) {
-    if (has_column(s, deletions[i].table, NULL) &&
+    if (has_column(s, deletions[i].table, deletions[i].column) &&
         !change(s, deletions[i].sql, &s->report->rows))
       return false;
   }

@@ -10,6 +10,7 @@
 
 #include "llmprof/alloc.h"
 #include "llmprof/buffer.h"
+#include "llmprof/interrupt.h"
 #include "sqlite_file.h"
 
 struct llmprof_sqlite {
@@ -116,6 +117,12 @@ static bool fail_sqlite(llmprof_error *err, const char *path, sqlite3 *handle,
   }
 }
 
+/* Asked by SQLite now and then while it works: a query can be stopped. */
+static int is_interrupted(void *unused) {
+  (void)unused;
+  return llmprof_interrupted();
+}
+
 static bool open_handle(llmprof_sqlite *db, llmprof_error *err) {
   llmprof_buffer uri = {0};
   add_uri(&uri, db->path);
@@ -130,6 +137,7 @@ static bool open_handle(llmprof_sqlite *db, llmprof_error *err) {
   if (rc == SQLITE_OK) {
     sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_progress_handler(db->handle, 10000, is_interrupted, NULL);
     rc = sqlite3_exec(db->handle, "SELECT 1 FROM sqlite_master", NULL, NULL,
                       NULL); /* reads the schema */
   }

@@ -24,15 +24,27 @@ int64_t llmprof_sys_monotonic(void) {
   return now(CLOCK_MONOTONIC);
 }
 
-bool llmprof_sys_columns(int *columns) {
+/* Of the first standard stream that is a terminal. */
+static bool window_size(struct winsize *size) {
   static const int order[] = {STDOUT_FILENO, STDERR_FILENO, STDIN_FILENO};
   for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
-    struct winsize size;
-    if (ioctl(order[i], TIOCGWINSZ, &size) != 0) continue;
-    *columns = size.ws_col;
-    return size.ws_col > 0;
+    if (ioctl(order[i], TIOCGWINSZ, size) == 0) return true;
   }
   return false;
+}
+
+bool llmprof_sys_columns(int *columns) {
+  struct winsize size;
+  if (!window_size(&size)) return false;
+  *columns = size.ws_col;
+  return size.ws_col > 0;
+}
+
+bool llmprof_sys_lines(int *lines) {
+  struct winsize size;
+  if (!window_size(&size)) return false;
+  *lines = size.ws_row;
+  return size.ws_row > 0;
 }
 
 bool llmprof_sys_hostname(char name[LLMPROF_NAME_SIZE], llmprof_error *err) {

@@ -226,7 +226,7 @@ static size_t tail_start(const char *text, size_t size, size_t total,
 }
 
 void llmprof_text_truncate(llmprof_buffer *out, const char *text, size_t size,
-                           size_t columns, llmprof_place place) {
+                           size_t columns, llmprof_ellipsis place) {
   size_t total = llmprof_text_width(text, size);
   if (total <= columns) {
     llmprof_buffer_add(out, text, size);

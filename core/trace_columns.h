@@ -19,7 +19,7 @@ typedef enum llmprof_column_needs {
 
 typedef struct llmprof_column_spec {
   const char *name, *unit;
-  llmprof_type type;
+  llmprof_column_type type;
   llmprof_getter get;
   llmprof_column_needs needs;
 } llmprof_column_spec;

@@ -136,7 +136,7 @@ static int64_t projected_range_duration(const llmprof_trace *t, size_t row) {
 }
 
 const llmprof_column_spec llmprof_api_columns[] = {
-    {"name", NULL, LLMPROF_STRING, call_name, NEEDS_NOTHING},
+    {"name", NULL, LLMPROF_STRING_ID, call_name, NEEDS_NOTHING},
     {"start", "ns", LLMPROF_I64, call_start, NEEDS_NOTHING},
     {"end", "ns", LLMPROF_I64, call_end, NEEDS_NOTHING},
     {"duration", "ns", LLMPROF_I64, call_duration, NEEDS_NOTHING},
@@ -148,11 +148,11 @@ const llmprof_column_spec llmprof_api_columns[] = {
 
 const llmprof_column_spec llmprof_range_columns[] = {
     {"range", NULL, LLMPROF_U32, llmprof_row_number, NEEDS_NOTHING},
-    {"text", NULL, LLMPROF_STRING, range_text, NEEDS_NOTHING},
-    {"tag", NULL, LLMPROF_STRING, range_tag, NEEDS_NOTHING},
-    {"colon_tag", NULL, LLMPROF_STRING, range_colon_tag, NEEDS_NOTHING},
-    {"domain", NULL, LLMPROF_STRING, range_domain, NEEDS_NOTHING},
-    {"category", NULL, LLMPROF_STRING, range_category, NEEDS_NOTHING},
+    {"text", NULL, LLMPROF_STRING_ID, range_text, NEEDS_NOTHING},
+    {"tag", NULL, LLMPROF_STRING_ID, range_tag, NEEDS_NOTHING},
+    {"colon_tag", NULL, LLMPROF_STRING_ID, range_colon_tag, NEEDS_NOTHING},
+    {"domain", NULL, LLMPROF_STRING_ID, range_domain, NEEDS_NOTHING},
+    {"category", NULL, LLMPROF_STRING_ID, range_category, NEEDS_NOTHING},
     {"start", "ns", LLMPROF_I64, range_start, NEEDS_NOTHING},
     {"end", "ns", LLMPROF_I64, range_end, NEEDS_NOTHING},
     {"duration", "ns", LLMPROF_I64, range_duration, NEEDS_NOTHING},
@@ -168,8 +168,8 @@ const llmprof_column_spec llmprof_range_columns[] = {
 
 const llmprof_column_spec llmprof_projection_columns[] = {
     {"range", NULL, LLMPROF_U32, projected_range, NEEDS_NOTHING},
-    {"tag", NULL, LLMPROF_STRING, projected_tag, NEEDS_NOTHING},
-    {"colon_tag", NULL, LLMPROF_STRING, projected_colon_tag, NEEDS_NOTHING},
+    {"tag", NULL, LLMPROF_STRING_ID, projected_tag, NEEDS_NOTHING},
+    {"colon_tag", NULL, LLMPROF_STRING_ID, projected_colon_tag, NEEDS_NOTHING},
     {"style", NULL, LLMPROF_U32, projected_style, NEEDS_NOTHING},
     {"start", "ns", LLMPROF_I64, projected_start, NEEDS_NOTHING},
     {"end", "ns", LLMPROF_I64, projected_end, NEEDS_NOTHING},
@@ -186,8 +186,8 @@ const llmprof_column_spec llmprof_projection_columns[] = {
 
 const llmprof_column_spec llmprof_pair_range_columns[] = {
     {"range", NULL, LLMPROF_U32, llmprof_row_number, NEEDS_NOTHING},
-    {"tag", NULL, LLMPROF_STRING, range_tag, NEEDS_NOTHING},
-    {"colon_tag", NULL, LLMPROF_STRING, range_colon_tag, NEEDS_NOTHING},
+    {"tag", NULL, LLMPROF_STRING_ID, range_tag, NEEDS_NOTHING},
+    {"colon_tag", NULL, LLMPROF_STRING_ID, range_colon_tag, NEEDS_NOTHING},
     {"style", NULL, LLMPROF_U32, range_style, NEEDS_NOTHING},
     {0},
 };

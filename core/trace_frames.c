@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "llmprof/alloc.h"
+#include "llmprof/interrupt.h"
 #include "trace_columns.h"
 
 /* ---- making frames ---- */
@@ -46,6 +47,7 @@ static bool load_column(llmprof_frame *frame, llmprof_column *column,
   int64_t *longs = data;
   uint32_t *shorts = data;
   for (size_t i = 0; i < from->count; i++) {
+    if (llmprof_interrupted_at(i)) return llmprof_fail_interrupted(err);
     int64_t value = spec->get(from->trace, from->first + i);
     if (wide)
       longs[i] = value;

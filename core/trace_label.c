@@ -46,7 +46,7 @@ static bool label_rows(llmprof_trace *trace, const llmprof_column *ops,
 static bool add_label(llmprof_frame *frame, const char *name, const char *range,
                       const llmprof_trace *trace, const uint32_t *labels) {
   llmprof_column tag = {.name = name,
-                        .type = LLMPROF_STRING,
+                        .type = LLMPROF_STRING_ID,
                         .data = trace->ranges.tag,
                         .index = labels};
   llmprof_column row = {.name = range, .type = LLMPROF_U32, .data = labels};

@@ -177,7 +177,7 @@ static int64_t launch_tag(const llmprof_trace *t, size_t row) {
 
 #define OPERATION_COLUMNS                                                  \
   {"op", NULL, LLMPROF_U32, llmprof_row_number, NEEDS_NOTHING},            \
-      {"name", NULL, LLMPROF_STRING, op_name, NEEDS_NOTHING},              \
+      {"name", NULL, LLMPROF_STRING_ID, op_name, NEEDS_NOTHING},           \
       {"start", "ns", LLMPROF_I64, op_start, NEEDS_NOTHING},               \
       {"end", "ns", LLMPROF_I64, op_end, NEEDS_NOTHING},                   \
       {"duration", "ns", LLMPROF_I64, op_duration, NEEDS_NOTHING},         \
@@ -187,7 +187,7 @@ static int64_t launch_tag(const llmprof_trace *t, size_t row) {
       {"pid", NULL, LLMPROF_U32, op_pid, NEEDS_NOTHING},                   \
       {"correlation", NULL, LLMPROF_U32, op_correlation, NEEDS_NOTHING},   \
       {"call", NULL, LLMPROF_U32, launch_call, NEEDS_ATTRIBUTION},         \
-      {"api", NULL, LLMPROF_STRING, launch_api, NEEDS_ATTRIBUTION},        \
+      {"api", NULL, LLMPROF_STRING_ID, launch_api, NEEDS_ATTRIBUTION},     \
       {"api_start", "ns", LLMPROF_I64, launch_start, NEEDS_ATTRIBUTION},   \
       {"api_end", "ns", LLMPROF_I64, launch_end, NEEDS_ATTRIBUTION},       \
       {"api_time", "ns", LLMPROF_I64, launch_time, NEEDS_ATTRIBUTION},     \
@@ -196,7 +196,7 @@ static int64_t launch_tag(const llmprof_trace *t, size_t row) {
       {"launch_pid", NULL, LLMPROF_U32, launch_pid, NEEDS_ATTRIBUTION},    \
       {"launch_tid", NULL, LLMPROF_U32, launch_tid, NEEDS_ATTRIBUTION},    \
       {"range", NULL, LLMPROF_U32, launch_range, NEEDS_ATTRIBUTION}, {     \
-    "tag", NULL, LLMPROF_STRING, launch_tag, NEEDS_ATTRIBUTION             \
+    "tag", NULL, LLMPROF_STRING_ID, launch_tag, NEEDS_ATTRIBUTION          \
   }
 
 const llmprof_column_spec llmprof_gpu_columns[] = {
@@ -208,8 +208,9 @@ const llmprof_column_spec llmprof_gpu_columns[] = {
 
 const llmprof_column_spec llmprof_kernel_columns[] = {
     OPERATION_COLUMNS,
-    {"short_name", NULL, LLMPROF_STRING, kernel_short_name, NEEDS_DETAILS},
-    {"mangled_name", NULL, LLMPROF_STRING, kernel_mangled_name, NEEDS_DETAILS},
+    {"short_name", NULL, LLMPROF_STRING_ID, kernel_short_name, NEEDS_DETAILS},
+    {"mangled_name", NULL, LLMPROF_STRING_ID, kernel_mangled_name,
+     NEEDS_DETAILS},
     {"grid_x", NULL, LLMPROF_U32, kernel_grid_x, NEEDS_DETAILS},
     {"grid_y", NULL, LLMPROF_U32, kernel_grid_y, NEEDS_DETAILS},
     {"grid_z", NULL, LLMPROF_U32, kernel_grid_z, NEEDS_DETAILS},
@@ -228,7 +229,7 @@ const llmprof_column_spec llmprof_kernel_columns[] = {
 /* Of pairs: from the kernel, and from the range. */
 const llmprof_column_spec llmprof_pair_kernel_columns[] = {
     {"kernel", NULL, LLMPROF_U32, llmprof_row_number, NEEDS_NOTHING},
-    {"name", NULL, LLMPROF_STRING, op_name, NEEDS_NOTHING},
+    {"name", NULL, LLMPROF_STRING_ID, op_name, NEEDS_NOTHING},
     {"duration", "ns", LLMPROF_I64, op_duration, NEEDS_NOTHING},
     {"pid", NULL, LLMPROF_U32, launch_pid, NEEDS_ATTRIBUTION},
     {"tid", NULL, LLMPROF_U32, launch_tid, NEEDS_ATTRIBUTION},

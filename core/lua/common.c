@@ -27,6 +27,13 @@ void llmprof_lua_class(lua_State *L, const char *name, const luaL_Reg *methods,
   lua_pop(L, 1);
 }
 
+void llmprof_lua_class_len(lua_State *L, const char *name, lua_CFunction len) {
+  luaL_getmetatable(L, name);
+  lua_pushcfunction(L, len);
+  lua_setfield(L, -2, "__len");
+  lua_pop(L, 1);
+}
+
 void **llmprof_lua_box(lua_State *L, const char *name, int uservalues) {
   void **box = lua_newuserdatauv(L, sizeof *box, uservalues);
   *box = NULL;

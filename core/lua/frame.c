@@ -8,19 +8,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "intervals.h"
 #include "llmprof/alloc.h"
-#include "llmprof/interval.h"
 
-#define FRAME     "llmprof.frame"
-#define INTERVALS "llmprof.intervals"
-#define GROUPS    "llmprof.frame.groups"
-#define SCRATCH   "llmprof.frame.scratch"
+#define FRAME   "llmprof.frame"
+#define SCRATCH "llmprof.frame.scratch"
 
 /* ---- boxes ---- */
 
 llmprof_frame **llmprof_lua_new_frame(lua_State *L, int owner) {
   owner = lua_absindex(L, owner);
-  void **box = llmprof_lua_box(L, FRAME, 1);
+  void **box = llmprof_lua_box(L, FRAME, 2);
   lua_pushvalue(L, owner);
   lua_setiuservalue(L, -2, 1);
   return (llmprof_frame **)box;
@@ -47,7 +45,6 @@ static int f_close(lua_State *L) {
   return 0;
 }
 
-/* Memory for the length of one call, freed by the collector if it raises. */
 static int free_scratch(lua_State *L) {
   void **box = luaL_checkudata(L, 1, SCRATCH);
   llmprof_free(*box);
@@ -55,21 +52,16 @@ static int free_scratch(lua_State *L) {
   return 0;
 }
 
-static void *scratch(lua_State *L, size_t count, size_t size) {
+void *llmprof_lua_scratch(lua_State *L, size_t count, size_t size) {
   void **box = llmprof_lua_box(L, SCRATCH, 0);
   *box = llmprof_zalloc(count, size);
   if (!*box) luaL_error(L, "out of memory");
   return *box;
 }
 
-static int free_groups(lua_State *L) {
-  llmprof_groups_free(luaL_checkudata(L, 1, GROUPS));
-  return 0;
-}
-
 /* ---- columns and cells ---- */
 
-static size_t check_column(lua_State *L, llmprof_frame *frame, int index) {
+size_t llmprof_lua_check_column(lua_State *L, llmprof_frame *frame, int index) {
   const char *name = lua_tostring(L, index);
   if (!name)
     luaL_error(L, "a column name is a string, not a %s",
@@ -87,16 +79,18 @@ static const llmprof_column *load_column(lua_State *L, llmprof_frame *frame,
   return column;
 }
 
-static void push_cell(lua_State *L, const llmprof_frame *frame,
-                      const llmprof_column *column, size_t row) {
+void llmprof_lua_push_cell(lua_State *L, const llmprof_frame *frame,
+                           const llmprof_column *column, size_t row) {
   int64_t value = llmprof_cell(column, row);
   if (value == INT64_MIN) {
     lua_pushnil(L);
-  } else if (column->type == LLMPROF_STRING) {
+  } else if (column->type == LLMPROF_STRING_ID) {
     size_t size;
-    const char *text = llmprof_strings_get(llmprof_frame_strings(frame),
-                                           (uint32_t)value, &size);
+    const char *text = llmprof_strings_get(
+        llmprof_column_strings(frame, column), (uint32_t)value, &size);
     lua_pushlstring(L, text, size);
+  } else if (column->type == LLMPROF_F64) {
+    lua_pushnumber(L, llmprof_cell_real(value));
   } else {
     lua_pushinteger(L, value);
   }
@@ -110,7 +104,7 @@ static int f_len(lua_State *L) {
 
 /* frame:columns() -> list of { name, type, unit } */
 static int f_columns(lua_State *L) {
-  static const char *const types[] = {"integer", "integer", "string"};
+  static const char *const types[] = {"integer", "integer", "string", "number"};
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
   size_t count = llmprof_frame_columns(frame);
   lua_createtable(L, (int)count, 0);
@@ -134,8 +128,9 @@ static int f_get(lua_State *L) {
   lua_Integer row = luaL_checkinteger(L, 2);
   luaL_argcheck(L, row >= 1 && (size_t)row <= llmprof_frame_rows(frame), 2,
                 "no such row");
-  size_t number = check_column(L, frame, 3);
-  push_cell(L, frame, load_column(L, frame, number), (size_t)row - 1);
+  size_t number = llmprof_lua_check_column(L, frame, 3);
+  llmprof_lua_push_cell(L, frame, load_column(L, frame, number),
+                        (size_t)row - 1);
   return 1;
 }
 
@@ -143,11 +138,11 @@ static int f_get(lua_State *L) {
 static int f_values(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
   const llmprof_column *column =
-      load_column(L, frame, check_column(L, frame, 2));
+      load_column(L, frame, llmprof_lua_check_column(L, frame, 2));
   size_t rows = llmprof_frame_rows(frame);
   lua_createtable(L, rows < INT32_MAX ? (int)rows : 0, 0);
   for (size_t row = 0; row < rows; row++) {
-    push_cell(L, frame, column, row);
+    llmprof_lua_push_cell(L, frame, column, row);
     if (lua_isnil(L, -1)) {
       lua_pop(L, 1);
       lua_pushboolean(L, 0);
@@ -165,19 +160,26 @@ static int64_t check_operand(lua_State *L, llmprof_frame *frame,
                              const llmprof_column *column, int index) {
   if (lua_type(L, index) == LUA_TBOOLEAN && !lua_toboolean(L, index))
     return INT64_MIN; /* false: absent */
-  if (column->type == LLMPROF_STRING) {
+  if (column->type == LLMPROF_STRING_ID) {
     size_t size;
     if (lua_type(L, index) != LUA_TSTRING)
       luaL_error(L, "column '%s' holds strings, not a %s", column->name,
                  luaL_typename(L, index));
     const char *text = lua_tolstring(L, index, &size);
     uint32_t id =
-        llmprof_strings_find(llmprof_frame_strings(frame), text, size);
+        llmprof_strings_find(llmprof_column_strings(frame, column), text, size);
     return id == LLMPROF_NO_STRING ? INT64_MAX : (int64_t)id;
+  }
+  bool is_number = lua_type(L, index) == LUA_TNUMBER;
+  if (column->type == LLMPROF_F64) {
+    if (!is_number)
+      luaL_error(L, "column '%s' holds numbers, not a %s", column->name,
+                 luaL_typename(L, index));
+    return llmprof_real_cell(lua_tonumber(L, index));
   }
   int is_integer = 0;
   lua_Integer value = lua_tointegerx(L, index, &is_integer);
-  if (!is_integer || lua_type(L, index) != LUA_TNUMBER)
+  if (!is_integer || !is_number)
     luaL_error(L, "column '%s' holds integers, not a %s", column->name,
                luaL_typename(L, index));
   return value;
@@ -190,7 +192,7 @@ static void set_operands(lua_State *L, llmprof_frame *frame,
   const llmprof_column *column = llmprof_frame_peek(frame, condition->column);
   bool list = lua_istable(L, -1);
   size_t count = list ? (size_t)lua_rawlen(L, -1) : 1;
-  int64_t *values = scratch(L, count, sizeof *values);
+  int64_t *values = llmprof_lua_scratch(L, count, sizeof *values);
   for (size_t i = 0; list && i < count; i++) {
     lua_rawgeti(L, -2, (lua_Integer)i + 1);
     values[i] = check_operand(L, frame, column, -1);
@@ -220,13 +222,17 @@ static void set_triple(lua_State *L, llmprof_frame *frame,
   if (!lua_istable(L, -1))
     luaL_error(L, "a condition is { column, comparison, value }");
   lua_rawgeti(L, -1, 1);
-  condition->column = check_column(L, frame, -1);
+  condition->column = llmprof_lua_check_column(L, frame, -1);
   lua_rawgeti(L, -2, 2);
   condition->compare = check_compare(L, -1);
   lua_rawgeti(L, -3, 3);
-  if (llmprof_frame_peek(frame, condition->column)->type == LLMPROF_STRING &&
-      condition->compare > LLMPROF_NE)
+  bool by_order = condition->compare > LLMPROF_NE;
+  if (by_order &&
+      llmprof_frame_peek(frame, condition->column)->type == LLMPROF_STRING_ID)
     luaL_error(L, "strings compare with == and ~= only");
+  if (by_order && lua_type(L, -1) != LUA_TNUMBER)
+    luaL_error(L, "%s takes one number, not a %s", lua_tostring(L, -2),
+               luaL_typename(L, -1));
   set_operands(L, frame, condition); /* ..., triple, name, op, box */
   lua_insert(L, -4);
   lua_pop(L, 3);
@@ -251,13 +257,14 @@ static int f_where(lua_State *L) {
   lua_settop(L, 2);
   size_t count = count_entries(L, 2), used = 0;
   luaL_checkstack(L, (int)count + 10, "too many conditions");
-  llmprof_condition *conditions = scratch(L, count, sizeof *conditions); /* 3 */
+  llmprof_condition *conditions =
+      llmprof_lua_scratch(L, count, sizeof *conditions); /* 3 */
   lua_newtable(L); /* 4: keeps the operands' memory */
   lua_pushnil(L);
   while (lua_next(L, 2)) {
     llmprof_condition *condition = &conditions[used++];
     if (lua_type(L, -2) == LUA_TSTRING) {
-      condition->column = check_column(L, frame, -2);
+      condition->column = llmprof_lua_check_column(L, frame, -2);
       condition->compare = LLMPROF_EQ;
       set_operands(L, frame, condition);
     } else {
@@ -271,208 +278,7 @@ static int f_where(lua_State *L) {
   return *made ? 1 : llmprof_lua_fail(L, &err);
 }
 
-/* ---- group ---- */
-
-/* Column numbers of the list at options[field]; the box is left on top. */
-static size_t *column_list(lua_State *L, llmprof_frame *frame, int options,
-                           const char *field, size_t *count) {
-  int type = lua_getfield(L, options, field);
-  if (type != LUA_TNIL && type != LUA_TTABLE)
-    luaL_error(L, "option '%s' is a list of columns", field);
-  *count = type == LUA_TTABLE ? (size_t)lua_rawlen(L, -1) : 0;
-  size_t *numbers = scratch(L, *count, sizeof *numbers);
-  for (size_t i = 0; i < *count; i++) {
-    lua_rawgeti(L, -2, (lua_Integer)i + 1);
-    numbers[i] = check_column(L, frame, -1);
-    lua_pop(L, 1);
-  }
-  lua_remove(L, -2);
-  return numbers;
-}
-
-static size_t percentile_list(lua_State *L, int options, double *wanted) {
-  if (lua_getfield(L, options, "percentiles") == LUA_TNIL) {
-    lua_pop(L, 1);
-    return 0;
-  }
-  if (!lua_istable(L, -1))
-    luaL_error(L, "option 'percentiles' is a list of numbers");
-  size_t count = (size_t)lua_rawlen(L, -1);
-  if (count > LLMPROF_PERCENTILES)
-    luaL_error(L, "at most %d percentiles", LLMPROF_PERCENTILES);
-  for (size_t i = 0; i < count; i++) {
-    lua_rawgeti(L, -1, (lua_Integer)i + 1);
-    int is_number;
-    wanted[i] = lua_tonumberx(L, -1, &is_number);
-    if (!is_number || !(wanted[i] >= 0 && wanted[i] <= 100))
-      luaL_error(L, "a percentile is a number between 0 and 100");
-    lua_pop(L, 1);
-  }
-  lua_pop(L, 1);
-  return count;
-}
-
-static void set_integer(lua_State *L, const char *field, int64_t value) {
-  lua_pushinteger(L, value);
-  lua_setfield(L, -2, field);
-}
-
-static void set_number(lua_State *L, const char *field, double value) {
-  lua_pushnumber(L, value);
-  lua_setfield(L, -2, field);
-}
-
-static void push_summary(lua_State *L, const llmprof_summary *summary,
-                         const double *wanted, size_t wanted_count) {
-  lua_createtable(L, 0, 8);
-  set_integer(L, "count", (int64_t)summary->count);
-  if (!summary->count) return;
-  set_integer(L, "total", summary->total);
-  set_integer(L, "min", summary->min);
-  set_integer(L, "max", summary->max);
-  set_number(L, "mean", summary->mean);
-  set_number(L, "median", summary->median);
-  set_number(L, "stddev", summary->stddev);
-  for (size_t i = 0; i < wanted_count; i++) {
-    char name[32];
-    snprintf(name, sizeof name, "p%g", wanted[i]);
-    set_number(L, name, summary->percentiles[i]);
-  }
-}
-
-/* What group() was asked for; arrays are scratch boxes on the stack. */
-typedef struct request {
-  llmprof_frame *frame;
-  llmprof_groups *groups;
-  size_t *by, by_count;
-  size_t *sum, sum_count;
-  size_t *distinct, distinct_count;
-  double wanted[LLMPROF_PERCENTILES];
-  size_t wanted_count;
-  llmprof_extent *extents;     /* by group, NULL unless asked for */
-  llmprof_summary **summaries; /* by sum column, by group */
-  size_t **counts;             /* by distinct column, by group */
-} request;
-
-/* `union`: start and end columns as intervals. */
-static void compute_extents(lua_State *L, request *r, int options) {
-  if (!llmprof_lua_opt_bool(L, options, "union", false)) return;
-  lua_pushliteral(L, "start");
-  lua_pushliteral(L, "end");
-  size_t start = check_column(L, r->frame, -2);
-  size_t end = check_column(L, r->frame, -1);
-  lua_pop(L, 2);
-  r->extents = scratch(L, r->groups->count, sizeof *r->extents);
-  llmprof_error err;
-  if (!llmprof_intervals_by_group(r->frame, start, end, r->groups, r->extents,
-                                  &err))
-    luaL_error(L, "%s", err.message);
-}
-
-static void check_summable(lua_State *L, const request *r) {
-  for (size_t i = 0; i < r->sum_count; i++) {
-    const llmprof_column *column = llmprof_frame_peek(r->frame, r->sum[i]);
-    if (column->type == LLMPROF_STRING)
-      luaL_error(L, "column '%s' holds strings and has no sum", column->name);
-  }
-}
-
-static void parse_request(lua_State *L, request *r, int options) {
-  luaL_checktype(L, options, LUA_TTABLE);
-  r->by = column_list(L, r->frame, options, "by", &r->by_count);
-  r->sum = column_list(L, r->frame, options, "sum", &r->sum_count);
-  check_summable(L, r);
-  r->distinct =
-      column_list(L, r->frame, options, "distinct", &r->distinct_count);
-  r->wanted_count = percentile_list(L, options, r->wanted);
-}
-
-static void compute_request(lua_State *L, request *r) {
-  llmprof_error err;
-  r->groups = lua_newuserdatauv(L, sizeof *r->groups, 0);
-  *r->groups = (llmprof_groups){0};
-  luaL_setmetatable(L, GROUPS);
-  luaL_checkstack(L, (int)(r->sum_count + r->distinct_count) + 10,
-                  "too many columns");
-  if (!llmprof_groups_make(r->groups, r->frame, r->by, r->by_count, &err))
-    luaL_error(L, "%s", err.message);
-  r->summaries = scratch(L, r->sum_count, sizeof *r->summaries);
-  for (size_t i = 0; i < r->sum_count; i++) {
-    r->summaries[i] = scratch(L, r->groups->count, sizeof **r->summaries);
-    if (!llmprof_summarize(r->frame, r->sum[i], r->groups, r->wanted,
-                           r->wanted_count, r->summaries[i], &err))
-      luaL_error(L, "%s", err.message);
-  }
-  r->counts = scratch(L, r->distinct_count, sizeof *r->counts);
-  for (size_t i = 0; i < r->distinct_count; i++) {
-    r->counts[i] = scratch(L, r->groups->count, sizeof **r->counts);
-    if (!llmprof_distinct(r->frame, r->distinct[i], r->groups, r->counts[i],
-                          &err))
-      luaL_error(L, "%s", err.message);
-  }
-}
-
-static void push_group(lua_State *L, const request *r, size_t group) {
-  lua_createtable(L, 0, (int)(r->by_count + r->sum_count) + 2);
-  set_integer(L, "count", r->groups->rows[group]);
-  for (size_t i = 0; i < r->by_count; i++) {
-    const llmprof_column *column = llmprof_frame_peek(r->frame, r->by[i]);
-    push_cell(L, r->frame, column, r->groups->first_row[group]);
-    lua_setfield(L, -2, column->name);
-  }
-  for (size_t i = 0; i < r->sum_count; i++) {
-    push_summary(L, &r->summaries[i][group], r->wanted, r->wanted_count);
-    lua_setfield(L, -2, llmprof_frame_peek(r->frame, r->sum[i])->name);
-  }
-  if (r->extents) {
-    const llmprof_extent *extent = &r->extents[group];
-    set_integer(L, "busy", extent->busy);
-    if (extent->first != INT64_MIN) {
-      set_integer(L, "first", extent->first);
-      set_integer(L, "last", extent->last);
-    }
-  }
-  if (!r->distinct_count) return;
-  lua_createtable(L, 0, (int)r->distinct_count);
-  for (size_t i = 0; i < r->distinct_count; i++)
-    set_integer(L, llmprof_frame_peek(r->frame, r->distinct[i])->name,
-                (int64_t)r->counts[i][group]);
-  lua_setfield(L, -2, "distinct");
-}
-
-/* frame:group(options) -> list of groups, by first appearance. options:
- * by (columns; none: all rows are one group), sum (integer columns),
- * distinct (columns), percentiles (numbers 0..100), union (boolean).
- * A group holds its key columns, count (rows), per column of sum a table
- * { count, total, min, max, mean, median, stddev, p90, ... } (count alone when
- * no value is present), distinct = { column = number of values }, and with
- * union busy (ns that start..end of any row cover), first and last (ns). */
-static int f_group(lua_State *L) {
-  request r = {.frame = llmprof_lua_check_frame(L, 1)};
-  parse_request(L, &r, 2);
-  compute_request(L, &r);
-  compute_extents(L, &r, 2);
-  lua_createtable(L, (int)r.groups->count, 0);
-  for (size_t g = 0; g < r.groups->count; g++) {
-    push_group(L, &r, g);
-    lua_rawseti(L, -2, (lua_Integer)g + 1);
-  }
-  return 1;
-}
-
 /* ---- intervals ---- */
-
-static int close_intervals(lua_State *L) {
-  llmprof_intervals_free(luaL_checkudata(L, 1, INTERVALS));
-  return 0;
-}
-
-static llmprof_intervals *new_intervals(lua_State *L) {
-  llmprof_intervals *set = lua_newuserdatauv(L, sizeof *set, 0);
-  *set = (llmprof_intervals){0};
-  luaL_setmetatable(L, INTERVALS);
-  return set;
-}
 
 /* frame:union() -> intervals covered by start..end of any row */
 static int f_union(lua_State *L) {
@@ -480,95 +286,33 @@ static int f_union(lua_State *L) {
   lua_settop(L, 1);
   lua_pushliteral(L, "start");
   lua_pushliteral(L, "end");
-  size_t start = check_column(L, frame, 2), end = check_column(L, frame, 3);
-  llmprof_intervals *set = new_intervals(L);
+  size_t start = llmprof_lua_check_column(L, frame, 2);
+  size_t end = llmprof_lua_check_column(L, frame, 3);
+  llmprof_intervals *set = llmprof_lua_new_intervals(L);
   llmprof_error err;
   if (llmprof_intervals_of_frame(set, frame, start, end, &err)) return 1;
   return llmprof_lua_fail(L, &err);
-}
-
-static llmprof_intervals *check_intervals(lua_State *L, int arg) {
-  return luaL_checkudata(L, arg, INTERVALS);
-}
-
-static int i_len(lua_State *L) {
-  lua_pushinteger(L, (lua_Integer)check_intervals(L, 1)->count);
-  return 1;
-}
-
-/* intervals:covered([from, to]) -> ns covered, within [from, to) if given */
-static int i_covered(lua_State *L) {
-  const llmprof_intervals *set = check_intervals(L, 1);
-  int64_t from = luaL_optinteger(L, 2, INT64_MIN);
-  int64_t to = luaL_optinteger(L, 3, INT64_MAX);
-  lua_pushinteger(L, llmprof_intervals_covered(set, from, to));
-  return 1;
-}
-
-/* intervals:overlap(other) -> ns covered by both */
-static int i_overlap(lua_State *L) {
-  lua_pushinteger(L, llmprof_intervals_overlap(check_intervals(L, 1),
-                                               check_intervals(L, 2)));
-  return 1;
-}
-
-/* intervals:span() -> first start, last end; nothing when empty */
-static int i_span(lua_State *L) {
-  const llmprof_intervals *set = check_intervals(L, 1);
-  if (!set->count) return 0;
-  lua_pushinteger(L, set->items[0].start);
-  lua_pushinteger(L, set->items[set->count - 1].end);
-  return 2;
-}
-
-/* intervals:gaps(from, to [, shortest]) -> intervals: the holes in between */
-static int i_gaps(lua_State *L) {
-  const llmprof_intervals *set = check_intervals(L, 1);
-  int64_t from = luaL_checkinteger(L, 2), to = luaL_checkinteger(L, 3);
-  int64_t shortest = luaL_optinteger(L, 4, 1);
-  llmprof_intervals *gaps = new_intervals(L);
-  llmprof_error err;
-  if (llmprof_intervals_gaps(gaps, set, from, to, shortest, &err)) return 1;
-  return llmprof_lua_fail(L, &err);
-}
-
-/* intervals:get(i) -> start, end */
-static int i_get(lua_State *L) {
-  const llmprof_intervals *set = check_intervals(L, 1);
-  lua_Integer i = luaL_checkinteger(L, 2);
-  luaL_argcheck(L, i >= 1 && (size_t)i <= set->count, 2, "no such interval");
-  lua_pushinteger(L, set->items[i - 1].start);
-  lua_pushinteger(L, set->items[i - 1].end);
-  return 2;
 }
 
 /* ---- classes ---- */
 
 static const luaL_Reg frame_methods[] = {
     {"columns", f_columns}, {"get", f_get},     {"values", f_values},
-    {"where", f_where},     {"group", f_group}, {"union", f_union},
-    {"close", f_close},     {NULL, NULL},
-};
-
-static const luaL_Reg interval_methods[] = {
-    {"covered", i_covered}, {"overlap", i_overlap}, {"span", i_span},
-    {"gaps", i_gaps},       {"get", i_get},         {"close", close_intervals},
+    {"where", f_where},     {"union", f_union}, {"close", f_close},
     {NULL, NULL},
 };
 
-static void set_len(lua_State *L, const char *class, lua_CFunction len) {
-  luaL_getmetatable(L, class);
-  lua_pushcfunction(L, len);
-  lua_setfield(L, -2, "__len");
-  lua_pop(L, 1);
-}
-
 void llmprof_lua_frame_classes(lua_State *L) {
-  static const luaL_Reg none[] = {{NULL, NULL}};
   llmprof_lua_class(L, FRAME, frame_methods, f_close);
-  llmprof_lua_class(L, INTERVALS, interval_methods, close_intervals);
-  llmprof_lua_class(L, GROUPS, none, free_groups);
+  luaL_getmetatable(L, FRAME);
+  lua_getfield(L, -1, "__index");
+  luaL_setfuncs(L, llmprof_lua_group_methods, 0);
+  luaL_setfuncs(L, llmprof_lua_query_methods, 0);
+  luaL_setfuncs(L, llmprof_lua_make_methods, 0);
+  lua_pop(L, 2);
+  llmprof_lua_group_class(L);
+  static const luaL_Reg none[] = {{NULL, NULL}};
   llmprof_lua_class(L, SCRATCH, none, free_scratch);
-  set_len(L, FRAME, f_len);
-  set_len(L, INTERVALS, i_len);
+  llmprof_lua_class_len(L, FRAME, f_len);
+  llmprof_lua_interval_classes(L);
 }

@@ -1,11 +1,12 @@
-/* Frames and intervals as userdata, for the modules that make them. */
+/* Frames as userdata, for the modules that make them. */
 #ifndef LLMPROF_LUA_FRAME_H
 #define LLMPROF_LUA_FRAME_H
 
 #include "llmprof/frame.h"
 #include "llmprof_lua.h"
 
-/* Push an empty frame box that keeps the value at `owner` alive; the caller
+/* Push an empty frame box that keeps the value at `owner` alive (its user
+ * value 1; user value 2 is for what is added to the frame later); the caller
  * stores the frame into it. */
 llmprof_frame **llmprof_lua_new_frame(lua_State *L, int owner);
 
@@ -14,5 +15,27 @@ void llmprof_lua_frame_classes(lua_State *L);
 
 /* The frame; raises when it, or what it was made from, is closed. */
 llmprof_frame *llmprof_lua_check_frame(lua_State *L, int arg);
+
+/* The number of the column named at `index`; raises when there is none. */
+size_t llmprof_lua_check_column(lua_State *L, llmprof_frame *frame, int index);
+
+/* Push a cell of a loaded column; nil for an absent one. */
+void llmprof_lua_push_cell(lua_State *L, const llmprof_frame *frame,
+                           const llmprof_column *column, size_t row);
+
+/* Push zeroed memory for the length of one call, in a box that frees it also
+ * when the call raises. */
+void *llmprof_lua_scratch(lua_State *L, size_t count, size_t size);
+
+/* Column numbers of the list at `list`, in a box left on the stack. */
+size_t *llmprof_lua_check_columns(lua_State *L, llmprof_frame *frame, int list,
+                                  size_t *count);
+
+/* The methods of core/lua/group.c, query.c and frame_make.c, and the class
+ * that group.c needs. */
+extern const luaL_Reg llmprof_lua_group_methods[];
+void llmprof_lua_group_class(lua_State *L);
+extern const luaL_Reg llmprof_lua_query_methods[];
+extern const luaL_Reg llmprof_lua_make_methods[];
 
 #endif

@@ -20,6 +20,9 @@ int llmprof_lua_result(lua_State *L, bool ok, const llmprof_error *err);
 void llmprof_lua_class(lua_State *L, const char *name, const luaL_Reg *methods,
                        lua_CFunction close);
 
+/* What # gives for userdata of a registered class. */
+void llmprof_lua_class_len(lua_State *L, const char *name, lua_CFunction len);
+
 /* Push a userdata of class `name` that holds one pointer, NULL so far: the
  * caller acquires into it, so that an error in between leaks nothing. */
 void **llmprof_lua_box(lua_State *L, const char *name, int uservalues);
@@ -36,6 +39,15 @@ lua_Integer llmprof_lua_opt_integer(lua_State *L, int arg, const char *field,
                                     lua_Integer otherwise);
 lua_Number llmprof_lua_opt_number(lua_State *L, int arg, const char *field,
                                   lua_Number otherwise);
+
+/* From now on SIGINT and SIGTERM raise "interrupted" in L at the next Lua
+ * instruction, and stop the loops of the core; a second signal ends the
+ * process at once. Before L is closed they are let go. */
+void llmprof_lua_catch_signals(lua_State *L);
+void llmprof_lua_release_signals(void);
+
+/* An interrupt was dealt with: nothing is raised any more. */
+void llmprof_lua_clear_interrupt(lua_State *L);
 
 /* Register every C module of llmprof in package.preload. */
 void llmprof_lua_preload(lua_State *L);

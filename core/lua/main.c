@@ -3,7 +3,6 @@
 #include <lauxlib.h>
 #include <lua.h>
 #include <lualib.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,33 +10,6 @@
 #include "resources.h"
 
 #define BOOT "lua/llmprof/boot.lua"
-
-static lua_State *volatile running; /* for the signal handler only */
-
-/* Runs at the next Lua instruction: unwinds to whoever handles it. */
-static void raise_interrupt(lua_State *L, lua_Debug *ar) {
-  (void)ar;
-  lua_sethook(L, NULL, 0, 0);
-  luaL_error(L, "interrupted");
-}
-
-/* lua_sethook is the one API call Lua allows from a signal handler. A second
- * signal ends the process at once. */
-static void on_signal(int number) {
-  signal(number, SIG_DFL);
-  lua_sethook(running, raise_interrupt,
-              LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT, 1);
-}
-
-static void catch_signals(lua_State *L) {
-  running = L;
-  struct sigaction action = {.sa_handler = on_signal};
-  sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, NULL);
-  sigaction(SIGTERM, &action, NULL);
-  /* A reader that goes away must not end a capture: writes fail instead. */
-  signal(SIGPIPE, SIG_IGN);
-}
 
 /* Stack: argc, argv. Returns the exit status that boot.lua gives. */
 static int protected_main(lua_State *L) {
@@ -62,7 +34,7 @@ int main(int argc, char **argv) {
     fputs("llmprof: out of memory\n", stderr);
     return EXIT_FAILURE;
   }
-  catch_signals(L);
+  llmprof_lua_catch_signals(L);
   lua_pushcfunction(L, protected_main);
   lua_pushinteger(L, argc);
   lua_pushlightuserdata(L, argv);
@@ -73,8 +45,7 @@ int main(int argc, char **argv) {
     const char *message = lua_tostring(L, -1);
     fprintf(stderr, "llmprof: %s\n", message ? message : "unknown error");
   }
-  signal(SIGINT, SIG_DFL); /* the handler must not reach a closed state */
-  signal(SIGTERM, SIG_DFL);
+  llmprof_lua_release_signals();
   lua_close(L);
   return status;
 }

@@ -6,9 +6,12 @@
   X(csv)           \
   X(cuda)          \
   X(digest)        \
+  X(frame)         \
   X(fs)            \
   X(gpu)           \
+  X(interrupt)     \
   X(json)          \
+  X(lineedit)      \
   X(markdown)      \
   X(merge)         \
   X(nvtx)          \

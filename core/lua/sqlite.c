@@ -91,27 +91,73 @@ static int next_row(lua_State *L) {
   return 1;
 }
 
-/* database:query(sql, ...) -> iterator for a generic for, which also frees
- * the statement when the loop is left early. Broken SQL raises. */
-static int f_query(lua_State *L) {
+/* Prepare the SQL at 2 with the parameters after it; the query's box is left
+ * on top of the stack. */
+static llmprof_query *prepare(lua_State *L) {
   llmprof_sqlite *db = llmprof_lua_unbox(L, 1, DATABASE);
   const char *sql = luaL_checkstring(L, 2);
   int given = lua_gettop(L) - 2;
   void **box = llmprof_lua_box(L, QUERY, 0);
   llmprof_error err;
   llmprof_query *query = *box = llmprof_sqlite_query(db, sql, &err);
-  if (!query) return luaL_error(L, "%s", err.message);
+  if (!query) luaL_error(L, "%s", err.message);
   int wanted = llmprof_query_parameters(query);
   if (wanted != given)
-    return luaL_error(L, "SQL statement wants %d parameters, got %d", wanted,
-                      given);
+    luaL_error(L, "SQL statement wants %d parameters, got %d", wanted, given);
   for (int i = 1; i <= given; i++) bind(L, query, i + 2, i);
+  return query;
+}
+
+/* database:query(sql, ...) -> iterator for a generic for, which also frees
+ * the statement when the loop is left early. Broken SQL raises. */
+static int f_query(lua_State *L) {
+  prepare(L);
   int query_at = lua_gettop(L);
   lua_pushcfunction(L, next_row);
   lua_pushvalue(L, query_at); /* state */
   lua_pushnil(L);             /* control */
   lua_pushvalue(L, query_at); /* to be closed */
   return 4;
+}
+
+/* The current row into the lists from `first` on, one per column; NULL is
+ * false. */
+static void append_row(lua_State *L, const llmprof_query *query, int first,
+                       lua_Integer row) {
+  for (int i = 0; i < llmprof_query_columns(query); i++) {
+    push_cell(L, query, i);
+    if (lua_isnil(L, -1)) {
+      lua_pop(L, 1);
+      lua_pushboolean(L, 0);
+    }
+    lua_rawseti(L, first + i, row);
+  }
+}
+
+/* database:columns(sql, ...) -> list of { name, values }, number of rows;
+ * NULL is false. Broken SQL raises. */
+static int f_columns(lua_State *L) {
+  llmprof_query *query = prepare(L);
+  int columns = llmprof_query_columns(query), first = lua_gettop(L) + 1;
+  luaL_checkstack(L, columns + 8, "too many columns");
+  for (int i = 0; i < columns; i++) lua_newtable(L);
+  lua_Integer rows = 0;
+  llmprof_error err;
+  int got;
+  while ((got = llmprof_query_step(query, &err)) > 0)
+    append_row(L, query, first, ++rows);
+  if (got < 0) return luaL_error(L, "%s", err.message);
+  lua_createtable(L, columns, 0);
+  for (int i = 0; i < columns; i++) {
+    lua_createtable(L, 0, 2);
+    lua_pushstring(L, llmprof_query_name(query, i));
+    lua_setfield(L, -2, "name");
+    lua_pushvalue(L, first + i);
+    lua_setfield(L, -2, "values");
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_pushinteger(L, rows);
+  return 2;
 }
 
 /* database:has(table [, column]) -> boolean */
@@ -135,10 +181,8 @@ static int f_close(lua_State *L) {
 }
 
 static const luaL_Reg methods[] = {
-    {"query", f_query},
-    {"has", f_has},
-    {"close", f_close},
-    {NULL, NULL},
+    {"query", f_query}, {"columns", f_columns}, {"has", f_has},
+    {"close", f_close}, {NULL, NULL},
 };
 
 static const luaL_Reg query_methods[] = {

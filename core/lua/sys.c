@@ -38,6 +38,16 @@ static int sys_columns(lua_State *L) {
   return 1;
 }
 
+/* sys.lines() -> height of the terminal, nil without one */
+static int sys_lines(lua_State *L) {
+  int lines;
+  if (llmprof_sys_lines(&lines))
+    lua_pushinteger(L, lines);
+  else
+    lua_pushnil(L);
+  return 1;
+}
+
 static int sys_pid(lua_State *L) {
   lua_pushinteger(L, getpid());
   return 1;
@@ -134,19 +144,13 @@ static int sys_signal_name(lua_State *L) {
 }
 
 static const luaL_Reg functions[] = {
-    {"columns", sys_columns},
-    {"cpu", sys_cpu},
-    {"environ", sys_environ},
-    {"executable", sys_executable},
-    {"hostname", sys_hostname},
-    {"in_container", sys_in_container},
-    {"isatty", sys_isatty},
-    {"monotonic", sys_monotonic},
-    {"pid", sys_pid},
-    {"realtime", sys_realtime},
-    {"signal_name", sys_signal_name},
-    {"uname", sys_uname},
-    {NULL, NULL},
+    {"columns", sys_columns},     {"cpu", sys_cpu},
+    {"environ", sys_environ},     {"executable", sys_executable},
+    {"hostname", sys_hostname},   {"in_container", sys_in_container},
+    {"isatty", sys_isatty},       {"lines", sys_lines},
+    {"monotonic", sys_monotonic}, {"pid", sys_pid},
+    {"realtime", sys_realtime},   {"signal_name", sys_signal_name},
+    {"uname", sys_uname},         {NULL, NULL},
 };
 
 int luaopen_llmprof_sys(lua_State *L);

@@ -48,11 +48,11 @@ static int text_clean(lua_State *L) {
 /* text.truncate(s, columns [, "middle" | "end"]) -> s, at most that wide */
 static int text_truncate(lua_State *L) {
   static const char *const names[] = {"middle", "end", NULL};
-  static const llmprof_place places[] = {LLMPROF_MIDDLE, LLMPROF_END};
+  static const llmprof_ellipsis places[] = {LLMPROF_MIDDLE, LLMPROF_END};
   size_t size;
   const char *text = luaL_checklstring(L, 1, &size);
   size_t columns = check_columns(L, 2);
-  llmprof_place place = places[luaL_checkoption(L, 3, "middle", names)];
+  llmprof_ellipsis place = places[luaL_checkoption(L, 3, "middle", names)];
   llmprof_buffer *buf = llmprof_lua_buffer(L);
   llmprof_text_truncate(buf, text, size, columns, place);
   return push_buffer(L, buf);

@@ -1,31 +1,36 @@
 /* A frame: named columns of equal length, the form in which events are
- * filtered, grouped and summed up. Columns are integers (int64_t), small
- * integers (uint32_t) or string ids; data is borrowed where it can be, and
- * reached through an index where rows were selected or joined, so that a view
- * of millions of rows costs four bytes a row. */
+ * filtered, grouped, sorted and summed up. Columns are integers (int64_t),
+ * small integers (uint32_t), string ids or reals (double); data is borrowed
+ * where it can be, and reached through an index where rows were selected or
+ * joined, so that a view of millions of rows costs four bytes a row.
+ *
+ * What loops over rows ends with INTERRUPTED when llmprof_interrupted(). */
 #ifndef LLMPROF_FRAME_H
 #define LLMPROF_FRAME_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "llmprof/error.h"
 #include "llmprof/strings.h"
 
-typedef enum llmprof_type {
-  LLMPROF_I64,    /* INT64_MIN: absent */
-  LLMPROF_U32,    /* UINT32_MAX: absent */
-  LLMPROF_STRING, /* uint32_t string id; LLMPROF_NO_STRING: absent */
-} llmprof_type;
+typedef enum llmprof_column_type {
+  LLMPROF_I64,       /* INT64_MIN: absent */
+  LLMPROF_U32,       /* UINT32_MAX: absent */
+  LLMPROF_STRING_ID, /* uint32_t; LLMPROF_NO_STRING: absent */
+  LLMPROF_F64,       /* NaN: absent */
+} llmprof_column_type;
 
 typedef struct llmprof_column {
   const char *name; /* lives as long as the frame */
-  const char *unit; /* "ns", "bytes" or NULL; static */
-  llmprof_type type;
-  const void *data;      /* int64_t or uint32_t */
+  const char *unit; /* "ns", "bytes", ... or NULL; lives as long */
+  llmprof_column_type type;
+  const void *data;      /* int64_t, uint32_t or double */
   const uint32_t *index; /* NULL: row r is data[r]; else data[index[r]], and
                             index[r] UINT32_MAX: absent */
+  const llmprof_strings *strings; /* of its ids; NULL: the frame's pool */
 } llmprof_column;
 
 typedef struct llmprof_frame llmprof_frame;
@@ -48,6 +53,13 @@ const llmprof_column *llmprof_frame_peek(const llmprof_frame *frame,
 const llmprof_column *llmprof_frame_column(llmprof_frame *frame, size_t column,
                                            llmprof_error *err);
 
+/* The pool that a column's string ids are of. */
+static inline const llmprof_strings *
+llmprof_column_strings(const llmprof_frame *frame,
+                       const llmprof_column *column) {
+  return column->strings ? column->strings : llmprof_frame_strings(frame);
+}
+
 /* Fills in data and index of a column. */
 typedef bool (*llmprof_column_loader)(llmprof_frame *frame,
                                       llmprof_column *column, void *user,
@@ -62,14 +74,34 @@ bool llmprof_frame_add(llmprof_frame *frame, const llmprof_column *column,
  * is freed at once. */
 bool llmprof_frame_own(llmprof_frame *frame, void *memory);
 
-/* A cell of a loaded column: the integer, or the string's id. Absent ones are
+/* A real as a cell: an integer that orders as the reals do, so that reals are
+ * compared, grouped and sorted by the same code; and back. -0 is 0, NaN is
  * INT64_MIN. */
+static inline int64_t llmprof_real_cell(double value) {
+  if (value != value) return INT64_MIN;
+  value += 0.0;
+  int64_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits < 0 ? bits ^ INT64_MAX : bits;
+}
+
+static inline double llmprof_cell_real(int64_t cell) {
+  int64_t bits = cell < 0 ? cell ^ INT64_MAX : cell;
+  double value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+/* A cell of a loaded column: the integer, the string's id, or a real as
+ * above. Absent ones are INT64_MIN. */
 static inline int64_t llmprof_cell(const llmprof_column *column, size_t row) {
   if (column->index) {
     row = column->index[row];
     if (row == UINT32_MAX) return INT64_MIN;
   }
   if (column->type == LLMPROF_I64) return ((const int64_t *)column->data)[row];
+  if (column->type == LLMPROF_F64)
+    return llmprof_real_cell(((const double *)column->data)[row]);
   uint32_t value = ((const uint32_t *)column->data)[row];
   return value == UINT32_MAX ? INT64_MIN : (int64_t)value;
 }
@@ -96,11 +128,39 @@ typedef struct llmprof_condition {
   size_t count;
 } llmprof_condition;
 
-/* A view of the rows that satisfy all conditions, in order. It borrows from
- * `frame`, which must outlive it. */
+/* Views borrow from `frame`, which must outlive them. NULL on failure. */
+
+/* The rows that satisfy all conditions, in order. */
 llmprof_frame *llmprof_frame_where(llmprof_frame *frame,
                                    const llmprof_condition *conditions,
                                    size_t count, llmprof_error *err);
+
+/* The rows listed, in that order; each is less than llmprof_frame_rows().
+ * `rows` is from llmprof_alloc and becomes the view's, also on failure. */
+llmprof_frame *llmprof_frame_take(llmprof_frame *frame, uint32_t *rows,
+                                  size_t count, llmprof_error *err);
+
+/* `count` rows from `first` on; they are there. */
+llmprof_frame *llmprof_frame_slice(llmprof_frame *frame, size_t first,
+                                   size_t count, llmprof_error *err);
+
+/* All rows, these columns only, in that order. */
+llmprof_frame *llmprof_frame_select(llmprof_frame *frame, const size_t *columns,
+                                    size_t count, llmprof_error *err);
+
+/* ---- order ---- */
+
+/* Strings order by their bytes. Absent cells come last either way. */
+typedef struct llmprof_order {
+  size_t column;
+  bool descending;
+} llmprof_order;
+
+/* A view sorted by the first key, among equals by the second and so on, then
+ * as before. At most `limit` rows, found without sorting the others. */
+llmprof_frame *llmprof_frame_sort(llmprof_frame *frame,
+                                  const llmprof_order *keys, size_t count,
+                                  size_t limit, llmprof_error *err);
 
 /* ---- groups and their statistics ---- */
 
@@ -123,12 +183,14 @@ enum {
 };
 
 /* Of one column's present values in one group. With count 0 nothing else is
- * set. Definitions are those of NVIDIA's reports: the median of an even count
- * is the mean of the middle two; stddev is the sample's (n - 1), 0 for one
- * value. Percentiles interpolate linearly between closest ranks. */
+ * set; total, min and max are of integers, the real_ ones of reals. Definitions
+ * are those of NVIDIA's reports: the median of an even count is the mean of the
+ * middle two; stddev is the sample's (n - 1), 0 for one value. Percentiles
+ * interpolate linearly between closest ranks. */
 typedef struct llmprof_summary {
   size_t count;
   int64_t total, min, max;
+  double real_total, real_min, real_max;
   double mean, median, stddev;
   double percentiles[LLMPROF_PERCENTILES]; /* as asked for */
 } llmprof_summary;
@@ -145,5 +207,47 @@ bool llmprof_summarize(llmprof_frame *frame, size_t column,
 bool llmprof_distinct(llmprof_frame *frame, size_t column,
                       const llmprof_groups *groups, size_t *distinct,
                       llmprof_error *err);
+
+typedef enum llmprof_statistic {
+  LLMPROF_COUNT,    /* present values; without a column, rows */
+  LLMPROF_DISTINCT, /* different present values */
+  LLMPROF_SUM,
+  LLMPROF_MEAN,
+  LLMPROF_MEDIAN,
+  LLMPROF_MIN,
+  LLMPROF_MAX,
+  LLMPROF_STDDEV,
+  LLMPROF_PERCENTILE,
+} llmprof_statistic;
+
+/* A column to make: `name`, in the unit of the one it is made from. */
+typedef struct llmprof_aggregate {
+  const char *name;
+  llmprof_statistic statistic;
+  size_t column; /* SIZE_MAX: none, for COUNT */
+  double percentile;
+} llmprof_aggregate;
+
+/* A frame with one row per group, by first appearance: the key columns, which
+ * borrow from `frame`, and the aggregates. Statistics of no value are absent.
+ * LIMIT: more than LLMPROF_PERCENTILES percentiles of one column. */
+llmprof_frame *llmprof_frame_aggregate(llmprof_frame *frame, const size_t *keys,
+                                       size_t key_count,
+                                       const llmprof_aggregate *aggregates,
+                                       size_t count, llmprof_error *err);
+
+/* Add columns to `frame` that say something about its groups: item g of their
+ * data is that of group g, as llmprof_groups_make() numbers them. RANGE: there
+ * are not `groups` of them. Data and pools as in llmprof_frame_add(). */
+bool llmprof_frame_extend(llmprof_frame *frame, const size_t *keys,
+                          size_t key_count, size_t groups,
+                          const llmprof_column *columns, size_t count,
+                          llmprof_error *err);
+
+/* How many present values of a column of numbers fall between neighbours of
+ * edges[bins + 1], which ascend: counts[i] of edges[i] <= v < edges[i + 1],
+ * the last bin with its upper edge. */
+bool llmprof_histogram(llmprof_frame *frame, size_t column, const double *edges,
+                       size_t bins, size_t *counts, llmprof_error *err);
 
 #endif

@@ -43,15 +43,15 @@ size_t llmprof_text_width(const char *text, size_t size);
  * a space, every other control character and malformed sequence U+FFFD. */
 void llmprof_text_clean(llmprof_buffer *out, const char *text, size_t size);
 
-typedef enum llmprof_place {
+typedef enum llmprof_ellipsis {
   LLMPROF_MIDDLE, /* keep two thirds from the start and a third of the end */
   LLMPROF_END,
-} llmprof_place;
+} llmprof_ellipsis;
 
 /* Append the text, or when it is wider than `columns` what of it fits around
  * an ellipsis at `place`; never wider than `columns`, and nothing for 0. */
 void llmprof_text_truncate(llmprof_buffer *out, const char *text, size_t size,
-                           size_t columns, llmprof_place place);
+                           size_t columns, llmprof_ellipsis place);
 
 typedef enum llmprof_align {
   LLMPROF_LEFT,

@@ -188,6 +188,12 @@ function Run:path(name)
 end
 
 
+-- The same for a program that may run in another folder.
+function Run:absolute(name)
+  return check(fs.realpath(self.dir)) .. "/" .. name
+end
+
+
 function Run:write(name, contents)
   local written, message = fs.write(self:path(name), contents)
   if not written then cannot_write(message) end

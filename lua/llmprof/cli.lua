@@ -37,6 +37,7 @@ end
 local global_help = [[
 usage: llmprof RECIPE.lua [KEY=VALUE...]   profile a workload, write the bundle
        llmprof COMMAND [OPTION...]
+       llmprof -e CODE [FILE...]           ask a run or a trace, as `repl` does
 
 commands:
 %s
@@ -114,6 +115,8 @@ local function dispatch(argv)
     if argv[2] then errors.raise("usage", "--version stands alone") end
     io.stdout:write("llmprof ", require("llmprof.version").version, "\n")
     return 0
+  elseif first == "-e" then
+    return run_command("eval", table.move(argv, 2, #argv, 1, {}))
   elseif is_command(first) then
     return run_command(first, table.move(argv, 2, #argv, 1, {}))
   elseif first:find "%.lua$" or first:sub(1, 1) == "-" then

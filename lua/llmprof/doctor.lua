@@ -60,14 +60,17 @@ end
 
 -- ---- the tools ----
 
+-- Leaves the tool in the state for the checks that need it.
+local function check_tool(state, name, fix)
+  local found, tried = tools.find(name, state.cfg.tools[name])
+  state[name] = found
+  if not found then return problem(name, tools.lack_text(name, tried), fix) end
+  return ok(name, ("%s, %s"):format(found.version, found.path))
+end
+
+
 local function check_nsys(state)
-  local found, tried = tools.find("nsys", state.cfg.tools.nsys)
-  state.nsys = found
-  if not found then
-    return problem("nsys", tools.lack_text("nsys", tried),
-      "install nsight-systems, or name it with tools.nsys=PATH")
-  end
-  return ok("nsys", ("%s, %s"):format(found.version, found.path))
+  return check_tool(state, "nsys", "install nsight-systems, or name it with tools.nsys=PATH")
 end
 
 
@@ -84,13 +87,8 @@ end
 
 
 local function check_ncu(state)
-  local found, tried = tools.find("ncu", state.cfg.tools.ncu)
-  state.ncu = found
-  if not found then
-    return problem("ncu", tools.lack_text("ncu", tried),
-      "install nsight-compute, or name it with tools.ncu=PATH; counters are left out without it")
-  end
-  return ok("ncu", ("%s, %s"):format(found.version, found.path))
+  return check_tool(state, "ncu", "install nsight-compute, or name it with tools.ncu=PATH; "
+    .. "counters are left out without it")
 end
 
 

@@ -2,6 +2,7 @@
 -- throttles them. Sampled from the process that waits, so it costs the workload
 -- nothing.
 local gpu = require "llmprof.gpu"
+local json = require "llmprof.json"
 local sys = require "llmprof.sys"
 
 local gpu_watch = {}
@@ -24,6 +25,7 @@ function gpu_watch.start()
       local taken = not device.error and gpu.sample(device.index)
       if taken then
         taken.t_ns, taken.index = now - started, device.index
+        taken.throttle = taken.throttle and json.list(taken.throttle)
         samples[#samples + 1] = taken
       end
     end

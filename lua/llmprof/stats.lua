@@ -31,6 +31,7 @@ local function mb(key, title)
   return { key = key, title = title .. " (MB)", digits = 3, scale = MB, exact = true }
 end
 local function int(key, title) return { key = key, title = title, type = "integer" } end
+local function id(key, title) return { key = key, title = title, type = "id" } end
 local function num1(key, title) return { key = key, title = title, digits = 1 } end
 local function text(key, title) return { key = key, title = title, type = "text" } end
 
@@ -210,7 +211,7 @@ reports.cuda_kern_exec_sum = {
   old = "kernexecsum",
   base = true,
   needs = { "kernels", "api" },
-  columns = with({ int("launch_pid", "PID"), int("launch_tid", "TID"), int("device", "DevId"),
+  columns = with({ id("launch_pid", "PID"), id("launch_tid", "TID"), id("device", "DevId"),
     int("count", "Count"), int("queued", "QCount"), five("T", "total") },
     five("A", "api")),
   rows = function(trace, options)
@@ -226,6 +227,7 @@ reports.cuda_kern_exec_sum = {
       spread(row, row.queue_time, "queue_")
       spread(row, row.duration, "kernel_")
       row.queued = row.queue_time.count
+      row.queue_stddev = row.queue_stddev or 0 -- as NVIDIA has it where nothing queued
       row.api_label, row.label = strip_version(row.api), row[name]
     end
     return sorted(groups, function(a, b)
@@ -285,8 +287,8 @@ reports.nvtx_kern_sum = {
   title = "NVTX Range Kernel Summary",
   old = "nvtxkernsum",
   needs = { "ranges", "kernels", "api" },
-  columns = { text("range_label", "NVTX Range"), text("style_name", "Style"), int("pid", "PID"),
-    int("tid", "TID"), int("ranges", "NVTX Inst"), int("kernels", "Kern Inst"),
+  columns = { text("range_label", "NVTX Range"), text("style_name", "Style"), id("pid", "PID"),
+    id("tid", "TID"), int("ranges", "NVTX Inst"), int("kernels", "Kern Inst"),
     ns("total", "Total Time"), ns1("mean", "Avg"), ns1("median", "Med"), ns("min", "Min"),
     ns("max", "Max"), ns1("stddev", "StdDev"), text("name", "Kernel Name") },
   rows = function(trace, options)

@@ -1,12 +1,13 @@
 -- Tables: columns declared once, rendered for people (terminal, Markdown, HTML)
 -- and for programs (CSV, JSON).
 --
--- A column: key (the field of a row), title, type ("text", "integer" or
--- number), digits (after the point), scale (factor from the row's unit to the
--- title's), exact (round half to even on the binary value, as C and Python
--- do; else half away from zero), and for people only: max (columns to show at
--- most), code (as inline code), bar (drawn as well, where a page can: values are
--- 0 to 100 as shown), absent (what an absent value says).
+-- A column: key (the field of a row), title, type ("text", "integer", "id": an
+-- integer that names something and has no thousands, or number), digits (after
+-- the point), scale (factor from the row's unit to the title's), exact (round
+-- half to even on the binary value, as C and Python do; else half away from
+-- zero), and for people only: max (columns to show at most), code (as inline
+-- code), bar (drawn as well, where a page can: values are 0 to 100 as shown),
+-- absent (what an absent value says).
 --
 -- CSV and JSON named by key hold the rows' own values, unrounded; named by
 -- title they hold what people see. An absent value is an empty cell, in JSON
@@ -39,8 +40,8 @@ local function cell(column, row, separator)
   local value = row[column.key]
   if value == nil then return separator and column.absent or "" end
   if type(value) == "string" then return value end
-  if column.type == "integer" and math.type(value) == "integer" and not separator then
-    return ("%d"):format(value)
+  if column.type == "id" or column.type == "integer" and not separator then
+    if math.type(value) == "integer" then return ("%d"):format(value) end
   end
   return number_text(column, value, separator)
 end
@@ -79,7 +80,8 @@ end
 local function json_value(column, row, raw)
   local value = row[column.key]
   if value == nil then return json.null end
-  if raw or type(value) ~= "number" or column.type == "integer" then return value end
+  local whole = column.type == "integer" or column.type == "id"
+  if raw or whole or type(value) ~= "number" then return value end
   return tonumber(number_text(column, value))
 end
 
@@ -224,6 +226,12 @@ end
 
 local renderers = { csv = csv, html = to_html, json = to_json, md = to_markdown,
   table = to_terminal }
+
+-- One cell as people see it in a table.
+function tables.cell(column, row)
+  return cell(column, row, ",")
+end
+
 
 -- Render rows as "table", "md", "html", "csv" or "json". options: keys ("key" or
 -- "title": what names the columns in CSV and JSON), columns (width of the

@@ -26,7 +26,7 @@ local function word(value, run)
   if not built_in then return value end
   local name = "workload/" .. value:match "[^/]+$"
   if run then run:write(name, built_in) end
-  return run and run:path(name) or value
+  return run and run:absolute(name) or value
 end
 
 
@@ -88,11 +88,6 @@ end
 
 -- ---- running something that contains it ----
 
-local function absolute(path)
-  return errors.check("failed", fs.realpath(path))
-end
-
-
 -- Wait for a process; on_idle is called a few times a second.
 local function wait(process, on_idle)
   while process:pump(0.2) do on_idle() end
@@ -103,11 +98,16 @@ end
 -- Run argv (the workload, or a tool around it) with the workload's environment
 -- and its JSON files going to <folder> of the run. given: argv, spec (of
 -- describe), folder, log and command (files of the run: its output, the
--- command to run it again), env (more of it), timeout, on_line, on_idle.
+-- command to run it again), env (more of it), timeout and grace (s), on_line,
+-- on_idle.
 -- Returns spawn's result and the output lines.
 function workload.run(ctx, given)
   errors.check("failed", fs.mkdirs(ctx.run:path(given.folder)))
-  local env = { LLMPROF_WORKLOAD_DIR = absolute(ctx.run:path(given.folder)) }
+  -- what an earlier attempt left is not this one's
+  for _, name in ipairs { "metrics.json", "operators.json" } do
+    fs.remove(ctx.run:path(given.folder .. "/" .. name))
+  end
+  local env = { LLMPROF_WORKLOAD_DIR = ctx.run:absolute(given.folder) }
   for name, value in pairs(given.spec.env) do env[name] = value end
   for name, value in pairs(given.env or {}) do env[name] = value end
   local lines = {}
@@ -115,7 +115,7 @@ function workload.run(ctx, given)
   if given.command then ctx.run:write(given.command, command_line.show(given.argv) .. "\n") end
   local process, message = spawn.start(given.argv, {
     env = env, cwd = given.spec.cwd, timeout = given.timeout or given.spec.timeout,
-    kill_group = true,
+    grace = given.grace, kill_group = true,
     on_line = function(line)
       lines[#lines + 1] = line
       if given.on_line then given.on_line(line) end

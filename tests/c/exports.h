@@ -15,10 +15,6 @@ unsigned char *test_read(const char *path, size_t *size);
 /* A trace of a new export; the caller closes it. Fails the test on error. */
 llmprof_trace *test_trace(const char *sql);
 
-/* Load every table, frame and column of an export, label, group and sum up
- * what is there. True if all of it could be read. */
-bool test_read_export(const char *path, llmprof_error *err);
-
 /* The path of an export made of tests/fixtures/export.sql; valid until exit. */
 const char *test_export(void);
 

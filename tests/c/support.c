@@ -58,6 +58,24 @@ void test_every_prefix(const char *bytes, size_t size, test_prefix_body body) {
   }
 }
 
+void test_error_of(const llmprof_error *err, llmprof_code code,
+                   const char *path, const char *rest) {
+  assert_int_equal(err->code, code);
+  assert_memory_equal(err->message, path, strlen(path));
+  assert_string_equal(err->message + strlen(path), rest);
+}
+
+llmprof_frame *test_frame(size_t rows, const llmprof_strings *strings,
+                          const llmprof_column *columns, size_t count) {
+  llmprof_frame *frame = llmprof_frame_new(rows, strings);
+  for (size_t i = 0; frame && i < count; i++) {
+    if (llmprof_frame_add(frame, &columns[i], NULL, NULL)) continue;
+    llmprof_frame_free(frame);
+    return NULL;
+  }
+  return frame;
+}
+
 /* ---- scratch files ---- */
 
 static char folder[] = "/tmp/llmprof-test-XXXXXX";

@@ -13,6 +13,7 @@
 
 #include "llmprof/alloc.h"
 #include "llmprof/error.h"
+#include "llmprof/frame.h"
 
 /* Run `body` again and again, with the first, the second, ... allocation of
  * the core failing, until it runs through without a failure. body returns
@@ -25,6 +26,14 @@ void test_every_allocation(test_body body, void *arg);
  * size, so that a read past the end is seen by AddressSanitizer. */
 typedef void (*test_prefix_body)(const char *bytes, size_t size);
 void test_every_prefix(const char *bytes, size_t size, test_prefix_body body);
+
+/* The error has this code, and its message is the path and `rest`. */
+void test_error_of(const llmprof_error *err, llmprof_code code,
+                   const char *path, const char *rest);
+
+/* A frame of columns that are there; NULL when out of memory. */
+llmprof_frame *test_frame(size_t rows, const llmprof_strings *strings,
+                          const llmprof_column *columns, size_t count);
 
 /* Blocks that the core holds now. */
 size_t test_live_blocks(void);

@@ -63,7 +63,7 @@ static void assert_column(llmprof_operators *o, const char *frame_name,
     const char *before = i ? " " : "";
     if (value == ABSENT)
       used += (size_t)snprintf(text + used, sizeof text - used, "%s-", before);
-    else if (column->type == LLMPROF_STRING)
+    else if (column->type == LLMPROF_STRING_ID)
       used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", before,
                                llmprof_strings_get(llmprof_frame_strings(frame),
                                                    (uint32_t)value, NULL));

@@ -147,7 +147,7 @@ static void assert_buffer(llmprof_buffer *buf, const char *expected) {
 }
 
 static void assert_truncated(const char *text, size_t columns,
-                             llmprof_place place, const char *expected) {
+                             llmprof_ellipsis place, const char *expected) {
   llmprof_buffer buf = {0};
   llmprof_text_truncate(&buf, text, strlen(text), columns, place);
   assert_true(llmprof_text_width(expected, strlen(expected)) <= columns);
@@ -262,7 +262,8 @@ static void use_everything(const char *bytes, size_t size) {
   for (size_t columns = 0; columns < 8; columns++) {
     for (int place = LLMPROF_MIDDLE; place <= LLMPROF_END; place++) {
       llmprof_buffer_clear(&buf);
-      llmprof_text_truncate(&buf, bytes, size, columns, (llmprof_place)place);
+      llmprof_text_truncate(&buf, bytes, size, columns,
+                            (llmprof_ellipsis)place);
       assert_true(llmprof_text_width(buf.bytes, buf.size) <= columns);
     }
     llmprof_slice line;

@@ -6,6 +6,7 @@
 
 #include "exports.h"
 #include "llmprof/buffer.h"
+#include "read_export.h"
 
 /* ---- frames as text ---- */
 
@@ -14,7 +15,7 @@ static void add_cell(llmprof_buffer *out, const llmprof_frame *frame,
   int64_t value = llmprof_cell(column, row);
   if (value == INT64_MIN)
     llmprof_buffer_puts(out, "-");
-  else if (column->type == LLMPROF_STRING)
+  else if (column->type == LLMPROF_STRING_ID)
     llmprof_buffer_puts(out, llmprof_strings_get(llmprof_frame_strings(frame),
                                                  (uint32_t)value, NULL));
   else
@@ -397,9 +398,7 @@ static void expect_not_opened(const char *path, llmprof_code code,
                               const char *message) {
   llmprof_error err = {0};
   assert_null(llmprof_trace_open(path, &err));
-  assert_int_equal(err.code, code);
-  assert_memory_equal(err.message, path, strlen(path));
-  assert_string_equal(err.message + strlen(path), message);
+  test_error_of(&err, code, path, message);
 }
 
 static void test_no_export(void **state) {
@@ -420,13 +419,14 @@ static void test_no_export(void **state) {
 static void survive(const unsigned char *bytes, size_t size) {
   llmprof_error err = {0};
   const char *path = test_file("broken.sqlite", bytes, size);
-  if (test_read_export(path, &err)) return;
+  if (read_export(path, &err)) return;
   assert_true(err.code == LLMPROF_SYNTAX || err.code == LLMPROF_IO ||
               err.code == LLMPROF_UNSUPPORTED);
   assert_memory_equal(err.message, path, strlen(path));
 }
 
-/* A little export is broken at every other byte, the whole one at every 37th. */
+/* A little export is broken at every 7th byte, the whole one at every 149th.
+ */
 static const char little_sql[] = EXPORT_TABLES
     "INSERT INTO StringIds VALUES (1, 'gemm'), (2000000, 'far');"
     "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (20, 21, 0, "
@@ -440,7 +440,7 @@ static void break_exports(breaker break_at) {
   for (size_t i = 0; i < 2; i++) {
     size_t size;
     unsigned char *bytes = test_read(paths[i], &size);
-    break_at(bytes, size, i ? 37 : 2);
+    break_at(bytes, size, i ? 149 : 7);
     free(bytes);
   }
 }
@@ -479,16 +479,15 @@ static void test_flipped_bytes(void **state) {
 
 /* ---- out of memory ---- */
 
-static bool read_all(void *path, llmprof_error *err) {
-  return test_read_export(path, err);
+static bool read_frame(void *name, llmprof_error *err) {
+  return read_export_frame(test_export(), name, err);
 }
 
 static void test_allocations(void **state) {
   (void)state;
-  llmprof_error err = {0};
-  const char *path = test_export();
-  if (!test_read_export(path, &err)) fail_msg("%s", err.message);
-  test_every_allocation(read_all, (void *)(uintptr_t)path);
+  static char kernels[] = "kernels", pairs[] = "kernel_ranges";
+  test_every_allocation(read_frame, kernels);
+  test_every_allocation(read_frame, pairs);
 }
 
 int main(void) {

@@ -10,10 +10,12 @@
 # out with a message, and the test is skipped when all is.
 # shellcheck source=tests/e2e/common.sh
 source "$(dirname -- "$0")/../e2e/common.sh"
-cd "$(dirname -- "$0")/../.."
-export NO_COLOR=1
-llmprof=${LLMPROF:-build/dev/bin/llmprof}
+root=$(realpath -- "$(dirname -- "$0")/../..")
+llmprof=$(realpath -m -- "${LLMPROF:-$root/build/dev/bin/llmprof}")
+toy=$(realpath -m -- "${TOY:-$root/build/dev/bin/toy_llm}")
 python=${PYTHON:-python3}
+export NO_COLOR=1
+cd "$root"
 reports=(cuda_api_sum cuda_gpu_kern_gb_sum cuda_gpu_kern_sum
   cuda_gpu_mem_size_sum cuda_gpu_mem_time_sum cuda_kern_exec_sum
   nvtx_gpu_proj_sum nvtx_kern_sum nvtx_sum)
@@ -70,7 +72,9 @@ profile() {
   "$llmprof" "$2" "out=$bundle" "${@:3}" || fail "$2: exit status $?"
   grep -q '^  "status": "done",$' "$bundle/manifest.json" ||
     fail "$2: the manifest does not say done"
-  for file in nsys/run.nsys-rep nsys/run.sqlite ncu/selection.json \
+  [[ -s $bundle/nsys/run.nsys-rep || -s $bundle/nsys/run.1.nsys-rep ]] ||
+    fail "$2: no report of nsys"
+  for file in nsys/run.sqlite ncu/selection.json \
     workload/metrics.json results.json report.md kernels.md; do
     [[ -s $bundle/$file ]] || fail "$2: no $file"
   done
@@ -87,13 +91,11 @@ profile() {
 
 ran=0
 
-toy=${TOY:-build/dev/bin/toy_llm}
 if [[ ! -x $toy ]] && command -v nvcc >/dev/null; then
   toy=$scratch/toy_llm
   nvcc -O2 -std=c++17 -arch=native -o "$toy" recipes/workloads/toy_llm.cu
 fi
 if [[ -x $toy ]]; then
-  toy=$(realpath -- "$toy")
   profile toy recipes/toy_llm.lua "toy.binary=$toy"
   profile toy_graph recipes/toy_llm.lua "toy.binary=$toy" toy.graph=true
   profile toy_ranges recipes/toy_llm.lua "toy.binary=$toy" \

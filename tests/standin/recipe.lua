@@ -9,6 +9,8 @@ return llm.recipe {
   options = {
     ["device"] = { "GPU", "cuda:0" },
     ["infer.max_new_tokens"] = { "Tokens", 5 },
+    ["standin.program"] = { "The workload", "tests/standin/workload" },
+    ["standin.cwd"] = { "Its working directory", "" },
     ["dataset.subset_filelist"] = { "File list", "" },
     ["dataset.sampling.num_epochs"] = { "Epochs", 1 },
     ["dataset.sampling.num_samples_per_epoch"] = { "Samples", 1 },
@@ -17,7 +19,8 @@ return llm.recipe {
 
   workload = function(cfg)
     local sampling = cfg.dataset.sampling
-    return { argv = { "tests/standin/workload", "--device", cfg.device,
+    local cwd = cfg.standin.cwd ~= "" and cfg.standin.cwd or nil
+    return { cwd = cwd, argv = { cfg.standin.program, "--device", cfg.device,
       "--max-new-tokens", cfg.infer.max_new_tokens,
       "--subset-filelist", cfg.dataset.subset_filelist,
       "--num-epochs", sampling.num_epochs,

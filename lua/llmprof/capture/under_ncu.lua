@@ -71,7 +71,7 @@ end
 -- ---- the run ----
 
 local function profile(ctx, spec, given)
-  given.path, given.output, given.argv = ctx.state.ncu.path, ctx.run:path "ncu/run", spec.argv
+  given.path, given.output, given.argv = ctx.state.ncu.path, ctx.run:absolute "ncu/run", spec.argv
   local count, wanted = 0, ctx.state.counter_plan and ctx.state.counter_plan.expected
   fs.remove(ctx.run:path(REPORT))
   local result, lines = workload.run(ctx, { argv = ncu.profile_argv(ctx.cfg.ncu, given),
@@ -124,7 +124,6 @@ local function print_page(ctx, name, argv)
     fs.remove(ctx.run:path(name))
     return nil, message or workload.complaint(result)
   end
-  ctx.outputs[#ctx.outputs + 1] = name
   return true
 end
 
@@ -138,7 +137,11 @@ local function print_pages(ctx)
   for _, page in ipairs { { "ncu/details.csv", ncu.import_argv(path, report, "details") },
     { "ncu/sections.txt", ncu.sections_argv(path, report) } } do
     printed, why = print_page(ctx, page[1], page[2])
-    if not printed then ctx.note(("%s is left out: %s"):format(page[1], why)) end
+    if printed then
+      ctx.outputs[#ctx.outputs + 1] = page[1]
+    else
+      ctx.note(("%s is left out: %s"):format(page[1], why))
+    end
   end
   return true
 end

@@ -9,8 +9,12 @@ local nsys = require "llmprof.vendor.nsys"
 local scrub = require "llmprof.scrub"
 local tools = require "llmprof.vendor.tools"
 local workload = require "llmprof.workload"
+local yaml = require "llmprof.yaml"
 
 local TIMELINE = "nsys/run.sqlite"
+
+-- After a signal nsys still writes its report, in seconds.
+local GRACE = 30
 
 
 -- ---- the run ----
@@ -39,8 +43,10 @@ end
 
 local function check_reports(ctx, said, result, lines)
   local reports, others = nsys.reports(said)
-  if #reports > 0 then return reports end
-  if #others > 0 then
+  if #reports > 0 then
+    for _, path in ipairs(others) do ctx.note("not imported, so not analysed: " .. path) end
+    return reports
+  elseif #others > 0 then
     no_good_report(ctx, others[1], lines)
   elseif result.ok and ctx.cfg.nsys.capture_range ~= "none" and not said.range_started then
     errors.raise("nothing", ("nothing was captured: the capture range (%s) never started"):format(
@@ -53,10 +59,10 @@ end
 
 local function profile(ctx, spec)
   local argv = nsys.profile_argv(ctx.cfg.nsys, { path = ctx.state.nsys.path,
-    output = ctx.run:path "nsys/run", argv = spec.argv })
+    output = ctx.run:absolute "nsys/run", argv = spec.argv })
   local watch = gpu_watch.start()
   local result, lines = workload.run(ctx, { argv = argv, spec = spec, folder = "workload",
-    log = "nsys/log.txt", command = "nsys/cmd.txt", on_line = function(line)
+    log = "nsys/log.txt", command = "nsys/cmd.txt", grace = GRACE, on_line = function(line)
       watch.sample()
       local progress = nsys.progress(line)
       if progress then ctx.progress(progress) end
@@ -81,9 +87,21 @@ end
 
 -- What the GPUs did meanwhile; nothing without NVML.
 local function keep_samples(ctx, samples)
-  if #samples == 0 then return end
+  if #samples == 0 then
+    fs.remove(ctx.run:path "nsys/gpu_samples.json") -- of an earlier attempt
+    return
+  end
   ctx.run:write_json("nsys/gpu_samples.json", json.list(samples))
   ctx.outputs[#ctx.outputs + 1] = "nsys/gpu_samples.json"
+end
+
+
+-- The inputs that the workload says it ran on, by name, size and hash.
+local function keep_inputs(ctx)
+  local metrics = workload.metrics(ctx.run, "workload")
+  if not metrics or type(metrics.inputs) ~= "table" then return end
+  ctx.run:write("inputs.yaml", yaml.encode { source = "workload", files = metrics.inputs })
+  ctx.outputs[#ctx.outputs + 1] = "inputs.yaml"
 end
 
 
@@ -156,7 +174,10 @@ end
 
 -- One run without any profiler; its metrics are read with the timeline.
 local function measure_plain(ctx, spec, folder)
-  if ctx.cfg.overhead ~= "measure" then return end
+  if ctx.cfg.overhead ~= "measure" then
+    fs.remove(ctx.run:path(folder .. "/metrics.json")) -- of an earlier attempt
+    return
+  end
   ctx.progress("plain run, " .. folder)
   local result = workload.run(ctx, { argv = spec.argv, spec = spec, folder = folder,
     log = folder .. "/log.txt" })
@@ -176,6 +197,7 @@ return function(ctx)
   measure_plain(ctx, spec, "workload/before")
   local result, lines, samples = profile(ctx, spec)
   keep_samples(ctx, samples)
+  keep_inputs(ctx)
   local said = nsys.read_output(lines)
   export_all(ctx, settle_reports(ctx, check_reports(ctx, said, result, lines)))
   judge_end(ctx, said, result, lines)

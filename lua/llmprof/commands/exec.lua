@@ -14,8 +14,34 @@ usage: llmprof exec SCRIPT.lua [ARG...]
 
 Runs SCRIPT.lua, in which require "llmprof.trace" and the like work, with the
 other words as `...` and in `arg`. What it returns, if a whole number, is the
-exit status.
+exit status. The globals of `llmprof repl` (kernels, stages, sql, ...) are there
+too: of the files that the other words name.
 ]]
+
+
+-- The words that are files or folders; all of them when none is, so that a
+-- wrong name is said.
+local function files_among(words)
+  local fs = require "llmprof.fs"
+  local there = {}
+  for _, word in ipairs(words) do
+    if fs.stat(word) then there[#there + 1] = word end
+  end
+  return #there > 0 and there or words
+end
+
+
+-- Globals that are not Lua's are looked for in a session over the arguments,
+-- which is made when the first of them is asked for.
+local function offer_session(words)
+  local globals
+  setmetatable(_G, { __index = function(_, name)
+    local session = require "llmprof.session"
+    if not session.has(name) then return nil end
+    globals = globals or session.open(files_among(words))
+    return globals[name]
+  end })
+end
 
 
 function command.run(argv)
@@ -33,6 +59,7 @@ function command.run(argv)
   local chunk, message = loadfile(script)
   if not chunk then errors.raise("usage", message) end
   arg = { [0] = script, table.unpack(argv, 2) } -- luacheck: ignore 121
+  offer_session(table.move(argv, 2, #argv, 1, {}))
   local trace
   local ok, result = xpcall(chunk, function(err)
     trace = errors.traceback()

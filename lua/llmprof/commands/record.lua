@@ -1,5 +1,6 @@
 -- llmprof record RUN FOLDER: keep what a run captured as a recorded capture.
 local artifacts = require "llmprof.artifacts"
+local command_line = require "llmprof.command_line"
 local defaults = require "llmprof.defaults"
 local errors = require "llmprof.errors"
 local fs = require "llmprof.fs"
@@ -29,20 +30,27 @@ end
 
 -- ---- capture.json ----
 
--- A word of a command line without where things lie on this machine.
-local function portable_word(word, dir)
-  local start, finish = word:find(dir, 1, true)
-  if start then return word:sub(1, start - 1) .. "<run>" .. word:sub(finish + 1) end
-  return (word:gsub("^/.*/", ""))
+-- A command without where things lie on this machine: the run is <run>, of
+-- other absolute paths, lists of them too, the last part is left.
+local function portable(run, argv)
+  local words = {}
+  for i, word in ipairs(argv) do
+    for _, dir in ipairs { run:absolute "", run.dir .. "/" } do
+      local start, finish = word:find(dir:sub(1, -2), 1, true)
+      if start then word = word:sub(1, start - 1) .. "<run>" .. word:sub(finish + 1) end
+    end
+    words[i] = ("=" .. word):gsub("([=,:%[])/[^,%]]*/", "%1"):sub(2)
+  end
+  return words
 end
 
 
+-- The call of nsys that made the timeline.
 local function command_of(run)
   local step = run:recorded "timeline"
   for _, argv in ipairs(step and step.commands or {}) do
-    local words = {}
-    for i, word in ipairs(argv) do words[i] = portable_word(word, run.dir) end
-    if words[1] == "nsys" and words[2] == "profile" then return table.concat(words, " ") end
+    local words = portable(run, argv)
+    if words[1] == "nsys" and words[2] == "profile" then return command_line.show(words) end
   end
   return nil
 end
@@ -50,17 +58,28 @@ end
 
 -- What llmprof was called with, as people would type it.
 local function recorded_by(run)
-  local words = {}
-  for i, word in ipairs(run.manifest.command or {}) do words[i] = portable_word(word, run.dir) end
-  return #words > 0 and table.concat(words, " ") or nil
+  local argv = run.manifest.command or {}
+  return #argv > 0 and command_line.show(portable(run, argv)) or nil
 end
 
 
--- The machine, without what tells one GPU of a kind from another.
+-- Of a GPU, what neither changes from moment to moment nor tells it from another
+-- of its kind.
+local device_keys = { "index", "name", "compute_capability", "memory_total_bytes",
+  "memory_clock_max_mhz", "sm_clock_max_mhz", "power_limit_w", "mig", "persistence" }
+
+local function device_of(device)
+  local kept = {}
+  for _, key in ipairs(device_keys) do kept[key] = device[key] end
+  return json.ordered(kept, device_keys)
+end
+
+
+-- The machine. Of the kernel the version alone: what follows it may name a host.
 local function environment_of(run)
-  local record = check(json.load(run:path "env.json"))
-  local machine = record.captured_on or {}
-  for _, device in ipairs(machine.gpus or {}) do device.uuid, device.pci_bus_id = nil, nil end
+  local machine = check(json.load(run:path "env.json")).captured_on or {}
+  for i, device in ipairs(machine.gpus or {}) do machine.gpus[i] = device_of(device) end
+  machine.kernel = machine.kernel and machine.kernel:match "^%a+ [%d.]*%d" or machine.kernel
   return machine
 end
 

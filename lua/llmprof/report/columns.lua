@@ -10,6 +10,7 @@ end
 local function percent(key, title)
   return { key = key, title = title .. " %", scale = 100, digits = 1 }
 end
+local function id(key, title) return { key = key, title = title, type = "id" } end
 local function count(key, title) return { key = key, title = title, digits = 0 } end
 local function name(key, title, max)
   return { key = key, title = title, type = "text", max = max, code = true }
@@ -24,7 +25,7 @@ local function word(key, title) return { key = key, title = title, type = "text"
 
 
 columns.kernels = {
-  count("id", "#"), name("name", "kernel", 64), word("device_name", "device"),
+  id("id", "#"), name("name", "kernel", 64), word("device_name", "device"),
   word("where", "stage"), ms("total_ns", "total", 3), count("calls", "calls"),
   ms("mean_ns", "mean", 4), percent("share", "share"), percent("cumulative", "cumulative"),
   word("bound", "bound"), { key = "sm_percent", title = "SM %", digits = 1 },
@@ -173,11 +174,81 @@ columns.overhead = {
 columns.missing = { word("what", "not measured"), word("why", "why"), word("how", "what would") }
 
 columns.devices = {
-  count("id", "device"), word("name", "GPU"), { key = "memory_bytes", title = "memory GB",
+  id("id", "device"), word("name", "GPU"), { key = "memory_bytes", title = "memory GB",
     scale = 1e-9, digits = 1 },
   { key = "bandwidth_bytes_per_s", title = "bandwidth TB/s", scale = 1e-12, digits = 2 },
   { key = "max_clock_hz", title = "maximal clock MHz", scale = 1e-6, digits = 0 },
   count("sm_count", "SMs"), word("compute_capability", "compute capability"),
+}
+
+-- ---- llmprof compare ----
+
+-- Values in the row's own unit.
+local function value(key, title) return { key = key, title = title, digits = 2 } end
+
+columns.compare_sides = {
+  word("role", ""), word("name", "run"), word("kind", "kind"), word("model", "model"),
+  word("gpu", "GPU"), word("recipe", "recipe"), count("repeats", "repeats"),
+  count("plain_runs", "plain runs"),
+}
+
+columns.compare_differences = {
+  word("group", "of"), word("name", "differs"), word("before", "before"), word("after", "after"),
+}
+
+columns.compare_times = {
+  word("label", "time of"), value("before", "before"), value("after", "after"),
+  word("unit", "unit"), value("difference", "change"), percent("share", "change"),
+  percent("low", "from"), percent("high", "to"), word("verdict", "verdict"),
+  percent("of_change", "of the change"), word("basis", "times"), word("why", "because"),
+}
+
+columns.compare_work = {
+  word("label", "stage"), count("kernels_before", "kernels before"),
+  count("kernels_after", "after"), count("launches_before", "launches before"),
+  count("launches_after", "after"), count("copies_before", "copies before"),
+  count("copies_after", "after"), ms("gpu_busy_ns_before", "GPU busy before"),
+  ms("gpu_busy_ns_after", "after"), ms("gpu_idle_ns_before", "GPU idle before"),
+  ms("gpu_idle_ns_after", "after"),
+}
+
+columns.compare_where = {
+  word("stage", "stage"), word("what", "GPU time or idle time"), ms("before_ns", "before"),
+  ms("after_ns", "after"), ms("difference_ns", "change"), percent("share", "of the change"),
+}
+
+columns.compare_kernels = {
+  name("short_name", "kernel", 48), word("where", "stage"), word("status", ""),
+  count("calls_before", "calls before"), count("calls_after", "after"),
+  ms("before_ns", "before", 3), ms("after_ns", "after", 3), ms("difference_ns", "change", 3),
+  percent("share", "of the change"), word("category", "category"), name("was", "was", 48),
+}
+
+columns.compare_limits = {
+  word("limit", "limit"), value("before", "before"), value("after", "after"),
+  word("unit", "unit"), percent("share", "change"), word("verdict", "verdict"),
+  word("outcome", "limit is"), word("why", "because"),
+}
+
+columns.baselines = {
+  word("mark", ""), word("name", "baseline"), word("run", "run"), word("recipe", "recipe"),
+  word("saved", "saved (UTC)"),
+}
+
+-- ---- llmprof sweep ----
+
+columns.sweep_runs = {
+  word("label", "settings"), word("status", "status"), value("ttft", "TTFT ms"),
+  value("tpot", "TPOT ms"), value("tokens_per_s", "tokens/s"),
+  { key = "mfu", title = "MFU %", scale = 100, digits = 3 }, word("basis", "times"),
+  word("run", "run"), word("message", "because"),
+}
+
+columns.sweep_stages = {
+  word("label", "settings"), word("stage", "stage"), value("ms", "mean ms"),
+  ms("gpu_busy_ns", "GPU busy"), percent("idle_share", "idle"), count("kernels", "kernels"),
+  count("launches", "launches"), { key = "mfu", title = "MFU %", scale = 100, digits = 3 },
+  word("basis", "times"),
 }
 
 return columns

@@ -123,12 +123,16 @@ function ncu.read_query(text)
 end
 
 
+-- Tensor formats that inference does without: each one more costs passes.
+local rare = { fp64 = true, int1 = true, int4 = true }
+
+
 -- Tensor operations by source type, and the dense peaks beside them.
 local function tensor_metrics(available)
   local list = {}
   for name in pairs(available) do
     local source = name:match "^sm__ops_path_tensor_src_([%w_]+)$"
-    if source and not source:find "_sparsity_" then
+    if source and not rare[source] and not source:find "_sparsity_" then
       list[#list + 1] = name .. ".sum"
     elseif name:find "^sm__ops_path_tensor_op_hgmma_.*_sparsity_off$" then
       list[#list + 1] = name .. ".sum.peak_sustained"
@@ -222,7 +226,7 @@ end
 -- seconds: measured on an H200 with 2025.3.1, 0.02 s for a toy and 0.057 s for a
 -- model with 7 GB of weights, whose memory is saved and restored.
 local passes = { basic = 9, detailed = 25, roofline = 18, full = 38 }
-local MINIMAL_PASSES = 12
+local MINIMAL_PASSES = 16
 local SECONDS_PER_PASS = 0.06
 
 -- { passes, seconds }: what measuring launches (of mean duration ns) will cost.

@@ -31,15 +31,19 @@ local PATIENCE = 60
 
 -- ---- where ----
 
--- Paths that match a pattern with one "*", newest version last.
+-- The numbers of a version, padded so that text sorts as they do.
+local function sort_key(name)
+  return (name:gsub("%d+", function(digits) return ("%010d"):format(digits) end))
+end
+
+
+-- Paths that match a pattern with one "*", newest version first.
 local function expand(pattern)
   local before, after = pattern:match "^(.-)/%*(.*)$"
   if not before then return { pattern } end
-  local list = {}
-  for _, name in ipairs(fs.list(before) or {}) do
-    list[#list + 1] = ("%s/%s%s"):format(before, name, after)
-  end
-  table.sort(list)
+  local names, list = fs.list(before) or {}, {}
+  table.sort(names, function(a, b) return sort_key(a) > sort_key(b) end)
+  for i, name in ipairs(names) do list[i] = ("%s/%s%s"):format(before, name, after) end
   return list
 end
 
@@ -64,7 +68,7 @@ local function candidates(name)
   for _, home in ipairs(cuda_homes()) do list[#list + 1] = home .. "/bin/" .. name end
   for _, pattern in ipairs(places[name]) do
     local found = expand(pattern)
-    for i = #found, 1, -1 do list[#list + 1] = found[i] end
+    table.move(found, 1, #found, #list + 1, list)
   end
   return list
 end
@@ -98,17 +102,24 @@ local function version_of(path)
 end
 
 
+-- A tool may be started in another folder than ours; links are not followed,
+-- since some are wrappers that look at their own name.
+local function absolute(path)
+  return path:sub(1, 1) == "/" and path or fs.cwd() .. "/" .. path
+end
+
+
 -- { name, path, version }, or nil and a list of what was tried and failed.
 -- given: a path that the user named; then nothing else is tried.
 function tools.find(name, given)
   local tried = {}
-  for _, path in ipairs(given and { given } or candidates(name)) do
+  for _, path in ipairs(given and { absolute(given) } or candidates(name)) do
     if fs.access(path, "x") then
       local version, message = version_of(path)
       if version then return { name = name, path = path, version = version } end
       tried[#tried + 1] = message
     elseif given then
-      tried[1] = given .. ": not there, or not executable"
+      tried[1] = path .. ": not there, or not executable"
     end
   end
   return nil, tried

@@ -4,7 +4,7 @@ local config = require "llmprof.config"
 local doctor = require "llmprof.doctor"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
-local live = require "tests.lua.live"
+local live = require "tests.lua.support.live"
 
 local ALL = "llmprof: torch 2.8.0+cu129\nllmprof: transformers 4.57.1\nllmprof: python 3.12.3"
 
@@ -118,8 +118,9 @@ describe("doctor on the tools", function()
   end)
 
   it("says that a program is not the tool", function()
-    assert.same({ "problem", "Nsight Systems (nsys) was not found (tests/standin/python --version: "
-      .. "llmprof: torch 2.8.0+cu129)", "install nsight-systems, or name it with tools.nsys=PATH" },
+    local text = ("Nsight Systems (nsys) was not found (%s/tests/standin/python --version: "
+      .. "llmprof: torch 2.8.0+cu129)"):format(fs.cwd())
+    assert.same({ "problem", text, "install nsight-systems, or name it with tools.nsys=PATH" },
       said("nsys", {}, { "tools.nsys=tests/standin/python" }))
   end)
 

@@ -1,6 +1,6 @@
 -- The counters of a live run: how ncu is called, and what is made of every way
 -- it can end. ncu and the workload are stand-ins.
-local live = require "tests.lua.live"
+local live = require "tests.lua.support.live"
 
 local NAMES = "regex:^(_Z2ktILi8EEvPf|_Z2kaPf|_Z2ktILi1EEvPf|_Z2kbPf)$"
 local WORKLOAD = { "tests/standin/workload", "--device", "cuda:0", "--max-new-tokens", "5",
@@ -218,7 +218,7 @@ describe("without counters", function()
   it("says that the workload ran too long", function()
     local made = lost("ncu: it ran past its time limit and was ended",
       { STANDIN_WORKLOAD = "hang", STANDIN_ONLY = "ncu", STANDIN_NCU = "silent" },
-      { "ncu.timeout_s=1" })
+      { "ncu.timeout_s=3" })
     assert.is_false(made:left_alive())
   end)
 

@@ -1,6 +1,7 @@
 -- The timeline of a live run: how nsys is called, and what is made of every way
 -- it can end. nsys and the workload are stand-ins.
-local live = require "tests.lua.live"
+local fs = require "llmprof.fs"
+local live = require "tests.lua.support.live"
 
 local REPEATS = "tests/fixtures/repeats/run.1.sqlite:tests/fixtures/repeats/run.2.sqlite"
 
@@ -157,6 +158,13 @@ describe("a report", function()
     assert.is_true(made:has "report.md")
   end)
 
+  it("is exported as it is when nobody wants it scrubbed", function()
+    local made = run { "nsys.scrub=false" }
+    assert.equal(0, made.code, made.output)
+    assert.equal(made:path "nsys/run.sqlite", live.option(made:call("nsys", "export"), "output"))
+    assert.equal(fs.read "tests/fixtures/graphs/node.sqlite", made:read "nsys/run.sqlite")
+  end)
+
   it("comes once per capture range, and all are analysed", function()
     local made = run({ "nsys.capture_range=nvtx", "nsys.nvtx_capture=decode",
       "nsys.capture_range_end=repeat:2", "repeats.skip_first=no" },
@@ -171,6 +179,14 @@ describe("a report", function()
     local decode = made:json "results.json".stages[1]
     assert.same({ 212558, 184933 }, { decode.instances[1].wall_ns, decode.instances[2].wall_ns })
     assert.same({ 30, 30 }, { decode.instances[1].kernels, decode.instances[2].kernels })
+  end)
+
+  it("is analysed although another was not imported", function()
+    local made = run({ "nsys.capture_range=nvtx", "nsys.nvtx_capture=decode",
+      "nsys.capture_range_end=repeat" }, { STANDIN_NSYS = "partly", STANDIN_SQLITE = REPEATS })
+    assert.equal(0, made.code, made.output)
+    assert.same({ "not imported, so not analysed: " .. made:path "nsys/run.3.qdstrm",
+      "2 reports, one per capture range, make one timeline" }, made:step "timeline".notes)
   end)
 
   it("is good although the capture range ended the workload", function()
@@ -239,7 +255,7 @@ describe("without a report", function()
   end)
 
   it("ends a workload that hangs", function()
-    local made = run({ "workload.timeout_s=1" }, { STANDIN_WORKLOAD = "hang",
+    local made = run({ "workload.timeout_s=3" }, { STANDIN_WORKLOAD = "hang",
       STANDIN_NSYS = "none" })
     assert.equal(1, made.code)
     assert.equal("nsys made no report; the workload: it ran past its time limit and was ended",
@@ -251,5 +267,12 @@ describe("without a report", function()
     local _, step = failed(1, "nsys could not export nsys/run.nsys-rep", {},
       { STANDIN_EXPORT = "fail" })
     assert.matches("^Exportation error: File not found", step.last_lines[1])
+    assert.matches("^try it by hand: %S+/nsys export %-%-type=sqlite ", step.hint)
+  end)
+
+  it("fails when the export takes too long", function()
+    local _, step = failed(1, "nsys could not export nsys/run.nsys-rep",
+      { "nsys.export_timeout_s=1" }, { STANDIN_EXPORT = "hang" })
+    assert.matches("/nsys: no answer within 1 s$", step.last_lines[1])
   end)
 end)

@@ -1,6 +1,9 @@
 -- A live run as a whole: exit statuses, what the workload does to it, overhead,
 -- interruption, continuing. All tools are stand-ins.
-local live = require "tests.lua.live"
+local fs = require "llmprof.fs"
+local live = require "tests.lua.support.live"
+local schema = require "tests.lua.support.schema"
+local yaml = require "llmprof.yaml"
 
 
 describe("a live run", function()
@@ -27,8 +30,31 @@ describe("a live run", function()
     assert.same({ "live", "Nsight Systems 2025.3.1" }, { source.timeline.from,
       source.timeline.tool })
     assert.matches("^%S+/nsys profile ", source.timeline.command)
+    assert.same({ source = "workload", files = { { name = "page.png", bytes = 4,
+      sha256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" } } },
+      yaml.decode(made:read "inputs.yaml"))
     local captured = made:json "env.json".captured_on
     assert.same({ "2025.3.1", "2025.3.1" }, { captured.nsys, captured.ncu })
+  end)
+
+  it("keeps to the schemas", function()
+    local made = live.run { "overhead=measure" }
+    for name, file in pairs { results = "results.json", metrics = "workload/metrics.json",
+      operators = "workload/operators.json" } do
+      assert.is_nil(schema.check(schema.load(name), made:json(file)))
+    end
+  end)
+
+  it("lists every output once", function()
+    local made, seen = live.run(), {}
+    for _, step in ipairs(made:manifest().steps) do
+      for _, output in ipairs(step.outputs) do
+        -- written again with what the workload says
+        local again = output.file == "inputs.yaml" and step.name == "timeline"
+        assert.is_true(again or not seen[output.file], output.file)
+        seen[output.file] = true
+      end
+    end
   end)
 
   it("runs the workload once under each tool and once by itself", function()
@@ -105,6 +131,19 @@ describe("a workload", function()
   it("may break the schema", function()
     without_numbers("repeats[1].stages.decode.ms: number expected, got fast",
       { STANDIN_WORKLOAD = "mistyped" })
+  end)
+
+  it("may run in a folder of its own", function()
+    local folder, root = live.folder(), live.folder()
+    local relative = fs.realpath(root):gsub("^/", ("../"):rep(select(2, fs.cwd():gsub("/", ""))))
+    local made = live.llmprof { "tests/standin/recipe.lua", "out=" .. relative .. "/out",
+      "tools.nsys=tests/standin/nsys", "standin.cwd=" .. folder,
+      "standin.program=" .. fs.realpath "tests/standin/workload" }
+    assert.equal(0, made.code, made.output)
+    assert.is_truthy(fs.stat(root .. "/out/nsys/run.nsys-rep"))
+    assert.is_truthy(fs.stat(root .. "/out/ncu/run.ncu-rep"))
+    assert.is_truthy(fs.stat(root .. "/out/workload/metrics.json"))
+    assert.same({}, fs.list(folder))
   end)
 
   it("may leave workers behind, which are ended", function()
@@ -193,6 +232,15 @@ describe("an interrupted run", function()
     assert.is_true(made:has "nsys/run.sqlite")
     assert.matches("workload: started\n", made:read "ncu/log.txt", 1, true)
     assert.is_nil(made:step "analyse")
+  end)
+
+  it("leaves no numbers to a later attempt", function()
+    local made = interrupted("timeline", { STANDIN_WORKLOAD = "hang" })
+    assert.is_true(made:has "workload/metrics.json")
+    local again = live.llmprof({ "tests/standin/recipe.lua", "out=" .. made.out, "--resume",
+      made.out }, { STANDIN_WORKLOAD = "mute" })
+    assert.equal(0, again.code, again.output)
+    assert.equal("the workload's own numbers", made:json "results.json".missing[1].what)
   end)
 
   it("can be continued", function()

@@ -116,7 +116,8 @@ describe("trace:perfetto", function()
   end
 
   it("keeps to windows", function()
-    local events, written = export("tests/fixtures/graphs/node.sqlite", { windows = { { last = 0 } } })
+    local events, written = export("tests/fixtures/graphs/node.sqlite",
+      { windows = { { last = 0 } } })
     assert.same({ operations = 0, ranges = 0, calls = 0, flows = 0, lanes = 0 }, written)
     assert.same({}, lanes_of(events))
   end)

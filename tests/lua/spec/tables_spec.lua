@@ -59,6 +59,16 @@ a_very_…name       1      0.01  not measured
 ]], tables.render("table", columns, rows))
   end)
 
+  it("writes ids without thousands separators", function()
+    local ids = { { key = "pid", title = "PID", type = "id" },
+      { key = "name", title = "name", type = "text" } }
+    local row = { { pid = 1234567, name = "x" }, { name = "y" } }
+    assert.equal("    PID  name\n1234567  x\n         y\n", tables.render("table", ids, row))
+    assert.equal("PID,name\n1234567,x\n,y\n", tables.render("csv", ids, row, { keys = "title" }))
+    assert.equal('[{"PID":1234567,"name":"x"},{"PID":null,"name":"y"}]',
+      (tables.render("json", ids, row, { keys = "title" }):gsub("%s", "")))
+  end)
+
   it("writes CSV named by key with the rows' own values", function()
     assert.equal('name,calls,total_ns,std_ns\n'
       .. '"f<a, ""b"">|x",12345,1234567890,2500000\n'

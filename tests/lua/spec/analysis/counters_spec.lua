@@ -135,7 +135,7 @@ describe("llmprof.analysis.counter_plan", function()
     return made
   end
 
-  -- Without section set a launch takes 12 passes of 0.06 s.
+  -- Without section set a launch takes 16 passes of 0.06 s.
   local function make(chosen, ncu, in_run, all)
     local cfg = { ncu = { budget_s = 1000, kernel_name_base = "function" },
       top_n = { launches_per_kernel = 2 } }
@@ -145,7 +145,7 @@ describe("llmprof.analysis.counter_plan", function()
 
   it("asks for symbols in the used ranges of their stages", function()
     assert.same({ ranges = { "prefill/" }, instances = "2", kernels = "regex:^(_Z1|_Z2)$",
-      name_base = "mangled", launches = 2, expected = 6, seconds = 6 * 12 * 0.06, dropped = {} },
+      name_base = "mangled", launches = 2, expected = 6, seconds = 6 * 16 * 0.06, dropped = {} },
       make { kernel(1), kernel(2) })
   end)
 
@@ -165,9 +165,9 @@ describe("llmprof.analysis.counter_plan", function()
   it("leaves out what is too costly, and takes smaller ones", function()
     local long = kernel(1, { mean_ns = 1e9, total_ns = 1e12 })
     local plan = make({ long, kernel(2) }, { budget_s = 10 })
-    assert.same({ 3, 3 * 12 * 0.06, "regex:^(_Z2)$" },
+    assert.same({ 3, 3 * 16 * 0.06, "regex:^(_Z2)$" },
       { plan.expected, plan.seconds, plan.kernels })
-    assert.same({ { kernel = 1, launches = 3, seconds = 3 * 12 * 1.06 } }, plan.dropped)
+    assert.same({ { kernel = 1, launches = 3, seconds = 3 * 16 * 1.06 } }, plan.dropped)
   end)
 
   it("counts what else has the name in the stages, shape by shape", function()
@@ -180,8 +180,8 @@ describe("llmprof.analysis.counter_plan", function()
     -- of the first shape 6 launches, of the second 1
     assert.same({ "regex:^(_Z1)$", 3 }, { plan.kernels, plan.expected })
     plan = make({ chosen, other }, { budget_s = 1 })
-    assert.same({ { kernel = 1, launches = 3, seconds = 3 * 12 * 0.06 },
-      { kernel = 2, launches = 3, seconds = 3 * 12 * 0.06 } }, plan.dropped)
+    assert.same({ { kernel = 1, launches = 3, seconds = 3 * 16 * 0.06 },
+      { kernel = 2, launches = 3, seconds = 3 * 16 * 0.06 } }, plan.dropped)
   end)
 
   it("prefers what has the most GPU time per launch to measure", function()

@@ -138,7 +138,7 @@ local function prepare(words, env)
   assert(fs.mkdir(run.log))
   local argv = table.move(words, 1, #words, 2, { sys.executable() })
   for i, word in ipairs(argv) do argv[i] = word:gsub("^out=$", "out=" .. run.out) end
-  return run, argv, { env = environment(run.log, env), timeout = 60,
+  return run, argv, { env = environment(run.log, env), timeout = 300,
     on_line = function(line) lines[#lines + 1] = line end }
 end
 

@@ -1,0 +1,297 @@
+/* Groups as a frame: one row each, a column per statistic. */
+#include <math.h>
+
+#include "llmprof/alloc.h"
+#include "llmprof/frame.h"
+#include "llmprof/interrupt.h"
+
+/* What is being made: column `c` of the result is data[c], reals or, where
+ * is_real[c] is not set, integers. */
+typedef struct making {
+  llmprof_frame *frame; /* aggregated */
+  llmprof_groups groups;
+  const llmprof_aggregate *aggregates;
+  size_t count;
+  void **data; /* owned until they are the result's */
+  bool *is_real;
+} making;
+
+static void making_free(making *m) {
+  for (size_t i = 0; m->data && i < m->count; i++) llmprof_free(m->data[i]);
+  llmprof_free(m->data);
+  llmprof_free(m->is_real);
+  llmprof_groups_free(&m->groups);
+}
+
+static llmprof_column_type type_of(const making *m,
+                                   const llmprof_aggregate *a) {
+  return llmprof_frame_peek(m->frame, a->column)->type;
+}
+
+/* Statistics that are counts need no numbers. */
+static bool is_count(const llmprof_aggregate *a) {
+  return a->statistic <= LLMPROF_DISTINCT;
+}
+
+static bool keeps_type(const llmprof_aggregate *a) {
+  return a->statistic == LLMPROF_SUM || a->statistic == LLMPROF_MIN ||
+         a->statistic == LLMPROF_MAX;
+}
+
+static bool allocate(making *m, llmprof_error *err) {
+  m->data = llmprof_zalloc(m->count, sizeof *m->data);
+  m->is_real = llmprof_zalloc(m->count, sizeof *m->is_real);
+  if (!m->data || !m->is_real) return llmprof_fail_nomem(err);
+  for (size_t i = 0; i < m->count; i++) {
+    const llmprof_aggregate *a = &m->aggregates[i];
+    m->is_real[i] =
+        !is_count(a) && (!keeps_type(a) || type_of(m, a) == LLMPROF_F64);
+    m->data[i] = llmprof_alloc(m->groups.count, sizeof(int64_t));
+    if (!m->data[i]) return llmprof_fail_nomem(err);
+  }
+  return true;
+}
+
+/* ---- counts ---- */
+
+static bool count_distinct(making *m, size_t column, int64_t *data,
+                           llmprof_error *err) {
+  size_t groups = m->groups.count;
+  size_t *distinct = llmprof_alloc(groups, sizeof *distinct);
+  bool ok = distinct
+                ? llmprof_distinct(m->frame, column, &m->groups, distinct, err)
+                : llmprof_fail_nomem(err);
+  for (size_t g = 0; ok && g < groups; g++) data[g] = (int64_t)distinct[g];
+  llmprof_free(distinct);
+  return ok;
+}
+
+static bool count_present(making *m, size_t number, int64_t *data,
+                          llmprof_error *err) {
+  const llmprof_column *column = llmprof_frame_column(m->frame, number, err);
+  if (!column) return false;
+  for (size_t g = 0; g < m->groups.count; g++) data[g] = 0;
+  for (size_t row = 0; row < llmprof_frame_rows(m->frame); row++)
+    data[m->groups.of_row[row]] += llmprof_cell(column, row) != INT64_MIN;
+  return true;
+}
+
+static bool fill_count(making *m, const llmprof_aggregate *a, int64_t *data,
+                       llmprof_error *err) {
+  if (a->statistic == LLMPROF_DISTINCT)
+    return count_distinct(m, a->column, data, err);
+  if (a->column != SIZE_MAX) return count_present(m, a->column, data, err);
+  for (size_t g = 0; g < m->groups.count; g++) data[g] = m->groups.rows[g];
+  return true;
+}
+
+/* ---- statistics: all of one column at once ---- */
+
+static double real_of(const llmprof_summary *s, const llmprof_aggregate *a,
+                      size_t percentile) {
+  if (!s->count) return NAN;
+  switch (a->statistic) {
+  case LLMPROF_SUM:
+    return s->real_total;
+  case LLMPROF_MIN:
+    return s->real_min;
+  case LLMPROF_MAX:
+    return s->real_max;
+  case LLMPROF_MEAN:
+    return s->mean;
+  case LLMPROF_MEDIAN:
+    return s->median;
+  case LLMPROF_STDDEV: /* of one value there is none */
+    return s->count > 1 ? s->stddev : NAN;
+  default:
+    return s->percentiles[percentile];
+  }
+}
+
+static int64_t integer_of(const llmprof_summary *s,
+                          const llmprof_aggregate *a) {
+  if (!s->count) return INT64_MIN;
+  if (a->statistic == LLMPROF_SUM) return s->total;
+  return a->statistic == LLMPROF_MIN ? s->min : s->max;
+}
+
+/* The percentiles that are wanted of a column; how many, or SIZE_MAX. */
+static size_t wanted_of(const making *m, size_t column, double *wanted) {
+  size_t count = 0;
+  for (size_t i = 0; i < m->count; i++) {
+    const llmprof_aggregate *a = &m->aggregates[i];
+    if (a->column != column || a->statistic != LLMPROF_PERCENTILE) continue;
+    if (count == LLMPROF_PERCENTILES) return SIZE_MAX;
+    wanted[count++] = a->percentile;
+  }
+  return count;
+}
+
+static void spread(making *m, size_t column, const llmprof_summary *summaries) {
+  size_t percentile = 0;
+  for (size_t i = 0; i < m->count; i++) {
+    const llmprof_aggregate *a = &m->aggregates[i];
+    if (a->column != column || is_count(a)) continue;
+    double *reals = m->data[i];
+    int64_t *integers = m->data[i];
+    for (size_t g = 0; g < m->groups.count; g++) {
+      if (m->is_real[i])
+        reals[g] = real_of(&summaries[g], a, percentile);
+      else
+        integers[g] = integer_of(&summaries[g], a);
+    }
+    percentile += a->statistic == LLMPROF_PERCENTILE;
+  }
+}
+
+static bool fill_statistics(making *m, size_t column, llmprof_error *err) {
+  double wanted[LLMPROF_PERCENTILES];
+  size_t count = wanted_of(m, column, wanted);
+  if (count == SIZE_MAX)
+    return llmprof_fail(err, LLMPROF_LIMIT, "at most %d percentiles",
+                        LLMPROF_PERCENTILES);
+  llmprof_summary *summaries =
+      llmprof_alloc(m->groups.count, sizeof *summaries);
+  if (!summaries) return llmprof_fail_nomem(err);
+  bool ok = llmprof_summarize(m->frame, column, &m->groups, wanted, count,
+                              summaries, err);
+  if (ok) spread(m, column, summaries);
+  llmprof_free(summaries);
+  return ok;
+}
+
+/* Was the column's turn with an earlier aggregate? */
+static bool is_done(const making *m, size_t i) {
+  for (size_t j = 0; j < i; j++) {
+    if (!is_count(&m->aggregates[j]) &&
+        m->aggregates[j].column == m->aggregates[i].column)
+      return true;
+  }
+  return false;
+}
+
+static bool fill(making *m, llmprof_error *err) {
+  for (size_t i = 0; i < m->count; i++) {
+    const llmprof_aggregate *a = &m->aggregates[i];
+    bool ok = true;
+    if (is_count(a))
+      ok = fill_count(m, a, m->data[i], err);
+    else if (!is_done(m, i))
+      ok = fill_statistics(m, a->column, err);
+    if (!ok) return false;
+  }
+  return true;
+}
+
+/* ---- the result ---- */
+
+/* A key column: the cells of each group's first row. */
+static bool add_key(llmprof_frame *result, making *m, size_t key) {
+  llmprof_column column = *llmprof_frame_peek(m->frame, key);
+  uint32_t *index = llmprof_alloc(m->groups.count, sizeof *index);
+  if (!index) return false;
+  for (size_t g = 0; g < m->groups.count; g++) {
+    uint32_t row = m->groups.first_row[g];
+    index[g] = column.index ? column.index[row] : row;
+  }
+  column.index = index;
+  return llmprof_frame_own(result, index) &&
+         llmprof_frame_add(result, &column, NULL, NULL);
+}
+
+static bool add_aggregate(llmprof_frame *result, making *m, size_t i) {
+  const llmprof_aggregate *a = &m->aggregates[i];
+  const char *unit =
+      is_count(a) ? NULL : llmprof_frame_peek(m->frame, a->column)->unit;
+  llmprof_column column = {.name = a->name,
+                           .unit = unit,
+                           .type = m->is_real[i] ? LLMPROF_F64 : LLMPROF_I64,
+                           .data = m->data[i]};
+  void *data = m->data[i];
+  m->data[i] = NULL;
+  return llmprof_frame_own(result, data) &&
+         llmprof_frame_add(result, &column, NULL, NULL);
+}
+
+static llmprof_frame *make_result(making *m, const size_t *keys,
+                                  size_t key_count, llmprof_error *err) {
+  llmprof_frame *result =
+      llmprof_frame_new(m->groups.count, llmprof_frame_strings(m->frame));
+  bool ok = result != NULL;
+  for (size_t k = 0; ok && k < key_count; k++) ok = add_key(result, m, keys[k]);
+  for (size_t i = 0; ok && i < m->count; i++) ok = add_aggregate(result, m, i);
+  if (ok) return result;
+  llmprof_frame_free(result);
+  return llmprof_fail_nomem(err), NULL;
+}
+
+llmprof_frame *llmprof_frame_aggregate(llmprof_frame *frame, const size_t *keys,
+                                       size_t key_count,
+                                       const llmprof_aggregate *aggregates,
+                                       size_t count, llmprof_error *err) {
+  making m = {.frame = frame, .aggregates = aggregates, .count = count};
+  llmprof_frame *result = NULL;
+  if (llmprof_groups_make(&m.groups, frame, keys, key_count, err) &&
+      allocate(&m, err) && fill(&m, err))
+    result = make_result(&m, keys, key_count, err);
+  making_free(&m);
+  return result;
+}
+
+/* ---- what is known about groups, by row ---- */
+
+bool llmprof_frame_extend(llmprof_frame *frame, const size_t *keys,
+                          size_t key_count, size_t groups,
+                          const llmprof_column *columns, size_t count,
+                          llmprof_error *err) {
+  llmprof_groups made;
+  if (!llmprof_groups_make(&made, frame, keys, key_count, err)) return false;
+  uint32_t *of_row = made.of_row;
+  size_t there = made.count;
+  made.of_row = NULL;
+  llmprof_groups_free(&made);
+  if (!llmprof_frame_own(frame, of_row)) return llmprof_fail_nomem(err);
+  if (there != groups)
+    return llmprof_fail(err, LLMPROF_RANGE, "%zu groups, not %zu", there,
+                        groups);
+  for (size_t c = 0; c < count; c++) {
+    llmprof_column column = columns[c];
+    column.index = of_row;
+    if (!llmprof_frame_add(frame, &column, NULL, NULL))
+      return llmprof_fail_nomem(err);
+  }
+  return true;
+}
+
+/* ---- histograms ---- */
+
+/* The bin of a value, or `bins` when it is outside. */
+static size_t bin_of(double value, const double *edges, size_t bins) {
+  if (!(value >= edges[0] && value <= edges[bins])) return bins;
+  size_t low = 0, high = bins;
+  while (high - low > 1) {
+    size_t middle = low + (high - low) / 2;
+    if (edges[middle] <= value)
+      low = middle;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+bool llmprof_histogram(llmprof_frame *frame, size_t number, const double *edges,
+                       size_t bins, size_t *counts, llmprof_error *err) {
+  const llmprof_column *column = llmprof_frame_column(frame, number, err);
+  if (!column) return false;
+  for (size_t i = 0; i < bins; i++) counts[i] = 0;
+  for (size_t row = 0; row < llmprof_frame_rows(frame); row++) {
+    if (llmprof_interrupted_at(row)) return llmprof_fail_interrupted(err);
+    int64_t cell = llmprof_cell(column, row);
+    if (cell == INT64_MIN) continue;
+    double value =
+        column->type == LLMPROF_F64 ? llmprof_cell_real(cell) : (double)cell;
+    size_t bin = bin_of(value, edges, bins);
+    if (bin < bins) counts[bin]++;
+  }
+  return true;
+}

@@ -1,0 +1,224 @@
+/* frame:group(): the statistics of groups as a list of Lua tables. */
+#include <stdio.h>
+
+#include "frame.h"
+#include "llmprof/interval.h"
+
+#define GROUPS "llmprof.frame.groups"
+
+static int free_groups(lua_State *L) {
+  llmprof_groups_free(luaL_checkudata(L, 1, GROUPS));
+  return 0;
+}
+
+/* Column numbers of the list at options[field]; the box is left on top. */
+static size_t *column_list(lua_State *L, llmprof_frame *frame, int options,
+                           const char *field, size_t *count) {
+  int type = lua_getfield(L, options, field);
+  if (type != LUA_TNIL && type != LUA_TTABLE)
+    luaL_error(L, "option '%s' is a list of columns", field);
+  *count = type == LUA_TTABLE ? (size_t)lua_rawlen(L, -1) : 0;
+  size_t *numbers = llmprof_lua_scratch(L, *count, sizeof *numbers);
+  for (size_t i = 0; i < *count; i++) {
+    lua_rawgeti(L, -2, (lua_Integer)i + 1);
+    numbers[i] = llmprof_lua_check_column(L, frame, -1);
+    lua_pop(L, 1);
+  }
+  lua_remove(L, -2);
+  return numbers;
+}
+
+static size_t percentile_list(lua_State *L, int options, double *wanted) {
+  if (lua_getfield(L, options, "percentiles") == LUA_TNIL) {
+    lua_pop(L, 1);
+    return 0;
+  }
+  if (!lua_istable(L, -1))
+    luaL_error(L, "option 'percentiles' is a list of numbers");
+  size_t count = (size_t)lua_rawlen(L, -1);
+  if (count > LLMPROF_PERCENTILES)
+    luaL_error(L, "at most %d percentiles", LLMPROF_PERCENTILES);
+  for (size_t i = 0; i < count; i++) {
+    lua_rawgeti(L, -1, (lua_Integer)i + 1);
+    int is_number;
+    wanted[i] = lua_tonumberx(L, -1, &is_number);
+    if (!is_number || !(wanted[i] >= 0 && wanted[i] <= 100))
+      luaL_error(L, "a percentile is a number between 0 and 100");
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+  return count;
+}
+
+static void set_integer(lua_State *L, const char *field, int64_t value) {
+  lua_pushinteger(L, value);
+  lua_setfield(L, -2, field);
+}
+
+static void set_number(lua_State *L, const char *field, double value) {
+  lua_pushnumber(L, value);
+  lua_setfield(L, -2, field);
+}
+
+static void set_extremes(lua_State *L, const llmprof_summary *summary,
+                         llmprof_column_type type) {
+  if (type == LLMPROF_F64) {
+    set_number(L, "total", summary->real_total);
+    set_number(L, "min", summary->real_min);
+    set_number(L, "max", summary->real_max);
+  } else {
+    set_integer(L, "total", summary->total);
+    set_integer(L, "min", summary->min);
+    set_integer(L, "max", summary->max);
+  }
+}
+
+static void push_summary(lua_State *L, const llmprof_summary *summary,
+                         llmprof_column_type type, const double *wanted,
+                         size_t wanted_count) {
+  lua_createtable(L, 0, 8);
+  set_integer(L, "count", (int64_t)summary->count);
+  if (!summary->count) return;
+  set_extremes(L, summary, type);
+  set_number(L, "mean", summary->mean);
+  set_number(L, "median", summary->median);
+  set_number(L, "stddev", summary->stddev);
+  for (size_t i = 0; i < wanted_count; i++) {
+    char name[32];
+    snprintf(name, sizeof name, "p%g", wanted[i]);
+    set_number(L, name, summary->percentiles[i]);
+  }
+}
+
+/* What group() was asked for; arrays are scratch boxes on the stack. */
+typedef struct request {
+  llmprof_frame *frame;
+  llmprof_groups *groups;
+  size_t *by, by_count;
+  size_t *sum, sum_count;
+  size_t *distinct, distinct_count;
+  double wanted[LLMPROF_PERCENTILES];
+  size_t wanted_count;
+  llmprof_extent *extents;     /* by group, NULL unless asked for */
+  llmprof_summary **summaries; /* by sum column, by group */
+  size_t **counts;             /* by distinct column, by group */
+} request;
+
+/* `union`: start and end columns as intervals. */
+static void compute_extents(lua_State *L, request *r, int options) {
+  if (!llmprof_lua_opt_bool(L, options, "union", false)) return;
+  lua_pushliteral(L, "start");
+  lua_pushliteral(L, "end");
+  size_t start = llmprof_lua_check_column(L, r->frame, -2);
+  size_t end = llmprof_lua_check_column(L, r->frame, -1);
+  lua_pop(L, 2);
+  r->extents = llmprof_lua_scratch(L, r->groups->count, sizeof *r->extents);
+  llmprof_error err;
+  if (!llmprof_intervals_by_group(r->frame, start, end, r->groups, r->extents,
+                                  &err))
+    luaL_error(L, "%s", err.message);
+}
+
+static void check_summable(lua_State *L, const request *r) {
+  for (size_t i = 0; i < r->sum_count; i++) {
+    const llmprof_column *column = llmprof_frame_peek(r->frame, r->sum[i]);
+    if (column->type == LLMPROF_STRING_ID)
+      luaL_error(L, "column '%s' holds strings and has no sum", column->name);
+  }
+}
+
+static void parse_request(lua_State *L, request *r, int options) {
+  luaL_checktype(L, options, LUA_TTABLE);
+  r->by = column_list(L, r->frame, options, "by", &r->by_count);
+  r->sum = column_list(L, r->frame, options, "sum", &r->sum_count);
+  check_summable(L, r);
+  r->distinct =
+      column_list(L, r->frame, options, "distinct", &r->distinct_count);
+  r->wanted_count = percentile_list(L, options, r->wanted);
+}
+
+static void compute_request(lua_State *L, request *r) {
+  llmprof_error err;
+  r->groups = lua_newuserdatauv(L, sizeof *r->groups, 0);
+  *r->groups = (llmprof_groups){0};
+  luaL_setmetatable(L, GROUPS);
+  luaL_checkstack(L, (int)(r->sum_count + r->distinct_count) + 10,
+                  "too many columns");
+  if (!llmprof_groups_make(r->groups, r->frame, r->by, r->by_count, &err))
+    luaL_error(L, "%s", err.message);
+  r->summaries = llmprof_lua_scratch(L, r->sum_count, sizeof *r->summaries);
+  for (size_t i = 0; i < r->sum_count; i++) {
+    r->summaries[i] =
+        llmprof_lua_scratch(L, r->groups->count, sizeof **r->summaries);
+    if (!llmprof_summarize(r->frame, r->sum[i], r->groups, r->wanted,
+                           r->wanted_count, r->summaries[i], &err))
+      luaL_error(L, "%s", err.message);
+  }
+  r->counts = llmprof_lua_scratch(L, r->distinct_count, sizeof *r->counts);
+  for (size_t i = 0; i < r->distinct_count; i++) {
+    r->counts[i] = llmprof_lua_scratch(L, r->groups->count, sizeof **r->counts);
+    if (!llmprof_distinct(r->frame, r->distinct[i], r->groups, r->counts[i],
+                          &err))
+      luaL_error(L, "%s", err.message);
+  }
+}
+
+static void push_group(lua_State *L, const request *r, size_t group) {
+  lua_createtable(L, 0, (int)(r->by_count + r->sum_count) + 2);
+  set_integer(L, "count", r->groups->rows[group]);
+  for (size_t i = 0; i < r->by_count; i++) {
+    const llmprof_column *column = llmprof_frame_peek(r->frame, r->by[i]);
+    llmprof_lua_push_cell(L, r->frame, column, r->groups->first_row[group]);
+    lua_setfield(L, -2, column->name);
+  }
+  for (size_t i = 0; i < r->sum_count; i++) {
+    const llmprof_column *column = llmprof_frame_peek(r->frame, r->sum[i]);
+    push_summary(L, &r->summaries[i][group], column->type, r->wanted,
+                 r->wanted_count);
+    lua_setfield(L, -2, column->name);
+  }
+  if (r->extents) {
+    const llmprof_extent *extent = &r->extents[group];
+    set_integer(L, "busy", extent->busy);
+    if (extent->first != INT64_MIN) {
+      set_integer(L, "first", extent->first);
+      set_integer(L, "last", extent->last);
+    }
+  }
+  if (!r->distinct_count) return;
+  lua_createtable(L, 0, (int)r->distinct_count);
+  for (size_t i = 0; i < r->distinct_count; i++)
+    set_integer(L, llmprof_frame_peek(r->frame, r->distinct[i])->name,
+                (int64_t)r->counts[i][group]);
+  lua_setfield(L, -2, "distinct");
+}
+
+/* frame:group(options) -> list of groups, by first appearance. options:
+ * by (columns; none: all rows are one group), sum (columns of numbers),
+ * distinct (columns), percentiles (numbers 0..100), union (boolean).
+ * A group holds its key columns, count (rows), per column of sum a table
+ * { count, total, min, max, mean, median, stddev, p90, ... } (count alone when
+ * no value is present), distinct = { column = number of values }, and with
+ * union busy (ns that start..end of any row cover), first and last (ns). */
+static int f_group(lua_State *L) {
+  request r = {.frame = llmprof_lua_check_frame(L, 1)};
+  parse_request(L, &r, 2);
+  compute_request(L, &r);
+  compute_extents(L, &r, 2);
+  lua_createtable(L, (int)r.groups->count, 0);
+  for (size_t g = 0; g < r.groups->count; g++) {
+    push_group(L, &r, g);
+    lua_rawseti(L, -2, (lua_Integer)g + 1);
+  }
+  return 1;
+}
+
+const luaL_Reg llmprof_lua_group_methods[] = {
+    {"group", f_group},
+    {NULL, NULL},
+};
+
+void llmprof_lua_group_class(lua_State *L) {
+  static const luaL_Reg none[] = {{NULL, NULL}};
+  llmprof_lua_class(L, GROUPS, none, free_groups);
+}

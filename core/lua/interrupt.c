@@ -1,0 +1,94 @@
+/* llmprof.interrupt: what Ctrl-C does to running Lua. */
+#include "llmprof/interrupt.h"
+
+#include <signal.h>
+
+#include "llmprof_lua.h"
+
+static lua_State *volatile running; /* for the signal handler only */
+static volatile sig_atomic_t in_session, terminated;
+static bool protecting; /* interrupt.protect() is on the stack */
+
+void llmprof_lua_clear_interrupt(lua_State *L) {
+  lua_sethook(L, NULL, 0, 0);
+  llmprof_interrupt(false);
+}
+
+/* Runs at the next Lua instruction: unwinds to whoever handles it. Under
+ * protect() it stays, so that a loop which catches errors ends, too. */
+static void raise_interrupt(lua_State *L, lua_Debug *ar) {
+  (void)ar;
+  if (!protecting) llmprof_lua_clear_interrupt(L);
+  luaL_error(L, "interrupted");
+}
+
+/* lua_sethook is the one API call Lua allows from a signal handler. A second
+ * signal ends the process at once, but for Ctrl-C in a session. */
+static void on_signal(int number) {
+  if (number != SIGINT) terminated = 1;
+  if (number != SIGINT || !in_session) signal(number, SIG_DFL);
+  llmprof_interrupt(true);
+  lua_sethook(running, raise_interrupt,
+              LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT, 1);
+}
+
+static void catch (int number) {
+  struct sigaction action = {.sa_handler = on_signal};
+  sigemptyset(&action.sa_mask);
+  sigaction(number, &action, NULL);
+}
+
+void llmprof_lua_catch_signals(lua_State *L) {
+  running = L;
+  catch (SIGINT);
+  catch (SIGTERM);
+  /* A reader that goes away must not end a capture: writes fail instead. */
+  signal(SIGPIPE, SIG_IGN);
+}
+
+void llmprof_lua_release_signals(void) {
+  signal(SIGINT, SIG_DFL);
+  signal(SIGTERM, SIG_DFL);
+}
+
+/* interrupt.protect(f) -> as pcall(f), but an interrupt ends f whatever f
+ * catches, and is over when this returns */
+static int interrupt_protect(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  lua_settop(L, 1);
+  bool outer = protecting;
+  protecting = true;
+  int status = lua_pcall(L, 0, LUA_MULTRET, 0);
+  protecting = outer;
+  if (!outer) llmprof_lua_clear_interrupt(L);
+  lua_pushboolean(L, status == LUA_OK);
+  lua_insert(L, 1);
+  return lua_gettop(L);
+}
+
+/* interrupt.session(on): Ctrl-C may come again and again without ending the
+ * process */
+static int interrupt_session(lua_State *L) {
+  in_session = lua_toboolean(L, 1);
+  catch (SIGINT);
+  return 0;
+}
+
+/* interrupt.terminated() -> was the process asked to end (SIGTERM) */
+static int interrupt_terminated(lua_State *L) {
+  lua_pushboolean(L, terminated);
+  return 1;
+}
+
+static const luaL_Reg functions[] = {
+    {"protect", interrupt_protect},
+    {"session", interrupt_session},
+    {"terminated", interrupt_terminated},
+    {NULL, NULL},
+};
+
+int luaopen_llmprof_interrupt(lua_State *L);
+int luaopen_llmprof_interrupt(lua_State *L) {
+  luaL_newlib(L, functions);
+  return 1;
+}

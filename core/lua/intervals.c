@@ -1,0 +1,86 @@
+/* Intervals in Lua: what the rows of a frame cover.
+ *
+ *   local busy = frame:union()
+ *   local share = busy:covered() / wall
+ */
+#include "intervals.h"
+
+#define INTERVALS "llmprof.intervals"
+
+static int close_intervals(lua_State *L) {
+  llmprof_intervals_free(luaL_checkudata(L, 1, INTERVALS));
+  return 0;
+}
+
+llmprof_intervals *llmprof_lua_new_intervals(lua_State *L) {
+  llmprof_intervals *set = lua_newuserdatauv(L, sizeof *set, 0);
+  *set = (llmprof_intervals){0};
+  luaL_setmetatable(L, INTERVALS);
+  return set;
+}
+
+static llmprof_intervals *check_intervals(lua_State *L, int arg) {
+  return luaL_checkudata(L, arg, INTERVALS);
+}
+
+static int i_len(lua_State *L) {
+  lua_pushinteger(L, (lua_Integer)check_intervals(L, 1)->count);
+  return 1;
+}
+
+/* intervals:covered([from, to]) -> ns covered, within [from, to) if given */
+static int i_covered(lua_State *L) {
+  const llmprof_intervals *set = check_intervals(L, 1);
+  int64_t from = luaL_optinteger(L, 2, INT64_MIN);
+  int64_t to = luaL_optinteger(L, 3, INT64_MAX);
+  lua_pushinteger(L, llmprof_intervals_covered(set, from, to));
+  return 1;
+}
+
+/* intervals:overlap(other) -> ns covered by both */
+static int i_overlap(lua_State *L) {
+  lua_pushinteger(L, llmprof_intervals_overlap(check_intervals(L, 1),
+                                               check_intervals(L, 2)));
+  return 1;
+}
+
+/* intervals:span() -> first start, last end; nothing when empty */
+static int i_span(lua_State *L) {
+  const llmprof_intervals *set = check_intervals(L, 1);
+  if (!set->count) return 0;
+  lua_pushinteger(L, set->items[0].start);
+  lua_pushinteger(L, set->items[set->count - 1].end);
+  return 2;
+}
+
+/* intervals:gaps(from, to [, shortest]) -> intervals: the holes in between */
+static int i_gaps(lua_State *L) {
+  const llmprof_intervals *set = check_intervals(L, 1);
+  int64_t from = luaL_checkinteger(L, 2), to = luaL_checkinteger(L, 3);
+  int64_t shortest = luaL_optinteger(L, 4, 1);
+  llmprof_intervals *gaps = llmprof_lua_new_intervals(L);
+  llmprof_error err;
+  if (llmprof_intervals_gaps(gaps, set, from, to, shortest, &err)) return 1;
+  return llmprof_lua_fail(L, &err);
+}
+
+/* intervals:get(i) -> start, end */
+static int i_get(lua_State *L) {
+  const llmprof_intervals *set = check_intervals(L, 1);
+  lua_Integer i = luaL_checkinteger(L, 2);
+  luaL_argcheck(L, i >= 1 && (size_t)i <= set->count, 2, "no such interval");
+  lua_pushinteger(L, set->items[i - 1].start);
+  lua_pushinteger(L, set->items[i - 1].end);
+  return 2;
+}
+
+static const luaL_Reg interval_methods[] = {
+    {"covered", i_covered}, {"overlap", i_overlap}, {"span", i_span},
+    {"gaps", i_gaps},       {"get", i_get},         {"close", close_intervals},
+    {NULL, NULL},
+};
+
+void llmprof_lua_interval_classes(lua_State *L) {
+  llmprof_lua_class(L, INTERVALS, interval_methods, close_intervals);
+  llmprof_lua_class_len(L, INTERVALS, i_len);
+}

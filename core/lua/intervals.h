@@ -1,0 +1,14 @@
+/* Intervals as userdata, for the modules that make them. */
+#ifndef LLMPROF_LUA_INTERVALS_H
+#define LLMPROF_LUA_INTERVALS_H
+
+#include "llmprof/interval.h"
+#include "llmprof_lua.h"
+
+/* Push an empty set for the caller to fill; its memory is the userdata's. */
+llmprof_intervals *llmprof_lua_new_intervals(lua_State *L);
+
+/* Register the class; idempotent. */
+void llmprof_lua_interval_classes(lua_State *L);
+
+#endif

@@ -1,0 +1,213 @@
+/* Methods of frames that make frames of other rows or columns: what the query
+ * language of llmprof.query is built on. */
+#include <string.h>
+
+#include "frame.h"
+#include "llmprof/alloc.h"
+
+/* The frame just made into its box on top of the stack, or the failure. */
+static int made_frame(lua_State *L, llmprof_frame **box, llmprof_frame *made,
+                      const llmprof_error *err) {
+  *box = made;
+  return made ? 1 : llmprof_lua_fail(L, err);
+}
+
+static size_t rows_of(lua_State *L, int arg) {
+  return llmprof_frame_rows(llmprof_lua_check_frame(L, arg));
+}
+
+/* frame:take(rows) -> frame with the rows listed, counted from 1 */
+static int q_take(lua_State *L) {
+  llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  size_t count = (size_t)lua_rawlen(L, 2), there = rows_of(L, 1);
+  for (size_t i = 1; i <= count; i++) {
+    lua_rawgeti(L, 2, (lua_Integer)i);
+    lua_Integer row = lua_tointeger(L, -1); /* 0 when it is none */
+    luaL_argcheck(L, row >= 1 && (size_t)row <= there, 2, "no such row");
+    lua_pop(L, 1);
+  }
+  llmprof_frame **box = llmprof_lua_new_frame(L, 1);
+  uint32_t *rows = llmprof_alloc(count, sizeof *rows);
+  if (!rows) return luaL_error(L, "out of memory");
+  for (size_t i = 0; i < count; i++) { /* checked above: nothing raises */
+    lua_rawgeti(L, 2, (lua_Integer)i + 1);
+    rows[i] = (uint32_t)(lua_tointeger(L, -1) - 1);
+    lua_pop(L, 1);
+  }
+  llmprof_error err;
+  return made_frame(L, box, llmprof_frame_take(frame, rows, count, &err), &err);
+}
+
+/* frame:slice(first, last) -> frame with those rows, as far as they are there;
+ * both count from 1 */
+static int q_slice(lua_State *L) {
+  llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
+  lua_Integer first = luaL_checkinteger(L, 2), last = luaL_checkinteger(L, 3);
+  lua_Integer rows = (lua_Integer)rows_of(L, 1);
+  if (first < 1) first = 1;
+  if (last > rows) last = rows;
+  size_t count = last >= first ? (size_t)(last - first + 1) : 0;
+  llmprof_frame **box = llmprof_lua_new_frame(L, 1);
+  llmprof_error err;
+  llmprof_frame *made =
+      llmprof_frame_slice(frame, count ? (size_t)first - 1 : 0, count, &err);
+  return made_frame(L, box, made, &err);
+}
+
+size_t *llmprof_lua_check_columns(lua_State *L, llmprof_frame *frame, int list,
+                                  size_t *count) {
+  luaL_checktype(L, list, LUA_TTABLE);
+  *count = (size_t)lua_rawlen(L, list);
+  size_t *numbers = llmprof_lua_scratch(L, *count, sizeof *numbers);
+  for (size_t i = 0; i < *count; i++) {
+    lua_rawgeti(L, list, (lua_Integer)i + 1);
+    numbers[i] = llmprof_lua_check_column(L, frame, -1);
+    lua_pop(L, 1);
+  }
+  return numbers;
+}
+
+/* frame:select(columns) -> frame with these columns only */
+static int q_select(lua_State *L) {
+  llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
+  size_t count;
+  size_t *columns = llmprof_lua_check_columns(L, frame, 2, &count);
+  llmprof_frame **box = llmprof_lua_new_frame(L, 1);
+  llmprof_error err;
+  return made_frame(L, box, llmprof_frame_select(frame, columns, count, &err),
+                    &err);
+}
+
+/* frame:sort(keys [, limit]) -> frame in that order, its first rows only.
+ * keys: list of { column, descending (boolean) }. */
+static int q_sort(lua_State *L) {
+  llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_Integer limit = luaL_optinteger(L, 3, LUA_MAXINTEGER);
+  luaL_argcheck(L, limit >= 0, 3, "a number of rows expected");
+  size_t count = (size_t)lua_rawlen(L, 2);
+  llmprof_order *keys = llmprof_lua_scratch(L, count, sizeof *keys);
+  for (size_t i = 0; i < count; i++) {
+    lua_rawgeti(L, 2, (lua_Integer)i + 1);
+    luaL_argcheck(L, lua_istable(L, -1), 2, "{ column, descending } expected");
+    lua_rawgeti(L, -1, 1);
+    keys[i].column = llmprof_lua_check_column(L, frame, -1);
+    lua_rawgeti(L, -2, 2);
+    keys[i].descending = lua_toboolean(L, -1);
+    lua_pop(L, 3);
+  }
+  llmprof_frame **box = llmprof_lua_new_frame(L, 1);
+  llmprof_error err;
+  return made_frame(L, box,
+                    llmprof_frame_sort(frame, keys, count, (size_t)limit, &err),
+                    &err);
+}
+
+static llmprof_statistic check_statistic(lua_State *L, int index) {
+  static const char *const names[] = {
+      [LLMPROF_COUNT] = "count",
+      [LLMPROF_DISTINCT] = "distinct",
+      [LLMPROF_SUM] = "sum",
+      [LLMPROF_MEAN] = "mean",
+      [LLMPROF_MEDIAN] = "median",
+      [LLMPROF_MIN] = "min",
+      [LLMPROF_MAX] = "max",
+      [LLMPROF_STDDEV] = "std",
+      [LLMPROF_PERCENTILE] = "percentile",
+  };
+  const char *name = lua_tostring(L, index);
+  for (size_t i = 0; name && i < sizeof names / sizeof *names; i++) {
+    if (strcmp(names[i], name) == 0) return (llmprof_statistic)i;
+  }
+  luaL_error(L, "no statistic '%s'", name ? name : luaL_typename(L, index));
+  return LLMPROF_COUNT;
+}
+
+static void check_numbers(lua_State *L, const llmprof_frame *frame,
+                          size_t column) {
+  const llmprof_column *peeked = llmprof_frame_peek(frame, column);
+  if (peeked->type == LLMPROF_STRING_ID)
+    luaL_error(L, "column '%s' holds strings, not numbers", peeked->name);
+}
+
+/* { name, statistic, column or nil, percentile or nil } on top of the stack,
+ * popped; its strings live on in the table. */
+static void check_aggregate(lua_State *L, llmprof_frame *frame,
+                            llmprof_aggregate *aggregate) {
+  if (!lua_istable(L, -1))
+    luaL_error(L, "an aggregate is { name, statistic, column, percentile }");
+  for (int i = 1; i <= 4; i++) lua_rawgeti(L, -i, i);
+  aggregate->name = luaL_checkstring(L, -4);
+  aggregate->statistic = check_statistic(L, -3);
+  aggregate->column =
+      lua_isnil(L, -2) ? SIZE_MAX : llmprof_lua_check_column(L, frame, -2);
+  if (aggregate->statistic > LLMPROF_DISTINCT) {
+    if (aggregate->column == SIZE_MAX) luaL_error(L, "of which column?");
+    check_numbers(L, frame, aggregate->column);
+  }
+  if (aggregate->statistic == LLMPROF_PERCENTILE) {
+    aggregate->percentile = luaL_checknumber(L, -1);
+    if (!(aggregate->percentile >= 0 && aggregate->percentile <= 100))
+      luaL_error(L, "a percentile is between 0 and 100");
+  }
+  lua_pop(L, 5);
+}
+
+/* frame:aggregate(by, aggregates) -> frame with a row per group. by: columns;
+ * aggregates: list of { name, statistic, column, percentile }, statistics
+ * being count (without a column: rows), distinct, sum, mean, median, min, max,
+ * std and percentile. */
+static int q_aggregate(lua_State *L) {
+  llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
+  luaL_checktype(L, 3, LUA_TTABLE);
+  lua_settop(L, 3);
+  size_t key_count, count = (size_t)lua_rawlen(L, 3);
+  size_t *keys = llmprof_lua_check_columns(L, frame, 2, &key_count);
+  llmprof_aggregate *wanted = llmprof_lua_scratch(L, count, sizeof *wanted);
+  for (size_t i = 0; i < count; i++) {
+    lua_rawgeti(L, 3, (lua_Integer)i + 1);
+    check_aggregate(L, frame, &wanted[i]);
+  }
+  llmprof_frame **box = llmprof_lua_new_frame(L, 1);
+  llmprof_error err;
+  return made_frame(
+      L, box,
+      llmprof_frame_aggregate(frame, keys, key_count, wanted, count, &err),
+      &err);
+}
+
+/* frame:histogram(column, edges) -> list of counts, one fewer than edges,
+ * which ascend; the last bin holds its upper edge too */
+static int q_histogram(lua_State *L) {
+  llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
+  size_t column = llmprof_lua_check_column(L, frame, 2);
+  luaL_checktype(L, 3, LUA_TTABLE);
+  check_numbers(L, frame, column);
+  lua_Integer given = (lua_Integer)lua_rawlen(L, 3);
+  luaL_argcheck(L, given >= 2, 3, "two edges at least");
+  double *edges = llmprof_lua_scratch(L, (size_t)given, sizeof *edges);
+  for (lua_Integer i = 0; i < given; i++) {
+    lua_rawgeti(L, 3, i + 1);
+    edges[i] = luaL_checknumber(L, -1);
+    lua_pop(L, 1);
+    luaL_argcheck(L, i == 0 || edges[i] >= edges[i - 1], 3, "edges ascend");
+  }
+  size_t bins = (size_t)given - 1;
+  size_t *counts = llmprof_lua_scratch(L, bins, sizeof *counts);
+  llmprof_error err;
+  if (!llmprof_histogram(frame, column, edges, bins, counts, &err))
+    return llmprof_lua_fail(L, &err);
+  lua_createtable(L, (int)bins, 0);
+  for (size_t i = 0; i < bins; i++) {
+    lua_pushinteger(L, (lua_Integer)counts[i]);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
+const luaL_Reg llmprof_lua_query_methods[] = {
+    {"take", q_take}, {"slice", q_slice},         {"select", q_select},
+    {"sort", q_sort}, {"aggregate", q_aggregate}, {"histogram", q_histogram},
+    {NULL, NULL},
+};

@@ -1,0 +1,220 @@
+-- Two sides beside each other: rows for every table of a comparison.
+local differences = require "llmprof.compare.differences"
+local errors = require "llmprof.errors"
+local kernels = require "llmprof.compare.kernels"
+local metrics = require "llmprof.compare.metrics"
+
+local comparison = {}
+
+
+-- ---- stages ----
+
+-- Names in the order of the side before, then those that only after has.
+local function all_stages(before, after)
+  local list, seen = {}, {}
+  for _, side in ipairs { before, after } do
+    for _, stage in ipairs(side.results.stages) do
+      if not seen[stage.name] then
+        seen[stage.name] = true
+        list[#list + 1] = { name = stage.name, parent = stage.parent,
+          before = metrics.stage(before, stage.name), after = metrics.stage(after, stage.name) }
+      end
+    end
+  end
+  return list
+end
+
+
+local function label_of(stage)
+  return (stage.parent and "· " or "") .. stage.name
+end
+
+
+local function names_of(side)
+  local names = {}
+  for i, stage in ipairs(side.results.stages) do names[i] = stage.name end
+  return #names > 0 and table.concat(names, " ") or "none"
+end
+
+
+local function check_common(stages, before, after)
+  for _, stage in ipairs(stages) do
+    if stage.before and stage.after then return end
+  end
+  errors.raise("usage", ("no stage in common: %s has %s, %s has %s"):format(before.name,
+    names_of(before), after.name, names_of(after)),
+    { hint = "compare runs of one recipe, or traces whose NVTX ranges have the same names" })
+end
+
+
+-- ---- times ----
+
+local judged_fields = { "unit", "before", "after", "difference", "share", "verdict", "why",
+  "basis", "samples_before", "samples_after" }
+
+-- A judged metric as a row; the interval as shares of the value before.
+local function time_row(label, metric, before, after)
+  local row, judged = { label = label, path = metric.path }, metrics.judge(metric, before, after)
+  if judged then
+    for _, field in ipairs(judged_fields) do row[field] = judged[field] end
+    if judged.low and judged.before ~= 0 then
+      row.low, row.high = judged.low / math.abs(judged.before),
+        judged.high / math.abs(judged.before)
+    end
+    return row
+  end
+  local basis
+  row.unit = metric.unit
+  row.before, basis = metrics.value(metric, before)
+  if row.before then
+    row.basis = basis
+  else
+    row.after, row.basis = metrics.value(metric, after)
+  end
+  row.verdict = row.before and "gone" or "new"
+  return (row.before or row.after) and row or nil
+end
+
+
+-- Each stage's share of what changed in all that have no parent.
+local function add_shares_of_change(rows)
+  local all = 0
+  for _, row in ipairs(rows) do
+    if row.top and row.difference then all = all + math.abs(row.difference) end
+  end
+  for _, row in ipairs(rows) do
+    if row.top and row.difference and all > 0 then
+      row.of_change = math.abs(row.difference) / all
+    end
+    row.top = nil
+  end
+end
+
+
+local latencies = { { "TTFT", "ttft" }, { "TPOT", "tpot" }, { "throughput", "tokens_per_s" } }
+
+local function time_rows(stages, before, after)
+  local rows = {}
+  for _, stage in ipairs(stages) do
+    local row = time_row(label_of(stage), metrics.parse(stage.name .. ".ms"), before, after)
+    if row then
+      row.top = stage.parent == nil
+      rows[#rows + 1] = row
+    end
+  end
+  add_shares_of_change(rows)
+  for _, entry in ipairs(latencies) do
+    rows[#rows + 1] = time_row(entry[1], metrics.parse(entry[2]), before, after)
+  end
+  return rows
+end
+
+
+-- ---- what the stages do ----
+
+local function work_rows(stages)
+  local rows = {}
+  for _, stage in ipairs(stages) do
+    local row = { label = label_of(stage) }
+    for _, field in ipairs { "kernels", "launches", "copies", "gpu_busy_ns", "gpu_idle_ns" } do
+      row[field .. "_before"] = stage.before and stage.before[field]
+      row[field .. "_after"] = stage.after and stage.after[field]
+    end
+    rows[#rows + 1] = row
+  end
+  return rows
+end
+
+
+-- ---- where the change is ----
+
+local idle_labels = { launch_ns = "idle, in launching calls", sync_ns = "idle, in syncs",
+  memory_ns = "idle, in allocations", other_ns = "idle, in other calls",
+  host_ns = "idle, outside CUDA" }
+
+-- GPU time by category and GPU idle time by cause, in ns.
+local function pieces_of(stage)
+  local pieces = {}
+  for _, row in ipairs(stage.categories or {}) do pieces[row.category] = row.gpu_time_ns end
+  for field, label in pairs(idle_labels) do
+    local ns = stage.waiting and stage.waiting[field]
+    if ns and ns > 0 then pieces[label] = ns end
+  end
+  return pieces
+end
+
+
+local function piece_rows(stage)
+  local old, new, rows, all = pieces_of(stage.before), pieces_of(stage.after), {}, 0
+  local function add(what)
+    local difference = (new[what] or 0) - (old[what] or 0)
+    all = all + math.abs(difference)
+    rows[#rows + 1] = { stage = stage.name, what = what, before_ns = old[what],
+      after_ns = new[what], difference_ns = difference }
+  end
+  for what in pairs(old) do add(what) end
+  for what in pairs(new) do
+    if not old[what] then add(what) end
+  end
+  for _, row in ipairs(rows) do row.share = all > 0 and math.abs(row.difference_ns) / all or nil end
+  table.sort(rows, function(a, b)
+    local left, right = math.abs(a.difference_ns), math.abs(b.difference_ns)
+    if left ~= right then return left > right end
+    return a.what < b.what
+  end)
+  return rows
+end
+
+
+-- Stages without a parent that both sides have.
+local function where_rows(stages)
+  local rows = {}
+  for _, stage in ipairs(stages) do
+    if stage.before and stage.after and not stage.parent then
+      local pieces = piece_rows(stage)
+      table.move(pieces, 1, #pieces, #rows + 1, rows)
+    end
+  end
+  return rows
+end
+
+
+-- ---- together ----
+
+local function common_names(stages)
+  local names = {}
+  for _, stage in ipairs(stages) do
+    if stage.before and stage.after then names[stage.name] = true end
+  end
+  return names
+end
+
+
+-- CUDA graphs that were traced as one row each hide their kernels.
+local function notes_of(before, after)
+  local notes = differences.unknown(before, after)
+  for _, side in ipairs { before, after } do
+    local totals = side.results.totals
+    if totals and (totals.graphs or 0) > 0 then
+      notes[#notes + 1] = ("%s traced CUDA graphs as one row: the kernels in them are not known "
+        .. "(nsys.cuda_graph_trace=node)."):format(side.name)
+    end
+  end
+  return notes
+end
+
+
+-- Sides of llmprof.compare.side -> { before, after, differences, notes, times,
+-- work, where, kernels }: lists of rows for the tables of
+-- llmprof.report.columns that are named compare_*.
+function comparison.make(before, after)
+  local stages = all_stages(before, after)
+  check_common(stages, before, after)
+  return { before = before, after = after, differences = differences.list(before, after),
+    notes = notes_of(before, after), times = time_rows(stages, before, after),
+    work = work_rows(stages), where = where_rows(stages),
+    kernels = kernels.compare(before, after, common_names(stages)) }
+end
+
+
+return comparison

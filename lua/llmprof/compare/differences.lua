@@ -1,0 +1,199 @@
+-- What differs between two sides besides the times: the model, the machine, how
+-- it was captured, the workload's settings, the configuration. Most surprises in
+-- a comparison are here.
+local sorted_keys = require "llmprof.sorted_keys"
+
+local differences = {}
+
+-- Configuration that names a run or a place, or has a fact of its own below.
+local not_compared = { ["out"] = true, ["run.id"] = true, ["run.root"] = true,
+  ["recorded"] = true, ["model.name"] = true, ["model.variant"] = true, ["model.dtype"] = true,
+  ["nsys.preset"] = true, ["ncu.preset"] = true }
+
+
+-- ---- facts of one side ----
+
+local function device_text(devices)
+  local first = devices and devices[1]
+  if not first or not first.name then return nil end
+  return #devices > 1 and ("%d x %s"):format(#devices, first.name) or first.name
+end
+
+
+local function mhz(hz)
+  return hz and ("%.0f MHz"):format(hz / 1e6)
+end
+
+
+local function gpu_field(results, field)
+  local gpu = (results.environment.gpus or {})[1]
+  return gpu and gpu[field]
+end
+
+
+local function clock_check(results)
+  for _, check in ipairs(results.integrity and results.integrity.checks or {}) do
+    if check.name == "clocks" and check.level ~= "ok" then return check.text end
+  end
+  return results.integrity and "not held down" or nil
+end
+
+
+-- In this order: group, name, and the value of a side or nil.
+local facts = {
+  { "model", "model", function(r) return r.model.name end },
+  { "model", "variant", function(r) return r.model.variant end },
+  { "model", "dtype", function(r) return r.model.dtype end },
+  { "model", "weights", function(r) return r.model.weights end },
+  { "model", "parameters", function(r)
+    local described = r.model.described
+    return described and ("%d"):format(described.parameters.total)
+  end },
+  { "run", "recipe", function(r) return r.run.recipe end },
+  { "machine", "GPU", function(r) return device_text(r.environment.devices) end },
+  { "machine", "driver", function(r) return r.environment.driver end },
+  { "machine", "CUDA", function(r) return r.environment.cuda end },
+  { "machine", "torch", function(r) return r.environment.torch end },
+  { "machine", "transformers", function(r) return r.environment.transformers end },
+  { "machine", "python", function(r) return r.environment.python end },
+  { "machine", "CPU", function(r) return r.environment.cpu end },
+  { "machine", "kernel", function(r) return r.environment.kernel end },
+  { "clocks", "held while a kernel ran", function(r)
+    return r.hardware and r.hardware.clock and mhz(r.hardware.clock.hz)
+  end },
+  { "clocks", "throttling", clock_check },
+  { "clocks", "power limit W", function(r) return gpu_field(r, "power_limit_w") end },
+  { "capture", "from", function(r) return r.source.timeline.from end },
+  { "capture", "tool", function(r) return r.source.timeline.tool end },
+  { "capture", "export schema", function(r) return r.source.timeline.export_schema end },
+  { "capture", "repeats", function(r) return r.repeats and r.repeats.count end },
+  { "capture", "first repeat left out", function(r) return r.repeats and r.repeats.skipped_first
+  end },
+  { "capture", "verdict", function(r) return r.integrity and r.integrity.verdict end },
+  { "llmprof", "version", function(r) return r.run.llmprof end },
+}
+
+
+-- What a stage worked on: more steps are no slowdown.
+local function add_amounts(list, before, after, add)
+  for _, old in ipairs(before.stages) do
+    for _, new in ipairs(after.stages) do
+      if old.name == new.name then
+        add(list, "work", old.name .. " tokens", old.tokens, new.tokens)
+        add(list, "work", old.name .. " steps", old.steps, new.steps)
+      end
+    end
+  end
+end
+
+
+local function text_of(value)
+  if value == nil then return nil end
+  if type(value) == "boolean" then return value and "yes" or "no" end
+  if type(value) == "number" then return ("%.6g"):format(value) end
+  if type(value) ~= "table" then return tostring(value) end
+  local items = {}
+  for i, item in ipairs(value) do items[i] = text_of(item) end
+  return "[" .. table.concat(items, ", ") .. "]"
+end
+
+
+-- A tree as dotted keys with their values as text.
+local function flat(tree, prefix, into)
+  for key, value in pairs(tree or {}) do
+    local name = prefix .. tostring(key)
+    if type(value) == "table" and next(value) ~= nil and #value == 0 then
+      flat(value, name .. ".", into)
+    elseif type(value) ~= "userdata" then
+      into[name] = text_of(value)
+    end
+  end
+  return into
+end
+
+
+-- ---- together ----
+
+local function add(list, group, name, before, after)
+  before, after = text_of(before), text_of(after)
+  if before ~= after then
+    list[#list + 1] = { group = group, name = name, before = before, after = after }
+  end
+end
+
+
+-- Every key that either side has, when both say anything at all.
+local function add_all(list, group, before, after, skip)
+  if not before or not after then return end
+  local keys = {}
+  for key in pairs(before) do keys[key] = true end
+  for key in pairs(after) do keys[key] = true end
+  for _, key in ipairs(sorted_keys(keys)) do
+    if not skip(key, before[key], after[key]) then
+      add(list, group, key, before[key], after[key])
+    end
+  end
+end
+
+
+-- The workload's own account of what it ran.
+local function settings(metrics)
+  if not metrics then return nil end
+  local said = flat(metrics.options, "", {})
+  for _, key in ipairs { "batch", "prompt_tokens", "image_tokens", "new_tokens" } do
+    said[key] = text_of(metrics[key])
+  end
+  return said
+end
+
+
+-- The configuration sets infer.batch and the workload says batch: one of them is
+-- enough, where they say the same.
+local function said_before(list, key, before, after)
+  for _, row in ipairs(list) do
+    if row.group == "workload" and row.before == before and row.after == after
+      and ("." .. key):sub(-#row.name - 1) == "." .. row.name then
+      return true
+    end
+  end
+  return false
+end
+
+
+-- Rows { group, name, before, after }; a value is absent where the side does not
+-- say. Settings that one side does not record at all make no rows.
+function differences.list(before, after)
+  local list = {}
+  for _, fact in ipairs(facts) do
+    local group, name, value = table.unpack(fact)
+    add(list, group, name, value(before.results), value(after.results))
+  end
+  add_amounts(list, before.results, after.results, add)
+  add_all(list, "workload", settings(before.metrics), settings(after.metrics),
+    function() return false end)
+  local old = before.config and flat(before.config, "", {})
+  local new = after.config and flat(after.config, "", {})
+  add_all(list, "configuration", old, new, function(key, was, is)
+    return not_compared[key] or said_before(list, key, was, is)
+  end)
+  return list
+end
+
+
+-- Sentences on what cannot be compared because a side does not record it.
+function differences.unknown(before, after)
+  local list = {}
+  for _, side in ipairs { before, after } do
+    local lacks = {}
+    if not side.config then lacks[#lacks + 1] = "configuration" end
+    if not side.metrics then lacks[#lacks + 1] = "workload's settings" end
+    if #lacks > 0 then
+      list[#list + 1] = ("%s does not record its %s."):format(side.name,
+        table.concat(lacks, " or its "))
+    end
+  end
+  return list
+end
+
+
+return differences

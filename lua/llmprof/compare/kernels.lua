@@ -1,0 +1,213 @@
+-- Kernels of two sides by stage: the same by name, and of the rest those that do
+-- the same work under another name.
+--
+-- A kernel that is gone and one that is new are taken for one another when they
+-- agree in enough of: the shape of their launches, the calls per instance, the
+-- category, and the kernels just before and after them in the stage's sequence
+-- (where the traces are at hand). The best agreements are taken first.
+local sequence = require "llmprof.compare.sequence"
+
+local kernels = {}
+
+-- Points of an agreement, and how many make two kernels one.
+local POINTS = { shape = 2, calls = 1, category = 1, neighbour = 2 }
+local ENOUGH = 4
+
+
+-- ---- one side ----
+
+local function key_of(kernel)
+  return table.concat({ kernel.stage, kernel.part or "", kernel.name }, "\0")
+end
+
+
+local function shape_text(shape)
+  return ("%s/%s"):format(table.concat(shape.grid, ","), table.concat(shape.block, ","))
+end
+
+
+local function instances_of(results)
+  local counts = {}
+  for _, stage in ipairs(results.stages) do
+    counts[stage.name] = stage.wall and stage.wall.count or nil
+  end
+  return counts
+end
+
+
+-- Kernels by stage, part and name, several GPUs together: list of { key, stage,
+-- part, name, short_name, category, calls and ns (per instance of the stage),
+-- shapes (text -> calls) }.
+local function gather(results)
+  local counts, list, by_key = instances_of(results), {}, {}
+  for _, kernel in ipairs(results.kernels) do
+    local count, key = counts[kernel.stage], key_of(kernel)
+    local entry = by_key[key]
+    if count and not entry then
+      entry = { key = key, stage = kernel.stage, part = kernel.part, name = kernel.name,
+        short_name = kernel.short_name, category = kernel.category, calls = 0, ns = 0,
+        shapes = {} }
+      by_key[key], list[#list + 1] = entry, entry
+    end
+    if entry then
+      entry.calls, entry.ns = entry.calls + kernel.calls / count,
+        entry.ns + kernel.total_ns / count
+      for _, shape in ipairs(kernel.shapes or {}) do
+        local text = shape_text(shape)
+        entry.shapes[text] = (entry.shapes[text] or 0) + shape.calls / count
+      end
+    end
+  end
+  return list, by_key
+end
+
+
+-- ---- the same work under another name ----
+
+-- Share of the calls that were launched in the same shapes.
+local function shared_shapes(old, new)
+  local shared = 0
+  for text, calls in pairs(old.shapes) do
+    shared = shared + math.min(calls, new.shapes[text] or 0)
+  end
+  local calls = math.max(old.calls, new.calls)
+  return calls > 0 and shared / calls or 0
+end
+
+
+-- Points for two kernels of the same stage and part, and what they agree in.
+local function agreement(old, new, around)
+  local points, reasons = 0, {}
+  local function add(name, share)
+    points = points + POINTS[name] * share
+    if share > 0.5 then reasons[#reasons + 1] = name end
+  end
+  add("shape", shared_shapes(old, new))
+  add("calls", old.calls == new.calls and 1 or 0)
+  add("category", old.category == new.category and 1 or 0)
+  local before, after = around.before[old.key], around.after[new.key]
+  if before and after then
+    local same = (before.previous == after.previous and 1 or 0)
+      + (before.next == after.next and 1 or 0)
+    add("neighbour", same)
+  end
+  return points, table.concat(reasons, ", ")
+end
+
+
+local function candidates(gone, new, around)
+  local list = {}
+  for _, old in ipairs(gone) do
+    for _, other in ipairs(new) do
+      if old.stage == other.stage and old.part == other.part then
+        local points, why = agreement(old, other, around)
+        if points >= ENOUGH then
+          list[#list + 1] = { old = old, new = other, points = points, why = why }
+        end
+      end
+    end
+  end
+  table.sort(list, function(a, b)
+    if a.points ~= b.points then return a.points > b.points end
+    if a.old.key ~= b.old.key then return a.old.key < b.old.key end
+    return a.new.key < b.new.key
+  end)
+  return list
+end
+
+
+-- By key of the kernel that is gone: { new, why }; and by key of the new one.
+local function match_renamed(gone, new, around)
+  local renamed, taken = {}, {}
+  for _, candidate in ipairs(candidates(gone, new, around)) do
+    if not renamed[candidate.old.key] and not taken[candidate.new.key] then
+      renamed[candidate.old.key], taken[candidate.new.key] = candidate, true
+    end
+  end
+  return renamed, taken
+end
+
+
+-- ---- together ----
+
+local function row_of(status, old, new, why)
+  local one = old or new
+  return {
+    status = status, why = why, name = (new or old).name,
+    short_name = (new or old).short_name, was = status == "renamed" and old.name or nil,
+    category = one.category, where = one.part and one.stage .. "/" .. one.part or one.stage,
+    calls_before = old and old.calls, calls_after = new and new.calls,
+    before_ns = old and old.ns, after_ns = new and new.ns,
+    difference_ns = (new and new.ns or 0) - (old and old.ns or 0),
+  }
+end
+
+
+local function without(list, other)
+  local left = {}
+  for _, entry in ipairs(list) do
+    if not other[entry.key] then left[#left + 1] = entry end
+  end
+  return left
+end
+
+
+local function add_shares(rows)
+  local all = 0
+  for _, row in ipairs(rows) do all = all + math.abs(row.difference_ns) end
+  for _, row in ipairs(rows) do
+    row.share = all > 0 and math.abs(row.difference_ns) / all or nil
+  end
+end
+
+
+local function by_difference(a, b)
+  local left, right = math.abs(a.difference_ns), math.abs(b.difference_ns)
+  if left ~= right then return left > right end
+  if a.where ~= b.where then return a.where < b.where end
+  return a.name < b.name
+end
+
+
+-- Sides of llmprof.compare.side; stages: the names of the stages to compare, a set.
+-- Rows, the largest difference first: status ("same", "renamed", "new", "gone"),
+-- why (of a renamed one: what it agrees in), name, was (its old name), where,
+-- calls and ns of both sides per instance of the stage, difference_ns and share (of
+-- all differences, without their signs).
+function kernels.compare(before, after, stages)
+  local function wanted(results)
+    local list, by_key = gather(results)
+    local kept = {}
+    for _, entry in ipairs(list) do
+      if stages[entry.stage] then kept[#kept + 1] = entry end
+    end
+    return kept, by_key
+  end
+  local old, old_by_key = wanted(before.results)
+  local new, new_by_key = wanted(after.results)
+  local gone, fresh = without(old, new_by_key), without(new, old_by_key)
+  local around = #gone > 0 and #fresh > 0
+    and { before = sequence.neighbours(before), after = sequence.neighbours(after) }
+    or { before = {}, after = {} }
+  local renamed, taken = match_renamed(gone, fresh, around)
+  local rows = {}
+  for _, entry in ipairs(old) do
+    local match, same = renamed[entry.key], new_by_key[entry.key]
+    if same then
+      rows[#rows + 1] = row_of("same", entry, same)
+    elseif match then
+      rows[#rows + 1] = row_of("renamed", entry, match.new, match.why)
+    else
+      rows[#rows + 1] = row_of("gone", entry)
+    end
+  end
+  for _, entry in ipairs(fresh) do
+    if not taken[entry.key] then rows[#rows + 1] = row_of("new", nil, entry) end
+  end
+  table.sort(rows, by_difference)
+  add_shares(rows)
+  return rows
+end
+
+
+return kernels

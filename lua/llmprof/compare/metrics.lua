@@ -1,0 +1,288 @@
+-- Figures that can be compared, by path:
+--
+--   STAGE.ms, STAGE.gpu_ms, STAGE.idle       ms of one instance of the stage: wall,
+--                                            GPU time, GPU idle
+--   STAGE.kernels, STAGE.launches, STAGE.copies     counts of one instance
+--   STAGE.category.NAME, category.NAME       ms of GPU time of a category of
+--                                            kernels, in a stage or in all
+--   ttft, tpot                               ms
+--   tokens_per_s                             of all sequences
+--
+-- Times of the workload's runs without a profiler ("plain") go before those of
+-- the timeline ("profiled"), where both sides have them.
+local errors = require "llmprof.errors"
+local nearest = require "llmprof.nearest"
+local statistics = require "llmprof.statistics"
+local verdict = require "llmprof.compare.verdict"
+
+local metrics = {}
+
+local PREFILL, DECODE = "prefill", "decode"
+
+-- field: of an instance; repeat_field: of a repeat in results.latency. Both times
+-- scale to the unit.
+local definitions = {
+  ms = { unit = "ms", better = "lower", field = "wall_ns", scale = 1e-6 },
+  gpu_ms = { unit = "ms", better = "lower", field = "gpu_time_ns", scale = 1e-6 },
+  idle = { unit = "ms", better = "amount", field = "gpu_idle_ns", scale = 1e-6 },
+  kernels = { better = "count", field = "kernels", exact = true },
+  launches = { better = "count", field = "launches", exact = true },
+  copies = { better = "count", field = "copies", exact = true },
+  category = { unit = "ms", better = "lower" },
+  ttft = { unit = "ms", better = "lower", repeat_field = "ttft_ns", scale = 1e-6 },
+  tpot = { unit = "ms", better = "lower", repeat_field = "tpot_ns", scale = 1e-6 },
+  tokens_per_s = { unit = "tokens/s", better = "higher", repeat_field = "tokens_per_s" },
+}
+
+local of_a_stage = { "ms", "gpu_ms", "idle", "kernels", "launches", "copies" }
+local of_the_run = { "ttft", "tpot", "tokens_per_s" }
+
+
+-- ---- paths ----
+
+local function contains(list, word)
+  for _, item in ipairs(list) do
+    if item == word then return true end
+  end
+  return false
+end
+
+
+local function no_metric(path, word, known)
+  errors.raise("usage", ("no figure '%s'%s"):format(path, nearest.suggestion(word, known)),
+    { hint = "STAGE." .. table.concat(of_a_stage, ", STAGE.") .. ", STAGE.category.NAME, "
+      .. "category.NAME, " .. table.concat(of_the_run, ", ") })
+end
+
+
+-- A path as { path, key, stage (nil for the whole run), category, unit }.
+function metrics.parse(path)
+  if contains(of_the_run, path) then
+    return { path = path, key = path, unit = definitions[path].unit }
+  end
+  local stage, category = path:match "^(.-)%.?category%.(.+)$"
+  if category then
+    return { path = path, key = "category", stage = stage ~= "" and stage or nil,
+      category = category, unit = "ms" }
+  end
+  local name, key = path:match "^(.+)%.([^.]+)$"
+  if not name then no_metric(path, path, of_the_run) end
+  if not contains(of_a_stage, key) then no_metric(path, key, of_a_stage) end
+  return { path = path, key = key, stage = name, unit = definitions[key].unit }
+end
+
+
+-- ---- samples of the timeline ----
+
+function metrics.stage(side, name)
+  for _, stage in ipairs(side.results.stages) do
+    if stage.name == name then return stage end
+  end
+  return nil
+end
+
+
+-- One group, or nil for no sample.
+local function group_of(values)
+  return #values > 0 and { values } or nil
+end
+
+
+-- Copies of an instance are copies and sets, as in the reports.
+local function instance_value(instance, definition)
+  local value = instance[definition.field]
+  if definition.field == "copies" then value = value + (instance.sets or 0) end
+  return value and value * (definition.scale or 1)
+end
+
+
+local function from_instances(stage, definition)
+  local values = {}
+  for _, instance in ipairs(stage.instances) do
+    if instance.used then values[#values + 1] = instance_value(instance, definition) end
+  end
+  return group_of(values)
+end
+
+
+local function from_repeats(side, definition)
+  local latency, values = side.results.latency or {}, {}
+  for _, entry in ipairs(latency.repeats or {}) do
+    local value = entry.used and entry[definition.repeat_field]
+    if value then values[#values + 1] = value * (definition.scale or 1) end
+  end
+  return group_of(values)
+end
+
+
+-- GPU time of a category per instance, in ms; 0 in a stage that lacks it.
+local function category_time(stage, category)
+  for _, row in ipairs(stage.categories or {}) do
+    if row.category == category then return row.gpu_time_ns / 1e6 end
+  end
+  return 0
+end
+
+
+local function from_categories(side, metric)
+  local sum, found = 0, false
+  for _, stage in ipairs(side.results.stages) do
+    if stage.name == metric.stage or (not metric.stage and not stage.parent) then
+      sum, found = sum + category_time(stage, metric.category), true
+    end
+  end
+  return found and { { sum } } or nil
+end
+
+
+local function profiled(side, metric)
+  local definition = definitions[metric.key]
+  if metric.key == "category" then return from_categories(side, metric) end
+  if definition.repeat_field then return from_repeats(side, definition) end
+  local stage = metrics.stage(side, metric.stage)
+  return stage and from_instances(stage, definition)
+end
+
+
+-- ---- samples without a profiler ----
+
+local function step_ms(stage)
+  if stage.steps_ms and #stage.steps_ms > 0 then
+    return statistics.sum(stage.steps_ms) / #stage.steps_ms
+  end
+  return stage.ms and stage.steps and stage.steps > 0 and stage.ms / stage.steps or nil
+end
+
+
+local function instance_ms(stage)
+  return stage.ms and stage.ms / (stage.count or 1)
+end
+
+
+-- Of a repeat of metrics.json, by the metric's key; nil where it says too little.
+local plain_values = {
+  ms = function(rep, metric)
+    local stage = rep.stages[metric.stage]
+    return stage and instance_ms(stage)
+  end,
+  ttft = function(rep)
+    local stage = rep.stages[PREFILL]
+    return stage and instance_ms(stage)
+  end,
+  tpot = function(rep)
+    local stage = rep.stages[DECODE]
+    return stage and step_ms(stage)
+  end,
+  tokens_per_s = function(rep, _, batch)
+    local stage = rep.stages[DECODE]
+    local steps = stage and stage.ms and stage.ms > 0 and stage.steps
+    return steps and steps * batch / (stage.ms / 1e3)
+  end,
+}
+
+
+-- The repeats of a plain run that count: the first is left out where the
+-- timeline leaves it out.
+local function counted_repeats(side, run)
+  local first = side.results.repeats and side.results.repeats.skipped_first and 2 or 1
+  return table.move(run.repeats, first, #run.repeats, 1, {})
+end
+
+
+local function plain(side, metric)
+  local value_of, groups = plain_values[metric.key], {}
+  for _, run in ipairs(value_of and side.plain or {}) do
+    local values = {}
+    for _, rep in ipairs(counted_repeats(side, run)) do
+      values[#values + 1] = value_of(rep, metric, run.batch)
+    end
+    if #values > 0 then groups[#groups + 1] = values end
+  end
+  return #groups > 0 and groups or nil
+end
+
+
+-- ---- the spread of steps ----
+
+local function relative_std(described)
+  return described and described.std and described.mean > 0 and described.std / described.mean
+    or nil
+end
+
+
+local function plain_spread(side)
+  local steps = {}
+  for _, run in ipairs(side.plain) do
+    for _, rep in ipairs(counted_repeats(side, run)) do
+      local list = rep.stages[DECODE] and rep.stages[DECODE].steps_ms or {}
+      table.move(list, 1, #list, #steps + 1, steps)
+    end
+  end
+  return relative_std(statistics.describe(steps))
+end
+
+
+local function profiled_spread(side)
+  local tpot = side.results.latency and side.results.latency.tpot
+  if not tpot or tpot.source == "stage" then return nil end
+  return relative_std { mean = tpot.mean_ns, std = tpot.std_ns }
+end
+
+
+-- How much the steps of decode vary: the larger share of both sides; nil where a
+-- side has none, or the metric is not one of decode.
+local function spread_of(metric, before, after, basis)
+  if metric.key == "ttft" or (metric.stage or DECODE) ~= DECODE
+    or (metric.key == "category" and not metric.stage) then
+    return nil
+  end
+  local measure = basis == "plain" and plain_spread or profiled_spread
+  local old, new = measure(before), measure(after)
+  return old and new and math.max(old, new)
+end
+
+
+-- ---- judging ----
+
+local function absent(metric, side)
+  local what = metric.path
+  if metric.stage and not metrics.stage(side, metric.stage) then
+    local names = {}
+    for i, stage in ipairs(side.results.stages) do names[i] = stage.name end
+    return ("%s has no stage '%s'%s"):format(side.name, metric.stage,
+      nearest.suggestion(metric.stage, names))
+  end
+  return ("%s has no %s"):format(side.name, what)
+end
+
+
+-- What became of a metric (of metrics.parse) from one side to the other: see
+-- llmprof.compare.verdict, and basis ("plain" or "profiled"). nil and why where a
+-- side lacks it.
+function metrics.judge(metric, before, after)
+  local old, new, basis = plain(before, metric), plain(after, metric), "plain"
+  if not (old and new) then
+    old, new, basis = profiled(before, metric), profiled(after, metric), "profiled"
+  end
+  if not old then return nil, absent(metric, before) end
+  if not new then return nil, absent(metric, after) end
+  local definition = definitions[metric.key]
+  local judged = verdict.judge(old, new, { better = definition.better, exact = definition.exact,
+    spread = spread_of(metric, before, after, basis) })
+  judged.basis, judged.unit = basis, definition.unit
+  return judged
+end
+
+
+-- The mean of a metric on one side, and what it is of; nil where it is not there.
+function metrics.value(metric, side)
+  local groups, basis = plain(side, metric), "plain"
+  if not groups then groups, basis = profiled(side, metric), "profiled" end
+  if not groups then return nil end
+  local sum = 0
+  for _, group in ipairs(groups) do sum = sum + statistics.sum(group) / #group end
+  return sum / #groups, basis
+end
+
+
+return metrics

@@ -1,0 +1,108 @@
+-- One side of a comparison: a run, a bundle, a baseline or a bare trace, by the
+-- name that it was called on the command line.
+local artifacts = require "llmprof.artifacts"
+local bare = require "llmprof.compare.bare"
+local baselines = require "llmprof.baselines"
+local errors = require "llmprof.errors"
+local fs = require "llmprof.fs"
+local json = require "llmprof.json"
+local nearest = require "llmprof.nearest"
+local yaml = require "llmprof.yaml"
+
+local side = {}
+
+
+-- ---- a folder with results.json ----
+
+local function is_file(path)
+  local info = fs.stat(path)
+  return info ~= nil and info.type == "file"
+end
+
+
+local function load_json(path)
+  if not is_file(path) then return nil end
+  return errors.check("failed", json.load(path))
+end
+
+
+local function load_config(path)
+  if not is_file(path) then return nil end
+  local contents = errors.check("failed", fs.read(path))
+  return errors.check("failed", yaml.decode(contents, { name = path }))
+end
+
+
+-- Why a run's folder has no results.json, and what would mend it.
+local function unfinished(folder, root)
+  local hint = "a bundle, a run, a baseline or the export of a trace is expected"
+  if is_file(folder .. "/manifest.json") then
+    local run = artifacts.open(folder, root)
+    hint = ("the run is '%s': continue it with --resume %s"):format(
+      tostring(run.manifest.status), run.id)
+  end
+  errors.raise("usage", folder .. ": no results.json: there is nothing to compare",
+    { hint = hint })
+end
+
+
+local function from_folder(kind, folder, name, root)
+  local results = load_json(folder .. "/results.json") or unfinished(folder, root)
+  if type(results.stages) ~= "table" or type(results.run) ~= "table" then
+    errors.raise("failed", folder .. "/results.json: not the results of a run",
+      { hint = "run the recipe again: llmprof RECIPE.lua --resume " .. folder })
+  end
+  local plain = {}
+  for _, when in ipairs { "before", "after" } do
+    plain[#plain + 1] = load_json(("%s/workload/%s/metrics.json"):format(folder, when))
+  end
+  local trace = folder .. "/nsys/run.sqlite"
+  return { kind = kind, name = name, folder = folder, results = results, plain = plain,
+    metrics = load_json(folder .. "/workload/metrics.json"),
+    config = load_config(folder .. "/config.yaml"), trace = is_file(trace) and trace or nil }
+end
+
+
+-- ---- by name ----
+
+local function not_found(word, root)
+  local names = {}
+  for _, run in ipairs(artifacts.list(root)) do names[#names + 1] = run.id end
+  for _, entry in ipairs(baselines.list(root)) do names[#names + 1] = entry.name end
+  errors.raise("usage", ("nothing to compare is called '%s'%s"):format(word,
+    nearest.suggestion(word, names)), { hint = ("a run or a baseline in %s, a bundle's folder or "
+      .. "the export of a trace; llmprof artifacts lists the runs"):format(root) })
+end
+
+
+local function is_folder(path)
+  local info = fs.stat(path)
+  return info ~= nil and info.type == "directory"
+end
+
+
+-- word: "baseline:NAME", a file (a trace), a folder (a bundle), a run's id or
+-- "latest" below root, or the name of a baseline. Returns { name, kind ("run",
+-- "baseline" or "trace"), results, config (a tree or nil), metrics (the
+-- workload's own or nil), plain (those of its runs without profiler, maybe none),
+-- trace (path of the export or nil) }.
+function side.open(word, root)
+  local chosen = word:match "^baseline:(.*)$"
+  if chosen then
+    return from_folder("baseline", baselines.must_find(chosen, root), chosen, root)
+  elseif word == "" then
+    not_found(word, root)
+  elseif is_file(word) then
+    return { kind = "trace", name = word, results = bare.results(word), plain = {}, trace = word }
+  elseif is_folder(word) then
+    return from_folder("run", word, word, root)
+  elseif is_file(("%s/%s/manifest.json"):format(root, word)) then
+    local run = artifacts.open(word, root)
+    return from_folder("run", run.dir, run.id, root)
+  end
+  local folder = baselines.find(word, root) or not_found(word, root)
+  return from_folder("baseline", folder, word, root)
+end
+
+
+return side

@@ -1,0 +1,154 @@
+-- Groups: what frame:group(...) gives, and the statistics over them. Every
+-- statistic makes a frame of one row per group: the columns grouped by, count
+-- (rows), and the statistics' own.
+local columns = require "llmprof.query.columns"
+local errors = require "llmprof.errors"
+
+local group = {}
+
+-- What "STATISTIC COLUMN" may start with, besides pN for the N-th percentile.
+local statistics = { count = true, distinct = true, sum = true, mean = true, median = true,
+  min = true, max = true, std = true }
+
+-- The statistics that a method of the same name gives.
+group.methods = { "sum", "mean", "median", "min", "max", "std", "distinct" }
+
+
+-- "p99 dur" -> { statistic, column, percentile, label }
+local function parse_spec(spec)
+  local word, column = tostring(spec):match "^%s*(%S+)%s*(%S*)%s*$"
+  local percentile = word and tonumber(word:match "^p(%d+%.?%d*)$")
+  if not word or not (percentile or statistics[word]) or (column == "" and word ~= "count") then
+    errors.raise("usage", ("agg: '%s' is no statistic of a column"):format(tostring(spec)),
+      { hint = 'for example: agg("count", "sum dur", "p99 dur"); there are '
+        .. "count distinct sum mean median min max std and pN" })
+  end
+  return { statistic = percentile and "percentile" or word, column = column ~= "" and column or nil,
+    percentile = percentile, label = word }
+end
+
+
+local function check_percentile(value)
+  if type(value) ~= "number" or not (value >= 0 and value <= 100) then
+    errors.raise("usage", "percentile: a number between 0 and 100 is expected",
+      { hint = 'for example: percentile("dur", 99)' })
+  end
+  return value
+end
+
+
+-- A name that no column made so far has.
+local function free_name(taken, name, otherwise)
+  local chosen = taken[name] and otherwise or name
+  taken[chosen] = true
+  return chosen
+end
+
+
+-- Compute { statistic, column, percentile, name } over groups of the frame.
+local function aggregate(frame, keys, wanted)
+  local taken, list = {}, {}
+  for _, key in ipairs(keys) do taken[key] = true end
+  for i, one in ipairs(wanted) do
+    local column = one.column and columns.check(frame, one.column)
+    if column and one.statistic ~= "distinct" and one.statistic ~= "count" then
+      columns.check_number(frame, one.column, one.label)
+    end
+    local long = (column and column.name .. "_" or "group_") .. one.label
+    local name = one.long and long or column and column.name or "count"
+    list[i] = { free_name(taken, name, long), one.statistic, column and column.name or nil,
+      one.percentile }
+  end
+  return errors.check("failed", frame:aggregate(keys, list))
+end
+
+
+local Group = {}
+Group.__index = Group
+Group.__name = "llmprof.group"
+
+
+-- Groups of a frame (of C) by columns. wrap(frame) makes the results.
+function group.new(frame, by, wrap)
+  if #by == 0 then
+    errors.raise("usage", "group: by which columns?", { hint = 'for example: group("name")' })
+  end
+  return setmetatable({ frame = frame, keys = columns.resolve(frame, by), wrap = wrap }, Group)
+end
+
+
+-- One statistic of some columns, as the method of its name.
+local function one_statistic(self, statistic, names, percentile)
+  if #names == 0 then
+    errors.raise("usage", statistic .. ": of which column?",
+      { hint = ('for example: %s("dur")'):format(statistic) })
+  end
+  local wanted = { { statistic = "count", label = "count" } }
+  for _, name in ipairs(names) do
+    wanted[#wanted + 1] = { statistic = statistic, column = name, percentile = percentile,
+      label = percentile and ("p%g"):format(percentile) or statistic }
+  end
+  return self.wrap(aggregate(self.frame, self.keys, wanted))
+end
+
+
+for _, name in ipairs(group.methods) do
+  Group[name] = function(self, ...) return one_statistic(self, name, { ... }) end
+end
+
+
+function Group:percentile(column, percentile)
+  return one_statistic(self, "percentile", { column }, check_percentile(percentile))
+end
+
+
+function Group:count()
+  return self.wrap(aggregate(self.frame, self.keys, { { statistic = "count", label = "count" } }))
+end
+
+
+-- Several statistics: agg("count", "sum dur", "p99 dur").
+function Group:agg(...)
+  local wanted = {}
+  for i, spec in ipairs { ... } do
+    wanted[i] = parse_spec(spec)
+    wanted[i].long = wanted[i].column ~= nil
+  end
+  if #wanted == 0 then parse_spec "" end
+  return self.wrap(aggregate(self.frame, self.keys, wanted))
+end
+
+
+-- The usual ones of a column.
+function Group:stats(column)
+  columns.check_number(self.frame, column, "stats")
+  local wanted = { { statistic = "count", label = "count" } }
+  for _, label in ipairs { "sum", "mean", "median", "min", "max", "std" } do
+    wanted[#wanted + 1] = { statistic = label, column = column, label = label, long = true }
+  end
+  return self.wrap(aggregate(self.frame, self.keys, wanted))
+end
+
+
+function Group:__tostring()
+  return ("groups by %s: add count(), sum(column), stats(column), agg(...)")
+    :format(table.concat(self.keys, ", "))
+end
+
+
+-- One statistic of a whole frame: a number; nil when there is no value.
+function group.single(frame, statistic, name, percentile)
+  local column = statistic == "distinct" and columns.check(frame, name)
+    or columns.check_number(frame, name, statistic)
+  if percentile then check_percentile(percentile) end
+  local made = errors.check("failed",
+    frame:aggregate({}, { { "value", statistic, column.name, percentile } }))
+  if #made == 0 then return (statistic == "sum" or statistic == "distinct") and 0 or nil end
+  return made:get(1, "value")
+end
+
+
+group.check_percentile = check_percentile
+group.class = Group
+
+return group

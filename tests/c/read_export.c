@@ -1,0 +1,97 @@
+#include "read_export.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "llmprof/alloc.h"
+#include "llmprof/interval.h"
+#include "llmprof/trace.h"
+
+/* A total that does not fit is no failure of the export. */
+static bool sum_up(llmprof_frame *frame, size_t column,
+                   const llmprof_groups *groups, llmprof_error *err) {
+  if (llmprof_frame_peek(frame, column)->type == LLMPROF_STRING_ID) return true;
+  llmprof_error problem = {0};
+  llmprof_summary *summaries = llmprof_alloc(groups->count, sizeof *summaries);
+  bool ok = summaries ? llmprof_summarize(frame, column, groups, NULL, 0,
+                                          summaries, &problem)
+                      : llmprof_fail_nomem(&problem);
+  llmprof_free(summaries);
+  if (ok || problem.code == LLMPROF_RANGE) return true;
+  *err = problem;
+  return false;
+}
+
+static bool group_by(llmprof_frame *frame, size_t column, llmprof_error *err) {
+  llmprof_groups groups;
+  if (!llmprof_groups_make(&groups, frame, &column, 1, err)) return false;
+  bool ok = sum_up(frame, column, &groups, err);
+  llmprof_groups_free(&groups);
+  return ok;
+}
+
+static bool unite(llmprof_frame *frame, llmprof_error *err) {
+  size_t start = llmprof_frame_find(frame, "start");
+  size_t end = llmprof_frame_find(frame, "end");
+  if (start == SIZE_MAX) return true;
+  llmprof_intervals busy, gaps;
+  if (!llmprof_intervals_of_frame(&busy, frame, start, end, err)) return false;
+  bool ok = llmprof_intervals_gaps(&gaps, &busy, INT64_MIN, INT64_MAX, 1, err);
+  if (ok) llmprof_intervals_free(&gaps);
+  llmprof_intervals_free(&busy);
+  return ok;
+}
+
+/* Every string, to its end. */
+static size_t text_size(const llmprof_frame *frame,
+                        const llmprof_column *column) {
+  size_t total = 0, size;
+  if (column->type != LLMPROF_STRING_ID) return 0;
+  for (size_t row = 0; row < llmprof_frame_rows(frame); row++) {
+    int64_t id = llmprof_cell(column, row);
+    if (id == INT64_MIN) continue;
+    const char *text =
+        llmprof_strings_get(llmprof_frame_strings(frame), (uint32_t)id, &size);
+    total += strlen(text) + size;
+  }
+  return total;
+}
+
+static bool read_columns(llmprof_frame *frame, llmprof_error *err) {
+  bool ok = true;
+  for (size_t c = 0; ok && c < llmprof_frame_columns(frame); c++) {
+    const llmprof_column *column = llmprof_frame_column(frame, c, err);
+    ok = column && text_size(frame, column) < SIZE_MAX &&
+         group_by(frame, c, err);
+  }
+  return ok && unite(frame, err);
+}
+
+static bool read_frame(llmprof_trace *trace, const char *name,
+                       llmprof_error *err) {
+  static const char *const tags[] = {"decode", "prefill"};
+  llmprof_frame *frame = llmprof_trace_frame(trace, name, err);
+  if (!frame) return false;
+  bool labelled = llmprof_frame_find(frame, "op") == SIZE_MAX ||
+                  llmprof_trace_label(trace, frame, "stage", tags, 2, err);
+  bool ok = labelled && read_columns(frame, err);
+  llmprof_frame_free(frame);
+  return ok;
+}
+
+bool read_export_frame(const char *path, const char *name, llmprof_error *err) {
+  llmprof_trace *trace = llmprof_trace_open(path, err);
+  bool ok = trace && read_frame(trace, name, err);
+  llmprof_trace_close(trace);
+  return ok;
+}
+
+bool read_export(const char *path, llmprof_error *err) {
+  llmprof_trace *trace = llmprof_trace_open(path, err);
+  bool ok = trace != NULL;
+  const char *name;
+  for (size_t i = 0; ok && (name = llmprof_trace_frame_name(i)); i++)
+    ok = read_frame(trace, name, err);
+  llmprof_trace_close(trace);
+  return ok;
+}

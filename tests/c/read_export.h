@@ -1,0 +1,16 @@
+/* Reading all there is in an export; fuzz targets link it too. */
+#ifndef TEST_READ_EXPORT_H
+#define TEST_READ_EXPORT_H
+
+#include <stdbool.h>
+
+#include "llmprof/error.h"
+
+/* Load every table, frame and column, label, group and sum up what is there.
+ * True if all of it could be read. */
+bool read_export(const char *path, llmprof_error *err);
+
+/* The same of one frame. */
+bool read_export_frame(const char *path, const char *name, llmprof_error *err);
+
+#endif

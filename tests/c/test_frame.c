@@ -1,0 +1,268 @@
+#include "llmprof/frame.h"
+
+#include <string.h>
+
+#include "support.h"
+
+enum {
+  ROWS = 5
+};
+
+static const int64_t longs[ROWS] = {10, INT64_MIN, -30, 40, 10};
+static const uint32_t shorts[ROWS] = {1, 2, UINT32_MAX, 1, 5};
+static const uint32_t picks[ROWS] = {4, 3, UINT32_MAX, 1, 0};
+static uint32_t names[ROWS];
+
+/* Columns long, short, name, and long reached through picks. */
+static llmprof_frame *make(llmprof_strings *pool) {
+  static const char *const texts[ROWS] = {"a", "b", "a", NULL, "c"};
+  for (size_t i = 0; i < ROWS; i++) {
+    names[i] = LLMPROF_NO_STRING;
+    if (texts[i] && !llmprof_strings_add(pool, texts[i], 1, &names[i]))
+      return NULL;
+  }
+  const llmprof_column columns[] = {
+      {"long", "ns", LLMPROF_I64, longs, NULL, NULL},
+      {"short", NULL, LLMPROF_U32, shorts, NULL, NULL},
+      {"name", NULL, LLMPROF_STRING_ID, names, NULL, NULL},
+      {"picked", "ns", LLMPROF_I64, longs, picks, NULL},
+  };
+  return test_frame(ROWS, pool, columns, 4);
+}
+
+typedef struct fixture {
+  llmprof_strings *pool;
+  llmprof_frame *frame;
+} fixture;
+
+static int set_up(void **state) {
+  static fixture f;
+  f.pool = llmprof_strings_new();
+  f.frame = make(f.pool);
+  *state = &f;
+  return !f.frame;
+}
+
+static int tear_down(void **state) {
+  fixture *f = *state;
+  llmprof_frame_free(f->frame);
+  llmprof_strings_free(f->pool);
+  return 0;
+}
+
+static const llmprof_column *column(llmprof_frame *frame, const char *name) {
+  llmprof_error err = {0};
+  size_t number = llmprof_frame_find(frame, name);
+  assert_int_not_equal(number, SIZE_MAX);
+  const llmprof_column *found = llmprof_frame_column(frame, number, &err);
+  if (!found) fail_msg("%s", err.message);
+  return found;
+}
+
+static void expect_cells(llmprof_frame *frame, const char *name,
+                         const int64_t *expected, size_t count) {
+  const llmprof_column *c = column(frame, name);
+  assert_int_equal(llmprof_frame_rows(frame), count);
+  for (size_t row = 0; row < count; row++)
+    assert_true(llmprof_cell(c, row) == expected[row]);
+}
+
+static void test_columns(void **state) {
+  fixture *f = *state;
+  assert_int_equal(llmprof_frame_columns(f->frame), 4);
+  assert_ptr_equal(llmprof_frame_strings(f->frame), f->pool);
+  assert_int_equal(llmprof_frame_find(f->frame, "name"), 2);
+  assert_int_equal(llmprof_frame_find(f->frame, "nam"), SIZE_MAX);
+  const llmprof_column *first = llmprof_frame_peek(f->frame, 0);
+  assert_string_equal(first->name, "long");
+  assert_string_equal(first->unit, "ns");
+  assert_int_equal(first->type, LLMPROF_I64);
+  expect_cells(f->frame, "long", longs, ROWS);
+  expect_cells(f->frame, "short", (int64_t[]){1, 2, INT64_MIN, 1, 5}, ROWS);
+  expect_cells(f->frame, "name", (int64_t[]){0, 1, 0, INT64_MIN, 2}, ROWS);
+  expect_cells(f->frame, "picked",
+               (int64_t[]){10, 40, INT64_MIN, INT64_MIN, 10}, ROWS);
+}
+
+/* ---- columns loaded when asked for ---- */
+
+static bool load_or_fail(llmprof_frame *frame, llmprof_column *c, void *user,
+                         llmprof_error *err) {
+  (void)frame;
+  int *calls = user;
+  if (++*calls == 1) return llmprof_fail(err, LLMPROF_IO, "not yet");
+  c->data = longs;
+  return true;
+}
+
+static void test_loading(void **state) {
+  fixture *f = *state;
+  int calls = 0;
+  const llmprof_column lazy = {"lazy", NULL, LLMPROF_I64, NULL, NULL, NULL};
+  assert_true(llmprof_frame_add(f->frame, &lazy, load_or_fail, &calls));
+  assert_null(llmprof_frame_peek(f->frame, 4)->data);
+  assert_int_equal(calls, 0);
+  llmprof_error err = {0};
+  assert_null(llmprof_frame_column(f->frame, 4, &err));
+  assert_string_equal(err.message, "not yet");
+  expect_cells(f->frame, "lazy", longs, ROWS);
+  expect_cells(f->frame, "lazy", longs, ROWS);
+  assert_int_equal(calls, 2);
+}
+
+/* ---- where ---- */
+
+static llmprof_frame *where(llmprof_frame *frame, const char *name,
+                            llmprof_compare compare, const int64_t *values,
+                            size_t count) {
+  llmprof_error err = {0};
+  llmprof_condition condition = {llmprof_frame_find(frame, name), compare,
+                                 values, count};
+  llmprof_frame *view = llmprof_frame_where(frame, &condition, 1, &err);
+  if (!view) fail_msg("%s", err.message);
+  return view;
+}
+
+/* Rows as a string of digits, by the cells of a column of row numbers. */
+static void expect_rows(llmprof_frame *frame, const char *name,
+                        llmprof_compare compare, const int64_t *values,
+                        size_t count, const char *expected) {
+  static const int64_t numbers[ROWS] = {0, 1, 2, 3, 4};
+  if (llmprof_frame_find(frame, "row") == SIZE_MAX) {
+    const llmprof_column row = {"row", NULL, LLMPROF_I64, numbers, NULL, NULL};
+    assert_true(llmprof_frame_add(frame, &row, NULL, NULL));
+  }
+  llmprof_frame *view = where(frame, name, compare, values, count);
+  char got[ROWS + 1] = "";
+  for (size_t i = 0; i < llmprof_frame_rows(view); i++)
+    got[i] = (char)('0' + llmprof_cell(column(view, "row"), i));
+  assert_string_equal(got, expected);
+  llmprof_frame_free(view);
+}
+
+#define EXPECT_ROWS(frame, name, compare, expected, ...)                \
+  expect_rows(frame, name, compare, (const int64_t[]){__VA_ARGS__},     \
+              sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t), \
+              expected)
+
+static void test_where(void **state) {
+  llmprof_frame *frame = ((fixture *)*state)->frame;
+  EXPECT_ROWS(frame, "long", LLMPROF_EQ, "04", 10);
+  EXPECT_ROWS(frame, "long", LLMPROF_EQ, "034", 10, 40, 99);
+  EXPECT_ROWS(frame, "long", LLMPROF_EQ, "1", INT64_MIN);
+  EXPECT_ROWS(frame, "long", LLMPROF_NE, "23", 10);
+  EXPECT_ROWS(frame, "long", LLMPROF_NE, "2", 10, 40);
+  EXPECT_ROWS(frame, "long", LLMPROF_NE, "0234", INT64_MIN);
+  EXPECT_ROWS(frame, "long", LLMPROF_LT, "2", 10);
+  EXPECT_ROWS(frame, "long", LLMPROF_LE, "024", 10);
+  EXPECT_ROWS(frame, "long", LLMPROF_GT, "3", 10);
+  EXPECT_ROWS(frame, "long", LLMPROF_GE, "034", 10);
+  EXPECT_ROWS(frame, "short", LLMPROF_EQ, "03", 1);
+  EXPECT_ROWS(frame, "name", LLMPROF_EQ, "02", 0);
+  EXPECT_ROWS(frame, "name", LLMPROF_EQ, "", INT64_MAX);
+  EXPECT_ROWS(frame, "picked", LLMPROF_EQ, "23", INT64_MIN);
+  expect_rows(frame, "long", LLMPROF_EQ, NULL, 0, ""); /* none of none */
+  expect_rows(frame, "long", LLMPROF_NE, NULL, 0, "01234");
+}
+
+static void test_several_conditions(void **state) {
+  llmprof_frame *frame = ((fixture *)*state)->frame;
+  llmprof_error err = {0};
+  int64_t ten = 10, one = 1;
+  const llmprof_condition both[] = {{0, LLMPROF_EQ, &ten, 1},
+                                    {1, LLMPROF_GT, &one, 1}};
+  llmprof_frame *view = llmprof_frame_where(frame, both, 2, &err);
+  expect_cells(view, "short", (int64_t[]){5}, 1);
+  llmprof_frame_free(view);
+  view = llmprof_frame_where(frame, NULL, 0, &err);
+  expect_cells(view, "long", longs, ROWS);
+  llmprof_frame_free(view);
+}
+
+/* Columns with an index of their own are reached through both. */
+static void test_view_of_a_view(void **state) {
+  llmprof_frame *frame = ((fixture *)*state)->frame;
+  int64_t forty = 40, one = 1;
+  llmprof_frame *outer = where(frame, "long", LLMPROF_NE, &forty, 1);
+  expect_cells(outer, "long", (int64_t[]){10, -30, 10}, 3);
+  expect_cells(outer, "picked", (int64_t[]){10, INT64_MIN, 10}, 3);
+  llmprof_frame *inner = where(outer, "short", LLMPROF_GT, &one, 1);
+  expect_cells(inner, "picked", (int64_t[]){10}, 1);
+  expect_cells(inner, "name", (int64_t[]){2}, 1);
+  llmprof_frame_free(inner);
+  llmprof_frame_free(outer);
+}
+
+static void test_empty_frame(void **state) {
+  fixture *f = *state;
+  llmprof_frame *empty = llmprof_frame_new(0, f->pool);
+  const llmprof_column none = {"x", NULL, LLMPROF_I64, longs, NULL, NULL};
+  assert_true(llmprof_frame_add(empty, &none, NULL, NULL));
+  int64_t zero = 0;
+  llmprof_frame *view = where(empty, "x", LLMPROF_GE, &zero, 1);
+  expect_cells(view, "x", NULL, 0);
+  llmprof_frame_free(view);
+  llmprof_frame_free(empty);
+  llmprof_frame_free(NULL);
+}
+
+/* A failure below reaches who asks the view. */
+static void test_view_of_what_fails(void **state) {
+  fixture *f = *state;
+  int calls = 0;
+  const llmprof_column lazy = {"lazy", NULL, LLMPROF_I64, NULL, NULL, NULL};
+  assert_true(llmprof_frame_add(f->frame, &lazy, load_or_fail, &calls));
+  llmprof_error err = {0};
+  llmprof_condition on_lazy = {4, LLMPROF_EQ, longs, 1};
+  assert_null(llmprof_frame_where(f->frame, &on_lazy, 1, &err));
+  assert_string_equal(err.message, "not yet");
+  calls = 0;
+  llmprof_frame *view = llmprof_frame_where(f->frame, NULL, 0, &err);
+  assert_null(llmprof_frame_column(view, 4, &err));
+  expect_cells(view, "lazy", longs, ROWS);
+  llmprof_frame_free(view);
+}
+
+static bool filter_twice(llmprof_frame *frame, llmprof_error *err) {
+  int64_t ten = 10;
+  llmprof_condition tens = {0, LLMPROF_EQ, &ten, 1};
+  llmprof_frame *view = llmprof_frame_where(frame, &tens, 1, err);
+  llmprof_frame *again = view ? llmprof_frame_where(view, &tens, 1, err) : NULL;
+  bool ok = again != NULL;
+  for (size_t c = 0; ok && c < 4; c++)
+    ok = llmprof_frame_column(again, c, err) != NULL;
+  llmprof_frame_free(again);
+  llmprof_frame_free(view);
+  return ok;
+}
+
+static bool make_and_filter(void *arg, llmprof_error *err) {
+  (void)arg;
+  llmprof_strings *pool = llmprof_strings_new();
+  llmprof_frame *frame = pool ? make(pool) : NULL;
+  bool ok = frame ? filter_twice(frame, err) : llmprof_fail_nomem(err);
+  llmprof_frame_free(frame);
+  llmprof_strings_free(pool);
+  return ok;
+}
+
+static void test_allocations(void **state) {
+  (void)state;
+  test_every_allocation(make_and_filter, NULL);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(test_columns, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_loading, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_where, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_several_conditions, set_up,
+                                      tear_down),
+      cmocka_unit_test_setup_teardown(test_view_of_a_view, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_empty_frame, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_view_of_what_fails, set_up,
+                                      tear_down),
+      cmocka_unit_test(test_allocations),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,308 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "llmprof/frame.h"
+#include "support.h"
+
+/* ---- frames of a few columns ---- */
+
+typedef struct given {
+  size_t rows;
+  const int64_t *longs;
+  const uint32_t *shorts, *index; /* of a third column, over longs */
+} given;
+
+static llmprof_frame *frame_of(const given *g) {
+  const llmprof_column columns[] = {
+      {"long", "ns", LLMPROF_I64, g->longs, NULL, NULL},
+      {"short", NULL, LLMPROF_U32, g->shorts, NULL, NULL},
+      {"picked", NULL, LLMPROF_I64, g->longs, g->index, NULL},
+  };
+  return test_frame(g->rows, NULL, columns, 3);
+}
+
+/* A frame and the groups of its rows. */
+typedef struct grouped {
+  llmprof_frame *frame;
+  llmprof_groups groups;
+} grouped;
+
+static grouped group_by(const given *g, const size_t *keys, size_t key_count) {
+  llmprof_error err = {0};
+  grouped made = {.frame = frame_of(g)};
+  assert_non_null(made.frame);
+  if (!llmprof_groups_make(&made.groups, made.frame, keys, key_count, &err))
+    fail_msg("%s", err.message);
+  return made;
+}
+
+static void ungroup(grouped *made) {
+  llmprof_groups_free(&made->groups);
+  llmprof_frame_free(made->frame);
+}
+
+enum {
+  LONG,
+  SHORT,
+  PICKED,
+  ROWS = 6
+};
+
+static const int64_t longs[ROWS] = {5, 5, INT64_MIN, -7, 5, INT64_MIN};
+static const uint32_t shorts[ROWS] = {1, 2, 1, UINT32_MAX, 1, 1};
+static const uint32_t indices[ROWS] = {0, 3, 3, UINT32_MAX, 2, 5};
+static const given six = {ROWS, longs, shorts, indices};
+
+static void expect_groups(const given *g, const size_t *keys, size_t key_count,
+                          const uint32_t *of_row, size_t count) {
+  grouped made = group_by(g, keys, key_count);
+  assert_int_equal(made.groups.count, count);
+  if (of_row)
+    assert_memory_equal(made.groups.of_row, of_row, g->rows * sizeof *of_row);
+  uint32_t rows[ROWS] = {0};
+  for (size_t row = 0; row < g->rows; row++) rows[made.groups.of_row[row]]++;
+  for (uint32_t group = 0; group < count; group++) {
+    assert_int_equal(made.groups.rows[group], rows[group]);
+    assert_int_equal(made.groups.of_row[made.groups.first_row[group]], group);
+    for (uint32_t row = 0; row < made.groups.first_row[group]; row++)
+      assert_int_not_equal(made.groups.of_row[row], group);
+  }
+  ungroup(&made);
+}
+
+/* Numbered by first appearance; absent equals absent. */
+static void test_groups(void **state) {
+  (void)state;
+  expect_groups(&six, (size_t[]){LONG}, 1, (uint32_t[]){0, 0, 1, 2, 0, 1}, 3);
+  expect_groups(&six, (size_t[]){SHORT}, 1, (uint32_t[]){0, 1, 0, 2, 0, 0}, 3);
+  expect_groups(&six, (size_t[]){PICKED}, 1, (uint32_t[]){0, 1, 1, 2, 2, 2}, 3);
+  expect_groups(&six, (size_t[]){LONG, SHORT}, 2,
+                (uint32_t[]){0, 1, 2, 3, 0, 2}, 4);
+  expect_groups(&six, (size_t[]){SHORT, PICKED, LONG}, 3,
+                (uint32_t[]){0, 1, 2, 3, 4, 5}, 6);
+  expect_groups(&six, (size_t[]){LONG, LONG}, 2, (uint32_t[]){0, 0, 1, 2, 0, 1},
+                3);
+}
+
+/* Keys as far apart as they can be. */
+static void test_wide_keys(void **state) {
+  (void)state;
+  static const int64_t wide[] = {INT64_MAX, -INT64_MAX, INT64_MIN,
+                                 INT64_MAX, 0,          INT64_MIN};
+  const given g = {ROWS, wide, shorts, indices};
+  expect_groups(&g, (size_t[]){LONG}, 1, (uint32_t[]){0, 1, 2, 0, 3, 2}, 4);
+  expect_groups(&g, (size_t[]){LONG, SHORT}, 2, (uint32_t[]){0, 1, 2, 3, 4, 2},
+                5);
+}
+
+static void test_no_keys(void **state) {
+  (void)state;
+  expect_groups(&six, NULL, 0, (uint32_t[]){0, 0, 0, 0, 0, 0}, 1);
+}
+
+static void test_no_rows(void **state) {
+  (void)state;
+  const given empty = {0, longs, shorts, indices};
+  expect_groups(&empty, NULL, 0, NULL, 0);
+  expect_groups(&empty, (size_t[]){LONG, SHORT}, 2, NULL, 0);
+}
+
+/* ---- many rows ---- */
+
+enum {
+  MANY = 20000
+};
+
+/* Equal groups mean equal keys and the other way round. */
+static void test_many_groups(void **state) {
+  (void)state;
+  static int64_t keys[MANY];
+  static uint32_t small[MANY], index[MANY];
+  uint32_t next = 1;
+  for (uint32_t i = 0; i < MANY; i++) {
+    next = next * 1664525 + 1013904223;
+    keys[i] = (int64_t)(next % 700) << (next >> 28);
+    small[i] = next >> 9 & 15;
+    index[i] = i;
+  }
+  const given many = {MANY, keys, small, index};
+  grouped made = group_by(&many, (size_t[]){0, 1}, 2);
+  uint32_t seen = 0;
+  for (uint32_t row = 0; row < MANY; row++) {
+    uint32_t group = made.groups.of_row[row],
+             first = made.groups.first_row[group];
+    assert_true(keys[row] == keys[first] && small[row] == small[first]);
+    assert_true(first == row ? group == seen++ : group < seen);
+  }
+  assert_int_equal(made.groups.count, seen);
+  for (uint32_t a = 0; a < 300; a++) {
+    for (uint32_t b = 0; b < a; b++)
+      assert_int_equal(made.groups.of_row[a] == made.groups.of_row[b],
+                       keys[a] == keys[b] && small[a] == small[b]);
+  }
+  ungroup(&made);
+}
+
+/* ---- statistics ---- */
+
+static llmprof_summary summary_of(const int64_t *values, size_t count,
+                                  const double *wanted, size_t wanted_count) {
+  llmprof_error err = {0};
+  llmprof_summary summary;
+  grouped made = group_by(&(given){count, values, shorts, NULL}, NULL, 0);
+  if (!llmprof_summarize(made.frame, LONG, &made.groups, wanted, wanted_count,
+                         &summary, &err))
+    fail_msg("%s", err.message);
+  ungroup(&made);
+  return summary;
+}
+
+#define SUMMARY(...)                                                         \
+  summary_of((const int64_t[]){__VA_ARGS__},                                 \
+             sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t), NULL, \
+             0)
+
+static void test_summary(void **state) {
+  (void)state;
+  llmprof_summary s = SUMMARY(4, 1, INT64_MIN, 3, 2);
+  assert_int_equal(s.count, 4);
+  assert_int_equal(s.total, 10);
+  assert_int_equal(s.min, 1);
+  assert_int_equal(s.max, 4);
+  assert_true(s.mean == 2.5);
+  assert_true(s.median == 2.5);
+  assert_true(s.stddev == sqrt(5.0 / 3)); /* n - 1 */
+  s = SUMMARY(7);
+  assert_true(s.mean == 7 && s.median == 7 && s.stddev == 0);
+  s = SUMMARY(9, -5, 2);
+  assert_true(s.total == 6 && s.min == -5 && s.max == 9 && s.median == 2);
+  s = SUMMARY(INT64_MIN, INT64_MIN);
+  assert_int_equal(s.count, 0);
+  s = SUMMARY(INT64_MAX, INT64_MAX - 1, -INT64_MAX);
+  assert_true(s.total == INT64_MAX - 1);
+  assert_true(s.median == (double)(INT64_MAX - 1));
+}
+
+static void test_percentiles(void **state) {
+  (void)state;
+  static const int64_t values[] = {40, 10, 30, 20, 50};
+  static const double wanted[] = {0, 25, 50, 90, 99, 100};
+  llmprof_summary s = summary_of(values, 5, wanted, 6);
+  static const double expected[] = {10, 20, 30, 46, 49.6, 50};
+  for (size_t i = 0; i < 6; i++)
+    assert_true(fabs(s.percentiles[i] - expected[i]) < 1e-12);
+  static const double ninety[] = {90};
+  s = summary_of(values, 1, ninety, 1);
+  assert_true(s.percentiles[0] == 40);
+}
+
+static void test_summary_by_group(void **state) {
+  (void)state;
+  llmprof_error err = {0};
+  llmprof_summary s[3];
+  grouped made = group_by(&six, (size_t[]){SHORT}, 1);
+  assert_true(
+      llmprof_summarize(made.frame, LONG, &made.groups, NULL, 0, s, &err));
+  assert_true(s[0].count == 2 && s[0].total == 10);
+  assert_true(s[1].count == 1 && s[1].total == 5);
+  assert_true(s[2].count == 1 && s[2].total == -7);
+  assert_true(
+      llmprof_summarize(made.frame, PICKED, &made.groups, NULL, 0, s, &err));
+  assert_true(s[0].count == 2 && s[0].total == -2);
+  assert_true(s[1].count == 1 && s[1].total == -7);
+  assert_int_equal(s[2].count, 0);
+  ungroup(&made);
+}
+
+static void test_total_too_large(void **state) {
+  (void)state;
+  static const int64_t huge[] = {INT64_MAX, 1};
+  llmprof_error err = {0};
+  llmprof_summary summary;
+  grouped made = group_by(&(given){2, huge, shorts, NULL}, NULL, 0);
+  assert_false(llmprof_summarize(made.frame, LONG, &made.groups, NULL, 0,
+                                 &summary, &err));
+  assert_int_equal(err.code, LLMPROF_RANGE);
+  assert_string_equal(err.message, "total of column 'long' is too large");
+  ungroup(&made);
+}
+
+static void test_distinct(void **state) {
+  (void)state;
+  llmprof_error err = {0};
+  size_t distinct[3];
+  grouped made = group_by(&six, (size_t[]){SHORT}, 1);
+  assert_true(
+      llmprof_distinct(made.frame, PICKED, &made.groups, distinct, &err));
+  static const size_t expected[] = {2, 1, 0};
+  assert_memory_equal(distinct, expected, sizeof expected);
+  ungroup(&made);
+}
+
+/* ---- failures ---- */
+
+static bool fail_to_load(llmprof_frame *frame, llmprof_column *column,
+                         void *user, llmprof_error *err) {
+  (void)frame, (void)column, (void)user;
+  return llmprof_fail(err, LLMPROF_IO, "no data");
+}
+
+static void test_column_that_fails(void **state) {
+  (void)state;
+  llmprof_error err = {0};
+  llmprof_groups groups;
+  llmprof_summary summary;
+  size_t distinct;
+  const llmprof_column lazy = {"lazy", NULL, LLMPROF_I64, NULL, NULL, NULL};
+  llmprof_frame *frame = frame_of(&six);
+  assert_true(llmprof_frame_add(frame, &lazy, fail_to_load, NULL));
+  assert_false(llmprof_groups_make(&groups, frame, (size_t[]){3}, 1, &err));
+  assert_string_equal(err.message, "no data");
+  assert_null(groups.of_row);
+  assert_true(llmprof_groups_make(&groups, frame, NULL, 0, &err));
+  assert_false(llmprof_summarize(frame, 3, &groups, NULL, 0, &summary, &err));
+  assert_false(llmprof_distinct(frame, 3, &groups, &distinct, &err));
+  llmprof_groups_free(&groups);
+  llmprof_frame_free(frame);
+}
+
+static bool group_and_sum(void *arg, llmprof_error *err) {
+  (void)arg;
+  llmprof_groups groups = {0};
+  llmprof_summary summaries[4];
+  size_t distinct[4];
+  llmprof_frame *frame = frame_of(&six);
+  bool ok = frame ? llmprof_groups_make(&groups, frame, (size_t[]){LONG, SHORT},
+                                        2, err) &&
+                        llmprof_summarize(frame, SHORT, &groups, NULL, 0,
+                                          summaries, err) &&
+                        llmprof_distinct(frame, PICKED, &groups, distinct, err)
+                  : llmprof_fail_nomem(err);
+  llmprof_groups_free(&groups);
+  llmprof_frame_free(frame);
+  return ok;
+}
+
+static void test_allocations(void **state) {
+  (void)state;
+  test_every_allocation(group_and_sum, NULL);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_groups),
+      cmocka_unit_test(test_wide_keys),
+      cmocka_unit_test(test_no_keys),
+      cmocka_unit_test(test_no_rows),
+      cmocka_unit_test(test_many_groups),
+      cmocka_unit_test(test_summary),
+      cmocka_unit_test(test_percentiles),
+      cmocka_unit_test(test_summary_by_group),
+      cmocka_unit_test(test_total_too_large),
+      cmocka_unit_test(test_distinct),
+      cmocka_unit_test(test_column_that_fails),
+      cmocka_unit_test(test_allocations),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

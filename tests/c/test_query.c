@@ -1,0 +1,342 @@
+/* Sorting, grouping and selecting over a little frame of every type. */
+#include <math.h>
+#include <string.h>
+
+#include "llmprof/frame.h"
+#include "llmprof/interrupt.h"
+#include "support.h"
+
+enum {
+  ROWS = 6
+};
+
+/* Columns of the frame, by number. */
+enum {
+  NAME,
+  SIZE,
+  RATE,
+  STREAM
+};
+
+static const char *const names[ROWS] = {"b", "a", "b", NULL, "ab", "a"};
+static const int64_t sizes[ROWS] = {30, -10, 20, 20, INT64_MIN, 50};
+static const double rates[ROWS] = {0.5, -1.5, NAN, 0.5, -0.0, INFINITY};
+static const uint32_t streams[ROWS] = {1, 1, UINT32_MAX, 2, 2, 1};
+
+typedef struct little {
+  llmprof_strings *pool;
+  llmprof_frame *frame;
+  uint32_t ids[ROWS];
+} little;
+
+static bool add(little *l, const char *name, llmprof_column_type type,
+                const void *data) {
+  llmprof_column column = {.name = name, .type = type, .data = data};
+  return llmprof_frame_add(l->frame, &column, NULL, NULL);
+}
+
+static bool little_make(little *l, llmprof_error *err) {
+  l->pool = llmprof_strings_new();
+  l->frame = l->pool ? llmprof_frame_new(ROWS, l->pool) : NULL;
+  bool ok = l->frame != NULL;
+  for (size_t i = 0; ok && i < ROWS; i++) {
+    l->ids[i] = LLMPROF_NO_STRING;
+    if (names[i])
+      ok = llmprof_strings_add(l->pool, names[i], strlen(names[i]), &l->ids[i]);
+  }
+  ok = ok && add(l, "name", LLMPROF_STRING_ID, l->ids) &&
+       add(l, "size", LLMPROF_I64, sizes) &&
+       add(l, "rate", LLMPROF_F64, rates) &&
+       add(l, "stream", LLMPROF_U32, streams);
+  return ok || llmprof_fail_nomem(err);
+}
+
+static void little_free(little *l) {
+  llmprof_frame_free(l->frame);
+  llmprof_strings_free(l->pool);
+}
+
+static int setup(void **state) {
+  static little l;
+  *state = &l;
+  return little_make(&l, NULL) ? 0 : -1;
+}
+
+static int teardown(void **state) {
+  little_free(*state);
+  return 0;
+}
+
+/* The rows of a view as digits, by the frame's `size` cells: 0..5. */
+static const char *rows_of(llmprof_frame *view) {
+  static char text[2 * ROWS];
+  const llmprof_column *column = llmprof_frame_column(view, SIZE, NULL);
+  assert_non_null(column);
+  size_t rows = llmprof_frame_rows(view);
+  for (size_t i = 0; i < rows; i++)
+    text[i] = (char)('0' + (column->index ? column->index[i] : i));
+  text[rows] = '\0';
+  llmprof_frame_free(view);
+  return text;
+}
+
+static const char *sorted(little *l, llmprof_order first, llmprof_order second,
+                          size_t limit) {
+  llmprof_order keys[] = {first, second};
+  llmprof_frame *view = llmprof_frame_sort(l->frame, keys, 2, limit, NULL);
+  assert_non_null(view);
+  return rows_of(view);
+}
+
+static void test_sort(void **state) {
+  llmprof_order none = {STREAM, false}; /* as good as any second key */
+  const struct {
+    llmprof_order first, second;
+    const char *rows;
+  } cases[] = {
+      {{SIZE, false}, {NAME, false}, "123054"},
+      {{SIZE, true}, {NAME, true}, "502314"},
+      {{RATE, false}, none, "140352"},
+      {{RATE, true}, none, "503412"},
+      {{NAME, false}, {SIZE, false}, "154203"},
+      {{NAME, true}, {SIZE, true}, "024513"},
+      {{STREAM, false}, {SIZE, true}, "501342"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    assert_string_equal(sorted(*state, cases[i].first, cases[i].second, ROWS),
+                        cases[i].rows);
+    for (size_t limit = 0; limit <= ROWS; limit++) {
+      const char *rows = sorted(*state, cases[i].first, cases[i].second, limit);
+      assert_int_equal(strlen(rows), limit);
+      assert_memory_equal(rows, cases[i].rows, limit);
+    }
+  }
+}
+
+static const char *where(little *l, size_t column, llmprof_compare compare,
+                         const int64_t *values, size_t count) {
+  llmprof_condition condition = {column, compare, values, count};
+  llmprof_frame *view = llmprof_frame_where(l->frame, &condition, 1, NULL);
+  assert_non_null(view);
+  return rows_of(view);
+}
+
+static void test_where(void **state) {
+  little *l = *state;
+  const int64_t half[] = {llmprof_real_cell(0.5)};
+  const int64_t zero[] = {llmprof_real_cell(0)};
+  const int64_t absent[] = {INT64_MIN};
+  const int64_t list[] = {50, 20, -10};
+  assert_string_equal(where(l, RATE, LLMPROF_EQ, half, 1), "03");
+  assert_string_equal(where(l, RATE, LLMPROF_EQ, zero, 1), "4");
+  assert_string_equal(where(l, RATE, LLMPROF_LT, half, 1), "14");
+  assert_string_equal(where(l, RATE, LLMPROF_GE, half, 1), "035");
+  assert_string_equal(where(l, RATE, LLMPROF_EQ, absent, 1), "2");
+  assert_string_equal(where(l, RATE, LLMPROF_NE, absent, 1), "01345");
+  assert_string_equal(where(l, SIZE, LLMPROF_EQ, list, 3), "1235");
+  assert_string_equal(where(l, SIZE, LLMPROF_NE, list, 3), "0");
+  assert_string_equal(where(l, SIZE, LLMPROF_EQ, NULL, 0), "");
+  assert_string_equal(where(l, SIZE, LLMPROF_NE, NULL, 0), "012345");
+}
+
+static void test_views_of_views(void **state) {
+  little *l = *state;
+  const llmprof_order by_size = {SIZE, true};
+  llmprof_frame *sorted_view =
+      llmprof_frame_sort(l->frame, &by_size, 1, SIZE_MAX, NULL);
+  llmprof_frame *part = llmprof_frame_slice(sorted_view, 1, 3, NULL);
+  const size_t columns[] = {RATE, SIZE};
+  llmprof_frame *chosen = llmprof_frame_select(part, columns, 2, NULL);
+  assert_non_null(chosen);
+  assert_int_equal(llmprof_frame_columns(chosen), 2);
+  assert_string_equal(llmprof_frame_peek(chosen, 0)->name, "rate");
+  const llmprof_column *size = llmprof_frame_column(chosen, 1, NULL);
+  assert_int_equal(llmprof_cell(size, 0), 30);
+  assert_int_equal(llmprof_cell(size, 1), 20);
+  assert_int_equal(llmprof_cell(size, 2), 20);
+  llmprof_frame_free(chosen);
+  llmprof_frame_free(part);
+  llmprof_frame_free(sorted_view);
+}
+
+static int64_t cell(llmprof_frame *frame, const char *name, size_t row) {
+  size_t number = llmprof_frame_find(frame, name);
+  assert_int_not_equal(number, SIZE_MAX);
+  return llmprof_cell(llmprof_frame_column(frame, number, NULL), row);
+}
+
+static double real(llmprof_frame *frame, const char *name, size_t row) {
+  return llmprof_cell_real(cell(frame, name, row));
+}
+
+static const llmprof_aggregate every_statistic[] = {
+    {"rows", LLMPROF_COUNT, SIZE_MAX, 0},
+    {"count", LLMPROF_COUNT, SIZE, 0},
+    {"distinct", LLMPROF_DISTINCT, STREAM, 0},
+    {"sum", LLMPROF_SUM, SIZE, 0},
+    {"mean", LLMPROF_MEAN, SIZE, 0},
+    {"median", LLMPROF_MEDIAN, SIZE, 0},
+    {"least", LLMPROF_MIN, SIZE, 0},
+    {"std", LLMPROF_STDDEV, SIZE, 0},
+    {"p25", LLMPROF_PERCENTILE, SIZE, 25},
+    {"p75", LLMPROF_PERCENTILE, SIZE, 75},
+    {"rate", LLMPROF_SUM, RATE, 0},
+    {"largest", LLMPROF_MAX, RATE, 0},
+};
+
+static llmprof_frame *aggregated(little *l, llmprof_error *err) {
+  const size_t keys[] = {NAME};
+  return llmprof_frame_aggregate(
+      l->frame, keys, 1, every_statistic,
+      sizeof every_statistic / sizeof *every_statistic, err);
+}
+
+static void test_aggregate(void **state) {
+  llmprof_frame *made = aggregated(*state, NULL);
+  assert_non_null(made);
+  assert_int_equal(llmprof_frame_rows(made), 4); /* b, a, none, ab */
+  assert_int_equal(cell(made, "name", 2), INT64_MIN);
+  assert_int_equal(cell(made, "rows", 0), 2);
+  assert_int_equal(cell(made, "count", 3), 0);
+  assert_int_equal(cell(made, "distinct", 0), 1);
+  assert_int_equal(cell(made, "sum", 0), 50);
+  assert_int_equal(cell(made, "sum", 1), 40);
+  assert_int_equal(cell(made, "sum", 3), INT64_MIN);
+  assert_int_equal(cell(made, "mean", 3), INT64_MIN);
+  assert_true(real(made, "mean", 0) == 25);
+  assert_true(real(made, "median", 1) == 20);
+  assert_int_equal(cell(made, "least", 1), -10);
+  assert_true(fabs(real(made, "std", 0) - 7.0710678) < 1e-6);
+  assert_int_equal(cell(made, "std", 2), INT64_MIN); /* of one value */
+  assert_true(real(made, "p25", 1) == 5);
+  assert_true(real(made, "p75", 1) == 35);
+  assert_true(real(made, "rate", 0) == 0.5);
+  assert_true(real(made, "largest", 1) == INFINITY);
+  llmprof_frame_free(made);
+}
+
+static void test_too_many_percentiles(void **state) {
+  little *l = *state;
+  llmprof_aggregate wanted[LLMPROF_PERCENTILES + 1];
+  for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+    wanted[i] = (llmprof_aggregate){"p", LLMPROF_PERCENTILE, SIZE, 50};
+  llmprof_error err;
+  assert_null(llmprof_frame_aggregate(l->frame, NULL, 0, wanted,
+                                      LLMPROF_PERCENTILES + 1, &err));
+  assert_int_equal(err.code, LLMPROF_LIMIT);
+  assert_string_equal(err.message, "at most 8 percentiles");
+}
+
+static void test_extend(void **state) {
+  little *l = *state;
+  static const int64_t about[] = {100, 200, 300};
+  const size_t keys[] = {STREAM};
+  const llmprof_column column = {
+      .name = "about", .type = LLMPROF_I64, .data = about};
+  llmprof_error err;
+  assert_false(llmprof_frame_extend(l->frame, keys, 1, 2, &column, 1, &err));
+  assert_int_equal(err.code, LLMPROF_RANGE);
+  assert_string_equal(err.message, "3 groups, not 2");
+  assert_true(llmprof_frame_extend(l->frame, keys, 1, 3, &column, 1, NULL));
+  static const int64_t wanted[ROWS] = {100, 100, 200, 300, 300, 100};
+  for (size_t row = 0; row < ROWS; row++)
+    assert_int_equal(cell(l->frame, "about", row), wanted[row]);
+}
+
+static void test_histogram(void **state) {
+  little *l = *state;
+  const double edges[] = {-10, 20, 30, 40};
+  size_t counts[3];
+  assert_true(llmprof_histogram(l->frame, SIZE, edges, 3, counts, NULL));
+  assert_int_equal(counts[0], 1);
+  assert_int_equal(counts[1], 2);
+  assert_int_equal(counts[2], 1); /* 50 is outside */
+  const double reals[] = {-2, 0, 0.5};
+  assert_true(llmprof_histogram(l->frame, RATE, reals, 2, counts, NULL));
+  assert_int_equal(counts[0], 1);
+  assert_int_equal(counts[1], 3); /* its upper edge, too */
+}
+
+/* Every query, one after the other; false at the first failure. */
+static bool all_queries(little *l, llmprof_error *err) {
+  const llmprof_order keys[] = {{NAME, true}, {RATE, false}};
+  const int64_t value = 0;
+  const llmprof_condition condition = {SIZE, LLMPROF_GT, &value, 1};
+  llmprof_frame *sorted_view =
+      llmprof_frame_sort(l->frame, keys, 2, SIZE_MAX, err);
+  llmprof_frame *first =
+      sorted_view ? llmprof_frame_sort(l->frame, keys, 2, 2, err) : NULL;
+  llmprof_frame *matching =
+      first ? llmprof_frame_where(sorted_view, &condition, 1, err) : NULL;
+  llmprof_frame *groups = matching ? aggregated(l, err) : NULL;
+  bool ok = groups && llmprof_frame_column(matching, SIZE, err);
+  llmprof_frame_free(groups);
+  llmprof_frame_free(matching);
+  llmprof_frame_free(first);
+  llmprof_frame_free(sorted_view);
+  return ok;
+}
+
+static bool make_and_ask(void *unused, llmprof_error *err) {
+  (void)unused;
+  little l = {0};
+  bool ok = little_make(&l, err) && all_queries(&l, err);
+  little_free(&l);
+  return ok;
+}
+
+static void test_allocations(void **state) {
+  (void)state;
+  test_every_allocation(make_and_ask, NULL);
+}
+
+static void test_interrupt(void **state) {
+  little *l = *state;
+  const size_t keys[] = {NAME};
+  const double edges[] = {0, 1};
+  size_t counts[1];
+  llmprof_error err = {0};
+  llmprof_interrupt(true);
+  assert_false(all_queries(l, &err));
+  assert_int_equal(err.code, LLMPROF_INTERRUPTED);
+  assert_null(llmprof_frame_where(l->frame, NULL, 0, &err));
+  assert_int_equal(err.code, LLMPROF_INTERRUPTED);
+  assert_null(llmprof_frame_aggregate(l->frame, keys, 1, NULL, 0, &err));
+  assert_int_equal(err.code, LLMPROF_INTERRUPTED);
+  assert_false(llmprof_histogram(l->frame, SIZE, edges, 1, counts, &err));
+  assert_string_equal(err.message, "interrupted");
+  llmprof_interrupt(false);
+  assert_true(all_queries(l, &err));
+}
+
+static void test_real_cells(void **state) {
+  (void)state;
+  static const double ascending[] = {-INFINITY, -1e300, -1.5,  -1e-300, 0,
+                                     1e-300,    1.5,    1e300, INFINITY};
+  for (size_t i = 0; i < sizeof ascending / sizeof *ascending; i++) {
+    int64_t here = llmprof_real_cell(ascending[i]);
+    assert_true(llmprof_cell_real(here) == ascending[i]);
+    assert_true(here > INT64_MIN);
+    if (i) assert_true(here > llmprof_real_cell(ascending[i - 1]));
+  }
+  assert_int_equal(llmprof_real_cell(-0.0), llmprof_real_cell(0.0));
+  assert_int_equal(llmprof_real_cell(NAN), INT64_MIN);
+  assert_int_equal(llmprof_real_cell(-NAN), INT64_MIN);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_real_cells),
+      cmocka_unit_test_setup_teardown(test_sort, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_where, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_views_of_views, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_aggregate, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_too_many_percentiles, setup,
+                                      teardown),
+      cmocka_unit_test_setup_teardown(test_extend, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_histogram, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_interrupt, setup, teardown),
+      cmocka_unit_test(test_allocations),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

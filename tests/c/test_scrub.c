@@ -1,0 +1,237 @@
+/* Copies of an export that holds SECRET wherever it must not stay. */
+#include "llmprof/scrub.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "exports.h"
+#include "read_export.h"
+
+/* An export from tests/fixtures/secrets.sql, after `more`. */
+static const char *make(const char *more) {
+  size_t size;
+  char *fixture = (char *)test_read(FIXTURES "/secrets.sql", &size);
+  fixture[size] = '\0';
+  size_t length = size + strlen(more) + 1;
+  char *sql = malloc(length);
+  assert_non_null(sql);
+  snprintf(sql, length, "%s%s", more, fixture);
+  const char *path = test_database("secrets.sqlite", sql);
+  free(sql);
+  free(fixture);
+  return path;
+}
+
+/* A folder for copies, so that what is left behind is seen. */
+static const char *output(void) {
+  static char folder[256], path[300];
+  snprintf(folder, sizeof folder, "%s/out", test_folder());
+  mkdir(folder, 0700);
+  snprintf(path, sizeof path, "%s/copy.sqlite", folder);
+  return path;
+}
+
+static size_t files_in_output(void) {
+  char folder[256];
+  snprintf(folder, sizeof folder, "%s/out", test_folder());
+  DIR *dir = opendir(folder);
+  assert_non_null(dir);
+  size_t count = 0;
+  const struct dirent *entry;
+  while ((entry = readdir(dir))) count += entry->d_name[0] != '.';
+  closedir(dir);
+  return count;
+}
+
+static size_t occurrences(const char *path, const char *word) {
+  size_t size, count = 0, length = strlen(word);
+  unsigned char *bytes = test_read(path, &size);
+  for (size_t i = 0; i + length <= size; i++)
+    count += memcmp(bytes + i, word, length) == 0;
+  free(bytes);
+  return count;
+}
+
+static void scrub(const char *from, llmprof_scrub_report *report) {
+  llmprof_error err = {0};
+  unlink(output());
+  if (!llmprof_trace_scrub(from, output(), report, &err))
+    fail_msg("%s", err.message);
+}
+
+/* ---- what goes and what stays ---- */
+
+static void expect_scrubbed(const char *more) {
+  const char *from = make(more);
+  size_t secrets = occurrences(from, "SECRET");
+  llmprof_scrub_report report;
+  scrub(from, &report);
+  assert_int_equal(report.rows, 11);
+  assert_int_equal(report.tables, 5);
+  assert_int_equal(report.strings, 2);
+  assert_int_equal(occurrences(output(), "SECRET"), 0);
+  assert_int_equal(occurrences(output(), "home"), 0);
+  assert_int_equal(occurrences(output(), "KEPT"), 11);
+  assert_int_equal(files_in_output(), 1);
+  assert_int_equal(occurrences(from, "SECRET"), secrets); /* as it was */
+}
+
+static void test_what_goes_and_stays(void **state) {
+  (void)state;
+  expect_scrubbed("");
+}
+
+static void test_kinds_of_file(void **state) {
+  (void)state;
+  expect_scrubbed("PRAGMA journal_mode = WAL;");
+  expect_scrubbed("PRAGMA auto_vacuum = FULL;");
+  expect_scrubbed("PRAGMA page_size = 4096; VACUUM;");
+}
+
+/* Pages that a deleted row left behind are rewritten, too. */
+static void test_free_pages(void **state) {
+  (void)state;
+  expect_scrubbed("CREATE TABLE gone (a); INSERT INTO gone SELECT 'SECRET' || "
+                  "hex(zeroblob(2000)); DROP TABLE gone;");
+}
+
+/* The events are what they were: the trace reads the same. */
+static void test_events_stay(void **state) {
+  (void)state;
+  llmprof_error err = {0};
+  scrub(test_export(), NULL);
+  assert_true(read_export(output(), &err));
+  llmprof_trace *trace = llmprof_trace_open(output(), &err);
+  size_t count;
+  const llmprof_ops *ops = llmprof_trace_ops(trace, &err);
+  assert_int_equal(ops->count, 9);
+  assert_int_equal(ops->end[2], 260);
+  assert_string_equal(
+      llmprof_strings_get(llmprof_trace_strings(trace), ops->name[0], NULL),
+      "gemm(float *, int)");
+  assert_non_null(llmprof_trace_projections(trace, &count, &err));
+  assert_int_equal(count, 3);
+  llmprof_trace_close(trace);
+}
+
+/* A second scrubbing has nothing to do. */
+static void test_again(void **state) {
+  (void)state;
+  llmprof_scrub_report report;
+  scrub(make(""), NULL);
+  size_t size;
+  unsigned char *bytes = test_read(output(), &size);
+  const char *scrubbed = test_file("scrubbed.sqlite", bytes, size);
+  free(bytes);
+  scrub(scrubbed, &report);
+  assert_int_equal(report.tables, 0);
+  assert_int_equal(report.strings, 0);
+  assert_int_equal(report.rows, 0);
+}
+
+/* A copy of a read-only export can be written, and is readable by the same. */
+static void test_read_only_export(void **state) {
+  (void)state;
+  const char *from = make("");
+  struct stat info;
+  assert_int_equal(chmod(from, 0440), 0);
+  scrub(from, NULL);
+  assert_int_equal(stat(output(), &info), 0);
+  assert_int_equal(info.st_mode & 0777, 0640);
+}
+
+/* ---- failures ---- */
+
+static void expect_refused(const char *from, const char *to, llmprof_code code,
+                           const char *path, const char *message) {
+  llmprof_error err = {0};
+  assert_false(llmprof_trace_scrub(from, to, NULL, &err));
+  test_error_of(&err, code, path, message);
+}
+
+static void test_refusals(void **state) {
+  (void)state;
+  const char *from = make(""), *to = output();
+  unlink(to);
+  const char *text = test_file("text", "no database", 11);
+  expect_refused(text, to, LLMPROF_SYNTAX, text, ": not an SQLite database");
+  expect_refused("/nonexistent", to, LLMPROF_NOTFOUND, "/nonexistent",
+                 ": No such file or directory");
+  size_t secrets = occurrences(from, "SECRET");
+  expect_refused(from, from, LLMPROF_DENIED, from,
+                 ": is the export itself; write to another file");
+  char other[300];
+  snprintf(other, sizeof other, "%s/./secrets.sqlite", test_folder());
+  expect_refused(from, other, LLMPROF_DENIED, other,
+                 ": is the export itself; write to another file");
+  assert_int_equal(occurrences(from, "SECRET"), secrets);
+  assert_int_equal(files_in_output(), 0);
+}
+
+/* A copy that fails leaves nothing, and what was there before stays. */
+static void test_whole_or_not_at_all(void **state) {
+  (void)state;
+  size_t size;
+  llmprof_error err = {0};
+  unsigned char *bytes = test_read(make(""), &size);
+  scrub(make(""), NULL);
+  bytes[92] ^= 1; /* the count of pages no longer counts */
+  for (size_t n = 0; n <= size; n += n < size - 8 ? 397 : 1) {
+    const char *from = test_file("cut.sqlite", bytes, n);
+    if (llmprof_trace_scrub(from, output(), NULL, &err))
+      assert_int_equal(occurrences(output(), "SECRET"), 0);
+    else
+      assert_memory_equal(err.message, from, strlen(from));
+    assert_int_equal(files_in_output(), 1);
+  }
+  free(bytes);
+}
+
+static void test_flipped_bytes(void **state) {
+  (void)state;
+  size_t size;
+  llmprof_error err = {0};
+  unsigned char *bytes = test_read(make(""), &size);
+  for (size_t i = 0; i < size; i += 101) {
+    bytes[i] ^= 0xff;
+    unlink(output());
+    const char *from = test_file("flipped.sqlite", bytes, size);
+    bool ok = llmprof_trace_scrub(from, output(), NULL, &err);
+    assert_int_equal(files_in_output(), ok);
+    if (!ok) assert_memory_equal(err.message, from, strlen(from));
+    bytes[i] ^= 0xff;
+  }
+  free(bytes);
+}
+
+static bool scrub_once(void *from, llmprof_error *err) {
+  unlink(output());
+  bool ok = llmprof_trace_scrub(from, output(), NULL, err);
+  assert_int_equal(files_in_output(), ok);
+  return ok;
+}
+
+static void test_allocations(void **state) {
+  (void)state;
+  test_every_allocation(scrub_once, (void *)(uintptr_t)make(""));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_what_goes_and_stays),
+      cmocka_unit_test(test_kinds_of_file),
+      cmocka_unit_test(test_free_pages),
+      cmocka_unit_test(test_events_stay),
+      cmocka_unit_test(test_again),
+      cmocka_unit_test(test_read_only_export),
+      cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_whole_or_not_at_all),
+      cmocka_unit_test(test_flipped_bytes),
+      cmocka_unit_test(test_allocations),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,133 @@
+local trace = require "llmprof.trace"
+
+local FIXTURES = (debug.getinfo(1, "S").source:match "^@(.-)tests/lua/bindings/" or "")
+  .. "tests/fixtures/"
+local TINY, NODES = FIXTURES .. "tiny_h200/run.sqlite", FIXTURES .. "graphs/node.sqlite"
+
+
+describe("llmprof.trace", function()
+  local t
+
+  before_each(function() t = assert(trace.open(TINY)) end)
+  after_each(function() t:close() end)
+
+  it("says what the export says about itself", function()
+    assert.same({ path = TINY, schema = "3.20.3", product = "2025.3.2.0",
+      epoch = t:info().epoch }, t:info())
+    assert.equal("integer", math.type(t:info().epoch))
+  end)
+
+  it("lists devices and processes", function()
+    local devices = t:devices()
+    assert.equal(1, #devices)
+    assert.same({ id = 0, name = "NVIDIA H200", chip = "GH100", memory = 150109880320,
+      bandwidth = 4814304000000, clock = 1980000000, sm_count = 132, l2 = 62914560,
+      compute = "9.0", uuid = devices[1].uuid, bus = devices[1].bus }, devices[1])
+    assert.equal(530, t:processes()[1].pid)
+  end)
+
+  it("tells which tables the export has", function()
+    assert.is_true(t:has "kernels")
+    assert.is_false(t:has "copies")
+    assert.is_true(t:has "sets")
+    assert.is_false(t:has "graphs")
+    assert.is_true(t:has "api")
+    assert.is_true(t:has "ranges")
+  end)
+
+  it("gives frames by name", function()
+    local rows = {}
+    for i, name in ipairs { "kernels", "transfers", "graphs", "gpu", "api", "ranges",
+      "projections", "kernel_ranges" } do
+      rows[i] = #assert(t:frame(name))
+    end
+    assert.same({ 20010, 3, 0, 20013, 40038, 2, 2, 20010 }, rows)
+    assert.same({ nil, "no frame 'kernel'", "notfound" }, { t:frame "kernel" })
+  end)
+
+  it("labels operations with the innermost of some ranges", function()
+    local kernels = assert(t:frame "kernels")
+    assert.equal(kernels, t:label(kernels, "stage", { "prefill", "no such range" }))
+    assert.equal("prefill", kernels:get(1, "stage"))
+    assert.equal("prefill", t:frame "ranges":get(kernels:get(10, "stage_range") + 1, "tag"))
+    assert.is_nil(kernels:get(11, "stage"))
+    assert.equal(10, #kernels:where { stage = "prefill" })
+  end)
+
+  it("knows kernels of CUDA graphs and mangled names", function()
+    local nodes = assert(trace.open(NODES))
+    local kernels = assert(nodes:frame "kernels")
+    local from_graphs = kernels:where { { "graph_node", "~=", false } }
+    assert.equal(60, #from_graphs)
+    assert.equal("cudaGraphLaunch_v10000", from_graphs:get(1, "api"))
+    assert.equal("decode_step", from_graphs:get(1, "tag"))
+    assert.equal("_Z4gemvPKfS0_Pfi", t:frame "kernels":get(1, "mangled_name"))
+    nodes:close()
+  end)
+
+  it("says what is wrong with a file", function()
+    assert.same({ nil, "/nonexistent: No such file or directory", "notfound" },
+      { trace.open "/nonexistent" })
+    local text = FIXTURES .. "tiny_h200/README.md"
+    assert.same({ nil, text .. ": not an SQLite database", "syntax" }, { trace.open(text) })
+  end)
+
+  it("refuses labels where they do not belong", function()
+    local kernels, other = assert(t:frame "kernels"), assert(trace.open(TINY))
+    local function refusal(...)
+      local frame, message, code = t:label(...)
+      assert.is_nil(frame)
+      assert.equal("unsupported", code)
+      return message
+    end
+    assert.equal("the frame belongs to another trace", refusal(other:frame "gpu", "x", {}))
+    assert.equal("only frames of GPU operations can be labelled",
+      refusal(t:frame "api", "x", {}))
+    assert.equal("the frame has a column 'name' or 'name_range' already",
+      refusal(kernels, "name", {}))
+    other:close()
+  end)
+
+  it("raises on misuse", function()
+    local kernels = assert(t:frame "kernels")
+    assert.error_matches(function() trace.open() end, "string expected, got no value")
+    assert.error_matches(function() t:frame {} end, "string expected, got table")
+    assert.error_matches(function() t:has "tables" end, "invalid option 'tables'")
+    assert.error_matches(function() t:label(t, "x", {}) end,
+      "llmprof.frame expected, got llmprof.trace")
+    assert.error_matches(function() t:label(kernels, "x") end, "table expected, got no value")
+    assert.error_matches(function() t:label(kernels, "x", { 1 }) end, "list of strings expected")
+    assert.error_matches(function() trace.open(TINY).info(kernels) end, "llmprof.trace expected")
+  end)
+
+  it("closes more than once, and then nothing of it can be used", function()
+    local kernels = assert(t:frame "kernels")
+    local view = kernels:where { device = 0 }
+    t:close()
+    t:close()
+    assert.error_matches(function() t:info() end, "llmprof.trace is closed")
+    assert.error_matches(function() t:frame "gpu" end, "llmprof.trace is closed")
+    assert.error_matches(function() kernels:get(1, "name") end,
+      "what the frame was made from is closed")
+    assert.error_matches(function() return #view end, "what the frame was made from is closed")
+    view:close()
+    kernels:close()
+  end)
+
+  it("lives as long as a frame of it does", function()
+    local view = assert(assert(trace.open(TINY)):frame "kernels"):where { op = 5 }
+    collectgarbage()
+    collectgarbage()
+    assert.equal("gemv(const float *, const float *, float *, int)", view:get(1, "name"))
+  end)
+
+  it("closes at the end of a block", function()
+    local kept
+    do
+      local inner <close> = assert(trace.open(TINY))
+      kept = inner
+      assert.equal(TINY, inner:info().path)
+    end
+    assert.error_matches(function() kept:info() end, "llmprof.trace is closed")
+  end)
+end)

@@ -1,0 +1,110 @@
+local failure = require "tests.lua.support.failure"
+local metrics = require "llmprof.compare.metrics"
+local sides = require "tests.lua.support.sides"
+
+-- "before -> after unit (share, basis, samples): verdict", or why there is none.
+local function said(path, before, after)
+  local made, why = metrics.judge(metrics.parse(path), before, after)
+  if not made then return why end
+  return ("%g -> %g %s (%.1f %%, %s, %d and %d): %s"):format(made.before, made.after,
+    made.unit or "-", made.share * 100, made.basis, made.samples_before, made.samples_after,
+    made.verdict)
+end
+
+describe("llmprof.compare.metrics", function()
+  it("reads paths", function()
+    assert.same({ path = "tpot", key = "tpot", unit = "ms" }, metrics.parse "tpot")
+    assert.same({ path = "my.stage.gpu_ms", key = "gpu_ms", stage = "my.stage", unit = "ms" },
+      metrics.parse "my.stage.gpu_ms")
+    assert.same({ path = "category.gemm", key = "category", category = "gemm", unit = "ms" },
+      metrics.parse "category.gemm")
+    assert.same({ path = "decode.category.copy/cast", key = "category", stage = "decode",
+      category = "copy/cast", unit = "ms" }, metrics.parse "decode.category.copy/cast")
+  end)
+
+  it("refuses what is no figure", function()
+    local hint = "STAGE.ms, STAGE.gpu_ms, STAGE.idle, STAGE.kernels, STAGE.launches, "
+      .. "STAGE.copies, STAGE.category.NAME, category.NAME, ttft, tpot, tokens_per_s"
+    assert.same({ "usage", "no figure 'tpto' (did you mean 'tpot'?)", hint },
+      failure(metrics.parse, "tpto"))
+    assert.same({ "usage", "no figure 'decode.kernel' (did you mean 'kernels'?)", hint },
+      failure(metrics.parse, "decode.kernel"))
+    assert.same({ "usage", "no figure '.ms'", hint }, failure(metrics.parse, ".ms"))
+  end)
+
+  it("takes each figure of a stage from its instances", function()
+    local before, after = sides.decode(10, 11, 12), sides.decode(20, 21, 22)
+    assert.equal("11 -> 21 ms (90.9 %, profiled, 3 and 3): slower",
+      said("decode.ms", before, after))
+    assert.equal("5.5 -> 10.5 ms (90.9 %, profiled, 3 and 3): slower",
+      said("decode.gpu_ms", before, after))
+    assert.equal("5.5 -> 10.5 ms (90.9 %, profiled, 3 and 3): more",
+      said("decode.idle", before, after))
+    assert.equal("10 -> 10 - (0.0 %, profiled, 3 and 3): same",
+      said("decode.kernels", before, after))
+    assert.equal("2 -> 2 - (0.0 %, profiled, 3 and 3): same", said("decode.copies", before, after))
+  end)
+
+  it("leaves out instances that are not used", function()
+    local before = sides.decode(100, 10, 10)
+    before.results.stages[1].instances[1].used = false
+    assert.equal("10 -> 10 ms (0.0 %, profiled, 2 and 2): same",
+      said("decode.ms", before, sides.decode(10, 10)))
+  end)
+
+  it("prefers times without the profiler where both sides have them", function()
+    local before, after = sides.decode(10), sides.decode(20)
+    before.plain = { sides.plain(8, 8), sides.plain(10, 10) }
+    assert.equal("10 -> 20 ms (100.0 %, profiled, 1 and 1): can't tell",
+      said("decode.ms", before, after))
+    after.plain = { sides.plain(4, 4) }
+    assert.equal("9 -> 4 ms (-55.6 %, plain, 4 and 2): faster", said("decode.ms", before, after))
+    assert.equal("4.5 -> 2 ms (-55.6 %, plain, 4 and 2): faster", said("tpot", before, after))
+    assert.equal("450 -> 1000 tokens/s (122.2 %, plain, 4 and 2): faster",
+      said("tokens_per_s", before, after))
+  end)
+
+  it("leaves the first plain repeat out where the timeline does", function()
+    local before, after = sides.decode(10), sides.decode(20)
+    before.plain, after.plain = { sides.plain(100, 8, 8) }, { sides.plain(4, 4) }
+    before.results.repeats.skipped_first = true
+    assert.equal("8 -> 4 ms (-50.0 %, plain, 2 and 2): faster", said("decode.ms", before, after))
+  end)
+
+  it("holds one sample against the spread of the steps", function()
+    local before, after = sides.decode(10), sides.decode(20)
+    local tpot = { source = "ranges", mean_ns = 1e6, std_ns = 1e5 }
+    before.results.latency, after.results.latency = { tpot = tpot }, { tpot = tpot }
+    assert.equal("10 -> 20 ms (100.0 %, profiled, 1 and 1): slower",
+      said("decode.ms", before, after))
+    tpot.source = "stage"
+    assert.equal("10 -> 20 ms (100.0 %, profiled, 1 and 1): can't tell",
+      said("decode.ms", before, after))
+  end)
+
+  it("sums categories over the stages without a parent", function()
+    local function side(ns)
+      local categories = { { category = "gemm", gpu_time_ns = ns } }
+      return sides.side { stages = {
+        sides.stage { name = "prefill", walls = { 1 }, fields = { categories = categories } },
+        sides.stage { name = "sam", parent = "prefill", walls = { 1 },
+          fields = { categories = categories } },
+        sides.stage { name = "decode", walls = { 1 }, fields = { categories = categories } },
+      } }
+    end
+    assert.equal("4 -> 6 ms (50.0 %, profiled, 1 and 1): can't tell",
+      said("category.gemm", side(2e6), side(3e6)))
+    assert.equal("2 -> 3 ms (50.0 %, profiled, 1 and 1): can't tell",
+      said("sam.category.gemm", side(2e6), side(3e6)))
+  end)
+
+  it("says which side lacks a figure", function()
+    local before, after = sides.decode(1), sides.decode(1)
+    after.name = "B"
+    assert.equal("side has no stage 'decoed' (did you mean 'decode'?)",
+      said("decoed.ms", before, after))
+    assert.equal("side has no tpot", said("tpot", before, after))
+    before.results.latency = { repeats = { { used = true, ttft_ns = 1e6 } } }
+    assert.equal("B has no ttft", said("ttft", before, after))
+  end)
+end)
