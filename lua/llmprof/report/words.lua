@@ -30,11 +30,15 @@ local function missing(results, what)
 end
 
 
--- Why a subject was not measured, and what would.
-function words.not_measured(results, what)
+-- Why a subject was not measured, and what would; nil when nothing says so.
+function words.reason(results, what)
   local entry = missing(results, what)
   return entry and ("Not measured: %s. To fill this: %s."):format(entry.why, entry.how)
-    or "Not measured."
+end
+
+
+function words.not_measured(results, what)
+  return words.reason(results, what) or "Not measured."
 end
 
 
