@@ -199,8 +199,28 @@ local tpot_sources = { ranges = "steps marked on the timeline", metrics = "steps
 
 local function tpot_note(tpot)
   local note = tpot_sources[tpot.source]
-  if not tpot.slope_ns_per_token then return note end
-  return ("%s; grows by %s per token"):format(note, text.duration(tpot.slope_ns_per_token))
+  if not tpot.trend then return note end
+  if tpot.trend == "none" then return note .. "; no trend over the steps" end
+  return ("%s; each %s %s than the one before"):format(note,
+    text.duration(math.abs(tpot.slope_ns_per_token)), tpot.trend)
+end
+
+
+-- What profiling cost, by stage, and whether that can be told.
+function rows.overhead(results)
+  local list = {}
+  for i, stage in ipairs(results.overhead and results.overhead.stages or {}) do
+    local row = setmetatable({}, { __index = stage })
+    if stage.certain == nil then
+      row.verdict = "cannot tell: one plain run"
+    elseif not stage.certain then
+      row.verdict = "cannot tell: the plain runs differ by as much"
+    else
+      row.verdict = stage.inflation > 0 and "slower" or "faster"
+    end
+    list[i] = row
+  end
+  return list
 end
 
 

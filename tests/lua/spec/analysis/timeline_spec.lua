@@ -249,8 +249,19 @@ describe("llmprof.analysis.overhead", function()
 
   it("compares the profiled run with plain ones", function()
     assert.same({ runs = 2, stages = { { name = "decode", plain_ms = 10, plain_min_ms = 8,
-      plain_max_ms = 12, profiled_ms = 15, inflation = 0.5 } } },
+      plain_max_ms = 12, profiled_ms = 15, inflation = 0.5, certain = true } } },
       overhead.compare(metrics(14, 16), { metrics(8), metrics(12) }))
+  end)
+
+  it("says whether the plain runs differ by less", function()
+    local function certain(profiled, ...)
+      local plain = {}
+      for i, ms in ipairs { ... } do plain[i] = metrics(ms) end
+      return overhead.compare(metrics(profiled), plain).stages[1].certain
+    end
+    assert.same({ false, true, false, true }, { certain(14, 8, 12), certain(14.1, 8, 12),
+      certain(6, 8, 12), certain(5.9, 8, 12) })
+    assert.is_nil(certain(14, 8))
   end)
 
   it("leaves the first repeat out where the timeline does", function()
