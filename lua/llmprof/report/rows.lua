@@ -208,9 +208,11 @@ local function tpot_note(tpot)
 end
 
 
--- What profiling cost, by stage, and whether that can be told.
+-- What profiling cost, by stage in the order of the stages, and whether that can
+-- be told.
 function rows.overhead(results)
-  local list = {}
+  local list, place = {}, {}
+  for i, stage in ipairs(results.stages) do place[stage.name] = i end
   for i, stage in ipairs(results.overhead and results.overhead.stages or {}) do
     local row = setmetatable({}, { __index = stage })
     if stage.certain == nil then
@@ -220,8 +222,9 @@ function rows.overhead(results)
     else
       row.verdict = stage.inflation > 0 and "slower" or "faster"
     end
-    list[i] = row
+    list[i], place[stage.name] = row, place[stage.name] or #results.stages + i
   end
+  table.sort(list, function(left, right) return place[left.name] < place[right.name] end)
   return list
 end
 
