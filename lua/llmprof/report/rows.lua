@@ -57,7 +57,8 @@ function rows.functions(results, limit)
   end
   table.sort(list, function(a, b)
     if a.total_ns ~= b.total_ns then return a.total_ns > b.total_ns end
-    return a.where .. a.short_name < b.where .. b.short_name
+    if a.where ~= b.where then return a.where < b.where end
+    return a.short_name < b.short_name
   end)
   return table.move(list, 1, math.min(limit, #list), 1, {})
 end

@@ -6,8 +6,10 @@ local text = require "llmprof.text"
 local words = {}
 
 
--- A duration in ms, as the tables give it.
+-- A duration in ms, as the tables give it; one too short for that in its own
+-- unit.
 function words.ms(ns)
+  if ns > 0 and ns < 1e4 then return text.duration(ns) end
   return text.number(ns / 1e6, ns < 1e6 and 2 or 1, ",") .. " ms"
 end
 
@@ -28,11 +30,15 @@ local function missing(results, what)
 end
 
 
--- Why a subject was not measured, and what would.
-function words.not_measured(results, what)
+-- Why a subject was not measured, and what would; nil when nothing says so.
+function words.reason(results, what)
   local entry = missing(results, what)
   return entry and ("Not measured: %s. To fill this: %s."):format(entry.why, entry.how)
-    or "Not measured."
+end
+
+
+function words.not_measured(results, what)
+  return words.reason(results, what) or "Not measured."
 end
 
 
