@@ -230,7 +230,7 @@ columns.compare_kernels = {
 columns.compare_limits = {
   word("limit", "limit"), value("before", "before"), value("after", "after"),
   word("unit", "unit"), percent("share", "change"), word("verdict", "verdict"),
-  word("outcome", "limit is"), word("why", "because"),
+  word("outcome", "limit is"), word("basis", "times"), word("why", "because"),
 }
 
 columns.baselines = {
