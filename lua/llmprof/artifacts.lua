@@ -148,7 +148,9 @@ function artifacts.open(name, root)
   for _, dir in ipairs { name, root .. "/" .. name } do
     if fs.stat(dir .. "/" .. MANIFEST) then
       local manifest, message = read_manifest(dir)
-      if not manifest then errors.raise("failed", message) end
+      if not manifest then
+        errors.raise("failed", message, { hint = "if it is no run, remove or rename the folder" })
+      end
       local folder, home = locate(dir, root)
       return setmetatable({ id = manifest.run_id, dir = folder, manifest = manifest,
         root = home }, Run)
@@ -293,6 +295,13 @@ function Run:recorded(name)
     if step.name == name then return step end
   end
   return nil
+end
+
+
+-- A run that is continued.
+function Run:reopen()
+  self.manifest.status, self.manifest.message, self.manifest.ended = "running", nil, nil
+  self:save()
 end
 
 

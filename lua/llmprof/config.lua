@@ -350,6 +350,14 @@ function config.compose(given)
 end
 
 
+-- The configuration of a recipe (of llmprof.recipe): file is that of --config
+-- or nil, words the settings of the command line.
+function config.of_recipe(made, file, words)
+  return config.compose { options = made.options, recipe = made.config, recipe_name = made.file,
+    file = file, overrides = config.parse_overrides(words) }
+end
+
+
 -- ---- showing ----
 
 local function scalar(value)

@@ -1,5 +1,6 @@
--- Is this machine ready to profile? A list of checks, each { name, level = "ok"
--- | "warning" | "problem", text, fix }. None changes anything.
+-- Is this machine ready to profile? A list of llmprof.checks. None changes
+-- anything.
+local checks = require "llmprof.checks"
 local fs = require "llmprof.fs"
 local gpu = require "llmprof.gpu"
 local ncu = require "llmprof.vendor.ncu"
@@ -13,15 +14,7 @@ local doctor = {}
 local ENOUGH_DISK = 5e9
 
 
-local function ok(name, said) return { name = name, level = "ok", text = said } end
-
-local function warn(name, said, fix)
-  return { name = name, level = "warning", text = said, fix = fix }
-end
-
-local function problem(name, said, fix)
-  return { name = name, level = "problem", text = said, fix = fix }
-end
+local ok, warn, problem = checks.ok, checks.warning, checks.problem
 
 
 -- ---- the GPU ----
@@ -228,13 +221,13 @@ local function check_python(state)
 end
 
 
-local checks = { check_gpu, check_driver, check_nsys, check_importer, check_ncu, check_counters,
+local every = { check_gpu, check_driver, check_nsys, check_importer, check_ncu, check_counters,
   check_dcgm, check_cupti, check_home, check_tmpdir, check_disk, check_ncu_config, check_python }
 
 -- All checks in order. cfg: a configuration tree.
 function doctor.examine(cfg)
   local state, list = { cfg = cfg, devices = {} }, {}
-  for _, check in ipairs(checks) do
+  for _, check in ipairs(every) do
     local result = check(state)
     if result then list[#list + 1] = result end
   end

@@ -53,7 +53,8 @@ function hardware.read(contents, where)
 end
 
 
-local function load_file(name)
+-- The description of the GPU that conf/hardware has under this name.
+function hardware.load(name)
   local path = ("%s/%s.yaml"):format(FOLDER, name)
   local contents, where
   if name:find "^[%w_-]+$" then contents, where = files.read(path) end
@@ -69,7 +70,7 @@ function hardware.find(device_name)
   if not device_name then return nil end
   local wanted = device_name:lower()
   for _, name in ipairs(files.names(FOLDER, ".yaml")) do
-    local made = load_file(name)
+    local made = hardware.load(name)
     for _, alias in ipairs(made.names) do
       if alias:lower() == wanted then return made end
     end
@@ -171,7 +172,7 @@ end
 -- a file with clock_hz and, where the clock was sampled, at_held_clock_per_s.
 function hardware.describe(given)
   local cfg, device = given.cfg or {}, given.device or {}
-  local file = cfg.name and load_file(cfg.name) or hardware.find(device.name)
+  local file = cfg.name and hardware.load(cfg.name) or hardware.find(device.name)
   local made = { name = device.name, count = math.max(given.count or 1, 1), format = given.format,
     file = file and file.file, source = file and file.source, peaks = {},
     sm_count = file and file.sm_count or device.sm_count,

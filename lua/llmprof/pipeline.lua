@@ -11,9 +11,11 @@
 --
 -- ctx is shared by all steps: recipe, config (composed), cfg (its tree), run
 -- (artifacts), state (what steps leave for later ones). A step may call
--- ctx.progress(text) while it works, ctx.note(text) for the manifest,
--- ctx.fail_later(kind, message) for a failure that need not stop the run, and
--- add to ctx.commands (argv lists) and ctx.outputs (files of the bundle).
+-- ctx.progress(text) while it works and ctx.tick() while it waits,
+-- ctx.command(argv) for each command it starts and ctx.output(line) for what that
+-- prints, ctx.note(text) for the manifest, ctx.fail_later(kind, message) for a
+-- failure that need not stop the run, and add to ctx.outputs (files of the
+-- bundle).
 --
 -- A step that fails does not stop those that do not require it; the run is
 -- then failed, with the first failure's message and exit status.
@@ -94,8 +96,15 @@ end
 -- Run a step and return its manifest entry and, if it failed, the error.
 local function run_step(ctx, step, ui)
   local started, clock, notes = artifacts.timestamp(), sys.monotonic(), json.list {}
-  ctx.commands, ctx.outputs = {}, {}
+  local commands = json.list {}
+  ctx.outputs = {}
   function ctx.progress(text) ui.progress(step.name, elapsed(clock), text) end
+  function ctx.tick() ui.tick(step.name, elapsed(clock)) end
+  function ctx.output(line) ui.output(line) end
+  function ctx.command(argv)
+    commands[#commands + 1] = json.list(argv)
+    ui.command(argv)
+  end
   function ctx.note(text) notes[#notes + 1] = text end
   local ok, result = xpcall(step.run, errors.handler, ctx)
   local outputs = table.move(step.makes or {}, 1, #(step.makes or {}), 1, {})
@@ -108,7 +117,7 @@ local function run_step(ctx, step, ui)
     inputs = ctx.run:sizes(step.needs),
     outputs = ctx.run:sizes(outputs),
   }
-  if #ctx.commands > 0 then entry.commands = json.list(ctx.commands) end
+  if #commands > 0 then entry.commands = commands end
   if #notes > 0 then entry.notes = notes end
   if ok then
     entry.note = result
@@ -133,8 +142,9 @@ local function skip_step(ctx, step, cause, ui)
 end
 
 
--- Run all steps. ui: begin(name), progress(name, seconds, text), done(name,
--- seconds, note), failed(name, seconds, error), kept(name), skipped(name, why).
+-- Run all steps. ui: begin(name), progress(name, seconds, text), tick(name,
+-- seconds), command(argv), output(line), done(name, seconds, note), failed(name,
+-- seconds, error), kept(name), skipped(name, why).
 -- Returns the first error or nil; the manifest is finished either way.
 function pipeline.run(ctx, ui)
   local failed, redone, first = {}, {}, nil

@@ -1,4 +1,7 @@
 -- What a run prints: a line per step, and at the end what was found.
+local command_line = require "llmprof.command_line"
+local errors = require "llmprof.errors"
+local gpu_watch = require "llmprof.gpu_watch"
 local columns = require "llmprof.report.columns"
 local rows = require "llmprof.report.rows"
 local tables = require "llmprof.tables"
@@ -6,6 +9,8 @@ local term = require "llmprof.term"
 local text = require "llmprof.text"
 
 local progress = {}
+
+local INDENT = (" "):rep(13) -- below the names of steps
 
 local silent = setmetatable({}, { __index = function() return function() end end })
 
@@ -27,18 +32,42 @@ local function short_stages()
 end
 
 
--- quiet: print nothing; errors are the caller's. stream: what to write to in
--- place of standard output.
-function progress.new(quiet, stream)
-  if quiet then return silent end
-  local out = term.new(stream or io.stdout, 1)
-  local ui = {}
+-- The live line of a step: its time, what it said last, how the GPUs are doing.
+local function live_line(name, took, what, watch)
+  local parts = { what }
+  if watch then
+    watch.sample()
+    parts[#parts + 1] = gpu_watch.now(watch)
+  end
+  return ("  %-10s %s   %s"):format(name, seconds(took), table.concat(parts, " · "))
+end
+
+
+-- Writes to a terminal or a file. given: stream, fd (of the stream, if it may be a
+-- terminal), verbose (show commands and what they print), watch_gpu (show how
+-- the GPUs are doing).
+local function writer(given)
+  local out = term.new(given.stream, given.fd)
+  local ui, what, watch = {}, nil, nil
+
+  local function detail(value)
+    out.clear()
+    out.line(out.style("dim", text.clean(value)))
+  end
+
+  local function end_watch()
+    for _, line in ipairs(watch and gpu_watch.describe(watch.stop()) or {}) do
+      detail(INDENT .. line)
+    end
+    watch = nil
+  end
 
   local function step_line(name, took, note, color)
     out.clear()
     local label = ("%-10s"):format(name)
     out.line(("  %s %s   %s"):format(color and out.style(color, label) or label,
       took and seconds(took) or "        ", note or ""))
+    end_watch()
   end
 
   function ui.start(recipe, cfg, run)
@@ -46,10 +75,37 @@ function progress.new(quiet, stream)
       text.clean(run.dir)))
   end
 
-  function ui.begin(name) out.status(("  %-10s ..."):format(name)) end
-  function ui.progress(name, took, what)
-    out.status(("  %-10s %s   %s"):format(name, seconds(took), what))
+  function ui.begin(name)
+    what = nil
+    if given.verbose then
+      out.clear()
+      out.line("  " .. name)
+    else
+      out.status(("  %-10s ..."):format(name))
+    end
   end
+
+  function ui.progress(name, took, said)
+    what = said
+    out.status(live_line(name, took, what, watch))
+  end
+
+  function ui.tick(name, took)
+    if given.watch_gpu and not watch then
+      watch = gpu_watch.start()
+      if watch.reason then detail(INDENT .. "no GPU to watch: " .. watch.reason) end
+    end
+    out.status(live_line(name, took, what, watch))
+  end
+
+  function ui.command(argv)
+    if given.verbose then detail(INDENT .. "$ " .. command_line.show(argv)) end
+  end
+
+  function ui.output(line)
+    if given.verbose then detail(INDENT .. "| " .. line) end
+  end
+
   function ui.done(name, took, note) step_line(name, took, note) end
   function ui.kept(name) step_line(name, nil, "kept from before", "dim") end
   function ui.skipped(name, why) step_line(name, nil, "skipped: " .. why, "yellow") end
@@ -68,6 +124,38 @@ function progress.new(quiet, stream)
   end
 
   return ui
+end
+
+
+-- One that tells two.
+local function both(first, second)
+  return setmetatable({}, { __index = function(_, event)
+    return function(...)
+      first[event](...)
+      second[event](...)
+    end
+  end })
+end
+
+
+local function open_log(path)
+  local file, message = io.open(path, "w")
+  if not file then
+    errors.raise("usage", "--log: " .. message, { hint = "name a file that can be written" })
+  end
+  return file
+end
+
+
+-- What a run tells. given: quiet (print nothing; errors are the caller's),
+-- verbose, watch_gpu, log (a file that gets all of it), stream (what to write to
+-- in place of standard output).
+function progress.new(given)
+  local ui = given.quiet and silent or writer { stream = given.stream or io.stdout, fd = 1,
+    verbose = given.verbose, watch_gpu = given.watch_gpu }
+  if not given.log then return ui end
+  return both(ui, writer { stream = open_log(given.log), verbose = true,
+    watch_gpu = given.watch_gpu })
 end
 
 

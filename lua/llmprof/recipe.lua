@@ -11,8 +11,8 @@ local Recipe = {}
 Recipe.__index = Recipe
 
 -- Fields of a recipe and their types. Those marked config are values of
--- configuration keys of the same name.
-local fields = {
+-- configuration keys of the same name. llmprof.meta describes them to editors.
+recipe.fields = {
   name = { "string", required = true },
   model = { "table", config = true },
   options = { "table" },
@@ -41,9 +41,9 @@ end
 
 
 local function check_fields(given)
-  local known = sorted_keys(fields)
+  local known = sorted_keys(recipe.fields)
   for _, name in ipairs(sorted_keys(given)) do
-    local field = fields[name]
+    local field = recipe.fields[name]
     if not field then
       bad(tostring(name), ("a recipe has no field '%s'%s"):format(tostring(name),
         nearest.suggestion(tostring(name), known)))
@@ -53,7 +53,7 @@ local function check_fields(given)
     end
   end
   for _, name in ipairs(known) do
-    if fields[name].required and given[name] == nil then
+    if recipe.fields[name].required and given[name] == nil then
       bad(nil, ("a recipe needs the field '%s'"):format(name))
     end
   end
@@ -126,7 +126,7 @@ function recipe.recipe(given)
   check_fields(given)
   check_options(given.options)
   local made = { stages = flatten_stages(given.stages), options = given.options or {}, config = {} }
-  for name, field in pairs(fields) do
+  for name, field in pairs(recipe.fields) do
     if field.config then
       made.config[name] = given[name]
     elseif made[name] == nil then

@@ -10,16 +10,18 @@ local codes = { bold = "1", dim = "2", red = "31", green = "32", yellow = "33" }
 
 local function is_plain(fd)
   local no_color = os.getenv "NO_COLOR"
-  return not sys.isatty(fd) or (no_color ~= nil and no_color ~= "") or os.getenv "TERM" == "dumb"
+  return not fd or not sys.isatty(fd) or (no_color ~= nil and no_color ~= "")
+    or os.getenv "TERM" == "dumb"
 end
 
 
--- A writer to a stream: style(name, text), line(text), columns. Lines that could
+-- A writer to a stream, a terminal only if its descriptor fd is given and is
+-- one: style(name, text), line(text), columns. Lines that could
 -- not be written do not stop what writes them; term.failure says why the first
 -- was lost.
 function term.new(stream, fd)
   local plain = is_plain(fd)
-  local self = { columns = sys.isatty(fd) and sys.columns() or nil, plain = plain }
+  local self = { columns = fd and sys.isatty(fd) and sys.columns() or nil, plain = plain }
 
   function self.style(name, value)
     if plain then return value end

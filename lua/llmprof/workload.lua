@@ -5,9 +5,9 @@ local errors = require "llmprof.errors"
 local files = require "llmprof.files"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
+local process = require "llmprof.process"
 local recipe = require "llmprof.recipe"
 local sorted_keys = require "llmprof.sorted_keys"
-local spawn = require "llmprof.spawn"
 
 local workload = {}
 
@@ -88,13 +88,6 @@ end
 
 -- ---- running something that contains it ----
 
--- Wait for a process; on_idle is called a few times a second.
-local function wait(process, on_idle)
-  while process:pump(0.2) do on_idle() end
-  return process:wait()
-end
-
-
 -- Run argv (the workload, or a tool around it) with the workload's environment
 -- and its JSON files going to <folder> of the run. given: argv, spec (of
 -- describe), folder, log and command (files of the run: its output, the
@@ -111,20 +104,22 @@ function workload.run(ctx, given)
   for name, value in pairs(given.spec.env) do env[name] = value end
   for name, value in pairs(given.env or {}) do env[name] = value end
   local lines = {}
-  ctx.commands[#ctx.commands + 1] = json.list(given.argv)
+  ctx.command(given.argv)
   if given.command then ctx.run:write(given.command, command_line.show(given.argv) .. "\n") end
-  local process, message = spawn.start(given.argv, {
+  local result, message = process.run(given.argv, {
     env = env, cwd = given.spec.cwd, timeout = given.timeout or given.spec.timeout,
     grace = given.grace, kill_group = true,
     on_line = function(line)
       lines[#lines + 1] = line
+      ctx.output(line)
       if given.on_line then given.on_line(line) end
     end,
-  })
-  if not process then errors.raise("failed", message) end
-  local result, why = wait(process, given.on_idle or function() end)
+  }, function()
+    ctx.tick()
+    if given.on_idle then given.on_idle() end
+  end)
   if given.log then ctx.run:write(given.log, table.concat(lines, "\n") .. "\n") end
-  if not result then errors.raise("failed", why) end
+  if not result then errors.raise("failed", message) end
   if result.interrupted then errors.raise("interrupted", "interrupted") end
   return result, lines
 end

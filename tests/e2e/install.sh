@@ -16,6 +16,8 @@ done
 while read -r link; do
   [[ -e $prefix/share/doc/llmprof/docs/$link ]] || fail "docs link to $link"
 done < <(sed -nE 's/.*\]\(([a-z_.]+)\).*/\1/p' docs/*.md)
-for file in share/doc/llmprof/{LICENSE,README.md} share/man/man1/llmprof.1; do
+for file in share/doc/llmprof/{LICENSE,README.md} share/man/man1/llmprof.1 \
+  share/bash-completion/completions/llmprof share/zsh/site-functions/_llmprof \
+  share/fish/vendor_completions.d/llmprof.fish; do
   [[ -s $prefix/$file ]] || fail "no $file"
 done

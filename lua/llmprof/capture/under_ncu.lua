@@ -3,7 +3,7 @@
 local errors = require "llmprof.errors"
 local fs = require "llmprof.fs"
 local ncu = require "llmprof.vendor.ncu"
-local spawn = require "llmprof.spawn"
+local process = require "llmprof.process"
 local tools = require "llmprof.vendor.tools"
 local workload = require "llmprof.workload"
 
@@ -118,7 +118,8 @@ end
 
 -- One page into a file of the run; argv prints it.
 local function print_page(ctx, name, argv)
-  local result, message = spawn.run(argv, { stdout = ctx.run:path(name), timeout = PATIENCE })
+  local result, message = process.run(argv, { stdout = ctx.run:path(name), timeout = PATIENCE },
+    ctx.tick)
   if result and result.interrupted then errors.raise("interrupted", "interrupted") end
   if not result or not result.ok then
     fs.remove(ctx.run:path(name))

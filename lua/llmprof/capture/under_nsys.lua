@@ -131,8 +131,9 @@ end
 
 local function export_raw(ctx, report, target)
   local argv = nsys.export_argv(ctx.state.nsys.path, ctx.run:path(report), ctx.run:path(target))
-  ctx.commands[#ctx.commands + 1] = json.list(argv)
-  local output, result = tools.capture(argv, { timeout = ctx.cfg.nsys.export_timeout_s })
+  ctx.command(argv)
+  local output, result = tools.capture(argv, { timeout = ctx.cfg.nsys.export_timeout_s },
+    ctx.tick)
   local info = fs.stat(ctx.run:path(target))
   if not output or not info or info.size == 0 then
     errors.raise("failed", ("nsys could not export %s"):format(report),

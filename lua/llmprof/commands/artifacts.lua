@@ -14,6 +14,7 @@ local command = {
     { "root", arg = "DIR", default = defaults["run.root"][2], help = "where runs are kept" },
     table_options.format,
   },
+  completes = "run",
 }
 
 local run_columns = {

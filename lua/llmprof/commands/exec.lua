@@ -6,6 +6,7 @@ local command = {
   summary = "run a Lua script with llmprof's modules",
   usage = "exec SCRIPT.lua [ARG...]",
   raw = true, -- every word after the script is the script's
+  completes = "script",
 }
 
 
@@ -17,6 +18,11 @@ other words as `...` and in `arg`. What it returns, if a whole number, is the
 exit status. The globals of `llmprof repl` (kernels, stages, sql, ...) are there
 too: of the files that the other words name.
 ]]
+
+
+function command.help()
+  return usage
+end
 
 
 -- The words that are files or folders; all of them when none is, so that a

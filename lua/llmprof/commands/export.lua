@@ -26,6 +26,7 @@ them, and what was launched then.]],
     { "to", arg = "MS", help = "only until this time" },
     { "root", arg = "DIR", default = defaults["run.root"][2], help = "where runs are kept" },
   },
+  completes = "run",
 }
 
 

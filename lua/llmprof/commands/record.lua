@@ -20,6 +20,7 @@ on any machine. RUN is a run's id, its folder or latest.]],
   options = {
     { "root", arg = "DIR", default = defaults["run.root"][2], help = "where runs are kept" },
   },
+  completes = "run",
 }
 
 

@@ -23,7 +23,11 @@ nsys=light chooses a preset; lists are written [a,b].]],
     { "dry-run", help = "show the steps and commands, do nothing" },
     { "resume", arg = "RUN", help = "continue a run: its id, its folder or latest" },
     { "quiet", short = "q", help = "print nothing but errors" },
+    { "verbose", short = "v", help = "show the commands and what they print" },
+    { "log", arg = "FILE", help = "write all of that to a file as well" },
+    { "watch-gpu", help = "show how the GPUs are doing while programs run" },
   },
+  completes = "recipe",
 }
 
 
@@ -34,14 +38,6 @@ local function load_recipe(words)
     errors.raise("usage", "which recipe?", { hint = "llmprof recipes/deepseek_ocr.lua" })
   end
   return recipe.load(words[1])
-end
-
-
-local function compose(made, given, words)
-  return config.compose {
-    options = made.options, recipe = made.config, recipe_name = made.file, file = given.config,
-    overrides = config.parse_overrides(table.move(words, 2, #words, 1, {})),
-  }
 end
 
 
@@ -103,6 +99,7 @@ local function open_run(made, composed, given, words)
       errors.raise("usage", ("run %s is of the recipe %s, not %s"):format(run.id,
         tostring(run.manifest.recipe), made.name))
     end
+    run:reopen()
     return run
   end
   return artifacts.create { out = cfg.out, root = cfg.run.root, id = cfg.run.id,
@@ -126,15 +123,16 @@ end
 
 function command.run(given, words)
   local made = load_recipe(words)
-  local composed = compose(made, given, words)
+  local composed = config.of_recipe(made, given.config, table.move(words, 2, #words, 1, {}))
   if given["print-config"] then
     io.stdout:write(config.to_yaml(composed))
     return 0
   elseif given["dry-run"] then
     return preview(made, composed.tree)
   end
+  local ui = progress.new { quiet = given.quiet, verbose = given.verbose, log = given.log,
+    watch_gpu = given["watch-gpu"] }
   local run = open_run(made, composed, given, words)
-  local ui = progress.new(given.quiet)
   ui.start(made, composed.tree, run)
   local ctx = new_context(made, composed, run, given.resume ~= nil)
   local failure = pipeline.run(ctx, ui)

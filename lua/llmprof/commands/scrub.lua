@@ -14,6 +14,7 @@ Events, kernel names and NVTX texts stay; environment variables, command lines,
 output of processes, host and user names, paths and call chains go. A
 .nsys-rep cannot be scrubbed: export it first, and hand on the copy alone.]],
   options = { { "output", short = "o", arg = "FILE", help = "write here; TRACE.scrubbed.sqlite" } },
+  completes = "trace",
 }
 
 

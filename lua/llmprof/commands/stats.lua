@@ -18,6 +18,7 @@ A name may be followed by :base (short kernel names), and the names from before
     { "names", arg = "YEAR", default = "2025", choices = { "2023", "2025" },
       help = "default-domain ranges as decode (2023) or :decode (2025)" },
   },
+  completes = "trace",
 }
 
 

@@ -160,7 +160,7 @@ end
 -- ---- output ----
 
 -- Known failures: a pattern, a kind, what it means, what to do.
-local failures = {
+ncu.failures = {
   { "ERR_NVGPUCTRPERM", "permission", "this user may not read GPU performance counters",
     "run as root or with CAP_PERFMON, in a container with --cap-add=SYS_ADMIN, or have the driver "
       .. "loaded with NVreg_RestrictProfilingToAdminUsers=0" },
@@ -180,7 +180,7 @@ local failures = {
 
 
 local function note_failure(said, line)
-  for _, entry in ipairs(failures) do
+  for _, entry in ipairs(ncu.failures) do
     local pattern, kind, meaning, remedy = table.unpack(entry)
     if line:find(pattern) then
       said.failure = said.failure or { kind = kind, message = meaning, hint = remedy, line = line }

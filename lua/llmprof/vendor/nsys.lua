@@ -124,7 +124,7 @@ end
 -- ---- output ----
 
 -- Known complaints: a pattern in nsys's output, what it means, what to do.
-local complaints = {
+nsys.complaints = {
   { "^Illegal (%-%-%S+) argument", "nsys does not know a value of %s", "see nsys profile --help" },
   { "unrecognised option '([^']+)'", "nsys does not know the option %s",
     "take it out of nsys.extra_args, or use a newer nsys" },
@@ -139,7 +139,7 @@ local complaints = {
 
 
 local function note_complaint(said, line)
-  for _, entry in ipairs(complaints) do
+  for _, entry in ipairs(nsys.complaints) do
     local pattern, meaning, remedy = table.unpack(entry)
     local detail = line:match(pattern)
     if detail then

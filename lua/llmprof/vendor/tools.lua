@@ -1,6 +1,7 @@
 -- Finding Nsight Systems and Nsight Compute, and what they are able to do.
 local errors = require "llmprof.errors"
 local fs = require "llmprof.fs"
+local process = require "llmprof.process"
 local spawn = require "llmprof.spawn"
 
 local tools = {}
@@ -77,11 +78,12 @@ end
 -- ---- what ----
 
 -- Output of a quick command, and its result; nil, message when it cannot run.
-function tools.capture(argv, options)
+-- options: of spawn; on_idle: of llmprof.process.
+function tools.capture(argv, options, on_idle)
   local lines = {}
   local given = { timeout = PATIENCE, on_line = function(line) lines[#lines + 1] = line end }
   for key, value in pairs(options or {}) do given[key] = value end
-  local result, message = spawn.run(argv, given)
+  local result, message = process.run(argv, given, on_idle)
   if not result then return nil, message end
   if result.interrupted then errors.raise("interrupted", "interrupted") end
   if result.timed_out then

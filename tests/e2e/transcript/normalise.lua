@@ -15,6 +15,12 @@ function named.time(line)
 end
 
 
+-- How long ago, at the end of a line of `llmprof ls`.
+function named.age(line)
+  return (line:gsub("%f[%d]%d+ s$", "1 s"):gsub("%f[%d]%d+ min$", "1 s"))
+end
+
+
 -- Timestamps in UTC.
 function named.date(line)
   return (line:gsub("%d%d%d%d%-%d%d%-%d%dT%d%d:%d%d:%d%dZ", "2026-01-01T12:00:00Z"))

@@ -1,6 +1,7 @@
 -- Exit statuses and messages of the program, as a child. Transcripts of what
 -- each command says are in tests/e2e.
 local bundle = require "tests.lua.support.bundle"
+local child = require "tests.lua.support.child"
 local fs = require "llmprof.fs"
 local spawn = require "llmprof.spawn"
 local sys = require "llmprof.sys"
@@ -8,14 +9,9 @@ local sys = require "llmprof.sys"
 describe("llmprof", function()
   local top = bundle.scratch(before_each, after_each)
 
-  -- Exit status, standard output and standard error of a call.
-  local function llmprof(...)
-    local result = assert(spawn.run({ assert(sys.executable()), ... },
-      { stdout = top() .. "/out", stderr = top() .. "/err", env = { NO_COLOR = "1" } }))
-    return result.code, assert(fs.read(top() .. "/out")), assert(fs.read(top() .. "/err"))
-  end
+  local llmprof = child.caller(top)
 
-  -- The same of a script that is run by `llmprof exec`.
+  -- Exit status and output of a script that is run by `llmprof exec`.
   local function script(source)
     assert(fs.write(top() .. "/s.lua", source))
     return llmprof("exec", top() .. "/s.lua")

@@ -52,14 +52,14 @@ describe("llmprof.pipeline", function()
   it("runs steps in order and writes them down", function()
     use { { name = "a", makes = { "a.txt" } }, { name = "b", needs = { "a.txt" },
       run = function(ctx)
-        ctx.commands[1] = json.list { "tool", "x" }
+        ctx.command { "tool", "x" }
         ctx.outputs[1] = "a.txt"
         ctx.note "by the way"
         ctx.progress "half"
       end } }
     local said, manifest, err = run()
     assert.is_nil(err)
-    assert.same({ "begin a", "done a", "begin b", "progress b", "done b" }, said)
+    assert.same({ "begin a", "done a", "begin b", "command tool x", "progress b", "done b" }, said)
     assert.equal("done", manifest.status)
     for _, step in ipairs(manifest.steps) do
       assert.is_number(step.seconds)

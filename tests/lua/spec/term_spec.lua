@@ -54,10 +54,13 @@ end)
 
 
 describe("llmprof.progress", function()
-  -- What use(ui) prints.
-  local function printed(use, quiet)
+  -- What use(ui) prints, on a terminal of so many columns or elsewhere. given: of
+  -- progress.new.
+  local function printed(use, given, columns)
     local out, text = stream()
-    with_terminal(nil, {}, function() use(progress.new(quiet, out)) end)
+    given = given or {}
+    given.stream = out
+    with_terminal(columns, {}, function() use(progress.new(given)) end)
     return text()
   end
 
@@ -101,6 +104,32 @@ bundle: tmp/x
   end)
 
   it("prints nothing when asked to be quiet", function()
-    assert.equal("", printed(all, true))
+    assert.equal("", printed(all, { quiet = true }))
+  end)
+
+  local function one_step(ui)
+    ui.begin "counters"
+    ui.command { "ncu", "a b" }
+    ui.output "==PROF== \27[1mConnected"
+    ui.tick("counters", 1)
+    ui.progress("counters", 2, "launch 1")
+    ui.tick("counters", 3)
+    ui.done("counters", 4, "one launch")
+  end
+
+  it("replaces the line of a step while time passes, on a terminal", function()
+    local live = "\r\27[K  counters   %s"
+    assert.equal("\r\27[K  counters   ..." .. live:format "   1.0 s   "
+      .. live:format "   2.0 s   launch 1" .. live:format "   3.0 s   launch 1"
+      .. "\r\27[K  counters      4.0 s   one launch\n", printed(one_step, {}, 80))
+  end)
+
+  it("shows commands and what they print when it is verbose", function()
+    assert.equal([[
+  counters
+             $ ncu 'a b'
+             | ==PROF== �[1mConnected
+  counters      4.0 s   one launch
+]], printed(one_step, { verbose = true }))
   end)
 end)

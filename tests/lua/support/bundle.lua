@@ -22,7 +22,10 @@ end
 function bundle.listener()
   local said = {}
   local ui = setmetatable({}, { __index = function(_, event)
-    return function(name) said[#said + 1] = event .. " " .. tostring(name) end
+    return function(what)
+      if type(what) == "table" then what = table.concat(what, " ") end
+      said[#said + 1] = event .. " " .. tostring(what)
+    end
   end })
   return ui, said
 end

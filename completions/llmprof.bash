@@ -1,0 +1,21 @@
+# bash completion for llmprof, which knows itself what may come next.
+# shellcheck shell=bash
+
+_llmprof() {
+  local line=${COMP_LINE:0:COMP_POINT} words reply head
+  # readline cuts words at = and :, llmprof does not
+  read -ra words <<<"$line"
+  [[ $line != *[[:space:]] ]] || words+=("")
+  local typed=${words[-1]} program=${words[0]/#\~/$HOME}
+  head=${typed%"${typed##*[=:]}"}
+  [[ $COMP_WORDBREAKS == *=* ]] || head=
+  COMPREPLY=()
+  while IFS=$'\t' read -r reply _; do
+    COMPREPLY+=("${reply#"$head"}")
+  done < <("$program" complete -- "${words[@]:1}" 2>/dev/null)
+  if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[=/] ]]; then
+    compopt -o nospace 2>/dev/null # outside of completion: a test
+  fi
+}
+
+complete -o default -F _llmprof llmprof

@@ -1,0 +1,773 @@
+---@meta llmprof.recipe
+-- What editors with LuaLS know of recipes: the fields of a
+-- recipe, cfg, results, hooks and frames. Nothing loads this file. The classes below
+-- the line "generated" are from llmprof.defaults and docs/results.schema.json:
+-- llmprof exec tests/lint/meta.lua --update writes them.
+
+---A stage: every NVTX range of this text in the default domain, or "domain:text".
+---@class llmprof.Stage
+---@field [1] string Text of the range
+---@field children? string[] Ranges inside it, which are stages of their own
+---@field step? string Ranges that each make one token
+
+---A key of the recipe's own; its type is that of the default.
+---@class llmprof.Option
+---@field [1] string Text for --help
+---@field [2]? string|number|boolean|string[] Default
+---@field type? "string"|"integer"|"float"|"boolean"|"list" Where there is no default
+---@field choices? string[]
+---@field min? number
+---@field max? number
+
+---Kernels whose lower-case name matches one of these Lua patterns.
+---@class llmprof.Category
+---@field category string
+---@field match string[]
+
+---What to start.
+---@class llmprof.Workload
+---@field argv (string|number|boolean)[] The program and its words, never a shell line
+---@field env? table<string, string|number|false> Variables; false removes one
+---@field cwd? string Where llmprof was started unless set
+
+---A kernel of the timeline, as select_kernels sees it. Times in ns.
+---@class llmprof.SelectableKernel
+---@field id integer
+---@field name string
+---@field short_name string Function name without parameters
+---@field stage? string
+---@field part? string Child stage
+---@field calls integer
+---@field total_ns integer
+---@field mean_ns number
+
+---What one range of a stage takes.
+---@class llmprof.Cost
+---@field flops? number FLOP
+---@field bytes? number Bytes of memory traffic
+
+---@class llmprof.Recipe
+---@field name string Letters, digits, "_", "." and "-"; names runs
+---@field workload fun(cfg: llmprof.Config): llmprof.Workload
+---@field model? llmprof.Config.model
+---@field options? table<string, llmprof.Option> By key: ["infer.batch"] = { "text", 1 }
+---@field stages? (string|llmprof.Stage)[]
+---@field categories? llmprof.Category[] Before those of conf/categories.yaml
+---@field nsys? llmprof.Config.nsys
+---@field ncu? llmprof.Config.ncu
+---@field top_n? llmprof.Config.top_n
+---@field report? string[]
+---@field repeats? llmprof.Config.repeats
+---@field mode? string
+---@field capture? "auto"|"nsys"|"builtin"|"recorded"
+---The kernels to measure with counters, out of the list.
+---@field select_kernels? fun(kernels: llmprof.SelectableKernel[], cfg: llmprof.Config): llmprof.SelectableKernel[]
+---FLOP of one range of a stage, or FLOP and bytes, or nothing. metrics: metrics.json.
+---@field flops? fun(stage: llmprof.results.stage, metrics: table?, cfg: llmprof.Config): number|llmprof.Cost|nil
+---More findings.
+---@field advise? fun(results: llmprof.Results): llmprof.results.finding[]
+---Writes files of its own into the bundle's folder.
+---@field render? fun(results: llmprof.Results, folder: string)
+
+---@class llmprof.recipe
+local recipe = {}
+
+---Declare a recipe; what a recipe file returns.
+---@param fields llmprof.Recipe
+---@return llmprof.Recipe
+function recipe.recipe(fields) end
+
+---Path of a file beside the recipe.
+---@param name string
+---@return string
+function recipe.path(name) end
+
+---End the run with this line, what to do, and exit status 2.
+---@param message string
+---@param hint? string
+function recipe.fail(message, hint) end
+
+---A table of columns. Methods give a new one; times are in ns, sizes in bytes.
+---@class llmprof.Frame
+---@operator len: integer
+local Frame = {}
+
+---Rows that satisfy all: { stage = "decode", dur = { ">", 1e6 } }.
+---@param condition table<string, any>|string|fun(row: table): boolean
+---@return llmprof.Frame
+function Frame:where(condition, ...) end
+
+---Groups of rows, then count(), sum(column), mean(column) and so on.
+---@param ... string
+---@return llmprof.Groups
+function Frame:group(...) end
+
+---@param ... string Columns; "-dur" is largest first
+---@return llmprof.Frame
+function Frame:sort(...) end
+
+---@param count integer
+---@param column? string
+---@return llmprof.Frame
+function Frame:top(count, column) end
+
+---@param count integer
+---@return llmprof.Frame
+function Frame:head(count) end
+
+---@param count integer
+---@return llmprof.Frame
+function Frame:tail(count) end
+
+---@param ... string
+---@return llmprof.Frame
+function Frame:select(...) end
+
+---@param ... string
+---@return llmprof.Frame
+function Frame:unique(...) end
+
+---One more column, computed for every row.
+---@param name string
+---@param compute fun(row: table): any
+---@param unit? string
+---@return llmprof.Frame
+function Frame:with(name, compute, unit) end
+
+---@param column string
+---@return llmprof.Frame
+function Frame:share(column) end
+
+---@param column string
+---@return number?
+function Frame:sum(column) end
+
+---@param column string
+---@return number?
+function Frame:mean(column) end
+
+---@param column string
+---@return number?
+function Frame:median(column) end
+
+---@param column string
+---@return number?
+function Frame:min(column) end
+
+---@param column string
+---@return number?
+function Frame:max(column) end
+
+---@param column string
+---@return number?
+function Frame:std(column) end
+
+---@param column string
+---@param percent number 0 to 100
+---@return number?
+function Frame:percentile(column, percent) end
+
+---@param column string
+---@return integer
+function Frame:distinct(column) end
+
+---@param column string
+---@return llmprof.Frame
+function Frame:stats(column) end
+
+---@param column string
+---@param bins? integer
+---@return llmprof.Frame
+function Frame:hist(column, bins) end
+
+---@param column string
+---@return llmprof.Frame
+function Frame:plot(column) end
+
+---@param other llmprof.Frame
+---@param column? string
+---@return llmprof.Frame
+function Frame:diff(other, column) end
+
+---@return fun(): table?
+function Frame:rows() end
+
+---@param column string
+---@return any[]
+function Frame:values(column) end
+
+---@return llmprof.Frame
+function Frame:columns() end
+
+---@param rows? integer
+function Frame:show(rows) end
+
+---@param path string .csv, .json or .md
+function Frame:save(path) end
+
+---Groups of rows; their methods give a frame with a row for each group.
+---@class llmprof.Groups
+local Groups = {}
+
+---@param ... string "count", "sum dur", "p99 dur"
+---@return llmprof.Frame
+function Groups:agg(...) end
+
+---@return llmprof.Frame
+function Groups:count() end
+
+---@param column string
+---@return llmprof.Frame
+function Groups:sum(column) end
+
+---@param column string
+---@return llmprof.Frame
+function Groups:mean(column) end
+
+-- ---- generated ----
+
+---@class llmprof.Config
+---@field capture "auto"|"nsys"|"builtin"|"recorded" Where the timeline comes from
+---@field counters "on"|"off" Measure the selected kernels with hardware counters
+---@field hardware llmprof.Config.hardware Keys hardware.*
+---@field mode? string A preset of presets: how deep to measure
+---@field model llmprof.Config.model Keys model.*
+---@field ncu llmprof.Config.ncu Keys ncu.*
+---@field nsys llmprof.Config.nsys Keys nsys.*
+---@field operators "on"|"off" Run the workload once more under its own profiler
+---@field out? string Write the bundle into this folder instead of tmp/stage2/<run id>
+---@field overhead "off"|"measure" Run the workload plain before and after, to measure what profiling costs
+---@field python string The Python that runs the workload
+---@field recorded? string Folder of the recorded capture; recipes/recorded/<recipe> unless set
+---@field repeats llmprof.Config.repeats Keys repeats.*
+---@field report string[] Sections of the report
+---@field run llmprof.Config.run Keys run.*
+---@field tools llmprof.Config.tools Keys tools.*
+---@field top_n llmprof.Config.top_n Keys top_n.*
+---@field workload llmprof.Config.workload Keys workload.*
+---@field [string] any Keys of the recipe's own
+
+---@class llmprof.Config.hardware
+---@field bandwidth_bytes_per_s? number Memory bandwidth of the GPU in bytes/s; as conf/hardware says unless set
+---@field name? string The GPU, a file in conf/hardware; found by the device's name unless set
+---@field peak_per_s? number Dense FLOP/s of the GPU in the model's number format; as conf/hardware says unless set
+
+---@class llmprof.Config.model
+---@field arch? string Its architecture, a file in conf/model
+---@field config? string Its architecture, a Hugging Face config.json; goes before model.arch
+---@field dtype? string What it computes in
+---@field kv_dtype? string What its KV cache is stored in; as its architecture says unless set
+---@field name? string The model, as reports call it
+---@field variant? string Its size or flavour
+---@field weight_dtype? string What its weights are stored in; as its architecture says unless set
+
+---@class llmprof.Config.ncu
+---@field budget_s integer Seconds that measuring counters may take, as predicted
+---@field cache_control "all"|"none" Caches before each pass
+---@field clock_control "none"|"base"|"boost"|"reset" Clocks while profiling
+---@field extra_args? string[] More options for ncu, word by word
+---@field force_overwrite boolean Overwrite an existing report
+---@field kernel_name_base "function"|"demangled"|"mangled" What kernel filters match
+---@field metrics? string[] More metrics
+---@field nvtx_include? string Profile kernels in this NVTX range; in the recipe's stages unless set
+---@field preset string Preset of Nsight Compute options
+---@field replay_mode "kernel"|"application"|"range"|"app-range" How passes are repeated
+---@field sections? string[] More sections, by identifier
+---@field set? string Section set
+---@field target_processes "all"|"application-only" Which processes
+---@field timeout_s integer End a counter run after so many seconds
+
+---@class llmprof.Config.nsys
+---@field capture_range "none"|"nvtx"|"cudaProfilerApi" What starts and ends the capture
+---@field capture_range_end? string What happens at the end of a capture range: none, stop, stop-shutdown, repeat, repeat:N or repeat-shutdown:N
+---@field cpuctxsw "none"|"process-tree"|"system-wide" Context switch tracing
+---@field cuda_graph_trace "node"|"graph" CUDA graphs as one row, or a row per node
+---@field cuda_memory_usage? boolean Record memory allocation events
+---@field export_timeout_s integer Give up exporting after so many seconds
+---@field extra_args? string[] More options for nsys profile, word by word
+---@field kill? string Signal to the workload when the session ends
+---@field nvtx_capture? string With capture_range=nvtx: range or range@domain
+---@field nvtx_domain_exclude? string[] Leave these NVTX domains out
+---@field nvtx_domain_include? string[] Trace these NVTX domains only
+---@field preset string Preset of Nsight Systems options
+---@field sample "none"|"process-tree"|"system-wide" CPU sampling
+---@field scrub boolean Keep the export without environment, command lines and paths
+---@field trace string[] What to trace
+---@field trace_fork_before_exec? boolean Trace children before they exec
+---@field wait? "primary"|"all" Wait for the first process or for all
+
+---@class llmprof.Config.repeats
+---@field skip_first "auto"|"yes"|"no" Leave the first repeat out of the figures: auto does so when it took far longer than the others
+
+---@class llmprof.Config.run
+---@field id? string Name of the run; UTC time and recipe unless set
+---@field representative_max_new_tokens? integer Tokens generated while counters are measured; the workload's own number unless set
+---@field root string Where runs are kept
+
+---@class llmprof.Config.tools
+---@field ncu? string Path of ncu; found by itself unless set
+---@field nsys? string Path of nsys; found by itself unless set
+
+---@class llmprof.Config.top_n
+---@field coverage number Stop when these cover this share of GPU time
+---@field kernels integer Kernels to select, at most
+---@field launches_per_kernel integer Launches of each to measure
+---@field per_stage boolean Select for each stage, not over all
+
+---@class llmprof.Config.workload
+---@field operators_trace? string Chrome trace of torch.profiler to take the operators from, instead of a run under it
+---@field timeout_s? integer End the workload after so many seconds
+
+---@class llmprof.Results
+---@field advice llmprof.results.advice
+---@field counters? llmprof.results.counters
+---@field efficiency? llmprof.results.efficiency docs/metrics.md; of a stage, or of all without a parent together
+---@field environment llmprof.results.environment Where it was captured: versions and machine, as far as anything says
+---@field hardware? llmprof.results.hardware What the GPU could do at most
+---@field headroom? llmprof.results.headroom[] Kernels by what an instance of their stage could get back, largest first
+---@field integrity? llmprof.results.integrity
+---@field kernels llmprof.results.kernel[] By stage and part, largest total time first; the used repeats only
+---@field latency? llmprof.results.latency
+---@field missing llmprof.results.missing[]
+---@field model? llmprof.results.model The recipe's model, over it what the workload says in metrics.json
+---@field operators? llmprof.results.operators operators.json as it is: operators.schema.json
+---@field overhead? llmprof.results.overhead What profiling cost: plain runs beside the profiled one
+---@field repeats? llmprof.results.repeats
+---@field roofline? llmprof.results.roofline
+---@field run llmprof.results.run
+---@field schema_version 1
+---@field selection? llmprof.results.selection Kernels to measure with counters
+---@field source llmprof.results.source
+---@field stages llmprof.results.stage[]
+---@field totals? llmprof.results.totals The whole capture, stages and repeats or not
+---@field transfers? llmprof.results.transfer[]
+
+---@class llmprof.results.abstention
+---@field rule string
+---@field why string
+
+---@class llmprof.results.advice
+---@field abstained llmprof.results.abstention[]
+---@field findings llmprof.results.finding[]
+
+---@class llmprof.results.api
+---@field launch llmprof.results.calls
+---@field memory llmprof.results.calls
+---@field other llmprof.results.calls
+---@field sync llmprof.results.calls
+
+---@class llmprof.results.between_steps
+---@field between_ns number From step to step; ns
+---@field count number Steps
+---@field host_ns? number as in waiting; ns
+---@field idle_ns number GPU idle in it; ns
+---@field launch_ns? number as in waiting; ns
+---@field memory_ns? number as in waiting; ns
+---@field other_ns? number as in waiting; ns
+---@field sync_ns? number as in waiting; ns
+
+---@class llmprof.results.calls
+---@field calls number A count, as the mean of the used instances
+---@field ns number Nanoseconds
+
+---@class llmprof.results.category
+---@field calls number A count, as the mean of the used instances
+---@field category string
+---@field gpu_time_ns number Nanoseconds
+---@field share? number 0 to 1
+
+---@class llmprof.results.check
+---@field fix? string How to capture again
+---@field level "ok"|"warning"|"problem"
+---@field name string
+---@field text string What was seen
+
+---@class llmprof.results.cost
+---@field activation_bytes? number Inputs and outputs of all products; not part of bytes
+---@field bytes? number That have to move; bytes
+---@field flops? number FLOP
+---@field formula? table<string, string>
+---@field kv_read_bytes? number
+---@field kv_write_bytes? number
+---@field parts? { flops?: number, name?: string, weight_bytes?: number }[]
+---@field source string Description of the model, or the recipe
+---@field weight_bytes? number
+---@field work? table What the costs are for: batch, tokens, ...
+
+---@class llmprof.results.counters
+---@field kernels integer That have counters
+---@field launches integer Measured by ncu
+---@field matched integer Found in the timeline
+---@field time_share? number 0 to 1
+
+---@class llmprof.results.counters_source
+---@field file string In the bundle
+---@field from "live"|"recorded"|"builtin"
+---@field tool? string
+
+---@class llmprof.results.described
+---@field formats { activations?: string, embeddings?: string, kv?: string, weights?: string }
+---@field parameters { active?: integer, decoder?: integer, encoders?: integer, total?: integer }
+---@field source string
+
+---@class llmprof.results.device
+---@field bandwidth_bytes_per_s? integer Of its memory, in theory; bytes/s
+---@field chip? string
+---@field compute_capability? string
+---@field id integer
+---@field l2_bytes? integer Bytes
+---@field max_clock_hz? integer Of the SMs; Hz
+---@field memory_bytes? integer Bytes
+---@field name? string
+---@field sm_count? integer
+---@field uuid? string
+
+---@class llmprof.results.distribution
+---@field count integer
+---@field max_ns number Nanoseconds
+---@field mean_ns number Nanoseconds
+---@field min_ns number Nanoseconds
+---@field p50_ns? number Nanoseconds
+---@field p90_ns? number Nanoseconds
+---@field p99_ns? number Nanoseconds
+---@field slope_ns_per_token? number How much longer each step is than the one before; ns
+---@field source? "ranges"|"metrics"|"stage" NVTX ranges of steps, the workload's steps_ms, or stage over steps
+---@field std_ns? number Of the sample (n - 1); ns
+---@field values_ns? number[]
+
+---@class llmprof.results.dropped
+---@field kernel integer id
+---@field launches integer
+---@field seconds number Predicted; s
+
+---@class llmprof.results.efficiency
+---@field bytes? number Of all stages together
+---@field floor_bound? "compute"|"memory"
+---@field floor_ns? llmprof.results.quantity A value, or a ratio above 1 with the contradiction it is
+---@field floor_share? llmprof.results.quantity A value, or a ratio above 1 with the contradiction it is
+---@field flops? number Of all stages together
+---@field hfu? llmprof.results.quantity A value, or a ratio above 1 with the contradiction it is
+---@field hfu_note? string What hfu counts, or why it is absent
+---@field intensity? llmprof.results.quantity A value, or a ratio above 1 with the contradiction it is
+---@field mbu? llmprof.results.quantity A value, or a ratio above 1 with the contradiction it is
+---@field mfu? llmprof.results.quantity A value, or a ratio above 1 with the contradiction it is
+---@field mfu_at_clock? llmprof.results.quantity A value, or a ratio above 1 with the contradiction it is
+---@field time_ns? number
+---@field time_source? string Plain runs or the profiled one
+
+---@class llmprof.results.environment
+---@field cpu? string
+---@field cuda? string
+---@field devices? llmprof.results.device[]
+---@field driver? string
+---@field gpus? table[] The GPUs of the machine, by NVML
+---@field kernel? string Of the operating system
+---@field ncu? string Version
+---@field nsys? string Version
+
+---@class llmprof.results.evidence
+---@field source string
+---@field text string
+
+---@class llmprof.results.finding
+---@field assumption? string What the gain takes for granted
+---@field behind? "waiting" Comes back only once the GPU no longer waits
+---@field blocking? true To be dealt with before all others
+---@field confidence "high"|"medium"|"low"
+---@field evidence llmprof.results.evidence[]
+---@field gain_ns? number What one instance of the stage could get back at most; ns
+---@field gain_share? number 0 to 1
+---@field kernels? integer[] id of kernels
+---@field of? string Where of_ns is from: timeline, plain runs
+---@field of_ns? number Time of the stage; ns
+---@field rule string
+---@field spends? "waiting"|"gpu" Part of the stage's time it is taken from
+---@field stage? string
+---@field title string
+---@field try string
+
+---@class llmprof.results.group
+---@field coverage? number 0 to 1
+---@field kernels integer[] id of kernels
+---@field name string Stage, or all
+---@field of integer Kernels it has
+
+---@class llmprof.results.hardware
+---@field clock? { hz?: number, samples?: integer, source?: string } Of the SMs, held while kernels ran
+---@field count integer GPUs that ran kernels
+---@field file? string In conf/hardware
+---@field format string Number format of the model's products
+---@field l2? llmprof.results.peak Of one GPU: dense FLOP/s or OP/s, or byte/s
+---@field memory? llmprof.results.peak Of one GPU: dense FLOP/s or OP/s, or byte/s
+---@field name? string
+---@field peaks table<string, llmprof.results.peak> By number format
+---@field sm_count? integer
+---@field source? string Of the figures of that file
+
+---@class llmprof.results.headroom
+---@field headroom_ns number Nanoseconds
+---@field kernel integer id
+---@field kind string As the kernel's headroom_kind
+---@field part? string
+---@field per_instance_ns number Nanoseconds
+---@field per_token_ns? number Per step; ns
+---@field stage string
+---@field stage_share? number 0 to 1
+
+---@class llmprof.results.inflation
+---@field inflation number Profiled over plain, - 1
+---@field name string Of the stage
+---@field plain_max_ms number ms
+---@field plain_min_ms number ms
+---@field plain_ms number Mean of the runs; ms
+---@field profiled_ms number ms
+
+---@class llmprof.results.instance
+---@field copies integer
+---@field gpu_busy_ns number Nanoseconds
+---@field gpu_idle_ns number Nanoseconds
+---@field gpu_time_ns number Nanoseconds
+---@field graphs integer
+---@field kernels integer
+---@field launches integer
+---@field rep integer Repeat it belongs to
+---@field sets integer
+---@field start_ns integer Since the session started; ns
+---@field used boolean Is it part of the stage's figures
+---@field wall_ns number Nanoseconds
+
+---@class llmprof.results.integrity
+---@field checks llmprof.results.check[]
+---@field verdict "good"|"fair"|"poor" The worst level
+
+---@class llmprof.results.kernel
+---@field calls integer
+---@field category string
+---@field counters? llmprof.results.kernel_counters From ncu: means of the measured launches, weighted by time
+---@field cumulative? number 0 to 1
+---@field device integer
+---@field floor_ns? number Least time of all calls together by their counters; ns
+---@field headroom_kind? string measured, upper bound: why, contradiction: what
+---@field headroom_ns? number total_ns less that; ns
+---@field id integer Place in this list
+---@field max_ns number Nanoseconds
+---@field mean_ns number Nanoseconds
+---@field median_ns number Nanoseconds
+---@field min_ns number Nanoseconds
+---@field name string Demangled
+---@field part? string Child stage
+---@field shapes llmprof.results.shape[]
+---@field share? number 0 to 1
+---@field short_name string Function name without parameters
+---@field stage string
+---@field stage_cumulative? number 0 to 1
+---@field stage_share? number 0 to 1
+---@field std_ns? number Of the sample (n - 1); ns
+---@field total_ns number Nanoseconds
+
+---@class llmprof.results.kernel_counters
+---@field bound? string What bounds the kernel
+---@field bound_reason? string
+---@field dram_bytes_per_launch? number Bytes
+---@field dram_percent? number 0 to 100, as ncu gives it
+---@field flop_per_launch? number FLOP
+---@field fp32_flop_per_launch? number FLOP
+---@field intensity? number FLOP per byte of DRAM
+---@field l2_bytes_per_launch? number Bytes
+---@field launches integer Measured
+---@field match "exact"|"stage"|"name" Same stage, name and launch shape; measured in another stage; same stage and name, another shape
+---@field measured_calls? integer Calls of the shapes that were measured
+---@field measured_in? string With match stage: where
+---@field measured_ns? number Under ncu; ns
+---@field memory_percent? number 0 to 100, as ncu gives it
+---@field occupancy_limiter? string What keeps more warps from an SM
+---@field occupancy_percent? number 0 to 100, as ncu gives it
+---@field shape_share? number 0 to 1
+---@field sm_percent? number 0 to 100, as ncu gives it
+---@field tensor_flop_per_launch? number FLOP
+---@field tensor_format? string Number format of most of them
+---@field tensor_percent? number 0 to 100, as ncu gives it
+---@field timeline_ns? number Mean of those calls on the timeline; ns
+---@field waves? number Per SM
+
+---@class llmprof.results.latency
+---@field repeats? llmprof.results.repeat_latency[]
+---@field tokens_per_s? { batch?: integer, count?: integer, mean?: number, std?: number } Tokens of all sequences per second of decode
+---@field tpot? llmprof.results.distribution
+---@field ttft? llmprof.results.distribution
+
+---@class llmprof.results.launch_delay
+---@field median_ns? number Nanoseconds
+---@field p90_ns? number Nanoseconds
+---@field queued_share number 0 to 1
+
+---@class llmprof.results.missing
+---@field how string What would fill it
+---@field what string
+---@field why string
+
+---@class llmprof.results.model
+---@field described? llmprof.results.described The description of the architecture that the costs come from
+---@field dtype? string What it computes in: bf16, fp16, fp32
+---@field name? string
+---@field variant? string
+---@field weights? "random"|"checkpoint"
+
+---@class llmprof.results.operators
+---@field operators table[]
+
+---@class llmprof.results.overhead
+---@field runs integer Plain ones
+---@field stages llmprof.results.inflation[]
+
+---@class llmprof.results.peak
+---@field at_held_clock_per_s? number per_s at the clock that was held
+---@field clock_hz? number That per_s is stated for
+---@field per_s number
+---@field source string
+
+---@class llmprof.results.point
+---@field bound? "compute"|"memory"
+---@field intensity? number FLOP per byte of DRAM
+---@field kernel? integer id
+---@field l2_intensity? number FLOP per byte of L2
+---@field part? string
+---@field rate? number FLOP/s
+---@field share? number 0 to 1
+---@field stage string
+---@field unit? "tensor"|"vector" Where most of it ran
+
+---@class llmprof.results.policy
+---@field by? "recipe" The recipe's select_kernels chose
+---@field coverage? number 0 to 1
+---@field kernels? integer
+---@field launches_per_kernel? integer
+---@field per_stage? boolean
+
+---@class llmprof.results.quantity
+---@field contradiction? string
+---@field formula string
+---@field inputs table<string, number>
+---@field ratio? number
+---@field value? number
+
+---@class llmprof.results.repeat_latency
+---@field outlier? true The first, far longer than the others
+---@field rep integer
+---@field tokens_per_s? number Of all sequences
+---@field tpot_ns? number Nanoseconds
+---@field ttft_ns? number Nanoseconds
+---@field used boolean The figures are from it, among others
+
+---@class llmprof.results.repeats
+---@field count integer
+---@field first_excess_ns? number Time of the first less that median; ns
+---@field first_is_outlier? boolean It took far longer than the others
+---@field skipped_first boolean
+---@field slowdown? number Time of the first over the median of the others
+---@field used integer Those the figures are from
+---@field whole_run boolean The trace has no stage: all of it is one
+
+---@class llmprof.results.roofline
+---@field kernels llmprof.results.point[]
+---@field left_out integer Measured kernels without a point: no floating point, other shapes
+---@field roofs { dram?: llmprof.results.peak, l2?: llmprof.results.peak, tensor?: llmprof.results.peak, tensor_format?: string, vector?: llmprof.results.peak }
+---@field stages llmprof.results.point[]
+
+---@class llmprof.results.run
+---@field created string UTC
+---@field id string
+---@field llmprof string Version that made this file
+---@field recipe string Its name
+
+---@class llmprof.results.selection
+---@field coverage? number 0 to 1
+---@field dropped llmprof.results.dropped[]
+---@field filter? string For ncu --kernel-name
+---@field groups llmprof.results.group[]
+---@field kernels integer[] id of kernels
+---@field policy llmprof.results.policy
+
+---@class llmprof.results.shape
+---@field block integer[] x, y, z
+---@field calls integer
+---@field grid integer[] x, y, z
+---@field registers integer Per thread
+---@field shared_bytes integer Static and dynamic, per block; bytes
+---@field total_ns number Nanoseconds
+
+---@class llmprof.results.source
+---@field counters? llmprof.results.counters_source
+---@field timeline? llmprof.results.timeline_source
+
+---@class llmprof.results.stage
+---@field api? llmprof.results.api CUDA API calls inside the stage, GPU idle or not
+---@field between_steps? llmprof.results.between_steps What lies between the marked steps of one instance
+---@field bound? "launch"|"gpu" What holds the stage up
+---@field bound_reason? string
+---@field categories? llmprof.results.category[]
+---@field copies? number Copies and sets
+---@field cost? llmprof.results.cost Of the model's work in one instance: docs/metrics.md
+---@field efficiency? llmprof.results.efficiency docs/metrics.md; of a stage, or of all without a parent together
+---@field gpu_busy_ns? number Time in which something that the stage launched ran; ns
+---@field gpu_idle_ns? number Part of the wall time in which nothing ran on the GPU; ns
+---@field gpu_time_ns? number Sum over operations; ns
+---@field idle_share? number 0 to 1
+---@field instances llmprof.results.instance[]
+---@field kernels? number A count, as the mean of the used instances
+---@field kernels_per_token? number Per step
+---@field launch_delay? llmprof.results.launch_delay From the end of the launching call to the start of the kernel
+---@field launches? number API calls that started GPU work
+---@field name string
+---@field ns_per_token? number Per step; ns
+---@field parent? string Stage it lies inside of
+---@field share? number 0 to 1
+---@field steps? number Decode steps
+---@field tokens? number Of all sequences
+---@field waiting? llmprof.results.waiting GPU idle time by what the launching threads did
+---@field wall? llmprof.results.wall Length of the range on the CPU
+
+---@class llmprof.results.timeline_source
+---@field command? string That made the capture
+---@field export_product? string Version of nsys that exported
+---@field export_schema? string Version of nsys's SQLite schema
+---@field file string In the bundle
+---@field from "live"|"recorded"|"builtin" Kind of capture
+---@field recorded? string When, as the capture says
+---@field tool? string
+
+---@class llmprof.results.totals
+---@field api_calls integer
+---@field busy_ns? number At least one operation ran; ns
+---@field copies integer
+---@field gpu_time_ns? number Sum over operations; ns
+---@field graphs integer Graphs traced as one row
+---@field kernels integer
+---@field sets integer
+---@field span_ns? number First start to last end; ns
+---@field stage_share? number 0 to 1
+
+---@class llmprof.results.transfer
+---@field bytes integer Bytes
+---@field calls integer
+---@field direction "host to device"|"device to host"|"device to device"|"peer to peer"|"other"
+---@field gpu_time_ns number Nanoseconds
+---@field pageable? boolean Is the host's side pageable memory
+---@field stage string
+
+---@class llmprof.results.waiting
+---@field host_ns number No CUDA call at all; ns
+---@field launch_ns number Nanoseconds
+---@field memory_ns number Nanoseconds
+---@field other_ns number Any other CUDA call; ns
+---@field sync_ns number Nanoseconds
+
+---@class llmprof.results.wall
+---@field count integer
+---@field max_ns number Nanoseconds
+---@field mean_ns number Nanoseconds
+---@field min_ns number Nanoseconds
+---@field std_ns? number Of the sample (n - 1); ns
+---@field total_ns number Nanoseconds
+
+return recipe
