@@ -112,7 +112,7 @@ local function writer(given)
   function ui.failed(name, took, err) step_line(name, took, "failed: " .. err.message, "red") end
 
   function ui.finish(ctx, failure)
-    if ctx.results then
+    if ctx.results and #ctx.results.stages > 0 then
       out.line ""
       out.line((tables.render("table", short_stages(), rows.stages(ctx.results),
         { columns = out.columns, strong = function(line) return out.style("bold", line) end })

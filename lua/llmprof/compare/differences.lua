@@ -40,6 +40,11 @@ end
 
 
 -- In this order: group, name, and the value of a side or nil.
+local function timeline(results)
+  return results.source.timeline or {}
+end
+
+
 local facts = {
   { "model", "model", function(r) return r.model.name end },
   { "model", "variant", function(r) return r.model.variant end },
@@ -63,9 +68,9 @@ local facts = {
   end },
   { "clocks", "throttling", clock_check },
   { "clocks", "power limit W", function(r) return gpu_field(r, "power_limit_w") end },
-  { "capture", "from", function(r) return r.source.timeline.from end },
-  { "capture", "tool", function(r) return r.source.timeline.tool end },
-  { "capture", "export schema", function(r) return r.source.timeline.export_schema end },
+  { "capture", "from", function(r) return timeline(r).from end },
+  { "capture", "tool", function(r) return timeline(r).tool end },
+  { "capture", "export schema", function(r) return timeline(r).export_schema end },
   { "capture", "repeats", function(r) return r.repeats and r.repeats.count end },
   { "capture", "first repeat left out", function(r) return r.repeats and r.repeats.skipped_first
   end },
