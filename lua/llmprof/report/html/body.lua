@@ -10,8 +10,9 @@ local body = {}
 
 local escape = html.escape
 
--- Rows of a table; nobody scrolls further, and results.json has them all.
-local MOST = 500
+-- Rows of a table, on the screen and as page.css has it on paper; nobody reads
+-- further, and results.json has them all.
+local MOST, ON_PAPER = 500, 40
 
 
 function body.paragraph(said, class)
@@ -38,9 +39,11 @@ local row_ids = {
 
 
 local function count_of(shown, all)
-  if shown == all then return "" end
-  return body.paragraph(("The first %s of %s; results.json has all, and llmprof show RUN prints "
-    .. "them."):format(text.count(shown), text.count(all)), "note")
+  local paper = shown > ON_PAPER and body.paragraph(("On paper: the first %d of %s.")
+    :format(ON_PAPER, text.count(all)), "note print") or ""
+  if shown == all then return paper end
+  return paper .. body.paragraph(("The first %s of %s; results.json has all, and llmprof show RUN "
+    .. "prints them."):format(text.count(shown), text.count(all)), "note")
 end
 
 
