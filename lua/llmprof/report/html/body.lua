@@ -27,6 +27,12 @@ function body.section(id, title, inner)
 end
 
 
+-- Above a table of a section; nothing for nil.
+function body.heading(title)
+  return title and ("<h3>%s</h3>\n"):format(escape(title)) or ""
+end
+
+
 function body.kernel_id(id)
   return ("kernel-%d"):format(id)
 end
@@ -55,9 +61,8 @@ function body.table(results, name, options)
   local list = section.rows(results)
   if #list == 0 then return "" end
   local shown = table.move(list, 1, math.min(#list, MOST), 1, {})
-  local heading = options.title and ("<h3>%s</h3>\n"):format(escape(options.title)) or ""
   return ('%s<div class="table%s" id="table-%s" data-title="%s">\n<div class="scroll">%s</div>\n'
-    .. "</div>\n%s"):format(heading, options.filter and " filter" or "", name,
+    .. "</div>\n%s"):format(body.heading(options.title), options.filter and " filter" or "", name,
     escape(section.title), tables.render("html", section.columns, shown,
       { row_id = row_ids[name] }), count_of(#shown, #list))
 end
