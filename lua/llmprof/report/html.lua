@@ -16,7 +16,8 @@ local paragraph = body.paragraph
 -- A table, or why there is none.
 local function table_or(results, name, otherwise, options)
   local made = body.table(results, name, options)
-  return made ~= "" and made or paragraph(otherwise, "note")
+  if made ~= "" then return made end
+  return body.heading(options and options.title) .. paragraph(otherwise, "note")
 end
 
 
