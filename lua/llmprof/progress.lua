@@ -33,13 +33,59 @@ end
 
 
 -- The live line of a step: its time, what it said last, how the GPUs are doing.
-local function live_line(name, took, what, watch)
-  local parts = { what }
-  if watch then
-    watch.sample()
-    parts[#parts + 1] = gpu_watch.now(watch)
+local function live_line(name, took, what, gpus)
+  local said = { what }
+  said[#said + 1] = gpus
+  return ("  %-10s %s   %s"):format(name, seconds(took), table.concat(said, " · "))
+end
+
+
+-- The table of the stages and where the bundle is.
+local function show_results(out, ctx, failure)
+  if ctx.results and #ctx.results.stages > 0 then
+    out.line ""
+    out.line((tables.render("table", short_stages(), rows.stages(ctx.results),
+      { columns = out.columns, strong = function(line) return out.style("bold", line) end })
+      :gsub("\n$", "")))
   end
-  return ("  %-10s %s   %s"):format(name, seconds(took), table.concat(parts, " · "))
+  out.line ""
+  out.line(("%s %s"):format(failure and "bundle so far:" or "bundle:", text.clean(ctx.run.dir)))
+end
+
+
+local function show_detail(out, value)
+  out.clear()
+  out.line(out.style("dim", text.clean(INDENT .. value)))
+end
+
+
+-- Shows how the GPUs do while a step runs, and at its end how they did. Without
+-- `wanted` nothing is watched.
+local function watcher(out, wanted)
+  local watch
+  local self = {}
+
+  function self.begin()
+    if not wanted or watch then return end
+    watch = gpu_watch.start()
+    if watch.reason then show_detail(out, "no GPU to watch: " .. watch.reason) end
+  end
+
+  function self.finish()
+    for _, line in ipairs(watch and gpu_watch.describe(watch.stop()) or {}) do
+      show_detail(out, line)
+    end
+    watch = nil
+  end
+
+  -- A new sample in words; nil when nothing is watched.
+  function self.now()
+    if not watch then return nil end
+    watch.sample()
+    return gpu_watch.now(watch)
+  end
+
+  return self
 end
 
 
@@ -48,26 +94,15 @@ end
 -- the GPUs are doing).
 local function writer(given)
   local out = term.new(given.stream, given.fd)
-  local ui, what, watch = {}, nil, nil
-
-  local function detail(value)
-    out.clear()
-    out.line(out.style("dim", text.clean(value)))
-  end
-
-  local function end_watch()
-    for _, line in ipairs(watch and gpu_watch.describe(watch.stop()) or {}) do
-      detail(INDENT .. line)
-    end
-    watch = nil
-  end
+  local gpus = watcher(out, given.watch_gpu)
+  local ui, what = {}, nil
 
   local function step_line(name, took, note, color)
     out.clear()
     local label = ("%-10s"):format(name)
     out.line(("  %s %s   %s"):format(color and out.style(color, label) or label,
       took and seconds(took) or "        ", note or ""))
-    end_watch()
+    gpus.finish()
   end
 
   function ui.start(recipe, cfg, run)
@@ -77,51 +112,34 @@ local function writer(given)
 
   function ui.begin(name)
     what = nil
-    if given.verbose then
-      out.clear()
-      out.line("  " .. name)
-    else
-      out.status(("  %-10s ..."):format(name))
-    end
+    if not given.verbose then return out.status(("  %-10s ..."):format(name)) end
+    out.clear()
+    out.line("  " .. name)
   end
 
   function ui.progress(name, took, said)
     what = said
-    out.status(live_line(name, took, what, watch))
+    out.status(live_line(name, took, what, gpus.now()))
   end
 
   function ui.tick(name, took)
-    if given.watch_gpu and not watch then
-      watch = gpu_watch.start()
-      if watch.reason then detail(INDENT .. "no GPU to watch: " .. watch.reason) end
-    end
-    out.status(live_line(name, took, what, watch))
+    gpus.begin()
+    out.status(live_line(name, took, what, gpus.now()))
   end
 
   function ui.command(argv)
-    if given.verbose then detail(INDENT .. "$ " .. command_line.show(argv)) end
+    if given.verbose then show_detail(out, "$ " .. command_line.show(argv)) end
   end
 
   function ui.output(line)
-    if given.verbose then detail(INDENT .. "| " .. line) end
+    if given.verbose then show_detail(out, "| " .. line) end
   end
 
   function ui.done(name, took, note) step_line(name, took, note) end
   function ui.kept(name) step_line(name, nil, "kept from before", "dim") end
   function ui.skipped(name, why) step_line(name, nil, "skipped: " .. why, "yellow") end
   function ui.failed(name, took, err) step_line(name, took, "failed: " .. err.message, "red") end
-
-  function ui.finish(ctx, failure)
-    if ctx.results and #ctx.results.stages > 0 then
-      out.line ""
-      out.line((tables.render("table", short_stages(), rows.stages(ctx.results),
-        { columns = out.columns, strong = function(line) return out.style("bold", line) end })
-        :gsub("\n$", "")))
-    end
-    out.line ""
-    out.line(("%s %s"):format(failure and "bundle so far:" or "bundle:",
-      text.clean(ctx.run.dir)))
-  end
+  function ui.finish(ctx, failure) show_results(out, ctx, failure) end
 
   return ui
 end

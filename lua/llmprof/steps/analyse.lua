@@ -124,27 +124,31 @@ local function advise_of(ctx)
 end
 
 
-function step.run(ctx)
+local function results_of(ctx)
   local state = ctx.state
-  note_missing_stages(ctx)
   local arch, run, complaint = describe(ctx)
-  ctx.results = analysis.results {
+  return analysis.results {
     run_id = ctx.run.id, recipe = ctx.recipe.name, model = model_of(ctx, arch),
-    source = source(ctx),
-    environment = environment_of(ctx), trace = state.trace, found = state.found,
-    kernels = state.kernels, selection = state.selection, plan = state.counter_plan,
-    counters = state.joined, operators = state.operators, workload = state.about.workload,
-    metrics = state.metrics, missing = state.missing, samples = state.gpu_samples,
-    complaints = state.nsys_complaints, flops = flops_of(ctx), rules = advise_of(ctx),
+    source = source(ctx), environment = environment_of(ctx), trace = state.trace,
+    found = state.found, kernels = state.kernels, selection = state.selection,
+    plan = state.counter_plan, counters = state.joined, operators = state.operators,
+    workload = state.about.workload, metrics = state.metrics, missing = state.missing,
+    samples = state.gpu_samples, complaints = state.nsys_complaints, flops = flops_of(ctx),
     arch = arch, arch_complaint = complaint, run = run, gpu = ctx.cfg.hardware,
-    launches = state.launches,
-    overhead = overhead_of(ctx),
+    launches = state.launches, overhead = overhead_of(ctx),
   }
-  ctx.run:write_json("results.json", ctx.results)
+end
+
+
+function step.run(ctx)
+  note_missing_stages(ctx)
+  local results = results_of(ctx)
+  results.advice = advice.examine(results, advise_of(ctx))
+  ctx.results = results
+  ctx.run:write_json("results.json", results)
   ctx.outputs[1] = "results.json"
-  local stages = #ctx.results.stages
-  return ("%d stage%s, %d kernels"):format(stages, stages == 1 and "" or "s",
-    #ctx.results.kernels)
+  return ("%d stage%s, %d kernels"):format(#results.stages, #results.stages == 1 and "" or "s",
+    #results.kernels)
 end
 
 
