@@ -5,8 +5,7 @@ local recipe = require "llmprof.recipe"
 
 local function argv_of(name, ...)
   local made = recipe.load(name)
-  local composed = config.compose { options = made.options, recipe = made.config,
-    recipe_name = made.file, overrides = config.parse_overrides { ... } }
+  local composed = config.of_recipe(made, nil, { ... })
   local words = made.workload(composed.tree).argv
   for i, word in ipairs(words) do words[i] = tostring(word) end
   return words
