@@ -453,8 +453,9 @@ const llmprof_csv_row *llmprof_csv_units(const llmprof_csv *csv) {
 /* ---- numbers ---- */
 
 static bool is_absent(const char *text, size_t size) {
-  static const char *const words[] = {"n/a", "(!) n/a", "no data", "nan",
-                                      "NaN"};
+  static const char *const words[] = {"n/a",      "(!) n/a",  "no data",
+                                      "NaN",      "nan",      "-nan",
+                                      "nan(ind)", "-nan(ind)"};
   if (!size) return true;
   for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
     if (strlen(words[i]) == size && memcmp(words[i], text, size) == 0)

@@ -1,4 +1,5 @@
-/* Labels: by operation, the innermost of some ranges around its launch. */
+/* Labels: by operation, the innermost of some ranges around its launch, or the
+ * stretch of time in which it starts. */
 #include <string.h>
 
 #include "llmprof/alloc.h"
@@ -44,11 +45,9 @@ static bool label_rows(llmprof_trace *trace, const llmprof_column *ops,
 
 /* Both columns or, when out of memory, perhaps the first. */
 static bool add_label(llmprof_frame *frame, const char *name, const char *range,
-                      const llmprof_trace *trace, const uint32_t *labels) {
-  llmprof_column tag = {.name = name,
-                        .type = LLMPROF_STRING_ID,
-                        .data = trace->ranges.tag,
-                        .index = labels};
+                      const uint32_t *tags, const uint32_t *labels) {
+  llmprof_column tag = {
+      .name = name, .type = LLMPROF_STRING_ID, .data = tags, .index = labels};
   llmprof_column row = {.name = range, .type = LLMPROF_U32, .data = labels};
   return llmprof_frame_add(frame, &tag, NULL, NULL) &&
          llmprof_frame_add(frame, &row, NULL, NULL);
@@ -66,7 +65,7 @@ static bool make_label(llmprof_trace *trace, llmprof_frame *frame,
   if (!labels || !llmprof_frame_own(frame, labels))
     return llmprof_fail_nomem(err);
   return (label_rows(trace, ops, tags, count, labels, rows) &&
-          add_label(frame, name, range, trace, labels)) ||
+          add_label(frame, name, range, trace->ranges.tag, labels)) ||
          llmprof_fail_nomem(err);
 }
 
@@ -87,15 +86,70 @@ static bool check_label(const llmprof_trace *trace, const llmprof_frame *frame,
   return true;
 }
 
+/* "NAME_range", once it is known that both columns can be added. */
+static bool open_label(const llmprof_trace *trace, const llmprof_frame *frame,
+                       const char *name, llmprof_buffer *range,
+                       llmprof_error *err) {
+  llmprof_buffer_printf(range, "%s_range", name);
+  return range->failed ? llmprof_fail_nomem(err)
+                       : check_label(trace, frame, name, range->bytes, err);
+}
+
 bool llmprof_trace_label(llmprof_trace *trace, llmprof_frame *frame,
                          const char *name, const char *const *tags,
                          size_t count, llmprof_error *err) {
   llmprof_buffer range = {0};
-  llmprof_buffer_printf(&range, "%s_range", name);
-  bool ok = range.failed ? llmprof_fail_nomem(err)
-                         : check_label(trace, frame, name, range.bytes, err) &&
-                               make_label(trace, frame, name, range.bytes, tags,
-                                          count, err);
+  bool ok = open_label(trace, frame, name, &range, err) &&
+            make_label(trace, frame, name, range.bytes, tags, count, err);
+  llmprof_buffer_free(&range);
+  return ok;
+}
+
+/* ---- by time ---- */
+
+/* The last span that starts at or before `time`, if it has not ended. */
+static uint32_t span_at(const llmprof_span *spans, size_t count, int64_t time) {
+  size_t low = 0, high = count;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (spans[middle].start <= time)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low && time < spans[low - 1].end ? (uint32_t)(low - 1) : LLMPROF_NONE;
+}
+
+static bool label_spans(llmprof_trace *trace, llmprof_frame *frame,
+                        const char *name, const char *range,
+                        const llmprof_span *spans, size_t count,
+                        llmprof_error *err) {
+  const llmprof_column *start =
+      llmprof_frame_column(frame, llmprof_frame_find(frame, "start"), err);
+  if (!start) return false;
+  size_t rows = llmprof_frame_rows(frame);
+  uint32_t *labels = llmprof_alloc(rows, sizeof *labels);
+  uint32_t *texts = llmprof_alloc(count, sizeof *texts);
+  bool owned = labels && llmprof_frame_own(frame, labels);
+  owned = texts && llmprof_frame_own(frame, texts) && owned;
+  if (!owned) return llmprof_fail_nomem(err);
+  for (size_t i = 0; i < count; i++) {
+    if (!llmprof_strings_add(trace->strings, spans[i].name,
+                             strlen(spans[i].name), &texts[i]))
+      return llmprof_fail_nomem(err);
+  }
+  for (size_t row = 0; row < rows; row++)
+    labels[row] = span_at(spans, count, llmprof_cell(start, row));
+  return add_label(frame, name, range, texts, labels) ||
+         llmprof_fail_nomem(err);
+}
+
+bool llmprof_trace_label_spans(llmprof_trace *trace, llmprof_frame *frame,
+                               const char *name, const llmprof_span *spans,
+                               size_t count, llmprof_error *err) {
+  llmprof_buffer range = {0};
+  bool ok = open_label(trace, frame, name, &range, err) &&
+            label_spans(trace, frame, name, range.bytes, spans, count, err);
   llmprof_buffer_free(&range);
   return ok;
 }

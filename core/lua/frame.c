@@ -52,8 +52,12 @@ static int free_scratch(lua_State *L) {
   return 0;
 }
 
+void **llmprof_lua_scratch_box(lua_State *L) {
+  return llmprof_lua_box(L, SCRATCH, 0);
+}
+
 void *llmprof_lua_scratch(lua_State *L, size_t count, size_t size) {
-  void **box = llmprof_lua_box(L, SCRATCH, 0);
+  void **box = llmprof_lua_scratch_box(L);
   *box = llmprof_zalloc(count, size);
   if (!*box) luaL_error(L, "out of memory");
   return *box;

@@ -27,9 +27,17 @@ void llmprof_lua_push_cell(lua_State *L, const llmprof_frame *frame,
  * when the call raises. */
 void *llmprof_lua_scratch(lua_State *L, size_t count, size_t size);
 
+/* Push such a box, empty, for a block of llmprof_alloc. */
+void **llmprof_lua_scratch_box(lua_State *L);
+
 /* Column numbers of the list at `list`, in a box left on the stack. */
 size_t *llmprof_lua_check_columns(lua_State *L, llmprof_frame *frame, int list,
                                   size_t *count);
+
+/* Push groups by these columns, freed by the collector; raises when out of
+ * memory. */
+llmprof_groups *llmprof_lua_new_groups(lua_State *L, llmprof_frame *frame,
+                                       const size_t *keys, size_t count);
 
 /* The methods of core/lua/group.c, query.c and frame_make.c, and the class
  * that group.c needs. */

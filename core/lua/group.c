@@ -11,6 +11,17 @@ static int free_groups(lua_State *L) {
   return 0;
 }
 
+llmprof_groups *llmprof_lua_new_groups(lua_State *L, llmprof_frame *frame,
+                                       const size_t *keys, size_t count) {
+  llmprof_groups *groups = lua_newuserdatauv(L, sizeof *groups, 0);
+  *groups = (llmprof_groups){0};
+  luaL_setmetatable(L, GROUPS);
+  llmprof_error err;
+  if (!llmprof_groups_make(groups, frame, keys, count, &err))
+    luaL_error(L, "%s", err.message);
+  return groups;
+}
+
 /* Column numbers of the list at options[field]; the box is left on top. */
 static size_t *column_list(lua_State *L, llmprof_frame *frame, int options,
                            const char *field, size_t *count) {
@@ -139,13 +150,9 @@ static void parse_request(lua_State *L, request *r, int options) {
 
 static void compute_request(lua_State *L, request *r) {
   llmprof_error err;
-  r->groups = lua_newuserdatauv(L, sizeof *r->groups, 0);
-  *r->groups = (llmprof_groups){0};
-  luaL_setmetatable(L, GROUPS);
+  r->groups = llmprof_lua_new_groups(L, r->frame, r->by, r->by_count);
   luaL_checkstack(L, (int)(r->sum_count + r->distinct_count) + 10,
                   "too many columns");
-  if (!llmprof_groups_make(r->groups, r->frame, r->by, r->by_count, &err))
-    luaL_error(L, "%s", err.message);
   r->summaries = llmprof_lua_scratch(L, r->sum_count, sizeof *r->summaries);
   for (size_t i = 0; i < r->sum_count; i++) {
     r->summaries[i] =

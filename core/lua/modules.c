@@ -15,6 +15,7 @@
   X(markdown)      \
   X(merge)         \
   X(nvtx)          \
+  X(period)        \
   X(resources)     \
   X(scrub)         \
   X(spawn)         \

@@ -156,17 +156,58 @@ static int f_label(lua_State *L) {
   return 1;
 }
 
-/* ---- perfetto ---- */
-
-static int64_t check_time(lua_State *L, int window, const char *field,
+/* A time of the table at `span`. */
+static int64_t check_time(lua_State *L, int span, const char *field,
                           int64_t otherwise) {
-  int type = lua_getfield(L, window, field), is_integer = type == LUA_TNIL;
+  int type = lua_getfield(L, span, field), is_integer = type == LUA_TNIL;
   int64_t time = otherwise;
   if (type == LUA_TNUMBER) time = lua_tointegerx(L, -1, &is_integer);
-  if (!is_integer) luaL_error(L, "a window's '%s' is whole ns", field);
+  if (!is_integer) luaL_error(L, "'%s' is whole ns", field);
   lua_pop(L, 1);
   return time;
 }
+
+/* The list of spans at `arg`; the array is a userdata left on the stack, names
+ * are kept alive by the list. */
+static const llmprof_span *check_spans(lua_State *L, int arg, size_t *count) {
+  luaL_checktype(L, arg, LUA_TTABLE);
+  *count = lua_rawlen(L, arg);
+  llmprof_span *spans = lua_newuserdatauv(L, (*count + 1) * sizeof *spans, 0);
+  for (size_t i = 0; i < *count; i++) {
+    lua_rawgeti(L, arg, (lua_Integer)i + 1);
+    luaL_checktype(L, -1, LUA_TTABLE);
+    int type = lua_getfield(L, -1, "name");
+    luaL_argexpected(L, type == LUA_TSTRING, arg, "list of named spans");
+    spans[i].name = lua_tostring(L, -1);
+    lua_pop(L, 1);
+    int span = lua_gettop(L);
+    spans[i].start = check_time(L, span, "start", INT64_MIN);
+    spans[i].end = check_time(L, span, "stop", INT64_MAX);
+    lua_pop(L, 1);
+    if (spans[i].end < spans[i].start ||
+        (i && spans[i].start < spans[i - 1].end))
+      luaL_argerror(L, arg, "spans are in order and do not overlap");
+  }
+  return spans;
+}
+
+/* trace:label_spans(frame, name, spans) -> frame with two more columns: `name`,
+ * the name of the span in which each operation starts, and `name`_range, the
+ * span's number from 0. spans: list of { name, start, stop }, ns. */
+static int f_label_spans(lua_State *L) {
+  llmprof_trace *trace = check_trace(L);
+  llmprof_frame *frame = llmprof_lua_check_frame(L, 2);
+  const char *name = luaL_checkstring(L, 3);
+  size_t count;
+  const llmprof_span *spans = check_spans(L, 4, &count);
+  llmprof_error err;
+  if (!llmprof_trace_label_spans(trace, frame, name, spans, count, &err))
+    return llmprof_lua_fail(L, &err);
+  lua_settop(L, 2);
+  return 1;
+}
+
+/* ---- perfetto ---- */
 
 /* The option `windows`; the array is a userdata left on the stack. */
 static const llmprof_window *check_windows(lua_State *L, int options,
@@ -225,6 +266,7 @@ static const luaL_Reg methods[] = {
     {"has", f_has},
     {"frame", f_frame},
     {"label", f_label},
+    {"label_spans", f_label_spans},
     {"perfetto", f_perfetto},
     {"close", f_close},
     {NULL, NULL},

@@ -68,7 +68,7 @@ int llmprof_csv_next(llmprof_csv *csv, llmprof_csv_row *row,
 
 typedef enum llmprof_number {
   LLMPROF_NUMBER_OK,
-  LLMPROF_NUMBER_ABSENT, /* empty, "n/a", "(!) n/a", "no data", "nan" */
+  LLMPROF_NUMBER_ABSENT, /* empty, "n/a", "(!) n/a", "no data", any NaN */
   LLMPROF_NUMBER_TEXT,   /* not a number */
 } llmprof_number;
 

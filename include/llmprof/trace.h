@@ -257,4 +257,17 @@ bool llmprof_trace_label(llmprof_trace *trace, llmprof_frame *frame,
                          const char *name, const char *const *tags,
                          size_t count, llmprof_error *err);
 
+/* A named stretch of time, [start, end) in ns. */
+typedef struct llmprof_span {
+  const char *name;
+  int64_t start, end;
+} llmprof_span;
+
+/* The same two columns by time, where no range marks it: `name` is the name of
+ * the span in which an operation starts on the GPU, `name`_range the span's
+ * number, from 0. Spans are in order and do not overlap. */
+bool llmprof_trace_label_spans(llmprof_trace *trace, llmprof_frame *frame,
+                               const char *name, const llmprof_span *spans,
+                               size_t count, llmprof_error *err);
+
 #endif

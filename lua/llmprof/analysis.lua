@@ -102,17 +102,29 @@ local function instance_record(instance)
 end
 
 
--- Tokens and steps that one instance of a stage made, and the batch: what the
--- workload counted in the last repeat, or what is known about a recorded one.
+-- Steps of one instance where they were inferred, else nil.
+local function mean_steps(instances)
+  local sum = 0
+  for _, instance in ipairs(instances) do
+    if not instance.steps then return nil end
+    sum = sum + #instance.steps
+  end
+  return #instances > 0 and sum / #instances or nil
+end
+
+
+-- Tokens and steps that one instance of a stage made, and the batch: what was
+-- inferred, what the workload counted in the last repeat, or what is known about a
+-- recorded one.
 -- Tokens are those of all sequences; a step makes one for each.
-local function counts_of(given, name)
+local function counts_of(given, name, instances)
   local repeats, about = given.metrics and given.metrics.repeats, given.workload or {}
   local last = repeats and repeats[#repeats]
   local stage = last and last.stages[name] or (about.stages and about.stages[name]) or {}
   local ranges = stage.count or 1
   local batch = given.metrics and given.metrics.batch or about.batch
   local tokens = stage.tokens and stage.tokens > 0 and stage.tokens / ranges or nil
-  local steps = stage.steps and stage.steps > 0 and stage.steps / ranges
+  local steps = mean_steps(instances) or stage.steps and stage.steps > 0 and stage.steps / ranges
     or (tokens and batch and tokens / batch) or nil
   return { tokens = tokens, steps = steps, batch = batch }
 end
@@ -133,7 +145,7 @@ local function summarize_stage(declared, instances, given)
   stage.kernels, stage.launches = mean(used, "kernels"), mean(used, "launches")
   stage.copies = mean(used, "copies") + mean(used, "sets")
   stage.idle_share = wall > 0 and idle / wall or nil
-  local counts = counts_of(given, declared.name)
+  local counts = counts_of(given, declared.name, used)
   stage.tokens = counts.tokens
   if (declared.step or declared.name == "decode") and counts.steps then
     stage.steps = counts.steps
@@ -142,6 +154,15 @@ local function summarize_stage(declared, instances, given)
   end
   if stage.idle_share then stage.bound, stage.bound_reason = bound_of(stage) end
   return stage
+end
+
+
+local function used_decodes(found)
+  local list = {}
+  for _, instance in ipairs(found.instances) do
+    if instance.used and instance.stage == "decode" then list[#list + 1] = instance end
+  end
+  return list
 end
 
 
@@ -156,6 +177,17 @@ local function add_shares(list)
   for _, stage in ipairs(list) do
     if stage.wall and all > 0 then stage.share = stage.gpu_time_ns * stage.wall.count / all end
   end
+end
+
+
+local inferred_fields = { "confidence", "anchor", "named", "period_ns", "steps", "generations" }
+
+-- How the stages were inferred; nil where ranges mark them.
+local function inferred_record(inferred)
+  if not inferred then return nil end
+  local record = {}
+  for _, field in ipairs(inferred_fields) do record[field] = inferred[field] end
+  return json.ordered(record, inferred_fields)
 end
 
 
@@ -239,8 +271,8 @@ end
 -- ---- together ----
 
 local top_keys = { "schema_version", "run", "model", "source", "environment", "repeats", "totals",
-  "hardware", "efficiency", "latency", "integrity", "overhead", "stages", "transfers", "headroom",
-  "roofline", "kernels", "selection", "counters", "operators", "advice", "missing" }
+  "inferred", "hardware", "efficiency", "latency", "integrity", "overhead", "stages", "transfers",
+  "headroom", "roofline", "kernels", "selection", "counters", "operators", "advice", "missing" }
 
 -- given: run_id, recipe (name), model, source, environment, trace, found (of
 -- analysis.stages), kernels, selection, counters (of analysis.counters),
@@ -269,10 +301,11 @@ function analysis.results(given)
     results.environment.devices = devices(given.trace)
     results.repeats = given.found.repeats
     results.repeats.whole_run = given.found.whole
+    results.inferred = inferred_record(given.found.inferred)
     results.totals = totals(given.trace, given.found)
     results.stages = summarize_stages(given.found, given)
     breakdown.add(results.stages, given.trace, given.found, given.kernels or {})
-    local made = counts_of(given, "decode")
+    local made = counts_of(given, "decode", used_decodes(given.found))
     made.metrics = given.metrics
     results.latency = latency.measure(given.trace, given.found, made)
     results.transfers = transfers.list(given.trace, given.found)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static size_t live, made, fail_at; /* fail_at 0: never */
@@ -63,6 +64,15 @@ void test_error_of(const llmprof_error *err, llmprof_code code,
   assert_int_equal(err->code, code);
   assert_memory_equal(err->message, path, strlen(path));
   assert_string_equal(err->message + strlen(path), rest);
+}
+
+void test_in_child(int (*body)(void)) {
+  pid_t pid = fork();
+  if (pid == 0) _exit(body());
+  int status;
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == TEST_CANNOT) skip();
+  assert_int_equal(status, 0);
 }
 
 llmprof_frame *test_frame(size_t rows, const llmprof_strings *strings,

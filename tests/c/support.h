@@ -31,6 +31,14 @@ void test_every_prefix(const char *bytes, size_t size, test_prefix_body body);
 void test_error_of(const llmprof_error *err, llmprof_code code,
                    const char *path, const char *rest);
 
+enum {
+  TEST_CANNOT = 77 /* exit status of a child: not possible here, skip */
+};
+
+/* Run the body in a process of its own, whose limits, mounts and root are its
+ * own affair; it returns an exit status. */
+void test_in_child(int (*body)(void));
+
 /* A frame of columns that are there; NULL when out of memory. */
 llmprof_frame *test_frame(size_t rows, const llmprof_strings *strings,
                           const llmprof_column *columns, size_t count);

@@ -11,15 +11,10 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "llmprof/buffer.h"
 #include "support.h"
-
-enum {
-  CANNOT = 77 /* exit status: not possible here, skip */
-};
 
 static const char *in_folder(const char *name) {
   static char path[8][PATH_MAX];
@@ -27,17 +22,6 @@ static const char *in_folder(const char *name) {
   char *at = path[used++ % 8];
   snprintf(at, sizeof path[0], "%s/%s", test_folder(), name);
   return at;
-}
-
-/* Run the body in a process of its own, whose limits and mounts are its own
- * affair; it returns an exit status. */
-static void in_child(int (*body)(void)) {
-  pid_t pid = fork();
-  if (pid == 0) _exit(body());
-  int status;
-  assert_int_equal(waitpid(pid, &status, 0), pid);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == CANNOT) skip();
-  assert_int_equal(status, 0);
 }
 
 /* Leave the child's body with the line where the check failed. */
@@ -168,7 +152,7 @@ static int lose_cwd(void) {
 
 static void test_cwd_may_be_gone(void **state) {
   (void)state;
-  in_child(lose_cwd);
+  test_in_child(lose_cwd);
 }
 
 static void test_list(void **state) {
@@ -364,7 +348,7 @@ static int remove_deep(void) {
 
 static void test_remove_tree_deep(void **state) {
   (void)state;
-  in_child(remove_deep);
+  test_in_child(remove_deep);
 }
 
 static int refuse_to_remove(void) {
@@ -395,7 +379,7 @@ static int refuse_to_remove(void) {
 
 static void test_remove_tree_refuses(void **state) {
   (void)state;
-  in_child(refuse_to_remove);
+  test_in_child(refuse_to_remove);
 }
 
 /* ---- contents ---- */
@@ -573,7 +557,7 @@ static int exceed_file_size(void) {
 
 static void test_file_size_limit(void **state) {
   (void)state;
-  in_child(exceed_file_size);
+  test_in_child(exceed_file_size);
 }
 
 static bool mount_tmpfs(const char *path, const char *size) {
@@ -586,7 +570,7 @@ static int fill_disk(void) {
   llmprof_error err;
   const char *disk = in_folder("disk"), *path = in_folder("disk/file");
   static char bytes[1 << 20];
-  if (!mount_tmpfs(disk, "size=64k")) return CANNOT;
+  if (!mount_tmpfs(disk, "size=64k")) return TEST_CANNOT;
   const char *source = test_file("disk-source", bytes, sizeof bytes);
   CHECK(llmprof_fs_write(path, "old", 3, &err));
   CHECK(!llmprof_fs_write(path, bytes, sizeof bytes, &err));
@@ -598,18 +582,18 @@ static int fill_disk(void) {
 
 static void test_full_disk(void **state) {
   (void)state;
-  in_child(fill_disk);
+  test_in_child(fill_disk);
 }
 
 static int write_read_only(void) {
   llmprof_error err;
   const char *disk = in_folder("ro"), *path = in_folder("ro/file");
   char message[PATH_MAX + 64];
-  if (!mount_tmpfs(disk, "")) return CANNOT;
+  if (!mount_tmpfs(disk, "")) return TEST_CANNOT;
   CHECK(llmprof_fs_write(path, "old", 3, &err));
   CHECK(llmprof_fs_mkdirs(in_folder("ro/sub/folder"), &err));
   if (mount("none", disk, NULL, MS_REMOUNT | MS_RDONLY, NULL) != 0)
-    return CANNOT;
+    return TEST_CANNOT;
   CHECK(!llmprof_fs_write(path, "new", 3, &err));
   snprintf(message, sizeof message, "%s: Read-only file system", path);
   CHECK(strcmp(err.message, message) == 0 && err.code == LLMPROF_DENIED);
@@ -624,7 +608,7 @@ static int write_read_only(void) {
 
 static void test_read_only(void **state) {
   (void)state;
-  in_child(write_read_only);
+  test_in_child(write_read_only);
 }
 
 static int meet_a_mount(void) {
@@ -632,7 +616,7 @@ static int meet_a_mount(void) {
   char message[PATH_MAX + 64];
   CHECK(mkdir(in_folder("crossing"), 0777) == 0);
   const char *disk = in_folder("crossing/disk");
-  if (!mount_tmpfs(disk, "")) return CANNOT;
+  if (!mount_tmpfs(disk, "")) return TEST_CANNOT;
   CHECK(llmprof_fs_write(in_folder("crossing/disk/kept"), "x", 1, &err));
   CHECK(!llmprof_fs_remove_tree(in_folder("crossing"), &err));
   snprintf(message, sizeof message,
@@ -644,7 +628,7 @@ static int meet_a_mount(void) {
 
 static void test_remove_tree_stays_on_its_file_system(void **state) {
   (void)state;
-  in_child(meet_a_mount);
+  test_in_child(meet_a_mount);
 }
 
 /* ---- out of memory ---- */

@@ -7,8 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "parsing.h"
 #include "support.h"
 #include "trees.h"
+
+const test_parser tested = {llmprof_json_parse, "t.json"};
 
 static llmprof_value *parse(const char *text, llmprof_error *err) {
   return llmprof_json_parse(text, strlen(text), "t.json", NULL, err);
@@ -108,15 +111,6 @@ static void test_strings(void **state) {
   assert_string("\"\xF0\x9F\x98\x80 \x7F\"", "\xF0\x9F\x98\x80 \x7F", 6);
   assert_reads("{\"a\\u0000b\":1,\"a\":2,\"a\\u0000\":3}", NULL);
   assert_reads("\"\\u001f\\b\\f\\n\\r\\t\\\"\\\\/\"", NULL);
-}
-
-static void assert_broken(const char *text, size_t size, llmprof_code code,
-                          const char *message) {
-  llmprof_error err = {0};
-  llmprof_value *value = llmprof_json_parse(text, size, "t.json", NULL, &err);
-  if (value) fail_msg("accepted: %s", text);
-  assert_string_equal(err.message, message);
-  assert_int_equal(err.code, code);
 }
 
 static void test_broken(void **state) {
@@ -220,31 +214,6 @@ static void test_range(void **state) {
     assert_broken(cases[i].text, strlen(cases[i].text), LLMPROF_RANGE,
                   cases[i].message);
   }
-}
-
-static void assert_over(const char *text, llmprof_limits limits,
-                        const char *message) {
-  llmprof_error err = {0};
-  assert_null(llmprof_json_parse(text, strlen(text), "t.json", &limits, &err));
-  assert_string_equal(err.message, message);
-  assert_int_equal(err.code, LLMPROF_LIMIT);
-}
-
-static void assert_within(const char *text, llmprof_limits limits) {
-  llmprof_error err = {0};
-  llmprof_value *value =
-      llmprof_json_parse(text, strlen(text), "t.json", &limits, &err);
-  assert_non_null(value);
-  llmprof_value_free(value);
-}
-
-static const char *nested(size_t depth) {
-  static char text[2 * LLMPROF_MAX_DEPTH + 8];
-  assert_true(2 * depth < sizeof text);
-  memset(text, '[', depth);
-  memset(text + depth, ']', depth);
-  text[2 * depth] = '\0';
-  return text;
 }
 
 static void test_limits(void **state) {

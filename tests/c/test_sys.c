@@ -15,19 +15,6 @@
 #include "llmprof/fs.h"
 #include "support.h"
 
-enum {
-  CANNOT = 77 /* exit status: not possible here, skip */
-};
-
-static void in_child(int (*body)(void)) {
-  pid_t pid = fork();
-  if (pid == 0) _exit(body());
-  int status;
-  assert_int_equal(waitpid(pid, &status, 0), pid);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == CANNOT) skip();
-  assert_int_equal(status, 0);
-}
-
 static void test_clocks(void **state) {
   (void)state;
   struct stat st;
@@ -41,11 +28,12 @@ static void test_clocks(void **state) {
 /* stdin, stdout and stderr become a terminal of 123 columns, and of none. */
 static int measure_terminal(void) {
   int columns = 0, ends = posix_openpt(O_RDWR | O_NOCTTY);
-  if (ends < 0 || grantpt(ends) != 0 || unlockpt(ends) != 0) return CANNOT;
+  if (ends < 0 || grantpt(ends) != 0 || unlockpt(ends) != 0) return TEST_CANNOT;
   int terminal = open(ptsname(ends), O_RDWR | O_NOCTTY);
   int null = open("/dev/null", O_RDWR);
   struct winsize size = {.ws_col = 123};
-  if (terminal < 0 || ioctl(terminal, TIOCSWINSZ, &size) != 0) return CANNOT;
+  if (terminal < 0 || ioctl(terminal, TIOCSWINSZ, &size) != 0)
+    return TEST_CANNOT;
   for (int fd = 0; fd < 3; fd++) dup2(null, fd);
   if (llmprof_sys_columns(&columns)) return 1;
   for (int fd = 0; fd < 3; fd++) {
@@ -61,7 +49,7 @@ static int measure_terminal(void) {
 
 static void test_columns(void **state) {
   (void)state;
-  in_child(measure_terminal);
+  test_in_child(measure_terminal);
 }
 
 static void test_hostname(void **state) {
@@ -99,7 +87,7 @@ static int look_for_evidence(void) {
   llmprof_cpu cpu;
   unsetenv("container");
   unsetenv("KUBERNETES_SERVICE_HOST");
-  if (chroot(test_folder()) != 0 || chdir("/") != 0) return CANNOT;
+  if (chroot(test_folder()) != 0 || chdir("/") != 0) return TEST_CANNOT;
   if (llmprof_sys_in_container(evidence, sizeof evidence)) return 1;
   setenv("container", "podman", 1);
   if (!llmprof_sys_in_container(evidence, sizeof evidence) ||
@@ -126,7 +114,7 @@ static int look_for_evidence(void) {
 
 static void test_in_container(void **state) {
   (void)state;
-  in_child(look_for_evidence);
+  test_in_child(look_for_evidence);
 }
 
 static void test_executable(void **state) {

@@ -6,8 +6,11 @@
 #include <string.h>
 
 #include "llmprof/json.h"
+#include "parsing.h"
 #include "support.h"
 #include "trees.h"
+
+const test_parser tested = {llmprof_yaml_parse, "t.yaml"};
 
 static llmprof_value *parse(const char *text, size_t size, llmprof_error *err) {
   return llmprof_yaml_parse(text, size, "t.yaml", NULL, err);
@@ -148,15 +151,6 @@ static void test_merge(void **state) {
   assert_reads("<<: []\n", "{}");
 }
 
-static void assert_broken(const char *text, size_t size, llmprof_code code,
-                          const char *message) {
-  llmprof_error err = {0};
-  llmprof_value *value = parse(text, size, &err);
-  if (value) fail_msg("accepted: %s", text);
-  assert_string_equal(err.message, message);
-  assert_int_equal(err.code, code);
-}
-
 static void test_broken(void **state) {
   (void)state;
   static const struct {
@@ -259,31 +253,6 @@ static void test_broken(void **state) {
   }
   assert_broken("a: \0", 4, LLMPROF_SYNTAX,
                 "t.yaml:1:4: control characters are not allowed");
-}
-
-static void assert_over(const char *text, llmprof_limits limits,
-                        const char *message) {
-  llmprof_error err = {0};
-  assert_null(llmprof_yaml_parse(text, strlen(text), "t.yaml", &limits, &err));
-  assert_string_equal(err.message, message);
-  assert_int_equal(err.code, LLMPROF_LIMIT);
-}
-
-static void assert_within(const char *text, llmprof_limits limits) {
-  llmprof_error err = {0};
-  llmprof_value *value =
-      llmprof_yaml_parse(text, strlen(text), "t.yaml", &limits, &err);
-  if (!value) fail_msg("%s", err.message);
-  llmprof_value_free(value);
-}
-
-static const char *nested(size_t depth) {
-  static char text[2 * LLMPROF_MAX_DEPTH + 8];
-  assert_true(2 * depth < sizeof text);
-  memset(text, '[', depth);
-  memset(text + depth, ']', depth);
-  text[2 * depth] = '\0';
-  return text;
 }
 
 static void test_limits(void **state) {

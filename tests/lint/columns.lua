@@ -3,15 +3,24 @@
 local columns = require "llmprof.report.columns"
 local fs = require "llmprof.fs"
 
-local PAGE = "docs/bundle.md"
+local BUNDLE, COMPARE = "docs/bundle.md", "docs/compare.md"
+local pages = { [BUNDLE] = assert(fs.read(BUNDLE)), [COMPARE] = assert(fs.read(COMPARE)) }
 
-local page = assert(fs.read(PAGE))
+
+-- The page that explains a table.
+local function page_of(name)
+  if name:find "^compare_" or name:find "^sweep_" or name == "baselines" then return COMPARE end
+  return BUNDLE
+end
+
+
 local missing = {}
 for name, declared in pairs(columns) do
+  local page = page_of(name)
   for _, column in ipairs(declared) do
     local cell = ("| %s |"):format(column.title)
-    if column.title ~= "" and not page:find(cell, 1, true) then
-      missing[#missing + 1] = ("%s: no row '%s' (table %s)"):format(PAGE, cell, name)
+    if column.title ~= "" and not pages[page]:find(cell, 1, true) then
+      missing[#missing + 1] = ("%s: no row '%s' (table %s)"):format(page, cell, name)
     end
   end
 end

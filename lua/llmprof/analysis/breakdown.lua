@@ -112,7 +112,7 @@ end
 local function launch_delays(trace, found)
   local frame = errors.check("failed", trace:frame "kernels")
   if found.whole then return {} end
-  stages.label(trace, frame, found.declared)
+  stages.label(trace, frame, found)
   local delays = {}
   local view = frame:where { stage_range = stages.used_ranges(found) }
   for _, row in ipairs(view:group { by = { "stage" }, sum = { "queue_time" },

@@ -110,7 +110,7 @@ end
 -- Range expressions of these stages.
 local function ranges_of(wanted, found)
   local ranges = {}
-  for _, stage in ipairs(found.whole and {} or found.declared) do
+  for _, stage in ipairs((found.whole or found.inferred) and {} or found.declared) do
     if wanted[stage.name] and not stage.parent then
       ranges[#ranges + 1] = ncu.range_expression(stage.name)
     end
@@ -122,6 +122,7 @@ end
 -- Which of the matching ranges, counted together in order, are of repeats that
 -- count: "3|4"; nil when all are.
 local function instances_of(wanted, found)
+  if found.inferred then return nil end -- ncu has no ranges to count
   local number, list, all = 0, {}, true
   for _, instance in ipairs(found.instances) do
     if wanted[instance.stage] and not instance.parent then

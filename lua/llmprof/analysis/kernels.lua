@@ -18,8 +18,8 @@ end
 -- The kernels' frame, labelled, without the repeats that are left out.
 local function used_kernels(trace, found)
   local frame = errors.check("failed", trace:frame "kernels")
-  if found.whole then return stages.label(trace, frame, {}) end
-  stages.label(trace, frame, found.declared)
+  stages.label(trace, frame, found)
+  if found.whole then return frame end
   return frame:where { stage_range = stages.used_ranges(found) }
 end
 

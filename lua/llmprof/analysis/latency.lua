@@ -2,8 +2,9 @@
 -- after it, tokens per second.
 --
 -- TTFT is the wall time of the stage named "prefill", TPOT that of one step of
--- the stage named "decode": from ranges that mark steps (a stage's `step`),
--- else from the workload's own steps_ms, else the stage's time over its steps.
+-- the stage named "decode": from ranges that mark steps (a stage's `step`), or
+-- inferred steps, else from the workload's own steps_ms, else the stage's time
+-- over its steps.
 local json = require "llmprof.json"
 local statistics = require "llmprof.statistics"
 local steps = require "llmprof.analysis.steps"
@@ -51,7 +52,7 @@ end
 -- ---- steps ----
 
 -- By repeat, the times in ns of the steps of its decodes: from the ranges that
--- mark them.
+-- mark them, or as they were inferred.
 local function steps_from_ranges(trace, found)
   local by_repeat = {}
   for _, stage in ipairs(found.declared) do
@@ -84,7 +85,8 @@ end
 
 
 local function step_times(trace, found, metrics)
-  local by_repeat, source = steps_from_ranges(trace, found), "ranges"
+  local by_repeat = steps_from_ranges(trace, found)
+  local source = found.inferred and "inferred" or "ranges"
   if not next(by_repeat) then
     by_repeat, source = steps_from_metrics(metrics, found), "metrics"
   end

@@ -9,7 +9,11 @@
 -- Wall time is the range's own, on the CPU. GPU busy is the time in which at
 -- least one operation that the stage launched was running; GPU idle is the part
 -- of the wall time in which no operation at all ran on the GPUs of the trace.
+--
+-- Without any range of a stage they are inferred (llmprof.analysis.infer): then
+-- a stage is a stretch of time, and what starts in it on the GPU is its work.
 local errors = require "llmprof.errors"
+local infer = require "llmprof.analysis.infer"
 local statistics = require "llmprof.statistics"
 
 local stages = {}
@@ -119,10 +123,27 @@ local function names_at(declared, top)
 end
 
 
+-- The instances of inferred stages, as trace:label_spans takes them.
+local function spans_of(instances)
+  local spans = {}
+  for i, instance in ipairs(instances) do
+    spans[i] = { name = instance.stage, start = instance.start, stop = instance.stop }
+  end
+  return spans
+end
+
+
 -- Operations with the stage and the part (a child stage) that launched them.
-function stages.label(trace, frame, declared)
-  check(trace:label(frame, "stage", names_at(declared, true)))
-  check(trace:label(frame, "part", names_at(declared, false)))
+-- found: declared or whole and, where stages are inferred, inferred and instances.
+function stages.label(trace, frame, found)
+  local declared = found.whole and {} or found.declared
+  if found.inferred then
+    check(trace:label_spans(frame, "stage", spans_of(found.instances)))
+    check(trace:label_spans(frame, "part", {}))
+  else
+    check(trace:label(frame, "stage", names_at(declared, true)))
+    check(trace:label(frame, "part", names_at(declared, false)))
+  end
   return frame
 end
 
@@ -178,16 +199,21 @@ end
 -- ---- together ----
 
 -- Stages of a trace. declared: the recipe's list of { name, parent }; policy:
--- repeats.skip_first. Returns { instances, repeats, whole, declared, missing }:
--- instances by start with their measures (ns, counts), rep and used; missing
--- names the declared stages that the trace does not have.
+-- repeats.skip_first. Returns { instances, repeats, whole, inferred, declared,
+-- missing }: instances by start with their measures (ns, counts), rep and used;
+-- missing names the declared stages that the trace does not have; inferred is
+-- that of llmprof.analysis.infer, where no range marked a stage, and its
+-- instances of decode have steps, a list of { start, stop }.
 function stages.find(trace, declared, policy)
-  local instances = find_instances(trace, declared)
+  local instances, inferred = find_instances(trace, declared), nil
+  if #instances == 0 then inferred = infer.stages(trace, declared) end
+  if inferred then instances = inferred.instances end
   local whole = #instances == 0
   if whole then instances = whole_run(trace) end
   local count = number_repeats(declared, instances)
   local repeats = choose_repeats(instances, count, policy)
-  local ops = stages.label(trace, check(trace:frame "gpu"), declared)
+  local ops = stages.label(trace, check(trace:frame "gpu"),
+    { declared = declared, whole = whole, inferred = inferred, instances = instances })
   measure(ops, instances, whole)
   local seen, missing = {}, {}
   for _, instance in ipairs(instances) do
@@ -198,12 +224,13 @@ function stages.find(trace, declared, policy)
     if not seen[stage.name] then missing[#missing + 1] = stage.name end
   end
   if whole then declared = { { name = stages.WHOLE_RUN } } end
-  return { instances = instances, repeats = repeats, whole = whole, declared = declared,
-    missing = missing, ops = ops }
+  return { instances = instances, repeats = repeats, whole = whole, inferred = inferred,
+    declared = declared, missing = missing, ops = ops }
 end
 
 
--- The range rows of the used instances of stages without a parent.
+-- The range rows, or the numbers of inferred stretches, of the used instances of
+-- stages without a parent.
 function stages.used_ranges(found)
   local rows = {}
   for _, instance in ipairs(found.instances) do

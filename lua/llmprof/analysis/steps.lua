@@ -1,5 +1,5 @@
 -- Steps of a stage: the ranges inside it that each mark one token, where the
--- recipe names them (a stage's `step`).
+-- recipe names them (a stage's `step`), or what was inferred.
 local errors = require "llmprof.errors"
 
 local steps = {}
@@ -17,9 +17,22 @@ local function ranges_named(trace, name)
 end
 
 
+local function inferred_steps(found, stage)
+  local list = {}
+  for _, instance in ipairs(found.instances) do
+    if instance.used and instance.stage == stage.name and instance.steps then
+      list[#list + 1] = { instance = instance, steps = instance.steps }
+    end
+  end
+  return list
+end
+
+
 -- The steps within each used instance of a stage: list of { instance, steps },
--- without instances that have none. Empty when the stage declares no step.
+-- without instances that have none. Empty when the stage declares no step and
+-- none were inferred.
 function steps.of(trace, found, stage)
+  if found.inferred then return inferred_steps(found, stage) end
   if not stage.step then return {} end
   local ranges, list = ranges_named(trace, stage.step), {}
   for _, instance in ipairs(found.instances) do

@@ -31,7 +31,7 @@ local actions = {
   end },
   list = { "", function(given)
     local list = baselines.list(given.root)
-    for _, entry in ipairs(list) do entry.mark = entry.current and "*" or nil end
+    for _, entry in ipairs(list) do entry.state = entry.current and "in use" or nil end
     if #list == 0 then io.stderr:write("llmprof: no baselines in ", given.root, "\n") end
     io.stdout:write(tables.render(given.format, columns.baselines, list))
   end },

@@ -6,6 +6,7 @@ local json = require "llmprof.json"
 local sections = require "llmprof.report.sections"
 local table_options = require "llmprof.table_options"
 local tables = require "llmprof.tables"
+local text = require "llmprof.text"
 local words = require "llmprof.report.words"
 
 local command = {
@@ -58,8 +59,9 @@ function command.run(given, asked)
   local columns = section and section.columns or list_columns
   local rows = section and section.rows(results) or list_sections(results)
   if section and #rows == 0 then
-    io.stderr:write(("llmprof: %s is empty%s\n"):format(section.name, section.subject
-      and ". " .. words.not_measured(results, section.subject) or ""))
+    local reason = section.subject and words.reason(results, section.subject)
+    io.stderr:write(("llmprof: %s is empty\n"):format(section.name),
+      reason and ("  %s\n"):format(text.clean(reason)) or "")
   end
   io.stdout:write(tables.render(given.format, columns, table_options.first(rows, given)))
   return 0

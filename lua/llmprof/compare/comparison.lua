@@ -112,13 +112,18 @@ end
 
 -- ---- what the stages do ----
 
+local function work_of(stage, field)
+  return stage and metrics.is_known(stage, field) and stage[field] or nil
+end
+
+
 local function work_rows(stages)
   local rows = {}
   for _, stage in ipairs(stages) do
     local row = { label = label_of(stage) }
     for _, field in ipairs { "kernels", "launches", "copies", "gpu_busy_ns", "gpu_idle_ns" } do
-      row[field .. "_before"] = stage.before and stage.before[field]
-      row[field .. "_after"] = stage.after and stage.after[field]
+      row[field .. "_before"] = work_of(stage.before, field)
+      row[field .. "_after"] = work_of(stage.after, field)
     end
     rows[#rows + 1] = row
   end
@@ -132,10 +137,18 @@ local idle_labels = { launch_ns = "idle, in launching calls", sync_ns = "idle, i
   memory_ns = "idle, in allocations", other_ns = "idle, in other calls",
   host_ns = "idle, outside CUDA" }
 
--- GPU time by category and GPU idle time by cause, in ns.
-local function pieces_of(stage)
-  local pieces = {}
-  for _, row in ipairs(stage.categories or {}) do pieces[row.category] = row.gpu_time_ns end
+-- Can the kernels of both sides be told apart?
+local function both_known(stage)
+  return metrics.kernels_known(stage.before) and metrics.kernels_known(stage.after)
+end
+
+
+-- GPU time, by category where that is known, and GPU idle time by cause, in ns.
+local function pieces_of(stage, by_category)
+  local pieces = { ["all GPU work"] = not by_category and stage.gpu_time_ns or nil }
+  for _, row in ipairs(by_category and stage.categories or {}) do
+    pieces[row.category] = row.gpu_time_ns
+  end
   for field, label in pairs(idle_labels) do
     local ns = stage.waiting and stage.waiting[field]
     if ns and ns > 0 then pieces[label] = ns end
@@ -145,7 +158,8 @@ end
 
 
 local function piece_rows(stage)
-  local old, new, rows, all = pieces_of(stage.before), pieces_of(stage.after), {}, 0
+  local known, rows, all = both_known(stage), {}, 0
+  local old, new = pieces_of(stage.before, known), pieces_of(stage.after, known)
   local function add(what)
     local difference = (new[what] or 0) - (old[what] or 0)
     all = all + math.abs(difference)
@@ -181,10 +195,11 @@ end
 
 -- ---- together ----
 
-local function common_names(stages)
+-- Stages whose kernels can be compared, a set.
+local function with_kernels(stages)
   local names = {}
   for _, stage in ipairs(stages) do
-    if stage.before and stage.after then names[stage.name] = true end
+    if stage.before and stage.after and both_known(stage) then names[stage.name] = true end
   end
   return names
 end
@@ -213,7 +228,7 @@ function comparison.make(before, after)
   return { before = before, after = after, differences = differences.list(before, after),
     notes = notes_of(before, after), times = time_rows(stages, before, after),
     work = work_rows(stages), where = where_rows(stages),
-    kernels = kernels.compare(before, after, common_names(stages)) }
+    kernels = kernels.compare(before, after, with_kernels(stages)) }
 end
 
 

@@ -69,7 +69,7 @@ local facts = {
   { "capture", "repeats", function(r) return r.repeats and r.repeats.count end },
   { "capture", "first repeat left out", function(r) return r.repeats and r.repeats.skipped_first
   end },
-  { "capture", "verdict", function(r) return r.integrity and r.integrity.verdict end },
+  { "capture", "integrity", function(r) return r.integrity and r.integrity.verdict end },
   { "llmprof", "version", function(r) return r.run.llmprof end },
 }
 

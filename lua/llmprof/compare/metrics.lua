@@ -82,6 +82,24 @@ function metrics.stage(side, name)
 end
 
 
+local inside_graphs = { kernels = true, copies = true }
+
+-- Is every kernel of a stage known? Those of a CUDA graph that was traced as one
+-- row are not.
+function metrics.kernels_known(stage)
+  for _, instance in ipairs(stage.instances) do
+    if (instance.graphs or 0) > 0 then return false end
+  end
+  return true
+end
+
+
+-- Does the stage tell what it did of a field: "kernels", "copies", "launches", ...?
+function metrics.is_known(stage, field)
+  return not inside_graphs[field] or metrics.kernels_known(stage)
+end
+
+
 -- One group, or nil for no sample.
 local function group_of(values)
   return #values > 0 and { values } or nil
@@ -115,7 +133,7 @@ local function from_repeats(side, definition)
 end
 
 
--- GPU time of a category per instance, in ms; 0 in a stage that lacks it.
+-- GPU time of a category per instance, in ms; 0 in a stage that has none of it.
 local function category_time(stage, category)
   for _, row in ipairs(stage.categories or {}) do
     if row.category == category then return row.gpu_time_ns / 1e6 end
@@ -128,6 +146,7 @@ local function from_categories(side, metric)
   local sum, found = 0, false
   for _, stage in ipairs(side.results.stages) do
     if stage.name == metric.stage or (not metric.stage and not stage.parent) then
+      if not metrics.kernels_known(stage) then return nil end
       sum, found = sum + category_time(stage, metric.category), true
     end
   end
@@ -140,7 +159,8 @@ local function profiled(side, metric)
   if metric.key == "category" then return from_categories(side, metric) end
   if definition.repeat_field then return from_repeats(side, definition) end
   local stage = metrics.stage(side, metric.stage)
-  return stage and from_instances(stage, definition)
+  if not stage or not metrics.is_known(stage, metric.key) then return nil end
+  return from_instances(stage, definition)
 end
 
 
@@ -245,14 +265,16 @@ end
 -- ---- judging ----
 
 local function absent(metric, side)
-  local what = metric.path
-  if metric.stage and not metrics.stage(side, metric.stage) then
+  local stage = metric.stage and metrics.stage(side, metric.stage)
+  if metric.stage and not stage then
     local names = {}
-    for i, stage in ipairs(side.results.stages) do names[i] = stage.name end
+    for i, known in ipairs(side.results.stages) do names[i] = known.name end
     return ("%s has no stage '%s'%s"):format(side.name, metric.stage,
       nearest.suggestion(metric.stage, names))
   end
-  return ("%s has no %s"):format(side.name, what)
+  local hidden = stage and not metrics.kernels_known(stage)
+  return ("%s has no %s%s"):format(side.name, metric.path,
+    hidden and ": its CUDA graphs were traced as one row each" or "")
 end
 
 

@@ -119,7 +119,8 @@ local function section_table(section, made, options)
   local body = #rows == 0 and "Nothing changed.\n" or tables.render(options.format,
     filled(columns_of(section), rows), rows, { columns = options.columns })
   if not section.counts then return body end
-  return ("%s\n%d kernels: %s; %d shown.\n"):format(body, #all, counts_by_status(all), #rows)
+  return ("%s\n%d kernel%s: %s; %d shown.\n"):format(body, #all, #all == 1 and "" or "s",
+    counts_by_status(all), #rows)
 end
 
 

@@ -20,7 +20,7 @@ end
 -- The kernels of the last used instance of each stage: { key, start }.
 local function kernels_of(trace, found, results)
   local frame = errors.check("failed", trace:frame "kernels")
-  stages.label(trace, frame, found.whole and {} or found.declared)
+  stages.label(trace, frame, found)
   local last = {}
   for _, instance in ipairs(found.instances) do
     if instance.used and not instance.parent then last[instance.stage] = instance.range end

@@ -10,12 +10,10 @@ local raw = {}
 -- For csv.open.
 raw.OPTIONS = { header = "Kernel Name", units = true, numbers = true, text = row.COLUMNS }
 
--- What printf makes of a NaN besides "nan".
-local NOT_A_NUMBER = { ["-nan"] = true, ["-nan(ind)"] = true, ["nan(ind)"] = true }
-
-
--- Which columns are metrics, their units and scales: looked at once. A column
--- that appears twice has no one value and is left out.
+-- What has to be done to a row's cells to leave its metrics, looked at once:
+-- scaled: columns to scale, left_out: those that are none. A metric that appears
+-- twice has no one value and is left out, too. nil, name when a column of
+-- another kind does.
 local function classify(header, unit_row)
   local counts, fixed = {}, {}
   for _, name in ipairs(header) do counts[name] = (counts[name] or 0) + 1 end
@@ -23,14 +21,16 @@ local function classify(header, unit_row)
     if (counts[name] or 0) > 1 then return nil, name end
     fixed[name] = true
   end
-  local columns = { units = {}, ambiguous = {} }
+  local columns = { units = {}, ambiguous = {}, scaled = {},
+    left_out = table.move(row.COLUMNS, 1, #row.COLUMNS, 1, {}) }
   for i, name in ipairs(header) do
     if counts[name] == 1 and not fixed[name] then
       local base, power = units.parse(unit_row[i])
       columns.units[name] = base
-      columns[#columns + 1] = { name = name, power = power }
+      if power ~= 0 then columns.scaled[#columns.scaled + 1] = { name = name, power = power } end
     elseif counts[name] > 1 then
       columns.ambiguous[#columns.ambiguous + 1] = name
+      columns.left_out[#columns.left_out + 1] = name
       counts[name] = 0 -- listed
     end
   end
@@ -38,20 +38,19 @@ local function classify(header, unit_row)
 end
 
 
+-- The cells, made metrics. There are over a thousand a launch: most stay where
+-- they are.
 local function metrics(cells, columns)
-  local values = {}
-  for _, column in ipairs(columns) do
+  for _, name in ipairs(columns.left_out) do cells[name] = nil end
+  for _, column in ipairs(columns.scaled) do
     local value = cells[column.name]
-    if math.type(value) then value = units.scale(value, column.power) end
-    if not NOT_A_NUMBER[value] then values[column.name] = value end
+    if math.type(value) then cells[column.name] = units.scale(value, column.power) end
   end
-  return values
+  return cells
 end
 
 
-local function read_launch(cells, line, columns, plan, name)
-  local launch, message, code = row.launch(cells, name, line)
-  if not launch then return nil, message, code end
+local function measure(launch, cells, columns, plan)
   launch.metrics = metrics(cells, columns)
   launch.units = columns.units
   launch.sections, launch.section_units, launch.rules = {}, {}, {}
@@ -85,14 +84,14 @@ function raw.read(reader, name)
   local launches, seen = {}, {}
   for cells, line, code in row.iterate(reader, name) do
     if not cells then return nil, line, code end
-    local launch, message, why = read_launch(cells, line, columns, plan, name)
+    local launch, message, why = row.launch(cells, name, line)
     if not launch then return nil, message, why end
     local key = row.key(cells)
     if seen[key] then
       return row.fail(name, line, "ID %d was on line %d already", launch.id, seen[key])
     end
     seen[key] = line
-    launches[#launches + 1] = launch
+    launches[#launches + 1] = measure(launch, cells, columns, plan)
   end
   return { launches = launches, ambiguous = columns.ambiguous }
 end

@@ -1,4 +1,5 @@
 -- Frames as text: aligned tables with units, and bars.
+local bars = require "llmprof.bars"
 local columns = require "llmprof.query.columns"
 local sys = require "llmprof.sys"
 local tables = require "llmprof.tables"
@@ -81,23 +82,14 @@ end
 
 -- ---- bars ----
 
-local eighths = { "▏", "▎", "▍", "▌", "▋", "▊", "▉" }
-
--- A bar for a share of the full width; something is shown for anything above 0.
-local function bar(share)
-  local units = math.floor(share * BAR_WIDTH * 8 + 0.5)
-  if units == 0 and share > 0 then units = 1 end
-  return ("█"):rep(units // 8) .. (eighths[units % 8] or "")
-end
-
-
 -- Put a bar under `key` beside the rows' own fields.
 local function with_bars(rows, name)
   local most, list = largest(rows, name), {}
   for i, row in ipairs(rows) do
     local value = row[name]
-    list[i] = setmetatable({ ["\0bar"] = most > 0 and value and value > 0 and bar(value / most)
-      or "" }, { __index = function(_, key) return row[key] end })
+    local drawn = most > 0 and value and value > 0
+    list[i] = setmetatable({ ["\0bar"] = drawn and bars.bar(value / most, BAR_WIDTH) or "" },
+      { __index = function(_, key) return row[key] end })
   end
   return list, { key = "\0bar", title = "", type = "text" }
 end

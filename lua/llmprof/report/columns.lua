@@ -35,7 +35,7 @@ columns.kernels = {
 
 -- Of the page, which has room for more, and sorts.
 columns.page_kernels = {
-  count("id", "#"), name("name", "kernel", 64), word("where", "stage"),
+  id("id", "#"), name("name", "kernel", 64), word("where", "stage"),
   word("category", "category"), count("calls", "calls"), ms("total_ns", "total", 3),
   ms("mean_ns", "mean", 4), bar("share", "share"), word("bound", "bound"),
   { key = "sm_percent", title = "SM %", digits = 1 },
@@ -231,8 +231,8 @@ columns.compare_limits = {
 }
 
 columns.baselines = {
-  word("mark", ""), word("name", "baseline"), word("run", "run"), word("recipe", "recipe"),
-  word("saved", "saved (UTC)"),
+  word("name", "baseline"), word("run", "run"), word("recipe", "recipe"),
+  word("saved", "saved (UTC)"), word("state", ""),
 }
 
 -- ---- llmprof sweep ----

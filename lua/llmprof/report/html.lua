@@ -37,7 +37,7 @@ local function latency(results, data)
   return table.concat {
     body.table(results, "latency"),
     body.chart("tpot", "Histogram of the time per output token", data.tpot, data.built,
-      "Fewer than two times per output token were measured: no histogram."),
+      "No histogram: results.json has fewer than two times per output token."),
     body.table(results, "repeats", { title = "Each repeat" }),
     table_or(results, "aggregates", words.nothing_ran, { title = "Stages" }),
     paragraph(words.totals(results), "note"),

@@ -57,7 +57,8 @@ function rows.functions(results, limit)
   end
   table.sort(list, function(a, b)
     if a.total_ns ~= b.total_ns then return a.total_ns > b.total_ns end
-    return a.where .. a.short_name < b.where .. b.short_name
+    if a.where ~= b.where then return a.where < b.where end
+    return a.short_name < b.short_name
   end)
   return table.move(list, 1, math.min(limit, #list), 1, {})
 end
@@ -193,7 +194,8 @@ local function latency_row(label, measured, note)
 end
 
 
-local tpot_sources = { ranges = "steps marked on the timeline", metrics = "steps in metrics.json",
+local tpot_sources = { ranges = "steps marked on the timeline",
+  inferred = "inferred steps", metrics = "steps in metrics.json",
   stage = "decode over its steps" }
 
 
@@ -214,7 +216,9 @@ end
 -- TTFT, TPOT and tokens/s over the repeats.
 function rows.latency(results)
   local latency, list = results.latency or {}, {}
-  if latency.ttft then list[#list + 1] = latency_row("TTFT", latency.ttft) end
+  if latency.ttft then
+    list[#list + 1] = latency_row("TTFT", latency.ttft, results.inferred and "inferred")
+  end
   if latency.tpot then
     list[#list + 1] = latency_row("TPOT", latency.tpot, tpot_note(latency.tpot))
   end

@@ -6,8 +6,10 @@ local text = require "llmprof.text"
 local words = {}
 
 
--- A duration in ms, as the tables give it.
+-- A duration in ms, as the tables give it; one too short for that in its own
+-- unit.
 function words.ms(ns)
+  if ns > 0 and ns < 1e4 then return text.duration(ns) end
   return text.number(ns / 1e6, ns < 1e6 and 2 or 1, ",") .. " ms"
 end
 
@@ -28,11 +30,15 @@ local function missing(results, what)
 end
 
 
--- Why a subject was not measured, and what would.
-function words.not_measured(results, what)
+-- Why a subject was not measured, and what would; nil when nothing says so.
+function words.reason(results, what)
   local entry = missing(results, what)
   return entry and ("Not measured: %s. To fill this: %s."):format(entry.why, entry.how)
-    or "Not measured."
+end
+
+
+function words.not_measured(results, what)
+  return words.reason(results, what) or "Not measured."
 end
 
 
@@ -63,6 +69,17 @@ function words.title(results)
 end
 
 
+-- How stages were inferred; nil where a range marks them.
+local function inferred(given)
+  if not given then return nil end
+  return ("No range marks the stages: they are inferred from %s, which comes back every %s, "
+    .. "%s times in %s generation%s; confidence %s of 1.")
+    :format(given.anchor, words.ms(given.period_ns), text.count(given.steps),
+      text.count(given.generations), given.generations == 1 and "" or "s",
+      text.number(given.confidence, 2))
+end
+
+
 -- Which repeats the figures are from.
 function words.repeats(results)
   local repeats = results.repeats
@@ -83,12 +100,14 @@ end
 -- Where the numbers come from.
 function words.source(results)
   local timeline, counters = results.source.timeline, results.source.counters
-  return ("Timeline: %s%s%s. %s %s"):format(timeline.tool or "an nsys export",
+  local said = { ("Timeline: %s%s%s."):format(timeline.tool or "an nsys export",
     timeline.from == "recorded" and ", a recorded capture" or "",
-    timeline.recorded and " of " .. timeline.recorded or "",
-    counters and ("Counters: %s."):format(counters.tool or "Nsight Compute")
-      or "Counters: not measured.",
-    words.repeats(results))
+    timeline.recorded and " of " .. timeline.recorded or "") }
+  said[#said + 1] = counters and ("Counters: %s."):format(counters.tool or "Nsight Compute")
+    or "Counters: not measured."
+  said[#said + 1] = inferred(results.inferred)
+  said[#said + 1] = words.repeats(results)
+  return table.concat(said, " ")
 end
 
 

@@ -139,9 +139,11 @@ function parts.found(self)
 end
 
 
--- A frame of operations with stage and part.
+-- A frame of operations with stage and part. Inferred stages are found again.
 local function operations(self, name)
-  return stages.label(self.trace, check(self.trace:frame(name)), self.declared)
+  local inferred = self.results and self.results.inferred
+  return stages.label(self.trace, check(self.trace:frame(name)),
+    inferred and self.found or { declared = self.declared })
 end
 
 

@@ -79,8 +79,10 @@ local function note(ctx)
     return ("%s kernels, no stage of the recipe in the trace: the whole run is one")
       :format(text.count(#kernels))
   end
-  return ("%s kernels, %d repeat%s, stages %s"):format(text.count(#kernels), found.repeats.count,
-    found.repeats.count == 1 and "" or "s", stage_names(found))
+  local marked = found.inferred and (" inferred with confidence %s of 1"):format(
+    text.number(found.inferred.confidence, 2)) or ""
+  return ("%s kernels, %d repeat%s, stages%s %s"):format(text.count(#kernels), found.repeats.count,
+    found.repeats.count == 1 and "" or "s", marked, stage_names(found))
 end
 
 

@@ -213,22 +213,19 @@ describe("all rules", function()
 
   it("say what holds the recorded capture up", function()
     assert.equal([[
-launch_bound decode 314.83 ms
-small_elementwise decode 105.05 ms
-casts decode 39.98 ms
-launch_bound prefill 36.78 ms
-small_elementwise prefill 9.47 ms
-casts prefill 2.82 ms
-layout_copies prefill 1.62 ms
-pageable_copies prefill 0.28 ms
-gemm_precision prefill 0.14 ms
-first_repeat - -
-vision_ttft prefill -
+launch_bound decode 154.86 ms
+launch_bound prefill 57.99 ms
+small_elementwise decode 47.33 ms
+small_elementwise prefill 15.70 ms
+casts decode 13.72 ms
+layout_copies prefill 1.17 ms
+pageable_copies prefill 0.64 ms
+sync_per_token decode 0.44 ms
+gemm_precision prefill 0.18 ms
+capture_trust - -
 gemv_at_batch_1 decode -
-kv_growth abstains
 low_occupancy abstains
 memory_roof abstains
-step_gaps abstains
 throttling abstains
 ]], summary(recorded().advice))
   end)

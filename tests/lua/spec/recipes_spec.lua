@@ -3,10 +3,14 @@ local config = require "llmprof.config"
 local recipe = require "llmprof.recipe"
 
 
-local function argv_of(name, ...)
+local function workload_of(name, ...)
   local made = recipe.load(name)
-  local composed = config.of_recipe(made, nil, { ... })
-  local words = made.workload(composed.tree).argv
+  return made.workload(config.of_recipe(made, nil, { ... }).tree)
+end
+
+
+local function argv_of(...)
+  local words = workload_of(...).argv
   for i, word in ipairs(words) do words[i] = tostring(word) end
   return words
 end
@@ -81,5 +85,70 @@ describe("recipes/toy_llm.lua", function()
     }, argv_of("recipes/toy_llm.lua", "toy.binary=/t", "toy.layers=2", "toy.hidden=128",
       "toy.workers=3", "toy.graph=true", "infer.prompt_tokens=16", "infer.max_new_tokens=5",
       "infer.repeats=5"))
+  end)
+end)
+
+
+describe("recipes of serving engines", function()
+  -- What stands before and behind the "--" of the driver's command line.
+  local function halves(...)
+    local words, before, behind = argv_of(...), {}, {}
+    local list = before
+    for _, word in ipairs(words) do
+      if word == "--" and list == before then
+        list = behind
+      else
+        list[#list + 1] = word
+      end
+    end
+    return before, behind
+  end
+
+  local function environment(name, ...)
+    return workload_of(name, "model.path=/m", ...).env
+  end
+
+  it("send a fixed load to the server that they start", function()
+    local before, behind = halves("recipes/vllm_serve.lua", "model.path=/m", "python=py",
+      "server.port=9", "server.ready_timeout_s=1", "server.stop_timeout_s=2", "load.rounds=3",
+      "load.warmup=4", "load.concurrency=5", "load.vocabulary=600", "infer.prompt_tokens=7",
+      "infer.max_new_tokens=8", "server.program=/v", "server.args=[--seed, '1']")
+    assert.same({ "py", "recipes/workloads/serve.py", "--url", "http://127.0.0.1:9", "--health",
+      "/health", "--ready-timeout", "1", "--stop-timeout", "2", "--rounds", "3", "--warmup", "4",
+      "--concurrency", "5", "--vocabulary", "600", "--prompt-tokens", "7", "--new-tokens", "8",
+      "--start-path", "/start_profile", "--stop-path", "/stop_profile" }, before)
+    assert.same({ "/v", "serve", "/m", "--host", "127.0.0.1", "--port", "9",
+      "--profiler-config.profiler", "cuda", "--seed", "1" }, behind)
+  end)
+
+  it("open no window where the whole process is captured", function()
+    local before = halves("recipes/sglang_serve.lua", "model.path=/m", "nsys.capture_range=none")
+    assert.equal("--new-tokens", before[#before - 1])
+    before = halves("recipes/sglang_serve.lua", "model.path=/m")
+    assert.same({ "--start-path", "/start_profile", "--stop-path", "/stop_profile", "--start-body",
+      '{"activities": ["CUDA_PROFILER"]}' }, table.move(before, #before - 5, #before, 1, {}))
+  end)
+
+  it("give each slot of llama.cpp its share of the context", function()
+    local _, behind = halves("recipes/llama_cpp.lua", "model.path=/m", "load.concurrency=3",
+      "infer.prompt_tokens=10", "infer.max_new_tokens=5")
+    assert.same({ "--parallel", "3", "--ctx-size", "45" },
+      table.move(behind, #behind - 3, #behind, 1, {}))
+  end)
+
+  it("name the iterations of the rounds to TensorRT-LLM", function()
+    local name = "recipes/trtllm.lua"
+    assert.same({ TLLM_PROFILE_START_STOP = "20-49" },
+      environment(name, "load.warmup=2", "load.rounds=3", "infer.max_new_tokens=10"))
+    assert.same({ TLLM_PROFILE_START_STOP = "5-9" }, environment(name, "server.iterations=5-9"))
+    assert.same({}, environment(name, "nsys.capture_range=none"))
+  end)
+
+  it("need a model, and an engine that has a window where one is asked for", function()
+    assert.has_error(function() argv_of "recipes/llama_cpp.lua" end)
+    local _, wrong = pcall(argv_of, "recipes/llama_cpp.lua", "model.path=/m",
+      "nsys.capture_range=cudaProfilerApi")
+    assert.equal("llama_cpp opens no profiling window", wrong.message)
+    assert.equal("nsys.capture_range=none captures the whole process", wrong.hint)
   end)
 end)

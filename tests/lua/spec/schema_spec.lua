@@ -1,5 +1,6 @@
 -- The schemas of docs/, and the validator that the other specs trust.
 local bundle = require "tests.lua.support.bundle"
+local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local schema = require "tests.lua.support.schema"
 
@@ -118,6 +119,23 @@ describe("docs/results.schema.json", function()
     local results = small 'stages = { "elsewhere" }'
     assert.is_true(results.repeats.whole_run)
     assert.is_nil(schema.check(schema.load "results", results))
+  end)
+
+  it("holds where the stages are inferred", function()
+    local capture = top() .. "/capture"
+    assert(fs.mkdir(capture))
+    assert(fs.copy("tests/fixtures/unmarked/whole.sqlite", capture .. "/run.sqlite"))
+    assert(fs.write(capture .. "/capture.json", '{ "schema_version": 1 }'))
+    local results = results_of(bundle.run("recipes/alt_llm.lua", top() .. "/run",
+      { "capture=recorded", "recorded=" .. capture }))
+    assert.is_nil(schema.check(schema.load "results", results))
+    assert.same({ "CUDA graph", 62, 2 }, { results.inferred.anchor, results.inferred.steps,
+      results.inferred.generations })
+    assert.same({ "inferred", 62 }, { results.latency.tpot.source, results.latency.tpot.count })
+    assert.equal(31, results.stages[2].steps)
+    local report = assert(fs.read(top() .. "/run/report.md"))
+    assert.matches("No range marks the stages: they are inferred from CUDA graph, which comes "
+      .. "back every 9.3 ms, 62 times in 2 generations; confidence 0.99 of 1.", report, 1, true)
   end)
 
   it("rejects what results.json must not hold", function()

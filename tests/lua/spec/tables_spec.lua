@@ -26,6 +26,31 @@ describe("llmprof.tables", function()
 ]], tables.render("md", columns, rows))
   end)
 
+  it("writes HTML, with bars, short names and the ids that are asked for", function()
+    local bars = table.move(columns, 1, #columns, 1, {})
+    bars[5] = { key = "share", title = "share %", scale = 100, digits = 0, bar = true }
+    local shares = { { name = rows[1].name, share = 0.256 }, { name = rows[2].name, share = 7 } }
+    assert.equal([[
+<table><thead><tr><th scope="col">kernel</th><th scope="col" class="n">calls</th>]]
+      .. [[<th scope="col" class="n">total ms</th><th scope="col" class="n">std ms</th>]]
+      .. [[<th scope="col" class="n">share %</th></tr></thead>
+<tbody>
+<tr id="row-26"><td><code>f&lt;a, &quot;b&quot;&gt;|x</code></td><td class="n"></td>]]
+      .. [[<td class="n"></td><td class="n">not measured</td><td class="n w26">26</td></tr>
+<tr><td><span title="a_very_long_kernel_name"><code>a_very_…name</code></span></td>]]
+      .. [[<td class="n"></td><td class="n"></td><td class="n">not measured</td>]]
+      .. [[<td class="n w100">700</td></tr>
+</tbody></table>
+]], tables.render("html", bars, shares, { row_id = function(row)
+      return row.share < 1 and "row-26" or nil
+    end }))
+  end)
+
+  it("keeps a name like a book out of a page", function()
+    local page = tables.render("html", columns, { { name = ("x"):rep(20000) } })
+    assert.is_true(#page < 1500)
+  end)
+
   it("writes a table for the terminal", function()
     assert.equal([[
 kernel         calls  total ms        std ms

@@ -16,5 +16,5 @@ return function(categories)
   breakdown.categorize(list, categories)
   return analysis.results { run_id = "test", recipe = made.name, source = { timeline = {} },
     trace = trace, found = found, kernels = list, missing = {},
-    workload = { batch = 1, stages = { decode = { tokens = 15 } } } }
+    workload = { batch = 1, stages = { decode = { tokens = 8 } } } }
 end

@@ -80,9 +80,8 @@
     const tools = document.createElement("div");
     tools.className = "tools";
     tools.append(input, ...choices.map((choice) => choice.select), shown);
-    for (const control of [input, ...choices.map((choice) => choice.select)]) {
-      control.addEventListener("input", apply);
-    }
+    input.addEventListener("input", apply);
+    for (const choice of choices) choice.select.addEventListener("change", apply);
     holder.prepend(tools);
     apply();
     return () => {

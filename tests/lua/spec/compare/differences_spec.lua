@@ -40,7 +40,7 @@ clocks, throttling: not held down -> held down in 80 % of 10 samples
 clocks, power limit W: nil -> 700
 capture, repeats: 3 -> 1
 capture, first repeat left out: yes -> no
-capture, verdict: good -> poor]], said(before, after))
+capture, integrity: good -> poor]], said(before, after))
   end)
 
   it("lists how much each stage had to do", function()

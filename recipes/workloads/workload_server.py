@@ -1,0 +1,166 @@
+"""A server as a child process: started, waited for, ended with all it started."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import List, Optional, Sequence, Tuple
+from urllib.parse import urlsplit
+
+from workload_common import MISSING, WorkloadError
+
+# Seconds between two looks, for one answer to a question of state, and lines of
+# the log that an error shows.
+PAUSE, PATIENCE, TAIL = 0.2, 10, 12
+
+# Signals that end this program.
+ENDING = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+
+
+class Endpoint:
+    """Where a server listens: http://HOST:PORT."""
+
+    def __init__(self, url: str):
+        parts = urlsplit(url)
+        try:
+            self.host, self.port = parts.hostname, parts.port
+        except ValueError:
+            self.host, self.port = None, None
+        if parts.scheme != "http" or not self.host or not self.port:
+            raise ValueError(f"'{url}': http://HOST:PORT is expected")
+
+    def connect(self, timeout: float) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection(self.host, self.port, timeout=timeout)
+
+    def ask(self, method: str, path: str, body: Optional[bytes] = None,
+            timeout: float = PATIENCE) -> Tuple[int, bytes]:
+        """One question: status and body. OSError, HTTPException when nobody answers."""
+        connection = self.connect(timeout)
+        try:
+            headers = {"Content-Type": "application/json"} if body else {}
+            connection.request(method, path, body, headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+    def is_taken(self) -> bool:
+        try:
+            with socket.create_connection((self.host, self.port), timeout=PATIENCE):
+                return True
+        except OSError:
+            return False
+
+
+def running(group: int) -> List[int]:
+    """The processes of a group, without those that are dead and not waited for: where
+    nothing waits for orphans they stay."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, its_group = path.read_text().rpartition(")")[2].split()[:3]
+        except OSError:  # it ended meanwhile
+            continue
+        if int(its_group) == group and state not in "ZX":
+            found.append(int(path.parent.name))
+    return found
+
+
+class Server:
+    """A child in a process group of its own; its output goes to `log`."""
+
+    def __init__(self, argv: Sequence[str], endpoint: Endpoint, log: Optional[Path]):
+        self.argv, self.endpoint, self.child = argv, endpoint, None
+        if log:
+            log.unlink(missing_ok=True)
+        # for appending: the child's place in the file is ours too
+        self.output = open(log, "a+b") if log else tempfile.TemporaryFile("a+b")
+
+    def start(self) -> None:
+        """What a signal interrupts, end() can end: none comes between the child's
+        birth and the note of it."""
+        if self.endpoint.is_taken():
+            raise WorkloadError(f"port {self.endpoint.port} is in use: end what listens there, "
+                                "or choose another with server.port")
+        signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+        try:
+            self.child = subprocess.Popen(
+                self.argv, stdin=subprocess.DEVNULL, stdout=self.output,
+                stderr=subprocess.STDOUT, start_new_session=True,
+                preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING))
+        except OSError as error:
+            raise WorkloadError(f"the server '{self.argv[0]}' cannot be started: "
+                                f"{error.strerror}", MISSING) from error
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+
+    def fail(self, message: str) -> None:
+        """Show the last lines that it printed, then raise."""
+        size = self.output.seek(0, os.SEEK_END)
+        self.output.seek(max(0, size - 4096))
+        for line in self.output.read().decode("utf-8", "replace").splitlines()[-TAIL:]:
+            print(f"server: {line}", file=sys.stderr)
+        raise WorkloadError(message)
+
+    def check_alive(self, patience: float = 0) -> None:
+        """Raise when it has ended, or does so in `patience` seconds."""
+        try:
+            status = self.child.wait(patience)
+        except subprocess.TimeoutExpired:
+            return
+        how = (f"was killed by {signal.Signals(-status).name}" if status < 0
+               else f"ended with exit status {status}")
+        self.fail(f"the server {how}")
+
+    def wait_until_ready(self, path: str, timeout: float) -> None:
+        """Until the health path answers 200; `timeout` in seconds."""
+        deadline, last = time.monotonic() + timeout, "nothing listens"
+        while time.monotonic() < deadline:
+            self.check_alive()
+            try:
+                status, _ = self.endpoint.ask("GET", path)
+                if status == 200:
+                    return
+                last = f"{path} answers {status}"
+            except (OSError, http.client.HTTPException) as error:
+                last = f"{path}: {type(error).__name__}"
+            time.sleep(PAUSE)
+        self.fail(f"the server was not ready after {timeout:g} s ({last}); "
+                  "server.ready_timeout_s gives it longer")
+
+    def signal_group(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.child.pid, number)
+
+    def group_lives(self) -> bool:
+        self.child.poll()
+        return bool(running(self.child.pid))
+
+    def end(self, patience: float) -> None:
+        """SIGTERM to its group, after `patience` seconds SIGKILL: profilers in the
+        workers write their files when they end by themselves."""
+        if self.child:
+            self.end_group(time.monotonic() + patience)
+        self.output.close()
+
+    def end_group(self, deadline: float) -> None:
+        self.signal_group(signal.SIGTERM)
+        with contextlib.suppress(KeyboardInterrupt):  # a second one: now
+            while self.group_lives() and time.monotonic() < deadline:
+                time.sleep(PAUSE / 4)
+        self.signal_group(signal.SIGKILL)
+        self.child.wait()
+
+
+def end_on_signals() -> None:
+    """SIGTERM and SIGHUP raise as Ctrl-C does, so that the server is ended too."""
+    for number in ENDING - {signal.SIGINT}:
+        signal.signal(number, signal.default_int_handler)

@@ -1,0 +1,29 @@
+-- Writes a page for tests/browser/page.py: llmprof exec page.lua FILE.
+local fs = require "llmprof.fs"
+local json = require "llmprof.json"
+local report = require "llmprof.report.html"
+local results = require "tests.lua.support.results"
+
+local given = results.full {
+  latency = { tpot = { count = 4, mean_ns = 2e6, min_ns = 1e6, max_ns = 4e6,
+    values_ns = { 1e6, 1.5e6, 1.5e6, 4e6 } } },
+  roofline = { left_out = 0, stages = json.list {},
+    roofs = { tensor = { per_s = 9.9e14 }, vector = { per_s = 6.7e13 },
+      dram = { per_s = 4.8e12 } },
+    kernels = { { kernel = 1, stage = "decode", intensity = 60, rate = 2e13, unit = "tensor",
+      share = 0.5 } } },
+  advice = { abstained = json.list {}, findings = { { rule = "gemv", stage = "decode",
+    title = "single vectors", try = "batch", confidence = "low", kernels = { 1, 2 },
+    evidence = { { text = "kernel 2", source = "timeline" } } } } },
+}
+
+for i, stage in ipairs(given.stages) do
+  stage.instances = { { start_ns = i * 1e6, wall_ns = 1e6, gpu_busy_ns = 5e5, rep = 1,
+    used = true } }
+  stage.categories = { { category = "gemm", gpu_time_ns = 4e6, calls = 1, share = 1 } }
+end
+given.kernels[2].name = "<script>alert(1)</script>"
+given.kernels[2].short_name = "</script><img src=x onerror=alert(1)>"
+
+assert(fs.write(arg[1], report.render(given, { "aggregates", "stages", "kernels", "operators",
+  "roofline", "advice" })))

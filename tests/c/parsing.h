@@ -1,0 +1,28 @@
+/* What the tests of parsers that make values share. A test program defines
+ * `tested`; every text is called tested.name in messages. */
+#ifndef TEST_PARSING_H
+#define TEST_PARSING_H
+
+#include "llmprof/error.h"
+#include "llmprof/value.h"
+
+typedef struct test_parser {
+  llmprof_value *(*parse)(const char *bytes, size_t size, const char *name,
+                          const llmprof_limits *limits, llmprof_error *err);
+  const char *name;
+} test_parser;
+
+extern const test_parser tested;
+
+/* The text is refused, with this code and message. */
+void assert_broken(const char *text, size_t size, llmprof_code code,
+                   const char *message);
+
+/* The text is refused for its size (LLMPROF_LIMIT), or accepted. */
+void assert_over(const char *text, llmprof_limits limits, const char *message);
+void assert_within(const char *text, llmprof_limits limits);
+
+/* "[[[...]]]"; lives until the next call. */
+const char *nested(size_t depth);
+
+#endif

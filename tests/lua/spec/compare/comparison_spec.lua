@@ -1,0 +1,109 @@
+local comparison = require "llmprof.compare.comparison"
+local failure = require "tests.lua.support.failure"
+local side = require "llmprof.compare.side"
+local sides = require "tests.lua.support.sides"
+local traces = require "tests.lua.support.traces"
+
+local function captured(name)
+  return side.open("tests/fixtures/compare/" .. name, "none")
+end
+
+-- Least and largest of the workload's own times without the profiler, in ms.
+local function plain_range(one, stage)
+  local low, high = math.huge, 0
+  for _, run in ipairs(one.plain) do
+    for _, rep in ipairs(run.repeats) do
+      low, high = math.min(low, rep.stages[stage].ms), math.max(high, rep.stages[stage].ms)
+    end
+  end
+  return low, high
+end
+
+describe("llmprof.compare.comparison", function()
+  describe("of real captures, eager and with a CUDA graph", function()
+    local before, after = captured "eager", captured "graph"
+    local made = comparison.make(before, after)
+
+    local function verdict(label)
+      for _, row in ipairs(made.times) do
+        if row.label == label then return row.verdict, row.basis end
+      end
+    end
+
+    it("says faster of decode, whose plain times do not even touch", function()
+      assert.is_true(plain_range(before, "decode") > select(2, plain_range(after, "decode")))
+      assert.same({ "faster", "plain" }, { verdict "decode" })
+    end)
+
+    it("cannot tell of prefill, whose plain times overlap", function()
+      assert.is_true(plain_range(before, "prefill") < plain_range(after, "prefill"))
+      assert.is_true(select(2, plain_range(before, "prefill"))
+        > select(2, plain_range(after, "prefill")))
+      assert.same({ "can't tell", "plain" }, { verdict "prefill" })
+    end)
+
+    it("matches the kernels of graph nodes by name, while launches drop", function()
+      assert.same({ { label = "decode", kernels_before = 48236, kernels_after = 48329,
+        launches_before = 48329, launches_after = 94 } }, traces.pick({ made.work[2] }, "label",
+        "kernels_before", "kernels_after", "launches_before", "launches_after"))
+      local same = 0
+      for _, row in ipairs(made.kernels) do
+        if row.where == "decode" and row.status == "same" then same = same + row.calls_after end
+      end
+      assert.equal(48329 - 1984 - 31 - 31 - 31 - 31, same)
+    end)
+
+    it("finds the change in the time that the GPU waited", function()
+      local found = {}
+      for _, row in ipairs(made.where) do
+        if row.stage == "decode" and row.share > 0.1 then found[#found + 1] = row.what end
+      end
+      assert.same({ "idle, outside CUDA", "idle, in launching calls" }, found)
+    end)
+  end)
+
+  it("notes stages that one side lacks", function()
+    local before = sides.side { name = "A", stages = {
+      sides.stage { name = "prefill", walls = { 1 } },
+      sides.stage { name = "decode", walls = { 2 } } } }
+    local after = sides.side { name = "B", stages = {
+      sides.stage { name = "decode", walls = { 3 } },
+      sides.stage { name = "verify", walls = { 4 } } } }
+    assert.same({
+      { label = "prefill", before = 1, verdict = "gone" },
+      { label = "decode", before = 2, after = 3, verdict = "can't tell", of_change = 1 },
+      { label = "verify", after = 4, verdict = "new" },
+    }, traces.pick(comparison.make(before, after).times, "label", "before", "after", "verdict",
+      "of_change"))
+  end)
+
+  it("compares no kernels that a graph hides", function()
+    local before, after = sides.decode(1), sides.decode(1)
+    for _, one in ipairs { before, after } do one.results.kernels = { sides.kernel {} } end
+    assert.equal(1, #comparison.make(before, after).kernels)
+    local stage = after.results.stages[1]
+    stage.instances[1].graphs, stage.gpu_time_ns = 1, 7e5
+    before.results.stages[1].gpu_time_ns = 5e5
+    after.results.totals = { graphs = 1 }
+    local made = comparison.make(before, after)
+    assert.same({}, made.kernels)
+    assert.same({ { label = "decode", kernels_before = 10, copies_before = 2,
+      launches_after = 12 } },
+      traces.pick(made.work, "label", "kernels_before", "kernels_after", "copies_before",
+        "copies_after", "launches_after"))
+    assert.same({ { what = "all GPU work", difference_ns = 2e5, share = 1 } },
+      traces.pick(made.where, "what", "difference_ns", "share"))
+    assert.equal("side traced CUDA graphs as one row: the kernels in them are not known "
+      .. "(nsys.cuda_graph_trace=node).", made.notes[3])
+  end)
+
+  it("refuses sides without a stage in common", function()
+    local other = sides.side { name = "B",
+      stages = { sides.stage { name = "serve", walls = { 1 } } } }
+    assert.same({ "usage", "no stage in common: side has decode, B has serve",
+      "compare runs of one recipe, or traces whose NVTX ranges have the same names" },
+      failure(comparison.make, sides.decode(1), other))
+    assert.equal("no stage in common: side has decode, side has none",
+      failure(comparison.make, sides.decode(1), sides.side {})[2])
+  end)
+end)

@@ -1,0 +1,85 @@
+local artifacts = require "llmprof.artifacts"
+local baselines = require "llmprof.baselines"
+local bundle = require "tests.lua.support.bundle"
+local failure = require "tests.lua.support.failure"
+local fs = require "llmprof.fs"
+local json = require "llmprof.json"
+local side = require "llmprof.compare.side"
+
+describe("llmprof.compare.side", function()
+  local top = bundle.scratch(before_each, after_each)
+
+  local function run(id)
+    local made = artifacts.create { root = top(), id = id, recipe = "r", recipe_file = "r.lua",
+      command = json.list { "llmprof", "r.lua" } }
+    made:write_json("results.json", { run = { recipe = id }, stages = json.list {} })
+    made:publish()
+    return made
+  end
+
+  local function kind_of(word)
+    local opened = side.open(word, top())
+    return ("%s %s %s"):format(opened.kind, opened.name, opened.results.run.recipe)
+  end
+
+  local function refusal(word)
+    local said, plain = failure(side.open, word, top()), top():gsub("%p", "%%%0")
+    for i, text in pairs(said) do said[i] = text:gsub(plain, "TOP") end
+    return said
+  end
+
+  it("opens runs, folders, baselines and traces", function()
+    baselines.save(run "one", "main", top())
+    run "two"
+    assert.equal("run one one", kind_of "one")
+    assert.equal("run two two", kind_of "latest")
+    assert.equal(("run %s/one one"):format(top()), kind_of(top() .. "/one"))
+    assert.equal("baseline main one", kind_of "main")
+    assert.equal("baseline main one", kind_of "baseline:main")
+    local path = "tests/fixtures/small/run.sqlite"
+    assert.equal(("trace %s none"):format(path), kind_of(path))
+  end)
+
+  it("takes a run before a baseline of its name", function()
+    baselines.save(run "one", "two", top())
+    run "two"
+    assert.equal("run two two", kind_of "two")
+    assert.equal("baseline two one", kind_of "baseline:two")
+  end)
+
+  it("reads what lies beside the results", function()
+    local made = run "one"
+    assert(fs.mkdirs(made:path "workload/before"))
+    made:write_json("workload/before/metrics.json", { mark = "before" })
+    made:write_json("workload/metrics.json", { mark = "profiled" })
+    made:write("config.yaml", "infer:\n  batch: 4\n")
+    local opened = side.open("one", top())
+    assert.same({ { mark = "before" }, nil }, opened.plain)
+    assert.same({ mark = "profiled" }, opened.metrics)
+    assert.same({ infer = { batch = 4 } }, opened.config)
+    assert.is_nil(opened.trace)
+  end)
+
+  it("says how a run without results goes on", function()
+    fs.remove(run("one"):path "results.json")
+    assert.same({ "usage", "TOP/one: no results.json: there is nothing to compare",
+      "the run is 'running': continue it with --resume one" }, refusal "one")
+  end)
+
+  it("refuses results of something else", function()
+    run("one"):write("results.json", "[]\n")
+    assert.same({ "failed", "TOP/one/results.json: not the results of a run",
+      "run the recipe again: llmprof RECIPE.lua --resume TOP/one" }, refusal "one")
+    run("two"):write("results.json", "{")
+    assert.equal("failed", refusal("two")[1])
+  end)
+
+  it("suggests a name that is there", function()
+    baselines.save(run "one", "main", top())
+    local hint = "a run or a baseline in TOP, a bundle's folder or the export of a trace; "
+      .. "llmprof artifacts lists the runs"
+    assert.same({ "usage", "nothing to compare is called 'mian' (did you mean 'main'?)", hint },
+      refusal "mian")
+    assert.same({ "usage", "nothing to compare is called ''", hint }, refusal "")
+  end)
+end)

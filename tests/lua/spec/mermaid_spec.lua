@@ -1,0 +1,87 @@
+-- Pictures in Markdown: what GitHub and GitLab are given to draw.
+local json = require "llmprof.json"
+local mermaid = require "llmprof.report.mermaid"
+
+
+local function instance(start_ms, wall_ms, busy_ms, rep)
+  return { start_ns = start_ms * 1e6, wall_ns = wall_ms * 1e6, gpu_busy_ns = busy_ms * 1e6,
+    rep = rep or 2, used = (rep or 2) > 1 }
+end
+
+
+local function stage(name, instances, categories, parent)
+  return { name = name, instances = json.list(instances), categories = categories,
+    parent = parent }
+end
+
+
+local prefill = stage("prefill", { instance(0, 99, 9, 1), instance(100, 20, 5) }, {
+  { category = "gemm", share = 0.9 }, { category = "norm", share = 0.06 },
+  { category = "copy/cast", share = 0.03 }, { category = "sort", share = 0.01 } })
+local sam = stage("sam", { instance(101, 4, 1) }, { { category = "gemm", share = 1 } }, "prefill")
+local decode = stage("decode", { instance(121, 30, 3), instance(151, 30, 3) })
+
+
+describe("the timeline in Mermaid", function()
+  it("has the stages of the first repeat that is used", function()
+    assert.equal([[
+```mermaid
+gantt
+  title Repeat 2, in ms
+  dateFormat x
+  axisFormat %Q
+  section prefill
+  20.00 ms, GPU busy 5.00 ms :active, 0, 20
+  section sam
+  4.00 ms, GPU busy 1.00 ms :1, 5
+  section decode
+  60.00 ms, GPU busy 6.00 ms :active, 21, 81
+```
+]], mermaid.timeline { stages = { prefill, sam, decode } })
+  end)
+
+  it("counts a short repeat in microseconds", function()
+    assert.matches("title Repeat 2, in µs\n.*:active, 0, 1500\n",
+      mermaid.timeline { stages = { stage("a", { instance(3, 1.5, 1) }) } })
+  end)
+
+  it("is not there without a range, or one without length", function()
+    assert.equal("", mermaid.timeline { stages = {} })
+    assert.equal("", mermaid.timeline { stages = { stage("a", { instance(3, 0, 0) }) } })
+  end)
+end)
+
+
+describe("the pies in Mermaid", function()
+  it("are of stages without a parent, small slices together", function()
+    assert.equal([[
+```mermaid
+pie title GPU time of prefill in percent
+  "gemm" : 90.0
+  "norm" : 6.0
+  "other" : 4.0
+```
+]], mermaid.categories { stages = { prefill, sam, decode } })
+  end)
+
+  it("take names that would end what they stand in", function()
+    local hostile = stage('a"b:c#d;e\n```\n%%{init}', {}, {
+      { category = 'x"] : 5\n<script>', share = 1 } })
+    assert.equal([[
+```mermaid
+pie title GPU time of a'b c d e init in percent
+  "x'] 5 script" : 100.0
+```
+]], mermaid.categories { stages = { hostile } })
+    hostile.instances[1] = instance(0, 50, 1)
+    assert.matches("\n  section a'b c d e init\n", mermaid.timeline { stages = { hostile } })
+  end)
+
+  it("take long names and empty ones", function()
+    local made = mermaid.categories { stages = { stage("s", {}, {
+      { category = ("y"):rep(20000), share = 0.5 }, { category = "%", share = 0.5 } }) } }
+    assert.matches('"y+…y+" : 50.0\n', made)
+    assert.matches('"%(no name%)" : 50.0\n', made)
+    assert.is_true(#made < 200)
+  end)
+end)

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""A stand-in for a serving engine: streams tokens, and does what it is told wrong.
+
+    standin_server.py PORT [FAULT]
+
+FAULT: die (after a line), deaf (never ready), refuse (400 to completions), break
+(the stream ends early), late (dies in the first completion), stubborn (ignores
+SIGTERM, and so does a child of its own). Each profiling call is a line on stdout.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+PORT, FAULT = int(sys.argv[1]), (sys.argv[2:] or [""])[0]
+
+
+def say(*words):
+    """A line at once: requests are answered side by side."""
+    os.write(1, (" ".join(map(str, words)) + "\n").encode())
+
+
+class Handler(BaseHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+    def answer(self, status, value):
+        body = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        if self.path == "/health":
+            self.answer(503 if FAULT == "deaf" else 200, {})
+        elif self.path == "/v1/models":
+            self.answer(200, {"data": [{"id": "stand-in"}]})
+        else:
+            self.answer(404, {})
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.path != "/v1/completions":
+            say(self.path, body.decode())
+            self.answer(200 if self.path.endswith("_profile") else 404, {})
+        elif FAULT == "refuse":
+            self.answer(400, {"error": {"message": "the prompt is\ntoo long"}})
+        elif FAULT == "late":
+            say("CUDA error: out of memory")
+            os._exit(9)
+        else:
+            self.stream(json.loads(body))
+
+    def event(self, value):
+        self.wfile.write(b"data: " + json.dumps(value).encode() + b"\n\n")
+        self.wfile.flush()
+
+    def stream(self, asked):
+        say("completion of", len(asked["prompt"]), "tokens,", hash(tuple(asked["prompt"])))
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        for i in range(asked["max_tokens"]):
+            if FAULT == "break" and i == 2:
+                return
+            self.event({"choices": [{"text": f" {i}", "finish_reason": None}]})
+        self.event({"choices": [{"text": "", "finish_reason": "length"}]})
+        self.event({"choices": [], "usage": {"completion_tokens": asked["max_tokens"]}})
+        self.wfile.write(b"data: [DONE]\n\n")
+
+
+def main():
+    if FAULT == "die":
+        print("no such model")
+        sys.exit(4)
+    if FAULT == "stubborn":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if os.fork() == 0:
+            time.sleep(600)
+            os._exit(0)
+    ThreadingHTTPServer(("127.0.0.1", PORT), Handler).serve_forever()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,211 @@
+"""serve.py with a stand-in for the engine: the load, the window, and what goes wrong."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import unittest
+from unittest import mock
+
+import support  # finds the programs
+import serve
+import workload_client as client
+import workload_common as common
+import workload_server
+
+STAND_IN = support.ROOT / "tests" / "workloads" / "standin_server.py"
+LOAD = ("--rounds", "2", "--warmup", "1", "--prompt-tokens", "7", "--new-tokens", "4")
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Serving(support.Case):
+    def command(self, *words, fault=""):
+        port = str(free_port())
+        return ["--url", f"http://127.0.0.1:{port}", *LOAD, *words, "--", sys.executable,
+                str(STAND_IN), port, *([fault] if fault else [])]
+
+    def run_serve(self, *words, fault=""):
+        return support.run_program("serve.py", *self.command(*words, fault=fault),
+                                   environment={"LLMPROF_WORKLOAD_DIR": str(self.folder)})
+
+    def log(self):
+        return (self.folder / "server.log").read_text(encoding="utf-8").splitlines()
+
+
+class Load(Serving):
+    def metrics(self, *words):
+        status, stdout, stderr = self.run_serve(*words)
+        self.assertEqual((status, stderr), (0, ""))
+        self.assertEqual(len(re.findall(r"^round \d: TTFT [\d.]+ ms, TPOT [\d.]+ ms$", stdout,
+                                        re.M)), 2)
+        metrics = json.loads((self.folder / "metrics.json").read_text(encoding="utf-8"))
+        self.assertEqual(support.problems(metrics, support.load_schema("metrics")), [])
+        return metrics
+
+    def test_one_request_at_a_time(self):
+        metrics = self.metrics()
+        self.assertEqual(metrics["model"], {"name": "stand-in", "weights": "checkpoint"})
+        self.assertEqual([metrics[key] for key in ("batch", "prompt_tokens", "new_tokens")],
+                         [1, 7, 4])
+        self.assertEqual([r["index"] for r in metrics["repeats"]], [1, 2])
+        run = metrics["repeats"][0]
+        self.assertEqual((run["stages"]["prefill"]["tokens"], run["stages"]["decode"]["tokens"],
+                          run["stages"]["decode"]["steps"]), (7, 3, 3))
+        self.assertEqual(len(run["stages"]["decode"]["steps_ms"]), 3)
+        self.assertEqual([request["tokens"] for request in run["requests"]], [4])
+        self.assertAlmostEqual(run["requests"][0]["ttft_ms"], run["stages"]["prefill"]["ms"])
+        self.assertGreater(run["tokens_per_s"], 0)
+
+    def test_rounds_of_several(self):
+        metrics = self.metrics("--concurrency", "3")
+        self.assertEqual(metrics["batch"], 3)
+        stages = metrics["repeats"][1]["stages"]
+        self.assertEqual((stages["prefill"]["tokens"], stages["decode"]["tokens"],
+                          stages["decode"]["steps"]), (21, 9, 3))
+        self.assertEqual(len(metrics["repeats"][1]["requests"]), 3)
+        prompts = [line for line in self.log() if line.startswith("completion of 7 tokens")]
+        self.assertEqual((len(prompts), len(set(prompts))), (9, 9))
+
+    def test_the_window_holds_the_rounds_without_the_warm_up(self):
+        self.metrics("--start-path", "/start_profile", "--start-body", '{"n": 1}',
+                     "--stop-path", "/stop_profile")
+        self.assertEqual([line.split()[0] for line in self.log()],
+                         ["completion", "/start_profile", "completion", "completion",
+                          "/stop_profile"])
+        self.assertIn('/start_profile {"n": 1}', self.log())
+
+    def test_one_token_needs_no_decode(self):
+        status, stdout, _ = self.run_serve("--new-tokens", "1")
+        self.assertEqual(status, 0)
+        self.assertIn("TPOT none", stdout)
+        metrics = json.loads((self.folder / "metrics.json").read_text(encoding="utf-8"))
+        self.assertEqual(list(metrics["repeats"][0]["stages"]), ["prefill"])
+
+    def test_nothing_is_written_unasked(self):
+        status, stdout, _ = support.run_program("serve.py", *self.command())
+        self.assertEqual((status, stdout.count("round ")), (0, 2))
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+
+class Failures(Serving):
+    def breaks(self, expected, *words, fault="", status=1):
+        got, _, stderr = self.run_serve(*words, fault=fault)
+        self.assertEqual((got, stderr.splitlines()), (status, expected))
+        self.assertFalse((self.folder / "metrics.json").exists())
+
+    def test_a_server_that_dies(self):
+        self.breaks(["server: no such model", "serve.py: the server ended with exit status 4"],
+                    fault="die")
+
+    def test_a_server_that_dies_later(self):
+        self.breaks(["server: CUDA error: out of memory",
+                     "serve.py: the server ended with exit status 9"], fault="late")
+
+    def test_a_server_that_is_never_ready(self):
+        self.breaks(["serve.py: the server was not ready after 1 s (/health answers 503); "
+                     "server.ready_timeout_s gives it longer"], "--ready-timeout", "1",
+                    fault="deaf")
+
+    def test_an_error_for_an_answer(self):
+        self.breaks(["serve.py: the server answers 400 to /v1/completions: the prompt is too "
+                     "long"], fault="refuse")
+
+    def test_a_stream_that_breaks_off(self):
+        self.breaks(["serve.py: the server broke off: ConnectionError: the stream ended "
+                     "without [DONE]"],
+                    fault="break")
+
+    def test_an_engine_without_a_window(self):
+        self.breaks(["serve.py: the server answers 404 to /window: {}; "
+                     "nsys.capture_range=none captures the whole process instead"],
+                    "--start-path", "/window")
+
+    def test_a_program_that_is_not_there(self):
+        self.fails(common.MISSING, "the server '/no/such' cannot be started: No such file or "
+                   "directory", serve.main, [*self.command()[:2], "--", "/no/such"])
+
+    def test_a_port_that_is_taken(self):
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            s.listen()
+            port = s.getsockname()[1]
+            self.fails(common.FAILED, f"port {port} is in use: end what listens there, or "
+                       "choose another with server.port", serve.main,
+                       ["--url", f"http://127.0.0.1:{port}", "--", "true"])
+
+    def test_options(self):
+        for message, words in (
+                ("no server: serve.py [OPTION...] -- SERVER [ARGUMENT...]", ["--rounds", "1"]),
+                ("no server: {}", ["--"]),
+                ("argument --url: 'ftp://x': http://HOST:PORT is expected {}",
+                 ["--url", "ftp://x", "--", "true"]),
+                ("argument --rounds: '0': a whole number >= 1 is expected {}",
+                 ["--rounds", "0", "--", "true"])):
+            self.fails(common.USAGE, message, serve.parse, words)
+
+    def test_there_is_no_operators_pass(self):
+        with mock.patch.dict(os.environ, {"LLMPROF_OPERATORS": "1"}):
+            self.fails(common.MISSING, "a server has no operators pass; operators=off leaves it "
+                       "out", serve.parse, ["--", "true"])
+
+
+class Ending(Serving):
+    def group_is_gone(self, group):
+        self.assertEqual(workload_server.running(group), [])
+
+    def test_a_stubborn_server_is_killed_with_its_children(self):
+        port = free_port()
+        server = workload_server.Server(
+            [sys.executable, str(STAND_IN), str(port), "stubborn"],
+            workload_server.Endpoint(f"http://127.0.0.1:{port}"), None)
+        server.start()
+        server.wait_until_ready("/health", 60)
+        server.end(0)
+        self.assertEqual(server.child.returncode, -signal.SIGKILL)
+        self.group_is_gone(server.child.pid)
+
+    def test_sigterm_ends_the_server_too(self):
+        program = subprocess.Popen(
+            [sys.executable, str(support.PROGRAMS / "serve.py"), *self.command(fault="deaf")],
+            stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "LLMPROF_WORKLOAD_DIR": str(self.folder)})
+        children = f"/proc/{program.pid}/task/{program.pid}/children"
+        group = None
+        while group is None and program.poll() is None:
+            with open(children, encoding="ascii") as f:
+                group = next(iter(f.read().split()), None)
+        program.terminate()
+        _, stderr = program.communicate(timeout=60)
+        self.assertEqual((program.returncode, stderr), (common.INTERRUPTED,
+                                                        "serve.py: interrupted\n"))
+        self.group_is_gone(int(group))
+
+
+class Answers(unittest.TestCase):
+    def test_times(self):
+        answer = client.Answer(10.0, [10.5, 10.6, 10.8], 3)
+        self.assertAlmostEqual(answer.ttft, 0.5)
+        self.assertAlmostEqual(answer.tpot, 0.15)
+        self.assertEqual([round(step, 3) for step in answer.steps], [0.1, 0.2])
+
+    def test_several_tokens_in_a_chunk_are_no_steps(self):
+        answer = client.Answer(10.0, [10.5, 10.8], 4)
+        self.assertAlmostEqual(answer.tpot, 0.1)
+        self.assertIsNone(answer.steps)
+
+    def test_one_token_has_no_tpot(self):
+        self.assertIsNone(client.Answer(0.0, [1.0], 1).tpot)
+
+    def test_complaints(self):
+        for body, said in ((b'{"error": {"message": "a\\nb"}}', "a b"), (b'{"error": "c"}', "c"),
+                           (b'{"message": "d"}', "d"), (b"plain text", "plain text"),
+                           (b"[1]", "[1]"), (b"", "no reason given"), (b"{}", "{}")):
+            self.assertEqual(client.complaint_of(body), said)
