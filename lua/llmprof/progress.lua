@@ -32,16 +32,41 @@ local function short_stages()
 end
 
 
--- The live line of a step: its time, what it said last, how the GPUs are doing.
-local function live_line(name, took, what, gpus)
-  local said = { what }
-  said[#said + 1] = gpus
-  return ("  %-10s %s   %s"):format(name, seconds(took), table.concat(said, " · "))
+-- Watches the GPUs while programs run, if that is wanted. now() says how they are
+-- doing, finish() how they did; say(line) shows a line.
+local function watcher(wanted, say)
+  local self, watch = {}, nil
+
+  function self.start()
+    if not wanted or watch then return end
+    watch = gpu_watch.start()
+    if watch.reason then say("no GPU to watch: " .. watch.reason) end
+  end
+
+  function self.now()
+    if not watch then return nil end
+    watch.sample()
+    return gpu_watch.now(watch)
+  end
+
+  function self.finish()
+    for _, line in ipairs(watch and gpu_watch.describe(watch.stop()) or {}) do say(line) end
+    watch = nil
+  end
+
+  return self
 end
 
 
--- The table of the stages and where the bundle is.
-local function show_results(out, ctx, failure)
+-- The live line of a step: its time, what it said last, how the GPUs are doing.
+local function live_line(name, took, what, gpus)
+  local parts = { what }
+  parts[#parts + 1] = gpus
+  return ("  %-10s %s   %s"):format(name, seconds(took), table.concat(parts, " · "))
+end
+
+
+local function print_end(out, ctx, failure)
   if ctx.results and #ctx.results.stages > 0 then
     out.line ""
     out.line((tables.render("table", short_stages(), rows.stages(ctx.results),
@@ -53,49 +78,19 @@ local function show_results(out, ctx, failure)
 end
 
 
-local function show_detail(out, value)
-  out.clear()
-  out.line(out.style("dim", text.clean(INDENT .. value)))
-end
-
-
--- Shows how the GPUs do while a step runs, and at its end how they did. Without
--- `wanted` nothing is watched.
-local function watcher(out, wanted)
-  local watch
-  local self = {}
-
-  function self.begin()
-    if not wanted or watch then return end
-    watch = gpu_watch.start()
-    if watch.reason then show_detail(out, "no GPU to watch: " .. watch.reason) end
-  end
-
-  function self.finish()
-    for _, line in ipairs(watch and gpu_watch.describe(watch.stop()) or {}) do
-      show_detail(out, line)
-    end
-    watch = nil
-  end
-
-  -- A new sample in words; nil when nothing is watched.
-  function self.now()
-    if not watch then return nil end
-    watch.sample()
-    return gpu_watch.now(watch)
-  end
-
-  return self
-end
-
-
 -- Writes to a terminal or a file. given: stream, fd (of the stream, if it may be a
 -- terminal), verbose (show commands and what they print), watch_gpu (show how
 -- the GPUs are doing).
 local function writer(given)
   local out = term.new(given.stream, given.fd)
-  local gpus = watcher(out, given.watch_gpu)
   local ui, what = {}, nil
+
+  local function detail(value)
+    out.clear()
+    out.line(out.style("dim", INDENT .. text.clean(value)))
+  end
+
+  local gpus = watcher(given.watch_gpu, detail)
 
   local function step_line(name, took, note, color)
     out.clear()
@@ -112,9 +107,12 @@ local function writer(given)
 
   function ui.begin(name)
     what = nil
-    if not given.verbose then return out.status(("  %-10s ..."):format(name)) end
-    out.clear()
-    out.line("  " .. name)
+    if given.verbose then
+      out.clear()
+      out.line("  " .. name)
+    else
+      out.status(("  %-10s ..."):format(name))
+    end
   end
 
   function ui.progress(name, took, said)
@@ -123,23 +121,24 @@ local function writer(given)
   end
 
   function ui.tick(name, took)
-    gpus.begin()
+    gpus.start()
     out.status(live_line(name, took, what, gpus.now()))
   end
 
   function ui.command(argv)
-    if given.verbose then show_detail(out, "$ " .. command_line.show(argv)) end
+    if given.verbose then detail("$ " .. command_line.show(argv)) end
   end
 
   function ui.output(line)
-    if given.verbose then show_detail(out, "| " .. line) end
+    if given.verbose then detail("| " .. line) end
   end
 
   function ui.done(name, took, note) step_line(name, took, note) end
   function ui.kept(name) step_line(name, nil, "kept from before", "dim") end
   function ui.skipped(name, why) step_line(name, nil, "skipped: " .. why, "yellow") end
   function ui.failed(name, took, err) step_line(name, took, "failed: " .. err.message, "red") end
-  function ui.finish(ctx, failure) show_results(out, ctx, failure) end
+
+  function ui.finish(ctx, failure) print_end(out, ctx, failure) end
 
   return ui
 end

@@ -24,6 +24,7 @@ that are done already are kept; one that fails does not stop the others.]],
     { "name", arg = "NAME", help = "name of the folder; sweep-<recipe>" },
     { "dry-run", help = "show the runs and which are done, do nothing" },
   },
+  completes = "recipe",
 }
 
 
@@ -43,9 +44,7 @@ end
 local function check_all(made, given, list)
   local root
   for _, entry in ipairs(list) do
-    local composed = config.compose { options = made.options, recipe = made.config,
-      recipe_name = made.file, file = given.config,
-      overrides = config.parse_overrides(entry.words) }
+    local composed = config.of_recipe(made, given.config, entry.words)
     root = root or composed.tree.run.root
   end
   return root
