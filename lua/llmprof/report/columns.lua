@@ -168,7 +168,10 @@ columns.integrity = { word("name", "check"), word("level", ""), word("text", "se
 
 columns.overhead = {
   word("name", "stage"), { key = "plain_ms", title = "plain ms", digits = 2 },
+  { key = "plain_min_ms", title = "least ms", digits = 2 },
+  { key = "plain_max_ms", title = "most ms", digits = 2 },
   { key = "profiled_ms", title = "profiled ms", digits = 2 }, percent("inflation", "inflation"),
+  word("verdict", "profiled is"),
 }
 
 columns.missing = { word("what", "not measured"), word("why", "why"), word("how", "what would") }
@@ -227,7 +230,7 @@ columns.compare_kernels = {
 columns.compare_limits = {
   word("limit", "limit"), value("before", "before"), value("after", "after"),
   word("unit", "unit"), percent("share", "change"), word("verdict", "verdict"),
-  word("outcome", "limit is"), word("why", "because"),
+  word("outcome", "limit is"), word("basis", "times"), word("why", "because"),
 }
 
 columns.baselines = {
