@@ -39,6 +39,14 @@ local function clock_check(results)
 end
 
 
+local function stages_from(results)
+  if results.inferred then
+    return ("inferred, confidence %.2f"):format(results.inferred.confidence)
+  end
+  return results.repeats.whole_run and "the whole run" or "NVTX ranges"
+end
+
+
 -- In this order: group, name, and the value of a side or nil.
 local facts = {
   { "model", "model", function(r) return r.model.name end },
@@ -69,6 +77,7 @@ local facts = {
   { "capture", "repeats", function(r) return r.repeats and r.repeats.count end },
   { "capture", "first repeat left out", function(r) return r.repeats and r.repeats.skipped_first
   end },
+  { "capture", "stages", stages_from },
   { "capture", "integrity", function(r) return r.integrity and r.integrity.verdict end },
   { "llmprof", "version", function(r) return r.run.llmprof end },
 }
