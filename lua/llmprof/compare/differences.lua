@@ -83,19 +83,6 @@ local facts = {
 }
 
 
--- What a stage worked on: more steps are no slowdown.
-local function add_amounts(list, before, after, add)
-  for _, old in ipairs(before.stages) do
-    for _, new in ipairs(after.stages) do
-      if old.name == new.name then
-        add(list, "work", old.name .. " tokens", old.tokens, new.tokens)
-        add(list, "work", old.name .. " steps", old.steps, new.steps)
-      end
-    end
-  end
-end
-
-
 local function text_of(value)
   if value == nil then return nil end
   if type(value) == "boolean" then return value and "yes" or "no" end
@@ -127,6 +114,20 @@ local function add(list, group, name, before, after)
   before, after = text_of(before), text_of(after)
   if before ~= after then
     list[#list + 1] = { group = group, name = name, before = before, after = after }
+  end
+end
+
+
+-- What a stage worked on, where both sides say: more steps are no slowdown.
+local function add_amounts(list, before, after)
+  for _, old in ipairs(before.stages) do
+    for _, new in ipairs(after.stages) do
+      for _, field in ipairs(old.name == new.name and { "tokens", "steps" } or {}) do
+        if old[field] and new[field] then
+          add(list, "work", ("%s %s"):format(old.name, field), old[field], new[field])
+        end
+      end
+    end
   end
 end
 
@@ -177,7 +178,7 @@ function differences.list(before, after)
     local group, name, value = table.unpack(fact)
     add(list, group, name, value(before.results), value(after.results))
   end
-  add_amounts(list, before.results, after.results, add)
+  add_amounts(list, before.results, after.results)
   add_all(list, "workload", settings(before.metrics), settings(after.metrics),
     function() return false end)
   local old = before.config and flat(before.config, "", {})
