@@ -149,7 +149,8 @@ local function summarize_stage(declared, instances, given)
   stage.tokens = counts.tokens
   if (declared.step or declared.name == "decode") and counts.steps then
     stage.steps = counts.steps
-    stage.kernels_per_token = stage.kernels / counts.steps
+    -- what graphs ran that were traced as one operation is not known
+    if mean(used, "graphs") == 0 then stage.kernels_per_token = stage.kernels / counts.steps end
     stage.ns_per_token = stage.wall.mean_ns / counts.steps
   end
   if stage.idle_share then stage.bound, stage.bound_reason = bound_of(stage) end

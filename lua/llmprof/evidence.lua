@@ -153,9 +153,10 @@ function evidence.largest(group, stage, more)
   for i = 1, math.min(#group.list, 3) do
     local kernel = group.list[i]
     local counted = more and kernel.counters
+    local calls = evidence.count(kernel.calls / stage.wall.count)
     notes[i] = evidence.note(counted and "timeline, counters" or evidence.TIMELINE,
-      "kernel %d, %s: %s calls, %s%s", kernel.id, text.truncate(kernel.short_name, 60, "middle"),
-      evidence.count(kernel.calls / stage.wall.count),
+      "kernel %d, %s: %s %s, %s%s", kernel.id, text.truncate(kernel.short_name, 60, "middle"),
+      calls, calls == "1" and "call" or "calls",
       evidence.time(kernel.total_ns / stage.wall.count), counted and more(kernel) or "")
   end
   return notes

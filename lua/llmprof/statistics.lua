@@ -32,8 +32,8 @@ function statistics.percentile(values, wanted)
 end
 
 
--- Slope of a least-squares line through (1, values[1]), (2, values[2]), ...;
--- nil for fewer than three.
+-- Slope of a least-squares line through (1, values[1]), (2, values[2]), ..., and
+-- its standard error; nil for fewer than three.
 function statistics.slope(values)
   local n = #values
   if n < 3 then return nil end
@@ -43,7 +43,11 @@ function statistics.slope(values)
     xy = xy + (i - mean_x) * (value - mean_y)
     xx = xx + (i - mean_x) ^ 2
   end
-  return xy / xx
+  local slope, squares = xy / xx, 0
+  for i, value in ipairs(values) do
+    squares = squares + (value - mean_y - slope * (i - mean_x)) ^ 2
+  end
+  return slope, math.sqrt(squares / (n - 2) / xx)
 end
 
 

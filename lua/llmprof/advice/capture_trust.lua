@@ -27,7 +27,7 @@ end
 local function add_inflation(results, notes, fixes)
   local inflated = false
   for _, stage in ipairs(results.overhead and results.overhead.stages or {}) do
-    if stage.inflation >= INFLATED then
+    if stage.inflation >= INFLATED and stage.certain ~= false then
       inflated = true
       notes[#notes + 1] = evidence.note("plain runs", "%s is %s slower under the profiler",
         stage.name, evidence.percent(stage.inflation))

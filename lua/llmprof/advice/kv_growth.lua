@@ -23,7 +23,9 @@ function rule.examine(results, report)
     report.abstain "single steps were not timed (step of a stage in the recipe, or steps_ms)"
     return
   end
-  if steps < FEWEST or slope * steps < WORTH * tpot.mean_ns then return end
+  if steps < FEWEST or tpot.trend == "none" or slope * steps < WORTH * tpot.mean_ns then
+    return
+  end
   report.finding {
     stage = decode.name,
     title = "decode slows down as the context grows",

@@ -36,7 +36,12 @@ end
 -- Floor of all calls in ns and how sure it is.
 local function kernel_floor(kernel, gpu)
   local counters = kernel.counters
-  if not counters or counters.match ~= "exact" then return nil, "upper bound: no counters" end
+  if not counters then return nil, "upper bound: no counters" end
+  if counters.match == "stage" then
+    return nil, "upper bound: measured in another stage"
+  elseif counters.match ~= "exact" then
+    return nil, "upper bound: measured with other shapes"
+  end
   local floor = launch_floor(counters, gpu)
   if not floor then return nil, "upper bound: bytes or bandwidth are not known" end
   local share = counters.measured_calls / kernel.calls

@@ -154,7 +154,7 @@ local function diagnostics(state)
     local serious = math.type(row.severity) == "integer" and row.severity >= 2
     if not is_expected(row.text) and (serious or lower:find "dropped" or lower:find "lost"
       or lower:find "missing") then
-      said[#said + 1] = text.clean(row.text)
+      said[#said + 1] = text.clean(row.text):gsub("%.$", "")
     end
   end
   for _, complaint in ipairs(state.complaints) do said[#said + 1] = complaint.message end
@@ -163,7 +163,7 @@ local function diagnostics(state)
   end
   return { level = "warning",
     text = "nsys reported: " .. text.truncate(table.concat(said, "; "), 300, "end"),
-    fix = "capture a shorter range; nsys/log.txt has the rest" }
+    fix = "capture a shorter range; nsys/log.txt of the run that captured has the rest" }
 end
 
 
@@ -204,13 +204,17 @@ local function throttle(state)
     end
     if counted then slowed = slowed + 1 end
   end
+  if slowed == 0 then
+    return { level = "ok", text = ("clocks were held down in none of %d samples")
+      :format(#state.samples) }
+  end
   local names = {}
   for reason in pairs(reasons) do names[#names + 1] = reason end
   table.sort(names)
   local share = slowed / #state.samples
   return { level = share > THROTTLE_WARNING and "warning" or "ok",
-    text = ("clocks were held down in %s of %d samples%s"):format(percent(share), #state.samples,
-      #names > 0 and " (" .. table.concat(names, ", ") .. ")" or ""),
+    text = ("clocks were held down in %s of %d samples (%s)"):format(percent(share),
+      #state.samples, table.concat(names, ", ")),
     fix = "let the GPU cool, or raise its power limit; compare runs at the same clocks only" }
 end
 

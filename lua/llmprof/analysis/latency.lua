@@ -146,11 +146,26 @@ end
 -- ---- TPOT ----
 
 -- Mean of the slopes of the repeats: how much longer each step is than the one
--- before it, so per token of context.
+-- before it, so per token of context; and its standard error. nil when no repeat
+-- has steps enough.
 local function slope_of(by_repeat, count)
-  local slopes = {}
-  for rep = 1, count do slopes[#slopes + 1] = statistics.slope(by_repeat[rep] or {}) end
-  return #slopes > 0 and statistics.sum(slopes) / #slopes or nil
+  local slopes, squares = {}, 0
+  for rep = 1, count do
+    local slope, err = statistics.slope(by_repeat[rep] or {})
+    if slope then slopes[#slopes + 1], squares = slope, squares + err ^ 2 end
+  end
+  if #slopes == 0 then return nil end
+  return statistics.sum(slopes) / #slopes, math.sqrt(squares) / #slopes
+end
+
+
+-- A slope is told from chance at this many standard errors.
+local ERRORS = 3
+
+-- What the steps do as the context grows: "longer", "shorter" or "none".
+local function trend_of(slope, err)
+  if math.abs(slope) <= ERRORS * err then return "none" end
+  return slope > 0 and "longer" or "shorter"
 end
 
 
@@ -165,7 +180,9 @@ local function tpot_of(by_repeat, source, found, list)
   if not result then return nil end
   result.source = source
   if source ~= "stage" then
-    result.slope_ns_per_token = slope_of(by_repeat, found.repeats.count)
+    local slope, err = slope_of(by_repeat, found.repeats.count)
+    result.slope_ns_per_token, result.slope_error_ns = slope, err
+    result.trend = slope and trend_of(slope, err)
   end
   return result
 end

@@ -24,9 +24,22 @@ local function stage_means(metrics, skip_first)
 end
 
 
--- { runs, stages = list of { name, plain_ms, profiled_ms, inflation } } from
--- the metrics of the profiled run and of the plain ones; inflation is profiled
--- over plain, less one. nil when no stage has both.
+-- A stage's row. certain: is it more than the plain runs differ by among
+-- themselves? Absent when there was one.
+local function row_of(name, plain, profiled_ms)
+  local certain
+  if plain.count > 1 then
+    certain = math.abs(profiled_ms - plain.mean) > plain.max - plain.min
+  end
+  return { name = name, plain_ms = plain.mean, plain_min_ms = plain.min, plain_max_ms = plain.max,
+    profiled_ms = profiled_ms, inflation = profiled_ms / plain.mean - 1, certain = certain }
+end
+
+
+-- { runs, stages = list of { name, plain_ms, plain_min_ms, plain_max_ms,
+-- profiled_ms, inflation, certain } } from the metrics of the profiled run and
+-- of the plain ones; inflation is profiled over plain, less one. nil when no
+-- stage has both.
 function overhead.compare(profiled, plain, skip_first)
   local with, sums, order = stage_means(profiled, skip_first), {}, {}
   for _, metrics in ipairs(plain) do
@@ -42,10 +55,7 @@ function overhead.compare(profiled, plain, skip_first)
   local list = {}
   for _, name in ipairs(order) do
     local base = statistics.describe(sums[name])
-    if with[name] and base.mean > 0 then
-      list[#list + 1] = { name = name, plain_ms = base.mean, plain_min_ms = base.min,
-        plain_max_ms = base.max, profiled_ms = with[name], inflation = with[name] / base.mean - 1 }
-    end
+    if with[name] and base.mean > 0 then list[#list + 1] = row_of(name, base, with[name]) end
   end
   return #list > 0 and { runs = #plain, stages = list } or nil
 end

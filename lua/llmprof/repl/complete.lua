@@ -3,7 +3,7 @@
 local columns = require "llmprof.query.columns"
 local group = require "llmprof.query.group"
 local query = require "llmprof.query"
-local session = require "llmprof.session"
+local session_globals = require "llmprof.session.globals"
 local source = require "llmprof.session.source"
 local sys = require "llmprof.sys"
 local text = require "llmprof.text"
@@ -24,7 +24,7 @@ end
 
 local function global_names(environment)
   local names = table.move(keywords, 1, #keywords, 1, {})
-  for _, global in ipairs(session.globals) do names[#names + 1] = global[1] end
+  for _, global in ipairs(session_globals) do names[#names + 1] = global[1] end
   add_keys(names, environment)
   add_keys(names, _G)
   return names

@@ -168,7 +168,10 @@ columns.integrity = { word("name", "check"), word("level", ""), word("text", "se
 
 columns.overhead = {
   word("name", "stage"), { key = "plain_ms", title = "plain ms", digits = 2 },
+  { key = "plain_min_ms", title = "least ms", digits = 2 },
+  { key = "plain_max_ms", title = "most ms", digits = 2 },
   { key = "profiled_ms", title = "profiled ms", digits = 2 }, percent("inflation", "inflation"),
+  word("verdict", "profiled is"),
 }
 
 columns.missing = { word("what", "not measured"), word("why", "why"), word("how", "what would") }

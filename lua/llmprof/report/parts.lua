@@ -206,7 +206,7 @@ local function trust(results, checks)
   if results.overhead then
     pieces[#pieces + 1] = ("What profiling cost, against %d plain runs:\n")
       :format(results.overhead.runs)
-    pieces[#pieces + 1] = table_of("overhead", results.overhead.stages)
+    pieces[#pieces + 1] = table_of("overhead", rows.overhead(results))
   else
     pieces[#pieces + 1] = paragraph(words.no_overhead)
   end

@@ -201,8 +201,31 @@ local tpot_sources = { ranges = "steps marked on the timeline",
 
 local function tpot_note(tpot)
   local note = tpot_sources[tpot.source]
-  if not tpot.slope_ns_per_token then return note end
-  return ("%s; grows by %s per token"):format(note, text.duration(tpot.slope_ns_per_token))
+  if not tpot.trend then return note end
+  if tpot.trend == "none" then return note .. "; no trend over the steps" end
+  return ("%s; each %s %s than the one before"):format(note,
+    text.duration(math.abs(tpot.slope_ns_per_token)), tpot.trend)
+end
+
+
+-- What profiling cost, by stage in the order of the stages, and whether that can
+-- be told.
+function rows.overhead(results)
+  local list, place = {}, {}
+  for i, stage in ipairs(results.stages) do place[stage.name] = i end
+  for i, stage in ipairs(results.overhead and results.overhead.stages or {}) do
+    local row = setmetatable({}, { __index = stage })
+    if stage.certain == nil then
+      row.verdict = "cannot tell: one plain run"
+    elseif not stage.certain then
+      row.verdict = "cannot tell: the plain runs differ by as much"
+    else
+      row.verdict = stage.inflation > 0 and "slower" or "faster"
+    end
+    list[i], place[stage.name] = row, place[stage.name] or #results.stages + i
+  end
+  table.sort(list, function(left, right) return place[left.name] < place[right.name] end)
+  return list
 end
 
 

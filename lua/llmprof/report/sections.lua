@@ -38,8 +38,7 @@ local list = {
   { "selection", "Selected for counters" },
   { "integrity", "Integrity of the capture",
     rows = function(results) return results.integrity and results.integrity.checks or {} end },
-  { "overhead", "What profiling cost",
-    rows = function(results) return results.overhead and results.overhead.stages or {} end },
+  { "overhead", "What profiling cost" },
   { "missing", "Not measured", rows = function(results) return results.missing end },
 }
 

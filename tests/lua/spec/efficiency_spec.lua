@@ -255,11 +255,15 @@ describe("llmprof.analysis.headroom", function()
 
   it("is an upper bound where counters are missing", function()
     local none = kernel(nil)
+    local elsewhere = kernel { match = "stage", dram_bytes_per_launch = 10 }
     local named = kernel { match = "name", dram_bytes_per_launch = 10 }
     local some = kernel { measured_calls = 3, dram_bytes_per_launch = 10 }
-    rows_of { none, named, some }
+    rows_of { none, elsewhere, named, some }
     assert.same({ 8e9, "upper bound: no counters" }, { none.headroom_ns, none.headroom_kind })
-    assert.same({ 8e9, "upper bound: no counters" }, { named.headroom_ns, named.headroom_kind })
+    assert.same({ 8e9, "upper bound: measured in another stage" },
+      { elsewhere.headroom_ns, elsewhere.headroom_kind })
+    assert.same({ 8e9, "upper bound: measured with other shapes" },
+      { named.headroom_ns, named.headroom_kind })
     assert.same({ 8e9 - 0.6e9, "upper bound: counters for 3 of 4 calls" },
       { some.headroom_ns, some.headroom_kind })
     local unknown = kernel { dram_bytes_per_launch = 10 }

@@ -68,6 +68,7 @@ describe("latency", function()
     -- 10 11 12 13 and 10 13 16 19
     assert.same({ "ranges", 8, 13 * ms, 2 * ms }, { tpot.source, tpot.count, tpot.mean_ns,
       tpot.slope_ns_per_token })
+    assert.same({ 0.0, "longer" }, { tpot.slope_error_ns, tpot.trend })
     assert.same({ 12.5 * ms, 16.9 * ms, 18.79 * ms }, { tpot.p50_ns, tpot.p90_ns, tpot.p99_ns })
     assert.same({ 10 * ms, 19 * ms }, { tpot.min_ns, tpot.max_ns })
   end)
@@ -79,6 +80,18 @@ describe("latency", function()
       { metrics = metrics }).tpot
     assert.same({ "metrics", 3, 12 * ms, 2 * ms }, { tpot.source, tpot.count, tpot.mean_ns,
       tpot.slope_ns_per_token })
+  end)
+
+  it("tells a trend from chance", function()
+    local function trend(...)
+      local metrics = { repeats = { { stages = { decode = { steps_ms = { ... } } } } } }
+      local one = found { repeats = { count = 1 } }
+      return latency.measure(none, one, { metrics = metrics }).tpot.trend
+    end
+    assert.equal("none", trend(10, 14, 9, 15, 10, 16))
+    assert.equal("shorter", trend(16, 15, 14.5, 13, 12, 11))
+    assert.equal("none", trend(5, 5, 5))
+    assert.is_nil(trend(5, 6))
   end)
 
   it("gives each repeat, and flags a first one that is far slower", function()

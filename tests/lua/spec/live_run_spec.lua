@@ -182,9 +182,9 @@ describe("overhead", function()
     assert.same({ "under=plain", "under=nsys", "under=plain" }, ways)
     assert.same({ runs = 2, stages = {
       { name = "decode", plain_ms = 20.0, plain_min_ms = 20.0, plain_max_ms = 20.0,
-        profiled_ms = 30.0, inflation = 0.5 },
+        profiled_ms = 30.0, inflation = 0.5, certain = true },
       { name = "prefill", plain_ms = 10.0, plain_min_ms = 10.0, plain_max_ms = 10.0,
-        profiled_ms = 10.0, inflation = 0.0 },
+        profiled_ms = 10.0, inflation = 0.0, certain = false },
     } }, made:json "results.json".overhead)
     assert.matches("overhead", made:read("report.md"):lower(), 1, true)
   end)

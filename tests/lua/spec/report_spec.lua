@@ -81,15 +81,21 @@ describe("llmprof.report", function()
   end)
 
   it("shows what profiling cost", function()
-    local given = results.empty { overhead = { runs = 2, stages = { { name = "decode",
-      plain_ms = 10, plain_min_ms = 9, plain_max_ms = 11, profiled_ms = 12.5,
-      inflation = 0.25 } } } }
+    local function row(name, profiled_ms, certain)
+      return { name = name, plain_ms = 10, plain_min_ms = 9, plain_max_ms = 11,
+        profiled_ms = profiled_ms, inflation = profiled_ms / 10 - 1, certain = certain }
+    end
+    local given = results.empty { overhead = { runs = 2, stages = { row("decode", 12.5, true),
+      row("sam", 7.5, true), row("clip", 11.5, false), row("prefill", 12.5) } } }
     assert.equal([[
 What profiling cost, against 2 plain runs:
 
-| stage  | plain ms | profiled ms | inflation % |
-| :----- | -------: | ----------: | ----------: |
-| decode |    10.00 |       12.50 |        25.0 |
+| stage   | plain ms | least ms | most ms | profiled ms | inflation % | profiled is                                   |
+| :------ | -------: | -------: | ------: | ----------: | ----------: | :-------------------------------------------- |
+| decode  |    10.00 |     9.00 |   11.00 |       12.50 |        25.0 | slower                                        |
+| sam     |    10.00 |     9.00 |   11.00 |        7.50 |       -25.0 | faster                                        |
+| clip    |    10.00 |     9.00 |   11.00 |       11.50 |        15.0 | cannot tell: the plain runs differ by as much |
+| prefill |    10.00 |     9.00 |   11.00 |       12.50 |        25.0 | cannot tell: one plain run                    |
 ]], (section("How Far to Trust It", given)))
   end)
 

@@ -27,18 +27,17 @@ describe("a trace", function()
   it("has stages from its outermost ranges", function()
     assert.equal([[
 stage     count  duration ms
-          1,544       12.748
-prefill   3,428       36.041
-decode   30,540       69.606
+prefill  10,206       64.471
+decode   25,488       70.750
 ]], printed(s.kernels:group("stage"):sum("dur")))
-    assert.same({ "prefill", "decode", "prefill", "decode" }, s.stages.stage)
+    assert.same({ "prefill", "decode", "prefill", "decode", "prefill", "decode" }, s.stages.stage)
   end)
 
   it("has categories, calls, ranges and transfers", function()
-    assert.equal(16955, s.kernels:where { category = "gemm" }:sum "dur" // 1000)
-    assert.same({ 35512, 37658, 2146 }, { #s.kernels, #s.ops, #s.transfers })
+    assert.equal(62724, s.kernels:where { category = "gemm" }:sum "dur" // 1000)
+    assert.same({ 35694, 37176, 1482 }, { #s.kernels, #s.ops, #s.transfers })
     assert.is_true(#s.api > #s.kernels)
-    assert.equal(4, #s.ranges:where { tag = { "prefill", "decode" } })
+    assert.equal(6, #s.ranges:where { tag = { "prefill", "decode" } })
   end)
 
   it("answers SQL", function()
@@ -66,19 +65,20 @@ end)
 describe("counters", function()
   it("are frames of their own", function()
     local s = session.open { COUNTERS }
-    assert.equal(60, #s.kernels)
+    assert.equal(110, #s.kernels)
     assert.equal(s.kernels, s.counters)
-    assert.same({ 3104, "decode", "latency" },
+    assert.same({ 278368, "prefill", "memory" },
       { s.kernels[1].dur, s.kernels[1].stage, s.kernels[1].bound })
   end)
 
   it("stand beside the kernels of a recorded capture", function()
     local kernels = session.open({ FOLDER }).kernels
-    assert.same({ "latency", false }, kernels:unique("bound"):sort("bound").bound)
+    assert.same({ "compute", "latency", "memory", false },
+      kernels:unique("bound"):sort("bound").bound)
     assert.equal(#kernels:where { bound = true }, #kernels:where { sm_percent = true })
     local gemm = { stage = "decode", short = "nvjet_sm90_tst_16x64_64x16_4x1_v_bz_TNN" }
-    assert.near(8.64, kernels:where(gemm):mean "sm_percent", 0.01)
-    assert.near(11.51, kernels:where(gemm):mean "dram_percent", 0.01)
+    assert.near(8.07, kernels:where(gemm):mean "sm_percent", 0.01)
+    assert.near(9.40, kernels:where(gemm):mean "dram_percent", 0.01)
   end)
 end)
 
@@ -92,9 +92,9 @@ describe("a run", function()
     assert.same({ "deepseek_ocr", "done" }, { s.run.recipe, s.run.status })
     assert.equal("deepseek_ocr", s.results.run.recipe)
     assert.same({ "prefill", "sam", "clip", "projector", "decode" }, s.stages:head(5).stage)
-    assert.same({ 0, 1 }, s.stages:where { stage = "decode" }.used)
-    assert.equal(60, #s.counters)
-    assert.equal(692, #s.kernels:where { part = "sam" })
+    assert.same({ 1, 1, 1 }, s.stages:where { stage = "decode" }.used)
+    assert.equal(110, #s.counters)
+    assert.equal(1230, #s.kernels:where { part = "sam" })
   end)
 end)
 
@@ -103,8 +103,8 @@ describe("several files", function()
   it("are all there", function()
     local s = session.open { COUNTERS, TRACE }
     assert.equal(2, #s.files)
-    assert.equal(60, #s.files[1].kernels)
-    assert.equal(35512, #s.files[2].kernels)
+    assert.equal(110, #s.files[1].kernels)
+    assert.equal(35694, #s.files[2].kernels)
     assert.equal(COUNTERS .. " (counters)", tostring(s.files[1]))
   end)
 end)

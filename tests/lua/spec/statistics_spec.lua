@@ -32,9 +32,9 @@ describe("llmprof.statistics", function()
   end)
 
   it("fits a line", function()
-    assert.equal(2, statistics.slope { 1, 3, 5, 7 })
-    assert.equal(0, statistics.slope { 4, 4, 4 })
-    assert.equal(0.5, statistics.slope { 1, 3, 2 })
+    assert.same({ 2.0, 0.0 }, { statistics.slope { 1, 3, 5, 7 } })
+    assert.same({ 0.0, 0.0 }, { statistics.slope { 4, 4, 4 } })
+    assert.same({ 0.5, math.sqrt(1.5 / 2) }, { statistics.slope { 1, 3, 2 } })
     assert.is_nil(statistics.slope { 1, 2 })
   end)
 

@@ -2,11 +2,11 @@ local support = require "tests.lua.support.advice"
 
 
 describe("advice capture_trust", function()
-  local function said(verdict, checks, inflation)
+  local function said(verdict, checks, inflation, certain)
     return support.said("capture_trust", support.results {
       integrity = { verdict = verdict, checks = checks },
       overhead = inflation and { runs = 2, stages = { { name = "decode", plain_ms = 100,
-        profiled_ms = 100 * (1 + inflation), inflation = inflation } } },
+        profiled_ms = 100 * (1 + inflation), inflation = inflation, certain = certain } } },
     })
   end
 
@@ -32,6 +32,7 @@ try: take times from the plain runs; trace less (nsys=light)
 
   it("is silent about a good capture, and leaves clocks to another rule", function()
     assert.equal("", said("good", { { name = "ranges", level = "ok", text = "fine" } }, 0.19))
+    assert.equal("", said("good", {}, 0.45, false))
     assert.equal("", said("fair", { { name = "clocks", level = "warning", text = "hot" } }))
   end)
 

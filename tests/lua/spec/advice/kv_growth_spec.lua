@@ -2,10 +2,10 @@ local support = require "tests.lua.support.advice"
 
 
 describe("advice kv_growth", function()
-  local function said(slope, given)
+  local function said(slope, given, trend)
     return support.said("kv_growth", support.results { stages = { support.decode(given) },
       latency = { tpot = { count = 10, mean_ns = 10e6, source = "ranges",
-        slope_ns_per_token = slope } } })
+        slope_ns_per_token = slope, trend = trend } } })
   end
 
   it("finds steps that get longer", function()
@@ -22,6 +22,7 @@ gain: 2250000 of 100000000 ns, gpu, if the growth is halved, as by a cache of ha
     assert.equal("", said(49000))
     assert.equal("", said(-100000))
     assert.equal("", said(100000, { steps = 7 }))
+    assert.equal("", said(100000, nil, "none"))
   end)
 
   it("abstains without timed steps", function()

@@ -190,8 +190,8 @@ describe("llmprof.analysis.integrity", function()
       { name = "processes", level = "warning",
         text = "1 of 2 processes that used CUDA have no GPU work: 20",
         fix = "nsys.trace_fork_before_exec=true, or start workers with spawn instead of fork" },
-      { name = "diagnostics", level = "warning", text = "nsys reported: Some events were lost.",
-        fix = "capture a shorter range; nsys/log.txt has the rest" },
+      { name = "diagnostics", level = "warning", text = "nsys reported: Some events were lost",
+        fix = "capture a shorter range; nsys/log.txt of the run that captured has the rest" },
       { name = "ranges", level = "warning",
         text = "1 of 1 NVTX ranges were still open at the end",
         fix = "end the capture after the ranges (nsys.capture_range_end=stop)" },
@@ -215,7 +215,7 @@ describe("llmprof.analysis.integrity", function()
       fix = "let the GPU cool, or raise its power limit; compare runs at the same clocks only" },
       check("clocks", "small", { samples = samples }))
     assert.same({ name = "clocks", level = "ok",
-      text = "clocks were held down in 0.0 % of 1 samples" },
+      text = "clocks were held down in none of 1 samples" },
       check("clocks", "small", { samples = { { throttle = { "gpu_idle" } } } }))
   end)
 
@@ -249,8 +249,19 @@ describe("llmprof.analysis.overhead", function()
 
   it("compares the profiled run with plain ones", function()
     assert.same({ runs = 2, stages = { { name = "decode", plain_ms = 10, plain_min_ms = 8,
-      plain_max_ms = 12, profiled_ms = 15, inflation = 0.5 } } },
+      plain_max_ms = 12, profiled_ms = 15, inflation = 0.5, certain = true } } },
       overhead.compare(metrics(14, 16), { metrics(8), metrics(12) }))
+  end)
+
+  it("says whether the plain runs differ by less", function()
+    local function certain(profiled, ...)
+      local plain = {}
+      for i, ms in ipairs { ... } do plain[i] = metrics(ms) end
+      return overhead.compare(metrics(profiled), plain).stages[1].certain
+    end
+    assert.same({ false, true, false, true }, { certain(14, 8, 12), certain(14.1, 8, 12),
+      certain(6, 8, 12), certain(5.9, 8, 12) })
+    assert.is_nil(certain(14, 8))
   end)
 
   it("leaves the first repeat out where the timeline does", function()
