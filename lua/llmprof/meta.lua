@@ -431,9 +431,11 @@ function Groups:mean(column) end
 ---@field p50_ns? number Nanoseconds
 ---@field p90_ns? number Nanoseconds
 ---@field p99_ns? number Nanoseconds
+---@field slope_error_ns? number Standard error of the slope
 ---@field slope_ns_per_token? number How much longer each step is than the one before; ns
 ---@field source? "ranges"|"inferred"|"metrics"|"stage" NVTX ranges of steps, inferred steps, the workload's steps_ms, or stage over steps
 ---@field std_ns? number Of the sample (n - 1); ns
+---@field trend? "longer"|"shorter"|"none" Of the steps; none within three standard errors of the slope
 ---@field values_ns? number[]
 
 ---@class llmprof.results.dropped
@@ -524,6 +526,7 @@ function Groups:mean(column) end
 ---@field steps integer
 
 ---@class llmprof.results.inflation
+---@field certain? boolean Is it more than the plain runs differ by? Absent when there was one
 ---@field inflation number Profiled over plain, - 1
 ---@field name string Of the stage
 ---@field plain_max_ms number ms
