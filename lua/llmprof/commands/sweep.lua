@@ -19,6 +19,7 @@ local command = {
 infer.batch=1,4,16 are three runs, with nsys=light,deep beside it six; [a,b] is one
 value. Runs lie in <run.root>/sweep-<recipe>, with sweep.md and sweep.json. Runs
 that are done already are kept; one that fails does not stop the others.]],
+  completes = "recipe",
   options = {
     { "config", arg = "FILE.yaml", help = "take values from a file" },
     { "name", arg = "NAME", help = "name of the folder; sweep-<recipe>" },
