@@ -167,14 +167,26 @@ function tools.lack_text(name, tried)
 end
 
 
--- Nsight Systems, or an error: what is missing, what to install, what still works.
-function tools.ensure_nsys(cfg)
-  local found, tried = tools.find("nsys", cfg.tools.nsys)
+-- What does not work without a tool.
+local without = {
+  nsys = "without it, capture=recorded analyses a recorded capture",
+  ncu = "without it, the timeline is reported and counters are left out",
+}
+
+
+-- The tool, or an error: what is missing, what to install, what still works.
+local function ensure(name, cfg)
+  local found, tried = tools.find(name, cfg.tools[name])
   if found then return found end
-  return errors.raise("tool", tools.lack_text("nsys", tried),
-    { hint = "install it, or name it with tools.nsys=PATH; without it, capture=recorded "
-      .. "analyses a recorded capture" })
+  return errors.raise("tool", tools.lack_text(name, tried),
+    { hint = ("install it, or name it with tools.%s=PATH; %s"):format(name, without[name]) })
 end
+
+
+function tools.ensure_nsys(cfg) return ensure("nsys", cfg) end
+
+
+function tools.ensure_ncu(cfg) return ensure("ncu", cfg) end
 
 
 -- Raise when nsys (of find) cannot import what it captures.
