@@ -21,7 +21,6 @@ removed. use makes it what `llmprof compare RUN` compares with.]],
     { "root", arg = "DIR", default = defaults["run.root"][2], help = "where runs are kept" },
     table_options.format,
   },
-  completes = { "list", "remove", "save", "use" },
 }
 
 -- By action: its arguments, and what it does.

@@ -28,7 +28,6 @@ Exit status 5 when a limit of --fail-on is broken.]],
     { "fail-on", arg = "LIMITS", help = "'decode.ms>+3%, prefill.kernels>+0': fail beyond these" },
     { "strict", help = "a limit that may be broken is broken" },
   },
-  completes = "run",
 }
 
 

@@ -25,7 +25,6 @@ that are done already are kept; one that fails does not stop the others.]],
     { "name", arg = "NAME", help = "name of the folder; sweep-<recipe>" },
     { "dry-run", help = "show the runs and which are done, do nothing" },
   },
-  completes = "recipe",
 }
 
 
