@@ -4,6 +4,7 @@ local columns = require "llmprof.query.columns"
 local group = require "llmprof.query.group"
 local query = require "llmprof.query"
 local session_globals = require "llmprof.session.globals"
+local sorted_keys = require "llmprof.sorted_keys"
 local source = require "llmprof.session.source"
 local sys = require "llmprof.sys"
 local text = require "llmprof.text"
@@ -115,15 +116,11 @@ end
 
 -- Those that start with the word, sorted, once each.
 local function matching(word, names)
-  local found, seen = {}, {}
+  local found = {}
   for _, name in ipairs(names) do
-    if name:sub(1, #word) == word and not seen[name] then
-      seen[name] = true
-      found[#found + 1] = name
-    end
+    if name:sub(1, #word) == word then found[name] = true end
   end
-  table.sort(found)
-  return found
+  return sorted_keys(found)
 end
 
 
