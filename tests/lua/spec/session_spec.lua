@@ -73,7 +73,8 @@ describe("counters", function()
 
   it("stand beside the kernels of a recorded capture", function()
     local kernels = session.open({ FOLDER }).kernels
-    assert.same({ "compute", "latency", "memory", false }, kernels:unique("bound"):sort("bound").bound)
+    assert.same({ "compute", "latency", "memory", false },
+      kernels:unique("bound"):sort("bound").bound)
     assert.equal(#kernels:where { bound = true }, #kernels:where { sm_percent = true })
     local gemm = { stage = "decode", short = "nvjet_sm90_tst_16x64_64x16_4x1_v_bz_TNN" }
     assert.near(8.07, kernels:where(gemm):mean "sm_percent", 0.01)
