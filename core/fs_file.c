@@ -49,9 +49,7 @@ static bool read_all(int fd, const char *path, size_t limit, size_t expected,
     if (got < 0) return llmprof_fail_errno(err, errno, "%s", path);
     buf->size += (size_t)got;
     buf->bytes[buf->size] = '\0';
-    if (limit && buf->size > limit)
-      return llmprof_fail(err, LLMPROF_LIMIT, "%s: larger than %zu bytes", path,
-                          limit);
+    if (limit && buf->size > limit) return llmprof_fail_size(err, path, limit);
     if (!got) return true;
     if (buf->cap - buf->size < 2) need = buf->size + CHUNK_SIZE;
   }
@@ -66,8 +64,7 @@ bool llmprof_fs_read(const char *path, size_t limit, llmprof_buffer *bytes,
   size_t expected = 0; /* the size is a hint: /proc says 0 */
   if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) expected = (size_t)st.st_size;
   bool ok = limit && expected > limit
-                ? llmprof_fail(err, LLMPROF_LIMIT, "%s: larger than %zu bytes",
-                               path, limit)
+                ? llmprof_fail_size(err, path, limit)
                 : read_all(fd, path, limit, expected, bytes, err);
   close(fd);
   if (!ok) llmprof_buffer_clear(bytes);

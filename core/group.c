@@ -128,6 +128,7 @@ bool llmprof_groups_make(llmprof_groups *groups, llmprof_frame *frame,
 
 /* The present values of a column, one block per group. */
 typedef struct blocks {
+  const llmprof_column *column;
   int64_t *values, *scratch;
   size_t *start; /* by group; start[count] is the end */
 } blocks;
@@ -138,8 +139,8 @@ static void blocks_free(blocks *b) {
   llmprof_free(b->start);
 }
 
-static bool blocks_fill(blocks *b, const llmprof_column *column, size_t rows,
-                        const llmprof_groups *groups) {
+static bool blocks_fill(blocks *b, size_t rows, const llmprof_groups *groups) {
+  const llmprof_column *column = b->column;
   size_t largest = 0;
   size_t *fill = llmprof_zalloc(groups->count + 2, sizeof *fill);
   b->start = fill;
@@ -162,6 +163,14 @@ static bool blocks_fill(blocks *b, const llmprof_column *column, size_t rows,
   return true;
 }
 
+/* blocks_free, on failure too. */
+static bool blocks_load(blocks *b, llmprof_frame *frame, size_t number,
+                        const llmprof_groups *groups, llmprof_error *err) {
+  *b = (blocks){.column = llmprof_frame_column(frame, number, err)};
+  return b->column && (blocks_fill(b, llmprof_frame_rows(frame), groups) ||
+                       llmprof_fail_nomem(err));
+}
+
 /* Sorted values of one group, as cells. */
 typedef struct values {
   const int64_t *cells;
@@ -169,11 +178,11 @@ typedef struct values {
   llmprof_column_type type;
 } values;
 
-static values sorted_block(blocks *b, size_t group, llmprof_column_type type) {
+static values sorted_block(blocks *b, size_t group) {
   int64_t *block = b->values + b->start[group];
   size_t count = b->start[group + 1] - b->start[group];
   llmprof_sort_i64(block, count, b->scratch);
-  return (values){block, count, type};
+  return (values){block, count, b->column->type};
 }
 
 static double value_at(const values *v, size_t i) {
@@ -252,16 +261,13 @@ bool llmprof_summarize(llmprof_frame *frame, size_t number,
                        const llmprof_groups *groups, const double *wanted,
                        size_t wanted_count, llmprof_summary *summaries,
                        llmprof_error *err) {
-  const llmprof_column *column = llmprof_frame_column(frame, number, err);
-  if (!column) return false;
-  blocks b = {0};
-  bool ok = blocks_fill(&b, column, llmprof_frame_rows(frame), groups) ||
-            llmprof_fail_nomem(err);
+  blocks b;
+  bool ok = blocks_load(&b, frame, number, groups, err);
   for (size_t g = 0; ok && g < groups->count; g++) {
-    values v = sorted_block(&b, g, column->type);
+    values v = sorted_block(&b, g);
     ok = summarize(&v, wanted, wanted_count, &summaries[g]) ||
          llmprof_fail(err, LLMPROF_RANGE, "total of column '%s' is too large",
-                      column->name);
+                      b.column->name);
     if (llmprof_interrupted()) ok = llmprof_fail_interrupted(err);
   }
   blocks_free(&b);
@@ -278,13 +284,10 @@ static size_t count_distinct(const values *v) {
 bool llmprof_distinct(llmprof_frame *frame, size_t number,
                       const llmprof_groups *groups, size_t *distinct,
                       llmprof_error *err) {
-  const llmprof_column *column = llmprof_frame_column(frame, number, err);
-  if (!column) return false;
-  blocks b = {0};
-  bool ok = blocks_fill(&b, column, llmprof_frame_rows(frame), groups) ||
-            llmprof_fail_nomem(err);
+  blocks b;
+  bool ok = blocks_load(&b, frame, number, groups, err);
   for (size_t g = 0; ok && g < groups->count; g++) {
-    values v = sorted_block(&b, g, column->type);
+    values v = sorted_block(&b, g);
     distinct[g] = count_distinct(&v);
   }
   blocks_free(&b);

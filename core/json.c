@@ -15,6 +15,7 @@
 #include "cjson_hooks.h"
 #include "lex.h"
 #include "llmprof/alloc.h"
+#include "llmprof/fs.h"
 
 _Static_assert(LLMPROF_MAX_DEPTH <= CJSON_NESTING_LIMIT,
                "cJSON must take every depth that passes the check");
@@ -404,7 +405,7 @@ llmprof_value *llmprof_json_parse(const char *bytes, size_t size,
   reader r = {.name = name, .bytes = bytes, .size = size, .err = err};
   r.limits = with_defaults(limits);
   if (size > r.limits.max_size) {
-    llmprof_lex_fail_size(err, name, r.limits.max_size);
+    llmprof_fail_size(err, name, r.limits.max_size);
     return NULL;
   }
   if (!check(&r)) return NULL;
@@ -423,9 +424,8 @@ llmprof_value *llmprof_json_load(const char *path, const llmprof_limits *limits,
                                  llmprof_error *err) {
   llmprof_buffer text = {0};
   llmprof_value *value = NULL;
-  if (llmprof_lex_load(path, with_defaults(limits).max_size, &text, err))
-    value = llmprof_json_parse(text.size ? text.bytes : "", text.size, path,
-                               limits, err);
+  if (llmprof_fs_read(path, with_defaults(limits).max_size, &text, err))
+    value = llmprof_json_parse(text.bytes, text.size, path, limits, err);
   llmprof_buffer_free(&text);
   return value;
 }

@@ -1,13 +1,10 @@
 #include "lex.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "llmprof/alloc.h"
 
@@ -163,31 +160,9 @@ llmprof_limits llmprof_lex_limits(const llmprof_limits *given,
   return limits;
 }
 
-bool llmprof_lex_fail_size(llmprof_error *err, const char *name,
-                           size_t max_size) {
-  return llmprof_fail(err, LLMPROF_LIMIT,
-                      "%s: larger than the limit of %zu bytes", name, max_size);
-}
-
-static bool load(int fd, const char *path, size_t max_size, llmprof_buffer *out,
-                 llmprof_error *err) {
-  char chunk[16 * 1024];
-  for (;;) {
-    ssize_t got = read(fd, chunk, sizeof chunk);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return llmprof_fail_errno(err, errno, "%s", path);
-    if (got == 0) return true;
-    llmprof_buffer_add(out, chunk, (size_t)got);
-    if (out->failed) return llmprof_fail_nomem(err);
-    if (out->size > max_size) return llmprof_lex_fail_size(err, path, max_size);
-  }
-}
-
-bool llmprof_lex_load(const char *path, size_t max_size, llmprof_buffer *out,
-                      llmprof_error *err) {
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return llmprof_fail_errno(err, errno, "%s", path);
-  bool ok = load(fd, path, max_size, out, err);
-  close(fd);
-  return ok;
+bool llmprof_lex_fail_path(llmprof_error *err, llmprof_code code,
+                           const char *what, const llmprof_path *path) {
+  char where[512];
+  return llmprof_fail(err, code, "%s at %s", what,
+                      llmprof_path_text(path, where, sizeof where));
 }

@@ -1,5 +1,5 @@
 /* What the readers and writers of JSON and YAML share: places in a text,
- * UTF-8, numbers that survive both ways in any locale, limits, whole files. */
+ * UTF-8, numbers that survive both ways in any locale, limits. */
 #ifndef LLMPROF_CORE_LEX_H
 #define LLMPROF_CORE_LEX_H
 
@@ -51,13 +51,8 @@ void llmprof_lex_put_double(llmprof_buffer *out, double number);
 llmprof_limits llmprof_lex_limits(const llmprof_limits *given,
                                   llmprof_limits defaults);
 
-/* "name: larger than the limit of max_size bytes". */
-bool llmprof_lex_fail_size(llmprof_error *err, const char *name,
-                           size_t max_size);
-
-/* The whole of a file, up to max_size bytes. The caller frees *out, on failure
- * too. */
-bool llmprof_lex_load(const char *path, size_t max_size, llmprof_buffer *out,
-                      llmprof_error *err);
+/* "what at path": a value that cannot be written. */
+bool llmprof_lex_fail_path(llmprof_error *err, llmprof_code code,
+                           const char *what, const llmprof_path *path);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "lex.h"
 #include "llmprof/alloc.h"
+#include "llmprof/fs.h"
 #include "yaml_reader.h"
 #include "yaml_scalar.h"
 
@@ -410,7 +411,7 @@ llmprof_value *llmprof_yaml_parse(const char *bytes, size_t size,
       .name = name, .bytes = bytes, .size = size, .err = err};
   r.limits = with_defaults(limits);
   if (size > r.limits.max_size) {
-    llmprof_lex_fail_size(err, name, r.limits.max_size);
+    llmprof_fail_size(err, name, r.limits.max_size);
     return NULL;
   }
   return check_directives(&r) ? read_all(&r) : NULL;
@@ -420,9 +421,8 @@ llmprof_value *llmprof_yaml_load(const char *path, const llmprof_limits *limits,
                                  llmprof_error *err) {
   llmprof_buffer text = {0};
   llmprof_value *value = NULL;
-  if (llmprof_lex_load(path, with_defaults(limits).max_size, &text, err))
-    value = llmprof_yaml_parse(text.size ? text.bytes : "", text.size, path,
-                               limits, err);
+  if (llmprof_fs_read(path, with_defaults(limits).max_size, &text, err))
+    value = llmprof_yaml_parse(text.bytes, text.size, path, limits, err);
   llmprof_buffer_free(&text);
   return value;
 }

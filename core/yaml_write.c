@@ -19,13 +19,6 @@ typedef struct writer {
   llmprof_error *err;
 } writer;
 
-static bool fail_path(const writer *w, llmprof_code code, const char *what,
-                      const llmprof_path *path) {
-  char where[512];
-  return llmprof_fail(w->err, code, "%s at %s", what,
-                      llmprof_path_text(path, where, sizeof where));
-}
-
 /* ---- strings ---- */
 
 /* Shown as it stands: no control character, nothing that libyaml takes for a
@@ -149,7 +142,8 @@ static bool write_string(writer *w, const llmprof_value *value, size_t column,
   size_t size;
   const char *text = llmprof_value_string(value, &size);
   if (!llmprof_lex_is_utf8(text, size))
-    return fail_path(w, LLMPROF_RANGE, "YAML takes only UTF-8: string", path);
+    return llmprof_lex_fail_path(w->err, LLMPROF_RANGE,
+                                 "YAML takes only UTF-8: string", path);
   if (is_plain(text, size))
     llmprof_buffer_add(w->out, text, size);
   else if (is_literal(text, size))
@@ -213,7 +207,8 @@ static bool write_item(writer *w, const llmprof_value *value, size_t column,
 static bool write_entry(writer *w, const llmprof_value *value, size_t column,
                         const llmprof_path *path, size_t depth) {
   if (!llmprof_lex_is_utf8(path->key, path->size))
-    return fail_path(w, LLMPROF_RANGE, "YAML takes only UTF-8: key", path);
+    return llmprof_lex_fail_path(w->err, LLMPROF_RANGE,
+                                 "YAML takes only UTF-8: key", path);
   size_t mark = w->out->size;
   put_key(w->out, path->key, path->size);
   if (w->out->size - mark > LONGEST_KEY && !w->out->failed) {
@@ -239,7 +234,7 @@ static bool write_items(writer *w, const llmprof_value *value, size_t column,
                         const llmprof_path *up, size_t depth) {
   bool map = llmprof_value_type(value) == LLMPROF_MAP;
   if (depth > LLMPROF_MAX_DEPTH)
-    return fail_path(w, LLMPROF_LIMIT, "nested too deep", up);
+    return llmprof_lex_fail_path(w->err, LLMPROF_LIMIT, "nested too deep", up);
   for (size_t i = 0; i < llmprof_value_count(value); i++) {
     const llmprof_value *item = llmprof_value_at(value, i);
     llmprof_path path = {.up = up, .index = i + 1};

@@ -113,3 +113,13 @@ lua_Number llmprof_lua_opt_number(lua_State *L, int arg, const char *field,
   lua_pop(L, 1);
   return value;
 }
+
+void llmprof_lua_set_integer(lua_State *L, const char *field, int64_t value) {
+  lua_pushinteger(L, value);
+  lua_setfield(L, -2, field);
+}
+
+void llmprof_lua_set_number(lua_State *L, const char *field, double value) {
+  lua_pushnumber(L, value);
+  lua_setfield(L, -2, field);
+}

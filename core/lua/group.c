@@ -61,26 +61,16 @@ static size_t percentile_list(lua_State *L, int options, double *wanted) {
   return count;
 }
 
-static void set_integer(lua_State *L, const char *field, int64_t value) {
-  lua_pushinteger(L, value);
-  lua_setfield(L, -2, field);
-}
-
-static void set_number(lua_State *L, const char *field, double value) {
-  lua_pushnumber(L, value);
-  lua_setfield(L, -2, field);
-}
-
 static void set_extremes(lua_State *L, const llmprof_summary *summary,
                          llmprof_column_type type) {
   if (type == LLMPROF_F64) {
-    set_number(L, "total", summary->real_total);
-    set_number(L, "min", summary->real_min);
-    set_number(L, "max", summary->real_max);
+    llmprof_lua_set_number(L, "total", summary->real_total);
+    llmprof_lua_set_number(L, "min", summary->real_min);
+    llmprof_lua_set_number(L, "max", summary->real_max);
   } else {
-    set_integer(L, "total", summary->total);
-    set_integer(L, "min", summary->min);
-    set_integer(L, "max", summary->max);
+    llmprof_lua_set_integer(L, "total", summary->total);
+    llmprof_lua_set_integer(L, "min", summary->min);
+    llmprof_lua_set_integer(L, "max", summary->max);
   }
 }
 
@@ -88,16 +78,16 @@ static void push_summary(lua_State *L, const llmprof_summary *summary,
                          llmprof_column_type type, const double *wanted,
                          size_t wanted_count) {
   lua_createtable(L, 0, 8);
-  set_integer(L, "count", (int64_t)summary->count);
+  llmprof_lua_set_integer(L, "count", (int64_t)summary->count);
   if (!summary->count) return;
   set_extremes(L, summary, type);
-  set_number(L, "mean", summary->mean);
-  set_number(L, "median", summary->median);
-  set_number(L, "stddev", summary->stddev);
+  llmprof_lua_set_number(L, "mean", summary->mean);
+  llmprof_lua_set_number(L, "median", summary->median);
+  llmprof_lua_set_number(L, "stddev", summary->stddev);
   for (size_t i = 0; i < wanted_count; i++) {
     char name[32];
     snprintf(name, sizeof name, "p%g", wanted[i]);
-    set_number(L, name, summary->percentiles[i]);
+    llmprof_lua_set_number(L, name, summary->percentiles[i]);
   }
 }
 
@@ -172,7 +162,7 @@ static void compute_request(lua_State *L, request *r) {
 
 static void push_group(lua_State *L, const request *r, size_t group) {
   lua_createtable(L, 0, (int)(r->by_count + r->sum_count) + 2);
-  set_integer(L, "count", r->groups->rows[group]);
+  llmprof_lua_set_integer(L, "count", r->groups->rows[group]);
   for (size_t i = 0; i < r->by_count; i++) {
     const llmprof_column *column = llmprof_frame_peek(r->frame, r->by[i]);
     llmprof_lua_push_cell(L, r->frame, column, r->groups->first_row[group]);
@@ -186,17 +176,18 @@ static void push_group(lua_State *L, const request *r, size_t group) {
   }
   if (r->extents) {
     const llmprof_extent *extent = &r->extents[group];
-    set_integer(L, "busy", extent->busy);
+    llmprof_lua_set_integer(L, "busy", extent->busy);
     if (extent->first != INT64_MIN) {
-      set_integer(L, "first", extent->first);
-      set_integer(L, "last", extent->last);
+      llmprof_lua_set_integer(L, "first", extent->first);
+      llmprof_lua_set_integer(L, "last", extent->last);
     }
   }
   if (!r->distinct_count) return;
   lua_createtable(L, 0, (int)r->distinct_count);
   for (size_t i = 0; i < r->distinct_count; i++)
-    set_integer(L, llmprof_frame_peek(r->frame, r->distinct[i])->name,
-                (int64_t)r->counts[i][group]);
+    llmprof_lua_set_integer(L,
+                            llmprof_frame_peek(r->frame, r->distinct[i])->name,
+                            (int64_t)r->counts[i][group]);
   lua_setfield(L, -2, "distinct");
 }
 

@@ -49,6 +49,10 @@ void llmprof_lua_release_signals(void);
 /* An interrupt was dealt with: nothing is raised any more. */
 void llmprof_lua_clear_interrupt(lua_State *L);
 
+/* Set a field of the table on top of the stack. */
+void llmprof_lua_set_integer(lua_State *L, const char *field, int64_t value);
+void llmprof_lua_set_number(lua_State *L, const char *field, double value);
+
 /* Register every C module of llmprof in package.preload. */
 void llmprof_lua_preload(lua_State *L);
 

@@ -30,19 +30,9 @@ static request check_request(lua_State *L) {
   return r;
 }
 
-static void set_integer(lua_State *L, const char *field, int64_t value) {
-  lua_pushinteger(L, value);
-  lua_setfield(L, -2, field);
-}
-
-static void set_number(lua_State *L, const char *field, double value) {
-  lua_pushnumber(L, value);
-  lua_setfield(L, -2, field);
-}
-
 /* Rows count from 1; UINT32_MAX is none. */
 static void set_row(lua_State *L, const char *field, uint32_t row) {
-  if (row != UINT32_MAX) set_integer(L, field, (int64_t)row + 1);
+  if (row != UINT32_MAX) llmprof_lua_set_integer(L, field, (int64_t)row + 1);
 }
 
 /* period.rhythms(frame, columns, least) -> list, in order of the groups' first
@@ -65,12 +55,12 @@ static int period_rhythms(lua_State *L) {
   for (size_t i = 0; i < count; i++) {
     lua_createtable(L, 0, 7);
     set_row(L, "row", rhythms[i].row);
-    set_integer(L, "distances", rhythms[i].distances);
-    set_integer(L, "stretches", rhythms[i].stretches);
-    set_integer(L, "longest", rhythms[i].longest);
-    set_integer(L, "period", rhythms[i].period);
-    set_integer(L, "span", rhythms[i].span);
-    set_number(L, "spread", rhythms[i].spread);
+    llmprof_lua_set_integer(L, "distances", rhythms[i].distances);
+    llmprof_lua_set_integer(L, "stretches", rhythms[i].stretches);
+    llmprof_lua_set_integer(L, "longest", rhythms[i].longest);
+    llmprof_lua_set_integer(L, "period", rhythms[i].period);
+    llmprof_lua_set_integer(L, "span", rhythms[i].span);
+    llmprof_lua_set_number(L, "spread", rhythms[i].spread);
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
   return 1;
@@ -98,9 +88,9 @@ static int period_cycles(lua_State *L) {
     lua_createtable(L, 0, 6);
     set_row(L, "first", cycles[i].first);
     set_row(L, "next", cycles[i].next);
-    set_integer(L, "rows", cycles[i].rows);
-    set_number(L, "likeness", cycles[i].likeness);
-    set_number(L, "head", cycles[i].head);
+    llmprof_lua_set_integer(L, "rows", cycles[i].rows);
+    llmprof_lua_set_number(L, "likeness", cycles[i].likeness);
+    llmprof_lua_set_number(L, "head", cycles[i].head);
     set_row(L, "head_last", cycles[i].head_last);
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }

@@ -97,16 +97,22 @@ static int argv_error(lua_State *L, lua_Integer i, const char *what) {
   return luaL_argerror(L, 1, lua_pushfstring(L, "argv[%I]: %s", i, what));
 }
 
-static void check_argument(lua_State *L, lua_Integer i) {
-  if (lua_isnil(L, -1)) argv_error(L, i, "missing");
+/* What keeps the value on top from being a string for C, pushed; or NULL, with
+ * nothing pushed. */
+static const char *string_fault(lua_State *L) {
   if (lua_type(L, -1) != LUA_TSTRING)
-    argv_error(
-        L, i,
-        lua_pushfstring(L, "string expected, got %s", luaL_typename(L, -1)));
+    return lua_pushfstring(L, "string expected, got %s", luaL_typename(L, -1));
   size_t size;
   const char *text = lua_tolstring(L, -1, &size);
-  if (strlen(text) != size) argv_error(L, i, "string with a NUL byte");
-  if (i == 1 && !size) argv_error(L, i, "empty program name");
+  return strlen(text) == size ? NULL
+                              : lua_pushliteral(L, "string with a NUL byte");
+}
+
+static void check_argument(lua_State *L, lua_Integer i) {
+  if (lua_isnil(L, -1)) argv_error(L, i, "missing");
+  const char *fault = string_fault(L);
+  if (fault) argv_error(L, i, fault);
+  if (i == 1 && !lua_rawlen(L, -1)) argv_error(L, i, "empty program name");
 }
 
 /* Push argv as C wants it; the table at 1 owns the strings. */
@@ -134,14 +140,9 @@ static int option_error(lua_State *L, const char *name, const char *what) {
 /* A string without NUL bytes, or NULL. Stays on the stack, which keeps it. */
 static const char *opt_path(lua_State *L, const char *name) {
   if (lua_getfield(L, 2, name) == LUA_TNIL) return NULL;
-  if (lua_type(L, -1) != LUA_TSTRING)
-    option_error(
-        L, name,
-        lua_pushfstring(L, "string expected, got %s", luaL_typename(L, -1)));
-  size_t size;
-  const char *path = lua_tolstring(L, -1, &size);
-  if (strlen(path) != size) option_error(L, name, "string with a NUL byte");
-  return path;
+  const char *fault = string_fault(L);
+  if (fault) option_error(L, name, fault);
+  return lua_tostring(L, -1);
 }
 
 static void opt_output(lua_State *L, const char *name, llmprof_output *output) {

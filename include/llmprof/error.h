@@ -57,4 +57,7 @@ bool llmprof_fail_at(llmprof_error *err, llmprof_code code, const char *name,
 /* Out of memory: needs no memory itself. */
 bool llmprof_fail_nomem(llmprof_error *err);
 
+/* LIMIT: the text or file called `name` has more than `limit` bytes. */
+bool llmprof_fail_size(llmprof_error *err, const char *name, size_t limit);
+
 #endif

@@ -36,6 +36,7 @@ local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local recipe = require "llmprof.recipe"
 local resources = require "llmprof.resources"
+local sorted_keys = require "llmprof.sorted_keys"
 
 local advice = {}
 
@@ -180,16 +181,12 @@ function advice.names()
   for _, file in ipairs(home and fs.list(home .. "/" .. FOLDER) or {}) do
     paths[#paths + 1] = FOLDER .. file
   end
-  local seen, names = {}, {}
+  local found = {}
   for _, path in ipairs(paths) do
     local name = path:sub(#FOLDER + 1):match "^([%w_]+)%.lua$"
-    if name and not seen[name] then
-      seen[name] = true
-      names[#names + 1] = name
-    end
+    if name then found[name] = true end
   end
-  table.sort(names)
-  return names
+  return sorted_keys(found)
 end
 
 

@@ -2,19 +2,17 @@
 -- table, from which every report is rendered and nothing else is needed.
 -- docs/results.schema.json is its schema. Times are ns, shares 0..1; what was
 -- not measured is absent.
-local advice = require "llmprof.advice"
 local artifacts = require "llmprof.artifacts"
 local breakdown = require "llmprof.analysis.breakdown"
 local efficiency = require "llmprof.analysis.efficiency"
 local errors = require "llmprof.errors"
-local evidence = require "llmprof.evidence"
 local hardware = require "llmprof.hardware"
 local headroom = require "llmprof.analysis.headroom"
 local integrity = require "llmprof.analysis.integrity"
 local json = require "llmprof.json"
 local latency = require "llmprof.analysis.latency"
 local roofline = require "llmprof.analysis.roofline"
-local statistics = require "llmprof.statistics"
+local stage_summary = require "llmprof.analysis.stage_summary"
 local transfers = require "llmprof.analysis.transfers"
 local version = require "llmprof.version"
 local work = require "llmprof.analysis.work"
@@ -64,122 +62,6 @@ end
 
 -- ---- stages ----
 
-local function pick(instances, field)
-  local values = {}
-  for i, instance in ipairs(instances) do values[i] = instance[field] end
-  return values
-end
-
-
-local function timing(instances)
-  local wall = statistics.describe(pick(instances, "wall"))
-  return wall and { count = wall.count, mean_ns = wall.mean, std_ns = wall.std, min_ns = wall.min,
-    max_ns = wall.max, total_ns = wall.total }
-end
-
-
-local function mean(instances, field)
-  return statistics.sum(pick(instances, field)) / #instances
-end
-
-
--- What holds the stage up, and the numbers that say so.
-local function bound_of(stage)
-  if stage.idle_share >= evidence.LAUNCH_BOUND then
-    return "launch", ("the GPU is idle %.0f %% of the time"):format(stage.idle_share * 100)
-  end
-  return "gpu", ("the GPU is busy %.0f %% of the time"):format((1 - stage.idle_share) * 100)
-end
-
-
-local function instance_record(instance)
-  return {
-    start_ns = instance.start, wall_ns = instance.wall, rep = instance.rep, used = instance.used,
-    gpu_busy_ns = instance.busy, gpu_idle_ns = instance.idle, gpu_time_ns = instance.gpu_time,
-    kernels = instance.kernels, copies = instance.copies, sets = instance.sets,
-    graphs = instance.graphs, launches = instance.launches,
-  }
-end
-
-
--- Steps of one instance where they were inferred, else nil.
-local function mean_steps(instances)
-  local sum = 0
-  for _, instance in ipairs(instances) do
-    if not instance.steps then return nil end
-    sum = sum + #instance.steps
-  end
-  return #instances > 0 and sum / #instances or nil
-end
-
-
--- Tokens and steps that one instance of a stage made, and the batch: what was
--- inferred, what the workload counted in the last repeat, or what is known about a
--- recorded one.
--- Tokens are those of all sequences; a step makes one for each.
-local function counts_of(given, name, instances)
-  local repeats, about = given.metrics and given.metrics.repeats, given.workload or {}
-  local last = repeats and repeats[#repeats]
-  local stage = last and last.stages[name] or (about.stages and about.stages[name]) or {}
-  local ranges = stage.count or 1
-  local batch = given.metrics and given.metrics.batch or about.batch
-  local tokens = stage.tokens and stage.tokens > 0 and stage.tokens / ranges or nil
-  local steps = mean_steps(instances) or stage.steps and stage.steps > 0 and stage.steps / ranges
-    or (tokens and batch and tokens / batch) or nil
-  return { tokens = tokens, steps = steps, batch = batch }
-end
-
-
-local function summarize_stage(declared, instances, given)
-  local used, records = {}, json.list {}
-  for i, instance in ipairs(instances) do
-    records[i] = instance_record(instance)
-    if instance.used then used[#used + 1] = instance end
-  end
-  local stage = { name = declared.name, parent = declared.parent, instances = records,
-    wall = timing(used) }
-  if #used == 0 then return stage end
-  local wall, idle = statistics.sum(pick(used, "wall")), statistics.sum(pick(used, "idle"))
-  stage.gpu_busy_ns, stage.gpu_idle_ns = mean(used, "busy"), mean(used, "idle")
-  stage.gpu_time_ns = mean(used, "gpu_time")
-  stage.kernels, stage.launches = mean(used, "kernels"), mean(used, "launches")
-  stage.copies = mean(used, "copies") + mean(used, "sets")
-  stage.idle_share = wall > 0 and idle / wall or nil
-  local counts = counts_of(given, declared.name, used)
-  stage.tokens = counts.tokens
-  if (declared.step or declared.name == "decode") and counts.steps then
-    stage.steps = counts.steps
-    stage.kernels_per_token = stage.kernels / counts.steps
-    stage.ns_per_token = stage.wall.mean_ns / counts.steps
-  end
-  if stage.idle_share then stage.bound, stage.bound_reason = bound_of(stage) end
-  return stage
-end
-
-
-local function used_decodes(found)
-  local list = {}
-  for _, instance in ipairs(found.instances) do
-    if instance.used and instance.stage == "decode" then list[#list + 1] = instance end
-  end
-  return list
-end
-
-
--- Share of the GPU time of the stages without a parent.
-local function add_shares(list)
-  local all = 0
-  for _, stage in ipairs(list) do
-    if not stage.parent and stage.wall then
-      all = all + stage.gpu_time_ns * stage.wall.count
-    end
-  end
-  for _, stage in ipairs(list) do
-    if stage.wall and all > 0 then stage.share = stage.gpu_time_ns * stage.wall.count / all end
-  end
-end
-
-
 local inferred_fields = { "confidence", "anchor", "named", "period_ns", "steps", "generations" }
 
 -- How the stages were inferred; nil where ranges mark them.
@@ -191,16 +73,11 @@ local function inferred_record(inferred)
 end
 
 
-local function summarize_stages(found, given)
-  local list = json.list {}
-  for _, declared in ipairs(found.declared) do
-    local instances = {}
-    for _, instance in ipairs(found.instances) do
-      if instance.stage == declared.name then instances[#instances + 1] = instance end
-    end
-    if #instances > 0 then list[#list + 1] = summarize_stage(declared, instances, given) end
+local function used_decodes(found)
+  local list = {}
+  for _, instance in ipairs(found.instances) do
+    if instance.used and instance.stage == "decode" then list[#list + 1] = instance end
   end
-  add_shares(list)
   return list
 end
 
@@ -277,11 +154,12 @@ local top_keys = { "schema_version", "run", "model", "source", "environment", "r
 -- given: run_id, recipe (name), model, source, environment, trace, found (of
 -- analysis.stages), kernels, selection, counters (of analysis.counters),
 -- operators, workload (facts about a recorded run), metrics (metrics.json),
--- arch, arch_complaint and run (of llmprof.model.choice), gpu (the configuration's hardware
--- table), launches (of llmprof.ncu),
--- samples (of llmprof.gpu_watch), complaints (of nsys), overhead (of
--- analysis.overhead), missing (list of { what, why, how }), flops (the recipe's:
--- a function of a stage and metrics), rules (the recipe's, for llmprof.advice).
+-- arch, arch_complaint and run (of llmprof.model.choice), gpu (the configuration's
+-- hardware table), launches (of llmprof.ncu), samples (of llmprof.gpu_watch),
+-- complaints (of nsys), overhead (of analysis.overhead), missing (list of { what,
+-- why, how }), flops (the recipe's: a function of a stage and metrics).
+--
+-- Its advice is made from the results themselves: llmprof.advice.
 function analysis.results(given)
   local results = {
     schema_version = 1,
@@ -303,9 +181,9 @@ function analysis.results(given)
     results.repeats.whole_run = given.found.whole
     results.inferred = inferred_record(given.found.inferred)
     results.totals = totals(given.trace, given.found)
-    results.stages = summarize_stages(given.found, given)
+    results.stages = stage_summary.list(given.found, given)
     breakdown.add(results.stages, given.trace, given.found, given.kernels or {})
-    local made = counts_of(given, "decode", used_decodes(given.found))
+    local made = stage_summary.counts(given, "decode", used_decodes(given.found))
     made.metrics = given.metrics
     results.latency = latency.measure(given.trace, given.found, made)
     results.transfers = transfers.list(given.trace, given.found)
@@ -314,7 +192,6 @@ function analysis.results(given)
     add_limits(results, given)
   end
   results.kernels = kernel_records(given.kernels)
-  results.advice = advice.examine(results, given.rules)
   return json.ordered(results, top_keys)
 end
 

@@ -15,9 +15,13 @@ local cli = {}
 
 -- ---- dispatch ----
 
+local running -- the command, once there is one
+
+
 -- Commands that read their own words (exec passes them on) say raw = true.
 local function run_command(name, argv)
   local command = commands.load(name)
+  running = command
   if command.raw then return command.run(argv) end
   local given, words = options.parse(help.options(command), argv)
   if given.help then
@@ -61,14 +65,24 @@ local function dispatch(argv)
 end
 
 
+-- What to do about an error that does not say it itself.
+local function next_step(err)
+  if err.kind == "tool" then return "llmprof doctor says what this machine lacks" end
+  if err.kind ~= "usage" or not running or running.raw then return nil end
+  if running.name == "run" then return "llmprof help recipes has every field and key" end
+  return ("llmprof %s --help says what it takes"):format(running.name)
+end
+
+
 local function report(err)
   if err.detail then io.stderr:write((tostring(err.detail):gsub("\n*$", "\n"))) end
   io.stderr:write("llmprof: ", text.clean(err.message), "\n") -- it may hold a path
   if err.bug then
     io.stderr:write "this is a bug in llmprof; the lines above say where\n"
-  elseif err.hint then
-    io.stderr:write("  ", err.hint, "\n")
+    return
   end
+  local hint = err.hint or next_step(err)
+  if hint then io.stderr:write("  ", hint, "\n") end
 end
 
 

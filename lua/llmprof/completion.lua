@@ -1,9 +1,11 @@
 -- What could come next on a command line: commands, recipes, options and their
 -- choices, configuration keys with theirs, runs, files. It follows from what
 -- commands, options and recipes declare. A command says what its words are with
--- `completes`: "recipe" (one, then settings), "settings", "run", "trace", "script",
--- "topic" or a list of words; else they are files.
+-- `completes`: "recipe" (one, then settings), "settings", "run", "side" (runs and
+-- baselines), "baseline" (an action, then what it takes), "trace", "script", "topic"
+-- or a list of words; else they are files.
 local artifacts = require "llmprof.artifacts"
+local baselines = require "llmprof.baselines"
 local commands = require "llmprof.commands"
 local config = require "llmprof.config"
 local defaults = require "llmprof.defaults"
@@ -122,6 +124,30 @@ local function add_runs(add, typed)
 end
 
 
+local function add_baselines(add)
+  for _, entry in ipairs(baselines.list(defaults["run.root"][2])) do
+    add(entry.name, "baseline of " .. entry.run)
+  end
+end
+
+
+local function add_sides(add, typed)
+  add_runs(add, typed)
+  add_baselines(add)
+end
+
+
+local function add_baseline_words(add, typed, before)
+  if #before == 0 then
+    for _, action in ipairs { "list", "remove", "save", "use" } do add(action) end
+  elseif before[1] == "save" then
+    if #before == 1 then add_runs(add, typed) end
+  else
+    add_baselines(add)
+  end
+end
+
+
 local function add_topics(add)
   for _, topic in ipairs(manual.topics()) do add(topic.name, topic.title) end
   for _, name in ipairs(commands.names()) do add(name, commands.load(name).summary) end
@@ -136,6 +162,8 @@ local kinds = {
   end,
   settings = function(add, typed) add_settings(add, typed, defaults) end,
   run = add_runs,
+  side = add_sides,
+  baseline = add_baseline_words,
   trace = function(add, typed) add_files(add, typed, ".sqlite") end,
   script = function(add, typed) add_files(add, typed, ".lua") end,
   topic = add_topics,

@@ -7,6 +7,7 @@
 -- its time or more is held up: what its kernels could give back stays hidden
 -- behind the waiting.
 local overhead = require "llmprof.analysis.overhead"
+local stage_summary = require "llmprof.analysis.stage_summary"
 local text = require "llmprof.text"
 
 local evidence = {}
@@ -15,7 +16,7 @@ local evidence = {}
 evidence.HELD_UP = 0.3
 
 -- From this share on it waits more than it works: it is launch-bound.
-evidence.LAUNCH_BOUND = 0.5
+evidence.LAUNCH_BOUND = stage_summary.LAUNCH_BOUND
 
 -- A kernel shorter than this is done about as soon as it is started: launching
 -- one takes a few us, and so does filling and draining the GPU.

@@ -6,6 +6,7 @@
 -- $LLMPROF_HOME, and share/llmprof of the installed program or portable folder.
 local fs = require "llmprof.fs"
 local resources = require "llmprof.resources"
+local sorted_keys = require "llmprof.sorted_keys"
 local sys = require "llmprof.sys"
 
 local files = {}
@@ -76,13 +77,9 @@ end
 -- The names of all files directly in a folder, built-in ones included, sorted,
 -- without their ending: files.names("conf/nsys", ".yaml") -> { "default", ... }
 function files.names(folder, ending)
-  local seen, names = {}, {}
+  local names = {}
   local function add(file)
-    local name = file:sub(-#ending) == ending and file:sub(1, -#ending - 1)
-    if name and not seen[name] then
-      seen[name] = true
-      names[#names + 1] = name
-    end
+    if file:sub(-#ending) == ending then names[file:sub(1, -#ending - 1)] = true end
   end
   for _, root in ipairs(roots()) do
     for _, file in ipairs(fs.list(join(root, folder)) or {}) do add(file) end
@@ -91,8 +88,7 @@ function files.names(folder, ending)
     local file = path:sub(#folder + 2)
     if not file:find("/", 1, true) then add(file) end
   end
-  table.sort(names)
-  return names
+  return sorted_keys(names)
 end
 
 

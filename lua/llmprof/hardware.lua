@@ -91,7 +91,7 @@ end
 
 -- The clock that was held: the median over samples in which a kernel ran. nil
 -- without such samples.
-function hardware.held_clock(samples)
+local function held_clock(samples)
   local values = {}
   for _, sample in ipairs(samples or {}) do
     if sample.sm_clock_mhz and (sample.utilization_percent or 0) > 0 then
@@ -176,7 +176,7 @@ function hardware.describe(given)
   local made = { name = device.name, count = math.max(given.count or 1, 1), format = given.format,
     file = file and file.file, source = file and file.source, peaks = {},
     sm_count = file and file.sm_count or device.sm_count,
-    clock = hardware.held_clock(given.samples) }
+    clock = held_clock(given.samples) }
   for format in pairs(formats_of(file, given.launches, given.format)) do
     made.peaks[format] = peak_of(made.clock, file, given.launches, format)
   end

@@ -325,6 +325,7 @@ function Groups:mean(column) end
 ---@field environment llmprof.results.environment Where it was captured: versions and machine, as far as anything says
 ---@field hardware? llmprof.results.hardware What the GPU could do at most
 ---@field headroom? llmprof.results.headroom[] Kernels by what an instance of their stage could get back, largest first
+---@field inferred? llmprof.results.inferred How stages were found that no NVTX range marks; absent where one does
 ---@field integrity? llmprof.results.integrity
 ---@field kernels llmprof.results.kernel[] By stage and part, largest total time first; the used repeats only
 ---@field latency? llmprof.results.latency
@@ -430,9 +431,11 @@ function Groups:mean(column) end
 ---@field p50_ns? number Nanoseconds
 ---@field p90_ns? number Nanoseconds
 ---@field p99_ns? number Nanoseconds
+---@field slope_error_ns? number Standard error of the slope
 ---@field slope_ns_per_token? number How much longer each step is than the one before; ns
----@field source? "ranges"|"metrics"|"stage" NVTX ranges of steps, the workload's steps_ms, or stage over steps
+---@field source? "ranges"|"inferred"|"metrics"|"stage" NVTX ranges of steps, inferred steps, the workload's steps_ms, or stage over steps
 ---@field std_ns? number Of the sample (n - 1); ns
+---@field trend? "longer"|"shorter"|"none" Of the steps; none within three standard errors of the slope
 ---@field values_ns? number[]
 
 ---@class llmprof.results.dropped
@@ -514,7 +517,16 @@ function Groups:mean(column) end
 ---@field stage string
 ---@field stage_share? number 0 to 1
 
+---@class llmprof.results.inferred
+---@field anchor string The kernel, or CUDA graph, that comes once in a step
+---@field confidence number
+---@field generations integer
+---@field named boolean Its name says that it comes once per token
+---@field period_ns number Nanoseconds
+---@field steps integer
+
 ---@class llmprof.results.inflation
+---@field certain? boolean Is it more than the plain runs differ by? Absent when there was one
 ---@field inflation number Profiled over plain, - 1
 ---@field name string Of the stage
 ---@field plain_max_ms number ms

@@ -32,14 +32,49 @@ local function short_stages()
 end
 
 
--- The live line of a step: its time, what it said last, how the GPUs are doing.
-local function live_line(name, took, what, watch)
-  local parts = { what }
-  if watch then
-    watch.sample()
-    parts[#parts + 1] = gpu_watch.now(watch)
+-- Watches the GPUs while programs run, if that is wanted. now() says how they are
+-- doing, finish() how they did; say(line) shows a line.
+local function watcher(wanted, say)
+  local self, watch = {}, nil
+
+  function self.start()
+    if not wanted or watch then return end
+    watch = gpu_watch.start()
+    if watch.reason then say("no GPU to watch: " .. watch.reason) end
   end
+
+  function self.now()
+    if not watch then return nil end
+    watch.sample()
+    return gpu_watch.now(watch)
+  end
+
+  function self.finish()
+    for _, line in ipairs(watch and gpu_watch.describe(watch.stop()) or {}) do say(line) end
+    watch = nil
+  end
+
+  return self
+end
+
+
+-- The live line of a step: its time, what it said last, how the GPUs are doing.
+local function live_line(name, took, what, gpus)
+  local parts = { what }
+  parts[#parts + 1] = gpus
   return ("  %-10s %s   %s"):format(name, seconds(took), table.concat(parts, " · "))
+end
+
+
+local function print_end(out, ctx, failure)
+  if ctx.results and #ctx.results.stages > 0 then
+    out.line ""
+    out.line((tables.render("table", short_stages(), rows.stages(ctx.results),
+      { columns = out.columns, strong = function(line) return out.style("bold", line) end })
+      :gsub("\n$", "")))
+  end
+  out.line ""
+  out.line(("%s %s"):format(failure and "bundle so far:" or "bundle:", text.clean(ctx.run.dir)))
 end
 
 
@@ -48,26 +83,21 @@ end
 -- the GPUs are doing).
 local function writer(given)
   local out = term.new(given.stream, given.fd)
-  local ui, what, watch = {}, nil, nil
+  local ui, what = {}, nil
 
   local function detail(value)
     out.clear()
-    out.line(out.style("dim", text.clean(value)))
+    out.line(out.style("dim", INDENT .. text.clean(value)))
   end
 
-  local function end_watch()
-    for _, line in ipairs(watch and gpu_watch.describe(watch.stop()) or {}) do
-      detail(INDENT .. line)
-    end
-    watch = nil
-  end
+  local gpus = watcher(given.watch_gpu, detail)
 
   local function step_line(name, took, note, color)
     out.clear()
     local label = ("%-10s"):format(name)
     out.line(("  %s %s   %s"):format(color and out.style(color, label) or label,
       took and seconds(took) or "        ", note or ""))
-    end_watch()
+    gpus.finish()
   end
 
   function ui.start(recipe, cfg, run)
@@ -87,23 +117,20 @@ local function writer(given)
 
   function ui.progress(name, took, said)
     what = said
-    out.status(live_line(name, took, what, watch))
+    out.status(live_line(name, took, what, gpus.now()))
   end
 
   function ui.tick(name, took)
-    if given.watch_gpu and not watch then
-      watch = gpu_watch.start()
-      if watch.reason then detail(INDENT .. "no GPU to watch: " .. watch.reason) end
-    end
-    out.status(live_line(name, took, what, watch))
+    gpus.start()
+    out.status(live_line(name, took, what, gpus.now()))
   end
 
   function ui.command(argv)
-    if given.verbose then detail(INDENT .. "$ " .. command_line.show(argv)) end
+    if given.verbose then detail("$ " .. command_line.show(argv)) end
   end
 
   function ui.output(line)
-    if given.verbose then detail(INDENT .. "| " .. line) end
+    if given.verbose then detail("| " .. line) end
   end
 
   function ui.done(name, took, note) step_line(name, took, note) end
@@ -111,17 +138,7 @@ local function writer(given)
   function ui.skipped(name, why) step_line(name, nil, "skipped: " .. why, "yellow") end
   function ui.failed(name, took, err) step_line(name, took, "failed: " .. err.message, "red") end
 
-  function ui.finish(ctx, failure)
-    if ctx.results then
-      out.line ""
-      out.line((tables.render("table", short_stages(), rows.stages(ctx.results),
-        { columns = out.columns, strong = function(line) return out.style("bold", line) end })
-        :gsub("\n$", "")))
-    end
-    out.line ""
-    out.line(("%s %s"):format(failure and "bundle so far:" or "bundle:",
-      text.clean(ctx.run.dir)))
-  end
+  function ui.finish(ctx, failure) print_end(out, ctx, failure) end
 
   return ui
 end

@@ -114,7 +114,8 @@ end
 
 local function check_workload(state)
   local spec = workload.describe(state.made, state.cfg)
-  if spec.cwd and not files.find_folder(spec.cwd) then
+  local cwd = spec.cwd and fs.stat(spec.cwd)
+  if spec.cwd and not (cwd and cwd.type == "directory") then
     return problem("workload", ("cwd: %s: no such folder"):format(spec.cwd), "correct the path")
   end
   local program, found = spec.argv[1], nil
@@ -171,6 +172,16 @@ local every = {
 }
 
 
+-- Is a check's text one that the list has already? Several checks call the
+-- workload function, which may refuse.
+local function is_listed(list, check)
+  for _, listed in ipairs(list) do
+    if listed.level == check.level and listed.text == check.text then return true end
+  end
+  return false
+end
+
+
 -- Only the user's mistakes are for the list; other errors pass.
 local function run_check(entry, state)
   local name, check = entry[1], entry[2]
@@ -186,7 +197,7 @@ function recipe_check.examine(name, file, words)
   local state, list = { name = name, file = file, words = words }, {}
   for _, entry in ipairs(every) do
     local result = run_check(entry, state)
-    if result then list[#list + 1] = result end
+    if result and not is_listed(list, result) then list[#list + 1] = result end
     if entry.needed and result.level == "problem" then break end
   end
   return list

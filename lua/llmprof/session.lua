@@ -7,25 +7,9 @@
 --
 -- Nothing is read before it is used.
 local errors = require "llmprof.errors"
+local globals = require "llmprof.session.globals"
 
 local session = {}
-
--- name, what it is; of the first file that has it.
-session.globals = {
-  { "kernels", "every kernel: a frame" },
-  { "ops", "kernels, copies, sets and graphs: a frame" },
-  { "transfers", "memory copies and sets: a frame" },
-  { "api", "calls of the CUDA API: a frame" },
-  { "ranges", "NVTX ranges: a frame" },
-  { "stages", "every time a stage ran: a frame" },
-  { "counters", "launches that ncu measured: a frame" },
-  { "results", "results.json of the run" },
-  { "run", "the run: id, dir, recipe, status, manifest" },
-  { "trace", "the trace itself, as llmprof.trace opens it" },
-  { "sql", "sql[[SELECT ...]] on the export: a frame" },
-  { "files", "what was opened: files[2].kernels is that of the second" },
-  { "help", "help(x) about a method, a column or a global" },
-}
 
 local needs = {
   counters = "a raw page of ncu (.csv), or a run that measured counters",
@@ -33,7 +17,7 @@ local needs = {
 }
 
 local is_global = {}
-for _, global in ipairs(session.globals) do is_global[global[1]] = true end
+for _, global in ipairs(globals) do is_global[global[1]] = true end
 
 
 function session.has(name)

@@ -249,12 +249,18 @@ local function load_checked(path, check)
 end
 
 
+-- A metrics.json: the table, or nil, message, code.
+function workload.load_metrics(path)
+  return load_checked(path, check_metrics)
+end
+
+
 -- metrics.json of a folder of the run; nil when there is none; nil and a
 -- message when it is broken.
 function workload.metrics(run, folder)
   local name = folder .. "/metrics.json"
   if not run:has(name) then return nil end
-  return load_checked(run:path(name), check_metrics)
+  return workload.load_metrics(run:path(name))
 end
 
 

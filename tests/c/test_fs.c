@@ -401,10 +401,11 @@ static void test_read(void **state) {
   assert_true(llmprof_fs_read(path, 5, &bytes, &err));
   assert_int_equal(bytes.size, 5);
   assert_fails(llmprof_fs_read(path, 4, &bytes, &err), &err, LLMPROF_LIMIT,
-               path, ": larger than 4 bytes");
+               path, ": larger than the limit of 4 bytes");
   assert_int_equal(bytes.size, 0);
   assert_fails(llmprof_fs_read("/dev/zero", 1000, &bytes, &err), &err,
-               LLMPROF_LIMIT, "/dev/zero", ": larger than 1000 bytes");
+               LLMPROF_LIMIT, "/dev/zero",
+               ": larger than the limit of 1000 bytes");
   assert_true(llmprof_fs_read(test_file("empty", "", 0), 0, &bytes, &err));
   assert_int_equal(bytes.size, 0);
   assert_true(llmprof_fs_read("/proc/self/status", 0, &bytes, &err));

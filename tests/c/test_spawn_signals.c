@@ -82,6 +82,14 @@ static void assert_interrupted(catcher *c, int code, int interrupted) {
   llmprof_spawn_free(c->p);
 }
 
+/* What came of a child that has ended, which is freed. */
+static void assert_killed(catcher *c, const llmprof_spawn_result *result,
+                          int signal, int interrupted) {
+  assert_int_equal(result->signal, signal);
+  assert_int_equal(result->interrupted, interrupted);
+  llmprof_spawn_free(c->p);
+}
+
 static void test_signals_are_forwarded(void **state) {
   (void)state;
   static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
@@ -104,9 +112,7 @@ static void test_a_deaf_child_is_killed(void **state) {
   c.p = llmprof_spawn_start(ARGV(HELPER, "family", "stubborn"), &options, &err);
   llmprof_spawn_result result;
   assert_true(llmprof_spawn_wait(c.p, &result, NULL));
-  assert_int_equal(result.signal, SIGKILL);
-  assert_int_equal(result.interrupted, SIGTERM);
-  llmprof_spawn_free(c.p);
+  assert_killed(&c, &result, SIGKILL, SIGTERM);
 }
 
 static void test_stop_after_a_signal_that_is_ignored(void **state) {
@@ -121,9 +127,7 @@ static void test_stop_after_a_signal_that_is_ignored(void **state) {
   assert_int_equal(llmprof_spawn_pump(c.p, 1000000, NULL), 1);
   llmprof_spawn_result result;
   assert_true(llmprof_spawn_stop(c.p, &result, NULL));
-  assert_int_equal(result.signal, SIGTERM);
-  assert_int_equal(result.interrupted, SIGINT);
-  llmprof_spawn_free(c.p);
+  assert_killed(&c, &result, SIGTERM, SIGINT);
 }
 
 static void test_all_children_learn_of_a_signal(void **state) {

@@ -16,6 +16,10 @@ done
 while read -r link; do
   [[ -e $prefix/share/doc/llmprof/docs/$link ]] || fail "docs link to $link"
 done < <(sed -nE 's/.*\]\(([a-z_.]+)\).*/\1/p' docs/*.md)
+# what the README links to
+while read -r link; do
+  [[ -e $prefix/share/doc/llmprof/$link ]] || fail "README.md links to $link"
+done < <(sed -nE 's/\]\(([A-Za-z_/.]+)\)/\n=\1\n/gp' README.md | sed -n 's/^=//p')
 for file in share/doc/llmprof/{LICENSE,README.md} share/man/man1/llmprof.1 \
   share/bash-completion/completions/llmprof share/zsh/site-functions/_llmprof \
   share/fish/vendor_completions.d/llmprof.fish; do

@@ -17,7 +17,8 @@ function live.open(ctx)
   local state = ctx.state
   state.nsys = tools.ensure_nsys(ctx.cfg)
   tools.check_importer(state.nsys)
-  state.ncu, state.ncu_tried = tools.find("ncu", ctx.cfg.tools.ncu)
+  local there, ncu_or_lack = pcall(tools.ensure_ncu, ctx.cfg)
+  if there then state.ncu = ncu_or_lack else state.ncu_lack = ncu_or_lack end
   state.about = { tool = "Nsight Systems " .. state.nsys.version,
     counters_tool = state.ncu and "Nsight Compute " .. state.ncu.version or nil,
     date = artifacts.timestamp() }

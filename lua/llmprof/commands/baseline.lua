@@ -16,6 +16,7 @@ local command = {
   details = [[
 save keeps what a comparison needs of a run under a name; it stays when the run is
 removed. use makes it what `llmprof compare RUN` compares with.]],
+  completes = "baseline",
   options = {
     { "root", arg = "DIR", default = defaults["run.root"][2], help = "where runs are kept" },
     table_options.format,

@@ -18,6 +18,7 @@ Each is a run (its id, its folder or latest), the folder of a bundle, a baseline
 (NAME or baseline:NAME), or the SQLite export of a trace. With one word only, the
 baseline in use is what it is compared with (llmprof baseline use NAME).
 Exit status 5 when a limit of --fail-on is broken.]],
+  completes = "side",
   options = {
     { "root", arg = "DIR", default = defaults["run.root"][2], help = "where runs are kept" },
     { "format", short = "f", arg = "FORMAT", default = "table",

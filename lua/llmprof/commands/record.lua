@@ -119,7 +119,7 @@ local function check_run(run)
     end
   end
   local source = check(json.load(run:path "results.json")).source
-  if source.timeline.from == "recorded" then
+  if source.timeline and source.timeline.from == "recorded" then
     errors.raise("usage", ("%s analysed a recorded capture itself"):format(run.dir),
       { hint = "copy that capture's folder: inputs.yaml names it" })
   end

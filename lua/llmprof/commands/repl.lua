@@ -8,6 +8,7 @@ A prompt for Lua with the globals kernels, ops, ranges, stages, results and more
 help() lists them, and docs/repl.md shows what to ask. Where standard input is no
 terminal it is run as a script: the exit status is 1 when it fails.]],
   options = {},
+  completes = "run",
 }
 
 

@@ -19,6 +19,7 @@ local command = {
 infer.batch=1,4,16 are three runs, with nsys=light,deep beside it six; [a,b] is one
 value. Runs lie in <run.root>/sweep-<recipe>, with sweep.md and sweep.json. Runs
 that are done already are kept; one that fails does not stop the others.]],
+  completes = "recipe",
   options = {
     { "config", arg = "FILE.yaml", help = "take values from a file" },
     { "name", arg = "NAME", help = "name of the folder; sweep-<recipe>" },
@@ -43,9 +44,7 @@ end
 local function check_all(made, given, list)
   local root
   for _, entry in ipairs(list) do
-    local composed = config.compose { options = made.options, recipe = made.config,
-      recipe_name = made.file, file = given.config,
-      overrides = config.parse_overrides(entry.words) }
+    local composed = config.of_recipe(made, given.config, entry.words)
     root = root or composed.tree.run.root
   end
   return root

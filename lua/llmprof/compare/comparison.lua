@@ -3,6 +3,7 @@ local differences = require "llmprof.compare.differences"
 local errors = require "llmprof.errors"
 local kernels = require "llmprof.compare.kernels"
 local metrics = require "llmprof.compare.metrics"
+local verdict = require "llmprof.compare.verdict"
 
 local comparison = {}
 
@@ -53,26 +54,36 @@ local judged_fields = { "unit", "before", "after", "difference", "share", "verdi
   "basis", "samples_before", "samples_after" }
 
 -- A judged metric as a row; the interval as shares of the value before.
+local function judged_row(label, metric, judged)
+  local row = { label = label, path = metric.path }
+  for _, field in ipairs(judged_fields) do row[field] = judged[field] end
+  if judged.low and judged.before ~= 0 then
+    local base = math.abs(judged.before)
+    row.low, row.high = judged.low / base, judged.high / base
+  end
+  return row
+end
+
+
+-- A metric that one side lacks as a row: its stage is gone or new, or nobody can
+-- tell. nil where both lack it.
+local function one_sided_row(label, metric, before, after, why)
+  local old, old_basis = metrics.value(metric, before)
+  local new, new_basis = metrics.value(metric, after)
+  if not old and not new then return nil end
+  local row = { label = label, path = metric.path, unit = metric.unit, before = old, after = new,
+    basis = old_basis or new_basis, verdict = verdict.UNKNOWN, why = why }
+  if metric.stage and not metrics.stage(old and after or before, metric.stage) then
+    row.verdict, row.why = old and "gone" or "new", nil
+  end
+  return row
+end
+
+
 local function time_row(label, metric, before, after)
-  local row, judged = { label = label, path = metric.path }, metrics.judge(metric, before, after)
-  if judged then
-    for _, field in ipairs(judged_fields) do row[field] = judged[field] end
-    if judged.low and judged.before ~= 0 then
-      row.low, row.high = judged.low / math.abs(judged.before),
-        judged.high / math.abs(judged.before)
-    end
-    return row
-  end
-  local basis
-  row.unit = metric.unit
-  row.before, basis = metrics.value(metric, before)
-  if row.before then
-    row.basis = basis
-  else
-    row.after, row.basis = metrics.value(metric, after)
-  end
-  row.verdict = row.before and "gone" or "new"
-  return (row.before or row.after) and row or nil
+  local judged, why = metrics.judge(metric, before, after)
+  if judged then return judged_row(label, metric, judged) end
+  return one_sided_row(label, metric, before, after, why)
 end
 
 

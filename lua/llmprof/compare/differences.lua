@@ -39,7 +39,20 @@ local function clock_check(results)
 end
 
 
+local function stages_from(results)
+  if results.inferred then
+    return ("inferred, confidence %.2f"):format(results.inferred.confidence)
+  end
+  return results.repeats.whole_run and "the whole run" or "NVTX ranges"
+end
+
+
 -- In this order: group, name, and the value of a side or nil.
+local function timeline(results)
+  return results.source.timeline or {}
+end
+
+
 local facts = {
   { "model", "model", function(r) return r.model.name end },
   { "model", "variant", function(r) return r.model.variant end },
@@ -63,28 +76,16 @@ local facts = {
   end },
   { "clocks", "throttling", clock_check },
   { "clocks", "power limit W", function(r) return gpu_field(r, "power_limit_w") end },
-  { "capture", "from", function(r) return r.source.timeline.from end },
-  { "capture", "tool", function(r) return r.source.timeline.tool end },
-  { "capture", "export schema", function(r) return r.source.timeline.export_schema end },
+  { "capture", "from", function(r) return timeline(r).from end },
+  { "capture", "tool", function(r) return timeline(r).tool end },
+  { "capture", "export schema", function(r) return timeline(r).export_schema end },
   { "capture", "repeats", function(r) return r.repeats and r.repeats.count end },
   { "capture", "first repeat left out", function(r) return r.repeats and r.repeats.skipped_first
   end },
+  { "capture", "stages", stages_from },
   { "capture", "integrity", function(r) return r.integrity and r.integrity.verdict end },
   { "llmprof", "version", function(r) return r.run.llmprof end },
 }
-
-
--- What a stage worked on: more steps are no slowdown.
-local function add_amounts(list, before, after, add)
-  for _, old in ipairs(before.stages) do
-    for _, new in ipairs(after.stages) do
-      if old.name == new.name then
-        add(list, "work", old.name .. " tokens", old.tokens, new.tokens)
-        add(list, "work", old.name .. " steps", old.steps, new.steps)
-      end
-    end
-  end
-end
 
 
 local function text_of(value)
@@ -118,6 +119,20 @@ local function add(list, group, name, before, after)
   before, after = text_of(before), text_of(after)
   if before ~= after then
     list[#list + 1] = { group = group, name = name, before = before, after = after }
+  end
+end
+
+
+-- What a stage worked on, where both sides say: more steps are no slowdown.
+local function add_amounts(list, before, after)
+  for _, old in ipairs(before.stages) do
+    for _, new in ipairs(after.stages) do
+      for _, field in ipairs(old.name == new.name and { "tokens", "steps" } or {}) do
+        if old[field] and new[field] then
+          add(list, "work", ("%s %s"):format(old.name, field), old[field], new[field])
+        end
+      end
+    end
   end
 end
 
@@ -168,7 +183,7 @@ function differences.list(before, after)
     local group, name, value = table.unpack(fact)
     add(list, group, name, value(before.results), value(after.results))
   end
-  add_amounts(list, before.results, after.results, add)
+  add_amounts(list, before.results, after.results)
   add_all(list, "workload", settings(before.metrics), settings(after.metrics),
     function() return false end)
   local old = before.config and flat(before.config, "", {})

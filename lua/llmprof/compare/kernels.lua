@@ -2,9 +2,9 @@
 -- the same work under another name.
 --
 -- A kernel that is gone and one that is new are taken for one another when they
--- agree in enough of: the shape of their launches, the calls per instance, the
--- category, and the kernels just before and after them in the stage's sequence
--- (where the traces are at hand). The best agreements are taken first.
+-- agree in enough of: the shape of their launches, the calls per step, the category,
+-- and the kernels just before and after them in the stage's sequence (where the
+-- traces are at hand). The best agreements are taken first.
 local sequence = require "llmprof.compare.sequence"
 
 local kernels = {}
@@ -26,36 +26,43 @@ local function shape_text(shape)
 end
 
 
-local function instances_of(results)
-  local counts = {}
+-- By stage: { count (instances), steps (of one; 1 where it has none) }.
+local function extents_of(results)
+  local extents = {}
   for _, stage in ipairs(results.stages) do
-    counts[stage.name] = stage.wall and stage.wall.count or nil
+    extents[stage.name] = stage.wall and { count = stage.wall.count,
+      steps = stage.steps and stage.steps > 0 and stage.steps or 1 } or nil
   end
-  return counts
+  return extents
+end
+
+
+local function add_shapes(entry, kernel, extent)
+  for _, shape in ipairs(kernel.shapes or {}) do
+    local text = shape_text(shape)
+    entry.shapes[text] = (entry.shapes[text] or 0) + shape.calls / extent.count / extent.steps
+  end
 end
 
 
 -- Kernels by stage, part and name, several GPUs together: list of { key, stage,
--- part, name, short_name, category, calls and ns (per instance of the stage),
--- shapes (text -> calls) }.
+-- part, name, short_name, category, calls and ns (per instance of the stage), rate
+-- (calls per step), shapes (text -> calls per step) }.
 local function gather(results)
-  local counts, list, by_key = instances_of(results), {}, {}
+  local extents, list, by_key = extents_of(results), {}, {}
   for _, kernel in ipairs(results.kernels) do
-    local count, key = counts[kernel.stage], key_of(kernel)
+    local extent, key = extents[kernel.stage], key_of(kernel)
     local entry = by_key[key]
-    if count and not entry then
+    if extent and not entry then
       entry = { key = key, stage = kernel.stage, part = kernel.part, name = kernel.name,
-        short_name = kernel.short_name, category = kernel.category, calls = 0, ns = 0,
-        shapes = {} }
+        short_name = kernel.short_name, category = kernel.category, calls = 0, ns = 0, shapes = {} }
       by_key[key], list[#list + 1] = entry, entry
     end
     if entry then
-      entry.calls, entry.ns = entry.calls + kernel.calls / count,
-        entry.ns + kernel.total_ns / count
-      for _, shape in ipairs(kernel.shapes or {}) do
-        local text = shape_text(shape)
-        entry.shapes[text] = (entry.shapes[text] or 0) + shape.calls / count
-      end
+      entry.calls = entry.calls + kernel.calls / extent.count
+      entry.ns = entry.ns + kernel.total_ns / extent.count
+      entry.rate = entry.calls / extent.steps
+      add_shapes(entry, kernel, extent)
     end
   end
   return list, by_key
@@ -70,8 +77,8 @@ local function shared_shapes(old, new)
   for text, calls in pairs(old.shapes) do
     shared = shared + math.min(calls, new.shapes[text] or 0)
   end
-  local calls = math.max(old.calls, new.calls)
-  return calls > 0 and shared / calls or 0
+  local rate = math.max(old.rate, new.rate)
+  return rate > 0 and shared / rate or 0
 end
 
 
@@ -83,7 +90,7 @@ local function agreement(old, new, around)
     if share > 0.5 then reasons[#reasons + 1] = name end
   end
   add("shape", shared_shapes(old, new))
-  add("calls", old.calls == new.calls and 1 or 0)
+  add("calls", old.rate == new.rate and 1 or 0)
   add("category", old.category == new.category and 1 or 0)
   local before, after = around.before[old.key], around.after[new.key]
   if before and after then

@@ -183,7 +183,7 @@ end
 local plain_values = {
   ms = function(rep, metric)
     local stage = rep.stages[metric.stage]
-    return stage and instance_ms(stage)
+    return stage and instance_ms(stage) or nil
   end,
   ttft = function(rep)
     local stage = rep.stages[PREFILL]
@@ -196,7 +196,7 @@ local plain_values = {
   tokens_per_s = function(rep, _, batch)
     local stage = rep.stages[DECODE]
     local steps = stage and stage.ms and stage.ms > 0 and stage.steps
-    return steps and steps * batch / (stage.ms / 1e3)
+    return steps and batch and steps * batch / (stage.ms / 1e3) or nil
   end,
 }
 
@@ -300,10 +300,8 @@ end
 function metrics.value(metric, side)
   local groups, basis = plain(side, metric), "plain"
   if not groups then groups, basis = profiled(side, metric), "profiled" end
-  if not groups then return nil end
-  local sum = 0
-  for _, group in ipairs(groups) do sum = sum + statistics.sum(group) / #group end
-  return sum / #groups, basis
+  if groups then return verdict.mean(groups), basis end
+  return nil
 end
 
 

@@ -7,6 +7,7 @@ local errors = require "llmprof.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local nearest = require "llmprof.nearest"
+local workload = require "llmprof.workload"
 local yaml = require "llmprof.yaml"
 
 local side = {}
@@ -20,16 +21,17 @@ local function is_file(path)
 end
 
 
-local function load_json(path)
+-- What load(path) gives of a file, or nil where there is none.
+local function load_file(path, load)
   if not is_file(path) then return nil end
-  return errors.check("failed", json.load(path))
+  return errors.check("failed", load(path))
 end
 
 
-local function load_config(path)
-  if not is_file(path) then return nil end
-  local contents = errors.check("failed", fs.read(path))
-  return errors.check("failed", yaml.decode(contents, { name = path }))
+local function load_yaml(path)
+  local contents, message = fs.read(path)
+  if not contents then return nil, message end
+  return yaml.decode(contents, { name = path })
 end
 
 
@@ -46,20 +48,33 @@ local function unfinished(folder, root)
 end
 
 
-local function from_folder(kind, folder, name, root)
-  local results = load_json(folder .. "/results.json") or unfinished(folder, root)
-  if type(results.stages) ~= "table" or type(results.run) ~= "table" then
-    errors.raise("failed", folder .. "/results.json: not the results of a run",
-      { hint = "run the recipe again: llmprof RECIPE.lua --resume " .. folder })
+-- Tables of results that a comparison reads without asking.
+local needed = { "run", "model", "source", "environment", "repeats", "stages", "kernels" }
+
+local function check_results(results, folder)
+  for _, name in ipairs(needed) do
+    if type(results) ~= "table" or type(results[name]) ~= "table" then
+      errors.raise("failed", ("%s/results.json: not the results of a run: no '%s'"):format(folder,
+        name), { hint = "analyse it again: llmprof RECIPE.lua --resume " .. folder })
+    end
   end
+  return results
+end
+
+
+local function from_folder(kind, folder, name, root)
+  local results = load_file(folder .. "/results.json", json.load) or unfinished(folder, root)
   local plain = {}
   for _, when in ipairs { "before", "after" } do
-    plain[#plain + 1] = load_json(("%s/workload/%s/metrics.json"):format(folder, when))
+    plain[#plain + 1] = load_file(("%s/workload/%s/metrics.json"):format(folder, when),
+      workload.load_metrics)
   end
   local trace = folder .. "/nsys/run.sqlite"
-  return { kind = kind, name = name, folder = folder, results = results, plain = plain,
-    metrics = load_json(folder .. "/workload/metrics.json"),
-    config = load_config(folder .. "/config.yaml"), trace = is_file(trace) and trace or nil }
+  return { kind = kind, name = name, folder = folder, results = check_results(results, folder),
+    plain = plain,
+    metrics = load_file(folder .. "/workload/metrics.json", workload.load_metrics),
+    config = load_file(folder .. "/config.yaml", load_yaml),
+    trace = is_file(trace) and trace or nil }
 end
 
 

@@ -15,6 +15,7 @@ local verdict = {}
 verdict.UNKNOWN = "can't tell"
 
 local DRAWS, SEED = 2000, 1
+local MOST_WORK = 2000000 -- values drawn for an interval; thousands of samples need fewer draws
 local LOW, HIGH = 2.5, 97.5 -- percentiles
 
 -- With one sample: the difference must be as many times the spread of the steps
@@ -25,10 +26,17 @@ local TIMES_SPREAD = 3
 -- ---- the bootstrap ----
 
 -- The mean of the groups' means.
-local function mean_of(groups)
+function verdict.mean(groups)
   local sum = 0
   for _, group in ipairs(groups) do sum = sum + statistics.sum(group) / #group end
   return sum / #groups
+end
+
+
+local function count_of(groups)
+  local count = 0
+  for _, group in ipairs(groups) do count = count + #group end
+  return count
 end
 
 
@@ -49,14 +57,19 @@ local function units(groups)
 end
 
 
+local function draws_for(samples)
+  return math.max(math.min(MOST_WORK // samples, DRAWS), DRAWS // 10)
+end
+
+
 -- The interval of mean(after) - mean(before): low, high.
 function verdict.interval(before, after)
   local draw, differences = random.new(SEED), {}
-  for i = 1, DRAWS do
+  for i = 1, draws_for(count_of(before) + count_of(after)) do
     local old = redrawn_mean(before, draw)
     differences[i] = redrawn_mean(after, draw) - old
   end
-  local centre = mean_of(after) - mean_of(before)
+  local centre = verdict.mean(after) - verdict.mean(before)
   local n = math.min(units(before), units(after))
   local widen = n > 1 and math.sqrt(n / (n - 1)) or 1
   local low = statistics.percentile(differences, LOW)
@@ -81,13 +94,6 @@ end
 
 local function sign_of(value)
   return value > 0 and 1 or value < 0 and -1 or 0
-end
-
-
-local function count_of(groups)
-  local count = 0
-  for _, group in ipairs(groups) do count = count + #group end
-  return count
 end
 
 
@@ -129,7 +135,7 @@ end
 -- interval of the difference; nil without repeats), verdict, why (nil when plain
 -- to see), samples_before and samples_after.
 function verdict.judge(before, after, given)
-  local old, new = mean_of(before), mean_of(after)
+  local old, new = verdict.mean(before), verdict.mean(after)
   local result = { before = old, after = new, difference = new - old,
     share = old ~= 0 and (new - old) / math.abs(old) or nil,
     samples_before = count_of(before), samples_after = count_of(after) }

@@ -27,7 +27,7 @@ Cost.__index = Cost
 -- How many of `total` experts at least one of `tokens` tokens uses, when each
 -- uses `active` of them and all are equally likely: total * (1 - (1 - active /
 -- total) ^ tokens). A real router prefers some, and touches fewer.
-function cost.distinct_experts(total, active, tokens)
+local function distinct_experts(total, active, tokens)
   return total * (1 - (1 - active / total) ^ tokens)
 end
 
@@ -94,7 +94,7 @@ function Cost:product(product, tokens, times)
   local used = product.copies * (experts and experts.active or 1)
   local weights = cost.weights(product)
   if experts then
-    weights = weights * cost.distinct_experts(experts.total, experts.active, tokens)
+    weights = weights * distinct_experts(experts.total, experts.active, tokens)
       / experts.total
   end
   self:add_weights(product.part, weights * times, product.format)

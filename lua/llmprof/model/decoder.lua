@@ -205,7 +205,7 @@ end
 
 
 -- Numbers that one token leaves in the cache of one layer.
-function decoder.cache_width(d)
+local function cache_width(d)
   if d.kv_lora_rank > 0 then return d.kv_lora_rank + d.qk_rope_head_dim end
   return 2 * d.num_key_value_heads * d.head_dim
 end
@@ -234,7 +234,7 @@ function decoder.prefill(sum, d, work)
   local seen = full * triangle(n)
     + (windowed > 0 and windowed * prefill_pairs(n, d.sliding_window) or 0)
   sum:attention("attention", seen * batch, pair_widths(d))
-  sum:kv(0, n * batch * d.num_hidden_layers * decoder.cache_width(d))
+  sum:kv(0, n * batch * d.num_hidden_layers * cache_width(d))
 end
 
 
@@ -260,7 +260,7 @@ function decoder.decode(sum, d, work)
     + (windowed > 0 and windowed * cached_reads(work.context, steps, d.sliding_window - 1) or 0)
   local written = steps * d.num_hidden_layers
   sum:attention("attention", (reads + written) * batch, pair_widths(d))
-  sum:kv(reads * batch * decoder.cache_width(d), written * batch * decoder.cache_width(d))
+  sum:kv(reads * batch * cache_width(d), written * batch * cache_width(d))
 end
 
 

@@ -26,16 +26,12 @@ end
 
 -- Every ops_path_tensor stem among the names, sorted: sm__ before smsp__.
 local function stems(names)
-  local seen, list = {}, {}
+  local found = {}
   for name in pairs(names) do
     local stem = name:match "^(sms?p?__ops_path_tensor_[%w_]+)%.sum"
-    if stem and not seen[stem] then
-      seen[stem] = true
-      list[#list + 1] = stem
-    end
+    if stem then found[stem] = true end
   end
-  table.sort(list)
-  return list
+  return sorted_keys(found)
 end
 
 

@@ -3,7 +3,8 @@
 local columns = require "llmprof.query.columns"
 local group = require "llmprof.query.group"
 local query = require "llmprof.query"
-local session = require "llmprof.session"
+local session_globals = require "llmprof.session.globals"
+local sorted_keys = require "llmprof.sorted_keys"
 local source = require "llmprof.session.source"
 local sys = require "llmprof.sys"
 local text = require "llmprof.text"
@@ -24,7 +25,7 @@ end
 
 local function global_names(environment)
   local names = table.move(keywords, 1, #keywords, 1, {})
-  for _, global in ipairs(session.globals) do names[#names + 1] = global[1] end
+  for _, global in ipairs(session_globals) do names[#names + 1] = global[1] end
   add_keys(names, environment)
   add_keys(names, _G)
   return names
@@ -115,15 +116,11 @@ end
 
 -- Those that start with the word, sorted, once each.
 local function matching(word, names)
-  local found, seen = {}, {}
+  local found = {}
   for _, name in ipairs(names) do
-    if name:sub(1, #word) == word and not seen[name] then
-      seen[name] = true
-      found[#found + 1] = name
-    end
+    if name:sub(1, #word) == word then found[name] = true end
   end
-  table.sort(found)
-  return found
+  return sorted_keys(found)
 end
 
 

@@ -24,25 +24,32 @@ end
 local function word(key, title) return { key = key, title = title, type = "text" } end
 
 
-columns.kernels = {
-  id("id", "#"), name("name", "kernel", 64), word("device_name", "device"),
-  word("where", "stage"), ms("total_ns", "total", 3), count("calls", "calls"),
-  ms("mean_ns", "mean", 4), percent("share", "share"), percent("cumulative", "cumulative"),
-  word("bound", "bound"), { key = "sm_percent", title = "SM %", digits = 1 },
-  { key = "dram_percent", title = "DRAM %", digits = 1 },
-  { key = "intensity", title = "AI FLOP/B", digits = 2 },
-}
+-- Columns of a table, by their keys, in another order.
+local function pick(declared, ...)
+  local by_key, picked = {}, {}
+  for _, column in ipairs(declared) do by_key[column.key] = column end
+  for i, key in ipairs { ... } do picked[i] = assert(by_key[key]) end
+  return picked
+end
 
--- Of the page, which has room for more, and sorts.
-columns.page_kernels = {
-  id("id", "#"), name("name", "kernel", 64), word("where", "stage"),
-  word("category", "category"), count("calls", "calls"), ms("total_ns", "total", 3),
-  ms("mean_ns", "mean", 4), bar("share", "share"), word("bound", "bound"),
+
+local kernel = {
+  id("id", "#"), name("name", "kernel", 64), word("device_name", "device"),
+  word("where", "stage"), word("category", "category"), ms("total_ns", "total", 3),
+  count("calls", "calls"), ms("mean_ns", "mean", 4), bar("share", "share"),
+  percent("cumulative", "cumulative"), word("bound", "bound"),
   { key = "sm_percent", title = "SM %", digits = 1 },
   { key = "dram_percent", title = "DRAM %", digits = 1 },
   { key = "occupancy_percent", title = "occupancy %", digits = 1 },
   { key = "intensity", title = "AI FLOP/B", digits = 2 },
 }
+
+columns.kernels = pick(kernel, "id", "name", "device_name", "where", "total_ns", "calls",
+  "mean_ns", "share", "cumulative", "bound", "sm_percent", "dram_percent", "intensity")
+
+-- Of the page, which has room for more, and sorts.
+columns.page_kernels = pick(kernel, "id", "name", "where", "category", "calls", "total_ns",
+  "mean_ns", "share", "bound", "sm_percent", "dram_percent", "occupancy_percent", "intensity")
 
 columns.stage_kernels = {
   name("name", "kernel", 64), word("part", "part"), count("calls", "calls"),
@@ -63,11 +70,8 @@ columns.stages = {
   word("bound", "bound by"),
 }
 
-columns.brief_stages = {
-  word("label", "stage"), ms("mean_ns", "mean"), ms("std_ns", "std"),
-  ms("gpu_busy_ns", "GPU busy"), percent("idle_share", "idle"), count("launches", "launches"),
-  count("kernels_per_token", "kernels/token"), word("bound", "bound by"),
-}
+columns.brief_stages = pick(columns.stages, "label", "mean_ns", "std_ns", "gpu_busy_ns",
+  "idle_share", "launches", "kernels_per_token", "bound")
 
 columns.cpu = {
   word("label", "stage"), count("launch_calls", "launch calls"), ms("launch_call_ns", "in them"),
@@ -121,14 +125,8 @@ columns.efficiency = {
   { key = "times_floor", title = "time / floor", digits = 1 },
 }
 
-columns.brief_efficiency = {
-  word("label", "stage"), ms("time_ns", "time"),
-  { key = "flops", title = "model GFLOP", scale = 1e-9, digits = 1 },
-  { key = "bytes", title = "must move GB", scale = 1e-9, digits = 3 },
-  { key = "mfu", title = "MFU %", scale = 100, digits = 3 },
-  { key = "mbu", title = "MBU %", scale = 100, digits = 3 },
-  ms("floor_ns", "floor", 3), { key = "times_floor", title = "time / floor", digits = 1 },
-}
+columns.brief_efficiency = pick(columns.efficiency, "label", "time_ns", "flops", "bytes", "mfu",
+  "mbu", "floor_ns", "times_floor")
 
 columns.headroom = {
   name("short_name", "kernel", 48), word("where", "stage"),
@@ -230,7 +228,7 @@ columns.compare_kernels = {
 columns.compare_limits = {
   word("limit", "limit"), value("before", "before"), value("after", "after"),
   word("unit", "unit"), percent("share", "change"), word("verdict", "verdict"),
-  word("outcome", "limit is"), word("why", "because"),
+  word("outcome", "limit is"), word("basis", "times"), word("why", "because"),
 }
 
 columns.baselines = {

@@ -189,7 +189,7 @@ function findings.verdict(results)
     { head = "Trust:", text = ("%s%s%s"):format(
       results.integrity and results.integrity.verdict .. ". " or "",
       share and ("%s of the GPU time lies in a stage. "):format(words.percent(share)) or "",
-      words.repeats(results)) },
+      words.repeats(results) or "Without a timeline there are no times.") },
   }
 end
 

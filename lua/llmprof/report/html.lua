@@ -16,7 +16,8 @@ local paragraph = body.paragraph
 -- A table, or why there is none.
 local function table_or(results, name, otherwise, options)
   local made = body.table(results, name, options)
-  return made ~= "" and made or paragraph(otherwise, "note")
+  if made ~= "" then return made end
+  return body.heading(options and options.title) .. paragraph(otherwise, "note")
 end
 
 
@@ -26,7 +27,7 @@ local function stages(results, data)
   return table.concat {
     body.chart("categories", "GPU time of each stage by category of kernel", data.categories,
       data.built),
-    table_or(results, "stages", words.nothing_ran), paragraph(words.nesting(results), "note"),
+    table_or(results, "stages", words.no_rows(results)), paragraph(words.nesting(results), "note"),
     body.table(results, "cpu", { title = "What the CPU did" }),
     body.table(results, "categories", { title = "GPU time by category" }),
   }
@@ -39,7 +40,7 @@ local function latency(results, data)
     body.chart("tpot", "Histogram of the time per output token", data.tpot, data.built,
       "No histogram: results.json has fewer than two times per output token."),
     body.table(results, "repeats", { title = "Each repeat" }),
-    table_or(results, "aggregates", words.nothing_ran, { title = "Stages" }),
+    table_or(results, "aggregates", words.no_rows(results), { title = "Stages" }),
     paragraph(words.totals(results), "note"),
   }
 end
@@ -76,7 +77,7 @@ end
 
 
 local function kernels(results)
-  return table_or(results, "kernels", words.nothing_ran, { filter = true })
+  return table_or(results, "kernels", words.no_rows(results), { filter = true })
     .. body.table(results, "transfers", { title = "Copies" })
     .. body.table(results, "selection", { title = "Selected for counters" })
 end

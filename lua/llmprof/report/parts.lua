@@ -62,14 +62,14 @@ end
 
 
 -- The table, or what would fill it where the GPU did nothing.
-local function table_or_reason(name, list)
+local function table_or_reason(results, name, list)
   if #list > 0 then return table_of(name, list) end
-  return paragraph(words.nothing_ran)
+  return paragraph(words.no_rows(results))
 end
 
 
 function parts.aggregates(results)
-  local lines = { table_or_reason("aggregates", rows.aggregates(results)) }
+  local lines = { table_or_reason(results, "aggregates", rows.aggregates(results)) }
   local latency = rows.latency(results)
   if #latency > 0 then lines[#lines + 1] = table_of("latency", latency) end
   local totals = words.totals(results)
@@ -82,7 +82,7 @@ end
 function parts.brief_aggregates(results)
   local latency, totals = rows.latency(results), words.totals(results)
   local made = #latency > 0 and table_of("latency", latency)
-    or table_or_reason("aggregates", rows.aggregates(results))
+    or table_or_reason(results, "aggregates", rows.aggregates(results))
   return made .. (totals and "\n" .. paragraph(totals) or "")
 end
 
@@ -97,7 +97,7 @@ end
 -- name: of the columns.
 local function stages(name, results)
   local nesting = words.nesting(results)
-  return table_or_reason(name, rows.stages(results))
+  return table_or_reason(results, name, rows.stages(results))
     .. (nesting and "\n" .. paragraph(nesting) or "")
 end
 
@@ -107,7 +107,7 @@ function parts.brief_stages(results) return stages("brief_stages", results) end
 
 -- Functions by GPU time, over all stages.
 function parts.top_kernels(results, limit)
-  return table_or_reason("top_kernels", rows.functions(results, limit))
+  return table_or_reason(results, "top_kernels", rows.functions(results, limit))
 end
 
 
@@ -115,7 +115,7 @@ end
 function parts.all_kernels(results, limit)
   local list = rows.kernels(results)
   local shown = table.move(list, 1, math.min(#list, limit), 1, {})
-  return table_or_reason("kernels", shown) .. (#list > #shown
+  return table_or_reason(results, "kernels", shown) .. (#list > #shown
     and ("\n%s more are in results.json.\n"):format(text.count(#list - #shown)) or "")
 end
 

@@ -42,8 +42,12 @@ function words.not_measured(results, what)
 end
 
 
-words.nothing_ran = "The GPU did nothing in the capture. To fill this: profile a workload that "
-  .. "uses it, with CUDA and NVTX traced (nsys.trace=[cuda,nvtx])."
+-- Why a table of the timeline has no rows: there is none, or the GPU did nothing.
+function words.no_rows(results)
+  return words.reason(results, "the timeline")
+    or "The GPU did nothing in the capture. To fill this: profile a workload that uses it, with "
+    .. "CUDA and NVTX traced (nsys.trace=[cuda,nvtx])."
+end
 
 words.no_overhead = "What profiling cost was not measured. To fill this: overhead=measure runs "
   .. "the workload plain before and after."
@@ -83,6 +87,7 @@ end
 -- Which repeats the figures are from.
 function words.repeats(results)
   local repeats = results.repeats
+  if not repeats then return nil end
   if repeats.whole_run then
     return "The trace has no stage of the recipe: the whole run is taken as one."
   elseif repeats.skipped_first then
@@ -100,9 +105,9 @@ end
 -- Where the numbers come from.
 function words.source(results)
   local timeline, counters = results.source.timeline, results.source.counters
-  local said = { ("Timeline: %s%s%s."):format(timeline.tool or "an nsys export",
+  local said = { timeline and ("Timeline: %s%s%s."):format(timeline.tool or "an nsys export",
     timeline.from == "recorded" and ", a recorded capture" or "",
-    timeline.recorded and " of " .. timeline.recorded or "") }
+    timeline.recorded and " of " .. timeline.recorded or "") or "Timeline: not measured." }
   said[#said + 1] = counters and ("Counters: %s."):format(counters.tool or "Nsight Compute")
     or "Counters: not measured."
   said[#said + 1] = inferred(results.inferred)

@@ -1,8 +1,8 @@
 -- help(x): what a method, a column or a global is for.
 local errors = require "llmprof.errors"
+local globals = require "llmprof.session.globals"
 local nearest = require "llmprof.nearest"
 local query = require "llmprof.query"
-local session = require "llmprof.session"
 local tables = require "llmprof.tables"
 
 local help = {}
@@ -75,7 +75,7 @@ end
 
 
 local function overview()
-  return list_table({ "global", "what it is" }, session.globals)
+  return list_table({ "global", "what it is" }, globals)
     .. '\nhelp "methods" lists what frames do, help(kernels) their columns; help "where" says '
     .. "more of one.\n"
 end
@@ -107,13 +107,13 @@ end
 
 
 local function about_name(name)
-  local method, global = find(methods, name), find(session.globals, name)
+  local method, global = find(methods, name), find(globals, name)
   if name == "methods" then return all_methods() end
   if method then return ("%s\n  %s\n"):format(method[2], method[3]) end
   if global then return ("%s: %s\n"):format(global[1], global[2]) end
   if about_columns[name] then return ("column %s: %s\n"):format(name, about_columns[name]) end
   local known = { "methods" }
-  for _, list in ipairs { methods, session.globals } do
+  for _, list in ipairs { methods, globals } do
     for _, entry in ipairs(list) do known[#known + 1] = entry[1] end
   end
   for column in pairs(about_columns) do known[#known + 1] = column end
@@ -123,14 +123,14 @@ local function about_name(name)
 end
 
 
--- The function help(x) over the globals of a session.
-function help.new(globals)
+-- The function help(x) over a session.
+function help.new(opened)
   return function(x)
     if x == nil then return overview() end
     if type(x) == "string" then return about_name(x) end
     if query.is(x) then return about_frame(x) end
-    for _, global in ipairs(session.globals) do
-      if rawequal(rawget(globals, global[1]), x) then return about_name(global[1]) end
+    for _, global in ipairs(globals) do
+      if rawequal(rawget(opened, global[1]), x) then return about_name(global[1]) end
     end
     return ("a %s\n"):format(type(x))
   end

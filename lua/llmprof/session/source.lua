@@ -6,6 +6,7 @@ local errors = require "llmprof.errors"
 local frame = require "llmprof.frame"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
+local outermost = require "llmprof.analysis.outermost"
 local query = require "llmprof.query"
 local sqlite = require "llmprof.sqlite"
 local stages = require "llmprof.analysis.stages"
@@ -14,9 +15,6 @@ local trace_file = require "llmprof.trace_file"
 local source = {}
 
 local Source = {}
-
--- More distinct top-level ranges than this are no stages.
-local MOST_STAGES = 64
 
 -- What is printed of frames with many columns.
 local shown = {
@@ -108,22 +106,9 @@ function parts.run(self)
 end
 
 
--- Names of top-level ranges by their first start, as stages.
-local function top_ranges(trace)
-  local top = check(check(trace:frame "ranges"):where { level = 0 })
-  local tags = check(check(top:sort { { "start" } }):aggregate({ "tag" }, {}))
-  local declared = {}
-  for i = 1, #tags do
-    local tag = tags:get(i, "tag")
-    if tag then declared[#declared + 1] = { name = tag } end
-  end
-  return #declared <= MOST_STAGES and declared or {}
-end
-
-
 -- The stages as analysed, else the ranges at the top.
 function parts.declared(self)
-  if not self.results then return top_ranges(self.trace) end
+  if not self.results then return outermost.stages(self.trace) end
   local list = {}
   for i, stage in ipairs(self.results.stages) do
     list[i] = { name = stage.name, parent = stage.parent ~= json.null and stage.parent or nil }

@@ -8,14 +8,14 @@ local overhead = require "llmprof.analysis.overhead"
 local recipe = require "llmprof.recipe"
 
 local step = { name = "analyse", summary = "put everything together: results.json",
-  requires = { "timeline", "select" } }
+  requires = { "plan", "tools" } }
 
 
 local function source(ctx)
   local about, trace = ctx.state.about or {}, ctx.state.trace
-  local info = trace:info()
+  local info = trace and trace:info()
   local from = ctx.state.capture.name
-  local timeline = { from = from, tool = about.tool, file = "nsys/run.sqlite",
+  local timeline = info and { from = from, tool = about.tool, file = "nsys/run.sqlite",
     export_schema = info.schema, export_product = info.product, recorded = about.date,
     command = about.command }
   local counters = ctx.state.launches and { from = from, tool = about.counters_tool,
@@ -24,7 +24,18 @@ local function source(ctx)
 end
 
 
+-- Without a timeline there are no times; what was measured lies in the bundle.
+local function note_missing_timeline(ctx)
+  local failed = ctx.run:recorded "timeline"
+  table.insert(ctx.state.missing, 1, { what = "the timeline",
+    why = failed and failed.message or "it was not captured",
+    how = (failed and failed.hint or "llmprof doctor says what is wrong with nsys")
+      .. (ctx.state.launches and "; llmprof repl ncu/raw.csv shows the counters meanwhile" or "") })
+end
+
+
 local function note_missing_stages(ctx)
+  if not ctx.state.found then return note_missing_timeline(ctx) end
   for _, name in ipairs(ctx.state.found.missing) do
     table.insert(ctx.state.missing, { what = ("stage '%s'"):format(name),
       why = "the trace has no NVTX range of that name",
@@ -36,8 +47,8 @@ end
 -- results.overhead is there when it was measured, and only then.
 local function overhead_of(ctx)
   local state = ctx.state
-  local measured = state.plain and state.metrics and overhead.compare(state.metrics, state.plain,
-    state.found.repeats.skipped_first) or nil
+  local measured = state.found and state.plain and state.metrics
+    and overhead.compare(state.metrics, state.plain, state.found.repeats.skipped_first) or nil
   if ctx.cfg.overhead == "measure" and not measured then
     table.insert(state.missing, { what = "what profiling costs",
       why = "no stage has times of a plain and of the profiled run",
@@ -113,27 +124,31 @@ local function advise_of(ctx)
 end
 
 
-function step.run(ctx)
+local function results_of(ctx)
   local state = ctx.state
-  note_missing_stages(ctx)
   local arch, run, complaint = describe(ctx)
-  ctx.results = analysis.results {
+  return analysis.results {
     run_id = ctx.run.id, recipe = ctx.recipe.name, model = model_of(ctx, arch),
-    source = source(ctx),
-    environment = environment_of(ctx), trace = state.trace, found = state.found,
-    kernels = state.kernels, selection = state.selection, plan = state.counter_plan,
-    counters = state.joined, operators = state.operators, workload = state.about.workload,
-    metrics = state.metrics, missing = state.missing, samples = state.gpu_samples,
-    complaints = state.nsys_complaints, flops = flops_of(ctx), rules = advise_of(ctx),
+    source = source(ctx), environment = environment_of(ctx), trace = state.trace,
+    found = state.found, kernels = state.kernels, selection = state.selection,
+    plan = state.counter_plan, counters = state.joined, operators = state.operators,
+    workload = state.about.workload, metrics = state.metrics, missing = state.missing,
+    samples = state.gpu_samples, complaints = state.nsys_complaints, flops = flops_of(ctx),
     arch = arch, arch_complaint = complaint, run = run, gpu = ctx.cfg.hardware,
-    launches = state.launches,
-    overhead = overhead_of(ctx),
+    launches = state.launches, overhead = overhead_of(ctx),
   }
-  ctx.run:write_json("results.json", ctx.results)
+end
+
+
+function step.run(ctx)
+  note_missing_stages(ctx)
+  local results = results_of(ctx)
+  results.advice = advice.examine(results, advise_of(ctx))
+  ctx.results = results
+  ctx.run:write_json("results.json", results)
   ctx.outputs[1] = "results.json"
-  local stages = #ctx.results.stages
-  return ("%d stage%s, %d kernels"):format(stages, stages == 1 and "" or "s",
-    #ctx.results.kernels)
+  return ("%d stage%s, %d kernels"):format(#results.stages, #results.stages == 1 and "" or "s",
+    #results.kernels)
 end
 
 

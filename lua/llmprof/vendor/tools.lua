@@ -160,18 +160,18 @@ end
 
 -- ---- or else ----
 
--- What does not work without a tool.
-local without = {
-  nsys = "without it, capture=recorded analyses a recorded capture",
-  ncu = "without it, the timeline is reported and counters are left out",
-}
-
-
 -- One line about a tool that find did not find: what is missing.
 function tools.lack_text(name, tried)
   return ("%s (%s) was not found%s"):format(products[name], name,
     tried and #tried > 0 and (" (%s)"):format(tried[#tried]) or "")
 end
+
+
+-- What does not work without a tool.
+local without = {
+  nsys = "without it, capture=recorded analyses a recorded capture",
+  ncu = "without it, the timeline is reported and counters are left out",
+}
 
 
 -- The tool, or an error: what is missing, what to install, what still works.
@@ -184,6 +184,8 @@ end
 
 
 function tools.ensure_nsys(cfg) return ensure("nsys", cfg) end
+
+
 function tools.ensure_ncu(cfg) return ensure("ncu", cfg) end
 
 

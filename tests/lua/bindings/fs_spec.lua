@@ -24,7 +24,7 @@ describe("llmprof.fs", function()
   it("limits what it reads", function()
     fs.write(top .. "/file", "12345")
     assert.equal("12345", fs.read(top .. "/file", 5))
-    assert.same(failure(top .. "/file", ": larger than 4 bytes", "limit"),
+    assert.same(failure(top .. "/file", ": larger than the limit of 4 bytes", "limit"),
       table.pack(fs.read(top .. "/file", 4)))
   end)
 

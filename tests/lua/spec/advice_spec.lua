@@ -227,7 +227,7 @@ gemv_at_batch_1 decode -
 low_occupancy abstains
 memory_roof abstains
 throttling abstains
-]], summary(recorded().advice))
+]], summary(advice.examine(recorded())))
   end)
 
   it("abstain, and do not raise, on results without anything", function()

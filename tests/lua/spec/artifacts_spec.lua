@@ -97,7 +97,8 @@ describe("llmprof.artifacts", function()
       assert.matches("^TOP/runs/x/manifest.json:1:2: ", refusal(open, "x")[2])
       for _, text in ipairs { "7", "{}", '{"run_id": "x"}', '{"run_id": 1, "steps": []}' } do
         run:write("manifest.json", text)
-        assert.same({ "failed", "TOP/runs/x/manifest.json: not the manifest of a run" },
+        assert.same({ "failed", "TOP/runs/x/manifest.json: not the manifest of a run",
+          "if it is no run, remove or rename the folder" },
           refusal(open, "x"))
       end
     end)

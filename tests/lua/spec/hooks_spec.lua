@@ -50,7 +50,7 @@ describe("recipe hooks", function()
     it("may not make kernels up", function()
       local ctx, failure = run "select_kernels = function(k) return { k[1], { id = 2 } } end"
       assert.equal("select_kernels: item 2 is no kernel of the list", failure.message)
-      assert.same({ "failed", "skipped" }, { status(ctx, "select"), status(ctx, "render") })
+      assert.same({ "failed", "done" }, { status(ctx, "select"), status(ctx, "render") })
     end)
 
     it("may choose none", function()

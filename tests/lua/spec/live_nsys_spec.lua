@@ -217,7 +217,10 @@ describe("without a report", function()
     assert.same({ "failed", message }, { step.status, step.message })
     assert.same({ "llmprof", "tests/standin/recipe.lua", "out=" .. made.out },
       { manifest.command[1], manifest.command[2], manifest.command[3] })
-    assert.equal("skipped", made:step "analyse".status)
+    assert.equal("skipped", made:step "select".status)
+    assert.equal("done", made:step "render".status)
+    assert.same({ "the timeline", message },
+      { made:json "results.json".missing[1].what, made:json "results.json".missing[1].why })
     return made, step
   end
 

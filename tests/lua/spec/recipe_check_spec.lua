@@ -87,6 +87,15 @@ describe("recipe_check", function()
       examine("workload = function(cfg) return cfg.nothing.at_all end").workload.text)
   end)
 
+  it("says once what several checks run into", function()
+    local checks = examine [[workload = function()
+      require("llmprof.recipe").fail("model.path is not set", "model.path=DIR")
+    end]]
+    assert.same({ "problem", "model.path is not set", "model.path=DIR" },
+      { checks.workload.level, checks.workload.text, checks.workload.fix })
+    assert.is_nil(checks.capture)
+  end)
+
   it("looks at capture, categories, model and GPU", function()
     local argv = workload '"true"'
     assert.equal("problem", examine(argv, { "capture=builtin" }).capture.level)

@@ -5,9 +5,7 @@ local recipe = require "llmprof.recipe"
 
 local function workload_of(name, ...)
   local made = recipe.load(name)
-  local composed = config.compose { options = made.options, recipe = made.config,
-    recipe_name = made.file, overrides = config.parse_overrides { ... } }
-  return made.workload(composed.tree)
+  return made.workload(config.of_recipe(made, nil, { ... }).tree)
 end
 
 

@@ -89,7 +89,9 @@ describe("llmprof artifacts", function()
     local spawn, sys = require "llmprof.spawn", require "llmprof.sys"
     local lines = {}
     assert(spawn.run({ sys.executable(), "artifacts", "--root", root, "-f", "csv" },
-      { on_line = function(line) lines[#lines + 1] = line end }))
+      { on_line = function(line) if line:find "," and not line:find "^llmprof: " then
+        lines[#lines + 1] = line
+      end end }))
     assert.equal("id,recipe,status,started,files,bytes", lines[1])
     assert.equal("b,,unreadable,,1,1", lines[2])
     assert.equal(("a,r,done,2026-01-02T03:04:05Z,1,%d"):format(

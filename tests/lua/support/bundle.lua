@@ -35,8 +35,7 @@ end
 -- Returns the context, the pipeline's first error, and what the ui was told.
 function bundle.run(name, out, words, resume)
   local made = recipe.load(name)
-  local composed = config.compose { options = made.options, recipe = made.config,
-    recipe_name = made.file, overrides = config.parse_overrides(words or {}) }
+  local composed = config.of_recipe(made, nil, words or {})
   local run = resume and artifacts.open(out, composed.tree.run.root)
     or artifacts.create { out = out, recipe = made.name, recipe_file = made.file,
       command = json.list { "llmprof", name } }

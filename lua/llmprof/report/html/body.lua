@@ -10,8 +10,9 @@ local body = {}
 
 local escape = html.escape
 
--- Rows of a table; nobody scrolls further, and results.json has them all.
-local MOST = 500
+-- Rows of a table, on the screen and as page.css has it on paper; nobody reads
+-- further, and results.json has them all.
+local MOST, ON_PAPER = 500, 40
 
 
 function body.paragraph(said, class)
@@ -23,6 +24,12 @@ end
 
 function body.section(id, title, inner)
   return ('<section id="%s">\n<h2>%s</h2>\n%s</section>\n'):format(id, escape(title), inner)
+end
+
+
+-- Above a table of a section; nothing for nil.
+function body.heading(title)
+  return title and ("<h3>%s</h3>\n"):format(escape(title)) or ""
 end
 
 
@@ -38,9 +45,11 @@ local row_ids = {
 
 
 local function count_of(shown, all)
-  if shown == all then return "" end
-  return body.paragraph(("The first %s of %s; results.json has all, and llmprof show RUN prints "
-    .. "them."):format(text.count(shown), text.count(all)), "note")
+  local paper = shown > ON_PAPER and body.paragraph(("On paper: the first %d of %s.")
+    :format(ON_PAPER, text.count(all)), "note print") or ""
+  if shown == all then return paper end
+  return paper .. body.paragraph(("The first %s of %s; results.json has all, and llmprof show RUN "
+    .. "prints them."):format(text.count(shown), text.count(all)), "note")
 end
 
 
@@ -52,9 +61,8 @@ function body.table(results, name, options)
   local list = section.rows(results)
   if #list == 0 then return "" end
   local shown = table.move(list, 1, math.min(#list, MOST), 1, {})
-  local heading = options.title and ("<h3>%s</h3>\n"):format(escape(options.title)) or ""
   return ('%s<div class="table%s" id="table-%s" data-title="%s">\n<div class="scroll">%s</div>\n'
-    .. "</div>\n%s"):format(heading, options.filter and " filter" or "", name,
+    .. "</div>\n%s"):format(body.heading(options.title), options.filter and " filter" or "", name,
     escape(section.title), tables.render("html", section.columns, shown,
       { row_id = row_ids[name] }), count_of(#shown, #list))
 end

@@ -1,20 +1,9 @@
 local bare = require "llmprof.compare.bare"
 local failure = require "tests.lua.support.failure"
-local trace_file = require "llmprof.trace_file"
 local traces = require "tests.lua.support.traces"
 
-local function stages_of(path)
-  return traces.pick(bare.stages(trace_file.open("tests/fixtures/" .. path)), "name")
-end
-
 describe("llmprof.compare.bare", function()
-  it("takes the outermost ranges for stages, in their order", function()
-    assert.same({ { name = "prefill" }, { name = "decode" } }, stages_of "small/run.sqlite")
-    assert.same({ { name = "prefill" }, { name = "decode" } }, stages_of "tiny_h200/run.sqlite")
-  end)
-
   it("takes the whole run where there are none", function()
-    assert.same({}, stages_of "odd/no_nvtx.sqlite")
     local results = bare.results "tests/fixtures/odd/no_nvtx.sqlite"
     assert.same({ { name = "whole run", kernels = 78, launches = 28 } },
       traces.pick(results.stages, "name", "kernels", "launches"))

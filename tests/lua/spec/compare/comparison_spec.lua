@@ -77,6 +77,15 @@ describe("llmprof.compare.comparison", function()
       "of_change"))
   end)
 
+  it("cannot tell of a latency that one side does not have", function()
+    local before, after = sides.decode(1), sides.decode(1)
+    after.name = "B"
+    before.results.latency = { repeats = { { used = true, tpot_ns = 2e6 } } }
+    assert.same({ { label = "TPOT", before = 2, verdict = "can't tell", why = "B has no tpot" } },
+      traces.pick({ comparison.make(before, after).times[2] }, "label", "before", "after",
+        "verdict", "why"))
+  end)
+
   it("compares no kernels that a graph hides", function()
     local before, after = sides.decode(1), sides.decode(1)
     for _, one in ipairs { before, after } do one.results.kernels = { sides.kernel {} } end

@@ -46,6 +46,7 @@ capture, integrity: good -> poor]], said(before, after))
   it("lists how much each stage had to do", function()
     local before, after = sides.decode(1), sides.decode(1)
     before.results.stages[1].steps, after.results.stages[1].steps = 15, 9
+    before.results.stages[1].tokens = 15
     assert.equal("work, decode steps: 15 -> 9", said(before, after))
   end)
 

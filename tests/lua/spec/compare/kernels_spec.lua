@@ -43,6 +43,16 @@ gone decode a 1 -> -, 10 -> - us]], said(
         side(sides.kernel { name = "new", total_ns = 20000 })))
   end)
 
+  it("holds calls per step against each other", function()
+    local before, after = side(sides.kernel { name = "old", calls = 30 }),
+      side(sides.kernel { name = "new", calls = 18 })
+    assert.equal("gone decode old 15 -> -, 150 -> - us\nnew decode new - -> 9, - -> 90 us",
+      said(before, after))
+    before.results.stages[1].steps, after.results.stages[1].steps = 15, 9
+    assert.equal("renamed decode new (old) 15 -> 9, 150 -> 90 us: shape, calls, category",
+      said(before, after))
+  end)
+
   it("takes the best agreement first", function()
     assert.equal("new decode x - -> 1, - -> 10 us\n"
       .. "renamed decode y (a) 2 -> 2, 20 -> 20 us: shape, calls, category",

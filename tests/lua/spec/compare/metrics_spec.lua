@@ -64,6 +64,13 @@ describe("llmprof.compare.metrics", function()
       said("tokens_per_s", before, after))
   end)
 
+  it("has no rate of a plain run that does not say its batch", function()
+    local before, after = sides.decode(10), sides.decode(20)
+    before.plain, after.plain = { sides.plain(8, 8) }, { sides.plain(4, 4) }
+    after.plain[1].batch = nil
+    assert.equal("side has no tokens_per_s", said("tokens_per_s", before, after))
+  end)
+
   it("leaves the first plain repeat out where the timeline does", function()
     local before, after = sides.decode(10), sides.decode(20)
     before.plain, after.plain = { sides.plain(100, 8, 8) }, { sides.plain(4, 4) }

@@ -12,7 +12,8 @@ describe("llmprof.compare.side", function()
   local function run(id)
     local made = artifacts.create { root = top(), id = id, recipe = "r", recipe_file = "r.lua",
       command = json.list { "llmprof", "r.lua" } }
-    made:write_json("results.json", { run = { recipe = id }, stages = json.list {} })
+    made:write_json("results.json", { run = { recipe = id }, model = {}, source = {},
+      environment = {}, repeats = {}, stages = json.list {}, kernels = json.list {} })
     made:publish()
     return made
   end
@@ -26,6 +27,13 @@ describe("llmprof.compare.side", function()
     local said, plain = failure(side.open, word, top()), top():gsub("%p", "%%%0")
     for i, text in pairs(said) do said[i] = text:gsub(plain, "TOP") end
     return said
+  end
+
+  -- The ms of the first decode of each.
+  local function decodes(list)
+    local ms = {}
+    for i, metrics in ipairs(list) do ms[i] = metrics.repeats[1].stages.decode.ms end
+    return ms
   end
 
   it("opens runs, folders, baselines and traces", function()
@@ -49,13 +57,13 @@ describe("llmprof.compare.side", function()
 
   it("reads what lies beside the results", function()
     local made = run "one"
-    assert(fs.mkdirs(made:path "workload/before"))
-    made:write_json("workload/before/metrics.json", { mark = "before" })
-    made:write_json("workload/metrics.json", { mark = "profiled" })
+    local from = "tests/fixtures/compare/graph/workload/"
+    made:take(from .. "before/metrics.json", "workload/before/metrics.json")
+    made:take(from .. "metrics.json", "workload/metrics.json")
     made:write("config.yaml", "infer:\n  batch: 4\n")
     local opened = side.open("one", top())
-    assert.same({ { mark = "before" }, nil }, opened.plain)
-    assert.same({ mark = "profiled" }, opened.metrics)
+    assert.same({ 235.767245 }, decodes(opened.plain))
+    assert.same({ 287.95449 }, decodes { opened.metrics })
     assert.same({ infer = { batch = 4 } }, opened.config)
     assert.is_nil(opened.trace)
   end)
@@ -68,10 +76,14 @@ describe("llmprof.compare.side", function()
 
   it("refuses results of something else", function()
     run("one"):write("results.json", "[]\n")
-    assert.same({ "failed", "TOP/one/results.json: not the results of a run",
-      "run the recipe again: llmprof RECIPE.lua --resume TOP/one" }, refusal "one")
-    run("two"):write("results.json", "{")
-    assert.equal("failed", refusal("two")[1])
+    assert.same({ "failed", "TOP/one/results.json: not the results of a run: no 'run'",
+      "analyse it again: llmprof RECIPE.lua --resume TOP/one" }, refusal "one")
+    run("two"):write("results.json", "7\n")
+    assert.equal("TOP/two/results.json: not the results of a run: no 'run'", refusal("two")[2])
+    run("three"):write("workload/metrics.json", "{}\n")
+    assert.same({ "failed",
+      "TOP/three/workload/metrics.json: repeats: table expected, got nothing" },
+      refusal "three")
   end)
 
   it("suggests a name that is there", function()

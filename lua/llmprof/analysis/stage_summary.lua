@@ -1,0 +1,137 @@
+-- The instances of each stage -> the stages of results: means of those that count,
+-- tokens and steps, and what holds the stage up. Times are ns, shares 0..1.
+local json = require "llmprof.json"
+local statistics = require "llmprof.statistics"
+
+local stage_summary = {}
+
+-- From this share of the time with an idle GPU on a stage is launch-bound: it waits
+-- more than it works.
+stage_summary.LAUNCH_BOUND = 0.5
+
+
+local function pick(instances, field)
+  local values = {}
+  for i, instance in ipairs(instances) do values[i] = instance[field] end
+  return values
+end
+
+
+local function timing(instances)
+  local wall = statistics.describe(pick(instances, "wall"))
+  return wall and { count = wall.count, mean_ns = wall.mean, std_ns = wall.std, min_ns = wall.min,
+    max_ns = wall.max, total_ns = wall.total }
+end
+
+
+local function mean(instances, field)
+  return statistics.sum(pick(instances, field)) / #instances
+end
+
+
+-- What holds the stage up, and the numbers that say so.
+local function bound_of(stage)
+  if stage.idle_share >= stage_summary.LAUNCH_BOUND then
+    return "launch", ("the GPU is idle %.0f %% of the time"):format(stage.idle_share * 100)
+  end
+  return "gpu", ("the GPU is busy %.0f %% of the time"):format((1 - stage.idle_share) * 100)
+end
+
+
+local function instance_record(instance)
+  return {
+    start_ns = instance.start, wall_ns = instance.wall, rep = instance.rep, used = instance.used,
+    gpu_busy_ns = instance.busy, gpu_idle_ns = instance.idle, gpu_time_ns = instance.gpu_time,
+    kernels = instance.kernels, copies = instance.copies, sets = instance.sets,
+    graphs = instance.graphs, launches = instance.launches,
+  }
+end
+
+
+-- Steps of one instance where they were inferred, else nil.
+local function mean_steps(instances)
+  local sum = 0
+  for _, instance in ipairs(instances) do
+    if not instance.steps then return nil end
+    sum = sum + #instance.steps
+  end
+  return #instances > 0 and sum / #instances or nil
+end
+
+
+-- Tokens and steps that one instance of a stage made, and the batch: what was
+-- inferred, what the workload counted in the last repeat, or what is known about a
+-- recorded one. Tokens are those of all sequences; a step makes one for each.
+-- given: as of analysis.results; name: of the stage; instances: those that count.
+function stage_summary.counts(given, name, instances)
+  local repeats, about = given.metrics and given.metrics.repeats, given.workload or {}
+  local last = repeats and repeats[#repeats]
+  local stage = last and last.stages[name] or (about.stages and about.stages[name]) or {}
+  local ranges = stage.count or 1
+  local batch = given.metrics and given.metrics.batch or about.batch
+  local tokens = stage.tokens and stage.tokens > 0 and stage.tokens / ranges or nil
+  local steps = mean_steps(instances) or stage.steps and stage.steps > 0 and stage.steps / ranges
+    or (tokens and batch and tokens / batch) or nil
+  return { tokens = tokens, steps = steps, batch = batch }
+end
+
+
+local function summarize(declared, instances, given)
+  local used, records = {}, json.list {}
+  for i, instance in ipairs(instances) do
+    records[i] = instance_record(instance)
+    if instance.used then used[#used + 1] = instance end
+  end
+  local stage = { name = declared.name, parent = declared.parent, instances = records,
+    wall = timing(used) }
+  if #used == 0 then return stage end
+  local wall, idle = statistics.sum(pick(used, "wall")), statistics.sum(pick(used, "idle"))
+  stage.gpu_busy_ns, stage.gpu_idle_ns = mean(used, "busy"), mean(used, "idle")
+  stage.gpu_time_ns = mean(used, "gpu_time")
+  stage.kernels, stage.launches = mean(used, "kernels"), mean(used, "launches")
+  stage.copies = mean(used, "copies") + mean(used, "sets")
+  stage.idle_share = wall > 0 and idle / wall or nil
+  local counts = stage_summary.counts(given, declared.name, used)
+  stage.tokens = counts.tokens
+  if (declared.step or declared.name == "decode") and counts.steps then
+    stage.steps = counts.steps
+    -- what graphs ran that were traced as one operation is not known
+    if mean(used, "graphs") == 0 then stage.kernels_per_token = stage.kernels / counts.steps end
+    stage.ns_per_token = stage.wall.mean_ns / counts.steps
+  end
+  if stage.idle_share then stage.bound, stage.bound_reason = bound_of(stage) end
+  return stage
+end
+
+
+-- Share of the GPU time of the stages without a parent.
+local function add_shares(list)
+  local all = 0
+  for _, stage in ipairs(list) do
+    if not stage.parent and stage.wall then
+      all = all + stage.gpu_time_ns * stage.wall.count
+    end
+  end
+  for _, stage in ipairs(list) do
+    if stage.wall and all > 0 then stage.share = stage.gpu_time_ns * stage.wall.count / all end
+  end
+end
+
+
+-- The stages that ran, in the order they were declared. found: of
+-- analysis.stages; given: as of analysis.results.
+function stage_summary.list(found, given)
+  local list = json.list {}
+  for _, declared in ipairs(found.declared) do
+    local instances = {}
+    for _, instance in ipairs(found.instances) do
+      if instance.stage == declared.name then instances[#instances + 1] = instance end
+    end
+    if #instances > 0 then list[#list + 1] = summarize(declared, instances, given) end
+  end
+  add_shares(list)
+  return list
+end
+
+
+return stage_summary
