@@ -44,8 +44,8 @@ lua_Integer llmprof_lua_opt_integer(lua_State *L, int arg, const char *field,
 lua_Number llmprof_lua_opt_number(lua_State *L, int arg, const char *field,
                                   lua_Number otherwise);
 
-/* From now on SIGINT, SIGTERM and SIGHUP raise "interrupted" in L at the next Lua
- * instruction, and stop the loops of the core; a second signal ends the
+/* From now on SIGINT, SIGTERM and SIGHUP raise "interrupted" in L at the next
+ * Lua instruction, and stop the loops of the core; a second signal ends the
  * process at once. Before L is closed they are let go. */
 void llmprof_lua_catch_signals(lua_State *L);
 void llmprof_lua_release_signals(void);

@@ -100,7 +100,7 @@ static llmprof_query *prepare(lua_State *L) {
   void **box = llmprof_lua_box(L, QUERY, 0);
   llmprof_error err;
   llmprof_query *query = *box = llmprof_sqlite_query(db, sql, &err);
-  if (!query) llmprof_lua_raise(L, &err);
+  if (!query) luaL_error(L, "%s", err.message);
   int wanted = llmprof_query_parameters(query);
   if (wanted != given)
     luaL_error(L, "SQL statement wants %d parameters, got %d", wanted, given);

@@ -19,7 +19,8 @@ local TABLE = "CUPTI_ACTIVITY_KIND_MEMCPY"
 
 local QUERY = [[
 SELECT copyKind, %s AS srcKind, %s AS dstKind, CAST(start AS INTEGER) AS start,
-  CAST(end - start AS INTEGER) AS duration, CAST(bytes AS INTEGER) AS bytes, %s AS correlation FROM ]] .. TABLE .. [[ ORDER BY start]]
+  CAST(end - start AS INTEGER) AS duration, CAST(bytes AS INTEGER) AS bytes,
+  %s AS correlation FROM ]] .. TABLE .. [[ ORDER BY start]]
 
 
 -- Is the host side of a copy pageable? nil when the export does not say.
