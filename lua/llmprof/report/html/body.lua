@@ -150,8 +150,8 @@ end
 
 
 local function spread(measured)
-  if not measured.p50_ns or not measured.p90_ns then return "of one value" end
-  return ("p50 %s, p90 %s"):format(words.ms(measured.p50_ns), words.ms(measured.p90_ns))
+  if not measured.p50_ns or not measured.p90_ns then return "profiled; of one value" end
+  return ("profiled; p50 %s, p90 %s"):format(words.ms(measured.p50_ns), words.ms(measured.p90_ns))
 end
 
 
@@ -164,13 +164,13 @@ function body.tiles(results)
   if tpot then list[#list + 1] = tile("TPOT", words.ms(tpot.mean_ns), spread(tpot)) end
   if rate then
     list[#list + 1] = tile("throughput", text.number(rate.mean, 1, ",") .. " tokens/s",
-      rate.batch and ("batch %d"):format(rate.batch) or "batch not known")
+      "profiled; " .. (rate.batch and ("batch %d"):format(rate.batch) or "batch not known"))
   end
   for _, key in ipairs { "mfu", "mbu" } do
     local value = whole[key] and whole[key].value
     if value then
       list[#list + 1] = tile(key:upper(), text.number(value * 100, 2) .. " %",
-        "all stages together")
+        "all stages, " .. whole.time_source)
     end
   end
   if #list == 0 then return "" end
