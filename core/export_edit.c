@@ -91,14 +91,17 @@ static bool temporary_beside(const char *to, llmprof_buffer *path,
   return !path->failed || llmprof_fail_nomem(err);
 }
 
-/* Replacing the export by its copy would lose what was not meant to go. */
-static bool check_apart(const char *from, const char *to, llmprof_error *err) {
+/* Replacing the export by its copy would lose what was not meant to go, and a
+ * device or pipe is written to, not replaced. */
+static bool check_target(const char *from, const char *to, llmprof_error *err) {
   struct stat a, b;
-  if (stat(from, &a) != 0 || stat(to, &b) != 0 || a.st_dev != b.st_dev ||
-      a.st_ino != b.st_ino)
-    return true;
-  return llmprof_fail(err, LLMPROF_DENIED,
-                      "%s: is the export itself; write to another file", to);
+  if (stat(to, &b) != 0) return true;
+  if (stat(from, &a) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+    return llmprof_fail(err, LLMPROF_DENIED,
+                        "%s: is the export itself; write to another file", to);
+  return S_ISREG(b.st_mode) ||
+         llmprof_fail(err, LLMPROF_DENIED,
+                      "%s: not replaced: it is no regular file", to);
 }
 
 /* A copy of a read-only export is read-only, too. */
@@ -112,7 +115,7 @@ static bool make_writable(const char *path, llmprof_error *err) {
 bool llmprof_edit_copy(const char *from, const char *to, const char *action,
                        llmprof_edit_function change, void *user,
                        llmprof_error *err) {
-  if (!check_apart(from, to, err)) return false;
+  if (!check_target(from, to, err)) return false;
   llmprof_sqlite *probe = llmprof_sqlite_open(from, err); /* is it one? */
   if (!probe) return false;
   llmprof_sqlite_close(probe);

@@ -4,12 +4,8 @@
 
 #include "llmprof/buffer.h"
 
-/* Append a string with its quotes. The bytes are UTF-8, or the text will not be
- * JSON. */
-void llmprof_json_put_string(llmprof_buffer *out, const char *bytes,
-                             size_t size);
-
-/* The same for any bytes: a malformed sequence becomes U+FFFD. */
+/* Append a string with its quotes. Any bytes: a malformed sequence becomes
+ * U+FFFD. */
 void llmprof_json_put_any(llmprof_buffer *out, const char *bytes, size_t size);
 
 #endif

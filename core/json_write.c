@@ -25,8 +25,8 @@ static void put_escaped(llmprof_buffer *out, unsigned char c) {
     llmprof_buffer_printf(out, "\\u%04x", c);
 }
 
-void llmprof_json_put_string(llmprof_buffer *out, const char *bytes,
-                             size_t size) {
+/* A string with its quotes; the bytes are UTF-8. */
+static void put_string(llmprof_buffer *out, const char *bytes, size_t size) {
   size_t plain = 0; /* where the run of bytes as they stand began */
   llmprof_buffer_putc(out, '"');
   for (size_t i = 0; i < size; i++) {
@@ -42,7 +42,7 @@ void llmprof_json_put_string(llmprof_buffer *out, const char *bytes,
 
 void llmprof_json_put_any(llmprof_buffer *out, const char *bytes, size_t size) {
   if (llmprof_lex_is_utf8(bytes, size)) {
-    llmprof_json_put_string(out, bytes, size);
+    put_string(out, bytes, size);
     return;
   }
   llmprof_buffer clean = {0};
@@ -50,7 +50,7 @@ void llmprof_json_put_any(llmprof_buffer *out, const char *bytes, size_t size) {
   if (clean.failed)
     out->failed = true;
   else
-    llmprof_json_put_string(out, clean.bytes, clean.size);
+    put_string(out, clean.bytes, clean.size);
   llmprof_buffer_free(&clean);
 }
 
@@ -61,7 +61,7 @@ static bool write_string(writer *w, const llmprof_value *value,
   if (!llmprof_lex_is_utf8(bytes, size))
     return llmprof_lex_fail_path(w->err, LLMPROF_RANGE,
                                  "JSON takes only UTF-8: string", path);
-  llmprof_json_put_string(w->out, bytes, size);
+  put_string(w->out, bytes, size);
   return true;
 }
 
@@ -92,7 +92,7 @@ static bool write_entry(writer *w, const llmprof_value *map, size_t index,
   if (!llmprof_lex_is_utf8(path.key, path.size))
     return llmprof_lex_fail_path(w->err, LLMPROF_RANGE,
                                  "JSON takes only UTF-8: key", &path);
-  llmprof_json_put_string(w->out, path.key, path.size);
+  put_string(w->out, path.key, path.size);
   llmprof_buffer_puts(w->out, w->indent ? ": " : ":");
   return write_value(w, llmprof_value_at(map, index), &path, depth);
 }

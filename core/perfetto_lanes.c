@@ -53,8 +53,18 @@ static bool item_overlaps(const perfetto_layout *l,
                   llmprof_perfetto_end(l, item));
 }
 
+/* Times that are not recorded, or further apart than an int64_t holds, cannot
+ * be drawn. */
+static bool has_times(const perfetto_layout *l, size_t item) {
+  int64_t start = llmprof_perfetto_start(l, item), duration;
+  return start != LLMPROF_ABSENT &&
+         !__builtin_sub_overflow(llmprof_perfetto_end(l, item), start,
+                                 &duration);
+}
+
 static bool is_wanted(const perfetto_layout *l,
                       const llmprof_perfetto_options *options, size_t item) {
+  if (!has_times(l, item)) return false;
   if (!options->window_count || item_overlaps(l, options, item)) return true;
   if (item >= l->first_range || l->call_of[item] == LLMPROF_NONE) return false;
   return item_overlaps(l, options, l->first_call + l->call_of[item]);

@@ -181,6 +181,27 @@ size_t llmprof_text_width(const char *text, size_t size) {
 
 /* ---- making it fit ---- */
 
+bool llmprof_text_is_sound(const char *text, size_t size) {
+  uint32_t code;
+  for (size_t at = 0; at < size;) {
+    at += llmprof_utf8_decode(text + at, size - at, &code);
+    if (code == REPLACEMENT || code == 0) return false;
+  }
+  return true;
+}
+
+void llmprof_text_repair(llmprof_buffer *out, const char *text, size_t size) {
+  for (size_t at = 0; at < size;) {
+    uint32_t code;
+    size_t taken = llmprof_utf8_decode(text + at, size - at, &code);
+    if (code == REPLACEMENT || code == 0)
+      llmprof_buffer_puts(out, LLMPROF_REPLACEMENT);
+    else
+      llmprof_buffer_add(out, text + at, taken);
+    at += taken;
+  }
+}
+
 void llmprof_text_clean(llmprof_buffer *out, const char *text, size_t size) {
   for (size_t at = 0; at < size;) {
     uint32_t code;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "llmprof/alloc.h"
+#include "llmprof/text.h"
 #include "trace_internal.h"
 
 /* ---- interned things ---- */
@@ -53,13 +54,22 @@ uint32_t llmprof_trace_far_string(const llmprof_trace *trace, int64_t id) {
   return row == UINT32_MAX ? LLMPROF_NO_STRING : trace->string_of[row];
 }
 
-/* Intern text column i of the current row; a NULL is LLMPROF_NO_STRING. */
+/* Intern text column i of the current row, fit for JSON and for an argument of
+ * ncu; a NULL is LLMPROF_NO_STRING. */
 bool llmprof_trace_text(llmprof_trace *trace, const llmprof_scan *scan, int i,
                         uint32_t *string) {
   size_t size;
   const char *bytes = llmprof_scan_text(scan, i, &size);
   *string = LLMPROF_NO_STRING;
-  return !bytes || llmprof_strings_add(trace->strings, bytes, size, string);
+  if (!bytes) return true;
+  if (llmprof_text_is_sound(bytes, size))
+    return llmprof_strings_add(trace->strings, bytes, size, string);
+  llmprof_buffer sound = {0};
+  llmprof_text_repair(&sound, bytes, size);
+  bool ok = !sound.failed && llmprof_strings_add(trace->strings, sound.bytes,
+                                                 sound.size, string);
+  llmprof_buffer_free(&sound);
+  return ok;
 }
 
 static bool keep_near(llmprof_trace *trace, size_t id, uint32_t string) {

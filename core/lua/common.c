@@ -7,6 +7,18 @@ int llmprof_lua_fail(lua_State *L, const llmprof_error *err) {
   return 3;
 }
 
+int llmprof_lua_raise(lua_State *L, const llmprof_error *err) {
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  if (lua_getfield(L, -1, "llmprof.errors") == LUA_TTABLE) {
+    lua_getfield(L, -1, "raise");
+    lua_pushstring(L,
+                   err->code == LLMPROF_INTERRUPTED ? "interrupted" : "failed");
+    lua_pushstring(L, err->message);
+    lua_call(L, 2, 0);
+  }
+  return luaL_error(L, "%s", err->message);
+}
+
 int llmprof_lua_result(lua_State *L, bool ok, const llmprof_error *err) {
   if (!ok) return llmprof_lua_fail(L, err);
   lua_pushboolean(L, 1);

@@ -79,7 +79,7 @@ static const llmprof_column *load_column(lua_State *L, llmprof_frame *frame,
                                          size_t number) {
   llmprof_error err;
   const llmprof_column *column = llmprof_frame_column(frame, number, &err);
-  if (!column) luaL_error(L, "%s", err.message);
+  if (!column) llmprof_lua_raise(L, &err);
   return column;
 }
 
@@ -279,7 +279,7 @@ static int f_where(lua_State *L) {
   llmprof_frame **made = llmprof_lua_new_frame(L, 1);
   llmprof_error err;
   *made = llmprof_frame_where(frame, conditions, count, &err);
-  return *made ? 1 : llmprof_lua_fail(L, &err);
+  return *made ? 1 : llmprof_lua_raise(L, &err);
 }
 
 /* ---- intervals ---- */

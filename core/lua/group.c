@@ -18,7 +18,7 @@ llmprof_groups *llmprof_lua_new_groups(lua_State *L, llmprof_frame *frame,
   luaL_setmetatable(L, GROUPS);
   llmprof_error err;
   if (!llmprof_groups_make(groups, frame, keys, count, &err))
-    luaL_error(L, "%s", err.message);
+    llmprof_lua_raise(L, &err);
   return groups;
 }
 
@@ -117,7 +117,7 @@ static void compute_extents(lua_State *L, request *r, int options) {
   llmprof_error err;
   if (!llmprof_intervals_by_group(r->frame, start, end, r->groups, r->extents,
                                   &err))
-    luaL_error(L, "%s", err.message);
+    llmprof_lua_raise(L, &err);
 }
 
 static void check_summable(lua_State *L, const request *r) {
@@ -149,14 +149,14 @@ static void compute_request(lua_State *L, request *r) {
         llmprof_lua_scratch(L, r->groups->count, sizeof **r->summaries);
     if (!llmprof_summarize(r->frame, r->sum[i], r->groups, r->wanted,
                            r->wanted_count, r->summaries[i], &err))
-      luaL_error(L, "%s", err.message);
+      llmprof_lua_raise(L, &err);
   }
   r->counts = llmprof_lua_scratch(L, r->distinct_count, sizeof *r->counts);
   for (size_t i = 0; i < r->distinct_count; i++) {
     r->counts[i] = llmprof_lua_scratch(L, r->groups->count, sizeof **r->counts);
     if (!llmprof_distinct(r->frame, r->distinct[i], r->groups, r->counts[i],
                           &err))
-      luaL_error(L, "%s", err.message);
+      llmprof_lua_raise(L, &err);
   }
 }
 

@@ -38,17 +38,35 @@ static void catch (int number) {
   sigaction(number, &action, NULL);
 }
 
+/* The terminal may go away under a long capture, but not under nohup, which
+ * has it ignored. */
+static void catch_hangup(void) {
+  struct sigaction now;
+  sigaction(SIGHUP, NULL, &now);
+  if (now.sa_handler != SIG_IGN) catch (SIGHUP);
+}
+
 void llmprof_lua_catch_signals(lua_State *L) {
   running = L;
   catch (SIGINT);
   catch (SIGTERM);
-  /* A reader that goes away must not end a capture: writes fail instead. */
+  catch_hangup();
+  /* A reader that goes away, or a limit on the size of files, must not end a
+   * capture: writes fail instead. */
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
+}
+
+static void release(int number) {
+  struct sigaction now;
+  sigaction(number, NULL, &now);
+  if (now.sa_handler == on_signal) signal(number, SIG_DFL);
 }
 
 void llmprof_lua_release_signals(void) {
-  signal(SIGINT, SIG_DFL);
-  signal(SIGTERM, SIG_DFL);
+  release(SIGINT);
+  release(SIGTERM);
+  release(SIGHUP);
 }
 
 /* interrupt.protect(f) -> as pcall(f), but an interrupt ends f whatever f

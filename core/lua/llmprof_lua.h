@@ -12,6 +12,10 @@
 /* Push nil, err->message and the code's name; returns 3. */
 int llmprof_lua_fail(lua_State *L, const llmprof_error *err);
 
+/* Raise the failure where a call has no way to return it: as llmprof.errors
+ * does, so that it is not taken for a bug. Does not return. */
+int llmprof_lua_raise(lua_State *L, const llmprof_error *err);
+
 /* Push true, or fail. */
 int llmprof_lua_result(lua_State *L, bool ok, const llmprof_error *err);
 
@@ -40,8 +44,8 @@ lua_Integer llmprof_lua_opt_integer(lua_State *L, int arg, const char *field,
 lua_Number llmprof_lua_opt_number(lua_State *L, int arg, const char *field,
                                   lua_Number otherwise);
 
-/* From now on SIGINT and SIGTERM raise "interrupted" in L at the next Lua
- * instruction, and stop the loops of the core; a second signal ends the
+/* From now on SIGINT, SIGTERM and SIGHUP raise "interrupted" in L at the next
+ * Lua instruction, and stop the loops of the core; a second signal ends the
  * process at once. Before L is closed they are let go. */
 void llmprof_lua_catch_signals(lua_State *L);
 void llmprof_lua_release_signals(void);

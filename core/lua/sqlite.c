@@ -80,7 +80,7 @@ static int next_row(lua_State *L) {
   lua_settop(L, 1);
   llmprof_error err;
   int got = llmprof_query_step(query, &err);
-  if (got < 0) return luaL_error(L, "%s", err.message);
+  if (got < 0) return llmprof_lua_raise(L, &err);
   if (!got) return close_query(L);
   int columns = llmprof_query_columns(query);
   lua_createtable(L, 0, columns);
@@ -146,7 +146,7 @@ static int f_columns(lua_State *L) {
   int got;
   while ((got = llmprof_query_step(query, &err)) > 0)
     append_row(L, query, first, ++rows);
-  if (got < 0) return luaL_error(L, "%s", err.message);
+  if (got < 0) return llmprof_lua_raise(L, &err);
   lua_createtable(L, columns, 0);
   for (int i = 0; i < columns; i++) {
     lua_createtable(L, 0, 2);
@@ -168,7 +168,7 @@ static int f_has(lua_State *L) {
   llmprof_error err;
   int has = column ? llmprof_sqlite_has_column(db, table, column, &err)
                    : llmprof_sqlite_has_table(db, table, &err);
-  if (has < 0) return luaL_error(L, "%s", err.message);
+  if (has < 0) return llmprof_lua_raise(L, &err);
   lua_pushboolean(L, has);
   return 1;
 }

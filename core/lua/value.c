@@ -50,12 +50,14 @@ static int size_hint(size_t count) {
   return count < INT_MAX ? (int)count : INT_MAX;
 }
 
+static void push_value(lua_State *L, const llmprof_value *value);
+
 static void push_list(lua_State *L, const llmprof_value *list) {
   size_t count = llmprof_value_count(list);
   lua_createtable(L, size_hint(count), 0);
   luaL_setmetatable(L, LIST);
   for (size_t i = 0; i < count; i++) {
-    llmprof_lua_push_value(L, llmprof_value_at(list, i));
+    push_value(L, llmprof_value_at(list, i));
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
 }
@@ -67,7 +69,7 @@ static void push_map(lua_State *L, const llmprof_value *map) {
     size_t size;
     const char *key = llmprof_value_key(map, i, &size);
     lua_pushlstring(L, key, size);
-    llmprof_lua_push_value(L, llmprof_value_at(map, i));
+    push_value(L, llmprof_value_at(map, i));
     lua_rawset(L, -3); /* map[key] = value */
   }
 }
@@ -78,7 +80,7 @@ static void push_string(lua_State *L, const llmprof_value *value) {
   lua_pushlstring(L, bytes, size);
 }
 
-void llmprof_lua_push_value(lua_State *L, const llmprof_value *value) {
+static void push_value(lua_State *L, const llmprof_value *value) {
   luaL_checkstack(L, 4, "value nested too deep");
   switch (llmprof_value_type(value)) {
   case LLMPROF_NULL:
@@ -128,7 +130,7 @@ static llmprof_limits check_limits(lua_State *L, int arg) {
 /* The tree, or err says why there is none. */
 static int finish_reading(lua_State *L, holder *h, const llmprof_error *err) {
   if (!h->tree) return llmprof_lua_fail(L, err);
-  llmprof_lua_push_value(L, h->tree);
+  push_value(L, h->tree);
   release(h);
   return 1;
 }

@@ -36,8 +36,4 @@ int llmprof_lua_load(lua_State *L, const llmprof_lua_format *format);
 int llmprof_lua_encode(lua_State *L, const llmprof_lua_format *format,
                        unsigned indent);
 
-/* Push the value; raises only when Lua is out of memory. Needs
- * llmprof_lua_value_functions to have run. */
-void llmprof_lua_push_value(lua_State *L, const llmprof_value *value);
-
 #endif

@@ -2,7 +2,10 @@
  *
  * Nothing in the core calls malloc directly, so that an embedder can count or
  * limit memory and the tests can make the n-th allocation fail. A replacement
- * must be set before the first allocation and stay set. */
+ * must be set before the first allocation and stay set.
+ *
+ * What is made by a function named new, open or load is given back by the free
+ * or close beside it, which does nothing for NULL. */
 #ifndef LLMPROF_ALLOC_H
 #define LLMPROF_ALLOC_H
 

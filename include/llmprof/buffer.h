@@ -14,13 +14,18 @@ typedef struct llmprof_buffer {
   bool failed; /* an allocation failed */
 } llmprof_buffer;
 
+/* Append `size` bytes, a string, a character, a character `count` times, or
+ * what printf would print. */
 void llmprof_buffer_add(llmprof_buffer *buf, const void *bytes, size_t size);
 void llmprof_buffer_puts(llmprof_buffer *buf, const char *text);
 void llmprof_buffer_putc(llmprof_buffer *buf, char c);
 void llmprof_buffer_fill(llmprof_buffer *buf, char c, size_t count);
 void llmprof_buffer_printf(llmprof_buffer *buf, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-void llmprof_buffer_clear(llmprof_buffer *buf); /* keeps the memory */
+
+/* Empty it and forget a failure; free gives the memory back too. Either leaves
+ * a buffer that can be used again. */
+void llmprof_buffer_clear(llmprof_buffer *buf);
 void llmprof_buffer_free(llmprof_buffer *buf);
 
 #endif

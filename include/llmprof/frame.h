@@ -173,6 +173,8 @@ typedef struct llmprof_groups {
   uint32_t *rows;      /* by group: how many */
 } llmprof_groups;
 
+/* Without keys all rows are one group. The caller frees; on failure (a column
+ * cannot be loaded, NOMEM, INTERRUPTED) there is nothing to free. */
 bool llmprof_groups_make(llmprof_groups *groups, llmprof_frame *frame,
                          const size_t *keys, size_t key_count,
                          llmprof_error *err);

@@ -21,13 +21,15 @@ typedef struct llmprof_intervals {
   size_t count;
 } llmprof_intervals;
 
+/* Free the items; the set, which is the caller's, is empty afterwards. */
 void llmprof_intervals_free(llmprof_intervals *set);
 
 /* Sort and merge in place; returns how many are left. */
 size_t llmprof_intervals_merge(llmprof_interval *items, size_t count);
 
 /* The union over a frame's rows, from a column of starts and one of ends;
- * rows that lack either are left out. */
+ * rows that lack either are left out. The caller frees *set; on failure (a
+ * column cannot be loaded, NOMEM) there is nothing to free. */
 bool llmprof_intervals_of_frame(llmprof_intervals *set, llmprof_frame *frame,
                                 size_t start_column, size_t end_column,
                                 llmprof_error *err);
@@ -42,16 +44,17 @@ bool llmprof_intervals_by_group(llmprof_frame *frame, size_t start_column,
                                 size_t end_column, const llmprof_groups *groups,
                                 llmprof_extent *extents, llmprof_error *err);
 
-/* Time covered within [from, to). */
+/* ns covered within [from, to). */
 int64_t llmprof_intervals_covered(const llmprof_intervals *set, int64_t from,
                                   int64_t to);
 
-/* The holes of at least `shortest` ns within [from, to). */
+/* The holes of at least `shortest` ns within [from, to). The caller frees
+ * *gaps; on failure (NOMEM) there is nothing to free. */
 bool llmprof_intervals_gaps(llmprof_intervals *gaps,
                             const llmprof_intervals *set, int64_t from,
                             int64_t to, int64_t shortest, llmprof_error *err);
 
-/* Time covered by both. */
+/* ns covered by both. */
 int64_t llmprof_intervals_overlap(const llmprof_intervals *a,
                                   const llmprof_intervals *b);
 

@@ -11,8 +11,10 @@ typedef struct llmprof_strings llmprof_strings;
 /* The id that stands for "no string". */
 #define LLMPROF_NO_STRING UINT32_MAX
 
-llmprof_strings *llmprof_strings_new(void); /* NULL when out of memory */
-void llmprof_strings_free(llmprof_strings *pool);
+llmprof_strings *llmprof_strings_new(void);       /* NULL when out of memory */
+void llmprof_strings_free(llmprof_strings *pool); /* NULL is fine */
+
+/* How many there are: ids are less. */
 size_t llmprof_strings_count(const llmprof_strings *pool);
 
 /* Copies the bytes on first sight. False when out of memory. */

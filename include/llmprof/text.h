@@ -39,6 +39,12 @@ size_t llmprof_text_cluster(const char *text, size_t size, size_t *width);
  * them, count as 0: replace them first (clean) or break lines (wrap). */
 size_t llmprof_text_width(const char *text, size_t size);
 
+/* Is the text well-formed UTF-8 without NUL and U+FFFD? */
+bool llmprof_text_is_sound(const char *text, size_t size);
+
+/* Append the text with U+FFFD for every NUL and malformed sequence. */
+void llmprof_text_repair(llmprof_buffer *out, const char *text, size_t size);
+
 /* Append the text fit for one line of a terminal: a tab or a newline becomes
  * a space, every other control character and malformed sequence U+FFFD. */
 void llmprof_text_clean(llmprof_buffer *out, const char *text, size_t size);

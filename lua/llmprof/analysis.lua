@@ -45,7 +45,7 @@ local function totals(trace, found)
   local all = ops:group { sum = { "duration" }, union = true }[1]
   if not all then return { kernels = 0, copies = 0, sets = 0, graphs = 0 } end
   local result = { kernels = 0, copies = 0, sets = 0, graphs = 0, gpu_time_ns = all.duration.total,
-    busy_ns = all.busy, span_ns = all.last - all.first }
+    busy_ns = all.busy, span_ns = all.last and all.last - all.first }
   local kinds = { [0] = "kernels", "copies", "sets", "graphs" }
   for _, row in ipairs(ops:group { by = { "kind" } }) do result[kinds[row.kind]] = row.count end
   if not found.whole then
@@ -119,7 +119,7 @@ end
 local function count_devices(kernels)
   local seen, count = {}, 0
   for _, kernel in ipairs(kernels) do
-    if not seen[kernel.device] then
+    if kernel.device and not seen[kernel.device] then
       seen[kernel.device] = true
       count = count + 1
     end

@@ -107,12 +107,9 @@ local function writer(given)
 
   function ui.begin(name)
     what = nil
-    if given.verbose then
-      out.clear()
-      out.line("  " .. name)
-    else
-      out.status(("  %-10s ..."):format(name))
-    end
+    if not given.verbose then return out.status(("  %-10s ..."):format(name)) end
+    out.clear()
+    out.line("  " .. name)
   end
 
   function ui.progress(name, took, said)

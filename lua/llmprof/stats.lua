@@ -19,7 +19,7 @@ end
 
 
 local function round1(value)
-  return math.floor(value * 10 + 0.5) / 10
+  return value and math.floor(value * 10 + 0.5) / 10
 end
 
 
@@ -73,15 +73,16 @@ local function spread(row, summary, prefix)
 end
 
 
--- Groups as rows with their share of the whole, largest first.
+-- Groups as rows with their share of the whole; no total where the export has
+-- none of the times.
 local function summed(groups, column)
   local whole = 0
   for _, row in ipairs(groups) do
     spread(row, row[column], "")
-    whole = whole + row.total
+    whole = whole + (row.total or 0)
   end
   for _, row in ipairs(groups) do
-    if whole > 0 then row.share = row.total * 100.0 / whole end
+    if whole > 0 and row.total then row.share = row.total * 100.0 / whole end
   end
   return groups
 end
@@ -94,9 +95,16 @@ local function text_less(a, b)
 end
 
 
+-- Largest first; what is not known comes last.
+local function descending(a, b)
+  if a == nil or b == nil then return b == nil and a ~= nil end
+  return a > b
+end
+
+
 -- Total descending, then fewer calls, then by name.
 local function by_total(a, b)
-  if a.total ~= b.total then return a.total > b.total end
+  if a.total ~= b.total then return descending(a.total, b.total) end
   if a.count ~= b.count then return a.count < b.count end
   return text_less(a.label or a.name, b.label or b.name)
 end
@@ -232,7 +240,7 @@ reports.cuda_kern_exec_sum = {
     end
     return sorted(groups, function(a, b)
       local left, right = round1(a.total_mean), round1(b.total_mean)
-      if left ~= right then return left > right end
+      if left ~= right then return descending(left, right) end
       return text_less(a.label, b.label)
     end)
   end,

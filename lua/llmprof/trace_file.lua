@@ -8,7 +8,10 @@ local trace_file = {}
 
 -- The trace, or an error that says what the file is and what to do about it.
 function trace_file.open(path)
-  if path == "" then errors.raise("usage", "an empty file name", { hint = "which trace?" }) end
+  if path == "" then
+    errors.raise("usage", "an empty file name",
+      { hint = "name a trace: what `nsys export --type sqlite` wrote" })
+  end
   local opened, message, code = trace.open(path)
   if opened then return opened end
   local hint

@@ -147,18 +147,18 @@ local function expect(value, kind, where)
   local fits = kind == "number" and type(value) == "number" and value == value
     or kind ~= "number" and type(value) == kind
   if not fits then
-    return ("%s: %s expected, got %s"):format(where, kind, value == nil and "nothing" or
-      tostring(value))
+    local got = type(value) == "table" and "a list or an object" or tostring(value)
+    return ("%s: %s expected, got %s"):format(where, kind, value == nil and "nothing" or got)
   end
   return nil
 end
 
 
--- What is wrong with the fields of an object that must be numbers, if there.
-local function check_numbers(object, names, where)
+-- What is wrong with the fields of an object that must be of a kind, if there.
+local function check_fields(object, names, kind, where)
   for _, name in ipairs(names) do
     local wrong = object[name] ~= nil
-      and expect(object[name], "number", ("%s.%s"):format(where, name))
+      and expect(object[name], kind, ("%s.%s"):format(where, name))
     if wrong then return wrong end
   end
   return nil
@@ -168,7 +168,7 @@ end
 local stage_numbers = { "ms", "gpu_ms", "count", "tokens", "steps" }
 
 local function check_stage(stage, where)
-  local wrong = expect(stage, "table", where) or check_numbers(stage, stage_numbers, where)
+  local wrong = expect(stage, "table", where) or check_fields(stage, stage_numbers, "number", where)
   if wrong or stage.steps_ms == nil then return wrong end
   wrong = expect(stage.steps_ms, "table", where .. ".steps_ms")
   if wrong then return wrong end
@@ -209,11 +209,16 @@ local function check_images(images)
 end
 
 
+local shape_numbers = { "batch", "prompt_tokens", "image_tokens", "new_tokens" }
+local model_words = { "name", "variant", "dtype", "weights" }
+
 -- What is wrong with metrics, or nil.
 local function check_metrics(metrics)
   local wrong = expect(metrics, "table", "metrics")
     or expect(metrics.repeats, "table", "repeats")
-    or (metrics.model ~= nil and expect(metrics.model, "table", "model"))
+    or check_fields(metrics, { "model", "environment" }, "table", "top level")
+    or check_fields(metrics.model or {}, model_words, "string", "model")
+    or check_fields(metrics, shape_numbers, "number", "top level")
     or check_images(metrics.images)
   if wrong then return wrong end
   for i, rep in ipairs(metrics.repeats) do
@@ -264,20 +269,21 @@ function workload.metrics(run, folder)
 end
 
 
-local whole_numbers = { "device_ns", "unattributed_device_ns" }
+local whole_numbers = { "wall_ms", "device_ns", "unattributed_device_ns" }
 local operator_numbers = { "host_total_ns", "host_self_ns", "device_total_ns", "device_self_ns" }
 
 -- What is wrong with operators, or nil.
 local function check_operators(operators)
   local wrong = expect(operators, "table", "operators")
     or expect(operators.operators, "table", "operators")
-    or check_numbers(operators, whole_numbers, "top level")
+    or check_fields(operators, whole_numbers, "number", "top level")
+    or check_fields(operators, { "source" }, "string", "top level")
   if wrong then return wrong end
   for i, row in ipairs(operators.operators) do
     local where = ("operators[%d]"):format(i)
     wrong = expect(row, "table", where) or expect(row.name, "string", where .. ".name")
       or expect(row.calls, "number", where .. ".calls")
-      or check_numbers(row, operator_numbers, where)
+      or check_fields(row, operator_numbers, "number", where)
     if wrong then return wrong end
   end
   return nil

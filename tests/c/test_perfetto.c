@@ -151,6 +151,22 @@ static bool export_packed(void *arg, llmprof_error *err) {
   return ok;
 }
 
+/* A kernel without a start, one that lasts longer than an int64_t holds, and a
+ * sound one, which alone is drawn. */
+static void test_impossible_times(void **state) {
+  (void)state;
+  char path[300];
+  snprintf(path, sizeof path, "%s/times.json", test_folder());
+  llmprof_trace *trace = test_trace(EXPORT_TABLES KERNEL(NULL, 5, P1, 1) KERNEL(
+      -9223372036854775807, 9223372036854775807, P1, 2) KERNEL(10, 20, P1, 3));
+  llmprof_perfetto_options options = {0};
+  llmprof_perfetto_counts written;
+  llmprof_error err = {0};
+  assert_true(llmprof_perfetto_write(trace, path, &options, &written, &err));
+  assert_int_equal(written.operations, 1);
+  llmprof_trace_close(trace);
+}
+
 static void test_places_that_cannot_be_written(void **state) {
   (void)state;
   const char *paths[] = {test_database("place.sqlite", sql),
@@ -187,6 +203,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_text),
       cmocka_unit_test(test_windows),
+      cmocka_unit_test(test_impossible_times),
       cmocka_unit_test(test_places_that_cannot_be_written),
       cmocka_unit_test(test_allocations),
   };

@@ -168,6 +168,10 @@ static void test_refusals(void **state) {
   snprintf(other, sizeof other, "%s/./secrets.sqlite", test_folder());
   expect_refused(from, other, LLMPROF_DENIED, other,
                  ": is the export itself; write to another file");
+  expect_refused(from, "/dev/null", LLMPROF_DENIED, "/dev/null",
+                 ": not replaced: it is no regular file");
+  expect_refused(from, test_folder(), LLMPROF_DENIED, test_folder(),
+                 ": not replaced: it is no regular file");
   assert_int_equal(occurrences(from, "SECRET"), secrets);
   assert_int_equal(files_in_output(), 0);
 }

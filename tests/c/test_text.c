@@ -220,6 +220,25 @@ static void test_cleaning(void **state) {
   assert_cleaned(NULL, 0, "");
 }
 
+static void assert_repaired(const char *text, size_t size,
+                            const char *expected) {
+  llmprof_buffer buf = {0};
+  llmprof_text_repair(&buf, text, size);
+  assert_int_equal(llmprof_text_is_sound(text, size),
+                   strcmp(expected, "") == 0 ||
+                       memcmp(buf.bytes, text, size) == 0);
+  assert_buffer(&buf, expected);
+}
+
+static void test_repairing(void **state) {
+  (void)state;
+  assert_repaired("k<int>\n" ZHONG, 10, "k<int>\n" ZHONG);
+  assert_repaired("a\0b", 3, "a" FFFD "b");
+  assert_repaired("\xFF" ZHONG "\xE4\xB8", 6, FFFD ZHONG FFFD);
+  assert_repaired("\xED\xA0\x80", 3, FFFD FFFD FFFD);
+  assert_repaired(NULL, 0, "");
+}
+
 static void assert_wrapped(const char *text, size_t columns,
                            const char *expected) {
   llmprof_buffer buf = {0};
@@ -333,6 +352,7 @@ int main(void) {
       cmocka_unit_test(test_truncating_keeps_clusters_whole),
       cmocka_unit_test(test_padding),
       cmocka_unit_test(test_cleaning),
+      cmocka_unit_test(test_repairing),
       cmocka_unit_test(test_wrapping),
       cmocka_unit_test(test_prefixes),
       cmocka_unit_test(test_noise),

@@ -394,6 +394,24 @@ static void test_odd_values(void **state) {
   llmprof_trace_close(trace);
 }
 
+/* Names end up in JSON and in arguments of ncu. */
+static void test_unsound_names(void **state) {
+  (void)state;
+  llmprof_trace *trace = test_trace(
+      EXPORT_TABLES
+      "INSERT INTO StringIds VALUES (1, CAST(x'6100ff62' AS TEXT));"
+      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES "
+      "(1, 2, 0, 1, " P1 ", 1);"
+      "INSERT INTO NVTX_EVENTS VALUES (1, 2, 59, CAST(x'c328' AS TEXT), " T11
+      ", NULL);");
+  EXPECT(trace, "kernels",
+         "a\xEF\xBF\xBD\xEF\xBF\xBD"
+         "b\n",
+         "name");
+  EXPECT(trace, "ranges", "\xEF\xBF\xBD(\n", "text");
+  llmprof_trace_close(trace);
+}
+
 static void expect_not_opened(const char *path, llmprof_code code,
                               const char *message) {
   llmprof_error err = {0};
@@ -507,6 +525,7 @@ int main(void) {
       cmocka_unit_test(test_empty_tables),
       cmocka_unit_test(test_missing_columns),
       cmocka_unit_test(test_odd_values),
+      cmocka_unit_test(test_unsound_names),
       cmocka_unit_test(test_no_export),
       cmocka_unit_test(test_prefixes),
       cmocka_unit_test(test_flipped_bytes),

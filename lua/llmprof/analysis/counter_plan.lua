@@ -43,7 +43,7 @@ end
 
 
 local function configuration(shape)
-  return ("%d,%d,%d/%d,%d,%d/%d"):format(shape.grid[1], shape.grid[2], shape.grid[3],
+  return ("%d,%d,%d/%d,%d,%d/%s"):format(shape.grid[1], shape.grid[2], shape.grid[3],
     shape.block[1], shape.block[2], shape.block[3], shape.shared_bytes)
 end
 

@@ -21,7 +21,7 @@ local counters = {}
 -- "void at::native::f<(int)4, at::A>(T1)" -> "voidf<4,A>(T1)"
 local function plain(name)
   name = name:gsub("%(unsigned %l+%)", ""):gsub("%(%l+ %l+%)", ""):gsub("%(%l+%)", "")
-  name = name:gsub("<unnamed>::", ""):gsub("[%w_]+::", "")
+  name = name:gsub("<unnamed>::", ""):gsub("%f[%w_][%w_]+::", "")
   return (name:gsub("%s+", ""))
 end
 
@@ -30,6 +30,7 @@ counters.plain = plain
 
 -- One that an export does not say is 0, which no launch has.
 local function shape_key(grid, block)
+  grid, block = grid or {}, block or {}
   return ("%d,%d,%d/%d,%d,%d"):format(grid[1] or grid.x or 0, grid[2] or grid.y or 0,
     grid[3] or grid.z or 0, block[1] or block.x or 0, block[2] or block.y or 0,
     block[3] or block.z or 0)

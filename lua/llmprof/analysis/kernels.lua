@@ -9,9 +9,14 @@ local kernels = {}
 local UNNAMED = "(unnamed kernel)" -- the export does not have its string
 
 
+local function known(name)
+  return name ~= "" and name or nil
+end
+
+
 local function key_of(row)
   return ("%s\0%s\0%d\0%s"):format(row.stage or "", row.part or "", row.device or -1,
-    row.name or UNNAMED)
+    known(row.name) or UNNAMED)
 end
 
 
@@ -85,9 +90,9 @@ end
 local function mangled_names(frame)
   local found, several = {}, {}
   for _, row in ipairs(frame:group { by = { "name", "mangled_name" } }) do
-    local name = row.name or UNNAMED
+    local name = known(row.name) or UNNAMED
     several[name] = several[name] or found[name] ~= nil
-    found[name] = row.mangled_name
+    found[name] = known(row.mangled_name)
   end
   for name, many in pairs(several) do
     if many then found[name] = nil end
@@ -105,10 +110,9 @@ function kernels.list(trace, found)
   local list = {}
   for i, row in ipairs(frame:group { by = { "stage", "part", "device", "name", "short_name" },
     sum = { "duration" } }) do
-    local times = row.duration
+    local times, name = row.duration, known(row.name) or UNNAMED
     list[i] = {
-      name = row.name or UNNAMED, short_name = row.short_name or row.name or UNNAMED,
-      mangled_name = mangled[row.name or UNNAMED],
+      name = name, short_name = known(row.short_name) or name, mangled_name = mangled[name],
       stage = row.stage or stages.WHOLE_RUN, part = row.part, device = row.device,
       calls = row.count, total_ns = times.total, mean_ns = times.mean,
       median_ns = times.median, min_ns = times.min, max_ns = times.max, std_ns = times.stddev,

@@ -18,7 +18,8 @@ local directions = { [1] = "host to device", [2] = "device to host", [8] = "devi
 local TABLE = "CUPTI_ACTIVITY_KIND_MEMCPY"
 
 local QUERY = [[
-SELECT copyKind, %s AS srcKind, %s AS dstKind, start, end - start AS duration, bytes,
+SELECT copyKind, %s AS srcKind, %s AS dstKind, CAST(start AS INTEGER) AS start,
+  CAST(end - start AS INTEGER) AS duration, CAST(bytes AS INTEGER) AS bytes,
   %s AS correlation FROM ]] .. TABLE .. [[ ORDER BY start]]
 
 

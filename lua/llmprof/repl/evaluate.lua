@@ -39,7 +39,8 @@ end
 -- which would be that of the program around the code.
 local function plain_error(value)
   if errors.is(value) then return value end
-  local message = type(value) == "string" and value or inspect.text(value)
+  local ok, message = pcall(inspect.text, value) -- __tostring may fail, too
+  if not ok then message = "an error that cannot be shown: " .. type(value) end
   if message:find "interrupted$" then message = "interrupted" end
   return { message = message, kind = message == "interrupted" and message or "usage" }
 end

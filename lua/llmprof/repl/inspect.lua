@@ -57,8 +57,8 @@ end
 
 
 function describe(value, indent, depth)
-  local meta = getmetatable(value)
-  if type(value) == "table" and not (meta and meta.__tostring) then
+  local meta = debug.getmetatable(value)
+  if type(value) == "table" and not (meta and rawget(meta, "__tostring")) then
     return table_text(value, indent, depth)
   elseif type(value) == "string" then
     return ("%q"):format(value):gsub("\\\n", "\\n")

@@ -1,6 +1,7 @@
 -- kernels.md: every kernel, by total time.
 local parts = require "llmprof.report.parts"
 local rows = require "llmprof.report.rows"
+local text = require "llmprof.text"
 
 local report = {}
 
@@ -13,7 +14,7 @@ local function selection_text(results)
   if not selection or not selection.filter then return "No kernel was selected.\n" end
   return parts.table("selection", rows.selection(results))
     .. ("\nThe filter for ncu that matches exactly these functions:\n\n    --kernel-name %s\n")
-      :format(selection.filter)
+      :format(text.clean(selection.filter))
 end
 
 

@@ -131,7 +131,7 @@ end
 
 function words.totals(results)
   local totals = results.totals
-  if not totals or not totals.gpu_time_ns then return nil end
+  if not totals or not totals.span_ns then return nil end
   return ("The whole capture: %s kernels, %s copies and sets, %s API calls; the GPU worked %s of "
     .. "%s.%s"):format(text.count(totals.kernels), text.count(totals.copies + totals.sets),
     text.count(totals.api_calls), words.ms(totals.busy_ns), words.ms(totals.span_ns),

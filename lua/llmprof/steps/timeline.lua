@@ -20,6 +20,29 @@ local function check_captured(trace)
 end
 
 
+-- What every event of an export has: where one lacks it, the file is damaged.
+local complete = {
+  { "gpu", { "duration" } }, { "api", { "duration" } }, { "ranges", { "duration" } },
+  { "transfers", { "bytes" } },
+  { "kernels", { "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z" } },
+}
+
+local function check_column(trace, frame, name, column)
+  local lacking = #frame:where { { column, "==", false } }
+  if lacking == 0 then return end
+  errors.raise("failed", ("%s: %s of %s rows of '%s' have no usable %s"):format(trace:info().path,
+    text.count(lacking), text.count(#frame), name, column), { hint = "copy or export it again" })
+end
+
+
+local function check_complete(trace)
+  for _, of in ipairs(complete) do
+    local frame = errors.check("failed", trace:frame(of[1]))
+    for _, column in ipairs(of[2]) do check_column(trace, frame, of[1], column) end
+  end
+end
+
+
 -- The workload's own numbers; broken ones are said and left out.
 local function read_metrics(ctx)
   local metrics, message = workload.metrics(ctx.run, "workload")
@@ -51,6 +74,7 @@ end
 function step.restore(ctx)
   local trace = trace_file.open(ctx.run:path "nsys/run.sqlite")
   check_captured(trace)
+  check_complete(trace)
   ctx.state.trace = trace
   ctx.state.found = stages.find(trace, ctx.recipe.stages, ctx.cfg.repeats.skip_first)
   if ctx.state.capture.recall then ctx.state.capture.recall(ctx) end

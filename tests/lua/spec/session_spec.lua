@@ -161,6 +161,8 @@ describe("code", function()
   it("fails with one line and a hint", function()
     assert.same({ kind = "usage", message = "x:1: no" }, run "error 'no'")
     assert.same({ kind = "usage", message = "{ 1 }" }, run "error { 1 }")
+    assert.same({ kind = "usage", message = "an error that cannot be shown: table" },
+      run "error(setmetatable({}, { __tostring = function() error 'no' end }))")
     local s = session.open { TRACE }
     local err = run("results", setmetatable({}, { __index = s }))
     assert.same({ "results: no file was given that has it", "it comes with the folder of a run" },
@@ -177,6 +179,10 @@ describe("tables at the prompt", function()
     assert.equal("-- and 10 more", inspect.text(many):match "\n  (%-%- and.-)\n")
     assert.equal('{ [true] = 1, [-1] = 0, a = "x\\ny", ["b c"] = {} }',
       inspect.text { a = "x\ny", ["b c"] = {}, [-1] = 0, [true] = 1 })
+  end)
+
+  it("may hide their metatable", function()
+    assert.equal("{ 1 }", inspect.text(setmetatable({ 1 }, { __metatable = 5 })))
   end)
 end)
 

@@ -22,7 +22,8 @@ describe("llmprof.trace_file", function()
 
   it("says what a file is and what to do about it", function()
     assert.same({ "usage", "none.sqlite: No such file or directory" }, refusal "none.sqlite")
-    assert.same({ "usage", "an empty file name", "which trace?" }, failure(trace_file.open, ""))
+    assert.same({ "usage", "an empty file name",
+      "name a trace: what `nsys export --type sqlite` wrote" }, failure(trace_file.open, ""))
     local kind, message, hint = table.unpack(refusal("run.nsys-rep", "NSYS binary"))
     assert.equal("failed", kind)
     assert.matches("^run.nsys%-rep: ", message)

@@ -126,6 +126,17 @@ describe("llmprof.workload", function()
       assert.equal("FILE: repeats[1].stages.zoo: table expected, got 7", stage "{}")
     end)
 
+    it("names the key that is wrong beside the repeats", function()
+      local function beside(text) return complaint(('{"repeats":[],%s}'):format(text)) end
+      assert.equal("FILE: top level.model: table expected, got 3", beside '"model":3')
+      assert.equal("FILE: model.name: string expected, got a list or an object",
+        beside '"model":{"name":["m"]}')
+      assert.equal("FILE: top level.environment: table expected, got x",
+        beside '"environment":"x"')
+      assert.equal("FILE: top level.batch: number expected, got a list or an object",
+        beside '"batch":[]')
+    end)
+
     it("holds for operators likewise", function()
       assert.same({ operators = { { name = "aten::mm", calls = 2, host_self_ns = 5 } } },
         read('{"operators":[{"name":"aten::mm","calls":2,"host_self_ns":5,"device_self_ns":null}]}',
@@ -135,6 +146,8 @@ describe("llmprof.workload", function()
         complaint('{"operators":[{"calls":1}]}', "operators"))
       assert.equal("FILE: operators[1].host_self_ns: number expected, got x",
         complaint('{"operators":[{"name":"a","calls":1,"host_self_ns":"x"}]}', "operators"))
+      assert.equal("FILE: top level.source: string expected, got 1",
+        complaint('{"operators":[],"source":1}', "operators"))
       assert.equal("FILE: No such file or directory", complaint(nil, "operators"))
     end)
   end)
