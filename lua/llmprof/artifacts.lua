@@ -303,7 +303,7 @@ end
 function Run:continuation()
   local command = self.manifest.command
   local begun = type(command) == "table" and command_line.show(command) or "llmprof RECIPE.lua ..."
-  return ("continue it: %s --resume %s"):format(begun, self.id)
+  return ("continue it: %s --resume %s"):format(begun, self.root and self.id or self.dir)
 end
 
 

@@ -87,6 +87,9 @@ describe("llmprof.artifacts", function()
       assert.equal("continue it: llmprof r.lua 'a.b=1 2' --resume x", run:continuation())
       run.manifest.command = nil
       assert.equal("continue it: llmprof RECIPE.lua ... --resume x", run:continuation())
+      local elsewhere = create { out = top() .. "/elsewhere", command = { "llmprof", "r.lua" } }
+      assert.equal("continue it: llmprof r.lua --resume " .. elsewhere.dir,
+        elsewhere:continuation())
     end)
 
     it("keeps latest to the runs of its root", function()
