@@ -284,4 +284,19 @@ function json_schema.load(name)
 end
 
 
+local compiled = {} -- by the schema's name
+
+
+-- A JSON file that fits a schema of docs/; nil and a message when it cannot be read
+-- or does not fit ("run/results.json: $.stages: array expected, got 1").
+function json_schema.read_file(path, name)
+  local value, message = json.load(path)
+  if value == nil then return nil, message end
+  compiled[name] = compiled[name] or json_schema.compile(json_schema.load(name))
+  local wrong = compiled[name](value)
+  if wrong then return nil, ("%s: %s"):format(path, wrong) end
+  return value
+end
+
+
 return json_schema

@@ -63,7 +63,8 @@ describe("llmprof.operators", function()
   it("sums up a trace by operator", function()
     local made = assert(operators.load(write("t.json", trace)))
     assert.same(found, made)
-    assert.is_nil(json_schema.check(json_schema.load "operators", json.decode(assert(json.encode(made)))))
+    assert.is_nil(json_schema.check(json_schema.load "operators",
+      json.decode(assert(json.encode(made)))))
   end)
 
   it("does not invent device times where there was no GPU", function()

@@ -74,6 +74,23 @@ describe("the validator", function()
       verdict('{"additionalProperties":{"type":"integer"}}', '{"x":true}'))
   end)
 
+  it("checks keys that need others", function()
+    local rules = '{"dependentRequired":{"a":["b","c"]}}'
+    assert.is_nil(verdict(rules, '{"c":1}'))
+    assert.is_nil(verdict(rules, '{"a":1,"b":1,"c":1}'))
+    assert.equal("$: 'a' without 'c'", verdict(rules, '{"a":1,"b":1}'))
+  end)
+
+  it("says of a long value what it is", function()
+    local long = ("x"):rep(70)
+    assert.equal("$: integer expected, got a long string",
+      verdict('{"type":"integer"}', ('"%s"'):format(long)))
+    assert.equal("$: integer expected, got an array",
+      verdict('{"type":"integer"}', ('["%s"]'):format(long)))
+    assert.equal("$: integer expected, got an object",
+      verdict('{"type":"integer"}', ('{"a":"%s"}'):format(long)))
+  end)
+
   it("follows references", function()
     local rules = '{"$defs":{"n":{"type":"integer"}},"items":{"$ref":"#/$defs/n"}}'
     assert.is_nil(verdict(rules, "[1]"))
@@ -82,6 +99,18 @@ describe("the validator", function()
       "nothing at #/$defs/none")
     assert.has_error(function() verdict('{"$ref":"other.json"}', "1") end,
       "no local reference: other.json")
+  end)
+
+  it("follows a definition that holds itself", function()
+    local rules = [[{"$ref":"#/$defs/tree",
+      "$defs":{"tree":{"type":"array","items":{"$ref":"#/$defs/tree"}}}}]]
+    assert.is_nil(verdict(rules, "[[],[[]]]"))
+    assert.equal("$[2][1]: array expected, got 1", verdict(rules, "[[],[1]]"))
+  end)
+
+  it("tells a wrong type before anything else", function()
+    assert.equal("$: object expected, got 2",
+      verdict('{"const":1,"required":["a"],"type":"object"}', "2"))
   end)
 
   it("raises on a keyword that it does not know", function()
@@ -221,7 +250,8 @@ describe("docs/operators.schema.json", function()
   it("rejects broken ones", function()
     local value = decode(example)
     value.operators[1].calls = 0
-    assert.equal("$.operators[1].calls: at least 1 expected, got 0", json_schema.check(rules, value))
+    assert.equal("$.operators[1].calls: at least 1 expected, got 0",
+      json_schema.check(rules, value))
     value.operators[1].calls, value.operators[1].name = 1, nil
     assert.equal("$.operators[1]: no 'name'", json_schema.check(rules, value))
     assert.equal("$: no 'operators'", verdict(json.encode(rules), '{"schema_version":1}'))
