@@ -6,6 +6,7 @@ local command_line = require "llmprof.command_line"
 local errors = require "llmprof.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
+local json_schema = require "llmprof.json_schema"
 local sys = require "llmprof.sys"
 local version = require "llmprof.version"
 
@@ -124,13 +125,15 @@ end
 -- ---- finding one ----
 
 local function read_manifest(dir)
-  local manifest, message = json.load(dir .. "/" .. MANIFEST)
-  if manifest == nil then return nil, message end
-  if type(manifest) ~= "table" or type(manifest.run_id) ~= "string"
-    or type(manifest.steps) ~= "table" then
-    return nil, ("%s/%s: not the manifest of a run"):format(dir, MANIFEST)
-  end
-  return manifest
+  return json_schema.read_file(dir .. "/" .. MANIFEST, "manifest")
+end
+
+
+-- The manifest of a bundle that has one.
+function artifacts.manifest(dir)
+  local manifest, message = read_manifest(dir)
+  if manifest then return manifest end
+  errors.raise("failed", message, { hint = "if it is no run, remove or rename the folder" })
 end
 
 
@@ -148,10 +151,7 @@ end
 function artifacts.open(name, root)
   for _, dir in ipairs { name, root .. "/" .. name } do
     if fs.stat(dir .. "/" .. MANIFEST) then
-      local manifest, message = read_manifest(dir)
-      if not manifest then
-        errors.raise("failed", message, { hint = "if it is no run, remove or rename the folder" })
-      end
+      local manifest = artifacts.manifest(dir)
       local folder, home = locate(dir, root)
       return setmetatable({ id = manifest.run_id, dir = folder, manifest = manifest,
         root = home }, Run)
