@@ -2,6 +2,7 @@
 --
 -- Files are written whole or not at all. manifest.json is rewritten after every
 -- step, so that a run that dies says how far it came.
+local command_line = require "llmprof.command_line"
 local errors = require "llmprof.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
@@ -295,6 +296,14 @@ function Run:recorded(name)
     if step.name == name then return step end
   end
   return nil
+end
+
+
+-- What to type to continue it: with other settings than its own it starts over.
+function Run:continuation()
+  local command = self.manifest.command
+  local begun = type(command) == "table" and command_line.show(command) or "llmprof RECIPE.lua ..."
+  return ("continue it: %s --resume %s"):format(begun, self.root and self.id or self.dir)
 end
 
 

@@ -28,7 +28,7 @@ end
 -- one edit away.
 function nearest.find(word, candidates)
   -- a third of the word may differ, but never all of it
-  local best, best_distance = nil, math.min(math.max(2, #word // 3), #word - 1) + 1
+  local best, best_distance = nil, math.min(math.max(1, #word // 3), #word - 1) + 1
   local sorted = table.move(candidates, 1, #candidates, 1, {})
   table.sort(sorted)
   for _, candidate in ipairs(sorted) do

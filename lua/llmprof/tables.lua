@@ -7,7 +7,7 @@
 -- half to even on the binary value, as C and Python do; else half away from
 -- zero), and for people only: max (columns to show at most), code (as inline
 -- code), bar (drawn as well, where a page can: values are 0 to 100 as shown),
--- absent (what an absent value says).
+-- absent (what an absent value says), optional (not shown when no row has it).
 --
 -- CSV and JSON named by key hold the rows' own values, unrounded; named by
 -- title they hold what people see. An absent value is an empty cell, in JSON
@@ -224,6 +224,20 @@ local function to_terminal(columns, rows, options)
 end
 
 
+-- The columns that people see.
+local function shown(columns, rows)
+  local list = {}
+  for _, column in ipairs(columns) do
+    local wanted = not column.optional
+    for _, row in ipairs(rows) do wanted = wanted or row[column.key] ~= nil end
+    if wanted then list[#list + 1] = column end
+  end
+  return list
+end
+
+
+local for_programs = { csv = true, json = true }
+
 local renderers = { csv = csv, html = to_html, json = to_json, md = to_markdown,
   table = to_terminal }
 
@@ -240,6 +254,7 @@ end
 function tables.render(format, columns, rows, options)
   options = options or {}
   options.keys = options.keys or "key"
+  if not for_programs[format] then columns = shown(columns, rows) end
   return renderers[format](columns, rows, options)
 end
 

@@ -4,7 +4,7 @@ local errors = require "llmprof.errors"
 
 local command = {
   name = "eval",
-  usage = "-e CODE [RUN_DIR | TRACE.sqlite | NCU.csv]...",
+  usage = "-e CODE [RUN_ID | FOLDER | latest | TRACE.sqlite | NCU.csv]...",
   raw = true, -- files may be called anything
 }
 

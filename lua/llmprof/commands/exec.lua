@@ -25,13 +25,13 @@ function command.help()
 end
 
 
--- The words that are files or folders; all of them when none is, so that a
+-- The words that are files, folders or runs; all of them when none is, so that a
 -- wrong name is said.
 local function files_among(words)
-  local fs = require "llmprof.fs"
+  local source = require "llmprof.session.source"
   local there = {}
   for _, word in ipairs(words) do
-    if fs.stat(word) then there[#there + 1] = word end
+    if source.locate(word) then there[#there + 1] = word end
   end
   return #there > 0 and there or words
 end

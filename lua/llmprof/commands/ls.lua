@@ -16,8 +16,9 @@ local command = {
   summary = "the runs with model, TTFT, TPOT, status and age",
   usage = "ls [OPTION...]",
   details = [[
-The newest run is first. A number that was not measured is empty. `llmprof artifacts`
-lists files and sizes, `llmprof show RUN` the tables of a run.]],
+The newest run is first. A number that was not measured is empty; times are those under
+the profiler. `llmprof artifacts` lists files and sizes, `llmprof show RUN` the tables of
+a run.]],
   options = {
     { "root", arg = "DIR", default = defaults["run.root"][2], help = "where runs are kept" },
     table_options.format,

@@ -33,7 +33,7 @@ local list_columns = {
 local function load_results(run)
   if not run:has "results.json" then
     errors.raise("failed", ("%s: no results.json: the run was not analysed"):format(run.dir),
-      { hint = "continue it: llmprof RECIPE.lua ... --resume " .. run.id })
+      { hint = run:continuation() .. "; llmprof ls lists the others" })
   end
   return results_file.load(run:path "results.json")
 end

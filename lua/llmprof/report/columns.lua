@@ -22,6 +22,8 @@ local function bar(key, title)
   return column
 end
 local function word(key, title) return { key = key, title = title, type = "text" } end
+-- What is said of some rows, which need not be there.
+local note = { key = "note", title = "", type = "text", optional = true }
 
 
 -- Columns of a table, by their keys, in another order.
@@ -97,12 +99,12 @@ columns.latency = {
   word("label", "latency"), { key = "mean", title = "mean", digits = 2 },
   { key = "std", title = "std", digits = 2 }, { key = "p50", title = "p50", digits = 2 },
   { key = "p90", title = "p90", digits = 2 }, { key = "p99", title = "p99", digits = 2 },
-  count("count", "n"), word("unit", "unit"), word("note", ""),
+  count("count", "n"), word("unit", "unit"), note,
 }
 
 columns.repeats = {
   count("rep", "repeat"), ms("ttft_ns", "TTFT"), ms("tpot_ns", "TPOT"),
-  { key = "tokens_per_s", title = "tokens/s", digits = 2 }, word("note", ""),
+  { key = "tokens_per_s", title = "tokens/s", digits = 2 }, note,
 }
 
 columns.findings = {
@@ -131,7 +133,7 @@ columns.brief_efficiency = pick(columns.efficiency, "label", "time_ns", "flops",
 columns.headroom = {
   name("short_name", "kernel", 48), word("where", "stage"),
   ms("per_instance_ns", "of the stage", 3),
-  { key = "per_token_ns", title = "per token us", scale = 1e-3, digits = 1 },
+  { key = "per_token_ns", title = "per token µs", scale = 1e-3, digits = 1 },
   bar("stage_share", "GPU time"), word("kind", "how sure"),
 }
 

@@ -36,7 +36,7 @@ end
 
 local function latency(results, data)
   return table.concat {
-    body.table(results, "latency"),
+    body.table(results, "latency"), paragraph(words.latency_basis(results), "note"),
     body.chart("tpot", "Histogram of the time per output token", data.tpot, data.built,
       "No histogram: results.json has fewer than two times per output token."),
     body.table(results, "repeats", { title = "Each repeat" }),

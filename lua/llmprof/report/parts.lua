@@ -68,22 +68,28 @@ local function table_or_reason(results, name, list)
 end
 
 
-function parts.aggregates(results)
-  local lines = { table_or_reason(results, "aggregates", rows.aggregates(results)) }
-  local latency = rows.latency(results)
-  if #latency > 0 then lines[#lines + 1] = table_of("latency", latency) end
-  local totals = words.totals(results)
-  if totals then lines[#lines + 1] = paragraph(totals) end
+-- Tables, then what is said of their latency and of the whole capture.
+local function with_totals(results, ...)
+  local lines = { ... }
+  for _, said in ipairs { words.latency_basis(results) or "", words.totals(results) or "" } do
+    if said ~= "" then lines[#lines + 1] = paragraph(said) end
+  end
   return table.concat(lines, "\n")
+end
+
+
+function parts.aggregates(results)
+  local latency = rows.latency(results)
+  return with_totals(results, table_or_reason(results, "aggregates", rows.aggregates(results)),
+    #latency > 0 and table_of("latency", latency) or nil)
 end
 
 
 -- Latency, or where it was not measured the length of the stages.
 function parts.brief_aggregates(results)
-  local latency, totals = rows.latency(results), words.totals(results)
-  local made = #latency > 0 and table_of("latency", latency)
-    or table_or_reason(results, "aggregates", rows.aggregates(results))
-  return made .. (totals and "\n" .. paragraph(totals) or "")
+  local latency = rows.latency(results)
+  return with_totals(results, #latency > 0 and table_of("latency", latency)
+    or table_or_reason(results, "aggregates", rows.aggregates(results)))
 end
 
 

@@ -1,4 +1,4 @@
--- stakeholder_summary.md: one page to hand on.
+-- stakeholder_summary.md: the short version, to hand on.
 local findings = require "llmprof.report.findings"
 local mermaid = require "llmprof.report.mermaid"
 local operators = require "llmprof.report.operators"

@@ -1,5 +1,6 @@
 -- What reports say in sentences, as plain text: each format escapes it in its
 -- own way. nil where there is nothing to say.
+local overhead = require "llmprof.analysis.overhead"
 local sorted_keys = require "llmprof.sorted_keys"
 local text = require "llmprof.text"
 
@@ -136,6 +137,19 @@ function words.totals(results)
     text.count(totals.api_calls), words.ms(totals.busy_ns), words.ms(totals.span_ns),
     totals.stage_share and (" %s of its GPU time lies inside a stage.")
       :format(words.percent(totals.stage_share)) or "")
+end
+
+
+-- Where latency was timed, and how long its stages take elsewhere.
+function words.latency_basis(results)
+  if not results.latency or not (results.latency.ttft or results.latency.tpot) then return nil end
+  local plain = {}
+  for _, stage in ipairs(results.stages) do
+    local ns = not stage.parent and overhead.plain_ns(results, stage)
+    if ns then plain[#plain + 1] = ("%s takes %s"):format(stage.name, words.ms(ns)) end
+  end
+  return ("Latency is that of the timeline, under the profiler%s."):format(
+    #plain > 0 and "; without it " .. table.concat(plain, ", ") or "")
 end
 
 

@@ -85,6 +85,7 @@ local function all_methods()
   local rows = {}
   for i, method in ipairs(methods) do rows[i] = { method[2], (method[3]:gsub(";.*", "")) } end
   return list_table({ "method", "what it gives" }, rows)
+    .. "\n#f is how many rows a frame f has.\n"
 end
 
 

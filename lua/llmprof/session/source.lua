@@ -3,6 +3,7 @@
 local artifacts = require "llmprof.artifacts"
 local categories = require "llmprof.analysis.categories"
 local counters = require "llmprof.session.counters"
+local defaults = require "llmprof.defaults"
 local errors = require "llmprof.errors"
 local frame = require "llmprof.frame"
 local fs = require "llmprof.fs"
@@ -63,13 +64,25 @@ local function from_folder(folder)
 end
 
 
--- A source for a path; the file is looked at, not read.
-function source.new(path)
-  local info, message = fs.stat(path)
-  if not info then
-    errors.raise("usage", message, { hint = "give the folder of a run, a trace (.sqlite) or a "
-      .. "raw page of ncu (.csv)" })
+-- The path that a word stands for: a file or folder, or a run where runs are
+-- kept, by its id or "latest". nil and why not when there is none.
+function source.locate(word)
+  local info, message = fs.stat(word)
+  if info then return word end
+  local root = defaults["run.root"][2]
+  if not fs.stat(root .. "/" .. word .. "/manifest.json") then return nil, message end
+  return artifacts.open(word, root).dir
+end
+
+
+-- A source for a path, or for a run by its id; the file is looked at, not read.
+function source.new(word)
+  local path, message = source.locate(word)
+  if not path then
+    errors.raise("usage", message, { hint = "give a run (llmprof ls lists them) or its folder, "
+      .. "a trace (.sqlite) or a raw page of ncu (.csv)" })
   end
+  local info = errors.check("failed", fs.stat(path))
   local made
   if info.type == "directory" then
     made = from_folder(path)

@@ -82,6 +82,16 @@ describe("llmprof.artifacts", function()
       assert.equal("x", fs.readlink(top() .. "/runs/latest"))
     end)
 
+    it("knows the command that continues it", function()
+      local run = create { id = "x", command = { "llmprof", "r.lua", "a.b=1 2" } }
+      assert.equal("continue it: llmprof r.lua 'a.b=1 2' --resume x", run:continuation())
+      run.manifest.command = nil
+      assert.equal("continue it: llmprof RECIPE.lua ... --resume x", run:continuation())
+      local elsewhere = create { out = top() .. "/elsewhere", command = { "llmprof", "r.lua" } }
+      assert.equal("continue it: llmprof r.lua --resume " .. elsewhere.dir,
+        elsewhere:continuation())
+    end)
+
     it("keeps latest to the runs of its root", function()
       local run = open(create({ out = top() .. "/elsewhere" }).dir)
       assert.same({ "elsewhere", top() .. "/elsewhere" }, { run.id, run.dir })

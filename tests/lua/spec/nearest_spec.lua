@@ -17,6 +17,7 @@ describe("llmprof.nearest", function()
     assert.is_nil(nearest.find("x", {}))
     assert.is_nil(nearest.find("c", { "a", "b" }))
     assert.is_nil(nearest.find("xy", { "ab" }))
+    assert.is_nil(nearest.find("count", { "bound" }))
   end)
 
   it("takes the first of equals by the alphabet", function()

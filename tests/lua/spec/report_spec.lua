@@ -72,6 +72,21 @@ describe("llmprof.report", function()
       said { count = 1, used = 1, whole_run = true })
   end)
 
+  it("says under what latency was timed", function()
+    local function said(overhead)
+      local given = results.full { overhead = overhead,
+        latency = { ttft = { count = 2, mean_ns = 5e6 } } }
+      return section("Aggregates", given):match "\n(Latency is .-)\n"
+    end
+    assert.equal("Latency is that of the timeline, under the profiler.", said(nil))
+    assert.equal("Latency is that of the timeline, under the profiler; without it prefill takes "
+      .. "4.0 ms, decode takes 30.0 ms.", said { runs = 2, stages = {
+        { name = "prefill", plain_ms = 4, profiled_ms = 5, inflation = 0.25 },
+        { name = "sam", plain_ms = 1, profiled_ms = 2, inflation = 1 },
+        { name = "decode", plain_ms = 30, profiled_ms = 40, inflation = 0.333 } } })
+    assert.is_nil(section("Aggregates", results.full()):match "Latency")
+  end)
+
   it("shows the largest kernels of a stage and counts the rest", function()
     local given = results.full()
     for i = 4, 20 do given.kernels[i] = given.kernels[3] end

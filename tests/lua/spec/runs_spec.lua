@@ -110,8 +110,9 @@ bad,r,,,,,done,2026-01-01T00:00:00Z
 
     it("says what to do without one", function()
       assert(fs.remove(make_run("one", 1, { status = "failed" }) .. "/kernels.md"))
-      assert.same({ 1, "", "llmprof: tmp/stage2/one: no report: the run is failed\n"
-        .. "  continue it: llmprof RECIPE.lua --resume one\n" }, { llmprof("open", "one") })
+      assert.same({ 1, "", "llmprof: tmp/stage2/one: no report: its status is 'failed'\n"
+        .. "  continue it: llmprof RECIPE.lua ... --resume one; llmprof ls lists the others\n" },
+        { llmprof("open", "one") })
       assert.equal(2, (llmprof "open"))
       assert.equal(2, (llmprof("open", "none")))
     end)

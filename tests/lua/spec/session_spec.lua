@@ -119,7 +119,8 @@ describe("a path", function()
 
   it("must be there", function()
     assert.same({ "usage", "nowhere.sqlite: No such file or directory",
-      "give the folder of a run, a trace (.sqlite) or a raw page of ncu (.csv)" },
+      "give a run (llmprof ls lists them) or its folder, a trace (.sqlite) or a raw page of "
+        .. "ncu (.csv)" },
       refused "nowhere.sqlite")
   end)
 

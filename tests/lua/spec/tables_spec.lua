@@ -26,6 +26,14 @@ describe("llmprof.tables", function()
 ]], tables.render("md", columns, rows))
   end)
 
+  it("leaves an optional column out for people, where no row has it", function()
+    local list = { columns[2], { key = "note", title = "", type = "text", optional = true } }
+    local noted = { { calls = 1 }, { calls = 2, note = "late" } }
+    assert.equal("| calls |\n| ----: |\n|     1 |\n", tables.render("md", list, { noted[1] }))
+    assert.equal("calls\n    1\n    2  late\n", tables.render("table", list, noted))
+    assert.equal("calls,note\n1,\n", tables.render("csv", list, { noted[1] }))
+  end)
+
   it("writes HTML, with bars, short names and the ids that are asked for", function()
     local bars = table.move(columns, 1, #columns, 1, {})
     bars[5] = { key = "share", title = "share %", scale = 100, digits = 0, bar = true }
