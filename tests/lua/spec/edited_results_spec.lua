@@ -15,7 +15,7 @@ local tables = require "llmprof.tables"
 
 
 -- What values are replaced with, one after the other.
-local replacements = { 0.5, 1000000, "text", json.list {}, {}, json.null }
+local replacements = { 0, "text", json.list {}, json.null }
 
 
 -- As show does it, for every section.
@@ -35,16 +35,16 @@ local function compare(before, after)
 end
 
 
--- Call visit(object, key, path) for every value below an object or list, of
--- lists for their first and last.
-local function each_value(object, visit, path)
+-- Call visit(object, key, path) for the values below an object or list: one for
+-- every path without its numbers.
+local function each_value(object, visit, path, seen)
   for _, key in ipairs(sorted_keys(object)) do
-    local count = #object
-    if type(key) == "string" or key == 1 or key == count then
-      local where = path .. (type(key) == "string" and "." .. key or ("[%d]"):format(key))
+    local where = path .. (type(key) == "string" and "." .. key or "[]")
+    if not seen[where] then
+      seen[where] = true
       visit(object, key, where)
-      if type(object[key]) == "table" then each_value(object[key], visit, where) end
     end
+    if type(object[key]) == "table" then each_value(object[key], visit, where, seen) end
   end
 end
 
@@ -108,9 +108,10 @@ describe("an edited results.json", function()
 
   it("never ends in a traceback, whatever stands where", function()
     local dir, results = small()
+    assert(fs.remove(dir .. "/nsys/run.sqlite")) -- comparing traces is another matter, and slow
     local before, path = side.open(dir, "."), dir .. "/results.json"
-    local bugs, refused, accepted = {}, 0, 0
-    local function try()
+    local bugs, compared, refused, accepted = {}, {}, 0, 0
+    local function try(where)
       assert(fs.write(path, assert(json.encode(results))))
       if not results_file.read(path) then
         refused = refused + 1
@@ -119,6 +120,8 @@ describe("an edited results.json", function()
       accepted = accepted + 1
       return xpcall(function()
         show_all(path)
+        if compared[where] then return end -- once is enough of what takes a while
+        compared[where] = true
         compare(before, dir)
       end, errors.handler)
     end
@@ -126,15 +129,15 @@ describe("an edited results.json", function()
       local value = object[key]
       for i = type(key) == "string" and 0 or 1, #replacements do -- 0: no value at all
         object[key] = replacements[i]
-        local ok, err = try()
+        local ok, err = try(where)
         if not ok and err.bug then
           bugs[#bugs + 1] = ("%s: %s: %s"):format(where, json.encode(object[key]), err.message)
         end
       end
       object[key] = value
     end
-    each_value(results, damage, "$")
+    each_value(results, damage, "$", {})
     assert.same({}, bugs)
-    assert.is_true(refused > 1000 and accepted > 100)
+    assert.is_true(refused > 800 and accepted > 200)
   end)
 end)
