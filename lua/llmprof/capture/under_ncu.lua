@@ -2,6 +2,7 @@
 -- counters. Whatever goes wrong here loses counters and nothing else.
 local errors = require "llmprof.errors"
 local fs = require "llmprof.fs"
+local metric_cache = require "llmprof.vendor.metric_cache"
 local ncu = require "llmprof.vendor.ncu"
 local process = require "llmprof.process"
 local tools = require "llmprof.vendor.tools"
@@ -45,13 +46,27 @@ local function chip_of(ctx)
 end
 
 
--- Base names of the chip's metrics as a set; nil when ncu did not tell.
-local function available_metrics(ctx)
-  local output = tools.capture(ncu.query_argv(ctx.state.ncu.path, chip_of(ctx)))
+-- Base names of a chip's metrics as ncu tells them, and whether that is all.
+local function query_metrics(path, chip)
+  local output, result = tools.capture(ncu.query_argv(path, chip))
   local names = ncu.read_query(output or "")
-  if next(names) then return names end
-  ctx.note "ncu --query-metrics told nothing: the whole minimal request is made"
-  return nil
+  return next(names) and names, output and result.ok
+end
+
+
+-- Base names of the chip's metrics as a set, asked for once; nil when ncu did
+-- not tell. The metrics of a GPU whose chip is not known are not kept.
+local function available_metrics(ctx)
+  local tool, chip = ctx.state.ncu, chip_of(ctx)
+  local kept = chip and metric_cache.load(tool.version, chip)
+  if kept then return kept end
+  local names, whole = query_metrics(tool.path, chip)
+  if not names then
+    ctx.note "ncu --query-metrics told nothing: the whole minimal request is made"
+    return nil
+  end
+  if chip and whole then metric_cache.save(tool.version, chip, names) end
+  return names
 end
 
 

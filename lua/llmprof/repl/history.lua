@@ -2,22 +2,14 @@
 -- for state of the XDG base directories.
 local errors = require "llmprof.errors"
 local fs = require "llmprof.fs"
+local xdg = require "llmprof.xdg"
 
 local history = {}
 
 
--- The folder for state: $XDG_STATE_HOME, which counts if it is absolute, or
--- ~/.local/state; nil when there is no home.
-local function state_folder()
-  local state, home = os.getenv "XDG_STATE_HOME", os.getenv "HOME"
-  if state and state:sub(1, 1) == "/" then return state end
-  return home and home:sub(1, 1) == "/" and home .. "/.local/state" or nil
-end
-
-
 function history.path()
-  local folder = state_folder()
-  return folder and folder .. "/llmprof/history"
+  local folder = xdg.folder "state"
+  return folder and folder .. "/history"
 end
 
 

@@ -108,7 +108,7 @@ local folders = {}
 
 
 local function environment(log, given)
-  local env = { STANDIN_LOG = log, NO_COLOR = "1",
+  local env = { STANDIN_LOG = log, NO_COLOR = "1", XDG_CACHE_HOME = log .. "/cache",
     PATH = assert(fs.realpath "tests/standin") .. ":" .. os.getenv "PATH" }
   for name, value in pairs(given or {}) do env[name] = value end
   return env
