@@ -44,10 +44,14 @@ local kernel = {
   { key = "dram_percent", title = "DRAM %", digits = 1 },
   { key = "occupancy_percent", title = "occupancy %", digits = 1 },
   { key = "intensity", title = "AI FLOP/B", digits = 2 },
+  { key = "l2_intensity", title = "AI L2 FLOP/B", digits = 2 },
 }
 
 columns.kernels = pick(kernel, "id", "name", "device_name", "where", "total_ns", "calls",
   "mean_ns", "share", "cumulative", "bound", "sm_percent", "dram_percent", "intensity")
+
+columns.roofline = pick(kernel, "id", "name", "where", "mean_ns", "share", "bound",
+  "sm_percent", "dram_percent", "intensity", "l2_intensity")
 
 -- Of the page, which has room for more, and sorts.
 columns.page_kernels = pick(kernel, "id", "name", "where", "category", "calls", "total_ns",

@@ -175,8 +175,10 @@ end
 
 function parts.roofline(results)
   if not results.counters then return parts.not_measured(results, "counters") end
-  local list = rows.kernels(results, function(kernel) return kernel.counters ~= nil end)
-  return paragraph(words.coverage(results)) .. "\n" .. table_of("kernels", list)
+  local roofs = words.roofs(results)
+  return paragraph(words.coverage(results)) .. "\n"
+    .. table_of("roofline", rows.roofline(results))
+    .. (roofs and "\n" .. paragraph(roofs) or "")
     .. "\n### Headroom\n\n" .. parts.headroom(results, HEADROOM)
 end
 

@@ -37,6 +37,22 @@ function rows.kernels(results, wanted, limit)
 end
 
 
+-- Kernels with counters, and of those with a point in the roofline its
+-- l2_intensity.
+function rows.roofline(results)
+  local points = {}
+  for _, point in ipairs(results.roofline and results.roofline.kernels or {}) do
+    points[point.kernel] = point
+  end
+  local list = rows.kernels(results, function(kernel) return kernel.counters ~= nil end)
+  for _, row in ipairs(list) do
+    local point = points[row.id]
+    row.l2_intensity = point and point.l2_intensity
+  end
+  return list
+end
+
+
 -- Kernels that share a function name within a stage, together.
 function rows.functions(results, limit)
   local list, index = {}, {}

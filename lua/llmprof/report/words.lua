@@ -192,6 +192,20 @@ function words.peaks(gpu)
 end
 
 
+-- The roofline's roofs and where each is from; nil without a roofline.
+function words.roofs(results)
+  local roofs = results.roofline and results.roofline.roofs
+  if not roofs then return nil end
+  local said = {}
+  for i, roof in ipairs { { "tensor", "Tensor cores in " .. roofs.tensor_format, "FLOP/s" },
+      { "vector", "Vector units", "FLOP/s" }, { "dram", "DRAM", "B/s" }, { "l2", "L2", "B/s" } } do
+    local key, name, unit = table.unpack(roof)
+    said[i] = ("%s: %s."):format(name, roofs[key] and peak(roofs[key], unit, 1) or "not known")
+  end
+  return "Roofs, of one GPU. " .. table.concat(said, " ")
+end
+
+
 -- Which times the shares are of, and what describes the model.
 function words.basis(results)
   for _, stage in ipairs(results.stages) do

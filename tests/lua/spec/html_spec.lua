@@ -239,15 +239,17 @@ describe("the charts' data", function()
 
   it("has the points of the roofline that have both of their figures", function()
     local made = charts.roofline { kernels = { { short_name = "gemm" }, { short_name = "add" } },
-      roofline = { roofs = { dram = { per_s = 4.8e12 }, tensor = { per_s = 9.9e14 },
-        tensor_format = "bf16" }, left_out = 0,
+      roofline = { roofs = { dram = { per_s = 4.8e12 }, l2 = { per_s = 1.2e13 },
+        tensor = { per_s = 9.9e14 }, tensor_format = "bf16" }, left_out = 0,
         stages = { { stage = "decode", intensity = 1, rate = 5e10 }, { stage = "prefill" } },
-        kernels = { { kernel = 1, stage = "decode", intensity = 60, rate = 2e13, unit = "tensor",
-          share = 0.5 }, { kernel = 2, stage = "decode", intensity = 0, rate = 1 } } } }
-    assert.same({ roofs = { dram = 4.8, tensor = 990 }, tensor_format = "bf16",
+        kernels = { { kernel = 1, stage = "decode", intensity = 60, l2_intensity = 20,
+          rate = 2e13, unit = "tensor", share = 0.5 },
+          { kernel = 2, stage = "decode", intensity = 1, l2_intensity = 0, rate = 1e12 },
+          { kernel = 2, stage = "decode", intensity = 0, rate = 1 } } } }
+    assert.same({ roofs = { dram = 4.8, l2 = 12, tensor = 990 }, tensor_format = "bf16",
       stages = { { name = "decode", stage = "decode", x = 1, y = 0.05 } },
-      kernels = { { name = "gemm", stage = "decode", x = 60, y = 20, unit = "tensor",
-        share = 0.5 } } }, made)
+      kernels = { { name = "gemm", stage = "decode", x = 60, l2 = 20, y = 20, unit = "tensor",
+        share = 0.5 }, { name = "add", stage = "decode", x = 1, y = 1 } } }, made)
     assert.is_nil(charts.roofline {})
   end)
 

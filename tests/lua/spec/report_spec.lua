@@ -87,6 +87,17 @@ describe("llmprof.report", function()
     assert.is_nil(section("Aggregates", results.full()):match "Latency")
   end)
 
+  it("names the roofs with their sources and the kernels' intensities", function()
+    local said = section("Roofline", results.full { roofline = { left_out = 0,
+      stages = json.list {},
+      roofs = { tensor_format = "bf16", tensor = { per_s = 9.9e14, source = "a file" },
+        vector = { per_s = 6.7e13, source = "a file" }, l2 = { per_s = 1.25e13, source = "ncu" } },
+      kernels = { { kernel = 1, stage = "decode", intensity = 1.5, l2_intensity = 0.75 } } } })
+    assert.is_truthy(said:find("|      1.50 |         0.75 |\n", 1, true))
+    assert.is_truthy(said:find("Roofs, of one GPU. Tensor cores in bf16: 990.0 TFLOP/s (a file). "
+      .. "Vector units: 67.0 TFLOP/s (a file). DRAM: not known. L2: 12.5 TB/s (ncu).\n", 1, true))
+  end)
+
   it("shows the largest kernels of a stage and counts the rest", function()
     local given = results.full()
     for i = 4, 20 do given.kernels[i] = given.kernels[3] end

@@ -52,18 +52,23 @@
 
   // ---- roofline ----
 
+  // Roofs of bandwidth rise until they meet the highest of those of the units, which
+  // begin where the fastest memory meets them.
   const lines = (roofs, low, high) => {
     const list = [];
     const top = Math.max(roofs.tensor || 0, roofs.vector || 0);
-    if (roofs.dram) {
-      const end = top ? Math.min(high, top / roofs.dram) : high;
-      list.push({ label: `DRAM ${roofs.dram.toFixed(2)} TB/s`, border: "c4",
-        data: [{ x: low, y: low * roofs.dram }, { x: end, y: end * roofs.dram }] });
+    const fastest = Math.max(roofs.dram || 0, roofs.l2 || 0);
+    for (const [key, name, border] of [["dram", "DRAM", "c4"], ["l2", "L2", "c5"]]) {
+      const rate = roofs[key];
+      if (!rate) continue;
+      const end = top ? Math.min(high, top / rate) : high;
+      list.push({ label: `${name} ${rate.toFixed(2)} TB/s`, border,
+        data: [{ x: low, y: low * rate }, { x: end, y: end * rate }] });
     }
     for (const [key, border] of [["tensor", "c0"], ["vector", "c1"]]) {
       const peak = roofs[key];
       if (!peak) continue;
-      const start = roofs.dram ? Math.max(low, peak / roofs.dram) : low;
+      const start = fastest ? Math.max(low, peak / fastest) : low;
       list.push({ label: `${key} ${peak.toFixed(1)} TFLOP/s`, border,
         data: [{ x: start, y: peak }, { x: Math.max(high, start), y: peak }] });
     }
@@ -79,6 +84,15 @@
     pointHoverRadius: points.map((point) => radius(point) + 2),
   });
 
+  // The same kernels by what they moved through L2: rings, as they are not more work.
+  const rings = (kernels) => ({
+    label: "the same kernels, by bytes of L2",
+    data: kernels.filter((point) => point.l2)
+      .map((point) => ({ ...point, x: point.l2, memory: "L2" })),
+    backgroundColor: "transparent", borderColor: colour("c5"), borderWidth: 1,
+    pointStyle: "circle", pointRadius: 4, pointHoverRadius: 6,
+  });
+
   // The area of a dot is its kernel's share of the GPU time.
   const bySize = (point) => 4 + 26 * Math.sqrt(point.share || 0);
 
@@ -86,7 +100,7 @@
     if (!raw.name) return dataset.label;
     const where = raw.part ? `${raw.stage}/${raw.part}` : raw.stage;
     const said = [raw.name.length > 90 ? `${raw.name.slice(0, 60)}…${raw.name.slice(-28)}` : raw.name,
-      `${where}: ${raw.x.toPrecision(3)} FLOP/B, ${raw.y.toPrecision(3)} TFLOP/s`];
+      `${where}: ${raw.x.toPrecision(3)} FLOP/B of ${raw.memory || "DRAM"}, ${raw.y.toPrecision(3)} TFLOP/s`];
     if (raw.share !== undefined) said.push(`${(100 * raw.share).toFixed(1)} % of the GPU time`);
     return said;
   };
@@ -102,7 +116,7 @@
   });
 
   const roofline = ({ kernels, stages, roofs }) => {
-    const xs = [...kernels, ...stages].map((point) => point.x);
+    const xs = [...kernels, ...stages].flatMap(({ x, l2 }) => (l2 ? [x, l2] : [x]));
     const ridge = roofs.dram && roofs.tensor ? roofs.tensor / roofs.dram : 1;
     const decade = (value, round) => 10 ** round(Math.log10(value));
     const low = decade(Math.min(...xs, ridge), Math.floor);
@@ -116,11 +130,12 @@
       data: { datasets: [
         dots("kernels, mostly tensor cores", of("tensor"), "c0", "circle", bySize),
         dots("kernels, mostly vector units", of("vector"), "c1", "circle", bySize),
+        rings(kernels),
         dots("stages, the model's work", stages, "ink", "rectRot", () => 7),
         ...lines(roofs, low, high),
       ].filter((set) => set.data.length > 0) },
       options: options({
-        x: logarithmic("FLOP per byte of DRAM", low, high),
+        x: logarithmic("FLOP per byte of DRAM, or of L2", low, high),
         y: logarithmic("TFLOP/s", bottom, top),
       }, { label: rooflineLabel }, true, { usePointStyle: true }),
     };

@@ -77,8 +77,10 @@ local function point(name, given)
   if not given.intensity or not given.rate or given.intensity <= 0 or given.rate <= 0 then
     return nil
   end
+  local l2 = given.l2_intensity
   return { name = name, stage = given.stage, part = given.part, x = given.intensity,
-    y = given.rate / 1e12, unit = given.unit, share = given.share }
+    l2 = l2 and l2 > 0 and l2 or nil, y = given.rate / 1e12, unit = given.unit,
+    share = given.share }
 end
 
 
@@ -102,13 +104,13 @@ local function stage_name(_, given)
 end
 
 
--- { kernels, stages, roofs in TFLOP/s, dram in TB/s }, or nil where nothing was
--- measured. x is FLOP per byte, y TFLOP/s.
+-- { kernels, stages, roofs in TFLOP/s, dram and l2 in TB/s }, or nil where nothing
+-- was measured. x is FLOP per byte of DRAM, l2 of L2, y TFLOP/s.
 function charts.roofline(results)
   local given = results.roofline
   if not given then return nil end
   local roofs, shown = given.roofs, {}
-  for _, key in ipairs { "tensor", "vector", "dram" } do
+  for _, key in ipairs { "tensor", "vector", "dram", "l2" } do
     shown[key] = roofs[key] and roofs[key].per_s / 1e12
   end
   local made = { kernels = points(results, given.kernels, kernel_name),
