@@ -2,9 +2,11 @@
 --
 -- Files are written whole or not at all. manifest.json is rewritten after every
 -- step, so that a run that dies says how far it came.
+local command_line = require "llmprof.command_line"
 local errors = require "llmprof.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
+local json_schema = require "llmprof.json_schema"
 local sys = require "llmprof.sys"
 local version = require "llmprof.version"
 
@@ -123,13 +125,15 @@ end
 -- ---- finding one ----
 
 local function read_manifest(dir)
-  local manifest, message = json.load(dir .. "/" .. MANIFEST)
-  if manifest == nil then return nil, message end
-  if type(manifest) ~= "table" or type(manifest.run_id) ~= "string"
-    or type(manifest.steps) ~= "table" then
-    return nil, ("%s/%s: not the manifest of a run"):format(dir, MANIFEST)
-  end
-  return manifest
+  return json_schema.read_file(dir .. "/" .. MANIFEST, "manifest")
+end
+
+
+-- The manifest of a bundle that has one.
+function artifacts.manifest(dir)
+  local manifest, message = read_manifest(dir)
+  if manifest then return manifest end
+  errors.raise("failed", message, { hint = "if it is no run, remove or rename the folder" })
 end
 
 
@@ -147,10 +151,7 @@ end
 function artifacts.open(name, root)
   for _, dir in ipairs { name, root .. "/" .. name } do
     if fs.stat(dir .. "/" .. MANIFEST) then
-      local manifest, message = read_manifest(dir)
-      if not manifest then
-        errors.raise("failed", message, { hint = "if it is no run, remove or rename the folder" })
-      end
+      local manifest = artifacts.manifest(dir)
       local folder, home = locate(dir, root)
       return setmetatable({ id = manifest.run_id, dir = folder, manifest = manifest,
         root = home }, Run)
@@ -295,6 +296,14 @@ function Run:recorded(name)
     if step.name == name then return step end
   end
   return nil
+end
+
+
+-- What to type to continue it: with other settings than its own it starts over.
+function Run:continuation()
+  local command = self.manifest.command
+  local begun = type(command) == "table" and command_line.show(command) or "llmprof RECIPE.lua ..."
+  return ("continue it: %s --resume %s"):format(begun, self.root and self.id or self.dir)
 end
 
 

@@ -5,7 +5,9 @@ local artifacts = require "llmprof.artifacts"
 local errors = require "llmprof.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
+local json_schema = require "llmprof.json_schema"
 local nearest = require "llmprof.nearest"
+local results_file = require "llmprof.results_file"
 
 local baselines = {}
 
@@ -16,6 +18,9 @@ local kept = { "results.json", "config.yaml", "workload/metrics.json",
   "workload/before/metrics.json", "workload/after/metrics.json" }
 
 local about_keys = { "name", "run", "recipe", "saved" }
+local about_schema = { type = "object", required = { "run", "saved" },
+  properties = { run = { type = "string" }, recipe = { type = "string" },
+    saved = { type = "string" } } }
 
 
 local function check(value, message)
@@ -58,13 +63,25 @@ function baselines.current(root)
 end
 
 
+local function read_about(path)
+  local file = path .. "/" .. ABOUT
+  local about = check(json.load(file))
+  local wrong = json_schema.check(about_schema, about)
+  if wrong then
+    errors.raise("failed", ("%s: %s"):format(file, wrong),
+      { hint = "remove the folder, and save the run again" })
+  end
+  return about
+end
+
+
 -- All of them by name: { name, run (id), recipe, saved (UTC), current }.
 function baselines.list(root)
   local list, current = {}, baselines.current(root)
   for _, name in ipairs(fs.list(folder_of(root)) or {}) do
     local path = baselines.find(name, root)
     if path then
-      local about = check(json.load(path .. "/" .. ABOUT))
+      local about = read_about(path)
       list[#list + 1] = { name = name, run = about.run, recipe = about.recipe,
         saved = about.saved, current = name == current }
     end
@@ -109,6 +126,7 @@ function baselines.save(run, name, root)
       { hint = ("the run is '%s'; --resume %s finishes it"):format(
         tostring(run.manifest.status), run.id) })
   end
+  results_file.load(run:path(kept[1]))
   local path = path_of(name, root)
   local fresh = path .. ".new~"
   remove(fresh)

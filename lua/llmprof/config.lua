@@ -18,6 +18,9 @@ local yaml = require "llmprof.yaml"
 
 local config = {}
 
+-- The origin of what words of the command line set.
+config.COMMAND_LINE = "command line"
+
 -- Groups of keys with presets in conf/<group>.
 local preset_groups = { "ncu", "nsys" }
 
@@ -134,7 +137,7 @@ local function unknown(key, declared, where)
       "--print-config lists them; write " .. key .. ".NAME=value")
   end
   bad(("%s: no key '%s'%s"):format(where, key, nearest.suggestion(key, sorted_keys(declared))),
-    where == "command line" and "--print-config lists every key; +" .. key .. "=value adds one"
+    where == config.COMMAND_LINE and "--print-config lists every key; +" .. key .. "=value adds one"
       or "--print-config lists every key")
 end
 
@@ -246,7 +249,7 @@ end
 
 
 function Layers:override(entry)
-  local where = "command line"
+  local where = config.COMMAND_LINE
   local key = entry.key
   if self.declared[key .. ".preset"] then key = key .. ".preset" end
   local declaration = self.declared[key]

@@ -626,8 +626,24 @@ function Groups:mean(column) end
 ---@field variant? string
 ---@field weights? "random"|"checkpoint"
 
+---@class llmprof.results.operator
+---@field calls integer
+---@field device_self_ns? number GPU time of what it launched itself; ns
+---@field device_total_ns? number GPU time of what it and operators it called launched; ns
+---@field host_self_ns number CPU time without those; ns
+---@field host_total_ns number CPU time, operators that it called included; ns
+---@field input_shapes? any[] Of the calls with the most frequent shapes
+---@field kernels? llmprof.results.operator_kernel[] What it launched itself, by name, largest first
+---@field name string
+---@field share? number Part of the GPU time of all operators
+
+---@class llmprof.results.operator_kernel
+---@field calls integer
+---@field device_ns number Nanoseconds
+---@field name string
+
 ---@class llmprof.results.operators
----@field operators table[]
+---@field operators llmprof.results.operator[]
 
 ---@class llmprof.results.overhead
 ---@field runs integer Plain ones

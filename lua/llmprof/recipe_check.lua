@@ -145,7 +145,9 @@ end
 
 local function check_model(state)
   local arch = choice.description { cfg = state.cfg.model }
-  if not arch then
+  if not arch and state.made.flops then
+    return ok("model", "the recipe's flops()")
+  elseif not arch then
     return warn("model", "no description: no MFU and MBU, unless the workload says what it runs",
       "model.config=config.json, or model.arch=NAME of conf/model")
   end

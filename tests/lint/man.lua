@@ -1,10 +1,17 @@
--- Does the manual page have every command with exactly its options, and every
--- exit status? Run by llmprof exec, in the source tree.
+-- Does the manual page have every command once, with exactly its options, and
+-- every exit status? Run by llmprof exec, in the source tree.
 local errors = require "llmprof.errors"
 local fs = require "llmprof.fs"
 local resources = require "llmprof.resources"
 
 local PAGE = "docs/llmprof.1"
+
+
+local faults = {}
+
+local function expect(ok, format, ...)
+  if not ok then faults[#faults + 1] = PAGE .. ": " .. format:format(...) end
+end
 
 
 -- Names of options by command, as the page has them, and its exit statuses.
@@ -15,6 +22,7 @@ local function read_page(text)
     local name, item = line:match "^%.It Cm (%l+)", line:match "^%.It Fl (.*)"
     if section then inside = section == "COMMANDS" end
     if name and inside then
+      expect(not commands[name], "%s is there twice", name)
       current, commands[name] = name, {}
     elseif item and inside then
       commands[current][item:match "%-(%l[%l-]*)"] = true
@@ -22,13 +30,6 @@ local function read_page(text)
     statuses[tonumber(line:match "^%.It (%d+)$") or -1] = true
   end
   return commands, statuses
-end
-
-
-local faults = {}
-
-local function expect(ok, format, ...)
-  if not ok then faults[#faults + 1] = PAGE .. ": " .. format:format(...) end
 end
 
 

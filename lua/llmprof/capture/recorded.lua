@@ -53,6 +53,17 @@ function recorded.open(ctx)
 end
 
 
+-- Of these keys those that are options of the recipe's own. They are for its
+-- workload, and change nothing in what was recorded of it.
+function recorded.unheard(made, keys)
+  local list = {}
+  for _, key in ipairs(keys) do
+    if made.options[key] then list[#list + 1] = key end
+  end
+  return list
+end
+
+
 -- Nothing is started.
 function recorded.preview(made, cfg)
   recorded.folder(cfg, made.name)

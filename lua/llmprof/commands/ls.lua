@@ -4,7 +4,8 @@ local calendar = require "llmprof.calendar"
 local defaults = require "llmprof.defaults"
 local errors = require "llmprof.errors"
 local evidence = require "llmprof.evidence"
-local json = require "llmprof.json"
+local fs = require "llmprof.fs"
+local results_file = require "llmprof.results_file"
 local sys = require "llmprof.sys"
 local table_options = require "llmprof.table_options"
 local tables = require "llmprof.tables"
@@ -47,10 +48,18 @@ local function columns_for(format)
 end
 
 
--- What results.json of a run says; an empty table when there is none.
+local function complain(message)
+  io.stderr:write("llmprof: ", text.clean(message), "\n")
+end
+
+
+-- What results.json of a run says; an empty table when there is none to read.
 local function results_of(run)
-  local results = json.load(run.dir .. "/results.json")
-  return type(results) == "table" and results or {}
+  local path = run.dir .. "/results.json"
+  if not fs.stat(path) then return {} end
+  local results, message = results_file.read(path)
+  if not results then complain(message) end
+  return results or {}
 end
 
 
@@ -79,7 +88,7 @@ function command.run(given, words)
   table_options.check_rows(given)
   local runs, now, list = artifacts.list(given.root), sys.realtime() // 1000000000, {}
   for i = #runs, 1, -1 do
-    if runs[i].message then io.stderr:write("llmprof: ", text.clean(runs[i].message), "\n") end
+    if runs[i].message then complain(runs[i].message) end
     list[#list + 1] = row_of(runs[i], now)
   end
   if #runs == 0 then io.stderr:write("llmprof: no runs in ", given.root, "\n") end

@@ -28,8 +28,8 @@ local function best_report(run)
   for _, name in ipairs(REPORTS) do
     if run:has(name) then return run:path(name) end
   end
-  errors.raise("failed", ("%s: no report: the run is %s"):format(run.dir, run.manifest.status),
-    { hint = "continue it: llmprof RECIPE.lua --resume " .. run.id })
+  errors.raise("failed", ("%s: no report: its status is '%s'"):format(run.dir,
+    run.manifest.status), { hint = run:continuation() .. "; llmprof ls lists the others" })
 end
 
 

@@ -6,6 +6,7 @@ local errors = require "llmprof.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local layout = require "llmprof.capture.layout"
+local results_file = require "llmprof.results_file"
 local scrub = require "llmprof.scrub"
 local text = require "llmprof.text"
 
@@ -118,7 +119,7 @@ local function check_run(run)
       errors.raise("usage", ("%s: no %s: there is nothing to record"):format(run.dir, name))
     end
   end
-  local source = check(json.load(run:path "results.json")).source
+  local source = results_file.load(run:path "results.json").source
   if source.timeline and source.timeline.from == "recorded" then
     errors.raise("usage", ("%s analysed a recorded capture itself"):format(run.dir),
       { hint = "copy that capture's folder: inputs.yaml names it" })

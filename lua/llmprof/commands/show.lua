@@ -2,7 +2,7 @@
 local artifacts = require "llmprof.artifacts"
 local defaults = require "llmprof.defaults"
 local errors = require "llmprof.errors"
-local json = require "llmprof.json"
+local results_file = require "llmprof.results_file"
 local sections = require "llmprof.report.sections"
 local table_options = require "llmprof.table_options"
 local tables = require "llmprof.tables"
@@ -33,9 +33,9 @@ local list_columns = {
 local function load_results(run)
   if not run:has "results.json" then
     errors.raise("failed", ("%s: no results.json: the run was not analysed"):format(run.dir),
-      { hint = "continue it: llmprof RECIPE.lua ... --resume " .. run.id })
+      { hint = run:continuation() .. "; llmprof ls lists the others" })
   end
-  return errors.check("failed", json.load(run:path "results.json"))
+  return results_file.load(run:path "results.json")
 end
 
 

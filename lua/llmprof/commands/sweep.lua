@@ -6,6 +6,7 @@ local errors = require "llmprof.errors"
 local fs = require "llmprof.fs"
 local grid = require "llmprof.sweep.grid"
 local recipe = require "llmprof.recipe"
+local recorded = require "llmprof.capture.recorded"
 local report = require "llmprof.sweep.report"
 local run = require "llmprof.commands.run"
 local term = require "llmprof.term"
@@ -39,12 +40,24 @@ local function load_recipe(words)
 end
 
 
+-- Options of the workload were what they were when a capture was recorded: its
+-- figures under another value's name would be false.
+local function check_recorded(made, entry, cfg)
+  if cfg.capture ~= "recorded" then return end
+  for _, key in ipairs(recorded.unheard(made, entry.keys)) do
+    errors.raise("usage", ("%s: a recorded capture has it as it was"):format(key),
+      { hint = "run the sweep where there is a GPU, or vary recorded=DIR1,DIR2" })
+  end
+end
+
+
 -- Where runs go by default, once every combination is known to be valid: nobody
 -- should wait for the last one to learn of a typing error in it.
 local function check_all(made, given, list)
   local root
   for _, entry in ipairs(list) do
     local composed = config.of_recipe(made, given.config, entry.words)
+    check_recorded(made, entry, composed.tree)
     root = root or composed.tree.run.root
   end
   return root

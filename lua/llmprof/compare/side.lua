@@ -5,8 +5,8 @@ local bare = require "llmprof.compare.bare"
 local baselines = require "llmprof.baselines"
 local errors = require "llmprof.errors"
 local fs = require "llmprof.fs"
-local json = require "llmprof.json"
 local nearest = require "llmprof.nearest"
+local results_file = require "llmprof.results_file"
 local workload = require "llmprof.workload"
 local yaml = require "llmprof.yaml"
 
@@ -48,14 +48,15 @@ local function unfinished(folder, root)
 end
 
 
--- Tables of results that a comparison reads without asking.
-local needed = { "run", "model", "source", "environment", "repeats", "stages", "kernels" }
+-- Tables that results may lack, and that a comparison reads without asking.
+local needed = { "model", "repeats" }
 
-local function check_results(results, folder)
+local function load_results(path, hint)
+  local results = results_file.load(path, hint)
   for _, name in ipairs(needed) do
-    if type(results) ~= "table" or type(results[name]) ~= "table" then
-      errors.raise("failed", ("%s/results.json: not the results of a run: no '%s'"):format(folder,
-        name), { hint = "analyse it again: llmprof RECIPE.lua --resume " .. folder })
+    if not results[name] then
+      errors.raise("failed", ("%s: $: no '%s'"):format(path, name),
+        { hint = "a run whose timeline was not read cannot be compared" })
     end
   end
   return results
@@ -63,14 +64,17 @@ end
 
 
 local function from_folder(kind, folder, name, root)
-  local results = load_file(folder .. "/results.json", json.load) or unfinished(folder, root)
+  local path = folder .. "/results.json"
+  if not is_file(path) then unfinished(folder, root) end
+  local results = load_results(path, kind == "baseline"
+    and "save it again: llmprof baseline save RUN " .. name or nil)
   local plain = {}
   for _, when in ipairs { "before", "after" } do
     plain[#plain + 1] = load_file(("%s/workload/%s/metrics.json"):format(folder, when),
       workload.load_metrics)
   end
   local trace = folder .. "/nsys/run.sqlite"
-  return { kind = kind, name = name, folder = folder, results = check_results(results, folder),
+  return { kind = kind, name = name, folder = folder, results = results,
     plain = plain,
     metrics = load_file(folder .. "/workload/metrics.json", workload.load_metrics),
     config = load_file(folder .. "/config.yaml", load_yaml),

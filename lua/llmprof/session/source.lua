@@ -7,9 +7,9 @@ local defaults = require "llmprof.defaults"
 local errors = require "llmprof.errors"
 local frame = require "llmprof.frame"
 local fs = require "llmprof.fs"
-local json = require "llmprof.json"
 local outermost = require "llmprof.analysis.outermost"
 local query = require "llmprof.query"
+local results_file = require "llmprof.results_file"
 local sqlite = require "llmprof.sqlite"
 local stages = require "llmprof.analysis.stages"
 local trace_file = require "llmprof.trace_file"
@@ -105,16 +105,13 @@ function parts.trace(self)
 end
 
 
-local function read_json(path)
-  return path and check(json.load(path))
+function parts.results(self)
+  return self.results_path and results_file.load(self.results_path)
 end
 
 
-function parts.results(self) return read_json(self.results_path) end
-
-
 function parts.run(self)
-  local manifest = read_json(self.manifest_path)
+  local manifest = self.manifest_path and artifacts.manifest(self.path)
   return manifest and { dir = self.path, id = manifest.run_id, recipe = manifest.recipe,
     status = manifest.status, started = manifest.started, manifest = manifest }
 end
@@ -125,7 +122,7 @@ function parts.declared(self)
   if not self.results then return outermost.stages(self.trace) end
   local list = {}
   for i, stage in ipairs(self.results.stages) do
-    list[i] = { name = stage.name, parent = stage.parent ~= json.null and stage.parent or nil }
+    list[i] = { name = stage.name, parent = stage.parent }
   end
   if #list == 1 and list[1].name == stages.WHOLE_RUN then return {} end
   return list

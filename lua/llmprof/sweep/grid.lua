@@ -92,21 +92,22 @@ end
 
 
 local function combination(fixed, settings)
-  local words, label, short = table.move(fixed, 1, #fixed, 1, {}), {}, {}
+  local words, label, short, keys = table.move(fixed, 1, #fixed, 1, {}), {}, {}, {}
   for i, setting in ipairs(settings) do
+    keys[i] = setting.key
     words[#words + 1] = setting.prefix .. setting.value
     label[i] = ("%s=%s"):format(setting.key, setting.value)
     short[i] = label[i]:match("^[^=]*%.(.*)$") or label[i]
   end
   return { words = words, label = table.concat(label, " "), short = table.concat(short, " "),
-    id = name_of(settings, words) }
+    keys = keys, id = name_of(settings, words) }
 end
 
 
 -- words: settings as on the command line. Returns the combinations, the last axis
 -- varying fastest: { words (settings of that run), label ("infer.batch=4 nsys=light"),
--- short ("batch=4 nsys=light"), id (name of its run) }. Without any axis that is an
--- error.
+-- short ("batch=4 nsys=light"), keys (that vary), id (name of its run) }. Without any
+-- axis that is an error.
 function grid.combinations(words)
   local fixed, axes = parse(words)
   if #axes == 0 then

@@ -82,6 +82,16 @@ describe("llmprof.artifacts", function()
       assert.equal("x", fs.readlink(top() .. "/runs/latest"))
     end)
 
+    it("knows the command that continues it", function()
+      local run = create { id = "x", command = { "llmprof", "r.lua", "a.b=1 2" } }
+      assert.equal("continue it: llmprof r.lua 'a.b=1 2' --resume x", run:continuation())
+      run.manifest.command = nil
+      assert.equal("continue it: llmprof RECIPE.lua ... --resume x", run:continuation())
+      local elsewhere = create { out = top() .. "/elsewhere", command = { "llmprof", "r.lua" } }
+      assert.equal("continue it: llmprof r.lua --resume " .. elsewhere.dir,
+        elsewhere:continuation())
+    end)
+
     it("keeps latest to the runs of its root", function()
       local run = open(create({ out = top() .. "/elsewhere" }).dir)
       assert.same({ "elsewhere", top() .. "/elsewhere" }, { run.id, run.dir })
@@ -95,11 +105,25 @@ describe("llmprof.artifacts", function()
       local run = create { id = "x" }
       run:write("manifest.json", "{")
       assert.matches("^TOP/runs/x/manifest.json:1:2: ", refusal(open, "x")[2])
-      for _, text in ipairs { "7", "{}", '{"run_id": "x"}', '{"run_id": 1, "steps": []}' } do
+    end)
+
+    it("says what in a manifest cannot be", function()
+      local run = create { id = "x" }
+      local manifest = [[{ "run_id": "x", "started": "", "status": "done", "steps": %s }]]
+      for text, complaint in pairs {
+        ["7"] = "$: object expected, got 7", ["{}"] = "$: no 'run_id'",
+        ['{ "run_id": 1 }'] = "$.run_id: string expected, got 1",
+        ['{ "run_id": "x", "status": null }'] = "$.status: string expected, got null",
+        [manifest:format "{}"] = "$.steps: array expected, got {}",
+        [manifest:format "[7]"] = "$.steps[1]: object expected, got 7",
+        [manifest:format '[{ "status": "done" }]'] = "$.steps[1]: no 'name'",
+        [manifest:format '[{ "name": 0.5 }]'] = "$.steps[1].name: string expected, got 0.5",
+        [manifest:format '[{ "name": "plan", "outputs": "a" }]'] =
+          '$.steps[1].outputs: array expected, got "a"',
+      } do
         run:write("manifest.json", text)
-        assert.same({ "failed", "TOP/runs/x/manifest.json: not the manifest of a run",
-          "if it is no run, remove or rename the folder" },
-          refusal(open, "x"))
+        assert.same({ "failed", "TOP/runs/x/manifest.json: " .. complaint,
+          "if it is no run, remove or rename the folder" }, refusal(open, "x"))
       end
     end)
   end)

@@ -4,16 +4,26 @@ local bundle = require "tests.lua.support.bundle"
 local failure = require "tests.lua.support.failure"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
+local results = require "tests.lua.support.results"
 
 describe("llmprof.baselines", function()
   local top = bundle.scratch(before_each, after_each)
 
-  -- A run of that id with a results.json that says `mark`, unless that is nil.
+  local function totals(kernels)
+    return { kernels = kernels, copies = 0, sets = 0, graphs = 0, api_calls = 0 }
+  end
+
+  -- A run of that id with a results.json of `mark` kernels, unless that is nil.
   local function run(id, mark)
     local made = artifacts.create { root = top(), id = id, recipe = "r", recipe_file = "r.lua",
       command = json.list { "llmprof", "r.lua" } }
-    if mark then made:write_json("results.json", { mark = mark }) end
+    if mark then made:write_json("results.json", results.empty { totals = totals(mark) }) end
     return made
+  end
+
+  -- The mark of the results that are kept in a folder.
+  local function mark_of(folder)
+    return assert(json.load(folder .. "/results.json")).totals.kernels
   end
 
   local function names()
@@ -38,7 +48,7 @@ describe("llmprof.baselines", function()
     baselines.save(one, "main", top())
     assert(fs.remove_tree(one.dir))
     local path = baselines.find("main", top())
-    assert.same({ mark = 1 }, json.load(path .. "/results.json"))
+    assert.equal(1, mark_of(path))
     assert.same({ "baseline.json", "results.json", "workload" }, fs.list(path))
     assert.same({ "before" }, fs.list(path .. "/workload"))
   end)
@@ -47,7 +57,7 @@ describe("llmprof.baselines", function()
     baselines.save(run("one", 1), "main", top())
     baselines.save(run("two", 2), "main", top())
     assert.same({ "main two r" }, names())
-    assert.same({ mark = 2 }, json.load(baselines.find("main", top()) .. "/results.json"))
+    assert.equal(2, mark_of(baselines.find("main", top())))
   end)
 
   it("lists them by name, and knows the one in use", function()

@@ -1,6 +1,6 @@
 local environment = require "llmprof.environment"
 local json = require "llmprof.json"
-local schema = require "tests.lua.support.schema"
+local json_schema = require "llmprof.json_schema"
 local version = require "llmprof.version"
 
 -- Everything that env.json may hold of a machine, and nothing else: no variables,
@@ -12,7 +12,7 @@ local machine = [[{ "type": "object", "additionalProperties": false, "required":
 
 local function check(record)
   local value = assert(json.decode(assert(json.encode(record))))
-  return schema.check(assert(json.decode(machine)), value)
+  return json_schema.check(assert(json.decode(machine)), value)
 end
 
 

@@ -1,8 +1,8 @@
 -- A live run as a whole: exit statuses, what the workload does to it, overhead,
 -- interruption, continuing. All tools are stand-ins.
 local fs = require "llmprof.fs"
+local json_schema = require "llmprof.json_schema"
 local live = require "tests.lua.support.live"
-local schema = require "tests.lua.support.schema"
 local yaml = require "llmprof.yaml"
 
 
@@ -41,7 +41,7 @@ describe("a live run", function()
     local made = live.run { "overhead=measure" }
     for name, file in pairs { results = "results.json", metrics = "workload/metrics.json",
       operators = "workload/operators.json" } do
-      assert.is_nil(schema.check(schema.load(name), made:json(file)))
+      assert.is_nil(json_schema.check(json_schema.load(name), made:json(file)))
     end
   end)
 

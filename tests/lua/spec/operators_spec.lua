@@ -2,9 +2,9 @@
 local bundle = require "tests.lua.support.bundle"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
+local json_schema = require "llmprof.json_schema"
 local operators = require "llmprof.operators"
 local report = require "llmprof.report.operators"
-local schema = require "tests.lua.support.schema"
 
 
 local function event(category, name, ts, dur, args)
@@ -63,7 +63,8 @@ describe("llmprof.operators", function()
   it("sums up a trace by operator", function()
     local made = assert(operators.load(write("t.json", trace)))
     assert.same(found, made)
-    assert.is_nil(schema.check(schema.load "operators", json.decode(assert(json.encode(made)))))
+    assert.is_nil(json_schema.check(json_schema.load "operators",
+      json.decode(assert(json.encode(made)))))
   end)
 
   it("does not invent device times where there was no GPU", function()

@@ -40,6 +40,11 @@ describe("recipe_check", function()
     assert.same({ "ok", "warning" }, { checks.workload.level, checks.model.level })
   end)
 
+  it("takes a hook for the model's description", function()
+    local model = examine(workload '"true"' .. ", flops = function() end").model
+    assert.same({ "ok", "the recipe's flops()" }, { model.level, model.text })
+  end)
+
   it("says what is wrong with the recipe itself, and nothing more", function()
     local checks = examine "advise = 1"
     assert.same({ "problem", top() .. "/r.lua:1: recipe field 'advise': function expected, "

@@ -38,6 +38,11 @@ describe("llmprof.capture.recorded", function()
     assert.same({}, opened(top()).state.about)
   end)
 
+  it("heeds no option of the workload", function()
+    assert.same({ "a.b" }, recorded.unheard({ options = { ["a.b"] = { "Text", 1 } } },
+      { "a.b", "top_n.kernels" }))
+  end)
+
   it("lists its files and their sizes", function()
     local inputs = recorded.inputs(opened "tests/fixtures/small")
     local names = {}

@@ -2,8 +2,8 @@
 -- LLMPROF_REWRITE=1 writes those files anew; read what changed.
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
+local json_schema = require "llmprof.json_schema"
 local results = require "tests.lua.support.results"
-local schema = require "tests.lua.support.schema"
 
 local order = { "environment", "aggregates", "stages", "mfu", "operators", "kernels", "roofline",
   "advice" }
@@ -37,7 +37,7 @@ end
 describe("llmprof.report", function()
   it("is tested with results as they can be", function()
     for _, given in ipairs { results.empty(), results.full() } do
-      assert.is_nil(schema.check(schema.load "results", through_json(given)))
+      assert.is_nil(json_schema.check(json_schema.load "results", through_json(given)))
     end
   end)
 

@@ -4,6 +4,7 @@ local calendar = require "llmprof.calendar"
 local child = require "tests.lua.support.child"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
+local results = require "tests.lua.support.results"
 
 
 describe("calendar", function()
@@ -55,11 +56,20 @@ describe("runs", function()
   end
 
   describe("ls", function()
+    -- A distribution, or with a total a wall time, of one.
+    local function once(ns, total)
+      return { count = 1, mean_ns = ns, min_ns = ns, max_ns = ns, total_ns = total }
+    end
+
+    local function write_results(dir, given)
+      assert(fs.write(dir .. "/results.json", assert(json.encode(given))))
+    end
+
     it("lists the newest first, with what was measured", function()
       make_run("old", 1, { status = "failed" })
-      assert(fs.write(make_run("new", 2) .. "/results.json", [[{ "model": { "name": "M" },
-        "latency": { "ttft": { "mean_ns": 1500000 } },
-        "stages": [{ "name": "decode", "wall": { "mean_ns": 2e6 } }] }]]))
+      write_results(make_run("new", 2), results.empty { model = { name = "M" },
+        latency = { ttft = once(1500000) },
+        stages = { { name = "decode", instances = json.list {}, wall = once(2000000, 2000000) } } })
       local code, out, err = llmprof("ls", "-f", "csv")
       assert.same({ 0, [[
 id,recipe,model,ttft_ns,tpot_ns,decode_ns,status,started
@@ -79,6 +89,15 @@ old,r,,,,,failed,2026-01-01T00:00:00Z
       assert.matches("\nbad,,,,,,unreadable,\n", out)
       assert.matches("^llmprof: tmp/stage2/bad/manifest.json:1", err)
     end)
+
+    it("lists a run whose results are damaged, and says where", function()
+      write_results(make_run("bad", 1), results.empty { stages = "none" })
+      assert.same({ 0, [[
+id,recipe,model,ttft_ns,tpot_ns,decode_ns,status,started
+bad,r,,,,,done,2026-01-01T00:00:00Z
+]], 'llmprof: tmp/stage2/bad/results.json: $.stages: array expected, got "none"\n' },
+        { llmprof("ls", "-f", "csv") })
+    end)
   end)
 
   describe("open", function()
@@ -91,8 +110,9 @@ old,r,,,,,failed,2026-01-01T00:00:00Z
 
     it("says what to do without one", function()
       assert(fs.remove(make_run("one", 1, { status = "failed" }) .. "/kernels.md"))
-      assert.same({ 1, "", "llmprof: tmp/stage2/one: no report: the run is failed\n"
-        .. "  continue it: llmprof RECIPE.lua --resume one\n" }, { llmprof("open", "one") })
+      assert.same({ 1, "", "llmprof: tmp/stage2/one: no report: its status is 'failed'\n"
+        .. "  continue it: llmprof RECIPE.lua ... --resume one; llmprof ls lists the others\n" },
+        { llmprof("open", "one") })
       assert.equal(2, (llmprof "open"))
       assert.equal(2, (llmprof("open", "none")))
     end)

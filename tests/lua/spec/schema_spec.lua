@@ -2,7 +2,7 @@
 local bundle = require "tests.lua.support.bundle"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
-local schema = require "tests.lua.support.schema"
+local json_schema = require "llmprof.json_schema"
 
 
 local function decode(text)
@@ -14,7 +14,7 @@ end
 
 -- What the validator says to a value, both as JSON text.
 local function verdict(rules, value)
-  return schema.check(decode(rules), decode(value))
+  return json_schema.check(decode(rules), decode(value))
 end
 
 
@@ -74,6 +74,23 @@ describe("the validator", function()
       verdict('{"additionalProperties":{"type":"integer"}}', '{"x":true}'))
   end)
 
+  it("checks keys that need others", function()
+    local rules = '{"dependentRequired":{"a":["b","c"]}}'
+    assert.is_nil(verdict(rules, '{"c":1}'))
+    assert.is_nil(verdict(rules, '{"a":1,"b":1,"c":1}'))
+    assert.equal("$: 'a' without 'c'", verdict(rules, '{"a":1,"b":1}'))
+  end)
+
+  it("says of a long value what it is", function()
+    local long = ("x"):rep(70)
+    assert.equal("$: integer expected, got a long string",
+      verdict('{"type":"integer"}', ('"%s"'):format(long)))
+    assert.equal("$: integer expected, got an array",
+      verdict('{"type":"integer"}', ('["%s"]'):format(long)))
+    assert.equal("$: integer expected, got an object",
+      verdict('{"type":"integer"}', ('{"a":"%s"}'):format(long)))
+  end)
+
   it("follows references", function()
     local rules = '{"$defs":{"n":{"type":"integer"}},"items":{"$ref":"#/$defs/n"}}'
     assert.is_nil(verdict(rules, "[1]"))
@@ -82,6 +99,18 @@ describe("the validator", function()
       "nothing at #/$defs/none")
     assert.has_error(function() verdict('{"$ref":"other.json"}', "1") end,
       "no local reference: other.json")
+  end)
+
+  it("follows a definition that holds itself", function()
+    local rules = [[{"$ref":"#/$defs/tree",
+      "$defs":{"tree":{"type":"array","items":{"$ref":"#/$defs/tree"}}}}]]
+    assert.is_nil(verdict(rules, "[[],[[]]]"))
+    assert.equal("$[2][1]: array expected, got 1", verdict(rules, "[[],[1]]"))
+  end)
+
+  it("tells a wrong type before anything else", function()
+    assert.equal("$: object expected, got 2",
+      verdict('{"const":1,"required":["a"],"type":"object"}', "2"))
   end)
 
   it("raises on a keyword that it does not know", function()
@@ -104,7 +133,7 @@ describe("docs/results.schema.json", function()
   end
 
   it("holds for the recorded capture", function()
-    assert.is_nil(schema.check(schema.load "results", results_of(
+    assert.is_nil(json_schema.check(json_schema.load "results", results_of(
       bundle.run("recipes/deepseek_ocr.lua", top() .. "/run", { "capture=recorded" }))))
   end)
 
@@ -112,13 +141,13 @@ describe("docs/results.schema.json", function()
     local results = small 'stages = { { "prefill", children = { "vision" } }, "decode" }'
     assert.is_table(results.counters)
     assert.is_table(results.operators)
-    assert.is_nil(schema.check(schema.load "results", results))
+    assert.is_nil(json_schema.check(json_schema.load "results", results))
   end)
 
   it("holds where the trace has no stage of the recipe", function()
     local results = small 'stages = { "elsewhere" }'
     assert.is_true(results.repeats.whole_run)
-    assert.is_nil(schema.check(schema.load "results", results))
+    assert.is_nil(json_schema.check(json_schema.load "results", results))
   end)
 
   it("holds where the stages are inferred", function()
@@ -128,7 +157,7 @@ describe("docs/results.schema.json", function()
     assert(fs.write(capture .. "/capture.json", '{ "schema_version": 1 }'))
     local results = results_of(bundle.run("recipes/alt_llm.lua", top() .. "/run",
       { "capture=recorded", "recorded=" .. capture }))
-    assert.is_nil(schema.check(schema.load "results", results))
+    assert.is_nil(json_schema.check(json_schema.load "results", results))
     assert.same({ "CUDA graph", 62, 2 }, { results.inferred.anchor, results.inferred.steps,
       results.inferred.generations })
     assert.same({ "inferred", 62 }, { results.latency.tpot.source, results.latency.tpot.count })
@@ -140,10 +169,10 @@ describe("docs/results.schema.json", function()
   end)
 
   it("rejects what results.json must not hold", function()
-    local results, rules = small 'stages = { "prefill" }', schema.load "results"
+    local results, rules = small 'stages = { "prefill" }', json_schema.load "results"
     local function broken(change)
       local undo = change()
-      local wrong = schema.check(rules, results)
+      local wrong = json_schema.check(rules, results)
       undo()
       return wrong
     end
@@ -165,7 +194,7 @@ describe("docs/results.schema.json", function()
     assert.equal('$.run.created: "now" does not match '
       .. "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$",
       broken(set(results.run, "created", "now")))
-    assert.is_nil(schema.check(rules, results))
+    assert.is_nil(json_schema.check(rules, results))
   end)
 end)
 
@@ -180,12 +209,12 @@ describe("docs/metrics.schema.json", function()
       "prefill": { "ms": 1.5, "gpu_ms": null, "count": 1, "tokens": 16 },
       "decode": { "ms": 3, "tokens": 4, "steps": 2, "steps_ms": null } } }],
     "environment": { "device": "cpu", "torch": null } }]]
-  local rules = schema.load "metrics"
+  local rules = json_schema.load "metrics"
 
   local function with(change)
     local value = decode(example:format(("0a"):rep(32)))
     if change then change(value) end
-    return schema.check(rules, value)
+    return json_schema.check(rules, value)
   end
 
   it("holds for an example", function()
@@ -212,18 +241,19 @@ describe("docs/operators.schema.json", function()
     "device_ns": 100, "unattributed_device_ns": 0, "operators": [
       { "name": "aten::mm", "calls": 2, "host_total_ns": 50, "host_self_ns": 40,
         "device_total_ns": 90, "device_self_ns": null, "input_shapes": [[1, 2], [2, 3]] }] }]=]
-  local rules = schema.load "operators"
+  local rules = json_schema.load "operators"
 
   it("holds for an example", function()
-    assert.is_nil(schema.check(rules, decode(example)))
+    assert.is_nil(json_schema.check(rules, decode(example)))
   end)
 
   it("rejects broken ones", function()
     local value = decode(example)
     value.operators[1].calls = 0
-    assert.equal("$.operators[1].calls: at least 1 expected, got 0", schema.check(rules, value))
+    assert.equal("$.operators[1].calls: at least 1 expected, got 0",
+      json_schema.check(rules, value))
     value.operators[1].calls, value.operators[1].name = 1, nil
-    assert.equal("$.operators[1]: no 'name'", schema.check(rules, value))
+    assert.equal("$.operators[1]: no 'name'", json_schema.check(rules, value))
     assert.equal("$: no 'operators'", verdict(json.encode(rules), '{"schema_version":1}'))
   end)
 end)

@@ -150,8 +150,8 @@ end
 
 
 local function spread(measured)
-  if not measured.p50_ns or not measured.p90_ns then return "profiled; of one value" end
-  return ("profiled; p50 %s, p90 %s"):format(words.ms(measured.p50_ns), words.ms(measured.p90_ns))
+  if not measured.p50_ns or not measured.p90_ns then return "of one value" end
+  return ("p50 %s, p90 %s"):format(words.ms(measured.p50_ns), words.ms(measured.p90_ns))
 end
 
 
@@ -160,17 +160,17 @@ end
 function body.tiles(results)
   local latency, whole, list = results.latency or {}, results.efficiency or {}, {}
   local ttft, tpot, rate = latency.ttft, latency.tpot, latency.tokens_per_s
-  if ttft then list[#list + 1] = tile("TTFT", words.ms(ttft.mean_ns), spread(ttft)) end
-  if tpot then list[#list + 1] = tile("TPOT", words.ms(tpot.mean_ns), spread(tpot)) end
+  if ttft then list[#list + 1] = tile("TTFT, profiled", words.ms(ttft.mean_ns), spread(ttft)) end
+  if tpot then list[#list + 1] = tile("TPOT, profiled", words.ms(tpot.mean_ns), spread(tpot)) end
   if rate then
-    list[#list + 1] = tile("throughput", text.number(rate.mean, 1, ",") .. " tokens/s",
-      "profiled; " .. (rate.batch and ("batch %d"):format(rate.batch) or "batch not known"))
+    list[#list + 1] = tile("throughput, profiled", text.number(rate.mean, 1, ",") .. " tokens/s",
+      rate.batch and ("batch %d"):format(rate.batch) or "batch not known")
   end
   for _, key in ipairs { "mfu", "mbu" } do
     local value = whole[key] and whole[key].value
     if value then
-      list[#list + 1] = tile(key:upper(), text.number(value * 100, 2) .. " %",
-        "all stages, " .. whole.time_source)
+      list[#list + 1] = tile(("%s, %s"):format(key:upper(), whole.time_source),
+        text.number(value * 100, 2) .. " %", "all stages together")
     end
   end
   if #list == 0 then return "" end

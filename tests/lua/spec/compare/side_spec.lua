@@ -4,6 +4,7 @@ local bundle = require "tests.lua.support.bundle"
 local failure = require "tests.lua.support.failure"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
+local results = require "tests.lua.support.results"
 local side = require "llmprof.compare.side"
 
 describe("llmprof.compare.side", function()
@@ -12,8 +13,9 @@ describe("llmprof.compare.side", function()
   local function run(id)
     local made = artifacts.create { root = top(), id = id, recipe = "r", recipe_file = "r.lua",
       command = json.list { "llmprof", "r.lua" } }
-    made:write_json("results.json", { run = { recipe = id }, model = {}, source = {},
-      environment = {}, repeats = {}, stages = json.list {}, kernels = json.list {} })
+    local given = results.empty { model = {} }
+    given.run.recipe = id
+    made:write_json("results.json", given)
     made:publish()
     return made
   end
@@ -76,14 +78,22 @@ describe("llmprof.compare.side", function()
 
   it("refuses results of something else", function()
     run("one"):write("results.json", "[]\n")
-    assert.same({ "failed", "TOP/one/results.json: not the results of a run: no 'run'",
-      "analyse it again: llmprof RECIPE.lua --resume TOP/one" }, refusal "one")
-    run("two"):write("results.json", "7\n")
-    assert.equal("TOP/two/results.json: not the results of a run: no 'run'", refusal("two")[2])
+    assert.same({ "failed", "TOP/one/results.json: $: object expected, got []",
+      "make it again: llmprof RECIPE.lua --resume TOP/one" }, refusal "one")
+    baselines.save(run "two", "main", top())
+    assert(fs.write(baselines.find("main", top()) .. "/results.json", "7\n"))
+    assert.same({ "failed", "TOP/baselines/main/results.json: $: object expected, got 7",
+      "save it again: llmprof baseline save RUN main" }, refusal "main")
     run("three"):write("workload/metrics.json", "{}\n")
     assert.same({ "failed",
       "TOP/three/workload/metrics.json: repeats: table expected, got nothing" },
       refusal "three")
+  end)
+
+  it("refuses a run whose timeline was not read", function()
+    run("one"):write_json("results.json", results.empty())
+    assert.same({ "failed", "TOP/one/results.json: $: no 'model'",
+      "a run whose timeline was not read cannot be compared" }, refusal "one")
   end)
 
   it("suggests a name that is there", function()
