@@ -399,6 +399,7 @@ function Groups:mean(column) end
 ---@field kernels integer That have counters
 ---@field launches integer Measured by ncu
 ---@field matched integer Found in the timeline
+---@field ranges? llmprof.results.range_counters[] Of range replay, in the order measured
 ---@field time_share? number 0 to 1
 
 ---@class llmprof.results.counters_source
@@ -678,6 +679,18 @@ function Groups:mean(column) end
 ---@field inputs table<string, number>
 ---@field ratio? number
 ---@field value? number
+
+---@class llmprof.results.range_counters
+---@field dram_bytes? integer Bytes
+---@field dram_percent? number 0 to 100, as ncu gives it
+---@field duration_ns? number Under ncu; ns
+---@field flop? { fp16?: number, fp32?: number, fp64?: number, tensor?: number, total?: number } FLOP by kind; fp64, fp32 and fp16 of the vector units
+---@field intensity? number FLOP per byte of DRAM
+---@field memory_percent? number 0 to 100, as ncu gives it
+---@field occurrence integer Among those measured of the range
+---@field range? string Of NVTX; domain:name outside the default one
+---@field sm_percent? number 0 to 100, as ncu gives it
+---@field stage? string It is in
 
 ---@class llmprof.results.repeat_latency
 ---@field outlier? true The first, far longer than the others

@@ -29,6 +29,9 @@
 -- (tables) are always there. Percentages are 0..100.
 --   id, process_id, process, host, kernel, device, context, stream
 --   cc                 compute capability as text, "9.0"
+--   whole_range        true for a result of range replay: all that ran in a range,
+--                      which is the innermost of `stages` or of `ranges`; it has
+--                      kernel "range", and no stream, grid and block
 --   thread             that launched it; nil without NVTX columns
 --   stages             NVTX push/pop stack, outermost first: list of { name,
 --                      domain } (domain nil: the default one); nil without

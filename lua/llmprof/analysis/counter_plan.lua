@@ -100,9 +100,10 @@ end
 
 -- ---- where ----
 
-local function stages_of(kernels)
+-- Stages of kernels or of instances, as a set.
+local function stages_of(list)
   local wanted = {}
-  for _, kernel in ipairs(kernels) do wanted[kernel.stage] = true end
+  for _, entry in ipairs(list) do wanted[entry.stage] = true end
   return wanted
 end
 
@@ -134,11 +135,25 @@ local function instances_of(wanted, found)
 end
 
 
+local function filters_in(wanted, found, cfg)
+  if cfg.ncu.nvtx_include then return { cfg.ncu.nvtx_include }, nil end
+  return ranges_of(wanted, found), instances_of(wanted, found)
+end
+
+
+-- For whole ranges: every stage's, whatever kernels it has.
+local function range_plan(found, cfg)
+  local ranges, instances = filters_in(stages_of(found.instances), found, cfg)
+  return { ranges = ranges, instances = instances, dropped = {} }
+end
+
+
 -- { ranges, instances, kernels (ncu's regex), name_base, launches (per launch
 --   configuration), expected (launches in all), seconds (predicted), dropped
 --   (list of { kernel, launches, seconds }) }. chosen: the selected kernels of
--- all.
+-- all. With range replay only ranges and instances; dropped is empty.
 function counter_plan.make(chosen, all, found, cfg)
+  if ncu.measures_ranges(cfg.ncu) then return range_plan(found, cfg) end
   local base = cfg.ncu.kernel_name_base == "function" and name_base(chosen)
     or cfg.ncu.kernel_name_base
   local per_shape = cfg.top_n.launches_per_kernel
@@ -146,9 +161,7 @@ function counter_plan.make(chosen, all, found, cfg)
   count_launches(by_name, all, stages_of(chosen), base, per_shape)
   sort_by_worth(targets)
   local fitting = fit(targets, cfg)
-  local wanted = stages_of(fitting.kernels)
-  local ranges, instances = ranges_of(wanted, found), instances_of(wanted, found)
-  if cfg.ncu.nvtx_include then ranges, instances = { cfg.ncu.nvtx_include }, nil end
+  local ranges, instances = filters_in(stages_of(fitting.kernels), found, cfg)
   return { ranges = ranges, instances = instances, name_base = base, launches = per_shape,
     kernels = #fitting.names > 0 and errors.check("failed", pages.filter_regex(fitting.names))
       or nil,

@@ -9,10 +9,12 @@
 --   stage   the same, but launched in another stage: ncu counts the launches of
 --           a configuration over all stages, so the first stage has them
 --   name    same stage and plain name, another launch shape
+-- Whole ranges stand for no kernel: llmprof.analysis.ranges has them.
 -- Times always come from the timeline; of counters only ratios, bytes and
 -- operations are used.
 local bound = require "llmprof.ncu.bound"
 local ncu = require "llmprof.ncu"
+local ranges = require "llmprof.analysis.ranges"
 local stages = require "llmprof.analysis.stages"
 
 local counters = {}
@@ -37,25 +39,39 @@ local function shape_key(grid, block)
 end
 
 
--- The stage of a launch: the outermost of its ranges that is a declared one.
--- Without NVTX columns the file cannot say, and nil comes back.
-local function stage_of(launch, tops)
-  for _, range in ipairs(launch.stages or {}) do
-    local tag = range.domain and range.domain .. ":" .. range.name or range.name
-    if tops[tag] then return tag end
-  end
-  return nil
-end
-
-
-local function by_name(launches, found)
-  local tops, index = {}, {}
+-- A function that gives the stage of a launch: the outermost of its ranges that
+-- is a declared one. Without NVTX columns the file cannot say, and it gives nil.
+local function stage_finder(found)
+  local tops = {}
   for _, stage in ipairs(found.declared) do
     if not stage.parent then tops[stage.name] = true end
   end
+  return function(launch)
+    if found.whole then return stages.WHOLE_RUN end
+    for _, range in ipairs(launch.stages or {}) do
+      local tag = ranges.tag(range)
+      if tops[tag] then return tag end
+    end
+    return nil
+  end
+end
+
+
+-- Those that are launches of a kernel.
+local function of_kernels(launches)
+  local list = {}
+  for _, launch in ipairs(launches) do
+    if not launch.whole_range then list[#list + 1] = launch end
+  end
+  return list
+end
+
+
+local function by_name(launches, stage_of)
+  local index = {}
   for _, launch in ipairs(launches) do
     local name = plain(launch.kernel)
-    local stage = found.whole and stages.WHOLE_RUN or stage_of(launch, tops)
+    local stage = stage_of(launch)
     index[name] = index[name] or {}
     table.insert(index[name], { launch = launch, stage = stage,
       shape = shape_key(launch.grid, launch.block) })
@@ -199,9 +215,11 @@ end
 
 -- Give each kernel of the list its `counters`, as far as launches were measured.
 -- Returns { launches, matched (launches), kernels (with counters), time_share
--- (of all GPU time, the share whose kernels have counters) }.
-function counters.join(list, launches, found)
-  local index, matched, with = by_name(launches, found), {}, 0
+-- (of all GPU time, the share whose kernels have counters), ranges (those of
+-- llmprof.analysis.ranges; nil without) }. results: of llmprof.ncu.
+function counters.join(list, results, found)
+  local stage_of, launches = stage_finder(found), of_kernels(results)
+  local index, matched, with = by_name(launches, stage_of), {}, 0
   local time, all = 0, 0
   for _, kernel in ipairs(list) do
     all = all + kernel.total_ns
@@ -229,8 +247,9 @@ function counters.join(list, launches, found)
   end
   local count = 0
   for _ in pairs(matched) do count = count + 1 end
+  local whole = ranges.list(results, stage_of)
   return { launches = #launches, matched = count, kernels = with,
-    time_share = all > 0 and time / all or nil }
+    time_share = all > 0 and time / all or nil, ranges = #whole > 0 and whole or nil }
 end
 
 

@@ -95,7 +95,7 @@ local function profile(ctx, spec, given)
       if ncu.is_launch(line) then
         count = count + 1
         ctx.progress(wanted and ("launch %d of about %d"):format(count, wanted)
-          or ("launch %d"):format(count))
+          or ("%s %d"):format(ncu.measures_ranges(ctx.cfg.ncu) and "range" or "launch", count))
       end
     end })
   return ncu.read_output(lines), result
@@ -103,27 +103,33 @@ end
 
 
 -- As the filters say; when no kernel was in them, once more without NVTX filter
--- and sections. A failure that has another cause is not tried again.
+-- and sections. A failure that has another cause is not tried again, nor are
+-- ranges that were not found.
 local function profile_twice(ctx, spec)
   local given = filters(ctx)
   given.metrics = metrics_of(ctx)
   local said, result = profile(ctx, spec, given)
-  if not said.none or said.failure or said.application_exit then return said, result end
+  if not said.none or said.failure or said.application_exit
+    or ncu.measures_ranges(ctx.cfg.ncu) then return said, result end
   ctx.note("no kernel matched the filters: run once more without NVTX filter and sections")
   given.ranges, given.instances, given.no_sections = nil, nil, true
   return profile(ctx, spec, given)
 end
 
 
+local NO_RANGE = "no range was profiled; ncu.nvtx_include names others than the stages, and "
+  .. "ncu.replay_mode=app-range also measures those whose CUDA calls cannot be repeated"
+
+
 -- What went wrong, as a reason.
-local function failure_text(said, result)
+local function failure_text(ctx, said, result)
   local failure, ended = said.failure, workload.complaint(result)
   if failure then return ("%s; %s"):format(failure.message, failure.hint) end
   if said.application_exit then
     return ("the workload returned %d under ncu; its output is in ncu/log.txt"):format(
       said.application_exit)
   elseif said.none then
-    return "no kernel was profiled"
+    return ncu.measures_ranges(ctx.cfg.ncu) and NO_RANGE or "no kernel was profiled"
   end
   return said.last_error or (ended and "ncu: " .. ended) or "ncu made no report"
 end
@@ -177,7 +183,11 @@ return function(ctx)
   if plan and plan.expected == 0 then return false, nothing_planned(ctx, plan) end
   local spec = workload.describe(ctx.recipe, workload.representative(ctx.cfg), ctx.run)
   local said, result = profile_twice(ctx, spec)
-  if not ctx.run:has(REPORT) or said.profiled == 0 then return false, failure_text(said, result) end
-  if said.failure or said.last_error or not result.ok then ctx.note(failure_text(said, result)) end
+  if not ctx.run:has(REPORT) or said.profiled == 0 then
+    return false, failure_text(ctx, said, result)
+  end
+  if said.failure or said.last_error or not result.ok then
+    ctx.note(failure_text(ctx, said, result))
+  end
   return print_pages(ctx)
 end

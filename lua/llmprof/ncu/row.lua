@@ -107,6 +107,13 @@ function row.key(cells)
 end
 
 
+-- ncu calls a result "range" that is a whole range, and gives it no stream; a
+-- kernel of that name has one.
+local function is_whole_range(cells)
+  return cells["Kernel Name"] == "range" and cells.Stream ~= nil and not present(cells.Stream)
+end
+
+
 -- row.launch(cells, name, line) -> launch with its identity, or nil, message,
 -- code.
 function row.launch(cells, name, line)
@@ -124,8 +131,10 @@ function row.launch(cells, name, line)
   if not launch.id then
     return row.fail(name, line, "ID is not a number: %s", row.quote(cells.ID or ""))
   end
+  launch.whole_range = is_whole_range(cells) or nil
   if cells[STACK] then launch.stages, launch.thread = nvtx.stack(cells[STACK]) end
   if cells[RANGES] then launch.ranges = nvtx.ranges(cells[RANGES]) end
+  if launch.whole_range then return launch end
   return sizes(launch, cells, name, line)
 end
 

@@ -57,6 +57,20 @@ columns.roofline = pick(kernel, "id", "name", "where", "mean_ns", "share", "boun
 columns.page_kernels = pick(kernel, "id", "name", "where", "category", "calls", "total_ns",
   "mean_ns", "share", "bound", "sm_percent", "dram_percent", "occupancy_percent", "intensity")
 
+local function gflop(key, kind)
+  return { key = key, title = kind .. " GFLOP", scale = 1e-9, digits = 3 }
+end
+
+columns.ranges = {
+  word("range", "range"), word("stage", "stage"), count("occurrence", "occurrence"),
+  ms("duration_ns", "under ncu", 3),
+  { key = "dram_bytes", title = "DRAM MB", scale = 1e-6, digits = 3 }, gflop("fp64", "FP64"),
+  gflop("fp32", "FP32"), gflop("fp16", "FP16"), gflop("tensor", "tensor"),
+}
+for _, column in ipairs(pick(kernel, "sm_percent", "dram_percent", "intensity")) do
+  table.insert(columns.ranges, column)
+end
+
 columns.stage_kernels = {
   name("name", "kernel", 64), word("part", "part"), count("calls", "calls"),
   ms("total_ns", "total", 3), ms("mean_ns", "mean", 4), percent("stage_share", "share"),

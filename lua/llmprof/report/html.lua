@@ -71,6 +71,7 @@ local function roofline(results, data)
     body.chart("roofline", "Roofline: FLOP per byte against TFLOP/s", data.roofline, data.built,
       words.not_measured(results, "counters")),
     paragraph(words.roofs(results), "note"),
+    body.table(results, "ranges", { title = "Counters of whole ranges" }),
     table_or(results, "headroom", "No kernel was found.", { title = "Headroom" }),
     paragraph(words.headroom_waits(results), "note"),
   }

@@ -3,6 +3,7 @@
 local columns = require "llmprof.report.columns"
 local markdown = require "llmprof.markdown"
 local rows = require "llmprof.report.rows"
+local sections = require "llmprof.report.sections"
 local tables = require "llmprof.tables"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
@@ -173,13 +174,26 @@ function parts.headroom(results, limit)
 end
 
 
+-- Counters of whole ranges, under a title; nil without.
+local function ranges(results)
+  local list = rows.ranges(results)
+  return #list > 0 and ("### %s\n\n%s\n%s"):format(sections.find("ranges").title,
+    paragraph(words.ranges), table_of("ranges", list)) or nil
+end
+
+
 function parts.roofline(results)
   if not results.counters then return parts.not_measured(results, "counters") end
-  local roofs = words.roofs(results)
-  return paragraph(words.coverage(results)) .. "\n"
-    .. table_of("roofline", rows.roofline(results))
-    .. (roofs and "\n" .. paragraph(roofs) or "")
-    .. "\n### Headroom\n\n" .. parts.headroom(results, HEADROOM)
+  local pieces = { paragraph(words.coverage(results)) }
+  local list, roofs = rows.roofline(results), words.roofs(results)
+  if #list > 0 then pieces[#pieces + 1] = table_of("roofline", list) end
+  if roofs then pieces[#pieces + 1] = paragraph(roofs) end
+  pieces[#pieces + 1] = ranges(results)
+  pieces[#pieces + 1] = "### Headroom
+
+" .. parts.headroom(results, HEADROOM)
+  return table.concat(pieces, "
+")
 end
 
 

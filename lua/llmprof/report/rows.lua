@@ -342,6 +342,17 @@ function rows.transfers(results)
 end
 
 
+-- Whole ranges that ncu measured, FLOP by kind beside the rest.
+function rows.ranges(results)
+  local list = {}
+  for i, range in ipairs(results.counters and results.counters.ranges or {}) do
+    list[i] = setmetatable({}, { __index = range })
+    for kind, flop in pairs(range.flop or {}) do list[i][kind] = flop end
+  end
+  return list
+end
+
+
 function rows.selection(results)
   local list = {}
   for i, group in ipairs(results.selection and results.selection.groups or {}) do

@@ -29,6 +29,7 @@ local list = {
   { "abstained", "Rules that could not tell",
     rows = function(results) return results.advice and results.advice.abstained or {} end },
   { "kernels", "Kernels", columns = columns.page_kernels },
+  { "ranges", "Counters of whole ranges", subject = "counters" },
   { "headroom", "Headroom" },
   { "operators", "Operators", subject = "operators",
     rows = function(results) return rows.operators(operators(results)) end },

@@ -253,8 +253,15 @@ end
 
 -- ---- kernels ----
 
+words.ranges = "Each row is all that ran in a range, idle time included, while ncu repeated it: "
+  .. "take times from the stages. Range replay does not measure every metric."
+
+
 function words.coverage(results)
   local counters = results.counters
+  if counters.launches == 0 then
+    return "Counters were measured of whole ranges; no kernel has its own."
+  end
   return ("Launches measured: %d, of %d kernels that make up %s of the GPU time."):format(
     counters.matched, counters.kernels, words.percent(counters.time_share or 0))
 end

@@ -25,6 +25,20 @@ local function read_page(ctx)
 end
 
 
+-- What the results stand for.
+local function note(joined)
+  local notes = {}
+  if joined.launches > 0 then
+    notes[1] = ("%d launches stand for %d kernels, %.0f %% of the GPU time"):format(joined.matched,
+      joined.kernels, (joined.time_share or 0) * 100)
+  end
+  if joined.ranges then
+    notes[#notes + 1] = ("whole ranges were measured %d times"):format(#joined.ranges)
+  end
+  return table.concat(notes, ", ")
+end
+
+
 function step.run(ctx)
   local measured, why = ctx.state.capture.counters(ctx)
   if not measured then return lack(ctx, why) end
@@ -37,8 +51,7 @@ function step.run(ctx)
   end
   local joined = counters.join(ctx.state.kernels, pages.launches, ctx.state.found)
   ctx.state.joined = joined
-  return ("%d launches stand for %d kernels, %.0f %% of the GPU time"):format(joined.matched,
-    joined.kernels, (joined.time_share or 0) * 100)
+  return note(joined)
 end
 
 

@@ -7,6 +7,7 @@
 -- apart by the name of --kernel-name-base, so with base function two
 -- instances of a template count as one kernel; --kernel-id cannot be given
 -- twice; --range-filter numbers the ranges of all --nvtx-include together.
+-- With range replay a result is a whole range: no filter of kernels is given.
 local ncu = {}
 
 
@@ -23,13 +24,23 @@ function ncu.range_expression(tag)
 end
 
 
-local function add_filters(argv, given)
+-- Is a whole range measured, and not launches?
+function ncu.measures_ranges(cfg)
+  return cfg.replay_mode == "range" or cfg.replay_mode == "app-range"
+end
+
+
+local function add_range_filters(argv, given)
   local ranges = given.ranges or {}
   if #ranges > 0 then
     add(argv, "--nvtx")
     for _, range in ipairs(ranges) do add(argv, "--nvtx-include", range) end
     if given.instances then add(argv, "--range-filter", "::" .. given.instances) end
   end
+end
+
+
+local function add_kernel_filters(argv, given)
   if given.kernels then
     add(argv, "--kernel-name-base", given.name_base, "--kernel-name", given.kernels)
   end
@@ -53,10 +64,12 @@ end
 -- suffix), argv (workload), metrics (list), no_sections (leave those of the
 -- configuration out), and filters: ranges (expressions),
 -- instances ("3|4": which of the matching ranges, counted together), kernels
--- (name or regex:), name_base, launches (per launch configuration).
+-- (name or regex:), name_base, launches (per launch configuration); range modes
+-- leave those of kernels out.
 function ncu.profile_argv(cfg, given)
   local argv = { given.path, "--config-file", "off", "--target-processes", cfg.target_processes }
-  add_filters(argv, given)
+  add_range_filters(argv, given)
+  if not ncu.measures_ranges(cfg) then add_kernel_filters(argv, given) end
   add_collection(argv, cfg, given)
   add(argv, "--replay-mode", cfg.replay_mode)
   add(argv, "--clock-control", cfg.clock_control, "--cache-control", cfg.cache_control)
@@ -190,15 +203,30 @@ local function note_failure(said, line)
 end
 
 
--- Read what a profiling run printed: { profiled (launches), passes (of the
--- last), none (no kernel was profiled), report (path), application_exit,
+-- The pass that a line of application replay tells of: each launch or range has
+-- a line in every run of the application. nil for other lines.
+local function replay_pass(line)
+  return tonumber(line:match '^==PROF== Profiling ".*".*: Application replay pass (%d+)')
+end
+
+
+-- Does the line tell of a launch, or a range, for the first time?
+function ncu.is_launch(line)
+  return line:find '^==PROF== Profiling "' ~= nil and (replay_pass(line) or 1) == 1
+end
+
+
+-- Read what a profiling run printed: { profiled (launches or ranges), passes (of
+-- the last), none (nothing was profiled), report (path), application_exit,
 -- failure = { kind, message, hint, line } }.
 function ncu.read_output(lines)
   local said = { profiled = 0 }
   for _, line in ipairs(lines) do
-    local passes = line:match '^==PROF== Profiling ".*".*%s(%d+) pass'
+    local passes = tonumber(line:match '^==PROF== Profiling ".*".*%s(%d+) pass')
+      or replay_pass(line)
     if passes then
-      said.profiled, said.passes = said.profiled + 1, tonumber(passes)
+      said.profiled = said.profiled + (ncu.is_launch(line) and 1 or 0)
+      said.passes = passes
     elseif line:find "^==WARNING== No %a+ were profiled" then
       said.none = true
     elseif line:find "^==PROF== Report: " then
@@ -211,12 +239,6 @@ function ncu.read_output(lines)
     end
   end
   return said
-end
-
-
--- "launch 12" out of a line, or nil.
-function ncu.is_launch(line)
-  return line:find '^==PROF== Profiling "' ~= nil
 end
 
 

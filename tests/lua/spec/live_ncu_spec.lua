@@ -22,10 +22,11 @@ local function joined(...)
 end
 
 
--- The words of a profiling run: filters, what is collected, how.
-local function expected(made, filters, collected)
+-- The words of a profiling run: filters, what is collected, how (replay: kernel
+-- unless given).
+local function expected(made, filters, collected, replay)
   return joined({ "ncu", "--config-file", "off", "--target-processes", "all" }, filters, collected,
-    { "--replay-mode", "kernel", "--clock-control", "none", "--cache-control", "all",
+    { "--replay-mode", replay or "kernel", "--clock-control", "none", "--cache-control", "all",
       "--rename-kernels", "no", "--import-sass", "no", "--force-overwrite", "--export",
       made:path "ncu/run" }, WORKLOAD)
 end
@@ -101,6 +102,7 @@ describe("ncu", function()
       "application", "--clock-control", "base", "--cache-control", "none", "--rename-kernels", "no",
       "--import-sass", "no", "--export", made:path "ncu/run", "--kill", "yes" }, WORKLOAD) },
       made:ncu_profiles())
+    assert.is_true(made:has "ncu/raw.csv")
   end)
 
   it("skips the repeat that the figures leave out", function()
@@ -124,6 +126,65 @@ describe("ncu", function()
     assert.equal("done", made:step "counters".status)
     assert.equal("3 launches, and no timeline to join them to", made:step "counters".note)
     assert.is_true(made:has "ncu/raw.csv")
+  end)
+end)
+
+
+describe("range replay", function()
+  after_each(live.clean)
+
+  -- Two stages as ncu prints whole ranges; decode lacks the vector units' FLOP.
+  local RAW = [[
+"ID","Process ID","Process Name","Host Name","thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg","Id:Domain:Start/Stop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC","dram__bytes_read.sum","dram__bytes_write.sum","gpu__time_duration.sum","gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed","sm__throughput.avg.pct_of_peak_sustained_elapsed"
+"","","","","","","","","","","","","","byte","byte","ns","%","%"
+"0","7","w","h","7  ""<default domain>:prefill:none:none:none:none:none:none"" ","","range","1","n/a","n/a","n/a","0","9.0","3000000","1000000","250000","42.500000","17.250000"
+"1","7","w","h","7  ""<default domain>:decode:none:none:none:none:none:none"" ","","range","1","n/a","n/a","n/a","0","9.0","n/a","n/a","1250000","61.000000","3.500000"
+]] -- luacheck: no max line length
+
+  local function measure(...)
+    local raw = live.folder() .. "/raw.csv"
+    assert(fs.write(raw, RAW))
+    return run({ "ncu.replay_mode=app-range", ... }, { STANDIN_RAW = raw })
+  end
+
+  it("measures the stages and filters no kernel", function()
+    local made = measure()
+    assert.equal(0, made.code, made.output)
+    assert.same({ expected(made, IN_STAGES, joined({ "--set", "roofline" }, SECTIONS),
+      "app-range") }, made:ncu_profiles())
+    assert.equal("whole ranges were measured 2 times", made:step "counters".note)
+    assert.same({ launches = 0, matched = 0, kernels = 0, time_share = 0, ranges = {
+      { range = "prefill", stage = "prefill", occurrence = 1, duration_ns = 250000,
+        sm_percent = 17.25, dram_percent = 42.5, dram_bytes = 4000000 },
+      { range = "decode", stage = "decode", occurrence = 1, duration_ns = 1250000,
+        sm_percent = 3.5, dram_percent = 61 },
+    } }, made:json "results.json".counters)
+    assert.matches("### Counters of whole ranges", made:read "report.md", 1, true)
+  end)
+
+  it("is shown as a table", function()
+    local made = measure()
+    local shown = live.llmprof({ "show", made.out, "ranges", "--format=csv" }, {})
+    assert.equal([[
+range,stage,occurrence,duration_ns,dram_bytes,fp64,fp32,fp16,tensor,sm_percent,dram_percent,intensity
+prefill,prefill,1,250000,4000000,,,,,17.25,42.5,
+decode,decode,1,1250000,,,,,,3.5,61,]], shown.output)
+  end)
+
+  it("takes the range that is asked for, and the repeats that count", function()
+    local made = measure "ncu.nvtx_include=app@decode/"
+    assert.equal("app@decode/", live.value(made:ncu_profiles()[1], "nvtx-include"))
+    made = measure "repeats.skip_first=yes"
+    assert.equal("::3|4", live.value(made:ncu_profiles()[1], "range-filter"))
+  end)
+
+  it("is tried once", function()
+    local made = run({ "ncu.replay_mode=range" }, { STANDIN_NCU = "unmatched" })
+    assert.equal(0, made.code)
+    assert.equal(1, #made:ncu_profiles())
+    assert.equal("not measured: no range was profiled; ncu.nvtx_include names others than the "
+      .. "stages, and ncu.replay_mode=app-range also measures those whose CUDA calls cannot be "
+      .. "repeated", made:step "counters".note)
   end)
 end)
 

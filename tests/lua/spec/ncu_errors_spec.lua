@@ -234,6 +234,15 @@ describe("llmprof.ncu against odd values", function()
     assert.is_nil(launch.stages)
   end)
 
+  it("tells whole ranges from kernels called range", function()
+    local launches = assert(ncu.read_text('"ID","Kernel Name","Stream","Grid Size"\n"","","",""\n'
+      .. '"0","range","n/a","n/a"\n"1","range","7","(2, 1, 1)"\n"2","f","n/a","(2, 1, 1)"\n'))
+      .launches
+    assert.is_true(launches[1].whole_range)
+    assert.is_nil(launches[2].whole_range)
+    assert.is_nil(launches[3].whole_range)
+  end)
+
   it("reads past tool messages and repeated headers", function()
     local text = "==PROF== Connected to process 9\n" .. RAW .. UNITS .. row(0, "a", 1) ..
       "==PROF== Disconnected\n" .. RAW .. row(1, "b", 2)

@@ -34,6 +34,14 @@ describe("ncu", function()
         name_base = "mangled", launches = 2, metrics = { "m1", "m2" } }))
   end)
 
+  it("is given no filter of kernels where ranges are measured", function()
+    for _, mode in ipairs { "range", "app-range" } do
+      assert.same(profile({ replay_mode = mode }, { ranges = { "decode/" }, instances = "2" }),
+        profile({ replay_mode = mode }, { ranges = { "decode/" }, instances = "2",
+          kernels = "f", name_base = "mangled", launches = 2 }))
+    end
+  end)
+
   it("may leave the sections out, and needs ranges to number them", function()
     assert.same(profile({}), profile({ sections = { "Occupancy" } },
       { no_sections = true, instances = "1", ranges = {} }))
@@ -102,6 +110,16 @@ describe("ncu's output", function()
       "==PROF== Disconnected from process 7", "==PROF== Report: /a b/run.ncu-rep" })
     assert.is_true(ncu.is_launch '==PROF== Profiling "f" - 0: 0%')
     assert.is_false(ncu.is_launch "==PROF== Connected to process 7")
+  end)
+
+  it("counts launches of application replay once, and its passes", function()
+    local lines = { '==PROF== Profiling "range" - 0: Application replay pass 1',
+      '==PROF== Profiling "range" - 1: Application replay pass 1',
+      '==PROF== Profiling "range" - 0: Application replay pass 2',
+      '==PROF== Profiling "range" - 1: Application replay pass 2' }
+    assert.same({ profiled = 2, passes = 2 }, ncu.read_output(lines))
+    assert.is_true(ncu.is_launch(lines[2]))
+    assert.is_false(ncu.is_launch(lines[3]))
   end)
 
   it("tells that nothing was measured", function()
