@@ -189,11 +189,8 @@ function parts.roofline(results)
   if #list > 0 then pieces[#pieces + 1] = table_of("roofline", list) end
   if roofs then pieces[#pieces + 1] = paragraph(roofs) end
   pieces[#pieces + 1] = ranges(results)
-  pieces[#pieces + 1] = "### Headroom
-
-" .. parts.headroom(results, HEADROOM)
-  return table.concat(pieces, "
-")
+  pieces[#pieces + 1] = "### Headroom\n\n" .. parts.headroom(results, HEADROOM)
+  return table.concat(pieces, "\n")
 end
 
 
