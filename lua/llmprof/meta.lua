@@ -624,7 +624,7 @@ function Groups:mean(column) end
 ---@field dtype? string What it computes in: bf16, fp16, fp32
 ---@field name? string
 ---@field variant? string
----@field weights? "random"|"checkpoint"
+---@field weights? string random, checkpoint, or what the workload says
 
 ---@class llmprof.results.operator
 ---@field calls integer

@@ -91,6 +91,7 @@ local function environment_of(ctx)
     environment[key] = said[key]
   end
   for key, value in pairs(ctx.state.metrics and ctx.state.metrics.environment or {}) do
+    if type(value) == "number" then value = tostring(value) end -- a version: 13
     environment[key] = environment[key] or value
   end
   return environment

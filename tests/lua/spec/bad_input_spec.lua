@@ -4,6 +4,7 @@ local bundle = require "tests.lua.support.bundle"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local results = require "tests.lua.support.results"
+local results_file = require "llmprof.results_file"
 
 local reports = { ["report.html"] = "html", ["report.md"] = "full", ["kernels.md"] = "kernels",
   ["operators.md"] = "operators", ["stakeholder_summary.md"] = "stakeholder" }
@@ -55,8 +56,16 @@ describe("a capture of", function()
       pages[name] = assert(fs.read(ctx.run:path(name)))
       assert.is_nil(leaked(pages[name]), name)
     end
+    -- what a run writes is what show and compare take
+    assert(results_file.read(ctx.run:path "results.json"))
     return pages
   end
+
+  it("a workload that has versions as numbers, and words of its own", function()
+    local pages = reports_of("small/run.sqlite", [[{ "schema_version": 1, "repeats": [],
+      "model": { "name": "x", "weights": "quantised" }, "environment": { "cuda": 13 } }]])
+    says(pages["stakeholder_summary.md"], "CUDA 13")
+  end)
 
   it("a timeline and nothing else, on a GPU that nobody knows", function()
     local pages = reports_of "small/run.sqlite"
