@@ -76,7 +76,9 @@ local function metrics_of(ctx)
   local list = {}
   for _, metric in ipairs(ctx.cfg.ncu.metrics or {}) do
     local names = { metric }
-    if metric == "roofline" then names = ncu.roofline_metrics(available_metrics(ctx)) end
+    if metric == "roofline" then
+      names = ncu.roofline_metrics(available_metrics(ctx), ncu.measures_ranges(ctx.cfg.ncu))
+    end
     table.move(names, 1, #names, #list + 1, list)
   end
   return list

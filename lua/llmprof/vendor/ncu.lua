@@ -158,13 +158,17 @@ end
 
 -- The metrics of the minimal request that a chip has. available: of read_query;
 -- nil when that is not known: then all, without the tensor metrics of a chip.
-function ncu.roofline_metrics(available)
-  if not available then return table.move(minimal, 1, #minimal, 1, {}) end
+-- whole_ranges: replay by range refuses what patched kernels count.
+function ncu.roofline_metrics(available, whole_ranges)
   local list = {}
   for _, metric in ipairs(minimal) do
     local base = metric:match "^[^.]+"
-    if available[base] or base:find "^launch__" then list[#list + 1] = metric end
+    local known = not available or available[base] or base:find "^launch__"
+    if known and not (whole_ranges and base:find("_sass_", 1, true)) then
+      list[#list + 1] = metric
+    end
   end
+  if not available then return list end
   local tensor = tensor_metrics(available)
   return table.move(tensor, 1, #tensor, #list + 1, list)
 end

@@ -97,6 +97,10 @@ sm__ops_path_tensor_op_hgmma_src_bf16_dst_fp32_sparsity_off  Counter  # path
       "launch__waves_per_multiprocessor",
       "sm__ops_path_tensor_op_hgmma_src_bf16_dst_fp32_sparsity_off.sum.peak_sustained",
       "sm__ops_path_tensor_src_bf16_dst_fp32.sum" }, ncu.roofline_metrics(available))
+    for _, metric in ipairs(ncu.roofline_metrics(available, true)) do
+      assert.is_nil(metric:find("_sass_", 1, true), metric)
+    end
+    assert.equal(#ncu.roofline_metrics() - 4, #ncu.roofline_metrics(nil, true))
   end)
 end)
 
