@@ -300,20 +300,14 @@ static void set_signal(lua_State *L, const char *key, int number) {
 }
 
 static void set_seconds(lua_State *L, const char *key, int64_t ns) {
-  lua_pushnumber(L, (lua_Number)ns / 1e9);
-  lua_setfield(L, -2, key);
-}
-
-static void set_integer(lua_State *L, const char *key, lua_Integer value) {
-  lua_pushinteger(L, value);
-  lua_setfield(L, -2, key);
+  llmprof_lua_set_number(L, key, (double)ns / 1e9);
 }
 
 static void push_result(lua_State *L, const llmprof_spawn_result *result) {
   lua_createtable(L, 0, 10);
   lua_pushboolean(L, result->code == 0);
   lua_setfield(L, -2, "ok");
-  if (result->code >= 0) set_integer(L, "code", result->code);
+  if (result->code >= 0) llmprof_lua_set_integer(L, "code", result->code);
   set_signal(L, "signal", result->signal);
   lua_pushboolean(L, result->timed_out);
   lua_setfield(L, -2, "timed_out");
@@ -321,8 +315,9 @@ static void push_result(lua_State *L, const llmprof_spawn_result *result) {
   set_seconds(L, "wall", result->wall_ns);
   set_seconds(L, "user", result->user_ns);
   set_seconds(L, "system", result->system_ns);
-  if (result->max_rss >= 0) set_integer(L, "max_rss", result->max_rss);
-  set_integer(L, "pid", result->pid);
+  if (result->max_rss >= 0)
+    llmprof_lua_set_integer(L, "max_rss", result->max_rss);
+  llmprof_lua_set_integer(L, "pid", result->pid);
 }
 
 typedef bool (*ending)(llmprof_spawn *child, llmprof_spawn_result *result,

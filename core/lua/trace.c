@@ -43,9 +43,7 @@ static void set_id(lua_State *L, const llmprof_trace *trace, const char *field,
 }
 
 static void set_integer(lua_State *L, const char *field, int64_t value) {
-  if (value == LLMPROF_ABSENT) return;
-  lua_pushinteger(L, value);
-  lua_setfield(L, -2, field);
+  if (value != LLMPROF_ABSENT) llmprof_lua_set_integer(L, field, value);
 }
 
 /* trace:info() -> { path, schema, product, epoch (ns since 1970) }; what the

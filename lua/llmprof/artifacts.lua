@@ -21,13 +21,14 @@ local MANIFEST = "manifest.json"
 local folders = { "nsys", "ncu", "workload" }
 
 
-local function utc(format)
-  return os.date(format, sys.realtime() // 1000000000)
+-- ns: since 1970; now unless given.
+local function utc(format, ns)
+  return os.date(format, (ns or sys.realtime()) // 1000000000)
 end
 
 
-local function timestamp()
-  return utc "!%Y-%m-%dT%H:%M:%SZ"
+local function timestamp(ns)
+  return utc("!%Y-%m-%dT%H:%M:%SZ", ns)
 end
 
 

@@ -67,14 +67,16 @@ local function of_kernels(launches)
 end
 
 
+-- Launches by their kernel's plain name; one without a name stands for none.
 local function by_name(launches, stage_of)
   local index = {}
   for _, launch in ipairs(launches) do
-    local name = plain(launch.kernel)
-    local stage = stage_of(launch)
-    index[name] = index[name] or {}
-    table.insert(index[name], { launch = launch, stage = stage,
-      shape = shape_key(launch.grid, launch.block) })
+    local name = launch.kernel and plain(launch.kernel)
+    if name then
+      index[name] = index[name] or {}
+      table.insert(index[name], { launch = launch, stage = stage_of(launch),
+        shape = shape_key(launch.grid, launch.block) })
+    end
   end
   return index
 end

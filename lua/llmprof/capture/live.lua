@@ -2,6 +2,7 @@
 -- and once more under its own profiler. Never two of them at once: a process
 -- has one CUPTI subscriber.
 local artifacts = require "llmprof.artifacts"
+local errors = require "llmprof.errors"
 local fs = require "llmprof.fs"
 local ncu = require "llmprof.vendor.ncu"
 local nsys = require "llmprof.vendor.nsys"
@@ -13,15 +14,22 @@ local workload = require "llmprof.workload"
 local live = { name = "live" }
 
 
+-- Nsight Compute; or nil and what is missing, which costs the counters only.
+local function find_ncu(cfg)
+  local ok, found = pcall(tools.ensure_ncu, cfg)
+  if ok then return found end
+  if not errors.is(found) or found.kind ~= "tool" then error(found, 0) end
+  return nil, found.message
+end
+
+
 function live.open(ctx)
   local state = ctx.state
   state.nsys = tools.ensure_nsys(ctx.cfg)
   tools.check_importer(state.nsys)
-  local there, ncu_or_lack = pcall(tools.ensure_ncu, ctx.cfg)
-  if there then state.ncu = ncu_or_lack else state.ncu_lack = ncu_or_lack end
+  state.ncu, state.ncu_lack = find_ncu(ctx.cfg)
   state.about = { tool = "Nsight Systems " .. state.nsys.version,
-    counters_tool = state.ncu and "Nsight Compute " .. state.ncu.version or nil,
-    date = artifacts.timestamp() }
+    counters_tool = state.ncu and "Nsight Compute " .. state.ncu.version or nil }
 end
 
 
@@ -62,6 +70,8 @@ function live.recall(ctx)
   for line in log:gmatch "[^\n]*" do lines[#lines + 1] = line end
   ctx.state.nsys_complaints = nsys.read_output(lines).complaints
   local command = fs.read(ctx.run:path "nsys/cmd.txt")
+  local export = errors.check("failed", fs.stat(ctx.run:path "nsys/run.sqlite"))
+  ctx.state.about.date = artifacts.timestamp(export.mtime_ns)
   ctx.state.about.command = command and command:gsub("\n$", "") or nil
 end
 

@@ -180,7 +180,7 @@ end
 -- Puts the pages of the report into the run: true, or false and why not.
 return function(ctx)
   if ctx.cfg.counters == "off" then return false, "counters=off" end
-  if not ctx.state.ncu then return false, ctx.state.ncu_lack.message end
+  if not ctx.state.ncu then return false, ctx.state.ncu_lack end
   local plan = ctx.state.counter_plan
   if plan and plan.expected == 0 then return false, nothing_planned(ctx, plan) end
   local spec = workload.describe(ctx.recipe, workload.representative(ctx.cfg), ctx.run)

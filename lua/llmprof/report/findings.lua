@@ -172,8 +172,9 @@ local function first_move(results, first)
       findings.gain(results, first))
   end
   local top = results.kernels[1]
-  return top and ("look at %s, %s of the GPU time."):format(top.short_name,
-    words.percent(top.share or 0)) or "none; no kernel was found."
+  if not top then return "none; no kernel was found." end
+  return ("look at %s%s."):format(top.short_name,
+    top.share and (", %s of the GPU time"):format(words.percent(top.share)) or "")
 end
 
 

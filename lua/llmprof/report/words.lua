@@ -262,8 +262,9 @@ function words.coverage(results)
   if counters.launches == 0 then
     return "Counters were measured of whole ranges; no kernel has its own."
   end
-  return ("Launches measured: %d, of %d kernels that make up %s of the GPU time."):format(
-    counters.matched, counters.kernels, words.percent(counters.time_share or 0))
+  return ("Launches measured: %d, of %d kernels%s."):format(counters.matched, counters.kernels,
+    counters.time_share and (" that make up %s of the GPU time"):format(
+      words.percent(counters.time_share)) or "")
 end
 
 

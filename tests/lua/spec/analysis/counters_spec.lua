@@ -112,6 +112,13 @@ describe("llmprof.analysis.counters", function()
     assert.equal("compute and memory throughput not measured", said.bound_reason)
   end)
 
+  it("joins no launch whose kernel has no name", function()
+    local list, nameless = { kernel("f()", "prefill") }, launch("f()", 4)
+    nameless.kernel = nil
+    assert.same({ launches = 1, matched = 0, kernels = 0, time_share = 0 },
+      counters.join(list, { nameless }, found))
+  end)
+
   it("has nothing to say without launches or kernels", function()
     assert.same({ launches = 0, matched = 0, kernels = 0, time_share = 0 },
       counters.join({ kernel("f()", "prefill") }, {}, found))
