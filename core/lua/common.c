@@ -9,7 +9,7 @@ int llmprof_lua_fail(lua_State *L, const llmprof_error *err) {
 
 int llmprof_lua_raise(lua_State *L, const llmprof_error *err) {
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
-  if (lua_getfield(L, -1, "llmprof.errors") == LUA_TTABLE) {
+  if (lua_getfield(L, -1, "llmprof.base.errors") == LUA_TTABLE) {
     lua_getfield(L, -1, "raise");
     lua_pushstring(L,
                    err->code == LLMPROF_INTERRUPTED ? "interrupted" : "failed");

@@ -5,6 +5,13 @@ local resources = require "llmprof.resources"
 -- Modules are looked for on disk in $LLMPROF_HOME, then in the binary.
 local home = os.getenv "LLMPROF_HOME"
 
+-- Names that recipes and scripts know (docs/recipes.md), and where the modules are.
+local aliases = {
+  ["llmprof.evidence"] = "llmprof.analysis.evidence",
+  ["llmprof.serving"] = "llmprof.recipe.serving",
+  ["llmprof.session"] = "llmprof.query.session",
+}
+
 local function candidates(name)
   local stem = "lua/" .. name:gsub("%.", "/")
   return { stem .. ".lua", stem .. "/init.lua" }
@@ -19,6 +26,8 @@ local function on_disk(path)
 end
 
 local function search(name)
+  local target = aliases[name]
+  if target then return function() return require(target) end, target end
   for _, path in ipairs(candidates(name)) do
     local source, chunk = on_disk(path)
     if not source then

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "scan_internal.h"
+#include "sqlite/scan_internal.h"
 
 enum {
   LAYOUTS = 4,

@@ -6,13 +6,13 @@
 -- are parsed as the program would: command, options, recipe and its keys.
 package.path = "tests/e2e/?.lua;" .. package.path
 
-local commands = require "llmprof.commands"
-local config = require "llmprof.config"
-local errors = require "llmprof.errors"
+local commands = require "llmprof.cli.commands"
+local config = require "llmprof.recipe.config"
+local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
-local grid = require "llmprof.sweep.grid"
-local help = require "llmprof.help"
-local options = require "llmprof.options"
+local grid = require "llmprof.compare.sweep.grid"
+local help = require "llmprof.cli.help"
+local options = require "llmprof.cli.options"
 local parse = require "transcript.parse"
 local recipe = require "llmprof.recipe"
 

@@ -1,6 +1,6 @@
 -- Does the manual's table of configuration keys say what the program does? Run
 -- by llmprof exec, in the source tree; --update writes the table.
-local defaults = require "llmprof.defaults"
+local defaults = require "llmprof.recipe.defaults"
 local fs = require "llmprof.fs"
 
 local PAGE = "docs/recipes.md"

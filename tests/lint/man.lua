@@ -1,6 +1,6 @@
 -- Does the manual page have every command once, with exactly its options, and
 -- every exit status? Run by llmprof exec, in the source tree.
-local errors = require "llmprof.errors"
+local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local resources = require "llmprof.resources"
 
@@ -46,8 +46,8 @@ end
 
 
 local commands, statuses = read_page(assert(fs.read(PAGE)))
-for _, path in ipairs(resources.list "lua/llmprof/commands/") do
-  local command = require("llmprof.commands." .. path:match "([^/]+)%.lua$")
+for _, path in ipairs(resources.list "lua/llmprof/cli/commands/") do
+  local command = require("llmprof.cli.commands." .. path:match "([^/]+)%.lua$")
   if command.summary then
     expect(commands[command.name], "no command '%s'", command.name)
     check_options(command.name, command.options, commands[command.name] or {})

@@ -1,10 +1,10 @@
 -- Do the annotations in lua/llmprof/meta.lua have every configuration key and
 -- every field of results.json? Run by llmprof exec, in the source tree; --update
 -- writes them.
-local defaults = require "llmprof.defaults"
+local defaults = require "llmprof.recipe.defaults"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
-local sorted_keys = require "llmprof.sorted_keys"
+local sorted_keys = require "llmprof.base.sorted_keys"
 
 local PAGE, SCHEMA = "lua/llmprof/meta.lua", "docs/results.schema.json"
 local MARK = "-- ---- generated ----\n\n"

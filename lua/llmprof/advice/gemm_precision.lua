@@ -1,5 +1,5 @@
 -- Matrix products that do not use the tensor cores, or use them in tf32.
-local evidence = require "llmprof.evidence"
+local evidence = require "llmprof.analysis.evidence"
 
 local rule = { name = "gemm_precision" }
 

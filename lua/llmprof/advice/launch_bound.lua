@@ -1,5 +1,5 @@
 -- The GPU waits while the CPU issues work: a CUDA graph replays it in one call.
-local evidence = require "llmprof.evidence"
+local evidence = require "llmprof.analysis.evidence"
 
 local rule = { name = "launch_bound" }
 

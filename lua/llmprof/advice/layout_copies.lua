@@ -1,5 +1,5 @@
 -- Kernels that only move data: contiguous(), cat, permutations, padding.
-local evidence = require "llmprof.evidence"
+local evidence = require "llmprof.analysis.evidence"
 
 local rule = { name = "layout_copies" }
 

@@ -1,6 +1,6 @@
 -- The CPU waits for the GPU at every token: .item(), .cpu(), a stop check or
 -- print on a tensor. It cannot launch ahead, so the GPU waits afterwards.
-local evidence = require "llmprof.evidence"
+local evidence = require "llmprof.analysis.evidence"
 
 local rule = { name = "sync_per_token" }
 

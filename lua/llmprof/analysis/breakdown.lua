@@ -2,7 +2,7 @@
 -- what the CPU did, driver calls, and how long launches wait.
 -- All figures are means per used instance of the stage.
 local categories = require "llmprof.analysis.categories"
-local errors = require "llmprof.errors"
+local errors = require "llmprof.base.errors"
 local json = require "llmprof.json"
 local stages = require "llmprof.analysis.stages"
 local steps = require "llmprof.analysis.steps"

@@ -1,6 +1,6 @@
 -- Kernel categories by name: rules of the recipe, then of conf/categories.yaml.
-local errors = require "llmprof.errors"
-local files = require "llmprof.files"
+local errors = require "llmprof.base.errors"
+local files = require "llmprof.base.files"
 local yaml = require "llmprof.yaml"
 
 local categories = {}

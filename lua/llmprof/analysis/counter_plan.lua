@@ -1,9 +1,9 @@
 -- What to ask ncu for: the selected kernels, in the stages' ranges of the
 -- repeats that count, a few launches of each launch configuration, as many
 -- kernels as the budget allows.
-local errors = require "llmprof.errors"
-local pages = require "llmprof.ncu"
-local ncu = require "llmprof.vendor.ncu"
+local errors = require "llmprof.base.errors"
+local pages = require "llmprof.nvidia.ncu"
+local ncu = require "llmprof.nvidia.ncu.command"
 
 local counter_plan = {}
 

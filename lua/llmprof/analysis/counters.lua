@@ -12,8 +12,8 @@
 -- Whole ranges stand for no kernel: llmprof.analysis.ranges has them.
 -- Times always come from the timeline; of counters only ratios, bytes and
 -- operations are used.
-local bound = require "llmprof.ncu.bound"
-local ncu = require "llmprof.ncu"
+local bound = require "llmprof.nvidia.ncu.bound"
+local ncu = require "llmprof.nvidia.ncu"
 local ranges = require "llmprof.analysis.ranges"
 local stages = require "llmprof.analysis.stages"
 

@@ -8,9 +8,9 @@
 -- end of the next (from start to start where it is a whole graph), if it runs the
 -- kernels that its neighbour runs. Where it does not, a generation ends and the
 -- next prefill begins.
-local errors = require "llmprof.errors"
+local errors = require "llmprof.base.errors"
 local period = require "llmprof.period"
-local statistics = require "llmprof.statistics"
+local statistics = require "llmprof.base.statistics"
 
 local infer = {}
 

@@ -3,7 +3,7 @@
 --
 -- A check gives nothing when it does not apply, else { name, level = "ok" |
 -- "warning" | "problem", text, fix }. The verdict is the worst level.
-local errors = require "llmprof.errors"
+local errors = require "llmprof.base.errors"
 local sqlite = require "llmprof.sqlite"
 local text = require "llmprof.text"
 

@@ -1,7 +1,7 @@
 -- Kernels by stage: every distinct kernel of each stage in the used repeats,
 -- with its times, its share of the GPU time there, and the launch shapes that
 -- make it up.
-local errors = require "llmprof.errors"
+local errors = require "llmprof.base.errors"
 local stages = require "llmprof.analysis.stages"
 
 local kernels = {}

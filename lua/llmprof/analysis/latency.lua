@@ -6,7 +6,7 @@
 -- inferred steps, else from the workload's own steps_ms, else the stage's time
 -- over its steps.
 local json = require "llmprof.json"
-local statistics = require "llmprof.statistics"
+local statistics = require "llmprof.base.statistics"
 local steps = require "llmprof.analysis.steps"
 
 local latency = {}

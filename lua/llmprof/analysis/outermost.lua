@@ -1,6 +1,6 @@
 -- Stages of a trace that no recipe declares: the outermost NVTX push/pop ranges of
 -- its main domain.
-local errors = require "llmprof.errors"
+local errors = require "llmprof.base.errors"
 
 local outermost = {}
 

@@ -1,5 +1,5 @@
 -- What profiling cost: the workload's own stage times, plain and profiled.
-local statistics = require "llmprof.statistics"
+local statistics = require "llmprof.base.statistics"
 
 local overhead = {}
 

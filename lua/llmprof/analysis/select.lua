@@ -1,7 +1,7 @@
 -- Which kernels to measure with counters: the largest of each stage (or over
 -- all) until they cover enough of its GPU time, or are enough in number.
-local errors = require "llmprof.errors"
-local ncu = require "llmprof.ncu"
+local errors = require "llmprof.base.errors"
+local ncu = require "llmprof.nvidia.ncu"
 
 local select_kernels = {}
 

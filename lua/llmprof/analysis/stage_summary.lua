@@ -1,7 +1,7 @@
 -- The instances of each stage -> the stages of results: means of those that count,
 -- tokens and steps, and what holds the stage up. Times are ns, shares 0..1.
 local json = require "llmprof.json"
-local statistics = require "llmprof.statistics"
+local statistics = require "llmprof.base.statistics"
 
 local stage_summary = {}
 

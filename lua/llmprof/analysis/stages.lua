@@ -12,9 +12,9 @@
 --
 -- Without any range of a stage they are inferred (llmprof.analysis.infer): then
 -- a stage is a stretch of time, and what starts in it on the GPU is its work.
-local errors = require "llmprof.errors"
+local errors = require "llmprof.base.errors"
 local infer = require "llmprof.analysis.infer"
-local statistics = require "llmprof.statistics"
+local statistics = require "llmprof.base.statistics"
 
 local stages = {}
 

@@ -1,6 +1,6 @@
 -- Steps of a stage: the ranges inside it that each mark one token, where the
 -- recipe names them (a stage's `step`), or what was inferred.
-local errors = require "llmprof.errors"
+local errors = require "llmprof.base.errors"
 
 local steps = {}
 

@@ -1,5 +1,5 @@
 -- Memory copies by the stage that launched them, direction and kind of host memory.
-local errors = require "llmprof.errors"
+local errors = require "llmprof.base.errors"
 local json = require "llmprof.json"
 local sqlite = require "llmprof.sqlite"
 local stages = require "llmprof.analysis.stages"

@@ -8,7 +8,7 @@
 --   other   any other CUDA call (module loading, queries, attributes)
 --   host    no CUDA call at all: the framework, the interpreter
 -- Time in several at once (several threads) counts for the first of these.
-local errors = require "llmprof.errors"
+local errors = require "llmprof.base.errors"
 
 local waiting = {}
 

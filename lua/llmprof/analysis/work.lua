@@ -8,7 +8,7 @@
 -- a repeat has several ranges of a stage (a range per step), each has its share.
 local json = require "llmprof.json"
 local model = require "llmprof.model"
-local errors = require "llmprof.errors"
+local errors = require "llmprof.base.errors"
 local text = require "llmprof.text"
 
 local work = {}

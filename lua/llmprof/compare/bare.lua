@@ -3,11 +3,11 @@
 -- whole run.
 local analysis = require "llmprof.analysis"
 local breakdown = require "llmprof.analysis.breakdown"
-local errors = require "llmprof.errors"
+local errors = require "llmprof.base.errors"
 local kernels = require "llmprof.analysis.kernels"
 local outermost = require "llmprof.analysis.outermost"
 local stages = require "llmprof.analysis.stages"
-local trace_file = require "llmprof.trace_file"
+local trace_file = require "llmprof.trace.file"
 
 local bare = {}
 

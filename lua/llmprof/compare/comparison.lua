@@ -1,6 +1,6 @@
 -- Two sides beside each other: rows for every table of a comparison.
 local differences = require "llmprof.compare.differences"
-local errors = require "llmprof.errors"
+local errors = require "llmprof.base.errors"
 local kernels = require "llmprof.compare.kernels"
 local metrics = require "llmprof.compare.metrics"
 local verdict = require "llmprof.compare.verdict"

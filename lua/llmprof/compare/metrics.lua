@@ -10,9 +10,9 @@
 --
 -- Times of the workload's runs without a profiler ("plain") go before those of
 -- the timeline ("profiled"), where both sides have them.
-local errors = require "llmprof.errors"
-local nearest = require "llmprof.nearest"
-local statistics = require "llmprof.statistics"
+local errors = require "llmprof.base.errors"
+local nearest = require "llmprof.base.nearest"
+local statistics = require "llmprof.base.statistics"
 local verdict = require "llmprof.compare.verdict"
 
 local metrics = {}

@@ -2,7 +2,7 @@
 local columns = require "llmprof.report.columns"
 local json = require "llmprof.json"
 local markdown = require "llmprof.markdown"
-local tables = require "llmprof.tables"
+local tables = require "llmprof.base.tables"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
 

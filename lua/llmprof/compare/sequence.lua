@@ -1,8 +1,8 @@
 -- Where a kernel stands in the sequence of its stage: the kernels that run just
 -- before and after it, most often.
-local errors = require "llmprof.errors"
+local errors = require "llmprof.base.errors"
 local stages = require "llmprof.analysis.stages"
-local trace_file = require "llmprof.trace_file"
+local trace_file = require "llmprof.trace.file"
 
 local sequence = {}
 

@@ -1,13 +1,13 @@
 -- One side of a comparison: a run, a bundle, a baseline or a bare trace, by the
 -- name that it was called on the command line.
-local artifacts = require "llmprof.artifacts"
+local artifacts = require "llmprof.run.artifacts"
 local bare = require "llmprof.compare.bare"
-local baselines = require "llmprof.baselines"
-local errors = require "llmprof.errors"
+local baselines = require "llmprof.compare.baselines"
+local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
-local nearest = require "llmprof.nearest"
-local results_file = require "llmprof.results_file"
-local workload = require "llmprof.workload"
+local nearest = require "llmprof.base.nearest"
+local results_file = require "llmprof.analysis.results_file"
+local workload = require "llmprof.run.workload"
 local yaml = require "llmprof.yaml"
 
 local side = {}

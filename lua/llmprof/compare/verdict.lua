@@ -7,8 +7,8 @@
 -- by percentiles, widened by sqrt(n / (n - 1)) with n the smaller number of
 -- groups (of repeats, where a side has one group only): resampling n values
 -- shows too little of their spread by that factor.
-local random = require "llmprof.random"
-local statistics = require "llmprof.statistics"
+local random = require "llmprof.base.random"
+local statistics = require "llmprof.base.statistics"
 
 local verdict = {}
 

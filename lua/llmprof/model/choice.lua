@@ -4,7 +4,7 @@
 -- was set for this run; what the workload says it ran (metrics.json, decoders
 -- only); the recorded capture's own; the recipe's model.arch.
 local dtypes = require "llmprof.model.dtypes"
-local errors = require "llmprof.errors"
+local errors = require "llmprof.base.errors"
 local huggingface = require "llmprof.model.huggingface"
 local model = require "llmprof.model"
 

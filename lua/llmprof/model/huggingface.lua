@@ -2,11 +2,11 @@
 -- llmprof.model reads it. Families differ in what they do not write down, or
 -- in how they call it: that is the table below.
 local dtypes = require "llmprof.model.dtypes"
-local errors = require "llmprof.errors"
+local errors = require "llmprof.base.errors"
 local json = require "llmprof.json"
-local nearest = require "llmprof.nearest"
+local nearest = require "llmprof.base.nearest"
 local schema = require "llmprof.model.schema"
-local sorted_keys = require "llmprof.sorted_keys"
+local sorted_keys = require "llmprof.base.sorted_keys"
 
 local huggingface = {}
 

@@ -1,7 +1,7 @@
 -- Columns of frames by the names people type: aliases, and errors that say
 -- what there is.
-local errors = require "llmprof.errors"
-local nearest = require "llmprof.nearest"
+local errors = require "llmprof.base.errors"
+local nearest = require "llmprof.base.nearest"
 
 local columns = {}
 

@@ -1,7 +1,7 @@
 -- What where() takes, as conditions of llmprof's frames: a list of { column,
 -- comparison, value } with == ~= < <= > >= only.
 local columns = require "llmprof.query.columns"
-local errors = require "llmprof.errors"
+local errors = require "llmprof.base.errors"
 
 local conditions = {}
 

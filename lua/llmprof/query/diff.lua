@@ -1,6 +1,6 @@
 -- Two frames of groups side by side: before, after, and what changed.
 local columns = require "llmprof.query.columns"
-local errors = require "llmprof.errors"
+local errors = require "llmprof.base.errors"
 local frame = require "llmprof.frame"
 
 local diff = {}

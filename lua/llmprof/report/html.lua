@@ -2,7 +2,7 @@
 local body = require "llmprof.report.html.body"
 local charts = require "llmprof.report.html.charts"
 local document = require "llmprof.report.html.document"
-local html = require "llmprof.html"
+local html = require "llmprof.base.html"
 local json = require "llmprof.json"
 local rows = require "llmprof.report.rows"
 local timeline = require "llmprof.report.html.timeline"

@@ -4,7 +4,7 @@ local columns = require "llmprof.report.columns"
 local markdown = require "llmprof.markdown"
 local rows = require "llmprof.report.rows"
 local sections = require "llmprof.report.sections"
-local tables = require "llmprof.tables"
+local tables = require "llmprof.base.tables"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
 

@@ -2,8 +2,8 @@
 -- shows. Each section: name, title, columns, rows(results), and subject, what
 -- results.missing calls it when it was not measured.
 local columns = require "llmprof.report.columns"
-local errors = require "llmprof.errors"
-local nearest = require "llmprof.nearest"
+local errors = require "llmprof.base.errors"
+local nearest = require "llmprof.base.nearest"
 local rows = require "llmprof.report.rows"
 
 local sections = {}

@@ -1,7 +1,7 @@
 -- What reports say in sentences, as plain text: each format escapes it in its
 -- own way. nil where there is nothing to say.
 local overhead = require "llmprof.analysis.overhead"
-local sorted_keys = require "llmprof.sorted_keys"
+local sorted_keys = require "llmprof.base.sorted_keys"
 local text = require "llmprof.text"
 
 local words = {}

@@ -1,9 +1,9 @@
 -- Runs in temporary folders, for specs.
-local artifacts = require "llmprof.artifacts"
-local config = require "llmprof.config"
+local artifacts = require "llmprof.run.artifacts"
+local config = require "llmprof.recipe.config"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
-local pipeline = require "llmprof.pipeline"
+local pipeline = require "llmprof.run.pipeline"
 local recipe = require "llmprof.recipe"
 
 local bundle = {}

@@ -4,7 +4,7 @@ local breakdown = require "llmprof.analysis.breakdown"
 local kernels = require "llmprof.analysis.kernels"
 local recipe = require "llmprof.recipe"
 local stages = require "llmprof.analysis.stages"
-local trace_file = require "llmprof.trace_file"
+local trace_file = require "llmprof.trace.file"
 
 
 -- Results without counters. categories: rules of a recipe, or nil.

@@ -1,7 +1,7 @@
 -- The timelines of tests/fixtures, for specs; make_traces.py says what is in
 -- them.
 local stages = require "llmprof.analysis.stages"
-local trace_file = require "llmprof.trace_file"
+local trace_file = require "llmprof.trace.file"
 
 local traces = {}
 

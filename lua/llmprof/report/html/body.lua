@@ -1,8 +1,8 @@
 -- What stands in the page: sections with their paragraphs, tables and charts.
 local findings = require "llmprof.report.findings"
-local html = require "llmprof.html"
+local html = require "llmprof.base.html"
 local sections = require "llmprof.report.sections"
-local tables = require "llmprof.tables"
+local tables = require "llmprof.base.tables"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
 

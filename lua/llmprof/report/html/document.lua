@@ -1,7 +1,7 @@
 -- One HTML file that needs nothing beside it: style, scripts and data are inside,
 -- and a Content-Security-Policy lets run what was put there and nothing else.
 local digest = require "llmprof.digest"
-local html = require "llmprof.html"
+local html = require "llmprof.base.html"
 local resources = require "llmprof.resources"
 
 local document = {}

@@ -1,6 +1,6 @@
 local infer = require "llmprof.analysis.infer"
 local stages = require "llmprof.analysis.stages"
-local trace_file = require "llmprof.trace_file"
+local trace_file = require "llmprof.trace.file"
 
 local DECLARED = { { name = "prefill" }, { name = "decode", step = "decode_step" } }
 local RECORDED = "recipes/recorded/deepseek_ocr/run.sqlite"

@@ -1,5 +1,5 @@
 local outermost = require "llmprof.analysis.outermost"
-local trace_file = require "llmprof.trace_file"
+local trace_file = require "llmprof.trace.file"
 local traces = require "tests.lua.support.traces"
 
 local function stages_of(path)

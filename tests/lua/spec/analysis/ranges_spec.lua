@@ -1,6 +1,6 @@
 -- Whole ranges out of a raw page, and kept apart from kernels.
 local counters = require "llmprof.analysis.counters"
-local ncu = require "llmprof.ncu"
+local ncu = require "llmprof.nvidia.ncu"
 local ranges = require "llmprof.analysis.ranges"
 
 local STACK = "thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg"

@@ -227,7 +227,7 @@ describe("llmprof.analysis.integrity", function()
 
   it("sees graphs by their nodes, or as one", function()
     local function graphs(name)
-      local trace = require("llmprof.trace_file").open(("tests/fixtures/graphs/%s.sqlite")
+      local trace = require("llmprof.trace.file").open(("tests/fixtures/graphs/%s.sqlite")
         :format(name))
       return integrity.judge({ trace = trace }).checks[1]
     end

@@ -1,5 +1,5 @@
-local artifacts = require "llmprof.artifacts"
-local baselines = require "llmprof.baselines"
+local artifacts = require "llmprof.run.artifacts"
+local baselines = require "llmprof.compare.baselines"
 local bundle = require "tests.lua.support.bundle"
 local failure = require "tests.lua.support.failure"
 local fs = require "llmprof.fs"

@@ -1,0 +1,206 @@
+/* Items of a track, in order of start and the longer first, each go to the
+ * first lane that takes them: on a stream one where nothing runs any more, on a
+ * thread also one where all that runs ends no earlier. */
+#include "export/perfetto_internal.h"
+#include "frame/sort.h"
+#include "llmprof/alloc.h"
+
+/* ---- items ---- */
+
+int64_t llmprof_perfetto_start(const perfetto_layout *l, size_t item) {
+  if (item < l->first_range) return l->ops->start[item];
+  if (item < l->first_call) return l->ranges->start[item - l->first_range];
+  return l->calls->start[item - l->first_call];
+}
+
+int64_t llmprof_perfetto_end(const perfetto_layout *l, size_t item) {
+  int64_t start = llmprof_perfetto_start(l, item);
+  int64_t end = item < l->first_range  ? l->ops->end[item]
+                : item < l->first_call ? l->ranges->end[item - l->first_range]
+                                       : l->calls->end[item - l->first_call];
+  return end < start ? start : end;
+}
+
+static uint32_t track_of(const perfetto_layout *l, size_t item) {
+  if (item < l->first_range) return l->ops->place[item];
+  uint32_t thread = item < l->first_call
+                        ? l->ranges->thread[item - l->first_range]
+                        : l->calls->thread[item - l->first_call];
+  return (uint32_t)(l->places + (thread == LLMPROF_NONE ? l->threads : thread));
+}
+
+/* ---- which are wanted ---- */
+
+static bool overlaps(const llmprof_perfetto_options *options, int64_t start,
+                     int64_t end) {
+  size_t low = 0, high = options->window_count;
+  while (low < high) { /* the first window that ends after start */
+    size_t middle = low + (high - low) / 2;
+    if (options->windows[middle].last > start)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  if (low == options->window_count) return false;
+  int64_t first = options->windows[low].first;
+  return end > first || start >= first;
+}
+
+static bool item_overlaps(const perfetto_layout *l,
+                          const llmprof_perfetto_options *options,
+                          size_t item) {
+  return overlaps(options, llmprof_perfetto_start(l, item),
+                  llmprof_perfetto_end(l, item));
+}
+
+/* Times that are not recorded, or further apart than an int64_t holds, cannot
+ * be drawn. */
+static bool has_times(const perfetto_layout *l, size_t item) {
+  int64_t start = llmprof_perfetto_start(l, item), duration;
+  return start != LLMPROF_ABSENT &&
+         !__builtin_sub_overflow(llmprof_perfetto_end(l, item), start,
+                                 &duration);
+}
+
+static bool is_wanted(const perfetto_layout *l,
+                      const llmprof_perfetto_options *options, size_t item) {
+  if (!has_times(l, item)) return false;
+  if (!options->window_count || item_overlaps(l, options, item)) return true;
+  if (item >= l->first_range || l->call_of[item] == LLMPROF_NONE) return false;
+  return item_overlaps(l, options, l->first_call + l->call_of[item]);
+}
+
+/* ---- order ---- */
+
+typedef int64_t (*item_key)(const perfetto_layout *l, size_t item);
+
+static int64_t by_end_backwards(const perfetto_layout *l, size_t item) {
+  return -llmprof_perfetto_end(l, item);
+}
+
+static int64_t by_track(const perfetto_layout *l, size_t item) {
+  return track_of(l, item);
+}
+
+static bool sort_items(const perfetto_layout *l, uint32_t *items,
+                       size_t count) {
+  static const item_key keys[] = {by_end_backwards, llmprof_perfetto_start,
+                                  by_track};
+  int64_t *values = llmprof_alloc(l->count, sizeof *values);
+  bool ok = values;
+  for (size_t k = 0; ok && k < sizeof keys / sizeof *keys; k++) {
+    for (size_t i = 0; i < l->count; i++) values[i] = keys[k](l, i);
+    ok = llmprof_sort_rows_i64(items, count, values);
+  }
+  llmprof_free(values);
+  return ok;
+}
+
+/* ---- lanes ---- */
+
+/* Ends of what runs on a lane, the innermost last. */
+typedef struct stack {
+  int64_t *ends;
+  size_t count, cap;
+} stack;
+
+/* The lanes of the track at hand; stacks are used again for the next. */
+typedef struct lane_finder {
+  stack *stacks;
+  size_t used, made, cap;
+  uint32_t first_lane;
+} lane_finder;
+
+static bool takes(stack *s, int64_t start, int64_t end, bool nests) {
+  while (s->count && s->ends[s->count - 1] <= start) s->count--;
+  return !s->count || (nests && s->ends[s->count - 1] >= end);
+}
+
+static bool push(stack *s, int64_t end) {
+  if (!llmprof_grow(&s->ends, &s->cap, s->count + 1, sizeof end)) return false;
+  s->ends[s->count++] = end;
+  return true;
+}
+
+static bool add_lane(perfetto_layout *l, lane_finder *finder, uint32_t track) {
+  if (!llmprof_grow(&l->lanes, &l->lane_cap, l->lane_count + 1,
+                    sizeof *l->lanes) ||
+      !llmprof_grow(&finder->stacks, &finder->cap, finder->used + 1,
+                    sizeof *finder->stacks))
+    return false;
+  if (finder->used == finder->made) finder->stacks[finder->made++] = (stack){0};
+  finder->stacks[finder->used].count = 0;
+  l->lanes[l->lane_count++] = (perfetto_lane){track, (uint32_t)finder->used++};
+  return true;
+}
+
+static bool place_item(perfetto_layout *l, lane_finder *finder, uint32_t item) {
+  uint32_t track = track_of(l, item);
+  if (!finder->used || l->lanes[l->lane_count - 1].track != track) {
+    finder->used = 0;
+    finder->first_lane = (uint32_t)l->lane_count;
+  }
+  int64_t start = llmprof_perfetto_start(l, item);
+  int64_t end = llmprof_perfetto_end(l, item);
+  size_t lane = 0;
+  while (lane < finder->used &&
+         !takes(&finder->stacks[lane], start, end, item >= l->first_range))
+    lane++;
+  if (lane == finder->used && !add_lane(l, finder, track)) return false;
+  l->lane[item] = finder->first_lane + (uint32_t)lane;
+  return push(&finder->stacks[lane], end);
+}
+
+static bool place_items(perfetto_layout *l, const uint32_t *items,
+                        size_t count) {
+  lane_finder finder = {0};
+  bool ok = true;
+  for (size_t i = 0; ok && i < count; i++)
+    ok = place_item(l, &finder, items[i]);
+  for (size_t i = 0; i < finder.made; i++) llmprof_free(finder.stacks[i].ends);
+  llmprof_free(finder.stacks);
+  return ok;
+}
+
+/* ---- together ---- */
+
+static bool open_trace(perfetto_layout *l, llmprof_trace *trace,
+                       llmprof_error *err) {
+  const llmprof_attribution *attribution =
+      llmprof_trace_attribution(trace, err);
+  l->ops = llmprof_trace_ops(trace, err);
+  l->ranges = llmprof_trace_ranges(trace, err);
+  l->calls = llmprof_trace_calls(trace, err);
+  if (!attribution || !l->ops || !l->ranges || !l->calls) return false;
+  l->call_of = attribution->call;
+  l->first_range = l->ops->count;
+  l->first_call = l->first_range + l->ranges->count;
+  l->count = l->first_call + l->calls->count;
+  llmprof_trace_places(trace, &l->places);
+  llmprof_trace_threads(trace, &l->threads);
+  return l->count < LLMPROF_NONE ||
+         llmprof_fail(err, LLMPROF_LIMIT, "%s: more than 4294967294 events",
+                      llmprof_trace_path(trace));
+}
+
+bool llmprof_perfetto_lay_out(perfetto_layout *l, llmprof_trace *trace,
+                              const llmprof_perfetto_options *options,
+                              llmprof_error *err) {
+  if (!open_trace(l, trace, err)) return false;
+  uint32_t *items = llmprof_alloc(l->count, sizeof *items);
+  l->lane = llmprof_alloc(l->count, sizeof *l->lane);
+  bool ok = items && l->lane;
+  size_t count = 0;
+  for (size_t i = 0; ok && i < l->count; i++) {
+    l->lane[i] = LLMPROF_NONE;
+    if (is_wanted(l, options, i)) items[count++] = (uint32_t)i;
+  }
+  ok = ok && sort_items(l, items, count) && place_items(l, items, count);
+  llmprof_free(items);
+  return ok || llmprof_fail_nomem(err);
+}
+
+void llmprof_perfetto_layout_free(perfetto_layout *l) {
+  llmprof_free(l->lane);
+  llmprof_free(l->lanes);
+}

@@ -1,0 +1,92 @@
+#include "frame/intern.h"
+
+#include <string.h>
+
+#include "llmprof/alloc.h"
+
+static uint64_t mix(uint64_t h) {
+  h ^= h >> 32;
+  h *= 0xd6e8feb86659fd93u;
+  h ^= h >> 32;
+  h *= 0xd6e8feb86659fd93u;
+  h ^= h >> 32;
+  return h;
+}
+
+uint64_t llmprof_hash(const void *bytes, size_t size) {
+  const unsigned char *at = bytes;
+  uint64_t h = size * 0x9e3779b97f4a7c15u;
+  for (; size >= 8; at += 8, size -= 8) {
+    uint64_t word;
+    memcpy(&word, at, 8);
+    h = (h ^ word) * 0xd6e8feb86659fd93u;
+    h ^= h >> 32;
+  }
+  if (size) {
+    uint64_t word = 0;
+    memcpy(&word, at, size);
+    h ^= word;
+  }
+  return mix(h);
+}
+
+void llmprof_intern_init(llmprof_intern *table, size_t record_size) {
+  *table = (llmprof_intern){.record_size = record_size};
+}
+
+void llmprof_intern_free(llmprof_intern *table) {
+  llmprof_free(table->records);
+  llmprof_free(table->slots);
+  llmprof_intern_init(table, table->record_size);
+}
+
+const void *llmprof_intern_get(const llmprof_intern *table, uint32_t id) {
+  return table->records + id * table->record_size;
+}
+
+/* The slot that holds the record, or the free one where it belongs. */
+static size_t probe(const llmprof_intern *table, const void *record) {
+  size_t mask = table->slot_count - 1;
+  size_t at = (size_t)llmprof_hash(record, table->record_size) & mask;
+  while (table->slots[at]) {
+    const void *there = llmprof_intern_get(table, table->slots[at] - 1);
+    if (memcmp(there, record, table->record_size) == 0) break;
+    at = (at + 1) & mask;
+  }
+  return at;
+}
+
+static bool rehash(llmprof_intern *table, size_t slot_count) {
+  uint32_t *slots = llmprof_zalloc(slot_count, sizeof *slots);
+  if (!slots) return false;
+  llmprof_free(table->slots);
+  table->slots = slots;
+  table->slot_count = slot_count;
+  for (uint32_t id = 0; id < table->count; id++)
+    slots[probe(table, llmprof_intern_get(table, id))] = id + 1;
+  return true;
+}
+
+uint32_t llmprof_intern_find(const llmprof_intern *table, const void *record) {
+  if (!table->slot_count) return UINT32_MAX;
+  return table->slots[probe(table, record)] - 1; /* a free slot holds 0 */
+}
+
+bool llmprof_intern_add(llmprof_intern *table, const void *record,
+                        uint32_t *id) {
+  if (table->count * 2 >= table->slot_count &&
+      !rehash(table, table->slot_count ? table->slot_count * 2 : 64))
+    return false;
+  size_t at = probe(table, record);
+  if (!table->slots[at]) {
+    if (table->count >= UINT32_MAX - 1 ||
+        !llmprof_grow(&table->records, &table->cap, table->count + 1,
+                      table->record_size))
+      return false;
+    memcpy(table->records + table->count * table->record_size, record,
+           table->record_size);
+    table->slots[at] = (uint32_t)++table->count;
+  }
+  *id = table->slots[at] - 1;
+  return true;
+}

@@ -1,0 +1,131 @@
+/* Least-significant-digit radix sort, byte by byte, leaving out the bytes in
+ * which all keys agree: durations differ in two or three of eight. */
+#include "frame/sort.h"
+
+#include <string.h>
+
+#include "llmprof/alloc.h"
+
+enum {
+  RADIX = 256,
+  SMALL = 48
+};
+
+/* Order-preserving image of a signed key. */
+static inline uint64_t image(int64_t value) {
+  return (uint64_t)value ^ UINT64_C(0x8000000000000000);
+}
+
+static inline unsigned digit(uint64_t key, int byte) {
+  return (unsigned)(key >> (8 * byte)) & 0xff;
+}
+
+/* Where each digit's bucket starts. */
+static void bucket_starts(const size_t *histogram, size_t *starts) {
+  size_t sum = 0;
+  for (int d = 0; d < RADIX; d++) {
+    starts[d] = sum;
+    sum += histogram[d];
+  }
+}
+
+/* ---- values ---- */
+
+static void insertion_sort(int64_t *values, size_t count) {
+  for (size_t i = 1; i < count; i++) {
+    int64_t value = values[i];
+    size_t j = i;
+    for (; j && values[j - 1] > value; j--) values[j] = values[j - 1];
+    values[j] = value;
+  }
+}
+
+static bool values_sorted(const int64_t *values, size_t count) {
+  for (size_t i = 1; i < count; i++) {
+    if (values[i - 1] > values[i]) return false;
+  }
+  return true;
+}
+
+/* One pass: false, and nothing moved, when all keys agree in this byte. */
+static bool pass_i64(const int64_t *from, int64_t *to, size_t count, int byte) {
+  size_t histogram[RADIX] = {0}, starts[RADIX];
+  for (size_t i = 0; i < count; i++) histogram[digit(image(from[i]), byte)]++;
+  if (histogram[digit(image(from[0]), byte)] == count) return false;
+  bucket_starts(histogram, starts);
+  for (size_t i = 0; i < count; i++)
+    to[starts[digit(image(from[i]), byte)]++] = from[i];
+  return true;
+}
+
+void llmprof_sort_i64(int64_t *values, size_t count, int64_t *scratch) {
+  if (count < SMALL) {
+    insertion_sort(values, count);
+    return;
+  }
+  if (values_sorted(values, count)) return;
+  int64_t *from = values, *to = scratch;
+  for (int byte = 0; byte < 8; byte++) {
+    if (!pass_i64(from, to, count, byte)) continue;
+    int64_t *swap = from;
+    from = to;
+    to = swap;
+  }
+  if (from != values) memcpy(values, from, count * sizeof *values);
+}
+
+/* ---- rows ---- */
+
+/* A key of row r, whatever its type: one of the two is set. */
+typedef struct row_keys {
+  const uint32_t *u32;
+  const int64_t *i64;
+} row_keys;
+
+static inline uint64_t key_of(row_keys keys, uint32_t row) {
+  return keys.u32 ? keys.u32[row] : image(keys.i64[row]);
+}
+
+static bool rows_sorted(const uint32_t *rows, size_t count, row_keys keys) {
+  for (size_t i = 1; i < count; i++) {
+    if (key_of(keys, rows[i - 1]) > key_of(keys, rows[i])) return false;
+  }
+  return true;
+}
+
+static bool pass_rows(const uint32_t *from, uint32_t *to, size_t count,
+                      row_keys keys, int byte) {
+  size_t histogram[RADIX] = {0}, starts[RADIX];
+  for (size_t i = 0; i < count; i++)
+    histogram[digit(key_of(keys, from[i]), byte)]++;
+  if (histogram[digit(key_of(keys, from[0]), byte)] == count) return false;
+  bucket_starts(histogram, starts);
+  for (size_t i = 0; i < count; i++)
+    to[starts[digit(key_of(keys, from[i]), byte)]++] = from[i];
+  return true;
+}
+
+static bool sort_rows(uint32_t *rows, size_t count, row_keys keys) {
+  if (rows_sorted(rows, count, keys)) return true;
+  uint32_t *scratch = llmprof_alloc(count, sizeof *scratch);
+  if (!scratch) return false;
+  uint32_t *from = rows, *to = scratch;
+  int bytes = keys.u32 ? 4 : 8;
+  for (int byte = 0; byte < bytes; byte++) {
+    if (!pass_rows(from, to, count, keys, byte)) continue;
+    uint32_t *swap = from;
+    from = to;
+    to = swap;
+  }
+  if (from != rows) memcpy(rows, from, count * sizeof *rows);
+  llmprof_free(scratch);
+  return true;
+}
+
+bool llmprof_sort_rows_u32(uint32_t *rows, size_t count, const uint32_t *keys) {
+  return sort_rows(rows, count, (row_keys){.u32 = keys});
+}
+
+bool llmprof_sort_rows_i64(uint32_t *rows, size_t count, const int64_t *keys) {
+  return sort_rows(rows, count, (row_keys){.i64 = keys});
+}

@@ -1,0 +1,225 @@
+/* Rows of events are appended table by table, with times moved and string ids
+ * translated; of the tables that describe, rows that are new are added. The
+ * other file is attached as "more" and only read. */
+#include "llmprof/merge.h"
+
+#include <inttypes.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "llmprof/sqlite.h"
+#include "nsys/export_edit.h"
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+/* Every row of these is taken. */
+static const char *const event_tables[] = {
+    "CUPTI_ACTIVITY_KIND_*", "NVTX_EVENTS",      "CUDA_GRAPH_*",
+    "CUDA_GPU_MEMORY_*",     "CUDA_UM_*",        "OSRT_API",
+    "CUDNN_EVENTS",          "CUBLAS_EVENTS",    "GPU_METRICS",
+    "PROFILER_OVERHEAD",     "DIAGNOSTIC_EVENT",
+};
+
+/* Rows of these that the first file does not have. */
+static const char *const description_tables[] = {
+    "PROCESSES",
+    "ThreadNames",
+    "TARGET_INFO_CUDA_*",
+};
+
+static const char *const time_columns[] = {"start", "end", "timestamp"};
+
+typedef struct inputs {
+  const char *const *paths;
+  size_t count;
+} inputs;
+
+/* ---- reading single values and lists ---- */
+
+typedef bool (*row_function)(llmprof_edit *edit, const char *value, void *user);
+
+/* Call for the text of the first column of every row. parameter may be NULL. */
+static bool each_row(llmprof_edit *edit, const char *sql, const char *parameter,
+                     row_function take, void *user) {
+  sqlite3_stmt *rows;
+  int rc = sqlite3_prepare_v2(edit->db, sql, -1, &rows, NULL);
+  if (rc == SQLITE_OK && parameter)
+    rc = sqlite3_bind_text(rows, 1, parameter, -1, SQLITE_STATIC);
+  if (rc != SQLITE_OK) {
+    sqlite3_finalize(rows);
+    return llmprof_edit_fail(edit, rc);
+  }
+  bool ok = true;
+  while (ok && (rc = sqlite3_step(rows)) == SQLITE_ROW) {
+    const char *value = (const char *)sqlite3_column_text(rows, 0);
+    ok = !value || take(edit, value, user);
+  }
+  if (ok && rc != SQLITE_DONE) ok = llmprof_edit_fail(edit, rc);
+  sqlite3_finalize(rows);
+  return ok;
+}
+
+static bool take_number(llmprof_edit *edit, const char *value, void *user) {
+  (void)edit;
+  *(int64_t *)user = strtoimax(value, NULL, 10);
+  return true;
+}
+
+/* Nanoseconds from the first session's start to the other's. */
+static bool read_offset(llmprof_edit *edit, const char *path, int64_t *offset) {
+  static const char *const table = "TARGET_INFO_SESSION_START_TIME";
+  *offset = INT64_MIN;
+  if (llmprof_edit_has(edit, "main", table, "utcEpochNs") &&
+      llmprof_edit_has(edit, "more", table, "utcEpochNs") &&
+      !each_row(edit,
+                "SELECT more.TARGET_INFO_SESSION_START_TIME.utcEpochNs - "
+                "main.TARGET_INFO_SESSION_START_TIME.utcEpochNs "
+                "FROM more.TARGET_INFO_SESSION_START_TIME, "
+                "main.TARGET_INFO_SESSION_START_TIME LIMIT 1",
+                NULL, take_number, offset))
+    return false;
+  return *offset != INT64_MIN ||
+         llmprof_fail(edit->err, LLMPROF_UNSUPPORTED,
+                      "%s: does not say when its session began", path);
+}
+
+/* ---- strings ---- */
+
+/* temp.moved: from the other file's string ids to the first's. */
+static bool move_strings(llmprof_edit *edit) {
+  if (!llmprof_edit_run(edit, "CREATE TEMP TABLE moved(id INTEGER PRIMARY KEY, "
+                              "now INTEGER)"))
+    return false;
+  if (!llmprof_edit_has(edit, "main", "StringIds", "value") ||
+      !llmprof_edit_has(edit, "more", "StringIds", "value"))
+    return true;
+  return llmprof_edit_run(
+      edit, "INSERT INTO main.StringIds(id, value) "
+            "SELECT (SELECT ifnull(max(id), 0) FROM main.StringIds) + "
+            "row_number() OVER (ORDER BY id), value FROM more.StringIds "
+            "WHERE value NOT IN (SELECT value FROM main.StringIds "
+            "WHERE value NOT NULL); "
+            "INSERT INTO moved SELECT theirs.id, min(ours.id) "
+            "FROM more.StringIds AS theirs, main.StringIds AS ours "
+            "WHERE ours.value = theirs.value GROUP BY theirs.id");
+}
+
+/* ---- tables ---- */
+
+/* A table being appended: the columns to fill and what from. */
+typedef struct columns {
+  const char *table;
+  int64_t offset;
+  llmprof_buffer names, values;
+} columns;
+
+static bool is_string_column(const char *name) {
+  for (const char *const *known = llmprof_edit_string_columns; *known; known++)
+    if (strcmp(*known, name) == 0) return true;
+  return false;
+}
+
+static void add_value(columns *c, const char *name) {
+  if (is_string_column(name)) {
+    llmprof_buffer_puts(&c->values, "(SELECT now FROM moved WHERE id = t.");
+    llmprof_edit_quote(&c->values, name);
+    llmprof_buffer_putc(&c->values, ')');
+    return;
+  }
+  llmprof_buffer_puts(&c->values, "t.");
+  llmprof_edit_quote(&c->values, name);
+  if (llmprof_edit_matches(time_columns, COUNT(time_columns), name))
+    llmprof_buffer_printf(&c->values, " + (%" PRId64 ")", c->offset);
+}
+
+static bool add_column(llmprof_edit *edit, const char *name, void *user) {
+  columns *c = user;
+  if (!llmprof_edit_has(edit, "main", c->table, name)) return true;
+  if (c->names.size) {
+    llmprof_buffer_putc(&c->names, ',');
+    llmprof_buffer_putc(&c->values, ',');
+  }
+  llmprof_edit_quote(&c->names, name);
+  add_value(c, name);
+  return true;
+}
+
+static void add_insert(llmprof_buffer *sql, const columns *c, bool only_new) {
+  llmprof_buffer_puts(sql, "INSERT INTO main.");
+  llmprof_edit_quote(sql, c->table);
+  llmprof_buffer_printf(sql, "(%s) SELECT %s FROM more.", c->names.bytes,
+                        c->values.bytes);
+  llmprof_edit_quote(sql, c->table);
+  llmprof_buffer_puts(sql, " AS t");
+  if (only_new) {
+    llmprof_buffer_printf(sql, " EXCEPT SELECT %s FROM main.", c->names.bytes);
+    llmprof_edit_quote(sql, c->table);
+  }
+}
+
+/* A table that only the other file has is made as it is there. */
+static bool make_table(llmprof_edit *edit, const char *table) {
+  if (llmprof_edit_has(edit, "main", table, NULL)) return true;
+  llmprof_buffer sql = {0};
+  llmprof_buffer_puts(&sql, "CREATE TABLE main.");
+  llmprof_edit_quote(&sql, table);
+  llmprof_buffer_puts(&sql, " AS SELECT * FROM more.");
+  llmprof_edit_quote(&sql, table);
+  llmprof_buffer_puts(&sql, " WHERE 0");
+  return llmprof_edit_run_built(edit, &sql);
+}
+
+static bool append_table(llmprof_edit *edit, const char *table, void *user) {
+  bool is_event =
+      llmprof_edit_matches(event_tables, COUNT(event_tables), table);
+  if (!is_event && !llmprof_edit_matches(description_tables,
+                                         COUNT(description_tables), table))
+    return true;
+  columns c = {.table = table, .offset = *(const int64_t *)user};
+  llmprof_buffer sql = {0};
+  bool ok = make_table(edit, table) &&
+            each_row(edit, "SELECT name FROM pragma_table_info(?1, 'more')",
+                     table, add_column, &c);
+  if (ok && (c.names.failed || c.values.failed))
+    ok = llmprof_fail_nomem(edit->err);
+  if (ok && c.names.size) add_insert(&sql, &c, !is_event);
+  llmprof_buffer_free(&c.names);
+  llmprof_buffer_free(&c.values);
+  return llmprof_edit_run_built(edit, &sql) && ok;
+}
+
+/* ---- files ---- */
+
+static bool ignore_row(llmprof_edit *edit, const char *value, void *user) {
+  (void)edit, (void)value, (void)user;
+  return true;
+}
+
+static bool append_file(llmprof_edit *edit, const char *path) {
+  llmprof_sqlite *probe = llmprof_sqlite_open(path, edit->err);
+  if (!probe) return false; /* ATTACH would make an empty file */
+  llmprof_sqlite_close(probe);
+  int64_t offset;
+  return each_row(edit, "ATTACH ?1 AS more", path, ignore_row, NULL) &&
+         read_offset(edit, path, &offset) && move_strings(edit) &&
+         each_row(edit,
+                  "SELECT name FROM more.sqlite_master WHERE type = 'table' "
+                  "ORDER BY name",
+                  NULL, append_table, &offset) &&
+         llmprof_edit_run(edit, "DROP TABLE temp.moved; DETACH more");
+}
+
+static bool append_files(llmprof_edit *edit, void *user) {
+  const inputs *all = user;
+  for (size_t i = 1; i < all->count; i++) {
+    edit->name = all->paths[i];
+    if (!append_file(edit, all->paths[i])) return false;
+  }
+  return true;
+}
+
+bool llmprof_trace_merge(const char *const *from, size_t count, const char *to,
+                         llmprof_error *err) {
+  inputs all = {from, count};
+  return llmprof_edit_copy(from[0], to, "merged", append_files, &all, err);
+}

@@ -1,0 +1,47 @@
+/* Shared by the fs_*.c files and what writes files piece by piece. */
+#ifndef LLMPROF_FS_DRAFT_H
+#define LLMPROF_FS_DRAFT_H
+
+#include <limits.h>
+#include <sys/types.h>
+
+#include "llmprof/error.h"
+
+/* An entry as its folder, opened, and its name: what is done to it cannot be
+ * redirected by renaming a folder on the way. */
+typedef struct fs_entry {
+  int dir; /* O_PATH; -1 when not open */
+  char name[NAME_MAX + 1];
+} fs_entry;
+
+/* Trailing slashes are ignored. NOTFOUND for a path without a last component
+ * ("", "/") or without its folder. Close with llmprof_fs_entry_close. */
+bool llmprof_fs_entry_open(fs_entry *entry, const char *path,
+                           llmprof_error *err);
+void llmprof_fs_entry_close(fs_entry *entry);
+
+enum {
+  FS_TEMP_SIZE = 48
+};
+
+/* A name that cannot be guessed, for O_EXCL or symlink and then rename. */
+bool llmprof_fs_temp_name(char name[FS_TEMP_SIZE], llmprof_error *err);
+
+/* A file being written under another name; write to fd. */
+typedef struct fs_draft {
+  const char *path; /* borrowed */
+  fs_entry entry;
+  char temp[FS_TEMP_SIZE];
+  int fd;
+} fs_draft;
+
+/* mode: permission bits to give; NULL for those of the file that is replaced,
+ * or what the umask leaves. On failure there is nothing to discard. */
+bool llmprof_fs_draft_open(fs_draft *draft, const char *path,
+                           const mode_t *mode, llmprof_error *err);
+
+/* Put it in place, or discard it. */
+bool llmprof_fs_draft_commit(fs_draft *draft, llmprof_error *err);
+void llmprof_fs_draft_discard(fs_draft *draft);
+
+#endif

@@ -1,0 +1,207 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "llmprof/alloc.h"
+#include "llmprof/fs.h"
+#include "os/fs_draft.h"
+
+enum {
+  CHUNK_SIZE = 64 * 1024
+};
+
+bool llmprof_fs_write_fd(int fd, const char *name, const void *bytes,
+                         size_t size, llmprof_error *err) {
+  const char *from = bytes;
+  while (size) {
+    ssize_t wrote = write(fd, from, size);
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) return llmprof_fail_errno(err, errno, "%s", name);
+    from += wrote;
+    size -= (size_t)wrote;
+  }
+  return true;
+}
+
+/* read(2) over EINTR. */
+static ssize_t read_some(int fd, void *into, size_t room) {
+  ssize_t got;
+  do {
+    got = read(fd, into, room);
+  } while (got < 0 && errno == EINTR);
+  return got;
+}
+
+/* ---- reading ---- */
+
+/* Read to the end, or until there is more than the limit. */
+static bool read_all(int fd, const char *path, size_t limit, size_t expected,
+                     llmprof_buffer *buf, llmprof_error *err) {
+  size_t need = expected + 2; /* the NUL, and one to see the end at once */
+  for (;;) {
+    if (!llmprof_grow(&buf->bytes, &buf->cap, need, 1))
+      return llmprof_fail_nomem(err);
+    ssize_t got =
+        read_some(fd, buf->bytes + buf->size, buf->cap - buf->size - 1);
+    if (got < 0) return llmprof_fail_errno(err, errno, "%s", path);
+    buf->size += (size_t)got;
+    buf->bytes[buf->size] = '\0';
+    if (limit && buf->size > limit) return llmprof_fail_size(err, path, limit);
+    if (!got) return true;
+    if (buf->cap - buf->size < 2) need = buf->size + CHUNK_SIZE;
+  }
+}
+
+bool llmprof_fs_read(const char *path, size_t limit, llmprof_buffer *bytes,
+                     llmprof_error *err) {
+  llmprof_buffer_clear(bytes);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return llmprof_fail_errno(err, errno, "%s", path);
+  struct stat st;
+  size_t expected = 0; /* the size is a hint: /proc says 0 */
+  if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) expected = (size_t)st.st_size;
+  bool ok = limit && expected > limit
+                ? llmprof_fail_size(err, path, limit)
+                : read_all(fd, path, limit, expected, bytes, err);
+  close(fd);
+  if (!ok) llmprof_buffer_clear(bytes);
+  return ok;
+}
+
+/* ---- replacing a file ---- */
+
+/* May what is at path be replaced? *replaces: it is a file, of this mode. */
+static bool check_replaceable(const fs_draft *d, mode_t *mode, bool *replaces,
+                              llmprof_error *err) {
+  struct stat st;
+  if (fstatat(d->entry.dir, d->entry.name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+    return errno == ENOENT || llmprof_fail_errno(err, errno, "%s", d->path);
+  *mode = st.st_mode & 07777;
+  *replaces = S_ISREG(st.st_mode);
+  if (*replaces || S_ISLNK(st.st_mode)) return true;
+  return llmprof_fail(err, LLMPROF_DENIED,
+                      "%s: not replaced: it is no regular file", d->path);
+}
+
+void llmprof_fs_draft_discard(fs_draft *d) {
+  if (d->fd >= 0) {
+    close(d->fd);
+    unlinkat(d->entry.dir, d->temp, 0);
+  }
+  llmprof_fs_entry_close(&d->entry);
+}
+
+bool llmprof_fs_draft_open(fs_draft *d, const char *path, const mode_t *mode,
+                           llmprof_error *err) {
+  d->path = path;
+  d->fd = -1;
+  size_t size = strlen(path);
+  if (size && path[size - 1] == '/')
+    return llmprof_fail_errno(err, EISDIR, "%s", path);
+  if (!llmprof_fs_entry_open(&d->entry, path, err)) return false;
+  mode_t found;
+  bool replaces = false;
+  bool ok = check_replaceable(d, &found, &replaces, err) &&
+            llmprof_fs_temp_name(d->temp, err);
+  if (!mode && replaces) mode = &found;
+  if (ok) {
+    d->fd = openat(d->entry.dir, d->temp,
+                   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                   mode ? 0600 : 0666);
+    ok = d->fd >= 0 && (!mode || fchmod(d->fd, *mode) == 0);
+    if (!ok) llmprof_fail_errno(err, errno, "%s", path);
+  }
+  if (!ok) llmprof_fs_draft_discard(d);
+  return ok;
+}
+
+bool llmprof_fs_draft_commit(fs_draft *d, llmprof_error *err) {
+  int fd = d->fd;
+  bool ok = fsync(fd) == 0;
+  int errnum = errno;
+  d->fd = -1;
+  if (close(fd) != 0 && ok) { /* some file systems report a full disk here */
+    ok = false;
+    errnum = errno;
+  }
+  if (ok && renameat(d->entry.dir, d->temp, d->entry.dir, d->entry.name) != 0) {
+    ok = false;
+    errnum = errno;
+  }
+  if (!ok) {
+    unlinkat(d->entry.dir, d->temp, 0);
+    llmprof_fail_errno(err, errnum, "%s", d->path);
+  }
+  llmprof_fs_draft_discard(d);
+  return ok;
+}
+
+bool llmprof_fs_write(const char *path, const void *bytes, size_t size,
+                      llmprof_error *err) {
+  fs_draft d;
+  if (!llmprof_fs_draft_open(&d, path, NULL, err)) return false;
+  if (llmprof_fs_write_fd(d.fd, path, bytes, size, err))
+    return llmprof_fs_draft_commit(&d, err);
+  llmprof_fs_draft_discard(&d);
+  return false;
+}
+
+/* ---- copying ---- */
+
+static bool copy_by_hand(int from, const char *from_path, const fs_draft *d,
+                         llmprof_error *err) {
+  char *chunk = llmprof_alloc(CHUNK_SIZE, 1);
+  if (!chunk) return llmprof_fail_nomem(err);
+  bool ok = true;
+  ssize_t got = 0;
+  while (ok && (got = read_some(from, chunk, CHUNK_SIZE)) > 0)
+    ok = llmprof_fs_write_fd(d->fd, d->path, chunk, (size_t)got, err);
+  if (got < 0) ok = llmprof_fail_errno(err, errno, "%s", from_path);
+  llmprof_free(chunk);
+  return ok;
+}
+
+/* In the kernel as far as that goes, the rest by hand: between some file
+ * systems it cannot, and some (/proc) claim to be at the end at once. Both
+ * descriptors' offsets move along. A failure by hand names its side. */
+static bool copy_bytes(int from, const char *from_path, const fs_draft *d,
+                       llmprof_error *err) {
+  while (copy_file_range(from, NULL, d->fd, NULL, 1 << 30, 0) > 0) {}
+  return copy_by_hand(from, from_path, d, err);
+}
+
+/* O_NONBLOCK: opening a pipe without a writer must not wait. */
+static int open_regular(const char *path, mode_t *mode, llmprof_error *err) {
+  int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  struct stat st;
+  if (fd < 0 || fstat(fd, &st) != 0) {
+    llmprof_fail_errno(err, errno, "%s", path);
+  } else if (!S_ISREG(st.st_mode)) {
+    llmprof_fail(err, LLMPROF_UNSUPPORTED,
+                 "%s: not copied: it is no regular file", path);
+  } else {
+    *mode = st.st_mode & 0777;
+    return fd;
+  }
+  if (fd >= 0) close(fd);
+  return -1;
+}
+
+bool llmprof_fs_copy(const char *from, const char *to, llmprof_error *err) {
+  mode_t mode;
+  int fd = open_regular(from, &mode, err);
+  if (fd < 0) return false;
+  fs_draft d;
+  bool ok = llmprof_fs_draft_open(&d, to, &mode, err);
+  if (ok && copy_bytes(fd, from, &d, err)) {
+    ok = llmprof_fs_draft_commit(&d, err);
+  } else if (ok) {
+    llmprof_fs_draft_discard(&d);
+    ok = false;
+  }
+  close(fd);
+  return ok;
+}

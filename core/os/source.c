@@ -1,0 +1,176 @@
+#include "os/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "os/packing.h"
+
+enum {
+  PIECE_SIZE = 128 * 1024
+};
+
+struct llmprof_source {
+  char *name;
+  int fd;                  /* -1: memory */
+  unsigned char *room;     /* PIECE_SIZE bytes read from fd */
+  const unsigned char *in; /* the piece of input at hand */
+  size_t in_size;
+  bool packed;
+  bool in_member; /* packed: a gzip member has begun and not ended */
+  bool unpacker_ready;
+  z_stream unpacker;
+  unsigned char *out; /* packed: PIECE_SIZE unpacked bytes */
+};
+
+/* ---- input ---- */
+
+/* Fill the room from the file; in_size 0 at the end. */
+static bool read_piece(llmprof_source *s, llmprof_error *err) {
+  s->in = s->room;
+  s->in_size = 0;
+  while (s->in_size < PIECE_SIZE) {
+    ssize_t got = read(s->fd, s->room + s->in_size, PIECE_SIZE - s->in_size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return llmprof_fail_errno(err, errno, "%s", s->name);
+    if (!got) break;
+    s->in_size += (size_t)got;
+  }
+  return true;
+}
+
+static bool next_input(llmprof_source *s, llmprof_error *err) {
+  if (s->fd >= 0) return read_piece(s, err);
+  s->in_size = 0;
+  return true;
+}
+
+/* ---- unpacking ---- */
+
+static bool fail_unpacking(const llmprof_source *s, const char *what,
+                           llmprof_error *err) {
+  return llmprof_fail(err, LLMPROF_SYNTAX, "%s: byte %lu of the gzip file: %s",
+                      s->name, s->unpacker.total_in, what);
+}
+
+/* Give the unpacker input. False with *end set where there is none left, which
+ * is a failure inside a member. */
+static bool feed(llmprof_source *s, bool *end, llmprof_error *err) {
+  if (s->unpacker.avail_in) return true;
+  if (!s->in_size && !next_input(s, err)) return false;
+  *end = !s->in_size;
+  if (*end)
+    return !s->in_member ||
+           fail_unpacking(s, "cut short: the end is missing", err);
+  /* A piece of memory may be larger than zlib counts. */
+  size_t take = s->in_size < PIECE_SIZE ? s->in_size : PIECE_SIZE;
+  s->unpacker.next_in = (unsigned char *)s->in;
+  s->unpacker.avail_in = (unsigned)take;
+  s->in += take;
+  s->in_size -= take;
+  return true;
+}
+
+static bool begin_member(llmprof_source *s) {
+  if (s->in_member) return true;
+  unsigned long total = s->unpacker.total_in;
+  s->in_member = inflateReset(&s->unpacker) == Z_OK;
+  s->unpacker.total_in = total;
+  return s->in_member;
+}
+
+static bool unpack(llmprof_source *s, llmprof_error *err) {
+  int got = begin_member(s) ? inflate(&s->unpacker, Z_NO_FLUSH) : Z_MEM_ERROR;
+  if (got == Z_STREAM_END) s->in_member = false;
+  if (got == Z_OK || got == Z_STREAM_END || got == Z_BUF_ERROR) return true;
+  if (got == Z_MEM_ERROR) return llmprof_fail_nomem(err);
+  const char *what = s->unpacker.msg;
+  return fail_unpacking(s, what ? what : "damaged", err);
+}
+
+static bool next_unpacked(llmprof_source *s, const char **bytes, size_t *size,
+                          llmprof_error *err) {
+  s->unpacker.next_out = s->out;
+  s->unpacker.avail_out = PIECE_SIZE;
+  bool end = false;
+  while (s->unpacker.avail_out == PIECE_SIZE) {
+    if (!feed(s, &end, err)) return false;
+    if (end) break;
+    if (!unpack(s, err)) return false;
+  }
+  *bytes = (const char *)s->out;
+  *size = PIECE_SIZE - s->unpacker.avail_out;
+  return true;
+}
+
+bool llmprof_source_next(llmprof_source *s, const char **bytes, size_t *size,
+                         llmprof_error *err) {
+  if (s->packed) return next_unpacked(s, bytes, size, err);
+  if (!s->in_size && !next_input(s, err)) return false;
+  *bytes = (const char *)s->in;
+  *size = s->in_size;
+  s->in_size = 0;
+  return true;
+}
+
+/* ---- opening ---- */
+
+static bool prepare_unpacking(llmprof_source *s) {
+  s->packed = s->in_size >= 2 && s->in[0] == 0x1F && s->in[1] == 0x8B;
+  if (!s->packed) return true;
+  s->out = llmprof_alloc(PIECE_SIZE, 1);
+  llmprof_packing_hooks(&s->unpacker);
+  s->unpacker_ready =
+      s->out && inflateInit2(&s->unpacker, LLMPROF_GZIP_WINDOW) == Z_OK;
+  return s->unpacker_ready;
+}
+
+static llmprof_source *source_new(const char *name) {
+  llmprof_source *s = llmprof_zalloc(1, sizeof *s);
+  if (!s) return NULL;
+  s->fd = -1;
+  s->name = llmprof_strdup(name);
+  if (s->name) return s;
+  llmprof_free(s);
+  return NULL;
+}
+
+static bool open_file(llmprof_source *s, llmprof_error *err) {
+  s->room = llmprof_alloc(PIECE_SIZE, 1);
+  if (!s->room) return llmprof_fail_nomem(err);
+  s->fd = open(s->name, O_RDONLY | O_CLOEXEC);
+  if (s->fd < 0) return llmprof_fail_errno(err, errno, "%s", s->name);
+  return read_piece(s, err) &&
+         (prepare_unpacking(s) || llmprof_fail_nomem(err));
+}
+
+llmprof_source *llmprof_source_open(const char *path, llmprof_error *err) {
+  llmprof_source *s = source_new(path);
+  if (!s) return llmprof_fail_nomem(err), NULL;
+  if (open_file(s, err)) return s;
+  llmprof_source_close(s);
+  return NULL;
+}
+
+llmprof_source *llmprof_source_bytes(const char *name, const void *bytes,
+                                     size_t size, llmprof_error *err) {
+  llmprof_source *s = source_new(name);
+  if (s) {
+    s->in = bytes;
+    s->in_size = size;
+    if (prepare_unpacking(s)) return s;
+  }
+  llmprof_source_close(s);
+  return llmprof_fail_nomem(err), NULL;
+}
+
+void llmprof_source_close(llmprof_source *s) {
+  if (!s) return;
+  if (s->fd >= 0) close(s->fd);
+  if (s->unpacker_ready) inflateEnd(&s->unpacker);
+  llmprof_free(s->room);
+  llmprof_free(s->out);
+  llmprof_free(s->name);
+  llmprof_free(s);
+}

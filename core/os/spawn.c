@@ -1,0 +1,425 @@
+/* A child's life: running, then leaving (exited and reaped; its group may have
+ * to be ended, its output drained), then done. Everything happens in turns of
+ * llmprof_spawn_pump: wait, read, look for the exit, see to time limits. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "llmprof/alloc.h"
+#include "llmprof/sys.h"
+#include "os/spawn_internal.h"
+
+#define MILLISECOND INT64_C(1000000)
+#define NEVER       INT64_MAX
+
+/* How long an exited child's pipes may stay open, and how long SIGKILL may
+ * take to empty its group. */
+#define LINGER (250 * MILLISECOND)
+/* How often to look where nothing wakes us: at a group, or at the child where
+ * the kernel or a sandbox has no pidfd. */
+#define TICK (10 * MILLISECOND)
+
+typedef enum spawn_state {
+  RUNNING,
+  LEAVING,
+  DONE,
+} spawn_state;
+
+struct llmprof_spawn {
+  spawn_state state;
+  pid_t pid; /* also its group */
+  int pidfd; /* -1: none to be had */
+  spawn_watch watch;
+  spawn_stream streams[LLMPROF_STREAMS];
+  spawn_sink sink;
+  bool kill_group;
+
+  /* Monotonic times. */
+  int64_t started, deadline, grace;
+  bool stopping;     /* asked to end; its group has to end too */
+  bool terminated;   /* SIGTERM was sent */
+  bool killed;       /* SIGKILL was sent */
+  int64_t kill_at;   /* once stopping; once killed: when to give up waiting */
+  int64_t linger_to; /* once leaving: when to stop waiting for pipes to end */
+
+  int64_t own_peak; /* our largest resident set at the start, bytes */
+  llmprof_spawn_result result;
+};
+
+static int64_t now(void) {
+  return llmprof_sys_monotonic();
+}
+
+static int64_t later(int64_t time, int64_t by) {
+  return by > NEVER - time ? NEVER : time + by;
+}
+
+/* ---- stopping ---- */
+
+/* To the group; and to the child should it have moved to another. */
+static int send_signal(const llmprof_spawn *p, int number) {
+  int failed = kill(-p->pid, number);
+  if (p->state == RUNNING && getpgid(p->pid) != p->pid)
+    failed = kill(p->pid, number);
+  return failed;
+}
+
+/* The grace period begins, unless it has already. */
+static void begin_stop(llmprof_spawn *p) {
+  if (p->stopping) return;
+  p->stopping = true;
+  p->kill_at = later(now(), p->grace);
+}
+
+/* SIGTERM even if the grace period runs already, after another signal. */
+static void terminate(llmprof_spawn *p) {
+  if (!p->terminated) send_signal(p, SIGTERM);
+  p->terminated = true;
+  begin_stop(p);
+}
+
+static void kill_now(llmprof_spawn *p) {
+  send_signal(p, SIGKILL);
+  p->killed = true;
+  p->kill_at = later(now(), LINGER);
+}
+
+static void see_to_deadlines(llmprof_spawn *p) {
+  int64_t time = now();
+  if (p->state == RUNNING && !p->stopping && time >= p->deadline) {
+    p->result.timed_out = true;
+    terminate(p);
+  }
+  if (p->sink.stop) {
+    p->sink.stop = false;
+    terminate(p);
+  }
+  if (p->stopping && !p->killed && now() >= p->kill_at) kill_now(p);
+}
+
+/* The handler has forwarded it. A child that has exited already only keeps us
+ * waiting, which has to end. */
+static void see_to_signals(llmprof_spawn *p) {
+  int number = llmprof_spawn_watch_check(&p->watch);
+  if (!number) return;
+  if (!p->result.interrupted) p->result.interrupted = number;
+  if (p->state == RUNNING) {
+    begin_stop(p);
+  } else {
+    p->linger_to = 0;
+    p->kill_at = 0;
+  }
+}
+
+/* ---- the exit ---- */
+
+/* VmHWM of this process; 0 when not known. */
+static int64_t own_peak(void) {
+  char status[4096];
+  int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  ssize_t size = read(fd, status, sizeof status - 1);
+  close(fd);
+  status[size > 0 ? size : 0] = '\0';
+  const char *at = strstr(status, "\nVmHWM:");
+  return at ? strtoll(at + strlen("\nVmHWM:"), NULL, 10) * 1024 : 0;
+}
+
+/* The kernel counts the largest resident set from before exec, when the new
+ * process still shares our memory: only what is clearly above our own is the
+ * child's. Its counters are not exact, hence a margin. */
+static int64_t child_peak(const llmprof_spawn *p, int64_t max_rss) {
+  int64_t margin = p->own_peak / 16 + (4 << 20);
+  return p->own_peak && max_rss > p->own_peak + margin ? max_rss : -1;
+}
+
+static int64_t nanoseconds(struct timeval time) {
+  return (int64_t)time.tv_sec * 1000000000 + (int64_t)time.tv_usec * 1000;
+}
+
+static void reap(llmprof_spawn *p) {
+  int status;
+  struct rusage usage;
+  llmprof_spawn_result *result = &p->result;
+  pid_t got;
+  llmprof_spawn_watch_reaped(&p->watch);
+  do {
+    got = wait4(p->pid, &status, 0, &usage);
+  } while (got < 0 && errno == EINTR);
+  result->wall_ns = now() - p->started;
+  if (got < 0) { /* somebody else in this program waited for it */
+    llmprof_error err;
+    llmprof_fail_errno(&err, errno, "process %d: its exit status is lost",
+                       (int)p->pid);
+    llmprof_spawn_fail(&p->sink, &err);
+    p->sink.stop = false; /* the number may be another process's by now */
+    return;
+  }
+  result->user_ns = nanoseconds(usage.ru_utime);
+  result->system_ns = nanoseconds(usage.ru_stime);
+  result->max_rss = child_peak(p, (int64_t)usage.ru_maxrss * 1024);
+  result->code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  result->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+static bool has_exited(const llmprof_spawn *p) {
+  siginfo_t info = {0};
+  if (waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
+    return errno == ECHILD;
+  return info.si_pid == p->pid;
+}
+
+/* Exited, not yet reaped: until then its number, and with it the group's,
+ * cannot belong to anybody else. */
+static void begin_leaving(llmprof_spawn *p) {
+  if (p->kill_group) terminate(p);
+  for (size_t i = 0; i < LLMPROF_STREAMS; i++) {
+    int pending = 0;
+    if (p->streams[i].pipe >= 0 &&
+        ioctl(p->streams[i].pipe, FIONREAD, &pending) == 0)
+      p->streams[i].owed = (size_t)pending;
+  }
+  reap(p);
+  p->state = LEAVING;
+  p->linger_to = later(now(), LINGER);
+}
+
+/* ---- the group ---- */
+
+/* Is this process, by its number in /proc, a live member of the group? */
+static bool is_member(const char *number, pid_t group) {
+  char path[64], stat[512];
+  snprintf(path, sizeof path, "/proc/%.20s/stat", number);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  ssize_t size = read(fd, stat, sizeof stat - 1);
+  close(fd);
+  stat[size > 0 ? size : 0] = '\0';
+  char *after = strrchr(stat, ')'); /* the name may contain anything */
+  char state = '\0';
+  int found = 0;
+  return after && sscanf(after, ") %c %*d %d", &state, &found) == 2 &&
+         found == group && state != 'Z' && state != 'X';
+}
+
+/* kill counts zombies too, and those stay where nobody reaps orphans, as in
+ * many a container. */
+static bool has_live_member(pid_t group) {
+  DIR *dir = opendir("/proc");
+  if (!dir) return true;
+  bool found = false;
+  struct dirent *entry;
+  while (!found && (entry = readdir(dir))) {
+    if (*entry->d_name >= '1' && *entry->d_name <= '9')
+      found = is_member(entry->d_name, group);
+  }
+  closedir(dir);
+  return found;
+}
+
+static bool group_lives(const llmprof_spawn *p) {
+  bool lives = kill(-p->pid, 0) == 0 && has_live_member(p->pid);
+  /* Orphans are ours to reap if we are the container's first process. */
+  while (waitpid(-p->pid, NULL, WNOHANG) > 0) {}
+  return lives;
+}
+
+/* Must we wait for the group still? */
+static bool group_pending(llmprof_spawn *p) {
+  if (!p->stopping) return false;
+  bool given_up = p->killed && now() >= p->kill_at;
+  if (!given_up && group_lives(p)) {
+    p->linger_to = later(now(), LINGER);
+    return true;
+  }
+  p->stopping = false;
+  return false;
+}
+
+/* ---- turns ---- */
+
+static bool output_pending(const llmprof_spawn *p) {
+  bool open = false, owed = false;
+  for (size_t i = 0; i < LLMPROF_STREAMS; i++) {
+    open |= p->streams[i].pipe >= 0;
+    owed |= p->streams[i].owed > 0;
+  }
+  return owed || (open && now() < p->linger_to);
+}
+
+static void finish(llmprof_spawn *p) {
+  for (size_t i = 0; i < LLMPROF_STREAMS; i++) {
+    llmprof_spawn_stream_flush(&p->streams[i], &p->sink);
+    llmprof_spawn_stream_close(&p->streams[i]);
+  }
+  int number = llmprof_spawn_watch_end(&p->watch);
+  if (number && !p->result.interrupted) p->result.interrupted = number;
+  if (p->pidfd >= 0) close(p->pidfd);
+  p->pidfd = -1;
+  p->state = DONE;
+}
+
+static int64_t wake_time(const llmprof_spawn *p) {
+  int64_t time = NEVER;
+  if (p->state == LEAVING) {
+    time = p->linger_to;
+    if (p->stopping) time = later(now(), TICK);
+  } else if (p->stopping) {
+    if (!p->killed) time = p->kill_at;
+  } else {
+    time = p->deadline;
+  }
+  if (p->state == RUNNING && p->pidfd < 0) {
+    int64_t tick = later(now(), TICK);
+    if (tick < time) time = tick;
+  }
+  return time;
+}
+
+/* Wait for output, the exit, a signal, a time limit or `until`. */
+static void wait_for_events(llmprof_spawn *p, int64_t until) {
+  struct pollfd fds[LLMPROF_STREAMS + 1];
+  nfds_t count = 0;
+  for (size_t i = 0; i < LLMPROF_STREAMS; i++) {
+    if (p->streams[i].pipe >= 0)
+      fds[count++] = (struct pollfd){p->streams[i].pipe, POLLIN, 0};
+  }
+  if (p->state == RUNNING && p->pidfd >= 0)
+    fds[count++] = (struct pollfd){p->pidfd, POLLIN, 0};
+  int64_t wake = wake_time(p), time = now();
+  if (until < wake) wake = until;
+  int64_t wait = wake == NEVER ? -1 : wake > time ? wake - time : 0;
+  /* A failure needs no handling: every turn looks at everything. */
+  llmprof_spawn_watch_poll(&p->watch, fds, count, wait);
+}
+
+/* True when something happened that the caller may have waited for. */
+static bool turn(llmprof_spawn *p, int64_t until) {
+  bool happened = false;
+  wait_for_events(p, until);
+  see_to_signals(p);
+  for (size_t i = 0; i < LLMPROF_STREAMS; i++) {
+    if (p->streams[i].pipe >= 0)
+      happened |= llmprof_spawn_stream_read(&p->streams[i], &p->sink);
+  }
+  see_to_deadlines(p);
+  if (p->state == RUNNING && has_exited(p)) begin_leaving(p);
+  if (p->state == LEAVING && !group_pending(p) && !output_pending(p)) finish(p);
+  return happened;
+}
+
+int llmprof_spawn_pump(llmprof_spawn *p, int64_t timeout_ns,
+                       llmprof_error *err) {
+  int64_t until = timeout_ns < 0 ? NEVER : later(now(), timeout_ns);
+  bool happened = false;
+  while (p->state != DONE && !happened) {
+    happened = turn(p, until);
+    if (now() >= until) break;
+  }
+  if (p->state != DONE) return 1;
+  if (!p->sink.failed) return 0;
+  if (err) *err = p->sink.failure;
+  return -1;
+}
+
+bool llmprof_spawn_wait(llmprof_spawn *p, llmprof_spawn_result *result,
+                        llmprof_error *err) {
+  int more;
+  do {
+    more = llmprof_spawn_pump(p, -1, err);
+  } while (more > 0);
+  *result = p->result;
+  return more == 0;
+}
+
+bool llmprof_spawn_stop(llmprof_spawn *p, llmprof_spawn_result *result,
+                        llmprof_error *err) {
+  if (p->state == RUNNING) terminate(p);
+  return llmprof_spawn_wait(p, result, err);
+}
+
+/* ---- the handle ---- */
+
+/* The kernel, or a sandbox around it, may not have pidfds: then we look. */
+static void adopt(llmprof_spawn *p, pid_t pid) {
+  p->pid = p->result.pid = pid;
+  p->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+  p->own_peak = own_peak();
+}
+
+static bool prepare(llmprof_spawn *p, const llmprof_spawn_options *options) {
+  p->pidfd = p->watch.slot = -1;
+  p->result.code = -1;
+  p->result.max_rss = -1;
+  for (int i = 0; i < LLMPROF_STREAMS; i++)
+    p->streams[i] = (spawn_stream){(llmprof_stream)i, .pipe = -1, .file = -1};
+  p->sink.on_line = options->on_line;
+  p->sink.user = options->user;
+  p->kill_group = options->kill_group;
+  p->grace = options->grace_ns == 0  ? LLMPROF_GRACE_NS
+             : options->grace_ns < 0 ? 0
+                                     : options->grace_ns;
+  p->started = now();
+  p->deadline =
+      options->timeout_ns > 0 ? later(p->started, options->timeout_ns) : NEVER;
+  if (options->on_line) p->sink.chunk = llmprof_alloc(SPAWN_CHUNK, 1);
+  return p->sink.chunk || !options->on_line;
+}
+
+llmprof_spawn *llmprof_spawn_start(const char *const *argv,
+                                   const llmprof_spawn_options *options,
+                                   llmprof_error *err) {
+  static const llmprof_spawn_options defaults;
+  if (!options) options = &defaults;
+  llmprof_spawn *p = llmprof_zalloc(1, sizeof *p);
+  if (!p) return llmprof_fail_nomem(err), NULL;
+  pid_t pid;
+  p->state = DONE; /* until there is a child */
+  bool ok = prepare(p, options) || llmprof_fail_nomem(err);
+  if (ok &&
+      llmprof_spawn_launch(argv, options, p->streams, &p->watch, &pid, err)) {
+    p->state = RUNNING;
+    adopt(p, pid);
+    return p;
+  }
+  llmprof_spawn_free(p);
+  return NULL;
+}
+
+bool llmprof_spawn_running(const llmprof_spawn *p) {
+  return p->state == RUNNING && !has_exited(p);
+}
+
+pid_t llmprof_spawn_pid(const llmprof_spawn *p) {
+  return p->pid;
+}
+
+bool llmprof_spawn_signal(llmprof_spawn *p, int number, llmprof_error *err) {
+  if (!llmprof_spawn_running(p))
+    return llmprof_fail(err, LLMPROF_NOTFOUND, "process %d has ended",
+                        (int)p->pid);
+  return send_signal(p, number) == 0 ||
+         llmprof_fail_errno(err, errno, "process %d", (int)p->pid);
+}
+
+void llmprof_spawn_free(llmprof_spawn *p) {
+  if (!p) return;
+  if (p->state == RUNNING || (p->state == LEAVING && p->stopping))
+    send_signal(p, SIGKILL);
+  if (p->state == RUNNING) reap(p);
+  llmprof_spawn_watch_abandon(&p->watch);
+  for (size_t i = 0; i < LLMPROF_STREAMS; i++)
+    llmprof_spawn_stream_close(&p->streams[i]);
+  if (p->pidfd >= 0) close(p->pidfd);
+  llmprof_free(p->sink.chunk);
+  llmprof_free(p);
+}

@@ -1,0 +1,186 @@
+/* Looks the table up in the schema and lets the page reader or SQL scan it. */
+#include "sqlite/scan.h"
+
+#include <string.h>
+
+#include "llmprof/alloc.h"
+#include "sqlite/scan_internal.h"
+
+struct llmprof_scan {
+  llmprof_scan_pages *pages; /* one of the two */
+  llmprof_scan_sql *sql;
+};
+
+/* ---- the schema ---- */
+
+/* Columns of the query below. Affinity follows SQLite's rules, in their order;
+ * an index for the primary key means that it is not the rowid. */
+enum {
+  SCHEMA_ROOT,
+  SCHEMA_PLACE,
+  SCHEMA_NAME,
+  SCHEMA_AFFINITY,
+  SCHEMA_KEY,
+  SCHEMA_SPECIAL,
+};
+
+enum {
+  AFFINITY_OTHER,
+  AFFINITY_INTEGER,
+  AFFINITY_TEXT,
+  AFFINITY_REAL,
+};
+
+static const char schema_sql[] =
+    "SELECT m.rootpage, c.cid, c.name,"
+    " CASE WHEN c.type LIKE '%int%' THEN 1"
+    "  WHEN c.type LIKE '%char%' OR c.type LIKE '%clob%'"
+    "   OR c.type LIKE '%text%' THEN 2"
+    "  WHEN c.type LIKE '%blob%' THEN 0"
+    "  WHEN c.type LIKE '%real%' OR c.type LIKE '%floa%'"
+    "   OR c.type LIKE '%doub%' THEN 3 ELSE 0 END,"
+    " c.pk AND c.type LIKE 'integer' AND NOT EXISTS"
+    "  (SELECT 1 FROM pragma_index_list(m.name) i WHERE i.origin = 'pk'),"
+    " (c.hidden <> 0) + 2 * (c.dflt_value IS NOT NULL) "
+    "FROM sqlite_master m LEFT JOIN pragma_table_xinfo(m.name) c "
+    "WHERE m.type = 'table' AND m.name = ?1 AND m.rootpage > 0";
+
+enum {
+  SPECIAL_HIDDEN = 1, /* generated: not in every record */
+  SPECIAL_DEFAULT = 2,
+};
+
+/* Can the page reader give what SQL gives for a column like this? */
+static bool is_plain(const llmprof_query *query, bool text) {
+  int64_t affinity = llmprof_query_int(query, SCHEMA_AFFINITY);
+  return llmprof_query_int(query, SCHEMA_SPECIAL) == 0 &&
+         (text ? affinity == AFFINITY_TEXT || affinity == AFFINITY_REAL
+               : affinity == AFFINITY_INTEGER);
+}
+
+static void note_column(const llmprof_query *query,
+                        const llmprof_scan_spec *spec,
+                        llmprof_scan_table *table) {
+  size_t size;
+  const char *name = llmprof_query_text(query, SCHEMA_NAME, &size);
+  for (int i = 0; i < spec->ints + spec->texts; i++) {
+    if (strcmp(spec->columns[i], name) != 0) continue;
+    table->plain = table->plain && is_plain(query, i >= spec->ints);
+    table->real[i] = llmprof_query_int(query, SCHEMA_AFFINITY) == AFFINITY_REAL;
+    table->place[i] = llmprof_query_int(query, SCHEMA_KEY)
+                          ? LLMPROF_COLUMN_ROWID
+                          : (int)llmprof_query_int(query, SCHEMA_PLACE);
+  }
+}
+
+static void note_row(const llmprof_query *query, const llmprof_scan_spec *spec,
+                     llmprof_scan_table *table) {
+  table->root = (uint32_t)llmprof_query_int(query, SCHEMA_ROOT);
+  if (llmprof_query_type(query, SCHEMA_PLACE) == LLMPROF_SQL_NULL) {
+    table->plain = false; /* not understood; SQL will say why */
+    return;
+  }
+  if (llmprof_query_int(query, SCHEMA_SPECIAL) & SPECIAL_HIDDEN)
+    table->plain = false;
+  note_column(query, spec, table);
+}
+
+static bool read_schema(llmprof_sqlite *db, const llmprof_scan_spec *spec,
+                        llmprof_scan_table *table, llmprof_error *err) {
+  *table = (llmprof_scan_table){.plain = true};
+  for (int i = 0; i < spec->ints + spec->texts; i++)
+    table->place[i] = LLMPROF_COLUMN_LACKING;
+  llmprof_query *query = llmprof_sqlite_query(db, schema_sql, err);
+  if (!query) return false;
+  int got = -1;
+  if (!llmprof_query_bind_text(query, 1, spec->table, strlen(spec->table)))
+    llmprof_fail_nomem(err);
+  else
+    while ((got = llmprof_query_step(query, err)) == 1)
+      note_row(query, spec, table);
+  llmprof_query_free(query);
+  return got == 0;
+}
+
+/* ---- scanning ---- */
+
+static bool start(llmprof_scan *scan, llmprof_sqlite *db,
+                  const llmprof_scan_spec *spec,
+                  const llmprof_scan_table *table, bool pages,
+                  llmprof_error *err) {
+  if (pages && !llmprof_scan_pages_open(db, spec, table, &scan->pages, err))
+    return false;
+  if (!scan->pages) scan->sql = llmprof_scan_sql_open(db, spec, table, err);
+  return scan->pages || scan->sql;
+}
+
+bool llmprof_scan_open_as(llmprof_sqlite *db, const llmprof_scan_spec *spec,
+                          bool pages, llmprof_scan **scan, llmprof_error *err) {
+  llmprof_scan_table table;
+  *scan = NULL;
+  if (!read_schema(db, spec, &table, err)) return false;
+  if (!table.root) return true;
+  llmprof_scan *made = llmprof_zalloc(1, sizeof *made);
+  if (!made) return llmprof_fail_nomem(err);
+  if (start(made, db, spec, &table, pages, err)) {
+    *scan = made;
+    return true;
+  }
+  llmprof_scan_close(made);
+  return false;
+}
+
+bool llmprof_scan_open(llmprof_sqlite *db, const llmprof_scan_spec *spec,
+                       llmprof_scan **scan, llmprof_error *err) {
+  return llmprof_scan_open_as(db, spec, true, scan, err);
+}
+
+void llmprof_scan_close(llmprof_scan *scan) {
+  if (!scan) return;
+  llmprof_scan_pages_close(scan->pages);
+  llmprof_scan_sql_close(scan->sql);
+  llmprof_free(scan);
+}
+
+bool llmprof_scan_is_paged(const llmprof_scan *scan) {
+  return scan->pages != NULL;
+}
+
+size_t llmprof_scan_hint(const llmprof_scan *scan) {
+  return scan->pages ? llmprof_scan_pages_hint(scan->pages) : 0;
+}
+
+int llmprof_scan_next(llmprof_scan *scan, int64_t *values, llmprof_error *err) {
+  return scan->pages ? llmprof_scan_pages_next(scan->pages, values, err)
+                     : llmprof_scan_sql_next(scan->sql, values, err);
+}
+
+const char *llmprof_scan_text(const llmprof_scan *scan, int i, size_t *size) {
+  return scan->pages ? llmprof_scan_pages_text(scan->pages, i, size)
+                     : llmprof_scan_sql_text(scan->sql, i, size);
+}
+
+double llmprof_scan_double(const llmprof_scan *scan, int i) {
+  return scan->pages ? llmprof_scan_pages_double(scan->pages, i)
+                     : llmprof_scan_sql_double(scan->sql, i);
+}
+
+bool llmprof_scan_each(llmprof_sqlite *db, const llmprof_scan_spec *spec,
+                       llmprof_scan_take take, void *user, bool *has,
+                       llmprof_error *err) {
+  llmprof_scan *scan;
+  if (!llmprof_scan_open(db, spec, &scan, err)) return false;
+  if (has) *has = scan != NULL;
+  if (!scan) return true;
+  int64_t values[LLMPROF_SCAN_INTS];
+  int got;
+  while ((got = llmprof_scan_next(scan, values, err)) == 1) {
+    if (!take(user, scan, values)) {
+      llmprof_fail_nomem(err);
+      got = -1;
+      break;
+    }
+  }
+  llmprof_scan_close(scan);
+  return got == 0;
+}

@@ -1,0 +1,57 @@
+/* The two ways to scan a table: SQL reads anything; the page reader is several
+ * times faster and takes the plain tables, which are the big ones. */
+#ifndef LLMPROF_SCAN_INTERNAL_H
+#define LLMPROF_SCAN_INTERNAL_H
+
+#include "sqlite/scan.h"
+
+/* A wanted column: where it is in a record, or one of the others. */
+enum {
+  LLMPROF_COLUMN_LACKING = -1,
+  LLMPROF_COLUMN_ROWID = -2, /* INTEGER PRIMARY KEY */
+};
+
+/* What the schema says of a table. */
+typedef struct llmprof_scan_table {
+  uint32_t root; /* page; 0: no such table */
+  bool plain;    /* records hold the wanted columns just as SQL would give
+                    them */
+  int place[LLMPROF_SCAN_INTS + LLMPROF_SCAN_TEXTS];
+  bool real[LLMPROF_SCAN_INTS + LLMPROF_SCAN_TEXTS]; /* whole numbers too */
+} llmprof_scan_table;
+
+/* llmprof_scan_open, with or without the page reader. */
+bool llmprof_scan_open_as(llmprof_sqlite *db, const llmprof_scan_spec *spec,
+                          bool pages, llmprof_scan **scan, llmprof_error *err);
+
+/* Whether the page reader does it. */
+bool llmprof_scan_is_paged(const llmprof_scan *scan);
+
+/* The functions of scan.h, by SQL. */
+typedef struct llmprof_scan_sql llmprof_scan_sql;
+llmprof_scan_sql *llmprof_scan_sql_open(llmprof_sqlite *db,
+                                        const llmprof_scan_spec *spec,
+                                        const llmprof_scan_table *table,
+                                        llmprof_error *err);
+void llmprof_scan_sql_close(llmprof_scan_sql *scan);
+int llmprof_scan_sql_next(llmprof_scan_sql *scan, int64_t *values,
+                          llmprof_error *err);
+const char *llmprof_scan_sql_text(const llmprof_scan_sql *scan, int i,
+                                  size_t *size);
+double llmprof_scan_sql_double(const llmprof_scan_sql *scan, int i);
+
+/* The same by pages. On true, *scan is NULL when the file or the table is of a
+ * kind for SQL. */
+typedef struct llmprof_scan_pages llmprof_scan_pages;
+bool llmprof_scan_pages_open(llmprof_sqlite *db, const llmprof_scan_spec *spec,
+                             const llmprof_scan_table *table,
+                             llmprof_scan_pages **scan, llmprof_error *err);
+void llmprof_scan_pages_close(llmprof_scan_pages *scan);
+int llmprof_scan_pages_next(llmprof_scan_pages *scan, int64_t *values,
+                            llmprof_error *err);
+size_t llmprof_scan_pages_hint(const llmprof_scan_pages *scan);
+const char *llmprof_scan_pages_text(llmprof_scan_pages *scan, int i,
+                                    size_t *size);
+double llmprof_scan_pages_double(llmprof_scan_pages *scan, int i);
+
+#endif

@@ -1,0 +1,391 @@
+/* A table scanned by decoding the records on its pages. */
+#include <math.h>
+#include <string.h>
+
+#include "llmprof/alloc.h"
+#include "sqlite/btree.h"
+#include "sqlite/scan_internal.h"
+#include "sqlite/scan_value.h"
+
+/* A column that is in the record. */
+typedef struct wanted {
+  int place; /* in the record */
+  int skip;  /* columns between the one before and this */
+  int slot;  /* in the spec */
+} wanted;
+
+/* Serial types of one byte: how many bytes the value has, and how to make an
+ * integer of the eight bytes there. */
+typedef struct kind {
+  uint8_t size, shift;
+  bool integer; /* or NULL */
+  bool longer;  /* the type goes on in the next byte */
+  int64_t mask, plus;
+} kind;
+
+enum {
+  KINDS = 128 /* types of one byte */
+};
+
+struct llmprof_scan_pages {
+  llmprof_sqlite *db;
+  llmprof_btree *tree;
+  llmprof_leaf leaf;
+  uint32_t cell;                         /* next one of the leaf */
+  uint32_t usable, max_local, min_local; /* bytes of a page */
+  size_t hint;
+
+  wanted wanted[LLMPROF_SCAN_INTS + LLMPROF_SCAN_TEXTS]; /* by place */
+  int wanted_count;
+  int lacking[LLMPROF_SCAN_INTS]; /* slots */
+  int lacking_count;
+  int ints, texts;
+  int rowid_slot; /* -1: none */
+  int last_place;
+  kind kinds[2 * KINDS];
+
+  llmprof_scan_value odd; /* scratch */
+  llmprof_scan_value text[LLMPROF_SCAN_TEXTS];
+  bool real[LLMPROF_SCAN_TEXTS]; /* whole numbers are reals there */
+  llmprof_error failure;         /* of a conversion, for the next row to tell */
+};
+
+typedef enum verdict {
+  DECODED,
+  TOO_SHORT, /* a wanted value is beyond the bytes at hand */
+  BROKEN,
+  FAILED, /* with the error filled in */
+} verdict;
+
+/* ---- values ---- */
+
+static uint64_t size_of_type(uint64_t type) {
+  static const uint8_t sizes[LLMPROF_SERIAL_BYTES] = {0, 1, 2, 3, 4, 6, 8, 8};
+  return type < LLMPROF_SERIAL_BYTES ? sizes[type]
+                                     : (type - LLMPROF_SERIAL_BYTES) / 2;
+}
+
+static void fill_kinds(kind *kinds) {
+  for (uint8_t type = 0; type < KINDS; type++) {
+    kind *k = &kinds[type];
+    k->size = (uint8_t)size_of_type(type);
+    k->integer = type < LLMPROF_SERIAL_RESERVED && type != LLMPROF_SERIAL_REAL;
+    if (!k->integer) continue;
+    k->shift = (uint8_t)(k->size ? 64 - 8 * k->size : 0);
+    k->mask = k->size ? -1 : 0;
+  }
+  for (int i = KINDS; i < 2 * KINDS; i++) kinds[i].longer = true;
+  kinds[LLMPROF_SERIAL_NULL].plus = LLMPROF_SCAN_NULL;
+  kinds[9].plus = 1; /* the integer 1 without a byte; type 8 is 0 */
+}
+
+static inline int64_t integer_at(const uint8_t *at, const kind *k) {
+  return (((int64_t)llmprof_get8(at) >> k->shift) & k->mask) + k->plus;
+}
+
+static verdict take_value(llmprof_scan_pages *scan, llmprof_scan_value *value,
+                          bool real, const uint8_t *at, uint64_t type,
+                          llmprof_error *err) {
+  llmprof_scan_value_clear(value);
+  if (type == LLMPROF_SERIAL_NULL) return DECODED;
+  if (type >= LLMPROF_SERIAL_BYTES) {
+    if (llmprof_scan_value_set_bytes(value, at, size_of_type(type)))
+      return DECODED;
+    llmprof_fail_nomem(err);
+    return FAILED;
+  }
+  if (type == LLMPROF_SERIAL_REAL) {
+    uint64_t bits = llmprof_get8(at);
+    double number;
+    memcpy(&number, &bits, sizeof number);
+    llmprof_scan_value_set_real(value, number);
+    return DECODED;
+  }
+  if (!scan->kinds[type].integer) return BROKEN;
+  llmprof_scan_value_set_integer(value, integer_at(at, &scan->kinds[type]),
+                                 real);
+  return DECODED;
+}
+
+static verdict take(llmprof_scan_pages *scan, int slot, const uint8_t *at,
+                    uint64_t type, int64_t *values, llmprof_error *err) {
+  int i = slot - scan->ints;
+  if (i >= 0)
+    return take_value(scan, &scan->text[i], scan->real[i], at, type, err);
+  if (type < KINDS && scan->kinds[type].integer) {
+    values[slot] = integer_at(at, &scan->kinds[type]);
+    return DECODED;
+  }
+  verdict got = take_value(scan, &scan->odd, false, at, type, err);
+  if (got == DECODED &&
+      !llmprof_scan_value_integer(scan->db, &scan->odd, &values[slot], err))
+    return FAILED;
+  return got;
+}
+
+/* ---- records ---- */
+
+/* Values of columns that were added after the row was written. */
+static void take_nulls(llmprof_scan_pages *scan, const wanted *from,
+                       const wanted *to, int64_t *values) {
+  for (; from < to; from++) {
+    if (from->slot < scan->ints)
+      values[from->slot] = LLMPROF_SCAN_NULL;
+    else
+      llmprof_scan_value_clear(&scan->text[from->slot - scan->ints]);
+  }
+}
+
+/* The straight way, for nearly every row of the big tables: all wanted columns
+ * are there, are integers and have types of one byte. It reads ahead of its
+ * checks, which the slack behind a page allows, and its values count only when
+ * it returns true. */
+static inline bool decode_integers(const llmprof_scan_pages *scan,
+                                   const llmprof_payload *p, int64_t *values) {
+  const uint8_t *type = p->bytes + 1, *at = p->bytes + p->bytes[0];
+  const wanted *last = scan->wanted + scan->wanted_count;
+  if (p->bytes[0] <= scan->last_place + 1 || p->bytes[0] >= KINDS) return false;
+  bool odd = false;
+  for (const wanted *w = scan->wanted; w < last; w++) {
+    for (int skip = w->skip; skip; skip--) {
+      const kind *k = &scan->kinds[*type++];
+      odd |= k->longer;
+      at += k->size;
+    }
+    const kind *k = &scan->kinds[*type++];
+    values[w->slot] = integer_at(at, k);
+    odd |= !k->integer;
+    at += k->size;
+  }
+  return !odd && at <= p->bytes + p->have;
+}
+
+/* A serial type and the size of its value; returns the next type's place, NULL
+ * when broken. */
+static const uint8_t *read_type(const uint8_t *at, const uint8_t *end,
+                                size_t total, uint64_t *type, uint64_t *size) {
+  at = llmprof_varint(at, type);
+  *size = size_of_type(*type);
+  return at <= end && *size <= total ? at : NULL;
+}
+
+/* Any record. */
+static verdict decode(llmprof_scan_pages *scan, const llmprof_payload *p,
+                      int64_t *values, llmprof_error *err) {
+  uint64_t offset;
+  const uint8_t *at = llmprof_varint(p->bytes, &offset);
+  if (offset > p->have) return offset > p->total ? BROKEN : TOO_SHORT;
+  const uint8_t *end = p->bytes + offset; /* of the types */
+  const wanted *last = scan->wanted + scan->wanted_count;
+  for (const wanted *w = scan->wanted; w < last; w++) {
+    uint64_t type = 0, size = 0;
+    for (int columns = w->skip + 1; columns; columns--) {
+      offset += size;
+      if (at >= end) {
+        take_nulls(scan, w, last, values);
+        return DECODED;
+      }
+      at = read_type(at, end, p->total, &type, &size);
+      if (!at) return BROKEN;
+    }
+    if (offset + size > p->have)
+      return offset + size > p->total ? BROKEN : TOO_SHORT;
+    verdict got = take(scan, w->slot, p->bytes + offset, type, values, err);
+    if (got != DECODED) return got;
+    offset += size;
+  }
+  return DECODED;
+}
+
+/* ---- cells ---- */
+
+static bool find_payload(const llmprof_scan_pages *scan, uint32_t cell,
+                         llmprof_payload *p, int64_t *rowid) {
+  const uint8_t *page = scan->leaf.page;
+  uint32_t offset = llmprof_get2(page + 8 + 2 * cell);
+  if (offset < 8 + 2 * scan->leaf.cells || offset > scan->usable - 4)
+    return false;
+  uint64_t total, id;
+  p->bytes = llmprof_varint(llmprof_varint(page + offset, &total), &id);
+  *rowid = (int64_t)id;
+  if (total > INT32_MAX) return false;
+  p->total = p->have = total;
+  size_t tail = 0;
+  if (total > scan->max_local) {
+    uint32_t part = scan->min_local +
+                    (uint32_t)(total - scan->min_local) % (scan->usable - 4);
+    p->have = part <= scan->max_local ? part : scan->min_local;
+    tail = 4;
+  }
+  if ((size_t)(p->bytes - page) + p->have + tail > scan->usable) return false;
+  p->overflow = tail ? llmprof_get4(p->bytes + p->have) : 0;
+  return true;
+}
+
+static verdict decode_whole(llmprof_scan_pages *scan, const llmprof_payload *p,
+                            int64_t *values, llmprof_error *err) {
+  llmprof_payload whole = {.have = p->total, .total = p->total};
+  whole.bytes = llmprof_btree_payload(scan->tree, &scan->leaf, p, err);
+  return whole.bytes ? decode(scan, &whole, values, err) : FAILED;
+}
+
+static int fail_cell(llmprof_scan_pages *scan, verdict got,
+                     llmprof_error *err) {
+  if (got != FAILED)
+    llmprof_btree_corrupt(scan->tree, scan->leaf.number, "a broken row", err);
+  scan->cell = scan->leaf.cells = 0;
+  return -1;
+}
+
+/* The next leaf that has cells. */
+static int next_leaf(llmprof_scan_pages *scan, llmprof_error *err) {
+  int got;
+  scan->cell = 0;
+  do {
+    got = llmprof_btree_next(scan->tree, &scan->leaf, err);
+  } while (got == 1 && !scan->leaf.cells);
+  if (got != 1) scan->leaf.cells = 0;
+  return got;
+}
+
+static int report(llmprof_scan_pages *scan, llmprof_error *err) {
+  if (err) *err = scan->failure;
+  return -1;
+}
+
+int llmprof_scan_pages_next(llmprof_scan_pages *scan, int64_t *values,
+                            llmprof_error *err) {
+  if (scan->failure.code) return report(scan, err);
+  if (scan->cell == scan->leaf.cells) {
+    int got = next_leaf(scan, err);
+    if (got != 1) return got;
+  }
+  llmprof_payload p;
+  int64_t rowid;
+  if (!find_payload(scan, scan->cell++, &p, &rowid))
+    return fail_cell(scan, BROKEN, err);
+  verdict got = DECODED;
+  if (scan->texts || !decode_integers(scan, &p, values))
+    got = decode(scan, &p, values, err);
+  if (got == TOO_SHORT) got = decode_whole(scan, &p, values, err);
+  if (got != DECODED) return fail_cell(scan, got, err);
+  if (scan->rowid_slot >= 0) values[scan->rowid_slot] = rowid;
+  for (int i = 0; i < scan->lacking_count; i++)
+    values[scan->lacking[i]] = LLMPROF_SCAN_NULL;
+  return 1;
+}
+
+const char *llmprof_scan_pages_text(llmprof_scan_pages *scan, int i,
+                                    size_t *size) {
+  const char *bytes;
+  if (llmprof_scan_value_text(scan->db, &scan->text[i], &bytes, size,
+                              &scan->failure))
+    return bytes;
+  *size = 0;
+  return "";
+}
+
+double llmprof_scan_pages_double(llmprof_scan_pages *scan, int i) {
+  double real;
+  return llmprof_scan_value_double(scan->db, &scan->text[i], &real,
+                                   &scan->failure)
+             ? real
+             : NAN;
+}
+
+/* ---- opening ---- */
+
+/* Exporters only append, so the last rowid is the count. A hostile one must
+ * not make us reserve more than the file could hold. */
+static size_t guess_rows(llmprof_btree *tree) {
+  enum {
+    SMALLEST_ROW = 16
+  };
+  int64_t rows = llmprof_btree_last(tree);
+  int64_t most = llmprof_btree_size(tree) / SMALLEST_ROW;
+  if (rows > most) rows = most;
+  return rows > 0 ? (size_t)rows : 0;
+}
+
+/* False when two wanted columns are the same. */
+static bool add_wanted(llmprof_scan_pages *scan, int slot, int place) {
+  int at = scan->wanted_count;
+  for (; at && scan->wanted[at - 1].place >= place; at--) {
+    if (scan->wanted[at - 1].place == place) return false;
+    scan->wanted[at] = scan->wanted[at - 1];
+  }
+  scan->wanted[at] = (wanted){.place = place, .slot = slot};
+  scan->wanted_count++;
+  return true;
+}
+
+static bool place_column(llmprof_scan_pages *scan, int slot, int place) {
+  if (place == LLMPROF_COLUMN_ROWID) {
+    if (slot >= scan->ints || scan->rowid_slot >= 0) return false;
+    scan->rowid_slot = slot;
+  } else if (place != LLMPROF_COLUMN_LACKING) {
+    return add_wanted(scan, slot, place);
+  } else if (slot < scan->ints) {
+    scan->lacking[scan->lacking_count++] = slot;
+  }
+  return true;
+}
+
+static bool plan(llmprof_scan_pages *scan, const llmprof_scan_spec *spec,
+                 const llmprof_scan_table *table) {
+  scan->ints = spec->ints;
+  scan->texts = spec->texts;
+  scan->rowid_slot = -1;
+  for (int i = 0; i < spec->ints + spec->texts; i++) {
+    if (!place_column(scan, i, table->place[i])) return false;
+  }
+  int place = -1;
+  for (int i = 0; i < scan->wanted_count; i++) {
+    scan->wanted[i].skip = scan->wanted[i].place - place - 1;
+    place = scan->wanted[i].place;
+  }
+  scan->last_place = place;
+  for (int i = 0; i < spec->texts; i++)
+    scan->real[i] = table->real[spec->ints + i];
+  return true;
+}
+
+static bool start(llmprof_scan_pages *scan, uint32_t root, llmprof_error *err) {
+  if (!llmprof_btree_open(scan->db, root, &scan->tree, err)) return false;
+  if (!scan->tree) return true;
+  scan->usable = llmprof_btree_usable(scan->tree);
+  scan->max_local = scan->usable - 35;
+  scan->min_local = (scan->usable - 12) * 32 / 255 - 23;
+  scan->hint = guess_rows(scan->tree);
+  fill_kinds(scan->kinds);
+  return true;
+}
+
+bool llmprof_scan_pages_open(llmprof_sqlite *db, const llmprof_scan_spec *spec,
+                             const llmprof_scan_table *table,
+                             llmprof_scan_pages **scan, llmprof_error *err) {
+  *scan = NULL;
+  if (!table->plain) return true;
+  llmprof_scan_pages *made = llmprof_zalloc(1, sizeof *made);
+  if (!made) return llmprof_fail_nomem(err);
+  made->db = db;
+  bool ok = !plan(made, spec, table) || start(made, table->root, err);
+  if (made->tree) {
+    *scan = made;
+    return true;
+  }
+  llmprof_scan_pages_close(made);
+  return ok;
+}
+
+void llmprof_scan_pages_close(llmprof_scan_pages *scan) {
+  if (!scan) return;
+  llmprof_btree_close(scan->tree);
+  llmprof_scan_value_free(&scan->odd);
+  for (int i = 0; i < scan->texts; i++) llmprof_scan_value_free(&scan->text[i]);
+  llmprof_free(scan);
+}
+
+size_t llmprof_scan_pages_hint(const llmprof_scan_pages *scan) {
+  return scan->hint;
+}

@@ -1,0 +1,351 @@
+#include "llmprof/sqlite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "llmprof/alloc.h"
+#include "llmprof/buffer.h"
+#include "llmprof/interrupt.h"
+#include "sqlite/sqlite_file.h"
+
+struct llmprof_sqlite {
+  sqlite3 *handle;
+  char *path;
+};
+
+struct llmprof_query {
+  sqlite3_stmt *statement;
+  char *path; /* for messages; the database may be closed first */
+};
+
+/* ---- is it a database at all? ---- */
+
+static bool fail_not_database(const char *path, llmprof_error *err) {
+  return llmprof_fail(err, LLMPROF_SYNTAX, "%s: not an SQLite database", path);
+}
+
+/* SQLite finds a short file only when it reads the missing page; the header
+ * knows at once. Its fields are big-endian. */
+static bool check_header(const char *path, const unsigned char *header,
+                         int64_t size, llmprof_error *err) {
+  if (memcmp(header, "SQLite format 3", 16) != 0)
+    return fail_not_database(path, err);
+  int64_t page = header[16] << 8 | header[17];
+  if (page == 1) page = 65536;
+  int64_t pages = (int64_t)header[28] << 24 | header[29] << 16 |
+                  header[30] << 8 | header[31];
+  bool counted = memcmp(header + 24, header + 92, 4) == 0;
+  if (counted && pages * page > size)
+    return llmprof_fail(err, LLMPROF_SYNTAX,
+                        "%s: truncated: %lld of %lld bytes are there", path,
+                        (long long)size, (long long)(pages * page));
+  return true;
+}
+
+static bool check_file(const char *path, llmprof_error *err) {
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO waits */
+  if (fd < 0) return llmprof_fail_errno(err, errno, "%s", path);
+  struct stat info;
+  unsigned char header[100];
+  ssize_t got = -1;
+  bool regular = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+  if (regular) got = pread(fd, header, sizeof header, 0);
+  int problem = errno;
+  close(fd);
+  if (!regular)
+    return llmprof_fail(err, LLMPROF_SYNTAX, "%s: not a regular file", path);
+  if (got < 0) return llmprof_fail_errno(err, problem, "%s", path);
+  if (got < (ssize_t)sizeof header) return fail_not_database(path, err);
+  return check_header(path, header, info.st_size, err);
+}
+
+/* A journal beside the file means that a writer died: the file alone is not
+ * the database, and immutable=1 would not look. */
+static bool check_journal(const char *path, const char *suffix,
+                          llmprof_error *err) {
+  llmprof_buffer name = {0};
+  llmprof_buffer_printf(&name, "%s%s", path, suffix);
+  struct stat info;
+  bool left = !name.failed && stat(name.bytes, &info) == 0 && info.st_size > 0;
+  bool failed = name.failed;
+  llmprof_buffer_free(&name);
+  if (failed) return llmprof_fail_nomem(err);
+  if (!left) return true;
+  return llmprof_fail(err, LLMPROF_SYNTAX,
+                      "%s: its writer did not finish (%s%s is there); export "
+                      "again",
+                      path, path, suffix);
+}
+
+/* ---- opening ---- */
+
+/* file: URI, with the characters that mean something there escaped. */
+static void add_uri(llmprof_buffer *uri, const char *path) {
+  llmprof_buffer_puts(uri, "file:");
+  for (const char *c = path; *c; c++) {
+    if (strchr("%?#", *c))
+      llmprof_buffer_printf(uri, "%%%02X", (unsigned char)*c);
+    else
+      llmprof_buffer_putc(uri, *c);
+  }
+  llmprof_buffer_puts(uri, "?mode=ro&immutable=1");
+}
+
+static bool fail_sqlite(llmprof_error *err, const char *path, sqlite3 *handle,
+                        int rc) {
+  switch (rc & 0xff) {
+  case SQLITE_NOMEM:
+    return llmprof_fail_nomem(err);
+  case SQLITE_NOTADB:
+    return fail_not_database(path, err);
+  case SQLITE_CORRUPT:
+    return llmprof_fail(err, LLMPROF_SYNTAX, "%s: corrupt (%s)", path,
+                        handle ? sqlite3_errmsg(handle) : sqlite3_errstr(rc));
+  case SQLITE_INTERRUPT:
+    return llmprof_fail(err, LLMPROF_INTERRUPTED, "%s: interrupted", path);
+  case SQLITE_ERROR:
+    return llmprof_fail(err, LLMPROF_SYNTAX, "%s: %s", path,
+                        handle ? sqlite3_errmsg(handle) : sqlite3_errstr(rc));
+  default:
+    return llmprof_fail(err, LLMPROF_IO, "%s: %s", path,
+                        handle ? sqlite3_errmsg(handle) : sqlite3_errstr(rc));
+  }
+}
+
+/* Asked by SQLite now and then while it works: a query can be stopped. */
+static int is_interrupted(void *unused) {
+  (void)unused;
+  return llmprof_interrupted();
+}
+
+static bool open_handle(llmprof_sqlite *db, llmprof_error *err) {
+  llmprof_buffer uri = {0};
+  add_uri(&uri, db->path);
+  if (uri.failed) {
+    llmprof_buffer_free(&uri);
+    return llmprof_fail_nomem(err);
+  }
+  int rc = sqlite3_open_v2(
+      uri.bytes, &db->handle,
+      SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+  llmprof_buffer_free(&uri);
+  if (rc == SQLITE_OK) {
+    sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_progress_handler(db->handle, 10000, is_interrupted, NULL);
+    rc = sqlite3_exec(db->handle, "SELECT 1 FROM sqlite_master", NULL, NULL,
+                      NULL); /* reads the schema */
+  }
+  return rc == SQLITE_OK || fail_sqlite(err, db->path, db->handle, rc);
+}
+
+llmprof_sqlite *llmprof_sqlite_open(const char *path, llmprof_error *err) {
+  if (!check_file(path, err) || !check_journal(path, "-journal", err) ||
+      !check_journal(path, "-wal", err))
+    return NULL;
+  llmprof_sqlite *db = llmprof_zalloc(1, sizeof *db);
+  if (db) db->path = llmprof_strdup(path);
+  if (!db || !db->path) {
+    llmprof_fail_nomem(err);
+  } else if (open_handle(db, err)) {
+    return db;
+  }
+  llmprof_sqlite_close(db);
+  return NULL;
+}
+
+void llmprof_sqlite_close(llmprof_sqlite *db) {
+  if (!db) return;
+  sqlite3_close_v2(db->handle); /* waits for open statements */
+  llmprof_free(db->path);
+  llmprof_free(db);
+}
+
+/* ---- the file itself ---- */
+
+const char *llmprof_sqlite_path(const llmprof_sqlite *db) {
+  return db->path;
+}
+
+static sqlite3_file *file_of(llmprof_sqlite *db, llmprof_error *err) {
+  sqlite3_file *file = NULL;
+  int rc = sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_FILE_POINTER,
+                                &file);
+  if (rc == SQLITE_OK && file && file->pMethods) return file;
+  llmprof_fail(err, LLMPROF_IO, "%s: SQLite has no file open", db->path);
+  return NULL;
+}
+
+int64_t llmprof_sqlite_file_size(llmprof_sqlite *db, llmprof_error *err) {
+  sqlite3_int64 size = -1;
+  sqlite3_file *file = file_of(db, err);
+  if (!file) return -1;
+  int rc = file->pMethods->xFileSize(file, &size);
+  if (rc == SQLITE_OK) return size;
+  fail_sqlite(err, db->path, NULL, rc);
+  return -1;
+}
+
+bool llmprof_sqlite_file_read(llmprof_sqlite *db, int64_t offset, void *bytes,
+                              size_t size, llmprof_error *err) {
+  sqlite3_file *file = file_of(db, err);
+  if (!file) return false;
+  int rc = file->pMethods->xRead(file, bytes, (int)size, offset);
+  if (rc == SQLITE_OK) return true;
+  if (rc == SQLITE_IOERR_SHORT_READ)
+    return llmprof_fail(err, LLMPROF_SYNTAX,
+                        "%s: truncated: it ends before byte %lld", db->path,
+                        (long long)(offset + (int64_t)size));
+  return fail_sqlite(err, db->path, NULL, rc);
+}
+
+/* ---- queries ---- */
+
+llmprof_query *llmprof_sqlite_query(llmprof_sqlite *db, const char *sql,
+                                    llmprof_error *err) {
+  llmprof_query *query = llmprof_zalloc(1, sizeof *query);
+  if (query) query->path = llmprof_strdup(db->path);
+  if (!query || !query->path) {
+    llmprof_query_free(query);
+    return llmprof_fail_nomem(err), NULL;
+  }
+  const char *rest;
+  int rc = sqlite3_prepare_v2(db->handle, sql, -1, &query->statement, &rest);
+  if (rc != SQLITE_OK) {
+    fail_sqlite(err, db->path, db->handle, rc);
+  } else if (!query->statement) {
+    llmprof_fail(err, LLMPROF_SYNTAX, "%s: empty SQL statement", db->path);
+  } else if (rest[strspn(rest, " \t\r\n;")]) {
+    llmprof_fail(err, LLMPROF_SYNTAX, "%s: one SQL statement at a time",
+                 db->path);
+  } else {
+    return query;
+  }
+  llmprof_query_free(query);
+  return NULL;
+}
+
+void llmprof_query_free(llmprof_query *query) {
+  if (!query) return;
+  sqlite3_finalize(query->statement);
+  llmprof_free(query->path);
+  llmprof_free(query);
+}
+
+int llmprof_query_parameters(const llmprof_query *query) {
+  return sqlite3_bind_parameter_count(query->statement);
+}
+
+bool llmprof_query_bind_int(llmprof_query *query, int index, int64_t value) {
+  return sqlite3_bind_int64(query->statement, index, value) == SQLITE_OK;
+}
+
+bool llmprof_query_bind_double(llmprof_query *query, int index, double value) {
+  return sqlite3_bind_double(query->statement, index, value) == SQLITE_OK;
+}
+
+bool llmprof_query_bind_text(llmprof_query *query, int index, const char *bytes,
+                             size_t size) {
+  return sqlite3_bind_text64(query->statement, index, bytes, size,
+                             SQLITE_TRANSIENT, SQLITE_UTF8) == SQLITE_OK;
+}
+
+bool llmprof_query_bind_null(llmprof_query *query, int index) {
+  return sqlite3_bind_null(query->statement, index) == SQLITE_OK;
+}
+
+int llmprof_query_step(llmprof_query *query, llmprof_error *err) {
+  int rc = sqlite3_step(query->statement);
+  if (rc == SQLITE_ROW) return 1;
+  if (rc == SQLITE_DONE) return 0;
+  fail_sqlite(err, query->path, sqlite3_db_handle(query->statement), rc);
+  return -1;
+}
+
+int llmprof_query_columns(const llmprof_query *query) {
+  return sqlite3_column_count(query->statement);
+}
+
+const char *llmprof_query_name(const llmprof_query *query, int column) {
+  return sqlite3_column_name(query->statement, column);
+}
+
+llmprof_sql_type llmprof_query_type(const llmprof_query *query, int column) {
+  switch (sqlite3_column_type(query->statement, column)) {
+  case SQLITE_INTEGER:
+    return LLMPROF_SQL_INT;
+  case SQLITE_FLOAT:
+    return LLMPROF_SQL_DOUBLE;
+  case SQLITE_TEXT:
+  case SQLITE_BLOB:
+    return LLMPROF_SQL_TEXT;
+  default:
+    return LLMPROF_SQL_NULL;
+  }
+}
+
+int64_t llmprof_query_int(const llmprof_query *query, int column) {
+  return sqlite3_column_int64(query->statement, column);
+}
+
+double llmprof_query_double(const llmprof_query *query, int column) {
+  return sqlite3_column_double(query->statement, column);
+}
+
+const char *llmprof_query_text(const llmprof_query *query, int column,
+                               size_t *size) {
+  const void *bytes =
+      sqlite3_column_type(query->statement, column) == SQLITE_BLOB
+          ? sqlite3_column_blob(query->statement, column)
+          : (const void *)sqlite3_column_text(query->statement, column);
+  *size = (size_t)sqlite3_column_bytes(query->statement, column);
+  return bytes ? bytes : "";
+}
+
+void llmprof_query_ints(const llmprof_query *query, int64_t *values,
+                        int count) {
+  for (int i = 0; i < count; i++) {
+    values[i] = sqlite3_column_int64(query->statement, i);
+    if (values[i] == 0 &&
+        sqlite3_column_type(query->statement, i) == SQLITE_NULL)
+      values[i] = INT64_MIN;
+  }
+}
+
+/* ---- schema ---- */
+
+/* A count(*) over text parameters: 1 if above 0, 0, or -1 for failure. */
+static int exists(llmprof_sqlite *db, const char *sql, const char *first,
+                  const char *second, llmprof_error *err) {
+  llmprof_query *query = llmprof_sqlite_query(db, sql, err);
+  if (!query) return -1;
+  int answer = -1;
+  if (!llmprof_query_bind_text(query, 1, first, strlen(first)) ||
+      (second && !llmprof_query_bind_text(query, 2, second, strlen(second)))) {
+    llmprof_fail_nomem(err);
+  } else if (llmprof_query_step(query, err) == 1) {
+    answer = llmprof_query_int(query, 0) > 0;
+  }
+  llmprof_query_free(query);
+  return answer;
+}
+
+int llmprof_sqlite_has_table(llmprof_sqlite *db, const char *table,
+                             llmprof_error *err) {
+  return exists(db,
+                "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND "
+                "name = ?1 AND rootpage > 0",
+                table, NULL, err);
+}
+
+int llmprof_sqlite_has_column(llmprof_sqlite *db, const char *table,
+                              const char *column, llmprof_error *err) {
+  return exists(db,
+                "SELECT count(*) FROM pragma_table_info(?1) WHERE name = ?2",
+                table, column, err);
+}

@@ -1,0 +1,213 @@
+/* One event: a walk over its text for what cJSON cannot do (exact times, words
+ * that are no JSON), then cJSON's tree. */
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+#include "formats/cjson_hooks.h"
+#include "llmprof/json.h"
+#include "llmprof/text.h"
+#include "text/lex.h"
+#include "torch/chrome_internal.h"
+
+enum {
+  CJSON_LONGEST_NUMBER = 63
+};
+
+static int64_t rounded_ns(const char *text, size_t size) {
+  double us;
+  bool ok = llmprof_lex_double(text, size, &us) == LLMPROF_OK;
+  return ok && fabs(us) < 9e15 ? llround(us * 1000) : LLMPROF_CHROME_ABSENT;
+}
+
+/* Microseconds as written -> ns, exactly: the fourth decimal rounds. Absent
+ * when it does not fit. */
+static int64_t to_ns(const char *text, size_t size) {
+  if (memchr(text, 'e', size) || memchr(text, 'E', size))
+    return rounded_ns(text, size);
+  const char *point = memchr(text, '.', size);
+  size_t whole = point ? (size_t)(point - text) : size;
+  int64_t us, ns = 0;
+  if (!llmprof_lex_int(text, whole, 10, &us)) return LLMPROF_CHROME_ABSENT;
+  for (size_t i = whole + 1; i <= whole + 3; i++)
+    ns = ns * 10 + (i < size ? text[i] - '0' : 0);
+  if (whole + 4 < size && text[whole + 4] >= '5') ns++;
+  if (*text == '-') ns = -ns;
+  bool fits = !__builtin_mul_overflow(us, 1000, &us) &&
+              !__builtin_add_overflow(us, ns, &us);
+  return fits ? us : LLMPROF_CHROME_ABSENT;
+}
+
+static bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static size_t string_size(const char *text, size_t size) {
+  size_t at = 1;
+  while (at < size && text[at] != '"') at += text[at] == '\\' ? 2 : 1;
+  return at < size ? at + 1 : size;
+}
+
+static size_t token_size(const char *text, size_t size) {
+  size_t at = 1;
+  while (at < size &&
+         (is_letter(text[at]) || memchr("+-.0123456789", text[at], 13)))
+    at++;
+  return at;
+}
+
+/* An empty list stands for a number that is none: it fits where "nan" was. */
+static void blank(char *text, size_t size) {
+  memset(text, ' ', size);
+  memcpy(text, "[]", 2);
+}
+
+/* What printf and Python write for a number that is none. */
+static void mend_word(char *text, size_t size) {
+  static const char *const words[] = {"nan", "inf", "infinity"};
+  size_t sign = *text == '-';
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    if (size - sign == strlen(words[i]) &&
+        strncasecmp(text + sign, words[i], size - sign) == 0)
+      blank(text, size);
+  }
+}
+
+/* A string of the event itself, quotes included. */
+typedef struct span {
+  const char *at;
+  size_t size;
+} span;
+
+static bool span_is(span s, const char *text) {
+  return s.size == strlen(text) && memcmp(s.at, text, s.size) == 0;
+}
+
+/* A token that is no string; last: the string before it. */
+static void take_token(char *text, size_t size, size_t depth, span last,
+                       llmprof_chrome_event *event) {
+  if (is_letter(text[size - 1])) {
+    mend_word(text, size);
+  } else if (depth == 1 && span_is(last, "\"ts\"")) {
+    event->start = to_ns(text, size);
+  } else if (depth == 1 && span_is(last, "\"dur\"")) {
+    event->duration = to_ns(text, size);
+  }
+  if (size > CJSON_LONGEST_NUMBER) blank(text, size);
+}
+
+static void walk(llmprof_buffer *text, llmprof_chrome_event *event) {
+  size_t depth = 0, at = 0;
+  span last = {"", 0};
+  while (at < text->size) {
+    char *here = text->bytes + at;
+    size_t left = text->size - at, size = 1;
+    if (*here == '"') {
+      size = string_size(here, left);
+      last = (span){here, size};
+    } else if (*here == '{' || *here == '[') {
+      depth++;
+    } else if (*here == '}' || *here == ']') {
+      depth--;
+    } else if (*here == '-' || is_letter(*here) ||
+               (*here >= '0' && *here <= '9')) {
+      size = token_size(here, left);
+      take_token(here, size, depth, last, event);
+    }
+    at += size;
+  }
+}
+
+static const char *get_string(const cJSON *map, const char *key) {
+  return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(map, key));
+}
+
+/* Absent unless it is a whole number that a double holds exactly. */
+static int64_t get_integer(const cJSON *map, const char *key) {
+  const cJSON *item = cJSON_GetObjectItemCaseSensitive(map, key);
+  if (!cJSON_IsNumber(item) || fabs(item->valuedouble) > 9007199254740992.0 ||
+      item->valuedouble != floor(item->valuedouble))
+    return LLMPROF_CHROME_ABSENT;
+  return (int64_t)item->valuedouble;
+}
+
+/* Old versions spell some keys differently. */
+static int64_t get_external_id(const cJSON *args) {
+  int64_t id = get_integer(args, "External id");
+  return id == LLMPROF_CHROME_ABSENT ? get_integer(args, "external id") : id;
+}
+
+static bool get_shapes(chrome_text *t, const cJSON *args, llmprof_error *err) {
+  const cJSON *item = cJSON_GetObjectItemCaseSensitive(args, "Input Dims");
+  if (!item) item = cJSON_GetObjectItemCaseSensitive(args, "Input dims");
+  if (!cJSON_IsArray(item)) return true;
+  t->shapes = cJSON_PrintUnformatted(item);
+  return t->shapes || llmprof_fail_nomem(err);
+}
+
+void llmprof_chrome_release(chrome_text *t) {
+  cJSON_Delete(t->tree);
+  cJSON_free(t->shapes);
+  t->tree = NULL;
+  t->shapes = NULL;
+}
+
+/* cJSON does not tell whether memory or the text was to blame, nor what is
+ * wrong; the strict reader does. */
+static bool fail_event(const chrome_text *t, llmprof_error *err) {
+  llmprof_error why = {0};
+  llmprof_value *fine =
+      llmprof_json_parse(t->bytes.bytes, t->bytes.size, "event", NULL, &why);
+  llmprof_value_free(fine);
+  if (fine || why.code == LLMPROF_NOMEM) return llmprof_fail_nomem(err);
+  size_t line = t->line + why.line - 1;
+  size_t column = why.line > 1 ? why.column : t->column + why.column - 1;
+  const char *what = strstr(why.message, ": "); /* "event:1:2: what" */
+  return llmprof_fail_at(err, why.code, t->file, line, column, "%s",
+                         what ? what + 2 : why.message);
+}
+
+static bool parse_event(chrome_text *t, llmprof_error *err) {
+  llmprof_cjson_hooks();
+  t->tree = cJSON_ParseWithLengthOpts(t->bytes.bytes, t->bytes.size, NULL, 0);
+  return t->tree || fail_event(t, err);
+}
+
+static bool fill_event(chrome_text *t, llmprof_chrome_event *event,
+                       llmprof_error *err) {
+  const cJSON *args = cJSON_GetObjectItemCaseSensitive(t->tree, "args");
+  event->phase = get_string(t->tree, "ph");
+  event->category = get_string(t->tree, "cat");
+  event->name = get_string(t->tree, "name");
+  event->pid = get_integer(t->tree, "pid");
+  event->tid = get_integer(t->tree, "tid");
+  event->external_id = get_external_id(args);
+  event->correlation = get_integer(args, "correlation");
+  event->device = get_integer(args, "device");
+  event->stream = get_integer(args, "stream");
+  event->line = t->line;
+  event->column = t->column;
+  if (!get_shapes(t, args, err)) return false;
+  event->shapes = t->shapes;
+  return true;
+}
+
+/* Names cut in the middle of a character still come out as UTF-8. */
+static bool mend_text(chrome_text *t, llmprof_error *err) {
+  if (llmprof_lex_is_utf8(t->bytes.bytes, t->bytes.size)) return true;
+  llmprof_buffer clean = {0};
+  llmprof_text_clean(&clean, t->bytes.bytes, t->bytes.size);
+  llmprof_buffer_free(&t->bytes);
+  t->bytes = clean;
+  return !clean.failed || llmprof_fail_nomem(err);
+}
+
+bool llmprof_chrome_parse(chrome_text *t, llmprof_chrome_event *event,
+                          llmprof_error *err) {
+  *event = (llmprof_chrome_event){.start = LLMPROF_CHROME_ABSENT,
+                                  .duration = LLMPROF_CHROME_ABSENT};
+  if (!mend_text(t, err)) return false;
+  walk(&t->bytes, event);
+  return parse_event(t, err) && fill_event(t, event, err);
+}

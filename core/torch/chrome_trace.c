@@ -1,0 +1,338 @@
+/* The text is followed as it streams, byte by byte, only as far as strings and
+ * brackets go, and one event at a time is gathered; chrome_event.c reads it. */
+#include "llmprof/chrome_trace.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "llmprof/alloc.h"
+#include "os/source.h"
+#include "text/lex.h"
+#include "torch/chrome_internal.h"
+
+enum {
+  MAX_EVENT = 16 * 1024 * 1024,
+  MAX_DEPTH = 200,
+};
+
+typedef enum position {
+  BEFORE, /* the list of events */
+  INSIDE, /* it */
+  AFTER,  /* the whole text */
+  BROKEN, /* something failed */
+} position;
+
+struct llmprof_chrome {
+  char *name;
+  llmprof_source *source;
+  const char *at, *end; /* what is left of the piece at hand */
+  size_t line, column;  /* of at, from 1 */
+  position position;
+  bool in_object;   /* the list is an object's "traceEvents" */
+  bool seen_events; /* that key was there */
+  chrome_text text; /* the event, or a key */
+  llmprof_error *err;
+};
+
+/* ---- the text as it streams ---- */
+
+static bool fail_here(llmprof_chrome *r, llmprof_code code, const char *what) {
+  return llmprof_fail_at(r->err, code, r->name, r->line, r->column, "%s", what);
+}
+
+static void consume(llmprof_chrome *r, size_t size) {
+  const char *end = r->at + size, *newline;
+  while ((newline = memchr(r->at, '\n', (size_t)(end - r->at)))) {
+    r->at = newline + 1;
+    r->line++;
+    r->column = 1;
+  }
+  r->column += (size_t)(end - r->at);
+  r->at = end;
+}
+
+/* Is there another byte? False at the end and on failure: *ok tells. */
+static bool more(llmprof_chrome *r, bool *ok) {
+  *ok = true;
+  if (r->at != r->end) return true;
+  const char *bytes;
+  size_t size;
+  *ok = llmprof_source_next(r->source, &bytes, &size, r->err);
+  if (!*ok || !size) return false;
+  r->at = bytes;
+  r->end = bytes + size;
+  return true;
+}
+
+/* The next character that is no space: '\0' at the end. */
+static bool peek(llmprof_chrome *r, char *c) {
+  bool ok;
+  while (more(r, &ok)) {
+    if (!memchr(" \t\r\n", *r->at, 4)) {
+      *c = *r->at;
+      return true;
+    }
+    consume(r, 1);
+  }
+  *c = '\0';
+  return ok;
+}
+
+static bool expected(llmprof_chrome *r, const char *wanted) {
+  char what[128 + LLMPROF_LEX_QUOTED], quoted[LLMPROF_LEX_QUOTED];
+  if (r->at == r->end) {
+    snprintf(what, sizeof what, "expected %s, found the end (cut short?)",
+             wanted);
+  } else {
+    snprintf(what, sizeof what, "expected %s, found %s", wanted,
+             llmprof_lex_quote(quoted, r->at, 1));
+  }
+  return fail_here(r, LLMPROF_SYNTAX, what);
+}
+
+/* Follows one value from its first byte to its last. */
+typedef struct follower {
+  char closers[MAX_DEPTH];
+  size_t depth;
+  bool string, escaped;
+} follower;
+
+typedef enum step {
+  GO_ON,
+  LAST,   /* the value ends with this byte */
+  BEYOND, /* it ended with the byte before */
+  MISMATCH,
+  TOO_DEEP,
+} step;
+
+static step in_string(follower *f, char c) {
+  if (f->escaped) {
+    f->escaped = false;
+  } else if (c == '\\') {
+    f->escaped = true;
+  } else if (c == '"') {
+    f->string = false;
+    return f->depth ? GO_ON : LAST;
+  }
+  return GO_ON;
+}
+
+static step follow(follower *f, char c) {
+  if (f->string) return in_string(f, c);
+  switch (c) {
+  case '"':
+    f->string = true;
+    return GO_ON;
+  case '{':
+  case '[':
+    if (f->depth == MAX_DEPTH) return TOO_DEEP;
+    f->closers[f->depth++] = c == '{' ? '}' : ']';
+    return GO_ON;
+  case '}':
+  case ']':
+    if (!f->depth) return BEYOND;
+    if (f->closers[--f->depth] != c) return MISMATCH;
+    return f->depth ? GO_ON : LAST;
+  case ',':
+  case ':':
+  case ' ':
+  case '\t':
+  case '\r':
+  case '\n':
+    return f->depth ? GO_ON : BEYOND;
+  default:
+    return GO_ON;
+  }
+}
+
+/* Keep bytes of a value, unless it is only passed over. */
+static bool keep(llmprof_chrome *r, bool wanted, size_t size) {
+  if (wanted) {
+    llmprof_buffer_add(&r->text.bytes, r->at, size);
+    if (r->text.bytes.failed) return llmprof_fail_nomem(r->err);
+    if (r->text.bytes.size > MAX_EVENT)
+      return llmprof_fail_at(r->err, LLMPROF_LIMIT, r->name, r->text.line,
+                             r->text.column, "longer than %d MiB",
+                             MAX_EVENT >> 20);
+  }
+  consume(r, size);
+  return true;
+}
+
+/* The value that begins here, into the text if wanted. */
+static bool take_value(llmprof_chrome *r, bool wanted) {
+  follower f = {.depth = 0};
+  llmprof_buffer_clear(&r->text.bytes);
+  r->text.line = r->line;
+  r->text.column = r->column;
+  bool ok;
+  while (more(r, &ok)) {
+    const char *at = r->at;
+    step got = GO_ON;
+    while (got == GO_ON && at != r->end) got = follow(&f, *at++);
+    size_t size = (size_t)(at - r->at) - (got > LAST);
+    if (!keep(r, wanted, size)) return false;
+    if (got == LAST || got == BEYOND) return true;
+    if (got == MISMATCH)
+      return fail_here(r, LLMPROF_SYNTAX, "bracket closes another kind");
+    if (got == TOO_DEEP)
+      return fail_here(r, LLMPROF_LIMIT, "nested deeper than 200 levels");
+  }
+  return ok && llmprof_fail_at(r->err, LLMPROF_SYNTAX, r->name, r->text.line,
+                               r->text.column, "never ends (cut short?)");
+}
+
+/* ---- around the list of events ---- */
+
+static bool take_char(llmprof_chrome *r, char wanted, const char *what) {
+  char c;
+  if (!peek(r, &c)) return false;
+  if (c != wanted || r->at == r->end) return expected(r, what);
+  consume(r, 1);
+  return true;
+}
+
+/* A key and what is before its value; *events: it is "traceEvents". */
+static bool take_key(llmprof_chrome *r, bool *events) {
+  static const char wanted[] = "\"traceEvents\"";
+  char c;
+  if (!peek(r, &c)) return false;
+  if (c != '"') return expected(r, "a key");
+  if (!take_value(r, true)) return false;
+  const llmprof_buffer *key = &r->text.bytes;
+  *events = key->size == sizeof wanted - 1 &&
+            memcmp(key->bytes, wanted, key->size) == 0;
+  return take_char(r, ':', "':'") && peek(r, &c) &&
+         (c || expected(r, "a value"));
+}
+
+static bool finish(llmprof_chrome *r) {
+  char c;
+  r->position = AFTER;
+  if (!peek(r, &c)) return false;
+  if (r->at != r->end) return expected(r, "nothing after the trace");
+  return !r->in_object || r->seen_events ||
+         fail_here(r, LLMPROF_UNSUPPORTED,
+                   "no \"traceEvents\": not a Chrome trace");
+}
+
+/* In the object: to the list of events, or to the end. */
+static bool seek_events(llmprof_chrome *r) {
+  for (;;) {
+    char c;
+    bool events = false;
+    if (!peek(r, &c)) return false;
+    if (c == '}') {
+      consume(r, 1);
+      return finish(r);
+    }
+    if (c == ',') consume(r, 1);
+    if (!take_key(r, &events)) return false;
+    if (events) {
+      r->seen_events = true;
+      r->position = INSIDE;
+      return take_char(r, '[', "the list of events");
+    }
+    if (!take_value(r, false)) return false;
+  }
+}
+
+static bool skip_mark(llmprof_chrome *r) {
+  static const char mark[] = "\xEF\xBB\xBF";
+  bool ok;
+  for (size_t i = 0; i < 3 && more(r, &ok) && *r->at == mark[i]; i++) r->at++;
+  return ok;
+}
+
+static bool begin(llmprof_chrome *r) {
+  char c;
+  if (!skip_mark(r) || !peek(r, &c)) return false;
+  if (c == '{') {
+    r->in_object = true;
+    consume(r, 1);
+    return seek_events(r);
+  }
+  if (c != '[') return expected(r, "a trace: '{' or '['");
+  r->position = INSIDE;
+  consume(r, 1);
+  return true;
+}
+
+/* To the next event, or to the end of the text. */
+static bool seek_event(llmprof_chrome *r) {
+  if (r->position == BEFORE && !begin(r)) return false;
+  while (r->position == INSIDE) {
+    char c;
+    if (!peek(r, &c)) return false;
+    if (c == '{') return true;
+    if (c == ',') {
+      consume(r, 1);
+    } else if (c == ']') {
+      consume(r, 1);
+      if (!(r->in_object ? seek_events(r) : finish(r))) return false;
+    } else {
+      return expected(r, "an event");
+    }
+  }
+  return true;
+}
+
+/* ---- together ---- */
+
+static int next_event(llmprof_chrome *r, llmprof_chrome_event *event) {
+  if (!seek_event(r)) return -1;
+  if (r->position == AFTER) return 0;
+  bool ok =
+      take_value(r, true) && llmprof_chrome_parse(&r->text, event, r->err);
+  return ok ? 1 : -1;
+}
+
+int llmprof_chrome_next(llmprof_chrome *r, llmprof_chrome_event *event,
+                        llmprof_error *err) {
+  r->err = err;
+  llmprof_chrome_release(&r->text);
+  if (r->position == BROKEN) {
+    llmprof_fail(err, LLMPROF_SYNTAX, "%s: read on after a failure", r->name);
+    return -1;
+  }
+  if (r->position == AFTER) return 0;
+  int got = next_event(r, event);
+  if (got < 0) r->position = BROKEN;
+  r->err = NULL;
+  return got;
+}
+
+/* ---- opening ---- */
+
+static llmprof_chrome *reader_new(const char *name, llmprof_source *source,
+                                  llmprof_error *err) {
+  if (!source) return NULL;
+  llmprof_chrome *r = llmprof_zalloc(1, sizeof *r);
+  if (r) {
+    *r = (llmprof_chrome){.source = source, .line = 1, .column = 1};
+    r->name = llmprof_strdup(name);
+    r->text.file = r->name;
+    if (r->name) return r;
+  }
+  llmprof_source_close(source);
+  llmprof_free(r);
+  return llmprof_fail_nomem(err), NULL;
+}
+
+llmprof_chrome *llmprof_chrome_open(const char *path, llmprof_error *err) {
+  return reader_new(path, llmprof_source_open(path, err), err);
+}
+
+llmprof_chrome *llmprof_chrome_open_bytes(const char *name, const void *bytes,
+                                          size_t size, llmprof_error *err) {
+  return reader_new(name, llmprof_source_bytes(name, bytes, size, err), err);
+}
+
+void llmprof_chrome_close(llmprof_chrome *r) {
+  if (!r) return;
+  llmprof_chrome_release(&r->text);
+  llmprof_buffer_free(&r->text.bytes);
+  llmprof_source_close(r->source);
+  llmprof_free(r->name);
+  llmprof_free(r);
+}

@@ -1,0 +1,246 @@
+#include "llmprof/operators.h"
+
+#include <string.h>
+
+#include "llmprof/alloc.h"
+#include "llmprof/chrome_trace.h"
+#include "torch/operators_internal.h"
+
+/* ---- keeping events ---- */
+
+typedef enum event_kind {
+  OPERATOR,
+  CALL,
+  GPU,
+  OTHER,
+} event_kind;
+
+/* As written today, and with a capital before 2022. */
+static event_kind kind_of(const char *category) {
+  static const struct {
+    const char *category;
+    event_kind kind;
+  } known[] = {
+      {"cpu_op", OPERATOR},  {"Operator", OPERATOR}, {"cuda_runtime", CALL},
+      {"cuda_driver", CALL}, {"Runtime", CALL},      {"kernel", GPU},
+      {"Kernel", GPU},       {"gpu_memcpy", GPU},    {"Memcpy", GPU},
+      {"gpu_memset", GPU},   {"Memset", GPU},
+  };
+  for (size_t i = 0; category && i < sizeof known / sizeof *known; i++) {
+    if (strcmp(known[i].category, category) == 0) return known[i].kind;
+  }
+  return OTHER;
+}
+
+/* A quarter of the range leaves room for ends and differences; it is 73 years.
+ */
+static bool is_usable(const llmprof_chrome_event *event) {
+  const int64_t most = INT64_MAX / 4;
+  return event->start > -most && event->start < most && event->duration >= 0 &&
+         event->duration < most;
+}
+
+static bool add_string(llmprof_operators *o, const char *text, uint32_t *id) {
+  *id = LLMPROF_NO_STRING;
+  return !text || llmprof_strings_add(o->strings, text, strlen(text), id);
+}
+
+static bool keep_host(llmprof_operators *o, const llmprof_chrome_event *event,
+                      bool is_call) {
+  if (!llmprof_grow(&o->host, &o->host_cap, o->host_count + 1, sizeof *o->host))
+    return false;
+  host_event *kept = &o->host[o->host_count++];
+  *kept = (host_event){
+      .start = event->start,
+      .duration = event->duration,
+      .end = event->start + event->duration,
+      .device_self = NO_VALUE,
+      .device_outer = NO_VALUE,
+      .external_id = event->external_id,
+      .correlation = event->correlation,
+      .is_call = is_call,
+  };
+  const int64_t thread[] = {event->pid, event->tid};
+  return add_string(o, event->name, &kept->name) &&
+         add_string(o, event->category, &kept->category) &&
+         add_string(o, event->shapes, &kept->shapes) &&
+         llmprof_intern_add(&o->threads, thread, &kept->thread);
+}
+
+static bool keep_gpu(llmprof_operators *o, const llmprof_chrome_event *event) {
+  if (!llmprof_grow(&o->gpu, &o->gpu_cap, o->gpu_count + 1, sizeof *o->gpu))
+    return false;
+  gpu_event *kept = &o->gpu[o->gpu_count++];
+  *kept = (gpu_event){
+      .start = event->start,
+      .duration = event->duration,
+      .external_id = event->external_id,
+      .correlation = event->correlation,
+      .device = event->device,
+      .stream = event->stream,
+      .op = LLMPROF_NO_STRING,
+  };
+  return add_string(o, event->name, &kept->name) &&
+         add_string(o, event->category, &kept->category);
+}
+
+static void widen(llmprof_operators *o, const llmprof_chrome_event *event) {
+  llmprof_operators_info *info = &o->info;
+  bool first = o->host_count + o->gpu_count == 0;
+  int64_t end = event->start + event->duration;
+  if (first || event->start < info->first) info->first = event->start;
+  if (first || end > info->last) info->last = end;
+  o->fractions |= event->start % 1000 || event->duration % 1000;
+}
+
+static bool keep(llmprof_operators *o, const llmprof_chrome_event *event,
+                 llmprof_error *err) {
+  event_kind kind = kind_of(event->category);
+  if (kind == OTHER || !event->phase || strcmp(event->phase, "X") != 0)
+    return true;
+  if (!is_usable(event)) {
+    o->info.left_out++;
+    return true;
+  }
+  if (o->host_count == NO_ROW - 1 || o->gpu_count == NO_ROW - 1)
+    return llmprof_fail(err, LLMPROF_LIMIT, "more than 4294967294 events");
+  widen(o, event);
+  bool ok =
+      kind == GPU ? keep_gpu(o, event) : keep_host(o, event, kind == CALL);
+  return ok || llmprof_fail_nomem(err);
+}
+
+static bool read_events(llmprof_operators *o, llmprof_chrome *reader,
+                        llmprof_error *err) {
+  llmprof_chrome_event event;
+  int got;
+  while ((got = llmprof_chrome_next(reader, &event, err)) == 1) {
+    if (!keep(o, &event, err)) return false;
+  }
+  return got == 0;
+}
+
+/* ---- frames ---- */
+
+typedef struct field {
+  const char *name, *unit;
+  llmprof_column_type type;
+  size_t offset; /* in the record */
+} field;
+
+#define FIELD(record, type, unit, name) \
+  { #name, unit, type, offsetof(record, name) }
+
+static const field host_fields[] = {
+    FIELD(host_event, LLMPROF_STRING_ID, NULL, name),
+    FIELD(host_event, LLMPROF_STRING_ID, NULL, category),
+    FIELD(host_event, LLMPROF_STRING_ID, NULL, shapes),
+    FIELD(host_event, LLMPROF_U32, NULL, thread),
+    FIELD(host_event, LLMPROF_U32, NULL, parent),
+    FIELD(host_event, LLMPROF_I64, "ns", start),
+    FIELD(host_event, LLMPROF_I64, "ns", duration),
+    FIELD(host_event, LLMPROF_I64, "ns", self),
+    FIELD(host_event, LLMPROF_I64, "ns", outer),
+    FIELD(host_event, LLMPROF_I64, "ns", device_self),
+    FIELD(host_event, LLMPROF_I64, "ns", device_outer),
+    {NULL, NULL, LLMPROF_I64, 0},
+};
+
+static const field gpu_fields[] = {
+    FIELD(gpu_event, LLMPROF_STRING_ID, NULL, name),
+    FIELD(gpu_event, LLMPROF_STRING_ID, NULL, category),
+    {"operator", NULL, LLMPROF_STRING_ID, offsetof(gpu_event, op)},
+    FIELD(gpu_event, LLMPROF_I64, "ns", start),
+    FIELD(gpu_event, LLMPROF_I64, "ns", duration),
+    FIELD(gpu_event, LLMPROF_I64, NULL, device),
+    FIELD(gpu_event, LLMPROF_I64, NULL, stream),
+    {NULL, NULL, LLMPROF_I64, 0},
+};
+
+/* One field of every record, in an array that the frame owns. */
+static void *gather(const void *records, size_t count, size_t record_size,
+                    const field *f) {
+  size_t size = f->type == LLMPROF_I64 ? 8 : 4;
+  char *array = llmprof_alloc(count, size);
+  const char *record = records;
+  for (size_t i = 0; array && i < count; i++, record += record_size)
+    memcpy(array + i * size, record + f->offset, size);
+  return array;
+}
+
+static llmprof_frame *make_frame(llmprof_operators *o, const void *records,
+                                 size_t count, size_t record_size,
+                                 const field *fields) {
+  llmprof_frame *frame = llmprof_frame_new(count, o->strings);
+  for (const field *f = fields; frame && f->name; f++) {
+    llmprof_column column = {.name = f->name, .unit = f->unit, .type = f->type};
+    void *array = gather(records, count, record_size, f);
+    column.data = array;
+    if (!array || !llmprof_frame_own(frame, array) ||
+        !llmprof_frame_add(frame, &column, NULL, NULL)) {
+      llmprof_frame_free(frame);
+      return NULL;
+    }
+  }
+  return frame;
+}
+
+llmprof_frame *llmprof_operators_frame(llmprof_operators *o, const char *name,
+                                       llmprof_error *err) {
+  llmprof_frame *frame;
+  if (strcmp(name, "host") == 0) {
+    frame = make_frame(o, o->host, o->host_count, sizeof *o->host, host_fields);
+  } else if (strcmp(name, "gpu") == 0) {
+    frame = make_frame(o, o->gpu, o->gpu_count, sizeof *o->gpu, gpu_fields);
+  } else {
+    llmprof_fail(err, LLMPROF_NOTFOUND, "no frame '%s': host or gpu", name);
+    return NULL;
+  }
+  if (!frame) llmprof_fail_nomem(err);
+  return frame;
+}
+
+/* ---- loading ---- */
+
+static llmprof_operators *load(llmprof_chrome *reader, llmprof_error *err) {
+  if (!reader) return NULL;
+  llmprof_operators *o = llmprof_zalloc(1, sizeof *o);
+  if (o) {
+    llmprof_intern_init(&o->threads, 2 * sizeof(int64_t));
+    o->strings = llmprof_strings_new();
+  }
+  bool ok = (o && o->strings) || llmprof_fail_nomem(err);
+  ok = ok && read_events(o, reader, err) && llmprof_operators_nest(o, err) &&
+       llmprof_operators_attribute(o, err);
+  llmprof_chrome_close(reader);
+  if (ok) return o;
+  llmprof_operators_free(o);
+  return NULL;
+}
+
+llmprof_operators *llmprof_operators_load(const char *path,
+                                          llmprof_error *err) {
+  return load(llmprof_chrome_open(path, err), err);
+}
+
+llmprof_operators *llmprof_operators_load_bytes(const char *name,
+                                                const void *bytes, size_t size,
+                                                llmprof_error *err) {
+  return load(llmprof_chrome_open_bytes(name, bytes, size, err), err);
+}
+
+void llmprof_operators_free(llmprof_operators *o) {
+  if (!o) return;
+  llmprof_strings_free(o->strings);
+  llmprof_intern_free(&o->threads);
+  llmprof_free(o->host);
+  llmprof_free(o->gpu);
+  llmprof_free(o);
+}
+
+llmprof_operators_info llmprof_operators_about(const llmprof_operators *o) {
+  llmprof_operators_info info = o->info;
+  info.host = o->host_count;
+  info.gpu = o->gpu_count;
+  return info;
+}

@@ -1,0 +1,48 @@
+/* What the files of the operators module share. */
+#ifndef LLMPROF_OPERATORS_INTERNAL_H
+#define LLMPROF_OPERATORS_INTERNAL_H
+
+#include "frame/intern.h"
+#include "llmprof/operators.h"
+
+/* "No such row" and "no value". */
+#define NO_ROW   UINT32_MAX
+#define NO_VALUE INT64_MIN
+
+/* An operator or a call. */
+typedef struct host_event {
+  int64_t start, duration, end; /* ns */
+  int64_t self, outer;
+  int64_t device_self, device_outer;
+  int64_t covered; /* up to here children have taken from self */
+  int64_t external_id, correlation;
+  uint32_t name, category, shapes; /* strings */
+  uint32_t thread, parent;
+  bool is_call;
+} host_event;
+
+typedef struct gpu_event {
+  int64_t start, duration; /* ns */
+  int64_t external_id, correlation, device, stream;
+  uint32_t name, category, op; /* strings */
+} gpu_event;
+
+struct llmprof_operators {
+  llmprof_strings *strings;
+  llmprof_intern threads; /* of { pid, tid } */
+  host_event *host;
+  size_t host_count, host_cap;
+  gpu_event *gpu;
+  size_t gpu_count, gpu_cap;
+  bool fractions; /* some time is no whole number of us */
+  llmprof_operators_info info;
+};
+
+/* Fill in parent, self and outer of all host events. */
+bool llmprof_operators_nest(llmprof_operators *o, llmprof_error *err);
+
+/* After that: the operator of each GPU operation, device times of each
+ * operator. */
+bool llmprof_operators_attribute(llmprof_operators *o, llmprof_error *err);
+
+#endif

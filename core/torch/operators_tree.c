@@ -1,0 +1,201 @@
+/* Nesting by one sweep over each thread in order of start, with a stack of
+ * what is running; attribution by two tables, External id -> operator and
+ * correlation -> call. */
+#include "frame/sort.h"
+#include "llmprof/alloc.h"
+#include "torch/operators_internal.h"
+
+/* ---- nesting ---- */
+
+static bool sort_by(llmprof_operators *o, uint32_t *rows, int64_t *keys,
+                    int64_t (*key)(const host_event *)) {
+  for (size_t i = 0; i < o->host_count; i++) keys[i] = key(&o->host[i]);
+  return llmprof_sort_rows_i64(rows, o->host_count, keys);
+}
+
+static int64_t by_end_backwards(const host_event *e) {
+  return -e->end;
+}
+
+static int64_t by_start(const host_event *e) {
+  return e->start;
+}
+
+static int64_t by_thread(const host_event *e) {
+  return e->thread;
+}
+
+/* Threads together, earlier before later, outer before inner. */
+static bool sweep_order(llmprof_operators *o, uint32_t *rows) {
+  int64_t *keys = llmprof_alloc(o->host_count, sizeof *keys);
+  for (size_t i = 0; i < o->host_count; i++) rows[i] = (uint32_t)i;
+  bool ok = keys && sort_by(o, rows, keys, by_end_backwards) &&
+            sort_by(o, rows, keys, by_start) &&
+            sort_by(o, rows, keys, by_thread);
+  llmprof_free(keys);
+  return ok;
+}
+
+/* What the child covers is no longer the parent's own. Children come in order
+ * of start and may overlap. */
+static void take_from_parent(host_event *parent, const host_event *child) {
+  int64_t from =
+      child->start > parent->covered ? child->start : parent->covered;
+  int64_t to = child->end < parent->end ? child->end : parent->end;
+  if (to <= from) return;
+  parent->self -= to - from;
+  parent->covered = to;
+}
+
+static bool inside_same_name(const llmprof_operators *o, const host_event *e) {
+  for (uint32_t row = e->parent; row != NO_ROW; row = o->host[row].parent) {
+    if (o->host[row].name == e->name) return true;
+  }
+  return false;
+}
+
+/* The innermost running event that the row lies inside. */
+static uint32_t find_parent(const llmprof_operators *o, const uint32_t *running,
+                            size_t depth, const host_event *e) {
+  int64_t slack = o->fractions ? 0 : 1000;
+  while (depth--) {
+    if (e->end <= o->host[running[depth]].end + slack) return running[depth];
+  }
+  return NO_ROW;
+}
+
+static void sweep(llmprof_operators *o, const uint32_t *rows,
+                  uint32_t *running) {
+  size_t depth = 0;
+  for (size_t i = 0; i < o->host_count; i++) {
+    host_event *e = &o->host[rows[i]];
+    if (depth && o->host[running[0]].thread != e->thread) depth = 0;
+    while (depth && o->host[running[depth - 1]].end <= e->start) depth--;
+    e->parent = find_parent(o, running, depth, e);
+    e->self = e->duration;
+    e->covered = e->start;
+    if (e->parent != NO_ROW) take_from_parent(&o->host[e->parent], e);
+    e->outer = inside_same_name(o, e) ? NO_VALUE : e->duration;
+    running[depth++] = rows[i];
+  }
+}
+
+bool llmprof_operators_nest(llmprof_operators *o, llmprof_error *err) {
+  uint32_t *rows = llmprof_alloc(o->host_count, sizeof *rows);
+  uint32_t *running = llmprof_alloc(o->host_count, sizeof *running);
+  bool ok = rows && running && sweep_order(o, rows);
+  if (ok) sweep(o, rows, running);
+  llmprof_free(rows);
+  llmprof_free(running);
+  return ok || llmprof_fail_nomem(err);
+}
+
+/* ---- attribution ---- */
+
+/* Ids to host rows; the first row with an id keeps it. */
+typedef struct id_table {
+  llmprof_intern ids;
+  uint32_t *rows;
+  size_t cap;
+} id_table;
+
+static void table_free(id_table *table) {
+  llmprof_intern_free(&table->ids);
+  llmprof_free(table->rows);
+}
+
+static bool table_add(id_table *table, int64_t id, uint32_t row) {
+  size_t before = table->ids.count;
+  uint32_t at;
+  if (!llmprof_intern_add(&table->ids, &id, &at)) return false;
+  if (table->ids.count == before) return true;
+  if (!llmprof_grow(&table->rows, &table->cap, before + 1, sizeof row))
+    return false;
+  table->rows[at] = row;
+  return true;
+}
+
+static uint32_t table_find(const id_table *table, int64_t id) {
+  uint32_t at = id == NO_VALUE ? NO_ROW : llmprof_intern_find(&table->ids, &id);
+  return at == NO_ROW ? NO_ROW : table->rows[at];
+}
+
+typedef struct tables {
+  id_table operators; /* by External id; 0 means none */
+  id_table calls;     /* by correlation */
+} tables;
+
+static bool fill_tables(const llmprof_operators *o, tables *t) {
+  for (size_t i = 0; i < o->host_count; i++) {
+    const host_event *e = &o->host[i];
+    int64_t id = e->is_call ? e->correlation : e->external_id;
+    if (id == NO_VALUE || (!id && !e->is_call)) continue;
+    if (!table_add(e->is_call ? &t->calls : &t->operators, id, (uint32_t)i))
+      return false;
+  }
+  return true;
+}
+
+static uint32_t operator_around(const llmprof_operators *o, uint32_t row) {
+  while (row != NO_ROW && o->host[row].is_call) row = o->host[row].parent;
+  return row;
+}
+
+static uint32_t find_operator(const llmprof_operators *o, const tables *t,
+                              const gpu_event *e) {
+  uint32_t row = table_find(&t->operators, e->external_id);
+  if (row != NO_ROW) return row;
+  uint32_t call = table_find(&t->calls, e->correlation);
+  if (call == NO_ROW) return NO_ROW;
+  row = table_find(&t->operators, o->host[call].external_id);
+  return row != NO_ROW ? row : operator_around(o, call);
+}
+
+static bool add_time(int64_t *sum, int64_t time, llmprof_error *err) {
+  return !__builtin_add_overflow(*sum, time, sum) ||
+         llmprof_fail(err, LLMPROF_RANGE,
+                      "the GPU times of an operator do not fit into 64 bits");
+}
+
+/* To the operator, and to every operator around it. */
+static bool credit(llmprof_operators *o, uint32_t row, int64_t time,
+                   llmprof_error *err) {
+  if (!add_time(&o->host[row].device_self, time, err)) return false;
+  for (; row != NO_ROW; row = o->host[row].parent) {
+    host_event *e = &o->host[row];
+    if (!e->is_call && !add_time(&e->device_outer, time, err)) return false;
+  }
+  return true;
+}
+
+static bool attribute(llmprof_operators *o, const tables *t,
+                      llmprof_error *err) {
+  for (size_t i = 0; i < o->host_count; i++) {
+    host_event *e = &o->host[i];
+    if (!e->is_call) e->device_self = e->device_outer = 0;
+  }
+  for (size_t i = 0; i < o->gpu_count; i++) {
+    gpu_event *e = &o->gpu[i];
+    uint32_t row = find_operator(o, t, e);
+    if (row == NO_ROW) continue;
+    e->op = o->host[row].name;
+    if (!credit(o, row, e->duration, err)) return false;
+  }
+  for (size_t i = 0; i < o->host_count; i++) {
+    host_event *e = &o->host[i];
+    if (e->outer == NO_VALUE) e->device_outer = NO_VALUE;
+  }
+  return true;
+}
+
+bool llmprof_operators_attribute(llmprof_operators *o, llmprof_error *err) {
+  if (!o->gpu_count) return true;
+  tables t = {0};
+  llmprof_intern_init(&t.operators.ids, sizeof(int64_t));
+  llmprof_intern_init(&t.calls.ids, sizeof(int64_t));
+  bool ok =
+      fill_tables(o, &t) ? attribute(o, &t, err) : llmprof_fail_nomem(err);
+  table_free(&t.operators);
+  table_free(&t.calls);
+  return ok;
+}

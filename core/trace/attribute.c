@@ -1,0 +1,411 @@
+/* Which ranges launched which GPU operations, by sweeps instead of joins.
+ *
+ * 1. Calls sorted by process and correlation id meet operations by galloping
+ *    from the last match: both come nearly in order.
+ * 2. Per thread, ranges and launching calls are walked in order of time. The
+ *    ranges that may still enclose a later call are the open list; those that
+ *    enclose the current one form its chain, shared with the call before as
+ *    far as they agree. */
+#include <string.h>
+
+#include "frame/sort.h"
+#include "llmprof/alloc.h"
+#include "trace/trace_model.h"
+
+void llmprof_attribution_free(llmprof_attribution *a) {
+  llmprof_free(a->call);
+  llmprof_free(a->link);
+  llmprof_free(a->links);
+  llmprof_free(a->parent);
+  llmprof_free(a->level);
+  *a = (llmprof_attribution){0};
+}
+
+/* ---- rows grouped by a small key ---- */
+
+/* Some of the rows 0..count-1 in buckets by key: bucket k is rows[start[k]]
+ * to rows[start[k + 1] - 1], in row order. */
+typedef struct buckets {
+  uint32_t *rows;
+  size_t *start;
+  size_t keys;
+} buckets;
+
+/* The bucket of a row, LLMPROF_NONE to leave it out. */
+typedef uint32_t (*key_function)(const void *user, size_t row);
+
+static void buckets_free(buckets *b) {
+  llmprof_free(b->rows);
+  llmprof_free(b->start);
+}
+
+static bool buckets_fill(buckets *b, size_t count, size_t keys,
+                         key_function key, const void *user) {
+  *b = (buckets){.keys = keys};
+  b->start = llmprof_zalloc(keys + 2, sizeof *b->start);
+  if (!b->start) return false;
+  size_t *fill = b->start + 1; /* one ahead: ends up as the starts */
+  for (size_t row = 0; row < count; row++) {
+    uint32_t k = key(user, row);
+    if (k != LLMPROF_NONE) fill[k + 1]++;
+  }
+  for (size_t k = 1; k <= keys; k++) fill[k] += fill[k - 1];
+  b->rows = llmprof_alloc(fill[keys], sizeof *b->rows);
+  if (!b->rows) return false;
+  for (size_t row = 0; row < count; row++) {
+    uint32_t k = key(user, row);
+    if (k != LLMPROF_NONE) b->rows[fill[k]++] = (uint32_t)row;
+  }
+  return true;
+}
+
+/* ---- operations meet calls ---- */
+
+static uint32_t call_process(const void *user, size_t row) {
+  const llmprof_trace *trace = user;
+  uint32_t thread = trace->calls.thread[row];
+  if (thread == LLMPROF_NONE || trace->calls.correlation[row] == LLMPROF_NONE)
+    return LLMPROF_NONE;
+  return trace->threads[thread].process;
+}
+
+/* The first of sorted calls [low, high) with a correlation >= wanted, looking
+ * from `from` outwards. */
+static size_t gallop(const uint32_t *rows, const uint32_t *correlation,
+                     size_t low, size_t high, size_t from, uint32_t wanted) {
+  size_t step = 1;
+  if (from < high && correlation[rows[from]] < wanted) {
+    low = from + 1;
+    while (low < high && from + step < high &&
+           correlation[rows[from + step]] < wanted) {
+      low = from + step + 1;
+      step *= 2;
+    }
+    if (from + step < high) high = from + step;
+  } else {
+    high = from;
+    while (from - low >= step && correlation[rows[from - step]] >= wanted) {
+      high = from - step;
+      step *= 2;
+    }
+    if (from - low >= step) low = from - step;
+  }
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (correlation[rows[middle]] < wanted)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static void match_ops(llmprof_trace *trace, const buckets *calls,
+                      size_t *cursor) {
+  const llmprof_ops *ops = &trace->ops;
+  const llmprof_place *places =
+      (const llmprof_place *)(const void *)trace->places.records;
+  const uint32_t *correlation = trace->calls.correlation;
+  for (size_t op = 0; op < ops->count; op++) {
+    uint32_t process = places[ops->place[op]].process;
+    uint32_t wanted = ops->correlation[op];
+    trace->attribution.call[op] = LLMPROF_NONE;
+    if (process == LLMPROF_NONE || wanted == LLMPROF_NONE ||
+        process >= calls->keys)
+      continue;
+    size_t low = calls->start[process], high = calls->start[process + 1];
+    size_t at =
+        gallop(calls->rows, correlation, low, high, cursor[process], wanted);
+    if (at < high && correlation[calls->rows[at]] == wanted)
+      trace->attribution.call[op] = calls->rows[at];
+    cursor[process] = at;
+  }
+}
+
+static bool find_calls(llmprof_trace *trace) {
+  size_t processes = trace->process_ids.count;
+  buckets calls;
+  size_t *cursor = llmprof_alloc(processes, sizeof *cursor);
+  bool ok = buckets_fill(&calls, trace->calls.count, processes, call_process,
+                         trace) &&
+            cursor;
+  for (size_t p = 0; ok && p < processes; p++) {
+    cursor[p] = calls.start[p];
+    ok = llmprof_sort_rows_u32(calls.rows + calls.start[p],
+                               calls.start[p + 1] - calls.start[p],
+                               trace->calls.correlation);
+  }
+  if (ok) match_ops(trace, &calls, cursor);
+  buckets_free(&calls);
+  llmprof_free(cursor);
+  return ok;
+}
+
+/* ---- calls meet ranges ---- */
+
+/* A range that may enclose calls still to come, and its link in the chain of
+ * the call before (LLMPROF_NONE if it was not in it). */
+typedef struct open_range {
+  uint32_t range;
+  uint32_t link, outer; /* links[link].outer == outer, for reuse */
+} open_range;
+
+typedef struct sweep {
+  llmprof_trace *trace;
+  uint8_t *launches;      /* by call: 1 if it launched an operation */
+  uint32_t *link_of_call; /* for those, the chain or LLMPROF_NONE */
+  open_range *open;       /* by start */
+  size_t open_count, open_cap;
+  bool nested;     /* every open range lies within the one before it */
+  bool changed;    /* since the last chain was made */
+  int64_t min_end; /* of the open ranges */
+  uint32_t last;   /* the last chain */
+  size_t link_cap;
+} sweep;
+
+static bool add_link(sweep *s, uint32_t range, uint32_t outer, uint32_t *link) {
+  llmprof_attribution *a = &s->trace->attribution;
+  if (a->link_count >= UINT32_MAX - 1 ||
+      !llmprof_grow(&a->links, &s->link_cap, a->link_count + 1,
+                    sizeof *a->links))
+    return false;
+  a->links[a->link_count] = (llmprof_link){range, outer};
+  *link = (uint32_t)a->link_count++;
+  return true;
+}
+
+/* Forget ranges that ended before `now`. In a nested list those are on top. */
+static void close_ended(sweep *s, int64_t now) {
+  const int64_t *end = s->trace->ranges.end;
+  if (s->min_end >= now) return;
+  size_t kept = 0;
+  int64_t min_end = INT64_MAX;
+  for (size_t i = 0; i < s->open_count; i++) {
+    int64_t e = end[s->open[i].range];
+    if (e < now) continue;
+    s->open[kept++] = s->open[i];
+    if (e < min_end) min_end = e;
+  }
+  s->changed = true;
+  s->open_count = kept;
+  s->min_end = min_end;
+  if (!kept) s->nested = true;
+}
+
+/* As close_ended, at the cost of what is closed only. */
+static void pop_ended(sweep *s, int64_t now) {
+  const int64_t *end = s->trace->ranges.end;
+  if (!s->nested) {
+    close_ended(s, now);
+    return;
+  }
+  while (s->open_count && end[s->open[s->open_count - 1].range] < now) {
+    s->open_count--;
+    s->changed = true;
+  }
+  s->min_end =
+      s->open_count ? end[s->open[s->open_count - 1].range] : INT64_MAX;
+}
+
+/* Of a range that ends after it starts; without overflow. */
+static uint64_t length_of(const llmprof_ranges *r, uint32_t range) {
+  return (uint64_t)r->end[range] - (uint64_t)r->start[range];
+}
+
+/* The tightest open range around `range`: the shortest that reaches as far. */
+static uint32_t find_parent(const sweep *s, uint32_t range) {
+  const llmprof_ranges *r = &s->trace->ranges;
+  uint32_t best = LLMPROF_NONE;
+  for (size_t i = s->open_count; i-- > 0;) {
+    uint32_t candidate = s->open[i].range;
+    if (r->end[candidate] < r->end[range]) continue;
+    if (best == LLMPROF_NONE || length_of(r, candidate) < length_of(r, best))
+      best = candidate;
+    if (s->nested) break; /* all others are longer */
+  }
+  return best;
+}
+
+static bool open_one(sweep *s, uint32_t range) {
+  const llmprof_ranges *r = &s->trace->ranges;
+  llmprof_attribution *a = &s->trace->attribution;
+  pop_ended(s, r->start[range]);
+  uint32_t parent = find_parent(s, range);
+  a->parent[range] = parent;
+  a->level[range] = parent == LLMPROF_NONE ? 0 : a->level[parent] + 1;
+  if (!llmprof_grow(&s->open, &s->open_cap, s->open_count + 1, sizeof *s->open))
+    return false;
+  if (s->open_count) {
+    uint32_t top = s->open[s->open_count - 1].range;
+    if (r->end[range] > r->end[top]) s->nested = false;
+  }
+  s->open[s->open_count++] = (open_range){range, LLMPROF_NONE, LLMPROF_NONE};
+  if (r->end[range] < s->min_end) s->min_end = r->end[range];
+  s->changed = true;
+  return true;
+}
+
+/* Make the chain of the ranges that reach to `end`. */
+static bool make_chain(sweep *s, int64_t end, uint32_t *chain) {
+  uint32_t outer = LLMPROF_NONE;
+  for (size_t i = 0; i < s->open_count; i++) {
+    open_range *o = &s->open[i];
+    if (s->trace->ranges.end[o->range] < end) continue;
+    if (o->link == LLMPROF_NONE || o->outer != outer) {
+      if (!add_link(s, o->range, outer, &o->link)) return false;
+      o->outer = outer;
+    }
+    outer = o->link;
+  }
+  *chain = outer;
+  return true;
+}
+
+static bool place_call(sweep *s, uint32_t call) {
+  const llmprof_calls *calls = &s->trace->calls;
+  pop_ended(s, calls->start[call]);
+  if (s->min_end < calls->end[call]) { /* not all of them enclose it */
+    s->changed = true;
+    return make_chain(s, calls->end[call], &s->link_of_call[call]);
+  }
+  if (s->changed && !make_chain(s, calls->end[call], &s->last)) return false;
+  s->changed = false;
+  s->link_of_call[call] = s->last;
+  return true;
+}
+
+/* Ranges and launching calls of one thread, each sorted by start. */
+static bool sweep_thread(sweep *s, const uint32_t *ranges, size_t range_count,
+                         const uint32_t *calls, size_t call_count) {
+  const llmprof_ranges *r = &s->trace->ranges;
+  s->open_count = 0;
+  s->nested = true;
+  s->changed = true;
+  s->min_end = INT64_MAX;
+  size_t next = 0;
+  for (size_t i = 0; i < call_count; i++) {
+    int64_t start = s->trace->calls.start[calls[i]];
+    while (next < range_count && r->start[ranges[next]] <= start) {
+      if (!open_one(s, ranges[next++])) return false;
+    }
+    if (!place_call(s, calls[i])) return false;
+  }
+  while (next < range_count) { /* they still get their parents */
+    if (!open_one(s, ranges[next++])) return false;
+  }
+  return true;
+}
+
+static void reverse(uint32_t *rows, size_t count) {
+  for (size_t a = 0, b = count; a + 1 < b; a++) {
+    uint32_t swap = rows[a];
+    rows[a] = rows[--b];
+    rows[b] = swap;
+  }
+}
+
+/* By start; of two that start together, the one that ends later is outside,
+ * and of two alike the one that was recorded first. */
+static bool sort_ranges(const llmprof_ranges *r, uint32_t *rows, size_t count) {
+  if (!llmprof_sort_rows_i64(rows, count, r->start)) return false;
+  for (size_t i = 0; i < count;) {
+    size_t j = i + 1;
+    while (j < count && r->start[rows[j]] == r->start[rows[i]]) j++;
+    if (j - i > 1) { /* reversed twice, rows alike keep their order */
+      reverse(rows + i, j - i);
+      if (!llmprof_sort_rows_i64(rows + i, j - i, r->end)) return false;
+      reverse(rows + i, j - i);
+    }
+    i = j;
+  }
+  return true;
+}
+
+/* What lacks a time encloses nothing and lies in nothing. */
+static uint32_t range_thread(const void *user, size_t row) {
+  const sweep *s = user;
+  const llmprof_ranges *r = &s->trace->ranges;
+  if (r->end_thread[row] != LLMPROF_NONE || r->start[row] == LLMPROF_ABSENT)
+    return LLMPROF_NONE;
+  return r->thread[row];
+}
+
+static uint32_t launch_thread(const void *user, size_t row) {
+  const sweep *s = user;
+  const llmprof_calls *calls = &s->trace->calls;
+  if (!s->launches[row] || calls->start[row] == LLMPROF_ABSENT ||
+      calls->end[row] == LLMPROF_ABSENT)
+    return LLMPROF_NONE;
+  return calls->thread[row];
+}
+
+static bool sweep_buckets(sweep *s, const buckets *ranges,
+                          const buckets *calls) {
+  for (size_t t = 0; t < ranges->keys; t++) {
+    uint32_t *range_rows = ranges->rows + ranges->start[t];
+    uint32_t *call_rows = calls->rows + calls->start[t];
+    size_t range_count = ranges->start[t + 1] - ranges->start[t];
+    size_t call_count = calls->start[t + 1] - calls->start[t];
+    if (!sort_ranges(&s->trace->ranges, range_rows, range_count) ||
+        !llmprof_sort_rows_i64(call_rows, call_count, s->trace->calls.start) ||
+        !sweep_thread(s, range_rows, range_count, call_rows, call_count))
+      return false;
+  }
+  return true;
+}
+
+static bool sweep_threads(sweep *s) {
+  size_t threads = s->trace->thread_ids.count;
+  buckets ranges = {0}, calls = {0};
+  bool ok =
+      buckets_fill(&ranges, s->trace->ranges.count, threads, range_thread, s) &&
+      buckets_fill(&calls, s->trace->calls.count, threads, launch_thread, s) &&
+      sweep_buckets(s, &ranges, &calls);
+  buckets_free(&ranges);
+  buckets_free(&calls);
+  return ok;
+}
+
+static bool find_links(llmprof_trace *trace) {
+  llmprof_attribution *a = &trace->attribution;
+  sweep s = {.trace = trace};
+  s.launches = llmprof_zalloc(trace->calls.count, sizeof *s.launches);
+  s.link_of_call = llmprof_alloc(trace->calls.count, sizeof *s.link_of_call);
+  bool ok = s.launches && s.link_of_call;
+  for (size_t call = 0; ok && call < trace->calls.count; call++)
+    s.link_of_call[call] = LLMPROF_NONE;
+  for (size_t op = 0; ok && op < trace->ops.count; op++)
+    if (a->call[op] != LLMPROF_NONE) s.launches[a->call[op]] = 1;
+  ok = ok && sweep_threads(&s);
+  for (size_t op = 0; ok && op < trace->ops.count; op++)
+    a->link[op] = a->call[op] == LLMPROF_NONE ? LLMPROF_NONE
+                                              : s.link_of_call[a->call[op]];
+  llmprof_free(s.launches);
+  llmprof_free(s.link_of_call);
+  llmprof_free(s.open);
+  return ok;
+}
+
+static bool attribute(llmprof_trace *trace) {
+  llmprof_attribution *a = &trace->attribution;
+  size_t ops = trace->ops.count, ranges = trace->ranges.count;
+  a->call = llmprof_alloc(ops, sizeof *a->call);
+  a->link = llmprof_alloc(ops, sizeof *a->link);
+  a->parent = llmprof_alloc(ranges, sizeof *a->parent);
+  a->level = llmprof_alloc(ranges, sizeof *a->level);
+  if (!a->call || !a->link || !a->parent || !a->level) return false;
+  for (size_t r = 0; r < ranges; r++) a->parent[r] = a->level[r] = LLMPROF_NONE;
+  return find_calls(trace) && find_links(trace);
+}
+
+const llmprof_attribution *llmprof_trace_attribution(llmprof_trace *trace,
+                                                     llmprof_error *err) {
+  if (trace->attributed) return &trace->attribution;
+  if (!llmprof_trace_ops(trace, err) || !llmprof_trace_calls(trace, err) ||
+      !llmprof_trace_ranges(trace, err))
+    return NULL;
+  trace->attributed = attribute(trace);
+  if (trace->attributed) return &trace->attribution;
+  llmprof_attribution_free(&trace->attribution);
+  return llmprof_fail_nomem(err), NULL;
+}

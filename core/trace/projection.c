@@ -1,0 +1,99 @@
+/* Ranges projected onto the GPU: when what they launched ran. */
+#include "llmprof/alloc.h"
+#include "trace/trace_model.h"
+
+/* What was launched within a link's ranges, links inside it included. */
+typedef struct extent {
+  int64_t start, end;
+  uint32_t calls;
+} extent;
+
+static const extent nothing = {INT64_MAX, INT64_MIN, 0};
+
+static void extend(extent *e, const extent *by) {
+  if (by->start < e->start) e->start = by->start;
+  if (by->end > e->end) e->end = by->end;
+  e->calls += by->calls;
+}
+
+/* Graphs traced as one operation are left out, as NVIDIA does. */
+static void measure_ops(const llmprof_trace *trace, extent *links,
+                        uint8_t *counted) {
+  const llmprof_attribution *a = &trace->attribution;
+  for (size_t op = 0; op < trace->ops.first[LLMPROF_GRAPH]; op++) {
+    if (a->link[op] == LLMPROF_NONE) continue;
+    extent one = {trace->ops.start[op], trace->ops.end[op],
+                  !counted[a->call[op]]};
+    counted[a->call[op]] = 1;
+    extend(&links[a->link[op]], &one);
+  }
+}
+
+/* Outer links come before inner ones, so one pass backwards adds all up. */
+static void add_up(const llmprof_attribution *a, extent *links,
+                   extent *ranges) {
+  for (size_t l = a->link_count; l-- > 0;) {
+    if (!links[l].calls) continue;
+    extend(&ranges[a->links[l].range], &links[l]);
+    if (a->links[l].outer != LLMPROF_NONE)
+      extend(&links[a->links[l].outer], &links[l]);
+  }
+}
+
+static bool collect(llmprof_trace *trace, const extent *ranges) {
+  size_t count = 0, range_count = trace->ranges.count;
+  uint32_t *row_of = llmprof_alloc(range_count, sizeof *row_of);
+  for (size_t r = 0; r < range_count; r++) count += ranges[r].calls > 0;
+  llmprof_projection *made = llmprof_alloc(count, sizeof *made);
+  if (!made || !row_of) {
+    llmprof_free(made);
+    llmprof_free(row_of);
+    return false;
+  }
+  size_t used = 0;
+  for (size_t r = 0; r < range_count; r++) {
+    if (!ranges[r].calls) continue;
+    row_of[r] = (uint32_t)used;
+    made[used++] = (llmprof_projection){(uint32_t)r, ranges[r].start,
+                                        ranges[r].end, ranges[r].calls, 0};
+  }
+  for (size_t p = 0; p < count; p++) {
+    uint32_t parent = trace->attribution.parent[made[p].range];
+    if (parent != LLMPROF_NONE) made[row_of[parent]].children++;
+  }
+  llmprof_free(row_of);
+  trace->projections = made;
+  trace->projection_count = count;
+  return true;
+}
+
+static bool project(llmprof_trace *trace) {
+  const llmprof_attribution *a = &trace->attribution;
+  extent *links = llmprof_alloc(a->link_count, sizeof *links);
+  extent *ranges = llmprof_alloc(trace->ranges.count, sizeof *ranges);
+  uint8_t *counted = llmprof_zalloc(trace->calls.count, sizeof *counted);
+  bool ok = links && ranges && counted;
+  if (ok) {
+    for (size_t l = 0; l < a->link_count; l++) links[l] = nothing;
+    for (size_t r = 0; r < trace->ranges.count; r++) ranges[r] = nothing;
+    measure_ops(trace, links, counted);
+    add_up(a, links, ranges);
+    ok = collect(trace, ranges);
+  }
+  llmprof_free(links);
+  llmprof_free(ranges);
+  llmprof_free(counted);
+  return ok;
+}
+
+const llmprof_projection *llmprof_trace_projections(llmprof_trace *trace,
+                                                    size_t *count,
+                                                    llmprof_error *err) {
+  if (!trace->projected) {
+    if (!llmprof_trace_attribution(trace, err)) return NULL;
+    trace->projected = project(trace);
+    if (!trace->projected) return llmprof_fail_nomem(err), NULL;
+  }
+  *count = trace->projection_count;
+  return trace->projections;
+}

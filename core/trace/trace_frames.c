@@ -1,0 +1,216 @@
+/* The frames of a trace: one table of columns per kind of row, computed when
+ * first asked for and loading what they need of the trace.
+ *
+ * The rows of a frame are events of one kind (operations, calls, ranges,
+ * projections), or pairs of a kernel and a range: then a column is computed
+ * once per kernel or per range and reached through the pairs. */
+#include <string.h>
+
+#include "llmprof/alloc.h"
+#include "llmprof/interrupt.h"
+#include "trace/trace_columns.h"
+
+/* ---- making frames ---- */
+
+/* Rows first .. first + count - 1 of a kind of event, as seen by a frame
+ * directly or through an index. Owned by the frame. */
+typedef struct axis {
+  llmprof_trace *trace;
+  size_t first, count;
+  const uint32_t *index;
+  const llmprof_column_spec *specs;
+} axis;
+
+static const llmprof_column_spec *find_spec(const axis *from,
+                                            const char *name) {
+  const llmprof_column_spec *spec = from->specs;
+  while (strcmp(spec->name, name) != 0) spec++;
+  return spec;
+}
+
+static bool load_needs(llmprof_trace *trace, int needs, llmprof_error *err) {
+  if (needs == NEEDS_DETAILS) return llmprof_trace_details(trace, err) != NULL;
+  if (needs == NEEDS_ATTRIBUTION)
+    return llmprof_trace_attribution(trace, err) != NULL;
+  return true;
+}
+
+static bool load_column(llmprof_frame *frame, llmprof_column *column,
+                        void *user, llmprof_error *err) {
+  const axis *from = user;
+  const llmprof_column_spec *spec = find_spec(from, column->name);
+  if (!load_needs(from->trace, spec->needs, err)) return false;
+  bool wide = spec->type == LLMPROF_I64;
+  void *data =
+      llmprof_alloc(from->count, wide ? sizeof(int64_t) : sizeof(uint32_t));
+  if (!data || !llmprof_frame_own(frame, data)) return llmprof_fail_nomem(err);
+  int64_t *longs = data;
+  uint32_t *shorts = data;
+  for (size_t i = 0; i < from->count; i++) {
+    if (llmprof_interrupted_at(i)) return llmprof_fail_interrupted(err);
+    int64_t value = spec->get(from->trace, from->first + i);
+    if (wide)
+      longs[i] = value;
+    else
+      shorts[i] = value == LLMPROF_ABSENT ? UINT32_MAX : (uint32_t)value;
+  }
+  column->data = data;
+  column->index = from->index;
+  return true;
+}
+
+/* Declare the axis's columns; specs end with an unnamed one. */
+static bool add_columns(llmprof_frame *frame, const axis *wanted) {
+  axis *kept = llmprof_memdup(wanted, sizeof *wanted);
+  if (!kept || !llmprof_frame_own(frame, kept)) return false;
+  for (const llmprof_column_spec *spec = wanted->specs; spec->name; spec++) {
+    llmprof_column column = {
+        .name = spec->name, .unit = spec->unit, .type = spec->type};
+    if (!llmprof_frame_add(frame, &column, load_column, kept)) return false;
+  }
+  return true;
+}
+
+static llmprof_frame *one_axis(const axis *rows, llmprof_error *err) {
+  llmprof_frame *frame = llmprof_frame_new(rows->count, rows->trace->strings);
+  if (frame && add_columns(frame, rows)) return frame;
+  llmprof_frame_free(frame);
+  return llmprof_fail_nomem(err), NULL;
+}
+
+static llmprof_frame *ops_frame(llmprof_trace *trace, int first_kind,
+                                int end_kind, const llmprof_column_spec *specs,
+                                llmprof_error *err) {
+  const llmprof_ops *ops = llmprof_trace_ops(trace, err);
+  if (!ops) return NULL;
+  uint32_t first = ops->first[first_kind];
+  return one_axis(
+      &(axis){trace, first, ops->first[end_kind] - first, NULL, specs}, err);
+}
+
+static llmprof_frame *kernels_frame(llmprof_trace *trace, llmprof_error *err) {
+  return ops_frame(trace, LLMPROF_KERNEL, LLMPROF_COPY, llmprof_kernel_columns,
+                   err);
+}
+
+static llmprof_frame *transfers_frame(llmprof_trace *trace,
+                                      llmprof_error *err) {
+  return ops_frame(trace, LLMPROF_COPY, LLMPROF_GRAPH, llmprof_gpu_columns,
+                   err);
+}
+
+static llmprof_frame *graphs_frame(llmprof_trace *trace, llmprof_error *err) {
+  return ops_frame(trace, LLMPROF_GRAPH, LLMPROF_OP_KINDS, llmprof_gpu_columns,
+                   err);
+}
+
+static llmprof_frame *gpu_frame(llmprof_trace *trace, llmprof_error *err) {
+  return ops_frame(trace, LLMPROF_KERNEL, LLMPROF_OP_KINDS, llmprof_gpu_columns,
+                   err);
+}
+
+static llmprof_frame *api_frame(llmprof_trace *trace, llmprof_error *err) {
+  const llmprof_calls *calls = llmprof_trace_calls(trace, err);
+  if (!calls) return NULL;
+  return one_axis(&(axis){trace, 0, calls->count, NULL, llmprof_api_columns},
+                  err);
+}
+
+static llmprof_frame *ranges_frame(llmprof_trace *trace, llmprof_error *err) {
+  const llmprof_ranges *ranges = llmprof_trace_ranges(trace, err);
+  if (!ranges) return NULL;
+  return one_axis(&(axis){trace, 0, ranges->count, NULL, llmprof_range_columns},
+                  err);
+}
+
+static llmprof_frame *projections_frame(llmprof_trace *trace,
+                                        llmprof_error *err) {
+  size_t count;
+  if (!llmprof_trace_projections(trace, &count, err)) return NULL;
+  return one_axis(&(axis){trace, 0, count, NULL, llmprof_projection_columns},
+                  err);
+}
+
+/* ---- pairs of a kernel and a range around its launch ---- */
+
+static size_t count_pairs(const llmprof_trace *trace) {
+  const llmprof_attribution *a = &trace->attribution;
+  size_t count = 0;
+  for (size_t op = 0; op < trace->ops.first[LLMPROF_COPY]; op++) {
+    uint32_t link = a->link[op];
+    do {
+      count++;
+      if (link != LLMPROF_NONE) link = a->links[link].outer;
+    } while (link != LLMPROF_NONE);
+  }
+  return count;
+}
+
+/* A kernel in no range makes one pair, with none. */
+static void fill_pairs(const llmprof_trace *trace, uint32_t *ops,
+                       uint32_t *ranges) {
+  const llmprof_attribution *a = &trace->attribution;
+  size_t at = 0;
+  for (uint32_t op = 0; op < trace->ops.first[LLMPROF_COPY]; op++) {
+    uint32_t link = a->link[op];
+    do {
+      ops[at] = op;
+      ranges[at++] = link == LLMPROF_NONE ? LLMPROF_NONE : a->links[link].range;
+      if (link != LLMPROF_NONE) link = a->links[link].outer;
+    } while (link != LLMPROF_NONE);
+  }
+}
+
+static llmprof_frame *pairs_frame(llmprof_trace *trace, llmprof_error *err) {
+  if (!llmprof_trace_attribution(trace, err)) return NULL;
+  size_t count = count_pairs(trace);
+  llmprof_frame *frame = llmprof_frame_new(count, trace->strings);
+  uint32_t *ops = llmprof_alloc(count, sizeof *ops);
+  uint32_t *ranges = llmprof_alloc(count, sizeof *ranges);
+  if (!frame || !ops || !ranges) {
+    llmprof_free(ops);
+    llmprof_free(ranges);
+    llmprof_frame_free(frame);
+    return llmprof_fail_nomem(err), NULL;
+  }
+  fill_pairs(trace, ops, ranges);
+  bool owns_ops = llmprof_frame_own(frame, ops);
+  bool owns_ranges = llmprof_frame_own(frame, ranges);
+  axis kernels = {trace, 0, trace->ops.first[LLMPROF_COPY], ops,
+                  llmprof_pair_kernel_columns};
+  axis around = {trace, 0, trace->ranges.count, ranges,
+                 llmprof_pair_range_columns};
+  if (owns_ops && owns_ranges && add_columns(frame, &kernels) &&
+      add_columns(frame, &around))
+    return frame;
+  llmprof_frame_free(frame);
+  return llmprof_fail_nomem(err), NULL;
+}
+
+/* ---- by name ---- */
+
+static const struct {
+  const char *name;
+  llmprof_frame *(*make)(llmprof_trace *trace, llmprof_error *err);
+} frames[] = {
+    {"kernels", kernels_frame},
+    {"transfers", transfers_frame},
+    {"graphs", graphs_frame},
+    {"gpu", gpu_frame},
+    {"api", api_frame},
+    {"ranges", ranges_frame},
+    {"projections", projections_frame},
+    {"kernel_ranges", pairs_frame},
+};
+
+const char *llmprof_trace_frame_name(size_t number) {
+  return number < sizeof frames / sizeof *frames ? frames[number].name : NULL;
+}
+
+llmprof_frame *llmprof_trace_frame(llmprof_trace *trace, const char *name,
+                                   llmprof_error *err) {
+  for (size_t i = 0; i < sizeof frames / sizeof *frames; i++) {
+    if (strcmp(frames[i].name, name) == 0) return frames[i].make(trace, err);
+  }
+  return llmprof_fail(err, LLMPROF_NOTFOUND, "no frame '%s'", name), NULL;
+}

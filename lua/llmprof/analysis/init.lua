@@ -1,0 +1,199 @@
+-- Trace, counters and what the workload said about itself -> results: one
+-- table, from which every report is rendered and nothing else is needed.
+-- docs/results.schema.json is its schema. Times are ns, shares 0..1; what was
+-- not measured is absent.
+local clock = require "llmprof.base.clock"
+local breakdown = require "llmprof.analysis.breakdown"
+local efficiency = require "llmprof.analysis.efficiency"
+local errors = require "llmprof.base.errors"
+local hardware = require "llmprof.model.hardware"
+local headroom = require "llmprof.analysis.headroom"
+local integrity = require "llmprof.analysis.integrity"
+local json = require "llmprof.json"
+local latency = require "llmprof.analysis.latency"
+local roofline = require "llmprof.analysis.roofline"
+local stage_summary = require "llmprof.analysis.stage_summary"
+local transfers = require "llmprof.analysis.transfers"
+local version = require "llmprof.version"
+local work = require "llmprof.analysis.work"
+
+local analysis = {}
+
+local function check(value, message)
+  return errors.check("failed", value, message)
+end
+
+
+-- ---- environment and totals ----
+
+local function devices(trace)
+  local list = json.list {}
+  for i, device in ipairs(trace:devices()) do
+    list[i] = {
+      id = device.id, name = device.name, chip = device.chip, uuid = device.uuid,
+      memory_bytes = device.memory, bandwidth_bytes_per_s = device.bandwidth,
+      max_clock_hz = device.clock, sm_count = device.sm_count, l2_bytes = device.l2,
+      compute_capability = device.compute,
+    }
+  end
+  return list
+end
+
+
+local function totals(trace, found)
+  local ops = found.ops
+  local all = ops:group { sum = { "duration" }, union = true }[1]
+  if not all then return { kernels = 0, copies = 0, sets = 0, graphs = 0 } end
+  local result = { kernels = 0, copies = 0, sets = 0, graphs = 0, gpu_time_ns = all.duration.total,
+    busy_ns = all.busy, span_ns = all.last and all.last - all.first }
+  local kinds = { [0] = "kernels", "copies", "sets", "graphs" }
+  for _, row in ipairs(ops:group { by = { "kind" } }) do result[kinds[row.kind]] = row.count end
+  if not found.whole then
+    local inside = 0
+    for _, row in ipairs(ops:group { by = { "stage" }, sum = { "duration" } }) do
+      if row.stage then inside = inside + row.duration.total end
+    end
+    result.stage_share = all.duration.total > 0 and inside / all.duration.total or nil
+  end
+  result.api_calls = #check(trace:frame "api")
+  return result
+end
+
+
+-- ---- stages ----
+
+local inferred_fields = { "confidence", "anchor", "named", "period_ns", "steps", "generations" }
+
+-- How the stages were inferred; nil where ranges mark them.
+local function inferred_record(inferred)
+  if not inferred then return nil end
+  local record = {}
+  for _, field in ipairs(inferred_fields) do record[field] = inferred[field] end
+  return json.ordered(record, inferred_fields)
+end
+
+
+local function used_decodes(found)
+  local list = {}
+  for _, instance in ipairs(found.instances) do
+    if instance.used and instance.stage == "decode" then list[#list + 1] = instance end
+  end
+  return list
+end
+
+
+-- ---- kernels and selection ----
+
+local kernel_fields = { "id", "name", "short_name", "category", "stage", "part", "device", "calls",
+  "total_ns", "mean_ns", "median_ns", "min_ns", "max_ns", "std_ns", "share", "cumulative",
+  "stage_share", "stage_cumulative", "floor_ns", "headroom_ns", "headroom_kind", "shapes",
+  "counters" }
+
+local function kernel_records(list)
+  local records = json.list {}
+  for i, kernel in ipairs(list or {}) do
+    local record = {}
+    for _, field in ipairs(kernel_fields) do record[field] = kernel[field] end
+    records[i] = json.ordered(record, kernel_fields)
+  end
+  return records
+end
+
+
+local function selection_record(selection, plan)
+  if not selection then return nil end
+  local groups = json.list {}
+  for i, group in ipairs(selection.groups) do
+    groups[i] = { name = group.name, kernels = json.list(group.kernels), coverage = group.coverage,
+      of = group.of }
+  end
+  return { policy = selection.policy, coverage = selection.coverage, filter = selection.filter,
+    kernels = json.list(selection.kernels), groups = groups,
+    dropped = json.list(plan and plan.dropped or {}) }
+end
+
+
+-- ---- the model's cost and the hardware's limits ----
+
+-- GPUs that ran kernels of the stages.
+local function count_devices(kernels)
+  local seen, count = {}, 0
+  for _, kernel in ipairs(kernels) do
+    if kernel.device and not seen[kernel.device] then
+      seen[kernel.device] = true
+      count = count + 1
+    end
+  end
+  return count
+end
+
+
+-- Cost and efficiency of the stages, floors of the kernels, the roofline.
+local function add_limits(results, given)
+  local kernels = given.kernels or {}
+  local format = given.arch and given.arch.formats.activations or "bf16"
+  results.hardware = hardware.describe { device = results.environment.devices[1],
+    count = count_devices(kernels), cfg = given.gpu, launches = given.launches,
+    samples = given.samples, format = format }
+  local lacking = results.hardware.missing
+  results.hardware.missing = nil
+  table.insert(lacking, work.add(results.stages, results.repeats.used, given))
+  table.move(lacking, 1, #lacking, #results.missing + 1, results.missing)
+  efficiency.add(results, kernels)
+  headroom.add(results, kernels)
+  roofline.add(results, kernels)
+end
+
+
+-- ---- together ----
+
+local top_keys = { "schema_version", "run", "model", "source", "environment", "repeats", "totals",
+  "inferred", "hardware", "efficiency", "latency", "integrity", "overhead", "stages", "transfers",
+  "headroom", "roofline", "kernels", "selection", "counters", "operators", "advice", "missing" }
+
+-- given: run_id, recipe (name), model, source, environment, trace, found (of
+-- analysis.stages), kernels, selection, counters (of analysis.counters),
+-- operators, workload (facts about a recorded run), metrics (metrics.json),
+-- arch, arch_complaint and run (of llmprof.model.choice), gpu (the configuration's
+-- hardware table), launches (of llmprof.ncu), samples (of llmprof.gpu_watch),
+-- complaints (of nsys), overhead (of analysis.overhead), missing (list of { what,
+-- why, how }), flops (the recipe's: a function of a stage and metrics).
+--
+-- Its advice is made from the results themselves: llmprof.advice.
+function analysis.results(given)
+  local results = {
+    schema_version = 1,
+    run = { id = given.run_id, recipe = given.recipe, created = clock.timestamp(),
+      llmprof = version.version },
+    model = given.model,
+    source = given.source,
+    environment = given.environment or {},
+    selection = selection_record(given.selection, given.plan),
+    counters = given.counters,
+    operators = given.operators,
+    missing = json.list(given.missing),
+    overhead = given.overhead,
+    stages = json.list {},
+  }
+  if given.trace then
+    results.environment.devices = devices(given.trace)
+    results.repeats = given.found.repeats
+    results.repeats.whole_run = given.found.whole
+    results.inferred = inferred_record(given.found.inferred)
+    results.totals = totals(given.trace, given.found)
+    results.stages = stage_summary.list(given.found, given)
+    breakdown.add(results.stages, given.trace, given.found, given.kernels or {})
+    local made = stage_summary.counts(given, "decode", used_decodes(given.found))
+    made.metrics = given.metrics
+    results.latency = latency.measure(given.trace, given.found, made)
+    results.transfers = transfers.list(given.trace, given.found)
+    results.integrity = integrity.judge { trace = given.trace, samples = given.samples,
+      complaints = given.complaints, stage_share = results.totals.stage_share }
+    add_limits(results, given)
+  end
+  results.kernels = kernel_records(given.kernels)
+  return json.ordered(results, top_keys)
+end
+
+
+return analysis

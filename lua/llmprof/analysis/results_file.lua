@@ -1,0 +1,80 @@
+-- results.json of a bundle, which anybody may have edited: what comes out of here
+-- fits docs/results.schema.json, and every kernel it points at is there.
+local errors = require "llmprof.base.errors"
+local json_schema = require "llmprof.base.json_schema"
+
+local results_file = {}
+
+
+-- ---- kernels by their id, their place in results.kernels ----
+
+-- What is wrong with ids of kernels, or nil. list: of ids, or of objects that have
+-- one in `field`; nil has none.
+local function check_ids(results, where, list, field)
+  for i, item in ipairs(list or {}) do
+    local id = item
+    if field then id = item[field] end
+    if id and not results.kernels[id] then
+      return ("$.%s[%d]%s: no kernel has the id %d"):format(where, i,
+        field and "." .. field or "", id)
+    end
+  end
+  return nil
+end
+
+
+-- The same for lists of ids that the objects of a list have in `kernels`.
+local function check_lists(results, where, list)
+  for i, item in ipairs(list or {}) do
+    local wrong = check_ids(results, ("%s[%d].kernels"):format(where, i), item.kernels)
+    if wrong then return wrong end
+  end
+  return nil
+end
+
+
+local function check_places(kernels)
+  for i, kernel in ipairs(kernels) do
+    if kernel.id ~= i then
+      return ("$.kernels[%d].id: %d expected, got %d"):format(i, i, kernel.id)
+    end
+  end
+  return nil
+end
+
+
+local function check_kernels(results)
+  local selection, roofline = results.selection or {}, results.roofline or {}
+  return check_places(results.kernels)
+    or check_ids(results, "headroom", results.headroom, "kernel")
+    or check_ids(results, "roofline.kernels", roofline.kernels, "kernel")
+    or check_ids(results, "selection.kernels", selection.kernels)
+    or check_lists(results, "selection.groups", selection.groups)
+    or check_ids(results, "selection.dropped", selection.dropped, "kernel")
+    or check_lists(results, "advice.findings", results.advice.findings)
+end
+
+
+-- ---- reading ----
+
+-- The results of a file; nil and a message with the path and the first offence.
+function results_file.read(path)
+  local results, message = json_schema.read_file(path, "results")
+  if not results then return nil, message end
+  local wrong = check_kernels(results)
+  if wrong then return nil, ("%s: %s"):format(path, wrong) end
+  return results
+end
+
+
+-- The same where results have to be. hint: what mends them, unless running the
+-- bundle's recipe again does.
+function results_file.load(path, hint)
+  local results, message = results_file.read(path)
+  if results then return results end
+  errors.raise("failed", message, { hint = hint
+    or "make it again: llmprof RECIPE.lua --resume " .. (path:match "^(.+)/[^/]*$" or ".") })
+end
+
+
+return results_file

@@ -1,0 +1,302 @@
+-- A validator for the part of JSON Schema (draft 2020-12) that docs/*.json use.
+-- A keyword that it does not know raises, so that no rule is passed over.
+--
+-- A rule is compiled once into a function(value) that returns nothing, or what is
+-- wrong and where below value ("[2].name"): paths are only built when there is
+-- something to tell.
+local json = require "llmprof.json"
+local resources = require "llmprof.resources"
+local sorted_keys = require "llmprof.base.sorted_keys"
+
+local json_schema = {}
+
+local LIST = getmetatable(json.list {})
+
+-- More of a value than this is not shown in a message; bytes.
+local MOST_SHOWN = 60
+
+
+local function type_of(value)
+  if value == json.null then return "null" end
+  if math.type(value) then return value == math.floor(value) and "integer" or "number" end
+  if type(value) ~= "table" then return type(value) end
+  return getmetatable(value) == LIST and "array" or "object"
+end
+
+
+local function is(value, wanted)
+  local found = type_of(value)
+  return found == wanted or (wanted == "number" and found == "integer")
+end
+
+
+local function encoded(value)
+  return assert(json.encode(value))
+end
+
+
+-- A value of the file for a message: what is long only by its type.
+local function shown(value)
+  local written = encoded(value)
+  if #written <= MOST_SHOWN then return written end
+  return type(value) == "string" and "a long string" or "an " .. type_of(value)
+end
+
+
+-- The expression as a Lua pattern. It may hold literals, classes, * and +, and
+-- {n} behind a class.
+local function lua_pattern(expression)
+  assert(not expression:find "[|()%%?]", "pattern too clever: " .. expression)
+  local pattern = expression:gsub("(%b[]){(%d+)}", string.rep)
+  pattern = pattern:gsub("%b[]", function(class) return (class:gsub("%-", "\1")) end)
+  return (pattern:gsub("%-", "%%-"):gsub("\1", "-"):gsub("\\(.)", "%%%1"))
+end
+
+
+-- ---- keywords: function(argument, compile, rule) -> function(value) ----
+
+local keywords = {}
+local annotations = { ["$schema"] = true, ["$defs"] = true, title = true, description = true }
+
+
+function keywords.type(wanted)
+  local names = type(wanted) == "table" and wanted or { wanted }
+  local expected = table.concat(names, " or ") .. " expected, got "
+  return function(value)
+    for _, name in ipairs(names) do
+      if is(value, name) then return nil end
+    end
+    return expected .. shown(value), ""
+  end
+end
+
+
+function keywords.const(wanted)
+  return function(value)
+    if value ~= wanted then
+      return ("%s expected, got %s"):format(encoded(wanted), shown(value)), ""
+    end
+  end
+end
+
+
+function keywords.enum(choices)
+  return function(value)
+    for _, choice in ipairs(choices) do
+      if choice == value then return nil end
+    end
+    return ("one of %s expected, got %s"):format(encoded(choices), shown(value)), ""
+  end
+end
+
+
+function keywords.minimum(least)
+  return function(value)
+    if math.type(value) and value < least then
+      return ("at least %s expected, got %s"):format(encoded(least), encoded(value)), ""
+    end
+  end
+end
+
+
+function keywords.maximum(most)
+  return function(value)
+    if math.type(value) and value > most then
+      return ("at most %s expected, got %s"):format(encoded(most), encoded(value)), ""
+    end
+  end
+end
+
+
+function keywords.pattern(expression)
+  local pattern = lua_pattern(expression)
+  return function(value)
+    if type(value) == "string" and not value:find(pattern) then
+      return ("%s does not match %s"):format(shown(value), expression), ""
+    end
+  end
+end
+
+
+function keywords.minItems(least)
+  return function(value)
+    if is(value, "array") and #value < least then
+      return ("at least %d items expected, got %d"):format(least, #value), ""
+    end
+  end
+end
+
+
+function keywords.maxItems(most)
+  return function(value)
+    if is(value, "array") and #value > most then
+      return ("at most %d items expected, got %d"):format(most, #value), ""
+    end
+  end
+end
+
+
+function keywords.items(rule, compile)
+  local check = compile(rule)
+  return function(value)
+    if not is(value, "array") then return nil end
+    for i = 1, #value do
+      local wrong, where = check(value[i])
+      if wrong then return wrong, ("[%d]%s"):format(i, where) end
+    end
+  end
+end
+
+
+function keywords.required(names)
+  return function(value)
+    if not is(value, "object") then return nil end
+    for _, name in ipairs(names) do
+      if value[name] == nil then return ("no '%s'"):format(name), "" end
+    end
+  end
+end
+
+
+-- Where one key is there, others have to be.
+function keywords.dependentRequired(needs)
+  local triggers = sorted_keys(needs)
+  return function(value)
+    if not is(value, "object") then return nil end
+    for _, trigger in ipairs(triggers) do
+      for _, name in ipairs(value[trigger] ~= nil and needs[trigger] or {}) do
+        if value[name] == nil then return ("'%s' without '%s'"):format(trigger, name), "" end
+      end
+    end
+  end
+end
+
+
+function keywords.properties(rules, compile)
+  local names, checks = sorted_keys(rules), {}
+  for i, name in ipairs(names) do checks[i] = compile(rules[name]) end
+  return function(value)
+    if not is(value, "object") then return nil end
+    for i, name in ipairs(names) do
+      local item = value[name]
+      if item ~= nil then
+        local wrong, where = checks[i](item)
+        if wrong then return wrong, ("." .. name .. where) end
+      end
+    end
+  end
+end
+
+
+-- The keys of an object that no property is declared for, sorted.
+local function undeclared(value, declared)
+  local names = {}
+  for name in pairs(value) do
+    if declared[name] == nil then names[name] = true end
+  end
+  return next(names) and sorted_keys(names) or names
+end
+
+
+function keywords.additionalProperties(rule, compile, around)
+  local declared, check = around.properties or {}, rule ~= false and compile(rule)
+  return function(value)
+    if not is(value, "object") then return nil end
+    for _, name in ipairs(undeclared(value, declared)) do
+      if not check then return ("unknown '%s'"):format(name), "" end
+      local wrong, where = check(value[name])
+      if wrong then return wrong, ("." .. name .. where) end
+    end
+  end
+end
+
+
+-- ---- together ----
+
+-- The type first: of a value that is something else, nothing else is worth saying.
+local function keywords_of(rule)
+  local names = sorted_keys(rule)
+  table.sort(names, function(a, b)
+    if (a == "type") ~= (b == "type") then return a == "type" end
+    return a < b
+  end)
+  return names
+end
+
+
+local function in_turn(checks)
+  if #checks == 1 then return checks[1] end
+  return function(value)
+    for i = 1, #checks do
+      local wrong, where = checks[i](value)
+      if wrong then return wrong, where end
+    end
+  end
+end
+
+
+-- A schema, read from JSON, as a function(value): what is wrong first with a value
+-- that was read likewise ("$.stages[1].name: string expected, got 1"), or nil.
+function json_schema.compile(schema)
+  local definitions, compile = {}, nil
+
+  local function reference(target)
+    local name = assert(target:match "^#/%$defs/([%w_]+)$", "no local reference: " .. target)
+    local rule = assert(schema["$defs"][name], "nothing at " .. target)
+    -- a definition may hold itself: it is looked up when it is used
+    if definitions[name] == nil then
+      definitions[name] = false
+      definitions[name] = compile(rule)
+    end
+    return definitions[name] or function(value) return definitions[name](value) end
+  end
+
+  function compile(rule)
+    local checks = {}
+    for _, name in ipairs(keywords_of(rule)) do
+      if name == "$ref" then
+        checks[#checks + 1] = reference(rule[name])
+      elseif not annotations[name] then
+        local keyword = keywords[name] or error(("unknown keyword '%s'"):format(name), 0)
+        checks[#checks + 1] = keyword(rule[name], compile, rule)
+      end
+    end
+    return in_turn(checks)
+  end
+
+  local check = compile(schema)
+  return function(value)
+    local wrong, where = check(value)
+    return wrong and ("$%s: %s"):format(where, wrong) or nil
+  end
+end
+
+
+-- The first thing wrong with a value, or nil: a schema that is used once.
+function json_schema.check(schema, value)
+  return json_schema.compile(schema)(value)
+end
+
+
+-- A schema of docs/, by name: "results".
+function json_schema.load(name)
+  return assert(json.decode(resources.get(("docs/%s.schema.json"):format(name))))
+end
+
+
+local compiled = {} -- by the schema's name
+
+
+-- A JSON file that fits a schema of docs/; nil and a message when it cannot be read
+-- or does not fit ("run/results.json: $.stages: array expected, got 1").
+function json_schema.read_file(path, name)
+  local value, message = json.load(path)
+  if value == nil then return nil, message end
+  compiled[name] = compiled[name] or json_schema.compile(json_schema.load(name))
+  local wrong = compiled[name](value)
+  if wrong then return nil, ("%s: %s"):format(path, wrong) end
+  return value
+end
+
+
+return json_schema

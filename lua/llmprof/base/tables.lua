@@ -1,0 +1,262 @@
+-- Tables: columns declared once, rendered for people (terminal, Markdown, HTML)
+-- and for programs (CSV, JSON).
+--
+-- A column: key (the field of a row), title, type ("text", "integer", "id": an
+-- integer that names something and has no thousands, or number), digits (after
+-- the point), scale (factor from the row's unit to the title's), exact (round
+-- half to even on the binary value, as C and Python do; else half away from
+-- zero), and for people only: max (columns to show at most), code (as inline
+-- code), bar (drawn as well, where a page can: values are 0 to 100 as shown),
+-- absent (what an absent value says), optional (not shown when no row has it).
+--
+-- CSV and JSON named by key hold the rows' own values, unrounded; named by
+-- title they hold what people see. An absent value is an empty cell, in JSON
+-- null.
+local html = require "llmprof.base.html"
+local json = require "llmprof.json"
+local markdown = require "llmprof.markdown"
+local text = require "llmprof.text"
+
+local tables = {}
+
+
+local function number_text(column, value, separator)
+  value = value * (column.scale or 1)
+  if column.exact then return ("%%.%df"):format(column.digits):format(value) end
+  return text.number(value, column.digits or 0, separator)
+end
+
+
+-- The shortest text that reads back as the same number.
+local function plain_number(value)
+  if math.type(value) == "integer" then return ("%d"):format(value) end
+  local short = ("%.15g"):format(value)
+  return tonumber(short) == value and short or ("%.17g"):format(value)
+end
+
+
+-- What a cell says: "" when absent.
+local function cell(column, row, separator)
+  local value = row[column.key]
+  if value == nil then return separator and column.absent or "" end
+  if type(value) == "string" then return value end
+  if column.type == "id" or column.type == "integer" and not separator then
+    if math.type(value) == "integer" then return ("%d"):format(value) end
+  end
+  return number_text(column, value, separator)
+end
+
+
+-- ---- for programs ----
+
+-- RFC 4180: quoted where a comma, a quote or a line end asks for it.
+local function csv_field(value)
+  if value:find '[,"\r\n]' then return '"' .. value:gsub('"', '""') .. '"' end
+  return value
+end
+
+
+local function raw_cell(column, row)
+  local value = row[column.key]
+  if value == nil then return "" end
+  return type(value) == "number" and plain_number(value) or tostring(value)
+end
+
+
+local function csv(columns, rows, options)
+  local lines, fields = {}, {}
+  local get = options.keys == "key" and raw_cell or cell
+  for i, column in ipairs(columns) do fields[i] = csv_field(column[options.keys]) end
+  lines[1] = table.concat(fields, ",")
+  for r, row in ipairs(rows) do
+    for i, column in ipairs(columns) do fields[i] = csv_field(get(column, row)) end
+    lines[r + 1] = table.concat(fields, ",")
+  end
+  lines[#lines + 1] = ""
+  return table.concat(lines, "\n")
+end
+
+
+local function json_value(column, row, raw)
+  local value = row[column.key]
+  if value == nil then return json.null end
+  local whole = column.type == "integer" or column.type == "id"
+  if raw or whole or type(value) ~= "number" then return value end
+  return tonumber(number_text(column, value))
+end
+
+
+local function to_json(columns, rows, options)
+  local keys, list = {}, json.list {}
+  for i, column in ipairs(columns) do keys[i] = column[options.keys] end
+  for r, row in ipairs(rows) do
+    local object = {}
+    for i, column in ipairs(columns) do
+      object[keys[i]] = json_value(column, row, options.keys == "key")
+    end
+    list[r] = json.ordered(object, keys)
+  end
+  return assert(json.encode(list, { pretty = true })) .. "\n"
+end
+
+
+-- ---- for people ----
+
+local function is_number(column)
+  return column.type ~= "text"
+end
+
+
+local function cells(columns, rows)
+  local list = {}
+  for r, row in ipairs(rows) do
+    local line = {}
+    for i, column in ipairs(columns) do line[i] = cell(column, row, ",") end
+    list[r] = line
+  end
+  return list
+end
+
+
+local function to_markdown(columns, rows)
+  local declared = {}
+  for i, column in ipairs(columns) do
+    declared[i] = { title = column.title, align = is_number(column) and "right" or "left",
+      max = column.max, code = column.code }
+  end
+  local body, footnotes = markdown.table(declared, cells(columns, rows))
+  return footnotes and body .. "\n" .. footnotes or body
+end
+
+
+-- What a page tells of a name in full, in columns of a terminal: the name of a
+-- template can be as long as a book.
+local HTML_TITLE = 1000
+
+
+-- The text of a cell; what was cut off shows where the pointer rests.
+local function html_text(column, value)
+  local shown = column.max and text.truncate(value, column.max, "middle") or value
+  local inner = html.escape(shown)
+  if column.code and value ~= "" then inner = ("<code>%s</code>"):format(inner) end
+  if shown == value then return inner end
+  return ('<span title="%s">%s</span>'):format(
+    html.escape(text.truncate(value, HTML_TITLE, "middle")), inner)
+end
+
+
+-- Classes: n a number, wN a bar of N percent.
+local function html_class(column, row)
+  if not is_number(column) then return "" end
+  local value = column.bar and row[column.key]
+  if not value then return ' class="n"' end
+  local width = math.min(math.max(value * (column.scale or 1), 0), 100)
+  return (' class="n w%.0f"'):format(width)
+end
+
+
+local function to_html(columns, rows, options)
+  local out = { '<table><thead><tr>' }
+  for _, column in ipairs(columns) do
+    out[#out + 1] = ('<th scope="col"%s>%s</th>'):format(html_class(column, {}),
+      html.escape(column.title))
+  end
+  out[#out + 1] = "</tr></thead>\n<tbody>\n"
+  for r, line in ipairs(cells(columns, rows)) do
+    local id = options.row_id and options.row_id(rows[r])
+    out[#out + 1] = id and ('<tr id="%s">'):format(html.escape(id)) or "<tr>"
+    for i, column in ipairs(columns) do
+      out[#out + 1] = ("<td%s>%s</td>"):format(html_class(column, rows[r]),
+        html_text(column, line[i]))
+    end
+    out[#out + 1] = "</tr>\n"
+  end
+  out[#out + 1] = "</tbody></table>\n"
+  return table.concat(out)
+end
+
+
+local function fitted(columns, lines)
+  local widths = {}
+  for i, column in ipairs(columns) do widths[i] = text.width(column.title) end
+  for _, line in ipairs(lines) do
+    for i, column in ipairs(columns) do
+      if column.max then line[i] = text.truncate(line[i], column.max, "middle") end
+      widths[i] = math.max(widths[i], text.width(line[i]))
+    end
+  end
+  return widths
+end
+
+
+-- Aligned by display width, two spaces between columns; a last text column
+-- takes what the terminal leaves, when its width is known.
+local function to_terminal(columns, rows, options)
+  local lines = cells(columns, rows)
+  for _, line in ipairs(lines) do
+    for i, value in ipairs(line) do line[i] = text.clean(value) end
+  end
+  local widths = fitted(columns, lines)
+  local last, used = columns[#columns], 0
+  for i = 1, #columns - 1 do used = used + widths[i] + 2 end
+  if options.columns and not is_number(last) then
+    local room = math.max(options.columns - used, 20)
+    for _, line in ipairs(lines) do
+      line[#columns] = text.truncate(line[#columns], room, "middle")
+    end
+    widths[#columns] = math.min(widths[#columns], room)
+  end
+  local out = {}
+  local function add(line, strong)
+    local padded = {}
+    for i, column in ipairs(columns) do
+      padded[i] = text.pad(line[i], widths[i], is_number(column) and "right" or "left")
+    end
+    local joined = (table.concat(padded, "  "):gsub("%s+$", ""))
+    out[#out + 1] = strong and options.strong and options.strong(joined) or joined
+  end
+  local titles = {}
+  for i, column in ipairs(columns) do titles[i] = column.title end
+  add(titles, true)
+  for _, line in ipairs(lines) do add(line) end
+  out[#out + 1] = ""
+  return table.concat(out, "\n")
+end
+
+
+-- The columns that people see.
+local function shown(columns, rows)
+  local list = {}
+  for _, column in ipairs(columns) do
+    local wanted = not column.optional
+    for _, row in ipairs(rows) do wanted = wanted or row[column.key] ~= nil end
+    if wanted then list[#list + 1] = column end
+  end
+  return list
+end
+
+
+local for_programs = { csv = true, json = true }
+
+local renderers = { csv = csv, html = to_html, json = to_json, md = to_markdown,
+  table = to_terminal }
+
+-- One cell as people see it in a table.
+function tables.cell(column, row)
+  return cell(column, row, ",")
+end
+
+
+-- Render rows as "table", "md", "html", "csv" or "json". options: keys ("key" or
+-- "title": what names the columns in CSV and JSON), columns (width of the
+-- terminal), strong (a function that marks the header line), row_id (a function
+-- that gives the id of a row's element in HTML, or nil).
+function tables.render(format, columns, rows, options)
+  options = options or {}
+  options.keys = options.keys or "key"
+  if not for_programs[format] then columns = shown(columns, rows) end
+  return renderers[format](columns, rows, options)
+end
+
+
+return tables

@@ -1,0 +1,64 @@
+-- What a look at something found: a list of checks, each { name, level = "ok" |
+-- "warning" | "problem", text, fix }, and how they are shown.
+local tables = require "llmprof.base.tables"
+local term = require "llmprof.base.term"
+local text = require "llmprof.text"
+
+local checks = {}
+
+local columns = {
+  { key = "name", title = "check", type = "text" },
+  { key = "level", title = "level", type = "text" },
+  { key = "text", title = "seen", type = "text" },
+  { key = "fix", title = "fix", type = "text" },
+}
+
+local colors = { ok = "green", warning = "yellow", problem = "red" }
+
+
+function checks.ok(name, said)
+  return { name = name, level = "ok", text = said }
+end
+
+
+function checks.warning(name, said, fix)
+  return { name = name, level = "warning", text = said, fix = fix }
+end
+
+
+function checks.problem(name, said, fix)
+  return { name = name, level = "problem", text = said, fix = fix }
+end
+
+
+function checks.has_problem(list)
+  for _, check in ipairs(list) do
+    if check.level == "problem" then return true end
+  end
+  return false
+end
+
+
+local function print_lines(list)
+  local out = term.new(io.stdout, 1)
+  for _, check in ipairs(list) do
+    out.line(("%s %-12s %s"):format(out.style(colors[check.level], ("%-8s"):format(check.level)),
+      check.name, text.clean(check.text)))
+    if check.level ~= "ok" and check.fix then
+      out.line(("%-22s%s"):format("", out.style("dim", text.clean(check.fix))))
+    end
+  end
+end
+
+
+-- Print the list: as JSON, or a line each for people.
+function checks.print(list, as_json)
+  if as_json then
+    io.stdout:write(tables.render("json", columns, list))
+  else
+    print_lines(list)
+  end
+end
+
+
+return checks

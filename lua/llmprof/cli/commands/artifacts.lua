@@ -1,0 +1,72 @@
+-- llmprof artifacts [RUN_ID]: the runs, or the files of one.
+local artifacts = require "llmprof.run.artifacts"
+local defaults = require "llmprof.recipe.defaults"
+local errors = require "llmprof.base.errors"
+local table_options = require "llmprof.cli.table_options"
+local tables = require "llmprof.base.tables"
+local text = require "llmprof.text"
+
+local command = {
+  name = "artifacts",
+  summary = "list the runs, or the files of one",
+  usage = "artifacts [OPTION...] [RUN_ID | FOLDER | latest]",
+  options = {
+    { "root", arg = "DIR", default = defaults["run.root"][2], help = "where runs are kept" },
+    table_options.format,
+  },
+  completes = "run",
+}
+
+local run_columns = {
+  { key = "id", title = "run", type = "text" }, { key = "recipe", title = "recipe", type = "text" },
+  { key = "status", title = "status", type = "text" },
+  { key = "started", title = "started (UTC)", type = "text" },
+  { key = "files", title = "files", digits = 0 },
+  { key = "bytes", title = "MB", scale = 1e-6, digits = 1 },
+}
+
+local file_columns = {
+  { key = "bytes", title = "bytes", digits = 0 }, { key = "path", title = "file", type = "text" },
+}
+
+
+local function list_runs(root)
+  local list = {}
+  for i, run in ipairs(artifacts.list(root)) do
+    local manifest = run.manifest or { status = "unreadable" }
+    if run.message then io.stderr:write("llmprof: ", text.clean(run.message), "\n") end
+    local row = { id = run.id, recipe = manifest.recipe, status = manifest.status,
+      started = manifest.started, files = 0, bytes = 0 }
+    for _, file in ipairs(artifacts.files(run.dir)) do
+      row.files, row.bytes = row.files + 1, row.bytes + file.bytes
+    end
+    list[i] = row
+  end
+  return list
+end
+
+
+local function list_files(run)
+  local list = {}
+  for i, file in ipairs(run:files()) do
+    list[i] = { path = run:path(file.name), bytes = file.bytes }
+  end
+  return list
+end
+
+
+function command.run(given, words)
+  if #words > 1 then errors.raise("usage", "one run at a time") end
+  if words[1] then
+    io.stdout:write(tables.render(given.format, file_columns,
+      list_files(artifacts.open(words[1], given.root))))
+    return 0
+  end
+  local runs = list_runs(given.root)
+  if #runs == 0 then io.stderr:write("llmprof: no runs in ", given.root, "\n") end
+  io.stdout:write(tables.render(given.format, run_columns, runs))
+  return 0
+end
+
+
+return command

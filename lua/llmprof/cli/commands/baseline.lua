@@ -1,0 +1,69 @@
+-- llmprof baseline save RUN NAME | list | use NAME | remove NAME: names for runs.
+local artifacts = require "llmprof.run.artifacts"
+local baselines = require "llmprof.compare.baselines"
+local columns = require "llmprof.report.columns"
+local defaults = require "llmprof.recipe.defaults"
+local errors = require "llmprof.base.errors"
+local nearest = require "llmprof.base.nearest"
+local sorted_keys = require "llmprof.base.sorted_keys"
+local table_options = require "llmprof.cli.table_options"
+local tables = require "llmprof.base.tables"
+
+local command = {
+  name = "baseline",
+  summary = "names for runs that others are compared with",
+  usage = "baseline [OPTION...] save RUN NAME | list | use NAME | remove NAME",
+  details = [[
+save keeps what a comparison needs of a run under a name; it stays when the run is
+removed. use makes it what `llmprof compare RUN` compares with.]],
+  completes = "baseline",
+  options = {
+    { "root", arg = "DIR", default = defaults["run.root"][2], help = "where runs are kept" },
+    table_options.format,
+  },
+}
+
+-- By action: its arguments, and what it does.
+local actions = {
+  save = { "RUN NAME", function(given, words)
+    local run = artifacts.open(words[1], given.root)
+    baselines.save(run, words[2], given.root)
+    io.stdout:write(("%s is run %s\n"):format(words[2], run.id))
+  end },
+  list = { "", function(given)
+    local list = baselines.list(given.root)
+    for _, entry in ipairs(list) do entry.state = entry.current and "in use" or nil end
+    if #list == 0 then io.stderr:write("llmprof: no baselines in ", given.root, "\n") end
+    io.stdout:write(tables.render(given.format, columns.baselines, list))
+  end },
+  use = { "NAME", function(given, words)
+    baselines.use(words[1], given.root)
+    io.stdout:write(("%s is what runs are compared with\n"):format(words[1]))
+  end },
+  remove = { "NAME", function(given, words)
+    baselines.remove(words[1], given.root)
+    io.stdout:write(("%s is removed\n"):format(words[1]))
+  end },
+}
+
+
+function command.run(given, words)
+  local name = words[1]
+  local action = name and actions[name]
+  if not action then
+    local known = sorted_keys(actions)
+    errors.raise("usage", name and ("baseline: no action '%s'%s"):format(name,
+      nearest.suggestion(name, known)) or "baseline: what is to be done?",
+      { hint = "llmprof baseline " .. table.concat(known, " | ") })
+  end
+  local _, expected = action[1]:gsub("%S+", "")
+  if #words - 1 ~= expected then
+    errors.raise("usage", ("baseline %s takes %s"):format(name,
+      expected == 0 and "no arguments" or action[1]))
+  end
+  action[2](given, table.move(words, 2, #words, 1, {}))
+  return 0
+end
+
+
+return command

@@ -1,0 +1,31 @@
+-- llmprof check RECIPE.lua [KEY=VALUE...]: would it run?
+local checks = require "llmprof.cli.checks"
+local errors = require "llmprof.base.errors"
+local recipe_check = require "llmprof.cli.recipe_check"
+
+local command = {
+  name = "check",
+  summary = "look a recipe over without running it, and say how to mend it",
+  usage = "check [OPTION...] RECIPE.lua [KEY=VALUE...]",
+  details = [[
+Looks at the recipe, its configuration and presets, the program and its files, the
+stages and the model's description. Exit status 2 when there is a problem.]],
+  options = {
+    { "config", arg = "FILE.yaml", help = "take values from a file" },
+    { "json", help = "print the checks as JSON" },
+  },
+  completes = "recipe",
+}
+
+
+function command.run(given, words)
+  if #words == 0 then
+    errors.raise("usage", "which recipe?", { hint = "llmprof check recipes/toy_llm.lua" })
+  end
+  local list = recipe_check.examine(words[1], given.config, table.move(words, 2, #words, 1, {}))
+  checks.print(list, given.json)
+  return checks.has_problem(list) and errors.status.usage or 0
+end
+
+
+return command

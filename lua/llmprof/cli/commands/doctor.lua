@@ -1,0 +1,25 @@
+-- llmprof doctor: is this machine ready to profile?
+local checks = require "llmprof.cli.checks"
+local config = require "llmprof.recipe.config"
+local doctor = require "llmprof.cli.doctor"
+local errors = require "llmprof.base.errors"
+
+local command = {
+  name = "doctor",
+  summary = "check tools, GPU, permissions and Python, and say how to mend them",
+  usage = "doctor [OPTION...] [KEY=VALUE...]",
+  details = "Exit status 3 when something that profiling needs is missing.",
+  options = { { "json", help = "print the checks as JSON" } },
+  completes = "settings",
+}
+
+
+function command.run(given, words)
+  local composed = config.compose { overrides = config.parse_overrides(words) }
+  local list = doctor.examine(composed.tree)
+  checks.print(list, given.json)
+  return checks.has_problem(list) and errors.status.tool or 0
+end
+
+
+return command

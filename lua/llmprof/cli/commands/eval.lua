@@ -1,0 +1,23 @@
+-- llmprof -e CODE [FILE...]: one line for the prompt, unattended. No summary:
+-- help shows it as -e.
+local errors = require "llmprof.base.errors"
+
+local command = {
+  name = "eval",
+  usage = "-e CODE [RUN_ID | FOLDER | latest | TRACE.sqlite | NCU.csv]...",
+  raw = true, -- files may be called anything
+}
+
+
+function command.run(argv)
+  local code = argv[1]
+  if not code then
+    errors.raise("usage", "-e: which code?",
+      { hint = [[for example: llmprof -e 'kernels:top(10, "dur")' run.sqlite]] })
+  end
+  require("llmprof.cli.repl").run(code, "=-e", table.move(argv, 2, #argv, 1, {}))
+  return 0
+end
+
+
+return command

@@ -1,0 +1,81 @@
+-- llmprof exec SCRIPT.lua [ARG...]: a Lua script with llmprof's modules.
+local errors = require "llmprof.base.errors"
+
+local command = {
+  name = "exec",
+  summary = "run a Lua script with llmprof's modules",
+  usage = "exec SCRIPT.lua [ARG...]",
+  raw = true, -- every word after the script is the script's
+  completes = "script",
+}
+
+
+local usage = [[
+usage: llmprof exec SCRIPT.lua [ARG...]
+
+Runs SCRIPT.lua, in which require "llmprof.trace" and the like work, with the
+other words as `...` and in `arg`. What it returns, if a whole number, is the
+exit status. The globals of `llmprof repl` (kernels, stages, sql, ...) are there
+too: of the files that the other words name.
+]]
+
+
+function command.help()
+  return usage
+end
+
+
+-- The words that are files, folders or runs; all of them when none is, so that a
+-- wrong name is said.
+local function files_among(words)
+  local source = require "llmprof.query.session.source"
+  local there = {}
+  for _, word in ipairs(words) do
+    if source.locate(word) then there[#there + 1] = word end
+  end
+  return #there > 0 and there or words
+end
+
+
+-- Globals that are not Lua's are looked for in a session over the arguments,
+-- which is made when the first of them is asked for.
+local function offer_session(words)
+  local globals
+  setmetatable(_G, { __index = function(_, name)
+    local session = require "llmprof.query.session"
+    if not session.has(name) then return nil end
+    globals = globals or session.open(files_among(words))
+    return globals[name]
+  end })
+end
+
+
+function command.run(argv)
+  local script = argv[1]
+  if script == "--help" or script == "-h" then
+    io.stdout:write(usage)
+    return 0
+  end
+  if not script then
+    errors.raise("usage", "which script?", { hint = "llmprof exec SCRIPT.lua" })
+  elseif script:find "^%-." then
+    errors.raise("usage", ("exec: no option '%s'"):format(script),
+      { hint = "options of the script come after its name" })
+  end
+  local chunk, message = loadfile(script)
+  if not chunk then errors.raise("usage", message) end
+  arg = { [0] = script, table.unpack(argv, 2) } -- luacheck: ignore 121
+  offer_session(table.move(argv, 2, #argv, 1, {}))
+  local trace
+  local ok, result = xpcall(chunk, function(err)
+    trace = errors.traceback()
+    return err
+  end, table.unpack(argv, 2))
+  if ok then return math.type(result) == "integer" and result or 0 end
+  if errors.is(result) then error(result, 0) end
+  if errors.is_interrupt(tostring(result)) then errors.raise("interrupted", "interrupted") end
+  errors.raise("usage", tostring(result), { detail = trace })
+end
+
+
+return command

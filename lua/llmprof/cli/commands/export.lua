@@ -1,0 +1,116 @@
+-- llmprof export RUN_OR_TRACE: a timeline to look at in ui.perfetto.dev.
+local artifacts = require "llmprof.run.artifacts"
+local defaults = require "llmprof.recipe.defaults"
+local errors = require "llmprof.base.errors"
+local fs = require "llmprof.fs"
+local nearest = require "llmprof.base.nearest"
+local text = require "llmprof.text"
+local trace_file = require "llmprof.trace.file"
+local windows = require "llmprof.base.windows"
+
+local command = {
+  name = "export",
+  summary = "a timeline as a Chrome trace, for ui.perfetto.dev",
+  usage = "export [OPTION...] TRACE.sqlite | RUN_ID | FOLDER | latest",
+  details = [[
+GPU streams (what overlaps on one gets further lanes), NVTX ranges and API calls per
+thread, with flows from each call to what it launched. Times are counted from the
+start of the session, as in the export. --stage, --from and --to keep what overlaps
+them, and what was launched then.]],
+  options = {
+    { "output", short = "o", arg = "FILE",
+      help = "write here, as gzip if it ends in .gz; perfetto.json.gz beside the trace" },
+    { "stage", short = "s", arg = "NAME", many = true,
+      help = "only while an NVTX range of this name is open; may be repeated" },
+    { "from", arg = "MS", help = "only from this time on" },
+    { "to", arg = "MS", help = "only until this time" },
+    { "root", arg = "DIR", default = defaults["run.root"][2], help = "where runs are kept" },
+  },
+  completes = "run",
+}
+
+
+local function check(value, message)
+  return errors.check("failed", value, message)
+end
+
+
+-- The trace of a run, or the file itself; and where the result goes.
+local function locate(name, root)
+  local info = fs.stat(name)
+  if info and info.type == "file" or name:find "%.sqlite$" then
+    return name, (name:gsub("%.sqlite$", "")) .. ".perfetto.json.gz"
+  end
+  local run = artifacts.open(name, root)
+  return run:path "nsys/run.sqlite", run:path "perfetto.json.gz"
+end
+
+
+local function to_ns(given, option, otherwise)
+  if not given[option] then return otherwise end
+  local ms = tonumber(given[option])
+  if not ms or ms ~= ms or math.abs(ms) > 1e12 then
+    errors.raise("usage", ("--%s: '%s' is not a number of ms"):format(option, given[option]))
+  end
+  return math.floor(ms * 1e6 + 0.5)
+end
+
+
+local function no_stage(ranges, name)
+  local tags = {}
+  for _, row in ipairs(ranges:group { by = { "tag" } }) do tags[#tags + 1] = row.tag end
+  errors.raise("usage", ("--stage: the trace has no NVTX range '%s'%s"):format(name,
+    nearest.suggestion(name, tags)), { hint = "llmprof stats -r nvtx_sum lists its ranges" })
+end
+
+
+-- When ranges of these names are open.
+local function stage_windows(trace, names)
+  local ranges, list = check(trace:frame "ranges"), {}
+  for _, name in ipairs(names) do
+    local found = ranges:where { tag = name }
+    if #found == 0 then no_stage(ranges, name) end
+    local starts, ends = found:values "start", found:values "end"
+    for i, start in ipairs(starts) do list[#list + 1] = { first = start, last = ends[i] } end
+  end
+  return windows.merge(list)
+end
+
+
+-- What is asked for, or nil: everything.
+local function wanted(trace, given)
+  if not given.stage and not given.from and not given.to then return nil end
+  local first = to_ns(given, "from", math.mininteger)
+  local last = to_ns(given, "to", math.maxinteger)
+  if first >= last then errors.raise("usage", "--from must be before --to") end
+  local list = given.stage and stage_windows(trace, given.stage)
+    or { { first = math.mininteger, last = math.maxinteger } }
+  list = windows.clip(list, first, last)
+  if #list == 0 then
+    errors.raise("usage", "no range of that name is open between --from and --to")
+  end
+  return list
+end
+
+
+function command.run(given, words)
+  if #words ~= 1 then
+    errors.raise("usage", #words == 0 and "which trace or run?" or "one trace at a time",
+      { hint = "llmprof export latest" })
+  end
+  local path, beside = locate(words[1], given.root)
+  local target = given.output or beside
+  if fs.realpath(target) and fs.realpath(target) == fs.realpath(path) then
+    errors.raise("usage", "the output must be another file than the trace")
+  end
+  local trace = trace_file.open(path)
+  local written = check(trace:perfetto(target, { windows = wanted(trace, given),
+    packed = target:find "%.gz$" ~= nil }))
+  io.stdout:write(("%s: %s GPU operations, %s NVTX ranges, %s API calls; open it in "
+    .. "ui.perfetto.dev\n"):format(target, text.count(written.operations),
+    text.count(written.ranges), text.count(written.calls)))
+  return 0
+end
+
+
+return command

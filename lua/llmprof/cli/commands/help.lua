@@ -1,0 +1,48 @@
+-- llmprof help [TOPIC]: the commands, one of them, or a page of the manual.
+local commands = require "llmprof.cli.commands"
+local errors = require "llmprof.base.errors"
+local manual = require "llmprof.cli.manual"
+local nearest = require "llmprof.base.nearest"
+local plain = require "llmprof.report.plain"
+local term = require "llmprof.base.term"
+
+local command = {
+  name = "help",
+  summary = "what a command does, or a page of the manual",
+  usage = "help [COMMAND | TOPIC]",
+  details = "Without a word it lists commands and topics.",
+  options = {},
+  completes = "topic",
+}
+
+
+local function unknown(name)
+  local known = commands.names()
+  for _, topic in ipairs(manual.topics()) do known[#known + 1] = topic.name end
+  errors.raise("usage", ("no command or topic '%s'%s"):format(name,
+    nearest.suggestion(name, known)), { hint = "llmprof help lists them" })
+end
+
+
+function command.run(_, words)
+  local help = require "llmprof.cli.help" -- which loads every command
+  local name = words[1]
+  if #words > 1 then
+    errors.raise("usage", "one topic at a time", { hint = "llmprof help " .. name })
+  elseif not name then
+    io.stdout:write(help.general())
+    return 0
+  end
+  local page, known = manual.page(name), commands.has(name)
+  if known then io.stdout:write(help.of_command(commands.load(name), {})) end
+  if page then
+    local out = term.new(io.stdout, 1)
+    local function bold(line) return out.style("bold", line) end
+    io.stdout:write(known and "\n" or "", plain.render(page, bold))
+  end
+  if not known and not page then unknown(name) end
+  return 0
+end
+
+
+return command

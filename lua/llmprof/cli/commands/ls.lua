@@ -1,0 +1,101 @@
+-- llmprof ls: the runs and their key numbers.
+local artifacts = require "llmprof.run.artifacts"
+local calendar = require "llmprof.base.calendar"
+local defaults = require "llmprof.recipe.defaults"
+local errors = require "llmprof.base.errors"
+local evidence = require "llmprof.analysis.evidence"
+local fs = require "llmprof.fs"
+local results_file = require "llmprof.analysis.results_file"
+local sys = require "llmprof.sys"
+local table_options = require "llmprof.cli.table_options"
+local tables = require "llmprof.base.tables"
+local text = require "llmprof.text"
+
+local command = {
+  name = "ls",
+  summary = "the runs with model, TTFT, TPOT, status and age",
+  usage = "ls [OPTION...]",
+  details = [[
+The newest run is first. A number that was not measured is empty; times are those under
+the profiler. `llmprof artifacts` lists files and sizes, `llmprof show RUN` the tables of
+a run.]],
+  options = {
+    { "root", arg = "DIR", default = defaults["run.root"][2], help = "where runs are kept" },
+    table_options.format,
+    table_options.rows,
+  },
+  completes = {},
+}
+
+local columns = {
+  { key = "id", title = "run", type = "text" }, { key = "recipe", title = "recipe", type = "text" },
+  { key = "model", title = "model", type = "text", max = 24 },
+  { key = "ttft_ns", title = "TTFT ms", scale = 1e-6, digits = 2 },
+  { key = "tpot_ns", title = "TPOT ms", scale = 1e-6, digits = 3 },
+  { key = "decode_ns", title = "decode ms", scale = 1e-6, digits = 2 },
+  { key = "status", title = "status", type = "text" },
+}
+
+-- When it was: for people how long ago, for programs when.
+local age = { key = "age", title = "age", type = "text" }
+local started = { key = "started", title = "started (UTC)", type = "text" }
+
+
+local function columns_for(format)
+  local list = table.move(columns, 1, #columns, 1, {})
+  list[#list + 1] = (format == "csv" or format == "json") and started or age
+  return list
+end
+
+
+local function complain(message)
+  io.stderr:write("llmprof: ", text.clean(message), "\n")
+end
+
+
+-- What results.json of a run says; an empty table when there is none to read.
+local function results_of(run)
+  local path = run.dir .. "/results.json"
+  if not fs.stat(path) then return {} end
+  local results, message = results_file.read(path)
+  if not results then complain(message) end
+  return results or {}
+end
+
+
+local function mean(distribution)
+  return distribution and distribution.mean_ns
+end
+
+
+local function row_of(run, now)
+  local manifest, results = run.manifest or { status = "unreadable" }, results_of(run)
+  local latency, began = results.latency or {}, calendar.seconds(manifest.started)
+  local decode = results.stages and evidence.find(results, "decode")
+  return {
+    id = run.id, recipe = manifest.recipe, model = results.model and results.model.name,
+    ttft_ns = mean(latency.ttft), tpot_ns = mean(latency.tpot),
+    decode_ns = decode and mean(decode.wall), status = manifest.status,
+    started = manifest.started, age = began and calendar.age(now - began),
+  }
+end
+
+
+function command.run(given, words)
+  if #words > 0 then
+    errors.raise("usage", "ls takes no run", { hint = "llmprof show " .. words[1] })
+  end
+  table_options.check_rows(given)
+  local runs, now, list = artifacts.list(given.root), sys.realtime() // 1000000000, {}
+  for i = #runs, 1, -1 do
+    if runs[i].message then complain(runs[i].message) end
+    list[#list + 1] = row_of(runs[i], now)
+  end
+  if #runs == 0 then io.stderr:write("llmprof: no runs in ", given.root, "\n") end
+  io.stdout:write(tables.render(given.format, columns_for(given.format),
+    table_options.first(list, given)))
+  return 0
+end
+
+
+return command

@@ -1,0 +1,68 @@
+-- llmprof open RUN: its report, in the browser where there is a desktop.
+local artifacts = require "llmprof.run.artifacts"
+local defaults = require "llmprof.recipe.defaults"
+local errors = require "llmprof.base.errors"
+local spawn = require "llmprof.spawn"
+local text = require "llmprof.text"
+
+local command = {
+  name = "open",
+  summary = "the best report of a run: its path, or the browser",
+  usage = "open [OPTION...] RUN_ID | FOLDER | latest",
+  details = "Prints the path; where there is a desktop xdg-open shows it.",
+  options = {
+    { "root", arg = "DIR", default = defaults["run.root"][2], help = "where runs are kept" },
+    { "print", help = "print the path and open nothing" },
+  },
+  completes = "run",
+}
+
+-- Best first.
+local REPORTS = { "report.html", "report.md", "stakeholder_summary.md", "kernels.md" }
+
+-- xdg-open hands over and returns; more than this and it hangs, in seconds.
+local PATIENCE = 20
+
+
+local function best_report(run)
+  for _, name in ipairs(REPORTS) do
+    if run:has(name) then return run:path(name) end
+  end
+  errors.raise("failed", ("%s: no report: its status is '%s'"):format(run.dir,
+    run.manifest.status), { hint = run:continuation() .. "; llmprof ls lists the others" })
+end
+
+
+local function has_desktop()
+  for _, name in ipairs { "DISPLAY", "WAYLAND_DISPLAY" } do
+    local value = os.getenv(name)
+    if value and value ~= "" then return true end
+  end
+  return false
+end
+
+
+local function show(path)
+  local opener = spawn.which "xdg-open"
+  if not opener then return nil, "xdg-open was not found" end
+  local result, message = spawn.run({ opener, path }, { timeout = PATIENCE })
+  if result and result.interrupted then errors.raise("interrupted", "interrupted") end
+  return result and result.ok, message or "xdg-open could not show it"
+end
+
+
+function command.run(given, words)
+  if #words ~= 1 then
+    errors.raise("usage", #words == 0 and "which run?" or "one run at a time",
+      { hint = "llmprof open latest" })
+  end
+  local path = best_report(artifacts.open(words[1], given.root))
+  io.stdout:write(text.clean(path), "\n")
+  if given.print or not has_desktop() then return 0 end
+  local shown, why = show(path)
+  if not shown then errors.raise("failed", why, { hint = "open it by hand: " .. path }) end
+  return 0
+end
+
+
+return command

@@ -1,0 +1,61 @@
+-- llmprof operators FILE: the framework's operators as a table.
+local columns = require "llmprof.report.columns"
+local errors = require "llmprof.base.errors"
+local operators = require "llmprof.run.operators"
+local rows = require "llmprof.report.rows"
+local table_options = require "llmprof.cli.table_options"
+local tables = require "llmprof.base.tables"
+local text = require "llmprof.text"
+
+local command = {
+  name = "operators",
+  summary = "the framework's operators, from a torch.profiler trace",
+  usage = "operators [OPTION...] FILE",
+  details = [[
+FILE is a Chrome trace of torch.profiler (Kineto), plain or gzip, or a workload's
+operators.json. Self times are without the operators that an operator called; an
+operator's device time is that of the kernels it launched.]],
+  options = {
+    { "kernels", short = "k", help = "the kernels that each operator launched, instead" },
+    table_options.format,
+    table_options.rows,
+  },
+}
+
+
+-- What the table does not show, on standard error.
+local function remark(found)
+  if found.left_out_events then
+    io.stderr:write(("llmprof: events without a start or a duration, left out: %s\n")
+      :format(text.count(found.left_out_events)))
+  end
+  local rest = found.unattributed_device_ns
+  if rest and rest > 0 then
+    io.stderr:write(("llmprof: no operator launched %s of the device time\n")
+      :format(text.duration(rest)))
+  end
+end
+
+
+function command.run(given, words)
+  if #words ~= 1 then
+    errors.raise("usage", #words == 0 and "which trace?" or "one trace at a time",
+      { hint = "llmprof operators run.pt.trace.json.gz" })
+  end
+  table_options.check_rows(given)
+  local found, message, code = operators.load(words[1])
+  if not found then
+    errors.raise(code == "notfound" and "usage" or "failed", message, { hint = code ~= "notfound"
+      and "a Chrome trace of torch.profiler or an operators.json is expected" or nil })
+  end
+  remark(found)
+  local list = given.kernels and rows.operator_kernels(found.operators)
+    or rows.operators(found.operators)
+  io.stdout:write(tables.render(given.format,
+    given.kernels and columns.operator_kernels or columns.operators,
+    table_options.first(list, given)))
+  return 0
+end
+
+
+return command

@@ -1,0 +1,163 @@
+-- llmprof record RUN FOLDER: keep what a run captured as a recorded capture.
+local artifacts = require "llmprof.run.artifacts"
+local command_line = require "llmprof.base.command_line"
+local defaults = require "llmprof.recipe.defaults"
+local errors = require "llmprof.base.errors"
+local fs = require "llmprof.fs"
+local json = require "llmprof.json"
+local layout = require "llmprof.run.capture.layout"
+local results_file = require "llmprof.analysis.results_file"
+local scrub = require "llmprof.scrub"
+local text = require "llmprof.text"
+
+local command = {
+  name = "record",
+  summary = "keep what a run captured as a recorded capture",
+  usage = "record [OPTION...] RUN FOLDER",
+  details = [[
+Copies the timeline (scrubbed), counters, operators and the workload's own numbers
+of a run into a folder that `capture=recorded recorded=FOLDER` analyses again,
+on any machine. RUN is a run's id, its folder or latest.]],
+  options = {
+    { "root", arg = "DIR", default = defaults["run.root"][2], help = "where runs are kept" },
+  },
+  completes = "run",
+}
+
+
+local function check(value, message)
+  return errors.check("failed", value, message)
+end
+
+
+-- ---- capture.json ----
+
+-- A command without where things lie on this machine: the run is <run>, of
+-- other absolute paths, lists of them too, the last part is left.
+local function portable(run, argv)
+  local words = {}
+  for i, word in ipairs(argv) do
+    for _, dir in ipairs { run:absolute "", run.dir .. "/" } do
+      local start, finish = word:find(dir:sub(1, -2), 1, true)
+      if start then word = word:sub(1, start - 1) .. "<run>" .. word:sub(finish + 1) end
+    end
+    words[i] = ("=" .. word):gsub("([=,:%[])/[^,%]]*/", "%1"):sub(2)
+  end
+  return words
+end
+
+
+-- The call of nsys that made the timeline.
+local function command_of(run)
+  local step = run:recorded "timeline"
+  for _, argv in ipairs(step and step.commands or {}) do
+    local words = portable(run, argv)
+    if words[1] == "nsys" and words[2] == "profile" then return command_line.show(words) end
+  end
+  return nil
+end
+
+
+-- What llmprof was called with, as people would type it.
+local function recorded_by(run)
+  local argv = run.manifest.command or {}
+  return #argv > 0 and command_line.show(portable(run, argv)) or nil
+end
+
+
+-- Of a GPU, what neither changes from moment to moment nor tells it from another
+-- of its kind.
+local device_keys = { "index", "name", "compute_capability", "memory_total_bytes",
+  "memory_clock_max_mhz", "sm_clock_max_mhz", "power_limit_w", "mig", "persistence" }
+
+local function device_of(device)
+  local kept = {}
+  for _, key in ipairs(device_keys) do kept[key] = device[key] end
+  return json.ordered(kept, device_keys)
+end
+
+
+-- The machine. Of the kernel the version alone: what follows it may name a host.
+local function environment_of(run)
+  local machine = check(json.load(run:path "env.json")).captured_on or {}
+  for i, device in ipairs(machine.gpus or {}) do machine.gpus[i] = device_of(device) end
+  machine.kernel = machine.kernel and machine.kernel:match "^%a+ [%d.]*%d" or machine.kernel
+  return machine
+end
+
+
+local about_keys = { "tool", "counters_tool", "date", "command", "recorded_by", "environment" }
+
+local function about(run, source)
+  return json.ordered({
+    tool = source.timeline.tool,
+    counters_tool = source.counters and source.counters.tool,
+    date = source.timeline.recorded,
+    command = command_of(run),
+    recorded_by = recorded_by(run),
+    environment = environment_of(run),
+  }, about_keys)
+end
+
+
+-- ---- files ----
+
+local function copy(run, file, target)
+  check(fs.mkdirs(target:match "^(.*)/"))
+  if file.name == "run.sqlite" then
+    fs.remove(target)
+    check(scrub.copy(run:path(file.target), target))
+  else
+    check(fs.copy(run:path(file.target), target))
+  end
+end
+
+
+local function check_run(run)
+  for _, name in ipairs { "results.json", "nsys/run.sqlite" } do
+    if not run:has(name) then
+      errors.raise("usage", ("%s: no %s: there is nothing to record"):format(run.dir, name))
+    end
+  end
+  local source = results_file.load(run:path "results.json").source
+  if source.timeline and source.timeline.from == "recorded" then
+    errors.raise("usage", ("%s analysed a recorded capture itself"):format(run.dir),
+      { hint = "copy that capture's folder: inputs.yaml names it" })
+  end
+  return source
+end
+
+
+local function check_empty(folder)
+  if #(fs.list(folder) or {}) > 0 then
+    errors.raise("usage", ("%s: the folder is not empty"):format(folder),
+      { hint = "choose another, or remove it first" })
+  end
+end
+
+
+function command.run(given, words)
+  if #words ~= 2 then
+    errors.raise("usage", "a run and a folder are expected",
+      { hint = "llmprof record latest FOLDER" })
+  end
+  local run, folder = artifacts.open(words[1], given.root), words[2]
+  local source = check_run(run)
+  check_empty(folder)
+  local bytes, count = 0, 0
+  for _, file in ipairs(layout.files) do
+    if run:has(file.target) then
+      local target = folder .. "/" .. file.name
+      copy(run, file, target)
+      bytes, count = bytes + check(fs.stat(target)).size, count + 1
+    end
+  end
+  local encoded = check(json.encode(about(run, source), { pretty = true }))
+  check(fs.write(folder .. "/" .. layout.ABOUT, encoded .. "\n"))
+  io.stdout:write(("%s: %d files, %s bytes, and %s\n"):format(folder, count, text.count(bytes),
+    layout.ABOUT))
+  return 0
+end
+
+
+return command

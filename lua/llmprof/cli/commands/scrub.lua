@@ -1,0 +1,47 @@
+-- llmprof scrub TRACE.sqlite: a copy that can be handed on.
+local errors = require "llmprof.base.errors"
+local fs = require "llmprof.fs"
+local scrub = require "llmprof.scrub"
+local text = require "llmprof.text"
+local trace_file = require "llmprof.trace.file"
+
+local command = {
+  name = "scrub",
+  summary = "copy an export without what it tells about the machine and its user",
+  usage = "scrub [OPTION...] TRACE.sqlite",
+  details = [[
+Events, kernel names and NVTX texts stay; environment variables, command lines,
+output of processes, host and user names, paths and call chains go. A
+.nsys-rep cannot be scrubbed: export it first, and hand on the copy alone.]],
+  options = { { "output", short = "o", arg = "FILE", help = "write here; TRACE.scrubbed.sqlite" } },
+  completes = "trace",
+}
+
+
+function command.run(given, words)
+  if #words ~= 1 then
+    errors.raise("usage", #words == 0 and "which trace?" or "one trace at a time",
+      { hint = "llmprof scrub run.sqlite" })
+  end
+  local target = given.output or words[1]:gsub("%.sqlite$", "") .. ".scrubbed.sqlite"
+  if fs.realpath(target) and fs.realpath(target) == fs.realpath(words[1]) then
+    errors.raise("usage", "the copy must be another file than the trace")
+  end
+  local folder = target:match "^(.*/)[^/]*$"
+  if folder and not fs.stat(folder) then
+    errors.raise("usage", ("%s: no such folder"):format(folder))
+  end
+  trace_file.open(words[1]) -- or an error that says what it is instead
+  local taken, message = scrub.copy(words[1], target)
+  if not taken then
+    local name = target:match "[^/]*$" -- the copy is written under another one first
+    message = message:gsub("%.llmprof%-%x+", function() return name end)
+    errors.raise("failed", message)
+  end
+  io.stdout:write(("%s: %s rows, %s tables and %s strings taken out\n"):format(text.clean(target),
+    text.count(taken.rows), text.count(taken.tables), text.count(taken.strings)))
+  return 0
+end
+
+
+return command

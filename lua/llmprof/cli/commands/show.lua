@@ -1,0 +1,71 @@
+-- llmprof show RUN [SECTION]: the tables of a run's results.
+local artifacts = require "llmprof.run.artifacts"
+local defaults = require "llmprof.recipe.defaults"
+local errors = require "llmprof.base.errors"
+local results_file = require "llmprof.analysis.results_file"
+local sections = require "llmprof.report.sections"
+local table_options = require "llmprof.cli.table_options"
+local tables = require "llmprof.base.tables"
+local text = require "llmprof.text"
+local words = require "llmprof.report.words"
+
+local command = {
+  name = "show",
+  summary = "a table of a run's results, or which there are",
+  usage = "show [OPTION...] RUN_ID | FOLDER | latest [SECTION]",
+  details = [[
+Sections are the tables of the reports: stages, kernels, operators and so on. CSV and
+JSON have the unrounded values of results.json: ns, bytes, shares from 0 to 1.]],
+  options = {
+    { "root", arg = "DIR", default = defaults["run.root"][2], help = "where runs are kept" },
+    table_options.format,
+    table_options.rows,
+  },
+  completes = "run",
+}
+
+local list_columns = {
+  { key = "name", title = "section", type = "text" },
+  { key = "title", title = "table", type = "text" }, { key = "rows", title = "rows", digits = 0 },
+}
+
+
+local function load_results(run)
+  if not run:has "results.json" then
+    errors.raise("failed", ("%s: no results.json: the run was not analysed"):format(run.dir),
+      { hint = run:continuation() .. "; llmprof ls lists the others" })
+  end
+  return results_file.load(run:path "results.json")
+end
+
+
+local function list_sections(results)
+  local list = {}
+  for i, section in ipairs(sections.all()) do
+    list[i] = { name = section.name, title = section.title, rows = #section.rows(results) }
+  end
+  return list
+end
+
+
+function command.run(given, asked)
+  if #asked == 0 or #asked > 2 then
+    errors.raise("usage", #asked == 0 and "which run?" or "one run and one section at a time",
+      { hint = "llmprof show latest stages" })
+  end
+  table_options.check_rows(given)
+  local section = asked[2] and sections.find(asked[2])
+  local results = load_results(artifacts.open(asked[1], given.root))
+  local columns = section and section.columns or list_columns
+  local rows = section and section.rows(results) or list_sections(results)
+  if section and #rows == 0 then
+    local reason = section.subject and words.reason(results, section.subject)
+    io.stderr:write(("llmprof: %s is empty\n"):format(section.name),
+      reason and ("  %s\n"):format(text.clean(reason)) or "")
+  end
+  io.stdout:write(tables.render(given.format, columns, table_options.first(rows, given)))
+  return 0
+end
+
+
+return command

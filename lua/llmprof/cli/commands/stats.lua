@@ -1,0 +1,75 @@
+-- llmprof stats TRACE: NVIDIA's summary tables.
+local errors = require "llmprof.base.errors"
+local stats = require "llmprof.trace.stats"
+local table_options = require "llmprof.cli.table_options"
+
+local command = {
+  name = "stats",
+  summary = "NVIDIA's summary tables, from any nsys export",
+  usage = "stats [OPTION...] TRACE.sqlite",
+  details = "Reports: " .. table.concat(stats.names, " ") .. [[.
+A name may be followed by :base (short kernel names), and the names from before
+2023 are known too. Figures and CSV headers are those of `nsys stats`.]],
+  options = {
+    { "report", short = "r", arg = "A,B", type = "list", help = "which reports" },
+    table_options.format,
+    { "output", short = "o", arg = "BASE", help = "write BASE_<report>.csv and the like instead" },
+    table_options.rows,
+    { "names", arg = "YEAR", default = "2025", choices = { "2023", "2025" },
+      help = "default-domain ranges as decode (2023) or :decode (2025)" },
+  },
+  completes = "trace",
+}
+
+
+local extension = { table = "txt", md = "md", csv = "csv", json = "json" }
+
+
+local function print_report(render, report, format, first)
+  if format == "table" or format == "md" then
+    if not first then io.stdout:write "\n" end
+    local mark = format == "md" and "## " or ""
+    io.stdout:write(mark, report.title, " (", report.name, ")\n\n")
+  end
+  io.stdout:write(render(report))
+end
+
+
+local function write_report(render, report, format, base)
+  local fs = require "llmprof.fs"
+  local path = ("%s_%s.%s"):format(base, report.name, extension[format])
+  errors.check("failed", fs.write(path, render(report)))
+  io.stderr:write(path, "\n")
+end
+
+
+function command.run(given, words)
+  local trace_file = require "llmprof.trace.file"
+  local tables = require "llmprof.base.tables"
+  if #words ~= 1 then
+    errors.raise("usage", #words == 0 and "which trace?" or "one trace at a time",
+      { hint = "llmprof stats run.sqlite" })
+  end
+  table_options.check_rows(given)
+  for _, name in ipairs(given.report or {}) do stats.find(name) end
+  local trace = trace_file.open(words[1])
+  for i, name in ipairs(given.report or stats.default) do
+    local report = stats.report(trace, name, { names = given.names, limit = given.rows })
+    local function render(r)
+      return tables.render(given.format, r.columns, r.rows, { keys = "title" })
+    end
+    if report.reason then
+      io.stderr:write(("llmprof: %s is empty: %s\n"):format(report.name, report.reason))
+    end
+    if given.output then
+      write_report(render, report, given.format, given.output)
+    else
+      print_report(render, report, given.format, i == 1)
+    end
+    collectgarbage() -- columns of one report need not outlive it
+  end
+  return 0
+end
+
+
+return command

@@ -1,0 +1,176 @@
+-- llmprof sweep RECIPE KEY=A,B...: the combinations of settings, one run each.
+local artifacts = require "llmprof.run.artifacts"
+local command_line = require "llmprof.base.command_line"
+local config = require "llmprof.recipe.config"
+local errors = require "llmprof.base.errors"
+local fs = require "llmprof.fs"
+local grid = require "llmprof.compare.sweep.grid"
+local recipe = require "llmprof.recipe"
+local recorded = require "llmprof.run.capture.recorded"
+local report = require "llmprof.compare.sweep.report"
+local run = require "llmprof.cli.commands.run"
+local term = require "llmprof.base.term"
+local text = require "llmprof.text"
+
+local command = {
+  name = "sweep",
+  summary = "run the combinations of several settings, and show the trend",
+  usage = "sweep [OPTION...] RECIPE.lua KEY=A,B,... [KEY=VALUE...]",
+  details = [[
+infer.batch=1,4,16 are three runs, with nsys=light,deep beside it six; [a,b] is one
+value. Runs lie in <run.root>/sweep-<recipe>, with sweep.md and sweep.json. Runs
+that are done already are kept; one that fails does not stop the others.]],
+  completes = "recipe",
+  options = {
+    { "config", arg = "FILE.yaml", help = "take values from a file" },
+    { "name", arg = "NAME", help = "name of the folder; sweep-<recipe>" },
+    { "dry-run", help = "show the runs and which are done, do nothing" },
+  },
+}
+
+
+-- ---- what is going to run ----
+
+local function load_recipe(words)
+  if #words == 0 then
+    errors.raise("usage", "which recipe?",
+      { hint = "llmprof sweep recipes/alt_llm.lua infer.batch=1,4,16" })
+  end
+  return recipe.load(words[1])
+end
+
+
+-- Options of the workload were what they were when a capture was recorded: its
+-- figures under another value's name would be false.
+local function check_recorded(made, entry, cfg)
+  if cfg.capture ~= "recorded" then return end
+  for _, key in ipairs(recorded.unheard(made, entry.keys)) do
+    errors.raise("usage", ("%s: a recorded capture has it as it was"):format(key),
+      { hint = "run the sweep where there is a GPU, or vary recorded=DIR1,DIR2" })
+  end
+end
+
+
+-- Where runs go by default, once every combination is known to be valid: nobody
+-- should wait for the last one to learn of a typing error in it.
+local function check_all(made, given, list)
+  local root
+  for _, entry in ipairs(list) do
+    local composed = config.of_recipe(made, given.config, entry.words)
+    check_recorded(made, entry, composed.tree)
+    root = root or composed.tree.run.root
+  end
+  return root
+end
+
+
+local function folder_of(made, given, root)
+  local name = given.name or "sweep-" .. made.name
+  if not name:find "^[%w_][%w_.-]*$" then
+    errors.raise("usage", ("--name: '%s' cannot name a folder"):format(name))
+  end
+  return root .. "/" .. name
+end
+
+
+-- The state of a combination's run: "done", another status of a run that began, or
+-- nil.
+local function state_of(entry, folder)
+  if not fs.stat(entry.folder .. "/manifest.json") then return nil end
+  return artifacts.open(entry.id, folder).manifest.status
+end
+
+
+-- ---- running ----
+
+local function argv_of(entry, made, folder)
+  local argv = { made.file }
+  table.move(entry.words, 1, #entry.words, 2, argv)
+  argv[#argv + 1] = "run.root=" .. folder
+  argv[#argv + 1] = "run.id=" .. entry.id
+  return argv
+end
+
+
+local function run_or_keep(entry, made, given, folder)
+  local state = state_of(entry, folder)
+  if state == "done" then return "kept" end
+  run.run({ quiet = true, config = given.config, resume = state and entry.id or nil },
+    argv_of(entry, made, folder))
+  return "done"
+end
+
+
+-- Run one; its status and, if it failed, why.
+local function run_one(entry, made, given, folder)
+  local ok, result = xpcall(run_or_keep, errors.handler, entry, made, given, folder)
+  collectgarbage() -- a trace and its columns are large
+  if ok then return result end
+  if result.kind == "interrupted" then error(result, 0) end
+  return "failed", result.message
+end
+
+
+local function run_all(list, made, given, folder)
+  local out, failed = term.new(io.stdout, 1), 0
+  for i, entry in ipairs(list) do
+    local mark = ("%d/%d %s"):format(i, #list, text.clean(entry.label))
+    out.status(mark .. " ...")
+    entry.status, entry.message = run_one(entry, made, given, folder)
+    if entry.status == "failed" then failed = failed + 1 end
+    out.clear()
+    out.line(("%s: %s%s"):format(mark, entry.status,
+      entry.message and ": " .. text.clean(entry.message) or ""))
+  end
+  return failed
+end
+
+
+-- ---- what it found ----
+
+local function write(folder, name, contents)
+  errors.check("failed", fs.write(folder .. "/" .. name, contents))
+end
+
+
+local function finish(list, made, folder, argv)
+  local found = report.rows(list)
+  io.stdout:write("\n", report.text(found, term.new(io.stdout, 1).columns))
+  write(folder, "sweep.md", report.markdown(found, made.name, command_line.show(argv)))
+  write(folder, "sweep.json", report.json(found))
+  io.stdout:write("\nsweep: ", text.clean(folder), "/sweep.md\n")
+end
+
+
+local function preview(list, made, folder)
+  for _, entry in ipairs(list) do
+    local state = state_of(entry, folder)
+    local argv = { "llmprof" }
+    table.move(argv_of(entry, made, folder), 1, #entry.words + 3, 2, argv)
+    if state == "done" then
+      io.stdout:write(("%s: done, is kept\n"):format(entry.label))
+    else
+      if state then table.move({ "--resume", entry.id }, 1, 2, #argv + 1, argv) end
+      io.stdout:write(("%s\n  $ %s\n"):format(entry.label, command_line.show(argv)))
+    end
+  end
+end
+
+
+function command.run(given, words)
+  local made = load_recipe(words)
+  local list = grid.combinations(table.move(words, 2, #words, 1, {}))
+  local folder = folder_of(made, given, check_all(made, given, list))
+  for _, entry in ipairs(list) do entry.folder = folder .. "/" .. entry.id end
+  if given["dry-run"] then
+    preview(list, made, folder)
+    return 0
+  end
+  local failed = run_all(list, made, given, folder)
+  local argv = { "llmprof", "sweep" }
+  finish(list, made, folder, table.move(words, 1, #words, 3, argv))
+  return failed > 0 and errors.status.failed or 0
+end
+
+
+return command

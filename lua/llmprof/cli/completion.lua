@@ -1,0 +1,283 @@
+-- What could come next on a command line: commands, recipes, options and their
+-- choices, configuration keys with theirs, runs, files. It follows from what
+-- commands, options and recipes declare. A command says what its words are with
+-- `completes`: "recipe" (one, then settings), "settings", "run", "side" (runs and
+-- baselines), "baseline" (an action, then what it takes), "trace", "script", "topic"
+-- or a list of words; else they are files.
+local artifacts = require "llmprof.run.artifacts"
+local baselines = require "llmprof.compare.baselines"
+local commands = require "llmprof.cli.commands"
+local config = require "llmprof.recipe.config"
+local defaults = require "llmprof.recipe.defaults"
+local files = require "llmprof.base.files"
+local fs = require "llmprof.fs"
+local help = require "llmprof.cli.help"
+local manual = require "llmprof.cli.manual"
+local recipe = require "llmprof.recipe"
+local sorted_keys = require "llmprof.base.sorted_keys"
+
+local completion = {}
+
+-- Keys whose values are names of files below conf/.
+local NAMED = { ["hardware.name"] = "hardware", ["mode"] = "mode", ["model.arch"] = "model",
+  ["ncu"] = "ncu", ["nsys"] = "nsys" }
+
+local function starts(text, prefix)
+  return text:sub(1, #prefix) == prefix
+end
+
+
+-- A list of { text, about } that gathers what begins with the typed word.
+local function gatherer(typed)
+  local list, seen = {}, {}
+  return list, function(text, about)
+    if starts(text, typed) and not seen[text] then
+      seen[text], list[#list + 1] = true, { text, about }
+    end
+  end
+end
+
+
+-- ---- files ----
+
+local function is_folder(path)
+  local info = fs.stat(path)
+  return info ~= nil and info.type == "directory"
+end
+
+
+-- Folders, and files with this ending: any without, none when it is false.
+local function add_files(add, typed, ending)
+  local folder, start = typed:match "^(.*/)", typed:match "[^/]*$"
+  for _, name in ipairs(fs.list(folder or ".") or {}) do
+    local path = (folder or "") .. name
+    local hidden = starts(name, ".") and not starts(start, ".")
+    if not hidden and is_folder(path) then
+      add(path .. "/")
+    elseif not hidden and ending ~= false and (not ending or path:sub(-#ending) == ending) then
+      add(path)
+    end
+  end
+end
+
+
+local function add_recipes(add, typed)
+  for _, name in ipairs(files.names("recipes", ".lua")) do
+    add("recipes/" .. name .. ".lua", "recipe")
+  end
+  add_files(add, typed, ".lua")
+end
+
+
+-- ---- settings ----
+
+-- Keys of the recipe and llmprof's own; the latter where it cannot be loaded.
+local function declared_by(name)
+  local known, made = pcall(recipe.load, name or "")
+  if not known then return defaults end
+  local fits, declared = pcall(config.declare, made.options)
+  return fits and declared or defaults
+end
+
+
+local function values_of(key, declaration)
+  if NAMED[key] then return files.names("conf/" .. NAMED[key], ".yaml") end
+  if not declaration then return {} end
+  if type(declaration[2]) == "boolean" or declaration.type == "boolean" then
+    return { "true", "false" }
+  end
+  return declaration.choices or {}
+end
+
+
+local function is_list(declaration)
+  return declaration ~= nil and (declaration.type == "list" or type(declaration[2]) == "table")
+end
+
+
+local function add_values(add, declared, key, value)
+  local declaration = declared[key]
+  local before = is_list(declaration) and (value:match "^(.*[%[,])" or "[") or ""
+  for _, choice in ipairs(values_of(key, declaration)) do add(key .. "=" .. before .. choice) end
+end
+
+
+local function add_settings(add, typed, declared)
+  local key, value = typed:match "^([%w_.]+)=(.*)$"
+  if key then return add_values(add, declared, key, value) end
+  local removing = starts(typed, "~")
+  for _, name in ipairs(sorted_keys(declared)) do
+    add(removing and "~" .. name or name .. "=", declared[name][1])
+  end
+  for _, group in ipairs { "ncu", "nsys" } do add(group .. "=", "preset") end
+end
+
+
+-- ---- other words ----
+
+local function add_runs(add, typed)
+  local root = defaults["run.root"][2]
+  local runs = artifacts.list(root)
+  for i = #runs, 1, -1 do add(runs[i].id, runs[i].manifest and runs[i].manifest.recipe) end
+  if #runs > 0 then add("latest", "the newest") end
+  add_files(add, typed, false)
+end
+
+
+local function add_baselines(add)
+  for _, entry in ipairs(baselines.list(defaults["run.root"][2])) do
+    add(entry.name, "baseline of " .. entry.run)
+  end
+end
+
+
+local function add_sides(add, typed)
+  add_runs(add, typed)
+  add_baselines(add)
+end
+
+
+local function add_baseline_words(add, typed, before)
+  if #before == 0 then
+    for _, action in ipairs { "list", "remove", "save", "use" } do add(action) end
+  elseif before[1] == "save" then
+    if #before == 1 then add_runs(add, typed) end
+  else
+    add_baselines(add)
+  end
+end
+
+
+local function add_topics(add)
+  for _, topic in ipairs(manual.topics()) do add(topic.name, topic.title) end
+  for _, name in ipairs(commands.names()) do add(name, commands.load(name).summary) end
+end
+
+
+-- Words of a command; before: those already there.
+local kinds = {
+  recipe = function(add, typed, before)
+    if #before == 0 then return add_recipes(add, typed) end
+    add_settings(add, typed, declared_by(before[1]))
+  end,
+  settings = function(add, typed) add_settings(add, typed, defaults) end,
+  run = add_runs,
+  side = add_sides,
+  baseline = add_baseline_words,
+  trace = function(add, typed) add_files(add, typed, ".sqlite") end,
+  script = function(add, typed) add_files(add, typed, ".lua") end,
+  topic = add_topics,
+}
+
+
+local function add_words(add, typed, command, before)
+  local what = command.completes
+  if type(what) == "table" then
+    for _, word in ipairs(what) do add(word) end
+  elseif kinds[what] then
+    kinds[what](add, typed, before)
+  else
+    add_files(add, typed)
+  end
+end
+
+
+-- ---- options ----
+
+local function find_option(spec, word)
+  for _, option in ipairs(spec) do
+    if word == "--" .. option[1] or option.short and word == "-" .. option.short then
+      return option
+    end
+  end
+  return nil
+end
+
+
+local function add_option_values(add, typed, option, before)
+  for _, choice in ipairs(option.choices or {}) do add(before .. choice) end
+  if option.arg == "RUN" then
+    add_runs(add, typed)
+  elseif not option.choices and before == "" then
+    add_files(add, typed)
+  end
+end
+
+
+local function add_options(add, spec)
+  for _, option in ipairs(spec) do
+    add("--" .. option[1], option.help)
+    if option.short then add("-" .. option.short, option.help) end
+  end
+end
+
+
+-- The words of a command line that are no options and no values of options, and
+-- the option whose value comes next, if one does.
+local function split_words(spec, words)
+  local plain, pending = {}, nil
+  for _, word in ipairs(words) do
+    if pending then
+      pending = nil
+    elseif starts(word, "-") and word ~= "-" then
+      local option = find_option(spec, word)
+      pending = option and option.arg and option or nil
+    else
+      plain[#plain + 1] = word
+    end
+  end
+  return plain, pending
+end
+
+
+-- ---- all ----
+
+local function add_first(add, typed)
+  for _, name in ipairs(commands.names()) do
+    local summary = commands.load(name).summary
+    if summary then add(name, summary) end
+  end
+  add_recipes(add, typed)
+  add("--help", "commands and exit statuses")
+  add("--version", "the version")
+end
+
+
+-- The command that a first word means, and how many words it takes.
+local function command_of(first)
+  if commands.has(first) then return commands.load(first), 1 end
+  if first:find "%.lua$" or starts(first, "-") then return commands.load "run", 0 end
+  return nil
+end
+
+
+-- What the last of the words (typed so far, perhaps empty) could become: list
+-- of { text, about }. words: those after the program's name.
+function completion.candidates(words)
+  local typed = words[#words] or ""
+  local list, add = gatherer(typed)
+  if #words <= 1 then
+    add_first(add, typed)
+    return list
+  end
+  local command, taken = command_of(words[1])
+  if not command then return list end
+  local spec = help.options(command)
+  local before = table.move(words, taken + 1, #words - 1, 1, {})
+  local plain, pending = split_words(spec, before)
+  local name = typed:match "^(%-%-[^=]+)="
+  local joined = name and find_option(spec, name)
+  if pending then
+    add_option_values(add, typed, pending, "")
+  elseif joined then
+    add_option_values(add, typed, joined, name .. "=")
+  elseif starts(typed, "-") then
+    add_options(add, spec)
+  else
+    add_words(add, typed, command, plain)
+  end
+  return list
+end
+
+
+return completion

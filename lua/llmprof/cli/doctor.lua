@@ -1,0 +1,238 @@
+-- Is this machine ready to profile? A list of llmprof.checks. None changes
+-- anything.
+local checks = require "llmprof.cli.checks"
+local fs = require "llmprof.fs"
+local gpu = require "llmprof.gpu"
+local ncu = require "llmprof.nvidia.ncu.command"
+local sys = require "llmprof.sys"
+local text = require "llmprof.text"
+local tools = require "llmprof.nvidia.tools"
+
+local doctor = {}
+
+-- Less free disk than this is too little for a report, in bytes.
+local ENOUGH_DISK = 5e9
+
+
+local ok, warn, problem = checks.ok, checks.warning, checks.problem
+
+
+-- ---- the GPU ----
+
+local function check_gpu(state)
+  local devices, reason = gpu.list()
+  state.devices = {}
+  local names = {}
+  for _, device in ipairs(devices) do
+    if device.error then
+      names[#names + 1] = device.error
+    else
+      state.devices[#state.devices + 1] = device
+      names[#names + 1] = ("%s, %s"):format(device.name or "GPU",
+        device.memory_total_bytes and text.bytes(device.memory_total_bytes, { digits = 0 }) or "?")
+    end
+  end
+  if #state.devices == 0 then
+    return problem("GPU", reason or table.concat(names, "; "),
+      "without a GPU, capture=recorded and every command that reads files still work")
+  end
+  return ok("GPU", table.concat(names, "; "))
+end
+
+
+local function check_driver(state)
+  local device = state.devices[1]
+  if not device then return nil end
+  if not device.driver_version then
+    return warn("driver", "its version is not known", "nvidia-smi should print it")
+  end
+  return ok("driver", ("%s, CUDA up to %s"):format(device.driver_version,
+    device.cuda_version or "?"))
+end
+
+
+-- ---- the tools ----
+
+-- Leaves the tool in the state for the checks that need it.
+local function check_tool(state, name, fix)
+  local found, tried = tools.find(name, state.cfg.tools[name])
+  state[name] = found
+  if not found then return problem(name, tools.lack_text(name, tried), fix) end
+  return ok(name, ("%s, %s"):format(found.version, found.path))
+end
+
+
+local function check_nsys(state)
+  return check_tool(state, "nsys", "install nsight-systems, or name it with tools.nsys=PATH")
+end
+
+
+local function check_importer(state)
+  if not state.nsys then return nil end
+  local missing, why = tools.missing_libraries(state.nsys)
+  if not missing then return warn("nsys import", why, "try: nsys profile true") end
+  if #missing > 0 then
+    return problem("nsys import", "its importer lacks " .. table.concat(missing, ", "),
+      tools.LIBRARY_HINT)
+  end
+  return ok("nsys import", "its importer finds all its libraries")
+end
+
+
+local function check_ncu(state)
+  return check_tool(state, "ncu", "install nsight-compute, or name it with tools.ncu=PATH; "
+    .. "counters are left out without it")
+end
+
+
+-- One empty kernel under ncu tells what no setting does.
+local function check_counters(state)
+  if not state.ncu or not state.devices[1] then return nil end
+  local output, result = tools.capture({ state.ncu.path, "--config-file", "off", "--metrics",
+    "gpu__time_duration.sum", sys.executable(), "probe" }, { timeout = 120 })
+  if not output then return warn("counters", result, "try ncu by hand") end
+  local lines = {}
+  for line in output:gmatch "[^\n]+" do lines[#lines + 1] = line end
+  local said = ncu.read_output(lines)
+  if said.failure then
+    return problem("counters", said.failure.message, said.failure.hint)
+  elseif said.profiled == 0 then
+    return problem("counters", said.last_error or "ncu profiled nothing", "try ncu by hand")
+  end
+  return ok("counters", "ncu measured a kernel")
+end
+
+
+local function check_dcgm()
+  for _, name in ipairs(fs.list "/proc" or {}) do
+    local command = name:find "^%d+$" and fs.read(("/proc/%s/comm"):format(name), 64)
+    if command and command:find "^nv%-hostengine" then
+      return warn("DCGM", "its host engine is running and may hold the counters",
+        "if ncu finds them busy: dcgmi profile --pause")
+    end
+  end
+  return ok("DCGM", "not running here")
+end
+
+
+local function check_cupti(state)
+  local found
+  for _, folder in ipairs { "/usr/local/cuda/extras/CUPTI/lib64", "/usr/local/cuda/lib64",
+    "/usr/lib/x86_64-linux-gnu" } do
+    for _, name in ipairs(fs.list(folder) or {}) do
+      if name:find "^libcupti%.so%.%d+$" then found = found or folder .. "/" .. name end
+    end
+  end
+  if found then return ok("CUPTI", found) end
+  return state.nsys and ok("CUPTI", "no copy of its own is needed: nsys brings one")
+    or warn("CUPTI", "libcupti was not found", "install the CUDA Toolkit's CUPTI")
+end
+
+
+-- ---- room and rights ----
+
+local function check_folder(name, path)
+  if not path or path == "" then
+    return warn(name, "is not set", ("set it: ncu and nsys write below %s"):format(name))
+  elseif not fs.access(path, "w") then
+    return problem(name, path .. " cannot be written to", ("point %s to a folder that can"):format(
+      name))
+  end
+  return ok(name, path .. " can be written to")
+end
+
+
+local function check_home() return check_folder("HOME", os.getenv "HOME") end
+local function check_tmpdir() return check_folder("TMPDIR", os.getenv "TMPDIR" or "/tmp") end
+
+
+local function check_disk()
+  local folder = os.getenv "TMPDIR" or "/tmp"
+  local least, where
+  for _, path in ipairs { ".", folder } do
+    local free = fs.free_space(path)
+    if free and (not least or free < least) then least, where = free, path end
+  end
+  if not least then return warn("disk", "free space is not known", "df -h") end
+  local said = ("%s free in %s"):format(text.bytes(least, { digits = 0 }), where)
+  if least < ENOUGH_DISK then
+    return warn("disk", said, "free some, or point TMPDIR and run.root elsewhere")
+  end
+  return ok("disk", said)
+end
+
+
+local function check_ncu_config()
+  local found = {}
+  local home = os.getenv "HOME"
+  for _, folder in ipairs { ".", home and home .. "/.config/NVIDIA Corporation" } do
+    local path = folder .. "/config.ncu-cfg"
+    if fs.stat(path) then found[#found + 1] = path end
+  end
+  if #found > 0 then
+    return warn("ncu config", table.concat(found, ", ") .. " changes ncu's options",
+      "llmprof passes --config-file off; your own ncu calls do not")
+  end
+  return ok("ncu config", "no config.ncu-cfg changes options")
+end
+
+
+-- ---- the workload's Python ----
+
+-- A line "llmprof: NAME VERSION" each; other lines are the libraries' own.
+local PYTHON = [[
+import sys
+for name in ("torch", "transformers"):
+    try:
+        version = __import__(name).__version__
+    except ModuleNotFoundError:
+        version = "missing"
+    except Exception as error:
+        version = "broken:" + type(error).__name__
+    print("llmprof:", name, version)
+print("llmprof:", "python", sys.version.split()[0])
+]]
+
+-- Who needs a library of the workload's Python.
+local python_needs = {
+  { "torch", "PyTorch workloads need torch; others do not" },
+  { "transformers", "checkpoints need transformers; random weights do not" },
+}
+
+
+local function check_python(state)
+  local python = state.cfg.python
+  local output, result = tools.capture({ python, "-c", PYTHON }, { timeout = 120 })
+  if not output or not result.ok then
+    return warn("python", ("%s does not run: %s"):format(python, output and text.clean(output)
+      or result), "name the workload's Python with python=PATH")
+  end
+  local said, versions = {}, {}
+  for name, version in output:gmatch "llmprof: (%S+) (%S+)" do
+    said[#said + 1], versions[name] = name .. " " .. version, version
+  end
+  local message = table.concat(said, ", ")
+  for _, need in ipairs(python_needs) do
+    if not versions[need[1]] or not versions[need[1]]:find "^%d" then
+      return warn("python", message, need[2])
+    end
+  end
+  return ok("python", message)
+end
+
+
+local every = { check_gpu, check_driver, check_nsys, check_importer, check_ncu, check_counters,
+  check_dcgm, check_cupti, check_home, check_tmpdir, check_disk, check_ncu_config, check_python }
+
+-- All checks in order. cfg: a configuration tree.
+function doctor.examine(cfg)
+  local state, list = { cfg = cfg, devices = {} }, {}
+  for _, check in ipairs(every) do
+    local result = check(state)
+    if result then list[#list + 1] = result end
+  end
+  return list
+end
+
+
+return doctor

@@ -1,0 +1,162 @@
+-- Declared command line options: one table says name, argument, default and
+-- text; parsing, --help and completion come from it.
+--
+--   local spec = {
+--     { "report", short = "r", arg = "A,B", type = "list", help = "Reports to print" },
+--     { "quiet",  short = "q", help = "Print nothing but errors" },
+--   }
+--   local given, rest = options.parse(spec, argv)
+--
+-- An option without arg is a flag. A value may be joined on: --format=csv, -n5.
+-- Types: string (default), integer, list (comma separated). choices limits the
+-- values. many collects repeats.
+local errors = require "llmprof.base.errors"
+local nearest = require "llmprof.base.nearest"
+
+local options = {}
+
+
+local function bad(message, hint)
+  errors.raise("usage", message, { hint = hint })
+end
+
+
+local function long_names(spec)
+  local names = {}
+  for _, option in ipairs(spec) do names[#names + 1] = "--" .. option[1] end
+  return names
+end
+
+
+local function find(spec, name)
+  for _, option in ipairs(spec) do
+    if name == "--" .. option[1] or (option.short and name == "-" .. option.short) then
+      return option
+    end
+  end
+  bad("unknown option " .. name .. nearest.suggestion(name, long_names(spec)),
+    "--help lists the options")
+end
+
+
+local function split_commas(text)
+  local list = {}
+  for item in text:gmatch "[^,]+" do list[#list + 1] = item end
+  return list
+end
+
+
+local function check_choice(option, name, value)
+  if not option.choices then return end
+  for _, choice in ipairs(option.choices) do
+    if choice == value then return end
+  end
+  bad(("%s: '%s' is not one of %s%s"):format(name, value, table.concat(option.choices, ", "),
+    nearest.suggestion(value, option.choices)))
+end
+
+
+local function convert(option, name, text)
+  if option.type == "integer" then
+    return math.tointeger(tonumber(text))
+      or bad(("%s: '%s' is not a whole number"):format(name, text))
+  elseif option.type == "list" then
+    local list = split_commas(text)
+    if #list == 0 then bad(name .. ": an empty list") end
+    for _, item in ipairs(list) do check_choice(option, name, item) end
+    return list
+  end
+  if text == "" then bad(name .. ": an empty value") end
+  check_choice(option, name, text)
+  return text
+end
+
+
+-- Lists given in parts grow; of anything else given twice the last counts.
+local function store(given, option, value)
+  local name, before = option[1], given[option[1]]
+  if option.many then
+    given[name] = before or {}
+    table.insert(given[name], value)
+  elseif option.type == "list" and before then
+    table.move(value, 1, #value, #before + 1, before)
+  else
+    given[name] = value
+  end
+end
+
+
+-- "--name=value" and "-nvalue" as name and value; else the word.
+local function split_word(word)
+  local name, value = word:match "^(%-%-[^=]+)=(.*)$"
+  if not name then name, value = word:match "^(%-[^-])(.+)$" end
+  return name or word, value
+end
+
+
+-- One word of argv that starts with "-"; returns how many words it took.
+local function parse_option(spec, argv, i, given)
+  local name, value = split_word(argv[i])
+  local option = find(spec, name)
+  if not option.arg then
+    if value then bad(name .. " takes no value") end
+    store(given, option, true)
+    return 1
+  end
+  local taken = 1
+  if not value then
+    value, taken = argv[i + 1], 2
+    if not value then bad(("%s needs a value: %s %s"):format(name, name, option.arg)) end
+  end
+  store(given, option, convert(option, name, value))
+  return taken
+end
+
+
+-- Options and the other words, in order. "--" ends the options; a lone "-" is
+-- a word.
+function options.parse(spec, argv)
+  local given, rest = {}, {}
+  for _, option in ipairs(spec) do
+    if option.default ~= nil then given[option[1]] = option.default end
+  end
+  local i = 1
+  while i <= #argv do
+    local word = argv[i]
+    if word == "--" then
+      table.move(argv, i + 1, #argv, #rest + 1, rest)
+      break
+    elseif word:sub(1, 1) == "-" and word ~= "-" then
+      i = i + parse_option(spec, argv, i, given)
+    else
+      rest[#rest + 1] = word
+      i = i + 1
+    end
+  end
+  return given, rest
+end
+
+
+local function left_column(option)
+  local short = option.short and "-" .. option.short .. ", " or "    "
+  return "  " .. short .. "--" .. option[1] .. (option.arg and " " .. option.arg or "")
+end
+
+
+-- The option lines of a help text.
+function options.help(spec)
+  local width, lines = 0, {}
+  for _, option in ipairs(spec) do width = math.max(width, #left_column(option)) end
+  for _, option in ipairs(spec) do
+    local text = option.help
+    if option.choices then text = text .. ": " .. table.concat(option.choices, ", ") end
+    if option.default ~= nil and option.default ~= false then
+      text = ("%s (%s)"):format(text, tostring(option.default))
+    end
+    lines[#lines + 1] = ("%-" .. width .. "s  %s\n"):format(left_column(option), text)
+  end
+  return table.concat(lines)
+end
+
+
+return options

@@ -1,0 +1,209 @@
+-- Can a recipe run as it stands? A list of llmprof.checks. The workload is not
+-- started, no tool is looked for and nothing is written.
+local categories = require "llmprof.analysis.categories"
+local checks = require "llmprof.cli.checks"
+local choice = require "llmprof.model.choice"
+local config = require "llmprof.recipe.config"
+local errors = require "llmprof.base.errors"
+local files = require "llmprof.base.files"
+local fs = require "llmprof.fs"
+local hardware = require "llmprof.model.hardware"
+local live = require "llmprof.run.capture.live"
+local recipe = require "llmprof.recipe"
+local recorded = require "llmprof.run.capture.recorded"
+local spawn = require "llmprof.spawn"
+local workload = require "llmprof.run.workload"
+
+local recipe_check = {}
+
+local ok, warn, problem = checks.ok, checks.warning, checks.problem
+
+local HOOKS = { "select_kernels", "flops", "advise", "render" }
+
+-- How source files and what they compile to are told apart.
+local SOURCES = { ".cu", ".cpp", ".c" }
+local SCRIPTS = { py = true, lua = true, sh = true, js = true }
+
+
+-- ---- the recipe ----
+
+local function check_recipe(state)
+  state.made = recipe.load(state.name)
+  local hooks = {}
+  for _, name in ipairs(HOOKS) do
+    if state.made[name] then hooks[#hooks + 1] = name end
+  end
+  return ok("recipe", ("%s: %s"):format(state.made.name,
+    #hooks > 0 and "hooks " .. table.concat(hooks, ", ") or "no hooks"))
+end
+
+
+local function check_configuration(state)
+  local composed = config.of_recipe(state.made, state.file, state.words)
+  state.cfg = composed.tree
+  return ok("config", ("nsys=%s, ncu=%s, mode %s"):format(state.cfg.nsys.preset,
+    state.cfg.ncu.preset, state.cfg.mode or "default"))
+end
+
+
+local function check_stages(state)
+  local names = {}
+  for i, stage in ipairs(state.made.stages) do names[i] = stage.name end
+  if #names == 0 then
+    return warn("stages", "none: the whole run is one stage",
+      "name the NVTX ranges of the program: stages = { { \"prefill\" }, { \"decode\" } }")
+  end
+  return ok("stages", table.concat(names, ", "))
+end
+
+
+local function check_categories(state)
+  categories.classifier(state.made.categories)
+  local count = #(state.made.categories or {})
+  if count == 0 then return nil end
+  return ok("categories", ("%d rule%s of its own"):format(count, count == 1 and "" or "s"))
+end
+
+
+-- ---- the workload ----
+
+-- Where a relative path of the workload's leads.
+local function placed(path, cwd)
+  return cwd and path:sub(1, 1) ~= "/" and cwd .. "/" .. path or path
+end
+
+
+local function source_of(program)
+  for _, suffix in ipairs(SOURCES) do
+    if fs.stat(program .. suffix) then return program .. suffix end
+  end
+  return nil
+end
+
+
+local function check_program(name, path, from_path)
+  if from_path or fs.access(path, "x") then return nil end
+  if not name:find "/" then
+    return problem("workload", ("no program '%s' on PATH"):format(name),
+      "install it, or name it by its path")
+  elseif fs.stat(path) then
+    return problem("workload", path .. ": not executable", "chmod +x, or name its interpreter")
+  end
+  local source = source_of(path)
+  if source then
+    return warn("workload", ("%s is not compiled yet"):format(path),
+      ("%s %s -o %s"):format(source:find "%.cu$" and "nvcc -O2" or "cc -O2", source, path))
+  end
+  return problem("workload", path .. ": no such program", "build it, or correct the path")
+end
+
+
+-- Words that cannot be anything but files that the workload reads.
+local function check_file(word, cwd)
+  local suffix = word:match "^[^-].*%.(%w+)$"
+  local is_script = suffix and SCRIPTS[suffix]
+  local is_path = word:find "^%.?%.?/" ~= nil
+  if not is_script and not is_path then return nil end
+  if fs.stat(placed(word, cwd)) or files.read(word) then return nil end
+  if is_script then
+    return problem("workload", word .. ": no such file", "write it, or correct the path")
+  end
+  return warn("workload", word .. " is not there", "does the program make it?")
+end
+
+
+local function check_workload(state)
+  local spec = workload.describe(state.made, state.cfg)
+  local cwd = spec.cwd and fs.stat(spec.cwd)
+  if spec.cwd and not (cwd and cwd.type == "directory") then
+    return problem("workload", ("cwd: %s: no such folder"):format(spec.cwd), "correct the path")
+  end
+  local program, found = spec.argv[1], nil
+  if not program:find "/" then found = spawn.which(program) end
+  local wrong = check_program(program, placed(program, spec.cwd), found)
+  if wrong then return wrong end
+  for i = 2, #spec.argv do
+    wrong = check_file(spec.argv[i], spec.cwd)
+    if wrong then return wrong end
+  end
+  return ok("workload", ("%s, %d words"):format(found or program, #spec.argv))
+end
+
+
+-- ---- how it is measured ----
+
+local function check_capture(state)
+  local cfg = state.cfg
+  if cfg.capture == "builtin" then
+    return problem("capture", "this build has no collector of its own", "capture=nsys")
+  end
+  local capture = cfg.capture == "recorded" and recorded or live
+  capture.preview(state.made, cfg)
+  return ok("capture", "capture=" .. cfg.capture)
+end
+
+
+local function check_model(state)
+  local arch = choice.description { cfg = state.cfg.model }
+  if not arch and state.made.flops then
+    return ok("model", "the recipe's flops()")
+  elseif not arch then
+    return warn("model", "no description: no MFU and MBU, unless the workload says what it runs",
+      "model.config=config.json, or model.arch=NAME of conf/model")
+  end
+  return ok("model", arch.source)
+end
+
+
+local function check_hardware(state)
+  local name = state.cfg.hardware.name
+  if not name then return nil end
+  hardware.load(name)
+  return ok("hardware", name)
+end
+
+
+-- ---- all of them ----
+
+-- In order; those marked needed are what the others stand on.
+local every = {
+  { "recipe", check_recipe, needed = true }, { "config", check_configuration, needed = true },
+  { "stages", check_stages }, { "categories", check_categories },
+  { "workload", check_workload }, { "capture", check_capture },
+  { "model", check_model }, { "hardware", check_hardware },
+}
+
+
+-- Is a check's text one that the list has already? Several checks call the
+-- workload function, which may refuse.
+local function is_listed(list, check)
+  for _, listed in ipairs(list) do
+    if listed.level == check.level and listed.text == check.text then return true end
+  end
+  return false
+end
+
+
+-- Only the user's mistakes are for the list; other errors pass.
+local function run_check(entry, state)
+  local name, check = entry[1], entry[2]
+  local done, result = xpcall(check, errors.handler, state)
+  if done then return result end
+  if result.kind ~= "usage" then error(result, 0) end
+  return problem(name, result.message, result.hint)
+end
+
+
+-- Look at a recipe: its file, a file of values or nil, settings as words.
+function recipe_check.examine(name, file, words)
+  local state, list = { name = name, file = file, words = words }, {}
+  for _, entry in ipairs(every) do
+    local result = run_check(entry, state)
+    if result and not is_listed(list, result) then list[#list + 1] = result end
+    if entry.needed and result.level == "problem" then break end
+  end
+  return list
+end
+
+
+return recipe_check

@@ -1,0 +1,146 @@
+-- What Tab completes: globals, fields and methods after "." and ":", and inside
+-- quotes the names of columns and stages.
+local columns = require "llmprof.query.columns"
+local group = require "llmprof.query.group"
+local query = require "llmprof.query"
+local session_globals = require "llmprof.query.session.globals"
+local sorted_keys = require "llmprof.base.sorted_keys"
+local source = require "llmprof.query.session.source"
+local sys = require "llmprof.sys"
+local text = require "llmprof.text"
+
+local complete = {}
+
+local keywords = { "and", "break", "do", "else", "elseif", "end", "false", "for", "function",
+  "goto", "if", "in", "local", "nil", "not", "or", "repeat", "return", "then", "true", "until",
+  "while" }
+
+
+local function add_keys(out, map)
+  for key in pairs(map) do
+    if type(key) == "string" and key:find "^[%a_][%w_]*$" then out[#out + 1] = key end
+  end
+end
+
+
+local function global_names(environment)
+  local names = table.move(keywords, 1, #keywords, 1, {})
+  for _, global in ipairs(session_globals) do names[#names + 1] = global[1] end
+  add_keys(names, environment)
+  add_keys(names, _G)
+  return names
+end
+
+
+-- The value of "a.b.c" without calling anything but the session's loading.
+local function value_of(path, environment)
+  local value = environment
+  for name in path:gmatch "[%w_]+" do
+    if type(value) ~= "table" then return nil end
+    local ok, found = pcall(function() return value[name] end)
+    if not ok then return nil end
+    value = found
+  end
+  return value
+end
+
+
+-- Fields of a value after "."; methods after ":".
+local function field_names(value, is_method)
+  local names = {}
+  if query.is(value) then
+    return is_method and query.methods or query.column_names(value)
+  elseif type(value) == "string" then
+    add_keys(names, string)
+  elseif type(value) == "table" then
+    add_keys(names, value)
+  end
+  local meta = getmetatable(value)
+  if meta and type(meta.__index) == "table" then add_keys(names, meta.__index) end
+  return names
+end
+
+
+-- After a call, as in kernels:group("name"):, what it gives is not known
+-- without calling it: methods of frames and of groups.
+local function method_names()
+  local names = table.move(query.methods, 1, #query.methods, 1, {})
+  for name in pairs(group.class) do
+    if not name:find "^__" then names[#names + 1] = name end
+  end
+  return names
+end
+
+
+local frame_names = { "kernels", "ops", "transfers", "api", "ranges", "stages", "counters" }
+
+
+-- Inside quotes: columns of the frame that the line starts with, or of all
+-- that are loaded, and stages.
+local function quoted_names(before, environment, globals)
+  local names = {}
+  local head = value_of(before:match "([%a_][%w_.]*)%s*:" or "", environment)
+  for _, name in ipairs(frame_names) do
+    local frame = query.is(head) and head or rawget(globals, name)
+    local found = query.is(frame) and query.column_names(frame) or {}
+    table.move(found, 1, #found, #names + 1, names)
+  end
+  for alias in pairs(columns.aliases) do names[#names + 1] = alias end
+  for _, file in ipairs(globals.files) do
+    local stages = source.stage_names(file)
+    table.move(stages, 1, #stages, #names + 1, names)
+  end
+  return names
+end
+
+
+-- The word before the cursor and what it could be.
+local function candidates(before, environment, globals)
+  local in_quotes = before:match "[\"']([^\"']*)$"
+  local _, quotes = before:gsub("[\"']", "")
+  if in_quotes and quotes % 2 == 1 then
+    local word = in_quotes:match "^%-?(.*)$"
+    return word, quoted_names(before, environment, globals)
+  end
+  local path, mark, word = before:match "([%a_][%w_.]*)([.:])([%w_]*)$"
+  if path then return word, field_names(value_of(path, environment), mark == ":") end
+  word = before:match "[)%]}\"]:([%w_]*)$"
+  if word then return word, method_names() end
+  word = before:match "([%a_][%w_]*)$" or ""
+  if before:match "{%s*[%w_]*$" or before:match "{[^}]*,%s*[%w_]*$" then -- where { stage
+    return word, quoted_names(before, environment, globals)
+  end
+  return word, global_names(environment)
+end
+
+
+-- Those that start with the word, sorted, once each.
+local function matching(word, names)
+  local found = {}
+  for _, name in ipairs(names) do
+    if name:sub(1, #word) == word then found[name] = true end
+  end
+  return sorted_keys(found)
+end
+
+
+local function common_prefix(names)
+  local first, last = names[1], names[#names] -- sorted: the most different ones
+  local size = 0
+  while size < #first and first:byte(size + 1) == last:byte(size + 1) do size = size + 1 end
+  return first:sub(1, size)
+end
+
+
+-- What Tab does after this text: what to insert or nil, what to list or nil.
+function complete.word(before, environment, globals)
+  local word, names = candidates(before, environment, globals)
+  local found = matching(word, names)
+  if #found == 0 then return nil, nil end
+  local insert = common_prefix(found):sub(#word + 1)
+  if #found == 1 or insert ~= "" then return insert ~= "" and insert or nil, nil end
+  return nil, table.concat(text.wrap(table.concat(found, "  "), sys.columns() or 80), "\n")
+end
+
+
+return complete

@@ -1,0 +1,141 @@
+-- llmprof repl: a prompt on a terminal, a script where input is none.
+local complete = require "llmprof.cli.repl.complete"
+local errors = require "llmprof.base.errors"
+local evaluate = require "llmprof.cli.repl.evaluate"
+local history = require "llmprof.cli.repl.history"
+local interrupt = require "llmprof.interrupt"
+local lineedit = require "llmprof.lineedit"
+local pager = require "llmprof.cli.repl.pager"
+local session = require "llmprof.query.session"
+local sys = require "llmprof.sys"
+local version = require "llmprof.version"
+
+local repl = {}
+
+local PROMPT, MORE = "> ", ">> "
+
+
+local function print_error(err)
+  io.stderr:write(err.message, "\n")
+  if err.hint then io.stderr:write("  ", err.hint, "\n") end
+end
+
+
+-- ---- at a terminal ----
+
+-- A chunk, read line by line until it is whole: chunk, or nil and why not.
+-- Nothing at all at the end of input.
+local function read_chunk(editor, environment)
+  local code
+  while true do
+    local line, message, reason = editor:read(code and MORE or PROMPT)
+    if not line then return nil, reason and { message = message, kind = reason } end
+    if line:find "%S" then editor:remember(line) end
+    code = code and code .. "\n" .. line or line
+    local chunk, wrong, is_open = evaluate.compile(code, "=input", environment)
+    if chunk then return chunk end
+    if not is_open then return nil, { message = wrong } end
+  end
+end
+
+
+local function greet(globals)
+  print(("llmprof %s; help() says what there is, Ctrl-D leaves"):format(version.version))
+  for _, file in ipairs(globals.files) do print(tostring(file)) end
+end
+
+
+-- One chunk: false at the end.
+local function turn(editor, environment)
+  local chunk, problem = read_chunk(editor, environment)
+  if chunk then
+    local text, err = evaluate.run(chunk)
+    if text then pager.print(text, editor) else print_error(err) end
+  elseif not problem or interrupt.terminated() then
+    return false
+  elseif problem.kind ~= "interrupted" then
+    print_error(problem)
+  end
+  return true
+end
+
+
+local function interact(paths)
+  local environment, globals = session.environment(paths)
+  local editor <close> = errors.check("failed", lineedit.open "llmprof")
+  editor:complete(function(before) return complete.word(before, environment, globals) end)
+  history.load(editor)
+  greet(globals)
+  interrupt.session(true)
+  local going = true
+  while going do
+    -- an interrupt between two chunks ends neither
+    local ok, result = pcall(turn, editor, environment)
+    if not ok and not tostring(result):find "interrupted" then error(result, 0) end
+    going = (not ok or result) and not interrupt.terminated()
+  end
+  interrupt.session(false)
+  history.save(editor)
+  return 0
+end
+
+
+-- ---- unattended ----
+
+-- Run code and print what it returns; its errors are raised.
+function repl.run(code, name, paths)
+  local environment = session.environment(paths)
+  local chunk, message = evaluate.compile(code, name, environment)
+  if not chunk then errors.raise("usage", message) end
+  local text, err = evaluate.run(chunk)
+  if not text then errors.raise(err.kind, err.message, { hint = err.hint }) end
+  io.stdout:write(text)
+end
+
+
+-- The next whole chunk of a script from its lines: chunk, or nil and why not;
+-- nothing at the end.
+local function next_chunk(lines, environment)
+  local code, first
+  while lines[lines.at] do
+    first = first or lines.at
+    code = (code and code .. "\n" or ("\n"):rep(first - 1)) .. lines[lines.at]
+    lines.at = lines.at + 1
+    local chunk, wrong, is_open = evaluate.compile(code, "=stdin", environment)
+    if chunk then return chunk end
+    if not is_open then return nil, wrong end
+  end
+  if not code then return nil end
+  local _, wrong = evaluate.compile(code, "=stdin", environment)
+  return nil, wrong
+end
+
+
+-- Standard input as a script: as typed at the prompt, but it ends at an error.
+local function run_script(paths)
+  local environment, lines = session.environment(paths), { at = 1 }
+  for line in io.stdin:lines() do lines[#lines + 1] = line end
+  while true do
+    local chunk, wrong = next_chunk(lines, environment)
+    if not chunk and not wrong then return 0 end
+    local text, err
+    if chunk then text, err = evaluate.run(chunk) else err = { message = wrong } end
+    if not text then
+      io.stdout:flush()
+      if err.kind == "interrupted" then errors.raise("interrupted", "interrupted") end
+      print_error(err)
+      return errors.status.failed
+    end
+    io.stdout:write(text)
+  end
+end
+
+
+-- Ask about these files; the exit status.
+function repl.start(paths)
+  if sys.isatty(0) and sys.isatty(1) then return interact(paths) end
+  return run_script(paths)
+end
+
+
+return repl

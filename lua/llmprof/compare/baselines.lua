@@ -1,0 +1,156 @@
+-- Names for runs: <root>/baselines/NAME holds copies of what a comparison needs,
+-- laid out as in a bundle, so that it outlives the run. <root>/baselines/current
+-- is a link to the one in use.
+local clock = require "llmprof.base.clock"
+local errors = require "llmprof.base.errors"
+local fs = require "llmprof.fs"
+local json = require "llmprof.json"
+local json_schema = require "llmprof.base.json_schema"
+local nearest = require "llmprof.base.nearest"
+local results_file = require "llmprof.analysis.results_file"
+
+local baselines = {}
+
+local ABOUT, CURRENT = "baseline.json", "current"
+
+-- What is copied, if it is there; the first has to be.
+local kept = { "results.json", "config.yaml", "workload/metrics.json",
+  "workload/before/metrics.json", "workload/after/metrics.json" }
+
+local about_keys = { "name", "run", "recipe", "saved" }
+local about_schema = { type = "object", required = { "run", "saved" },
+  properties = { run = { type = "string" }, recipe = { type = "string" },
+    saved = { type = "string" } } }
+
+
+local function check(value, message)
+  return errors.check("failed", value, message)
+end
+
+
+local function folder_of(root)
+  return root .. "/baselines"
+end
+
+
+local function path_of(name, root)
+  return folder_of(root) .. "/" .. name
+end
+
+
+local function check_name(name)
+  if not name:find "^[%w_][%w_.-]*$" or name == CURRENT or name == "latest" then
+    errors.raise("usage", ("'%s' cannot name a baseline"):format(name),
+      { hint = "letters, digits, '_', '.' and '-' can, and it begins with a letter or digit" })
+  end
+end
+
+
+-- ---- finding ----
+
+-- The folder of a baseline, or nil.
+function baselines.find(name, root)
+  if name == "" or name == CURRENT or name:find "/" then return nil end
+  local path = path_of(name, root)
+  return fs.stat(path .. "/" .. ABOUT) and path or nil
+end
+
+
+-- The name of the baseline in use, or nil.
+function baselines.current(root)
+  local name = fs.readlink(path_of(CURRENT, root))
+  return name and baselines.find(name, root) and name or nil
+end
+
+
+local function read_about(path)
+  local file = path .. "/" .. ABOUT
+  local about = check(json.load(file))
+  local wrong = json_schema.check(about_schema, about)
+  if wrong then
+    errors.raise("failed", ("%s: %s"):format(file, wrong),
+      { hint = "remove the folder, and save the run again" })
+  end
+  return about
+end
+
+
+-- All of them by name: { name, run (id), recipe, saved (UTC), current }.
+function baselines.list(root)
+  local list, current = {}, baselines.current(root)
+  for _, name in ipairs(fs.list(folder_of(root)) or {}) do
+    local path = baselines.find(name, root)
+    if path then
+      local about = read_about(path)
+      list[#list + 1] = { name = name, run = about.run, recipe = about.recipe,
+        saved = about.saved, current = name == current }
+    end
+  end
+  return list
+end
+
+
+local function must_find(name, root)
+  local path = baselines.find(name, root)
+  if path then return path end
+  local names = {}
+  for i, entry in ipairs(baselines.list(root)) do names[i] = entry.name end
+  errors.raise("usage", ("no baseline '%s' in %s%s"):format(name, folder_of(root),
+    nearest.suggestion(name, names)), { hint = "llmprof baseline list shows them" })
+end
+
+baselines.must_find = must_find
+
+
+-- ---- changing ----
+
+local function remove(path)
+  if fs.lstat(path) then check(fs.remove_tree(path)) end
+end
+
+
+local function copy(run, name, folder)
+  if not run:has(name) then return end
+  local target = folder .. "/" .. name
+  check(fs.mkdirs(target:match "^(.*)/"))
+  check(fs.copy(run:path(name), target))
+end
+
+
+-- Keep a run (of llmprof.artifacts) under a name; one of that name is replaced
+-- when the copy is whole.
+function baselines.save(run, name, root)
+  check_name(name)
+  if not run:has(kept[1]) then
+    errors.raise("usage", ("%s: no %s: there is nothing to compare with"):format(run.dir, kept[1]),
+      { hint = ("the run is '%s'; --resume %s finishes it"):format(
+        tostring(run.manifest.status), run.id) })
+  end
+  results_file.load(run:path(kept[1]))
+  local path = path_of(name, root)
+  local fresh = path .. ".new~"
+  remove(fresh)
+  for _, file in ipairs(kept) do copy(run, file, fresh) end
+  local about = json.ordered({ name = name, run = run.id, recipe = run.manifest.recipe,
+    saved = clock.timestamp() }, about_keys)
+  check(fs.write(fresh .. "/" .. ABOUT, check(json.encode(about, { pretty = true })) .. "\n"))
+  remove(path)
+  check(fs.rename(fresh, path))
+end
+
+
+-- Compare with this one where only one run is named.
+function baselines.use(name, root)
+  must_find(name, root)
+  check(fs.replace_symlink(name, path_of(CURRENT, root)))
+end
+
+
+function baselines.remove(name, root)
+  local path, current = must_find(name, root), baselines.current(root)
+  remove(path)
+  if current == name then check(fs.remove(path_of(CURRENT, root))) end
+end
+
+
+return baselines

@@ -1,0 +1,200 @@
+-- What a GPU could do at most: conf/hardware/*.yaml, found by the device's name.
+--
+-- Such a file: names (what drivers call the device), source (of the figures),
+-- memory_bytes, bandwidth_bytes_per_s, sm_count, clock_hz = { boost, tensor }
+-- (the highest clock, and that of the tensor figures), peak_per_s (dense
+-- operations per second by number format; fp64 and fp32 on the vector units).
+--
+-- Each figure is taken from the first that has it: the configuration
+-- (hardware.*), the file, ncu's columns, and for the bandwidth the trace's own
+-- description of the device. Where each is from is written beside it.
+local errors = require "llmprof.base.errors"
+local files = require "llmprof.base.files"
+local nearest = require "llmprof.base.nearest"
+local schema = require "llmprof.model.schema"
+local sorted_keys = require "llmprof.base.sorted_keys"
+local statistics = require "llmprof.base.statistics"
+local yaml = require "llmprof.yaml"
+
+local hardware = {}
+
+local FOLDER = "conf/hardware"
+
+local FIELDS = {
+  names = { "table" },
+  source = { "text" },
+  memory_bytes = { "number" },
+  bandwidth_bytes_per_s = { "number" },
+  sm_count = { "count" },
+  clock_hz = { "table" },
+  peak_per_s = { "table" },
+}
+
+-- Formats that run on the vector units, whose clock is the boost clock.
+local VECTOR = { fp64 = true, fp32 = true }
+
+
+-- ---- files ----
+
+-- A file's contents as a checked table; where names it in errors.
+function hardware.read(contents, where)
+  local given = errors.check("usage", yaml.decode(contents, { name = where }))
+  local made = schema.read(given, FIELDS, where)
+  for _, group in ipairs { "clock_hz", "peak_per_s" } do
+    for _, key in ipairs(sorted_keys(made[group])) do
+      schema.value(made[group][key], { "number" }, ("%s: %s.%s"):format(where, group, key))
+    end
+  end
+  for _, key in ipairs { "boost", "tensor" } do
+    schema.value(made.clock_hz[key], { "number" }, ("%s: clock_hz.%s"):format(where, key))
+  end
+  made.file = where
+  return made
+end
+
+
+-- The description of the GPU that conf/hardware has under this name.
+function hardware.load(name)
+  local path = ("%s/%s.yaml"):format(FOLDER, name)
+  local contents, where
+  if name:find "^[%w_-]+$" then contents, where = files.read(path) end
+  if contents then return hardware.read(contents, where) end
+  local known = files.names(FOLDER, ".yaml")
+  errors.raise("usage", ("hardware.name: no GPU '%s'%s"):format(name,
+    nearest.suggestion(name, known)), { hint = "there are: " .. table.concat(known, ", ") })
+end
+
+
+-- The file that names this device, or nil.
+function hardware.find(device_name)
+  if not device_name then return nil end
+  local wanted = device_name:lower()
+  for _, name in ipairs(files.names(FOLDER, ".yaml")) do
+    local made = hardware.load(name)
+    for _, alias in ipairs(made.names) do
+      if alias:lower() == wanted then return made end
+    end
+  end
+  return nil
+end
+
+
+-- ---- what was measured ----
+
+-- Median over launches of a peak that ncu reports; nil when none has it.
+local function from_launches(launches, get)
+  local values = {}
+  for _, launch in ipairs(launches or {}) do values[#values + 1] = get(launch.peak) end
+  return statistics.median(values)
+end
+
+
+-- The clock that was held: the median over samples in which a kernel ran. nil
+-- without such samples.
+local function held_clock(samples)
+  local values = {}
+  for _, sample in ipairs(samples or {}) do
+    if sample.sm_clock_mhz and (sample.utilization_percent or 0) > 0 then
+      values[#values + 1] = sample.sm_clock_mhz * 1e6
+    end
+  end
+  local median = statistics.median(values)
+  return median and { hz = median, samples = #values,
+    source = "median of the clocks sampled while a kernel ran" } or nil
+end
+
+
+-- ---- together ----
+
+-- The first candidate that has a value: list of { value, source }.
+local function first(candidates)
+  for _, candidate in ipairs(candidates) do
+    if candidate[1] then return { per_s = candidate[1], source = candidate[2] } end
+  end
+  return nil
+end
+
+
+local function peak_of(known, file, launches, format)
+  local tensor = not VECTOR[format]
+  local peak = first {
+    { file and file.peak_per_s[format], file and file.file },
+    { from_launches(launches, function(peak)
+      if tensor then return peak.tensor[format] end
+      return peak[format]
+    end), "ncu, at the clocks of its launches" },
+  }
+  if not peak then return nil end
+  if file and peak.source == file.file then
+    peak.clock_hz = tensor and file.clock_hz.tensor or file.clock_hz.boost
+  end
+  if known and peak.clock_hz then
+    peak.at_held_clock_per_s = peak.per_s * known.hz / peak.clock_hz
+  end
+  return peak
+end
+
+
+-- Entries for results.missing: what is not known, and the key to set.
+local function missing_of(made, format)
+  local why = made.file and ("%s has none, and no counter gives it"):format(made.file)
+    or ("the GPU (%s) is not in conf/hardware, and no counter gives it"):format(
+      made.name or "without a name")
+  local list = {}
+  if not made.peaks[format] then
+    list[1] = { what = "peak FLOP/s in " .. format, why = why,
+      how = "hardware.peak_per_s=FLOP/s, or hardware.name=GPU" }
+  end
+  if not made.memory then
+    list[#list + 1] = { what = "memory bandwidth", why = why,
+      how = "hardware.bandwidth_bytes_per_s=byte/s, or hardware.name=GPU" }
+  end
+  return list
+end
+
+
+local function formats_of(file, launches, wanted)
+  local seen = { [wanted] = true, fp32 = true }
+  for format in pairs(file and file.peak_per_s or {}) do seen[format] = true end
+  for _, launch in ipairs(launches or {}) do
+    for format in pairs(launch.peak.tensor) do seen[format] = true end
+  end
+  return seen
+end
+
+
+-- given: device (of the trace, as results.environment.devices has it; may be
+-- nil), count (GPUs that worked), cfg (the configuration's hardware table),
+-- launches (of llmprof.ncu), samples (of gpu_watch), format (what products are
+-- computed in).
+-- Returns { name, count, file, source, format, peaks (by format), memory, l2,
+-- clock, missing }: peaks and memory are { per_s, source } of one GPU, peaks of
+-- a file with clock_hz and, where the clock was sampled, at_held_clock_per_s.
+function hardware.describe(given)
+  local cfg, device = given.cfg or {}, given.device or {}
+  local file = cfg.name and hardware.load(cfg.name) or hardware.find(device.name)
+  local made = { name = device.name, count = math.max(given.count or 1, 1), format = given.format,
+    file = file and file.file, source = file and file.source, peaks = {},
+    sm_count = file and file.sm_count or device.sm_count,
+    clock = held_clock(given.samples) }
+  for format in pairs(formats_of(file, given.launches, given.format)) do
+    made.peaks[format] = peak_of(made.clock, file, given.launches, format)
+  end
+  if cfg.peak_per_s then
+    made.peaks[given.format] = { per_s = cfg.peak_per_s, source = "hardware.peak_per_s" }
+  end
+  made.memory = first {
+    { cfg.bandwidth_bytes_per_s, "hardware.bandwidth_bytes_per_s" },
+    { file and file.bandwidth_bytes_per_s, file and file.file },
+    { from_launches(given.launches, function(peak) return peak.dram end),
+      "ncu, at the clocks of its launches" },
+    { device.bandwidth_bytes_per_s, "the trace's description of the device" },
+  }
+  made.l2 = first { { from_launches(given.launches, function(peak) return peak.l2 end),
+    "ncu, at the clocks of its launches" } }
+  made.missing = missing_of(made, given.format)
+  return made
+end
+
+
+return hardware

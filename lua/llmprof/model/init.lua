@@ -1,0 +1,214 @@
+-- llmprof.model: what a model's work takes, from a description of its
+-- architecture.
+--
+--   local model = require "llmprof.model"
+--   local arch = model.load "conf/model/deepseek_ocr.yaml"
+--   local cost = model.prefill(arch, { tokens = 281, batch = 1 })
+--   print(cost.flops, cost.bytes)
+--
+-- model.load(path) reads conf/model/*.yaml, model.from_config(path) a Hugging
+-- Face config.json, model.from_table(table, where) the same as YAML gives it.
+-- All raise errors that name the file and the key.
+--
+-- A description (arch):
+--   name, source     what it is called, where it was read
+--   formats          weights, kv, activations, embeddings: number formats of
+--                    llmprof.model.dtypes; products are computed in that of
+--                    the activations
+--   decoder          fields of llmprof.model.decoder
+--   encoders         list, fields of llmprof.model.encoder
+--   extra_parameters weights beside those that are never multiplied with
+--   image_size       pixels a side of an image, when the run does not say
+--
+-- Costs are { flops, weight_bytes, kv_read_bytes, kv_write_bytes,
+-- activation_bytes, bytes, parts }, FLOP and bytes; bytes is the sum of the
+-- three that have to move, parts says what they are for: list of { name,
+-- flops, weight_bytes }. docs/metrics.md has the formulas.
+local cost = require "llmprof.model.cost"
+local decoder = require "llmprof.model.decoder"
+local dtypes = require "llmprof.model.dtypes"
+local encoder = require "llmprof.model.encoder"
+local errors = require "llmprof.base.errors"
+local files = require "llmprof.base.files"
+local huggingface = require "llmprof.model.huggingface"
+local json = require "llmprof.json"
+local schema = require "llmprof.model.schema"
+local yaml = require "llmprof.yaml"
+
+local model = {}
+
+local FIELDS = {
+  name = { "text", "" },
+  formats = { "table", {} },
+  decoder = { "table", false },
+  encoders = { "list", {} },
+  extra_parameters = { "whole", 0 },
+  image_size = { "whole", 0 },
+}
+
+local FORMATS = {
+  weights = { "text", "bf16" },
+  kv = { "text", "" },
+  activations = { "text", "bf16" },
+  embeddings = { "text", "" },
+}
+
+
+-- ---- reading ----
+
+local function read_formats(given, where)
+  local formats = schema.read(given, FORMATS, where)
+  if formats.kv == "" then formats.kv = formats.activations end
+  if formats.embeddings == "" then formats.embeddings = formats.weights end
+  for _, what in ipairs { "weights", "activations", "kv", "embeddings" } do
+    formats[what] = dtypes.name(formats[what], where .. "." .. what)
+  end
+  return formats
+end
+
+
+-- Whether a decoder has a field of that name.
+function model.knows(field)
+  return decoder.FIELDS[field] ~= nil
+end
+
+
+function model.from_table(given, where)
+  local arch = schema.read(given, FIELDS, where)
+  arch.source = where
+  arch.formats = read_formats(arch.formats, where .. ": formats")
+  arch.decoder = arch.decoder and decoder.read(arch.decoder, where .. ": decoder")
+  for i, part in ipairs(arch.encoders) do
+    arch.encoders[i] = encoder.read(part, ("%s: encoders[%d]"):format(where, i))
+  end
+  if not arch.decoder and #arch.encoders == 0 then
+    schema.bad(where .. ": neither a decoder nor encoders")
+  end
+  return arch
+end
+
+
+local function read(path)
+  local contents, where = files.read(path)
+  if contents then return contents, where end
+  local known = files.names("conf/model", ".yaml")
+  errors.raise("usage", where, { hint = "conf/model has: " .. table.concat(known, ", ") })
+end
+
+
+function model.load(path)
+  local contents, where = read(path)
+  return model.from_table(errors.check("usage", yaml.decode(contents, { name = where })), where)
+end
+
+
+function model.from_config(path)
+  local contents, where = read(path)
+  local config = errors.check("usage", json.decode(contents, { name = where }))
+  return model.from_table(huggingface.describe(config, where), where)
+end
+
+
+-- ---- parameters ----
+
+-- { total, active, decoder, encoders }: counts; active are those that one
+-- decoded token is multiplied with, absent without a decoder.
+function model.parameters(arch)
+  local own = arch.decoder and decoder.parameters(arch.decoder)
+  local encoders = 0
+  for _, part in ipairs(arch.encoders) do encoders = encoders + encoder.parameters(part) end
+  return { total = (own and own.total or 0) + encoders + arch.extra_parameters,
+    active = own and own.active, decoder = own and own.total, encoders = encoders }
+end
+
+
+-- ---- costs ----
+
+local function count(work, key, least)
+  local value = work[key]
+  if math.type(value) ~= "integer" or value < least then
+    errors.raise("usage", ("model: %s: a whole number of at least %d is expected, not %s"):format(
+      key, least, tostring(value)))
+  end
+end
+
+
+local function check_decoder(arch)
+  if not arch.decoder then
+    errors.raise("usage", arch.source .. ": it describes no decoder",
+      { hint = "add a table 'decoder'" })
+  end
+end
+
+
+-- work: tokens per sequence, batch (sequences).
+function model.prefill(arch, work)
+  check_decoder(arch)
+  count(work, "tokens", 1)
+  count(work, "batch", 1)
+  local sum = cost.new(arch.formats)
+  decoder.prefill(sum, arch.decoder, work)
+  return sum:total()
+end
+
+
+-- work: steps, context (tokens in the cache before the first step), batch.
+function model.decode(arch, work)
+  check_decoder(arch)
+  count(work, "steps", 1)
+  count(work, "context", 0)
+  count(work, "batch", 1)
+  local sum = cost.new(arch.formats)
+  decoder.decode(sum, arch.decoder, work)
+  return sum:total()
+end
+
+
+-- One encoder, by name, over images: list of { count, size (pixels a side) }.
+function model.encode(arch, name, images)
+  for _, image in ipairs(images) do
+    count(image, "count", 1)
+    count(image, "size", 1)
+  end
+  local sum = cost.new(arch.formats)
+  for _, part in ipairs(arch.encoders) do
+    if part.name == name then
+      encoder.encode(sum, part, images)
+      return sum:total()
+    end
+  end
+  errors.raise("usage", ("%s: it describes no encoder '%s'"):format(arch.source, name))
+end
+
+
+local SUMS = { "flops", "weight_bytes", "kv_read_bytes", "kv_write_bytes", "activation_bytes",
+  "bytes" }
+
+
+-- A cost by a factor: that of one of several ranges which together are it.
+function model.scaled(whole, factor)
+  local made = { parts = {} }
+  for _, key in ipairs(SUMS) do made[key] = whole[key] * factor end
+  for i, part in ipairs(whole.parts) do
+    made.parts[i] = { name = part.name, flops = part.flops * factor,
+      weight_bytes = part.weight_bytes * factor }
+  end
+  return made
+end
+
+
+-- Several costs as one; their parts stay apart, under their owner's name.
+function model.together(list)
+  local sum = { parts = {} }
+  for _, entry in ipairs(list) do
+    for _, key in ipairs(SUMS) do sum[key] = (sum[key] or 0) + entry.cost[key] end
+    for _, part in ipairs(entry.cost.parts) do
+      table.insert(sum.parts, { name = entry.name and entry.name .. ": " .. part.name or part.name,
+        flops = part.flops, weight_bytes = part.weight_bytes })
+    end
+  end
+  return sum
+end
+
+
+return model

@@ -1,0 +1,211 @@
+-- Nsight Systems: its command line, and what its output means.
+--
+-- nsys passes the workload's exit status on and says nothing about its report
+-- with it, so the report is what the lines after "Generated:" name, if the file
+-- is there.
+local errors = require "llmprof.base.errors"
+local fs = require "llmprof.fs"
+
+local nsys = {}
+
+
+-- ---- command line ----
+
+local function flag(value)
+  return value and "true" or "false"
+end
+
+
+local function joined(list)
+  return table.concat(list, ",")
+end
+
+
+-- Configuration key, option, how the value is written. In this order.
+local mapping = {
+  { "trace", "--trace", joined },
+  { "sample", "--sample" },
+  { "cpuctxsw", "--cpuctxsw" },
+  { "capture_range", "--capture-range" },
+  { "nvtx_capture", "--nvtx-capture" },
+  { "capture_range_end", "--capture-range-end" },
+  { "nvtx_domain_include", "--nvtx-domain-include", joined },
+  { "nvtx_domain_exclude", "--nvtx-domain-exclude", joined },
+  { "cuda_graph_trace", "--cuda-graph-trace" },
+  { "cuda_memory_usage", "--cuda-memory-usage", flag },
+  { "wait", "--wait" },
+  { "kill", "--kill" },
+  { "trace_fork_before_exec", "--trace-fork-before-exec", flag },
+}
+
+
+-- A value of the configuration; nil when it is empty.
+local function given(cfg, key)
+  local value = cfg[key]
+  if value == "" or (type(value) == "table" and #value == 0) then return nil end
+  return value
+end
+
+
+-- What can happen at the end of a capture range; N is a count of ranges.
+local range_ends = { "none", "stop", "stop%-shutdown", "repeat", "repeat:%d+",
+  "repeat%-shutdown:%d+" }
+
+local function check_range_end(value)
+  if not value then return end
+  for _, pattern in ipairs(range_ends) do
+    if value:find("^" .. pattern .. "$") then return end
+  end
+  errors.raise("usage", ("nsys.capture_range_end: '%s' is not known"):format(value),
+    { hint = "none, stop, stop-shutdown, repeat, repeat:N or repeat-shutdown:N" })
+end
+
+
+-- What cannot work is said before anything runs.
+function nsys.check(cfg)
+  local range = given(cfg, "nvtx_capture")
+  check_range_end(given(cfg, "capture_range_end"))
+  if cfg.capture_range == "nvtx" and not range then
+    errors.raise("usage", "nsys.capture_range=nvtx needs nsys.nvtx_capture",
+      { hint = "name the range: nsys.nvtx_capture=prefill, or prefill@domain" })
+  elseif cfg.capture_range ~= "nvtx" and range then
+    errors.raise("usage", "nsys.nvtx_capture is set, but nsys.capture_range is not nvtx",
+      { hint = "add nsys.capture_range=nvtx" })
+  elseif given(cfg, "nvtx_domain_include") and given(cfg, "nvtx_domain_exclude") then
+    errors.raise("usage",
+      "nsys.nvtx_domain_include and nsys.nvtx_domain_exclude exclude each other")
+  end
+end
+
+
+-- nsys's own default shuts its session down, and the workload with it.
+function nsys.ends_workload(cfg)
+  local at_end = given(cfg, "capture_range_end") or "stop-shutdown"
+  return cfg.capture_range ~= "none" and at_end:find "shutdown" ~= nil and cfg.kill ~= "none"
+end
+
+
+-- Is a result of spawn that of a workload which SIGTERM or SIGKILL ended?
+function nsys.was_terminated(result)
+  return result.code == 128 + 15 or result.code == 128 + 9
+end
+
+
+-- argv of `nsys profile`. cfg: the nsys group of the configuration; run: path
+-- (of nsys), output (without suffix), argv (of the workload).
+function nsys.profile_argv(cfg, run)
+  nsys.check(cfg)
+  local argv = { run.path, "profile" }
+  for _, entry in ipairs(mapping) do
+    local key, option, write = table.unpack(entry)
+    local value = given(cfg, key)
+    local means_nothing = key == "capture_range_end" and cfg.capture_range == "none"
+    if value ~= nil and not means_nothing then
+      argv[#argv + 1] = ("%s=%s"):format(option, write and write(value) or value)
+    end
+  end
+  if cfg.capture_range == "nvtx" then
+    -- else only registered strings match, and torch's are plain ones
+    argv[#argv + 1] = "--env-var=NSYS_NVTX_PROFILER_REGISTER_ONLY=0"
+  end
+  argv[#argv + 1] = "--force-overwrite=true"
+  argv[#argv + 1] = "--output=" .. run.output
+  table.move(cfg.extra_args or {}, 1, #(cfg.extra_args or {}), #argv + 1, argv)
+  return table.move(run.argv, 1, #run.argv, #argv + 1, argv)
+end
+
+
+function nsys.export_argv(path, report, sqlite)
+  return { path, "export", "--type=sqlite", "--quiet=true", "--force-overwrite=true",
+    "--output=" .. sqlite, report }
+end
+
+
+-- ---- output ----
+
+-- Known complaints: a pattern in nsys's output, what it means, what to do.
+nsys.complaints = {
+  { "^Illegal (%-%-%S+) argument", "nsys does not know a value of %s", "see nsys profile --help" },
+  { "unrecognised option '([^']+)'", "nsys does not know the option %s",
+    "take it out of nsys.extra_args, or use a newer nsys" },
+  { "Executable not found", "nsys did not find the workload's program",
+    "name it by its path, or put it on PATH" },
+  { "Daemon already running", "another nsys session is running", "wait for it, or nsys shutdown" },
+  { "No space left on device", "the disk is full", "free space, or point TMPDIR elsewhere" },
+  { "Reached the size limit on recording trace events",
+    "nsys stopped recording: its buffer is full", "capture less, or a shorter range" },
+  { "Some CUPTI events may be missing", "CUPTI dropped events", "capture a shorter range" },
+}
+
+
+local function note_complaint(said, line)
+  for _, entry in ipairs(nsys.complaints) do
+    local pattern, meaning, remedy = table.unpack(entry)
+    local detail = line:match(pattern)
+    if detail then
+      said.complaints[#said.complaints + 1] = { message = meaning:format(detail), hint = remedy }
+      return
+    end
+  end
+end
+
+
+-- What nsys names its files: a report, or one not imported. The workload may
+-- print lines of its own that look like nsys's.
+local function is_output(path)
+  return path:find "%.nsys%-rep$" or path:find "%.qdrep$" or path:find "%.qdstrm$"
+end
+
+
+-- The path in a line below "Generated:", or on that line itself.
+local function listed_path(line, listing)
+  local path = line:match "^Generated:%s*(/.-)%s*$" or (listing and line:match "^%s+(/.-)%s*$")
+  return path and is_output(path) and path or nil
+end
+
+
+-- Read the lines that `nsys profile` printed: { generated = paths, complaints =
+-- list of { message, hint }, range_started, range_ended }.
+function nsys.read_output(lines)
+  local said = { generated = {}, complaints = {} }
+  local listing = false
+  for _, line in ipairs(lines) do
+    local path = listed_path(line, listing)
+    listing = line:find "^Generated:" ~= nil or (listing and line:find "^%s+/" ~= nil)
+    if path then
+      said.generated[#said.generated + 1] = path
+    elseif not listing then
+      said.range_started = said.range_started or line:find("Capture range started", 1, true) ~= nil
+      said.range_ended = said.range_ended or line:find("Capture range ended", 1, true) ~= nil
+      note_complaint(said, line)
+    end
+  end
+  return said
+end
+
+
+-- Reports that were generated and are there, each once; others is what else was
+-- named (a .qdstrm that could not be imported).
+function nsys.reports(said)
+  local reports, others, seen = {}, {}, {}
+  for _, path in ipairs(said.generated) do
+    local info = fs.stat(path)
+    local good = not path:find "%.qdstrm$" and info and info.size > 0
+    if not seen[path] then table.insert(good and reports or others, path) end
+    seen[path] = true
+  end
+  return reports, others
+end
+
+
+-- Progress for people out of a line, or nil.
+function nsys.progress(line)
+  local percent = line:match "%[%d+/%d+%].-(%d+)%%"
+  if percent then return ("writing the report, %s %%"):format(percent) end
+  if line:find("Capture range started", 1, true) then return "capture range started" end
+  if line:find("Capture range ended", 1, true) then return "capture range ended" end
+  return nil
+end
+
+
+return nsys

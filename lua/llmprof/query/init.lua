@@ -1,0 +1,437 @@
+-- Questions to frames, as chained methods:
+--
+--   kernels:where { stage = "decode" }:group("name"):sum("dur"):sort("-dur"):top(10)
+--
+-- A frame has columns of equal length; its rows are looped over in C. Every
+-- method leaves its frame as it is and returns a new one, which borrows the
+-- rows: a view of a million rows costs four bytes a row. docs/repl.md shows
+-- what it is good for, help(kernels) lists the methods.
+local columns = require "llmprof.query.columns"
+local conditions = require "llmprof.query.conditions"
+local diff = require "llmprof.query.diff"
+local errors = require "llmprof.base.errors"
+local fs = require "llmprof.fs"
+local frame = require "llmprof.frame"
+local group = require "llmprof.query.group"
+local row = require "llmprof.query.row"
+local show = require "llmprof.query.show"
+local tables = require "llmprof.base.tables"
+
+local query = {}
+
+local Frame = { __name = "llmprof.query" }
+local methods = {}
+
+-- By frame: { rows (of C), sorting and below (not sorted yet), shown (columns
+-- to print), limit, bar }. Not fields, which are columns to their users.
+local inner = setmetatable({}, { __mode = "k" })
+
+
+local function check(value, message)
+  return errors.check("failed", value, message)
+end
+
+
+local function usage(message, hint)
+  errors.raise("usage", message, { hint = hint })
+end
+
+
+-- ---- making them ----
+
+local function wrap(state)
+  local self = setmetatable({}, Frame)
+  inner[self] = state
+  return self
+end
+
+
+-- A frame of llmprof.frame or llmprof.trace as a query. shown: the columns to
+-- print, where it has too many for a terminal; names it lacks are left out.
+function query.wrap(rows, shown)
+  local by_name, list = columns.of(rows), nil
+  for _, name in ipairs(shown or {}) do
+    list = list or {}
+    if by_name[name] then list[#list + 1] = name end
+  end
+  return wrap { rows = rows, shown = list }
+end
+
+
+-- A query over a list of Lua tables. declared: list of { name, type ("string",
+-- "integer", "number"), unit, get (function from a row to its value; the field
+-- of the same name without) }; shown as for wrap.
+function query.from_rows(rows, declared, shown)
+  local made = {}
+  for i, column in ipairs(declared) do
+    local values = {}
+    for r, given in ipairs(rows) do
+      local value
+      if column.get then value = column.get(given) else value = given[column.name] end
+      values[r] = value == nil and false or value
+    end
+    made[i] = { name = column.name, type = column.type, unit = column.unit, values = values }
+  end
+  return query.wrap(frame.new(#rows, made), shown)
+end
+
+
+function query.is(value)
+  return getmetatable(value) == Frame
+end
+
+
+-- The frame of C beneath, sorted if that was put off.
+local function rows_of(self)
+  local state = inner[self]
+  if not state then usage("a frame is expected", "methods are called with a colon: f:top(10)") end
+  if state.sorting then
+    state.rows = check(state.below:sort(state.sorting))
+    state.sorting, state.below = nil, nil
+  end
+  return state.rows
+end
+
+
+-- What is below a sorting that was put off, and that sorting.
+local function unsorted(self)
+  local state = inner[self]
+  if state and state.sorting then return state.below, state.sorting end
+  return rows_of(self), nil
+end
+
+
+-- The same columns over other rows.
+local function derived(self, rows)
+  return wrap { rows = rows, shown = inner[self].shown }
+end
+
+
+local function shown_names(self)
+  local _, list = columns.of(rows_of(self))
+  return inner[self].shown or columns.names(list)
+end
+
+
+-- ---- rows in Lua ----
+
+-- The first rows, as tables by column: what a table renderer reads.
+local function list_rows(self, limit)
+  local rows, names, list = rows_of(self), shown_names(self), {}
+  for i = 1, math.min(limit, #rows) do list[i] = row.new(rows, i, names) end
+  return list
+end
+
+
+-- ---- choosing rows ----
+
+local function where_function(self, wanted)
+  local rows, chosen = rows_of(self), {}
+  local reader, move = row.reader(rows)
+  for i = 1, #rows do
+    move(i)
+    if wanted(reader) then chosen[#chosen + 1] = i end
+  end
+  return derived(self, check(rows:take(chosen)))
+end
+
+
+function methods:where(first, ...)
+  if type(first) == "function" then return where_function(self, first) end
+  local rows = rows_of(self)
+  return derived(self, check(rows:where(conditions.parse(rows, first, ...))))
+end
+
+
+local function check_count(what, n, otherwise)
+  n = n == nil and otherwise or n
+  if math.type(n) == "float" and n == math.huge then n = math.maxinteger end
+  n = math.tointeger(n)
+  if not n or n < 0 then usage(what .. ": a number of rows is expected") end
+  return n
+end
+
+
+function methods:head(n)
+  n = check_count("head", n, 10)
+  local below, sorting = unsorted(self)
+  if sorting then return derived(self, check(below:sort(sorting, n))) end
+  return derived(self, check(below:slice(1, n)))
+end
+
+
+function methods:tail(n)
+  local rows = rows_of(self)
+  return derived(self, check(rows:slice(#rows - check_count("tail", n, 10) + 1, #rows)))
+end
+
+
+-- { column, descending } of "-dur" or "name".
+local function sort_keys(rows, names)
+  local keys = {}
+  for i, name in ipairs(names) do
+    local sign, bare = tostring(name):match "^([-+]?)(.*)$"
+    keys[i] = { columns.check(rows, bare).name, sign == "-" }
+  end
+  return keys
+end
+
+
+function methods:sort(...)
+  local rows, names = rows_of(self), { ... }
+  if #names == 0 then usage("sort: by which columns?", 'for example: sort("-dur", "name")') end
+  return wrap { below = rows, sorting = sort_keys(rows, names), shown = inner[self].shown }
+end
+
+
+function methods:top(n, by)
+  if by == nil then return methods.head(self, n) end
+  local rows = rows_of(self)
+  columns.check_number(rows, by, "top")
+  return derived(self, check(rows:sort(sort_keys(rows, { "-" .. by }), check_count("top", n, 10))))
+end
+
+
+-- ---- choosing columns ----
+
+function methods:select(...)
+  local rows = rows_of(self)
+  local names = columns.resolve(rows, { ... })
+  if #names == 0 then usage("select: which columns?", 'for example: select("name", "dur")') end
+  return query.wrap(check(rows:select(names)))
+end
+
+
+function methods:unique(...)
+  local rows = rows_of(self)
+  local names = columns.resolve(rows, { ... })
+  if #names == 0 then usage("unique: of which columns?", 'for example: unique("name")') end
+  return query.wrap(check(rows:aggregate(names, {})))
+end
+
+
+function methods:columns()
+  local _, list = columns.of(rows_of(self))
+  return query.from_rows(list, { { name = "name", type = "string" },
+    { name = "type", type = "string" }, { name = "unit", type = "string" } })
+end
+
+
+function methods:values(name)
+  local rows = rows_of(self)
+  return rows:values(columns.check(rows, name).name)
+end
+
+
+-- The type of a column that holds these values (false: absent).
+local function type_of(values, name)
+  local found = "integer"
+  for _, value in ipairs(values) do
+    local kind = math.type(value) == "float" and "number" or math.type(value) or type(value)
+    if kind == "number" then found = "number" end
+    if kind == "string" then return "string" end
+    if value and kind ~= "integer" and kind ~= "number" then
+      usage(("with: column '%s': a %s is no value"):format(name, kind))
+    end
+  end
+  return found
+end
+
+
+-- The columns shown and one more, computed for every row.
+function methods:with(name, get, unit)
+  if type(name) ~= "string" or type(get) ~= "function" then
+    usage("with: a name and a function are expected",
+      'for example: with("mean", function(r) return r.dur / r.count end, "ns")')
+  end
+  local rows, made, values = rows_of(self), {}, {}
+  local by_name = columns.of(rows)
+  for i, column in ipairs(shown_names(self)) do
+    made[i] = { name = column, type = by_name[column].type, unit = by_name[column].unit,
+      values = rows:values(column) }
+  end
+  local reader, move = row.reader(rows)
+  for i = 1, #rows do
+    move(i)
+    values[i] = get(reader) or false
+  end
+  made[#made + 1] = { name = name, type = type_of(values, name), unit = unit, values = values }
+  return query.wrap(frame.new(#rows, made))
+end
+
+
+function methods:share(name)
+  local column = columns.check_number(rows_of(self), name, "share").name
+  local whole = group.single(rows_of(self), "sum", column)
+  return methods.with(self, "share", function(one)
+    return one[column] and whole > 0 and one[column] / whole
+  end, "share")
+end
+
+
+-- ---- numbers ----
+
+for _, name in ipairs(group.methods) do
+  methods[name] = function(self, column) return group.single(rows_of(self), name, column) end
+end
+
+
+function methods:percentile(column, percentile)
+  return group.single(rows_of(self), "percentile", column, group.check_percentile(percentile))
+end
+
+
+function methods:group(...)
+  return group.new(rows_of(self), { ... }, query.wrap)
+end
+
+
+function methods:stats(name)
+  local rows = rows_of(self)
+  local column = columns.check_number(rows, name, "stats").name
+  local list = {}
+  for i, statistic in ipairs { "sum", "mean", "median", "min", "max", "std" } do
+    list[i] = { statistic, statistic, column }
+  end
+  table.insert(list, 1, { "count", "count", column })
+  return query.wrap(check(rows:aggregate({}, list)))
+end
+
+
+-- Edges of `bins` bins: equal steps, or equal factors where values spread over
+-- more than two orders of magnitude.
+local function bin_edges(low, high, bins)
+  local edges, factors = {}, low > 0 and high / low > 100
+  for i = 0, bins do
+    local at = i / bins
+    edges[i + 1] = factors and low * (high / low) ^ at or low + (high - low) * at
+  end
+  edges[1], edges[bins + 1] = low, high
+  return edges
+end
+
+
+function methods:hist(name, bins)
+  local rows = rows_of(self)
+  local column = columns.check_number(rows, name, "hist")
+  bins = check_count("hist", bins, 12)
+  local low, high = group.single(rows, "min", name), group.single(rows, "max", name)
+  if bins == 0 then usage "hist: one bin at least" end
+  if not low then usage(("hist: column '%s' has no values"):format(column.name)) end
+  local edges = bin_edges(low, high, low == high and 1 or bins)
+  local counts, list = check(rows:histogram(column.name, edges)), {}
+  for i, count in ipairs(counts) do
+    list[i] = { from = edges[i] + 0.0, to = edges[i + 1] + 0.0, count = count }
+  end
+  local made = query.from_rows(list, { { name = "from", type = "number", unit = column.unit },
+    { name = "to", type = "number", unit = column.unit }, { name = "count", type = "integer" } })
+  inner[made].bar = "count"
+  return made
+end
+
+
+-- The last column of numbers that is shown.
+local function last_number(self)
+  local by_name, names = columns.of(rows_of(self)), shown_names(self)
+  for i = #names, 1, -1 do
+    if by_name[names[i]].type ~= "string" then return names[i] end
+  end
+  usage "plot: no column of numbers here"
+end
+
+
+function methods:plot(name)
+  local rows = rows_of(self)
+  local bar = name and columns.check_number(rows, name, "plot").name or last_number(self)
+  return wrap { rows = rows, shown = inner[self].shown, limit = inner[self].limit, bar = bar }
+end
+
+
+function methods:diff(other, name)
+  if not query.is(other) then usage("diff: with which other frame?", "a:diff(b)") end
+  return query.wrap(diff.make(rows_of(self), rows_of(other), name))
+end
+
+
+-- ---- reading and writing ----
+
+function methods:rows()
+  local rows, names, i = rows_of(self), shown_names(self), 0
+  return function()
+    i = i + 1
+    if i <= #rows then return row.new(rows, i, names) end
+  end
+end
+
+
+function methods:show(n)
+  return wrap { rows = rows_of(self), shown = inner[self].shown, bar = inner[self].bar,
+    limit = check_count("show", n, math.maxinteger) }
+end
+
+
+local formats = { csv = "csv", json = "json", md = "md" }
+
+function methods:save(path)
+  local format = type(path) == "string" and formats[path:match "%.(%w+)$"]
+  if not format then
+    usage(("save: '%s' ends in none of .csv .json .md"):format(tostring(path)),
+      'for example: save("kernels.csv")')
+  end
+  local list = list_rows(self, math.maxinteger)
+  local declared = show.columns(rows_of(self), shown_names(self), list)
+  check(fs.write(path, tables.render(format, declared, list)))
+  return ("%s: %d row%s"):format(path, #list, #list == 1 and "" or "s")
+end
+
+
+-- ---- as a Lua value ----
+
+function Frame:__len()
+  return #rows_of(self)
+end
+
+
+function Frame:__index(key)
+  if math.type(key) == "integer" then
+    local rows = rows_of(self)
+    if key < 1 or key > #rows then return nil end
+    return row.new(rows, key, shown_names(self))
+  end
+  local method = methods[key]
+  if method then return method end
+  local rows = rows_of(self)
+  local column = type(key) == "string" and columns.find(rows, key)
+  if column then return rows:values(column.name) end
+  columns.unknown(rows, key, query.methods)
+end
+
+
+function Frame:__newindex(key)
+  usage(("frames do not change: '%s' cannot be set"):format(tostring(key)),
+    'with("name", function(row) ... end) makes a frame with one more column')
+end
+
+
+function Frame:__tostring()
+  local state = inner[self]
+  local rows = rows_of(self)
+  local limit = state.limit or show.ROWS
+  return show.without_newline(show.table { frame = rows, names = shown_names(self),
+    rows = list_rows(self, limit), limit = limit, bar = state.bar })
+end
+
+
+-- Names of the columns of a frame, for completion.
+function query.column_names(self)
+  local _, list = columns.of(unsorted(self))
+  return columns.names(list)
+end
+
+
+-- Names of the methods, sorted.
+query.methods = {}
+for name in pairs(methods) do query.methods[#query.methods + 1] = name end
+table.sort(query.methods)
+
+return query

@@ -1,0 +1,75 @@
+-- What is there to ask about: the globals of `llmprof repl`, `llmprof -e` and
+-- `llmprof exec`, and the same for a recipe's hooks:
+--
+--   local session = require "llmprof.query.session"
+--   local s = session.open { ctx.run.dir }
+--   print(s.kernels:group("stage"):sum("dur"))
+--
+-- Nothing is read before it is used.
+local errors = require "llmprof.base.errors"
+local globals = require "llmprof.query.session.globals"
+
+local session = {}
+
+local needs = {
+  counters = "a raw page of ncu (.csv), or a run that measured counters",
+  results = "the folder of a run", run = "the folder of a run",
+}
+
+local is_global = {}
+for _, global in ipairs(globals) do is_global[global[1]] = true end
+
+
+function session.has(name)
+  return is_global[name] == true
+end
+
+
+local function open_files(paths)
+  local source, list = require "llmprof.query.session.source", {}
+  for i, path in ipairs(paths) do list[i] = source.new(path) end
+  return list
+end
+
+
+local function find(files, name)
+  for _, file in ipairs(files) do
+    if file[name] then return file[name] end
+  end
+  errors.raise("usage", ("%s: no file was given that has it"):format(name),
+    { hint = "it comes with " .. (needs[name] or "a trace (.sqlite) or the folder of a run") })
+end
+
+
+-- The globals over these paths, as a table that loads them.
+function session.open(paths)
+  local self = {}
+  local function get(_, name)
+    if not is_global[name] then return nil end
+    local value
+    if name == "files" then
+      value = open_files(paths)
+    elseif name == "help" then
+      value = require("llmprof.query.session.help").new(self)
+    else
+      value = find(self.files, name)
+    end
+    rawset(self, name, value)
+    return value
+  end
+  return setmetatable(self, { __index = get })
+end
+
+
+-- An environment for code: the session, then Lua's own globals.
+function session.environment(paths)
+  local self = session.open(paths)
+  return setmetatable({}, { __index = function(_, name)
+    local value = self[name]
+    if value == nil then value = _G[name] end
+    return value
+  end }), self
+end
+
+
+return session

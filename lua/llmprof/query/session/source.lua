@@ -1,0 +1,275 @@
+-- One thing that was asked about: the folder of a run, a trace, or counters of
+-- ncu. Its parts load when they are first used.
+local artifacts = require "llmprof.run.artifacts"
+local categories = require "llmprof.analysis.categories"
+local counters = require "llmprof.query.session.counters"
+local defaults = require "llmprof.recipe.defaults"
+local errors = require "llmprof.base.errors"
+local frame = require "llmprof.frame"
+local fs = require "llmprof.fs"
+local outermost = require "llmprof.analysis.outermost"
+local query = require "llmprof.query"
+local results_file = require "llmprof.analysis.results_file"
+local sqlite = require "llmprof.sqlite"
+local stages = require "llmprof.analysis.stages"
+local trace_file = require "llmprof.trace.file"
+
+local source = {}
+
+local Source = {}
+
+-- What is printed of frames with many columns.
+local shown = {
+  kernels = { "start", "duration", "stage", "part", "category", "sm_percent", "dram_percent",
+    "short_name" },
+  ops = { "start", "duration", "kind", "bytes", "stage", "part", "name" },
+  transfers = { "start", "duration", "bytes", "stage", "part", "name" },
+  api = { "start", "duration", "tid", "name" },
+  ranges = { "start", "duration", "level", "tid", "tag" },
+}
+
+
+local function check(value, message)
+  return errors.check("failed", value, message)
+end
+
+
+-- ---- what a path is ----
+
+local function is_file(path)
+  local info = fs.stat(path)
+  return info ~= nil and info.type == "file"
+end
+
+
+local function first_file(folder, names)
+  for _, name in ipairs(names) do
+    if is_file(folder .. "/" .. name) then return folder .. "/" .. name end
+  end
+  return nil
+end
+
+
+local function from_folder(folder)
+  local made = { path = folder,
+    trace_path = first_file(folder, { "nsys/run.sqlite", "run.sqlite" }),
+    results_path = first_file(folder, { "results.json" }),
+    manifest_path = first_file(folder, { "manifest.json" }),
+    counters_path = first_file(folder, { "ncu/raw.csv" }) }
+  if not (made.trace_path or made.results_path or made.counters_path) then
+    errors.raise("usage", folder .. ": neither a run's folder nor a recorded capture",
+      { hint = "such a folder holds nsys/run.sqlite or run.sqlite" })
+  end
+  return made
+end
+
+
+-- The path that a word stands for: a file or folder, or a run where runs are
+-- kept, by its id or "latest". nil and why not when there is none.
+function source.locate(word)
+  local info, message = fs.stat(word)
+  if info then return word end
+  local root = defaults["run.root"][2]
+  if not fs.stat(root .. "/" .. word .. "/manifest.json") then return nil, message end
+  return artifacts.open(word, root).dir
+end
+
+
+-- A source for a path, or for a run by its id; the file is looked at, not read.
+function source.new(word)
+  local path, message = source.locate(word)
+  if not path then
+    errors.raise("usage", message, { hint = "give a run (llmprof ls lists them) or its folder, "
+      .. "a trace (.sqlite) or a raw page of ncu (.csv)" })
+  end
+  local info = errors.check("failed", fs.stat(path))
+  local made
+  if info.type == "directory" then
+    made = from_folder(path)
+  elseif path:find "%.csv$" then
+    made = { path = path, counters_path = path }
+  else
+    made = { path = path, trace_path = path }
+  end
+  return setmetatable(made, Source)
+end
+
+
+-- ---- its parts ----
+
+local parts = {}
+
+
+function parts.trace(self)
+  return self.trace_path and trace_file.open(self.trace_path)
+end
+
+
+function parts.results(self)
+  return self.results_path and results_file.load(self.results_path)
+end
+
+
+function parts.run(self)
+  local manifest = self.manifest_path and artifacts.manifest(self.path)
+  return manifest and { dir = self.path, id = manifest.run_id, recipe = manifest.recipe,
+    status = manifest.status, started = manifest.started, manifest = manifest }
+end
+
+
+-- The stages as analysed, else the ranges at the top.
+function parts.declared(self)
+  if not self.results then return outermost.stages(self.trace) end
+  local list = {}
+  for i, stage in ipairs(self.results.stages) do
+    list[i] = { name = stage.name, parent = stage.parent }
+  end
+  if #list == 1 and list[1].name == stages.WHOLE_RUN then return {} end
+  return list
+end
+
+
+function parts.found(self)
+  local skipped = self.results and self.results.repeats and self.results.repeats.skipped_first
+  return stages.find(self.trace, self.declared, skipped == true and "yes" or "no")
+end
+
+
+-- A frame of operations with stage and part. Inferred stages are found again.
+local function operations(self, name)
+  local inferred = self.results and self.results.inferred
+  return stages.label(self.trace, check(self.trace:frame(name)),
+    inferred and self.found or { declared = self.declared })
+end
+
+
+-- Say the category of every kernel, by its name.
+local function add_categories(made)
+  local names = check(made:aggregate({ "name" }, {}))
+  local classify, values = categories.classifier(), {}
+  for i = 1, #names do
+    local name = names:get(i, "name")
+    values[i] = name and classify(name) or false
+  end
+  return check(made:extend({ "name" }, #names,
+    { { name = "category", type = "string", values = values } }))
+end
+
+
+function parts.kernels(self)
+  if not self.trace_path then return self.counters end
+  local made = add_categories(operations(self, "kernels"))
+  if self.counters_path then counters.join(self, made) end
+  return query.wrap(made, shown.kernels)
+end
+
+
+function parts.ops(self)
+  return self.trace_path and query.wrap(operations(self, "gpu"), shown.ops)
+end
+
+
+function parts.transfers(self)
+  return self.trace_path and query.wrap(operations(self, "transfers"), shown.transfers)
+end
+
+
+function parts.api(self)
+  return self.trace_path and query.wrap(check(self.trace:frame "api"), shown.api)
+end
+
+
+function parts.ranges(self)
+  return self.trace_path and query.wrap(check(self.trace:frame "ranges"), shown.ranges)
+end
+
+
+local function stage_field(name) return function(instance) return instance[name] end end
+
+
+-- Every instance of every stage, by start.
+function parts.stages(self)
+  if not self.trace_path then return nil end
+  local function column(name, type, unit, field)
+    return { name = name, type = type, unit = unit, get = stage_field(field or name) }
+  end
+  return query.from_rows(self.found.instances, {
+    column("stage", "string"), column("parent", "string"), column("rep", "integer"),
+    { name = "used", type = "integer", get = function(one) return one.used and 1 or 0 end },
+    column("start", "integer", "ns"), column("duration", "integer", "ns", "wall"),
+    column("busy", "integer", "ns"), column("idle", "integer", "ns"),
+    column("gpu_time", "integer", "ns"), column("kernels", "integer"),
+    column("copies", "integer"), column("launches", "integer"),
+  })
+end
+
+
+function parts.counters(self)
+  return self.counters_path and counters.frame(self.counters_path)
+end
+
+
+-- Columns of an answer: numbers where all values are, else text.
+local function typed(column)
+  local kind = "integer"
+  for _, value in ipairs(column.values) do
+    if type(value) == "string" then
+      kind = "string"
+      break
+    elseif math.type(value) == "float" then
+      kind = "number"
+    end
+  end
+  column.type = kind
+  for i, value in ipairs(kind == "string" and column.values or {}) do
+    column.values[i] = value and tostring(value)
+  end
+  return column
+end
+
+
+-- sql[[SELECT ...]]: the answer as a frame.
+function parts.sql(self)
+  if not self.trace_path then return nil end
+  local db = check(sqlite.open(self.trace_path))
+  return function(statement, ...)
+    local ok, list, rows = pcall(db.columns, db, statement, ...)
+    if not ok then
+      errors.raise("usage", "sql: " .. tostring(list),
+        { hint = "sql[[SELECT name FROM sqlite_master]] lists the tables" })
+    end
+    for _, column in ipairs(list) do typed(column) end
+    return query.wrap(frame.new(rows, list))
+  end
+end
+
+
+-- ---- as an object ----
+
+function Source:__index(name)
+  local load_part = parts[name]
+  if not load_part then return nil end
+  local value = load_part(self)
+  rawset(self, name, value or false)
+  return value or false
+end
+
+
+function Source:__tostring()
+  local of = {}
+  for _, kind in ipairs { "trace", "results", "counters" } do
+    if rawget(self, kind .. "_path") then of[#of + 1] = kind end
+  end
+  return ("%s (%s)"):format(self.path, table.concat(of, ", "))
+end
+
+
+-- Names of the stages of the source, for completion.
+function source.stage_names(self)
+  local names = {}
+  for i, stage in ipairs(self.trace_path and self.declared or {}) do names[i] = stage.name end
+  return names
+end
+
+
+return source

@@ -1,0 +1,420 @@
+-- Configuration: layers of values over declared keys, each value with where it
+-- came from.
+--
+-- Layers, later wins: built-in defaults, presets (conf/nsys, conf/ncu), the
+-- recipe, the mode (conf/mode), a file given with --config, the command line.
+-- A preset is chosen by the last layer that names one, and its values stay
+-- below the recipe's.
+--
+-- Command line: a.b=value sets a key that exists, +a.b=value adds one, ~a.b
+-- removes a value, nsys=light chooses a preset. Lists are [a,b]. Text that is
+-- declared as text is taken as it stands.
+local defaults = require "llmprof.recipe.defaults"
+local errors = require "llmprof.base.errors"
+local files = require "llmprof.base.files"
+local nearest = require "llmprof.base.nearest"
+local sorted_keys = require "llmprof.base.sorted_keys"
+local yaml = require "llmprof.yaml"
+
+local config = {}
+
+-- The origin of what words of the command line set.
+config.COMMAND_LINE = "command line"
+
+-- Groups of keys with presets in conf/<group>.
+local preset_groups = { "ncu", "nsys" }
+
+
+local function bad(message, hint)
+  errors.raise("usage", message, { hint = hint })
+end
+
+
+-- ---- declared keys ----
+
+local function is_list(value)
+  return type(value) == "table" and (#value > 0 or next(value) == nil)
+end
+
+
+local function type_of(declaration)
+  if declaration.type then return declaration.type end
+  local default = declaration[2]
+  if is_list(default) then return "list" end
+  if math.type(default) then return math.type(default) end
+  return type(default)
+end
+
+
+local function is_finite(value)
+  return type(value) == "number" and value - value == 0
+end
+
+
+-- The built-in keys and the recipe's, by name.
+function config.declare(recipe_options)
+  local declared = {}
+  for key, declaration in pairs(defaults) do declared[key] = declaration end
+  for key, declaration in pairs(recipe_options or {}) do
+    local known = defaults[key]
+    if known and type_of(known) ~= type_of(declaration) then
+      bad(("recipe option '%s' is a key of llmprof's own, of type %s"):format(key, type_of(known)))
+    end
+    declared[key] = declaration
+  end
+  return declared
+end
+
+
+local wanted = {
+  string = "text", integer = "a whole number", float = "a number", boolean = "true or false",
+  list = "a list: [a,b]",
+}
+
+local function fits(value, kind)
+  if kind == "list" then return is_list(value) end
+  if kind == "integer" then return math.type(value) == "integer" end
+  if kind == "float" then return is_finite(value) end
+  return type(value) == kind
+end
+
+
+local function check_choice(key, value, choices, where)
+  for _, choice in ipairs(choices) do
+    if choice == value then return end
+  end
+  bad(("%s: %s: '%s' is not one of %s%s"):format(where, key, tostring(value),
+    table.concat(choices, ", "), nearest.suggestion(tostring(value), choices)))
+end
+
+
+local function limits(low, high)
+  if low and high then return ("between %s and %s"):format(low, high) end
+  return low and ("%s or more"):format(low) or ("%s or less"):format(high)
+end
+
+
+local function check_value(key, declaration, value, where)
+  local kind = type_of(declaration)
+  if value == "" and declaration[2] == nil then
+    bad(("%s: %s: an empty value"):format(where, key), "~" .. key .. " removes a value")
+  end
+  if not fits(value, kind) then
+    bad(("%s: %s: %s is expected, not %s"):format(where, key, wanted[kind],
+      type(value) == "table" and "a table" or ("'%s'"):format(tostring(value))))
+  end
+  if declaration.choices then
+    for _, item in ipairs(kind == "list" and value or { value }) do
+      check_choice(key, item, declaration.choices, where)
+    end
+  end
+  local low, high = declaration.min, declaration.max
+  if (low and value < low) or (high and value > high) then
+    bad(("%s: %s: %s is not %s"):format(where, key, tostring(value), limits(low, high)))
+  end
+  return value
+end
+
+
+-- ---- layers ----
+
+-- The values being composed: by key, with the origin of each.
+local Layers = {}
+Layers.__index = Layers
+
+
+local function is_group(declared, prefix)
+  for key in pairs(declared) do
+    if key:sub(1, #prefix + 1) == prefix .. "." then return true end
+  end
+  return false
+end
+
+
+local function unknown(key, declared, where)
+  if is_group(declared, key) then
+    bad(("%s: '%s' is a group of keys"):format(where, key),
+      "--print-config lists them; write " .. key .. ".NAME=value")
+  end
+  bad(("%s: no key '%s'%s"):format(where, key, nearest.suggestion(key, sorted_keys(declared))),
+    where == config.COMMAND_LINE and "--print-config lists every key; +" .. key .. "=value adds one"
+      or "--print-config lists every key")
+end
+
+
+function Layers:set(key, value, where)
+  local declaration = self.declared[key] or unknown(key, self.declared, where)
+  if value == yaml.null or value == nil then
+    self.values[key] = nil
+  else
+    self.values[key] = check_value(key, declaration, value, where)
+  end
+  self.origins[key] = where
+end
+
+
+local function bad_tree(where)
+  bad(("%s: a table of keys is expected"):format(where))
+end
+
+
+-- A tree of tables as dotted keys.
+function Layers:apply(tree, where, prefix)
+  if type(tree) ~= "table" or is_list(tree) and next(tree) ~= nil then bad_tree(where) end
+  for _, name in ipairs(sorted_keys(tree)) do
+    local key = prefix and prefix .. "." .. name or tostring(name)
+    local value = tree[name]
+    if type(value) == "table" and not self.declared[key] and is_group(self.declared, key) then
+      self:apply(value, where, key)
+    elseif type(value) == "string" and not self.declared[key] and is_group(self.declared, key)
+      and self.declared[key .. ".preset"] then
+      self:set(key .. ".preset", value, where)
+    else
+      self:set(key, value, where)
+    end
+  end
+end
+
+
+local function load_yaml(name)
+  local contents, where = files.read(name)
+  if not contents then bad(where) end
+  local tree = errors.check("usage", yaml.decode(contents, { name = where }))
+  if tree == yaml.null then tree = {} end
+  if type(tree) ~= "table" or is_list(tree) and next(tree) ~= nil then bad_tree(where) end
+  return tree, where
+end
+
+
+local function load_preset(group, name)
+  if type(name) ~= "string" then
+    bad(("%s: the name of a preset is expected, not '%s'"):format(group, tostring(name)))
+  end
+  local path = ("conf/%s/%s.yaml"):format(group, name)
+  local contents = name:find "^[%w_-]+$" and files.read(path)
+  if not contents then
+    local names = files.names("conf/" .. group, ".yaml")
+    bad(("no %s preset '%s'%s"):format(group, name, nearest.suggestion(name, names)),
+      "there are: " .. table.concat(names, ", "))
+  end
+  return load_yaml(path)
+end
+
+
+-- ---- command line ----
+
+local function parse_value(key, declaration, text)
+  local kind = type_of(declaration)
+  if kind == "string" then return text end
+  if text == "" then
+    bad(("command line: %s: an empty value"):format(key), "~" .. key .. " removes a value")
+  end
+  local value, message = yaml.decode(text, { name = key })
+  if value == nil then bad(message) end
+  return value
+end
+
+
+-- { action = "set" | "add" | "remove", key =, text = } for each word.
+local function parse_override(word)
+  local removed = word:match "^~([%w_%.-]+)$"
+  if removed then return { action = "remove", key = removed, word = word } end
+  local plus, key, text = word:match "^(%+?)([%w_%.-]+)=(.*)$"
+  if not key then
+    bad(("'%s' is no setting"):format(word), "write key=value, +key=value or ~key")
+  end
+  return { action = plus == "+" and "add" or "set", key = key, text = text, word = word }
+end
+
+
+function config.parse_overrides(words)
+  local list = {}
+  for i, word in ipairs(words) do list[i] = parse_override(word) end
+  return list
+end
+
+
+-- A key cannot be a group of keys as well.
+local function check_place(declared, key)
+  if is_group(declared, key) then
+    bad(("command line: '%s' is a group of keys"):format(key))
+  end
+  for at in key:gmatch "()%." do
+    local above = key:sub(1, at - 1)
+    if declared[above] then
+      bad(("command line: '%s' is a value and holds no keys: +%s"):format(above, key))
+    end
+  end
+end
+
+
+function Layers:override(entry)
+  local where = config.COMMAND_LINE
+  local key = entry.key
+  if self.declared[key .. ".preset"] then key = key .. ".preset" end
+  local declaration = self.declared[key]
+  if entry.action == "add" and not declaration then
+    local value = errors.check("usage", yaml.decode(entry.text, { name = key }))
+    check_place(self.declared, key)
+    declaration = { "Added on the command line", value }
+    self.declared[key] = declaration
+  end
+  if not declaration then unknown(key, self.declared, where) end
+  if entry.action == "remove" then
+    self:set(key, nil, where)
+  else
+    self:set(key, parse_value(key, declaration, entry.text), where)
+  end
+end
+
+
+-- ---- composing ----
+
+-- The preset a group uses: the last layer that names one.
+local function chosen_preset(group, sources)
+  local name = defaults[group .. ".preset"][2]
+  for _, source in ipairs(sources) do
+    local value = source[group]
+    if type(value) == "table" then value = value.preset end
+    if type(value) == "string" then name = value end
+  end
+  return name
+end
+
+
+local function from_overrides(overrides)
+  local tree = {}
+  for _, entry in ipairs(overrides) do
+    local group = entry.key:match "^(.*)%.preset$" or entry.key
+    if entry.text and (group == "nsys" or group == "ncu") then tree[group] = entry.text end
+    if entry.text and entry.key == "mode" then tree.mode = entry.text end
+  end
+  return tree
+end
+
+
+local function last_mode(sources)
+  local mode
+  for _, source in ipairs(sources) do
+    if source.mode == yaml.null then
+      mode = nil
+    else
+      mode = source.mode or mode
+    end
+  end
+  return mode
+end
+
+
+-- The dotted values as a tree of tables; a group whose values are all absent is
+-- an empty table, so that recipes can look into it.
+local function as_tree(declared, values)
+  local tree = {}
+  for key in pairs(declared) do
+    local value, at = values[key], tree
+    for name in key:gmatch "([^.]+)%." do
+      at[name] = at[name] or {}
+      at = at[name]
+    end
+    at[key:match "[^.]+$"] = value
+  end
+  return tree
+end
+
+
+-- Compose. given: options (declared by the recipe), recipe (its values as a
+-- tree), recipe_name, file (path), overrides (parsed).
+-- The result: values (by dotted key), origins, declared, tree.
+function config.compose(given)
+  local layers = setmetatable({
+    declared = config.declare(given.options), values = {}, origins = {},
+  }, Layers)
+  for _, key in ipairs(sorted_keys(layers.declared)) do
+    local own = given.options and given.options[key]
+    layers:set(key, layers.declared[key][2], own and given.recipe_name or "default")
+  end
+  local file, file_name = {}, nil
+  if given.file then file, file_name = load_yaml(given.file) end
+  local recipe, overrides = given.recipe or {}, given.overrides or {}
+  local line = from_overrides(overrides)
+  local mode_name, mode, mode_file = last_mode { recipe, file, line }, {}, nil
+  if mode_name then mode, mode_file = load_preset("mode", mode_name) end
+  for _, group in ipairs(preset_groups) do
+    local name = chosen_preset(group, { recipe, mode, file, line })
+    local tree, where = load_preset(group, name)
+    layers:apply({ [group] = tree }, where)
+  end
+  layers:apply(recipe, given.recipe_name or "recipe")
+  if mode_name then layers:apply(mode, mode_file) end
+  if given.file then layers:apply(file, file_name) end
+  for _, entry in ipairs(overrides) do layers:override(entry) end
+  layers.tree = as_tree(layers.declared, layers.values)
+  return layers
+end
+
+
+-- The configuration of a recipe (of llmprof.recipe): file is that of --config
+-- or nil, words the settings of the command line.
+function config.of_recipe(made, file, words)
+  return config.compose { options = made.options, recipe = made.config, recipe_name = made.file,
+    file = file, overrides = config.parse_overrides(words) }
+end
+
+
+-- ---- showing ----
+
+local function scalar(value)
+  if value == nil then return "null" end
+  local text = yaml.encode(value):gsub("\n$", "")
+  return text
+end
+
+
+local function shown(value)
+  if type(value) ~= "table" then return scalar(value) end
+  local items = {}
+  for i, item in ipairs(value) do items[i] = scalar(item) end
+  return "[" .. table.concat(items, ", ") .. "]"
+end
+
+
+-- The keys of one group: names of values, names of groups, both sorted.
+local function members(declared, prefix)
+  local values, groups, seen = {}, {}, {}
+  for _, key in ipairs(sorted_keys(declared)) do
+    local rest = key:sub(1, #prefix) == prefix and key:sub(#prefix + 1) or ""
+    local group = rest:match "^([^.]+)%."
+    if group and not seen[group] then
+      seen[group], groups[#groups + 1] = true, group
+    elseif rest ~= "" and not group then
+      values[#values + 1] = rest
+    end
+  end
+  return values, groups
+end
+
+
+local function add_group(lines, composed, prefix, indent)
+  local values, groups = members(composed.declared, prefix)
+  for _, name in ipairs(values) do
+    local key = prefix .. name
+    local text = ("%s%s: %s"):format(indent, name, shown(composed.values[key]))
+    lines[#lines + 1] = ("%-48s # %s"):format(text, composed.origins[key])
+  end
+  for _, name in ipairs(groups) do
+    lines[#lines + 1] = indent .. name .. ":"
+    add_group(lines, composed, prefix .. name .. ".", indent .. "  ")
+  end
+end
+
+
+-- Every key as YAML, which --config takes, each with a comment that says where
+-- its value came from.
+function config.to_yaml(composed)
+  local lines = {}
+  add_group(lines, composed, "", "")
+  return table.concat(lines, "\n") .. "\n"
+end
+
+
+return config

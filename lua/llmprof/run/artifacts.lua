@@ -1,0 +1,326 @@
+-- The run directory: its name, its files, what is known about how it was made.
+--
+-- Files are written whole or not at all. manifest.json is rewritten after every
+-- step, so that a run that dies says how far it came.
+local command_line = require "llmprof.base.command_line"
+local clock = require "llmprof.base.clock"
+local errors = require "llmprof.base.errors"
+local fs = require "llmprof.fs"
+local json = require "llmprof.json"
+local json_schema = require "llmprof.base.json_schema"
+local version = require "llmprof.version"
+
+local artifacts = {}
+
+local Run = {}
+Run.__index = Run
+
+local MANIFEST = "manifest.json"
+
+-- Folders of a bundle, there even when they stay empty.
+local folders = { "nsys", "ncu", "workload" }
+
+
+local function check(value, message)
+  return errors.check("failed", value, message)
+end
+
+
+-- ---- making one ----
+
+-- A file or folder of the bundle could not be written.
+local function cannot_write(message)
+  errors.raise("failed", message,
+    { hint = "choose another folder with out=DIR, or free some space" })
+end
+
+
+local function mkdirs(path)
+  local made, message = fs.mkdirs(path)
+  if not made then cannot_write(message) end
+end
+
+
+local function check_id(id)
+  if not id:find "^[%w_][%w_.-]*$" or id == "latest" then
+    errors.raise("usage", ("run.id=%s: this cannot name a run"):format(id),
+      { hint = "letters, digits, '_', '.' and '-' can, and it begins with a letter or digit" })
+  end
+end
+
+
+-- A fresh folder below root. A run id that was asked for and is taken is an
+-- error; one made from the time gets a number.
+local function fresh_folder(root, wanted, recipe_name)
+  if root == "" then errors.raise("usage", "run.root: an empty value") end
+  if wanted then check_id(wanted) end
+  mkdirs(root)
+  if wanted then
+    local made, message = fs.mkdir(root .. "/" .. wanted)
+    if made then return wanted end
+    local taken = fs.stat(root .. "/" .. wanted) ~= nil
+    errors.raise(taken and "usage" or "failed",
+      taken and ("run id '%s' is taken: %s/%s exists"):format(wanted, root, wanted) or message,
+      { hint = taken and ("choose another run.id, or continue it: --resume " .. wanted) or nil })
+  end
+  local stem = clock.utc "%Y%m%d-%H%M%S" .. "-" .. recipe_name
+  for attempt = 1, 100 do
+    local id = attempt == 1 and stem or ("%s-%d"):format(stem, attempt)
+    local made, message = fs.mkdir(root .. "/" .. id)
+    if made then return id end
+    if not fs.stat(root .. "/" .. id) then cannot_write(message) end
+  end
+  errors.raise("failed", root .. ": no free run id")
+end
+
+
+local function check_empty(out)
+  local entries = fs.list(out)
+  if entries and #entries > 0 then
+    errors.raise("usage", ("out=%s: the folder is not empty"):format(out),
+      { hint = ("choose another, or continue it with --resume %s"):format(out) })
+  end
+end
+
+
+-- A new run. given: out (folder) or root and id; recipe (name).
+function artifacts.create(given)
+  local id, dir
+  if given.out then
+    check_empty(given.out)
+    mkdirs(given.out)
+    dir, id = given.out, given.id or given.out:match "([^/]+)/*$"
+  else
+    id = fresh_folder(given.root, given.id, given.recipe)
+    dir = given.root .. "/" .. id
+  end
+  local run = setmetatable({ id = id, dir = dir, root = not given.out and given.root or nil }, Run)
+  for _, folder in ipairs(folders) do mkdirs(run:path(folder)) end
+  run.manifest = {
+    schema_version = 1,
+    llmprof = version.version,
+    run_id = id,
+    recipe = given.recipe,
+    recipe_file = given.recipe_file,
+    command = given.command,
+    started = clock.timestamp(),
+    status = "running",
+    steps = json.list {},
+  }
+  run:save()
+  return run
+end
+
+
+-- ---- finding one ----
+
+local function read_manifest(dir)
+  return json_schema.read_file(dir .. "/" .. MANIFEST, "manifest")
+end
+
+
+-- The manifest of a bundle that has one.
+function artifacts.manifest(dir)
+  local manifest, message = read_manifest(dir)
+  if manifest then return manifest end
+  errors.raise("failed", message, { hint = "if it is no run, remove or rename the folder" })
+end
+
+
+-- The folder of a run, and the root that it lies in or nil: "latest" is resolved,
+-- so that the run keeps its name when another becomes the latest.
+local function locate(dir, root)
+  local real, top = check(fs.realpath(dir)), fs.realpath(root)
+  local above, name = real:match "^(.*)/([^/]+)$"
+  if above == top then return root .. "/" .. name, root end
+  return dir, nil
+end
+
+
+-- A run by its id, by its folder, or "latest".
+function artifacts.open(name, root)
+  for _, dir in ipairs { name, root .. "/" .. name } do
+    if fs.stat(dir .. "/" .. MANIFEST) then
+      local manifest = artifacts.manifest(dir)
+      local folder, home = locate(dir, root)
+      return setmetatable({ id = manifest.run_id, dir = folder, manifest = manifest,
+        root = home }, Run)
+    end
+  end
+  errors.raise("usage", ("no run '%s' in %s"):format(name, root),
+    { hint = "llmprof artifacts lists the runs" })
+end
+
+
+-- All runs below a root, oldest first: { id, dir, manifest or message }.
+function artifacts.list(root)
+  local runs = {}
+  for _, name in ipairs(fs.list(root) or {}) do
+    local dir = root .. "/" .. name
+    local info = fs.lstat(dir)
+    if info and info.type == "directory" and fs.stat(dir .. "/" .. MANIFEST) then
+      local manifest, message = read_manifest(dir)
+      runs[#runs + 1] = { id = name, dir = dir, manifest = manifest, message = message }
+    end
+  end
+  table.sort(runs, function(a, b)
+    local left = a.manifest and a.manifest.started or ""
+    local right = b.manifest and b.manifest.started or ""
+    if left ~= right then return left < right end
+    return a.id < b.id
+  end)
+  return runs
+end
+
+
+-- ---- its files ----
+
+-- The path of a file of the bundle.
+function Run:path(name)
+  return self.dir .. "/" .. name
+end
+
+
+-- The same for a program that may run in another folder.
+function Run:absolute(name)
+  return check(fs.realpath(self.dir)) .. "/" .. name
+end
+
+
+function Run:write(name, contents)
+  local written, message = fs.write(self:path(name), contents)
+  if not written then cannot_write(message) end
+  return name
+end
+
+
+-- Copy a file from outside into a folder of the bundle.
+function Run:take(from, name)
+  mkdirs(self:path(name:match "^(.*)/"))
+  local copied, message = fs.copy(from, self:path(name))
+  if not copied then cannot_write(message) end
+end
+
+
+function Run:write_json(name, value)
+  local text, message = json.encode(value, { pretty = true })
+  check(text, message and ("%s: %s"):format(self:path(name), message))
+  return self:write(name, text .. "\n")
+end
+
+
+function Run:has(name)
+  local info = fs.stat(self:path(name))
+  return info ~= nil and info.type == "file"
+end
+
+
+-- Every file below a folder, sorted: { name, bytes }.
+function artifacts.files(dir)
+  local found = {}
+  local function visit(prefix)
+    for _, name in ipairs(fs.list(dir .. "/" .. prefix) or {}) do
+      local relative = prefix == "" and name or prefix .. "/" .. name
+      local info = fs.lstat(dir .. "/" .. relative)
+      if info and info.type == "directory" then
+        visit(relative)
+      elseif info then
+        found[#found + 1] = { name = relative, bytes = info.size }
+      end
+    end
+  end
+  visit ""
+  return found
+end
+
+
+function Run:files()
+  return artifacts.files(self.dir)
+end
+
+
+-- ---- its manifest ----
+
+local manifest_keys = { "schema_version", "llmprof", "run_id", "recipe", "recipe_file", "command",
+  "status", "message", "started", "ended", "steps" }
+local step_keys = { "name", "status", "note", "notes", "message", "hint", "last_lines", "started",
+  "seconds", "commands", "inputs", "outputs" }
+
+
+function Run:save()
+  for _, step in ipairs(self.manifest.steps) do json.ordered(step, step_keys) end
+  self:write_json(MANIFEST, json.ordered(self.manifest, manifest_keys))
+end
+
+
+-- The files of a list that are there, with their sizes.
+function Run:sizes(names)
+  local list = json.list {}
+  for _, name in ipairs(names or {}) do
+    local info = fs.stat(self:path(name))
+    if info then
+      list[#list + 1] = json.ordered({ file = name, bytes = info.size }, { "file", "bytes" })
+    end
+  end
+  return list
+end
+
+
+-- Note a step in the manifest; a step of the same name is replaced.
+function Run:record(step)
+  local steps = self.manifest.steps
+  for i, known in ipairs(steps) do
+    if known.name == step.name then
+      steps[i] = step
+      self:save()
+      return
+    end
+  end
+  steps[#steps + 1] = step
+  self:save()
+end
+
+
+function Run:recorded(name)
+  for _, step in ipairs(self.manifest.steps) do
+    if step.name == name then return step end
+  end
+  return nil
+end
+
+
+-- What to type to continue it: with other settings than its own it starts over.
+function Run:continuation()
+  local command = self.manifest.command
+  local begun = type(command) == "table" and command_line.show(command) or "llmprof RECIPE.lua ..."
+  return ("continue it: %s --resume %s"):format(begun, self.root and self.id or self.dir)
+end
+
+
+-- A run that is continued.
+function Run:reopen()
+  self.manifest.status, self.manifest.message, self.manifest.ended = "running", nil, nil
+  self:save()
+end
+
+
+-- The end of the run: status "done", "failed" or "interrupted".
+function Run:finish(status, message)
+  self.manifest.status, self.manifest.message = status, message
+  self.manifest.ended = clock.timestamp()
+  self:save()
+end
+
+
+-- Let <root>/latest point at this run.
+function Run:publish()
+  if not self.root then return end
+  local linked, message = fs.replace_symlink(self.id, self.root .. "/latest")
+  if not linked then
+    errors.raise("failed", message, { hint = "the run itself is in " .. self.dir })
+  end
+end
+
+
+
+return artifacts

@@ -1,0 +1,115 @@
+-- Captures that were recorded before: folders with what a run on a GPU left
+-- behind, as `llmprof record` writes them; llmprof.capture.layout has the files.
+--
+-- A capture, this kind or llmprof.capture.live, has: open(ctx), which leaves
+-- what is known in ctx.state; and timeline, counters, operators (ctx), each of
+-- which puts its files into the run and returns true, or false and why not;
+-- preview(recipe, cfg): step name -> argv lists that it would start; recall(ctx)
+-- (optional): what the files of a timeline already there say, into ctx.state.
+local errors = require "llmprof.base.errors"
+local files = require "llmprof.base.files"
+local fs = require "llmprof.fs"
+local json = require "llmprof.json"
+local layout = require "llmprof.run.capture.layout"
+
+local recorded = { name = "recorded" }
+
+-- The folder of a recipe's recorded capture.
+function recorded.folder(cfg, recipe_name)
+  local wanted = cfg.recorded or "recipes/recorded/" .. recipe_name
+  local folder = files.find_folder(wanted)
+  if not folder then
+    errors.raise("usage", ("no recorded capture in %s"):format(wanted),
+      { hint = "recorded=FOLDER names another; it holds run.sqlite and capture.json" })
+  end
+  return folder
+end
+
+
+local function check_object(value, where)
+  if value ~= nil and (type(value) ~= "table" or #value > 0) then
+    errors.raise("usage", where .. ": an object is expected")
+  end
+end
+
+
+-- What capture.json says; an empty table when there is none.
+local function about(folder)
+  local path = folder .. "/" .. layout.ABOUT
+  if not fs.stat(path) then return {} end
+  local said, message = json.load(path)
+  if said == nil then errors.raise("usage", message) end
+  check_object(said, path)
+  for _, key in ipairs { "environment", "workload" } do
+    check_object(said[key], ("%s: %s"):format(path, key))
+  end
+  return said
+end
+
+
+function recorded.open(ctx)
+  ctx.state.folder = recorded.folder(ctx.cfg, ctx.recipe.name)
+  ctx.state.about = about(ctx.state.folder)
+end
+
+
+-- Of these keys those that are options of the recipe's own. They are for its
+-- workload, and change nothing in what was recorded of it.
+function recorded.unheard(made, keys)
+  local list = {}
+  for _, key in ipairs(keys) do
+    if made.options[key] then list[#list + 1] = key end
+  end
+  return list
+end
+
+
+-- Nothing is started.
+function recorded.preview(made, cfg)
+  recorded.folder(cfg, made.name)
+  return {}
+end
+
+
+-- Names, with sizes, of the files that are there.
+function recorded.inputs(ctx)
+  local inputs = {}
+  for _, name in ipairs(layout.names()) do
+    local info = fs.stat(ctx.state.folder .. "/" .. name)
+    if info then inputs[#inputs + 1] = { file = name, bytes = info.size } end
+  end
+  return { source = ctx.state.folder, files = inputs }
+end
+
+
+-- Copy the files of a step into the run; false, why when one that it cannot do
+-- without is not there.
+local function take(ctx, step)
+  for _, file in ipairs(layout.files) do
+    local from = ctx.state.folder .. "/" .. file.name
+    if file.step ~= step then goto continue end
+    if fs.stat(from) then
+      ctx.run:take(from, file.target)
+    elseif file.needed then
+      return false, "the recorded capture has no " .. file.name
+    end
+    ::continue::
+  end
+  return true
+end
+
+
+function recorded.timeline(ctx)
+  local taken, why = take(ctx, "timeline")
+  if not taken then errors.raise("usage", ("%s: %s"):format(ctx.state.folder, why)) end
+  return true
+end
+
+
+function recorded.counters(ctx) return take(ctx, "counters") end
+
+
+function recorded.operators(ctx) return take(ctx, "operators") end
+
+
+return recorded

@@ -1,0 +1,195 @@
+-- The workload under Nsight Compute: the selected launches, replayed for their
+-- counters. Whatever goes wrong here loses counters and nothing else.
+local errors = require "llmprof.base.errors"
+local fs = require "llmprof.fs"
+local metric_cache = require "llmprof.nvidia.ncu.metric_cache"
+local ncu = require "llmprof.nvidia.ncu.command"
+local process = require "llmprof.base.process"
+local tools = require "llmprof.nvidia.tools"
+local workload = require "llmprof.run.workload"
+
+local REPORT = "ncu/run.ncu-rep"
+
+-- Printing a page of a report that takes longer hangs, in seconds.
+local PATIENCE = 600
+
+
+-- ---- what to ask for ----
+
+-- Ranges to measure in when no timeline says which: the user's, or the stages.
+local function stage_ranges(ctx)
+  if ctx.cfg.ncu.nvtx_include then return { ctx.cfg.ncu.nvtx_include } end
+  local ranges = {}
+  for _, stage in ipairs(ctx.recipe.stages) do
+    if not stage.parent then ranges[#ranges + 1] = ncu.range_expression(stage.name) end
+  end
+  return ranges
+end
+
+
+-- The filters of a counter run: from the selection; without a timeline any
+-- kernel, as often as one of the selection in each launch configuration.
+local function filters(ctx)
+  local plan = ctx.state.counter_plan
+  if not plan then
+    return { ranges = stage_ranges(ctx), launches = ctx.cfg.top_n.launches_per_kernel }
+  end
+  return { ranges = plan.ranges, instances = plan.instances, kernels = plan.kernels,
+    name_base = plan.name_base, launches = plan.launches }
+end
+
+
+-- The chip as the timeline names it; nil lets ncu look at the GPU that is there.
+local function chip_of(ctx)
+  local device = ctx.state.trace and ctx.state.trace:devices()[1]
+  return device and device.chip
+end
+
+
+-- Base names of a chip's metrics as ncu tells them, and whether that is all.
+local function query_metrics(path, chip)
+  local output, result = tools.capture(ncu.query_argv(path, chip))
+  local names = ncu.read_query(output or "")
+  return next(names) and names, output and result.ok
+end
+
+
+-- Base names of the chip's metrics as a set, asked for once; nil when ncu did
+-- not tell. The metrics of a GPU whose chip is not known are not kept.
+local function available_metrics(ctx)
+  local tool, chip = ctx.state.ncu, chip_of(ctx)
+  local kept = chip and metric_cache.load(tool.version, chip)
+  if kept then return kept end
+  local names, whole = query_metrics(tool.path, chip)
+  if not names then
+    ctx.note "ncu --query-metrics told nothing: the whole minimal request is made"
+    return nil
+  end
+  if chip and whole then metric_cache.save(tool.version, chip, names) end
+  return names
+end
+
+
+-- "roofline" among the metrics stands for what the chip has of the minimal
+-- request; the others are taken as they are.
+local function metrics_of(ctx)
+  local list = {}
+  for _, metric in ipairs(ctx.cfg.ncu.metrics or {}) do
+    local names = { metric }
+    if metric == "roofline" then
+      names = ncu.roofline_metrics(available_metrics(ctx), ncu.measures_ranges(ctx.cfg.ncu))
+    end
+    table.move(names, 1, #names, #list + 1, list)
+  end
+  return list
+end
+
+
+-- ---- the run ----
+
+local function profile(ctx, spec, given)
+  given.path, given.output, given.argv = ctx.state.ncu.path, ctx.run:absolute "ncu/run", spec.argv
+  local count, wanted = 0, ctx.state.counter_plan and ctx.state.counter_plan.expected
+  fs.remove(ctx.run:path(REPORT))
+  local result, lines = workload.run(ctx, { argv = ncu.profile_argv(ctx.cfg.ncu, given),
+    spec = spec, folder = "ncu/workload", log = "ncu/log.txt", command = "ncu/cmd.txt",
+    timeout = ctx.cfg.ncu.timeout_s, on_line = function(line)
+      if ncu.is_launch(line) then
+        count = count + 1
+        ctx.progress(wanted and ("launch %d of about %d"):format(count, wanted)
+          or ("%s %d"):format(ncu.measures_ranges(ctx.cfg.ncu) and "range" or "launch", count))
+      end
+    end })
+  return ncu.read_output(lines), result
+end
+
+
+-- As the filters say; when no kernel was in them, once more without NVTX filter
+-- and sections. A failure that has another cause is not tried again, nor are
+-- ranges that were not found.
+local function profile_twice(ctx, spec)
+  local given = filters(ctx)
+  given.metrics = metrics_of(ctx)
+  local said, result = profile(ctx, spec, given)
+  if not said.none or said.failure or said.application_exit
+    or ncu.measures_ranges(ctx.cfg.ncu) then return said, result end
+  ctx.note("no kernel matched the filters: run once more without NVTX filter and sections")
+  given.ranges, given.instances, given.no_sections = nil, nil, true
+  return profile(ctx, spec, given)
+end
+
+
+local NO_RANGE = "no range was profiled; ncu.nvtx_include names others than the stages, and "
+  .. "ncu.replay_mode=app-range also measures those whose CUDA calls cannot be repeated"
+
+
+-- What went wrong, as a reason.
+local function failure_text(ctx, said, result)
+  local failure, ended = said.failure, workload.complaint(result)
+  if failure then return ("%s; %s"):format(failure.message, failure.hint) end
+  if said.application_exit then
+    return ("the workload returned %d under ncu; its output is in ncu/log.txt"):format(
+      said.application_exit)
+  elseif said.none then
+    return ncu.measures_ranges(ctx.cfg.ncu) and NO_RANGE or "no kernel was profiled"
+  end
+  return said.last_error or (ended and "ncu: " .. ended) or "ncu made no report"
+end
+
+
+-- ---- its report ----
+
+-- One page into a file of the run; argv prints it.
+local function print_page(ctx, name, argv)
+  local result, message = process.run(argv, { stdout = ctx.run:path(name), timeout = PATIENCE },
+    ctx.tick)
+  if result and result.interrupted then errors.raise("interrupted", "interrupted") end
+  if not result or not result.ok then
+    fs.remove(ctx.run:path(name))
+    return nil, message or workload.complaint(result)
+  end
+  return true
+end
+
+
+-- The raw page is needed; the others are left out with a note.
+local function print_pages(ctx)
+  local path, report = ctx.state.ncu.path, ctx.run:path(REPORT)
+  ctx.outputs[#ctx.outputs + 1] = REPORT
+  local printed, why = print_page(ctx, "ncu/raw.csv", ncu.import_argv(path, report, "raw"))
+  if not printed then return false, "ncu could not print its report: " .. why end
+  for _, page in ipairs { { "ncu/details.csv", ncu.import_argv(path, report, "details") },
+    { "ncu/sections.txt", ncu.sections_argv(path, report) } } do
+    printed, why = print_page(ctx, page[1], page[2])
+    if printed then
+      ctx.outputs[#ctx.outputs + 1] = page[1]
+    else
+      ctx.note(("%s is left out: %s"):format(page[1], why))
+    end
+  end
+  return true
+end
+
+
+local function nothing_planned(ctx, plan)
+  if #plan.dropped == 0 then return "no kernel was selected" end
+  return ("ncu.budget_s=%g is too little for a single kernel"):format(ctx.cfg.ncu.budget_s)
+end
+
+
+-- Puts the pages of the report into the run: true, or false and why not.
+return function(ctx)
+  if ctx.cfg.counters == "off" then return false, "counters=off" end
+  if not ctx.state.ncu then return false, ctx.state.ncu_lack end
+  local plan = ctx.state.counter_plan
+  if plan and plan.expected == 0 then return false, nothing_planned(ctx, plan) end
+  local spec = workload.describe(ctx.recipe, workload.representative(ctx.cfg), ctx.run)
+  local said, result = profile_twice(ctx, spec)
+  if not ctx.run:has(REPORT) or said.profiled == 0 then
+    return false, failure_text(ctx, said, result)
+  end
+  if said.failure or said.last_error or not result.ok then
+    ctx.note(failure_text(ctx, said, result))
+  end
+  return print_pages(ctx)
+end

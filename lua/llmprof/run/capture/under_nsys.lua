@@ -1,0 +1,207 @@
+-- The workload under Nsight Systems: reports, their exports, one timeline.
+local command_line = require "llmprof.base.command_line"
+local errors = require "llmprof.base.errors"
+local fs = require "llmprof.fs"
+local gpu_watch = require "llmprof.run.gpu_watch"
+local json = require "llmprof.json"
+local merge = require "llmprof.merge"
+local nsys = require "llmprof.nvidia.nsys"
+local scrub = require "llmprof.scrub"
+local tools = require "llmprof.nvidia.tools"
+local workload = require "llmprof.run.workload"
+local yaml = require "llmprof.yaml"
+
+local TIMELINE = "nsys/run.sqlite"
+
+-- After a signal nsys still writes its report, in seconds.
+local GRACE = 30
+
+
+-- ---- the run ----
+
+-- Why there is no report, as an error with the tool's last words.
+local function no_report(said, result, lines)
+  local complaint = said.complaints[1]
+  local ended = workload.complaint(result)
+  local message = complaint and complaint.message
+    or (ended and "nsys made no report; the workload: " .. ended) or "nsys made no report"
+  errors.raise("failed", message, { detail = workload.tail(lines),
+    hint = complaint and complaint.hint or "the whole output is in nsys/log.txt" })
+end
+
+
+-- Nsys named a file that is no report, or is not there.
+local function no_good_report(ctx, path, lines)
+  tools.check_importer(ctx.state.nsys)
+  local name = path:match "[^/]+$"
+  errors.raise("failed", path:find "%.qdstrm$"
+    and ("nsys captured, but could not import what it captured (%s)"):format(name)
+    or ("nsys's report %s is empty or not there"):format(name),
+    { detail = workload.tail(lines), hint = "the whole output is in nsys/log.txt" })
+end
+
+
+local function check_reports(ctx, said, result, lines)
+  local reports, others = nsys.reports(said)
+  if #reports > 0 then
+    for _, path in ipairs(others) do ctx.note("not imported, so not analysed: " .. path) end
+    return reports
+  elseif #others > 0 then
+    no_good_report(ctx, others[1], lines)
+  elseif result.ok and ctx.cfg.nsys.capture_range ~= "none" and not said.range_started then
+    errors.raise("nothing", ("nothing was captured: the capture range (%s) never started"):format(
+      ctx.cfg.nsys.nvtx_capture or ctx.cfg.nsys.capture_range),
+      { detail = workload.tail(lines), hint = "does the workload reach it?" })
+  end
+  return no_report(said, result, lines)
+end
+
+
+local function profile(ctx, spec)
+  local argv = nsys.profile_argv(ctx.cfg.nsys, { path = ctx.state.nsys.path,
+    output = ctx.run:absolute "nsys/run", argv = spec.argv })
+  local watch = gpu_watch.start()
+  local result, lines = workload.run(ctx, { argv = argv, spec = spec, folder = "workload",
+    log = "nsys/log.txt", command = "nsys/cmd.txt", grace = GRACE, on_line = function(line)
+      watch.sample()
+      local progress = nsys.progress(line)
+      if progress then ctx.progress(progress) end
+    end, on_idle = watch.sample })
+  return result, lines, watch.stop()
+end
+
+
+-- How the workload ended is no failure where the capture range was to end it.
+local function judge_end(ctx, said, result, lines)
+  local ended = workload.complaint(result)
+  if not ended then return end
+  if nsys.ends_workload(ctx.cfg.nsys) and said.range_ended and nsys.was_terminated(result) then
+    ctx.note("nsys ended the workload with the capture range "
+      .. "(nsys.capture_range_end=stop lets it finish)")
+  else
+    ctx.fail_later("failed", "the workload under nsys: " .. ended,
+      { detail = workload.tail(lines), hint = "the whole output is in nsys/log.txt" })
+  end
+end
+
+
+-- What the GPUs did meanwhile; nothing without NVML.
+local function keep_samples(ctx, samples)
+  if #samples == 0 then
+    fs.remove(ctx.run:path "nsys/gpu_samples.json") -- of an earlier attempt
+    return
+  end
+  ctx.run:write_json("nsys/gpu_samples.json", json.list(samples))
+  ctx.outputs[#ctx.outputs + 1] = "nsys/gpu_samples.json"
+end
+
+
+-- The inputs that the workload says it ran on, by name, size and hash.
+local function keep_inputs(ctx)
+  local metrics = workload.metrics(ctx.run, "workload")
+  if not metrics or type(metrics.inputs) ~= "table" then return end
+  ctx.run:write("inputs.yaml", yaml.encode { source = "workload", files = metrics.inputs })
+  ctx.outputs[#ctx.outputs + 1] = "inputs.yaml"
+end
+
+
+-- ---- what it left ----
+
+-- A report's name in the bundle: "nsys/run.nsys-rep", numbered when several.
+local function report_name(path, number, count)
+  local suffix = path:match "%.[^.]+$"
+  return count == 1 and "nsys/run" .. suffix or ("nsys/run.%d%s"):format(number, suffix)
+end
+
+
+-- Reports go where they were asked to; on a name clash nsys puts them in /tmp.
+local function settle_reports(ctx, reports)
+  local names = {}
+  for i, path in ipairs(reports) do
+    local name = report_name(path, i, #reports)
+    if fs.realpath(path) ~= fs.realpath(ctx.run:path(name)) then
+      errors.check("failed", fs.copy(path, ctx.run:path(name)))
+      fs.remove(path)
+    end
+    names[i], ctx.outputs[#ctx.outputs + 1] = name, name
+  end
+  return names
+end
+
+
+local function export_raw(ctx, report, target)
+  local argv = nsys.export_argv(ctx.state.nsys.path, ctx.run:path(report), ctx.run:path(target))
+  ctx.command(argv)
+  local output, result = tools.capture(argv, { timeout = ctx.cfg.nsys.export_timeout_s },
+    ctx.tick)
+  local info = fs.stat(ctx.run:path(target))
+  if not output or not info or info.size == 0 then
+    errors.raise("failed", ("nsys could not export %s"):format(report),
+      { detail = output or result, hint = "try it by hand: " .. command_line.show(argv) })
+  end
+end
+
+
+-- The export holds the whole environment of the workload; the bundle keeps a
+-- copy without it.
+local function export(ctx, report, target)
+  ctx.progress(("exporting %s"):format(report))
+  if not ctx.cfg.nsys.scrub then return export_raw(ctx, report, target) end
+  local raw = target:gsub("%.sqlite$", ".unscrubbed.sqlite")
+  export_raw(ctx, report, raw)
+  local taken, message = scrub.copy(ctx.run:path(raw), ctx.run:path(target))
+  fs.remove(ctx.run:path(raw))
+  errors.check("failed", taken, message)
+end
+
+
+-- Several reports of one run, one per capture range, become one timeline.
+local function export_all(ctx, reports)
+  if #reports == 1 then return export(ctx, reports[1], TIMELINE) end
+  local parts = {}
+  for i, report in ipairs(reports) do
+    local part = ("nsys/part.%d.sqlite"):format(i)
+    export(ctx, report, part)
+    parts[i] = ctx.run:path(part)
+  end
+  local merged, message = merge.files(parts, ctx.run:path(TIMELINE))
+  for _, path in ipairs(parts) do fs.remove(path) end
+  errors.check("failed", merged, message)
+  ctx.note(("%d reports, one per capture range, make one timeline"):format(#reports))
+end
+
+
+-- ---- plain runs ----
+
+-- One run without any profiler; its metrics are read with the timeline.
+local function measure_plain(ctx, spec, folder)
+  if ctx.cfg.overhead ~= "measure" then
+    fs.remove(ctx.run:path(folder .. "/metrics.json")) -- of an earlier attempt
+    return
+  end
+  ctx.progress("plain run, " .. folder)
+  local result = workload.run(ctx, { argv = spec.argv, spec = spec, folder = folder,
+    log = folder .. "/log.txt" })
+  local metrics, message = workload.metrics(ctx.run, folder)
+  if metrics then
+    ctx.outputs[#ctx.outputs + 1] = folder .. "/metrics.json"
+  else
+    ctx.note(("%s: %s"):format(folder, message or workload.complaint(result)
+      or "it wrote no metrics.json"))
+  end
+end
+
+
+-- Puts the timeline into the run; raises when there is none.
+return function(ctx)
+  local spec = workload.describe(ctx.recipe, ctx.cfg, ctx.run)
+  measure_plain(ctx, spec, "workload/before")
+  local result, lines, samples = profile(ctx, spec)
+  keep_samples(ctx, samples)
+  keep_inputs(ctx)
+  local said = nsys.read_output(lines)
+  export_all(ctx, settle_reports(ctx, check_reports(ctx, said, result, lines)))
+  judge_end(ctx, said, result, lines)
+  measure_plain(ctx, spec, "workload/after")
+  return true
+end

@@ -1,0 +1,176 @@
+-- What a run prints: a line per step, and at the end what was found.
+local command_line = require "llmprof.base.command_line"
+local errors = require "llmprof.base.errors"
+local gpu_watch = require "llmprof.run.gpu_watch"
+local columns = require "llmprof.report.columns"
+local rows = require "llmprof.report.rows"
+local tables = require "llmprof.base.tables"
+local term = require "llmprof.base.term"
+local text = require "llmprof.text"
+
+local progress = {}
+
+local INDENT = (" "):rep(13) -- below the names of steps
+
+local silent = setmetatable({}, { __index = function() return function() end end })
+
+
+local function seconds(value)
+  return ("%6.1f s"):format(value)
+end
+
+
+-- The columns of the stage table that fit a terminal.
+local function short_stages()
+  local wanted = { label = true, count = true, mean_ns = true, gpu_busy_ns = true,
+    idle_share = true, launches = true, kernels_per_token = true, bound = true }
+  local list = {}
+  for _, column in ipairs(columns.stages) do
+    if wanted[column.key] then list[#list + 1] = column end
+  end
+  return list
+end
+
+
+-- Watches the GPUs while programs run, if that is wanted. now() says how they are
+-- doing, finish() how they did; say(line) shows a line.
+local function watcher(wanted, say)
+  local self, watch = {}, nil
+
+  function self.start()
+    if not wanted or watch then return end
+    watch = gpu_watch.start()
+    if watch.reason then say("no GPU to watch: " .. watch.reason) end
+  end
+
+  function self.now()
+    if not watch then return nil end
+    watch.sample()
+    return gpu_watch.now(watch)
+  end
+
+  function self.finish()
+    for _, line in ipairs(watch and gpu_watch.describe(watch.stop()) or {}) do say(line) end
+    watch = nil
+  end
+
+  return self
+end
+
+
+-- The live line of a step: its time, what it said last, how the GPUs are doing.
+local function live_line(name, took, what, gpus)
+  local parts = { what }
+  parts[#parts + 1] = gpus
+  return ("  %-10s %s   %s"):format(name, seconds(took), table.concat(parts, " · "))
+end
+
+
+local function print_end(out, ctx, failure)
+  if ctx.results and #ctx.results.stages > 0 then
+    out.line ""
+    out.line((tables.render("table", short_stages(), rows.stages(ctx.results),
+      { columns = out.columns, strong = function(line) return out.style("bold", line) end })
+      :gsub("\n$", "")))
+  end
+  out.line ""
+  out.line(("%s %s"):format(failure and "bundle so far:" or "bundle:", text.clean(ctx.run.dir)))
+end
+
+
+-- Writes to a terminal or a file. given: stream, fd (of the stream, if it may be a
+-- terminal), verbose (show commands and what they print), watch_gpu (show how
+-- the GPUs are doing).
+local function writer(given)
+  local out = term.new(given.stream, given.fd)
+  local ui, what = {}, nil
+
+  local function detail(value)
+    out.clear()
+    out.line(out.style("dim", INDENT .. text.clean(value)))
+  end
+
+  local gpus = watcher(given.watch_gpu, detail)
+
+  local function step_line(name, took, note, color)
+    out.clear()
+    local label = ("%-10s"):format(name)
+    out.line(("  %s %s   %s"):format(color and out.style(color, label) or label,
+      took and seconds(took) or "        ", note or ""))
+    gpus.finish()
+  end
+
+  function ui.start(recipe, cfg, run)
+    out.line(("%s · capture=%s · %s"):format(out.style("bold", recipe.name), cfg.capture,
+      text.clean(run.dir)))
+  end
+
+  function ui.begin(name)
+    what = nil
+    if not given.verbose then return out.status(("  %-10s ..."):format(name)) end
+    out.clear()
+    out.line("  " .. name)
+  end
+
+  function ui.progress(name, took, said)
+    what = said
+    out.status(live_line(name, took, what, gpus.now()))
+  end
+
+  function ui.tick(name, took)
+    gpus.start()
+    out.status(live_line(name, took, what, gpus.now()))
+  end
+
+  function ui.command(argv)
+    if given.verbose then detail("$ " .. command_line.show(argv)) end
+  end
+
+  function ui.output(line)
+    if given.verbose then detail("| " .. line) end
+  end
+
+  function ui.done(name, took, note) step_line(name, took, note) end
+  function ui.kept(name) step_line(name, nil, "kept from before", "dim") end
+  function ui.skipped(name, why) step_line(name, nil, "skipped: " .. why, "yellow") end
+  function ui.failed(name, took, err) step_line(name, took, "failed: " .. err.message, "red") end
+
+  function ui.finish(ctx, failure) print_end(out, ctx, failure) end
+
+  return ui
+end
+
+
+-- One that tells two.
+local function both(first, second)
+  return setmetatable({}, { __index = function(_, event)
+    return function(...)
+      first[event](...)
+      second[event](...)
+    end
+  end })
+end
+
+
+local function open_log(path)
+  local file, message = io.open(path, "w")
+  if not file then
+    errors.raise("usage", "--log: " .. message, { hint = "name a file that can be written" })
+  end
+  return file
+end
+
+
+-- What a run tells. given: quiet (print nothing; errors are the caller's),
+-- verbose, watch_gpu, log (a file that gets all of it), stream (what to write to
+-- in place of standard output).
+function progress.new(given)
+  local ui = given.quiet and silent or writer { stream = given.stream or io.stdout, fd = 1,
+    verbose = given.verbose, watch_gpu = given.watch_gpu }
+  if not given.log then return ui end
+  return both(ui, writer { stream = open_log(given.log), verbose = true,
+    watch_gpu = given.watch_gpu })
+end
+
+
+return progress

@@ -1,0 +1,156 @@
+-- Everything that was found out, as one file: results.json.
+local advice = require "llmprof.advice"
+local analysis = require "llmprof.analysis"
+local choice = require "llmprof.model.choice"
+local errors = require "llmprof.base.errors"
+local model = require "llmprof.model"
+local overhead = require "llmprof.analysis.overhead"
+local recipe = require "llmprof.recipe"
+
+local step = { name = "analyse", summary = "put everything together: results.json",
+  requires = { "plan", "tools" } }
+
+
+local function source(ctx)
+  local about, trace = ctx.state.about or {}, ctx.state.trace
+  local info = trace and trace:info()
+  local from = ctx.state.capture.name
+  local timeline = info and { from = from, tool = about.tool, file = "nsys/run.sqlite",
+    export_schema = info.schema, export_product = info.product, recorded = about.date,
+    command = about.command }
+  local counters = ctx.state.launches and { from = from, tool = about.counters_tool,
+    file = "ncu/raw.csv" } or nil
+  return { timeline = timeline, counters = counters }
+end
+
+
+-- Without a timeline there are no times; what was measured lies in the bundle.
+local function note_missing_timeline(ctx)
+  local failed = ctx.run:recorded "timeline"
+  table.insert(ctx.state.missing, 1, { what = "the timeline",
+    why = failed and failed.message or "it was not captured",
+    how = (failed and failed.hint or "llmprof doctor says what is wrong with nsys")
+      .. (ctx.state.launches and "; llmprof repl ncu/raw.csv shows the counters meanwhile" or "") })
+end
+
+
+local function note_missing_stages(ctx)
+  if not ctx.state.found then return note_missing_timeline(ctx) end
+  for _, name in ipairs(ctx.state.found.missing) do
+    table.insert(ctx.state.missing, { what = ("stage '%s'"):format(name),
+      why = "the trace has no NVTX range of that name",
+      how = "mark it in the workload, or take it out of the recipe's stages" })
+  end
+end
+
+
+-- results.overhead is there when it was measured, and only then.
+local function overhead_of(ctx)
+  local state = ctx.state
+  local measured = state.found and state.plain and state.metrics
+    and overhead.compare(state.metrics, state.plain, state.found.repeats.skipped_first) or nil
+  if ctx.cfg.overhead == "measure" and not measured then
+    table.insert(state.missing, { what = "what profiling costs",
+      why = "no stage has times of a plain and of the profiled run",
+      how = "overhead=measure, and a workload that writes metrics.json" })
+  end
+  return measured
+end
+
+
+-- The model's description and what the run did with it, as far as known; and
+-- what is wrong with the one that there is.
+local function describe(ctx)
+  local state = ctx.state
+  local arch, complaint = choice.description { cfg = ctx.cfg.model, metrics = state.metrics,
+    chosen = ctx.config.origins["model.arch"] ~= ctx.recipe.file, about = state.about,
+    folder = state.folder }
+  return arch, arch and choice.run(arch, state.metrics, state.about), complaint
+end
+
+
+local function model_of(ctx, arch)
+  local said, metrics = {}, ctx.state.metrics
+  for _, key in ipairs { "name", "variant", "dtype" } do said[key] = ctx.cfg.model[key] end
+  for key, value in pairs(metrics and metrics.model or {}) do said[key] = value end
+  local about = ctx.state.about.workload
+  if about and about.weights then said.weights = about.weights end
+  if arch then
+    said.described = { source = arch.source, parameters = model.parameters(arch),
+      formats = arch.formats }
+  end
+  return said
+end
+
+
+-- What was captured on, as far as anything says: the capture, the workload.
+local function environment_of(ctx)
+  local environment = {}
+  local said = ctx.state.environment.captured_on or {}
+  for _, key in ipairs { "driver", "cuda", "kernel", "cpu", "nsys", "ncu", "gpus" } do
+    environment[key] = said[key]
+  end
+  for key, value in pairs(ctx.state.metrics and ctx.state.metrics.environment or {}) do
+    if type(value) == "number" then value = tostring(value) end -- a version: 13
+    environment[key] = environment[key] or value
+  end
+  return environment
+end
+
+
+-- ---- the recipe's hooks ----
+
+-- FLOP of a stage as the recipe counts them: a function of the stage's record
+-- and the workload's metrics (nil without), or nil.
+local function flops_of(ctx)
+  local hook = ctx.recipe.flops
+  return hook and function(stage, metrics)
+    return recipe.call("flops", hook, stage, metrics, ctx.cfg)
+  end
+end
+
+
+-- The recipe's own advice. An error in it costs its findings and the exit
+-- status, not the reports.
+local function advise_of(ctx)
+  if not ctx.recipe.advise then return nil end
+  local rule = advice.of_recipe(ctx.recipe.advise)
+  local function examine(...)
+    local ok, err = xpcall(rule.examine, errors.handler, ...)
+    if ok then return end
+    if err.kind == "interrupted" then error(err, 0) end
+    ctx.fail_later(err.kind, err.message, { detail = err.detail, hint = err.hint })
+  end
+  return { { name = rule.name, where = rule.where, examine = examine } }
+end
+
+
+local function results_of(ctx)
+  local state = ctx.state
+  local arch, run, complaint = describe(ctx)
+  return analysis.results {
+    run_id = ctx.run.id, recipe = ctx.recipe.name, model = model_of(ctx, arch),
+    source = source(ctx), environment = environment_of(ctx), trace = state.trace,
+    found = state.found, kernels = state.kernels, selection = state.selection,
+    plan = state.counter_plan, counters = state.joined, operators = state.operators,
+    workload = state.about.workload, metrics = state.metrics, missing = state.missing,
+    samples = state.gpu_samples, complaints = state.nsys_complaints, flops = flops_of(ctx),
+    arch = arch, arch_complaint = complaint, run = run, gpu = ctx.cfg.hardware,
+    launches = state.launches, overhead = overhead_of(ctx),
+  }
+end
+
+
+function step.run(ctx)
+  note_missing_stages(ctx)
+  local results = results_of(ctx)
+  results.advice = advice.examine(results, advise_of(ctx))
+  ctx.results = results
+  ctx.run:write_json("results.json", results)
+  ctx.outputs[1] = "results.json"
+  return ("%d stage%s, %d kernels"):format(#results.stages, #results.stages == 1 and "" or "s",
+    #results.kernels)
+end
+
+
+return step

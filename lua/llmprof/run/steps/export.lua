@@ -1,0 +1,24 @@
+-- NVIDIA's summaries of the timeline, as nsys stats would write them.
+local stats = require "llmprof.trace.stats"
+local tables = require "llmprof.base.tables"
+
+local step = { name = "export", summary = "write NVIDIA's summaries of it",
+  requires = { "timeline" }, needs = { "nsys/run.sqlite" },
+  makes = {} }
+
+for i, name in ipairs(stats.names) do step.makes[i] = ("nsys/summary_%s.csv"):format(name) end
+
+
+function step.run(ctx)
+  local filled = 0
+  for _, name in ipairs(stats.names) do
+    local report = stats.report(ctx.state.trace, name, {})
+    if #report.rows > 0 then filled = filled + 1 end
+    ctx.run:write(("nsys/summary_%s.csv"):format(name),
+      tables.render("csv", report.columns, report.rows, { keys = "title" }))
+  end
+  return ("%d of %d summaries have rows"):format(filled, #stats.names)
+end
+
+
+return step

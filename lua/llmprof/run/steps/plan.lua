@@ -1,0 +1,34 @@
+-- Writes down what is going to happen: the composed configuration, the inputs.
+local choice = require "llmprof.model.choice"
+local config = require "llmprof.recipe.config"
+local errors = require "llmprof.base.errors"
+local fs = require "llmprof.fs"
+
+local step = { name = "plan", summary = "write down the composed configuration",
+  makes = { "config.yaml" } }
+
+
+-- What is wrong with the settings is to be said before measuring.
+local function check(cfg)
+  choice.description { cfg = cfg.model }
+  local given = cfg.workload.operators_trace
+  if given and not fs.stat(given) then
+    errors.raise("usage", ("workload.operators_trace=%s: no such file"):format(given))
+  end
+end
+
+
+function step.run(ctx)
+  check(ctx.cfg)
+  ctx.run:write("config.yaml", config.to_yaml(ctx.config))
+  return ("capture=%s, mode %s"):format(ctx.cfg.capture, ctx.cfg.mode or "default")
+end
+
+
+-- A run continued with other settings starts over.
+function step.stale(ctx)
+  return fs.read(ctx.run:path "config.yaml") ~= config.to_yaml(ctx.config)
+end
+
+
+return step

@@ -1,0 +1,34 @@
+-- The reports, from results.json and nothing else.
+local errors = require "llmprof.base.errors"
+local json = require "llmprof.json"
+local recipe = require "llmprof.recipe"
+
+local step = { name = "render", summary = "write the reports",
+  requires = { "analyse" } }
+
+-- File of the bundle -> module that renders it.
+local reports = {
+  { "kernels.md", "llmprof.report.kernels" },
+  { "operators.md", "llmprof.report.operators" },
+  { "report.html", "llmprof.report.html" },
+  { "report.md", "llmprof.report.full" },
+  { "stakeholder_summary.md", "llmprof.report.stakeholder" },
+}
+
+
+function step.run(ctx)
+  local results = errors.check("failed", json.load(ctx.run:path "results.json"))
+  local names = {}
+  for i, report in ipairs(reports) do
+    ctx.run:write(report[1], require(report[2]).render(results, ctx.cfg.report))
+    names[i], ctx.outputs[i] = report[1], report[1]
+  end
+  if ctx.recipe.render then
+    recipe.call("render", ctx.recipe.render, results, ctx.run.dir)
+    names[#names + 1] = "the recipe's own"
+  end
+  return table.concat(names, ", ")
+end
+
+
+return step

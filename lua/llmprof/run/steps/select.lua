@@ -1,0 +1,96 @@
+-- The kernels that matter, and what ncu is to be asked to measure exactly those.
+local breakdown = require "llmprof.analysis.breakdown"
+local counter_plan = require "llmprof.analysis.counter_plan"
+local errors = require "llmprof.base.errors"
+local json = require "llmprof.json"
+local kernels = require "llmprof.analysis.kernels"
+local recipe = require "llmprof.recipe"
+local select_kernels = require "llmprof.analysis.select"
+
+local step = { name = "select", summary = "choose the kernels to measure",
+  requires = { "timeline" }, needs = { "nsys/run.sqlite" },
+  makes = { "ncu/selection.json" } }
+
+
+-- The kernels a recipe chose, as a set.
+local function set_of(chosen, list)
+  local known, wanted = {}, {}
+  for _, kernel in ipairs(list) do known[kernel] = true end
+  if type(chosen) ~= "table" then
+    errors.raise("usage", "select_kernels: a list of kernels is expected, got " .. type(chosen))
+  end
+  for i, kernel in ipairs(chosen) do
+    if not known[kernel] then
+      errors.raise("usage", ("select_kernels: item %d is no kernel of the list"):format(i))
+    end
+    wanted[kernel] = true
+  end
+  return wanted
+end
+
+
+-- The recipe may choose from the list itself: it returns the kernels it wants.
+local function by_recipe(ctx, list)
+  local shown = table.move(list, 1, #list, 1, {})
+  local chosen = recipe.call("select_kernels", ctx.recipe.select_kernels, shown, ctx.cfg)
+  local selection = select_kernels.apply(list, ctx.cfg.top_n, set_of(chosen, list))
+  selection.policy = { by = "recipe", per_stage = ctx.cfg.top_n.per_stage }
+  return selection
+end
+
+
+function step.restore(ctx)
+  local list = kernels.list(ctx.state.trace, ctx.state.found)
+  breakdown.categorize(list, ctx.recipe.categories)
+  ctx.state.kernels = list
+  ctx.state.selection = ctx.recipe.select_kernels and by_recipe(ctx, list)
+    or select_kernels.apply(list, ctx.cfg.top_n)
+  ctx.state.counter_plan = counter_plan.make(ctx.state.selection.chosen, list,
+    ctx.state.found, ctx.cfg)
+end
+
+
+local function kernel_record(kernel)
+  return json.ordered({ id = kernel.id, stage = kernel.stage, part = kernel.part,
+    name = kernel.name, function_name = kernel.short_name, total_ns = kernel.total_ns,
+    calls = kernel.calls, shapes = #kernel.shapes },
+    { "id", "stage", "part", "function_name", "total_ns", "calls", "shapes", "name" })
+end
+
+
+local function plan_record(plan)
+  return json.ordered({ kernel_name_base = plan.name_base, kernel_name = plan.kernels,
+    nvtx_include = json.list(plan.ranges), range_instances = plan.instances,
+    launches_per_shape = plan.launches, expected_launches = plan.expected,
+    predicted_s = plan.seconds, dropped = json.list(plan.dropped) },
+    { "kernel_name_base", "kernel_name", "nvtx_include", "range_instances",
+      "launches_per_shape", "expected_launches", "predicted_s", "dropped" })
+end
+
+
+local function note(selection, plan)
+  local notes = {}
+  for i, group in ipairs(selection.groups) do
+    notes[i] = ("%d of %d kernels%s of %s"):format(#group.kernels, group.of,
+      group.coverage and (" cover %.0f %%"):format(group.coverage * 100) or "", group.name)
+  end
+  if #notes == 0 then return "no kernel to select" end
+  if #plan.dropped > 0 then
+    notes[#notes + 1] = ("%d too costly to measure"):format(#plan.dropped)
+  end
+  return table.concat(notes, ", ")
+end
+
+
+function step.run(ctx)
+  step.restore(ctx)
+  local selection, plan, chosen = ctx.state.selection, ctx.state.counter_plan, json.list {}
+  for i, kernel in ipairs(selection.chosen) do chosen[i] = kernel_record(kernel) end
+  ctx.run:write_json("ncu/selection.json", json.ordered({ policy = selection.policy,
+    coverage = selection.coverage, filter = selection.filter, counters = plan_record(plan),
+    kernels = chosen }, { "policy", "coverage", "filter", "counters", "kernels" }))
+  return note(selection, plan)
+end
+
+
+return step

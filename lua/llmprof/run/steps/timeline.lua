@@ -1,0 +1,120 @@
+-- The timeline: nsys/run.sqlite.
+local errors = require "llmprof.base.errors"
+local json = require "llmprof.json"
+local stages = require "llmprof.analysis.stages"
+local text = require "llmprof.text"
+local trace_file = require "llmprof.trace.file"
+local workload = require "llmprof.run.workload"
+
+local step = { name = "timeline", summary = "capture the timeline and read it",
+  requires = { "plan", "tools" }, makes = { "nsys/run.sqlite" } }
+
+
+local function check_captured(trace)
+  local ops = errors.check("failed", trace:frame "gpu")
+  local ranges = errors.check("failed", trace:frame "ranges")
+  if #ops == 0 and #ranges == 0 then
+    errors.raise("nothing", "nothing was captured: no GPU operation and no NVTX range",
+      { hint = "did the workload use the GPU, and was CUDA traced?" })
+  end
+end
+
+
+-- What every event of an export has: where one lacks it, the file is damaged.
+local complete = {
+  { "gpu", { "duration" } }, { "api", { "duration" } }, { "ranges", { "duration" } },
+  { "transfers", { "bytes" } },
+  { "kernels", { "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z" } },
+}
+
+local function check_column(trace, frame, name, column)
+  local lacking = #frame:where { { column, "==", false } }
+  if lacking == 0 then return end
+  errors.raise("failed", ("%s: %s of %s rows of '%s' have no usable %s"):format(trace:info().path,
+    text.count(lacking), text.count(#frame), name, column), { hint = "copy or export it again" })
+end
+
+
+local function check_complete(trace)
+  for _, of in ipairs(complete) do
+    local frame = errors.check("failed", trace:frame(of[1]))
+    for _, column in ipairs(of[2]) do check_column(trace, frame, of[1], column) end
+  end
+end
+
+
+-- The workload's own numbers; broken ones are said and left out.
+local function read_metrics(ctx)
+  local metrics, message = workload.metrics(ctx.run, "workload")
+  ctx.state.metrics = metrics
+  if metrics then return end
+  table.insert(ctx.state.missing, { what = "the workload's own numbers",
+    why = message or "it wrote no metrics.json",
+    how = "write $LLMPROF_WORKLOAD_DIR/metrics.json as docs/workload.md describes" })
+end
+
+
+-- Of the runs without a profiler, those that gave numbers.
+local function read_plain(ctx)
+  local plain = {}
+  for _, folder in ipairs { "workload/before", "workload/after" } do
+    plain[#plain + 1] = workload.metrics(ctx.run, folder)
+  end
+  ctx.state.plain = #plain > 0 and plain or nil
+end
+
+
+local function read_samples(ctx)
+  local name = "nsys/gpu_samples.json"
+  if not ctx.run:has(name) then return end
+  ctx.state.gpu_samples = errors.check("failed", json.load(ctx.run:path(name)))
+end
+
+
+function step.restore(ctx)
+  local trace = trace_file.open(ctx.run:path "nsys/run.sqlite")
+  check_captured(trace)
+  check_complete(trace)
+  ctx.state.trace = trace
+  ctx.state.found = stages.find(trace, ctx.recipe.stages, ctx.cfg.repeats.skip_first)
+  if ctx.state.capture.recall then ctx.state.capture.recall(ctx) end
+  read_metrics(ctx)
+  read_plain(ctx)
+  read_samples(ctx)
+end
+
+
+-- "prefill decode", and which stages of the recipe the trace lacks.
+local function stage_names(found)
+  local names, missing = {}, {}
+  for _, name in ipairs(found.missing) do missing[name] = true end
+  for _, stage in ipairs(found.declared) do
+    if not missing[stage.name] then names[#names + 1] = stage.name end
+  end
+  local lack = #found.missing > 0 and ", not in it: " .. table.concat(found.missing, " ") or ""
+  return table.concat(names, " ") .. lack
+end
+
+
+local function note(ctx)
+  local found = ctx.state.found
+  local kernels = errors.check("failed", ctx.state.trace:frame "kernels")
+  if found.whole then
+    return ("%s kernels, no stage of the recipe in the trace: the whole run is one")
+      :format(text.count(#kernels))
+  end
+  local marked = found.inferred and (" inferred with confidence %s of 1"):format(
+    text.number(found.inferred.confidence, 2)) or ""
+  return ("%s kernels, %d repeat%s, stages%s %s"):format(text.count(#kernels), found.repeats.count,
+    found.repeats.count == 1 and "" or "s", marked, stage_names(found))
+end
+
+
+function step.run(ctx)
+  ctx.state.capture.timeline(ctx)
+  step.restore(ctx)
+  return note(ctx)
+end
+
+
+return step

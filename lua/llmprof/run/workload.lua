@@ -1,0 +1,299 @@
+-- The program that a recipe profiles: how it is started, and what it says about
+-- itself. docs/workload.md is the contract.
+local command_line = require "llmprof.base.command_line"
+local errors = require "llmprof.base.errors"
+local files = require "llmprof.base.files"
+local fs = require "llmprof.fs"
+local json = require "llmprof.json"
+local process = require "llmprof.base.process"
+local recipe = require "llmprof.recipe"
+local sorted_keys = require "llmprof.base.sorted_keys"
+
+local workload = {}
+
+
+-- ---- how it is started ----
+
+-- A word of argv: text as it is, numbers and booleans written out. A file that
+-- is built in only is written into the run first.
+local function word(value, run)
+  if type(value) == "number" or type(value) == "boolean" then return tostring(value) end
+  if type(value) ~= "string" then
+    errors.raise("usage", ("workload: argv holds a %s; strings and numbers are expected")
+      :format(type(value)))
+  end
+  local built_in = value:find "^recipes/" and not fs.stat(value) and files.read(value)
+  if not built_in then return value end
+  local name = "workload/" .. value:match "[^/]+$"
+  if run then run:write(name, built_in) end
+  return run and run:absolute(name) or value
+end
+
+
+-- Python files import their neighbours, so those are written out with them.
+local function write_neighbours(argv, run)
+  for _, value in ipairs(argv) do
+    local folder = type(value) == "string" and value:match "^(recipes/.*)/[^/]+%.py$"
+    if folder and not fs.stat(value) then
+      for _, name in ipairs(files.names(folder, ".py")) do
+        local contents = files.read(("%s/%s.py"):format(folder, name))
+        if contents then run:write(("workload/%s.py"):format(name), contents) end
+      end
+    end
+  end
+end
+
+
+-- A value that is nil, of a key without one perhaps, would cut argv short.
+local function check_holes(argv)
+  local last = 0
+  for i in pairs(argv) do last = math.max(last, math.tointeger(i) or 0) end
+  for i = 1, last do
+    if argv[i] == nil then
+      errors.raise("usage", ("workload: argv[%d]%s is nil"):format(i,
+        i > 1 and (", after '%s',"):format(tostring(argv[i - 1])) or ""),
+        { hint = "a configuration key without a value? --print-config shows them" })
+    end
+  end
+end
+
+
+-- { argv, env, cwd, timeout } of the recipe's workload. run may be nil (a dry
+-- run): then nothing is written.
+function workload.describe(made, cfg, run)
+  local given = recipe.call("workload", made.workload, cfg)
+  if type(given) ~= "table" or type(given.argv) ~= "table" or #given.argv == 0 then
+    errors.raise("usage", "workload: the recipe must return { argv = { program, ... } }")
+  end
+  check_holes(given.argv)
+  if run then write_neighbours(given.argv, run) end
+  local argv = {}
+  for i, value in ipairs(given.argv) do argv[i] = word(value, run) end
+  local env = {}
+  for name, value in pairs(given.env or {}) do
+    env[name] = value ~= false and tostring(value) or false
+  end
+  return { argv = argv, env = env, cwd = given.cwd, timeout = cfg.workload.timeout_s }
+end
+
+
+-- The configuration of a counter run, where one token may stand for many.
+function workload.representative(cfg)
+  local tokens = cfg.run.representative_max_new_tokens
+  if not tokens then return cfg end
+  local infer = setmetatable({ max_new_tokens = tokens }, { __index = cfg.infer })
+  return setmetatable({ infer = infer }, { __index = cfg })
+end
+
+
+-- ---- running something that contains it ----
+
+-- Run argv (the workload, or a tool around it) with the workload's environment
+-- and its JSON files going to <folder> of the run. given: argv, spec (of
+-- describe), folder, log and command (files of the run: its output, the
+-- command to run it again), env (more of it), timeout and grace (s), on_line,
+-- on_idle.
+-- Returns spawn's result and the output lines.
+function workload.run(ctx, given)
+  errors.check("failed", fs.mkdirs(ctx.run:path(given.folder)))
+  -- what an earlier attempt left is not this one's
+  for _, name in ipairs { "metrics.json", "operators.json" } do
+    fs.remove(ctx.run:path(given.folder .. "/" .. name))
+  end
+  local env = { LLMPROF_WORKLOAD_DIR = ctx.run:absolute(given.folder) }
+  for name, value in pairs(given.spec.env) do env[name] = value end
+  for name, value in pairs(given.env or {}) do env[name] = value end
+  local lines = {}
+  ctx.command(given.argv)
+  if given.command then ctx.run:write(given.command, command_line.show(given.argv) .. "\n") end
+  local result, message = process.run(given.argv, {
+    env = env, cwd = given.spec.cwd, timeout = given.timeout or given.spec.timeout,
+    grace = given.grace, kill_group = true,
+    on_line = function(line)
+      lines[#lines + 1] = line
+      ctx.output(line)
+      if given.on_line then given.on_line(line) end
+    end,
+  }, function()
+    ctx.tick()
+    if given.on_idle then given.on_idle() end
+  end)
+  if given.log then ctx.run:write(given.log, table.concat(lines, "\n") .. "\n") end
+  if not result then errors.raise("failed", message) end
+  if result.interrupted then errors.raise("interrupted", "interrupted") end
+  return result, lines
+end
+
+
+-- How a process ended, in words; nil when all went well.
+function workload.complaint(result)
+  if result.ok then return nil end
+  if result.timed_out then return "it ran past its time limit and was ended" end
+  if result.signal then return "it was killed by " .. result.signal end
+  return ("it ended with exit status %d"):format(result.code)
+end
+
+
+-- The last lines of an output, for an error.
+function workload.tail(lines, count)
+  local from = math.max(1, #lines - (count or 12) + 1)
+  return table.concat(table.move(lines, from, #lines, 1, {}), "\n")
+end
+
+
+-- ---- what it says about itself ----
+
+local function expect(value, kind, where)
+  local fits = kind == "number" and type(value) == "number" and value == value
+    or kind ~= "number" and type(value) == kind
+  if not fits then
+    local got = type(value) == "table" and "a list or an object" or tostring(value)
+    return ("%s: %s expected, got %s"):format(where, kind, value == nil and "nothing" or got)
+  end
+  return nil
+end
+
+
+-- What is wrong with the fields of an object that must be of a kind, if there.
+local function check_fields(object, names, kind, where)
+  for _, name in ipairs(names) do
+    local wrong = object[name] ~= nil
+      and expect(object[name], kind, ("%s.%s"):format(where, name))
+    if wrong then return wrong end
+  end
+  return nil
+end
+
+
+local stage_numbers = { "ms", "gpu_ms", "count", "tokens", "steps" }
+
+local function check_stage(stage, where)
+  local wrong = expect(stage, "table", where) or check_fields(stage, stage_numbers, "number", where)
+  if wrong or stage.steps_ms == nil then return wrong end
+  wrong = expect(stage.steps_ms, "table", where .. ".steps_ms")
+  if wrong then return wrong end
+  for i, ms in ipairs(stage.steps_ms) do
+    wrong = expect(ms, "number", ("%s.steps_ms[%d]"):format(where, i))
+    if wrong then return wrong end
+  end
+  return nil
+end
+
+
+-- By name, so that of several mistakes it is always the same one.
+local function check_stages(stages, where)
+  for _, name in ipairs(sorted_keys(stages)) do
+    local wrong = check_stage(stages[name], ("%s.stages.%s"):format(where, name))
+    if wrong then return wrong end
+  end
+  return nil
+end
+
+
+-- Images that an encoder is given: list of { count, size }, whole numbers.
+local function check_images(images)
+  local wrong = images ~= nil and expect(images, "table", "images")
+  if wrong then return wrong end
+  for i, image in ipairs(images or {}) do
+    local where = ("images[%d]"):format(i)
+    wrong = expect(image, "table", where)
+    if wrong then return wrong end
+    for _, key in ipairs { "count", "size" } do
+      if math.type(image[key]) ~= "integer" or image[key] < 1 then
+        return ("%s.%s: a whole number of at least 1 expected, got %s"):format(where, key,
+          tostring(image[key]))
+      end
+    end
+  end
+  return nil
+end
+
+
+local shape_numbers = { "batch", "prompt_tokens", "image_tokens", "new_tokens" }
+local model_words = { "name", "variant", "dtype", "weights" }
+
+-- What is wrong with metrics, or nil.
+local function check_metrics(metrics)
+  local wrong = expect(metrics, "table", "metrics")
+    or expect(metrics.repeats, "table", "repeats")
+    or check_fields(metrics, { "model", "environment" }, "table", "top level")
+    or check_fields(metrics.model or {}, model_words, "string", "model")
+    or check_fields(metrics, shape_numbers, "number", "top level")
+    or check_images(metrics.images)
+  if wrong then return wrong end
+  for i, rep in ipairs(metrics.repeats) do
+    local where = ("repeats[%d]"):format(i)
+    wrong = expect(rep, "table", where) or expect(rep.stages, "table", where .. ".stages")
+      or check_stages(rep.stages, where)
+    if wrong then return wrong end
+  end
+  return nil
+end
+
+
+-- Leave out the fields that are null: what was not measured is absent here.
+local function drop_nulls(value)
+  for key, item in pairs(value) do
+    if item == json.null and type(key) == "string" then
+      value[key] = nil
+    elseif type(item) == "table" then
+      drop_nulls(item)
+    end
+  end
+end
+
+
+-- A JSON file, checked: the table, or nil, message, code.
+local function load_checked(path, check)
+  local value, message, code = json.load(path)
+  if value == nil then return nil, message, code end
+  if type(value) == "table" then drop_nulls(value) end
+  local wrong = check(value)
+  if wrong then return nil, ("%s: %s"):format(path, wrong), "syntax" end
+  return value
+end
+
+
+-- A metrics.json: the table, or nil, message, code.
+function workload.load_metrics(path)
+  return load_checked(path, check_metrics)
+end
+
+
+-- metrics.json of a folder of the run; nil when there is none; nil and a
+-- message when it is broken.
+function workload.metrics(run, folder)
+  local name = folder .. "/metrics.json"
+  if not run:has(name) then return nil end
+  return workload.load_metrics(run:path(name))
+end
+
+
+local whole_numbers = { "wall_ms", "device_ns", "unattributed_device_ns" }
+local operator_numbers = { "host_total_ns", "host_self_ns", "device_total_ns", "device_self_ns" }
+
+-- What is wrong with operators, or nil.
+local function check_operators(operators)
+  local wrong = expect(operators, "table", "operators")
+    or expect(operators.operators, "table", "operators")
+    or check_fields(operators, whole_numbers, "number", "top level")
+    or check_fields(operators, { "source" }, "string", "top level")
+  if wrong then return wrong end
+  for i, row in ipairs(operators.operators) do
+    local where = ("operators[%d]"):format(i)
+    wrong = expect(row, "table", where) or expect(row.name, "string", where .. ".name")
+      or expect(row.calls, "number", where .. ".calls")
+      or check_fields(row, operator_numbers, "number", where)
+    if wrong then return wrong end
+  end
+  return nil
+end
+
+
+-- An operators.json: the table, or nil, message, code.
+function workload.operators(path)
+  return load_checked(path, check_operators)
+end
+
+
+return workload

@@ -1,0 +1,436 @@
+/* The page reader against SQL: on every database the same rows, in the same
+ * order, with the same values. */
+#include "sqlite/scan.h"
+
+#include <math.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sqlite/scan_internal.h"
+#include "support.h"
+
+/* ---- making databases ---- */
+
+typedef struct layout {
+  int page_size;
+  int reserved; /* bytes at the end of each page */
+} layout;
+
+static void run(sqlite3 *db, const char *sql) {
+  char *message = NULL;
+  if (sqlite3_exec(db, sql, NULL, NULL, &message) != SQLITE_OK)
+    fail_msg("%s: %s", sql, message);
+}
+
+/* The path of a new database that `sql` fills, valid until the next call. */
+static const char *make(layout form, const char *sql) {
+  static char path[256], pragma[64];
+  snprintf(path, sizeof path, "%s/scan.sqlite", test_folder());
+  unlink(path);
+  sqlite3 *db;
+  assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+  sqlite3_file_control(db, "main", SQLITE_FCNTL_RESERVE_BYTES, &form.reserved);
+  snprintf(pragma, sizeof pragma, "PRAGMA page_size = %d", form.page_size);
+  run(db, pragma);
+  run(db, "PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF");
+  run(db, sql);
+  assert_int_equal(sqlite3_close(db), SQLITE_OK);
+  return path;
+}
+
+/* ---- comparing ---- */
+
+/* The wanted columns, not in the order of the table. */
+static const char *const columns[] = {"f",    "a", "e",       "b", "id",
+                                      "lost", "c", "missing", "d"};
+static const llmprof_scan_spec spec = {"t", columns, 6, 3};
+static const llmprof_scan_spec integers = {"t", columns, 6, 0}; /* short cuts */
+
+static void compare_texts(const llmprof_scan *a, const llmprof_scan *b,
+                          int texts) {
+  for (int i = 0; i < texts; i++) {
+    double x = llmprof_scan_double(a, i), y = llmprof_scan_double(b, i);
+    if (isnan(x) || isnan(y))
+      assert_true(isnan(x) && isnan(y));
+    else
+      assert_memory_equal(&x, &y, sizeof x);
+    size_t size, other;
+    const char *one = llmprof_scan_text(a, i, &size);
+    const char *two = llmprof_scan_text(b, i, &other);
+    assert_int_equal(size, other);
+    assert_int_equal(one == NULL, two == NULL);
+    if (!one) continue;
+    assert_memory_equal(one, two, size);
+    assert_int_equal(one[size], '\0');
+  }
+}
+
+/* Returns the number of rows. */
+static size_t compare_rows(llmprof_scan *sql, llmprof_scan *pages, int texts) {
+  int64_t values[LLMPROF_SCAN_INTS], same[LLMPROF_SCAN_INTS];
+  llmprof_error err = {0};
+  for (size_t rows = 0;; rows++) {
+    memset(same, 0x55, sizeof same);
+    int got = llmprof_scan_next(sql, values, &err);
+    int too = llmprof_scan_next(pages, same, &err);
+    if (got < 0 || too < 0) fail_msg("row %zu: %s", rows, err.message);
+    assert_int_equal(got, too);
+    if (!got) return rows;
+    for (int i = 0; i < spec.ints; i++) {
+      if (values[i] != same[i])
+        fail_msg("row %zu: %s is %lld, not %lld", rows, columns[i],
+                 (long long)same[i], (long long)values[i]);
+    }
+    compare_texts(sql, pages, texts);
+  }
+}
+
+static long compare_as(llmprof_sqlite *db, const llmprof_scan_spec *wanted) {
+  llmprof_error err = {0};
+  llmprof_scan *sql = NULL, *pages = NULL;
+  if (!llmprof_scan_open_as(db, wanted, false, &sql, &err) ||
+      !llmprof_scan_open(db, wanted, &pages, &err))
+    fail_msg("%s", err.message);
+  assert_false(llmprof_scan_is_paged(sql));
+  bool paged = llmprof_scan_is_paged(pages);
+  long rows = (long)compare_rows(sql, pages, wanted->texts);
+  llmprof_scan_close(sql);
+  llmprof_scan_close(pages);
+  return paged ? rows : -1;
+}
+
+/* Rows, or -1 when the table is left to SQL. */
+static long compare(const char *path) {
+  llmprof_error err = {0};
+  llmprof_sqlite *db = llmprof_sqlite_open(path, &err);
+  if (!db) fail_msg("%s", err.message);
+  long rows = compare_as(db, &spec);
+  long other = compare_as(db, &integers);
+  assert_true(rows < 0 || rows == other);
+  llmprof_sqlite_close(db);
+  return rows;
+}
+
+static const layout layouts[] = {
+    {512, 0},   {512, 32},  {1024, 0},  {2048, 7},    {4096, 0},
+    {4096, 16}, {32768, 0}, {65536, 0}, {65536, 255},
+};
+
+/* `rows` is what compare() gives. */
+static void check(const char *sql, long rows) {
+  for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
+    long got = compare(make(layouts[i], sql));
+    if (got != rows)
+      fail_msg("%d-byte pages: %ld rows, not %ld: %s", layouts[i].page_size,
+               got, rows, sql);
+  }
+}
+
+/* ---- the databases ---- */
+
+#define TABLE                                                           \
+  "CREATE TABLE t (a INTEGER, c TEXT, b INT NOT NULL, d REAL, x BLOB, " \
+  "e BIGINT, y, f INTEGER);"
+
+/* Statement `put` for i = 1 ... count. */
+#define FOR(count, put)                                                     \
+  "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i " \
+  "< " #count ") " put " FROM n;"
+
+/* A number for i that looks like none. */
+#define MIXED "((i * 2654435761) % 4294967291)"
+
+#define PLAIN_ROWS(count)                                                   \
+  FOR(count, "INSERT INTO t SELECT i, 'row ' || i, i * 1000003, i * 0.25, " \
+             "NULL, i % 3, 'y', -i")
+
+/* Every width, the limits of each, and all that may stand in a column. */
+#define ODD_VALUES                                                           \
+  "CREATE TABLE odd (i INTEGER PRIMARY KEY, v);"                             \
+  "INSERT INTO odd (v) VALUES (NULL), (0), (1), (-1), (2), (127), (128), "   \
+  "(-128), (-129), (32767), (32768), (-32768), (-32769), (8388607), "        \
+  "(8388608), (-8388608), (-8388609), (2147483647), (2147483648), "          \
+  "(-2147483648), (-2147483649), (140737488355327), (140737488355328), "     \
+  "(-140737488355328), (-140737488355329), (9223372036854775807), "          \
+  "(-9223372036854775808), (-9223372036854775807), (0.5), (-0.5), (1e18), "  \
+  "(9.3e18), (-9.3e18), (1e300), (-1e300), (9e999), (-9e999), (5.0), (''), " \
+  "('12'), ('12abc'), ('  7 '), ('1e3'), ('0x10'), ('-'), ('inf'), (x''), "  \
+  "(x'3132'), (x'00'), ('a' || char(0) || 'b'), "                            \
+  "('99999999999999999999'), ('3.75'), (zeroblob(40)), "                     \
+  "(cast(x'ff80' AS TEXT));"
+
+static void test_row_counts(void **state) {
+  (void)state;
+  check(TABLE, 0);
+  check(TABLE PLAIN_ROWS(1), 1);
+  check(TABLE PLAIN_ROWS(2), 2);
+  check(TABLE PLAIN_ROWS(30), 30);
+  check(TABLE PLAIN_ROWS(700), 700);
+  check(TABLE PLAIN_ROWS(20000), 20000);
+}
+
+static void test_odd_values(void **state) {
+  (void)state;
+  check(ODD_VALUES TABLE
+        "INSERT INTO t SELECT p.v, q.v, ifnull(q.v, 0), p.v, q.v, p.v, q.v, "
+        "q.v FROM odd p, odd q",
+        54 * 54);
+  /* types without affinity, and one that hides another */
+  check(ODD_VALUES "CREATE TABLE t (a \"BIG INT\", b INTEGER, c TEXT, "
+                   "d \"DOUBLE PRECISION\", e INTEGER, f INTEGER);"
+                   "INSERT INTO t SELECT v, v, v, v, v, v FROM odd",
+        54);
+}
+
+static void test_rowids(void **state) {
+  (void)state;
+  check(TABLE FOR(3000, "INSERT INTO t (rowid, a, b) SELECT i * i * 1000003 - "
+                        "4500000000000, i, i"),
+        3000);
+  check(TABLE "INSERT INTO t (rowid, a, b) VALUES (-9223372036854775808, 1, 1),"
+              " (9223372036854775807, 2, 2), (0, 3, 3), (-1, 4, 4)",
+        4);
+  check("CREATE TABLE t (a INTEGER, id INTEGER PRIMARY KEY, f INTEGER);" FOR(
+            3000, "INSERT INTO t SELECT i, " MIXED " - 2000000000, -i"),
+        3000);
+  check("CREATE TABLE t (a INTEGER, id integer, f INTEGER, PRIMARY KEY (id "
+        "ASC));" FOR(10, "INSERT INTO t SELECT i, -i, -i"),
+        10);
+  /* primary keys that are not the rowid */
+  check("CREATE TABLE t (id INTEGER PRIMARY KEY DESC, a INTEGER);" FOR(
+            100, "INSERT INTO t SELECT nullif(" MIXED ", i), i"),
+        100);
+  check("CREATE TABLE t (id INT PRIMARY KEY, a INTEGER);" FOR(
+            100, "INSERT INTO t SELECT " MIXED ", i"),
+        100);
+  check("CREATE TABLE t (id INTEGER, a INTEGER, PRIMARY KEY (id, a));" FOR(
+            100, "INSERT INTO t SELECT " MIXED ", i"),
+        100);
+}
+
+static void test_order_of_insertion(void **state) {
+  (void)state;
+  check(TABLE FOR(20000, "INSERT INTO t (rowid, a, b, c) SELECT " MIXED ", i, "
+                         "i, 'text ' || i"),
+        20000);
+  check(TABLE FOR(3000, "INSERT INTO t (rowid, a, b) SELECT -i, i, i"), 3000);
+  /* an index that has every wanted column must not give its own order */
+  check("CREATE TABLE t (a INTEGER, b INTEGER, x);"
+        "CREATE INDEX ab ON t (a, b);" FOR(500, "INSERT INTO t SELECT " MIXED
+                                                ", i, zeroblob(100)"),
+        500);
+}
+
+static void test_long_texts(void **state) {
+  (void)state;
+  check(TABLE FOR(300, "INSERT INTO t (a, c, b, f) SELECT i, substr(hex("
+                       "zeroblob(i * 7)) || i, 1 + i % 5), i, -i"),
+        300);
+  check(TABLE "INSERT INTO t (a, c, b, x, e, f) VALUES "
+              "(1, hex(zeroblob(300000)), 2, zeroblob(200000), 3, 4), "
+              "(5, 'short', 6, zeroblob(70000), 7, 8), "
+              "(9, zeroblob(100), 10, '', 11, 12)",
+        3);
+  /* sizes around the one at which a record leaves its page */
+  check(TABLE FOR(1200, "INSERT INTO t (a, x, b, f) SELECT i, zeroblob(i), i, "
+                        "-i"),
+        1200);
+}
+
+static void test_wide_tables(void **state) {
+  (void)state;
+  char sql[8192], *at = sql;
+  at += sprintf(at, "CREATE TABLE t (b INTEGER");
+  for (int i = 0; i < 300; i++) at += sprintf(at, ", n%d INTEGER", i);
+  at += sprintf(at, ", f INTEGER, c TEXT);");
+  sprintf(at, FOR(50, "INSERT INTO t (b, n7, n288, f, c) SELECT i, i * i, "
+                      "-i, i * 1000000007, 'c' || i"));
+  check(sql, 50);
+}
+
+static void test_deleted_rows(void **state) {
+  (void)state;
+  check(TABLE PLAIN_ROWS(5000) "DELETE FROM t WHERE a % 3 = 0", 3334);
+  check(TABLE PLAIN_ROWS(5000) "DELETE FROM t WHERE a BETWEEN 20 AND 4980", 39);
+  check(TABLE PLAIN_ROWS(5000) "DELETE FROM t", 0);
+  check(TABLE PLAIN_ROWS(5000) "CREATE TABLE u AS SELECT * FROM t;"
+                               "DELETE FROM t WHERE a > 100; DROP TABLE u;"
+                               "UPDATE t SET c = hex(zeroblob(a * 10)) "
+                               "WHERE a % 2",
+        100);
+}
+
+static void test_other_kinds_of_file(void **state) {
+  (void)state;
+  check(TABLE PLAIN_ROWS(5000) "DELETE FROM t WHERE a % 2; VACUUM", 2500);
+  check("PRAGMA auto_vacuum = FULL;" TABLE PLAIN_ROWS(
+            5000) "UPDATE t SET x = zeroblob(a * 3); DELETE FROM t WHERE a % 2",
+        2500);
+  check("PRAGMA auto_vacuum = INCREMENTAL;" TABLE PLAIN_ROWS(300), 300);
+  check("PRAGMA legacy_file_format = ON;" TABLE PLAIN_ROWS(300), 300);
+  check("PRAGMA journal_mode = WAL;" TABLE PLAIN_ROWS(300), 300);
+  check("CREATE TABLE t (a INT, c TEXT, f INTEGER) STRICT;" FOR(
+            300, "INSERT INTO t SELECT i, 'c' || i, -i"),
+        300);
+}
+
+static void test_changed_tables(void **state) {
+  (void)state;
+  check(TABLE PLAIN_ROWS(300) "ALTER TABLE t ADD COLUMN id INTEGER;"
+                              "ALTER TABLE t ADD COLUMN missing TEXT;"
+                              "INSERT INTO t (a, b, id, missing) "
+                              "VALUES (1, 2, 3, 'four')",
+        301);
+  check(TABLE PLAIN_ROWS(300) "ALTER TABLE t DROP COLUMN x;"
+                              "ALTER TABLE t RENAME COLUMN e TO id",
+        300);
+  check("CREATE TABLE t (rowid TEXT, oid TEXT, _rowid_ TEXT, a INTEGER);"
+        "INSERT INTO t VALUES ('r', 'o', '_', 5)",
+        1);
+}
+
+/* What the page reader must leave to SQL. */
+static void test_fallbacks(void **state) {
+  (void)state;
+  check(TABLE PLAIN_ROWS(30) "ALTER TABLE t ADD COLUMN id INTEGER DEFAULT 7;"
+                             "INSERT INTO t (a, b) VALUES (1, 2)",
+        -1);
+  check("CREATE TABLE t (a INTEGER PRIMARY KEY, f INTEGER, c TEXT) WITHOUT "
+        "ROWID;" FOR(300, "INSERT INTO t SELECT " MIXED ", i, 'c'"),
+        -1);
+  check("CREATE TABLE t (a INTEGER, e INTEGER AS (a * 2), f INTEGER);" FOR(
+            30, "INSERT INTO t SELECT i, -i"),
+        -1);
+  check("CREATE TABLE t (a INTEGER, e INTEGER AS (a * 2) STORED, f "
+        "INTEGER);" FOR(30, "INSERT INTO t SELECT i, -i"),
+        -1);
+  check("CREATE TABLE t (a INTEGER, g AS (a * 2), f INTEGER);" FOR(
+            30, "INSERT INTO t SELECT i, -i"),
+        -1);
+  check("PRAGMA encoding = 'UTF-16le';" TABLE PLAIN_ROWS(30), -1);
+  check("PRAGMA encoding = 'UTF-16be';" TABLE PLAIN_ROWS(30), -1);
+  check(ODD_VALUES "CREATE TABLE t (a TEXT, b, e REAL, f BLOB);"
+                   "INSERT INTO t SELECT v, v, v, v FROM odd",
+        -1);
+  check(ODD_VALUES "CREATE TABLE t (a INTEGER, c INTEGER);"
+                   "INSERT INTO t SELECT v, v FROM odd",
+        -1);
+}
+
+static void test_no_table(void **state) {
+  (void)state;
+  llmprof_error err;
+  llmprof_scan *scan;
+  const char *sql = "CREATE TABLE u (a); CREATE VIEW t AS SELECT * FROM u";
+  llmprof_sqlite *db = llmprof_sqlite_open(make(layouts[0], sql), &err);
+  assert_true(llmprof_scan_open(db, &spec, &scan, &err));
+  assert_null(scan);
+  bool has = true;
+  assert_true(llmprof_scan_each(db, &spec, NULL, NULL, &has, &err));
+  assert_false(has);
+  llmprof_sqlite_close(db);
+}
+
+/* ---- hints, wants ---- */
+
+static void test_hint(void **state) {
+  (void)state;
+  llmprof_error err;
+  llmprof_scan *scan;
+  llmprof_sqlite *db =
+      llmprof_sqlite_open(make(layouts[0], TABLE PLAIN_ROWS(20000)), &err);
+  assert_true(llmprof_scan_open(db, &spec, &scan, &err));
+  assert_int_equal(llmprof_scan_hint(scan), 20000);
+  llmprof_scan_close(scan);
+  llmprof_sqlite_close(db);
+  db = llmprof_sqlite_open(
+      make(layouts[0],
+           TABLE "INSERT INTO t (rowid, b) VALUES (9223372036854775807, 1)"),
+      &err);
+  assert_true(llmprof_scan_open(db, &spec, &scan, &err));
+  assert_int_equal(llmprof_scan_hint(scan), 2 * 512 / 16); /* all it can hold */
+  llmprof_scan_close(scan);
+  llmprof_sqlite_close(db);
+}
+
+static void test_same_column_twice(void **state) {
+  (void)state;
+  static const char *const twice[] = {"a", "a"};
+  const llmprof_scan_spec want = {"t", twice, 2, 0};
+  llmprof_error err;
+  llmprof_scan *scan;
+  int64_t values[2];
+  llmprof_sqlite *db =
+      llmprof_sqlite_open(make(layouts[0], TABLE PLAIN_ROWS(1)), &err);
+  assert_true(llmprof_scan_open(db, &want, &scan, &err));
+  assert_int_equal(llmprof_scan_next(scan, values, &err), 1);
+  assert_int_equal(values[0], 1);
+  assert_int_equal(values[1], 1);
+  llmprof_scan_close(scan);
+  llmprof_sqlite_close(db);
+}
+
+/* ---- out of memory ---- */
+
+static bool take_all(void *user, const llmprof_scan *scan,
+                     const int64_t *values) {
+  (void)values;
+  size_t size, *sum = user;
+  for (int i = 0; i < spec.texts; i++) {
+    if (llmprof_scan_text(scan, i, &size)) *sum += size;
+    *sum += llmprof_scan_double(scan, i) > 0;
+  }
+  return true;
+}
+
+typedef struct job {
+  const char *path;
+  size_t sum; /* of what take_all sees */
+} job;
+
+static bool scan_all(void *arg, llmprof_error *err) {
+  const job *expected = arg;
+  size_t sum = 0;
+  llmprof_sqlite *db = llmprof_sqlite_open(expected->path, err);
+  bool ok = db && llmprof_scan_each(db, &spec, take_all, &sum, NULL, err);
+  llmprof_sqlite_close(db);
+  if (ok) assert_int_equal(sum, expected->sum);
+  return ok;
+}
+
+static void test_allocations(void **state) {
+  (void)state;
+  job paged = {make(layouts[0],
+                    TABLE "INSERT INTO t (a, b, c, d, f) VALUES "
+                          "('odd', 2, hex(zeroblob(600)), '5 odd', 4), "
+                          "(1, 2, 'x', 0.5, 3)"),
+               1200 + 5 + 1 + 1 + 3 + 1};
+  test_every_allocation(scan_all, &paged);
+  job sql = {make(layouts[0], "PRAGMA encoding = 'UTF-16';" TABLE
+                              "INSERT INTO t (b, c) VALUES (2, 'x')"),
+             1};
+  test_every_allocation(scan_all, &sql);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_row_counts),
+      cmocka_unit_test(test_odd_values),
+      cmocka_unit_test(test_rowids),
+      cmocka_unit_test(test_order_of_insertion),
+      cmocka_unit_test(test_long_texts),
+      cmocka_unit_test(test_wide_tables),
+      cmocka_unit_test(test_deleted_rows),
+      cmocka_unit_test(test_other_kinds_of_file),
+      cmocka_unit_test(test_changed_tables),
+      cmocka_unit_test(test_fallbacks),
+      cmocka_unit_test(test_no_table),
+      cmocka_unit_test(test_hint),
+      cmocka_unit_test(test_same_column_twice),
+      cmocka_unit_test(test_allocations),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

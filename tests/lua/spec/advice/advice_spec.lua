@@ -1,0 +1,240 @@
+-- Advice as a whole: the contract of rules, how gains are cut and findings
+-- ranked, a recipe's own advice, and all rules over results.
+local advice = require "llmprof.advice"
+local bundle = require "tests.lua.support.bundle"
+local failure = require "tests.lua.support.failure"
+local fs = require "llmprof.fs"
+local recorded = require "tests.lua.support.recorded"
+local spawn = require "llmprof.spawn"
+local support = require "tests.lua.support.advice"
+local sys = require "llmprof.sys"
+
+
+-- A complete finding, with these fields instead.
+local function finding(given)
+  local made = { title = "t", try = "do", confidence = "high",
+    evidence = { { text = "seen", source = "timeline" } } }
+  for key, value in pairs(given or {}) do made[key] = value end
+  return made
+end
+
+
+local function gain(ns, spends, more)
+  local made = finding(more)
+  made.stage, made.gain_ns, made.spends, made.assumption = "decode", ns, spends, "a"
+  return made
+end
+
+
+-- A rule that finds these.
+local function finds(...)
+  local list = { ... }
+  return { name = "test", examine = function(_, report)
+    for _, made in ipairs(list) do report.finding(made) end
+  end }
+end
+
+
+local function apply(stage, ...)
+  return advice.apply({ finds(...) }, support.results { stages = { stage } }).findings
+end
+
+
+describe("a finding", function()
+  local hint = "docs/advice.md describes a finding"
+
+  local function fault(given)
+    local made = finding(given)
+    for key, value in pairs(given) do if value == false then made[key] = nil end end
+    local kind, message, said = table.unpack(failure(apply, support.decode(), made))
+    assert.same({ "usage", hint }, { kind, said })
+    return message
+  end
+
+  it("is refused when it is incomplete", function()
+    local rule = "advice rule 'test': "
+    assert.equal(rule .. "title: a line of text is missing", fault { title = false })
+    assert.equal(rule .. "try: what to do about it is missing", fault { try = false })
+    assert.equal(rule .. 'confidence: "high", "medium" or "low"', fault { confidence = "sure" })
+    assert.equal(rule .. "stage: a name", fault { stage = 5 })
+    assert.equal(rule .. "kernels: a list of ids", fault { kernels = 5 })
+    local evidence = rule .. "evidence: a list of { text, source } is missing"
+    assert.equal(evidence, fault { evidence = false })
+    assert.equal(evidence, fault { evidence = {} })
+    assert.equal(evidence, fault { evidence = { "seen" } })
+    assert.equal(evidence, fault { evidence = { { text = "seen" } } })
+  end)
+
+  it("is refused when its gain says too little", function()
+    local message = "advice rule 'test': gain_ns: a number, with stage, assumption, and spends = "
+      .. '"waiting" or "gpu"'
+    assert.equal(message, fault { gain_ns = 5 })
+    assert.equal(message, fault { gain_ns = "5", stage = "decode", assumption = "a",
+      spends = "gpu" })
+    assert.equal(message, fault { gain_ns = 0 / 0, stage = "decode", assumption = "a",
+      spends = "gpu" })
+    assert.equal(message, fault { gain_ns = 5, stage = "decode", assumption = "a",
+      spends = "time" })
+  end)
+
+  it("must be a table", function()
+    assert.same({ "usage", "advice rule 'test': a finding is a table", hint },
+      failure(apply, support.decode(), "launch-bound"))
+  end)
+end)
+
+
+describe("a gain", function()
+  -- gain_ns, gain_share, of_ns, of, behind of the one finding
+  local function bounded(stage, made, given)
+    local results = support.results(given)
+    results.stages = { stage }
+    local found = advice.apply({ finds(made) }, results).findings[1]
+    return { found.gain_ns, found.gain_share, found.of_ns, found.of, found.behind }
+  end
+
+  it("is cut to the waiting or the GPU's work", function()
+    assert.same({ 20e6, 0.2, 100e6, "timeline" }, bounded(support.decode(), gain(50e6, "waiting")))
+    assert.same({ 80e6, 0.8, 100e6, "timeline" }, bounded(support.decode(), gain(90e6, "gpu")))
+    assert.same({ 5e6, 0.05, 100e6, "timeline" }, bounded(support.decode(), gain(5e6, "waiting")))
+    assert.same({ 0, 0, 100e6, "timeline" }, bounded(support.decode(), gain(-5e6, "gpu")))
+  end)
+
+  it("is cut to the time of plain runs where there are any", function()
+    local overhead = { runs = 1, stages = { { name = "decode", plain_ms = 90 } } }
+    assert.same({ 10e6, 10 / 90, 90e6, "plain runs" }, bounded(support.decode(),
+      gain(50e6, "waiting"), { overhead = overhead }))
+  end)
+
+  it("takes one of several instances in a plain repeat", function()
+    local overhead = { runs = 1, stages = { { name = "decode", plain_ms = 360 } } }
+    assert.same({ 10e6, 10 / 90, 90e6, "plain runs" },
+      bounded(support.decode { wall = { count = 8, mean_ns = 100e6 } }, gain(50e6, "waiting"),
+        { overhead = overhead, repeats = { count = 2, used = 2 } }))
+  end)
+
+  it("in GPU time of a launch-bound stage is behind its waiting", function()
+    assert.same({ 9e6, 0.09, 100e6, "timeline", "waiting" },
+      bounded(support.slow_decode(), gain(9e6, "gpu")))
+  end)
+
+  it("is left out for a stage that was not measured", function()
+    local found = apply(support.decode { name = "prefill" }, gain(5e6, "gpu"))[1]
+    assert.is_nil(found.gain_ns)
+    assert.is_nil(found.assumption)
+  end)
+end)
+
+
+describe("findings", function()
+  local function titles(list)
+    local names = {}
+    for i, found in ipairs(list) do names[i] = found.title end
+    return table.concat(names, " ")
+  end
+
+  it("are ranked: blocking, gains, what is behind the waiting, the rest", function()
+    assert.equal("blocks large small behind sure unsure", titles(apply(support.slow_decode(),
+      finding { title = "unsure", confidence = "low" }, finding { title = "sure" },
+      gain(19e6, "gpu", { title = "behind" }), gain(2e6, "waiting", { title = "small" }),
+      gain(3e6, "waiting", { title = "large" }), finding { title = "blocks", blocking = true })))
+  end)
+
+  it("of equal gain are ranked by confidence", function()
+    assert.equal("high medium low", titles(apply(support.decode(),
+      gain(1e6, "gpu", { title = "low", confidence = "low" }),
+      gain(1e6, "gpu", { title = "high" }),
+      gain(1e6, "gpu", { title = "medium", confidence = "medium" }))))
+  end)
+end)
+
+
+describe("a recipe's advise", function()
+  local function examine(hook)
+    return advice.apply({ advice.of_recipe(hook) }, support.results { stages = {} })
+  end
+
+  it("adds findings", function()
+    local found = examine(function(results)
+      return { finding { title = ("%d stages"):format(#results.stages) } }
+    end)
+    assert.equal("0 stages", found.findings[1].title)
+    assert.equal("recipe", found.findings[1].rule)
+  end)
+
+  it("may find nothing", function()
+    assert.same({ findings = {}, abstained = {} }, examine(function() end))
+  end)
+
+  local line = debug.getinfo(1, "l").currentline + 3
+
+  it("is told by file and line when it returns something else", function()
+    local message = failure(examine, function() return "slow" end)[2]
+    assert.equal(("tests/lua/spec/advice/advice_spec.lua:%d: advise: "
+      .. "a list of findings is expected, got string"):format(line), message)
+  end)
+end)
+
+
+describe("a rule in $LLMPROF_HOME", function()
+  local top = bundle.scratch(before_each, after_each)
+
+  it("is one of the rules", function()
+    assert(fs.mkdirs(top() .. "/lua/llmprof/advice"))
+    assert(fs.write(top() .. "/lua/llmprof/advice/own.lua", [[
+return { name = "own", examine = function(_, report) report.abstain "of no data" end }
+]]))
+    assert(fs.write(top() .. "/list.lua", [[
+local found = require("llmprof.advice").examine { stages = {}, kernels = {} }
+for _, entry in ipairs(found.abstained) do
+  if entry.rule == "own" then print("own abstains " .. entry.why) end
+end
+]]))
+    local lines = {}
+    local result = assert(spawn.run({ sys.executable(), "exec", top() .. "/list.lua" },
+      { env = { LLMPROF_HOME = top() }, on_line = function(line) lines[#lines + 1] = line end }))
+    assert.same({ "own abstains of no data" }, lines)
+    assert.is_true(result.ok)
+  end)
+end)
+
+
+describe("all rules", function()
+  -- "rule stage 12.34 ms" per finding, then "rule -" per abstention.
+  local function summary(found)
+    local lines = {}
+    for i, entry in ipairs(found.findings) do
+      lines[i] = ("%s %s %s"):format(entry.rule, entry.stage or "-",
+        entry.gain_ns and ("%.2f ms"):format(entry.gain_ns / 1e6) or "-")
+    end
+    for _, entry in ipairs(found.abstained) do lines[#lines + 1] = entry.rule .. " abstains" end
+    return table.concat(lines, "\n") .. "\n"
+  end
+
+  it("say what holds the recorded capture up", function()
+    assert.equal([[
+launch_bound decode 154.86 ms
+launch_bound prefill 57.99 ms
+small_elementwise decode 47.33 ms
+small_elementwise prefill 15.70 ms
+casts decode 13.72 ms
+layout_copies prefill 1.17 ms
+pageable_copies prefill 0.64 ms
+sync_per_token decode 0.44 ms
+gemm_precision prefill 0.18 ms
+capture_trust - -
+gemv_at_batch_1 decode -
+low_occupancy abstains
+memory_roof abstains
+throttling abstains
+]], summary(advice.examine(recorded())))
+  end)
+
+  it("abstain, and do not raise, on results without anything", function()
+    local found = advice.examine(support.results {})
+    assert.same({}, found.findings)
+    local names = {}
+    for i, entry in ipairs(found.abstained) do names[i] = entry.rule end
+    assert.same(advice.names(), names)
+  end)
+end)

@@ -1,0 +1,70 @@
+-- Exit statuses and messages of the program, as a child. Transcripts of what
+-- each command says are in tests/e2e.
+local bundle = require "tests.lua.support.bundle"
+local child = require "tests.lua.support.child"
+local fs = require "llmprof.fs"
+local spawn = require "llmprof.spawn"
+local sys = require "llmprof.sys"
+
+describe("llmprof", function()
+  local top = bundle.scratch(before_each, after_each)
+
+  local llmprof = child.caller(top)
+
+  -- Exit status and output of a script that is run by `llmprof exec`.
+  local function script(source)
+    assert(fs.write(top() .. "/s.lua", source))
+    return llmprof("exec", top() .. "/s.lua")
+  end
+
+  it("turns each kind of error into its exit status and one line", function()
+    for kind, status in pairs(require("llmprof.base.errors").status) do
+      local code, out, err = script(([[require("llmprof.base.errors").raise("%s", "what is wrong",
+        { hint = "what to do" })]]):format(kind))
+      assert.same({ status, "", "llmprof: what is wrong\n  what to do\n" }, { code, out, err })
+    end
+  end)
+
+  it("takes the script's own status, and shows its errors in full", function()
+    assert.equal(7, (script "return 7"))
+    assert.equal(0, (script "return 'text'"))
+    local code, _, err = script "local x\nreturn x.y"
+    assert.equal(2, code)
+    assert.matches("^stack traceback:\n.*llmprof: .*s%.lua:2: attempt to index a nil value", err)
+  end)
+
+  it("shows no control characters of a message", function()
+    local _, _, err = script [[require("llmprof.base.errors").raise("usage", "a\27[31mb\nc")]]
+    assert.is_nil(err:find "\27")
+  end)
+
+  it("says which version it is", function()
+    assert.same({ 0, ("llmprof %s\n"):format(require("llmprof.version").version), "" },
+      { llmprof "--version" })
+  end)
+
+  it("shows help on standard output when asked, on standard error when not", function()
+    local code, out, err = llmprof "--help"
+    assert.same({ 0, "" }, { code, err })
+    assert.matches("^usage: llmprof RECIPE.lua", out)
+    for _, name in ipairs { "artifacts", "doctor", "exec", "run", "stats" } do
+      assert.matches("\n  " .. name .. " +%a", out)
+    end
+    local without_code, nothing, help = llmprof()
+    assert.same({ 2, "", out }, { without_code, nothing, help })
+  end)
+
+  it("suggests the command that was meant", function()
+    local code, _, err = llmprof "stat"
+    assert.equal(2, code)
+    assert.matches("^llmprof: no command 'stat' %(did you mean 'stats'%?%)\n", err)
+    assert.equal(2, (llmprof("help", "stat")))
+  end)
+
+  it("says when its output cannot be written", function()
+    local result = assert(spawn.run({ sys.executable(), "--help" },
+      { stdout = "/dev/full", stderr = top() .. "/err" }))
+    assert.equal(1, result.code)
+    assert.equal("llmprof: standard output: No space left on device\n", fs.read(top() .. "/err"))
+  end)
+end)

@@ -1,0 +1,320 @@
+-- The rules that llmprof.ncu reads by, one at a time.
+local ncu = require "llmprof.nvidia.ncu"
+local nvtx = require "llmprof.nvidia.ncu.nvtx"
+local units = require "llmprof.nvidia.ncu.units"
+
+local TAIL = ":none:none:none:none:none:none"
+
+
+-- A raw page of one launch: metrics is a list of { name, unit, value }.
+local function launch_of(metrics)
+  local header, unit_row, values = { "ID", "Kernel Name" }, { "", "" }, { "0", "k" }
+  for _, metric in ipairs(metrics) do
+    header[#header + 1], unit_row[#unit_row + 1], values[#values + 1] = table.unpack(metric)
+  end
+  local lines = {}
+  for i, cells in ipairs { header, unit_row, values } do
+    lines[i] = '"' .. table.concat(cells, '","') .. '"\n'
+  end
+  return assert(ncu.read_text(table.concat(lines))).launches[1]
+end
+
+
+describe("llmprof.nvidia.ncu.units", function()
+  it("knows both spellings of every unit seen", function()
+    for text, wanted in pairs {
+      [""] = { "", 0 }, ["%"] = { "%", 0 },
+      us = { "s", -6 }, usecond = { "s", -6 }, ns = { "s", -9 }, nsecond = { "s", -9 },
+      ms = { "s", -3 }, msecond = { "s", -3 }, s = { "s", 0 }, second = { "s", 0 },
+      byte = { "byte", 0 }, Kbyte = { "byte", 3 }, Mbyte = { "byte", 6 }, Gbyte = { "byte", 9 },
+      Tbyte = { "byte", 12 }, ["Gbyte/s"] = { "byte/s", 9 }, ["Tbyte/second"] = { "byte/s", 12 },
+      ["Kbyte/block"] = { "byte/block", 3 }, ["Kbyte/cycle"] = { "byte/cycle", 3 },
+      ["byte/second"] = { "byte/s", 0 }, ["byte/nsecond"] = { "byte/s", 9 },
+      Ghz = { "Hz", 9 }, Mhz = { "Hz", 6 }, GHz = { "Hz", 9 }, hz = { "Hz", 0 },
+      ["cycle/nsecond"] = { "Hz", 9 }, ["cycle/usecond"] = { "Hz", 6 },
+      ["cycle/second"] = { "Hz", 0 }, ["inst/cycle"] = { "inst/cycle", 0 },
+      ["register/thread"] = { "register/thread", 0 }, SM = { "SM", 0 },
+      ["%/Kbyte"] = { "%/byte", -3 }, ["sector/request"] = { "sector/request", 0 },
+    } do
+      assert.same(wanted, { units.parse(text) }, text)
+    end
+  end)
+
+  it("keeps a unit it does not know", function()
+    for _, text in ipairs { "furlong", "Kfurlong", "Kfurlong/us", "us/furlong", "Ms", "mbyte",
+      "Kibyte", "/", "us/", "/us", "a/b/c", "K", "byte ", "BYTE" } do
+      assert.same({ text, 0 }, { units.parse(text) })
+    end
+    local launch = launch_of { { "gpu__time_duration.sum", "fortnight", "2" } }
+    assert.equal(2, launch.metrics["gpu__time_duration.sum"])
+    assert.equal("fortnight", launch.units["gpu__time_duration.sum"])
+    assert.is_nil(launch.duration)
+  end)
+
+  it("scales by powers of ten", function()
+    assert.equal(5.92e-6, units.scale(5.92, -6))
+    assert.equal(3.5e-9, units.scale(3.5, -9))
+    assert.equal("integer", math.type(units.scale(1.504, 3)))
+    assert.equal(1504, units.scale(1.504, 3))
+    assert.equal(7, units.scale(7, 0))
+    assert.is_nil(units.scale(1e308, 9))
+  end)
+end)
+
+
+describe("llmprof.nvidia.ncu.nvtx", function()
+  it("reads the stack outermost first", function()
+    local stack, thread = nvtx.stack('1114  "<default domain>:generate' .. TAIL ..
+      '"  "vllm:step 3' .. TAIL .. '" ')
+    assert.same({ { name = "generate" }, { name = "step 3", domain = "vllm" } }, stack)
+    assert.equal(1114, thread)
+  end)
+
+  it("keeps colons, quotes and spaces in names", function()
+    local function name_of(name)
+      local stack = nvtx.stack('7  "<default domain>:' .. name .. TAIL .. '"  "d:z' .. TAIL .. '" ')
+      assert.equal("z", stack[2].name)
+      assert.equal(2, #stack)
+      return stack[1].name
+    end
+    for _, name in ipairs { "aten::mm", "a:b:c:", ":", "", 'say "hi"', 'x"  "y', 'x" "', "  ",
+      "(lambda) <T*>" } do
+      assert.equal(name, name_of(name))
+    end
+  end)
+
+  it("has no range outside of every range", function()
+    assert.same({ {} }, { nvtx.stack "" })
+    assert.same({ {}, 1114 }, { nvtx.stack "1114  " })
+    assert.same({}, nvtx.ranges "")
+  end)
+
+  it("reads payload, colour and message fields as such", function()
+    assert.same({ { name = "step" } },
+      nvtx.stack '1  "<default domain>:step:int64:-5:argb:4294901760:ascii:text" ')
+  end)
+
+  it("reads start/stop ranges", function()
+    assert.same({ { id = 3, name = "request:9" }, { id = 4, name = "b", domain = "dom" } },
+      nvtx.ranges('"3:<default domain>:request:9' .. TAIL .. '"  "4:dom:b' .. TAIL .. '" '))
+  end)
+
+  it("takes a cell in no known form for what it is", function()
+    assert.same({ { name = "c:d", domain = "a" } }, nvtx.stack '7  "a:c:d" ')
+    assert.same({ { name = "plain" } }, nvtx.stack '7  "plain" ')
+    assert.same({}, nvtx.stack "no quotes")
+  end)
+end)
+
+
+describe("llmprof.ncu formulas", function()
+  local T = { "gpu__time_duration.sum", "us", "2" }
+  local PATH = "sm__ops_path_tensor_"
+
+  local function scalar(precision, add, mul, fma)
+    local list = {}
+    for op, value in pairs { add = add, mul = mul, fma = fma } do
+      list[#list + 1] = { "smsp__sass_thread_inst_executed_op_" .. precision .. op ..
+        "_pred_on.sum", "inst", value }
+    end
+    return table.unpack(list)
+  end
+
+  local function with(...)
+    local metrics = { T }
+    for i = 1, select("#", ...) do metrics[i + 1] = (select(i, ...)) end
+    return launch_of(metrics)
+  end
+
+  it("prefers read + write, then bytes, then the rate", function()
+    local read = { "dram__bytes_read.sum", "Mbyte", "3" }
+    local write = { "dram__bytes_write.sum", "Kbyte", "500" }
+    local both = { "dram__bytes.sum", "Mbyte", "4" }
+    local rate = { "dram__bytes.sum.per_second", "Tbyte/s", "2.5" }
+    assert.equal(3.5e6, with(read, write, both, rate).bytes.dram)
+    assert.equal(4e6, with(read, both, rate).bytes.dram)
+    assert.equal(3e6, with(read, both, rate).bytes.dram_read)
+    assert.equal(5e6, with(read, rate).bytes.dram)
+    assert.equal(1.75e12, with(read, write).rate.dram)
+    assert.is_nil(with(read).bytes.dram)
+    assert.is_nil(with(read).rate.dram)
+  end)
+
+  it("needs additions, multiplications and fused ones", function()
+    local add, mul, fma = scalar("f", "10", "20", "1,000")
+    assert.equal(2030, with(add, mul, fma).flop.fp32)
+    assert.equal(2030 / 2e-6, with(add, mul, fma).rate.fp32)
+    assert.is_nil(with(add, mul).flop.fp32)
+    assert.equal(2030, with(scalar("d", "10", "20", "1000")).flop.fp64)
+  end)
+
+  it("counts per cycle or per second where there is no sum", function()
+    local stem = PATH .. "src_bf16_dst_fp32.sum"
+    assert.equal(600, with({ stem .. ".per_cycle_elapsed", "", "3" },
+      { "sm__cycles_elapsed.avg", "cycle", "200" }).tensor.bf16)
+    assert.equal(8, with { stem .. ".per_second", "", "4,000,000" }.tensor.bf16)
+    assert.is_nil(with { stem .. ".per_cycle_elapsed", "", "3" }.tensor.bf16)
+  end)
+
+  it("counts half instructions as the version does", function()
+    local half = { scalar("h", "1", "2", "10") }
+    assert.equal(2 * 1 + 2 * 2 + 4 * 10, with(table.unpack(half)).flop.fp16)
+    half[#half + 1] = { "derived__smsp__sass_thread_inst_executed_op_hfma_pred_on_x2", "inst", "5" }
+    assert.equal(1 + 2 + 2 * 10, with(table.unpack(half)).flop.fp16)
+  end)
+
+  it("adds half work to the total only if there is arithmetic", function()
+    local metrics = { scalar("f", "0", "0", "4") }
+    metrics[#metrics + 1] = { PATH .. "src_fp16.sum", "", "100" }
+    local moves = { table.unpack(metrics) }
+    for _, metric in ipairs { scalar("h", "0", "0", "7") } do moves[#moves + 1] = metric end
+    assert.equal(108, with(table.unpack(metrics)).flop.total)
+    assert.equal(108, with(table.unpack(moves)).flop.total)
+    assert.equal(28, with(table.unpack(moves)).flop.fp16)
+    for _, metric in ipairs { scalar("h", "1", "0", "7") } do metrics[#metrics + 1] = metric end
+    assert.equal(108 + 30, with(table.unpack(metrics)).flop.total)
+  end)
+
+  it("has no total without both fp32 and tensor counts", function()
+    assert.is_nil(with(scalar("f", "1", "1", "1")).flop.total)
+    assert.is_nil(with({ PATH .. "src_bf16_dst_fp32.sum", "", "8" }).flop.total)
+  end)
+
+  it("never adds a sum to its parts", function()
+    local launch = with({ PATH .. "src_bf16_dst_fp32.sum", "", "100" },
+      { PATH .. "src_bf16_dst_fp32_sparsity_off.sum", "", "90" },
+      { PATH .. "src_bf16_dst_fp32_sparsity_on.sum", "", "10" },
+      { PATH .. "op_hgmma_src_bf16_dst_fp32_sparsity_off.sum", "", "60" },
+      { PATH .. "op_hmma_src_bf16_dst_fp32_sparsity_off.sum", "", "40" },
+      { "smsp__ops_path_tensor_src_bf16_dst_fp32.sum", "", "100" },
+      { PATH .. "src_fp16.sum", "", "7" },
+      { PATH .. "src_fp16_dst_fp16.sum", "", "3" },
+      { PATH .. "src_fp16_dst_fp32.sum", "", "4" })
+    assert.same({ bf16 = 100, fp16 = 7 }, launch.tensor)
+  end)
+
+  it("adds sparse and dense where that is all there is", function()
+    assert.same({ fp8 = 11 }, with({ PATH .. "src_fp8_sparsity_off.sum", "", "9" },
+      { PATH .. "src_fp8_sparsity_on.sum", "", "2" }).tensor)
+    assert.same({ fp8 = 9 }, with({ PATH .. "src_fp8_sparsity_off.sum", "", "9" }).tensor)
+    assert.same({}, with({ PATH .. "src_fp8_sparsity_off.sum", "", "9" },
+      { PATH .. "src_fp8_sparsity_on.sum", "", "no data" }).tensor)
+  end)
+
+  it("adds destinations and paths of one source type", function()
+    assert.same({ fp16 = 7, int8 = 5 }, with({ PATH .. "src_fp16_dst_fp16.sum", "", "3" },
+      { PATH .. "src_fp16_dst_fp32.sum", "", "4" }, { PATH .. "src_int8.sum", "", "5" }).tensor)
+    local blackwell = with({ PATH .. "op_utchmma_src_bf16_dst_fp32_sparsity_off.sum", "", "6" },
+      { PATH .. "op_utchmma_src_bf16_dst_fp32_sparsity_on.sum", "", "0" },
+      { PATH .. "op_hmma_src_bf16_dst_fp32_sparsity_off.sum", "", "2" },
+      { PATH .. "op_utcqmma_src_fp4_fp6_fp8_dst_fp32_sparsity_off.sum", "", "30" })
+    assert.same({ bf16 = 8, fp4_fp6_fp8 = 30 }, blackwell.tensor)
+    assert.equal(38, blackwell.flop.tensor)
+  end)
+
+  it("falls back to paths where the sums have no value", function()
+    assert.same({ bf16 = 6 }, with({ PATH .. "src_bf16_dst_fp32.sum", "", "n/a" },
+      { PATH .. "op_hmma_src_bf16_dst_fp32_sparsity_off.sum", "", "6" }).tensor)
+  end)
+
+  it("does not call integer operations FLOP", function()
+    local launch = with({ PATH .. "src_int8.sum", "", "5" }, { PATH .. "src_int4.sum", "", "6" })
+    assert.same({ int8 = 5, int4 = 6 }, launch.tensor)
+    assert.is_nil(launch.flop.tensor)
+  end)
+
+  it("takes no sparse peak for a dense one", function()
+    local clock = { "sm__cycles_elapsed.avg.per_second", "Ghz", "2" }
+    local function peak(stem, value) return { PATH .. stem .. ".sum.peak_sustained", "", value } end
+    assert.same({}, with(clock, peak("src_bf16_dst_fp32", "1,000")).peak.tensor)
+    assert.same({ fp64 = 2e11 }, with(clock, peak("src_fp64", "100")).peak.tensor)
+    assert.same({ bf16 = 1e12 }, with(clock, peak("src_bf16_dst_fp32", "1,000"),
+      peak("op_hgmma_src_bf16_dst_fp32_sparsity_on", "1,000"),
+      peak("op_hgmma_src_bf16_dst_fp32_sparsity_off", "500"),
+      peak("op_hmma_src_bf16_dst_fp32_sparsity_off", "333.33")).peak.tensor)
+    assert.same({ fp8 = 4e12 }, with(clock, peak("src_fp8_sparsity_off", "2,000"),
+      peak("src_fp8_sparsity_on", "4,000")).peak.tensor)
+    assert.same({ bf16 = 3e12 }, with({ PATH .. "op_hgmma_src_bf16_dst_fp32_sparsity_off" ..
+      ".sum.peak_sustained_elapsed.per_second", "", "3,000,000,000,000" }).peak.tensor)
+  end)
+
+  it("divides by nothing", function()
+    local launch = launch_of { { "gpu__time_duration.sum", "us", "0" },
+      { "dram__bytes.sum", "byte", "0" }, { PATH .. "src_bf16_dst_fp32.sum", "", "8" },
+      { "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum", "inst", "0" },
+      { "smsp__sass_thread_inst_executed_op_fmul_pred_on.sum", "inst", "0" },
+      { "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", "inst", "0" } }
+    assert.equal(0, launch.duration)
+    assert.equal(8, launch.flop.total)
+    assert.same({}, launch.rate)
+    assert.same({}, launch.intensity)
+  end)
+end)
+
+
+describe("llmprof.nvidia.ncu.bound", function()
+  local function bound(sm, memory, more)
+    local launch = { throughput = { sm = sm, memory = memory } }
+    for key, value in pairs(more or {}) do launch.throughput[key] = value end
+    launch.waves = more and more.waves
+    return ncu.bound(launch)
+  end
+
+  local function answer(...)
+    local class, reason = bound(...)
+    return { class, reason }
+  end
+
+  it("names the larger of two when one is used well", function()
+    local class, reason, numbers = bound(85.04, 40, { tensor = 82, dram = 39 })
+    assert.equal("compute", class)
+    assert.equal("compute 85.0 % and memory 40.0 % of peak: high use", reason)
+    assert.same({ sm = 85.04, memory = 40, dram = 39, tensor = 82, low = 60, high = 80 }, numbers)
+    assert.same({ "memory", "compute 30.0 % and memory 91.2 % of peak: high use" },
+      answer(30, 91.2))
+    assert.same({ "memory", "compute 30.0 % and memory 60.0 % of peak: moderate use" },
+      answer(30, 60))
+    assert.same({ "compute", "compute 75.0 % and memory 70.0 % of peak: moderate use, balanced" },
+      answer(75, 70))
+  end)
+
+  it("calls it latency when both are below 60 %", function()
+    assert.same({ "latency", "compute 59.9 % and memory 59.9 % of peak, both below 60 %" },
+      answer(59.9, 59.9))
+    assert.same({ "latency", "compute 0.2 % and memory 0.4 % of peak, both below 60 %; " ..
+      "the grid is 0.04 of a wave" }, answer(0.18, 0.39, { waves = 0.04 }))
+    assert.same({ "latency", "compute 8.0 % and DRAM 9.0 % of peak, both below 60 %" },
+      answer(8, nil, { dram = 9 }))
+  end)
+
+  it("does not guess", function()
+    assert.same({ "unknown", "memory throughput not measured" }, answer(99, nil))
+    assert.same({ "unknown", "compute throughput not measured" }, answer(nil, 99))
+    assert.same({ "unknown", "compute and memory throughput not measured" }, answer())
+  end)
+end)
+
+
+describe("llmprof.ncu.filter_regex", function()
+  it("matches whole names, and nothing in them is special", function()
+    assert.equal("regex:^(gemv)$", ncu.filter_regex { "gemv" })
+    assert.equal("regex:^(gemv|axpy)$", ncu.filter_regex { "gemv", "axpy", "gemv" })
+    assert.equal("regex:^(void f<int, \\(int\\)-2>\\(float const\\*, T1 &, a::b\\))$",
+      ncu.filter_regex { "void f<int, (int)-2>(float const*, T1 &, a::b)" })
+    assert.equal("regex:^(a\\.b\\?c\\+d\\|e\\^f\\$g\\[h\\]i\\{j\\}k\\\\l)$",
+      ncu.filter_regex { "a.b?c+d|e^f$g[h]i{j}k\\l" })
+  end)
+
+  it("refuses what is no name and what is too long", function()
+    assert.has_error(function() ncu.filter_regex {} end, "filter_regex: no names")
+    for _, name in ipairs { "", "a\0b", 7 } do
+      assert.has_error(function() ncu.filter_regex { "ok", name } end,
+        "filter_regex: name 2 is no kernel name")
+    end
+    assert.equal(131071, #ncu.filter_regex { ("x"):rep(131071 - #"regex:^()$") })
+    local regex, message, code = ncu.filter_regex { ("x"):rep(131072 - #"regex:^()$") }
+    assert.is_nil(regex)
+    assert.equal("filter_regex: 1 names take 131072 bytes, an argument holds 131071", message)
+    assert.equal("limit", code)
+  end)
+end)

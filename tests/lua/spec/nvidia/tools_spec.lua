@@ -1,0 +1,63 @@
+local bundle = require "tests.lua.support.bundle"
+local failure = require "tests.lua.support.failure"
+local fs = require "llmprof.fs"
+local spawn = require "llmprof.spawn"
+local tools = require "llmprof.nvidia.tools"
+
+describe("llmprof.nvidia.tools", function()
+  local top = bundle.scratch(before_each, after_each)
+
+  -- A program of these shell lines; its path.
+  local function program(name, lines)
+    local path = top() .. "/" .. name
+    assert(fs.mkdirs(path:match "^(.*)/"))
+    assert(fs.write(path, "#!/bin/sh\n" .. lines .. "\n"))
+    assert(spawn.run { "chmod", "+x", path })
+    return path
+  end
+
+  it("runs a quick command", function()
+    local output, result = tools.capture { program("p", "echo a; echo b >&2; exit 3") }
+    assert.same({ "a", "b" }, { output:match "a", output:match "b" })
+    assert.equal(3, result.code)
+    assert.same({ nil, top() .. "/none: no such program" },
+      { tools.capture { top() .. "/none" } })
+  end)
+
+  it("takes the path that is given, and nothing else", function()
+    local path = program("nsys", "echo 'NVIDIA Nsight Systems version 2025.3.2.474-x'")
+    assert.same({ name = "nsys", path = path, version = "2025.3.2" }, tools.find("nsys", path))
+    path = program("ncu", "printf 'NVIDIA (R) Nsight Compute\\nVersion 2024.1.1.0 (build 3)\\n'")
+    assert.equal("2024.1.1", tools.find("ncu", path).version)
+    assert.same({ n = 2, nil, { top() .. "/none: not there, or not executable" } },
+      table.pack(tools.find("nsys", top() .. "/none")))
+  end)
+
+  it("tells a program that is no such tool", function()
+    local path = program("nsys", "echo hello")
+    assert.same({ nil, { path .. " --version: hello" } }, { tools.find("nsys", path) })
+    path = program("nsys", "exit 4")
+    assert.same({ nil, { path .. " --version: exit status 4" } }, { tools.find("nsys", path) })
+  end)
+
+  it("says what is missing, and what works without", function()
+    local none = top() .. "/none"
+    assert.same({ "tool", ("Nsight Systems (nsys) was not found (%s: not there, or not "
+      .. "executable)"):format(none), "install it, or name it with tools.nsys=PATH; without it, "
+      .. "capture=recorded analyses a recorded capture" },
+      failure(tools.ensure_nsys, { tools = { nsys = none } }))
+    assert.equal("Nsight Compute (ncu) was not found", tools.lack_text("ncu", {}))
+  end)
+
+  it("finds what nsys's importer lacks", function()
+    local nsys = { path = program("bin/nsys", ""), version = "2025.3.2" }
+    assert.same({ nil, "its importer was not found beside it" },
+      { tools.missing_libraries(nsys) })
+    tools.check_importer(nsys)
+    local true_path = spawn.which "true"
+    assert(fs.mkdirs(top() .. "/host"))
+    assert(fs.copy(true_path, top() .. "/host/QdstrmImporter"))
+    assert(spawn.run { "chmod", "+x", top() .. "/host/QdstrmImporter" })
+    assert.same({}, tools.missing_libraries(nsys))
+  end)
+end)

@@ -1,0 +1,154 @@
+-- The recipes that come with llmprof: what they run.
+local config = require "llmprof.recipe.config"
+local recipe = require "llmprof.recipe"
+
+
+local function workload_of(name, ...)
+  local made = recipe.load(name)
+  return made.workload(config.of_recipe(made, nil, { ... }).tree)
+end
+
+
+local function argv_of(...)
+  local words = workload_of(...).argv
+  for i, word in ipairs(words) do words[i] = tostring(word) end
+  return words
+end
+
+
+describe("recipes/deepseek_ocr.lua", function()
+  it("runs the workload with every setting", function()
+    assert.same({ "python3", "recipes/workloads/deepseek_ocr.py", "--device", "cuda:0",
+      "--dtype", "bf16", "--max-new-tokens", "64", "--batch", "1", "--repeats", "2",
+      "--warmup", "1",
+      "--compile", "off", "--cuda-graph", "off", "--model-path", "", "--loader", "transformers",
+      "--dataset-root", "", "--subset-filelist", "", "--fallback-patterns", "*.png,*.jpg",
+      "--num-epochs", "1", "--num-samples-per-epoch", "1", "--no-randomize",
+    }, argv_of "recipes/deepseek_ocr.lua")
+  end)
+
+  it("hands on what is set", function()
+    assert.same({ "py", "recipes/workloads/deepseek_ocr.py", "--device", "cuda:1",
+      "--dtype", "fp16", "--max-new-tokens", "8", "--batch", "4", "--repeats", "3", "--warmup", "0",
+      "--compile", "default", "--cuda-graph", "on", "--model-path", "/m", "--loader", "native",
+      "--dataset-root", "/d", "--subset-filelist", "list.txt", "--fallback-patterns", "**/*.png",
+      "--num-epochs", "2", "--num-samples-per-epoch", "5", "--randomize", "--trust-remote-code",
+    }, argv_of("recipes/deepseek_ocr.lua", "python=py", "device=cuda:1", "infer.max_new_tokens=8",
+      "model.dtype=fp16",
+      "infer.batch=4", "infer.repeats=3", "infer.warmup=0", "infer.compile=default",
+      "infer.cuda_graph=on", "model.path=/m", "model.loader=native",
+      "model.trust_remote_code=true", "dataset.root=/d", "dataset.subset_filelist=list.txt",
+      "dataset.fallback_patterns=[\"**/*.png\"]", "dataset.sampling.num_epochs=2",
+      "dataset.sampling.num_samples_per_epoch=5", "dataset.sampling.randomize=true"))
+  end)
+end)
+
+
+describe("recipes/alt_llm.lua", function()
+  it("runs a preset with random weights", function()
+    assert.same({ "python3", "recipes/workloads/causal_lm.py", "--device", "cuda:0",
+      "--dtype", "bf16", "--batch", "1", "--prompt-tokens", "512", "--max-new-tokens", "64",
+      "--repeats", "3", "--warmup", "1", "--attention", "sdpa", "--experts", "loop",
+      "--compile", "off", "--cuda-graph", "off", "--sync-per-token", "on",
+      "--preset", "llama3_8b" }, argv_of "recipes/alt_llm.lua")
+  end)
+
+  local function tail_of(...)
+    local words = argv_of("recipes/alt_llm.lua", ...)
+    return table.move(words, 27, #words, 1, {})
+  end
+
+  it("prefers a checkpoint, then a config.json, to the preset", function()
+    assert.same({ "--model-path", "/m", "--trust-remote-code" },
+      tail_of("model.path=/m", "model.trust_remote_code=true"))
+    assert.same({ "--model-config", "/c.json" }, tail_of "model.config=/c.json")
+    assert.same({ "--preset", "mixtral_8x7b" }, tail_of "model.preset=mixtral_8x7b")
+  end)
+
+  it("refuses a checkpoint and a config.json together", function()
+    local ok, err = pcall(tail_of, "model.path=/m", "model.config=/c.json")
+    assert.is_false(ok)
+    assert.equal("model.path and model.config are both set", err.message)
+  end)
+end)
+
+
+describe("recipes/toy_llm.lua", function()
+  it("runs the program as built", function()
+    assert.same({ "build/dev/bin/toy_llm", "--layers", "4", "--hidden", "512", "--fork", "0",
+      "--prompt", "128", "--steps", "32", "--repeats", "2" }, argv_of "recipes/toy_llm.lua")
+  end)
+
+  it("hands on what is set", function()
+    assert.same({ "/t", "--layers", "2", "--hidden", "128", "--fork", "3", "--prompt", "16",
+      "--steps", "4", "--repeats", "5", "--graph",
+    }, argv_of("recipes/toy_llm.lua", "toy.binary=/t", "toy.layers=2", "toy.hidden=128",
+      "toy.workers=3", "toy.graph=true", "infer.prompt_tokens=16", "infer.max_new_tokens=5",
+      "infer.repeats=5"))
+  end)
+end)
+
+
+describe("recipes of serving engines", function()
+  -- What stands before and behind the "--" of the driver's command line.
+  local function halves(...)
+    local words, before, behind = argv_of(...), {}, {}
+    local list = before
+    for _, word in ipairs(words) do
+      if word == "--" and list == before then
+        list = behind
+      else
+        list[#list + 1] = word
+      end
+    end
+    return before, behind
+  end
+
+  local function environment(name, ...)
+    return workload_of(name, "model.path=/m", ...).env
+  end
+
+  it("send a fixed load to the server that they start", function()
+    local before, behind = halves("recipes/vllm_serve.lua", "model.path=/m", "python=py",
+      "server.port=9", "server.ready_timeout_s=1", "server.stop_timeout_s=2", "load.rounds=3",
+      "load.warmup=4", "load.concurrency=5", "load.vocabulary=600", "infer.prompt_tokens=7",
+      "infer.max_new_tokens=8", "server.program=/v", "server.args=[--seed, '1']")
+    assert.same({ "py", "recipes/workloads/serve.py", "--url", "http://127.0.0.1:9", "--health",
+      "/health", "--ready-timeout", "1", "--stop-timeout", "2", "--rounds", "3", "--warmup", "4",
+      "--concurrency", "5", "--vocabulary", "600", "--prompt-tokens", "7", "--new-tokens", "8",
+      "--start-path", "/start_profile", "--stop-path", "/stop_profile" }, before)
+    assert.same({ "/v", "serve", "/m", "--host", "127.0.0.1", "--port", "9",
+      "--profiler-config.profiler", "cuda", "--seed", "1" }, behind)
+  end)
+
+  it("open no window where the whole process is captured", function()
+    local before = halves("recipes/sglang_serve.lua", "model.path=/m", "nsys.capture_range=none")
+    assert.equal("--new-tokens", before[#before - 1])
+    before = halves("recipes/sglang_serve.lua", "model.path=/m")
+    assert.same({ "--start-path", "/start_profile", "--stop-path", "/stop_profile", "--start-body",
+      '{"activities": ["CUDA_PROFILER"]}' }, table.move(before, #before - 5, #before, 1, {}))
+  end)
+
+  it("give each slot of llama.cpp its share of the context", function()
+    local _, behind = halves("recipes/llama_cpp.lua", "model.path=/m", "load.concurrency=3",
+      "infer.prompt_tokens=10", "infer.max_new_tokens=5")
+    assert.same({ "--parallel", "3", "--ctx-size", "45" },
+      table.move(behind, #behind - 3, #behind, 1, {}))
+  end)
+
+  it("name the iterations of the rounds to TensorRT-LLM", function()
+    local name = "recipes/trtllm.lua"
+    assert.same({ TLLM_PROFILE_START_STOP = "20-49" },
+      environment(name, "load.warmup=2", "load.rounds=3", "infer.max_new_tokens=10"))
+    assert.same({ TLLM_PROFILE_START_STOP = "5-9" }, environment(name, "server.iterations=5-9"))
+    assert.same({}, environment(name, "nsys.capture_range=none"))
+  end)
+
+  it("need a model, and an engine that has a window where one is asked for", function()
+    assert.has_error(function() argv_of "recipes/llama_cpp.lua" end)
+    local _, wrong = pcall(argv_of, "recipes/llama_cpp.lua", "model.path=/m",
+      "nsys.capture_range=cudaProfilerApi")
+    assert.equal("llama_cpp opens no profiling window", wrong.message)
+    assert.equal("nsys.capture_range=none captures the whole process", wrong.hint)
+  end)
+end)

@@ -1,0 +1,267 @@
+-- report.html: what is in it, and that nothing in it can act.
+local charts = require "llmprof.report.html.charts"
+local digest = require "llmprof.digest"
+local document = require "llmprof.report.html.document"
+local html = require "llmprof.base.html"
+local json = require "llmprof.json"
+local results = require "tests.lua.support.results"
+local timeline = require "llmprof.report.html.timeline"
+
+local order = { "environment", "aggregates", "stages", "mfu", "operators", "kernels", "roofline",
+  "advice" }
+
+local HOSTILE = '</script><script>alert(1)</script><!--"\'&'
+
+
+-- The page, as it is rendered from a file.
+local function render(given, sections)
+  return require("llmprof.report.html").render(
+    assert(json.decode(assert(json.encode(given)))), sections or order)
+end
+
+
+local function finding(given)
+  local made = { rule = "gemv", stage = "decode", title = "single vectors", try = "batch",
+    evidence = { { text = "51 % of it", source = "timeline" } }, confidence = "low",
+    kernels = { 1, 3 } }
+  for key, value in pairs(given or {}) do made[key] = value end
+  return made
+end
+
+
+local function with_finding(given)
+  return results.full { advice = { findings = { finding(given) }, abstained = json.list {} } }
+end
+
+
+-- The contents of all elements of a name, with their attributes.
+local function elements(page, name)
+  local list, at = {}, 1
+  while true do
+    local _, open, attributes = page:find("<" .. name .. "([^>]*)>", at)
+    if not open then return list end
+    local close = assert(page:find("</" .. name .. ">", open, true))
+    list[#list + 1] = { attributes = attributes, content = page:sub(open + 1, close - 1) }
+    at = close
+  end
+end
+
+
+local function policy(page)
+  return (page:match 'http%-equiv="Content%-Security%-Policy" content="([^"]*)"'
+    :gsub("&#39;", "'"))
+end
+
+
+describe("llmprof.base.html", function()
+  it("lets no text become markup", function()
+    assert.equal("&lt;a href=&quot;x&quot;&gt;&amp;amp; &#39;b&#39;",
+      html.escape [[<a href="x">&amp; 'b']])
+    assert.equal("a b�", html.escape "a\nb\1")
+  end)
+
+  it("keeps JSON inside its element, and the same", function()
+    local made = html.json { name = HOSTILE }
+    assert.is_nil(made:find "[<>&]")
+    assert.equal(HOSTILE, json.decode(made).name)
+  end)
+end)
+
+
+describe("the page's policy", function()
+  it("names every script and the style by what is in them, and nothing else", function()
+    local page = render(results.full())
+    local wanted, scripts = {}, elements(page, "script")
+    for _, script in ipairs(scripts) do
+      if script.attributes == "" then
+        wanted[#wanted + 1] = ("'sha256-%s'"):format(digest.base64(digest.sha256(script.content)))
+      else
+        assert.equal(' type="application/json" id="data"', script.attributes)
+      end
+    end
+    assert.equal(#scripts - 1, #wanted)
+    assert.equal(("default-src 'none'; script-src %s; style-src %s; base-uri 'none'; "
+      .. "form-action 'none'"):format(table.concat(wanted, " "),
+      document.source_of(elements(page, "style")[1].content)), policy(page))
+  end)
+
+  it("needs no style and no handler in an attribute", function()
+    local page = render(with_finding())
+    local markup = page:gsub("<script.-</script>", ""):gsub("<style.-</style>", "")
+    assert.is_nil(markup:find "<[^>]+%sstyle=")
+    assert.is_nil(markup:find "<[^>]+%son%l+=")
+    assert.is_nil(markup:find "%ssrc=")
+    assert.is_nil(markup:find 'href="[^#]')
+  end)
+end)
+
+
+describe("report.html", function()
+  it("has the verdict, the tiles and the sections in its own order", function()
+    local page, headings = render(results.full()), {}
+    for heading in page:gmatch "<h2>([^<]+)</h2>" do headings[#headings + 1] = heading end
+    assert.same({ "What to do, in order", "Latency", "Per-Stage Timings", "MFU/MBU",
+      "Roofline and headroom", "Kernels", "Operators", "How far to trust it",
+      "Where this comes from" }, headings)
+    assert.matches("<h1>Model|X 1B on NVIDIA H200</h1>\n<div class=\"verdict\">\n"
+      .. "<p><b>No rule found anything to change.</b> prefill takes 5.0 ms", page)
+  end)
+
+  it("leaves out the sections that are not configured", function()
+    local page = render(results.full(), { "kernels" })
+    assert.is_nil(page:find("<h2>Operators</h2>", 1, true))
+    assert.is_truthy(page:find("<h2>Kernels</h2>", 1, true))
+  end)
+
+  it("links a finding to the rows of its kernels", function()
+    local page = render(with_finding())
+    assert.is_truthy(page:find([[<p class="rows">Kernels <a href="#kernel-1" title="gemm">1</a> ]]
+      .. [[<a href="#kernel-3" title="gemm">3</a></p>]], 1, true))
+    assert.is_truthy(page:find('<tr id="kernel-3"><td class="n">3</td><td><code>void gemm&lt;8&gt;'
+      .. "(T *)</code></td><td>decode</td><td>gemm</td>", 1, true))
+    assert.is_truthy(page:find([[<li>51 % of it <span class="source">timeline</span></li>]], 1,
+      true))
+  end)
+
+  it("says what would fill what is missing", function()
+    local page = render(results.full())
+    assert.is_truthy(page:find("Not measured: it was &lt;not&gt; asked for. To fill this: "
+      .. "operators=on.", 1, true))
+    assert.is_truthy(page:find("model.arch is not set", 1, true))
+  end)
+
+  it("lets nothing of others become markup", function()
+    local given = with_finding { title = HOSTILE, try = HOSTILE, assumption = HOSTILE,
+      gain_ns = 1, of_ns = 2, of = "timeline", spends = "gpu", rule = HOSTILE }
+    given.model.name, given.environment.cpu = HOSTILE, HOSTILE
+    given.run.id, given.stages[1].name = HOSTILE, HOSTILE
+    given.stages[1].categories = { { category = HOSTILE, gpu_time_ns = 1, calls = 1 } }
+    for _, kernel in ipairs(given.kernels) do
+      kernel.name, kernel.short_name, kernel.stage = HOSTILE, HOSTILE, HOSTILE
+    end
+    local page = render(given)
+    assert.is_nil(page:find("<script>alert", 1, true))
+    assert.is_nil(page:gsub("^<!DOCTYPE", ""):find "<!")
+    local expected = document.chart_js() and 4 or 2
+    assert.equal(expected, #elements(page, "script"))
+  end)
+
+  it("shows the largest kernels and counts the rest", function()
+    local given = results.full()
+    for i = 4, 600 do
+      given.kernels[i] = { id = i }
+      for key, value in pairs(given.kernels[3]) do
+        given.kernels[i][key] = given.kernels[i][key] or value
+      end
+    end
+    local page = render(given)
+    assert.is_truthy(page:find('id="kernel-500"', 1, true))
+    assert.is_nil(page:find('id="kernel-501"', 1, true))
+    assert.is_truthy(page:find("The first 500 of 600; results.json has all", 1, true))
+  end)
+
+  it("says so when it was built without charts", function()
+    local chart_js = document.chart_js
+    document.chart_js = function() return nil end
+    local ok, page = pcall(render, results.full())
+    document.chart_js = chart_js
+    assert.is_true(ok)
+    assert.is_truthy(page:find("llmprof was built without Chart.js", 1, true))
+    assert.is_nil(page:find("<canvas", 1, true))
+    assert.equal(2, #elements(page, "script"))
+  end)
+end)
+
+
+describe("the timeline strip", function()
+  local function stages(instances)
+    return { stages = { { name = "a<b", instances = instances } } }
+  end
+
+  it("fills each range as far as the GPU was busy", function()
+    local made = timeline.render(stages {
+      { start_ns = 1000, wall_ns = 6e6, gpu_busy_ns = 1.5e6, rep = 1, used = true },
+      { start_ns = 6001000, wall_ns = 4e6, gpu_busy_ns = 4e6, rep = 2, used = true },
+      { start_ns = 9e9, wall_ns = 4e6, gpu_busy_ns = 4e6, rep = 3, used = false } })
+    assert.is_truthy(made:find([[<span class="lane-name">a&lt;b</span>]], 1, true))
+    assert.is_truthy(made:find("<g><title>repeat 1: 6.00 ms, GPU busy 1.50 ms (25 %)</title>"
+      .. [[<rect class="idle" x="0.000%" width="60.000%" y="3" height="20"/>]]
+      .. [[<rect class="busy" x="0.000%" width="15.000%" y="3" height="20"/></g>]]
+      .. "<g><title>repeat 2: 4.00 ms, GPU busy 4.00 ms (100 %)</title>"
+      .. [[<rect class="idle" x="60.000%" width="40.000%" y="3" height="20"/>]]
+      .. [[<rect class="busy" x="60.000%" width="40.000%" y="3" height="20"/></g>]], 1, true))
+    assert.is_truthy(made:find(">2 ms</text>", 1, true))
+    assert.is_nil(made:find("repeat 3", 1, true))
+  end)
+
+  it("draws the first ranges of very many and counts the rest", function()
+    local many = {}
+    for i = 1, 1401 do
+      many[i] = { start_ns = i * 10, wall_ns = 5, gpu_busy_ns = 1, rep = 1, used = true }
+    end
+    local made = timeline.render(stages(many))
+    local _, drawn = made:gsub("<g>", "")
+    assert.equal(400, drawn)
+    assert.matches("the first 400 ranges are drawn; 1,001 more are not", made)
+  end)
+
+  it("says so when there is nothing to draw", function()
+    local nothing = "<p>No range of a stage was found.</p>\n"
+    assert.equal(nothing, timeline.render { stages = {} })
+    assert.equal(nothing, timeline.render(stages {
+      { start_ns = 5, wall_ns = 0, gpu_busy_ns = 0, rep = 1, used = true } }))
+  end)
+end)
+
+
+describe("the charts' data", function()
+  it("has the time of each stage by category, idle last", function()
+    local made = charts.categories { stages = {
+      { name = "prefill", gpu_idle_ns = 3e6, categories = {
+        { category = "gemm", gpu_time_ns = 1e6 }, { category = "norm", gpu_time_ns = 2e6 } } },
+      { name = "clip", parent = "prefill", gpu_idle_ns = 1e6, categories = {
+        { category = "gemm", gpu_time_ns = 5e5 } } },
+      { name = "empty" } } }
+    assert.same({ stages = { "prefill", "clip" }, series = {
+      { name = "norm", ms = { 2, 0 } }, { name = "gemm", ms = { 1, 0.5 } },
+      { name = "GPU idle", ms = { 3, 1 } } } }, made)
+    assert.is_nil(charts.categories { stages = {} })
+  end)
+
+  it("puts what has no colour of its own together", function()
+    local list = {}
+    for i = 1, 10 do list[i] = { category = "c" .. i, gpu_time_ns = i * 1e6 } end
+    local made = charts.categories { stages = {
+      { name = "s", gpu_idle_ns = 0, categories = list } } }
+    assert.equal(10, #made.series)
+    assert.same({ name = "other", ms = { 3 } }, made.series[9])
+  end)
+
+  it("has the points of the roofline that have both of their figures", function()
+    local made = charts.roofline { kernels = { { short_name = "gemm" }, { short_name = "add" } },
+      roofline = { roofs = { dram = { per_s = 4.8e12 }, l2 = { per_s = 1.2e13 },
+        tensor = { per_s = 9.9e14 }, tensor_format = "bf16" }, left_out = 0,
+        stages = { { stage = "decode", intensity = 1, rate = 5e10 }, { stage = "prefill" } },
+        kernels = { { kernel = 1, stage = "decode", intensity = 60, l2_intensity = 20,
+          rate = 2e13, unit = "tensor", share = 0.5 },
+          { kernel = 2, stage = "decode", intensity = 1, l2_intensity = 0, rate = 1e12 },
+          { kernel = 2, stage = "decode", intensity = 0, rate = 1 } } } }
+    assert.same({ roofs = { dram = 4.8, l2 = 12, tensor = 990 }, tensor_format = "bf16",
+      stages = { { name = "decode", stage = "decode", x = 1, y = 0.05 } },
+      kernels = { { name = "gemm", stage = "decode", x = 60, l2 = 20, y = 20, unit = "tensor",
+        share = 0.5 }, { name = "add", stage = "decode", x = 1, y = 1 } } }, made)
+    assert.is_nil(charts.roofline {})
+  end)
+
+  it("has bins of one width that hold every value", function()
+    local function tpot(values)
+      return charts.tpot { latency = { tpot = { values_ns = values } } }
+    end
+
+    assert.same({ counts = { 2, 0, 1, 0, 1 }, edges = { 1, 1.5, 2, 2.5, 3, 3.5 } },
+      tpot { 1e6, 1.2e6, 2.1e6, 3.5e6 })
+    assert.same({ counts = { 3 }, edges = { 2, 2 } }, tpot { 2e6, 2e6, 2e6 })
+    assert.is_nil(tpot { 2e6 })
+    assert.is_nil(charts.tpot {})
+  end)
+end)

@@ -1,0 +1,138 @@
+-- The reports of two small results tables, as they lie in tests/fixtures/report.
+-- LLMPROF_REWRITE=1 writes those files anew; read what changed.
+local fs = require "llmprof.fs"
+local json = require "llmprof.json"
+local json_schema = require "llmprof.base.json_schema"
+local results = require "tests.lua.support.results"
+
+local order = { "environment", "aggregates", "stages", "mfu", "operators", "kernels", "roofline",
+  "advice" }
+
+-- What a report is rendered from is read from a file.
+local function through_json(value)
+  return assert(json.decode(assert(json.encode(value))))
+end
+
+
+local function render(name, given, sections)
+  return require("llmprof.report." .. name).render(through_json(given), sections or order)
+end
+
+
+local function check_page(name, given, file)
+  local page, path = render(name, given), "tests/fixtures/report/" .. file
+  if os.getenv "LLMPROF_REWRITE" then assert(fs.write(path, page)) end
+  assert.equal(assert(fs.read(path)), page)
+end
+
+
+-- What stands below a heading of report.md.
+local function section(heading, given, ...)
+  local page = render("full", given, ...)
+  local _, from = page:find(("## %s\n\n"):format(heading), 1, true)
+  return from and page:sub(from + 1):gsub("\n+## .*", "\n")
+end
+
+
+describe("llmprof.report", function()
+  it("is tested with results as they can be", function()
+    for _, given in ipairs { results.empty(), results.full() } do
+      assert.is_nil(json_schema.check(json_schema.load "results", through_json(given)))
+    end
+  end)
+
+  for _, name in ipairs { "kernels", "operators", "full", "stakeholder" } do
+    it("renders " .. name .. " of a run", function()
+      check_page(name, results.full(), name .. ".md")
+    end)
+
+    it("says in " .. name .. " what would fill it", function()
+      check_page(name, results.empty(), name .. "_empty.md")
+    end)
+  end
+
+  it("has the sections that are configured, in that order", function()
+    local headings = {}
+    for heading in render("full", results.full(), { "kernels", "mfu" }):gmatch "\n## ([^\n]+)" do
+      headings[#headings + 1] = heading
+    end
+    assert.same({ "Top Kernels", "MFU/MBU", "How Far to Trust It", "Not Measured",
+      "Rules That Could Not Tell" }, headings)
+  end)
+
+  it("says which repeats the figures are from", function()
+    local function said(repeats)
+      return render("kernels", results.empty { repeats = repeats }):match "not measured%. (.-)\n"
+    end
+    assert.equal("Figures are from all 3 repeats.", said { count = 3, used = 3 })
+    assert.equal("Figures are from one repeat.", said { count = 1, used = 1 })
+    assert.equal("Figures are from 1 of 2 repeats: the first is left out.",
+      said { count = 2, used = 1, skipped_first = true })
+    assert.equal("The trace has no stage of the recipe: the whole run is taken as one.",
+      said { count = 1, used = 1, whole_run = true })
+  end)
+
+  it("says under what latency was timed", function()
+    local function said(overhead)
+      local given = results.full { overhead = overhead,
+        latency = { ttft = { count = 2, mean_ns = 5e6 } } }
+      return section("Aggregates", given):match "\n(Latency is .-)\n"
+    end
+    assert.equal("Latency is that of the timeline, under the profiler.", said(nil))
+    assert.equal("Latency is that of the timeline, under the profiler; without it prefill takes "
+      .. "4.0 ms, decode takes 30.0 ms.", said { runs = 2, stages = {
+        { name = "prefill", plain_ms = 4, profiled_ms = 5, inflation = 0.25 },
+        { name = "sam", plain_ms = 1, profiled_ms = 2, inflation = 1 },
+        { name = "decode", plain_ms = 30, profiled_ms = 40, inflation = 0.333 } } })
+    assert.is_nil(section("Aggregates", results.full()):match "Latency")
+  end)
+
+  it("names the roofs with their sources and the kernels' intensities", function()
+    local said = section("Roofline", results.full { roofline = { left_out = 0,
+      stages = json.list {},
+      roofs = { tensor_format = "bf16", tensor = { per_s = 9.9e14, source = "a file" },
+        vector = { per_s = 6.7e13, source = "a file" }, l2 = { per_s = 1.25e13, source = "ncu" } },
+      kernels = { { kernel = 1, stage = "decode", intensity = 1.5, l2_intensity = 0.75 } } } })
+    assert.is_truthy(said:find("|      1.50 |         0.75 |\n", 1, true))
+    assert.is_truthy(said:find("Roofs, of one GPU. Tensor cores in bf16: 990.0 TFLOP/s (a file). "
+      .. "Vector units: 67.0 TFLOP/s (a file). DRAM: not known. L2: 12.5 TB/s (ncu).\n", 1, true))
+  end)
+
+  it("shows the largest kernels of a stage and counts the rest", function()
+    local given = results.full()
+    for i = 4, 20 do given.kernels[i] = given.kernels[3] end
+    local _, rows = section("Top Kernels", given):gsub("\n| `", "")
+    assert.equal(16, rows)
+    assert.matches("\n4 smaller ones are in kernels.md.\n", section("Top Kernels", given))
+  end)
+
+  it("shows what profiling cost", function()
+    local function row(name, profiled_ms, certain)
+      return { name = name, plain_ms = 10, plain_min_ms = 9, plain_max_ms = 11,
+        profiled_ms = profiled_ms, inflation = profiled_ms / 10 - 1, certain = certain }
+    end
+    local given = results.empty { overhead = { runs = 2, stages = { row("decode", 12.5, true),
+      row("sam", 7.5, true), row("clip", 11.5, false), row("prefill", 12.5) } } }
+    assert.equal([[
+What profiling cost, against 2 plain runs:
+
+| stage   | plain ms | least ms | most ms | profiled ms | inflation % | profiled is                                   |
+| :------ | -------: | -------: | ------: | ----------: | ----------: | :-------------------------------------------- |
+| decode  |    10.00 |     9.00 |   11.00 |       12.50 |        25.0 | slower                                        |
+| sam     |    10.00 |     9.00 |   11.00 |        7.50 |       -25.0 | faster                                        |
+| clip    |    10.00 |     9.00 |   11.00 |       11.50 |        15.0 | cannot tell: the plain runs differ by as much |
+| prefill |    10.00 |     9.00 |   11.00 |       12.50 |        25.0 | cannot tell: one plain run                    |
+]], (section("How Far to Trust It", given)))
+  end)
+
+  it("lets no text of others become markup", function()
+    local given = results.full { model = { name = "<script>", variant = "[x](y)" } }
+    given.stages[1].name = "a|b\n# c"
+    for _, name in ipairs { "full", "stakeholder" } do
+      local page = render(name, given)
+      assert.is_nil(page:find("<script>", 1, true))
+      assert.is_nil(page:find("\n# c", 1, true))
+      assert.is_truthy(page:find("a\\|b", 1, true))
+    end
+  end)
+end)

@@ -1,0 +1,45 @@
+local environment = require "llmprof.run.environment"
+local json = require "llmprof.json"
+local json_schema = require "llmprof.base.json_schema"
+local version = require "llmprof.version"
+
+-- Everything that env.json may hold of a machine, and nothing else: no variables,
+-- no host or user names, no paths.
+local machine = [[{ "type": "object", "additionalProperties": false, "required": ["kernel"],
+  "properties": { "kernel": {}, "machine": {}, "cpu": {}, "cores": {}, "memory_bytes": {},
+    "container": {}, "llmprof": {}, "compiler": {}, "gpus": {}, "gpus_reason": {}, "driver": {},
+    "cuda": {}, "nsys": {}, "ncu": {} } }]]
+
+local function check(record)
+  local value = assert(json.decode(assert(json.encode(record))))
+  return json_schema.check(assert(json.decode(machine)), value)
+end
+
+
+describe("llmprof.run.environment", function()
+  it("takes what a recorded capture says of its machine", function()
+    local said = { driver = "580", cuda = "13.0" }
+    local record = environment.record { state = { about = { environment = said } } }
+    assert.equal(said, record.captured_on)
+    assert.equal(version.version, record.analysed_on.llmprof)
+    assert.is_nil(check(record.analysed_on))
+  end)
+
+  it("has nothing to say of an unknown machine", function()
+    assert.is_nil(environment.record({ state = {} }).captured_on)
+    assert.is_nil(environment.record({ state = { about = {} } }).captured_on)
+  end)
+
+  it("describes this machine for a capture made now, and nothing secret", function()
+    local record = environment.record { state = { nsys = { version = "2025.3.1", path = "/p" },
+      ncu = { version = "2025.3.2" } } }
+    assert.same({ "2025.3.1", "2025.3.2" }, { record.captured_on.nsys, record.captured_on.ncu })
+    assert.is_table(record.captured_on.gpus)
+    assert.is_nil(check(record.captured_on))
+    local text = json.encode(record)
+    for _, name in ipairs { "PATH", "HOME", "HOSTNAME" } do
+      local value = os.getenv(name)
+      if value and #value > 3 then assert.is_nil(text:find(value, 1, true), name) end
+    end
+  end)
+end)

@@ -1,0 +1,171 @@
+-- The framework's operators, from a trace and from operators.json.
+local bundle = require "tests.lua.support.bundle"
+local fs = require "llmprof.fs"
+local json = require "llmprof.json"
+local json_schema = require "llmprof.base.json_schema"
+local operators = require "llmprof.run.operators"
+local report = require "llmprof.report.operators"
+
+
+local function event(category, name, ts, dur, args)
+  return ('{"ph":"X","cat":"%s","name":"%s","pid":1,"tid":1,"ts":%s,"dur":%s,"args":{%s}}')
+    :format(category, name, ts, dur, args or "")
+end
+
+
+-- Two calls of linear, each of mm inside it; a kernel per mm, a copy by none.
+local trace = '{"traceEvents":[' .. table.concat({
+  event("cpu_op", "aten::linear", "10.000", "20.000", '"External id":1,"Input Dims":[[1,8],[8,4]]'),
+  event("cpu_op", "aten::mm", "12.000", "10.000", '"External id":2,"Input Dims":[[1,8],[8,4]]'),
+  event("cpu_op", "aten::linear", "50.000", "20.500", '"External id":3,"Input Dims":[[2,8],[8,4]]'),
+  event("cpu_op", "aten::mm", "52.000", "10.000", '"External id":4,"Input Dims":[[1,8],[8,4]]'),
+  event("cpu_op", "aten::mm", "63.000", "1.000", '"External id":5,"Input Dims":[[],[]]'),
+  event("cuda_runtime", "cudaLaunchKernel", "13.000", "4.000", '"correlation":7'),
+  event("kernel", "gemm<64>", "20.000", "3.000", '"correlation":7'),
+  event("kernel", "gemm<64>", "60.000", "3.000", '"External id":4'),
+  event("kernel", "splitK|reduce", "64.000", "1.500", '"External id":4'),
+  event("gpu_memcpy", "Memcpy HtoD", "70.000", "2.500"),
+  event("cpu_op", "aten::add", "80", "-1"),
+}, ",\n") .. "]}"
+
+local gemms = { { name = "gemm<64>", calls = 2, device_ns = 6000 },
+  { name = "splitK|reduce", calls = 1, device_ns = 1500 } }
+
+local found = {
+  schema_version = 1, source = "torch.profiler, trace t.json", wall_ms = 0.0625,
+  device_ns = 10000, unattributed_device_ns = 2500, left_out_events = 1,
+  operators = {
+    { name = "aten::mm", calls = 3, host_total_ns = 21000, host_self_ns = 17000,
+      device_total_ns = 7500, device_self_ns = 7500, share = 0.75,
+      input_shapes = { { 1, 8 }, { 8, 4 } }, kernels = gemms },
+    { name = "aten::linear", calls = 2, host_total_ns = 40500, host_self_ns = 19500,
+      device_total_ns = 7500, device_self_ns = 0, share = 0.0,
+      input_shapes = { { 1, 8 }, { 8, 4 } } },
+    { name = "cudaLaunchKernel", calls = 1, host_total_ns = 4000, host_self_ns = 4000 },
+  },
+}
+
+
+describe("llmprof.run.operators", function()
+  local scratch = bundle.scratch(before_each, after_each)
+
+  local function write(name, contents)
+    assert(fs.write(scratch() .. "/" .. name, contents))
+    return scratch() .. "/" .. name
+  end
+
+  local function complaint(contents)
+    local made, message = operators.load(write("operators.json", contents))
+    assert.is_nil(made)
+    return (message:gsub("^.*/", ""))
+  end
+
+  it("sums up a trace by operator", function()
+    local made = assert(operators.load(write("t.json", trace)))
+    assert.same(found, made)
+    assert.is_nil(json_schema.check(json_schema.load "operators",
+      json.decode(assert(json.encode(made)))))
+  end)
+
+  it("does not invent device times where there was no GPU", function()
+    local made = assert(operators.load(write("t.json",
+      "[" .. event("cpu_op", "aten::mm", 1, 2) .. "]")))
+    assert.is_nil(made.device_ns)
+    assert.same({ { name = "aten::mm", calls = 1, host_total_ns = 2000, host_self_ns = 2000 } },
+      made.operators)
+  end)
+
+  it("reads an empty trace", function()
+    assert.same({}, assert(operators.load(write("t.json", "[]"))).operators)
+  end)
+
+  it("adds shares to operators.json", function()
+    local function shares(device_ns)
+      local made = assert(operators.load(write("operators.json", ([[{ "device_ns": %s,
+        "operators": [
+        { "name": "a", "calls": 1, "host_total_ns": 1, "host_self_ns": 1, "device_self_ns": 30 },
+        { "name": "b", "calls": 1, "host_total_ns": 1, "host_self_ns": 1, "device_self_ns": 10 },
+        { "name": "c", "calls": 1, "host_total_ns": 1, "host_self_ns": 1,
+          "device_self_ns": null } ] }]]):format(device_ns))))
+      return { made.operators[1].share, made.operators[2].share, made.operators[3].share }
+    end
+    assert.same({ 0.3, 0.1 }, shares(100))
+    assert.same({ 0.75, 0.25 }, shares "null")
+    assert.same({}, shares(0))
+  end)
+
+  it("says what is broken", function()
+    assert.equal("operators.json:1:1: expected a trace: '{' or '[', found the end (cut short?)",
+      complaint "")
+    assert.equal("operators.json: operators: table expected, got nothing", complaint "{}")
+    assert.equal("operators.json: operators[1].calls: number expected, got nothing",
+      complaint '{"operators": [{"name": "a"}]}')
+    assert.equal("operators.json: top level.device_ns: number expected, got x",
+      complaint '{"operators": [], "device_ns": "x"}')
+    assert.equal("operators.json: byte 10 of the gzip file: cut short: the end is missing",
+      complaint "\x1F\x8B\8\0\0\0\0\0\0\3")
+  end)
+
+  it("finds operators.json, then the first trace", function()
+    assert.is_nil(operators.find(scratch()))
+    assert.is_nil(operators.find(scratch() .. "/nowhere"))
+    write("host_2.pt.trace.json", "[]")
+    write("host_1.pt.trace.json.gz", "[]")
+    write("a.json", "[]")
+    assert.equal(scratch() .. "/host_1.pt.trace.json.gz", operators.find(scratch()))
+    local named = write("operators.json", "{}")
+    assert.equal(named, operators.find(scratch()))
+  end)
+end)
+
+
+-- luacheck: push no max line length
+describe("operators.md", function()
+  local function results(given)
+    return { run = { recipe = "r" }, environment = {}, operators = given, missing = {} }
+  end
+
+  it("shows all that is known of each", function()
+    assert.equal([[
+# Operators: r on an unknown GPU
+
+3 operators and runtime calls; source: torch.profiler, trace t.json.
+
+| operator           | calls | host total ms | host self ms | device total ms | device self ms | device share % | most frequent input shapes |
+| :----------------- | ----: | ------------: | -----------: | --------------: | -------------: | -------------: | :------------------------- |
+| `aten::mm`         |     3 |         0.021 |        0.017 |           0.007 |          0.007 |           75.0 | `[1, 8] [8, 4]`            |
+| `aten::linear`     |     2 |         0.041 |        0.019 |           0.007 |          0.000 |            0.0 | `[1, 8] [8, 4]`            |
+| `cudaLaunchKernel` |     1 |         0.004 |        0.004 |                 |                |                |                            |
+
+No operator launched 2.50 µs of the device time (25 %): replays of CUDA graphs do not say which.
+
+## What They Launched
+
+| operator   | kernel                      | calls | total ms | of the operator % |
+| :--------- | :-------------------------- | ----: | -------: | ----------------: |
+| `aten::mm` | `gemm<64>`                  |     2 |    0.006 |              80.0 |
+| `aten::mm` | <code>splitK\|reduce</code> |     1 |    0.002 |              20.0 |
+]], report.render(results(found)))
+  end)
+
+  it("stops where nobody reads on, and says so", function()
+    local many = { operators = {} }
+    for i = 1, 301 do
+      many.operators[i] = { name = "op" .. i, calls = 1, host_total_ns = 1, host_self_ns = 1 }
+    end
+    local text = report.render(results(many))
+    assert.truthy(text:find("`op300`", 1, true))
+    assert.falsy(text:find("`op301`", 1, true))
+    assert.truthy(text:find("\n1 more are in results.json.\n", 1, true))
+    assert.truthy(report.top(results(many), 10):find("\n291 more are in operators.md.\n", 1,
+      true))
+  end)
+
+  it("says why there are none", function()
+    local without = results(nil)
+    without.missing = { { what = "operators", why = "operators=off", how = "operators=on" } }
+    assert.equal("# Operators: r on an unknown GPU\n\nNot measured: operators=off. To fill this: "
+      .. "operators=on.\n", report.render(without))
+  end)
+end)
+-- luacheck: pop

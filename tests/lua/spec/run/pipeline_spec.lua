@@ -1,0 +1,173 @@
+local artifacts = require "llmprof.run.artifacts"
+local bundle = require "tests.lua.support.bundle"
+local errors = require "llmprof.base.errors"
+local fs = require "llmprof.fs"
+local json = require "llmprof.json"
+local pipeline = require "llmprof.run.pipeline"
+
+describe("llmprof.run.pipeline", function()
+  local top = bundle.scratch(before_each, after_each)
+  local real = pipeline.steps
+
+  after_each(function()
+    for _, name in ipairs(pipeline.steps) do package.loaded["llmprof.run.steps." .. name] = nil end
+    pipeline.steps = real
+  end)
+
+  -- Steps in place of the real ones. A step without `run` writes what it makes.
+  local function use(steps)
+    pipeline.steps = {}
+    for i, step in ipairs(steps) do
+      step.run = step.run or function(ctx)
+        for _, name in ipairs(step.makes or {}) do ctx.run:write(name, step.name) end
+        return "made"
+      end
+      pipeline.steps[i] = step.name
+      package.loaded["llmprof.run.steps." .. step.name] = step
+    end
+  end
+
+  -- Run them: what the ui was told, the manifest, the error. resume: the run of
+  -- before is continued.
+  local function run(resume)
+    local out = top() .. "/run"
+    local ctx = { state = {}, resume = resume, run = resume and artifacts.open(out, top())
+      or artifacts.create { out = out, recipe = "r" } }
+    local ui, said = bundle.listener()
+    local err = pipeline.run(ctx, ui)
+    return said, assert(json.load(out .. "/manifest.json")), err
+  end
+
+  local function failing(kind, message)
+    return function() errors.raise(kind, message) end
+  end
+
+  -- Change a file of the run at a later time than it was written.
+  local function write_later(name, contents)
+    local path = top() .. "/run/" .. name
+    local before = fs.stat(path).mtime_ns
+    repeat assert(fs.write(path, contents)) until fs.stat(path).mtime_ns > before
+  end
+
+  it("runs steps in order and writes them down", function()
+    use { { name = "a", makes = { "a.txt" } }, { name = "b", needs = { "a.txt" },
+      run = function(ctx)
+        ctx.command { "tool", "x" }
+        ctx.outputs[1] = "a.txt"
+        ctx.note "by the way"
+        ctx.progress "half"
+      end } }
+    local said, manifest, err = run()
+    assert.is_nil(err)
+    assert.same({ "begin a", "done a", "begin b", "command tool x", "progress b", "done b" }, said)
+    assert.equal("done", manifest.status)
+    for _, step in ipairs(manifest.steps) do
+      assert.is_number(step.seconds)
+      assert.is_string(step.started)
+      step.seconds, step.started = nil, nil
+    end
+    local file = { { file = "a.txt", bytes = 1 } }
+    assert.same({
+      { name = "a", status = "done", note = "made", inputs = {}, outputs = file },
+      { name = "b", status = "done", notes = { "by the way" }, commands = { { "tool", "x" } },
+        inputs = file, outputs = file } }, manifest.steps)
+  end)
+
+  it("goes on with steps that can still run", function()
+    use { { name = "a", run = failing("tool", "no tool") }, { name = "b", requires = { "a" } },
+      { name = "c", requires = { "b" } }, { name = "d", run = failing("failed", "later") },
+      { name = "e" } }
+    local said, manifest, err = run()
+    assert.same({ "begin a", "failed a", "skipped b", "skipped c", "begin d", "failed d",
+      "begin e", "done e" }, said)
+    assert.same({ "tool", "no tool" }, { err.kind, err.message })
+    assert.same({ "failed", "no tool" }, { manifest.status, manifest.message })
+    assert.same({ "failed", "no tool" }, { manifest.steps[1].status, manifest.steps[1].message })
+    assert.same({ "skipped", "needs the step 'a', which failed" },
+      { manifest.steps[2].status, manifest.steps[2].message })
+    assert.equal("needs the step 'b', which failed", manifest.steps[3].message)
+  end)
+
+  it("tells a bug from a failure", function()
+    use { { name = "a", run = function() error "oops" end } }
+    local _, _, err = run()
+    assert.is_true(err.bug)
+    assert.matches("pipeline_spec.lua:%d+: oops$", err.message)
+    assert.matches("^stack traceback:", err.detail)
+  end)
+
+  it("stops when interrupted", function()
+    use { { name = "a", run = failing("interrupted", "interrupted") }, { name = "b" } }
+    local said, manifest, err = run()
+    assert.same({ "begin a", "failed a" }, said)
+    assert.equal("interrupted", err.kind)
+    assert.equal("interrupted", manifest.status)
+  end)
+
+  it("lets a step fail and finish", function()
+    use { { name = "a", run = function(ctx) ctx.fail_later("failed", "in the end") end },
+      { name = "b", requires = { "a" } } }
+    local said, manifest, err = run()
+    assert.same({ "begin a", "done a", "begin b", "done b" }, said)
+    assert.same({ "failed", "in the end" }, { err.kind, err.message })
+    assert.same({ "in the end" }, manifest.steps[1].notes)
+    assert.equal("failed", manifest.status)
+  end)
+
+  describe("resuming", function()
+    local restored
+
+    local function use_three(fields)
+      restored = 0
+      local steps = { { name = "a", makes = { "a.txt" } }, { name = "state" },
+        { name = "b", requires = { "a", "state" }, needs = { "a.txt" }, makes = { "b.txt" },
+          restore = function() restored = restored + 1 end } }
+      for i, more in pairs(fields or {}) do
+        for key, value in pairs(more) do steps[i][key] = value end
+      end
+      use(steps)
+    end
+
+    it("keeps steps whose files are there", function()
+      use_three()
+      run()
+      assert.same({ "kept a", "begin state", "done state", "kept b" }, (run(true)))
+      assert.equal(1, restored)
+    end)
+
+    it("runs everything when not asked to resume", function()
+      use_three()
+      run()
+      assert(fs.remove_tree(top() .. "/run"))
+      assert.same({ "begin a", "done a", "begin state", "done state", "begin b", "done b" },
+        (run()))
+    end)
+
+    it("runs a step again whose file is gone, and those behind it", function()
+      use_three()
+      run()
+      assert(fs.remove(top() .. "/run/a.txt"))
+      assert.same({ "begin a", "done a", "begin state", "done state", "begin b", "done b" },
+        (run(true)))
+    end)
+
+    it("runs a step again when what it reads is newer", function()
+      use_three()
+      run()
+      write_later("a.txt", "changed")
+      assert.same({ "kept a", "begin state", "done state", "begin b", "done b" }, (run(true)))
+    end)
+
+    it("runs a step again that is stale or failed before", function()
+      use_three { { stale = function() return true end } }
+      run()
+      assert.same({ "begin a", "done a", "begin state", "done state", "begin b", "done b" },
+        (run(true)))
+      use_three { [3] = { run = failing("failed", "no") } }
+      assert(fs.remove_tree(top() .. "/run"))
+      run()
+      use_three()
+      assert.same({ "kept a", "begin state", "done state", "begin b", "done b" }, (run(true)))
+    end)
+  end)
+end)

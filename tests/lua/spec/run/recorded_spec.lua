@@ -1,0 +1,105 @@
+-- Recorded captures, and the list of what runs left behind.
+local artifacts = require "llmprof.run.artifacts"
+local bundle = require "tests.lua.support.bundle"
+local failure = require "tests.lua.support.failure"
+local fs = require "llmprof.fs"
+local recorded = require "llmprof.run.capture.recorded"
+
+describe("llmprof.run.capture.recorded", function()
+  local top = bundle.scratch(before_each, after_each)
+
+  local function context(folder)
+    return { cfg = { recorded = folder }, recipe = { name = "r" }, state = {} }
+  end
+
+  local function opened(folder)
+    local ctx = context(folder)
+    recorded.open(ctx)
+    return ctx
+  end
+
+  -- What opening a capture raises whose capture.json has these contents.
+  local function refusal(contents)
+    assert(fs.write(top() .. "/capture.json", contents))
+    local kind, message = table.unpack(failure(opened, top()))
+    assert.equal("usage", kind)
+    return message:sub(#top() + 2)
+  end
+
+  it("is looked for by the recipe's name", function()
+    assert.equal("recipes/recorded/deepseek_ocr", recorded.folder({}, "deepseek_ocr"))
+    assert.same({ "usage", "no recorded capture in recipes/recorded/r",
+      "recorded=FOLDER names another; it holds run.sqlite and capture.json" },
+      failure(recorded.folder, {}, "r"))
+  end)
+
+  it("tells what is known of it", function()
+    assert.equal("580", opened("tests/fixtures/small").state.about.environment.driver)
+    assert.same({}, opened(top()).state.about)
+  end)
+
+  it("heeds no option of the workload", function()
+    assert.same({ "a.b" }, recorded.unheard({ options = { ["a.b"] = { "Text", 1 } } },
+      { "a.b", "top_n.kernels" }))
+  end)
+
+  it("lists its files and their sizes", function()
+    local inputs = recorded.inputs(opened "tests/fixtures/small")
+    local names = {}
+    for i, file in ipairs(inputs.files) do
+      names[i] = file.file
+      assert.equal(fs.stat("tests/fixtures/small/" .. file.file).size, file.bytes)
+    end
+    assert.equal("tests/fixtures/small", inputs.source)
+    assert.same({ "capture.json", "metrics.json", "ncu/raw.csv", "operators.json", "run.sqlite" },
+      names)
+  end)
+
+  it("copies its files into the run, or says which it lacks", function()
+    local ctx = opened "tests/fixtures/small"
+    ctx.run = artifacts.create { out = top() .. "/run", recipe = "r" }
+    assert.is_true(recorded.timeline(ctx))
+    assert.is_true(recorded.counters(ctx))
+    assert.is_true(recorded.operators(ctx))
+    for _, name in ipairs { "nsys/run.sqlite", "workload/metrics.json", "ncu/raw.csv",
+      "workload/operators.json" } do
+      assert.is_true(ctx.run:has(name), name)
+    end
+    ctx.state.folder = top()
+    assert.same({ false, "the recorded capture has no ncu/raw.csv" }, { recorded.counters(ctx) })
+    assert.same({ false, "the recorded capture has no operators.json" },
+      { recorded.operators(ctx) })
+    assert.same({ "usage", top() .. ": the recorded capture has no run.sqlite" },
+      failure(recorded.timeline, ctx))
+  end)
+
+  it("refuses a capture.json that is none", function()
+    assert.matches("^capture.json:1:2: ", refusal "{")
+    assert.equal("capture.json: an object is expected", refusal "5")
+    assert.equal("capture.json: an object is expected", refusal "[1]")
+    assert.equal("capture.json: workload: an object is expected", refusal '{"workload":3}')
+  end)
+end)
+
+
+describe("llmprof artifacts", function()
+  local top = bundle.scratch(before_each, after_each)
+
+  it("lists runs, one with a broken manifest too", function()
+    local root = top() .. "/runs"
+    local run = artifacts.create { root = root, id = "a", recipe = "r" }
+    run.manifest.started = "2026-01-02T03:04:05Z"
+    run:finish "done"
+    artifacts.create({ root = root, id = "b", recipe = "r" }):write("manifest.json", "{")
+    local spawn, sys = require "llmprof.spawn", require "llmprof.sys"
+    local lines = {}
+    assert(spawn.run({ sys.executable(), "artifacts", "--root", root, "-f", "csv" },
+      { on_line = function(line) if line:find "," and not line:find "^llmprof: " then
+        lines[#lines + 1] = line
+      end end }))
+    assert.equal("id,recipe,status,started,files,bytes", lines[1])
+    assert.equal("b,,unreadable,,1,1", lines[2])
+    assert.equal(("a,r,done,2026-01-02T03:04:05Z,1,%d"):format(
+      fs.stat(root .. "/a/manifest.json").size), lines[3])
+  end)
+end)
