@@ -242,6 +242,7 @@ function Groups:mean(column) end
 ---@field repeats llmprof.Config.repeats Keys repeats.*
 ---@field report string[] Sections of the report
 ---@field run llmprof.Config.run Keys run.*
+---@field timeline "on"|"off" Capture a timeline; off measures counters alone
 ---@field tools llmprof.Config.tools Keys tools.*
 ---@field top_n llmprof.Config.top_n Keys top_n.*
 ---@field workload llmprof.Config.workload Keys workload.*
