@@ -131,6 +131,33 @@ static int f_frame(lua_State *L) {
   return *made ? 1 : llmprof_lua_fail(L, &err);
 }
 
+/* The list of strings at `arg`; the array is a userdata left on the stack, the
+ * strings are kept alive by the list. */
+static const char **check_tags(lua_State *L, int arg, size_t *count) {
+  luaL_checktype(L, arg, LUA_TTABLE);
+  *count = lua_rawlen(L, arg);
+  const char **tags = lua_newuserdatauv(L, *count * sizeof *tags, 0);
+  for (size_t i = 0; i < *count; i++) {
+    int type = lua_rawgeti(L, arg, (lua_Integer)i + 1);
+    luaL_argexpected(L, type == LUA_TSTRING, arg, "list of strings");
+    tags[i] = lua_tostring(L, -1);
+    lua_pop(L, 1);
+  }
+  return tags;
+}
+
+/* trace:steps(tags) -> frame of the ranges with one of these tags as the GPU
+ * ran them, see llmprof_trace_steps | nil, message, code */
+static int f_steps(lua_State *L) {
+  llmprof_trace *trace = check_trace(L);
+  size_t count;
+  const char **tags = check_tags(L, 2, &count);
+  llmprof_frame **made = llmprof_lua_new_frame(L, 1);
+  llmprof_error err;
+  *made = llmprof_trace_steps(trace, tags, count, &err);
+  return *made ? 1 : llmprof_lua_fail(L, &err);
+}
+
 /* trace:label(frame, name, tags) -> frame with two more columns: `name`, the
  * tag of the innermost of those ranges around each operation's launch, and
  * `name`_range, that range's row. */
@@ -138,15 +165,8 @@ static int f_label(lua_State *L) {
   llmprof_trace *trace = check_trace(L);
   llmprof_frame *frame = llmprof_lua_check_frame(L, 2);
   const char *name = luaL_checkstring(L, 3);
-  luaL_checktype(L, 4, LUA_TTABLE);
-  size_t count = lua_rawlen(L, 4);
-  const char **tags = lua_newuserdatauv(L, count * sizeof *tags, 0);
-  for (size_t i = 0; i < count; i++) {
-    int type = lua_rawgeti(L, 4, (lua_Integer)i + 1);
-    luaL_argexpected(L, type == LUA_TSTRING, 4, "list of strings");
-    tags[i] = lua_tostring(L, -1); /* the list keeps it alive */
-    lua_pop(L, 1);
-  }
+  size_t count;
+  const char **tags = check_tags(L, 4, &count);
   llmprof_error err;
   if (!llmprof_trace_label(trace, frame, name, tags, count, &err))
     return llmprof_lua_fail(L, &err);
@@ -263,6 +283,7 @@ static const luaL_Reg methods[] = {
     {"processes", f_processes},
     {"has", f_has},
     {"frame", f_frame},
+    {"steps", f_steps},
     {"label", f_label},
     {"label_spans", f_label_spans},
     {"perfetto", f_perfetto},

@@ -20,27 +20,37 @@ static void label_links(const llmprof_trace *trace, const uint32_t *tags,
   }
 }
 
+uint32_t *llmprof_trace_labelled_links(const llmprof_trace *trace,
+                                       const char *const *tags, size_t count) {
+  size_t links = trace->attribution.link_count;
+  uint32_t *of_link = llmprof_alloc(links, sizeof *of_link);
+  uint32_t *wanted = llmprof_alloc(count, sizeof *wanted);
+  if (of_link && wanted) {
+    for (size_t i = 0; i < count; i++)
+      wanted[i] =
+          llmprof_strings_find(trace->strings, tags[i], strlen(tags[i]));
+    label_links(trace, wanted, count, of_link);
+    llmprof_free(wanted);
+    return of_link;
+  }
+  llmprof_free(of_link);
+  llmprof_free(wanted);
+  return NULL;
+}
+
 /* By row of the frame, whose operations are in `ops`. */
 static bool label_rows(llmprof_trace *trace, const llmprof_column *ops,
                        const char *const *tags, size_t count, uint32_t *labels,
                        size_t rows) {
   const llmprof_attribution *a = &trace->attribution;
-  uint32_t *of_link = llmprof_alloc(a->link_count, sizeof *of_link);
-  uint32_t *wanted = llmprof_alloc(count, sizeof *wanted);
-  bool ok = of_link && wanted;
-  if (ok) {
-    for (size_t i = 0; i < count; i++)
-      wanted[i] =
-          llmprof_strings_find(trace->strings, tags[i], strlen(tags[i]));
-    label_links(trace, wanted, count, of_link);
-    for (size_t row = 0; row < rows; row++) {
-      uint32_t link = a->link[llmprof_cell(ops, row)];
-      labels[row] = link == LLMPROF_NONE ? LLMPROF_NONE : of_link[link];
-    }
+  uint32_t *of_link = llmprof_trace_labelled_links(trace, tags, count);
+  if (!of_link) return false;
+  for (size_t row = 0; row < rows; row++) {
+    uint32_t link = a->link[llmprof_cell(ops, row)];
+    labels[row] = link == LLMPROF_NONE ? LLMPROF_NONE : of_link[link];
   }
   llmprof_free(of_link);
-  llmprof_free(wanted);
-  return ok;
+  return true;
 }
 
 /* Both columns or, when out of memory, perhaps the first. */

@@ -257,6 +257,29 @@ bool llmprof_trace_label(llmprof_trace *trace, llmprof_frame *frame,
                          const char *name, const char *const *tags,
                          size_t count, llmprof_error *err);
 
+/* Ranges whose tag is one of `tags` as the GPU ran them: a row for each range
+ * and each device on which it ran something, by process, device and start. An
+ * operation belongs to the innermost of these ranges around its launch; a graph
+ * traced as one operation counts, as it does not in projections. Columns:
+ *
+ * range, tag, pid, tid   the range, and the thread that it is on
+ * device                 where its operations ran
+ * host_start, host_end, host   the range itself, and its duration: CPU time
+ * launched               start of the first call that launched one of them
+ * start, end             of its operations: the first start, the last end
+ * before                 latest end of the steps before it on its device;
+ *                        absent for the first
+ * begin                  when the GPU could begin it: `before`, if it was
+ *                        launched by then, else `start`
+ * length                 end - begin
+ * operations, kernels    how many
+ *
+ * Operations without times are left out. The frame borrows from the trace.
+ * NULL on failure. */
+llmprof_frame *llmprof_trace_steps(llmprof_trace *trace,
+                                   const char *const *tags, size_t count,
+                                   llmprof_error *err);
+
 /* A named stretch of time, [start, end) in ns. */
 typedef struct llmprof_span {
   const char *name;

@@ -45,6 +45,25 @@ describe("llmprof.trace", function()
     assert.same({ nil, "no frame 'kernel'", "notfound" }, { t:frame "kernel" })
   end)
 
+  it("gives ranges as the GPU ran them", function()
+    local steps = assert(t:steps { "prefill", "decode" })
+    assert.equal(2, #steps)
+    local ranges = t:frame "projections"
+    for row = 1, 2 do
+      for _, column in ipairs { "range", "tag", "start", "end" } do
+        assert.equal(ranges:get(row, column), steps:get(row, column))
+      end
+      assert.equal(ranges:get(row, "range_duration"), steps:get(row, "host"))
+    end
+    assert.is_nil(steps:get(1, "before"))
+    assert.equal(steps:get(1, "end"), steps:get(2, "before"))
+    assert.equal(10, steps:get(1, "kernels"))
+    assert.equal(0, #t:steps { "no such range" })
+    assert.equal(0, #t:steps {})
+    assert.error_matches(function() t:steps() end, "table expected, got no value")
+    assert.error_matches(function() t:steps { 1 } end, "list of strings expected")
+  end)
+
   it("labels operations with the innermost of some ranges", function()
     local kernels = assert(t:frame "kernels")
     assert.equal(kernels, t:label(kernels, "stage", { "prefill", "no such range" }))

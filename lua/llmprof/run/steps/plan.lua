@@ -3,9 +3,10 @@ local choice = require "llmprof.model.choice"
 local config = require "llmprof.recipe.config"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
+local layout = require "llmprof.bundle.layout"
 
 local step = { name = "plan", summary = "write down the composed configuration",
-  makes = { "config.yaml" } }
+  makes = { layout.config } }
 
 
 -- What is wrong with the settings is to be said before measuring.
@@ -20,14 +21,14 @@ end
 
 function step.run(ctx)
   check(ctx.cfg)
-  ctx.run:write("config.yaml", config.to_yaml(ctx.config))
+  ctx.run:write(layout.config, config.to_yaml(ctx.config))
   return ("capture=%s, mode %s"):format(ctx.cfg.capture, ctx.cfg.mode or "default")
 end
 
 
 -- A run continued with other settings starts over.
 function step.stale(ctx)
-  return fs.read(ctx.run:path "config.yaml") ~= config.to_yaml(ctx.config)
+  return fs.read(ctx.run:path(layout.config)) ~= config.to_yaml(ctx.config)
 end
 
 
