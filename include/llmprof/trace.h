@@ -267,8 +267,9 @@ bool llmprof_trace_label(llmprof_trace *trace, llmprof_frame *frame,
  * host_start, host_end, host   the range itself, and its duration: CPU time
  * launched               start of the first call that launched one of them
  * start, end             of its operations: the first start, the last end
- * before                 latest end of the steps before it on its device;
- *                        absent for the first
+ * before                 latest end of what ran before it on its device: of
+ *                        the rows before it, and of any operation that had
+ *                        ended when it started; absent where nothing had
  * begin                  when the GPU could begin it: `before`, if it was
  *                        launched by then, else `start`
  * length                 end - begin
