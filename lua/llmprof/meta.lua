@@ -19,10 +19,11 @@
 ---@field min? number
 ---@field max? number
 
----Kernels whose lower-case name matches one of these Lua patterns.
+---Kernels by Lua patterns, which see names in lower case and without parameters.
 ---@class llmprof.Category
 ---@field category string
----@field match string[]
+---@field match? string[] Any is found in the name with its template arguments
+---@field function? string[] Any is found in the function's own name
 
 ---What to start.
 ---@class llmprof.Workload
