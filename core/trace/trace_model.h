@@ -81,6 +81,13 @@ void llmprof_calls_free(llmprof_calls *calls);
 void llmprof_ranges_free(llmprof_ranges *ranges);
 void llmprof_attribution_free(llmprof_attribution *attribution);
 
+/* By link of the attribution, which is loaded: the innermost range, from it
+ * outwards, whose tag is one of `tags`, or LLMPROF_NONE. The caller frees; NULL
+ * when out of memory. */
+uint32_t *llmprof_trace_labelled_links(const llmprof_trace *trace,
+                                       const llmprof_trace_tag *tags,
+                                       size_t count);
+
 /* A uint32_t from a column that should hold one: LLMPROF_NONE when absent or
  * out of range. */
 static inline uint32_t llmprof_u32(int64_t value) {

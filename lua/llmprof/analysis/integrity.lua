@@ -4,6 +4,7 @@
 -- A check gives nothing when it does not apply, else { name, level = "ok" |
 -- "warning" | "problem", text, fix }. The verdict is the worst level.
 local errors = require "llmprof.base.errors"
+local layout = require "llmprof.bundle.layout"
 local sqlite = require "llmprof.sqlite"
 local text = require "llmprof.text"
 
@@ -163,7 +164,8 @@ local function diagnostics(state)
   end
   return { level = "warning",
     text = "nsys reported: " .. text.truncate(table.concat(said, "; "), 300, "end"),
-    fix = "capture a shorter range; nsys/log.txt of the run that captured has the rest" }
+    fix = ("capture a shorter range; %s of the run that captured has the rest"):format(
+      layout.nsys.log) }
 end
 
 

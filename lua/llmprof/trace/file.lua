@@ -1,6 +1,6 @@
 -- Opening what a user calls a trace.
 local errors = require "llmprof.base.errors"
-local fs = require "llmprof.fs"
+local layout = require "llmprof.bundle.layout"
 local trace = require "llmprof.trace"
 
 local trace_file = {}
@@ -17,8 +17,8 @@ function trace_file.open(path)
   local hint
   if path:find "%.nsys%-rep$" or path:find "%.qdrep$" then
     hint = ("export it first: nsys export --type sqlite %s"):format(path)
-  elseif fs.stat(path .. "/nsys/run.sqlite") then
-    hint = ("a bundle? Its trace is %s/nsys/run.sqlite"):format(path)
+  elseif layout.find(path, "timeline") then
+    hint = "a bundle? Its trace is " .. layout.find(path, "timeline")
   elseif message:find(": truncated: ", 1, true) then
     hint = "copy or export it again"
   elseif code == "syntax" or code == "unsupported" then

@@ -1,5 +1,5 @@
 -- llmprof artifacts [RUN_ID]: the runs, or the files of one.
-local artifacts = require "llmprof.run.artifacts"
+local artifacts = require "llmprof.bundle.artifacts"
 local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
 local table_options = require "llmprof.cli.table_options"

@@ -1,5 +1,5 @@
 -- llmprof baseline save RUN NAME | list | use NAME | remove NAME: names for runs.
-local artifacts = require "llmprof.run.artifacts"
+local artifacts = require "llmprof.bundle.artifacts"
 local baselines = require "llmprof.compare.baselines"
 local columns = require "llmprof.report.columns"
 local defaults = require "llmprof.recipe.defaults"

@@ -1,8 +1,9 @@
 -- llmprof export RUN_OR_TRACE: a timeline to look at in ui.perfetto.dev.
-local artifacts = require "llmprof.run.artifacts"
+local artifacts = require "llmprof.bundle.artifacts"
 local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
+local layout = require "llmprof.bundle.layout"
 local nearest = require "llmprof.base.nearest"
 local text = require "llmprof.text"
 local trace_file = require "llmprof.trace.file"
@@ -42,7 +43,7 @@ local function locate(name, root)
     return name, (name:gsub("%.sqlite$", "")) .. ".perfetto.json.gz"
   end
   local run = artifacts.open(name, root)
-  return run:path "nsys/run.sqlite", run:path "perfetto.json.gz"
+  return run:path(layout.timeline), run:path(layout.perfetto)
 end
 
 

@@ -1,11 +1,11 @@
 -- llmprof ls: the runs and their key numbers.
-local artifacts = require "llmprof.run.artifacts"
+local artifacts = require "llmprof.bundle.artifacts"
 local calendar = require "llmprof.base.calendar"
 local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
 local evidence = require "llmprof.analysis.evidence"
-local fs = require "llmprof.fs"
-local results_file = require "llmprof.analysis.results_file"
+local layout = require "llmprof.bundle.layout"
+local results_file = require "llmprof.bundle.results_file"
 local sys = require "llmprof.sys"
 local table_options = require "llmprof.cli.table_options"
 local tables = require "llmprof.base.tables"
@@ -55,8 +55,8 @@ end
 
 -- What results.json of a run says; an empty table when there is none to read.
 local function results_of(run)
-  local path = run.dir .. "/results.json"
-  if not fs.stat(path) then return {} end
+  local path = layout.find(run.dir, "results")
+  if not path then return {} end
   local results, message = results_file.read(path)
   if not results then complain(message) end
   return results or {}

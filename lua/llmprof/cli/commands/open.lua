@@ -1,5 +1,5 @@
 -- llmprof open RUN: its report, in the browser where there is a desktop.
-local artifacts = require "llmprof.run.artifacts"
+local artifacts = require "llmprof.bundle.artifacts"
 local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
 local spawn = require "llmprof.spawn"

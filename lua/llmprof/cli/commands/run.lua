@@ -1,5 +1,5 @@
 -- llmprof RECIPE.lua [KEY=VALUE...]: profile a workload, write the bundle.
-local artifacts = require "llmprof.run.artifacts"
+local artifacts = require "llmprof.bundle.artifacts"
 local config = require "llmprof.recipe.config"
 local dry_run = require "llmprof.run.dry_run"
 local errors = require "llmprof.base.errors"

@@ -1,8 +1,9 @@
 -- llmprof show RUN [SECTION]: the tables of a run's results.
-local artifacts = require "llmprof.run.artifacts"
+local artifacts = require "llmprof.bundle.artifacts"
 local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
-local results_file = require "llmprof.analysis.results_file"
+local layout = require "llmprof.bundle.layout"
+local results_file = require "llmprof.bundle.results_file"
 local sections = require "llmprof.report.sections"
 local table_options = require "llmprof.cli.table_options"
 local tables = require "llmprof.base.tables"
@@ -31,11 +32,11 @@ local list_columns = {
 
 
 local function load_results(run)
-  if not run:has "results.json" then
-    errors.raise("failed", ("%s: no results.json: the run was not analysed"):format(run.dir),
+  if not run:has(layout.results) then
+    errors.raise("failed", ("%s: no %s: the run was not analysed"):format(run.dir, layout.results),
       { hint = run:continuation() .. "; llmprof ls lists the others" })
   end
-  return results_file.load(run:path "results.json")
+  return results_file.load(run:path(layout.results))
 end
 
 

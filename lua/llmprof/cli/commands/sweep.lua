@@ -1,10 +1,11 @@
 -- llmprof sweep RECIPE KEY=A,B...: the combinations of settings, one run each.
-local artifacts = require "llmprof.run.artifacts"
+local artifacts = require "llmprof.bundle.artifacts"
 local command_line = require "llmprof.base.command_line"
 local config = require "llmprof.recipe.config"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local grid = require "llmprof.compare.sweep.grid"
+local layout = require "llmprof.bundle.layout"
 local recipe = require "llmprof.recipe"
 local recorded = require "llmprof.run.capture.recorded"
 local report = require "llmprof.compare.sweep.report"
@@ -76,7 +77,7 @@ end
 -- The state of a combination's run: "done", another status of a run that began, or
 -- nil.
 local function state_of(entry, folder)
-  if not fs.stat(entry.folder .. "/manifest.json") then return nil end
+  if not layout.find(entry.folder, "manifest") then return nil end
   return artifacts.open(entry.id, folder).manifest.status
 end
 

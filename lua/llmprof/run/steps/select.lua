@@ -4,12 +4,13 @@ local counter_plan = require "llmprof.analysis.counter_plan"
 local errors = require "llmprof.base.errors"
 local json = require "llmprof.json"
 local kernels = require "llmprof.analysis.kernels"
+local layout = require "llmprof.bundle.layout"
 local recipe = require "llmprof.recipe"
 local select_kernels = require "llmprof.analysis.select"
 
 local step = { name = "select", summary = "choose the kernels to measure",
-  requires = { "timeline" }, needs = { "nsys/run.sqlite" },
-  makes = { "ncu/selection.json" } }
+  requires = { "timeline" }, needs = { layout.timeline },
+  makes = { layout.selection } }
 
 
 -- The kernels a recipe chose, as a set.
@@ -86,7 +87,7 @@ function step.run(ctx)
   step.restore(ctx)
   local selection, plan, chosen = ctx.state.selection, ctx.state.counter_plan, json.list {}
   for i, kernel in ipairs(selection.chosen) do chosen[i] = kernel_record(kernel) end
-  ctx.run:write_json("ncu/selection.json", json.ordered({ policy = selection.policy,
+  ctx.run:write_json(layout.selection, json.ordered({ policy = selection.policy,
     coverage = selection.coverage, filter = selection.filter, counters = plan_record(plan),
     kernels = chosen }, { "policy", "coverage", "filter", "counters", "kernels" }))
   return note(selection, plan)
