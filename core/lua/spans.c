@@ -11,7 +11,7 @@
 
 #include "frame.h"
 #include "intervals.h"
-#include "llmprof/steps.h"
+#include "llmprof/step_table.h"
 
 size_t llmprof_lua_column_field(lua_State *L, int arg, llmprof_frame *frame,
                                 const char *field) {
@@ -106,8 +106,8 @@ static int spans_cover(lua_State *L) {
 }
 
 /* spans.measure(steps, { rank, start }, ops, { step, start, end, work,
- * graphed }) -> true | nil, message, code: adds the columns of
- * llmprof/steps.h to steps */
+ * launched, graphed }) -> true | nil, message, code: adds the columns of
+ * llmprof/step_table.h to steps */
 static int spans_measure(lua_State *L) {
   llmprof_frame *steps = llmprof_lua_check_frame(L, 1);
   llmprof_frame *ops = llmprof_lua_check_frame(L, 3);
@@ -119,6 +119,7 @@ static int spans_measure(lua_State *L) {
       .start = llmprof_lua_column_field(L, 4, ops, "start"),
       .end = llmprof_lua_column_field(L, 4, ops, "end"),
       .work = llmprof_lua_column_field(L, 4, ops, "work"),
+      .launched = llmprof_lua_opt_column_field(L, 4, ops, "launched"),
       .graphed = llmprof_lua_opt_column_field(L, 4, ops, "graphed"),
   };
   llmprof_error err;

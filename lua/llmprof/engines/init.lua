@@ -2,17 +2,16 @@
 --
 -- An engine is a file of this folder, a table:
 --   name, title   "vllm", "vLLM"
---   step(tag)     what the tag of a range says of a step, nil when it is no step:
---                 { context, context_tokens, generation, generation_tokens, number,
---                 phase }: requests that are prefilled and decoded in it, their tokens,
---                 and the engine's own count of steps, each absent where the tag does
---                 not say; phase only where it says that and no counts
---   marks         patterns of tags that this engine alone writes besides (optional)
---   switches      what makes it write the labels: { env, args, text }
---   endpoints     paths of its server: { health, window_start, window_stop, metrics }
---   categories    rules for its kernels, as in conf/categories.yaml (optional)
---   communication patterns of short kernel names that are collectives of its own
---                 (optional)
+--   step(tag)      what the tag of a range says of a step, nil when it is no step:
+--                  { context, context_tokens, generation, generation_tokens, number,
+--                  phase }: requests that are prefilled and decoded in it, their
+--                  tokens, and the engine's own count of steps, each absent where the
+--                  tag does not say; phase only where it says that and no counts
+--   marks          patterns of tags that this engine alone writes besides (optional)
+--   switches       what makes it write the labels: { env, args, text }
+--   endpoints      paths of its server: { health, window_start, window_stop, metrics }
+--   categories     rules for kernels that mean something else in this engine than
+--                  conf/categories.yaml says of them, of the same form (optional)
 local modules = require "llmprof.base.modules"
 
 local engines = {}
@@ -21,7 +20,9 @@ local engines = {}
 -- All engines, by name.
 function engines.all()
   local list = {}
-  for i, name in ipairs(modules.names "engines") do list[i] = require("llmprof.engines." .. name) end
+  for i, name in ipairs(modules.names "engines") do
+    list[i] = require("llmprof.engines." .. name)
+  end
   return list
 end
 

@@ -44,7 +44,4 @@ sglang.switches = {
 sglang.endpoints = { health = "/health", window_start = "/start_profile",
   window_stop = "/stop_profile", metrics = "/metrics" }
 
-sglang.communication = { "^cross_device_reduce_", "^allreduce_fusion_kernel", "^two_shot_all_reduce",
-  "^one_shot_all_reduce" }
-
 return sglang

@@ -23,8 +23,4 @@ trtllm.switches = {
 
 trtllm.endpoints = { health = "/health", metrics = "/metrics" }
 
-trtllm.communication = { "^oneShotAllReduceKernel", "^twoShotAllReduceKernel",
-  "^userbuffers_fp16_sum", "^allreduce_fusion_kernel", "^moereduce_allreduce_fusion_kernel",
-  "^lamport", "^moeAllToAllKernel", "^moe_all_to_all" }
-
 return trtllm

@@ -40,12 +40,4 @@ vllm.switches = {
 vllm.endpoints = { health = "/health", window_start = "/start_profile",
   window_stop = "/stop_profile", metrics = "/metrics" }
 
--- Its all-reduce over NVLink: one kernel that waits for its peers in a loop.
-vllm.communication = { "^cross_device_reduce_", "^multimem_all_reduce", "^two_shot_all_reduce",
-  "^one_shot_all_reduce" }
-
-vllm.categories = {
-  { category = "communication", match = { "cross_device_reduce" } },
-}
-
 return vllm

@@ -1,6 +1,6 @@
 /* Operations in order of step and start; the intervals of one step's are
  * gathered and merged at a time. */
-#include "llmprof/steps.h"
+#include "llmprof/step_table.h"
 
 #include "llmprof/alloc.h"
 #include "llmprof/interrupt.h"
@@ -10,6 +10,7 @@
 /* ---- what is measured ---- */
 
 enum {
+  LAUNCHED,
   FIRST,
   LAST,
   BEGIN,
@@ -32,6 +33,7 @@ static const struct measure {
   const char *name, *unit;
   bool is_sum; /* 0, not absent, when there is nothing */
 } measures[MEASURES] = {
+    [LAUNCHED] = {"launched", "ns", false},
     [FIRST] = {"first", "ns", false},
     [LAST] = {"last", "ns", false},
     [BEGIN] = {"begin", "ns", false},
@@ -110,6 +112,7 @@ static int64_t merged_length(llmprof_intervals *set) {
 }
 
 enum {
+  OP_LAUNCHED,
   OP_END,
   OP_WORK,
   OP_GRAPHED,
@@ -126,12 +129,24 @@ static int64_t flag(const llmprof_column *column, size_t row) {
   return column && llmprof_cell(column, row) == 1;
 }
 
+static int64_t launch_of(const source *from, size_t row) {
+  const llmprof_column *column = from->columns[OP_LAUNCHED];
+  return column ? llmprof_cell(column, row) : INT64_MIN;
+}
+
+static void note_launch(table *t, size_t step, int64_t launched) {
+  int64_t *first = &t->values[LAUNCHED][step];
+  if (launched != INT64_MIN && (*first == INT64_MIN || launched < *first))
+    *first = launched;
+}
+
 static void count_op(table *t, size_t step, gathered *g, const source *from,
                      uint32_t row) {
   int64_t start = from->line.starts[row];
   int64_t end = llmprof_cell(from->columns[OP_END], row);
   int64_t work = llmprof_cell(from->columns[OP_WORK], row);
   if (end < start) return;
+  note_launch(t, step, launch_of(from, row));
   llmprof_interval item = {start, end};
   int64_t time = timeline_length(start, end);
   g->all.items[g->all.count++] = item;
@@ -200,8 +215,11 @@ static bool measure_all(table *t, const source *from, llmprof_error *err) {
 /* `before`: the last of the steps before on the same rank, or INT64_MIN. */
 static void chain_step(table *t, size_t step, int64_t before) {
   int64_t first = t->values[FIRST][step], last = t->values[LAST][step];
+  int64_t launched = t->values[LAUNCHED][step];
   bool overlap = before != INT64_MIN && before > first;
-  int64_t begin = overlap ? before : first;
+  bool queued =
+      before != INT64_MIN && launched != INT64_MIN && launched <= before;
+  int64_t begin = overlap || queued ? before : first;
   t->values[BEGIN][step] = begin;
   t->values[LENGTH][step] = last > begin ? timeline_length(begin, last) : 0;
   if (before == INT64_MIN) return;
@@ -226,7 +244,8 @@ static void chain(table *t, const timeline *line) {
 static bool source_make(source *from, llmprof_frame *ops,
                         const llmprof_step_columns *columns,
                         llmprof_error *err) {
-  size_t numbers[] = {columns->end, columns->work, columns->graphed};
+  size_t numbers[] = {columns->launched, columns->end, columns->work,
+                      columns->graphed};
   *from = (source){.line = {0}};
   return timeline_columns(ops, numbers, OP_COLUMNS, from->columns, err) &&
          timeline_make(&from->line, ops, columns->start, columns->step, err);

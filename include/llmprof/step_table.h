@@ -3,8 +3,8 @@
  * A step is a row of one frame, a GPU operation a row of another that says
  * which step it is of; an asynchronous step's work counts for it wherever and
  * whenever it runs. */
-#ifndef LLMPROF_STEPS_H
-#define LLMPROF_STEPS_H
+#ifndef LLMPROF_STEP_TABLE_H
+#define LLMPROF_STEP_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,15 +25,18 @@ typedef struct llmprof_step_columns {
   size_t step_start; /* of steps: their order */
   size_t step;       /* of operations: row of steps, or absent */
   size_t start, end, work;
-  size_t graphed; /* of operations: 1 for those of a CUDA graph */
+  size_t launched; /* of operations: when it was launched, or SIZE_MAX */
+  size_t graphed;  /* of operations: 1 for those of a CUDA graph */
 } llmprof_step_columns;
 
 /* Add columns to steps. Times are ns; of a step without operations all but
  * the counts and sums are absent.
  *
+ *   launched       when its first launch was called
  *   first, last    when its first operation began and its last one ended
- *   begin          when the GPU could begin it: first, or later the last of
- *                  the steps before it on its rank
+ *   begin          when the GPU could begin it: the last of the steps before
+ *                  it on its rank where it was launched by then or overlaps,
+ *                  else first
  *   length         last - begin
  *   interval       from the last of the steps before it to its own; absent
  *                  for the first of a rank

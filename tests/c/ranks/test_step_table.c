@@ -1,4 +1,4 @@
-#include "llmprof/steps.h"
+#include "llmprof/step_table.h"
 
 #include "support.h"
 
@@ -20,6 +20,8 @@ static const uint32_t works[OPS] = {
     LLMPROF_COMPUTE, LLMPROF_COMPUTE,       LLMPROF_COMPUTE};
 static const uint32_t graphs[OPS] = {1, 1, 1, 0, UINT32_MAX, 0, 1, 1, 1};
 
+static const int64_t launches[OPS] = {4, 3, 9, 41, 42, 1, 1, 1, 1};
+
 static llmprof_frame *steps_frame(void) {
   const llmprof_column columns[] = {
       {"rank", NULL, LLMPROF_U32, ranks, NULL, NULL},
@@ -35,11 +37,12 @@ static llmprof_frame *ops_frame(void) {
       {"end", "ns", LLMPROF_I64, op_ends, NULL, NULL},
       {"work", NULL, LLMPROF_U32, works, NULL, NULL},
       {"graphed", NULL, LLMPROF_U32, graphs, NULL, NULL},
+      {"launched", "ns", LLMPROF_I64, launches, NULL, NULL},
   };
-  return test_frame(OPS, NULL, columns, 5);
+  return test_frame(OPS, NULL, columns, 6);
 }
 
-static const llmprof_step_columns by_number = {0, 1, 0, 1, 2, 3, 4};
+static const llmprof_step_columns by_number = {0, 1, 0, 1, 2, 3, 5, 4};
 
 static void expect(llmprof_frame *steps, const char *name,
                    const int64_t *expected) {
@@ -57,6 +60,7 @@ static void test_measures(void **state) {
   llmprof_error err;
   llmprof_frame *steps = steps_frame(), *ops = ops_frame();
   assert_true(llmprof_steps_measure(steps, ops, &by_number, &err));
+  expect(steps, "launched", (int64_t[]){3, 1, 41, ABSENT});
   expect(steps, "first", (int64_t[]){10, 100, 38, ABSENT});
   expect(steps, "last", (int64_t[]){40, 130, 70, ABSENT});
   /* step 2 launches while step 0 still copies */
@@ -91,12 +95,37 @@ static void test_idle_between(void **state) {
   llmprof_error err;
   llmprof_frame *steps = steps_frame(), *ops = test_frame(2, NULL, columns, 4);
   llmprof_step_columns no_graphs = by_number;
-  no_graphs.graphed = SIZE_MAX;
+  no_graphs.graphed = no_graphs.launched = SIZE_MAX;
   assert_true(llmprof_steps_measure(steps, ops, &no_graphs, &err));
   expect(steps, "idle", (int64_t[]){ABSENT, ABSENT, 80, ABSENT});
   expect(steps, "interval", (int64_t[]){ABSENT, ABSENT, 130, ABSENT});
   expect(steps, "length", (int64_t[]){10, ABSENT, 50, ABSENT});
   expect(steps, "graphed", (int64_t[]){0, 0, 0, 0});
+  llmprof_frame_free(steps);
+  llmprof_frame_free(ops);
+}
+
+/* What was launched before the step before it ended could begin then. */
+static void test_queued(void **state) {
+  (void)state;
+  static const uint32_t later[] = {0, 2}, work[] = {0, 0};
+  static const int64_t from[] = {10, 23}, to[] = {20, 50}, called[] = {1, 20};
+  const llmprof_column columns[] = {
+      {"step", NULL, LLMPROF_U32, later, NULL, NULL},
+      {"start", "ns", LLMPROF_I64, from, NULL, NULL},
+      {"end", "ns", LLMPROF_I64, to, NULL, NULL},
+      {"work", NULL, LLMPROF_U32, work, NULL, NULL},
+      {"launched", "ns", LLMPROF_I64, called, NULL, NULL},
+  };
+  llmprof_error err;
+  llmprof_frame *steps = steps_frame(), *ops = test_frame(2, NULL, columns, 5);
+  llmprof_step_columns queued = by_number;
+  queued.graphed = SIZE_MAX;
+  queued.launched = 4;
+  assert_true(llmprof_steps_measure(steps, ops, &queued, &err));
+  expect(steps, "begin", (int64_t[]){10, ABSENT, 20, ABSENT});
+  expect(steps, "length", (int64_t[]){10, ABSENT, 30, ABSENT});
+  expect(steps, "idle", (int64_t[]){ABSENT, ABSENT, 3, ABSENT});
   llmprof_frame_free(steps);
   llmprof_frame_free(ops);
 }
@@ -117,7 +146,7 @@ static void test_extremes(void **state) {
   llmprof_error err;
   llmprof_frame *steps = steps_frame(), *ops = test_frame(2, NULL, columns, 4);
   llmprof_step_columns no_graphs = by_number;
-  no_graphs.graphed = SIZE_MAX;
+  no_graphs.graphed = no_graphs.launched = SIZE_MAX;
   assert_true(llmprof_steps_measure(steps, ops, &no_graphs, &err));
   expect(steps, "gpu_time", (int64_t[]){INT64_MAX, 0, 0, 0});
   expect(steps, "length", (int64_t[]){INT64_MAX, ABSENT, ABSENT, ABSENT});
@@ -142,9 +171,8 @@ static void test_out_of_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_measures),
-      cmocka_unit_test(test_idle_between),
-      cmocka_unit_test(test_extremes),
+      cmocka_unit_test(test_measures),      cmocka_unit_test(test_idle_between),
+      cmocka_unit_test(test_queued),        cmocka_unit_test(test_extremes),
       cmocka_unit_test(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
