@@ -4,8 +4,6 @@ local choose = require "llmprof.run.capture.choose"
 local config = require "llmprof.recipe.config"
 local environment = require "llmprof.run.environment"
 local layout = require "llmprof.bundle.layout"
-local live = require "llmprof.run.capture.live"
-local nsys = require "llmprof.nvidia.nsys"
 local recorded = require "llmprof.run.capture.recorded"
 local sorted_keys = require "llmprof.base.sorted_keys"
 local yaml = require "llmprof.yaml"
@@ -28,7 +26,6 @@ end
 
 function step.run(ctx)
   ctx.state.capture = choose(ctx.cfg)
-  if ctx.state.capture == live then nsys.check(ctx.cfg.nsys) end
   ctx.state.capture.open(ctx)
   ctx.run:write(layout.inputs, yaml.encode(ctx.state.capture.inputs(ctx)))
   ctx.state.environment = environment.record(ctx)
