@@ -48,6 +48,16 @@ static int i_overlap(lua_State *L) {
   return 1;
 }
 
+/* intervals:join(other) -> intervals: what either covers */
+static int i_join(lua_State *L) {
+  const llmprof_intervals *a = check_intervals(L, 1),
+                          *b = check_intervals(L, 2);
+  llmprof_intervals *set = llmprof_lua_new_intervals(L);
+  llmprof_error err;
+  if (llmprof_intervals_join(set, a, b, &err)) return 1;
+  return llmprof_lua_fail(L, &err);
+}
+
 /* intervals:span() -> first start, last end; nothing when empty */
 static int i_span(lua_State *L) {
   const llmprof_intervals *set = check_intervals(L, 1);
@@ -79,9 +89,9 @@ static int i_get(lua_State *L) {
 }
 
 static const luaL_Reg interval_methods[] = {
-    {"covered", i_covered}, {"overlap", i_overlap}, {"span", i_span},
-    {"gaps", i_gaps},       {"get", i_get},         {"close", close_intervals},
-    {NULL, NULL},
+    {"covered", i_covered},     {"overlap", i_overlap}, {"join", i_join},
+    {"span", i_span},           {"gaps", i_gaps},       {"get", i_get},
+    {"close", close_intervals}, {NULL, NULL},
 };
 
 void llmprof_lua_interval_classes(lua_State *L) {
