@@ -5,6 +5,7 @@
 -- is there.
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
+local range_name = require "llmprof.base.range_name"
 
 local nsys = {}
 
@@ -27,7 +28,7 @@ local mapping = {
   { "sample", "--sample" },
   { "cpuctxsw", "--cpuctxsw" },
   { "capture_range", "--capture-range" },
-  { "nvtx_capture", "--nvtx-capture" },
+  { "nvtx_capture", "--nvtx-capture", range_name.nsys_capture },
   { "capture_range_end", "--capture-range-end" },
   { "nvtx_domain_include", "--nvtx-domain-include", joined },
   { "nvtx_domain_exclude", "--nvtx-domain-exclude", joined },
