@@ -15,6 +15,7 @@ static const char *const code_names[] = {
     [LLMPROF_RANGE] = "range",
     [LLMPROF_UNSUPPORTED] = "unsupported",
     [LLMPROF_INTERRUPTED] = "interrupted",
+    [LLMPROF_BUSY] = "busy",
 };
 
 const char *llmprof_code_name(llmprof_code code) {

@@ -12,6 +12,7 @@
 #include "lua_buffer.h"
 
 #define NAMES "llmprof.fs.names"
+#define LOCK  "llmprof.fs.lock"
 
 /* ---- one path in, true out ---- */
 
@@ -73,6 +74,54 @@ static int fs_replace_symlink(lua_State *L) {
   return apply_pair(L, llmprof_fs_replace_symlink);
 }
 
+/* ---- locks ---- */
+
+static int lock_close(lua_State *L) {
+  void **box = luaL_checkudata(L, 1, LOCK);
+  llmprof_lock_free(*box);
+  *box = NULL;
+  return 0;
+}
+
+/* fs.lock(path [, { wait = true }]) -> a lock on a folder, or on a file that is
+ * made for it: held until its close(), or the end of the process; code "busy"
+ * when it is held already */
+static int fs_lock(lua_State *L) {
+  const char *path = llmprof_lua_check_path(L, 1);
+  bool wait = llmprof_lua_opt_bool(L, 2, "wait", false);
+  void **box = llmprof_lua_box(L, LOCK, 0);
+  llmprof_error err;
+  *box = llmprof_lock_take(path, wait, &err);
+  return *box ? 1 : llmprof_lua_fail(L, &err);
+}
+
+/* fs.private_dir(parent) -> path of a new folder that only its user can enter,
+ * and its lock: fs.sweep removes the folder when nobody holds that */
+static int fs_private_dir(lua_State *L) {
+  const char *parent = llmprof_lua_check_path(L, 1);
+  llmprof_buffer *path = llmprof_lua_buffer(L);
+  void **box = llmprof_lua_box(L, LOCK, 0);
+  llmprof_lock *lock;
+  llmprof_error err;
+  bool ok = llmprof_fs_private_dir(parent, path, &lock, &err);
+  *box = lock;
+  if (!ok) return llmprof_lua_fail(L, &err);
+  llmprof_lua_text(L, true, path, &err);
+  lua_insert(L, -2);
+  return 2;
+}
+
+/* fs.sweep(folder) -> how many files and folders it removed that processes
+ * which are gone left there half-written */
+static int fs_sweep(lua_State *L) {
+  const char *folder = llmprof_lua_check_path(L, 1);
+  size_t count;
+  llmprof_error err;
+  if (!llmprof_fs_sweep(folder, &count, &err)) return llmprof_lua_fail(L, &err);
+  lua_pushinteger(L, (lua_Integer)count);
+  return 1;
+}
+
 /* ---- a string out ---- */
 
 typedef bool (*text_function)(const char *path, llmprof_buffer *text,
@@ -91,6 +140,17 @@ static int fs_readlink(lua_State *L) {
 
 static int fs_realpath(lua_State *L) {
   return apply_text(L, llmprof_fs_realpath);
+}
+
+/* fs.beneath(folder, name) -> path of the file, which may not exist; code
+ * "denied" when a part of the name is a symbolic link or ".." */
+static int fs_beneath(lua_State *L) {
+  const char *folder = llmprof_lua_check_path(L, 1);
+  const char *name = llmprof_lua_check_path(L, 2);
+  llmprof_buffer *path = llmprof_lua_buffer(L);
+  llmprof_error err;
+  bool ok = llmprof_fs_beneath(folder, name, path, &err);
+  return llmprof_lua_text(L, ok, path, &err);
 }
 
 /* fs.temp_dir(prefix) -> path of a new private folder */
@@ -212,13 +272,16 @@ static int fs_access(lua_State *L) {
 
 static const luaL_Reg functions[] = {
     {"access", fs_access},
+    {"beneath", fs_beneath},
     {"copy", fs_copy},
     {"cwd", fs_cwd},
     {"free_space", fs_free_space},
     {"list", fs_list},
+    {"lock", fs_lock},
     {"lstat", fs_lstat},
     {"mkdir", fs_mkdir},
     {"mkdirs", fs_mkdirs},
+    {"private_dir", fs_private_dir},
     {"read", fs_read},
     {"readlink", fs_readlink},
     {"realpath", fs_realpath},
@@ -227,6 +290,7 @@ static const luaL_Reg functions[] = {
     {"rename", fs_rename},
     {"replace_symlink", fs_replace_symlink},
     {"stat", fs_stat},
+    {"sweep", fs_sweep},
     {"symlink", fs_symlink},
     {"temp_dir", fs_temp_dir},
     {"write", fs_write},
@@ -236,7 +300,9 @@ static const luaL_Reg functions[] = {
 int luaopen_llmprof_fs(lua_State *L);
 int luaopen_llmprof_fs(lua_State *L) {
   static const luaL_Reg no_methods[] = {{NULL, NULL}};
+  static const luaL_Reg lock_methods[] = {{"close", lock_close}, {NULL, NULL}};
   llmprof_lua_class(L, NAMES, no_methods, names_close);
+  llmprof_lua_class(L, LOCK, lock_methods, lock_close);
   luaL_newlib(L, functions);
   return 1;
 }

@@ -63,6 +63,13 @@ bool llmprof_fs_temp_name(char name[FS_TEMP_SIZE], llmprof_error *err) {
   return true;
 }
 
+bool llmprof_fs_is_temp_name(const char *name) {
+  static const char prefix[] = ".llmprof-";
+  return strncmp(name, prefix, sizeof prefix - 1) == 0 &&
+         strspn(name + sizeof prefix - 1, "0123456789abcdef") == 32 &&
+         strlen(name) == sizeof prefix - 1 + 32;
+}
+
 /* ---- looking ---- */
 
 static llmprof_fs_type type_of(mode_t mode) {
@@ -136,6 +143,66 @@ bool llmprof_fs_readlink(const char *path, llmprof_buffer *target,
   if (size < 0) return llmprof_fail_errno(err, errno, "%s", path);
   text[size] = '\0';
   return set_text(target, text, err);
+}
+
+/* ---- below a folder of a stranger's ---- */
+
+static bool fail_beneath(const char *folder, const char *name, size_t size,
+                         const char *what, llmprof_error *err) {
+  return llmprof_fail(err, LLMPROF_DENIED, "%s/%.*s: %s", folder, (int)size,
+                      name, what);
+}
+
+/* Look at the next part of a name, `size` bytes at `at`, in the folder *dir,
+ * and move there. *end: there is no such entry, or it is no folder. */
+static bool step_down(int *dir, const char *folder, const char *name,
+                      const char *at, size_t size, bool *end,
+                      llmprof_error *err) {
+  size_t so_far = (size_t)(at - name) + size;
+  char part[NAME_MAX + 1];
+  struct stat st;
+  *end = true;
+  if (size == 2 && memcmp(at, "..", 2) == 0)
+    return fail_beneath(folder, name, so_far, "leads out of the folder", err);
+  if (size > NAME_MAX)
+    return llmprof_fail_errno(err, ENAMETOOLONG, "%s/%s", folder, name);
+  memcpy(part, at, size);
+  part[size] = '\0';
+  if (fstatat(*dir, part, &st, AT_SYMLINK_NOFOLLOW) != 0)
+    return errno == ENOENT || errno == ENOTDIR ||
+           llmprof_fail_errno(err, errno, "%s/%s", folder, name);
+  if (S_ISLNK(st.st_mode))
+    return fail_beneath(folder, name, so_far,
+                        "a symbolic link, which is not followed", err);
+  if (!S_ISDIR(st.st_mode)) return true;
+  int next = openat(*dir, part, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (next < 0) return llmprof_fail_errno(err, errno, "%s/%s", folder, name);
+  close(*dir);
+  *dir = next;
+  *end = false;
+  return true;
+}
+
+static bool look_beneath(const char *folder, const char *name,
+                         llmprof_error *err) {
+  int dir = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  bool ok = true, end = dir < 0;
+  for (const char *at = name; ok && !end && *at;) {
+    size_t size = strcspn(at, "/");
+    if (size && !(size == 1 && *at == '.'))
+      ok = step_down(&dir, folder, name, at, size, &end, err);
+    at += size + (at[size] == '/');
+  }
+  if (dir >= 0) close(dir);
+  return ok;
+}
+
+bool llmprof_fs_beneath(const char *folder, const char *name,
+                        llmprof_buffer *path, llmprof_error *err) {
+  llmprof_buffer_clear(path);
+  llmprof_buffer_printf(path, "%s/%s", folder, name);
+  if (path->failed) return llmprof_fail_nomem(err);
+  return look_beneath(folder, name, err);
 }
 
 /* ---- listing ---- */

@@ -27,11 +27,20 @@ enum {
 /* A name that cannot be guessed, for O_EXCL or symlink and then rename. */
 bool llmprof_fs_temp_name(char name[FS_TEMP_SIZE], llmprof_error *err);
 
-/* A file being written under another name; write to fd. */
+/* Could llmprof_fs_temp_name have made it? */
+bool llmprof_fs_is_temp_name(const char *name);
+
+/* Hold the open file or folder until fd is closed; where there are no locks,
+ * nothing happens. False when somebody sweeping up took it away: make
+ * another. */
+bool llmprof_fs_hold(int fd);
+
+/* A file being written; write to fd. */
 typedef struct fs_draft {
   const char *path; /* borrowed */
   fs_entry entry;
-  char temp[FS_TEMP_SIZE];
+  char temp[FS_TEMP_SIZE]; /* "": it has no name, so that nothing stays of it
+                              whatever happens to us */
   int fd;
 } fs_draft;
 

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -89,9 +90,42 @@ static bool check_replaceable(const fs_draft *d, mode_t *mode, bool *replaces,
 void llmprof_fs_draft_discard(fs_draft *d) {
   if (d->fd >= 0) {
     close(d->fd);
-    unlinkat(d->entry.dir, d->temp, 0);
+    if (*d->temp) unlinkat(d->entry.dir, d->temp, 0);
   }
   llmprof_fs_entry_close(&d->entry);
+}
+
+/* What /proc calls the open file: it can be given a name by that. */
+static void put_link(char link[FS_TEMP_SIZE], int fd) {
+  snprintf(link, FS_TEMP_SIZE, "/proc/self/fd/%d", fd);
+}
+
+/* A file without a name, if the file system has such; -1. */
+static int open_nameless(int dir, mode_t mode) {
+  int fd = openat(dir, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, mode);
+  char link[FS_TEMP_SIZE];
+  put_link(link, fd);
+  if (fd < 0 || access(link, F_OK) == 0) return fd;
+  close(fd);
+  return -1;
+}
+
+/* A file with a name that cannot be guessed, held; -1 with errno set. */
+static int open_named(fs_draft *d, mode_t mode) {
+  for (;;) {
+    llmprof_error ignored;
+    if (!llmprof_fs_temp_name(d->temp, &ignored)) return -1;
+    int fd = openat(d->entry.dir, d->temp,
+                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    if (fd < 0 || llmprof_fs_hold(fd)) return fd;
+    close(fd);
+  }
+}
+
+static int open_draft(fs_draft *d, mode_t mode) {
+  *d->temp = '\0';
+  int fd = open_nameless(d->entry.dir, mode);
+  return fd >= 0 ? fd : open_named(d, mode);
 }
 
 bool llmprof_fs_draft_open(fs_draft *d, const char *path, const mode_t *mode,
@@ -104,13 +138,10 @@ bool llmprof_fs_draft_open(fs_draft *d, const char *path, const mode_t *mode,
   if (!llmprof_fs_entry_open(&d->entry, path, err)) return false;
   mode_t found;
   bool replaces = false;
-  bool ok = check_replaceable(d, &found, &replaces, err) &&
-            llmprof_fs_temp_name(d->temp, err);
+  bool ok = check_replaceable(d, &found, &replaces, err);
   if (!mode && replaces) mode = &found;
   if (ok) {
-    d->fd = openat(d->entry.dir, d->temp,
-                   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                   mode ? 0600 : 0666);
+    d->fd = open_draft(d, mode ? 0600 : 0666);
     ok = d->fd >= 0 && (!mode || fchmod(d->fd, *mode) == 0);
     if (!ok) llmprof_fail_errno(err, errno, "%s", path);
   }
@@ -118,25 +149,41 @@ bool llmprof_fs_draft_open(fs_draft *d, const char *path, const mode_t *mode,
   return ok;
 }
 
+/* Give a nameless file its own name where that is free, else one to be renamed
+ * from. 0 or an errno. */
+static int give_name(fs_draft *d) {
+  char link[FS_TEMP_SIZE];
+  put_link(link, d->fd);
+  if (linkat(AT_FDCWD, link, d->entry.dir, d->entry.name, AT_SYMLINK_FOLLOW) ==
+      0)
+    return 0;
+  llmprof_error ignored;
+  if (errno != EEXIST) return errno;
+  if (!llmprof_fs_temp_name(d->temp, &ignored)) return EIO;
+  if (flock(d->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    return errno;
+  if (linkat(AT_FDCWD, link, d->entry.dir, d->temp, AT_SYMLINK_FOLLOW) == 0)
+    return 0;
+  *d->temp = '\0';
+  return errno;
+}
+
+/* 0 or an errno. */
+static int put_in_place(fs_draft *d) {
+  int errnum = *d->temp ? 0 : give_name(d);
+  if (errnum || !*d->temp) return errnum;
+  if (renameat(d->entry.dir, d->temp, d->entry.dir, d->entry.name) != 0)
+    return errno;
+  *d->temp = '\0';
+  return 0;
+}
+
 bool llmprof_fs_draft_commit(fs_draft *d, llmprof_error *err) {
-  int fd = d->fd;
-  bool ok = fsync(fd) == 0;
-  int errnum = errno;
-  d->fd = -1;
-  if (close(fd) != 0 && ok) { /* some file systems report a full disk here */
-    ok = false;
-    errnum = errno;
-  }
-  if (ok && renameat(d->entry.dir, d->temp, d->entry.dir, d->entry.name) != 0) {
-    ok = false;
-    errnum = errno;
-  }
-  if (!ok) {
-    unlinkat(d->entry.dir, d->temp, 0);
-    llmprof_fail_errno(err, errnum, "%s", d->path);
-  }
+  int errnum = fsync(d->fd) == 0 ? 0 : errno;
+  if (!errnum) errnum = put_in_place(d);
+  if (errnum) llmprof_fail_errno(err, errnum, "%s", d->path);
   llmprof_fs_draft_discard(d);
-  return ok;
+  return !errnum;
 }
 
 bool llmprof_fs_write(const char *path, const void *bytes, size_t size,

@@ -22,6 +22,7 @@ typedef enum llmprof_code {
   LLMPROF_RANGE,       /* a value cannot be represented without loss */
   LLMPROF_UNSUPPORTED, /* well-formed, but of a kind not handled */
   LLMPROF_INTERRUPTED, /* stopped by a signal or by the caller */
+  LLMPROF_BUSY,        /* another process has hold of it */
 } llmprof_code;
 
 enum {

@@ -13,7 +13,7 @@
 #include "llmprof/buffer.h"
 #include "llmprof/error.h"
 
-/* ---- folders and names (core/fs.c) ---- */
+/* ---- folders and names (core/os/fs.c) ---- */
 
 typedef enum llmprof_fs_type {
   LLMPROF_FS_FILE,
@@ -91,17 +91,47 @@ bool llmprof_fs_access(const char *path, const char *mode, llmprof_error *err);
 bool llmprof_fs_temp_dir(const char *prefix, llmprof_buffer *path,
                          llmprof_error *err);
 
-/* ---- contents (core/fs_file.c) ---- */
+/* The path of `name` below a folder, after looking that no part of the name is
+ * a symbolic link or "..": what a stranger's folder holds is not to lead out of
+ * it. The folder itself may be a link. What does not exist (yet) is no failure.
+ * DENIED when there is a link. */
+bool llmprof_fs_beneath(const char *folder, const char *name,
+                        llmprof_buffer *path, llmprof_error *err);
+
+/* ---- locks (core/os/fs_lock.c) ---- */
+
+/* Something held against other processes (and other locks of this one) until
+ * it is freed or the process ends, however that happens. */
+typedef struct llmprof_lock llmprof_lock;
+
+/* Hold a folder, or a file, which is made with mode 0600 when it is not there.
+ * BUSY when it is held already, unless wait: INTERRUPTED then when a signal
+ * comes first. UNSUPPORTED on file systems without locks. */
+llmprof_lock *llmprof_lock_take(const char *path, bool wait,
+                                llmprof_error *err);
+void llmprof_lock_free(llmprof_lock *lock); /* NULL is fine */
+
+/* A new folder of mode 0700 in `parent`, with an unguessable name, held by
+ * *lock: for what must not stay. Remove it before the lock is freed. */
+bool llmprof_fs_private_dir(const char *parent, llmprof_buffer *path,
+                            llmprof_lock **lock, llmprof_error *err);
+
+/* Remove what processes that are gone left in the folder of files and folders
+ * with such names; *count of them. A folder that is not there has none. */
+bool llmprof_fs_sweep(const char *folder, size_t *count, llmprof_error *err);
+
+/* ---- contents (core/os/fs_file.c) ---- */
 
 /* The whole file; LIMIT when it is larger than limit bytes (0: no limit). */
 bool llmprof_fs_read(const char *path, size_t limit, llmprof_buffer *bytes,
                      llmprof_error *err);
 
 /* Make or replace the file atomically: whoever opens path sees the old
- * contents or all of the new ones, also after a crash. The bytes go to an
- * unguessable name in the same folder, are synced, and renamed; on failure
- * nothing is left behind. A replaced file keeps its permission bits; a link
- * at path is replaced, not followed; a folder or device is left alone. */
+ * contents or all of the new ones, also after a crash. The bytes go to a
+ * file of the same folder that has no name yet, or one that cannot be guessed,
+ * are synced, and put in place; on failure nothing is left behind. A replaced
+ * file keeps its permission bits; a link at path is replaced, not followed; a
+ * folder or device is left alone. */
 bool llmprof_fs_write(const char *path, const void *bytes, size_t size,
                       llmprof_error *err);
 

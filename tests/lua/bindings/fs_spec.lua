@@ -111,4 +111,36 @@ describe("llmprof.fs", function()
     assert.has_error(function() fs.write("a") end,
       "bad argument #2 to 'write' (string expected, got no value)")
   end)
+
+  it("locks", function()
+    local lock = assert(fs.lock(top .. "/lock"))
+    assert.same(failure(top .. "/lock", ": in use by another llmprof", "busy"),
+      table.pack(fs.lock(top .. "/lock")))
+    lock:close()
+    lock:close()
+    do
+      local held <close> = assert(fs.lock(top .. "/lock", { wait = true })) -- luacheck: ignore
+    end
+    assert(fs.lock(top .. "/lock")):close()
+    assert.has_error(function() fs.lock(top, { wait = 1 }) end)
+  end)
+
+  it("makes private folders, and sweeps those of nobody", function()
+    local path, lock = assert(fs.private_dir(top))
+    assert.equal(7 * 64, fs.stat(path).mode)
+    assert.equal(0, fs.sweep(top))
+    assert(fs.write(path .. "/secret", "s"))
+    lock:close()
+    assert.equal(1, fs.sweep(top))
+    assert.same({}, fs.list(top))
+    assert.same(failure(top .. "/none", ": No such file or directory", "notfound"),
+      table.pack(fs.private_dir(top .. "/none")))
+  end)
+
+  it("finds names below a folder, and follows no link there", function()
+    assert.equal(top .. "/a/b", fs.beneath(top, "a/b"))
+    assert(fs.symlink("/etc", top .. "/link"))
+    assert.same(failure(top .. "/link", ": a symbolic link, which is not followed", "denied"),
+      table.pack(fs.beneath(top, "link/passwd")))
+  end)
 end)
