@@ -53,7 +53,7 @@ function live.preview(made, cfg)
     counters = cfg.counters == "on" and { ncu.profile_argv(cfg.ncu, { path = cfg.tools.ncu or "ncu",
       output = "<run>/" .. layout.ncu.stem, metrics = cfg.ncu.metrics,
       kernels = "<the selected kernels>",
-      ranges = { cfg.ncu.nvtx_include or "<their stages>" }, name_base = cfg.ncu.kernel_name_base,
+      ranges = cfg.ncu.nvtx_include or { "<their stages>" }, name_base = cfg.ncu.kernel_name_base,
       launches = cfg.top_n.launches_per_kernel,
       argv = workload.describe(made, workload.representative(cfg)).argv }) } or nil,
     operators = cfg.operators == "on"

@@ -20,7 +20,7 @@ local PATIENCE = 600
 
 -- Ranges to measure in when no timeline says which: the user's, or the stages.
 local function stage_ranges(ctx)
-  if ctx.cfg.ncu.nvtx_include then return { ctx.cfg.ncu.nvtx_include } end
+  if ctx.cfg.ncu.nvtx_include then return ctx.cfg.ncu.nvtx_include end
   local ranges = {}
   for _, stage in ipairs(ctx.recipe.stages) do
     if not stage.parent then ranges[#ranges + 1] = range_name.ncu_filter(stage.name) end
