@@ -57,5 +57,6 @@ return llm.recipe {
   end,
 
   stages = { { "prefill" }, { "decode", step = "decode_step" } },
+  nsys = { capture_range = "nvtx", nvtx_capture = "measured", capture_range_end = "stop" },
   top_n = { kernels = 20, coverage = 0.95, launches_per_kernel = 2 },
 }

@@ -1,10 +1,11 @@
 /* Steps: ranges as the GPU ran them, one after the other on each device.
  *
  * A range marks when the CPU asked for a step. The GPU may run it much later,
- * so a step begins where the GPU could begin it: where the step before it
+ * so a step begins where the GPU could begin it: where what ran before it
  * ended, if it was asked for by then, else with its own first operation. */
 #include <stdlib.h>
 
+#include "frame/sort.h"
 #include "llmprof/alloc.h"
 #include "trace/trace_columns.h"
 
@@ -17,7 +18,7 @@ typedef struct step {
   step_key key;
   uint32_t operations, kernels;
   int64_t launched, start, end;
-  int64_t before, begin; /* before: LLMPROF_ABSENT for a device's first */
+  int64_t before, begin; /* before: LLMPROF_ABSENT where nothing was */
 } step;
 
 typedef struct steps {
@@ -80,20 +81,81 @@ static int in_order(const void *left, const void *right) {
   return 0;
 }
 
-/* A step that ended before the one before it had nothing to wait for. */
+/* ---- what ran before ---- */
+
+static int by_start(const void *left, const void *right) {
+  const step *a = *(step *const *)left, *b = *(step *const *)right;
+  ORDER(a->start, b->start);
+  return 0;
+}
+
+/* Rows of the operations that have an end, by it; NULL when out of memory. */
+static uint32_t *ops_by_end(const llmprof_trace *trace, size_t *count) {
+  uint32_t *rows = llmprof_alloc(trace->ops.count, sizeof *rows);
+  if (!rows) return NULL;
+  *count = 0;
+  for (size_t op = 0; op < trace->ops.count; op++)
+    if (trace->ops.end[op] != LLMPROF_ABSENT) rows[(*count)++] = (uint32_t)op;
+  if (llmprof_sort_rows_i64(rows, *count, trace->ops.end)) return rows;
+  llmprof_free(rows);
+  return NULL;
+}
+
+/* Steps and operations in order of time: `before` of a step is when the last
+ * operation ended that had ended on its device when it started. */
+static void look_back(const llmprof_trace *trace, const uint32_t *rows,
+                      size_t count, step **order, size_t step_count,
+                      int64_t *ended) {
+  size_t next = 0;
+  for (size_t i = 0; i < step_count; i++) {
+    for (; next < count && trace->ops.end[rows[next]] <= order[i]->start;
+         next++)
+      ended[trace->ops.place[rows[next]]] = trace->ops.end[rows[next]];
+    order[i]->before = LLMPROF_ABSENT;
+    for (size_t p = 0; p < trace->places.count; p++) {
+      const llmprof_place *place =
+          llmprof_intern_get(&trace->places, (uint32_t)p);
+      if (place->process == order[i]->key.process &&
+          place->device == order[i]->key.device && ended[p] > order[i]->before)
+        order[i]->before = ended[p];
+    }
+  }
+}
+
+static bool find_before(const llmprof_trace *trace, steps *s) {
+  size_t places = trace->places.count, count = 0;
+  uint32_t *rows = ops_by_end(trace, &count);
+  step **order = llmprof_alloc(s->keys.count, sizeof *order);
+  int64_t *ended = llmprof_alloc(places, sizeof *ended);
+  bool ok = rows && order && ended;
+  if (ok) {
+    for (size_t p = 0; p < places; p++) ended[p] = LLMPROF_ABSENT;
+    for (size_t i = 0; i < s->keys.count; i++) order[i] = &s->list[i];
+    qsort(order, s->keys.count, sizeof *order, by_start);
+    look_back(trace, rows, count, order, s->keys.count, ended);
+  }
+  llmprof_free(rows);
+  llmprof_free(order);
+  llmprof_free(ended);
+  return ok;
+}
+
+/* A step that ended before what ran before it had nothing to wait for. */
 static int64_t begin_of(const step *s) {
   bool queued = s->before != LLMPROF_ABSENT && s->launched <= s->before;
   return queued && s->before < s->end ? s->before : s->start;
 }
 
+/* A step may still run when the next one starts on another stream. */
 static void chain(step *list, size_t count) {
+  int64_t last_end = LLMPROF_ABSENT;
   for (size_t i = 0; i < count; i++) {
-    const step *last = i ? &list[i - 1] : NULL;
-    list[i].before = LLMPROF_ABSENT;
-    if (last && last->key.process == list[i].key.process &&
-        last->key.device == list[i].key.device)
-      list[i].before = last->before > last->end ? last->before : last->end;
+    bool other = i && (list[i - 1].key.process != list[i].key.process ||
+                       list[i - 1].key.device != list[i].key.device);
+    if (other) last_end = LLMPROF_ABSENT;
+    if (last_end > list[i].before) list[i].before = last_end;
     list[i].begin = begin_of(&list[i]);
+    if (list[i].end > last_end) last_end = list[i].end;
   }
 }
 
@@ -208,14 +270,14 @@ static llmprof_frame *frame_of(const llmprof_trace *trace, const steps *s) {
 }
 
 llmprof_frame *llmprof_trace_steps(llmprof_trace *trace,
-                                   const char *const *tags, size_t count,
+                                   const llmprof_trace_tag *tags, size_t count,
                                    llmprof_error *err) {
   if (!llmprof_trace_attribution(trace, err)) return NULL;
   llmprof_frame *frame = NULL;
   steps s = {0};
   llmprof_intern_init(&s.keys, sizeof(step_key));
   uint32_t *of_link = llmprof_trace_labelled_links(trace, tags, count);
-  if (of_link && gather(trace, of_link, &s)) {
+  if (of_link && gather(trace, of_link, &s) && find_before(trace, &s)) {
     if (s.keys.count) qsort(s.list, s.keys.count, sizeof *s.list, in_order);
     chain(s.list, s.keys.count);
     frame = frame_of(trace, &s);

@@ -76,7 +76,9 @@ end
 -- Give each kernel of the list its category.
 function breakdown.categorize(kernels, rules)
   local classify = categories.classifier(rules)
-  for _, kernel in ipairs(kernels) do kernel.category = classify(kernel.name) end
+  for _, kernel in ipairs(kernels) do
+    kernel.category = classify(kernel.name, kernel.mangled_name)
+  end
 end
 
 

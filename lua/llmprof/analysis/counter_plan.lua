@@ -4,6 +4,7 @@
 local errors = require "llmprof.base.errors"
 local pages = require "llmprof.nvidia.ncu"
 local ncu = require "llmprof.nvidia.ncu.command"
+local range_name = require "llmprof.base.range_name"
 
 local counter_plan = {}
 
@@ -115,13 +116,30 @@ local function stages_of(list)
 end
 
 
+-- The stages whose ranges ncu can be given: declared, top level and wanted.
+local function stages_in(wanted, found)
+  local list = {}
+  for _, stage in ipairs((found.whole or found.inferred) and {} or found.declared) do
+    if wanted[stage.name] and not stage.parent then list[#list + 1] = stage.name end
+  end
+  return list
+end
+
+
+-- Is a stage's range one of the default domain, though its name has a colon?
+local function is_default(name, found)
+  for _, instance in ipairs(found.instances) do
+    if instance.stage == name then return instance.domain == nil end
+  end
+  return false
+end
+
+
 -- Range expressions of these stages.
 local function ranges_of(wanted, found)
   local ranges = {}
-  for _, stage in ipairs((found.whole or found.inferred) and {} or found.declared) do
-    if wanted[stage.name] and not stage.parent then
-      ranges[#ranges + 1] = ncu.range_expression(stage.name)
-    end
+  for i, name in ipairs(stages_in(wanted, found)) do
+    ranges[i] = range_name.ncu_filter(name, is_default(name, found))
   end
   return ranges
 end
@@ -142,8 +160,23 @@ local function instances_of(wanted, found)
 end
 
 
+-- The stage that ncu.nvtx_include names, as recipes or as ncu write it; nil
+-- when it names another range, or is not set.
+function counter_plan.focus(include, found)
+  for _, stage in ipairs(include and found.declared or {}) do
+    local name = stage.name
+    if include == name or include == name .. "/"
+      or include == range_name.ncu_filter(name, is_default(name, found)) then return name end
+  end
+  return nil
+end
+
+
 local function filters_in(wanted, found, cfg)
-  if cfg.ncu.nvtx_include then return { cfg.ncu.nvtx_include }, nil end
+  local include = cfg.ncu.nvtx_include
+  local focus = counter_plan.focus(include, found)
+  if include and not focus then return { include }, nil end
+  if focus then wanted = { [focus] = true } end
   return ranges_of(wanted, found), instances_of(wanted, found)
 end
 

@@ -20,6 +20,8 @@ return {
     choices = { "on", "off" } },
   ["counters"] = { "Measure the selected kernels with hardware counters", "on",
     choices = { "on", "off" } },
+  ["timeline"] = { "Capture a timeline; off measures counters alone", "on",
+    choices = { "on", "off" } },
   ["overhead"] = { "Run the workload plain before and after, to measure what profiling costs",
     "off", choices = { "off", "measure" } },
   ["tools.nsys"] = { "Path of nsys; found by itself unless set", type = "string" },

@@ -26,7 +26,8 @@ static void describe(llmprof_frame *steps, llmprof_buffer *out) {
 
 static llmprof_frame *steps_of(llmprof_trace *trace, const char *tag) {
   llmprof_error err = {0};
-  llmprof_frame *steps = llmprof_trace_steps(trace, &tag, 1, &err);
+  llmprof_frame *steps =
+      llmprof_trace_steps(trace, &(llmprof_trace_tag){tag, NULL}, 1, &err);
   if (!steps) fail_msg("%s", err.message);
   return steps;
 }
@@ -77,6 +78,19 @@ static void test_the_edge(void **state) {
                  KERNEL(120, 190, P1, 2),
          "0: 10, 20-110, begin 20, 90, 1/1; "
          "1: 110, 120-190, begin 110, 80, 1/1");
+}
+
+/* What is in no step keeps the GPU, too, unless it runs beside the step. */
+static void test_what_is_in_no_step(void **state) {
+  (void)state;
+  expect(EXPORT_TABLES RANGE(10, 20, T11, "step") RANGE(20, 30, T11, "step")
+             CALL(1, 2, T11, 1) CALL(11, 12, T11, 2) CALL(13, 14, T11, 3)
+                 CALL(21, 22, T11, 4) KERNEL(40, 90, P1, 1)
+                     KERNEL(95, 150, P1, 2) KERNEL(155, 170, P1, 9)
+                         KERNEL(145, 400, P1, 8) KERNEL(180, 190, P1, 4)
+                             KERNEL(50, 60, P2, 9),
+         "0: 11, 95-150, begin 90, 60, 1/1; 1: 21, 180-190, begin 170, 20, "
+         "1/1");
 }
 
 /* On another stream a step may run within the one before it. */
@@ -169,7 +183,7 @@ static void test_the_range(void **state) {
 }
 
 static bool load_steps(void *path, llmprof_error *err) {
-  const char *tag = "step";
+  llmprof_trace_tag tag = {"step", NULL};
   llmprof_trace *trace = llmprof_trace_open(path, err);
   llmprof_frame *steps =
       trace ? llmprof_trace_steps(trace, &tag, 1, err) : NULL;
@@ -190,6 +204,7 @@ int main(void) {
       cmocka_unit_test(test_a_queue),
       cmocka_unit_test(test_an_idle_queue),
       cmocka_unit_test(test_the_edge),
+      cmocka_unit_test(test_what_is_in_no_step),
       cmocka_unit_test(test_a_step_inside_another),
       cmocka_unit_test(test_ranges_inside_others),
       cmocka_unit_test(test_devices_and_processes),

@@ -5,6 +5,7 @@ local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local metric_cache = require "llmprof.nvidia.ncu.metric_cache"
 local ncu = require "llmprof.nvidia.ncu.command"
+local range_name = require "llmprof.base.range_name"
 local process = require "llmprof.base.process"
 local tool = require "llmprof.run.capture.tool"
 local tools = require "llmprof.nvidia.tools"
@@ -23,7 +24,7 @@ local function stage_ranges(ctx)
   if ctx.cfg.ncu.nvtx_include then return { ctx.cfg.ncu.nvtx_include } end
   local ranges = {}
   for _, stage in ipairs(ctx.recipe.stages) do
-    if not stage.parent then ranges[#ranges + 1] = ncu.range_expression(stage.name) end
+    if not stage.parent then ranges[#ranges + 1] = range_name.ncu_filter(stage.name) end
   end
   return ranges
 end

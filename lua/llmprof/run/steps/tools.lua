@@ -12,7 +12,6 @@ local step = { name = "tools", summary = "find the tools, describe the machine a
 function step.run(ctx)
   local state, source = ctx.state, captures.of(ctx.cfg)
   state.capture = source
-  if source.check then source.check(ctx.cfg) end
   source.open(ctx)
   if source.find then source.find(ctx) end
   ctx.run:write(layout.inputs, yaml.encode(source.inputs(ctx)))
