@@ -61,6 +61,8 @@ return llm.recipe {
   -- around what is measured. nsys.capture_range=none captures the whole process.
   nsys = { preset = "default", capture_range = "nvtx", nvtx_capture = "measured",
     capture_range_end = "stop" },
-  ncu = { preset = "default" },
+  ncu = { preset = "default", nvtx_include = { "prefill/", "decode/" } },
   top_n = { kernels = 20, coverage = 0.95, launches_per_kernel = 2 },
+  report = { "environment", "aggregates", "stages", "mfu", "operators", "kernels", "roofline",
+    "advice" },
 }

@@ -160,23 +160,44 @@ local function instances_of(wanted, found)
 end
 
 
--- The stage that ncu.nvtx_include names, as recipes or as ncu write it; nil
--- when it names another range, or is not set.
-function counter_plan.focus(include, found)
-  for _, stage in ipairs(include and found.declared or {}) do
+-- The declared stage that a range of ncu.nvtx_include names, as recipes or as ncu
+-- write it; or nil.
+local function stage_named(range, found)
+  for _, stage in ipairs(found.declared) do
     local name = stage.name
-    if include == name or include == name .. "/"
-      or include == range_name.ncu_filter(name, is_default(name, found)) then return name end
+    if range == name or range == name .. "/"
+      or range == range_name.ncu_filter(name, is_default(name, found)) then return name end
   end
   return nil
+end
+
+
+-- The stages that ncu.nvtx_include (a list of ranges) limits the counters to, as
+-- a set; nil when it is not set, or names ranges other than stages.
+function counter_plan.focus(include, found)
+  if not include then return nil end
+  local wanted = {}
+  for _, range in ipairs(include) do
+    local name = stage_named(range, found)
+    if not name then return nil end
+    wanted[name] = true
+  end
+  return wanted
+end
+
+
+local function both(set, other)
+  local list = {}
+  for name in pairs(set) do list[name] = other[name] end
+  return list
 end
 
 
 local function filters_in(wanted, found, cfg)
   local include = cfg.ncu.nvtx_include
   local focus = counter_plan.focus(include, found)
-  if include and not focus then return { include }, nil end
-  if focus then wanted = { [focus] = true } end
+  if include and not focus then return include, nil end
+  if focus then wanted = both(wanted, focus) end
   return ranges_of(wanted, found), instances_of(wanted, found)
 end
 

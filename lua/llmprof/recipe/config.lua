@@ -102,6 +102,7 @@ end
 
 local function check_value(key, declaration, value, where)
   local kind = type_of(declaration)
+  if declaration.one and type(value) ~= "table" then value = { value } end
   if not fits(value, kind) then
     bad(("%s: %s: %s is expected, not %s"):format(where, key, wanted[kind],
       type(value) == "table" and "a table" or ("'%s'"):format(tostring(value))))

@@ -21,7 +21,7 @@ local PATIENCE = 600
 
 -- Ranges to measure in when no timeline says which: the user's, or the stages.
 local function stage_ranges(ctx)
-  if ctx.cfg.ncu.nvtx_include then return { ctx.cfg.ncu.nvtx_include } end
+  if ctx.cfg.ncu.nvtx_include then return ctx.cfg.ncu.nvtx_include end
   local ranges = {}
   for _, stage in ipairs(ctx.recipe.stages) do
     if not stage.parent then ranges[#ranges + 1] = range_name.ncu_filter(stage.name) end
@@ -231,7 +231,7 @@ function under_ncu.preview(ctx)
   return { profile_argv(ctx, spec_of(ctx), { launches = ctx.cfg.top_n.launches_per_kernel,
     metrics = metrics_of(ctx, roofline_on_paper), kernels = "<the selected kernels>",
     name_base = base == "auto" and "<mangled or function>" or base,
-    ranges = { ctx.cfg.ncu.nvtx_include or "<their stages>" } }) }
+    ranges = ctx.cfg.ncu.nvtx_include or { "<their stages>" } }) }
 end
 
 

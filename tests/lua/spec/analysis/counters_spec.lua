@@ -202,17 +202,19 @@ describe("llmprof.analysis.counter_plan", function()
   end)
 
   it("takes the range that the configuration names", function()
-    local plan = make({ kernel(1) }, { nvtx_include = "mine@other/" })
+    local plan = make({ kernel(1) }, { nvtx_include = { "mine@other/" } })
     assert.same({ { "mine@other/" }, nil }, { plan.ranges, plan.instances })
   end)
 
   it("numbers the ranges of the one stage that the configuration names", function()
     for _, include in ipairs { "mine@decode/", "mine:decode/", "mine:decode" } do
-      local plan = make({ kernel(1, { stage = "mine:decode" }) }, { nvtx_include = include })
+      local plan = make({ kernel(1, { stage = "mine:decode" }) }, { nvtx_include = { include } })
       assert.same({ { "mine@decode/" }, "2" }, { plan.ranges, plan.instances })
-      assert.equal("mine:decode", counter_plan.focus(include, found))
+      assert.same({ ["mine:decode"] = true }, counter_plan.focus({ include }, found))
     end
-    assert.is_nil(counter_plan.focus("sam@decode/", found))
+    assert.same({ prefill = true, ["mine:decode"] = true },
+      counter_plan.focus({ "prefill/", "mine@decode/" }, found))
+    assert.is_nil(counter_plan.focus({ "prefill/", "other/" }, found))
     assert.is_nil(counter_plan.focus(nil, found))
   end)
 
