@@ -6,8 +6,9 @@
 #include <unistd.h>
 
 #include "llmprof/fs.h"
+#include "llmprof/interrupt.h"
 #include "llmprof/sqlite.h"
-#include "os/fs_draft.h"
+#include "sqlite/sqlite_file.h"
 
 const char *const llmprof_edit_string_columns[] = {
     "nameId",        "textId",      "jsonTextId",
@@ -17,6 +18,7 @@ const char *const llmprof_edit_string_columns[] = {
 
 bool llmprof_edit_fail(llmprof_edit *edit, int rc) {
   if (rc == SQLITE_NOMEM) return llmprof_fail_nomem(edit->err);
+  if (rc == SQLITE_INTERRUPT) return llmprof_fail_interrupted(edit->err);
   return llmprof_fail(edit->err,
                       rc == SQLITE_FULL ? LLMPROF_IO : LLMPROF_SYNTAX,
                       "%s: cannot be %s: %s", edit->name, edit->action,
@@ -37,8 +39,10 @@ bool llmprof_edit_run_built(llmprof_edit *edit, llmprof_buffer *sql) {
 
 bool llmprof_edit_has(llmprof_edit *edit, const char *schema, const char *table,
                       const char *column) {
-  return sqlite3_table_column_metadata(edit->db, schema, table, column, NULL,
-                                       NULL, NULL, NULL, NULL) == SQLITE_OK;
+  int rc = sqlite3_table_column_metadata(edit->db, schema, table, column, NULL,
+                                         NULL, NULL, NULL, NULL);
+  if (rc == SQLITE_NOMEM) edit->nomem = true;
+  return rc == SQLITE_OK;
 }
 
 void llmprof_edit_quote(llmprof_buffer *sql, const char *name) {
@@ -65,30 +69,101 @@ bool llmprof_edit_matches(const char *const *patterns, size_t count,
   return false;
 }
 
-/* ---- the copy ---- */
+bool llmprof_edit_count(llmprof_edit *edit, llmprof_buffer *sql,
+                        size_t *count) {
+  sqlite3_stmt *rows = NULL;
+  int rc = sql->failed
+               ? SQLITE_NOMEM
+               : sqlite3_prepare_v2(edit->db, sql->bytes, -1, &rows, NULL);
+  llmprof_buffer_free(sql);
+  if (rc == SQLITE_OK && (rc = sqlite3_step(rows)) == SQLITE_ROW)
+    *count += (size_t)sqlite3_column_int64(rows, 0);
+  sqlite3_finalize(rows);
+  return rc == SQLITE_ROW || llmprof_edit_fail(edit, rc);
+}
 
-/* No code that a stranger put into the schema runs; no journal: a copy that
- * fails is thrown away. */
-static bool open_copy(llmprof_edit *edit, const char *path) {
+/* ---- a file in the making ---- */
+
+/* It lies in a folder that only its user can enter, beside where it is to go,
+ * and which is swept up when we are killed. */
+typedef struct making {
+  llmprof_buffer folder, path;
+  llmprof_lock *lock;
+} making;
+
+/* Asked by SQLite now and then while it works. */
+static int is_interrupted(void *unused) {
+  (void)unused;
+  return llmprof_interrupted();
+}
+
+/* No value of an export is larger; one that SQL makes up may be. */
+enum {
+  LARGEST_VALUE = 64 * 1024 * 1024,
+  STEPS_BETWEEN_LOOKS = 10000,
+};
+
+/* No code that a stranger put into the schema runs; no journal: a file that
+ * cannot be finished is thrown away. */
+static bool open_making(llmprof_edit *edit, const char *path) {
   int rc = sqlite3_open_v2(path, &edit->db,
-                           SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+                           SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
+                               SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX,
+                           NULL);
   if (rc != SQLITE_OK) return llmprof_edit_fail(edit, rc);
   sqlite3_db_config(edit->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
   sqlite3_db_config(edit->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+  sqlite3_limit(edit->db, SQLITE_LIMIT_LENGTH, LARGEST_VALUE);
+  sqlite3_progress_handler(edit->db, STEPS_BETWEEN_LOOKS, is_interrupted, NULL);
   return llmprof_edit_run(edit, "PRAGMA journal_mode = OFF; "
                                 "PRAGMA synchronous = OFF; "
                                 "PRAGMA secure_delete = ON");
 }
 
-/* A file in the folder of `to` that nobody can guess the name of. */
-static bool temporary_beside(const char *to, llmprof_buffer *path,
-                             llmprof_error *err) {
-  char name[FS_TEMP_SIZE];
-  if (!llmprof_fs_temp_name(name, err)) return false;
-  const char *slash = strrchr(to, '/');
-  if (slash) llmprof_buffer_add(path, to, (size_t)(slash - to) + 1);
-  llmprof_buffer_puts(path, name);
-  return !path->failed || llmprof_fail_nomem(err);
+bool llmprof_edit_attach(llmprof_edit *edit, const char *path) {
+  llmprof_sqlite *probe = llmprof_sqlite_open(path, edit->err);
+  if (!probe) return false; /* ATTACH would make an empty file */
+  llmprof_sqlite_close(probe);
+  llmprof_buffer uri = {0};
+  llmprof_sqlite_put_uri(&uri, path);
+  sqlite3_stmt *attach = NULL;
+  int rc = uri.failed ? SQLITE_NOMEM
+                      : sqlite3_prepare_v2(edit->db, "ATTACH ?1 AS more", -1,
+                                           &attach, NULL);
+  if (rc == SQLITE_OK)
+    rc = sqlite3_bind_text(attach, 1, uri.bytes, -1, SQLITE_STATIC);
+  if (rc == SQLITE_OK) rc = sqlite3_step(attach);
+  sqlite3_finalize(attach);
+  llmprof_buffer_free(&uri);
+  return rc == SQLITE_DONE || llmprof_edit_fail(edit, rc);
+}
+
+/* The folder that holds a path: "." when it names none. */
+static bool put_folder(llmprof_buffer *folder, const char *path) {
+  const char *slash = strrchr(path, '/');
+  if (!slash)
+    llmprof_buffer_puts(folder, ".");
+  else
+    llmprof_buffer_add(folder, path, (size_t)(slash - path) + (slash == path));
+  return !folder->failed;
+}
+
+static bool begin_making(making *m, const char *to, llmprof_error *err) {
+  llmprof_buffer parent = {0};
+  size_t swept;
+  bool ok = put_folder(&parent, to) || llmprof_fail_nomem(err);
+  ok = ok && llmprof_fs_sweep(parent.bytes, &swept, err) &&
+       llmprof_fs_private_dir(parent.bytes, &m->folder, &m->lock, err);
+  llmprof_buffer_free(&parent);
+  if (ok) llmprof_buffer_printf(&m->path, "%s/file", m->folder.bytes);
+  return ok && (!m->path.failed || llmprof_fail_nomem(err));
+}
+
+static void end_making(making *m) {
+  if (m->lock) llmprof_fs_remove_tree(m->folder.bytes, NULL);
+  llmprof_lock_free(m->lock);
+  llmprof_buffer_free(&m->folder);
+  llmprof_buffer_free(&m->path);
 }
 
 /* Replacing the export by its copy would lose what was not meant to go, and a
@@ -104,32 +179,56 @@ static bool check_target(const char *from, const char *to, llmprof_error *err) {
                       "%s: not replaced: it is no regular file", to);
 }
 
-/* A copy of a read-only export is read-only, too. */
-static bool make_writable(const char *path, llmprof_error *err) {
+/* What may read the export may read what was made of it; a copy of a read-only
+ * one can be written. */
+static bool give_mode(const char *from, const char *path, llmprof_error *err) {
   struct stat info;
-  if (stat(path, &info) == 0 && chmod(path, info.st_mode | S_IWUSR) == 0)
+  if (stat(from, &info) == 0 &&
+      chmod(path, (info.st_mode & 0777) | S_IWUSR) == 0)
     return true;
   return llmprof_fail_errno(err, errno, "%s", path);
+}
+
+static bool finish_making(const char *from, const char *path, const char *to,
+                          llmprof_error *err) {
+  return give_mode(from, path, err) && llmprof_fs_sync(path, err) &&
+         llmprof_fs_rename(path, to, err);
+}
+
+/* Of a file to be made of `from`: prepare it (a copy, or nothing), change it,
+ * put it at `to`. */
+static bool make(const char *from, const char *to, llmprof_edit *edit,
+                 bool copied, llmprof_edit_function change, void *user) {
+  llmprof_error *err = edit->err;
+  making m = {0};
+  bool ok = check_target(from, to, err);
+  if (ok) {
+    llmprof_sqlite *probe = llmprof_sqlite_open(from, err); /* is it one? */
+    ok = probe != NULL;
+    llmprof_sqlite_close(probe);
+  }
+  ok = ok && begin_making(&m, to, err) &&
+       (!copied || (llmprof_fs_copy(from, m.path.bytes, err) &&
+                    give_mode(from, m.path.bytes, err))) &&
+       open_making(edit, m.path.bytes) &&
+       (copied || llmprof_edit_attach(edit, from)) && change(edit, user);
+  sqlite3_close(edit->db);
+  if (edit->nomem) ok = llmprof_fail_nomem(err);
+  ok = ok && finish_making(from, m.path.bytes, to, err);
+  end_making(&m);
+  return ok;
 }
 
 bool llmprof_edit_copy(const char *from, const char *to, const char *action,
                        llmprof_edit_function change, void *user,
                        llmprof_error *err) {
-  if (!check_target(from, to, err)) return false;
-  llmprof_sqlite *probe = llmprof_sqlite_open(from, err); /* is it one? */
-  if (!probe) return false;
-  llmprof_sqlite_close(probe);
-  llmprof_buffer path = {0};
-  bool ok = temporary_beside(to, &path, err) &&
-            llmprof_fs_copy(from, path.bytes, err);
-  if (ok) {
-    llmprof_edit edit = {.name = from, .action = action, .err = err};
-    ok = make_writable(path.bytes, err) && open_copy(&edit, path.bytes) &&
-         change(&edit, user);
-    sqlite3_close(edit.db);
-    ok = ok && llmprof_fs_rename(path.bytes, to, err);
-    if (!ok) unlink(path.bytes);
-  }
-  llmprof_buffer_free(&path);
-  return ok;
+  llmprof_edit edit = {.name = from, .action = action, .err = err};
+  return make(from, to, &edit, true, change, user);
+}
+
+bool llmprof_edit_anew(const char *from, const char *to, const char *action,
+                       llmprof_edit_function fill, void *user,
+                       llmprof_error *err) {
+  llmprof_edit edit = {.name = from, .action = action, .err = err};
+  return make(from, to, &edit, false, fill, user);
 }

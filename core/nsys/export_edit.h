@@ -14,6 +14,7 @@ typedef struct llmprof_edit {
   const char *name;   /* of the file it is a copy of, for messages */
   const char *action; /* "cannot be ...", for messages */
   llmprof_error *err;
+  bool nomem; /* a question had no answer for want of memory: the edit fails */
 } llmprof_edit;
 
 /* Change the copy; false when that failed, with edit->err filled. */
@@ -24,6 +25,18 @@ typedef bool (*llmprof_edit_function)(llmprof_edit *edit, void *user);
 bool llmprof_edit_copy(const char *from, const char *to, const char *action,
                        llmprof_edit_function change, void *user,
                        llmprof_error *err);
+
+/* The same with a new file, to be filled from the export, which is attached as
+ * "more" and only read. */
+bool llmprof_edit_anew(const char *from, const char *to, const char *action,
+                       llmprof_edit_function fill, void *user,
+                       llmprof_error *err);
+
+/* Attach another export as "more", only to be read. */
+bool llmprof_edit_attach(llmprof_edit *edit, const char *path);
+
+/* Add the single number that a query in a buffer gives; frees the buffer. */
+bool llmprof_edit_count(llmprof_edit *edit, llmprof_buffer *sql, size_t *count);
 
 /* false, with SQLite's message for a failure rc. */
 bool llmprof_edit_fail(llmprof_edit *edit, int rc);

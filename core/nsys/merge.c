@@ -7,7 +7,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "llmprof/sqlite.h"
 #include "nsys/export_edit.h"
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
@@ -190,18 +189,10 @@ static bool append_table(llmprof_edit *edit, const char *table, void *user) {
 
 /* ---- files ---- */
 
-static bool ignore_row(llmprof_edit *edit, const char *value, void *user) {
-  (void)edit, (void)value, (void)user;
-  return true;
-}
-
 static bool append_file(llmprof_edit *edit, const char *path) {
-  llmprof_sqlite *probe = llmprof_sqlite_open(path, edit->err);
-  if (!probe) return false; /* ATTACH would make an empty file */
-  llmprof_sqlite_close(probe);
   int64_t offset;
-  return each_row(edit, "ATTACH ?1 AS more", path, ignore_row, NULL) &&
-         read_offset(edit, path, &offset) && move_strings(edit) &&
+  return llmprof_edit_attach(edit, path) && read_offset(edit, path, &offset) &&
+         move_strings(edit) &&
          each_row(edit,
                   "SELECT name FROM more.sqlite_master WHERE type = 'table' "
                   "ORDER BY name",

@@ -1,13 +1,17 @@
 /* What is kept is listed, not what goes: a later nsys may write more about the
- * machine, and that must not slip through. Tables of events are told from
- * others by their names; of the tables that describe, rows are kept by name.
- * In the end strings that nothing refers to are deleted and the file is
- * rebuilt, so that no free page holds what was there. */
+ * machine, and that must not slip through. A new file is filled from the
+ * export, so that at no moment there is a copy of what is not to stay, and no
+ * free page holds it. Tables of events are told from others by their names; a
+ * text is taken from listed columns only, and of the tables that describe, by
+ * the rules of scrub_rules.h. Of the export's own SQL nothing is used. */
 #include "llmprof/scrub.h"
 
 #include <string.h>
 
 #include "nsys/export_edit.h"
+#include "nsys/scrub_rules.h"
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
 
 /* Tables that are kept; a trailing * stands for any ending. */
 static const char *const kept_tables[] = {
@@ -38,41 +42,67 @@ static const char *const kept_tables[] = {
     "TARGET_INFO_NVTX_CUDA_DEVICE",
 };
 
-/* Rows that go, by table, and values; run only where the table is there, and
- * its column when one is named. */
+/* Columns whose texts are kept; in others, but for those that are declared to
+ * hold numbers, a text becomes "". */
 static const struct {
-  const char *table, *column, *sql;
-} deletions[] = {
-    {"META_DATA_CAPTURE", NULL,
-     "DELETE FROM META_DATA_CAPTURE WHERE NOT (name GLOB '*COLLECT_*' OR "
-     "name GLOB '*CUDA_GRAPH_TRACE*' OR name GLOB '*CUDA_FLUSH*' OR "
-     "name GLOB '*CUDA_SKIP*' OR name GLOB '*CUDA_TRACE_SCOPE*' OR "
-     "name GLOB '*_TRIGGER' OR name = 'CAPTURE_EVENT_TYPE')"},
-    {"META_DATA_EXPORT", NULL,
-     "DELETE FROM META_DATA_EXPORT WHERE NOT (name GLOB 'EXPORT_PRODUCT_*' OR "
-     "name GLOB 'EXPORT_SCHEMA_*' OR name IN ('EXPORT_PLATFORM', "
-     "'EXPORT_ARCH', 'EXPORT_TIME_UTC', 'EXPORT_PARAM_LAZY', "
-     "'EXPORT_PARAM_TIME_NORMALIZE', 'EXPORT_PARAM_TIME_SHIFT'))"},
-    {"EXPORT_META_DATA", NULL,
-     "DELETE FROM EXPORT_META_DATA WHERE NOT (name GLOB 'EXPORT_PRODUCT_*' OR "
-     "name GLOB 'EXPORT_SCHEMA_*')"},
-    {"TARGET_INFO_SYSTEM_ENV", NULL,
-     "DELETE FROM TARGET_INFO_SYSTEM_ENV WHERE name NOT IN ('CpuCores', "
-     "'CpuArchitecture', 'CpuDescription', 'NvDriverVersion', "
-     "'CudaDriverVersion', 'OsDescription')"},
-    {"DIAGNOSTIC_EVENT", NULL,
-     "DELETE FROM DIAGNOSTIC_EVENT WHERE text GLOB '*/*' AND severity < 2"},
-    {"DIAGNOSTIC_EVENT", NULL,
-     "UPDATE DIAGNOSTIC_EVENT SET text = 'a message that "
-     "named a path' WHERE text GLOB '*/*'"},
-    {"TARGET_INFO_GPU", "uuid",
-     "UPDATE TARGET_INFO_GPU SET uuid = NULL WHERE uuid NOT NULL"},
-    {"TARGET_INFO_GPU", "busLocation",
-     "UPDATE TARGET_INFO_GPU SET busLocation = NULL WHERE busLocation NOT "
-     "NULL"},
+  const char *table, *column;
+} text_columns[] = {
+    {"ENUM_*", "name"},
+    {"ENUM_*", "label"},
+    {"StringIds", "value"},
+    {"NVTX_EVENTS", "text"},
+    {"NVTX_EVENTS", "jsonText"},
+    {"NVTX_EVENTS", "binaryData"},
+    {"NVTX_PAYLOAD_*", "name"},
+    {"NVTX_PAYLOAD_*", "description"},
+    {"PROCESSES", "name"},
+    {"DIAGNOSTIC_EVENT", "text"},
+    {"META_DATA_CAPTURE", "name"},
+    {"META_DATA_CAPTURE", "value"},
+    {"META_DATA_EXPORT", "name"},
+    {"META_DATA_EXPORT", "value"},
+    {"EXPORT_META_DATA", "name"},
+    {"EXPORT_META_DATA", "value"},
+    {"TARGET_INFO_SYSTEM_ENV", "name"},
+    {"TARGET_INFO_SYSTEM_ENV", "value"},
+    {"TARGET_INFO_SESSION_START_TIME", "utcTime"},
+    {"TARGET_INFO_GPU", "name"},
+    {"TARGET_INFO_GPU", "chipName"},
+    {"TARGET_INFO_GPU_METRICS", "typeName"},
+    {"TARGET_INFO_GPU_METRICS", "metricName"},
 };
 
-/* Global ids of processes with events, from the columns that hold them. */
+/* What stands for a column of a table in the copy; %s is the column. */
+static const struct {
+  const char *table, *column, *sql;
+} changed_columns[] = {
+    {"PROCESSES", "name", "scrub_program(%s)"},
+    {"DIAGNOSTIC_EVENT", "text", "scrub_message(%s)"},
+};
+
+/* Rows that are kept of a table that has these columns; none of one that lacks
+ * them. */
+static const struct {
+  const char *table, *columns[2], *condition;
+} kept_rows[] = {
+    {"META_DATA_CAPTURE",
+     {"name", "value"},
+     "scrub_keeps('META_DATA_CAPTURE', name, value)"},
+    {"META_DATA_EXPORT",
+     {"name", "value"},
+     "scrub_keeps('META_DATA_EXPORT', name, value)"},
+    {"EXPORT_META_DATA",
+     {"name", "value"},
+     "scrub_keeps('EXPORT_META_DATA', name, value)"},
+    {"TARGET_INFO_SYSTEM_ENV",
+     {"name", "value"},
+     "scrub_keeps('TARGET_INFO_SYSTEM_ENV', name, value)"},
+    {"DIAGNOSTIC_EVENT",
+     {"severity", "text"},
+     "severity >= 2 OR scrub_message(text) = text"},
+};
+
+/* Processes and threads stay when these columns say that they have events. */
 #define OF_PROCESS  "SELECT globalPid FROM %s"
 #define OF_THREAD   "SELECT globalTid & ~0xFFFFFF FROM %s"
 #define THREAD_SELF "SELECT globalTid FROM %s"
@@ -88,71 +118,222 @@ typedef struct scrubber {
   llmprof_scrub_report *report;
 } scrubber;
 
-/* Run, and count the rows that changed. */
-static bool change(scrubber *s, const char *sql, size_t *count) {
-  if (!llmprof_edit_run(s->edit, sql)) return false;
-  *count += (size_t)sqlite3_changes64(s->edit->db);
-  return true;
-}
-
-/* Run a statement made in a buffer, which is freed. */
-static bool change_built(scrubber *s, llmprof_buffer *sql, size_t *count) {
-  bool ok = llmprof_edit_run_built(s->edit, sql);
-  if (ok) *count += (size_t)sqlite3_changes64(s->edit->db);
-  return ok;
-}
-
-static bool fail(scrubber *s, int rc) {
-  return llmprof_edit_fail(s->edit, rc);
-}
-
 static bool has_column(scrubber *s, const char *table, const char *column) {
   return llmprof_edit_has(s->edit, "main", table, column);
+}
+
+static bool had_column(scrubber *s, const char *table, const char *column) {
+  return llmprof_edit_has(s->edit, "more", table, column);
+}
+
+/* ---- a table of the copy ---- */
+
+typedef struct table_copy {
+  const char *name;
+  scrubber *scrubber;
+  llmprof_buffer declared, names, values; /* lists of SQL */
+  llmprof_buffer altered; /* condition of the rows that are not as they were */
+} table_copy;
+
+static void add_comma(llmprof_buffer *list) {
+  if (list->size) llmprof_buffer_puts(list, ", ");
+}
+
+/* Of a declared type as much as decides how SQLite stores values. */
+static const char *type_of(const char *declared) {
+  static const char *const types[] = {"INT", "REAL", "TEXT", "BLOB"};
+  static const char *const names[] = {"INTEGER", "REAL", "TEXT", "BLOB"};
+  for (size_t i = 0; i < COUNT(types); i++) {
+    if (sqlite3_strnicmp(declared, types[i], (int)strlen(types[i])) == 0)
+      return names[i];
+  }
+  return "";
+}
+
+static bool keeps_text(const char *table, const char *column) {
+  for (size_t i = 0; i < COUNT(text_columns); i++) {
+    if (strcmp(text_columns[i].column, column) == 0 &&
+        llmprof_edit_matches(&text_columns[i].table, 1, table))
+      return true;
+  }
+  return false;
+}
+
+static const char *change_of(const char *table, const char *column) {
+  for (size_t i = 0; i < COUNT(changed_columns); i++) {
+    if (strcmp(changed_columns[i].table, table) == 0 &&
+        strcmp(changed_columns[i].column, column) == 0)
+      return changed_columns[i].sql;
+  }
+  return NULL;
+}
+
+static void add_or(llmprof_buffer *condition) {
+  if (condition->size) llmprof_buffer_puts(condition, " OR ");
+}
+
+/* The column through a function of the rules. */
+static void add_changed(table_copy *t, const char *sql, const char *column) {
+  const char *at = strstr(sql, "%s");
+  for (int pass = 0; pass < 2; pass++) {
+    llmprof_buffer *out = pass ? &t->altered : &t->values;
+    if (pass) add_or(out);
+    llmprof_buffer_add(out, sql, (size_t)(at - sql));
+    llmprof_edit_quote(out, column);
+    llmprof_buffer_puts(out, at + 2);
+  }
+  llmprof_buffer_puts(&t->altered, " <> ");
+  llmprof_edit_quote(&t->altered, column);
+}
+
+/* The column, but "" for a text or a blob. */
+static void add_blanked(table_copy *t, const char *column) {
+  llmprof_buffer_puts(&t->values, "CASE WHEN typeof(");
+  llmprof_edit_quote(&t->values, column);
+  llmprof_buffer_puts(&t->values, ") IN ('text', 'blob') THEN '' ELSE ");
+  llmprof_edit_quote(&t->values, column);
+  llmprof_buffer_puts(&t->values, " END");
+  add_or(&t->altered);
+  llmprof_buffer_puts(&t->altered, "(typeof(");
+  llmprof_edit_quote(&t->altered, column);
+  llmprof_buffer_puts(&t->altered, ") IN ('text', 'blob') AND ");
+  llmprof_edit_quote(&t->altered, column);
+  llmprof_buffer_puts(&t->altered, " <> '')");
+}
+
+static void add_column(table_copy *t, const char *column, const char *declared,
+                       bool is_key) {
+  const char *change = change_of(t->name, column), *type = type_of(declared);
+  add_comma(&t->declared);
+  llmprof_edit_quote(&t->declared, column);
+  llmprof_buffer_printf(&t->declared, " %s%s", type,
+                        is_key ? " PRIMARY KEY" : "");
+  add_comma(&t->names);
+  llmprof_edit_quote(&t->names, column);
+  add_comma(&t->values);
+  if (change)
+    add_changed(t, change, column);
+  else if (*type == 'I' || *type == 'R' || keeps_text(t->name, column))
+    llmprof_edit_quote(&t->values, column);
+  else
+    add_blanked(t, column);
+}
+
+/* Columns that are computed are not stored: an export has none. */
+static bool add_columns(table_copy *t) {
+  llmprof_edit *edit = t->scrubber->edit;
+  sqlite3_stmt *list;
+  int rc = sqlite3_prepare_v2(
+      edit->db,
+      "SELECT name, type, pk = 1 AND type = 'INTEGER' AND (SELECT count(*) "
+      "FROM pragma_table_xinfo(?1, 'more') WHERE pk > 0) = 1 "
+      "FROM pragma_table_xinfo(?1, 'more') WHERE hidden = 0",
+      -1, &list, NULL);
+  if (rc == SQLITE_OK)
+    rc = sqlite3_bind_text(list, 1, t->name, -1, SQLITE_STATIC);
+  while (rc == SQLITE_OK && (rc = sqlite3_step(list)) == SQLITE_ROW) {
+    const char *name = (const char *)sqlite3_column_text(list, 0);
+    const char *type = (const char *)sqlite3_column_text(list, 1);
+    if (name)
+      add_column(t, name, type ? type : "", sqlite3_column_int(list, 2));
+    rc = SQLITE_OK;
+  }
+  sqlite3_finalize(list);
+  if (rc != SQLITE_DONE) return llmprof_edit_fail(edit, rc);
+  return !(t->declared.failed || t->names.failed || t->values.failed ||
+           t->altered.failed) ||
+         llmprof_fail_nomem(edit->err);
+}
+
+/* Which rows: NULL for all; "0" where a column that would tell is not there. */
+static const char *condition_of(scrubber *s, const char *table) {
+  for (size_t i = 0; i < COUNT(kept_rows); i++) {
+    if (strcmp(kept_rows[i].table, table) != 0) continue;
+    for (size_t c = 0; c < COUNT(kept_rows[i].columns); c++) {
+      if (!had_column(s, table, kept_rows[i].columns[c])) return "0";
+    }
+    return kept_rows[i].condition;
+  }
+  return NULL;
+}
+
+static bool make_table(table_copy *t) {
+  llmprof_buffer sql = {0};
+  llmprof_buffer_puts(&sql, "CREATE TABLE main.");
+  llmprof_edit_quote(&sql, t->name);
+  llmprof_buffer_printf(&sql, "(%s)", t->declared.bytes);
+  return llmprof_edit_run_built(t->scrubber->edit, &sql);
+}
+
+static bool fill_table(table_copy *t, const char *condition) {
+  llmprof_buffer sql = {0};
+  llmprof_buffer_puts(&sql, "INSERT INTO main.");
+  llmprof_edit_quote(&sql, t->name);
+  llmprof_buffer_printf(&sql, "(%s) SELECT %s FROM more.", t->names.bytes,
+                        t->values.bytes);
+  llmprof_edit_quote(&sql, t->name);
+  if (condition) llmprof_buffer_printf(&sql, " WHERE %s", condition);
+  return llmprof_edit_run_built(t->scrubber->edit, &sql);
+}
+
+/* Count the rows that were left out or are not what they were. */
+static bool count_rows(table_copy *t, const char *condition) {
+  llmprof_buffer sql = {0};
+  llmprof_buffer_puts(&sql, "SELECT count(*) FROM more.");
+  llmprof_edit_quote(&sql, t->name);
+  llmprof_buffer_printf(&sql, " WHERE NOT ifnull(%s, 0) OR ifnull(%s, 0)",
+                        condition ? condition : "1",
+                        t->altered.size ? t->altered.bytes : "0");
+  return llmprof_edit_count(t->scrubber->edit, &sql,
+                            &t->scrubber->report->rows);
+}
+
+/* Copy a table's rows, those of the condition where there is one. */
+static bool copy_rows(scrubber *s, const char *name, const char *condition) {
+  table_copy t = {.name = name, .scrubber = s};
+  bool ok = add_columns(&t);
+  if (ok && t.names.size) {
+    bool whole = !condition && !t.altered.size;
+    ok = make_table(&t) && fill_table(&t, condition) &&
+         (whole || count_rows(&t, condition));
+  }
+  llmprof_buffer_free(&t.declared);
+  llmprof_buffer_free(&t.names);
+  llmprof_buffer_free(&t.values);
+  llmprof_buffer_free(&t.altered);
+  return ok;
 }
 
 /* ---- tables ---- */
 
 static bool is_kept(const char *type, const char *name) {
   return strcmp(type, "table") == 0 &&
-         llmprof_edit_matches(kept_tables,
-                              sizeof kept_tables / sizeof *kept_tables, name);
+         llmprof_edit_matches(kept_tables, COUNT(kept_tables), name);
 }
 
-/* Everything in the schema that is not listed goes: tables, views, triggers
- * and what a stranger may have put there. */
-static bool drop_others(scrubber *s) {
+/* Tables whose rows depend on what was copied of the others. */
+static const char *const last_tables[] = {"PROCESSES", "ThreadNames",
+                                          "StringIds"};
+
+static bool copy_tables(scrubber *s) {
   sqlite3_stmt *list;
   int rc = sqlite3_prepare_v2(
       s->edit->db,
-      "SELECT type, name FROM sqlite_master WHERE name NOT GLOB 'sqlite_*' "
-      "AND type IN ('table', 'view', 'trigger')",
+      "SELECT type, name FROM more.sqlite_master WHERE name NOT GLOB "
+      "'sqlite_*' AND type IN ('table', 'view', 'trigger')",
       -1, &list, NULL);
-  if (rc != SQLITE_OK) return fail(s, rc);
-  llmprof_buffer sql = {0};
-  while ((rc = sqlite3_step(list)) == SQLITE_ROW) {
+  if (rc != SQLITE_OK) return llmprof_edit_fail(s->edit, rc);
+  bool ok = true;
+  while (ok && (rc = sqlite3_step(list)) == SQLITE_ROW) {
     const char *type = (const char *)sqlite3_column_text(list, 0);
     const char *name = (const char *)sqlite3_column_text(list, 1);
-    if (!type || !name || is_kept(type, name)) continue;
-    llmprof_buffer_printf(&sql, "DROP %s IF EXISTS ", type);
-    llmprof_edit_quote(&sql, name);
-    llmprof_buffer_puts(&sql, ";");
-    s->report->tables++;
+    if (!type || !name || !is_kept(type, name))
+      s->report->tables++;
+    else if (!llmprof_edit_matches(last_tables, COUNT(last_tables), name))
+      ok = copy_rows(s, name, condition_of(s, name));
   }
   sqlite3_finalize(list);
-  if (rc != SQLITE_DONE) {
-    llmprof_buffer_free(&sql);
-    return fail(s, rc);
-  }
-  return llmprof_edit_run_built(s->edit, &sql);
-}
-
-static bool delete_rows(scrubber *s) {
-  for (size_t i = 0; i < sizeof deletions / sizeof *deletions; i++) {
-    if (has_column(s, deletions[i].table, deletions[i].column) &&
-        !change(s, deletions[i].sql, &s->report->rows))
-      return false;
-  }
-  return true;
+  return ok && (rc == SQLITE_DONE || llmprof_edit_fail(s->edit, rc));
 }
 
 /* ---- processes and threads without events ---- */
@@ -170,80 +351,117 @@ static void add_union(llmprof_buffer *sql, scrubber *s,
   }
 }
 
-static bool delete_idle(scrubber *s, const char *table, const char *column,
+static bool copy_active(scrubber *s, const char *table, const char *column,
                         bool threads) {
-  if (!has_column(s, table, column)) return true;
-  llmprof_buffer sql = {0};
+  if (!had_column(s, table, NULL)) return true;
+  llmprof_buffer condition = {0};
   bool first = true;
-  llmprof_buffer_printf(&sql, "DELETE FROM %s WHERE %s NOT IN (", table,
-                        column);
+  llmprof_buffer_printf(&condition, "%s IN (", column);
   if (!threads)
-    add_union(&sql, s, process_tables,
-              sizeof process_tables / sizeof *process_tables, "globalPid",
+    add_union(&condition, s, process_tables, COUNT(process_tables), "globalPid",
               OF_PROCESS, &first);
-  add_union(&sql, s, thread_tables,
-            sizeof thread_tables / sizeof *thread_tables, "globalTid",
+  add_union(&condition, s, thread_tables, COUNT(thread_tables), "globalTid",
             threads ? THREAD_SELF : OF_THREAD, &first);
-  if (first) llmprof_buffer_puts(&sql, "SELECT NULL WHERE 0");
-  llmprof_buffer_puts(&sql, ")");
-  return change_built(s, &sql, &s->report->rows);
-}
-
-/* A process's name may be a path. */
-static bool strip_paths(scrubber *s) {
-  if (!has_column(s, "PROCESSES", "name")) return true;
-  return change(s,
-                "UPDATE PROCESSES SET name = replace(name, "
-                "rtrim(name, replace(name, '/', '')), '') "
-                "WHERE name GLOB '*/*'",
-                &s->report->rows);
+  if (first) llmprof_buffer_puts(&condition, "SELECT NULL WHERE 0");
+  llmprof_buffer_puts(&condition, ")");
+  bool known = had_column(s, table, column);
+  bool ok = condition.failed
+                ? llmprof_fail_nomem(s->edit->err)
+                : copy_rows(s, table, known ? condition.bytes : NULL);
+  llmprof_buffer_free(&condition);
+  return ok;
 }
 
 /* ---- strings ---- */
 
-static bool delete_strings(scrubber *s) {
-  if (!has_column(s, "StringIds", "id")) return true;
+/* "SELECT ..." of the ids that tables other than `except` refer to. */
+static bool add_references(scrubber *s, llmprof_buffer *sql,
+                           const char *except) {
   sqlite3_stmt *list;
   int rc = sqlite3_prepare_v2(s->edit->db,
-                              "SELECT name FROM sqlite_master WHERE type = "
-                              "'table' AND name <> 'StringIds'",
+                              "SELECT name FROM main.sqlite_master WHERE type "
+                              "= 'table' AND name NOT IN ('StringIds', ?1)",
                               -1, &list, NULL);
-  if (rc != SQLITE_OK) return fail(s, rc);
-  llmprof_buffer sql = {0};
-  llmprof_buffer_puts(&sql, "DELETE FROM StringIds WHERE id NOT IN (SELECT 0");
-  while ((rc = sqlite3_step(list)) == SQLITE_ROW) {
+  if (rc == SQLITE_OK)
+    rc = sqlite3_bind_text(list, 1, except, -1, SQLITE_STATIC);
+  llmprof_buffer_puts(sql, "SELECT 0");
+  while (rc == SQLITE_OK && (rc = sqlite3_step(list)) == SQLITE_ROW) {
     const char *table = (const char *)sqlite3_column_text(list, 0);
     for (const char *const *column = llmprof_edit_string_columns; *column;
          column++) {
       if (!table || !has_column(s, table, *column)) continue;
-      llmprof_buffer_printf(&sql, " UNION SELECT %s FROM ", *column);
-      llmprof_edit_quote(&sql, table);
-      llmprof_buffer_printf(&sql, " WHERE %s NOT NULL", *column);
+      llmprof_buffer_printf(sql, " UNION SELECT %s FROM main.", *column);
+      llmprof_edit_quote(sql, table);
+      llmprof_buffer_printf(sql, " WHERE %s NOT NULL", *column);
     }
+    rc = SQLITE_OK;
   }
   sqlite3_finalize(list);
+  return rc == SQLITE_DONE || llmprof_edit_fail(s->edit, rc);
+}
+
+/* Strings that tables other than ThreadNames refer to. */
+static bool copy_referred(scrubber *s) {
+  llmprof_buffer sql = {0};
+  llmprof_buffer_puts(&sql, "INSERT INTO main.StringIds SELECT id, value FROM "
+                            "more.StringIds WHERE id IN (");
+  bool ok = add_references(s, &sql, "ThreadNames");
   llmprof_buffer_puts(&sql, ")");
-  if (rc != SQLITE_DONE) {
-    llmprof_buffer_free(&sql);
-    return fail(s, rc);
-  }
-  return change_built(s, &sql, &s->report->strings);
+  if (ok) return llmprof_edit_run_built(s->edit, &sql);
+  llmprof_buffer_free(&sql);
+  return false;
+}
+
+#define OTHER_NAMES                                                            \
+  "FROM more.StringIds WHERE id IN (SELECT nameId FROM main.ThreadNames) AND " \
+  "id NOT IN (SELECT id FROM main.StringIds)"
+
+static bool count_shortened(scrubber *s) {
+  llmprof_buffer sql = {0};
+  llmprof_buffer_puts(&sql, "SELECT count(*) " OTHER_NAMES
+                            " AND scrub_thread(value) <> value");
+  return llmprof_edit_count(s->edit, &sql, &s->report->rows);
+}
+
+/* Names of threads: one may be called after its process's command. */
+static bool copy_thread_names(scrubber *s) {
+  if (!has_column(s, "ThreadNames", "nameId")) return true;
+  return count_shortened(s) &&
+         llmprof_edit_run(s->edit, "INSERT INTO main.StringIds SELECT id, "
+                                   "scrub_thread(value) " OTHER_NAMES);
+}
+
+static bool count_strings(scrubber *s) {
+  llmprof_buffer sql = {0};
+  llmprof_buffer_puts(&sql, "SELECT (SELECT count(*) FROM more.StringIds) - "
+                            "(SELECT count(*) FROM main.StringIds)");
+  return llmprof_edit_count(s->edit, &sql, &s->report->strings);
+}
+
+static bool copy_strings(scrubber *s) {
+  if (!had_column(s, "StringIds", "id") || !had_column(s, "StringIds", "value"))
+    return true;
+  return llmprof_edit_run(s->edit, "CREATE TABLE main.StringIds("
+                                   "id INTEGER PRIMARY KEY, value TEXT)") &&
+         copy_referred(s) && copy_thread_names(s) && count_strings(s);
 }
 
 /* ---- the copy ---- */
 
 static bool scrub(llmprof_edit *edit, void *user) {
   scrubber s = {edit, user};
-  return drop_others(&s) && delete_rows(&s) &&
-         delete_idle(&s, "PROCESSES", "globalPid", false) &&
-         delete_idle(&s, "ThreadNames", "globalTid", true) && strip_paths(&s) &&
-         delete_strings(&s) && llmprof_edit_run(edit, "VACUUM");
+  int rc = llmprof_scrub_functions(edit->db);
+  if (rc != SQLITE_OK) return llmprof_edit_fail(edit, rc);
+  return llmprof_edit_run(edit, "BEGIN") && copy_tables(&s) &&
+         copy_active(&s, "PROCESSES", "globalPid", false) &&
+         copy_active(&s, "ThreadNames", "globalTid", true) &&
+         copy_strings(&s) && llmprof_edit_run(edit, "COMMIT");
 }
 
 bool llmprof_trace_scrub(const char *from, const char *to,
                          llmprof_scrub_report *report, llmprof_error *err) {
   llmprof_scrub_report counted = {0};
-  bool ok = llmprof_edit_copy(from, to, "scrubbed", scrub, &counted, err);
+  bool ok = llmprof_edit_anew(from, to, "scrubbed", scrub, &counted, err);
   if (ok && report) *report = counted;
   return ok;
 }

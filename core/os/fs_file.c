@@ -196,6 +196,14 @@ bool llmprof_fs_write(const char *path, const void *bytes, size_t size,
   return false;
 }
 
+bool llmprof_fs_sync(const char *path, llmprof_error *err) {
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  bool ok = fd >= 0 && fsync(fd) == 0;
+  if (!ok) llmprof_fail_errno(err, errno, "%s", path);
+  if (fd >= 0) close(fd);
+  return ok;
+}
+
 /* ---- copying ---- */
 
 static bool copy_by_hand(int from, const char *from_path, const fs_draft *d,

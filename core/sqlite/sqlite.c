@@ -85,7 +85,7 @@ static bool check_journal(const char *path, const char *suffix,
 /* ---- opening ---- */
 
 /* file: URI, with the characters that mean something there escaped. */
-static void add_uri(llmprof_buffer *uri, const char *path) {
+void llmprof_sqlite_put_uri(llmprof_buffer *uri, const char *path) {
   llmprof_buffer_puts(uri, "file:");
   for (const char *c = path; *c; c++) {
     if (strchr("%?#", *c))
@@ -125,7 +125,7 @@ static int is_interrupted(void *unused) {
 
 static bool open_handle(llmprof_sqlite *db, llmprof_error *err) {
   llmprof_buffer uri = {0};
-  add_uri(&uri, db->path);
+  llmprof_sqlite_put_uri(&uri, db->path);
   if (uri.failed) {
     llmprof_buffer_free(&uri);
     return llmprof_fail_nomem(err);

@@ -3,7 +3,11 @@
 #ifndef LLMPROF_SQLITE_FILE_H
 #define LLMPROF_SQLITE_FILE_H
 
+#include "llmprof/buffer.h"
 #include "llmprof/sqlite.h"
+
+/* Append the URI that opens a file only for reading, as it lies there. */
+void llmprof_sqlite_put_uri(llmprof_buffer *uri, const char *path);
 
 const char *llmprof_sqlite_path(const llmprof_sqlite *db);
 

@@ -138,6 +138,9 @@ bool llmprof_fs_write(const char *path, const void *bytes, size_t size,
 /* A regular file's contents and permission bits, atomically, as write. */
 bool llmprof_fs_copy(const char *from, const char *to, llmprof_error *err);
 
+/* Wait until what was written to the file is on its disk. */
+bool llmprof_fs_sync(const char *path, llmprof_error *err);
+
 /* All bytes to an open descriptor, over short writes and EINTR; `name` stands
  * for the path in messages. */
 bool llmprof_fs_write_fd(int fd, const char *name, const void *bytes,

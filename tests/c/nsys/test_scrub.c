@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "exports.h"
+#include "nsys/scrub_rules.h"
 #include "read_export.h"
 
 /* An export from tests/fixtures/secrets.sql, after `more`. */
@@ -70,12 +71,12 @@ static void expect_scrubbed(const char *more) {
   size_t secrets = occurrences(from, "SECRET");
   llmprof_scrub_report report;
   scrub(from, &report);
-  assert_int_equal(report.rows, 11);
+  assert_int_equal(report.rows, 21);
   assert_int_equal(report.tables, 5);
   assert_int_equal(report.strings, 2);
   assert_int_equal(occurrences(output(), "SECRET"), 0);
   assert_int_equal(occurrences(output(), "home"), 0);
-  assert_int_equal(occurrences(output(), "KEPT"), 11);
+  assert_int_equal(occurrences(output(), "KEPT"), 9);
   assert_int_equal(files_in_output(), 1);
   assert_int_equal(occurrences(from, "SECRET"), secrets); /* as it was */
 }
@@ -97,6 +98,119 @@ static void test_free_pages(void **state) {
   (void)state;
   expect_scrubbed("CREATE TABLE gone (a); INSERT INTO gone SELECT 'SECRET' || "
                   "hex(zeroblob(2000)); DROP TABLE gone;");
+}
+
+/* SQL of the export's own is not run: a column that is computed is no column.
+ */
+static void test_computed_columns(void **state) {
+  (void)state;
+  expect_scrubbed(
+      "CREATE TABLE OSRT_API (start INTEGER, name TEXT AS "
+      "(printf('%.*c', 300000000, 'SECRET')), end INTEGER AS (start) STORED);"
+      "INSERT INTO OSRT_API(start) VALUES (1), (2);");
+}
+
+/* ---- the rules ---- */
+
+static void expect_program(const char *name, const char *program) {
+  llmprof_buffer out = {0};
+  llmprof_scrub_program(&out, name);
+  assert_string_equal(out.bytes ? out.bytes : "", program);
+  llmprof_buffer_free(&out);
+}
+
+static void test_programs(void **state) {
+  (void)state;
+  expect_program("python3", "python3");
+  expect_program("./tiny", "tiny");
+  expect_program("VLLM::Worker_TP0", "VLLM::Worker_TP0");
+  expect_program("/usr/bin/python3.12", "python3.12");
+  expect_program("/usr/bin/python3 --api-key=S /home/s", "python3");
+  expect_program("python train.py S", "python");
+  expect_program("/home/John Doe/bin/python3 x", "process");
+  expect_program("TOKEN=S python", "process");
+  expect_program("/home/s/", "process");
+  expect_program(" S", "process");
+  expect_program("", "");
+}
+
+static void expect_thread(const char *name, const char *shown) {
+  llmprof_buffer out = {0};
+  llmprof_scrub_thread(&out, name);
+  assert_string_equal(out.bytes, shown);
+  llmprof_buffer_free(&out);
+}
+
+static void test_threads(void **state) {
+  (void)state;
+  expect_thread("[NSys Comms]", "[NSys Comms]");
+  expect_thread("pt_autograd_0", "pt_autograd_0");
+  expect_thread("python --key S", "python");
+  expect_thread("/opt/S/run", "run");
+}
+
+static void test_messages(void **state) {
+  (void)state;
+  static const char *const kept[] = {
+      "Profiling has started.",
+      "Number of CUPTI events produced: \t55319, CUPTI buffers: 50.",
+      "Buffers holding CUDA trace data will be flushed on CudaProfilerStop() "
+      "call. See --flush-on-cudaprofilerstop to control this behavior.",
+      "No CUDA events collected. Does the process use CUDA?",
+      "Some events were\nlost.",
+      "a message was left out",
+      "",
+  };
+  for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+    if (!llmprof_scrub_keeps_message(kept[i])) fail_msg("%s", kept[i]);
+  static const char *const left_out[] = {
+      "Process acme was started.",
+      "read /home/user",
+      "token 4f3a",
+      "number 1234567890123",
+      "lost of a\x1b[31m",
+      "user@host",
+      "A=B",
+      "caf\xC3\xA9 started.",
+  };
+  for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++)
+    if (llmprof_scrub_keeps_message(left_out[i])) fail_msg("%s", left_out[i]);
+}
+
+static void test_values(void **state) {
+  (void)state;
+  static const struct {
+    const char *table, *name, *value;
+    bool kept;
+  } rows[] = {
+      {"META_DATA_CAPTURE", "COLLECT_CUDA_TRACE", "true", true},
+      {"META_DATA_CAPTURE", "PROCESS_12:COLLECT_CUDA_TRACE", "0", true},
+      {"META_DATA_CAPTURE", "PROCESS_:COLLECT_CUDA_TRACE", "0", false},
+      {"META_DATA_CAPTURE", "PROCESS_0:ENVIRONMENT:START_TRIGGER", "Delayed",
+       false},
+      {"META_DATA_CAPTURE", "COLLECT_CUDA_TRACE", "yes", false},
+      {"META_DATA_CAPTURE", "COLLECT_CUDA_TRACE", "", false},
+      {"META_DATA_CAPTURE", "START_TRIGGER", "Delayed", true},
+      {"META_DATA_CAPTURE", "START_TRIGGER", "Delayed Manual", false},
+      {"META_DATA_CAPTURE", "START_TRIGGER", "layed", false},
+      {"META_DATA_EXPORT", "EXPORT_PRODUCT_NAME", "NVIDIA Nsight Systems",
+       true},
+      {"META_DATA_EXPORT", "EXPORT_SCHEMA_VERSION_CKSUM", "4021079525 170230",
+       true},
+      {"META_DATA_EXPORT", "EXPORT_TIME_UTC", "2026-11-20T21:03:52", true},
+      {"META_DATA_EXPORT", "EXPORT_TIME_UTC", "somebody", false},
+      {"TARGET_INFO_SYSTEM_ENV", "CpuDescription", "Intel(R) Xeon(R) @ 2.0GHz",
+       true},
+      {"TARGET_INFO_SYSTEM_ENV", "OsDescription", "Ubuntu 24.04.3 LTS", true},
+      {"TARGET_INFO_SYSTEM_ENV", "OsDescription", "a/b", false},
+      {"TARGET_INFO_SYSTEM_ENV", "CpuCores", "sixteen", false},
+      {"OTHER", "CpuCores", "16", false},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    if (llmprof_scrub_keeps_value(rows[i].table, rows[i].name, rows[i].value) !=
+        rows[i].kept)
+      fail_msg("%s: %s", rows[i].name, rows[i].value);
+  }
 }
 
 /* The events are what they were: the trace reads the same. */
@@ -229,6 +343,11 @@ int main(void) {
       cmocka_unit_test(test_what_goes_and_stays),
       cmocka_unit_test(test_kinds_of_file),
       cmocka_unit_test(test_free_pages),
+      cmocka_unit_test(test_computed_columns),
+      cmocka_unit_test(test_programs),
+      cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_messages),
+      cmocka_unit_test(test_values),
       cmocka_unit_test(test_events_stay),
       cmocka_unit_test(test_again),
       cmocka_unit_test(test_read_only_export),

@@ -1,0 +1,329 @@
+#include "nsys/scrub_rules.h"
+
+#include <string.h>
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+static const char digits[] = "0123456789";
+static const char lower[] = "abcdefghijklmnopqrstuvwxyz";
+
+/* ---- names and values ---- */
+
+typedef enum value_form {
+  NUMBER,      /* and versions: digits, points, spaces */
+  BOOLEAN,     /* or a number */
+  TIME,        /* 2026-01-31T12:00:00 */
+  WORD,        /* one of `words` */
+  DESCRIPTION, /* of a processor or a system, by its maker */
+} value_form;
+
+typedef struct kept_row {
+  const char *table, *name; /* name without "PROCESS_<number>:" */
+  value_form form;
+  const char *words; /* a space before and after each */
+} kept_row;
+
+#define CAPTURE "META_DATA_CAPTURE"
+#define EXPORT  "META_DATA_EXPORT"
+#define OLDER   "EXPORT_META_DATA"
+#define SYSTEM  "TARGET_INFO_SYSTEM_ENV"
+
+#define TRIGGERS " Immediate Delayed Manual CudaProfilerApi Nvtx NvtxRange "
+#define MODES    " None Node Graph "
+#define EVENTS   " Cuda NvtxEvents OSRuntime Cublas Cudnn OpenGL Vulkan Mpi Ucx "
+#define PRODUCT  " NVIDIA-Nsight-Systems " /* with spaces; see is_word */
+
+static const kept_row kept_rows[] = {
+    {CAPTURE, "CAPTURE_EVENT_TYPE", WORD, EVENTS},
+    {CAPTURE, "START_TRIGGER", WORD, TRIGGERS},
+    {CAPTURE, "STOP_TRIGGER", WORD, TRIGGERS},
+    {CAPTURE, "COLLECT_NVTX_TRACE", BOOLEAN, NULL},
+    {CAPTURE, "COLLECT_CUDA_TRACE", BOOLEAN, NULL},
+    {CAPTURE, "COLLECT_CPU_TRACE", BOOLEAN, NULL},
+    {CAPTURE, "COLLECT_GPU_MEMORY_USAGE", BOOLEAN, NULL},
+    {CAPTURE, "COLLECT_UVM_CPU_PAGE_FAULTS", BOOLEAN, NULL},
+    {CAPTURE, "COLLECT_UVM_GPU_PAGE_FAULTS", BOOLEAN, NULL},
+    {CAPTURE, "COLLECT_GPU_CTX_SW_TRACE", BOOLEAN, NULL},
+    {CAPTURE, "COLLECT_THREAD_STATE_TRACE", BOOLEAN, NULL},
+    {CAPTURE, "COLLECT_NVMEDIA_TRACE", BOOLEAN, NULL},
+    {CAPTURE, "COLLECT_VIDEO_API_TRACE", BOOLEAN, NULL},
+    {CAPTURE, "COLLECT_BLOCK_TRACE", BOOLEAN, NULL},
+    {CAPTURE, "COLLECT_BLOCK_PHASE_TRACE", BOOLEAN, NULL},
+    {CAPTURE, "COLLECT_WARP_TRACE", BOOLEAN, NULL},
+    {CAPTURE, "COLLECT_WARP_PHASE_TRACE", BOOLEAN, NULL},
+    {CAPTURE, "COLLECT_GL_WORKLOAD", BOOLEAN, NULL},
+    {CAPTURE, "COLLECT_DX12_TRACE", BOOLEAN, NULL},
+    {CAPTURE, "COLLECT_DX11_TRACE", BOOLEAN, NULL},
+    {CAPTURE, "COLLECT_VULKAN_TRACE", BOOLEAN, NULL},
+    {CAPTURE, "COLLECT_VSYNC", BOOLEAN, NULL},
+    {CAPTURE, "COLLECT_SLI_EVENTS", BOOLEAN, NULL},
+    {CAPTURE, "COLLECT_WDDM_EVENTS", BOOLEAN, NULL},
+    {CAPTURE, "COLLECT_OPENSHMEM_TRACE", BOOLEAN, NULL},
+    {CAPTURE, "OS_RUNTIME_OPTIONS:COLLECT_BACKTRACES", BOOLEAN, NULL},
+    {CAPTURE, "CUDA_FLUSH_PERIODICALLY", BOOLEAN, NULL},
+    {CAPTURE, "CUDA_FLUSH_PERIOD", NUMBER, NULL},
+    {CAPTURE, "CUDA_FLUSH_ON_CUDA_PROFILER_STOP", BOOLEAN, NULL},
+    {CAPTURE, "CUDA_SKIP_SOME_API_CALLS", BOOLEAN, NULL},
+    {CAPTURE, "CUDA_GRAPH_TRACE_OPTIONS:MODE", WORD, MODES},
+    {CAPTURE, "CUDA_TRACE_SCOPE", WORD, " Process ProcessTree System "},
+    {EXPORT, "EXPORT_PRODUCT_NAME", WORD, PRODUCT},
+    {EXPORT, "EXPORT_PRODUCT_VERSION", NUMBER, NULL},
+    {EXPORT, "EXPORT_PRODUCT_DATE", NUMBER, NULL},
+    {EXPORT, "EXPORT_SCHEMA_VERSION", NUMBER, NULL},
+    {EXPORT, "EXPORT_SCHEMA_VERSION_MAJOR", NUMBER, NULL},
+    {EXPORT, "EXPORT_SCHEMA_VERSION_MINOR", NUMBER, NULL},
+    {EXPORT, "EXPORT_SCHEMA_VERSION_MICRO", NUMBER, NULL},
+    {EXPORT, "EXPORT_SCHEMA_VERSION_CKSUM", NUMBER, NULL},
+    {EXPORT, "EXPORT_PLATFORM", WORD, " linux-desktop linux-target windows "},
+    {EXPORT, "EXPORT_ARCH", WORD, " x64 x86_64 arm64 aarch64 sbsa "},
+    {EXPORT, "EXPORT_TIME_UTC", TIME, NULL},
+    {EXPORT, "EXPORT_PARAM_LAZY", BOOLEAN, NULL},
+    {EXPORT, "EXPORT_PARAM_TIME_NORMALIZE", BOOLEAN, NULL},
+    {EXPORT, "EXPORT_PARAM_TIME_SHIFT", NUMBER, NULL},
+    {OLDER, "EXPORT_PRODUCT_NAME", WORD, PRODUCT},
+    {OLDER, "EXPORT_PRODUCT_VERSION", NUMBER, NULL},
+    {OLDER, "EXPORT_PRODUCT_DATE", NUMBER, NULL},
+    {OLDER, "EXPORT_SCHEMA_VERSION", NUMBER, NULL},
+    {OLDER, "EXPORT_SCHEMA_VERSION_MAJOR", NUMBER, NULL},
+    {OLDER, "EXPORT_SCHEMA_VERSION_MINOR", NUMBER, NULL},
+    {OLDER, "EXPORT_SCHEMA_VERSION_MICRO", NUMBER, NULL},
+    {SYSTEM, "CpuCores", NUMBER, NULL},
+    {SYSTEM, "CpuArchitecture", WORD, " x86_64 x64 aarch64 arm64 "},
+    {SYSTEM, "CpuDescription", DESCRIPTION, NULL},
+    {SYSTEM, "NvDriverVersion", NUMBER, NULL},
+    {SYSTEM, "CudaDriverVersion", NUMBER, NULL},
+    {SYSTEM, "OsDescription", DESCRIPTION, NULL},
+};
+
+enum {
+  LONGEST_VALUE = 80
+};
+
+static bool is_made_of(const char *text, const char *characters) {
+  return *text && text[strspn(text, characters)] == '\0';
+}
+
+/* One of the words; a space of the text is written "-" in them. */
+static bool is_word(const char *text, const char *words) {
+  char wanted[LONGEST_VALUE + 3];
+  size_t size = strlen(text);
+  if (size == 0 || size > LONGEST_VALUE) return false;
+  wanted[0] = wanted[size + 1] = ' ';
+  wanted[size + 2] = '\0';
+  for (size_t i = 0; i < size; i++)
+    wanted[i + 1] = text[i] == ' ' ? '-' : text[i];
+  return strstr(words, wanted) != NULL;
+}
+
+static bool has_form(const kept_row *row, const char *value) {
+  if (strlen(value) > LONGEST_VALUE) return false;
+  switch (row->form) {
+  case BOOLEAN:
+    if (strcmp(value, "true") == 0 || strcmp(value, "false") == 0) return true;
+    return is_made_of(value, digits);
+  case NUMBER:
+    return is_made_of(value, "0123456789. -");
+  case TIME:
+    return is_made_of(value, "0123456789-:. TZ");
+  case WORD:
+    return is_word(value, row->words);
+  case DESCRIPTION:
+    break;
+  }
+  return is_made_of(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx"
+                           "yz0123456789 ().,@+-");
+}
+
+/* The name of a setting without the process it was given for. */
+static const char *plain_name(const char *name) {
+  static const char prefix[] = "PROCESS_";
+  if (strncmp(name, prefix, sizeof prefix - 1) != 0) return name;
+  const char *after = name + sizeof prefix - 1;
+  size_t number = strspn(after, digits);
+  return number && after[number] == ':' ? after + number + 1 : name;
+}
+
+bool llmprof_scrub_keeps_value(const char *table, const char *name,
+                               const char *value) {
+  name = plain_name(name);
+  for (size_t i = 0; i < COUNT(kept_rows); i++) {
+    const kept_row *row = &kept_rows[i];
+    if (strcmp(row->table, table) == 0 && strcmp(row->name, name) == 0)
+      return has_form(row, value);
+  }
+  return false;
+}
+
+/* ---- messages ---- */
+
+/* What nsys says is made of these words; names of processes, files, hosts and
+ * people are not among them. */
+static const char message_words[] =
+    " a absent access account activity after all allocated already an and any "
+    "api application are as asynchronous at available base based be because "
+    "been "
+    "before behavior began block buffer buffers but by call calls can cannot "
+    "captured "
+    "capturing change changed clock collected collecting collection common "
+    "complete completed control correctly could counters cpu cublas cuda "
+    "cudaprofilerstart cudaprofilerstop cudnn cupti data deduced "
+    "device devices did disabled discarded do does down driver dropped due "
+    "during early enable enabled enabling end ended enough error errors event "
+    "events exception exceeded faults failed first flush "
+    "flush-on-cudaprofilerstop "
+    "flushed for found frequency from full gpu gpus graph graphs had has have "
+    "holding "
+    "in "
+    "inaccurate incomplete incorrect information initialized injection "
+    "insufficient interrupts into invalid invoked is it its kernel kernels "
+    "large last launch launches left libraries library limit limited lost low "
+    "made "
+    "may memory message messages metrics might missing more name names ncu no "
+    "node not number "
+    "nvtx of off on one only openacc openmp operating or os out over overflow "
+    "overlap overwritten permission permissions please process processes "
+    "produced profiler profiling ranges range rate read reached "
+    "received record recorded records report reports request required runtime "
+    "samples sampling scheduling see session set short signal size skipped "
+    "small some source start started starting stop stopped stopping success "
+    "successfully support supported system take target than that the their "
+    "them there these this thread threads time timestamp timestamps to too "
+    "trace traced traces tracing trigger unavailable unified unknown "
+    "unsupported up use used user using value was were when which while will "
+    "with within without write writing ";
+
+/* The next word: letters, and hyphens inside. Its size; 0 for none at `at`. */
+static size_t word_size(const char *at) {
+  size_t size = strspn(at, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                           "abcdefghijklmnopqrstuvwxyz-");
+  return size;
+}
+
+static bool is_message_word(const char *at, size_t size) {
+  char wanted[48];
+  if (size + 3 > sizeof wanted) return false;
+  wanted[0] = wanted[size + 1] = ' ';
+  wanted[size + 2] = '\0';
+  for (size_t i = 0; i < size; i++) {
+    bool upper = at[i] >= 'A' && at[i] <= 'Z';
+    wanted[i + 1] = upper ? lower[at[i] - 'A'] : at[i];
+  }
+  return strstr(message_words, wanted) != NULL;
+}
+
+bool llmprof_scrub_keeps_message(const char *text) {
+  for (const char *at = text; *at;) {
+    at += strspn(at, " \t\n.,:;?!()%'\"-");
+    size_t number = strspn(at, digits), word = word_size(at);
+    if (!*at) break;
+    if (number > 12 || (!number && !is_message_word(at, word))) return false;
+    at += number ? number : word;
+    if (number && word_size(at)) return false; /* digits and letters: a key? */
+  }
+  return true;
+}
+
+/* ---- programs ---- */
+
+static const char *last_part(const char *name, size_t *size) {
+  for (size_t i = *size; i > 0; i--) {
+    if (name[i - 1] != '/') continue;
+    *size -= i;
+    return name + i;
+  }
+  return name;
+}
+
+/* Where the first word ends, if that is the program and not half of a path
+ * that has a space in it; 0 when that cannot be told. */
+static size_t program_size(const char *name) {
+  size_t size = strcspn(name, " \t\n\r\v\f");
+  const char *rest = name + size;
+  rest += strspn(rest, " \t\n\r\v\f");
+  bool path = memchr(name, '/', size) != NULL;
+  if (!*rest || *rest == '-' || !path) return size;
+  return 0;
+}
+
+void llmprof_scrub_program(llmprof_buffer *out, const char *name) {
+  size_t size = program_size(name);
+  const char *program = last_part(name, &size);
+  if (memchr(program, '=', size) || size == 0)
+    llmprof_buffer_puts(out, *name ? "process" : "");
+  else
+    llmprof_buffer_add(out, program, size);
+}
+
+void llmprof_scrub_thread(llmprof_buffer *out, const char *name) {
+  if (strpbrk(name, "/=") || strstr(name, " -"))
+    llmprof_scrub_program(out, name);
+  else
+    llmprof_buffer_puts(out, name);
+}
+
+/* ---- as functions of SQL ---- */
+
+static const char *text_of(sqlite3_value *value) {
+  const char *text = (const char *)sqlite3_value_text(value);
+  return text ? text : "";
+}
+
+static void sql_keeps(sqlite3_context *context, int count,
+                      sqlite3_value **values) {
+  (void)count;
+  sqlite3_result_int(context, llmprof_scrub_keeps_value(text_of(values[0]),
+                                                        text_of(values[1]),
+                                                        text_of(values[2])));
+}
+
+static void sql_message(sqlite3_context *context, int count,
+                        sqlite3_value **values) {
+  (void)count;
+  const char *text = text_of(values[0]);
+  if (!llmprof_scrub_keeps_message(text)) text = "a message was left out";
+  sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
+}
+
+static void sql_name(sqlite3_context *context, const char *name,
+                     void (*shorten)(llmprof_buffer *, const char *)) {
+  llmprof_buffer out = {0};
+  shorten(&out, name);
+  if (out.failed)
+    sqlite3_result_error_nomem(context);
+  else
+    sqlite3_result_text(context, out.bytes ? out.bytes : "", -1,
+                        SQLITE_TRANSIENT);
+  llmprof_buffer_free(&out);
+}
+
+static void sql_program(sqlite3_context *context, int count,
+                        sqlite3_value **values) {
+  (void)count;
+  sql_name(context, text_of(values[0]), llmprof_scrub_program);
+}
+
+static void sql_thread(sqlite3_context *context, int count,
+                       sqlite3_value **values) {
+  (void)count;
+  sql_name(context, text_of(values[0]), llmprof_scrub_thread);
+}
+
+int llmprof_scrub_functions(sqlite3 *db) {
+  static const struct {
+    const char *name;
+    int arguments;
+    void (*function)(sqlite3_context *, int, sqlite3_value **);
+  } functions[] = {
+      {"scrub_keeps", 3, sql_keeps},
+      {"scrub_message", 1, sql_message},
+      {"scrub_program", 1, sql_program},
+      {"scrub_thread", 1, sql_thread},
+  };
+  int rc = SQLITE_OK;
+  for (size_t i = 0; i < COUNT(functions) && rc == SQLITE_OK; i++)
+    rc = sqlite3_create_function_v2(
+        db, functions[i].name, functions[i].arguments,
+        SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY, NULL,
+        functions[i].function, NULL, NULL, NULL);
+  return rc;
+}
