@@ -10,6 +10,9 @@
  * stores the frame into it. */
 llmprof_frame **llmprof_lua_new_frame(lua_State *L, int owner);
 
+/* Push an empty pool of strings, to own a frame. */
+llmprof_strings *llmprof_lua_new_pool(lua_State *L);
+
 /* Register the classes; idempotent. */
 void llmprof_lua_frame_classes(lua_State *L);
 

@@ -20,7 +20,7 @@ static int close_pool(lua_State *L) {
   return 0;
 }
 
-static llmprof_strings *new_pool(lua_State *L) {
+llmprof_strings *llmprof_lua_new_pool(lua_State *L) {
   void **box = llmprof_lua_box(L, POOL, 0);
   *box = llmprof_strings_new();
   if (!*box) luaL_error(L, "out of memory");
@@ -115,7 +115,7 @@ static int frame_new(lua_State *L) {
   luaL_argcheck(L, rows >= 0 && rows < UINT32_MAX, 1, "a number of rows");
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 2);
-  llmprof_strings *pool = new_pool(L);               /* 3 */
+  llmprof_strings *pool = llmprof_lua_new_pool(L);               /* 3 */
   llmprof_frame **box = llmprof_lua_new_frame(L, 3); /* 4 */
   *box = llmprof_frame_new((size_t)rows, pool);
   if (!*box) return luaL_error(L, "out of memory");
@@ -152,7 +152,7 @@ static int f_extend(lua_State *L) {
   luaL_argcheck(L, groups >= 0 && groups < UINT32_MAX, 3, "a number of groups");
   luaL_checktype(L, 4, LUA_TTABLE);
   lua_settop(L, 4);
-  llmprof_strings *pool = new_pool(L);
+  llmprof_strings *pool = llmprof_lua_new_pool(L);
   keep_value(L);
   size_t key_count, count = (size_t)lua_rawlen(L, 4);
   size_t *keys = llmprof_lua_check_columns(L, frame, 2, &key_count);
