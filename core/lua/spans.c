@@ -76,6 +76,38 @@ static int spans_assign(lua_State *L) {
       &err);
 }
 
+/* spans.look_up(rows, span, spans, column, name) -> true | nil, message, code:
+ * adds a column to rows: the value in a column of the span that the column
+ * `span` names */
+static int spans_look_up(lua_State *L) {
+  llmprof_frame *rows = llmprof_lua_check_frame(L, 1);
+  size_t span = llmprof_lua_check_column(L, rows, 2);
+  llmprof_frame *spans = llmprof_lua_check_frame(L, 3);
+  size_t column = llmprof_lua_check_column(L, spans, 4);
+  const char *name = luaL_checkstring(L, 5);
+  llmprof_lua_check_new(L, rows, name);
+  lua_pushvalue(L, 3);
+  llmprof_lua_keep_with(L, 1);
+  llmprof_error err;
+  return llmprof_lua_result(
+      L, llmprof_spans_look_up(rows, span, spans, column, name, &err), &err);
+}
+
+/* spans.least(spans, rows, span, value, name) -> true | nil, message, code:
+ * adds a column to spans: the least value in a column of the rows that are in
+ * it */
+static int spans_least(lua_State *L) {
+  llmprof_frame *spans = llmprof_lua_check_frame(L, 1);
+  llmprof_frame *rows = llmprof_lua_check_frame(L, 2);
+  size_t span = llmprof_lua_check_column(L, rows, 3);
+  size_t value = llmprof_lua_check_column(L, rows, 4);
+  const char *name = luaL_checkstring(L, 5);
+  llmprof_lua_check_new(L, spans, name);
+  llmprof_error err;
+  return llmprof_lua_result(
+      L, llmprof_spans_least(spans, rows, span, value, name, &err), &err);
+}
+
 /* The list of intervals at `arg` as an array in a scratch box. */
 static const llmprof_intervals **check_sets(lua_State *L, int arg,
                                             size_t *count) {
@@ -130,6 +162,8 @@ static int spans_measure(lua_State *L) {
 static const luaL_Reg functions[] = {
     {"until_next", spans_until_next},
     {"assign", spans_assign},
+    {"look_up", spans_look_up},
+    {"least", spans_least},
     {"cover", spans_cover},
     {"measure", spans_measure},
     {NULL, NULL},
