@@ -34,17 +34,54 @@ static int made_frame(lua_State *L, llmprof_frame **box, llmprof_frame *made,
   return made ? 1 : llmprof_lua_fail(L, err);
 }
 
-/* pack.join(frames) -> frame of its own memory with the rows of all and the
- * columns of the first | nil, message, code */
+/* The clocks of the list at `arg`, { offset, drift, at } each. */
+static const llmprof_clock *check_clocks(lua_State *L, int arg, size_t count) {
+  luaL_checktype(L, arg, LUA_TTABLE);
+  luaL_argcheck(L, lua_rawlen(L, arg) == count, arg, "one for each frame");
+  llmprof_clock *clocks = llmprof_lua_scratch(L, count, sizeof *clocks);
+  for (size_t i = 0; i < count; i++) {
+    lua_rawgeti(L, arg, (lua_Integer)i + 1);
+    int clock = lua_gettop(L);
+    clocks[i].offset = llmprof_lua_opt_integer(L, clock, "offset", 0);
+    clocks[i].at = llmprof_lua_opt_integer(L, clock, "at", 0);
+    clocks[i].drift = llmprof_lua_opt_number(L, clock, "drift", 0);
+    lua_pop(L, 1);
+  }
+  return clocks;
+}
+
+/* The names of the list at `arg`, with a NULL behind them. */
+static const char *const *check_names(lua_State *L, int arg) {
+  luaL_checktype(L, arg, LUA_TTABLE);
+  size_t count = (size_t)lua_rawlen(L, arg);
+  const char **names = llmprof_lua_scratch(L, count + 1, sizeof *names);
+  for (size_t i = 0; i < count; i++) {
+    lua_rawgeti(L, arg, (lua_Integer)i + 1);
+    luaL_argcheck(L, lua_type(L, -1) == LUA_TSTRING, arg, "names of columns");
+    names[i] = lua_tostring(L, -1);
+    lua_pop(L, 1); /* the list keeps it alive */
+  }
+  return names;
+}
+
+/* pack.join(frames [, clocks, times]) -> frame of its own memory with the rows
+ * of all and the columns of the first | nil, message, code. clocks: for each
+ * frame { offset, drift, at }: t becomes t - offset - drift * (t - at) in the
+ * columns that `times` names */
 static int pack_join(lua_State *L) {
+  lua_settop(L, 3);
+  bool moved = !lua_isnil(L, 2);
   size_t count;
   llmprof_frame **frames = check_frames(L, 1, &count);
   luaL_argcheck(L, count > 0, 1, "a frame or more");
+  const llmprof_clock *clocks = moved ? check_clocks(L, 2, count) : NULL;
+  const char *const *times = moved ? check_names(L, 3) : NULL;
   llmprof_strings *pool = llmprof_lua_new_pool(L);
   llmprof_frame **box = llmprof_lua_new_frame(L, -1);
   llmprof_error err;
-  return made_frame(L, box, llmprof_frames_join(frames, count, pool, &err),
-                    &err);
+  return made_frame(
+      L, box, llmprof_frames_join(frames, count, clocks, times, pool, &err),
+      &err);
 }
 
 /* ---- bytes ---- */

@@ -137,6 +137,22 @@ static int spans_cover(lua_State *L) {
       L, llmprof_spans_cover(frame, &columns, sets, count, name, &err), &err);
 }
 
+/* spans.rest(spans, { start, end }, covered, name) -> true | nil, message,
+ * code: adds a column: ns of each span that the column `covered` leaves */
+static int spans_rest(lua_State *L) {
+  llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
+  llmprof_span_columns columns = span_columns(L, 2, frame);
+  size_t covered = llmprof_lua_check_column(L, frame, 3);
+  const char *name = luaL_checkstring(L, 4);
+  llmprof_lua_check_new(L, frame, name);
+  llmprof_error err;
+  return llmprof_lua_result(L,
+                            llmprof_spans_rest(frame, columns.start,
+                                               columns.end, covered, name,
+                                               &err),
+                            &err);
+}
+
 /* spans.measure(steps, { rank, start }, ops, { step, start, end, work,
  * launched, graphed }) -> true | nil, message, code: adds the columns of
  * llmprof/step_table.h to steps */
@@ -160,13 +176,10 @@ static int spans_measure(lua_State *L) {
 }
 
 static const luaL_Reg functions[] = {
-    {"until_next", spans_until_next},
-    {"assign", spans_assign},
-    {"look_up", spans_look_up},
-    {"least", spans_least},
-    {"cover", spans_cover},
-    {"measure", spans_measure},
-    {NULL, NULL},
+    {"until_next", spans_until_next}, {"assign", spans_assign},
+    {"look_up", spans_look_up},       {"least", spans_least},
+    {"cover", spans_cover},           {"rest", spans_rest},
+    {"measure", spans_measure},       {NULL, NULL},
 };
 
 int luaopen_llmprof_spans(lua_State *L);

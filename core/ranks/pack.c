@@ -6,6 +6,7 @@
  * differences, zigzag. */
 #include "llmprof/pack.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "frame/intern.h"
@@ -268,24 +269,62 @@ static bool copy_cells(llmprof_frame *frame, size_t number, bool strings,
   return true;
 }
 
-/* Column `number` of the first frame, from all of them. */
-static bool join_column(llmprof_frame *joined, llmprof_frame *const *frames,
-                        size_t count, size_t number, int64_t *cells,
-                        llmprof_strings *pool, llmprof_error *err) {
-  const llmprof_column *like = llmprof_frame_peek(frames[0], number);
-  bool strings = like->type == LLMPROF_STRING_ID;
-  size_t done = 0;
-  for (size_t f = 0; f < count; f++) {
-    size_t rows = llmprof_frame_rows(frames[f]);
-    size_t there = llmprof_frame_find(frames[f], like->name);
-    if (there != SIZE_MAX &&
-        !copy_cells(frames[f], there, strings, cells + done, pool, err))
-      return false;
-    for (size_t row = 0; there == SIZE_MAX && row < rows; row++)
-      cells[done + row] = INT64_MIN;
-    done += rows;
+/* What is joined. */
+typedef struct request {
+  llmprof_frame *const *frames;
+  size_t count;
+  const llmprof_clock *clocks; /* or NULL */
+  const char *const *times;
+} request;
+
+static void move_times(int64_t *cells, size_t rows,
+                       const llmprof_clock *clock) {
+  for (size_t row = 0; row < rows; row++) {
+    if (cells[row] == INT64_MIN || cells[row] == INT64_MAX) continue;
+    double since = (double)timeline_length(clock->at, cells[row]);
+    double drift = clock->drift * since;
+    int64_t moved = timeline_length(clock->offset, cells[row]);
+    bool small = fabs(drift) < 1e18;
+    cells[row] = small ? timeline_length(llround(drift), moved) : moved;
   }
-  return timeline_keep(joined, like->name, like->unit, strings, cells, err);
+}
+
+static bool is_time(const request *r, const char *name) {
+  for (const char *const *time = r->times; r->clocks && *time; time++) {
+    if (strcmp(*time, name) == 0) return true;
+  }
+  return false;
+}
+
+/* The column of one frame, absent where it has none of that name. */
+static bool take_column(const request *r, size_t f, const llmprof_column *like,
+                        int64_t *cells, llmprof_strings *pool,
+                        llmprof_error *err) {
+  llmprof_frame *frame = r->frames[f];
+  size_t rows = llmprof_frame_rows(frame);
+  size_t there = llmprof_frame_find(frame, like->name);
+  for (size_t row = 0; there == SIZE_MAX && row < rows; row++)
+    cells[row] = INT64_MIN;
+  if (there == SIZE_MAX) return true;
+  if (!copy_cells(frame, there, like->type == LLMPROF_STRING_ID, cells, pool,
+                  err))
+    return false;
+  if (is_time(r, like->name)) move_times(cells, rows, &r->clocks[f]);
+  return true;
+}
+
+/* Column `number` of the first frame, from all of them. */
+static bool join_column(llmprof_frame *joined, const request *r, size_t number,
+                        int64_t *cells, llmprof_strings *pool,
+                        llmprof_error *err) {
+  const llmprof_column *like = llmprof_frame_peek(r->frames[0], number);
+  size_t done = 0;
+  for (size_t f = 0; f < r->count; f++) {
+    if (!take_column(r, f, like, cells + done, pool, err)) return false;
+    done += llmprof_frame_rows(r->frames[f]);
+  }
+  return timeline_keep(joined, like->name, like->unit,
+                       like->type == LLMPROF_STRING_ID, cells, err);
 }
 
 static bool count_rows(llmprof_frame *const *frames, size_t count, size_t *rows,
@@ -300,7 +339,10 @@ static bool count_rows(llmprof_frame *const *frames, size_t count, size_t *rows,
 }
 
 llmprof_frame *llmprof_frames_join(llmprof_frame *const *frames, size_t count,
+                                   const llmprof_clock *clocks,
+                                   const char *const *times,
                                    llmprof_strings *pool, llmprof_error *err) {
+  request r = {frames, count, clocks, times};
   size_t rows;
   if (!count_rows(frames, count, &rows, err)) return NULL;
   llmprof_frame *joined = llmprof_frame_new(rows, pool);
@@ -308,7 +350,7 @@ llmprof_frame *llmprof_frames_join(llmprof_frame *const *frames, size_t count,
   bool ok = (joined && cells) || llmprof_fail_nomem(err);
   size_t columns = count ? llmprof_frame_columns(frames[0]) : 0;
   for (size_t c = 0; ok && c < columns; c++)
-    ok = join_column(joined, frames, count, c, cells, pool, err);
+    ok = join_column(joined, &r, c, cells, pool, err);
   llmprof_free(cells);
   if (ok) return joined;
   llmprof_frame_free(joined);

@@ -152,3 +152,21 @@ bool llmprof_spans_cover(llmprof_frame *spans,
   llmprof_free(covered);
   return false;
 }
+
+bool llmprof_spans_rest(llmprof_frame *spans, size_t start, size_t end,
+                        size_t covered, const char *name, llmprof_error *err) {
+  const llmprof_column *columns[3];
+  size_t numbers[] = {start, end, covered}, rows = llmprof_frame_rows(spans);
+  if (!timeline_columns(spans, numbers, 3, columns, err)) return false;
+  int64_t *rest = timeline_absent(rows);
+  if (!rest) return llmprof_fail_nomem(err);
+  for (size_t row = 0; row < rows; row++) {
+    int64_t from = llmprof_cell(columns[0], row);
+    int64_t to = llmprof_cell(columns[1], row);
+    int64_t taken = llmprof_cell(columns[2], row);
+    if (from == INT64_MIN || to == INT64_MIN || taken == INT64_MIN) continue;
+    int64_t length = to > from ? timeline_length(from, to) : 0;
+    rest[row] = length > taken ? timeline_length(taken, length) : 0;
+  }
+  return timeline_add(spans, name, "ns", LLMPROF_I64, rest, err);
+}

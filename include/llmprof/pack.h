@@ -15,11 +15,23 @@
 #include "llmprof/frame.h"
 #include "llmprof/strings.h"
 
+/* What a time of one clock is on another: t - offset - drift * (t - at), to the
+ * nearest ns. */
+typedef struct llmprof_clock {
+  int64_t offset, at; /* ns */
+  double drift;       /* ns per ns */
+} llmprof_clock;
+
 /* The rows of all frames, one after the other. Columns are those of the first;
  * where another frame lacks one its cells are absent. Strings go into `pool`,
  * which outlives the result. UNSUPPORTED: a column of one name holds strings in
- * one frame and numbers in another. RANGE: more than 2^32 - 2 rows. */
+ * one frame and numbers in another. RANGE: more than 2^32 - 2 rows.
+ *
+ * clocks, one for each frame, or NULL: columns that `times` names, up to a
+ * NULL, are put on one clock. */
 llmprof_frame *llmprof_frames_join(llmprof_frame *const *frames, size_t count,
+                                   const llmprof_clock *clocks,
+                                   const char *const *times,
                                    llmprof_strings *pool, llmprof_error *err);
 
 /* Append a frame's columns, with names and units, to a buffer. */

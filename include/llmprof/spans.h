@@ -52,4 +52,9 @@ bool llmprof_spans_cover(llmprof_frame *spans,
                          const llmprof_intervals *const *sets, size_t count,
                          const char *name, llmprof_error *err);
 
+/* Add a column `name` in ns to spans: how much of each a column `covered`
+ * leaves. */
+bool llmprof_spans_rest(llmprof_frame *spans, size_t start, size_t end,
+                        size_t covered, const char *name, llmprof_error *err);
+
 #endif

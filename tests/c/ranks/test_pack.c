@@ -105,7 +105,7 @@ static void test_join(void **state) {
   };
   llmprof_frame *second = test_frame(1, from, other, 2);
   llmprof_frame *list[] = {first, second, first};
-  llmprof_frame *joined = llmprof_frames_join(list, 3, to, &err);
+  llmprof_frame *joined = llmprof_frames_join(list, 3, NULL, NULL, to, &err);
   assert_non_null(joined);
   assert_int_equal(llmprof_frame_rows(joined), 2 * ROWS + 1);
   assert_int_equal(llmprof_frame_columns(joined), 3);
@@ -135,10 +135,10 @@ static void test_join_of_other_types(void **state) {
   llmprof_frame *of_numbers = test_frame(1, from, &number, 1);
   llmprof_frame *of_reals = test_frame(1, from, &real, 1);
   llmprof_frame *list[] = {frame, of_numbers};
-  assert_null(llmprof_frames_join(list, 2, to, &err));
+  assert_null(llmprof_frames_join(list, 2, NULL, NULL, to, &err));
   assert_int_equal(err.code, LLMPROF_UNSUPPORTED);
   list[1] = of_reals;
-  assert_null(llmprof_frames_join(list, 2, to, &err));
+  assert_null(llmprof_frames_join(list, 2, NULL, NULL, to, &err));
   assert_int_equal(err.code, LLMPROF_UNSUPPORTED);
   assert_string_equal(err.message, "column 'time' holds reals");
   llmprof_frame_free(frame);
@@ -146,6 +146,31 @@ static void test_join_of_other_types(void **state) {
   llmprof_frame_free(of_reals);
   llmprof_strings_free(from);
   llmprof_strings_free(to);
+}
+
+static void test_join_on_one_clock(void **state) {
+  (void)state;
+  llmprof_error err;
+  llmprof_strings *pool = llmprof_strings_new();
+  static const int64_t from[] = {1000, 2000, INT64_MIN, INT64_MAX};
+  const llmprof_column columns[] = {
+      {"start", "ns", LLMPROF_I64, from, NULL, NULL},
+      {"duration", "ns", LLMPROF_I64, from, NULL, NULL},
+  };
+  llmprof_frame *frame = test_frame(4, NULL, columns, 2);
+  llmprof_frame *list[] = {frame, frame};
+  static const llmprof_clock clocks[] = {{0, 0, 0}, {100, 1000, 0.25}};
+  static const char *const moved[] = {"start", NULL};
+  llmprof_frame *joined =
+      llmprof_frames_join(list, 2, clocks, moved, pool, &err);
+  assert_non_null(joined);
+  expect_cells(joined, "start", 0, from, 4);
+  expect_cells(joined, "start", 4, (int64_t[]){900, 1650, INT64_MIN, INT64_MAX},
+               4);
+  expect_cells(joined, "duration", 4, from, 4);
+  llmprof_frame_free(joined);
+  llmprof_frame_free(frame);
+  llmprof_strings_free(pool);
 }
 
 /* ---- bytes that are something else ---- */
@@ -192,7 +217,7 @@ static bool all_of_it(void *arg, llmprof_error *err) {
   llmprof_frame *frame = pool ? sample(pool) : NULL, *joined = NULL,
                 *back = NULL;
   bool ok = (frame && other) || llmprof_fail_nomem(err);
-  if (ok) joined = llmprof_frames_join(&frame, 1, other, err);
+  if (ok) joined = llmprof_frames_join(&frame, 1, NULL, NULL, other, err);
   ok = joined && llmprof_frame_pack(joined, &out, err);
   if (ok) back = llmprof_frame_unpack(out.bytes, out.size, pool, err);
   llmprof_frame_free(back);
@@ -211,8 +236,11 @@ static void test_out_of_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_round_trip),          cmocka_unit_test(test_join),
-      cmocka_unit_test(test_join_of_other_types), cmocka_unit_test(test_broken),
+      cmocka_unit_test(test_round_trip),
+      cmocka_unit_test(test_join),
+      cmocka_unit_test(test_join_of_other_types),
+      cmocka_unit_test(test_join_on_one_clock),
+      cmocka_unit_test(test_broken),
       cmocka_unit_test(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -85,6 +85,8 @@ static void test_cover(void **state) {
   llmprof_frame *spans = spans_frame();
   assert_true(llmprof_spans_cover(spans, &keyed, sets, 2, "covered", &err));
   expect_column(spans, "covered", (int64_t[]){5, 5, 5, 0, INT64_MIN, 0});
+  assert_true(llmprof_spans_rest(spans, 0, 1, 3, "rest", &err));
+  expect_column(spans, "rest", (int64_t[]){5, 3, 0, 95, INT64_MIN, 1});
   llmprof_frame_free(spans);
 }
 
