@@ -23,6 +23,10 @@ static llmprof_intervals *check_intervals(lua_State *L, int arg) {
   return luaL_checkudata(L, arg, INTERVALS);
 }
 
+llmprof_intervals *llmprof_lua_check_intervals(lua_State *L, int arg) {
+  return check_intervals(L, arg);
+}
+
 static int i_len(lua_State *L) {
   lua_pushinteger(L, (lua_Integer)check_intervals(L, 1)->count);
   return 1;

@@ -40,13 +40,13 @@ local function by_recipe(ctx, list)
 end
 
 
--- The kernels to choose from: those of the stage that ncu.nvtx_include names, or
+-- The kernels to choose from: those of the stages that ncu.nvtx_include names, or
 -- all.
 local function in_focus(ctx, list)
   local focus = counter_plan.focus(ctx.cfg.ncu.nvtx_include, ctx.state.found)
   local taken = {}
   for _, kernel in ipairs(list) do
-    if not focus or kernel.stage == focus then taken[#taken + 1] = kernel end
+    if not focus or focus[kernel.stage] then taken[#taken + 1] = kernel end
   end
   return taken
 end
