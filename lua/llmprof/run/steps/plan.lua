@@ -3,6 +3,7 @@ local choice = require "llmprof.model.choice"
 local config = require "llmprof.recipe.config"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
+local inputs = require "llmprof.recipe.inputs"
 local layout = require "llmprof.bundle.layout"
 local vendors = require "llmprof.nvidia.vendors"
 
@@ -19,6 +20,8 @@ local function check(composed, cfg)
       { hint = "add nsys.capture_range=nvtx" })
   end
   choice.description { cfg = cfg.model }
+  local manifest = cfg.inputs and cfg.inputs.manifest
+  if manifest and manifest ~= "" then inputs.read(manifest) end
   local given = cfg.workload.operators_trace
   if given and not fs.stat(given) then
     errors.raise("usage", ("workload.operators_trace=%s: no such file"):format(given))
