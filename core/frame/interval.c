@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "frame/cells.h"
 #include "frame/sort.h"
 #include "llmprof/alloc.h"
 
@@ -60,6 +61,21 @@ size_t llmprof_intervals_merge(llmprof_interval *items, size_t count) {
   return kept;
 }
 
+/* The intervals of a block of rows, behind `count` others; returns how many
+ * there are then. */
+static size_t add_block(llmprof_interval *items, size_t count,
+                        const llmprof_column *start, const llmprof_column *end,
+                        size_t first, size_t rows) {
+  int64_t starts[LLMPROF_BLOCK], ends[LLMPROF_BLOCK];
+  llmprof_cells(start, first, rows, starts);
+  llmprof_cells(end, first, rows, ends);
+  for (size_t i = 0; i < rows; i++) {
+    if (starts[i] != INT64_MIN && ends[i] != INT64_MIN)
+      items[count++] = (llmprof_interval){starts[i], ends[i]};
+  }
+  return count;
+}
+
 bool llmprof_intervals_of_frame(llmprof_intervals *set, llmprof_frame *frame,
                                 size_t start_column, size_t end_column,
                                 llmprof_error *err) {
@@ -71,11 +87,9 @@ bool llmprof_intervals_of_frame(llmprof_intervals *set, llmprof_frame *frame,
   size_t rows = llmprof_frame_rows(frame), count = 0;
   set->items = llmprof_alloc(rows, sizeof *set->items);
   if (!set->items) return llmprof_fail_nomem(err);
-  for (size_t row = 0; row < rows; row++) {
-    llmprof_interval item = {llmprof_cell(start, row), llmprof_cell(end, row)};
-    if (item.start != INT64_MIN && item.end != INT64_MIN)
-      set->items[count++] = item;
-  }
+  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK)
+    count =
+        add_block(set->items, count, start, end, row, llmprof_block(row, rows));
   set->count = llmprof_intervals_merge(set->items, count);
   return true;
 }
@@ -108,6 +122,19 @@ static void cover(llmprof_extent *extent, int64_t start, int64_t end) {
   }
 }
 
+static void cover_in_order(llmprof_extent *extents, const uint32_t *of_row,
+                           const llmprof_column *start,
+                           const llmprof_column *end, size_t rows) {
+  int64_t starts[LLMPROF_BLOCK], ends[LLMPROF_BLOCK];
+  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
+    size_t count = llmprof_block(row, rows);
+    llmprof_cells(start, row, count, starts);
+    llmprof_cells(end, row, count, ends);
+    for (size_t i = 0; i < count; i++)
+      cover(&extents[of_row[row + i]], starts[i], ends[i]);
+  }
+}
+
 bool llmprof_intervals_by_group(llmprof_frame *frame, size_t start_column,
                                 size_t end_column, const llmprof_groups *groups,
                                 llmprof_extent *extents, llmprof_error *err) {
@@ -116,10 +143,14 @@ bool llmprof_intervals_by_group(llmprof_frame *frame, size_t start_column,
   const llmprof_column *end = llmprof_frame_column(frame, end_column, err);
   if (!end) return false;
   size_t rows = llmprof_frame_rows(frame);
-  uint32_t *order = rows_by_start(start, rows);
-  if (!order) return llmprof_fail_nomem(err);
   for (size_t g = 0; g < groups->count; g++)
     extents[g] = (llmprof_extent){0, INT64_MIN, INT64_MIN};
+  if (llmprof_frame_ascends(frame, start_column)) {
+    cover_in_order(extents, groups->of_row, start, end, rows);
+    return true;
+  }
+  uint32_t *order = rows_by_start(start, rows);
+  if (!order) return llmprof_fail_nomem(err);
   for (size_t i = 0; i < rows; i++)
     cover(&extents[groups->of_row[order[i]]], llmprof_cell(start, order[i]),
           llmprof_cell(end, order[i]));
@@ -180,7 +211,10 @@ bool llmprof_intervals_gaps(llmprof_intervals *gaps,
 int64_t llmprof_intervals_overlap(const llmprof_intervals *a,
                                   const llmprof_intervals *b) {
   int64_t total = 0;
-  for (size_t i = 0, j = 0; i < a->count && j < b->count;) {
+  if (!a->count || !b->count) return 0;
+  size_t i = first_after(a, b->items[0].start);
+  size_t j = i < a->count ? first_after(b, a->items[i].start) : b->count;
+  while (i < a->count && j < b->count) {
     llmprof_interval x = a->items[i], y = b->items[j];
     int64_t start = larger(x.start, y.start), end = smaller(x.end, y.end);
     if (end > start) total = add(total, length(start, end));
@@ -190,4 +224,28 @@ int64_t llmprof_intervals_overlap(const llmprof_intervals *a,
       j++;
   }
   return total;
+}
+
+/* Append to sorted intervals, the last of which it may continue. */
+static void append(llmprof_intervals *set, llmprof_interval next) {
+  llmprof_interval *last = set->count ? &set->items[set->count - 1] : NULL;
+  if (last && next.start <= last->end)
+    last->end = larger(last->end, next.end);
+  else
+    set->items[set->count++] = next;
+}
+
+bool llmprof_intervals_join(llmprof_intervals *set, const llmprof_intervals *a,
+                            const llmprof_intervals *b, llmprof_error *err) {
+  *set = (llmprof_intervals){0};
+  if (a->count > SIZE_MAX - b->count) return llmprof_fail_nomem(err);
+  set->items = llmprof_alloc(a->count + b->count, sizeof *set->items);
+  if (!set->items) return llmprof_fail_nomem(err);
+  size_t i = 0, j = 0;
+  while (i < a->count || j < b->count) {
+    bool from_a = j == b->count ||
+                  (i < a->count && a->items[i].start <= b->items[j].start);
+    append(set, from_a ? a->items[i++] : b->items[j++]);
+  }
+  return true;
 }

@@ -74,6 +74,43 @@ void llmprof_sort_i64(int64_t *values, size_t count, int64_t *scratch) {
   if (from != values) memcpy(values, from, count * sizeof *values);
 }
 
+/* ---- small values ---- */
+
+static bool pass_u32(const uint32_t *from, uint32_t *to, size_t count,
+                     int byte) {
+  size_t histogram[RADIX] = {0}, starts[RADIX];
+  for (size_t i = 0; i < count; i++) histogram[digit(from[i], byte)]++;
+  if (histogram[digit(from[0], byte)] == count) return false;
+  bucket_starts(histogram, starts);
+  for (size_t i = 0; i < count; i++)
+    to[starts[digit(from[i], byte)]++] = from[i];
+  return true;
+}
+
+static void insert_u32(uint32_t *values, size_t count) {
+  for (size_t i = 1; i < count; i++) {
+    uint32_t value = values[i];
+    size_t j = i;
+    for (; j && values[j - 1] > value; j--) values[j] = values[j - 1];
+    values[j] = value;
+  }
+}
+
+void llmprof_sort_u32(uint32_t *values, size_t count, uint32_t *scratch) {
+  if (count < SMALL) {
+    insert_u32(values, count);
+    return;
+  }
+  uint32_t *from = values, *to = scratch;
+  for (int byte = 0; byte < 4; byte++) {
+    if (!pass_u32(from, to, count, byte)) continue;
+    uint32_t *swap = from;
+    from = to;
+    to = swap;
+  }
+  if (from != values) memcpy(values, from, count * sizeof *values);
+}
+
 /* ---- rows ---- */
 
 /* A key of row r, whatever its type: one of the two is set. */

@@ -34,6 +34,17 @@ void **llmprof_lua_scratch_box(lua_State *L);
 size_t *llmprof_lua_check_columns(lua_State *L, llmprof_frame *frame, int list,
                                   size_t *count);
 
+/* The number of the column named by a field of the table at `arg`; raises when
+ * there is none. The optional one is SIZE_MAX when the field is nil. */
+size_t llmprof_lua_column_field(lua_State *L, int arg, llmprof_frame *frame,
+                                const char *field);
+size_t llmprof_lua_opt_column_field(lua_State *L, int arg, llmprof_frame *frame,
+                                    const char *field);
+
+/* Raises when the frame has a column of that name. */
+void llmprof_lua_check_new(lua_State *L, llmprof_frame *frame,
+                           const char *name);
+
 /* Push groups by these columns, freed by the collector; raises when out of
  * memory. */
 llmprof_groups *llmprof_lua_new_groups(lua_State *L, llmprof_frame *frame,

@@ -3,6 +3,7 @@
 
 #define MODULES(X) \
   X(chrome_trace)  \
+  X(collectives)   \
   X(csv)           \
   X(cuda)          \
   X(digest)        \
@@ -18,6 +19,7 @@
   X(period)        \
   X(resources)     \
   X(scrub)         \
+  X(spans)         \
   X(spawn)         \
   X(sqlite)        \
   X(sys)           \

@@ -71,6 +71,13 @@ void llmprof_attribution_free(llmprof_attribution *attribution);
 /* No rows of the part any more. */
 void llmprof_trace_clear(llmprof_trace *trace, llmprof_part part);
 
+/* By link of the attribution, which is loaded: the innermost range, from it
+ * outwards, whose tag is one of `tags`, or LLMPROF_NONE. The caller frees; NULL
+ * when out of memory. */
+uint32_t *llmprof_trace_labelled_links(const llmprof_trace *trace,
+                                       const llmprof_trace_tag *tags,
+                                       size_t count);
+
 /* ---- building ---- */
 
 /* The capacity for one row more than `count`; fails (LIMIT) when there can be

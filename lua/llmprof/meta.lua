@@ -19,10 +19,11 @@
 ---@field min? number
 ---@field max? number
 
----Kernels whose lower-case name matches one of these Lua patterns.
+---Kernels by Lua patterns, which see names in lower case and without parameters.
 ---@class llmprof.Category
 ---@field category string
----@field match string[]
+---@field match? string[] Any is found in the name with its template arguments
+---@field function? string[] Any is found in the function's own name
 
 ---What to start.
 ---@class llmprof.Workload
@@ -242,6 +243,7 @@ function Groups:mean(column) end
 ---@field repeats llmprof.Config.repeats Keys repeats.*
 ---@field report string[] Sections of the report
 ---@field run llmprof.Config.run Keys run.*
+---@field timeline "on"|"off" Capture a timeline; off measures counters alone
 ---@field tools llmprof.Config.tools Keys tools.*
 ---@field top_n llmprof.Config.top_n Keys top_n.*
 ---@field workload llmprof.Config.workload Keys workload.*
@@ -269,7 +271,7 @@ function Groups:mean(column) end
 ---@field force_overwrite boolean Overwrite an existing report
 ---@field kernel_name_base "function"|"demangled"|"mangled" What kernel filters match
 ---@field metrics? string[] More metrics
----@field nvtx_include? string Profile kernels in this NVTX range; in the recipe's stages unless set
+---@field nvtx_include? string[] Select and profile kernels in these NVTX ranges; in the recipe's stages unless set
 ---@field preset string Preset of Nsight Compute options
 ---@field replay_mode "kernel"|"application"|"range"|"app-range" How passes are repeated
 ---@field sections? string[] More sections, by identifier

@@ -6,9 +6,30 @@ local yaml = require "llmprof.yaml"
 local categories = {}
 
 local FILE = "conf/categories.yaml"
+local FORM = "{ category, match = { pattern, ... }, function = { pattern, ... } }"
 
 categories.MEMORY = "memory" -- copies and sets that are no kernels
 categories.OTHER = "other"
+
+
+-- ---- rules ----
+
+local function check_patterns(patterns, where)
+  for _, pattern in ipairs(patterns) do
+    local ok, message = pcall(string.find, "", tostring(pattern))
+    if not ok then
+      errors.raise("usage", ("%s: pattern '%s': %s"):format(where, tostring(pattern), message))
+    end
+  end
+end
+
+
+local function is_rule(rule)
+  if type(rule) ~= "table" or type(rule.category) ~= "string" then return false end
+  local whole, own = rule.match, rule["function"]
+  return (whole or own) and (whole == nil or type(whole) == "table")
+    and (own == nil or type(own) == "table")
+end
 
 
 local function check_rules(rules, where)
@@ -16,16 +37,11 @@ local function check_rules(rules, where)
     errors.raise("usage", where .. ": a list of { category, match } is expected")
   end
   for i, rule in ipairs(rules) do
-    if type(rule) ~= "table" or type(rule.category) ~= "string" or type(rule.match) ~= "table" then
-      errors.raise("usage", ("%s: rule %d: { category, match = { pattern, ... } } is expected")
-        :format(where, i))
+    if not is_rule(rule) then
+      errors.raise("usage", ("%s: rule %d: %s is expected"):format(where, i, FORM))
     end
-    for _, pattern in ipairs(rule.match) do
-      local ok, message = pcall(string.find, "", tostring(pattern))
-      if not ok then
-        errors.raise("usage", ("%s: pattern '%s': %s"):format(where, tostring(pattern), message))
-      end
-    end
+    check_patterns(rule.match or {}, where)
+    check_patterns(rule["function"] or {}, where)
   end
   return rules
 end
@@ -38,27 +54,63 @@ local function built_in()
 end
 
 
--- A function from a kernel's names to its category. own: rules of the recipe.
+-- ---- names ----
+
+-- Where the parameters of a function begin, or the length of its name and one:
+-- the first bracket that no template argument holds.
+local function parameters_at(name)
+  local from = 1
+  while true do
+    local at = name:find("[<(]", from)
+    if not at then return #name + 1 end
+    if name:sub(at, at) == "(" then return at end
+    local _, last = name:find("^%b<>", at)
+    if not last then return #name + 1 end
+    from = last + 1
+  end
+end
+
+
+-- A name in lower case without its parameters; and the function's own, without
+-- template arguments and return type.
+local function parse(name)
+  local plain = name:lower():gsub("<unnamed>::", ""):gsub("%(anonymous namespace%)::", "")
+  local whole = plain:sub(1, parameters_at(plain) - 1):gsub("^void ", "")
+  return whole, whole:gsub("%b<>", ""):match "(%S*)%s*$"
+end
+
+
+local function finds(patterns, text)
+  for _, pattern in ipairs(patterns or {}) do
+    if text:find(pattern) then return true end
+  end
+  return false
+end
+
+
+local function first_rule(rules, name)
+  local whole, own = parse(name)
+  for _, rule in ipairs(rules) do
+    if finds(rule.match, whole) or finds(rule["function"], own) then return rule.category end
+  end
+  return nil
+end
+
+
+-- A function from a kernel's name, and its mangled one if known, to its category.
+-- own: rules of the recipe.
 function categories.classifier(own)
   local rules = check_rules(own or {}, "recipe categories")
   rules = table.move(rules, 1, #rules, 1, {})
   local known, seen = built_in(), {}
   table.move(known, 1, #known, #rules + 1, rules)
-  return function(name)
-    local category = seen[name]
-    if category then return category end
-    local lower = name:lower()
-    category = categories.OTHER
-    for _, rule in ipairs(rules) do
-      for _, pattern in ipairs(rule.match) do
-        if lower:find(pattern) then
-          seen[name] = rule.category
-          return rule.category
-        end
-      end
+  return function(name, mangled)
+    local key = mangled and name .. "\0" .. mangled or name
+    if not seen[key] then
+      seen[key] = first_rule(rules, name) or (mangled and first_rule(rules, mangled))
+        or categories.OTHER
     end
-    seen[name] = category
-    return category
+    return seen[key]
   end
 end
 

@@ -4,7 +4,7 @@
 -- `completes`: "recipe" (one, then settings), "settings", "run", "side" (runs and
 -- baselines), "baseline" (an action, then what it takes), "trace", "script", "topic"
 -- or a list of words; else they are files.
-local artifacts = require "llmprof.run.artifacts"
+local artifacts = require "llmprof.bundle.artifacts"
 local baselines = require "llmprof.compare.baselines"
 local commands = require "llmprof.cli.commands"
 local config = require "llmprof.recipe.config"

@@ -6,16 +6,17 @@ local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local json_schema = require "llmprof.base.json_schema"
+local layout = require "llmprof.bundle.layout"
 local nearest = require "llmprof.base.nearest"
-local results_file = require "llmprof.analysis.results_file"
+local results_file = require "llmprof.bundle.results_file"
 
 local baselines = {}
 
 local ABOUT, CURRENT = "baseline.json", "current"
 
 -- What is copied, if it is there; the first has to be.
-local kept = { "results.json", "config.yaml", "workload/metrics.json",
-  "workload/before/metrics.json", "workload/after/metrics.json" }
+local kept = { layout.results, layout.config, layout.workload.metrics,
+  layout.metrics_in(layout.workload.before), layout.metrics_in(layout.workload.after) }
 
 local about_keys = { "name", "run", "recipe", "saved" }
 local about_schema = { type = "object", required = { "run", "saved" },
@@ -117,7 +118,7 @@ local function copy(run, name, folder)
 end
 
 
--- Keep a run (of llmprof.artifacts) under a name; one of that name is replaced
+-- Keep a run (of artifacts) under a name; one of that name is replaced
 -- when the copy is whole.
 function baselines.save(run, name, root)
   check_name(name)

@@ -1,12 +1,13 @@
 -- One side of a comparison: a run, a bundle, a baseline or a bare trace, by the
 -- name that it was called on the command line.
-local artifacts = require "llmprof.run.artifacts"
+local artifacts = require "llmprof.bundle.artifacts"
 local bare = require "llmprof.compare.bare"
 local baselines = require "llmprof.compare.baselines"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
+local layout = require "llmprof.bundle.layout"
 local nearest = require "llmprof.base.nearest"
-local results_file = require "llmprof.analysis.results_file"
+local results_file = require "llmprof.bundle.results_file"
 local workload = require "llmprof.run.workload"
 local yaml = require "llmprof.yaml"
 
@@ -35,10 +36,15 @@ local function load_yaml(path)
 end
 
 
+local function load_metrics(folder, ran)
+  return load_file(folder .. "/" .. layout.metrics_in(ran), workload.load_metrics)
+end
+
+
 -- Why a run's folder has no results.json, and what would mend it.
 local function unfinished(folder, root)
   local hint = "a bundle, a run, a baseline or the export of a trace is expected"
-  if is_file(folder .. "/manifest.json") then
+  if layout.find(folder, "manifest") then
     local run = artifacts.open(folder, root)
     hint = ("the run is '%s': continue it with --resume %s"):format(
       tostring(run.manifest.status), run.id)
@@ -64,21 +70,18 @@ end
 
 
 local function from_folder(kind, folder, name, root)
-  local path = folder .. "/results.json"
-  if not is_file(path) then unfinished(folder, root) end
+  local path = layout.find(folder, "results") or unfinished(folder, root)
   local results = load_results(path, kind == "baseline"
     and "save it again: llmprof baseline save RUN " .. name or nil)
   local plain = {}
-  for _, when in ipairs { "before", "after" } do
-    plain[#plain + 1] = load_file(("%s/workload/%s/metrics.json"):format(folder, when),
-      workload.load_metrics)
+  for _, ran in ipairs { layout.workload.before, layout.workload.after } do
+    plain[#plain + 1] = load_metrics(folder, ran)
   end
-  local trace = folder .. "/nsys/run.sqlite"
   return { kind = kind, name = name, folder = folder, results = results,
     plain = plain,
-    metrics = load_file(folder .. "/workload/metrics.json", workload.load_metrics),
-    config = load_file(folder .. "/config.yaml", load_yaml),
-    trace = is_file(trace) and trace or nil }
+    metrics = load_metrics(folder, layout.workload.folder),
+    config = load_file(folder .. "/" .. layout.config, load_yaml),
+    trace = layout.find(folder, "timeline") }
 end
 
 
@@ -115,7 +118,7 @@ function side.open(word, root)
     return { kind = "trace", name = word, results = bare.results(word), plain = {}, trace = word }
   elseif is_folder(word) then
     return from_folder("run", word, word, root)
-  elseif is_file(("%s/%s/manifest.json"):format(root, word)) then
+  elseif layout.find(root .. "/" .. word, "manifest") then
     local run = artifacts.open(word, root)
     return from_folder("run", run.dir, run.id, root)
   end

@@ -5,6 +5,7 @@
 -- is there.
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
+local range_name = require "llmprof.base.range_name"
 
 local nsys = {}
 
@@ -27,7 +28,7 @@ local mapping = {
   { "sample", "--sample" },
   { "cpuctxsw", "--cpuctxsw" },
   { "capture_range", "--capture-range" },
-  { "nvtx_capture", "--nvtx-capture" },
+  { "nvtx_capture", "--nvtx-capture", range_name.nsys_capture },
   { "capture_range_end", "--capture-range-end" },
   { "nvtx_domain_include", "--nvtx-domain-include", joined },
   { "nvtx_domain_exclude", "--nvtx-domain-exclude", joined },
@@ -68,9 +69,6 @@ function nsys.check(cfg)
   if cfg.capture_range == "nvtx" and not range then
     errors.raise("usage", "nsys.capture_range=nvtx needs nsys.nvtx_capture",
       { hint = "name the range: nsys.nvtx_capture=prefill, or prefill@domain" })
-  elseif cfg.capture_range ~= "nvtx" and range then
-    errors.raise("usage", "nsys.nvtx_capture is set, but nsys.capture_range is not nvtx",
-      { hint = "add nsys.capture_range=nvtx" })
   elseif given(cfg, "nvtx_domain_include") and given(cfg, "nvtx_domain_exclude") then
     errors.raise("usage",
       "nsys.nvtx_domain_include and nsys.nvtx_domain_exclude exclude each other")
@@ -91,6 +89,13 @@ function nsys.was_terminated(result)
 end
 
 
+-- Does a key say nothing with this capture range?
+local function means_nothing(cfg, key)
+  return key == "capture_range_end" and cfg.capture_range == "none"
+    or key == "nvtx_capture" and cfg.capture_range ~= "nvtx"
+end
+
+
 -- argv of `nsys profile`. cfg: the nsys group of the configuration; run: path
 -- (of nsys), output (without suffix), argv (of the workload).
 function nsys.profile_argv(cfg, run)
@@ -99,8 +104,7 @@ function nsys.profile_argv(cfg, run)
   for _, entry in ipairs(mapping) do
     local key, option, write = table.unpack(entry)
     local value = given(cfg, key)
-    local means_nothing = key == "capture_range_end" and cfg.capture_range == "none"
-    if value ~= nil and not means_nothing then
+    if value ~= nil and not means_nothing(cfg, key) then
       argv[#argv + 1] = ("%s=%s"):format(option, write and write(value) or value)
     end
   end

@@ -3,6 +3,7 @@
 local errors = require "llmprof.base.errors"
 local files = require "llmprof.base.files"
 local nearest = require "llmprof.base.nearest"
+local range_name = require "llmprof.base.range_name"
 local sorted_keys = require "llmprof.base.sorted_keys"
 
 local recipe = {}
@@ -67,9 +68,10 @@ local STAGE = '{ "name", children = { "name", ... }, step = "name" }'
 
 local function check_stage_name(name, seen)
   if type(name) ~= "string" or name == "" then bad("stages", "a stage is " .. STAGE) end
-  if seen[name] then bad(name, ("stage '%s' is declared twice"):format(name)) end
-  seen[name] = true
-  return name
+  local made = range_name.canonical(name)
+  if seen[made] then bad(name, ("stage '%s' is declared twice"):format(name)) end
+  seen[made] = true
+  return made
 end
 
 

@@ -1,5 +1,6 @@
 -- The framework's operators, by device time: operators.md, and the head of it
 -- for the other reports.
+local layout = require "llmprof.bundle.layout"
 local markdown = require "llmprof.markdown"
 local parts = require "llmprof.report.parts"
 local rows = require "llmprof.report.rows"
@@ -51,7 +52,7 @@ local function all(results)
   return ("%s operators and runtime calls; source: %s.\n\n"):format(text.count(#list),
       markdown.escape(operators.source or "not recorded"))
     .. parts.table("operators", rows.operators(list, MOST)) .. unattributed(operators)
-    .. more(#list - MOST, "results.json") .. launched(list)
+    .. more(#list - MOST, layout.results) .. launched(list)
 end
 
 

@@ -5,6 +5,7 @@ local chrome_trace = require "llmprof.chrome_trace"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
+local layout = require "llmprof.bundle.layout"
 local workload = require "llmprof.run.workload"
 
 local operators = {}
@@ -162,7 +163,8 @@ end
 -- The file of a folder that holds the operators: operators.json, else the
 -- first trace by name; nil without one.
 function operators.find(folder)
-  if fs.stat(folder .. "/operators.json") then return folder .. "/operators.json" end
+  local written = layout.operators_in(folder)
+  if fs.stat(written) then return written end
   for _, name in ipairs(fs.list(folder) or {}) do
     if is_trace(name) then return folder .. "/" .. name end
   end

@@ -5,6 +5,7 @@ local errors = require "llmprof.base.errors"
 local files = require "llmprof.base.files"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
+local layout = require "llmprof.bundle.layout"
 local process = require "llmprof.base.process"
 local recipe = require "llmprof.recipe"
 local sorted_keys = require "llmprof.base.sorted_keys"
@@ -24,7 +25,7 @@ local function word(value, run)
   end
   local built_in = value:find "^recipes/" and not fs.stat(value) and files.read(value)
   if not built_in then return value end
-  local name = "workload/" .. value:match "[^/]+$"
+  local name = layout.program(value:match "[^/]+$")
   if run then run:write(name, built_in) end
   return run and run:absolute(name) or value
 end
@@ -37,7 +38,7 @@ local function write_neighbours(argv, run)
     if folder and not fs.stat(value) then
       for _, name in ipairs(files.names(folder, ".py")) do
         local contents = files.read(("%s/%s.py"):format(folder, name))
-        if contents then run:write(("workload/%s.py"):format(name), contents) end
+        if contents then run:write(layout.program(name .. ".py"), contents) end
       end
     end
   end
@@ -97,8 +98,8 @@ end
 function workload.run(ctx, given)
   errors.check("failed", fs.mkdirs(ctx.run:path(given.folder)))
   -- what an earlier attempt left is not this one's
-  for _, name in ipairs { "metrics.json", "operators.json" } do
-    fs.remove(ctx.run:path(given.folder .. "/" .. name))
+  for _, name_in in ipairs { layout.metrics_in, layout.operators_in } do
+    fs.remove(ctx.run:path(name_in(given.folder)))
   end
   local env = { LLMPROF_WORKLOAD_DIR = ctx.run:absolute(given.folder) }
   for name, value in pairs(given.spec.env) do env[name] = value end
@@ -263,7 +264,7 @@ end
 -- metrics.json of a folder of the run; nil when there is none; nil and a
 -- message when it is broken.
 function workload.metrics(run, folder)
-  local name = folder .. "/metrics.json"
+  local name = layout.metrics_in(folder)
   if not run:has(name) then return nil end
   return workload.load_metrics(run:path(name))
 end

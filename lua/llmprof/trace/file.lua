@@ -1,6 +1,6 @@
 -- Opening what a user calls a trace.
 local errors = require "llmprof.base.errors"
-local fs = require "llmprof.fs"
+local layout = require "llmprof.bundle.layout"
 local trace = require "llmprof.trace"
 
 local trace_file = {}
@@ -22,8 +22,8 @@ local function hint_of(path, message, code)
     return suffix ~= "" and path:sub(-#suffix) == suffix
   end)
   if by_name then return by_name end
-  if fs.stat(path .. "/nsys/run.sqlite") then
-    return ("a bundle? Its trace is %s/nsys/run.sqlite"):format(path)
+  if layout.find(path, "timeline") then
+    return "a bundle? Its trace is " .. layout.find(path, "timeline")
   elseif message:find(": truncated: ", 1, true) then
     return "copy or export it again"
   elseif code == "syntax" or code == "unsupported" then

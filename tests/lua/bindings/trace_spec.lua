@@ -76,6 +76,26 @@ describe("llmprof.trace", function()
     assert.same({ nil, "no frame 'kernel'", "notfound" }, { t:frame "kernel" })
   end)
 
+  it("gives ranges as the GPU ran them", function()
+    local steps = assert(t:steps { "prefill", "decode" })
+    assert.equal(2, #steps)
+    local ranges = t:frame "projections"
+    for row = 1, 2 do
+      for _, column in ipairs { "range", "tag", "start", "end" } do
+        assert.equal(ranges:get(row, column), steps:get(row, column))
+      end
+      assert.equal(ranges:get(row, "range_duration"), steps:get(row, "host"))
+    end
+    local sets = t:frame "transfers"
+    assert.equal(sets:get(#sets, "end"), steps:get(1, "before"))
+    assert.equal(steps:get(1, "end"), steps:get(2, "before"))
+    assert.equal(10, steps:get(1, "kernels"))
+    assert.equal(0, #t:steps { "no such range" })
+    assert.equal(0, #t:steps {})
+    assert.error_matches(function() t:steps() end, "table expected, got no value")
+    assert.error_matches(function() t:steps { 1 } end, "list of tags expected")
+  end)
+
   it("labels operations with the innermost of some ranges", function()
     local kernels = assert(t:frame "kernels")
     assert.equal(kernels, t:label(kernels, "stage", { "prefill", "no such range" }))
@@ -83,6 +103,18 @@ describe("llmprof.trace", function()
     assert.equal("prefill", t:frame "ranges":get(kernels:get(10, "stage_range") + 1, "tag"))
     assert.is_nil(kernels:get(11, "stage"))
     assert.equal(10, #kernels:where { stage = "prefill" })
+  end)
+
+  it("labels them with other names, and counts with those tags alike", function()
+    local kernels = assert(t:frame "kernels")
+    t:label(kernels, "stage", { { "prefill", "first" }, "decode", { "no such range", "x" } })
+    assert.equal(10, #kernels:where { stage = "first" })
+    assert.equal(20000, #kernels:where { stage = "decode" })
+    assert.equal(0, #kernels:where { stage = "prefill" })
+    assert.equal(1, #t:steps { { "prefill", "first" } })
+    for _, wrong in ipairs { { "a" }, { "a", 1 }, { 1, "a" }, {} } do
+      assert.error_matches(function() t:steps { wrong } end, "list of tags expected")
+    end
   end)
 
   it("knows kernels of CUDA graphs and mangled names", function()
@@ -127,7 +159,7 @@ describe("llmprof.trace", function()
     assert.error_matches(function() t:label(t, "x", {}) end,
       "llmprof.frame expected, got llmprof.trace")
     assert.error_matches(function() t:label(kernels, "x") end, "table expected, got no value")
-    assert.error_matches(function() t:label(kernels, "x", { 1 }) end, "list of strings expected")
+    assert.error_matches(function() t:label(kernels, "x", { 1 }) end, "list of tags expected")
     assert.error_matches(function() trace.open(TINY).info(kernels) end, "llmprof.trace expected")
   end)
 

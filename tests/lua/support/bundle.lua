@@ -1,5 +1,5 @@
 -- Runs in temporary folders, for specs.
-local artifacts = require "llmprof.run.artifacts"
+local artifacts = require "llmprof.bundle.artifacts"
 local config = require "llmprof.recipe.config"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"

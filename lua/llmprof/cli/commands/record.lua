@@ -1,12 +1,13 @@
 -- llmprof record RUN FOLDER: keep what a run captured as a recorded capture.
-local artifacts = require "llmprof.run.artifacts"
+local artifacts = require "llmprof.bundle.artifacts"
 local command_line = require "llmprof.base.command_line"
 local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
-local layout = require "llmprof.run.capture.layout"
-local results_file = require "llmprof.analysis.results_file"
+local layout = require "llmprof.bundle.layout"
+local out = require "llmprof.base.out"
+local results_file = require "llmprof.bundle.results_file"
 local scrub = require "llmprof.scrub"
 local text = require "llmprof.text"
 
@@ -79,7 +80,7 @@ end
 
 -- The machine. Of the kernel the version alone: what follows it may name a host.
 local function environment_of(run)
-  local machine = check(json.load(run:path "env.json")).captured_on or {}
+  local machine = check(json.load(run:path(layout.environment))).captured_on or {}
   for i, device in ipairs(machine.gpus or {}) do machine.gpus[i] = device_of(device) end
   machine.kernel = machine.kernel and machine.kernel:match "^%a+ [%d.]*%d" or machine.kernel
   return machine
@@ -104,7 +105,7 @@ end
 
 local function copy(run, file, target)
   check(fs.mkdirs(target:match "^(.*)/"))
-  if file.name == "run.sqlite" then
+  if file.target == layout.timeline then
     fs.remove(target)
     check(scrub.copy(run:path(file.target), target))
   else
@@ -114,12 +115,12 @@ end
 
 
 local function check_run(run)
-  for _, name in ipairs { "results.json", "nsys/run.sqlite" } do
+  for _, name in ipairs { layout.results, layout.timeline } do
     if not run:has(name) then
       errors.raise("usage", ("%s: no %s: there is nothing to record"):format(run.dir, name))
     end
   end
-  local source = results_file.load(run:path "results.json").source
+  local source = results_file.load(run:path(layout.results)).source
   if source.timeline and source.timeline.from == "recorded" then
     errors.raise("usage", ("%s analysed a recorded capture itself"):format(run.dir),
       { hint = "copy that capture's folder: inputs.yaml names it" })
@@ -145,7 +146,7 @@ function command.run(given, words)
   local source = check_run(run)
   check_empty(folder)
   local bytes, count = 0, 0
-  for _, file in ipairs(layout.files) do
+  for _, file in ipairs(layout.recorded) do
     if run:has(file.target) then
       local target = folder .. "/" .. file.name
       copy(run, file, target)
@@ -154,7 +155,7 @@ function command.run(given, words)
   end
   local encoded = check(json.encode(about(run, source), { pretty = true }))
   check(fs.write(folder .. "/" .. layout.ABOUT, encoded .. "\n"))
-  io.stdout:write(("%s: %d files, %s bytes, and %s\n"):format(folder, count, text.count(bytes),
+  out.write(("%s: %d files, %s bytes, and %s\n"):format(folder, count, text.count(bytes),
     layout.ABOUT))
   return 0
 end

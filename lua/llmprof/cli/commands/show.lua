@@ -1,11 +1,12 @@
 -- llmprof show RUN [SECTION]: the tables of a run's results.
-local artifacts = require "llmprof.run.artifacts"
+local artifacts = require "llmprof.bundle.artifacts"
 local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
-local results_file = require "llmprof.analysis.results_file"
+local layout = require "llmprof.bundle.layout"
+local out = require "llmprof.base.out"
+local results_file = require "llmprof.bundle.results_file"
 local sections = require "llmprof.report.sections"
 local table_options = require "llmprof.cli.table_options"
-local tables = require "llmprof.base.tables"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
 
@@ -19,6 +20,7 @@ JSON have the unrounded values of results.json: ns, bytes, shares from 0 to 1.]]
   options = {
     { "root", arg = "DIR", default = defaults["run.root"][2], help = "where runs are kept" },
     table_options.format,
+    table_options.safe,
     table_options.rows,
   },
   completes = "run",
@@ -31,11 +33,11 @@ local list_columns = {
 
 
 local function load_results(run)
-  if not run:has "results.json" then
-    errors.raise("failed", ("%s: no results.json: the run was not analysed"):format(run.dir),
+  if not run:has(layout.results) then
+    errors.raise("failed", ("%s: no %s: the run was not analysed"):format(run.dir, layout.results),
       { hint = run:continuation() .. "; llmprof ls lists the others" })
   end
-  return results_file.load(run:path "results.json")
+  return results_file.load(run:path(layout.results))
 end
 
 
@@ -60,10 +62,10 @@ function command.run(given, asked)
   local rows = section and section.rows(results) or list_sections(results)
   if section and #rows == 0 then
     local reason = section.subject and words.reason(results, section.subject)
-    io.stderr:write(("llmprof: %s is empty\n"):format(section.name),
+    out.warn(("llmprof: %s is empty\n"):format(section.name),
       reason and ("  %s\n"):format(text.clean(reason)) or "")
   end
-  io.stdout:write(tables.render(given.format, columns, table_options.first(rows, given)))
+  out.write(table_options.render(given, columns, table_options.first(rows, given)))
   return 0
 end
 

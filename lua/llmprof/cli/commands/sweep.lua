@@ -1,10 +1,12 @@
 -- llmprof sweep RECIPE KEY=A,B...: the combinations of settings, one run each.
-local artifacts = require "llmprof.run.artifacts"
+local artifacts = require "llmprof.bundle.artifacts"
 local command_line = require "llmprof.base.command_line"
 local config = require "llmprof.recipe.config"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local grid = require "llmprof.compare.sweep.grid"
+local layout = require "llmprof.bundle.layout"
+local out = require "llmprof.base.out"
 local recipe = require "llmprof.recipe"
 local recorded = require "llmprof.run.capture.recorded"
 local report = require "llmprof.compare.sweep.report"
@@ -76,7 +78,7 @@ end
 -- The state of a combination's run: "done", another status of a run that began, or
 -- nil.
 local function state_of(entry, folder)
-  if not fs.stat(entry.folder .. "/manifest.json") then return nil end
+  if not layout.find(entry.folder, "manifest") then return nil end
   return artifacts.open(entry.id, folder).manifest.status
 end
 
@@ -112,14 +114,14 @@ end
 
 
 local function run_all(list, made, given, folder)
-  local out, failed = term.new(io.stdout, 1), 0
+  local screen, failed = term.new(io.stdout, 1), 0
   for i, entry in ipairs(list) do
     local mark = ("%d/%d %s"):format(i, #list, text.clean(entry.label))
-    out.status(mark .. " ...")
+    screen.status(mark .. " ...")
     entry.status, entry.message = run_one(entry, made, given, folder)
     if entry.status == "failed" then failed = failed + 1 end
-    out.clear()
-    out.line(("%s: %s%s"):format(mark, entry.status,
+    screen.clear()
+    screen.line(("%s: %s%s"):format(mark, entry.status,
       entry.message and ": " .. text.clean(entry.message) or ""))
   end
   return failed
@@ -135,10 +137,10 @@ end
 
 local function finish(list, made, folder, argv)
   local found = report.rows(list)
-  io.stdout:write("\n", report.text(found, term.new(io.stdout, 1).columns))
+  out.write("\n", report.text(found, term.new(io.stdout, 1).columns))
   write(folder, "sweep.md", report.markdown(found, made.name, command_line.show(argv)))
   write(folder, "sweep.json", report.json(found))
-  io.stdout:write("\nsweep: ", text.clean(folder), "/sweep.md\n")
+  out.write("\nsweep: ", text.clean(folder), "/sweep.md\n")
 end
 
 
@@ -148,10 +150,10 @@ local function preview(list, made, folder)
     local argv = { "llmprof" }
     table.move(argv_of(entry, made, folder), 1, #entry.words + 3, 2, argv)
     if state == "done" then
-      io.stdout:write(("%s: done, is kept\n"):format(entry.label))
+      out.write(("%s: done, is kept\n"):format(entry.label))
     else
       if state then table.move({ "--resume", entry.id }, 1, 2, #argv + 1, argv) end
-      io.stdout:write(("%s\n  $ %s\n"):format(entry.label, command_line.show(argv)))
+      out.write(("%s\n  $ %s\n"):format(entry.label, command_line.show(argv)))
     end
   end
 end

@@ -18,12 +18,6 @@ local function add(argv, ...)
 end
 
 
--- An NVTX push/pop range as a filter: what means something there is escaped.
-function ncu.range_expression(tag)
-  return (tag:gsub("[@,%[%]/*+]", "\\%0")) .. "/"
-end
-
-
 -- Is a whole range measured, and not launches?
 function ncu.measures_ranges(cfg)
   return cfg.replay_mode == "range" or cfg.replay_mode == "app-range"

@@ -1,15 +1,16 @@
 -- One thing that was asked about: the folder of a run, a trace, or counters of
 -- ncu. Its parts load when they are first used.
-local artifacts = require "llmprof.run.artifacts"
+local artifacts = require "llmprof.bundle.artifacts"
 local categories = require "llmprof.analysis.categories"
 local counters = require "llmprof.query.session.counters"
 local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
 local frame = require "llmprof.frame"
 local fs = require "llmprof.fs"
+local layout = require "llmprof.bundle.layout"
 local outermost = require "llmprof.analysis.outermost"
 local query = require "llmprof.query"
-local results_file = require "llmprof.analysis.results_file"
+local results_file = require "llmprof.bundle.results_file"
 local sqlite = require "llmprof.sqlite"
 local stages = require "llmprof.analysis.stages"
 local trace_file = require "llmprof.trace.file"
@@ -36,29 +37,15 @@ end
 
 -- ---- what a path is ----
 
-local function is_file(path)
-  local info = fs.stat(path)
-  return info ~= nil and info.type == "file"
-end
-
-
-local function first_file(folder, names)
-  for _, name in ipairs(names) do
-    if is_file(folder .. "/" .. name) then return folder .. "/" .. name end
-  end
-  return nil
-end
-
-
 local function from_folder(folder)
   local made = { path = folder,
-    trace_path = first_file(folder, { "nsys/run.sqlite", "run.sqlite" }),
-    results_path = first_file(folder, { "results.json" }),
-    manifest_path = first_file(folder, { "manifest.json" }),
-    counters_path = first_file(folder, { "ncu/raw.csv" }) }
+    trace_path = layout.find_captured(folder, "timeline"),
+    results_path = layout.find(folder, "results"),
+    manifest_path = layout.find(folder, "manifest"),
+    counters_path = layout.find_captured(folder, "counters") }
   if not (made.trace_path or made.results_path or made.counters_path) then
     errors.raise("usage", folder .. ": neither a run's folder nor a recorded capture",
-      { hint = "such a folder holds nsys/run.sqlite or run.sqlite" })
+      { hint = ("such a folder holds %s or run.sqlite"):format(layout.timeline) })
   end
   return made
 end
@@ -70,7 +57,7 @@ function source.locate(word)
   local info, message = fs.stat(word)
   if info then return word end
   local root = defaults["run.root"][2]
-  if not fs.stat(root .. "/" .. word .. "/manifest.json") then return nil, message end
+  if not layout.find(root .. "/" .. word, "manifest") then return nil, message end
   return artifacts.open(word, root).dir
 end
 

@@ -4,6 +4,7 @@
 local clock = require "llmprof.base.clock"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
+local layout = require "llmprof.bundle.layout"
 local ncu = require "llmprof.nvidia.ncu.command"
 local nsys = require "llmprof.nvidia.nsys"
 local operators = require "llmprof.run.operators"
@@ -38,9 +39,10 @@ function live.preview(made, cfg)
   nsys.check(cfg.nsys)
   local argv = workload.describe(made, cfg).argv
   local timeline = {
-    nsys.profile_argv(cfg.nsys, { path = cfg.tools.nsys or "nsys", output = "<run>/nsys/run",
-      argv = argv }),
-    nsys.export_argv(cfg.tools.nsys or "nsys", "<run>/nsys/run.nsys-rep", "<run>/nsys/run.sqlite"),
+    nsys.profile_argv(cfg.nsys, { path = cfg.tools.nsys or "nsys",
+      output = "<run>/" .. layout.nsys.stem, argv = argv }),
+    nsys.export_argv(cfg.tools.nsys or "nsys", "<run>/" .. layout.report(1, 1, ".nsys-rep"),
+      "<run>/" .. layout.timeline),
   }
   if cfg.overhead == "measure" then
     table.insert(timeline, 1, argv)
@@ -49,8 +51,9 @@ function live.preview(made, cfg)
   return {
     timeline = timeline,
     counters = cfg.counters == "on" and { ncu.profile_argv(cfg.ncu, { path = cfg.tools.ncu or "ncu",
-      output = "<run>/ncu/run", metrics = cfg.ncu.metrics, kernels = "<the selected kernels>",
-      ranges = { cfg.ncu.nvtx_include or "<their stages>" }, name_base = cfg.ncu.kernel_name_base,
+      output = "<run>/" .. layout.ncu.stem, metrics = cfg.ncu.metrics,
+      kernels = "<the selected kernels>",
+      ranges = cfg.ncu.nvtx_include or { "<their stages>" }, name_base = cfg.ncu.kernel_name_base,
       launches = cfg.top_n.launches_per_kernel,
       argv = workload.describe(made, workload.representative(cfg)).argv }) } or nil,
     operators = cfg.operators == "on"
@@ -66,11 +69,11 @@ end
 
 -- What the files of a timeline that was captured now or before say of it.
 function live.recall(ctx)
-  local log, lines = fs.read(ctx.run:path "nsys/log.txt") or "", {}
+  local log, lines = fs.read(ctx.run:path(layout.nsys.log)) or "", {}
   for line in log:gmatch "[^\n]*" do lines[#lines + 1] = line end
   ctx.state.nsys_complaints = nsys.read_output(lines).complaints
-  local command = fs.read(ctx.run:path "nsys/cmd.txt")
-  local export = errors.check("failed", fs.stat(ctx.run:path "nsys/run.sqlite"))
+  local command = fs.read(ctx.run:path(layout.nsys.command))
+  local export = errors.check("failed", fs.stat(ctx.run:path(layout.timeline)))
   ctx.state.about.date = clock.timestamp(export.mtime_ns)
   ctx.state.about.command = command and command:gsub("\n$", "") or nil
 end
@@ -85,10 +88,10 @@ live.counters = require "llmprof.run.capture.under_ncu"
 function live.operators(ctx)
   if ctx.cfg.operators == "off" then return false, "operators=off" end
   local spec = workload.describe(ctx.recipe, ctx.cfg, ctx.run)
-  local result, lines = workload.run(ctx, { argv = spec.argv, spec = spec,
-    folder = "workload/operators", log = "workload/operators/log.txt",
-    env = { LLMPROF_OPERATORS = "1" } })
-  if operators.find(ctx.run:path "workload/operators") then return true end
+  local folder = layout.workload.operators_pass
+  local result, lines = workload.run(ctx, { argv = spec.argv, spec = spec, folder = folder,
+    log = layout.log_in(folder), env = { LLMPROF_OPERATORS = "1" } })
+  if operators.find(ctx.run:path(folder)) then return true end
   local ended = workload.complaint(result)
   return false, ended and ("the operators pass failed: %s: %s"):format(ended,
     text.clean(workload.tail(lines, 1))) or "the workload wrote neither operators.json nor a trace"

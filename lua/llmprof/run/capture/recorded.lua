@@ -1,5 +1,5 @@
 -- Captures that were recorded before: folders with what a run on a GPU left
--- behind, as `llmprof record` writes them; llmprof.capture.layout has the files.
+-- behind, as `llmprof record` writes them; the layout of bundles has the files.
 --
 -- A capture, this kind or llmprof.capture.live, has: open(ctx), which leaves
 -- what is known in ctx.state; and timeline, counters, operators (ctx), each of
@@ -10,7 +10,7 @@ local errors = require "llmprof.base.errors"
 local files = require "llmprof.base.files"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
-local layout = require "llmprof.run.capture.layout"
+local layout = require "llmprof.bundle.layout"
 
 local recorded = { name = "recorded" }
 
@@ -74,7 +74,7 @@ end
 -- Names, with sizes, of the files that are there.
 function recorded.inputs(ctx)
   local inputs = {}
-  for _, name in ipairs(layout.names()) do
+  for _, name in ipairs(layout.recorded_names()) do
     local info = fs.stat(ctx.state.folder .. "/" .. name)
     if info then inputs[#inputs + 1] = { file = name, bytes = info.size } end
   end
@@ -85,7 +85,7 @@ end
 -- Copy the files of a step into the run; false, why when one that it cannot do
 -- without is not there.
 local function take(ctx, step)
-  for _, file in ipairs(layout.files) do
+  for _, file in ipairs(layout.recorded) do
     local from = ctx.state.folder .. "/" .. file.name
     if file.step ~= step then goto continue end
     if fs.stat(from) then

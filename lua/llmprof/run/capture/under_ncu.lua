@@ -2,13 +2,15 @@
 -- counters. Whatever goes wrong here loses counters and nothing else.
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
+local layout = require "llmprof.bundle.layout"
 local metric_cache = require "llmprof.nvidia.ncu.metric_cache"
 local ncu = require "llmprof.nvidia.ncu.command"
+local range_name = require "llmprof.base.range_name"
 local process = require "llmprof.base.process"
 local tools = require "llmprof.nvidia.tools"
 local workload = require "llmprof.run.workload"
 
-local REPORT = "ncu/run.ncu-rep"
+local files = layout.ncu
 
 -- Printing a page of a report that takes longer hangs, in seconds.
 local PATIENCE = 600
@@ -18,10 +20,10 @@ local PATIENCE = 600
 
 -- Ranges to measure in when no timeline says which: the user's, or the stages.
 local function stage_ranges(ctx)
-  if ctx.cfg.ncu.nvtx_include then return { ctx.cfg.ncu.nvtx_include } end
+  if ctx.cfg.ncu.nvtx_include then return ctx.cfg.ncu.nvtx_include end
   local ranges = {}
   for _, stage in ipairs(ctx.recipe.stages) do
-    if not stage.parent then ranges[#ranges + 1] = ncu.range_expression(stage.name) end
+    if not stage.parent then ranges[#ranges + 1] = range_name.ncu_filter(stage.name) end
   end
   return ranges
 end
@@ -88,11 +90,11 @@ end
 -- ---- the run ----
 
 local function profile(ctx, spec, given)
-  given.path, given.output, given.argv = ctx.state.ncu.path, ctx.run:absolute "ncu/run", spec.argv
+  given.path, given.output, given.argv = ctx.state.ncu.path, ctx.run:absolute(files.stem), spec.argv
   local count, wanted = 0, ctx.state.counter_plan and ctx.state.counter_plan.expected
-  fs.remove(ctx.run:path(REPORT))
+  fs.remove(ctx.run:path(files.report))
   local result, lines = workload.run(ctx, { argv = ncu.profile_argv(ctx.cfg.ncu, given),
-    spec = spec, folder = "ncu/workload", log = "ncu/log.txt", command = "ncu/cmd.txt",
+    spec = spec, folder = files.workload, log = files.log, command = files.command,
     timeout = ctx.cfg.ncu.timeout_s, on_line = function(line)
       if ncu.is_launch(line) then
         count = count + 1
@@ -128,8 +130,8 @@ local function failure_text(ctx, said, result)
   local failure, ended = said.failure, workload.complaint(result)
   if failure then return ("%s; %s"):format(failure.message, failure.hint) end
   if said.application_exit then
-    return ("the workload returned %d under ncu; its output is in ncu/log.txt"):format(
-      said.application_exit)
+    return ("the workload returned %d under ncu; its output is in %s"):format(
+      said.application_exit, files.log)
   elseif said.none then
     return ncu.measures_ranges(ctx.cfg.ncu) and NO_RANGE or "no kernel was profiled"
   end
@@ -154,12 +156,12 @@ end
 
 -- The raw page is needed; the others are left out with a note.
 local function print_pages(ctx)
-  local path, report = ctx.state.ncu.path, ctx.run:path(REPORT)
-  ctx.outputs[#ctx.outputs + 1] = REPORT
-  local printed, why = print_page(ctx, "ncu/raw.csv", ncu.import_argv(path, report, "raw"))
+  local path, report = ctx.state.ncu.path, ctx.run:path(files.report)
+  ctx.outputs[#ctx.outputs + 1] = files.report
+  local printed, why = print_page(ctx, layout.counters, ncu.import_argv(path, report, "raw"))
   if not printed then return false, "ncu could not print its report: " .. why end
-  for _, page in ipairs { { "ncu/details.csv", ncu.import_argv(path, report, "details") },
-    { "ncu/sections.txt", ncu.sections_argv(path, report) } } do
+  for _, page in ipairs { { files.details, ncu.import_argv(path, report, "details") },
+    { files.sections, ncu.sections_argv(path, report) } } do
     printed, why = print_page(ctx, page[1], page[2])
     if printed then
       ctx.outputs[#ctx.outputs + 1] = page[1]
@@ -185,7 +187,7 @@ return function(ctx)
   if plan and plan.expected == 0 then return false, nothing_planned(ctx, plan) end
   local spec = workload.describe(ctx.recipe, workload.representative(ctx.cfg), ctx.run)
   local said, result = profile_twice(ctx, spec)
-  if not ctx.run:has(REPORT) or said.profiled == 0 then
+  if not ctx.run:has(files.report) or said.profiled == 0 then
     return false, failure_text(ctx, said, result)
   end
   if said.failure or said.last_error or not result.ok then

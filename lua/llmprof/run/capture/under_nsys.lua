@@ -4,6 +4,7 @@ local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local gpu_watch = require "llmprof.run.gpu_watch"
 local json = require "llmprof.json"
+local layout = require "llmprof.bundle.layout"
 local merge = require "llmprof.merge"
 local nsys = require "llmprof.nvidia.nsys"
 local scrub = require "llmprof.scrub"
@@ -11,7 +12,7 @@ local tools = require "llmprof.nvidia.tools"
 local workload = require "llmprof.run.workload"
 local yaml = require "llmprof.yaml"
 
-local TIMELINE = "nsys/run.sqlite"
+local files = layout.nsys
 
 -- After a signal nsys still writes its report, in seconds.
 local GRACE = 30
@@ -26,7 +27,7 @@ local function no_report(said, result, lines)
   local message = complaint and complaint.message
     or (ended and "nsys made no report; the workload: " .. ended) or "nsys made no report"
   errors.raise("failed", message, { detail = workload.tail(lines),
-    hint = complaint and complaint.hint or "the whole output is in nsys/log.txt" })
+    hint = complaint and complaint.hint or "the whole output is in " .. files.log })
 end
 
 
@@ -37,7 +38,7 @@ local function no_good_report(ctx, path, lines)
   errors.raise("failed", path:find "%.qdstrm$"
     and ("nsys captured, but could not import what it captured (%s)"):format(name)
     or ("nsys's report %s is empty or not there"):format(name),
-    { detail = workload.tail(lines), hint = "the whole output is in nsys/log.txt" })
+    { detail = workload.tail(lines), hint = "the whole output is in " .. files.log })
 end
 
 
@@ -59,10 +60,11 @@ end
 
 local function profile(ctx, spec)
   local argv = nsys.profile_argv(ctx.cfg.nsys, { path = ctx.state.nsys.path,
-    output = ctx.run:absolute "nsys/run", argv = spec.argv })
+    output = ctx.run:absolute(files.stem), argv = spec.argv })
   local watch = gpu_watch.start()
-  local result, lines = workload.run(ctx, { argv = argv, spec = spec, folder = "workload",
-    log = "nsys/log.txt", command = "nsys/cmd.txt", grace = GRACE, on_line = function(line)
+  local result, lines = workload.run(ctx, { argv = argv, spec = spec,
+    folder = layout.workload.folder, log = files.log, command = files.command, grace = GRACE,
+    on_line = function(line)
       watch.sample()
       local progress = nsys.progress(line)
       if progress then ctx.progress(progress) end
@@ -80,7 +82,7 @@ local function judge_end(ctx, said, result, lines)
       .. "(nsys.capture_range_end=stop lets it finish)")
   else
     ctx.fail_later("failed", "the workload under nsys: " .. ended,
-      { detail = workload.tail(lines), hint = "the whole output is in nsys/log.txt" })
+      { detail = workload.tail(lines), hint = "the whole output is in " .. files.log })
   end
 end
 
@@ -88,37 +90,30 @@ end
 -- What the GPUs did meanwhile; nothing without NVML.
 local function keep_samples(ctx, samples)
   if #samples == 0 then
-    fs.remove(ctx.run:path "nsys/gpu_samples.json") -- of an earlier attempt
+    fs.remove(ctx.run:path(layout.gpu_samples)) -- of an earlier attempt
     return
   end
-  ctx.run:write_json("nsys/gpu_samples.json", json.list(samples))
-  ctx.outputs[#ctx.outputs + 1] = "nsys/gpu_samples.json"
+  ctx.run:write_json(layout.gpu_samples, json.list(samples))
+  ctx.outputs[#ctx.outputs + 1] = layout.gpu_samples
 end
 
 
 -- The inputs that the workload says it ran on, by name, size and hash.
 local function keep_inputs(ctx)
-  local metrics = workload.metrics(ctx.run, "workload")
+  local metrics = workload.metrics(ctx.run, layout.workload.folder)
   if not metrics or type(metrics.inputs) ~= "table" then return end
-  ctx.run:write("inputs.yaml", yaml.encode { source = "workload", files = metrics.inputs })
-  ctx.outputs[#ctx.outputs + 1] = "inputs.yaml"
+  ctx.run:write(layout.inputs, yaml.encode { source = "workload", files = metrics.inputs })
+  ctx.outputs[#ctx.outputs + 1] = layout.inputs
 end
 
 
 -- ---- what it left ----
 
--- A report's name in the bundle: "nsys/run.nsys-rep", numbered when several.
-local function report_name(path, number, count)
-  local suffix = path:match "%.[^.]+$"
-  return count == 1 and "nsys/run" .. suffix or ("nsys/run.%d%s"):format(number, suffix)
-end
-
-
 -- Reports go where they were asked to; on a name clash nsys puts them in /tmp.
 local function settle_reports(ctx, reports)
   local names = {}
   for i, path in ipairs(reports) do
-    local name = report_name(path, i, #reports)
+    local name = layout.report(i, #reports, path:match "%.[^.]+$")
     if fs.realpath(path) ~= fs.realpath(ctx.run:path(name)) then
       errors.check("failed", fs.copy(path, ctx.run:path(name)))
       fs.remove(path)
@@ -147,7 +142,7 @@ end
 local function export(ctx, report, target)
   ctx.progress(("exporting %s"):format(report))
   if not ctx.cfg.nsys.scrub then return export_raw(ctx, report, target) end
-  local raw = target:gsub("%.sqlite$", ".unscrubbed.sqlite")
+  local raw = layout.unscrubbed(target)
   export_raw(ctx, report, raw)
   local taken, message = scrub.copy(ctx.run:path(raw), ctx.run:path(target))
   fs.remove(ctx.run:path(raw))
@@ -157,14 +152,14 @@ end
 
 -- Several reports of one run, one per capture range, become one timeline.
 local function export_all(ctx, reports)
-  if #reports == 1 then return export(ctx, reports[1], TIMELINE) end
+  if #reports == 1 then return export(ctx, reports[1], layout.timeline) end
   local parts = {}
   for i, report in ipairs(reports) do
-    local part = ("nsys/part.%d.sqlite"):format(i)
+    local part = layout.part(i)
     export(ctx, report, part)
     parts[i] = ctx.run:path(part)
   end
-  local merged, message = merge.files(parts, ctx.run:path(TIMELINE))
+  local merged, message = merge.files(parts, ctx.run:path(layout.timeline))
   for _, path in ipairs(parts) do fs.remove(path) end
   errors.check("failed", merged, message)
   ctx.note(("%d reports, one per capture range, make one timeline"):format(#reports))
@@ -176,15 +171,15 @@ end
 -- One run without any profiler; its metrics are read with the timeline.
 local function measure_plain(ctx, spec, folder)
   if ctx.cfg.overhead ~= "measure" then
-    fs.remove(ctx.run:path(folder .. "/metrics.json")) -- of an earlier attempt
+    fs.remove(ctx.run:path(layout.metrics_in(folder))) -- of an earlier attempt
     return
   end
   ctx.progress("plain run, " .. folder)
   local result = workload.run(ctx, { argv = spec.argv, spec = spec, folder = folder,
-    log = folder .. "/log.txt" })
+    log = layout.log_in(folder) })
   local metrics, message = workload.metrics(ctx.run, folder)
   if metrics then
-    ctx.outputs[#ctx.outputs + 1] = folder .. "/metrics.json"
+    ctx.outputs[#ctx.outputs + 1] = layout.metrics_in(folder)
   else
     ctx.note(("%s: %s"):format(folder, message or workload.complaint(result)
       or "it wrote no metrics.json"))
@@ -195,13 +190,13 @@ end
 -- Puts the timeline into the run; raises when there is none.
 return function(ctx)
   local spec = workload.describe(ctx.recipe, ctx.cfg, ctx.run)
-  measure_plain(ctx, spec, "workload/before")
+  measure_plain(ctx, spec, layout.workload.before)
   local result, lines, samples = profile(ctx, spec)
   keep_samples(ctx, samples)
   keep_inputs(ctx)
   local said = nsys.read_output(lines)
   export_all(ctx, settle_reports(ctx, check_reports(ctx, said, result, lines)))
   judge_end(ctx, said, result, lines)
-  measure_plain(ctx, spec, "workload/after")
+  measure_plain(ctx, spec, layout.workload.after)
   return true
 end

@@ -3,6 +3,7 @@ local advice = require "llmprof.advice"
 local analysis = require "llmprof.analysis"
 local choice = require "llmprof.model.choice"
 local errors = require "llmprof.base.errors"
+local layout = require "llmprof.bundle.layout"
 local model = require "llmprof.model"
 local overhead = require "llmprof.analysis.overhead"
 local recipe = require "llmprof.recipe"
@@ -15,11 +16,11 @@ local function source(ctx)
   local about, trace = ctx.state.about or {}, ctx.state.trace
   local info = trace and trace:info()
   local from = ctx.state.capture.name
-  local timeline = info and { from = from, tool = about.tool, file = "nsys/run.sqlite",
+  local timeline = info and { from = from, tool = about.tool, file = layout.timeline,
     export_schema = info.schema, export_product = info.product, recorded = about.date,
     command = about.command }
   local counters = ctx.state.launches and { from = from, tool = about.counters_tool,
-    file = "ncu/raw.csv" } or nil
+    file = layout.counters } or nil
   return { timeline = timeline, counters = counters }
 end
 
@@ -30,7 +31,8 @@ local function note_missing_timeline(ctx)
   table.insert(ctx.state.missing, 1, { what = "the timeline",
     why = failed and failed.message or "it was not captured",
     how = (failed and failed.hint or "llmprof doctor says what is wrong with nsys")
-      .. (ctx.state.launches and "; llmprof repl ncu/raw.csv shows the counters meanwhile" or "") })
+      .. (ctx.state.launches and ("; llmprof repl %s shows the counters meanwhile"):format(
+        layout.counters) or "") })
 end
 
 
@@ -146,8 +148,8 @@ function step.run(ctx)
   local results = results_of(ctx)
   results.advice = advice.examine(results, advise_of(ctx))
   ctx.results = results
-  ctx.run:write_json("results.json", results)
-  ctx.outputs[1] = "results.json"
+  ctx.run:write_json(layout.results, results)
+  ctx.outputs[1] = layout.results
   return ("%d stage%s, %d kernels"):format(#results.stages, #results.stages == 1 and "" or "s",
     #results.kernels)
 end

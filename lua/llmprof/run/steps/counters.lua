@@ -1,6 +1,7 @@
 -- Hardware counters: ncu/raw.csv, joined to the kernels of the timeline.
 local counters = require "llmprof.analysis.counters"
 local fs = require "llmprof.fs"
+local layout = require "llmprof.bundle.layout"
 local ncu = require "llmprof.nvidia.ncu"
 
 local step = { name = "counters",
@@ -11,14 +12,14 @@ local step = { name = "counters",
 local function lack(ctx, why)
   table.insert(ctx.state.missing, { what = "counters", why = why,
     how = "a GPU, Nsight Compute and the right to read counters: every kernel of "
-      .. "ncu/selection.json is then measured" })
+      .. layout.selection .. " is then measured" })
   return "not measured: " .. why
 end
 
 
 -- ncu/raw.csv, or nil and why it has no launches.
 local function read_page(ctx)
-  local path = ctx.run:path "ncu/raw.csv"
+  local path = ctx.run:path(layout.counters)
   local info = fs.stat(path)
   if info and info.size == 0 then return nil, path .. ": an empty file" end
   return ncu.read(path, { page = "raw" })
@@ -42,7 +43,7 @@ end
 function step.run(ctx)
   local measured, why = ctx.state.capture.counters(ctx)
   if not measured then return lack(ctx, why) end
-  ctx.outputs[#ctx.outputs + 1] = "ncu/raw.csv"
+  ctx.outputs[#ctx.outputs + 1] = layout.counters
   local pages, message = read_page(ctx)
   if not pages then return lack(ctx, message) end
   ctx.state.launches = pages.launches

@@ -1,12 +1,13 @@
 -- NVIDIA's summaries of the timeline, as nsys stats would write them.
+local layout = require "llmprof.bundle.layout"
 local stats = require "llmprof.trace.stats"
 local tables = require "llmprof.base.tables"
 
 local step = { name = "export", summary = "write NVIDIA's summaries of it",
-  requires = { "timeline" }, needs = { "nsys/run.sqlite" },
+  requires = { "timeline" }, needs = { layout.timeline },
   makes = {} }
 
-for i, name in ipairs(stats.names) do step.makes[i] = ("nsys/summary_%s.csv"):format(name) end
+for i, name in ipairs(stats.names) do step.makes[i] = layout.summary(name) end
 
 
 function step.run(ctx)
@@ -14,7 +15,7 @@ function step.run(ctx)
   for _, name in ipairs(stats.names) do
     local report = stats.report(ctx.state.trace, name, {})
     if #report.rows > 0 then filled = filled + 1 end
-    ctx.run:write(("nsys/summary_%s.csv"):format(name),
+    ctx.run:write(layout.summary(name),
       tables.render("csv", report.columns, report.rows, { keys = "title" }))
   end
   return ("%d of %d summaries have rows"):format(filled, #stats.names)

@@ -1,5 +1,6 @@
 -- The framework's operators: workload/operators.json, as the workload wrote it
 -- or made from a trace of torch.profiler.
+local layout = require "llmprof.bundle.layout"
 local operators = require "llmprof.run.operators"
 
 local step = { name = "operators",
@@ -21,8 +22,8 @@ local function find(ctx)
   if given then return given end
   local made, why = ctx.state.capture.operators(ctx)
   if not made then return nil, why end
-  return operators.find(ctx.run:path "workload/operators")
-    or operators.find(ctx.run:path "workload")
+  return operators.find(ctx.run:path(layout.workload.operators_pass))
+    or operators.find(ctx.run:path(layout.workload.folder))
 end
 
 
@@ -31,8 +32,8 @@ function step.run(ctx)
   if not path then return lack(ctx, why) end
   local found, message = operators.load(path)
   if not found then return lack(ctx, message) end
-  ctx.run:write_json("workload/operators.json", found)
-  ctx.outputs[1] = "workload/operators.json"
+  ctx.run:write_json(layout.workload.operators, found)
+  ctx.outputs[1] = layout.workload.operators
   ctx.state.operators = found
   return ("%d operators"):format(#found.operators)
 end

@@ -3,13 +3,21 @@ local choice = require "llmprof.model.choice"
 local config = require "llmprof.recipe.config"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
+local layout = require "llmprof.bundle.layout"
+local nsys = require "llmprof.nvidia.nsys"
 
 local step = { name = "plan", summary = "write down the composed configuration",
-  makes = { "config.yaml" } }
+  makes = { layout.config } }
 
 
 -- What is wrong with the settings is to be said before measuring.
-local function check(cfg)
+local function check(composed, cfg)
+  nsys.check(cfg.nsys)
+  if composed.origins["nsys.nvtx_capture"] == config.COMMAND_LINE and cfg.nsys.nvtx_capture
+    and cfg.nsys.capture_range ~= "nvtx" then
+    errors.raise("usage", "nsys.nvtx_capture is set, but nsys.capture_range is not nvtx",
+      { hint = "add nsys.capture_range=nvtx" })
+  end
   choice.description { cfg = cfg.model }
   local given = cfg.workload.operators_trace
   if given and not fs.stat(given) then
@@ -19,15 +27,15 @@ end
 
 
 function step.run(ctx)
-  check(ctx.cfg)
-  ctx.run:write("config.yaml", config.to_yaml(ctx.config))
+  check(ctx.config, ctx.cfg)
+  ctx.run:write(layout.config, config.to_yaml(ctx.config))
   return ("capture=%s, mode %s"):format(ctx.cfg.capture, ctx.cfg.mode or "default")
 end
 
 
 -- A run continued with other settings starts over.
 function step.stale(ctx)
-  return fs.read(ctx.run:path "config.yaml") ~= config.to_yaml(ctx.config)
+  return fs.read(ctx.run:path(layout.config)) ~= config.to_yaml(ctx.config)
 end
 
 

@@ -1,6 +1,7 @@
 -- The reports, from results.json and nothing else.
 local errors = require "llmprof.base.errors"
 local json = require "llmprof.json"
+local layout = require "llmprof.bundle.layout"
 local recipe = require "llmprof.recipe"
 
 local step = { name = "render", summary = "write the reports",
@@ -17,7 +18,7 @@ local reports = {
 
 
 function step.run(ctx)
-  local results = errors.check("failed", json.load(ctx.run:path "results.json"))
+  local results = errors.check("failed", json.load(ctx.run:path(layout.results)))
   local names = {}
   for i, report in ipairs(reports) do
     ctx.run:write(report[1], require(report[2]).render(results, ctx.cfg.report))

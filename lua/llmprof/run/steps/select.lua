@@ -4,12 +4,13 @@ local counter_plan = require "llmprof.analysis.counter_plan"
 local errors = require "llmprof.base.errors"
 local json = require "llmprof.json"
 local kernels = require "llmprof.analysis.kernels"
+local layout = require "llmprof.bundle.layout"
 local recipe = require "llmprof.recipe"
 local select_kernels = require "llmprof.analysis.select"
 
 local step = { name = "select", summary = "choose the kernels to measure",
-  requires = { "timeline" }, needs = { "nsys/run.sqlite" },
-  makes = { "ncu/selection.json" } }
+  requires = { "timeline" }, needs = { layout.timeline },
+  makes = { layout.selection } }
 
 
 -- The kernels a recipe chose, as a set.
@@ -39,12 +40,25 @@ local function by_recipe(ctx, list)
 end
 
 
+-- The kernels to choose from: those of the stages that ncu.nvtx_include names, or
+-- all.
+local function in_focus(ctx, list)
+  local focus = counter_plan.focus(ctx.cfg.ncu.nvtx_include, ctx.state.found)
+  local taken = {}
+  for _, kernel in ipairs(list) do
+    if not focus or focus[kernel.stage] then taken[#taken + 1] = kernel end
+  end
+  return taken
+end
+
+
 function step.restore(ctx)
   local list = kernels.list(ctx.state.trace, ctx.state.found)
   breakdown.categorize(list, ctx.recipe.categories)
   ctx.state.kernels = list
-  ctx.state.selection = ctx.recipe.select_kernels and by_recipe(ctx, list)
-    or select_kernels.apply(list, ctx.cfg.top_n)
+  local candidates = in_focus(ctx, list)
+  ctx.state.selection = ctx.recipe.select_kernels and by_recipe(ctx, candidates)
+    or select_kernels.apply(candidates, ctx.cfg.top_n)
   ctx.state.counter_plan = counter_plan.make(ctx.state.selection.chosen, list,
     ctx.state.found, ctx.cfg)
 end
@@ -86,7 +100,7 @@ function step.run(ctx)
   step.restore(ctx)
   local selection, plan, chosen = ctx.state.selection, ctx.state.counter_plan, json.list {}
   for i, kernel in ipairs(selection.chosen) do chosen[i] = kernel_record(kernel) end
-  ctx.run:write_json("ncu/selection.json", json.ordered({ policy = selection.policy,
+  ctx.run:write_json(layout.selection, json.ordered({ policy = selection.policy,
     coverage = selection.coverage, filter = selection.filter, counters = plan_record(plan),
     kernels = chosen }, { "policy", "coverage", "filter", "counters", "kernels" }))
   return note(selection, plan)

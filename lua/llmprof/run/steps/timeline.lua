@@ -1,13 +1,14 @@
 -- The timeline: nsys/run.sqlite.
 local errors = require "llmprof.base.errors"
 local json = require "llmprof.json"
+local layout = require "llmprof.bundle.layout"
 local stages = require "llmprof.analysis.stages"
 local text = require "llmprof.text"
 local trace_file = require "llmprof.trace.file"
 local workload = require "llmprof.run.workload"
 
 local step = { name = "timeline", summary = "capture the timeline and read it",
-  requires = { "plan", "tools" }, makes = { "nsys/run.sqlite" } }
+  requires = { "plan", "tools" }, makes = { layout.timeline } }
 
 
 local function check_captured(trace)
@@ -45,7 +46,7 @@ end
 
 -- The workload's own numbers; broken ones are said and left out.
 local function read_metrics(ctx)
-  local metrics, message = workload.metrics(ctx.run, "workload")
+  local metrics, message = workload.metrics(ctx.run, layout.workload.folder)
   ctx.state.metrics = metrics
   if metrics then return end
   table.insert(ctx.state.missing, { what = "the workload's own numbers",
@@ -57,7 +58,7 @@ end
 -- Of the runs without a profiler, those that gave numbers.
 local function read_plain(ctx)
   local plain = {}
-  for _, folder in ipairs { "workload/before", "workload/after" } do
+  for _, folder in ipairs { layout.workload.before, layout.workload.after } do
     plain[#plain + 1] = workload.metrics(ctx.run, folder)
   end
   ctx.state.plain = #plain > 0 and plain or nil
@@ -65,14 +66,14 @@ end
 
 
 local function read_samples(ctx)
-  local name = "nsys/gpu_samples.json"
+  local name = layout.gpu_samples
   if not ctx.run:has(name) then return end
   ctx.state.gpu_samples = errors.check("failed", json.load(ctx.run:path(name)))
 end
 
 
 function step.restore(ctx)
-  local trace = trace_file.open(ctx.run:path "nsys/run.sqlite")
+  local trace = trace_file.open(ctx.run:path(layout.timeline))
   check_captured(trace)
   check_complete(trace)
   ctx.state.trace = trace

@@ -3,8 +3,7 @@
 local choose = require "llmprof.run.capture.choose"
 local config = require "llmprof.recipe.config"
 local environment = require "llmprof.run.environment"
-local live = require "llmprof.run.capture.live"
-local nsys = require "llmprof.nvidia.nsys"
+local layout = require "llmprof.bundle.layout"
 local recorded = require "llmprof.run.capture.recorded"
 local sorted_keys = require "llmprof.base.sorted_keys"
 local yaml = require "llmprof.yaml"
@@ -27,12 +26,11 @@ end
 
 function step.run(ctx)
   ctx.state.capture = choose(ctx.cfg)
-  if ctx.state.capture == live then nsys.check(ctx.cfg.nsys) end
   ctx.state.capture.open(ctx)
-  ctx.run:write("inputs.yaml", yaml.encode(ctx.state.capture.inputs(ctx)))
+  ctx.run:write(layout.inputs, yaml.encode(ctx.state.capture.inputs(ctx)))
   ctx.state.environment = environment.record(ctx)
-  ctx.run:write_json("env.json", ctx.state.environment)
-  table.move({ "inputs.yaml", "env.json" }, 1, 2, 1, ctx.outputs)
+  ctx.run:write_json(layout.environment, ctx.state.environment)
+  table.move({ layout.inputs, layout.environment }, 1, 2, 1, ctx.outputs)
   if ctx.state.capture == recorded then return note_recorded(ctx) end
   return ("nsys %s, %s"):format(ctx.state.nsys.version,
     ctx.state.ncu and "ncu " .. ctx.state.ncu.version or "no ncu: counters will be left out")

@@ -1,43 +1,5 @@
--- Where the time of a stage goes: categories of kernels, and the CPU's side.
-local categories = require "llmprof.analysis.categories"
-local failure = require "tests.lua.support.failure"
+-- Where the time of a stage goes, by category, and the CPU's side.
 local recorded = require "tests.lua.support.recorded"
-
-
-describe("kernel categories", function()
-  it("go by the name of the kernel", function()
-    local classify = categories.classifier()
-    for name, category in pairs {
-      ["ncclDevKernel_AllReduce_Sum_bf16"] = "communication",
-      ["flash_fwd_splitkv_kernel"] = "attention",
-      ["fused_moe_kernel"] = "moe",
-      ["ArgMaxOps"] = "sampling",
-      ["vectorized_layer_norm_kernel"] = "norm",
-      ["nvjet_sm90_tst_128x8"] = "gemm",
-      ["radixSortKVInPlace"] = "sort",
-      ["CatArrayBatchedCopy"] = "copy/cast",
-      ["softmax_warp_forward"] = "reduce",
-      ["vectorized_elementwise_kernel<silu>"] = "elementwise",
-      ["my_kernel"] = "other",
-    } do
-      assert.equal(category, classify(name), name)
-    end
-  end)
-
-  it("take a recipe's rules first", function()
-    local classify = categories.classifier { { category = "ours", match = { "my_", "nvjet" } } }
-    assert.same({ "ours", "ours", "norm" }, { classify "my_kernel", classify "nvjet_sm90",
-      classify "rms_norm" })
-  end)
-
-  it("refuse broken rules", function()
-    local form = "recipe categories: rule 1: { category, match = { pattern, ... } } is expected"
-    assert.same({ "usage", form }, failure(categories.classifier, { { category = "x" } }))
-    assert.same({ "usage", form }, failure(categories.classifier, { "x" }))
-    assert.same({ "usage", "recipe categories: pattern '[a': malformed pattern (missing ']')" },
-      failure(categories.classifier, { { category = "x", match = { "[a" } } }))
-  end)
-end)
 
 
 describe("the breakdown of the recorded capture", function()

@@ -131,9 +131,11 @@ end)
 describe("llmprof.analysis.counter_plan", function()
   local found = { declared = { { name = "prefill" }, { name = "sam", parent = "prefill" },
       { name = "mine:decode" } },
-    instances = { { stage = "prefill", used = false }, { stage = "sam", parent = "prefill" },
-      { stage = "mine:decode", used = false }, { stage = "prefill", used = true },
-      { stage = "sam", parent = "prefill", used = true }, { stage = "mine:decode", used = true } } }
+    instances = { { stage = "prefill", used = false },
+      { stage = "sam", parent = "prefill", used = false },
+      { stage = "mine:decode", domain = "mine", used = false }, { stage = "prefill", used = true },
+      { stage = "sam", parent = "prefill", used = true },
+      { stage = "mine:decode", domain = "mine", used = true } } }
 
   local function kernel(id, fields)
     local made = { id = id, short_name = "k" .. id, mangled_name = "_Z" .. id, stage = "prefill",
@@ -158,7 +160,7 @@ describe("llmprof.analysis.counter_plan", function()
 
   it("numbers the ranges of all stages together", function()
     local plan = make { kernel(1), kernel(2, { stage = "mine:decode" }) }
-    assert.same({ "prefill/", "mine:decode/" }, plan.ranges)
+    assert.same({ "prefill/", "mine@decode/" }, plan.ranges)
     assert.equal("3|4", plan.instances)
   end)
 
@@ -198,8 +200,20 @@ describe("llmprof.analysis.counter_plan", function()
   end)
 
   it("takes the range that the configuration names", function()
-    local plan = make({ kernel(1) }, { nvtx_include = "mine@decode/" })
-    assert.same({ { "mine@decode/" }, nil }, { plan.ranges, plan.instances })
+    local plan = make({ kernel(1) }, { nvtx_include = { "mine@other/" } })
+    assert.same({ { "mine@other/" }, nil }, { plan.ranges, plan.instances })
+  end)
+
+  it("numbers the ranges of the one stage that the configuration names", function()
+    for _, include in ipairs { "mine@decode/", "mine:decode/", "mine:decode" } do
+      local plan = make({ kernel(1, { stage = "mine:decode" }) }, { nvtx_include = { include } })
+      assert.same({ { "mine@decode/" }, "2" }, { plan.ranges, plan.instances })
+      assert.same({ ["mine:decode"] = true }, counter_plan.focus({ include }, found))
+    end
+    assert.same({ prefill = true, ["mine:decode"] = true },
+      counter_plan.focus({ "prefill/", "mine@decode/" }, found))
+    assert.is_nil(counter_plan.focus({ "prefill/", "other/" }, found))
+    assert.is_nil(counter_plan.focus(nil, found))
   end)
 
   it("asks for no range where there is none, and for nothing where nothing is chosen", function()

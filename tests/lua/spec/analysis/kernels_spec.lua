@@ -1,6 +1,4 @@
 local breakdown = require "llmprof.analysis.breakdown"
-local categories = require "llmprof.analysis.categories"
-local failure = require "tests.lua.support.failure"
 local kernels = require "llmprof.analysis.kernels"
 local select_kernels = require "llmprof.analysis.select"
 local traces = require "tests.lua.support.traces"
@@ -51,30 +49,11 @@ end)
 
 
 describe("llmprof.analysis.categories", function()
-  it("goes by the recipe's rules, then by the built-in ones", function()
-    local classify = categories.classifier { { category = "mine", match = { "^my_", "special" } } }
-    assert.equal("mine", classify "my_gemm_kernel")
-    assert.equal("mine", classify "void SPECIAL<int>()")
-    assert.equal("gemm", classify "sm90_xmma_gemm_bf16")
-    assert.equal("other", classify "zzz")
-    assert.equal("other", classify "zzz")
-  end)
-
   it("labels kernels", function()
     local list = kernels.list(traces.open "small")
     breakdown.categorize(list, { { category = "sums", match = { "^add" } } })
     assert.same({ { category = "gemm" }, { category = "gemm" }, { category = "sums" },
       { category = "sums" } }, traces.pick(list, "category"))
-  end)
-
-  it("refuses broken rules", function()
-    local form = ": { category, match = { pattern, ... } } is expected"
-    assert.same({ "usage", "recipe categories: rule 1" .. form },
-      failure(categories.classifier, { { category = "x" } }))
-    assert.same({ "usage", "recipe categories: rule 2" .. form },
-      failure(categories.classifier, { { category = "x", match = {} }, "y" }))
-    assert.same({ "usage", "recipe categories: pattern '[': malformed pattern (missing ']')" },
-      failure(categories.classifier, { { category = "x", match = { "[" } } }))
   end)
 end)
 

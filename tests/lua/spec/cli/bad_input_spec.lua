@@ -4,7 +4,7 @@ local bundle = require "tests.lua.support.bundle"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local results = require "tests.lua.support.results"
-local results_file = require "llmprof.analysis.results_file"
+local results_file = require "llmprof.bundle.results_file"
 
 local reports = { ["report.html"] = "html", ["report.md"] = "full", ["kernels.md"] = "kernels",
   ["operators.md"] = "operators", ["stakeholder_summary.md"] = "stakeholder" }

@@ -1,4 +1,4 @@
-local artifacts = require "llmprof.run.artifacts"
+local artifacts = require "llmprof.bundle.artifacts"
 local baselines = require "llmprof.compare.baselines"
 local bundle = require "tests.lua.support.bundle"
 local failure = require "tests.lua.support.failure"

@@ -107,14 +107,6 @@ describe("ncu.read_output", function()
 end)
 
 
-describe("ncu.range_expression", function()
-  it("escapes what means something to ncu", function()
-    assert.equal("decode/", ncu.range_expression "decode")
-    assert.equal("a\\/b\\*c\\@d\\,e\\[f\\]g\\+/", ncu.range_expression "a/b*c@d,e[f]g+")
-  end)
-end)
-
-
 describe("tools.find", function()
   it("gives path and version", function()
     assert.same({ name = "nsys", path = fs.cwd() .. "/" .. live.BROKEN_NSYS,

@@ -1,4 +1,4 @@
-local artifacts = require "llmprof.run.artifacts"
+local artifacts = require "llmprof.bundle.artifacts"
 local bundle = require "tests.lua.support.bundle"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"

@@ -1,5 +1,5 @@
 -- Recorded captures, and the list of what runs left behind.
-local artifacts = require "llmprof.run.artifacts"
+local artifacts = require "llmprof.bundle.artifacts"
 local bundle = require "tests.lua.support.bundle"
 local failure = require "tests.lua.support.failure"
 local fs = require "llmprof.fs"

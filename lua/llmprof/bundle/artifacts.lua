@@ -8,6 +8,7 @@ local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local json_schema = require "llmprof.base.json_schema"
+local layout = require "llmprof.bundle.layout"
 local version = require "llmprof.version"
 
 local artifacts = {}
@@ -15,10 +16,7 @@ local artifacts = {}
 local Run = {}
 Run.__index = Run
 
-local MANIFEST = "manifest.json"
-
--- Folders of a bundle, there even when they stay empty.
-local folders = { "nsys", "ncu", "workload" }
+local MANIFEST = layout.manifest
 
 
 local function check(value, message)
@@ -95,7 +93,7 @@ function artifacts.create(given)
     dir = given.root .. "/" .. id
   end
   local run = setmetatable({ id = id, dir = dir, root = not given.out and given.root or nil }, Run)
-  for _, folder in ipairs(folders) do mkdirs(run:path(folder)) end
+  for _, folder in ipairs(layout.folders) do mkdirs(run:path(folder)) end
   run.manifest = {
     schema_version = 1,
     llmprof = version.version,

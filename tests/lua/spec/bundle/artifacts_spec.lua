@@ -1,11 +1,11 @@
-local artifacts = require "llmprof.run.artifacts"
+local artifacts = require "llmprof.bundle.artifacts"
 local bundle = require "tests.lua.support.bundle"
 local failure = require "tests.lua.support.failure"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local version = require "llmprof.version"
 
-describe("llmprof.run.artifacts", function()
+describe("llmprof.bundle.artifacts", function()
   local top = bundle.scratch(before_each, after_each)
 
   local function create(fields)

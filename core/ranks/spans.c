@@ -1,0 +1,103 @@
+#include "llmprof/spans.h"
+
+#include "llmprof/alloc.h"
+#include "llmprof/interrupt.h"
+#include "ranks/timeline.h"
+
+/* ---- until the next ---- */
+
+bool llmprof_spans_until(llmprof_frame *spans, size_t start, size_t key,
+                         const char *name, llmprof_error *err) {
+  timeline line;
+  int64_t *until = NULL;
+  bool ok = timeline_make(&line, spans, start, key, err);
+  if (ok) {
+    until = timeline_absent(llmprof_frame_rows(spans));
+    ok = until || llmprof_fail_nomem(err);
+  }
+  for (size_t i = 0; ok && i < line.count; i++) {
+    uint32_t row = line.rows[i];
+    bool last =
+        i + 1 == line.count || line.keys[line.rows[i + 1]] != line.keys[row];
+    until[row] = last ? INT64_MAX : line.starts[line.rows[i + 1]];
+  }
+  timeline_free(&line);
+  return ok && timeline_add(spans, name, "ns", LLMPROF_I64, until, err);
+}
+
+/* ---- which span a row is in ---- */
+
+static uint32_t span_at(const timeline *line, const llmprof_column *end,
+                        int64_t key, int64_t time) {
+  size_t after = timeline_after(line, key, time);
+  if (!after) return UINT32_MAX;
+  uint32_t row = line->rows[after - 1];
+  bool inside = line->keys[row] == key && llmprof_cell(end, row) > time;
+  return inside ? row : UINT32_MAX;
+}
+
+static bool assign(llmprof_frame *rows, const llmprof_column *time,
+                   const llmprof_column *key, const timeline *line,
+                   const llmprof_column *end, uint32_t *found,
+                   llmprof_error *err) {
+  size_t count = llmprof_frame_rows(rows);
+  for (size_t row = 0; row < count; row++) {
+    if (llmprof_interrupted_at(row)) return llmprof_fail_interrupted(err);
+    int64_t at = llmprof_cell(time, row), of = key ? llmprof_cell(key, row) : 0;
+    found[row] = at == INT64_MIN || of == INT64_MIN
+                     ? UINT32_MAX
+                     : span_at(line, end, of, at);
+  }
+  return true;
+}
+
+bool llmprof_spans_assign(llmprof_frame *rows, size_t time, size_t key,
+                          llmprof_frame *spans,
+                          const llmprof_span_columns *columns, const char *name,
+                          llmprof_error *err) {
+  const llmprof_column *of_row[2], *end;
+  timeline line = {0};
+  uint32_t *found = llmprof_alloc(llmprof_frame_rows(rows), sizeof *found);
+  bool ok = (found || llmprof_fail_nomem(err)) &&
+            timeline_columns(rows, (size_t[]){time, key}, 2, of_row, err) &&
+            timeline_columns(spans, &columns->end, 1, &end, err) &&
+            timeline_make(&line, spans, columns->start, columns->key, err) &&
+            assign(rows, of_row[0], of_row[1], &line, end, found, err);
+  timeline_free(&line);
+  if (ok) return timeline_add(rows, name, NULL, LLMPROF_U32, found, err);
+  llmprof_free(found);
+  return false;
+}
+
+/* ---- how much of a span intervals cover ---- */
+
+static bool cover(llmprof_frame *spans, const llmprof_column *const *columns,
+                  const llmprof_intervals *const *sets, size_t count,
+                  int64_t *covered, llmprof_error *err) {
+  size_t rows = llmprof_frame_rows(spans);
+  for (size_t row = 0; row < rows; row++) {
+    if (llmprof_interrupted_at(row)) return llmprof_fail_interrupted(err);
+    int64_t start = llmprof_cell(columns[0], row);
+    int64_t end = llmprof_cell(columns[1], row);
+    int64_t key = columns[2] ? llmprof_cell(columns[2], row) : 0;
+    if (start == INT64_MIN || end == INT64_MIN) continue;
+    bool known = key >= 0 && (uint64_t)key < count;
+    covered[row] = known ? llmprof_intervals_covered(sets[key], start, end) : 0;
+  }
+  return true;
+}
+
+bool llmprof_spans_cover(llmprof_frame *spans,
+                         const llmprof_span_columns *columns,
+                         const llmprof_intervals *const *sets, size_t count,
+                         const char *name, llmprof_error *err) {
+  const llmprof_column *loaded[3];
+  size_t numbers[] = {columns->start, columns->end, columns->key};
+  int64_t *covered = timeline_absent(llmprof_frame_rows(spans));
+  bool ok = (covered || llmprof_fail_nomem(err)) &&
+            timeline_columns(spans, numbers, 3, loaded, err) &&
+            cover(spans, loaded, sets, count, covered, err);
+  if (ok) return timeline_add(spans, name, "ns", LLMPROF_I64, covered, err);
+  llmprof_free(covered);
+  return false;
+}

@@ -1,0 +1,290 @@
+/* Steps: ranges as the GPU ran them, one after the other on each device.
+ *
+ * A range marks when the CPU asked for a step. The GPU may run it much later,
+ * so a step begins where the GPU could begin it: where what ran before it
+ * ended, if it was asked for by then, else with its own first operation. */
+#include <stdlib.h>
+
+#include "frame/sort.h"
+#include "llmprof/alloc.h"
+#include "trace/trace_columns.h"
+
+/* What makes a step one: a range, and the process and device that ran it. */
+typedef struct step_key {
+  uint32_t range, process, device;
+} step_key;
+
+typedef struct step {
+  step_key key;
+  uint32_t operations, kernels;
+  int64_t launched, start, end;
+  int64_t before, begin; /* before: LLMPROF_ABSENT where nothing was */
+} step;
+
+typedef struct steps {
+  llmprof_intern keys; /* of step_key -> row in list */
+  step *list;
+  size_t cap;
+} steps;
+
+static bool open_step(steps *s, const step_key *key, uint32_t *row) {
+  size_t known = s->keys.count;
+  if (!llmprof_intern_add(&s->keys, key, row)) return false;
+  if (s->keys.count == known) return true;
+  if (!llmprof_grow(&s->list, &s->cap, s->keys.count, sizeof *s->list))
+    return false;
+  s->list[*row] = (step){.key = *key,
+                         .launched = LLMPROF_ABSENT,
+                         .start = INT64_MAX,
+                         .end = INT64_MIN};
+  return true;
+}
+
+static void extend(step *s, const llmprof_trace *trace, size_t op) {
+  uint32_t call = trace->attribution.call[op];
+  int64_t launched = trace->calls.start[call];
+  if (s->launched == LLMPROF_ABSENT || launched < s->launched)
+    s->launched = launched;
+  if (trace->ops.start[op] < s->start) s->start = trace->ops.start[op];
+  if (trace->ops.end[op] > s->end) s->end = trace->ops.end[op];
+  s->operations++;
+  s->kernels += op < trace->ops.first[LLMPROF_COPY];
+}
+
+/* of_link: by link, the wanted range around a call. */
+static bool gather(llmprof_trace *trace, const uint32_t *of_link, steps *s) {
+  const llmprof_attribution *a = &trace->attribution;
+  for (size_t op = 0; op < trace->ops.count; op++) {
+    uint32_t link = a->link[op], row;
+    if (link == LLMPROF_NONE || of_link[link] == LLMPROF_NONE ||
+        trace->ops.start[op] == LLMPROF_ABSENT ||
+        trace->ops.end[op] == LLMPROF_ABSENT)
+      continue;
+    const llmprof_place *place =
+        llmprof_intern_get(&trace->places, trace->ops.place[op]);
+    step_key key = {of_link[link], place->process, place->device};
+    if (!open_step(s, &key, &row)) return false;
+    extend(&s->list[row], trace, op);
+  }
+  return true;
+}
+
+#define ORDER(a, b) \
+  if ((a) != (b)) return (a) < (b) ? -1 : 1
+
+static int in_order(const void *left, const void *right) {
+  const step *a = left, *b = right;
+  ORDER(a->key.process, b->key.process);
+  ORDER(a->key.device, b->key.device);
+  ORDER(a->start, b->start);
+  ORDER(a->key.range, b->key.range);
+  return 0;
+}
+
+/* ---- what ran before ---- */
+
+static int by_start(const void *left, const void *right) {
+  const step *a = *(step *const *)left, *b = *(step *const *)right;
+  ORDER(a->start, b->start);
+  return 0;
+}
+
+/* Rows of the operations that have an end, by it; NULL when out of memory. */
+static uint32_t *ops_by_end(const llmprof_trace *trace, size_t *count) {
+  uint32_t *rows = llmprof_alloc(trace->ops.count, sizeof *rows);
+  if (!rows) return NULL;
+  *count = 0;
+  for (size_t op = 0; op < trace->ops.count; op++)
+    if (trace->ops.end[op] != LLMPROF_ABSENT) rows[(*count)++] = (uint32_t)op;
+  if (llmprof_sort_rows_i64(rows, *count, trace->ops.end)) return rows;
+  llmprof_free(rows);
+  return NULL;
+}
+
+/* Steps and operations in order of time: `before` of a step is when the last
+ * operation ended that had ended on its device when it started. */
+static void look_back(const llmprof_trace *trace, const uint32_t *rows,
+                      size_t count, step **order, size_t step_count,
+                      int64_t *ended) {
+  size_t next = 0;
+  for (size_t i = 0; i < step_count; i++) {
+    for (; next < count && trace->ops.end[rows[next]] <= order[i]->start;
+         next++)
+      ended[trace->ops.place[rows[next]]] = trace->ops.end[rows[next]];
+    order[i]->before = LLMPROF_ABSENT;
+    for (size_t p = 0; p < trace->places.count; p++) {
+      const llmprof_place *place =
+          llmprof_intern_get(&trace->places, (uint32_t)p);
+      if (place->process == order[i]->key.process &&
+          place->device == order[i]->key.device && ended[p] > order[i]->before)
+        order[i]->before = ended[p];
+    }
+  }
+}
+
+static bool find_before(const llmprof_trace *trace, steps *s) {
+  size_t places = trace->places.count, count = 0;
+  uint32_t *rows = ops_by_end(trace, &count);
+  step **order = llmprof_alloc(s->keys.count, sizeof *order);
+  int64_t *ended = llmprof_alloc(places, sizeof *ended);
+  bool ok = rows && order && ended;
+  if (ok) {
+    for (size_t p = 0; p < places; p++) ended[p] = LLMPROF_ABSENT;
+    for (size_t i = 0; i < s->keys.count; i++) order[i] = &s->list[i];
+    qsort(order, s->keys.count, sizeof *order, by_start);
+    look_back(trace, rows, count, order, s->keys.count, ended);
+  }
+  llmprof_free(rows);
+  llmprof_free(order);
+  llmprof_free(ended);
+  return ok;
+}
+
+/* A step that ended before what ran before it had nothing to wait for. */
+static int64_t begin_of(const step *s) {
+  bool queued = s->before != LLMPROF_ABSENT && s->launched <= s->before;
+  return queued && s->before < s->end ? s->before : s->start;
+}
+
+/* A step may still run when the next one starts on another stream. */
+static void chain(step *list, size_t count) {
+  int64_t last_end = LLMPROF_ABSENT;
+  for (size_t i = 0; i < count; i++) {
+    bool other = i && (list[i - 1].key.process != list[i].key.process ||
+                       list[i - 1].key.device != list[i].key.device);
+    if (other) last_end = LLMPROF_ABSENT;
+    if (last_end > list[i].before) list[i].before = last_end;
+    list[i].begin = begin_of(&list[i]);
+    if (list[i].end > last_end) last_end = list[i].end;
+  }
+}
+
+/* ---- as a frame ---- */
+
+typedef int64_t (*step_getter)(const llmprof_trace *trace, const step *s);
+
+static int64_t step_range(const llmprof_trace *t, const step *s) {
+  (void)t;
+  return s->key.range;
+}
+
+static int64_t step_tag(const llmprof_trace *t, const step *s) {
+  return llmprof_widen(t->ranges.tag[s->key.range]);
+}
+
+static int64_t step_pid(const llmprof_trace *t, const step *s) {
+  return llmprof_thread_pid(t, t->ranges.thread[s->key.range]);
+}
+
+static int64_t step_tid(const llmprof_trace *t, const step *s) {
+  return llmprof_thread_tid(t, t->ranges.thread[s->key.range]);
+}
+
+static int64_t step_device(const llmprof_trace *t, const step *s) {
+  (void)t;
+  return llmprof_widen(s->key.device);
+}
+
+static int64_t step_host_start(const llmprof_trace *t, const step *s) {
+  return t->ranges.start[s->key.range];
+}
+
+static int64_t step_host_end(const llmprof_trace *t, const step *s) {
+  return t->ranges.end[s->key.range];
+}
+
+static int64_t step_host(const llmprof_trace *t, const step *s) {
+  return llmprof_between(step_host_start(t, s), step_host_end(t, s));
+}
+
+static int64_t step_length(const llmprof_trace *t, const step *s) {
+  (void)t;
+  return llmprof_between(s->begin, s->end);
+}
+
+/* Those of the struct itself. */
+#define FIELD(name)                                                   \
+  static int64_t step_##name(const llmprof_trace *t, const step *s) { \
+    (void)t;                                                          \
+    return s->name;                                                   \
+  }
+FIELD(launched)
+FIELD(start)
+FIELD(end)
+FIELD(before)
+FIELD(begin)
+FIELD(operations)
+FIELD(kernels)
+
+static const struct column {
+  const char *name, *unit;
+  llmprof_column_type type;
+  step_getter get;
+} columns[] = {
+    {"range", NULL, LLMPROF_U32, step_range},
+    {"tag", NULL, LLMPROF_STRING_ID, step_tag},
+    {"pid", NULL, LLMPROF_U32, step_pid},
+    {"tid", NULL, LLMPROF_U32, step_tid},
+    {"device", NULL, LLMPROF_U32, step_device},
+    {"host_start", "ns", LLMPROF_I64, step_host_start},
+    {"host_end", "ns", LLMPROF_I64, step_host_end},
+    {"host", "ns", LLMPROF_I64, step_host},
+    {"launched", "ns", LLMPROF_I64, step_launched},
+    {"start", "ns", LLMPROF_I64, step_start},
+    {"end", "ns", LLMPROF_I64, step_end},
+    {"before", "ns", LLMPROF_I64, step_before},
+    {"begin", "ns", LLMPROF_I64, step_begin},
+    {"length", "ns", LLMPROF_I64, step_length},
+    {"operations", NULL, LLMPROF_U32, step_operations},
+    {"kernels", NULL, LLMPROF_U32, step_kernels},
+};
+
+static bool add_column(llmprof_frame *frame, const llmprof_trace *trace,
+                       const struct column *spec, const steps *s) {
+  bool wide = spec->type == LLMPROF_I64;
+  void *data =
+      llmprof_alloc(s->keys.count, wide ? sizeof(int64_t) : sizeof(uint32_t));
+  if (!data || !llmprof_frame_own(frame, data)) return false;
+  int64_t *longs = data;
+  uint32_t *shorts = data;
+  for (size_t i = 0; i < s->keys.count; i++) {
+    int64_t value = spec->get(trace, &s->list[i]);
+    if (wide)
+      longs[i] = value;
+    else
+      shorts[i] = value == LLMPROF_ABSENT ? UINT32_MAX : (uint32_t)value;
+  }
+  llmprof_column column = {
+      .name = spec->name, .unit = spec->unit, .type = spec->type, .data = data};
+  return llmprof_frame_add(frame, &column, NULL, NULL);
+}
+
+static llmprof_frame *frame_of(const llmprof_trace *trace, const steps *s) {
+  llmprof_frame *frame = llmprof_frame_new(s->keys.count, trace->strings);
+  bool ok = frame != NULL;
+  for (size_t i = 0; ok && i < sizeof columns / sizeof *columns; i++)
+    ok = add_column(frame, trace, &columns[i], s);
+  if (ok) return frame;
+  llmprof_frame_free(frame);
+  return NULL;
+}
+
+llmprof_frame *llmprof_trace_steps(llmprof_trace *trace,
+                                   const llmprof_trace_tag *tags, size_t count,
+                                   llmprof_error *err) {
+  if (!llmprof_trace_attribution(trace, err)) return NULL;
+  llmprof_frame *frame = NULL;
+  steps s = {0};
+  llmprof_intern_init(&s.keys, sizeof(step_key));
+  uint32_t *of_link = llmprof_trace_labelled_links(trace, tags, count);
+  if (of_link && gather(trace, of_link, &s) && find_before(trace, &s)) {
+    if (s.keys.count) qsort(s.list, s.keys.count, sizeof *s.list, in_order);
+    chain(s.list, s.keys.count);
+    frame = frame_of(trace, &s);
+  }
+  llmprof_free(of_link);
+  llmprof_free(s.list);
+  llmprof_intern_free(&s.keys);
+  if (!frame) llmprof_fail_nomem(err);
+  return frame;
+}

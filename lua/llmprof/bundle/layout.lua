@@ -1,0 +1,140 @@
+-- Where everything lies in the folder of a run. No other module knows: lint.layout
+-- finds those that do. Names are of files below the folder; docs/bundle.md says
+-- what they hold.
+local fs = require "llmprof.fs"
+
+local layout = {
+  manifest = "manifest.json",
+  config = "config.yaml",
+  inputs = "inputs.yaml",
+  environment = "env.json",
+  timeline = "nsys/run.sqlite",
+  gpu_samples = "nsys/gpu_samples.json",
+  selection = "ncu/selection.json",
+  counters = "ncu/raw.csv",
+  results = "results.json",
+  perfetto = "perfetto.json.gz",
+}
+
+-- Of each tool: its folder, and there what it was called with, what it printed and
+-- the stem of its report's name.
+layout.nsys = { folder = "nsys", command = "nsys/cmd.txt", log = "nsys/log.txt",
+  stem = "nsys/run" }
+layout.ncu = { folder = "ncu", command = "ncu/cmd.txt", log = "ncu/log.txt", stem = "ncu/run",
+  report = "ncu/run.ncu-rep", details = "ncu/details.csv", sections = "ncu/sections.txt",
+  workload = "ncu/workload" }
+
+-- What the workload wrote: under the timeline's tool, in its runs without any
+-- profiler, and in the operators pass.
+layout.workload = { folder = "workload", metrics = "workload/metrics.json",
+  operators = "workload/operators.json", before = "workload/before", after = "workload/after",
+  operators_pass = "workload/operators" }
+
+-- Folders of a bundle, there even when they stay empty.
+layout.folders = { layout.nsys.folder, layout.ncu.folder, layout.workload.folder }
+
+
+-- ---- names that are made ----
+
+-- NVIDIA's summary of a name, as CSV.
+function layout.summary(name)
+  return ("nsys/summary_%s.csv"):format(name)
+end
+
+
+-- The report of a timeline's tool: numbered when there are several. suffix: ".nsys-rep".
+function layout.report(number, count, suffix)
+  return count == 1 and layout.nsys.stem .. suffix
+    or ("%s.%d%s"):format(layout.nsys.stem, number, suffix)
+end
+
+
+-- The export of one of several reports, and an export as it was before scrubbing:
+-- neither stays.
+function layout.part(number)
+  return ("nsys/part.%d.sqlite"):format(number)
+end
+
+
+function layout.unscrubbed(name)
+  return (name:gsub("%.sqlite$", ".unscrubbed.sqlite"))
+end
+
+
+-- What a workload writes into one of its folders.
+function layout.metrics_in(folder)
+  return folder .. "/metrics.json"
+end
+
+
+function layout.operators_in(folder)
+  return folder .. "/operators.json"
+end
+
+
+function layout.log_in(folder)
+  return folder .. "/log.txt"
+end
+
+
+-- A file that is written out for the workload, of the program's own.
+function layout.program(name)
+  return ("%s/%s"):format(layout.workload.folder, name)
+end
+
+
+-- ---- recorded captures ----
+
+-- Beside the files lies how, where and when they were recorded:
+--   { tool, counters_tool, date, command, recorded_by, environment, workload }
+layout.ABOUT = "capture.json"
+
+-- The files of a recorded capture: name there, its place in a bundle, the step
+-- that takes it, and whether that step can do without.
+layout.recorded = {
+  { name = "run.sqlite", target = layout.timeline, step = "timeline", needed = true },
+  { name = "metrics.json", target = layout.workload.metrics, step = "timeline" },
+  { name = "before.json", target = layout.metrics_in(layout.workload.before), step = "timeline" },
+  { name = "after.json", target = layout.metrics_in(layout.workload.after), step = "timeline" },
+  { name = "gpu_samples.json", target = layout.gpu_samples, step = "timeline" },
+  { name = "ncu/raw.csv", target = layout.counters, step = "counters", needed = true },
+  { name = "operators.json", target = layout.workload.operators, step = "operators",
+    needed = true },
+}
+
+
+-- All names of a recorded capture, sorted.
+function layout.recorded_names()
+  local names = { layout.ABOUT }
+  for _, file in ipairs(layout.recorded) do names[#names + 1] = file.name end
+  table.sort(names)
+  return names
+end
+
+
+-- ---- finding ----
+
+local function file_at(path)
+  local info = fs.stat(path)
+  return info ~= nil and info.type == "file" and path or nil
+end
+
+
+-- The path of a file of a bundle ("results", "timeline") below a folder; nil when it
+-- is not there.
+function layout.find(folder, what)
+  return file_at(folder .. "/" .. layout[what])
+end
+
+
+-- The same below a folder that may be a recorded capture as well.
+function layout.find_captured(folder, what)
+  local found = layout.find(folder, what)
+  for _, file in ipairs(found and {} or layout.recorded) do
+    if file.target == layout[what] then return file_at(folder .. "/" .. file.name) end
+  end
+  return found
+end
+
+
+return layout

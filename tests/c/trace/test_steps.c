@@ -1,0 +1,217 @@
+/* Ranges as the GPU ran them: which operations are a step's, and when the GPU
+ * could begin it. */
+
+#include "exports.h"
+#include "llmprof/buffer.h"
+
+static int64_t cell(llmprof_frame *frame, const char *column, size_t row) {
+  llmprof_error err = {0};
+  const llmprof_column *c =
+      llmprof_frame_column(frame, llmprof_frame_find(frame, column), &err);
+  if (!c) fail_msg("%s", err.message);
+  return llmprof_cell(c, row);
+}
+
+/* "RANGE: launched, start-end, begin BEGIN, length, OPERATIONS/KERNELS". */
+static void describe(llmprof_frame *steps, llmprof_buffer *out) {
+  for (size_t i = 0; i < llmprof_frame_rows(steps); i++) {
+    llmprof_buffer_printf(
+        out, "%s%d: %d, %d-%d, begin %d, %d, %d/%d", i ? "; " : "",
+        (int)cell(steps, "range", i), (int)cell(steps, "launched", i),
+        (int)cell(steps, "start", i), (int)cell(steps, "end", i),
+        (int)cell(steps, "begin", i), (int)cell(steps, "length", i),
+        (int)cell(steps, "operations", i), (int)cell(steps, "kernels", i));
+  }
+}
+
+static llmprof_frame *steps_of(llmprof_trace *trace, const char *tag) {
+  llmprof_error err = {0};
+  llmprof_frame *steps =
+      llmprof_trace_steps(trace, &(llmprof_trace_tag){tag, NULL}, 1, &err);
+  if (!steps) fail_msg("%s", err.message);
+  return steps;
+}
+
+static void expect(const char *sql, const char *expected) {
+  llmprof_trace *trace = test_trace(sql);
+  llmprof_frame *steps = steps_of(trace, "step");
+  llmprof_buffer got = {0};
+  llmprof_buffer_puts(&got, "");
+  describe(steps, &got);
+  assert_false(got.failed);
+  assert_string_equal(got.bytes, expected);
+  llmprof_buffer_free(&got);
+  llmprof_frame_free(steps);
+  llmprof_trace_close(trace);
+}
+
+/* The CPU is done by 30; the GPU runs the steps until 360. */
+#define QUEUED                                                            \
+  EXPORT_TABLES RANGE(0, 10, T11, "step") RANGE(10, 20, T11, "step")      \
+      RANGE(20, 30, T11, "step") CALL(1, 2, T11, 1) CALL(3, 4, T11, 2)    \
+          CALL(11, 12, T11, 3) CALL(21, 22, T11, 4) KERNEL(50, 90, P1, 1) \
+              KERNEL(95, 150, P1, 2) KERNEL(160, 250, P1, 3)              \
+                  KERNEL(255, 360, P1, 4)
+
+static void test_a_queue(void **state) {
+  (void)state;
+  expect(QUEUED, "0: 1, 50-150, begin 50, 100, 2/2; "
+                 "1: 11, 160-250, begin 150, 100, 1/1; "
+                 "2: 21, 255-360, begin 250, 110, 1/1");
+}
+
+/* Each step is asked for when the one before it is done. */
+static void test_an_idle_queue(void **state) {
+  (void)state;
+  expect(EXPORT_TABLES RANGE(0, 100, T11, "step") RANGE(100, 200, T11, "step")
+             CALL(10, 11, T11, 1) CALL(110, 111, T11, 2) KERNEL(20, 90, P1, 1)
+                 KERNEL(120, 190, P1, 2),
+         "0: 10, 20-90, begin 20, 70, 1/1; "
+         "1: 110, 120-190, begin 120, 70, 1/1");
+}
+
+/* Asked for in the very moment in which the step before it ends. */
+static void test_the_edge(void **state) {
+  (void)state;
+  expect(EXPORT_TABLES RANGE(0, 100, T11, "step") RANGE(100, 200, T11, "step")
+             CALL(10, 11, T11, 1) CALL(110, 111, T11, 2) KERNEL(20, 110, P1, 1)
+                 KERNEL(120, 190, P1, 2),
+         "0: 10, 20-110, begin 20, 90, 1/1; "
+         "1: 110, 120-190, begin 110, 80, 1/1");
+}
+
+/* What is in no step keeps the GPU, too, unless it runs beside the step. */
+static void test_what_is_in_no_step(void **state) {
+  (void)state;
+  expect(EXPORT_TABLES RANGE(10, 20, T11, "step") RANGE(20, 30, T11, "step")
+             CALL(1, 2, T11, 1) CALL(11, 12, T11, 2) CALL(13, 14, T11, 3)
+                 CALL(21, 22, T11, 4) KERNEL(40, 90, P1, 1)
+                     KERNEL(95, 150, P1, 2) KERNEL(155, 170, P1, 9)
+                         KERNEL(145, 400, P1, 8) KERNEL(180, 190, P1, 4)
+                             KERNEL(50, 60, P2, 9),
+         "0: 11, 95-150, begin 90, 60, 1/1; 1: 21, 180-190, begin 170, 20, "
+         "1/1");
+}
+
+/* On another stream a step may run within the one before it. */
+static void test_a_step_inside_another(void **state) {
+  (void)state;
+  expect(EXPORT_TABLES RANGE(0, 10, T11, "step") RANGE(10, 20, T11, "step")
+             RANGE(20, 30, T11, "step") CALL(1, 2, T11, 1) CALL(11, 12, T11, 2)
+                 CALL(21, 22, T11, 3) KERNEL(50, 150, P1, 1)
+                     KERNEL(60, 80, P1, 2) KERNEL(140, 200, P1, 3),
+         "0: 1, 50-150, begin 50, 100, 1/1; "
+         "1: 11, 60-80, begin 60, 20, 1/1; "
+         "2: 21, 140-200, begin 150, 50, 1/1");
+}
+
+/* The innermost range has the operation, and one without any is no row. */
+static void test_ranges_inside_others(void **state) {
+  (void)state;
+  expect(EXPORT_TABLES RANGE(0, 100, T11, "step") RANGE(10, 40, T11, "step")
+             RANGE(50, 60, T11, "step") RANGE(15, 35, T11, "layer")
+                 CALL(20, 21, T11, 1) CALL(70, 71, T11, 2) KERNEL(30, 35, P1, 1)
+                     KERNEL(80, 90, P1, 2),
+         "1: 20, 30-35, begin 30, 5, 1/1; 0: 70, 80-90, begin 80, 10, 1/1");
+}
+
+#define ON_DEVICE(start, end, device, pid, correlation)              \
+  "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (" #start ", " #end \
+  ", " #device ", " #correlation ", " pid ", NULL);"
+
+/* A step that runs on two devices is a row on each, with its own neighbours. */
+static void test_devices_and_processes(void **state) {
+  (void)state;
+  expect(EXPORT_TABLES RANGE(0, 10, T11, "step") RANGE(10, 20, T11, "step")
+             RANGE(0, 10, T21, "step") CALL(1, 2, T11, 1) CALL(3, 4, T11, 2)
+                 CALL(11, 12, T11, 3) CALL(13, 14, T11, 4) CALL(1, 2, T21, 1)
+                     ON_DEVICE(50, 90, 0, P1, 1) ON_DEVICE(60, 100, 1, P1, 2)
+                         ON_DEVICE(110, 120, 0, P1, 3)
+                             ON_DEVICE(130, 140, 1, P1, 4)
+                                 ON_DEVICE(105, 200, 0, P2, 1),
+         "0: 1, 50-90, begin 50, 40, 1/1; 1: 11, 110-120, begin 90, 30, 1/1; "
+         "0: 3, 60-100, begin 60, 40, 1/1; 1: 13, 130-140, begin 100, 40, 1/1; "
+         "2: 1, 105-200, begin 105, 95, 1/1");
+}
+
+/* All nodes of a graph, and a graph that was traced as one operation. */
+static void test_graphs(void **state) {
+  (void)state;
+  expect(
+      EXPORT_TABLES RANGE(0, 10, T11, "step") RANGE(10, 20, T11, "step")
+          CALL(1, 2, T11, 1) CALL(11, 12, T11, 2) KERNEL(50, 60, P1, 1) KERNEL(
+              60, 90, P1,
+              1) "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER, "
+                 "end "
+                 "INTEGER, deviceId INTEGER, correlationId INTEGER, globalPid "
+                 "INTEGER); INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES "
+                 "(100, "
+                 "160, 0, 2, " P1 ");",
+      "0: 1, 50-90, begin 50, 40, 2/2; 1: 11, 100-160, begin 90, 70, 1/0");
+}
+
+static void test_what_lacks_times(void **state) {
+  (void)state;
+  expect(EXPORT_TABLES RANGE(0, 10, T11, "step") CALL(1, 2, T11, 1)
+             CALL(3, 4, T11, 2) KERNEL(50, null, P1, 1) KERNEL(60, 70, P1, 2),
+         "0: 3, 60-70, begin 60, 10, 1/1");
+  expect(EXPORT_TABLES, "");
+}
+
+/* The columns that come from the range. */
+static void test_the_range(void **state) {
+  (void)state;
+  llmprof_trace *trace = test_trace(QUEUED);
+  llmprof_frame *steps = steps_of(trace, "step");
+  assert_int_equal(cell(steps, "host_start", 1), 10);
+  assert_int_equal(cell(steps, "host_end", 1), 20);
+  assert_int_equal(cell(steps, "host", 1), 10);
+  assert_int_equal(cell(steps, "pid", 1), 100);
+  assert_int_equal(cell(steps, "tid", 1), 101);
+  assert_int_equal(cell(steps, "device", 1), 0);
+  assert_int_equal(cell(steps, "before", 1), 150);
+  assert_int_equal(cell(steps, "before", 0), INT64_MIN);
+  assert_string_equal(llmprof_strings_get(llmprof_frame_strings(steps),
+                                          (uint32_t)cell(steps, "tag", 1),
+                                          NULL),
+                      "step");
+  llmprof_frame_free(steps);
+  steps = steps_of(trace, "no such range");
+  assert_int_equal(llmprof_frame_rows(steps), 0);
+  llmprof_frame_free(steps);
+  llmprof_trace_close(trace);
+}
+
+static bool load_steps(void *path, llmprof_error *err) {
+  llmprof_trace_tag tag = {"step", NULL};
+  llmprof_trace *trace = llmprof_trace_open(path, err);
+  llmprof_frame *steps =
+      trace ? llmprof_trace_steps(trace, &tag, 1, err) : NULL;
+  bool ok = steps != NULL;
+  llmprof_frame_free(steps);
+  llmprof_trace_close(trace);
+  return ok;
+}
+
+static void test_allocations(void **state) {
+  (void)state;
+  const char *path = test_database("queued.sqlite", QUEUED);
+  test_every_allocation(load_steps, (void *)(uintptr_t)path);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_a_queue),
+      cmocka_unit_test(test_an_idle_queue),
+      cmocka_unit_test(test_the_edge),
+      cmocka_unit_test(test_what_is_in_no_step),
+      cmocka_unit_test(test_a_step_inside_another),
+      cmocka_unit_test(test_ranges_inside_others),
+      cmocka_unit_test(test_devices_and_processes),
+      cmocka_unit_test(test_graphs),
+      cmocka_unit_test(test_what_lacks_times),
+      cmocka_unit_test(test_the_range),
+      cmocka_unit_test(test_allocations),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
