@@ -269,7 +269,7 @@ function Groups:mean(column) end
 ---@field clock_control "none"|"base"|"boost"|"reset" Clocks while profiling
 ---@field extra_args? string[] More options for ncu, word by word
 ---@field force_overwrite boolean Overwrite an existing report
----@field kernel_name_base "function"|"demangled"|"mangled" What kernel filters match
+---@field kernel_name_base "auto"|"function"|"demangled"|"mangled" What kernel filters match: auto takes mangled names where the timeline has them, else function
 ---@field metrics? string[] More metrics
 ---@field nvtx_include? string[] Select and profile kernels in these NVTX ranges; in the recipe's stages unless set
 ---@field preset string Preset of Nsight Compute options

@@ -11,8 +11,14 @@ local counter_plan = {}
 
 -- ---- which launches ----
 
--- Exact mangled names where the export has them for all, else function names.
-local function name_base(kernels)
+-- What each kind of name that ncu matches is called in a kernel's record.
+local name_fields = { ["function"] = "short_name", demangled = "name", mangled = "mangled_name" }
+
+
+-- The kind of name to filter by. "auto": exact mangled names where the export has
+-- them for all, else function names.
+local function name_base(wanted, kernels)
+  if wanted ~= "auto" then return wanted end
   for _, kernel in ipairs(kernels) do
     if not kernel.mangled_name then return "function" end
   end
@@ -20,8 +26,9 @@ local function name_base(kernels)
 end
 
 
+-- A kernel without a mangled name goes by its function's.
 local function name_of(kernel, base)
-  return base == "mangled" and kernel.mangled_name or kernel.short_name
+  return kernel[name_fields[base]] or kernel.short_name
 end
 
 
@@ -208,8 +215,7 @@ end
 -- all. With range replay only ranges and instances; dropped is empty.
 function counter_plan.make(chosen, all, found, cfg)
   if ncu.measures_ranges(cfg.ncu) then return range_plan(found, cfg) end
-  local base = cfg.ncu.kernel_name_base == "function" and name_base(chosen)
-    or cfg.ncu.kernel_name_base
+  local base = name_base(cfg.ncu.kernel_name_base, chosen)
   local per_shape = cfg.top_n.launches_per_kernel
   local targets, by_name = targets_of(chosen, base)
   count_launches(by_name, all, stages_of(chosen), base, per_shape)

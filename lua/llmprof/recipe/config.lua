@@ -22,8 +22,13 @@ local config = {}
 -- The origin of what words of the command line set.
 config.COMMAND_LINE = "command line"
 
--- Groups of keys with presets in conf/<group>.
-local preset_groups = { "ncu", "nsys" }
+-- Groups of keys with presets in conf/<group>: those that have a key `preset`.
+config.preset_groups = {}
+
+for _, key in ipairs(sorted_keys(defaults)) do
+  local group = key:match "^(%w+)%.preset$"
+  if group then table.insert(config.preset_groups, group) end
+end
 
 
 local function bad(message, hint)
@@ -319,7 +324,7 @@ local function from_overrides(overrides)
   local tree = {}
   for _, entry in ipairs(overrides) do
     local group = entry.key:match "^(.*)%.preset$" or entry.key
-    if entry.text and (group == "nsys" or group == "ncu") then tree[group] = entry.text end
+    if entry.text and defaults[group .. ".preset"] then tree[group] = entry.text end
     if entry.text and entry.key == "mode" then tree.mode = entry.text end
   end
   return tree
@@ -373,7 +378,7 @@ function config.compose(given)
   local line = from_overrides(overrides)
   local mode_name, mode, mode_file = last_mode { recipe, file, line }, {}, nil
   if mode_name then mode, mode_file = load_preset("mode", mode_name) end
-  for _, group in ipairs(preset_groups) do
+  for _, group in ipairs(config.preset_groups) do
     local name = chosen_preset(group, { recipe, mode, file, line })
     local tree, where = load_preset(group, name)
     layers:apply({ [group] = tree }, where)

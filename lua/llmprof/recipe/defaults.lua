@@ -81,8 +81,9 @@ return {
   ["ncu.target_processes"] = { "Which processes", "all", choices = { "all", "application-only" } },
   ["ncu.replay_mode"] = { "How passes are repeated", "kernel",
     choices = { "kernel", "application", "range", "app-range" } },
-  ["ncu.kernel_name_base"] = { "What kernel filters match", "function",
-    choices = { "function", "demangled", "mangled" } },
+  ["ncu.kernel_name_base"] = { "What kernel filters match: auto takes mangled names where the "
+    .. "timeline has them, else function", "auto",
+    choices = { "auto", "function", "demangled", "mangled" } },
   ["ncu.clock_control"] = { "Clocks while profiling", "none",
     choices = { "none", "base", "boost", "reset" } },
   ["ncu.cache_control"] = { "Caches before each pass", "all", choices = { "all", "none" } },

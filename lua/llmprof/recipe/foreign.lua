@@ -27,6 +27,8 @@ local steps = { nsys = "timeline", ncu = "counters" }
 local refused = {
   ["model.target"] = "choose the model with model.arch, model.config, model.path or the "
     .. "recipe's model.preset",
+  ["inputs.manifest"] = "this recipe's workload takes no list of inputs; one that does declares "
+    .. "the option inputs.manifest",
   ["run.stage1_repeats"] = "choose samples with dataset.sampling.*, repeats with infer.repeats",
   ["hydra.run.dir"] = "out=FOLDER is where the bundle goes, run.root=FOLDER where runs are kept",
   ["hydra.job.chdir"] = "the workload runs where llmprof was started, or in the recipe's cwd",

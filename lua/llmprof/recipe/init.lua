@@ -2,6 +2,7 @@
 -- run, how to measure it, what to report. docs/recipes.md is its reference.
 local errors = require "llmprof.base.errors"
 local files = require "llmprof.base.files"
+local inputs = require "llmprof.recipe.inputs"
 local nearest = require "llmprof.base.nearest"
 local range_name = require "llmprof.base.range_name"
 local sorted_keys = require "llmprof.base.sorted_keys"
@@ -159,6 +160,11 @@ function recipe.path(name)
   local full = folder and folder .. "/" .. name or name
   return files.find_file(full) or full
 end
+
+
+-- The inputs that a list names, such as inputs.yaml of a bundle: in order,
+-- { name, sha256 (or nil), bytes (or nil) }. Refuses a file that is none.
+recipe.inputs = inputs.read
 
 
 -- New globals in a recipe are typing errors.

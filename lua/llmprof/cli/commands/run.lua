@@ -3,12 +3,10 @@ local artifacts = require "llmprof.bundle.artifacts"
 local config = require "llmprof.recipe.config"
 local dry_run = require "llmprof.run.dry_run"
 local errors = require "llmprof.base.errors"
-local live = require "llmprof.run.capture.live"
 local out = require "llmprof.base.out"
 local pipeline = require "llmprof.run.pipeline"
 local progress = require "llmprof.run.progress"
 local recipe = require "llmprof.recipe"
-local recorded = require "llmprof.run.capture.recorded"
 local sorted_keys = require "llmprof.base.sorted_keys"
 
 local command = {
@@ -114,14 +112,6 @@ local function new_context(made, composed, run, resume)
 end
 
 
--- Without looking for tools: what would run where they are.
-local function preview(made, cfg)
-  local capture = cfg.capture == "recorded" and recorded or live
-  out.write(dry_run.text(made, cfg, capture))
-  return 0
-end
-
-
 function command.run(given, words)
   local made = load_recipe(words)
   local composed = config.of_recipe(made, given.config, table.move(words, 2, #words, 1, {}))
@@ -129,7 +119,8 @@ function command.run(given, words)
     out.write(config.to_yaml(composed))
     return 0
   elseif given["dry-run"] then
-    return preview(made, composed.tree)
+    out.write(dry_run.text(made, composed.tree))
+    return 0
   end
   local ui = progress.new { quiet = given.quiet, verbose = given.verbose, log = given.log,
     watch_gpu = given["watch-gpu"] }

@@ -146,7 +146,7 @@ describe("llmprof.analysis.counter_plan", function()
 
   -- Without section set a launch takes 16 passes of 0.06 s.
   local function make(chosen, ncu, in_run, all)
-    local cfg = { ncu = { budget_s = 1000, kernel_name_base = "function" },
+    local cfg = { ncu = { budget_s = 1000, kernel_name_base = "auto" },
       top_n = { launches_per_kernel = 2 } }
     for key, value in pairs(ncu or {}) do cfg.ncu[key] = value end
     return counter_plan.make(chosen, all or chosen, in_run or found, cfg)
@@ -167,8 +167,10 @@ describe("llmprof.analysis.counter_plan", function()
   it("asks for function names where a symbol is missing or another base is wanted", function()
     local plan = make { kernel(1), kernel(2, { mangled_name = false }) }
     assert.same({ "function", "regex:^(k1|k2)$" }, { plan.name_base, plan.kernels })
-    plan = make({ kernel(1) }, { kernel_name_base = "demangled" })
-    assert.same({ "demangled", "regex:^(k1)$" }, { plan.name_base, plan.kernels })
+    plan = make({ kernel(1) }, { kernel_name_base = "function" })
+    assert.same({ "function", "regex:^(k1)$" }, { plan.name_base, plan.kernels })
+    plan = make({ kernel(1, { name = "k1<int>" }) }, { kernel_name_base = "demangled" })
+    assert.same({ "demangled", "regex:^(k1<int>)$" }, { plan.name_base, plan.kernels })
   end)
 
   it("leaves out what is too costly, and takes smaller ones", function()
