@@ -113,7 +113,8 @@ bool llmprof_blocks_load(llmprof_blocks *blocks, llmprof_frame *frame,
   blocks->column = llmprof_frame_column(frame, number, err);
   if (!blocks->column) return false;
   size_t rows = llmprof_frame_rows(frame);
-  llmprof_cell_span span = llmprof_span_cells(blocks->column, rows);
+  llmprof_cell_span span;
+  if (!llmprof_frame_span(frame, number, &span, err)) return false;
   blocks->count = rows - span.absent;
   blocks->low = span.low;
   blocks->high = span.high;

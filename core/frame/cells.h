@@ -27,9 +27,21 @@ typedef struct llmprof_cell_span {
 } llmprof_cell_span;
 llmprof_cell_span llmprof_span_cells(const llmprof_column *column, size_t rows);
 
-/* Is every cell of a column there, and none less than the one before? Found
- * out once; false also when its data cannot be had. */
+/* What follows is found out once for a frame, and once for all views of all of
+ * its rows. */
+
+/* The same of a frame's column; false on failure. */
+bool llmprof_frame_span(llmprof_frame *frame, size_t column,
+                        llmprof_cell_span *span, llmprof_error *err);
+
+/* Is every cell of a column there, and none less than the one before? False
+ * also when its data cannot be had. */
 bool llmprof_frame_ascends(llmprof_frame *frame, size_t column);
+
+/* All rows by the cells of a column, absent ones first, stable; NULL where they
+ * are in that order as they are. Owned by the frame. False on failure. */
+bool llmprof_frame_order(llmprof_frame *frame, size_t column,
+                         const uint32_t **rows, llmprof_error *err);
 
 /* The first of rows [low, high) of an ascending column whose cell is not less
  * than `wanted` or, with `after`, greater; `high` when none is. */

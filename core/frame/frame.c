@@ -3,21 +3,26 @@
 #include <string.h>
 
 #include "frame/cells.h"
+#include "frame/sort.h"
 #include "llmprof/alloc.h"
 
 /* What is known of the order of a column's cells. */
-typedef enum order {
+typedef enum ordering {
   UNKNOWN,
   ASCENDING,
   ANY_ORDER,
-} order;
+} ordering;
 
 /* A column and how to get its data. */
 typedef struct slot {
   llmprof_column column;
   llmprof_column_loader load; /* NULL once the data is there */
   void *user;
-  order order;
+  llmprof_frame *below; /* has the same column, where this is of a view */
+  ordering order;
+  const uint32_t *by; /* rows in the order of its cells, once they are asked */
+  llmprof_cell_span span;
+  bool spanned; /* span is known */
 } slot;
 
 struct llmprof_frame {
@@ -101,7 +106,7 @@ bool llmprof_frame_add(llmprof_frame *frame, const llmprof_column *column,
                     sizeof *frame->slots))
     return false;
   slot *added = &frame->slots[frame->count++];
-  *added = (slot){*column, load, user, UNKNOWN};
+  *added = (slot){.column = *column, .load = load, .user = user};
   added->column.name = name;
   return true;
 }
@@ -123,13 +128,66 @@ static bool ascends(const llmprof_column *column, size_t rows) {
   return true;
 }
 
+/* The frame below whose column has these very cells, or NULL. */
+static llmprof_frame *same_below(const llmprof_frame *frame, const slot *s,
+                                 size_t *number) {
+  if (!s->below || frame->view_rows || s->below->rows != frame->rows)
+    return NULL;
+  *number = llmprof_frame_find(s->below, s->column.name);
+  return s->below;
+}
+
 bool llmprof_frame_ascends(llmprof_frame *frame, size_t number) {
   slot *s = &frame->slots[number];
+  llmprof_frame *below = same_below(frame, s, &number);
+  if (below) return llmprof_frame_ascends(below, number);
   if (s->order != UNKNOWN) return s->order == ASCENDING;
   const llmprof_column *column = llmprof_frame_column(frame, number, NULL);
   if (!column) return false;
   s->order = ascends(column, frame->rows) ? ASCENDING : ANY_ORDER;
   return s->order == ASCENDING;
+}
+
+bool llmprof_frame_span(llmprof_frame *frame, size_t number,
+                        llmprof_cell_span *span, llmprof_error *err) {
+  slot *s = &frame->slots[number];
+  llmprof_frame *below = same_below(frame, s, &number);
+  if (below) return llmprof_frame_span(below, number, span, err);
+  const llmprof_column *column = llmprof_frame_column(frame, number, err);
+  if (!column) return false;
+  if (!s->spanned) s->span = llmprof_span_cells(column, frame->rows);
+  s->spanned = true;
+  *span = s->span;
+  return true;
+}
+
+static bool fill_order(uint32_t *order, const llmprof_column *column,
+                       size_t rows) {
+  int64_t *keys = llmprof_alloc(rows, sizeof *keys);
+  if (!keys) return false;
+  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK)
+    llmprof_cells(column, row, llmprof_block(row, rows), keys + row);
+  for (size_t row = 0; row < rows; row++) order[row] = (uint32_t)row;
+  bool ok = llmprof_sort_rows_i64(order, rows, keys);
+  llmprof_free(keys);
+  return ok;
+}
+
+bool llmprof_frame_order(llmprof_frame *frame, size_t number,
+                         const uint32_t **rows, llmprof_error *err) {
+  slot *s = &frame->slots[number];
+  llmprof_frame *below = same_below(frame, s, &number);
+  if (below) return llmprof_frame_order(below, number, rows, err);
+  const llmprof_column *column = llmprof_frame_column(frame, number, err);
+  if (!column) return false;
+  *rows = s->by;
+  if (s->by || llmprof_frame_ascends(frame, number)) return true;
+  uint32_t *order = llmprof_alloc(frame->rows, sizeof *order);
+  if (!order || !llmprof_frame_own(frame, order))
+    return llmprof_fail_nomem(err);
+  if (!fill_order(order, column, frame->rows)) return llmprof_fail_nomem(err);
+  *rows = s->by = order;
+  return true;
 }
 
 /* ---- views ---- */
@@ -186,8 +244,11 @@ static bool load_view_column(llmprof_frame *view, llmprof_column *column,
 
 static bool add_view_column(llmprof_frame *view, llmprof_frame *frame,
                             size_t column) {
-  return llmprof_frame_add(view, &frame->slots[column].column, load_view_column,
-                           frame);
+  if (!llmprof_frame_add(view, &frame->slots[column].column, load_view_column,
+                         frame))
+    return false;
+  view->slots[view->count - 1].below = frame;
+  return true;
 }
 
 llmprof_frame *llmprof_frame_take(llmprof_frame *frame, uint32_t *rows,

@@ -82,11 +82,14 @@ static bool refine_sparse(llmprof_groups *groups, const llmprof_column *key,
   return ok;
 }
 
-static bool refine(llmprof_groups *groups, const llmprof_column *key,
-                   size_t rows, llmprof_error *err) {
-  llmprof_cell_span s = llmprof_span_cells(key, rows);
+static bool refine(llmprof_groups *groups, llmprof_frame *frame, size_t number,
+                   llmprof_error *err) {
+  const llmprof_column *key = llmprof_frame_column(frame, number, err);
+  size_t rows = llmprof_frame_rows(frame);
+  llmprof_cell_span s;
+  if (!key || !llmprof_frame_span(frame, number, &s, err)) return false;
   bool constant = s.absent ? s.absent == rows : s.low == s.high;
-  if (constant) return true;
+  if (constant || !rows) return true;
   size_t width, slots = dense_slots(groups->count, s, rows, &width);
   return slots ? refine_dense(groups, key, rows, s.low, slots, width, err)
                : refine_sparse(groups, key, rows, err);
@@ -110,10 +113,8 @@ bool llmprof_groups_make(llmprof_groups *groups, llmprof_frame *frame,
   *groups = (llmprof_groups){.count = rows > 0};
   groups->of_row = llmprof_zalloc(rows, sizeof *groups->of_row);
   bool ok = groups->of_row || llmprof_fail_nomem(err);
-  for (size_t k = 0; ok && k < key_count; k++) {
-    const llmprof_column *key = llmprof_frame_column(frame, keys[k], err);
-    ok = key && (!rows || refine(groups, key, rows, err));
-  }
+  for (size_t k = 0; ok && k < key_count; k++)
+    ok = refine(groups, frame, keys[k], err);
   ok = ok && (count_groups(groups, rows) || llmprof_fail_nomem(err));
   if (!ok) llmprof_groups_free(groups);
   return ok;

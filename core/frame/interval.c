@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "frame/cells.h"
-#include "frame/sort.h"
 #include "llmprof/alloc.h"
 
 static int64_t larger(int64_t a, int64_t b) {
@@ -61,59 +60,89 @@ size_t llmprof_intervals_merge(llmprof_interval *items, size_t count) {
   return kept;
 }
 
-/* The intervals of a block of rows, behind `count` others; returns how many
- * there are then. */
-static size_t add_block(llmprof_interval *items, size_t count,
-                        const llmprof_column *start, const llmprof_column *end,
-                        size_t first, size_t rows) {
+/* A frame's starts and ends, which are visited by start. */
+typedef struct visited {
+  const llmprof_column *start, *end;
+  const uint32_t *order; /* NULL: rows are in order */
+  size_t rows;
+} visited;
+
+static bool visit(visited *v, llmprof_frame *frame, size_t start_column,
+                  size_t end_column, llmprof_error *err) {
+  v->rows = llmprof_frame_rows(frame);
+  v->start = llmprof_frame_column(frame, start_column, err);
+  if (!v->start) return false;
+  v->end = llmprof_frame_column(frame, end_column, err);
+  return v->end && llmprof_frame_order(frame, start_column, &v->order, err);
+}
+
+/* Starts and ends of a block of rows. */
+typedef struct block {
   int64_t starts[LLMPROF_BLOCK], ends[LLMPROF_BLOCK];
-  llmprof_cells(start, first, rows, starts);
-  llmprof_cells(end, first, rows, ends);
-  for (size_t i = 0; i < rows; i++) {
-    if (starts[i] != INT64_MIN && ends[i] != INT64_MIN)
-      items[count++] = (llmprof_interval){starts[i], ends[i]};
+  size_t count;
+} block;
+
+static void read_block(const visited *v, size_t place, block *b) {
+  b->count = llmprof_block(place, v->rows);
+  if (!v->order) {
+    llmprof_cells(v->start, place, b->count, b->starts);
+    llmprof_cells(v->end, place, b->count, b->ends);
+    return;
   }
-  return count;
+  for (size_t i = 0; i < b->count; i++) {
+    b->starts[i] = llmprof_cell(v->start, v->order[place + i]);
+    b->ends[i] = llmprof_cell(v->end, v->order[place + i]);
+  }
+}
+
+/* Add to sorted intervals one that does not start before the last of them. */
+static bool add_interval(llmprof_intervals *set, size_t *cap, int64_t start,
+                         int64_t end) {
+  llmprof_interval *last = set->count ? &set->items[set->count - 1] : NULL;
+  if (last && start <= last->end) {
+    if (end > last->end) last->end = end;
+    return true;
+  }
+  if (!llmprof_grow(&set->items, cap, set->count + 1, sizeof *set->items))
+    return false;
+  set->items[set->count++] = (llmprof_interval){start, end};
+  return true;
+}
+
+static bool is_interval(int64_t start, int64_t end) {
+  return start != INT64_MIN && end != INT64_MIN && end > start;
+}
+
+static bool add_block(llmprof_intervals *set, size_t *cap, const block *b) {
+  for (size_t i = 0; i < b->count; i++) {
+    if (is_interval(b->starts[i], b->ends[i]) &&
+        !add_interval(set, cap, b->starts[i], b->ends[i]))
+      return false;
+  }
+  return true;
 }
 
 bool llmprof_intervals_of_frame(llmprof_intervals *set, llmprof_frame *frame,
                                 size_t start_column, size_t end_column,
                                 llmprof_error *err) {
   *set = (llmprof_intervals){0};
-  const llmprof_column *start = llmprof_frame_column(frame, start_column, err);
-  if (!start) return false;
-  const llmprof_column *end = llmprof_frame_column(frame, end_column, err);
-  if (!end) return false;
-  size_t rows = llmprof_frame_rows(frame), count = 0;
-  set->items = llmprof_alloc(rows, sizeof *set->items);
-  if (!set->items) return llmprof_fail_nomem(err);
-  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK)
-    count =
-        add_block(set->items, count, start, end, row, llmprof_block(row, rows));
-  set->count = llmprof_intervals_merge(set->items, count);
-  return true;
-}
-
-/* Rows by start; one that lacks its start comes first and is skipped. */
-static uint32_t *rows_by_start(const llmprof_column *start, size_t rows) {
-  uint32_t *order = llmprof_alloc(rows, sizeof *order);
-  int64_t *keys = llmprof_alloc(rows, sizeof *keys);
-  bool ok = order && keys;
-  for (size_t row = 0; ok && row < rows; row++) {
-    order[row] = (uint32_t)row;
-    keys[row] = llmprof_cell(start, row);
+  visited v;
+  if (!visit(&v, frame, start_column, end_column, err)) return false;
+  size_t cap = 0;
+  for (size_t row = 0; row < v.rows; row += LLMPROF_BLOCK) {
+    block b;
+    read_block(&v, row, &b);
+    if (add_block(set, &cap, &b)) continue;
+    llmprof_intervals_free(set);
+    return llmprof_fail_nomem(err);
   }
-  ok = ok && llmprof_sort_rows_i64(order, rows, keys);
-  llmprof_free(keys);
-  if (ok) return order;
-  llmprof_free(order);
-  return NULL;
+  return true;
 }
 
 /* Intervals of a group come by start, so only what lies past the last end
  * seen is new. */
 static void cover(llmprof_extent *extent, int64_t start, int64_t end) {
-  if (start == INT64_MIN || end == INT64_MIN || end <= start) return;
+  if (!is_interval(start, end)) return;
   if (extent->first == INT64_MIN) {
     *extent = (llmprof_extent){length(start, end), start, end};
   } else if (end > extent->last) {
@@ -122,39 +151,21 @@ static void cover(llmprof_extent *extent, int64_t start, int64_t end) {
   }
 }
 
-static void cover_in_order(llmprof_extent *extents, const uint32_t *of_row,
-                           const llmprof_column *start,
-                           const llmprof_column *end, size_t rows) {
-  int64_t starts[LLMPROF_BLOCK], ends[LLMPROF_BLOCK];
-  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
-    size_t count = llmprof_block(row, rows);
-    llmprof_cells(start, row, count, starts);
-    llmprof_cells(end, row, count, ends);
-    for (size_t i = 0; i < count; i++)
-      cover(&extents[of_row[row + i]], starts[i], ends[i]);
-  }
-}
-
 bool llmprof_intervals_by_group(llmprof_frame *frame, size_t start_column,
                                 size_t end_column, const llmprof_groups *groups,
                                 llmprof_extent *extents, llmprof_error *err) {
-  const llmprof_column *start = llmprof_frame_column(frame, start_column, err);
-  if (!start) return false;
-  const llmprof_column *end = llmprof_frame_column(frame, end_column, err);
-  if (!end) return false;
-  size_t rows = llmprof_frame_rows(frame);
+  visited v;
+  if (!visit(&v, frame, start_column, end_column, err)) return false;
   for (size_t g = 0; g < groups->count; g++)
     extents[g] = (llmprof_extent){0, INT64_MIN, INT64_MIN};
-  if (llmprof_frame_ascends(frame, start_column)) {
-    cover_in_order(extents, groups->of_row, start, end, rows);
-    return true;
+  for (size_t place = 0; place < v.rows; place += LLMPROF_BLOCK) {
+    block b;
+    read_block(&v, place, &b);
+    for (size_t i = 0; i < b.count; i++) {
+      size_t row = v.order ? v.order[place + i] : place + i;
+      cover(&extents[groups->of_row[row]], b.starts[i], b.ends[i]);
+    }
   }
-  uint32_t *order = rows_by_start(start, rows);
-  if (!order) return llmprof_fail_nomem(err);
-  for (size_t i = 0; i < rows; i++)
-    cover(&extents[groups->of_row[order[i]]], llmprof_cell(start, order[i]),
-          llmprof_cell(end, order[i]));
-  llmprof_free(order);
   return true;
 }
 
@@ -226,26 +237,17 @@ int64_t llmprof_intervals_overlap(const llmprof_intervals *a,
   return total;
 }
 
-/* Append to sorted intervals, the last of which it may continue. */
-static void append(llmprof_intervals *set, llmprof_interval next) {
-  llmprof_interval *last = set->count ? &set->items[set->count - 1] : NULL;
-  if (last && next.start <= last->end)
-    last->end = larger(last->end, next.end);
-  else
-    set->items[set->count++] = next;
-}
-
 bool llmprof_intervals_join(llmprof_intervals *set, const llmprof_intervals *a,
                             const llmprof_intervals *b, llmprof_error *err) {
   *set = (llmprof_intervals){0};
-  if (a->count > SIZE_MAX - b->count) return llmprof_fail_nomem(err);
-  set->items = llmprof_alloc(a->count + b->count, sizeof *set->items);
-  if (!set->items) return llmprof_fail_nomem(err);
-  size_t i = 0, j = 0;
+  size_t i = 0, j = 0, cap = 0;
   while (i < a->count || j < b->count) {
     bool from_a = j == b->count ||
                   (i < a->count && a->items[i].start <= b->items[j].start);
-    append(set, from_a ? a->items[i++] : b->items[j++]);
+    llmprof_interval next = from_a ? a->items[i++] : b->items[j++];
+    if (add_interval(set, &cap, next.start, next.end)) continue;
+    llmprof_intervals_free(set);
+    return llmprof_fail_nomem(err);
   }
   return true;
 }

@@ -3,13 +3,12 @@
  * stretch begins by bisection and ends with the first row that starts after
  * it, so that stretches of any number cost no more than the rows in them. */
 #include "frame/cells.h"
-#include "frame/sort.h"
 #include "llmprof/alloc.h"
 #include "llmprof/interrupt.h"
 
 typedef struct join {
   const llmprof_column *start, *end, *key; /* key: NULL without */
-  uint32_t *order; /* rows by start; NULL where they are so */
+  const uint32_t *order; /* rows by start; NULL where they are so */
   size_t rows;
   uint32_t *found;
   size_t count, cap;
@@ -17,20 +16,6 @@ typedef struct join {
 
 static uint32_t row_at(const join *j, size_t place) {
   return j->order ? j->order[place] : (uint32_t)place;
-}
-
-/* Rows without a start come first. */
-static bool sort_rows(join *j) {
-  int64_t *starts = llmprof_alloc(j->rows, sizeof *starts);
-  j->order = llmprof_alloc(j->rows, sizeof *j->order);
-  bool ok = starts && j->order;
-  for (size_t row = 0; ok && row < j->rows; row += LLMPROF_BLOCK)
-    llmprof_cells(j->start, row, llmprof_block(row, j->rows), starts + row);
-  for (size_t row = 0; ok && row < j->rows; row++)
-    j->order[row] = (uint32_t)row;
-  ok = ok && llmprof_sort_rows_i64(j->order, j->rows, starts);
-  llmprof_free(starts);
-  return ok;
 }
 
 /* The first place whose row starts at `time` or later. */
@@ -82,8 +67,7 @@ static bool join_init(join *j, llmprof_frame *frame, const size_t *columns,
     *into[i] = llmprof_frame_column(frame, columns[i], err);
     if (!*into[i]) return false;
   }
-  if (llmprof_frame_ascends(frame, columns[0])) return true;
-  return sort_rows(j) || llmprof_fail_nomem(err);
+  return llmprof_frame_order(frame, columns[0], &j->order, err);
 }
 
 llmprof_frame *llmprof_frame_within(llmprof_frame *frame, size_t start_column,
@@ -95,7 +79,6 @@ llmprof_frame *llmprof_frame_within(llmprof_frame *frame, size_t start_column,
   bool ok = join_init(&j, frame, columns, err);
   for (size_t i = 0; ok && i < count; i++)
     ok = take_stretch(&j, &stretches[i], err);
-  llmprof_free(j.order);
   if (ok && !j.found) { /* none */
     j.found = llmprof_alloc(0, sizeof *j.found);
     ok = j.found || llmprof_fail_nomem(err);

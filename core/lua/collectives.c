@@ -17,8 +17,9 @@ static llmprof_collective_columns check_columns(lua_State *L, int arg,
       .rank = llmprof_lua_column_field(L, arg, rows, "rank"),
       .start = llmprof_lua_column_field(L, arg, rows, "start"),
       .end = llmprof_lua_column_field(L, arg, rows, "end"),
-      .key = llmprof_lua_column_field(L, arg, rows, "key"),
+      .key = llmprof_lua_opt_column_field(L, arg, rows, "key"),
       .ordinal = llmprof_lua_opt_column_field(L, arg, rows, "ordinal"),
+      .lag = llmprof_lua_opt_column_field(L, arg, rows, "lag"),
   };
 }
 
@@ -44,8 +45,8 @@ static int collectives_number(lua_State *L) {
       L, llmprof_collectives_number(rows, &columns, name, &err), &err);
 }
 
-/* collectives.match(rows, { rank, start, end, key, ordinal }) -> true | nil,
- * message, code: adds the columns of llmprof/collectives.h */
+/* collectives.match(rows, { rank, start, end, key, ordinal, lag }) -> true |
+ * nil, message, code: adds the columns of llmprof/collectives.h */
 static int collectives_match(lua_State *L) {
   llmprof_frame *rows = llmprof_lua_check_frame(L, 1);
   llmprof_collective_columns columns = check_columns(L, 2, rows);
@@ -54,6 +55,18 @@ static int collectives_match(lua_State *L) {
   llmprof_error err;
   return llmprof_lua_result(L, llmprof_collectives_match(rows, &columns, &err),
                             &err);
+}
+
+/* collectives.excess(rows, value, name) -> true | nil, message, code: adds a
+ * column: how much more of a value the rank has that came last */
+static int collectives_excess(lua_State *L) {
+  llmprof_frame *rows = llmprof_lua_check_frame(L, 1);
+  size_t value = llmprof_lua_check_column(L, rows, 2);
+  const char *name = luaL_checkstring(L, 3);
+  llmprof_lua_check_new(L, rows, name);
+  llmprof_error err;
+  return llmprof_lua_result(
+      L, llmprof_collectives_excess(rows, value, name, &err), &err);
 }
 
 /* collectives.before(rows, { rank, start, end, key }, kernels, { rank, start,
@@ -104,11 +117,9 @@ static int collectives_clock(lua_State *L) {
 }
 
 static const luaL_Reg functions[] = {
-    {"number", collectives_number},
-    {"match", collectives_match},
-    {"before", collectives_before},
-    {"clock", collectives_clock},
-    {NULL, NULL},
+    {"number", collectives_number}, {"match", collectives_match},
+    {"excess", collectives_excess}, {"before", collectives_before},
+    {"clock", collectives_clock},   {NULL, NULL},
 };
 
 int luaopen_llmprof_collectives(lua_State *L);

@@ -10,8 +10,15 @@
  * stores the frame into it. */
 llmprof_frame **llmprof_lua_new_frame(lua_State *L, int owner);
 
+/* Push an empty pool of strings, to own a frame. */
+llmprof_strings *llmprof_lua_new_pool(lua_State *L);
+
 /* Register the classes; idempotent. */
 void llmprof_lua_frame_classes(lua_State *L);
+
+/* Keep the value on top of the stack as long as the frame at `frame`, which is
+ * no relative index; popped. */
+void llmprof_lua_keep_with(lua_State *L, int frame);
 
 /* The frame; raises when it, or what it was made from, is closed. */
 llmprof_frame *llmprof_lua_check_frame(lua_State *L, int arg);

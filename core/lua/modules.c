@@ -16,6 +16,7 @@
   X(markdown)      \
   X(merge)         \
   X(nvtx)          \
+  X(pack)          \
   X(period)        \
   X(resources)     \
   X(scrub)         \

@@ -76,6 +76,38 @@ static int spans_assign(lua_State *L) {
       &err);
 }
 
+/* spans.look_up(rows, span, spans, column, name) -> true | nil, message, code:
+ * adds a column to rows: the value in a column of the span that the column
+ * `span` names */
+static int spans_look_up(lua_State *L) {
+  llmprof_frame *rows = llmprof_lua_check_frame(L, 1);
+  size_t span = llmprof_lua_check_column(L, rows, 2);
+  llmprof_frame *spans = llmprof_lua_check_frame(L, 3);
+  size_t column = llmprof_lua_check_column(L, spans, 4);
+  const char *name = luaL_checkstring(L, 5);
+  llmprof_lua_check_new(L, rows, name);
+  lua_pushvalue(L, 3);
+  llmprof_lua_keep_with(L, 1);
+  llmprof_error err;
+  return llmprof_lua_result(
+      L, llmprof_spans_look_up(rows, span, spans, column, name, &err), &err);
+}
+
+/* spans.least(spans, rows, span, value, name) -> true | nil, message, code:
+ * adds a column to spans: the least value in a column of the rows that are in
+ * it */
+static int spans_least(lua_State *L) {
+  llmprof_frame *spans = llmprof_lua_check_frame(L, 1);
+  llmprof_frame *rows = llmprof_lua_check_frame(L, 2);
+  size_t span = llmprof_lua_check_column(L, rows, 3);
+  size_t value = llmprof_lua_check_column(L, rows, 4);
+  const char *name = luaL_checkstring(L, 5);
+  llmprof_lua_check_new(L, spans, name);
+  llmprof_error err;
+  return llmprof_lua_result(
+      L, llmprof_spans_least(spans, rows, span, value, name, &err), &err);
+}
+
 /* The list of intervals at `arg` as an array in a scratch box. */
 static const llmprof_intervals **check_sets(lua_State *L, int arg,
                                             size_t *count) {
@@ -105,6 +137,22 @@ static int spans_cover(lua_State *L) {
       L, llmprof_spans_cover(frame, &columns, sets, count, name, &err), &err);
 }
 
+/* spans.rest(spans, { start, end }, covered, name) -> true | nil, message,
+ * code: adds a column: ns of each span that the column `covered` leaves */
+static int spans_rest(lua_State *L) {
+  llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
+  llmprof_span_columns columns = span_columns(L, 2, frame);
+  size_t covered = llmprof_lua_check_column(L, frame, 3);
+  const char *name = luaL_checkstring(L, 4);
+  llmprof_lua_check_new(L, frame, name);
+  llmprof_error err;
+  return llmprof_lua_result(L,
+                            llmprof_spans_rest(frame, columns.start,
+                                               columns.end, covered, name,
+                                               &err),
+                            &err);
+}
+
 /* spans.measure(steps, { rank, start }, ops, { step, start, end, work,
  * launched, graphed }) -> true | nil, message, code: adds the columns of
  * llmprof/step_table.h to steps */
@@ -128,11 +176,10 @@ static int spans_measure(lua_State *L) {
 }
 
 static const luaL_Reg functions[] = {
-    {"until_next", spans_until_next},
-    {"assign", spans_assign},
-    {"cover", spans_cover},
-    {"measure", spans_measure},
-    {NULL, NULL},
+    {"until_next", spans_until_next}, {"assign", spans_assign},
+    {"look_up", spans_look_up},       {"least", spans_least},
+    {"cover", spans_cover},           {"rest", spans_rest},
+    {"measure", spans_measure},       {NULL, NULL},
 };
 
 int luaopen_llmprof_spans(lua_State *L);

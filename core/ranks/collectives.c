@@ -23,7 +23,7 @@ bool llmprof_collectives_number(llmprof_frame *rows,
             timeline_make(&line, rows, columns->start, columns->rank, err);
   for (size_t i = 0; ok && i < line.count; i++) {
     uint32_t row = line.rows[i], pair;
-    int64_t of[2] = {line.keys[row], llmprof_cell(key, row)};
+    int64_t of[2] = {line.keys[row], key ? llmprof_cell(key, row) : 0};
     if (of[1] == INT64_MIN) continue;
     ok = llmprof_intern_add(&pairs, of, &pair) || llmprof_fail_nomem(err);
     if (ok) ordinals[row] = next[pair]++;
@@ -46,6 +46,7 @@ enum {
   TRANSFER,
   SKEW,
   LATE,
+  CAUSED,
   MATCHED,
 };
 
@@ -55,6 +56,7 @@ static const struct {
     [INSTANCE] = {"instance", NULL}, [MEMBERS] = {"members", NULL},
     [WAITING] = {"waiting", "ns"},   [TRANSFER] = {"transfer", "ns"},
     [SKEW] = {"skew", "ns"},         [LATE] = {"late", "ns"},
+    [CAUSED] = {"caused", "ns"},
 };
 
 enum {
@@ -63,6 +65,7 @@ enum {
   BY_END,
   BY_KEY,
   BY_ORDINAL,
+  BY_LAG, /* none of its own: taken from the ordinal */
   INPUTS,
 };
 
@@ -102,16 +105,19 @@ static bool meeting_read(meeting *m, llmprof_frame *rows,
   size_t numbers[INPUTS] = {
       [BY_RANK] = columns->rank,       [BY_START] = columns->start,
       [BY_END] = columns->end,         [BY_KEY] = columns->key,
-      [BY_ORDINAL] = columns->ordinal,
+      [BY_ORDINAL] = columns->ordinal, [BY_LAG] = columns->lag,
   };
   if (!timeline_columns(rows, numbers, INPUTS, loaded, err)) return false;
   for (size_t row = 0; row < m->rows; row++) {
     if (llmprof_interrupted_at(row)) return llmprof_fail_interrupted(err);
     bool present = true;
     for (int i = 0; i < INPUTS; i++) {
-      m->in[i][row] = llmprof_cell(loaded[i], row);
+      m->in[i][row] = loaded[i] ? llmprof_cell(loaded[i], row) : 0;
       present = present && m->in[i][row] != INT64_MIN;
     }
+    if (present)
+      m->in[BY_ORDINAL][row] =
+          timeline_length(m->in[BY_LAG][row], m->in[BY_ORDINAL][row]);
     if (present && m->in[BY_END][row] >= m->in[BY_START][row])
       m->order[m->count++] = (uint32_t)row;
   }
@@ -167,6 +173,7 @@ static gathering gather(const meeting *m, size_t from) {
 }
 
 static void write_rows(meeting *m, const gathering *g) {
+  int64_t caused = 0;
   for (size_t place = g->from; place < g->to; place++) {
     uint32_t row = m->order[place];
     if (same_rank_as_before(m, place, g->from)) continue;
@@ -177,7 +184,9 @@ static void write_rows(meeting *m, const gathering *g) {
     m->out[TRANSFER][row] = timeline_length(g->last, g->left);
     m->out[SKEW][row] = timeline_length(g->first, g->last);
     m->out[INSTANCE][row] = g->last; /* until they are counted */
+    caused = timeline_sum(caused, m->out[WAITING][row]);
   }
+  m->out[CAUSED][g->last_row] = caused;
   m->out[LATE][g->last_row] = timeline_length(g->before_last, g->last);
 }
 
@@ -229,6 +238,64 @@ bool llmprof_collectives_match(llmprof_frame *rows,
   }
   meeting_free(&m);
   return ok;
+}
+
+/* ---- what the last one did more ---- */
+
+static bool number_of(llmprof_frame *rows, const char *name, size_t *number,
+                      llmprof_error *err) {
+  *number = llmprof_frame_find(rows, name);
+  return *number != SIZE_MAX ||
+         llmprof_fail(err, LLMPROF_NOTFOUND, "no column '%s' here", name);
+}
+
+/* Sums of a value over the members of each collective. */
+typedef struct sums {
+  int64_t *total; /* INT64_MIN: one of them lacks it */
+  int64_t *count;
+} sums;
+
+static void add_member(sums *s, int64_t instance, int64_t value) {
+  bool absent = value == INT64_MIN || s->total[instance] == INT64_MIN;
+  s->total[instance] =
+      absent ? INT64_MIN : timeline_sum(s->total[instance], value);
+  s->count[instance]++;
+}
+
+static int64_t excess_of(const sums *s, int64_t instance, int64_t value) {
+  if (s->total[instance] == INT64_MIN) return INT64_MIN;
+  int64_t others = timeline_length(value, s->total[instance]);
+  return timeline_length(others / (s->count[instance] - 1), value);
+}
+
+bool llmprof_collectives_excess(llmprof_frame *rows, size_t value,
+                                const char *name, llmprof_error *err) {
+  size_t numbers[3] = {0, 0, value}, count = llmprof_frame_rows(rows);
+  const llmprof_column *columns[3]; /* instance, late, value */
+  if (!number_of(rows, "instance", &numbers[0], err) ||
+      !number_of(rows, "late", &numbers[1], err) ||
+      !timeline_columns(rows, numbers, 3, columns, err))
+    return false;
+  int64_t *excess = timeline_absent(count);
+  sums s = {llmprof_zalloc(count, sizeof *s.total),
+            llmprof_zalloc(count, sizeof *s.count)};
+  bool ok = (excess && s.total && s.count) || llmprof_fail_nomem(err);
+  for (size_t row = 0; ok && row < count; row++) {
+    int64_t instance = llmprof_cell(columns[0], row);
+    if (instance != INT64_MIN)
+      add_member(&s, instance, llmprof_cell(columns[2], row));
+  }
+  for (size_t row = 0; ok && row < count; row++) {
+    if (llmprof_cell(columns[1], row) != INT64_MIN)
+      excess[row] = excess_of(&s, llmprof_cell(columns[0], row),
+                              llmprof_cell(columns[2], row));
+  }
+  llmprof_free(s.total);
+  llmprof_free(s.count);
+  if (ok)
+    return timeline_add(rows, name, columns[2]->unit, LLMPROF_I64, excess, err);
+  llmprof_free(excess);
+  return false;
 }
 
 /* ---- what came before ---- */

@@ -69,6 +69,57 @@ bool llmprof_spans_assign(llmprof_frame *rows, size_t time, size_t key,
   return false;
 }
 
+/* ---- from spans to rows, and back ---- */
+
+/* The row of spans that a cell names; SIZE_MAX when it is none. */
+static size_t span_of(const llmprof_column *span, size_t row, size_t spans) {
+  int64_t number = llmprof_cell(span, row);
+  bool there = number >= 0 && (uint64_t)number < spans;
+  return there ? (size_t)number : SIZE_MAX;
+}
+
+bool llmprof_spans_look_up(llmprof_frame *rows, size_t span,
+                           llmprof_frame *spans, size_t column,
+                           const char *name, llmprof_error *err) {
+  const llmprof_column *of = llmprof_frame_column(rows, span, err);
+  const llmprof_column *from = llmprof_frame_column(spans, column, err);
+  if (!of || !from) return false;
+  size_t count = llmprof_frame_rows(rows), there = llmprof_frame_rows(spans);
+  uint32_t *index = llmprof_alloc(count, sizeof *index);
+  if (!index) return llmprof_fail_nomem(err);
+  for (size_t row = 0; row < count; row++) {
+    size_t at = span_of(of, row, there);
+    index[row] = at == SIZE_MAX ? UINT32_MAX
+                 : from->index  ? from->index[at]
+                                : (uint32_t)at;
+  }
+  llmprof_column added = *from;
+  added.name = name;
+  added.index = index;
+  added.strings = llmprof_column_strings(spans, from);
+  if (!llmprof_frame_own(rows, index) ||
+      !llmprof_frame_add(rows, &added, NULL, NULL))
+    return llmprof_fail_nomem(err);
+  return true;
+}
+
+bool llmprof_spans_least(llmprof_frame *spans, llmprof_frame *rows, size_t span,
+                         size_t value, const char *name, llmprof_error *err) {
+  const llmprof_column *of = llmprof_frame_column(rows, span, err);
+  const llmprof_column *from = llmprof_frame_column(rows, value, err);
+  if (!of || !from) return false;
+  size_t there = llmprof_frame_rows(spans);
+  int64_t *least = timeline_absent(there);
+  if (!least) return llmprof_fail_nomem(err);
+  for (size_t row = 0; row < llmprof_frame_rows(rows); row++) {
+    size_t at = span_of(of, row, there);
+    int64_t cell = llmprof_cell(from, row);
+    if (at == SIZE_MAX || cell == INT64_MIN) continue;
+    if (least[at] == INT64_MIN || cell < least[at]) least[at] = cell;
+  }
+  return timeline_add(spans, name, from->unit, LLMPROF_I64, least, err);
+}
+
 /* ---- how much of a span intervals cover ---- */
 
 static bool cover(llmprof_frame *spans, const llmprof_column *const *columns,
@@ -100,4 +151,22 @@ bool llmprof_spans_cover(llmprof_frame *spans,
   if (ok) return timeline_add(spans, name, "ns", LLMPROF_I64, covered, err);
   llmprof_free(covered);
   return false;
+}
+
+bool llmprof_spans_rest(llmprof_frame *spans, size_t start, size_t end,
+                        size_t covered, const char *name, llmprof_error *err) {
+  const llmprof_column *columns[3];
+  size_t numbers[] = {start, end, covered}, rows = llmprof_frame_rows(spans);
+  if (!timeline_columns(spans, numbers, 3, columns, err)) return false;
+  int64_t *rest = timeline_absent(rows);
+  if (!rest) return llmprof_fail_nomem(err);
+  for (size_t row = 0; row < rows; row++) {
+    int64_t from = llmprof_cell(columns[0], row);
+    int64_t to = llmprof_cell(columns[1], row);
+    int64_t taken = llmprof_cell(columns[2], row);
+    if (from == INT64_MIN || to == INT64_MIN || taken == INT64_MIN) continue;
+    int64_t length = to > from ? timeline_length(from, to) : 0;
+    rest[row] = length > taken ? timeline_length(taken, length) : 0;
+  }
+  return timeline_add(spans, name, "ns", LLMPROF_I64, rest, err);
 }

@@ -11,6 +11,7 @@
 
 enum {
   LAUNCHED,
+  BEFORE,
   FIRST,
   LAST,
   BEGIN,
@@ -21,6 +22,7 @@ enum {
   GPU_TIME,
   KERNELS,
   GRAPHED,
+  GRAPHS,
   MOVES,
   COLLECTIVES,
   MOVE_TIME,
@@ -34,6 +36,7 @@ static const struct measure {
   bool is_sum; /* 0, not absent, when there is nothing */
 } measures[MEASURES] = {
     [LAUNCHED] = {"launched", "ns", false},
+    [BEFORE] = {"before", "ns", false},
     [FIRST] = {"first", "ns", false},
     [LAST] = {"last", "ns", false},
     [BEGIN] = {"begin", "ns", false},
@@ -44,6 +47,7 @@ static const struct measure {
     [GPU_TIME] = {"gpu_time", "ns", true},
     [KERNELS] = {"kernels", NULL, true},
     [GRAPHED] = {"graphed", NULL, true},
+    [GRAPHS] = {"graphs", NULL, true},
     [MOVES] = {"moves", NULL, true},
     [COLLECTIVES] = {"collectives", NULL, true},
     [MOVE_TIME] = {"move_time", "ns", true},
@@ -90,10 +94,11 @@ static bool table_hand_over(table *t, llmprof_frame *steps,
 /* Intervals of a step's operations, with room for the most that one has. */
 typedef struct gathered {
   llmprof_intervals all, comm, compute;
+  int64_t graph; /* when the latest graph so far was launched */
 } gathered;
 
 static bool gathered_make(gathered *g, size_t most) {
-  *g = (gathered){{0}, {0}, {0}};
+  *g = (gathered){.graph = INT64_MIN};
   g->all.items = llmprof_alloc(most, sizeof *g->all.items);
   g->comm.items = llmprof_alloc(most, sizeof *g->comm.items);
   g->compute.items = llmprof_alloc(most, sizeof *g->compute.items);
@@ -125,8 +130,18 @@ typedef struct source {
   const llmprof_column *columns[OP_COLUMNS];
 } source;
 
-static int64_t flag(const llmprof_column *column, size_t row) {
+static bool flag(const llmprof_column *column, size_t row) {
   return column && llmprof_cell(column, row) == 1;
+}
+
+/* A kernel of a graph, and of a new one when that was launched later than those
+ * before. */
+static void count_graphed(table *t, size_t step, gathered *g,
+                          int64_t launched) {
+  t->values[GRAPHED][step]++;
+  if (launched <= g->graph) return;
+  t->values[GRAPHS][step]++;
+  g->graph = launched;
 }
 
 static int64_t launch_of(const source *from, size_t row) {
@@ -157,7 +172,8 @@ static void count_op(table *t, size_t step, gathered *g, const source *from,
     return;
   }
   t->values[KERNELS][step]++;
-  t->values[GRAPHED][step] += flag(from->columns[OP_GRAPHED], row);
+  if (flag(from->columns[OP_GRAPHED], row))
+    count_graphed(t, step, g, launch_of(from, row));
   if (work == LLMPROF_COMMUNICATION) {
     t->values[COLLECTIVES][step]++;
     g->comm.items[g->comm.count++] = item;
@@ -201,6 +217,7 @@ static bool measure_all(table *t, const source *from, llmprof_error *err) {
     int64_t step = from->line.keys[from->line.rows[i]];
     if (step < 0 || (uint64_t)step >= t->count) continue;
     g.all.count = g.comm.count = g.compute.count = 0;
+    g.graph = INT64_MIN;
     for (size_t place = i; place < end; place++)
       count_op(t, (size_t)step, &g, from, from->line.rows[place]);
     measure_step(t, (size_t)step, &g);
@@ -221,6 +238,7 @@ static void chain_step(table *t, size_t step, int64_t before) {
       before != INT64_MIN && launched != INT64_MIN && launched <= before;
   int64_t begin = overlap || queued ? before : first;
   t->values[BEGIN][step] = begin;
+  t->values[BEFORE][step] = before;
   t->values[LENGTH][step] = last > begin ? timeline_length(begin, last) : 0;
   if (before == INT64_MIN) return;
   t->values[INTERVAL][step] = last > before ? timeline_length(before, last) : 0;

@@ -77,6 +77,41 @@ bool timeline_add(llmprof_frame *frame, const char *name, const char *unit,
   return true;
 }
 
+/* Cells as a column of their type keeps them. */
+static void *typed_copy(bool strings, const int64_t *cells, size_t rows) {
+  if (!strings) return llmprof_memdup(cells, rows * sizeof *cells);
+  uint32_t *ids = llmprof_alloc(rows, sizeof *ids);
+  for (size_t row = 0; ids && row < rows; row++)
+    ids[row] =
+        cells[row] == INT64_MIN ? LLMPROF_NO_STRING : (uint32_t)cells[row];
+  return ids;
+}
+
+bool timeline_keep(llmprof_frame *frame, const char *name, const char *unit,
+                   bool strings, const int64_t *cells, llmprof_error *err) {
+  char *kept = NULL;
+  if (unit && *unit) {
+    kept = llmprof_strdup(unit);
+    if (!kept || !llmprof_frame_own(frame, kept))
+      return llmprof_fail_nomem(err);
+  }
+  void *data = typed_copy(strings, cells, llmprof_frame_rows(frame));
+  return timeline_add(frame, name, kept,
+                      strings ? LLMPROF_STRING_ID : LLMPROF_I64, data, err);
+}
+
+bool timeline_cells(const llmprof_frame *frame, const llmprof_column *column,
+                    int64_t *cells, llmprof_error *err) {
+  if (column->type == LLMPROF_F64)
+    return llmprof_fail(err, LLMPROF_UNSUPPORTED, "column '%s' holds reals",
+                        column->name);
+  for (size_t row = 0; row < llmprof_frame_rows(frame); row++) {
+    if (llmprof_interrupted_at(row)) return llmprof_fail_interrupted(err);
+    cells[row] = llmprof_cell(column, row);
+  }
+  return true;
+}
+
 int64_t *timeline_absent(size_t count) {
   int64_t *values = llmprof_alloc(count, sizeof *values);
   for (size_t i = 0; values && i < count; i++) values[i] = INT64_MIN;

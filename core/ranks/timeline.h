@@ -30,6 +30,15 @@ size_t timeline_after(const timeline *line, int64_t key, int64_t time);
 bool timeline_add(llmprof_frame *frame, const char *name, const char *unit,
                   llmprof_column_type type, void *data, llmprof_error *err);
 
+/* The same from cells, which are copied, as name and unit are; an empty unit is
+ * none. Strings are ids of the frame's pool. */
+bool timeline_keep(llmprof_frame *frame, const char *name, const char *unit,
+                   bool strings, const int64_t *cells, llmprof_error *err);
+
+/* A loaded column's cells; UNSUPPORTED when they are reals. */
+bool timeline_cells(const llmprof_frame *frame, const llmprof_column *column,
+                    int64_t *cells, llmprof_error *err);
+
 /* Loaded columns; false when one cannot be loaded. A number of SIZE_MAX gives
  * NULL. */
 bool timeline_columns(llmprof_frame *frame, const size_t *numbers, size_t count,

@@ -18,8 +18,11 @@
 
 typedef struct llmprof_collective_columns {
   size_t rank, start, end;
-  size_t key;     /* an absent one: the row is matched with nothing */
+  size_t key;     /* an absent one: the row is matched with nothing; SIZE_MAX:
+                     all rows have one key */
   size_t ordinal; /* SIZE_MAX until numbered */
+  size_t lag;     /* taken from the ordinal, where a rank was seen from earlier
+                     on than others; SIZE_MAX: from none */
 } llmprof_collective_columns;
 
 /* Add a column `name`: the place of each row among those of its rank and key,
@@ -39,12 +42,20 @@ bool llmprof_collectives_number(llmprof_frame *rows,
  *   late       for the rank that came last: by how many ns after the one before
  *              it; else absent. Of several that came together it is the lowest
  *              rank.
+ *   caused     for the same rank: the waiting of all others, in ns
  *
  * Of two rows of one rank with the same key and ordinal the later one is
  * matched with nothing. */
 bool llmprof_collectives_match(llmprof_frame *rows,
                                const llmprof_collective_columns *columns,
                                llmprof_error *err);
+
+/* Add a column `name`: for the rank that came last to a collective how much
+ * more `value` is than on the others, as their mean, rounded; else absent,
+ * as where any of them lacks it. After llmprof_collectives_match(), which names
+ * the columns that this reads. */
+bool llmprof_collectives_excess(llmprof_frame *rows, size_t value,
+                                const char *name, llmprof_error *err);
 
 /* What each rank did before a collective, from the end of the collective
  * before it on that rank. Adds to rows, which are among the operations:

@@ -33,6 +33,17 @@ bool llmprof_spans_assign(llmprof_frame *rows, size_t time, size_t key,
                           const llmprof_span_columns *columns, const char *name,
                           llmprof_error *err);
 
+/* Add a column `name` to `rows`: the value of column `column` of the span that
+ * `span` says a row is in. Spans outlive rows. */
+bool llmprof_spans_look_up(llmprof_frame *rows, size_t span,
+                           llmprof_frame *spans, size_t column,
+                           const char *name, llmprof_error *err);
+
+/* Add a column `name` to spans: the least present value of column `value` among
+ * the rows that `span` says are in it. */
+bool llmprof_spans_least(llmprof_frame *spans, llmprof_frame *rows, size_t span,
+                         size_t value, const char *name, llmprof_error *err);
+
 /* Add a column `name` in ns to spans: how much of each the intervals of its
  * key cover. Keys are 0 to count - 1, one set each; a span of another key is
  * covered by nothing, and one whose start or end is absent has no value. */
@@ -40,5 +51,10 @@ bool llmprof_spans_cover(llmprof_frame *spans,
                          const llmprof_span_columns *columns,
                          const llmprof_intervals *const *sets, size_t count,
                          const char *name, llmprof_error *err);
+
+/* Add a column `name` in ns to spans: how much of each a column `covered`
+ * leaves. */
+bool llmprof_spans_rest(llmprof_frame *spans, size_t start, size_t end,
+                        size_t covered, const char *name, llmprof_error *err);
 
 #endif

@@ -33,6 +33,8 @@ typedef struct llmprof_step_columns {
  * the counts and sums are absent.
  *
  *   launched       when its first launch was called
+ *   before         when the last of the steps before it on its rank ended;
+ *                  absent for the first of a rank
  *   first, last    when its first operation began and its last one ended
  *   begin          when the GPU could begin it: the last of the steps before
  *                  it on its rank where it was launched by then or overlaps,
@@ -44,8 +46,10 @@ typedef struct llmprof_step_columns {
  *                  they overlap; absent for the first of a rank
  *   busy           any operation of it ran
  *   gpu_time       sum of its operations
- *   kernels, graphed, moves, collectives   operations of each kind; graphed
- *                  counts kernels
+ *   kernels, moves, collectives   operations of each kind; collectives are
+ *                  kernels, too
+ *   graphed        kernels that CUDA graphs launched
+ *   graphs         launches of graphs, where it is known when they were
  *   move_time      sum of copies and sets
  *   comm_time      a collective of it ran
  *   comm_hidden    of that, one of its computing kernels ran, too */

@@ -78,7 +78,7 @@ static void test_scalars(void **state) {
   assert_reads("['1', \"2.0\", 'true']", "[\"1\",\"2.0\",\"true\"]");
   assert_reads("|\n  12\n", "\"12\\n\"");
   assert_reads("\"\\0\\x41\\u00e9\\U0001F600\\e\\N\"",
-               "\"\\u0000A\xC3\xA9\xF0\x9F\x98\x80\\u001b\xC2\x85\"");
+               "\"\\u0000A\xC3\xA9\xF0\x9F\x98\x80\\u001b\\u0085\"");
 }
 
 static double double_of(const char *text) {

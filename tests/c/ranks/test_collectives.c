@@ -23,8 +23,8 @@ enum {
   ORDINAL
 };
 
-static const llmprof_collective_columns columns = {RANK, START, END, KEY,
-                                                   ORDINAL};
+static const llmprof_collective_columns columns = {RANK, START,   END,
+                                                   KEY,  ORDINAL, SIZE_MAX};
 
 static llmprof_frame *rows_frame(void) {
   const llmprof_column made[] = {
@@ -74,6 +74,38 @@ static void test_match(void **state) {
   expect(rows, "skew", (int64_t[]){20, 30, 30, 20, 30, ABSENT, ABSENT, ABSENT});
   expect(rows, "late",
          (int64_t[]){20, ABSENT, 10, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT});
+  expect(rows, "caused",
+         (int64_t[]){20, ABSENT, 40, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT});
+  /* 120 is 20 more than 100; 40 is 20 more than the mean of 10 and 30 */
+  assert_true(llmprof_collectives_excess(rows, START, "excess", &err));
+  expect(rows, "excess",
+         (int64_t[]){20, ABSENT, 20, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT});
+  llmprof_frame_free(rows);
+}
+
+/* Rank 1 was seen from one collective earlier on. */
+static void test_lag(void **state) {
+  (void)state;
+  static const uint32_t of[] = {1, 0, 1}, ordinal[] = {0, 0, 1};
+  static const uint32_t lag[] = {1, 0, 1};
+  static const int64_t from[] = {1, 10, 12}, to[] = {2, 20, 21};
+  const llmprof_column made[] = {
+      {"rank", NULL, LLMPROF_U32, of, NULL, NULL},
+      {"start", "ns", LLMPROF_I64, from, NULL, NULL},
+      {"end", "ns", LLMPROF_I64, to, NULL, NULL},
+      {"ordinal", NULL, LLMPROF_U32, ordinal, NULL, NULL},
+      {"lag", NULL, LLMPROF_U32, lag, NULL, NULL},
+  };
+  static const llmprof_collective_columns lagging = {0, 1, 2, SIZE_MAX, 3, 4};
+  llmprof_error err;
+  llmprof_frame *rows = test_frame(3, NULL, made, 5);
+  assert_false(llmprof_collectives_excess(rows, 1, "excess", &err));
+  assert_int_equal(err.code, LLMPROF_NOTFOUND);
+  assert_true(llmprof_collectives_match(rows, &lagging, &err));
+  expect(rows, "instance", (int64_t[]){ABSENT, 0, 0});
+  expect(rows, "waiting", (int64_t[]){ABSENT, 2, 0});
+  assert_true(llmprof_collectives_number(rows, &lagging, "number", &err));
+  expect(rows, "number", (int64_t[]){0, 0, 1});
   llmprof_frame_free(rows);
 }
 
@@ -166,6 +198,7 @@ static bool all_of_it(void *arg, llmprof_error *err) {
   bool ok = (rows && kernels) || llmprof_fail_nomem(err);
   ok = ok && llmprof_collectives_number(rows, &columns, "ordinal", err) &&
        llmprof_collectives_match(rows, &columns, err) &&
+       llmprof_collectives_excess(rows, START, "excess", err) &&
        llmprof_collectives_before(rows, &columns, kernels, &of_kernels, err);
   llmprof_frame_free(rows);
   llmprof_frame_free(kernels);
@@ -180,9 +213,9 @@ static void test_out_of_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_number),        cmocka_unit_test(test_match),
-      cmocka_unit_test(test_odd_matches),   cmocka_unit_test(test_before),
-      cmocka_unit_test(test_out_of_memory),
+      cmocka_unit_test(test_number), cmocka_unit_test(test_match),
+      cmocka_unit_test(test_lag),    cmocka_unit_test(test_odd_matches),
+      cmocka_unit_test(test_before), cmocka_unit_test(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,6 +85,25 @@ static void test_cover(void **state) {
   llmprof_frame *spans = spans_frame();
   assert_true(llmprof_spans_cover(spans, &keyed, sets, 2, "covered", &err));
   expect_column(spans, "covered", (int64_t[]){5, 5, 5, 0, INT64_MIN, 0});
+  assert_true(llmprof_spans_rest(spans, 0, 1, 3, "rest", &err));
+  expect_column(spans, "rest", (int64_t[]){5, 3, 0, 95, INT64_MIN, 1});
+  llmprof_frame_free(spans);
+}
+
+static void test_look_up_and_least(void **state) {
+  (void)state;
+  llmprof_error err;
+  llmprof_frame *spans = spans_frame(), *rows = rows_frame();
+  assert_true(llmprof_spans_assign(rows, 0, 1, spans, &keyed, "span", &err));
+  size_t span = llmprof_frame_find(rows, "span");
+  assert_true(llmprof_spans_look_up(rows, span, spans, 1, "end", &err));
+  expect_column(rows, "end",
+                (int64_t[]){18, 18, INT64_MIN, 25, 40, INT64_MIN, 100,
+                            INT64_MIN, INT64_MIN});
+  assert_true(llmprof_spans_least(spans, rows, span, 0, "least", &err));
+  expect_column(spans, "least",
+                (int64_t[]){39, 10, 24, 50, INT64_MIN, INT64_MIN});
+  llmprof_frame_free(rows);
   llmprof_frame_free(spans);
 }
 
@@ -99,9 +118,11 @@ static bool all_of_it(void *arg, llmprof_error *err) {
   bool ok = (spans && rows) || llmprof_fail_nomem(err);
   ok = ok && llmprof_spans_until(spans, 0, 2, "until", err) &&
        llmprof_spans_assign(rows, 0, 1, spans, &keyed, "span", err) &&
-       llmprof_spans_cover(spans, &keyed, sets, 1, "covered", err);
-  llmprof_frame_free(spans);
+       llmprof_spans_cover(spans, &keyed, sets, 1, "covered", err) &&
+       llmprof_spans_look_up(rows, 2, spans, 1, "end", err) &&
+       llmprof_spans_least(spans, rows, 2, 0, "least", err);
   llmprof_frame_free(rows);
+  llmprof_frame_free(spans);
   return ok;
 }
 
@@ -115,6 +136,7 @@ int main(void) {
       cmocka_unit_test(test_until),
       cmocka_unit_test(test_assign),
       cmocka_unit_test(test_cover),
+      cmocka_unit_test(test_look_up_and_least),
       cmocka_unit_test(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

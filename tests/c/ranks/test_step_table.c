@@ -72,6 +72,8 @@ static void test_measures(void **state) {
   expect(steps, "gpu_time", (int64_t[]){30, 30, 21, 0});
   expect(steps, "kernels", (int64_t[]){2, 1, 2, 0});
   expect(steps, "graphed", (int64_t[]){2, 0, 0, 0});
+  expect(steps, "graphs", (int64_t[]){1, 0, 0, 0});
+  expect(steps, "before", (int64_t[]){ABSENT, ABSENT, 40, ABSENT});
   expect(steps, "moves", (int64_t[]){1, 0, 0, 0});
   expect(steps, "collectives", (int64_t[]){1, 1, 0, 0});
   expect(steps, "move_time", (int64_t[]){10, 0, 0, 0});

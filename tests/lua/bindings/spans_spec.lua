@@ -43,6 +43,18 @@ describe("llmprof.spans", function()
     assert.same({ 20, 30, 0 }, steps:values "covered")
   end)
 
+  it("looks values up, and finds the least", function()
+    local named = frame.new(2, { { name = "phase", type = "string", values = { "a", "b" } } })
+    local rows = integers { span = { 1, 0, false, 9, 1 }, value = { 7, 5, 3, 2, 6 } }
+    assert(spans.look_up(rows, "span", named, "phase", "phase"))
+    named = nil -- luacheck: ignore 311
+    collectgarbage()
+    assert.same({ "b", "a", false, false, "b" }, rows:values "phase")
+    assert.same({ 2 }, { #rows:where { phase = "b" } })
+    assert(spans.least(steps, rows, "span", "value", "least"))
+    assert.same({ 5, 6, false }, steps:values "least")
+  end)
+
   it("measures steps", function()
     local ops = integers { step = { 0, 0, 1 }, start = { 10, 30, 120 }, ["end"] = { 20, 60, 170 },
       work = { 0, 1, 2 } }
