@@ -89,6 +89,20 @@ need() {
   quietly apt_install "${names[@]}" || give_up "${names[@]}"
 }
 
+# The tests' tools that are no Debian packages (third_party/python.txt), in
+# build/python; the tests that need them are skipped where that fails.
+need_python_tools() {
+  local tools=$root/build/python list=$root/third_party/python.txt
+  [[ ! $tools/done -nt $list ]] || return 0
+  say "installing Python tools"
+  if quietly python3 -m venv "$tools" &&
+    quietly "$tools/bin/pip" install -q -r "$list"; then
+    touch -- "$tools/done"
+  else
+    say "no Python tools: their tests are skipped"
+  fi
+}
+
 # ---- building ----
 
 # Ninja's status lines become one line on a terminal, and nothing elsewhere;
@@ -151,6 +165,7 @@ run_program() {
 run_tests() {
   local preset failed=''
   need build test
+  need_python_tools
   for preset in ci asan; do
     build "$preset" all
     (cd -- "$root" && ctest --preset "$preset" -j "$(nproc)") ||

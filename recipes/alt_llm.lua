@@ -57,5 +57,12 @@ return llm.recipe {
   end,
 
   stages = { { "prefill" }, { "decode", step = "decode_step" } },
+  -- Loading and warm-up stay out of the timeline: the workload pushes this range
+  -- around what is measured. nsys.capture_range=none captures the whole process.
+  nsys = { preset = "default", capture_range = "nvtx", nvtx_capture = "measured",
+    capture_range_end = "stop" },
+  ncu = { preset = "default", nvtx_include = { "prefill/", "decode/" } },
   top_n = { kernels = 20, coverage = 0.95, launches_per_kernel = 2 },
+  report = { "environment", "aggregates", "stages", "mfu", "operators", "kernels", "roofline",
+    "advice" },
 }

@@ -23,6 +23,7 @@ return llm.recipe {
     ["model.trust_remote_code"] = { "Run Python code that lies in the checkpoint", false },
     ["dataset.root"] = { "Folder of images; empty means images made from a seed", "" },
     ["dataset.subset_filelist"] = { "File that names the images to use, one a line", "" },
+    ["inputs.manifest"] = { "List of the inputs to use, such as inputs.yaml of a bundle", "" },
     ["dataset.fallback_patterns"] = { "Images to use without a file list", { "*.png", "*.jpg" } },
     ["dataset.sampling.num_epochs"] = { "Times through the sample list", 1, min = 1 },
     ["dataset.sampling.num_samples_per_epoch"] = { "Samples taken each time", 1, min = 1 },
@@ -49,6 +50,11 @@ return llm.recipe {
       "--num-samples-per-epoch", sampling.num_samples_per_epoch,
       sampling.randomize and "--randomize" or "--no-randomize",
     }
+    for _, input in ipairs(cfg.inputs.manifest ~= "" and llm.inputs(cfg.inputs.manifest) or {}) do
+      argv[#argv + 1] = "--input"
+      argv[#argv + 1] = input.sha256 and ("sha256:%s:%s"):format(input.sha256, input.name)
+        or input.name
+    end
     if cfg.model.trust_remote_code then argv[#argv + 1] = "--trust-remote-code" end
     return { argv = argv }
   end,
@@ -57,7 +63,12 @@ return llm.recipe {
     { "prefill", children = { "sam", "clip", "projector" } },
     { "decode", step = "decode_step" },
   },
-  nsys = { preset = "default", capture_range = "none" },
-  ncu = { preset = "default" },
+  -- Loading and warm-up stay out of the timeline: the workload pushes this range
+  -- around what is measured. nsys.capture_range=none captures the whole process.
+  nsys = { preset = "default", capture_range = "nvtx", nvtx_capture = "measured",
+    capture_range_end = "stop" },
+  ncu = { preset = "default", nvtx_include = { "prefill/", "decode/" } },
   top_n = { kernels = 20, coverage = 0.95, launches_per_kernel = 2 },
+  report = { "environment", "aggregates", "stages", "mfu", "operators", "kernels", "roofline",
+    "advice" },
 }

@@ -1,5 +1,6 @@
 #include "llmprof/alloc.h"
 
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +11,25 @@ void llmprof_set_allocator(const llmprof_allocator *allocator) {
   current = allocator ? *allocator : (llmprof_allocator){realloc, free};
 }
 
+enum {
+  LARGE = 1 << 20 /* blocks that count as memory asked for */
+};
+
+static _Atomic size_t asked;
+
+bool llmprof_alloc_asked(size_t bytes) {
+  if (atomic_load_explicit(&asked, memory_order_relaxed) < bytes) return false;
+  atomic_store_explicit(&asked, 0, memory_order_relaxed);
+  return true;
+}
+
 void *llmprof_resize(void *ptr, size_t count, size_t size) {
   if (size && count > SIZE_MAX / size) return NULL;
   size_t bytes = count * size;
-  return current.reallocate(ptr, bytes ? bytes : 1);
+  void *block = current.reallocate(ptr, bytes ? bytes : 1);
+  if (bytes < LARGE || !block) return block;
+  atomic_fetch_add_explicit(&asked, bytes, memory_order_relaxed);
+  return block;
 }
 
 void *llmprof_alloc(size_t count, size_t size) {

@@ -14,27 +14,35 @@ typedef struct writer {
   llmprof_error *err;
 } writer;
 
-static void put_escaped(llmprof_buffer *out, unsigned char c) {
+static void put_escaped(llmprof_buffer *out, uint32_t code) {
   static const char letters[0x20] = {
       ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't'};
-  if (c >= 0x20)
-    llmprof_buffer_printf(out, "\\%c", c);
-  else if (letters[c])
-    llmprof_buffer_printf(out, "\\%c", letters[c]);
+  if (code == '"' || code == '\\')
+    llmprof_buffer_printf(out, "\\%c", (int)code);
+  else if (code < sizeof letters && letters[code])
+    llmprof_buffer_printf(out, "\\%c", letters[code]);
   else
-    llmprof_buffer_printf(out, "\\u%04x", c);
+    llmprof_buffer_printf(out, "\\u%04" PRIx32, code);
+}
+
+/* Besides what JSON asks for, what a terminal would act on: files are looked
+ * at, too. */
+static bool is_escaped(uint32_t code) {
+  if (code >= ' ' && code <= '~') return code == '"' || code == '\\';
+  return code <= 0xFFFF && llmprof_text_is_control(code);
 }
 
 /* A string with its quotes; the bytes are UTF-8. */
 static void put_string(llmprof_buffer *out, const char *bytes, size_t size) {
   size_t plain = 0; /* where the run of bytes as they stand began */
   llmprof_buffer_putc(out, '"');
-  for (size_t i = 0; i < size; i++) {
-    unsigned char c = (unsigned char)bytes[i];
-    if (c >= 0x20 && c != '"' && c != '\\') continue;
-    llmprof_buffer_add(out, bytes + plain, i - plain);
-    put_escaped(out, c);
-    plain = i + 1;
+  for (size_t at = 0, taken; at < size; at += taken) {
+    uint32_t code;
+    taken = llmprof_utf8_decode(bytes + at, size - at, &code);
+    if (!is_escaped(code)) continue;
+    llmprof_buffer_add(out, bytes + plain, at - plain);
+    put_escaped(out, code);
+    plain = at + taken;
   }
   llmprof_buffer_add(out, bytes + plain, size - plain);
   llmprof_buffer_putc(out, '"');

@@ -2,15 +2,27 @@
 
 #include <string.h>
 
+#include "frame/cells.h"
 #include "frame/sort.h"
 #include "llmprof/alloc.h"
-#include "llmprof/interrupt.h"
+
+/* What is known of the order of a column's cells. */
+typedef enum ordering {
+  UNKNOWN,
+  ASCENDING,
+  ANY_ORDER,
+} ordering;
 
 /* A column and how to get its data. */
 typedef struct slot {
   llmprof_column column;
   llmprof_column_loader load; /* NULL once the data is there */
   void *user;
+  llmprof_frame *below; /* has the same column, where this is of a view */
+  ordering order;
+  const uint32_t *by; /* rows in the order of its cells, once they are asked */
+  llmprof_cell_span span;
+  bool spanned; /* span is known */
 } slot;
 
 struct llmprof_frame {
@@ -20,7 +32,8 @@ struct llmprof_frame {
   size_t count, cap;
   void **owned;
   size_t owned_count, owned_cap;
-  const uint32_t *view_rows; /* of a view: its rows in the frame below */
+  const uint32_t *view_rows; /* of a view: its rows in the frame below; */
+  size_t view_first;         /* NULL: those from here on */
 };
 
 llmprof_frame *llmprof_frame_new(size_t rows, const llmprof_strings *strings) {
@@ -93,12 +106,108 @@ bool llmprof_frame_add(llmprof_frame *frame, const llmprof_column *column,
                     sizeof *frame->slots))
     return false;
   slot *added = &frame->slots[frame->count++];
-  *added = (slot){*column, load, user};
+  *added = (slot){.column = *column, .load = load, .user = user};
   added->column.name = name;
   return true;
 }
 
+/* ---- order ---- */
+
+static bool ascends(const llmprof_column *column, size_t rows) {
+  int64_t cells[LLMPROF_BLOCK], before = INT64_MIN + 1;
+  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
+    size_t count = llmprof_block(row, rows);
+    bool falls = false;
+    llmprof_cells(column, row, count, cells);
+    for (size_t i = 0; i < count; i++) {
+      falls |= cells[i] < before; /* absent ones are */
+      before = cells[i];
+    }
+    if (falls) return false;
+  }
+  return true;
+}
+
+/* The frame below whose column has these very cells, or NULL. */
+static llmprof_frame *same_below(const llmprof_frame *frame, const slot *s,
+                                 size_t *number) {
+  if (!s->below || frame->view_rows || s->below->rows != frame->rows)
+    return NULL;
+  *number = llmprof_frame_find(s->below, s->column.name);
+  return s->below;
+}
+
+bool llmprof_frame_ascends(llmprof_frame *frame, size_t number) {
+  slot *s = &frame->slots[number];
+  llmprof_frame *below = same_below(frame, s, &number);
+  if (below) return llmprof_frame_ascends(below, number);
+  if (s->order != UNKNOWN) return s->order == ASCENDING;
+  const llmprof_column *column = llmprof_frame_column(frame, number, NULL);
+  if (!column) return false;
+  s->order = ascends(column, frame->rows) ? ASCENDING : ANY_ORDER;
+  return s->order == ASCENDING;
+}
+
+bool llmprof_frame_span(llmprof_frame *frame, size_t number,
+                        llmprof_cell_span *span, llmprof_error *err) {
+  slot *s = &frame->slots[number];
+  llmprof_frame *below = same_below(frame, s, &number);
+  if (below) return llmprof_frame_span(below, number, span, err);
+  const llmprof_column *column = llmprof_frame_column(frame, number, err);
+  if (!column) return false;
+  if (!s->spanned) s->span = llmprof_span_cells(column, frame->rows);
+  s->spanned = true;
+  *span = s->span;
+  return true;
+}
+
+static bool fill_order(uint32_t *order, const llmprof_column *column,
+                       size_t rows) {
+  int64_t *keys = llmprof_alloc(rows, sizeof *keys);
+  if (!keys) return false;
+  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK)
+    llmprof_cells(column, row, llmprof_block(row, rows), keys + row);
+  for (size_t row = 0; row < rows; row++) order[row] = (uint32_t)row;
+  bool ok = llmprof_sort_rows_i64(order, rows, keys);
+  llmprof_free(keys);
+  return ok;
+}
+
+bool llmprof_frame_order(llmprof_frame *frame, size_t number,
+                         const uint32_t **rows, llmprof_error *err) {
+  slot *s = &frame->slots[number];
+  llmprof_frame *below = same_below(frame, s, &number);
+  if (below) return llmprof_frame_order(below, number, rows, err);
+  const llmprof_column *column = llmprof_frame_column(frame, number, err);
+  if (!column) return false;
+  *rows = s->by;
+  if (s->by || llmprof_frame_ascends(frame, number)) return true;
+  uint32_t *order = llmprof_alloc(frame->rows, sizeof *order);
+  if (!order || !llmprof_frame_own(frame, order))
+    return llmprof_fail_nomem(err);
+  if (!fill_order(order, column, frame->rows)) return llmprof_fail_nomem(err);
+  *rows = s->by = order;
+  return true;
+}
+
 /* ---- views ---- */
+
+static size_t size_of(llmprof_column_type type) {
+  return type == LLMPROF_I64 || type == LLMPROF_F64 ? sizeof(int64_t)
+                                                    : sizeof(uint32_t);
+}
+
+/* A column of consecutive rows: the data below, from the first of them on. */
+static void shift_column(llmprof_column *column, const llmprof_column *from,
+                         size_t first) {
+  column->data = from->data;
+  column->index = from->index;
+  if (from->index)
+    column->index += first;
+  else if (first)
+    column->data =
+        (const unsigned char *)from->data + first * size_of(from->type);
+}
 
 /* A view's column: the data of the frame below, reached through the view's
  * rows. Columns below that share an index share the composed one. */
@@ -108,13 +217,18 @@ static bool load_view_column(llmprof_frame *view, llmprof_column *column,
   size_t number = llmprof_frame_find(frame, column->name);
   const llmprof_column *from = llmprof_frame_column(frame, number, err);
   if (!from) return false;
+  if (!view->view_rows) {
+    shift_column(column, from, view->view_first);
+    return true;
+  }
   column->data = from->data;
-  column->index = view->view_rows ? view->view_rows : from->index;
-  if (!from->index || !view->view_rows) return true;
+  column->index = view->view_rows;
+  if (!from->index) return true;
   for (size_t c = 0; c < view->count; c++) {
     const slot *other = &view->slots[c];
     size_t same = llmprof_frame_find(frame, other->column.name);
-    if (!other->load && frame->slots[same].column.index == from->index) {
+    if (!other->load && same != SIZE_MAX &&
+        frame->slots[same].column.index == from->index) {
       column->index = other->column.index;
       return true;
     }
@@ -130,8 +244,11 @@ static bool load_view_column(llmprof_frame *view, llmprof_column *column,
 
 static bool add_view_column(llmprof_frame *view, llmprof_frame *frame,
                             size_t column) {
-  return llmprof_frame_add(view, &frame->slots[column].column, load_view_column,
-                           frame);
+  if (!llmprof_frame_add(view, &frame->slots[column].column, load_view_column,
+                         frame))
+    return false;
+  view->slots[view->count - 1].below = frame;
+  return true;
 }
 
 llmprof_frame *llmprof_frame_take(llmprof_frame *frame, uint32_t *rows,
@@ -152,10 +269,14 @@ llmprof_frame *llmprof_frame_take(llmprof_frame *frame, uint32_t *rows,
 
 llmprof_frame *llmprof_frame_slice(llmprof_frame *frame, size_t first,
                                    size_t count, llmprof_error *err) {
-  uint32_t *rows = llmprof_alloc(count, sizeof *rows);
-  if (!rows) return llmprof_fail_nomem(err), NULL;
-  for (size_t i = 0; i < count; i++) rows[i] = (uint32_t)(first + i);
-  return llmprof_frame_take(frame, rows, count, err);
+  llmprof_frame *view = llmprof_frame_new(count, frame->strings);
+  bool ok = view != NULL;
+  if (ok) view->view_first = first;
+  for (size_t c = 0; ok && c < frame->count; c++)
+    ok = add_view_column(view, frame, c);
+  if (ok) return view;
+  llmprof_frame_free(view);
+  return llmprof_fail_nomem(err), NULL;
 }
 
 llmprof_frame *llmprof_frame_select(llmprof_frame *frame, const size_t *columns,
@@ -167,102 +288,4 @@ llmprof_frame *llmprof_frame_select(llmprof_frame *frame, const size_t *columns,
   if (ok) return view;
   llmprof_frame_free(view);
   return llmprof_fail_nomem(err), NULL;
-}
-
-/* ---- selecting rows ---- */
-
-/* A condition with its values in ascending order. */
-typedef struct test {
-  const llmprof_column *column;
-  llmprof_compare compare;
-  int64_t *values; /* owned */
-  size_t count;
-} test;
-
-static bool is_any_of(const test *t, int64_t value) {
-  size_t low = 0, high = t->count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (t->values[middle] < value)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low < t->count && t->values[low] == value;
-}
-
-static bool satisfies(const test *t, int64_t value) {
-  int64_t to = t->count ? t->values[0] : INT64_MIN;
-  bool present = value != INT64_MIN;
-  switch (t->compare) {
-  case LLMPROF_EQ:
-    return is_any_of(t, value);
-  case LLMPROF_NE:
-    return !is_any_of(t, value) && (present || !t->count);
-  case LLMPROF_LT:
-    return present && value < to;
-  case LLMPROF_LE:
-    return present && value <= to;
-  case LLMPROF_GT:
-    return present && value > to;
-  case LLMPROF_GE:
-    return present && value >= to;
-  }
-  return false;
-}
-
-static bool test_init(test *t, llmprof_frame *frame,
-                      const llmprof_condition *condition, llmprof_error *err) {
-  t->column = llmprof_frame_column(frame, condition->column, err);
-  if (!t->column) return false;
-  t->compare = condition->compare;
-  t->count = condition->count;
-  t->values = llmprof_alloc(t->count, sizeof *t->values);
-  int64_t *scratch = llmprof_alloc(t->count, sizeof *scratch);
-  bool ok = t->values && scratch;
-  if (ok && t->count) {
-    memcpy(t->values, condition->values, t->count * sizeof *t->values);
-    llmprof_sort_i64(t->values, t->count, scratch);
-  }
-  llmprof_free(scratch);
-  return ok || llmprof_fail_nomem(err);
-}
-
-static bool passes(const test *tests, size_t count, size_t row) {
-  for (size_t i = 0; i < count; i++) {
-    if (!satisfies(&tests[i], llmprof_cell(tests[i].column, row))) return false;
-  }
-  return true;
-}
-
-/* Row numbers that pass all tests. */
-static uint32_t *matching_rows(const llmprof_frame *frame, const test *tests,
-                               size_t count, size_t *found,
-                               llmprof_error *err) {
-  uint32_t *rows = llmprof_alloc(frame->rows, sizeof *rows);
-  if (!rows) return llmprof_fail_nomem(err), NULL;
-  *found = 0;
-  for (size_t row = 0; row < frame->rows; row++) {
-    if (llmprof_interrupted_at(row)) {
-      llmprof_free(rows);
-      return llmprof_fail_interrupted(err), NULL;
-    }
-    if (passes(tests, count, row)) rows[(*found)++] = (uint32_t)row;
-  }
-  uint32_t *trimmed = llmprof_resize(rows, *found, sizeof *rows);
-  return trimmed ? trimmed : rows;
-}
-
-llmprof_frame *llmprof_frame_where(llmprof_frame *frame,
-                                   const llmprof_condition *conditions,
-                                   size_t count, llmprof_error *err) {
-  test *tests = llmprof_zalloc(count, sizeof *tests);
-  bool ok = tests || llmprof_fail_nomem(err);
-  for (size_t i = 0; ok && i < count; i++)
-    ok = test_init(&tests[i], frame, &conditions[i], err);
-  size_t found = 0;
-  uint32_t *rows = ok ? matching_rows(frame, tests, count, &found, err) : NULL;
-  for (size_t i = 0; tests && i < count; i++) llmprof_free(tests[i].values);
-  llmprof_free(tests);
-  return rows ? llmprof_frame_take(frame, rows, found, err) : NULL;
 }

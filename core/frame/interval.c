@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "frame/sort.h"
+#include "frame/cells.h"
 #include "llmprof/alloc.h"
 
 static int64_t larger(int64_t a, int64_t b) {
@@ -60,46 +60,89 @@ size_t llmprof_intervals_merge(llmprof_interval *items, size_t count) {
   return kept;
 }
 
+/* A frame's starts and ends, which are visited by start. */
+typedef struct visited {
+  const llmprof_column *start, *end;
+  const uint32_t *order; /* NULL: rows are in order */
+  size_t rows;
+} visited;
+
+static bool visit(visited *v, llmprof_frame *frame, size_t start_column,
+                  size_t end_column, llmprof_error *err) {
+  v->rows = llmprof_frame_rows(frame);
+  v->start = llmprof_frame_column(frame, start_column, err);
+  if (!v->start) return false;
+  v->end = llmprof_frame_column(frame, end_column, err);
+  return v->end && llmprof_frame_order(frame, start_column, &v->order, err);
+}
+
+/* Starts and ends of a block of rows. */
+typedef struct block {
+  int64_t starts[LLMPROF_BLOCK], ends[LLMPROF_BLOCK];
+  size_t count;
+} block;
+
+static void read_block(const visited *v, size_t place, block *b) {
+  b->count = llmprof_block(place, v->rows);
+  if (!v->order) {
+    llmprof_cells(v->start, place, b->count, b->starts);
+    llmprof_cells(v->end, place, b->count, b->ends);
+    return;
+  }
+  for (size_t i = 0; i < b->count; i++) {
+    b->starts[i] = llmprof_cell(v->start, v->order[place + i]);
+    b->ends[i] = llmprof_cell(v->end, v->order[place + i]);
+  }
+}
+
+/* Add to sorted intervals one that does not start before the last of them. */
+static bool add_interval(llmprof_intervals *set, size_t *cap, int64_t start,
+                         int64_t end) {
+  llmprof_interval *last = set->count ? &set->items[set->count - 1] : NULL;
+  if (last && start <= last->end) {
+    if (end > last->end) last->end = end;
+    return true;
+  }
+  if (!llmprof_grow(&set->items, cap, set->count + 1, sizeof *set->items))
+    return false;
+  set->items[set->count++] = (llmprof_interval){start, end};
+  return true;
+}
+
+static bool is_interval(int64_t start, int64_t end) {
+  return start != INT64_MIN && end != INT64_MIN && end > start;
+}
+
+static bool add_block(llmprof_intervals *set, size_t *cap, const block *b) {
+  for (size_t i = 0; i < b->count; i++) {
+    if (is_interval(b->starts[i], b->ends[i]) &&
+        !add_interval(set, cap, b->starts[i], b->ends[i]))
+      return false;
+  }
+  return true;
+}
+
 bool llmprof_intervals_of_frame(llmprof_intervals *set, llmprof_frame *frame,
                                 size_t start_column, size_t end_column,
                                 llmprof_error *err) {
   *set = (llmprof_intervals){0};
-  const llmprof_column *start = llmprof_frame_column(frame, start_column, err);
-  if (!start) return false;
-  const llmprof_column *end = llmprof_frame_column(frame, end_column, err);
-  if (!end) return false;
-  size_t rows = llmprof_frame_rows(frame), count = 0;
-  set->items = llmprof_alloc(rows, sizeof *set->items);
-  if (!set->items) return llmprof_fail_nomem(err);
-  for (size_t row = 0; row < rows; row++) {
-    llmprof_interval item = {llmprof_cell(start, row), llmprof_cell(end, row)};
-    if (item.start != INT64_MIN && item.end != INT64_MIN)
-      set->items[count++] = item;
+  visited v;
+  if (!visit(&v, frame, start_column, end_column, err)) return false;
+  size_t cap = 0;
+  for (size_t row = 0; row < v.rows; row += LLMPROF_BLOCK) {
+    block b;
+    read_block(&v, row, &b);
+    if (add_block(set, &cap, &b)) continue;
+    llmprof_intervals_free(set);
+    return llmprof_fail_nomem(err);
   }
-  set->count = llmprof_intervals_merge(set->items, count);
   return true;
-}
-
-/* Rows by start; one that lacks its start comes first and is skipped. */
-static uint32_t *rows_by_start(const llmprof_column *start, size_t rows) {
-  uint32_t *order = llmprof_alloc(rows, sizeof *order);
-  int64_t *keys = llmprof_alloc(rows, sizeof *keys);
-  bool ok = order && keys;
-  for (size_t row = 0; ok && row < rows; row++) {
-    order[row] = (uint32_t)row;
-    keys[row] = llmprof_cell(start, row);
-  }
-  ok = ok && llmprof_sort_rows_i64(order, rows, keys);
-  llmprof_free(keys);
-  if (ok) return order;
-  llmprof_free(order);
-  return NULL;
 }
 
 /* Intervals of a group come by start, so only what lies past the last end
  * seen is new. */
 static void cover(llmprof_extent *extent, int64_t start, int64_t end) {
-  if (start == INT64_MIN || end == INT64_MIN || end <= start) return;
+  if (!is_interval(start, end)) return;
   if (extent->first == INT64_MIN) {
     *extent = (llmprof_extent){length(start, end), start, end};
   } else if (end > extent->last) {
@@ -111,19 +154,18 @@ static void cover(llmprof_extent *extent, int64_t start, int64_t end) {
 bool llmprof_intervals_by_group(llmprof_frame *frame, size_t start_column,
                                 size_t end_column, const llmprof_groups *groups,
                                 llmprof_extent *extents, llmprof_error *err) {
-  const llmprof_column *start = llmprof_frame_column(frame, start_column, err);
-  if (!start) return false;
-  const llmprof_column *end = llmprof_frame_column(frame, end_column, err);
-  if (!end) return false;
-  size_t rows = llmprof_frame_rows(frame);
-  uint32_t *order = rows_by_start(start, rows);
-  if (!order) return llmprof_fail_nomem(err);
+  visited v;
+  if (!visit(&v, frame, start_column, end_column, err)) return false;
   for (size_t g = 0; g < groups->count; g++)
     extents[g] = (llmprof_extent){0, INT64_MIN, INT64_MIN};
-  for (size_t i = 0; i < rows; i++)
-    cover(&extents[groups->of_row[order[i]]], llmprof_cell(start, order[i]),
-          llmprof_cell(end, order[i]));
-  llmprof_free(order);
+  for (size_t place = 0; place < v.rows; place += LLMPROF_BLOCK) {
+    block b;
+    read_block(&v, place, &b);
+    for (size_t i = 0; i < b.count; i++) {
+      size_t row = v.order ? v.order[place + i] : place + i;
+      cover(&extents[groups->of_row[row]], b.starts[i], b.ends[i]);
+    }
+  }
   return true;
 }
 
@@ -180,7 +222,10 @@ bool llmprof_intervals_gaps(llmprof_intervals *gaps,
 int64_t llmprof_intervals_overlap(const llmprof_intervals *a,
                                   const llmprof_intervals *b) {
   int64_t total = 0;
-  for (size_t i = 0, j = 0; i < a->count && j < b->count;) {
+  if (!a->count || !b->count) return 0;
+  size_t i = first_after(a, b->items[0].start);
+  size_t j = i < a->count ? first_after(b, a->items[i].start) : b->count;
+  while (i < a->count && j < b->count) {
     llmprof_interval x = a->items[i], y = b->items[j];
     int64_t start = larger(x.start, y.start), end = smaller(x.end, y.end);
     if (end > start) total = add(total, length(start, end));
@@ -190,4 +235,19 @@ int64_t llmprof_intervals_overlap(const llmprof_intervals *a,
       j++;
   }
   return total;
+}
+
+bool llmprof_intervals_join(llmprof_intervals *set, const llmprof_intervals *a,
+                            const llmprof_intervals *b, llmprof_error *err) {
+  *set = (llmprof_intervals){0};
+  size_t i = 0, j = 0, cap = 0;
+  while (i < a->count || j < b->count) {
+    bool from_a = j == b->count ||
+                  (i < a->count && a->items[i].start <= b->items[j].start);
+    llmprof_interval next = from_a ? a->items[i++] : b->items[j++];
+    if (add_interval(set, &cap, next.start, next.end)) continue;
+    llmprof_intervals_free(set);
+    return llmprof_fail_nomem(err);
+  }
+  return true;
 }

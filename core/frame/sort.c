@@ -1,5 +1,7 @@
 /* Least-significant-digit radix sort, byte by byte, leaving out the bytes in
- * which all keys agree: durations differ in two or three of eight. */
+ * which all keys agree: durations differ in two or three of eight. Rows, which
+ * mostly are a few sorted tables one after the other, are merged where they
+ * are few runs. */
 #include "frame/sort.h"
 
 #include <string.h>
@@ -8,7 +10,8 @@
 
 enum {
   RADIX = 256,
-  SMALL = 48
+  SMALL = 48,
+  MANY_RUNS = 64 /* six passes of merging cost what the radix sort does */
 };
 
 /* Order-preserving image of a signed key. */
@@ -74,6 +77,43 @@ void llmprof_sort_i64(int64_t *values, size_t count, int64_t *scratch) {
   if (from != values) memcpy(values, from, count * sizeof *values);
 }
 
+/* ---- small values ---- */
+
+static bool pass_u32(const uint32_t *from, uint32_t *to, size_t count,
+                     int byte) {
+  size_t histogram[RADIX] = {0}, starts[RADIX];
+  for (size_t i = 0; i < count; i++) histogram[digit(from[i], byte)]++;
+  if (histogram[digit(from[0], byte)] == count) return false;
+  bucket_starts(histogram, starts);
+  for (size_t i = 0; i < count; i++)
+    to[starts[digit(from[i], byte)]++] = from[i];
+  return true;
+}
+
+static void insert_u32(uint32_t *values, size_t count) {
+  for (size_t i = 1; i < count; i++) {
+    uint32_t value = values[i];
+    size_t j = i;
+    for (; j && values[j - 1] > value; j--) values[j] = values[j - 1];
+    values[j] = value;
+  }
+}
+
+void llmprof_sort_u32(uint32_t *values, size_t count, uint32_t *scratch) {
+  if (count < SMALL) {
+    insert_u32(values, count);
+    return;
+  }
+  uint32_t *from = values, *to = scratch;
+  for (int byte = 0; byte < 4; byte++) {
+    if (!pass_u32(from, to, count, byte)) continue;
+    uint32_t *swap = from;
+    from = to;
+    to = swap;
+  }
+  if (from != values) memcpy(values, from, count * sizeof *values);
+}
+
 /* ---- rows ---- */
 
 /* A key of row r, whatever its type: one of the two is set. */
@@ -86,11 +126,57 @@ static inline uint64_t key_of(row_keys keys, uint32_t row) {
   return keys.u32 ? keys.u32[row] : image(keys.i64[row]);
 }
 
-static bool rows_sorted(const uint32_t *rows, size_t count, row_keys keys) {
+/* Where the ascending runs of rows begin, and `count`; how many runs, or
+ * MANY_RUNS. */
+static size_t find_runs(const uint32_t *rows, size_t count, row_keys keys,
+                        size_t *starts) {
+  size_t runs = 1;
+  starts[0] = 0;
   for (size_t i = 1; i < count; i++) {
-    if (key_of(keys, rows[i - 1]) > key_of(keys, rows[i])) return false;
+    if (key_of(keys, rows[i - 1]) <= key_of(keys, rows[i])) continue;
+    if (runs == MANY_RUNS) return MANY_RUNS;
+    starts[runs++] = i;
   }
-  return true;
+  starts[runs] = count;
+  return runs;
+}
+
+/* Rows from[0..middle) and from[middle..count), each sorted, into one. */
+static void merge_two(const uint32_t *from, size_t middle, size_t count,
+                      row_keys keys, uint32_t *to) {
+  size_t i = 0, j = middle;
+  while (i < middle && j < count) {
+    bool second = key_of(keys, from[j]) < key_of(keys, from[i]);
+    *to++ = second ? from[j++] : from[i++];
+  }
+  memcpy(to, from + i, (middle - i) * sizeof *to);
+  memcpy(to + (middle - i), from + j, (count - j) * sizeof *to);
+}
+
+/* Each run with the next one, into `to`; returns how many are left. */
+static size_t merge_pairs(const uint32_t *from, size_t *starts, size_t runs,
+                          row_keys keys, uint32_t *to) {
+  size_t left = 0;
+  for (size_t run = 0; run < runs; run += 2) {
+    size_t first = starts[run], middle = starts[run + 1];
+    size_t end = run + 1 < runs ? starts[run + 2] : middle;
+    merge_two(from + first, middle - first, end - first, keys, to + first);
+    starts[left++] = first;
+  }
+  starts[left] = starts[runs];
+  return left;
+}
+
+/* The result may lie in either; it is returned. */
+static uint32_t *merge_runs(uint32_t *rows, uint32_t *scratch, size_t *starts,
+                            size_t runs, row_keys keys) {
+  while (runs > 1) {
+    runs = merge_pairs(rows, starts, runs, keys, scratch);
+    uint32_t *swap = rows;
+    rows = scratch;
+    scratch = swap;
+  }
+  return rows;
 }
 
 static bool pass_rows(const uint32_t *from, uint32_t *to, size_t count,
@@ -105,19 +191,28 @@ static bool pass_rows(const uint32_t *from, uint32_t *to, size_t count,
   return true;
 }
 
-static bool sort_rows(uint32_t *rows, size_t count, row_keys keys) {
-  if (rows_sorted(rows, count, keys)) return true;
-  uint32_t *scratch = llmprof_alloc(count, sizeof *scratch);
-  if (!scratch) return false;
-  uint32_t *from = rows, *to = scratch;
+static uint32_t *radix_rows(uint32_t *rows, uint32_t *scratch, size_t count,
+                            row_keys keys) {
   int bytes = keys.u32 ? 4 : 8;
   for (int byte = 0; byte < bytes; byte++) {
-    if (!pass_rows(from, to, count, keys, byte)) continue;
-    uint32_t *swap = from;
-    from = to;
-    to = swap;
+    if (!pass_rows(rows, scratch, count, keys, byte)) continue;
+    uint32_t *swap = rows;
+    rows = scratch;
+    scratch = swap;
   }
-  if (from != rows) memcpy(rows, from, count * sizeof *rows);
+  return rows;
+}
+
+static bool sort_rows(uint32_t *rows, size_t count, row_keys keys) {
+  size_t starts[MANY_RUNS + 1];
+  size_t runs = find_runs(rows, count, keys, starts);
+  if (runs == 1) return true;
+  uint32_t *scratch = llmprof_alloc(count, sizeof *scratch);
+  if (!scratch) return false;
+  uint32_t *sorted = runs < MANY_RUNS
+                         ? merge_runs(rows, scratch, starts, runs, keys)
+                         : radix_rows(rows, scratch, count, keys);
+  if (sorted != rows) memcpy(rows, sorted, count * sizeof *rows);
   llmprof_free(scratch);
   return true;
 }

@@ -12,7 +12,9 @@
 bool llmprof_sort_rows_u32(uint32_t *rows, size_t count, const uint32_t *keys);
 bool llmprof_sort_rows_i64(uint32_t *rows, size_t count, const int64_t *keys);
 
-/* Sort values, ascending. `scratch` has room for count values. */
+/* Sort values, ascending. `scratch` has room for count values; for fewer than
+ * 48 it may be NULL. */
 void llmprof_sort_i64(int64_t *values, size_t count, int64_t *scratch);
+void llmprof_sort_u32(uint32_t *values, size_t count, uint32_t *scratch);
 
 #endif

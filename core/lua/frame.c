@@ -16,8 +16,17 @@
 
 /* ---- boxes ---- */
 
+/* A frame is a few bytes to the collector and millions of rows to us. */
+static void collect_frames(lua_State *L) {
+  enum {
+    OFTEN = 128 << 20
+  };
+  if (llmprof_alloc_asked(OFTEN)) lua_gc(L, LUA_GCCOLLECT);
+}
+
 llmprof_frame **llmprof_lua_new_frame(lua_State *L, int owner) {
   owner = lua_absindex(L, owner);
+  collect_frames(L);
   void **box = llmprof_lua_box(L, FRAME, 2);
   lua_pushvalue(L, owner);
   lua_setiuservalue(L, -2, 1);

@@ -10,8 +10,15 @@
  * stores the frame into it. */
 llmprof_frame **llmprof_lua_new_frame(lua_State *L, int owner);
 
+/* Push an empty pool of strings, to own a frame. */
+llmprof_strings *llmprof_lua_new_pool(lua_State *L);
+
 /* Register the classes; idempotent. */
 void llmprof_lua_frame_classes(lua_State *L);
+
+/* Keep the value on top of the stack as long as the frame at `frame`, which is
+ * no relative index; popped. */
+void llmprof_lua_keep_with(lua_State *L, int frame);
 
 /* The frame; raises when it, or what it was made from, is closed. */
 llmprof_frame *llmprof_lua_check_frame(lua_State *L, int arg);
@@ -33,6 +40,17 @@ void **llmprof_lua_scratch_box(lua_State *L);
 /* Column numbers of the list at `list`, in a box left on the stack. */
 size_t *llmprof_lua_check_columns(lua_State *L, llmprof_frame *frame, int list,
                                   size_t *count);
+
+/* The number of the column named by a field of the table at `arg`; raises when
+ * there is none. The optional one is SIZE_MAX when the field is nil. */
+size_t llmprof_lua_column_field(lua_State *L, int arg, llmprof_frame *frame,
+                                const char *field);
+size_t llmprof_lua_opt_column_field(lua_State *L, int arg, llmprof_frame *frame,
+                                    const char *field);
+
+/* Raises when the frame has a column of that name. */
+void llmprof_lua_check_new(lua_State *L, llmprof_frame *frame,
+                           const char *name);
 
 /* Push groups by these columns, freed by the collector; raises when out of
  * memory. */

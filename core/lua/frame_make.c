@@ -20,7 +20,7 @@ static int close_pool(lua_State *L) {
   return 0;
 }
 
-static llmprof_strings *new_pool(lua_State *L) {
+llmprof_strings *llmprof_lua_new_pool(lua_State *L) {
   void **box = llmprof_lua_box(L, POOL, 0);
   *box = llmprof_strings_new();
   if (!*box) luaL_error(L, "out of memory");
@@ -115,7 +115,7 @@ static int frame_new(lua_State *L) {
   luaL_argcheck(L, rows >= 0 && rows < UINT32_MAX, 1, "a number of rows");
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 2);
-  llmprof_strings *pool = new_pool(L);               /* 3 */
+  llmprof_strings *pool = llmprof_lua_new_pool(L);   /* 3 */
   llmprof_frame **box = llmprof_lua_new_frame(L, 3); /* 4 */
   *box = llmprof_frame_new((size_t)rows, pool);
   if (!*box) return luaL_error(L, "out of memory");
@@ -130,13 +130,12 @@ static int frame_new(lua_State *L) {
   return 1;
 }
 
-/* Keep the value on top of the stack as long as the frame at 1; popped. */
-static void keep_value(lua_State *L) {
-  if (lua_getiuservalue(L, 1, 2) != LUA_TTABLE) {
+void llmprof_lua_keep_with(lua_State *L, int frame) {
+  if (lua_getiuservalue(L, frame, 2) != LUA_TTABLE) {
     lua_pop(L, 1);
     lua_newtable(L);
     lua_pushvalue(L, -1);
-    lua_setiuservalue(L, 1, 2);
+    lua_setiuservalue(L, frame, 2);
   }
   lua_insert(L, -2);
   lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
@@ -152,8 +151,8 @@ static int f_extend(lua_State *L) {
   luaL_argcheck(L, groups >= 0 && groups < UINT32_MAX, 3, "a number of groups");
   luaL_checktype(L, 4, LUA_TTABLE);
   lua_settop(L, 4);
-  llmprof_strings *pool = new_pool(L);
-  keep_value(L);
+  llmprof_strings *pool = llmprof_lua_new_pool(L);
+  llmprof_lua_keep_with(L, 1);
   size_t key_count, count = (size_t)lua_rawlen(L, 4);
   size_t *keys = llmprof_lua_check_columns(L, frame, 2, &key_count);
   llmprof_column *columns = llmprof_lua_scratch(L, count, sizeof *columns);

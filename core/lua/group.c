@@ -208,6 +208,7 @@ static int f_group(lua_State *L) {
     push_group(L, &r, g);
     lua_rawseti(L, -2, (lua_Integer)g + 1);
   }
+  llmprof_groups_free(r.groups); /* not when the collector comes by */
   return 1;
 }
 

@@ -23,6 +23,10 @@ static llmprof_intervals *check_intervals(lua_State *L, int arg) {
   return luaL_checkudata(L, arg, INTERVALS);
 }
 
+llmprof_intervals *llmprof_lua_check_intervals(lua_State *L, int arg) {
+  return check_intervals(L, arg);
+}
+
 static int i_len(lua_State *L) {
   lua_pushinteger(L, (lua_Integer)check_intervals(L, 1)->count);
   return 1;
@@ -42,6 +46,16 @@ static int i_overlap(lua_State *L) {
   lua_pushinteger(L, llmprof_intervals_overlap(check_intervals(L, 1),
                                                check_intervals(L, 2)));
   return 1;
+}
+
+/* intervals:join(other) -> intervals: what either covers */
+static int i_join(lua_State *L) {
+  const llmprof_intervals *a = check_intervals(L, 1),
+                          *b = check_intervals(L, 2);
+  llmprof_intervals *set = llmprof_lua_new_intervals(L);
+  llmprof_error err;
+  if (llmprof_intervals_join(set, a, b, &err)) return 1;
+  return llmprof_lua_fail(L, &err);
 }
 
 /* intervals:span() -> first start, last end; nothing when empty */
@@ -75,9 +89,9 @@ static int i_get(lua_State *L) {
 }
 
 static const luaL_Reg interval_methods[] = {
-    {"covered", i_covered}, {"overlap", i_overlap}, {"span", i_span},
-    {"gaps", i_gaps},       {"get", i_get},         {"close", close_intervals},
-    {NULL, NULL},
+    {"covered", i_covered},     {"overlap", i_overlap}, {"join", i_join},
+    {"span", i_span},           {"gaps", i_gaps},       {"get", i_get},
+    {"close", close_intervals}, {NULL, NULL},
 };
 
 void llmprof_lua_interval_classes(lua_State *L) {

@@ -1,10 +1,12 @@
 /* The host: a Lua state with llmprof's modules, handed to lua/llmprof/boot.lua.
  * Everything the user sees is decided there; this file only starts it. */
+#include <fcntl.h>
 #include <lauxlib.h>
 #include <lua.h>
 #include <lualib.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "llmprof_lua.h"
 #include "resources.h"
@@ -28,7 +30,19 @@ static int protected_main(lua_State *L) {
   return 1;
 }
 
+/* Of standard input, output and error, what is closed would be the number of
+ * the next file that is opened, and what is printed would go into it. In its
+ * place a file that cannot be written to. */
+static void hold_standard_files(void) {
+  int fd;
+  do {
+    fd = open("/dev/null", O_RDONLY);
+  } while (fd >= 0 && fd <= STDERR_FILENO);
+  if (fd >= 0) close(fd);
+}
+
 int main(int argc, char **argv) {
+  hold_standard_files();
   lua_State *L = luaL_newstate();
   if (!L) {
     fputs("llmprof: out of memory\n", stderr);

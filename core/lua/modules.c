@@ -3,6 +3,7 @@
 
 #define MODULES(X) \
   X(chrome_trace)  \
+  X(collectives)   \
   X(csv)           \
   X(cuda)          \
   X(digest)        \
@@ -15,9 +16,11 @@
   X(markdown)      \
   X(merge)         \
   X(nvtx)          \
+  X(pack)          \
   X(period)        \
   X(resources)     \
   X(scrub)         \
+  X(spans)         \
   X(spawn)         \
   X(sqlite)        \
   X(sys)           \

@@ -68,6 +68,63 @@ size_t *llmprof_lua_check_columns(lua_State *L, llmprof_frame *frame, int list,
   return numbers;
 }
 
+/* A field of the table on top of the stack that holds an integer. */
+static int64_t check_integer(lua_State *L, const char *field) {
+  int is_integer = 0;
+  lua_Integer value = 0;
+  if (lua_getfield(L, -1, field) == LUA_TNUMBER)
+    value = lua_tointegerx(L, -1, &is_integer);
+  if (!is_integer) luaL_error(L, "a stretch has an integer '%s'", field);
+  lua_pop(L, 1);
+  return value;
+}
+
+/* The list at argument 2; the array is a box left on the stack. */
+static llmprof_stretch *check_stretches(lua_State *L, const char *key,
+                                        size_t *count) {
+  luaL_checktype(L, 2, LUA_TTABLE);
+  *count = (size_t)lua_rawlen(L, 2);
+  llmprof_stretch *stretches =
+      llmprof_lua_scratch(L, *count, sizeof *stretches);
+  for (size_t i = 0; i < *count; i++) {
+    if (lua_rawgeti(L, 2, (lua_Integer)i + 1) != LUA_TTABLE)
+      luaL_error(L, "a stretch is a table");
+    stretches[i].start = check_integer(L, "start");
+    stretches[i].end = check_integer(L, "stop");
+    if (key) stretches[i].key = check_integer(L, key);
+    lua_pop(L, 1);
+  }
+  return stretches;
+}
+
+static size_t column_named(lua_State *L, llmprof_frame *frame,
+                           const char *name) {
+  lua_pushstring(L, name);
+  size_t column = llmprof_lua_check_column(L, frame, -1);
+  lua_pop(L, 1);
+  return column;
+}
+
+/* frame:within(stretches [, column]) -> frame with the rows whose start and end
+ * lie within a stretch, once for each. stretches: list of { start, stop } in
+ * ns; with a column of integers, a row's is that of the field of this name. */
+static int q_within(lua_State *L) {
+  llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
+  const char *key = luaL_optstring(L, 3, NULL);
+  size_t start = column_named(L, frame, "start");
+  size_t end = column_named(L, frame, "end");
+  size_t number = key ? column_named(L, frame, key) : SIZE_MAX;
+  if (key && llmprof_frame_peek(frame, number)->type > LLMPROF_U32)
+    luaL_error(L, "column '%s' does not hold integers", key);
+  size_t count;
+  const llmprof_stretch *stretches = check_stretches(L, key, &count);
+  llmprof_frame **box = llmprof_lua_new_frame(L, 1);
+  llmprof_error err;
+  llmprof_frame *made =
+      llmprof_frame_within(frame, start, end, number, stretches, count, &err);
+  return made_frame(L, box, made, &err);
+}
+
 /* frame:select(columns) -> frame with these columns only */
 static int q_select(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
@@ -207,7 +264,7 @@ static int q_histogram(lua_State *L) {
 }
 
 const luaL_Reg llmprof_lua_query_methods[] = {
-    {"take", q_take}, {"slice", q_slice},         {"select", q_select},
-    {"sort", q_sort}, {"aggregate", q_aggregate}, {"histogram", q_histogram},
-    {NULL, NULL},
+    {"take", q_take},           {"slice", q_slice}, {"within", q_within},
+    {"select", q_select},       {"sort", q_sort},   {"aggregate", q_aggregate},
+    {"histogram", q_histogram}, {NULL, NULL},
 };

@@ -1,6 +1,8 @@
 /* llmprof.sys: the machine and this process. */
 #include "llmprof/sys.h"
 
+#include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -45,6 +47,19 @@ static int sys_lines(lua_State *L) {
     lua_pushinteger(L, lines);
   else
     lua_pushnil(L);
+  return 1;
+}
+
+/* sys.output_lost() -> nil while all that was printed on standard output has
+ * been written, "closed" when its reader has gone away, "failed" else */
+static int sys_output_lost(lua_State *L) {
+  if (!ferror(stdout)) {
+    lua_pushnil(L);
+    return 1;
+  }
+  struct pollfd out = {.fd = STDOUT_FILENO};
+  bool closed = poll(&out, 1, 0) == 1 && out.revents & POLLERR;
+  lua_pushstring(L, closed ? "closed" : "failed");
   return 1;
 }
 
@@ -144,13 +159,21 @@ static int sys_signal_name(lua_State *L) {
 }
 
 static const luaL_Reg functions[] = {
-    {"columns", sys_columns},     {"cpu", sys_cpu},
-    {"environ", sys_environ},     {"executable", sys_executable},
-    {"hostname", sys_hostname},   {"in_container", sys_in_container},
-    {"isatty", sys_isatty},       {"lines", sys_lines},
-    {"monotonic", sys_monotonic}, {"pid", sys_pid},
-    {"realtime", sys_realtime},   {"signal_name", sys_signal_name},
-    {"uname", sys_uname},         {NULL, NULL},
+    {"columns", sys_columns},
+    {"cpu", sys_cpu},
+    {"environ", sys_environ},
+    {"executable", sys_executable},
+    {"hostname", sys_hostname},
+    {"in_container", sys_in_container},
+    {"isatty", sys_isatty},
+    {"lines", sys_lines},
+    {"monotonic", sys_monotonic},
+    {"output_lost", sys_output_lost},
+    {"pid", sys_pid},
+    {"realtime", sys_realtime},
+    {"signal_name", sys_signal_name},
+    {"uname", sys_uname},
+    {NULL, NULL},
 };
 
 int luaopen_llmprof_sys(lua_State *L);

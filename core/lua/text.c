@@ -36,13 +36,26 @@ static int text_width(lua_State *L) {
   return 1;
 }
 
-/* text.clean(s) -> s without control characters and malformed bytes */
-static int text_clean(lua_State *L) {
+typedef void (*clean_function)(llmprof_buffer *out, const char *text,
+                               size_t size);
+
+static int apply_clean(lua_State *L, clean_function function) {
   size_t size;
   const char *text = luaL_checklstring(L, 1, &size);
   llmprof_buffer *buf = llmprof_lua_buffer(L);
-  llmprof_text_clean(buf, text, size);
+  function(buf, text, size);
   return push_buffer(L, buf);
+}
+
+/* text.clean(s) -> s as one line, without control characters and malformed
+ * bytes */
+static int text_clean(lua_State *L) {
+  return apply_clean(L, llmprof_text_clean);
+}
+
+/* text.clean_lines(s) -> the same, but tabs and newlines stay */
+static int text_clean_lines(lua_State *L) {
+  return apply_clean(L, llmprof_text_clean_lines);
 }
 
 /* text.truncate(s, columns [, "middle" | "end"]) -> s, at most that wide */
@@ -220,6 +233,7 @@ static int text_unit(lua_State *L) {
 static const luaL_Reg functions[] = {
     {"width", text_width},
     {"clean", text_clean},
+    {"clean_lines", text_clean_lines},
     {"truncate", text_truncate},
     {"pad", text_pad},
     {"wrap", text_wrap},

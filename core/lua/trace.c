@@ -131,16 +131,31 @@ static int f_frame(lua_State *L) {
   return *made ? 1 : llmprof_lua_fail(L, &err);
 }
 
-/* The list of strings at `arg`; the array is a userdata left on the stack, the
- * strings are kept alive by the list. */
-static const char **check_tags(lua_State *L, int arg, size_t *count) {
+/* The string at index `i` of the list on top. */
+static const char *check_string(lua_State *L, int arg, lua_Integer i) {
+  int type = lua_rawgeti(L, -1, i);
+  luaL_argexpected(L, type == LUA_TSTRING, arg, "list of tags");
+  const char *text = lua_tostring(L, -1);
+  lua_pop(L, 1);
+  return text;
+}
+
+/* The list of tags at `arg`, each a string or { tag, label }; the array is a
+ * userdata left on the stack, the strings are kept alive by the list. */
+static const llmprof_trace_tag *check_tags(lua_State *L, int arg,
+                                           size_t *count) {
   luaL_checktype(L, arg, LUA_TTABLE);
   *count = lua_rawlen(L, arg);
-  const char **tags = lua_newuserdatauv(L, *count * sizeof *tags, 0);
+  llmprof_trace_tag *tags = lua_newuserdatauv(L, *count * sizeof *tags, 0);
   for (size_t i = 0; i < *count; i++) {
-    int type = lua_rawgeti(L, arg, (lua_Integer)i + 1);
-    luaL_argexpected(L, type == LUA_TSTRING, arg, "list of strings");
-    tags[i] = lua_tostring(L, -1);
+    tags[i].label = NULL;
+    if (lua_rawgeti(L, arg, (lua_Integer)i + 1) == LUA_TTABLE) {
+      tags[i].tag = check_string(L, arg, 1);
+      tags[i].label = check_string(L, arg, 2);
+    } else {
+      luaL_argexpected(L, lua_type(L, -1) == LUA_TSTRING, arg, "list of tags");
+      tags[i].tag = lua_tostring(L, -1);
+    }
     lua_pop(L, 1);
   }
   return tags;
@@ -151,7 +166,7 @@ static const char **check_tags(lua_State *L, int arg, size_t *count) {
 static int f_steps(lua_State *L) {
   llmprof_trace *trace = check_trace(L);
   size_t count;
-  const char **tags = check_tags(L, 2, &count);
+  const llmprof_trace_tag *tags = check_tags(L, 2, &count);
   llmprof_frame **made = llmprof_lua_new_frame(L, 1);
   llmprof_error err;
   *made = llmprof_trace_steps(trace, tags, count, &err);
@@ -159,14 +174,14 @@ static int f_steps(lua_State *L) {
 }
 
 /* trace:label(frame, name, tags) -> frame with two more columns: `name`, the
- * tag of the innermost of those ranges around each operation's launch, and
- * `name`_range, that range's row. */
+ * tag, or the label given for it, of the innermost of those ranges around each
+ * operation's launch, and `name`_range, that range's row. */
 static int f_label(lua_State *L) {
   llmprof_trace *trace = check_trace(L);
   llmprof_frame *frame = llmprof_lua_check_frame(L, 2);
   const char *name = luaL_checkstring(L, 3);
   size_t count;
-  const char **tags = check_tags(L, 4, &count);
+  const llmprof_trace_tag *tags = check_tags(L, 4, &count);
   llmprof_error err;
   if (!llmprof_trace_label(trace, frame, name, tags, count, &err))
     return llmprof_lua_fail(L, &err);

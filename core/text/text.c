@@ -202,20 +202,56 @@ void llmprof_text_repair(llmprof_buffer *out, const char *text, size_t size) {
   }
 }
 
-void llmprof_text_clean(llmprof_buffer *out, const char *text, size_t size) {
+/* Bytes at the start of `text` that a terminal shows as they are. */
+static size_t plain_run(const char *text, size_t size) {
+  size_t at = 0;
+  while (at < size && text[at] >= ' ' && text[at] <= '~') at++;
+  return at;
+}
+
+/* Does it turn the direction of writing: a name could read as another? */
+static bool is_bidi_control(uint32_t code) {
+  return code == 0x061C || code == 0x200E || code == 0x200F ||
+         (code >= 0x202A && code <= 0x202E) ||
+         (code >= 0x2066 && code <= 0x2069);
+}
+
+bool llmprof_text_is_control(uint32_t code) {
+  return class_of(code) == CONTROL || is_bidi_control(code);
+}
+
+/* What stands for the control character or malformed sequence `code`. */
+static const char *stand_in(uint32_t code, bool keep_lines) {
+  if (code == '\t') return keep_lines ? "\t" : " ";
+  if (code == '\n') return keep_lines ? "\n" : " ";
+  return code == '\r' && !keep_lines ? " " : LLMPROF_REPLACEMENT;
+}
+
+static void clean(llmprof_buffer *out, const char *text, size_t size,
+                  bool keep_lines) {
   for (size_t at = 0; at < size;) {
+    size_t plain = plain_run(text + at, size - at);
+    llmprof_buffer_add(out, text + at, plain);
+    at += plain;
+    if (at == size) return;
+    if (text[at] == '\r' && at + 1 < size && text[at + 1] == '\n') at++;
     uint32_t code;
     size_t taken = llmprof_utf8_decode(text + at, size - at, &code);
-    bool newline = code == '\n' || code == '\r';
-    if (code == '\r' && at + 1 < size && text[at + 1] == '\n') taken = 2;
-    if (newline || code == '\t')
-      llmprof_buffer_putc(out, ' ');
-    else if (code == REPLACEMENT || class_of(code) == CONTROL)
-      llmprof_buffer_puts(out, LLMPROF_REPLACEMENT);
+    if (code == REPLACEMENT || llmprof_text_is_control(code))
+      llmprof_buffer_puts(out, stand_in(code, keep_lines));
     else
       llmprof_buffer_add(out, text + at, taken);
     at += taken;
   }
+}
+
+void llmprof_text_clean(llmprof_buffer *out, const char *text, size_t size) {
+  clean(out, text, size, false);
+}
+
+void llmprof_text_clean_lines(llmprof_buffer *out, const char *text,
+                              size_t size) {
+  clean(out, text, size, true);
 }
 
 /* Bytes of the longest beginning of at most `columns`, and its width. */

@@ -270,7 +270,7 @@ static llmprof_frame *frame_of(const llmprof_trace *trace, const steps *s) {
 }
 
 llmprof_frame *llmprof_trace_steps(llmprof_trace *trace,
-                                   const char *const *tags, size_t count,
+                                   const llmprof_trace_tag *tags, size_t count,
                                    llmprof_error *err) {
   if (!llmprof_trace_attribution(trace, err)) return NULL;
   llmprof_frame *frame = NULL;

@@ -21,14 +21,15 @@ static void label_links(const llmprof_trace *trace, const uint32_t *tags,
 }
 
 uint32_t *llmprof_trace_labelled_links(const llmprof_trace *trace,
-                                       const char *const *tags, size_t count) {
+                                       const llmprof_trace_tag *tags,
+                                       size_t count) {
   size_t links = trace->attribution.link_count;
   uint32_t *of_link = llmprof_alloc(links, sizeof *of_link);
   uint32_t *wanted = llmprof_alloc(count, sizeof *wanted);
   if (of_link && wanted) {
     for (size_t i = 0; i < count; i++)
-      wanted[i] =
-          llmprof_strings_find(trace->strings, tags[i], strlen(tags[i]));
+      wanted[i] = llmprof_strings_find(trace->strings, tags[i].tag,
+                                       strlen(tags[i].tag));
     label_links(trace, wanted, count, of_link);
     llmprof_free(wanted);
     return of_link;
@@ -40,8 +41,8 @@ uint32_t *llmprof_trace_labelled_links(const llmprof_trace *trace,
 
 /* By row of the frame, whose operations are in `ops`. */
 static bool label_rows(llmprof_trace *trace, const llmprof_column *ops,
-                       const char *const *tags, size_t count, uint32_t *labels,
-                       size_t rows) {
+                       const llmprof_trace_tag *tags, size_t count,
+                       uint32_t *labels, size_t rows) {
   const llmprof_attribution *a = &trace->attribution;
   uint32_t *of_link = llmprof_trace_labelled_links(trace, tags, count);
   if (!of_link) return false;
@@ -63,9 +64,32 @@ static bool add_label(llmprof_frame *frame, const char *name, const char *range,
          llmprof_frame_add(frame, &row, NULL, NULL);
 }
 
+/* By range, what an operation in it is called. Owned by the frame; NULL when
+ * out of memory. */
+static const uint32_t *name_ranges(llmprof_trace *trace, llmprof_frame *frame,
+                                   const llmprof_trace_tag *tags,
+                                   size_t count) {
+  size_t ranges = trace->ranges.count;
+  uint32_t *names = llmprof_alloc(ranges, sizeof *names);
+  if (!names || !llmprof_frame_own(frame, names)) return NULL;
+  for (size_t r = 0; r < ranges; r++) names[r] = trace->ranges.tag[r];
+  for (size_t i = 0; i < count; i++) {
+    const char *label = tags[i].label;
+    uint32_t tag = llmprof_strings_find(trace->strings, tags[i].tag,
+                                        strlen(tags[i].tag)),
+             name;
+    if (!label || tag == LLMPROF_NO_STRING) continue;
+    if (!llmprof_strings_add(trace->strings, label, strlen(label), &name))
+      return NULL;
+    for (size_t r = 0; r < ranges; r++)
+      if (trace->ranges.tag[r] == tag) names[r] = name;
+  }
+  return names;
+}
+
 static bool make_label(llmprof_trace *trace, llmprof_frame *frame,
                        const char *name, const char *range,
-                       const char *const *tags, size_t count,
+                       const llmprof_trace_tag *tags, size_t count,
                        llmprof_error *err) {
   const llmprof_column *ops =
       llmprof_frame_column(frame, llmprof_frame_find(frame, "op"), err);
@@ -74,8 +98,9 @@ static bool make_label(llmprof_trace *trace, llmprof_frame *frame,
   uint32_t *labels = llmprof_alloc(rows, sizeof *labels);
   if (!labels || !llmprof_frame_own(frame, labels))
     return llmprof_fail_nomem(err);
-  return (label_rows(trace, ops, tags, count, labels, rows) &&
-          add_label(frame, name, range, trace->ranges.tag, labels)) ||
+  const uint32_t *names = name_ranges(trace, frame, tags, count);
+  return (names && label_rows(trace, ops, tags, count, labels, rows) &&
+          add_label(frame, name, range, names, labels)) ||
          llmprof_fail_nomem(err);
 }
 
@@ -106,7 +131,7 @@ static bool open_label(const llmprof_trace *trace, const llmprof_frame *frame,
 }
 
 bool llmprof_trace_label(llmprof_trace *trace, llmprof_frame *frame,
-                         const char *name, const char *const *tags,
+                         const char *name, const llmprof_trace_tag *tags,
                          size_t count, llmprof_error *err) {
   llmprof_buffer range = {0};
   bool ok = open_label(trace, frame, name, &range, err) &&

@@ -85,7 +85,8 @@ void llmprof_attribution_free(llmprof_attribution *attribution);
  * outwards, whose tag is one of `tags`, or LLMPROF_NONE. The caller frees; NULL
  * when out of memory. */
 uint32_t *llmprof_trace_labelled_links(const llmprof_trace *trace,
-                                       const char *const *tags, size_t count);
+                                       const llmprof_trace_tag *tags,
+                                       size_t count);
 
 /* A uint32_t from a column that should hold one: LLMPROF_NONE when absent or
  * out of range. */

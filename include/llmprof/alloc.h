@@ -28,6 +28,10 @@ void *llmprof_zalloc(size_t count, size_t size); /* zero-filled */
 void *llmprof_resize(void *ptr, size_t count, size_t size);
 void llmprof_free(void *ptr); /* NULL is fine */
 
+/* Were `bytes` or more asked for, in blocks of a mebibyte or more, since this
+ * was last true? For whoever keeps what is garbage by now. */
+bool llmprof_alloc_asked(size_t bytes);
+
 char *llmprof_strdup(const char *text);
 void *llmprof_memdup(const void *bytes, size_t size); /* NUL-terminated */
 

@@ -135,6 +135,21 @@ llmprof_frame *llmprof_frame_where(llmprof_frame *frame,
                                    const llmprof_condition *conditions,
                                    size_t count, llmprof_error *err);
 
+/* A stretch of time, both ends included, in ns. */
+typedef struct llmprof_stretch {
+  int64_t start, end;
+  int64_t key; /* what a key column must hold, where there is one */
+} llmprof_stretch;
+
+/* The rows that lie within a stretch, by their columns of starts and ends: by
+ * stretch, and by start within one. A row within several comes once for each.
+ * With a key column (SIZE_MAX: none) its cell equals the stretch's key. Rows
+ * may be in any order; LIMIT: more of them than a frame can have. */
+llmprof_frame *llmprof_frame_within(llmprof_frame *frame, size_t start_column,
+                                    size_t end_column, size_t key_column,
+                                    const llmprof_stretch *stretches,
+                                    size_t count, llmprof_error *err);
+
 /* The rows listed, in that order; each is less than llmprof_frame_rows().
  * `rows` is from llmprof_alloc and becomes the view's, also on failure. */
 llmprof_frame *llmprof_frame_take(llmprof_frame *frame, uint32_t *rows,

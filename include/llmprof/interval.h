@@ -54,6 +54,11 @@ bool llmprof_intervals_gaps(llmprof_intervals *gaps,
                             const llmprof_intervals *set, int64_t from,
                             int64_t to, int64_t shortest, llmprof_error *err);
 
+/* What either covers. The caller frees *set; on failure (NOMEM) there is
+ * nothing to free. */
+bool llmprof_intervals_join(llmprof_intervals *set, const llmprof_intervals *a,
+                            const llmprof_intervals *b, llmprof_error *err);
+
 /* ns covered by both. */
 int64_t llmprof_intervals_overlap(const llmprof_intervals *a,
                                   const llmprof_intervals *b);

@@ -249,12 +249,17 @@ llmprof_frame *llmprof_trace_frame(llmprof_trace *trace, const char *name,
 /* Names of the frames, 0 and up; NULL after the last. */
 const char *llmprof_trace_frame_name(size_t number);
 
-/* Add two columns to a frame of this trace's operations: `name`, the tag of
+/* A tag of ranges, and what they are to be called: NULL, their tag. */
+typedef struct llmprof_trace_tag {
+  const char *tag, *label;
+} llmprof_trace_tag;
+
+/* Add two columns to a frame of this trace's operations: `name`, the label of
  * the innermost range around the launch whose tag is one of `tags`, and
  * `name`_range, that range's row. UNSUPPORTED when the frame is of something
  * else or has such a column already. */
 bool llmprof_trace_label(llmprof_trace *trace, llmprof_frame *frame,
-                         const char *name, const char *const *tags,
+                         const char *name, const llmprof_trace_tag *tags,
                          size_t count, llmprof_error *err);
 
 /* Ranges whose tag is one of `tags` as the GPU ran them: a row for each range
@@ -262,7 +267,7 @@ bool llmprof_trace_label(llmprof_trace *trace, llmprof_frame *frame,
  * operation belongs to the innermost of these ranges around its launch; a graph
  * traced as one operation counts, as it does not in projections. Columns:
  *
- * range, tag, pid, tid   the range, and the thread that it is on
+ * range, tag, pid, tid   the range, its tag, and the thread that it is on
  * device                 where its operations ran
  * host_start, host_end, host   the range itself, and its duration: CPU time
  * launched               start of the first call that launched one of them
@@ -278,7 +283,7 @@ bool llmprof_trace_label(llmprof_trace *trace, llmprof_frame *frame,
  * Operations without times are left out. The frame borrows from the trace.
  * NULL on failure. */
 llmprof_frame *llmprof_trace_steps(llmprof_trace *trace,
-                                   const char *const *tags, size_t count,
+                                   const llmprof_trace_tag *tags, size_t count,
                                    llmprof_error *err);
 
 /* A named stretch of time, [start, end) in ns. */

@@ -243,6 +243,7 @@ function Groups:mean(column) end
 ---@field repeats llmprof.Config.repeats Keys repeats.*
 ---@field report string[] Sections of the report
 ---@field run llmprof.Config.run Keys run.*
+---@field timeline "on"|"off" Capture a timeline; off measures counters alone
 ---@field tools llmprof.Config.tools Keys tools.*
 ---@field top_n llmprof.Config.top_n Keys top_n.*
 ---@field workload llmprof.Config.workload Keys workload.*
@@ -268,9 +269,9 @@ function Groups:mean(column) end
 ---@field clock_control "none"|"base"|"boost"|"reset" Clocks while profiling
 ---@field extra_args? string[] More options for ncu, word by word
 ---@field force_overwrite boolean Overwrite an existing report
----@field kernel_name_base "function"|"demangled"|"mangled" What kernel filters match
+---@field kernel_name_base "auto"|"function"|"demangled"|"mangled" What kernel filters match: auto takes mangled names where the timeline has them, else function
 ---@field metrics? string[] More metrics
----@field nvtx_include? string Profile kernels in this NVTX range; in the recipe's stages unless set
+---@field nvtx_include? string[] Select and profile kernels in these NVTX ranges; in the recipe's stages unless set
 ---@field preset string Preset of Nsight Compute options
 ---@field replay_mode "kernel"|"application"|"range"|"app-range" How passes are repeated
 ---@field sections? string[] More sections, by identifier

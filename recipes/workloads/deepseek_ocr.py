@@ -21,7 +21,7 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import workload_common as common
 from workload_clock import check_environment
 from workload_common import MISSING, USAGE, WorkloadError
-from workload_inputs import Batch, Sample, add_dataset_options, identity, plan_batches
+from workload_inputs import Batch, Sample, add_dataset_options, identify, plan_batches
 from workload_models import DEEPSEEK_OCR, TINY_OCR, OcrConfig, active_parameters
 
 # Pixels of the CPU-sized model of the tests.
@@ -159,12 +159,12 @@ class Loader:
         if sample.path is None:
             page = make_page(sample.seed or 0, self.args.image_size)
             raw = (page * 255).round().byte().permute(1, 2, 0).contiguous()
-            return page, identity(sample.name, bytes(raw.view(-1).tolist()))
+            return page, identify(sample, bytes(raw.view(-1).tolist()))
         try:
             content = sample.path.read_bytes()
         except OSError as error:
             raise WorkloadError(f"{sample.path}: {error.strerror}", USAGE) from error
-        return read_image(sample.path, content), identity(sample.name, content)
+        return read_image(sample.path, content), identify(sample, content)
 
     def tiles_of(self, page: Any) -> Any:
         """[3, rows * t, columns * t] as tiles [rows * columns, 3, t, t]."""

@@ -587,6 +587,7 @@ static void run_all(Program *p) {
   const Options *o = p->o;
   if (o->graph) capture_step(&p->model, o->prompt + o->steps);
   for (int i = 0; i < o->warmup; i++) run_once(p, &p->runs[0], 1);
+  push(o, "measured", 0);
   for (int i = 0; i < o->repeats; i++) {
     Run *r = &p->runs[i];
     run_once(p, r, 0);
@@ -595,6 +596,8 @@ static void run_all(Program *p) {
            i + 1, r->prefill.ms, r->decode.ms, r->decode.ms / o->steps,
            (unsigned long long)r->tokens);
   }
+  CHECK(cudaDeviceSynchronize());
+  pop(o, 0);
   fflush(stdout);
 }
 

@@ -119,16 +119,23 @@ class Clock:
         return stages
 
 
+# The range around what is measured; the recipes gate the capture on it.
+MEASURED = "measured"
+
+
 @contextlib.contextmanager
 def capture_window(torch: Any, device: Any) -> Iterator[None]:
-    """cudaProfilerStart and Stop: for nsys --capture-range=cudaProfilerApi."""
+    """The range MEASURED inside cudaProfilerStart and Stop, for nsys
+    --capture-range=nvtx and =cudaProfilerApi: loading and warm-up stay outside."""
     if device.type != "cuda":
         yield
         return
     torch.cuda.synchronize()
     torch.cuda.cudart().cudaProfilerStart()
+    torch.cuda.nvtx.range_push(MEASURED)
     yield
     torch.cuda.synchronize()
+    torch.cuda.nvtx.range_pop()
     torch.cuda.cudart().cudaProfilerStop()
 
 

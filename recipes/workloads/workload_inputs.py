@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import hashlib
 import random
+import re
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Set, Tuple
 
@@ -19,6 +20,7 @@ class Sample:
     name: str
     path: Optional[Path] = None
     seed: Optional[int] = None
+    sha256: Optional[str] = None  # what its content must have, where that is known
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +39,10 @@ def add_dataset_options(parser: Parser) -> None:
     group.add_argument("--subset-filelist", type=file, default=None, metavar="FILE",
                        help="names of the images to use, one a line, relative to the root (or to "
                             "this file, without a root); empty lines and # comments are skipped")
+    group.add_argument("--input", action="append", default=[], metavar="[sha256:HEX:]NAME",
+                       help="an image to use, and its digest: a file relative to the root (or to "
+                            "the current folder, without a root), or synthetic-SEED; can be given "
+                            "again; goes before the file list")
     group.add_argument("--fallback-patterns", default="*.png,*.jpg", metavar="GLOBS",
                        help="images to use without a file list: patterns relative to the root, "
                             "separated by commas; ** is any depth")
@@ -83,8 +89,25 @@ def matching_images(root: Path, patterns: str) -> List[Sample]:
     return [Sample(path.relative_to(root).as_posix(), path) for path in sorted(found)]
 
 
+def named_sample(word: str, root: Optional[Path]) -> Sample:
+    digest, name = None, word
+    if word.startswith("sha256:"):
+        _, digest, name = (word.split(":", 2) + ["", ""])[:3]
+        if len(digest) != 64 or not name:
+            raise WorkloadError(f"--input '{word}': sha256:HEX:NAME is expected", USAGE)
+    made = re.fullmatch(r"synthetic-(\d+)", name)
+    if made:
+        return Sample(name, seed=int(made[1]), sha256=digest)
+    path = (root or Path()) / name
+    if not path.is_file():
+        raise WorkloadError(f"--input '{name}': '{path}': no such file", USAGE)
+    return Sample(name, path, sha256=digest)
+
+
 def find_samples(args: argparse.Namespace) -> List[Sample]:
     """The dataset; an empty list when there is none to read."""
+    if args.input:
+        return [named_sample(word, args.dataset_root) for word in args.input]
     if args.subset_filelist:
         return listed_images(args.subset_filelist, args.dataset_root)
     if args.dataset_root:
@@ -117,3 +140,12 @@ def plan_batches(args: argparse.Namespace) -> List[Batch]:
 def identity(name: str, content: bytes) -> Dict[str, Any]:
     """An input as metrics.json tells it."""
     return {"name": name, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+
+
+def identify(sample: Sample, content: bytes) -> Dict[str, Any]:
+    """The identity of a sample, which is the one that was asked for."""
+    known = identity(sample.name, content)
+    if sample.sha256 and known["sha256"] != sample.sha256:
+        raise WorkloadError(f"input '{sample.name}': its content is not what the list of inputs "
+                            "says (sha256)", USAGE)
+    return known

@@ -31,11 +31,13 @@ class Endpoint:
     def __init__(self, url: str):
         parts = urlsplit(url)
         try:
-            self.host, self.port = parts.hostname, parts.port
+            host, port = parts.hostname, parts.port
         except ValueError:
-            self.host, self.port = None, None
-        if parts.scheme != "http" or not self.host or not self.port:
+            host, port = None, None
+        if parts.scheme != "http" or not host or not port:
             raise ValueError(f"'{url}': http://HOST:PORT is expected")
+        self.host: str = host
+        self.port: int = port
 
     def connect(self, timeout: float) -> http.client.HTTPConnection:
         return http.client.HTTPConnection(self.host, self.port, timeout=timeout)
@@ -78,7 +80,8 @@ class Server:
     """A child in a process group of its own; its output goes to `log`."""
 
     def __init__(self, argv: Sequence[str], endpoint: Endpoint, log: Optional[Path]):
-        self.argv, self.endpoint, self.child = argv, endpoint, None
+        self.argv, self.endpoint = argv, endpoint
+        self.child: Optional[subprocess.Popen[bytes]] = None
         if log:
             log.unlink(missing_ok=True)
         # for appending: the child's place in the file is ours too
@@ -102,6 +105,12 @@ class Server:
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
 
+    def started(self) -> subprocess.Popen[bytes]:
+        """The child of a server that was started."""
+        if not self.child:
+            raise WorkloadError(f"the server '{self.argv[0]}' was not started")
+        return self.child
+
     def fail(self, message: str) -> None:
         """Show the last lines that it printed, then raise."""
         size = self.output.seek(0, os.SEEK_END)
@@ -113,7 +122,7 @@ class Server:
     def check_alive(self, patience: float = 0) -> None:
         """Raise when it has ended, or does so in `patience` seconds."""
         try:
-            status = self.child.wait(patience)
+            status = self.started().wait(patience)
         except subprocess.TimeoutExpired:
             return
         how = (f"was killed by {signal.Signals(-status).name}" if status < 0
@@ -138,11 +147,12 @@ class Server:
 
     def signal_group(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.child.pid, number)
+            os.killpg(self.started().pid, number)
 
     def group_lives(self) -> bool:
-        self.child.poll()
-        return bool(running(self.child.pid))
+        child = self.started()
+        child.poll()
+        return bool(running(child.pid))
 
     def end(self, patience: float) -> None:
         """SIGTERM to its group, after `patience` seconds SIGKILL: profilers in the
@@ -157,7 +167,7 @@ class Server:
             while self.group_lives() and time.monotonic() < deadline:
                 time.sleep(PAUSE / 4)
         self.signal_group(signal.SIGKILL)
-        self.child.wait()
+        self.started().wait()
 
 
 def end_on_signals() -> None:

@@ -67,9 +67,17 @@ static bool read_columns(llmprof_frame *frame, llmprof_error *err) {
   return ok && unite(frame, err);
 }
 
+static const llmprof_trace_tag tags[] = {{"decode", NULL}, {"prefill", "p"}};
+
+static bool read_steps(llmprof_trace *trace, llmprof_error *err) {
+  llmprof_frame *frame = llmprof_trace_steps(trace, tags, 2, err);
+  bool ok = frame && read_columns(frame, err);
+  llmprof_frame_free(frame);
+  return ok;
+}
+
 static bool read_frame(llmprof_trace *trace, const char *name,
                        llmprof_error *err) {
-  static const char *const tags[] = {"decode", "prefill"};
   llmprof_frame *frame = llmprof_trace_frame(trace, name, err);
   if (!frame) return false;
   bool labelled = llmprof_frame_find(frame, "op") == SIZE_MAX ||
@@ -92,6 +100,7 @@ bool read_export(const char *path, llmprof_error *err) {
   const char *name;
   for (size_t i = 0; ok && (name = llmprof_trace_frame_name(i)); i++)
     ok = read_frame(trace, name, err);
+  ok = ok && read_steps(trace, err);
   llmprof_trace_close(trace);
   return ok;
 }

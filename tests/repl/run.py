@@ -163,7 +163,8 @@ class Sessions(unittest.TestCase):
         session.send(CTRL_D)
         self.assertEqual(0, session.finish())
         table = Screen().feed(session.raw).split("\n")[-4:-2]
-        self.assertEqual(["duration µs  name", "     278.11  void implicit_con…int, int)"], table[:2])
+        self.assertEqual(["duration µs  name", "     278.11  void implicit_con…int, int)"],
+                         table[:2])
 
 
 class Scripts(unittest.TestCase):

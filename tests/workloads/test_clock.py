@@ -118,7 +118,8 @@ class Clocks(unittest.TestCase):
         torch = fake_torch()
         with clock.capture_window(torch, GPU):
             torch.cuda.log.append("work")
-        self.assertEqual(torch.cuda.log, ["synchronise", "start", "work", "synchronise", "stop"])
+        self.assertEqual(torch.cuda.log, ["synchronise", "start", "push measured", "work",
+                                          "synchronise", "pop", "stop"])
         with clock.capture_window(None, CPU):
             pass
 

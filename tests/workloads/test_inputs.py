@@ -5,7 +5,7 @@ import unittest
 import support  # finds the programs
 import deepseek_ocr
 import workload_common as common
-from workload_inputs import Sample, identity, plan_batches
+from workload_inputs import Sample, identify, identity, plan_batches
 
 
 def names(batches):
@@ -55,6 +55,29 @@ class Plan(support.Case):
                                          "--num-epochs", "2")), [["a.png"], ["b.png"]] * 2)
         self.assertEqual(names(self.plan(*root, "--num-samples-per-epoch", "5")),
                          [["a.png"], ["b.png"], ["c.png"], ["a.png"], ["b.png"]])
+
+    def test_named_inputs_go_before_a_list(self):
+        root = self.root("b.png", "a.jpg")
+        listed = self.write("list.txt", "a.jpg")
+        batches = self.plan(*root, "--subset-filelist", str(listed), "--input", "b.png",
+                            "--input", f"sha256:{'0' * 64}:synthetic-3",
+                            "--num-samples-per-epoch", "0")
+        self.assertEqual([batch.samples[0] for batch in batches],
+                         [Sample("b.png", self.folder / "b.png"),
+                          Sample("synthetic-3", seed=3, sha256="0" * 64)])
+
+    def test_a_named_input_must_be_there(self):
+        root = self.root("b.png")
+        for word in ("c.png", "sha256:abc:b.png", f"sha256:{'0' * 64}:", "sha256:"):
+            with self.assertRaises(common.WorkloadError) as raised:
+                self.plan(*root, "--input", word)
+            self.assertEqual(raised.exception.status, common.USAGE)
+
+    def test_an_input_is_the_one_that_was_asked_for(self):
+        known = identity("a", b"text")
+        self.assertEqual(identify(Sample("a", sha256=known["sha256"]), b"text"), known)
+        with self.assertRaisesRegex(common.WorkloadError, "its content is not"):
+            identify(Sample("a", sha256=known["sha256"]), b"other")
 
     def test_batches_are_full(self):
         root = self.root("a.png", "b.png", "c.png")

@@ -32,15 +32,11 @@
 -- those behind others, those without a gain.
 local errors = require "llmprof.base.errors"
 local evidence = require "llmprof.analysis.evidence"
-local fs = require "llmprof.fs"
 local json = require "llmprof.json"
+local modules = require "llmprof.base.modules"
 local recipe = require "llmprof.recipe"
-local resources = require "llmprof.resources"
-local sorted_keys = require "llmprof.base.sorted_keys"
 
 local advice = {}
-
-local FOLDER = "lua/llmprof/advice/"
 
 local confidences = { high = 1, medium = 2, low = 3 }
 local parts = { waiting = true, gpu = true }
@@ -174,19 +170,9 @@ local function apply(rule, results, findings, abstained)
 end
 
 
--- Names of the rules, sorted: those built in and those in $LLMPROF_HOME, where
--- `require` finds them too.
+-- Names of the rules, sorted.
 function advice.names()
-  local home, paths = os.getenv "LLMPROF_HOME", resources.list(FOLDER)
-  for _, file in ipairs(home and fs.list(home .. "/" .. FOLDER) or {}) do
-    paths[#paths + 1] = FOLDER .. file
-  end
-  local found = {}
-  for _, path in ipairs(paths) do
-    local name = path:sub(#FOLDER + 1):match "^([%w_]+)%.lua$"
-    if name and name ~= "init" then found[name] = true end
-  end
-  return sorted_keys(found)
+  return modules.names "advice"
 end
 
 

@@ -96,16 +96,12 @@ end
 
 
 local function mean_api(measure, instances)
-  local sums = {}
-  for _, instance in ipairs(instances) do
-    for class, entry in pairs(measure(instance)) do
-      sums[class] = sums[class] or { calls = 0, ns = 0 }
-      sums[class].calls = sums[class].calls + entry.calls / #instances
-      sums[class].ns = sums[class].ns + entry.ns / #instances
-    end
+  local means = {}
+  for class, entry in pairs(measure(instances)) do
+    means[class] = { calls = entry.calls / #instances, ns = entry.ns / #instances }
   end
-  sums.host = nil
-  return sums
+  means.host = nil
+  return means
 end
 
 

@@ -4,14 +4,21 @@
 local errors = require "llmprof.base.errors"
 local pages = require "llmprof.nvidia.ncu"
 local ncu = require "llmprof.nvidia.ncu.command"
+local range_name = require "llmprof.base.range_name"
 
 local counter_plan = {}
 
 
 -- ---- which launches ----
 
--- Exact mangled names where the export has them for all, else function names.
-local function name_base(kernels)
+-- What each kind of name that ncu matches is called in a kernel's record.
+local name_fields = { ["function"] = "short_name", demangled = "name", mangled = "mangled_name" }
+
+
+-- The kind of name to filter by. "auto": exact mangled names where the export has
+-- them for all, else function names.
+local function name_base(wanted, kernels)
+  if wanted ~= "auto" then return wanted end
   for _, kernel in ipairs(kernels) do
     if not kernel.mangled_name then return "function" end
   end
@@ -19,8 +26,9 @@ local function name_base(kernels)
 end
 
 
+-- A kernel without a mangled name goes by its function's.
 local function name_of(kernel, base)
-  return base == "mangled" and kernel.mangled_name or kernel.short_name
+  return kernel[name_fields[base]] or kernel.short_name
 end
 
 
@@ -108,13 +116,30 @@ local function stages_of(list)
 end
 
 
+-- The stages whose ranges ncu can be given: declared, top level and wanted.
+local function stages_in(wanted, found)
+  local list = {}
+  for _, stage in ipairs((found.whole or found.inferred) and {} or found.declared) do
+    if wanted[stage.name] and not stage.parent then list[#list + 1] = stage.name end
+  end
+  return list
+end
+
+
+-- Is a stage's range one of the default domain, though its name has a colon?
+local function is_default(name, found)
+  for _, instance in ipairs(found.instances) do
+    if instance.stage == name then return instance.domain == nil end
+  end
+  return false
+end
+
+
 -- Range expressions of these stages.
 local function ranges_of(wanted, found)
   local ranges = {}
-  for _, stage in ipairs((found.whole or found.inferred) and {} or found.declared) do
-    if wanted[stage.name] and not stage.parent then
-      ranges[#ranges + 1] = ncu.range_expression(stage.name)
-    end
+  for i, name in ipairs(stages_in(wanted, found)) do
+    ranges[i] = range_name.ncu_filter(name, is_default(name, found))
   end
   return ranges
 end
@@ -135,8 +160,44 @@ local function instances_of(wanted, found)
 end
 
 
+-- The declared stage that a range of ncu.nvtx_include names, as recipes or as ncu
+-- write it; or nil.
+local function stage_named(range, found)
+  for _, stage in ipairs(found.declared) do
+    local name = stage.name
+    if range == name or range == name .. "/"
+      or range == range_name.ncu_filter(name, is_default(name, found)) then return name end
+  end
+  return nil
+end
+
+
+-- The stages that ncu.nvtx_include (a list of ranges) limits the counters to, as
+-- a set; nil when it is not set, or names ranges other than stages.
+function counter_plan.focus(include, found)
+  if not include then return nil end
+  local wanted = {}
+  for _, range in ipairs(include) do
+    local name = stage_named(range, found)
+    if not name then return nil end
+    wanted[name] = true
+  end
+  return wanted
+end
+
+
+local function both(set, other)
+  local list = {}
+  for name in pairs(set) do list[name] = other[name] end
+  return list
+end
+
+
 local function filters_in(wanted, found, cfg)
-  if cfg.ncu.nvtx_include then return { cfg.ncu.nvtx_include }, nil end
+  local include = cfg.ncu.nvtx_include
+  local focus = counter_plan.focus(include, found)
+  if include and not focus then return include, nil end
+  if focus then wanted = both(wanted, focus) end
   return ranges_of(wanted, found), instances_of(wanted, found)
 end
 
@@ -154,8 +215,7 @@ end
 -- all. With range replay only ranges and instances; dropped is empty.
 function counter_plan.make(chosen, all, found, cfg)
   if ncu.measures_ranges(cfg.ncu) then return range_plan(found, cfg) end
-  local base = cfg.ncu.kernel_name_base == "function" and name_base(chosen)
-    or cfg.ncu.kernel_name_base
+  local base = name_base(cfg.ncu.kernel_name_base, chosen)
   local per_shape = cfg.top_n.launches_per_kernel
   local targets, by_name = targets_of(chosen, base)
   count_launches(by_name, all, stages_of(chosen), base, per_shape)

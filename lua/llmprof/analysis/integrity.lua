@@ -80,12 +80,14 @@ end
 local function captured_launches(api, names)
   local begins = api:where { name = names "BeginCapture" }
   local ends = api:where { name = names "EndCapture" }
-  local launch_names, count = names(is_launch), 0
+  local captures = {}
   for i = 1, math.min(#begins, #ends) do
-    count = count + #api:where { name = launch_names, tid = begins:get(i, "tid"),
-      { "start", ">=", begins:get(i, "start") }, { "end", "<=", ends:get(i, "end") } }
+    local tid = begins:get(i, "tid")
+    captures[#captures + 1] = tid and { tid = tid, start = begins:get(i, "start"),
+      stop = ends:get(i, "end") }
   end
-  return count
+  if #captures == 0 then return 0 end
+  return #check(api:where { name = names(is_launch) }:within(captures, "tid"))
 end
 
 

@@ -31,7 +31,8 @@ end
 
 -- ---- instances ----
 
--- Every range of the declared stages, by start: { stage, range, start, stop }.
+-- Every range of the declared stages, by start: { stage, domain (nil: the
+-- default one), range, start, stop }.
 local function find_instances(trace, declared)
   local names, parents = {}, {}
   for _, stage in ipairs(declared) do
@@ -43,8 +44,8 @@ local function find_instances(trace, declared)
   for row = 1, #found do
     local name = found:get(row, "tag")
     instances[row] = { stage = name, parent = parents[name] or nil,
-      range = found:get(row, "range"), start = found:get(row, "start"),
-      stop = found:get(row, "end") }
+      domain = found:get(row, "domain"), range = found:get(row, "range"),
+      start = found:get(row, "start"), stop = found:get(row, "end") }
   end
   table.sort(instances, function(a, b)
     if a.start ~= b.start then return a.start < b.start end

@@ -37,18 +37,19 @@ local function check(value, message)
 end
 
 
--- Intervals of the API calls of each class, over all threads that launch, and
--- of all classes up to and including it, so that a moment counts once.
+-- Intervals of the API calls of each class, over the threads that launch, and of
+-- all classes up to and including it, so that a moment counts once.
 local function unions(api, tids)
-  local names, cumulated, result = {}, {}, {}
+  local names, result, so_far = {}, {}, nil
   for _, row in ipairs(api:group { by = { "name" } }) do
     local class = waiting.class_of(row.name or "")
     names[class] = names[class] or {}
     table.insert(names[class], row.name)
   end
   for _, class in ipairs { "launch", "sync", "memory", "other" } do
-    for _, name in ipairs(names[class] or {}) do cumulated[#cumulated + 1] = name end
-    result[class] = api:where { name = cumulated, tid = tids }:union()
+    local own = api:where { name = names[class] or {}, tid = tids }:union()
+    so_far = so_far and check(so_far:join(own)) or own
+    result[class] = so_far
   end
   return result
 end
@@ -82,13 +83,12 @@ function waiting.classifier(trace, ops)
 end
 
 
--- ns by class of API calls that overlap an instance, and how many: what the
--- stage spent in the driver whether or not the GPU was idle.
+-- A function from instances to what API calls within them took: by class { calls, ns },
+-- whether or not the GPU was idle.
 function waiting.api_time(trace)
   local api = check(trace:frame "api")
-  return function(instance)
-    local inside = api:where { { "start", ">=", instance.start }, { "end", "<=", instance.stop } }
-    local result = {}
+  return function(instances)
+    local inside, result = check(api:within(instances)), {}
     for _, class in ipairs(waiting.classes) do result[class] = { calls = 0, ns = 0 } end
     for _, row in ipairs(inside:group { by = { "name" }, sum = { "duration" } }) do
       local entry = result[waiting.class_of(row.name or "")]

@@ -11,6 +11,7 @@ errors.status = {
   nothing = 4, -- nothing was captured
   gate = 5, -- a comparison broke its limits
   interrupted = 130,
+  closed = 141, -- whoever read the output went away: as after SIGPIPE
 }
 
 local Error = {}

@@ -51,8 +51,16 @@ end
 
 -- RFC 4180: quoted where a comma, a quote or a line end asks for it.
 local function csv_field(value)
-  if value:find '[,"\r\n]' then return '"' .. value:gsub('"', '""') .. '"' end
+  if value:find "[\0-\31\127-\255]" then value = text.clean_lines(value) end
+  if value:find '[,"\n]' then return '"' .. value:gsub('"', '""') .. '"' end
   return value
+end
+
+
+-- The same for a spreadsheet: no text is a formula.
+local function guarded_field(value)
+  if not tonumber(value) and value:find "^[=+@\t\r-]" then value = "'" .. value end
+  return csv_field(value)
 end
 
 
@@ -66,10 +74,11 @@ end
 local function csv(columns, rows, options)
   local lines, fields = {}, {}
   local get = options.keys == "key" and raw_cell or cell
+  local field = options.safe and guarded_field or csv_field
   for i, column in ipairs(columns) do fields[i] = csv_field(column[options.keys]) end
   lines[1] = table.concat(fields, ",")
   for r, row in ipairs(rows) do
-    for i, column in ipairs(columns) do fields[i] = csv_field(get(column, row)) end
+    for i, column in ipairs(columns) do fields[i] = field(get(column, row)) end
     lines[r + 1] = table.concat(fields, ",")
   end
   lines[#lines + 1] = ""
@@ -207,17 +216,16 @@ local function to_terminal(columns, rows, options)
     widths[#columns] = math.min(widths[#columns], room)
   end
   local out = {}
-  local function add(line, strong)
+  local function add(line)
     local padded = {}
     for i, column in ipairs(columns) do
       padded[i] = text.pad(line[i], widths[i], is_number(column) and "right" or "left")
     end
-    local joined = (table.concat(padded, "  "):gsub("%s+$", ""))
-    out[#out + 1] = strong and options.strong and options.strong(joined) or joined
+    out[#out + 1] = (table.concat(padded, "  "):gsub("%s+$", ""))
   end
   local titles = {}
   for i, column in ipairs(columns) do titles[i] = column.title end
-  add(titles, true)
+  add(titles)
   for _, line in ipairs(lines) do add(line) end
   out[#out + 1] = ""
   return table.concat(out, "\n")
@@ -248,9 +256,9 @@ end
 
 
 -- Render rows as "table", "md", "html", "csv" or "json". options: keys ("key" or
--- "title": what names the columns in CSV and JSON), columns (width of the
--- terminal), strong (a function that marks the header line), row_id (a function
--- that gives the id of a row's element in HTML, or nil).
+-- "title": what names the columns in CSV and JSON), safe (no cell of CSV is a formula
+-- of a spreadsheet), columns (width of the
+-- terminal), row_id (a function that gives the id of a row's element in HTML, or nil).
 function tables.render(format, columns, rows, options)
   options = options or {}
   options.keys = options.keys or "key"

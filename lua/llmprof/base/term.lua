@@ -1,5 +1,7 @@
 -- What a person sees while something runs: a line per step, plain where the
 -- output is no terminal or NO_COLOR is set.
+local out = require "llmprof.base.out"
+local styled = require "llmprof.base.styled"
 local sys = require "llmprof.sys"
 local text = require "llmprof.text"
 
@@ -15,35 +17,40 @@ local function is_plain(fd)
 end
 
 
--- A writer to a stream, a terminal only if its descriptor fd is given and is
--- one: style(name, text), line(text), columns. Lines that could
--- not be written do not stop what writes them; term.failure says why the first
--- was lost.
-function term.new(stream, fd)
+-- A writer to a stream, a terminal only if its descriptor fd is given and is one; name
+-- says what it is. style(name, text) marks a text, line(text) prints one, columns is how
+-- wide it is. Lines that could not be written do not stop what writes them: the end of
+-- the command says so.
+function term.new(stream, fd, name)
   local plain = is_plain(fd)
   local self = { columns = fd and sys.isatty(fd) and sys.columns() or nil, plain = plain }
 
-  function self.style(name, value)
-    if plain then return value end
-    return ("\27[%sm%s\27[0m"):format(codes[name], value)
+  local function send(...)
+    local written, message = stream:write(...)
+    if written then written, message = stream:flush() end
+    if not written then out.note_lost(name or "standard output", message) end
+  end
+
+  -- A text to be joined by `..` with others, which are shown as they are.
+  function self.style(style, value)
+    value = styled.bytes(value)
+    return styled.trusted(plain and value or ("\27[%sm%s\27[0m"):format(codes[style], value))
   end
 
   function self.line(value)
-    local written, message = stream:write(value, "\n")
-    if written then written, message = stream:flush() end
-    if not written then term.failure = term.failure or message end
+    send(styled.bytes(value), "\n")
   end
 
   -- A line that the next one replaces; nothing where that cannot be.
   function self.status(value)
     if plain then return end
+    value = text.clean(value)
     if self.columns then value = text.truncate(value, self.columns - 1, "end") end
-    stream:write("\r\27[K", value)
-    stream:flush()
+    send("\r\27[K", value)
   end
 
   function self.clear()
-    if not plain then stream:write "\r\27[K" end
+    if not plain then send "\r\27[K" end
   end
 
   return self

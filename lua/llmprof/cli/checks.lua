@@ -1,5 +1,6 @@
 -- What a look at something found: a list of checks, each { name, level = "ok" |
 -- "warning" | "problem", text, fix }, and how they are shown.
+local out = require "llmprof.base.out"
 local tables = require "llmprof.base.tables"
 local term = require "llmprof.base.term"
 local text = require "llmprof.text"
@@ -40,12 +41,12 @@ end
 
 
 local function print_lines(list)
-  local out = term.new(io.stdout, 1)
+  local screen = term.new(io.stdout, 1)
   for _, check in ipairs(list) do
-    out.line(("%s %-12s %s"):format(out.style(colors[check.level], ("%-8s"):format(check.level)),
-      check.name, text.clean(check.text)))
+    screen.line(screen.style(colors[check.level], ("%-8s"):format(check.level))
+      .. (" %-12s %s"):format(check.name, text.clean(check.text)))
     if check.level ~= "ok" and check.fix then
-      out.line(("%-22s%s"):format("", out.style("dim", text.clean(check.fix))))
+      screen.line((" "):rep(22) .. screen.style("dim", text.clean(check.fix)))
     end
   end
 end
@@ -54,7 +55,7 @@ end
 -- Print the list: as JSON, or a line each for people.
 function checks.print(list, as_json)
   if as_json then
-    io.stdout:write(tables.render("json", columns, list))
+    out.write(tables.render("json", columns, list))
   else
     print_lines(list)
   end

@@ -19,8 +19,9 @@ local sorted_keys = require "llmprof.base.sorted_keys"
 local completion = {}
 
 -- Keys whose values are names of files below conf/.
-local NAMED = { ["hardware.name"] = "hardware", ["mode"] = "mode", ["model.arch"] = "model",
-  ["ncu"] = "ncu", ["nsys"] = "nsys" }
+local NAMED = { ["hardware.name"] = "hardware", ["mode"] = "mode", ["model.arch"] = "model" }
+
+for _, group in ipairs(config.preset_groups) do NAMED[group] = group end
 
 local function starts(text, prefix)
   return text:sub(1, #prefix) == prefix
@@ -109,7 +110,7 @@ local function add_settings(add, typed, declared)
   for _, name in ipairs(sorted_keys(declared)) do
     add(removing and "~" .. name or name .. "=", declared[name][1])
   end
-  for _, group in ipairs { "ncu", "nsys" } do add(group .. "=", "preset") end
+  for _, group in ipairs(config.preset_groups) do add(group .. "=", "preset") end
 end
 
 

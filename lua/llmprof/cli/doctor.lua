@@ -4,6 +4,7 @@ local checks = require "llmprof.cli.checks"
 local fs = require "llmprof.fs"
 local gpu = require "llmprof.gpu"
 local ncu = require "llmprof.nvidia.ncu.command"
+local nsys = require "llmprof.nvidia.nsys"
 local sys = require "llmprof.sys"
 local text = require "llmprof.text"
 local tools = require "llmprof.nvidia.tools"
@@ -54,42 +55,38 @@ end
 -- ---- the tools ----
 
 -- Leaves the tool in the state for the checks that need it.
-local function check_tool(state, name, fix)
-  local found, tried = tools.find(name, state.cfg.tools[name])
+local function check_tool(state, vendor)
+  local name = vendor.name
+  local found, tried = tools.find(vendor, state.cfg.tools[name])
   state[name] = found
-  if not found then return problem(name, tools.lack_text(name, tried), fix) end
-  return ok(name, ("%s, %s"):format(found.version, found.path))
+  if found then return ok(name, ("%s, %s"):format(found.version, found.path)) end
+  return problem(name, tools.lack_text(vendor, tried), vendor.install)
 end
 
 
-local function check_nsys(state)
-  return check_tool(state, "nsys", "install nsight-systems, or name it with tools.nsys=PATH")
-end
+local function check_nsys(state) return check_tool(state, nsys) end
 
 
 local function check_importer(state)
   if not state.nsys then return nil end
-  local missing, why = tools.missing_libraries(state.nsys)
+  local missing, why = nsys.missing_libraries(state.nsys)
   if not missing then return warn("nsys import", why, "try: nsys profile true") end
   if #missing > 0 then
     return problem("nsys import", "its importer lacks " .. table.concat(missing, ", "),
-      tools.LIBRARY_HINT)
+      nsys.LIBRARY_HINT)
   end
   return ok("nsys import", "its importer finds all its libraries")
 end
 
 
-local function check_ncu(state)
-  return check_tool(state, "ncu", "install nsight-compute, or name it with tools.ncu=PATH; "
-    .. "counters are left out without it")
-end
+local function check_ncu(state) return check_tool(state, ncu) end
 
 
 -- One empty kernel under ncu tells what no setting does.
 local function check_counters(state)
   if not state.ncu or not state.devices[1] then return nil end
-  local output, result = tools.capture({ state.ncu.path, "--config-file", "off", "--metrics",
-    "gpu__time_duration.sum", sys.executable(), "probe" }, { timeout = 120 })
+  local output, result = tools.capture(
+    ncu.probe_argv(state.ncu.path, { sys.executable(), "probe" }), { timeout = 120 })
   if not output then return warn("counters", result, "try ncu by hand") end
   local lines = {}
   for line in output:gmatch "[^\n]+" do lines[#lines + 1] = line end

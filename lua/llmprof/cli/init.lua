@@ -7,8 +7,7 @@ local files = require "llmprof.base.files"
 local help = require "llmprof.cli.help"
 local nearest = require "llmprof.base.nearest"
 local options = require "llmprof.cli.options"
-local term = require "llmprof.base.term"
-local text = require "llmprof.text"
+local out = require "llmprof.base.out"
 
 local cli = {}
 
@@ -25,7 +24,7 @@ local function run_command(name, argv)
   if command.raw then return command.run(argv) end
   local given, words = options.parse(help.options(command), argv)
   if given.help then
-    io.stdout:write(help.of_command(command, words))
+    out.write(help.of_command(command, words))
     return 0
   end
   return command.run(given, words)
@@ -45,14 +44,14 @@ end
 local function dispatch(argv)
   local first = argv[1]
   if first == nil then
-    io.stderr:write(help.general())
+    out.warn(help.general())
     return errors.status.usage
   elseif first == "--help" or first == "-h" then
-    io.stdout:write(help.general())
+    out.write(help.general())
     return 0
   elseif first == "--version" then
     if argv[2] then errors.raise("usage", "--version stands alone") end
-    io.stdout:write("llmprof ", require("llmprof.version").version, "\n")
+    out.write("llmprof ", require("llmprof.version").version, "\n")
     return 0
   elseif first == "-e" then
     return run_command("eval", table.move(argv, 2, #argv, 1, {}))
@@ -75,32 +74,33 @@ end
 
 
 local function report(err)
-  if err.detail then io.stderr:write((tostring(err.detail):gsub("\n*$", "\n"))) end
-  io.stderr:write("llmprof: ", text.clean(err.message), "\n") -- it may hold a path
+  if err.kind == "closed" then return end
+  if err.detail then out.warn((tostring(err.detail):gsub("\n*$", "\n"))) end
+  out.complain(err.message)
   if err.bug then
-    io.stderr:write "this is a bug in llmprof; the lines above say where\n"
+    out.warn "this is a bug in llmprof; the lines above say where\n"
     return
   end
   local hint = err.hint or next_step(err)
-  if hint then io.stderr:write("  ", hint, "\n") end
+  if hint then out.warn("  ", hint, "\n") end
+end
+
+
+-- A command's exit status, once all that it printed is written.
+local function run_all(argv)
+  local status = dispatch(argv)
+  out.finish()
+  return status
 end
 
 
 -- Run the command line and return the exit status.
 function cli.main(argv)
-  local ok, result = xpcall(dispatch, errors.handler, argv)
-  if not ok then
-    report(result)
-    return errors.status[result.kind] or errors.status.failed
-  end
-  local _, message = io.stdout:flush()
-  message = term.failure or message
-  if message then
-    local closed = message:find "Broken pipe" -- `llmprof stats ... | head`
-    if not closed then io.stderr:write("llmprof: standard output: ", message, "\n") end
-    return errors.status.failed
-  end
-  return result
+  print = out.print -- luacheck: ignore 121
+  local ok, result = xpcall(run_all, errors.handler, argv)
+  if ok then return result end
+  report(result)
+  return errors.status[result.kind] or errors.status.failed
 end
 
 

@@ -4,14 +4,14 @@ local categories = require "llmprof.analysis.categories"
 local checks = require "llmprof.cli.checks"
 local choice = require "llmprof.model.choice"
 local config = require "llmprof.recipe.config"
+local dry_run = require "llmprof.run.dry_run"
 local errors = require "llmprof.base.errors"
 local files = require "llmprof.base.files"
 local fs = require "llmprof.fs"
 local hardware = require "llmprof.model.hardware"
-local live = require "llmprof.run.capture.live"
 local recipe = require "llmprof.recipe"
-local recorded = require "llmprof.run.capture.recorded"
 local spawn = require "llmprof.spawn"
+local vendors = require "llmprof.nvidia.vendors"
 local workload = require "llmprof.run.workload"
 
 local recipe_check = {}
@@ -41,8 +41,11 @@ end
 local function check_configuration(state)
   local composed = config.of_recipe(state.made, state.file, state.words)
   state.cfg = composed.tree
-  return ok("config", ("nsys=%s, ncu=%s, mode %s"):format(state.cfg.nsys.preset,
-    state.cfg.ncu.preset, state.cfg.mode or "default"))
+  local said = {}
+  for i, vendor in ipairs(vendors) do
+    said[i] = ("%s=%s, "):format(vendor.name, state.cfg[vendor.name].preset)
+  end
+  return ok("config", ("%smode %s"):format(table.concat(said), state.cfg.mode or "default"))
 end
 
 
@@ -133,13 +136,8 @@ end
 -- ---- how it is measured ----
 
 local function check_capture(state)
-  local cfg = state.cfg
-  if cfg.capture == "builtin" then
-    return problem("capture", "this build has no collector of its own", "capture=nsys")
-  end
-  local capture = cfg.capture == "recorded" and recorded or live
-  capture.preview(state.made, cfg)
-  return ok("capture", "capture=" .. cfg.capture)
+  dry_run.commands(state.made, state.cfg)
+  return ok("capture", "capture=" .. state.cfg.capture)
 end
 
 
@@ -184,12 +182,12 @@ local function is_listed(list, check)
 end
 
 
--- Only the user's mistakes are for the list; other errors pass.
+-- What the user can mend is for the list; other errors pass.
 local function run_check(entry, state)
   local name, check = entry[1], entry[2]
   local done, result = xpcall(check, errors.handler, state)
   if done then return result end
-  if result.kind ~= "usage" then error(result, 0) end
+  if result.kind ~= "usage" and result.kind ~= "tool" then error(result, 0) end
   return problem(name, result.message, result.hint)
 end
 

@@ -1,10 +1,13 @@
 -- The options of commands that print tables, declared once.
 local errors = require "llmprof.base.errors"
+local tables = require "llmprof.base.tables"
 
 local table_options = {}
 
 table_options.format = { "format", short = "f", arg = "FORMAT", default = "table",
   choices = { "table", "md", "csv", "json" }, help = "output format" }
+
+table_options.safe = { "safe", help = "with -f csv: guard texts that look like formulas" }
 
 table_options.rows = { "rows", short = "n", arg = "N", type = "integer",
   help = "print the first N rows only" }
@@ -12,6 +15,17 @@ table_options.rows = { "rows", short = "n", arg = "N", type = "integer",
 
 function table_options.check_rows(given)
   if given.rows and given.rows < 1 then errors.raise("usage", "--rows: at least 1") end
+end
+
+
+-- The table in the format that was asked for. options: of tables.render.
+function table_options.render(given, columns, rows, options)
+  if given.safe and given.format ~= "csv" then
+    errors.raise("usage", "--safe is for CSV: -f csv --safe")
+  end
+  options = options or {}
+  options.safe = given.safe
+  return tables.render(given.format, columns, rows, options)
 end
 
 

@@ -5,8 +5,28 @@
 -- is there.
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
+local layout = require "llmprof.bundle.layout"
+local range_name = require "llmprof.base.range_name"
+local tools = require "llmprof.nvidia.tools"
 
-local nsys = {}
+local nsys = {
+  name = "nsys",
+  product = "Nsight Systems",
+  measures = "timeline",
+  install = "install nsight-systems, or name it with tools.nsys=PATH",
+  -- nsys also comes inside Nsight Compute
+  places = {
+    "/opt/nvidia/nsight-systems/*/bin/nsys",
+    "/opt/nvidia/nsight-systems/*/target-linux-x64/nsys",
+    "/usr/lib/nsight-systems/bin/nsys",
+    "/opt/nvidia/nsight-compute/*/host/target-linux-x64/nsys",
+  },
+  without = "without it, capture=recorded analyses a recorded capture",
+  files = layout.nsys,
+}
+
+-- What to do about a library that the importer lacks.
+nsys.LIBRARY_HINT = "install them (Debian: libdw1 brings libdw.so.1)"
 
 
 -- ---- command line ----
@@ -27,7 +47,7 @@ local mapping = {
   { "sample", "--sample" },
   { "cpuctxsw", "--cpuctxsw" },
   { "capture_range", "--capture-range" },
-  { "nvtx_capture", "--nvtx-capture" },
+  { "nvtx_capture", "--nvtx-capture", range_name.nsys_capture },
   { "capture_range_end", "--capture-range-end" },
   { "nvtx_domain_include", "--nvtx-domain-include", joined },
   { "nvtx_domain_exclude", "--nvtx-domain-exclude", joined },
@@ -68,9 +88,6 @@ function nsys.check(cfg)
   if cfg.capture_range == "nvtx" and not range then
     errors.raise("usage", "nsys.capture_range=nvtx needs nsys.nvtx_capture",
       { hint = "name the range: nsys.nvtx_capture=prefill, or prefill@domain" })
-  elseif cfg.capture_range ~= "nvtx" and range then
-    errors.raise("usage", "nsys.nvtx_capture is set, but nsys.capture_range is not nvtx",
-      { hint = "add nsys.capture_range=nvtx" })
   elseif given(cfg, "nvtx_domain_include") and given(cfg, "nvtx_domain_exclude") then
     errors.raise("usage",
       "nsys.nvtx_domain_include and nsys.nvtx_domain_exclude exclude each other")
@@ -91,6 +108,13 @@ function nsys.was_terminated(result)
 end
 
 
+-- Does a key say nothing with this capture range?
+local function means_nothing(cfg, key)
+  return key == "capture_range_end" and cfg.capture_range == "none"
+    or key == "nvtx_capture" and cfg.capture_range ~= "nvtx"
+end
+
+
 -- argv of `nsys profile`. cfg: the nsys group of the configuration; run: path
 -- (of nsys), output (without suffix), argv (of the workload).
 function nsys.profile_argv(cfg, run)
@@ -99,8 +123,7 @@ function nsys.profile_argv(cfg, run)
   for _, entry in ipairs(mapping) do
     local key, option, write = table.unpack(entry)
     local value = given(cfg, key)
-    local means_nothing = key == "capture_range_end" and cfg.capture_range == "none"
-    if value ~= nil and not means_nothing then
+    if value ~= nil and not means_nothing(cfg, key) then
       argv[#argv + 1] = ("%s=%s"):format(option, write and write(value) or value)
     end
   end
@@ -118,6 +141,45 @@ end
 function nsys.export_argv(path, report, sqlite)
   return { path, "export", "--type=sqlite", "--quiet=true", "--force-overwrite=true",
     "--output=" .. sqlite, report }
+end
+
+
+-- ---- can it import what it captures? ----
+
+-- The importer that belongs to an nsys binary, or nil.
+local function importer(path)
+  local real = fs.realpath(path)
+  local folder = real and real:match "^(.*)/[^/]*$"
+  local above = folder and folder:match "^(.*)/[^/]*$"
+  for _, base in ipairs { above, above and above:match "^(.*)/[^/]*$" } do
+    for _, name in ipairs(fs.list(base) or {}) do
+      local candidate = ("%s/%s/QdstrmImporter"):format(base, name)
+      if fs.access(candidate, "x") then return candidate end
+    end
+  end
+  return nil
+end
+
+
+-- Shared libraries that the importer of a tool (of llmprof.nvidia.tools) lacks: a
+-- list, empty when it has all; nil and why when that cannot be told.
+function nsys.missing_libraries(tool)
+  local path = importer(tool.path)
+  if not path then return nil, "its importer was not found beside it" end
+  local output, message = tools.capture { "ldd", path }
+  if not output then return nil, message end
+  local missing = {}
+  for library in output:gmatch "(%S+) => not found" do missing[#missing + 1] = library end
+  return missing
+end
+
+
+-- Raise when it cannot import what it captures.
+function nsys.check_importer(tool)
+  local libraries = nsys.missing_libraries(tool)
+  if not libraries or #libraries == 0 then return end
+  errors.raise("tool", ("nsys %s cannot import its own captures: it lacks %s"):format(tool.version,
+    table.concat(libraries, ", ")), { hint = nsys.LIBRARY_HINT })
 end
 
 

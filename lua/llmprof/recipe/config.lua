@@ -12,6 +12,7 @@
 local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
 local files = require "llmprof.base.files"
+local foreign = require "llmprof.recipe.foreign"
 local nearest = require "llmprof.base.nearest"
 local sorted_keys = require "llmprof.base.sorted_keys"
 local yaml = require "llmprof.yaml"
@@ -21,8 +22,13 @@ local config = {}
 -- The origin of what words of the command line set.
 config.COMMAND_LINE = "command line"
 
--- Groups of keys with presets in conf/<group>.
-local preset_groups = { "ncu", "nsys" }
+-- Groups of keys with presets in conf/<group>: those that have a key `preset`.
+config.preset_groups = {}
+
+for _, key in ipairs(sorted_keys(defaults)) do
+  local group = key:match "^(%w+)%.preset$"
+  if group then table.insert(config.preset_groups, group) end
+end
 
 
 local function bad(message, hint)
@@ -96,9 +102,7 @@ end
 
 local function check_value(key, declaration, value, where)
   local kind = type_of(declaration)
-  if value == "" and declaration[2] == nil then
-    bad(("%s: %s: an empty value"):format(where, key), "~" .. key .. " removes a value")
-  end
+  if declaration.one and type(value) ~= "table" then value = { value } end
   if not fits(value, kind) then
     bad(("%s: %s: %s is expected, not %s"):format(where, key, wanted[kind],
       type(value) == "table" and "a table" or ("'%s'"):format(tostring(value))))
@@ -142,10 +146,21 @@ local function unknown(key, declared, where)
 end
 
 
+-- A key that may be without a value: it has no default, or an empty text.
+local function is_optional(declaration)
+  return declaration[2] == nil or declaration[2] == ""
+end
+
+
+local function is_unset(declaration, value)
+  return value == yaml.null or value == nil or value == "" and is_optional(declaration)
+end
+
+
 function Layers:set(key, value, where)
   local declaration = self.declared[key] or unknown(key, self.declared, where)
-  if value == yaml.null or value == nil then
-    self.values[key] = nil
+  if is_unset(declaration, value) then
+    self.values[key] = declaration[2] == "" and "" or nil
   else
     self.values[key] = check_value(key, declaration, value, where)
   end
@@ -186,6 +201,13 @@ local function load_yaml(name)
 end
 
 
+-- A user's file: foreign names become the keys that they stand for.
+local function load_file(declared, name)
+  local tree, where = load_yaml(name)
+  return foreign.tree(tree, function(key) return declared[key] ~= nil end), where
+end
+
+
 local function load_preset(group, name)
   if type(name) ~= "string" then
     bad(("%s: the name of a preset is expected, not '%s'"):format(group, tostring(name)))
@@ -203,9 +225,13 @@ end
 
 -- ---- command line ----
 
+-- Words that stand for no value, where a key may be without one.
+local unset_words = { [""] = true, ["null"] = true, ["''"] = true, ['""'] = true }
+
+
 local function parse_value(key, declaration, text)
-  local kind = type_of(declaration)
-  if kind == "string" then return text end
+  if unset_words[text] and is_optional(declaration) then return nil end
+  if type_of(declaration) == "string" then return text end
   if text == "" then
     bad(("command line: %s: an empty value"):format(key), "~" .. key .. " removes a value")
   end
@@ -230,6 +256,18 @@ end
 function config.parse_overrides(words)
   local list = {}
   for i, word in ipairs(words) do list[i] = parse_override(word) end
+  return list
+end
+
+
+-- The same list with the keys that foreign names stand for.
+local function resolve_overrides(declared, overrides)
+  local function is_known(key) return declared[key] ~= nil end
+  local list = {}
+  for i, entry in ipairs(overrides) do
+    local key, text = foreign.resolve(entry.key, entry.text, is_known)
+    list[i] = key and { action = entry.action, key = key, text = text, word = entry.word } or entry
+  end
   return list
 end
 
@@ -286,7 +324,7 @@ local function from_overrides(overrides)
   local tree = {}
   for _, entry in ipairs(overrides) do
     local group = entry.key:match "^(.*)%.preset$" or entry.key
-    if entry.text and (group == "nsys" or group == "ncu") then tree[group] = entry.text end
+    if entry.text and defaults[group .. ".preset"] then tree[group] = entry.text end
     if entry.text and entry.key == "mode" then tree.mode = entry.text end
   end
   return tree
@@ -334,12 +372,13 @@ function config.compose(given)
     layers:set(key, layers.declared[key][2], own and given.recipe_name or "default")
   end
   local file, file_name = {}, nil
-  if given.file then file, file_name = load_yaml(given.file) end
-  local recipe, overrides = given.recipe or {}, given.overrides or {}
+  if given.file then file, file_name = load_file(layers.declared, given.file) end
+  local recipe = given.recipe or {}
+  local overrides = resolve_overrides(layers.declared, given.overrides or {})
   local line = from_overrides(overrides)
   local mode_name, mode, mode_file = last_mode { recipe, file, line }, {}, nil
   if mode_name then mode, mode_file = load_preset("mode", mode_name) end
-  for _, group in ipairs(preset_groups) do
+  for _, group in ipairs(config.preset_groups) do
     local name = chosen_preset(group, { recipe, mode, file, line })
     local tree, where = load_preset(group, name)
     layers:apply({ [group] = tree }, where)

@@ -1,6 +1,7 @@
 -- Every configuration key that llmprof itself knows: text, default (the type
 -- follows from it) or type where there is no default, choices.
--- Recipes declare their own keys in the same form.
+-- one: a single value stands for a list of it. Recipes declare their own keys in
+-- the same form.
 return {
   ["capture"] = { "Where the timeline comes from", "auto",
     choices = { "auto", "nsys", "builtin", "recorded" } },
@@ -19,6 +20,8 @@ return {
   ["operators"] = { "Run the workload once more under its own profiler", "on",
     choices = { "on", "off" } },
   ["counters"] = { "Measure the selected kernels with hardware counters", "on",
+    choices = { "on", "off" } },
+  ["timeline"] = { "Capture a timeline; off measures counters alone", "on",
     choices = { "on", "off" } },
   ["overhead"] = { "Run the workload plain before and after, to measure what profiling costs",
     "off", choices = { "off", "measure" } },
@@ -70,16 +73,17 @@ return {
   ["nsys.extra_args"] = { "More options for nsys profile, word by word", type = "list" },
 
   ["ncu.preset"] = { "Preset of Nsight Compute options", "default" },
-  ["ncu.nvtx_include"] = { "Profile kernels in this NVTX range; in the recipe's stages unless set",
-    type = "string" },
+  ["ncu.nvtx_include"] = { "Select and profile kernels in these NVTX ranges; in the recipe's "
+    .. "stages unless set", type = "list", one = true },
   ["ncu.set"] = { "Section set", type = "string" },
   ["ncu.sections"] = { "More sections, by identifier", type = "list" },
   ["ncu.metrics"] = { "More metrics", type = "list" },
   ["ncu.target_processes"] = { "Which processes", "all", choices = { "all", "application-only" } },
   ["ncu.replay_mode"] = { "How passes are repeated", "kernel",
     choices = { "kernel", "application", "range", "app-range" } },
-  ["ncu.kernel_name_base"] = { "What kernel filters match", "function",
-    choices = { "function", "demangled", "mangled" } },
+  ["ncu.kernel_name_base"] = { "What kernel filters match: auto takes mangled names where the "
+    .. "timeline has them, else function", "auto",
+    choices = { "auto", "function", "demangled", "mangled" } },
   ["ncu.clock_control"] = { "Clocks while profiling", "none",
     choices = { "none", "base", "boost", "reset" } },
   ["ncu.cache_control"] = { "Caches before each pass", "all", choices = { "all", "none" } },

@@ -2,7 +2,9 @@
 -- run, how to measure it, what to report. docs/recipes.md is its reference.
 local errors = require "llmprof.base.errors"
 local files = require "llmprof.base.files"
+local inputs = require "llmprof.recipe.inputs"
 local nearest = require "llmprof.base.nearest"
+local range_name = require "llmprof.base.range_name"
 local sorted_keys = require "llmprof.base.sorted_keys"
 
 local recipe = {}
@@ -67,9 +69,10 @@ local STAGE = '{ "name", children = { "name", ... }, step = "name" }'
 
 local function check_stage_name(name, seen)
   if type(name) ~= "string" or name == "" then bad("stages", "a stage is " .. STAGE) end
-  if seen[name] then bad(name, ("stage '%s' is declared twice"):format(name)) end
-  seen[name] = true
-  return name
+  local made = range_name.canonical(name)
+  if seen[made] then bad(name, ("stage '%s' is declared twice"):format(name)) end
+  seen[made] = true
+  return made
 end
 
 
@@ -157,6 +160,11 @@ function recipe.path(name)
   local full = folder and folder .. "/" .. name or name
   return files.find_file(full) or full
 end
+
+
+-- The inputs that a list names, such as inputs.yaml of a bundle: in order,
+-- { name, sha256 (or nil), bytes (or nil) }. Refuses a file that is none.
+recipe.inputs = inputs.read
 
 
 -- New globals in a recipe are typing errors.

@@ -31,24 +31,22 @@ local function gpus()
 end
 
 
-local function captured_here(ctx)
+-- This machine, for a capture made now. tools: by name, of llmprof.nvidia.tools.
+function environment.captured_here(tools)
   local devices, reason = gpus()
   local captured = this_machine()
   captured.gpus, captured.gpus_reason = devices, #devices == 0 and reason or nil
   if devices[1] then
     captured.driver, captured.cuda = devices[1].driver_version, devices[1].cuda_version
   end
-  captured.nsys = ctx.state.nsys and ctx.state.nsys.version
-  captured.ncu = ctx.state.ncu and ctx.state.ncu.version
+  for name, tool in pairs(tools) do captured[name] = tool.version end
   return captured
 end
 
 
--- env.json: { captured_on, analysed_on }. captured_on is this machine for a
--- capture made now, else what the recorded capture says of its own.
-function environment.record(ctx)
-  local captured = ctx.state.nsys and captured_here(ctx)
-    or (ctx.state.about and ctx.state.about.environment)
+-- env.json: { captured_on, analysed_on }. captured: the machine that was measured, or
+-- nil.
+function environment.record(captured)
   return json.ordered({ captured_on = captured, analysed_on = this_machine() },
     { "captured_on", "analysed_on" })
 end

@@ -69,9 +69,9 @@ end
 local function print_end(out, ctx, failure)
   if ctx.results and #ctx.results.stages > 0 then
     out.line ""
-    out.line((tables.render("table", short_stages(), rows.stages(ctx.results),
-      { columns = out.columns, strong = function(line) return out.style("bold", line) end })
-      :gsub("\n$", "")))
+    local titles, body = tables.render("table", short_stages(), rows.stages(ctx.results),
+      { columns = out.columns }):match "^([^\n]*)(.*)\n$"
+    out.line(out.style("bold", titles) .. body)
   end
   out.line ""
   out.line(("%s %s"):format(failure and "bundle so far:" or "bundle:", text.clean(ctx.run.dir)))
@@ -79,10 +79,10 @@ end
 
 
 -- Writes to a terminal or a file. given: stream, fd (of the stream, if it may be a
--- terminal), verbose (show commands and what they print), watch_gpu (show how
+-- terminal), name (of a file), verbose (show commands and what they print), watch_gpu (show how
 -- the GPUs are doing).
 local function writer(given)
-  local out = term.new(given.stream, given.fd)
+  local out = term.new(given.stream, given.fd, given.name)
   local ui, what = {}, nil
 
   local function detail(value)
@@ -95,14 +95,14 @@ local function writer(given)
   local function step_line(name, took, note, color)
     out.clear()
     local label = ("%-10s"):format(name)
-    out.line(("  %s %s   %s"):format(color and out.style(color, label) or label,
-      took and seconds(took) or "        ", note or ""))
+    out.line("  " .. (color and out.style(color, label) or label)
+      .. (" %s   %s"):format(took and seconds(took) or "        ", note or ""))
     gpus.finish()
   end
 
   function ui.start(recipe, cfg, run)
-    out.line(("%s · capture=%s · %s"):format(out.style("bold", recipe.name), cfg.capture,
-      text.clean(run.dir)))
+    out.line(out.style("bold", recipe.name)
+      .. (" · capture=%s · %s"):format(cfg.capture, text.clean(run.dir)))
   end
 
   function ui.begin(name)
@@ -168,8 +168,8 @@ function progress.new(given)
   local ui = given.quiet and silent or writer { stream = given.stream or io.stdout, fd = 1,
     verbose = given.verbose, watch_gpu = given.watch_gpu }
   if not given.log then return ui end
-  return both(ui, writer { stream = open_log(given.log), verbose = true,
-    watch_gpu = given.watch_gpu })
+  return both(ui, writer { stream = open_log(given.log), name = given.log,
+    verbose = true, watch_gpu = given.watch_gpu })
 end
 
 

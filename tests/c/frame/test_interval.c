@@ -142,6 +142,28 @@ static void test_overlap(void **state) {
   expect_overlap(SET({0, 10}), none, 0);
 }
 
+static void test_join(void **state) {
+  (void)state;
+  const struct {
+    llmprof_intervals a, b, expected;
+  } cases[] = {
+      {none, none, none},
+      {SET({1, 2}), none, SET({1, 2})},
+      {SET({1, 2}, {8, 9}), SET({2, 3}, {4, 5}), SET({1, 3}, {4, 5}, {8, 9})},
+      {SET({1, 20}), SET({2, 3}, {4, 30}), SET({1, 30})},
+      {SET({5, 6}), SET({1, 9}), SET({1, 9})},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    llmprof_intervals one, other;
+    assert_true(llmprof_intervals_join(&one, &cases[i].a, &cases[i].b, NULL));
+    assert_true(llmprof_intervals_join(&other, &cases[i].b, &cases[i].a, NULL));
+    expect_set(&one, &cases[i].expected);
+    expect_set(&other, &cases[i].expected);
+    llmprof_intervals_free(&one);
+    llmprof_intervals_free(&other);
+  }
+}
+
 /* Times of a broken file: no wrap-around. */
 static void test_longer_than_64_bits(void **state) {
   (void)state;
@@ -185,6 +207,11 @@ static void test_random_sets(void **state) {
     assert_int_equal(llmprof_intervals_covered(&gaps, from, to),
                      to - from - expected);
     assert_int_equal(llmprof_intervals_overlap(&set, &gaps), 0);
+    llmprof_intervals both, here = SET({from, to});
+    assert_int_equal(llmprof_intervals_overlap(&set, &here), expected);
+    assert_true(llmprof_intervals_join(&both, &set, &gaps, NULL));
+    assert_int_equal(llmprof_intervals_covered(&both, from, to), to - from);
+    llmprof_intervals_free(&both);
     llmprof_intervals_free(&gaps);
   }
 }
@@ -197,7 +224,12 @@ static bool use_all(llmprof_frame *frame, llmprof_error *err) {
   llmprof_extent extents[3];
   if (!llmprof_intervals_of_frame(&set, frame, 0, 1, err)) return false;
   bool ok = llmprof_intervals_gaps(&gaps, &set, 0, 100, 1, err);
-  if (ok) llmprof_intervals_free(&gaps);
+  if (ok) {
+    llmprof_intervals both = {0};
+    ok = llmprof_intervals_join(&both, &set, &gaps, err);
+    llmprof_intervals_free(&both);
+    llmprof_intervals_free(&gaps);
+  }
   llmprof_intervals_free(&set);
   ok = ok && llmprof_groups_make(&groups, frame, (size_t[]){2}, 1, err) &&
        llmprof_intervals_by_group(frame, 0, 1, &groups, extents, err);
@@ -226,6 +258,7 @@ int main(void) {
       cmocka_unit_test(test_covered),
       cmocka_unit_test(test_gaps),
       cmocka_unit_test(test_overlap),
+      cmocka_unit_test(test_join),
       cmocka_unit_test(test_longer_than_64_bits),
       cmocka_unit_test(test_random_sets),
       cmocka_unit_test(test_allocations),

@@ -220,6 +220,32 @@ static void test_cleaning(void **state) {
   assert_cleaned(NULL, 0, "");
 }
 
+/* A name must not read as another: "abc" RLO "fed". */
+static void test_cleaning_bidi(void **state) {
+  (void)state;
+  assert_cleaned("abc\xE2\x80\xAE"
+                 "fed",
+                 9, "abc" FFFD "fed");
+  assert_cleaned("\xD8\x9C\xE2\x80\x8E\xE2\x80\x8F", 8, FFFD FFFD FFFD);
+  assert_cleaned("\xE2\x80\xA9\xE2\x80\xAA\xE2\x81\xA5\xE2\x81\xA6"
+                 "\xE2\x81\xA9",
+                 15, FFFD FFFD "\xE2\x81\xA5" FFFD FFFD);
+}
+
+static void assert_cleaned_lines(const char *text, size_t size,
+                                 const char *expected) {
+  llmprof_buffer buf = {0};
+  llmprof_text_clean_lines(&buf, text, size);
+  assert_buffer(&buf, expected);
+}
+
+static void test_cleaning_lines(void **state) {
+  (void)state;
+  assert_cleaned_lines("a\tb\nc\r\nd\re\r", 11, "a\tb\nc\nd" FFFD "e" FFFD);
+  assert_cleaned_lines("\x1B]0;x\x07\n\x7F", 8, FFFD "]0;x" FFFD "\n" FFFD);
+  assert_cleaned_lines("", 0, "");
+}
+
 static void assert_repaired(const char *text, size_t size,
                             const char *expected) {
   llmprof_buffer buf = {0};
@@ -296,6 +322,7 @@ static void use_everything(const char *bytes, size_t size) {
   }
   llmprof_buffer_clear(&buf);
   llmprof_text_clean(&buf, bytes, size);
+  llmprof_text_clean_lines(&buf, bytes, size);
   assert_false(buf.failed);
   llmprof_buffer_free(&buf);
 }
@@ -352,6 +379,8 @@ int main(void) {
       cmocka_unit_test(test_truncating_keeps_clusters_whole),
       cmocka_unit_test(test_padding),
       cmocka_unit_test(test_cleaning),
+      cmocka_unit_test(test_cleaning_bidi),
+      cmocka_unit_test(test_cleaning_lines),
       cmocka_unit_test(test_repairing),
       cmocka_unit_test(test_wrapping),
       cmocka_unit_test(test_prefixes),

@@ -26,7 +26,8 @@ static void describe(llmprof_frame *steps, llmprof_buffer *out) {
 
 static llmprof_frame *steps_of(llmprof_trace *trace, const char *tag) {
   llmprof_error err = {0};
-  llmprof_frame *steps = llmprof_trace_steps(trace, &tag, 1, &err);
+  llmprof_frame *steps =
+      llmprof_trace_steps(trace, &(llmprof_trace_tag){tag, NULL}, 1, &err);
   if (!steps) fail_msg("%s", err.message);
   return steps;
 }
@@ -182,7 +183,7 @@ static void test_the_range(void **state) {
 }
 
 static bool load_steps(void *path, llmprof_error *err) {
-  const char *tag = "step";
+  llmprof_trace_tag tag = {"step", NULL};
   llmprof_trace *trace = llmprof_trace_open(path, err);
   llmprof_frame *steps =
       trace ? llmprof_trace_steps(trace, &tag, 1, err) : NULL;

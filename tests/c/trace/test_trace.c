@@ -256,18 +256,20 @@ static void expect_no_label(llmprof_trace *trace, llmprof_frame *frame,
 
 static void test_labels(void **state) {
   (void)state;
-  static const char *const stages[] = {"prefill", "open", "never"};
-  static const char *const both[] = {"prefill", "attention:decode"};
+  static const llmprof_trace_tag stages[] = {
+      {"prefill", NULL}, {"open", NULL}, {"never", NULL}};
+  static const llmprof_trace_tag both[] = {
+      {"prefill", NULL}, {"attention:decode", "decode"}, {"never", "x"}};
   llmprof_error err = {0};
   llmprof_trace *trace = open_export();
   llmprof_frame *frame = frame_of(trace, "gpu");
   assert_true(llmprof_trace_label(trace, frame, "stage", stages, 3, &err));
-  assert_true(llmprof_trace_label(trace, frame, "part", both, 2, &err));
+  assert_true(llmprof_trace_label(trace, frame, "part", both, 3, &err));
   assert_true(llmprof_trace_label(trace, frame, "none", NULL, 0, &err));
   static const char *const columns[] = {"stage", "stage_range", "part",
                                         "part_range", "none"};
   expect_frame(frame, columns, 5,
-               "prefill|0|attention:decode|1|-\nopen|2|-|-|-\n-|-|-|-|-\n"
+               "prefill|0|decode|1|-\nopen|2|-|-|-\n-|-|-|-|-\n"
                "prefill|0|prefill|0|-\n-|-|-|-|-\n-|-|-|-|-\n-|-|-|-|-\n"
                "-|-|-|-|-\n-|-|-|-|-\n");
   expect_no_label(trace, frame, "stage",

@@ -178,6 +178,7 @@ describe("intervals of a frame", function()
     assert.equal(338080 - 326272, gaps:covered())
     assert.equal(0, gaps:overlap(busy))
     assert.equal(326272, busy:overlap(busy))
+    assert.equal(busy:covered() + gaps:covered(), busy:join(gaps):covered())
     assert.equal(0, #busy:gaps(496164129, 496502209, 1000000))
   end)
 

@@ -25,6 +25,38 @@ local function raises(message, f, ...)
 end
 
 
+describe("frame:within", function()
+  local function events()
+    return frame.new(4, {
+      { name = "start", type = "integer", values = { 10, 40, 20, 30 } },
+      { name = "end", type = "integer", values = { 15, 45, 50, 35 } },
+      { name = "tid", type = "integer", values = { 1, 2, 2, 1 } },
+      { name = "name", type = "string", values = { "a", "b", "c", "d" } },
+    })
+  end
+
+  it("gives the rows that lie within a stretch, once for each", function()
+    local inside = events():within { { start = 0, stop = 40 }, { start = 10, stop = 50 } }
+    assert.equal("a d a c d b", column(inside, "name"))
+    assert.equal("", column(events():within {}, "name"))
+  end)
+
+  it("may ask for what else a row must have", function()
+    local inside = events():within({ { start = 0, stop = 100, tid = 2 } }, "tid")
+    assert.equal("c b", column(inside, "name"))
+  end)
+
+  it("says what is wrong with a stretch", function()
+    local f = events()
+    raises("a stretch is a table", f.within, f, { 1 })
+    raises("a stretch has an integer 'stop'", f.within, f, { { start = 1 } })
+    raises("a stretch has an integer 'tid'", f.within, f, { { start = 1, stop = 2 } }, "tid")
+    raises("column 'name' does not hold integers", f.within, f, {}, "name")
+    raises("no column 'start' here", made().within, made(), {})
+  end)
+end)
+
+
 describe("frame.new", function()
   it("makes columns of every type", function()
     local f = made()

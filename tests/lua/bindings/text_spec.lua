@@ -46,6 +46,7 @@ describe("llmprof.text", function()
   it("cleans what would move a terminal's cursor", function()
     assert.equal("a b �[31mc", text.clean "a\tb\n\27[31mc")
     assert.equal("�", text.clean "\xFF")
+    assert.equal("a\tb\n�[31mc", text.clean_lines "a\tb\n\27[31mc")
   end)
 
   it("rounds half away from zero on the exact value", function()

@@ -62,7 +62,7 @@ describe("llmprof.trace", function()
     assert.equal(0, #t:steps { "no such range" })
     assert.equal(0, #t:steps {})
     assert.error_matches(function() t:steps() end, "table expected, got no value")
-    assert.error_matches(function() t:steps { 1 } end, "list of strings expected")
+    assert.error_matches(function() t:steps { 1 } end, "list of tags expected")
   end)
 
   it("labels operations with the innermost of some ranges", function()
@@ -72,6 +72,18 @@ describe("llmprof.trace", function()
     assert.equal("prefill", t:frame "ranges":get(kernels:get(10, "stage_range") + 1, "tag"))
     assert.is_nil(kernels:get(11, "stage"))
     assert.equal(10, #kernels:where { stage = "prefill" })
+  end)
+
+  it("labels them with other names, and counts with those tags alike", function()
+    local kernels = assert(t:frame "kernels")
+    t:label(kernels, "stage", { { "prefill", "first" }, "decode", { "no such range", "x" } })
+    assert.equal(10, #kernels:where { stage = "first" })
+    assert.equal(20000, #kernels:where { stage = "decode" })
+    assert.equal(0, #kernels:where { stage = "prefill" })
+    assert.equal(1, #t:steps { { "prefill", "first" } })
+    for _, wrong in ipairs { { "a" }, { "a", 1 }, { 1, "a" }, {} } do
+      assert.error_matches(function() t:steps { wrong } end, "list of tags expected")
+    end
   end)
 
   it("knows kernels of CUDA graphs and mangled names", function()
@@ -116,7 +128,7 @@ describe("llmprof.trace", function()
     assert.error_matches(function() t:label(t, "x", {}) end,
       "llmprof.frame expected, got llmprof.trace")
     assert.error_matches(function() t:label(kernels, "x") end, "table expected, got no value")
-    assert.error_matches(function() t:label(kernels, "x", { 1 }) end, "list of strings expected")
+    assert.error_matches(function() t:label(kernels, "x", { 1 }) end, "list of tags expected")
     assert.error_matches(function() trace.open(TINY).info(kernels) end, "llmprof.trace expected")
   end)
 

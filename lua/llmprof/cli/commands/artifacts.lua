@@ -2,9 +2,8 @@
 local artifacts = require "llmprof.bundle.artifacts"
 local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
+local out = require "llmprof.base.out"
 local table_options = require "llmprof.cli.table_options"
-local tables = require "llmprof.base.tables"
-local text = require "llmprof.text"
 
 local command = {
   name = "artifacts",
@@ -13,6 +12,7 @@ local command = {
   options = {
     { "root", arg = "DIR", default = defaults["run.root"][2], help = "where runs are kept" },
     table_options.format,
+    table_options.safe,
   },
   completes = "run",
 }
@@ -34,7 +34,7 @@ local function list_runs(root)
   local list = {}
   for i, run in ipairs(artifacts.list(root)) do
     local manifest = run.manifest or { status = "unreadable" }
-    if run.message then io.stderr:write("llmprof: ", text.clean(run.message), "\n") end
+    if run.message then out.complain(run.message) end
     local row = { id = run.id, recipe = manifest.recipe, status = manifest.status,
       started = manifest.started, files = 0, bytes = 0 }
     for _, file in ipairs(artifacts.files(run.dir)) do
@@ -58,13 +58,13 @@ end
 function command.run(given, words)
   if #words > 1 then errors.raise("usage", "one run at a time") end
   if words[1] then
-    io.stdout:write(tables.render(given.format, file_columns,
+    out.write(table_options.render(given, file_columns,
       list_files(artifacts.open(words[1], given.root))))
     return 0
   end
   local runs = list_runs(given.root)
-  if #runs == 0 then io.stderr:write("llmprof: no runs in ", given.root, "\n") end
-  io.stdout:write(tables.render(given.format, run_columns, runs))
+  if #runs == 0 then out.complain("no runs in " .. given.root) end
+  out.write(table_options.render(given, run_columns, runs))
   return 0
 end
 

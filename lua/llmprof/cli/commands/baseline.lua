@@ -6,9 +6,9 @@ local columns = require "llmprof.report.columns"
 local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
 local nearest = require "llmprof.base.nearest"
+local out = require "llmprof.base.out"
 local sorted_keys = require "llmprof.base.sorted_keys"
 local table_options = require "llmprof.cli.table_options"
-local tables = require "llmprof.base.tables"
 
 local command = {
   name = "baseline",
@@ -22,6 +22,7 @@ change is held against. use makes it what `llmprof compare RUN` compares with.]]
   options = {
     { "root", arg = "DIR", default = defaults["run.root"][2], help = "where runs are kept" },
     table_options.format,
+    table_options.safe,
   },
 }
 
@@ -30,7 +31,7 @@ local actions = {
   save = { "RUN NAME", function(given, words)
     local run = artifacts.open(words[1], given.root)
     baselines.save(run, words[2], given.root)
-    io.stdout:write(("%s is run %s\n"):format(words[2], run.id))
+    out.write(("%s is run %s\n"):format(words[2], run.id))
   end },
   add = { "RUN NAME", function(given, words)
     local run = artifacts.open(words[1], given.root)
@@ -40,16 +41,16 @@ local actions = {
   list = { "", function(given)
     local list = baselines.list(given.root)
     for _, entry in ipairs(list) do entry.state = entry.current and "in use" or nil end
-    if #list == 0 then io.stderr:write("llmprof: no baselines in ", given.root, "\n") end
-    io.stdout:write(tables.render(given.format, columns.baselines, list))
+    if #list == 0 then out.complain("no baselines in " .. given.root) end
+    out.write(table_options.render(given, columns.baselines, list))
   end },
   use = { "NAME", function(given, words)
     baselines.use(words[1], given.root)
-    io.stdout:write(("%s is what runs are compared with\n"):format(words[1]))
+    out.write(("%s is what runs are compared with\n"):format(words[1]))
   end },
   remove = { "NAME", function(given, words)
     baselines.remove(words[1], given.root)
-    io.stdout:write(("%s is removed\n"):format(words[1]))
+    out.write(("%s is removed\n"):format(words[1]))
   end },
 }
 

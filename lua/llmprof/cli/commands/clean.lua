@@ -3,6 +3,7 @@ local artifacts = require "llmprof.bundle.artifacts"
 local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
+local out = require "llmprof.base.out"
 local sys = require "llmprof.sys"
 local text = require "llmprof.text"
 
@@ -60,8 +61,8 @@ local function confirm(what)
   if not sys.isatty(0) then
     errors.raise("usage", "nobody is there to ask", { hint = "llmprof clean --yes does not ask" })
   end
-  io.stdout:write(what, "? [y/N] ")
-  io.stdout:flush()
+  out.write(what, "? [y/N] ")
+  out.flush()
   local answer = io.stdin:read "l"
   return answer ~= nil and answer:lower():find "^%s*y" ~= nil
 end
@@ -75,19 +76,19 @@ function command.run(given, words)
   end
   local list, bytes = choose(given.root, given.keep)
   if #list == 0 then
-    io.stdout:write("nothing to remove\n")
+    out.write("nothing to remove\n")
     return 0
   end
   for _, run in ipairs(list) do
-    io.stdout:write(text.clean(run.dir), "  ", text.bytes(size_of(run)), "\n")
+    out.write(text.clean(run.dir), "  ", text.bytes(size_of(run)), "\n")
   end
   local amount = ("%d run%s, %s"):format(#list, #list == 1 and "" or "s", text.bytes(bytes))
   if not given.yes and not confirm("remove " .. amount) then
-    io.stdout:write("nothing was removed\n")
+    out.write("nothing was removed\n")
     return 0
   end
   for _, run in ipairs(list) do errors.check("failed", fs.remove_tree(run.dir)) end
-  io.stdout:write("removed ", amount, "\n")
+  out.write("removed ", amount, "\n")
   return 0
 end
 

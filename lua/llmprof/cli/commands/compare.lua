@@ -5,6 +5,7 @@ local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
 local json = require "llmprof.json"
 local limits = require "llmprof.compare.limits"
+local out = require "llmprof.base.out"
 local report = require "llmprof.compare.report"
 local side = require "llmprof.compare.side"
 local term = require "llmprof.base.term"
@@ -72,7 +73,7 @@ local function print_json(list)
   for i, made in ipairs(list) do objects[i] = report.object(made) end
   local document = json.ordered({ schema_version = 1, comparisons = objects },
     { "schema_version", "comparisons" })
-  io.stdout:write(errors.check("failed", json.encode(document, { pretty = true })), "\n")
+  out.write(errors.check("failed", json.encode(document, { pretty = true })), "\n")
 end
 
 
@@ -80,8 +81,8 @@ local function print_text(list, given)
   local options = { format = given.format, rows = given.rows,
     columns = term.new(io.stdout, 1).columns }
   for i, made in ipairs(list) do
-    if i > 1 then io.stdout:write "\n" end
-    io.stdout:write(report.text(made, options))
+    if i > 1 then out.write "\n" end
+    out.write(report.text(made, options))
   end
 end
 
@@ -96,7 +97,7 @@ local function complain(list)
   for _, made in ipairs(list) do
     for _, row in ipairs(made.limits or {}) do
       if row.outcome ~= "kept" then
-        io.stderr:write(("llmprof: %s: limit '%s' %s: %s before, %s after (%s)\n"):format(
+        out.warn(("llmprof: %s: limit '%s' %s: %s before, %s after (%s)\n"):format(
           made.after.name, row.limit,
           row.outcome == "broken" and "is broken" or "may be broken", number(row.before, row.unit),
           number(row.after, row.unit), row.why or row.verdict))

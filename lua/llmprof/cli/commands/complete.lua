@@ -2,6 +2,7 @@
 -- a tab before what it is about. What the shells' completion asks; no summary, so
 -- that help does not list it.
 local completion = require "llmprof.cli.completion"
+local out = require "llmprof.base.out"
 local text = require "llmprof.text"
 
 local command = { name = "complete", usage = "complete -- WORD...", options = {} }
@@ -9,7 +10,7 @@ local command = { name = "complete", usage = "complete -- WORD...", options = {}
 
 function command.run(_, words)
   for _, candidate in ipairs(completion.candidates(words)) do
-    io.stdout:write(text.clean(candidate[1]), "\t", candidate[2] or "", "\n")
+    out.write(text.clean(candidate[1]), "\t", candidate[2] or "", "\n")
   end
   return 0
 end

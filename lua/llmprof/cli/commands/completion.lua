@@ -2,6 +2,7 @@
 local errors = require "llmprof.base.errors"
 local files = require "llmprof.base.files"
 local nearest = require "llmprof.base.nearest"
+local out = require "llmprof.base.out"
 
 local scripts = { bash = "completions/llmprof.bash", fish = "completions/llmprof.fish",
   zsh = "completions/_llmprof" }
@@ -29,7 +30,7 @@ function command.run(_, words)
       nearest.suggestion(words[1], shells)) or "which shell?",
       { hint = "llmprof completion bash, fish or zsh" })
   end
-  io.stdout:write(errors.check("failed", files.read(path)))
+  out.write(errors.check("failed", files.read(path)))
   return 0
 end
 

@@ -1,5 +1,6 @@
 -- llmprof exec SCRIPT.lua [ARG...]: a Lua script with llmprof's modules.
 local errors = require "llmprof.base.errors"
+local out = require "llmprof.base.out"
 
 local command = {
   name = "exec",
@@ -53,7 +54,7 @@ end
 function command.run(argv)
   local script = argv[1]
   if script == "--help" or script == "-h" then
-    io.stdout:write(usage)
+    out.write(usage)
     return 0
   end
   if not script then

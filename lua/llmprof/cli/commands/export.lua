@@ -5,6 +5,7 @@ local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local nearest = require "llmprof.base.nearest"
+local out = require "llmprof.base.out"
 local text = require "llmprof.text"
 local trace_file = require "llmprof.trace.file"
 local windows = require "llmprof.base.windows"
@@ -107,7 +108,7 @@ function command.run(given, words)
   local trace = trace_file.open(path)
   local written = check(trace:perfetto(target, { windows = wanted(trace, given),
     packed = target:find "%.gz$" ~= nil }))
-  io.stdout:write(("%s: %s GPU operations, %s NVTX ranges, %s API calls; open it in "
+  out.write(("%s: %s GPU operations, %s NVTX ranges, %s API calls; open it in "
     .. "ui.perfetto.dev\n"):format(target, text.count(written.operations),
     text.count(written.ranges), text.count(written.calls)))
   return 0

@@ -3,7 +3,9 @@ local commands = require "llmprof.cli.commands"
 local errors = require "llmprof.base.errors"
 local manual = require "llmprof.cli.manual"
 local nearest = require "llmprof.base.nearest"
+local out = require "llmprof.base.out"
 local plain = require "llmprof.report.plain"
+local styled = require "llmprof.base.styled"
 local term = require "llmprof.base.term"
 
 local command = {
@@ -30,15 +32,15 @@ function command.run(_, words)
   if #words > 1 then
     errors.raise("usage", "one topic at a time", { hint = "llmprof help " .. name })
   elseif not name then
-    io.stdout:write(help.general())
+    out.write(help.general())
     return 0
   end
   local page, known = manual.page(name), commands.has(name)
-  if known then io.stdout:write(help.of_command(commands.load(name), {})) end
+  if known then out.write(help.of_command(commands.load(name), {})) end
   if page then
-    local out = term.new(io.stdout, 1)
-    local function bold(line) return out.style("bold", line) end
-    io.stdout:write(known and "\n" or "", plain.render(page, bold))
+    local screen = term.new(io.stdout, 1)
+    local function bold(line) return styled.bytes(screen.style("bold", line)) end
+    out.write(known and "\n" or "", styled.trusted(plain.render(page, bold)))
   end
   if not known and not page then unknown(name) end
   return 0

@@ -5,11 +5,10 @@ local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
 local evidence = require "llmprof.analysis.evidence"
 local layout = require "llmprof.bundle.layout"
+local out = require "llmprof.base.out"
 local results_file = require "llmprof.bundle.results_file"
 local sys = require "llmprof.sys"
 local table_options = require "llmprof.cli.table_options"
-local tables = require "llmprof.base.tables"
-local text = require "llmprof.text"
 
 local command = {
   name = "ls",
@@ -22,6 +21,7 @@ a run.]],
   options = {
     { "root", arg = "DIR", default = defaults["run.root"][2], help = "where runs are kept" },
     table_options.format,
+    table_options.safe,
     table_options.rows,
   },
   completes = {},
@@ -48,17 +48,12 @@ local function columns_for(format)
 end
 
 
-local function complain(message)
-  io.stderr:write("llmprof: ", text.clean(message), "\n")
-end
-
-
 -- What results.json of a run says; an empty table when there is none to read.
 local function results_of(run)
   local path = layout.find(run.dir, "results")
   if not path then return {} end
   local results, message = results_file.read(path)
-  if not results then complain(message) end
+  if not results then out.complain(message) end
   return results or {}
 end
 
@@ -88,11 +83,11 @@ function command.run(given, words)
   table_options.check_rows(given)
   local runs, now, list = artifacts.list(given.root), sys.realtime() // 1000000000, {}
   for i = #runs, 1, -1 do
-    if runs[i].message then complain(runs[i].message) end
+    if runs[i].message then out.complain(runs[i].message) end
     list[#list + 1] = row_of(runs[i], now)
   end
-  if #runs == 0 then io.stderr:write("llmprof: no runs in ", given.root, "\n") end
-  io.stdout:write(tables.render(given.format, columns_for(given.format),
+  if #runs == 0 then out.complain("no runs in " .. given.root) end
+  out.write(table_options.render(given, columns_for(given.format),
     table_options.first(list, given)))
   return 0
 end

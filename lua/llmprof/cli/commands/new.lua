@@ -3,6 +3,7 @@
 local errors = require "llmprof.base.errors"
 local files = require "llmprof.base.files"
 local fs = require "llmprof.fs"
+local out = require "llmprof.base.out"
 local text = require "llmprof.text"
 
 local command = {
@@ -80,9 +81,9 @@ function command.run(given, words)
   check_free(program)
   write(program, filled("workloads/" .. given.from .. suffix, name))
   write(recipe, filled(given.from .. ".lua", name))
-  io.stdout:write(text.clean(recipe), "\n", text.clean(program), "\nnext:\n")
+  out.write(text.clean(recipe), "\n", text.clean(program), "\nnext:\n")
   for _, line in ipairs(next_steps(given.from, recipe, program)) do
-    io.stdout:write("  ", text.clean(line), "\n")
+    out.write("  ", text.clean(line), "\n")
   end
   return 0
 end

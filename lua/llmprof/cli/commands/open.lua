@@ -2,6 +2,7 @@
 local artifacts = require "llmprof.bundle.artifacts"
 local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
+local out = require "llmprof.base.out"
 local spawn = require "llmprof.spawn"
 local text = require "llmprof.text"
 
@@ -57,7 +58,7 @@ function command.run(given, words)
       { hint = "llmprof open latest" })
   end
   local path = best_report(artifacts.open(words[1], given.root))
-  io.stdout:write(text.clean(path), "\n")
+  out.write(text.clean(path), "\n")
   if given.print or not has_desktop() then return 0 end
   local shown, why = show(path)
   if not shown then errors.raise("failed", why, { hint = "open it by hand: " .. path }) end

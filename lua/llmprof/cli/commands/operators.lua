@@ -2,9 +2,9 @@
 local columns = require "llmprof.report.columns"
 local errors = require "llmprof.base.errors"
 local operators = require "llmprof.run.operators"
+local out = require "llmprof.base.out"
 local rows = require "llmprof.report.rows"
 local table_options = require "llmprof.cli.table_options"
-local tables = require "llmprof.base.tables"
 local text = require "llmprof.text"
 
 local command = {
@@ -18,6 +18,7 @@ operator's device time is that of the kernels it launched.]],
   options = {
     { "kernels", short = "k", help = "the kernels that each operator launched, instead" },
     table_options.format,
+    table_options.safe,
     table_options.rows,
   },
 }
@@ -26,12 +27,12 @@ operator's device time is that of the kernels it launched.]],
 -- What the table does not show, on standard error.
 local function remark(found)
   if found.left_out_events then
-    io.stderr:write(("llmprof: events without a start or a duration, left out: %s\n")
+    out.warn(("llmprof: events without a start or a duration, left out: %s\n")
       :format(text.count(found.left_out_events)))
   end
   local rest = found.unattributed_device_ns
   if rest and rest > 0 then
-    io.stderr:write(("llmprof: no operator launched %s of the device time\n")
+    out.warn(("llmprof: no operator launched %s of the device time\n")
       :format(text.duration(rest)))
   end
 end
@@ -51,7 +52,7 @@ function command.run(given, words)
   remark(found)
   local list = given.kernels and rows.operator_kernels(found.operators)
     or rows.operators(found.operators)
-  io.stdout:write(tables.render(given.format,
+  out.write(table_options.render(given,
     given.kernels and columns.operator_kernels or columns.operators,
     table_options.first(list, given)))
   return 0

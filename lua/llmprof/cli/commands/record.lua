@@ -6,6 +6,7 @@ local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
+local out = require "llmprof.base.out"
 local results_file = require "llmprof.bundle.results_file"
 local scrub = require "llmprof.scrub"
 local text = require "llmprof.text"
@@ -154,7 +155,7 @@ function command.run(given, words)
   end
   local encoded = check(json.encode(about(run, source), { pretty = true }))
   check(fs.write(folder .. "/" .. layout.ABOUT, encoded .. "\n"))
-  io.stdout:write(("%s: %d files, %s bytes, and %s\n"):format(folder, count, text.count(bytes),
+  out.write(("%s: %d files, %s bytes, and %s\n"):format(folder, count, text.count(bytes),
     layout.ABOUT))
   return 0
 end

@@ -3,11 +3,10 @@ local artifacts = require "llmprof.bundle.artifacts"
 local config = require "llmprof.recipe.config"
 local dry_run = require "llmprof.run.dry_run"
 local errors = require "llmprof.base.errors"
-local live = require "llmprof.run.capture.live"
+local out = require "llmprof.base.out"
 local pipeline = require "llmprof.run.pipeline"
 local progress = require "llmprof.run.progress"
 local recipe = require "llmprof.recipe"
-local recorded = require "llmprof.run.capture.recorded"
 local sorted_keys = require "llmprof.base.sorted_keys"
 
 local command = {
@@ -65,16 +64,16 @@ end
 
 function command.help(words)
   local options = require "llmprof.cli.options"
-  local out = { "usage: llmprof ", command.usage, "\n\n", command.details, "\n" }
+  local text = { "usage: llmprof ", command.usage, "\n\n", command.details, "\n" }
   if words[1] then
     local made = recipe.load(words[1])
-    out[#out + 1] = ("\nkeys of %s:\n%s"):format(made.name, key_lines(made.options))
-    out[#out + 1] = "\nllmprof's own keys:\n" .. key_lines(require "llmprof.recipe.defaults")
+    text[#text + 1] = ("\nkeys of %s:\n%s"):format(made.name, key_lines(made.options))
+    text[#text + 1] = "\nllmprof's own keys:\n" .. key_lines(require "llmprof.recipe.defaults")
   else
-    out[#out + 1] = "With a recipe, --help also lists the keys it can be given.\n"
+    text[#text + 1] = "With a recipe, --help also lists the keys it can be given.\n"
   end
-  out[#out + 1] = "\noptions:\n" .. options.help(command.options)
-  return table.concat(out)
+  text[#text + 1] = "\noptions:\n" .. options.help(command.options)
+  return table.concat(text)
 end
 
 
@@ -113,22 +112,15 @@ local function new_context(made, composed, run, resume)
 end
 
 
--- Without looking for tools: what would run where they are.
-local function preview(made, cfg)
-  local capture = cfg.capture == "recorded" and recorded or live
-  io.stdout:write(dry_run.text(made, cfg, capture))
-  return 0
-end
-
-
 function command.run(given, words)
   local made = load_recipe(words)
   local composed = config.of_recipe(made, given.config, table.move(words, 2, #words, 1, {}))
   if given["print-config"] then
-    io.stdout:write(config.to_yaml(composed))
+    out.write(config.to_yaml(composed))
     return 0
   elseif given["dry-run"] then
-    return preview(made, composed.tree)
+    out.write(dry_run.text(made, composed.tree))
+    return 0
   end
   local ui = progress.new { quiet = given.quiet, verbose = given.verbose, log = given.log,
     watch_gpu = given["watch-gpu"] }

@@ -1,6 +1,7 @@
 -- llmprof scrub TRACE.sqlite: a copy that can be handed on.
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
+local out = require "llmprof.base.out"
 local scrub = require "llmprof.scrub"
 local text = require "llmprof.text"
 local trace_file = require "llmprof.trace.file"
@@ -38,7 +39,7 @@ function command.run(given, words)
     message = message:gsub("%.llmprof%-%x+", function() return name end)
     errors.raise("failed", message)
   end
-  io.stdout:write(("%s: %s rows, %s tables and %s strings taken out\n"):format(text.clean(target),
+  out.write(("%s: %s rows, %s tables and %s strings taken out\n"):format(text.clean(target),
     text.count(taken.rows), text.count(taken.tables), text.count(taken.strings)))
   return 0
 end

@@ -3,10 +3,10 @@ local artifacts = require "llmprof.bundle.artifacts"
 local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
 local layout = require "llmprof.bundle.layout"
+local out = require "llmprof.base.out"
 local results_file = require "llmprof.bundle.results_file"
 local sections = require "llmprof.report.sections"
 local table_options = require "llmprof.cli.table_options"
-local tables = require "llmprof.base.tables"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
 
@@ -20,6 +20,7 @@ JSON have the unrounded values of results.json: ns, bytes, shares from 0 to 1.]]
   options = {
     { "root", arg = "DIR", default = defaults["run.root"][2], help = "where runs are kept" },
     table_options.format,
+    table_options.safe,
     table_options.rows,
   },
   completes = "run",
@@ -61,10 +62,10 @@ function command.run(given, asked)
   local rows = section and section.rows(results) or list_sections(results)
   if section and #rows == 0 then
     local reason = section.subject and words.reason(results, section.subject)
-    io.stderr:write(("llmprof: %s is empty\n"):format(section.name),
+    out.warn(("llmprof: %s is empty\n"):format(section.name),
       reason and ("  %s\n"):format(text.clean(reason)) or "")
   end
-  io.stdout:write(tables.render(given.format, columns, table_options.first(rows, given)))
+  out.write(table_options.render(given, columns, table_options.first(rows, given)))
   return 0
 end
 

@@ -1,5 +1,6 @@
 -- llmprof stats TRACE: NVIDIA's summary tables.
 local errors = require "llmprof.base.errors"
+local out = require "llmprof.base.out"
 local stats = require "llmprof.trace.stats"
 local table_options = require "llmprof.cli.table_options"
 
@@ -13,6 +14,7 @@ A name may be followed by :base (short kernel names), and the names from before
   options = {
     { "report", short = "r", arg = "A,B", type = "list", help = "which reports" },
     table_options.format,
+    table_options.safe,
     { "output", short = "o", arg = "BASE", help = "write BASE_<report>.csv and the like instead" },
     table_options.rows,
     { "names", arg = "YEAR", default = "2025", choices = { "2023", "2025" },
@@ -27,11 +29,11 @@ local extension = { table = "txt", md = "md", csv = "csv", json = "json" }
 
 local function print_report(render, report, format, first)
   if format == "table" or format == "md" then
-    if not first then io.stdout:write "\n" end
+    if not first then out.write "\n" end
     local mark = format == "md" and "## " or ""
-    io.stdout:write(mark, report.title, " (", report.name, ")\n\n")
+    out.write(mark, report.title, " (", report.name, ")\n\n")
   end
-  io.stdout:write(render(report))
+  out.write(render(report))
 end
 
 
@@ -39,13 +41,12 @@ local function write_report(render, report, format, base)
   local fs = require "llmprof.fs"
   local path = ("%s_%s.%s"):format(base, report.name, extension[format])
   errors.check("failed", fs.write(path, render(report)))
-  io.stderr:write(path, "\n")
+  out.warn(path, "\n")
 end
 
 
 function command.run(given, words)
   local trace_file = require "llmprof.trace.file"
-  local tables = require "llmprof.base.tables"
   if #words ~= 1 then
     errors.raise("usage", #words == 0 and "which trace?" or "one trace at a time",
       { hint = "llmprof stats run.sqlite" })
@@ -56,10 +57,10 @@ function command.run(given, words)
   for i, name in ipairs(given.report or stats.default) do
     local report = stats.report(trace, name, { names = given.names, limit = given.rows })
     local function render(r)
-      return tables.render(given.format, r.columns, r.rows, { keys = "title" })
+      return table_options.render(given, r.columns, r.rows, { keys = "title" })
     end
     if report.reason then
-      io.stderr:write(("llmprof: %s is empty: %s\n"):format(report.name, report.reason))
+      out.complain(("%s is empty: %s"):format(report.name, report.reason))
     end
     if given.output then
       write_report(render, report, given.format, given.output)

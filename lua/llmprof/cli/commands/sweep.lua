@@ -6,6 +6,7 @@ local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local grid = require "llmprof.compare.sweep.grid"
 local layout = require "llmprof.bundle.layout"
+local out = require "llmprof.base.out"
 local recipe = require "llmprof.recipe"
 local recorded = require "llmprof.run.capture.recorded"
 local report = require "llmprof.compare.sweep.report"
@@ -113,14 +114,14 @@ end
 
 
 local function run_all(list, made, given, folder)
-  local out, failed = term.new(io.stdout, 1), 0
+  local screen, failed = term.new(io.stdout, 1), 0
   for i, entry in ipairs(list) do
     local mark = ("%d/%d %s"):format(i, #list, text.clean(entry.label))
-    out.status(mark .. " ...")
+    screen.status(mark .. " ...")
     entry.status, entry.message = run_one(entry, made, given, folder)
     if entry.status == "failed" then failed = failed + 1 end
-    out.clear()
-    out.line(("%s: %s%s"):format(mark, entry.status,
+    screen.clear()
+    screen.line(("%s: %s%s"):format(mark, entry.status,
       entry.message and ": " .. text.clean(entry.message) or ""))
   end
   return failed
@@ -136,10 +137,10 @@ end
 
 local function finish(list, made, folder, argv)
   local found = report.rows(list)
-  io.stdout:write("\n", report.text(found, term.new(io.stdout, 1).columns))
+  out.write("\n", report.text(found, term.new(io.stdout, 1).columns))
   write(folder, "sweep.md", report.markdown(found, made.name, command_line.show(argv)))
   write(folder, "sweep.json", report.json(found))
-  io.stdout:write("\nsweep: ", text.clean(folder), "/sweep.md\n")
+  out.write("\nsweep: ", text.clean(folder), "/sweep.md\n")
 end
 
 
@@ -149,10 +150,10 @@ local function preview(list, made, folder)
     local argv = { "llmprof" }
     table.move(argv_of(entry, made, folder), 1, #entry.words + 3, 2, argv)
     if state == "done" then
-      io.stdout:write(("%s: done, is kept\n"):format(entry.label))
+      out.write(("%s: done, is kept\n"):format(entry.label))
     else
       if state then table.move({ "--resume", entry.id }, 1, 2, #argv + 1, argv) end
-      io.stdout:write(("%s\n  $ %s\n"):format(entry.label, command_line.show(argv)))
+      out.write(("%s\n  $ %s\n"):format(entry.label, command_line.show(argv)))
     end
   end
 end

@@ -2,6 +2,7 @@
 -- for state of the XDG base directories.
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
+local out = require "llmprof.base.out"
 local xdg = require "llmprof.base.xdg"
 
 local history = {}
@@ -14,7 +15,7 @@ end
 
 
 local function warn(message)
-  io.stderr:write("llmprof: history: ", message, "\n")
+  out.complain("history: " .. message)
 end
 
 

@@ -5,6 +5,7 @@ local evaluate = require "llmprof.cli.repl.evaluate"
 local history = require "llmprof.cli.repl.history"
 local interrupt = require "llmprof.interrupt"
 local lineedit = require "llmprof.lineedit"
+local out = require "llmprof.base.out"
 local pager = require "llmprof.cli.repl.pager"
 local session = require "llmprof.query.session"
 local sys = require "llmprof.sys"
@@ -16,8 +17,8 @@ local PROMPT, MORE = "> ", ">> "
 
 
 local function print_error(err)
-  io.stderr:write(err.message, "\n")
-  if err.hint then io.stderr:write("  ", err.hint, "\n") end
+  out.warn(err.message, "\n")
+  if err.hint then out.warn("  ", err.hint, "\n") end
 end
 
 
@@ -40,8 +41,8 @@ end
 
 
 local function greet(globals)
-  print(("llmprof %s; help() says what there is, Ctrl-D leaves"):format(version.version))
-  for _, file in ipairs(globals.files) do print(tostring(file)) end
+  out.print(("llmprof %s; help() says what there is, Ctrl-D leaves"):format(version.version))
+  for _, file in ipairs(globals.files) do out.print(file) end
 end
 
 
@@ -89,7 +90,7 @@ function repl.run(code, name, paths)
   if not chunk then errors.raise("usage", message) end
   local text, err = evaluate.run(chunk)
   if not text then errors.raise(err.kind, err.message, { hint = err.hint }) end
-  io.stdout:write(text)
+  out.write(text)
 end
 
 
@@ -121,12 +122,12 @@ local function run_script(paths)
     local text, err
     if chunk then text, err = evaluate.run(chunk) else err = { message = wrong } end
     if not text then
-      io.stdout:flush()
+      out.flush()
       if err.kind == "interrupted" then errors.raise("interrupted", "interrupted") end
       print_error(err)
       return errors.status.failed
     end
-    io.stdout:write(text)
+    out.write(text)
   end
 end
 

@@ -1,4 +1,6 @@
 -- More than fits the terminal, a screen at a time.
+local out = require "llmprof.base.out"
+local styled = require "llmprof.base.styled"
 local sys = require "llmprof.sys"
 
 local pager = {}
@@ -14,10 +16,10 @@ end
 
 
 local function wants_more(editor, left)
-  io.stdout:write(PROMPT:format(left))
-  io.stdout:flush()
+  out.write(PROMPT:format(left))
+  out.flush()
   local key = editor:key()
-  io.stdout:write "\r\27[K"
+  out.write(styled.trusted "\r\27[K")
   return key ~= nil and key ~= "q" and key ~= "Q"
 end
 
@@ -27,17 +29,17 @@ function pager.print(text, editor)
   local height = sys.lines()
   local lines = height and split(text) or {}
   if #lines < (height or 0) or #lines == 0 then
-    io.stdout:write(text)
-    io.stdout:flush()
+    out.write(text)
+    out.flush()
     return
   end
   local at, page = 1, height - 1
   while at <= #lines do
-    io.stdout:write(table.concat(lines, "\n", at, math.min(at + page - 1, #lines)), "\n")
+    out.write(table.concat(lines, "\n", at, math.min(at + page - 1, #lines)), "\n")
     at = at + page
     if at <= #lines and not wants_more(editor, #lines - at + 1) then return end
   end
-  io.stdout:flush()
+  out.flush()
 end
 
 

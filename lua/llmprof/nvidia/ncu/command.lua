@@ -8,19 +8,24 @@
 -- instances of a template count as one kernel; --kernel-id cannot be given
 -- twice; --range-filter numbers the ranges of all --nvtx-include together.
 -- With range replay a result is a whole range: no filter of kernels is given.
-local ncu = {}
+local layout = require "llmprof.bundle.layout"
+
+local ncu = {
+  name = "ncu",
+  product = "Nsight Compute",
+  measures = "counters",
+  install = "install nsight-compute, or name it with tools.ncu=PATH; counters are left out "
+    .. "without it",
+  places = { "/opt/nvidia/nsight-compute/*/ncu", "/usr/lib/nsight-compute/ncu" },
+  without = "without it, the timeline is reported and counters are left out",
+  files = layout.ncu,
+}
 
 
 -- ---- command line ----
 
 local function add(argv, ...)
   for _, value in ipairs { ... } do argv[#argv + 1] = value end
-end
-
-
--- An NVTX push/pop range as a filter: what means something there is escaped.
-function ncu.range_expression(tag)
-  return (tag:gsub("[@,%[%]/*+]", "\\%0")) .. "/"
 end
 
 
@@ -60,6 +65,10 @@ local function add_collection(argv, cfg, given)
 end
 
 
+-- Nothing that the configuration can say is known to fail.
+function ncu.check() end
+
+
 -- argv of a profiling run. cfg: the ncu group; given: path, output (without
 -- suffix), argv (workload), metrics (list), no_sections (leave those of the
 -- configuration out), and filters: ranges (expressions),
@@ -78,6 +87,13 @@ function ncu.profile_argv(cfg, given)
   add(argv, "--export", given.output)
   table.move(cfg.extra_args or {}, 1, #(cfg.extra_args or {}), #argv + 1, argv)
   return table.move(given.argv, 1, #given.argv, #argv + 1, argv)
+end
+
+
+-- argv that measures one kernel of a program, whatever the configuration says.
+function ncu.probe_argv(path, program)
+  return table.move(program, 1, #program, 6,
+    { path, "--config-file", "off", "--metrics", "gpu__time_duration.sum" })
 end
 
 
@@ -176,31 +192,32 @@ end
 
 -- ---- output ----
 
--- Known failures: a pattern, a kind, what it means, what to do.
-ncu.failures = {
-  { "ERR_NVGPUCTRPERM", "permission", "this user may not read GPU performance counters",
+-- Known failures: a pattern, what it means, what to do, a kind.
+ncu.complaints = {
+  { "ERR_NVGPUCTRPERM", "this user may not read GPU performance counters",
     "run as root or with CAP_PERFMON, in a container with --cap-add=SYS_ADMIN, or have the driver "
-      .. "loaded with NVreg_RestrictProfilingToAdminUsers=0" },
-  { "driver resource was unavailable", "busy", "another profiler holds the GPU's counters",
-    "stop it; DCGM lets go with `dcgmi profile --pause`" },
-  { "[Oo]ut of [Mm]emory", "memory", "the GPU has too little free memory to save a kernel's data",
-    "use ncu.replay_mode=application, or a smaller batch" },
-  { "[Ff]ailed to connect to the CUDA driver", "driver", "ncu found no usable CUDA driver",
-    "is there a GPU, and does nvidia-smi work?" },
-  { "did not match any section", "section", "ncu does not know a section that was asked for",
-    "ncu --list-sections lists them; a pattern is written regex:..." },
-  { "Failed to find metric", "metric", "ncu does not know a metric that was asked for",
-    "ncu --query-metrics lists them" },
-  { "unrecognised option", "option", "ncu does not know an option that was given",
-    "take it out of ncu.extra_args, or use a newer ncu" },
+      .. "loaded with NVreg_RestrictProfilingToAdminUsers=0", kind = "permission" },
+  { "driver resource was unavailable", "another profiler holds the GPU's counters",
+    "stop it; DCGM lets go with `dcgmi profile --pause`", kind = "busy" },
+  { "[Oo]ut of [Mm]emory", "the GPU has too little free memory to save a kernel's data",
+    "use ncu.replay_mode=application, or a smaller batch", kind = "memory" },
+  { "[Ff]ailed to connect to the CUDA driver", "ncu found no usable CUDA driver",
+    "is there a GPU, and does nvidia-smi work?", kind = "driver" },
+  { "did not match any section", "ncu does not know a section that was asked for",
+    "ncu --list-sections lists them; a pattern is written regex:...", kind = "section" },
+  { "Failed to find metric", "ncu does not know a metric that was asked for",
+    "ncu --query-metrics lists them", kind = "metric" },
+  { "unrecognised option", "ncu does not know an option that was given",
+    "take it out of ncu.extra_args, or use a newer ncu", kind = "option" },
 }
 
 
 local function note_failure(said, line)
-  for _, entry in ipairs(ncu.failures) do
-    local pattern, kind, meaning, remedy = table.unpack(entry)
+  for _, entry in ipairs(ncu.complaints) do
+    local pattern, meaning, remedy = table.unpack(entry)
     if line:find(pattern) then
-      said.failure = said.failure or { kind = kind, message = meaning, hint = remedy, line = line }
+      said.failure = said.failure or { kind = entry.kind, message = meaning,
+        hint = remedy, line = line }
       return
     end
   end

@@ -1,100 +1,98 @@
--- Captures made now: the workload under Nsight Systems, under Nsight Compute,
--- and once more under its own profiler. Never two of them at once: a process
--- has one CUPTI subscriber.
-local clock = require "llmprof.base.clock"
-local errors = require "llmprof.base.errors"
-local fs = require "llmprof.fs"
+-- Captures made now: the workload under the tool of the timeline, under that of the
+-- counters, and once more under its own profiler. Never two of them at once: a
+-- process has one CUPTI subscriber.
+--
+-- How one tool captures is a table: vendor (of llmprof.nvidia.vendors), capture(ctx),
+-- preview(ctx), and where it has something to say check(cfg), ready(ctx, found) and
+-- recall(ctx).
+local environment = require "llmprof.run.environment"
 local layout = require "llmprof.bundle.layout"
-local ncu = require "llmprof.nvidia.ncu.command"
-local nsys = require "llmprof.nvidia.nsys"
 local operators = require "llmprof.run.operators"
 local text = require "llmprof.text"
-local tools = require "llmprof.nvidia.tools"
+local tool = require "llmprof.run.capture.tool"
 local workload = require "llmprof.run.workload"
 
-local live = { name = "live" }
+local live = {}
 
-
--- Nsight Compute; or nil and what is missing, which costs the counters only.
-local function find_ncu(cfg)
-  local ok, found = pcall(tools.ensure_ncu, cfg)
-  if ok then return found end
-  if not errors.is(found) or found.kind ~= "tool" then error(found, 0) end
-  return nil, found.message
-end
-
-
-function live.open(ctx)
-  local state = ctx.state
-  state.nsys = tools.ensure_nsys(ctx.cfg)
-  tools.check_importer(state.nsys)
-  state.ncu, state.ncu_lack = find_ncu(ctx.cfg)
-  state.about = { tool = "Nsight Systems " .. state.nsys.version,
-    counters_tool = state.ncu and "Nsight Compute " .. state.ncu.version or nil }
-end
-
-
--- The commands of each step, as far as they are known before anything ran.
-function live.preview(made, cfg)
-  nsys.check(cfg.nsys)
-  local argv = workload.describe(made, cfg).argv
-  local timeline = {
-    nsys.profile_argv(cfg.nsys, { path = cfg.tools.nsys or "nsys",
-      output = "<run>/" .. layout.nsys.stem, argv = argv }),
-    nsys.export_argv(cfg.tools.nsys or "nsys", "<run>/" .. layout.report(1, 1, ".nsys-rep"),
-      "<run>/" .. layout.timeline),
-  }
-  if cfg.overhead == "measure" then
-    table.insert(timeline, 1, argv)
-    table.insert(timeline, argv)
-  end
-  return {
-    timeline = timeline,
-    counters = cfg.counters == "on" and { ncu.profile_argv(cfg.ncu, { path = cfg.tools.ncu or "ncu",
-      output = "<run>/" .. layout.ncu.stem, metrics = cfg.ncu.metrics,
-      kernels = "<the selected kernels>",
-      ranges = { cfg.ncu.nvtx_include or "<their stages>" }, name_base = cfg.ncu.kernel_name_base,
-      launches = cfg.top_n.launches_per_kernel,
-      argv = workload.describe(made, workload.representative(cfg)).argv }) } or nil,
-    operators = cfg.operators == "on"
-      and { table.move(argv, 1, #argv, 2, { "LLMPROF_OPERATORS=1" }) } or nil,
-  }
-end
-
-
-function live.inputs()
-  return { source = "workload", files = {} }
-end
-
-
--- What the files of a timeline that was captured now or before say of it.
-function live.recall(ctx)
-  local log, lines = fs.read(ctx.run:path(layout.nsys.log)) or "", {}
-  for line in log:gmatch "[^\n]*" do lines[#lines + 1] = line end
-  ctx.state.nsys_complaints = nsys.read_output(lines).complaints
-  local command = fs.read(ctx.run:path(layout.nsys.command))
-  local export = errors.check("failed", fs.stat(ctx.run:path(layout.timeline)))
-  ctx.state.about.date = clock.timestamp(export.mtime_ns)
-  ctx.state.about.command = command and command:gsub("\n$", "") or nil
-end
-
-
-live.timeline = require "llmprof.run.capture.under_nsys"
-live.counters = require "llmprof.run.capture.under_ncu"
+-- What a workload is told that is to profile its own operators.
+local OPERATORS_PASS = { LLMPROF_OPERATORS = "1" }
 
 
 -- ---- operators ----
 
-function live.operators(ctx)
+local function run_operators(ctx)
   if ctx.cfg.operators == "off" then return false, "operators=off" end
   local spec = workload.describe(ctx.recipe, ctx.cfg, ctx.run)
   local folder = layout.workload.operators_pass
   local result, lines = workload.run(ctx, { argv = spec.argv, spec = spec, folder = folder,
-    log = layout.log_in(folder), env = { LLMPROF_OPERATORS = "1" } })
+    log = layout.log_in(folder), env = OPERATORS_PASS })
   if operators.find(ctx.run:path(folder)) then return true end
   local ended = workload.complaint(result)
   return false, ended and ("the operators pass failed: %s: %s"):format(ended,
     text.clean(workload.tail(lines, 1))) or "the workload wrote neither operators.json nor a trace"
+end
+
+
+local function preview_operators(ctx)
+  if ctx.cfg.operators == "off" then return nil end
+  local words = workload.describe(ctx.recipe, ctx.cfg).argv
+  for name, value in pairs(OPERATORS_PASS) do
+    words = table.move(words, 1, #words, 2, { ("%s=%s"):format(name, value) })
+  end
+  return { words }
+end
+
+
+-- ---- the source ----
+
+local function shown(vendor, version)
+  return version and ("%s %s"):format(vendor.product, version) or nil
+end
+
+
+-- A source (of llmprof.run.capture) that takes the timeline and the counters so.
+function live.new(timeline, counters)
+  local source = { name = "live", timeline = timeline.capture, recall = timeline.recall,
+    counters = counters.capture, operators = run_operators }
+
+  function source.check(cfg)
+    timeline.vendor.check(cfg[timeline.vendor.name])
+    counters.vendor.check(cfg[counters.vendor.name])
+  end
+
+  function source.open(ctx) ctx.state.tools = {} end
+
+  function source.find(ctx)
+    local found = tool.of(ctx, timeline.vendor)
+    if timeline.ready then timeline.ready(ctx, found) end
+    tool.try(ctx, counters.vendor)
+  end
+
+  function source.machine(ctx) return environment.captured_here(ctx.state.tools) end
+
+  function source.about(ctx)
+    local machine = ctx.state.environment.captured_on
+    return { tool = shown(timeline.vendor, machine[timeline.vendor.name]),
+      counters_tool = shown(counters.vendor, machine[counters.vendor.name]) }
+  end
+
+  function source.inputs() return { source = "workload", files = {} } end
+
+  function source.note(ctx)
+    local first, second = timeline.vendor.name, counters.vendor.name
+    local found = ctx.state.tools
+    return ("%s %s, %s"):format(first, found[first].version, found[second]
+      and ("%s %s"):format(second, found[second].version)
+      or ("no %s: counters will be left out"):format(second))
+  end
+
+  function source.preview(ctx)
+    return { timeline = timeline.preview(ctx),
+      counters = ctx.cfg.counters ~= "off" and counters.preview(ctx) or nil,
+      operators = preview_operators(ctx) }
+  end
+
+  return source
 end
 
 

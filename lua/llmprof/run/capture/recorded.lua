@@ -1,16 +1,13 @@
 -- Captures that were recorded before: folders with what a run on a GPU left
--- behind, as `llmprof record` writes them; the layout of bundles has the files.
---
--- A capture, this kind or llmprof.capture.live, has: open(ctx), which leaves
--- what is known in ctx.state; and timeline, counters, operators (ctx), each of
--- which puts its files into the run and returns true, or false and why not;
--- preview(recipe, cfg): step name -> argv lists that it would start; recall(ctx)
--- (optional): what the files of a timeline already there say, into ctx.state.
+-- behind, as `llmprof record` writes them; llmprof.bundle.layout has the files.
+-- llmprof.run.capture says what a source of captures is.
+local config = require "llmprof.recipe.config"
 local errors = require "llmprof.base.errors"
 local files = require "llmprof.base.files"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
+local sorted_keys = require "llmprof.base.sorted_keys"
 
 local recorded = { name = "recorded" }
 
@@ -48,9 +45,15 @@ end
 
 
 function recorded.open(ctx)
+  ctx.state.tools = {}
   ctx.state.folder = recorded.folder(ctx.cfg, ctx.recipe.name)
-  ctx.state.about = about(ctx.state.folder)
 end
+
+
+function recorded.about(ctx) return about(ctx.state.folder) end
+
+
+function recorded.machine(ctx) return about(ctx.state.folder).environment end
 
 
 -- Of these keys those that are options of the recipe's own. They are for its
@@ -64,9 +67,21 @@ function recorded.unheard(made, keys)
 end
 
 
+-- Which settings of the command line change nothing in what was recorded.
+function recorded.note(ctx)
+  local set = {}
+  for _, key in ipairs(sorted_keys(ctx.config.origins)) do
+    if ctx.config.origins[key] == config.COMMAND_LINE then set[#set + 1] = key end
+  end
+  local unheard = recorded.unheard(ctx.recipe, set)
+  return "none needed for a recorded capture" .. (#unheard > 0
+    and ", in which this changes nothing: " .. table.concat(unheard, " ") or "")
+end
+
+
 -- Nothing is started.
-function recorded.preview(made, cfg)
-  recorded.folder(cfg, made.name)
+function recorded.preview(ctx)
+  recorded.folder(ctx.cfg, ctx.recipe.name)
   return {}
 end
 

@@ -5,7 +5,9 @@ local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local metric_cache = require "llmprof.nvidia.ncu.metric_cache"
 local ncu = require "llmprof.nvidia.ncu.command"
+local range_name = require "llmprof.base.range_name"
 local process = require "llmprof.base.process"
+local tool = require "llmprof.run.capture.tool"
 local tools = require "llmprof.nvidia.tools"
 local workload = require "llmprof.run.workload"
 
@@ -19,10 +21,10 @@ local PATIENCE = 600
 
 -- Ranges to measure in when no timeline says which: the user's, or the stages.
 local function stage_ranges(ctx)
-  if ctx.cfg.ncu.nvtx_include then return { ctx.cfg.ncu.nvtx_include } end
+  if ctx.cfg.ncu.nvtx_include then return ctx.cfg.ncu.nvtx_include end
   local ranges = {}
   for _, stage in ipairs(ctx.recipe.stages) do
-    if not stage.parent then ranges[#ranges + 1] = ncu.range_expression(stage.name) end
+    if not stage.parent then ranges[#ranges + 1] = range_name.ncu_filter(stage.name) end
   end
   return ranges
 end
@@ -58,28 +60,35 @@ end
 -- Base names of the chip's metrics as a set, asked for once; nil when ncu did
 -- not tell. The metrics of a GPU whose chip is not known are not kept.
 local function available_metrics(ctx)
-  local tool, chip = ctx.state.ncu, chip_of(ctx)
-  local kept = chip and metric_cache.load(tool.version, chip)
+  local found, chip = tool.of(ctx, ncu), chip_of(ctx)
+  local kept = chip and metric_cache.load(found.version, chip)
   if kept then return kept end
-  local names, whole = query_metrics(tool.path, chip)
+  local names, whole = query_metrics(found.path, chip)
   if not names then
     ctx.note "ncu --query-metrics told nothing: the whole minimal request is made"
     return nil
   end
-  if chip and whole then metric_cache.save(tool.version, chip, names) end
+  if chip and whole then metric_cache.save(found.version, chip, names) end
   return names
 end
 
 
--- "roofline" among the metrics stands for what the chip has of the minimal
--- request; the others are taken as they are.
-local function metrics_of(ctx)
+-- What "roofline" among the metrics stands for: what the chip has of the minimal
+-- request.
+local function roofline_metrics(ctx)
+  return ncu.roofline_metrics(available_metrics(ctx), ncu.measures_ranges(ctx.cfg.ncu))
+end
+
+
+local function roofline_on_paper() return { "<what the chip has of roofline>" } end
+
+
+-- The metrics to ask for; roofline(ctx) gives those behind that word, the others are
+-- taken as they are.
+local function metrics_of(ctx, roofline)
   local list = {}
   for _, metric in ipairs(ctx.cfg.ncu.metrics or {}) do
-    local names = { metric }
-    if metric == "roofline" then
-      names = ncu.roofline_metrics(available_metrics(ctx), ncu.measures_ranges(ctx.cfg.ncu))
-    end
+    local names = metric == "roofline" and roofline(ctx) or { metric }
     table.move(names, 1, #names, #list + 1, list)
   end
   return list
@@ -88,12 +97,20 @@ end
 
 -- ---- the run ----
 
+-- The call of ncu with these filters and metrics around the workload.
+local function profile_argv(ctx, spec, given)
+  given.path, given.output, given.argv = tool.of(ctx, ncu).path, ctx.run:absolute(files.stem),
+    spec.argv
+  return ncu.profile_argv(ctx.cfg.ncu, given)
+end
+
+
 local function profile(ctx, spec, given)
-  given.path, given.output, given.argv = ctx.state.ncu.path, ctx.run:absolute(files.stem), spec.argv
+  local argv = profile_argv(ctx, spec, given)
   local count, wanted = 0, ctx.state.counter_plan and ctx.state.counter_plan.expected
   fs.remove(ctx.run:path(files.report))
-  local result, lines = workload.run(ctx, { argv = ncu.profile_argv(ctx.cfg.ncu, given),
-    spec = spec, folder = files.workload, log = files.log, command = files.command,
+  local result, lines = workload.run(ctx, { argv = argv, spec = spec,
+    folder = files.workload, log = files.log, command = files.command,
     timeout = ctx.cfg.ncu.timeout_s, on_line = function(line)
       if ncu.is_launch(line) then
         count = count + 1
@@ -110,7 +127,7 @@ end
 -- ranges that were not found.
 local function profile_twice(ctx, spec)
   local given = filters(ctx)
-  given.metrics = metrics_of(ctx)
+  given.metrics = metrics_of(ctx, roofline_metrics)
   local said, result = profile(ctx, spec, given)
   if not said.none or said.failure or said.application_exit
     or ncu.measures_ranges(ctx.cfg.ncu) then return said, result end
@@ -155,7 +172,7 @@ end
 
 -- The raw page is needed; the others are left out with a note.
 local function print_pages(ctx)
-  local path, report = ctx.state.ncu.path, ctx.run:path(files.report)
+  local path, report = tool.of(ctx, ncu).path, ctx.run:path(files.report)
   ctx.outputs[#ctx.outputs + 1] = files.report
   local printed, why = print_page(ctx, layout.counters, ncu.import_argv(path, report, "raw"))
   if not printed then return false, "ncu could not print its report: " .. why end
@@ -178,14 +195,25 @@ local function nothing_planned(ctx, plan)
 end
 
 
+-- The workload as it is measured: one token may stand for many.
+local function spec_of(ctx, run)
+  return workload.describe(ctx.recipe, workload.representative(ctx.cfg), run)
+end
+
+
+-- ---- as a table ----
+
+local under_ncu = { vendor = ncu }
+
+
 -- Puts the pages of the report into the run: true, or false and why not.
-return function(ctx)
+function under_ncu.capture(ctx)
   if ctx.cfg.counters == "off" then return false, "counters=off" end
-  if not ctx.state.ncu then return false, ctx.state.ncu_lack end
+  local found, lack = tool.try(ctx, ncu)
+  if not found then return false, lack end
   local plan = ctx.state.counter_plan
   if plan and plan.expected == 0 then return false, nothing_planned(ctx, plan) end
-  local spec = workload.describe(ctx.recipe, workload.representative(ctx.cfg), ctx.run)
-  local said, result = profile_twice(ctx, spec)
+  local said, result = profile_twice(ctx, spec_of(ctx, ctx.run))
   if not ctx.run:has(files.report) or said.profiled == 0 then
     return false, failure_text(ctx, said, result)
   end
@@ -194,3 +222,17 @@ return function(ctx)
   end
   return print_pages(ctx)
 end
+
+
+-- The command that capture would start, as far as it is known before there is a
+-- timeline.
+function under_ncu.preview(ctx)
+  local base = ctx.cfg.ncu.kernel_name_base
+  return { profile_argv(ctx, spec_of(ctx), { launches = ctx.cfg.top_n.launches_per_kernel,
+    metrics = metrics_of(ctx, roofline_on_paper), kernels = "<the selected kernels>",
+    name_base = base == "auto" and "<mangled or function>" or base,
+    ranges = ctx.cfg.ncu.nvtx_include or { "<their stages>" } }) }
+end
+
+
+return under_ncu

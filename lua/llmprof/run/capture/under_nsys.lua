@@ -1,4 +1,5 @@
 -- The workload under Nsight Systems: reports, their exports, one timeline.
+local clock = require "llmprof.base.clock"
 local command_line = require "llmprof.base.command_line"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
@@ -8,6 +9,7 @@ local layout = require "llmprof.bundle.layout"
 local merge = require "llmprof.merge"
 local nsys = require "llmprof.nvidia.nsys"
 local scrub = require "llmprof.scrub"
+local tool = require "llmprof.run.capture.tool"
 local tools = require "llmprof.nvidia.tools"
 local workload = require "llmprof.run.workload"
 local yaml = require "llmprof.yaml"
@@ -33,7 +35,7 @@ end
 
 -- Nsys named a file that is no report, or is not there.
 local function no_good_report(ctx, path, lines)
-  tools.check_importer(ctx.state.nsys)
+  nsys.check_importer(tool.of(ctx, nsys))
   local name = path:match "[^/]+$"
   errors.raise("failed", path:find "%.qdstrm$"
     and ("nsys captured, but could not import what it captured (%s)"):format(name)
@@ -58,9 +60,14 @@ local function check_reports(ctx, said, result, lines)
 end
 
 
-local function profile(ctx, spec)
-  local argv = nsys.profile_argv(ctx.cfg.nsys, { path = ctx.state.nsys.path,
+local function profile_argv(ctx, spec)
+  return nsys.profile_argv(ctx.cfg.nsys, { path = tool.of(ctx, nsys).path,
     output = ctx.run:absolute(files.stem), argv = spec.argv })
+end
+
+
+local function profile(ctx, spec)
+  local argv = profile_argv(ctx, spec)
   local watch = gpu_watch.start()
   local result, lines = workload.run(ctx, { argv = argv, spec = spec,
     folder = layout.workload.folder, log = files.log, command = files.command, grace = GRACE,
@@ -124,8 +131,13 @@ local function settle_reports(ctx, reports)
 end
 
 
+local function export_argv(ctx, report, target)
+  return nsys.export_argv(tool.of(ctx, nsys).path, ctx.run:path(report), ctx.run:path(target))
+end
+
+
 local function export_raw(ctx, report, target)
-  local argv = nsys.export_argv(ctx.state.nsys.path, ctx.run:path(report), ctx.run:path(target))
+  local argv = export_argv(ctx, report, target)
   ctx.command(argv)
   local output, result = tools.capture(argv, { timeout = ctx.cfg.nsys.export_timeout_s },
     ctx.tick)
@@ -168,9 +180,12 @@ end
 
 -- ---- plain runs ----
 
+local function measures_plain(ctx) return ctx.cfg.overhead == "measure" end
+
+
 -- One run without any profiler; its metrics are read with the timeline.
 local function measure_plain(ctx, spec, folder)
-  if ctx.cfg.overhead ~= "measure" then
+  if not measures_plain(ctx) then
     fs.remove(ctx.run:path(layout.metrics_in(folder))) -- of an earlier attempt
     return
   end
@@ -187,8 +202,16 @@ local function measure_plain(ctx, spec, folder)
 end
 
 
+-- ---- as a table ----
+
+local under_nsys = { vendor = nsys }
+
+
+function under_nsys.ready(_, found) nsys.check_importer(found) end
+
+
 -- Puts the timeline into the run; raises when there is none.
-return function(ctx)
+function under_nsys.capture(ctx)
   local spec = workload.describe(ctx.recipe, ctx.cfg, ctx.run)
   measure_plain(ctx, spec, layout.workload.before)
   local result, lines, samples = profile(ctx, spec)
@@ -200,3 +223,31 @@ return function(ctx)
   measure_plain(ctx, spec, layout.workload.after)
   return true
 end
+
+
+-- What the files of a timeline that was captured now or before say of it.
+function under_nsys.recall(ctx)
+  local log, lines = fs.read(ctx.run:path(files.log)) or "", {}
+  for line in log:gmatch "[^\n]*" do lines[#lines + 1] = line end
+  ctx.state.nsys_complaints = nsys.read_output(lines).complaints
+  local command = fs.read(ctx.run:path(files.command))
+  local written = errors.check("failed", fs.stat(ctx.run:path(layout.timeline)))
+  ctx.state.about.date = clock.timestamp(written.mtime_ns)
+  ctx.state.about.command = command and command:gsub("\n$", "") or nil
+end
+
+
+-- The commands that capture would start.
+function under_nsys.preview(ctx)
+  local spec = workload.describe(ctx.recipe, ctx.cfg)
+  local list = { profile_argv(ctx, spec),
+    export_argv(ctx, layout.report(1, 1, ".nsys-rep"), layout.timeline) }
+  if measures_plain(ctx) then
+    table.insert(list, 1, spec.argv)
+    table.insert(list, spec.argv)
+  end
+  return list
+end
+
+
+return under_nsys

@@ -3,15 +3,25 @@ local choice = require "llmprof.model.choice"
 local config = require "llmprof.recipe.config"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
+local inputs = require "llmprof.recipe.inputs"
 local layout = require "llmprof.bundle.layout"
+local vendors = require "llmprof.nvidia.vendors"
 
 local step = { name = "plan", summary = "write down the composed configuration",
   makes = { layout.config } }
 
 
 -- What is wrong with the settings is to be said before measuring.
-local function check(cfg)
+local function check(composed, cfg)
+  for _, vendor in ipairs(vendors) do vendor.check(cfg[vendor.name]) end
+  if composed.origins["nsys.nvtx_capture"] == config.COMMAND_LINE and cfg.nsys.nvtx_capture
+    and cfg.nsys.capture_range ~= "nvtx" then
+    errors.raise("usage", "nsys.nvtx_capture is set, but nsys.capture_range is not nvtx",
+      { hint = "add nsys.capture_range=nvtx" })
+  end
   choice.description { cfg = cfg.model }
+  local manifest = cfg.inputs and cfg.inputs.manifest
+  if manifest and manifest ~= "" then inputs.read(manifest) end
   local given = cfg.workload.operators_trace
   if given and not fs.stat(given) then
     errors.raise("usage", ("workload.operators_trace=%s: no such file"):format(given))
@@ -20,7 +30,7 @@ end
 
 
 function step.run(ctx)
-  check(ctx.cfg)
+  check(ctx.config, ctx.cfg)
   ctx.run:write(layout.config, config.to_yaml(ctx.config))
   return ("capture=%s, mode %s"):format(ctx.cfg.capture, ctx.cfg.mode or "default")
 end

@@ -40,12 +40,25 @@ local function by_recipe(ctx, list)
 end
 
 
+-- The kernels to choose from: those of the stages that ncu.nvtx_include names, or
+-- all.
+local function in_focus(ctx, list)
+  local focus = counter_plan.focus(ctx.cfg.ncu.nvtx_include, ctx.state.found)
+  local taken = {}
+  for _, kernel in ipairs(list) do
+    if not focus or focus[kernel.stage] then taken[#taken + 1] = kernel end
+  end
+  return taken
+end
+
+
 function step.restore(ctx)
   local list = kernels.list(ctx.state.trace, ctx.state.found)
   breakdown.categorize(list, ctx.recipe.categories)
   ctx.state.kernels = list
-  ctx.state.selection = ctx.recipe.select_kernels and by_recipe(ctx, list)
-    or select_kernels.apply(list, ctx.cfg.top_n)
+  local candidates = in_focus(ctx, list)
+  ctx.state.selection = ctx.recipe.select_kernels and by_recipe(ctx, candidates)
+    or select_kernels.apply(candidates, ctx.cfg.top_n)
   ctx.state.counter_plan = counter_plan.make(ctx.state.selection.chosen, list,
     ctx.state.found, ctx.cfg)
 end

@@ -131,9 +131,11 @@ end)
 describe("llmprof.analysis.counter_plan", function()
   local found = { declared = { { name = "prefill" }, { name = "sam", parent = "prefill" },
       { name = "mine:decode" } },
-    instances = { { stage = "prefill", used = false }, { stage = "sam", parent = "prefill" },
-      { stage = "mine:decode", used = false }, { stage = "prefill", used = true },
-      { stage = "sam", parent = "prefill", used = true }, { stage = "mine:decode", used = true } } }
+    instances = { { stage = "prefill", used = false },
+      { stage = "sam", parent = "prefill", used = false },
+      { stage = "mine:decode", domain = "mine", used = false }, { stage = "prefill", used = true },
+      { stage = "sam", parent = "prefill", used = true },
+      { stage = "mine:decode", domain = "mine", used = true } } }
 
   local function kernel(id, fields)
     local made = { id = id, short_name = "k" .. id, mangled_name = "_Z" .. id, stage = "prefill",
@@ -144,7 +146,7 @@ describe("llmprof.analysis.counter_plan", function()
 
   -- Without section set a launch takes 16 passes of 0.06 s.
   local function make(chosen, ncu, in_run, all)
-    local cfg = { ncu = { budget_s = 1000, kernel_name_base = "function" },
+    local cfg = { ncu = { budget_s = 1000, kernel_name_base = "auto" },
       top_n = { launches_per_kernel = 2 } }
     for key, value in pairs(ncu or {}) do cfg.ncu[key] = value end
     return counter_plan.make(chosen, all or chosen, in_run or found, cfg)
@@ -158,15 +160,17 @@ describe("llmprof.analysis.counter_plan", function()
 
   it("numbers the ranges of all stages together", function()
     local plan = make { kernel(1), kernel(2, { stage = "mine:decode" }) }
-    assert.same({ "prefill/", "mine:decode/" }, plan.ranges)
+    assert.same({ "prefill/", "mine@decode/" }, plan.ranges)
     assert.equal("3|4", plan.instances)
   end)
 
   it("asks for function names where a symbol is missing or another base is wanted", function()
     local plan = make { kernel(1), kernel(2, { mangled_name = false }) }
     assert.same({ "function", "regex:^(k1|k2)$" }, { plan.name_base, plan.kernels })
-    plan = make({ kernel(1) }, { kernel_name_base = "demangled" })
-    assert.same({ "demangled", "regex:^(k1)$" }, { plan.name_base, plan.kernels })
+    plan = make({ kernel(1) }, { kernel_name_base = "function" })
+    assert.same({ "function", "regex:^(k1)$" }, { plan.name_base, plan.kernels })
+    plan = make({ kernel(1, { name = "k1<int>" }) }, { kernel_name_base = "demangled" })
+    assert.same({ "demangled", "regex:^(k1<int>)$" }, { plan.name_base, plan.kernels })
   end)
 
   it("leaves out what is too costly, and takes smaller ones", function()
@@ -198,8 +202,20 @@ describe("llmprof.analysis.counter_plan", function()
   end)
 
   it("takes the range that the configuration names", function()
-    local plan = make({ kernel(1) }, { nvtx_include = "mine@decode/" })
-    assert.same({ { "mine@decode/" }, nil }, { plan.ranges, plan.instances })
+    local plan = make({ kernel(1) }, { nvtx_include = { "mine@other/" } })
+    assert.same({ { "mine@other/" }, nil }, { plan.ranges, plan.instances })
+  end)
+
+  it("numbers the ranges of the one stage that the configuration names", function()
+    for _, include in ipairs { "mine@decode/", "mine:decode/", "mine:decode" } do
+      local plan = make({ kernel(1, { stage = "mine:decode" }) }, { nvtx_include = { include } })
+      assert.same({ { "mine@decode/" }, "2" }, { plan.ranges, plan.instances })
+      assert.same({ ["mine:decode"] = true }, counter_plan.focus({ include }, found))
+    end
+    assert.same({ prefill = true, ["mine:decode"] = true },
+      counter_plan.focus({ "prefill/", "mine@decode/" }, found))
+    assert.is_nil(counter_plan.focus({ "prefill/", "other/" }, found))
+    assert.is_nil(counter_plan.focus(nil, found))
   end)
 
   it("asks for no range where there is none, and for nothing where nothing is chosen", function()

@@ -14,8 +14,8 @@ describe("llmprof.base.errors", function()
   end)
 
   it("has an exit status for each kind", function()
-    assert.same({ failed = 1, usage = 2, tool = 3, nothing = 4, gate = 5, interrupted = 130 },
-      errors.status)
+    assert.same({ failed = 1, usage = 2, tool = 3, nothing = 4, gate = 5, interrupted = 130,
+      closed = 141 }, errors.status)
   end)
 
   it("checks what may have failed", function()

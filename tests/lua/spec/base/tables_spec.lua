@@ -141,11 +141,22 @@ a_very_…name       1      0.01  not measured
     assert.equal("a\n9007199254740993\n", csv(9007199254740993))
   end)
 
-  it("fits the terminal, and marks the header", function()
+  it("has no control characters in CSV, and no formulas where that is asked for", function()
+    local columns_here = { { key = "a", title = "=a", type = "text" }, { key = "n", title = "n" } }
+    local row = { { a = "=cmd|' /C calc'!A0", n = -5 }, { a = "\27]0;x\7\r\n+1\u{202e}", n = 1 },
+      { a = "-2.5" }, { a = "@x" }, { a = "\t=x" } }
+    local escaped = '\n"\u{fffd}]0;x\u{fffd}\n+1\u{fffd}",1\n-2.5,\n'
+    assert.equal("a,n\n=cmd|' /C calc'!A0,-5" .. escaped .. "@x,\n\t=x,\n",
+      tables.render("csv", columns_here, row))
+    assert.equal("a,n\n'=cmd|' /C calc'!A0,-5" .. escaped .. "'@x,\n'\t=x,\n",
+      tables.render("csv", columns_here, row, { safe = true }))
+  end)
+
+  it("fits the terminal", function()
     local list = { { key = "n", title = "n" }, { key = "text", title = "text", type = "text" } }
     local row = { { n = 1, text = "abcdefghijklmnopqrstuvwxyz0123456789" } }
-    assert.equal("*n  text*\n1  abcdefghijklmn…3456789\n", tables.render("table", list, row,
-      { columns = 25, strong = function(line) return "*" .. line .. "*" end }))
+    assert.equal("n  text\n1  abcdefghijklmn…3456789\n", tables.render("table", list, row,
+      { columns = 25 }))
   end)
 
   it("aligns by display width and shows no control characters", function()

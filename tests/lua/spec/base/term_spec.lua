@@ -8,8 +8,10 @@ local function stream()
   local pieces = {}
   local function write(_, ...)
     for _, piece in ipairs { ... } do pieces[#pieces + 1] = piece end
+    return true
   end
-  return { write = write, flush = function() end }, function() return table.concat(pieces) end
+  local function flush() return true end
+  return { write = write, flush = flush }, function() return table.concat(pieces) end
 end
 
 
@@ -43,6 +45,18 @@ describe("llmprof.base.term", function()
   it("styles and replaces lines on a terminal", function()
     assert.equal("\r\27[Ka statu…\r\27[K\27[31mx\27[0m\27[1my\27[0m\n", written(9, {}))
     assert.equal(written(9, {}), written(9, { NO_COLOR = "", TERM = "xterm" }))
+  end)
+
+  it("shows what a text would do to the terminal", function()
+    local out, text = stream()
+    with_terminal(80, {}, function()
+      local writer = term.new(out, 1)
+      writer.status "a\27[2Jb"
+      writer.line("\27]0;x\7" .. writer.style("red", "a\27[mb") .. "\n\u{202e}c")
+    end)
+    assert.equal("\r\27[Ka\u{fffd}[2Jb"
+      .. "\u{fffd}]0;x\u{fffd}\27[31ma\u{fffd}[mb\27[0m\n\u{fffd}c\n",
+      text())
   end)
 
   it("is plain elsewhere, and where that is asked for", function()

@@ -47,11 +47,6 @@ describe("ncu", function()
       { no_sections = true, instances = "1", ranges = {} }))
   end)
 
-  it("escapes what means something in a range", function()
-    assert.equal("decode/", ncu.range_expression "decode")
-    assert.equal("a\\@b\\,c\\[1\\]\\/d\\*\\+/", ncu.range_expression "a@b,c[1]/d*+")
-  end)
-
   it("prints pages of a report", function()
     local common = { "ncu", "--config-file", "off", "--import", "r.ncu-rep", "--rename-kernels",
       "no", "--page" }

@@ -1,6 +1,8 @@
 local bundle = require "tests.lua.support.bundle"
 local failure = require "tests.lua.support.failure"
 local fs = require "llmprof.fs"
+local ncu = require "llmprof.nvidia.ncu.command"
+local nsys = require "llmprof.nvidia.nsys"
 local spawn = require "llmprof.spawn"
 local tools = require "llmprof.nvidia.tools"
 
@@ -26,18 +28,18 @@ describe("llmprof.nvidia.tools", function()
 
   it("takes the path that is given, and nothing else", function()
     local path = program("nsys", "echo 'NVIDIA Nsight Systems version 2025.3.2.474-x'")
-    assert.same({ name = "nsys", path = path, version = "2025.3.2" }, tools.find("nsys", path))
+    assert.same({ name = "nsys", path = path, version = "2025.3.2" }, tools.find(nsys, path))
     path = program("ncu", "printf 'NVIDIA (R) Nsight Compute\\nVersion 2024.1.1.0 (build 3)\\n'")
-    assert.equal("2024.1.1", tools.find("ncu", path).version)
+    assert.equal("2024.1.1", tools.find(ncu, path).version)
     assert.same({ n = 2, nil, { top() .. "/none: not there, or not executable" } },
-      table.pack(tools.find("nsys", top() .. "/none")))
+      table.pack(tools.find(nsys, top() .. "/none")))
   end)
 
   it("tells a program that is no such tool", function()
     local path = program("nsys", "echo hello")
-    assert.same({ nil, { path .. " --version: hello" } }, { tools.find("nsys", path) })
+    assert.same({ nil, { path .. " --version: hello" } }, { tools.find(nsys, path) })
     path = program("nsys", "exit 4")
-    assert.same({ nil, { path .. " --version: exit status 4" } }, { tools.find("nsys", path) })
+    assert.same({ nil, { path .. " --version: exit status 4" } }, { tools.find(nsys, path) })
   end)
 
   it("says what is missing, and what works without", function()
@@ -45,19 +47,19 @@ describe("llmprof.nvidia.tools", function()
     assert.same({ "tool", ("Nsight Systems (nsys) was not found (%s: not there, or not "
       .. "executable)"):format(none), "install it, or name it with tools.nsys=PATH; without it, "
       .. "capture=recorded analyses a recorded capture" },
-      failure(tools.ensure_nsys, { tools = { nsys = none } }))
-    assert.equal("Nsight Compute (ncu) was not found", tools.lack_text("ncu", {}))
+      failure(tools.ensure, nsys, { tools = { nsys = none } }))
+    assert.equal("Nsight Compute (ncu) was not found", tools.lack_text(ncu, {}))
   end)
 
   it("finds what nsys's importer lacks", function()
-    local nsys = { path = program("bin/nsys", ""), version = "2025.3.2" }
+    local found = { path = program("bin/nsys", ""), version = "2025.3.2" }
     assert.same({ nil, "its importer was not found beside it" },
-      { tools.missing_libraries(nsys) })
-    tools.check_importer(nsys)
+      { nsys.missing_libraries(found) })
+    nsys.check_importer(found)
     local true_path = spawn.which "true"
     assert(fs.mkdirs(top() .. "/host"))
     assert(fs.copy(true_path, top() .. "/host/QdstrmImporter"))
     assert(spawn.run { "chmod", "+x", top() .. "/host/QdstrmImporter" })
-    assert.same({}, tools.missing_libraries(nsys))
+    assert.same({}, nsys.missing_libraries(found))
   end)
 end)

@@ -107,39 +107,31 @@ describe("ncu.read_output", function()
 end)
 
 
-describe("ncu.range_expression", function()
-  it("escapes what means something to ncu", function()
-    assert.equal("decode/", ncu.range_expression "decode")
-    assert.equal("a\\/b\\*c\\@d\\,e\\[f\\]g\\+/", ncu.range_expression "a/b*c@d,e[f]g+")
-  end)
-end)
-
-
 describe("tools.find", function()
   it("gives path and version", function()
     assert.same({ name = "nsys", path = fs.cwd() .. "/" .. live.BROKEN_NSYS,
-      version = "2025.3.1" }, tools.find("nsys", live.BROKEN_NSYS))
+      version = "2025.3.1" }, tools.find(nsys, live.BROKEN_NSYS))
   end)
 
   it("says why not", function()
-    assert.same({ nil, { "/none: not there, or not executable" } }, { tools.find("ncu", "/none") })
+    assert.same({ nil, { "/none: not there, or not executable" } }, { tools.find(ncu, "/none") })
     assert.same({ nil, { fs.cwd() .. "/tests/standin/broken/ldd --version: \tlibdw.so.1 => "
-      .. "not found" } }, { tools.find("ncu", "tests/standin/broken/ldd") })
+      .. "not found" } }, { tools.find(ncu, "tests/standin/broken/ldd") })
   end)
 
   it("ensures a tool, or says what is missing, what to do and what works without", function()
-    local function refused(name)
-      local ok, err = pcall(tools["ensure_" .. name], { tools = { [name] = "/none" } })
+    local function refused(vendor)
+      local ok, err = pcall(tools.ensure, vendor, { tools = { [vendor.name] = "/none" } })
       assert.is_false(ok)
       return { err.kind, err.message, err.hint }
     end
     assert.same({ "tool", "Nsight Systems (nsys) was not found (/none: not there, or not "
       .. "executable)", "install it, or name it with tools.nsys=PATH; without it, "
-      .. "capture=recorded analyses a recorded capture" }, refused "nsys")
+      .. "capture=recorded analyses a recorded capture" }, refused(nsys))
     assert.same({ "tool", "Nsight Compute (ncu) was not found (/none: not there, or not "
       .. "executable)", "install it, or name it with tools.ncu=PATH; without it, the timeline is "
-      .. "reported and counters are left out" }, refused "ncu")
-    assert.equal("2025.3.1", tools.ensure_nsys { tools = { nsys = live.BROKEN_NSYS } }.version)
+      .. "reported and counters are left out" }, refused(ncu))
+    assert.equal("2025.3.1", tools.ensure(nsys, { tools = { nsys = live.BROKEN_NSYS } }).version)
   end)
 
   it("takes the newest of several versions", function()
@@ -153,7 +145,7 @@ describe("tools.find", function()
       if path:find "^/opt/nvidia/nsight%-compute" then asked[#asked + 1] = path end
       return not path:find "/ncu$" and access(path, mode)
     end
-    tools.find "ncu"
+    tools.find(ncu)
     fs.list, fs.access = list, access
     assert.same({ "/opt/nvidia/nsight-compute/2025.10.0/ncu",
       "/opt/nvidia/nsight-compute/2025.9.1/ncu", "/opt/nvidia/nsight-compute/2025.3.1/ncu" }, asked)

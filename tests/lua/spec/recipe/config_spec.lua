@@ -77,7 +77,7 @@ describe("llmprof.config layers", function()
     assert.same({ "light", "command line" }, value(compose { "mode=deep", "ncu=light" },
       "ncu.preset"))
     assert.same({ "usage", "no mode preset 'depp' (did you mean 'deep'?)",
-      "there are: deep, light" }, refusal { "mode=depp" })
+      "there are: deep, default, light" }, refusal { "mode=depp" })
   end)
 
   it("takes null for no value", function()

@@ -17,26 +17,22 @@ end
 
 
 describe("llmprof.run.environment", function()
-  it("takes what a recorded capture says of its machine", function()
+  it("takes what is known of the machine that was measured", function()
     local said = { driver = "580", cuda = "13.0" }
-    local record = environment.record { state = { about = { environment = said } } }
+    local record = environment.record(said)
     assert.equal(said, record.captured_on)
     assert.equal(version.version, record.analysed_on.llmprof)
     assert.is_nil(check(record.analysed_on))
-  end)
-
-  it("has nothing to say of an unknown machine", function()
-    assert.is_nil(environment.record({ state = {} }).captured_on)
-    assert.is_nil(environment.record({ state = { about = {} } }).captured_on)
+    assert.is_nil(environment.record(nil).captured_on)
   end)
 
   it("describes this machine for a capture made now, and nothing secret", function()
-    local record = environment.record { state = { nsys = { version = "2025.3.1", path = "/p" },
-      ncu = { version = "2025.3.2" } } }
-    assert.same({ "2025.3.1", "2025.3.2" }, { record.captured_on.nsys, record.captured_on.ncu })
-    assert.is_table(record.captured_on.gpus)
-    assert.is_nil(check(record.captured_on))
-    local text = json.encode(record)
+    local captured = environment.captured_here { nsys = { version = "2025.3.1", path = "/p" },
+      ncu = { version = "2025.3.2" } }
+    assert.same({ "2025.3.1", "2025.3.2" }, { captured.nsys, captured.ncu })
+    assert.is_table(captured.gpus)
+    assert.is_nil(check(captured))
+    local text = json.encode(environment.record(captured))
     for _, name in ipairs { "PATH", "HOME", "HOSTNAME" } do
       local value = os.getenv(name)
       if value and #value > 3 then assert.is_nil(text:find(value, 1, true), name) end

@@ -40,7 +40,9 @@ end
 local IN_STAGES = { "--nvtx", "--nvtx-include", "prefill/", "--nvtx-include", "decode/" }
 
 local SECTIONS = { "--section", "SpeedOfLight", "--section", "MemoryWorkloadAnalysis", "--section",
-  "Occupancy", "--section", "SchedulerStats", "--section", "LaunchStats" }
+  "Occupancy", "--section", "SchedulerStats", "--section", "LaunchStats", "--metrics",
+  "gpu__time_duration.sum,sm__throughput.avg.pct_of_peak_sustained_elapsed,"
+    .. "dram__throughput.avg.pct_of_peak_sustained_elapsed" }
 
 
 describe("ncu", function()
@@ -281,7 +283,7 @@ describe("no kernel in the ranges", function()
     assert.same({
       expected(made, joined(IN_STAGES, kernel_filters "2"),
         joined({ "--set", "roofline" }, SECTIONS)),
-      expected(made, kernel_filters "2", { "--set", "roofline" }),
+      expected(made, kernel_filters "2", { "--set", "roofline", SECTIONS[11], SECTIONS[12] }),
     }, made:ncu_profiles())
     assert.same({ "no kernel matched the filters: run once more without NVTX filter and sections" },
       made:step "counters".notes)

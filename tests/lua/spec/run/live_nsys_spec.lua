@@ -101,8 +101,15 @@ describe("a range to capture", function()
   it("must be named before anything runs", function()
     refused("llmprof: nsys.capture_range=nvtx needs nsys.nvtx_capture",
       "nsys.capture_range=nvtx")
-    refused("llmprof: command line: nsys.nvtx_capture: an empty value",
-      "nsys.capture_range=nvtx", "nsys.nvtx_capture=")
+    for _, word in ipairs { "", "null", "''", '""' } do
+      refused("llmprof: nsys.capture_range=nvtx needs nsys.nvtx_capture",
+        "nsys.capture_range=nvtx", "nsys.nvtx_capture=" .. word)
+    end
+  end)
+
+  it("must be named for a recorded capture, too", function()
+    refused("llmprof: nsys.capture_range=nvtx needs nsys.nvtx_capture",
+      "nsys.capture_range=nvtx", "capture=recorded", "recorded=tests/fixtures/small")
   end)
 
   it("must be asked for", function()

@@ -18,10 +18,12 @@ describe("llmprof.run.capture.recorded", function()
     return ctx
   end
 
+  local function about_of(folder) return recorded.about(opened(folder)) end
+
   -- What opening a capture raises whose capture.json has these contents.
   local function refusal(contents)
     assert(fs.write(top() .. "/capture.json", contents))
-    local kind, message = table.unpack(failure(opened, top()))
+    local kind, message = table.unpack(failure(about_of, top()))
     assert.equal("usage", kind)
     return message:sub(#top() + 2)
   end
@@ -34,8 +36,8 @@ describe("llmprof.run.capture.recorded", function()
   end)
 
   it("tells what is known of it", function()
-    assert.equal("580", opened("tests/fixtures/small").state.about.environment.driver)
-    assert.same({}, opened(top()).state.about)
+    assert.equal("580", about_of("tests/fixtures/small").environment.driver)
+    assert.same({}, about_of(top()))
   end)
 
   it("heeds no option of the workload", function()

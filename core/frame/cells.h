@@ -1,0 +1,51 @@
+/* Cells of a column by the block, so that what loops over millions of rows
+ * asks for the column's type and index once per block and not once per row.
+ * Private to the core. */
+#ifndef LLMPROF_CELLS_H
+#define LLMPROF_CELLS_H
+
+#include "llmprof/frame.h"
+
+enum {
+  LLMPROF_BLOCK = 1024 /* cells: 8 KiB, which stay in the first cache */
+};
+
+/* llmprof_cell() of `count` rows from `first` on, LLMPROF_BLOCK at most. */
+void llmprof_cells(const llmprof_column *column, size_t first, size_t count,
+                   int64_t *cells);
+
+/* Rows of the block that begins at `row` of `rows`. */
+static inline size_t llmprof_block(size_t row, size_t rows) {
+  return rows - row < LLMPROF_BLOCK ? rows - row : LLMPROF_BLOCK;
+}
+
+/* The lowest and highest present cell of a column, and how many are absent;
+ * without a present one low > high. */
+typedef struct llmprof_cell_span {
+  int64_t low, high;
+  size_t absent;
+} llmprof_cell_span;
+llmprof_cell_span llmprof_span_cells(const llmprof_column *column, size_t rows);
+
+/* What follows is found out once for a frame, and once for all views of all of
+ * its rows. */
+
+/* The same of a frame's column; false on failure. */
+bool llmprof_frame_span(llmprof_frame *frame, size_t column,
+                        llmprof_cell_span *span, llmprof_error *err);
+
+/* Is every cell of a column there, and none less than the one before? False
+ * also when its data cannot be had. */
+bool llmprof_frame_ascends(llmprof_frame *frame, size_t column);
+
+/* All rows by the cells of a column, absent ones first, stable; NULL where they
+ * are in that order as they are. Owned by the frame. False on failure. */
+bool llmprof_frame_order(llmprof_frame *frame, size_t column,
+                         const uint32_t **rows, llmprof_error *err);
+
+/* The first of rows [low, high) of an ascending column whose cell is not less
+ * than `wanted` or, with `after`, greater; `high` when none is. */
+size_t llmprof_first_at(const llmprof_column *column, size_t low, size_t high,
+                        int64_t wanted, bool after);
+
+#endif

@@ -1,0 +1,326 @@
+/* Statistics of groups. Values that are near each other are summed up exactly,
+ * squares too, and their medians are selected; what is wider apart, or real,
+ * is sorted, as it is where percentiles are wanted. */
+#include <math.h>
+
+#include "frame/blocks.h"
+#include "frame/select.h"
+#include "frame/sort.h"
+#include "llmprof/alloc.h"
+#include "llmprof/interrupt.h"
+
+__extension__ typedef unsigned __int128 uint128;
+
+/* ---- values of one group, sorted ---- */
+
+/* Values as integers or reals: near and from, or cells. */
+typedef struct numbers {
+  const uint32_t *near;
+  int64_t low; /* of near */
+  const int64_t *cells;
+  size_t count;
+  bool real;
+} numbers;
+
+static int64_t cell_at(const numbers *v, size_t i) {
+  return v->near ? v->low + (int64_t)v->near[i] : v->cells[i];
+}
+
+static double value_at(const numbers *v, size_t i) {
+  int64_t cell = cell_at(v, i);
+  return v->real ? llmprof_cell_real(cell) : (double)cell;
+}
+
+static double percentile(const numbers *v, double wanted) {
+  double rank = wanted / 100 * (double)(v->count - 1);
+  size_t below = (size_t)rank;
+  if (below + 1 >= v->count) return value_at(v, v->count - 1);
+  double low = value_at(v, below), high = value_at(v, below + 1);
+  return low + (rank - (double)below) * (high - low);
+}
+
+static double median_of(const numbers *v) {
+  double upper = value_at(v, v->count / 2);
+  if (v->count % 2) return upper;
+  return (value_at(v, v->count / 2 - 1) + upper) / 2;
+}
+
+/* ---- any values, sorted ---- */
+
+static bool total_of(const numbers *v, int64_t *total) {
+  *total = 0;
+  for (size_t i = 0; i < v->count; i++) {
+    if (__builtin_add_overflow(*total, v->cells[i], total)) return false;
+  }
+  return true;
+}
+
+static double real_total_of(const numbers *v) {
+  double total = 0;
+  for (size_t i = 0; i < v->count; i++) total += value_at(v, i);
+  return total;
+}
+
+static double stddev_of(const numbers *v, double mean) {
+  if (v->count < 2) return 0;
+  double squares = 0;
+  for (size_t i = 0; i < v->count; i++) {
+    double off = value_at(v, i) - mean;
+    squares += off * off;
+  }
+  return sqrt(squares / (double)(v->count - 1));
+}
+
+/* Total and extremes, in the column's own type; the total as a double. */
+static bool add_up(const numbers *v, llmprof_summary *summary, double *total) {
+  if (v->real) {
+    summary->real_min = value_at(v, 0);
+    summary->real_max = value_at(v, v->count - 1);
+    *total = summary->real_total = real_total_of(v);
+    return true;
+  }
+  summary->min = v->cells[0];
+  summary->max = v->cells[v->count - 1];
+  if (!total_of(v, &summary->total)) return false;
+  *total = (double)summary->total;
+  return true;
+}
+
+static bool summarize_sorted(const numbers *v, llmprof_summary *summary) {
+  double total;
+  if (!add_up(v, summary, &total)) return false;
+  summary->mean = total / (double)v->count;
+  summary->median = median_of(v);
+  summary->stddev = stddev_of(v, summary->mean);
+  return true;
+}
+
+/* ---- values near each other ---- */
+
+/* Sums of distances from the column's lowest value, all exact. */
+typedef struct sums {
+  uint64_t total;
+  uint128 squares;
+  uint32_t low, high;
+} sums;
+
+enum {
+  STRETCH = 1 << 16, /* values whose squares fit into 64 bits together */
+  SHORT = 1 << 24    /* if each is less than this */
+};
+
+static void add_extremes(sums *s, const uint32_t *values, size_t count) {
+  uint32_t low = s->low, high = s->high;
+  uint64_t total = 0;
+  for (size_t i = 0; i < count; i++) {
+    total += values[i];
+    low = values[i] < low ? values[i] : low;
+    high = values[i] > high ? values[i] : high;
+  }
+  s->total += total;
+  s->low = low;
+  s->high = high;
+}
+
+static void add_squares(sums *s, const uint32_t *values, size_t count) {
+  if (s->high < SHORT) {
+    uint64_t squares = 0;
+    for (size_t i = 0; i < count; i++)
+      squares += (uint64_t)values[i] * values[i];
+    s->squares += squares;
+    return;
+  }
+  for (size_t i = 0; i < count; i++)
+    s->squares += (uint64_t)values[i] * values[i];
+}
+
+static sums sums_of(const uint32_t *values, size_t count) {
+  sums s = {.low = UINT32_MAX};
+  for (size_t i = 0; i < count; i += STRETCH) {
+    size_t part = count - i < STRETCH ? count - i : STRETCH;
+    add_extremes(&s, values + i, part);
+    add_squares(&s, values + i, part);
+  }
+  return s;
+}
+
+static double as_double(uint128 value) {
+  return ldexp((double)(uint64_t)(value >> 64), 64) + (double)(uint64_t)value;
+}
+
+/* From n * sum of squares - square of the sum, which is exact: fewer than 2^32
+ * values of less than 2^32 each. */
+static double exact_stddev(const sums *s, size_t count) {
+  if (count < 2) return 0;
+  uint128 spread = (uint128)count * s->squares - (uint128)s->total * s->total;
+  double n = (double)count;
+  return sqrt(as_double(spread) / (n * (n - 1)));
+}
+
+static double select_median(const llmprof_blocks *b, uint32_t *values,
+                            size_t count, const sums *s) {
+  uint32_t two[2];
+  llmprof_select_u32(values, count, (count - 1) / 2, s->low, s->high, two);
+  double lower = (double)(b->low + (int64_t)two[0]);
+  if (count % 2) return lower;
+  return (lower + (double)(b->low + (int64_t)two[1])) / 2;
+}
+
+static bool summarize_near(const llmprof_blocks *b, const uint32_t *values,
+                           size_t count, sums *s, llmprof_summary *summary) {
+  *s = sums_of(values, count);
+  int64_t base;
+  if (__builtin_mul_overflow(b->low, (int64_t)count, &base) ||
+      s->total > INT64_MAX ||
+      __builtin_add_overflow(base, (int64_t)s->total, &summary->total))
+    return false;
+  summary->min = b->low + (int64_t)s->low;
+  summary->max = b->low + (int64_t)s->high;
+  summary->mean = (double)summary->total / (double)count;
+  summary->stddev = exact_stddev(s, count);
+  return true;
+}
+
+/* ---- a group ---- */
+
+/* What is wanted of each group, and room to sort the largest. */
+typedef struct task {
+  llmprof_blocks blocks;
+  const double *wanted; /* percentiles */
+  size_t wanted_count;
+  void *scratch;
+} task;
+
+static void percentiles(const numbers *v, const task *t,
+                        llmprof_summary *summary) {
+  for (size_t i = 0; i < t->wanted_count; i++)
+    summary->percentiles[i] = percentile(v, t->wanted[i]);
+}
+
+static bool near_group(const task *t, size_t first, size_t count,
+                       llmprof_summary *summary) {
+  const llmprof_blocks *b = &t->blocks;
+  uint32_t *block = b->near + first;
+  sums s;
+  if (!summarize_near(b, block, count, &s, summary)) return false;
+  if (!t->wanted_count) {
+    summary->median = select_median(b, block, count, &s);
+    return true;
+  }
+  llmprof_sort_u32(block, count, t->scratch);
+  numbers v = {.near = block, .low = b->low, .count = count};
+  summary->median = median_of(&v);
+  percentiles(&v, t, summary);
+  return true;
+}
+
+static bool wide_group(const task *t, size_t first, size_t count,
+                       llmprof_summary *summary) {
+  const llmprof_blocks *b = &t->blocks;
+  numbers v = {.cells = b->cells + first,
+               .count = count,
+               .real = b->column->type == LLMPROF_F64};
+  llmprof_sort_i64(b->cells + first, count, t->scratch);
+  if (!summarize_sorted(&v, summary)) return false;
+  percentiles(&v, t, summary);
+  return true;
+}
+
+static bool summarize_group(const task *t, size_t group,
+                            llmprof_summary *summary, llmprof_error *err) {
+  size_t first = t->blocks.start[group];
+  size_t count = llmprof_blocks_size(&t->blocks, group);
+  *summary = (llmprof_summary){.count = count};
+  if (!count) return true;
+  bool ok = t->blocks.near ? near_group(t, first, count, summary)
+                           : wide_group(t, first, count, summary);
+  return ok ||
+         llmprof_fail(err, LLMPROF_RANGE, "total of column '%s' is too large",
+                      t->blocks.column->name);
+}
+
+static bool task_init(task *t, llmprof_frame *frame, size_t number,
+                      const llmprof_groups *groups, llmprof_error *err) {
+  if (!llmprof_blocks_load(&t->blocks, frame, number, groups, err))
+    return false;
+  t->scratch =
+      llmprof_alloc(llmprof_blocks_largest(&t->blocks), sizeof(int64_t));
+  return t->scratch || llmprof_fail_nomem(err);
+}
+
+static void task_free(task *t) {
+  llmprof_blocks_free(&t->blocks);
+  llmprof_free(t->scratch);
+}
+
+bool llmprof_summarize(llmprof_frame *frame, size_t number,
+                       const llmprof_groups *groups, const double *wanted,
+                       size_t wanted_count, llmprof_summary *summaries,
+                       llmprof_error *err) {
+  task t = {.wanted = wanted, .wanted_count = wanted_count};
+  bool ok = task_init(&t, frame, number, groups, err);
+  for (size_t g = 0; ok && g < groups->count; g++) {
+    ok = summarize_group(&t, g, &summaries[g], err);
+    if (ok && llmprof_interrupted()) ok = llmprof_fail_interrupted(err);
+  }
+  task_free(&t);
+  return ok;
+}
+
+/* ---- distinct values ---- */
+
+static size_t sorted_distinct(const int64_t *cells, size_t count) {
+  size_t distinct = count > 0;
+  for (size_t i = 1; i < count; i++) distinct += cells[i] != cells[i - 1];
+  return distinct;
+}
+
+/* By value, the group that had it last. */
+static size_t marked_distinct(const uint32_t *near, size_t count,
+                              uint32_t group, uint32_t *last) {
+  size_t distinct = 0;
+  for (size_t i = 0; i < count; i++) {
+    distinct += last[near[i]] != group + 1;
+    last[near[i]] = group + 1;
+  }
+  return distinct;
+}
+
+static size_t near_distinct(uint32_t *near, size_t count, void *scratch) {
+  size_t distinct = count > 0;
+  llmprof_sort_u32(near, count, scratch);
+  for (size_t i = 1; i < count; i++) distinct += near[i] != near[i - 1];
+  return distinct;
+}
+
+/* A mark for each value that there could be, where they are as close as ids. */
+static uint32_t *make_marks(const llmprof_blocks *b) {
+  if (!b->near || !b->count) return NULL;
+  uint64_t width = (uint64_t)b->high - (uint64_t)b->low + 1;
+  return width / 4 > b->count ? NULL : llmprof_zalloc((size_t)width, 4);
+}
+
+static size_t distinct_of(const task *t, size_t group, uint32_t *marks) {
+  const llmprof_blocks *b = &t->blocks;
+  size_t first = b->start[group], count = llmprof_blocks_size(b, group);
+  if (marks)
+    return marked_distinct(b->near + first, count, (uint32_t)group, marks);
+  if (b->near) return near_distinct(b->near + first, count, t->scratch);
+  llmprof_sort_i64(b->cells + first, count, t->scratch);
+  return sorted_distinct(b->cells + first, count);
+}
+
+bool llmprof_distinct(llmprof_frame *frame, size_t number,
+                      const llmprof_groups *groups, size_t *distinct,
+                      llmprof_error *err) {
+  task t = {0};
+  bool ok = task_init(&t, frame, number, groups, err);
+  uint32_t *marks = ok ? make_marks(&t.blocks) : NULL; /* or sort */
+  for (size_t g = 0; ok && g < groups->count; g++) {
+    distinct[g] = distinct_of(&t, g, marks);
+    if (llmprof_interrupted()) ok = llmprof_fail_interrupted(err);
+  }
+  llmprof_free(marks);
+  task_free(&t);
+  return ok;
+}

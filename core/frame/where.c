@@ -1,0 +1,268 @@
+/* Selecting rows. Every condition becomes a test of a cell: whether it lies
+ * between two bounds, is one of a set, or is not. Bounds on a column that
+ * ascends are found by bisection; the rows between them meet the other tests,
+ * a block at a time. */
+#include <string.h>
+
+#include "frame/cells.h"
+#include "frame/sort.h"
+#include "llmprof/alloc.h"
+#include "llmprof/interrupt.h"
+
+typedef enum test_kind {
+  WITHIN,  /* low <= cell <= high */
+  ONE_OF,  /* in the set */
+  NONE_OF, /* present and not in the set */
+  ANY,
+} test_kind;
+
+typedef struct test {
+  size_t number;
+  const llmprof_column *column;
+  test_kind kind;
+  int64_t low, high;    /* bounds; of a set, its lowest and highest value */
+  int64_t *values;      /* owned: of a set, ascending */
+  size_t count;         /* of them */
+  unsigned char *there; /* owned: bit v - low says whether v is in the set;
+                           NULL when that is too far to reach */
+} test;
+
+/* ---- making tests ---- */
+
+enum {
+  BITS = 1 << 20 /* a set that spans no more has a bit for each value */
+};
+
+/* low > high: no cell. */
+static void bound(test *t, int64_t low, int64_t high) {
+  t->kind = WITHIN;
+  t->low = low;
+  t->high = high;
+}
+
+/* The present cells on one side of a value; without one, as if it was absent.
+ */
+static void bound_by(test *t, llmprof_compare compare, int64_t to) {
+  const int64_t least = INT64_MIN + 1, most = INT64_MAX;
+  if (compare == LLMPROF_LT)
+    bound(t, least, to > least ? to - 1 : INT64_MIN);
+  else if (compare == LLMPROF_LE)
+    bound(t, least, to);
+  else if (compare == LLMPROF_GT && to == most)
+    bound(t, most, least);
+  else
+    bound(t, compare == LLMPROF_GT ? to + 1 : to > least ? to : least, most);
+}
+
+static bool fill_bits(test *t) {
+  uint64_t width = (uint64_t)t->high - (uint64_t)t->low;
+  if (width >= BITS) return true;
+  t->there = llmprof_zalloc((size_t)width / 8 + 1, 1);
+  if (!t->there) return false;
+  for (size_t i = 0; i < t->count; i++) {
+    size_t bit = (size_t)(t->values[i] - t->low);
+    t->there[bit / 8] |= (unsigned char)(1 << bit % 8);
+  }
+  return true;
+}
+
+/* Any of the values, or none of them. */
+static bool fill_set(test *t, const llmprof_condition *condition) {
+  size_t count = condition->count;
+  int64_t *scratch = llmprof_alloc(count, sizeof *scratch);
+  t->values = llmprof_alloc(count, sizeof *t->values);
+  bool ok = scratch && t->values;
+  if (ok) {
+    memcpy(t->values, condition->values, count * sizeof *t->values);
+    llmprof_sort_i64(t->values, count, scratch);
+    t->count = count;
+    t->low = t->values[0];
+    t->high = t->values[count - 1];
+    t->kind = condition->compare == LLMPROF_EQ ? ONE_OF : NONE_OF;
+    ok = fill_bits(t);
+  }
+  llmprof_free(scratch);
+  return ok;
+}
+
+static bool test_init(test *t, llmprof_frame *frame,
+                      const llmprof_condition *condition, llmprof_error *err) {
+  llmprof_compare compare = condition->compare;
+  size_t count = condition->count;
+  int64_t first = count ? condition->values[0] : INT64_MIN;
+  t->number = condition->column;
+  t->column = llmprof_frame_column(frame, condition->column, err);
+  if (!t->column) return false;
+  if (compare > LLMPROF_NE)
+    bound_by(t, compare, first);
+  else if (compare == LLMPROF_EQ && count < 2)
+    bound(t, first, count ? first : INT64_MIN);
+  else if (compare == LLMPROF_NE && !count)
+    t->kind = ANY;
+  else
+    return fill_set(t, condition) || llmprof_fail_nomem(err);
+  if (compare == LLMPROF_EQ && !count) bound(t, 1, 0);
+  return true;
+}
+
+static void tests_free(test *tests, size_t count) {
+  for (size_t i = 0; tests && i < count; i++) {
+    llmprof_free(tests[i].values);
+    llmprof_free(tests[i].there);
+  }
+  llmprof_free(tests);
+}
+
+/* ---- testing a cell ---- */
+
+static bool searched(const test *t, int64_t value) {
+  size_t low = 0, high = t->count;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (t->values[middle] < value)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low < t->count && t->values[low] == value;
+}
+
+static inline bool in_set(const test *t, int64_t value) {
+  if (value < t->low || value > t->high) return false;
+  if (!t->there) return searched(t, value);
+  size_t bit = (size_t)(value - t->low);
+  return t->there[bit / 8] >> bit % 8 & 1;
+}
+
+static inline bool passes(const test *t, int64_t value) {
+  switch (t->kind) {
+  case WITHIN:
+    return value >= t->low && value <= t->high;
+  case ONE_OF:
+    return in_set(t, value);
+  case NONE_OF:
+    return value != INT64_MIN && !in_set(t, value);
+  default:
+    return true;
+  }
+}
+
+/* ---- testing rows ---- */
+
+/* Of a block of rows, numbered from 0, those that pass into `rows`; returns
+ * how many. Bounds, which most conditions are, have a loop without a branch. */
+static size_t sift_block(const test *t, size_t first, size_t count,
+                         uint16_t *rows) {
+  int64_t cells[LLMPROF_BLOCK];
+  size_t kept = 0;
+  llmprof_cells(t->column, first, count, cells);
+  if (t->kind == WITHIN) {
+    int64_t low = t->low, high = t->high;
+    for (size_t i = 0; i < count; i++) {
+      rows[kept] = (uint16_t)i;
+      kept += (cells[i] >= low) & (cells[i] <= high);
+    }
+    return kept;
+  }
+  for (size_t i = 0; i < count; i++) {
+    rows[kept] = (uint16_t)i;
+    kept += passes(t, cells[i]);
+  }
+  return kept;
+}
+
+/* The same of those that passed before. */
+static size_t sift_rows(const test *t, size_t first, size_t count,
+                        uint16_t *rows) {
+  size_t kept = 0;
+  for (size_t i = 0; i < count; i++) {
+    uint16_t row = rows[i];
+    rows[kept] = row;
+    kept += passes(t, llmprof_cell(t->column, first + row));
+  }
+  return kept;
+}
+
+static size_t sift(const test *tests, size_t count, size_t first, size_t rows,
+                   uint16_t *kept) {
+  size_t left = sift_block(&tests[0], first, rows, kept);
+  for (size_t i = 1; left && i < count; i++)
+    left = sift_rows(&tests[i], first, left, kept);
+  return left;
+}
+
+/* Row numbers of [first, last) that pass all of one test or more. */
+static uint32_t *matching_rows(const test *tests, size_t count, size_t first,
+                               size_t last, size_t *found, llmprof_error *err) {
+  uint32_t *rows = llmprof_alloc(last - first, sizeof *rows);
+  if (!rows) return llmprof_fail_nomem(err), NULL;
+  *found = 0;
+  for (size_t row = first; row < last; row += LLMPROF_BLOCK) {
+    uint16_t kept[LLMPROF_BLOCK];
+    size_t left = sift(tests, count, row, llmprof_block(row, last), kept);
+    for (size_t i = 0; i < left; i++)
+      rows[*found + i] = (uint32_t)(row + kept[i]);
+    *found += left;
+    if (llmprof_interrupted()) {
+      llmprof_free(rows);
+      return llmprof_fail_interrupted(err), NULL;
+    }
+  }
+  uint32_t *trimmed = llmprof_resize(rows, *found, sizeof *rows);
+  return trimmed ? trimmed : rows;
+}
+
+/* ---- bisection ---- */
+
+/* Does a test that bounds an ascending column, and so is met once the rows are
+ * narrowed down to [*first, *last)? */
+static bool narrow(llmprof_frame *frame, const test *t, size_t *first,
+                   size_t *last) {
+  if (t->kind != WITHIN || t->low == INT64_MIN || t->low > t->high ||
+      !llmprof_frame_ascends(frame, t->number))
+    return false;
+  *first = llmprof_first_at(t->column, *first, *last, t->low, false);
+  *last = llmprof_first_at(t->column, *first, *last, t->high, true);
+  return true;
+}
+
+/* Narrow down, and keep the tests that remain; returns how many. */
+static size_t narrow_all(llmprof_frame *frame, test *tests, size_t count,
+                         size_t *first, size_t *last) {
+  size_t kept = 0;
+  *first = 0;
+  *last = llmprof_frame_rows(frame);
+  for (size_t i = 0; i < count; i++) {
+    bool met = tests[i].kind == ANY || narrow(frame, &tests[i], first, last);
+    if (met) continue;
+    test swap = tests[kept];
+    tests[kept++] = tests[i];
+    tests[i] = swap;
+  }
+  return kept;
+}
+
+static llmprof_frame *select_rows(llmprof_frame *frame, test *tests,
+                                  size_t count, llmprof_error *err) {
+  size_t first, last, found;
+  if (llmprof_interrupted()) return llmprof_fail_interrupted(err), NULL;
+  size_t left = narrow_all(frame, tests, count, &first, &last);
+  if (!left) return llmprof_frame_slice(frame, first, last - first, err);
+  uint32_t *rows = matching_rows(tests, left, first, last, &found, err);
+  if (!rows) return NULL;
+  if (found < last - first) return llmprof_frame_take(frame, rows, found, err);
+  llmprof_free(rows); /* all of them need no list */
+  return llmprof_frame_slice(frame, first, found, err);
+}
+
+llmprof_frame *llmprof_frame_where(llmprof_frame *frame,
+                                   const llmprof_condition *conditions,
+                                   size_t count, llmprof_error *err) {
+  test *tests = llmprof_zalloc(count, sizeof *tests);
+  bool ok = tests || llmprof_fail_nomem(err);
+  for (size_t i = 0; ok && i < count; i++)
+    ok = test_init(&tests[i], frame, &conditions[i], err);
+  llmprof_frame *view = ok ? select_rows(frame, tests, count, err) : NULL;
+  tests_free(tests, count);
+  return view;
+}

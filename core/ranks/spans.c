@@ -1,0 +1,172 @@
+#include "llmprof/spans.h"
+
+#include "llmprof/alloc.h"
+#include "llmprof/interrupt.h"
+#include "ranks/timeline.h"
+
+/* ---- until the next ---- */
+
+bool llmprof_spans_until(llmprof_frame *spans, size_t start, size_t key,
+                         const char *name, llmprof_error *err) {
+  timeline line;
+  int64_t *until = NULL;
+  bool ok = timeline_make(&line, spans, start, key, err);
+  if (ok) {
+    until = timeline_absent(llmprof_frame_rows(spans));
+    ok = until || llmprof_fail_nomem(err);
+  }
+  for (size_t i = 0; ok && i < line.count; i++) {
+    uint32_t row = line.rows[i];
+    bool last =
+        i + 1 == line.count || line.keys[line.rows[i + 1]] != line.keys[row];
+    until[row] = last ? INT64_MAX : line.starts[line.rows[i + 1]];
+  }
+  timeline_free(&line);
+  return ok && timeline_add(spans, name, "ns", LLMPROF_I64, until, err);
+}
+
+/* ---- which span a row is in ---- */
+
+static uint32_t span_at(const timeline *line, const llmprof_column *end,
+                        int64_t key, int64_t time) {
+  size_t after = timeline_after(line, key, time);
+  if (!after) return UINT32_MAX;
+  uint32_t row = line->rows[after - 1];
+  bool inside = line->keys[row] == key && llmprof_cell(end, row) > time;
+  return inside ? row : UINT32_MAX;
+}
+
+static bool assign(llmprof_frame *rows, const llmprof_column *time,
+                   const llmprof_column *key, const timeline *line,
+                   const llmprof_column *end, uint32_t *found,
+                   llmprof_error *err) {
+  size_t count = llmprof_frame_rows(rows);
+  for (size_t row = 0; row < count; row++) {
+    if (llmprof_interrupted_at(row)) return llmprof_fail_interrupted(err);
+    int64_t at = llmprof_cell(time, row), of = key ? llmprof_cell(key, row) : 0;
+    found[row] = at == INT64_MIN || of == INT64_MIN
+                     ? UINT32_MAX
+                     : span_at(line, end, of, at);
+  }
+  return true;
+}
+
+bool llmprof_spans_assign(llmprof_frame *rows, size_t time, size_t key,
+                          llmprof_frame *spans,
+                          const llmprof_span_columns *columns, const char *name,
+                          llmprof_error *err) {
+  const llmprof_column *of_row[2], *end;
+  timeline line = {0};
+  uint32_t *found = llmprof_alloc(llmprof_frame_rows(rows), sizeof *found);
+  bool ok = (found || llmprof_fail_nomem(err)) &&
+            timeline_columns(rows, (size_t[]){time, key}, 2, of_row, err) &&
+            timeline_columns(spans, &columns->end, 1, &end, err) &&
+            timeline_make(&line, spans, columns->start, columns->key, err) &&
+            assign(rows, of_row[0], of_row[1], &line, end, found, err);
+  timeline_free(&line);
+  if (ok) return timeline_add(rows, name, NULL, LLMPROF_U32, found, err);
+  llmprof_free(found);
+  return false;
+}
+
+/* ---- from spans to rows, and back ---- */
+
+/* The row of spans that a cell names; SIZE_MAX when it is none. */
+static size_t span_of(const llmprof_column *span, size_t row, size_t spans) {
+  int64_t number = llmprof_cell(span, row);
+  bool there = number >= 0 && (uint64_t)number < spans;
+  return there ? (size_t)number : SIZE_MAX;
+}
+
+bool llmprof_spans_look_up(llmprof_frame *rows, size_t span,
+                           llmprof_frame *spans, size_t column,
+                           const char *name, llmprof_error *err) {
+  const llmprof_column *of = llmprof_frame_column(rows, span, err);
+  const llmprof_column *from = llmprof_frame_column(spans, column, err);
+  if (!of || !from) return false;
+  size_t count = llmprof_frame_rows(rows), there = llmprof_frame_rows(spans);
+  uint32_t *index = llmprof_alloc(count, sizeof *index);
+  if (!index) return llmprof_fail_nomem(err);
+  for (size_t row = 0; row < count; row++) {
+    size_t at = span_of(of, row, there);
+    index[row] = at == SIZE_MAX ? UINT32_MAX
+                 : from->index  ? from->index[at]
+                                : (uint32_t)at;
+  }
+  llmprof_column added = *from;
+  added.name = name;
+  added.index = index;
+  added.strings = llmprof_column_strings(spans, from);
+  if (!llmprof_frame_own(rows, index) ||
+      !llmprof_frame_add(rows, &added, NULL, NULL))
+    return llmprof_fail_nomem(err);
+  return true;
+}
+
+bool llmprof_spans_least(llmprof_frame *spans, llmprof_frame *rows, size_t span,
+                         size_t value, const char *name, llmprof_error *err) {
+  const llmprof_column *of = llmprof_frame_column(rows, span, err);
+  const llmprof_column *from = llmprof_frame_column(rows, value, err);
+  if (!of || !from) return false;
+  size_t there = llmprof_frame_rows(spans);
+  int64_t *least = timeline_absent(there);
+  if (!least) return llmprof_fail_nomem(err);
+  for (size_t row = 0; row < llmprof_frame_rows(rows); row++) {
+    size_t at = span_of(of, row, there);
+    int64_t cell = llmprof_cell(from, row);
+    if (at == SIZE_MAX || cell == INT64_MIN) continue;
+    if (least[at] == INT64_MIN || cell < least[at]) least[at] = cell;
+  }
+  return timeline_add(spans, name, from->unit, LLMPROF_I64, least, err);
+}
+
+/* ---- how much of a span intervals cover ---- */
+
+static bool cover(llmprof_frame *spans, const llmprof_column *const *columns,
+                  const llmprof_intervals *const *sets, size_t count,
+                  int64_t *covered, llmprof_error *err) {
+  size_t rows = llmprof_frame_rows(spans);
+  for (size_t row = 0; row < rows; row++) {
+    if (llmprof_interrupted_at(row)) return llmprof_fail_interrupted(err);
+    int64_t start = llmprof_cell(columns[0], row);
+    int64_t end = llmprof_cell(columns[1], row);
+    int64_t key = columns[2] ? llmprof_cell(columns[2], row) : 0;
+    if (start == INT64_MIN || end == INT64_MIN) continue;
+    bool known = key >= 0 && (uint64_t)key < count;
+    covered[row] = known ? llmprof_intervals_covered(sets[key], start, end) : 0;
+  }
+  return true;
+}
+
+bool llmprof_spans_cover(llmprof_frame *spans,
+                         const llmprof_span_columns *columns,
+                         const llmprof_intervals *const *sets, size_t count,
+                         const char *name, llmprof_error *err) {
+  const llmprof_column *loaded[3];
+  size_t numbers[] = {columns->start, columns->end, columns->key};
+  int64_t *covered = timeline_absent(llmprof_frame_rows(spans));
+  bool ok = (covered || llmprof_fail_nomem(err)) &&
+            timeline_columns(spans, numbers, 3, loaded, err) &&
+            cover(spans, loaded, sets, count, covered, err);
+  if (ok) return timeline_add(spans, name, "ns", LLMPROF_I64, covered, err);
+  llmprof_free(covered);
+  return false;
+}
+
+bool llmprof_spans_rest(llmprof_frame *spans, size_t start, size_t end,
+                        size_t covered, const char *name, llmprof_error *err) {
+  const llmprof_column *columns[3];
+  size_t numbers[] = {start, end, covered}, rows = llmprof_frame_rows(spans);
+  if (!timeline_columns(spans, numbers, 3, columns, err)) return false;
+  int64_t *rest = timeline_absent(rows);
+  if (!rest) return llmprof_fail_nomem(err);
+  for (size_t row = 0; row < rows; row++) {
+    int64_t from = llmprof_cell(columns[0], row);
+    int64_t to = llmprof_cell(columns[1], row);
+    int64_t taken = llmprof_cell(columns[2], row);
+    if (from == INT64_MIN || to == INT64_MIN || taken == INT64_MIN) continue;
+    int64_t length = to > from ? timeline_length(from, to) : 0;
+    rest[row] = length > taken ? timeline_length(taken, length) : 0;
+  }
+  return timeline_add(spans, name, "ns", LLMPROF_I64, rest, err);
+}

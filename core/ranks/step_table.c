@@ -1,0 +1,289 @@
+/* Operations in order of step and start; the intervals of one step's are
+ * gathered and merged at a time. */
+#include "llmprof/step_table.h"
+
+#include "llmprof/alloc.h"
+#include "llmprof/interrupt.h"
+#include "llmprof/interval.h"
+#include "ranks/timeline.h"
+
+/* ---- what is measured ---- */
+
+enum {
+  LAUNCHED,
+  BEFORE,
+  FIRST,
+  LAST,
+  BEGIN,
+  LENGTH,
+  INTERVAL,
+  IDLE,
+  BUSY,
+  GPU_TIME,
+  KERNELS,
+  GRAPHED,
+  GRAPHS,
+  MOVES,
+  COLLECTIVES,
+  MOVE_TIME,
+  COMM_TIME,
+  COMM_HIDDEN,
+  MEASURES,
+};
+
+static const struct measure {
+  const char *name, *unit;
+  bool is_sum; /* 0, not absent, when there is nothing */
+} measures[MEASURES] = {
+    [LAUNCHED] = {"launched", "ns", false},
+    [BEFORE] = {"before", "ns", false},
+    [FIRST] = {"first", "ns", false},
+    [LAST] = {"last", "ns", false},
+    [BEGIN] = {"begin", "ns", false},
+    [LENGTH] = {"length", "ns", false},
+    [INTERVAL] = {"interval", "ns", false},
+    [IDLE] = {"idle", "ns", false},
+    [BUSY] = {"busy", "ns", true},
+    [GPU_TIME] = {"gpu_time", "ns", true},
+    [KERNELS] = {"kernels", NULL, true},
+    [GRAPHED] = {"graphed", NULL, true},
+    [GRAPHS] = {"graphs", NULL, true},
+    [MOVES] = {"moves", NULL, true},
+    [COLLECTIVES] = {"collectives", NULL, true},
+    [MOVE_TIME] = {"move_time", "ns", true},
+    [COMM_TIME] = {"comm_time", "ns", true},
+    [COMM_HIDDEN] = {"comm_hidden", "ns", true},
+};
+
+/* One array per measure, by row of steps. */
+typedef struct table {
+  size_t count;
+  int64_t *values[MEASURES];
+} table;
+
+static bool table_make(table *t, size_t count) {
+  *t = (table){.count = count};
+  for (int m = 0; m < MEASURES; m++) {
+    t->values[m] = measures[m].is_sum
+                       ? llmprof_zalloc(count, sizeof **t->values)
+                       : timeline_absent(count);
+    if (!t->values[m]) return false;
+  }
+  return true;
+}
+
+static void table_free(table *t) {
+  for (int m = 0; m < MEASURES; m++) llmprof_free(t->values[m]);
+}
+
+/* The arrays become the frame's. */
+static bool table_hand_over(table *t, llmprof_frame *steps,
+                            llmprof_error *err) {
+  for (int m = 0; m < MEASURES; m++) {
+    int64_t *values = t->values[m];
+    t->values[m] = NULL;
+    if (!timeline_add(steps, measures[m].name, measures[m].unit, LLMPROF_I64,
+                      values, err))
+      return false;
+  }
+  return true;
+}
+
+/* ---- one step ---- */
+
+/* Intervals of a step's operations, with room for the most that one has. */
+typedef struct gathered {
+  llmprof_intervals all, comm, compute;
+  int64_t graph; /* when the latest graph so far was launched */
+} gathered;
+
+static bool gathered_make(gathered *g, size_t most) {
+  *g = (gathered){.graph = INT64_MIN};
+  g->all.items = llmprof_alloc(most, sizeof *g->all.items);
+  g->comm.items = llmprof_alloc(most, sizeof *g->comm.items);
+  g->compute.items = llmprof_alloc(most, sizeof *g->compute.items);
+  return g->all.items && g->comm.items && g->compute.items;
+}
+
+static void gathered_free(gathered *g) {
+  llmprof_intervals_free(&g->all);
+  llmprof_intervals_free(&g->comm);
+  llmprof_intervals_free(&g->compute);
+}
+
+static int64_t merged_length(llmprof_intervals *set) {
+  set->count = llmprof_intervals_merge(set->items, set->count);
+  return llmprof_intervals_covered(set, INT64_MIN, INT64_MAX);
+}
+
+enum {
+  OP_LAUNCHED,
+  OP_END,
+  OP_WORK,
+  OP_GRAPHED,
+  OP_COLUMNS,
+};
+
+/* What the loop over operations goes through. */
+typedef struct source {
+  timeline line; /* by step */
+  const llmprof_column *columns[OP_COLUMNS];
+} source;
+
+static bool flag(const llmprof_column *column, size_t row) {
+  return column && llmprof_cell(column, row) == 1;
+}
+
+/* A kernel of a graph, and of a new one when that was launched later than those
+ * before. */
+static void count_graphed(table *t, size_t step, gathered *g,
+                          int64_t launched) {
+  t->values[GRAPHED][step]++;
+  if (launched <= g->graph) return;
+  t->values[GRAPHS][step]++;
+  g->graph = launched;
+}
+
+static int64_t launch_of(const source *from, size_t row) {
+  const llmprof_column *column = from->columns[OP_LAUNCHED];
+  return column ? llmprof_cell(column, row) : INT64_MIN;
+}
+
+static void note_launch(table *t, size_t step, int64_t launched) {
+  int64_t *first = &t->values[LAUNCHED][step];
+  if (launched != INT64_MIN && (*first == INT64_MIN || launched < *first))
+    *first = launched;
+}
+
+static void count_op(table *t, size_t step, gathered *g, const source *from,
+                     uint32_t row) {
+  int64_t start = from->line.starts[row];
+  int64_t end = llmprof_cell(from->columns[OP_END], row);
+  int64_t work = llmprof_cell(from->columns[OP_WORK], row);
+  if (end < start) return;
+  note_launch(t, step, launch_of(from, row));
+  llmprof_interval item = {start, end};
+  int64_t time = timeline_length(start, end);
+  g->all.items[g->all.count++] = item;
+  t->values[GPU_TIME][step] = timeline_sum(t->values[GPU_TIME][step], time);
+  if (work == LLMPROF_MOVE) {
+    t->values[MOVES][step]++;
+    t->values[MOVE_TIME][step] = timeline_sum(t->values[MOVE_TIME][step], time);
+    return;
+  }
+  t->values[KERNELS][step]++;
+  if (flag(from->columns[OP_GRAPHED], row))
+    count_graphed(t, step, g, launch_of(from, row));
+  if (work == LLMPROF_COMMUNICATION) {
+    t->values[COLLECTIVES][step]++;
+    g->comm.items[g->comm.count++] = item;
+  } else {
+    g->compute.items[g->compute.count++] = item;
+  }
+}
+
+static void measure_step(table *t, size_t step, gathered *g) {
+  t->values[BUSY][step] = merged_length(&g->all);
+  t->values[COMM_TIME][step] = merged_length(&g->comm);
+  merged_length(&g->compute);
+  t->values[COMM_HIDDEN][step] =
+      llmprof_intervals_overlap(&g->comm, &g->compute);
+  if (!g->all.count) return;
+  t->values[FIRST][step] = g->all.items[0].start;
+  t->values[LAST][step] = g->all.items[g->all.count - 1].end;
+}
+
+static size_t block_end(const timeline *line, size_t from) {
+  int64_t step = line->keys[line->rows[from]];
+  while (from < line->count && line->keys[line->rows[from]] == step) from++;
+  return from;
+}
+
+static size_t largest_block(const timeline *line) {
+  size_t largest = 0;
+  for (size_t i = 0, end; i < line->count; i = end) {
+    end = block_end(line, i);
+    if (end - i > largest) largest = end - i;
+  }
+  return largest;
+}
+
+static bool measure_all(table *t, const source *from, llmprof_error *err) {
+  gathered g;
+  bool ok =
+      gathered_make(&g, largest_block(&from->line)) || llmprof_fail_nomem(err);
+  for (size_t i = 0, end; ok && i < from->line.count; i = end) {
+    end = block_end(&from->line, i);
+    int64_t step = from->line.keys[from->line.rows[i]];
+    if (step < 0 || (uint64_t)step >= t->count) continue;
+    g.all.count = g.comm.count = g.compute.count = 0;
+    g.graph = INT64_MIN;
+    for (size_t place = i; place < end; place++)
+      count_op(t, (size_t)step, &g, from, from->line.rows[place]);
+    measure_step(t, (size_t)step, &g);
+    if (llmprof_interrupted()) ok = llmprof_fail_interrupted(err);
+  }
+  gathered_free(&g);
+  return ok;
+}
+
+/* ---- one after the other ---- */
+
+/* `before`: the last of the steps before on the same rank, or INT64_MIN. */
+static void chain_step(table *t, size_t step, int64_t before) {
+  int64_t first = t->values[FIRST][step], last = t->values[LAST][step];
+  int64_t launched = t->values[LAUNCHED][step];
+  bool overlap = before != INT64_MIN && before > first;
+  bool queued =
+      before != INT64_MIN && launched != INT64_MIN && launched <= before;
+  int64_t begin = overlap || queued ? before : first;
+  t->values[BEGIN][step] = begin;
+  t->values[BEFORE][step] = before;
+  t->values[LENGTH][step] = last > begin ? timeline_length(begin, last) : 0;
+  if (before == INT64_MIN) return;
+  t->values[INTERVAL][step] = last > before ? timeline_length(before, last) : 0;
+  t->values[IDLE][step] = overlap ? 0 : timeline_length(before, first);
+}
+
+static void chain(table *t, const timeline *line) {
+  int64_t before = INT64_MIN;
+  for (size_t i = 0; i < line->count; i++) {
+    uint32_t step = line->rows[i];
+    if (i && line->keys[line->rows[i - 1]] != line->keys[step])
+      before = INT64_MIN;
+    if (t->values[FIRST][step] == INT64_MIN) continue;
+    chain_step(t, step, before);
+    if (t->values[LAST][step] > before) before = t->values[LAST][step];
+  }
+}
+
+/* ---- together ---- */
+
+static bool source_make(source *from, llmprof_frame *ops,
+                        const llmprof_step_columns *columns,
+                        llmprof_error *err) {
+  size_t numbers[] = {columns->launched, columns->end, columns->work,
+                      columns->graphed};
+  *from = (source){.line = {0}};
+  return timeline_columns(ops, numbers, OP_COLUMNS, from->columns, err) &&
+         timeline_make(&from->line, ops, columns->start, columns->step, err);
+}
+
+bool llmprof_steps_measure(llmprof_frame *steps, llmprof_frame *ops,
+                           const llmprof_step_columns *columns,
+                           llmprof_error *err) {
+  table t;
+  timeline order = {0};
+  source from = {.line = {0}};
+  bool ok =
+      (table_make(&t, llmprof_frame_rows(steps)) || llmprof_fail_nomem(err)) &&
+      timeline_make(&order, steps, columns->step_start, columns->step_rank,
+                    err) &&
+      source_make(&from, ops, columns, err) && measure_all(&t, &from, err);
+  if (ok) chain(&t, &order);
+  ok = ok && table_hand_over(&t, steps, err);
+  table_free(&t);
+  timeline_free(&order);
+  timeline_free(&from.line);
+  return ok;
+}

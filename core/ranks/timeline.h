@@ -1,0 +1,61 @@
+/* What the files of this room share: rows of a frame by key and start, and
+ * columns made for a frame. Private to the room. */
+#ifndef LLMPROF_RANKS_TIMELINE_H
+#define LLMPROF_RANKS_TIMELINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "llmprof/frame.h"
+
+/* Rows with a key and a start, ordered by key, start and row. */
+typedef struct timeline {
+  size_t count;
+  uint32_t *rows;
+  int64_t *keys, *starts; /* by row of the frame; owned */
+} timeline;
+
+/* key SIZE_MAX: all rows have key 0. timeline_free also after a failure. */
+bool timeline_make(timeline *line, llmprof_frame *frame, size_t start,
+                   size_t key, llmprof_error *err);
+void timeline_free(timeline *line);
+
+/* The first place i in line->rows with a row of this key that starts after
+ * `time`, or of a later key; line->count when there is none. */
+size_t timeline_after(const timeline *line, int64_t key, int64_t time);
+
+/* A column of `type` and `unit` for a frame: `data` is of llmprof_alloc and
+ * becomes the frame's, also on failure. */
+bool timeline_add(llmprof_frame *frame, const char *name, const char *unit,
+                  llmprof_column_type type, void *data, llmprof_error *err);
+
+/* The same from cells, which are copied, as name and unit are; an empty unit is
+ * none. Strings are ids of the frame's pool. */
+bool timeline_keep(llmprof_frame *frame, const char *name, const char *unit,
+                   bool strings, const int64_t *cells, llmprof_error *err);
+
+/* A loaded column's cells; UNSUPPORTED when they are reals. */
+bool timeline_cells(const llmprof_frame *frame, const llmprof_column *column,
+                    int64_t *cells, llmprof_error *err);
+
+/* Loaded columns; false when one cannot be loaded. A number of SIZE_MAX gives
+ * NULL. */
+bool timeline_columns(llmprof_frame *frame, const size_t *numbers, size_t count,
+                      const llmprof_column **columns, llmprof_error *err);
+
+/* An array of absent values; NULL when out of memory. */
+int64_t *timeline_absent(size_t count);
+
+/* Differences and sums that stop at what an int64_t holds: only a broken file
+ * has times that far apart. */
+static inline int64_t timeline_length(int64_t from, int64_t to) {
+  int64_t length;
+  return __builtin_sub_overflow(to, from, &length) ? INT64_MAX : length;
+}
+static inline int64_t timeline_sum(int64_t a, int64_t b) {
+  int64_t sum;
+  return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+#endif

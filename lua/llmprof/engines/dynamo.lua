@@ -1,0 +1,18 @@
+-- Dynamo, which runs another engine: its own ranges are of requests and their
+-- parts, not of steps, so that a worker's steps are those of its engine.
+local dynamo = { name = "dynamo", title = "Dynamo" }
+
+function dynamo.step() return nil end
+
+dynamo.marks = { "^NVTX:mm:", "^mm:", "^preprocess%.", "^NVTX:trtllm:", "^NVTX:vllm:",
+  "^NVTX:sglang:" }
+
+dynamo.switches = {
+  env = { DYN_NVTX = "1", DYN_ENABLE_RUST_NVTX = "1" },
+  text = "DYN_NVTX=1 and DYN_ENABLE_RUST_NVTX=1 mark requests; the steps are its engine's",
+}
+
+dynamo.endpoints = { health = "/health", window_start = "/engine/control/start_profile",
+  window_stop = "/engine/control/stop_profile", metrics = "/metrics" }
+
+return dynamo

@@ -1,0 +1,88 @@
+-- Serving engines, and which of them wrote the ranges of a trace.
+--
+-- An engine is a file of this folder, a table:
+--   name, title   "vllm", "vLLM"
+--   step(tag)      what the tag of a range says of a step, nil when it is no step:
+--                  { context, context_tokens, generation, generation_tokens, number,
+--                  phase }: requests that are prefilled and decoded in it, their
+--                  tokens, and the engine's own count of steps, each absent where the
+--                  tag does not say; phase only where it says that and no counts
+--   marks          patterns of tags that this engine alone writes besides (optional)
+--   switches       what makes it write the labels: { env, args, text }
+--   endpoints      paths of its server: { health, window_start, window_stop, metrics }
+--   categories     rules for kernels that mean something else in this engine than
+--                  conf/categories.yaml says of them, of the same form (optional)
+local modules = require "llmprof.base.modules"
+
+local engines = {}
+
+
+-- All engines, by name.
+function engines.all()
+  local list = {}
+  for i, name in ipairs(modules.names "engines") do
+    list[i] = require("llmprof.engines." .. name)
+  end
+  return list
+end
+
+
+-- "prefill", "decode", "mixed", "empty", or nil where a step does not say.
+function engines.phase_of(step)
+  if step.phase then return step.phase end
+  local context, generation = step.context, step.generation
+  if not context or not generation then return nil end
+  if context == 0 and generation == 0 then return "empty" end
+  if context == 0 then return "decode" end
+  return generation == 0 and "prefill" or "mixed"
+end
+
+
+local function is_marked(engine, tag)
+  for _, pattern in ipairs(engine.marks or {}) do
+    if tag:find(pattern) then return true end
+  end
+  return false
+end
+
+
+-- What an engine makes of the tags: steps by tag, and how many are its own.
+local function read(engine, tags)
+  local steps, seen, read_as = {}, 0, 0
+  for _, tag in ipairs(tags) do
+    local step = engine.step(tag)
+    if step then
+      step.phase = engines.phase_of(step)
+      steps[tag], read_as = step, read_as + 1
+    end
+    if step or is_marked(engine, tag) then seen = seen + 1 end
+  end
+  return steps, seen, read_as
+end
+
+
+-- The engine that wrote most of the tags of a trace's ranges, each listed once:
+-- { engine, steps (by tag, with their phase), count (of tags that are steps) };
+-- nil when none did.
+function engines.recognise(tags)
+  local best, most = nil, 0
+  for _, engine in ipairs(engines.all()) do
+    local steps, seen, count = read(engine, tags)
+    if seen > most then
+      best, most = { engine = engine, steps = steps, count = count }, seen
+    end
+  end
+  return best
+end
+
+
+-- The engine of that name, nil when there is none.
+function engines.find(name)
+  for _, engine in ipairs(engines.all()) do
+    if engine.name == name then return engine end
+  end
+  return nil
+end
+
+
+return engines

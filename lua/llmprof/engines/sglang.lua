@@ -1,0 +1,47 @@
+-- SGLang. Its profiler names a step by its kind and batch:
+--   step[DECODE bs=64]   step[EXTEND bs=2 toks=4096]   step[MIXED bs=3 toks=900]
+-- Under SGLANG_ENABLE_NVTX_SCHEDULER=1 the scheduler's loop has ranges, of which
+-- scheduler.run_batch is a step of a kind that it does not say. They lie in the
+-- domain of the Python package nvtx.
+local sglang = { name = "sglang", title = "SGLang" }
+
+local RUN_BATCH = "scheduler.run_batch"
+
+local function bare(tag)
+  return tag:match "^NVTX:(.*)$" or tag
+end
+
+
+-- requests and tokens of a kind; MIXED does not say how its batch divides.
+local kinds = {
+  DECODE = function(batch) return { context = 0, context_tokens = 0, generation = batch } end,
+  EXTEND = function(batch, tokens)
+    return { context = batch, context_tokens = tokens, generation = 0, generation_tokens = 0 }
+  end,
+  MIXED = function() return { phase = "mixed" } end,
+  VERIFY = function(batch) return { context = 0, context_tokens = 0, generation = batch } end,
+  IDLE = function() return { phase = "empty" } end,
+}
+kinds.TARGET_VERIFY = kinds.VERIFY
+
+
+function sglang.step(tag)
+  tag = bare(tag)
+  if tag == RUN_BATCH then return {} end
+  local kind, rest = tag:match "^step%[([%u_]+)(.-)%]"
+  if not kind or not kinds[kind] then return nil end
+  return kinds[kind](tonumber(rest:match "bs=(%d+)"), tonumber(rest:match "toks=(%d+)"))
+end
+
+
+sglang.marks = { "^scheduler%.", "^NVTX:scheduler%." }
+
+sglang.switches = {
+  env = { SGLANG_ENABLE_NVTX_SCHEDULER = "1" },
+  text = "SGLANG_ENABLE_NVTX_SCHEDULER=1 and the package nvtx: the scheduler marks what it runs",
+}
+
+sglang.endpoints = { health = "/health", window_start = "/start_profile",
+  window_stop = "/stop_profile", metrics = "/metrics" }
+
+return sglang

@@ -1,0 +1,26 @@
+-- TensorRT-LLM, its PyTorch backend. The executor marks each pass:
+--   [Executor] _forward_step 7: 2 ctx reqs, 1024 ctx tokens, 6 gen reqs
+-- of which older versions leave out the tokens.
+local trtllm = { name = "trtllm", title = "TensorRT-LLM" }
+
+function trtllm.step(tag)
+  local number, rest = tag:match "%[Executor%] _forward_step (%d+): (.*)$"
+  if not number then return nil end
+  local context = tonumber(rest:match "(%d+) ctx reqs")
+  return { number = tonumber(number), context = context,
+    context_tokens = context == 0 and 0 or tonumber(rest:match "(%d+) ctx tokens"),
+    generation = tonumber(rest:match "(%d+) gen reqs"),
+    generation_tokens = tonumber(rest:match "(%d+) gen tokens") }
+end
+
+
+trtllm.marks = { "%[Executor%] " }
+
+trtllm.switches = {
+  env = { TLLM_LLMAPI_ENABLE_NVTX = "1" },
+  text = "the PyTorch backend marks its steps by itself",
+}
+
+trtllm.endpoints = { health = "/health", metrics = "/metrics" }
+
+return trtllm

@@ -1,0 +1,43 @@
+-- vLLM. With its profiler "cuda" every worker puts a range around each step:
+--   execute_context_2(1024)_generation_6(6)      requests(tokens)
+--   execute_12_context_3(sq128sk256...)_generation_2(sq1sk300...)   with details
+--   execute_new_2_cached_6                        before 0.13: no tokens
+-- The range is the CPU's: with asynchronous scheduling the GPU runs it later.
+local vllm = { name = "vllm", title = "vLLM" }
+
+-- Tokens in the brackets: "1024", or the sum of new ones in "sq128sk256...".
+local function tokens_in(inside)
+  return tonumber(inside) or tonumber(inside:match "^sq(%d+)sk")
+end
+
+
+function vllm.step(tag)
+  local number, context, inside, generation, made =
+    tag:match "^execute_?(%d*)_context_(%d+)%((%w*)%)_generation_(%d+)%((%w*)%)"
+  if context then
+    return { number = tonumber(number), context = tonumber(context),
+      context_tokens = tonumber(context) == 0 and 0 or tokens_in(inside),
+      generation = tonumber(generation),
+      generation_tokens = tonumber(generation) == 0 and 0 or tokens_in(made) }
+  end
+  local new, cached = tag:match "^execute_new_(%d+)_cached_(%d+)"
+  if not new then return nil end
+  return { context = tonumber(new), generation = tonumber(cached),
+    context_tokens = tonumber(new) == 0 and 0 or nil }
+end
+
+
+-- Ranges of VLLM_NVTX_SCOPES_FOR_PROFILING.
+vllm.marks = { "^gpu_model_runner: ", "^EngineCore" }
+
+vllm.switches = {
+  args = { "--profiler-config.profiler", "cuda" },
+  env = { VLLM_WORKER_MULTIPROC_METHOD = "spawn" },
+  text = "--profiler-config.profiler cuda: /start_profile opens the window, and every worker "
+    .. "marks its steps",
+}
+
+vllm.endpoints = { health = "/health", window_start = "/start_profile",
+  window_stop = "/stop_profile", metrics = "/metrics" }
+
+return vllm

@@ -1,0 +1,124 @@
+-- Which ranks a trace has: each process with a GPU that it computes on.
+local rows = require "llmprof.ranks.rows"
+
+local members = {}
+
+-- A process that runs a few kernels on a second GPU has no second rank there: less
+-- than this share of what it runs on its busiest one.
+local LEAST_SHARE = 0.01
+
+
+-- Places in tensor, pipeline, data and expert parallel, as names carry them:
+-- "dp0_pp0_tp1", "Worker_TP1".
+local kinds = { "tp", "pp", "dp", "ep" }
+
+function members.places(name)
+  local lower, places = (name or ""):lower(), {}
+  for _, kind in ipairs(kinds) do
+    places[kind] = tonumber(lower:match("%f[%a]" .. kind .. "_?(%d+)"))
+  end
+  return places
+end
+
+
+local function process_names(trace)
+  local names = {}
+  for _, process in ipairs(trace:processes()) do names[process.pid] = process.name end
+  return names
+end
+
+
+-- By process, the kernels of its busiest GPU.
+local function busiest(groups)
+  local most = {}
+  for _, group in ipairs(groups) do
+    if group.pid then most[group.pid] = math.max(most[group.pid] or 0, group.count) end
+  end
+  return most
+end
+
+
+-- In order of data, pipeline and tensor place where names tell them, else of GPU and
+-- process.
+local function before(a, b)
+  for _, kind in ipairs { "dp", "pp", "tp" } do
+    local left, right = a[kind] or -1, b[kind] or -1
+    if left ~= right then return left < right end
+  end
+  if a.device ~= b.device then return a.device < b.device end
+  return a.pid < b.pid
+end
+
+
+-- The ranks of a trace, in order: list of { pid, device, process (its name), kernels,
+-- tp, pp, dp, ep }, numbered from 0 in their field `rank`.
+function members.find(trace)
+  local groups = rows.check(trace:frame "kernels"):group { by = { "pid", "device" } }
+  local most, names, list = busiest(groups), process_names(trace), {}
+  for _, group in ipairs(groups) do
+    if group.pid and group.device and group.count >= LEAST_SHARE * most[group.pid] then
+      local member = members.places(names[group.pid])
+      member.pid, member.device = group.pid, group.device
+      member.process, member.kernels = names[group.pid], group.count
+      list[#list + 1] = member
+    end
+  end
+  table.sort(list, before)
+  for i, member in ipairs(list) do member.rank = i - 1 end
+  return list
+end
+
+
+-- A function from a process and a GPU, which may be nil, to the rank.
+local function finder(list)
+  local by_place, alone = {}, {}
+  for _, member in ipairs(list) do
+    by_place[member.pid .. "/" .. member.device] = member.rank
+    if alone[member.pid] == nil then
+      alone[member.pid] = member.rank
+    else
+      alone[member.pid] = false -- several
+    end
+  end
+  return function(pid, device)
+    if not pid then return nil end
+    return device and by_place[pid .. "/" .. device] or alone[pid] or nil
+  end
+end
+
+
+-- Add the column `rank` to a frame of GPU operations.
+function members.label_ops(list, frame)
+  local find = finder(list)
+  return rows.extend(frame, { "pid", "device" }, { { name = "rank", type = "integer",
+    get = function(key) return find(key.pid, key.device) end } })
+end
+
+
+-- The GPU on which each thread of a process with several launched most.
+local function main_devices(trace)
+  local most, device = {}, {}
+  for _, group in ipairs(rows.check(trace:frame "kernels")
+    :group { by = { "launch_pid", "launch_tid", "device" } }) do
+    local thread = ("%s/%s"):format(group.launch_pid, group.launch_tid)
+    if group.count > (most[thread] or 0) then
+      most[thread], device[thread] = group.count, group.device
+    end
+  end
+  return device
+end
+
+
+-- Add the column `rank` to a frame of API calls or ranges: that of the process, in a
+-- process of several ranks that of the thread. A thread that launched nothing there
+-- has none.
+function members.label_threads(list, frame, trace)
+  local find, device = finder(list), main_devices(trace)
+  return rows.extend(frame, { "pid", "tid" }, { { name = "rank", type = "integer",
+    get = function(key)
+      return find(key.pid, device[("%s/%s"):format(key.pid, key.tid)])
+    end } })
+end
+
+
+return members

@@ -1,0 +1,40 @@
+-- Columns about groups of a frame's rows: what Lua knows of a few distinct keys,
+-- for millions of rows.
+local errors = require "llmprof.base.errors"
+
+local rows = {}
+
+
+-- The value, or the error that a C function returned beside nil.
+function rows.check(value, message)
+  return errors.check("failed", value, message)
+end
+
+
+-- Add columns by the values of other ones. by: names of columns; columns: list of
+-- { name, type, unit, get }, get a function of a row with the columns of `by`, whose
+-- nil and false are absent. Returns the frame.
+function rows.extend(frame, by, columns)
+  local keys = rows.check(frame:aggregate(by, {}))
+  local made = {}
+  for i, column in ipairs(columns) do
+    made[i] = { name = column.name, type = column.type, unit = column.unit, values = {} }
+  end
+  for row = 1, #keys do
+    local key = {}
+    for _, name in ipairs(by) do key[name] = keys:get(row, name) end
+    for i, column in ipairs(columns) do made[i].values[row] = column.get(key) or false end
+  end
+  return rows.check(frame:extend(by, #keys, made))
+end
+
+
+-- A row of a frame as a table of the columns named; rows count from 1.
+function rows.get(frame, row, names)
+  local made = {}
+  for _, name in ipairs(names) do made[name] = frame:get(row, name) end
+  return made
+end
+
+
+return rows

@@ -1,0 +1,144 @@
+-- The step table: one row for each pass of the model on each rank.
+--
+-- Steps are what an engine's labels, the recipe's ranges or inference say. An
+-- operation is of the step that launched it: of an engine's, which mark only part of
+-- what a pass launches, the last one to begin on its rank; of others the one whose
+-- range encloses the launch. docs/ranks.md has the definitions.
+local pack = require "llmprof.pack"
+local rows = require "llmprof.ranks.rows"
+local spans = require "llmprof.spans"
+
+local steps = {}
+
+-- What the CPU may be in while the GPU waits for a step, in the order in which a
+-- moment in several counts (llmprof.analysis.waiting).
+local CLASSES = { "sync", "launch", "memory", "other" }
+
+-- Kinds of operations in a trace's frame of them.
+local KERNEL, GRAPH = 0, 3
+
+-- What llmprof/step_table.h calls them.
+local COMPUTE, COMMUNICATION, MOVE = 0, 1, 2
+
+local label_fields = { "context", "context_tokens", "generation", "generation_tokens" }
+
+
+-- ---- which ranges are steps ----
+
+-- Ranges with these tags as a frame of their own, with rank, phase and what the label
+-- says. labels: tag -> { phase, context, ... }.
+function steps.of_labels(trace, list, labels, label_threads)
+  local tags = {}
+  for tag in pairs(labels) do tags[#tags + 1] = tag end
+  table.sort(tags)
+  local view = rows.check(trace:frame "ranges"):where { tag = tags }
+  local made = rows.check(pack.join { rows.check(view:select { "tag", "start", "end", "pid",
+    "tid" }) })
+  label_threads(list, made, trace)
+  local columns = { { name = "phase", type = "string",
+    get = function(key) return labels[key.tag].phase end } }
+  for _, field in ipairs(label_fields) do
+    columns[#columns + 1] = { name = field, type = "integer",
+      get = function(key) return labels[key.tag][field] end }
+  end
+  return rows.extend(made, { "tag" }, columns)
+end
+
+
+-- ---- which step an operation is of ----
+
+local at = { start = "start", ["end"] = "until", key = "rank" }
+
+-- Add `until`, where a step's launches end: with its range, or with the next step's
+-- beginning.
+function steps.close(made, enclosed)
+  if enclosed then
+    rows.extend(made, { "end" }, { { name = "until", type = "integer", unit = "ns",
+      get = function(key) return key["end"] end } })
+  else
+    rows.check(spans.until_next(made, at, "until"))
+  end
+  return made
+end
+
+
+-- Add `work` and `graphed` to operations. is_collective: a function of a kernel's name.
+function steps.label_work(ops, is_collective)
+  return rows.extend(ops, { "kind", "name", "api" }, {
+    { name = "work", type = "integer", get = function(key)
+      if key.kind == GRAPH then return COMPUTE end
+      if key.kind ~= KERNEL then return MOVE end
+      return key.name and is_collective(key.name) and COMMUNICATION or COMPUTE
+    end },
+    { name = "graphed", type = "integer", get = function(key)
+      return key.api and key.api:find("GraphLaunch", 1, true) and 1 or 0
+    end },
+  })
+end
+
+
+-- Add `step`, and of that `phase`, to operations that have a rank.
+function steps.assign(ops, made)
+  rows.check(spans.assign(ops, { time = "api_start", key = "rank" }, made, at, "step"))
+  rows.check(spans.look_up(ops, "step", made, "phase", "phase"))
+  return ops
+end
+
+
+-- ---- what they took ----
+
+-- Intervals of API calls by rank and class, each with the classes before it, so that a
+-- moment counts once.
+local function api_sets(trace, list, label_threads, class_of)
+  local api = label_threads(list, rows.check(trace:frame "api"), trace)
+  rows.extend(api, { "name" }, { { name = "class", type = "string",
+    get = function(key) return class_of(key.name or "") end } })
+  local sets = {}
+  for i, class in ipairs(CLASSES) do
+    sets[class] = {}
+    for _, member in ipairs(list) do
+      sets[class][member.rank + 1] = rows.check(api:where { rank = member.rank,
+        class = table.move(CLASSES, 1, i, 1, {}) }):union()
+    end
+  end
+  return sets
+end
+
+
+-- Add what the CPU did while the GPU waited for each step: idle_sync, idle_launch, ...,
+-- each with those before it.
+local function cover_idle(made, sets)
+  local idle = { start = "before", ["end"] = "first", key = "rank" }
+  for _, class in ipairs(CLASSES) do
+    rows.check(spans.cover(made, idle, sets[class], "idle_" .. class))
+  end
+end
+
+
+-- Steps with their measures. given: trace, members, label_threads, ops (with rank,
+-- work, graphed and step), class_of.
+function steps.measure(made, given)
+  rows.check(spans.measure(made, { rank = "rank", start = "start" }, given.ops,
+    { step = "step", start = "start", ["end"] = "end", work = "work", launched = "api_start",
+      graphed = "graphed" }))
+  cover_idle(made, api_sets(given.trace, given.members, given.label_threads, given.class_of))
+  return made
+end
+
+
+-- Add `graph`, a number of the CUDA graph that a step replayed, where kernels of graphs
+-- are traced one by one. kernels: with rank and step.
+function steps.add_graph(made, kernels)
+  local of_graphs = rows.check(kernels:where { { "graph_node", "~=", false } })
+  rows.check(spans.least(made, of_graphs, "step", "graph_node", "graph"))
+end
+
+
+-- Columns that a part keeps, in this order.
+steps.kept = { "rank", "phase", "context", "context_tokens", "generation", "generation_tokens",
+  "start", "end", "launched", "before", "first", "last", "begin", "length", "interval", "idle",
+  "idle_sync", "idle_launch", "idle_memory", "idle_other", "busy", "gpu_time", "kernels",
+  "graphed", "graphs", "graph", "moves", "move_time", "collectives", "comm_time", "comm_hidden" }
+
+
+return steps

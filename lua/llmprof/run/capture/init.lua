@@ -1,0 +1,48 @@
+-- Where a run's data comes from. A source of captures is a table:
+--
+--   name            what results call it
+--   check(cfg)      raises what cannot work, before anything runs (optional)
+--   open(ctx)       what is known without looking for a tool: ctx.state.tools, and
+--                   ctx.state.folder where there are files of before
+--   find(ctx)       looks for the tools, raises without one that is needed (optional)
+--   machine(ctx)    what was measured, for env.json; nil when it is not known
+--   about(ctx)      { tool, counters_tool, date, command, environment, workload }, as
+--                   far as known; ctx.state.environment is there
+--   inputs(ctx)     for inputs.yaml
+--   note(ctx)       for people, about the tools
+--   timeline(ctx), counters(ctx), operators(ctx)
+--                   put their files into the run: true, or false and why not
+--   recall(ctx)     what the files of a timeline that is there say, into ctx.state
+--                   (optional)
+--   preview(ctx)    step name -> list of argv that it would start; ctx is on paper,
+--                   of llmprof.run.dry_run
+--
+-- To add one: a file beside this, a line below, and its name among the choices of
+-- `capture` in recipe/defaults.lua; captures_spec.lua compares the two.
+local errors = require "llmprof.base.errors"
+local live = require "llmprof.run.capture.live"
+local recorded = require "llmprof.run.capture.recorded"
+local under_ncu = require "llmprof.run.capture.under_ncu"
+local under_nsys = require "llmprof.run.capture.under_nsys"
+
+local capture = {}
+
+local with_nsys = live.new(under_nsys, under_ncu)
+
+-- By what `capture` says; false for those that this build has not.
+capture.sources = {
+  auto = with_nsys, nsys = with_nsys, recorded = recorded, builtin = false,
+}
+
+
+-- The source that a configuration asks for.
+function capture.of(cfg)
+  local source = capture.sources[cfg.capture]
+  if source then return source end
+  return errors.raise("tool", ("capture=%s: this build has no collector of its own"):format(
+    cfg.capture),
+    { hint = "capture=nsys uses Nsight Systems, capture=recorded a recorded capture" })
+end
+
+
+return capture

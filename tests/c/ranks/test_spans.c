@@ -1,0 +1,143 @@
+#include "llmprof/spans.h"
+
+#include "support.h"
+
+enum {
+  SPANS = 6,
+  ROWS = 9
+};
+
+/* Two keys; one span that lacks its start, and one its key. */
+static const int64_t starts[SPANS] = {30, 10, 20, 5, INT64_MIN, 7};
+static const int64_t ends[SPANS] = {40, 18, 25, 100, 9, 8};
+static const uint32_t span_keys[SPANS] = {1, 1, 1, 2, 1, UINT32_MAX};
+
+static const int64_t times[ROWS] = {10, 17, 18, 24, 39, 40, 50, INT64_MIN, 9};
+static const uint32_t row_keys[ROWS] = {1, 1, 1, 1, 1, 1, 2, 1, 1};
+
+static llmprof_frame *spans_frame(void) {
+  const llmprof_column columns[] = {
+      {"start", "ns", LLMPROF_I64, starts, NULL, NULL},
+      {"end", "ns", LLMPROF_I64, ends, NULL, NULL},
+      {"key", NULL, LLMPROF_U32, span_keys, NULL, NULL},
+  };
+  return test_frame(SPANS, NULL, columns, 3);
+}
+
+static llmprof_frame *rows_frame(void) {
+  const llmprof_column columns[] = {
+      {"time", "ns", LLMPROF_I64, times, NULL, NULL},
+      {"key", NULL, LLMPROF_U32, row_keys, NULL, NULL},
+  };
+  return test_frame(ROWS, NULL, columns, 2);
+}
+
+static const llmprof_span_columns keyed = {0, 1, 2};
+
+static void expect_column(llmprof_frame *frame, const char *name,
+                          const int64_t *expected) {
+  size_t number = llmprof_frame_find(frame, name);
+  assert_true(number != SIZE_MAX);
+  const llmprof_column *column = llmprof_frame_column(frame, number, NULL);
+  for (size_t row = 0; row < llmprof_frame_rows(frame); row++)
+    assert_true(llmprof_cell(column, row) == expected[row]);
+}
+
+static void test_until(void **state) {
+  (void)state;
+  llmprof_error err;
+  llmprof_frame *spans = spans_frame();
+  assert_true(llmprof_spans_until(spans, 0, 2, "until", &err));
+  expect_column(
+      spans, "until",
+      (int64_t[]){INT64_MAX, 20, 30, INT64_MAX, INT64_MIN, INT64_MIN});
+  assert_true(llmprof_spans_until(spans, 0, SIZE_MAX, "any", &err));
+  expect_column(spans, "any", (int64_t[]){INT64_MAX, 20, 30, 7, INT64_MIN, 10});
+  llmprof_frame_free(spans);
+}
+
+static void test_assign(void **state) {
+  (void)state;
+  llmprof_error err;
+  llmprof_frame *spans = spans_frame(), *rows = rows_frame();
+  assert_true(llmprof_spans_assign(rows, 0, 1, spans, &keyed, "span", &err));
+  expect_column(
+      rows, "span",
+      (int64_t[]){1, 1, INT64_MIN, 2, 0, INT64_MIN, 3, INT64_MIN, INT64_MIN});
+  llmprof_span_columns all = {0, 1, SIZE_MAX};
+  assert_true(
+      llmprof_spans_assign(rows, 0, SIZE_MAX, spans, &all, "any", &err));
+  /* 17 is in the one that began last by then; 9 too late for 7..8, and the
+   * long one before it is not asked */
+  expect_column(rows, "any",
+                (int64_t[]){1, 1, INT64_MIN, 2, 0, INT64_MIN, INT64_MIN,
+                            INT64_MIN, INT64_MIN});
+  llmprof_frame_free(rows);
+  llmprof_frame_free(spans);
+}
+
+static void test_cover(void **state) {
+  (void)state;
+  llmprof_error err;
+  llmprof_interval of_one[] = {{0, 12}, {15, 35}};
+  llmprof_intervals none = {NULL, 0}, one = {of_one, 2};
+  const llmprof_intervals *sets[] = {&none, &one};
+  llmprof_frame *spans = spans_frame();
+  assert_true(llmprof_spans_cover(spans, &keyed, sets, 2, "covered", &err));
+  expect_column(spans, "covered", (int64_t[]){5, 5, 5, 0, INT64_MIN, 0});
+  assert_true(llmprof_spans_rest(spans, 0, 1, 3, "rest", &err));
+  expect_column(spans, "rest", (int64_t[]){5, 3, 0, 95, INT64_MIN, 1});
+  llmprof_frame_free(spans);
+}
+
+static void test_look_up_and_least(void **state) {
+  (void)state;
+  llmprof_error err;
+  llmprof_frame *spans = spans_frame(), *rows = rows_frame();
+  assert_true(llmprof_spans_assign(rows, 0, 1, spans, &keyed, "span", &err));
+  size_t span = llmprof_frame_find(rows, "span");
+  assert_true(llmprof_spans_look_up(rows, span, spans, 1, "end", &err));
+  expect_column(rows, "end",
+                (int64_t[]){18, 18, INT64_MIN, 25, 40, INT64_MIN, 100,
+                            INT64_MIN, INT64_MIN});
+  assert_true(llmprof_spans_least(spans, rows, span, 0, "least", &err));
+  expect_column(spans, "least",
+                (int64_t[]){39, 10, 24, 50, INT64_MIN, INT64_MIN});
+  llmprof_frame_free(rows);
+  llmprof_frame_free(spans);
+}
+
+/* ---- failures ---- */
+
+static bool all_of_it(void *arg, llmprof_error *err) {
+  (void)arg;
+  llmprof_interval item[] = {{0, 12}};
+  llmprof_intervals one = {item, 1};
+  const llmprof_intervals *sets[] = {&one};
+  llmprof_frame *spans = spans_frame(), *rows = rows_frame();
+  bool ok = (spans && rows) || llmprof_fail_nomem(err);
+  ok = ok && llmprof_spans_until(spans, 0, 2, "until", err) &&
+       llmprof_spans_assign(rows, 0, 1, spans, &keyed, "span", err) &&
+       llmprof_spans_cover(spans, &keyed, sets, 1, "covered", err) &&
+       llmprof_spans_look_up(rows, 2, spans, 1, "end", err) &&
+       llmprof_spans_least(spans, rows, 2, 0, "least", err);
+  llmprof_frame_free(rows);
+  llmprof_frame_free(spans);
+  return ok;
+}
+
+static void test_out_of_memory(void **state) {
+  (void)state;
+  test_every_allocation(all_of_it, NULL);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_until),
+      cmocka_unit_test(test_assign),
+      cmocka_unit_test(test_cover),
+      cmocka_unit_test(test_look_up_and_least),
+      cmocka_unit_test(test_out_of_memory),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

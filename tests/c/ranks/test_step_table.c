@@ -1,0 +1,181 @@
+#include "llmprof/step_table.h"
+
+#include "support.h"
+
+/* Rank 0 has steps 0, 2 and 3, of which 3 has no work; rank 1 has step 1. */
+enum {
+  STEPS = 4,
+  OPS = 9
+};
+
+static const uint32_t ranks[STEPS] = {0, 1, 0, 0};
+static const int64_t step_starts[STEPS] = {0, 0, 50, 90};
+
+static const uint32_t of_step[OPS] = {0, 0, 0, 2, 2, 1, 7, UINT32_MAX, 0};
+static const int64_t op_starts[OPS] = {10, 15, 30, 55, 38, 100, 1, 1, 12};
+static const int64_t op_ends[OPS] = {20, 25, 40, 70, 44, 130, 2, 2, 11};
+static const uint32_t works[OPS] = {
+    LLMPROF_COMPUTE, LLMPROF_COMMUNICATION, LLMPROF_MOVE,
+    LLMPROF_COMPUTE, LLMPROF_COMPUTE,       LLMPROF_COMMUNICATION,
+    LLMPROF_COMPUTE, LLMPROF_COMPUTE,       LLMPROF_COMPUTE};
+static const uint32_t graphs[OPS] = {1, 1, 1, 0, UINT32_MAX, 0, 1, 1, 1};
+
+static const int64_t launches[OPS] = {4, 3, 9, 41, 42, 1, 1, 1, 1};
+
+static llmprof_frame *steps_frame(void) {
+  const llmprof_column columns[] = {
+      {"rank", NULL, LLMPROF_U32, ranks, NULL, NULL},
+      {"start", "ns", LLMPROF_I64, step_starts, NULL, NULL},
+  };
+  return test_frame(STEPS, NULL, columns, 2);
+}
+
+static llmprof_frame *ops_frame(void) {
+  const llmprof_column columns[] = {
+      {"step", NULL, LLMPROF_U32, of_step, NULL, NULL},
+      {"start", "ns", LLMPROF_I64, op_starts, NULL, NULL},
+      {"end", "ns", LLMPROF_I64, op_ends, NULL, NULL},
+      {"work", NULL, LLMPROF_U32, works, NULL, NULL},
+      {"graphed", NULL, LLMPROF_U32, graphs, NULL, NULL},
+      {"launched", "ns", LLMPROF_I64, launches, NULL, NULL},
+  };
+  return test_frame(OPS, NULL, columns, 6);
+}
+
+static const llmprof_step_columns by_number = {0, 1, 0, 1, 2, 3, 5, 4};
+
+static void expect(llmprof_frame *steps, const char *name,
+                   const int64_t *expected) {
+  size_t number = llmprof_frame_find(steps, name);
+  assert_true(number != SIZE_MAX);
+  const llmprof_column *column = llmprof_frame_column(steps, number, NULL);
+  for (size_t row = 0; row < STEPS; row++)
+    assert_int_equal(llmprof_cell(column, row), expected[row]);
+}
+
+#define ABSENT INT64_MIN
+
+static void test_measures(void **state) {
+  (void)state;
+  llmprof_error err;
+  llmprof_frame *steps = steps_frame(), *ops = ops_frame();
+  assert_true(llmprof_steps_measure(steps, ops, &by_number, &err));
+  expect(steps, "launched", (int64_t[]){3, 1, 41, ABSENT});
+  expect(steps, "first", (int64_t[]){10, 100, 38, ABSENT});
+  expect(steps, "last", (int64_t[]){40, 130, 70, ABSENT});
+  /* step 2 launches while step 0 still copies */
+  expect(steps, "begin", (int64_t[]){10, 100, 40, ABSENT});
+  expect(steps, "length", (int64_t[]){30, 30, 30, ABSENT});
+  expect(steps, "interval", (int64_t[]){ABSENT, ABSENT, 30, ABSENT});
+  expect(steps, "idle", (int64_t[]){ABSENT, ABSENT, 0, ABSENT});
+  expect(steps, "busy", (int64_t[]){25, 30, 21, 0});
+  expect(steps, "gpu_time", (int64_t[]){30, 30, 21, 0});
+  expect(steps, "kernels", (int64_t[]){2, 1, 2, 0});
+  expect(steps, "graphed", (int64_t[]){2, 0, 0, 0});
+  expect(steps, "graphs", (int64_t[]){1, 0, 0, 0});
+  expect(steps, "before", (int64_t[]){ABSENT, ABSENT, 40, ABSENT});
+  expect(steps, "moves", (int64_t[]){1, 0, 0, 0});
+  expect(steps, "collectives", (int64_t[]){1, 1, 0, 0});
+  expect(steps, "move_time", (int64_t[]){10, 0, 0, 0});
+  expect(steps, "comm_time", (int64_t[]){10, 30, 0, 0});
+  expect(steps, "comm_hidden", (int64_t[]){5, 0, 0, 0});
+  llmprof_frame_free(steps);
+  llmprof_frame_free(ops);
+}
+
+static void test_idle_between(void **state) {
+  (void)state;
+  static const uint32_t later[] = {0, 2};
+  static const int64_t from[] = {10, 100}, to[] = {20, 150};
+  static const uint32_t work[] = {0, 0};
+  const llmprof_column columns[] = {
+      {"step", NULL, LLMPROF_U32, later, NULL, NULL},
+      {"start", "ns", LLMPROF_I64, from, NULL, NULL},
+      {"end", "ns", LLMPROF_I64, to, NULL, NULL},
+      {"work", NULL, LLMPROF_U32, work, NULL, NULL},
+  };
+  llmprof_error err;
+  llmprof_frame *steps = steps_frame(), *ops = test_frame(2, NULL, columns, 4);
+  llmprof_step_columns no_graphs = by_number;
+  no_graphs.graphed = no_graphs.launched = SIZE_MAX;
+  assert_true(llmprof_steps_measure(steps, ops, &no_graphs, &err));
+  expect(steps, "idle", (int64_t[]){ABSENT, ABSENT, 80, ABSENT});
+  expect(steps, "interval", (int64_t[]){ABSENT, ABSENT, 130, ABSENT});
+  expect(steps, "length", (int64_t[]){10, ABSENT, 50, ABSENT});
+  expect(steps, "graphed", (int64_t[]){0, 0, 0, 0});
+  llmprof_frame_free(steps);
+  llmprof_frame_free(ops);
+}
+
+/* What was launched before the step before it ended could begin then. */
+static void test_queued(void **state) {
+  (void)state;
+  static const uint32_t later[] = {0, 2}, work[] = {0, 0};
+  static const int64_t from[] = {10, 23}, to[] = {20, 50}, called[] = {1, 20};
+  const llmprof_column columns[] = {
+      {"step", NULL, LLMPROF_U32, later, NULL, NULL},
+      {"start", "ns", LLMPROF_I64, from, NULL, NULL},
+      {"end", "ns", LLMPROF_I64, to, NULL, NULL},
+      {"work", NULL, LLMPROF_U32, work, NULL, NULL},
+      {"launched", "ns", LLMPROF_I64, called, NULL, NULL},
+  };
+  llmprof_error err;
+  llmprof_frame *steps = steps_frame(), *ops = test_frame(2, NULL, columns, 5);
+  llmprof_step_columns queued = by_number;
+  queued.graphed = SIZE_MAX;
+  queued.launched = 4;
+  assert_true(llmprof_steps_measure(steps, ops, &queued, &err));
+  expect(steps, "begin", (int64_t[]){10, ABSENT, 20, ABSENT});
+  expect(steps, "length", (int64_t[]){10, ABSENT, 30, ABSENT});
+  expect(steps, "idle", (int64_t[]){ABSENT, ABSENT, 3, ABSENT});
+  llmprof_frame_free(steps);
+  llmprof_frame_free(ops);
+}
+
+/* Times as far apart as a broken file may have them. */
+static void test_extremes(void **state) {
+  (void)state;
+  static const uint32_t step[] = {0, 0};
+  static const int64_t from[] = {INT64_MIN + 1, INT64_MIN + 1};
+  static const int64_t to[] = {INT64_MAX, INT64_MAX};
+  static const uint32_t work[] = {2, 2};
+  const llmprof_column columns[] = {
+      {"step", NULL, LLMPROF_U32, step, NULL, NULL},
+      {"start", "ns", LLMPROF_I64, from, NULL, NULL},
+      {"end", "ns", LLMPROF_I64, to, NULL, NULL},
+      {"work", NULL, LLMPROF_U32, work, NULL, NULL},
+  };
+  llmprof_error err;
+  llmprof_frame *steps = steps_frame(), *ops = test_frame(2, NULL, columns, 4);
+  llmprof_step_columns no_graphs = by_number;
+  no_graphs.graphed = no_graphs.launched = SIZE_MAX;
+  assert_true(llmprof_steps_measure(steps, ops, &no_graphs, &err));
+  expect(steps, "gpu_time", (int64_t[]){INT64_MAX, 0, 0, 0});
+  expect(steps, "length", (int64_t[]){INT64_MAX, ABSENT, ABSENT, ABSENT});
+  llmprof_frame_free(steps);
+  llmprof_frame_free(ops);
+}
+
+static bool measure(void *arg, llmprof_error *err) {
+  (void)arg;
+  llmprof_frame *steps = steps_frame(), *ops = ops_frame();
+  bool ok = (steps && ops) || llmprof_fail_nomem(err);
+  ok = ok && llmprof_steps_measure(steps, ops, &by_number, err);
+  llmprof_frame_free(steps);
+  llmprof_frame_free(ops);
+  return ok;
+}
+
+static void test_out_of_memory(void **state) {
+  (void)state;
+  test_every_allocation(measure, NULL);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_measures),      cmocka_unit_test(test_idle_between),
+      cmocka_unit_test(test_queued),        cmocka_unit_test(test_extremes),
+      cmocka_unit_test(test_out_of_memory),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

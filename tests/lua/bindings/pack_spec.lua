@@ -1,0 +1,59 @@
+local frame = require "llmprof.frame"
+local pack = require "llmprof.pack"
+
+local function made(names, times)
+  return frame.new(#times, { { name = "name", type = "string", values = names },
+    { name = "time", type = "integer", unit = "ns", values = times } })
+end
+
+
+local function message(...)
+  return (select(2, pcall(...)):gsub("^[^:]*:%d+: ", ""))
+end
+
+
+describe("llmprof.pack", function()
+  it("joins frames, which may go away", function()
+    local first = made({ "a", false }, { 1, 2 })
+    local all = assert(pack.join { first, made({ "b" }, { false }), made({ "a" }, { 4 }) })
+    first:close()
+    assert.same({ "a", false, "b", "a" }, all:values "name")
+    assert.same({ 1, 2, false, 4 }, all:values "time")
+    assert.equal("ns", all:columns()[2].unit)
+    assert.equal(2, #all:where { name = "a" })
+  end)
+
+  it("makes bytes and frames of them", function()
+    local bytes = assert(pack.encode(made({ "x", "y" }, { 7, -7 })))
+    local back = assert(pack.decode(bytes))
+    assert.same({ "x", "y" }, back:values "name")
+    assert.same({ 7, -7 }, back:values "time")
+    assert.equal(bytes, pack.encode(back))
+    assert.same({ "these are no packed frames", "syntax" },
+      { select(2, pack.decode(bytes:sub(1, -2))) })
+  end)
+
+  it("says what does not fit together", function()
+    local numbers = frame.new(1, { { name = "name", type = "integer", values = { 1 } } })
+    assert.same({ "column 'name' holds strings here and numbers there", "unsupported" },
+      { select(2, pack.join { made({ "a" }, { 1 }), numbers }) })
+  end)
+
+  it("sums up weighted values", function()
+    local counted = frame.new(3, { { name = "key", type = "string", values = { "a", "b", "a" } },
+      { name = "value", type = "integer", values = { 10, 1, 20 } },
+      { name = "times", type = "integer", values = { 1, 5, 3 } } })
+    local list = assert(pack.spread(counted, { "key" }, "value", "times", { 50 }))
+    assert.same({ "a", 4, 70, 17.5, 20.0 }, { list[1].key, list[1].count, list[1].total,
+      list[1].mean, list[1].p50 })
+    assert.same({ "b", 5, 5 }, { list[2].key, list[2].count, list[2].total })
+  end)
+
+  it("raises on misuse", function()
+    local one = made({ "a" }, { 1 })
+    assert.matches("a frame or more", message(pack.join, {}))
+    assert.matches("llmprof.frame expected", message(pack.join, { 7 }))
+    assert.matches("between 0 and 100", message(pack.spread, one, {}, "time", "time", { 101 }))
+    assert.matches("no column 'x'", message(pack.spread, one, {}, "x", "time"))
+  end)
+end)

@@ -1,0 +1,45 @@
+local bundle = require "tests.lua.support.bundle"
+local failure = require "tests.lua.support.failure"
+local fs = require "llmprof.fs"
+local inputs = require "llmprof.recipe.inputs"
+
+
+describe("llmprof.recipe.inputs", function()
+  local top = bundle.scratch(before_each, after_each)
+
+  local function file(contents)
+    assert(fs.write(top() .. "/inputs.yaml", contents))
+    return top() .. "/inputs.yaml"
+  end
+
+  local function refusal(contents)
+    return failure(inputs.read, file(contents))[2]:sub(#top() + 2)
+  end
+
+  it("reads what a bundle lists", function()
+    local digest = ("0a"):rep(32)
+    assert.same({ { name = "b.png", bytes = 7, sha256 = digest }, { name = "a.png" } },
+      inputs.read(file(("source: workload\nfiles:\n- name: b.png\n  bytes: 7\n  sha256: %s\n"
+        .. "- a.png\n"):format(digest))))
+  end)
+
+  it("refuses what lists nothing", function()
+    for _, contents in ipairs { "{}", "files: []", "files: 3", "[a]", "text" } do
+      assert.equal("inputs.yaml: it lists no inputs", refusal(contents))
+    end
+  end)
+
+  it("names the entry that is wrong", function()
+    assert.equal("inputs.yaml: files[2]: name is missing", refusal "files: [a, { bytes: 3 }]")
+    assert.equal("inputs.yaml: files[1]: a name, or name and sha256, is expected",
+      refusal "files: [3]")
+    assert.equal("inputs.yaml: files[1]: sha256: 64 hexadecimal digits are expected",
+      refusal "files: [{ name: a, sha256: abc }]")
+  end)
+
+  it("refuses a file that is not there", function()
+    assert.same({ "usage", "/nowhere: no such file",
+      "inputs.yaml of a run is such a list: files: [{ name: ..., sha256: ... }]" },
+      failure(inputs.read, "/nowhere"))
+  end)
+end)

@@ -1,0 +1,31 @@
+-- Where data may come from, and the configuration's list of it.
+local captures = require "llmprof.run.capture"
+local defaults = require "llmprof.recipe.defaults"
+local failure = require "tests.lua.support.failure"
+local sorted_keys = require "llmprof.base.sorted_keys"
+
+local needed = { "open", "machine", "about", "inputs", "note", "timeline", "counters",
+  "operators", "preview" }
+
+
+describe("llmprof.run.capture", function()
+  it("has a source for each choice of the configuration", function()
+    local choices = table.move(defaults.capture.choices, 1, #defaults.capture.choices, 1, {})
+    table.sort(choices)
+    assert.same(choices, sorted_keys(captures.sources))
+  end)
+
+  it("has sources that do all that is asked of them", function()
+    for name, source in pairs(captures.sources) do
+      for _, field in ipairs(source and needed or {}) do
+        assert.is_function(source[field], ("%s.%s"):format(name, field))
+      end
+    end
+  end)
+
+  it("refuses one that this build has not", function()
+    assert.same({ "tool", "capture=builtin: this build has no collector of its own",
+      "capture=nsys uses Nsight Systems, capture=recorded a recorded capture" },
+      failure(captures.of, { capture = "builtin" }))
+  end)
+end)
