@@ -36,7 +36,7 @@ local actions = {
   add = { "RUN NAME", function(given, words)
     local run = artifacts.open(words[1], given.root)
     baselines.add(run, words[2], given.root)
-    io.stdout:write(("%s has run %s, too\n"):format(words[2], run.id))
+    out.write(("%s has run %s, too\n"):format(words[2], run.id))
   end },
   list = { "", function(given)
     local list = baselines.list(given.root)

@@ -102,11 +102,11 @@ tested together (Holm).
 
   it("makes an object of every row", function()
     local object = report.object(made)
-    assert.equal('{"label":"decode","before":11.0,"after":21.0,"unit":"ms","difference":10.0,'
-      .. '"share":0.9090909090909091,"low":0.6188042455790974,"high":1.2514322587965263,'
-      .. '"verdict":"slower","of_change":1.0,"basis":"profiled","why":null,"path":"decode.ms","samples_before'
-      .. '":3,"samples_after":3,"processes_before":3,"processes_after":3,"noise":null,"p":0.00'
-      .. '040441401913013375}', json.encode(object.times[1]))
+    assert.equal('{"label":"decode","before":11.0,"after":21.0,"unit":"ms","difference":10.0,"shar'
+      .. 'e":0.9090909090909091,"low":0.6188042455790974,"high":1.2514322587965263,"verdic'
+      .. 't":"slower","of_change":1.0,"basis":"profiled","why":null,"path":"decode.ms","sa'
+      .. 'mples_before":3,"samples_after":3,"processes_before":3,"processes_after":3,"nois'
+      .. 'e":null,"p":0.00040441401913013375}', json.encode(object.times[1]))
     assert.equal("void k<int>()", object.kernels[1].name)
     assert.is_nil(object.limits)
   end)
