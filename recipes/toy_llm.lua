@@ -7,8 +7,8 @@ return llm.recipe {
   model = { name = "toy", dtype = "fp32" },
 
   options = {
-    ["toy.binary"] = { "The program; workloads/toy_llm.cu says how to compile it",
-      "build/dev/bin/toy_llm" },
+    ["toy.binary"] = { "The program; without one workloads/toy_llm.cu is compiled, with nvcc", "" },
+    ["toy.domain"] = { "Make its ranges in the NVTX domain LLM", false },
     ["toy.graph"] = { "Replay decode steps from a CUDA graph", false },
     ["toy.layers"] = { "Layers", 4, min = 1 },
     ["toy.hidden"] = { "Width, a multiple of 64", 512, min = 64 },
@@ -20,7 +20,8 @@ return llm.recipe {
   },
 
   workload = function(cfg)
-    local argv = { cfg.toy.binary,
+    local argv = {
+      cfg.toy.binary ~= "" and cfg.toy.binary or llm.compiled "workloads/toy_llm.cu",
       "--layers", cfg.toy.layers,
       "--hidden", cfg.toy.hidden,
       "--fork", cfg.toy.workers,
@@ -29,6 +30,7 @@ return llm.recipe {
       "--repeats", cfg.infer.repeats,
     }
     if cfg.toy.graph then argv[#argv + 1] = "--graph" end
+    if cfg.toy.domain then argv[#argv + 1] = "--domain" end
     return { argv = argv }
   end,
 

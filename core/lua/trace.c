@@ -3,7 +3,7 @@
  *   local t = assert(trace.open "run.sqlite")
  *   local kernels = assert(t:frame "kernels")
  */
-#include "llmprof/trace.h"
+#include "llmprof/readers.h"
 
 #include "frame.h"
 #include "llmprof/perfetto.h"
@@ -46,12 +46,13 @@ static void set_integer(lua_State *L, const char *field, int64_t value) {
   if (value != LLMPROF_ABSENT) llmprof_lua_set_integer(L, field, value);
 }
 
-/* trace:info() -> { path, schema, product, epoch (ns since 1970) }; what the
- * export does not say is nil */
+/* trace:info() -> { path, reader, schema, product, epoch (ns since 1970) };
+ * what the file does not say is nil */
 static int f_info(lua_State *L) {
   const llmprof_trace *trace = check_trace(L);
   lua_newtable(L);
   set_string(L, "path", llmprof_trace_path(trace));
+  set_string(L, "reader", llmprof_trace_reader(trace));
   set_string(L, "schema", llmprof_trace_schema(trace));
   set_string(L, "product", llmprof_trace_product(trace));
   set_integer(L, "epoch", llmprof_trace_epoch(trace));
@@ -104,8 +105,8 @@ static int f_processes(lua_State *L) {
   return 1;
 }
 
-/* trace:has(table) -> was it in the export; table is one of kernels, copies,
- * sets, graphs, api, ranges */
+/* trace:has(table) -> were such events recorded; table is one of kernels,
+ * copies, sets, graphs, api, ranges */
 static int f_has(lua_State *L) {
   static const char *const names[] = {"kernels", "copies", "sets", "graphs",
                                       "api",     "ranges", NULL};
@@ -118,6 +119,46 @@ static int f_has(lua_State *L) {
                 : llmprof_trace_ranges(trace, &err) != NULL;
   if (!ok) return llmprof_lua_fail(L, &err);
   lua_pushboolean(L, llmprof_trace_has(trace, (llmprof_trace_table)table));
+  return 1;
+}
+
+/* trace:knows(fact) -> can the trace say so; fact is one of calls (which
+ * launched an operation), graph_nodes, host_memory (of copies), payloads (of
+ * ranges), allocations, diagnostics */
+static int f_knows(lua_State *L) {
+  llmprof_trace *trace = check_trace(L);
+  const char *names[LLMPROF_FACTS + 1];
+  for (int i = 0; i <= LLMPROF_FACTS; i++)
+    names[i] = llmprof_fact_name((llmprof_fact)i);
+  int fact = luaL_checkoption(L, 2, NULL, names);
+  llmprof_error err;
+  int knows = llmprof_trace_knows(trace, (llmprof_fact)fact, &err);
+  if (knows < 0) return llmprof_lua_fail(L, &err);
+  lua_pushboolean(L, knows);
+  return 1;
+}
+
+/* trace:diagnostics() -> list of { severity ("info", "warning" or "problem"),
+ * text }: what the recorder noticed of itself */
+static int f_diagnostics(lua_State *L) {
+  static const char *const severities[] = {
+      [LLMPROF_INFO] = "info",
+      [LLMPROF_WARNING] = "warning",
+      [LLMPROF_PROBLEM] = "problem",
+  };
+  llmprof_trace *trace = check_trace(L);
+  size_t count;
+  llmprof_error err;
+  const llmprof_diagnostic *all =
+      llmprof_trace_diagnostics(trace, &count, &err);
+  if (!all) return llmprof_lua_fail(L, &err);
+  lua_createtable(L, (int)count, 0);
+  for (size_t i = 0; i < count; i++) {
+    lua_newtable(L);
+    set_string(L, "severity", severities[all[i].severity]);
+    set_id(L, trace, "text", all[i].text);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
   return 1;
 }
 
@@ -297,6 +338,8 @@ static const luaL_Reg methods[] = {
     {"devices", f_devices},
     {"processes", f_processes},
     {"has", f_has},
+    {"knows", f_knows},
+    {"diagnostics", f_diagnostics},
     {"frame", f_frame},
     {"steps", f_steps},
     {"label", f_label},
@@ -306,8 +349,36 @@ static const luaL_Reg methods[] = {
     {NULL, NULL},
 };
 
+static void push_hints(lua_State *L, const llmprof_reader_hint *hint) {
+  lua_newtable(L);
+  for (lua_Integer i = 1; hint && hint->suffix; hint++, i++) {
+    lua_newtable(L);
+    set_string(L, "suffix", hint->suffix);
+    set_string(L, "text", hint->text);
+    lua_rawseti(L, -2, i);
+  }
+}
+
+/* trace.readers() -> list of { name, what, hints } in the order in which they
+ * are asked; hints: list of { suffix ("": of any file), text (%s: the path) },
+ * for files that the reader cannot take */
+static int trace_readers(lua_State *L) {
+  const llmprof_reader *reader;
+  lua_newtable(L);
+  for (size_t i = 0; (reader = llmprof_reader_at(i)); i++) {
+    lua_newtable(L);
+    set_string(L, "name", reader->name);
+    set_string(L, "what", reader->what);
+    push_hints(L, reader->hints);
+    lua_setfield(L, -2, "hints");
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
 static const luaL_Reg functions[] = {
     {"open", trace_open},
+    {"readers", trace_readers},
     {NULL, NULL},
 };
 

@@ -5,10 +5,12 @@
 
 #include "llmprof/alloc.h"
 #include "sqlite/scan_internal.h"
+#include "sqlite/sqlite_file.h"
 
 struct llmprof_scan {
   llmprof_scan_pages *pages; /* one of the two */
   llmprof_scan_sql *sql;
+  bool has[LLMPROF_SCAN_INTS + LLMPROF_SCAN_TEXTS];
 };
 
 /* ---- the schema ---- */
@@ -90,7 +92,7 @@ static bool read_schema(llmprof_sqlite *db, const llmprof_scan_spec *spec,
   *table = (llmprof_scan_table){.plain = true};
   for (int i = 0; i < spec->ints + spec->texts; i++)
     table->place[i] = LLMPROF_COLUMN_LACKING;
-  llmprof_query *query = llmprof_sqlite_query(db, schema_sql, err);
+  llmprof_query *query = llmprof_sqlite_keep_query(db, schema_sql, err);
   if (!query) return false;
   int got = -1;
   if (!llmprof_query_bind_text(query, 1, spec->table, strlen(spec->table)))
@@ -98,7 +100,6 @@ static bool read_schema(llmprof_sqlite *db, const llmprof_scan_spec *spec,
   else
     while ((got = llmprof_query_step(query, err)) == 1)
       note_row(query, spec, table);
-  llmprof_query_free(query);
   return got == 0;
 }
 
@@ -122,6 +123,8 @@ bool llmprof_scan_open_as(llmprof_sqlite *db, const llmprof_scan_spec *spec,
   if (!table.root) return true;
   llmprof_scan *made = llmprof_zalloc(1, sizeof *made);
   if (!made) return llmprof_fail_nomem(err);
+  for (int i = 0; i < spec->ints + spec->texts; i++)
+    made->has[i] = table.place[i] != LLMPROF_COLUMN_LACKING;
   if (start(made, db, spec, &table, pages, err)) {
     *scan = made;
     return true;
@@ -148,6 +151,10 @@ bool llmprof_scan_is_paged(const llmprof_scan *scan) {
 
 size_t llmprof_scan_hint(const llmprof_scan *scan) {
   return scan->pages ? llmprof_scan_pages_hint(scan->pages) : 0;
+}
+
+bool llmprof_scan_has(const llmprof_scan *scan, int column) {
+  return scan->has[column];
 }
 
 int llmprof_scan_next(llmprof_scan *scan, int64_t *values, llmprof_error *err) {

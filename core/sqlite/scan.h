@@ -32,6 +32,9 @@ void llmprof_scan_close(llmprof_scan *scan);
 /* A guess at the number of rows, for reserving memory; may be 0. */
 size_t llmprof_scan_hint(const llmprof_scan *scan);
 
+/* Whether the table has this column of the spec. */
+bool llmprof_scan_has(const llmprof_scan *scan, int column);
+
 /* values[i] is integer column i of the next row: 1, at the end 0, on failure
  * -1. */
 int llmprof_scan_next(llmprof_scan *scan, int64_t *values, llmprof_error *err);

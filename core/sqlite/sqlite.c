@@ -16,6 +16,7 @@
 struct llmprof_sqlite {
   sqlite3 *handle;
   char *path;
+  llmprof_query *kept; /* asked again and again; NULL before */
 };
 
 struct llmprof_query {
@@ -161,6 +162,7 @@ llmprof_sqlite *llmprof_sqlite_open(const char *path, llmprof_error *err) {
 
 void llmprof_sqlite_close(llmprof_sqlite *db) {
   if (!db) return;
+  llmprof_query_free(db->kept);
   sqlite3_close_v2(db->handle); /* waits for open statements */
   llmprof_free(db->path);
   llmprof_free(db);
@@ -235,6 +237,15 @@ void llmprof_query_free(llmprof_query *query) {
   sqlite3_finalize(query->statement);
   llmprof_free(query->path);
   llmprof_free(query);
+}
+
+llmprof_query *llmprof_sqlite_keep_query(llmprof_sqlite *db, const char *sql,
+                                         llmprof_error *err) {
+  if (!db->kept)
+    db->kept = llmprof_sqlite_query(db, sql, err);
+  else
+    sqlite3_reset(db->kept->statement);
+  return db->kept;
 }
 
 int llmprof_query_parameters(const llmprof_query *query) {

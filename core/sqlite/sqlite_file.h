@@ -1,9 +1,15 @@
-/* The bytes of the file that a database has open, for reading its pages
- * without SQLite. Private to the core. */
+/* What scanning wants of a database: a query that is asked for each table, and
+ * the bytes of its file, for reading pages without SQLite. Private to the
+ * core. */
 #ifndef LLMPROF_SQLITE_FILE_H
 #define LLMPROF_SQLITE_FILE_H
 
 #include "llmprof/sqlite.h"
+
+/* The one query that the database prepares once, keeps and frees; `sql` is
+ * always the same. Ready to be bound and stepped. */
+llmprof_query *llmprof_sqlite_keep_query(llmprof_sqlite *db, const char *sql,
+                                         llmprof_error *err);
 
 const char *llmprof_sqlite_path(const llmprof_sqlite *db);
 

@@ -10,16 +10,7 @@
 
 #include "frame/sort.h"
 #include "llmprof/alloc.h"
-#include "trace/trace_model.h"
-
-void llmprof_attribution_free(llmprof_attribution *a) {
-  llmprof_free(a->call);
-  llmprof_free(a->link);
-  llmprof_free(a->links);
-  llmprof_free(a->parent);
-  llmprof_free(a->level);
-  *a = (llmprof_attribution){0};
-}
+#include "trace/trace_internal.h"
 
 /* ---- rows grouped by a small key ---- */
 

@@ -4,7 +4,7 @@
 #define LLMPROF_TRACE_COLUMNS_H
 
 #include "llmprof/frame.h"
-#include "trace/trace_model.h"
+#include "trace/trace_internal.h"
 
 /* The value of a column for one event; LLMPROF_ABSENT if it has none. */
 typedef int64_t (*llmprof_getter)(const llmprof_trace *trace, size_t row);

@@ -4,7 +4,7 @@
 
 #include "llmprof/alloc.h"
 #include "llmprof/buffer.h"
-#include "trace/trace_model.h"
+#include "trace/trace_internal.h"
 
 /* By link: the innermost range, from it outwards, whose tag is wanted. */
 static void label_links(const llmprof_trace *trace, const uint32_t *tags,

@@ -1,11 +1,11 @@
-/* A timeline: what the GPU, the CUDA API and NVTX ranges did and when, loaded
- * from an SQLite export of Nsight Systems (2022 to 2026, schemas 3.1 to 3.25)
- * or from any file with the same tables.
+/* A timeline: what the GPU, the CUDA API and NVTX ranges did and when,
+ * whatever it was read from. llmprof/readers.h opens one, and
+ * llmprof/trace_builder.h makes one.
  *
  * Events are plain arrays, one per property; row numbers are uint32_t. Times
  * are nanoseconds since the session started. Strings are ids in one pool.
- * Tables load when first needed; a table or column that the export lacks is
- * an empty table or an absent value, never an error. */
+ * Parts load when first needed; what was not recorded is an empty part or an
+ * absent value, never an error. */
 #ifndef LLMPROF_TRACE_H
 #define LLMPROF_TRACE_H
 
@@ -28,13 +28,13 @@ typedef struct llmprof_trace llmprof_trace;
 /* ---- what the events refer to ---- */
 
 typedef struct llmprof_process {
-  int64_t global_pid; /* nsys's id: unique per machine and process */
+  int64_t id; /* the reader's: unique per machine and process */
   uint32_t pid;
   uint32_t name; /* string, LLMPROF_NO_STRING when not recorded */
 } llmprof_process;
 
 typedef struct llmprof_thread {
-  int64_t global_tid;
+  int64_t id; /* the reader's: unique per machine and thread */
   uint32_t tid;
   uint32_t process; /* row in processes */
   uint32_t name;    /* string or LLMPROF_NO_STRING */
@@ -78,6 +78,37 @@ typedef enum llmprof_op_kind {
   LLMPROF_OP_KINDS,
 } llmprof_op_kind;
 
+/* "kernel", "copy", "set", "graph". */
+const char *llmprof_op_kind_name(llmprof_op_kind kind);
+
+/* From where to where a copy goes, numbered as CUPTI does. */
+typedef enum llmprof_copy_kind {
+  LLMPROF_COPY_UNKNOWN,
+  LLMPROF_COPY_HOST_TO_DEVICE,
+  LLMPROF_COPY_DEVICE_TO_HOST,
+  LLMPROF_COPY_HOST_TO_ARRAY,
+  LLMPROF_COPY_ARRAY_TO_HOST,
+  LLMPROF_COPY_ARRAY_TO_ARRAY,
+  LLMPROF_COPY_ARRAY_TO_DEVICE,
+  LLMPROF_COPY_DEVICE_TO_ARRAY,
+  LLMPROF_COPY_DEVICE_TO_DEVICE,
+  LLMPROF_COPY_HOST_TO_HOST,
+  LLMPROF_COPY_PEER_TO_PEER,
+  LLMPROF_COPY_UNIFIED_HOST_TO_DEVICE,
+  LLMPROF_COPY_UNIFIED_DEVICE_TO_HOST,
+  LLMPROF_COPY_UNIFIED_DEVICE_TO_DEVICE,
+  LLMPROF_COPY_KINDS,
+} llmprof_copy_kind;
+
+/* Memory that the host side of a copy lies in. */
+typedef enum llmprof_host_memory {
+  LLMPROF_MEMORY_UNKNOWN, /* or the copy has no host side */
+  LLMPROF_MEMORY_PAGEABLE,
+  LLMPROF_MEMORY_PINNED,
+  LLMPROF_MEMORY_OTHER, /* managed, ... */
+  LLMPROF_HOST_MEMORIES,
+} llmprof_host_memory;
+
 /* GPU operations: kernels, then copies, sets and graphs; the rows of kind k
  * are first[k] to first[k + 1] - 1. */
 typedef struct llmprof_ops {
@@ -87,7 +118,10 @@ typedef struct llmprof_ops {
   uint32_t *correlation; /* per process; LLMPROF_NONE when not recorded */
   uint32_t *name;        /* kernel: demangled name; else its operation */
   uint32_t *place;       /* row in places */
-  int64_t *bytes;        /* copies and sets only: index op - first[COPY] */
+  /* Not of kernels: index op - first[COPY]. */
+  int64_t *bytes;
+  uint8_t *copy_kind;   /* llmprof_copy_kind; 0 for sets and graphs */
+  uint8_t *host_memory; /* llmprof_host_memory */
 } llmprof_ops;
 
 /* More about kernels, by kernel row. */
@@ -128,7 +162,7 @@ typedef struct llmprof_ranges {
   int64_t *payload;      /* integer payload or LLMPROF_ABSENT */
   double *payload_float; /* floating payload or NaN */
   uint8_t *style;        /* llmprof_range_style */
-  uint8_t *open;         /* 1: had no end in the export */
+  uint8_t *open;         /* 1: had no end in the file */
 } llmprof_ranges;
 
 /* ---- attribution: which ranges launched which GPU operations ----
@@ -170,16 +204,18 @@ typedef struct llmprof_projection {
 
 /* ---- functions ---- */
 
-/* NULL on failure: not a readable SQLite file, or one without any table of a
- * trace (UNSUPPORTED). */
-llmprof_trace *llmprof_trace_open(const char *path, llmprof_error *err);
+/* NULL is fine. */
 void llmprof_trace_close(llmprof_trace *trace);
 
 /* Everything below is borrowed and lives as long as the trace. */
 const char *llmprof_trace_path(const llmprof_trace *trace);
 const llmprof_strings *llmprof_trace_strings(const llmprof_trace *trace);
 
-/* "3.20.3" and "2025.3.2.0"; NULL when the export does not say. */
+/* Name of the reader, "nsys"; NULL when the trace was built without one. */
+const char *llmprof_trace_reader(const llmprof_trace *trace);
+
+/* Version of the format and of what wrote it, "3.20.3" and "2025.3.2.0"; NULL
+ * when the file does not say. */
 const char *llmprof_trace_schema(const llmprof_trace *trace);
 const char *llmprof_trace_product(const llmprof_trace *trace);
 
@@ -189,7 +225,7 @@ int64_t llmprof_trace_epoch(const llmprof_trace *trace);
 const llmprof_device *llmprof_trace_devices(const llmprof_trace *trace,
                                             size_t *count);
 
-/* These grow while tables load: ask again afterwards. */
+/* These grow while parts load: ask again afterwards. */
 const llmprof_process *llmprof_trace_processes(const llmprof_trace *trace,
                                                size_t *count);
 const llmprof_thread *llmprof_trace_threads(const llmprof_trace *trace,
@@ -199,7 +235,8 @@ const llmprof_place *llmprof_trace_places(const llmprof_trace *trace,
 const llmprof_shape *llmprof_trace_shapes(const llmprof_trace *trace,
                                           size_t *count);
 
-/* Was the table in the export at all? Answers after the part is loaded. */
+/* Were such events recorded at all, though there may be none? Answers after
+ * the part is loaded. */
 typedef enum llmprof_trace_table {
   LLMPROF_TABLE_KERNELS,
   LLMPROF_TABLE_COPIES,
@@ -211,6 +248,37 @@ typedef enum llmprof_trace_table {
 } llmprof_trace_table;
 bool llmprof_trace_has(const llmprof_trace *trace, llmprof_trace_table table);
 
+/* What a trace can say beyond its events. Where it cannot, that such a thing
+ * is not there means nothing. */
+typedef enum llmprof_fact {
+  LLMPROF_KNOWS_CALLS,       /* which API call launched an operation */
+  LLMPROF_KNOWS_GRAPH_NODES, /* which kernels a CUDA graph ran */
+  LLMPROF_KNOWS_HOST_MEMORY, /* kinds of host memory of copies */
+  LLMPROF_KNOWS_PAYLOADS,    /* payloads of ranges */
+  LLMPROF_KNOWS_ALLOCATIONS, /* calls that take or give back device memory */
+  LLMPROF_KNOWS_DIAGNOSTICS, /* what the recorder noticed of itself */
+  LLMPROF_FACTS,
+} llmprof_fact;
+
+/* 1 yes, 0 no, -1 failure: it loads the part that would hold it. */
+int llmprof_trace_knows(llmprof_trace *trace, llmprof_fact fact,
+                        llmprof_error *err);
+
+/* "calls", "graph_nodes", ...; NULL for LLMPROF_FACTS. */
+const char *llmprof_fact_name(llmprof_fact fact);
+
+/* What the recorder noticed of itself. */
+typedef enum llmprof_severity {
+  LLMPROF_INFO,
+  LLMPROF_WARNING,
+  LLMPROF_PROBLEM,
+} llmprof_severity;
+
+typedef struct llmprof_diagnostic {
+  llmprof_severity severity;
+  uint32_t text; /* string */
+} llmprof_diagnostic;
+
 /* Load on first use; NULL on failure (corrupt file, out of memory, more than
  * 2^32 - 2 rows). */
 const llmprof_ops *llmprof_trace_ops(llmprof_trace *trace, llmprof_error *err);
@@ -220,6 +288,9 @@ const llmprof_calls *llmprof_trace_calls(llmprof_trace *trace,
                                          llmprof_error *err);
 const llmprof_ranges *llmprof_trace_ranges(llmprof_trace *trace,
                                            llmprof_error *err);
+const llmprof_diagnostic *llmprof_trace_diagnostics(llmprof_trace *trace,
+                                                    size_t *count,
+                                                    llmprof_error *err);
 const llmprof_attribution *llmprof_trace_attribution(llmprof_trace *trace,
                                                      llmprof_error *err);
 const llmprof_projection *llmprof_trace_projections(llmprof_trace *trace,
@@ -238,8 +309,8 @@ const llmprof_projection *llmprof_trace_projections(llmprof_trace *trace,
  * kernel_ranges  every pair of a kernel and a range around its launch; a
  *                kernel in no range makes one pair
  *
- * Columns are listed in core/trace_op_columns.c and trace_event_columns.c and,
- * for users, in docs. */
+ * Columns are listed in core/trace/trace_op_columns.c and
+ * trace_event_columns.c and, for users, in docs. */
 
 /* A frame by name; it borrows from the trace, which must outlive it. NULL on
  * failure (NOTFOUND: no such frame). */

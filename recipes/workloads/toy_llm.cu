@@ -44,7 +44,7 @@ enum {
 
 typedef struct {
   int steps, repeats, warmup, prompt, layers, hidden, workers, exit_code;
-  int graph, no_nvtx, crash, hang, broken, help;
+  int graph, domain, no_nvtx, crash, hang, broken, help;
 } Options;
 
 typedef struct {
@@ -67,6 +67,7 @@ static const Declared declared[] = {
     {"--layers", AT(layers), 0, 1, 256, "layers"},
     {"--hidden", AT(hidden), 0, 64, 8192, "width, a multiple of 64"},
     {"--graph", AT(graph), 1, 0, 1, "replay decode steps from a CUDA graph"},
+    {"--domain", AT(domain), 1, 0, 1, "make ranges in the NVTX domain LLM"},
     {"--no-nvtx", AT(no_nvtx), 1, 0, 1, "make no ranges"},
     {"--fork", AT(workers), 0, 0, 64, "run in so many forked processes"},
     {"--exit-code", AT(exit_code), 0, 0, 255, "exit so, after good output"},
@@ -502,12 +503,33 @@ static double now_ms(void) {
   return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
+static nvtxDomainHandle_t llm_domain(void) {
+  static nvtxDomainHandle_t domain;
+  if (!domain) domain = nvtxDomainCreateA("LLM");
+  return domain;
+}
+
 static void push(const Options *o, const char *name, int quiet) {
-  if (!o->no_nvtx && !quiet) nvtxRangePushA(name);
+  if (o->no_nvtx || quiet) return;
+  if (!o->domain) {
+    nvtxRangePushA(name);
+    return;
+  }
+  nvtxEventAttributes_t event;
+  memset(&event, 0, sizeof event);
+  event.version = NVTX_VERSION;
+  event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  event.messageType = NVTX_MESSAGE_TYPE_ASCII;
+  event.message.ascii = name;
+  nvtxDomainRangePushEx(llm_domain(), &event);
 }
 
 static void pop(const Options *o, int quiet) {
-  if (!o->no_nvtx && !quiet) nvtxRangePop();
+  if (o->no_nvtx || quiet) return;
+  if (o->domain)
+    nvtxDomainRangePop(llm_domain());
+  else
+    nvtxRangePop();
 }
 
 // Reads the token as a real loop does to see whether it is the last one, which

@@ -2,7 +2,7 @@
 #ifndef TEST_EXPORTS_H
 #define TEST_EXPORTS_H
 
-#include "llmprof/trace.h"
+#include "llmprof/readers.h"
 #include "support.h"
 
 /* The path of a new database in test_folder() that `sql` fills; valid until

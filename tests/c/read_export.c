@@ -5,7 +5,7 @@
 
 #include "llmprof/alloc.h"
 #include "llmprof/interval.h"
-#include "llmprof/trace.h"
+#include "llmprof/readers.h"
 
 /* A total that does not fit is no failure of the export. */
 static bool sum_up(llmprof_frame *frame, size_t column,

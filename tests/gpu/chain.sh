@@ -74,8 +74,9 @@ profile() {
     fail "$2: the manifest does not say done"
   [[ -s $bundle/nsys/run.nsys-rep || -s $bundle/nsys/run.1.nsys-rep ]] ||
     fail "$2: no report of nsys"
-  for file in nsys/run.sqlite ncu/selection.json \
-    workload/metrics.json results.json report.md kernels.md; do
+  tests/gpu/validate.sh "$bundle" >"$scratch/validated" ||
+    fail "$2: $(grep MISSING "$scratch/validated")"
+  for file in nsys/run.sqlite ncu/selection.json workload/metrics.json; do
     [[ -s $bundle/$file ]] || fail "$2: no $file"
   done
   if [[ $counters == yes ]]; then
@@ -84,6 +85,13 @@ profile() {
       fail "$2: no kernel has the counters of its launches"
   fi
   compare "$bundle"
+}
+
+
+# files_of NAME: what lies in a bundle, but for files of the workload's own making
+files_of() {
+  (cd -- "$scratch/$1" && find . -type f ! -path './workload/*.py' \
+    ! -path './*/workload/*' | sort)
 }
 
 
@@ -103,6 +111,21 @@ if [[ -x $toy ]]; then
     nsys.capture_range_end=repeat:2
   [[ -s $scratch/toy_ranges/nsys/run.2.nsys-rep ]] ||
     fail "repeat:2 left no second report"
+
+  # stages of an NVTX domain, in a capture gated by a range of that domain
+  profile toy_domain tests/gpu/domain.lua "toy.binary=$toy"
+  same "filters of a domain" "LLM@prefill/ LLM@decode/" \
+    "$(grep -oE 'LLM@[a-z]+/' "$scratch/toy_domain/ncu/cmd.txt" | paste -sd' ')"
+
+  # counters without a timeline
+  if [[ $counters == yes ]]; then
+    "$llmprof" recipes/toy_llm.lua "toy.binary=$toy" timeline=off \
+      "out=$scratch/toy_counters" || fail "timeline=off: exit status $?"
+    grep -q gemv "$scratch/toy_counters/kernels.md" ||
+      fail "timeline=off: kernels.md has no kernel"
+    [[ ! -e $scratch/toy_counters/nsys/run.sqlite ]] ||
+      fail "timeline=off captured one"
+  fi
   ran=$((ran + 1))
 else
   echo "left out: toy_llm, neither compiled (TOY=PROGRAM) nor nvcc to do it"
@@ -111,6 +134,9 @@ fi
 if "$python" -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
   profile dsocr recipes/deepseek_ocr.lua "python=$python" \
     infer.max_new_tokens=4 infer.repeats=2 mode=light
+  profile alt recipes/alt_llm.lua "python=$python" model.preset=tiny \
+    infer.max_new_tokens=4 infer.repeats=2 mode=light
+  same "files of another model's bundle" "$(files_of dsocr)" "$(files_of alt)"
   ran=$((ran + 1))
 else
   echo "left out: deepseek_ocr.py, $python has no torch that finds the GPU"

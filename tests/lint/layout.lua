@@ -23,7 +23,7 @@ local function paths_of(layout)
     for _, item in pairs(type(value) == "table" and value or {}) do visit(item) end
   end
   for name, value in pairs(layout) do
-    if name ~= "recorded" and name ~= "ABOUT" then visit(value) end
+    if name ~= "recorded" and name ~= "ABOUT" and name ~= "replaces" then visit(value) end
   end
   return paths
 end

@@ -39,6 +39,9 @@ local function shape_key(grid, block)
 end
 
 
+counters.shape_key = shape_key
+
+
 -- A function that gives the stage of a launch: the outermost of its ranges that
 -- is a declared one. Without NVTX columns the file cannot say, and it gives nil.
 local function stage_finder(found)
@@ -55,6 +58,9 @@ local function stage_finder(found)
     return nil
   end
 end
+
+
+counters.stage_finder = stage_finder
 
 
 -- Those that are launches of a kernel.

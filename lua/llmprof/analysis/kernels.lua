@@ -101,6 +101,15 @@ local function mangled_names(frame)
 end
 
 
+-- Sorted by total time, each with its id and its shares.
+function kernels.rank(list)
+  table.sort(list, by_total)
+  for i, kernel in ipairs(list) do kernel.id = i end
+  add_shares(list)
+  return list
+end
+
+
 -- The list, by total time. mangled_name is nil where the export has none or a
 -- name stands for several functions. Times in ns; share of the kernel time of all stages,
 -- stage_share of that of its stage.
@@ -119,10 +128,7 @@ function kernels.list(trace, found)
       shapes = shapes[key_of(row)],
     }
   end
-  table.sort(list, by_total)
-  for i, kernel in ipairs(list) do kernel.id = i end
-  add_shares(list)
-  return list
+  return kernels.rank(list)
 end
 
 

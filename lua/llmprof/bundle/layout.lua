@@ -83,6 +83,16 @@ function layout.program(name)
 end
 
 
+-- Names that files had in the layout that this one replaces, by those they have.
+layout.replaces = {
+  [layout.summary "cuda_gpu_kern_sum"] = "nsys/summary.csv",
+  [layout.report(1, 1, ".nsys-rep")] = "nsys/run.qdrep",
+  [layout.ncu.report] = "ncu/decode.ncu-rep",
+  [layout.counters] = "ncu/decode_raw.csv",
+  [layout.workload.operators] = "tmp/workload/torch_profiler/",
+}
+
+
 -- ---- recorded captures ----
 
 -- Beside the files lies how, where and when they were recorded:

@@ -3,6 +3,7 @@
 local categories = require "llmprof.analysis.categories"
 local checks = require "llmprof.cli.checks"
 local choice = require "llmprof.model.choice"
+local compiled = require "llmprof.run.compiled"
 local config = require "llmprof.recipe.config"
 local dry_run = require "llmprof.run.dry_run"
 local errors = require "llmprof.base.errors"
@@ -115,6 +116,18 @@ local function check_file(word, cwd)
 end
 
 
+-- A program that is compiled when a run first needs it.
+local function check_source(source)
+  local state = compiled.state(source)
+  if state == "source" then
+    return warn("workload", source .. " is not compiled yet", "a run compiles it, with nvcc")
+  elseif not state then
+    return problem("workload", compiled.lack(source), compiled.NO_NVCC)
+  end
+  return nil
+end
+
+
 local function check_workload(state)
   local spec = workload.describe(state.made, state.cfg)
   local cwd = spec.cwd and fs.stat(spec.cwd)
@@ -123,7 +136,12 @@ local function check_workload(state)
   end
   local program, found = spec.argv[1], nil
   if not program:find "/" then found = spawn.which(program) end
-  local wrong = check_program(program, placed(program, spec.cwd), found)
+  local wrong
+  if spec.source then
+    wrong = check_source(spec.source)
+  else
+    wrong = check_program(program, placed(program, spec.cwd), found)
+  end
   if wrong then return wrong end
   for i = 2, #spec.argv do
     wrong = check_file(spec.argv[i], spec.cwd)

@@ -40,9 +40,9 @@ local function cuda_homes()
 end
 
 
--- Every place to look in, best first: PATH, CUDA, the installers' folders with
--- the newest version first.
-local function candidates(vendor)
+-- Every place to look in for a program (name, places), best first: PATH, CUDA, the
+-- installers' folders with the newest version first.
+function tools.places(vendor)
   local list = {}
   local on_path = spawn.which(vendor.name)
   if on_path then list[1] = on_path end
@@ -95,7 +95,7 @@ end
 -- given: a path that the user named; then nothing else is tried.
 function tools.find(vendor, given)
   local tried = {}
-  for _, path in ipairs(given and { absolute(given) } or candidates(vendor)) do
+  for _, path in ipairs(given and { absolute(given) } or tools.places(vendor)) do
     if fs.access(path, "x") then
       local version, message = version_of(path)
       if version then return { name = vendor.name, path = path, version = version } end

@@ -162,6 +162,13 @@ function recipe.path(name)
 end
 
 
+-- A program that lies beside the recipe as CUDA source: a word of argv. It is
+-- compiled when a run first needs it.
+function recipe.compiled(name)
+  return { compile = recipe.path(name) }
+end
+
+
 -- The inputs that a list names, such as inputs.yaml of a bundle: in order,
 -- { name, sha256 (or nil), bytes (or nil) }. Refuses a file that is none.
 recipe.inputs = inputs.read

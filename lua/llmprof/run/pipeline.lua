@@ -3,26 +3,34 @@
 --   name       what the manifest and the terminal call it
 --   summary    what it does, in a line
 --   requires   names of steps that must have succeeded (optional)
---   needs      files of the bundle it reads (optional; for --resume)
---   makes      files it writes (optional; for --resume)
+--   reads      fields of ctx.state that it reads (optional)
+--   gives      fields that it sets: name -> what it is (optional); a field that is
+--              not known then is nil
+--   needs      files of the bundle it reads (optional)
+--   makes      files it writes: it is done when they are there
 --   run(ctx)   does it; returns a note for people
---   restore(ctx)  what run would have left in ctx.state, when it is skipped
---   stale(ctx)    must it run again although its files are there (optional)
+--   restore(ctx)  sets what it gives from its files, when it is kept and a later
+--              step reads it; each that gives something has one
+--   stale(ctx) must it run again although its files are there (optional)
 --
 -- ctx is shared by all steps: recipe, config (composed), cfg (its tree), run
--- (artifacts), state (what steps leave for later ones). A step may call
--- ctx.progress(text) while it works and ctx.tick() while it waits,
+-- (artifacts), state (a view of what steps leave for later ones: llmprof.run.state).
+-- A step may call ctx.progress(text) while it works and ctx.tick() while it waits,
 -- ctx.command(argv) for each command it starts and ctx.output(line) for what that
--- prints, ctx.note(text) for the manifest, ctx.fail_later(kind, message) for a
--- failure that need not stop the run, and add to ctx.outputs (files of the
--- bundle).
+-- prints, ctx.note(text) for the manifest, ctx.lack(what, why, how) for what the results
+-- will not have, ctx.fail_later(kind, message) for a failure that need not stop the
+-- run, and add to ctx.outputs (files of the bundle).
 --
 -- A step that fails does not stop those that do not require it; the run is
 -- then failed, with the first failure's message and exit status.
+--
+-- When a run is resumed, a step is kept if it was done, its files are there and none
+-- of what it reads is newer or was made again; else it runs.
 local clock = require "llmprof.base.clock"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
+local run_state = require "llmprof.run.state"
 local sys = require "llmprof.sys"
 
 local pipeline = {}
@@ -52,22 +60,67 @@ local function newest(run, names)
 end
 
 
+-- The oldest of the files that a step makes; nil when one is not there.
+local function oldest(run, names)
+  local time = math.huge
+  for _, name in ipairs(names) do
+    local info = fs.stat(run:path(name))
+    if not info then return nil end
+    time = math.min(time, info.mtime_ns)
+  end
+  return time
+end
+
+
+-- Has one of the steps that it stands on run again?
+local function is_behind(ctx, step)
+  for _, name in ipairs(step.requires or {}) do
+    if ctx.redone[name] then return true end
+  end
+  for _, giver in ipairs(run_state.sources(step, ctx.givers)) do
+    if ctx.redone[giver.name] then return true end
+  end
+  return false
+end
+
+
 -- May the step be left out: it was done, its files are there, and none of what
 -- it reads has changed since, in this run or by an earlier step.
-local function is_done(ctx, step, redone)
+local function is_done(ctx, step)
   local before = ctx.run:recorded(step.name)
-  if not ctx.resume or not step.makes or not before or before.status ~= "done" then return false end
-  if step.stale and step.stale(ctx) then return false end
-  for _, name in ipairs(step.requires or {}) do
-    if redone[name] then return false end
+  if not ctx.resume or not before or before.status ~= "done" then return false end
+  if is_behind(ctx, step) or (step.stale and step.stale(ctx)) then return false end
+  local made = oldest(ctx.run, step.makes)
+  return made ~= nil and newest(ctx.run, step.needs) <= made
+end
+
+
+-- Calls what(ctx) with the state as the step may use it.
+local function with_view(ctx, step, what)
+  local around = ctx.state
+  ctx.state = run_state.view(ctx.fields, step)
+  local result = what(ctx)
+  ctx.state = around
+  return result
+end
+
+
+-- Sets what kept steps give and this one reads, which may stand on others.
+local function restore_for(ctx, step)
+  for _, giver in ipairs(run_state.sources(step, ctx.givers)) do
+    if ctx.kept[giver.name] then
+      ctx.kept[giver.name] = nil
+      restore_for(ctx, giver)
+      with_view(ctx, giver, giver.restore)
+    end
   end
-  local oldest = math.huge
-  for _, name in ipairs(step.makes) do
-    local info = fs.stat(ctx.run:path(name))
-    if not info then return false end
-    oldest = math.min(oldest, info.mtime_ns)
-  end
-  return newest(ctx.run, step.needs) <= oldest
+end
+
+
+-- A field of the state when all steps are through; nil when it was not found out.
+function pipeline.field(ctx, name)
+  restore_for(ctx, { reads = { name } })
+  return ctx.fields[name]
 end
 
 
@@ -93,6 +146,18 @@ local function lines_of(detail)
 end
 
 
+-- What a step makes, and what else it left, each once.
+local function all_outputs(step, others)
+  local list, seen = {}, {}
+  for _, names in ipairs { step.makes, others } do
+    for _, name in ipairs(names) do
+      if not seen[name] then seen[name], list[#list + 1] = true, name end
+    end
+  end
+  return list
+end
+
+
 -- Run a step and return its manifest entry and, if it failed, the error.
 local function run_step(ctx, step, ui)
   local started, from, notes = clock.timestamp(), sys.monotonic(), json.list {}
@@ -106,16 +171,22 @@ local function run_step(ctx, step, ui)
     ui.command(argv)
   end
   function ctx.note(text) notes[#notes + 1] = text end
-  local ok, result = xpcall(step.run, errors.handler, ctx)
-  local outputs = table.move(step.makes or {}, 1, #(step.makes or {}), 1, {})
-  table.move(ctx.outputs, 1, #ctx.outputs, #outputs + 1, outputs)
+  function ctx.lack(what, why, how)
+    table.insert(ctx.fields.missing, { what = what, why = why, how = how })
+  end
+  local ok, result = xpcall(function()
+    restore_for(ctx, step)
+    -- what an earlier attempt left is not this one's
+    for _, name in ipairs(step.makes) do fs.remove(ctx.run:path(name)) end
+    return with_view(ctx, step, step.run)
+  end, errors.handler)
   local entry = {
     name = step.name,
     status = ok and "done" or "failed",
     started = started,
     seconds = math.floor(elapsed(from) * 1000 + 0.5) / 1000,
     inputs = ctx.run:sizes(step.needs),
-    outputs = ctx.run:sizes(outputs),
+    outputs = ctx.run:sizes(all_outputs(step, ctx.outputs)),
   }
   if #commands > 0 then entry.commands = commands end
   if #notes > 0 then entry.notes = notes end
@@ -126,12 +197,6 @@ local function run_step(ctx, step, ui)
     entry.last_lines = result.detail and lines_of(result.detail)
   end
   return entry, not ok and result or nil
-end
-
-
-local function keep_step(ctx, step, ui)
-  if step.restore then step.restore(ctx) end
-  ui.kept(step.name)
 end
 
 
@@ -147,22 +212,24 @@ end
 -- seconds, error), kept(name), skipped(name, why).
 -- Returns the first error or nil; the manifest is finished either way.
 function pipeline.run(ctx, ui)
-  local failed, redone, first = {}, {}, nil
+  local failed, first, steps = {}, nil, pipeline.load()
+  ctx.givers, ctx.redone, ctx.kept = run_state.givers(steps), {}, {}
+  ctx.fields = { missing = {} }
   function ctx.fail_later(kind, message, fields)
     local _, err = pcall(errors.raise, kind, message, fields)
     first = first or err
     ctx.note(message)
   end
-  for _, step in ipairs(pipeline.load()) do
+  for _, step in ipairs(steps) do
     local cause = unmet(step, failed)
     if cause then
       failed[step.name] = true
       skip_step(ctx, step, cause, ui)
-    elseif is_done(ctx, step, redone) then
-      keep_step(ctx, step, ui)
+    elseif is_done(ctx, step) then
+      ctx.kept[step.name] = true
+      ui.kept(step.name)
     else
-      -- a step without files only gathers what later ones read
-      redone[step.name] = step.makes ~= nil
+      ctx.redone[step.name] = true
       ui.begin(step.name)
       local entry, err = run_step(ctx, step, ui)
       ctx.run:record(entry)

@@ -3,6 +3,7 @@ local command_line = require "llmprof.base.command_line"
 local errors = require "llmprof.base.errors"
 local gpu_watch = require "llmprof.run.gpu_watch"
 local columns = require "llmprof.report.columns"
+local pipeline = require "llmprof.run.pipeline"
 local rows = require "llmprof.report.rows"
 local tables = require "llmprof.base.tables"
 local term = require "llmprof.base.term"
@@ -67,9 +68,10 @@ end
 
 
 local function print_end(out, ctx, failure)
-  if ctx.results and #ctx.results.stages > 0 then
+  local results = pipeline.field(ctx, "results")
+  if results and #results.stages > 0 then
     out.line ""
-    local titles, body = tables.render("table", short_stages(), rows.stages(ctx.results),
+    local titles, body = tables.render("table", short_stages(), rows.stages(results),
       { columns = out.columns }):match "^([^\n]*)(.*)\n$"
     out.line(out.style("bold", titles) .. body)
   end

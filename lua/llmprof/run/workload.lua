@@ -1,6 +1,7 @@
 -- The program that a recipe profiles: how it is started, and what it says about
 -- itself. docs/workload.md is the contract.
 local command_line = require "llmprof.base.command_line"
+local compiled = require "llmprof.run.compiled"
 local errors = require "llmprof.base.errors"
 local files = require "llmprof.base.files"
 local fs = require "llmprof.fs"
@@ -16,8 +17,11 @@ local workload = {}
 -- ---- how it is started ----
 
 -- A word of argv: text as it is, numbers and booleans written out. A file that
--- is built in only is written into the run first.
+-- is built in only is written into the run first, CUDA source is compiled.
 local function word(value, run)
+  if type(value) == "table" and type(value.compile) == "string" then
+    return run and compiled.make(value.compile) or compiled.path(value.compile)
+  end
   if type(value) == "number" or type(value) == "boolean" then return tostring(value) end
   if type(value) ~= "string" then
     errors.raise("usage", ("workload: argv holds a %s; strings and numbers are expected")
@@ -59,8 +63,8 @@ local function check_holes(argv)
 end
 
 
--- { argv, env, cwd, timeout } of the recipe's workload. run may be nil (a dry
--- run): then nothing is written.
+-- { argv, env, cwd, timeout, source (of a program that is compiled) } of the
+-- recipe's workload. run may be nil (a dry run): then nothing is written.
 function workload.describe(made, cfg, run)
   local given = recipe.call("workload", made.workload, cfg)
   if type(given) ~= "table" or type(given.argv) ~= "table" or #given.argv == 0 then
@@ -74,7 +78,9 @@ function workload.describe(made, cfg, run)
   for name, value in pairs(given.env or {}) do
     env[name] = value ~= false and tostring(value) or false
   end
-  return { argv = argv, env = env, cwd = given.cwd, timeout = cfg.workload.timeout_s }
+  local program = given.argv[1]
+  return { argv = argv, env = env, cwd = given.cwd, timeout = cfg.workload.timeout_s,
+    source = type(program) == "table" and program.compile or nil }
 end
 
 

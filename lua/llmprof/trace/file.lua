@@ -6,6 +6,33 @@ local trace = require "llmprof.trace"
 local trace_file = {}
 
 
+-- What the readers say of a file with this ending ("": of any file), or nil.
+local function hint_for(path, is_known)
+  for _, reader in ipairs(trace.readers()) do
+    for _, hint in ipairs(reader.hints) do
+      if is_known(hint.suffix) then return (hint.text:gsub("%%s", (path:gsub("%%", "%%%%")))) end
+    end
+  end
+  return nil
+end
+
+
+local function hint_of(path, message, code)
+  local by_name = hint_for(path, function(suffix)
+    return suffix ~= "" and path:sub(-#suffix) == suffix
+  end)
+  if by_name then return by_name end
+  if layout.find(path, "timeline") then
+    return "a bundle? Its trace is " .. layout.find(path, "timeline")
+  elseif message:find(": truncated: ", 1, true) then
+    return "copy or export it again"
+  elseif code == "syntax" or code == "unsupported" then
+    return hint_for(path, function(suffix) return suffix == "" end)
+  end
+  return nil
+end
+
+
 -- The trace, or an error that says what the file is and what to do about it.
 function trace_file.open(path)
   if path == "" then
@@ -14,17 +41,8 @@ function trace_file.open(path)
   end
   local opened, message, code = trace.open(path)
   if opened then return opened end
-  local hint
-  if path:find "%.nsys%-rep$" or path:find "%.qdrep$" then
-    hint = ("export it first: nsys export --type sqlite %s"):format(path)
-  elseif layout.find(path, "timeline") then
-    hint = "a bundle? Its trace is " .. layout.find(path, "timeline")
-  elseif message:find(": truncated: ", 1, true) then
-    hint = "copy or export it again"
-  elseif code == "syntax" or code == "unsupported" then
-    hint = "llmprof reads what `nsys export --type sqlite REPORT.nsys-rep` writes"
-  end
-  errors.raise(code == "notfound" and "usage" or "failed", message, { hint = hint })
+  errors.raise(code == "notfound" and "usage" or "failed", message,
+    { hint = hint_of(path, message, code) })
 end
 
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "llmprof/trace.h"
+#include "llmprof/readers.h"
 #include "support.h"
 
 static const char export_sql[] =

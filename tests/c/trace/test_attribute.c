@@ -306,13 +306,12 @@ static int64_t pid_of_op(const loaded *l, size_t op) {
   const llmprof_place *places = llmprof_trace_places(l->trace, &count);
   return llmprof_trace_processes(l->trace,
                                  &count)[places[l->ops->place[op]].process]
-      .global_pid;
+      .id;
 }
 
 static int64_t pid_of_call(const loaded *l, size_t call) {
   size_t count;
-  return llmprof_trace_threads(l->trace, &count)[l->calls->thread[call]]
-             .global_tid &
+  return llmprof_trace_threads(l->trace, &count)[l->calls->thread[call]].id &
          ~INT64_C(0xffffff);
 }
 

@@ -2,6 +2,7 @@ local trace = require "llmprof.trace"
 
 local FIXTURES = (debug.getinfo(1, "S").source:match "^@(.-)tests/lua/bindings/" or "")
   .. "tests/fixtures/"
+local RECORDED = FIXTURES .. "../../recipes/recorded/deepseek_ocr/run.sqlite"
 local TINY, NODES = FIXTURES .. "tiny_h200/run.sqlite", FIXTURES .. "graphs/node.sqlite"
 
 
@@ -12,7 +13,7 @@ describe("llmprof.trace", function()
   after_each(function() t:close() end)
 
   it("says what the export says about itself", function()
-    assert.same({ path = TINY, schema = "3.20.3", product = "2025.3.2.0",
+    assert.same({ path = TINY, reader = "nsys", schema = "3.20.3", product = "2025.3.2.0",
       epoch = t:info().epoch }, t:info())
     assert.equal("integer", math.type(t:info().epoch))
   end)
@@ -33,6 +34,36 @@ describe("llmprof.trace", function()
     assert.is_false(t:has "graphs")
     assert.is_true(t:has "api")
     assert.is_true(t:has "ranges")
+  end)
+
+  it("tells what the trace can say", function()
+    for _, fact in ipairs { "calls", "graph_nodes", "payloads", "allocations", "diagnostics" } do
+      assert.is_true(t:knows(fact))
+    end
+    assert.is_false(t:knows "host_memory") -- nothing was copied
+    local bare = assert(trace.open(FIXTURES .. "odd/nothing.sqlite"))
+    assert.is_true(bare:knows "calls")
+    assert.is_false(bare:knows "graph_nodes")
+    assert.is_false(bare:knows "diagnostics")
+    assert.same({}, bare:diagnostics())
+    bare:close()
+  end)
+
+  it("gives what the recorder noticed of itself", function()
+    local noticed = assert(assert(trace.open(RECORDED)):diagnostics())
+    assert.is_true(#noticed > 0)
+    for _, one in ipairs(noticed) do
+      assert.is_true(one.severity == "info" or one.severity == "warning")
+      assert.equal("string", type(one.text))
+    end
+  end)
+
+  it("lists the formats that it reads", function()
+    local readers = trace.readers()
+    assert.same({ "nsys", "SQLite export of Nsight Systems" },
+      { readers[1].name, readers[1].what })
+    assert.same({ suffix = ".nsys-rep",
+      text = "export it first: nsys export --type sqlite %s" }, readers[1].hints[1])
   end)
 
   it("gives frames by name", function()

@@ -40,7 +40,7 @@ function bundle.run(name, out, words, resume)
     or artifacts.create { out = out, recipe = made.name, recipe_file = made.file,
       command = json.list { "llmprof", name } }
   local ctx = { recipe = made, config = composed, cfg = composed.tree, run = run,
-    resume = resume, state = { missing = {} } }
+    resume = resume }
   local ui, said = bundle.listener()
   local failure = pipeline.run(ctx, ui)
   return ctx, failure, said
@@ -48,14 +48,15 @@ end
 
 
 -- Run a recipe with these fields (Lua source) on tests/fixtures/small, which has
--- a little of everything. folder is where the recipe and the bundle go.
-function bundle.run_small(folder, fields, words)
+-- a little of everything. folder is where the recipe and the bundle go; resume: of
+-- a run that is there.
+function bundle.run_small(folder, fields, words, resume)
   local path = folder .. "/small.lua"
-  assert(fs.write(path, ([[local seen = package.loaded["tests.seen"]
+  if not resume then assert(fs.write(path, ([[local seen = package.loaded["tests.seen"]
     return require("llmprof.recipe").recipe { name = "small",
-      workload = function() return { argv = { "true" } } end, %s }]]):format(fields)))
+      workload = function() return { argv = { "true" } } end, %s }]]):format(fields))) end
   return bundle.run(path, folder .. "/run", { "capture=recorded", "recorded=tests/fixtures/small",
-    table.unpack(words or {}) })
+    table.unpack(words or {}) }, resume)
 end
 
 

@@ -2,6 +2,7 @@
 local artifacts = require "llmprof.bundle.artifacts"
 local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
+local layout = require "llmprof.bundle.layout"
 local out = require "llmprof.base.out"
 local table_options = require "llmprof.cli.table_options"
 
@@ -27,6 +28,7 @@ local run_columns = {
 
 local file_columns = {
   { key = "bytes", title = "bytes", digits = 0 }, { key = "path", title = "file", type = "text" },
+  { key = "replaces", title = "in place of", type = "text" },
 }
 
 
@@ -49,7 +51,8 @@ end
 local function list_files(run)
   local list = {}
   for i, file in ipairs(run:files()) do
-    list[i] = { path = run:path(file.name), bytes = file.bytes }
+    list[i] = { path = run:path(file.name), bytes = file.bytes,
+      replaces = layout.replaces[file.name] }
   end
   return list
 end

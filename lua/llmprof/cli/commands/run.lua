@@ -107,8 +107,7 @@ end
 
 
 local function new_context(made, composed, run, resume)
-  return { recipe = made, config = composed, cfg = composed.tree, run = run, resume = resume,
-    state = { missing = {} } }
+  return { recipe = made, config = composed, cfg = composed.tree, run = run, resume = resume }
 end
 
 

@@ -6,14 +6,14 @@
 --                   ctx.state.folder where there are files of before
 --   find(ctx)       looks for the tools, raises without one that is needed (optional)
 --   machine(ctx)    what was measured, for env.json; nil when it is not known
---   about(ctx)      { tool, counters_tool, date, command, environment, workload }, as
---                   far as known; ctx.state.environment is there
+--   about(ctx)      { tool, counters_tool, environment, workload }, as far as known;
+--                   ctx.state.environment is there
 --   inputs(ctx)     for inputs.yaml
 --   note(ctx)       for people, about the tools
 --   timeline(ctx), counters(ctx), operators(ctx)
 --                   put their files into the run: true, or false and why not
---   recall(ctx)     what the files of a timeline that is there say, into ctx.state
---                   (optional)
+--   recall(ctx)     how the timeline that is there was taken: { date, command,
+--                   complaints }, as far as known
 --   preview(ctx)    step name -> list of argv that it would start; ctx is on paper,
 --                   of llmprof.run.dry_run
 --

@@ -3,8 +3,8 @@
 -- process has one CUPTI subscriber.
 --
 -- How one tool captures is a table: vendor (of llmprof.nvidia.vendors), capture(ctx),
--- preview(ctx), and where it has something to say check(cfg), ready(ctx, found) and
--- recall(ctx).
+-- preview(ctx), recall(ctx) where it captures timelines, and ready(ctx, found) where
+-- finding the program is not enough.
 local environment = require "llmprof.run.environment"
 local layout = require "llmprof.bundle.layout"
 local operators = require "llmprof.run.operators"

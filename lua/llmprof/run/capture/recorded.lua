@@ -53,6 +53,11 @@ end
 function recorded.about(ctx) return about(ctx.state.folder) end
 
 
+function recorded.recall(ctx)
+  return { date = ctx.state.about.date, command = ctx.state.about.command }
+end
+
+
 function recorded.machine(ctx) return about(ctx.state.folder).environment end
 
 

@@ -33,7 +33,7 @@ end
 -- The filters of a counter run: from the selection; without a timeline any
 -- kernel, as often as one of the selection in each launch configuration.
 local function filters(ctx)
-  local plan = ctx.state.counter_plan
+  local plan = ctx.state.plan
   if not plan then
     return { ranges = stage_ranges(ctx), launches = ctx.cfg.top_n.launches_per_kernel }
   end
@@ -107,7 +107,7 @@ end
 
 local function profile(ctx, spec, given)
   local argv = profile_argv(ctx, spec, given)
-  local count, wanted = 0, ctx.state.counter_plan and ctx.state.counter_plan.expected
+  local count, wanted = 0, ctx.state.plan and ctx.state.plan.expected
   fs.remove(ctx.run:path(files.report))
   local result, lines = workload.run(ctx, { argv = argv, spec = spec,
     folder = files.workload, log = files.log, command = files.command,
@@ -211,7 +211,7 @@ function under_ncu.capture(ctx)
   if ctx.cfg.counters == "off" then return false, "counters=off" end
   local found, lack = tool.try(ctx, ncu)
   if not found then return false, lack end
-  local plan = ctx.state.counter_plan
+  local plan = ctx.state.plan
   if plan and plan.expected == 0 then return false, nothing_planned(ctx, plan) end
   local said, result = profile_twice(ctx, spec_of(ctx, ctx.run))
   if not ctx.run:has(files.report) or said.profiled == 0 then

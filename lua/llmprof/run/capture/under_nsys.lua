@@ -225,15 +225,15 @@ function under_nsys.capture(ctx)
 end
 
 
--- What the files of a timeline that was captured now or before say of it.
+-- What the files of a timeline that is there say of how it was captured.
 function under_nsys.recall(ctx)
   local log, lines = fs.read(ctx.run:path(files.log)) or "", {}
   for line in log:gmatch "[^\n]*" do lines[#lines + 1] = line end
-  ctx.state.nsys_complaints = nsys.read_output(lines).complaints
   local command = fs.read(ctx.run:path(files.command))
   local written = errors.check("failed", fs.stat(ctx.run:path(layout.timeline)))
-  ctx.state.about.date = clock.timestamp(written.mtime_ns)
-  ctx.state.about.command = command and command:gsub("\n$", "") or nil
+  return { date = clock.timestamp(written.mtime_ns),
+    command = command and command:gsub("\n$", "") or nil,
+    complaints = nsys.read_output(lines).complaints }
 end
 
 

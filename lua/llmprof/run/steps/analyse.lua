@@ -3,22 +3,32 @@ local advice = require "llmprof.advice"
 local analysis = require "llmprof.analysis"
 local choice = require "llmprof.model.choice"
 local errors = require "llmprof.base.errors"
+local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local model = require "llmprof.model"
 local overhead = require "llmprof.analysis.overhead"
 local recipe = require "llmprof.recipe"
+local results_file = require "llmprof.bundle.results_file"
+local version = require "llmprof.version"
 
 local step = { name = "analyse", summary = "put everything together: results.json",
-  requires = { "plan", "tools" } }
+  requires = { "plan", "tools" }, makes = { layout.results },
+  needs = { layout.timeline, layout.counters, layout.workload.operators, layout.gpu_samples,
+    layout.workload.metrics, layout.metrics_in(layout.workload.before),
+    layout.metrics_in(layout.workload.after), layout.environment },
+  reads = { "capture", "folder", "environment", "about", "trace", "found", "taken", "metrics",
+    "plain", "samples", "kernels", "selection", "plan", "launches", "counters", "operators",
+    "missing" },
+  gives = { results = "everything that was found out: llmprof.analysis" } }
 
 
 local function source(ctx)
-  local about, trace = ctx.state.about or {}, ctx.state.trace
+  local about, trace, taken = ctx.state.about, ctx.state.trace, ctx.state.taken
   local info = trace and trace:info()
   local from = ctx.state.capture.name
   local timeline = info and { from = from, tool = about.tool, file = layout.timeline,
-    export_schema = info.schema, export_product = info.product, recorded = about.date,
-    command = about.command }
+    export_schema = info.schema, export_product = info.product, recorded = taken.date,
+    command = taken.command }
   local counters = ctx.state.launches and { from = from, tool = about.counters_tool,
     file = layout.counters } or nil
   return { timeline = timeline, counters = counters }
@@ -39,9 +49,8 @@ end
 local function note_missing_stages(ctx)
   if not ctx.state.found then return note_missing_timeline(ctx) end
   for _, name in ipairs(ctx.state.found.missing) do
-    table.insert(ctx.state.missing, { what = ("stage '%s'"):format(name),
-      why = "the trace has no NVTX range of that name",
-      how = "mark it in the workload, or take it out of the recipe's stages" })
+    ctx.lack(("stage '%s'"):format(name), "the trace has no NVTX range of that name",
+      "mark it in the workload, or take it out of the recipe's stages")
   end
 end
 
@@ -52,9 +61,8 @@ local function overhead_of(ctx)
   local measured = state.found and state.plain and state.metrics
     and overhead.compare(state.metrics, state.plain, state.found.repeats.skipped_first) or nil
   if ctx.cfg.overhead == "measure" and not measured then
-    table.insert(state.missing, { what = "what profiling costs",
-      why = "no stage has times of a plain and of the profiled run",
-      how = "overhead=measure, and a workload that writes metrics.json" })
+    ctx.lack("what profiling costs", "no stage has times of a plain and of the profiled run",
+      "overhead=measure, and a workload that writes metrics.json")
   end
   return measured
 end
@@ -134,9 +142,10 @@ local function results_of(ctx)
     run_id = ctx.run.id, recipe = ctx.recipe.name, model = model_of(ctx, arch),
     source = source(ctx), environment = environment_of(ctx), trace = state.trace,
     found = state.found, kernels = state.kernels, selection = state.selection,
-    plan = state.counter_plan, counters = state.joined, operators = state.operators,
+    plan = state.plan, counters = state.counters, operators = state.operators,
     workload = state.about.workload, metrics = state.metrics, missing = state.missing,
-    samples = state.gpu_samples, complaints = state.nsys_complaints, flops = flops_of(ctx),
+    samples = state.samples, complaints = state.taken and state.taken.complaints,
+    flops = flops_of(ctx),
     arch = arch, arch_complaint = complaint, run = run, gpu = ctx.cfg.hardware,
     launches = state.launches, overhead = overhead_of(ctx),
   }
@@ -147,11 +156,31 @@ function step.run(ctx)
   note_missing_stages(ctx)
   local results = results_of(ctx)
   results.advice = advice.examine(results, advise_of(ctx))
-  ctx.results = results
+  ctx.state.results = results
   ctx.run:write_json(layout.results, results)
-  ctx.outputs[1] = layout.results
   return ("%d stage%s, %d kernels"):format(#results.stages, #results.stages == 1 and "" or "s",
     #results.kernels)
+end
+
+
+function step.restore(ctx)
+  ctx.state.results = results_file.load(ctx.run:path(layout.results))
+end
+
+
+local function recipe_is_newer(ctx)
+  local written = fs.stat(ctx.recipe.file)
+  local made = fs.stat(ctx.run:path(layout.results))
+  return written ~= nil and made ~= nil and written.mtime_ns > made.mtime_ns
+end
+
+
+-- What another llmprof found out, what cannot be read any more, what the recipe may
+-- say otherwise now. With modules from disk they may have changed.
+function step.stale(ctx)
+  if os.getenv "LLMPROF_HOME" or recipe_is_newer(ctx) then return true end
+  local results = results_file.read(ctx.run:path(layout.results))
+  return results == nil or results.run.llmprof ~= version.version
 end
 
 

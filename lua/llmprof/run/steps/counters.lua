@@ -6,13 +6,17 @@ local ncu = require "llmprof.nvidia.ncu"
 
 local step = { name = "counters",
   summary = "measure them with hardware counters, join those to the timeline",
-  requires = { "plan", "tools" } }
+  requires = { "plan", "tools" }, needs = { layout.selection }, makes = { layout.counters },
+  reads = { "capture", "tools", "folder", "environment", "trace", "found", "kernels", "plan" },
+  gives = {
+    launches = "every launch and range that was measured: llmprof.ncu; nil without",
+    counters = "the same, joined to the kernels: llmprof.analysis.counters; nil without",
+  } }
 
 
 local function lack(ctx, why)
-  table.insert(ctx.state.missing, { what = "counters", why = why,
-    how = "a GPU, Nsight Compute and the right to read counters: every kernel of "
-      .. layout.selection .. " is then measured" })
+  ctx.lack("counters", why, "a GPU, Nsight Compute and the right to read counters: every kernel "
+    .. ("of %s is then measured"):format(layout.selection))
   return "not measured: " .. why
 end
 
@@ -40,19 +44,22 @@ local function note(joined)
 end
 
 
+function step.restore(ctx)
+  local state, pages, message = ctx.state, read_page(ctx)
+  if not pages then return lack(ctx, message) end
+  state.launches = pages.launches
+  if not state.kernels then
+    return ("%d launches, and no timeline to join them to"):format(#pages.launches)
+  end
+  state.counters = counters.join(state.kernels, pages.launches, state.found)
+  return note(state.counters)
+end
+
+
 function step.run(ctx)
   local measured, why = ctx.state.capture.counters(ctx)
   if not measured then return lack(ctx, why) end
-  ctx.outputs[#ctx.outputs + 1] = layout.counters
-  local pages, message = read_page(ctx)
-  if not pages then return lack(ctx, message) end
-  ctx.state.launches = pages.launches
-  if not ctx.state.kernels then
-    return ("%d launches, and no timeline to join them to"):format(#pages.launches)
-  end
-  local joined = counters.join(ctx.state.kernels, pages.launches, ctx.state.found)
-  ctx.state.joined = joined
-  return note(joined)
+  return step.restore(ctx)
 end
 
 

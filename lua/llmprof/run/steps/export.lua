@@ -4,8 +4,7 @@ local stats = require "llmprof.trace.stats"
 local tables = require "llmprof.base.tables"
 
 local step = { name = "export", summary = "write NVIDIA's summaries of it",
-  requires = { "timeline" }, needs = { layout.timeline },
-  makes = {} }
+  requires = { "timeline" }, reads = { "trace" }, needs = { layout.timeline }, makes = {} }
 
 for i, name in ipairs(stats.names) do step.makes[i] = layout.summary(name) end
 

@@ -1,17 +1,20 @@
 -- The framework's operators: workload/operators.json, as the workload wrote it
 -- or made from a trace of torch.profiler.
+local errors = require "llmprof.base.errors"
+local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local operators = require "llmprof.run.operators"
 
 local step = { name = "operators",
   summary = "the framework's own profiler, in a run without the others",
-  requires = { "plan", "tools" } }
+  requires = { "plan", "tools" }, makes = { layout.workload.operators },
+  reads = { "capture", "tools", "folder", "environment" },
+  gives = { operators = "the framework's operators: llmprof.run.operators; nil without" } }
 
 
 local function lack(ctx, why)
-  table.insert(ctx.state.missing, { what = "operators", why = why,
-    how = "operators=on, and a workload that writes operators.json or a trace when asked to; "
-      .. "or workload.operators_trace=FILE" })
+  ctx.lack("operators", why, "operators=on, and a workload that writes operators.json or a trace "
+    .. "when asked to; or workload.operators_trace=FILE")
   return "not measured: " .. why
 end
 
@@ -33,9 +36,22 @@ function step.run(ctx)
   local found, message = operators.load(path)
   if not found then return lack(ctx, message) end
   ctx.run:write_json(layout.workload.operators, found)
-  ctx.outputs[1] = layout.workload.operators
   ctx.state.operators = found
   return ("%d operators"):format(#found.operators)
+end
+
+
+function step.restore(ctx)
+  ctx.state.operators = errors.check("failed",
+    operators.load(ctx.run:path(layout.workload.operators)))
+end
+
+
+-- A trace outside of the bundle, newer than what was made of it.
+function step.stale(ctx)
+  local given = ctx.cfg.workload.operators_trace
+  local from, made = given and fs.stat(given), fs.stat(ctx.run:path(layout.workload.operators))
+  return from ~= nil and made ~= nil and from.mtime_ns > made.mtime_ns
 end
 
 

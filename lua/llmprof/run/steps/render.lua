@@ -5,7 +5,7 @@ local layout = require "llmprof.bundle.layout"
 local recipe = require "llmprof.recipe"
 
 local step = { name = "render", summary = "write the reports",
-  requires = { "analyse" } }
+  requires = { "analyse" }, needs = { layout.results }, makes = {} }
 
 -- File of the bundle -> module that renders it.
 local reports = {
@@ -17,12 +17,15 @@ local reports = {
 }
 
 
+for i, report in ipairs(reports) do step.makes[i] = report[1] end
+
+
 function step.run(ctx)
   local results = errors.check("failed", json.load(ctx.run:path(layout.results)))
   local names = {}
   for i, report in ipairs(reports) do
     ctx.run:write(report[1], require(report[2]).render(results, ctx.cfg.report))
-    names[i], ctx.outputs[i] = report[1], report[1]
+    names[i] = report[1]
   end
   if ctx.recipe.render then
     recipe.call("render", ctx.recipe.render, results, ctx.run.dir)

@@ -9,8 +9,13 @@ local recipe = require "llmprof.recipe"
 local select_kernels = require "llmprof.analysis.select"
 
 local step = { name = "select", summary = "choose the kernels to measure",
-  requires = { "timeline" }, needs = { layout.timeline },
-  makes = { layout.selection } }
+  requires = { "timeline" }, needs = { layout.timeline }, makes = { layout.selection },
+  reads = { "trace", "found" },
+  gives = {
+    kernels = "every kernel of the stages: llmprof.analysis.kernels",
+    selection = "those that are worth measuring: llmprof.analysis.select",
+    plan = "what to ask ncu for: llmprof.analysis.counter_plan",
+  } }
 
 
 -- The kernels a recipe chose, as a set.
@@ -59,7 +64,7 @@ function step.restore(ctx)
   local candidates = in_focus(ctx, list)
   ctx.state.selection = ctx.recipe.select_kernels and by_recipe(ctx, candidates)
     or select_kernels.apply(candidates, ctx.cfg.top_n)
-  ctx.state.counter_plan = counter_plan.make(ctx.state.selection.chosen, list,
+  ctx.state.plan = counter_plan.make(ctx.state.selection.chosen, list,
     ctx.state.found, ctx.cfg)
 end
 
@@ -98,7 +103,7 @@ end
 
 function step.run(ctx)
   step.restore(ctx)
-  local selection, plan, chosen = ctx.state.selection, ctx.state.counter_plan, json.list {}
+  local selection, plan, chosen = ctx.state.selection, ctx.state.plan, json.list {}
   for i, kernel in ipairs(selection.chosen) do chosen[i] = kernel_record(kernel) end
   ctx.run:write_json(layout.selection, json.ordered({ policy = selection.policy,
     coverage = selection.coverage, filter = selection.filter, counters = plan_record(plan),

@@ -8,7 +8,16 @@ local trace_file = require "llmprof.trace.file"
 local workload = require "llmprof.run.workload"
 
 local step = { name = "timeline", summary = "capture the timeline and read it",
-  requires = { "plan", "tools" }, makes = { layout.timeline } }
+  requires = { "plan", "tools" }, makes = { layout.timeline },
+  reads = { "capture", "tools", "folder", "environment", "about" },
+  gives = {
+    trace = "the timeline, opened: llmprof.trace",
+    found = "the stages in it: llmprof.analysis.stages",
+    taken = "how it was taken: { command, date, complaints }, as far as known",
+    metrics = "the workload's own numbers; nil without",
+    plain = "list of the same of its runs without any profiler; nil without",
+    samples = "how the GPU did meanwhile; nil without",
+  } }
 
 
 local function check_captured(trace)
@@ -49,9 +58,8 @@ local function read_metrics(ctx)
   local metrics, message = workload.metrics(ctx.run, layout.workload.folder)
   ctx.state.metrics = metrics
   if metrics then return end
-  table.insert(ctx.state.missing, { what = "the workload's own numbers",
-    why = message or "it wrote no metrics.json",
-    how = "write $LLMPROF_WORKLOAD_DIR/metrics.json as docs/workload.md describes" })
+  ctx.lack("the workload's own numbers", message or "it wrote no metrics.json",
+    "write $LLMPROF_WORKLOAD_DIR/metrics.json as docs/workload.md describes")
 end
 
 
@@ -68,7 +76,7 @@ end
 local function read_samples(ctx)
   local name = layout.gpu_samples
   if not ctx.run:has(name) then return end
-  ctx.state.gpu_samples = errors.check("failed", json.load(ctx.run:path(name)))
+  ctx.state.samples = errors.check("failed", json.load(ctx.run:path(name)))
 end
 
 
@@ -78,7 +86,7 @@ function step.restore(ctx)
   check_complete(trace)
   ctx.state.trace = trace
   ctx.state.found = stages.find(trace, ctx.recipe.stages, ctx.cfg.repeats.skip_first)
-  if ctx.state.capture.recall then ctx.state.capture.recall(ctx) end
+  ctx.state.taken = ctx.state.capture.recall(ctx)
   read_metrics(ctx)
   read_plain(ctx)
   read_samples(ctx)

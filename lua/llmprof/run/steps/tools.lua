@@ -2,23 +2,45 @@
 -- the machine.
 local captures = require "llmprof.run.capture"
 local environment = require "llmprof.run.environment"
+local errors = require "llmprof.base.errors"
+local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
 local yaml = require "llmprof.yaml"
 
 local step = { name = "tools", summary = "find the tools, describe the machine and the inputs",
-  requires = { "plan" } }
+  requires = { "plan" }, makes = { layout.inputs, layout.environment },
+  gives = {
+    capture = "where the data comes from: a source of llmprof.run.capture",
+    tools = "the tools that were found, by name",
+    folder = "of the recorded capture; nil for one made now",
+    environment = "the machines: { captured_on, analysed_on }",
+    about = "the capture: tools, and what is known of the workload",
+  } }
+
+
+-- What is known without looking for a tool.
+local function open(ctx)
+  ctx.state.capture = captures.of(ctx.cfg)
+  ctx.state.capture.open(ctx)
+  return ctx.state.capture
+end
+
+
+-- A tool that is needed after all is looked for then.
+function step.restore(ctx)
+  local source = open(ctx)
+  ctx.state.environment = errors.check("failed", json.load(ctx.run:path(layout.environment)))
+  ctx.state.about = source.about(ctx)
+end
 
 
 function step.run(ctx)
-  local state, source = ctx.state, captures.of(ctx.cfg)
-  state.capture = source
-  source.open(ctx)
+  local state, source = ctx.state, open(ctx)
   if source.find then source.find(ctx) end
   ctx.run:write(layout.inputs, yaml.encode(source.inputs(ctx)))
   state.environment = environment.record(source.machine(ctx))
   ctx.run:write_json(layout.environment, state.environment)
   state.about = source.about(ctx)
-  table.move({ layout.inputs, layout.environment }, 1, 2, 1, ctx.outputs)
   return source.note(ctx)
 end
 

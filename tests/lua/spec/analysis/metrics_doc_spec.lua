@@ -53,7 +53,7 @@ describe("docs/metrics.md", function()
     local checked = 0
     for _, row in ipairs(rows) do
       if row.figure:sub(1, 1) == "`" then
-        local value = computed(row.figure, ctx.results, step)
+        local value = computed(row.figure, ctx.fields.results, step)
         assert.equal(row.value, math.floor(value + 0.5), row.figure)
         checked = checked + 1
       end

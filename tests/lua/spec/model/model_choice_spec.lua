@@ -127,7 +127,7 @@ describe("a report on the recorded capture", function()
       { "capture=recorded", table.unpack(words or {}) })
     assert.is_nil(err)
     local report = assert(fs.read(ctx.run:path "report.md"))
-    return report:match("\n## " .. title .. "\n\n(.-)\n## "), ctx.results
+    return report:match("\n## " .. title .. "\n\n(.-)\n## "), ctx.fields.results
   end
 
   it("shows MFU and MBU of each stage", function()

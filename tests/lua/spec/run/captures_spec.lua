@@ -5,7 +5,7 @@ local failure = require "tests.lua.support.failure"
 local sorted_keys = require "llmprof.base.sorted_keys"
 
 local needed = { "open", "machine", "about", "inputs", "note", "timeline", "counters",
-  "operators", "preview" }
+  "operators", "recall", "preview" }
 
 
 describe("llmprof.run.capture", function()

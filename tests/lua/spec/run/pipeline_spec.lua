@@ -4,6 +4,7 @@ local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local pipeline = require "llmprof.run.pipeline"
+local state = require "llmprof.run.state"
 
 describe("llmprof.run.pipeline", function()
   local top = bundle.scratch(before_each, after_each)
@@ -18,8 +19,9 @@ describe("llmprof.run.pipeline", function()
   local function use(steps)
     pipeline.steps = {}
     for i, step in ipairs(steps) do
+      step.makes = step.makes or {}
       step.run = step.run or function(ctx)
-        for _, name in ipairs(step.makes or {}) do ctx.run:write(name, step.name) end
+        for _, name in ipairs(step.makes) do ctx.run:write(name, step.name) end
         return "made"
       end
       pipeline.steps[i] = step.name
@@ -31,7 +33,7 @@ describe("llmprof.run.pipeline", function()
   -- before is continued.
   local function run(resume)
     local out = top() .. "/run"
-    local ctx = { state = {}, resume = resume, run = resume and artifacts.open(out, top())
+    local ctx = { resume = resume, run = resume and artifacts.open(out, top())
       or artifacts.create { out = out, recipe = "r" } }
     local ui, said = bundle.listener()
     local err = pipeline.run(ctx, ui)
@@ -114,25 +116,82 @@ describe("llmprof.run.pipeline", function()
     assert.equal("failed", manifest.status)
   end)
 
+  describe("the state", function()
+    -- What running these steps raises.
+    local function refused(steps)
+      if fs.stat(top() .. "/run") then assert(fs.remove_tree(top() .. "/run")) end
+      use(steps)
+      local ok, message = pcall(run)
+      assert.is_false(ok)
+      return (tostring(message):gsub("^[^ ]+:%d+: ", ""))
+    end
+
+    -- The message of the step that fails of these.
+    local function failure_of(steps)
+      use(steps)
+      local _, _, err = run()
+      return (err.message:gsub("^[^ ]+:%d+: ", ""))
+    end
+
+    it("hands on what a step gives", function()
+      local seen
+      use { { name = "a", gives = { n = "a number" }, run = function(ctx) ctx.state.n = 1 end },
+        { name = "b", reads = { "n", "missing" }, run = function(ctx)
+          ctx.lack("x", "why", "how")
+          seen = { ctx.state.n, ctx.state.missing[1].what }
+        end } }
+      local _, _, err = run()
+      assert.is_nil(err)
+      assert.same({ 1, "x" }, seen)
+    end)
+
+    it("is what steps declare", function()
+      assert.equal("step 'b' reads 'n', which no step before it gives",
+        refused { { name = "b", reads = { "n" } }, { name = "a", gives = { n = "a number" } } })
+      assert.equal("step 'b' gives 'n', as another does",
+        refused { { name = "a", gives = { n = "1" } }, { name = "b", gives = { n = "2" } } })
+      assert.equal("step 'a' gives 'missing', as another does",
+        refused { { name = "a", gives = { missing = "not its own" } } })
+      assert.equal("step 'a' requires 'b', which is not before it",
+        refused { { name = "a", requires = { "b" } }, { name = "b" } })
+    end)
+
+    it("is not touched otherwise", function()
+      local gives = { name = "a", gives = { n = "a number" } }
+      assert.equal("step 'b' reads the state's 'n' and does not say so",
+        failure_of { gives, { name = "b", run = function(ctx) return ctx.state.n end } })
+      assert(fs.remove_tree(top() .. "/run"))
+      assert.equal("step 'b' sets the state's 'n' and does not say so",
+        failure_of { gives, { name = "b", reads = { "n" },
+          run = function(ctx) ctx.state.n = 2 end } })
+    end)
+  end)
+
   describe("resuming", function()
     local restored
 
+    -- Three steps; b reads what `state` gives. Fields by place go over these.
     local function use_three(fields)
-      restored = 0
-      local steps = { { name = "a", makes = { "a.txt" } }, { name = "state" },
-        { name = "b", requires = { "a", "state" }, needs = { "a.txt" }, makes = { "b.txt" },
-          restore = function() restored = restored + 1 end } }
+      restored = {}
+      local steps = { { name = "a", makes = { "a.txt" } },
+        { name = "state", makes = { "state.txt" }, gives = { n = "a number" },
+          restore = function(ctx)
+            restored[#restored + 1] = "state"
+            ctx.state.n = 1
+          end },
+        { name = "b", requires = { "a" }, reads = { "n" }, needs = { "a.txt" },
+          makes = { "b.txt" } } }
       for i, more in pairs(fields or {}) do
         for key, value in pairs(more) do steps[i][key] = value end
       end
       use(steps)
     end
 
-    it("keeps steps whose files are there", function()
+    it("keeps steps whose files are there, and restores what nobody reads not", function()
       use_three()
       run()
-      assert.same({ "kept a", "begin state", "done state", "kept b" }, (run(true)))
-      assert.equal(1, restored)
+      assert.same({ "kept a", "kept state", "kept b" }, (run(true)))
+      assert.same({}, restored)
     end)
 
     it("runs everything when not asked to resume", function()
@@ -147,27 +206,70 @@ describe("llmprof.run.pipeline", function()
       use_three()
       run()
       assert(fs.remove(top() .. "/run/a.txt"))
-      assert.same({ "begin a", "done a", "begin state", "done state", "begin b", "done b" },
-        (run(true)))
+      assert.same({ "begin a", "done a", "kept state", "begin b", "done b" }, (run(true)))
+      assert.same({ "state" }, restored)
+    end)
+
+    it("runs a step again whose field was found out anew", function()
+      use_three()
+      run()
+      assert(fs.remove(top() .. "/run/state.txt"))
+      assert.same({ "kept a", "begin state", "done state", "begin b", "done b" }, (run(true)))
+      assert.same({}, restored)
     end)
 
     it("runs a step again when what it reads is newer", function()
       use_three()
       run()
       write_later("a.txt", "changed")
-      assert.same({ "kept a", "begin state", "done state", "begin b", "done b" }, (run(true)))
+      assert.same({ "kept a", "kept state", "begin b", "done b" }, (run(true)))
     end)
 
     it("runs a step again that is stale or failed before", function()
       use_three { { stale = function() return true end } }
       run()
-      assert.same({ "begin a", "done a", "begin state", "done state", "begin b", "done b" },
-        (run(true)))
+      assert.same({ "begin a", "done a", "kept state", "begin b", "done b" }, (run(true)))
       use_three { [3] = { run = failing("failed", "no") } }
       assert(fs.remove_tree(top() .. "/run"))
       run()
       use_three()
-      assert.same({ "kept a", "begin state", "done state", "begin b", "done b" }, (run(true)))
+      assert.same({ "kept a", "kept state", "begin b", "done b" }, (run(true)))
     end)
+
+    it("takes nothing from an earlier attempt", function()
+      use_three { [3] = { makes = { "b.txt" } } }
+      run()
+      use_three { [3] = { stale = function() return true end, run = failing("failed", "no") } }
+      run(true)
+      assert.is_nil(fs.stat(top() .. "/run/b.txt"))
+    end)
+
+    it("lets the step fail for which nothing could be restored", function()
+      use_three()
+      run()
+      assert(fs.remove(top() .. "/run/b.txt"))
+      use_three { [2] = { restore = failing("failed", "broken") } }
+      local said, _, err = run(true)
+      assert.same({ "kept a", "kept state", "begin b", "failed b" }, said)
+      assert.equal("broken", err.message)
+    end)
+  end)
+end)
+
+
+describe("the steps of a run", function()
+  local steps = pipeline.load()
+
+  it("read what others give", function()
+    assert.is_table(state.givers(steps))
+  end)
+
+  it("say what they make, and can restore what they give", function()
+    for _, step in ipairs(steps) do
+      assert.is_true(#step.makes > 0, step.name)
+      assert.is_function(step.run, step.name)
+      if step.gives then assert.is_function(step.restore, step.name) end
+      for _, meaning in pairs(step.gives or {}) do assert.is_string(meaning) end
+    end
   end)
 end)

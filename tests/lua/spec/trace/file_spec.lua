@@ -16,7 +16,7 @@ describe("llmprof.trace.file", function()
   end
 
   it("opens an export", function()
-    assert.same({ path = "tests/fixtures/small/run.sqlite", schema = "3.20.3",
+    assert.same({ path = "tests/fixtures/small/run.sqlite", reader = "nsys", schema = "3.20.3",
       product = "2025.3.2.0" }, trace_file.open("tests/fixtures/small/run.sqlite"):info())
   end)
 

@@ -1,0 +1,350 @@
+/* GPU operations, details of kernels and API calls of an export. */
+#include <string.h>
+
+#include "nsys/nsys_internal.h"
+
+typedef bool (*row_taker)(void *user, const int64_t *values,
+                          llmprof_error *err);
+
+/* Gives each row of a table to `take`, which fills err in itself. Inlined with
+ * its taker: there are millions of rows. */
+__attribute__((always_inline)) static inline bool
+take_rows(const nsys_export *export, llmprof_builder *builder,
+          const nsys_table *table, row_taker take, void *user,
+          llmprof_error *err) {
+  llmprof_scan *scan;
+  if (!llmprof_nsys_open_table(export, builder, table, &scan, err))
+    return false;
+  if (!scan) return true;
+  int64_t values[LLMPROF_SCAN_INTS];
+  int got;
+  while ((got = llmprof_scan_next(scan, values, err)) == 1) {
+    if (take(user, values, err)) continue;
+    got = -1;
+    break;
+  }
+  llmprof_scan_close(scan);
+  return got == 0;
+}
+
+/* ---- GPU operations ---- */
+
+enum {
+  OP_START,
+  OP_END,
+  OP_CORRELATION,
+  OP_PROCESS,
+  OP_DEVICE,
+  OP_CONTEXT,
+  OP_STREAM,
+  OP_PLACED,
+  OP_NAME = OP_PLACED, /* of kernels */
+  OP_KERNEL_COLUMNS,
+  OP_BYTES = OP_PLACED, /* of the others */
+  OP_OTHER_COLUMNS,
+  OP_COPY_KIND = OP_OTHER_COLUMNS, /* of copies */
+  OP_SOURCE_MEMORY,
+  OP_TARGET_MEMORY,
+  OP_COPY_COLUMNS,
+};
+
+#define PLACED_COLUMNS                                                        \
+  [OP_START] = "start", [OP_END] = "end", [OP_CORRELATION] = "correlationId", \
+  [OP_PROCESS] = "globalPid", [OP_DEVICE] = "deviceId",                       \
+  [OP_CONTEXT] = "contextId", [OP_STREAM] = "streamId"
+
+static const char *const kernel_columns[] = {
+    PLACED_COLUMNS,
+    [OP_NAME] = "demangledName",
+};
+
+static const char *const copy_columns[] = {
+    PLACED_COLUMNS,
+    [OP_BYTES] = "bytes",
+    [OP_COPY_KIND] = "copyKind",
+    [OP_SOURCE_MEMORY] = "srcKind",
+    [OP_TARGET_MEMORY] = "dstKind",
+};
+
+static const nsys_table op_tables[LLMPROF_OP_KINDS] = {
+    [LLMPROF_KERNEL] = {.spec = {"CUPTI_ACTIVITY_KIND_KERNEL", kernel_columns,
+                                 OP_KERNEL_COLUMNS, 0},
+                        .recorded_as = LLMPROF_TABLE_KERNELS,
+                        .fact = LLMPROF_FACTS},
+    [LLMPROF_COPY] = {.spec = {"CUPTI_ACTIVITY_KIND_MEMCPY", copy_columns,
+                               OP_COPY_COLUMNS, 0},
+                      .recorded_as = LLMPROF_TABLE_COPIES,
+                      .fact = LLMPROF_KNOWS_HOST_MEMORY,
+                      .known_by = OP_SOURCE_MEMORY},
+    [LLMPROF_SET] = {.spec = {"CUPTI_ACTIVITY_KIND_MEMSET", copy_columns,
+                              OP_OTHER_COLUMNS, 0},
+                     .recorded_as = LLMPROF_TABLE_SETS,
+                     .fact = LLMPROF_FACTS},
+    [LLMPROF_GRAPH] = {.spec = {"CUPTI_ACTIVITY_KIND_GRAPH_TRACE", copy_columns,
+                                OP_OTHER_COLUMNS, 0},
+                       .recorded_as = LLMPROF_TABLE_GRAPHS,
+                       .fact = LLMPROF_FACTS},
+};
+
+enum {
+  COPY_NAMES = 16 /* 14 kinds are known in 2026 */
+};
+
+/* Loading one kind; remembers the last place, which seldom changes. */
+typedef struct op_loader {
+  const nsys_export *export;
+  llmprof_builder *builder;
+  llmprof_op_row row;
+  int64_t place[OP_PLACED - OP_PROCESS]; /* what row.place was made of */
+  uint32_t copy_names[COPY_NAMES];       /* strings, by copyKind */
+} op_loader;
+
+static bool is_same_place(const int64_t *a, const int64_t *b) {
+  int64_t differences = 0;
+  for (int i = 0; i < OP_PLACED - OP_PROCESS; i++) differences |= a[i] ^ b[i];
+  return differences == 0;
+}
+
+static bool find_place(op_loader *loader, const int64_t *values) {
+  const int64_t *where = values + OP_PROCESS;
+  llmprof_place place = {
+      .device = llmprof_u32(values[OP_DEVICE]),
+      .context = llmprof_u32(values[OP_CONTEXT]),
+      .stream = llmprof_u32(values[OP_STREAM]),
+  };
+  memcpy(loader->place, where, sizeof loader->place);
+  return llmprof_nsys_process(loader->builder, values[OP_PROCESS],
+                              &place.process) &&
+         llmprof_builder_add_place(loader->builder, &place, &loader->row.place);
+}
+
+static inline bool take_op(op_loader *loader, const int64_t *values,
+                           llmprof_error *err) {
+  loader->row.start = values[OP_START];
+  loader->row.end = values[OP_END];
+  loader->row.correlation = llmprof_u32(values[OP_CORRELATION]);
+  if ((loader->row.place == LLMPROF_NONE ||
+       !is_same_place(loader->place, values + OP_PROCESS)) &&
+      !find_place(loader, values))
+    return llmprof_fail_nomem(err);
+  return llmprof_builder_add_op(loader->builder, &loader->row, err);
+}
+
+static bool take_kernel(void *user, const int64_t *values, llmprof_error *err) {
+  op_loader *loader = user;
+  loader->row.name = llmprof_nsys_string(loader->export, values[OP_NAME]);
+  return take_op(loader, values, err);
+}
+
+/* Sets and graphs, whose names are known before. */
+static bool take_other(void *user, const int64_t *values, llmprof_error *err) {
+  op_loader *loader = user;
+  loader->row.bytes = values[OP_BYTES];
+  return take_op(loader, values, err);
+}
+
+/* By nsys's number of a kind of memory. */
+static llmprof_host_memory memory_of(int64_t kind) {
+  if (kind == LLMPROF_ABSENT) return LLMPROF_MEMORY_UNKNOWN;
+  if (kind == 0) return LLMPROF_MEMORY_PAGEABLE;
+  return kind == 1 ? LLMPROF_MEMORY_PINNED : LLMPROF_MEMORY_OTHER;
+}
+
+static llmprof_host_memory host_memory(const int64_t *values) {
+  if (values[OP_COPY_KIND] == LLMPROF_COPY_HOST_TO_DEVICE)
+    return memory_of(values[OP_SOURCE_MEMORY]);
+  if (values[OP_COPY_KIND] == LLMPROF_COPY_DEVICE_TO_HOST)
+    return memory_of(values[OP_TARGET_MEMORY]);
+  return LLMPROF_MEMORY_UNKNOWN;
+}
+
+static bool take_copy(void *user, const int64_t *values, llmprof_error *err) {
+  op_loader *loader = user;
+  uint64_t kind = (uint64_t)values[OP_COPY_KIND];
+  loader->row.name = loader->copy_names[kind < COPY_NAMES ? kind : 0];
+  loader->row.copy_kind = kind < LLMPROF_COPY_KINDS ? (llmprof_copy_kind)kind
+                                                    : LLMPROF_COPY_UNKNOWN;
+  loader->row.host_memory = host_memory(values);
+  return take_other(user, values, err);
+}
+
+/* ---- their names ---- */
+
+static bool name_copy(op_loader *loader, int64_t kind, const char *label) {
+  llmprof_copy_kind known = kind < LLMPROF_COPY_KINDS ? (llmprof_copy_kind)kind
+                                                      : LLMPROF_COPY_UNKNOWN;
+  return llmprof_builder_op_name(loader->builder, LLMPROF_COPY, known, label,
+                                 &loader->copy_names[kind]);
+}
+
+static bool take_label(void *user, const llmprof_scan *scan,
+                       const int64_t *values) {
+  size_t size;
+  const char *label = llmprof_scan_text(scan, 0, &size);
+  if (!label || values[0] < 0 || values[0] >= COPY_NAMES) return true;
+  return name_copy(user, values[0], label);
+}
+
+/* The export's own labels win over the usual ones. */
+static bool name_copies(op_loader *loader, llmprof_error *err) {
+  const llmprof_scan_spec spec = {"ENUM_CUDA_MEMCPY_OPER",
+                                  COLUMNS("id", "label"), 1, 1};
+  for (int kind = 0; kind < COPY_NAMES; kind++) {
+    if (!name_copy(loader, kind, NULL)) return llmprof_fail_nomem(err);
+  }
+  return llmprof_scan_each(loader->export->db, &spec, take_label, loader, NULL,
+                           err);
+}
+
+static bool name_ops(op_loader *loader, llmprof_error *err) {
+  switch (loader->row.kind) {
+  case LLMPROF_COPY:
+    return name_copies(loader, err);
+  case LLMPROF_SET:
+  case LLMPROF_GRAPH:
+    return llmprof_builder_op_name(loader->builder, loader->row.kind, 0, NULL,
+                                   &loader->row.name) ||
+           llmprof_fail_nomem(err);
+  case LLMPROF_KERNEL:
+  case LLMPROF_OP_KINDS:
+    break;
+  }
+  return true;
+}
+
+static bool scan_ops(op_loader *l, llmprof_error *err) {
+  const nsys_table *table = &op_tables[l->row.kind];
+  switch (l->row.kind) {
+  case LLMPROF_KERNEL:
+    return take_rows(l->export, l->builder, table, take_kernel, l, err);
+  case LLMPROF_COPY:
+    return take_rows(l->export, l->builder, table, take_copy, l, err);
+  case LLMPROF_SET:
+  case LLMPROF_GRAPH:
+  case LLMPROF_OP_KINDS:
+    break;
+  }
+  return take_rows(l->export, l->builder, table, take_other, l, err);
+}
+
+bool llmprof_nsys_load_ops(nsys_export *export, llmprof_builder *builder,
+                           llmprof_error *err) {
+  bool ok = true;
+  for (int kind = 0; ok && kind < LLMPROF_OP_KINDS; kind++) {
+    op_loader loader = {
+        .export = export,
+        .builder = builder,
+        .row = {.kind = (llmprof_op_kind)kind, .place = LLMPROF_NONE}};
+    ok = name_ops(&loader, err) && scan_ops(&loader, err);
+  }
+  return ok;
+}
+
+/* ---- kernel details ---- */
+
+enum {
+  DETAIL_GRID,
+  DETAIL_BLOCK = DETAIL_GRID + 3,
+  DETAIL_REGISTERS = DETAIL_BLOCK + 3,
+  DETAIL_STATIC,
+  DETAIL_DYNAMIC,
+  DETAIL_SHORT,
+  DETAIL_MANGLED,
+  DETAIL_NODE,
+  DETAIL_COLUMNS
+};
+
+typedef struct detail_loader {
+  const nsys_export *export;
+  llmprof_builder *builder;
+} detail_loader;
+
+static bool take_detail(void *user, const int64_t *values, llmprof_error *err) {
+  const detail_loader *loader = user;
+  llmprof_detail_row row = {
+      .short_name = llmprof_nsys_string(loader->export, values[DETAIL_SHORT]),
+      .mangled_name =
+          llmprof_nsys_string(loader->export, values[DETAIL_MANGLED]),
+      .graph_node = values[DETAIL_NODE],
+      .shape = {.registers = llmprof_u32(values[DETAIL_REGISTERS]),
+                .static_shared = llmprof_u32(values[DETAIL_STATIC]),
+                .dynamic_shared = llmprof_u32(values[DETAIL_DYNAMIC])},
+  };
+  for (int i = 0; i < 3; i++) {
+    row.shape.grid[i] = llmprof_u32(values[DETAIL_GRID + i]);
+    row.shape.block[i] = llmprof_u32(values[DETAIL_BLOCK + i]);
+  }
+  return llmprof_builder_add_detail(loader->builder, &row, err);
+}
+
+bool llmprof_nsys_load_details(nsys_export *export, llmprof_builder *builder,
+                               llmprof_error *err) {
+  static const char *const columns[] = {
+      [DETAIL_GRID] = "gridX",
+      [DETAIL_GRID + 1] = "gridY",
+      [DETAIL_GRID + 2] = "gridZ",
+      [DETAIL_BLOCK] = "blockX",
+      [DETAIL_BLOCK + 1] = "blockY",
+      [DETAIL_BLOCK + 2] = "blockZ",
+      [DETAIL_REGISTERS] = "registersPerThread",
+      [DETAIL_STATIC] = "staticSharedMemory",
+      [DETAIL_DYNAMIC] = "dynamicSharedMemory",
+      [DETAIL_SHORT] = "shortName",
+      [DETAIL_MANGLED] = "mangledName",
+      [DETAIL_NODE] = "graphNodeId",
+  };
+  static const nsys_table table = {
+      .spec = {"CUPTI_ACTIVITY_KIND_KERNEL", columns, DETAIL_COLUMNS, 0},
+      .recorded_as = LLMPROF_TABLE_KERNELS,
+      .fact = LLMPROF_KNOWS_GRAPH_NODES,
+      .known_by = DETAIL_NODE,
+  };
+  detail_loader loader = {.export = export, .builder = builder};
+  return take_rows(export, builder, &table, take_detail, &loader, err);
+}
+
+/* ---- API calls ---- */
+
+enum {
+  CALL_START,
+  CALL_END,
+  CALL_THREAD,
+  CALL_CORRELATION,
+  CALL_NAME,
+  CALL_COLUMNS
+};
+
+typedef struct call_loader {
+  nsys_export *export;
+  llmprof_builder *builder;
+} call_loader;
+
+static bool take_call(void *user, const int64_t *values, llmprof_error *err) {
+  const call_loader *loader = user;
+  llmprof_call_row row = {
+      .start = values[CALL_START],
+      .end = values[CALL_END],
+      .correlation = llmprof_u32(values[CALL_CORRELATION]),
+      .name = llmprof_nsys_string(loader->export, values[CALL_NAME]),
+  };
+  if (!llmprof_nsys_thread(loader->export, loader->builder, values[CALL_THREAD],
+                           &row.thread))
+    return llmprof_fail_nomem(err);
+  return llmprof_builder_add_call(loader->builder, &row, err);
+}
+
+bool llmprof_nsys_load_calls(nsys_export *export, llmprof_builder *builder,
+                             llmprof_error *err) {
+  static const char *const columns[] = {
+      [CALL_START] = "start",      [CALL_END] = "end",
+      [CALL_THREAD] = "globalTid", [CALL_CORRELATION] = "correlationId",
+      [CALL_NAME] = "nameId",
+  };
+  static const nsys_table table = {
+      .spec = {"CUPTI_ACTIVITY_KIND_RUNTIME", columns, CALL_COLUMNS, 0},
+      .recorded_as = LLMPROF_TABLE_CALLS,
+      .fact = LLMPROF_FACTS,
+  };
+  call_loader loader = {export, builder};
+  return take_rows(export, builder, &table, take_call, &loader, err);
+}

@@ -1,0 +1,81 @@
+/* What the files of the nsys reader share. */
+#ifndef LLMPROF_NSYS_INTERNAL_H
+#define LLMPROF_NSYS_INTERNAL_H
+
+#include "frame/intern.h"
+#include "llmprof/sqlite.h"
+#include "llmprof/trace_builder.h"
+#include "sqlite/scan.h"
+
+/* An open export. */
+typedef struct nsys_export {
+  const char *path; /* borrowed */
+  llmprof_sqlite *db;
+  uint32_t *string_at; /* by StringIds.id, as far as ids are small */
+  size_t string_at_count, string_at_cap;
+  llmprof_intern string_ids; /* the others -> string_of[] */
+  uint32_t *string_of;
+  size_t string_of_cap;
+  /* The thread that was asked for last, which seldom changes. */
+  int64_t last_thread;
+  uint32_t last_thread_row;
+} nsys_export;
+
+#define COLUMNS(...) ((const char *const[]){__VA_ARGS__})
+
+/* A table of events. What a trace knows because a column is there is said
+ * along. */
+typedef struct nsys_table {
+  llmprof_scan_spec spec;
+  llmprof_trace_table recorded_as; /* LLMPROF_TABLES: no events */
+  llmprof_fact fact;               /* LLMPROF_FACTS: none */
+  int known_by;                    /* column of spec */
+} nsys_table;
+
+/* On true, *scan is NULL when the table does not exist. */
+bool llmprof_nsys_open_table(const nsys_export *export,
+                             llmprof_builder *builder, const nsys_table *table,
+                             llmprof_scan **scan, llmprof_error *err);
+
+/* The string of a StringIds.id; LLMPROF_NO_STRING when it is absent or names
+ * nothing. */
+uint32_t llmprof_nsys_far_string(const nsys_export *export, int64_t id);
+static inline uint32_t llmprof_nsys_string(const nsys_export *export,
+                                           int64_t id) {
+  return (uint64_t)id < export->string_at_count
+             ? export->string_at[id]
+             : llmprof_nsys_far_string(export, id);
+}
+
+/* Text column i of the scan's row as a string; false when out of memory. */
+bool llmprof_nsys_text(llmprof_builder *builder, const llmprof_scan *scan,
+                       int i, uint32_t *string);
+
+/* Rows of nsys's global ids; LLMPROF_NONE for LLMPROF_ABSENT. False when out
+ * of memory. */
+bool llmprof_nsys_process(llmprof_builder *builder, int64_t global_pid,
+                          uint32_t *row);
+bool llmprof_nsys_other_thread(nsys_export *export, llmprof_builder *builder,
+                               int64_t global_tid, uint32_t *row);
+static inline bool llmprof_nsys_thread(nsys_export *export,
+                                       llmprof_builder *builder,
+                                       int64_t global_tid, uint32_t *row) {
+  *row = export->last_thread_row;
+  return global_tid == export->last_thread ||
+         llmprof_nsys_other_thread(export, builder, global_tid, row);
+}
+
+/* Parts, as llmprof_reader.load. */
+bool llmprof_nsys_load_ops(nsys_export *export, llmprof_builder *builder,
+                           llmprof_error *err);
+bool llmprof_nsys_load_details(nsys_export *export, llmprof_builder *builder,
+                               llmprof_error *err);
+bool llmprof_nsys_load_calls(nsys_export *export, llmprof_builder *builder,
+                             llmprof_error *err);
+bool llmprof_nsys_load_ranges(nsys_export *export, llmprof_builder *builder,
+                              llmprof_error *err);
+bool llmprof_nsys_load_diagnostics(nsys_export *export,
+                                   llmprof_builder *builder,
+                                   llmprof_error *err);
+
+#endif

@@ -1,0 +1,205 @@
+/* NVTX ranges of an export. Domain and category names are events themselves
+ * and may come after the ranges that use them: ranges first keep nsys's
+ * numbers, and get their names when the table is through. */
+#include <math.h>
+
+#include "llmprof/alloc.h"
+#include "nsys/nsys_internal.h"
+
+/* eventType, as nsys numbers it */
+enum {
+  EVENT_CATEGORY = 33,
+  EVENT_PUSH_POP = 59,
+  EVENT_START_END = 60,
+  EVENT_IMPORTED_PUSH_POP = 70,
+  EVENT_IMPORTED_START_END = 71,
+  EVENT_DOMAIN = 75,
+};
+
+enum {
+  NVTX_START,
+  NVTX_END,
+  NVTX_TYPE,
+  NVTX_CATEGORY,
+  NVTX_THREAD,
+  NVTX_END_THREAD,
+  NVTX_TEXT_ID,
+  NVTX_DOMAIN,
+  NVTX_INT64,
+  NVTX_UINT64,
+  NVTX_INT32,
+  NVTX_UINT32,
+  NVTX_INTS,
+  NVTX_TEXT = 0, /* text columns count on their own */
+  NVTX_DOUBLE,
+  NVTX_FLOAT,
+  NVTX_TEXTS,
+};
+
+static const char *const columns[] = {
+    [NVTX_START] = "start",
+    [NVTX_END] = "end",
+    [NVTX_TYPE] = "eventType",
+    [NVTX_CATEGORY] = "category",
+    [NVTX_THREAD] = "globalTid",
+    [NVTX_END_THREAD] = "endGlobalTid",
+    [NVTX_TEXT_ID] = "textId",
+    [NVTX_DOMAIN] = "domainId",
+    [NVTX_INT64] = "int64Value",
+    [NVTX_UINT64] = "uint64Value",
+    [NVTX_INT32] = "int32Value",
+    [NVTX_UINT32] = "uint32Value",
+    [NVTX_INTS + NVTX_TEXT] = "text",
+    [NVTX_INTS + NVTX_DOUBLE] = "doubleValue",
+    [NVTX_INTS + NVTX_FLOAT] = "floatValue",
+};
+
+/* A domain, or a category of one, in a process. */
+typedef struct scope {
+  uint32_t process, domain, category; /* category LLMPROF_NONE: the domain */
+} scope;
+
+typedef struct range_loader {
+  nsys_export *export;
+  llmprof_builder *builder;
+  llmprof_intern scopes; /* of scope */
+  uint32_t *scope_names; /* by scope id */
+  size_t scope_names_cap;
+} range_loader;
+
+/* ---- events ---- */
+
+static bool event_text(const range_loader *l, const llmprof_scan *scan,
+                       const int64_t *values, uint32_t *text) {
+  *text = llmprof_nsys_string(l->export, values[NVTX_TEXT_ID]);
+  return *text != LLMPROF_NO_STRING ||
+         llmprof_nsys_text(l->builder, scan, NVTX_TEXT, text);
+}
+
+/* A domain or category was named; the first name counts. */
+static bool name_scope(range_loader *l, const llmprof_scan *scan,
+                       const int64_t *values) {
+  scope named = {.domain = llmprof_u32(values[NVTX_DOMAIN]),
+                 .category = values[NVTX_TYPE] == EVENT_CATEGORY
+                                 ? llmprof_u32(values[NVTX_CATEGORY])
+                                 : LLMPROF_NONE};
+  uint32_t id, text;
+  size_t before = l->scopes.count;
+  if (!llmprof_nsys_process(l->builder, values[NVTX_THREAD], &named.process) ||
+      !event_text(l, scan, values, &text) ||
+      !llmprof_intern_add(&l->scopes, &named, &id) ||
+      !llmprof_grow(&l->scope_names, &l->scope_names_cap, id + (size_t)1,
+                    sizeof *l->scope_names))
+    return false;
+  if (l->scopes.count > before) l->scope_names[id] = text;
+  return true;
+}
+
+static int64_t integer_payload(const int64_t *values) {
+  for (int i = NVTX_INT64; i <= NVTX_UINT32; i++) {
+    if (values[i] != LLMPROF_ABSENT) return values[i];
+  }
+  return LLMPROF_ABSENT;
+}
+
+static double float_payload(const llmprof_scan *scan) {
+  double value = llmprof_scan_double(scan, NVTX_DOUBLE);
+  return isnan(value) ? llmprof_scan_double(scan, NVTX_FLOAT) : value;
+}
+
+static bool add_range(range_loader *l, const llmprof_scan *scan,
+                      const int64_t *values, llmprof_error *err) {
+  bool is_pair = values[NVTX_TYPE] == EVENT_START_END ||
+                 values[NVTX_TYPE] == EVENT_IMPORTED_START_END;
+  llmprof_range_row row = {
+      .start = values[NVTX_START],
+      .end = values[NVTX_END],
+      .domain = llmprof_u32(values[NVTX_DOMAIN]),
+      .category = llmprof_u32(values[NVTX_CATEGORY]),
+      .payload = integer_payload(values),
+      .payload_float = float_payload(scan),
+      .style = is_pair ? LLMPROF_START_END : LLMPROF_PUSH_POP,
+  };
+  if (!llmprof_nsys_thread(l->export, l->builder, values[NVTX_THREAD],
+                           &row.thread) ||
+      !llmprof_nsys_thread(l->export, l->builder, values[NVTX_END_THREAD],
+                           &row.end_thread) ||
+      !event_text(l, scan, values, &row.text))
+    return llmprof_fail_nomem(err);
+  return llmprof_builder_add_range(l->builder, &row, err);
+}
+
+static bool take_event(range_loader *l, const llmprof_scan *scan,
+                       const int64_t *values, llmprof_error *err) {
+  switch (values[NVTX_TYPE]) {
+  case EVENT_PUSH_POP:
+  case EVENT_START_END:
+  case EVENT_IMPORTED_PUSH_POP:
+  case EVENT_IMPORTED_START_END:
+    return add_range(l, scan, values, err);
+  case EVENT_DOMAIN:
+  case EVENT_CATEGORY:
+    if (!name_scope(l, scan, values)) return llmprof_fail_nomem(err);
+    break;
+  default:
+    break;
+  }
+  llmprof_builder_range_time(l->builder, values[NVTX_START]);
+  llmprof_builder_range_time(l->builder, values[NVTX_END]);
+  return true;
+}
+
+static bool scan_events(range_loader *l, llmprof_scan *scan,
+                        llmprof_error *err) {
+  int64_t values[NVTX_INTS];
+  int got;
+  while ((got = llmprof_scan_next(scan, values, err)) == 1) {
+    if (!take_event(l, scan, values, err)) return false;
+  }
+  return got == 0;
+}
+
+/* ---- names ---- */
+
+static uint32_t scope_name(const range_loader *l, uint32_t process,
+                           uint32_t domain, uint32_t category) {
+  scope wanted = {process, domain, category};
+  uint32_t id = llmprof_intern_find(&l->scopes, &wanted);
+  return id == UINT32_MAX ? LLMPROF_NO_STRING : l->scope_names[id];
+}
+
+static void name_range(void *user, uint32_t process, uint32_t *domain,
+                       uint32_t *category) {
+  const range_loader *l = user;
+  if (*category == LLMPROF_NONE)
+    *category = LLMPROF_NO_STRING;
+  else
+    *category = scope_name(l, process, *domain, *category);
+  *domain = scope_name(l, process, *domain, LLMPROF_NONE);
+}
+
+static bool load(range_loader *l, llmprof_error *err) {
+  static const nsys_table table = {
+      .spec = {"NVTX_EVENTS", columns, NVTX_INTS, NVTX_TEXTS},
+      .recorded_as = LLMPROF_TABLE_RANGES,
+      .fact = LLMPROF_KNOWS_PAYLOADS,
+      .known_by = NVTX_INT64,
+  };
+  llmprof_scan *scan;
+  if (!llmprof_nsys_open_table(l->export, l->builder, &table, &scan, err))
+    return false;
+  bool ok = !scan || scan_events(l, scan, err);
+  llmprof_scan_close(scan);
+  if (ok) llmprof_builder_name_scopes(l->builder, name_range, l);
+  return ok;
+}
+
+bool llmprof_nsys_load_ranges(nsys_export *export, llmprof_builder *builder,
+                              llmprof_error *err) {
+  range_loader l = {.export = export, .builder = builder};
+  llmprof_intern_init(&l.scopes, sizeof(scope));
+  bool ok = load(&l, err);
+  llmprof_intern_free(&l.scopes);
+  llmprof_free(l.scope_names);
+  return ok;
+}

@@ -1,0 +1,357 @@
+/* Opening an export: strings, devices, processes; what else it can tell is
+ * loaded when it is asked for. */
+#include "nsys/nsys_reader.h"
+
+#include <string.h>
+
+#include "llmprof/alloc.h"
+#include "nsys/nsys_internal.h"
+
+/* Process id and thread id inside nsys's 64-bit global ids. */
+#define GLOBAL_PID_MASK INT64_C(-16777216) /* all but the low 24 bits */
+
+enum {
+  ID_BITS = 24,
+  ID_MASK = (1 << ID_BITS) - 1,
+};
+
+bool llmprof_nsys_process(llmprof_builder *builder, int64_t global_pid,
+                          uint32_t *row) {
+  *row = LLMPROF_NONE;
+  if (global_pid == LLMPROF_ABSENT) return true;
+  return llmprof_builder_add_process(
+      builder, global_pid & GLOBAL_PID_MASK,
+      (uint32_t)(global_pid >> ID_BITS & ID_MASK), row);
+}
+
+bool llmprof_nsys_other_thread(nsys_export *export, llmprof_builder *builder,
+                               int64_t global_tid, uint32_t *row) {
+  uint32_t process;
+  *row = LLMPROF_NONE;
+  if (global_tid == LLMPROF_ABSENT) return true;
+  if (!llmprof_nsys_process(builder, global_tid, &process) ||
+      !llmprof_builder_add_thread(
+          builder, global_tid, (uint32_t)(global_tid & ID_MASK), process, row))
+    return false;
+  export->last_thread = global_tid;
+  export->last_thread_row = *row;
+  return true;
+}
+
+/* ---- strings ---- */
+
+enum {
+  SMALL_IDS = 1 << 20 /* nsys counts up from 0 */
+};
+
+uint32_t llmprof_nsys_far_string(const nsys_export *export, int64_t id) {
+  if (id == LLMPROF_ABSENT) return LLMPROF_NO_STRING;
+  uint32_t row = llmprof_intern_find(&export->string_ids, &id);
+  return row == UINT32_MAX ? LLMPROF_NO_STRING : export->string_of[row];
+}
+
+bool llmprof_nsys_text(llmprof_builder *builder, const llmprof_scan *scan,
+                       int i, uint32_t *string) {
+  size_t size;
+  const char *bytes = llmprof_scan_text(scan, i, &size);
+  return llmprof_builder_text(builder, bytes, size, string);
+}
+
+static bool keep_near(nsys_export *export, size_t id, uint32_t string) {
+  if (!llmprof_grow(&export->string_at, &export->string_at_cap, id + 1,
+                    sizeof *export->string_at))
+    return false;
+  while (export->string_at_count <= id)
+    export->string_at[export->string_at_count++] = LLMPROF_NO_STRING;
+  export->string_at[id] = string;
+  return true;
+}
+
+/* ---- small tables ---- */
+
+/* An export and what is made of it. */
+typedef struct opening {
+  nsys_export *export;
+  llmprof_builder *builder;
+} opening;
+
+static bool take_string(void *user, const llmprof_scan *scan,
+                        const int64_t *values) {
+  const opening *o = user;
+  nsys_export *export = o->export;
+  uint32_t row, string;
+  if (!llmprof_nsys_text(o->builder, scan, 0, &string)) return false;
+  if (values[0] >= 0 && values[0] < SMALL_IDS)
+    return keep_near(export, (size_t)values[0], string);
+  if (!llmprof_intern_add(&export->string_ids, &values[0], &row) ||
+      !llmprof_grow(&export->string_of, &export->string_of_cap, row + (size_t)1,
+                    sizeof *export->string_of))
+    return false;
+  export->string_of[row] = string;
+  return true;
+}
+
+static bool take_meta(void *user, const llmprof_scan *scan,
+                      const int64_t *values) {
+  (void)values;
+  const opening *o = user;
+  size_t size;
+  const char *name = llmprof_scan_text(scan, 0, &size);
+  bool is_schema = name && strcmp(name, "EXPORT_SCHEMA_VERSION") == 0;
+  bool is_product = name && strcmp(name, "EXPORT_PRODUCT_VERSION") == 0;
+  if (!is_schema && !is_product) return true;
+  const char *value = llmprof_scan_text(scan, 1, &size);
+  return llmprof_builder_versions(o->builder, is_schema ? value : NULL,
+                                  is_product ? value : NULL);
+}
+
+static bool take_epoch(void *user, const llmprof_scan *scan,
+                       const int64_t *values) {
+  (void)scan;
+  const opening *o = user;
+  llmprof_builder_epoch(o->builder, values[0]);
+  return true;
+}
+
+static bool take_process(void *user, const llmprof_scan *scan,
+                         const int64_t *values) {
+  const opening *o = user;
+  uint32_t row, name;
+  if (values[0] == LLMPROF_ABSENT) return true;
+  if (!llmprof_nsys_process(o->builder, values[0], &row) ||
+      !llmprof_nsys_text(o->builder, scan, 0, &name))
+    return false;
+  llmprof_builder_name_process(o->builder, row, name);
+  return true;
+}
+
+static bool take_thread(void *user, const llmprof_scan *scan,
+                        const int64_t *values) {
+  (void)scan;
+  const opening *o = user;
+  uint32_t row;
+  if (values[0] == LLMPROF_ABSENT) return true;
+  if (!llmprof_nsys_thread(o->export, o->builder, values[0], &row))
+    return false;
+  llmprof_builder_name_thread(o->builder, row,
+                              llmprof_nsys_string(o->export, values[1]));
+  return true;
+}
+
+enum {
+  DEVICE_ID,
+  DEVICE_MEMORY,
+  DEVICE_BANDWIDTH,
+  DEVICE_CLOCK,
+  DEVICE_SM_COUNT,
+  DEVICE_L2_SIZE,
+  DEVICE_MAJOR,
+  DEVICE_MINOR,
+  DEVICE_INTS,
+  DEVICE_NAME = 0, /* text columns count on their own */
+  DEVICE_CHIP,
+  DEVICE_UUID,
+  DEVICE_BUS,
+  DEVICE_TEXTS,
+};
+
+static const char *const device_columns[] = {
+    [DEVICE_ID] = "id",
+    [DEVICE_MEMORY] = "totalMemory",
+    [DEVICE_BANDWIDTH] = "memoryBandwidth",
+    [DEVICE_CLOCK] = "clockRate",
+    [DEVICE_SM_COUNT] = "smCount",
+    [DEVICE_L2_SIZE] = "l2CacheSize",
+    [DEVICE_MAJOR] = "computeMajor",
+    [DEVICE_MINOR] = "computeMinor",
+    [DEVICE_INTS + DEVICE_NAME] = "name",
+    [DEVICE_INTS + DEVICE_CHIP] = "chipName",
+    [DEVICE_INTS + DEVICE_UUID] = "uuid",
+    [DEVICE_INTS + DEVICE_BUS] = "busLocation",
+};
+
+static bool take_device(void *user, const llmprof_scan *scan,
+                        const int64_t *values) {
+  const opening *o = user;
+  llmprof_device device = {
+      .id = values[DEVICE_ID],
+      .memory = values[DEVICE_MEMORY],
+      .bandwidth = values[DEVICE_BANDWIDTH],
+      .clock = values[DEVICE_CLOCK],
+      .sm_count = values[DEVICE_SM_COUNT],
+      .l2_size = values[DEVICE_L2_SIZE],
+      .compute_major = values[DEVICE_MAJOR],
+      .compute_minor = values[DEVICE_MINOR],
+  };
+  return llmprof_nsys_text(o->builder, scan, DEVICE_NAME, &device.name) &&
+         llmprof_nsys_text(o->builder, scan, DEVICE_CHIP, &device.chip) &&
+         llmprof_nsys_text(o->builder, scan, DEVICE_UUID, &device.uuid) &&
+         llmprof_nsys_text(o->builder, scan, DEVICE_BUS, &device.bus) &&
+         llmprof_builder_add_device(o->builder, &device);
+}
+
+/* Read when the export is opened, in this order: thread names are string
+ * ids. */
+static const struct {
+  llmprof_scan_spec spec;
+  llmprof_scan_take take;
+} small_tables[] = {
+    {{"StringIds", COLUMNS("id", "value"), 1, 1}, take_string},
+    {{"META_DATA_EXPORT", COLUMNS("name", "value"), 0, 2}, take_meta},
+    {{"EXPORT_META_DATA", COLUMNS("name", "value"), 0, 2}, take_meta},
+    {{"TARGET_INFO_SESSION_START_TIME", COLUMNS("utcEpochNs"), 1, 0},
+     take_epoch},
+    {{"TARGET_INFO_GPU", device_columns, DEVICE_INTS, DEVICE_TEXTS},
+     take_device},
+    {{"PROCESSES", COLUMNS("globalPid", "name"), 1, 1}, take_process},
+    {{"ThreadNames", COLUMNS("globalTid", "nameId"), 2, 0}, take_thread},
+};
+
+static bool load_small_tables(const opening *o, llmprof_error *err) {
+  bool ok = true;
+  for (size_t i = 0; ok && i < sizeof small_tables / sizeof *small_tables; i++)
+    ok = llmprof_scan_each(o->export->db, &small_tables[i].spec,
+                           small_tables[i].take, (void *)o, NULL, err);
+  return ok;
+}
+
+/* ---- tables of events ---- */
+
+bool llmprof_nsys_open_table(const nsys_export *export,
+                             llmprof_builder *builder, const nsys_table *table,
+                             llmprof_scan **scan, llmprof_error *err) {
+  if (!llmprof_scan_open(export->db, &table->spec, scan, err)) return false;
+  if (!*scan) return true;
+  if (table->recorded_as != LLMPROF_TABLES)
+    llmprof_builder_recorded(builder, table->recorded_as);
+  if (table->fact != LLMPROF_FACTS && llmprof_scan_has(*scan, table->known_by))
+    llmprof_builder_knows(builder, table->fact);
+  llmprof_builder_expect(builder, llmprof_scan_hint(*scan));
+  return true;
+}
+
+/* ---- diagnostics ---- */
+
+/* 1 is information, 2 a warning, 3 an error. */
+static llmprof_severity severity_of(int64_t level) {
+  if (level < 2) return LLMPROF_INFO;
+  return level == 2 ? LLMPROF_WARNING : LLMPROF_PROBLEM;
+}
+
+static bool scan_diagnostics(llmprof_builder *builder, llmprof_scan *scan,
+                             llmprof_error *err) {
+  llmprof_diagnostic diagnostic;
+  int64_t level;
+  int got;
+  while ((got = llmprof_scan_next(scan, &level, err)) == 1) {
+    diagnostic.severity = severity_of(level);
+    if (!llmprof_nsys_text(builder, scan, 0, &diagnostic.text) ||
+        !llmprof_builder_add_diagnostic(builder, &diagnostic))
+      return llmprof_fail_nomem(err);
+  }
+  return got == 0;
+}
+
+bool llmprof_nsys_load_diagnostics(nsys_export *export,
+                                   llmprof_builder *builder,
+                                   llmprof_error *err) {
+  static const char *const columns[] = {"severity", "text"};
+  static const nsys_table table = {
+      .spec = {"DIAGNOSTIC_EVENT", columns, 1, 1},
+      .recorded_as = LLMPROF_TABLES,
+      .fact = LLMPROF_KNOWS_DIAGNOSTICS,
+      .known_by = 1,
+  };
+  llmprof_scan *scan;
+  if (!llmprof_nsys_open_table(export, builder, &table, &scan, err))
+    return false;
+  bool ok = !scan || scan_diagnostics(builder, scan, err);
+  llmprof_scan_close(scan);
+  return ok;
+}
+
+/* ---- the reader ---- */
+
+static llmprof_claim probe(const llmprof_specimen *file, llmprof_error *err) {
+  static const char magic[] = "SQLite format 3"; /* with its NUL */
+  if (file->size >= 100 && memcmp(file->bytes, magic, sizeof magic) == 0)
+    return LLMPROF_CLAIM_YES;
+  llmprof_fail(err, LLMPROF_SYNTAX, "%s: not an SQLite database", file->path);
+  return LLMPROF_CLAIM_NO;
+}
+
+static bool looks_like_a_trace(const nsys_export *export, llmprof_error *err) {
+  static const char *const tables[] = {
+      "StringIds",
+      "CUPTI_ACTIVITY_KIND_KERNEL",
+      "CUPTI_ACTIVITY_KIND_RUNTIME",
+      "NVTX_EVENTS",
+  };
+  for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+    int has = llmprof_sqlite_has_table(export->db, tables[i], err);
+    if (has != 0) return has > 0;
+  }
+  return llmprof_fail(err, LLMPROF_UNSUPPORTED,
+                      "%s: an SQLite file, but no Nsight Systems export",
+                      export->path);
+}
+
+static bool open_export(const char *path, llmprof_builder *builder,
+                        void **state, llmprof_error *err) {
+  nsys_export *export = llmprof_zalloc(1, sizeof *export);
+  *state = export;
+  if (!export) return llmprof_fail_nomem(err);
+  const opening o = {export, builder};
+  export->path = path;
+  export->last_thread = LLMPROF_ABSENT;
+  export->last_thread_row = LLMPROF_NONE;
+  llmprof_intern_init(&export->string_ids, sizeof(int64_t));
+  export->db = llmprof_sqlite_open(path, err);
+  llmprof_builder_knows(builder, LLMPROF_KNOWS_CALLS); /* of every schema */
+  llmprof_builder_knows(builder, LLMPROF_KNOWS_ALLOCATIONS);
+  return export->db && looks_like_a_trace(export, err) &&
+         load_small_tables(&o, err);
+}
+
+static void close_export(void *state) {
+  nsys_export *export = state;
+  if (!export) return;
+  llmprof_sqlite_close(export->db);
+  llmprof_intern_free(&export->string_ids);
+  llmprof_free(export->string_of);
+  llmprof_free(export->string_at);
+  llmprof_free(export);
+}
+
+static bool load(void *state, llmprof_builder *builder, llmprof_part part,
+                 llmprof_error *err) {
+  typedef bool (*loader)(nsys_export * export, llmprof_builder * builder,
+                         llmprof_error * err);
+  static const loader loaders[LLMPROF_PARTS] = {
+      [LLMPROF_PART_OPS] = llmprof_nsys_load_ops,
+      [LLMPROF_PART_DETAILS] = llmprof_nsys_load_details,
+      [LLMPROF_PART_CALLS] = llmprof_nsys_load_calls,
+      [LLMPROF_PART_RANGES] = llmprof_nsys_load_ranges,
+      [LLMPROF_PART_DIAGNOSTICS] = llmprof_nsys_load_diagnostics,
+  };
+  return loaders[part](state, builder, err);
+}
+
+static const llmprof_reader_hint hints[] = {
+    {".nsys-rep", "export it first: nsys export --type sqlite %s"},
+    {".qdrep", "export it first: nsys export --type sqlite %s"},
+    {"", "llmprof reads what `nsys export --type sqlite REPORT.nsys-rep` "
+         "writes"},
+    {0},
+};
+
+const llmprof_reader llmprof_nsys_reader = {
+    .name = "nsys",
+    .what = "SQLite export of Nsight Systems",
+    .priority = 10,
+    .hints = hints,
+    .probe = probe,
+    .open = open_export,
+    .load = load,
+    .close = close_export,
+};

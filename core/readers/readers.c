@@ -1,0 +1,81 @@
+#include "llmprof/readers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "nsys/nsys_reader.h"
+
+/* By priority. */
+static const llmprof_reader *const readers[] = {
+    &llmprof_nsys_reader,
+};
+
+const llmprof_reader *llmprof_reader_at(size_t number) {
+  return number < sizeof readers / sizeof *readers ? readers[number] : NULL;
+}
+
+/* ---- a file's first bytes ---- */
+
+static bool read_head(int fd, llmprof_specimen *file, unsigned char *bytes,
+                      llmprof_error *err) {
+  struct stat info;
+  if (fstat(fd, &info) != 0)
+    return llmprof_fail_errno(err, errno, "%s", file->path);
+  if (!S_ISREG(info.st_mode))
+    return llmprof_fail(err, LLMPROF_SYNTAX, "%s: not a regular file",
+                        file->path);
+  ssize_t got = pread(fd, bytes, LLMPROF_PROBE_SIZE, 0);
+  if (got < 0) return llmprof_fail_errno(err, errno, "%s", file->path);
+  file->bytes = bytes;
+  file->size = (size_t)got;
+  return true;
+}
+
+static bool take_specimen(const char *path, llmprof_specimen *file,
+                          unsigned char *bytes, llmprof_error *err) {
+  file->path = path;
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO waits */
+  if (fd < 0) return llmprof_fail_errno(err, errno, "%s", path);
+  bool ok = read_head(fd, file, bytes, err);
+  close(fd);
+  return ok;
+}
+
+llmprof_claim llmprof_reader_probe(const llmprof_reader *reader,
+                                   const char *path, llmprof_error *err) {
+  unsigned char bytes[LLMPROF_PROBE_SIZE];
+  llmprof_specimen file;
+  if (!take_specimen(path, &file, bytes, err)) return LLMPROF_CLAIM_FAILED;
+  return reader->probe(&file, err);
+}
+
+/* ---- opening ---- */
+
+/* NULL: err says what the first reader had to say against the file. */
+static const llmprof_reader *find_reader(const llmprof_specimen *file,
+                                         llmprof_error *err) {
+  llmprof_error unused;
+  const llmprof_reader *reader;
+  for (size_t i = 0; (reader = llmprof_reader_at(i)); i++) {
+    switch (reader->probe(file, i ? &unused : err)) {
+    case LLMPROF_CLAIM_YES:
+      return reader;
+    case LLMPROF_CLAIM_FAILED:
+      if (i && err) *err = unused;
+      return NULL;
+    case LLMPROF_CLAIM_NO:
+      break;
+    }
+  }
+  return NULL;
+}
+
+llmprof_trace *llmprof_trace_open(const char *path, llmprof_error *err) {
+  unsigned char bytes[LLMPROF_PROBE_SIZE];
+  llmprof_specimen file;
+  if (!take_specimen(path, &file, bytes, err)) return NULL;
+  const llmprof_reader *reader = find_reader(&file, err);
+  return reader ? llmprof_reader_open(reader, path, err) : NULL;
+}

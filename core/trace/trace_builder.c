@@ -1,0 +1,382 @@
+/* The builder: rows of a reader become columns of a trace. Ranges are in
+ * trace_builder_ranges.c. */
+#include "llmprof/trace_builder.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "llmprof/alloc.h"
+#include "llmprof/text.h"
+#include "trace/trace_internal.h"
+
+/* ---- what a trace is about ---- */
+
+bool llmprof_builder_text(llmprof_builder *builder, const char *bytes,
+                          size_t size, uint32_t *string) {
+  llmprof_strings *pool = builder->trace->strings;
+  *string = LLMPROF_NO_STRING;
+  if (!bytes) return true;
+  if (llmprof_text_is_sound(bytes, size))
+    return llmprof_strings_add(pool, bytes, size, string);
+  llmprof_buffer sound = {0};
+  llmprof_text_repair(&sound, bytes, size);
+  bool ok = !sound.failed &&
+            llmprof_strings_add(pool, sound.bytes, sound.size, string);
+  llmprof_buffer_free(&sound);
+  return ok;
+}
+
+static bool set_version(char **version, const char *text) {
+  if (!text || *version) return true;
+  *version = llmprof_strdup(text);
+  return *version != NULL;
+}
+
+bool llmprof_builder_versions(llmprof_builder *builder, const char *schema,
+                              const char *product) {
+  return set_version(&builder->trace->schema, schema) &&
+         set_version(&builder->trace->product, product);
+}
+
+void llmprof_builder_epoch(llmprof_builder *builder, int64_t ns) {
+  builder->trace->epoch = ns;
+}
+
+void llmprof_builder_knows(llmprof_builder *builder, llmprof_fact fact) {
+  builder->trace->knows[fact] = true;
+}
+
+void llmprof_builder_recorded(llmprof_builder *builder,
+                              llmprof_trace_table table) {
+  builder->trace->has[table] = true;
+}
+
+bool llmprof_builder_add_diagnostic(llmprof_builder *builder,
+                                    const llmprof_diagnostic *diagnostic) {
+  llmprof_trace *trace = builder->trace;
+  if (!llmprof_grow(&trace->diagnostics, &trace->diagnostic_cap,
+                    trace->diagnostic_count + 1, sizeof *trace->diagnostics))
+    return false;
+  trace->diagnostics[trace->diagnostic_count++] = *diagnostic;
+  return true;
+}
+
+bool llmprof_builder_add_device(llmprof_builder *builder,
+                                const llmprof_device *device) {
+  llmprof_trace *trace = builder->trace;
+  if (!llmprof_grow(&trace->devices, &trace->device_cap,
+                    trace->device_count + 1, sizeof *trace->devices))
+    return false;
+  trace->devices[trace->device_count++] = *device;
+  return true;
+}
+
+bool llmprof_builder_add_process(llmprof_builder *builder, int64_t id,
+                                 uint32_t pid, uint32_t *row) {
+  llmprof_trace *trace = builder->trace;
+  size_t before = trace->process_ids.count;
+  if (!llmprof_grow(&trace->processes, &trace->process_cap, before + 1,
+                    sizeof *trace->processes) ||
+      !llmprof_intern_add(&trace->process_ids, &id, row))
+    return false;
+  if (trace->process_ids.count > before)
+    trace->processes[*row] = (llmprof_process){id, pid, LLMPROF_NO_STRING};
+  return true;
+}
+
+bool llmprof_builder_add_thread(llmprof_builder *builder, int64_t id,
+                                uint32_t tid, uint32_t process, uint32_t *row) {
+  llmprof_trace *trace = builder->trace;
+  size_t before = trace->thread_ids.count;
+  if (!llmprof_grow(&trace->threads, &trace->thread_cap, before + 1,
+                    sizeof *trace->threads) ||
+      !llmprof_intern_add(&trace->thread_ids, &id, row))
+    return false;
+  if (trace->thread_ids.count > before)
+    trace->threads[*row] =
+        (llmprof_thread){id, tid, process, LLMPROF_NO_STRING};
+  return true;
+}
+
+void llmprof_builder_name_process(llmprof_builder *builder, uint32_t row,
+                                  uint32_t name) {
+  builder->trace->processes[row].name = name;
+}
+
+void llmprof_builder_name_thread(llmprof_builder *builder, uint32_t row,
+                                 uint32_t name) {
+  builder->trace->threads[row].name = name;
+}
+
+bool llmprof_builder_add_place(llmprof_builder *builder,
+                               const llmprof_place *place, uint32_t *row) {
+  return llmprof_intern_add(&builder->trace->places, place, row);
+}
+
+/* ---- rows ---- */
+
+#define MAX_ROWS ((size_t)UINT32_MAX - 1)
+
+void llmprof_builder_expect(llmprof_builder *builder, size_t rows) {
+  builder->expected = rows;
+}
+
+bool llmprof_builder_grow(const llmprof_builder *builder, size_t count,
+                          size_t cap, const char *what, size_t *grown,
+                          llmprof_error *err) {
+  size_t wanted = count + builder->expected;
+  if (wanted <= cap) wanted = cap + cap / 2 + 64;
+  if (wanted > MAX_ROWS) wanted = MAX_ROWS;
+  *grown = wanted;
+  return count < wanted ||
+         llmprof_fail(err, LLMPROF_LIMIT, "%s: more than %zu %s",
+                      builder->trace->path, MAX_ROWS, what);
+}
+
+/* ---- GPU operations ---- */
+
+static bool grow_ops(llmprof_builder *b, llmprof_error *err) {
+  llmprof_ops *ops = &b->trace->ops;
+  size_t cap;
+  if (!llmprof_builder_grow(b, ops->count, b->op_cap, "GPU operations", &cap,
+                            err))
+    return false;
+  if (!llmprof_ops_resize(ops, cap)) return llmprof_fail_nomem(err);
+  b->op_cap = cap;
+  return true;
+}
+
+static bool grow_others(llmprof_builder *b, llmprof_error *err) {
+  size_t cap, count = b->trace->ops.count - b->trace->ops.first[LLMPROF_COPY];
+  if (!llmprof_builder_grow(b, count, b->other_cap, "GPU operations", &cap,
+                            err))
+    return false;
+  if (!llmprof_ops_resize_others(&b->trace->ops, cap))
+    return llmprof_fail_nomem(err);
+  b->other_cap = cap;
+  return true;
+}
+
+static void begin_kinds(llmprof_builder *b, int kind) {
+  for (int next = (int)b->kind + 1; next <= kind; next++)
+    b->trace->ops.first[next] = (uint32_t)b->trace->ops.count;
+}
+
+static bool begin_kind(llmprof_builder *b, llmprof_op_kind kind,
+                       llmprof_error *err) {
+  if (kind < b->kind)
+    return llmprof_fail(err, LLMPROF_UNSUPPORTED, "%s: a %s after a %s",
+                        b->trace->path, llmprof_op_kind_name(kind),
+                        llmprof_op_kind_name(b->kind));
+  begin_kinds(b, (int)kind);
+  b->kind = kind;
+  return true;
+}
+
+/* Room for one more operation of this kind. */
+static bool make_room(llmprof_builder *b, llmprof_op_kind kind,
+                      llmprof_error *err) {
+  const llmprof_ops *ops = &b->trace->ops;
+  if (kind != b->kind && !begin_kind(b, kind, err)) return false;
+  if (ops->count == b->op_cap && !grow_ops(b, err)) return false;
+  return kind == LLMPROF_KERNEL ||
+         ops->count - ops->first[LLMPROF_COPY] < b->other_cap ||
+         grow_others(b, err);
+}
+
+/* In the room that is there. */
+static inline bool put_op(llmprof_ops *ops, const llmprof_op_row *op) {
+  size_t row = ops->count++;
+  ops->start[row] = op->start;
+  ops->end[row] = op->end;
+  ops->correlation[row] = op->correlation;
+  ops->name[row] = op->name;
+  ops->place[row] = op->place;
+  return true;
+}
+
+/* Apart, so that the common case saves no registers. */
+__attribute__((noinline)) static bool
+add_slowly(llmprof_builder *b, const llmprof_op_row *op, llmprof_error *err) {
+  llmprof_ops *ops = &b->trace->ops;
+  if (!make_room(b, op->kind, err)) return false;
+  if (op->kind != LLMPROF_KERNEL) {
+    size_t row = ops->count - ops->first[LLMPROF_COPY];
+    ops->bytes[row] = op->bytes;
+    ops->copy_kind[row] = (uint8_t)op->copy_kind;
+    ops->host_memory[row] = (uint8_t)op->host_memory;
+  }
+  return put_op(ops, op);
+}
+
+bool llmprof_builder_add_op(llmprof_builder *b, const llmprof_op_row *op,
+                            llmprof_error *err) {
+  llmprof_ops *ops = &b->trace->ops;
+  if (op->kind != LLMPROF_KERNEL || b->kind != LLMPROF_KERNEL ||
+      ops->count == b->op_cap)
+    return add_slowly(b, op, err);
+  return put_op(ops, op);
+}
+
+static const char *copy_label(llmprof_copy_kind kind) {
+  static const char *const labels[LLMPROF_COPY_KINDS] = {
+      [LLMPROF_COPY_UNKNOWN] = "Unknown",
+      [LLMPROF_COPY_HOST_TO_DEVICE] = "Host-to-Device",
+      [LLMPROF_COPY_DEVICE_TO_HOST] = "Device-to-Host",
+      [LLMPROF_COPY_HOST_TO_ARRAY] = "Host-to-Array",
+      [LLMPROF_COPY_ARRAY_TO_HOST] = "Array-to-Host",
+      [LLMPROF_COPY_ARRAY_TO_ARRAY] = "Array-to-Array",
+      [LLMPROF_COPY_ARRAY_TO_DEVICE] = "Array-to-Device",
+      [LLMPROF_COPY_DEVICE_TO_ARRAY] = "Device-to-Array",
+      [LLMPROF_COPY_DEVICE_TO_DEVICE] = "Device-to-Device",
+      [LLMPROF_COPY_HOST_TO_HOST] = "Host-to-Host",
+      [LLMPROF_COPY_PEER_TO_PEER] = "Peer-to-Peer",
+      [LLMPROF_COPY_UNIFIED_HOST_TO_DEVICE] = "Unified Host-to-Device",
+      [LLMPROF_COPY_UNIFIED_DEVICE_TO_HOST] = "Unified Device-to-Host",
+      [LLMPROF_COPY_UNIFIED_DEVICE_TO_DEVICE] = "Unified Device-to-Device",
+  };
+  return labels[kind];
+}
+
+bool llmprof_builder_op_name(llmprof_builder *builder, llmprof_op_kind kind,
+                             llmprof_copy_kind copy_kind, const char *label,
+                             uint32_t *string) {
+  char name[128];
+  if (!label) label = copy_label(copy_kind);
+  if (kind == LLMPROF_COPY)
+    snprintf(name, sizeof name, "[CUDA memcpy %s]", label);
+  else
+    snprintf(name, sizeof name, "[CUDA %s]",
+             kind == LLMPROF_SET ? "memset" : llmprof_op_kind_name(kind));
+  return llmprof_strings_add(builder->trace->strings, name, strlen(name),
+                             string);
+}
+
+/* ---- details of kernels ---- */
+
+size_t llmprof_builder_kernels(const llmprof_builder *builder) {
+  const llmprof_ops *ops = &builder->trace->ops;
+  return builder->kind == LLMPROF_KERNEL ? ops->count
+                                         : ops->first[LLMPROF_COPY];
+}
+
+static bool grow_details(llmprof_builder *b, llmprof_error *err) {
+  size_t cap = llmprof_builder_kernels(b);
+  if (cap <= b->detail_cap &&
+      !llmprof_builder_grow(b, b->detail_count, b->detail_cap, "kernels", &cap,
+                            err))
+    return false;
+  if (!llmprof_details_resize(&b->trace->details, cap))
+    return llmprof_fail_nomem(err);
+  b->detail_cap = cap;
+  return true;
+}
+
+/* Node ids are kept only from the first kernel that has one. */
+static bool keep_node(llmprof_builder *b, size_t row, int64_t node) {
+  llmprof_details *details = &b->trace->details;
+  if (!details->graph_node) {
+    if (node == LLMPROF_ABSENT) return true;
+    details->graph_node =
+        llmprof_alloc(b->detail_cap, sizeof *details->graph_node);
+    if (!details->graph_node) return false;
+    for (size_t i = 0; i < row; i++) details->graph_node[i] = LLMPROF_ABSENT;
+  }
+  details->graph_node[row] = node;
+  return true;
+}
+
+bool llmprof_builder_add_detail(llmprof_builder *b,
+                                const llmprof_detail_row *detail,
+                                llmprof_error *err) {
+  llmprof_details *details = &b->trace->details;
+  size_t row = b->detail_count;
+  if (row == b->detail_cap && !grow_details(b, err)) return false;
+  details->short_name[row] = detail->short_name;
+  details->mangled_name[row] = detail->mangled_name;
+  if (!llmprof_intern_add(&b->trace->shapes, &detail->shape,
+                          &details->shape[row]) ||
+      !keep_node(b, row, detail->graph_node))
+    return llmprof_fail_nomem(err);
+  b->detail_count++;
+  return true;
+}
+
+/* Kernels of which nothing is known but that they ran. */
+static bool add_no_details(llmprof_builder *b, llmprof_error *err) {
+  static const llmprof_detail_row unknown = {
+      .shape = {.grid = {LLMPROF_NONE, LLMPROF_NONE, LLMPROF_NONE},
+                .block = {LLMPROF_NONE, LLMPROF_NONE, LLMPROF_NONE},
+                .registers = LLMPROF_NONE,
+                .static_shared = LLMPROF_NONE,
+                .dynamic_shared = LLMPROF_NONE},
+      .short_name = LLMPROF_NO_STRING,
+      .mangled_name = LLMPROF_NO_STRING,
+      .graph_node = LLMPROF_ABSENT,
+  };
+  bool ok = true;
+  for (size_t n = llmprof_builder_kernels(b); ok && n; n--)
+    ok = llmprof_builder_add_detail(b, &unknown, err);
+  return ok;
+}
+
+static bool end_details(llmprof_builder *b, llmprof_error *err) {
+  if (!b->detail_count) return add_no_details(b, err);
+  return b->detail_count == llmprof_builder_kernels(b) ||
+         llmprof_fail(err, LLMPROF_IO, "%s: changed while it was read",
+                      b->trace->path);
+}
+
+/* ---- API calls ---- */
+
+static inline bool put_call(llmprof_calls *calls,
+                            const llmprof_call_row *call) {
+  size_t row = calls->count++;
+  calls->start[row] = call->start;
+  calls->end[row] = call->end;
+  calls->thread[row] = call->thread;
+  calls->correlation[row] = call->correlation;
+  calls->name[row] = call->name;
+  return true;
+}
+
+__attribute__((noinline)) static bool
+grow_and_put_call(llmprof_builder *b, const llmprof_call_row *call,
+                  llmprof_error *err) {
+  llmprof_calls *calls = &b->trace->calls;
+  size_t cap;
+  if (!llmprof_builder_grow(b, calls->count, b->call_cap, "API calls", &cap,
+                            err))
+    return false;
+  if (!llmprof_calls_resize(calls, cap)) return llmprof_fail_nomem(err);
+  b->call_cap = cap;
+  return put_call(calls, call);
+}
+
+bool llmprof_builder_add_call(llmprof_builder *b, const llmprof_call_row *call,
+                              llmprof_error *err) {
+  llmprof_calls *calls = &b->trace->calls;
+  return calls->count == b->call_cap ? grow_and_put_call(b, call, err)
+                                     : put_call(calls, call);
+}
+
+/* ---- the end of a part ---- */
+
+bool llmprof_builder_end(llmprof_builder *builder, llmprof_part part,
+                         llmprof_error *err) {
+  builder->expected = 0;
+  switch (part) {
+  case LLMPROF_PART_OPS:
+    begin_kinds(builder, LLMPROF_OP_KINDS);
+    return true;
+  case LLMPROF_PART_DETAILS:
+    return end_details(builder, err);
+  case LLMPROF_PART_RANGES:
+    return llmprof_builder_end_ranges(builder, err);
+  case LLMPROF_PART_CALLS:
+  case LLMPROF_PART_DIAGNOSTICS:
+  case LLMPROF_PARTS:
+    break;
+  }
+  return true;
+}

@@ -1,0 +1,100 @@
+/* What the files of the trace room share: the model itself, and its builder. */
+#ifndef LLMPROF_TRACE_INTERNAL_H
+#define LLMPROF_TRACE_INTERNAL_H
+
+#include "frame/intern.h"
+#include "llmprof/trace.h"
+#include "llmprof/trace_builder.h"
+
+struct llmprof_trace {
+  char *path;
+  llmprof_strings *strings;
+  char *schema, *product; /* NULL when the file does not say */
+  int64_t epoch;
+
+  llmprof_builder *builder;
+  const llmprof_reader *reader; /* NULL: built without one */
+  void *reader_state;
+  bool loaded[LLMPROF_PARTS];
+
+  llmprof_device *devices;
+  size_t device_count, device_cap;
+  llmprof_diagnostic *diagnostics;
+  size_t diagnostic_count, diagnostic_cap;
+
+  llmprof_intern process_ids; /* the reader's ids -> row */
+  llmprof_process *processes;
+  size_t process_cap;
+  llmprof_intern thread_ids; /* the reader's ids -> row */
+  llmprof_thread *threads;
+  size_t thread_cap;
+  llmprof_intern places; /* of llmprof_place */
+  llmprof_intern shapes; /* of llmprof_shape */
+
+  bool has[LLMPROF_TABLES];
+  bool knows[LLMPROF_FACTS];
+  llmprof_ops ops;
+  llmprof_details details;
+  llmprof_calls calls;
+  llmprof_ranges ranges;
+  llmprof_attribution attribution;
+  llmprof_projection *projections;
+  size_t projection_count;
+  bool attributed, projected;
+};
+
+/* Rows that are being added; belongs to its trace. */
+struct llmprof_builder {
+  llmprof_trace *trace;
+  size_t expected;          /* rows of the table that comes next */
+  llmprof_op_kind kind;     /* of the operation before */
+  size_t op_cap, other_cap; /* other: what kernels do not have */
+  size_t detail_count, detail_cap;
+  size_t call_cap;
+  size_t range_cap;
+  int64_t last_time; /* of any range event, LLMPROF_ABSENT before */
+};
+
+/* ---- storage ---- */
+
+llmprof_trace *llmprof_trace_new(const char *path, llmprof_error *err);
+
+/* Arrays for `cap` rows. False when out of memory: what was there stays. */
+bool llmprof_ops_resize(llmprof_ops *ops, size_t cap);
+bool llmprof_ops_resize_others(llmprof_ops *ops, size_t cap);
+bool llmprof_details_resize(llmprof_details *details, size_t cap);
+bool llmprof_calls_resize(llmprof_calls *calls, size_t cap);
+bool llmprof_ranges_resize(llmprof_ranges *ranges, size_t cap);
+
+void llmprof_attribution_free(llmprof_attribution *attribution);
+
+/* No rows of the part any more. */
+void llmprof_trace_clear(llmprof_trace *trace, llmprof_part part);
+
+/* By link of the attribution, which is loaded: the innermost range, from it
+ * outwards, whose tag is one of `tags`, or LLMPROF_NONE. The caller frees; NULL
+ * when out of memory. */
+uint32_t *llmprof_trace_labelled_links(const llmprof_trace *trace,
+                                       const llmprof_trace_tag *tags,
+                                       size_t count);
+
+/* ---- building ---- */
+
+/* The capacity for one row more than `count`; fails (LIMIT) when there can be
+ * none. what: "GPU operations". */
+bool llmprof_builder_grow(const llmprof_builder *builder, size_t count,
+                          size_t cap, const char *what, size_t *grown,
+                          llmprof_error *err);
+
+/* All rows of the part are there: what follows from them. */
+bool llmprof_builder_end(llmprof_builder *builder, llmprof_part part,
+                         llmprof_error *err);
+bool llmprof_builder_end_ranges(llmprof_builder *builder, llmprof_error *err);
+
+/* ---- loading ---- */
+
+/* Once: load the part, or fail and leave it empty. */
+bool llmprof_trace_load(llmprof_trace *trace, llmprof_part part,
+                        llmprof_error *err);
+
+#endif

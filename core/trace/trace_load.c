@@ -1,0 +1,108 @@
+/* Parts of a trace, loaded when something first needs them. */
+#include "trace/trace_internal.h"
+
+static bool fill(llmprof_trace *trace, llmprof_part part, llmprof_error *err) {
+  const llmprof_reader *reader = trace->reader;
+  if (reader && reader->load &&
+      !reader->load(trace->reader_state, trace->builder, part, err))
+    return false;
+  return llmprof_builder_end(trace->builder, part, err);
+}
+
+bool llmprof_trace_load(llmprof_trace *trace, llmprof_part part,
+                        llmprof_error *err) {
+  if (trace->loaded[part]) return true;
+  if (part == LLMPROF_PART_DETAILS &&
+      !llmprof_trace_load(trace, LLMPROF_PART_OPS, err))
+    return false;
+  trace->loaded[part] = fill(trace, part, err);
+  if (!trace->loaded[part]) llmprof_trace_clear(trace, part);
+  return trace->loaded[part];
+}
+
+/* ---- opening ---- */
+
+/* What will not be loaded later is complete now. */
+static bool load_all(llmprof_trace *trace, llmprof_error *err) {
+  bool ok = true;
+  for (int part = 0; ok && part < LLMPROF_PARTS; part++)
+    ok = llmprof_trace_load(trace, (llmprof_part)part, err);
+  return ok;
+}
+
+llmprof_trace *llmprof_reader_open(const llmprof_reader *reader,
+                                   const char *path, llmprof_error *err) {
+  llmprof_trace *trace = llmprof_trace_new(path, err);
+  if (!trace) return NULL;
+  trace->reader = reader;
+  if (reader->open(trace->path, trace->builder, &trace->reader_state, err) &&
+      (reader->load || load_all(trace, err)))
+    return trace;
+  llmprof_trace_close(trace);
+  return NULL;
+}
+
+llmprof_builder *llmprof_builder_new(const char *name, llmprof_error *err) {
+  llmprof_trace *trace = llmprof_trace_new(name, err);
+  return trace ? trace->builder : NULL;
+}
+
+void llmprof_builder_free(llmprof_builder *builder) {
+  if (builder) llmprof_trace_close(builder->trace);
+}
+
+llmprof_trace *llmprof_builder_finish(llmprof_builder *builder,
+                                      llmprof_error *err) {
+  llmprof_trace *trace = builder->trace;
+  if (load_all(trace, err)) return trace;
+  llmprof_trace_close(trace);
+  return NULL;
+}
+
+/* ---- the parts ---- */
+
+const llmprof_ops *llmprof_trace_ops(llmprof_trace *trace, llmprof_error *err) {
+  return llmprof_trace_load(trace, LLMPROF_PART_OPS, err) ? &trace->ops : NULL;
+}
+
+const llmprof_details *llmprof_trace_details(llmprof_trace *trace,
+                                             llmprof_error *err) {
+  return llmprof_trace_load(trace, LLMPROF_PART_DETAILS, err) ? &trace->details
+                                                              : NULL;
+}
+
+const llmprof_calls *llmprof_trace_calls(llmprof_trace *trace,
+                                         llmprof_error *err) {
+  return llmprof_trace_load(trace, LLMPROF_PART_CALLS, err) ? &trace->calls
+                                                            : NULL;
+}
+
+const llmprof_ranges *llmprof_trace_ranges(llmprof_trace *trace,
+                                           llmprof_error *err) {
+  return llmprof_trace_load(trace, LLMPROF_PART_RANGES, err) ? &trace->ranges
+                                                             : NULL;
+}
+
+const llmprof_diagnostic *llmprof_trace_diagnostics(llmprof_trace *trace,
+                                                    size_t *count,
+                                                    llmprof_error *err) {
+  static const llmprof_diagnostic none;
+  if (!llmprof_trace_load(trace, LLMPROF_PART_DIAGNOSTICS, err)) return NULL;
+  *count = trace->diagnostic_count;
+  return trace->diagnostics ? trace->diagnostics : &none;
+}
+
+int llmprof_trace_knows(llmprof_trace *trace, llmprof_fact fact,
+                        llmprof_error *err) {
+  static const llmprof_part parts[LLMPROF_FACTS] = {
+      [LLMPROF_KNOWS_CALLS] = LLMPROF_PART_CALLS,
+      [LLMPROF_KNOWS_GRAPH_NODES] = LLMPROF_PART_DETAILS,
+      [LLMPROF_KNOWS_HOST_MEMORY] = LLMPROF_PART_OPS,
+      [LLMPROF_KNOWS_PAYLOADS] = LLMPROF_PART_RANGES,
+      [LLMPROF_KNOWS_ALLOCATIONS] = LLMPROF_PART_CALLS,
+      [LLMPROF_KNOWS_DIAGNOSTICS] = LLMPROF_PART_DIAGNOSTICS,
+  };
+  if (!trace->knows[fact] && !llmprof_trace_load(trace, parts[fact], err))
+    return -1;
+  return trace->knows[fact];
+}

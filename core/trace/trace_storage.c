@@ -1,0 +1,190 @@
+/* The arrays of a trace: made, grown and freed here and nowhere else. */
+#include <string.h>
+
+#include "llmprof/alloc.h"
+#include "trace/trace_internal.h"
+
+/* realloc for one array of several that grow together. */
+static bool resize(void *array, size_t cap, size_t size) {
+  void *old;
+  memcpy(&old, array, sizeof old);
+  void *grown = llmprof_resize(old, cap, size);
+  if (!grown) return false;
+  memcpy(array, &grown, sizeof grown);
+  return true;
+}
+
+#define GROW(array, cap) resize(&(array), (cap), sizeof *(array))
+
+/* ---- events ---- */
+
+bool llmprof_ops_resize(llmprof_ops *ops, size_t cap) {
+  return GROW(ops->start, cap) && GROW(ops->end, cap) &&
+         GROW(ops->correlation, cap) && GROW(ops->name, cap) &&
+         GROW(ops->place, cap);
+}
+
+bool llmprof_ops_resize_others(llmprof_ops *ops, size_t cap) {
+  return GROW(ops->bytes, cap) && GROW(ops->copy_kind, cap) &&
+         GROW(ops->host_memory, cap);
+}
+
+static void free_ops(llmprof_ops *ops) {
+  llmprof_free(ops->start);
+  llmprof_free(ops->end);
+  llmprof_free(ops->correlation);
+  llmprof_free(ops->name);
+  llmprof_free(ops->place);
+  llmprof_free(ops->bytes);
+  llmprof_free(ops->copy_kind);
+  llmprof_free(ops->host_memory);
+  *ops = (llmprof_ops){0};
+}
+
+bool llmprof_details_resize(llmprof_details *details, size_t cap) {
+  return GROW(details->shape, cap) && GROW(details->short_name, cap) &&
+         GROW(details->mangled_name, cap) &&
+         (!details->graph_node || GROW(details->graph_node, cap));
+}
+
+static void free_details(llmprof_details *details) {
+  llmprof_free(details->shape);
+  llmprof_free(details->short_name);
+  llmprof_free(details->mangled_name);
+  llmprof_free(details->graph_node);
+  *details = (llmprof_details){0};
+}
+
+bool llmprof_calls_resize(llmprof_calls *calls, size_t cap) {
+  return GROW(calls->start, cap) && GROW(calls->end, cap) &&
+         GROW(calls->thread, cap) && GROW(calls->correlation, cap) &&
+         GROW(calls->name, cap);
+}
+
+static void free_calls(llmprof_calls *calls) {
+  llmprof_free(calls->start);
+  llmprof_free(calls->end);
+  llmprof_free(calls->thread);
+  llmprof_free(calls->correlation);
+  llmprof_free(calls->name);
+  *calls = (llmprof_calls){0};
+}
+
+bool llmprof_ranges_resize(llmprof_ranges *r, size_t cap) {
+  return GROW(r->start, cap) && GROW(r->end, cap) && GROW(r->thread, cap) &&
+         GROW(r->end_thread, cap) && GROW(r->text, cap) && GROW(r->tag, cap) &&
+         GROW(r->colon_tag, cap) && GROW(r->domain, cap) &&
+         GROW(r->category, cap) && GROW(r->payload, cap) &&
+         GROW(r->payload_float, cap) && GROW(r->style, cap) &&
+         GROW(r->open, cap);
+}
+
+static void free_ranges(llmprof_ranges *r) {
+  llmprof_free(r->start);
+  llmprof_free(r->end);
+  llmprof_free(r->thread);
+  llmprof_free(r->end_thread);
+  llmprof_free(r->text);
+  llmprof_free(r->tag);
+  llmprof_free(r->colon_tag);
+  llmprof_free(r->domain);
+  llmprof_free(r->category);
+  llmprof_free(r->payload);
+  llmprof_free(r->payload_float);
+  llmprof_free(r->style);
+  llmprof_free(r->open);
+  *r = (llmprof_ranges){0};
+}
+
+void llmprof_attribution_free(llmprof_attribution *a) {
+  llmprof_free(a->call);
+  llmprof_free(a->link);
+  llmprof_free(a->links);
+  llmprof_free(a->parent);
+  llmprof_free(a->level);
+  *a = (llmprof_attribution){0};
+}
+
+static void clear_ops(llmprof_trace *trace) {
+  free_ops(&trace->ops);
+  trace->builder->kind = LLMPROF_KERNEL;
+  trace->builder->op_cap = trace->builder->other_cap = 0;
+}
+
+static void clear_details(llmprof_trace *trace) {
+  free_details(&trace->details);
+  trace->builder->detail_count = trace->builder->detail_cap = 0;
+}
+
+void llmprof_trace_clear(llmprof_trace *trace, llmprof_part part) {
+  switch (part) {
+  case LLMPROF_PART_OPS:
+    clear_ops(trace);
+    break;
+  case LLMPROF_PART_DETAILS:
+    clear_details(trace);
+    break;
+  case LLMPROF_PART_CALLS:
+    free_calls(&trace->calls);
+    trace->builder->call_cap = 0;
+    break;
+  case LLMPROF_PART_RANGES:
+    free_ranges(&trace->ranges);
+    trace->builder->range_cap = 0;
+    trace->builder->last_time = LLMPROF_ABSENT;
+    break;
+  case LLMPROF_PART_DIAGNOSTICS:
+    trace->diagnostic_count = 0;
+    break;
+  case LLMPROF_PARTS:
+    break;
+  }
+}
+
+/* ---- the whole ---- */
+
+llmprof_trace *llmprof_trace_new(const char *path, llmprof_error *err) {
+  llmprof_trace *trace = llmprof_zalloc(1, sizeof *trace);
+  if (!trace) return llmprof_fail_nomem(err), NULL;
+  trace->epoch = LLMPROF_ABSENT;
+  llmprof_intern_init(&trace->process_ids, sizeof(int64_t));
+  llmprof_intern_init(&trace->thread_ids, sizeof(int64_t));
+  llmprof_intern_init(&trace->places, sizeof(llmprof_place));
+  llmprof_intern_init(&trace->shapes, sizeof(llmprof_shape));
+  trace->path = llmprof_strdup(path);
+  trace->strings = llmprof_strings_new();
+  trace->builder = llmprof_zalloc(1, sizeof *trace->builder);
+  if (!trace->path || !trace->strings || !trace->builder) {
+    llmprof_trace_close(trace);
+    return llmprof_fail_nomem(err), NULL;
+  }
+  *trace->builder =
+      (llmprof_builder){.trace = trace, .last_time = LLMPROF_ABSENT};
+  return trace;
+}
+
+void llmprof_trace_close(llmprof_trace *trace) {
+  if (!trace) return;
+  if (trace->reader && trace->reader->close)
+    trace->reader->close(trace->reader_state);
+  llmprof_strings_free(trace->strings);
+  llmprof_intern_free(&trace->process_ids);
+  llmprof_intern_free(&trace->thread_ids);
+  llmprof_intern_free(&trace->places);
+  llmprof_intern_free(&trace->shapes);
+  free_ops(&trace->ops);
+  free_details(&trace->details);
+  free_calls(&trace->calls);
+  free_ranges(&trace->ranges);
+  llmprof_attribution_free(&trace->attribution);
+  llmprof_free(trace->projections);
+  llmprof_free(trace->diagnostics);
+  llmprof_free(trace->schema);
+  llmprof_free(trace->product);
+  llmprof_free(trace->devices);
+  llmprof_free(trace->processes);
+  llmprof_free(trace->threads);
+  llmprof_free(trace->path);
+  llmprof_free(trace->builder);
+  llmprof_free(trace);
+}

@@ -1,0 +1,21 @@
+/* Opening a trace, whatever its format: the table of readers. */
+#ifndef LLMPROF_READERS_H
+#define LLMPROF_READERS_H
+
+#include "llmprof/trace_builder.h"
+
+/* The trace of a file, read by the first reader that claims it. NULL on
+ * failure; SYNTAX: no reader claims it, or it is damaged. Free with
+ * llmprof_trace_close. */
+llmprof_trace *llmprof_trace_open(const char *path, llmprof_error *err);
+
+/* The readers, 0 and up in the order in which they are asked; NULL after the
+ * last. */
+const llmprof_reader *llmprof_reader_at(size_t number);
+
+/* Whether a reader claims a file; err is filled in but for CLAIM_YES, also
+ * when the file cannot be read at all. */
+llmprof_claim llmprof_reader_probe(const llmprof_reader *reader,
+                                   const char *path, llmprof_error *err);
+
+#endif

@@ -1,0 +1,210 @@
+/* Making a trace: what the reader of a file format calls, and all that it
+ * knows of a trace. The builder owns ids, interning and order; a reader turns
+ * its format into rows.
+ *
+ * Functions that can fail do so for want of memory or, for rows, because there
+ * are more than 2^32 - 2 of a kind (LIMIT). */
+#ifndef LLMPROF_TRACE_BUILDER_H
+#define LLMPROF_TRACE_BUILDER_H
+
+#include "llmprof/trace.h"
+
+typedef struct llmprof_builder llmprof_builder;
+
+/* Parts of a trace, which are loaded one by one when something needs them. */
+typedef enum llmprof_part {
+  LLMPROF_PART_OPS,
+  LLMPROF_PART_DETAILS, /* of kernels; loaded after the operations */
+  LLMPROF_PART_CALLS,
+  LLMPROF_PART_RANGES,
+  LLMPROF_PART_DIAGNOSTICS,
+  LLMPROF_PARTS,
+} llmprof_part;
+
+/* ---- readers ---- */
+
+typedef enum llmprof_claim {
+  LLMPROF_CLAIM_NO,     /* of another format */
+  LLMPROF_CLAIM_YES,    /* of this one, though it may be broken */
+  LLMPROF_CLAIM_FAILED, /* of this one, and no use: err says why */
+} llmprof_claim;
+
+/* A file for a reader to look at, by its first bytes. */
+typedef struct llmprof_specimen {
+  const char *path;
+  const unsigned char *bytes; /* borrowed */
+  size_t size;                /* LLMPROF_PROBE_SIZE, less in a short file */
+} llmprof_specimen;
+
+enum {
+  LLMPROF_PROBE_SIZE = 4096
+};
+
+/* What to say of files that a reader cannot take but knows by their names. */
+typedef struct llmprof_reader_hint {
+  const char *suffix; /* "": of any other file; NULL ends the list */
+  const char *text;   /* "%s" stands for the path */
+} llmprof_reader_hint;
+
+/* A file format. Readers are constants in the table of core/readers. */
+typedef struct llmprof_reader {
+  const char *name; /* "nsys": one word, for scripts */
+  const char *what; /* "SQLite export of Nsight Systems", for people */
+  int priority;     /* lower ones are asked first */
+  const llmprof_reader_hint *hints;
+
+  /* On LLMPROF_CLAIM_NO, err says what the file is not. */
+  llmprof_claim (*probe)(const llmprof_specimen *file, llmprof_error *err);
+
+  /* Describe the trace and announce what it knows; parts may be left to
+   * `load`. *state is the reader's own and goes to `close`, on failure too;
+   * the path outlives it. */
+  bool (*open)(const char *path, llmprof_builder *builder, void **state,
+               llmprof_error *err);
+
+  /* Add the rows of a part, once; NULL when `open` does it all. After a
+   * failure the part is emptied and asked for again when it is needed. */
+  bool (*load)(void *state, llmprof_builder *builder, llmprof_part part,
+               llmprof_error *err);
+  void (*close)(void *state); /* NULL: nothing to free; of NULL too */
+} llmprof_reader;
+
+/* The trace of a file, read by this reader. NULL on failure. */
+llmprof_trace *llmprof_reader_open(const llmprof_reader *reader,
+                                   const char *path, llmprof_error *err);
+
+/* ---- without a reader ---- */
+
+/* A trace of rows that are added now; `name` stands for its path in messages.
+ * Freed by llmprof_builder_finish or llmprof_builder_free. */
+llmprof_builder *llmprof_builder_new(const char *name, llmprof_error *err);
+void llmprof_builder_free(llmprof_builder *builder); /* NULL is fine */
+
+/* The builder's trace, NULL on failure; the builder is gone in any case. */
+llmprof_trace *llmprof_builder_finish(llmprof_builder *builder,
+                                      llmprof_error *err);
+
+/* ---- what a trace is about ---- */
+
+/* The string's id. Bytes that no JSON or command line can hold are replaced;
+ * NULL is LLMPROF_NO_STRING. */
+bool llmprof_builder_text(llmprof_builder *builder, const char *bytes,
+                          size_t size, uint32_t *string);
+
+/* Versions of the format and of what wrote the file; NULL: not known. The
+ * first that is known stands. */
+bool llmprof_builder_versions(llmprof_builder *builder, const char *schema,
+                              const char *product);
+
+/* Wall clock at time 0, ns since the epoch. */
+void llmprof_builder_epoch(llmprof_builder *builder, int64_t ns);
+
+/* The trace can say so; such events were recorded, though there may be none. */
+void llmprof_builder_knows(llmprof_builder *builder, llmprof_fact fact);
+void llmprof_builder_recorded(llmprof_builder *builder,
+                              llmprof_trace_table table);
+
+bool llmprof_builder_add_diagnostic(llmprof_builder *builder,
+                                    const llmprof_diagnostic *diagnostic);
+bool llmprof_builder_add_device(llmprof_builder *builder,
+                                const llmprof_device *device);
+
+/* The row of a process or thread, which is new when its id is. The first
+ * numbers stand; the last name does. */
+bool llmprof_builder_add_process(llmprof_builder *builder, int64_t id,
+                                 uint32_t pid, uint32_t *row);
+bool llmprof_builder_add_thread(llmprof_builder *builder, int64_t id,
+                                uint32_t tid, uint32_t process, uint32_t *row);
+void llmprof_builder_name_process(llmprof_builder *builder, uint32_t row,
+                                  uint32_t name);
+void llmprof_builder_name_thread(llmprof_builder *builder, uint32_t row,
+                                 uint32_t name);
+
+/* The row of a place, which is new when none is like it. */
+bool llmprof_builder_add_place(llmprof_builder *builder,
+                               const llmprof_place *place, uint32_t *row);
+
+/* ---- events ---- */
+
+/* So many rows are about to come, more or less. */
+void llmprof_builder_expect(llmprof_builder *builder, size_t rows);
+
+typedef struct llmprof_op_row {
+  llmprof_op_kind kind;
+  int64_t start, end;   /* ns or LLMPROF_ABSENT */
+  uint32_t correlation; /* or LLMPROF_NONE */
+  uint32_t name;        /* string; of copies, sets and graphs
+                           llmprof_builder_op_name has it */
+  uint32_t place;       /* row */
+  int64_t bytes;        /* from here on: not of kernels; or LLMPROF_ABSENT */
+  llmprof_copy_kind copy_kind;
+  llmprof_host_memory host_memory;
+} llmprof_op_row;
+
+/* Kernels come first, then copies, sets and graphs (else UNSUPPORTED). */
+bool llmprof_builder_add_op(llmprof_builder *builder, const llmprof_op_row *op,
+                            llmprof_error *err);
+
+/* "[CUDA memset]", or "[CUDA memcpy LABEL]", as NVIDIA's reports print them.
+ * label: NULL for the usual one of the copy's kind. */
+bool llmprof_builder_op_name(llmprof_builder *builder, llmprof_op_kind kind,
+                             llmprof_copy_kind copy_kind, const char *label,
+                             uint32_t *string);
+
+/* Of the next kernel; of all of them, or of none. */
+typedef struct llmprof_detail_row {
+  llmprof_shape shape;
+  uint32_t short_name, mangled_name; /* strings or LLMPROF_NO_STRING */
+  int64_t graph_node;                /* or LLMPROF_ABSENT */
+} llmprof_detail_row;
+
+bool llmprof_builder_add_detail(llmprof_builder *builder,
+                                const llmprof_detail_row *detail,
+                                llmprof_error *err);
+
+/* Kernels that were added. */
+size_t llmprof_builder_kernels(const llmprof_builder *builder);
+
+typedef struct llmprof_call_row {
+  int64_t start, end;   /* ns or LLMPROF_ABSENT */
+  uint32_t thread;      /* row or LLMPROF_NONE */
+  uint32_t correlation; /* or LLMPROF_NONE */
+  uint32_t name;        /* string or LLMPROF_NO_STRING */
+} llmprof_call_row;
+
+bool llmprof_builder_add_call(llmprof_builder *builder,
+                              const llmprof_call_row *call, llmprof_error *err);
+
+typedef struct llmprof_range_row {
+  int64_t start, end;          /* ns; end LLMPROF_ABSENT: it was left open */
+  uint32_t thread, end_thread; /* rows; end_thread LLMPROF_NONE: the same */
+  uint32_t text;               /* string or LLMPROF_NO_STRING */
+  uint32_t domain, category;   /* strings or LLMPROF_NO_STRING */
+  int64_t payload;             /* or LLMPROF_ABSENT */
+  double payload_float;        /* or NaN */
+  llmprof_range_style style;
+} llmprof_range_row;
+
+bool llmprof_builder_add_range(llmprof_builder *builder,
+                               const llmprof_range_row *range,
+                               llmprof_error *err);
+
+/* Something else than a range happened then: ranges left open end no
+ * earlier. */
+void llmprof_builder_range_time(llmprof_builder *builder, int64_t ns);
+
+/* Where domains and categories get their names last: add ranges with numbers
+ * of your own instead of strings, and have each pair turned into strings when
+ * the ranges are there. process: of the range's thread, LLMPROF_NONE when it
+ * has none. */
+typedef void (*llmprof_scope_namer)(void *user, uint32_t process,
+                                    uint32_t *domain, uint32_t *category);
+void llmprof_builder_name_scopes(llmprof_builder *builder,
+                                 llmprof_scope_namer name, void *user);
+
+/* A row number or id as a uint32_t: LLMPROF_NONE when absent or beyond. */
+static inline uint32_t llmprof_u32(int64_t value) {
+  return value >= 0 && value < UINT32_MAX ? (uint32_t)value : LLMPROF_NONE;
+}
+
+#endif
