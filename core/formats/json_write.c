@@ -5,6 +5,7 @@
 
 #include "formats/json_text.h"
 #include "llmprof/json.h"
+#include "llmprof/path.h"
 #include "llmprof/text.h"
 #include "text/lex.h"
 
@@ -67,19 +68,19 @@ static bool write_string(writer *w, const llmprof_value *value,
   size_t size;
   const char *bytes = llmprof_value_string(value, &size);
   if (!llmprof_lex_is_utf8(bytes, size))
-    return llmprof_lex_fail_path(w->err, LLMPROF_RANGE,
-                                 "JSON takes only UTF-8: string", path);
+    return llmprof_path_fail(w->err, LLMPROF_RANGE,
+                             "JSON takes only UTF-8: string", path);
   put_string(w->out, bytes, size);
   return true;
 }
 
 static bool write_double(writer *w, double number, const llmprof_path *path) {
   if (isnan(number))
-    return llmprof_lex_fail_path(w->err, LLMPROF_RANGE,
-                                 "JSON has no NaN: number", path);
+    return llmprof_path_fail(w->err, LLMPROF_RANGE, "JSON has no NaN: number",
+                             path);
   if (isinf(number))
-    return llmprof_lex_fail_path(w->err, LLMPROF_RANGE,
-                                 "JSON has no infinity: number", path);
+    return llmprof_path_fail(w->err, LLMPROF_RANGE,
+                             "JSON has no infinity: number", path);
   llmprof_lex_put_double(w->out, number);
   return true;
 }
@@ -98,8 +99,8 @@ static bool write_entry(writer *w, const llmprof_value *map, size_t index,
   llmprof_path path = {.up = up};
   path.key = llmprof_value_key(map, index, &path.size);
   if (!llmprof_lex_is_utf8(path.key, path.size))
-    return llmprof_lex_fail_path(w->err, LLMPROF_RANGE,
-                                 "JSON takes only UTF-8: key", &path);
+    return llmprof_path_fail(w->err, LLMPROF_RANGE,
+                             "JSON takes only UTF-8: key", &path);
   put_string(w->out, path.key, path.size);
   llmprof_buffer_puts(w->out, w->indent ? ": " : ":");
   return write_value(w, llmprof_value_at(map, index), &path, depth);
@@ -110,7 +111,7 @@ static bool write_items(writer *w, const llmprof_value *value,
   bool map = llmprof_value_type(value) == LLMPROF_MAP;
   size_t count = llmprof_value_count(value);
   if (depth > LLMPROF_MAX_DEPTH)
-    return llmprof_lex_fail_path(w->err, LLMPROF_LIMIT, "nested too deep", up);
+    return llmprof_path_fail(w->err, LLMPROF_LIMIT, "nested too deep", up);
   llmprof_buffer_putc(w->out, map ? '{' : '[');
   for (size_t i = 0; i < count; i++) {
     llmprof_path path = {.up = up, .index = i + 1};

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "formats/yaml_scalar.h"
+#include "llmprof/path.h"
 #include "llmprof/yaml.h"
 #include "text/lex.h"
 
@@ -142,8 +143,8 @@ static bool write_string(writer *w, const llmprof_value *value, size_t column,
   size_t size;
   const char *text = llmprof_value_string(value, &size);
   if (!llmprof_lex_is_utf8(text, size))
-    return llmprof_lex_fail_path(w->err, LLMPROF_RANGE,
-                                 "YAML takes only UTF-8: string", path);
+    return llmprof_path_fail(w->err, LLMPROF_RANGE,
+                             "YAML takes only UTF-8: string", path);
   if (is_plain(text, size))
     llmprof_buffer_add(w->out, text, size);
   else if (is_literal(text, size))
@@ -207,8 +208,8 @@ static bool write_item(writer *w, const llmprof_value *value, size_t column,
 static bool write_entry(writer *w, const llmprof_value *value, size_t column,
                         const llmprof_path *path, size_t depth) {
   if (!llmprof_lex_is_utf8(path->key, path->size))
-    return llmprof_lex_fail_path(w->err, LLMPROF_RANGE,
-                                 "YAML takes only UTF-8: key", path);
+    return llmprof_path_fail(w->err, LLMPROF_RANGE,
+                             "YAML takes only UTF-8: key", path);
   size_t mark = w->out->size;
   put_key(w->out, path->key, path->size);
   if (w->out->size - mark > LONGEST_KEY && !w->out->failed) {
@@ -234,7 +235,7 @@ static bool write_items(writer *w, const llmprof_value *value, size_t column,
                         const llmprof_path *up, size_t depth) {
   bool map = llmprof_value_type(value) == LLMPROF_MAP;
   if (depth > LLMPROF_MAX_DEPTH)
-    return llmprof_lex_fail_path(w->err, LLMPROF_LIMIT, "nested too deep", up);
+    return llmprof_path_fail(w->err, LLMPROF_LIMIT, "nested too deep", up);
   for (size_t i = 0; i < llmprof_value_count(value); i++) {
     const llmprof_value *item = llmprof_value_at(value, i);
     llmprof_path path = {.up = up, .index = i + 1};

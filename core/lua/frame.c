@@ -11,103 +11,7 @@
 #include "intervals.h"
 #include "llmprof/alloc.h"
 
-#define FRAME   "llmprof.frame"
-#define SCRATCH "llmprof.frame.scratch"
-
-/* ---- boxes ---- */
-
-/* A frame is a few bytes to the collector and millions of rows to us. */
-static void collect_frames(lua_State *L) {
-  enum {
-    OFTEN = 128 << 20
-  };
-  if (llmprof_alloc_asked(OFTEN)) lua_gc(L, LUA_GCCOLLECT);
-}
-
-llmprof_frame **llmprof_lua_new_frame(lua_State *L, int owner) {
-  owner = lua_absindex(L, owner);
-  collect_frames(L);
-  void **box = llmprof_lua_box(L, FRAME, 2);
-  lua_pushvalue(L, owner);
-  lua_setiuservalue(L, -2, 1);
-  return (llmprof_frame **)box;
-}
-
-/* A frame borrows from what it was made from: the trace, or the frame below a
- * view. All of them must be open still. */
-llmprof_frame *llmprof_lua_check_frame(lua_State *L, int arg) {
-  llmprof_frame *frame = llmprof_lua_unbox(L, arg, FRAME);
-  lua_pushvalue(L, arg);
-  while (lua_getiuservalue(L, -1, 1) == LUA_TUSERDATA) {
-    lua_remove(L, -2);
-    if (!*(void **)lua_touserdata(L, -1))
-      luaL_argerror(L, arg, "what the frame was made from is closed");
-  }
-  lua_pop(L, 2);
-  return frame;
-}
-
-static int f_close(lua_State *L) {
-  void **box = luaL_checkudata(L, 1, FRAME);
-  llmprof_frame_free(*box);
-  *box = NULL;
-  return 0;
-}
-
-static int free_scratch(lua_State *L) {
-  void **box = luaL_checkudata(L, 1, SCRATCH);
-  llmprof_free(*box);
-  *box = NULL;
-  return 0;
-}
-
-void **llmprof_lua_scratch_box(lua_State *L) {
-  return llmprof_lua_box(L, SCRATCH, 0);
-}
-
-void *llmprof_lua_scratch(lua_State *L, size_t count, size_t size) {
-  void **box = llmprof_lua_scratch_box(L);
-  *box = llmprof_zalloc(count, size);
-  if (!*box) luaL_error(L, "out of memory");
-  return *box;
-}
-
-/* ---- columns and cells ---- */
-
-size_t llmprof_lua_check_column(lua_State *L, llmprof_frame *frame, int index) {
-  const char *name = lua_tostring(L, index);
-  if (!name)
-    luaL_error(L, "a column name is a string, not a %s",
-               luaL_typename(L, index));
-  size_t column = llmprof_frame_find(frame, name);
-  if (column == SIZE_MAX) luaL_error(L, "no column '%s' here", name);
-  return column;
-}
-
-static const llmprof_column *load_column(lua_State *L, llmprof_frame *frame,
-                                         size_t number) {
-  llmprof_error err;
-  const llmprof_column *column = llmprof_frame_column(frame, number, &err);
-  if (!column) llmprof_lua_raise(L, &err);
-  return column;
-}
-
-void llmprof_lua_push_cell(lua_State *L, const llmprof_frame *frame,
-                           const llmprof_column *column, size_t row) {
-  int64_t value = llmprof_cell(column, row);
-  if (value == INT64_MIN) {
-    lua_pushnil(L);
-  } else if (column->type == LLMPROF_STRING_ID) {
-    size_t size;
-    const char *text = llmprof_strings_get(
-        llmprof_column_strings(frame, column), (uint32_t)value, &size);
-    lua_pushlstring(L, text, size);
-  } else if (column->type == LLMPROF_F64) {
-    lua_pushnumber(L, llmprof_cell_real(value));
-  } else {
-    lua_pushinteger(L, value);
-  }
-}
+#define FRAME "llmprof.frame"
 
 static int f_len(lua_State *L) {
   lua_pushinteger(
@@ -142,7 +46,7 @@ static int f_get(lua_State *L) {
   luaL_argcheck(L, row >= 1 && (size_t)row <= llmprof_frame_rows(frame), 2,
                 "no such row");
   size_t number = llmprof_lua_check_column(L, frame, 3);
-  llmprof_lua_push_cell(L, frame, load_column(L, frame, number),
+  llmprof_lua_push_cell(L, frame, llmprof_lua_load_column(L, frame, number),
                         (size_t)row - 1);
   return 1;
 }
@@ -151,7 +55,7 @@ static int f_get(lua_State *L) {
 static int f_values(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
   const llmprof_column *column =
-      load_column(L, frame, llmprof_lua_check_column(L, frame, 2));
+      llmprof_lua_load_column(L, frame, llmprof_lua_check_column(L, frame, 2));
   size_t rows = llmprof_frame_rows(frame);
   lua_createtable(L, rows < INT32_MAX ? (int)rows : 0, 0);
   for (size_t row = 0; row < rows; row++) {
@@ -307,25 +211,33 @@ static int f_union(lua_State *L) {
   return llmprof_lua_fail(L, &err);
 }
 
-/* ---- classes ---- */
+/* ---- the class ---- */
 
-static const luaL_Reg frame_methods[] = {
-    {"columns", f_columns}, {"get", f_get},     {"values", f_values},
-    {"where", f_where},     {"union", f_union}, {"close", f_close},
+static const luaL_Reg methods[] = {
+    {"columns", f_columns}, {"get", f_get},
+    {"values", f_values},   {"where", f_where},
+    {"union", f_union},     {"close", llmprof_lua_close_frame},
     {NULL, NULL},
 };
 
 void llmprof_lua_frame_classes(lua_State *L) {
-  llmprof_lua_class(L, FRAME, frame_methods, f_close);
+  llmprof_lua_box_classes(L);
+  llmprof_lua_group_class(L);
+  llmprof_lua_interval_classes(L);
   luaL_getmetatable(L, FRAME);
   lua_getfield(L, -1, "__index");
+  luaL_setfuncs(L, methods, 0);
   luaL_setfuncs(L, llmprof_lua_group_methods, 0);
   luaL_setfuncs(L, llmprof_lua_query_methods, 0);
   luaL_setfuncs(L, llmprof_lua_make_methods, 0);
   lua_pop(L, 2);
-  llmprof_lua_group_class(L);
-  static const luaL_Reg none[] = {{NULL, NULL}};
-  llmprof_lua_class(L, SCRATCH, none, free_scratch);
   llmprof_lua_class_len(L, FRAME, f_len);
-  llmprof_lua_interval_classes(L);
+}
+
+int luaopen_llmprof_frame(lua_State *L);
+int luaopen_llmprof_frame(lua_State *L) {
+  llmprof_lua_frame_classes(L);
+  lua_newtable(L);
+  luaL_setfuncs(L, llmprof_lua_make_functions, 0);
+  return 1;
 }

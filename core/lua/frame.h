@@ -26,6 +26,10 @@ llmprof_frame *llmprof_lua_check_frame(lua_State *L, int arg);
 /* The number of the column named at `index`; raises when there is none. */
 size_t llmprof_lua_check_column(lua_State *L, llmprof_frame *frame, int index);
 
+/* The column, loaded; raises when it cannot be. */
+const llmprof_column *
+llmprof_lua_load_column(lua_State *L, llmprof_frame *frame, size_t number);
+
 /* Push a cell of a loaded column; nil for an absent one. */
 void llmprof_lua_push_cell(lua_State *L, const llmprof_frame *frame,
                            const llmprof_column *column, size_t row);
@@ -57,11 +61,16 @@ void llmprof_lua_check_new(lua_State *L, llmprof_frame *frame,
 llmprof_groups *llmprof_lua_new_groups(lua_State *L, llmprof_frame *frame,
                                        const size_t *keys, size_t count);
 
-/* The methods of core/lua/group.c, query.c and frame_make.c, and the class
- * that group.c needs. */
+/* frame:close(), and the classes without their methods: frame_box.c. */
+int llmprof_lua_close_frame(lua_State *L);
+void llmprof_lua_box_classes(lua_State *L);
+
+/* The methods of core/lua/group.c, query.c and frame_make.c, the class that
+ * group.c needs, and the functions of llmprof.frame. */
 extern const luaL_Reg llmprof_lua_group_methods[];
 void llmprof_lua_group_class(lua_State *L);
 extern const luaL_Reg llmprof_lua_query_methods[];
 extern const luaL_Reg llmprof_lua_make_methods[];
+extern const luaL_Reg llmprof_lua_make_functions[];
 
 #endif

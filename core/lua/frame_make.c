@@ -11,22 +11,6 @@
 #include "frame.h"
 #include "llmprof/alloc.h"
 
-#define POOL "llmprof.frame.strings"
-
-static int close_pool(lua_State *L) {
-  void **box = luaL_checkudata(L, 1, POOL);
-  llmprof_strings_free(*box);
-  *box = NULL;
-  return 0;
-}
-
-llmprof_strings *llmprof_lua_new_pool(lua_State *L) {
-  void **box = llmprof_lua_box(L, POOL, 0);
-  *box = llmprof_strings_new();
-  if (!*box) luaL_error(L, "out of memory");
-  return *box;
-}
-
 /* What of the declared column the cells below are made by. */
 typedef struct column_maker {
   llmprof_strings *pool;
@@ -130,18 +114,6 @@ static int frame_new(lua_State *L) {
   return 1;
 }
 
-void llmprof_lua_keep_with(lua_State *L, int frame) {
-  if (lua_getiuservalue(L, frame, 2) != LUA_TTABLE) {
-    lua_pop(L, 1);
-    lua_newtable(L);
-    lua_pushvalue(L, -1);
-    lua_setiuservalue(L, frame, 2);
-  }
-  lua_insert(L, -2);
-  lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
-  lua_pop(L, 1);
-}
-
 /* frame:extend(by, groups, columns) -> frame, with columns about its groups:
  * value g of each belongs to the rows of group g of frame:aggregate(by, ...),
  * which has `groups` rows. columns as for frame.new(). */
@@ -174,17 +146,7 @@ const luaL_Reg llmprof_lua_make_methods[] = {
     {NULL, NULL},
 };
 
-static const luaL_Reg pool_methods[] = {{NULL, NULL}};
-
-static const luaL_Reg functions[] = {
+const luaL_Reg llmprof_lua_make_functions[] = {
     {"new", frame_new},
     {NULL, NULL},
 };
-
-int luaopen_llmprof_frame(lua_State *L);
-int luaopen_llmprof_frame(lua_State *L) {
-  llmprof_lua_frame_classes(L);
-  llmprof_lua_class(L, POOL, pool_methods, close_pool);
-  luaL_newlib(L, functions);
-  return 1;
-}

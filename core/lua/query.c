@@ -55,19 +55,6 @@ static int q_slice(lua_State *L) {
   return made_frame(L, box, made, &err);
 }
 
-size_t *llmprof_lua_check_columns(lua_State *L, llmprof_frame *frame, int list,
-                                  size_t *count) {
-  luaL_checktype(L, list, LUA_TTABLE);
-  *count = (size_t)lua_rawlen(L, list);
-  size_t *numbers = llmprof_lua_scratch(L, *count, sizeof *numbers);
-  for (size_t i = 0; i < *count; i++) {
-    lua_rawgeti(L, list, (lua_Integer)i + 1);
-    numbers[i] = llmprof_lua_check_column(L, frame, -1);
-    lua_pop(L, 1);
-  }
-  return numbers;
-}
-
 /* A field of the table on top of the stack that holds an integer. */
 static int64_t check_integer(lua_State *L, const char *field) {
   int is_integer = 0;

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "llmprof/path.h"
 #include "llmprof_lua.h"
 
 #define HOLDER  "llmprof.value.holder"

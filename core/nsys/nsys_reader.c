@@ -7,55 +7,11 @@
 #include "llmprof/alloc.h"
 #include "nsys/nsys_internal.h"
 
-/* Process id and thread id inside nsys's 64-bit global ids. */
-#define GLOBAL_PID_MASK INT64_C(-16777216) /* all but the low 24 bits */
-
-enum {
-  ID_BITS = 24,
-  ID_MASK = (1 << ID_BITS) - 1,
-};
-
-bool llmprof_nsys_process(llmprof_builder *builder, int64_t global_pid,
-                          uint32_t *row) {
-  *row = LLMPROF_NONE;
-  if (global_pid == LLMPROF_ABSENT) return true;
-  return llmprof_builder_add_process(
-      builder, global_pid & GLOBAL_PID_MASK,
-      (uint32_t)(global_pid >> ID_BITS & ID_MASK), row);
-}
-
-bool llmprof_nsys_other_thread(nsys_export *export, llmprof_builder *builder,
-                               int64_t global_tid, uint32_t *row) {
-  uint32_t process;
-  *row = LLMPROF_NONE;
-  if (global_tid == LLMPROF_ABSENT) return true;
-  if (!llmprof_nsys_process(builder, global_tid, &process) ||
-      !llmprof_builder_add_thread(
-          builder, global_tid, (uint32_t)(global_tid & ID_MASK), process, row))
-    return false;
-  export->last_thread = global_tid;
-  export->last_thread_row = *row;
-  return true;
-}
-
-/* ---- strings ---- */
+/* ---- small tables ---- */
 
 enum {
   SMALL_IDS = 1 << 20 /* nsys counts up from 0 */
 };
-
-uint32_t llmprof_nsys_far_string(const nsys_export *export, int64_t id) {
-  if (id == LLMPROF_ABSENT) return LLMPROF_NO_STRING;
-  uint32_t row = llmprof_intern_find(&export->string_ids, &id);
-  return row == UINT32_MAX ? LLMPROF_NO_STRING : export->string_of[row];
-}
-
-bool llmprof_nsys_text(llmprof_builder *builder, const llmprof_scan *scan,
-                       int i, uint32_t *string) {
-  size_t size;
-  const char *bytes = llmprof_scan_text(scan, i, &size);
-  return llmprof_builder_text(builder, bytes, size, string);
-}
 
 static bool keep_near(nsys_export *export, size_t id, uint32_t string) {
   if (!llmprof_grow(&export->string_at, &export->string_at_cap, id + 1,
@@ -66,8 +22,6 @@ static bool keep_near(nsys_export *export, size_t id, uint32_t string) {
   export->string_at[id] = string;
   return true;
 }
-
-/* ---- small tables ---- */
 
 /* An export and what is made of it. */
 typedef struct opening {
@@ -213,21 +167,6 @@ static bool load_small_tables(const opening *o, llmprof_error *err) {
     ok = llmprof_scan_each(o->export->db, &small_tables[i].spec,
                            small_tables[i].take, (void *)o, NULL, err);
   return ok;
-}
-
-/* ---- tables of events ---- */
-
-bool llmprof_nsys_open_table(const nsys_export *export,
-                             llmprof_builder *builder, const nsys_table *table,
-                             llmprof_scan **scan, llmprof_error *err) {
-  if (!llmprof_scan_open(export->db, &table->spec, scan, err)) return false;
-  if (!*scan) return true;
-  if (table->recorded_as != LLMPROF_TABLES)
-    llmprof_builder_recorded(builder, table->recorded_as);
-  if (table->fact != LLMPROF_FACTS && llmprof_scan_has(*scan, table->known_by))
-    llmprof_builder_knows(builder, table->fact);
-  llmprof_builder_expect(builder, llmprof_scan_hint(*scan));
-  return true;
 }
 
 /* ---- diagnostics ---- */

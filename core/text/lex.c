@@ -159,10 +159,3 @@ llmprof_limits llmprof_lex_limits(const llmprof_limits *given,
   if (!limits.max_nodes) limits.max_nodes = defaults.max_nodes;
   return limits;
 }
-
-bool llmprof_lex_fail_path(llmprof_error *err, llmprof_code code,
-                           const char *what, const llmprof_path *path) {
-  char where[512];
-  return llmprof_fail(err, code, "%s at %s", what,
-                      llmprof_path_text(path, where, sizeof where));
-}

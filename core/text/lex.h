@@ -51,8 +51,4 @@ void llmprof_lex_put_double(llmprof_buffer *out, double number);
 llmprof_limits llmprof_lex_limits(const llmprof_limits *given,
                                   llmprof_limits defaults);
 
-/* "what at path": a value that cannot be written. */
-bool llmprof_lex_fail_path(llmprof_error *err, llmprof_code code,
-                           const char *what, const llmprof_path *path);
-
 #endif

@@ -1,6 +1,7 @@
+#include "llmprof/path.h"
+
 #include <stdio.h>
 
-#include "llmprof/value.h"
 #include "text/lex.h"
 
 typedef struct cut_text {
@@ -61,4 +62,11 @@ const char *llmprof_path_text(const llmprof_path *path, char *out,
     put(&text, "top level");
   *text.at = '\0';
   return out;
+}
+
+bool llmprof_path_fail(llmprof_error *err, llmprof_code code, const char *what,
+                       const llmprof_path *path) {
+  char where[512];
+  return llmprof_fail(err, code, "%s at %s", what,
+                      llmprof_path_text(path, where, sizeof where));
 }

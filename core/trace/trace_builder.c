@@ -218,6 +218,10 @@ bool llmprof_builder_add_op(llmprof_builder *b, const llmprof_op_row *op,
   return put_op(ops, op);
 }
 
+void llmprof_builder_end_ops(llmprof_builder *b) {
+  begin_kinds(b, LLMPROF_OP_KINDS);
+}
+
 static const char *copy_label(llmprof_copy_kind kind) {
   static const char *const labels[LLMPROF_COPY_KINDS] = {
       [LLMPROF_COPY_UNKNOWN] = "Unknown",
@@ -320,7 +324,7 @@ static bool add_no_details(llmprof_builder *b, llmprof_error *err) {
   return ok;
 }
 
-static bool end_details(llmprof_builder *b, llmprof_error *err) {
+bool llmprof_builder_end_details(llmprof_builder *b, llmprof_error *err) {
   if (!b->detail_count) return add_no_details(b, err);
   return b->detail_count == llmprof_builder_kernels(b) ||
          llmprof_fail(err, LLMPROF_IO, "%s: changed while it was read",
@@ -358,25 +362,4 @@ bool llmprof_builder_add_call(llmprof_builder *b, const llmprof_call_row *call,
   llmprof_calls *calls = &b->trace->calls;
   return calls->count == b->call_cap ? grow_and_put_call(b, call, err)
                                      : put_call(calls, call);
-}
-
-/* ---- the end of a part ---- */
-
-bool llmprof_builder_end(llmprof_builder *builder, llmprof_part part,
-                         llmprof_error *err) {
-  builder->expected = 0;
-  switch (part) {
-  case LLMPROF_PART_OPS:
-    begin_kinds(builder, LLMPROF_OP_KINDS);
-    return true;
-  case LLMPROF_PART_DETAILS:
-    return end_details(builder, err);
-  case LLMPROF_PART_RANGES:
-    return llmprof_builder_end_ranges(builder, err);
-  case LLMPROF_PART_CALLS:
-  case LLMPROF_PART_DIAGNOSTICS:
-  case LLMPROF_PARTS:
-    break;
-  }
-  return true;
 }

@@ -87,8 +87,8 @@ bool llmprof_builder_grow(const llmprof_builder *builder, size_t count,
                           llmprof_error *err);
 
 /* All rows of the part are there: what follows from them. */
-bool llmprof_builder_end(llmprof_builder *builder, llmprof_part part,
-                         llmprof_error *err);
+void llmprof_builder_end_ops(llmprof_builder *builder);
+bool llmprof_builder_end_details(llmprof_builder *builder, llmprof_error *err);
 bool llmprof_builder_end_ranges(llmprof_builder *builder, llmprof_error *err);
 
 /* ---- loading ---- */

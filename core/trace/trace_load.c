@@ -1,12 +1,31 @@
 /* Parts of a trace, loaded when something first needs them. */
 #include "trace/trace_internal.h"
 
+static bool end_part(llmprof_builder *builder, llmprof_part part,
+                     llmprof_error *err) {
+  llmprof_builder_expect(builder, 0);
+  switch (part) {
+  case LLMPROF_PART_OPS:
+    llmprof_builder_end_ops(builder);
+    return true;
+  case LLMPROF_PART_DETAILS:
+    return llmprof_builder_end_details(builder, err);
+  case LLMPROF_PART_RANGES:
+    return llmprof_builder_end_ranges(builder, err);
+  case LLMPROF_PART_CALLS:
+  case LLMPROF_PART_DIAGNOSTICS:
+  case LLMPROF_PARTS:
+    break;
+  }
+  return true;
+}
+
 static bool fill(llmprof_trace *trace, llmprof_part part, llmprof_error *err) {
   const llmprof_reader *reader = trace->reader;
   if (reader && reader->load &&
       !reader->load(trace->reader_state, trace->builder, part, err))
     return false;
-  return llmprof_builder_end(trace->builder, part, err);
+  return end_part(trace->builder, part, err);
 }
 
 bool llmprof_trace_load(llmprof_trace *trace, llmprof_part part,

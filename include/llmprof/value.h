@@ -84,18 +84,4 @@ typedef struct llmprof_limits {
   size_t max_nodes; /* values of any type in the tree */
 } llmprof_limits;
 
-/* The way to a value from the root, for messages: links live on the stack of
- * whoever descends. */
-typedef struct llmprof_path {
-  const struct llmprof_path *up; /* NULL: directly below the root */
-  const char *key;               /* NULL: an item of a list */
-  size_t size;                   /* of key */
-  size_t index;                  /* of an item, counted from 1 as in Lua */
-} llmprof_path;
-
-/* Write the path as `stages[2].ms`, keys that are no identifiers as
- * `["a b"]`, cut to room, which is not 0. NULL, the root itself, is
- * "top level". Returns out. */
-const char *llmprof_path_text(const llmprof_path *path, char *out, size_t room);
-
 #endif

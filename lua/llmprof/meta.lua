@@ -784,6 +784,7 @@ function Groups:mean(column) end
 ---@field busy_ns? number At least one operation ran; ns
 ---@field copies integer
 ---@field gpu_time_ns? number Sum over operations; ns
+---@field graph_kernels? integer Kernels of graph nodes
 ---@field graphs integer Graphs traced as one row
 ---@field kernels integer
 ---@field sets integer

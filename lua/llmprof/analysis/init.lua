@@ -56,6 +56,7 @@ local function totals(trace, found)
     result.stage_share = all.duration.total > 0 and inside / all.duration.total or nil
   end
   result.api_calls = #check(trace:frame "api")
+  result.graph_kernels = #check(trace:frame "kernels"):where { { "graph_node", "~=", false } }
   return result
 end
 

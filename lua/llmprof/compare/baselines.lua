@@ -1,6 +1,7 @@
 -- Names for runs: <root>/baselines/NAME holds copies of what a comparison needs,
--- laid out as in a bundle, so that it outlives the run. <root>/baselines/current
--- is a link to the one in use.
+-- laid out as in a bundle, so that it outlives the run; further runs of the same
+-- thing lie in NAME/runs/RUN, likewise. <root>/baselines/current is a link to the one
+-- in use.
 local clock = require "llmprof.base.clock"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
@@ -12,7 +13,7 @@ local results_file = require "llmprof.bundle.results_file"
 
 local baselines = {}
 
-local ABOUT, CURRENT = "baseline.json", "current"
+local ABOUT, CURRENT, MORE = "baseline.json", "current", "runs"
 
 -- What is copied, if it is there; the first has to be.
 local kept = { layout.results, layout.config, layout.workload.metrics,
@@ -76,15 +77,35 @@ local function read_about(path)
 end
 
 
--- All of them by name: { name, run (id), recipe, saved (UTC), current }.
+-- The folders of a baseline's runs, that of the first first.
+function baselines.folders(path)
+  local folders = { path }
+  for _, id in ipairs(fs.list(path .. "/" .. MORE) or {}) do
+    local folder = ("%s/%s/%s"):format(path, MORE, id)
+    if fs.stat(folder .. "/" .. ABOUT) and not id:find "~$" then folders[#folders + 1] = folder end
+  end
+  return folders
+end
+
+
+-- The ids of a baseline's runs.
+function baselines.runs(path)
+  local ids = {}
+  for i, folder in ipairs(baselines.folders(path)) do ids[i] = read_about(folder).run end
+  return ids
+end
+
+
+-- All of them by name: { name, run (id of the first), runs (how many), recipe, saved
+-- (UTC), current }.
 function baselines.list(root)
   local list, current = {}, baselines.current(root)
   for _, name in ipairs(fs.list(folder_of(root)) or {}) do
     local path = baselines.find(name, root)
     if path then
       local about = read_about(path)
-      list[#list + 1] = { name = name, run = about.run, recipe = about.recipe,
-        saved = about.saved, current = name == current }
+      list[#list + 1] = { name = name, run = about.run, runs = #baselines.folders(path),
+        recipe = about.recipe, saved = about.saved, current = name == current }
     end
   end
   return list
@@ -118,25 +139,59 @@ local function copy(run, name, folder)
 end
 
 
--- Keep a run (of artifacts) under a name; one of that name is replaced
--- when the copy is whole.
-function baselines.save(run, name, root)
-  check_name(name)
+local function check_has_results(run)
   if not run:has(kept[1]) then
     errors.raise("usage", ("%s: no %s: there is nothing to compare with"):format(run.dir, kept[1]),
       { hint = ("the run is '%s'; --resume %s finishes it"):format(
         tostring(run.manifest.status), run.id) })
   end
   results_file.load(run:path(kept[1]))
+end
+
+
+local function keep(run, folder, name)
+  for _, file in ipairs(kept) do copy(run, file, folder) end
+  local about = json.ordered({ name = name, run = run.id, recipe = run.manifest.recipe,
+    saved = clock.timestamp() }, about_keys)
+  check(fs.write(folder .. "/" .. ABOUT, check(json.encode(about, { pretty = true })) .. "\n"))
+end
+
+
+-- Keep a run (of artifacts) under a name; one of that name is replaced
+-- when the copy is whole.
+function baselines.save(run, name, root)
+  check_name(name)
+  check_has_results(run)
   local path = path_of(name, root)
   local fresh = path .. ".new~"
   remove(fresh)
-  for _, file in ipairs(kept) do copy(run, file, fresh) end
-  local about = json.ordered({ name = name, run = run.id, recipe = run.manifest.recipe,
-    saved = clock.timestamp() }, about_keys)
-  check(fs.write(fresh .. "/" .. ABOUT, check(json.encode(about, { pretty = true })) .. "\n"))
+  keep(run, fresh, name)
   remove(path)
   check(fs.rename(fresh, path))
+end
+
+
+-- Keep another run of the same thing under a name that there is: how much they
+-- differ is what a comparison holds a change against.
+function baselines.add(run, name, root)
+  local path = must_find(name, root)
+  check_has_results(run)
+  local about = read_about(path)
+  if about.recipe ~= run.manifest.recipe then
+    errors.raise("usage", ("baseline '%s' is of recipe %s, %s of %s"):format(name,
+      tostring(about.recipe), run.id, tostring(run.manifest.recipe)),
+      { hint = "a baseline's runs are of the same thing" })
+  end
+  for _, known in ipairs(baselines.runs(path)) do
+    if known == run.id then
+      errors.raise("usage", ("baseline '%s' has run %s already"):format(name, run.id))
+    end
+  end
+  local target = ("%s/%s/%s"):format(path, MORE, run.id)
+  local fresh = target .. ".new~"
+  remove(fresh)
+  keep(run, fresh, name)
+  check(fs.rename(fresh, target))
 end
 
 

@@ -3,6 +3,7 @@ local differences = require "llmprof.compare.differences"
 local errors = require "llmprof.base.errors"
 local kernels = require "llmprof.compare.kernels"
 local metrics = require "llmprof.compare.metrics"
+local statistics = require "llmprof.base.statistics"
 local verdict = require "llmprof.compare.verdict"
 
 local comparison = {}
@@ -51,7 +52,8 @@ end
 -- ---- times ----
 
 local judged_fields = { "unit", "before", "after", "difference", "share", "verdict", "why",
-  "basis", "samples_before", "samples_after" }
+  "basis", "samples_before", "samples_after", "processes_before", "processes_after", "noise",
+  "p" }
 
 -- A judged metric as a row; the interval as shares of the value before.
 local function judged_row(label, metric, judged)
@@ -123,21 +125,55 @@ end
 
 -- ---- what the stages do ----
 
-local function work_of(stage, field)
-  return stage and metrics.is_known(stage, field) and stage[field] or nil
+-- The stage of that name of each run of a side.
+local function in_runs(side, name)
+  local list = {}
+  for _, run in ipairs(side.runs) do list[#list + 1] = metrics.stage(run, name) end
+  return list
 end
 
 
-local function work_rows(stages)
+local function mean(values)
+  return #values > 0 and statistics.sum(values) / #values or nil
+end
+
+
+local function work_of(side, name, field)
+  local values = {}
+  for _, stage in ipairs(in_runs(side, name)) do
+    values[#values + 1] = metrics.is_known(stage, field) and stage[field] or nil
+  end
+  return mean(values)
+end
+
+
+local function add_busy_verdicts(rows, stages, before, after)
+  local tested, rows_of = {}, {}
+  for i, stage in ipairs(stages) do
+    local judged = stage.before and stage.after
+      and metrics.judge(metrics.parse(stage.name .. ".busy"), before, after)
+    if judged then tested[#tested + 1], rows_of[judged] = judged, rows[i] end
+  end
+  verdict.correct(tested)
+  for _, judged in ipairs(tested) do
+    local row = rows_of[judged]
+    row.busy_share, row.busy_verdict = judged.share, judged.verdict
+    row.busy_why, row.busy_p = judged.why, judged.holm_p
+  end
+end
+
+
+local function work_rows(stages, before, after)
   local rows = {}
-  for _, stage in ipairs(stages) do
+  for i, stage in ipairs(stages) do
     local row = { label = label_of(stage) }
     for _, field in ipairs { "kernels", "launches", "copies", "gpu_busy_ns", "gpu_idle_ns" } do
-      row[field .. "_before"] = work_of(stage.before, field)
-      row[field .. "_after"] = work_of(stage.after, field)
+      row[field .. "_before"] = work_of(before, stage.name, field)
+      row[field .. "_after"] = work_of(after, stage.name, field)
     end
-    rows[#rows + 1] = row
+    rows[i] = row
   end
+  add_busy_verdicts(rows, stages, before, after)
   return rows
 end
 
@@ -154,23 +190,35 @@ local function both_known(stage)
 end
 
 
--- GPU time, by category where that is known, and GPU idle time by cause, in ns.
-local function pieces_of(stage, by_category)
-  local pieces = { ["all GPU work"] = not by_category and stage.gpu_time_ns or nil }
+-- GPU time, by category where that is known, and GPU idle time by cause: calls add
+-- with their names and ns.
+local function each_piece(stage, by_category, add)
+  if not by_category then add("all GPU work", stage.gpu_time_ns) end
   for _, row in ipairs(by_category and stage.categories or {}) do
-    pieces[row.category] = row.gpu_time_ns
+    add(row.category, row.gpu_time_ns)
   end
   for field, label in pairs(idle_labels) do
     local ns = stage.waiting and stage.waiting[field]
-    if ns and ns > 0 then pieces[label] = ns end
+    if ns and ns > 0 then add(label, ns) end
+  end
+end
+
+
+-- The pieces of a stage by name: ns, the mean of the side's runs.
+local function pieces_of(side, name, by_category)
+  local pieces, runs = {}, in_runs(side, name)
+  for _, stage in ipairs(runs) do
+    each_piece(stage, by_category, function(what, ns)
+      pieces[what] = (pieces[what] or 0) + ns / #runs
+    end)
   end
   return pieces
 end
 
 
-local function piece_rows(stage)
+local function piece_rows(stage, before, after)
   local known, rows, all = both_known(stage), {}, 0
-  local old, new = pieces_of(stage.before, known), pieces_of(stage.after, known)
+  local old, new = pieces_of(before, stage.name, known), pieces_of(after, stage.name, known)
   local function add(what)
     local difference = (new[what] or 0) - (old[what] or 0)
     all = all + math.abs(difference)
@@ -192,11 +240,11 @@ end
 
 
 -- Stages without a parent that both sides have.
-local function where_rows(stages)
+local function where_rows(stages, before, after)
   local rows = {}
   for _, stage in ipairs(stages) do
     if stage.before and stage.after and not stage.parent then
-      local pieces = piece_rows(stage)
+      local pieces = piece_rows(stage, before, after)
       table.move(pieces, 1, #pieces, #rows + 1, rows)
     end
   end
@@ -238,7 +286,7 @@ function comparison.make(before, after)
   check_common(stages, before, after)
   return { before = before, after = after, differences = differences.list(before, after),
     notes = notes_of(before, after), times = time_rows(stages, before, after),
-    work = work_rows(stages), where = where_rows(stages),
+    work = work_rows(stages, before, after), where = where_rows(stages, before, after),
     kernels = kernels.compare(before, after, with_kernels(stages)) }
 end
 

@@ -47,12 +47,21 @@ local function stages_from(results)
 end
 
 
--- In this order: group, name, and the value of a side or nil.
 local function timeline(results)
   return results.source.timeline or {}
 end
 
 
+-- How much of CUDA graphs the capture shows.
+local function graph_trace(results)
+  local totals = results.totals or {}
+  if (totals.graphs or 0) > 0 then return "one row each" end
+  local nodes = totals.graph_kernels
+  return nodes and (nodes > 0 and "kernel by kernel" or "none ran")
+end
+
+
+-- In this order: group, name, and the value of a side or nil.
 local facts = {
   { "model", "model", function(r) return r.model.name end },
   { "model", "variant", function(r) return r.model.variant end },
@@ -78,6 +87,8 @@ local facts = {
   { "clocks", "power limit W", function(r) return gpu_field(r, "power_limit_w") end },
   { "capture", "from", function(r) return timeline(r).from end },
   { "capture", "tool", function(r) return timeline(r).tool end },
+  { "capture", "profiler version", function(r) return timeline(r).export_product end },
+  { "capture", "CUDA graphs", graph_trace },
   { "capture", "export schema", function(r) return timeline(r).export_schema end },
   { "capture", "repeats", function(r) return r.repeats and r.repeats.count end },
   { "capture", "first repeat left out", function(r) return r.repeats and r.repeats.skipped_first

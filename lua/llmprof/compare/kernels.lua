@@ -5,7 +5,9 @@
 -- agree in enough of: the shape of their launches, the calls per step, the category,
 -- and the kernels just before and after them in the stage's sequence (where the
 -- traces are at hand). The best agreements are taken first.
+local metrics = require "llmprof.compare.metrics"
 local sequence = require "llmprof.compare.sequence"
+local verdict = require "llmprof.compare.verdict"
 
 local kernels = {}
 
@@ -45,9 +47,9 @@ local function add_shapes(entry, kernel, extent)
 end
 
 
--- Kernels by stage, part and name, several GPUs together: list of { key, stage,
--- part, name, short_name, category, calls and ns (per instance of the stage), rate
--- (calls per step), shapes (text -> calls per step) }.
+-- Kernels of a run by stage, part and name, several GPUs together: list of { key,
+-- stage, part, name, short_name, category, calls and ns (per instance of the stage),
+-- rate (calls per step), shapes (text -> calls per step) }.
 local function gather(results)
   local extents, list, by_key = extents_of(results), {}, {}
   for _, kernel in ipairs(results.kernels) do
@@ -64,6 +66,31 @@ local function gather(results)
       entry.rate = entry.calls / extent.steps
       add_shapes(entry, kernel, extent)
     end
+  end
+  return list, by_key
+end
+
+
+-- The kernels that any run of a side has, as gather gives them, calls and ns being the
+-- means of the runs; samples: the ns in each run, a process's group each.
+local function gather_side(side, stages)
+  local list, by_key, runs = {}, {}, {}
+  for i, run in ipairs(side.runs) do
+    local own
+    own, runs[i] = gather(run.results)
+    for _, entry in ipairs(own) do
+      if stages[entry.stage] and not by_key[entry.key] then
+        by_key[entry.key], list[#list + 1] = entry, entry
+      end
+    end
+  end
+  for _, entry in ipairs(list) do
+    local samples, calls = {}, 0
+    for i, run in ipairs(runs) do
+      local found = run[entry.key]
+      samples[i], calls = { found and found.ns or 0 }, calls + (found and found.calls or 0)
+    end
+    entry.samples, entry.ns, entry.calls = samples, verdict.mean(samples), calls / #runs
   end
   return list, by_key
 end
@@ -146,7 +173,40 @@ local function row_of(status, old, new, why)
     calls_before = old and old.calls, calls_after = new and new.calls,
     before_ns = old and old.ns, after_ns = new and new.ns,
     difference_ns = (new and new.ns or 0) - (old and old.ns or 0),
+    old = old, new = new,
   }
+end
+
+
+-- Noise of a stage's kernels in ns, where each side has one run.
+local function noise_of(stage, before, after)
+  local noise = metrics.noise_of(metrics.parse(stage .. ".gpu_ms"), before, after)
+  return noise and { before = noise.before * 1e6, after = noise.after * 1e6, df = noise.df,
+    from = noise.from }
+end
+
+
+local judged_fields = { "low", "high", "p", "verdict", "noise" }
+
+-- Whether the kernels that both sides have changed, all of them tested together.
+local function add_verdicts(rows, before, after)
+  local tested, rows_of, noise = {}, {}, {}
+  for _, row in ipairs(rows) do
+    if row.old and row.new then
+      local stage = row.old.stage
+      if noise[stage] == nil then noise[stage] = noise_of(stage, before, after) or false end
+      local judged = verdict.judge(row.old.samples, row.new.samples,
+        { better = "amount", noise = noise[stage] or nil })
+      tested[#tested + 1], rows_of[judged] = judged, row
+    end
+  end
+  verdict.correct(tested)
+  for _, judged in ipairs(tested) do
+    local row = rows_of[judged]
+    for _, field in ipairs(judged_fields) do row[field] = judged[field] end
+    row.holm_p, row.verdict_why = judged.holm_p, judged.why
+  end
+  for _, row in ipairs(rows) do row.old, row.new = nil, nil end
 end
 
 
@@ -176,27 +236,9 @@ local function by_difference(a, b)
 end
 
 
--- Sides of llmprof.compare.side; stages: the names of the stages to compare, a set.
--- Rows, the largest difference first: status ("same", "renamed", "new", "gone"),
--- why (of a renamed one: what it agrees in), name, was (its old name), where,
--- calls and ns of both sides per instance of the stage, difference_ns and share (of
--- all differences, without their signs).
-function kernels.compare(before, after, stages)
-  local function wanted(results)
-    local list, by_key = gather(results)
-    local kept = {}
-    for _, entry in ipairs(list) do
-      if stages[entry.stage] then kept[#kept + 1] = entry end
-    end
-    return kept, by_key
-  end
-  local old, old_by_key = wanted(before.results)
-  local new, new_by_key = wanted(after.results)
+local function matched_rows(old, new, old_by_key, new_by_key, around)
   local gone, fresh = without(old, new_by_key), without(new, old_by_key)
-  local around = #gone > 0 and #fresh > 0
-    and { before = sequence.neighbours(before), after = sequence.neighbours(after) }
-    or { before = {}, after = {} }
-  local renamed, taken = match_renamed(gone, fresh, around)
+  local renamed, taken = match_renamed(gone, fresh, around(gone, fresh))
   local rows = {}
   for _, entry in ipairs(old) do
     local match, same = renamed[entry.key], new_by_key[entry.key]
@@ -211,6 +253,25 @@ function kernels.compare(before, after, stages)
   for _, entry in ipairs(fresh) do
     if not taken[entry.key] then rows[#rows + 1] = row_of("new", nil, entry) end
   end
+  return rows
+end
+
+
+-- Sides of llmprof.compare.side; stages: the names of the stages to compare, a set.
+-- Rows, the largest difference first: status ("same", "renamed", "new", "gone"),
+-- why (of a renamed one: what it agrees in), name, was (its old name), where,
+-- calls and ns of both sides per instance of the stage, difference_ns and share (of
+-- all differences, without their signs). Where both sides have the kernel, verdict,
+-- verdict_why, low and high (the interval of the difference in ns), p and holm_p: see
+-- llmprof.compare.verdict.
+function kernels.compare(before, after, stages)
+  local old, old_by_key = gather_side(before, stages)
+  local new, new_by_key = gather_side(after, stages)
+  local rows = matched_rows(old, new, old_by_key, new_by_key, function(gone, fresh)
+    if #gone == 0 or #fresh == 0 then return { before = {}, after = {} } end
+    return { before = sequence.neighbours(before), after = sequence.neighbours(after) }
+  end)
+  add_verdicts(rows, before, after)
   table.sort(rows, by_difference)
   add_shares(rows)
   return rows

@@ -1,7 +1,7 @@
 -- Figures that can be compared, by path:
 --
---   STAGE.ms, STAGE.gpu_ms, STAGE.idle       ms of one instance of the stage: wall,
---                                            GPU time, GPU idle
+--   STAGE.ms, STAGE.gpu_ms, STAGE.busy, STAGE.idle   ms of one instance of the stage:
+--                                            wall, GPU time, GPU busy, GPU idle
 --   STAGE.kernels, STAGE.launches, STAGE.copies     counts of one instance
 --   STAGE.category.NAME, category.NAME       ms of GPU time of a category of
 --                                            kernels, in a stage or in all
@@ -9,7 +9,8 @@
 --   tokens_per_s                             of all sequences
 --
 -- Times of the workload's runs without a profiler ("plain") go before those of
--- the timeline ("profiled"), where both sides have them.
+-- the timeline ("profiled"), where both sides have them. A process makes a group of
+-- samples: each run of a side, and each of its plain runs.
 local errors = require "llmprof.base.errors"
 local nearest = require "llmprof.base.nearest"
 local statistics = require "llmprof.base.statistics"
@@ -24,6 +25,7 @@ local PREFILL, DECODE = "prefill", "decode"
 local definitions = {
   ms = { unit = "ms", better = "lower", field = "wall_ns", scale = 1e-6 },
   gpu_ms = { unit = "ms", better = "lower", field = "gpu_time_ns", scale = 1e-6 },
+  busy = { unit = "ms", better = "amount", field = "gpu_busy_ns", scale = 1e-6 },
   idle = { unit = "ms", better = "amount", field = "gpu_idle_ns", scale = 1e-6 },
   kernels = { better = "count", field = "kernels", exact = true },
   launches = { better = "count", field = "launches", exact = true },
@@ -34,7 +36,7 @@ local definitions = {
   tokens_per_s = { unit = "tokens/s", better = "higher", repeat_field = "tokens_per_s" },
 }
 
-local of_a_stage = { "ms", "gpu_ms", "idle", "kernels", "launches", "copies" }
+local of_a_stage = { "ms", "gpu_ms", "busy", "idle", "kernels", "launches", "copies" }
 local of_the_run = { "ttft", "tpot", "tokens_per_s" }
 
 
@@ -100,9 +102,9 @@ function metrics.is_known(stage, field)
 end
 
 
--- One group, or nil for no sample.
+-- The samples of a process, or nil for none.
 local function group_of(values)
-  return #values > 0 and { values } or nil
+  return #values > 0 and values or nil
 end
 
 
@@ -123,8 +125,8 @@ local function from_instances(stage, definition)
 end
 
 
-local function from_repeats(side, definition)
-  local latency, values = side.results.latency or {}, {}
+local function from_repeats(run, definition)
+  local latency, values = run.results.latency or {}, {}
   for _, entry in ipairs(latency.repeats or {}) do
     local value = entry.used and entry[definition.repeat_field]
     if value then values[#values + 1] = value * (definition.scale or 1) end
@@ -142,25 +144,32 @@ local function category_time(stage, category)
 end
 
 
-local function from_categories(side, metric)
+local function from_categories(run, metric)
   local sum, found = 0, false
-  for _, stage in ipairs(side.results.stages) do
+  for _, stage in ipairs(run.results.stages) do
     if stage.name == metric.stage or (not metric.stage and not stage.parent) then
       if not metrics.kernels_known(stage) then return nil end
       sum, found = sum + category_time(stage, metric.category), true
     end
   end
-  return found and { { sum } } or nil
+  return found and { sum } or nil
+end
+
+
+local function of_one_run(run, metric)
+  local definition = definitions[metric.key]
+  if metric.key == "category" then return from_categories(run, metric) end
+  if definition.repeat_field then return from_repeats(run, definition) end
+  local stage = metrics.stage(run, metric.stage)
+  if not stage or not metrics.is_known(stage, metric.key) then return nil end
+  return from_instances(stage, definition)
 end
 
 
 local function profiled(side, metric)
-  local definition = definitions[metric.key]
-  if metric.key == "category" then return from_categories(side, metric) end
-  if definition.repeat_field then return from_repeats(side, definition) end
-  local stage = metrics.stage(side, metric.stage)
-  if not stage or not metrics.is_known(stage, metric.key) then return nil end
-  return from_instances(stage, definition)
+  local groups = {}
+  for _, run in ipairs(side.runs) do groups[#groups + 1] = of_one_run(run, metric) end
+  return #groups > 0 and groups or nil
 end
 
 
@@ -203,72 +212,66 @@ local plain_values = {
 
 -- The repeats of a plain run that count: the first is left out where the
 -- timeline leaves it out.
-local function counted_repeats(side, run)
-  local first = side.results.repeats and side.results.repeats.skipped_first and 2 or 1
-  return table.move(run.repeats, first, #run.repeats, 1, {})
+local function counted_repeats(run, plain_run)
+  local first = run.results.repeats and run.results.repeats.skipped_first and 2 or 1
+  return table.move(plain_run.repeats, first, #plain_run.repeats, 1, {})
+end
+
+
+local function plain_values_of(run, plain_run, metric)
+  local value_of, values = plain_values[metric.key], {}
+  for _, rep in ipairs(counted_repeats(run, plain_run)) do
+    values[#values + 1] = value_of(rep, metric, plain_run.batch)
+  end
+  return group_of(values)
 end
 
 
 local function plain(side, metric)
-  local value_of, groups = plain_values[metric.key], {}
-  for _, run in ipairs(value_of and side.plain or {}) do
-    local values = {}
-    for _, rep in ipairs(counted_repeats(side, run)) do
-      values[#values + 1] = value_of(rep, metric, run.batch)
+  if not plain_values[metric.key] then return nil end
+  local groups = {}
+  for _, run in ipairs(side.runs) do
+    for _, plain_run in ipairs(run.plain) do
+      groups[#groups + 1] = plain_values_of(run, plain_run, metric)
     end
-    if #values > 0 then groups[#groups + 1] = values end
   end
   return #groups > 0 and groups or nil
 end
 
 
--- ---- the spread of steps ----
+-- ---- the noise of a capture ----
 
-local function relative_std(described)
-  return described and described.std and described.mean > 0 and described.std / described.mean
-    or nil
+-- The stage whose time a metric is of, or a part of.
+local function stage_of(metric)
+  return metric.stage or (metric.key == "ttft" and PREFILL)
+    or ((metric.key == "tpot" or metric.key == "tokens_per_s") and DECODE) or nil
 end
 
 
-local function plain_spread(side)
-  local steps = {}
-  for _, run in ipairs(side.plain) do
-    for _, rep in ipairs(counted_repeats(side, run)) do
-      local list = rep.stages[DECODE] and rep.stages[DECODE].steps_ms or {}
-      table.move(list, 1, #list, #steps + 1, steps)
-    end
-  end
-  return relative_std(statistics.describe(steps))
-end
-
-
-local function profiled_spread(side)
-  local tpot = side.results.latency and side.results.latency.tpot
-  if not tpot or tpot.source == "stage" then return nil end
-  return relative_std { mean = tpot.mean_ns, std = tpot.std_ns }
-end
-
-
--- How much the steps of decode vary: the larger share of both sides; nil where a
--- side has none, or the metric is not one of decode.
-local function spread_of(metric, before, after, basis)
-  if metric.key == "ttft" or (metric.stage or DECODE) ~= DECODE
-    or (metric.key == "category" and not metric.stage) then
-    return nil
-  end
-  local measure = basis == "plain" and plain_spread or profiled_spread
-  local old, new = measure(before), measure(after)
-  return old and new and math.max(old, new)
+-- Where each side has one capture, its plain runs tell how much processes of the same
+-- thing differ. Any part of a stage may be what differs: a part is taken to vary by as
+-- many ms as its stage does.
+function metrics.noise_of(metric, before, after)
+  local stage = stage_of(metric)
+  if not stage or not definitions[metric.key].unit then return nil end
+  local time = { key = "ms", stage = stage }
+  local share, df = verdict.noise(plain(before, time), plain(after, time))
+  local scale = metric.stage and time or metric
+  local old, new = profiled(before, scale), profiled(after, scale)
+  if not (share and old and new) then return nil end
+  return { before = share * verdict.mean(old), after = share * verdict.mean(new), df = df,
+    from = "plain runs of " .. stage }
 end
 
 
 -- ---- judging ----
 
 local function absent(metric, side)
-  local stage = metric.stage and metrics.stage(side, metric.stage)
+  local first = side.runs[1]
+  local stage = metric.stage and metrics.stage(first, metric.stage)
   if metric.stage and not stage then
     local names = {}
-    for i, known in ipairs(side.results.stages) do names[i] = known.name end
+    for i, known in ipairs(first.results.stages) do names[i] = known.name end
     return ("%s has no stage '%s'%s"):format(side.name, metric.stage,
       nearest.suggestion(metric.stage, names))
   end
@@ -278,19 +281,24 @@ local function absent(metric, side)
 end
 
 
+-- Samples of both sides of the same kind: groups, and "plain" or "profiled".
+local function samples_of(metric, before, after)
+  local old, new = plain(before, metric), plain(after, metric)
+  if old and new then return old, new, "plain" end
+  return profiled(before, metric), profiled(after, metric), "profiled"
+end
+
+
 -- What became of a metric (of metrics.parse) from one side to the other: see
 -- llmprof.compare.verdict, and basis ("plain" or "profiled"). nil and why where a
 -- side lacks it.
 function metrics.judge(metric, before, after)
-  local old, new, basis = plain(before, metric), plain(after, metric), "plain"
-  if not (old and new) then
-    old, new, basis = profiled(before, metric), profiled(after, metric), "profiled"
-  end
+  local old, new, basis = samples_of(metric, before, after)
   if not old then return nil, absent(metric, before) end
   if not new then return nil, absent(metric, after) end
   local definition = definitions[metric.key]
   local judged = verdict.judge(old, new, { better = definition.better, exact = definition.exact,
-    spread = spread_of(metric, before, after, basis) })
+    noise = basis == "profiled" and metrics.noise_of(metric, before, after) or nil })
   judged.basis, judged.unit = basis, definition.unit
   return judged
 end

@@ -40,8 +40,8 @@ local function side_row(role, side)
   local results = side.results
   local model = results.model.name and words.model_name(results) or nil
   return { role = role, name = side.name, kind = side.kind, model = model,
-    gpu = words.gpu_name(results), recipe = results.run.recipe,
-    repeats = results.repeats and results.repeats.used, plain_runs = #side.plain }
+    gpu = words.gpu_name(results), recipe = results.run.recipe, runs = #side.runs,
+    repeats = results.repeats and results.repeats.used, plain_runs = side.plain_runs }
 end
 
 
@@ -51,8 +51,8 @@ end
 
 
 local times_about = "Times are those of the workload without the profiler (plain) where both "
-  .. "sides have them, else those of the timeline (profiled). The interval is a 95 % bootstrap "
-  .. "of the repeats; without one, a single sample is held against the spread of the steps."
+  .. "sides have them, else those of the timeline (profiled). The interval of 95 % is by "
+  .. "processes: how much they differ is what a change is held against."
 
 local sections = {
   { "sides", "What is compared", rows = side_rows },
@@ -60,19 +60,22 @@ local sections = {
     empty = "Nothing that is recorded on both sides." },
   { "limits", "Limits", rows = function(made) return made.limits end },
   { "times", "Times", about = times_about, rows = function(made) return made.times end,
-    more = { "path", "samples_before", "samples_after" } },
+    more = { "path", "samples_before", "samples_after", "processes_before", "processes_after",
+      "noise", "p" } },
   { "work", "What the stages do",
-    about = "Means of the instances on the timeline, with the profiler.",
-    rows = function(made) return made.work end },
+    about = "Means of the instances on the timeline, with the profiler. All stages' busy times "
+      .. "are tested together (Holm).",
+    rows = function(made) return made.work end, more = { "busy_p", "busy_why" } },
   { "where", "Where the change is",
     about = "GPU time by category of kernel, and GPU idle time by what the CPU did meanwhile; "
       .. "on the timeline, per instance of the stage. Rows make up 1 % of its change or more.",
     rows = function(made) return made.where end, shown = notable,
     empty = "No stage is on both sides." },
   { "kernels", "Kernels",
-    about = "Per instance of the stage, the largest changes first.",
+    about = "Per instance of the stage, the largest changes first. All kernels that both sides "
+      .. "have are tested together (Holm).",
     rows = function(made) return made.kernels end, shown = largest, counts = true,
-    more = { "name" },
+    more = { "name", "low", "high", "p", "holm_p", "verdict_why" },
     empty = "No kernel ran in a stage of both sides." },
 }
 

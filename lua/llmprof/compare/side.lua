@@ -1,5 +1,5 @@
--- One side of a comparison: a run, a bundle, a baseline or a bare trace, by the
--- name that it was called on the command line.
+-- One side of a comparison: a run, a bundle, a baseline or a bare trace, or several
+-- runs of the same thing, by the name that it was called on the command line.
 local artifacts = require "llmprof.bundle.artifacts"
 local bare = require "llmprof.compare.bare"
 local baselines = require "llmprof.compare.baselines"
@@ -69,19 +69,73 @@ local function load_results(path, hint)
 end
 
 
-local function from_folder(kind, folder, name, root)
+-- One run in a folder: see side.open.
+local function run_in(folder, name, hint, root)
   local path = layout.find(folder, "results") or unfinished(folder, root)
-  local results = load_results(path, kind == "baseline"
-    and "save it again: llmprof baseline save RUN " .. name or nil)
-  local plain = {}
+  local results, plain = load_results(path, hint), {}
   for _, ran in ipairs { layout.workload.before, layout.workload.after } do
     plain[#plain + 1] = load_metrics(folder, ran)
   end
-  return { kind = kind, name = name, folder = folder, results = results,
-    plain = plain,
+  return { name = name, results = results, plain = plain,
     metrics = load_metrics(folder, layout.workload.folder),
     config = load_file(folder .. "/" .. layout.config, load_yaml),
     trace = layout.find(folder, "timeline") }
+end
+
+
+-- Runs of several recipes are not runs of the same thing.
+local function check_recipe(first, other)
+  local one, another = first.results.run.recipe, other.results.run.recipe
+  if one == another then return end
+  errors.raise("usage", ("%s is of recipe %s, %s of %s"):format(first.name, one, other.name,
+    another), { hint = "runs on one side are of the same thing" })
+end
+
+
+-- What tells the capture of a run from others: a recorded one may have been analysed
+-- several times.
+local function capture_of(run)
+  local timeline, ran = run.results.source.timeline or {}, run.results.run
+  if timeline.from == "trace" then return run.name end
+  local recorded = timeline.from == "recorded" and timeline.recorded
+  return recorded or ran.id .. " " .. ran.created
+end
+
+
+-- One capture that counts as several processes would seem to have no noise.
+local function check_runs(runs)
+  local seen = {}
+  for _, run in ipairs(runs) do
+    local capture = capture_of(run)
+    if seen[capture] then
+      errors.raise("usage", ("%s and %s are the same capture"):format(seen[capture].name, run.name),
+        { hint = "how much runs differ, several captures tell" })
+    end
+    seen[capture] = run
+    check_recipe(runs[1], run)
+  end
+end
+
+
+-- A side of these runs, of which the first stands for what they have in common.
+local function of_runs(kind, name, runs)
+  check_runs(runs)
+  local first, plain = runs[1], 0
+  for _, run in ipairs(runs) do plain = plain + #run.plain end
+  return { kind = kind, name = name, runs = runs, results = first.results,
+    metrics = first.metrics, config = first.config, trace = first.trace, plain_runs = plain }
+end
+
+
+local function from_folder(kind, folder, name, root)
+  return of_runs(kind, name, { run_in(folder, name, nil, root) })
+end
+
+
+local function from_baseline(folder, name, root)
+  local hint, runs = "save it again: llmprof baseline save RUN " .. name, {}
+  for i, part in ipairs(baselines.folders(folder)) do runs[i] = run_in(part, name, hint, root) end
+  return of_runs("baseline", name, runs)
 end
 
 
@@ -103,19 +157,15 @@ local function is_folder(path)
 end
 
 
--- word: "baseline:NAME", a file (a trace), a folder (a bundle), a run's id or
--- "latest" below root, or the name of a baseline. Returns { name, kind ("run",
--- "baseline" or "trace"), results, config (a tree or nil), metrics (the
--- workload's own or nil), plain (those of its runs without profiler, maybe none),
--- trace (path of the export or nil) }.
-function side.open(word, root)
+local function open_one(word, root)
   local chosen = word:match "^baseline:(.*)$"
   if chosen then
-    return from_folder("baseline", baselines.must_find(chosen, root), chosen, root)
+    return from_baseline(baselines.must_find(chosen, root), chosen, root)
   elseif word == "" then
     not_found(word, root)
   elseif is_file(word) then
-    return { kind = "trace", name = word, results = bare.results(word), plain = {}, trace = word }
+    return of_runs("trace", word,
+      { { name = word, results = bare.results(word), plain = {}, trace = word } })
   elseif is_folder(word) then
     return from_folder("run", word, word, root)
   elseif layout.find(root .. "/" .. word, "manifest") then
@@ -123,7 +173,30 @@ function side.open(word, root)
     return from_folder("run", run.dir, run.id, root)
   end
   local folder = baselines.find(word, root) or not_found(word, root)
-  return from_folder("baseline", folder, word, root)
+  return from_baseline(folder, word, root)
+end
+
+
+local function open_several(word, root)
+  local runs = {}
+  for piece in (word .. ","):gmatch "([^,]*)," do
+    local opened = open_one(piece, root)
+    table.move(opened.runs, 1, #opened.runs, #runs + 1, runs)
+  end
+  return of_runs("runs", word, runs)
+end
+
+
+-- word: "baseline:NAME", a file (a trace), a folder (a bundle), a run's id or
+-- "latest" below root, the name of a baseline, or several of these, separated by
+-- commas. Returns { name, kind ("run", "runs", "baseline" or "trace"), runs, plain_runs
+-- (how many they have), and of the first: results, config, metrics, trace }. A run is
+-- { name, results, config (a tree or nil), metrics (the workload's own or nil), plain
+-- (those of its runs without profiler, maybe none), trace (path of the export or nil)
+-- }.
+function side.open(word, root)
+  local whole = not word:find(",", 1, true) or is_file(word) or is_folder(word)
+  return (whole and open_one or open_several)(word, root)
 end
 
 

@@ -1,35 +1,39 @@
 -- Did a figure change, or is it noise? Two sets of samples, and what can be said
 -- of them.
 --
--- Samples come in groups: the repeats of one process. Between processes more
--- differs than between repeats of one, so the bootstrap draws groups first, then
--- repeats within each. Its 95 % interval is that of the difference of the means,
--- by percentiles, widened by sqrt(n / (n - 1)) with n the smaller number of
--- groups (of repeats, where a side has one group only): resampling n values
--- shows too little of their spread by that factor.
-local random = require "llmprof.base.random"
+-- Samples come in groups: the repeats of one process. Processes of the same thing
+-- differ by more than repeats of one do (memory, clocks, where the allocator put
+-- things), so that a process counts once, by the mean of its repeats. The interval
+-- is that of Student's t for the ratio of the means, in logarithms, since noise is a
+-- share of a time; where a mean is not above 0, for their difference.
+--
+-- Noise is pooled over both sides. Where the processes say that it differs (F test),
+-- each side keeps its own, and the degrees of freedom are Welch's. With one process on
+-- each side nothing tells how much processes differ, and there is no interval, unless
+-- other runs of the same thing do (`noise`).
+local distributions = require "llmprof.base.distributions"
 local statistics = require "llmprof.base.statistics"
 
 local verdict = {}
 
 verdict.UNKNOWN = "can't tell"
 
-local DRAWS, SEED = 2000, 1
-local MOST_WORK = 2000000 -- values drawn for an interval; thousands of samples need fewer draws
-local LOW, HIGH = 2.5, 97.5 -- percentiles
-
--- With one sample: the difference must be as many times the spread of the steps
--- inside the run, as a share of their mean.
-local TIMES_SPREAD = 3
+local LEVEL = 0.05 -- of both tails: intervals of 95 %
+local UNEQUAL = 0.3 -- noise that is less likely to be equal than this is not pooled
 
 
--- ---- the bootstrap ----
+-- ---- samples ----
+
+local function means_of(groups)
+  local list = {}
+  for i, group in ipairs(groups) do list[i] = statistics.sum(group) / #group end
+  return list
+end
+
 
 -- The mean of the groups' means.
 function verdict.mean(groups)
-  local sum = 0
-  for _, group in ipairs(groups) do sum = sum + statistics.sum(group) / #group end
-  return sum / #groups
+  return statistics.sum(means_of(groups)) / #groups
 end
 
 
@@ -40,41 +44,73 @@ local function count_of(groups)
 end
 
 
-local function redrawn_mean(groups, draw)
-  local sum = 0
-  for _ = 1, #groups do
-    local group = groups[draw(#groups)]
-    local inner = 0
-    for _ = 1, #group do inner = inner + group[draw(#group)] end
-    sum = sum + inner / #group
+-- The groups' means as what has noise that is alike: logarithms, where all of both
+-- sides are above 0 and show their noise themselves.
+local function scale_of(before, after)
+  if #before == 1 and #after == 1 then return function(x) return x end, false end
+  for _, groups in ipairs { before, after } do
+    for _, value in ipairs(means_of(groups)) do
+      if value <= 0 then return function(x) return x end, false end
+    end
   end
-  return sum / #groups
+  return math.log, true
 end
 
 
-local function units(groups)
-  return #groups > 1 and #groups or #groups[1]
+-- { variance (of the groups' means on a scale), count, df }.
+local function described(groups, scale)
+  local list = means_of(groups)
+  for i, value in ipairs(list) do list[i] = scale(value) end
+  local made = statistics.describe(list)
+  return { variance = (made.std or 0) ^ 2, count = made.count, df = made.count - 1 }
 end
 
 
-local function draws_for(samples)
-  return math.max(math.min(MOST_WORK // samples, DRAWS), DRAWS // 10)
+-- ---- the standard error of a difference of means, and its degrees of freedom ----
+
+local function welch(old, new)
+  local a, b = old.variance / old.count, new.variance / new.count
+  return math.sqrt(a + b), (a + b) ^ 2 / (a * a / old.df + b * b / new.df)
 end
 
 
--- The interval of mean(after) - mean(before): low, high.
-function verdict.interval(before, after)
-  local draw, differences = random.new(SEED), {}
-  for i = 1, draws_for(count_of(before) + count_of(after)) do
-    local old = redrawn_mean(before, draw)
-    differences[i] = redrawn_mean(after, draw) - old
-  end
-  local centre = verdict.mean(after) - verdict.mean(before)
-  local n = math.min(units(before), units(after))
-  local widen = n > 1 and math.sqrt(n / (n - 1)) or 1
-  local low = statistics.percentile(differences, LOW)
-  local high = statistics.percentile(differences, HIGH)
-  return centre + (low - centre) * widen, centre + (high - centre) * widen
+local function pool(old, new)
+  local df = old.df + new.df
+  return (old.df * old.variance + new.df * new.variance) / df, df
+end
+
+
+local function pooled(old, new)
+  local variance, df = pool(old, new)
+  return math.sqrt(variance * (1 / old.count + 1 / new.count)), df
+end
+
+
+local function differ_in_noise(old, new)
+  return old.df > 0 and new.df > 0
+    and distributions.f_both_tails(old.variance / new.variance, old.df, new.df) < UNEQUAL
+end
+
+
+-- How much processes differ as a share of their mean, and with how many degrees of
+-- freedom; nil where neither list of groups (either may be nil) has two.
+function verdict.noise(before, after)
+  local scale, logarithmic = scale_of(before or {}, after or {})
+  if not logarithmic then return nil end
+  local none = { variance = 0, df = 0 }
+  local old = before and described(before, scale) or none
+  local new = after and described(after, scale) or none
+  if old.df + new.df == 0 then return nil end
+  local variance, df = pool(old, new)
+  return math.sqrt(variance), df
+end
+
+
+-- nil where nothing says how much processes differ.
+local function standard_error(old, new, noise)
+  if old.df + new.df > 0 then return (differ_in_noise(old, new) and welch or pooled)(old, new) end
+  if noise then return math.sqrt(noise.before ^ 2 + noise.after ^ 2), noise.df end
+  return nil
 end
 
 
@@ -87,66 +123,111 @@ local words = {
   amount = { [-1] = "less", [1] = "more" },
 }
 
-local function word(better, sign)
-  return sign == 0 and "same" or words[better][sign]
-end
-
-
-local function sign_of(value)
-  return value > 0 and 1 or value < 0 and -1 or 0
+local function word(better, difference)
+  if difference == 0 then return "same" end
+  return words[better][difference > 0 and 1 or -1]
 end
 
 
 -- ---- judging ----
 
-local function by_interval(result, better, before, after)
-  result.low, result.high = verdict.interval(before, after)
-  if result.low > 0 then
-    result.verdict = word(better, 1)
-  elseif result.high < 0 then
-    result.verdict = word(better, -1)
-  elseif result.low == 0 and result.high == 0 then
-    result.verdict = word(better, 0)
+-- How likely a difference is as large where there is none; without any noise it is
+-- what it is.
+local function probability(difference, error, df)
+  if error == 0 then return difference == 0 and 1 or 0 end
+  return distributions.t_both_tails(difference / error, df)
+end
+
+
+-- The interval of the difference, from that of the ratio where it is one of logarithms.
+local function add_interval(result, change, half, logarithmic)
+  if logarithmic then
+    result.low = result.before * (math.exp(change - half) - 1)
+    local high = result.before * (math.exp(change + half) - 1)
+    result.high = high < math.huge and high or nil
+  else
+    result.low, result.high = change - half, change + half
+  end
+end
+
+
+local function by_interval(result, better, error, df, logarithmic)
+  local change = logarithmic and math.log(result.after / result.before) or result.difference
+  local half = error > 0 and distributions.t_quantile(LEVEL, df) * error or 0
+  add_interval(result, change, half, logarithmic)
+  result.df, result.p = df, probability(change, error, df)
+  if half == 0 or math.abs(change) > half then
+    result.verdict = word(better, result.difference)
   else
     result.verdict, result.why = verdict.UNKNOWN, "the interval holds 0"
   end
 end
 
 
-local function by_spread(result, better, spread)
-  result.verdict = verdict.UNKNOWN
-  if not spread then
-    result.why = "one sample, and no steps show how much it varies"
-  elseif not result.share or math.abs(result.share) <= TIMES_SPREAD * spread then
-    result.why = ("one sample, and the steps vary by %.1f %%"):format(spread * 100)
-  else
-    result.verdict = word(better, sign_of(result.difference))
-    result.why = ("one sample; far more than the steps vary (%.1f %%)"):format(spread * 100)
+local function all_equal(groups)
+  for _, group in ipairs(groups) do
+    for _, value in ipairs(group) do
+      if value ~= groups[1][1] then return false end
+    end
   end
+  return true
 end
 
 
 -- before, after: lists of groups of samples, none of them empty. given: better
 -- ("lower" or "higher" for times and rates, "amount" or "count" for what is
--- neither good nor bad), exact (the figure does not vary from run to run: one
--- sample is enough), spread (standard deviation of the steps inside the run over
--- their mean, or nil). Returns before, after and difference in the unit of the
--- samples, share (difference over before; nil when that is 0), low and high (the
--- interval of the difference; nil without repeats), verdict, why (nil when plain
--- to see), samples_before and samples_after.
+-- neither good nor bad), exact (the figure does not vary from run to run: where it
+-- does not, one sample is enough), noise ({ before, after, df, from }: standard
+-- deviations of processes on each side where the samples have one process each, from
+-- what and with how many degrees of freedom; or nil). Returns before, after and
+-- difference in the unit of the samples, share (difference over before; nil when that
+-- is 0), low and high (the interval of that share, as a difference; nil where there is
+-- none, high also where it has no end), df,
+-- p (how likely so large a difference is by noise), noise (where it is from, if not
+-- from the samples), verdict, why (nil when plain to see), samples_before,
+-- samples_after, processes_before and processes_after.
 function verdict.judge(before, after, given)
   local old, new = verdict.mean(before), verdict.mean(after)
   local result = { before = old, after = new, difference = new - old,
     share = old ~= 0 and (new - old) / math.abs(old) or nil,
-    samples_before = count_of(before), samples_after = count_of(after) }
-  if given.exact and (result.samples_before == 1 or result.samples_after == 1) then
-    result.verdict = word(given.better, sign_of(result.difference))
-  elseif result.samples_before > 1 and result.samples_after > 1 then
-    by_interval(result, given.better, before, after)
+    samples_before = count_of(before), samples_after = count_of(after),
+    processes_before = #before, processes_after = #after }
+  if given.exact and all_equal(before) and all_equal(after) then
+    result.verdict = word(given.better, result.difference)
+    return result
+  end
+  local scale, logarithmic = scale_of(before, after)
+  local error, df = standard_error(described(before, scale), described(after, scale), given.noise)
+  if error then
+    by_interval(result, given.better, error, df, logarithmic)
+    result.noise = #before == 1 and #after == 1 and given.noise.from or nil
   else
-    by_spread(result, given.better, given.spread)
+    result.verdict = verdict.UNKNOWN
+    result.why = "one process on each side: nothing tells how much processes differ"
   end
   return result
+end
+
+
+-- ---- many at once ----
+
+-- Holm's correction: of `rows` with a p, those whose change may be one that many tests
+-- find by chance get the verdict "can't tell". Adds holm_p, p for all of them together.
+function verdict.correct(rows)
+  local tested = {}
+  for _, row in ipairs(rows) do
+    if row.p then tested[#tested + 1] = row end
+  end
+  table.sort(tested, function(a, b) return a.p < b.p end)
+  local least = 0
+  for i, row in ipairs(tested) do
+    least = math.max(least, math.min((#tested - i + 1) * row.p, 1))
+    row.holm_p = least
+    if least >= LEVEL and row.p < LEVEL then
+      row.verdict = verdict.UNKNOWN
+      row.why = ("%d were tested, and one in so many looks like this by chance"):format(#tested)
+    end
+  end
 end
 
 

@@ -209,8 +209,8 @@ local function value(key, title) return { key = key, title = title, digits = 2 }
 
 columns.compare_sides = {
   word("role", ""), word("name", "run"), word("kind", "kind"), word("model", "model"),
-  word("gpu", "GPU"), word("recipe", "recipe"), count("repeats", "repeats"),
-  count("plain_runs", "plain runs"),
+  word("gpu", "GPU"), word("recipe", "recipe"), count("runs", "runs"),
+  count("repeats", "repeats"), count("plain_runs", "plain runs"),
 }
 
 columns.compare_differences = {
@@ -229,7 +229,8 @@ columns.compare_work = {
   count("kernels_after", "after"), count("launches_before", "launches before"),
   count("launches_after", "after"), count("copies_before", "copies before"),
   count("copies_after", "after"), ms("gpu_busy_ns_before", "GPU busy before"),
-  ms("gpu_busy_ns_after", "after"), ms("gpu_idle_ns_before", "GPU idle before"),
+  ms("gpu_busy_ns_after", "after"), percent("busy_share", "change"),
+  word("busy_verdict", "busy is"), ms("gpu_idle_ns_before", "GPU idle before"),
   ms("gpu_idle_ns_after", "after"),
 }
 
@@ -242,7 +243,8 @@ columns.compare_kernels = {
   name("short_name", "kernel", 48), word("where", "stage"), word("status", ""),
   count("calls_before", "calls before"), count("calls_after", "after"),
   ms("before_ns", "before", 3), ms("after_ns", "after", 3), ms("difference_ns", "change", 3),
-  percent("share", "of the change"), word("category", "category"), name("was", "was", 48),
+  percent("share", "of the change"), word("verdict", "verdict"), word("category", "category"),
+  name("was", "was", 48),
 }
 
 columns.compare_limits = {
@@ -253,7 +255,7 @@ columns.compare_limits = {
 
 columns.baselines = {
   word("name", "baseline"), word("run", "run"), word("recipe", "recipe"),
-  word("saved", "saved (UTC)"), word("state", ""),
+  word("saved", "saved (UTC)"), word("state", ""), count("runs", "runs"),
 }
 
 -- ---- llmprof sweep ----

@@ -154,31 +154,6 @@ static void test_deep(void **state) {
   llmprof_value_free(top);
 }
 
-static void assert_path(const llmprof_path *path, const char *text) {
-  char out[64];
-  assert_string_equal(llmprof_path_text(path, out, sizeof out), text);
-}
-
-static void test_path(void **state) {
-  (void)state;
-  llmprof_path a = {.key = "stages", .size = 6};
-  llmprof_path b = {.up = &a, .index = 2};
-  llmprof_path c = {.up = &b, .key = "ms_2", .size = 4};
-  llmprof_path d = {.up = &c, .key = "a\nb", .size = 3};
-  llmprof_path e = {.up = &d, .key = "", .size = 0};
-  llmprof_path f = {.up = &b, .key = "2x", .size = 2};
-  char small[8];
-  assert_path(NULL, "top level");
-  assert_path(&a, "stages");
-  assert_path(&b, "stages[2]");
-  assert_path(&c, "stages[2].ms_2");
-  assert_path(&e, "stages[2].ms_2[\"a\\x0ab\"][\"\"]");
-  assert_path(&f, "stages[2][\"2x\"]");
-  assert_string_equal(llmprof_path_text(&c, small, sizeof small), "stages[");
-  llmprof_path top = {.index = 18446744073709551615u};
-  assert_path(&top, "[18446744073709551615]");
-}
-
 static bool build(void *arg, llmprof_error *err) {
   (void)arg;
   llmprof_value *map = llmprof_value_new_map();
@@ -205,10 +180,10 @@ static void test_allocations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_scalars),   cmocka_unit_test(test_list),
-      cmocka_unit_test(test_map),       cmocka_unit_test(test_sort),
-      cmocka_unit_test(test_many_keys), cmocka_unit_test(test_deep),
-      cmocka_unit_test(test_path),      cmocka_unit_test(test_allocations),
+      cmocka_unit_test(test_scalars),     cmocka_unit_test(test_list),
+      cmocka_unit_test(test_map),         cmocka_unit_test(test_sort),
+      cmocka_unit_test(test_many_keys),   cmocka_unit_test(test_deep),
+      cmocka_unit_test(test_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

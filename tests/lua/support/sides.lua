@@ -48,20 +48,38 @@ function sides.plain(...)
 end
 
 
--- given: name, stages (of sides.stage), kernels, plain (runs), and fields of results.
-function sides.side(given)
+-- given: name, stages (of sides.stage), kernels, plain (runs without the profiler), and
+-- fields of results.
+local function run(given)
   local results = { run = { recipe = "r" }, model = {}, environment = {},
     source = { timeline = { from = "recorded" } }, stages = given.stages or {},
     kernels = given.kernels or {}, repeats = { count = 1, used = 1, skipped_first = false } }
   for field, value in pairs(given.results or {}) do results[field] = value end
-  return { kind = "run", name = given.name or "side", results = results,
-    plain = given.plain or {}, config = given.config, metrics = given.metrics }
+  return { name = given.name or "side", results = results, plain = given.plain or {},
+    config = given.config, metrics = given.metrics }
 end
 
 
--- A side whose only stage is decode, with these walls in ms.
+-- A side of one run, or of these.
+function sides.side(given, ...)
+  local runs, plain = { run(given) }, 0
+  for i, more in ipairs { ... } do runs[i + 1] = run(more) end
+  for _, one in ipairs(runs) do plain = plain + #one.plain end
+  local first = runs[1]
+  return { kind = #runs > 1 and "runs" or "run", name = first.name, runs = runs,
+    results = first.results, config = first.config, metrics = first.metrics,
+    plain_runs = plain }
+end
+
+
+-- A side whose only stage is decode, with these walls in ms; a table is those of a run
+-- of its own.
 function sides.decode(...)
-  return sides.side { stages = { sides.stage { name = "decode", walls = { ... } } } }
+  local given = {}
+  for i, walls in ipairs(type(...) == "table" and { ... } or { { ... } }) do
+    given[i] = { stages = { sides.stage { name = "decode", walls = walls } } }
+  end
+  return sides.side(table.unpack(given))
 end
 
 

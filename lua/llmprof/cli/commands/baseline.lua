@@ -1,4 +1,5 @@
--- llmprof baseline save RUN NAME | list | use NAME | remove NAME: names for runs.
+-- llmprof baseline save RUN NAME | add RUN NAME | list | use NAME | remove NAME: names
+-- for runs.
 local artifacts = require "llmprof.bundle.artifacts"
 local baselines = require "llmprof.compare.baselines"
 local columns = require "llmprof.report.columns"
@@ -12,10 +13,11 @@ local table_options = require "llmprof.cli.table_options"
 local command = {
   name = "baseline",
   summary = "names for runs that others are compared with",
-  usage = "baseline [OPTION...] save RUN NAME | list | use NAME | remove NAME",
+  usage = "baseline [OPTION...] save RUN NAME | add RUN NAME | list | use NAME | remove NAME",
   details = [[
 save keeps what a comparison needs of a run under a name; it stays when the run is
-removed. use makes it what `llmprof compare RUN` compares with.]],
+removed. add keeps another run of the same thing there: how much they differ is what a
+change is held against. use makes it what `llmprof compare RUN` compares with.]],
   completes = "baseline",
   options = {
     { "root", arg = "DIR", default = defaults["run.root"][2], help = "where runs are kept" },
@@ -30,6 +32,11 @@ local actions = {
     local run = artifacts.open(words[1], given.root)
     baselines.save(run, words[2], given.root)
     out.write(("%s is run %s\n"):format(words[2], run.id))
+  end },
+  add = { "RUN NAME", function(given, words)
+    local run = artifacts.open(words[1], given.root)
+    baselines.add(run, words[2], given.root)
+    out.write(("%s has run %s, too\n"):format(words[2], run.id))
   end },
   list = { "", function(given)
     local list = baselines.list(given.root)

@@ -84,6 +84,24 @@ describe("llmprof.compare.baselines", function()
     assert.equal(1, #artifacts.list(top()))
   end)
 
+  it("keeps further runs of the same thing", function()
+    baselines.save(run("one", 1), "main", top())
+    local two = run("two", 2)
+    baselines.add(two, "main", top())
+    local folders = baselines.folders(baselines.find("main", top()))
+    assert.same({ 1, 2 }, { mark_of(folders[1]), mark_of(folders[2]) })
+    assert.equal(2, baselines.list(top())[1].runs)
+    assert.same({ "usage", "baseline 'main' has run two already" },
+      refusal(baselines.add, two, "main", top()))
+    local other = run("other", 3)
+    other.manifest.recipe = "s"
+    assert.same({ "usage", "baseline 'main' is of recipe r, other of s",
+      "a baseline's runs are of the same thing" }, refusal(baselines.add, other, "main", top()))
+    assert.equal("no baseline 'x' in TOP/baselines", refusal(baselines.add, other, "x", top())[2])
+    baselines.save(run("three", 4), "main", top())
+    assert.equal(1, #baselines.folders(baselines.find("main", top())))
+  end)
+
   it("refuses a run without results", function()
     assert.same({ "usage", "TOP/one: no results.json: there is nothing to compare with",
       "the run is 'running'; --resume one finishes it" },

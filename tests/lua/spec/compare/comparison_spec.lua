@@ -11,7 +11,7 @@ end
 -- Least and largest of the workload's own times without the profiler, in ms.
 local function plain_range(one, stage)
   local low, high = math.huge, 0
-  for _, run in ipairs(one.plain) do
+  for _, run in ipairs(one.runs[1].plain) do
     for _, rep in ipairs(run.repeats) do
       low, high = math.min(low, rep.stages[stage].ms), math.max(high, rep.stages[stage].ms)
     end
@@ -60,6 +60,21 @@ describe("llmprof.compare.comparison", function()
       end
       assert.same({ "idle, outside CUDA", "idle, in launching calls" }, found)
     end)
+  end)
+
+  it("tests busy times and kernels together, by runs", function()
+    local function run(ms)
+      return { stages = { sides.stage { name = "decode", walls = { ms },
+        instances = { gpu_busy_ns = ms * 1e6 } } },
+        kernels = { sides.kernel { total_ns = ms * 1e5 }, sides.kernel { name = "a" } } }
+    end
+    local made = comparison.make(sides.side(run(100), run(101), run(102)),
+      sides.side(run(110), run(111), run(112)))
+    assert.same({ { busy_share = 10 / 101, busy_verdict = "more" } },
+      traces.pick(made.work, "busy_share", "busy_verdict"))
+    assert.same({ { name = "k", verdict = "more" }, { name = "a", verdict = "same" } },
+      traces.pick(made.kernels, "name", "verdict"))
+    assert.near(2 * made.kernels[1].p, made.kernels[1].holm_p, 1e-12)
   end)
 
   it("notes stages that one side lacks", function()

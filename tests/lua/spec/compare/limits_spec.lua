@@ -2,8 +2,9 @@ local failure = require "tests.lua.support.failure"
 local limits = require "llmprof.compare.limits"
 local sides = require "tests.lua.support.sides"
 
-local before, slower = sides.decode(100, 101, 102), sides.decode(110, 111, 112)
-local noisy = sides.decode(95, 105, 125)
+local before, slower = sides.decode({ 100 }, { 101 }, { 102 }),
+  sides.decode({ 110 }, { 111 }, { 112 })
+local noisy = sides.decode({ 95 }, { 105 }, { 125 })
 
 local function outcomes(text, after, strict)
   local rows, broken = limits.check(limits.parse(text), before, after, strict)

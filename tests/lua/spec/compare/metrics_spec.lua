@@ -23,7 +23,7 @@ describe("llmprof.compare.metrics", function()
   end)
 
   it("refuses what is no figure", function()
-    local hint = "STAGE.ms, STAGE.gpu_ms, STAGE.idle, STAGE.kernels, STAGE.launches, "
+    local hint = "STAGE.ms, STAGE.gpu_ms, STAGE.busy, STAGE.idle, STAGE.kernels, STAGE.launches, "
       .. "STAGE.copies, STAGE.category.NAME, category.NAME, ttft, tpot, tokens_per_s"
     assert.same({ "usage", "no figure 'tpto' (did you mean 'tpot'?)", hint },
       failure(metrics.parse, "tpto"))
@@ -33,60 +33,66 @@ describe("llmprof.compare.metrics", function()
   end)
 
   it("takes each figure of a stage from its instances", function()
-    local before, after = sides.decode(10, 11, 12), sides.decode(20, 21, 22)
-    assert.equal("11 -> 21 ms (90.9 %, profiled, 3 and 3): slower",
+    local before, after = sides.decode({ 10, 12 }, { 10.5, 11.5 }, { 12, 10.3 }),
+      sides.decode({ 20, 22 }, { 20, 21 })
+    assert.equal("11.05 -> 20.75 ms (87.8 %, profiled, 6 and 4): slower",
       said("decode.ms", before, after))
-    assert.equal("5.5 -> 10.5 ms (90.9 %, profiled, 3 and 3): slower",
+    assert.equal("5.525 -> 10.375 ms (87.8 %, profiled, 6 and 4): slower",
       said("decode.gpu_ms", before, after))
-    assert.equal("5.5 -> 10.5 ms (90.9 %, profiled, 3 and 3): more",
+    assert.equal("5.525 -> 10.375 ms (87.8 %, profiled, 6 and 4): more",
       said("decode.idle", before, after))
-    assert.equal("10 -> 10 - (0.0 %, profiled, 3 and 3): same",
+    assert.equal("10 -> 10 - (0.0 %, profiled, 6 and 4): same",
       said("decode.kernels", before, after))
-    assert.equal("2 -> 2 - (0.0 %, profiled, 3 and 3): same", said("decode.copies", before, after))
+    assert.equal("2 -> 2 - (0.0 %, profiled, 6 and 4): same", said("decode.copies", before, after))
   end)
 
   it("leaves out instances that are not used", function()
     local before = sides.decode(100, 10, 10)
     before.results.stages[1].instances[1].used = false
-    assert.equal("10 -> 10 ms (0.0 %, profiled, 2 and 2): same",
+    assert.equal("10 -> 10 ms (0.0 %, profiled, 2 and 2): can't tell",
       said("decode.ms", before, sides.decode(10, 10)))
   end)
 
   it("prefers times without the profiler where both sides have them", function()
     local before, after = sides.decode(10), sides.decode(20)
-    before.plain = { sides.plain(8, 8), sides.plain(10, 10) }
+    before.runs[1].plain = { sides.plain(8, 8) }
     assert.equal("10 -> 20 ms (100.0 %, profiled, 1 and 1): can't tell",
       said("decode.ms", before, after))
-    after.plain = { sides.plain(4, 4) }
-    assert.equal("9 -> 4 ms (-55.6 %, plain, 4 and 2): faster", said("decode.ms", before, after))
-    assert.equal("4.5 -> 2 ms (-55.6 %, plain, 4 and 2): faster", said("tpot", before, after))
-    assert.equal("450 -> 1000 tokens/s (122.2 %, plain, 4 and 2): faster",
+    before.runs[1].plain[2] = sides.plain(8.2, 8.2)
+    after.runs[1].plain = { sides.plain(4, 4) }
+    assert.equal("8.1 -> 4 ms (-50.6 %, plain, 4 and 2): faster", said("decode.ms", before, after))
+    assert.equal("4.05 -> 2 ms (-50.6 %, plain, 4 and 2): faster", said("tpot", before, after))
+    assert.equal("493.902 -> 1000 tokens/s (102.5 %, plain, 4 and 2): faster",
       said("tokens_per_s", before, after))
   end)
 
   it("has no rate of a plain run that does not say its batch", function()
     local before, after = sides.decode(10), sides.decode(20)
-    before.plain, after.plain = { sides.plain(8, 8) }, { sides.plain(4, 4) }
-    after.plain[1].batch = nil
+    before.runs[1].plain, after.runs[1].plain = { sides.plain(8, 8) }, { sides.plain(4, 4) }
+    after.runs[1].plain[1].batch = nil
     assert.equal("side has no tokens_per_s", said("tokens_per_s", before, after))
   end)
 
   it("leaves the first plain repeat out where the timeline does", function()
     local before, after = sides.decode(10), sides.decode(20)
-    before.plain, after.plain = { sides.plain(100, 8, 8) }, { sides.plain(4, 4) }
+    before.runs[1].plain = { sides.plain(100, 8, 8), sides.plain(50, 8.1, 7.9) }
+    after.runs[1].plain = { sides.plain(4, 4) }
     before.results.repeats.skipped_first = true
-    assert.equal("8 -> 4 ms (-50.0 %, plain, 2 and 2): faster", said("decode.ms", before, after))
+    assert.equal("8 -> 4 ms (-50.0 %, plain, 4 and 2): faster", said("decode.ms", before, after))
   end)
 
-  it("holds one sample against the spread of the steps", function()
+  it("holds one capture a side against what the plain runs differ by", function()
     local before, after = sides.decode(10), sides.decode(20)
-    local tpot = { source = "ranges", mean_ns = 1e6, std_ns = 1e5 }
-    before.results.latency, after.results.latency = { tpot = tpot }, { tpot = tpot }
-    assert.equal("10 -> 20 ms (100.0 %, profiled, 1 and 1): slower",
-      said("decode.ms", before, after))
-    tpot.source = "stage"
-    assert.equal("10 -> 20 ms (100.0 %, profiled, 1 and 1): can't tell",
-      said("decode.ms", before, after))
+    local function idle() return metrics.judge(metrics.parse "decode.idle", before, after) end
+    assert.equal("can't tell", idle().verdict)
+    before.runs[1].plain, after.runs[1].plain = { sides.plain(8), sides.plain(8.08) },
+      { sides.plain(16), sides.plain(16.16) }
+    local judged = idle()
+    assert.same({ "more", 2, "plain runs of decode" }, { judged.verdict, judged.df, judged.noise })
+    -- the plain runs differ by log(1.01) / sqrt(2), of 10 and 20 ms; t of 2 degrees of freedom
+    local share = math.log(1.01) / math.sqrt(2)
+    assert.near(5 - 4.302653 * share * math.sqrt(10 ^ 2 + 20 ^ 2), judged.low, 1e-5)
+    assert.is_nil(metrics.judge(metrics.parse "decode.kernels", before, after).noise)
   end)
 
   it("sums categories over the stages without a parent", function()

@@ -3,12 +3,18 @@ local json = require "llmprof.json"
 local report = require "llmprof.compare.report"
 local sides = require "tests.lua.support.sides"
 
-local function side(name, ms, calls)
+local function run(name, ms, calls)
   local categories = { { category = "gemm", gpu_time_ns = ms * 5e5 } }
-  return sides.side { name = name, config = { mode = name }, metrics = { batch = 1 },
-    stages = { sides.stage { name = "decode", walls = { ms, ms + 1, ms + 2 },
-      fields = { categories = categories, waiting = { host_ns = ms * 1e5, sync_ns = 0 } } } },
+  return { name = name, config = { mode = name }, metrics = { batch = 1 },
+    stages = { sides.stage { name = "decode", walls = { ms }, fields = { categories = categories,
+      gpu_busy_ns = ms * 5e5, waiting = { host_ns = ms * 1e5, sync_ns = 0 } },
+      instances = { gpu_busy_ns = ms * 5e5 } } },
     kernels = { sides.kernel { name = "void k<int>()", short_name = "k", calls = calls } } }
+end
+
+-- A side of three runs.
+local function side(name, ms, calls)
+  return sides.side(run(name, ms, calls), run(name, ms + 1, calls), run(name, ms + 2, calls))
 end
 
 describe("llmprof.compare.report", function()
@@ -20,9 +26,9 @@ B against A
 
 What is compared
 
-        run  kind  GPU             recipe  repeats  plain runs
-before  A    run   an unknown GPU  r             1           0
-after   B    run   an unknown GPU  r             1           0
+        run  kind  GPU             recipe  runs  repeats  plain runs
+before  A    runs  an unknown GPU  r          3        1           0
+after   B    runs  an unknown GPU  r          3        1           0
 
 What else differs
 
@@ -32,21 +38,25 @@ configuration  mode     A       B
 Times
 
 Times are those of the workload without the profiler (plain) where both sides have them,
-else those of the timeline (profiled). The interval is a 95 % bootstrap of the repeats;
-without one, a single sample is held against the spread of the steps.
+else those of the timeline (profiled). The interval of 95 % is by processes: how much they
+differ is what a change is held against.
 
 time of  before  after  unit  change  change %  from %   to %  verdict  of the change %  times
-decode    11.00  21.00  ms     10.00      90.9    76.1  105.8  slower             100.0  profiled
+]] .. table.concat({
+  "decode    11.00  21.00  ms     10.00      90.9    61.9  125.1  slower             100.0 ",
+  " profiled\n",
+}) .. [[
 
 What the stages do
 
-Means of the instances on the timeline, with the profiler.
+Means of the instances on the timeline, with the profiler. All stages' busy times are
+tested together (Holm).
 
 ]] .. table.concat({
-  "stage   kernels before  after  launches before  after  copies before  after",
-  "  GPU busy before ms  after ms  GPU idle before ms  after ms\n",
-  "decode              10     10               12     12              2      2",
-  "                5.00      5.00                5.00      5.00\n",
+  "stage   kernels before  after  launches before  after  copies before  after  GPU busy be",
+  "fore ms  after ms  change %  busy is  GPU idle before ms  after ms\n",
+  "decode              10     10               12     12              2      2             ",
+  "   5.50     10.50      90.9  more                   5.00      5.00\n",
 }) .. [[
 
 Where the change is
@@ -55,18 +65,19 @@ GPU time by category of kernel, and GPU idle time by what the CPU did meanwhile;
 timeline, per instance of the stage. Rows make up 1 % of its change or more.
 
 stage   GPU time or idle time  before ms  after ms  change ms  of the change %
-decode  gemm                        5.00     10.00       5.00             83.3
-decode  idle, outside CUDA          1.00      2.00       1.00             16.7
+decode  gemm                        5.50     10.50       5.00             83.3
+decode  idle, outside CUDA          1.10      2.10       1.00             16.7
 
 Kernels
 
-Per instance of the stage, the largest changes first.
+Per instance of the stage, the largest changes first. All kernels that both sides have are
+tested together (Holm).
 
 ]] .. table.concat({
-  "kernel  stage         calls before  after  before ms  after ms  change ms  of the change %",
-  "  category\n",
-  "k       decode  same             1      2      0.010     0.020      0.010            100.0",
-  "  other\n",
+  "kernel  stage         calls before  after  before ms  after ms  change ms  of the change",
+  " %  verdict  category\n",
+  "k       decode  same             3      6      0.030     0.060      0.030            100",
+  ".0  more     other\n",
 }) .. [[
 
 1 kernel: 1 same; 1 shown.
@@ -91,10 +102,11 @@ Per instance of the stage, the largest changes first.
 
   it("makes an object of every row", function()
     local object = report.object(made)
-    assert.equal('{"label":"decode","before":11.0,"after":21.0,"unit":"ms","difference":10.0,'
-      .. '"share":0.9090909090909091,"low":0.760636985285868,"high":1.0575448328959502,'
-      .. '"verdict":"slower","of_change":1.0,"basis":"profiled","why":null,"path":"decode.ms",'
-      .. '"samples_before":3,"samples_after":3}', json.encode(object.times[1]))
+    assert.equal('{"label":"decode","before":11.0,"after":21.0,"unit":"ms","difference":10.0,"shar'
+      .. 'e":0.9090909090909091,"low":0.6188042455790974,"high":1.2514322587965263,"verdic'
+      .. 't":"slower","of_change":1.0,"basis":"profiled","why":null,"path":"decode.ms","sa'
+      .. 'mples_before":3,"samples_after":3,"processes_before":3,"processes_after":3,"nois'
+      .. 'e":null,"p":0.00040441401913013375}', json.encode(object.times[1]))
     assert.equal("void k<int>()", object.kernels[1].name)
     assert.is_nil(object.limits)
   end)

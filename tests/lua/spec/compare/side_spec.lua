@@ -64,10 +64,40 @@ describe("llmprof.compare.side", function()
     made:take(from .. "metrics.json", "workload/metrics.json")
     made:write("config.yaml", "infer:\n  batch: 4\n")
     local opened = side.open("one", top())
-    assert.same({ 235.767245 }, decodes(opened.plain))
+    assert.same({ 235.767245 }, decodes(opened.runs[1].plain))
+    assert.equal(1, opened.plain_runs)
     assert.same({ 287.95449 }, decodes { opened.metrics })
     assert.same({ infer = { batch = 4 } }, opened.config)
     assert.is_nil(opened.trace)
+  end)
+
+  it("takes several runs of the same thing as one side", function()
+    local function made(id)
+      local one, given = run(id), results.empty { model = {} }
+      given.run.recipe, given.run.id = "r", id
+      one:write_json("results.json", given)
+      return one
+    end
+    made "one"
+    baselines.save(made "two", "main", top())
+    baselines.add(made "three", "main", top())
+    local function names(word)
+      local opened, list = side.open(word, top()), {}
+      for i, one in ipairs(opened.runs) do list[i] = one.name end
+      return opened.kind, opened.name, #list
+    end
+    assert.same({ "runs", "one,two", 2 }, { names "one,two" })
+    assert.same({ "baseline", "main", 2 }, { names "main" })
+    assert.same({ "runs", "one,baseline:main", 3 }, { names "one,baseline:main" })
+    assert.same({ "usage", "two and main are the same capture",
+      "how much runs differ, several captures tell" }, refusal "two,main")
+    local path = "tests/fixtures/small/run.sqlite"
+    assert.equal(("%s and %s are the same capture"):format(path, path),
+      refusal(path .. "," .. path)[2])
+    run "other"
+    assert.same({ "usage", "one is of recipe r, other of other",
+      "runs on one side are of the same thing" }, refusal "one,other")
+    assert.equal("nothing to compare is called ''", refusal("one,")[2])
   end)
 
   it("says how a run without results goes on", function()

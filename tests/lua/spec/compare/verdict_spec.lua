@@ -10,53 +10,92 @@ end
 
 describe("llmprof.compare.verdict", function()
   it("tells what lies apart", function()
-    local small, large = { { 10, 11, 12 } }, { { 20, 21, 22 } }
-    assert.equal("11.00 -> 21.00: slower [8.37, 11.63]", said(small, large))
-    assert.equal("21.00 -> 11.00: faster [-11.63, -8.37]", said(large, small))
-    assert.equal("21.00 -> 11.00: slower [-11.63, -8.37]",
+    local small, large = { { 10 }, { 11 }, { 12 } }, { { 21 }, { 22 }, { 23 } }
+    assert.equal("11.00 -> 22.00: slower [7.68, 14.90]", said(small, large))
+    assert.equal("22.00 -> 11.00: faster [-12.66, -9.05]", said(large, small))
+    assert.equal("22.00 -> 11.00: slower [-12.66, -9.05]",
       said(large, small, { better = "higher" }))
-    assert.equal("11.00 -> 21.00: more [8.37, 11.63]", said(small, large, { better = "amount" }))
+    assert.equal("11.00 -> 22.00: more [7.68, 14.90]", said(small, large, { better = "amount" }))
   end)
 
   it("does not tell what overlaps", function()
-    assert.equal("12.00 -> 12.67: can't tell [-2.19, 3.93], the interval holds 0",
-      said({ { 10, 14, 12 } }, { { 11, 15, 12 } }))
+    assert.equal("12.00 -> 12.67: can't tell [-3.27, 6.38], the interval holds 0",
+      said({ { 10 }, { 14 }, { 12 } }, { { 11 }, { 15 }, { 12 } }))
   end)
 
-  it("draws processes before repeats", function()
-    local after = { { 12.4, 12.5 }, { 12.4, 12.5 } }
-    assert.equal("11.05 -> 12.45: slower [0.25, 2.58]",
-      said({ { 10, 10.1, 12, 12.1 } }, { { 12.4, 12.5, 12.4, 12.5 } }))
-    assert.equal("11.05 -> 12.45: can't tell [-0.08, 2.88], the interval holds 0",
-      said({ { 10, 10.1 }, { 12, 12.1 } }, after))
+  it("counts a process once, however many repeats it has", function()
+    local few = said({ { 10 }, { 12 } }, { { 12.4 }, { 14 } })
+    assert.equal(few, said({ { 9, 11 }, { 12, 12, 12 } }, { { 12.4, 12.4 }, { 14 } }))
+    assert.matches("can't tell", few)
   end)
 
-  it("gives the same interval every time", function()
-    local function interval() return { verdict.interval({ { 1, 2, 3 } }, { { 2, 3, 4 } }) } end
-    assert.same(interval(), interval())
+  it("is Welch's where one side has far less noise", function()
+    local judged = verdict.judge({ { 90 }, { 100 }, { 110 } }, { { 99.9 }, { 100 }, { 100.1 } },
+      { better = "lower" })
+    assert.near(2.0004, judged.df, 1e-4)
+    assert.near(-22.0666, judged.low, 1e-4)
+    assert.near(28.3147, judged.high, 1e-4)
   end)
 
-  it("asks one sample for a difference far beyond the spread of the steps", function()
-    local function one(after, spread)
-      return said({ { 100 } }, { { after } }, { better = "lower", spread = spread })
+  it("takes the noise of the side that shows any", function()
+    assert.equal("11.00 -> 15.00: slower [0.73, 8.18]",
+      said({ { 10 }, { 11 }, { 11.2 }, { 11.8 } }, { { 15 } }))
+  end)
+
+  it("has no interval of one process on each side", function()
+    assert.equal("100.00 -> 140.00: can't tell, one process on each side: nothing tells how much "
+      .. "processes differ", said({ { 100, 101, 99 } }, { { 140, 140 } }))
+  end)
+
+  it("is told how much processes differ", function()
+    local noise = { before = 3, after = 4, df = 2, from = "others" }
+    local function judge(after)
+      return verdict.judge({ { 100 } }, { { after } }, { better = "lower", noise = noise })
     end
-    assert.equal("100.00 -> 120.00: can't tell, one sample, and no steps show how much it varies",
-      one(120, nil))
-    assert.equal("100.00 -> 120.00: can't tell, one sample, and the steps vary by 10.0 %",
-      one(120, 0.1))
-    assert.equal("100.00 -> 140.00: slower, one sample; far more than the steps vary (10.0 %)",
-      one(140, 0.1))
-    assert.equal("100.00 -> 60.00: faster, one sample; far more than the steps vary (10.0 %)",
-      one(60, 0.1))
+    assert.same({ "slower", "others", 2 }, { judge(130).verdict, judge(130).noise, judge(130).df })
+    assert.near(130 - 100 - 5 * 4.302653, judge(130).low, 1e-4)
+    assert.equal("can't tell", judge(121).verdict)
   end)
 
-  it("takes one sample of what does not vary at its word", function()
+  it("takes what does not vary at its word", function()
     local exact = { better = "count", exact = true }
     assert.equal("7.00 -> 9.00: more", said({ { 7 } }, { { 9 } }, exact))
-    assert.equal("7.00 -> 6.00: fewer [-1.00, -1.00]", said({ { 7, 7 } }, { { 6, 6 } }, exact))
-    assert.equal("7.00 -> 7.00: same [0.00, 0.00]", said({ { 7, 7 } }, { { 7, 7 } }, exact))
-    assert.equal("8.00 -> 8.00: can't tell [-1.41, 1.41], the interval holds 0",
-      said({ { 7, 9 } }, { { 8, 8 } }, exact))
+    assert.equal("7.00 -> 6.00: fewer", said({ { 7, 7 } }, { { 6, 6 } }, exact))
+    assert.equal("7.00 -> 7.00: same", said({ { 7, 7 } }, { { 7, 7 } }, exact))
+    assert.equal("8.00 -> 8.00: can't tell [-6.38, 31.49], the interval holds 0",
+      said({ { 7 }, { 9 } }, { { 8 }, { 8 } }, exact))
+  end)
+
+  it("takes differences, where a mean is not above 0", function()
+    -- Welch's t with variances 1 and 1 of 2 each
+    assert.equal("0.71 -> 20.71: slower [15.70, 24.30]",
+      said({ { 0 }, { math.sqrt(2) } }, { { 20 }, { 20 + math.sqrt(2) } }))
+  end)
+
+  it("has intervals without an end", function()
+    local judged = verdict.judge({ { 1e-100 }, { 1e100 } }, { { 1 } }, { better = "lower" })
+    assert.same({ "can't tell" }, { judged.verdict, judged.high })
+    assert.near(-1e100 / 2, judged.low, 1e90)
+  end)
+
+  it("has no noise where no sample differs", function()
+    assert.equal("7.00 -> 7.00: same [0.00, 0.00]", said({ { 7 }, { 7 } }, { { 7 }, { 7 } }))
+    assert.equal("7.00 -> 8.00: slower [1.00, 1.00]", said({ { 7 }, { 7 } }, { { 8 }, { 8 } }))
+    assert.equal("0.00 -> 0.00: same [0.00, 0.00]", said({ { 0 }, { 0 } }, { { 0 }, { 0 } }))
+  end)
+
+  it("corrects for how many were tested", function()
+    local rows = {}
+    for i, p in ipairs { 0.04, 0.001, 0.02, 0.5 } do
+      rows[i] = { p = p, verdict = "slower" }
+    end
+    rows[5] = { verdict = "can't tell" }
+    verdict.correct(rows)
+    local found = {}
+    for i, row in ipairs(rows) do found[i] = { row.verdict, row.holm_p } end
+    assert.same({ { "can't tell", 0.08 }, { "slower", 0.004 }, { "can't tell", 0.06 },
+      { "slower", 0.5 }, { "can't tell" } }, found)
+    assert.equal("4 were tested, and one in so many looks like this by chance", rows[1].why)
   end)
 
   it("has no share of nothing", function()
