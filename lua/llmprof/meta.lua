@@ -270,6 +270,7 @@ function Groups:mean(column) end
 ---@field extra_args? string[] More options for ncu, word by word
 ---@field force_overwrite boolean Overwrite an existing report
 ---@field kernel_name_base "auto"|"function"|"demangled"|"mangled" What kernel filters match: auto takes mangled names where the timeline has them, else function
+---@field max_new_tokens? integer Tokens generated while counters are measured; as many as for the timeline unless set
 ---@field metrics? string[] More metrics
 ---@field nvtx_include? string[] Select and profile kernels in these NVTX ranges; in the recipe's stages unless set
 ---@field preset string Preset of Nsight Compute options
@@ -303,7 +304,7 @@ function Groups:mean(column) end
 
 ---@class llmprof.Config.run
 ---@field id? string Name of the run; UTC time and recipe unless set
----@field representative_max_new_tokens? integer Tokens generated while counters are measured; the workload's own number unless set
+---@field representative_max_new_tokens? integer Tokens generated in every capture of the run, in place of infer.max_new_tokens
 ---@field root string Where runs are kept
 
 ---@class llmprof.Config.tools
