@@ -57,36 +57,6 @@ local function in_focus(ctx, list)
 end
 
 
-function step.restore(ctx)
-  local list = kernels.list(ctx.state.trace, ctx.state.found)
-  breakdown.categorize(list, ctx.recipe.categories)
-  ctx.state.kernels = list
-  local candidates = in_focus(ctx, list)
-  ctx.state.selection = ctx.recipe.select_kernels and by_recipe(ctx, candidates)
-    or select_kernels.apply(candidates, ctx.cfg.top_n)
-  ctx.state.plan = counter_plan.make(ctx.state.selection.chosen, list,
-    ctx.state.found, ctx.cfg)
-end
-
-
-local function kernel_record(kernel)
-  return json.ordered({ id = kernel.id, stage = kernel.stage, part = kernel.part,
-    name = kernel.name, function_name = kernel.short_name, total_ns = kernel.total_ns,
-    calls = kernel.calls, shapes = #kernel.shapes },
-    { "id", "stage", "part", "function_name", "total_ns", "calls", "shapes", "name" })
-end
-
-
-local function plan_record(plan)
-  return json.ordered({ kernel_name_base = plan.name_base, kernel_name = plan.kernels,
-    nvtx_include = json.list(plan.ranges), range_instances = plan.instances,
-    launches_per_shape = plan.launches, expected_launches = plan.expected,
-    predicted_s = plan.seconds, dropped = json.list(plan.dropped) },
-    { "kernel_name_base", "kernel_name", "nvtx_include", "range_instances",
-      "launches_per_shape", "expected_launches", "predicted_s", "dropped" })
-end
-
-
 -- Of what is not measured, how many for their names.
 local function unnameable(dropped)
   local count = 0
@@ -111,14 +81,45 @@ local function note(selection, plan)
 end
 
 
+function step.restore(ctx)
+  local list = kernels.list(ctx.state.trace, ctx.state.found)
+  breakdown.categorize(list, ctx.recipe.categories)
+  ctx.state.kernels = list
+  local candidates = in_focus(ctx, list)
+  ctx.state.selection = ctx.recipe.select_kernels and by_recipe(ctx, candidates)
+    or select_kernels.apply(candidates, ctx.cfg.top_n)
+  ctx.state.plan = counter_plan.make(ctx.state.selection.chosen, list,
+    ctx.state.found, ctx.cfg)
+  return note(ctx.state.selection, ctx.state.plan)
+end
+
+
+local function kernel_record(kernel)
+  return json.ordered({ id = kernel.id, stage = kernel.stage, part = kernel.part,
+    name = kernel.name, function_name = kernel.short_name, total_ns = kernel.total_ns,
+    calls = kernel.calls, shapes = #kernel.shapes },
+    { "id", "stage", "part", "function_name", "total_ns", "calls", "shapes", "name" })
+end
+
+
+local function plan_record(plan)
+  return json.ordered({ kernel_name_base = plan.name_base, kernel_name = plan.kernels,
+    nvtx_include = json.list(plan.ranges), range_instances = plan.instances,
+    launches_per_shape = plan.launches, expected_launches = plan.expected,
+    predicted_s = plan.seconds, dropped = json.list(plan.dropped) },
+    { "kernel_name_base", "kernel_name", "nvtx_include", "range_instances",
+      "launches_per_shape", "expected_launches", "predicted_s", "dropped" })
+end
+
+
 function step.run(ctx)
-  step.restore(ctx)
+  local said = step.restore(ctx)
   local selection, plan, chosen = ctx.state.selection, ctx.state.plan, json.list {}
   for i, kernel in ipairs(selection.chosen) do chosen[i] = kernel_record(kernel) end
   ctx.run:write_json(layout.selection, json.ordered({ policy = selection.policy,
     coverage = selection.coverage, filter = selection.filter, counters = plan_record(plan),
     kernels = chosen }, { "policy", "coverage", "filter", "counters", "kernels" }))
-  return note(selection, plan)
+  return said
 end
 
 
