@@ -21,7 +21,8 @@ class Compare(support.Case):
                      f"UPDATE {KERNEL} SET end = -9223372036854775807-1")
 
     def test_start_and_end_exchanged(self):
-        self.refused("end before they start", WHOLE, f"UPDATE {KERNEL} SET start = end, end = start")
+        self.refused("end before they start", WHOLE,
+                     f"UPDATE {KERNEL} SET start = end, end = start")
 
     def test_one_graph_that_ends_first(self):
         self.refused("end before they start", WHOLE,
