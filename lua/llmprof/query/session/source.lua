@@ -117,8 +117,7 @@ end
 
 
 function parts.found(self)
-  local skipped = self.results and self.results.repeats and self.results.repeats.skipped_first
-  return stages.find(self.trace, self.declared, skipped == true and "yes" or "no")
+  return stages.find(self.trace, self.declared, self.results and self.results.repeats or "no")
 end
 
 
