@@ -723,6 +723,7 @@ function Groups:mean(column) end
 ---@field id string
 ---@field llmprof string Version that made this file
 ---@field recipe string Its name
+---@field top_n? integer Rows of the tables of the largest kernels: top_n.kernels
 
 ---@class llmprof.results.selection
 ---@field coverage? number 0 to 1

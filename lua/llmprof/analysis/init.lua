@@ -152,10 +152,10 @@ local top_keys = { "schema_version", "run", "model", "source", "environment", "r
   "inferred", "hardware", "efficiency", "latency", "integrity", "overhead", "stages", "transfers",
   "headroom", "roofline", "kernels", "selection", "counters", "operators", "advice", "missing" }
 
--- given: run_id, recipe (name), model, source, environment, trace, found (of
--- analysis.stages), kernels, selection, counters (of analysis.counters),
--- operators, workload (facts about a recorded run), metrics (metrics.json),
--- arch, arch_complaint and run (of llmprof.model.choice), gpu (the configuration's
+-- given: run_id, recipe (name), top_n (rows of the tables of the largest kernels),
+-- model, source, environment, trace, found (of analysis.stages), kernels, selection,
+-- counters (of analysis.counters), operators, workload (facts about a recorded run),
+-- metrics (metrics.json), arch, arch_complaint and run (of llmprof.model.choice), gpu (the configuration's
 -- hardware table), launches (of llmprof.ncu), samples (of llmprof.gpu_watch),
 -- complaints (of nsys), overhead (of analysis.overhead), missing (list of { what,
 -- why, how }), flops (the recipe's: a function of a stage and metrics).
@@ -165,7 +165,7 @@ function analysis.results(given)
   local results = {
     schema_version = 1,
     run = { id = given.run_id, recipe = given.recipe, created = clock.timestamp(),
-      llmprof = version.version },
+      llmprof = version.version, top_n = given.top_n },
     model = given.model,
     source = given.source,
     environment = given.environment or {},
