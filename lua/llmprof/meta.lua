@@ -394,6 +394,7 @@ function Groups:mean(column) end
 ---@field kv_read_bytes? number
 ---@field kv_write_bytes? number
 ---@field parts? { flops?: number, name?: string, weight_bytes?: number }[]
+---@field sequence? { bytes?: number, flops?: number, name?: string }[] What follows each other, so that least times add up: encoders, decoder
 ---@field source string Description of the model, or the recipe
 ---@field weight_bytes? number
 ---@field work? table What the costs are for: batch, tokens, ...
@@ -411,7 +412,7 @@ function Groups:mean(column) end
 ---@field tool? string
 
 ---@class llmprof.results.described
----@field formats { activations?: string, embeddings?: string, kv?: string, weights?: string }
+---@field formats { activations?: string, embeddings?: string, experts?: string, kv?: string, projections?: string, weights?: string }
 ---@field parameters { active?: integer, decoder?: integer, encoders?: integer, total?: integer }
 ---@field source string
 
@@ -446,6 +447,7 @@ function Groups:mean(column) end
 ---@field kernel integer id
 ---@field launches integer
 ---@field seconds number Predicted; s
+---@field why? string Why its name cannot be asked for
 
 ---@class llmprof.results.efficiency
 ---@field bytes? number Of all stages together

@@ -18,7 +18,7 @@ local directions = { [1] = "host to device", [2] = "device to host", [8] = "devi
 local TABLE = "CUPTI_ACTIVITY_KIND_MEMCPY"
 
 local QUERY = [[
-SELECT copyKind, %s AS srcKind, %s AS dstKind, CAST(start AS INTEGER) AS start,
+SELECT %s AS copyKind, %s AS srcKind, %s AS dstKind, CAST(start AS INTEGER) AS start,
   CAST(end - start AS INTEGER) AS duration, CAST(bytes AS INTEGER) AS bytes,
   %s AS correlation FROM ]] .. TABLE .. [[ ORDER BY start]]
 
@@ -59,7 +59,7 @@ end
 -- Rows of the copies of an export, by start.
 local function copies_of(db)
   if not db:has(TABLE) then return function() return nil end end
-  return db:query(QUERY:format(column(db, "srcKind"), column(db, "dstKind"),
+  return db:query(QUERY:format(column(db, "copyKind"), column(db, "srcKind"), column(db, "dstKind"),
     column(db, "correlationId")))
 end
 
