@@ -155,10 +155,10 @@ local top_keys = { "schema_version", "run", "model", "source", "environment", "r
 -- given: run_id, recipe (name), top_n (rows of the tables of the largest kernels),
 -- model, source, environment, trace, found (of analysis.stages), kernels, selection,
 -- counters (of analysis.counters), operators, workload (facts about a recorded run),
--- metrics (metrics.json), arch, arch_complaint and run (of llmprof.model.choice), gpu (the configuration's
--- hardware table), launches (of llmprof.ncu), samples (of llmprof.gpu_watch),
--- complaints (of nsys), overhead (of analysis.overhead), missing (list of { what,
--- why, how }), flops (the recipe's: a function of a stage and metrics).
+-- metrics (metrics.json), arch, arch_complaint and run (of llmprof.model.choice), gpu
+-- (the configuration's hardware table), launches (of llmprof.ncu), samples (of
+-- llmprof.gpu_watch), complaints (of nsys), overhead (of analysis.overhead), missing
+-- (list of { what, why, how }), flops (the recipe's: a function of a stage and metrics).
 --
 -- Its advice is made from the results themselves: llmprof.advice.
 function analysis.results(given)
