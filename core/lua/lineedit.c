@@ -102,7 +102,7 @@ static int f_complete(lua_State *L) {
 /* editor:remember(line): add to the history */
 static int f_remember(lua_State *L) {
   if (!llmprof_lineedit_remember(check_editor(L), luaL_checkstring(L, 2)))
-    return luaL_error(L, "out of memory");
+    return llmprof_lua_raise_nomem(L);
   return 0;
 }
 
@@ -110,7 +110,7 @@ static int f_remember(lua_State *L) {
 static int f_load(lua_State *L) {
   llmprof_error err;
   bool ok =
-      llmprof_lineedit_load(check_editor(L), luaL_checkstring(L, 2), &err);
+      llmprof_lineedit_load(check_editor(L), llmprof_lua_check_path(L, 2), &err);
   return llmprof_lua_result(L, ok, &err);
 }
 
@@ -118,7 +118,7 @@ static int f_load(lua_State *L) {
 static int f_save(lua_State *L) {
   llmprof_error err;
   bool ok =
-      llmprof_lineedit_save(check_editor(L), luaL_checkstring(L, 2), &err);
+      llmprof_lineedit_save(check_editor(L), llmprof_lua_check_path(L, 2), &err);
   return llmprof_lua_result(L, ok, &err);
 }
 

@@ -45,8 +45,8 @@ local GRAPH_KEYS = { "kind", "name" }
 local GRAPH = 3
 
 
-local function check(value, message)
-  return errors.check("failed", value, message)
+local function check(value, message, code)
+  return errors.check("failed", value, message, code)
 end
 
 

@@ -19,8 +19,8 @@ local work = require "llmprof.analysis.work"
 
 local analysis = {}
 
-local function check(value, message)
-  return errors.check("failed", value, message)
+local function check(value, message, code)
+  return errors.check("failed", value, message, code)
 end
 
 

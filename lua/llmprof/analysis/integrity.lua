@@ -16,8 +16,8 @@ local OUTSIDE_WARNING = 0.5
 local THROTTLE_WARNING = 0.05
 
 
-local function check(value, message)
-  return errors.check("failed", value, message)
+local function check(value, message, code)
+  return errors.check("failed", value, message, code)
 end
 
 

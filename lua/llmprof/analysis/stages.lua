@@ -24,8 +24,8 @@ local OUTLIER = 1.5
 stages.WHOLE_RUN = "whole run"
 
 
-local function check(value, message)
-  return errors.check("failed", value, message)
+local function check(value, message, code)
+  return errors.check("failed", value, message, code)
 end
 
 
