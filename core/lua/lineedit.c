@@ -109,16 +109,16 @@ static int f_remember(lua_State *L) {
 /* editor:load(path) -> true | nil, message, code */
 static int f_load(lua_State *L) {
   llmprof_error err;
-  bool ok =
-      llmprof_lineedit_load(check_editor(L), llmprof_lua_check_path(L, 2), &err);
+  bool ok = llmprof_lineedit_load(check_editor(L), llmprof_lua_check_path(L, 2),
+                                  &err);
   return llmprof_lua_result(L, ok, &err);
 }
 
 /* editor:save(path) -> true | nil, message, code */
 static int f_save(lua_State *L) {
   llmprof_error err;
-  bool ok =
-      llmprof_lineedit_save(check_editor(L), llmprof_lua_check_path(L, 2), &err);
+  bool ok = llmprof_lineedit_save(check_editor(L), llmprof_lua_check_path(L, 2),
+                                  &err);
   return llmprof_lua_result(L, ok, &err);
 }
 

@@ -182,7 +182,8 @@ describe("llmprof.recipe.call", function()
     assert.same({ "tool", "m", "h" }, failure(recipe.call, "hook", errors.raise, "tool", "m",
       { hint = "h" }))
     assert.same({ "usage", "no model" }, failure(recipe.call, "hook", recipe.fail, "no model"))
-    assert.same({ "interrupted", "m" }, failure(recipe.call, "hook", errors.raise, "interrupted", "m"))
+    assert.same({ "interrupted", "m" },
+      failure(recipe.call, "hook", errors.raise, "interrupted", "m"))
     for _, message in ipairs { "interrupted", "the download was interrupted" } do
       assert.same({ "usage", "hook: " .. message }, failure(recipe.call, "hook", error, message, 0))
     end
