@@ -8,6 +8,7 @@ local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
 local sorted_keys = require "llmprof.base.sorted_keys"
+local under_ncu = require "llmprof.run.capture.under_ncu"
 
 local recorded = { name = "recorded" }
 
@@ -84,10 +85,28 @@ function recorded.note(ctx)
 end
 
 
--- Nothing is started.
+-- The timeline that is there before anything runs.
+function recorded.kept(ctx)
+  return recorded.folder(ctx.cfg, ctx.recipe.name) .. "/" .. layout.recorded_name(layout.timeline)
+end
+
+
+-- Nothing is started: which files are taken, and how the kernels that are selected
+-- would be measured.
 function recorded.preview(ctx)
-  recorded.folder(ctx.cfg, ctx.recipe.name)
-  return {}
+  local folder, list = recorded.folder(ctx.cfg, ctx.recipe.name), {}
+  for _, file in ipairs(layout.recorded) do
+    local path = folder .. "/" .. file.name
+    if fs.stat(path) then
+      list[file.step] = list[file.step] or {}
+      table.insert(list[file.step], "takes " .. path)
+    end
+  end
+  if ctx.state.plan then
+    list.select = { "these would be measured on a GPU by",
+      table.unpack(under_ncu.preview(ctx)) }
+  end
+  return list
 end
 
 
