@@ -447,6 +447,7 @@ function Groups:mean(column) end
 ---@field kernel integer id
 ---@field launches integer
 ---@field seconds number Predicted; s
+---@field why? string Why its name cannot be asked for
 
 ---@class llmprof.results.efficiency
 ---@field bytes? number Of all stages together

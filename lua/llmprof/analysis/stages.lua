@@ -12,6 +12,7 @@
 --
 -- Without any range of a stage they are inferred (llmprof.analysis.infer): then
 -- a stage is a stretch of time, and what starts in it on the GPU is its work.
+local complete = require "llmprof.trace.complete"
 local errors = require "llmprof.base.errors"
 local infer = require "llmprof.analysis.infer"
 local kinds = require "llmprof.trace.kinds"
@@ -201,6 +202,7 @@ end
 -- that of llmprof.analysis.infer, where no range marked a stage, and its
 -- instances of decode have steps, a list of { start, stop }.
 function stages.find(trace, declared, policy)
+  complete.check(trace)
   local instances, inferred = find_instances(trace, declared), nil
   if #instances == 0 then inferred = infer.stages(trace, declared) end
   if inferred then instances = inferred.instances end

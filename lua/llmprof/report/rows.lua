@@ -14,7 +14,7 @@ end
 local function device_names(results)
   local names = {}
   for _, device in ipairs(results.environment.devices or {}) do
-    names[device.id] = ("%s (%d)"):format(device.name or "GPU", device.id)
+    if device.id then names[device.id] = ("%s (%d)"):format(device.name or "GPU", device.id) end
   end
   return names
 end
