@@ -15,6 +15,7 @@
 local complete = require "llmprof.trace.complete"
 local errors = require "llmprof.base.errors"
 local infer = require "llmprof.analysis.infer"
+local kinds = require "llmprof.trace.kinds"
 local statistics = require "llmprof.base.statistics"
 
 local stages = {}
@@ -25,8 +26,8 @@ local OUTLIER = 1.5
 stages.WHOLE_RUN = "whole run"
 
 
-local function check(value, message)
-  return errors.check("failed", value, message)
+local function check(value, message, code)
+  return errors.check("failed", value, message, code)
 end
 
 
@@ -150,9 +151,6 @@ function stages.label(trace, frame, found)
 end
 
 
-local kinds = { [0] = "kernels", "copies", "sets", "graphs" }
-
-
 -- By range row: counts and busy time of what was launched in it.
 local function measure_level(ops, level)
   local by_range = {}
@@ -160,13 +158,13 @@ local function measure_level(ops, level)
     distinct = { "call" }, union = true }) do
     local range = row[level .. "_range"]
     if range then
-      by_range[range] = { busy = row.busy, gpu_time = row.duration.total,
-        launches = row.distinct.call, kernels = 0, copies = 0, sets = 0, graphs = 0 }
+      by_range[range] = kinds.none { busy = row.busy, gpu_time = row.duration.total,
+        launches = row.distinct.call }
     end
   end
   for _, row in ipairs(ops:group { by = { level .. "_range", "kind" } }) do
     local measured = by_range[row[level .. "_range"]]
-    if measured then measured[kinds[row.kind]] = row.count end
+    if measured then kinds.set(measured, row) end
   end
   return by_range
 end
@@ -174,15 +172,12 @@ end
 
 local function measure_whole(ops)
   local all = ops:group { sum = { "duration" }, distinct = { "call" }, union = true }[1]
-  local measured = { busy = all.busy, gpu_time = all.duration.total,
-    launches = all.distinct.call, kernels = 0, copies = 0, sets = 0, graphs = 0 }
-  for _, row in ipairs(ops:group { by = { "kind" } }) do measured[kinds[row.kind]] = row.count end
-  return measured
+  return kinds.count(ops, { busy = all.busy, gpu_time = all.duration.total,
+    launches = all.distinct.call })
 end
 
 
-local nothing = { busy = 0, gpu_time = 0, launches = 0, kernels = 0, copies = 0, sets = 0,
-  graphs = 0 }
+local nothing = kinds.none { busy = 0, gpu_time = 0, launches = 0 }
 
 local function measure(ops, instances, whole)
   local covered = ops:union()
