@@ -157,7 +157,7 @@ end
 local function stage_time(results, stage)
   local time, profiled = first_times.stage(results, stage)
   local aside = {}
-  if stage.ns_per_token then
+  if stage.ns_per_token and stage.wall.mean_ns > 0 then
     aside[1] = words.ms(per_token(results, stage, time)) .. " per token"
   end
   if profiled then aside[#aside + 1] = words.ms(profiled) .. " under the profiler" end

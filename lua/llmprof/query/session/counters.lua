@@ -9,8 +9,8 @@ local stages = require "llmprof.analysis.stages"
 local counters = {}
 
 
-local function check(value, message)
-  return errors.check("failed", value, message)
+local function check(value, message, code)
+  return errors.check("failed", value, message, code)
 end
 
 
