@@ -27,8 +27,8 @@ on any machine. RUN is a run's id, its folder or latest.]],
 }
 
 
-local function check(value, message)
-  return errors.check("failed", value, message)
+local function check(value, message, code)
+  return errors.check("failed", value, message, code)
 end
 
 

@@ -73,7 +73,7 @@ local function interact(paths)
   while going do
     -- an interrupt between two chunks ends neither
     local ok, result = pcall(turn, editor, environment)
-    if not ok and not tostring(result):find "interrupted" then error(result, 0) end
+    if not ok and not errors.is_interrupt(result) then error(result, 0) end
     going = (not ok or result) and not interrupt.terminated()
   end
   interrupt.session(false)

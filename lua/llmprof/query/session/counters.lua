@@ -10,8 +10,8 @@ local stages = lazy "llmprof.analysis.stages"
 local counters = {}
 
 
-local function check(value, message)
-  return errors.check("failed", value, message)
+local function check(value, message, code)
+  return errors.check("failed", value, message, code)
 end
 
 
