@@ -67,8 +67,7 @@ end
 function sequence.neighbours(side)
   if not side.trace then return {} end
   local trace = trace_file.open(side.trace)
-  local policy = side.results.repeats.skipped_first and "yes" or "no"
-  local found = stages.find(trace, declared_of(side.results), policy)
+  local found = stages.find(trace, declared_of(side.results), side.results.repeats)
   local previous, following, around = {}, {}, {}
   local list = kernels_of(trace, found, side.results)
   for i, kernel in ipairs(list) do
