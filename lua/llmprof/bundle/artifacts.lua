@@ -334,7 +334,7 @@ end
 -- ---- its manifest ----
 
 local manifest_keys = { "schema_version", "llmprof", "run_id", "recipe", "recipe_file", "command",
-  "status", "message", "started", "ended", "steps" }
+  "status", "message", "started", "ended", "private", "steps" }
 local step_keys = { "name", "status", "note", "notes", "message", "hint", "last_lines", "started",
   "seconds", "commands", "inputs", "outputs" }
 
@@ -355,6 +355,18 @@ function Run:sizes(names)
     end
   end
   return list
+end
+
+
+-- Note in the manifest that a file holds what is not to be handed on.
+function Run:keep_private(name)
+  local list = self.manifest.private or json.list {}
+  for _, known in ipairs(list) do
+    if known == name then return end
+  end
+  list[#list + 1] = name
+  self.manifest.private = list
+  self:save()
 end
 
 

@@ -7,6 +7,7 @@ local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local layout = lazy "llmprof.bundle.layout"
+local nsys = require "llmprof.nvidia.nsys"
 local out = require "llmprof.base.out"
 local results_file = lazy "llmprof.bundle.results_file"
 local scrub = require "llmprof.scrub"
@@ -49,12 +50,27 @@ local function portable(run, argv)
 end
 
 
+-- Settings of llmprof's own that are choices, switches and numbers, or lists of words for
+-- a tool: those of their values can be seen.
+local function open_settings()
+  local open = {}
+  for key, declaration in pairs(defaults) do
+    local of_tool = key:find "^n%l%l%l?%." and not declaration.runs
+    open[key] = declaration.choices ~= nil or of_tool or nil
+  end
+  return open
+end
+
+
 -- The call of nsys that made the timeline.
 local function command_of(run)
   local step = run:recorded "timeline"
   for _, argv in ipairs(step and step.commands or {}) do
     local words = portable(run, argv)
-    if words[1] == "nsys" and words[2] == "profile" then return command_line.show(words) end
+    if words[1] == "nsys" and words[2] == "profile" then
+      local workload = command_line.public(table.move(words, 3, #words, 1, {}), nsys.options)
+      return command_line.show { "nsys", "profile", table.unpack(workload) }
+    end
   end
   return nil
 end
@@ -63,7 +79,8 @@ end
 -- What llmprof was called with, as people would type it.
 local function recorded_by(run)
   local argv = run.manifest.command or {}
-  return #argv > 0 and command_line.show(portable(run, argv)) or nil
+  return #argv > 0 and command_line.show(command_line.public(portable(run, argv),
+    open_settings())) or nil
 end
 
 
