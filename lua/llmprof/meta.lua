@@ -61,6 +61,7 @@
 ---@field repeats? llmprof.Config.repeats
 ---@field mode? string
 ---@field capture? "auto"|"nsys"|"builtin"|"recorded"
+---@field overhead? "before"|"measure"|"off"
 ---The kernels to measure with counters, out of the list.
 ---@field select_kernels? fun(kernels: llmprof.SelectableKernel[], cfg: llmprof.Config): llmprof.SelectableKernel[]
 ---FLOP of one range of a stage, or FLOP and bytes, or nothing. metrics: metrics.json.
@@ -237,7 +238,7 @@ function Groups:mean(column) end
 ---@field nsys llmprof.Config.nsys Keys nsys.*
 ---@field operators "on"|"off" Run the workload once more under its own profiler
 ---@field out? string Write the bundle into this folder instead of tmp/stage2/<run id>
----@field overhead "off"|"measure" Run the workload plain before and after, to measure what profiling costs
+---@field overhead "before"|"measure"|"off" Time the workload without the profiler: in a plain run before the timeline, in one before and one after it (measure), or not; servers are not unless this is set
 ---@field python string The Python that runs the workload
 ---@field recorded? string Folder of the recorded capture; recipes/recorded/<recipe> unless set
 ---@field repeats llmprof.Config.repeats Keys repeats.*

@@ -34,7 +34,7 @@ local function gain_of(results, stage)
   local waiting = stage.waiting
   return waiting.launch_ns + waiting.host_ns + waiting.other_ns,
     "shapes are static, the GPU's own work stays as it is, and the profiler did not slow the "
-      .. "launches (overhead=measure tells)"
+      .. "launches (overhead=before tells)"
 end
 
 

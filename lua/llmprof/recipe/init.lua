@@ -29,6 +29,7 @@ recipe.fields = {
   repeats = { "table", config = true },
   mode = { "string", config = true },
   capture = { "string", config = true },
+  overhead = { "string", config = true },
   select_kernels = { "function" },
   flops = { "function" },
   advise = { "function" },

@@ -12,7 +12,7 @@ decode is launch-bound (decode, confidence high)
 - while the GPU was idle the CPU spent 30.00 ms in launching calls and 44.00 ms outside CUDA (timeline)
 - 100 kernels per token (timeline)
 try: run it as a CUDA graph, or torch.compile(mode="reduce-overhead"); both replay its launches in one call
-gain: 77000000 of 100000000 ns, waiting, if shapes are static, the GPU's own work stays as it is, and the profiler did not slow the launches (overhead=measure tells)
+gain: 77000000 of 100000000 ns, waiting, if shapes are static, the GPU's own work stays as it is, and the profiler did not slow the launches (overhead=before tells)
 ]], said { stages = { support.slow_decode() } })
   end)
 
