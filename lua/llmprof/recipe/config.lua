@@ -31,6 +31,13 @@ for _, key in ipairs(sorted_keys(defaults)) do
 end
 
 
+-- Why a configuration takes no timeline, and what would have one; nil when it does.
+function config.untimed(cfg)
+  if cfg.timeline ~= "off" then return nil end
+  return "timeline=off", "timeline=on captures one"
+end
+
+
 local function bad(message, hint)
   errors.raise("usage", message, { hint = hint })
 end

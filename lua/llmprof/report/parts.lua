@@ -114,6 +114,10 @@ function parts.brief_stages(results) return stages("brief_stages", results) end
 
 -- Functions by GPU time, over all stages.
 function parts.top_kernels(results, limit)
+  if words.measured_alone(results) then
+    return paragraph(words.kernel_times(results)) .. "\n"
+      .. table_of("top_kernels", rows.functions(results, limit))
+  end
   return table_or_reason(results, "top_kernels", rows.functions(results, limit))
 end
 
@@ -167,6 +171,7 @@ end
 
 -- What kernels could give back.
 function parts.headroom(results, limit)
+  if words.measured_alone(results) then return paragraph(words.no_rows(results)) end
   if not results.headroom or #results.headroom == 0 then return "No kernel was found.\n" end
   local waits = words.headroom_waits(results)
   return table_of("headroom", rows.headroom(results, limit))
@@ -197,11 +202,12 @@ end
 -- The largest kernels of each stage.
 function parts.kernels(results, limit)
   local pieces = {}
-  for _, stage in ipairs(results.stages) do
-    local list = rows.kernels(results, function(kernel) return kernel.stage == stage.name end)
+  if words.measured_alone(results) then pieces[1] = paragraph(words.kernel_times(results)) end
+  for _, stage in ipairs(rows.kernel_stages(results)) do
+    local list = rows.kernels(results, function(kernel) return kernel.stage == stage end)
     if #list > 0 then
       local shown = table.move(list, 1, math.min(#list, limit), 1, {})
-      pieces[#pieces + 1] = ("### %s\n\n%s"):format(escape(stage.name),
+      pieces[#pieces + 1] = ("### %s\n\n%s"):format(escape(stage),
         table_of("stage_kernels", shown))
       if #list > #shown then
         pieces[#pieces + 1] = ("%d smaller ones are in kernels.md.\n"):format(#list - #shown)

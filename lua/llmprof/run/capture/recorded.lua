@@ -119,6 +119,9 @@ local function take(ctx, step)
 end
 
 
+function recorded.untimed(ctx) return config.untimed(ctx.cfg) end
+
+
 function recorded.timeline(ctx)
   local taken, why = take(ctx, "timeline")
   if not taken then errors.raise("usage", ("%s: %s"):format(ctx.state.folder, why)) end
