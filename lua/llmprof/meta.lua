@@ -270,6 +270,7 @@ function Groups:mean(column) end
 ---@field extra_args? string[] More options for ncu, word by word
 ---@field force_overwrite boolean Overwrite an existing report
 ---@field kernel_name_base "auto"|"function"|"demangled"|"mangled" What kernel filters match: auto takes mangled names where the timeline has them, else function
+---@field max_new_tokens? integer Tokens generated while counters are measured; as many as for the timeline unless set
 ---@field metrics? string[] More metrics
 ---@field nvtx_include? string[] Select and profile kernels in these NVTX ranges; in the recipe's stages unless set
 ---@field preset string Preset of Nsight Compute options
@@ -303,7 +304,7 @@ function Groups:mean(column) end
 
 ---@class llmprof.Config.run
 ---@field id? string Name of the run; UTC time and recipe unless set
----@field representative_max_new_tokens? integer Tokens generated while counters are measured; the workload's own number unless set
+---@field representative_max_new_tokens? integer Tokens generated in every capture of the run, in place of infer.max_new_tokens
 ---@field root string Where runs are kept
 
 ---@class llmprof.Config.tools
@@ -393,6 +394,7 @@ function Groups:mean(column) end
 ---@field kv_read_bytes? number
 ---@field kv_write_bytes? number
 ---@field parts? { flops?: number, name?: string, weight_bytes?: number }[]
+---@field sequence? { bytes?: number, flops?: number, name?: string }[] What follows each other, so that least times add up: encoders, decoder
 ---@field source string Description of the model, or the recipe
 ---@field weight_bytes? number
 ---@field work? table What the costs are for: batch, tokens, ...
@@ -410,7 +412,7 @@ function Groups:mean(column) end
 ---@field tool? string
 
 ---@class llmprof.results.described
----@field formats { activations?: string, embeddings?: string, kv?: string, weights?: string }
+---@field formats { activations?: string, embeddings?: string, experts?: string, kv?: string, projections?: string, weights?: string }
 ---@field parameters { active?: integer, decoder?: integer, encoders?: integer, total?: integer }
 ---@field source string
 
@@ -445,6 +447,7 @@ function Groups:mean(column) end
 ---@field kernel integer id
 ---@field launches integer
 ---@field seconds number Predicted; s
+---@field why? string Why its name cannot be asked for
 
 ---@class llmprof.results.efficiency
 ---@field bytes? number Of all stages together
@@ -722,6 +725,7 @@ function Groups:mean(column) end
 ---@field id string
 ---@field llmprof string Version that made this file
 ---@field recipe string Its name
+---@field top_n? integer Rows of the tables of the largest kernels: top_n.kernels
 
 ---@class llmprof.results.selection
 ---@field coverage? number 0 to 1
@@ -735,8 +739,8 @@ function Groups:mean(column) end
 ---@field block integer[] x, y, z
 ---@field calls integer
 ---@field grid integer[] x, y, z
----@field registers integer Per thread
----@field shared_bytes integer Static and dynamic, per block; bytes
+---@field registers? integer Per thread
+---@field shared_bytes? integer Static and dynamic, per block; bytes
 ---@field total_ns number Nanoseconds
 
 ---@class llmprof.results.source

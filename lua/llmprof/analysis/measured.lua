@@ -73,7 +73,8 @@ local function shapes_of(launches)
     local shape = by_key[key]
     if not shape then
       shape = { grid = { grid.x, grid.y, grid.z }, block = { block.x, block.y, block.z },
-        registers = math.tointeger(launch.registers), shared_bytes = shared_of(launch), calls = 0, total_ns = 0 }
+        registers = math.tointeger(launch.registers), shared_bytes = shared_of(launch),
+        calls = 0, total_ns = 0 }
       by_key[key], list[#list + 1] = shape, shape
     end
     shape.calls, shape.total_ns = shape.calls + 1, shape.total_ns + ns(launch)

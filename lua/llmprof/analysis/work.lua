@@ -23,7 +23,7 @@ local FORMULA = {
 }
 
 local cost_keys = { "flops", "bytes", "weight_bytes", "kv_read_bytes", "kv_write_bytes",
-  "activation_bytes", "source", "work", "formula", "parts" }
+  "activation_bytes", "source", "work", "formula", "sequence", "parts" }
 
 
 -- ---- from the recipe ----
@@ -63,7 +63,12 @@ local function times(images, batch)
 end
 
 
+-- An encoder of audio takes one window per sequence.
 local function encoder_cost(arch, run, name)
+  if model.takes_audio(arch, name) then
+    return model.encode(arch, name, { { count = run.batch, size = 1 } }),
+      { batch = run.batch, images = json.list {} }
+  end
   if #run.images == 0 then return nil end
   return model.encode(arch, name, times(run.images, run.batch)),
     { batch = run.batch, images = json.list(run.images), images_source = run.images_source }
@@ -81,7 +86,7 @@ local function prefill_cost(arch, run, own_stage)
       done.images, done.images_source = json.list(run.images), run.images_source
     end
   end
-  return model.together(list), done
+  return model.together(list), done, list
 end
 
 
@@ -90,6 +95,17 @@ local function decode_cost(arch, run)
   if steps < 1 then return nil end
   local done = { batch = run.batch, steps = steps, context = run.prompt_tokens }
   return model.decode(arch, done), done
+end
+
+
+-- What cannot overlap: an encoder's output is the decoder's input.
+local function one_after_the_other(list, ranges)
+  local made = {}
+  for i, entry in ipairs(list) do
+    made[i] = { name = entry.name, flops = entry.cost.flops / ranges,
+      bytes = entry.cost.bytes / ranges }
+  end
+  return made
 end
 
 
@@ -111,11 +127,11 @@ end
 local function from_description(given, stage, own_stage, repeats)
   local arch, run = given.arch, given.run
   if not arch or not run then return nil end
-  local cost, done
+  local cost, done, sequence
   if is_encoder(arch, stage.name) then
     cost, done = encoder_cost(arch, run, stage.name)
   elseif arch.decoder and stage.name == "prefill" then
-    cost, done = prefill_cost(arch, run, own_stage)
+    cost, done, sequence = prefill_cost(arch, run, own_stage)
   elseif arch.decoder and stage.name == "decode" then
     cost, done = decode_cost(arch, run)
   end
@@ -125,6 +141,8 @@ local function from_description(given, stage, own_stage, repeats)
     cost = model.scaled(cost, 1 / ranges)
     done.ranges = ranges
   end
+  cost.sequence = sequence and #sequence > 1 and json.list(one_after_the_other(sequence, ranges))
+    or nil
   cost.parts = json.list(cost.parts)
   cost.source, cost.work, cost.formula = arch.source, done, FORMULA
   return cost
@@ -141,6 +159,7 @@ local function contradiction(given)
   if not arch or type(counted) ~= "number" then return nil end
   local described = model.parameters(arch).total
   if math.abs(described - counted) <= TOLERANCE * counted then return nil end
+  if arch.partial and described < counted then return nil end
   return ("%s describes %s parameters, the workload counted %s"):format(arch.source,
     text.count(described), text.count(counted))
 end

@@ -113,6 +113,15 @@ layout.recorded = {
 }
 
 
+-- What a file of a bundle is called in a recorded capture; nil when it is not kept.
+function layout.recorded_name(target)
+  for _, file in ipairs(layout.recorded) do
+    if file.target == target then return file.name end
+  end
+  return nil
+end
+
+
 -- All names of a recorded capture, sorted.
 function layout.recorded_names()
   local names = { layout.ABOUT }
@@ -140,10 +149,8 @@ end
 -- The same below a folder that may be a recorded capture as well.
 function layout.find_captured(folder, what)
   local found = layout.find(folder, what)
-  for _, file in ipairs(found and {} or layout.recorded) do
-    if file.target == layout[what] then return file_at(folder .. "/" .. file.name) end
-  end
-  return found
+  local name = not found and layout.recorded_name(layout[what])
+  return name and file_at(folder .. "/" .. name) or found
 end
 
 

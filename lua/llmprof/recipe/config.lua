@@ -313,6 +313,21 @@ function Layers:override(entry)
 end
 
 
+-- A value that takes the place of another key's fits that key, which there is.
+function Layers:check_substitutes()
+  for _, key in ipairs(sorted_keys(self.declared)) do
+    local other, value = self.declared[key].instead_of, self.values[key]
+    if other and value ~= nil then
+      if not self.declared[other] then
+        bad(("%s: %s: this recipe has no %s"):format(self.origins[key], key, other),
+          "~" .. key .. " removes it")
+      end
+      check_value(key, self.declared[other], value, self.origins[key])
+    end
+  end
+end
+
+
 -- ---- composing ----
 
 -- The preset a group uses: the last layer that names one.
@@ -394,6 +409,7 @@ function config.compose(given)
   if mode_name then layers:apply(mode, mode_file) end
   if given.file then layers:apply(file, file_name) end
   for _, entry in ipairs(overrides) do layers:override(entry) end
+  layers:check_substitutes()
   layers.tree = as_tree(layers.declared, layers.values)
   return layers
 end

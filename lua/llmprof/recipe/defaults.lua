@@ -1,7 +1,8 @@
 -- Every configuration key that llmprof itself knows: text, default (the type
 -- follows from it) or type where there is no default, choices.
--- one: a single value stands for a list of it. Recipes declare their own keys in
--- the same form.
+-- one: a single value stands for a list of it. instead_of: the recipe's key whose
+-- place the value takes, so it has to fit that one. Recipes declare their own keys
+-- in the same form.
 return {
   ["capture"] = { "Where the timeline comes from", "auto",
     choices = { "auto", "nsys", "builtin", "recorded" } },
@@ -12,8 +13,9 @@ return {
   ["run.id"] = { "Name of the run; UTC time and recipe unless set", type = "string" },
   ["run.root"] = { "Where runs are kept", "tmp/stage2" },
   ["python"] = { "The Python that runs the workload", "python3" },
-  ["run.representative_max_new_tokens"] = { "Tokens generated while counters are measured; the "
-    .. "workload's own number unless set", type = "integer", min = 1 },
+  ["run.representative_max_new_tokens"] = { "Tokens generated in every capture of the run, in "
+    .. "place of infer.max_new_tokens", type = "integer", min = 1,
+    instead_of = "infer.max_new_tokens" },
   ["workload.timeout_s"] = { "End the workload after so many seconds", type = "integer", min = 1 },
   ["workload.operators_trace"] = { "Chrome trace of torch.profiler to take the operators from, "
     .. "instead of a run under it", type = "string" },
@@ -88,6 +90,8 @@ return {
     choices = { "none", "base", "boost", "reset" } },
   ["ncu.cache_control"] = { "Caches before each pass", "all", choices = { "all", "none" } },
   ["ncu.force_overwrite"] = { "Overwrite an existing report", true },
+  ["ncu.max_new_tokens"] = { "Tokens generated while counters are measured; as many as for the "
+    .. "timeline unless set", type = "integer", min = 1, instead_of = "infer.max_new_tokens" },
   ["ncu.budget_s"] = { "Seconds that measuring counters may take, as predicted", 120, min = 1 },
   ["ncu.timeout_s"] = { "End a counter run after so many seconds", 3600, min = 1 },
   ["ncu.extra_args"] = { "More options for ncu, word by word", type = "list" },

@@ -1,4 +1,5 @@
--- kernels.md: every kernel, by total time.
+-- kernels.md: the largest kernels over all stages, then every kernel by stage, by
+-- total time.
 local parts = require "llmprof.report.parts"
 local rows = require "llmprof.report.rows"
 local text = require "llmprof.text"
@@ -6,8 +7,8 @@ local words = require "llmprof.report.words"
 
 local report = {}
 
--- A page nobody scrolls through helps nobody; results.json has them all.
-local MOST = 500
+-- Of a stage. A page nobody scrolls through helps nobody; results.json has them all.
+local MOST = 250
 
 
 local function selection_text(results)
@@ -23,6 +24,7 @@ function report.render(results)
   return table.concat({
     ("# Kernels: %s\n"):format(parts.title(results)),
     parts.source(results),
+    parts.largest_kernels(results),
     parts.paragraph(words.kernel_times(results)),
     parts.all_kernels(results, MOST),
     "## Selected for counters\n",

@@ -134,8 +134,8 @@ function words.kernel_times(results)
       .. "their number, not that of the run, times are gpu__time_duration of each, taken alone, "
       .. "and shares are of those times."
   end
-  return "Times are from the timeline. SM %, DRAM % and AI (arithmetic intensity, FLOP per byte of "
-    .. "DRAM) are from ncu, and empty where no launch of the kernel was measured."
+  return "Times are from the timeline. Below, by stage, SM %, DRAM % and AI (arithmetic intensity, "
+    .. "FLOP per byte of DRAM) are from ncu, and empty where no launch of the kernel was measured."
 end
 
 

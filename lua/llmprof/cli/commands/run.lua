@@ -1,11 +1,13 @@
 -- llmprof RECIPE.lua [KEY=VALUE...]: profile a workload, write the bundle.
-local artifacts = require "llmprof.bundle.artifacts"
-local config = require "llmprof.recipe.config"
-local dry_run = require "llmprof.run.dry_run"
+local lazy = require "llmprof.base.lazy"
+local artifacts = lazy "llmprof.bundle.artifacts"
+local config = lazy "llmprof.recipe.config"
+local dry_run = lazy "llmprof.run.dry_run"
 local errors = require "llmprof.base.errors"
+local layout = require "llmprof.bundle.layout"
 local out = require "llmprof.base.out"
-local pipeline = require "llmprof.run.pipeline"
-local progress = require "llmprof.run.progress"
+local pipeline = lazy "llmprof.run.pipeline"
+local progress = lazy "llmprof.run.progress"
 local recipe = require "llmprof.recipe"
 local sorted_keys = require "llmprof.base.sorted_keys"
 
@@ -106,6 +108,12 @@ local function open_run(made, composed, given, words)
 end
 
 
+-- The timeline of the run that is resumed, if it has one.
+local function kept_timeline(given, cfg)
+  return given.resume and layout.find(artifacts.open(given.resume, cfg.run.root).dir, "timeline")
+end
+
+
 local function new_context(made, composed, run, resume)
   return { recipe = made, config = composed, cfg = composed.tree, run = run, resume = resume }
 end
@@ -118,7 +126,7 @@ function command.run(given, words)
     out.write(config.to_yaml(composed))
     return 0
   elseif given["dry-run"] then
-    out.write(dry_run.text(made, composed.tree))
+    out.write(dry_run.text(made, composed.tree, kept_timeline(given, composed.tree)))
     return 0
   end
   local ui = progress.new { quiet = given.quiet, verbose = given.verbose, log = given.log,

@@ -15,8 +15,9 @@
 --                   put their files into the run: true, or false and why not
 --   recall(ctx)     how the timeline that is there was taken: { date, command,
 --                   complaints }, as far as known
---   preview(ctx)    step name -> list of argv that it would start; ctx is on paper,
---                   of llmprof.run.dry_run
+--   preview(ctx)    step name -> list of argv that it would start, or of texts about
+--                   them; ctx is on paper, of llmprof.run.dry_run
+--   kept(ctx)       the timeline that is there before anything runs (optional)
 --
 -- To add one: a file beside this, a line below, and its name among the choices of
 -- `capture` in recipe/defaults.lua; captures_spec.lua compares the two.

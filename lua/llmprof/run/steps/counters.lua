@@ -69,8 +69,8 @@ end
 
 
 function step.run(ctx)
-  local measured, why = ctx.state.capture.counters(ctx)
-  if not measured then return lack(ctx, why) end
+  local taken, why = ctx.state.capture.counters(ctx)
+  if not taken then return lack(ctx, why) end
   return step.restore(ctx)
 end
 

@@ -124,8 +124,10 @@ describe("llmprof.run.pipeline", function()
   end)
 
   it("leaves steps out, which is no failure", function()
-    use { { name = "a", gives = { why = "a reason" }, run = function(ctx) ctx.state.why = "no" end },
-      { name = "b", reads = { "why" }, left_out = function(ctx) return ctx.state.why, "say yes" end },
+    local function say_no(ctx) ctx.state.why = "no" end
+    use { { name = "a", gives = { why = "a reason" }, run = say_no },
+      { name = "b", reads = { "why" },
+        left_out = function(ctx) return ctx.state.why, "say yes" end },
       { name = "c", requires = { "b" } }, { name = "d", left_out = function() end } }
     local said, manifest, err = run()
     assert.is_nil(err)
