@@ -177,6 +177,12 @@ llmprof_frame *llmprof_frame_sort(llmprof_frame *frame,
                                   const llmprof_order *keys, size_t count,
                                   size_t limit, llmprof_error *err);
 
+/* Add for each of these columns one whose name has "next_" before it: its cell
+ * in the row that follows, absent in the last. UNSUPPORTED: there is such a
+ * column; LIMIT: its name would be longer than 255 bytes. */
+bool llmprof_frame_follow(llmprof_frame *frame, const size_t *columns,
+                          size_t count, llmprof_error *err);
+
 /* ---- groups and their statistics ---- */
 
 /* Rows with equal cells in the key columns; absent equals absent. Groups are
