@@ -260,13 +260,22 @@ function config.parse_overrides(words)
 end
 
 
+-- The same word, where it takes away a preset: the one that is there without.
+local function without_preset(entry)
+  local preset = defaults[entry.key .. ".preset"]
+  if entry.action ~= "remove" or not preset then return entry end
+  return { action = "set", key = entry.key, text = preset[2], word = entry.word }
+end
+
+
 -- The same list with the keys that foreign names stand for.
 local function resolve_overrides(declared, overrides)
   local function is_known(key) return declared[key] ~= nil end
   local list = {}
   for i, entry in ipairs(overrides) do
     local key, text = foreign.resolve(entry.key, entry.text, is_known)
-    list[i] = key and { action = entry.action, key = key, text = text, word = entry.word } or entry
+    list[i] = without_preset(key and { action = entry.action, key = key, text = text,
+      word = entry.word } or entry)
   end
   return list
 end
@@ -340,7 +349,10 @@ local function from_overrides(overrides)
   for _, entry in ipairs(overrides) do
     local group = entry.key:match "^(.*)%.preset$" or entry.key
     if entry.text and defaults[group .. ".preset"] then tree[group] = entry.text end
-    if entry.text and entry.key == "mode" then tree.mode = entry.text end
+    if entry.key == "mode" then
+      local unset = entry.action == "remove" or unset_words[entry.text]
+      tree.mode = unset and yaml.null or entry.text
+    end
   end
   return tree
 end
