@@ -60,8 +60,7 @@ end
 function sequence.neighbours(side)
   if not side.trace then return {} end
   local trace = trace_file.open(side.trace)
-  local policy = side.results.repeats.skipped_first and "yes" or "no"
-  local found = stages.find(trace, declared_of(side.results), policy)
+  local found = stages.find(trace, declared_of(side.results), side.results.repeats)
   local list, previous, following, around = kernels_of(trace, found, side.results), {}, {}, {}
   for _, kernel in ipairs(list:group { by = { "stage", "part", "name" } }) do
     around[key_of(kernel.stage, kernel.part, kernel.name)] = {}

@@ -415,7 +415,7 @@ function config.compose(given)
   if given.file then layers:apply(file, file_name) end
   for _, entry in ipairs(overrides) do layers:override(entry) end
   layers:check_substitutes()
-  layers.tree = as_tree(layers.declared, layers.values)
+  layers.tree, layers.file = as_tree(layers.declared, layers.values), file_name
   return layers
 end
 
@@ -427,8 +427,6 @@ function config.of_recipe(made, file, words)
     file = file, overrides = config.parse_overrides(words) }
 end
 
-
--- ---- showing ----
 
 local function scalar(value)
   if value == nil then return "null" end
@@ -444,6 +442,26 @@ local function shown(value)
   return "[" .. table.concat(items, ", ") .. "]"
 end
 
+
+-- What the file of --config has run that would not be run without it: a list of
+-- "key=value", of keys that are declared with `runs`. Nothing is run of a recorded
+-- capture. Arguments as of config.of_recipe; composed is what that gave.
+function config.runs_of_file(composed, made, words)
+  local list = {}
+  if not composed.file or composed.tree.capture == "recorded" then return list end
+  local without = config.of_recipe(made, nil, words)
+  for _, key in ipairs(sorted_keys(composed.declared)) do
+    local here, there = composed.values[key], without.values[key]
+    if composed.declared[key].runs and composed.origins[key] == composed.file
+      and yaml.encode { here } ~= yaml.encode { there } then
+      list[#list + 1] = ("%s=%s"):format(key, shown(here))
+    end
+  end
+  return list
+end
+
+
+-- ---- showing ----
 
 -- The keys of one group: names of values, names of groups, both sorted.
 local function members(declared, prefix)
