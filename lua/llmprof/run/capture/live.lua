@@ -11,6 +11,7 @@ local operators = require "llmprof.run.operators"
 local text = require "llmprof.text"
 local tool = require "llmprof.run.capture.tool"
 local workload = require "llmprof.run.workload"
+local yaml = require "llmprof.yaml"
 
 local live = {}
 
@@ -76,7 +77,7 @@ function live.new(timeline, counters)
       counters_tool = shown(counters.vendor, machine[counters.vendor.name]) }
   end
 
-  function source.inputs() return { source = "workload", files = {} } end
+  function source.inputs() return { source = "workload", files = yaml.list {} } end
 
   function source.note(ctx)
     local first, second = timeline.vendor.name, counters.vendor.name
