@@ -44,6 +44,8 @@ function report.render(results, order)
   out[#out + 1] = parts.missing(results)
   out[#out + 1] = "## Rules That Could Not Tell\n"
   out[#out + 1] = findings.abstained(results)
+  out[#out + 1] = "## Rules That Found Nothing\n"
+  out[#out + 1] = findings.silent(results)
   return table.concat(out, "\n")
 end
 

@@ -272,7 +272,7 @@ end
 function words.headroom_waits(results)
   local waiting = {}
   for _, stage in ipairs(results.stages) do
-    if stage.bound == "launch" and not stage.parent then waiting[#waiting + 1] = stage.name end
+    if (stage.bound == "launch" or stage.bound == "host") and not stage.parent then waiting[#waiting + 1] = stage.name end
   end
   if #waiting == 0 then return nil end
   return ("While the GPU waits for the CPU (%s), faster kernels make it wait longer: these figures "
