@@ -208,7 +208,7 @@ static int f_union(lua_State *L) {
   llmprof_intervals *set = llmprof_lua_new_intervals(L);
   llmprof_error err;
   if (llmprof_intervals_of_frame(set, frame, start, end, &err)) return 1;
-  return llmprof_lua_fail(L, &err);
+  return llmprof_lua_raise(L, &err);
 }
 
 /* ---- the class ---- */

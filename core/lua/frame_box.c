@@ -48,7 +48,7 @@ void **llmprof_lua_scratch_box(lua_State *L) {
 void *llmprof_lua_scratch(lua_State *L, size_t count, size_t size) {
   void **box = llmprof_lua_scratch_box(L);
   *box = llmprof_zalloc(count, size);
-  if (!*box) luaL_error(L, "out of memory");
+  if (!*box) llmprof_lua_raise_nomem(L);
   return *box;
 }
 
@@ -67,7 +67,7 @@ void llmprof_lua_keep_with(lua_State *L, int frame) {
 llmprof_strings *llmprof_lua_new_pool(lua_State *L) {
   void **box = llmprof_lua_box(L, POOL, 0);
   *box = llmprof_strings_new();
-  if (!*box) luaL_error(L, "out of memory");
+  if (!*box) llmprof_lua_raise_nomem(L);
   return *box;
 }
 

@@ -300,9 +300,10 @@ const llmprof_projection *llmprof_trace_projections(llmprof_trace *trace,
 /* ---- frames ----
  *
  * kernels        kernels, with launch shape and launching call
- * transfers      memory copies and sets, with bytes
+ * transfers      memory copies and sets, with bytes, direction ("host to
+ *                device", ...) and host_memory ("pageable", "pinned", "other")
  * graphs         CUDA graphs that were traced as one operation
- * gpu            all of the three, with kind (llmprof_op_kind)
+ * gpu            all of the three, with kind (llmprof_op_kind_name)
  * api            CUDA API calls
  * ranges         NVTX ranges; style is llmprof_range_style
  * projections    ranges projected onto the GPU

@@ -447,6 +447,7 @@ function Groups:mean(column) end
 ---@field kernel integer id
 ---@field launches integer
 ---@field seconds number Predicted; s
+---@field why? string Why its name cannot be asked for
 
 ---@class llmprof.results.efficiency
 ---@field bytes? number Of all stages together
@@ -724,6 +725,7 @@ function Groups:mean(column) end
 ---@field id string
 ---@field llmprof string Version that made this file
 ---@field recipe string Its name
+---@field top_n? integer Rows of the tables of the largest kernels: top_n.kernels
 
 ---@class llmprof.results.selection
 ---@field coverage? number 0 to 1

@@ -172,6 +172,7 @@ local function check_lua()
     seen = seen + 1
     each_line(text, function(number, line)
       local name = line:match 'require%s*%(?%s*"(llmprof%.[%w_.]+)"'
+        or line:match ' lazy "(llmprof%.[%w_.]+)"'
       if not name or line:find "^%s*%-%-" then return end
       local target = (alias[name] or name):match "^llmprof%.([%w_]+)"
       if rooms[target] and fs.stat(("%s/%s"):format(house, target)) then

@@ -11,6 +11,7 @@ local hardware = require "llmprof.model.hardware"
 local headroom = require "llmprof.analysis.headroom"
 local integrity = require "llmprof.analysis.integrity"
 local json = require "llmprof.json"
+local kinds = require "llmprof.trace.kinds"
 local latency = require "llmprof.analysis.latency"
 local roofline = require "llmprof.analysis.roofline"
 local stage_summary = require "llmprof.analysis.stage_summary"
@@ -20,8 +21,8 @@ local work = require "llmprof.analysis.work"
 
 local analysis = {}
 
-local function check(value, message)
-  return errors.check("failed", value, message)
+local function check(value, message, code)
+  return errors.check("failed", value, message, code)
 end
 
 
@@ -44,11 +45,9 @@ end
 local function totals(trace, found)
   local ops = found.ops
   local all = ops:group { sum = { "duration" }, union = true }[1]
-  if not all then return { kernels = 0, copies = 0, sets = 0, graphs = 0 } end
-  local result = { kernels = 0, copies = 0, sets = 0, graphs = 0, gpu_time_ns = all.duration.total,
-    busy_ns = all.busy, span_ns = all.last and all.last - all.first }
-  local kinds = { [0] = "kernels", "copies", "sets", "graphs" }
-  for _, row in ipairs(ops:group { by = { "kind" } }) do result[kinds[row.kind]] = row.count end
+  if not all then return kinds.none {} end
+  local result = kinds.count(ops, { gpu_time_ns = all.duration.total, busy_ns = all.busy,
+    span_ns = all.last and all.last - all.first })
   if not found.whole then
     local inside = 0
     for _, row in ipairs(ops:group { by = { "stage" }, sum = { "duration" } }) do
@@ -174,20 +173,20 @@ local top_keys = { "schema_version", "run", "model", "source", "environment", "r
   "inferred", "engine", "hardware", "efficiency", "latency", "integrity", "overhead", "stages", "transfers",
   "headroom", "roofline", "kernels", "selection", "counters", "operators", "advice", "missing" }
 
--- given: run_id, recipe (name), model, source, environment, trace, found (of
--- analysis.stages), kernels, selection, counters (of analysis.counters),
--- operators, workload (facts about a recorded run), metrics (metrics.json),
--- arch, arch_complaint and run (of llmprof.model.choice), gpu (the configuration's
--- hardware table), launches (of llmprof.ncu), samples (of llmprof.gpu_watch),
--- complaints (of nsys), overhead (of analysis.overhead), missing (list of { what,
--- why, how }), flops (the recipe's: a function of a stage and metrics).
+-- given: run_id, recipe (name), top_n (rows of the tables of the largest kernels),
+-- model, source, environment, trace, found (of analysis.stages), kernels, selection,
+-- counters (of analysis.counters), operators, workload (facts about a recorded run),
+-- metrics (metrics.json), arch, arch_complaint and run (of llmprof.model.choice), gpu
+-- (the configuration's hardware table), launches (of llmprof.ncu), samples (of
+-- llmprof.gpu_watch), complaints (of nsys), overhead (of analysis.overhead), missing
+-- (list of { what, why, how }), flops (the recipe's: a function of a stage and metrics).
 --
 -- Its advice is made from the results themselves: llmprof.advice.
 function analysis.results(given)
   local results = {
     schema_version = 1,
     run = { id = given.run_id, recipe = given.recipe, created = clock.timestamp(),
-      llmprof = version.version },
+      llmprof = version.version, top_n = given.top_n },
     model = given.model,
     source = given.source,
     environment = given.environment or {},
@@ -210,7 +209,7 @@ function analysis.results(given)
     local made = stage_summary.counts(given, "decode", used_decodes(given.found))
     made.metrics = given.metrics
     results.latency = latency.measure(given.trace, given.found, made)
-    results.transfers = transfers.list(given.trace, given.found)
+    results.transfers = transfers.list(given.found)
     results.integrity = integrity.judge { trace = given.trace, samples = given.samples,
       complaints = given.complaints, stage_share = results.totals.stage_share }
     add_limits(results, given)

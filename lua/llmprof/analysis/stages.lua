@@ -12,8 +12,10 @@
 --
 -- Without any range of a stage they are inferred (llmprof.analysis.infer): then
 -- a stage is a stretch of time, and what starts in it on the GPU is its work.
+local complete = require "llmprof.trace.complete"
 local errors = require "llmprof.base.errors"
 local infer = require "llmprof.analysis.infer"
+local kinds = require "llmprof.trace.kinds"
 local statistics = require "llmprof.base.statistics"
 
 local stages = {}
@@ -24,8 +26,8 @@ local OUTLIER = 1.5
 stages.WHOLE_RUN = "whole run"
 
 
-local function check(value, message)
-  return errors.check("failed", value, message)
+local function check(value, message, code)
+  return errors.check("failed", value, message, code)
 end
 
 
@@ -149,9 +151,6 @@ function stages.label(trace, frame, found)
 end
 
 
-local kinds = { [0] = "kernels", "copies", "sets", "graphs" }
-
-
 -- By range row: counts and busy time of what was launched in it.
 local function measure_level(ops, level)
   local by_range = {}
@@ -159,13 +158,13 @@ local function measure_level(ops, level)
     distinct = { "call" }, union = true }) do
     local range = row[level .. "_range"]
     if range then
-      by_range[range] = { busy = row.busy, gpu_time = row.duration.total,
-        launches = row.distinct.call, kernels = 0, copies = 0, sets = 0, graphs = 0 }
+      by_range[range] = kinds.none { busy = row.busy, gpu_time = row.duration.total,
+        launches = row.distinct.call }
     end
   end
   for _, row in ipairs(ops:group { by = { level .. "_range", "kind" } }) do
     local measured = by_range[row[level .. "_range"]]
-    if measured then measured[kinds[row.kind]] = row.count end
+    if measured then kinds.set(measured, row) end
   end
   return by_range
 end
@@ -173,15 +172,12 @@ end
 
 local function measure_whole(ops)
   local all = ops:group { sum = { "duration" }, distinct = { "call" }, union = true }[1]
-  local measured = { busy = all.busy, gpu_time = all.duration.total,
-    launches = all.distinct.call, kernels = 0, copies = 0, sets = 0, graphs = 0 }
-  for _, row in ipairs(ops:group { by = { "kind" } }) do measured[kinds[row.kind]] = row.count end
-  return measured
+  return kinds.count(ops, { busy = all.busy, gpu_time = all.duration.total,
+    launches = all.distinct.call })
 end
 
 
-local nothing = { busy = 0, gpu_time = 0, launches = 0, kernels = 0, copies = 0, sets = 0,
-  graphs = 0 }
+local nothing = kinds.none { busy = 0, gpu_time = 0, launches = 0 }
 
 local function measure(ops, instances, whole)
   local covered = ops:union()
@@ -206,6 +202,7 @@ end
 -- that of llmprof.analysis.infer, where no range marked a stage, and its
 -- instances of decode have steps, a list of { start, stop }.
 function stages.find(trace, declared, policy)
+  complete.check(trace)
   local instances, inferred = find_instances(trace, declared), nil
   if #instances == 0 then inferred = infer.stages(trace, declared) end
   if inferred then instances = inferred.instances end

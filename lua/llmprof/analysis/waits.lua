@@ -10,8 +10,6 @@ local waits = {}
 -- More waiting calls than this are not looked at one by one.
 local MOST = 20000
 
-local COPY, kinds = 1, { [1] = "copy", [2] = "set", [3] = "graph" }
-
 
 local function check(value, message)
   return errors.check("failed", value, message)
@@ -48,7 +46,7 @@ end
 local function describe(view, row, categories)
   if row < 1 or row > #view then return nil end
   local kind = view:get(row, "kind")
-  if kinds[kind] then return kinds[kind], kind == COPY and view:get(row, "bytes") or nil end
+  if kind ~= "kernel" then return kind, kind == "copy" and view:get(row, "bytes") or nil end
   return categories[view:get(row, "name")] or "kernel"
 end
 

@@ -19,8 +19,8 @@ Run.__index = Run
 local MANIFEST = layout.manifest
 
 
-local function check(value, message)
-  return errors.check("failed", value, message)
+local function check(value, message, code)
+  return errors.check("failed", value, message, code)
 end
 
 

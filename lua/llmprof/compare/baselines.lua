@@ -25,8 +25,8 @@ local about_schema = { type = "object", required = { "run", "saved" },
     saved = { type = "string" } } }
 
 
-local function check(value, message)
-  return errors.check("failed", value, message)
+local function check(value, message, code)
+  return errors.check("failed", value, message, code)
 end
 
 

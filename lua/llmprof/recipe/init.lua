@@ -206,7 +206,6 @@ function recipe.call(what, f, ...)
   if results[1] then return table.unpack(results, 2, results.n) end
   local err = results[2]
   if errors.is(err) then error(err, 0) end
-  if errors.is_interrupt(err.text) then errors.raise("interrupted", "interrupted") end
   local line, rest = err.text:match "^([^\n]*)(.*)$"
   local detail = (rest .. "\n" .. err.trace):gsub("^\n", "")
   errors.raise("usage", ("%s: %s"):format(what, line:gsub(":$", "")), { detail = detail })

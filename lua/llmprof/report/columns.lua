@@ -47,8 +47,9 @@ local kernel = {
   { key = "l2_intensity", title = "AI L2 FLOP/B", digits = 2 },
 }
 
-columns.kernels = pick(kernel, "id", "name", "device_name", "where", "total_ns", "calls",
-  "mean_ns", "share", "cumulative", "bound", "sm_percent", "dram_percent", "intensity")
+-- Of all stages together.
+columns.largest_kernels = pick(kernel, "name", "device_name", "total_ns", "calls", "mean_ns",
+  "share")
 
 columns.roofline = pick(kernel, "id", "name", "where", "mean_ns", "share", "bound",
   "sm_percent", "dram_percent", "intensity", "l2_intensity")
@@ -71,11 +72,16 @@ for _, column in ipairs(pick(kernel, "sm_percent", "dram_percent", "intensity"))
   table.insert(columns.ranges, column)
 end
 
-columns.stage_kernels = {
-  name("name", "kernel", 64), word("part", "part"), count("calls", "calls"),
-  ms("total_ns", "total", 3), ms("mean_ns", "mean", 4), percent("stage_share", "share"),
-  percent("stage_cumulative", "cumulative"), word("bound", "bound"),
+local of_stage = {
+  word("part", "part"), percent("stage_share", "share"), percent("stage_cumulative", "cumulative"),
 }
+table.move(kernel, 1, #kernel, #of_stage + 1, of_stage)
+
+columns.kernels = pick(of_stage, "id", "name", "device_name", "part", "total_ns", "calls",
+  "mean_ns", "stage_share", "stage_cumulative", "bound", "sm_percent", "dram_percent", "intensity")
+
+columns.stage_kernels = pick(of_stage, "name", "part", "calls", "total_ns", "mean_ns",
+  "stage_share", "stage_cumulative", "bound")
 
 columns.top_kernels = {
   name("short_name", "kernel", 48), word("where", "stage"), count("calls", "calls"),

@@ -167,7 +167,7 @@ end
 -- which the GPU works 24.0 ms".
 local function stage_time(results, stage)
   local plain, profiled, aside = overhead.plain_ns(results, stage), stage.wall.mean_ns, {}
-  if stage.ns_per_token then
+  if stage.ns_per_token and profiled > 0 then
     aside[1] = words.ms(stage.ns_per_token * (plain or profiled) / profiled) .. " per token"
   end
   if plain then aside[#aside + 1] = words.ms(profiled) .. " under the profiler" end

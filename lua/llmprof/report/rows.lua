@@ -14,7 +14,7 @@ end
 local function device_names(results)
   local names = {}
   for _, device in ipairs(results.environment.devices or {}) do
-    names[device.id] = ("%s (%d)"):format(device.name or "GPU", device.id)
+    if device.id then names[device.id] = ("%s (%d)"):format(device.name or "GPU", device.id) end
   end
   return names
 end
@@ -53,15 +53,53 @@ function rows.roofline(results)
 end
 
 
+-- How many kernels the tables of the largest show, where results do not say.
+local TOP_N = 20
+
+function rows.top_n(results)
+  return results.run.top_n or TOP_N
+end
+
+
+-- Rows in the order of their GPU time, `limit` of them.
+local function largest(list, limit, key)
+  table.sort(list, function(a, b)
+    if a.total_ns ~= b.total_ns then return a.total_ns > b.total_ns end
+    if a[key] ~= b[key] then return a[key] < b[key] end
+    return a.place < b.place
+  end)
+  return table.move(list, 1, math.min(limit, #list), 1, {})
+end
+
+
+-- The largest kernels over all stages, by name and device.
+function rows.largest(results)
+  local list, index = {}, {}
+  for _, kernel in ipairs(rows.kernels(results)) do
+    local key = kernel.device_name .. "\0" .. kernel.name
+    local row = index[key]
+    if not row then
+      row = { name = kernel.name, short_name = kernel.short_name, place = kernel.device_name,
+        device_name = kernel.device_name, calls = 0, total_ns = 0, share = 0 }
+      index[key], list[#list + 1] = row, row
+    end
+    row.calls, row.total_ns = row.calls + kernel.calls, row.total_ns + kernel.total_ns
+    row.share = row.share + (kernel.share or 0)
+  end
+  for _, row in ipairs(list) do row.mean_ns = row.calls > 0 and row.total_ns / row.calls or nil end
+  return largest(list, rows.top_n(results), "name"), #list
+end
+
+
 -- Kernels that share a function name within a stage, together.
-function rows.functions(results, limit)
+function rows.functions(results)
   local list, index = {}, {}
   for _, kernel in ipairs(results.kernels) do
     local key = where(kernel) .. "\0" .. kernel.short_name
     local row = index[key]
     if not row then
-      row = { short_name = kernel.short_name, where = where(kernel), calls = 0, total_ns = 0,
-        share = 0 }
+      row = { short_name = kernel.short_name, where = where(kernel), place = where(kernel),
+        calls = 0, total_ns = 0, share = 0 }
       index[key] = row
       list[#list + 1] = row
     end
@@ -71,12 +109,7 @@ function rows.functions(results, limit)
     local bound = kernel.counters and kernel.counters.bound
     if bound then row.bound = (row.bound == nil or row.bound == bound) and bound or "mixed" end
   end
-  table.sort(list, function(a, b)
-    if a.total_ns ~= b.total_ns then return a.total_ns > b.total_ns end
-    if a.where ~= b.where then return a.where < b.where end
-    return a.short_name < b.short_name
-  end)
-  return table.move(list, 1, math.min(limit, #list), 1, {})
+  return largest(list, rows.top_n(results), "short_name")
 end
 
 

@@ -6,8 +6,8 @@ local parts = require "llmprof.report.parts"
 
 local report = {}
 
--- Rows of Top Operators and Top Kernels, and findings.
-local OPERATORS, TOP, FINDINGS = 10, 8, 3
+-- Rows of Top Operators, and findings.
+local OPERATORS, FINDINGS = 10, 3
 
 
 local function verdict(results)
@@ -26,7 +26,7 @@ function report.render(results)
     "## Per-Stage Timings\n", parts.brief_stages(results), mermaid.pictures(results),
     "## MFU/MBU\n", parts.brief_mfu(results),
     "## Top Operators\n", operators.top(results, OPERATORS),
-    "## Top Kernels\n", parts.top_kernels(results, TOP),
+    "## Top Kernels\n", parts.top_kernels(results),
     "## What to Do Next\n", findings.brief(results, FINDINGS),
     "## How Far to Trust It\n", parts.brief_trust(results),
     "## Where This Comes From\n", parts.source(results),

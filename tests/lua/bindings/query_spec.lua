@@ -139,6 +139,7 @@ describe("groups", function()
 
   it("refuse what cannot be computed", function()
     local function of(one) return made().aggregate, made(), { "name" }, { one } end
+    raises("an aggregate has a name", of { 7, "count" })
     raises("no statistic 'average'", of { "x", "average", "size" })
     raises("of which column?", of { "x", "sum" })
     raises("column 'name' holds strings, not numbers", of { "x", "sum", "name" })
@@ -149,8 +150,10 @@ describe("groups", function()
   it("say when a sum does not fit", function()
     local f = frame.new(2, { { name = "n", type = "integer",
       values = { math.maxinteger, 1 } } })
-    assert.same({ nil, "total of column 'n' is too large", "range" },
-      { f:aggregate({}, { { "n", "sum", "n" } }) })
+    local ok, err = pcall(f.aggregate, f, {}, { { "n", "sum", "n" } })
+    assert.is_false(ok)
+    assert.same({ "failed", "total of column 'n' is too large", "range" },
+      { err.kind, err.message, err.code })
   end)
 
   it("get columns of their own", function()

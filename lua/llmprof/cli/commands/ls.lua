@@ -1,14 +1,15 @@
 -- llmprof ls: the runs and their key numbers.
-local artifacts = require "llmprof.bundle.artifacts"
+local lazy = require "llmprof.base.lazy"
+local artifacts = lazy "llmprof.bundle.artifacts"
 local calendar = require "llmprof.base.calendar"
 local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
-local evidence = require "llmprof.analysis.evidence"
-local layout = require "llmprof.bundle.layout"
+local evidence = lazy "llmprof.analysis.evidence"
+local layout = lazy "llmprof.bundle.layout"
 local out = require "llmprof.base.out"
-local results_file = require "llmprof.bundle.results_file"
+local results_file = lazy "llmprof.bundle.results_file"
 local sys = require "llmprof.sys"
-local table_options = require "llmprof.cli.table_options"
+local table_options = lazy "llmprof.cli.table_options"
 
 local command = {
   name = "ls",

@@ -1,12 +1,13 @@
 -- llmprof RECIPE.lua [KEY=VALUE...]: profile a workload, write the bundle.
-local artifacts = require "llmprof.bundle.artifacts"
-local config = require "llmprof.recipe.config"
-local dry_run = require "llmprof.run.dry_run"
+local lazy = require "llmprof.base.lazy"
+local artifacts = lazy "llmprof.bundle.artifacts"
+local config = lazy "llmprof.recipe.config"
+local dry_run = lazy "llmprof.run.dry_run"
 local errors = require "llmprof.base.errors"
 local layout = require "llmprof.bundle.layout"
 local out = require "llmprof.base.out"
-local pipeline = require "llmprof.run.pipeline"
-local progress = require "llmprof.run.progress"
+local pipeline = lazy "llmprof.run.pipeline"
+local progress = lazy "llmprof.run.progress"
 local recipe = require "llmprof.recipe"
 local sorted_keys = require "llmprof.base.sorted_keys"
 

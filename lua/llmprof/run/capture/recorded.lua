@@ -5,7 +5,7 @@ local config = require "llmprof.recipe.config"
 local errors = require "llmprof.base.errors"
 local files = require "llmprof.base.files"
 local fs = require "llmprof.fs"
-local json = require "llmprof.json"
+local json_schema = require "llmprof.base.json_schema"
 local layout = require "llmprof.bundle.layout"
 local sorted_keys = require "llmprof.base.sorted_keys"
 local under_ncu = require "llmprof.run.capture.under_ncu"
@@ -24,23 +24,12 @@ function recorded.folder(cfg, recipe_name)
 end
 
 
-local function check_object(value, where)
-  if value ~= nil and (type(value) ~= "table" or #value > 0) then
-    errors.raise("usage", where .. ": an object is expected")
-  end
-end
-
-
 -- What capture.json says; an empty table when there is none.
 local function about(folder)
   local path = folder .. "/" .. layout.ABOUT
   if not fs.stat(path) then return {} end
-  local said, message = json.load(path)
+  local said, message = json_schema.read_file(path, "capture")
   if said == nil then errors.raise("usage", message) end
-  check_object(said, path)
-  for _, key in ipairs { "environment", "workload" } do
-    check_object(said[key], ("%s: %s"):format(path, key))
-  end
   return said
 end
 

@@ -193,7 +193,9 @@ end
 
 
 local function nothing_planned(ctx, plan)
-  if #plan.dropped == 0 then return "no kernel was selected" end
+  local first = plan.dropped[1]
+  if not first then return "no kernel was selected" end
+  if first.why then return first.why end
   return ("ncu.budget_s=%g is too little for a single kernel"):format(ctx.cfg.ncu.budget_s)
 end
 

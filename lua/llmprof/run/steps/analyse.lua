@@ -139,7 +139,8 @@ local function results_of(ctx)
   local state = ctx.state
   local arch, run, complaint = describe(ctx)
   return analysis.results {
-    run_id = ctx.run.id, recipe = ctx.recipe.name, model = model_of(ctx, arch),
+    run_id = ctx.run.id, recipe = ctx.recipe.name, top_n = ctx.cfg.top_n.kernels,
+    model = model_of(ctx, arch),
     source = source(ctx), environment = environment_of(ctx), trace = state.trace,
     found = state.found, kernels = state.kernels, selection = state.selection,
     plan = state.plan, counters = state.counters, operators = state.operators,

@@ -57,6 +57,14 @@ local function in_focus(ctx, list)
 end
 
 
+-- Of what is not measured, how many for their names.
+local function unnameable(dropped)
+  local count = 0
+  for _, entry in ipairs(dropped) do count = count + (entry.why and 1 or 0) end
+  return count
+end
+
+
 local function note(selection, plan)
   local notes = {}
   for i, group in ipairs(selection.groups) do
@@ -64,9 +72,11 @@ local function note(selection, plan)
       group.coverage and (" cover %.0f %%"):format(group.coverage * 100) or "", group.name)
   end
   if #notes == 0 then return "no kernel to select" end
-  if #plan.dropped > 0 then
-    notes[#notes + 1] = ("%d too costly to measure"):format(#plan.dropped)
+  local unnamed = unnameable(plan.dropped)
+  if #plan.dropped > unnamed then
+    notes[#notes + 1] = ("%d too costly to measure"):format(#plan.dropped - unnamed)
   end
+  if unnamed > 0 then notes[#notes + 1] = ("%d with names too long for ncu"):format(unnamed) end
   return table.concat(notes, ", ")
 end
 

@@ -100,10 +100,40 @@ describe("llmprof.report", function()
 
   it("shows the largest kernels of a stage and counts the rest", function()
     local given = results.full()
-    for i = 4, 20 do given.kernels[i] = given.kernels[3] end
-    local _, rows = section("Top Kernels", given):gsub("\n| `", "")
-    assert.equal(16, rows)
-    assert.matches("\n4 smaller ones are in kernels.md.\n", section("Top Kernels", given))
+    for i = 4, 30 do given.kernels[i] = given.kernels[3] end
+    -- rows of kernels in the section of report.md, and what it says of the others
+    local function shown(top_n)
+      given.run.top_n = top_n
+      local said = section("Top Kernels", given)
+      return { select(2, said:gsub("\n| `", "")), said:match "\n(%d+) smaller ones are in ker" }
+    end
+    assert.same({ 21, "9" }, shown(nil))
+    assert.same({ 4, "26" }, shown(3))
+  end)
+
+  it("opens kernels.md with the largest of all stages, by name and device", function()
+    local given = results.full { run = { id = "x", recipe = "r", created = "2026-01-02T03:04:05Z",
+      llmprof = "0.1.0", top_n = 2 } }
+    given.kernels[4] = json.decode(json.encode(given.kernels[1]))
+    given.kernels[4].stage, given.kernels[4].calls = "prefill", 100
+    local top = render("kernels", given):match "\n## Top Kernels\n\n(.-)\n\nTimes"
+    assert.equal([[
+| kernel              | device          | total ms | calls | mean ms | share % |
+| :------------------ | :-------------- | -------: | ----: | ------: | ------: |
+| `void gemm<4>(T *)` | NVIDIA H200 (0) |   40.000 |   300 |  0.1333 |   125.0 |
+| `add(float *)`      | NVIDIA H200 (0) |    7.000 |    10 |  0.7000 |    21.9 |
+
+2 of 3, over all stages.]], top)
+  end)
+
+  it("has as many rows in the summary as the policy names", function()
+    local function rows_of(top_n)
+      local given = results.full()
+      given.run.top_n = top_n
+      local page = render("stakeholder", given)
+      return select(2, page:match("## Top Kernels\n\n(.-)\n## "):gsub("\n| `", ""))
+    end
+    assert.same({ 1, 2 }, { rows_of(1), rows_of(nil) }) -- both gemms are one
   end)
 
   it("shows what profiling cost", function()
