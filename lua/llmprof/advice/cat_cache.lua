@@ -10,7 +10,7 @@ local PER_ATTENTION = 2
 local is_join = evidence.named { "catarray" }
 
 
-local function found(results, stage, joins, attention)
+local function found(stage, joins, attention)
   local cache = stage.cost and stage.cost.kv_read_bytes
   return {
     stage = stage.name,
@@ -42,7 +42,7 @@ local function examine_stage(results, stage, report)
     return ("%s joins of tensors for %s attention kernels per step"):format(
       evidence.count(joins.calls / stage.steps), evidence.count(attention.calls / stage.steps))
   end
-  report.finding(found(results, stage, joins, attention))
+  report.finding(found(stage, joins, attention))
 end
 
 

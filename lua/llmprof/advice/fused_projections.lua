@@ -44,7 +44,8 @@ local function examine_stage(results, stage, decoder, report)
     kernels = products.ids,
     confidence = "medium",
   }, evidence.is_held_up(results, stage) and evidence.saving(results, stage, products,
-    saved * stage.steps / products.calls, ("%d of %d products of a step go away"):format(saved, all))))
+    saved * stage.steps / products.calls,
+    ("%d of %d products of a step go away"):format(saved, all))))
 end
 
 

@@ -30,20 +30,6 @@ local function what_was_seen(results, stage)
 end
 
 
--- Against a plain time, all that the GPU does not work. Else what the profile
--- says the CPU did meanwhile, less the calls that wait for the GPU or allocate.
-local function gain_of(results, stage)
-  local _, source = evidence.stage_time(results, stage)
-  if source ~= evidence.TIMELINE then
-    return evidence.waiting(results, stage), "the GPU's own work stays as it is"
-  end
-  local waiting = stage.waiting
-  return waiting.launch_ns + waiting.host_ns + waiting.other_ns,
-    "the GPU's own work stays as it is, and the profiler did not slow the launches "
-      .. "(overhead=measure tells)"
-end
-
-
 local function title_of(results, stage)
   local share = evidence.waiting_share(results, stage)
   if evidence.replays_graphs(stage) then
@@ -87,7 +73,7 @@ function rule.examine_stage(results, stage, report)
     return ("the GPU waits for %s of the time"):format(
       evidence.percent(evidence.waiting_share(results, stage)))
   end
-  local gain, assumption = gain_of(results, stage)
+  local gain, assumption = evidence.launching(results, stage)
   report.finding {
     stage = stage.name,
     title = title_of(results, stage),

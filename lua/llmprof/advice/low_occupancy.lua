@@ -69,8 +69,8 @@ function rule.examine(results, report)
           .. "registers or shared memory, smaller tiles, or another kernel of the library",
         gain_ns = headroom(low, stage),
         spends = "gpu",
-        assumption = "they reach the peak of the unit that they use most, beside the 2 µs that a launch "
-          .. "takes to fill and drain the GPU",
+        assumption = "they reach the peak of the unit that they use most, beside the 2 µs that a "
+          .. "launch takes to fill and drain the GPU",
         kernels = low.ids,
         confidence = "low",
       }

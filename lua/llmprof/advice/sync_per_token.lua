@@ -11,8 +11,8 @@ local PER_STEP = 0.9
 -- Waits that come as often as this in a step are inside of it.
 local WITHIN = 1.5
 
-local TOKEN = "keep the token on the GPU, and look for the end of the text every few tokens, or one "
-  .. "step late from pinned memory; no .item(), .cpu() or print in the loop"
+local TOKEN = "keep the token on the GPU, and look for the end of the text every few tokens, or "
+  .. "one step late from pinned memory; no .item(), .cpu() or print in the loop"
 
 local LAYERS = "no .item(), .tolist() or .nonzero() inside the layers: let kernels read the "
   .. "numbers on the GPU, or take a shape that holds the largest case"

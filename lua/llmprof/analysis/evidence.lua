@@ -283,6 +283,22 @@ function evidence.with_kernels(notes, group, stage, more)
 end
 
 
+-- What the CPU's side of a stage holds back, in ns, and what that takes for
+-- granted. Against a plain time, all that the GPU does not work; else what the
+-- profile says the CPU did meanwhile, less the calls that wait for the GPU or
+-- allocate.
+function evidence.launching(results, stage)
+  local _, source = evidence.stage_time(results, stage)
+  if source ~= evidence.TIMELINE then
+    return evidence.waiting(results, stage), "the GPU's own work stays as it is"
+  end
+  local waiting = stage.waiting
+  return waiting.launch_ns + waiting.host_ns + waiting.other_ns,
+    "the GPU's own work stays as it is, and the profiler did not slow the launches "
+      .. "(overhead=measure tells)"
+end
+
+
 -- What leaving launches out can give back: { gain_ns, spends, assumption }. A
 -- share of the group's kernels goes away; `how` says why. In a stage that is
 -- held up that is their part of the waiting, else of the GPU's time.

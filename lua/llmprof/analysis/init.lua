@@ -170,7 +170,8 @@ end
 -- ---- together ----
 
 local top_keys = { "schema_version", "run", "model", "source", "environment", "repeats", "totals",
-  "inferred", "engine", "hardware", "efficiency", "latency", "integrity", "overhead", "stages", "transfers",
+  "inferred", "engine", "hardware", "efficiency", "latency", "integrity", "overhead", "stages",
+  "transfers",
   "headroom", "roofline", "kernels", "selection", "counters", "operators", "advice", "missing" }
 
 -- given: run_id, recipe (name), top_n (rows of the tables of the largest kernels),

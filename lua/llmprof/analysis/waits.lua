@@ -111,7 +111,8 @@ function waits.grouper(trace, ops, kernels)
       local tid = inside:get(row, "tid")
       local view = tid and view_of(tid)
       if view and #view > 0 then
-        add(groups, { start = inside:get(row, "start"), stop = inside:get(row, "end") }, view, categories)
+        local call = { start = inside:get(row, "start"), stop = inside:get(row, "end") }
+        add(groups, call, view, categories)
       end
     end
     return listed(groups, #instances)

@@ -153,11 +153,10 @@ function findings.abstained(results)
 end
 
 
--- Rules that looked and found nothing, and why.
+-- Rules that looked and found nothing, and why; nil where there are none.
 function findings.silent(results)
   local list = results.advice and results.advice.silent or {}
-  if #list == 0 then return "Every rule that had its data found something.\n" end
-  return parts.table("silent", list)
+  return #list > 0 and parts.table("silent", list) or nil
 end
 
 
