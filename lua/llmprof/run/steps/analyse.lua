@@ -2,11 +2,13 @@
 local advice = require "llmprof.advice"
 local analysis = require "llmprof.analysis"
 local choice = require "llmprof.model.choice"
+local cold = require "llmprof.analysis.cold"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local model = require "llmprof.model"
 local overhead = require "llmprof.analysis.overhead"
+local range_name = require "llmprof.base.range_name"
 local recipe = require "llmprof.recipe"
 local results_file = require "llmprof.bundle.results_file"
 local version = require "llmprof.version"
@@ -17,8 +19,8 @@ local step = { name = "analyse", summary = "put everything together: results.jso
     layout.workload.metrics, layout.metrics_in(layout.workload.before),
     layout.metrics_in(layout.workload.after), layout.environment },
   reads = { "capture", "folder", "environment", "about", "trace", "found", "taken", "metrics",
-    "plain", "samples", "kernels", "selection", "plan", "launches", "counters", "operators",
-    "missing" },
+    "plain", "samples", "kernels", "selection", "plan", "launches", "counters", "measured",
+    "operators", "missing" },
   gives = { results = "everything that was found out: llmprof.analysis" } }
 
 
@@ -40,9 +42,18 @@ local function note_missing_timeline(ctx)
   local failed = ctx.run:recorded "timeline"
   table.insert(ctx.state.missing, 1, { what = "the timeline",
     why = failed and failed.message or "it was not captured",
-    how = (failed and failed.hint or "llmprof doctor says what is wrong with nsys")
-      .. (ctx.state.launches and ("; llmprof repl %s shows the counters meanwhile"):format(
-        layout.counters) or "") })
+    how = failed and failed.hint or "llmprof doctor says what is wrong with nsys" })
+end
+
+
+-- Steps that were interrupted, or not begun after that.
+local function note_interrupted(ctx)
+  for _, name in ipairs { "counters", "operators" } do
+    local entry = ctx.run:recorded(name)
+    if entry and entry.message == "interrupted" then
+      ctx.lack(name, "interrupted", ctx.run:continuation())
+    end
+  end
 end
 
 
@@ -55,11 +66,22 @@ local function note_missing_stages(ctx)
 end
 
 
+-- A function that says whether a stage of a repeat does not count in the timeline.
+local function left_out_of(found)
+  local parents = {}
+  for _, stage in ipairs(found.declared) do
+    parents[stage.name] = stage.parent
+    parents[range_name.role(stage.name)] = stage.parent or stage.name
+  end
+  return function(rep, name) return cold.left_out(found.repeats, rep, name, parents[name]) end
+end
+
+
 -- results.overhead is there when it was measured, and only then.
 local function overhead_of(ctx)
   local state = ctx.state
   local measured = state.found and state.plain and state.metrics
-    and overhead.compare(state.metrics, state.plain, state.found.repeats.skipped_first) or nil
+    and overhead.compare(state.metrics, state.plain, left_out_of(state.found)) or nil
   if ctx.cfg.overhead == "measure" and not measured then
     ctx.lack("what profiling costs", "no stage has times of a plain and of the profiled run",
       "overhead=measure, and a workload that writes metrics.json")
@@ -142,19 +164,20 @@ local function results_of(ctx)
     run_id = ctx.run.id, recipe = ctx.recipe.name, top_n = ctx.cfg.top_n.kernels,
     model = model_of(ctx, arch),
     source = source(ctx), environment = environment_of(ctx), trace = state.trace,
-    found = state.found, kernels = state.kernels, selection = state.selection,
+    found = state.found, kernels = state.kernels or state.measured, selection = state.selection,
     plan = state.plan, counters = state.counters, operators = state.operators,
     workload = state.about.workload, metrics = state.metrics, missing = state.missing,
     samples = state.samples, complaints = state.taken and state.taken.complaints,
     flops = flops_of(ctx),
     arch = arch, arch_complaint = complaint, run = run, gpu = ctx.cfg.hardware,
-    launches = state.launches, overhead = overhead_of(ctx),
+    launches = state.launches, plain = state.plain, overhead = overhead_of(ctx),
   }
 end
 
 
 function step.run(ctx)
   note_missing_stages(ctx)
+  note_interrupted(ctx)
   local results = results_of(ctx)
   results.advice = advice.examine(results, advise_of(ctx))
   ctx.state.results = results
