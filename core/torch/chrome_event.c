@@ -16,20 +16,20 @@ enum {
 };
 
 const llmprof_chrome_event llmprof_chrome_nothing = {
-    .start = LLMPROF_CHROME_ABSENT,
-    .duration = LLMPROF_CHROME_ABSENT,
-    .pid = LLMPROF_CHROME_ABSENT,
-    .tid = LLMPROF_CHROME_ABSENT,
-    .external_id = LLMPROF_CHROME_ABSENT,
-    .correlation = LLMPROF_CHROME_ABSENT,
-    .device = LLMPROF_CHROME_ABSENT,
-    .stream = LLMPROF_CHROME_ABSENT,
+    .start = LLMPROF_ABSENT,
+    .duration = LLMPROF_ABSENT,
+    .pid = LLMPROF_ABSENT,
+    .tid = LLMPROF_ABSENT,
+    .external_id = LLMPROF_ABSENT,
+    .correlation = LLMPROF_ABSENT,
+    .device = LLMPROF_ABSENT,
+    .stream = LLMPROF_ABSENT,
 };
 
 static int64_t rounded_ns(const char *text, size_t size) {
   double us;
   bool ok = llmprof_lex_double(text, size, &us) == LLMPROF_OK;
-  return ok && fabs(us) < 9e15 ? llround(us * 1000) : LLMPROF_CHROME_ABSENT;
+  return ok && fabs(us) < 9e15 ? llround(us * 1000) : LLMPROF_ABSENT;
 }
 
 int64_t llmprof_chrome_ns(const char *text, size_t size) {
@@ -38,14 +38,14 @@ int64_t llmprof_chrome_ns(const char *text, size_t size) {
   const char *point = memchr(text, '.', size);
   size_t whole = point ? (size_t)(point - text) : size;
   int64_t us, ns = 0;
-  if (!llmprof_lex_int(text, whole, 10, &us)) return LLMPROF_CHROME_ABSENT;
+  if (!llmprof_lex_int(text, whole, 10, &us)) return LLMPROF_ABSENT;
   for (size_t i = whole + 1; i <= whole + 3; i++)
     ns = ns * 10 + (i < size ? text[i] - '0' : 0);
   if (whole + 4 < size && text[whole + 4] >= '5') ns++;
   if (*text == '-') ns = -ns;
   bool fits = !__builtin_mul_overflow(us, 1000, &us) &&
               !__builtin_add_overflow(us, ns, &us);
-  return fits ? us : LLMPROF_CHROME_ABSENT;
+  return fits ? us : LLMPROF_ABSENT;
 }
 
 static bool is_letter(char c) {
@@ -137,14 +137,14 @@ static int64_t get_integer(const cJSON *map, const char *key) {
   const cJSON *item = cJSON_GetObjectItemCaseSensitive(map, key);
   if (!cJSON_IsNumber(item) || fabs(item->valuedouble) > 9007199254740992.0 ||
       item->valuedouble != floor(item->valuedouble))
-    return LLMPROF_CHROME_ABSENT;
+    return LLMPROF_ABSENT;
   return (int64_t)item->valuedouble;
 }
 
 /* Old versions spell some keys differently. */
 static int64_t get_external_id(const cJSON *args) {
   int64_t id = get_integer(args, "External id");
-  return id == LLMPROF_CHROME_ABSENT ? get_integer(args, "external id") : id;
+  return id == LLMPROF_ABSENT ? get_integer(args, "external id") : id;
 }
 
 static bool get_shapes(chrome_text *t, const cJSON *args, llmprof_error *err) {

@@ -184,7 +184,8 @@ local function first_move(results, first)
   local top = results.kernels[1]
   if not top then return "none; no kernel was found." end
   return ("look at %s%s."):format(top.short_name,
-    top.share and (", %s of the GPU time"):format(words.percent(top.share)) or "")
+    top.share and (", %s of the %s"):format(words.percent(top.share),
+      words.measured_alone(results) and "time that ncu measured" or "GPU time") or "")
 end
 
 

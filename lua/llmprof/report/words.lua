@@ -65,8 +65,10 @@ function words.model_name(results)
 end
 
 
+-- As the trace names it, else as NVML did.
 function words.gpu_name(results)
-  local device = (results.environment.devices or {})[1]
+  local environment = results.environment
+  local device = (environment.devices or {})[1] or (environment.gpus or {})[1]
   return device and device.name or "an unknown GPU"
 end
 
@@ -135,6 +137,26 @@ function words.source(results)
   said[#said + 1] = inferred(results.inferred)
   said[#said + 1] = words.repeats(results)
   return table.concat(said, " ")
+end
+
+
+-- Are kernels those that were measured, for want of a timeline?
+function words.measured_alone(results)
+  local source = results.source
+  return source ~= nil and source.counters ~= nil and not source.timeline
+    and #results.kernels > 0
+end
+
+
+-- What the times and calls of kernels are.
+function words.kernel_times(results)
+  if words.measured_alone(results) then
+    return "Without a timeline these are the launches that ncu measured, and no others: calls are "
+      .. "their number, not that of the run, times are gpu__time_duration of each, taken alone, "
+      .. "and shares are of those times."
+  end
+  return "Times are from the timeline. Below, by stage, SM %, DRAM % and AI (arithmetic intensity, "
+    .. "FLOP per byte of DRAM) are from ncu, and empty where no launch of the kernel was measured."
 end
 
 

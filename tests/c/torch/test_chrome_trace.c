@@ -8,7 +8,7 @@
 #include "support.h"
 #include "torch/chrome_internal.h"
 
-#define ABSENT LLMPROF_CHROME_ABSENT
+#define ABSENT LLMPROF_ABSENT
 
 static llmprof_chrome *open_text(const char *text, llmprof_error *err) {
   return llmprof_chrome_open_bytes("t.json", text, strlen(text), err);

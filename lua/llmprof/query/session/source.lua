@@ -39,6 +39,7 @@ end
 -- ---- what a path is ----
 
 local function from_folder(folder)
+  artifacts.check_links(folder)
   local made = { path = folder,
     trace_path = layout.find_captured(folder, "timeline"),
     results_path = layout.find(folder, "results"),

@@ -10,6 +10,7 @@
 --                   ctx.state.environment is there
 --   inputs(ctx)     for inputs.yaml
 --   note(ctx)       for people, about the tools
+--   untimed(ctx)    why no timeline is taken, and what would have one; nil when one is
 --   timeline(ctx), counters(ctx), operators(ctx)
 --                   put their files into the run: true, or false and why not
 --   recall(ctx)     how the timeline that is there was taken: { date, command,

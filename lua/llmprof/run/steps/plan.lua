@@ -19,6 +19,9 @@ local function check(composed, cfg)
     errors.raise("usage", "nsys.nvtx_capture is set, but nsys.capture_range is not nvtx",
       { hint = "add nsys.capture_range=nvtx" })
   end
+  if cfg.timeline == "off" and cfg.counters == "off" and cfg.operators == "off" then
+    errors.raise("usage", "timeline=off counters=off operators=off: nothing is left to measure")
+  end
   choice.description { cfg = cfg.model }
   local manifest = cfg.inputs and cfg.inputs.manifest
   if manifest and manifest ~= "" then inputs.read(manifest) end

@@ -58,6 +58,9 @@ local function read_samples(ctx)
 end
 
 
+function step.left_out(ctx) return ctx.state.capture.untimed(ctx) end
+
+
 function step.restore(ctx)
   local trace = trace_file.open(ctx.run:path(layout.timeline))
   check_captured(trace)
