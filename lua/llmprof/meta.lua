@@ -61,6 +61,8 @@
 ---@field repeats? llmprof.Config.repeats
 ---@field mode? string
 ---@field capture? "auto"|"nsys"|"builtin"|"recorded"
+---What the run is of, for keys model.* that nothing else sets.
+---@field identify? fun(cfg: llmprof.Config): llmprof.Config.model
 ---The kernels to measure with counters, out of the list.
 ---@field select_kernels? fun(kernels: llmprof.SelectableKernel[], cfg: llmprof.Config): llmprof.SelectableKernel[]
 ---FLOP of one range of a stage, or FLOP and bytes, or nothing. metrics: metrics.json.
@@ -82,6 +84,11 @@ function recipe.recipe(fields) end
 ---@param name string
 ---@return string
 function recipe.path(name) end
+
+---Name, variant and arch of the model that conf/model/<name>.yaml describes.
+---@param name string
+---@return llmprof.Config.model
+function recipe.described(name) end
 
 ---End the run with this line, what to do, and exit status 2.
 ---@param message string
@@ -658,6 +665,7 @@ function Groups:mean(column) end
 ---@field described? llmprof.results.described The description of the architecture that the costs come from
 ---@field dtype? string What it computes in: bf16, fp16, fp32
 ---@field name? string
+---@field parameters? { active?: integer, decoder?: integer, total?: integer } As the workload counted them, else by the description
 ---@field variant? string
 ---@field weights? string random, checkpoint, or what the workload says
 

@@ -105,7 +105,7 @@ end
 
 
 local function sources(results)
-  return paragraph(words.source(results))
+  return paragraph(words.model(results)) .. paragraph(words.source(results))
     .. table_or(results, "devices", "The trace does not name its GPU.")
     .. paragraph(words.software(results), "note")
     .. paragraph(("Run %s of recipe %s, written by llmprof %s on %s."):format(results.run.id,

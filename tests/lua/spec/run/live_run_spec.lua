@@ -49,10 +49,11 @@ describe("a live run", function()
 
   it("lists every output once", function()
     local made, seen = live.run(), {}
+    local AGAIN = { ["inputs.yaml"] = true, ["env.json"] = true }
     for _, step in ipairs(made:manifest().steps) do
       for _, output in ipairs(step.outputs) do
         -- written again with what the workload says
-        local again = output.file == "inputs.yaml" and step.name == "timeline"
+        local again = AGAIN[output.file] and step.name == "timeline"
         assert.is_true(again or not seen[output.file], output.file)
         seen[output.file] = true
       end
@@ -91,6 +92,18 @@ describe("a live run", function()
       .. "recorded capture", made.output, 1, true)
     assert.equal("failed", made:manifest().status)
     assert.same({}, made:calls "workload")
+    assert.is_truthy(made:json "env.json".captured_on)
+    assert.same({ source = "workload", files = {} }, yaml.decode(made:read "inputs.yaml"))
+  end)
+
+  it("says which model it is of, as the workload tells", function()
+    local made = live.run { "counters=off", "operators=off" }
+    local said = { name = "stand-in", dtype = "fp32", weights = "random" }
+    assert.same(said, made:manifest().model)
+    assert.same(said, made:json "env.json".model)
+    assert.matches("# stand-in (random weights) on ", made:read "stakeholder_summary.md", 1, true)
+    assert.matches("\nModel: stand-in, parameters not known, fp32, random weights.\n",
+      made:read "report.md", 1, true)
   end)
 
   it("exits with 3 when nsys lacks a library", function()
