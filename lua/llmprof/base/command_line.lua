@@ -20,8 +20,8 @@ end
 
 -- Values that can tell nothing but what they say.
 local plain_words = {}
-for _, word in ipairs { "", "true", "false", "on", "off", "yes", "no", "none", "auto", "all", "null",
-  "cpu", "cuda", "fp32", "fp16", "bf16", "fp8", "float32", "float16", "bfloat16" } do
+for _, word in ipairs { "", "true", "false", "on", "off", "yes", "no", "none", "auto", "all",
+  "null", "cpu", "cuda", "fp32", "fp16", "bf16", "fp8", "float32", "float16", "bfloat16" } do
   plain_words[word] = true
 end
 
