@@ -149,7 +149,8 @@ end
 -- ---- together ----
 
 local top_keys = { "schema_version", "run", "model", "source", "environment", "repeats", "totals",
-  "inferred", "hardware", "efficiency", "latency", "integrity", "overhead", "stages", "transfers",
+  "inferred", "hardware", "efficiency", "latency", "integrity", "overhead", "stages", "ranks",
+  "transfers",
   "headroom", "roofline", "kernels", "selection", "counters", "operators", "advice", "missing" }
 
 -- given: run_id, recipe (name), model, source, environment, trace, found (of
@@ -157,8 +158,9 @@ local top_keys = { "schema_version", "run", "model", "source", "environment", "r
 -- operators, workload (facts about a recorded run), metrics (metrics.json),
 -- arch, arch_complaint and run (of llmprof.model.choice), gpu (the configuration's
 -- hardware table), launches (of llmprof.ncu), samples (of llmprof.gpu_watch),
--- complaints (of nsys), overhead (of analysis.overhead), missing (list of { what,
--- why, how }), flops (the recipe's: a function of a stage and metrics).
+-- complaints (of nsys), ranks (of analysis.rank_view), overhead (of
+-- analysis.overhead), missing (list of { what, why, how }), flops (the recipe's: a
+-- function of a stage and metrics).
 --
 -- Its advice is made from the results themselves: llmprof.advice.
 function analysis.results(given)
@@ -174,6 +176,7 @@ function analysis.results(given)
     operators = given.operators,
     missing = json.list(given.missing),
     overhead = given.overhead,
+    ranks = given.ranks,
     stages = json.list {},
   }
   if given.trace then

@@ -240,7 +240,7 @@ end
 -- ---- its manifest ----
 
 local manifest_keys = { "schema_version", "llmprof", "run_id", "recipe", "recipe_file", "command",
-  "status", "message", "started", "ended", "steps" }
+  "status", "message", "partial", "started", "ended", "steps" }
 local step_keys = { "name", "status", "note", "notes", "message", "hint", "last_lines", "started",
   "seconds", "commands", "inputs", "outputs" }
 
@@ -298,6 +298,14 @@ end
 -- A run that is continued.
 function Run:reopen()
   self.manifest.status, self.manifest.message, self.manifest.ended = "running", nil, nil
+  self:save()
+end
+
+
+-- What is not in the bundle though it should be: a line for each thing; none: it is
+-- whole.
+function Run:set_partial(lines)
+  self.manifest.partial = #lines > 0 and json.list(lines) or nil
   self:save()
 end
 

@@ -30,8 +30,12 @@ layout.workload = { folder = "workload", metrics = "workload/metrics.json",
   operators = "workload/operators.json", before = "workload/before", after = "workload/after",
   operators_pass = "workload/operators" }
 
+-- Ranks: what was found out of them, and what is kept of each one's file.
+layout.ranks = { folder = "ranks", record = "ranks/ranks.json" }
+
 -- Folders of a bundle, there even when they stay empty.
-layout.folders = { layout.nsys.folder, layout.ncu.folder, layout.workload.folder }
+layout.folders = { layout.nsys.folder, layout.ncu.folder, layout.workload.folder,
+  layout.ranks.folder }
 
 
 -- ---- names that are made ----
@@ -77,6 +81,12 @@ function layout.log_in(folder)
 end
 
 
+-- What is kept of a rank's file.
+function layout.rank_part(name)
+  return ("%s/%s.part"):format(layout.ranks.folder, name)
+end
+
+
 -- A file that is written out for the workload, of the program's own.
 function layout.program(name)
   return ("%s/%s"):format(layout.workload.folder, name)
@@ -111,6 +121,12 @@ layout.recorded = {
   { name = "operators.json", target = layout.workload.operators, step = "operators",
     needed = true },
 }
+
+
+-- Is this the file of a rank in a recorded capture of several?
+function layout.is_rank(name)
+  return name:find "^rank.*%.sqlite$" ~= nil
+end
 
 
 -- All names of a recorded capture, sorted.
