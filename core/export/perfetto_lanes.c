@@ -75,7 +75,7 @@ static bool is_wanted(const perfetto_layout *l,
 typedef int64_t (*item_key)(const perfetto_layout *l, size_t item);
 
 static int64_t by_end_backwards(const perfetto_layout *l, size_t item) {
-  return -llmprof_perfetto_end(l, item);
+  return ~llmprof_perfetto_end(l, item); /* as -end, of any end */
 }
 
 static int64_t by_track(const perfetto_layout *l, size_t item) {

@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "llmprof_lua.h"
 
 int llmprof_lua_fail(lua_State *L, const llmprof_error *err) {
@@ -5,18 +7,6 @@ int llmprof_lua_fail(lua_State *L, const llmprof_error *err) {
   lua_pushstring(L, err->message);
   lua_pushstring(L, llmprof_code_name(err->code));
   return 3;
-}
-
-int llmprof_lua_raise(lua_State *L, const llmprof_error *err) {
-  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
-  if (lua_getfield(L, -1, "llmprof.base.errors") == LUA_TTABLE) {
-    lua_getfield(L, -1, "raise");
-    lua_pushstring(L,
-                   err->code == LLMPROF_INTERRUPTED ? "interrupted" : "failed");
-    lua_pushstring(L, err->message);
-    lua_call(L, 2, 0);
-  }
-  return luaL_error(L, "%s", err->message);
 }
 
 int llmprof_lua_result(lua_State *L, bool ok, const llmprof_error *err) {
@@ -57,6 +47,29 @@ void *llmprof_lua_unbox(lua_State *L, int arg, const char *name) {
   void **box = luaL_checkudata(L, arg, name);
   if (!*box) luaL_argerror(L, arg, lua_pushfstring(L, "%s is closed", name));
   return *box;
+}
+
+static void check_no_nul(lua_State *L, int arg, const char *text, size_t size) {
+  luaL_argcheck(L, strlen(text) == size, arg, "string with a NUL byte");
+}
+
+const char *llmprof_lua_check_path(lua_State *L, int arg) {
+  size_t size;
+  const char *path = luaL_checklstring(L, arg, &size);
+  check_no_nul(L, arg, path, size);
+  return path;
+}
+
+const char *llmprof_lua_check_item(lua_State *L, int arg, lua_Integer i) {
+  if (lua_rawgeti(L, arg, i) != LUA_TSTRING)
+    luaL_argerror(L, arg,
+                  lua_pushfstring(L, "[%I]: string expected, got %s",
+                                  (LUAI_UACINT)i, luaL_typename(L, -1)));
+  size_t size;
+  const char *text = lua_tolstring(L, -1, &size);
+  check_no_nul(L, arg, text, size);
+  lua_pop(L, 1);
+  return text;
 }
 
 /* Push the option's value; its type, LUA_TNIL when not given. */

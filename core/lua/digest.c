@@ -22,7 +22,7 @@ static int digest_base64(lua_State *L) {
   const char *bytes = luaL_checklstring(L, 1, &size);
   llmprof_buffer *buf = llmprof_lua_buffer(L);
   llmprof_base64(buf, bytes, size);
-  if (buf->failed) return luaL_error(L, "not enough memory");
+  if (buf->failed) return llmprof_lua_raise_nomem(L);
   return llmprof_lua_text(L, true, buf, NULL);
 }
 

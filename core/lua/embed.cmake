@@ -1,3 +1,34 @@
+# llmprof_compile_lua(<variable> <file>...): have Lua files compiled while
+# building, which saves parsing them at every start, and set the variable to
+# the words for llmprof_embed. Where what is built cannot run, they stay text.
+function(llmprof_compile_lua variable)
+  if(CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
+    set(${variable} ${ARGN} PARENT_SCOPE)
+    return()
+  endif()
+  add_executable(llmprof_compile compile.c)
+  target_include_directories(llmprof_compile SYSTEM PRIVATE ${LUA_INCLUDE_DIR})
+  target_link_libraries(llmprof_compile PRIVATE ${LUA_LIBRARIES} llmprof_flags)
+  set(folder ${CMAKE_CURRENT_BINARY_DIR}/compiled)
+  file(MAKE_DIRECTORY ${folder})
+  set(words "")
+  set(made "")
+  set(lines "")
+  foreach(file IN LISTS ARGN)
+    file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR} ${file})
+    string(REPLACE "/" "." name ${path})
+    list(APPEND words AS ${path} ${folder}/${name}c)
+    list(APPEND made ${folder}/${name}c)
+    string(APPEND lines "${file}\t${path}\t${folder}/${name}c\n")
+  endforeach()
+  file(CONFIGURE OUTPUT ${folder}/list CONTENT "${lines}" @ONLY)
+  add_custom_command(OUTPUT ${made}
+    COMMAND llmprof_compile ${folder}/list
+    DEPENDS llmprof_compile ${folder}/list ${ARGN}
+    COMMENT "Compiling Lua")
+  set(${variable} ${words} PARENT_SCOPE)
+endfunction()
+
 # llmprof_embed(<target> <file>... [AS <path> <file>]...): build files into
 # <target> as the table llmprof_resources, sorted by path: that in the source
 # tree, or the one that follows AS. The assembler reads them (.incbin), so size

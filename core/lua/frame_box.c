@@ -48,7 +48,7 @@ void **llmprof_lua_scratch_box(lua_State *L) {
 void *llmprof_lua_scratch(lua_State *L, size_t count, size_t size) {
   void **box = llmprof_lua_scratch_box(L);
   *box = llmprof_zalloc(count, size);
-  if (!*box) luaL_error(L, "out of memory");
+  if (!*box) llmprof_lua_raise_nomem(L);
   return *box;
 }
 
@@ -67,7 +67,7 @@ void llmprof_lua_keep_with(lua_State *L, int frame) {
 llmprof_strings *llmprof_lua_new_pool(lua_State *L) {
   void **box = llmprof_lua_box(L, POOL, 0);
   *box = llmprof_strings_new();
-  if (!*box) luaL_error(L, "out of memory");
+  if (!*box) llmprof_lua_raise_nomem(L);
   return *box;
 }
 
@@ -94,7 +94,7 @@ llmprof_lua_load_column(lua_State *L, llmprof_frame *frame, size_t number) {
 void llmprof_lua_push_cell(lua_State *L, const llmprof_frame *frame,
                            const llmprof_column *column, size_t row) {
   int64_t value = llmprof_cell(column, row);
-  if (value == INT64_MIN) {
+  if (value == LLMPROF_ABSENT) {
     lua_pushnil(L);
   } else if (column->type == LLMPROF_STRING_ID) {
     size_t size;

@@ -23,7 +23,7 @@ static uint32_t string_cell(lua_State *L, const column_maker *made) {
   const char *text = lua_tolstring(L, -1, &size);
   uint32_t id;
   if (!llmprof_strings_add(made->pool, text, size, &id))
-    luaL_error(L, "out of memory");
+    llmprof_lua_raise_nomem(L);
   return id;
 }
 
@@ -34,7 +34,7 @@ static void store(lua_State *L, const column_maker *made, void *data,
   int type = lua_type(L, -1), is_integer = 0;
   int64_t integer = lua_tointegerx(L, -1, &is_integer);
   bool fits = type == LUA_TNUMBER && (made->type == LLMPROF_F64 ||
-                                      (is_integer && integer > INT64_MIN));
+                                      (is_integer && integer > LLMPROF_ABSENT));
   if (made->type == LLMPROF_STRING_ID) fits = type == LUA_TSTRING;
   if (!absent && !fits)
     luaL_error(L, "column '%s', row %I: a %s does not fit", made->name,
@@ -44,7 +44,7 @@ static void store(lua_State *L, const column_maker *made, void *data,
   else if (made->type == LLMPROF_F64)
     ((double *)data)[row] = absent ? NAN : lua_tonumber(L, -1);
   else
-    ((int64_t *)data)[row] = absent ? INT64_MIN : integer;
+    ((int64_t *)data)[row] = absent ? LLMPROF_ABSENT : integer;
 }
 
 static llmprof_column_type check_type(lua_State *L, const char *name,
@@ -60,7 +60,7 @@ static llmprof_column_type check_type(lua_State *L, const char *name,
 static void *keep(lua_State *L, llmprof_frame *frame, const void *bytes,
                   size_t size) {
   void *kept = llmprof_memdup(bytes, size);
-  if (!kept || !llmprof_frame_own(frame, kept)) luaL_error(L, "out of memory");
+  if (!kept || !llmprof_frame_own(frame, kept)) llmprof_lua_raise_nomem(L);
   return kept;
 }
 
@@ -102,13 +102,13 @@ static int frame_new(lua_State *L) {
   llmprof_strings *pool = llmprof_lua_new_pool(L);   /* 3 */
   llmprof_frame **box = llmprof_lua_new_frame(L, 3); /* 4 */
   *box = llmprof_frame_new((size_t)rows, pool);
-  if (!*box) return luaL_error(L, "out of memory");
+  if (!*box) return llmprof_lua_raise_nomem(L);
   lua_Integer count = (lua_Integer)lua_rawlen(L, 2);
   for (lua_Integer i = 1; i <= count; i++) {
     lua_rawgeti(L, 2, i);
     llmprof_column column = read_column(L, *box, pool, (size_t)rows);
     if (!llmprof_frame_add(*box, &column, NULL, NULL))
-      return luaL_error(L, "out of memory");
+      return llmprof_lua_raise_nomem(L);
     lua_pop(L, 1);
   }
   return 1;

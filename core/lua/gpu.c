@@ -153,7 +153,7 @@ static int gpu_open(lua_State *L) {
 static llmprof_gpus *system_gpus(lua_State *L) {
   void **box = lua_touserdata(L, lua_upvalueindex(1));
   if (!*box) *box = llmprof_gpus_open(NULL, NULL);
-  if (!*box) luaL_error(L, "not enough memory");
+  if (!*box) llmprof_lua_raise_nomem(L);
   return *box;
 }
 

@@ -19,7 +19,9 @@ void llmprof_lua_clear_interrupt(lua_State *L) {
 static void raise_interrupt(lua_State *L, lua_Debug *ar) {
   (void)ar;
   if (!protecting) llmprof_lua_clear_interrupt(L);
-  luaL_error(L, "interrupted");
+  llmprof_error err;
+  llmprof_fail_interrupted(&err);
+  llmprof_lua_raise(L, &err);
 }
 
 /* lua_sethook is the one API call Lua allows from a signal handler. A second

@@ -55,7 +55,7 @@ static int i_join(lua_State *L) {
   llmprof_intervals *set = llmprof_lua_new_intervals(L);
   llmprof_error err;
   if (llmprof_intervals_join(set, a, b, &err)) return 1;
-  return llmprof_lua_fail(L, &err);
+  return llmprof_lua_raise(L, &err);
 }
 
 /* intervals:span() -> first start, last end; nothing when empty */
@@ -75,7 +75,7 @@ static int i_gaps(lua_State *L) {
   llmprof_intervals *gaps = llmprof_lua_new_intervals(L);
   llmprof_error err;
   if (llmprof_intervals_gaps(gaps, set, from, to, shortest, &err)) return 1;
-  return llmprof_lua_fail(L, &err);
+  return llmprof_lua_raise(L, &err);
 }
 
 /* intervals:get(i) -> start, end */

@@ -102,23 +102,23 @@ static int f_complete(lua_State *L) {
 /* editor:remember(line): add to the history */
 static int f_remember(lua_State *L) {
   if (!llmprof_lineedit_remember(check_editor(L), luaL_checkstring(L, 2)))
-    return luaL_error(L, "out of memory");
+    return llmprof_lua_raise_nomem(L);
   return 0;
 }
 
 /* editor:load(path) -> true | nil, message, code */
 static int f_load(lua_State *L) {
   llmprof_error err;
-  bool ok =
-      llmprof_lineedit_load(check_editor(L), luaL_checkstring(L, 2), &err);
+  bool ok = llmprof_lineedit_load(check_editor(L), llmprof_lua_check_path(L, 2),
+                                  &err);
   return llmprof_lua_result(L, ok, &err);
 }
 
 /* editor:save(path) -> true | nil, message, code */
 static int f_save(lua_State *L) {
   llmprof_error err;
-  bool ok =
-      llmprof_lineedit_save(check_editor(L), luaL_checkstring(L, 2), &err);
+  bool ok = llmprof_lineedit_save(check_editor(L), llmprof_lua_check_path(L, 2),
+                                  &err);
   return llmprof_lua_result(L, ok, &err);
 }
 

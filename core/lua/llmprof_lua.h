@@ -12,9 +12,13 @@
 /* Push nil, err->message and the code's name; returns 3. */
 int llmprof_lua_fail(lua_State *L, const llmprof_error *err);
 
-/* Raise the failure where a call has no way to return it: as llmprof.errors
- * does, so that it is not taken for a bug. Does not return. */
+/* Register the class of llmprof.error, which both sides raise; idempotent. */
+void llmprof_lua_error_class(lua_State *L);
+
+/* Raise the failure as an error of that class, so that it is not taken for a
+ * bug. They do not return. */
 int llmprof_lua_raise(lua_State *L, const llmprof_error *err);
+int llmprof_lua_raise_nomem(lua_State *L);
 
 /* Push true, or fail. */
 int llmprof_lua_result(lua_State *L, bool ok, const llmprof_error *err);
@@ -34,6 +38,14 @@ void **llmprof_lua_box(lua_State *L, const char *name, int uservalues);
 /* The boxed pointer; raises on a wrong type or a closed object. */
 void *llmprof_lua_unbox(lua_State *L, int arg, const char *name);
 
+/* The string at `arg`; raises when it holds a NUL byte, which a path, a name
+ * or an argument for the operating system cannot. */
+const char *llmprof_lua_check_path(lua_State *L, int arg);
+
+/* The same of an item of the list at `arg`, which keeps it alive: numbers are
+ * refused, since they would be strings on the stack only. */
+const char *llmprof_lua_check_item(lua_State *L, int arg, lua_Integer i);
+
 /* Option fields of the table at `arg` (nil or none: all default). */
 const char *llmprof_lua_opt_string(lua_State *L, int arg, const char *field,
                                    const char *otherwise);
@@ -44,8 +56,8 @@ lua_Integer llmprof_lua_opt_integer(lua_State *L, int arg, const char *field,
 lua_Number llmprof_lua_opt_number(lua_State *L, int arg, const char *field,
                                   lua_Number otherwise);
 
-/* From now on SIGINT, SIGTERM and SIGHUP raise "interrupted" in L at the next
- * Lua instruction, and stop the loops of the core; a second signal ends the
+/* From now on SIGINT, SIGTERM and SIGHUP raise INTERRUPTED in L at the next Lua
+ * instruction, and stop the loops of the core; a second signal ends the
  * process at once. Before L is closed they are let go. */
 void llmprof_lua_catch_signals(lua_State *L);
 void llmprof_lua_release_signals(void);

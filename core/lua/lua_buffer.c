@@ -1,7 +1,5 @@
 #include "lua_buffer.h"
 
-#include <string.h>
-
 #define BUFFER "llmprof.buffer"
 
 static int buffer_close(lua_State *L) {
@@ -23,11 +21,4 @@ int llmprof_lua_text(lua_State *L, bool ok, llmprof_buffer *buf,
   if (ok) lua_pushlstring(L, buf->bytes ? buf->bytes : "", buf->size);
   llmprof_buffer_free(buf);
   return ok ? 1 : llmprof_lua_fail(L, err);
-}
-
-const char *llmprof_lua_check_path(lua_State *L, int arg) {
-  size_t size;
-  const char *path = luaL_checklstring(L, arg, &size);
-  luaL_argcheck(L, strlen(path) == size, arg, "string with a NUL byte");
-  return path;
 }

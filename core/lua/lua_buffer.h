@@ -14,8 +14,4 @@ llmprof_buffer *llmprof_lua_buffer(lua_State *L);
 int llmprof_lua_text(lua_State *L, bool ok, llmprof_buffer *buf,
                      const llmprof_error *err);
 
-/* The string at `arg`; raises when it holds a NUL byte, which a path, a name
- * or an argument for the operating system cannot. */
-const char *llmprof_lua_check_path(lua_State *L, int arg);
-
 #endif

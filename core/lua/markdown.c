@@ -24,7 +24,7 @@ static int push_written(lua_State *L, writer write) {
   const char *text = luaL_checklstring(L, 1, &size);
   llmprof_buffer *buf = llmprof_lua_buffer(L);
   write(buf, text, size);
-  if (buf->failed) return luaL_error(L, "not enough memory");
+  if (buf->failed) return llmprof_lua_raise_nomem(L);
   return llmprof_lua_text(L, true, buf, NULL);
 }
 
@@ -205,7 +205,7 @@ static int markdown_table(lua_State *L) {
   size_t count;
   llmprof_error err;
   if (!llmprof_markdown_render(out, notes, &table, &count, &err))
-    return luaL_error(L, "not enough memory");
+    return llmprof_lua_raise_nomem(L);
   llmprof_lua_text(L, true, out, NULL);
   if (count)
     llmprof_lua_text(L, true, notes, NULL);

@@ -6,15 +6,12 @@
 /* merge.files(list of paths, to) -> true | nil, message, code */
 static int merge_files(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
-  const char *to = luaL_checkstring(L, 2);
+  const char *to = llmprof_lua_check_path(L, 2);
   lua_Integer count = luaL_len(L, 1);
   luaL_argcheck(L, count >= 1, 1, "a path or more expected");
   const char **paths = lua_newuserdatauv(L, (size_t)count * sizeof *paths, 0);
-  for (lua_Integer i = 0; i < count; i++) {
-    lua_rawgeti(L, 1, i + 1);
-    paths[i] = luaL_checkstring(L, -1); /* the list keeps it alive */
-    lua_pop(L, 1);
-  }
+  for (lua_Integer i = 0; i < count; i++)
+    paths[i] = llmprof_lua_check_item(L, 1, i + 1);
   llmprof_error err;
   if (!llmprof_trace_merge(paths, (size_t)count, to, &err))
     return llmprof_lua_fail(L, &err);

@@ -7,6 +7,7 @@
   X(csv)           \
   X(cuda)          \
   X(digest)        \
+  X(error)         \
   X(frame)         \
   X(fs)            \
   X(gpu)           \
@@ -36,6 +37,7 @@ MODULES(DECLARE)
 static const luaL_Reg modules[] = {MODULES(ENTRY){NULL, NULL}};
 
 void llmprof_lua_preload(lua_State *L) {
+  llmprof_lua_error_class(L);
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
   luaL_setfuncs(L, modules, 0);
   lua_pop(L, 1);

@@ -5,11 +5,12 @@
 #include "frame.h"
 #include "llmprof/alloc.h"
 
-/* The frame just made into its box on top of the stack, or the failure. */
+/* The frame just made into its box on top of the stack, or the failure, which
+ * is raised. */
 static int made_frame(lua_State *L, llmprof_frame **box, llmprof_frame *made,
                       const llmprof_error *err) {
   *box = made;
-  return made ? 1 : llmprof_lua_fail(L, err);
+  return made ? 1 : llmprof_lua_raise(L, err);
 }
 
 static size_t rows_of(lua_State *L, int arg) {
@@ -29,7 +30,7 @@ static int q_take(lua_State *L) {
   }
   llmprof_frame **box = llmprof_lua_new_frame(L, 1);
   uint32_t *rows = llmprof_alloc(count, sizeof *rows);
-  if (!rows) return luaL_error(L, "out of memory");
+  if (!rows) return llmprof_lua_raise_nomem(L);
   for (size_t i = 0; i < count; i++) { /* checked above: nothing raises */
     lua_rawgeti(L, 2, (lua_Integer)i + 1);
     rows[i] = (uint32_t)(lua_tointeger(L, -1) - 1);
@@ -148,6 +149,20 @@ static int q_sort(lua_State *L) {
                     &err);
 }
 
+/* frame:follow(columns) -> the frame, with columns "next_NAME": the cell of
+ * each in the row that follows, nil in the last */
+static int q_follow(lua_State *L) {
+  llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
+  lua_settop(L, 2);
+  size_t count;
+  size_t *columns = llmprof_lua_check_columns(L, frame, 2, &count);
+  llmprof_error err;
+  if (!llmprof_frame_follow(frame, columns, count, &err))
+    return llmprof_lua_raise(L, &err);
+  lua_settop(L, 1);
+  return 1;
+}
+
 static llmprof_statistic check_statistic(lua_State *L, int index) {
   static const char *const names[] = {
       [LLMPROF_COUNT] = "count",
@@ -182,7 +197,8 @@ static void check_aggregate(lua_State *L, llmprof_frame *frame,
   if (!lua_istable(L, -1))
     luaL_error(L, "an aggregate is { name, statistic, column, percentile }");
   for (int i = 1; i <= 4; i++) lua_rawgeti(L, -i, i);
-  aggregate->name = luaL_checkstring(L, -4);
+  if (lua_type(L, -4) != LUA_TSTRING) luaL_error(L, "an aggregate has a name");
+  aggregate->name = lua_tostring(L, -4); /* its table keeps it alive */
   aggregate->statistic = check_statistic(L, -3);
   aggregate->column =
       lua_isnil(L, -2) ? SIZE_MAX : llmprof_lua_check_column(L, frame, -2);
@@ -241,7 +257,7 @@ static int q_histogram(lua_State *L) {
   size_t *counts = llmprof_lua_scratch(L, bins, sizeof *counts);
   llmprof_error err;
   if (!llmprof_histogram(frame, column, edges, bins, counts, &err))
-    return llmprof_lua_fail(L, &err);
+    return llmprof_lua_raise(L, &err);
   lua_createtable(L, (int)bins, 0);
   for (size_t i = 0; i < bins; i++) {
     lua_pushinteger(L, (lua_Integer)counts[i]);
@@ -251,7 +267,13 @@ static int q_histogram(lua_State *L) {
 }
 
 const luaL_Reg llmprof_lua_query_methods[] = {
-    {"take", q_take},           {"slice", q_slice}, {"within", q_within},
-    {"select", q_select},       {"sort", q_sort},   {"aggregate", q_aggregate},
-    {"histogram", q_histogram}, {NULL, NULL},
+    {"take", q_take},
+    {"slice", q_slice},
+    {"within", q_within},
+    {"select", q_select},
+    {"sort", q_sort},
+    {"aggregate", q_aggregate},
+    {"histogram", q_histogram},
+    {"follow", q_follow},
+    {NULL, NULL},
 };

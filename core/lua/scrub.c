@@ -11,7 +11,8 @@ static void set_count(lua_State *L, const char *field, size_t count) {
 /* scrub.copy(from, to) -> { rows, tables, strings } | nil, message, code:
  * what was taken out */
 static int scrub_copy(lua_State *L) {
-  const char *from = luaL_checkstring(L, 1), *to = luaL_checkstring(L, 2);
+  const char *from = llmprof_lua_check_path(L, 1);
+  const char *to = llmprof_lua_check_path(L, 2);
   llmprof_scrub_report report;
   llmprof_error err;
   if (!llmprof_trace_scrub(from, to, &report, &err))

@@ -12,7 +12,7 @@
 
 /* sqlite.open(path) -> database | nil, message, code */
 static int sqlite_open(lua_State *L) {
-  const char *path = luaL_checkstring(L, 1);
+  const char *path = llmprof_lua_check_path(L, 1);
   void **box = llmprof_lua_box(L, DATABASE, 0);
   llmprof_error err;
   *box = llmprof_sqlite_open(path, &err);

@@ -24,7 +24,7 @@ static size_t check_columns(lua_State *L, int arg) {
 }
 
 static int push_buffer(lua_State *L, llmprof_buffer *buf) {
-  if (buf->failed) return luaL_error(L, "not enough memory");
+  if (buf->failed) return llmprof_lua_raise_nomem(L);
   return llmprof_lua_text(L, true, buf, NULL);
 }
 

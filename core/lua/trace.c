@@ -17,7 +17,7 @@ static llmprof_trace *check_trace(lua_State *L) {
 
 /* trace.open(path) -> trace | nil, message, code */
 static int trace_open(lua_State *L) {
-  const char *path = luaL_checkstring(L, 1);
+  const char *path = llmprof_lua_check_path(L, 1);
   void **box = llmprof_lua_box(L, TRACE, 0);
   llmprof_error err;
   *box = llmprof_trace_open(path, &err);

@@ -148,7 +148,7 @@ int llmprof_lua_decode(lua_State *L, const llmprof_lua_format *format) {
 }
 
 int llmprof_lua_load(lua_State *L, const llmprof_lua_format *format) {
-  const char *path = luaL_checkstring(L, 1);
+  const char *path = llmprof_lua_check_path(L, 1);
   llmprof_limits limits = check_limits(L, 2);
   holder *h = push_holder(L);
   llmprof_error err;

@@ -16,12 +16,23 @@ const char *const llmprof_edit_string_columns[] = {
     "schemaNameId",  "entryNameId", NULL,
 };
 
+/* Why the file in the making could not be written; 0: it could. */
+static int unwritable(llmprof_edit *edit, int rc) {
+  if (rc == SQLITE_FULL) return ENOSPC;
+  int code = edit->db ? sqlite3_extended_errcode(edit->db) : rc;
+  bool is_write = code == SQLITE_IOERR_WRITE || code == SQLITE_IOERR_FSYNC ||
+                  code == SQLITE_IOERR_TRUNCATE;
+  int reason = is_write ? sqlite3_system_errno(edit->db) : 0;
+  return is_write && !reason ? EIO : reason;
+}
+
 bool llmprof_edit_fail(llmprof_edit *edit, int rc) {
   if (rc == SQLITE_NOMEM) return llmprof_fail_nomem(edit->err);
   if (rc == SQLITE_INTERRUPT) return llmprof_fail_interrupted(edit->err);
-  return llmprof_fail(edit->err,
-                      rc == SQLITE_FULL ? LLMPROF_IO : LLMPROF_SYNTAX,
-                      "%s: cannot be %s: %s", edit->name, edit->action,
+  int reason = unwritable(edit, rc);
+  if (reason) return llmprof_fail_errno(edit->err, reason, "%s", edit->target);
+  return llmprof_fail(edit->err, LLMPROF_SYNTAX, "%s: cannot be %s: %s",
+                      edit->name, edit->action,
                       edit->db ? sqlite3_errmsg(edit->db) : sqlite3_errstr(rc));
 }
 
@@ -222,13 +233,15 @@ static bool make(const char *from, const char *to, llmprof_edit *edit,
 bool llmprof_edit_copy(const char *from, const char *to, const char *action,
                        llmprof_edit_function change, void *user,
                        llmprof_error *err) {
-  llmprof_edit edit = {.name = from, .action = action, .err = err};
+  llmprof_edit edit = {
+      .name = from, .target = to, .action = action, .err = err};
   return make(from, to, &edit, true, change, user);
 }
 
 bool llmprof_edit_anew(const char *from, const char *to, const char *action,
                        llmprof_edit_function fill, void *user,
                        llmprof_error *err) {
-  llmprof_edit edit = {.name = from, .action = action, .err = err};
+  llmprof_edit edit = {
+      .name = from, .target = to, .action = action, .err = err};
   return make(from, to, &edit, false, fill, user);
 }

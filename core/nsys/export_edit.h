@@ -12,6 +12,7 @@
 typedef struct llmprof_edit {
   sqlite3 *db;
   const char *name;   /* of the file it is a copy of, for messages */
+  const char *target; /* where the copy is to go, for messages */
   const char *action; /* "cannot be ...", for messages */
   llmprof_error *err;
   bool nomem; /* a question had no answer for want of memory: the edit fails */

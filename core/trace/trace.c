@@ -60,25 +60,3 @@ const llmprof_shape *llmprof_trace_shapes(const llmprof_trace *trace,
 bool llmprof_trace_has(const llmprof_trace *trace, llmprof_trace_table table) {
   return trace->has[table];
 }
-
-const char *llmprof_op_kind_name(llmprof_op_kind kind) {
-  static const char *const names[LLMPROF_OP_KINDS + 1] = {
-      [LLMPROF_KERNEL] = "kernel",
-      [LLMPROF_COPY] = "copy",
-      [LLMPROF_SET] = "set",
-      [LLMPROF_GRAPH] = "graph",
-  };
-  return names[kind];
-}
-
-const char *llmprof_fact_name(llmprof_fact fact) {
-  static const char *const names[LLMPROF_FACTS + 1] = {
-      [LLMPROF_KNOWS_CALLS] = "calls",
-      [LLMPROF_KNOWS_GRAPH_NODES] = "graph_nodes",
-      [LLMPROF_KNOWS_HOST_MEMORY] = "host_memory",
-      [LLMPROF_KNOWS_PAYLOADS] = "payloads",
-      [LLMPROF_KNOWS_ALLOCATIONS] = "allocations",
-      [LLMPROF_KNOWS_DIAGNOSTICS] = "diagnostics",
-  };
-  return names[fact];
-}

@@ -6,9 +6,17 @@
 #include "llmprof/trace.h"
 #include "llmprof/trace_builder.h"
 
+/* Strings of columns that hold one of a few words. */
+typedef struct llmprof_words {
+  uint32_t kind[LLMPROF_OP_KINDS];
+  uint32_t direction[LLMPROF_COPY_KINDS];
+  uint32_t host_memory[LLMPROF_HOST_MEMORIES];
+} llmprof_words;
+
 struct llmprof_trace {
   char *path;
   llmprof_strings *strings;
+  llmprof_words words;
   char *schema, *product; /* NULL when the file does not say */
   int64_t epoch;
 
@@ -54,6 +62,10 @@ struct llmprof_builder {
   size_t range_cap;
   int64_t last_time; /* of any range event, LLMPROF_ABSENT before */
 };
+
+/* ---- words ---- */
+
+bool llmprof_words_add(llmprof_words *words, llmprof_strings *strings);
 
 /* ---- storage ---- */
 

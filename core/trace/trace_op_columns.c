@@ -30,9 +30,21 @@ static int64_t op_bytes(const llmprof_trace *t, size_t row) {
 }
 
 static int64_t op_kind(const llmprof_trace *t, size_t row) {
-  int64_t kind = LLMPROF_KERNEL;
+  size_t kind = LLMPROF_KERNEL;
   while (row >= t->ops.first[kind + 1]) kind++;
-  return kind;
+  return t->words.kind[kind];
+}
+
+static int64_t op_direction(const llmprof_trace *t, size_t row) {
+  uint32_t first = t->ops.first[LLMPROF_COPY];
+  if (row < first) return LLMPROF_ABSENT;
+  return llmprof_widen(t->words.direction[t->ops.copy_kind[row - first]]);
+}
+
+static int64_t op_host_memory(const llmprof_trace *t, size_t row) {
+  uint32_t first = t->ops.first[LLMPROF_COPY];
+  if (row < first) return LLMPROF_ABSENT;
+  return llmprof_widen(t->words.host_memory[t->ops.host_memory[row - first]]);
 }
 
 static const llmprof_place *place(const llmprof_trace *t, size_t row) {
@@ -201,8 +213,10 @@ static int64_t launch_tag(const llmprof_trace *t, size_t row) {
 
 const llmprof_column_spec llmprof_gpu_columns[] = {
     OPERATION_COLUMNS,
-    {"kind", NULL, LLMPROF_U32, op_kind, NEEDS_NOTHING},
+    {"kind", NULL, LLMPROF_STRING_ID, op_kind, NEEDS_NOTHING},
     {"bytes", "bytes", LLMPROF_I64, op_bytes, NEEDS_NOTHING},
+    {"direction", NULL, LLMPROF_STRING_ID, op_direction, NEEDS_NOTHING},
+    {"host_memory", NULL, LLMPROF_STRING_ID, op_host_memory, NEEDS_NOTHING},
     {0},
 };
 

@@ -154,7 +154,8 @@ llmprof_trace *llmprof_trace_new(const char *path, llmprof_error *err) {
   trace->path = llmprof_strdup(path);
   trace->strings = llmprof_strings_new();
   trace->builder = llmprof_zalloc(1, sizeof *trace->builder);
-  if (!trace->path || !trace->strings || !trace->builder) {
+  if (!trace->path || !trace->strings || !trace->builder ||
+      !llmprof_words_add(&trace->words, trace->strings)) {
     llmprof_trace_close(trace);
     return llmprof_fail_nomem(err), NULL;
   }

@@ -13,15 +13,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "llmprof/absent.h"
 #include "llmprof/error.h"
 #include "llmprof/frame.h"
 #include "llmprof/strings.h"
 
 /* "No such row", in every uint32_t that holds a row number. */
 #define LLMPROF_NONE UINT32_MAX
-
-/* "No value", in every int64_t that may lack one. */
-#define LLMPROF_ABSENT INT64_MIN
 
 typedef struct llmprof_trace llmprof_trace;
 
@@ -300,9 +298,10 @@ const llmprof_projection *llmprof_trace_projections(llmprof_trace *trace,
 /* ---- frames ----
  *
  * kernels        kernels, with launch shape and launching call
- * transfers      memory copies and sets, with bytes
+ * transfers      memory copies and sets, with bytes, direction ("host to
+ *                device", ...) and host_memory ("pageable", "pinned", "other")
  * graphs         CUDA graphs that were traced as one operation
- * gpu            all of the three, with kind (llmprof_op_kind)
+ * gpu            all of the three, with kind (llmprof_op_kind_name)
  * api            CUDA API calls
  * ranges         NVTX ranges; style is llmprof_range_style
  * projections    ranges projected onto the GPU

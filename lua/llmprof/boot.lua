@@ -30,10 +30,9 @@ local function search(name)
   if target then return function() return require(target) end, target end
   for _, path in ipairs(candidates(name)) do
     local source, chunk = on_disk(path)
-    if not source then
-      source, chunk = resources.get(path), "@" .. path
-    end
     if source then return assert(load(source, chunk, "t")), path end
+    local built_in = resources.get(path) -- compiled, or text
+    if built_in then return assert(load(built_in, "@" .. path)), path end
   end
   return "no built-in module '" .. name .. "'"
 end

@@ -270,6 +270,7 @@ function Groups:mean(column) end
 ---@field extra_args? string[] More options for ncu, word by word
 ---@field force_overwrite boolean Overwrite an existing report
 ---@field kernel_name_base "auto"|"function"|"demangled"|"mangled" What kernel filters match: auto takes mangled names where the timeline has them, else function
+---@field max_new_tokens? integer Tokens generated while counters are measured; as many as for the timeline unless set
 ---@field metrics? string[] More metrics
 ---@field nvtx_include? string[] Select and profile kernels in these NVTX ranges; in the recipe's stages unless set
 ---@field preset string Preset of Nsight Compute options
@@ -303,7 +304,7 @@ function Groups:mean(column) end
 
 ---@class llmprof.Config.run
 ---@field id? string Name of the run; UTC time and recipe unless set
----@field representative_max_new_tokens? integer Tokens generated while counters are measured; the workload's own number unless set
+---@field representative_max_new_tokens? integer Tokens generated in every capture of the run, in place of infer.max_new_tokens
 ---@field root string Where runs are kept
 
 ---@class llmprof.Config.tools
@@ -423,6 +424,11 @@ function Groups:mean(column) end
 ---@field unmatched integer Kernels without a counterpart
 ---@field waiting_ns? number Nanoseconds
 
+---@class llmprof.results.contradiction
+---@field difference number Over the larger one
+---@field timeline_ns number Nanoseconds
+---@field workload_ns number Nanoseconds
+
 ---@class llmprof.results.cost
 ---@field activation_bytes? number Inputs and outputs of all products; not part of bytes
 ---@field bytes? number That have to move; bytes
@@ -431,6 +437,7 @@ function Groups:mean(column) end
 ---@field kv_read_bytes? number
 ---@field kv_write_bytes? number
 ---@field parts? { flops?: number, name?: string, weight_bytes?: number }[]
+---@field sequence? { bytes?: number, flops?: number, name?: string }[] What follows each other, so that least times add up: encoders, decoder
 ---@field source string Description of the model, or the recipe
 ---@field weight_bytes? number
 ---@field work? table What the costs are for: batch, tokens, ...
@@ -448,7 +455,7 @@ function Groups:mean(column) end
 ---@field tool? string
 
 ---@class llmprof.results.described
----@field formats { activations?: string, embeddings?: string, kv?: string, weights?: string }
+---@field formats { activations?: string, embeddings?: string, experts?: string, kv?: string, projections?: string, weights?: string }
 ---@field parameters { active?: integer, decoder?: integer, encoders?: integer, total?: integer }
 ---@field source string
 
@@ -470,8 +477,8 @@ function Groups:mean(column) end
 ---@field mean_ns number Nanoseconds
 ---@field min_ns number Nanoseconds
 ---@field p50_ns? number Nanoseconds
----@field p90_ns? number Nanoseconds
----@field p99_ns? number Nanoseconds
+---@field p90_ns? number Of 10 values or more; ns
+---@field p99_ns? number Of 100 values or more; ns
 ---@field slope_error_ns? number Standard error of the slope
 ---@field slope_ns_per_token? number How much longer each step is than the one before; ns
 ---@field source? "ranges"|"inferred"|"metrics"|"stage" NVTX ranges of steps, inferred steps, the workload's steps_ms, or stage over steps
@@ -483,6 +490,7 @@ function Groups:mean(column) end
 ---@field kernel integer id
 ---@field launches integer
 ---@field seconds number Predicted; s
+---@field why? string Why its name cannot be asked for
 
 ---@class llmprof.results.efficiency
 ---@field bytes? number Of all stages together
@@ -557,6 +565,18 @@ function Groups:mean(column) end
 ---@field per_token_ns? number Per step; ns
 ---@field stage string
 ---@field stage_share? number 0 to 1
+
+---@class llmprof.results.host_step
+---@field count integer
+---@field lead_max_ns number The longest such time; ns
+---@field lead_ns number How long after its range a token was there, as a mean; ns
+---@field max_ns number Nanoseconds
+---@field mean_ns number Nanoseconds
+---@field min_ns number Nanoseconds
+---@field p50_ns? number Nanoseconds
+---@field p90_ns? number Nanoseconds
+---@field p99_ns? number Nanoseconds
+---@field std_ns? number Of the sample (n - 1); ns
 
 ---@class llmprof.results.inferred
 ---@field anchor string The kernel, or CUDA graph, that comes once in a step
@@ -655,8 +675,11 @@ function Groups:mean(column) end
 ---@field rank integer
 
 ---@class llmprof.results.latency
+---@field contradiction? llmprof.results.contradiction The workload's own time of a step is not that of the timeline
+---@field host? llmprof.results.host_step The CPU's side of the steps: the ranges that mark them
+---@field plain? llmprof.results.plain_latency By the workload's own clock, in runs without the profiler
 ---@field repeats? llmprof.results.repeat_latency[]
----@field tokens_per_s? { batch?: integer, count?: integer, mean?: number, std?: number } Tokens of all sequences per second of decode
+---@field tokens_per_s? llmprof.results.rate Tokens of all sequences per second of decode
 ---@field tpot? llmprof.results.distribution
 ---@field ttft? llmprof.results.distribution
 
@@ -674,6 +697,13 @@ function Groups:mean(column) end
 ---@field phase string
 ---@field transfer_ns? number Nanoseconds
 ---@field waiting_ns? number Nanoseconds
+
+---@class llmprof.results.left_out
+---@field ns number Nanoseconds
+---@field rep integer
+---@field stage string
+---@field step? integer A step of it, which counts in the stage, not in TPOT
+---@field usual_ns number Median of the other repeats, or of the steps behind it; ns
 
 ---@class llmprof.results.missing
 ---@field how string What would fill it
@@ -719,6 +749,12 @@ function Groups:mean(column) end
 ---@field clock_hz? number That per_s is stated for
 ---@field per_s number
 ---@field source string
+
+---@class llmprof.results.plain_latency
+---@field runs integer
+---@field tokens_per_s? llmprof.results.rate Tokens of all sequences per second of decode
+---@field tpot? llmprof.results.distribution
+---@field ttft? llmprof.results.distribution
 
 ---@class llmprof.results.point
 ---@field bound? "compute"|"memory"
@@ -862,7 +898,14 @@ function Groups:mean(column) end
 ---@field text string
 ---@field waiting_ns? number Nanoseconds
 
+---@class llmprof.results.rate
+---@field batch? integer Sequences side by side
+---@field count integer
+---@field mean number
+---@field std? number
+
 ---@class llmprof.results.repeat_latency
+---@field left_out? string[] Its stages that the figures are not from
 ---@field outlier? true The first, far longer than the others
 ---@field rep integer
 ---@field tokens_per_s? number Of all sequences
@@ -874,7 +917,8 @@ function Groups:mean(column) end
 ---@field count integer
 ---@field first_excess_ns? number Time of the first less that median; ns
 ---@field first_is_outlier? boolean It took far longer than the others
----@field skipped_first boolean
+---@field left_out? llmprof.results.left_out[]
+---@field skipped_first boolean All of the first is left out
 ---@field slowdown? number Time of the first over the median of the others
 ---@field used integer Those the figures are from
 ---@field whole_run boolean The trace has no stage: all of it is one
@@ -901,6 +945,7 @@ function Groups:mean(column) end
 ---@field id string
 ---@field llmprof string Version that made this file
 ---@field recipe string Its name
+---@field top_n? integer Rows of the tables of the largest kernels: top_n.kernels
 
 ---@class llmprof.results.selection
 ---@field coverage? number 0 to 1
@@ -943,6 +988,7 @@ function Groups:mean(column) end
 ---@field name string
 ---@field ns_per_token? number Per step; ns
 ---@field parent? string Stage it lies inside of
+---@field repeats? integer That its used instances are of
 ---@field share? number 0 to 1
 ---@field steps? number Decode steps
 ---@field tokens? number Of all sequences

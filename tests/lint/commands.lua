@@ -40,6 +40,7 @@ local function words_of(line)
   line = line:gsub("  .*", "")
   while at <= #line do
     local word, after = line:match("^'([^']*)' ?()", at)
+    if not word then word, after = line:match('^"([^"]*)" ?()', at) end
     if not word then word, after = line:match("^([^|<>#%s]%S*) ?()", at) end
     if not word then break end
     if not any[word] then words[#words + 1] = word end

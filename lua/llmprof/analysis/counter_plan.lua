@@ -85,22 +85,41 @@ local function sort_by_worth(targets)
 end
 
 
+-- Why a target is left out, or nil: there is no way to name it, its name does not fit
+-- any more, or ("") the budget is spent.
+local function refusal(fitting, target, cost, budget)
+  local room = pages.filter_room(target.name)
+  if not room then return "ncu cannot be given its name" end
+  if fitting.room + room > pages.FILTER_ROOM then return "its name is too long for ncu" end
+  return fitting.seconds + cost > budget and "" or nil
+end
+
+
+local function take(fitting, target, cost)
+  fitting.seconds = fitting.seconds + cost
+  fitting.launches = fitting.launches + target.launches
+  fitting.names[#fitting.names + 1] = target.name
+  fitting.room = fitting.room + pages.filter_room(target.name)
+  table.move(target.kernels, 1, #target.kernels, #fitting.kernels + 1, fitting.kernels)
+end
+
+
+local function drop(fitting, target, cost, why)
+  for _, kernel in ipairs(target.kernels) do
+    table.insert(fitting.dropped, { kernel = kernel.id, launches = target.launches,
+      seconds = cost, why = why ~= "" and why or nil })
+  end
+end
+
+
 -- Take targets in order while the prediction stays in budget: one too costly
 -- for what is left does not keep smaller ones out.
 local function fit(targets, cfg)
-  local fitting = { kernels = {}, names = {}, dropped = {}, seconds = 0, launches = 0 }
+  local fitting = { kernels = {}, names = {}, dropped = {}, seconds = 0, launches = 0, room = 0 }
   for _, target in ipairs(targets) do
     local cost = ncu.predict(cfg.ncu, target.launches, target.kernels[1].mean_ns).seconds
-    local fits = fitting.seconds + cost <= cfg.ncu.budget_s
-    if fits then
-      fitting.seconds = fitting.seconds + cost
-      fitting.launches = fitting.launches + target.launches
-      fitting.names[#fitting.names + 1] = target.name
-    end
-    for _, kernel in ipairs(target.kernels) do
-      table.insert(fits and fitting.kernels or fitting.dropped, fits and kernel
-        or { kernel = kernel.id, launches = target.launches, seconds = cost })
-    end
+    local why = refusal(fitting, target, cost, cfg.ncu.budget_s)
+    if why then drop(fitting, target, cost, why) else take(fitting, target, cost) end
   end
   return fitting
 end

@@ -117,6 +117,32 @@ end
 local record_keys = { "flops", "bytes", "time_ns", "time_source", "mfu", "mfu_at_clock", "mbu",
   "hfu", "hfu_note", "intensity", "floor_ns", "floor_bound", "floor_share" }
 
+-- What the least time of some work is set by.
+local function bound_of(work, known)
+  return work.flops / known.peak_flop_per_s >= work.bytes / known.bandwidth_byte_per_s
+    and "compute" or "memory"
+end
+
+
+-- The least time of parts that run one after the other: the sum of theirs, and
+-- what sets it where that is the same for all. nil where there are none, or the
+-- floor is not known.
+local function floor_of_sequence(sequence, known)
+  if not sequence then return nil end
+  local sum, inputs, names, bounds = 0, {}, {}, {}
+  for _, part in ipairs(sequence) do
+    local floor = quantity("floor_ns", setmetatable({ flops = part.flops, bytes = part.bytes },
+      { __index = known }))
+    if not floor then return nil end
+    sum, inputs[part.name], names[#names + 1] = sum + floor.value, floor.value, part.name
+    bounds[bound_of(part, known)] = true
+  end
+  return json.ordered({ value = sum, formula = "sum of floor_ns of parts that follow each other",
+    inputs = json.ordered(inputs, names) }, quantity_keys),
+    not (bounds.compute and bounds.memory) and next(bounds) or nil
+end
+
+
 -- All quantities of known inputs, with what bounds the floor.
 local function record(known)
   local made = { time_ns = known.time_ns, time_source = known.time_source }
@@ -124,11 +150,12 @@ local function record(known)
   for _, name in ipairs { "mfu", "mfu_at_clock", "mbu", "hfu", "intensity", "floor_ns" } do
     made[name] = quantity(name, known)
   end
+  local whole, bound = floor_of_sequence(known.sequence, known)
+  made.floor_ns = whole or made.floor_ns
   if made.floor_ns then
     known.floor_ns = made.floor_ns.value
     made.floor_share = quantity("floor_share", known)
-    made.floor_bound = known.flops / known.peak_flop_per_s
-      >= known.bytes / known.bandwidth_byte_per_s and "compute" or "memory"
+    made.floor_bound = not whole and bound_of(known, known) or bound
   end
   return json.ordered(made, record_keys)
 end
@@ -137,6 +164,7 @@ end
 local function stage_record(results, stage, kernels)
   local known = peaks_of(results.hardware)
   known.flops, known.bytes = stage.cost.flops, stage.cost.bytes
+  known.sequence = stage.cost.sequence
   known.time_ns, known.time_source = time_of(results, stage)
   local flops, covered = issued(stage, kernels)
   if covered >= COVERED then known.issued_flops = flops end
@@ -157,12 +185,13 @@ local function add_floors(made, stages)
     if not floor then return end
     sum, inputs[stage.name] = sum + floor.value, floor.value
     names[#names + 1] = stage.name
-    bounds[stage.efficiency.floor_bound] = true
+    bounds[stage.efficiency.floor_bound or "mixed"] = true
   end
   made.floor_ns = json.ordered({ value = sum, formula = "sum of the stages' floor_ns",
     inputs = json.ordered(inputs, names) }, quantity_keys)
   made.floor_share = quantity("floor_share", { floor_ns = sum, time_ns = made.time_ns })
-  made.floor_bound = not (bounds.compute and bounds.memory) and made.floor_bound or nil
+  local bound = next(bounds)
+  made.floor_bound = not next(bounds, bound) and bound ~= "mixed" and bound or nil
 end
 
 

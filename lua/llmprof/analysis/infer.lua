@@ -42,11 +42,10 @@ local UNNAMED_WORTH = 0.8
 
 local KERNEL_KEYS = { "name", "grid_x", "grid_y", "grid_z", "block_x" }
 local GRAPH_KEYS = { "kind", "name" }
-local GRAPH = 3
 
 
-local function check(value, message)
-  return errors.check("failed", value, message)
+local function check(value, message, code)
+  return errors.check("failed", value, message, code)
 end
 
 
@@ -135,7 +134,7 @@ local function graph_anchor(trace)
   if not frame then return nil end
   local graphs = {}
   for _, rhythm in ipairs(rhythms_of(frame, GRAPH_KEYS)) do
-    if frame:get(rhythm.row, "kind") == GRAPH then graphs[#graphs + 1] = rhythm end
+    if frame:get(rhythm.row, "kind") == "graph" then graphs[#graphs + 1] = rhythm end
   end
   local best = most_regular(slowest(graphs))
   return best and { frame = frame, keys = GRAPH_KEYS, rhythm = best, named = true,

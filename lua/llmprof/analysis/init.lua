@@ -10,7 +10,9 @@ local hardware = require "llmprof.model.hardware"
 local headroom = require "llmprof.analysis.headroom"
 local integrity = require "llmprof.analysis.integrity"
 local json = require "llmprof.json"
+local kinds = require "llmprof.trace.kinds"
 local latency = require "llmprof.analysis.latency"
+local range_name = require "llmprof.base.range_name"
 local roofline = require "llmprof.analysis.roofline"
 local stage_summary = require "llmprof.analysis.stage_summary"
 local transfers = require "llmprof.analysis.transfers"
@@ -19,8 +21,8 @@ local work = require "llmprof.analysis.work"
 
 local analysis = {}
 
-local function check(value, message)
-  return errors.check("failed", value, message)
+local function check(value, message, code)
+  return errors.check("failed", value, message, code)
 end
 
 
@@ -43,11 +45,9 @@ end
 local function totals(trace, found)
   local ops = found.ops
   local all = ops:group { sum = { "duration" }, union = true }[1]
-  if not all then return { kernels = 0, copies = 0, sets = 0, graphs = 0 } end
-  local result = { kernels = 0, copies = 0, sets = 0, graphs = 0, gpu_time_ns = all.duration.total,
-    busy_ns = all.busy, span_ns = all.last and all.last - all.first }
-  local kinds = { [0] = "kernels", "copies", "sets", "graphs" }
-  for _, row in ipairs(ops:group { by = { "kind" } }) do result[kinds[row.kind]] = row.count end
+  if not all then return kinds.none {} end
+  local result = kinds.count(ops, { gpu_time_ns = all.duration.total, busy_ns = all.busy,
+    span_ns = all.last and all.last - all.first })
   if not found.whole then
     local inside = 0
     for _, row in ipairs(ops:group { by = { "stage" }, sum = { "duration" } }) do
@@ -74,12 +74,15 @@ local function inferred_record(inferred)
 end
 
 
+-- The declared stage that is "decode" to the model, and its instances that count.
 local function used_decodes(found)
-  local list = {}
+  local name, list = "decode", {}
   for _, instance in ipairs(found.instances) do
-    if instance.used and instance.stage == "decode" then list[#list + 1] = instance end
+    if instance.used and range_name.role(instance.stage) == "decode" then
+      name, list[#list + 1] = instance.stage, instance
+    end
   end
-  return list
+  return name, list
 end
 
 
@@ -138,7 +141,7 @@ local function add_limits(results, given)
     samples = given.samples, format = format }
   local lacking = results.hardware.missing
   results.hardware.missing = nil
-  table.insert(lacking, work.add(results.stages, results.repeats.used, given))
+  table.insert(lacking, work.add(results.stages, given))
   table.move(lacking, 1, #lacking, #results.missing + 1, results.missing)
   efficiency.add(results, kernels)
   headroom.add(results, kernels)
@@ -153,21 +156,21 @@ local top_keys = { "schema_version", "run", "model", "source", "environment", "r
   "transfers",
   "headroom", "roofline", "kernels", "selection", "counters", "operators", "advice", "missing" }
 
--- given: run_id, recipe (name), model, source, environment, trace, found (of
--- analysis.stages), kernels, selection, counters (of analysis.counters),
--- operators, workload (facts about a recorded run), metrics (metrics.json),
--- arch, arch_complaint and run (of llmprof.model.choice), gpu (the configuration's
--- hardware table), launches (of llmprof.ncu), samples (of llmprof.gpu_watch),
--- complaints (of nsys), ranks (of analysis.rank_view), overhead (of
--- analysis.overhead), missing (list of { what, why, how }), flops (the recipe's: a
--- function of a stage and metrics).
+-- given: run_id, recipe (name), top_n (rows of the tables of the largest kernels),
+-- model, source, environment, trace, found (of analysis.stages), kernels, selection,
+-- counters (of analysis.counters), operators, workload (facts about a recorded run),
+-- metrics (metrics.json), arch, arch_complaint and run (of llmprof.model.choice), gpu
+-- (the configuration's hardware table), launches (of llmprof.ncu), samples (of
+-- llmprof.gpu_watch), complaints (of nsys), plain (metrics of runs without the profiler),
+-- ranks (of analysis.rank_view), overhead (of analysis.overhead), missing (list of
+-- { what, why, how }), flops (the recipe's: a function of a stage and metrics).
 --
 -- Its advice is made from the results themselves: llmprof.advice.
 function analysis.results(given)
   local results = {
     schema_version = 1,
     run = { id = given.run_id, recipe = given.recipe, created = clock.timestamp(),
-      llmprof = version.version },
+      llmprof = version.version, top_n = given.top_n },
     model = given.model,
     source = given.source,
     environment = given.environment or {},
@@ -187,10 +190,10 @@ function analysis.results(given)
     results.totals = totals(given.trace, given.found)
     results.stages = stage_summary.list(given.found, given)
     breakdown.add(results.stages, given.trace, given.found, given.kernels or {})
-    local made = stage_summary.counts(given, "decode", used_decodes(given.found))
-    made.metrics = given.metrics
-    results.latency = latency.measure(given.trace, given.found, made)
-    results.transfers = transfers.list(given.trace, given.found)
+    local made = stage_summary.counts(given, used_decodes(given.found))
+    made.metrics, made.plain = given.metrics, given.plain
+    results.latency = latency.measure(given.found, made)
+    results.transfers = transfers.list(given.found)
     results.integrity = integrity.judge { trace = given.trace, samples = given.samples,
       complaints = given.complaints, stage_share = results.totals.stage_share }
     add_limits(results, given)

@@ -4,8 +4,8 @@
 -- A check gives nothing when it does not apply, else { name, level = "ok" |
 -- "warning" | "problem", text, fix }. The verdict is the worst level.
 local errors = require "llmprof.base.errors"
+local kinds = require "llmprof.trace.kinds"
 local layout = require "llmprof.bundle.layout"
-local sqlite = require "llmprof.sqlite"
 local text = require "llmprof.text"
 
 local integrity = {}
@@ -16,8 +16,8 @@ local OUTSIDE_WARNING = 0.5
 local THROTTLE_WARNING = 0.05
 
 
-local function check(value, message)
-  return errors.check("failed", value, message)
+local function check(value, message, code)
+  return errors.check("failed", value, message, code)
 end
 
 
@@ -45,18 +45,18 @@ end
 
 local function graphs(state)
   local launches = count_calls(state, "GraphLaunch")
-  if launches == 0 then return nil end
+  if launches == 0 or not state.knows "calls" then return nil end
   local served = 0
   for name, calls in pairs(state.served_calls) do
     if name:find "GraphLaunch" then served = served + calls end
   end
-  local rows, nodes = state.kinds.graphs or 0, state.graph_kernels
+  local rows, nodes = state.kinds.graphs, state.graph_kernels
   local seen = ("%s graph launches, %s graph rows, %s kernels from graphs"):format(
     text.count(launches), text.count(rows), text.count(nodes))
   if served == 0 then
     return { level = "problem", text = seen .. ": what ran in the graphs is invisible",
       fix = "nsys.cuda_graph_trace=node" }
-  elseif nodes == 0 then
+  elseif nodes == 0 and state.knows "graph_nodes" then
     return { level = "warning", text = seen .. ": kernels inside graphs are not seen one by one",
       fix = "nsys.cuda_graph_trace=node" }
   elseif served < launches then
@@ -99,7 +99,7 @@ local function launches(state)
       served = served + (state.served_calls[name] or 0)
     end
   end
-  if issued <= 0 then return nil end
+  if issued <= 0 or not state.knows "calls" then return nil end
   local lost = (issued - served) / issued
   return { level = level_of(lost, LOST_WARNING, LOST_PROBLEM),
     text = ("%s kernel launches, %s without a kernel"):format(text.count(issued),
@@ -109,7 +109,7 @@ end
 
 
 local function orphans(state)
-  if state.ops == 0 then return nil end
+  if state.ops == 0 or not state.knows "calls" then return nil end
   local share = state.orphan_ops / state.ops
   return { level = level_of(share, LOST_WARNING, LOST_PROBLEM),
     text = ("%s of %s GPU operations have no API call"):format(text.count(state.orphan_ops),
@@ -121,6 +121,7 @@ end
 -- ---- processes ----
 
 local function processes(state)
+  if not state.knows "calls" then return nil end
   local with, without = {}, {}
   for pid in pairs(state.api_pids) do
     table.insert(state.gpu_pids[pid] and with or without, pid)
@@ -136,7 +137,7 @@ local function processes(state)
 end
 
 
--- ---- what nsys itself noticed ----
+-- ---- what the recorder itself noticed ----
 
 -- What it says of captures that were asked to leave something out.
 local expected = { "Scheduling information is absent" }
@@ -151,21 +152,21 @@ end
 
 local function diagnostics(state)
   local said = {}
-  for row in state.db:query(state.db:has "DIAGNOSTIC_EVENT"
-    and "SELECT severity, text FROM DIAGNOSTIC_EVENT" or "SELECT 0 AS severity, '' AS text") do
-    local lower = row.text:lower()
-    local serious = math.type(row.severity) == "integer" and row.severity >= 2
-    if not is_expected(row.text) and (serious or lower:find "dropped" or lower:find "lost"
-      or lower:find "missing") then
-      said[#said + 1] = text.clean(row.text):gsub("%.$", "")
+  for _, entry in ipairs(state.diagnostics) do
+    local words = entry.text or ""
+    local lower = words:lower()
+    if not is_expected(words) and (entry.severity ~= "info" or lower:find "dropped"
+      or lower:find "lost" or lower:find "missing") then
+      said[#said + 1] = text.clean(words):gsub("%.$", "")
     end
   end
   for _, complaint in ipairs(state.complaints) do said[#said + 1] = complaint.message end
   if #said == 0 then
-    return { level = "ok", text = "nsys reported no lost records and no errors" }
+    if not state.knows "diagnostics" then return nil end
+    return { level = "ok", text = state.reader .. " reported no lost records and no errors" }
   end
   return { level = "warning",
-    text = "nsys reported: " .. text.truncate(table.concat(said, "; "), 300, "end"),
+    text = state.reader .. " reported: " .. text.truncate(table.concat(said, "; "), 300, "end"),
     fix = ("capture a shorter range; %s of the run that captured has the rest"):format(
       layout.nsys.log) }
 end
@@ -225,14 +226,17 @@ end
 
 -- ---- gathering ----
 
-local kind_names = { [0] = "kernels", "copies", "sets", "graphs" }
-
 local function gather(given)
   local trace = given.trace
-  local state = { api_calls = {}, served_calls = {}, kinds = {}, api_pids = {}, gpu_pids = {},
+  local state = { api_calls = {}, served_calls = {}, api_pids = {}, gpu_pids = {},
     graph_kernels = 0, orphan_ops = 0, stage_share = given.stage_share,
     samples = given.samples or {}, complaints = given.complaints or {},
-    db = check(sqlite.open(trace:info().path)) }
+    diagnostics = check(trace:diagnostics()), reader = trace:info().reader or "the recorder" }
+  function state.knows(fact)
+    local knows, message, code = trace:knows(fact)
+    if knows == nil then check(knows, message, code) end
+    return knows
+  end
   local ops, api = check(trace:frame "gpu"), check(trace:frame "api")
   state.ops = #ops
   for _, row in ipairs(api:group { by = { "name" } }) do
@@ -246,9 +250,7 @@ local function gather(given)
       state.orphan_ops = state.orphan_ops + row.count
     end
   end
-  for _, row in ipairs(ops:group { by = { "kind" } }) do
-    state.kinds[kind_names[row.kind]] = row.count
-  end
+  state.kinds = kinds.count(ops, {})
   for _, row in ipairs(ops:group { by = { "pid" } }) do state.gpu_pids[row.pid or -1] = true end
   local ranges = check(trace:frame "ranges")
   state.ranges = #ranges
@@ -293,7 +295,6 @@ function integrity.judge(given)
       list[#list + 1] = result
     end
   end
-  state.db:close()
   return { verdict = verdicts[worst], checks = list }
 end
 

@@ -32,8 +32,8 @@ function waiting.class_of(name)
 end
 
 
-local function check(value, message)
-  return errors.check("failed", value, message)
+local function check(value, message, code)
+  return errors.check("failed", value, message, code)
 end
 
 

@@ -8,6 +8,7 @@
 -- a repeat has several ranges of a stage (a range per step), each has its share.
 local json = require "llmprof.json"
 local model = require "llmprof.model"
+local range_name = require "llmprof.base.range_name"
 local errors = require "llmprof.base.errors"
 local text = require "llmprof.text"
 
@@ -23,7 +24,7 @@ local FORMULA = {
 }
 
 local cost_keys = { "flops", "bytes", "weight_bytes", "kv_read_bytes", "kv_write_bytes",
-  "activation_bytes", "source", "work", "formula", "parts" }
+  "activation_bytes", "source", "work", "formula", "sequence", "parts" }
 
 
 -- ---- from the recipe ----
@@ -63,7 +64,12 @@ local function times(images, batch)
 end
 
 
+-- An encoder of audio takes one window per sequence.
 local function encoder_cost(arch, run, name)
+  if model.takes_audio(arch, name) then
+    return model.encode(arch, name, { { count = run.batch, size = 1 } }),
+      { batch = run.batch, images = json.list {} }
+  end
   if #run.images == 0 then return nil end
   return model.encode(arch, name, times(run.images, run.batch)),
     { batch = run.batch, images = json.list(run.images), images_source = run.images_source }
@@ -81,7 +87,7 @@ local function prefill_cost(arch, run, own_stage)
       done.images, done.images_source = json.list(run.images), run.images_source
     end
   end
-  return model.together(list), done
+  return model.together(list), done, list
 end
 
 
@@ -90,6 +96,17 @@ local function decode_cost(arch, run)
   if steps < 1 then return nil end
   local done = { batch = run.batch, steps = steps, context = run.prompt_tokens }
   return model.decode(arch, done), done
+end
+
+
+-- What cannot overlap: an encoder's output is the decoder's input.
+local function one_after_the_other(list, ranges)
+  local made = {}
+  for i, entry in ipairs(list) do
+    made[i] = { name = entry.name, flops = entry.cost.flops / ranges,
+      bytes = entry.cost.bytes / ranges }
+  end
+  return made
 end
 
 
@@ -102,29 +119,31 @@ end
 
 
 -- Ranges of a stage in one repeat.
-local function ranges_of(stage, repeats)
-  local count = stage.wall and stage.wall.count or 1
+local function ranges_of(stage)
+  local count, repeats = stage.wall and stage.wall.count or 1, stage.repeats
   return repeats and repeats > 0 and math.max(count / repeats, 1) or 1
 end
 
 
-local function from_description(given, stage, own_stage, repeats)
+local function from_description(given, stage, own_stage)
   local arch, run = given.arch, given.run
   if not arch or not run then return nil end
-  local cost, done
-  if is_encoder(arch, stage.name) then
-    cost, done = encoder_cost(arch, run, stage.name)
-  elseif arch.decoder and stage.name == "prefill" then
-    cost, done = prefill_cost(arch, run, own_stage)
-  elseif arch.decoder and stage.name == "decode" then
+  local role, cost, done, sequence = range_name.role(stage.name), nil, nil, nil
+  if is_encoder(arch, role) then
+    cost, done = encoder_cost(arch, run, role)
+  elseif arch.decoder and role == "prefill" then
+    cost, done, sequence = prefill_cost(arch, run, own_stage)
+  elseif arch.decoder and role == "decode" then
     cost, done = decode_cost(arch, run)
   end
   if not cost then return nil end
-  local ranges = ranges_of(stage, repeats)
+  local ranges = ranges_of(stage)
   if ranges > 1 then
     cost = model.scaled(cost, 1 / ranges)
     done.ranges = ranges
   end
+  cost.sequence = sequence and #sequence > 1 and json.list(one_after_the_other(sequence, ranges))
+    or nil
   cost.parts = json.list(cost.parts)
   cost.source, cost.work, cost.formula = arch.source, done, FORMULA
   return cost
@@ -141,6 +160,7 @@ local function contradiction(given)
   if not arch or type(counted) ~= "number" then return nil end
   local described = model.parameters(arch).total
   if math.abs(described - counted) <= TOLERANCE * counted then return nil end
+  if arch.partial and described < counted then return nil end
   return ("%s describes %s parameters, the workload counted %s"):format(arch.source,
     text.count(described), text.count(counted))
 end
@@ -158,17 +178,17 @@ local function reason(given)
 end
 
 
--- Give each stage its cost. repeats: how many the figures are from. given: arch
+-- Give each stage its cost. given: arch
 -- (of llmprof.model), arch_complaint, run (of
 -- llmprof.model.choice), metrics, flops (the recipe's, of stage and metrics).
 -- Returns a missing entry { what, why, how } when no stage has one, or nil.
-function work.add(stages, repeats, given)
+function work.add(stages, given)
   local wrong = contradiction(given)
   if wrong then given = setmetatable({ arch = false }, { __index = given }) end
   local own_stage, any = {}, false
-  for _, stage in ipairs(stages) do own_stage[stage.name] = not stage.parent end
+  for _, stage in ipairs(stages) do own_stage[range_name.role(stage.name)] = not stage.parent end
   for _, stage in ipairs(stages) do
-    local cost = from_recipe(given, stage) or from_description(given, stage, own_stage, repeats)
+    local cost = from_recipe(given, stage) or from_description(given, stage, own_stage)
     stage.cost = cost and json.ordered(cost, cost_keys)
     any = any or cost ~= nil
   end

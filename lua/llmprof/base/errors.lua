@@ -1,6 +1,9 @@
 -- Errors that are the user's to mend: a kind, which gives the exit status, one
 -- line that says what is wrong, and a hint at what to do. Everything else that
--- is raised is a bug, and is shown with its traceback.
+-- is raised is a bug, and is shown with its traceback. Those that C raises are
+-- of the same class, with a kind of "interrupted" or "failed".
+local failure = require "llmprof.error"
+
 local errors = {}
 
 -- Exit statuses, as documented.
@@ -14,40 +17,31 @@ errors.status = {
   closed = 141, -- whoever read the output went away: as after SIGPIPE
 }
 
-local Error = {}
-Error.__index = Error
-
-
-function Error:__tostring()
-  return self.message
-end
-
-
 -- Raise an error of a kind above. fields may hold hint (what to do next, one
 -- line) and detail (lines shown before the message: a traceback, a log's end).
 function errors.raise(kind, message, fields)
   local err = { kind = kind, message = message }
   for key, value in pairs(fields or {}) do err[key] = value end
-  error(setmetatable(err, Error), 0)
+  error(failure.new(err), 0)
 end
 
 
-function errors.is(value)
-  return getmetatable(value) == Error
+-- Is the value such an error?
+errors.is = failure.is
+
+
+-- Is it what the host raises on SIGINT and SIGTERM, or what says so?
+function errors.is_interrupt(value)
+  return errors.is(value) and value.kind == "interrupted"
 end
 
 
--- For functions that return nil, message[, code]: the value, or the error.
-function errors.check(kind, value, message)
-  if value == nil or value == false then errors.raise(kind, message or "unknown error") end
-  return value
-end
-
-
--- Is this what the host raises on SIGINT and SIGTERM: "interrupted", behind the
--- line that was running?
-function errors.is_interrupt(message)
-  return message == "interrupted" or message:find "^[^\n]+:%d+: interrupted$" ~= nil
+-- For functions that return nil, message[, code]: the value, or the error, whose
+-- kind is "interrupted" when the code is.
+function errors.check(kind, value, message, code)
+  if value ~= nil and value ~= false then return value end
+  if code == "interrupted" then kind = code end
+  errors.raise(kind, message or "unknown error", { code = code })
 end
 
 
@@ -63,16 +57,12 @@ end
 -- came from.
 function errors.handler(value)
   if errors.is(value) then return value end
-  local message = tostring(value)
-  if errors.is_interrupt(message) then
-    return setmetatable({ kind = "interrupted", message = "interrupted" }, Error)
-  end
-  return setmetatable({
+  return failure.new {
     kind = "failed",
-    message = message,
+    message = tostring(value),
     detail = debug.traceback(nil, 2),
     bug = true,
-  }, Error)
+  }
 end
 
 

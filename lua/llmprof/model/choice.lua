@@ -54,13 +54,15 @@ local function from_metrics(metrics)
 end
 
 
--- A run in another precision than the description's. Quantised weights stay what
--- they are.
+-- A run in another precision than the description's. What is quantised stays what
+-- it is: the run names what the model computes in beside it.
 local function in_run_format(arch, metrics)
   local formats = arch.formats
   local ran = metrics and metrics.model and metrics.model.dtype
-  if ran and formats.weights == formats.activations then
-    for what in pairs(formats) do formats[what] = dtypes.name(ran, "metrics.json: model.dtype") end
+  if not ran then return arch end
+  local name = dtypes.name(ran, "metrics.json: model.dtype")
+  for what, format in pairs(formats) do
+    if not dtypes.is_quantised(format) then formats[what] = name end
   end
   return arch
 end

@@ -6,11 +6,19 @@
 -- holds the latent and the rotary part. Attention of a prefill is causal: n
 -- tokens are n (n + 1) / 2 pairs. MLA's pairs are those of the model as it is
 -- defined, keys and values expanded; kernels that absorb the expansion issue
--- more.
+-- more. Layers may also see a window or a chunk only, or keep a state instead of
+-- a cache (llmprof.model.mixers).
+local altup = require "llmprof.model.altup"
 local cost = require "llmprof.model.cost"
+local mixers = require "llmprof.model.mixers"
 local schema = require "llmprof.model.schema"
 
 local decoder = {}
+
+-- What mixes the tokens of a layer, and what follows it.
+local MIXERS = { "full_attention", "sliding_attention", "chunked_attention", "linear_attention",
+  "mamba", "mamba2", "none" }
+local NETWORKS = { "dense", "experts", "none" }
 
 decoder.FIELDS = {
   vocab_size = { "count" },
@@ -26,15 +34,26 @@ decoder.FIELDS = {
   o_bias = { "flag", false },
   mlp_bias = { "flag", false },
   lm_head_bias = { "flag", false },
+  k_bias = { "flag", true }, -- the key's, with qkv_bias
   qk_norm = { "flag", false }, -- of each head's query and key
+  attention_gate = { "flag", false }, -- the query's product makes a gate of its output, too
+  attention_sinks = { "flag", false }, -- one number per head
   norm = { { "rms", "layer" }, "rms" }, -- one weight per channel, or two
   norms_per_layer = { "count", 2 },
   sliding_window = { "whole", 0 }, -- keys that a query sees; 0: all
   sliding_window_pattern = { "whole", 0 }, -- each so many-th layer sees all; 0: none does
+  attention_chunk_size = { "whole", 0 }, -- keys of a chunk, for chunked_attention
+  layer_types = { "words", {} }, -- of each layer; {}: attention, as the window's fields say
+  network_types = { "words", {} }, -- of each layer; {}: as first_k_dense_replace says
+  cross_attention_tokens = { "whole", 0 }, -- of an encoder, which each layer looks at
+  learned_positions = { "whole", 0 }, -- rows of a table of positions
   n_routed_experts = { "whole", 0 },
   num_experts_per_tok = { "whole", 0 },
   moe_intermediate_size = { "whole", 0 },
   n_shared_experts = { "whole", 0 }, -- one network of this many times the width
+  shared_expert_intermediate_size = { "whole", 0 }, -- its width, where it is another
+  shared_expert_gate = { "flag", false },
+  expert_bias = { "flag", false },
   first_k_dense_replace = { "whole", 0 }, -- so many first layers are dense
   router_bias = { "flag", false },
   kv_lora_rank = { "whole", 0 },
@@ -44,14 +63,75 @@ decoder.FIELDS = {
   v_head_dim = { "whole", 0 },
 }
 
-
--- ---- checks ----
-
-local function moe_layers(d)
-  if d.n_routed_experts == 0 then return 0 end
-  return math.max(d.num_hidden_layers - d.first_k_dense_replace, 0)
+for _, more in ipairs { mixers.FIELDS, altup.FIELDS } do
+  for name, field in pairs(more) do decoder.FIELDS[name] = field end
 end
 
+
+-- ---- layers ----
+
+local function filled(kind, count, other, rest)
+  local list = {}
+  for i = 1, count + rest do list[i] = i <= count and kind or other end
+  return list
+end
+
+
+-- The kinds that the older fields stand for.
+local function default_mixers(d)
+  local layers, pattern = d.num_hidden_layers, d.sliding_window_pattern
+  if d.sliding_window == 0 then return filled("full_attention", layers, nil, 0) end
+  local full = pattern > 0 and layers // pattern or 0
+  return filled("full_attention", full, "sliding_attention", layers - full)
+end
+
+
+local function default_networks(d)
+  if d.n_routed_experts == 0 then return filled("dense", d.num_hidden_layers, nil, 0) end
+  local dense = math.min(d.first_k_dense_replace, d.num_hidden_layers)
+  return filled("dense", dense, "experts", d.num_hidden_layers - dense)
+end
+
+
+-- How many layers are of each kind. A list that is given has one entry a layer.
+local function counted(list, kinds, d, name)
+  local counts = {}
+  for _, kind in ipairs(kinds) do counts[kind] = 0 end
+  if #list ~= d.num_hidden_layers then
+    schema.bad(("%s: %d entries for %d layers"):format(name, #list, d.num_hidden_layers))
+  end
+  for _, kind in ipairs(list) do
+    if not counts[kind] then
+      schema.bad(("%s: '%s' is none of %s"):format(name, kind, table.concat(kinds, ", ")))
+    end
+    counts[kind] = counts[kind] + 1
+  end
+  return counts
+end
+
+
+-- d.mixers and d.networks: how many layers have which.
+local function count_layers(d, where)
+  local mixed = #d.layer_types > 0 and d.layer_types or default_mixers(d)
+  local networks = #d.network_types > 0 and d.network_types or default_networks(d)
+  d.mixers = counted(mixed, MIXERS, d, where .. ".layer_types")
+  d.networks = counted(networks, NETWORKS, d, where .. ".network_types")
+end
+
+
+local function attention_layers(d)
+  return d.mixers.full_attention + d.mixers.sliding_attention + d.mixers.chunked_attention
+end
+
+
+-- Layers that keep keys and values of their own: the last ones may use those of
+-- layers before them.
+local function caching_layers(d)
+  return math.max(attention_layers(d) - d.num_kv_shared_layers, 0)
+end
+
+
+-- ---- checks ----
 
 -- What fits one by one, but not together: { holds, key, message }.
 local function rules(d)
@@ -60,10 +140,14 @@ local function rules(d)
     { d.head_dim >= 1, "head_dim", "hidden_size is less than num_attention_heads" },
     { d.num_attention_heads % d.num_key_value_heads == 0, "num_key_value_heads",
       "does not divide num_attention_heads" },
-    { moe_layers(d) == d.num_hidden_layers or d.intermediate_size >= 1, "intermediate_size",
+    { d.networks.dense == 0 or d.intermediate_size >= 1, "intermediate_size",
       "missing: the model has dense layers" },
     { not experts or d.moe_intermediate_size >= 1, "moe_intermediate_size",
       "missing: the model has experts" },
+    { d.mixers.sliding_attention == 0 or d.sliding_window >= 1, "sliding_window",
+      "missing: layers have a window" },
+    { d.mixers.chunked_attention == 0 or d.attention_chunk_size >= 1, "attention_chunk_size",
+      "missing: layers have chunks" },
     { not experts or (d.num_experts_per_tok >= 1
       and d.num_experts_per_tok <= d.n_routed_experts), "num_experts_per_tok",
       "not between 1 and the number of experts" },
@@ -78,6 +162,8 @@ function decoder.read(given, where)
   local d = schema.read(given, decoder.FIELDS, where)
   if d.num_key_value_heads == 0 then d.num_key_value_heads = d.num_attention_heads end
   if d.head_dim == 0 then d.head_dim = d.hidden_size // d.num_attention_heads end
+  count_layers(d, where)
+  mixers.check(d, where)
   for _, rule in ipairs(rules(d)) do
     if not rule[1] then schema.bad(("%s.%s: %s"):format(where, rule[2], rule[3])) end
   end
@@ -100,51 +186,87 @@ end
 
 
 local function add_latent_attention(list, d)
-  local heads, layers, part = d.num_attention_heads, d.num_hidden_layers, "projections"
+  local heads, layers, part = d.num_attention_heads, attention_layers(d), "projections"
   local qk_dim = d.qk_nope_head_dim + d.qk_rope_head_dim
-  if d.q_lora_rank > 0 then
-    list.add(part, d.hidden_size, d.q_lora_rank, layers, { bias = d.qkv_bias })
-    list.add("norms", 1, d.q_lora_rank, layers, { vectors = true })
-    list.add(part, d.q_lora_rank, heads * qk_dim, layers)
-  else
-    list.add(part, d.hidden_size, heads * qk_dim, layers)
+  local function add(inputs, outputs, bias)
+    list.add(part, inputs, outputs, layers, { bias = bias, format = part })
   end
-  list.add(part, d.hidden_size, d.kv_lora_rank + d.qk_rope_head_dim, layers,
-    { bias = d.qkv_bias })
+  if d.q_lora_rank > 0 then
+    add(d.hidden_size, d.q_lora_rank, d.qkv_bias)
+    list.add("norms", 1, d.q_lora_rank, layers, { vectors = true })
+    add(d.q_lora_rank, heads * qk_dim)
+  else
+    add(d.hidden_size, heads * qk_dim)
+  end
+  add(d.hidden_size, d.kv_lora_rank + d.qk_rope_head_dim, d.qkv_bias)
   list.add("norms", 1, d.kv_lora_rank, layers, { vectors = true })
-  list.add(part, d.kv_lora_rank, heads * (d.qk_nope_head_dim + d.v_head_dim), layers)
-  list.add(part, heads * d.v_head_dim, d.hidden_size, layers, { bias = d.o_bias })
+  add(d.kv_lora_rank, heads * (d.qk_nope_head_dim + d.v_head_dim))
+  add(heads * d.v_head_dim, d.hidden_size, d.o_bias)
+end
+
+
+-- Keys and values: of the layers that have their own, and what the checkpoint
+-- holds for the others.
+local function add_keys(list, d, width, source)
+  for i = 1, 2 do
+    local bias = d.qkv_bias and (i == 2 or d.k_bias)
+    list.add("projections", d.hidden_size, width, caching_layers(d),
+      { bias = bias, format = "projections", source = source })
+    list.add("projections", d.hidden_size, width, attention_layers(d) - caching_layers(d),
+      { bias = bias, unused = true })
+  end
 end
 
 
 local function add_attention(list, d)
   if d.kv_lora_rank > 0 then return add_latent_attention(list, d) end
-  local layers, part = d.num_hidden_layers, "projections"
+  local layers, part = attention_layers(d), "projections"
   local query, key = d.num_attention_heads * d.head_dim, d.num_key_value_heads * d.head_dim
-  list.add(part, d.hidden_size, query, layers, { bias = d.qkv_bias })
-  list.add(part, d.hidden_size, key, layers, { bias = d.qkv_bias })
-  list.add(part, d.hidden_size, key, layers, { bias = d.qkv_bias })
-  list.add(part, query, d.hidden_size, layers, { bias = d.o_bias })
+  list.add(part, d.hidden_size, d.attention_gate and 2 * query or query, layers,
+    { bias = d.qkv_bias, format = part })
+  add_keys(list, d, key)
+  list.add(part, query, d.hidden_size, layers, { bias = d.o_bias, format = part })
   if d.qk_norm then list.add("norms", 2, d.head_dim, layers, { vectors = true }) end
+  if d.attention_sinks then
+    list.add("attention", 1, d.num_attention_heads, layers, { vectors = true })
+  end
 end
 
 
+-- Attention over an encoder's tokens: its keys and values are made once.
+local function add_cross_attention(list, d)
+  if d.cross_attention_tokens == 0 then return end
+  local layers, part = attention_layers(d), "projections"
+  local query, key = d.num_attention_heads * d.head_dim, d.num_key_value_heads * d.head_dim
+  list.add(part, d.hidden_size, query, layers, { bias = d.qkv_bias, format = part })
+  add_keys(list, d, key, "encoder")
+  list.add(part, query, d.hidden_size, layers, { bias = d.o_bias, format = part })
+end
+
+
+-- more(): fields of its products.
 local function add_network(list, d, part, width, copies, more)
-  more = more or {}
-  more.bias = d.mlp_bias
-  list.add(part, d.hidden_size, width, d.gated and 2 * copies or copies, more)
-  list.add(part, width, d.hidden_size, copies, more)
+  local function fields()
+    local made = more and more() or {}
+    if made.bias == nil then made.bias = d.mlp_bias end
+    return made
+  end
+  list.add(part, d.hidden_size, width, d.gated and 2 * copies or copies, fields())
+  list.add(part, width, d.hidden_size, copies, fields())
 end
 
 
 local function add_experts(list, d)
-  local layers = moe_layers(d)
+  local layers = d.networks.experts
   list.add("router", d.hidden_size, d.n_routed_experts, layers, { bias = d.router_bias })
-  add_network(list, d, "experts", d.moe_intermediate_size, layers,
-    { experts = { total = d.n_routed_experts, active = d.num_experts_per_tok } })
-  if d.n_shared_experts > 0 then
-    add_network(list, d, "shared experts", d.n_shared_experts * d.moe_intermediate_size, layers)
-  end
+  add_network(list, d, "experts", d.moe_intermediate_size, layers, function()
+    return { experts = { total = d.n_routed_experts, active = d.num_experts_per_tok },
+      format = "experts", bias = d.expert_bias or nil }
+  end)
+  local shared = d.shared_expert_intermediate_size
+  if shared == 0 then shared = d.n_shared_experts * d.moe_intermediate_size end
+  if shared > 0 then add_network(list, d, "shared experts", shared, layers) end
+  if d.shared_expert_gate then list.add("router", d.hidden_size, 1, layers) end
 end
 
 
@@ -154,8 +276,11 @@ local function layer_products(d)
   local list = new_list()
   local norm = d.norm == "layer" and 2 or 1
   add_attention(list, d)
-  add_network(list, d, "mlp", d.intermediate_size, d.num_hidden_layers - moe_layers(d))
+  add_cross_attention(list, d)
+  mixers.add(list, d)
+  add_network(list, d, "mlp", d.intermediate_size, d.networks.dense)
   add_experts(list, d)
+  altup.add(list, d)
   list.add("norms", norm, d.hidden_size, d.num_hidden_layers * d.norms_per_layer + 1,
     { vectors = true })
   return list
@@ -179,20 +304,14 @@ function decoder.parameters(d)
   end
   local head = cost.weights(lm_head(d))
   local embedding = d.tie_word_embeddings and 0 or d.vocab_size * d.hidden_size
-  return { total = total + head + embedding, active = math.floor(active + head + 0.5) }
+  local tables = d.learned_positions * d.hidden_size
+    + d.vocab_size_per_layer_input * altup.embedding_width(d)
+  return { total = total + head + embedding + tables,
+    active = math.floor(active + head + 0.5) }
 end
 
 
 -- ---- passes ----
-
--- Layers that see every key, and those with a window.
-local function layer_kinds(d)
-  if d.sliding_window == 0 then return d.num_hidden_layers, 0 end
-  local pattern = d.sliding_window_pattern
-  local full = pattern > 0 and d.num_hidden_layers // pattern or 0
-  return full, d.num_hidden_layers - full
-end
-
 
 -- Widths of a pair's two products, all heads together.
 local function pair_widths(d)
@@ -211,15 +330,64 @@ local function cache_width(d)
 end
 
 
+-- Numbers that a token takes from tables.
+local function embedding_width(d)
+  local positions = d.learned_positions > 0 and d.hidden_size or 0
+  return d.hidden_size + positions + altup.embedding_width(d)
+end
+
+
 local function triangle(n)
   return n * (n + 1) // 2
 end
 
 
 -- Pairs of a causal prefill of n tokens where a query sees at most `window`.
-local function prefill_pairs(n, window)
+local function windowed_pairs(n, window)
   local inside = math.min(n, window)
   return triangle(inside) + (n - inside) * window
+end
+
+
+local function chunked_pairs(n, chunk)
+  return n // chunk * triangle(chunk) + triangle(n % chunk)
+end
+
+
+-- Pairs of a prefill of n tokens, all layers together.
+local function prefill_pairs(d, n)
+  local layers = d.mixers
+  return layers.full_attention * triangle(n)
+    + (layers.sliding_attention > 0
+      and layers.sliding_attention * windowed_pairs(n, d.sliding_window) or 0)
+    + (layers.chunked_attention > 0
+      and layers.chunked_attention * chunked_pairs(n, d.attention_chunk_size) or 0)
+end
+
+
+-- Products of one pass of `tokens` tokens in `batch` sequences, `times` times
+-- over. Of an encoder's tokens only the first pass makes keys and values.
+local function add_products(sum, d, tokens, batch, times, first)
+  for _, product in ipairs(layer_products(d)) do
+    if product.source ~= "encoder" then
+      sum:product(product, tokens, times)
+    elseif first then
+      sum:product(product, d.cross_attention_tokens * batch, 1)
+    end
+  end
+  sum:product(lm_head(d), batch, times)
+  mixers.pass(sum, d, tokens, batch, times, first)
+end
+
+
+-- Attention of each token over the encoder's. The cache was written by the
+-- first pass and is read by the others.
+local function add_cross_pairs(sum, d, tokens, batch, first)
+  local seen = attention_layers(d) * d.cross_attention_tokens
+  if seen == 0 then return end
+  sum:attention("attention", seen * tokens, pair_widths(d))
+  local numbers = seen * cache_width(d)
+  if first then sum:kv(0, numbers * batch) else sum:kv(numbers * tokens, 0) end
 end
 
 
@@ -227,22 +395,33 @@ end
 -- is needed for the last token of each only.
 function decoder.prefill(sum, d, work)
   local n, batch = work.tokens, work.batch
-  for _, product in ipairs(layer_products(d)) do sum:product(product, n * batch) end
-  sum:product(lm_head(d), batch)
-  sum:add_weights("embedding", math.min(n * batch, d.vocab_size) * d.hidden_size, "embeddings")
-  local full, windowed = layer_kinds(d)
-  local seen = full * triangle(n)
-    + (windowed > 0 and windowed * prefill_pairs(n, d.sliding_window) or 0)
-  sum:attention("attention", seen * batch, pair_widths(d))
-  sum:kv(0, n * batch * d.num_hidden_layers * cache_width(d))
+  add_products(sum, d, n * batch, batch, 1, true)
+  sum:add_weights("embedding", math.min(n * batch, d.vocab_size) * embedding_width(d),
+    "embeddings")
+  sum:attention("attention", prefill_pairs(d, n) * batch, pair_widths(d))
+  add_cross_pairs(sum, d, n * batch, batch, true)
+  sum:kv(0, n * batch * caching_layers(d) * cache_width(d))
 end
 
 
--- Cached tokens that `steps` steps read in one layer; with a window a query
--- sees itself and the window - 1 before it.
-local function cached_reads(context, steps, most)
+-- Cached tokens that one layer of a kind reads in a step that finds `context`
+-- of them; with a window a query sees itself and the window - 1 before it.
+local function cached_read(d, kind, context)
+  if kind == "sliding_attention" then return math.min(context, d.sliding_window - 1) end
+  if kind == "chunked_attention" then return context % d.attention_chunk_size end
+  return context
+end
+
+
+-- The same of all layers and `steps` steps.
+local function cached_reads(d, context, steps)
   local reads = 0
-  for step = 0, steps - 1 do reads = reads + math.min(context + step, most) end
+  for _, kind in ipairs { "full_attention", "sliding_attention", "chunked_attention" } do
+    local layers = d.mixers[kind]
+    for step = 0, layers > 0 and steps - 1 or -1 do
+      reads = reads + layers * cached_read(d, kind, context + step)
+    end
+  end
   return reads
 end
 
@@ -252,15 +431,12 @@ end
 -- tokens that its query sees, and writes its own.
 function decoder.decode(sum, d, work)
   local batch, steps = work.batch, work.steps
-  for _, product in ipairs(layer_products(d)) do sum:product(product, batch, steps) end
-  sum:product(lm_head(d), batch, steps)
-  sum:add_weights("embedding", batch * steps * d.hidden_size, "embeddings")
-  local full, windowed = layer_kinds(d)
-  local reads = full * cached_reads(work.context, steps, math.huge)
-    + (windowed > 0 and windowed * cached_reads(work.context, steps, d.sliding_window - 1) or 0)
-  local written = steps * d.num_hidden_layers
-  sum:attention("attention", (reads + written) * batch, pair_widths(d))
-  sum:kv(reads * batch * cache_width(d), written * batch * cache_width(d))
+  add_products(sum, d, batch, batch, steps, false)
+  sum:add_weights("embedding", batch * steps * embedding_width(d), "embeddings")
+  local reads = cached_reads(d, work.context, steps)
+  sum:attention("attention", (reads + steps * attention_layers(d)) * batch, pair_widths(d))
+  add_cross_pairs(sum, d, steps * batch, batch, false)
+  sum:kv(reads * batch * cache_width(d), steps * caching_layers(d) * batch * cache_width(d))
 end
 
 

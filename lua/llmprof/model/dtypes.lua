@@ -5,10 +5,12 @@ local sorted_keys = require "llmprof.base.sorted_keys"
 
 local dtypes = {}
 
--- Bytes per element. Scales of quantised formats are not in it: with groups of
--- 128 they add 1 % to int8 and 3 % to int4.
+-- Bytes per element. Scales of quantised formats are not in it (with groups of
+-- 128 they add 1 % to int8 and 3 % to int4), except where the format itself has
+-- one of 8 bits per block: 32 numbers in mxfp4 (OCP MX), 16 in nvfp4.
 local BYTES = {
   fp64 = 8, fp32 = 4, tf32 = 4, bf16 = 2, fp16 = 2, fp8 = 1, int8 = 1, fp4 = 0.5, int4 = 0.5,
+  mxfp4 = 17 / 32, nvfp4 = 9 / 16,
 }
 
 -- Spellings of frameworks.
@@ -27,6 +29,12 @@ function dtypes.name(given, where)
   errors.raise("usage", ("%s: no number format '%s'%s"):format(where, tostring(given),
     nearest.suggestion(tostring(given), sorted_keys(BYTES))),
     { hint = "there are: " .. table.concat(sorted_keys(BYTES), ", ") })
+end
+
+
+-- Is it one that weights are quantised to?
+function dtypes.is_quantised(name)
+  return BYTES[name] <= 1
 end
 
 

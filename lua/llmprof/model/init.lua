@@ -12,13 +12,15 @@
 --
 -- A description (arch):
 --   name, source     what it is called, where it was read
---   formats          weights, kv, activations, embeddings: number formats of
+--   formats          weights, kv, activations, embeddings, projections (of
+--                    attention), experts: number formats of
 --                    llmprof.model.dtypes; products are computed in that of
 --                    the activations
 --   decoder          fields of llmprof.model.decoder
 --   encoders         list, fields of llmprof.model.encoder
 --   extra_parameters weights beside those that are never multiplied with
 --   image_size       pixels a side of an image, when the run does not say
+--   partial          the model has parts that are not described
 --
 -- Costs are { flops, weight_bytes, kv_read_bytes, kv_write_bytes,
 -- activation_bytes, bytes, parts }, FLOP and bytes; bytes is the sum of the
@@ -44,6 +46,7 @@ local FIELDS = {
   encoders = { "list", {} },
   extra_parameters = { "whole", 0 },
   image_size = { "whole", 0 },
+  partial = { "flag", false },
 }
 
 local FORMATS = {
@@ -51,6 +54,8 @@ local FORMATS = {
   kv = { "text", "" },
   activations = { "text", "bf16" },
   embeddings = { "text", "" },
+  projections = { "text", "" },
+  experts = { "text", "" },
 }
 
 
@@ -59,8 +64,11 @@ local FORMATS = {
 local function read_formats(given, where)
   local formats = schema.read(given, FORMATS, where)
   if formats.kv == "" then formats.kv = formats.activations end
-  if formats.embeddings == "" then formats.embeddings = formats.weights end
-  for _, what in ipairs { "weights", "activations", "kv", "embeddings" } do
+  for _, what in ipairs { "embeddings", "projections", "experts" } do
+    if formats[what] == "" then formats[what] = formats.weights end
+  end
+  for _, what in ipairs { "weights", "activations", "kv", "embeddings", "projections",
+    "experts" } do
     formats[what] = dtypes.name(formats[what], where .. "." .. what)
   end
   return formats
@@ -164,7 +172,8 @@ function model.decode(arch, work)
 end
 
 
--- One encoder, by name, over images: list of { count, size (pixels a side) }.
+-- One encoder, by name, over images: list of { count, size (pixels a side); of
+-- audio a window is one, of any size }.
 function model.encode(arch, name, images)
   for _, image in ipairs(images) do
     count(image, "count", 1)
@@ -178,6 +187,15 @@ function model.encode(arch, name, images)
     end
   end
   errors.raise("usage", ("%s: it describes no encoder '%s'"):format(arch.source, name))
+end
+
+
+-- Does the encoder of that name take windows of audio instead of images?
+function model.takes_audio(arch, name)
+  for _, part in ipairs(arch.encoders) do
+    if part.name == name then return encoder.takes_audio(part) end
+  end
+  return false
 end
 
 

@@ -7,6 +7,7 @@
 --   flag     true or false
 --   text     text
 --   places   a list of whole numbers of at least 0
+--   words    a list of texts
 --   list     a list of tables, which the caller checks
 --   table    a table, which the caller checks
 --   number   a number above 0
@@ -45,6 +46,9 @@ local kinds = {
   end },
   places = { "a list of whole numbers", function(v)
     return is_list_of(v, function(item) return is_whole(item, 0) end)
+  end },
+  words = { "a list of texts", function(v)
+    return is_list_of(v, function(item) return type(item) == "string" end)
   end },
   table = { "a table", function(v) return type(v) == "table" end },
   list = { "a list of tables", function(v)

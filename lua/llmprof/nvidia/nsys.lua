@@ -138,9 +138,20 @@ function nsys.profile_argv(cfg, run)
 end
 
 
-function nsys.export_argv(path, report, sqlite)
-  return { path, "export", "--type=sqlite", "--quiet=true", "--force-overwrite=true",
-    "--output=" .. sqlite, report }
+-- argv of an export. Blobs hold the sizes of NCCL's messages; plain leaves them
+-- out, for an nsys that does not know the word.
+function nsys.export_argv(path, report, sqlite, plain)
+  local argv = { path, "export", "--type=sqlite", "--quiet=true", "--force-overwrite=true" }
+  if not plain then argv[#argv + 1] = "--include-blobs=true" end
+  argv[#argv + 1] = "--output=" .. sqlite
+  argv[#argv + 1] = report
+  return argv
+end
+
+
+-- Does the output of an export say that it does not know of blobs?
+function nsys.refuses_blobs(output)
+  return output:find("include-blobs", 1, true) ~= nil
 end
 
 

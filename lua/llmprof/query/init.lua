@@ -27,8 +27,8 @@ local methods = {}
 local inner = setmetatable({}, { __mode = "k" })
 
 
-local function check(value, message)
-  return errors.check("failed", value, message)
+local function check(value, message, code)
+  return errors.check("failed", value, message, code)
 end
 
 

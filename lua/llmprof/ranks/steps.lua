@@ -14,9 +14,6 @@ local steps = {}
 -- moment in several counts (llmprof.analysis.waiting).
 local CLASSES = { "sync", "launch", "memory", "other" }
 
--- Kinds of operations in a trace's frame of them.
-local KERNEL, GRAPH = 0, 3
-
 -- What llmprof/step_table.h calls them.
 local COMPUTE, COMMUNICATION, MOVE = 0, 1, 2
 
@@ -66,8 +63,8 @@ end
 function steps.label_work(ops, is_collective)
   return rows.extend(ops, { "kind", "name", "api" }, {
     { name = "work", type = "integer", get = function(key)
-      if key.kind == GRAPH then return COMPUTE end
-      if key.kind ~= KERNEL then return MOVE end
+      if key.kind == "graph" then return COMPUTE end
+      if key.kind ~= "kernel" then return MOVE end
       return key.name and is_collective(key.name) and COMMUNICATION or COMPUTE
     end },
     { name = "graphed", type = "integer", get = function(key)

@@ -5,6 +5,7 @@ local files = require "llmprof.base.files"
 local inputs = require "llmprof.recipe.inputs"
 local nearest = require "llmprof.base.nearest"
 local range_name = require "llmprof.base.range_name"
+local resources = require "llmprof.resources"
 local sorted_keys = require "llmprof.base.sorted_keys"
 
 local recipe = {}
@@ -152,13 +153,20 @@ end
 local loading -- the recipe file being loaded, for recipe.path
 
 
--- A file beside the recipe, by a name relative to it: "workloads/run.py".
+-- How to call a file on disk or built in; nil when it is neither.
+local function located(name)
+  return files.find_file(name) or resources.get(name) and name
+end
+
+
+-- A file beside the recipe, by a name relative to it: "workloads/run.py"; where it
+-- is not, one that ships (a copy of a shipped recipe works without its workload).
 -- Returns a path on disk, or, for a file that is built in only, its built-in
 -- name; the plan step writes those out before they run.
 function recipe.path(name)
   local folder = loading and loading:match "^(.*)/[^/]*$"
   local full = folder and folder .. "/" .. name or name
-  return files.find_file(full) or full
+  return located(full) or located("recipes/" .. name) or full
 end
 
 
@@ -198,7 +206,6 @@ function recipe.call(what, f, ...)
   if results[1] then return table.unpack(results, 2, results.n) end
   local err = results[2]
   if errors.is(err) then error(err, 0) end
-  if errors.is_interrupt(err.text) then errors.raise("interrupted", "interrupted") end
   local line, rest = err.text:match "^([^\n]*)(.*)$"
   local detail = (rest .. "\n" .. err.trace):gsub("^\n", "")
   errors.raise("usage", ("%s: %s"):format(what, line:gsub(":$", "")), { detail = detail })

@@ -47,8 +47,9 @@ local kernel = {
   { key = "l2_intensity", title = "AI L2 FLOP/B", digits = 2 },
 }
 
-columns.kernels = pick(kernel, "id", "name", "device_name", "where", "total_ns", "calls",
-  "mean_ns", "share", "cumulative", "bound", "sm_percent", "dram_percent", "intensity")
+-- Of all stages together.
+columns.largest_kernels = pick(kernel, "name", "device_name", "total_ns", "calls", "mean_ns",
+  "share")
 
 columns.roofline = pick(kernel, "id", "name", "where", "mean_ns", "share", "bound",
   "sm_percent", "dram_percent", "intensity", "l2_intensity")
@@ -71,26 +72,36 @@ for _, column in ipairs(pick(kernel, "sm_percent", "dram_percent", "intensity"))
   table.insert(columns.ranges, column)
 end
 
-columns.stage_kernels = {
-  name("name", "kernel", 64), word("part", "part"), count("calls", "calls"),
-  ms("total_ns", "total", 3), ms("mean_ns", "mean", 4), percent("stage_share", "share"),
-  percent("stage_cumulative", "cumulative"), word("bound", "bound"),
+local of_stage = {
+  word("part", "part"), percent("stage_share", "share"), percent("stage_cumulative", "cumulative"),
 }
+table.move(kernel, 1, #kernel, #of_stage + 1, of_stage)
+
+columns.kernels = pick(of_stage, "id", "name", "device_name", "part", "total_ns", "calls",
+  "mean_ns", "stage_share", "stage_cumulative", "bound", "sm_percent", "dram_percent", "intensity")
+
+columns.stage_kernels = pick(of_stage, "name", "part", "calls", "total_ns", "mean_ns",
+  "stage_share", "stage_cumulative", "bound")
 
 columns.top_kernels = {
   name("short_name", "kernel", 48), word("where", "stage"), count("calls", "calls"),
   ms("total_ns", "total"), percent("share", "share"), word("bound", "bound"),
 }
 
+-- The profiled time, beside one without the profiler.
+local profiled = ms("profiled_ns", "profiled")
+profiled.optional = true
+
 columns.stages = {
-  word("label", "stage"), count("count", "count"), ms("mean_ns", "mean"), ms("std_ns", "std"),
-  ms("min_ns", "min"), ms("max_ns", "max"), ms("gpu_busy_ns", "GPU busy"),
+  word("label", "stage"), count("count", "count"), ms("time_ns", "time"), profiled,
+  ms("std_ns", "std"), ms("min_ns", "min"), ms("max_ns", "max"), ms("gpu_busy_ns", "GPU busy"),
   ms("gpu_idle_ns", "GPU idle"), bar("idle_share", "idle"), count("launches", "launches"),
   count("kernels_per_token", "kernels/token"), percent("share", "GPU time"),
   word("bound", "bound by"),
 }
 
-columns.brief_stages = pick(columns.stages, "label", "mean_ns", "std_ns", "gpu_busy_ns",
+columns.brief_stages = pick(columns.stages, "label", "time_ns", "profiled_ns", "std_ns",
+  "gpu_busy_ns",
   "idle_share", "launches", "kernels_per_token", "bound")
 
 columns.cpu = {
@@ -109,15 +120,15 @@ columns.categories = {
 }
 
 columns.aggregates = {
-  word("label", ""), ms("mean_ns", "mean"), ms("std_ns", "std"), count("count", "n"),
+  word("label", ""), ms("time_ns", "time"), profiled, ms("std_ns", "std"), count("count", "n"),
 }
-columns.aggregates[3].absent = ABSENT
+columns.aggregates[4].absent = ABSENT
 
 columns.latency = {
   word("label", "latency"), { key = "mean", title = "mean", digits = 2 },
   { key = "std", title = "std", digits = 2 }, { key = "p50", title = "p50", digits = 2 },
   { key = "p90", title = "p90", digits = 2 }, { key = "p99", title = "p99", digits = 2 },
-  count("count", "n"), word("unit", "unit"), note,
+  { key = "max", title = "max", digits = 2 }, count("count", "n"), word("unit", "unit"), note,
 }
 
 columns.repeats = {

@@ -7,9 +7,6 @@ local ranks = require "llmprof.report.ranks"
 
 local report = {}
 
--- Kernels shown per stage; kernels.md has all.
-local PER_STAGE = 15
-
 -- Operators shown; operators.md has all.
 local OPERATORS = 30
 
@@ -24,7 +21,7 @@ local sections = {
   end },
   mfu = { "MFU/MBU", parts.mfu },
   operators = { "Top Operators", function(results) return operators.top(results, OPERATORS) end },
-  kernels = { "Top Kernels", function(results) return parts.kernels(results, PER_STAGE) end },
+  kernels = { "Top Kernels", parts.kernels },
   roofline = { "Roofline", parts.roofline },
   advice = { "What to Do", findings.full },
 }

@@ -1,12 +1,13 @@
--- kernels.md: every kernel, by total time.
+-- kernels.md: the largest kernels over all stages, then every kernel by stage, by
+-- total time.
 local parts = require "llmprof.report.parts"
 local rows = require "llmprof.report.rows"
 local text = require "llmprof.text"
 
 local report = {}
 
--- A page nobody scrolls through helps nobody; results.json has them all.
-local MOST = 500
+-- Of a stage. A page nobody scrolls through helps nobody; results.json has them all.
+local MOST = 250
 
 
 local function selection_text(results)
@@ -22,8 +23,10 @@ function report.render(results)
   return table.concat({
     ("# Kernels: %s\n"):format(parts.title(results)),
     parts.source(results),
-    "Times are from the timeline. SM %, DRAM % and AI (arithmetic intensity, FLOP per byte of "
-      .. "DRAM) are from ncu, and empty where no launch of the kernel was measured.\n",
+    parts.largest_kernels(results),
+    "Times are from the timeline. Below, by stage, SM %, DRAM % and AI (arithmetic intensity, "
+      .. "FLOP per byte of DRAM) are from ncu, and empty where no launch of the kernel was "
+      .. "measured.\n",
     parts.all_kernels(results, MOST),
     "## Selected for counters\n",
     selection_text(results),

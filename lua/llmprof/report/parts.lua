@@ -1,6 +1,7 @@
 -- The sections that reports are put together from. Each takes results and gives
 -- Markdown; a section without data says what would fill it.
 local columns = require "llmprof.report.columns"
+local layout = require "llmprof.bundle.layout"
 local markdown = require "llmprof.markdown"
 local rows = require "llmprof.report.rows"
 local sections = require "llmprof.report.sections"
@@ -113,17 +114,16 @@ function parts.brief_stages(results) return stages("brief_stages", results) end
 
 
 -- Functions by GPU time, over all stages.
-function parts.top_kernels(results, limit)
-  return table_or_reason(results, "top_kernels", rows.functions(results, limit))
+function parts.top_kernels(results)
+  return table_or_reason(results, "top_kernels", rows.functions(results))
 end
 
 
--- Every kernel, up to a limit; results.json has all.
-function parts.all_kernels(results, limit)
-  local list = rows.kernels(results)
-  local shown = table.move(list, 1, math.min(#list, limit), 1, {})
-  return table_or_reason(results, "kernels", shown) .. (#list > #shown
-    and ("\n%s more are in results.json.\n"):format(text.count(#list - #shown)) or "")
+-- The largest kernels over all stages, under a title.
+function parts.largest_kernels(results)
+  local list, of = rows.largest(results)
+  return ("## Top Kernels\n\n%s%s"):format(table_or_reason(results, "largest_kernels", list),
+    of > #list and ("\n%d of %s, over all stages.\n"):format(#list, text.count(of)) or "")
 end
 
 
@@ -194,22 +194,36 @@ function parts.roofline(results)
 end
 
 
--- The largest kernels of each stage.
-function parts.kernels(results, limit)
+-- The largest kernels of each stage, its title marked by `mark`. name: of the columns;
+-- rest: where the others are.
+local function by_stage(results, name, limit, mark, rest)
   local pieces = {}
   for _, stage in ipairs(results.stages) do
     local list = rows.kernels(results, function(kernel) return kernel.stage == stage.name end)
     if #list > 0 then
       local shown = table.move(list, 1, math.min(#list, limit), 1, {})
-      pieces[#pieces + 1] = ("### %s\n\n%s"):format(escape(stage.name),
-        table_of("stage_kernels", shown))
+      pieces[#pieces + 1] = ("%s %s\n\n%s"):format(mark, escape(stage.name),
+        table_of(name, shown))
       if #list > #shown then
-        pieces[#pieces + 1] = ("%d smaller ones are in kernels.md.\n"):format(#list - #shown)
+        pieces[#pieces + 1] = ("%s smaller ones are in %s.\n"):format(
+          text.count(#list - #shown), rest)
       end
     end
   end
   if #pieces == 0 then return "No kernel ran inside a stage.\n" end
   return table.concat(pieces, "\n")
+end
+
+
+-- As many as the policy names.
+function parts.kernels(results)
+  return by_stage(results, "stage_kernels", rows.top_n(results), "###", "kernels.md")
+end
+
+
+-- With their counters, up to a limit of each stage.
+function parts.all_kernels(results, limit)
+  return by_stage(results, "kernels", limit, "##", layout.results)
 end
 
 

@@ -7,8 +7,8 @@ local ranks = require "llmprof.report.ranks"
 
 local report = {}
 
--- Rows of Top Operators and Top Kernels, and findings.
-local OPERATORS, TOP, FINDINGS = 10, 8, 3
+-- Rows of Top Operators, and findings.
+local OPERATORS, FINDINGS = 10, 3
 
 
 local function verdict(results)
@@ -27,7 +27,7 @@ function report.render(results)
     "## Per-Stage Timings\n", parts.brief_stages(results), mermaid.pictures(results),
     ranks.short(results) .. "## MFU/MBU\n", parts.brief_mfu(results),
     "## Top Operators\n", operators.top(results, OPERATORS),
-    "## Top Kernels\n", parts.top_kernels(results, TOP),
+    "## Top Kernels\n", parts.top_kernels(results),
     "## What to Do Next\n", findings.brief(results, FINDINGS),
     "## How Far to Trust It\n", parts.brief_trust(results),
     "## Where This Comes From\n", parts.source(results),

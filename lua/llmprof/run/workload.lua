@@ -63,10 +63,22 @@ local function check_holes(argv)
 end
 
 
+-- The configuration as the recipe's workload is to see it: fewer tokens may stand
+-- for many, in every capture of a run alike, so that the timeline and the counters
+-- are of the same work. tokens goes before what the configuration says.
+local function representative(cfg, tokens)
+  tokens = tokens or cfg.run.representative_max_new_tokens
+  if not tokens then return cfg end
+  local infer = setmetatable({ max_new_tokens = tokens }, { __index = cfg.infer })
+  return setmetatable({ infer = infer }, { __index = cfg })
+end
+
+
 -- { argv, env, cwd, timeout, source (of a program that is compiled) } of the
--- recipe's workload. run may be nil (a dry run): then nothing is written.
-function workload.describe(made, cfg, run)
-  local given = recipe.call("workload", made.workload, cfg)
+-- recipe's workload. run may be nil (a dry run): then nothing is written. tokens:
+-- how many it generates, for this capture alone (optional).
+function workload.describe(made, cfg, run, tokens)
+  local given = recipe.call("workload", made.workload, representative(cfg, tokens))
   if type(given) ~= "table" or type(given.argv) ~= "table" or #given.argv == 0 then
     errors.raise("usage", "workload: the recipe must return { argv = { program, ... } }")
   end
@@ -81,15 +93,6 @@ function workload.describe(made, cfg, run)
   local program = given.argv[1]
   return { argv = argv, env = env, cwd = given.cwd, timeout = cfg.workload.timeout_s,
     source = type(program) == "table" and program.compile or nil }
-end
-
-
--- The configuration of a counter run, where one token may stand for many.
-function workload.representative(cfg)
-  local tokens = cfg.run.representative_max_new_tokens
-  if not tokens then return cfg end
-  local infer = setmetatable({ max_new_tokens = tokens }, { __index = cfg.infer })
-  return setmetatable({ infer = infer }, { __index = cfg })
 end
 
 

@@ -13,8 +13,8 @@ local stats = {}
 local MB = 1e-6
 
 
-local function check(value, message)
-  return errors.check("failed", value, message)
+local function check(value, message, code)
+  return errors.check("failed", value, message, code)
 end
 
 

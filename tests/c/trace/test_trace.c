@@ -173,15 +173,17 @@ static void test_transfers_and_graphs(void **state) {
   (void)state;
   llmprof_trace *trace = open_export();
   EXPECT(trace, "transfers",
-         "3|1|[CUDA memcpy Host-to-Device (its label)]|4096\n"
-         "4|1|[CUDA memcpy Device-to-Host]|16\n"
-         "5|1|[CUDA memcpy Unknown]|1\n"
-         "6|1|[CUDA memcpy Peer-to-Peer]|8\n"
-         "7|2|[CUDA memset]|512\n",
+         "3|copy|[CUDA memcpy Host-to-Device (its label)]|4096\n"
+         "4|copy|[CUDA memcpy Device-to-Host]|16\n"
+         "5|copy|[CUDA memcpy Unknown]|1\n"
+         "6|copy|[CUDA memcpy Peer-to-Peer]|8\n"
+         "7|set|[CUDA memset]|512\n",
          "op", "kind", "name", "bytes");
-  EXPECT(trace, "graphs", "8|3|[CUDA graph]|50|-|-|10\n", "op", "kind", "name",
-         "duration", "bytes", "tag", "queue_time");
-  EXPECT(trace, "gpu", "0\n0\n0\n1\n1\n1\n1\n2\n3\n", "kind");
+  EXPECT(trace, "graphs", "8|graph|[CUDA graph]|50|-|-|10\n", "op", "kind",
+         "name", "duration", "bytes", "tag", "queue_time");
+  EXPECT(trace, "gpu",
+         "kernel\nkernel\nkernel\ncopy\ncopy\ncopy\ncopy\nset\ngraph\n",
+         "kind");
   llmprof_trace_close(trace);
 }
 

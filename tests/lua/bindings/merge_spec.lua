@@ -90,5 +90,10 @@ describe("llmprof.merge.files", function()
   it("wants paths", function()
     assert.error_matches(function() merge.files({}, target) end, "a path or more expected")
     assert.error_matches(function() merge.files("x", target) end, "table expected")
+    assert.error_matches(function() merge.files({ ONE, 12 }, target) end,
+      "[2]: string expected, got number", 1, true)
+    for _, call in ipairs { { { "a\0b" }, target }, { { ONE }, target .. "\0" } } do
+      assert.error_matches(function() merge.files(table.unpack(call)) end, "NUL byte")
+    end
   end)
 end)

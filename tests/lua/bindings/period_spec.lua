@@ -13,7 +13,7 @@ describe("llmprof.period", function()
   local function graphs()
     local list = assert(period.rhythms(kernels, { "kind", "name" }, 8))
     for _, rhythm in ipairs(list) do
-      if kernels:get(rhythm.row, "kind") == 3 then return rhythm, list end
+      if kernels:get(rhythm.row, "kind") == "graph" then return rhythm, list end
     end
   end
 

@@ -57,6 +57,29 @@ describe("frame:within", function()
 end)
 
 
+describe("frame:follow", function()
+  it("adds what the next row has, in the order of a view too", function()
+    local f = made()
+    assert.equal(f, f:follow { "name", "rate" })
+    assert.equal("a b - -", column(f, "next_name"))
+    assert.equal("-1.0 2.0 - -", column(f, "next_rate"))
+    local sorted = made():sort { { "size" } }:follow { "size" }
+    assert.equal("1 2 3 -", column(sorted, "size"))
+    assert.equal("2 3 - -", column(sorted, "next_size"))
+    assert.equal("bytes", sorted:columns()[4].unit)
+    assert.equal("", column(made():slice(1, 0):follow { "name" }, "next_name"))
+  end)
+
+  it("takes no name twice", function()
+    local f = made():follow { "name" }
+    local ok, err = pcall(f.follow, f, { "name" })
+    assert.same({ false, "there is a column 'next_name' already", "unsupported" },
+      { ok, err.message, err.code })
+    raises("no column 'none' here", f.follow, f, { "none" })
+  end)
+end)
+
+
 describe("frame.new", function()
   it("makes columns of every type", function()
     local f = made()
@@ -139,6 +162,7 @@ describe("groups", function()
 
   it("refuse what cannot be computed", function()
     local function of(one) return made().aggregate, made(), { "name" }, { one } end
+    raises("an aggregate has a name", of { 7, "count" })
     raises("no statistic 'average'", of { "x", "average", "size" })
     raises("of which column?", of { "x", "sum" })
     raises("column 'name' holds strings, not numbers", of { "x", "sum", "name" })
@@ -149,8 +173,10 @@ describe("groups", function()
   it("say when a sum does not fit", function()
     local f = frame.new(2, { { name = "n", type = "integer",
       values = { math.maxinteger, 1 } } })
-    assert.same({ nil, "total of column 'n' is too large", "range" },
-      { f:aggregate({}, { { "n", "sum", "n" } }) })
+    local ok, err = pcall(f.aggregate, f, {}, { { "n", "sum", "n" } })
+    assert.is_false(ok)
+    assert.same({ "failed", "total of column 'n' is too large", "range" },
+      { err.kind, err.message, err.code })
   end)
 
   it("get columns of their own", function()

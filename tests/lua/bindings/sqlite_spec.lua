@@ -116,6 +116,7 @@ describe("llmprof.sqlite", function()
 
   it("raises on misuse", function()
     assert.error_matches(function() sqlite.open() end, "string expected, got no value")
+    assert.error_matches(function() sqlite.open(TINY .. "\0") end, "NUL byte")
     assert.error_matches(function() db:query("SELECT ?", {}) end,
       "number, string, boolean or nil expected")
     assert.error_matches(function() db:has() end, "string expected, got no value")

@@ -154,6 +154,7 @@ describe("llmprof.trace", function()
   it("raises on misuse", function()
     local kernels = assert(t:frame "kernels")
     assert.error_matches(function() trace.open() end, "string expected, got no value")
+    assert.error_matches(function() trace.open(TINY .. "\0") end, "NUL byte")
     assert.error_matches(function() t:frame {} end, "string expected, got table")
     assert.error_matches(function() t:has "tables" end, "invalid option 'tables'")
     assert.error_matches(function() t:label(t, "x", {}) end,

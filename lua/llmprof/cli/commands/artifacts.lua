@@ -1,10 +1,11 @@
 -- llmprof artifacts [RUN_ID]: the runs, or the files of one.
-local artifacts = require "llmprof.bundle.artifacts"
+local lazy = require "llmprof.base.lazy"
+local artifacts = lazy "llmprof.bundle.artifacts"
 local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
-local layout = require "llmprof.bundle.layout"
+local layout = lazy "llmprof.bundle.layout"
 local out = require "llmprof.base.out"
-local table_options = require "llmprof.cli.table_options"
+local table_options = lazy "llmprof.cli.table_options"
 
 local command = {
   name = "artifacts",

@@ -1,14 +1,15 @@
 -- llmprof baseline save RUN NAME | add RUN NAME | list | use NAME | remove NAME: names
 -- for runs.
-local artifacts = require "llmprof.bundle.artifacts"
-local baselines = require "llmprof.compare.baselines"
-local columns = require "llmprof.report.columns"
+local lazy = require "llmprof.base.lazy"
+local artifacts = lazy "llmprof.bundle.artifacts"
+local baselines = lazy "llmprof.compare.baselines"
+local columns = lazy "llmprof.report.columns"
 local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
 local nearest = require "llmprof.base.nearest"
 local out = require "llmprof.base.out"
 local sorted_keys = require "llmprof.base.sorted_keys"
-local table_options = require "llmprof.cli.table_options"
+local table_options = lazy "llmprof.cli.table_options"
 
 local command = {
   name = "baseline",

@@ -1,7 +1,8 @@
 -- llmprof check RECIPE.lua [KEY=VALUE...]: would it run?
-local checks = require "llmprof.cli.checks"
+local lazy = require "llmprof.base.lazy"
+local checks = lazy "llmprof.cli.checks"
 local errors = require "llmprof.base.errors"
-local recipe_check = require "llmprof.cli.recipe_check"
+local recipe_check = lazy "llmprof.cli.recipe_check"
 
 local command = {
   name = "check",

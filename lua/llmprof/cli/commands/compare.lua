@@ -1,13 +1,14 @@
 -- llmprof compare A B [C...]: what changed between runs, and is it more than noise?
-local baselines = require "llmprof.compare.baselines"
-local comparison = require "llmprof.compare.comparison"
+local lazy = require "llmprof.base.lazy"
+local baselines = lazy "llmprof.compare.baselines"
+local comparison = lazy "llmprof.compare.comparison"
 local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
 local json = require "llmprof.json"
-local limits = require "llmprof.compare.limits"
+local limits = lazy "llmprof.compare.limits"
 local out = require "llmprof.base.out"
-local report = require "llmprof.compare.report"
-local side = require "llmprof.compare.side"
+local report = lazy "llmprof.compare.report"
+local side = lazy "llmprof.compare.side"
 local term = require "llmprof.base.term"
 
 local command = {

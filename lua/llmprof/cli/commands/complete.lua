@@ -1,7 +1,8 @@
 -- llmprof complete -- WORD...: what the last word could become, a line each with
 -- a tab before what it is about. What the shells' completion asks; no summary, so
 -- that help does not list it.
-local completion = require "llmprof.cli.completion"
+local lazy = require "llmprof.base.lazy"
+local completion = lazy "llmprof.cli.completion"
 local out = require "llmprof.base.out"
 local text = require "llmprof.text"
 

@@ -1,7 +1,8 @@
 -- llmprof doctor: is this machine ready to profile?
-local checks = require "llmprof.cli.checks"
-local config = require "llmprof.recipe.config"
-local doctor = require "llmprof.cli.doctor"
+local lazy = require "llmprof.base.lazy"
+local checks = lazy "llmprof.cli.checks"
+local config = lazy "llmprof.recipe.config"
+local doctor = lazy "llmprof.cli.doctor"
 local errors = require "llmprof.base.errors"
 
 local command = {

@@ -74,7 +74,6 @@ function command.run(argv)
   end, table.unpack(argv, 2))
   if ok then return math.type(result) == "integer" and result or 0 end
   if errors.is(result) then error(result, 0) end
-  if errors.is_interrupt(tostring(result)) then errors.raise("interrupted", "interrupted") end
   errors.raise("usage", tostring(result), { detail = trace })
 end
 

@@ -1,13 +1,14 @@
 -- llmprof export RUN_OR_TRACE: a timeline to look at in ui.perfetto.dev.
-local artifacts = require "llmprof.bundle.artifacts"
+local lazy = require "llmprof.base.lazy"
+local artifacts = lazy "llmprof.bundle.artifacts"
 local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
-local layout = require "llmprof.bundle.layout"
+local layout = lazy "llmprof.bundle.layout"
 local nearest = require "llmprof.base.nearest"
 local out = require "llmprof.base.out"
 local text = require "llmprof.text"
-local trace_file = require "llmprof.trace.file"
+local trace_file = lazy "llmprof.trace.file"
 local windows = require "llmprof.base.windows"
 
 local command = {
@@ -32,8 +33,8 @@ them, and what was launched then.]],
 }
 
 
-local function check(value, message)
-  return errors.check("failed", value, message)
+local function check(value, message, code)
+  return errors.check("failed", value, message, code)
 end
 
 

@@ -1,10 +1,11 @@
 -- llmprof help [TOPIC]: the commands, one of them, or a page of the manual.
-local commands = require "llmprof.cli.commands"
+local lazy = require "llmprof.base.lazy"
+local commands = lazy "llmprof.cli.commands"
 local errors = require "llmprof.base.errors"
-local manual = require "llmprof.cli.manual"
+local manual = lazy "llmprof.cli.manual"
 local nearest = require "llmprof.base.nearest"
 local out = require "llmprof.base.out"
-local plain = require "llmprof.report.plain"
+local plain = lazy "llmprof.report.plain"
 local styled = require "llmprof.base.styled"
 local term = require "llmprof.base.term"
 

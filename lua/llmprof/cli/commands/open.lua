@@ -1,5 +1,6 @@
 -- llmprof open RUN: its report, in the browser where there is a desktop.
-local artifacts = require "llmprof.bundle.artifacts"
+local lazy = require "llmprof.base.lazy"
+local artifacts = lazy "llmprof.bundle.artifacts"
 local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
 local out = require "llmprof.base.out"

@@ -1,10 +1,11 @@
 -- llmprof operators FILE: the framework's operators as a table.
-local columns = require "llmprof.report.columns"
+local lazy = require "llmprof.base.lazy"
+local columns = lazy "llmprof.report.columns"
 local errors = require "llmprof.base.errors"
-local operators = require "llmprof.run.operators"
+local operators = lazy "llmprof.run.operators"
 local out = require "llmprof.base.out"
-local rows = require "llmprof.report.rows"
-local table_options = require "llmprof.cli.table_options"
+local rows = lazy "llmprof.report.rows"
+local table_options = lazy "llmprof.cli.table_options"
 local text = require "llmprof.text"
 
 local command = {

@@ -1,13 +1,14 @@
 -- llmprof record RUN FOLDER: keep what a run captured as a recorded capture.
-local artifacts = require "llmprof.bundle.artifacts"
+local lazy = require "llmprof.base.lazy"
+local artifacts = lazy "llmprof.bundle.artifacts"
 local command_line = require "llmprof.base.command_line"
 local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
-local layout = require "llmprof.bundle.layout"
+local layout = lazy "llmprof.bundle.layout"
 local out = require "llmprof.base.out"
-local results_file = require "llmprof.bundle.results_file"
+local results_file = lazy "llmprof.bundle.results_file"
 local scrub = require "llmprof.scrub"
 local text = require "llmprof.text"
 
@@ -26,8 +27,8 @@ on any machine. RUN is a run's id, its folder or latest.]],
 }
 
 
-local function check(value, message)
-  return errors.check("failed", value, message)
+local function check(value, message, code)
+  return errors.check("failed", value, message, code)
 end
 
 

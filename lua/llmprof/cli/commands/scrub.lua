@@ -1,10 +1,11 @@
 -- llmprof scrub TRACE.sqlite: a copy that can be handed on.
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
+local lazy = require "llmprof.base.lazy"
 local out = require "llmprof.base.out"
 local scrub = require "llmprof.scrub"
 local text = require "llmprof.text"
-local trace_file = require "llmprof.trace.file"
+local trace_file = lazy "llmprof.trace.file"
 
 local command = {
   name = "scrub",

@@ -1,14 +1,15 @@
 -- llmprof show RUN [SECTION]: the tables of a run's results.
-local artifacts = require "llmprof.bundle.artifacts"
+local lazy = require "llmprof.base.lazy"
+local artifacts = lazy "llmprof.bundle.artifacts"
 local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
-local layout = require "llmprof.bundle.layout"
+local layout = lazy "llmprof.bundle.layout"
 local out = require "llmprof.base.out"
-local results_file = require "llmprof.bundle.results_file"
-local sections = require "llmprof.report.sections"
-local table_options = require "llmprof.cli.table_options"
+local results_file = lazy "llmprof.bundle.results_file"
+local sections = lazy "llmprof.report.sections"
+local table_options = lazy "llmprof.cli.table_options"
 local text = require "llmprof.text"
-local words = require "llmprof.report.words"
+local words = lazy "llmprof.report.words"
 
 local command = {
   name = "show",

@@ -1,8 +1,9 @@
 -- llmprof stats TRACE: NVIDIA's summary tables.
 local errors = require "llmprof.base.errors"
+local lazy = require "llmprof.base.lazy"
 local out = require "llmprof.base.out"
-local stats = require "llmprof.trace.stats"
-local table_options = require "llmprof.cli.table_options"
+local stats = lazy "llmprof.trace.stats"
+local table_options = lazy "llmprof.cli.table_options"
 
 local command = {
   name = "stats",

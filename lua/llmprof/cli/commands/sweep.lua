@@ -1,16 +1,17 @@
 -- llmprof sweep RECIPE KEY=A,B...: the combinations of settings, one run each.
-local artifacts = require "llmprof.bundle.artifacts"
+local lazy = require "llmprof.base.lazy"
+local artifacts = lazy "llmprof.bundle.artifacts"
 local command_line = require "llmprof.base.command_line"
-local config = require "llmprof.recipe.config"
+local config = lazy "llmprof.recipe.config"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
-local grid = require "llmprof.compare.sweep.grid"
-local layout = require "llmprof.bundle.layout"
+local grid = lazy "llmprof.compare.sweep.grid"
+local layout = lazy "llmprof.bundle.layout"
 local out = require "llmprof.base.out"
 local recipe = require "llmprof.recipe"
-local recorded = require "llmprof.run.capture.recorded"
-local report = require "llmprof.compare.sweep.report"
-local run = require "llmprof.cli.commands.run"
+local recorded = lazy "llmprof.run.capture.recorded"
+local report = lazy "llmprof.compare.sweep.report"
+local run = lazy "llmprof.cli.commands.run"
 local term = require "llmprof.base.term"
 local text = require "llmprof.text"
 
@@ -25,6 +26,7 @@ that are done already are kept; one that fails does not stop the others.]],
   completes = "recipe",
   options = {
     { "config", arg = "FILE.yaml", help = "take values from a file" },
+    { "trust-config", help = "run the programs that it names, too" },
     { "name", arg = "NAME", help = "name of the folder; sweep-<recipe>" },
     { "dry-run", help = "show the runs and which are done, do nothing" },
   },
@@ -97,7 +99,8 @@ end
 local function run_or_keep(entry, made, given, folder)
   local state = state_of(entry, folder)
   if state == "done" then return "kept" end
-  run.run({ quiet = true, config = given.config, resume = state and entry.id or nil },
+  run.run({ quiet = true, config = given.config, ["trust-config"] = given["trust-config"],
+    resume = state and entry.id or nil },
     argv_of(entry, made, folder))
   return "done"
 end
@@ -125,6 +128,15 @@ local function run_all(list, made, given, folder)
       entry.message and ": " .. text.clean(entry.message) or ""))
   end
   return failed
+end
+
+
+-- Two sweeps into one folder would run the same combinations.
+local function hold(folder)
+  errors.check("failed", fs.mkdirs(folder))
+  local lock, message, code = fs.lock(folder)
+  if lock or code == "unsupported" then return lock end
+  errors.raise("failed", message, { hint = "wait until it has ended, or choose another --name" })
 end
 
 
@@ -168,6 +180,7 @@ function command.run(given, words)
     preview(list, made, folder)
     return 0
   end
+  local held <close> = hold(folder) -- luacheck: ignore 211
   local failed = run_all(list, made, given, folder)
   local argv = { "llmprof", "sweep" }
   finish(list, made, folder, table.move(words, 1, #words, 3, argv))

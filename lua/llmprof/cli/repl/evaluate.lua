@@ -41,8 +41,7 @@ local function plain_error(value)
   if errors.is(value) then return value end
   local ok, message = pcall(inspect.text, value) -- __tostring may fail, too
   if not ok then message = "an error that cannot be shown: " .. type(value) end
-  if message:find "interrupted$" then message = "interrupted" end
-  return { message = message, kind = message == "interrupted" and message or "usage" }
+  return { message = message, kind = "usage" }
 end
 
 

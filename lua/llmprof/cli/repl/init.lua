@@ -1,12 +1,13 @@
 -- llmprof repl: a prompt on a terminal, a script where input is none.
-local complete = require "llmprof.cli.repl.complete"
+local lazy = require "llmprof.base.lazy"
+local complete = lazy "llmprof.cli.repl.complete"
 local errors = require "llmprof.base.errors"
 local evaluate = require "llmprof.cli.repl.evaluate"
-local history = require "llmprof.cli.repl.history"
+local history = lazy "llmprof.cli.repl.history"
 local interrupt = require "llmprof.interrupt"
 local lineedit = require "llmprof.lineedit"
 local out = require "llmprof.base.out"
-local pager = require "llmprof.cli.repl.pager"
+local pager = lazy "llmprof.cli.repl.pager"
 local session = require "llmprof.query.session"
 local sys = require "llmprof.sys"
 local version = require "llmprof.version"
@@ -72,7 +73,7 @@ local function interact(paths)
   while going do
     -- an interrupt between two chunks ends neither
     local ok, result = pcall(turn, editor, environment)
-    if not ok and not tostring(result):find "interrupted" then error(result, 0) end
+    if not ok and not errors.is_interrupt(result) then error(result, 0) end
     going = (not ok or result) and not interrupt.terminated()
   end
   interrupt.session(false)

@@ -104,6 +104,9 @@
 -- ncu.filter_regex(names) -> "regex:^(a|b)$" | nil, message, code
 --   For ncu --kernel-name: exactly these names. By default ncu matches the
 --   function's base name (nsys's short name), see --kernel-name-base.
+--
+-- ncu.filter_room(name) -> bytes of it in such a filter, of ncu.FILTER_ROOM; nil for
+--   what cannot be asked for
 local bound = require "llmprof.nvidia.ncu.bound"
 local csv = require "llmprof.csv"
 local details = require "llmprof.nvidia.ncu.details"
@@ -231,18 +234,36 @@ local function escape(name)
 end
 
 
+local function put(list)
+  return "regex:^(" .. table.concat(list, "|") .. ")$"
+end
+
+
+local function is_name(name)
+  return type(name) == "string" and name ~= "" and not name:find "%z"
+end
+
+
+function ncu.filter_room(name)
+  if not is_name(name) then return nil end
+  return #escape(name) + 1
+end
+
+
+ncu.FILTER_ROOM = MAX_ARGUMENT - #put {}
+
+
 function ncu.filter_regex(names)
   assert(#names > 0, "filter_regex: no names")
   local seen, list = {}, {}
   for i, name in ipairs(names) do
-    assert(type(name) == "string" and name ~= "" and not name:find "%z",
-      "filter_regex: name " .. i .. " is no kernel name")
+    assert(is_name(name), "filter_regex: name " .. i .. " is no kernel name")
     if not seen[name] then
       seen[name] = true
       list[#list + 1] = escape(name)
     end
   end
-  local regex = "regex:^(" .. table.concat(list, "|") .. ")$"
+  local regex = put(list)
   if #regex > MAX_ARGUMENT then
     return nil, ("filter_regex: %d names take %d bytes, an argument holds %d")
       :format(#list, #regex, MAX_ARGUMENT), "limit"

@@ -1,16 +1,17 @@
 -- Counters of ncu as a frame, and beside the kernels of a trace.
 local errors = require "llmprof.base.errors"
-local join = require "llmprof.analysis.counters"
-local kernels = require "llmprof.analysis.kernels"
-local ncu = require "llmprof.nvidia.ncu"
+local lazy = require "llmprof.base.lazy"
+local join = lazy "llmprof.analysis.counters"
+local kernels = lazy "llmprof.analysis.kernels"
+local ncu = lazy "llmprof.nvidia.ncu"
 local query = require "llmprof.query"
-local stages = require "llmprof.analysis.stages"
+local stages = lazy "llmprof.analysis.stages"
 
 local counters = {}
 
 
-local function check(value, message)
-  return errors.check("failed", value, message)
+local function check(value, message, code)
+  return errors.check("failed", value, message, code)
 end
 
 

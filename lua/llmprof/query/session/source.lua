@@ -1,19 +1,20 @@
 -- One thing that was asked about: the folder of a run, a trace, or counters of
 -- ncu. Its parts load when they are first used.
-local artifacts = require "llmprof.bundle.artifacts"
-local categories = require "llmprof.analysis.categories"
-local counters = require "llmprof.query.session.counters"
+local lazy = require "llmprof.base.lazy"
+local artifacts = lazy "llmprof.bundle.artifacts"
+local categories = lazy "llmprof.analysis.categories"
+local counters = lazy "llmprof.query.session.counters"
 local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
 local frame = require "llmprof.frame"
 local fs = require "llmprof.fs"
-local layout = require "llmprof.bundle.layout"
-local outermost = require "llmprof.analysis.outermost"
+local layout = lazy "llmprof.bundle.layout"
+local outermost = lazy "llmprof.analysis.outermost"
 local query = require "llmprof.query"
-local results_file = require "llmprof.bundle.results_file"
+local results_file = lazy "llmprof.bundle.results_file"
 local sqlite = require "llmprof.sqlite"
-local stages = require "llmprof.analysis.stages"
-local trace_file = require "llmprof.trace.file"
+local stages = lazy "llmprof.analysis.stages"
+local trace_file = lazy "llmprof.trace.file"
 
 local source = {}
 
@@ -30,14 +31,15 @@ local shown = {
 }
 
 
-local function check(value, message)
-  return errors.check("failed", value, message)
+local function check(value, message, code)
+  return errors.check("failed", value, message, code)
 end
 
 
 -- ---- what a path is ----
 
 local function from_folder(folder)
+  artifacts.check_links(folder)
   local made = { path = folder,
     trace_path = layout.find_captured(folder, "timeline"),
     results_path = layout.find(folder, "results"),
@@ -117,8 +119,7 @@ end
 
 
 function parts.found(self)
-  local skipped = self.results and self.results.repeats and self.results.repeats.skipped_first
-  return stages.find(self.trace, self.declared, skipped == true and "yes" or "no")
+  return stages.find(self.trace, self.declared, self.results and self.results.repeats or "no")
 end
 
 

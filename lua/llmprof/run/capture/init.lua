@@ -16,8 +16,9 @@
 --                   complaints }, as far as known
 --   rank_files(ctx) the files of other ranks than the timeline's with it, where there
 --                   are some (optional)
---   preview(ctx)    step name -> list of argv that it would start; ctx is on paper,
---                   of llmprof.run.dry_run
+--   preview(ctx)    step name -> list of argv that it would start, or of texts about
+--                   them; ctx is on paper, of llmprof.run.dry_run
+--   kept(ctx)       the timeline that is there before anything runs (optional)
 --
 -- To add one: a file beside this, a line below, and its name among the choices of
 -- `capture` in recipe/defaults.lua; captures_spec.lua compares the two.

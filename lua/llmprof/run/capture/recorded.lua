@@ -1,13 +1,15 @@
 -- Captures that were recorded before: folders with what a run on a GPU left
 -- behind, as `llmprof record` writes them; llmprof.bundle.layout has the files.
 -- llmprof.run.capture says what a source of captures is.
+local artifacts = require "llmprof.bundle.artifacts"
 local config = require "llmprof.recipe.config"
 local errors = require "llmprof.base.errors"
 local files = require "llmprof.base.files"
 local fs = require "llmprof.fs"
-local json = require "llmprof.json"
+local json_schema = require "llmprof.base.json_schema"
 local layout = require "llmprof.bundle.layout"
 local sorted_keys = require "llmprof.base.sorted_keys"
+local under_ncu = require "llmprof.run.capture.under_ncu"
 
 local recorded = { name = "recorded" }
 
@@ -19,14 +21,8 @@ function recorded.folder(cfg, recipe_name)
     errors.raise("usage", ("no recorded capture in %s"):format(wanted),
       { hint = "recorded=FOLDER names another; it holds run.sqlite and capture.json" })
   end
+  artifacts.check_links(folder)
   return folder
-end
-
-
-local function check_object(value, where)
-  if value ~= nil and (type(value) ~= "table" or #value > 0) then
-    errors.raise("usage", where .. ": an object is expected")
-  end
 end
 
 
@@ -34,12 +30,8 @@ end
 local function about(folder)
   local path = folder .. "/" .. layout.ABOUT
   if not fs.stat(path) then return {} end
-  local said, message = json.load(path)
+  local said, message = json_schema.read_file(path, "capture")
   if said == nil then errors.raise("usage", message) end
-  check_object(said, path)
-  for _, key in ipairs { "environment", "workload" } do
-    check_object(said[key], ("%s: %s"):format(path, key))
-  end
   return said
 end
 
@@ -84,10 +76,28 @@ function recorded.note(ctx)
 end
 
 
--- Nothing is started.
+-- The timeline that is there before anything runs.
+function recorded.kept(ctx)
+  return recorded.folder(ctx.cfg, ctx.recipe.name) .. "/" .. layout.recorded_name(layout.timeline)
+end
+
+
+-- Nothing is started: which files are taken, and how the kernels that are selected
+-- would be measured.
 function recorded.preview(ctx)
-  recorded.folder(ctx.cfg, ctx.recipe.name)
-  return {}
+  local folder, list = recorded.folder(ctx.cfg, ctx.recipe.name), {}
+  for _, file in ipairs(layout.recorded) do
+    local path = folder .. "/" .. file.name
+    if fs.stat(path) then
+      list[file.step] = list[file.step] or {}
+      table.insert(list[file.step], "takes " .. path)
+    end
+  end
+  if ctx.state.plan then
+    list.select = { "these would be measured on a GPU by",
+      table.unpack(under_ncu.preview(ctx)) }
+  end
+  return list
 end
 
 

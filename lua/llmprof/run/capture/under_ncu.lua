@@ -80,7 +80,10 @@ local function roofline_metrics(ctx)
 end
 
 
-local function roofline_on_paper() return { "<what the chip has of roofline>" } end
+-- Before a tool was asked: what every chip has of it.
+local function roofline_on_paper(ctx)
+  return ncu.roofline_metrics(nil, ncu.measures_ranges(ctx.cfg.ncu))
+end
 
 
 -- The metrics to ask for; roofline(ctx) gives those behind that word, the others are
@@ -190,14 +193,16 @@ end
 
 
 local function nothing_planned(ctx, plan)
-  if #plan.dropped == 0 then return "no kernel was selected" end
+  local first = plan.dropped[1]
+  if not first then return "no kernel was selected" end
+  if first.why then return first.why end
   return ("ncu.budget_s=%g is too little for a single kernel"):format(ctx.cfg.ncu.budget_s)
 end
 
 
--- The workload as it is measured: one token may stand for many.
+-- The workload as it is measured: with fewer tokens where that is asked for.
 local function spec_of(ctx, run)
-  return workload.describe(ctx.recipe, workload.representative(ctx.cfg), run)
+  return workload.describe(ctx.recipe, ctx.cfg, run, ctx.cfg.ncu.max_new_tokens)
 end
 
 
@@ -224,14 +229,30 @@ function under_ncu.capture(ctx)
 end
 
 
--- The command that capture would start, as far as it is known before there is a
--- timeline.
+-- What the command of a preview lacks, in words.
+local function unknown_yet(ctx)
+  local notes = {}
+  if not ctx.state.plan and not ncu.measures_ranges(ctx.cfg.ncu) then
+    notes[1] = "and --kernel-name-base, --kernel-name: the kernels that select takes from the "
+      .. "timeline"
+  end
+  for _, metric in ipairs(ctx.cfg.ncu.metrics or {}) do
+    if metric == "roofline" then
+      notes[#notes + 1] = ("and among --metrics those of the tensor cores of %s"):format(
+        chip_of(ctx) or "the GPU that is there")
+    end
+  end
+  return notes
+end
+
+
+-- The command that capture would start, and in words what is not known of it before
+-- there is a timeline.
 function under_ncu.preview(ctx)
-  local base = ctx.cfg.ncu.kernel_name_base
-  return { profile_argv(ctx, spec_of(ctx), { launches = ctx.cfg.top_n.launches_per_kernel,
-    metrics = metrics_of(ctx, roofline_on_paper), kernels = "<the selected kernels>",
-    name_base = base == "auto" and "<mangled or function>" or base,
-    ranges = ctx.cfg.ncu.nvtx_include or { "<their stages>" } }) }
+  local given, list = filters(ctx), unknown_yet(ctx)
+  given.metrics = metrics_of(ctx, roofline_on_paper)
+  table.insert(list, 1, profile_argv(ctx, spec_of(ctx), given))
+  return list
 end
 
 

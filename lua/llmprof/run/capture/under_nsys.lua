@@ -131,20 +131,33 @@ local function settle_reports(ctx, reports)
 end
 
 
-local function export_argv(ctx, report, target)
-  return nsys.export_argv(tool.of(ctx, nsys).path, ctx.run:path(report), ctx.run:path(target))
+local function export_argv(ctx, report, target, plain)
+  return nsys.export_argv(tool.of(ctx, nsys).path, ctx.run:path(report), ctx.run:path(target),
+    plain)
 end
 
 
-local function export_raw(ctx, report, target)
-  local argv = export_argv(ctx, report, target)
+-- Whether the export was made; what nsys said, or why it said nothing.
+local function run_export(ctx, argv, target)
   ctx.command(argv)
   local output, result = tools.capture(argv, { timeout = ctx.cfg.nsys.export_timeout_s },
     ctx.tick)
   local info = fs.stat(ctx.run:path(target))
-  if not output or not info or info.size == 0 then
+  return output and info and info.size > 0, output or result
+end
+
+
+-- An nsys that refuses --include-blobs is asked again without.
+local function export_raw(ctx, report, target)
+  local argv = export_argv(ctx, report, target)
+  local made, said = run_export(ctx, argv, target)
+  if not made and nsys.refuses_blobs(said) then
+    argv = export_argv(ctx, report, target, true)
+    made, said = run_export(ctx, argv, target)
+  end
+  if not made then
     errors.raise("failed", ("nsys could not export %s"):format(report),
-      { detail = output or result, hint = "try it by hand: " .. command_line.show(argv) })
+      { detail = said, hint = "try it by hand: " .. command_line.show(argv) })
   end
 end
 

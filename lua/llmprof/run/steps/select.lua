@@ -57,6 +57,30 @@ local function in_focus(ctx, list)
 end
 
 
+-- Of what is not measured, how many for their names.
+local function unnameable(dropped)
+  local count = 0
+  for _, entry in ipairs(dropped) do count = count + (entry.why and 1 or 0) end
+  return count
+end
+
+
+local function note(selection, plan)
+  local notes = {}
+  for i, group in ipairs(selection.groups) do
+    notes[i] = ("%d of %d kernels%s of %s"):format(#group.kernels, group.of,
+      group.coverage and (" cover %.0f %%"):format(group.coverage * 100) or "", group.name)
+  end
+  if #notes == 0 then return "no kernel to select" end
+  local unnamed = unnameable(plan.dropped)
+  if #plan.dropped > unnamed then
+    notes[#notes + 1] = ("%d too costly to measure"):format(#plan.dropped - unnamed)
+  end
+  if unnamed > 0 then notes[#notes + 1] = ("%d with names too long for ncu"):format(unnamed) end
+  return table.concat(notes, ", ")
+end
+
+
 function step.restore(ctx)
   local list = kernels.list(ctx.state.trace, ctx.state.found)
   breakdown.categorize(list, ctx.recipe.categories)
@@ -66,6 +90,7 @@ function step.restore(ctx)
     or select_kernels.apply(candidates, ctx.cfg.top_n)
   ctx.state.plan = counter_plan.make(ctx.state.selection.chosen, list,
     ctx.state.found, ctx.cfg)
+  return note(ctx.state.selection, ctx.state.plan)
 end
 
 
@@ -87,28 +112,14 @@ local function plan_record(plan)
 end
 
 
-local function note(selection, plan)
-  local notes = {}
-  for i, group in ipairs(selection.groups) do
-    notes[i] = ("%d of %d kernels%s of %s"):format(#group.kernels, group.of,
-      group.coverage and (" cover %.0f %%"):format(group.coverage * 100) or "", group.name)
-  end
-  if #notes == 0 then return "no kernel to select" end
-  if #plan.dropped > 0 then
-    notes[#notes + 1] = ("%d too costly to measure"):format(#plan.dropped)
-  end
-  return table.concat(notes, ", ")
-end
-
-
 function step.run(ctx)
-  step.restore(ctx)
+  local said = step.restore(ctx)
   local selection, plan, chosen = ctx.state.selection, ctx.state.plan, json.list {}
   for i, kernel in ipairs(selection.chosen) do chosen[i] = kernel_record(kernel) end
   ctx.run:write_json(layout.selection, json.ordered({ policy = selection.policy,
     coverage = selection.coverage, filter = selection.filter, counters = plan_record(plan),
     kernels = chosen }, { "policy", "coverage", "filter", "counters", "kernels" }))
-  return note(selection, plan)
+  return said
 end
 
 

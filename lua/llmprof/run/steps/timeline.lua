@@ -1,6 +1,6 @@
 -- The timeline: nsys/run.sqlite.
 local errors = require "llmprof.base.errors"
-local json = require "llmprof.json"
+local json_schema = require "llmprof.base.json_schema"
 local layout = require "llmprof.bundle.layout"
 local stages = require "llmprof.analysis.stages"
 local text = require "llmprof.text"
@@ -30,29 +30,6 @@ local function check_captured(trace)
 end
 
 
--- What every event of an export has: where one lacks it, the file is damaged.
-local complete = {
-  { "gpu", { "duration" } }, { "api", { "duration" } }, { "ranges", { "duration" } },
-  { "transfers", { "bytes" } },
-  { "kernels", { "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z" } },
-}
-
-local function check_column(trace, frame, name, column)
-  local lacking = #frame:where { { column, "==", false } }
-  if lacking == 0 then return end
-  errors.raise("failed", ("%s: %s of %s rows of '%s' have no usable %s"):format(trace:info().path,
-    text.count(lacking), text.count(#frame), name, column), { hint = "copy or export it again" })
-end
-
-
-local function check_complete(trace)
-  for _, of in ipairs(complete) do
-    local frame = errors.check("failed", trace:frame(of[1]))
-    for _, column in ipairs(of[2]) do check_column(trace, frame, of[1], column) end
-  end
-end
-
-
 -- The workload's own numbers; broken ones are said and left out.
 local function read_metrics(ctx)
   local metrics, message = workload.metrics(ctx.run, layout.workload.folder)
@@ -76,14 +53,14 @@ end
 local function read_samples(ctx)
   local name = layout.gpu_samples
   if not ctx.run:has(name) then return end
-  ctx.state.samples = errors.check("failed", json.load(ctx.run:path(name)))
+  ctx.state.samples = errors.check("failed",
+    json_schema.read_file(ctx.run:path(name), "gpu_samples"))
 end
 
 
 function step.restore(ctx)
   local trace = trace_file.open(ctx.run:path(layout.timeline))
   check_captured(trace)
-  check_complete(trace)
   ctx.state.trace = trace
   ctx.state.found = stages.find(trace, ctx.recipe.stages, ctx.cfg.repeats.skip_first)
   ctx.state.taken = ctx.state.capture.recall(ctx)

@@ -1,4 +1,5 @@
 local errors = require "llmprof.base.errors"
+local raised = require("llmprof.error").new
 local failure = require "tests.lua.support.failure"
 
 describe("llmprof.base.errors", function()
@@ -22,6 +23,9 @@ describe("llmprof.base.errors", function()
     assert.equal(0, errors.check("failed", 0, "m"))
     assert.same({ "failed", "m" }, failure(errors.check, "failed", nil, "m"))
     assert.same({ "usage", "unknown error" }, failure(errors.check, "usage", false))
+    assert.same({ "interrupted", "m" }, failure(errors.check, "failed", nil, "m", "interrupted"))
+    local _, err = pcall(errors.check, "failed", nil, "m", "denied")
+    assert.same({ "failed", "denied" }, { err.kind, err.code })
   end)
 
   describe("as a message handler", function()
@@ -42,13 +46,12 @@ describe("llmprof.base.errors", function()
         handled(string.rep).message)
     end)
 
-    it("knows an interruption", function()
-      local err = handled(function() error "interrupted" end)
-      assert.same({ "interrupted", "interrupted", nil }, { err.kind, err.message, err.bug })
-      assert.equal("interrupted", handled(error, "interrupted", 0).kind)
-      for _, message in ipairs { "the reader was interrupted", "x.lua:3: interrupted here",
-        "interrupted\nx" } do
+    it("knows an interruption by its kind, not by its words", function()
+      local err = handled(error, raised { kind = "interrupted", message = "m" })
+      assert.is_true(errors.is_interrupt(err))
+      for _, message in ipairs { "interrupted", "x.lua:3: interrupted" } do
         assert.equal("failed", handled(error, message, 0).kind, message)
+        assert.is_false(errors.is_interrupt(message))
       end
     end)
   end)

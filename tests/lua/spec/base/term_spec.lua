@@ -78,6 +78,11 @@ describe("llmprof.run.progress", function()
     return text()
   end
 
+  -- A run whose steps are through.
+  local function ended(results)
+    return { fields = { results = results }, givers = {}, kept = {}, run = { dir = "tmp/x" } }
+  end
+
   local function all(ui)
     ui.start({ name = "r" }, { capture = "recorded" }, { dir = "tmp/x" })
     ui.begin "plan"
@@ -87,7 +92,7 @@ describe("llmprof.run.progress", function()
     ui.progress("counters", 2, "launch 1")
     ui.failed("counters", 75.2, { message = "no GPU" })
     ui.skipped("render", "needs the step 'analyse', which failed")
-    ui.finish({ run = { dir = "tmp/x" } }, { message = "no GPU" })
+    ui.finish(ended(), { message = "no GPU" })
   end
 
   it("prints a line per step and the bundle's path", function()
@@ -109,12 +114,12 @@ bundle so far: tmp/x
         gpu_busy_ns = 4e5, idle_share = 0.6, launches = 10 } }, kernels = {} }
     assert.equal([[
 
-stage    count  mean ms  GPU busy ms  idle %  launches  kernels/token  bound by
+stage    count  time ms  GPU busy ms  idle %  launches  kernels/token  bound by
 prefill      2     2.50         1.00    60.0     1,235                 launch
 · sam        2     1.00         0.40    60.0        10
 
 bundle: tmp/x
-]], printed(function(ui) ui.finish({ results = results, run = { dir = "tmp/x" } }) end))
+]], printed(function(ui) ui.finish(ended(results)) end))
   end)
 
   it("prints nothing when asked to be quiet", function()

@@ -64,7 +64,7 @@ describe("a broken description", function()
   end)
 
   it("has an encoder that cannot be", function()
-    assert.equal("m.yaml: encoders[1].kind: one of vit, projector is expected, not 'cnn'",
+    assert.equal("m.yaml: encoders[1].kind: one of vit, projector, audio is expected, not 'cnn'",
       said { encoders = { { name = "x", kind = "cnn" } } })
     assert.equal("m.yaml: encoders[1].heads: does not divide width",
       said { encoders = { tiny.encoder { heads = 3 } } })
@@ -77,7 +77,9 @@ describe("a broken description", function()
   it("names a number format that there is not", function()
     local refused = refusal { decoder = tiny.decoder(), formats = { weights = "bf61" } }
     assert.same({ "usage", "m.yaml: formats.weights: no number format 'bf61' (did you mean "
-      .. "'bf16'?)", "there are: bf16, fp16, fp32, fp4, fp64, fp8, int4, int8, tf32" }, refused)
+      .. "'bf16'?)",
+      "there are: bf16, fp16, fp32, fp4, fp64, fp8, int4, int8, mxfp4, nvfp4, tf32" },
+      refused)
   end)
 end)
 
@@ -98,8 +100,11 @@ describe("a broken config.json", function()
   end
 
   it("lists the families that are known", function()
-    local known = "known: deepseek_v2, deepseek_v3, gemma, gemma2, gemma3_text, llama, mistral, "
-      .. "mixtral, phi, phi3, qwen2, qwen3, qwen3_moe; others can be described in YAML (model.arch)"
+    local known = "known: bamba, deepseek_v2, deepseek_v3, falcon_mamba, gemma, gemma2, "
+      .. "gemma3_text, gemma3n_text, glm, glm4, glm4_moe, glm4_moe_lite, gpt_oss, jamba, kimi_k2, "
+      .. "llama, llama4_text, mamba, mamba2, mistral, mixtral, nemotron_h, phi, phi3, qwen2, "
+      .. "qwen2_moe, qwen3, qwen3_moe, qwen3_next, whisper; others can be described in YAML "
+      .. "(model.arch)"
     assert.same({ "usage", "config.json: model_type: 'lama' is not known (did you mean 'llama'?)",
       known }, changed { model_type = "lama" })
     assert.same({ "usage", "config.json: model_type: missing", known },

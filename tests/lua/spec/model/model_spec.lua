@@ -43,16 +43,6 @@ describe("llmprof.model.from_config", function()
     local counted = model.parameters(model.from_config "tests/fixtures/model/deepseek_v3.json")
     assert.equal("671.0 36.6", ("%.1f %.1f"):format(counted.total / 1e9, counted.active / 1e9))
   end)
-
-  it("knows what is stored in what", function()
-    local function formats(name)
-      return model.from_config(("tests/fixtures/model/%s.json"):format(name)).formats
-    end
-    assert.same({ weights = "fp8", activations = "fp8", kv = "bf16", embeddings = "bf16" },
-      formats "deepseek_v3")
-    assert.same({ weights = "fp32", activations = "fp32", kv = "fp32", embeddings = "fp32" },
-      formats "gemma2_2b")
-  end)
 end)
 
 

@@ -64,7 +64,8 @@ end)
 
 it("nsys export writes SQLite", function()
   assert.same({ "nsys", "export", "--type=sqlite", "--quiet=true", "--force-overwrite=true",
-    "--output=a.sqlite", "a.nsys-rep" }, nsys.export_argv("nsys", "a.nsys-rep", "a.sqlite"))
+    "--output=a.sqlite", "a.nsys-rep" }, nsys.export_argv("nsys", "a.nsys-rep", "a.sqlite", true))
+    assert.equal("--include-blobs=true", nsys.export_argv("nsys", "a.nsys-rep", "a.sqlite")[6])
 end)
 
 

@@ -48,6 +48,16 @@ describe("llmprof.config layers", function()
     assert.same({ "a", "b" }, composed.tree.infer.names)
   end)
 
+  it("lets a value stand for another key's when it fits that one", function()
+    local with = { options = { ["infer.max_new_tokens"] = { "Tokens", 64, min = 2 } } }
+    assert.equal(4, compose({ "ncu.max_new_tokens=4" }, with).values["ncu.max_new_tokens"])
+    assert.same({ "usage", "command line: run.representative_max_new_tokens: 1 is not 2 or more" },
+      refusal({ "run.representative_max_new_tokens=1" }, with))
+    assert.same({ "usage", "command line: ncu.max_new_tokens: this recipe has no "
+      .. "infer.max_new_tokens", "~ncu.max_new_tokens removes it" },
+      refusal { "ncu.max_new_tokens=4" })
+  end)
+
   it("puts presets under the recipe, a mode over it, then file and command line", function()
     local file = yaml_file "ncu: { budget_s: 7 }\ntop_n: { kernels: 4 }\ninfer: { text: file }\n"
     local composed = compose({ "infer.text=line" }, { file = file,
@@ -167,6 +177,12 @@ describe("llmprof.config command line", function()
 
   it("removes values with ~", function()
     assert.same({ nil, "command line" }, value(compose { "~infer.batch" }, "infer.batch"))
+    local plain = compose {}.values
+    for _, words in ipairs { { "mode=deep", "~mode" }, { "mode=deep", "mode=null" },
+      { "nsys=light", "~nsys" } } do
+      assert.same(plain, compose(words).values, words[2])
+    end
+    assert.equal("deep", compose { "~mode", "mode=deep" }.values["ncu.preset"])
     assert.same({ "usage", "command line: no key 'infer.batc' (did you mean 'infer.batch'?)",
       "--print-config lists every key; +infer.batc=value adds one" }, refusal { "~infer.batc" })
   end)

@@ -182,9 +182,10 @@ describe("llmprof.recipe.call", function()
     assert.same({ "tool", "m", "h" }, failure(recipe.call, "hook", errors.raise, "tool", "m",
       { hint = "h" }))
     assert.same({ "usage", "no model" }, failure(recipe.call, "hook", recipe.fail, "no model"))
-    assert.same({ "interrupted", "interrupted" },
-      failure(recipe.call, "hook", function() error "interrupted" end))
-    assert.same({ "usage", "hook: the download was interrupted" },
-      failure(recipe.call, "hook", function() error("the download was interrupted", 0) end))
+    assert.same({ "interrupted", "m" },
+      failure(recipe.call, "hook", errors.raise, "interrupted", "m"))
+    for _, message in ipairs { "interrupted", "the download was interrupted" } do
+      assert.same({ "usage", "hook: " .. message }, failure(recipe.call, "hook", error, message, 0))
+    end
   end)
 end)

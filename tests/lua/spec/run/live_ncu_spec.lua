@@ -112,12 +112,22 @@ describe("ncu", function()
     assert.equal("::3|4", live.value(made:ncu_profiles()[1], "range-filter"))
   end)
 
+  -- Tokens generated under nsys, under ncu and in the operators pass.
+  local function tokens(settings)
+    local made = run(table.move(settings, 1, #settings, 2, { "operators=on" }))
+    local list = {}
+    for i, words in ipairs(made:calls "workload") do
+      list[i] = live.value(words, "max-new-tokens")
+    end
+    return list
+  end
+
   it("gets fewer tokens only when that is asked for", function()
-    local made = run { "run.representative_max_new_tokens=2" }
-    assert.equal("5", live.value(made:call("nsys", "profile"), "max-new-tokens"))
-    assert.equal("2", live.value(made:ncu_profiles()[1], "max-new-tokens"))
-    made = run()
-    assert.equal("5", live.value(made:ncu_profiles()[1], "max-new-tokens"))
+    assert.same({ "5", "5", "5" }, tokens {})
+    assert.same({ "2", "2", "2" }, tokens { "run.representative_max_new_tokens=2" })
+    assert.same({ "5", "2", "5" }, tokens { "ncu.max_new_tokens=2" })
+    assert.same({ "4", "2", "4" }, tokens { "run.representative_max_new_tokens=4",
+      "ncu.max_new_tokens=2" })
   end)
 
   it("measures any kernel in the stages without a timeline", function()

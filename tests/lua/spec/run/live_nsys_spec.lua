@@ -43,7 +43,8 @@ describe("nsys profile", function()
       "--max-new-tokens", "7", "--subset-filelist", "a list.txt", "--num-epochs", "2",
       "--num-samples-per-epoch", "3", "--randomize", "true" }, made:call("nsys", "profile"))
     assert.same({ "nsys", "export", "--type=sqlite", "--quiet=true", "--force-overwrite=true",
-      "--output=" .. made:path "nsys/run.unscrubbed.sqlite", made:path "nsys/run.nsys-rep" },
+      "--include-blobs=true", "--output=" .. made:path "nsys/run.unscrubbed.sqlite",
+      made:path "nsys/run.nsys-rep" },
       made:call("nsys", "export"))
     assert.same({ "workload", "under=nsys", "operators=", "register_only=", "--device", "cuda:1",
       "--max-new-tokens", "7", "--subset-filelist", "a list.txt", "--num-epochs", "2",
@@ -278,6 +279,18 @@ describe("without a report", function()
       { STANDIN_EXPORT = "fail" })
     assert.matches("^Exportation error: File not found", step.last_lines[1])
     assert.matches("^try it by hand: %S+/nsys export %-%-type=sqlite ", step.hint)
+  end)
+
+  it("is asked for blobs again without them where it does not know the word", function()
+    local made = run({}, { STANDIN_EXPORT = "old" })
+    assert.equal(0, made.code, made.output)
+    local asked = {}
+    for _, words in ipairs(made:calls "nsys") do
+      if words[2] == "export" then
+        asked[#asked + 1] = live.option(words, "include-blobs") or "not asked"
+      end
+    end
+    assert.same({ "true", "not asked" }, asked)
   end)
 
   it("fails when the export takes too long", function()

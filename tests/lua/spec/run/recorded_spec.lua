@@ -77,9 +77,9 @@ describe("llmprof.run.capture.recorded", function()
 
   it("refuses a capture.json that is none", function()
     assert.matches("^capture.json:1:2: ", refusal "{")
-    assert.equal("capture.json: an object is expected", refusal "5")
-    assert.equal("capture.json: an object is expected", refusal "[1]")
-    assert.equal("capture.json: workload: an object is expected", refusal '{"workload":3}')
+    assert.equal("capture.json: $: object expected, got 5", refusal "5")
+    assert.equal("capture.json: $: object expected, got [1]", refusal "[1]")
+    assert.equal("capture.json: $.workload: object expected, got 3", refusal '{"workload":3}')
   end)
 end)
 

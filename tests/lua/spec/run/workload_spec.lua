@@ -12,7 +12,7 @@ describe("llmprof.run.workload", function()
   end
 
   describe("describe", function()
-    local cfg = { workload = { timeout_s = 90 }, n = 3 }
+    local cfg = { workload = { timeout_s = 90 }, run = {}, n = 3 }
 
     local function describe_argv(answer, run)
       return workload.describe({ workload = function() return answer end }, cfg, run)
@@ -47,12 +47,16 @@ describe("llmprof.run.workload", function()
   end)
 
   it("generates fewer tokens where one stands for many", function()
-    local cfg = { infer = { max_new_tokens = 64, batch = 2 }, run = {}, python = "py" }
-    assert.equal(cfg, workload.representative(cfg))
+    local cfg = { infer = { max_new_tokens = 64, batch = 2 }, run = {}, python = "py",
+      workload = {} }
+    local made = { workload = function(seen)
+      return { argv = { seen.python, seen.infer.max_new_tokens, seen.infer.batch } }
+    end }
+    assert.same({ "py", "64", "2" }, workload.describe(made, cfg).argv)
     cfg.run.representative_max_new_tokens = 4
-    local small = workload.representative(cfg)
-    assert.same({ 4, 2, "py", 64 }, { small.infer.max_new_tokens, small.infer.batch,
-      small.python, cfg.infer.max_new_tokens })
+    assert.same({ "py", "4", "2" }, workload.describe(made, cfg).argv)
+    assert.same({ "py", "3", "2" }, workload.describe(made, cfg, nil, 3).argv)
+    assert.equal(64, cfg.infer.max_new_tokens)
   end)
 
   it("says how a process ended", function()

@@ -1,0 +1,12 @@
+-- A module that is loaded when one of its fields is first read, for commands: the
+-- list of them needs a line of each, not what they are made of.
+--   local grid = lazy "llmprof.compare.sweep.grid"
+-- Only for modules that are tables of functions, as most are.
+local function lazy(name)
+  return setmetatable({}, {
+    __index = function(_, field) return require(name)[field] end,
+  })
+end
+
+
+return lazy

@@ -1,0 +1,94 @@
+"""Timelines and captures whose parts contradict each other: a line each, no traceback."""
+
+import support
+from support import CAPTURE, FIXTURES
+
+EAGER = FIXTURES / "unmarked/eager.sqlite"
+WHOLE = FIXTURES / "unmarked/whole.sqlite"
+KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
+
+
+class Compare(support.Case):
+    def refused(self, sentence, fixture, sql):
+        path = self.trace(fixture, sql)
+        self.refuses(sentence, "compare", path, path)
+
+    def test_grid_of_no_size(self):
+        self.refused("have no usable grid_y", EAGER, f"UPDATE {KERNEL} SET gridY = -1")
+
+    def test_end_at_the_beginning_of_time(self):
+        self.refused("have no usable duration", FIXTURES / "graphs/node.sqlite",
+                     f"UPDATE {KERNEL} SET end = -9223372036854775807-1")
+
+    def test_start_and_end_exchanged(self):
+        self.refused("end before they start", WHOLE,
+                     f"UPDATE {KERNEL} SET start = end, end = start")
+
+    def test_one_graph_that_ends_first(self):
+        self.refused("end before they start", WHOLE,
+                     "UPDATE CUPTI_ACTIVITY_KIND_GRAPH_TRACE SET start = end + 5000000 "
+                     "WHERE rowid = 2")
+
+    def test_times_that_add_up_to_too_much(self):
+        self.refused("add up to more than 292 years", EAGER,
+                     f"UPDATE {KERNEL} SET start = 0, end = 1 << 59")
+
+    def test_start_far_off(self):
+        self.refused("start impossibly early", EAGER,
+                     f"UPDATE {KERNEL} SET start = -(1 << 61), end = 5 - (1 << 61)")
+
+    def test_copies_without_a_kind(self):
+        path = self.trace(WHOLE, "ALTER TABLE CUPTI_ACTIVITY_KIND_MEMCPY DROP COLUMN copyKind")
+        self.does("compare", path, path)
+
+
+class Run(support.Case):
+    def test_gpu_without_a_number(self):
+        capture = self.capture(EAGER, "ALTER TABLE TARGET_INFO_GPU RENAME COLUMN id TO x")
+        self.assertEqual(0, self.analyse(capture).status)
+
+    def test_stages_of_no_length(self):
+        capture = self.capture(FIXTURES / "repeats/run.1.sqlite",
+                               "UPDATE NVTX_EVENTS SET end = start")
+        self.assertEqual(0, self.analyse(capture).status)
+
+    def test_start_and_end_exchanged(self):
+        capture = self.capture(WHOLE, f"UPDATE {KERNEL} SET start = end, end = start")
+        self.assertIn("end before they start", self.analyse(capture).last_line())
+
+    def test_samples_of_another_shape(self):
+        capture = self.capture()
+        (capture / "gpu_samples.json").write_text('[{"t_ns": 1, "index": 0, "throttle": 5}]')
+        self.assertIn("throttle: array expected, got 5", self.analyse(capture).last_line())
+
+    def test_date_that_is_none(self):
+        capture = self.capture()
+        (capture / "capture.json").write_text('{"date": {"a": 1}}')
+        self.assertIn('date: string expected, got {"a":1}', self.analyse(capture).last_line())
+
+    def test_names_of_6_kb(self):
+        capture = self.capture(sql="UPDATE StringIds SET value = value || id || "
+                               "hex(zeroblob(3000)) WHERE id IN "
+                               f"(SELECT mangledName FROM {KERNEL})")
+        result = self.analyse(capture)
+        self.assertEqual(0, result.status, result.last_line())
+        selection = (self.top / "out/ncu/selection.json").read_text()
+        self.assertIn("its name is too long for ncu", selection)
+
+    def test_names_of_1_mb(self):
+        capture = self.capture(sql="UPDATE StringIds SET value = value || id || "
+                               "hex(zeroblob(500000)) WHERE id IN "
+                               f"(SELECT mangledName FROM {KERNEL} LIMIT 5)")
+        self.assertEqual(0, self.analyse(capture).status)
+
+
+class Export(support.Case):
+    def test_end_that_has_no_negative(self):
+        path = self.trace(CAPTURE / "run.sqlite",
+                          f"UPDATE {KERNEL} SET start = -9223372036854775807, "
+                          "end = -9223372036854775807 - 1 WHERE rowid = 5")
+        self.llmprof("export", path, "-o", self.top / "trace.json")
+
+
+if __name__ == "__main__":
+    support.main()
