@@ -959,8 +959,8 @@ function Groups:mean(column) end
 ---@field block integer[] x, y, z
 ---@field calls integer
 ---@field grid integer[] x, y, z
----@field registers integer Per thread
----@field shared_bytes integer Static and dynamic, per block; bytes
+---@field registers? integer Per thread
+---@field shared_bytes? integer Static and dynamic, per block; bytes
 ---@field total_ns number Nanoseconds
 
 ---@class llmprof.results.source

@@ -170,7 +170,8 @@ describe("llmprof.bundle.artifacts", function()
       assert.same({ "failed", "TOP/runs/x/a.txt: JSON has no NaN: number at [1]" },
         refusal(run.write_json, run, "a.txt", { 0 / 0 }))
       assert.equal("old", fs.read(run:path "a.txt"))
-      assert.same({ "a.txt", "manifest.json", "ncu", "nsys", "ranks", "workload" }, fs.list(run.dir))
+      assert.same({ "a.txt", "manifest.json", "ncu", "nsys", "ranks", "workload" },
+        fs.list(run.dir))
     end)
 
     it("lists its files and their sizes", function()
