@@ -34,6 +34,8 @@ local list = {
   { "findings", "What to do" },
   { "abstained", "Rules that could not tell",
     rows = function(results) return results.advice and results.advice.abstained or {} end },
+  { "silent", "Rules that found nothing",
+    rows = function(results) return results.advice and results.advice.silent or {} end },
   { "ranks", "Ranks", rows = of_ranks "ranks" },
   { "rank_stages", "Stages by rank", rows = rank_rows.stages },
   { "steps", "Steps", rows = rank_rows.steps },
