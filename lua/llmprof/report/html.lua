@@ -98,6 +98,8 @@ local function trust(results)
     table_or(results, "missing", "Nothing that the recipe asked for.", { title = "Not measured" }),
     table_or(results, "abstained", "Every rule had the data it needs.",
       { title = "Rules that could not tell" }),
+    table_or(results, "silent", "Every rule that had its data found something.",
+      { title = "Rules that found nothing" }),
   }
 end
 

@@ -1,9 +1,11 @@
 -- A live run as a whole: exit statuses, what the workload does to it, overhead,
 -- interruption, continuing. All tools are stand-ins.
+local config = require "llmprof.recipe.config"
 local fs = require "llmprof.fs"
 local json_schema = require "llmprof.base.json_schema"
 local live = require "tests.lua.support.live"
 local nsys = require "llmprof.nvidia.nsys"
+local recipe = require "llmprof.recipe"
 local tools = require "llmprof.nvidia.tools"
 local yaml = require "llmprof.yaml"
 
@@ -289,7 +291,25 @@ describe("overhead", function()
       how = "overhead=measure, and a workload that writes metrics.json" }, results.missing[3])
   end)
 
-  it("is absent when nobody asked", function()
+  it("is measured by one plain run before, where nothing else is said", function()
+    local made = live.run { "overhead=before", "counters=off", "operators=off" }
+    local ways = {}
+    for i, words in ipairs(made:calls "workload") do ways[i] = words[2] end
+    assert.same({ "under=plain", "under=nsys" }, ways)
+    local results = made:json "results.json"
+    assert.same({ 1, 20e6, 10e6 }, { results.overhead.runs,
+      results.overhead.stages[1].plain_ms * 1e6, results.latency.plain.ttft.mean_ns })
+  end)
+
+  it("is not that of a server by itself", function()
+    local function default_of(name)
+      return config.of_recipe(recipe.load(name), nil, {}).tree.overhead
+    end
+    assert.equal("off", default_of "recipes/vllm_serve.lua")
+    assert.equal("before", default_of "recipes/toy_llm.lua")
+  end)
+
+  it("is absent when nobody wants it", function()
     assert.is_nil(live.run({ "counters=off", "operators=off" }):json "results.json".overhead)
   end)
 end)
