@@ -3,6 +3,7 @@ local first_times = require "llmprof.analysis.first_times"
 local markdown = require "llmprof.markdown"
 local parts = require "llmprof.report.parts"
 local range_name = require "llmprof.base.range_name"
+local ranks = require "llmprof.report.ranks"
 local rows = require "llmprof.report.rows"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
@@ -48,6 +49,15 @@ end
 local function joined(numbers)
   if #numbers == 1 then return numbers[1] end
   return table.concat(numbers, ", ", 1, #numbers - 1) .. " and " .. numbers[#numbers]
+end
+
+
+-- What has to be dealt with before a finding: "after 2 and 3", or nil.
+function findings.after(finding)
+  if not finding.after then return nil end
+  local numbers = {}
+  for i, rank in ipairs(finding.after) do numbers[i] = tostring(rank) end
+  return "after " .. joined(numbers)
 end
 
 
@@ -101,9 +111,10 @@ function findings.brief(results, most)
   if #list == 0 then return parts.paragraph(findings.nothing) end
   local shown = table.move(list, 1, math.min(most, #list), 1, {})
   for i, finding in ipairs(shown) do
-    lines[i] = ("%d. **%s** (confidence %s): %s.\n   Try: %s.\n   Gain: %s."):format(i,
+    local after = findings.after(finding)
+    lines[i] = ("%d. **%s** (confidence %s): %s.\n   Try%s: %s.\n   Gain: %s."):format(i,
       escape(finding.title), finding.confidence, escape(finding.evidence[1].text),
-      escape(finding.try), escape(findings.gain(results, finding)))
+      after and ", " .. after or "", escape(finding.try), escape(findings.gain(results, finding)))
   end
   if #list > #shown then
     lines[#lines + 1] = ("\nIn report.md: %d more."):format(#list - #shown)
@@ -117,7 +128,9 @@ local function in_full(results, number, finding)
   for _, item in ipairs(finding.evidence) do
     lines[#lines + 1] = ("- %s (%s)"):format(escape(item.text), escape(item.source))
   end
-  lines[#lines + 1] = ("\nTry: %s.\n"):format(escape(finding.try))
+  local after = findings.after(finding)
+  lines[#lines + 1] = ("\nTry%s: %s.\n"):format(after and ", " .. after or "",
+    escape(finding.try))
   lines[#lines + 1] = ("Gain: %s. Confidence: %s. Rule: %s.\n"):format(
     escape(findings.gain(results, finding)), finding.confidence, markdown.code(finding.rule))
   return table.concat(lines, "\n")
@@ -139,6 +152,13 @@ function findings.abstained(results)
   local list = results.advice and results.advice.abstained or {}
   if #list == 0 then return "Every rule had the data it needs.\n" end
   return parts.table("abstained", list)
+end
+
+
+-- Rules that looked and found nothing, and why; nil where there are none.
+function findings.silent(results)
+  local list = results.advice and results.advice.silent or {}
+  return #list > 0 and parts.table("silent", list) or nil
 end
 
 
@@ -190,12 +210,13 @@ end
 
 
 -- Three lines, plain text: what is wrong and what the stages take, what to do
--- first, how far to trust it. Each { head, text }.
+-- first, how far to trust it; before them, of several ranks, who waits for whom. Each
+-- { head, text }.
 function findings.verdict(results)
   local first = list_of(results)[1]
   local share = results.totals and results.totals.stage_share
   local title = first and first.title or "No rule found anything to change"
-  return {
+  local lines = {
     { head = title:sub(1, 1):upper() .. title:sub(2) .. ".", text = stage_times(results) },
     { head = "First move:", text = first_move(results, first) },
     { head = "Trust:", text = ("%s%s%s"):format(
@@ -203,6 +224,9 @@ function findings.verdict(results)
       share and ("%s of the GPU time lies in a stage. "):format(words.percent(share)) or "",
       words.repeats(results) or "Without a timeline there are no times.") },
   }
+  local between = ranks.verdict(results)
+  if between then table.insert(lines, 1, { head = "Ranks:", text = between }) end
+  return lines
 end
 
 

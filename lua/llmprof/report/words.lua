@@ -52,8 +52,8 @@ function words.no_rows(results)
     .. "CUDA and NVTX traced (nsys.trace=[cuda,nvtx])."
 end
 
-words.no_overhead = "What profiling cost was not measured. To fill this: overhead=measure runs "
-  .. "the workload plain before and after."
+words.no_overhead = "What profiling cost was not measured. To fill this: overhead=before runs "
+  .. "the workload plain before the timeline, overhead=measure after it, too."
 
 
 -- ---- who, where, from what ----
@@ -369,7 +369,8 @@ end
 function words.headroom_waits(results)
   local waiting = {}
   for _, stage in ipairs(results.stages) do
-    if stage.bound == "launch" and not stage.parent then waiting[#waiting + 1] = stage.name end
+    local is_held_up = stage.bound == "launch" or stage.bound == "host"
+    if is_held_up and not stage.parent then waiting[#waiting + 1] = stage.name end
   end
   if #waiting == 0 then return nil end
   return ("While the GPU waits for the CPU (%s), faster kernels make it wait longer: these figures "
