@@ -21,7 +21,7 @@ describe("a live run", function()
       names[i] = step.name
       assert.equal("done", step.status)
     end
-    assert.same({ "plan", "tools", "timeline", "export", "select", "counters", "operators",
+    assert.same({ "plan", "tools", "timeline", "ranks", "export", "select", "counters", "operators",
       "analyse", "render" }, names)
     assert.equal("done", manifest.status)
     for _, name in ipairs { "config.yaml", "env.json", "inputs.yaml", "results.json", "report.md",
