@@ -280,7 +280,7 @@ function Groups:mean(column) end
 ---@field kernel_name_base "auto"|"function"|"demangled"|"mangled" What kernel filters match: auto takes mangled names where the timeline has them, else function
 ---@field max_new_tokens? integer Tokens generated while counters are measured; as many as for the timeline unless set
 ---@field metrics? string[] More metrics
----@field nvtx_include? string[] Select and profile kernels in these NVTX ranges; in the recipe's stages unless set
+---@field nvtx_include? string[] Select and profile kernels in these NVTX ranges, decode* in stages that begin so; in the recipe's stages unless set
 ---@field preset string Preset of Nsight Compute options
 ---@field replay_mode "kernel"|"application"|"range"|"app-range" How passes are repeated
 ---@field sections? string[] More sections, by identifier

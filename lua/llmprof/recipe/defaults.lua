@@ -78,8 +78,8 @@ return {
     runs = true },
 
   ["ncu.preset"] = { "Preset of Nsight Compute options", "default" },
-  ["ncu.nvtx_include"] = { "Select and profile kernels in these NVTX ranges; in the recipe's "
-    .. "stages unless set", type = "list", one = true },
+  ["ncu.nvtx_include"] = { "Select and profile kernels in these NVTX ranges, decode* in stages "
+    .. "that begin so; in the recipe's stages unless set", type = "list", one = true },
   ["ncu.set"] = { "Section set", type = "string" },
   ["ncu.sections"] = { "More sections, by identifier", type = "list" },
   ["ncu.metrics"] = { "More metrics", type = "list" },
