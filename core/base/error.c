@@ -1,8 +1,11 @@
 #include "llmprof/error.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "llmprof/bounds.h"
 
 static const char *const code_names[] = {
     [LLMPROF_OK] = "ok",
@@ -91,7 +94,12 @@ bool llmprof_fail_at(llmprof_error *err, llmprof_code code, const char *name,
 }
 
 bool llmprof_fail_nomem(llmprof_error *err) {
-  return llmprof_fail(err, LLMPROF_NOMEM, "out of memory");
+  if (!llmprof_bound_refused_bytes())
+    return llmprof_fail(err, LLMPROF_NOMEM, "out of memory");
+  return llmprof_fail(err, LLMPROF_NOMEM,
+                      "out of memory: more than %" PRIu64 " bytes (%s)",
+                      llmprof_bound_get(LLMPROF_BOUND_BYTES),
+                      llmprof_bound_key(LLMPROF_BOUND_BYTES));
 }
 
 bool llmprof_fail_size(llmprof_error *err, const char *name, size_t limit) {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "llmprof/alloc.h"
 #include "llmprof_lua.h"
 #include "resources.h"
 
@@ -41,9 +42,18 @@ static void hold_standard_files(void) {
   if (fd >= 0) close(fd);
 }
 
+/* Lua's memory is counted with ours: a bound on bytes holds for both. */
+static void *allocate(void *unused, void *block, size_t old, size_t size) {
+  (void)unused;
+  (void)old;
+  if (size) return llmprof_resize(block, size, 1);
+  llmprof_free(block);
+  return NULL;
+}
+
 int main(int argc, char **argv) {
   hold_standard_files();
-  lua_State *L = luaL_newstate();
+  lua_State *L = lua_newstate(allocate, NULL);
   if (!L) {
     fputs("llmprof: out of memory\n", stderr);
     return EXIT_FAILURE;

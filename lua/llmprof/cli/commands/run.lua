@@ -5,6 +5,7 @@ local config = lazy "llmprof.recipe.config"
 local dry_run = lazy "llmprof.run.dry_run"
 local errors = require "llmprof.base.errors"
 local layout = require "llmprof.bundle.layout"
+local limits = require "llmprof.base.limits"
 local out = require "llmprof.base.out"
 local pipeline = lazy "llmprof.run.pipeline"
 local progress = lazy "llmprof.run.progress"
@@ -144,6 +145,7 @@ function command.run(given, words)
     return 0
   end
   check_trust(composed, made, given, settings)
+  limits.apply(composed.tree.limits)
   local ui = progress.new { quiet = given.quiet, verbose = given.verbose, log = given.log,
     watch_gpu = given["watch-gpu"] }
   local run = open_run(made, composed, given, words)
