@@ -296,6 +296,7 @@ function Groups:mean(column) end
 ---@field cuda_memory_usage? boolean Record memory allocation events
 ---@field export_timeout_s integer Give up exporting after so many seconds
 ---@field extra_args? string[] More options for nsys profile, word by word
+---@field keep_report boolean Keep run.nsys-rep, which holds the environment of the workload
 ---@field kill? string Signal to the workload when the session ends
 ---@field nvtx_capture? string With capture_range=nvtx: range or range@domain
 ---@field nvtx_domain_exclude? string[] Leave these NVTX domains out
