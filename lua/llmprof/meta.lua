@@ -334,7 +334,7 @@ function Groups:mean(column) end
 ---@field latency? llmprof.results.latency
 ---@field missing llmprof.results.missing[]
 ---@field model? llmprof.results.model The recipe's model, over it what the workload says in metrics.json
----@field operators? llmprof.results.operators operators.json as it is: operators.schema.json
+---@field operators? llmprof.results.operators The framework's operators in a run. docs/workload.md explains it.
 ---@field overhead? llmprof.results.overhead What profiling cost: plain runs beside the profiled one
 ---@field repeats? llmprof.results.repeats
 ---@field roofline? llmprof.results.roofline
@@ -391,12 +391,12 @@ function Groups:mean(column) end
 ---@field bytes? number That have to move; bytes
 ---@field flops? number FLOP
 ---@field formula? table<string, string>
----@field kv_read_bytes? number
----@field kv_write_bytes? number
+---@field kv_read_bytes? number Of the cache
+---@field kv_write_bytes? number Of the cache
 ---@field parts? { flops?: number, name?: string, weight_bytes?: number }[]
 ---@field sequence? { bytes?: number, flops?: number, name?: string }[] What follows each other, so that least times add up: encoders, decoder
 ---@field source string Description of the model, or the recipe
----@field weight_bytes? number
+---@field weight_bytes? number Each once per pass
 ---@field work? table What the costs are for: batch, tokens, ...
 
 ---@class llmprof.results.counters
@@ -420,16 +420,16 @@ function Groups:mean(column) end
 ---@field bandwidth_bytes_per_s? integer Of its memory, in theory; bytes/s
 ---@field chip? string
 ---@field compute_capability? string
----@field id integer
+---@field id integer As the timeline counts GPUs
 ---@field l2_bytes? integer Bytes
 ---@field max_clock_hz? integer Of the SMs; Hz
 ---@field memory_bytes? integer Bytes
 ---@field name? string
----@field sm_count? integer
+---@field sm_count? integer Streaming multiprocessors
 ---@field uuid? string
 
 ---@class llmprof.results.distribution
----@field count integer
+---@field count integer Values
 ---@field max_ns number Nanoseconds
 ---@field mean_ns number Nanoseconds
 ---@field min_ns number Nanoseconds
@@ -445,7 +445,7 @@ function Groups:mean(column) end
 
 ---@class llmprof.results.dropped
 ---@field kernel integer id
----@field launches integer
+---@field launches integer That it would have taken
 ---@field seconds number Predicted; s
 ---@field why? string Why its name cannot be asked for
 
@@ -461,7 +461,7 @@ function Groups:mean(column) end
 ---@field mbu? llmprof.results.quantity A value, or a ratio above 1 with the contradiction it is
 ---@field mfu? llmprof.results.quantity A value, or a ratio above 1 with the contradiction it is
 ---@field mfu_at_clock? llmprof.results.quantity A value, or a ratio above 1 with the contradiction it is
----@field time_ns? number
+---@field time_ns? number Of one instance; ns
 ---@field time_source? string Plain runs or the profiled one
 
 ---@class llmprof.results.environment
@@ -510,7 +510,7 @@ function Groups:mean(column) end
 ---@field memory? llmprof.results.peak Of one GPU: dense FLOP/s or OP/s, or byte/s
 ---@field name? string
 ---@field peaks table<string, llmprof.results.peak> By number format
----@field sm_count? integer
+---@field sm_count? integer Of one GPU
 ---@field source? string Of the figures of that file
 
 ---@class llmprof.results.headroom
@@ -525,11 +525,11 @@ function Groups:mean(column) end
 
 ---@class llmprof.results.inferred
 ---@field anchor string The kernel, or CUDA graph, that comes once in a step
----@field confidence number
----@field generations integer
+---@field confidence number Of 1
+---@field generations integer Found
 ---@field named boolean Its name says that it comes once per token
 ---@field period_ns number Nanoseconds
----@field steps integer
+---@field steps integer Found
 
 ---@class llmprof.results.inflation
 ---@field certain? boolean Is it more than the plain runs differ by? Absent when there was one
@@ -541,15 +541,15 @@ function Groups:mean(column) end
 ---@field profiled_ms number ms
 
 ---@class llmprof.results.instance
----@field copies integer
+---@field copies integer Launched by it
 ---@field gpu_busy_ns number Nanoseconds
 ---@field gpu_idle_ns number Nanoseconds
 ---@field gpu_time_ns number Nanoseconds
----@field graphs integer
----@field kernels integer
----@field launches integer
+---@field graphs integer Traced as one row
+---@field kernels integer Launched by it
+---@field launches integer API calls that started GPU work
 ---@field rep integer Repeat it belongs to
----@field sets integer
+---@field sets integer Launched by it
 ---@field start_ns integer Since the session started; ns
 ---@field used boolean Is it part of the stage's figures
 ---@field wall_ns number Nanoseconds
@@ -559,11 +559,11 @@ function Groups:mean(column) end
 ---@field verdict "good"|"fair"|"poor" The worst level
 
 ---@class llmprof.results.kernel
----@field calls integer
+---@field calls integer Launches in the used repeats
 ---@field category string
 ---@field counters? llmprof.results.kernel_counters From ncu: means of the measured launches, weighted by time
 ---@field cumulative? number 0 to 1
----@field device integer
+---@field device integer Its id
 ---@field floor_ns? number Least time of all calls together by their counters; ns
 ---@field headroom_kind? string measured, upper bound: why, contradiction: what
 ---@field headroom_ns? number total_ns less that; ns
@@ -633,22 +633,28 @@ function Groups:mean(column) end
 
 ---@class llmprof.results.operator
 ---@field calls integer
----@field device_self_ns? number GPU time of what it launched itself; ns
----@field device_total_ns? number GPU time of what it and operators it called launched; ns
----@field host_self_ns number CPU time without those; ns
----@field host_total_ns number CPU time, operators that it called included; ns
+---@field device_self_ns? integer GPU time of what it launched itself; ns
+---@field device_total_ns? integer GPU time of what it and operators it called launched; ns
+---@field host_self_ns integer CPU time without those; ns
+---@field host_total_ns integer CPU time, operators that it called included; ns
 ---@field input_shapes? any[] Of the calls with the most frequent shapes
 ---@field kernels? llmprof.results.operator_kernel[] What it launched itself, by name, largest first
 ---@field name string
----@field share? number Part of the GPU time of all operators
+---@field share? number device_self_ns as a part of device_ns; added by llmprof
 
 ---@class llmprof.results.operator_kernel
 ---@field calls integer
----@field device_ns number Nanoseconds
+---@field device_ns integer GPU time
 ---@field name string
 
 ---@class llmprof.results.operators
+---@field device_ns? integer GPU time of all kernels and copies
+---@field left_out_events? integer Events of a trace that had no start, or no valid duration
 ---@field operators llmprof.results.operator[]
+---@field schema_version 1
+---@field source? string What recorded it
+---@field unattributed_device_ns? integer The part of it that no operator launched, as the replay of a CUDA graph
+---@field wall_ms? number Milliseconds the recorded runs took on the CPU's clock
 
 ---@class llmprof.results.overhead
 ---@field runs integer Plain ones
@@ -657,7 +663,7 @@ function Groups:mean(column) end
 ---@class llmprof.results.peak
 ---@field at_held_clock_per_s? number per_s at the clock that was held
 ---@field clock_hz? number That per_s is stated for
----@field per_s number
+---@field per_s number FLOP/s, OP/s or byte/s
 ---@field source string
 
 ---@class llmprof.results.point
@@ -674,16 +680,16 @@ function Groups:mean(column) end
 ---@class llmprof.results.policy
 ---@field by? "recipe" The recipe's select_kernels chose
 ---@field coverage? number 0 to 1
----@field kernels? integer
----@field launches_per_kernel? integer
+---@field kernels? integer At most, of a stage
+---@field launches_per_kernel? integer Per launch shape
 ---@field per_stage? boolean
 
 ---@class llmprof.results.quantity
 ---@field contradiction? string
 ---@field formula string
 ---@field inputs table<string, number>
----@field ratio? number
----@field value? number
+---@field ratio? number What it would be, above 1
+---@field value? number Absent with a contradiction
 
 ---@class llmprof.results.range_counters
 ---@field dram_bytes? integer Bytes
@@ -699,14 +705,14 @@ function Groups:mean(column) end
 
 ---@class llmprof.results.repeat_latency
 ---@field outlier? true The first, far longer than the others
----@field rep integer
+---@field rep integer From 1
 ---@field tokens_per_s? number Of all sequences
 ---@field tpot_ns? number Nanoseconds
 ---@field ttft_ns? number Nanoseconds
 ---@field used boolean The figures are from it, among others
 
 ---@class llmprof.results.repeats
----@field count integer
+---@field count integer In the capture
 ---@field first_excess_ns? number Time of the first less that median; ns
 ---@field first_is_outlier? boolean It took far longer than the others
 ---@field skipped_first boolean
@@ -737,7 +743,7 @@ function Groups:mean(column) end
 
 ---@class llmprof.results.shape
 ---@field block integer[] x, y, z
----@field calls integer
+---@field calls integer Launches of this shape
 ---@field grid integer[] x, y, z
 ---@field registers integer Per thread
 ---@field shared_bytes integer Static and dynamic, per block; bytes
@@ -784,20 +790,20 @@ function Groups:mean(column) end
 ---@field tool? string
 
 ---@class llmprof.results.totals
----@field api_calls integer
+---@field api_calls integer CUDA API calls
 ---@field busy_ns? number At least one operation ran; ns
----@field copies integer
+---@field copies integer Run
 ---@field gpu_time_ns? number Sum over operations; ns
 ---@field graph_kernels? integer Kernels of graph nodes
 ---@field graphs integer Graphs traced as one row
----@field kernels integer
----@field sets integer
+---@field kernels integer Run
+---@field sets integer Of memory to a value
 ---@field span_ns? number First start to last end; ns
 ---@field stage_share? number 0 to 1
 
 ---@class llmprof.results.transfer
 ---@field bytes integer Bytes
----@field calls integer
+---@field calls integer Copies
 ---@field direction "host to device"|"device to host"|"device to device"|"peer to peer"|"other"
 ---@field gpu_time_ns number Nanoseconds
 ---@field pageable? boolean Is the host's side pageable memory
@@ -811,7 +817,7 @@ function Groups:mean(column) end
 ---@field sync_ns number Nanoseconds
 
 ---@class llmprof.results.wall
----@field count integer
+---@field count integer Used instances
 ---@field max_ns number Nanoseconds
 ---@field mean_ns number Nanoseconds
 ---@field min_ns number Nanoseconds

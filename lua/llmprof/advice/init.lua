@@ -30,6 +30,7 @@
 -- time of a stage that is held up has behind = "waiting": it comes back only once
 -- the GPU no longer waits. Findings are ranked: blocking ones, gains by size,
 -- those behind others, those without a gain.
+local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
 local evidence = require "llmprof.analysis.evidence"
 local json = require "llmprof.json"
@@ -83,12 +84,22 @@ local function fault_of(finding)
 end
 
 
+local function refuse(rule, fault)
+  errors.raise("usage", ("%sadvice rule '%s': %s"):format(rule.where and rule.where .. ": " or "",
+    rule.name, fault), { hint = "docs/advice.md describes a finding" })
+end
+
+
 local function check_finding(rule, finding)
   local fault = fault_of(finding)
-  if fault then
-    errors.raise("usage", ("%sadvice rule '%s': %s"):format(rule.where and rule.where .. ": " or "",
-      rule.name, fault), { hint = "docs/advice.md describes a finding" })
-  end
+  if fault then refuse(rule, fault) end
+end
+
+
+-- A complete finding goes into the results: their schema has the last word.
+local function check_fields(rule, finding)
+  local fault = document.check("results", finding, "finding")
+  if fault then refuse(rule, fault) end
 end
 
 
@@ -140,10 +151,6 @@ end
 
 -- ---- together ----
 
-local finding_keys = { "rule", "stage", "title", "evidence", "try", "gain_ns", "gain_share",
-  "of_ns", "of", "spends", "behind", "assumption", "confidence", "kernels", "blocking" }
-
-
 local function examine(rule, results, report)
   if rule.examine then return rule.examine(results, report) end
   local stages = evidence.stages(results)
@@ -161,7 +168,8 @@ local function apply(rule, results, findings, abstained)
     finding.kernels = finding.kernels and json.list(finding.kernels)
     finding.blocking = finding.blocking and true or nil
     if finding.gain_ns then bound_gain(results, finding) end
-    findings[#findings + 1] = json.ordered(finding, finding_keys)
+    check_fields(rule, finding)
+    findings[#findings + 1] = finding
   end
   function report.abstain(why)
     abstained[#abstained + 1] = { rule = rule.name, why = why }

@@ -5,7 +5,7 @@ local config = require "llmprof.recipe.config"
 local errors = require "llmprof.base.errors"
 local files = require "llmprof.base.files"
 local fs = require "llmprof.fs"
-local json_schema = require "llmprof.base.json_schema"
+local document = require "llmprof.base.document"
 local layout = require "llmprof.bundle.layout"
 local sorted_keys = require "llmprof.base.sorted_keys"
 local under_ncu = require "llmprof.run.capture.under_ncu"
@@ -28,7 +28,7 @@ end
 local function about(folder)
   local path = folder .. "/" .. layout.ABOUT
   if not fs.stat(path) then return {} end
-  local said, message = json_schema.read_file(path, "capture")
+  local said, message = document.read(path, "capture")
   if said == nil then errors.raise("usage", message) end
   return said
 end
