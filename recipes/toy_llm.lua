@@ -7,7 +7,8 @@ return llm.recipe {
   model = { name = "toy", dtype = "fp32" },
 
   options = {
-    ["toy.binary"] = { "The program; without one workloads/toy_llm.cu is compiled, with nvcc", "" },
+    ["toy.binary"] = { "The program; without one workloads/toy_llm.cu is compiled, with nvcc", "",
+      runs = true },
     ["toy.domain"] = { "Make its ranges in the NVTX domain LLM", false },
     ["toy.graph"] = { "Replay decode steps from a CUDA graph", false },
     ["toy.layers"] = { "Layers", 4, min = 1 },

@@ -5,18 +5,15 @@
 
 #include <csv.h>
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "llmprof/alloc.h"
 #include "llmprof/buffer.h"
+#include "os/source.h"
 
 enum {
-  CHUNK_SIZE = 64 * 1024,
   MAX_ROW_SIZE = 64 * 1024 * 1024, /* a quote left open must not eat a disk */
   QUOTED_LINE = 120,               /* of a broken line, in a message */
 };
@@ -33,10 +30,9 @@ typedef struct gathered {
 
 struct llmprof_csv {
   char *name;
-  int fd;            /* -1 over memory */
-  const char *input; /* the current chunk, or all of the borrowed bytes */
+  llmprof_source *source;
+  const char *input; /* the current piece of it */
   size_t input_size, input_pos;
-  char *chunk;         /* owned, NULL over memory */
   llmprof_buffer line; /* the current line, without its ending */
   size_t line_number;
   llmprof_buffer opening; /* the first line of a row that spans several */
@@ -123,19 +119,10 @@ static bool publish(gathered *g, llmprof_csv_row *row) {
 
 /* 1: more input, 0: end, -1: failure. */
 static int refill(llmprof_csv *csv, llmprof_error *err) {
-  if (csv->fd < 0) return 0;
-  ssize_t got;
-  do {
-    got = read(csv->fd, csv->chunk, CHUNK_SIZE);
-  } while (got < 0 && errno == EINTR);
-  if (got < 0) {
-    llmprof_fail_errno(err, errno, "%s", csv->name);
-    return -1;
-  }
-  csv->input = csv->chunk;
-  csv->input_size = (size_t)got;
   csv->input_pos = 0;
-  return got > 0;
+  if (!llmprof_source_next(csv->source, &csv->input, &csv->input_size, err))
+    return -1;
+  return csv->input_size > 0;
 }
 
 /* The next line, '\n' or "\r\n" cut off: 1, 0 at the end, -1. */
@@ -377,7 +364,6 @@ static llmprof_csv *csv_new(const char *name,
                             llmprof_error *err) {
   llmprof_csv *csv = llmprof_zalloc(1, sizeof *csv);
   if (!csv) return llmprof_fail_nomem(err), NULL;
-  csv->fd = -1;
   csv->name = llmprof_strdup(name);
   bool ok = csv->name && parser_start(csv);
   if (options) csv->options = *options;
@@ -398,45 +384,40 @@ static llmprof_csv *start(llmprof_csv *csv, llmprof_error *err) {
   return NULL;
 }
 
+/* The source becomes the csv's. */
+static llmprof_csv *open_source(const char *name, llmprof_source *source,
+                                const llmprof_csv_options *options,
+                                llmprof_error *err) {
+  if (!source) return NULL;
+  llmprof_csv *csv = csv_new(name, options, err);
+  if (!csv) return llmprof_source_close(source), NULL;
+  csv->source = source;
+  return start(csv, err);
+}
+
 llmprof_csv *llmprof_csv_open(const char *path,
                               const llmprof_csv_options *options,
                               llmprof_error *err) {
-  llmprof_csv *csv = csv_new(path, options, err);
-  if (!csv) return NULL;
-  csv->chunk = llmprof_alloc(CHUNK_SIZE, 1);
-  csv->fd = csv->chunk ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-  if (csv->fd < 0) {
-    if (csv->chunk)
-      llmprof_fail_errno(err, errno, "%s", path);
-    else
-      llmprof_fail_nomem(err);
-    llmprof_csv_close(csv);
-    return NULL;
-  }
-  return start(csv, err);
+  return open_source(path, llmprof_source_open(path, err), options, err);
 }
 
 llmprof_csv *llmprof_csv_open_bytes(const char *name, const void *bytes,
                                     size_t size,
                                     const llmprof_csv_options *options,
                                     llmprof_error *err) {
-  llmprof_csv *csv = csv_new(name, options, err);
-  if (!csv) return NULL;
-  csv->input = bytes;
-  csv->input_size = size;
-  return start(csv, err);
+  return open_source(name, llmprof_source_bytes(name, bytes, size, err),
+                     options, err);
 }
 
 void llmprof_csv_close(llmprof_csv *csv) {
   if (!csv) return;
-  if (csv->fd >= 0) close(csv->fd);
+  llmprof_source_close(csv->source);
   if (csv->parser_ready) csv_free(&csv->parser);
   gathered_free(&csv->row);
   gathered_free(&csv->header);
   gathered_free(&csv->units);
   llmprof_buffer_free(&csv->line);
   llmprof_buffer_free(&csv->opening);
-  llmprof_free(csv->chunk);
   llmprof_free(csv->name);
   llmprof_free(csv->header_has);
   llmprof_free(csv);

@@ -72,7 +72,7 @@ static bool count_present(making *m, size_t number, int64_t *data,
   if (!column) return false;
   for (size_t g = 0; g < m->groups.count; g++) data[g] = 0;
   for (size_t row = 0; row < llmprof_frame_rows(m->frame); row++)
-    data[m->groups.of_row[row]] += llmprof_cell(column, row) != INT64_MIN;
+    data[m->groups.of_row[row]] += llmprof_cell(column, row) != LLMPROF_ABSENT;
   return true;
 }
 
@@ -110,7 +110,7 @@ static double real_of(const llmprof_summary *s, const llmprof_aggregate *a,
 
 static int64_t integer_of(const llmprof_summary *s,
                           const llmprof_aggregate *a) {
-  if (!s->count) return INT64_MIN;
+  if (!s->count) return LLMPROF_ABSENT;
   if (a->statistic == LLMPROF_SUM) return s->total;
   return a->statistic == LLMPROF_MIN ? s->min : s->max;
 }
@@ -287,7 +287,7 @@ bool llmprof_histogram(llmprof_frame *frame, size_t number, const double *edges,
   for (size_t row = 0; row < llmprof_frame_rows(frame); row++) {
     if (llmprof_interrupted_at(row)) return llmprof_fail_interrupted(err);
     int64_t cell = llmprof_cell(column, row);
-    if (cell == INT64_MIN) continue;
+    if (cell == LLMPROF_ABSENT) continue;
     double value =
         column->type == LLMPROF_F64 ? llmprof_cell_real(cell) : (double)cell;
     size_t bin = bin_of(value, edges, bins);

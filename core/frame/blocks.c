@@ -29,7 +29,7 @@ static void count_present(const llmprof_column *column, size_t rows,
     size_t count = llmprof_block(row, rows);
     llmprof_cells(column, row, count, cells);
     for (size_t i = 0; i < count; i++)
-      counts[of_row[row + i]] += cells[i] != INT64_MIN;
+      counts[of_row[row + i]] += cells[i] != LLMPROF_ABSENT;
   }
 }
 
@@ -56,7 +56,7 @@ static void scatter_near(llmprof_blocks *blocks, const int64_t *cells,
   uint32_t *near = blocks->near;
   uint64_t low = (uint64_t)blocks->low;
   for (size_t i = 0; i < count; i++) {
-    if (cells[i] != INT64_MIN)
+    if (cells[i] != LLMPROF_ABSENT)
       near[fill[of_row[i]]++] = (uint32_t)((uint64_t)cells[i] - low);
   }
 }
@@ -64,7 +64,7 @@ static void scatter_near(llmprof_blocks *blocks, const int64_t *cells,
 static void scatter_cells(llmprof_blocks *blocks, const int64_t *cells,
                           size_t count, const uint32_t *of_row, size_t *fill) {
   for (size_t i = 0; i < count; i++) {
-    if (cells[i] != INT64_MIN) blocks->cells[fill[of_row[i]]++] = cells[i];
+    if (cells[i] != LLMPROF_ABSENT) blocks->cells[fill[of_row[i]]++] = cells[i];
   }
 }
 

@@ -9,13 +9,13 @@ static void read_longs(const int64_t *data, size_t count, int64_t *cells) {
 static void pick_longs(const int64_t *data, const uint32_t *index, size_t count,
                        int64_t *cells) {
   for (size_t i = 0; i < count; i++)
-    cells[i] = index[i] == UINT32_MAX ? INT64_MIN : data[index[i]];
+    cells[i] = index[i] == UINT32_MAX ? LLMPROF_ABSENT : data[index[i]];
 }
 
 /* ---- small integers and string ids ---- */
 
 static inline int64_t widen(uint32_t value) {
-  return value == UINT32_MAX ? INT64_MIN : (int64_t)value;
+  return value == UINT32_MAX ? LLMPROF_ABSENT : (int64_t)value;
 }
 
 static void read_shorts(const uint32_t *data, size_t count, int64_t *cells) {
@@ -25,7 +25,7 @@ static void read_shorts(const uint32_t *data, size_t count, int64_t *cells) {
 static void pick_shorts(const uint32_t *data, const uint32_t *index,
                         size_t count, int64_t *cells) {
   for (size_t i = 0; i < count; i++)
-    cells[i] = index[i] == UINT32_MAX ? INT64_MIN : widen(data[index[i]]);
+    cells[i] = index[i] == UINT32_MAX ? LLMPROF_ABSENT : widen(data[index[i]]);
 }
 
 /* ---- any ---- */
@@ -61,8 +61,8 @@ llmprof_cell_span llmprof_span_cells(const llmprof_column *column,
     size_t absent = 0;
     llmprof_cells(column, row, count, cells);
     for (size_t i = 0; i < count; i++) {
-      int64_t least = cells[i] == INT64_MIN ? INT64_MAX : cells[i];
-      absent += cells[i] == INT64_MIN;
+      int64_t least = cells[i] == LLMPROF_ABSENT ? INT64_MAX : cells[i];
+      absent += cells[i] == LLMPROF_ABSENT;
       low = least < low ? least : low;
       high = cells[i] > high ? cells[i] : high;
     }

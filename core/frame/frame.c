@@ -114,7 +114,7 @@ bool llmprof_frame_add(llmprof_frame *frame, const llmprof_column *column,
 /* ---- order ---- */
 
 static bool ascends(const llmprof_column *column, size_t rows) {
-  int64_t cells[LLMPROF_BLOCK], before = INT64_MIN + 1;
+  int64_t cells[LLMPROF_BLOCK], before = LLMPROF_ABSENT + 1;
   for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
     size_t count = llmprof_block(row, rows);
     bool falls = false;

@@ -35,7 +35,8 @@ static uint32_t refine_block(const int64_t *cells, size_t count, int64_t low,
                              size_t width, uint32_t *next, uint32_t *of_row,
                              uint32_t groups) {
   for (size_t i = 0; i < count; i++) {
-    size_t place = cells[i] == INT64_MIN ? 0 : (size_t)(cells[i] - low) + 1;
+    size_t place =
+        cells[i] == LLMPROF_ABSENT ? 0 : (size_t)(cells[i] - low) + 1;
     uint32_t *slot = &next[of_row[i] * width + place];
     if (!*slot) *slot = ++groups;
     of_row[i] = *slot - 1;

@@ -110,7 +110,7 @@ static bool add_interval(llmprof_intervals *set, size_t *cap, int64_t start,
 }
 
 static bool is_interval(int64_t start, int64_t end) {
-  return start != INT64_MIN && end != INT64_MIN && end > start;
+  return start != LLMPROF_ABSENT && end != LLMPROF_ABSENT && end > start;
 }
 
 static bool add_block(llmprof_intervals *set, size_t *cap, const block *b) {
@@ -143,7 +143,7 @@ bool llmprof_intervals_of_frame(llmprof_intervals *set, llmprof_frame *frame,
  * seen is new. */
 static void cover(llmprof_extent *extent, int64_t start, int64_t end) {
   if (!is_interval(start, end)) return;
-  if (extent->first == INT64_MIN) {
+  if (extent->first == LLMPROF_ABSENT) {
     *extent = (llmprof_extent){length(start, end), start, end};
   } else if (end > extent->last) {
     extent->busy = add(extent->busy, length(larger(start, extent->last), end));
@@ -157,7 +157,7 @@ bool llmprof_intervals_by_group(llmprof_frame *frame, size_t start_column,
   visited v;
   if (!visit(&v, frame, start_column, end_column, err)) return false;
   for (size_t g = 0; g < groups->count; g++)
-    extents[g] = (llmprof_extent){0, INT64_MIN, INT64_MIN};
+    extents[g] = (llmprof_extent){0, LLMPROF_ABSENT, LLMPROF_ABSENT};
   for (size_t place = 0; place < v.rows; place += LLMPROF_BLOCK) {
     block b;
     read_block(&v, place, &b);

@@ -42,7 +42,7 @@ static uint32_t *rank_strings(const llmprof_column *column, size_t rows,
   uint32_t *ranks = llmprof_zalloc(count, sizeof *ranks);
   for (size_t row = 0; ranks && row < rows; row++) {
     int64_t id = llmprof_cell(column, row);
-    if (id != INT64_MIN && !ranks[id]) ranks[id] = (uint32_t)++used;
+    if (id != LLMPROF_ABSENT && !ranks[id]) ranks[id] = (uint32_t)++used;
   }
   ranked *list = ranks ? llmprof_alloc(used, sizeof *list) : NULL;
   if (!list) {
@@ -79,7 +79,7 @@ static int64_t *make_keys(llmprof_frame *frame, const llmprof_order *by,
   }
   for (size_t row = 0; row < rows; row++) {
     int64_t value = llmprof_cell(column, row);
-    bool present = value != INT64_MIN;
+    bool present = value != LLMPROF_ABSENT;
     if (present && ranks) value = ranks[value];
     if (by->descending) value = ~value;
     keys[row] = present ? value : INT64_MAX;

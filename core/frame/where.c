@@ -45,7 +45,7 @@ static void bound(test *t, int64_t low, int64_t high) {
 static void bound_by(test *t, llmprof_compare compare, int64_t to) {
   const int64_t least = INT64_MIN + 1, most = INT64_MAX;
   if (compare == LLMPROF_LT)
-    bound(t, least, to > least ? to - 1 : INT64_MIN);
+    bound(t, least, to > least ? to - 1 : LLMPROF_ABSENT);
   else if (compare == LLMPROF_LE)
     bound(t, least, to);
   else if (compare == LLMPROF_GT && to == most)
@@ -89,14 +89,14 @@ static bool test_init(test *t, llmprof_frame *frame,
                       const llmprof_condition *condition, llmprof_error *err) {
   llmprof_compare compare = condition->compare;
   size_t count = condition->count;
-  int64_t first = count ? condition->values[0] : INT64_MIN;
+  int64_t first = count ? condition->values[0] : LLMPROF_ABSENT;
   t->number = condition->column;
   t->column = llmprof_frame_column(frame, condition->column, err);
   if (!t->column) return false;
   if (compare > LLMPROF_NE)
     bound_by(t, compare, first);
   else if (compare == LLMPROF_EQ && count < 2)
-    bound(t, first, count ? first : INT64_MIN);
+    bound(t, first, count ? first : LLMPROF_ABSENT);
   else if (compare == LLMPROF_NE && !count)
     t->kind = ANY;
   else
@@ -141,7 +141,7 @@ static inline bool passes(const test *t, int64_t value) {
   case ONE_OF:
     return in_set(t, value);
   case NONE_OF:
-    return value != INT64_MIN && !in_set(t, value);
+    return value != LLMPROF_ABSENT && !in_set(t, value);
   default:
     return true;
   }
@@ -218,7 +218,7 @@ static uint32_t *matching_rows(const test *tests, size_t count, size_t first,
  * narrowed down to [*first, *last)? */
 static bool narrow(llmprof_frame *frame, const test *t, size_t *first,
                    size_t *last) {
-  if (t->kind != WITHIN || t->low == INT64_MIN || t->low > t->high ||
+  if (t->kind != WITHIN || t->low == LLMPROF_ABSENT || t->low > t->high ||
       !llmprof_frame_ascends(frame, t->number))
     return false;
   *first = llmprof_first_at(t->column, *first, *last, t->low, false);

@@ -33,7 +33,7 @@ static size_t place_of(const join *j, int64_t time) {
 
 static bool is_within(const join *j, const llmprof_stretch *s, uint32_t row) {
   int64_t end = llmprof_cell(j->end, row);
-  if (end == INT64_MIN || end > s->end) return false;
+  if (end == LLMPROF_ABSENT || end > s->end) return false;
   return !j->key || llmprof_cell(j->key, row) == s->key;
 }
 
@@ -49,7 +49,7 @@ static bool keep(join *j, uint32_t row, llmprof_error *err) {
 
 static bool take_stretch(join *j, const llmprof_stretch *s,
                          llmprof_error *err) {
-  int64_t from = s->start == INT64_MIN ? INT64_MIN + 1 : s->start;
+  int64_t from = s->start == LLMPROF_ABSENT ? LLMPROF_ABSENT + 1 : s->start;
   for (size_t place = place_of(j, from); place < j->rows; place++) {
     uint32_t row = row_at(j, place);
     if (llmprof_cell(j->start, row) > s->end) break;

@@ -22,7 +22,7 @@ static void set_string(lua_State *L, const char *field, const char *value) {
 }
 
 static void set_integer(lua_State *L, const char *field, int64_t value) {
-  if (value != LLMPROF_CHROME_ABSENT) llmprof_lua_set_integer(L, field, value);
+  if (value != LLMPROF_ABSENT) llmprof_lua_set_integer(L, field, value);
 }
 
 /* ---- events ---- */

@@ -76,7 +76,7 @@ static int f_values(lua_State *L) {
 static int64_t check_operand(lua_State *L, llmprof_frame *frame,
                              const llmprof_column *column, int index) {
   if (lua_type(L, index) == LUA_TBOOLEAN && !lua_toboolean(L, index))
-    return INT64_MIN; /* false: absent */
+    return LLMPROF_ABSENT; /* false: absent */
   if (column->type == LLMPROF_STRING_ID) {
     size_t size;
     if (lua_type(L, index) != LUA_TSTRING)

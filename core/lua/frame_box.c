@@ -94,7 +94,7 @@ llmprof_lua_load_column(lua_State *L, llmprof_frame *frame, size_t number) {
 void llmprof_lua_push_cell(lua_State *L, const llmprof_frame *frame,
                            const llmprof_column *column, size_t row) {
   int64_t value = llmprof_cell(column, row);
-  if (value == INT64_MIN) {
+  if (value == LLMPROF_ABSENT) {
     lua_pushnil(L);
   } else if (column->type == LLMPROF_STRING_ID) {
     size_t size;

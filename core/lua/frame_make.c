@@ -34,7 +34,7 @@ static void store(lua_State *L, const column_maker *made, void *data,
   int type = lua_type(L, -1), is_integer = 0;
   int64_t integer = lua_tointegerx(L, -1, &is_integer);
   bool fits = type == LUA_TNUMBER && (made->type == LLMPROF_F64 ||
-                                      (is_integer && integer > INT64_MIN));
+                                      (is_integer && integer > LLMPROF_ABSENT));
   if (made->type == LLMPROF_STRING_ID) fits = type == LUA_TSTRING;
   if (!absent && !fits)
     luaL_error(L, "column '%s', row %I: a %s does not fit", made->name,
@@ -44,7 +44,7 @@ static void store(lua_State *L, const column_maker *made, void *data,
   else if (made->type == LLMPROF_F64)
     ((double *)data)[row] = absent ? NAN : lua_tonumber(L, -1);
   else
-    ((int64_t *)data)[row] = absent ? INT64_MIN : integer;
+    ((int64_t *)data)[row] = absent ? LLMPROF_ABSENT : integer;
 }
 
 static llmprof_column_type check_type(lua_State *L, const char *name,

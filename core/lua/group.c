@@ -177,7 +177,7 @@ static void push_group(lua_State *L, const request *r, size_t group) {
   if (r->extents) {
     const llmprof_extent *extent = &r->extents[group];
     llmprof_lua_set_integer(L, "busy", extent->busy);
-    if (extent->first != INT64_MIN) {
+    if (extent->first != LLMPROF_ABSENT) {
       llmprof_lua_set_integer(L, "first", extent->first);
       llmprof_lua_set_integer(L, "last", extent->last);
     }

@@ -149,6 +149,20 @@ static int q_sort(lua_State *L) {
                     &err);
 }
 
+/* frame:follow(columns) -> the frame, with columns "next_NAME": the cell of
+ * each in the row that follows, nil in the last */
+static int q_follow(lua_State *L) {
+  llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
+  lua_settop(L, 2);
+  size_t count;
+  size_t *columns = llmprof_lua_check_columns(L, frame, 2, &count);
+  llmprof_error err;
+  if (!llmprof_frame_follow(frame, columns, count, &err))
+    return llmprof_lua_raise(L, &err);
+  lua_settop(L, 1);
+  return 1;
+}
+
 static llmprof_statistic check_statistic(lua_State *L, int index) {
   static const char *const names[] = {
       [LLMPROF_COUNT] = "count",
@@ -253,7 +267,13 @@ static int q_histogram(lua_State *L) {
 }
 
 const luaL_Reg llmprof_lua_query_methods[] = {
-    {"take", q_take},           {"slice", q_slice}, {"within", q_within},
-    {"select", q_select},       {"sort", q_sort},   {"aggregate", q_aggregate},
-    {"histogram", q_histogram}, {NULL, NULL},
+    {"take", q_take},
+    {"slice", q_slice},
+    {"within", q_within},
+    {"select", q_select},
+    {"sort", q_sort},
+    {"aggregate", q_aggregate},
+    {"histogram", q_histogram},
+    {"follow", q_follow},
+    {NULL, NULL},
 };

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "llmprof/absent.h"
 #include "nsys/export_edit.h"
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
@@ -67,7 +68,7 @@ static bool take_number(llmprof_edit *edit, const char *value, void *user) {
 /* Nanoseconds from the first session's start to the other's. */
 static bool read_offset(llmprof_edit *edit, const char *path, int64_t *offset) {
   static const char *const table = "TARGET_INFO_SESSION_START_TIME";
-  *offset = INT64_MIN;
+  *offset = LLMPROF_ABSENT;
   if (llmprof_edit_has(edit, "main", table, "utcEpochNs") &&
       llmprof_edit_has(edit, "more", table, "utcEpochNs") &&
       !each_row(edit,
@@ -77,7 +78,7 @@ static bool read_offset(llmprof_edit *edit, const char *path, int64_t *offset) {
                 "main.TARGET_INFO_SESSION_START_TIME LIMIT 1",
                 NULL, take_number, offset))
     return false;
-  return *offset != INT64_MIN ||
+  return *offset != LLMPROF_ABSENT ||
          llmprof_fail(edit->err, LLMPROF_UNSUPPORTED,
                       "%s: does not say when its session began", path);
 }

@@ -106,8 +106,8 @@ static bool series_make(series *s, size_t rows, const int64_t *ranks,
   *s = (series){.rows = llmprof_alloc(rows, sizeof *s->rows)};
   if (!s->rows) return llmprof_fail_nomem(err);
   for (size_t row = 0; row < rows; row++) {
-    if (ranks[row] == rank && keys[row] != INT64_MIN &&
-        ordinals[row] != INT64_MIN)
+    if (ranks[row] == rank && keys[row] != LLMPROF_ABSENT &&
+        ordinals[row] != LLMPROF_ABSENT)
       s->rows[s->count++] = (uint32_t)row;
   }
   return (llmprof_sort_rows_i64(s->rows, s->count, ordinals) &&

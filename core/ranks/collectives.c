@@ -24,7 +24,7 @@ bool llmprof_collectives_number(llmprof_frame *rows,
   for (size_t i = 0; ok && i < line.count; i++) {
     uint32_t row = line.rows[i], pair;
     int64_t of[2] = {line.keys[row], key ? llmprof_cell(key, row) : 0};
-    if (of[1] == INT64_MIN) continue;
+    if (of[1] == LLMPROF_ABSENT) continue;
     ok = llmprof_intern_add(&pairs, of, &pair) || llmprof_fail_nomem(err);
     if (ok) ordinals[row] = next[pair]++;
     if (llmprof_interrupted_at(i)) ok = llmprof_fail_interrupted(err);
@@ -113,7 +113,7 @@ static bool meeting_read(meeting *m, llmprof_frame *rows,
     bool present = true;
     for (int i = 0; i < INPUTS; i++) {
       m->in[i][row] = loaded[i] ? llmprof_cell(loaded[i], row) : 0;
-      present = present && m->in[i][row] != INT64_MIN;
+      present = present && m->in[i][row] != LLMPROF_ABSENT;
     }
     if (present)
       m->in[BY_ORDINAL][row] =
@@ -141,7 +141,7 @@ typedef struct gathering {
 static void arrive(gathering *g, const meeting *m, uint32_t row) {
   int64_t start = m->in[BY_START][row], end = m->in[BY_END][row];
   if (!g->members++) {
-    *g = (gathering){g->from, g->to, 1, start, start, INT64_MIN, end, row};
+    *g = (gathering){g->from, g->to, 1, start, start, LLMPROF_ABSENT, end, row};
     return;
   }
   if (start > g->last) {
@@ -196,7 +196,7 @@ static void write_rows(meeting *m, const gathering *g) {
 static bool count_instances(meeting *m) {
   size_t met = 0;
   for (size_t i = 0; i < m->count; i++) {
-    if (m->out[INSTANCE][m->order[i]] != INT64_MIN)
+    if (m->out[INSTANCE][m->order[i]] != LLMPROF_ABSENT)
       m->order[met++] = m->order[i];
   }
   if (!llmprof_sort_rows_i64(m->order, met, m->out[INSTANCE])) return false;
@@ -251,19 +251,19 @@ static bool number_of(llmprof_frame *rows, const char *name, size_t *number,
 
 /* Sums of a value over the members of each collective. */
 typedef struct sums {
-  int64_t *total; /* INT64_MIN: one of them lacks it */
+  int64_t *total; /* LLMPROF_ABSENT: one of them lacks it */
   int64_t *count;
 } sums;
 
 static void add_member(sums *s, int64_t instance, int64_t value) {
-  bool absent = value == INT64_MIN || s->total[instance] == INT64_MIN;
+  bool absent = value == LLMPROF_ABSENT || s->total[instance] == LLMPROF_ABSENT;
   s->total[instance] =
-      absent ? INT64_MIN : timeline_sum(s->total[instance], value);
+      absent ? LLMPROF_ABSENT : timeline_sum(s->total[instance], value);
   s->count[instance]++;
 }
 
 static int64_t excess_of(const sums *s, int64_t instance, int64_t value) {
-  if (s->total[instance] == INT64_MIN) return INT64_MIN;
+  if (s->total[instance] == LLMPROF_ABSENT) return LLMPROF_ABSENT;
   int64_t others = timeline_length(value, s->total[instance]);
   return timeline_length(others / (s->count[instance] - 1), value);
 }
@@ -282,11 +282,11 @@ bool llmprof_collectives_excess(llmprof_frame *rows, size_t value,
   bool ok = (excess && s.total && s.count) || llmprof_fail_nomem(err);
   for (size_t row = 0; ok && row < count; row++) {
     int64_t instance = llmprof_cell(columns[0], row);
-    if (instance != INT64_MIN)
+    if (instance != LLMPROF_ABSENT)
       add_member(&s, instance, llmprof_cell(columns[2], row));
   }
   for (size_t row = 0; ok && row < count; row++) {
-    if (llmprof_cell(columns[1], row) != INT64_MIN)
+    if (llmprof_cell(columns[1], row) != LLMPROF_ABSENT)
       excess[row] = excess_of(&s, llmprof_cell(columns[0], row),
                               llmprof_cell(columns[2], row));
   }
@@ -320,7 +320,7 @@ typedef struct name_hashes {
 
 static uint64_t hash_of(const name_hashes *h, size_t kernel) {
   int64_t id = llmprof_cell(h->names, kernel);
-  if (id == INT64_MIN) return 0;
+  if (id == LLMPROF_ABSENT) return 0;
   if (!h->known[id]) {
     size_t size;
     const char *text = llmprof_strings_get(h->pool, (uint32_t)id, &size);
@@ -338,8 +338,8 @@ typedef struct before {
 static void look_back(before *b, const timeline *line, size_t from, size_t to,
                       const llmprof_column *end, const timeline *kernels,
                       const name_hashes *hashes) {
-  int64_t previous = INT64_MIN, rank = line->keys[line->rows[from]];
-  size_t next = timeline_after(kernels, rank, INT64_MIN);
+  int64_t previous = LLMPROF_ABSENT, rank = line->keys[line->rows[from]];
+  size_t next = timeline_after(kernels, rank, LLMPROF_ABSENT);
   for (size_t i = from; i < to; i++) {
     uint32_t row = line->rows[i];
     uint64_t signature = FNV_START;

@@ -59,7 +59,7 @@ static bool put_strings(llmprof_buffer *out, llmprof_frame *frame,
   bool ok = true;
   for (size_t row = 0; ok && row < llmprof_frame_rows(frame); row++) {
     uint32_t number = 0;
-    bool absent = cells[row] == INT64_MIN;
+    bool absent = cells[row] == LLMPROF_ABSENT;
     ok = absent || llmprof_intern_add(&seen, &cells[row], &number);
     cells[row] = absent ? 0 : (int64_t)number + 1;
   }
@@ -181,7 +181,7 @@ static bool name_cells(int64_t *cells, size_t rows, reader *r,
   for (size_t row = 0; row < rows; row++) {
     if (cells[row] < 0 || (uint64_t)cells[row] > count) r->broken = true;
     if (r->broken) return false;
-    cells[row] = cells[row] ? ids[cells[row] - 1] : INT64_MIN;
+    cells[row] = cells[row] ? ids[cells[row] - 1] : LLMPROF_ABSENT;
   }
   return true;
 }
@@ -258,7 +258,7 @@ static bool copy_cells(llmprof_frame *frame, size_t number, bool strings,
                         column->name);
   const llmprof_strings *from = llmprof_column_strings(frame, column);
   for (size_t row = 0; strings && row < llmprof_frame_rows(frame); row++) {
-    if (cells[row] == INT64_MIN) continue;
+    if (cells[row] == LLMPROF_ABSENT) continue;
     size_t size;
     uint32_t id;
     const char *text = llmprof_strings_get(from, (uint32_t)cells[row], &size);
@@ -280,7 +280,7 @@ typedef struct request {
 static void move_times(int64_t *cells, size_t rows,
                        const llmprof_clock *clock) {
   for (size_t row = 0; row < rows; row++) {
-    if (cells[row] == INT64_MIN || cells[row] == INT64_MAX) continue;
+    if (cells[row] == LLMPROF_ABSENT || cells[row] == INT64_MAX) continue;
     double since = (double)timeline_length(clock->at, cells[row]);
     double drift = clock->drift * since;
     int64_t moved = timeline_length(clock->offset, cells[row]);
@@ -304,7 +304,7 @@ static bool take_column(const request *r, size_t f, const llmprof_column *like,
   size_t rows = llmprof_frame_rows(frame);
   size_t there = llmprof_frame_find(frame, like->name);
   for (size_t row = 0; there == SIZE_MAX && row < rows; row++)
-    cells[row] = INT64_MIN;
+    cells[row] = LLMPROF_ABSENT;
   if (there == SIZE_MAX) return true;
   if (!copy_cells(frame, there, like->type == LLMPROF_STRING_ID, cells, pool,
                   err))

@@ -44,7 +44,7 @@ static bool assign(llmprof_frame *rows, const llmprof_column *time,
   for (size_t row = 0; row < count; row++) {
     if (llmprof_interrupted_at(row)) return llmprof_fail_interrupted(err);
     int64_t at = llmprof_cell(time, row), of = key ? llmprof_cell(key, row) : 0;
-    found[row] = at == INT64_MIN || of == INT64_MIN
+    found[row] = at == LLMPROF_ABSENT || of == LLMPROF_ABSENT
                      ? UINT32_MAX
                      : span_at(line, end, of, at);
   }
@@ -114,8 +114,8 @@ bool llmprof_spans_least(llmprof_frame *spans, llmprof_frame *rows, size_t span,
   for (size_t row = 0; row < llmprof_frame_rows(rows); row++) {
     size_t at = span_of(of, row, there);
     int64_t cell = llmprof_cell(from, row);
-    if (at == SIZE_MAX || cell == INT64_MIN) continue;
-    if (least[at] == INT64_MIN || cell < least[at]) least[at] = cell;
+    if (at == SIZE_MAX || cell == LLMPROF_ABSENT) continue;
+    if (least[at] == LLMPROF_ABSENT || cell < least[at]) least[at] = cell;
   }
   return timeline_add(spans, name, from->unit, LLMPROF_I64, least, err);
 }
@@ -131,7 +131,7 @@ static bool cover(llmprof_frame *spans, const llmprof_column *const *columns,
     int64_t start = llmprof_cell(columns[0], row);
     int64_t end = llmprof_cell(columns[1], row);
     int64_t key = columns[2] ? llmprof_cell(columns[2], row) : 0;
-    if (start == INT64_MIN || end == INT64_MIN) continue;
+    if (start == LLMPROF_ABSENT || end == LLMPROF_ABSENT) continue;
     bool known = key >= 0 && (uint64_t)key < count;
     covered[row] = known ? llmprof_intervals_covered(sets[key], start, end) : 0;
   }
@@ -164,7 +164,9 @@ bool llmprof_spans_rest(llmprof_frame *spans, size_t start, size_t end,
     int64_t from = llmprof_cell(columns[0], row);
     int64_t to = llmprof_cell(columns[1], row);
     int64_t taken = llmprof_cell(columns[2], row);
-    if (from == INT64_MIN || to == INT64_MIN || taken == INT64_MIN) continue;
+    if (from == LLMPROF_ABSENT || to == LLMPROF_ABSENT ||
+        taken == LLMPROF_ABSENT)
+      continue;
     int64_t length = to > from ? timeline_length(from, to) : 0;
     rest[row] = length > taken ? timeline_length(taken, length) : 0;
   }

@@ -38,7 +38,7 @@ static bool weighted_make(weighted *w, llmprof_frame *frame,
     return false;
   for (size_t row = 0; row < rows; row++) {
     w->groups[row] = groups->of_row[row];
-    if (w->values[row] != INT64_MIN && w->weights[row] >= 1)
+    if (w->values[row] != LLMPROF_ABSENT && w->weights[row] >= 1)
       w->rows[w->count++] = (uint32_t)row;
   }
   return (llmprof_sort_rows_i64(w->rows, w->count, w->values) &&
@@ -75,7 +75,7 @@ static double stddev_of(const weighted *w, size_t from, size_t to,
 }
 
 static bool fits(wide value) {
-  return value >= INT64_MIN && value <= INT64_MAX;
+  return value >= LLMPROF_ABSENT && value <= INT64_MAX;
 }
 
 static bool spread_block(const weighted *w, size_t from, size_t to,

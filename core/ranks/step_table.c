@@ -98,7 +98,7 @@ typedef struct gathered {
 } gathered;
 
 static bool gathered_make(gathered *g, size_t most) {
-  *g = (gathered){.graph = INT64_MIN};
+  *g = (gathered){.graph = LLMPROF_ABSENT};
   g->all.items = llmprof_alloc(most, sizeof *g->all.items);
   g->comm.items = llmprof_alloc(most, sizeof *g->comm.items);
   g->compute.items = llmprof_alloc(most, sizeof *g->compute.items);
@@ -146,12 +146,13 @@ static void count_graphed(table *t, size_t step, gathered *g,
 
 static int64_t launch_of(const source *from, size_t row) {
   const llmprof_column *column = from->columns[OP_LAUNCHED];
-  return column ? llmprof_cell(column, row) : INT64_MIN;
+  return column ? llmprof_cell(column, row) : LLMPROF_ABSENT;
 }
 
 static void note_launch(table *t, size_t step, int64_t launched) {
   int64_t *first = &t->values[LAUNCHED][step];
-  if (launched != INT64_MIN && (*first == INT64_MIN || launched < *first))
+  if (launched != LLMPROF_ABSENT &&
+      (*first == LLMPROF_ABSENT || launched < *first))
     *first = launched;
 }
 
@@ -217,7 +218,7 @@ static bool measure_all(table *t, const source *from, llmprof_error *err) {
     int64_t step = from->line.keys[from->line.rows[i]];
     if (step < 0 || (uint64_t)step >= t->count) continue;
     g.all.count = g.comm.count = g.compute.count = 0;
-    g.graph = INT64_MIN;
+    g.graph = LLMPROF_ABSENT;
     for (size_t place = i; place < end; place++)
       count_op(t, (size_t)step, &g, from, from->line.rows[place]);
     measure_step(t, (size_t)step, &g);
@@ -229,29 +230,30 @@ static bool measure_all(table *t, const source *from, llmprof_error *err) {
 
 /* ---- one after the other ---- */
 
-/* `before`: the last of the steps before on the same rank, or INT64_MIN. */
+/* `before`: the last of the steps before on the same rank, or LLMPROF_ABSENT.
+ */
 static void chain_step(table *t, size_t step, int64_t before) {
   int64_t first = t->values[FIRST][step], last = t->values[LAST][step];
   int64_t launched = t->values[LAUNCHED][step];
-  bool overlap = before != INT64_MIN && before > first;
-  bool queued =
-      before != INT64_MIN && launched != INT64_MIN && launched <= before;
+  bool overlap = before != LLMPROF_ABSENT && before > first;
+  bool queued = before != LLMPROF_ABSENT && launched != LLMPROF_ABSENT &&
+                launched <= before;
   int64_t begin = overlap || queued ? before : first;
   t->values[BEGIN][step] = begin;
   t->values[BEFORE][step] = before;
   t->values[LENGTH][step] = last > begin ? timeline_length(begin, last) : 0;
-  if (before == INT64_MIN) return;
+  if (before == LLMPROF_ABSENT) return;
   t->values[INTERVAL][step] = last > before ? timeline_length(before, last) : 0;
   t->values[IDLE][step] = overlap ? 0 : timeline_length(before, first);
 }
 
 static void chain(table *t, const timeline *line) {
-  int64_t before = INT64_MIN;
+  int64_t before = LLMPROF_ABSENT;
   for (size_t i = 0; i < line->count; i++) {
     uint32_t step = line->rows[i];
     if (i && line->keys[line->rows[i - 1]] != line->keys[step])
-      before = INT64_MIN;
-    if (t->values[FIRST][step] == INT64_MIN) continue;
+      before = LLMPROF_ABSENT;
+    if (t->values[FIRST][step] == LLMPROF_ABSENT) continue;
     chain_step(t, step, before);
     if (t->values[LAST][step] > before) before = t->values[LAST][step];
   }

@@ -22,7 +22,8 @@ static bool read_rows(timeline *line, size_t rows, const llmprof_column *start,
     if (llmprof_interrupted_at(row)) return llmprof_fail_interrupted(err);
     line->starts[row] = llmprof_cell(start, row);
     line->keys[row] = key ? llmprof_cell(key, row) : 0;
-    if (line->starts[row] != INT64_MIN && line->keys[row] != INT64_MIN)
+    if (line->starts[row] != LLMPROF_ABSENT &&
+        line->keys[row] != LLMPROF_ABSENT)
       line->rows[line->count++] = (uint32_t)row;
   }
   return true;
@@ -83,7 +84,7 @@ static void *typed_copy(bool strings, const int64_t *cells, size_t rows) {
   uint32_t *ids = llmprof_alloc(rows, sizeof *ids);
   for (size_t row = 0; ids && row < rows; row++)
     ids[row] =
-        cells[row] == INT64_MIN ? LLMPROF_NO_STRING : (uint32_t)cells[row];
+        cells[row] == LLMPROF_ABSENT ? LLMPROF_NO_STRING : (uint32_t)cells[row];
   return ids;
 }
 
@@ -114,6 +115,6 @@ bool timeline_cells(const llmprof_frame *frame, const llmprof_column *column,
 
 int64_t *timeline_absent(size_t count) {
   int64_t *values = llmprof_alloc(count, sizeof *values);
-  for (size_t i = 0; values && i < count; i++) values[i] = INT64_MIN;
+  for (size_t i = 0; values && i < count; i++) values[i] = LLMPROF_ABSENT;
   return values;
 }

@@ -7,10 +7,9 @@
 
 typedef struct llmprof_scan llmprof_scan;
 
-#define LLMPROF_SCAN_NULL INT64_MIN
-
 /* What to read: first `ints` integer columns, then `texts` text columns. A
- * column that the table lacks reads as NULL in every row. */
+ * column that the table lacks reads as NULL in every row. NULL is
+ * LLMPROF_ABSENT. */
 typedef struct llmprof_scan_spec {
   const char *table;
   const char *const *columns;

@@ -75,7 +75,7 @@ static void fill_kinds(kind *kinds) {
     k->mask = k->size ? -1 : 0;
   }
   for (int i = KINDS; i < 2 * KINDS; i++) kinds[i].longer = true;
-  kinds[LLMPROF_SERIAL_NULL].plus = LLMPROF_SCAN_NULL;
+  kinds[LLMPROF_SERIAL_NULL].plus = LLMPROF_ABSENT;
   kinds[9].plus = 1; /* the integer 1 without a byte; type 8 is 0 */
 }
 
@@ -130,7 +130,7 @@ static void take_nulls(llmprof_scan_pages *scan, const wanted *from,
                        const wanted *to, int64_t *values) {
   for (; from < to; from++) {
     if (from->slot < scan->ints)
-      values[from->slot] = LLMPROF_SCAN_NULL;
+      values[from->slot] = LLMPROF_ABSENT;
     else
       llmprof_scan_value_clear(&scan->text[from->slot - scan->ints]);
   }
@@ -271,7 +271,7 @@ int llmprof_scan_pages_next(llmprof_scan_pages *scan, int64_t *values,
   if (got != DECODED) return fail_cell(scan, got, err);
   if (scan->rowid_slot >= 0) values[scan->rowid_slot] = rowid;
   for (int i = 0; i < scan->lacking_count; i++)
-    values[scan->lacking[i]] = LLMPROF_SCAN_NULL;
+    values[scan->lacking[i]] = LLMPROF_ABSENT;
   return 1;
 }
 

@@ -324,7 +324,7 @@ void llmprof_query_ints(const llmprof_query *query, int64_t *values,
     values[i] = sqlite3_column_int64(query->statement, i);
     if (values[i] == 0 &&
         sqlite3_column_type(query->statement, i) == SQLITE_NULL)
-      values[i] = INT64_MIN;
+      values[i] = LLMPROF_ABSENT;
   }
 }
 

@@ -1,55 +1,33 @@
-/* Everything here walks over grapheme clusters, which llmprof_text_cluster
- * finds by a short form of UAX #29: a base, then whatever belongs to it. The
- * class of a character, and so its width, is one search in a table. */
+/* Everything here walks over grapheme clusters: where they end is UAX #29, as
+ * utf8proc knows it; how wide they are is that of their first character, but
+ * for what terminals do with emoji and their variation selectors. */
 #include "llmprof/text.h"
 
 #include <string.h>
-
-typedef enum text_class {
-  NARROW,
-  CONTROL,
-  MARK,
-  SPACING,
-  WIDE,
-  KEYCAP,
-  EMOJI,
-  PICTOGRAPH,
-} text_class;
-
-typedef struct text_range {
-  uint32_t first, last;
-  text_class class;
-} text_range;
-
-#include "text/text_width_table.h"
+#include <utf8proc.h>
 
 enum {
   REPLACEMENT = 0xFFFD,
   ZWJ = 0x200D,
   VS16 = 0xFE0F, /* "show the character before as emoji" */
+  LONGEST = 4,   /* bytes of a character */
 };
 
 /* ---- characters ---- */
 
-/* What a lead byte announces: how many bytes follow it, the bits it gives
- * itself, and the range of the first of them, which is what rules out
- * overlong forms, surrogates and codes that are too large. */
-typedef struct lead_byte {
-  size_t follow; /* 0: not a lead byte */
-  uint32_t bits;
-  unsigned char low, high;
-} lead_byte;
-
-static lead_byte lead_of(unsigned char byte) {
-  if (byte >= 0xC2 && byte <= 0xDF)
-    return (lead_byte){1, byte & 0x1F, 0x80, 0xBF};
-  if (byte >= 0xE0 && byte <= 0xEF)
-    return (lead_byte){2, byte & 0x0F, byte == 0xE0 ? 0xA0 : 0x80,
-                       byte == 0xED ? 0x9F : 0xBF};
-  if (byte >= 0xF0 && byte <= 0xF4)
-    return (lead_byte){3, byte & 0x07, byte == 0xF0 ? 0x90 : 0x80,
-                       byte == 0xF4 ? 0x8F : 0xBF};
-  return (lead_byte){0, 0, 0, 0};
+/* Bytes of the longest beginning of a character at a malformed sequence: what
+ * is there, filled up, would be one. */
+static size_t malformed(const unsigned char *bytes, size_t size) {
+  unsigned char filled[LONGEST] = {bytes[0], 0x80, 0x80, 0x80};
+  size_t taken = 1;
+  while (taken < size && taken + 1 < LONGEST) {
+    utf8proc_int32_t code;
+    filled[taken] = bytes[taken];
+    utf8proc_ssize_t whole = utf8proc_iterate(filled, LONGEST, &code);
+    if (whole <= (utf8proc_ssize_t)taken + 1) break;
+    taken++;
+  }
+  return taken;
 }
 
 size_t llmprof_utf8_decode(const char *text, size_t size, uint32_t *code) {
@@ -60,116 +38,112 @@ size_t llmprof_utf8_decode(const char *text, size_t size, uint32_t *code) {
     *code = bytes[0];
     return 1;
   }
-  lead_byte lead = lead_of(bytes[0]);
-  if (!lead.follow) return 1;
-  uint32_t bits = lead.bits;
-  for (size_t i = 1; i <= lead.follow; i++) {
-    if (i == size || bytes[i] < lead.low || bytes[i] > lead.high) return i;
-    bits = bits << 6 | (bytes[i] & 0x3F);
-    lead.low = 0x80;
-    lead.high = 0xBF;
-  }
-  *code = bits;
-  return lead.follow + 1;
+  if (size > LONGEST) size = LONGEST;
+  utf8proc_int32_t found;
+  utf8proc_ssize_t taken =
+      utf8proc_iterate(bytes, (utf8proc_ssize_t)size, &found);
+  if (taken <= 0) return malformed(bytes, size);
+  *code = (uint32_t)found;
+  return (size_t)taken;
 }
 
-static text_class class_of(uint32_t code) {
-  size_t low = 0, high = sizeof text_ranges / sizeof *text_ranges;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (code > text_ranges[middle].last)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  const text_range *range = &text_ranges[low];
-  bool found =
-      low < sizeof text_ranges / sizeof *text_ranges && code >= range->first;
-  return found ? range->class : NARROW;
+static const utf8proc_property_t *property(uint32_t code) {
+  return utf8proc_get_property((utf8proc_int32_t)code);
 }
 
-static size_t class_width(text_class class) {
-  switch (class) {
-  case CONTROL:
-  case MARK:
+/* Unassigned, but wide when they are: CJK by the rules of UAX #11, and where
+ * the next versions of Unicode put their emoji. */
+static bool is_reserved_wide(uint32_t code) {
+  static const struct {
+    uint32_t first, last;
+  } blocks[] = {
+      {0x3400, 0x4DBF},   {0x4E00, 0x9FFF},   {0xF900, 0xFAFF},
+      {0x1F6D0, 0x1F6FF}, {0x1FA70, 0x1FAFF}, {0x20000, 0x2FFFD},
+      {0x30000, 0x3FFFD},
+  };
+  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+    if (code >= blocks[i].first && code <= blocks[i].last) return true;
+  }
+  return false;
+}
+
+/* Columns of a character by itself. Marks that take room, signs written before
+ * a number and flags are wider than utf8proc has them, vowels and finals of
+ * conjoining Hangul are part of their syllable. */
+static size_t code_width(uint32_t code) {
+  const utf8proc_property_t *of = property(code);
+  if (of->category == UTF8PROC_CATEGORY_MC) return 1;
+  if (of->category == UTF8PROC_CATEGORY_CN)
+    return is_reserved_wide(code) ? 2 : 1;
+  switch (of->boundclass) {
+  case UTF8PROC_BOUNDCLASS_V:
+  case UTF8PROC_BOUNDCLASS_T:
     return 0;
-  case NARROW:
-  case SPACING:
-  case KEYCAP:
-  case EMOJI:
+  case UTF8PROC_BOUNDCLASS_PREPEND:
     return 1;
-  case WIDE:
-  case PICTOGRAPH:
-    break;
+  case UTF8PROC_BOUNDCLASS_REGIONAL_INDICATOR:
+    return 2;
+  default:
+    return of->charwidth;
   }
-  return 2;
+}
+
+static bool is_line_or_control(uint32_t code) {
+  int category = property(code)->category;
+  return category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_ZL ||
+         category == UTF8PROC_CATEGORY_ZP;
 }
 
 /* ---- clusters ---- */
 
-static bool is_pictorial(text_class class) {
-  return class == EMOJI || class == PICTOGRAPH;
+static bool is_pictorial(uint32_t code) {
+  return property(code)->boundclass ==
+         UTF8PROC_BOUNDCLASS_EXTENDED_PICTOGRAPHIC;
 }
 
-static bool is_regional(uint32_t code) {
-  return code >= 0x1F1E6 && code <= 0x1F1FF;
+/* What VS16 and U+20E3 make a key of. */
+static bool is_keycap(uint32_t code) {
+  return (code >= '0' && code <= '9') || code == '#' || code == '*';
 }
 
 static bool is_skin_tone(uint32_t code) {
   return code >= 0x1F3FB && code <= 0x1F3FF;
 }
 
-/* Bytes of the pictograph that a ZWJ just read joins to the cluster. */
-static size_t joined(const char *text, size_t size) {
-  uint32_t code;
-  size_t taken = llmprof_utf8_decode(text, size, &code);
-  return is_pictorial(class_of(code)) ? taken : 0;
-}
-
-/* Bytes of what follows the base of class `base` and belongs to it. */
-static size_t extend(const char *text, size_t size, text_class base,
-                     size_t *width) {
-  size_t at = 0;
-  for (;;) {
-    uint32_t code;
-    size_t taken = llmprof_utf8_decode(text + at, size - at, &code);
-    if (!taken || code < 0x80) return at;
-    text_class class = class_of(code);
-    if (is_skin_tone(code)) {
-      *width = is_pictorial(base) ? 2 : *width + 2; /* shown by itself */
-    } else if (class == SPACING) {
-      *width += 1;
-    } else if (class != MARK) {
-      return at;
-    }
-    at += taken;
-    if (code == VS16 && (base == EMOJI || base == KEYCAP)) *width = 2;
-    if (code == ZWJ && is_pictorial(base)) {
-      taken = joined(text + at, size - at);
-      if (taken) *width = 2;
-      at += taken;
-    }
-  }
+/* Columns of the cluster that begins with `base` and is `width` wide so far,
+ * with one character more. */
+static size_t wider(uint32_t base, uint32_t before, uint32_t code,
+                    size_t width) {
+  bool emoji = is_pictorial(base);
+  if (code == VS16) return emoji || is_keycap(base) ? 2 : width;
+  if (emoji && (is_skin_tone(code) || before == ZWJ)) return 2;
+  bool flag =
+      property(code)->boundclass == UTF8PROC_BOUNDCLASS_REGIONAL_INDICATOR;
+  return flag ? width : width + code_width(code);
 }
 
 size_t llmprof_text_cluster(const char *text, size_t size, size_t *width) {
-  uint32_t code, next;
+  uint32_t base, before, code;
   *width = 0;
-  size_t taken = llmprof_utf8_decode(text, size, &code);
-  if (!taken) return 0;
-  if (code >= 0x20 && code < 0x7F &&
+  size_t at = llmprof_utf8_decode(text, size, &base);
+  if (!at) return 0;
+  if (base >= 0x20 && base < 0x7F &&
       (size == 1 || (unsigned char)text[1] < 0x80)) {
     *width = 1;
     return 1;
   }
-  text_class class = class_of(code);
-  *width = class_width(class);
-  if (class == CONTROL) return taken;
-  if (is_regional(code)) {
-    size_t pair = llmprof_utf8_decode(text + taken, size - taken, &next);
-    if (is_regional(next)) taken += pair;
+  *width = code_width(base);
+  if (is_line_or_control(base)) return at;
+  utf8proc_int32_t state = 0;
+  for (before = base; at < size; before = code) {
+    size_t taken = llmprof_utf8_decode(text + at, size - at, &code);
+    if (utf8proc_grapheme_break_stateful((utf8proc_int32_t)before,
+                                         (utf8proc_int32_t)code, &state))
+      return at;
+    *width = wider(base, before, code, *width);
+    at += taken;
   }
-  return taken + extend(text + taken, size - taken, class, width);
+  return at;
 }
 
 size_t llmprof_text_width(const char *text, size_t size) {
@@ -217,7 +191,7 @@ static bool is_bidi_control(uint32_t code) {
 }
 
 bool llmprof_text_is_control(uint32_t code) {
-  return class_of(code) == CONTROL || is_bidi_control(code);
+  return is_line_or_control(code) || is_bidi_control(code);
 }
 
 /* What stands for the control character or malformed sequence `code`. */

@@ -18,7 +18,7 @@ enum {
 static int64_t rounded_ns(const char *text, size_t size) {
   double us;
   bool ok = llmprof_lex_double(text, size, &us) == LLMPROF_OK;
-  return ok && fabs(us) < 9e15 ? llround(us * 1000) : LLMPROF_CHROME_ABSENT;
+  return ok && fabs(us) < 9e15 ? llround(us * 1000) : LLMPROF_ABSENT;
 }
 
 /* Microseconds as written -> ns, exactly: the fourth decimal rounds. Absent
@@ -29,14 +29,14 @@ static int64_t to_ns(const char *text, size_t size) {
   const char *point = memchr(text, '.', size);
   size_t whole = point ? (size_t)(point - text) : size;
   int64_t us, ns = 0;
-  if (!llmprof_lex_int(text, whole, 10, &us)) return LLMPROF_CHROME_ABSENT;
+  if (!llmprof_lex_int(text, whole, 10, &us)) return LLMPROF_ABSENT;
   for (size_t i = whole + 1; i <= whole + 3; i++)
     ns = ns * 10 + (i < size ? text[i] - '0' : 0);
   if (whole + 4 < size && text[whole + 4] >= '5') ns++;
   if (*text == '-') ns = -ns;
   bool fits = !__builtin_mul_overflow(us, 1000, &us) &&
               !__builtin_add_overflow(us, ns, &us);
-  return fits ? us : LLMPROF_CHROME_ABSENT;
+  return fits ? us : LLMPROF_ABSENT;
 }
 
 static bool is_letter(char c) {
@@ -128,14 +128,14 @@ static int64_t get_integer(const cJSON *map, const char *key) {
   const cJSON *item = cJSON_GetObjectItemCaseSensitive(map, key);
   if (!cJSON_IsNumber(item) || fabs(item->valuedouble) > 9007199254740992.0 ||
       item->valuedouble != floor(item->valuedouble))
-    return LLMPROF_CHROME_ABSENT;
+    return LLMPROF_ABSENT;
   return (int64_t)item->valuedouble;
 }
 
 /* Old versions spell some keys differently. */
 static int64_t get_external_id(const cJSON *args) {
   int64_t id = get_integer(args, "External id");
-  return id == LLMPROF_CHROME_ABSENT ? get_integer(args, "external id") : id;
+  return id == LLMPROF_ABSENT ? get_integer(args, "external id") : id;
 }
 
 static bool get_shapes(chrome_text *t, const cJSON *args, llmprof_error *err) {
@@ -205,8 +205,8 @@ static bool mend_text(chrome_text *t, llmprof_error *err) {
 
 bool llmprof_chrome_parse(chrome_text *t, llmprof_chrome_event *event,
                           llmprof_error *err) {
-  *event = (llmprof_chrome_event){.start = LLMPROF_CHROME_ABSENT,
-                                  .duration = LLMPROF_CHROME_ABSENT};
+  *event = (llmprof_chrome_event){.start = LLMPROF_ABSENT,
+                                  .duration = LLMPROF_ABSENT};
   if (!mend_text(t, err)) return false;
   walk(&t->bytes, event);
   return parse_event(t, err) && fill_event(t, event, err);

@@ -7,7 +7,7 @@
 
 /* "No such row" and "no value". */
 #define NO_ROW   UINT32_MAX
-#define NO_VALUE INT64_MIN
+#define NO_VALUE LLMPROF_ABSENT
 
 /* An operator or a call. */
 typedef struct host_event {

@@ -14,14 +14,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "llmprof/absent.h"
 #include "llmprof/error.h"
 
-/* "No value", in every int64_t of an event. */
-#define LLMPROF_CHROME_ABSENT INT64_MIN
-
 /* Strings are borrowed until the next call, NULL where the event has none. A
- * value that is of another type than it should be, or does not fit, is absent.
- */
+ * value that is of another type than it should be, or does not fit, is absent:
+ * LLMPROF_ABSENT. */
 typedef struct llmprof_chrome_event {
   const char *phase;    /* "X": complete, "M": metadata, "s", "f": flow, ... */
   const char *category; /* "cpu_op", "kernel", "cuda_runtime", ... */

@@ -3,7 +3,8 @@
  * Tokenising is libcsv's (RFC 4180, strict quoting). This module adds what
  * the profilers' output needs: lines before the table are skipped by rule,
  * the header may come again, a units row may follow it, and errors name the
- * file, the line and its text. Memory depends on the longest row only. */
+ * file, the line and its text. Input that is gzip is unpacked. Memory depends
+ * on the longest row only. */
 #ifndef LLMPROF_CSV_H
 #define LLMPROF_CSV_H
 

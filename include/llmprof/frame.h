@@ -13,11 +13,12 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "llmprof/absent.h"
 #include "llmprof/error.h"
 #include "llmprof/strings.h"
 
 typedef enum llmprof_column_type {
-  LLMPROF_I64,       /* INT64_MIN: absent */
+  LLMPROF_I64,       /* LLMPROF_ABSENT: absent */
   LLMPROF_U32,       /* UINT32_MAX: absent */
   LLMPROF_STRING_ID, /* uint32_t; LLMPROF_NO_STRING: absent */
   LLMPROF_F64,       /* NaN: absent */
@@ -76,9 +77,9 @@ bool llmprof_frame_own(llmprof_frame *frame, void *memory);
 
 /* A real as a cell: an integer that orders as the reals do, so that reals are
  * compared, grouped and sorted by the same code; and back. -0 is 0, NaN is
- * INT64_MIN. */
+ * LLMPROF_ABSENT. */
 static inline int64_t llmprof_real_cell(double value) {
-  if (value != value) return INT64_MIN;
+  if (value != value) return LLMPROF_ABSENT;
   value += 0.0;
   int64_t bits;
   memcpy(&bits, &value, sizeof bits);
@@ -93,17 +94,17 @@ static inline double llmprof_cell_real(int64_t cell) {
 }
 
 /* A cell of a loaded column: the integer, the string's id, or a real as
- * above. Absent ones are INT64_MIN. */
+ * above. Absent ones are LLMPROF_ABSENT. */
 static inline int64_t llmprof_cell(const llmprof_column *column, size_t row) {
   if (column->index) {
     row = column->index[row];
-    if (row == UINT32_MAX) return INT64_MIN;
+    if (row == UINT32_MAX) return LLMPROF_ABSENT;
   }
   if (column->type == LLMPROF_I64) return ((const int64_t *)column->data)[row];
   if (column->type == LLMPROF_F64)
     return llmprof_real_cell(((const double *)column->data)[row]);
   uint32_t value = ((const uint32_t *)column->data)[row];
-  return value == UINT32_MAX ? INT64_MIN : (int64_t)value;
+  return value == UINT32_MAX ? LLMPROF_ABSENT : (int64_t)value;
 }
 
 /* ---- selecting rows ---- */
@@ -118,9 +119,9 @@ typedef enum llmprof_compare {
 } llmprof_compare;
 
 /* A condition on one column. Strings compare equal or not, by id. Absent
- * cells satisfy no condition but LLMPROF_EQ with INT64_MIN ("is absent") and
- * LLMPROF_NE with INT64_MIN ("is there"). With more than one value, EQ means
- * any of them, NE none of them; the order comparisons take one. */
+ * cells satisfy no condition but LLMPROF_EQ with LLMPROF_ABSENT ("is absent")
+ * and LLMPROF_NE with LLMPROF_ABSENT ("is there"). With more than one value, EQ
+ * means any of them, NE none of them; the order comparisons take one. */
 typedef struct llmprof_condition {
   size_t column;
   llmprof_compare compare;
@@ -176,6 +177,12 @@ typedef struct llmprof_order {
 llmprof_frame *llmprof_frame_sort(llmprof_frame *frame,
                                   const llmprof_order *keys, size_t count,
                                   size_t limit, llmprof_error *err);
+
+/* Add for each of these columns one whose name has "next_" before it: its cell
+ * in the row that follows, absent in the last. UNSUPPORTED: there is such a
+ * column; LIMIT: its name would be longer than 255 bytes. */
+bool llmprof_frame_follow(llmprof_frame *frame, const size_t *columns,
+                          size_t count, llmprof_error *err);
 
 /* ---- groups and their statistics ---- */
 

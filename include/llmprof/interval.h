@@ -36,7 +36,7 @@ bool llmprof_intervals_of_frame(llmprof_intervals *set, llmprof_frame *frame,
 
 /* By group of a frame's rows: the time that the union of its rows' intervals
  * covers, from when and until when. A group without an interval has busy 0
- * and first INT64_MIN. */
+ * and first LLMPROF_ABSENT. */
 typedef struct llmprof_extent {
   int64_t busy, first, last;
 } llmprof_extent;

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "llmprof/absent.h"
 #include "llmprof/error.h"
 
 typedef struct llmprof_sqlite llmprof_sqlite;
@@ -45,7 +46,7 @@ bool llmprof_query_bind_null(llmprof_query *query, int index);
 int llmprof_query_step(llmprof_query *query, llmprof_error *err);
 
 /* The first `count` columns of the current row as integers, NULL as
- * INT64_MIN: what a loop over millions of rows wants. */
+ * LLMPROF_ABSENT: what a loop over millions of rows wants. */
 void llmprof_query_ints(const llmprof_query *query, int64_t *values, int count);
 
 typedef enum llmprof_sql_type {

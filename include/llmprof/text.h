@@ -1,7 +1,7 @@
 /* Text for people: UTF-8 and how many terminal columns it takes.
  *
- * Widths come from a table made of Unicode data (core/text_width.py), never
- * from the locale. Text is cut between grapheme clusters only: a letter with
+ * Widths and clusters are those of the Unicode data in utf8proc, never of the
+ * locale. Text is cut between grapheme clusters only: a letter with
  * its accents, a flag, a family of emoji stays whole. Any bytes are taken: a
  * malformed sequence counts as one U+FFFD, one column wide. `size` is in
  * bytes everywhere and may be 0 with text NULL. What is appended to a buffer

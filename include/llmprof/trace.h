@@ -13,15 +13,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "llmprof/absent.h"
 #include "llmprof/error.h"
 #include "llmprof/frame.h"
 #include "llmprof/strings.h"
 
 /* "No such row", in every uint32_t that holds a row number. */
 #define LLMPROF_NONE UINT32_MAX
-
-/* "No value", in every int64_t that may lack one. */
-#define LLMPROF_ABSENT INT64_MIN
 
 typedef struct llmprof_trace llmprof_trace;
 

@@ -386,6 +386,11 @@ function Groups:mean(column) end
 ---@field name string
 ---@field text string What was seen
 
+---@class llmprof.results.contradiction
+---@field difference number Over the larger one
+---@field timeline_ns number Nanoseconds
+---@field workload_ns number Nanoseconds
+
 ---@class llmprof.results.cost
 ---@field activation_bytes? number Inputs and outputs of all products; not part of bytes
 ---@field bytes? number That have to move; bytes
@@ -434,8 +439,8 @@ function Groups:mean(column) end
 ---@field mean_ns number Nanoseconds
 ---@field min_ns number Nanoseconds
 ---@field p50_ns? number Nanoseconds
----@field p90_ns? number Nanoseconds
----@field p99_ns? number Nanoseconds
+---@field p90_ns? number Of 10 values or more; ns
+---@field p99_ns? number Of 100 values or more; ns
 ---@field slope_error_ns? number Standard error of the slope
 ---@field slope_ns_per_token? number How much longer each step is than the one before; ns
 ---@field source? "ranges"|"inferred"|"metrics"|"stage" NVTX ranges of steps, inferred steps, the workload's steps_ms, or stage over steps
@@ -523,6 +528,18 @@ function Groups:mean(column) end
 ---@field stage string
 ---@field stage_share? number 0 to 1
 
+---@class llmprof.results.host_step
+---@field count integer Steps
+---@field lead_max_ns number The longest such time; ns
+---@field lead_ns number How long after its range a token was there, as a mean; ns
+---@field max_ns number Nanoseconds
+---@field mean_ns number Nanoseconds
+---@field min_ns number Nanoseconds
+---@field p50_ns? number Nanoseconds
+---@field p90_ns? number Nanoseconds
+---@field p99_ns? number Nanoseconds
+---@field std_ns? number Of the sample (n - 1); ns
+
 ---@class llmprof.results.inferred
 ---@field anchor string The kernel, or CUDA graph, that comes once in a step
 ---@field confidence number Of 1
@@ -609,8 +626,11 @@ function Groups:mean(column) end
 ---@field waves? number Per SM
 
 ---@class llmprof.results.latency
+---@field contradiction? llmprof.results.contradiction The workload's own time of a step is not that of the timeline
+---@field host? llmprof.results.host_step The CPU's side of the steps: the ranges that mark them
+---@field plain? llmprof.results.plain_latency By the workload's own clock, in runs without the profiler
 ---@field repeats? llmprof.results.repeat_latency[]
----@field tokens_per_s? { batch?: integer, count?: integer, mean?: number, std?: number } Tokens of all sequences per second of decode
+---@field tokens_per_s? llmprof.results.rate Tokens of all sequences per second of decode
 ---@field tpot? llmprof.results.distribution
 ---@field ttft? llmprof.results.distribution
 
@@ -618,6 +638,13 @@ function Groups:mean(column) end
 ---@field median_ns? number Nanoseconds
 ---@field p90_ns? number Nanoseconds
 ---@field queued_share number 0 to 1
+
+---@class llmprof.results.left_out
+---@field ns number Nanoseconds
+---@field rep integer From 1
+---@field stage string
+---@field step? integer A step of it, which counts in the stage, not in TPOT
+---@field usual_ns number Median of the other repeats, or of the steps behind it; ns
 
 ---@class llmprof.results.missing
 ---@field how string What would fill it
@@ -666,6 +693,12 @@ function Groups:mean(column) end
 ---@field per_s number FLOP/s, OP/s or byte/s
 ---@field source string
 
+---@class llmprof.results.plain_latency
+---@field runs integer Without a profiler
+---@field tokens_per_s? llmprof.results.rate Tokens of all sequences per second of decode
+---@field tpot? llmprof.results.distribution
+---@field ttft? llmprof.results.distribution
+
 ---@class llmprof.results.point
 ---@field bound? "compute"|"memory"
 ---@field intensity? number FLOP per byte of DRAM
@@ -703,7 +736,14 @@ function Groups:mean(column) end
 ---@field sm_percent? number 0 to 100, as ncu gives it
 ---@field stage? string It is in
 
+---@class llmprof.results.rate
+---@field batch? integer Sequences side by side
+---@field count integer Values
+---@field mean number Tokens/s
+---@field std? number Of the sample (n - 1)
+
 ---@class llmprof.results.repeat_latency
+---@field left_out? string[] Its stages that the figures are not from
 ---@field outlier? true The first, far longer than the others
 ---@field rep integer From 1
 ---@field tokens_per_s? number Of all sequences
@@ -715,7 +755,8 @@ function Groups:mean(column) end
 ---@field count integer In the capture
 ---@field first_excess_ns? number Time of the first less that median; ns
 ---@field first_is_outlier? boolean It took far longer than the others
----@field skipped_first boolean
+---@field left_out? llmprof.results.left_out[]
+---@field skipped_first boolean All of the first is left out
 ---@field slowdown? number Time of the first over the median of the others
 ---@field used integer Those the figures are from
 ---@field whole_run boolean The trace has no stage: all of it is one
@@ -774,6 +815,7 @@ function Groups:mean(column) end
 ---@field name string
 ---@field ns_per_token? number Per step; ns
 ---@field parent? string Stage it lies inside of
+---@field repeats? integer That its used instances are of
 ---@field share? number 0 to 1
 ---@field steps? number Decode steps
 ---@field tokens? number Of all sequences

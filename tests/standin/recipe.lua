@@ -9,7 +9,7 @@ return llm.recipe {
   options = {
     ["device"] = { "GPU", "cuda:0" },
     ["infer.max_new_tokens"] = { "Tokens", 5 },
-    ["standin.program"] = { "The workload", "tests/standin/workload" },
+    ["standin.program"] = { "The workload", "tests/standin/workload", runs = true },
     ["standin.cwd"] = { "Its working directory", "" },
     ["dataset.subset_filelist"] = { "File list", "" },
     ["dataset.sampling.num_epochs"] = { "Epochs", 1 },

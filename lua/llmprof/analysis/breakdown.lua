@@ -10,6 +10,9 @@ local waiting = require "llmprof.analysis.waiting"
 
 local breakdown = {}
 
+-- Fewer values have no 90th percentile.
+local TENTHS = 10
+
 
 local function used_instances(found)
   local by_stage = {}
@@ -117,7 +120,7 @@ local function launch_delays(trace, found)
     percentiles = { 50, 90 } }) do
     local queue = row.queue_time
     delays[row.stage] = { queued_share = queue.count / row.count,
-      median_ns = queue.median, p90_ns = queue.p90 }
+      median_ns = queue.median, p90_ns = queue.count >= TENTHS and queue.p90 or nil }
   end
   return delays
 end
@@ -141,7 +144,7 @@ function breakdown.add(list, trace, found, kernels)
   for _, stage in ipairs(list) do
     local own = instances[stage.name]
     if own then
-      stage.between_steps = steps.between(steps.of(trace, found, declared[stage.name]), split)
+      stage.between_steps = steps.between(steps.of(found, declared[stage.name]), split)
       stage.categories = category_rows(kernels, stage.name, own)
       stage.waiting = mean_waiting(split, own)
       stage.api = mean_api(api, own)

@@ -7,6 +7,7 @@
 -- its time or more is held up: what its kernels could give back stays hidden
 -- behind the waiting.
 local overhead = require "llmprof.analysis.overhead"
+local range_name = require "llmprof.base.range_name"
 local stage_summary = require "llmprof.analysis.stage_summary"
 local text = require "llmprof.text"
 
@@ -70,11 +71,15 @@ function evidence.decodes(results)
 end
 
 
+-- The stage of that name, else the one that is this to the model: "LLM:prefill" is
+-- found as "prefill".
 function evidence.find(results, name)
+  local role
   for _, stage in ipairs(results.stages) do
     if stage.name == name then return stage end
+    if range_name.role(stage.name) == name then role = role or stage end
   end
-  return nil
+  return role
 end
 
 

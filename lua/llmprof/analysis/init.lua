@@ -13,6 +13,7 @@ local integrity = require "llmprof.analysis.integrity"
 local json = require "llmprof.json"
 local kinds = require "llmprof.trace.kinds"
 local latency = require "llmprof.analysis.latency"
+local range_name = require "llmprof.base.range_name"
 local roofline = require "llmprof.analysis.roofline"
 local stage_summary = require "llmprof.analysis.stage_summary"
 local transfers = require "llmprof.analysis.transfers"
@@ -63,12 +64,15 @@ end
 
 -- ---- stages ----
 
+-- The declared stage that is "decode" to the model, and its instances that count.
 local function used_decodes(found)
-  local list = {}
+  local name, list = "decode", {}
   for _, instance in ipairs(found.instances) do
-    if instance.used and instance.stage == "decode" then list[#list + 1] = instance end
+    if instance.used and range_name.role(instance.stage) == "decode" then
+      name, list[#list + 1] = instance.stage, instance
+    end
   end
-  return list
+  return name, list
 end
 
 
@@ -126,7 +130,7 @@ local function add_limits(results, given)
     samples = given.samples, format = format }
   local lacking = results.hardware.missing
   results.hardware.missing = nil
-  table.insert(lacking, work.add(results.stages, results.repeats.used, given))
+  table.insert(lacking, work.add(results.stages, given))
   table.move(lacking, 1, #lacking, #results.missing + 1, results.missing)
   efficiency.add(results, kernels)
   headroom.add(results, kernels)
@@ -141,8 +145,9 @@ end
 -- counters (of analysis.counters), operators, workload (facts about a recorded run),
 -- metrics (metrics.json), arch, arch_complaint and run (of llmprof.model.choice), gpu
 -- (the configuration's hardware table), launches (of llmprof.ncu), samples (of
--- llmprof.gpu_watch), complaints (of nsys), overhead (of analysis.overhead), missing
--- (list of { what, why, how }), flops (the recipe's: a function of a stage and metrics).
+-- llmprof.gpu_watch), complaints (of nsys), plain (metrics of runs without the profiler),
+-- overhead (of analysis.overhead), missing (list of { what, why, how }), flops (the
+-- recipe's: a function of a stage and metrics).
 --
 -- Its advice is made from the results themselves: llmprof.advice.
 function analysis.results(given)
@@ -168,9 +173,9 @@ function analysis.results(given)
     results.totals = totals(given.trace, given.found)
     results.stages = stage_summary.list(given.found, given)
     breakdown.add(results.stages, given.trace, given.found, given.kernels or {})
-    local made = stage_summary.counts(given, "decode", used_decodes(given.found))
-    made.metrics = given.metrics
-    results.latency = latency.measure(given.trace, given.found, made)
+    local made = stage_summary.counts(given, used_decodes(given.found))
+    made.metrics, made.plain = given.metrics, given.plain
+    results.latency = latency.measure(given.found, made)
     results.transfers = transfers.list(given.found)
     results.integrity = integrity.judge { trace = given.trace, samples = given.samples,
       complaints = given.complaints, stage_share = results.totals.stage_share }

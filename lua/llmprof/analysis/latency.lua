@@ -1,132 +1,118 @@
 -- What a user of the model waits for: time to the first token, time per token
 -- after it, tokens per second.
 --
--- TTFT is the wall time of the stage named "prefill", TPOT that of one step of
--- the stage named "decode": from ranges that mark steps (a stage's `step`), or
--- inferred steps, else from the workload's own steps_ms, else the stage's time
--- over its steps.
+-- TTFT is the time from the beginning of the stage "prefill" to its end, or to
+-- that of its last operation where the CPU did not wait for it; TPOT that of one
+-- step of the stage "decode" (llmprof.analysis.steps): from ranges that mark
+-- steps, or inferred ones, else from the workload's own steps_ms, else the stage's
+-- time over its steps. Stages of a domain, "LLM:prefill", count by their text.
 local json = require "llmprof.json"
+local distribution = require "llmprof.analysis.distribution"
+local own_times = require "llmprof.analysis.own_times"
+local range_name = require "llmprof.base.range_name"
 local statistics = require "llmprof.base.statistics"
-local steps = require "llmprof.analysis.steps"
 
 local latency = {}
 
 local PREFILL, DECODE = "prefill", "decode"
 
--- More single values than this are not kept in results.json.
-local MOST_VALUES = 4096
+-- From this difference on two times of the same thing contradict each other.
+local AGREE = 0.05
 
 
-local function used(found, name)
+-- The instances of the stages without a parent that are this to the model.
+local function instances_of(found, role)
   local list = {}
   for _, instance in ipairs(found.instances) do
-    if instance.used and instance.stage == name then list[#list + 1] = instance end
+    if not instance.parent and range_name.role(instance.stage) == role then
+      list[#list + 1] = instance
+    end
   end
   return list
 end
 
 
-local function walls(instances)
-  local values = {}
-  for i, instance in ipairs(instances) do values[i] = instance.wall end
-  return values
-end
-
-
--- { count, mean_ns, std_ns, min_ns, max_ns, p50_ns, p90_ns, p99_ns, values_ns }
-local function describe(values)
-  local described = statistics.describe(values)
-  if not described then return nil end
-  local result = { count = described.count, mean_ns = described.mean, std_ns = described.std,
-    min_ns = described.min, max_ns = described.max }
-  if described.count > 1 then
-    for _, p in ipairs { 50, 90, 99 } do
-      result[("p%d_ns"):format(p)] = statistics.percentile(values, p)
-    end
+local function used(instances)
+  local list = {}
+  for _, instance in ipairs(instances) do
+    if instance.used then list[#list + 1] = instance end
   end
-  if #values <= MOST_VALUES then result.values_ns = json.list(values) end
-  return result
+  return list
 end
 
 
 -- ---- steps ----
 
--- By repeat, the times in ns of the steps of its decodes: from the ranges that
--- mark them, or as they were inferred.
-local function steps_from_ranges(trace, found)
+-- By repeat, the times in ns of the steps of its decodes, without cold ones.
+local function steps_on_timeline(decodes)
   local by_repeat = {}
-  for _, stage in ipairs(found.declared) do
-    if stage.name == DECODE then
-      for _, entry in ipairs(steps.of(trace, found, stage)) do
-        local rep = entry.instance.rep
-        by_repeat[rep] = by_repeat[rep] or {}
-        for _, step in ipairs(entry.steps) do
-          table.insert(by_repeat[rep], step.stop - step.start)
-        end
-      end
+  for _, instance in ipairs(decodes) do
+    for _, step in ipairs(instance.steps or {}) do
+      local list = by_repeat[instance.rep] or {}
+      by_repeat[instance.rep] = list
+      if not step.cold then list[#list + 1] = step.stop - step.start end
     end
   end
   return by_repeat
 end
 
 
--- The same as the workload timed them.
-local function steps_from_metrics(metrics, found)
-  local by_repeat = {}
-  for i, rep in ipairs(metrics and metrics.repeats or {}) do
-    local stage = rep.stages[DECODE]
-    if stage and stage.steps_ms and not (found.repeats.skipped_first and i == 1) then
-      by_repeat[i] = {}
-      for j, ms in ipairs(stage.steps_ms) do by_repeat[i][j] = ms * 1e6 end
-    end
-  end
-  return by_repeat
-end
-
-
-local function step_times(trace, found, metrics)
-  local by_repeat = steps_from_ranges(trace, found)
-  local source = found.inferred and "inferred" or "ranges"
-  if not next(by_repeat) then
-    by_repeat, source = steps_from_metrics(metrics, found), "metrics"
-  end
-  return by_repeat, source
+local function step_times(found, decodes, metrics)
+  local by_repeat = steps_on_timeline(decodes)
+  if next(by_repeat) then return by_repeat, found.inferred and "inferred" or "ranges" end
+  return own_times.steps(metrics), "metrics"
 end
 
 
 -- ---- repeats ----
 
-local function walls_by_repeat(found, name)
-  local sums, counts = {}, {}
-  for _, instance in ipairs(found.instances) do
-    if instance.stage == name then
-      sums[instance.rep] = (sums[instance.rep] or 0) + instance.wall
-      counts[instance.rep] = (counts[instance.rep] or 0) + 1
-    end
-  end
-  return sums, counts
+-- When what an instance is for was there: its end, on the CPU or on the GPU.
+local function time_of(instance)
+  return math.max(instance.stop, instance.done or 0) - instance.start
 end
 
 
--- Every repeat, the ones left out too: { rep, used, outlier (the first, when it
--- took far longer than the others), ttft_ns, tpot_ns, tokens_per_s }.
-local function repeats_of(found, given, steps_by_repeat)
-  local steps_made = given.steps and given.steps > 0 and given.steps or nil
-  local prefill, prefills = walls_by_repeat(found, PREFILL)
-  local decode, decodes = walls_by_repeat(found, DECODE)
+-- By repeat, the mean time of these instances.
+local function means_by_repeat(instances, value_of)
+  local sums, counts = {}, {}
+  for _, instance in ipairs(instances) do
+    sums[instance.rep] = (sums[instance.rep] or 0) + value_of(instance)
+    counts[instance.rep] = (counts[instance.rep] or 0) + 1
+  end
+  for rep, sum in pairs(sums) do sums[rep] = sum / counts[rep] end
+  return sums
+end
+
+
+-- The stages of a repeat that do not count; nil when all do.
+local function left_out_of(found, rep)
+  local list = json.list {}
+  for _, entry in ipairs(found.repeats.left_out or {}) do
+    if entry.rep == rep and not entry.step then list[#list + 1] = entry.stage end
+  end
+  return #list > 0 and list or nil
+end
+
+
+-- Every repeat, the ones left out too: { rep, used, left_out (its stages that do
+-- not count), outlier (the first, when it took far longer than the others),
+-- ttft_ns, tpot_ns, tokens_per_s }.
+local function repeats_of(found, given, steps_by_repeat, prefills, decodes)
+  local made = given.steps and given.steps > 0 and given.steps or nil
+  local ttft, walls = means_by_repeat(prefills, time_of), means_by_repeat(decodes, time_of)
   local list = json.list {}
   for rep = 1, found.repeats.count do
     local entry = { rep = rep, used = not (found.repeats.skipped_first and rep == 1),
+      left_out = left_out_of(found, rep), ttft_ns = ttft[rep],
       outlier = rep == 1 and found.repeats.first_is_outlier or nil }
-    if prefill[rep] then entry.ttft_ns = prefill[rep] / prefills[rep] end
-    local marked = steps_by_repeat[rep]
-    if marked and #marked > 0 then
-      entry.tpot_ns = statistics.sum(marked) / #marked
-    elseif decode[rep] and steps_made then
-      entry.tpot_ns = decode[rep] / decodes[rep] / steps_made
+    local steps = steps_by_repeat[rep]
+    if steps and #steps > 0 then
+      entry.tpot_ns = statistics.sum(steps) / #steps
+    elseif walls[rep] and made then
+      entry.tpot_ns = walls[rep] / made
     end
-    if decode[rep] and decode[rep] > 0 and steps_made and given.batch then
-      entry.tokens_per_s = steps_made * given.batch * decodes[rep] / (decode[rep] / 1e9)
+    if entry.tpot_ns and entry.tpot_ns > 0 and given.batch then
+      entry.tokens_per_s = given.batch / (entry.tpot_ns / 1e9)
     end
     list[rep] = entry
   end
@@ -134,12 +120,12 @@ local function repeats_of(found, given, steps_by_repeat)
 end
 
 
-local function pick_used(list, field)
-  local values = {}
-  for _, entry in ipairs(list) do
-    if entry.used and entry[field] then values[#values + 1] = entry[field] end
+-- Do the decodes of a repeat count?
+local function decode_counts(found, decodes, rep)
+  for _, instance in ipairs(decodes) do
+    if instance.rep == rep then return instance.used end
   end
-  return values
+  return not (found.repeats.skipped_first and rep == 1)
 end
 
 
@@ -148,10 +134,10 @@ end
 -- Mean of the slopes of the repeats: how much longer each step is than the one
 -- before it, so per token of context; and its standard error. nil when no repeat
 -- has steps enough.
-local function slope_of(by_repeat, count)
+local function slope_of(by_repeat)
   local slopes, squares = {}, 0
-  for rep = 1, count do
-    local slope, err = statistics.slope(by_repeat[rep] or {})
+  for _, times in ipairs(by_repeat) do
+    local slope, err = statistics.slope(times)
     if slope then slopes[#slopes + 1], squares = slope, squares + err ^ 2 end
   end
   if #slopes == 0 then return nil end
@@ -169,18 +155,27 @@ local function trend_of(slope, err)
 end
 
 
-local function tpot_of(by_repeat, source, found, list)
+local function flat(lists)
   local all = {}
-  for rep = 1, found.repeats.count do
-    local times = by_repeat[rep] or {}
-    table.move(times, 1, #times, #all + 1, all)
+  for _, list in ipairs(lists) do table.move(list, 1, #list, #all + 1, all) end
+  return all
+end
+
+
+-- counted: the repeats whose decodes count.
+local function tpot_of(by_repeat, source, counted)
+  local lists, means = {}, {}
+  for _, entry in ipairs(counted) do
+    lists[#lists + 1] = by_repeat[entry.rep]
+    means[#means + 1] = entry.tpot_ns
   end
-  if #all == 0 then all, source = pick_used(list, "tpot_ns"), "stage" end
-  local result = describe(all)
+  local all = flat(lists)
+  if #all == 0 then all, source = means, "stage" end
+  local result = distribution.of(all)
   if not result then return nil end
   result.source = source
   if source ~= "stage" then
-    local slope, err = slope_of(by_repeat, found.repeats.count)
+    local slope, err = slope_of(lists)
     result.slope_ns_per_token, result.slope_error_ns = slope, err
     result.trend = slope and trend_of(slope, err)
   end
@@ -188,25 +183,72 @@ local function tpot_of(by_repeat, source, found, list)
 end
 
 
+-- ---- the CPU's side ----
+
+-- What the marking ranges took on the CPU, and how long after its range a token was
+-- there: { count, mean_ns, ..., lead_ns (mean), lead_max_ns }; nil without ranges.
+local function host_of(decodes)
+  local times, leads = {}, {}
+  for _, instance in ipairs(used(decodes)) do
+    for _, step in ipairs(instance.steps or {}) do
+      if step.host_stop and not step.cold then
+        times[#times + 1] = step.host_stop - step.host_start
+        leads[#leads + 1] = math.max(step.stop - step.host_stop, 0)
+      end
+    end
+  end
+  local result = distribution.of(times)
+  if not result then return nil end
+  local lead = statistics.describe(leads)
+  result.values_ns, result.lead_ns, result.lead_max_ns = nil, lead.mean, lead.max
+  return result
+end
+
+
+-- ---- what the workload says itself ----
+
+-- { timeline_ns, workload_ns, difference (of the larger one) } where the workload's
+-- own time of a step is another one; nil where they agree or nothing is known.
+local function contradiction(tpot, given, found)
+  local own = tpot and tpot.source ~= "metrics"
+    and own_times.tpot_ns(given.metrics, found.repeats, given.batch)
+  if not own then return nil end
+  local difference = math.abs(own - tpot.mean_ns) / math.max(own, tpot.mean_ns)
+  return difference > AGREE and { timeline_ns = tpot.mean_ns, workload_ns = own,
+    difference = difference } or nil
+end
+
+
 -- ---- together ----
 
--- { ttft, tpot, tokens_per_s, repeats }, the first three absent when they cannot
--- be known. given: metrics (the workload's own), steps (of one decode), batch
--- (sequences side by side), each of which may be absent. TPOT is the time
--- of one step, in which each sequence gets a token; tokens per second are those
--- of all sequences.
-function latency.measure(trace, found, given)
+local function rates_of(counted, batch)
+  local values = {}
+  for _, entry in ipairs(counted) do values[#values + 1] = entry.tokens_per_s end
+  local rates = statistics.describe(values)
+  return rates and { count = rates.count, mean = rates.mean, std = rates.std, batch = batch }
+end
+
+
+-- { ttft, tpot, host, tokens_per_s, plain, contradiction, repeats }, all but the last
+-- absent when they cannot be known; plain is that of llmprof.analysis.own_times.
+-- given: metrics (the workload's own), plain (list of those without the profiler),
+-- steps (of one decode), batch (sequences side by side), each of which may be
+-- absent. TPOT is the time of one step, in which each sequence gets a token; tokens
+-- per second are those of all sequences.
+function latency.measure(found, given)
   if found.whole then return nil end
-  local by_repeat, source = step_times(trace, found, given.metrics)
-  local list = repeats_of(found, given, by_repeat)
-  local rates = statistics.describe(pick_used(list, "tokens_per_s"))
-  return {
-    ttft = describe(walls(used(found, PREFILL))),
-    tpot = tpot_of(by_repeat, source, found, list),
-    tokens_per_s = rates and { count = rates.count, mean = rates.mean, std = rates.std,
-      batch = given.batch },
-    repeats = list,
-  }
+  local prefills, decodes = instances_of(found, PREFILL), instances_of(found, DECODE)
+  local by_repeat, source = step_times(found, decodes, given.metrics)
+  local list, counted, ttft = repeats_of(found, given, by_repeat, prefills, decodes), {}, {}
+  for _, entry in ipairs(list) do
+    if decode_counts(found, decodes, entry.rep) then counted[#counted + 1] = entry end
+  end
+  for i, instance in ipairs(used(prefills)) do ttft[i] = time_of(instance) end
+  local tpot = tpot_of(by_repeat, source, counted)
+  return { ttft = distribution.of(ttft), tpot = tpot, host = host_of(decodes),
+    tokens_per_s = rates_of(counted, given.batch), repeats = list,
+    plain = own_times.plain(given.plain, found.repeats),
+    contradiction = contradiction(tpot, given, found) }
 end
 
 

@@ -1,25 +1,23 @@
 -- What profiling cost: the workload's own stage times, plain and profiled.
+local range_name = require "llmprof.base.range_name"
 local statistics = require "llmprof.base.statistics"
 
 local overhead = {}
 
 
--- Mean ms by stage over the repeats of a metrics.json; the first is left out
--- when the timeline leaves it out too.
-local function stage_means(metrics, skip_first)
+-- Mean ms by stage over the repeats of a metrics.json that count.
+local function stage_means(metrics, is_left_out)
   local values = {}
   for i, rep in ipairs(metrics.repeats) do
-    if not (skip_first and i == 1) then
-      for name, stage in pairs(rep.stages) do
+    for name, stage in pairs(rep.stages) do
+      if stage.ms and not is_left_out(i, name) then
         values[name] = values[name] or {}
-        if stage.ms then table.insert(values[name], stage.ms) end
+        table.insert(values[name], stage.ms)
       end
     end
   end
   local means = {}
-  for name, list in pairs(values) do
-    if #list > 0 then means[name] = statistics.describe(list).mean end
-  end
+  for name, list in pairs(values) do means[name] = statistics.describe(list).mean end
   return means
 end
 
@@ -38,12 +36,13 @@ end
 
 -- { runs, stages = list of { name, plain_ms, plain_min_ms, plain_max_ms,
 -- profiled_ms, inflation, certain } } from the metrics of the profiled run and
--- of the plain ones; inflation is profiled over plain, less one. nil when no
+-- of the plain ones; inflation is profiled over plain, less one. is_left_out(repeat,
+-- stage): what the timeline leaves out as a cold start counts nowhere. nil when no
 -- stage has both.
-function overhead.compare(profiled, plain, skip_first)
-  local with, sums, order = stage_means(profiled, skip_first), {}, {}
+function overhead.compare(profiled, plain, is_left_out)
+  local with, sums, order = stage_means(profiled, is_left_out), {}, {}
   for _, metrics in ipairs(plain) do
-    for name, ms in pairs(stage_means(metrics, skip_first)) do
+    for name, ms in pairs(stage_means(metrics, is_left_out)) do
       if not sums[name] then
         sums[name] = {}
         order[#order + 1] = name
@@ -61,15 +60,24 @@ function overhead.compare(profiled, plain, skip_first)
 end
 
 
+-- The row of a stage: the workload may leave out its domain.
+local function row_for(results, stage)
+  local role, found = range_name.role(stage.name), nil
+  for _, row in ipairs(results.overhead and results.overhead.stages or {}) do
+    if row.name == stage.name then return row end
+    if row.name == role then found = row end
+  end
+  return found
+end
+
+
 -- How long one instance of a stage takes without the profiler, in ns; nil when
 -- no plain run was timed. A repeat may hold several instances.
 function overhead.plain_ns(results, stage)
-  local repeats = results.repeats and results.repeats.used
-  local per_repeat = repeats and stage.wall and stage.wall.count / repeats or 1
-  for _, plain in ipairs(results.overhead and results.overhead.stages or {}) do
-    if plain.name == stage.name then return plain.plain_ms * 1e6 / per_repeat end
-  end
-  return nil
+  local row, per_repeat = row_for(results, stage), 1
+  local repeats = stage.repeats or (results.repeats and results.repeats.used)
+  if stage.wall and repeats then per_repeat = stage.wall.count / repeats end
+  return row and row.plain_ms * 1e6 / per_repeat
 end
 
 

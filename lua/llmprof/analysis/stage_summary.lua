@@ -1,6 +1,7 @@
 -- The instances of each stage -> the stages of results: means of those that count,
 -- tokens and steps, and what holds the stage up. Times are ns, shares 0..1.
 local json = require "llmprof.json"
+local range_name = require "llmprof.base.range_name"
 local statistics = require "llmprof.base.statistics"
 
 local stage_summary = {}
@@ -48,7 +49,7 @@ local function instance_record(instance)
 end
 
 
--- Steps of one instance where they were inferred, else nil.
+-- Steps of one instance where they are marked or were inferred, else nil.
 local function mean_steps(instances)
   local sum = 0
   for _, instance in ipairs(instances) do
@@ -59,20 +60,53 @@ local function mean_steps(instances)
 end
 
 
--- Tokens and steps that one instance of a stage made, and the batch: what was
--- inferred, what the workload counted in the last repeat, or what is known about a
--- recorded one. Tokens are those of all sequences; a step makes one for each.
+-- What the workload, or a recorded capture, says of a stage: it may leave out its
+-- domain.
+local function said_of(stages, name)
+  return stages and (stages[name] or stages[range_name.role(name)])
+end
+
+
+-- Tokens and steps that one instance of a stage made, and the batch: steps that are
+-- marked or were inferred, what the workload counted in the last repeat, or what is
+-- known about a recorded one. Tokens are those of all sequences; a step makes one
+-- for each.
 -- given: as of analysis.results; name: of the stage; instances: those that count.
 function stage_summary.counts(given, name, instances)
   local repeats, about = given.metrics and given.metrics.repeats, given.workload or {}
   local last = repeats and repeats[#repeats]
-  local stage = last and last.stages[name] or (about.stages and about.stages[name]) or {}
+  local stage = said_of(last and last.stages, name) or said_of(about.stages, name) or {}
   local ranges = stage.count or 1
   local batch = given.metrics and given.metrics.batch or about.batch
   local tokens = stage.tokens and stage.tokens > 0 and stage.tokens / ranges or nil
   local steps = mean_steps(instances) or stage.steps and stage.steps > 0 and stage.steps / ranges
     or (tokens and batch and tokens / batch) or nil
   return { tokens = tokens, steps = steps, batch = batch }
+end
+
+
+-- Repeats that these instances are from.
+local function repeats_in(instances)
+  local seen, count = {}, 0
+  for _, instance in ipairs(instances) do
+    if not seen[instance.rep] then seen[instance.rep], count = true, count + 1 end
+  end
+  return count
+end
+
+
+-- Does each step of the stage make a token?
+local function makes_tokens(declared)
+  return declared.step ~= nil or range_name.role(declared.name) == "decode"
+end
+
+
+local function add_steps(stage, declared, counts, used)
+  if not (makes_tokens(declared) and counts.steps) then return end
+  stage.steps = counts.steps
+  -- what graphs ran that were traced as one operation is not known
+  if mean(used, "graphs") == 0 then stage.kernels_per_token = stage.kernels / counts.steps end
+  stage.ns_per_token = stage.wall.mean_ns / counts.steps
 end
 
 
@@ -85,6 +119,7 @@ local function summarize(declared, instances, given)
   local stage = { name = declared.name, parent = declared.parent, instances = records,
     wall = timing(used) }
   if #used == 0 then return stage end
+  stage.repeats = repeats_in(used)
   local wall, idle = statistics.sum(pick(used, "wall")), statistics.sum(pick(used, "idle"))
   stage.gpu_busy_ns, stage.gpu_idle_ns = mean(used, "busy"), mean(used, "idle")
   stage.gpu_time_ns = mean(used, "gpu_time")
@@ -93,12 +128,7 @@ local function summarize(declared, instances, given)
   stage.idle_share = wall > 0 and idle / wall or nil
   local counts = stage_summary.counts(given, declared.name, used)
   stage.tokens = counts.tokens
-  if (declared.step or declared.name == "decode") and counts.steps then
-    stage.steps = counts.steps
-    -- what graphs ran that were traced as one operation is not known
-    if mean(used, "graphs") == 0 then stage.kernels_per_token = stage.kernels / counts.steps end
-    stage.ns_per_token = stage.wall.mean_ns / counts.steps
-  end
+  add_steps(stage, declared, counts, used)
   if stage.idle_share then stage.bound, stage.bound_reason = bound_of(stage) end
   return stage
 end

@@ -12,16 +12,14 @@
 --
 -- Without any range of a stage they are inferred (llmprof.analysis.infer): then
 -- a stage is a stretch of time, and what starts in it on the GPU is its work.
+local cold = require "llmprof.analysis.cold"
 local complete = require "llmprof.trace.complete"
 local errors = require "llmprof.base.errors"
 local infer = require "llmprof.analysis.infer"
 local kinds = require "llmprof.trace.kinds"
-local statistics = require "llmprof.base.statistics"
+local steps = require "llmprof.analysis.steps"
 
 local stages = {}
-
--- A first repeat is left out when it took this many times the others' median.
-local OUTLIER = 1.5
 
 stages.WHOLE_RUN = "whole run"
 
@@ -84,37 +82,6 @@ local function number_repeats(declared, instances)
 end
 
 
--- ---- which repeats count ----
-
-local function repeat_walls(instances, count)
-  local walls = {}
-  for i = 1, count do walls[i] = 0 end
-  for _, instance in ipairs(instances) do
-    if not instance.parent then
-      walls[instance.rep] = walls[instance.rep] + instance.stop - instance.start
-    end
-  end
-  return walls
-end
-
-
--- { count, used, skipped_first, slowdown, first_is_outlier }: slowdown is how
--- many times as long as the median of the others the first repeat took; nil, as
--- is first_is_outlier, for one repeat.
-local function choose_repeats(instances, count, policy)
-  local walls = repeat_walls(instances, count)
-  local others = table.move(walls, 2, #walls, 1, {})
-  local median = statistics.median(others)
-  local slowdown = median and median > 0 and walls[1] / median or nil
-  local outlier
-  if slowdown then outlier = slowdown > OUTLIER end
-  local skip = count > 1 and (policy == "yes" or (policy == "auto" and outlier == true))
-  return { count = count, used = skip and count - 1 or count, skipped_first = skip,
-    slowdown = slowdown, first_is_outlier = outlier,
-    first_excess_ns = slowdown and walls[1] - median or nil }
-end
-
-
 -- ---- what the GPU did ----
 
 local function names_at(declared, top)
@@ -159,7 +126,7 @@ local function measure_level(ops, level)
     local range = row[level .. "_range"]
     if range then
       by_range[range] = kinds.none { busy = row.busy, gpu_time = row.duration.total,
-        launches = row.distinct.call }
+        launches = row.distinct.call, done = row.last }
     end
   end
   for _, row in ipairs(ops:group { by = { level .. "_range", "kind" } }) do
@@ -195,12 +162,13 @@ end
 
 -- ---- together ----
 
--- Stages of a trace. declared: the recipe's list of { name, parent }; policy:
--- repeats.skip_first. Returns { instances, repeats, whole, inferred, declared,
--- missing }: instances by start with their measures (ns, counts), rep and used;
--- missing names the declared stages that the trace does not have; inferred is
--- that of llmprof.analysis.infer, where no range marked a stage, and its
--- instances of decode have steps, a list of { start, stop }.
+-- Stages of a trace. declared: the recipe's list of { name, parent, step }; policy:
+-- repeats.skip_first. Returns { instances, repeats (of llmprof.analysis.cold),
+-- whole, inferred, declared, missing }: instances by start with their measures
+-- (ns, counts; done: when the last of their operations ended), rep, used and steps
+-- (of llmprof.analysis.steps); missing names the declared stages that the trace
+-- does not have; inferred is that of llmprof.analysis.infer, where no range marked
+-- a stage.
 function stages.find(trace, declared, policy)
   complete.check(trace)
   local instances, inferred = find_instances(trace, declared), nil
@@ -209,14 +177,14 @@ function stages.find(trace, declared, policy)
   local whole = #instances == 0
   if whole then instances = whole_run(trace) end
   local count = number_repeats(declared, instances)
-  local repeats = choose_repeats(instances, count, policy)
   local ops = stages.label(trace, check(trace:frame "gpu"),
     { declared = declared, whole = whole, inferred = inferred, instances = instances })
   measure(ops, instances, whole)
+  if not (inferred or whole) then steps.mark(trace, declared, instances) end
+  local repeats = cold.judge(instances, count, policy)
   local seen, missing = {}, {}
   for _, instance in ipairs(instances) do
     seen[instance.stage] = true
-    instance.used = not (repeats.skipped_first and instance.rep == 1)
   end
   for _, stage in ipairs(declared) do
     if not seen[stage.name] then missing[#missing + 1] = stage.name end

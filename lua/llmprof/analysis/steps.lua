@@ -1,74 +1,111 @@
 -- Steps of a stage: the ranges inside it that each mark one token, where the
 -- recipe names them (a stage's `step`), or what was inferred.
+--
+-- A step lasts from when the GPU could begin it to when its token is there: from
+-- the end of the step before it to the end of the last operation that its range
+-- launched. The first of a stage could begin with its range, or, where the CPU
+-- asked for it ahead of time, when what ran before it had ended. The range itself
+-- is CPU time: in a loop that does not wait for its tokens it says nothing of
+-- them, only how far ahead the CPU is.
 local errors = require "llmprof.base.errors"
 
 local steps = {}
 
+local COLUMNS = { "range", "host_start", "host_end", "before", "end", "kernels" }
 
--- Every range of that name, by start: { start, stop } in ns.
+
+-- The rows of a range on several devices are one step, done when the last is.
+local function merge(step, row)
+  step.before = math.max(step.before or row.before or step.host_start, row.before or 0)
+  step.stop = math.max(step.stop, row["end"])
+  step.kernels = step.kernels + row.kernels
+end
+
+
+-- Every range of that name that launched something, by start: { host_start,
+-- host_stop, before (end of what ran before it; nil: nothing did), stop (ns),
+-- kernels }.
 local function ranges_named(trace, name)
-  local found = errors.check("failed", trace:frame "ranges"):where { tag = name }
-  local list = {}
-  for row = 1, #found do
-    list[row] = { start = found:get(row, "start"), stop = found:get(row, "end") }
+  local found = errors.check("failed", trace:steps { name })
+  local list, by_range = {}, {}
+  for number = 1, #found do
+    local row = {}
+    for _, column in ipairs(COLUMNS) do row[column] = found:get(number, column) end
+    local step = by_range[row.range]
+    if step then
+      merge(step, row)
+    else
+      step = { host_start = row.host_start, host_stop = row.host_end, before = row.before,
+        stop = row["end"], kernels = row.kernels }
+      by_range[row.range], list[#list + 1] = step, step
+    end
   end
-  table.sort(list, function(a, b) return a.start < b.start end)
+  table.sort(list, function(a, b) return a.host_start < b.host_start end)
   return list
 end
 
 
-local function inferred_steps(found, stage)
+-- The marked steps within an instance, each with its start.
+local function inside(instance, ranges)
+  local list = {}
+  for _, range in ipairs(ranges) do
+    if range.host_start >= instance.start and range.host_stop <= instance.stop then
+      local before = list[#list]
+      local start = before and before.stop or math.max(range.host_start, range.before or 0)
+      list[#list + 1] = { start = start, stop = math.max(range.stop, start),
+        host_start = range.host_start, host_stop = range.host_stop, kernels = range.kernels }
+    end
+  end
+  return #list > 0 and list or nil
+end
+
+
+-- Give each instance of a stage whose recipe names its steps its `steps`: list of
+-- { start, stop, host_start, host_stop (ns), kernels }; nil without any. Inferred
+-- instances have theirs, of start and stop.
+function steps.mark(trace, declared, instances)
+  for _, stage in ipairs(declared) do
+    local ranges = stage.step and ranges_named(trace, stage.step)
+    for _, instance in ipairs(ranges and instances or {}) do
+      if instance.stage == stage.name then instance.steps = inside(instance, ranges) end
+    end
+  end
+end
+
+
+-- The used instances of a stage that have steps.
+function steps.of(found, stage)
   local list = {}
   for _, instance in ipairs(found.instances) do
     if instance.used and instance.stage == stage.name and instance.steps then
-      list[#list + 1] = { instance = instance, steps = instance.steps }
+      list[#list + 1] = instance
     end
   end
   return list
 end
 
 
--- The steps within each used instance of a stage: list of { instance, steps },
--- without instances that have none. Empty when the stage declares no step and
--- none were inferred.
-function steps.of(trace, found, stage)
-  if found.inferred then return inferred_steps(found, stage) end
-  if not stage.step then return {} end
-  local ranges, list = ranges_named(trace, stage.step), {}
-  for _, instance in ipairs(found.instances) do
-    if instance.used and instance.stage == stage.name then
-      local inside = {}
-      for _, range in ipairs(ranges) do
-        if range.start >= instance.start and range.stop <= instance.stop then
-          inside[#inside + 1] = range
-        end
-      end
-      if #inside > 0 then list[#list + 1] = { instance = instance, steps = inside } end
-    end
-  end
-  return list
-end
-
-
--- What lies between one step and the next: list of { start, stop } in ns.
-function steps.gaps(list)
+-- What lies between the range of one step and that of the next, where the CPU does
+-- something else: list of { start, stop } in ns.
+local function gaps_of(list)
   local gaps = {}
   for i = 2, #list do
-    gaps[i - 1] = { start = list[i - 1].stop, stop = math.max(list[i].start, list[i - 1].stop) }
+    local from, to = list[i - 1].host_stop or list[i - 1].stop, list[i].host_start or list[i].start
+    gaps[i - 1] = { start = from, stop = math.max(to, from) }
   end
   return gaps
 end
 
 
 -- Means per instance: { count, between_ns, idle_ns (of the GPU, between steps),
--- and that idle time by what the CPU did: launch_ns, ... }. split: a classifier
--- of llmprof.analysis.waiting. nil without steps.
-function steps.between(list, split)
-  if #list == 0 then return nil end
+-- and that idle time by what the CPU did: launch_ns, ... }. instances: of steps.of;
+-- split: a classifier of llmprof.analysis.waiting. nil without steps.
+function steps.between(instances, split)
+  if #instances == 0 then return nil end
   local sums = { count = 0, between_ns = 0, idle_ns = 0 }
-  for _, entry in ipairs(list) do
-    sums.count = sums.count + #entry.steps
-    for _, gap in ipairs(steps.gaps(entry.steps)) do
+  for _, instance in ipairs(instances) do
+    sums.count = sums.count + #instance.steps
+    for _, gap in ipairs(gaps_of(instance.steps)) do
       sums.between_ns = sums.between_ns + gap.stop - gap.start
       for class, ns in pairs(split(gap)) do
         sums[class .. "_ns"] = (sums[class .. "_ns"] or 0) + ns
@@ -76,7 +113,7 @@ function steps.between(list, split)
       end
     end
   end
-  for key, sum in pairs(sums) do sums[key] = sum / #list end
+  for key, sum in pairs(sums) do sums[key] = sum / #instances end
   return sums
 end
 

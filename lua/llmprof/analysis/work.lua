@@ -8,6 +8,7 @@
 -- a repeat has several ranges of a stage (a range per step), each has its share.
 local json = require "llmprof.json"
 local model = require "llmprof.model"
+local range_name = require "llmprof.base.range_name"
 local errors = require "llmprof.base.errors"
 local text = require "llmprof.text"
 
@@ -115,25 +116,25 @@ end
 
 
 -- Ranges of a stage in one repeat.
-local function ranges_of(stage, repeats)
-  local count = stage.wall and stage.wall.count or 1
+local function ranges_of(stage)
+  local count, repeats = stage.wall and stage.wall.count or 1, stage.repeats
   return repeats and repeats > 0 and math.max(count / repeats, 1) or 1
 end
 
 
-local function from_description(given, stage, own_stage, repeats)
+local function from_description(given, stage, own_stage)
   local arch, run = given.arch, given.run
   if not arch or not run then return nil end
-  local cost, done, sequence
-  if is_encoder(arch, stage.name) then
-    cost, done = encoder_cost(arch, run, stage.name)
-  elseif arch.decoder and stage.name == "prefill" then
+  local role, cost, done, sequence = range_name.role(stage.name), nil, nil, nil
+  if is_encoder(arch, role) then
+    cost, done = encoder_cost(arch, run, role)
+  elseif arch.decoder and role == "prefill" then
     cost, done, sequence = prefill_cost(arch, run, own_stage)
-  elseif arch.decoder and stage.name == "decode" then
+  elseif arch.decoder and role == "decode" then
     cost, done = decode_cost(arch, run)
   end
   if not cost then return nil end
-  local ranges = ranges_of(stage, repeats)
+  local ranges = ranges_of(stage)
   if ranges > 1 then
     cost = model.scaled(cost, 1 / ranges)
     done.ranges = ranges
@@ -174,17 +175,17 @@ local function reason(given)
 end
 
 
--- Give each stage its cost. repeats: how many the figures are from. given: arch
+-- Give each stage its cost. given: arch
 -- (of llmprof.model), arch_complaint, run (of
 -- llmprof.model.choice), metrics, flops (the recipe's, of stage and metrics).
 -- Returns a missing entry { what, why, how } when no stage has one, or nil.
-function work.add(stages, repeats, given)
+function work.add(stages, given)
   local wrong = contradiction(given)
   if wrong then given = setmetatable({ arch = false }, { __index = given }) end
   local own_stage, any = {}, false
-  for _, stage in ipairs(stages) do own_stage[stage.name] = not stage.parent end
+  for _, stage in ipairs(stages) do own_stage[range_name.role(stage.name)] = not stage.parent end
   for _, stage in ipairs(stages) do
-    local cost = from_recipe(given, stage) or from_description(given, stage, own_stage, repeats)
+    local cost = from_recipe(given, stage) or from_description(given, stage, own_stage)
     stage.cost = cost
     any = any or cost ~= nil
   end

@@ -16,6 +16,12 @@ function range_name.split(name)
 end
 
 
+-- What a stage of that name is to a model: "prefill" for "LLM:prefill", too.
+function range_name.role(name)
+  return (select(2, range_name.split(name)))
+end
+
+
 -- What means something in a filter of ncu is escaped.
 local function escape(text)
   return (text:gsub("[@,%[%]/*+]", "\\%0"))

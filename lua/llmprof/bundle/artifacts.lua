@@ -2,7 +2,6 @@
 --
 -- Files are written whole or not at all. manifest.json is rewritten after every
 -- step, so that a run that dies says how far it came.
-local command_line = require "llmprof.base.command_line"
 local clock = require "llmprof.base.clock"
 local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
@@ -47,6 +46,43 @@ local function check_id(id)
 end
 
 
+-- Remove what a process that is gone left half-written in the folder of a run, as far as
+-- that can be.
+local function sweep(dir)
+  fs.sweep(dir)
+  for _, folder in ipairs(layout.folders) do fs.sweep(dir .. "/" .. folder) end
+end
+
+
+-- Is a folder one that a run began and left before it wrote its manifest: nothing in it
+-- but empty folders of a bundle, and what was half-written?
+local function is_blank(dir)
+  local ours = {}
+  sweep(dir)
+  for _, folder in ipairs(layout.folders) do ours[folder] = true end
+  for _, name in ipairs(fs.list(dir) or { "?" }) do
+    local inside = ours[name] and fs.list(dir .. "/" .. name)
+    if not inside or #inside > 0 then return false end
+  end
+  return true
+end
+
+
+-- Hold the folder of a run against other processes until this one ends; nil where the
+-- file system has no locks.
+local function hold(dir)
+  local lock, message, code = fs.lock(dir)
+  if lock then
+    sweep(dir)
+    return lock
+  elseif code == "unsupported" then
+    return nil
+  end
+  errors.raise("failed", code == "busy" and dir .. ": another llmprof works on this run"
+    or message, { hint = code == "busy" and "wait until it has ended" or nil })
+end
+
+
 -- A fresh folder below root. A run id that was asked for and is taken is an
 -- error; one made from the time gets a number.
 local function fresh_folder(root, wanted, recipe_name)
@@ -55,7 +91,7 @@ local function fresh_folder(root, wanted, recipe_name)
   mkdirs(root)
   if wanted then
     local made, message = fs.mkdir(root .. "/" .. wanted)
-    if made then return wanted end
+    if made or is_blank(root .. "/" .. wanted) then return wanted end
     local taken = fs.stat(root .. "/" .. wanted) ~= nil
     errors.raise(taken and "usage" or "failed",
       taken and ("run id '%s' is taken: %s/%s exists"):format(wanted, root, wanted) or message,
@@ -74,9 +110,11 @@ end
 
 local function check_empty(out)
   local entries = fs.list(out)
-  if entries and #entries > 0 then
+  if entries and #entries > 0 and not is_blank(out) then
     errors.raise("usage", ("out=%s: the folder is not empty"):format(out),
-      { hint = ("choose another, or continue it with --resume %s"):format(out) })
+      { hint = fs.stat(out .. "/" .. MANIFEST)
+        and ("choose another, or continue it with --resume %s"):format(out)
+        or "choose another: this is no run" })
   end
 end
 
@@ -92,7 +130,8 @@ function artifacts.create(given)
     id = fresh_folder(given.root, given.id, given.recipe)
     dir = given.root .. "/" .. id
   end
-  local run = setmetatable({ id = id, dir = dir, root = not given.out and given.root or nil }, Run)
+  local run = setmetatable({ id = id, dir = dir, root = not given.out and given.root or nil,
+    lock = hold(dir) }, Run)
   for _, folder in ipairs(layout.folders) do mkdirs(run:path(folder)) end
   run.manifest = {
     schema_version = 1,
@@ -135,18 +174,50 @@ local function locate(dir, root)
 end
 
 
+-- What a run calls itself, if that can be its name: anybody may have written it.
+local function id_of(dir, manifest)
+  local id = manifest.run_id
+  if id == "" or id == "." or id == ".." or id:find "[/%c]" then
+    errors.raise("failed", ("%s/%s: run_id: '%s' cannot name a run"):format(dir, MANIFEST, id))
+  end
+  return id
+end
+
+
+-- Raise when the folder of a run, or a recorded capture, has links in place of its files.
+function artifacts.check_links(dir)
+  local astray = layout.astray(dir)
+  if astray then
+    errors.raise("failed", astray, { hint = "put what it points to in its place, if it is yours" })
+  end
+end
+
+
 -- A run by its id, by its folder, or "latest".
 function artifacts.open(name, root)
   for _, dir in ipairs { name, root .. "/" .. name } do
     if fs.stat(dir .. "/" .. MANIFEST) then
+      artifacts.check_links(dir)
       local manifest = artifacts.manifest(dir)
       local folder, home = locate(dir, root)
-      return setmetatable({ id = manifest.run_id, dir = folder, manifest = manifest,
-        root = home }, Run)
+      return setmetatable({ id = home and folder:match "[^/]+$" or id_of(dir, manifest),
+        dir = folder, manifest = manifest, root = home }, Run)
     end
   end
   errors.raise("usage", ("no run '%s' in %s"):format(name, root),
     { hint = "llmprof artifacts lists the runs" })
+end
+
+
+-- Where a run began and ended before it wrote its manifest, so that there is nothing to
+-- continue: its folder, and its id if it lies below root; nil without such.
+function artifacts.begun(name, root)
+  for _, dir in ipairs { name, root .. "/" .. name } do
+    if fs.stat(dir) and not fs.stat(dir .. "/" .. MANIFEST) and is_blank(dir) then
+      return dir, dir ~= name and name or nil
+    end
+  end
+  return nil
 end
 
 
@@ -168,6 +239,29 @@ function artifacts.list(root)
     return a.id < b.id
   end)
   return runs
+end
+
+
+-- May the folder of a run be removed: does no process work on it?
+function artifacts.is_idle(dir)
+  local lock, _, code = fs.lock(dir)
+  if lock then lock:close() end
+  return lock ~= nil or code == "unsupported"
+end
+
+
+-- Folders below a root in which a run began and ended before it wrote its manifest.
+function artifacts.orphans(root)
+  local list = {}
+  for _, name in ipairs(fs.list(root) or {}) do
+    local dir = root .. "/" .. name
+    local info = fs.lstat(dir)
+    if info and info.type == "directory" and fs.stat(dir .. "/" .. layout.nsys.folder)
+      and artifacts.is_idle(dir) and is_blank(dir) then
+      list[#list + 1] = dir
+    end
+  end
+  return list
 end
 
 
@@ -214,7 +308,7 @@ end
 
 
 function Run:has(name)
-  local info = fs.stat(self:path(name))
+  local info = fs.lstat(self:path(name))
   return info ~= nil and info.type == "file"
 end
 
@@ -286,16 +380,17 @@ function Run:recorded(name)
 end
 
 
--- What to type to continue it: with other settings than its own it starts over.
+-- How to continue it: with other settings than its own it starts over. The command that
+-- began it is not repeated here, as anybody may have written the manifest.
 function Run:continuation()
-  local command = self.manifest.command
-  local begun = type(command) == "table" and command_line.show(command) or "llmprof RECIPE.lua ..."
-  return ("continue it: %s --resume %s"):format(begun, self.root and self.id or self.dir)
+  return ("continue it with the command in %s and --resume %s"):format(self:path(MANIFEST),
+    self.root and self.id or self.dir)
 end
 
 
--- A run that is continued.
+-- A run that is continued, held until this process ends.
 function Run:reopen()
+  self.lock = self.lock or hold(self.dir)
   self.manifest.status, self.manifest.message, self.manifest.ended = "running", nil, nil
   self:save()
 end
@@ -306,6 +401,8 @@ function Run:finish(status, message)
   self.manifest.status, self.manifest.message = status, message
   self.manifest.ended = clock.timestamp()
   self:save()
+  if self.lock then self.lock:close() end
+  self.lock = nil
 end
 
 

@@ -93,6 +93,40 @@ layout.replaces = {
 }
 
 
+-- ---- what a stranger's folder may not have ----
+
+-- Every name that is read or written below the folder of a run, as far as it is known
+-- without looking.
+local function known_names()
+  local names = { layout.manifest, layout.config, layout.inputs, layout.environment,
+    layout.timeline, layout.gpu_samples, layout.selection, layout.counters, layout.results,
+    layout.perfetto }
+  for _, tool in ipairs { layout.nsys, layout.ncu } do
+    for _, name in pairs(tool) do names[#names + 1] = name end
+  end
+  for _, place in pairs(layout.workload) do
+    names[#names + 1] = place
+    for _, name_in in ipairs { layout.metrics_in, layout.operators_in, layout.log_in } do
+      names[#names + 1] = name_in(place)
+    end
+  end
+  return names
+end
+
+
+-- What is wrong with a folder that may be a stranger's: a name of a bundle or of a
+-- recorded capture that is a symbolic link, which could lead anywhere. nil if nothing is.
+function layout.astray(folder)
+  for _, names in ipairs { known_names(), layout.recorded_names() } do
+    for _, name in ipairs(names) do
+      local path, message, code = fs.beneath(folder, name)
+      if not path and code == "denied" then return message end
+    end
+  end
+  return nil
+end
+
+
 -- ---- recorded captures ----
 
 -- Beside the files lies how, where and when they were recorded:

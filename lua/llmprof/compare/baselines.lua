@@ -126,6 +126,17 @@ baselines.must_find = must_find
 
 -- ---- changing ----
 
+-- Calls what(...) while no other process changes the baselines of a root.
+local function alone(root, what, ...)
+  check(fs.mkdirs(folder_of(root)))
+  local lock, message, code = fs.lock(folder_of(root), { wait = true })
+  if code == "interrupted" then errors.raise("interrupted", "interrupted") end
+  if not lock and code ~= "unsupported" then errors.raise("failed", message) end
+  local held <close> = lock -- luacheck: ignore 211
+  return what(...)
+end
+
+
 local function remove(path)
   if fs.lstat(path) then check(fs.remove_tree(path)) end
 end
@@ -157,11 +168,7 @@ local function keep(run, folder, name)
 end
 
 
--- Keep a run (of artifacts) under a name; one of that name is replaced
--- when the copy is whole.
-function baselines.save(run, name, root)
-  check_name(name)
-  check_has_results(run)
+local function save(run, name, root)
   local path = path_of(name, root)
   local fresh = path .. ".new~"
   remove(fresh)
@@ -171,11 +178,17 @@ function baselines.save(run, name, root)
 end
 
 
--- Keep another run of the same thing under a name that there is: how much they
--- differ is what a comparison holds a change against.
-function baselines.add(run, name, root)
-  local path = must_find(name, root)
+-- Keep a run (of artifacts) under a name; one of that name is replaced
+-- when the copy is whole.
+function baselines.save(run, name, root)
+  check_name(name)
   check_has_results(run)
+  alone(root, save, run, name, root)
+end
+
+
+local function add(run, name, root)
+  local path = must_find(name, root)
   local about = read_about(path)
   if about.recipe ~= run.manifest.recipe then
     errors.raise("usage", ("baseline '%s' is of recipe %s, %s of %s"):format(name,
@@ -195,6 +208,15 @@ function baselines.add(run, name, root)
 end
 
 
+-- Keep another run of the same thing under a name that there is: how much they
+-- differ is what a comparison holds a change against.
+function baselines.add(run, name, root)
+  must_find(name, root)
+  check_has_results(run)
+  alone(root, add, run, name, root)
+end
+
+
 -- Compare with this one where only one run is named.
 function baselines.use(name, root)
   must_find(name, root)
@@ -202,10 +224,16 @@ function baselines.use(name, root)
 end
 
 
-function baselines.remove(name, root)
+local function remove_baseline(name, root)
   local path, current = must_find(name, root), baselines.current(root)
   remove(path)
   if current == name then check(fs.remove(path_of(CURRENT, root))) end
+end
+
+
+function baselines.remove(name, root)
+  must_find(name, root)
+  alone(root, remove_baseline, name, root)
 end
 
 

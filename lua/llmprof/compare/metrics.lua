@@ -11,9 +11,10 @@
 -- Times of the workload's runs without a profiler ("plain") go before those of
 -- the timeline ("profiled"), where both sides have them. A process makes a group of
 -- samples: each run of a side, and each of its plain runs.
+local cold = require "llmprof.analysis.cold"
 local errors = require "llmprof.base.errors"
 local nearest = require "llmprof.base.nearest"
-local statistics = require "llmprof.base.statistics"
+local own_times = require "llmprof.analysis.own_times"
 local verdict = require "llmprof.compare.verdict"
 
 local metrics = {}
@@ -31,9 +32,10 @@ local definitions = {
   launches = { better = "count", field = "launches", exact = true },
   copies = { better = "count", field = "copies", exact = true },
   category = { unit = "ms", better = "lower" },
-  ttft = { unit = "ms", better = "lower", repeat_field = "ttft_ns", scale = 1e-6 },
-  tpot = { unit = "ms", better = "lower", repeat_field = "tpot_ns", scale = 1e-6 },
-  tokens_per_s = { unit = "tokens/s", better = "higher", repeat_field = "tokens_per_s" },
+  ttft = { unit = "ms", better = "lower", repeat_field = "ttft_ns", stage = PREFILL, scale = 1e-6 },
+  tpot = { unit = "ms", better = "lower", repeat_field = "tpot_ns", stage = DECODE, scale = 1e-6 },
+  tokens_per_s = { unit = "tokens/s", better = "higher", repeat_field = "tokens_per_s",
+    stage = DECODE },
 }
 
 local of_a_stage = { "ms", "gpu_ms", "busy", "idle", "kernels", "launches", "copies" }
@@ -129,6 +131,7 @@ local function from_repeats(run, definition)
   local latency, values = run.results.latency or {}, {}
   for _, entry in ipairs(latency.repeats or {}) do
     local value = entry.used and entry[definition.repeat_field]
+    if cold.left_out(run.results.repeats, entry.rep, definition.stage) then value = nil end
     if value then values[#values + 1] = value * (definition.scale or 1) end
   end
   return group_of(values)
@@ -175,16 +178,8 @@ end
 
 -- ---- samples without a profiler ----
 
-local function step_ms(stage)
-  if stage.steps_ms and #stage.steps_ms > 0 then
-    return statistics.sum(stage.steps_ms) / #stage.steps_ms
-  end
-  return stage.ms and stage.steps and stage.steps > 0 and stage.ms / stage.steps or nil
-end
-
-
-local function instance_ms(stage)
-  return stage.ms and stage.ms / (stage.count or 1)
+local function in_ms(ns)
+  return ns and ns / 1e6
 end
 
 
@@ -192,15 +187,15 @@ end
 local plain_values = {
   ms = function(rep, metric)
     local stage = rep.stages[metric.stage]
-    return stage and instance_ms(stage) or nil
+    return stage and in_ms(own_times.instance_ns(stage)) or nil
   end,
   ttft = function(rep)
     local stage = rep.stages[PREFILL]
-    return stage and instance_ms(stage)
+    return stage and in_ms(own_times.instance_ns(stage))
   end,
-  tpot = function(rep)
+  tpot = function(rep, _, batch)
     local stage = rep.stages[DECODE]
-    return stage and step_ms(stage)
+    return stage and in_ms(own_times.step_ns(stage, batch))
   end,
   tokens_per_s = function(rep, _, batch)
     local stage = rep.stages[DECODE]
@@ -210,17 +205,31 @@ local plain_values = {
 }
 
 
--- The repeats of a plain run that count: the first is left out where the
--- timeline leaves it out.
-local function counted_repeats(run, plain_run)
-  local first = run.results.repeats and run.results.repeats.skipped_first and 2 or 1
-  return table.move(plain_run.repeats, first, #plain_run.repeats, 1, {})
+local function parent_of(run, name)
+  for _, stage in ipairs(run.results.stages) do
+    if stage.name == name then return stage.parent end
+  end
+  return nil
+end
+
+
+-- The repeats of a plain run that count for a stage: the first is left out where
+-- the timeline leaves it out.
+local function counted_repeats(run, plain_run, stage)
+  local list = {}
+  for i, rep in ipairs(plain_run.repeats) do
+    if not cold.left_out(run.results.repeats, i, stage, parent_of(run, stage)) then
+      list[#list + 1] = rep
+    end
+  end
+  return list
 end
 
 
 local function plain_values_of(run, plain_run, metric)
   local value_of, values = plain_values[metric.key], {}
-  for _, rep in ipairs(counted_repeats(run, plain_run)) do
+  for _, rep in ipairs(counted_repeats(run, plain_run,
+      metric.stage or definitions[metric.key].stage)) do
     values[#values + 1] = value_of(rep, metric, plain_run.batch)
   end
   return group_of(values)

@@ -17,37 +17,30 @@ local function declared_of(results)
 end
 
 
--- The kernels of the last used instance of each stage: { key, start }.
+-- The kernels of the last used instance of each stage, in their order.
 local function kernels_of(trace, found, results)
   local frame = errors.check("failed", trace:frame "kernels")
   stages.label(trace, frame, found)
-  local last = {}
-  for _, instance in ipairs(found.instances) do
-    if instance.used and not instance.parent then last[instance.stage] = instance.range end
-  end
   if not found.whole then
-    local ranges = {}
+    local last, ranges = {}, {}
+    for _, instance in ipairs(found.instances) do
+      if instance.used and not instance.parent then last[instance.stage] = instance.range end
+    end
     for _, stage in ipairs(results.stages) do ranges[#ranges + 1] = last[stage.name] end
     frame = frame:where { stage_range = ranges }
   end
-  local list = {}
-  for row = 1, #frame do
-    local stage = found.whole and stages.WHOLE_RUN or frame:get(row, "stage")
-    list[row] = { stage = stage, start = frame:get(row, "start"), row = row,
-      key = table.concat({ stage, frame:get(row, "part") or "", frame:get(row, "name") or "" },
-        "\0") }
-  end
-  table.sort(list, function(a, b)
-    if a.start ~= b.start then return a.start < b.start end
-    return a.row < b.row
-  end)
-  return list
+  return frame:sort { { "start" } }
 end
 
 
-local function count(counts, key, neighbour)
+local function key_of(stage, part, name)
+  return table.concat({ stage or stages.WHOLE_RUN, part or "", name or "" }, "\0")
+end
+
+
+local function count(counts, key, neighbour, times)
   counts[key] = counts[key] or {}
-  counts[key][neighbour] = (counts[key][neighbour] or 0) + 1
+  counts[key][neighbour] = (counts[key][neighbour] or 0) + times
 end
 
 
@@ -67,16 +60,19 @@ end
 function sequence.neighbours(side)
   if not side.trace then return {} end
   local trace = trace_file.open(side.trace)
-  local policy = side.results.repeats.skipped_first and "yes" or "no"
-  local found = stages.find(trace, declared_of(side.results), policy)
-  local previous, following, around = {}, {}, {}
-  local list = kernels_of(trace, found, side.results)
-  for i, kernel in ipairs(list) do
-    local before = list[i - 1]
-    around[kernel.key] = {}
-    if before and before.stage == kernel.stage then
-      count(previous, kernel.key, before.key)
-      count(following, before.key, kernel.key)
+  local found = stages.find(trace, declared_of(side.results), side.results.repeats)
+  local list, previous, following, around = kernels_of(trace, found, side.results), {}, {}, {}
+  for _, kernel in ipairs(list:group { by = { "stage", "part", "name" } }) do
+    around[key_of(kernel.stage, kernel.part, kernel.name)] = {}
+  end
+  list:follow { "stage", "part", "name" }
+  for _, pair in ipairs(list:slice(1, #list - 1):group {
+    by = { "stage", "part", "name", "next_stage", "next_part", "next_name" } }) do
+    if pair.stage == pair.next_stage then
+      local key = key_of(pair.stage, pair.part, pair.name)
+      local next_key = key_of(pair.next_stage, pair.next_part, pair.next_name)
+      count(previous, next_key, key, pair.count)
+      count(following, key, next_key, pair.count)
     end
   end
   for key, entry in pairs(around) do

@@ -72,6 +72,7 @@ end
 
 -- One run in a folder: see side.open.
 local function run_in(folder, name, hint, root)
+  artifacts.check_links(folder)
   local path = layout.find(folder, "results") or unfinished(folder, root)
   local results, plain = load_results(path, hint), {}
   for _, ran in ipairs { layout.workload.before, layout.workload.after } do

@@ -260,13 +260,22 @@ function config.parse_overrides(words)
 end
 
 
+-- The same word, where it takes away a preset: the one that is there without.
+local function without_preset(entry)
+  local preset = defaults[entry.key .. ".preset"]
+  if entry.action ~= "remove" or not preset then return entry end
+  return { action = "set", key = entry.key, text = preset[2], word = entry.word }
+end
+
+
 -- The same list with the keys that foreign names stand for.
 local function resolve_overrides(declared, overrides)
   local function is_known(key) return declared[key] ~= nil end
   local list = {}
   for i, entry in ipairs(overrides) do
     local key, text = foreign.resolve(entry.key, entry.text, is_known)
-    list[i] = key and { action = entry.action, key = key, text = text, word = entry.word } or entry
+    list[i] = without_preset(key and { action = entry.action, key = key, text = text,
+      word = entry.word } or entry)
   end
   return list
 end
@@ -340,7 +349,10 @@ local function from_overrides(overrides)
   for _, entry in ipairs(overrides) do
     local group = entry.key:match "^(.*)%.preset$" or entry.key
     if entry.text and defaults[group .. ".preset"] then tree[group] = entry.text end
-    if entry.text and entry.key == "mode" then tree.mode = entry.text end
+    if entry.key == "mode" then
+      local unset = entry.action == "remove" or unset_words[entry.text]
+      tree.mode = unset and yaml.null or entry.text
+    end
   end
   return tree
 end
@@ -403,7 +415,7 @@ function config.compose(given)
   if given.file then layers:apply(file, file_name) end
   for _, entry in ipairs(overrides) do layers:override(entry) end
   layers:check_substitutes()
-  layers.tree = as_tree(layers.declared, layers.values)
+  layers.tree, layers.file = as_tree(layers.declared, layers.values), file_name
   return layers
 end
 
@@ -415,8 +427,6 @@ function config.of_recipe(made, file, words)
     file = file, overrides = config.parse_overrides(words) }
 end
 
-
--- ---- showing ----
 
 local function scalar(value)
   if value == nil then return "null" end
@@ -432,6 +442,26 @@ local function shown(value)
   return "[" .. table.concat(items, ", ") .. "]"
 end
 
+
+-- What the file of --config has run that would not be run without it: a list of
+-- "key=value", of keys that are declared with `runs`. Nothing is run of a recorded
+-- capture. Arguments as of config.of_recipe; composed is what that gave.
+function config.runs_of_file(composed, made, words)
+  local list = {}
+  if not composed.file or composed.tree.capture == "recorded" then return list end
+  local without = config.of_recipe(made, nil, words)
+  for _, key in ipairs(sorted_keys(composed.declared)) do
+    local here, there = composed.values[key], without.values[key]
+    if composed.declared[key].runs and composed.origins[key] == composed.file
+      and yaml.encode { here } ~= yaml.encode { there } then
+      list[#list + 1] = ("%s=%s"):format(key, shown(here))
+    end
+  end
+  return list
+end
+
+
+-- ---- showing ----
 
 -- The keys of one group: names of values, names of groups, both sorted.
 local function members(declared, prefix)

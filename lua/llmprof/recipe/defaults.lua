@@ -12,7 +12,7 @@ return {
   ["out"] = { "Write the bundle into this folder instead of tmp/stage2/<run id>", type = "string" },
   ["run.id"] = { "Name of the run; UTC time and recipe unless set", type = "string" },
   ["run.root"] = { "Where runs are kept", "tmp/stage2" },
-  ["python"] = { "The Python that runs the workload", "python3" },
+  ["python"] = { "The Python that runs the workload", "python3", runs = true },
   ["run.representative_max_new_tokens"] = { "Tokens generated in every capture of the run, in "
     .. "place of infer.max_new_tokens", type = "integer", min = 1,
     instead_of = "infer.max_new_tokens" },
@@ -27,8 +27,8 @@ return {
     choices = { "on", "off" } },
   ["overhead"] = { "Run the workload plain before and after, to measure what profiling costs",
     "off", choices = { "off", "measure" } },
-  ["tools.nsys"] = { "Path of nsys; found by itself unless set", type = "string" },
-  ["tools.ncu"] = { "Path of ncu; found by itself unless set", type = "string" },
+  ["tools.nsys"] = { "Path of nsys; found by itself unless set", type = "string", runs = true },
+  ["tools.ncu"] = { "Path of ncu; found by itself unless set", type = "string", runs = true },
   ["repeats.skip_first"] = { "Leave the first repeat out of the figures: auto does so when it "
     .. "took far longer than the others", "auto", choices = { "auto", "yes", "no" } },
 
@@ -72,7 +72,8 @@ return {
   ["nsys.trace_fork_before_exec"] = { "Trace children before they exec", type = "boolean" },
   ["nsys.scrub"] = { "Keep the export without environment, command lines and paths", true },
   ["nsys.export_timeout_s"] = { "Give up exporting after so many seconds", 1800, min = 1 },
-  ["nsys.extra_args"] = { "More options for nsys profile, word by word", type = "list" },
+  ["nsys.extra_args"] = { "More options for nsys profile, word by word", type = "list",
+    runs = true },
 
   ["ncu.preset"] = { "Preset of Nsight Compute options", "default" },
   ["ncu.nvtx_include"] = { "Select and profile kernels in these NVTX ranges; in the recipe's "
@@ -94,7 +95,7 @@ return {
     .. "timeline unless set", type = "integer", min = 1, instead_of = "infer.max_new_tokens" },
   ["ncu.budget_s"] = { "Seconds that measuring counters may take, as predicted", 120, min = 1 },
   ["ncu.timeout_s"] = { "End a counter run after so many seconds", 3600, min = 1 },
-  ["ncu.extra_args"] = { "More options for ncu, word by word", type = "list" },
+  ["ncu.extra_args"] = { "More options for ncu, word by word", type = "list", runs = true },
 
   ["top_n.kernels"] = { "Kernels to select, at most", 20, min = 1 },
   ["top_n.coverage"] = { "Stop when these cover this share of GPU time", 0.95, min = 0, max = 1 },

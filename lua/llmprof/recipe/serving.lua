@@ -15,9 +15,9 @@ local serving = {}
 local function common_options(engine)
   return {
     ["model.path"] = { "What the server loads: a folder, a file, or a name it knows", "" },
-    ["server.program"] = { "The program that serves", engine.program },
+    ["server.program"] = { "The program that serves", engine.program, runs = true },
     ["server.port"] = { "Where it listens, on 127.0.0.1", engine.port, min = 1, max = 65535 },
-    ["server.args"] = { "More arguments for the server, word by word", {} },
+    ["server.args"] = { "More arguments for the server, word by word", {}, runs = true },
     ["server.ready_timeout_s"] = { "Give up when it is not ready after so many seconds", 900,
       min = 1 },
     ["server.stop_timeout_s"] = { "From SIGTERM to SIGKILL, for its workers to end", 60, min = 0 },

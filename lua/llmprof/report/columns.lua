@@ -88,15 +88,20 @@ columns.top_kernels = {
   ms("total_ns", "total"), percent("share", "share"), word("bound", "bound"),
 }
 
+-- The profiled time, beside one without the profiler.
+local profiled = ms("profiled_ns", "profiled")
+profiled.optional = true
+
 columns.stages = {
-  word("label", "stage"), count("count", "count"), ms("mean_ns", "mean"), ms("std_ns", "std"),
-  ms("min_ns", "min"), ms("max_ns", "max"), ms("gpu_busy_ns", "GPU busy"),
+  word("label", "stage"), count("count", "count"), ms("time_ns", "time"), profiled,
+  ms("std_ns", "std"), ms("min_ns", "min"), ms("max_ns", "max"), ms("gpu_busy_ns", "GPU busy"),
   ms("gpu_idle_ns", "GPU idle"), bar("idle_share", "idle"), count("launches", "launches"),
   count("kernels_per_token", "kernels/token"), percent("share", "GPU time"),
   word("bound", "bound by"),
 }
 
-columns.brief_stages = pick(columns.stages, "label", "mean_ns", "std_ns", "gpu_busy_ns",
+columns.brief_stages = pick(columns.stages, "label", "time_ns", "profiled_ns", "std_ns",
+  "gpu_busy_ns",
   "idle_share", "launches", "kernels_per_token", "bound")
 
 columns.cpu = {
@@ -115,15 +120,15 @@ columns.categories = {
 }
 
 columns.aggregates = {
-  word("label", ""), ms("mean_ns", "mean"), ms("std_ns", "std"), count("count", "n"),
+  word("label", ""), ms("time_ns", "time"), profiled, ms("std_ns", "std"), count("count", "n"),
 }
-columns.aggregates[3].absent = ABSENT
+columns.aggregates[4].absent = ABSENT
 
 columns.latency = {
   word("label", "latency"), { key = "mean", title = "mean", digits = 2 },
   { key = "std", title = "std", digits = 2 }, { key = "p50", title = "p50", digits = 2 },
   { key = "p90", title = "p90", digits = 2 }, { key = "p99", title = "p99", digits = 2 },
-  count("count", "n"), word("unit", "unit"), note,
+  { key = "max", title = "max", digits = 2 }, count("count", "n"), word("unit", "unit"), note,
 }
 
 columns.repeats = {

@@ -1,7 +1,8 @@
 -- What was found and what to do about it, from results.advice and nothing else.
+local first_times = require "llmprof.analysis.first_times"
 local markdown = require "llmprof.markdown"
-local overhead = require "llmprof.analysis.overhead"
 local parts = require "llmprof.report.parts"
+local range_name = require "llmprof.base.range_name"
 local rows = require "llmprof.report.rows"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
@@ -143,16 +144,25 @@ end
 
 -- ---- the verdict ----
 
+-- Time per token of a stage, as the stage's own time is.
+local function per_token(results, stage, time)
+  local tpot = first_times.latency(results).tpot
+  if tpot and range_name.role(stage.name) == "decode" then return tpot.first.mean_ns end
+  return stage.ns_per_token * time / stage.wall.mean_ns
+end
+
+
 -- "decode takes 131.1 ms (16.4 ms per token; 179.3 ms under the profiler), of
 -- which the GPU works 24.0 ms".
 local function stage_time(results, stage)
-  local plain, profiled, aside = overhead.plain_ns(results, stage), stage.wall.mean_ns, {}
-  if stage.ns_per_token and profiled > 0 then
-    aside[1] = words.ms(stage.ns_per_token * (plain or profiled) / profiled) .. " per token"
+  local time, profiled = first_times.stage(results, stage)
+  local aside = {}
+  if stage.ns_per_token and stage.wall.mean_ns > 0 then
+    aside[1] = words.ms(per_token(results, stage, time)) .. " per token"
   end
-  if plain then aside[#aside + 1] = words.ms(profiled) .. " under the profiler" end
-  return ("%s takes %s%s, of which the GPU works %s"):format(stage.name,
-    words.ms(plain or profiled), #aside > 0 and (" (%s)"):format(table.concat(aside, "; ")) or "",
+  if profiled then aside[#aside + 1] = words.ms(profiled) .. " under the profiler" end
+  return ("%s takes %s%s, of which the GPU works %s"):format(stage.name, words.ms(time),
+    #aside > 0 and (" (%s)"):format(table.concat(aside, "; ")) or "",
     words.ms(stage.gpu_busy_ns))
 end
 

@@ -39,7 +39,7 @@ local function latency(results, data)
     body.table(results, "latency"), paragraph(words.latency_basis(results), "note"),
     body.chart("tpot", "Histogram of the time per output token", data.tpot, data.built,
       "No histogram: results.json has fewer than two times per output token."),
-    body.table(results, "repeats", { title = "Each repeat" }),
+    body.table(results, "repeats", { title = "Each repeat, profiled" }),
     table_or(results, "aggregates", words.no_rows(results), { title = "Stages" }),
     paragraph(words.totals(results), "note"),
   }

@@ -119,8 +119,8 @@ function mermaid.timeline(results)
   local list, origin = spans(results, rep)
   if #list == 0 then return "" end
   local lines, unit = tasks(list, origin)
-  return block { "gantt", ("  title Repeat %d, in %s"):format(rep, unit), "  dateFormat x",
-    "  axisFormat %Q", table.concat(lines, "\n") }
+  return block { "gantt", ("  title Repeat %d as profiled, in %s"):format(rep, unit),
+    "  dateFormat x", "  axisFormat %Q", table.concat(lines, "\n") }
 end
 
 

@@ -1,4 +1,5 @@
 -- Rows of the report's tables, from results.
+local first_times = require "llmprof.analysis.first_times"
 local json = require "llmprof.json"
 local text = require "llmprof.text"
 
@@ -123,6 +124,7 @@ function rows.stages(results)
   for i, stage in ipairs(results.stages) do
     local row = setmetatable({ label = stage_label(stage) }, { __index = stage })
     for key, value in pairs(stage.wall or {}) do row[key] = value end
+    row.time_ns, row.profiled_ns = first_times.stage(results, stage)
     if stage.parent then row.bound = nil end
     list[i] = row
   end
@@ -217,15 +219,18 @@ function rows.headroom(results, limit)
 end
 
 
+-- Stages without a parent; per token where no TPOT says it.
 function rows.aggregates(results)
-  local list = {}
+  local list, tpot = {}, first_times.latency(results).tpot
   for _, stage in ipairs(results.stages) do
     if not stage.parent and stage.wall then
-      list[#list + 1] = { label = stage.name, mean_ns = stage.wall.mean_ns,
+      local time, profiled = first_times.stage(results, stage)
+      list[#list + 1] = { label = stage.name, time_ns = time, profiled_ns = profiled,
         std_ns = stage.wall.std_ns, count = stage.wall.count }
-      if stage.ns_per_token then
-        list[#list + 1] = { label = stage.name .. ", per token", mean_ns = stage.ns_per_token,
-          count = stage.wall.count }
+      if stage.ns_per_token and not tpot and stage.wall.mean_ns > 0 then
+        list[#list + 1] = { label = stage.name .. ", per token",
+          time_ns = stage.ns_per_token * time / stage.wall.mean_ns,
+          profiled_ns = profiled and stage.ns_per_token, count = stage.wall.count }
       end
     end
   end
@@ -236,10 +241,17 @@ end
 -- One latency: times in ms.
 local function latency_row(label, measured, note)
   local row = { label = label, count = measured.count, unit = "ms", note = note }
-  for _, key in ipairs { "mean", "std", "p50", "p90", "p99" } do
+  for _, key in ipairs { "mean", "std", "p50", "p90", "p99", "max" } do
     row[key] = measured[key .. "_ns"] and measured[key .. "_ns"] / 1e6
   end
   return row
+end
+
+
+local function rate_row(label, rate, note)
+  local batch = rate.batch and ("batch %d"):format(rate.batch)
+  return { label = label, mean = rate.mean, std = rate.std, count = rate.count,
+    unit = "tokens/s", note = note and batch and note .. "; " .. batch or note or batch }
 end
 
 
@@ -278,27 +290,34 @@ function rows.overhead(results)
 end
 
 
--- Why a first repeat is not counted, or that it should not be.
+-- What of a repeat is not counted, or should not be.
 local function repeat_note(entry)
   if entry.outlier then return entry.used and "outlier" or "outlier, left out" end
-  return not entry.used and "left out" or nil
+  if not entry.used then return "left out" end
+  return entry.left_out and table.concat(entry.left_out, ", ") .. " left out" or nil
 end
 
 
--- TTFT, TPOT and tokens/s over the repeats.
+local PLAIN, PROFILED = "without the profiler", "%s, profiled"
+
+-- The rows of one figure: plain, then profiled; make(label, measured, note).
+local function pair(list, label, figure, make, note)
+  if not figure then return end
+  if figure.plain then list[#list + 1] = make(label, figure.plain, PLAIN) end
+  if figure.profiled then
+    list[#list + 1] = make(figure.plain and PROFILED:format(label) or label, figure.profiled, note)
+  end
+end
+
+
+-- TTFT, TPOT and tokens/s over the repeats, without the profiler where that was
+-- measured, then under it.
 function rows.latency(results)
-  local latency, list = results.latency or {}, {}
-  if latency.ttft then
-    list[#list + 1] = latency_row("TTFT", latency.ttft, results.inferred and "inferred")
-  end
-  if latency.tpot then
-    list[#list + 1] = latency_row("TPOT", latency.tpot, tpot_note(latency.tpot))
-  end
-  local rate = latency.tokens_per_s
-  if rate then
-    list[#list + 1] = { label = "throughput", mean = rate.mean, std = rate.std, count = rate.count,
-      unit = "tokens/s", note = rate.batch and ("batch %d"):format(rate.batch) or nil }
-  end
+  local latency, list = first_times.latency(results), {}
+  pair(list, "TTFT", latency.ttft, latency_row, results.inferred and "inferred" or nil)
+  pair(list, "TPOT", latency.tpot, latency_row, latency.tpot and latency.tpot.profiled
+    and tpot_note(latency.tpot.profiled))
+  pair(list, "throughput", latency.tokens_per_s, rate_row)
   return list
 end
 

@@ -20,7 +20,7 @@ local list = {
   { "devices", "GPUs", rows = function(results) return results.environment.devices or {} end },
   { "aggregates", "Aggregates" },
   { "latency", "Latency" },
-  { "repeats", "Latency of each repeat" },
+  { "repeats", "Latency of each repeat, profiled" },
   { "stages", "Per-Stage Timings" },
   { "cpu", "The CPU, by stage" },
   { "categories", "GPU time by category" },

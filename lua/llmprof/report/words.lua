@@ -1,10 +1,12 @@
 -- What reports say in sentences, as plain text: each format escapes it in its
 -- own way. nil where there is nothing to say.
-local overhead = require "llmprof.analysis.overhead"
 local sorted_keys = require "llmprof.base.sorted_keys"
 local text = require "llmprof.text"
 
 local words = {}
+
+-- The CPU is ahead of the GPU when a token is there so many of its steps later.
+local AHEAD = 0.5
 
 
 -- A duration in ms, as the tables give it; one too short for that in its own
@@ -85,21 +87,40 @@ local function inferred(given)
 end
 
 
+-- "prefill of repeat 1 (60.3 ms, usually 20.1 ms)"; a step counts in its stage.
+local function left_out(entry)
+  return ("%s%s of repeat %d (%s, usually %s)"):format(entry.step
+    and ("step %d of "):format(entry.step) or "", entry.stage, entry.rep, words.ms(entry.ns),
+    words.ms(entry.usual_ns))
+end
+
+
+-- What does not count, with its time; "" for nothing. Steps do not in TPOT only.
+local function all_left_out(repeats)
+  local stages, steps = {}, {}
+  for _, entry in ipairs(repeats.left_out or {}) do
+    table.insert(entry.step and steps or stages, left_out(entry))
+  end
+  local said = #stages > 0 and (" Left out: %s."):format(table.concat(stages, ", ")) or ""
+  return #steps > 0 and ("%s Left out of TPOT: %s."):format(said, table.concat(steps, ", ")) or said
+end
+
+
 -- Which repeats the figures are from.
 function words.repeats(results)
   local repeats = results.repeats
   if not repeats then return nil end
   if repeats.whole_run then
     return "The trace has no stage of the recipe: the whole run is taken as one."
-  elseif repeats.skipped_first then
-    local excess = repeats.first_excess_ns
-    return ("Figures are from %d of %d repeats: the first is left out%s."):format(repeats.used,
-      repeats.count, excess and (", it took %s longer than the others (one-time costs)")
-        :format(words.ms(excess)) or "")
-  elseif repeats.count == 1 then
-    return "Figures are from one repeat."
   end
-  return ("Figures are from all %d repeats."):format(repeats.count)
+  local said = ("Figures are from all %d repeats."):format(repeats.count)
+  if repeats.skipped_first then
+    said = ("Figures are from %d of %d repeats, without the first."):format(repeats.used,
+      repeats.count)
+  elseif repeats.count == 1 then
+    said = "Figures are from one repeat."
+  end
+  return said .. all_left_out(repeats)
 end
 
 
@@ -140,16 +161,39 @@ function words.totals(results)
 end
 
 
--- Where latency was timed, and how long its stages take elsewhere.
+-- Which times are those of what.
 function words.latency_basis(results)
   if not results.latency or not (results.latency.ttft or results.latency.tpot) then return nil end
-  local plain = {}
-  for _, stage in ipairs(results.stages) do
-    local ns = not stage.parent and overhead.plain_ns(results, stage)
-    if ns then plain[#plain + 1] = ("%s takes %s"):format(stage.name, words.ms(ns)) end
+  local said = "All times are those under the profiler."
+  if results.overhead then
+    said = ("Times are those of %d run%s without the profiler; \"profiled\" ones, their spread and "
+      .. "what the GPU did are those of the timeline, under it."):format(results.overhead.runs,
+      results.overhead.runs == 1 and "" or "s")
   end
-  return ("Latency is that of the timeline, under the profiler%s."):format(
-    #plain > 0 and "; without it " .. table.concat(plain, ", ") or "")
+  for _, more in ipairs { words.contradiction(results) or "", words.host_lead(results) or "" } do
+    if more ~= "" then said = said .. " " .. more end
+  end
+  return said
+end
+
+
+-- How far the CPU is ahead of the tokens, where it does not wait for them.
+function words.host_lead(results)
+  local host = results.latency and results.latency.host
+  if not host or host.lead_ns < AHEAD * host.mean_ns then return nil end
+  return ("The CPU does not wait for its tokens: a step takes it %s, and its token is there %s "
+    .. "after that, %s at most."):format(words.ms(host.mean_ns), words.ms(host.lead_ns),
+    words.ms(host.lead_max_ns))
+end
+
+
+-- That the workload's own time of a step is another one; nil where it is not.
+function words.contradiction(results)
+  local wrong = results.latency and results.latency.contradiction
+  if not wrong then return nil end
+  return ("TPOT is not known: a step takes %s on the timeline and %s by the workload's own "
+    .. "numbers, which differ by %s. One of them times something else."):format(
+    words.ms(wrong.timeline_ns), words.ms(wrong.workload_ns), words.percent(wrong.difference))
 end
 
 

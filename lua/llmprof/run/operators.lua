@@ -160,7 +160,9 @@ function operators.find(folder)
   local written = layout.operators_in(folder)
   if fs.stat(written) then return written end
   for _, name in ipairs(fs.list(folder) or {}) do
-    if is_trace(name) then return folder .. "/" .. name end
+    if is_trace(name) and fs.lstat(folder .. "/" .. name).type == "file" then
+      return folder .. "/" .. name
+    end
   end
   return nil
 end

@@ -23,8 +23,8 @@ end
 
 -- The columns of the stage table that fit a terminal.
 local function short_stages()
-  local wanted = { label = true, count = true, mean_ns = true, gpu_busy_ns = true,
-    idle_share = true, launches = true, kernels_per_token = true, bound = true }
+  local wanted = { label = true, count = true, time_ns = true, profiled_ns = true,
+    gpu_busy_ns = true, idle_share = true, launches = true, kernels_per_token = true, bound = true }
   local list = {}
   for _, column in ipairs(columns.stages) do
     if wanted[column.key] then list[#list + 1] = column end

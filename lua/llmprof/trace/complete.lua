@@ -55,7 +55,7 @@ local function check_times(trace, name)
   refuse(trace, frame, name, { "end", ">", FAR }, "end impossibly late")
   local added, why = pcall(frame.group, frame, { sum = { "duration" } })
   if added then return end
-  if not tostring(why):find("is too large", 1, true) then error(why, 0) end
+  if not (errors.is(why) and why.code == "range") then error(why, 0) end
   damaged(trace, "the durations of '%s' add up to more than 292 years", name)
 end
 

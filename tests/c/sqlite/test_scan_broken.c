@@ -308,7 +308,7 @@ static void test_stored_nan(void **state) {
     assert_true(llmprof_scan_open_as(db, &spec, pages, &scan, &err));
     assert_int_equal(llmprof_scan_next(scan, got, &err), 1);
     assert_int_equal(got[0], 1);
-    assert_true(got[1] == LLMPROF_SCAN_NULL);
+    assert_true(got[1] == LLMPROF_ABSENT);
     assert_string_equal(llmprof_scan_text(scan, 0, &size), "text");
     assert_null(llmprof_scan_text(scan, 1, &size));
     assert_true(isnan(llmprof_scan_double(scan, 1)));

@@ -40,7 +40,7 @@ static const struct {
     {"\xE0\xA4\x95\xE0\xA4\xBE", 2, 1}, /* Devanagari and a spacing mark */
     {"a\xE2\x80\x8B"
      "b",
-     2, 2},                          /* zero width space */
+     2, 3},                          /* zero width space: an end, UAX #29 */
     {"\xC2\xAD", 1, 1},              /* soft hyphen */
     {DOTS "\xC2\xB5\xC3\x97", 3, 3}, /* ellipsis, micro, times */
     {FIRE, 2, 1},
@@ -61,7 +61,7 @@ static const struct {
     {ZHONG ZWJ FIRE, 4, 2}, /* joins emoji only */
     {WOMAN ZWJ "a", 3, 2},
     {"1" ZWJ FIRE, 3, 2},
-    {"\xF0\x9F\xAB\x9F", 2, 1}, /* in an emoji block, newer than the table */
+    {"\xF0\x9F\xAB\x9F", 2, 1}, /* an emoji after Unicode 15 */
     {"\xFF\xFE", 2, 2},
     {"\xE4\xB8", 1, 1},
     {"\xE4\xB8"

@@ -7,7 +7,7 @@
 #include "llmprof/buffer.h"
 #include "support.h"
 
-#define ABSENT LLMPROF_CHROME_ABSENT
+#define ABSENT LLMPROF_ABSENT
 
 static llmprof_chrome *open_text(const char *text, llmprof_error *err) {
   return llmprof_chrome_open_bytes("t.json", text, strlen(text), err);

@@ -13,8 +13,9 @@ local command = {
   summary = "remove old runs, after asking",
   usage = "clean [OPTION...]",
   details = [[
-Keeps the newest runs, the latest, runs that are not finished, baselines, and whatever
-else lies beside them: only folders whose manifest.json llmprof wrote are removed.]],
+Keeps the newest runs, the latest, runs that a process works on, baselines, and whatever
+else lies beside them: only folders whose manifest.json llmprof wrote are removed, and
+those in which a run was killed before it wrote anything.]],
   options = {
     { "keep", arg = "N", type = "integer", default = 10, help = "runs to keep" },
     { "root", arg = "DIR", default = defaults["run.root"][2], help = "where runs are kept" },
@@ -46,14 +47,17 @@ end
 
 -- The runs to remove, oldest first, and their size in bytes.
 local function choose(root, keep)
+  errors.check("failed", fs.sweep(root))
   local runs, list, bytes = own_runs(root), {}, 0
   local latest = fs.readlink(root .. "/latest")
   for i = 1, #runs - keep do
-    if runs[i].manifest.status ~= "running" and runs[i].id ~= latest then
+    local working = runs[i].manifest.status == "running" and not artifacts.is_idle(runs[i].dir)
+    if not working and runs[i].id ~= latest then
       list[#list + 1] = runs[i]
       bytes = bytes + size_of(runs[i])
     end
   end
+  for _, dir in ipairs(artifacts.orphans(root)) do list[#list + 1] = { dir = dir } end
   return list, bytes
 end
 

@@ -5,6 +5,7 @@ local calendar = require "llmprof.base.calendar"
 local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
 local evidence = lazy "llmprof.analysis.evidence"
+local first_times = lazy "llmprof.analysis.first_times"
 local layout = lazy "llmprof.bundle.layout"
 local out = require "llmprof.base.out"
 local results_file = lazy "llmprof.bundle.results_file"
@@ -17,9 +18,9 @@ local command = {
   summary = "the runs with model, TTFT, TPOT, status and age",
   usage = "ls [OPTION...]",
   details = [[
-The newest run is first. A number that was not measured is empty; times are those under
-the profiler. `llmprof artifacts` lists files and sizes, `llmprof show RUN` the tables of
-a run.]],
+The newest run is first. A number that was not measured is empty; times are those
+without the profiler where they were measured, else those under it. `llmprof artifacts`
+lists files and sizes, `llmprof show RUN` the tables of a run.]],
   options = {
     { "root", arg = "DIR", default = defaults["run.root"][2], help = "where runs are kept" },
     table_options.format,
@@ -60,19 +61,19 @@ local function results_of(run)
 end
 
 
-local function mean(distribution)
-  return distribution and distribution.mean_ns
+local function mean(figure)
+  return figure and figure.first.mean_ns
 end
 
 
 local function row_of(run, now)
   local manifest, results = run.manifest or { status = "unreadable" }, results_of(run)
-  local latency, began = results.latency or {}, calendar.seconds(manifest.started)
+  local latency, began = first_times.latency(results), calendar.seconds(manifest.started)
   local decode = results.stages and evidence.find(results, "decode")
   return {
     id = run.id, recipe = manifest.recipe, model = results.model and results.model.name,
     ttft_ns = mean(latency.ttft), tpot_ns = mean(latency.tpot),
-    decode_ns = decode and mean(decode.wall), status = manifest.status,
+    decode_ns = decode and first_times.stage(results, decode) or nil, status = manifest.status,
     started = manifest.started, age = began and calendar.age(now - began),
   }
 end

@@ -20,6 +20,7 @@ KEY=VALUE sets a configuration key, +KEY=VALUE adds one, ~KEY removes a value,
 nsys=light chooses a preset; lists are written [a,b].]],
   options = {
     { "config", arg = "FILE.yaml", help = "take values from a file" },
+    { "trust-config", help = "run the programs that it names, too" },
     { "print-config", help = "show every value and where it came from, do nothing" },
     { "dry-run", help = "show the steps and commands, do nothing" },
     { "resume", arg = "RUN", help = "continue a run: its id, its folder or latest" },
@@ -94,7 +95,9 @@ end
 
 local function open_run(made, composed, given, words)
   local cfg = composed.tree
-  if given.resume then
+  local begun, id
+  if given.resume then begun, id = artifacts.begun(given.resume, cfg.run.root) end
+  if given.resume and not begun then
     local run = artifacts.open(given.resume, cfg.run.root)
     if run.manifest.recipe ~= made.name then
       errors.raise("usage", ("run %s is of the recipe %s, not %s"):format(run.id,
@@ -103,14 +106,24 @@ local function open_run(made, composed, given, words)
     run:reopen()
     return run
   end
-  return artifacts.create { out = cfg.out, root = cfg.run.root, id = cfg.run.id,
-    recipe = made.name, recipe_file = made.file, command = command_words(made, given, words) }
+  return artifacts.create { out = not id and begun or cfg.out, root = cfg.run.root,
+    id = id or cfg.run.id, recipe = made.name, recipe_file = made.file,
+    command = command_words(made, given, words) }
 end
 
 
 -- The timeline of the run that is resumed, if it has one.
 local function kept_timeline(given, cfg)
   return given.resume and layout.find(artifacts.open(given.resume, cfg.run.root).dir, "timeline")
+end
+
+
+-- A file of settings may be a stranger's: what it has run is named before.
+local function check_trust(composed, made, given, words)
+  local runs = given["trust-config"] and {} or config.runs_of_file(composed, made, words)
+  if #runs == 0 then return end
+  errors.raise("usage", ("%s says what is run: %s"):format(given.config, table.concat(runs, ", ")),
+    { hint = "--trust-config runs it, if the file is yours" })
 end
 
 
@@ -121,7 +134,8 @@ end
 
 function command.run(given, words)
   local made = load_recipe(words)
-  local composed = config.of_recipe(made, given.config, table.move(words, 2, #words, 1, {}))
+  local settings = table.move(words, 2, #words, 1, {})
+  local composed = config.of_recipe(made, given.config, settings)
   if given["print-config"] then
     out.write(config.to_yaml(composed))
     return 0
@@ -129,6 +143,7 @@ function command.run(given, words)
     out.write(dry_run.text(made, composed.tree, kept_timeline(given, composed.tree)))
     return 0
   end
+  check_trust(composed, made, given, settings)
   local ui = progress.new { quiet = given.quiet, verbose = given.verbose, log = given.log,
     watch_gpu = given["watch-gpu"] }
   local run = open_run(made, composed, given, words)

@@ -26,6 +26,7 @@ that are done already are kept; one that fails does not stop the others.]],
   completes = "recipe",
   options = {
     { "config", arg = "FILE.yaml", help = "take values from a file" },
+    { "trust-config", help = "run the programs that it names, too" },
     { "name", arg = "NAME", help = "name of the folder; sweep-<recipe>" },
     { "dry-run", help = "show the runs and which are done, do nothing" },
   },
@@ -98,7 +99,8 @@ end
 local function run_or_keep(entry, made, given, folder)
   local state = state_of(entry, folder)
   if state == "done" then return "kept" end
-  run.run({ quiet = true, config = given.config, resume = state and entry.id or nil },
+  run.run({ quiet = true, config = given.config, ["trust-config"] = given["trust-config"],
+    resume = state and entry.id or nil },
     argv_of(entry, made, folder))
   return "done"
 end
@@ -126,6 +128,15 @@ local function run_all(list, made, given, folder)
       entry.message and ": " .. text.clean(entry.message) or ""))
   end
   return failed
+end
+
+
+-- Two sweeps into one folder would run the same combinations.
+local function hold(folder)
+  errors.check("failed", fs.mkdirs(folder))
+  local lock, message, code = fs.lock(folder)
+  if lock or code == "unsupported" then return lock end
+  errors.raise("failed", message, { hint = "wait until it has ended, or choose another --name" })
 end
 
 
@@ -169,6 +180,7 @@ function command.run(given, words)
     preview(list, made, folder)
     return 0
   end
+  local held <close> = hold(folder) -- luacheck: ignore 211
   local failed = run_all(list, made, given, folder)
   local argv = { "llmprof", "sweep" }
   finish(list, made, folder, table.move(words, 1, #words, 3, argv))

@@ -39,6 +39,7 @@ end
 -- ---- what a path is ----
 
 local function from_folder(folder)
+  artifacts.check_links(folder)
   local made = { path = folder,
     trace_path = layout.find_captured(folder, "timeline"),
     results_path = layout.find(folder, "results"),
@@ -118,8 +119,7 @@ end
 
 
 function parts.found(self)
-  local skipped = self.results and self.results.repeats and self.results.repeats.skipped_first
-  return stages.find(self.trace, self.declared, skipped == true and "yes" or "no")
+  return stages.find(self.trace, self.declared, self.results and self.results.repeats or "no")
 end
 
 

@@ -1,5 +1,6 @@
 -- What stands in the page: sections with their paragraphs, tables and charts.
 local findings = require "llmprof.report.findings"
+local first_times = require "llmprof.analysis.first_times"
 local html = require "llmprof.base.html"
 local sections = require "llmprof.report.sections"
 local tables = require "llmprof.base.tables"
@@ -150,22 +151,50 @@ end
 
 
 local function spread(measured)
-  if not measured.p50_ns or not measured.p90_ns then return "of one value" end
-  return ("p50 %s, p90 %s"):format(words.ms(measured.p50_ns), words.ms(measured.p90_ns))
+  if measured.p90_ns then
+    return ("p50 %s, p90 %s"):format(words.ms(measured.p50_ns), words.ms(measured.p90_ns))
+  end
+  if not measured.p50_ns then return "of one value" end
+  return ("p50 %s, at most %s"):format(words.ms(measured.p50_ns), words.ms(measured.max_ns))
 end
 
 
--- The figures that everybody asks for first; those that were not measured are
--- not there.
-function body.tiles(results)
-  local latency, whole, list = results.latency or {}, results.efficiency or {}, {}
-  local ttft, tpot, rate = latency.ttft, latency.tpot, latency.tokens_per_s
-  if ttft then list[#list + 1] = tile("TTFT, profiled", words.ms(ttft.mean_ns), spread(ttft)) end
-  if tpot then list[#list + 1] = tile("TPOT, profiled", words.ms(tpot.mean_ns), spread(tpot)) end
-  if rate then
-    list[#list + 1] = tile("throughput, profiled", text.number(rate.mean, 1, ",") .. " tokens/s",
-      rate.batch and ("batch %d"):format(rate.batch) or "batch not known")
+-- Below a time: what it is under the profiler, where it is without, else its spread.
+local function beside(figure)
+  if figure.plain and figure.profiled then
+    return words.ms(figure.profiled.mean_ns) .. " under the profiler"
   end
+  return spread(figure.first)
+end
+
+
+local function label_of(name, figure)
+  return figure.plain and name or name .. ", profiled"
+end
+
+
+local function rate_tile(figure)
+  local rate, profiled = figure.first, figure.plain and figure.profiled
+  local note = rate.batch and ("batch %d"):format(rate.batch) or "batch not known"
+  if profiled then
+    note = ("%s; %s under the profiler"):format(note, text.number(profiled.mean, 1, ","))
+  end
+  return tile(label_of("throughput", figure), text.number(rate.mean, 1, ",") .. " tokens/s", note)
+end
+
+
+-- The figures that everybody asks for first, without the profiler where that was
+-- measured; those that were not measured are not there.
+function body.tiles(results)
+  local latency, whole, list = first_times.latency(results), results.efficiency or {}, {}
+  for _, key in ipairs { "ttft", "tpot" } do
+    local figure = latency[key]
+    if figure then
+      list[#list + 1] = tile(label_of(key:upper(), figure), words.ms(figure.first.mean_ns),
+        beside(figure))
+    end
+  end
+  if latency.tokens_per_s then list[#list + 1] = rate_tile(latency.tokens_per_s) end
   for _, key in ipairs { "mfu", "mbu" } do
     local value = whole[key] and whole[key].value
     if value then

@@ -1,6 +1,7 @@
 -- Captures that were recorded before: folders with what a run on a GPU left
 -- behind, as `llmprof record` writes them; llmprof.bundle.layout has the files.
 -- llmprof.run.capture says what a source of captures is.
+local artifacts = require "llmprof.bundle.artifacts"
 local config = require "llmprof.recipe.config"
 local errors = require "llmprof.base.errors"
 local files = require "llmprof.base.files"
@@ -20,6 +21,7 @@ function recorded.folder(cfg, recipe_name)
     errors.raise("usage", ("no recorded capture in %s"):format(wanted),
       { hint = "recorded=FOLDER names another; it holds run.sqlite and capture.json" })
   end
+  artifacts.check_links(folder)
   return folder
 end
 

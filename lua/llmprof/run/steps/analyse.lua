@@ -2,11 +2,13 @@
 local advice = require "llmprof.advice"
 local analysis = require "llmprof.analysis"
 local choice = require "llmprof.model.choice"
+local cold = require "llmprof.analysis.cold"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local model = require "llmprof.model"
 local overhead = require "llmprof.analysis.overhead"
+local range_name = require "llmprof.base.range_name"
 local recipe = require "llmprof.recipe"
 local results_file = require "llmprof.bundle.results_file"
 local version = require "llmprof.version"
@@ -55,11 +57,22 @@ local function note_missing_stages(ctx)
 end
 
 
+-- A function that says whether a stage of a repeat does not count in the timeline.
+local function left_out_of(found)
+  local parents = {}
+  for _, stage in ipairs(found.declared) do
+    parents[stage.name] = stage.parent
+    parents[range_name.role(stage.name)] = stage.parent or stage.name
+  end
+  return function(rep, name) return cold.left_out(found.repeats, rep, name, parents[name]) end
+end
+
+
 -- results.overhead is there when it was measured, and only then.
 local function overhead_of(ctx)
   local state = ctx.state
   local measured = state.found and state.plain and state.metrics
-    and overhead.compare(state.metrics, state.plain, state.found.repeats.skipped_first) or nil
+    and overhead.compare(state.metrics, state.plain, left_out_of(state.found)) or nil
   if ctx.cfg.overhead == "measure" and not measured then
     ctx.lack("what profiling costs", "no stage has times of a plain and of the profiled run",
       "overhead=measure, and a workload that writes metrics.json")
@@ -148,7 +161,7 @@ local function results_of(ctx)
     samples = state.samples, complaints = state.taken and state.taken.complaints,
     flops = flops_of(ctx),
     arch = arch, arch_complaint = complaint, run = run, gpu = ctx.cfg.hardware,
-    launches = state.launches, overhead = overhead_of(ctx),
+    launches = state.launches, plain = state.plain, overhead = overhead_of(ctx),
   }
 end
 

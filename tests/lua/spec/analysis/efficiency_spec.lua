@@ -49,7 +49,7 @@ describe("llmprof.analysis.work", function()
       stages[i] = { name = own or name, parent = parent }
       by_name[own or name] = stages[i]
     end
-    return by_name, work.add(stages, 1, given)
+    return by_name, work.add(stages, given)
   end
 
   it("gives prefill and decode what the model takes", function()
@@ -76,8 +76,8 @@ describe("llmprof.analysis.work", function()
   end)
 
   it("gives each of several ranges its share", function()
-    local stages = { { name = "decode", wall = { count = 4 } } }
-    work.add(stages, 2, { arch = tiny.arch(), run = run })
+    local stages = { { name = "decode", wall = { count = 4 }, repeats = 2 } }
+    work.add(stages, { arch = tiny.arch(), run = run })
     assert.same({ 1600, 856, 2 }, { stages[1].cost.flops, stages[1].cost.bytes,
       stages[1].cost.work.ranges })
     assert.equal(384, stages[1].cost.parts[1].flops)

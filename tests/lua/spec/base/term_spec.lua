@@ -114,7 +114,7 @@ bundle so far: tmp/x
         gpu_busy_ns = 4e5, idle_share = 0.6, launches = 10 } }, kernels = {} }
     assert.equal([[
 
-stage    count  mean ms  GPU busy ms  idle %  launches  kernels/token  bound by
+stage    count  time ms  GPU busy ms  idle %  launches  kernels/token  bound by
 prefill      2     2.50         1.00    60.0     1,235                 launch
 · sam        2     1.00         0.40    60.0        10
 

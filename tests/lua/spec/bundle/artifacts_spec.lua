@@ -52,7 +52,11 @@ describe("llmprof.bundle.artifacts", function()
     it("refuses a folder that is not empty", function()
       assert(fs.write(top() .. "/file", ""))
       assert.same({ "usage", "out=TOP: the folder is not empty",
-        "choose another, or continue it with --resume TOP" }, refusal(create, { out = top() }))
+        "choose another: this is no run" }, refusal(create, { out = top() }))
+      create { out = top() .. "/run" }
+      assert.same({ "usage", "out=TOP/run: the folder is not empty",
+        "choose another, or continue it with --resume TOP/run" },
+        refusal(create, { out = top() .. "/run" }))
     end)
 
     it("takes a folder's name for the id", function()
@@ -82,14 +86,24 @@ describe("llmprof.bundle.artifacts", function()
       assert.equal("x", fs.readlink(top() .. "/runs/latest"))
     end)
 
-    it("knows the command that continues it", function()
-      local run = create { id = "x", command = { "llmprof", "r.lua", "a.b=1 2" } }
-      assert.equal("continue it: llmprof r.lua 'a.b=1 2' --resume x", run:continuation())
-      run.manifest.command = nil
-      assert.equal("continue it: llmprof RECIPE.lua ... --resume x", run:continuation())
-      local elsewhere = create { out = top() .. "/elsewhere", command = { "llmprof", "r.lua" } }
-      assert.equal("continue it: llmprof r.lua --resume " .. elsewhere.dir,
-        elsewhere:continuation())
+    it("says how to continue it, and repeats no command of the manifest", function()
+      local run = create { id = "x", command = { "llmprof", "r.lua", "; rm -rf ~" } }
+      assert.equal(("continue it with the command in %s/manifest.json and --resume x")
+        :format(run.dir), run:continuation())
+      local elsewhere = create { out = top() .. "/elsewhere" }
+      assert.equal(("continue it with the command in %s/manifest.json and --resume %s")
+        :format(elsewhere.dir, elsewhere.dir), elsewhere:continuation())
+    end)
+
+    it("takes the folder's name for the id, whatever the manifest says", function()
+      local dir = create({ id = "x" }).dir
+      assert(fs.write(dir .. "/manifest.json", [[{ "run_id": "../../etc", "started": "",
+        "status": "done", "steps": [] }]]))
+      assert.equal("x", open("x").id)
+      local moved = top() .. "/moved"
+      assert(fs.rename(dir, moved))
+      assert.equal("TOP/moved/manifest.json: run_id: '../../etc' cannot name a run",
+        refusal(open, moved)[2])
     end)
 
     it("keeps latest to the runs of its root", function()

@@ -111,7 +111,8 @@ bad,r,,,,,done,2026-01-01T00:00:00Z
     it("says what to do without one", function()
       assert(fs.remove(make_run("one", 1, { status = "failed" }) .. "/kernels.md"))
       assert.same({ 1, "", "llmprof: tmp/stage2/one: no report: its status is 'failed'\n"
-        .. "  continue it: llmprof RECIPE.lua ... --resume one; llmprof ls lists the others\n" },
+        .. "  continue it with the command in tmp/stage2/one/manifest.json and --resume one; "
+        .. "llmprof ls lists the others\n" },
         { llmprof("open", "one") })
       assert.equal(2, (llmprof "open"))
       assert.equal(2, (llmprof("open", "none")))
@@ -146,12 +147,15 @@ bad,r,,,,,done,2026-01-01T00:00:00Z
       assert.same({ 0, "nothing to remove\n", "" }, { llmprof "clean" })
     end)
 
-    it("keeps the latest and what is not finished", function()
+    it("keeps the latest and what a process works on", function()
       make_runs(3)
-      make_run("busy", 1, { status = "running" })
+      local busy = assert(fs.lock(make_run("busy", 1, { status = "running" })))
+      make_run("dead", 1, { status = "running" })
+      assert(fs.mkdirs(top() .. "/tmp/stage2/unborn/nsys"))
       assert(fs.replace_symlink("run1", top() .. "/tmp/stage2/latest"))
       assert.equal(0, (llmprof("clean", "--keep=0", "-y")))
       assert.equal("busy latest run1", left())
+      busy:close()
     end)
 
     it("leaves alone what llmprof did not make", function()

@@ -177,6 +177,12 @@ describe("llmprof.config command line", function()
 
   it("removes values with ~", function()
     assert.same({ nil, "command line" }, value(compose { "~infer.batch" }, "infer.batch"))
+    local plain = compose {}.values
+    for _, words in ipairs { { "mode=deep", "~mode" }, { "mode=deep", "mode=null" },
+      { "nsys=light", "~nsys" } } do
+      assert.same(plain, compose(words).values, words[2])
+    end
+    assert.equal("deep", compose { "~mode", "mode=deep" }.values["ncu.preset"])
     assert.same({ "usage", "command line: no key 'infer.batc' (did you mean 'infer.batch'?)",
       "--print-config lists every key; +infer.batc=value adds one" }, refusal { "~infer.batc" })
   end)

@@ -24,11 +24,14 @@ local EAGER, GRAPH = "tests/fixtures/compare/eager", "tests/fixtures/compare/gra
 local elsewhere = {
   ["dropped.why"] = { "tests/trust/test_damaged.py", "too long for ncu" },
   ["efficiency.hfu"] = { "tests/lua/spec/analysis/efficiency_spec.lua", "hfu" },
+  ["host_step.p99_ns"] = { "tests/lua/spec/analysis/latency_spec.lua", "p99_ns" },
+  ["left_out.step"] = { "tests/lua/spec/analysis/latency_spec.lua", "rep = 1, step = 1, ns" },
 }
 
 local elsewhere_columns = {
   ["efficiency.hfu"] = elsewhere["efficiency.hfu"],
-  ["compare_kernels.was"] = { "tests/lua/spec/compare/kernels_spec.lua", "renamed decode new (old)" },
+  ["compare_kernels.was"] = { "tests/lua/spec/compare/kernels_spec.lua",
+    "renamed decode new (old)" },
   ["sweep_runs.message"] = { "tests/lua/spec/compare/sweep/report_spec.lua", "message = " },
 }
 

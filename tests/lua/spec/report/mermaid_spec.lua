@@ -27,7 +27,7 @@ describe("the timeline in Mermaid", function()
     assert.equal([[
 ```mermaid
 gantt
-  title Repeat 2, in ms
+  title Repeat 2 as profiled, in ms
   dateFormat x
   axisFormat %Q
   section prefill
@@ -41,7 +41,7 @@ gantt
   end)
 
   it("counts a short repeat in microseconds", function()
-    assert.matches("title Repeat 2, in µs\n.*:active, 0, 1500\n",
+    assert.matches("title Repeat 2 as profiled, in µs\n.*:active, 0, 1500\n",
       mermaid.timeline { stages = { stage("a", { instance(3, 1.5, 1) }) } })
   end)
 

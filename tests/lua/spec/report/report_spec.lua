@@ -66,25 +66,54 @@ describe("llmprof.report", function()
     end
     assert.equal("Figures are from all 3 repeats.", said { count = 3, used = 3 })
     assert.equal("Figures are from one repeat.", said { count = 1, used = 1 })
-    assert.equal("Figures are from 1 of 2 repeats: the first is left out.",
-      said { count = 2, used = 1, skipped_first = true })
+    assert.equal("Figures are from 1 of 2 repeats, without the first. Left out: prefill of repeat "
+      .. "1 (60.3 ms, usually 20.1 ms).", said { count = 2, used = 1, skipped_first = true,
+      left_out = { { stage = "prefill", rep = 1, ns = 60.3e6, usual_ns = 20.1e6 } } })
+    assert.equal("Figures are from all 3 repeats. Left out of TPOT: step 1 of decode of repeat 2 "
+      .. "(9.0 ms, usually 3.0 ms).", said { count = 3, used = 3, left_out = {
+      { stage = "decode", rep = 2, step = 1, ns = 9e6, usual_ns = 3e6 } } })
     assert.equal("The trace has no stage of the recipe: the whole run is taken as one.",
       said { count = 1, used = 1, whole_run = true })
   end)
 
+  local function latency_of(given)
+    return section("Aggregates", results.full(given))
+  end
+
   it("says under what latency was timed", function()
-    local function said(overhead)
-      local given = results.full { overhead = overhead,
-        latency = { ttft = { count = 2, mean_ns = 5e6 } } }
-      return section("Aggregates", given):match "\n(Latency is .-)\n"
+    local ttft = { count = 2, mean_ns = 5e6, max_ns = 6e6 }
+    assert.matches("\nAll times are those under the profiler.\n",
+      latency_of { latency = { ttft = ttft } }, 1, true)
+    local said = latency_of { latency = { ttft = ttft, plain = { runs = 2,
+      ttft = { count = 4, mean_ns = 4e6, max_ns = 4.5e6 } } },
+      overhead = { runs = 2, stages = { { name = "prefill", plain_ms = 4, plain_min_ms = 4,
+        plain_max_ms = 4, profiled_ms = 5, inflation = 0.25 } } } }
+    assert.matches("\nTimes are those of 2 runs without the profiler; \"profiled\" ones, their "
+      .. "spread and what the GPU did are those of the timeline, under it.\n", said, 1, true)
+    assert.matches("| TTFT           | 4.00 |", said, 1, true)
+    assert.matches("| TTFT, profiled | 5.00 |", said, 1, true)
+    assert.matches("| prefill           |    4.00 |", said, 1, true)
+  end)
+
+  it("does not print a time per token that two clocks disagree on", function()
+    local said = latency_of { latency = { ttft = { count = 1, mean_ns = 5e6 },
+      tpot = { count = 8, mean_ns = 3.5e6, source = "ranges" }, tokens_per_s = { count = 1,
+        mean = 285.7 }, contradiction = { timeline_ns = 3.5e6, workload_ns = 0.14e6,
+        difference = 0.96 } } }
+    assert.is_nil(said:find("| TPOT", 1, true))
+    assert.is_nil(said:find("| throughput", 1, true))
+    assert.matches("TPOT is not known: a step takes 3.5 ms on the timeline and 0.14 ms by the "
+      .. "workload's own numbers, which differ by 96 %.", said, 1, true)
+  end)
+
+  it("says how far the CPU is ahead where it does not wait", function()
+    local function host(lead)
+      return latency_of { latency = { tpot = { count = 8, mean_ns = 3.5e6, source = "ranges" },
+        host = { count = 8, mean_ns = 0.14e6, lead_ns = lead, lead_max_ns = 2 * lead } } }
     end
-    assert.equal("Latency is that of the timeline, under the profiler.", said(nil))
-    assert.equal("Latency is that of the timeline, under the profiler; without it prefill takes "
-      .. "4.0 ms, decode takes 30.0 ms.", said { runs = 2, stages = {
-        { name = "prefill", plain_ms = 4, profiled_ms = 5, inflation = 0.25 },
-        { name = "sam", plain_ms = 1, profiled_ms = 2, inflation = 1 },
-        { name = "decode", plain_ms = 30, profiled_ms = 40, inflation = 0.333 } } })
-    assert.is_nil(section("Aggregates", results.full()):match "Latency")
+    assert.matches("a step takes it 0.14 ms, and its token is there 20.0 ms after that, 40.0 ms "
+      .. "at most.", host(20e6), 1, true)
+    assert.is_nil(host(0):find("does not wait", 1, true))
   end)
 
   it("names the roofs with their sources and the kernels' intensities", function()
