@@ -61,6 +61,8 @@
 ---@field repeats? llmprof.Config.repeats
 ---@field mode? string
 ---@field capture? "auto"|"nsys"|"builtin"|"recorded"
+---What the run is of, for keys model.* that nothing else sets.
+---@field identify? fun(cfg: llmprof.Config): llmprof.Config.model
 ---The kernels to measure with counters, out of the list.
 ---@field select_kernels? fun(kernels: llmprof.SelectableKernel[], cfg: llmprof.Config): llmprof.SelectableKernel[]
 ---FLOP of one range of a stage, or FLOP and bytes, or nothing. metrics: metrics.json.
@@ -82,6 +84,11 @@ function recipe.recipe(fields) end
 ---@param name string
 ---@return string
 function recipe.path(name) end
+
+---Name, variant and arch of the model that conf/model/<name>.yaml describes.
+---@param name string
+---@return llmprof.Config.model
+function recipe.described(name) end
 
 ---End the run with this line, what to do, and exit status 2.
 ---@param message string
@@ -325,6 +332,7 @@ function Groups:mean(column) end
 ---@field advice llmprof.results.advice
 ---@field counters? llmprof.results.counters
 ---@field efficiency? llmprof.results.efficiency docs/metrics.md; of a stage, or of all without a parent together
+---@field engine? { name?: string, title?: string } The serving engine that ran the model, by its ranges or kernels
 ---@field environment llmprof.results.environment Where it was captured: versions and machine, as far as anything says
 ---@field hardware? llmprof.results.hardware What the GPU could do at most
 ---@field headroom? llmprof.results.headroom[] Kernels by what an instance of their stage could get back, largest first
@@ -353,6 +361,7 @@ function Groups:mean(column) end
 ---@class llmprof.results.advice
 ---@field abstained llmprof.results.abstention[]
 ---@field findings llmprof.results.finding[]
+---@field silent? llmprof.results.silence[]
 
 ---@class llmprof.results.api
 ---@field launch llmprof.results.calls
@@ -484,6 +493,7 @@ function Groups:mean(column) end
 ---@field text string
 
 ---@class llmprof.results.finding
+---@field after? integer[] Ranks of the findings that have to be dealt with first
 ---@field assumption? string What the gain takes for granted
 ---@field behind? "waiting" Comes back only once the GPU no longer waits
 ---@field blocking? true To be dealt with before all others
@@ -655,6 +665,7 @@ function Groups:mean(column) end
 ---@field described? llmprof.results.described The description of the architecture that the costs come from
 ---@field dtype? string What it computes in: bf16, fp16, fp32
 ---@field name? string
+---@field parameters? { active?: integer, decoder?: integer, total?: integer } As the workload counted them, else by the description
 ---@field variant? string
 ---@field weights? string random, checkpoint, or what the workload says
 
@@ -786,9 +797,14 @@ function Groups:mean(column) end
 ---@field block integer[] x, y, z
 ---@field calls integer Launches of this shape
 ---@field grid integer[] x, y, z
----@field registers integer Per thread
----@field shared_bytes integer Static and dynamic, per block; bytes
+---@field registers? integer Per thread
+---@field shared_bytes? integer Static and dynamic, per block; bytes
 ---@field total_ns number Nanoseconds
+
+---@class llmprof.results.silence
+---@field rule string
+---@field stage? string
+---@field why string What it saw instead
 
 ---@class llmprof.results.source
 ---@field counters? llmprof.results.counters_source
@@ -797,7 +813,7 @@ function Groups:mean(column) end
 ---@class llmprof.results.stage
 ---@field api? llmprof.results.api CUDA API calls inside the stage, GPU idle or not
 ---@field between_steps? llmprof.results.between_steps What lies between the marked steps of one instance
----@field bound? "launch"|"gpu" What holds the stage up
+---@field bound? "launch"|"host"|"gpu" What holds the stage up: launching calls, the program between them, the GPU
 ---@field bound_reason? string
 ---@field categories? llmprof.results.category[]
 ---@field copies? number Copies and sets
@@ -820,6 +836,7 @@ function Groups:mean(column) end
 ---@field steps? number Decode steps
 ---@field tokens? number Of all sequences
 ---@field waiting? llmprof.results.waiting GPU idle time by what the launching threads did
+---@field waits? llmprof.results.wait[] Calls that wait for the GPU, by what lies around them; most calls first
 ---@field wall? llmprof.results.wall Length of the range on the CPU
 
 ---@class llmprof.results.timeline_source
@@ -850,6 +867,13 @@ function Groups:mean(column) end
 ---@field gpu_time_ns number Nanoseconds
 ---@field pageable? boolean Is the host's side pageable memory
 ---@field stage string
+
+---@class llmprof.results.wait
+---@field after? string What the thread starts next
+---@field before? string Started last: category, copy, set, graph
+---@field bytes? integer Of that copy
+---@field calls number Per instance
+---@field ns number In them, per instance
 
 ---@class llmprof.results.waiting
 ---@field host_ns number No CUDA call at all; ns

@@ -10,6 +10,7 @@ local FORM = "{ category, match = { pattern, ... }, function = { pattern, ... } 
 
 categories.MEMORY = "memory" -- copies and sets that are no kernels
 categories.OTHER = "other"
+categories.COMMUNICATION = "communication"
 
 
 -- ---- rules ----
@@ -112,6 +113,19 @@ function categories.classifier(own)
     end
     return seen[key]
   end
+end
+
+
+-- The patterns that put a name into a category, of conf/categories.yaml alone.
+function categories.patterns(name)
+  local list = {}
+  for _, rule in ipairs(built_in()) do
+    for _, patterns in ipairs(rule.category == name and { rule.match or {},
+      rule["function"] or {} } or {}) do
+      table.move(patterns, 1, #patterns, #list + 1, list)
+    end
+  end
+  return list
 end
 
 

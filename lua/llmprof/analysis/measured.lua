@@ -56,6 +56,14 @@ local function grouped(launches, stage_of)
 end
 
 
+-- Static and dynamic shared memory per block in bytes, as a timeline has it; nil where
+-- the file does not say.
+local function shared_of(launch)
+  local shared = launch.shared or {}
+  return shared.static and shared.dynamic and math.tointeger(shared.static + shared.dynamic)
+end
+
+
 -- Distinct grids and blocks with calls and times, the largest first.
 local function shapes_of(launches)
   local list, by_key = {}, {}
@@ -65,6 +73,7 @@ local function shapes_of(launches)
     local shape = by_key[key]
     if not shape then
       shape = { grid = { grid.x, grid.y, grid.z }, block = { block.x, block.y, block.z },
+        registers = math.tointeger(launch.registers), shared_bytes = shared_of(launch),
         calls = 0, total_ns = 0 }
       by_key[key], list[#list + 1] = shape, shape
     end
@@ -88,13 +97,23 @@ end
 
 
 -- The list that analysis.kernels would make of a trace: of measured launches (of
--- llmprof.nvidia.ncu), by total time. found: of measured.found.
+-- llmprof.nvidia.ncu), by total time. found: of measured.found. Shares are of the time
+-- of these launches.
 function measured.kernels(launches, found)
   local list = {}
   for i, group in ipairs(grouped(launches, counters.stage_finder(found))) do
     list[i] = record(group)
   end
   return kernels.rank(list)
+end
+
+
+-- The counters of such a list, as counters.join gives them; their share of the run's
+-- GPU time is not known.
+function measured.join(list, launches, found)
+  local joined = counters.join(list, launches, found)
+  joined.time_share = nil
+  return joined
 end
 
 

@@ -1,5 +1,7 @@
 -- Which kernels to measure with counters: the largest of each stage (or over
--- all) until they cover enough of its GPU time, or are enough in number.
+-- all) until they cover enough of its GPU time, or are enough in number. Never those
+-- that talk to other GPUs: one that is replayed waits for its peers for ever.
+local categories = require "llmprof.analysis.categories"
 local errors = require "llmprof.base.errors"
 local ncu = require "llmprof.nvidia.ncu"
 
@@ -26,6 +28,15 @@ local function total(list)
   local sum = 0
   for _, kernel in ipairs(list) do sum = sum + kernel.total_ns end
   return sum
+end
+
+
+local function measurable(list)
+  local taken = {}
+  for _, kernel in ipairs(list) do
+    if kernel.category ~= categories.COMMUNICATION then taken[#taken + 1] = kernel end
+  end
+  return taken
 end
 
 
@@ -79,7 +90,8 @@ function select_kernels.apply(list, policy, wanted)
   local order, members = grouped(list, policy.per_stage)
   for i, name in ipairs(order) do
     local ids, all = {}, members[name]
-    local taken = wanted and those_of(all, wanted) or by_policy(all, policy)
+    local candidates = measurable(all)
+    local taken = wanted and those_of(candidates, wanted) or by_policy(candidates, policy)
     for j, kernel in ipairs(taken) do
       ids[j] = kernel.id
       chosen[#chosen + 1] = kernel

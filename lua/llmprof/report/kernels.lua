@@ -3,6 +3,7 @@
 local parts = require "llmprof.report.parts"
 local rows = require "llmprof.report.rows"
 local text = require "llmprof.text"
+local words = require "llmprof.report.words"
 
 local report = {}
 
@@ -24,9 +25,7 @@ function report.render(results)
     ("# Kernels: %s\n"):format(parts.title(results)),
     parts.source(results),
     parts.largest_kernels(results),
-    "Times are from the timeline. Below, by stage, SM %, DRAM % and AI (arithmetic intensity, "
-      .. "FLOP per byte of DRAM) are from ncu, and empty where no launch of the kernel was "
-      .. "measured.\n",
+    parts.paragraph(words.kernel_times(results)),
     parts.all_kernels(results, MOST),
     "## Selected for counters\n",
     selection_text(results),

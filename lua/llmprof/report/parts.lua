@@ -52,7 +52,7 @@ end
 -- ---- sections ----
 
 function parts.environment(results)
-  local lines, environment = {}, results.environment
+  local lines, environment = { paragraph(words.model(results)) }, results.environment
   if environment.devices and #environment.devices > 0 then
     lines[#lines + 1] = table_of("devices", environment.devices)
   else
@@ -115,6 +115,10 @@ function parts.brief_stages(results) return stages("brief_stages", results) end
 
 -- Functions by GPU time, over all stages.
 function parts.top_kernels(results)
+  if words.measured_alone(results) then
+    return paragraph(words.kernel_times(results)) .. "\n"
+      .. table_of("top_kernels", rows.functions(results))
+  end
   return table_or_reason(results, "top_kernels", rows.functions(results))
 end
 
@@ -167,6 +171,7 @@ end
 
 -- What kernels could give back.
 function parts.headroom(results, limit)
+  if words.measured_alone(results) then return paragraph(words.no_rows(results)) end
   if not results.headroom or #results.headroom == 0 then return "No kernel was found.\n" end
   local waits = words.headroom_waits(results)
   return table_of("headroom", rows.headroom(results, limit))
@@ -198,11 +203,11 @@ end
 -- rest: where the others are.
 local function by_stage(results, name, limit, mark, rest)
   local pieces = {}
-  for _, stage in ipairs(results.stages) do
-    local list = rows.kernels(results, function(kernel) return kernel.stage == stage.name end)
+  for _, stage in ipairs(rows.kernel_stages(results)) do
+    local list = rows.kernels(results, function(kernel) return kernel.stage == stage end)
     if #list > 0 then
       local shown = table.move(list, 1, math.min(#list, limit), 1, {})
-      pieces[#pieces + 1] = ("%s %s\n\n%s"):format(mark, escape(stage.name),
+      pieces[#pieces + 1] = ("%s %s\n\n%s"):format(mark, escape(stage),
         table_of(name, shown))
       if #list > #shown then
         pieces[#pieces + 1] = ("%s smaller ones are in %s.\n"):format(
@@ -217,7 +222,9 @@ end
 
 -- As many as the policy names.
 function parts.kernels(results)
-  return by_stage(results, "stage_kernels", rows.top_n(results), "###", "kernels.md")
+  local marked = words.measured_alone(results)
+    and paragraph(words.kernel_times(results)) .. "\n" or ""
+  return marked .. by_stage(results, "stage_kernels", rows.top_n(results), "###", "kernels.md")
 end
 
 

@@ -21,6 +21,19 @@ local function device_names(results)
 end
 
 
+-- Names of the stages that kernels ran in: in the order of the stages, then of the
+-- kernels.
+function rows.kernel_stages(results)
+  local list, seen = {}, {}
+  local function add(name)
+    if not seen[name] then seen[name], list[#list + 1] = true, name end
+  end
+  for _, stage in ipairs(results.stages) do add(stage.name) end
+  for _, kernel in ipairs(results.kernels) do add(kernel.stage) end
+  return list
+end
+
+
 -- Kernels with their counters beside them; wanted(kernel) leaves some out, and
 -- there are no more than `limit`, if that is given.
 function rows.kernels(results, wanted, limit)

@@ -65,14 +65,47 @@ function words.model_name(results)
 end
 
 
+-- As the trace names it, else as NVML did.
 function words.gpu_name(results)
-  local device = (results.environment.devices or {})[1]
+  local environment = results.environment
+  local device = (environment.devices or {})[1] or (environment.gpus or {})[1]
   return device and device.name or "an unknown GPU"
 end
 
 
+-- Random weights are said where a reader looks first.
 function words.title(results)
-  return ("%s on %s"):format(words.model_name(results), words.gpu_name(results))
+  local random = (results.model or {}).weights == "random" and " (random weights)" or ""
+  return ("%s%s on %s"):format(words.model_name(results), random, words.gpu_name(results))
+end
+
+
+-- "3.34 B", "155.3 k": a count of parameters.
+local function parameters(count)
+  for _, unit in ipairs { { 1e9, "B" }, { 1e6, "M" }, { 1e3, "k" } } do
+    if count >= unit[1] then
+      return ("%s %s"):format(text.number(count / unit[1], 2), unit[2])
+    end
+  end
+  return text.count(count)
+end
+
+
+local function size_of(model)
+  local said = model.parameters
+  if not said or not said.total then return "parameters not known" end
+  return ("%s parameters%s"):format(parameters(said.total),
+    said.active and (" (%s active per token)"):format(parameters(said.active)) or "")
+end
+
+
+-- Name, variant, size, number format and where the weights are from.
+function words.model(results)
+  local model = results.model or {}
+  return ("Model: %s, %s, %s, %s."):format(words.model_name(results), size_of(model),
+    model.dtype or "number format not known",
+    model.weights == "random" and "random weights"
+      or model.weights and "weights: " .. model.weights or "weights not known")
 end
 
 
@@ -135,6 +168,26 @@ function words.source(results)
   said[#said + 1] = inferred(results.inferred)
   said[#said + 1] = words.repeats(results)
   return table.concat(said, " ")
+end
+
+
+-- Are kernels those that were measured, for want of a timeline?
+function words.measured_alone(results)
+  local source = results.source
+  return source ~= nil and source.counters ~= nil and not source.timeline
+    and #results.kernels > 0
+end
+
+
+-- What the times and calls of kernels are.
+function words.kernel_times(results)
+  if words.measured_alone(results) then
+    return "Without a timeline these are the launches that ncu measured, and no others: calls are "
+      .. "their number, not that of the run, times are gpu__time_duration of each, taken alone, "
+      .. "and shares are of those times."
+  end
+  return "Times are from the timeline. Below, by stage, SM %, DRAM % and AI (arithmetic intensity, "
+    .. "FLOP per byte of DRAM) are from ncu, and empty where no launch of the kernel was measured."
 end
 
 
@@ -316,7 +369,8 @@ end
 function words.headroom_waits(results)
   local waiting = {}
   for _, stage in ipairs(results.stages) do
-    if stage.bound == "launch" and not stage.parent then waiting[#waiting + 1] = stage.name end
+    local is_held_up = stage.bound == "launch" or stage.bound == "host"
+    if is_held_up and not stage.parent then waiting[#waiting + 1] = stage.name end
   end
   if #waiting == 0 then return nil end
   return ("While the GPU waits for the CPU (%s), faster kernels make it wait longer: these figures "

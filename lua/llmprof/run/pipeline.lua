@@ -8,6 +8,10 @@
 --              not known then is nil
 --   needs      files of the bundle it reads (optional)
 --   makes      files it writes: it is done when they are there
+--   left_out(ctx)  why it is not run at all, which is no failure, and what would
+--              have it run; nil when it is run (optional)
+--   dispensable  reports can do without it: when it is interrupted what is there is
+--              still analysed, and no other dispensable step is begun
 --   run(ctx)   does it; returns a note for people
 --   restore(ctx)  sets what it gives from its files, when it is kept and a later
 --              step reads it; each that gives something has one
@@ -21,8 +25,8 @@
 -- will not have, ctx.fail_later(kind, message) for a failure that need not stop the
 -- run, and add to ctx.outputs (files of the bundle).
 --
--- A step that fails does not stop those that do not require it; the run is
--- then failed, with the first failure's message and exit status.
+-- A step that fails or is left out does not stop those that do not require it. When
+-- one fails the run is failed, with the first failure's message and exit status.
 --
 -- When a run is resumed, a step is kept if it was done, its files are there and none
 -- of what it reads is newer or was made again; else it runs.
@@ -99,9 +103,9 @@ end
 local function with_view(ctx, step, what)
   local around = ctx.state
   ctx.state = run_state.view(ctx.fields, step)
-  local result = what(ctx)
+  local result, more = what(ctx)
   ctx.state = around
-  return result
+  return result, more
 end
 
 
@@ -126,11 +130,22 @@ end
 
 -- ---- running ----
 
-local function unmet(step, failed)
+-- What a step that it requires and that did not succeed came to, and that in a
+-- sentence; nil when all did. unmade: name of such a step -> what it came to.
+local function unmet(step, unmade)
   for _, name in ipairs(step.requires or {}) do
-    if failed[name] then return name end
+    local fate = unmade[name]
+    if fate then return fate, ("needs the step '%s', which %s"):format(name, fate) end
   end
   return nil
+end
+
+
+-- Why a step is left out, and what would have it run.
+local function left_out(ctx, step)
+  if not step.left_out then return nil end
+  restore_for(ctx, step)
+  return with_view(ctx, step, step.left_out)
 end
 
 
@@ -200,19 +215,55 @@ local function run_step(ctx, step, ui)
 end
 
 
-local function skip_step(ctx, step, cause, ui)
-  local message = ("needs the step '%s', which failed"):format(cause)
-  ctx.run:record { name = step.name, status = "skipped", message = message }
+local function skip_step(ctx, step, message, hint, ui)
+  ctx.run:record { name = step.name, status = "skipped", message = message, hint = hint }
   ui.skipped(step.name, message)
+end
+
+
+-- Run a step, write it down and tell of it; returns the error if it failed.
+local function see_through(ctx, step, ui)
+  ctx.redone[step.name] = true
+  ui.begin(step.name)
+  local entry, err = run_step(ctx, step, ui)
+  ctx.run:record(entry)
+  if err then
+    ui.failed(step.name, entry.seconds, err)
+  else
+    ui.done(step.name, entry.seconds, entry.note)
+  end
+  return err
+end
+
+
+-- Keep, skip or run a step; returns the error if it failed. course: unmade (of unmet),
+-- interrupted.
+local function take(ctx, step, course, ui)
+  local fate, why = unmet(step, course.unmade)
+  if not fate and course.interrupted and step.dispensable then why = "interrupted" end
+  if not why and is_done(ctx, step) then
+    ctx.kept[step.name] = true
+    return ui.kept(step.name)
+  end
+  local hint
+  if not why then why, hint = left_out(ctx, step) end
+  if why then
+    course.unmade[step.name] = fate or "was left out"
+    return skip_step(ctx, step, why, hint, ui)
+  end
+  local err = see_through(ctx, step, ui)
+  if err then course.unmade[step.name] = "failed" end
+  return err
 end
 
 
 -- Run all steps. ui: begin(name), progress(name, seconds, text), tick(name,
 -- seconds), command(argv), output(line), done(name, seconds, note), failed(name,
 -- seconds, error), kept(name), skipped(name, why).
--- Returns the first error or nil; the manifest is finished either way.
+-- Returns the first error or nil, an interrupt before any other; the manifest is
+-- finished either way.
 function pipeline.run(ctx, ui)
-  local failed, first, steps = {}, nil, pipeline.load()
+  local course, first, steps = { unmade = {} }, nil, pipeline.load()
   ctx.givers, ctx.redone, ctx.kept = run_state.givers(steps), {}, {}
   ctx.fields = { missing = {} }
   function ctx.fail_later(kind, message, fields)
@@ -221,29 +272,14 @@ function pipeline.run(ctx, ui)
     ctx.note(message)
   end
   for _, step in ipairs(steps) do
-    local cause = unmet(step, failed)
-    if cause then
-      failed[step.name] = true
-      skip_step(ctx, step, cause, ui)
-    elseif is_done(ctx, step) then
-      ctx.kept[step.name] = true
-      ui.kept(step.name)
-    else
-      ctx.redone[step.name] = true
-      ui.begin(step.name)
-      local entry, err = run_step(ctx, step, ui)
-      ctx.run:record(entry)
-      if err then
-        failed[step.name] = true
-        first = err.kind ~= "interrupted" and first or err
-        ui.failed(step.name, entry.seconds, err)
-        if err.kind == "interrupted" then break end
-      else
-        ui.done(step.name, entry.seconds, entry.note)
-      end
+    local err = take(ctx, step, course, ui)
+    if err and err.kind == "interrupted" then
+      course.interrupted, first = true, err
+      if not step.dispensable then break end
     end
+    first = first or err
   end
-  local status = first and (first.kind == "interrupted" and "interrupted" or "failed") or "done"
+  local status = first and (course.interrupted and "interrupted" or "failed") or "done"
   ctx.run:finish(status, first and first.message)
   return first
 end

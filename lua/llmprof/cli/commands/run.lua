@@ -152,6 +152,7 @@ function command.run(given, words)
   local failure = pipeline.run(ctx, ui)
   run:publish()
   ui.finish(ctx, failure)
+  if failure and failure.kind == "interrupted" then failure.hint = run:continuation() end
   if failure then error(failure, 0) end
   return 0
 end

@@ -90,6 +90,20 @@ function ncu.profile_argv(cfg, given)
 end
 
 
+-- A filter of kernel names that none of these Lua patterns for lower-case names is
+-- found in. They may hold letters, digits, "_", ":" and "?".
+function ncu.names_without(patterns)
+  local list = {}
+  for i, pattern in ipairs(patterns) do
+    assert(not pattern:find "[^%w_:?]", "names_without: " .. pattern)
+    list[i] = pattern:gsub("%l", function(letter)
+      return ("[%s%s]"):format(letter, letter:upper())
+    end)
+  end
+  return ("regex:^(?!.*(%s))"):format(table.concat(list, "|"))
+end
+
+
 -- argv that measures one kernel of a program, whatever the configuration says.
 function ncu.probe_argv(path, program)
   return table.move(program, 1, #program, 6,

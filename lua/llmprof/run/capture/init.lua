@@ -10,12 +10,15 @@
 --                   ctx.state.environment is there
 --   inputs(ctx)     for inputs.yaml
 --   note(ctx)       for people, about the tools
+--   untimed(ctx)    why no timeline is taken, and what would have one; nil when one is
 --   timeline(ctx), counters(ctx), operators(ctx)
 --                   put their files into the run: true, or false and why not
 --   recall(ctx)     how the timeline that is there was taken: { date, command,
 --                   complaints }, as far as known
 --   preview(ctx)    step name -> list of argv that it would start, or of texts about
 --                   them; ctx is on paper, of llmprof.run.dry_run
+--   captured_with(ctx)  the settings that a capture of before was made with, as a
+--                   tree; nil where it does not say (optional)
 --   kept(ctx)       the timeline that is there before anything runs (optional)
 --
 -- To add one: a file beside this, a line below, and its name among the choices of

@@ -5,12 +5,14 @@
 -- How one tool captures is a table: vendor (of llmprof.nvidia.vendors), capture(ctx),
 -- preview(ctx), recall(ctx) where it captures timelines, and ready(ctx, found) where
 -- finding the program is not enough.
+local config = require "llmprof.recipe.config"
 local environment = require "llmprof.run.environment"
 local layout = require "llmprof.bundle.layout"
 local operators = require "llmprof.run.operators"
 local text = require "llmprof.text"
 local tool = require "llmprof.run.capture.tool"
 local workload = require "llmprof.run.workload"
+local yaml = require "llmprof.yaml"
 
 local live = {}
 
@@ -62,10 +64,28 @@ function live.new(timeline, counters)
 
   function source.open(ctx) ctx.state.tools = {} end
 
+  -- Counters alone make do where a tool that nobody asked for by name is missing.
+  local function can_do_without(ctx)
+    return ctx.cfg.capture ~= timeline.vendor.name and not ctx.cfg.tools[timeline.vendor.name]
+      and ctx.cfg.counters ~= "off" and tool.try(ctx, counters.vendor) ~= nil
+  end
+
+  function source.untimed(ctx)
+    local why, hint = config.untimed(ctx.cfg)
+    if why then return why, hint end
+    local found, lack = tool.try(ctx, timeline.vendor)
+    if not found and can_do_without(ctx) then return lack, timeline.vendor.install end
+    tool.of(ctx, timeline.vendor)
+    return nil
+  end
+
   function source.find(ctx)
-    local found = tool.of(ctx, timeline.vendor)
-    if timeline.ready then timeline.ready(ctx, found) end
-    tool.try(ctx, counters.vendor)
+    if not source.untimed(ctx) then
+      if timeline.ready then timeline.ready(ctx, tool.of(ctx, timeline.vendor)) end
+      tool.try(ctx, counters.vendor)
+    elseif ctx.cfg.counters ~= "off" then
+      tool.of(ctx, counters.vendor)
+    end
   end
 
   function source.machine(ctx) return environment.captured_here(ctx.state.tools) end
@@ -76,18 +96,23 @@ function live.new(timeline, counters)
       counters_tool = shown(counters.vendor, machine[counters.vendor.name]) }
   end
 
-  function source.inputs() return { source = "workload", files = {} } end
+  function source.inputs() return { source = "workload", files = yaml.list {} } end
+
+  -- One of the two tools, or what is left out without it.
+  local function tool_note(ctx, vendor, without)
+    local found = ctx.state.tools[vendor.name]
+    return found and ("%s %s"):format(vendor.name, found.version)
+      or "no " .. without
+  end
 
   function source.note(ctx)
-    local first, second = timeline.vendor.name, counters.vendor.name
-    local found = ctx.state.tools
-    return ("%s %s, %s"):format(first, found[first].version, found[second]
-      and ("%s %s"):format(second, found[second].version)
-      or ("no %s: counters will be left out"):format(second))
+    return ("%s, %s"):format(
+      tool_note(ctx, timeline.vendor, "timeline: kernels are those that are measured"),
+      tool_note(ctx, counters.vendor, counters.vendor.name .. ": counters will be left out"))
   end
 
   function source.preview(ctx)
-    return { timeline = timeline.preview(ctx),
+    return { timeline = not config.untimed(ctx.cfg) and timeline.preview(ctx) or nil,
       counters = ctx.cfg.counters ~= "off" and counters.preview(ctx) or nil,
       operators = preview_operators(ctx) }
   end

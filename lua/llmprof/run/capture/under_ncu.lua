@@ -1,5 +1,6 @@
 -- The workload under Nsight Compute: the selected launches, replayed for their
 -- counters. Whatever goes wrong here loses counters and nothing else.
+local categories = require "llmprof.analysis.categories"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
@@ -31,11 +32,14 @@ end
 
 
 -- The filters of a counter run: from the selection; without a timeline any
--- kernel, as often as one of the selection in each launch configuration.
+-- kernel that needs no other GPU, as often as one of the selection in each launch
+-- configuration.
 local function filters(ctx)
   local plan = ctx.state.plan
   if not plan then
-    return { ranges = stage_ranges(ctx), launches = ctx.cfg.top_n.launches_per_kernel }
+    return { ranges = stage_ranges(ctx), launches = ctx.cfg.top_n.launches_per_kernel,
+      name_base = "function",
+      kernels = ncu.names_without(categories.patterns(categories.COMMUNICATION)) }
   end
   return { ranges = plan.ranges, instances = plan.instances, kernels = plan.kernels,
     name_base = plan.name_base, launches = plan.launches }

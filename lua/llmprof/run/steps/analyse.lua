@@ -5,8 +5,8 @@ local choice = require "llmprof.model.choice"
 local cold = require "llmprof.analysis.cold"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
+local identity = require "llmprof.run.identity"
 local layout = require "llmprof.bundle.layout"
-local model = require "llmprof.model"
 local overhead = require "llmprof.analysis.overhead"
 local range_name = require "llmprof.base.range_name"
 local recipe = require "llmprof.recipe"
@@ -19,8 +19,8 @@ local step = { name = "analyse", summary = "put everything together: results.jso
     layout.workload.metrics, layout.metrics_in(layout.workload.before),
     layout.metrics_in(layout.workload.after), layout.environment },
   reads = { "capture", "folder", "environment", "about", "trace", "found", "taken", "metrics",
-    "plain", "samples", "kernels", "selection", "plan", "launches", "counters", "operators",
-    "missing" },
+    "plain", "samples", "kernels", "selection", "plan", "launches", "counters", "measured",
+    "operators", "missing" },
   gives = { results = "everything that was found out: llmprof.analysis" } }
 
 
@@ -42,9 +42,18 @@ local function note_missing_timeline(ctx)
   local failed = ctx.run:recorded "timeline"
   table.insert(ctx.state.missing, 1, { what = "the timeline",
     why = failed and failed.message or "it was not captured",
-    how = (failed and failed.hint or "llmprof doctor says what is wrong with nsys")
-      .. (ctx.state.launches and ("; llmprof repl %s shows the counters meanwhile"):format(
-        layout.counters) or "") })
+    how = failed and failed.hint or "llmprof doctor says what is wrong with nsys" })
+end
+
+
+-- Steps that were interrupted, or not begun after that.
+local function note_interrupted(ctx)
+  for _, name in ipairs { "counters", "operators" } do
+    local entry = ctx.run:recorded(name)
+    if entry and entry.message == "interrupted" then
+      ctx.lack(name, "interrupted", ctx.run:continuation())
+    end
+  end
 end
 
 
@@ -93,16 +102,8 @@ end
 
 
 local function model_of(ctx, arch)
-  local said, metrics = {}, ctx.state.metrics
-  for _, key in ipairs { "name", "variant", "dtype" } do said[key] = ctx.cfg.model[key] end
-  for key, value in pairs(metrics and metrics.model or {}) do said[key] = value end
-  local about = ctx.state.about.workload
-  if about and about.weights then said.weights = about.weights end
-  if arch then
-    said.described = { source = arch.source, parameters = model.parameters(arch),
-      formats = arch.formats }
-  end
-  return said
+  return identity.full { cfg = ctx.cfg.model, metrics = ctx.state.metrics,
+    workload = ctx.state.about.workload, arch = arch }
 end
 
 
@@ -155,7 +156,7 @@ local function results_of(ctx)
     run_id = ctx.run.id, recipe = ctx.recipe.name, top_n = ctx.cfg.top_n.kernels,
     model = model_of(ctx, arch),
     source = source(ctx), environment = environment_of(ctx), trace = state.trace,
-    found = state.found, kernels = state.kernels, selection = state.selection,
+    found = state.found, kernels = state.kernels or state.measured, selection = state.selection,
     plan = state.plan, counters = state.counters, operators = state.operators,
     workload = state.about.workload, metrics = state.metrics, missing = state.missing,
     samples = state.samples, complaints = state.taken and state.taken.complaints,
@@ -168,6 +169,7 @@ end
 
 function step.run(ctx)
   note_missing_stages(ctx)
+  note_interrupted(ctx)
   local results = results_of(ctx)
   results.advice = advice.examine(results, advise_of(ctx))
   ctx.state.results = results

@@ -2,6 +2,8 @@
 local counters = require "llmprof.analysis.counters"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
+local breakdown = require "llmprof.analysis.breakdown"
+local measured = require "llmprof.analysis.measured"
 local ncu = require "llmprof.nvidia.ncu"
 
 local step = { name = "counters",
@@ -11,7 +13,8 @@ local step = { name = "counters",
   gives = {
     launches = "every launch and range that was measured: llmprof.ncu; nil without",
     counters = "the same, joined to the kernels: llmprof.analysis.counters; nil without",
-  } }
+    measured = "without a timeline, the kernels of those launches: llmprof.analysis.measured",
+  }, dispensable = true }
 
 
 local function lack(ctx, why)
@@ -44,21 +47,30 @@ local function note(joined)
 end
 
 
+-- Without a timeline the launches themselves say which kernels there are.
+local function measure_alone(ctx, launches)
+  local found = measured.found(ctx.recipe.stages, launches)
+  local list = measured.kernels(launches, found)
+  breakdown.categorize(list, ctx.recipe.categories)
+  ctx.state.measured, ctx.state.counters = list, measured.join(list, launches, found)
+  return ("%d launches of %d kernel%s, without a timeline"):format(#launches, #list,
+    #list == 1 and "" or "s")
+end
+
+
 function step.restore(ctx)
   local state, pages, message = ctx.state, read_page(ctx)
   if not pages then return lack(ctx, message) end
   state.launches = pages.launches
-  if not state.kernels then
-    return ("%d launches, and no timeline to join them to"):format(#pages.launches)
-  end
+  if not state.kernels then return measure_alone(ctx, pages.launches) end
   state.counters = counters.join(state.kernels, pages.launches, state.found)
   return note(state.counters)
 end
 
 
 function step.run(ctx)
-  local measured, why = ctx.state.capture.counters(ctx)
-  if not measured then return lack(ctx, why) end
+  local taken, why = ctx.state.capture.counters(ctx)
+  if not taken then return lack(ctx, why) end
   return step.restore(ctx)
 end
 

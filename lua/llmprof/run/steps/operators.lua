@@ -9,7 +9,8 @@ local step = { name = "operators",
   summary = "the framework's own profiler, in a run without the others",
   requires = { "plan", "tools" }, makes = { layout.workload.operators },
   reads = { "capture", "tools", "folder", "environment" },
-  gives = { operators = "the framework's operators: llmprof.run.operators; nil without" } }
+  gives = { operators = "the framework's operators: llmprof.run.operators; nil without" },
+  dispensable = true }
 
 
 local function lack(ctx, why)

@@ -1,8 +1,10 @@
 -- Writes down what is going to happen: the composed configuration, the inputs.
+local captures = require "llmprof.run.capture"
 local choice = require "llmprof.model.choice"
 local config = require "llmprof.recipe.config"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
+local identity = require "llmprof.run.identity"
 local inputs = require "llmprof.recipe.inputs"
 local layout = require "llmprof.bundle.layout"
 local vendors = require "llmprof.nvidia.vendors"
@@ -19,6 +21,9 @@ local function check(composed, cfg)
     errors.raise("usage", "nsys.nvtx_capture is set, but nsys.capture_range is not nvtx",
       { hint = "add nsys.capture_range=nvtx" })
   end
+  if cfg.timeline == "off" and cfg.counters == "off" and cfg.operators == "off" then
+    errors.raise("usage", "timeline=off counters=off operators=off: nothing is left to measure")
+  end
   choice.description { cfg = cfg.model }
   local manifest = cfg.inputs and cfg.inputs.manifest
   if manifest and manifest ~= "" then inputs.read(manifest) end
@@ -29,16 +34,24 @@ local function check(composed, cfg)
 end
 
 
+-- What config.yaml is to hold.
+local function written(ctx)
+  local source = captures.of(ctx.cfg)
+  return config.to_yaml(ctx.config, source.captured_with and source.captured_with(ctx))
+end
+
+
 function step.run(ctx)
   check(ctx.config, ctx.cfg)
-  ctx.run:write(layout.config, config.to_yaml(ctx.config))
+  ctx.run:write(layout.config, written(ctx))
+  ctx.run.manifest.model = identity.planned(ctx.cfg)
   return ("capture=%s, mode %s"):format(ctx.cfg.capture, ctx.cfg.mode or "default")
 end
 
 
 -- A run continued with other settings starts over.
 function step.stale(ctx)
-  return fs.read(ctx.run:path(layout.config)) ~= config.to_yaml(ctx.config)
+  return fs.read(ctx.run:path(layout.config)) ~= written(ctx)
 end
 
 

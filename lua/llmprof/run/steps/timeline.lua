@@ -1,6 +1,7 @@
 -- The timeline: nsys/run.sqlite.
 local errors = require "llmprof.base.errors"
 local document = require "llmprof.base.document"
+local identity = require "llmprof.run.identity"
 local layout = require "llmprof.bundle.layout"
 local stages = require "llmprof.analysis.stages"
 local text = require "llmprof.text"
@@ -58,6 +59,9 @@ local function read_samples(ctx)
 end
 
 
+function step.left_out(ctx) return ctx.state.capture.untimed(ctx) end
+
+
 function step.restore(ctx)
   local trace = trace_file.open(ctx.run:path(layout.timeline))
   check_captured(trace)
@@ -99,6 +103,7 @@ end
 function step.run(ctx)
   ctx.state.capture.timeline(ctx)
   step.restore(ctx)
+  identity.keep(ctx, ctx.state.metrics)
   return note(ctx)
 end
 

@@ -86,6 +86,14 @@ describe("llmprof.analysis.select", function()
       apply { kernels = 1, coverage = 1, per_stage = true })
   end)
 
+  it("never takes those that wait for other GPUs", function()
+    local all = list()
+    all[1].category = "communication"
+    local result = select_kernels.apply(all, { kernels = 2, coverage = 1, per_stage = false })
+    assert.same({ { 2, 3 }, 60 / 130 }, { result.kernels, result.coverage })
+    assert.same({}, select_kernels.apply(all, { per_stage = false }, { [all[1]] = true }).kernels)
+  end)
+
   it("takes the largest over all", function()
     assert.same({ groups = { { name = "all", kernels = { 1, 2 }, coverage = 90 / 130, of = 4 } },
       kernels = { 1, 2 }, coverage = 90 / 130, filter = "regex:^(f)$" },

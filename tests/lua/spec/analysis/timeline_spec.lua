@@ -59,6 +59,7 @@ describe("llmprof.analysis.breakdown", function()
       waiting = { launch_ns = 60, sync_ns = 300, memory_ns = 100, other_ns = 50, host_ns = 1340 },
       api = { launch = { calls = 3, ns = 60 }, sync = { calls = 1, ns = 300 },
         memory = { calls = 1, ns = 100 }, other = { calls = 1, ns = 50 } },
+      waits = { { before = "other", after = "copy", calls = 1, ns = 300 } },
       launch_delay = { queued_share = 1, median_ns = 30 },
     }, add()[3])
   end)

@@ -100,6 +100,14 @@ sm__ops_path_tensor_op_hgmma_src_bf16_dst_fp32_sparsity_off  Counter  # path
 end)
 
 
+describe("a filter of names", function()
+  it("leaves out what patterns find, in upper and lower case", function()
+    assert.equal("regex:^(?!.*([nN][cC]|[aA]_?[bB]))", ncu.names_without { "nc", "a_?b" })
+    assert.has_error(function() ncu.names_without { "a.b" } end)
+  end)
+end)
+
+
 describe("ncu's output", function()
   it("counts launches and names the report", function()
     assert.same({ profiled = 2, passes = 9, report = "/a b/run.ncu-rep" }, ncu.read_output {

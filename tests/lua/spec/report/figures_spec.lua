@@ -1,8 +1,10 @@
 -- A figure stands in several places: where it is computed, in the schema of the
 -- results, in columns. Here each is looked for in results of runs that have a little of
 -- everything, so that one that is forgotten in a place is found.
+local analysis = require "llmprof.analysis"
 local artifacts = require "llmprof.bundle.artifacts"
 local baselines = require "llmprof.compare.baselines"
+local breakdown = require "llmprof.analysis.breakdown"
 local bundle = require "tests.lua.support.bundle"
 local columns = require "llmprof.report.columns"
 local comparison = require "llmprof.compare.comparison"
@@ -10,6 +12,7 @@ local compared = require "llmprof.compare.report"
 local document = require "llmprof.base.document"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
+local kernels = require "llmprof.analysis.kernels"
 local limits = require "llmprof.compare.limits"
 local rows = require "llmprof.report.rows"
 local sections = require "llmprof.report.sections"
@@ -17,6 +20,7 @@ local side = require "llmprof.compare.side"
 local spawn = require "llmprof.spawn"
 local sweep = require "llmprof.compare.sweep.report"
 local sys = require "llmprof.sys"
+local traces = require "tests.lua.support.traces"
 
 local EAGER, GRAPH = "tests/fixtures/compare/eager", "tests/fixtures/compare/graph"
 
@@ -84,6 +88,17 @@ local HOOKS = [[select_kernels = function(kernels) return { kernels[1] } end,
   advise = function() return { { title = "t", try = "do", confidence = "high", blocking = true,
     evidence = { { text = "seen", source = "s" } } } } end,]]
 
+-- The small capture as if it were of a serving engine.
+local function of_engine()
+  local trace, found = traces.open "small"
+  local list = kernels.list(trace, found)
+  list[1].name = "void vllm::rms_norm(float *)"
+  breakdown.categorize(list)
+  return analysis.results { run_id = "test", recipe = "r", source = {}, trace = trace,
+    found = found, kernels = list, missing = {} }
+end
+
+
 local function all_results(top)
   local trace = top .. "/t.pt.trace.json"
   assert(fs.write(trace, OPERATORS))
@@ -98,6 +113,7 @@ local function all_results(top)
     small(top, "ranges", "", { ranges }),
     small(top, "hooks", HOOKS, { "hardware.peak_per_s=1e12", "hardware.bandwidth_bytes_per_s=1e12",
       "workload.operators_trace=" .. trace }),
+    of_engine(),
     assert(json.load(EAGER .. "/results.json")),
   }
 end

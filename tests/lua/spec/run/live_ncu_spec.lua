@@ -130,13 +130,16 @@ describe("ncu", function()
       "ncu.max_new_tokens=2" })
   end)
 
-  it("measures any kernel in the stages without a timeline", function()
+  it("measures any kernel in the stages without a timeline, but for communication", function()
     local made = run({}, { STANDIN_NSYS = "none" })
     assert.equal(1, made.code)
-    assert.same({ expected(made, joined(IN_STAGES, { "--filter-mode", "per-launch-config",
+    local name = live.value(made:ncu_profiles()[1], "kernel-name")
+    assert.matches("^regex:%^%(%?!%.%*%(%[nN%]%[cC%]%[cC%]%[lL%]|%[aA%]%[lL%]%[lL%]_%?", name)
+    assert.same({ expected(made, joined(IN_STAGES, { "--kernel-name-base", "function",
+      "--kernel-name", name, "--filter-mode", "per-launch-config",
       "--launch-count", "2" }), joined({ "--set", "roofline" }, SECTIONS)) }, made:ncu_profiles())
     assert.equal("done", made:step "counters".status)
-    assert.equal("3 launches, and no timeline to join them to", made:step "counters".note)
+    assert.equal("3 launches of 1 kernel, without a timeline", made:step "counters".note)
     assert.is_true(made:has "ncu/raw.csv")
   end)
 end)

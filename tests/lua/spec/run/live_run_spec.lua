@@ -3,6 +3,8 @@
 local fs = require "llmprof.fs"
 local document = require "llmprof.base.document"
 local live = require "tests.lua.support.live"
+local nsys = require "llmprof.nvidia.nsys"
+local tools = require "llmprof.nvidia.tools"
 local yaml = require "llmprof.yaml"
 
 
@@ -47,10 +49,11 @@ describe("a live run", function()
 
   it("lists every output once", function()
     local made, seen = live.run(), {}
+    local AGAIN = { ["inputs.yaml"] = true, ["env.json"] = true }
     for _, step in ipairs(made:manifest().steps) do
       for _, output in ipairs(step.outputs) do
         -- written again with what the workload says
-        local again = output.file == "inputs.yaml" and step.name == "timeline"
+        local again = AGAIN[output.file] and step.name == "timeline"
         assert.is_true(again or not seen[output.file], output.file)
         seen[output.file] = true
       end
@@ -89,6 +92,18 @@ describe("a live run", function()
       .. "recorded capture", made.output, 1, true)
     assert.equal("failed", made:manifest().status)
     assert.same({}, made:calls "workload")
+    assert.is_truthy(made:json "env.json".captured_on)
+    assert.same({ source = "workload", files = {} }, yaml.decode(made:read "inputs.yaml"))
+  end)
+
+  it("says which model it is of, as the workload tells", function()
+    local made = live.run { "counters=off", "operators=off" }
+    local said = { name = "stand-in", dtype = "fp32", weights = "random" }
+    assert.same(said, made:manifest().model)
+    assert.same(said, made:json "env.json".model)
+    assert.matches("# stand-in (random weights) on ", made:read "stakeholder_summary.md", 1, true)
+    assert.matches("\nModel: stand-in, parameters not known, fp32, random weights.\n",
+      made:read "report.md", 1, true)
   end)
 
   it("exits with 3 when nsys lacks a library", function()
@@ -97,6 +112,79 @@ describe("a live run", function()
     assert.matches("nsys 2025.3.1 cannot import its own captures: it lacks libdw.so.1",
       made:manifest().message, 1, true)
     assert.same({}, made:calls "workload")
+  end)
+
+  describe("without a timeline", function()
+    -- ncu ran and its kernels are in the reports; nsys did not.
+    local function counts_alone(made, why)
+      assert.same({ "skipped", why }, { made:step "timeline".status, made:step "timeline".message })
+      for _, name in ipairs { "export", "select" } do
+        assert.same({ "skipped", "needs the step 'timeline', which was left out" },
+          { made:step(name).status, made:step(name).message })
+      end
+      assert.equal("3 launches of 1 kernel, without a timeline", made:step "counters".note)
+      assert.same({}, made:calls "nsys")
+      local page = made:read "kernels.md"
+      assert.matches("Without a timeline these are the launches that ncu measured", page, 1, true)
+      assert.matches("gemv[^|]+| 0 +| +0.101 | +3 | +0.0335 | +100.0 |", page)
+      local results = made:json "results.json"
+      assert.is_nil(document.check("results", results))
+      assert.is_nil(results.counters.time_share)
+      assert.same({ "gemv", 3, 100608 }, { results.kernels[1].short_name,
+        results.kernels[1].calls, results.kernels[1].total_ns })
+      assert.same({ "the timeline", why }, { results.missing[1].what, results.missing[1].why })
+    end
+
+    it("has ncu measure alone when that is asked for", function()
+      for _, word in ipairs { "timeline=off", "nsys=off" } do
+        local made = live.run { word }
+        assert.equal(0, made.code, made.output)
+        counts_alone(made, "timeline=off")
+        assert.equal("timeline=on captures one", made:step "timeline".hint)
+      end
+    end)
+
+    it("does so when nsys is missing", function()
+      if tools.find(nsys) then return pending "a real nsys is installed here" end
+      local folder = live.folder()
+      assert(fs.symlink(fs.realpath "tests/standin/ncu", folder .. "/ncu"))
+      local path = { PATH = folder .. ":" .. os.getenv "PATH" }
+      local made = live.run({}, path)
+      assert.equal(0, made.code, made.output)
+      counts_alone(made, "Nsight Systems (nsys) was not found")
+      -- it was asked for by name, or nothing is left to take its place
+      assert.equal(3, live.run({ "capture=nsys" }, path).code)
+      assert.equal(3, live.run({ "counters=off" }, path).code)
+    end)
+
+    it("needs ncu", function()
+      local made = live.run { "timeline=off", "tools.ncu=/none/ncu" }
+      assert.equal(3, made.code)
+      assert.matches("Nsight Compute (ncu) was not found", made.output, 1, true)
+    end)
+
+    it("measures its kernels after nsys has failed", function()
+      local made = live.run({}, { STANDIN_NSYS = "none" })
+      assert.equal(1, made.code)
+      assert.same({ "failed", "nsys made no report" }, { made:step "timeline".status,
+        made:step "timeline".message })
+      assert.matches("gemv", made:read "kernels.md", 1, true)
+    end)
+
+    it("is refused when nothing would be left", function()
+      local made = live.run { "timeline=off", "counters=off", "operators=off" }
+      assert.equal(2, made.code)
+      assert.same({}, made:calls "workload")
+    end)
+
+    it("is continued without measuring again", function()
+      local made = live.run { "timeline=off" }
+      local again = live.llmprof { "tests/standin/recipe.lua", "out=" .. made.out, "timeline=off",
+        "--resume", made.out }
+      assert.equal(0, again.code, again.output)
+      assert.same({}, again:calls "ncu")
+      assert.matches("gemv", made:read "kernels.md", 1, true)
+    end)
   end)
 
   it("goes on without ncu", function()
@@ -231,7 +319,17 @@ describe("an interrupted run", function()
     local made = interrupted("counters", { STANDIN_WORKLOAD = "hang", STANDIN_ONLY = "ncu" })
     assert.is_true(made:has "nsys/run.sqlite")
     assert.matches("workload: started\n", made:read "ncu/log.txt", 1, true)
-    assert.is_nil(made:step "analyse")
+    assert.same({ "skipped", "interrupted" }, { made:step "operators".status,
+      made:step "operators".message })
+    assert.equal("done", made:step "analyse".status)
+    assert.is_true(made:has "report.md")
+    local continuation = "continue it: llmprof tests/standin/recipe.lua out=" .. made.out
+      .. " --resume " .. made.out
+    assert.matches("llmprof: interrupted\n  " .. continuation .. "\n", made.output .. "\n", 1, true)
+    local missing = made:json "results.json".missing
+    assert.same({ { what = "counters", why = "interrupted", how = continuation },
+      { what = "operators", why = "interrupted", how = continuation } },
+      { missing[1], missing[2] })
   end)
 
   it("leaves no numbers to a later attempt", function()

@@ -106,6 +106,38 @@ describe("llmprof.run.pipeline", function()
     assert.equal("interrupted", manifest.status)
   end)
 
+  it("analyses what is there when a dispensable step is interrupted", function()
+    use { { name = "a", run = failing("interrupted", "interrupted"), dispensable = true },
+      { name = "b", dispensable = true }, { name = "c" }, { name = "d", requires = { "b" } } }
+    local said, manifest, err = run()
+    assert.same({ "begin a", "failed a", "skipped b", "begin c", "done c", "skipped d" }, said)
+    assert.equal("interrupted", err.kind)
+    assert.equal("interrupted", manifest.status)
+    assert.same({ "interrupted", "needs the step 'b', which was left out" },
+      { manifest.steps[2].message, manifest.steps[4].message })
+  end)
+
+  it("stops when interrupted again", function()
+    use { { name = "a", run = failing("interrupted", "interrupted"), dispensable = true },
+      { name = "b", run = failing("interrupted", "interrupted") }, { name = "c" } }
+    assert.same({ "begin a", "failed a", "begin b", "failed b" }, (run()))
+  end)
+
+  it("leaves steps out, which is no failure", function()
+    local function say_no(ctx) ctx.state.why = "no" end
+    use { { name = "a", gives = { why = "a reason" }, run = say_no },
+      { name = "b", reads = { "why" },
+        left_out = function(ctx) return ctx.state.why, "say yes" end },
+      { name = "c", requires = { "b" } }, { name = "d", left_out = function() end } }
+    local said, manifest, err = run()
+    assert.is_nil(err)
+    assert.same({ "begin a", "done a", "skipped b", "skipped c", "begin d", "done d" }, said)
+    assert.equal("done", manifest.status)
+    assert.same({ name = "b", status = "skipped", message = "no", hint = "say yes" },
+      manifest.steps[2])
+    assert.equal("needs the step 'b', which was left out", manifest.steps[3].message)
+  end)
+
   it("lets a step fail and finish", function()
     use { { name = "a", run = function(ctx) ctx.fail_later("failed", "in the end") end },
       { name = "b", requires = { "a" } } }
