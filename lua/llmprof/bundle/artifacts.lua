@@ -339,6 +339,15 @@ end
 
 -- ---- its manifest ----
 
+<<<<<<< HEAD
+=======
+local manifest_keys = { "schema_version", "llmprof", "run_id", "recipe", "recipe_file", "command",
+  "model", "status", "message", "partial", "started", "ended", "steps" }
+local step_keys = { "name", "status", "note", "notes", "message", "hint", "last_lines", "started",
+  "seconds", "commands", "inputs", "outputs" }
+
+
+>>>>>>> main
 function Run:save()
   self:write_document(MANIFEST, "manifest", self.manifest)
 end
@@ -392,6 +401,14 @@ end
 function Run:reopen()
   self.lock = self.lock or hold(self.dir)
   self.manifest.status, self.manifest.message, self.manifest.ended = "running", nil, nil
+  self:save()
+end
+
+
+-- What is not in the bundle though it should be: a line for each thing; none: it is
+-- whole.
+function Run:set_partial(lines)
+  self.manifest.partial = #lines > 0 and json.list(lines) or nil
   self:save()
 end
 

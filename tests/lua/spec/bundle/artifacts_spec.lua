@@ -34,7 +34,7 @@ describe("llmprof.bundle.artifacts", function()
 
     it("makes folders and a manifest", function()
       local run = create { id = "x" }
-      assert.same({ "manifest.json", "ncu", "nsys", "workload" }, fs.list(run.dir))
+      assert.same({ "manifest.json", "ncu", "nsys", "ranks", "workload" }, fs.list(run.dir))
       local manifest = assert(json.load(run:path "manifest.json"))
       assert.matches("^%d%d%d%d%-%d%d%-%d%dT%d%d:%d%d:%d%dZ$", manifest.started)
       manifest.started = nil
@@ -170,7 +170,8 @@ describe("llmprof.bundle.artifacts", function()
       assert.same({ "failed", "TOP/runs/x/a.txt: JSON has no NaN: number at [1]" },
         refusal(run.write_json, run, "a.txt", { 0 / 0 }))
       assert.equal("old", fs.read(run:path "a.txt"))
-      assert.same({ "a.txt", "manifest.json", "ncu", "nsys", "workload" }, fs.list(run.dir))
+      assert.same({ "a.txt", "manifest.json", "ncu", "nsys", "ranks", "workload" },
+        fs.list(run.dir))
     end)
 
     it("lists its files and their sizes", function()
