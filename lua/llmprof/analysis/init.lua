@@ -161,14 +161,6 @@ end
 
 -- ---- together ----
 
-<<<<<<< HEAD
-=======
-local top_keys = { "schema_version", "run", "model", "source", "environment", "repeats", "totals",
-  "inferred", "engine", "hardware", "efficiency", "latency", "integrity", "overhead", "stages",
-  "ranks", "transfers", "headroom", "roofline", "kernels", "selection", "counters", "operators",
-  "advice", "missing" }
-
->>>>>>> main
 -- given: run_id, recipe (name), top_n (rows of the tables of the largest kernels),
 -- model, source, environment, trace, found (of analysis.stages), kernels, selection,
 -- counters (of analysis.counters), operators, workload (facts about a recorded run),

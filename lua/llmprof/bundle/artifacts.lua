@@ -339,15 +339,6 @@ end
 
 -- ---- its manifest ----
 
-<<<<<<< HEAD
-=======
-local manifest_keys = { "schema_version", "llmprof", "run_id", "recipe", "recipe_file", "command",
-  "model", "status", "message", "partial", "started", "ended", "steps" }
-local step_keys = { "name", "status", "note", "notes", "message", "hint", "last_lines", "started",
-  "seconds", "commands", "inputs", "outputs" }
-
-
->>>>>>> main
 function Run:save()
   self:write_document(MANIFEST, "manifest", self.manifest)
 end
