@@ -280,7 +280,7 @@ function Groups:mean(column) end
 ---@field kernel_name_base "auto"|"function"|"demangled"|"mangled" What kernel filters match: auto takes mangled names where the timeline has them, else function
 ---@field max_new_tokens? integer Tokens generated while counters are measured; as many as for the timeline unless set
 ---@field metrics? string[] More metrics
----@field nvtx_include? string[] Select and profile kernels in these NVTX ranges; in the recipe's stages unless set
+---@field nvtx_include? string[] Select and profile kernels in these NVTX ranges, decode* in stages that begin so; in the recipe's stages unless set
 ---@field preset string Preset of Nsight Compute options
 ---@field replay_mode "kernel"|"application"|"range"|"app-range" How passes are repeated
 ---@field sections? string[] More sections, by identifier
@@ -296,6 +296,7 @@ function Groups:mean(column) end
 ---@field cuda_memory_usage? boolean Record memory allocation events
 ---@field export_timeout_s integer Give up exporting after so many seconds
 ---@field extra_args? string[] More options for nsys profile, word by word
+---@field keep_report boolean Keep run.nsys-rep, which holds the environment of the workload
 ---@field kill? string Signal to the workload when the session ends
 ---@field nvtx_capture? string With capture_range=nvtx: range or range@domain
 ---@field nvtx_domain_exclude? string[] Leave these NVTX domains out
