@@ -196,8 +196,8 @@ end
 -- (ns, counts; done: when the last of their operations ended), rep, used and steps
 -- (of llmprof.analysis.steps), of several ranks rank and pid, too; by_engine is that
 -- of llmprof.analysis.engine_stages, where labels mark the stages; missing names the
--- declared stages that the trace does not have; inferred is that of llmprof.analysis.infer, where no range marked
--- a stage.
+-- declared stages that the trace does not have; inferred is that of
+-- llmprof.analysis.infer, where no range marked a stage.
 function stages.find(trace, declared, policy)
   complete.check(trace)
   local instances, inferred = find_instances(trace, declared), nil
