@@ -143,6 +143,10 @@ describe("a live run", function()
         assert.equal(0, made.code, made.output)
         counts_alone(made, "timeline=off")
         assert.equal("timeline=on captures one", made:step "timeline".hint)
+        -- the workload says under ncu what it is, and what it ran on
+        assert.equal("random", made:manifest().model.weights)
+        assert.equal("random", made:json "results.json".model.weights)
+        assert.equal("page.png", yaml.decode(made:read "inputs.yaml").files[1].name)
       end
     end)
 
@@ -343,7 +347,7 @@ describe("an interrupted run", function()
       made:step "operators".message })
     assert.equal("done", made:step "analyse".status)
     assert.is_true(made:has "report.md")
-    local continuation = ("continue it with the command in %s/manifest.json and --resume %s")
+    local continuation = ("continue it: llmprof tests/standin/recipe.lua out=%s --resume %s")
       :format(made.out, made.out)
     assert.matches("llmprof: interrupted\n  " .. continuation .. "\n", made.output .. "\n", 1, true)
     local missing = made:json "results.json".missing
