@@ -21,7 +21,7 @@ describe("a live run", function()
       names[i] = step.name
       assert.equal("done", step.status)
     end
-    assert.same({ "plan", "tools", "timeline", "export", "select", "counters", "operators",
+    assert.same({ "plan", "tools", "timeline", "ranks", "export", "select", "counters", "operators",
       "analyse", "render" }, names)
     assert.equal("done", manifest.status)
     for _, name in ipairs { "config.yaml", "env.json", "inputs.yaml", "results.json", "report.md",
@@ -343,8 +343,8 @@ describe("an interrupted run", function()
       made:step "operators".message })
     assert.equal("done", made:step "analyse".status)
     assert.is_true(made:has "report.md")
-    local continuation = "continue it: llmprof tests/standin/recipe.lua out=" .. made.out
-      .. " --resume " .. made.out
+    local continuation = ("continue it with the command in %s/manifest.json and --resume %s")
+      :format(made.out, made.out)
     assert.matches("llmprof: interrupted\n  " .. continuation .. "\n", made.output .. "\n", 1, true)
     local missing = made:json "results.json".missing
     assert.same({ { what = "counters", why = "interrupted", how = continuation },
