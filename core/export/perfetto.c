@@ -7,6 +7,7 @@
 #include "formats/json_text.h"
 #include "llmprof/alloc.h"
 #include "llmprof/buffer.h"
+#include "llmprof/text.h"
 #include "os/sink.h"
 
 /* Numbers that no process or thread of Linux has (its limit is 2^22), for
@@ -228,12 +229,20 @@ static bool name_devices(writer *w) {
   return true;
 }
 
+/* Without folders and arguments: the file may be handed on. */
+static void label_program(writer *w, uint32_t name) {
+  size_t size;
+  if (name == LLMPROF_NO_STRING) return;
+  llmprof_buffer_puts(&w->label, ": ");
+  llmprof_text_program(&w->label, llmprof_strings_get(w->strings, name, &size));
+}
+
 static bool name_processes(writer *w) {
   size_t count;
   const llmprof_process *all = llmprof_trace_processes(w->trace, &count);
   for (size_t i = 0; i < count; i++) {
     label_number(w, "process", all[i].pid);
-    label_string(w, ": ", all[i].name);
+    label_program(w, all[i].name);
     if (!write_name(w, all[i].pid, NULL)) return false;
   }
   return true;

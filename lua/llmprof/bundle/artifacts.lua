@@ -2,11 +2,12 @@
 --
 -- Files are written whole or not at all. manifest.json is rewritten after every
 -- step, so that a run that dies says how far it came.
+local command_line = require "llmprof.base.command_line"
 local clock = require "llmprof.base.clock"
+local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
-local json_schema = require "llmprof.base.json_schema"
 local layout = require "llmprof.bundle.layout"
 local version = require "llmprof.version"
 
@@ -131,7 +132,7 @@ function artifacts.create(given)
     dir = given.root .. "/" .. id
   end
   local run = setmetatable({ id = id, dir = dir, root = not given.out and given.root or nil,
-    lock = hold(dir) }, Run)
+    lock = hold(dir), command = given.command }, Run)
   for _, folder in ipairs(layout.folders) do mkdirs(run:path(folder)) end
   run.manifest = {
     schema_version = 1,
@@ -152,7 +153,7 @@ end
 -- ---- finding one ----
 
 local function read_manifest(dir)
-  return json_schema.read_file(dir .. "/" .. MANIFEST, "manifest")
+  return document.read(dir .. "/" .. MANIFEST, "manifest")
 end
 
 
@@ -301,6 +302,12 @@ function Run:write_json(name, value)
 end
 
 
+-- The same for what a schema of docs/ describes; a value that does not fit raises.
+function Run:write_document(name, schema, value)
+  return self:write(name, document.encode(schema, value))
+end
+
+
 function Run:has(name)
   local info = fs.lstat(self:path(name))
   return info ~= nil and info.type == "file"
@@ -333,15 +340,8 @@ end
 
 -- ---- its manifest ----
 
-local manifest_keys = { "schema_version", "llmprof", "run_id", "recipe", "recipe_file", "command",
-  "model", "status", "message", "partial", "started", "ended", "steps" }
-local step_keys = { "name", "status", "note", "notes", "message", "hint", "last_lines", "started",
-  "seconds", "commands", "inputs", "outputs" }
-
-
 function Run:save()
-  for _, step in ipairs(self.manifest.steps) do json.ordered(step, step_keys) end
-  self:write_json(MANIFEST, json.ordered(self.manifest, manifest_keys))
+  self:write_document(MANIFEST, "manifest", self.manifest)
 end
 
 
@@ -351,10 +351,22 @@ function Run:sizes(names)
   for _, name in ipairs(names or {}) do
     local info = fs.stat(self:path(name))
     if info then
-      list[#list + 1] = json.ordered({ file = name, bytes = info.size }, { "file", "bytes" })
+      list[#list + 1] = { file = name, bytes = info.size }
     end
   end
   return list
+end
+
+
+-- Note in the manifest that a file holds what is not to be handed on.
+function Run:keep_private(name)
+  local list = self.manifest.private or json.list {}
+  for _, known in ipairs(list) do
+    if known == name then return end
+  end
+  list[#list + 1] = name
+  self.manifest.private = list
+  self:save()
 end
 
 
@@ -381,11 +393,14 @@ function Run:recorded(name)
 end
 
 
--- How to continue it: with other settings than its own it starts over. The command that
--- began it is not repeated here, as anybody may have written the manifest.
+-- How to continue it: with other settings than its own it starts over. The command is
+-- repeated where this process was given it: anybody may have written the manifest.
 function Run:continuation()
-  return ("continue it with the command in %s and --resume %s"):format(self:path(MANIFEST),
-    self.root and self.id or self.dir)
+  local name = self.root and self.id or self.dir
+  if self.command then
+    return ("continue it: %s --resume %s"):format(command_line.show(self.command), name)
+  end
+  return ("continue it with the command in %s and --resume %s"):format(self:path(MANIFEST), name)
 end
 
 

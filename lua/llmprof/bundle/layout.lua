@@ -53,18 +53,6 @@ function layout.report(number, count, suffix)
 end
 
 
--- The export of one of several reports, and an export as it was before scrubbing:
--- neither stays.
-function layout.part(number)
-  return ("nsys/part.%d.sqlite"):format(number)
-end
-
-
-function layout.unscrubbed(name)
-  return (name:gsub("%.sqlite$", ".unscrubbed.sqlite"))
-end
-
-
 -- What a workload writes into one of its folders.
 function layout.metrics_in(folder)
   return folder .. "/metrics.json"

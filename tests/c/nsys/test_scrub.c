@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "exports.h"
+#include "llmprof/text.h"
 #include "nsys/scrub_rules.h"
 #include "read_export.h"
 
@@ -114,7 +115,7 @@ static void test_computed_columns(void **state) {
 
 static void expect_program(const char *name, const char *program) {
   llmprof_buffer out = {0};
-  llmprof_scrub_program(&out, name);
+  llmprof_text_program(&out, name);
   assert_string_equal(out.bytes ? out.bytes : "", program);
   llmprof_buffer_free(&out);
 }
@@ -154,8 +155,8 @@ static void test_messages(void **state) {
   static const char *const kept[] = {
       "Profiling has started.",
       "Number of CUPTI events produced: \t55319, CUPTI buffers: 50.",
-      "Buffers holding CUDA trace data will be flushed on CudaProfilerStop() "
-      "call. See --flush-on-cudaprofilerstop to control this behavior.",
+      ("Buffers holding CUDA trace data will be flushed on CudaProfilerStop() "
+       "call. See --flush-on-cudaprofilerstop to control this behavior."),
       "No CUDA events collected. Does the process use CUDA?",
       "Some events were\nlost.",
       "a message was left out",

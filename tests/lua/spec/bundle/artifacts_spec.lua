@@ -86,13 +86,14 @@ describe("llmprof.bundle.artifacts", function()
       assert.equal("x", fs.readlink(top() .. "/runs/latest"))
     end)
 
-    it("says how to continue it, and repeats no command of the manifest", function()
-      local run = create { id = "x", command = { "llmprof", "r.lua", "; rm -rf ~" } }
+    it("says how to continue it, and repeats no command of a manifest", function()
+      local run = create { id = "x", command = { "llmprof", "r.lua", "a.b=1 2" } }
+      assert.equal("continue it: llmprof r.lua 'a.b=1 2' --resume x", run:continuation())
       assert.equal(("continue it with the command in %s/manifest.json and --resume x")
-        :format(run.dir), run:continuation())
+        :format(run.dir), open("x"):continuation())
       local elsewhere = create { out = top() .. "/elsewhere" }
       assert.equal(("continue it with the command in %s/manifest.json and --resume %s")
-        :format(elsewhere.dir, elsewhere.dir), elsewhere:continuation())
+        :format(elsewhere.dir, elsewhere.dir), open(elsewhere.dir):continuation())
     end)
 
     it("takes the folder's name for the id, whatever the manifest says", function()
