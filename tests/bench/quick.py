@@ -4,9 +4,9 @@
     tests/bench/quick.py LLMPROF [--update]
 
 Instructions are counted by valgrind's callgrind and the most bytes on the heap by its
-massif, so that a busy machine does not matter; a work that needs more than 5 % over its budget (tests/bench/budget.json)
-fails, for good news --update writes the new counts. They are those of one compiler,
-one Lua and one C library: elsewhere the works are run and nothing is compared.
+massif, so that a busy machine does not matter; a work that needs more than 5 % over its
+budget (tests/bench/budget.json) fails, for good news --update writes the new counts. They
+are those of one compiler and one C library: elsewhere nothing is compared.
 Exit status 77 where there is no valgrind.
 """
 
