@@ -343,7 +343,7 @@ describe("an interrupted run", function()
       made:step "operators".message })
     assert.equal("done", made:step "analyse".status)
     assert.is_true(made:has "report.md")
-    local continuation = ("continue it with the command in %s/manifest.json and --resume %s")
+    local continuation = ("continue it: llmprof tests/standin/recipe.lua out=%s --resume %s")
       :format(made.out, made.out)
     assert.matches("llmprof: interrupted\n  " .. continuation .. "\n", made.output .. "\n", 1, true)
     local missing = made:json "results.json".missing
