@@ -99,6 +99,7 @@ local function take(fitting, target, cost)
   fitting.seconds = fitting.seconds + cost
   fitting.launches = fitting.launches + target.launches
   fitting.names[#fitting.names + 1] = target.name
+  fitting.wanted[target.name] = target.launches
   fitting.room = fitting.room + pages.filter_room(target.name)
   table.move(target.kernels, 1, #target.kernels, #fitting.kernels + 1, fitting.kernels)
 end
@@ -115,7 +116,8 @@ end
 -- Take targets in order while the prediction stays in budget: one too costly
 -- for what is left does not keep smaller ones out.
 local function fit(targets, cfg)
-  local fitting = { kernels = {}, names = {}, dropped = {}, seconds = 0, launches = 0, room = 0 }
+  local fitting = { kernels = {}, names = {}, wanted = {}, dropped = {}, seconds = 0,
+    launches = 0, room = 0 }
   for _, target in ipairs(targets) do
     local cost = ncu.predict(cfg.ncu, target.launches, target.kernels[1].mean_ns).seconds
     local why = refusal(fitting, target, cost, cfg.ncu.budget_s)
@@ -228,8 +230,8 @@ local function range_plan(found, cfg)
 end
 
 
--- { ranges, instances, kernels (ncu's regex), name_base, launches (per launch
---   configuration), expected (launches in all), seconds (predicted), dropped
+-- { ranges, instances, kernels (ncu's regex), names (each with how many launches are
+--   expected), name_base, launches (per launch configuration), expected (launches in all), seconds (predicted), dropped
 --   (list of { kernel, launches, seconds }) }. chosen: the selected kernels of
 -- all. With range replay only ranges and instances; dropped is empty.
 function counter_plan.make(chosen, all, found, cfg)
@@ -242,6 +244,7 @@ function counter_plan.make(chosen, all, found, cfg)
   local fitting = fit(targets, cfg)
   local ranges, instances = filters_in(stages_of(fitting.kernels), found, cfg)
   return { ranges = ranges, instances = instances, name_base = base, launches = per_shape,
+    names = fitting.wanted,
     kernels = #fitting.names > 0 and errors.check("failed", pages.filter_regex(fitting.names))
       or nil,
     expected = fitting.launches, seconds = fitting.seconds, dropped = fitting.dropped }

@@ -4,6 +4,7 @@ local command_line = require "llmprof.base.command_line"
 local compiled = require "llmprof.run.compiled"
 local errors = require "llmprof.base.errors"
 local files = require "llmprof.base.files"
+local guard = require "llmprof.run.guard"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
@@ -102,7 +103,8 @@ end
 -- and its JSON files going to <folder> of the run. given: argv, spec (of
 -- describe), folder, log and command (files of the run: its output, the
 -- command to run it again), env (more of it), timeout and grace (s), on_line,
--- on_idle.
+-- on_idle, guard (of run.guard; one that ends what stalls unless given). With one that
+-- is given an interrupt is the caller's to raise.
 -- Returns spawn's result and the output lines.
 function workload.run(ctx, given)
   errors.check("failed", fs.mkdirs(ctx.run:path(given.folder)))
@@ -114,23 +116,28 @@ function workload.run(ctx, given)
   for name, value in pairs(given.spec.env) do env[name] = value end
   for name, value in pairs(given.env or {}) do env[name] = value end
   local lines = {}
+  local watch = given.guard or guard.new { stall_s = ctx.cfg.workload.stall_s, works = true,
+    folder = ctx.run:path(given.folder), patience = given.grace }
   ctx.command(given.argv)
   if given.command then ctx.run:write(given.command, command_line.show(given.argv) .. "\n") end
   local result, message = process.run(given.argv, {
     env = env, cwd = given.spec.cwd, timeout = given.timeout or given.spec.timeout,
-    grace = given.grace, kill_group = true,
+    grace = given.grace, kill_group = true, hold_signals = given.guard ~= nil,
     on_line = function(line)
       lines[#lines + 1] = line
+      watch:line()
       ctx.output(line)
       if given.on_line then given.on_line(line) end
     end,
-  }, function()
+  }, function(child)
     ctx.tick()
+    watch:idle(child)
     if given.on_idle then given.on_idle() end
   end)
   if given.log then ctx.run:write(given.log, table.concat(lines, "\n") .. "\n") end
   if not result then errors.raise("failed", message) end
-  if result.interrupted then errors.raise("interrupted", "interrupted") end
+  if result.interrupted and not given.guard then errors.raise("interrupted", "interrupted") end
+  if watch.why == "stalled" then result.ok, result.stalled_s = false, watch.stall_s end
   return result, lines
 end
 
@@ -138,6 +145,10 @@ end
 -- How a process ended, in words; nil when all went well.
 function workload.complaint(result)
   if result.ok then return nil end
+  if result.stalled_s then
+    return ("it made no progress for %g s and was ended (workload.stall_s)"):format(
+      result.stalled_s)
+  end
   if result.timed_out then return "it ran past its time limit and was ended" end
   if result.signal then return "it was killed by " .. result.signal end
   return ("it ended with exit status %d"):format(result.code)

@@ -251,6 +251,18 @@ function ncu.is_launch(line)
 end
 
 
+-- The name in a line that tells of a launch; nil for other lines.
+function ncu.launch_name(line)
+  return ncu.is_launch(line) and line:match '^==PROF== Profiling "(.*)"' or nil
+end
+
+
+-- The process that ncu has found using a GPU; nil for other lines.
+function ncu.connected(line)
+  return math.tointeger(tonumber(line:match "^==PROF== Connected to process (%d+) "))
+end
+
+
 -- Read what a profiling run printed: { profiled (launches or ranges), passes (of
 -- the last), none (nothing was profiled), report (path), application_exit,
 -- failure = { kind, message, hint, line } }.

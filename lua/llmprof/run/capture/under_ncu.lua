@@ -3,11 +3,14 @@
 local categories = require "llmprof.analysis.categories"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
+local guard = require "llmprof.run.guard"
 local layout = require "llmprof.bundle.layout"
 local metric_cache = require "llmprof.nvidia.ncu.metric_cache"
 local ncu = require "llmprof.nvidia.ncu.command"
-local range_name = require "llmprof.base.range_name"
 local process = require "llmprof.base.process"
+local range_name = require "llmprof.base.range_name"
+local sys = require "llmprof.sys"
+local text = require "llmprof.text"
 local tool = require "llmprof.run.capture.tool"
 local tools = require "llmprof.nvidia.tools"
 local workload = require "llmprof.run.workload"
@@ -16,6 +19,12 @@ local files = layout.ncu
 
 -- Printing a page of a report that takes longer hangs, in seconds.
 local PATIENCE = 600
+
+-- How far the time may go over the budget before ncu is ended.
+local OVERTIME = 1.25
+
+-- After the workload was ended ncu still writes its report, in seconds.
+local GRACE = 20
 
 
 -- ---- what to ask for ----
@@ -112,20 +121,58 @@ local function profile_argv(ctx, spec, given)
 end
 
 
-local function profile(ctx, spec, given)
+-- A function that is told of each launch's name and says when each of the plan's has
+-- been measured as often as planned.
+local function tally(plan)
+  local open, left = {}, 0
+  for name, launches in pairs(plan and plan.names or {}) do
+    open[name], left = launches, left + 1
+  end
+  return function(name)
+    if not open[name] then return false end
+    open[name] = open[name] - 1
+    if open[name] <= 0 then open[name], left = nil, left - 1 end
+    return left == 0
+  end
+end
+
+
+-- What is done with a line of ncu's: told to people, to the guard.
+local function follow(ctx, watch)
+  local count, plan = 0, ctx.state.plan
+  local is_all = tally(ctx.cfg.ncu.replay_mode == "kernel" and plan or nil)
+  local wanted, what = plan and plan.expected,
+    ncu.measures_ranges(ctx.cfg.ncu) and "range" or "launch"
+  return function(line)
+    local name, pid = ncu.launch_name(line), ncu.connected(line)
+    if pid then watch:target(pid) end
+    if not name then return end
+    count = count + 1
+    if is_all(name) then watch:satisfy() end
+    ctx.progress(wanted and ("launch %d of about %d"):format(count, wanted)
+      or ("%s %d"):format(what, count))
+  end
+end
+
+
+-- Seconds that a run of ncu may still take before it is ended; the budget's, and some
+-- for what was not foreseen.
+local function time_left(ctx, began)
+  return ctx.cfg.ncu.budget_s * OVERTIME - (sys.monotonic() - began) / 1e9
+end
+
+
+local function profile(ctx, spec, given, began)
   local argv = profile_argv(ctx, spec, given)
-  local count, wanted = 0, ctx.state.plan and ctx.state.plan.expected
   fs.remove(ctx.run:path(files.report))
-  local result, lines = workload.run(ctx, { argv = argv, spec = spec,
-    folder = files.workload, log = files.log, command = files.command,
-    timeout = ctx.cfg.ncu.timeout_s, on_line = function(line)
-      if ncu.is_launch(line) then
-        count = count + 1
-        ctx.progress(wanted and ("launch %d of about %d"):format(count, wanted)
-          or ("%s %d"):format(ncu.measures_ranges(ctx.cfg.ncu) and "range" or "launch", count))
-      end
-    end })
-  return ncu.read_output(lines), result
+  local watch = guard.new { limit_s = time_left(ctx, began), stall_s = ctx.cfg.workload.stall_s,
+    folder = ctx.run:path(files.workload), holds = true }
+  local result, lines = workload.run(ctx, { argv = argv, spec = spec, guard = watch,
+    folder = files.workload, log = files.log, command = files.command, grace = GRACE,
+    timeout = ctx.cfg.ncu.timeout_s, on_line = follow(ctx, watch) })
+  local said = ncu.read_output(lines)
+  said.why, said.lines = watch.why, lines
+  return said, result
 end
 
 
@@ -133,14 +180,28 @@ end
 -- and sections. A failure that has another cause is not tried again, nor are
 -- ranges that were not found.
 local function profile_twice(ctx, spec)
-  local given = filters(ctx)
+  local given, began = filters(ctx), sys.monotonic()
   given.metrics = metrics_of(ctx, roofline_metrics)
-  local said, result = profile(ctx, spec, given)
-  if not said.none or said.failure or said.application_exit
+  local said, result = profile(ctx, spec, given, began)
+  if not said.none or said.failure or said.application_exit or said.why
     or ncu.measures_ranges(ctx.cfg.ncu) then return said, result end
   ctx.note("no kernel matched the filters: run once more without NVTX filter and sections")
   given.ranges, given.instances, given.no_sections = nil, nil, true
-  return profile(ctx, spec, given)
+  return profile(ctx, spec, given, began)
+end
+
+
+-- Why ncu was ended before the workload was through; nil when that was as planned.
+local function ending(ctx, said)
+  if said.why == "limit" then
+    return ("ncu was ended after %s s (ncu.budget_s=%g); %d%s launches were measured"):format(
+      text.number(ctx.cfg.ncu.budget_s * OVERTIME, 0), ctx.cfg.ncu.budget_s, said.profiled,
+      ctx.state.plan and (" of about %d"):format(ctx.state.plan.expected or 0) or "")
+  elseif said.why == "stalled" then
+    return ("ncu and the workload made no progress for %g s and were ended "
+      .. "(workload.stall_s); the last lines are in %s"):format(ctx.cfg.workload.stall_s, files.log)
+  end
+  return said.why == "interrupted" and "interrupted" or nil
 end
 
 
@@ -152,6 +213,8 @@ local NO_RANGE = "no range was profiled; ncu.nvtx_include names others than the 
 local function failure_text(ctx, said, result)
   local failure, ended = said.failure, workload.complaint(result)
   if failure then return ("%s; %s"):format(failure.message, failure.hint) end
+  local early = ending(ctx, said)
+  if early then return early end
   if said.application_exit then
     return ("the workload returned %d under ncu; its output is in %s"):format(
       said.application_exit, files.log)
@@ -177,11 +240,17 @@ local function print_page(ctx, name, argv)
 end
 
 
+local function print_raw(ctx)
+  ctx.outputs[#ctx.outputs + 1] = files.report
+  return print_page(ctx, layout.counters, ncu.import_argv(tool.of(ctx, ncu).path,
+    ctx.run:path(files.report), "raw"))
+end
+
+
 -- The raw page is needed; the others are left out with a note.
 local function print_pages(ctx)
   local path, report = tool.of(ctx, ncu).path, ctx.run:path(files.report)
-  ctx.outputs[#ctx.outputs + 1] = files.report
-  local printed, why = print_page(ctx, layout.counters, ncu.import_argv(path, report, "raw"))
+  local printed, why = print_raw(ctx)
   if not printed then return false, "ncu could not print its report: " .. why end
   for _, page in ipairs { { files.details, ncu.import_argv(path, report, "details") },
     { files.sections, ncu.sections_argv(path, report) } } do
@@ -193,6 +262,16 @@ local function print_pages(ctx)
     end
   end
   return true
+end
+
+
+-- What is to be said of a run that measured something. Of one that was ended as
+-- planned the exit status says nothing.
+local function note_end(ctx, said, result)
+  if said.why == "satisfied" and not said.failure then return end
+  if said.failure or said.last_error or not result.ok then
+    ctx.note(failure_text(ctx, said, result))
+  end
 end
 
 
@@ -223,12 +302,14 @@ function under_ncu.capture(ctx)
   local plan = ctx.state.plan
   if plan and plan.expected == 0 then return false, nothing_planned(ctx, plan) end
   local said, result = profile_twice(ctx, spec_of(ctx, ctx.run))
-  if not ctx.run:has(files.report) or said.profiled == 0 then
+  local measured = ctx.run:has(files.report) and said.profiled > 0
+  if said.why == "interrupted" then
+    if measured then print_raw(ctx) end
+    errors.raise("interrupted", "interrupted")
+  elseif not measured then
     return false, failure_text(ctx, said, result)
   end
-  if said.failure or said.last_error or not result.ok then
-    ctx.note(failure_text(ctx, said, result))
-  end
+  note_end(ctx, said, result)
   return print_pages(ctx)
 end
 

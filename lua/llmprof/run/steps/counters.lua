@@ -1,5 +1,6 @@
 -- Hardware counters: ncu/raw.csv, joined to the kernels of the timeline.
 local counters = require "llmprof.analysis.counters"
+local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local breakdown = require "llmprof.analysis.breakdown"
@@ -69,7 +70,12 @@ end
 
 
 function step.run(ctx)
-  local taken, why = ctx.state.capture.counters(ctx)
+  local ok, taken, why = xpcall(ctx.state.capture.counters, errors.handler, ctx)
+  if not ok then
+    -- of an interrupted run the launches that were measured are kept
+    if errors.is(taken) and ctx.run:has(layout.counters) then step.restore(ctx) end
+    error(taken, 0)
+  end
   if not taken then return lack(ctx, why) end
   return step.restore(ctx)
 end
