@@ -14,9 +14,19 @@ local function model_options(cfg)
 end
 
 
+-- Which model that is, for the outputs of the run.
+local function identify(cfg)
+  local model = cfg.model
+  if model.path ~= "" then return { name = model.path:match "([^/]+)/*$" } end
+  if model.config then return { name = model.config:match "([^/]+)/+[^/]*$" } end
+  return llm.described(model.preset)
+end
+
+
 return llm.recipe {
   name = "alt_llm",
   model = { dtype = "bf16" },
+  identify = identify,
 
   options = {
     ["device"] = { "GPU the workload runs on", "cuda:0" },

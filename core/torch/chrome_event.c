@@ -15,15 +15,24 @@ enum {
   CJSON_LONGEST_NUMBER = 63
 };
 
+const llmprof_chrome_event llmprof_chrome_nothing = {
+    .start = LLMPROF_ABSENT,
+    .duration = LLMPROF_ABSENT,
+    .pid = LLMPROF_ABSENT,
+    .tid = LLMPROF_ABSENT,
+    .external_id = LLMPROF_ABSENT,
+    .correlation = LLMPROF_ABSENT,
+    .device = LLMPROF_ABSENT,
+    .stream = LLMPROF_ABSENT,
+};
+
 static int64_t rounded_ns(const char *text, size_t size) {
   double us;
   bool ok = llmprof_lex_double(text, size, &us) == LLMPROF_OK;
   return ok && fabs(us) < 9e15 ? llround(us * 1000) : LLMPROF_ABSENT;
 }
 
-/* Microseconds as written -> ns, exactly: the fourth decimal rounds. Absent
- * when it does not fit. */
-static int64_t to_ns(const char *text, size_t size) {
+int64_t llmprof_chrome_ns(const char *text, size_t size) {
   if (memchr(text, 'e', size) || memchr(text, 'E', size))
     return rounded_ns(text, size);
   const char *point = memchr(text, '.', size);
@@ -90,9 +99,9 @@ static void take_token(char *text, size_t size, size_t depth, span last,
   if (is_letter(text[size - 1])) {
     mend_word(text, size);
   } else if (depth == 1 && span_is(last, "\"ts\"")) {
-    event->start = to_ns(text, size);
+    event->start = llmprof_chrome_ns(text, size);
   } else if (depth == 1 && span_is(last, "\"dur\"")) {
-    event->duration = to_ns(text, size);
+    event->duration = llmprof_chrome_ns(text, size);
   }
   if (size > CJSON_LONGEST_NUMBER) blank(text, size);
 }
@@ -205,8 +214,7 @@ static bool mend_text(chrome_text *t, llmprof_error *err) {
 
 bool llmprof_chrome_parse(chrome_text *t, llmprof_chrome_event *event,
                           llmprof_error *err) {
-  *event = (llmprof_chrome_event){.start = LLMPROF_ABSENT,
-                                  .duration = LLMPROF_ABSENT};
+  *event = llmprof_chrome_nothing;
   if (!mend_text(t, err)) return false;
   walk(&t->bytes, event);
   return parse_event(t, err) && fill_event(t, event, err);

@@ -1,5 +1,6 @@
-/* The text is followed as it streams, byte by byte, only as far as strings and
- * brackets go, and one event at a time is gathered; chrome_event.c reads it. */
+/* An event is read where it lies (chrome_scan.c). One that is not plain, or is
+ * cut by the end of a piece, is followed byte by byte as far as strings and
+ * brackets go, gathered, and read by chrome_event.c. */
 #include "llmprof/chrome_trace.h"
 
 #include <stdio.h>
@@ -279,9 +280,22 @@ static bool seek_event(llmprof_chrome *r) {
 
 /* ---- together ---- */
 
+/* The event at hand, when it is plain and lies in one piece. */
+static bool scan_event(llmprof_chrome *r, llmprof_chrome_event *event) {
+  size_t left = (size_t)(r->end - r->at);
+  const char *end = left > MAX_EVENT ? r->at + MAX_EVENT : r->end;
+  size_t size = llmprof_chrome_scan(r->at, end, &r->text, event);
+  if (!size) return false;
+  event->line = r->line;
+  event->column = r->column;
+  consume(r, size);
+  return true;
+}
+
 static int next_event(llmprof_chrome *r, llmprof_chrome_event *event) {
   if (!seek_event(r)) return -1;
   if (r->position == AFTER) return 0;
+  if (scan_event(r, event)) return 1;
   bool ok =
       take_value(r, true) && llmprof_chrome_parse(&r->text, event, r->err);
   return ok ? 1 : -1;

@@ -61,6 +61,9 @@
 ---@field repeats? llmprof.Config.repeats
 ---@field mode? string
 ---@field capture? "auto"|"nsys"|"builtin"|"recorded"
+---@field overhead? "before"|"measure"|"off"
+---What the run is of, for keys model.* that nothing else sets.
+---@field identify? fun(cfg: llmprof.Config): llmprof.Config.model
 ---The kernels to measure with counters, out of the list.
 ---@field select_kernels? fun(kernels: llmprof.SelectableKernel[], cfg: llmprof.Config): llmprof.SelectableKernel[]
 ---FLOP of one range of a stage, or FLOP and bytes, or nothing. metrics: metrics.json.
@@ -82,6 +85,11 @@ function recipe.recipe(fields) end
 ---@param name string
 ---@return string
 function recipe.path(name) end
+
+---Name, variant and arch of the model that conf/model/<name>.yaml describes.
+---@param name string
+---@return llmprof.Config.model
+function recipe.described(name) end
 
 ---End the run with this line, what to do, and exit status 2.
 ---@param message string
@@ -237,7 +245,7 @@ function Groups:mean(column) end
 ---@field nsys llmprof.Config.nsys Keys nsys.*
 ---@field operators "on"|"off" Run the workload once more under its own profiler
 ---@field out? string Write the bundle into this folder instead of tmp/stage2/<run id>
----@field overhead "off"|"measure" Run the workload plain before and after, to measure what profiling costs
+---@field overhead "before"|"measure"|"off" Time the workload without the profiler: in a plain run before the timeline, in one before and one after it (measure), or not; servers are not unless this is set
 ---@field python string The Python that runs the workload
 ---@field recorded? string Folder of the recorded capture; recipes/recorded/<recipe> unless set
 ---@field repeats llmprof.Config.repeats Keys repeats.*
@@ -325,6 +333,7 @@ function Groups:mean(column) end
 ---@field advice llmprof.results.advice
 ---@field counters? llmprof.results.counters
 ---@field efficiency? llmprof.results.efficiency docs/metrics.md; of a stage, or of all without a parent together
+---@field engine? { name?: string, title?: string } The serving engine that ran the model, by its ranges or kernels
 ---@field environment llmprof.results.environment Where it was captured: versions and machine, as far as anything says
 ---@field hardware? llmprof.results.hardware What the GPU could do at most
 ---@field headroom? llmprof.results.headroom[] Kernels by what an instance of their stage could get back, largest first
@@ -353,6 +362,7 @@ function Groups:mean(column) end
 ---@class llmprof.results.advice
 ---@field abstained llmprof.results.abstention[]
 ---@field findings llmprof.results.finding[]
+---@field silent? llmprof.results.silence[]
 
 ---@class llmprof.results.api
 ---@field launch llmprof.results.calls
@@ -484,6 +494,7 @@ function Groups:mean(column) end
 ---@field text string
 
 ---@class llmprof.results.finding
+---@field after? integer[] Ranks of the findings that have to be dealt with first
 ---@field assumption? string What the gain takes for granted
 ---@field behind? "waiting" Comes back only once the GPU no longer waits
 ---@field blocking? true To be dealt with before all others
@@ -655,6 +666,7 @@ function Groups:mean(column) end
 ---@field described? llmprof.results.described The description of the architecture that the costs come from
 ---@field dtype? string What it computes in: bf16, fp16, fp32
 ---@field name? string
+---@field parameters? { active?: integer, decoder?: integer, total?: integer } As the workload counted them, else by the description
 ---@field variant? string
 ---@field weights? string random, checkpoint, or what the workload says
 
@@ -784,6 +796,11 @@ function Groups:mean(column) end
 ---@field shared_bytes? integer Static and dynamic, per block; bytes
 ---@field total_ns number Nanoseconds
 
+---@class llmprof.results.silence
+---@field rule string
+---@field stage? string
+---@field why string What it saw instead
+
 ---@class llmprof.results.source
 ---@field counters? llmprof.results.counters_source
 ---@field timeline? llmprof.results.timeline_source
@@ -791,7 +808,7 @@ function Groups:mean(column) end
 ---@class llmprof.results.stage
 ---@field api? llmprof.results.api CUDA API calls inside the stage, GPU idle or not
 ---@field between_steps? llmprof.results.between_steps What lies between the marked steps of one instance
----@field bound? "launch"|"gpu" What holds the stage up
+---@field bound? "launch"|"host"|"gpu" What holds the stage up: launching calls, the program between them, the GPU
 ---@field bound_reason? string
 ---@field categories? llmprof.results.category[]
 ---@field copies? number Copies and sets
@@ -814,6 +831,7 @@ function Groups:mean(column) end
 ---@field steps? number Decode steps
 ---@field tokens? number Of all sequences
 ---@field waiting? llmprof.results.waiting GPU idle time by what the launching threads did
+---@field waits? llmprof.results.wait[] Calls that wait for the GPU, by what lies around them; most calls first
 ---@field wall? llmprof.results.wall Length of the range on the CPU
 
 ---@class llmprof.results.timeline_source
@@ -844,6 +862,13 @@ function Groups:mean(column) end
 ---@field gpu_time_ns number Nanoseconds
 ---@field pageable? boolean Is the host's side pageable memory
 ---@field stage string
+
+---@class llmprof.results.wait
+---@field after? string What the thread starts next
+---@field before? string Started last: category, copy, set, graph
+---@field bytes? integer Of that copy
+---@field calls number Per instance
+---@field ns number In them, per instance
 
 ---@class llmprof.results.waiting
 ---@field host_ns number No CUDA call at all; ns

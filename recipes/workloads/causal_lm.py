@@ -66,8 +66,8 @@ class Loader:
 def describe(args: argparse.Namespace) -> Tuple[str, str, DecoderConfig]:
     """Name, variant and dimensions of --preset or --model-config."""
     if args.preset:
-        name, config = PRESETS[args.preset]
-        return args.name or name, args.preset, config
+        name, variant, config = PRESETS[args.preset]
+        return args.name or name, variant, config
     family, config = decoder_from_file(args.model_config)
     return args.name or args.model_config.resolve().parent.name, family, config
 

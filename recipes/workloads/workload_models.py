@@ -111,27 +111,28 @@ TINY_OCR = OcrConfig(
                   global_attn_indexes=(1,), neck_channels=16, downsample_channels=(32, 64)),
     clip=ClipConfig(image_size=28, width=64, layers=2, heads=4, intermediate_size=128))
 
-# Name, what it is called in reports, dimensions. The figures are those of the
-# config.json files of meta-llama/Meta-Llama-3-8B, Qwen/Qwen3-8B and
-# mistralai/Mixtral-8x7B-v0.1.
-PRESETS: Dict[str, Tuple[str, DecoderConfig]] = {
-    "llama3_8b": ("Llama-3-8B", DecoderConfig(
+# Name, what it and its variant are called in reports, dimensions. The figures are
+# those of the config.json files of meta-llama/Meta-Llama-3-8B, Qwen/Qwen3-8B and
+# mistralai/Mixtral-8x7B-v0.1. conf/model describes the same to llmprof; a test
+# compares the two.
+PRESETS: Dict[str, Tuple[str, str, DecoderConfig]] = {
+    "llama3_8b": ("Llama-3", "8B", DecoderConfig(
         vocab_size=128256, hidden_size=4096, num_hidden_layers=32, num_attention_heads=32,
         num_key_value_heads=8, head_dim=128, intermediate_size=14336, rms_norm_eps=1e-5,
         rope_theta=500000.0)),
-    "qwen3_8b": ("Qwen3-8B", DecoderConfig(
+    "qwen3_8b": ("Qwen3", "8B", DecoderConfig(
         vocab_size=151936, hidden_size=4096, num_hidden_layers=36, num_attention_heads=32,
         num_key_value_heads=8, head_dim=128, intermediate_size=12288, rms_norm_eps=1e-6,
         rope_theta=1e6, qk_norm=True)),
-    "mixtral_8x7b": ("Mixtral-8x7B", DecoderConfig(
+    "mixtral_8x7b": ("Mixtral", "8x7B", DecoderConfig(
         vocab_size=32000, hidden_size=4096, num_hidden_layers=32, num_attention_heads=32,
         num_key_value_heads=8, head_dim=128, intermediate_size=14336, rms_norm_eps=1e-5,
         rope_theta=1e6, n_routed_experts=8, num_experts_per_tok=2,
         moe_intermediate_size=14336)),
-    "tiny": ("tiny dense decoder", DecoderConfig(
+    "tiny": ("tiny decoder", "dense", DecoderConfig(
         vocab_size=512, hidden_size=64, num_hidden_layers=2, num_attention_heads=4,
         num_key_value_heads=2, head_dim=16, intermediate_size=176)),
-    "tiny_moe": ("tiny mixture of experts", DecoderConfig(
+    "tiny_moe": ("tiny decoder", "mixture of experts", DecoderConfig(
         vocab_size=512, hidden_size=64, num_hidden_layers=2, num_attention_heads=4,
         num_key_value_heads=2, head_dim=16, intermediate_size=0, qk_norm=True,
         n_routed_experts=8, num_experts_per_tok=2, moe_intermediate_size=48)),

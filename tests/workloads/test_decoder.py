@@ -56,17 +56,17 @@ class Paths(unittest.TestCase):
         self.assertGreater(reference.std().item(), 0.5)
 
     def test_dense(self):
-        self.compare(PRESETS["tiny"][1])
+        self.compare(PRESETS["tiny"][2])
 
     def test_mixture_of_experts(self):
-        self.compare(PRESETS["tiny_moe"][1])
+        self.compare(PRESETS["tiny_moe"][2])
 
     def test_shared_experts_behind_a_dense_layer(self):
         self.compare(TINY_OCR.decoder)
 
     def test_a_step_sees_the_past(self):
         # Prefill of nine tokens, and of four and then five steps, end in the same logits.
-        config = PRESETS["tiny"][1]
+        config = PRESETS["tiny"][2]
         decoder = decoders.Decoder(config)
         randomise(decoder)
         ids = torch.arange(9).view(1, 9)
@@ -79,7 +79,7 @@ class Paths(unittest.TestCase):
             torch.testing.assert_close(last, whole, rtol=1e-4, atol=1e-4)
 
     def test_a_cache_forgets(self):
-        config = PRESETS["tiny"][1]
+        config = PRESETS["tiny"][2]
         decoder = decoders.Decoder(config)
         randomise(decoder)
         ids = torch.arange(5).view(1, 5)
@@ -100,7 +100,7 @@ class Making(support.Case):
     def test_random_weights_follow_the_seed(self):
         def weights(seed):
             with torch.device("meta"):
-                decoder = decoders.Decoder(PRESETS["tiny"][1])
+                decoder = decoders.Decoder(PRESETS["tiny"][2])
             decoders.materialise(decoder, torch.device("cpu"), torch.bfloat16, seed)
             return decoder
 
@@ -113,7 +113,7 @@ class Making(support.Case):
         self.assertFalse(torch.equal(one.lm_head.weight, weights(2).lm_head.weight))
 
     def test_tied_weights_stay_tied(self):
-        config = dataclasses.replace(PRESETS["tiny"][1], tie_word_embeddings=True)
+        config = dataclasses.replace(PRESETS["tiny"][2], tie_word_embeddings=True)
         with torch.device("meta"):
             decoder = decoders.Decoder(config)
         decoders.materialise(decoder, torch.device("cpu"), torch.float32, 0)
@@ -140,7 +140,7 @@ class PublishedSizes(unittest.TestCase):
     """Parameters of the full models, counted without memory."""
 
     def decoder(self, preset):
-        config = PRESETS[preset][1]
+        config = PRESETS[preset][2]
         with torch.device("meta"):
             total = decoders.count_parameters(decoders.Decoder(config))
         return total, active_parameters(config, total)

@@ -1,6 +1,8 @@
 """Dimensions, and config.json files."""
 
+import dataclasses
 import json
+import re
 import unittest
 
 import support  # finds the programs
@@ -80,10 +82,36 @@ class Config(support.Case):
         self.fails(common.USAGE, "{}no{}", decoder_from_file, self.folder / "no")
 
 
+class Descriptions(unittest.TestCase):
+    """conf/model says of each preset what the program builds."""
+
+    WITHOUT_WEIGHTS = ("rms_norm_eps", "rope_theta", "norm_topk_prob", "router_fp32")
+
+    def described(self, name):
+        path = support.ROOT / "conf" / "model" / f"{name}.yaml"
+        top, decoder = {}, {}
+        for line in path.read_text(encoding="utf-8").splitlines():
+            indent, key, value = re.match(r"( *)(\w*):? ?(.*)", line).groups()
+            if key and not line.startswith("#"):
+                (decoder if indent == "  " else top)[key] = value
+        return top, decoder
+
+    def test_presets(self):
+        for preset, (name, variant, config) in PRESETS.items():
+            with self.subTest(preset):
+                top, decoder = self.described(preset)
+                self.assertEqual((top["name"], top["variant"]), (name, variant))
+                for field, value in decoder.items():
+                    self.assertEqual(value, str(getattr(config, field)).lower(), field)
+                for field, value in dataclasses.asdict(config).items():
+                    if value and field not in self.WITHOUT_WEIGHTS:
+                        self.assertIn(field, decoder)
+
+
 class Figures(unittest.TestCase):
     def test_active_parameters(self):
         # 32 layers of 6 idle experts, 3 matrices of 4096 x 14336 each; the embedding.
-        mixtral = PRESETS["mixtral_8x7b"][1]
+        mixtral = PRESETS["mixtral_8x7b"][2]
         self.assertEqual(active_parameters(mixtral, 46702792704),
                          46702792704 - 32 * 6 * 3 * 4096 * 14336 - 32000 * 4096)
         ocr = DEEPSEEK_OCR.decoder
@@ -93,7 +121,7 @@ class Figures(unittest.TestCase):
     def test_which_layers_have_experts(self):
         ocr = DEEPSEEK_OCR.decoder
         self.assertEqual([ocr.is_moe(layer) for layer in (0, 1, 11)], [False, True, True])
-        self.assertFalse(PRESETS["llama3_8b"][1].is_moe(5))
+        self.assertFalse(PRESETS["llama3_8b"][2].is_moe(5))
 
 
 if __name__ == "__main__":

@@ -143,7 +143,7 @@ class Runs(support.Case):
             "causal_lm.py", *CAUSAL, "--preset", "tiny",
             environment={"LLMPROF_WORKLOAD_DIR": str(self.folder)})
         self.assertEqual((status, stderr), (0, ""))
-        self.assertIn("tiny dense decoder: 0.2 M parameters, random weights, fp32, cpu", stdout)
+        self.assertIn("tiny decoder: 0.2 M parameters, random weights, fp32, cpu", stdout)
         self.assertEqual([path.name for path in self.folder.iterdir()], ["metrics.json"])
 
 

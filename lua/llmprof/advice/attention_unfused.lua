@@ -2,15 +2,12 @@
 -- pair of tokens to memory and read them back.
 local evidence = require "llmprof.analysis.evidence"
 
-local rule = { name = "attention_unfused" }
+local rule = { name = "attention_unfused", own_code = true }
 
 -- From this share of the stage's GPU time in softmax on.
 local WORTH = 0.02
 
 local is_softmax = evidence.named { "softmax" }
-local is_fused = evidence.named { "flash", "fmha", "sdpa", "attention", "paged_kv", "mha_", "mla_",
-  "fwd_splitkv" }
-
 
 -- Kernels of a stage outside its parts, or of one part.
 local function within(part, wanted)
@@ -36,7 +33,7 @@ end
 
 local function examine_part(results, stage, part, report)
   local softmax = evidence.kernels(results, stage, within(part or nil, is_softmax))
-  local fused = evidence.kernels(results, stage, within(part or nil, is_fused))
+  local fused = evidence.kernels(results, stage, within(part or nil, evidence.is_attention))
   if fused.calls > 0 or softmax.share < WORTH then return end
   local where = part and stage.name .. "/" .. part or stage.name
   report.finding {
@@ -64,6 +61,9 @@ function rule.examine_stage(results, stage, report)
   for _, part in ipairs(parts_of(results, stage)) do
     examine_part(results, stage, part, report)
   end
+  local fused = evidence.kernels(results, stage, evidence.is_attention)
+  return ("%s fused attention kernels; softmax beside them takes less than %s"):format(
+    evidence.count(fused.calls), evidence.percent(WORTH))
 end
 
 

@@ -46,13 +46,15 @@ function rule.examine(results, report)
   end
   local notes, fixes = doubts(results)
   add_inflation(results, notes, fixes)
-  if #notes == 0 then return end
+  if #notes == 0 then return "every check of the capture is ok" end
+  local poor = results.integrity.verdict == "poor"
   report.finding {
-    title = "the capture cannot be taken at face value",
+    title = poor and "the capture cannot be taken at face value"
+      or "some figures of the capture need a second look",
     evidence = notes,
     try = table.concat(fixes, "; "),
-    confidence = "high",
-    blocking = results.integrity.verdict == "poor" or nil,
+    confidence = poor and "high" or "medium",
+    blocking = poor or nil,
   }
 end
 

@@ -2,7 +2,7 @@
 -- a norm or softmax in fp32, a module left in another precision.
 local evidence = require "llmprof.analysis.evidence"
 
-local rule = { name = "casts" }
+local rule = { name = "casts", own_code = true, children = true }
 
 -- From this share of the stage's GPU time, or of its kernels, on.
 local WORTH = 0.03
@@ -35,6 +35,8 @@ function rule.examine_stage(results, stage, report)
     }, evidence.saving(results, stage, casts, 1, "no cast is left, or each is fused into its "
       .. "neighbour")))
   end
+  return ("%s casts, %s of the GPU time"):format(evidence.count(casts.calls),
+    evidence.percent(casts.share))
 end
 
 

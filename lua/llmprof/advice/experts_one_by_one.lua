@@ -2,78 +2,73 @@
 -- the kernels around them for each, and often a wait to learn which were chosen.
 local evidence = require "llmprof.analysis.evidence"
 
-local rule = { name = "experts_one_by_one" }
+local rule = { name = "experts_one_by_one", own_code = true }
 
 -- Products of one expert: gate, up and down.
 local PER_EXPERT = 3
 
-local is_grouped = evidence.named { "grouped", "groupproblemshape", "ptrarray", "fused_moe",
-  "moe_align", "batched" }
 
-
--- Dimensions as Hugging Face config.json names them; nil when not known.
-local function experts_of(results)
-  local shape = results.model and results.model.architecture
-  if not shape then return nil end
-  local routed = shape.n_routed_experts or shape.num_local_experts or shape.num_experts
-  return { routed = routed, active = shape.num_experts_per_tok, layers = shape.num_hidden_layers,
-    dense = shape.first_k_dense_replace or 0 }
+-- Products of one step that the experts of every layer make, in a loop.
+local function per_step_of(experts)
+  return PER_EXPERT * experts.active * (experts.layers - experts.dense)
 end
 
 
-local function is_product(kernel)
-  return kernel.category == "gemm" or kernel.category == "moe"
-end
-
-
-local function examine_stage(results, stage, experts, report)
-  local products = evidence.kernels(results, stage, is_product)
-  local layers = experts.layers - experts.dense
-  local per_step = PER_EXPERT * experts.active * layers
-  if layers <= 0 or products.calls < per_step * stage.steps then return end
+local function found(results, stage, experts, products)
+  local layers, per_step = experts.layers - experts.dense, per_step_of(experts)
   local saved = (per_step - PER_EXPERT * layers) * stage.steps / products.calls
-  report.finding(evidence.finding({
+  local waits, calls = evidence.waits_within_steps(stage)
+  return evidence.finding({
     stage = stage.name,
     title = ("%s computes its experts one by one"):format(stage.name),
     evidence = {
       evidence.note(evidence.TIMELINE, "%s products per step and no grouped one",
         evidence.count(products.calls / stage.steps)),
-      evidence.note("model.architecture", "%d active experts in %d layers make %d products",
+      evidence.note("model.architecture", "%d active experts in %d layers make %d of them",
         experts.active, layers, per_step),
+      #waits > 0 and evidence.note(evidence.TIMELINE, "%s waits per step inside the layers",
+        evidence.count(calls / stage.steps)) or nil,
     },
     try = "a grouped product over all experts (torch._grouped_mm, a fused MoE kernel), with the "
       .. "choice of experts left on the GPU",
     kernels = products.ids,
     confidence = "medium",
   }, evidence.saving(results, stage, products, saved,
-    ("%d grouped products per layer replace those of the experts"):format(PER_EXPERT))))
+    ("%d grouped products per layer replace those of the experts"):format(PER_EXPERT)))
 end
 
 
--- Decodes in which no product is grouped.
-local function ungrouped(results)
-  local list = {}
-  for _, stage in ipairs(evidence.decodes(results)) do
-    if evidence.kernels(results, stage, is_grouped).calls == 0 then list[#list + 1] = stage end
+local function examine_stage(results, stage, experts, report)
+  local products = evidence.kernels(results, stage, evidence.is_whole_product)
+  local grouped = evidence.kernels(results, stage, evidence.is_grouped_product)
+  if grouped.calls > 0 then
+    return ("experts are grouped: %s of %s products per step"):format(
+      evidence.count(grouped.calls / stage.steps), evidence.count(products.calls / stage.steps))
   end
-  return list
+  local per_step = per_step_of(experts)
+  if per_step <= 0 or products.calls < per_step * stage.steps then
+    return ("%s products per step are fewer than %d, which a loop over experts would make"):format(
+      evidence.count(products.calls / stage.steps), per_step)
+  end
+  report.finding(found(results, stage, experts, products))
 end
 
 
 function rule.examine(results, report)
-  if #evidence.decodes(results) == 0 then
-    report.abstain "the steps of decode are not counted (tokens and batch in metrics.json)"
-    return
+  local stages, experts = evidence.decodes(results), evidence.decoder_of(results)
+  if #stages == 0 then
+    return report.abstain "the steps of decode are not counted (tokens and batch in metrics.json)"
+  elseif not experts then
+    return report.abstain
+      "the model's architecture is not known (model.architecture in metrics.json)"
+  elseif not experts.routed then
+    return "the model has no experts"
+  elseif not experts.active then
+    return report.abstain "num_experts_per_tok is not in model.architecture"
   end
-  local stages, experts = ungrouped(results), experts_of(results)
-  if #stages == 0 then return end
-  if not experts then
-    report.abstain "the model's architecture is not known (model.architecture in metrics.json)"
-  elseif experts.routed and not (experts.active and experts.layers) then
-    report.abstain "num_experts_per_tok or num_hidden_layers is not in model.architecture"
-  elseif experts.routed then
-    for _, stage in ipairs(stages) do examine_stage(results, stage, experts, report) end
-  end
+  local why
+  for _, stage in ipairs(stages) do why = examine_stage(results, stage, experts, report) end
+  return why
 end
 
 

@@ -25,7 +25,9 @@ function rule.examine(results, report)
     report.abstain "there is no second repeat to compare the first with (infer.repeats)"
     return
   end
-  if not repeats.first_is_outlier then return end
+  if not repeats.first_is_outlier then
+    return ("the first repeat took %.2f times as long as the others"):format(repeats.slowdown)
+  end
   local notes = { evidence.note(evidence.TIMELINE, "the first repeat took %.1f times as long as "
     .. "the others, %s more", repeats.slowdown, evidence.time(repeats.first_excess_ns)) }
   for _, stage in ipairs(evidence.stages(results)) do

@@ -1,7 +1,7 @@
 -- Matrix products that do not use the tensor cores, or use them in tf32.
 local evidence = require "llmprof.analysis.evidence"
 
-local rule = { name = "gemm_precision" }
+local rule = { name = "gemm_precision", own_code = true }
 
 -- From this share of the stage's GPU time on.
 local WORTH = 0.01
@@ -60,6 +60,8 @@ function rule.examine_stage(results, stage, report)
       confidence = "medium",
     }
   end
+  return ("products named as fp32, tf32 or fp64 take %s of the GPU time"):format(
+    evidence.percent(slow.share))
 end
 
 

@@ -28,9 +28,11 @@ function rule.examine(results, report)
     report.abstain "the batch is not known (batch in metrics.json)"
     return
   end
-  if rate.batch > 1 then return end
+  if rate.batch > 1 then return ("the batch is %d"):format(rate.batch) end
+  local most = 0
   for _, stage in ipairs(evidence.decodes(results)) do
     local products = evidence.kernels(results, stage, is_product)
+    most = math.max(most, products.share)
     if products.share >= WORTH then
       report.finding {
         stage = stage.name,
@@ -47,6 +49,7 @@ function rule.examine(results, report)
       }
     end
   end
+  return ("products take %s of the GPU time of decode"):format(evidence.percent(most))
 end
 
 

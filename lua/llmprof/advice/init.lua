@@ -5,12 +5,19 @@
 --     examine = function(results, report) ... end,
 --   }
 --
--- or, for a rule that looks at each measured stage without a parent by itself,
--- examine_stage = function(results, stage, report) ... end, which is not asked
--- when no stage was measured: the rule abstains.
+-- or, for a rule that looks at each measured stage by itself, examine_stage =
+-- function(results, stage, report) ... end, which is not asked when no stage was
+-- measured: the rule abstains. Stages within others are asked about first where
+-- children = true and the GPU works through most of them; where the rule finds
+-- something there, it is not asked about the stage that they are in.
+--
+-- Where own_code = true the remedy is a change of the program's own code. In a
+-- capture of a serving engine such findings become reasons for silence, as the
+-- engine's loop and model are not the reader's.
 --
 -- examine calls report.finding{...} for what it finds and
--- report.abstain(why) when it lacks the data to tell. A finding:
+-- report.abstain(why) when it lacks the data to tell. When it finds nothing it
+-- returns the reason, one line, which the reports list. A finding:
 --   title       what is wrong, one line
 --   stage       the stage it is about (optional)
 --   evidence    list of { text, source }: numbers and where they come from
@@ -24,12 +31,14 @@
 --   kernels     ids of kernels it is about (optional)
 --   blocking    true: the other findings cannot be relied on before this is
 --               dealt with (optional)
+--   after       names of rules: what they find in this stage has to be dealt with
+--               first (optional)
 --
 -- A gain is cut to the part of the stage's time that it is taken from, of_ns is
 -- that time, of its source, and gain_share the gain's share of it. A gain in GPU
 -- time of a stage that is held up has behind = "waiting": it comes back only once
 -- the GPU no longer waits. Findings are ranked: blocking ones, gains by size,
--- those behind others, those without a gain.
+-- those behind others, those without a gain; what must go first goes before.
 local errors = require "llmprof.base.errors"
 local evidence = require "llmprof.analysis.evidence"
 local json = require "llmprof.json"
@@ -73,8 +82,10 @@ local function fault_of(finding)
   end
   if not confidences[finding.confidence] then return 'confidence: "high", "medium" or "low"' end
   if finding.stage ~= nil and type(finding.stage) ~= "string" then return "stage: a name" end
-  if finding.kernels ~= nil and type(finding.kernels) ~= "table" then
-    return "kernels: a list of ids"
+  for _, key in ipairs { "kernels", "after" } do
+    if finding[key] ~= nil and type(finding[key]) ~= "table" then
+      return key .. ": a list of " .. (key == "kernels" and "ids" or "rules")
+    end
   end
   if not is_gain(finding) then
     return 'gain_ns: a number, with stage, assumption, and spends = "waiting" or "gpu"'
@@ -138,35 +149,120 @@ local function by_worth(a, b)
 end
 
 
--- ---- together ----
-
-local finding_keys = { "rule", "stage", "title", "evidence", "try", "gain_ns", "gain_share",
-  "of_ns", "of", "spends", "behind", "assumption", "confidence", "kernels", "blocking" }
-
-
-local function examine(rule, results, report)
-  if rule.examine then return rule.examine(results, report) end
-  local stages = evidence.stages(results)
-  if #stages == 0 then report.abstain "no stage was measured" end
-  for _, stage in ipairs(stages) do rule.examine_stage(results, stage, report) end
+-- The findings of one stage that must be dealt with before one of it, by rank.
+local function needed_by(list, finding)
+  local needed = json.list {}
+  for rank, other in ipairs(list) do
+    for _, rule in ipairs(finding.after or {}) do
+      if other.rule == rule and other.stage == finding.stage then needed[#needed + 1] = rank end
+    end
+  end
+  return #needed > 0 and needed or nil
 end
 
 
--- Apply one rule; its findings and abstentions go to the lists.
-local function apply(rule, results, findings, abstained)
-  local report = {}
+-- Move each finding behind those that it needs; they may need others in turn. A
+-- circle of them stays as it is.
+local function put_needed_first(list)
+  local placed, under_way, ordered = {}, {}, {}
+  local function place(finding)
+    if placed[finding] or under_way[finding] then return end
+    under_way[finding] = true
+    for _, rank in ipairs(needed_by(list, finding) or {}) do place(list[rank]) end
+    placed[finding] = true
+    ordered[#ordered + 1] = finding
+  end
+  for _, finding in ipairs(list) do place(finding) end
+  for i, finding in ipairs(ordered) do list[i] = finding end
+  for _, finding in ipairs(list) do finding.after = needed_by(list, finding) end
+end
+
+
+-- ---- together ----
+
+local finding_keys = { "rule", "stage", "title", "evidence", "try", "gain_ns", "gain_share",
+  "of_ns", "of", "spends", "behind", "after", "assumption", "confidence", "kernels", "blocking" }
+
+-- What one rule says goes to the lists; report.count is that of its findings.
+local function reporter(rule, results, lists)
+  local report = { count = 0, abstained = false }
   function report.finding(finding)
     check_finding(rule, finding)
     finding.rule, finding.evidence = rule.name, json.list(finding.evidence)
     finding.kernels = finding.kernels and json.list(finding.kernels)
     finding.blocking = finding.blocking and true or nil
     if finding.gain_ns then bound_gain(results, finding) end
-    findings[#findings + 1] = json.ordered(finding, finding_keys)
+    lists.findings[#lists.findings + 1] = json.ordered(finding, finding_keys)
+    report.count = report.count + 1
   end
   function report.abstain(why)
-    abstained[#abstained + 1] = { rule = rule.name, why = why }
+    lists.abstained[#lists.abstained + 1] = { rule = rule.name, why = why }
+    report.abstained = true
   end
-  examine(rule, results, report)
+  return report
+end
+
+
+-- Note why a rule is silent: what it returned when it neither found anything nor
+-- abstained. count: of its findings before it was asked.
+local function note_silence(rule, report, count, stage, why, lists)
+  if report.count > count or report.abstained then return end
+  lists.silent[#lists.silent + 1] = json.ordered({ rule = rule.name, stage = stage,
+    why = type(why) == "string" and why or "it found nothing" }, { "rule", "stage", "why" })
+end
+
+
+-- Ask a rule about one stage; whether it found something.
+local function examine_one(rule, results, stage, report, lists)
+  local count = report.count
+  local why = rule.examine_stage(results, stage, report)
+  note_silence(rule, report, count, stage.name, why, lists)
+  return report.count > count
+end
+
+
+local function examine_stages(rule, results, report, lists)
+  local stages, within = evidence.stages(results), {}
+  if #stages == 0 then return report.abstain "no stage was measured" end
+  for _, stage in ipairs(rule.children and evidence.working_children(results) or {}) do
+    if examine_one(rule, results, stage, report, lists) then within[stage.parent] = stage.name end
+  end
+  for _, stage in ipairs(stages) do
+    local part = within[stage.name]
+    if part then
+      note_silence(rule, report, report.count, stage.name, ("see %s, which is in it"):format(part),
+        lists)
+    else
+      examine_one(rule, results, stage, report, lists)
+    end
+  end
+end
+
+
+local function ask(rule, results, lists)
+  local report = reporter(rule, results, lists)
+  if not rule.examine then return examine_stages(rule, results, report, lists) end
+  note_silence(rule, report, 0, nil, rule.examine(results, report), lists)
+end
+
+
+-- What a rule finds in code that is the engine's is a reason, and no finding.
+local function excuse(list, engine, lists)
+  for _, finding in ipairs(list) do
+    lists.silent[#lists.silent + 1] = json.ordered({ rule = finding.rule, stage = finding.stage,
+      why = ("%s, but that is the code of %s"):format(finding.title, engine) },
+      { "rule", "stage", "why" })
+  end
+end
+
+
+-- Apply one rule; its findings, abstentions and reasons go to the lists.
+local function apply(rule, results, lists)
+  local engine = rule.own_code and evidence.engine(results)
+  if not engine then return ask(rule, results, lists) end
+  local found = {}
+  ask(rule, results, { findings = found, abstained = lists.abstained, silent = lists.silent })
+  excuse(found, engine, lists)
 end
 
 
@@ -188,16 +284,19 @@ function advice.of_recipe(advise)
         type(list)))
     end
     for _, finding in ipairs(list or {}) do report.finding(finding) end
+    return "the recipe's advise() found nothing"
   end }
 end
 
 
--- Rules over results: { findings (ranked), abstained (list of { rule, why }) }.
+-- Rules over results: { findings (ranked; `after` are ranks then), abstained (list
+-- of { rule, why }), silent (list of { rule, stage, why }) }.
 function advice.apply(rules, results)
-  local findings, abstained = json.list {}, json.list {}
-  for _, rule in ipairs(rules) do apply(rule, results, findings, abstained) end
-  table.sort(findings, by_worth)
-  return { findings = findings, abstained = abstained }
+  local lists = { findings = json.list {}, abstained = json.list {}, silent = json.list {} }
+  for _, rule in ipairs(rules) do apply(rule, results, lists) end
+  table.sort(lists.findings, by_worth)
+  put_needed_first(lists.findings)
+  return lists
 end
 
 

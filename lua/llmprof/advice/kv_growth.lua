@@ -23,8 +23,12 @@ function rule.examine(results, report)
     report.abstain "single steps were not timed (step of a stage in the recipe, or steps_ms)"
     return
   end
-  if steps < FEWEST or tpot.trend == "none" or slope * steps < WORTH * tpot.mean_ns then
-    return
+  if steps < FEWEST then
+    return ("%s steps are too few for a slope"):format(evidence.count(steps))
+  end
+  if tpot.trend == "none" or slope * steps < WORTH * tpot.mean_ns then
+    return ("steps get %s longer over the decode, less than %s of one"):format(
+      evidence.time(math.max(slope * steps, 0)), evidence.percent(WORTH))
   end
   report.finding {
     stage = decode.name,

@@ -1,7 +1,14 @@
--- The GPU waits while the CPU issues work: a CUDA graph replays it in one call.
+-- The GPU waits for the CPU: for the calls that launch, or for what the program
+-- does between them.
 local evidence = require "llmprof.analysis.evidence"
+local stage_summary = require "llmprof.analysis.stage_summary"
 
 local rule = { name = "launch_bound" }
+
+
+local function is_launch_bound(stage)
+  return stage_summary.launch_share(stage.waiting) >= stage_summary.LAUNCHES_FILL
+end
 
 
 local function what_was_seen(results, stage)
@@ -9,11 +16,11 @@ local function what_was_seen(results, stage)
   local notes = {
     evidence.note(source, "it takes %s, of which the GPU works %s", evidence.time(time),
       evidence.time(stage.gpu_busy_ns)),
-    evidence.note(evidence.TIMELINE, "%s launches, %s in launching calls",
-      evidence.count(stage.launches), evidence.time(stage.api.launch.ns)),
     evidence.note(evidence.TIMELINE,
       "while the GPU was idle the CPU spent %s in launching calls and %s outside CUDA",
       evidence.time(stage.waiting.launch_ns), evidence.time(stage.waiting.host_ns)),
+    evidence.note(evidence.TIMELINE, "%s launches, %s in launching calls",
+      evidence.count(stage.launches), evidence.time(stage.api.launch.ns)),
   }
   if stage.kernels_per_token then
     notes[4] = evidence.note(evidence.TIMELINE, "%s kernels per token",
@@ -23,50 +30,55 @@ local function what_was_seen(results, stage)
 end
 
 
--- Against a plain time, all that the GPU does not work. Else what the profile
--- says the CPU did meanwhile, less the calls that wait for the GPU or allocate.
-local function gain_of(results, stage)
-  local _, source = evidence.stage_time(results, stage)
-  if source ~= evidence.TIMELINE then
-    return evidence.waiting(results, stage),
-      "shapes are static, and the GPU's own work stays as it is"
-  end
-  local waiting = stage.waiting
-  return waiting.launch_ns + waiting.host_ns + waiting.other_ns,
-    "shapes are static, the GPU's own work stays as it is, and the profiler did not slow the "
-      .. "launches (overhead=measure tells)"
-end
-
-
--- A stage with several kernels to a launch replays graphs already.
-local function replays_graphs(stage)
-  return stage.kernels >= 2 * stage.launches
-end
-
-
 local function title_of(results, stage)
   local share = evidence.waiting_share(results, stage)
-  if replays_graphs(stage) then
+  if evidence.replays_graphs(stage) then
     return ("%s leaves the GPU idle for %s of its time, although it replays CUDA graphs")
       :format(stage.name, evidence.percent(share))
   elseif share >= evidence.LAUNCH_BOUND then
-    return stage.name .. " is launch-bound"
+    return ("%s is %s"):format(stage.name,
+      is_launch_bound(stage) and "launch-bound" or "host-bound")
   end
   return ("%s leaves the GPU idle for %s of its time"):format(stage.name, evidence.percent(share))
 end
 
 
+-- Steps have a rule of their own, which knows what must go first. Elsewhere a
+-- graph helps where nothing waits in the middle.
+local function graph_hint(stage)
+  if stage.steps or stage.api.sync.calls > 1 then return "" end
+  return "; a CUDA graph where shapes are static"
+end
+
+
+local function remedy(results, stage)
+  local engine = evidence.engine(results)
+  if engine then
+    return ("more work per step, by more requests at once; settings of %s that let it prepare a "
+      .. "step while the GPU runs one (asynchronous scheduling), and CUDA graphs of the sizes "
+      .. "that are served; a faster core for its process"):format(engine)
+  elseif evidence.replays_graphs(stage) then
+    return "capture more in one graph, and shorten what the CPU does between replays"
+  elseif is_launch_bound(stage) then
+    return "fewer launches: torch.compile or fused modules" .. graph_hint(stage)
+  end
+  return "less work of the interpreter per launch: torch.compile or fused modules leave fewer "
+    .. "operators to call; no Python loops over tokens, experts or heads" .. graph_hint(stage)
+end
+
+
 function rule.examine_stage(results, stage, report)
-  if not stage.waiting or not evidence.is_held_up(results, stage) then return end
-  local gain, assumption = gain_of(results, stage)
+  if not stage.waiting then return "what the CPU did meanwhile is not known" end
+  if not evidence.is_held_up(results, stage) then
+    return ("the GPU waits for %s of the time"):format(
+      evidence.percent(evidence.waiting_share(results, stage)))
+  end
+  local gain, assumption = evidence.launching(results, stage)
   report.finding {
     stage = stage.name,
     title = title_of(results, stage),
     evidence = what_was_seen(results, stage),
-    try = replays_graphs(stage)
-      and "capture more in one graph, and shorten what the CPU does between replays"
-      or "run it as a CUDA graph, or torch.compile(mode=\"reduce-overhead\"); both replay its "
-        .. "launches in one call",
+    try = remedy(results, stage),
     gain_ns = gain,
     spends = "waiting",
     assumption = assumption,

@@ -1,7 +1,7 @@
 -- Kernels that only move data: contiguous(), cat, permutations, padding.
 local evidence = require "llmprof.analysis.evidence"
 
-local rule = { name = "layout_copies" }
+local rule = { name = "layout_copies", own_code = true, children = true }
 
 -- From this share of the stage's GPU time on.
 local WORTH = 0.1
@@ -34,6 +34,8 @@ function rule.examine_stage(results, stage, report)
       confidence = "low",
     }, evidence.saving(results, stage, group, 0.5, "half of the moves are not needed")))
   end
+  return ("%s copies, joins and permutations, %s of the GPU time"):format(
+    evidence.count(group.calls), evidence.percent(group.share))
 end
 
 

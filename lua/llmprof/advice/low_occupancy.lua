@@ -10,11 +10,22 @@ local LOW = 25
 -- From this share of the stage's GPU time on.
 local WORTH = 0.03
 
+-- What no launch does without: an empty kernel takes about 1 us, and so does it
+-- to read memory once and to let the last block end.
+local FILL_NS = 2000
+
 
 local function is_low(kernel)
   local counters = kernel.counters
   return counters and counters.bound == "latency" and counters.occupancy_percent
-    and counters.occupancy_percent < LOW and kernel.mean_ns >= evidence.SHORT_NS
+    and counters.occupancy_percent < LOW
+end
+
+
+-- How much of the unit that it uses most a kernel gets, 0 to 1.
+local function used(kernel)
+  local counters = kernel.counters
+  return math.min(math.max(counters.sm_percent or 0, counters.memory_percent or 0), 100) / 100
 end
 
 
@@ -25,12 +36,13 @@ local function why(kernel)
 end
 
 
--- Time that comes back when a kernel gets all of the unit it uses most.
+-- Time that comes back when each kernel takes its work at the peak, and the time
+-- that no launch does without.
 local function headroom(group, stage)
   local sum = 0
   for _, kernel in ipairs(group.list) do
-    local used = math.max(kernel.counters.sm_percent or 0, kernel.counters.memory_percent or 0)
-    sum = sum + kernel.total_ns / stage.wall.count * (1 - math.min(used, 100) / 100)
+    local least = math.min(kernel.mean_ns * used(kernel) + FILL_NS, kernel.mean_ns)
+    sum = sum + kernel.calls * (kernel.mean_ns - least) / stage.wall.count
   end
   return sum
 end
@@ -41,27 +53,30 @@ function rule.examine(results, report)
     report.abstain "occupancy was not measured (counters by ncu, section Occupancy)"
     return
   end
+  local most = 0
   for _, stage in ipairs(evidence.stages(results)) do
     local low = evidence.kernels(results, stage, is_low)
+    most = math.max(most, low.share)
     if low.share >= WORTH then
       report.finding {
         stage = stage.name,
         title = ("kernels of %s leave most of each SM empty"):format(stage.name),
         evidence = evidence.with_kernels({
-          evidence.note(evidence.COUNTERS, "%s in kernels of at least %s with less than %d %% of "
-            .. "the warps, neither compute nor memory busy", evidence.time(low.ns),
-            evidence.time(evidence.SHORT_NS), LOW),
+          evidence.note(evidence.COUNTERS, "%s in kernels with less than %d %% of the warps, "
+            .. "neither compute nor memory busy", evidence.time(low.ns), LOW),
         }, low, stage, why),
         try = "for a small grid, more parallel work: split-K, flash decoding, a larger batch. For "
           .. "registers or shared memory, smaller tiles, or another kernel of the library",
         gain_ns = headroom(low, stage),
         spends = "gpu",
-        assumption = "they reach the peak of the unit that they use most",
+        assumption = "they reach the peak of the unit that they use most, beside the 2 µs that a "
+          .. "launch takes to fill and drain the GPU",
         kernels = low.ids,
         confidence = "low",
       }
     end
   end
+  return ("such kernels take %s of the GPU time of a stage at most"):format(evidence.percent(most))
 end
 
 

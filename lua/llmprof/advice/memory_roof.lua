@@ -13,7 +13,7 @@ local WORTH = 0.1
 
 local function is_at_roof(kernel)
   local counters = kernel.counters
-  return counters and counters.bound == "memory" and (counters.dram_percent or 0) >= NEAR
+  return counters and (counters.dram_percent or 0) >= NEAR
 end
 
 
@@ -27,8 +27,10 @@ function rule.examine(results, report)
     report.abstain "DRAM throughput was not measured (counters by ncu)"
     return
   end
+  local most = 0
   for _, stage in ipairs(evidence.stages(results)) do
     local roof = evidence.kernels(results, stage, is_at_roof)
+    most = math.max(most, roof.share)
     if roof.share >= WORTH then
       report.finding {
         stage = stage.name,
@@ -48,6 +50,7 @@ function rule.examine(results, report)
       }
     end
   end
+  return ("such kernels take %s of the GPU time of a stage at most"):format(evidence.percent(most))
 end
 
 

@@ -3,7 +3,7 @@
 local evidence = require "llmprof.analysis.evidence"
 local text = require "llmprof.text"
 
-local rule = { name = "pageable_copies" }
+local rule = { name = "pageable_copies", own_code = true }
 
 -- Copies and waiting calls from this share of the stage's time on are worth a
 -- finding.
@@ -29,7 +29,10 @@ end
 local function examine_stage(results, stage, report)
   local copies = pageable_of(results, stage)
   local cost = copies.ns + stage.api.sync.ns
-  if copies.calls == 0 or cost < WORTH * stage.wall.mean_ns then return end
+  if copies.calls == 0 or cost < WORTH * stage.wall.mean_ns then
+    return ("%s pageable copies in %s; with the waiting calls %s of its time"):format(
+      evidence.count(copies.calls), stage.name, evidence.percent(cost / stage.wall.mean_ns))
+  end
   report.finding {
     stage = stage.name,
     title = ("%s copies from or to pageable memory"):format(stage.name),
@@ -68,9 +71,11 @@ function rule.examine(results, report)
     report.abstain "the timeline does not say which kind of host memory copies used"
     return
   end
+  local why
   for _, stage in ipairs(evidence.stages(results)) do
-    if stage.api and stage.waiting then examine_stage(results, stage, report) end
+    if stage.api and stage.waiting then why = examine_stage(results, stage, report) or why end
   end
+  return why or "no stage was measured"
 end
 
 

@@ -2,7 +2,7 @@
 -- the CPU, detokenising, the stop check, the Python loop.
 local evidence = require "llmprof.analysis.evidence"
 
-local rule = { name = "step_gaps" }
+local rule = { name = "step_gaps", own_code = true }
 
 -- Idle between steps from this share of the stage's time on is worth a finding.
 local WORTH = 0.05
@@ -27,10 +27,11 @@ end
 
 
 function rule.examine(results, report)
-  local marked = false
+  local marked, most = false, 0
   for _, stage in ipairs(evidence.stages(results)) do
     local steps = stage.between_steps
     marked = marked or steps ~= nil
+    if steps then most = math.max(most, steps.idle_ns / stage.wall.mean_ns) end
     if steps and steps.idle_ns >= WORTH * stage.wall.mean_ns then
       report.finding {
         stage = stage.name,
@@ -53,6 +54,7 @@ function rule.examine(results, report)
   if not marked then
     report.abstain "no range marks single steps (step of a stage in the recipe)"
   end
+  return ("the GPU is idle between steps for %s of the time"):format(evidence.percent(most))
 end
 
 

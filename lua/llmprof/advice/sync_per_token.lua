@@ -1,53 +1,70 @@
--- The CPU waits for the GPU at every token: .item(), .cpu(), a stop check or
--- print on a tensor. It cannot launch ahead, so the GPU waits afterwards.
+-- The CPU waits for the GPU in every step: to learn the token, or something in
+-- each layer. What follows a wait, and how often it comes in a step, tell which.
 local evidence = require "llmprof.analysis.evidence"
+local text = require "llmprof.text"
 
-local rule = { name = "sync_per_token" }
+local rule = { name = "sync_per_token", own_code = true }
 
--- So many waiting calls per step, nearly one, are a wait at every token.
+-- Waiting calls per step from which on every step waits.
 local PER_STEP = 0.9
 
+-- Waits that come as often as this in a step are inside of it.
+local WITHIN = 1.5
 
--- Copies to the CPU in a stage, per instance, or 0.
-local function copies_back(results, stage)
-  local calls = 0
-  for _, row in ipairs(results.transfers or {}) do
-    if row.stage == stage.name and row.direction == "device to host" then
-      calls = calls + row.calls / stage.wall.count
-    end
-  end
-  return calls
-end
+local TOKEN = "keep the token on the GPU, and look for the end of the text every few tokens, or "
+  .. "one step late from pinned memory; no .item(), .cpu() or print in the loop"
+
+local LAYERS = "no .item(), .tolist() or .nonzero() inside the layers: let kernels read the "
+  .. "numbers on the GPU, or take a shape that holds the largest case"
+
+local EXPERTS = "leave the counts of each expert's tokens on the GPU: a grouped product reads them "
+  .. "there (torch._grouped_mm, a fused MoE kernel), a loop over experts has to wait for them"
 
 
 -- When launches are what the GPU waits for, only the time in the waiting calls
 -- themselves comes back; else launching ahead can hide all of it.
-local function gain_of(results, stage)
+local function gain_of(results, stage, share)
   if evidence.is_held_up(results, stage) then
-    return stage.waiting.sync_ns, "launches stay as slow as they are"
+    return stage.waiting.sync_ns * share, "launches stay as slow as they are"
   end
-  return evidence.waiting(results, stage), "without the wait the CPU stays ahead of the GPU"
+  return evidence.waiting(results, stage) * share,
+    "without the wait the CPU stays ahead of the GPU"
 end
 
 
-local function examine_stage(results, stage, report)
-  local per_step = stage.api.sync.calls / stage.steps
-  if per_step < PER_STEP then return end
-  local gain, assumption = gain_of(results, stage)
+local function in_words(group)
+  local what = group.before == "copy" and group.bytes
+    and ("a copy of %s"):format(text.bytes(group.bytes)) or group.before or "nothing"
+  return ("after %s, before %s"):format(what, group.after or "nothing")
+end
+
+
+local function note_of(stage, group)
+  return evidence.note(evidence.TIMELINE, "%s waiting calls, %s a step, %s in them: %s",
+    evidence.count(group.calls), evidence.count(group.calls / stage.steps),
+    evidence.time(group.ns), in_words(group))
+end
+
+
+-- A part of the waits: its share of all calls, with a note for each group.
+local function part_of(stage, groups)
+  local part = { calls = 0, notes = {} }
+  for _, group in ipairs(groups) do
+    part.calls = part.calls + group.calls
+    if #part.notes < 3 then part.notes[#part.notes + 1] = note_of(stage, group) end
+  end
+  part.share = stage.api.sync.calls > 0 and math.min(part.calls / stage.api.sync.calls, 1) or 0
+  return part
+end
+
+
+local function report_part(results, stage, part, words, report)
+  local gain, assumption = gain_of(results, stage, part.share)
   report.finding {
     stage = stage.name,
-    title = ("%s waits for the GPU at every token"):format(stage.name),
-    evidence = {
-      evidence.note(evidence.TIMELINE, "%s waiting calls in %s steps, %s in them",
-        evidence.count(stage.api.sync.calls), evidence.count(stage.steps),
-        evidence.time(stage.api.sync.ns)),
-      evidence.note(evidence.TIMELINE, "%s copies from the GPU to the CPU",
-        evidence.count(copies_back(results, stage))),
-      evidence.note(evidence.TIMELINE, "the GPU was idle for %s of the waiting calls",
-        evidence.time(stage.waiting.sync_ns)),
-    },
-    try = "keep the token on the GPU, and look for the end of the text every few tokens, or one "
-      .. "step late from pinned memory; no .item(), .cpu() or print in the loop",
+    title = words.title,
+    evidence = part.notes,
+    try = words.try,
     gain_ns = gain,
     spends = "waiting",
     assumption = assumption,
@@ -56,17 +73,58 @@ local function examine_stage(results, stage, report)
 end
 
 
-function rule.examine(results, report)
-  local known = false
-  for _, stage in ipairs(evidence.decodes(results)) do
-    if stage.api and stage.waiting then
-      known = true
-      examine_stage(results, stage, report)
-    end
+-- Waits inside a step and those at its end, each a list of groups.
+local function split(stage)
+  local within, ending = {}, {}
+  for _, group in ipairs(stage.waits or {}) do
+    table.insert(group.calls >= WITHIN * stage.steps and within or ending, group)
   end
-  if not known then
+  return within, ending
+end
+
+
+local function within_words(results, stage, part, groups)
+  local decoder = evidence.decoder_of(results)
+  local experts = decoder and decoder.routed and groups[1].after == "gemm"
+  local per_layer = decoder and part.calls / stage.steps
+    / math.max(experts and decoder.layers - decoder.dense or decoder.layers, 1)
+  return {
+    title = ("%s waits for the GPU %s times in every step%s"):format(stage.name,
+      evidence.count(part.calls / stage.steps),
+      per_layer and math.abs(per_layer - 1) < 0.05
+        and (experts and ", once per layer with experts" or ", once per layer") or ""),
+    try = experts and EXPERTS or LAYERS,
+  }
+end
+
+
+local function examine_stage(results, stage, report)
+  if stage.api.sync.calls < PER_STEP * stage.steps then
+    return ("%s waiting calls in %s steps"):format(evidence.count(stage.api.sync.calls),
+      evidence.count(stage.steps))
+  end
+  local within, ending = split(stage)
+  local inside, last = part_of(stage, within), part_of(stage, ending)
+  if inside.calls > 0 then
+    report_part(results, stage, inside, within_words(results, stage, inside, within), report)
+  end
+  if last.calls >= PER_STEP * stage.steps then
+    report_part(results, stage, last, { title = ("%s waits for the GPU at every token"):format(
+      stage.name), try = TOKEN }, report)
+  end
+  return "what the waits are for is not known"
+end
+
+
+function rule.examine(results, report)
+  local why
+  for _, stage in ipairs(evidence.decodes(results)) do
+    if stage.api and stage.waiting then why = examine_stage(results, stage, report) end
+  end
+  if not why then
     report.abstain "the steps of decode are not counted (tokens and batch in metrics.json)"
   end
+  return why
 end
 
 

@@ -16,7 +16,7 @@ end
 function rule.examine(results, report)
   local check = clock_check(results)
   if not check then
-    report.abstain "clocks were not sampled (a capture made elsewhere, or no NVML)"
+    return report.abstain "clocks were not sampled (a capture made elsewhere, or no NVML)"
   elseif check.level ~= "ok" then
     report.finding {
       title = "the GPU's clocks were held down",
@@ -26,6 +26,7 @@ function rule.examine(results, report)
       confidence = "high",
     }
   end
+  return check.text
 end
 
 

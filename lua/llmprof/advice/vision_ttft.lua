@@ -54,7 +54,9 @@ function rule.examine(results, report)
         * stage.wall.count / prefill.wall.count))
   end
   local share = time / prefill.wall.mean_ns
-  if share < WORTH then return end
+  if share < WORTH then
+    return ("the encoder takes %s of prefill"):format(evidence.percent(share))
+  end
   table.insert(notes, 1, evidence.note(evidence.TIMELINE, "%s of %s of prefill, %s",
     evidence.time(time), evidence.time(prefill.wall.mean_ns), evidence.percent(share)))
   report.finding {

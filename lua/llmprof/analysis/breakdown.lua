@@ -4,9 +4,11 @@
 local categories = require "llmprof.analysis.categories"
 local errors = require "llmprof.base.errors"
 local json = require "llmprof.json"
+local stage_summary = require "llmprof.analysis.stage_summary"
 local stages = require "llmprof.analysis.stages"
 local steps = require "llmprof.analysis.steps"
 local waiting = require "llmprof.analysis.waiting"
+local waits = require "llmprof.analysis.waits"
 
 local breakdown = {}
 
@@ -135,18 +137,20 @@ local function by_name(declared)
 end
 
 
--- Add categories, waiting, api, launch_delay and, where steps are marked,
+-- Add categories, waiting, waits, api, launch_delay and, where steps are marked,
 -- between_steps to the stages of results.
 function breakdown.add(list, trace, found, kernels)
   local instances, delays = used_instances(found), launch_delays(trace, found)
   local split, api = waiting.classifier(trace, found.ops), waiting.api_time(trace)
-  local declared = by_name(found.declared)
+  local declared, waits_in = by_name(found.declared), waits.grouper(trace, found.ops, kernels)
   for _, stage in ipairs(list) do
     local own = instances[stage.name]
     if own then
       stage.between_steps = steps.between(steps.of(found, declared[stage.name]), split)
       stage.categories = category_rows(kernels, stage.name, own)
       stage.waiting = mean_waiting(split, own)
+      stage.waits = waits_in(own)
+      stage_summary.refine_bound(stage)
       stage.api = mean_api(api, own)
       stage.launch_delay = delays[stage.name]
     end

@@ -20,7 +20,8 @@ evidence.HELD_UP = 0.3
 evidence.LAUNCH_BOUND = stage_summary.LAUNCH_BOUND
 
 -- A kernel shorter than this is done about as soon as it is started: launching
--- one takes a few us, and so does filling and draining the GPU.
+-- one takes a few us, and so does filling and draining the GPU. One twice as long
+-- is not short, and between the two it is in part, so that no single ns decides.
 evidence.SHORT_NS = 5000
 
 evidence.TIMELINE, evidence.COUNTERS = "timeline", "counters"
@@ -35,6 +36,11 @@ end
 
 
 evidence.time = text.duration
+
+
+function evidence.bytes(count)
+  return text.bytes(math.floor(count + 0.5))
+end
 
 
 -- A count that may be a mean: 16185.0 -> "16,185", 1.5 -> "1.5".
@@ -68,6 +74,44 @@ function evidence.decodes(results)
     if stage.kernels_per_token then list[#list + 1] = stage end
   end
   return list
+end
+
+
+-- Stages within others that the GPU works through, while it may wait for most of
+-- the stage that they are in.
+function evidence.working_children(results)
+  local list = {}
+  for _, stage in ipairs(results.stages) do
+    if stage.parent and stage.wall and not evidence.is_held_up(results, stage) then
+      list[#list + 1] = stage
+    end
+  end
+  return list
+end
+
+
+-- The serving engine that ran the model, as it is called, or nil.
+function evidence.engine(results)
+  return results.engine and results.engine.title
+end
+
+
+-- Whether a decode replays CUDA graphs: several kernels to a launch.
+function evidence.replays_graphs(stage)
+  return stage.kernels >= 2 * stage.launches
+end
+
+
+-- Waiting calls per step that are not the last of the step: groups of
+-- stage.waits which come more often. The first is the most frequent.
+function evidence.waits_within_steps(stage)
+  local list, calls = {}, 0
+  for _, group in ipairs(stage.waits or {}) do
+    if stage.steps and group.calls >= 1.5 * stage.steps then
+      list[#list + 1], calls = group, calls + group.calls
+    end
+  end
+  return list, calls
 end
 
 
@@ -126,6 +170,53 @@ function evidence.named(patterns)
 end
 
 
+-- ---- what a kernel is ----
+
+-- Names of products over all experts at once. A batch of products with a stride
+-- and a joined tensor are none, whatever their names hold.
+local grouped = evidence.named { "grouped", "groupproblemshape", "ptrarray", "fused_moe",
+  "moe_align", "moe_gemm", "moe_mma", "batched_moe", "marlin_moe", "%f[%a]moe::" }
+
+
+function evidence.is_product(kernel)
+  return kernel.category == "gemm" or kernel.category == "moe"
+end
+
+
+function evidence.is_grouped_product(kernel)
+  return evidence.is_product(kernel) and grouped(kernel)
+end
+
+
+-- Products that are none with weights of a layer: the second launch of one whose
+-- sums were split, and dot products of a router.
+local is_part = evidence.named { "splitkreduce", "splitk_reduce", "reduce_1block", "dot_kernel" }
+
+
+function evidence.is_whole_product(kernel)
+  return evidence.is_product(kernel) and not is_part(kernel)
+end
+
+
+function evidence.is_attention(kernel) return kernel.category == "attention" end
+
+
+-- Dimensions of the decoder as Hugging Face config.json names them: { layers,
+-- dense, routed, active, shared }; nil when the number of layers is not known.
+function evidence.decoder_of(results)
+  local shape = results.model and results.model.architecture
+  if type(shape) ~= "table" then return nil end
+  local layers = shape.num_hidden_layers
+  if math.type(layers) ~= "integer" then return nil end
+  local routed = shape.n_routed_experts or shape.num_local_experts or shape.num_experts
+  return { layers = layers, routed = routed, active = shape.num_experts_per_tok,
+    dense = routed and (shape.first_k_dense_replace or 0) or layers,
+    shared = shape.n_shared_experts or 0 }
+end
+
+
+-- ---- groups of kernels ----
+
 -- Was this counter measured for any kernel?
 function evidence.has_counter(results, name)
   for _, kernel in ipairs(results.kernels) do
@@ -135,16 +226,37 @@ function evidence.has_counter(results, name)
 end
 
 
--- The kernels of a stage for which wanted is true, with their sums per instance
--- of the stage: { list, ids, calls, ns, share (of the stage's GPU time) }.
+-- How short a kernel is: 1 up to SHORT_NS, 0 from twice that on.
+function evidence.shortness(kernel)
+  return math.max(math.min(2 - kernel.mean_ns / evidence.SHORT_NS, 1), 0)
+end
+
+
+local function is_in(kernel, stage)
+  if stage.parent then return kernel.stage == stage.parent and kernel.part == stage.name end
+  return kernel.stage == stage.name
+end
+
+
+-- The part of a kernel that is wanted, 0 to 1.
+local function weight_of(wanted, kernel)
+  local said = wanted(kernel)
+  return said == true and 1 or said or 0
+end
+
+
+-- The kernels of a stage for which wanted is true, or a part from 0 to 1, with
+-- their sums per instance of the stage: { list, ids, calls, ns, share (of the
+-- stage's GPU time) }.
 function evidence.kernels(results, stage, wanted)
   local group = { list = {}, ids = {}, calls = 0, ns = 0 }
   for _, kernel in ipairs(results.kernels) do
-    if kernel.stage == stage.name and wanted(kernel) then
+    local weight = is_in(kernel, stage) and weight_of(wanted, kernel) or 0
+    if weight > 0 then
       table.insert(group.list, kernel)
       table.insert(group.ids, kernel.id)
-      group.calls = group.calls + kernel.calls / stage.wall.count
-      group.ns = group.ns + kernel.total_ns / stage.wall.count
+      group.calls = group.calls + weight * kernel.calls / stage.wall.count
+      group.ns = group.ns + weight * kernel.total_ns / stage.wall.count
     end
   end
   group.share = stage.gpu_time_ns > 0 and group.ns / stage.gpu_time_ns or 0
@@ -173,6 +285,22 @@ end
 function evidence.with_kernels(notes, group, stage, more)
   local largest = evidence.largest(group, stage, more)
   return table.move(largest, 1, #largest, #notes + 1, notes)
+end
+
+
+-- What the CPU's side of a stage holds back, in ns, and what that takes for
+-- granted. Against a plain time, all that the GPU does not work; else what the
+-- profile says the CPU did meanwhile, less the calls that wait for the GPU or
+-- allocate.
+function evidence.launching(results, stage)
+  local _, source = evidence.stage_time(results, stage)
+  if source ~= evidence.TIMELINE then
+    return evidence.waiting(results, stage), "the GPU's own work stays as it is"
+  end
+  local waiting = stage.waiting
+  return waiting.launch_ns + waiting.host_ns + waiting.other_ns,
+    "the GPU's own work stays as it is, and the profiler did not slow the launches "
+      .. "(overhead=before tells)"
 end
 
 

@@ -4,6 +4,7 @@
 -- not measured is absent.
 local clock = require "llmprof.base.clock"
 local breakdown = require "llmprof.analysis.breakdown"
+local engines = require "llmprof.engines"
 local efficiency = require "llmprof.analysis.efficiency"
 local errors = require "llmprof.base.errors"
 local hardware = require "llmprof.model.hardware"
@@ -86,6 +87,27 @@ local function used_decodes(found)
 end
 
 
+-- ---- the engine ----
+
+local function tags_of(trace)
+  local tags = {}
+  local ranges = errors.check("failed", trace:frame "ranges")
+  for _, row in ipairs(ranges:group { by = { "tag" } }) do tags[#tags + 1] = row.tag end
+  return tags
+end
+
+
+-- The serving engine whose ranges or kernels are in the trace: { name, title }, nil
+-- where none is known.
+local function engine_of(trace, list)
+  local said, names = engines.recognise(tags_of(trace)), {}
+  for i, kernel in ipairs(list or {}) do names[i] = kernel.name:lower() end
+  local engine = said and said.engine or engines.of_kernels(names)
+  return engine and json.ordered({ name = engine.name, title = engine.title },
+    { "name", "title" }) or nil
+end
+
+
 -- ---- kernels and selection ----
 
 local kernel_fields = { "id", "name", "short_name", "category", "stage", "part", "device", "calls",
@@ -152,7 +174,8 @@ end
 -- ---- together ----
 
 local top_keys = { "schema_version", "run", "model", "source", "environment", "repeats", "totals",
-  "inferred", "hardware", "efficiency", "latency", "integrity", "overhead", "stages", "transfers",
+  "inferred", "engine", "hardware", "efficiency", "latency", "integrity", "overhead", "stages",
+  "transfers",
   "headroom", "roofline", "kernels", "selection", "counters", "operators", "advice", "missing" }
 
 -- given: run_id, recipe (name), top_n (rows of the tables of the largest kernels),
@@ -185,6 +208,7 @@ function analysis.results(given)
     results.repeats = given.found.repeats
     results.repeats.whole_run = given.found.whole
     results.inferred = inferred_record(given.found.inferred)
+    results.engine = engine_of(given.trace, given.kernels)
     results.totals = totals(given.trace, given.found)
     results.stages = stage_summary.list(given.found, given)
     breakdown.add(results.stages, given.trace, given.found, given.kernels or {})

@@ -6,9 +6,13 @@ local statistics = require "llmprof.base.statistics"
 
 local stage_summary = {}
 
--- From this share of the time with an idle GPU on a stage is launch-bound: it waits
--- more than it works.
+-- From this share of the time with an idle GPU on a stage is bound by the CPU: it
+-- waits more than it works.
 stage_summary.LAUNCH_BOUND = 0.5
+
+-- With this part of that time in launching calls it is launches that it waits for,
+-- else what the program does between them.
+stage_summary.LAUNCHES_FILL = 0.5
 
 
 local function pick(instances, field)
@@ -36,6 +40,27 @@ local function bound_of(stage)
     return "launch", ("the GPU is idle %.0f %% of the time"):format(stage.idle_share * 100)
   end
   return "gpu", ("the GPU is busy %.0f %% of the time"):format((1 - stage.idle_share) * 100)
+end
+
+
+-- The part of the idle time that launching calls fill. waiting: that of a stage.
+function stage_summary.launch_share(waiting)
+  local all = 0
+  for _, class in ipairs { "launch", "sync", "memory", "other", "host" } do
+    all = all + (waiting[class .. "_ns"] or 0)
+  end
+  return all > 0 and waiting.launch_ns / all or 0
+end
+
+
+-- Say whether a stage that is bound by the CPU is so by launches or by what lies
+-- between them; its waiting is known now.
+function stage_summary.refine_bound(stage)
+  if stage.bound ~= "launch" or not stage.waiting then return end
+  local share = stage_summary.launch_share(stage.waiting)
+  if share < stage_summary.LAUNCHES_FILL then stage.bound = "host" end
+  stage.bound_reason = ("%s, %.0f %% of it while a call launches"):format(stage.bound_reason,
+    share * 100)
 end
 
 

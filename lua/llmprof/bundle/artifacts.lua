@@ -334,7 +334,7 @@ end
 -- ---- its manifest ----
 
 local manifest_keys = { "schema_version", "llmprof", "run_id", "recipe", "recipe_file", "command",
-  "status", "message", "started", "ended", "steps" }
+  "model", "status", "message", "started", "ended", "steps" }
 local step_keys = { "name", "status", "note", "notes", "message", "hint", "last_lines", "started",
   "seconds", "commands", "inputs", "outputs" }
 

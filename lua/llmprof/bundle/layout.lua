@@ -130,7 +130,8 @@ end
 -- ---- recorded captures ----
 
 -- Beside the files lies how, where and when they were recorded:
---   { tool, counters_tool, date, command, recorded_by, environment, workload }
+--   { tool, counters_tool, date, command, recorded_by, captured_with, environment,
+--   workload }
 layout.ABOUT = "capture.json"
 
 -- The files of a recorded capture: name there, its place in a bundle, the step

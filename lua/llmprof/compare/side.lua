@@ -3,10 +3,12 @@
 local artifacts = require "llmprof.bundle.artifacts"
 local bare = require "llmprof.compare.bare"
 local baselines = require "llmprof.compare.baselines"
+local config = require "llmprof.recipe.config"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local nearest = require "llmprof.base.nearest"
+local recorded = require "llmprof.run.capture.recorded"
 local results_file = require "llmprof.bundle.results_file"
 local workload = require "llmprof.run.workload"
 local yaml = require "llmprof.yaml"
@@ -69,6 +71,46 @@ local function load_results(path, hint)
 end
 
 
+-- Of a tree, what wanted(key) holds for, by dotted key.
+local function filtered(tree, wanted, prefix)
+  local made = {}
+  for name, value in pairs(tree) do
+    local key = prefix .. tostring(name)
+    if type(value) == "table" and #value == 0 and next(value) ~= nil then
+      made[name] = filtered(value, wanted, key .. ".")
+    elseif wanted(key) then
+      made[name] = value
+    end
+  end
+  return made
+end
+
+
+local function merged(under, over)
+  local made = {}
+  for name, value in pairs(under) do made[name] = value end
+  for name, value in pairs(over) do
+    local below = made[name]
+    made[name] = type(below) == "table" and type(value) == "table" and #value == 0
+      and merged(below, value) or value
+  end
+  return made
+end
+
+
+-- The configuration of a run. Of a recorded capture it is what that was made with, as
+-- far as it says: what is asked when it is analysed holds for the analysis alone.
+local function config_of(tree, results)
+  if type(tree) ~= "table" then return nil end
+  local made_with = tree[config.CAPTURED_WITH]
+  tree[config.CAPTURED_WITH] = nil
+  local timeline = results.source.timeline or {}
+  if timeline.from ~= "recorded" then return tree end
+  return merged(type(made_with) == "table" and made_with or {},
+    filtered(tree, recorded.heeds, ""))
+end
+
+
 -- One run in a folder: see side.open.
 local function run_in(folder, name, hint, root)
   artifacts.check_links(folder)
@@ -79,7 +121,7 @@ local function run_in(folder, name, hint, root)
   end
   return { name = name, results = results, plain = plain,
     metrics = load_metrics(folder, layout.workload.folder),
-    config = load_file(folder .. "/" .. layout.config, load_yaml),
+    config = config_of(load_file(folder .. "/" .. layout.config, load_yaml), results),
     trace = layout.find(folder, "timeline") }
 end
 
@@ -98,8 +140,8 @@ end
 local function capture_of(run)
   local timeline, ran = run.results.source.timeline or {}, run.results.run
   if timeline.from == "trace" then return run.name end
-  local recorded = timeline.from == "recorded" and timeline.recorded
-  return recorded or ran.id .. " " .. ran.created
+  local date = timeline.from == "recorded" and timeline.recorded
+  return date or ran.id .. " " .. ran.created
 end
 
 

@@ -7,6 +7,8 @@
 --                  phase }: requests that are prefilled and decoded in it, their
 --                  tokens, and the engine's own count of steps, each absent where the
 --                  tag does not say; phase only where it says that and no counts
+--   kernels        patterns of lower-case names of kernels that this engine alone
+--                  has (optional)
 --   marks          patterns of tags that this engine alone writes besides (optional)
 --   switches       what makes it write the labels: { env, args, text }
 --   endpoints      paths of its server: { health, window_start, window_stop, metrics }
@@ -73,6 +75,20 @@ function engines.recognise(tags)
     end
   end
   return best
+end
+
+
+-- The engine that has kernels of these names (lower case) of its own, nil where
+-- none has.
+function engines.of_kernels(names)
+  for _, engine in ipairs(engines.all()) do
+    for _, pattern in ipairs(engine.kernels or {}) do
+      for _, name in ipairs(names) do
+        if name:find(pattern) then return engine end
+      end
+    end
+  end
+  return nil
 end
 
 

@@ -36,6 +36,8 @@ end
 
 sglang.marks = { "^scheduler%.", "^NVTX:scheduler%." }
 
+sglang.kernels = { "sglang::", "sgl_kernel" }
+
 sglang.switches = {
   env = { SGLANG_ENABLE_NVTX_SCHEDULER = "1" },
   text = "SGLANG_ENABLE_NVTX_SCHEDULER=1 and the package nvtx: the scheduler marks what it runs",

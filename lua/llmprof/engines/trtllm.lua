@@ -16,6 +16,8 @@ end
 
 trtllm.marks = { "%[Executor%] " }
 
+trtllm.kernels = { "tensorrt_llm::" }
+
 trtllm.switches = {
   env = { TLLM_LLMAPI_ENABLE_NVTX = "1" },
   text = "the PyTorch backend marks its steps by itself",

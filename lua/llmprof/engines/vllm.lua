@@ -30,6 +30,8 @@ end
 -- Ranges of VLLM_NVTX_SCOPES_FOR_PROFILING.
 vllm.marks = { "^gpu_model_runner: ", "^EngineCore" }
 
+vllm.kernels = { "vllm::", "^reshape_and_cache" }
+
 vllm.switches = {
   args = { "--profiler-config.profiler", "cuda" },
   env = { VLLM_WORKER_MULTIPROC_METHOD = "spawn" },

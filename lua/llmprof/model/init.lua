@@ -11,7 +11,8 @@
 -- All raise errors that name the file and the key.
 --
 -- A description (arch):
---   name, source     what it is called, where it was read
+--   name, variant    what it is called
+--   source           where it was read
 --   formats          weights, kv, activations, embeddings, projections (of
 --                    attention), experts: number formats of
 --                    llmprof.model.dtypes; products are computed in that of
@@ -41,6 +42,7 @@ local model = {}
 
 local FIELDS = {
   name = { "text", "" },
+  variant = { "text", "" },
   formats = { "table", {} },
   decoder = { "table", false },
   encoders = { "list", {} },

@@ -9,6 +9,7 @@
 -- Command line: a.b=value sets a key that exists, +a.b=value adds one, ~a.b
 -- removes a value, nsys=light chooses a preset. Lists are [a,b]. Text that is
 -- declared as text is taken as it stands.
+local contract = require "llmprof.recipe"
 local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
 local files = require "llmprof.base.files"
@@ -21,6 +22,9 @@ local config = {}
 
 -- The origin of what words of the command line set.
 config.COMMAND_LINE = "command line"
+
+-- Where a bundle's configuration has what a recorded capture was made with; no key.
+config.CAPTURED_WITH = "captured_with"
 
 -- Groups of keys with presets in conf/<group>: those that have a key `preset`.
 config.preset_groups = {}
@@ -208,9 +212,11 @@ local function load_yaml(name)
 end
 
 
--- A user's file: foreign names become the keys that they stand for.
+-- A user's file, such as config.yaml of a bundle: foreign names become the keys that
+-- they stand for.
 local function load_file(declared, name)
   local tree, where = load_yaml(name)
+  tree[config.CAPTURED_WITH] = nil
   return foreign.tree(tree, function(key) return declared[key] ~= nil end), where
 end
 
@@ -322,6 +328,35 @@ function Layers:override(entry)
 end
 
 
+-- The dotted values as a tree of tables; a group whose values are all absent is
+-- an empty table, so that recipes can look into it.
+local function as_tree(declared, values)
+  local tree = {}
+  for key in pairs(declared) do
+    local value, at = values[key], tree
+    for name in key:gmatch "([^.]+)%." do
+      at[name] = at[name] or {}
+      at = at[name]
+    end
+    at[key:match "[^.]+$"] = value
+  end
+  return tree
+end
+
+
+-- What the recipe's identify() says of the model, for keys that nothing else sets.
+function Layers:identify(identify, where)
+  if not identify then return end
+  local said = contract.call("identify", identify, as_tree(self.declared, self.values))
+  if type(said) ~= "table" then bad("identify: a table is expected, got " .. type(said)) end
+  for _, name in ipairs(sorted_keys(said)) do
+    local key = "model." .. name
+    if not self.declared[key] then unknown(key, self.declared, "identify") end
+    if self.origins[key] == "default" then self:set(key, said[name], where) end
+  end
+end
+
+
 -- A value that takes the place of another key's fits that key, which there is.
 function Layers:check_substitutes()
   for _, key in ipairs(sorted_keys(self.declared)) do
@@ -378,24 +413,8 @@ local function last_mode(sources)
 end
 
 
--- The dotted values as a tree of tables; a group whose values are all absent is
--- an empty table, so that recipes can look into it.
-local function as_tree(declared, values)
-  local tree = {}
-  for key in pairs(declared) do
-    local value, at = values[key], tree
-    for name in key:gmatch "([^.]+)%." do
-      at[name] = at[name] or {}
-      at = at[name]
-    end
-    at[key:match "[^.]+$"] = value
-  end
-  return tree
-end
-
-
 -- Compose. given: options (declared by the recipe), recipe (its values as a
--- tree), recipe_name, file (path), overrides (parsed).
+-- tree), recipe_name, identify (the recipe's function), file (path), overrides (parsed).
 -- The result: values (by dotted key), origins, declared, tree.
 function config.compose(given)
   local layers = setmetatable({
@@ -421,6 +440,7 @@ function config.compose(given)
   if mode_name then layers:apply(mode, mode_file) end
   if given.file then layers:apply(file, file_name) end
   for _, entry in ipairs(overrides) do layers:override(entry) end
+  layers:identify(given.identify, given.recipe_name)
   layers:check_substitutes()
   layers.tree, layers.file = as_tree(layers.declared, layers.values), file_name
   return layers
@@ -431,7 +451,7 @@ end
 -- or nil, words the settings of the command line.
 function config.of_recipe(made, file, words)
   return config.compose { options = made.options, recipe = made.config, recipe_name = made.file,
-    file = file, overrides = config.parse_overrides(words) }
+    identify = made.identify, file = file, overrides = config.parse_overrides(words) }
 end
 
 
@@ -501,11 +521,15 @@ end
 
 
 -- Every key as YAML, which --config takes, each with a comment that says where
--- its value came from.
-function config.to_yaml(composed)
+-- its value came from; below, what a recorded capture was made with (a tree), if that
+-- is given.
+function config.to_yaml(composed, captured_with)
   local lines = {}
   add_group(lines, composed, "", "")
-  return table.concat(lines, "\n") .. "\n"
+  local text = table.concat(lines, "\n") .. "\n"
+  if not captured_with then return text end
+  return ("# Asked for when this was analysed.\n%s\n# What the capture was made with.\n%s"):format(
+    text, yaml.encode { [config.CAPTURED_WITH] = captured_with })
 end
 
 

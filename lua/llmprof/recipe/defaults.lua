@@ -28,8 +28,9 @@ return {
     choices = { "on", "off" } },
   ["timeline"] = { "Capture a timeline; off measures counters alone", "on",
     choices = { "on", "off" } },
-  ["overhead"] = { "Run the workload plain before and after, to measure what profiling costs",
-    "off", choices = { "off", "measure" } },
+  ["overhead"] = { "Time the workload without the profiler: in a plain run before the timeline, "
+    .. "in one before and one after it (measure), or not; servers are not unless this is set",
+    "before", choices = { "before", "measure", "off" } },
   ["tools.nsys"] = { "Path of nsys; found by itself unless set", type = "string", runs = true },
   ["tools.ncu"] = { "Path of ncu; found by itself unless set", type = "string", runs = true },
   ["repeats.skip_first"] = { "Leave the first repeat out of the figures: auto does so when it "

@@ -7,6 +7,7 @@ local nearest = require "llmprof.base.nearest"
 local range_name = require "llmprof.base.range_name"
 local resources = require "llmprof.resources"
 local sorted_keys = require "llmprof.base.sorted_keys"
+local yaml = require "llmprof.yaml"
 
 local recipe = {}
 
@@ -29,6 +30,8 @@ recipe.fields = {
   repeats = { "table", config = true },
   mode = { "string", config = true },
   capture = { "string", config = true },
+  overhead = { "string", config = true },
+  identify = { "function" },
   select_kernels = { "function" },
   flops = { "function" },
   advise = { "function" },
@@ -180,6 +183,21 @@ end
 -- The inputs that a list names, such as inputs.yaml of a bundle: in order,
 -- { name, sha256 (or nil), bytes (or nil) }. Refuses a file that is none.
 recipe.inputs = inputs.read
+
+
+-- The model that conf/model/<name>.yaml describes, as identify() returns it: its
+-- name, variant and arch. Refuses a name that is none.
+function recipe.described(name)
+  local path = ("conf/model/%s.yaml"):format(name)
+  local contents = files.read(path)
+  if not contents then
+    local known = files.names("conf/model", ".yaml")
+    errors.raise("usage", ("no model '%s'%s"):format(name, nearest.suggestion(name, known)),
+      { hint = "conf/model has: " .. table.concat(known, ", ") })
+  end
+  local said = errors.check("usage", yaml.decode(contents, { name = path }))
+  return { name = said.name, variant = said.variant, arch = path }
+end
 
 
 -- New globals in a recipe are typing errors.

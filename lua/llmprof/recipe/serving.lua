@@ -78,15 +78,23 @@ local function workload_of(engine, driver)
 end
 
 
+-- What is served, by its name or the name of its folder or file.
+local function identify(cfg)
+  return { name = cfg.model.path:match "([^/]+)/*$" }
+end
+
+
 -- The recipe of an engine. Its workers are forked or spawned processes; the
 -- driver ends them all, so that waiting for it is enough. The stages are inferred:
 -- no engine marks prefill and decode by these names.
 function serving.recipe(engine)
   return recipe.recipe {
     name = engine.name,
+    identify = identify,
     options = options_of(engine),
     workload = workload_of(engine, recipe.path "workloads/serve.py"),
     stages = { { "prefill" }, { "decode" } },
+    overhead = "off", -- a server takes long to start
     nsys = {
       capture_range = engine.window and "cudaProfilerApi" or "none",
       trace_fork_before_exec = true,

@@ -142,6 +142,8 @@ columns.findings = {
   word("spends", "taken from"), word("confidence", "confidence"), word("rule", "rule"),
 }
 
+columns.silent = { word("rule", "rule"), word("stage", "stage"), word("why", "what it saw") }
+
 columns.abstained = { word("rule", "rule"), word("why", "what is missing") }
 
 columns.efficiency = {

@@ -51,6 +51,15 @@ local function joined(numbers)
 end
 
 
+-- What has to be dealt with before a finding: "after 2 and 3", or nil.
+function findings.after(finding)
+  if not finding.after then return nil end
+  local numbers = {}
+  for i, rank in ipairs(finding.after) do numbers[i] = tostring(rank) end
+  return "after " .. joined(numbers)
+end
+
+
 -- Which gains are taken from the same time: "1, 2 and 3 (the waiting of decode)".
 local function overlaps(list)
   local groups, order = {}, {}
@@ -101,9 +110,10 @@ function findings.brief(results, most)
   if #list == 0 then return parts.paragraph(findings.nothing) end
   local shown = table.move(list, 1, math.min(most, #list), 1, {})
   for i, finding in ipairs(shown) do
-    lines[i] = ("%d. **%s** (confidence %s): %s.\n   Try: %s.\n   Gain: %s."):format(i,
+    local after = findings.after(finding)
+    lines[i] = ("%d. **%s** (confidence %s): %s.\n   Try%s: %s.\n   Gain: %s."):format(i,
       escape(finding.title), finding.confidence, escape(finding.evidence[1].text),
-      escape(finding.try), escape(findings.gain(results, finding)))
+      after and ", " .. after or "", escape(finding.try), escape(findings.gain(results, finding)))
   end
   if #list > #shown then
     lines[#lines + 1] = ("\nIn report.md: %d more."):format(#list - #shown)
@@ -117,7 +127,9 @@ local function in_full(results, number, finding)
   for _, item in ipairs(finding.evidence) do
     lines[#lines + 1] = ("- %s (%s)"):format(escape(item.text), escape(item.source))
   end
-  lines[#lines + 1] = ("\nTry: %s.\n"):format(escape(finding.try))
+  local after = findings.after(finding)
+  lines[#lines + 1] = ("\nTry%s: %s.\n"):format(after and ", " .. after or "",
+    escape(finding.try))
   lines[#lines + 1] = ("Gain: %s. Confidence: %s. Rule: %s.\n"):format(
     escape(findings.gain(results, finding)), finding.confidence, markdown.code(finding.rule))
   return table.concat(lines, "\n")
@@ -139,6 +151,13 @@ function findings.abstained(results)
   local list = results.advice and results.advice.abstained or {}
   if #list == 0 then return "Every rule had the data it needs.\n" end
   return parts.table("abstained", list)
+end
+
+
+-- Rules that looked and found nothing, and why; nil where there are none.
+function findings.silent(results)
+  local list = results.advice and results.advice.silent or {}
+  return #list > 0 and parts.table("silent", list) or nil
 end
 
 

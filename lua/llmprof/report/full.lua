@@ -41,6 +41,8 @@ function report.render(results, order)
   out[#out + 1] = parts.missing(results)
   out[#out + 1] = "## Rules That Could Not Tell\n"
   out[#out + 1] = findings.abstained(results)
+  local silent = findings.silent(results)
+  if silent then out[#out + 1] = "## Rules That Found Nothing\n\n" .. silent end
   return table.concat(out, "\n")
 end
 

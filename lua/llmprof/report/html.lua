@@ -98,12 +98,14 @@ local function trust(results)
     table_or(results, "missing", "Nothing that the recipe asked for.", { title = "Not measured" }),
     table_or(results, "abstained", "Every rule had the data it needs.",
       { title = "Rules that could not tell" }),
+    table_or(results, "silent", "Every rule that had its data found something.",
+      { title = "Rules that found nothing" }),
   }
 end
 
 
 local function sources(results)
-  return paragraph(words.source(results))
+  return paragraph(words.model(results)) .. paragraph(words.source(results))
     .. table_or(results, "devices", "The trace does not name its GPU.")
     .. paragraph(words.software(results), "note")
     .. paragraph(("Run %s of recipe %s, written by llmprof %s on %s."):format(results.run.id,

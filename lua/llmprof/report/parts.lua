@@ -52,7 +52,7 @@ end
 -- ---- sections ----
 
 function parts.environment(results)
-  local lines, environment = {}, results.environment
+  local lines, environment = { paragraph(words.model(results)) }, results.environment
   if environment.devices and #environment.devices > 0 then
     lines[#lines + 1] = table_of("devices", environment.devices)
   else

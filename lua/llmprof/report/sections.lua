@@ -28,6 +28,8 @@ local list = {
   { "findings", "What to do" },
   { "abstained", "Rules that could not tell",
     rows = function(results) return results.advice and results.advice.abstained or {} end },
+  { "silent", "Rules that found nothing",
+    rows = function(results) return results.advice and results.advice.silent or {} end },
   { "kernels", "Kernels", columns = columns.page_kernels },
   { "ranges", "Counters of whole ranges", subject = "counters" },
   { "headroom", "Headroom" },

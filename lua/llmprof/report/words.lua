@@ -52,8 +52,8 @@ function words.no_rows(results)
     .. "CUDA and NVTX traced (nsys.trace=[cuda,nvtx])."
 end
 
-words.no_overhead = "What profiling cost was not measured. To fill this: overhead=measure runs "
-  .. "the workload plain before and after."
+words.no_overhead = "What profiling cost was not measured. To fill this: overhead=before runs "
+  .. "the workload plain before the timeline, overhead=measure after it, too."
 
 
 -- ---- who, where, from what ----
@@ -73,8 +73,39 @@ function words.gpu_name(results)
 end
 
 
+-- Random weights are said where a reader looks first.
 function words.title(results)
-  return ("%s on %s"):format(words.model_name(results), words.gpu_name(results))
+  local random = (results.model or {}).weights == "random" and " (random weights)" or ""
+  return ("%s%s on %s"):format(words.model_name(results), random, words.gpu_name(results))
+end
+
+
+-- "3.34 B", "155.3 k": a count of parameters.
+local function parameters(count)
+  for _, unit in ipairs { { 1e9, "B" }, { 1e6, "M" }, { 1e3, "k" } } do
+    if count >= unit[1] then
+      return ("%s %s"):format(text.number(count / unit[1], 2), unit[2])
+    end
+  end
+  return text.count(count)
+end
+
+
+local function size_of(model)
+  local said = model.parameters
+  if not said or not said.total then return "parameters not known" end
+  return ("%s parameters%s"):format(parameters(said.total),
+    said.active and (" (%s active per token)"):format(parameters(said.active)) or "")
+end
+
+
+-- Name, variant, size, number format and where the weights are from.
+function words.model(results)
+  local model = results.model or {}
+  return ("Model: %s, %s, %s, %s."):format(words.model_name(results), size_of(model),
+    model.dtype or "number format not known",
+    model.weights == "random" and "random weights"
+      or model.weights and "weights: " .. model.weights or "weights not known")
 end
 
 
@@ -338,7 +369,8 @@ end
 function words.headroom_waits(results)
   local waiting = {}
   for _, stage in ipairs(results.stages) do
-    if stage.bound == "launch" and not stage.parent then waiting[#waiting + 1] = stage.name end
+    local is_held_up = stage.bound == "launch" or stage.bound == "host"
+    if is_held_up and not stage.parent then waiting[#waiting + 1] = stage.name end
   end
   if #waiting == 0 then return nil end
   return ("While the GPU waits for the CPU (%s), faster kernels make it wait longer: these figures "

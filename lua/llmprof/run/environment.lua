@@ -44,11 +44,11 @@ function environment.captured_here(tools)
 end
 
 
--- env.json: { captured_on, analysed_on }. captured: the machine that was measured, or
--- nil.
-function environment.record(captured)
-  return json.ordered({ captured_on = captured, analysed_on = this_machine() },
-    { "captured_on", "analysed_on" })
+-- env.json: { model, captured_on, analysed_on }. captured: the machine that was
+-- measured, or nil; model: of llmprof.run.identity.
+function environment.record(captured, model)
+  return json.ordered({ model = model, captured_on = captured, analysed_on = this_machine() },
+    { "model", "captured_on", "analysed_on" })
 end
 
 

@@ -6,6 +6,7 @@
 
 #include "llmprof/buffer.h"
 #include "support.h"
+#include "torch/chrome_internal.h"
 
 #define ABSENT LLMPROF_ABSENT
 
@@ -309,6 +310,95 @@ static void read_prefix(const char *bytes, size_t size) {
   assert_true(got >= 0 || err.code == LLMPROF_SYNTAX);
 }
 
+/* ---- plain events and others ---- */
+
+static const char plain[] =
+    "{ \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k<4, 2>(int)\",\n"
+    " \"pid\": 0, \"tid\": -7, \"ts\": 12.3456, \"dur\": 0.5,\t\"id\": 1e-3,\n"
+    " \"args\": {\"External id\": 3, \"correlation\": 41, \"device\": 0,\n"
+    " \"stream\": 7, \"Input Dims\": [[1, 20 ], [], 3], \"Input type\": "
+    "[\"\",\n"
+    " true, {\"a\": null, \"b\": [-0.25, 0]}], \"grid\": [512, 1, 1] } }";
+
+static bool same_text(const char *a, const char *b) {
+  return (!a && !b) || (a && b && strcmp(a, b) == 0);
+}
+
+static bool same_event(const llmprof_chrome_event *a,
+                       const llmprof_chrome_event *b) {
+  return same_text(a->phase, b->phase) && same_text(a->category, b->category) &&
+         same_text(a->name, b->name) && same_text(a->shapes, b->shapes) &&
+         a->start == b->start && a->duration == b->duration &&
+         a->pid == b->pid && a->tid == b->tid &&
+         a->external_id == b->external_id && a->correlation == b->correlation &&
+         a->device == b->device && a->stream == b->stream;
+}
+
+/* Read an event in one pass, and through a tree, which an escape in a key asks
+ * for: 1 when the first read it, 0 when it left it to the other. */
+static int read_both(const char *text) {
+  llmprof_buffer list = {0};
+  llmprof_buffer_printf(&list, "[{\"\\u0041\": 0,%s]", text + 1);
+  chrome_text room = {0};
+  llmprof_chrome_event one, tree;
+  size_t size = llmprof_chrome_scan(text, text + strlen(text), &room, &one);
+  llmprof_error err;
+  llmprof_chrome *reader =
+      llmprof_chrome_open_bytes("t.json", list.bytes, list.size, &err);
+  assert_non_null(reader);
+  if (size && text[size] == '\0') {
+    assert_int_equal(llmprof_chrome_next(reader, &tree, &err), 1);
+    if (!same_event(&one, &tree)) fail_msg("read in two ways: %s", text);
+  }
+  llmprof_chrome_close(reader);
+  llmprof_buffer_free(&room.bytes);
+  llmprof_buffer_free(&list);
+  return size != 0;
+}
+
+static void test_plain(void **state) {
+  (void)state;
+  assert_int_equal(read_both(plain), 1);
+  assert_int_equal(read_both("{\"pid\": \"Traces\", \"args\": {}}"), 1);
+}
+
+static void test_left_to_the_tree(void **state) {
+  (void)state;
+  static const char *const odd[] = {
+      "{\"name\": \"a\\u0041\"}",
+      "{\"name\": \"\xC3\xA9\"}",
+      "{\"pid\": 1, \"pid\": 2}",
+      "{\"pid\": 1.0}",
+      "{\"pid\": 1234567890123456}",
+      "{\"ts\": null}",
+      "{\"dur\": NaN}",
+      "{\"args\": []}",
+      "{\"args\": {\"Input Dims\": [1.5]}}",
+      "{\"args\": {\"Input Dims\": [1234567890]}}",
+      "{\"args\": {\"Input Dims\": [1}}",
+      "{\"id\": 007}",
+      "{\"id\": 1",
+  };
+  for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
+    assert_int_equal(read_both(odd[i]), 0);
+}
+
+/* Whatever byte stands where: what one pass reads, the tree reads alike. */
+static void test_mutated(void **state) {
+  (void)state;
+  static const char bytes[] = "\"\\{}[],:-.0e1 xn\n\x01\x80";
+  int read = 0;
+  for (size_t at = 1; at < sizeof plain - 1; at++) {
+    char text[sizeof plain];
+    for (const char *byte = bytes; *byte; byte++) {
+      memcpy(text, plain, sizeof plain);
+      text[at] = *byte;
+      read += read_both(text);
+    }
+  }
+  assert_true(read > 1000);
+}
+
 static void test_prefixes(void **state) {
   (void)state;
   llmprof_buffer packed = packed_sample();
@@ -348,6 +438,9 @@ int main(void) {
       cmocka_unit_test(test_not_utf8),
       cmocka_unit_test(test_gzip),
       cmocka_unit_test(test_files),
+      cmocka_unit_test(test_plain),
+      cmocka_unit_test(test_left_to_the_tree),
+      cmocka_unit_test(test_mutated),
       cmocka_unit_test(test_prefixes),
       cmocka_unit_test(test_allocations),
   };

@@ -71,10 +71,24 @@ local function finding_text(finding)
 end
 
 
+-- What the rule makes of results: { findings, abstained, silent }.
+function support.examined(name, results)
+  return advice.apply({ (require("llmprof.advice." .. name)) }, results)
+end
+
+
+-- Why the rule finds nothing in them: a list.
+function support.reasons(name, results)
+  local reasons = {}
+  for i, entry in ipairs(support.examined(name, results).silent) do reasons[i] = entry.why end
+  return reasons
+end
+
+
 -- What the rule says of results: its findings, each ending its line, then why it
 -- abstains; "" when it has nothing to say.
 function support.said(name, results)
-  local found = advice.apply({ (require("llmprof.advice." .. name)) }, results)
+  local found = support.examined(name, results)
   local said = {}
   for i, finding in ipairs(found.findings) do said[i] = finding_text(finding) end
   for _, entry in ipairs(found.abstained) do said[#said + 1] = "abstains: " .. entry.why end

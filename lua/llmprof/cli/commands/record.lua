@@ -11,6 +11,7 @@ local out = require "llmprof.base.out"
 local results_file = lazy "llmprof.bundle.results_file"
 local scrub = require "llmprof.scrub"
 local text = require "llmprof.text"
+local yaml = require "llmprof.yaml"
 
 local command = {
   name = "record",
@@ -67,6 +68,33 @@ local function recorded_by(run)
 end
 
 
+-- Groups and keys that name places and runs of this machine.
+local local_keys = { out = true, run = true, recorded = true, tools = true, python = true }
+
+
+-- A value, a list or a tree of settings, without where things lie.
+local function portable_value(run, value)
+  if type(value) == "string" then return portable(run, { value })[1] end
+  if type(value) ~= "table" then return value end
+  local made = {}
+  for key, item in pairs(value) do
+    if item ~= yaml.null then made[key] = portable_value(run, item) end
+  end
+  if #value > 0 then return json.list(made) end
+  return next(made) and made or nil
+end
+
+
+-- The settings of the run; empty ones are left out.
+local function captured_with(run)
+  local tree, kept = check(yaml.load(run:path(layout.config))), {}
+  for key, value in pairs(tree) do
+    if not local_keys[key] then kept[key] = portable_value(run, value) end
+  end
+  return kept
+end
+
+
 -- Of a GPU, what neither changes from moment to moment nor tells it from another
 -- of its kind.
 local device_keys = { "index", "name", "compute_capability", "memory_total_bytes",
@@ -88,7 +116,8 @@ local function environment_of(run)
 end
 
 
-local about_keys = { "tool", "counters_tool", "date", "command", "recorded_by", "environment" }
+local about_keys = { "tool", "counters_tool", "date", "command", "recorded_by",
+  "captured_with", "environment" }
 
 local function about(run, source)
   return json.ordered({
@@ -97,6 +126,7 @@ local function about(run, source)
     date = source.timeline.recorded,
     command = command_of(run),
     recorded_by = recorded_by(run),
+    captured_with = captured_with(run),
     environment = environment_of(run),
   }, about_keys)
 end

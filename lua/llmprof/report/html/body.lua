@@ -112,10 +112,12 @@ end
 
 
 local function card(results, number, finding)
+  local after = findings.after(finding)
   return table.concat {
     ('<article class="finding" id="finding-%d">\n<h3><span class="rank">%d</span>%s%s</h3>\n')
       :format(number, number, escape(finding.title), badge(finding)),
-    ('<div class="sides">\n<div><p><b>Try</b> %s.</p>\n'):format(escape(finding.try)),
+    ('<div class="sides">\n<div><p><b>Try</b>%s %s.</p>\n'):format(
+      after and " " .. after .. ":" or "", escape(finding.try)),
     ("<p><b>Gain</b> %s.</p>\n"):format(escape(findings.gain(results, finding))),
     ('<p class="note">Confidence %s; rule <code>%s</code></p>\n</div>\n<div>'):format(
       escape(finding.confidence), escape(finding.rule)),

@@ -17,6 +17,8 @@
 --                   complaints }, as far as known
 --   preview(ctx)    step name -> list of argv that it would start, or of texts about
 --                   them; ctx is on paper, of llmprof.run.dry_run
+--   captured_with(ctx)  the settings that a capture of before was made with, as a
+--                   tree; nil where it does not say (optional)
 --   kept(ctx)       the timeline that is there before anything runs (optional)
 --
 -- To add one: a file beside this, a line below, and its name among the choices of

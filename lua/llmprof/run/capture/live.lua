@@ -12,6 +12,7 @@ local operators = require "llmprof.run.operators"
 local text = require "llmprof.text"
 local tool = require "llmprof.run.capture.tool"
 local workload = require "llmprof.run.workload"
+local yaml = require "llmprof.yaml"
 
 local live = {}
 
@@ -95,7 +96,7 @@ function live.new(timeline, counters)
       counters_tool = shown(counters.vendor, machine[counters.vendor.name]) }
   end
 
-  function source.inputs() return { source = "workload", files = {} } end
+  function source.inputs() return { source = "workload", files = yaml.list {} } end
 
   -- One of the two tools, or what is left out without it.
   local function tool_note(ctx, vendor, without)

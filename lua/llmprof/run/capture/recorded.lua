@@ -3,6 +3,7 @@
 -- llmprof.run.capture says what a source of captures is.
 local artifacts = require "llmprof.bundle.artifacts"
 local config = require "llmprof.recipe.config"
+local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
 local files = require "llmprof.base.files"
 local fs = require "llmprof.fs"
@@ -10,12 +11,19 @@ local json_schema = require "llmprof.base.json_schema"
 local layout = require "llmprof.bundle.layout"
 local sorted_keys = require "llmprof.base.sorted_keys"
 local under_ncu = require "llmprof.run.capture.under_ncu"
+local workload = require "llmprof.run.workload"
+local yaml = require "llmprof.yaml"
 
 local recorded = { name = "recorded" }
 
+local function wanted_folder(cfg, recipe_name)
+  return cfg.recorded or "recipes/recorded/" .. recipe_name
+end
+
+
 -- The folder of a recipe's recorded capture.
 function recorded.folder(cfg, recipe_name)
-  local wanted = cfg.recorded or "recipes/recorded/" .. recipe_name
+  local wanted = wanted_folder(cfg, recipe_name)
   local folder = files.find_folder(wanted)
   if not folder then
     errors.raise("usage", ("no recorded capture in %s"):format(wanted),
@@ -51,6 +59,26 @@ end
 
 
 function recorded.machine(ctx) return about(ctx.state.folder).environment end
+
+
+-- The settings that it was made with, as a tree; nil where it does not say. What is
+-- wrong with a capture is said when it is opened.
+function recorded.captured_with(ctx)
+  local folder = files.find_folder(wanted_folder(ctx.cfg, ctx.recipe.name))
+  local said = folder and json_schema.read_file(folder .. "/" .. layout.ABOUT, "capture")
+  return said and said.captured_with or nil
+end
+
+
+-- What analysing a capture takes from the configuration; all else was decided when it
+-- was recorded.
+local heeded = { repeats = true, hardware = true, top_n = true, report = true, model = true }
+
+
+-- Is a key of llmprof's own one of these? The recipe's options never are.
+function recorded.heeds(key)
+  return defaults[key] ~= nil and heeded[key:match "^[^.]+"] == true
+end
 
 
 -- Of these keys those that are options of the recipe's own. They are for its
@@ -101,14 +129,17 @@ function recorded.preview(ctx)
 end
 
 
--- Names, with sizes, of the files that are there.
+-- What its workload ran on, as far as it says; and the files of the capture that are
+-- there, with sizes.
 function recorded.inputs(ctx)
-  local inputs = {}
+  local inputs, metrics = {}, workload.load_metrics(ctx.state.folder .. "/"
+    .. layout.recorded_name(layout.workload.metrics))
   for _, name in ipairs(layout.recorded_names()) do
     local info = fs.stat(ctx.state.folder .. "/" .. name)
     if info then inputs[#inputs + 1] = { file = name, bytes = info.size } end
   end
-  return { source = ctx.state.folder, files = inputs }
+  return { source = "workload", files = metrics and metrics.inputs or yaml.list {},
+    capture = { folder = ctx.state.folder, files = inputs } }
 end
 
 

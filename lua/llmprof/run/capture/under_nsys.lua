@@ -193,12 +193,15 @@ end
 
 -- ---- plain runs ----
 
-local function measures_plain(ctx) return ctx.cfg.overhead == "measure" end
+-- Is there one before the timeline, and one after it?
+local function runs_before(ctx) return ctx.cfg.overhead ~= "off" end
+local function runs_after(ctx) return ctx.cfg.overhead == "measure" end
 
 
--- One run without any profiler; its metrics are read with the timeline.
-local function measure_plain(ctx, spec, folder)
-  if not measures_plain(ctx) then
+-- One run without any profiler, if it is wanted; its metrics are read with the
+-- timeline.
+local function measure_plain(ctx, spec, folder, wanted)
+  if not wanted then
     fs.remove(ctx.run:path(layout.metrics_in(folder))) -- of an earlier attempt
     return
   end
@@ -226,14 +229,14 @@ function under_nsys.ready(_, found) nsys.check_importer(found) end
 -- Puts the timeline into the run; raises when there is none.
 function under_nsys.capture(ctx)
   local spec = workload.describe(ctx.recipe, ctx.cfg, ctx.run)
-  measure_plain(ctx, spec, layout.workload.before)
+  measure_plain(ctx, spec, layout.workload.before, runs_before(ctx))
   local result, lines, samples = profile(ctx, spec)
   keep_samples(ctx, samples)
   keep_inputs(ctx)
   local said = nsys.read_output(lines)
   export_all(ctx, settle_reports(ctx, check_reports(ctx, said, result, lines)))
   judge_end(ctx, said, result, lines)
-  measure_plain(ctx, spec, layout.workload.after)
+  measure_plain(ctx, spec, layout.workload.after, runs_after(ctx))
   return true
 end
 
@@ -255,10 +258,8 @@ function under_nsys.preview(ctx)
   local spec = workload.describe(ctx.recipe, ctx.cfg)
   local list = { profile_argv(ctx, spec),
     export_argv(ctx, layout.report(1, 1, ".nsys-rep"), layout.timeline) }
-  if measures_plain(ctx) then
-    table.insert(list, 1, spec.argv)
-    table.insert(list, spec.argv)
-  end
+  if runs_before(ctx) then table.insert(list, 1, spec.argv) end
+  if runs_after(ctx) then table.insert(list, spec.argv) end
   return list
 end
 

@@ -5,8 +5,8 @@ local choice = require "llmprof.model.choice"
 local cold = require "llmprof.analysis.cold"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
+local identity = require "llmprof.run.identity"
 local layout = require "llmprof.bundle.layout"
-local model = require "llmprof.model"
 local overhead = require "llmprof.analysis.overhead"
 local range_name = require "llmprof.base.range_name"
 local recipe = require "llmprof.recipe"
@@ -102,16 +102,8 @@ end
 
 
 local function model_of(ctx, arch)
-  local said, metrics = {}, ctx.state.metrics
-  for _, key in ipairs { "name", "variant", "dtype" } do said[key] = ctx.cfg.model[key] end
-  for key, value in pairs(metrics and metrics.model or {}) do said[key] = value end
-  local about = ctx.state.about.workload
-  if about and about.weights then said.weights = about.weights end
-  if arch then
-    said.described = { source = arch.source, parameters = model.parameters(arch),
-      formats = arch.formats }
-  end
-  return said
+  return identity.full { cfg = ctx.cfg.model, metrics = ctx.state.metrics,
+    workload = ctx.state.about.workload, arch = arch }
 end
 
 

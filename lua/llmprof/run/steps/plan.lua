@@ -1,8 +1,10 @@
 -- Writes down what is going to happen: the composed configuration, the inputs.
+local captures = require "llmprof.run.capture"
 local choice = require "llmprof.model.choice"
 local config = require "llmprof.recipe.config"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
+local identity = require "llmprof.run.identity"
 local inputs = require "llmprof.recipe.inputs"
 local layout = require "llmprof.bundle.layout"
 local vendors = require "llmprof.nvidia.vendors"
@@ -32,16 +34,24 @@ local function check(composed, cfg)
 end
 
 
+-- What config.yaml is to hold.
+local function written(ctx)
+  local source = captures.of(ctx.cfg)
+  return config.to_yaml(ctx.config, source.captured_with and source.captured_with(ctx))
+end
+
+
 function step.run(ctx)
   check(ctx.config, ctx.cfg)
-  ctx.run:write(layout.config, config.to_yaml(ctx.config))
+  ctx.run:write(layout.config, written(ctx))
+  ctx.run.manifest.model = identity.planned(ctx.cfg)
   return ("capture=%s, mode %s"):format(ctx.cfg.capture, ctx.cfg.mode or "default")
 end
 
 
 -- A run continued with other settings starts over.
 function step.stale(ctx)
-  return fs.read(ctx.run:path(layout.config)) ~= config.to_yaml(ctx.config)
+  return fs.read(ctx.run:path(layout.config)) ~= written(ctx)
 end
 
 

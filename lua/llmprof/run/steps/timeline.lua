@@ -1,6 +1,7 @@
 -- The timeline: nsys/run.sqlite.
 local errors = require "llmprof.base.errors"
 local json_schema = require "llmprof.base.json_schema"
+local identity = require "llmprof.run.identity"
 local layout = require "llmprof.bundle.layout"
 local stages = require "llmprof.analysis.stages"
 local text = require "llmprof.text"
@@ -102,6 +103,7 @@ end
 function step.run(ctx)
   ctx.state.capture.timeline(ctx)
   step.restore(ctx)
+  identity.keep(ctx, ctx.state.metrics)
   return note(ctx)
 end
 

@@ -3,6 +3,7 @@
 local captures = require "llmprof.run.capture"
 local environment = require "llmprof.run.environment"
 local errors = require "llmprof.base.errors"
+local identity = require "llmprof.run.identity"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
 local yaml = require "llmprof.yaml"
@@ -34,12 +35,15 @@ function step.restore(ctx)
 end
 
 
+-- The machine and the inputs are written down, too, when a tool is not there.
 function step.run(ctx)
   local state, source = ctx.state, open(ctx)
-  if source.find then source.find(ctx) end
+  local found, lack = true, nil
+  if source.find then found, lack = xpcall(source.find, errors.handler, ctx) end
   ctx.run:write(layout.inputs, yaml.encode(source.inputs(ctx)))
-  state.environment = environment.record(source.machine(ctx))
+  state.environment = environment.record(source.machine(ctx), identity.planned(ctx.cfg))
   ctx.run:write_json(layout.environment, state.environment)
+  if not found then error(lack, 0) end
   state.about = source.about(ctx)
   return source.note(ctx)
 end

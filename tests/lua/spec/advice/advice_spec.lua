@@ -163,7 +163,8 @@ describe("a recipe's advise", function()
   end)
 
   it("may find nothing", function()
-    assert.same({ findings = {}, abstained = {} }, examine(function() end))
+    assert.same({ findings = {}, abstained = {}, silent = { { rule = "recipe",
+      why = "the recipe's advise() found nothing" } } }, examine(function() end))
   end)
 
   local line = debug.getinfo(1, "l").currentline + 3
@@ -214,16 +215,23 @@ describe("all rules", function()
   it("say what holds the recorded capture up", function()
     assert.equal([[
 launch_bound decode 154.86 ms
+sync_per_token decode 0.40 ms
+sync_per_token decode 0.04 ms
+cat_cache decode 0.34 ms
+graph_missing decode 154.86 ms
 launch_bound prefill 57.99 ms
 small_elementwise decode 47.33 ms
-small_elementwise prefill 15.70 ms
+small_elementwise prefill 15.89 ms
 casts decode 13.72 ms
-layout_copies prefill 1.17 ms
+large_elementwise sam 4.83 ms
+layout_copies sam 1.72 ms
 pageable_copies prefill 0.64 ms
-sync_per_token decode 0.44 ms
 gemm_precision prefill 0.18 ms
-capture_trust - -
 gemv_at_batch_1 decode -
+batch_room abstains
+experts_one_by_one abstains
+fewer_bytes abstains
+fused_projections abstains
 low_occupancy abstains
 memory_roof abstains
 throttling abstains
@@ -236,5 +244,87 @@ throttling abstains
     local names = {}
     for i, entry in ipairs(found.abstained) do names[i] = entry.rule end
     assert.same(advice.names(), names)
+  end)
+end)
+
+
+describe("the order of findings", function()
+  local function of_decode(fields)
+    local made = { stage = "decode", title = "t", try = "x", confidence = "low",
+      evidence = { { text = "e", source = "s" } }, spends = "waiting", assumption = "a" }
+    for key, value in pairs(fields) do made[key] = value end
+    return made
+  end
+
+  -- "rule (after)" of each finding of rules that find one each.
+  local function order(list)
+    local rules = {}
+    for i, fields in ipairs(list) do
+      rules[i] = { name = fields.rule, examine = function(_, report)
+        report.finding(of_decode { gain_ns = fields.gain, after = fields.after })
+      end }
+    end
+    local said = {}
+    local results = support.results { stages = { support.slow_decode() } }
+    for i, found in ipairs(advice.apply(rules, results).findings) do
+      said[i] = found.rule .. (found.after and "<" .. table.concat(found.after, ",") or "")
+    end
+    return table.concat(said, " ")
+  end
+
+  it("puts what is needed first", function()
+    assert.equal("a c b<2 d", order { { rule = "a", gain = 9e6 },
+      { rule = "b", gain = 8e6, after = { "c", "none" } }, { rule = "c", gain = 1e6 },
+      { rule = "d", gain = 2e6 } })
+    assert.equal("c b<1 a<2", order { { rule = "a", gain = 9e6, after = { "b" } },
+      { rule = "b", gain = 8e6, after = { "c" } }, { rule = "c", gain = 1e6 } })
+  end)
+
+  it("survives circles", function()
+    assert.equal("b<2 a<1", order { { rule = "a", gain = 9e6, after = { "b" } },
+      { rule = "b", gain = 8e6, after = { "a" } } })
+  end)
+end)
+
+
+describe("a rule that finds nothing", function()
+  local function silent(rule, results)
+    local list = {}
+    for i, entry in ipairs(advice.apply({ rule }, results).silent) do
+      list[i] = ("%s: %s"):format(entry.stage or "-", entry.why)
+    end
+    return list
+  end
+
+  it("says why, by stage", function()
+    local rule = { name = "r", examine_stage = function(_, stage)
+      return "nothing in " .. stage.name
+    end }
+    assert.same({ "decode: nothing in decode" }, silent(rule,
+      support.results { stages = { support.decode() } }))
+    assert.same({ "-: it found nothing" }, silent({ name = "r", examine = function() end },
+      support.results {}))
+  end)
+
+  it("leaves a stage to the part that it found something in", function()
+    local rule = { name = "r", children = true, examine_stage = function(_, stage, report)
+      if stage.parent then
+        report.finding { title = "t", try = "x", confidence = "low",
+          evidence = { { text = "e", source = "s" } } }
+      end
+      return "looked"
+    end }
+    local part = support.decode { name = "part", parent = "decode" }
+    assert.same({ "decode: see part, which is in it" }, silent(rule,
+      support.results { stages = { support.decode(), part } }))
+    local idle = support.slow_decode { name = "part", parent = "decode" }
+    assert.same({ "decode: looked" }, silent(rule,
+      support.results { stages = { support.decode(), idle } }))
+  end)
+
+  it("gives a reason, all of them, on the recorded capture", function()
+    for _, entry in ipairs(advice.examine(recorded()).silent) do
+      assert.not_equal("it found nothing", entry.why, entry.rule)
+    end
   end)
 end)

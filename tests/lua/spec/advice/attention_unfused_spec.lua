@@ -31,7 +31,8 @@ kernels: 2
   end)
 
   it("is silent where attention is fused, and about a router's softmax", function()
-    assert.equal("", said { softmax {}, support.kernel { name = "flash_fwd_kernel" } })
+    assert.equal("", said { softmax {}, support.kernel { name = "flash_fwd_kernel",
+      category = "attention" } })
     assert.equal("", said { softmax { calls = 79 } })
   end)
 

@@ -24,7 +24,7 @@ blocking
 
   it("finds stages that the profiler slowed down", function()
     assert.equal([[
-the capture cannot be taken at face value (no stage, confidence high)
+some figures of the capture need a second look (no stage, confidence medium)
 - decode is 45 % slower under the profiler (plain runs)
 try: take times from the plain runs; trace less (nsys=light)
 ]], said("good", {}, 0.45))

@@ -18,11 +18,28 @@ describe("advice experts_one_by_one", function()
     assert.equal([[
 decode computes its experts one by one (decode, confidence medium)
 - 200 products per step and no grouped one (timeline)
-- 6 active experts in 10 layers make 180 products (model.architecture)
+- 6 active experts in 10 layers make 180 of them (model.architecture)
 try: a grouped product over all experts (torch._grouped_mm, a fused MoE kernel), with the choice of experts left on the GPU
 gain: 30000000 of 100000000 ns, waiting, if 3 grouped products per layer replace those of the experts, and each launch has an equal part in the GPU's waiting
 kernels: 5
 ]], said(shape))
+  end)
+
+  it("is not led astray by names: joins and strided batches are no grouped products", function()
+    local stage = support.slow_decode { kernels = 4000, launches = 4000 }
+    local function kernel(name, category)
+      return support.kernel { name = name, category = category, calls = 100 }
+    end
+    local kernels = { kernel("CatArrayBatchedCopy", "copy/cast"),
+      kernel("cublasGemvTensorStridedBatched", "gemm"),
+      support.kernel { name = "nvjet", category = "gemm", calls = 1800 } }
+    assert.matches("190 products per step and no grouped one",
+      support.said("experts_one_by_one", support.results { stages = { stage }, kernels = kernels,
+        model = { architecture = shape } }), 1, true)
+    kernels[2].name = "fused_moe_kernel"
+    assert.same({ "experts are grouped: 10 of 190 products per step" },
+      support.reasons("experts_one_by_one", support.results { stages = { stage },
+        kernels = kernels, model = { architecture = shape } }))
   end)
 
   it("is silent about grouped products, fewer products and dense models", function()
@@ -36,8 +53,8 @@ kernels: 5
       "abstains: the model's architecture is not known (model.architecture in metrics.json)",
       said(nil))
     assert.equal(
-      "abstains: num_experts_per_tok or num_hidden_layers is not in model.architecture",
-      said { n_routed_experts = 64 })
+      "abstains: num_experts_per_tok is not in model.architecture",
+      said { n_routed_experts = 64, num_hidden_layers = 12 })
   end)
 
   it("abstains without counted steps", function()

@@ -15,7 +15,7 @@ describe("advice small_elementwise", function()
   it("counts a part of the waiting in a launch-bound stage", function()
     assert.equal([[
 decode runs many short elementwise kernels (decode, confidence medium)
-- 400 of 1,000 kernels are elementwise, norm or reduce and shorter than 5.00 µs; together 900.00 µs (timeline)
+- 400 of 1,000 kernels are elementwise, norm or reduce and shorter than about 5.00 µs; together 900.00 µs (timeline)
 - kernel 3, mul: 300 calls, 600.00 µs (timeline)
 - kernel 7, rms: 100 calls, 300.00 µs (timeline)
 try: torch.compile, or fused modules for what repeats: RMSNorm, rotary embedding, SwiGLU, residual add with norm
@@ -27,7 +27,7 @@ kernels: 3 7
   it("counts GPU time in a busy one", function()
     assert.equal([[
 decode runs many short elementwise kernels (decode, confidence medium)
-- 400 of 1,000 kernels are elementwise, norm or reduce and shorter than 5.00 µs; together 900.00 µs (timeline)
+- 400 of 1,000 kernels are elementwise, norm or reduce and shorter than about 5.00 µs; together 900.00 µs (timeline)
 - kernel 3, mul: 300 calls, 600.00 µs (timeline)
 - kernel 7, rms: 100 calls, 300.00 µs (timeline)
 try: torch.compile, or fused modules for what repeats: RMSNorm, rotary embedding, SwiGLU, residual add with norm
@@ -40,7 +40,16 @@ kernels: 3 7
     assert.equal("", said(support.decode(), { support.kernel { category = "elementwise",
       calls = 199, mean_ns = 2000 } }))
     assert.equal("", said(support.decode(), { support.kernel { category = "elementwise",
-      calls = 900, mean_ns = 5000 } }))
+      calls = 900, mean_ns = 10000 } }))
+  end)
+
+  it("has no cliff between short and long ones", function()
+    local function said_of(mean_ns)
+      return said(support.decode(), { support.kernel { category = "elementwise", calls = 900,
+        mean_ns = mean_ns } }):match "^%S+ runs[^\n]*\n%- (%d+) of" or "silent"
+    end
+    assert.same({ "900", "900", "720", "450", "silent" }, { said_of(5000), said_of(5001),
+      said_of(6000), said_of(7500), said_of(9500) })
   end)
 
   it("abstains without a stage", function()

@@ -62,13 +62,27 @@ describe("llmprof.compare.side", function()
     local from = "tests/fixtures/compare/graph/workload/"
     made:take(from .. "before/metrics.json", "workload/before/metrics.json")
     made:take(from .. "metrics.json", "workload/metrics.json")
-    made:write("config.yaml", "infer:\n  batch: 4\n")
+    made:write("config.yaml", "top_n:\n  kernels: 4\n")
     local opened = side.open("one", top())
     assert.same({ 235.767245 }, decodes(opened.runs[1].plain))
     assert.equal(1, opened.plain_runs)
     assert.same({ 287.95449 }, decodes { opened.metrics })
-    assert.same({ infer = { batch = 4 } }, opened.config)
+    assert.same({ top_n = { kernels = 4 } }, opened.config)
     assert.is_nil(opened.trace)
+  end)
+
+  it("takes a recorded capture's settings from what it was made with", function()
+    local function config_of(from)
+      local made, given = run("of_" .. from), results.empty { model = {} }
+      given.source.timeline.from = from
+      made:write_json("results.json", given)
+      made:write("config.yaml", "infer: { batch: 4, repeats: 2 }\ntop_n: { kernels: 3 }\n"
+        .. (from == "recorded" and "captured_with: { infer: { batch: 1 }, top_n: { kernels: 9 } }"
+          or ""))
+      return side.open("of_" .. from, top()).config
+    end
+    assert.same({ infer = { batch = 1 }, top_n = { kernels = 3 } }, config_of "recorded")
+    assert.same({ infer = { batch = 4, repeats = 2 }, top_n = { kernels = 3 } }, config_of "live")
   end)
 
   it("takes several runs of the same thing as one side", function()

@@ -48,6 +48,22 @@ describe("llmprof.config layers", function()
     assert.same({ "a", "b" }, composed.tree.infer.names)
   end)
 
+  it("asks the recipe which model it is, for keys that nothing else sets", function()
+    local function identify(cfg)
+      return { name = cfg.infer.kind, dtype = "bf16", arch = "a.yaml" }
+    end
+    local composed = compose({ "infer.kind=right", "model.arch=b.yaml" }, { identify = identify,
+      recipe = { model = { dtype = "fp16" } } })
+    assert.same({ "right", "r.lua" }, value(composed, "model.name"))
+    assert.same({ "right", "fp16", "b.yaml" }, { composed.tree.model.name,
+      composed.tree.model.dtype, composed.tree.model.arch })
+    assert.same({ "usage", "identify: no key 'model.nam' (did you mean 'model.name'?)",
+      "--print-config lists every key" },
+      refusal({}, { identify = function() return { nam = "x" } end }))
+    assert.same({ "usage", "identify: a table is expected, got string" },
+      refusal({}, { identify = function() return "x" end }))
+  end)
+
   it("lets a value stand for another key's when it fits that one", function()
     local with = { options = { ["infer.max_new_tokens"] = { "Tokens", 64, min = 2 } } }
     assert.equal(4, compose({ "ncu.max_new_tokens=4" }, with).values["ncu.max_new_tokens"])

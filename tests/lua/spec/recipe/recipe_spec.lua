@@ -47,7 +47,8 @@ describe("llmprof.recipe declarations", function()
     assert.equal("a recipe has no field '1'", refusal { "x" })
     for field, wrong in pairs { name = 5, model = "x", options = "x", workload = {}, stages = "x",
       categories = 1, nsys = "light", top_n = 3, report = "x", repeats = 1, mode = {},
-      capture = true, select_kernels = {}, flops = 1, advise = "x", render = {} } do
+      capture = true, select_kernels = {}, flops = 1, advise = "x", render = {},
+      identify = {} } do
       assert.matches(("^recipe field '%s': %%a+ expected, got %s$"):format(field, type(wrong)),
         refusal { [field] = wrong })
     end

@@ -67,6 +67,22 @@ describe("recipes/alt_llm.lua", function()
     assert.same({ "--preset", "mixtral_8x7b" }, tail_of "model.preset=mixtral_8x7b")
   end)
 
+  -- Name, variant and arch of the model that these words choose.
+  local function model_of(...)
+    local model = config.of_recipe(recipe.load "recipes/alt_llm.lua", nil, { ... }).tree.model
+    return { model.name, model.variant, model.arch }
+  end
+
+  it("says which model it is", function()
+    assert.same({ "Llama-3", "8B", "conf/model/llama3_8b.yaml" }, model_of())
+    for _, preset in ipairs(recipe.load "recipes/alt_llm.lua".options["model.preset"].choices) do
+      assert.equal(("conf/model/%s.yaml"):format(preset), model_of("model.preset=" .. preset)[3])
+    end
+    assert.same({ "checkpoint" }, model_of "model.path=/models/checkpoint/")
+    assert.same({ "Phi" }, model_of "model.config=models/Phi/config.json")
+    assert.same({ "mine", "8B", "conf/model/llama3_8b.yaml" }, model_of "model.name=mine")
+  end)
+
   it("refuses a checkpoint and a config.json together", function()
     local ok, err = pcall(tail_of, "model.path=/m", "model.config=/c.json")
     assert.is_false(ok)

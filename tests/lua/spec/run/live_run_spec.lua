@@ -1,9 +1,11 @@
 -- A live run as a whole: exit statuses, what the workload does to it, overhead,
 -- interruption, continuing. All tools are stand-ins.
+local config = require "llmprof.recipe.config"
 local fs = require "llmprof.fs"
 local json_schema = require "llmprof.base.json_schema"
 local live = require "tests.lua.support.live"
 local nsys = require "llmprof.nvidia.nsys"
+local recipe = require "llmprof.recipe"
 local tools = require "llmprof.nvidia.tools"
 local yaml = require "llmprof.yaml"
 
@@ -49,10 +51,11 @@ describe("a live run", function()
 
   it("lists every output once", function()
     local made, seen = live.run(), {}
+    local AGAIN = { ["inputs.yaml"] = true, ["env.json"] = true }
     for _, step in ipairs(made:manifest().steps) do
       for _, output in ipairs(step.outputs) do
         -- written again with what the workload says
-        local again = output.file == "inputs.yaml" and step.name == "timeline"
+        local again = AGAIN[output.file] and step.name == "timeline"
         assert.is_true(again or not seen[output.file], output.file)
         seen[output.file] = true
       end
@@ -91,6 +94,18 @@ describe("a live run", function()
       .. "recorded capture", made.output, 1, true)
     assert.equal("failed", made:manifest().status)
     assert.same({}, made:calls "workload")
+    assert.is_truthy(made:json "env.json".captured_on)
+    assert.same({ source = "workload", files = {} }, yaml.decode(made:read "inputs.yaml"))
+  end)
+
+  it("says which model it is of, as the workload tells", function()
+    local made = live.run { "counters=off", "operators=off" }
+    local said = { name = "stand-in", dtype = "fp32", weights = "random" }
+    assert.same(said, made:manifest().model)
+    assert.same(said, made:json "env.json".model)
+    assert.matches("# stand-in (random weights) on ", made:read "stakeholder_summary.md", 1, true)
+    assert.matches("\nModel: stand-in, parameters not known, fp32, random weights.\n",
+      made:read "report.md", 1, true)
   end)
 
   it("exits with 3 when nsys lacks a library", function()
@@ -276,7 +291,25 @@ describe("overhead", function()
       how = "overhead=measure, and a workload that writes metrics.json" }, results.missing[3])
   end)
 
-  it("is absent when nobody asked", function()
+  it("is measured by one plain run before, where nothing else is said", function()
+    local made = live.run { "overhead=before", "counters=off", "operators=off" }
+    local ways = {}
+    for i, words in ipairs(made:calls "workload") do ways[i] = words[2] end
+    assert.same({ "under=plain", "under=nsys" }, ways)
+    local results = made:json "results.json"
+    assert.same({ 1, 20e6, 10e6 }, { results.overhead.runs,
+      results.overhead.stages[1].plain_ms * 1e6, results.latency.plain.ttft.mean_ns })
+  end)
+
+  it("is not that of a server by itself", function()
+    local function default_of(name)
+      return config.of_recipe(recipe.load(name), nil, {}).tree.overhead
+    end
+    assert.equal("off", default_of "recipes/vllm_serve.lua")
+    assert.equal("before", default_of "recipes/toy_llm.lua")
+  end)
+
+  it("is absent when nobody wants it", function()
     assert.is_nil(live.run({ "counters=off", "operators=off" }):json "results.json".overhead)
   end)
 end)

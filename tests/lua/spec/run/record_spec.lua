@@ -2,6 +2,7 @@
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local live = require "tests.lua.support.live"
+local yaml = require "llmprof.yaml"
 
 
 -- A capture of a run with the stand-in tools: its folder.
@@ -47,6 +48,18 @@ describe("llmprof record", function()
     assert.matches(" '--output=<run>/nsys/run' tests/standin/workload --device cuda:0 ",
       said.command, 1, true)
     assert.matches(" --subset-filelist list.txt ", said.command, 1, true)
+  end)
+
+  it("keeps the settings, which analysing it again tells from those asked then", function()
+    local folder = record { "infer.max_new_tokens=3", "dataset.subset_filelist=/home/me/list.txt" }
+    local with = about(folder).captured_with
+    assert.same({ 3, "list.txt", { "cuda", "nvtx", "osrt" } }, { with.infer.max_new_tokens,
+      with.dataset.subset_filelist, with.nsys.trace })
+    for _, key in ipairs { "out", "run", "tools", "python" } do assert.is_nil(with[key], key) end
+    local again = live.run { "capture=recorded", "recorded=" .. folder, "infer.max_new_tokens=9" }
+    local written = yaml.decode(again:read "config.yaml")
+    assert.same({ 9, 3 }, { written.infer.max_new_tokens,
+      written.captured_with.infer.max_new_tokens })
   end)
 
   it("shows empty words", function()

@@ -48,13 +48,32 @@ describe("llmprof.run.capture.recorded", function()
   it("lists its files and their sizes", function()
     local inputs = recorded.inputs(opened "tests/fixtures/small")
     local names = {}
-    for i, file in ipairs(inputs.files) do
+    for i, file in ipairs(inputs.capture.files) do
       names[i] = file.file
       assert.equal(fs.stat("tests/fixtures/small/" .. file.file).size, file.bytes)
     end
-    assert.equal("tests/fixtures/small", inputs.source)
+    assert.same({ "workload", "tests/fixtures/small" }, { inputs.source, inputs.capture.folder })
     assert.same({ "capture.json", "metrics.json", "ncu/raw.csv", "operators.json", "run.sqlite" },
       names)
+  end)
+
+  it("lists what its workload ran on", function()
+    assert.same({}, recorded.inputs(opened "tests/fixtures/small").files)
+    local ran_on = recorded.inputs(opened "recipes/recorded/deepseek_ocr").files
+    assert.same({ 1, "synthetic-0", 3145728 }, { #ran_on, ran_on[1].name, ran_on[1].bytes })
+  end)
+
+  it("says what it was made with, and what else holds when it is analysed", function()
+    local function made_with(folder) return recorded.captured_with(context(folder)) end
+    assert.equal(9, made_with "recipes/recorded/deepseek_ocr".infer.max_new_tokens)
+    assert.is_nil(made_with "tests/fixtures/small")
+    assert.is_nil(made_with(top() .. "/none"))
+    local held = {}
+    for _, key in ipairs { "top_n.kernels", "model.arch", "model.preset", "nsys.trace",
+      "infer.batch", "overhead" } do
+      if recorded.heeds(key) then held[#held + 1] = key end
+    end
+    assert.same({ "top_n.kernels", "model.arch" }, held)
   end)
 
   it("copies its files into the run, or says which it lacks", function()

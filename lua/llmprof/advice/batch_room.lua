@@ -1,0 +1,119 @@
+-- How many sequences a decode step could serve before its products, and not the
+-- bytes of the weights, set its least time.
+local evidence = require "llmprof.analysis.evidence"
+
+local rule = { name = "batch_room" }
+
+-- From so many times the batch on it is worth saying.
+local WORTH = 2
+
+-- No batch is looked at beyond this.
+local MOST = 65536
+
+
+-- The part of the experts that a batch touches, over that of the batch that ran:
+-- E (1 - (1 - k / E) ^ B), as docs/metrics.md has it.
+local function more_experts(decoder, batch, ran)
+  local function touched(count) return 1 - (1 - decoder.active / decoder.routed) ^ count end
+  return touched(batch) / touched(ran)
+end
+
+
+local function expert_bytes(cost)
+  local sum = 0
+  for _, part in ipairs(cost.parts or {}) do
+    if part.name:find "experts$" and not part.name:find "shared" then
+      sum = sum + part.weight_bytes
+    end
+  end
+  return sum
+end
+
+
+-- Least times of a step at a batch: { compute, memory }, s.
+local function times(at, batch)
+  local cost, scale = at.cost, batch / at.batch
+  local weights = cost.weight_bytes - at.expert_bytes
+    + at.expert_bytes * (at.expert_bytes > 0 and more_experts(at.decoder, batch, at.batch) or 1)
+  local cache = (cost.kv_read_bytes + cost.kv_write_bytes) * scale
+  return { compute = cost.flops * scale / at.peak, memory = (weights + cache) / at.bandwidth }
+end
+
+
+-- The first batch, by doubling and then halving the distance, whose products take
+-- longer than its bytes; nil when none up to MOST does.
+local function turning_point(at)
+  local function is_compute(batch)
+    local time = times(at, batch)
+    return time.compute >= time.memory
+  end
+  local low, high = at.batch, at.batch
+  if is_compute(low) then return low end
+  repeat
+    low, high = high, high * 2
+    if high > MOST then return nil end
+  until is_compute(high)
+  while high - low > 1 do
+    local middle = (low + high) // 2
+    if is_compute(middle) then high = middle else low = middle end
+  end
+  return high
+end
+
+
+-- What is known of a stage, or nil.
+local function known_of(results, stage, batch)
+  local cost, made = stage.cost, stage.efficiency
+  local peak = made and made.mfu and made.mfu.inputs.peak_flop_per_s
+  local bandwidth = made and made.mbu and made.mbu.inputs.bandwidth_byte_per_s
+  if not (cost and cost.flops and cost.weight_bytes and peak and bandwidth) then return nil end
+  local decoder, experts = evidence.decoder_of(results), expert_bytes(cost)
+  if experts > 0 and not (decoder and decoder.routed and decoder.active) then return nil end
+  return { cost = cost, peak = peak, bandwidth = bandwidth, batch = batch, decoder = decoder,
+    expert_bytes = experts }
+end
+
+
+local function examine_stage(stage, at, report)
+  local turn = turning_point(at)
+  if not turn then return "its cache grows with the batch: no batch turns it compute-bound" end
+  if turn < WORTH * at.batch then
+    return ("batch %d is near %d, where it turns compute-bound"):format(at.batch, turn)
+  end
+  local here, there = times(at, at.batch), times(at, turn)
+  local now, later = math.max(here.compute, here.memory), math.max(there.compute, there.memory)
+  report.finding {
+    stage = stage.name,
+    title = ("%s turns compute-bound at batch %d only"):format(stage.name, turn),
+    evidence = {
+      evidence.note("model", "at batch %d its least time is %s of bytes and %s of products",
+        at.batch, evidence.time(here.memory * 1e9), evidence.time(here.compute * 1e9)),
+      evidence.note("model", "at batch %d it is %s for %.0f times as many tokens: %.0f times the "
+        .. "tokens/s at most", turn, evidence.time(later * 1e9), turn / at.batch,
+        turn / at.batch * now / later),
+    },
+    try = "serve more sequences at once: up to there a step takes little longer, as far as the "
+      .. "cache of all of them fits into memory",
+    confidence = "medium",
+  }
+end
+
+
+function rule.examine(results, report)
+  local rate = results.latency and results.latency.tokens_per_s
+  local batch, known, why = rate and rate.batch and math.tointeger(rate.batch), false, nil
+  for _, stage in ipairs(batch and evidence.decodes(results) or {}) do
+    local at = known_of(results, stage, batch)
+    if at then
+      known = true
+      why = examine_stage(stage, at, report) or why
+    end
+  end
+  if not known then
+    report.abstain "the batch, the model's cost or the GPU's peaks are not known (model.arch)"
+  end
+  return why
+end
+
+
+return rule

@@ -1,0 +1,61 @@
+-- The KV cache is joined anew in each step: cat copies all of it to add a token,
+-- its shape changes, so that no CUDA graph can be captured.
+local evidence = require "llmprof.analysis.evidence"
+
+local rule = { name = "cat_cache", own_code = true }
+
+-- Joins per attention kernel from which on both keys and values are joined.
+local PER_ATTENTION = 2
+
+local is_join = evidence.named { "catarray" }
+
+
+local function found(stage, joins, attention)
+  local cache = stage.cost and stage.cost.kv_read_bytes
+  return {
+    stage = stage.name,
+    title = ("%s joins its KV cache anew in every step"):format(stage.name),
+    evidence = evidence.with_kernels({
+      evidence.note(evidence.TIMELINE, "%s joins of tensors for %s attention kernels per step, %s",
+        evidence.count(joins.calls / stage.steps), evidence.count(attention.calls / stage.steps),
+        evidence.time(joins.ns)),
+      cache and evidence.note("model", "the cache is %s on average, which each step reads and "
+        .. "writes once more", evidence.bytes(cache / stage.steps)) or nil,
+    }, joins, stage),
+    try = "a static KV cache (transformers: cache_implementation=\"static\"; else a tensor of the "
+      .. "longest length, written in place at the token's position)",
+    gain_ns = joins.ns * PER_ATTENTION * attention.calls / joins.calls,
+    spends = "gpu",
+    assumption = "two joins per attention are the cache's, and writing one token in place costs "
+      .. "nothing",
+    kernels = joins.ids,
+    confidence = "medium",
+  }
+end
+
+
+local function examine_stage(results, stage, report)
+  local joins = evidence.kernels(results, stage, is_join)
+  local attention = evidence.kernels(results, stage, evidence.is_attention)
+  if attention.calls == 0 then return "no attention kernel is known by its name" end
+  if joins.calls < PER_ATTENTION * attention.calls then
+    return ("%s joins of tensors for %s attention kernels per step"):format(
+      evidence.count(joins.calls / stage.steps), evidence.count(attention.calls / stage.steps))
+  end
+  report.finding(found(stage, joins, attention))
+end
+
+
+function rule.examine(results, report)
+  local why
+  for _, stage in ipairs(evidence.decodes(results)) do
+    why = examine_stage(results, stage, report) or why
+  end
+  if #evidence.decodes(results) == 0 then
+    report.abstain "the steps of decode are not counted (tokens and batch in metrics.json)"
+  end
+  return why
+end
+
+
+return rule

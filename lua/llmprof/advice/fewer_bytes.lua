@@ -1,0 +1,87 @@
+-- Decode reads all weights and the cache in every step: where that is what takes
+-- the time, numbers of 8 bits instead of 16 give back the bytes that they save.
+local evidence = require "llmprof.analysis.evidence"
+
+local rule = { name = "fewer_bytes" }
+
+-- The least time of the bytes from this share of the stage's time on.
+local WORTH = 0.3
+
+-- Part of the bytes that 8 bits save, by format; those not listed are small already.
+local SAVED = { bf16 = 0.5, fp16 = 0.5, fp32 = 0.75 }
+
+
+-- What 8 bits would save: list of { what, bytes }, largest first.
+local function savings(stage, formats)
+  local cost, list = stage.cost, {}
+  local function add(what, bytes, format)
+    local share = SAVED[format]
+    if share and (bytes or 0) > 0 then list[#list + 1] = { what = what, bytes = bytes * share } end
+  end
+  add("weights", cost.weight_bytes, formats.weights)
+  add("the KV cache", (cost.kv_read_bytes or 0) + (cost.kv_write_bytes or 0), formats.kv)
+  table.sort(list, function(a, b) return a.bytes > b.bytes end)
+  return list
+end
+
+
+local function found(stage, best, bandwidth, share)
+  return {
+    stage = stage.name,
+    title = ("%s is held up by the bytes of %s"):format(stage.name, best.what),
+    evidence = {
+      evidence.note("model", "reading its bytes takes %s of the time at the memory's speed",
+        evidence.percent(share)),
+      evidence.note("model", "8 bits instead of %s save %s of %s", best.format,
+        evidence.bytes(best.bytes), evidence.bytes(stage.cost.bytes)),
+    },
+    try = best.what == "weights" and "weights of 8 bits (fp8 or int8) or 4 bits (AWQ, GPTQ), "
+      .. "checked for accuracy" or "a KV cache in fp8, grouped-query or latent attention",
+    gain_ns = best.bytes / bandwidth * 1e9,
+    spends = "gpu",
+    assumption = "the bytes that are left out took as long as at the memory's full speed",
+    confidence = "medium",
+  }
+end
+
+
+-- The bandwidth of all GPUs that ran the stage, byte/s.
+local function bandwidth_of(stage)
+  local mbu = stage.efficiency and stage.efficiency.mbu
+  return mbu and mbu.inputs.bandwidth_byte_per_s
+end
+
+
+local function examine_stage(results, stage, formats, report)
+  local bandwidth = bandwidth_of(stage)
+  local least = stage.cost.bytes / bandwidth * 1e9
+  local share = least / evidence.stage_time(results, stage)
+  if share < WORTH then
+    return ("moving its bytes takes %s of the time"):format(evidence.percent(share))
+  elseif stage.efficiency.floor_bound == "compute" then
+    return "its products, not its bytes, set the least time"
+  end
+  local best = savings(stage, formats)[1]
+  if not best then return ("weights are stored in %s"):format(formats.weights) end
+  best.format = best.what == "weights" and formats.weights or formats.kv
+  report.finding(found(stage, best, bandwidth, share))
+end
+
+
+function rule.examine(results, report)
+  local formats = results.model and results.model.described and results.model.described.formats
+  local known, why = false, nil
+  for _, stage in ipairs(evidence.decodes(results)) do
+    if formats and stage.cost and stage.cost.bytes and bandwidth_of(stage) then
+      known = true
+      why = examine_stage(results, stage, formats, report) or why
+    end
+  end
+  if not known then
+    report.abstain "the bytes of a step are not known (model.arch, and the GPU's bandwidth)"
+  end
+  return why
+end
+
+
+return rule

@@ -1,0 +1,66 @@
+-- Query, key and value, and gate and up, read the same input: as one product each
+-- they are fewer launches, and larger ones.
+local evidence = require "llmprof.analysis.evidence"
+
+local rule = { name = "fused_projections", own_code = true }
+
+-- Products of a layer: query, key, value and output; gate, up and down. Fused: two
+-- of attention, two of the network.
+local ATTENTION, NETWORK = 4, 3
+local SAVED_ATTENTION, SAVED_NETWORK = 2, 1
+
+
+-- Products of a step when nothing is fused and experts are computed one by one,
+-- that of the output layer included, and how many of them fusing leaves out.
+local function expected(decoder, grouped)
+  local sparse = decoder.layers - decoder.dense
+  local networks = decoder.dense
+    + sparse * ((decoder.shared > 0 and 1 or 0) + (grouped and 0 or decoder.active or 0))
+  return ATTENTION * decoder.layers + NETWORK * networks + 1,
+    SAVED_ATTENTION * decoder.layers + SAVED_NETWORK * networks
+end
+
+
+local function examine_stage(results, stage, decoder, report)
+  local products = evidence.kernels(results, stage, evidence.is_whole_product)
+  local grouped = evidence.kernels(results, stage, evidence.is_grouped_product)
+  local all, saved = expected(decoder, grouped.calls > 0)
+  local per_step = (products.calls - grouped.calls) / stage.steps
+  if per_step < all then
+    return ("%s products per step, %d without fused projections"):format(
+      evidence.count(per_step), all)
+  end
+  report.finding(evidence.finding({
+    stage = stage.name,
+    title = ("%s computes query, key and value, and gate and up, as products of their own")
+      :format(stage.name),
+    evidence = {
+      evidence.note(evidence.TIMELINE, "%s products per step", evidence.count(per_step)),
+      evidence.note("model.architecture", "%d layers make %d without fused projections, %d with "
+        .. "them", decoder.layers, all, all - saved),
+    },
+    try = "join the weights when loading: one product for query, key and value, one for gate and "
+      .. "up",
+    kernels = products.ids,
+    confidence = "medium",
+  }, evidence.is_held_up(results, stage) and evidence.saving(results, stage, products,
+    saved * stage.steps / products.calls,
+    ("%d of %d products of a step go away"):format(saved, all))))
+end
+
+
+function rule.examine(results, report)
+  local stages, decoder = evidence.decodes(results), evidence.decoder_of(results)
+  if #stages == 0 then
+    return report.abstain "the steps of decode are not counted (tokens and batch in metrics.json)"
+  elseif not decoder then
+    return report.abstain
+      "the model's architecture is not known (model.architecture in metrics.json)"
+  end
+  local why
+  for _, stage in ipairs(stages) do why = examine_stage(results, stage, decoder, report) end
+  return why
+end
+
+
+return rule

@@ -1,0 +1,54 @@
+-- Decode steps that launch kernel by kernel while the GPU waits: a CUDA graph
+-- replays a step in one call. It cannot be captured while the loop reads the
+-- device inside a step, loops over experts on the CPU, or lets tensors grow.
+local evidence = require "llmprof.analysis.evidence"
+
+local rule = { name = "graph_missing", own_code = true }
+
+-- With fewer launches a step there is little for a graph to replace.
+local FEWEST = 20
+
+
+local function examine_stage(results, stage, report)
+  local per_step = stage.launches / stage.steps
+  if evidence.replays_graphs(stage) then
+    return ("graphs are replayed: %s kernels in %s launches per step"):format(
+      evidence.count(stage.kernels / stage.steps), evidence.count(per_step))
+  elseif per_step < FEWEST then
+    return ("%s launches per step"):format(evidence.count(per_step))
+  elseif not evidence.is_held_up(results, stage) then
+    return ("the GPU waits for %s of the time: launches keep ahead of it"):format(
+      evidence.percent(evidence.waiting_share(results, stage)))
+  end
+  local gain, assumption = evidence.launching(results, stage)
+  report.finding {
+    stage = stage.name,
+    title = ("the steps of %s are not replayed as a CUDA graph"):format(stage.name),
+    evidence = {
+      evidence.note(evidence.TIMELINE, "%s launches and %s kernels per step, no graph",
+        evidence.count(per_step), evidence.count(stage.kernels / stage.steps)),
+    },
+    try = "capture one step as a CUDA graph, or torch.compile(mode=\"reduce-overhead\"), once "
+      .. "its shapes are static and nothing in it waits for the GPU",
+    gain_ns = gain,
+    spends = "waiting",
+    after = { "experts_one_by_one", "sync_per_token", "cat_cache", "pageable_copies" },
+    assumption = "shapes are static, nothing in a step waits for the GPU, " .. assumption,
+    confidence = "medium",
+  }
+end
+
+
+function rule.examine(results, report)
+  local why
+  for _, stage in ipairs(evidence.decodes(results)) do
+    why = examine_stage(results, stage, report) or why
+  end
+  if #evidence.decodes(results) == 0 then
+    report.abstain "the steps of decode are not counted (tokens and batch in metrics.json)"
+  end
+  return why
+end
+
+
+return rule

@@ -1,0 +1,77 @@
+-- A few long kernels that only add, copy or convert: they move a large tensor
+-- through memory and compute next to nothing. Scores of attention that are
+-- written out, to add a bias to them, are such tensors.
+local evidence = require "llmprof.analysis.evidence"
+
+local rule = { name = "large_elementwise", own_code = true, children = true }
+
+-- From this share of the stage's GPU time on.
+local WORTH = 0.2
+
+-- A launch that takes this share of the stage's GPU time, and at least so many ns,
+-- is a long one.
+local LONG, LONG_NS = 0.01, 20e3
+
+local moves = { elementwise = true, ["copy/cast"] = true }
+
+
+-- Calls and ns of the shapes of a kernel whose launches are long.
+local function long_part(kernel, least)
+  local calls, ns = 0, 0
+  for _, shape in ipairs(kernel.shapes or {}) do
+    if shape.total_ns >= least * shape.calls then
+      calls, ns = calls + shape.calls, ns + shape.total_ns
+    end
+  end
+  return calls, ns
+end
+
+
+-- Per instance of the stage, by what the kernels are: { calls, ns, ids }, and by
+-- category.
+local function long_kernels(results, stage)
+  local least = math.max(LONG * stage.gpu_time_ns, LONG_NS)
+  local sum = { calls = 0, ns = 0, ids = {}, elementwise = 0, ["copy/cast"] = 0 }
+  local group = evidence.kernels(results, stage, function(kernel)
+    return moves[kernel.category] or false
+  end)
+  for _, kernel in ipairs(group.list) do
+    local calls, ns = long_part(kernel, least)
+    if calls > 0 then
+      calls = calls / stage.wall.count
+      sum.calls, sum.ns = sum.calls + calls, sum.ns + ns / stage.wall.count
+      sum[kernel.category] = sum[kernel.category] + calls
+      sum.ids[#sum.ids + 1] = kernel.id
+    end
+  end
+  return sum
+end
+
+
+function rule.examine_stage(results, stage, report)
+  local long = long_kernels(results, stage)
+  local share = stage.gpu_time_ns > 0 and long.ns / stage.gpu_time_ns or 0
+  if share < WORTH then
+    return ("long additions and copies take %s of the GPU time"):format(evidence.percent(share))
+  end
+  report.finding {
+    stage = stage.name,
+    title = ("%s of the GPU time of %s goes into %s large additions and copies"):format(
+      evidence.percent(share), stage.name, evidence.count(long.calls)),
+    evidence = {
+      evidence.note(evidence.TIMELINE, "%s elementwise kernels and %s copies or casts take %s",
+        evidence.count(long.elementwise), evidence.count(long["copy/cast"]),
+        evidence.time(long.ns)),
+    },
+    try = "let one kernel do what they do around: a fused attention that takes the bias (or "
+      .. "computes it inside: FlexAttention), an epilogue of the product, torch.compile",
+    gain_ns = long.ns,
+    spends = "gpu",
+    assumption = "all of them become part of the kernels before or behind them",
+    kernels = long.ids,
+    confidence = "medium",
+  }
+end
+
+
+return rule

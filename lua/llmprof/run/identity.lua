@@ -1,0 +1,76 @@
+-- Which model a run is of: what the configuration says, over it what the workload says
+-- it ran. It stands in results.json, and in short in manifest.json and env.json.
+local choice = require "llmprof.model.choice"
+local json = require "llmprof.json"
+local layout = require "llmprof.bundle.layout"
+local model = require "llmprof.model"
+
+local identity = {}
+
+local configured = { "name", "variant", "dtype" }
+
+
+local function count(value) return math.type(value) == "integer" and value or nil end
+
+
+-- { total, active }, as the workload counted them, else by the description.
+local function parameters(said, described)
+  if type(said) == "table" and count(said.total) then
+    return { total = said.total, active = count(said.active), decoder = count(said.decoder) }
+  end
+  return described and { total = described.total, active = described.active } or nil
+end
+
+
+-- given: cfg (the configuration's model table), metrics (metrics.json), workload (of
+-- capture.json), arch (of llmprof.model); all but cfg may be nil. Everything that is
+-- known: docs/results.schema.json, model.
+function identity.full(given)
+  local said = {}
+  for _, key in ipairs(configured) do said[key] = given.cfg[key] end
+  for key, value in pairs(given.metrics and given.metrics.model or {}) do said[key] = value end
+  local about = given.workload
+  if about and about.weights then said.weights = about.weights end
+  local arch = given.arch
+  if arch then
+    said.described = { source = arch.source, parameters = model.parameters(arch),
+      formats = arch.formats }
+  end
+  said.parameters = parameters(said.parameters, said.described and said.described.parameters)
+  return said
+end
+
+
+local brief_keys = { "name", "variant", "parameters", "dtype", "weights" }
+
+-- { name, variant, parameters = { total, active }, dtype, weights }, as far as known.
+function identity.brief(full)
+  local size = full.parameters
+  return json.ordered({ name = full.name, variant = full.variant, dtype = full.dtype,
+    weights = full.weights, parameters = size and json.ordered({ total = size.total,
+      active = size.active }, { "total", "active" }) }, brief_keys)
+end
+
+
+-- What is known before anything ran: identity.brief of the configuration.
+function identity.planned(cfg)
+  return identity.brief(identity.full { cfg = cfg.model,
+    arch = choice.description { cfg = cfg.model } })
+end
+
+
+-- Into manifest.json and env.json, once the workload has said what it ran.
+function identity.keep(ctx, metrics)
+  local state = ctx.state
+  local arch = choice.description { cfg = ctx.cfg.model, metrics = metrics, about = state.about,
+    folder = state.folder }
+  local said = identity.brief(identity.full { cfg = ctx.cfg.model, metrics = metrics,
+    workload = state.about.workload, arch = arch })
+  ctx.run.manifest.model = said
+  state.environment.model = said
+  ctx.run:write_json(layout.environment, state.environment)
+  ctx.outputs[#ctx.outputs + 1] = layout.environment
+end
+
+
+return identity

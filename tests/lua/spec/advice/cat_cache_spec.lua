@@ -1,0 +1,37 @@
+local support = require "tests.lua.support.advice"
+
+
+describe("advice cat_cache", function()
+  -- 12 layers in 10 steps, with so many joins in all
+  local function results_of(joins)
+    local stage = support.decode { cost = { kv_read_bytes = 20e6 } }
+    return support.results { stages = { stage }, kernels = {
+      support.kernel { id = 3, name = "CatArrayBatchedCopy", category = "copy/cast",
+        calls = joins },
+      support.kernel { name = "flash_fwd", category = "attention", calls = 120 } } }
+  end
+
+  it("finds two joins for each attention", function()
+    assert.equal([[
+decode joins its KV cache anew in every step (decode, confidence medium)
+- 30 joins of tensors for 12 attention kernels per step, 3.00 ms (timeline)
+- the cache is 2.00 MB on average, which each step reads and writes once more (model)
+- kernel 3, CatArrayBatchedCopy: 300 calls, 3.00 ms (timeline)
+try: a static KV cache (transformers: cache_implementation="static"; else a tensor of the longest length, written in place at the token's position)
+gain: 2400000 of 100000000 ns, gpu, if two joins per attention are the cache's, and writing one token in place costs nothing
+kernels: 3
+]], support.said("cat_cache", results_of(300)))
+  end)
+
+  it("is silent about fewer joins, and where no attention is known", function()
+    assert.same({ "23.9 joins of tensors for 12 attention kernels per step" },
+      support.reasons("cat_cache", results_of(239)))
+    assert.same({ "no attention kernel is known by its name" }, support.reasons("cat_cache",
+      support.results { stages = { support.decode() } }))
+  end)
+
+  it("abstains without counted steps", function()
+    assert.equal("abstains: the steps of decode are not counted (tokens and batch in metrics.json)",
+      support.said("cat_cache", support.results {}))
+  end)
+end)

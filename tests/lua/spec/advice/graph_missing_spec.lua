@@ -1,0 +1,29 @@
+local support = require "tests.lua.support.advice"
+
+
+describe("advice graph_missing", function()
+  local function results_of(stage) return support.results { stages = { stage } } end
+
+  it("finds steps that are launched kernel by kernel while the GPU waits", function()
+    assert.equal([[
+the steps of decode are not replayed as a CUDA graph (decode, confidence medium)
+- 100 launches and 100 kernels per step, no graph (timeline)
+try: capture one step as a CUDA graph, or torch.compile(mode="reduce-overhead"), once its shapes are static and nothing in it waits for the GPU
+gain: 77000000 of 100000000 ns, waiting, if shapes are static, nothing in a step waits for the GPU, the GPU's own work stays as it is, and the profiler did not slow the launches (overhead=before tells)
+]], support.said("graph_missing", results_of(support.slow_decode())))
+  end)
+
+  it("is silent about replayed graphs, few launches and a busy GPU", function()
+    assert.same({ "graphs are replayed: 100 kernels in 2 launches per step" },
+      support.reasons("graph_missing", results_of(support.slow_decode { launches = 20 })))
+    assert.same({ "10 launches per step" }, support.reasons("graph_missing",
+      results_of(support.slow_decode { launches = 100, kernels = 100 })))
+    assert.same({ "the GPU waits for 20 % of the time: launches keep ahead of it" },
+      support.reasons("graph_missing", results_of(support.decode())))
+  end)
+
+  it("abstains without counted steps", function()
+    assert.equal("abstains: the steps of decode are not counted (tokens and batch in metrics.json)",
+      support.said("graph_missing", support.results {}))
+  end)
+end)

@@ -1,0 +1,37 @@
+local support = require "tests.lua.support.advice"
+
+
+describe("advice large_elementwise", function()
+  -- a kernel with short and long launches: `long` of 2 ms each
+  local function mixed(id, category, long)
+    return support.kernel { id = id, name = category, category = category, calls = 40,
+      shapes = { { calls = 40 - long, total_ns = 100e3 },
+        { calls = long, total_ns = long * 2e6 } } }
+  end
+
+  local function results_of(kernels) return support.results { stages = { support.decode() },
+    kernels = kernels } end
+
+  it("finds the long launches of kernels that only move or add", function()
+    assert.equal([[
+25 % of the GPU time of decode goes into 10 large additions and copies (decode, confidence medium)
+- 4 elementwise kernels and 6 copies or casts take 20.00 ms (timeline)
+try: let one kernel do what they do around: a fused attention that takes the bias (or computes it inside: FlexAttention), an epilogue of the product, torch.compile
+gain: 20000000 of 100000000 ns, gpu, if all of them become part of the kernels before or behind them
+kernels: 3 4
+]], support.said("large_elementwise", results_of { mixed(3, "elementwise", 4),
+      mixed(4, "copy/cast", 6) }))
+  end)
+
+  it("is silent about fewer, and about products", function()
+    assert.same({ "long additions and copies take 18 % of the GPU time" },
+      support.reasons("large_elementwise", results_of { mixed(3, "elementwise", 7) }))
+    assert.same({ "long additions and copies take 0.0 % of the GPU time" },
+      support.reasons("large_elementwise", results_of { mixed(3, "gemm", 20) }))
+  end)
+
+  it("abstains without a stage", function()
+    assert.equal("abstains: no stage was measured",
+      support.said("large_elementwise", support.results {}))
+  end)
+end)
