@@ -336,7 +336,7 @@ end
 local manifest_keys = { "schema_version", "llmprof", "run_id", "recipe", "recipe_file", "command",
   "model", "status", "message", "started", "ended", "steps" }
 local step_keys = { "name", "status", "note", "notes", "message", "hint", "last_lines", "started",
-  "seconds", "commands", "inputs", "outputs" }
+  "seconds", "times", "commands", "inputs", "outputs" }
 
 
 function Run:save()

@@ -1,5 +1,6 @@
 -- What reports say in sentences, as plain text: each format escapes it in its
 -- own way. nil where there is nothing to say.
+local shorter = require "llmprof.analysis.shorter"
 local sorted_keys = require "llmprof.base.sorted_keys"
 local text = require "llmprof.text"
 
@@ -359,9 +360,12 @@ function words.coverage(results)
   if counters.launches == 0 then
     return "Counters were measured of whole ranges; no kernel has its own."
   end
-  return ("Launches measured: %d, of %d kernels%s."):format(counters.matched, counters.kernels,
+  local shortened = results.selection and results.selection.shortened
+  return ("Launches measured: %d, of %d kernels%s.%s"):format(counters.matched, counters.kernels,
     counters.time_share and (" that make up %s of the GPU time"):format(
-      words.percent(counters.time_share)) or "")
+      words.percent(counters.time_share)) or "",
+    shortened and (" The workload was shortened for that: %s."):format(shorter.text(shortened))
+      or "")
 end
 
 

@@ -64,22 +64,33 @@ local function check_holes(argv)
 end
 
 
+-- Changes a key of a view of the configuration; what lies below the view stays.
+local function change(view, key, value)
+  for part in key:gmatch "([^.]+)%." do
+    if not rawget(view, part) then view[part] = setmetatable({}, { __index = view[part] }) end
+    view = view[part]
+  end
+  view[key:match "[^.]+$"] = value
+end
+
+
 -- The configuration as the recipe's workload is to see it: fewer tokens may stand
 -- for many, in every capture of a run alike, so that the timeline and the counters
--- are of the same work. tokens goes before what the configuration says.
-local function representative(cfg, tokens)
-  tokens = tokens or cfg.run.representative_max_new_tokens
-  if not tokens then return cfg end
-  local infer = setmetatable({ max_new_tokens = tokens }, { __index = cfg.infer })
-  return setmetatable({ infer = infer }, { __index = cfg })
+-- are of the same work. changes go before what the configuration says.
+local function representative(cfg, changes)
+  local view = setmetatable({}, { __index = cfg })
+  local tokens = cfg.run.representative_max_new_tokens
+  if tokens then change(view, "infer.max_new_tokens", tokens) end
+  for key, value in pairs(changes or {}) do change(view, key, value) end
+  return view
 end
 
 
 -- { argv, env, cwd, timeout, source (of a program that is compiled) } of the
--- recipe's workload. run may be nil (a dry run): then nothing is written. tokens:
--- how many it generates, for this capture alone (optional).
-function workload.describe(made, cfg, run, tokens)
-  local given = recipe.call("workload", made.workload, representative(cfg, tokens))
+-- recipe's workload. run may be nil (a dry run): then nothing is written. changes:
+-- values of keys for this capture alone (optional).
+function workload.describe(made, cfg, run, changes)
+  local given = recipe.call("workload", made.workload, representative(cfg, changes))
   if type(given) ~= "table" or type(given.argv) ~= "table" or #given.argv == 0 then
     errors.raise("usage", "workload: the recipe must return { argv = { program, ... } }")
   end

@@ -1,6 +1,8 @@
 -- The workload under Nsight Compute: the selected launches, replayed for their
 -- counters. Whatever goes wrong here loses counters and nothing else.
+local config = require "llmprof.recipe.config"
 local categories = require "llmprof.analysis.categories"
+local cost = require "llmprof.nvidia.ncu.cost"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local guard = require "llmprof.run.guard"
@@ -9,6 +11,8 @@ local metric_cache = require "llmprof.nvidia.ncu.metric_cache"
 local ncu = require "llmprof.nvidia.ncu.command"
 local process = require "llmprof.base.process"
 local range_name = require "llmprof.base.range_name"
+local shorter = require "llmprof.analysis.shorter"
+local statistics = require "llmprof.base.statistics"
 local sys = require "llmprof.sys"
 local text = require "llmprof.text"
 local tool = require "llmprof.run.capture.tool"
@@ -22,6 +26,9 @@ local PATIENCE = 600
 
 -- How far the time may go over the budget before ncu is ended.
 local OVERTIME = 1.25
+
+-- Launches that say what one costs.
+local ENOUGH = 6
 
 -- After the workload was ended ncu still writes its report, in seconds.
 local GRACE = 20
@@ -40,6 +47,13 @@ local function stage_ranges(ctx)
 end
 
 
+-- Without ranges to measure in, the calls of the profiler API that gated the timeline
+-- also gate the counters, so that a server's start and warm-up are not measured.
+local function has_window(ctx, plan)
+  return ctx.cfg.nsys.capture_range == "cudaProfilerApi" and #(plan.ranges or {}) == 0
+end
+
+
 -- The filters of a counter run: from the selection; without a timeline any
 -- kernel that needs no other GPU, as often as one of the selection in each launch
 -- configuration.
@@ -51,7 +65,7 @@ local function filters(ctx)
       kernels = ncu.names_without(categories.patterns(categories.COMMUNICATION)) }
   end
   return { ranges = plan.ranges, instances = plan.instances, kernels = plan.kernels,
-    name_base = plan.name_base, launches = plan.launches }
+    name_base = plan.name_base, launches = plan.launches, window = has_window(ctx, plan) }
 end
 
 
@@ -138,8 +152,9 @@ end
 
 
 -- What is done with a line of ncu's: told to people, to the guard.
-local function follow(ctx, watch)
-  local count, plan = 0, ctx.state.plan
+-- times gets when each launch was through, in seconds.
+local function follow(ctx, watch, times)
+  local plan = ctx.state.plan
   local is_all = tally(ctx.cfg.ncu.replay_mode == "kernel" and plan or nil)
   local wanted, what = plan and plan.expected,
     ncu.measures_ranges(ctx.cfg.ncu) and "range" or "launch"
@@ -147,10 +162,10 @@ local function follow(ctx, watch)
     local name, pid = ncu.launch_name(line), ncu.connected(line)
     if pid then watch:target(pid) end
     if not name then return end
-    count = count + 1
+    times[#times + 1] = sys.monotonic() / 1e9
     if is_all(name) then watch:satisfy() end
-    ctx.progress(wanted and ("launch %d of about %d"):format(count, wanted)
-      or ("%s %d"):format(what, count))
+    ctx.progress(wanted and ("launch %d of about %d"):format(#times, wanted)
+      or ("%s %d"):format(what, #times))
   end
 end
 
@@ -167,11 +182,12 @@ local function profile(ctx, spec, given, began)
   fs.remove(ctx.run:path(files.report))
   local watch = guard.new { limit_s = time_left(ctx, began), stall_s = ctx.cfg.workload.stall_s,
     folder = ctx.run:path(files.workload), holds = true }
+  local times = {}
   local result, lines = workload.run(ctx, { argv = argv, spec = spec, guard = watch,
     folder = files.workload, log = files.log, command = files.command, grace = GRACE,
-    timeout = ctx.cfg.ncu.timeout_s, on_line = follow(ctx, watch) })
+    timeout = ctx.cfg.ncu.timeout_s, on_line = follow(ctx, watch, times) })
   local said = ncu.read_output(lines)
-  said.why, said.lines = watch.why, lines
+  said.why, said.times, said.wall = watch.why, times, result.wall
   return said, result
 end
 
@@ -192,7 +208,7 @@ end
 
 
 -- Why ncu was ended before the workload was through; nil when that was as planned.
-local function ending(ctx, said)
+local function ending(ctx, said, result)
   if said.why == "limit" then
     return ("ncu was ended after %s s (ncu.budget_s=%g); %d%s launches were measured"):format(
       text.number(ctx.cfg.ncu.budget_s * OVERTIME, 0), ctx.cfg.ncu.budget_s, said.profiled,
@@ -201,7 +217,7 @@ local function ending(ctx, said)
     return ("ncu and the workload made no progress for %g s and were ended "
       .. "(workload.stall_s); the last lines are in %s"):format(ctx.cfg.workload.stall_s, files.log)
   end
-  return said.why == "interrupted" and "interrupted" or nil
+  return result.timed_out and "ncu: " .. workload.complaint(result) or nil
 end
 
 
@@ -213,7 +229,7 @@ local NO_RANGE = "no range was profiled; ncu.nvtx_include names others than the 
 local function failure_text(ctx, said, result)
   local failure, ended = said.failure, workload.complaint(result)
   if failure then return ("%s; %s"):format(failure.message, failure.hint) end
-  local early = ending(ctx, said)
+  local early = ending(ctx, said, result)
   if early then return early end
   if said.application_exit then
     return ("the workload returned %d under ncu; its output is in %s"):format(
@@ -279,19 +295,93 @@ local function nothing_planned(ctx, plan)
   local first = plan.dropped[1]
   if not first then return "no kernel was selected" end
   if first.why then return first.why end
-  return ("ncu.budget_s=%g is too little for a single kernel"):format(ctx.cfg.ncu.budget_s)
+  local budget = ctx.cfg.ncu.budget_s
+  if plan.overhead_s >= budget then
+    return ("the workload would take about %s s under ncu without a launch measured, and "
+      .. "ncu.budget_s is %g"):format(text.number(plan.overhead_s, 0), budget)
+  end
+  return ("ncu.budget_s=%g is too little for a single kernel"):format(budget)
 end
 
 
--- The workload as it is measured: with fewer tokens where that is asked for.
+-- The workload as it is measured: with fewer tokens where that is asked for, shorter
+-- where the plan says so.
 local function spec_of(ctx, run)
-  return workload.describe(ctx.recipe, ctx.cfg, run, ctx.cfg.ncu.max_new_tokens)
+  local changes, plan = { ["infer.max_new_tokens"] = ctx.cfg.ncu.max_new_tokens }, ctx.state.plan
+  for _, change in ipairs(plan and plan.changes or {}) do changes[change.key] = change.to end
+  return workload.describe(ctx.recipe, ctx.cfg, run, changes)
+end
+
+
+-- ---- what it costs ----
+
+-- Bytes that the workload had on the GPU that it used most, as sampled; nil when nobody
+-- looked.
+local function memory_of(ctx)
+  local least, most = {}, 0
+  for _, sample in ipairs(ctx.state.samples or {}) do
+    local used, index = sample.memory_used_bytes, sample.index
+    if used then
+      least[index] = math.min(least[index] or used, used)
+      most = math.max(most, used - least[index])
+    end
+  end
+  return most > 0 and most or nil
+end
+
+
+-- Seconds until the workload comes to what is measured, without ncu.
+local function start_of(ctx)
+  local times = (ctx.run:recorded "timeline" or {}).times
+  if times and times.window_s then return times.window_s end
+  local first = ctx.state.found.instances[1]
+  return first and math.max(first.start, 0) / 1e9 or 0
+end
+
+
+local function figures_of(ctx)
+  local found = tool.try(ctx, ncu)
+  return cost.figures(found and found.version, chip_of(ctx), memory_of(ctx))
+end
+
+
+-- Of a run that ended by itself, what a launch cost that was not measured, as a factor
+-- of what was predicted; nil where that cannot be told.
+local function launch_factor(plan, said, measuring)
+  local besides = plan.overhead_s - plan.start_s
+  return not said.why and besides > 0
+    and math.max(said.wall - plan.start_s - measuring, 0) / besides or nil
+end
+
+
+-- The next prediction learns from this run: what is between two measured launches is
+-- mostly the second.
+local function learn(ctx, said)
+  local plan, times = ctx.state.plan, said.times
+  if not plan or not plan.start_s or #times < ENOUGH or plan.expected == 0 then return end
+  local gaps = {}
+  for i = 2, #times do gaps[i - 1] = times[i] - times[i - 1] end
+  local each = statistics.median(gaps)
+  local predicted = (plan.seconds - plan.overhead_s) / plan.expected
+  cost.learn(tool.of(ctx, ncu).version, chip_of(ctx), { pass = each / predicted,
+    launch = launch_factor(plan, said, each * #times) })
 end
 
 
 -- ---- as a table ----
 
 local under_ncu = { vendor = ncu }
+
+
+-- What a run costs beside its passes, and how the recipe's workload can be shortened.
+function under_ncu.room(ctx)
+  local figures, cfg = figures_of(ctx), ctx.cfg
+  local kernels = errors.check("failed", ctx.state.trace:frame "kernels")
+  local tokens = shorter.tokens(cfg)
+  return { pass_s = figures.pass_s, launch_s = figures.launch_s, launches = #kernels,
+    start_s = figures.start_s + start_of(ctx), tokens = tokens,
+    ways = shorter.ways(ctx.recipe.options, cfg, not cfg.ncu.max_new_tokens and tokens or nil) }
+end
 
 
 -- Puts the pages of the report into the run: true, or false and why not.
@@ -301,6 +391,8 @@ function under_ncu.capture(ctx)
   if not found then return false, lack end
   local plan = ctx.state.plan
   if plan and plan.expected == 0 then return false, nothing_planned(ctx, plan) end
+  local shortened = plan and shorter.text(plan.changes)
+  if shortened then ctx.note("the workload was shortened: " .. shortened) end
   local said, result = profile_twice(ctx, spec_of(ctx, ctx.run))
   local measured = ctx.run:has(files.report) and said.profiled > 0
   if said.why == "interrupted" then
@@ -310,6 +402,7 @@ function under_ncu.capture(ctx)
     return false, failure_text(ctx, said, result)
   end
   note_end(ctx, said, result)
+  learn(ctx, said)
   return print_pages(ctx)
 end
 
@@ -335,6 +428,7 @@ end
 -- there is a timeline.
 function under_ncu.preview(ctx)
   local given, list = filters(ctx), unknown_yet(ctx)
+  if not config.untimed(ctx.cfg) then given.kernels = nil end -- a timeline will say which
   given.metrics = metrics_of(ctx, roofline_on_paper)
   table.insert(list, 1, profile_argv(ctx, spec_of(ctx), given))
   return list

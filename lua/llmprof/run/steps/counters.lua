@@ -6,6 +6,7 @@ local layout = require "llmprof.bundle.layout"
 local breakdown = require "llmprof.analysis.breakdown"
 local measured = require "llmprof.analysis.measured"
 local ncu = require "llmprof.nvidia.ncu"
+local shorter = require "llmprof.analysis.shorter"
 
 local step = { name = "counters",
   summary = "measure them with hardware counters, join those to the timeline",
@@ -35,7 +36,7 @@ end
 
 
 -- What the results stand for.
-local function note(joined)
+local function note(joined, plan)
   local notes = {}
   if joined.launches > 0 then
     notes[1] = ("%d launches stand for %d kernels%s"):format(joined.matched, joined.kernels,
@@ -44,6 +45,8 @@ local function note(joined)
   if joined.ranges then
     notes[#notes + 1] = ("whole ranges were measured %d times"):format(#joined.ranges)
   end
+  local shortened = plan and shorter.text(plan.changes)
+  notes[#notes + 1] = shortened and "the workload shortened: " .. shortened
   return table.concat(notes, ", ")
 end
 
@@ -65,7 +68,7 @@ function step.restore(ctx)
   state.launches = pages.launches
   if not state.kernels then return measure_alone(ctx, pages.launches) end
   state.counters = counters.join(state.kernels, pages.launches, state.found)
-  return note(state.counters)
+  return note(state.counters, state.plan)
 end
 
 
