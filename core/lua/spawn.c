@@ -203,9 +203,9 @@ static void opt_env(lua_State *L, llmprof_spawn_options *options) {
 }
 
 static bool is_known(const char *name, size_t size) {
-  static const char *const known[] = {
-      "cwd",     "env",    "grace",  "hold_signals", "kill_group",
-      "on_line", "stderr", "stdout", "timeout"};
+  static const char *const known[] = {"cwd",          "env",        "grace",
+                                      "hold_signals", "kill_group", "on_line",
+                                      "stderr",       "stdout",     "timeout"};
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
     if (strlen(known[i]) == size && memcmp(known[i], name, size) == 0)
       return true;
@@ -469,10 +469,10 @@ static int process_close(lua_State *L) {
 }
 
 static const luaL_Reg methods[] = {
-    {"close", f_close}, {"interrupted", f_interrupted},
-    {"pid", f_pid},     {"pump", f_pump},
+    {"close", f_close},     {"interrupted", f_interrupted},
+    {"pid", f_pid},         {"pump", f_pump},
     {"running", f_running}, {"signal", f_signal},
-    {"stop", f_stop},   {"wait", f_wait},
+    {"stop", f_stop},       {"wait", f_wait},
     {NULL, NULL},
 };
 

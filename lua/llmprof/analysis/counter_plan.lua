@@ -207,27 +207,30 @@ local function instances_of(wanted, found)
 end
 
 
--- The declared stage that a range of ncu.nvtx_include names, as recipes or as ncu
--- write it; or nil.
-local function stage_named(range, found)
-  for _, stage in ipairs(found.declared) do
-    local name = stage.name
-    if range == name or range == name .. "/"
-      or range == range_name.ncu_filter(name, is_default(name, found)) then return name end
-  end
-  return nil
+-- Does a range of ncu.nvtx_include name a stage: as recipes or as ncu write it, or
+-- by how it begins, "decode*"?
+local function names_stage(range, name, found)
+  local filter = range_name.ncu_filter(name, is_default(name, found))
+  local start = range:match "^([^*]+)%*/?$"
+  if not start then return range == name or range == name .. "/" or range == filter end
+  return name:sub(1, #start) == start or filter:sub(1, #start) == start
 end
 
 
 -- The stages that ncu.nvtx_include (a list of ranges) limits the counters to, as
--- a set; nil when it is not set, or names ranges other than stages.
+-- a set; nil when it is not set, or names ranges other than stages. found: of
+-- analysis.stages, or { declared = a recipe's stages, instances = {} }.
 function counter_plan.focus(include, found)
   if not include then return nil end
   local wanted = {}
   for _, range in ipairs(include) do
-    local name = stage_named(range, found)
-    if not name then return nil end
-    wanted[name] = true
+    local named = false
+    for _, stage in ipairs(found.declared) do
+      if names_stage(range, stage.name, found) then
+        wanted[stage.name], named = true, true
+      end
+    end
+    if not named then return nil end
   end
   return wanted
 end
@@ -321,11 +324,29 @@ local function best_of(fittings)
 end
 
 
+local WHOLE = { { changes = {}, runs = 1, warmups = 0, steps = 1 } }
+
+-- What to measure of the chosen kernels, and in which of the ways.
+local function best_fit(chosen, all, found, cfg, room, base)
+  local targets, by_name = targets_of(chosen, base)
+  local ways = room and room.ways or WHOLE
+  local given = { cfg = cfg, room = room, base = base, whole = ways[1],
+    per_shape = cfg.top_n.launches_per_kernel, wanted = stages_of(chosen),
+    steps = steps_of(found, room and room.tokens) }
+  given.stepped = next(given.steps) and stepped_share(all, given.steps) or 0
+  local fittings = {}
+  for i, way in ipairs(ways) do fittings[i] = fit_way(targets, by_name, all, given, way) end
+  local best = best_of(fittings)
+  best.once = best.way.runs < given.whole.runs
+  return best
+end
+
+
 -- { ranges, instances, kernels (ncu's regex), names (each with how many launches are
---   expected), name_base, launches (per launch configuration), expected (launches in all), seconds (predicted), dropped
---   (list of { kernel, launches, seconds }), changes (what of the workload is shortened:
---   of analysis.shorter), overhead_s (of seconds, what is not for measured launches), start_s (of those,
---   until the first is near) }.
+--   expected), name_base, launches (per launch configuration), expected (launches in all),
+--   seconds (predicted), dropped (list of { kernel, launches, seconds }), changes (what of
+--   the workload is shortened: of analysis.shorter), overhead_s (of the seconds those that
+--   are not for measured launches), start_s (of those, until the first is near) }.
 -- chosen: the selected kernels of all. With range replay only ranges and instances;
 -- dropped and changes are empty.
 --
@@ -335,23 +356,14 @@ end
 function counter_plan.make(chosen, all, found, cfg, room)
   if ncu.measures_ranges(cfg.ncu) then return range_plan(found, cfg) end
   local base = name_base(cfg.ncu.kernel_name_base, chosen)
-  local per_shape = cfg.top_n.launches_per_kernel
-  local targets, by_name = targets_of(chosen, base)
-  local ways = room and room.ways or { { changes = {}, runs = 1, warmups = 0, steps = 1 } }
-  local given = { cfg = cfg, room = room, base = base, per_shape = per_shape, whole = ways[1],
-    wanted = stages_of(chosen), steps = steps_of(found, room and room.tokens) }
-  given.stepped = next(given.steps) and stepped_share(all, given.steps) or 0
-  local fittings = {}
-  for i, way in ipairs(ways) do fittings[i] = fit_way(targets, by_name, all, given, way) end
-  local fitting = best_of(fittings)
-  local ranges, instances = filters_in(stages_of(fitting.kernels), found, cfg)
-  if fitting.way.runs < given.whole.runs then instances = nil end
-  return { changes = fitting.way.changes, overhead_s = fitting.overhead,
-    start_s = room and room.start_s, ranges = ranges, instances = instances, name_base = base, launches = per_shape,
-    names = fitting.wanted,
-    kernels = #fitting.names > 0 and errors.check("failed", pages.filter_regex(fitting.names))
-      or nil,
-    expected = fitting.launches, seconds = fitting.overhead + fitting.seconds, dropped = fitting.dropped }
+  local best = best_fit(chosen, all, found, cfg, room, base)
+  local ranges, instances = filters_in(stages_of(best.kernels), found, cfg)
+  if best.once then instances = nil end -- the one repeat counts
+  return { ranges = ranges, instances = instances, name_base = base,
+    launches = cfg.top_n.launches_per_kernel, names = best.wanted,
+    kernels = #best.names > 0 and errors.check("failed", pages.filter_regex(best.names)) or nil,
+    expected = best.launches, seconds = best.overhead + best.seconds, dropped = best.dropped,
+    changes = best.way.changes, overhead_s = best.overhead, start_s = room and room.start_s }
 end
 
 

@@ -121,8 +121,9 @@ local guard = {}
 function guard.new(given)
   local now = seconds()
   return setmetatable({ limit_s = given.limit_s, stall_s = given.stall_s, folder = given.folder,
-    works = given.works, holds = given.holds, patience = given.patience or PATIENCE, targets = {}, began = now,
-    last = now, looked = now, files = state_of(given.folder), ticks = 0 }, Guard)
+    works = given.works, holds = given.holds, patience = given.patience or PATIENCE,
+    targets = {}, began = now, last = now, looked = now,
+    files = state_of(given.folder), ticks = 0 }, Guard)
 end
 
 

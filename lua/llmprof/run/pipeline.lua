@@ -21,9 +21,9 @@
 -- (artifacts), state (a view of what steps leave for later ones: llmprof.run.state).
 -- A step may call ctx.progress(text) while it works and ctx.tick() while it waits,
 -- ctx.command(argv) for each command it starts and ctx.output(line) for what that
--- prints, ctx.note(text) and ctx.time(what, seconds) for the manifest, ctx.lack(what, why, how) for what the results
--- will not have, ctx.fail_later(kind, message) for a failure that need not stop the
--- run, and add to ctx.outputs (files of the bundle).
+-- prints, ctx.note(text) and ctx.time(what, seconds) for the manifest, ctx.lack(what,
+-- why, how) for what the results will not have, ctx.fail_later(kind, message) for a
+-- failure that need not stop the run, and add to ctx.outputs (files of the bundle).
 --
 -- A step that fails or is left out does not stop those that do not require it. When
 -- one fails the run is failed, with the first failure's message and exit status.
@@ -40,8 +40,8 @@ local sys = require "llmprof.sys"
 local pipeline = {}
 
 -- In this order.
-pipeline.steps = { "plan", "tools", "timeline", "export", "select", "counters", "operators",
-  "analyse", "render" }
+pipeline.steps = { "plan", "tools", "timeline", "ranks", "export", "select", "counters",
+  "operators", "analyse", "render" }
 
 
 -- The steps, in order.

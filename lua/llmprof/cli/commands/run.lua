@@ -1,6 +1,7 @@
 -- llmprof RECIPE.lua [KEY=VALUE...]: profile a workload, write the bundle.
 local lazy = require "llmprof.base.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
+local command_line = lazy "llmprof.base.command_line"
 local config = lazy "llmprof.recipe.config"
 local dry_run = lazy "llmprof.run.dry_run"
 local errors = require "llmprof.base.errors"
@@ -132,6 +133,15 @@ local function new_context(made, composed, run, resume)
 end
 
 
+-- The command that goes on with a run of this process.
+local function continuation(made, given, words, run)
+  local list = command_words(made, given, words)
+  list[#list + 1] = "--resume"
+  list[#list + 1] = run.root and run.id or run.dir
+  return "continue it: " .. command_line.show(list)
+end
+
+
 function command.run(given, words)
   local made = load_recipe(words)
   local settings = table.move(words, 2, #words, 1, {})
@@ -152,7 +162,9 @@ function command.run(given, words)
   local failure = pipeline.run(ctx, ui)
   run:publish()
   ui.finish(ctx, failure)
-  if failure and failure.kind == "interrupted" then failure.hint = run:continuation() end
+  if failure and failure.kind == "interrupted" then
+    failure.hint = continuation(made, given, words, run)
+  end
   if failure then error(failure, 0) end
   return 0
 end

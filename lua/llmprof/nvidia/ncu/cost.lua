@@ -62,9 +62,11 @@ function cost.learn(version, chip, took)
   local path = version and chip and path_of(version, chip)
   if not path or not (took.pass or took.launch) then return end
   local kept = load(version, chip)
-  local text = json.encode(json.ordered({ ncu = version, chip = chip,
-    pass = factor(kept.pass * (took.pass or 1)), launch = factor(kept.launch * (took.launch or 1)) },
-    { "ncu", "chip", "pass", "launch" }), { pretty = true })
+  kept.ncu, kept.chip = version, chip
+  kept.pass = factor(kept.pass * (took.pass or 1))
+  kept.launch = factor(kept.launch * (took.launch or 1))
+  local text = json.encode(json.ordered(kept, { "ncu", "chip", "pass", "launch" }),
+    { pretty = true })
   if text and fs.mkdirs((path:match "^(.*)/")) then fs.write(path, text .. "\n") end
 end
 

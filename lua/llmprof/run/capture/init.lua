@@ -17,6 +17,8 @@
 --                   complaints }, as far as known
 --   room(ctx)       what measuring counters costs and how the workload may be shortened
 --                   for it: room of llmprof.analysis.counter_plan (optional)
+--   rank_files(ctx) the files of other ranks than the timeline's with it, where there
+--                   are some (optional)
 --   preview(ctx)    step name -> list of argv that it would start, or of texts about
 --                   them; ctx is on paper, of llmprof.run.dry_run
 --   captured_with(ctx)  the settings that a capture of before was made with, as a

@@ -3,6 +3,7 @@
 local config = require "llmprof.recipe.config"
 local categories = require "llmprof.analysis.categories"
 local cost = require "llmprof.nvidia.ncu.cost"
+local counter_plan = require "llmprof.analysis.counter_plan"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local guard = require "llmprof.run.guard"
@@ -38,10 +39,13 @@ local GRACE = 20
 
 -- Ranges to measure in when no timeline says which: the user's, or the stages.
 local function stage_ranges(ctx)
-  if ctx.cfg.ncu.nvtx_include then return ctx.cfg.ncu.nvtx_include end
-  local ranges = {}
-  for _, stage in ipairs(ctx.recipe.stages) do
-    if not stage.parent then ranges[#ranges + 1] = range_name.ncu_filter(stage.name) end
+  local include, stages, ranges = ctx.cfg.ncu.nvtx_include, ctx.recipe.stages, {}
+  local focus = counter_plan.focus(include, { declared = stages, instances = {} })
+  if include and not focus then return include end
+  for _, stage in ipairs(stages) do
+    if not stage.parent and (not focus or focus[stage.name]) then
+      ranges[#ranges + 1] = range_name.ncu_filter(stage.name)
+    end
   end
   return ranges
 end
@@ -428,7 +432,9 @@ end
 -- there is a timeline.
 function under_ncu.preview(ctx)
   local given, list = filters(ctx), unknown_yet(ctx)
-  if not config.untimed(ctx.cfg) then given.kernels = nil end -- a timeline will say which
+  if not ctx.state.plan and not config.untimed(ctx.cfg) then
+    given.kernels = nil -- the timeline will say which
+  end
   given.metrics = metrics_of(ctx, roofline_on_paper)
   table.insert(list, 1, profile_argv(ctx, spec_of(ctx), given))
   return list

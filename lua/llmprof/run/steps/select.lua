@@ -81,6 +81,13 @@ local function note(selection, plan)
 end
 
 
+-- Of a run to be made; nil for one that was, and on paper.
+local function room_of(ctx)
+  local source = ctx.state.capture
+  return source and source.room and source.room(ctx) or nil
+end
+
+
 function step.restore(ctx)
   local list = kernels.list(ctx.state.trace, ctx.state.found)
   breakdown.categorize(list, ctx.recipe.categories)
@@ -89,7 +96,7 @@ function step.restore(ctx)
   ctx.state.selection = ctx.recipe.select_kernels and by_recipe(ctx, candidates)
     or select_kernels.apply(candidates, ctx.cfg.top_n)
   ctx.state.plan = counter_plan.make(ctx.state.selection.chosen, list,
-    ctx.state.found, ctx.cfg, ctx.state.capture.room and ctx.state.capture.room(ctx))
+    ctx.state.found, ctx.cfg, room_of(ctx))
   return note(ctx.state.selection, ctx.state.plan)
 end
 

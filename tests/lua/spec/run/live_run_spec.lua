@@ -21,7 +21,7 @@ describe("a live run", function()
       names[i] = step.name
       assert.equal("done", step.status)
     end
-    assert.same({ "plan", "tools", "timeline", "export", "select", "counters", "operators",
+    assert.same({ "plan", "tools", "timeline", "ranks", "export", "select", "counters", "operators",
       "analyse", "render" }, names)
     assert.equal("done", manifest.status)
     for _, name in ipairs { "config.yaml", "env.json", "inputs.yaml", "results.json", "report.md",
@@ -336,20 +336,31 @@ describe("an interrupted run", function()
   end)
 
   it("keeps the timeline when ncu is interrupted", function()
-    local made = interrupted("counters", { STANDIN_WORKLOAD = "hang", STANDIN_ONLY = "ncu" })
+    local made = interrupted("counters", { STANDIN_WORKLOAD = "hang", STANDIN_ONLY = "ncu",
+      STANDIN_NCU = "silent" })
     assert.is_true(made:has "nsys/run.sqlite")
     assert.matches("workload: started\n", made:read "ncu/log.txt", 1, true)
     assert.same({ "skipped", "interrupted" }, { made:step "operators".status,
       made:step "operators".message })
     assert.equal("done", made:step "analyse".status)
     assert.is_true(made:has "report.md")
-    local continuation = "continue it: llmprof tests/standin/recipe.lua out=" .. made.out
-      .. " --resume " .. made.out
+    local continuation = ("continue it: llmprof tests/standin/recipe.lua out=%s --resume %s")
+      :format(made.out, made.out)
     assert.matches("llmprof: interrupted\n  " .. continuation .. "\n", made.output .. "\n", 1, true)
     local missing = made:json "results.json".missing
-    assert.same({ { what = "counters", why = "interrupted", how = continuation },
-      { what = "operators", why = "interrupted", how = continuation } },
-      { missing[1], missing[2] })
+    assert.same({ "counters", "interrupted", "operators", "interrupted" },
+      { missing[1].what, missing[1].why, missing[2].what, missing[2].why })
+    assert.matches("--resume " .. made.out, missing[1].how, 1, true)
+  end)
+
+  it("keeps the launches that were measured", function()
+    local made = interrupted("counters", { STANDIN_WORKLOAD = "hang", STANDIN_ONLY = "ncu",
+      STANDIN_NCU = "early", STANDIN_TIMES = "1",
+      STANDIN_RAW = fs.realpath "tests/fixtures/ncu/tiny_h200_raw.csv" })
+    assert.is_true(made:has "ncu/raw.csv")
+    local results = made:json "results.json"
+    assert.equal(3, results.counters.launches)
+    assert.equal("operators", results.missing[1].what)
   end)
 
   it("leaves no numbers to a later attempt", function()
