@@ -460,11 +460,12 @@ function Groups:mean(column) end
 ---@field work? table What the costs are for: batch, tokens, ...
 
 ---@class llmprof.results.counters
+---@field coverage? number Share of the kernels' time whose launches were measured in their stage and with their shapes; 0 to 1
 ---@field kernels integer That have counters
 ---@field launches integer Measured by ncu
 ---@field matched integer Found in the timeline
 ---@field ranges? llmprof.results.range_counters[] Of range replay, in the order measured
----@field time_share? number 0 to 1
+---@field stages? { coverage?: number, name?: string }[] The same of each stage
 
 ---@class llmprof.results.counters_source
 ---@field file string In the bundle
@@ -557,7 +558,7 @@ function Groups:mean(column) end
 ---@field try string
 
 ---@class llmprof.results.group
----@field coverage? number 0 to 1
+---@field coverage? number Selected ones' share of the kernels' time, what was aimed at; 0 to 1
 ---@field kernels integer[] id of kernels
 ---@field name string Stage, or all
 ---@field of integer Kernels it has
@@ -634,7 +635,7 @@ function Groups:mean(column) end
 ---@class llmprof.results.kernel
 ---@field calls integer Launches in the used repeats
 ---@field category string
----@field counters? llmprof.results.kernel_counters From ncu: means of the measured launches, weighted by time
+---@field counters? llmprof.results.kernel_counters From ncu: what its shapes say together, each as often as it ran. Amounts are weighted by calls, percentages by time
 ---@field cumulative? number 0 to 1
 ---@field device integer Its id
 ---@field floor_ns? number Least time of all calls together by their counters; ns
@@ -657,14 +658,21 @@ function Groups:mean(column) end
 ---@field total_ns number Nanoseconds
 
 ---@class llmprof.results.kernel_counters
----@field bound? string What bounds the kernel
+---@field alu_percent? number 0 to 100, as ncu gives it
+---@field bound? "DRAM"|"L2"|"L1"|"tensor"|"fp32"|"fp64"|"ALU"|"issue"|"SM"|"memory"|"latency"|"waiting"|"unknown" The busiest unit from 60 % on; SM and memory where only ncu's sum over units was measured; latency below; waiting: for other ranks
+---@field bound_percent? number That decided: of the busiest unit's peak
 ---@field bound_reason? string
 ---@field dram_bytes_per_launch? number Bytes
 ---@field dram_percent? number 0 to 100, as ncu gives it
 ---@field flop_per_launch? number FLOP
 ---@field fp32_flop_per_launch? number FLOP
+---@field fp32_percent? number 0 to 100, as ncu gives it
+---@field fp64_percent? number 0 to 100, as ncu gives it
 ---@field intensity? number FLOP per byte of DRAM
+---@field issue_percent? number 0 to 100, as ncu gives it
+---@field l1_percent? number 0 to 100, as ncu gives it
 ---@field l2_bytes_per_launch? number Bytes
+---@field l2_percent? number 0 to 100, as ncu gives it
 ---@field launches integer Measured
 ---@field match "exact"|"stage"|"name" Same stage, name and launch shape; measured in another stage; same stage and name, another shape
 ---@field measured_calls? integer Calls of the shapes that were measured
@@ -673,7 +681,9 @@ function Groups:mean(column) end
 ---@field memory_percent? number 0 to 100, as ncu gives it
 ---@field occupancy_limiter? string What keeps more warps from an SM
 ---@field occupancy_percent? number 0 to 100, as ncu gives it
+---@field padding? number FLOP and intensity are those of whole tiles: so many times what the tokens need
 ---@field shape_share? number 0 to 1
+---@field shapes? llmprof.results.shape_counters[]
 ---@field sm_percent? number 0 to 100, as ncu gives it
 ---@field tensor_flop_per_launch? number FLOP
 ---@field tensor_format? string Number format of most of them
@@ -988,6 +998,24 @@ function Groups:mean(column) end
 ---@field registers? integer Per thread
 ---@field shared_bytes? integer Static and dynamic, per block; bytes
 ---@field total_ns number Nanoseconds
+
+---@class llmprof.results.shape_counters
+---@field block integer[] x, y, z
+---@field bound? "DRAM"|"L2"|"L1"|"tensor"|"fp32"|"fp64"|"ALU"|"issue"|"SM"|"memory"|"latency"|"waiting"|"unknown" The busiest unit from 60 % on; SM and memory where only ncu's sum over units was measured; latency below; waiting: for other ranks
+---@field bound_percent? number 0 to 100, as ncu gives it
+---@field calls integer On the timeline
+---@field dram_bytes_per_launch? number Bytes
+---@field dram_percent? number 0 to 100, as ncu gives it
+---@field flop_per_launch? number FLOP
+---@field fp32_flop_per_launch? number FLOP
+---@field grid integer[] x, y, z
+---@field l2_bytes_per_launch? number Bytes
+---@field launches integer Measured
+---@field measured_ns? number Under ncu; ns
+---@field sm_percent? number 0 to 100, as ncu gives it
+---@field tensor_flop_per_launch? number FLOP
+---@field tensor_format? string Number format of most of them
+---@field total_ns number On the timeline; ns
 
 ---@class llmprof.results.silence
 ---@field rule string

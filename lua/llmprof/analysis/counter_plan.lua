@@ -306,7 +306,9 @@ local function fit_way(targets, by_name, all, given, way)
     given.room and given.room.pass_s)
   fitting.way, fitting.overhead, fitting.covered = way, besides, 0
   for _, kernel in ipairs(fitting.kernels) do
-    fitting.covered = fitting.covered + kernel.total_ns
+    for _, shape in ipairs(shapes_in(kernel, way, given)) do
+      fitting.covered = fitting.covered + shape.total_ns
+    end
   end
   return fitting
 end

@@ -108,11 +108,11 @@ function measured.kernels(launches, found)
 end
 
 
--- The counters of such a list, as counters.join gives them; their share of the run's
--- GPU time is not known.
+-- The counters of such a list, as counters.join gives them; what they cover of the
+-- run is not known.
 function measured.join(list, launches, found)
   local joined = counters.join(list, launches, found)
-  joined.time_share = nil
+  joined.coverage, joined.stages = nil, nil
   return joined
 end
 

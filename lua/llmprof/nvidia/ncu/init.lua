@@ -97,9 +97,10 @@
 -- ncu flushes caches and runs kernels alone: take times from nsys.
 --
 -- ncu.bound(launch) -> class, reason, numbers
---   class: "compute" or "memory", whichever is the larger share of its peak,
---   if at least one reaches 60 %; "latency" below; "unknown" when one was not
---   measured. numbers: sm, memory, dram, tensor (%), waves, low, high.
+--   class: the unit with the largest share of its peak, if that reaches 60 %: DRAM,
+--   L2, L1, tensor, fp32, fp64, ALU, issue; SM or memory where only ncu's sum over
+--   units was measured; "latency" below; "unknown" where nothing was. numbers:
+--   unit, percent (of the busiest), waves, low.
 --
 -- ncu.filter_regex(names) -> "regex:^(a|b)$" | nil, message, code
 --   For ncu --kernel-name: exactly these names. By default ncu matches the

@@ -40,7 +40,8 @@ local function note(joined, plan)
   local notes = {}
   if joined.launches > 0 then
     notes[1] = ("%d launches stand for %d kernels%s"):format(joined.matched, joined.kernels,
-      joined.time_share and (", %.0f %% of the GPU time"):format(joined.time_share * 100) or "")
+      joined.coverage and (", cover %.0f %% of the kernels' time"):format(joined.coverage * 100)
+        or "")
   end
   if joined.ranges then
     notes[#notes + 1] = ("whole ranges were measured %d times"):format(#joined.ranges)
