@@ -398,6 +398,7 @@ function under_ncu.capture(ctx)
   local shortened = plan and shorter.text(plan.changes)
   if shortened then ctx.note("the workload was shortened: " .. shortened) end
   local said, result = profile_twice(ctx, spec_of(ctx, ctx.run))
+  if not ctx.state.trace then workload.keep_inputs(ctx, files.workload) end
   local measured = ctx.run:has(files.report) and said.profiled > 0
   if said.why == "interrupted" then
     if measured then print_raw(ctx) end

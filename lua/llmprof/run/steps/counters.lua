@@ -2,20 +2,24 @@
 local counters = require "llmprof.analysis.counters"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
+local identity = require "llmprof.run.identity"
 local layout = require "llmprof.bundle.layout"
 local breakdown = require "llmprof.analysis.breakdown"
 local measured = require "llmprof.analysis.measured"
 local ncu = require "llmprof.nvidia.ncu"
 local shorter = require "llmprof.analysis.shorter"
+local workload = require "llmprof.run.workload"
 
 local step = { name = "counters",
   summary = "measure them with hardware counters, join those to the timeline",
   requires = { "plan", "tools" }, needs = { layout.selection }, makes = { layout.counters },
-  reads = { "capture", "tools", "folder", "environment", "trace", "found", "kernels", "plan" },
+  reads = { "capture", "tools", "folder", "environment", "about", "trace", "found", "kernels",
+    "plan" },
   gives = {
     launches = "every launch and range that was measured: llmprof.ncu; nil without",
     counters = "the same, joined to the kernels: llmprof.analysis.counters; nil without",
     measured = "without a timeline, the kernels of those launches: llmprof.analysis.measured",
+    ran = "without a timeline, what the workload wrote under ncu; nil without",
   }, dispensable = true }
 
 
@@ -58,6 +62,7 @@ local function measure_alone(ctx, launches)
   local list = measured.kernels(launches, found)
   breakdown.categorize(list, ctx.recipe.categories)
   ctx.state.measured, ctx.state.counters = list, measured.join(list, launches, found)
+  ctx.state.ran = workload.metrics(ctx.run, layout.ncu.workload)
   return ("%d launches of %d kernel%s, without a timeline"):format(#launches, #list,
     #list == 1 and "" or "s")
 end
@@ -81,7 +86,9 @@ function step.run(ctx)
     error(taken, 0)
   end
   if not taken then return lack(ctx, why) end
-  return step.restore(ctx)
+  local said = step.restore(ctx)
+  if ctx.state.ran then identity.keep(ctx, ctx.state.ran) end
+  return said
 end
 
 

@@ -143,6 +143,10 @@ describe("a live run", function()
         assert.equal(0, made.code, made.output)
         counts_alone(made, "timeline=off")
         assert.equal("timeline=on captures one", made:step "timeline".hint)
+        -- the workload says under ncu what it is, and what it ran on
+        assert.equal("random", made:manifest().model.weights)
+        assert.equal("random", made:json "results.json".model.weights)
+        assert.equal("page.png", yaml.decode(made:read "inputs.yaml").files[1].name)
       end
     end)
 
