@@ -394,9 +394,9 @@ function Groups:mean(column) end
 ---@field share? number 0 to 1
 
 ---@class llmprof.results.change
----@field from integer
+---@field from integer As it is configured
 ---@field key string Of the configuration
----@field to integer
+---@field to integer While counters are measured
 
 ---@class llmprof.results.check
 ---@field fix? string How to capture again
