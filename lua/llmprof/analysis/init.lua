@@ -216,8 +216,9 @@ function analysis.results(given)
     made.metrics, made.plain = given.metrics, given.plain
     results.latency = latency.measure(given.found, made)
     results.transfers = transfers.list(given.found)
-    results.integrity = integrity.judge { trace = given.trace, samples = given.samples,
-      complaints = given.complaints, stage_share = results.totals.stage_share }
+    results.integrity = integrity.judge { trace = given.trace, found = given.found,
+      samples = given.samples, complaints = given.complaints,
+      stage_share = results.totals.stage_share }
     add_limits(results, given)
   end
   results.kernels = kernel_records(given.kernels)

@@ -176,7 +176,10 @@ describe("llmprof.analysis.integrity", function()
       ok("launches", "11 kernel launches, 0 without a kernel"),
       ok("orphans", "0 of 15 GPU operations have no API call"),
       ok("diagnostics", "nsys reported no lost records and no errors"),
-      ok("ranges", "0 of 13 NVTX ranges were still open at the end") } }, judge "small")
+      ok("ranges", "0 of 13 NVTX ranges were still open at the end"),
+      ok("order", "0 of 15 GPU operations begin before their launch"),
+      ok("rows", "no row is there twice"),
+      ok("streams", "streams run one operation after the other") } }, judge "small")
   end)
 
   it("finds everything wrong with a broken one", function()
@@ -197,6 +200,9 @@ describe("llmprof.analysis.integrity", function()
       { name = "ranges", level = "warning",
         text = "1 of 1 NVTX ranges were still open at the end",
         fix = "end the capture after the ranges (nsys.capture_range_end=stop)" },
+      { name = "order", level = "ok", text = "0 of 4 GPU operations begin before their launch" },
+      { name = "rows", level = "ok", text = "no row is there twice" },
+      { name = "streams", level = "ok", text = "streams run one operation after the other" },
     }, result.checks)
   end)
 
