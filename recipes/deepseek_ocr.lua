@@ -68,8 +68,12 @@ return llm.recipe {
   -- around what is measured. nsys.capture_range=none captures the whole process.
   nsys = { preset = "default", capture_range = "nvtx", nvtx_capture = "measured",
     capture_range_end = "stop" },
+  -- Counters of the kernels in these ranges; { "decode/" } leaves prefill out.
   ncu = { preset = "default", nvtx_include = { "prefill/", "decode/" } },
+  -- Of each stage the largest kernels until they cover this share of its GPU time, no
+  -- more than so many, and of each so many launches.
   top_n = { kernels = 20, coverage = 0.95, launches_per_kernel = 2 },
+  -- The sections of report.md, in this order.
   report = { "environment", "aggregates", "stages", "mfu", "operators", "kernels", "roofline",
     "advice" },
 }

@@ -5,7 +5,9 @@
 
 #include "export/perfetto_internal.h"
 #include "formats/json_text.h"
+#include "llmprof/alloc.h"
 #include "llmprof/buffer.h"
+#include "llmprof/text.h"
 #include "os/sink.h"
 
 /* Numbers that no process or thread of Linux has (its limit is 2^22), for
@@ -21,6 +23,17 @@ enum {
   PIECE_SIZE = 64 * 1024
 };
 
+/* Texts by number, each made once: names, tracks and shapes come again and
+ * again. */
+typedef struct text_at {
+  size_t at, size; /* size 0: not made */
+} text_at;
+
+typedef struct text_cache {
+  llmprof_buffer bytes;
+  text_at *texts;
+} text_cache;
+
 typedef struct writer {
   llmprof_trace *trace;
   perfetto_layout layout;
@@ -29,19 +42,53 @@ typedef struct writer {
   llmprof_sink *sink;
   llmprof_buffer out;
   llmprof_buffer label; /* of the track that is being named */
-  bool any;             /* an event was written */
+  text_cache names, calls, lanes, shapes;
+  bool any; /* an event was written */
   llmprof_perfetto_counts counts;
   llmprof_error *err;
 } writer;
 
+/* ---- texts that come again ---- */
+
+static bool cache_init(text_cache *c, size_t count) {
+  c->texts = llmprof_zalloc(count ? count : 1, sizeof *c->texts);
+  return c->texts != NULL;
+}
+
+static void cache_free(text_cache *c) {
+  llmprof_buffer_free(&c->bytes);
+  llmprof_free(c->texts);
+}
+
+/* What put() puts for the number. */
+static void put_cached(writer *w, text_cache *c, uint32_t number,
+                       void (*put)(writer *w, uint32_t number)) {
+  text_at *text = &c->texts[number];
+  if (text->size) {
+    llmprof_buffer_add(&w->out, c->bytes.bytes + text->at, text->size);
+    return;
+  }
+  size_t before = w->out.size;
+  put(w, number);
+  if (w->out.failed) return;
+  *text = (text_at){c->bytes.size, w->out.size - before};
+  llmprof_buffer_add(&c->bytes, w->out.bytes + before, text->size);
+  w->out.failed |= c->bytes.failed;
+}
+
 /* ---- pieces of text ---- */
 
-static void put_id(writer *w, uint32_t id, const char *otherwise) {
-  size_t size = strlen(otherwise);
-  const char *bytes = otherwise;
-  if (id != LLMPROF_NO_STRING)
-    bytes = llmprof_strings_get(w->strings, id, &size);
+static void put_string(writer *w, uint32_t id) {
+  size_t size;
+  const char *bytes = llmprof_strings_get(w->strings, id, &size);
   llmprof_json_put_any(&w->out, bytes, size);
+}
+
+static void put_id(writer *w, uint32_t id, const char *otherwise) {
+  if (id == LLMPROF_NO_STRING)
+    llmprof_json_put_any(&w->out, otherwise, strlen(otherwise));
+  else
+    put_cached(w, &w->names, id, put_string);
 }
 
 /* At least `least` digits. Most of the file is numbers, and printf is slow. */
@@ -182,12 +229,20 @@ static bool name_devices(writer *w) {
   return true;
 }
 
+/* Without folders and arguments: the file may be handed on. */
+static void label_program(writer *w, uint32_t name) {
+  size_t size;
+  if (name == LLMPROF_NO_STRING) return;
+  llmprof_buffer_puts(&w->label, ": ");
+  llmprof_text_program(&w->label, llmprof_strings_get(w->strings, name, &size));
+}
+
 static bool name_processes(writer *w) {
   size_t count;
   const llmprof_process *all = llmprof_trace_processes(w->trace, &count);
   for (size_t i = 0; i < count; i++) {
     label_number(w, "process", all[i].pid);
-    label_string(w, ": ", all[i].name);
+    label_program(w, all[i].name);
     if (!write_name(w, all[i].pid, NULL)) return false;
   }
   return true;
@@ -227,11 +282,15 @@ static bool name_tracks(writer *w) {
 
 /* ---- slices ---- */
 
-/* Where and when, after the phase. */
-static void put_where(writer *w, uint32_t lane, int64_t ns) {
+static void put_lane(writer *w, uint32_t lane) {
   put_field(w, ",\"pid\":", pid_of(w, w->layout.lanes[lane].track));
   put_field(w, ",\"tid\":", tid_of(w, lane));
   llmprof_buffer_puts(&w->out, ",\"ts\":");
+}
+
+/* Where and when, after the phase. */
+static void put_where(writer *w, uint32_t lane, int64_t ns) {
+  put_cached(w, &w->lanes, lane, put_lane);
   put_us(w, ns);
 }
 
@@ -275,15 +334,22 @@ static void put_triple(writer *w, const char *name, const uint32_t *triple) {
   llmprof_buffer_putc(&w->out, ']');
 }
 
-static void put_shape(writer *w, size_t kernel) {
+static void put_shape(writer *w, uint32_t shape) {
   size_t count;
-  const llmprof_shape *shapes = llmprof_trace_shapes(w->trace, &count);
-  const llmprof_shape *s = &shapes[w->details->shape[kernel]];
+  const llmprof_shape *s = &llmprof_trace_shapes(w->trace, &count)[shape];
   put_arg(w, "registers per thread", known(s->registers));
   put_arg(w, "static shared memory bytes", known(s->static_shared));
   put_arg(w, "dynamic shared memory bytes", known(s->dynamic_shared));
   put_triple(w, "grid", s->grid);
   put_triple(w, "block", s->block);
+}
+
+/* Its text depends on whether it comes first. */
+static void put_kernel_shape(writer *w, uint32_t shape, bool first) {
+  if (first)
+    put_shape(w, shape);
+  else
+    put_cached(w, &w->shapes, shape, put_shape);
 }
 
 static bool write_op(writer *w, size_t op) {
@@ -294,9 +360,10 @@ static bool write_op(writer *w, size_t op) {
   if (!begin_slice(w, op, categories[kind])) return false;
   put_id(w, ops->name[op], "unknown");
   llmprof_buffer_puts(&w->out, ",\"args\":{");
-  put_arg(w, "correlation", known(ops->correlation[op]));
+  int64_t correlation = known(ops->correlation[op]);
+  put_arg(w, "correlation", correlation);
   if (kind == LLMPROF_KERNEL)
-    put_shape(w, op);
+    put_kernel_shape(w, w->details->shape[op], correlation == LLMPROF_ABSENT);
   else
     put_arg(w, "bytes", ops->bytes[op - ops->first[LLMPROF_COPY]]);
   llmprof_buffer_puts(&w->out, "}}");
@@ -314,12 +381,18 @@ static bool write_range(writer *w, size_t range) {
 }
 
 /* "cudaMalloc_v3020" without its version, as `nsys stats` shows it. */
-static void put_call_name(writer *w, uint32_t id) {
-  size_t size = 0;
+static void put_call(writer *w, uint32_t id) {
+  size_t size;
   const char *name = llmprof_strings_get(w->strings, id, &size);
-  if (!name) name = "unknown", size = strlen(name);
   if (size > 6 && memcmp(name + size - 6, "_v", 2) == 0) size -= 6;
   llmprof_json_put_any(&w->out, name, size);
+}
+
+static void put_call_name(writer *w, uint32_t id) {
+  if (id == LLMPROF_NO_STRING)
+    llmprof_json_put_any(&w->out, "unknown", strlen("unknown"));
+  else
+    put_cached(w, &w->calls, id, put_call);
 }
 
 static bool write_call(writer *w, size_t call) {
@@ -370,6 +443,25 @@ static bool write_events(writer *w) {
   return ok && flush(w);
 }
 
+static bool prepare_caches(writer *w) {
+  size_t strings = llmprof_strings_count(w->strings), shapes;
+  llmprof_trace_shapes(w->trace, &shapes);
+  return (cache_init(&w->names, strings) && cache_init(&w->calls, strings) &&
+          cache_init(&w->lanes, w->layout.lane_count) &&
+          cache_init(&w->shapes, shapes)) ||
+         llmprof_fail_nomem(w->err);
+}
+
+static void writer_free(writer *w) {
+  cache_free(&w->names);
+  cache_free(&w->calls);
+  cache_free(&w->lanes);
+  cache_free(&w->shapes);
+  llmprof_buffer_free(&w->out);
+  llmprof_buffer_free(&w->label);
+  llmprof_perfetto_layout_free(&w->layout);
+}
+
 static bool write_file(writer *w, const char *path, bool packed) {
   w->sink = llmprof_sink_open(path, packed, w->err);
   if (!w->sink) return false;
@@ -388,11 +480,9 @@ bool llmprof_perfetto_write(llmprof_trace *trace, const char *path,
               .err = err};
   bool ok = w.details &&
             llmprof_perfetto_lay_out(&w.layout, trace, options, err) &&
-            write_file(&w, path, options->packed);
+            prepare_caches(&w) && write_file(&w, path, options->packed);
   w.counts.lanes = w.layout.lane_count;
   if (ok && written) *written = w.counts;
-  llmprof_buffer_free(&w.out);
-  llmprof_buffer_free(&w.label);
-  llmprof_perfetto_layout_free(&w.layout);
+  writer_free(&w);
   return ok;
 }

@@ -188,6 +188,16 @@ static int fs_write(lua_State *L) {
   return llmprof_lua_result(L, llmprof_fs_write(path, bytes, size, &err), &err);
 }
 
+/* fs.chmod(path, mode): permission bits, as stat gives them */
+static int fs_chmod(lua_State *L) {
+  const char *path = llmprof_lua_check_path(L, 1);
+  lua_Integer mode = luaL_checkinteger(L, 2);
+  luaL_argcheck(L, mode >= 0 && mode <= 07777, 2, "0 to 4095 expected");
+  llmprof_error err;
+  bool ok = llmprof_fs_chmod(path, (uint32_t)mode, &err);
+  return llmprof_lua_result(L, ok, &err);
+}
+
 /* ---- looking ---- */
 
 static int push_info(lua_State *L, const llmprof_fs_info *info) {
@@ -273,6 +283,7 @@ static int fs_access(lua_State *L) {
 static const luaL_Reg functions[] = {
     {"access", fs_access},
     {"beneath", fs_beneath},
+    {"chmod", fs_chmod},
     {"copy", fs_copy},
     {"cwd", fs_cwd},
     {"free_space", fs_free_space},

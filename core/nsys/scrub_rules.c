@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "llmprof/text.h"
+
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
 static const char digits[] = "0123456789";
@@ -225,38 +227,9 @@ bool llmprof_scrub_keeps_message(const char *text) {
 
 /* ---- programs ---- */
 
-static const char *last_part(const char *name, size_t *size) {
-  for (size_t i = *size; i > 0; i--) {
-    if (name[i - 1] != '/') continue;
-    *size -= i;
-    return name + i;
-  }
-  return name;
-}
-
-/* Where the first word ends, if that is the program and not half of a path
- * that has a space in it; 0 when that cannot be told. */
-static size_t program_size(const char *name) {
-  size_t size = strcspn(name, " \t\n\r\v\f");
-  const char *rest = name + size;
-  rest += strspn(rest, " \t\n\r\v\f");
-  bool path = memchr(name, '/', size) != NULL;
-  if (!*rest || *rest == '-' || !path) return size;
-  return 0;
-}
-
-void llmprof_scrub_program(llmprof_buffer *out, const char *name) {
-  size_t size = program_size(name);
-  const char *program = last_part(name, &size);
-  if (memchr(program, '=', size) || size == 0)
-    llmprof_buffer_puts(out, *name ? "process" : "");
-  else
-    llmprof_buffer_add(out, program, size);
-}
-
 void llmprof_scrub_thread(llmprof_buffer *out, const char *name) {
   if (strpbrk(name, "/=") || strstr(name, " -"))
-    llmprof_scrub_program(out, name);
+    llmprof_text_program(out, name);
   else
     llmprof_buffer_puts(out, name);
 }
@@ -299,7 +272,7 @@ static void sql_name(sqlite3_context *context, const char *name,
 static void sql_program(sqlite3_context *context, int count,
                         sqlite3_value **values) {
   (void)count;
-  sql_name(context, text_of(values[0]), llmprof_scrub_program);
+  sql_name(context, text_of(values[0]), llmprof_text_program);
 }
 
 static void sql_thread(sqlite3_context *context, int count,

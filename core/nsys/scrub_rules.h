@@ -17,11 +17,8 @@ bool llmprof_scrub_keeps_value(const char *table, const char *name,
 /* Does a message of nsys consist of its own words and numbers only? */
 bool llmprof_scrub_keeps_message(const char *text);
 
-/* Append what of a process's name is the program: neither where it lies nor its
- * arguments. "process" when that cannot be told. */
-void llmprof_scrub_program(llmprof_buffer *out, const char *name);
-
-/* The same of a thread's name that looks like a command; any other as it is. */
+/* As llmprof_text_program for a thread's name that looks like a command; any
+ * other as it is. */
 void llmprof_scrub_thread(llmprof_buffer *out, const char *name);
 
 /* Make the rules functions of SQL: scrub_keeps(table, name, value),

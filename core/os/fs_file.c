@@ -8,6 +8,7 @@
 
 #include "llmprof/alloc.h"
 #include "llmprof/fs.h"
+#include "llmprof/interrupt.h"
 #include "os/fs_draft.h"
 
 enum {
@@ -27,12 +28,12 @@ bool llmprof_fs_write_fd(int fd, const char *name, const void *bytes,
   return true;
 }
 
-/* read(2) over EINTR. */
+/* read(2) over EINTR, unless that is what shall end us. */
 static ssize_t read_some(int fd, void *into, size_t room) {
   ssize_t got;
   do {
     got = read(fd, into, room);
-  } while (got < 0 && errno == EINTR);
+  } while (got < 0 && errno == EINTR && !llmprof_interrupted());
   return got;
 }
 
@@ -199,6 +200,15 @@ bool llmprof_fs_write(const char *path, const void *bytes, size_t size,
 bool llmprof_fs_sync(const char *path, llmprof_error *err) {
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   bool ok = fd >= 0 && fsync(fd) == 0;
+  if (!ok) llmprof_fail_errno(err, errno, "%s", path);
+  if (fd >= 0) close(fd);
+  return ok;
+}
+
+bool llmprof_fs_chmod(const char *path, uint32_t mode, llmprof_error *err) {
+  int fd =
+      open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+  bool ok = fd >= 0 && fchmod(fd, (mode_t)(mode & 07777)) == 0;
   if (!ok) llmprof_fail_errno(err, errno, "%s", path);
   if (fd >= 0) close(fd);
   return ok;

@@ -8,12 +8,30 @@
 #include "nsys/nsys_reader.h"
 
 /* By priority. */
-static const llmprof_reader *const readers[] = {
+static const llmprof_reader *const built_in[] = {
     &llmprof_nsys_reader,
 };
 
+enum {
+  BUILT_IN = sizeof built_in / sizeof *built_in,
+  FURTHER = 8
+};
+
+static const llmprof_reader *further[FURTHER];
+
 const llmprof_reader *llmprof_reader_at(size_t number) {
-  return number < sizeof readers / sizeof *readers ? readers[number] : NULL;
+  if (number < BUILT_IN) return built_in[number];
+  return number < BUILT_IN + FURTHER ? further[number - BUILT_IN] : NULL;
+}
+
+bool llmprof_reader_add(const llmprof_reader *reader, llmprof_error *err) {
+  for (size_t i = 0; i < FURTHER; i++) {
+    if (further[i] == reader) return true;
+    if (further[i]) continue;
+    further[i] = reader;
+    return true;
+  }
+  return llmprof_fail(err, LLMPROF_LIMIT, "%s: too many readers", reader->name);
 }
 
 /* ---- a file's first bytes ---- */

@@ -334,3 +334,34 @@ bool llmprof_text_wrap(const char *text, size_t size, size_t columns,
   *at = skip_break(text, size, end);
   return true;
 }
+
+/* ---- programs ---- */
+
+static const char *last_part(const char *name, size_t *size) {
+  for (size_t i = *size; i > 0; i--) {
+    if (name[i - 1] != '/') continue;
+    *size -= i;
+    return name + i;
+  }
+  return name;
+}
+
+/* Where the first word ends, if that is the program and not half of a path
+ * that has a space in it; 0 when that cannot be told. */
+static size_t program_size(const char *name) {
+  size_t size = strcspn(name, " \t\n\r\v\f");
+  const char *rest = name + size;
+  rest += strspn(rest, " \t\n\r\v\f");
+  bool path = memchr(name, '/', size) != NULL;
+  if (!*rest || *rest == '-' || !path) return size;
+  return 0;
+}
+
+void llmprof_text_program(llmprof_buffer *out, const char *name) {
+  size_t size = program_size(name);
+  const char *program = last_part(name, &size);
+  if (memchr(program, '=', size) || size == 0)
+    llmprof_buffer_puts(out, *name ? "process" : "");
+  else
+    llmprof_buffer_add(out, program, size);
+}

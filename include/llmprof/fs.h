@@ -138,6 +138,10 @@ bool llmprof_fs_write(const char *path, const void *bytes, size_t size,
 /* A regular file's contents and permission bits, atomically, as write. */
 bool llmprof_fs_copy(const char *from, const char *to, llmprof_error *err);
 
+/* Give a file or folder these permission bits; a link at path is not followed
+ * (LLMPROF_IO). */
+bool llmprof_fs_chmod(const char *path, uint32_t mode, llmprof_error *err);
+
 /* Wait until what was written to the file is on its disk. */
 bool llmprof_fs_sync(const char *path, llmprof_error *err);
 

@@ -13,6 +13,11 @@ llmprof_trace *llmprof_trace_open(const char *path, llmprof_error *err);
  * last. */
 const llmprof_reader *llmprof_reader_at(size_t number);
 
+/* A further reader, which lives as long as the process and is asked after those
+ * that are there. LIMIT: there are too many. Not to be called while another
+ * thread opens traces. */
+bool llmprof_reader_add(const llmprof_reader *reader, llmprof_error *err);
+
 /* Whether a reader claims a file; err is filled in but for CLAIM_YES, also
  * when the file cannot be read at all. */
 llmprof_claim llmprof_reader_probe(const llmprof_reader *reader,

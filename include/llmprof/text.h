@@ -87,4 +87,8 @@ void llmprof_text_pad(llmprof_buffer *out, const char *text, size_t size,
 bool llmprof_text_wrap(const char *text, size_t size, size_t columns,
                        size_t *at, llmprof_slice *line);
 
+/* Append what of a process's name is the program: neither where it lies nor its
+ * arguments. "process" when that cannot be told. */
+void llmprof_text_program(llmprof_buffer *out, const char *name);
+
 #endif

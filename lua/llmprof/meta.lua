@@ -61,6 +61,7 @@
 ---@field repeats? llmprof.Config.repeats
 ---@field mode? string
 ---@field capture? "auto"|"nsys"|"builtin"|"recorded"
+---@field overhead? "before"|"measure"|"off"
 ---What the run is of, for keys model.* that nothing else sets.
 ---@field identify? fun(cfg: llmprof.Config): llmprof.Config.model
 ---The kernels to measure with counters, out of the list.
@@ -244,7 +245,7 @@ function Groups:mean(column) end
 ---@field nsys llmprof.Config.nsys Keys nsys.*
 ---@field operators "on"|"off" Run the workload once more under its own profiler
 ---@field out? string Write the bundle into this folder instead of tmp/stage2/<run id>
----@field overhead "off"|"measure" Run the workload plain before and after, to measure what profiling costs
+---@field overhead "before"|"measure"|"off" Time the workload without the profiler: in a plain run before the timeline, in one before and one after it (measure), or not; servers are not unless this is set
 ---@field python string The Python that runs the workload
 ---@field recorded? string Folder of the recorded capture; recipes/recorded/<recipe> unless set
 ---@field repeats llmprof.Config.repeats Keys repeats.*
@@ -279,7 +280,7 @@ function Groups:mean(column) end
 ---@field kernel_name_base "auto"|"function"|"demangled"|"mangled" What kernel filters match: auto takes mangled names where the timeline has them, else function
 ---@field max_new_tokens? integer Tokens generated while counters are measured; as many as for the timeline unless set
 ---@field metrics? string[] More metrics
----@field nvtx_include? string[] Select and profile kernels in these NVTX ranges; in the recipe's stages unless set
+---@field nvtx_include? string[] Select and profile kernels in these NVTX ranges, decode* in stages that begin so; in the recipe's stages unless set
 ---@field preset string Preset of Nsight Compute options
 ---@field replay_mode "kernel"|"application"|"range"|"app-range" How passes are repeated
 ---@field sections? string[] More sections, by identifier
@@ -295,6 +296,7 @@ function Groups:mean(column) end
 ---@field cuda_memory_usage? boolean Record memory allocation events
 ---@field export_timeout_s integer Give up exporting after so many seconds
 ---@field extra_args? string[] More options for nsys profile, word by word
+---@field keep_report boolean Keep run.nsys-rep, which holds the environment of the workload
 ---@field kill? string Signal to the workload when the session ends
 ---@field nvtx_capture? string With capture_range=nvtx: range or range@domain
 ---@field nvtx_domain_exclude? string[] Leave these NVTX domains out
@@ -344,6 +346,7 @@ function Groups:mean(column) end
 ---@field model? llmprof.results.model The recipe's model, over it what the workload says in metrics.json
 ---@field operators? llmprof.results.operators operators.json as it is: operators.schema.json
 ---@field overhead? llmprof.results.overhead What profiling cost: plain runs beside the profiled one
+---@field ranks? llmprof.results.ranks Steps, ranks and collectives: docs/ranks.md
 ---@field repeats? llmprof.results.repeats
 ---@field roofline? llmprof.results.roofline
 ---@field run llmprof.results.run
@@ -394,6 +397,43 @@ function Groups:mean(column) end
 ---@field level "ok"|"warning"|"problem"
 ---@field name string
 ---@field text string What was seen
+
+---@class llmprof.results.client_times
+---@field count integer
+---@field max_ns? number Nanoseconds
+---@field mean_ns number Nanoseconds
+---@field min_ns? number Nanoseconds
+---@field p50_ns? number Nanoseconds
+---@field p90_ns? number Nanoseconds
+---@field p99_ns? number Nanoseconds
+
+---@class llmprof.results.collective_kernel
+---@field algbw? number bytes/s
+---@field algorithm? string
+---@field busbw? number bytes/s
+---@field bytes? number Of a message, in the median
+---@field count integer Of one rank
+---@field library string
+---@field matched integer
+---@field name string
+---@field op string
+---@field protocol? string
+---@field ranks integer
+---@field skew_p50_ns? number From the first arrival to the last; ns
+---@field total_ns number Of all ranks; ns
+---@field transfer_ns? number Nanoseconds
+---@field transfer_p50_ns? number Nanoseconds
+---@field waiting_ns? number Nanoseconds
+
+---@class llmprof.results.collective_totals
+---@field collective_ns? number Nanoseconds
+---@field count integer Kernels
+---@field exposed_ns? number Nanoseconds
+---@field hidden_ns? number Nanoseconds
+---@field matched integer Collectives, each once
+---@field transfer_ns? number From the last start to the last end, each collective once; ns
+---@field unmatched integer Kernels without a counterpart
+---@field waiting_ns? number Nanoseconds
 
 ---@class llmprof.results.contradiction
 ---@field difference number Over the larger one
@@ -635,6 +675,17 @@ function Groups:mean(column) end
 ---@field timeline_ns? number Mean of those calls on the timeline; ns
 ---@field waves? number Per SM
 
+---@class llmprof.results.late_place
+---@field caused_ns number Waiting of the others; ns
+---@field count integer
+---@field late_ns? number After the one before it; ns
+---@field layer? integer From 0; absent: outside of them
+---@field more_gap_ns? number Longer idle before it; ns
+---@field more_kernels? number More kernels before it, mean
+---@field more_work_ns? number Longer computing before it than the others; ns
+---@field phase? string
+---@field rank integer
+
 ---@class llmprof.results.latency
 ---@field contradiction? llmprof.results.contradiction The workload's own time of a step is not that of the timeline
 ---@field host? llmprof.results.host_step The CPU's side of the steps: the ranges that mark them
@@ -648,6 +699,16 @@ function Groups:mean(column) end
 ---@field median_ns? number Nanoseconds
 ---@field p90_ns? number Nanoseconds
 ---@field queued_share number 0 to 1
+
+---@class llmprof.results.layer
+---@field collective_ns? number Nanoseconds
+---@field collectives? integer
+---@field exposed_ns? number Nanoseconds
+---@field hidden_ns? number Nanoseconds
+---@field layer integer
+---@field phase string
+---@field transfer_ns? number Nanoseconds
+---@field waiting_ns? number Nanoseconds
 
 ---@class llmprof.results.left_out
 ---@field ns number Nanoseconds
@@ -691,6 +752,10 @@ function Groups:mean(column) end
 ---@class llmprof.results.overhead
 ---@field runs integer Plain ones
 ---@field stages llmprof.results.inflation[]
+
+---@class llmprof.results.padded
+---@field as integer At least
+---@field batch integer
 
 ---@class llmprof.results.peak
 ---@field at_held_clock_per_s? number per_s at the clock that was held
@@ -741,6 +806,111 @@ function Groups:mean(column) end
 ---@field sm_percent? number 0 to 100, as ncu gives it
 ---@field stage? string It is in
 
+---@class llmprof.results.rank
+---@field caused_ns? number The waiting of the others for it; ns
+---@field collective_ns? number Nanoseconds
+---@field collectives? integer
+---@field device integer
+---@field dp? integer
+---@field ep? integer
+---@field expert_ns? number In kernels of experts; ns
+---@field exposed_ns? number Nanoseconds
+---@field file string
+---@field gpu? string
+---@field gpu_time_ns? number Nanoseconds
+---@field hidden_ns? number Of that, it computed, too; ns
+---@field kernels? integer
+---@field last? integer How often it was the last to come
+---@field matched? integer Of them, met on another rank
+---@field pid? integer
+---@field pp? integer
+---@field process? string
+---@field rank integer
+---@field tp? integer Its place, as names tell
+---@field waiting_ns? number Until the last rank had come; ns
+
+---@class llmprof.results.rank_file
+---@field apart_ns? number Their median distance on UTC; ns
+---@field clock "own"|"UTC"|"collectives"|"none" none: it was left as it is
+---@field drift? number ns per ns
+---@field file string
+---@field offset_ns? number Taken away beyond UTC; ns
+---@field pairs? integer Ends of collectives that say so
+---@field ranks integer
+---@field residual_ns? number Their median distance in the end; ns
+
+---@class llmprof.results.rank_kernel
+---@field calls integer
+---@field fastest_ns? number Nanoseconds
+---@field mean_ns? number Nanoseconds
+---@field median_ns? number Nanoseconds
+---@field name string
+---@field slowest_ns? number Mean there; ns
+---@field slowest_rank? integer
+---@field total_ns number Nanoseconds
+
+---@class llmprof.results.rank_steps
+---@field busy_ns? number Any operation of it ran; ns
+---@field collective_ns? number A collective of it ran; ns
+---@field collectives? number A count, as the mean of the used instances
+---@field copies? number A count, as the mean of the used instances
+---@field count integer Steps; over ranks those of the rank with the most
+---@field exposed_ns? number Of that, it did not; ns
+---@field gpu_time_ns? number Sum of its operations; ns
+---@field graphed? number Kernels that CUDA graphs ran
+---@field hidden_ns? number Of that, it computed, too; ns
+---@field idle_host_ns? number Of that, in no CUDA call; ns
+---@field idle_launch_ns? number Of that, in launching calls; ns
+---@field idle_memory_ns? number Of that, in allocations; ns
+---@field idle_ns? number The GPU waited before it; ns
+---@field idle_other_ns? number Of that, in other CUDA calls; ns
+---@field idle_sync_ns? number Of that, the CPU waited for the GPU; ns
+---@field interval_ns? number From the end of one to the end of the next; ns
+---@field kernels? number A count, as the mean of the used instances
+---@field max_ns? number Nanoseconds
+---@field mean_ns? number From the end of the step before it on the GPU, or its own first operation, to its last; ns
+---@field min_ns? number Nanoseconds
+---@field p50_ns? number Nanoseconds
+---@field p90_ns? number Nanoseconds
+---@field rank? integer
+---@field total_ns? number Of all ranks; ns
+---@field transfer_ns? number In collectives, from then on; ns
+---@field waiting_ns? number In collectives, until the last rank had come; ns
+
+---@class llmprof.results.ranks
+---@field collectives? llmprof.results.collective_kernel[] Largest total time first
+---@field engine? string That wrote the labels
+---@field expert_imbalance? number Time in kernels of experts: the busiest rank over the mean
+---@field files llmprof.results.rank_file[] What it was read from
+---@field gpu_time_ns? number Sum of the kernels of all ranks; ns
+---@field kernels? llmprof.results.rank_kernel[] Once each, over all ranks; largest total time first
+---@field layers? llmprof.results.layer[] Communication by phase and layer
+---@field left_out string[] A line for each thing that is not in it, and why
+---@field padded? llmprof.results.padded[] Batches that ran in the CUDA graph of a larger one
+---@field places? llmprof.results.late_place[] Who the others waited for, and where; the most first
+---@field ranks llmprof.results.rank[] In order
+---@field requests? llmprof.results.requests What clients saw, beside the steps
+---@field source? "labels"|"ranges"|"inferred" What marks the steps
+---@field stages? llmprof.results.step_group[] Steps by phase
+---@field step_rows? llmprof.results.step_row[] Single steps by rank and start, the first 4096
+---@field steps? llmprof.results.step_group[] Steps by phase, batch and tokens
+---@field totals? llmprof.results.collective_totals Collectives of all ranks
+---@field verdict? llmprof.results.ranks_verdict Do ranks wait for each other, for whom and where
+
+---@class llmprof.results.ranks_verdict
+---@field first? true At the first collective of a step
+---@field from_step? integer Since the last step of another phase
+---@field gpu_share? number Collectives of all kernel time
+---@field instead? string What that rank did meanwhile
+---@field kind "waiting"|"transfer"|"balanced"|"unknown"
+---@field layer? integer
+---@field phase? string
+---@field place_ns? number Of that, at this place; ns
+---@field rank? integer That the others wait for
+---@field share? number Of all waiting
+---@field text string
+---@field waiting_ns? number Nanoseconds
+
 ---@class llmprof.results.rate
 ---@field batch? integer Sequences side by side
 ---@field count integer
@@ -765,6 +935,17 @@ function Groups:mean(column) end
 ---@field slowdown? number Time of the first over the median of the others
 ---@field used integer Those the figures are from
 ---@field whole_run boolean The trace has no stage: all of it is one
+
+---@class llmprof.results.requests
+---@field agrees? boolean Within 5 %
+---@field attributable string
+---@field between_tokens? llmprof.results.client_times As clients saw them
+---@field count integer
+---@field difference? number Mean TPOT over that, less 1
+---@field stall_ns? number Of it, because steps prefill other requests, too; ns
+---@field step_interval_ns? number Mean interval of steps, each as often as it has requests in decode; ns
+---@field tpot? llmprof.results.client_times As clients saw them
+---@field ttft? llmprof.results.client_times As clients saw them
 
 ---@class llmprof.results.roofline
 ---@field kernels llmprof.results.point[]
@@ -832,6 +1013,69 @@ function Groups:mean(column) end
 ---@field waiting? llmprof.results.waiting GPU idle time by what the launching threads did
 ---@field waits? llmprof.results.wait[] Calls that wait for the GPU, by what lies around them; most calls first
 ---@field wall? llmprof.results.wall Length of the range on the CPU
+
+---@class llmprof.results.step_group
+---@field batch? integer Requests
+---@field busy_ns? number Any operation of it ran; ns
+---@field collective_ns? number A collective of it ran; ns
+---@field collectives? number A count, as the mean of the used instances
+---@field copies? number A count, as the mean of the used instances
+---@field count integer Steps; over ranks those of the rank with the most
+---@field exposed_ns? number Of that, it did not; ns
+---@field generation? integer Requests in decode
+---@field gpu_time_ns? number Sum of its operations; ns
+---@field graphed? number Kernels that CUDA graphs ran
+---@field hidden_ns? number Of that, it computed, too; ns
+---@field idle_host_ns? number Of that, in no CUDA call; ns
+---@field idle_launch_ns? number Of that, in launching calls; ns
+---@field idle_memory_ns? number Of that, in allocations; ns
+---@field idle_ns? number The GPU waited before it; ns
+---@field idle_other_ns? number Of that, in other CUDA calls; ns
+---@field idle_sync_ns? number Of that, the CPU waited for the GPU; ns
+---@field interval_ns? number From the end of one to the end of the next; ns
+---@field kernels? number A count, as the mean of the used instances
+---@field max_ns? number Nanoseconds
+---@field mbu? number Of all its GPUs
+---@field mean_ns? number From the end of the step before it on the GPU, or its own first operation, to its last; ns
+---@field mfu? number Of all its GPUs
+---@field min_ns? number Nanoseconds
+---@field p50_ns? number Nanoseconds
+---@field p90_ns? number Nanoseconds
+---@field phase? string
+---@field ranks? llmprof.results.rank_steps[]
+---@field slowest_ns? number Nanoseconds
+---@field slowest_rank? integer
+---@field spread_ns? number The slowest rank over the fastest; ns
+---@field tokens? integer
+---@field tokens_per_s? number Of all its requests
+---@field total_ns? number Of all ranks; ns
+---@field transfer_ns? number In collectives, from then on; ns
+---@field waiting_ns? number In collectives, until the last rank had come; ns
+
+---@class llmprof.results.step_row
+---@field batch? integer
+---@field begin_ns? number On the GPU; ns
+---@field busy_ns? number Nanoseconds
+---@field collectives? integer
+---@field comm_hidden_ns? number Nanoseconds
+---@field comm_time_ns? number Nanoseconds
+---@field context? integer Requests in prefill
+---@field end_ns? number
+---@field generation? integer
+---@field graphed? integer
+---@field idle_ns? number Nanoseconds
+---@field interval_ns? number Nanoseconds
+---@field kernels? integer
+---@field last_ns? number
+---@field length_ns? number Nanoseconds
+---@field moves? integer
+---@field phase? string
+---@field rank integer
+---@field start_ns? number Its range on the CPU; ns
+---@field tokens? integer
+---@field transfer_ns? number Nanoseconds
+---@field turn? integer Its number since the last step of another phase
+---@field waiting_ns? number Nanoseconds
 
 ---@class llmprof.results.timeline_source
 ---@field command? string That made the capture

@@ -66,9 +66,19 @@ compare() {
 }
 
 
-# profile NAME RECIPE SETTING...: a run that must be done, with its reports
+# holds FILE...: files of the bundle that are not empty
+holds() {
+  local file
+  for file in "$@"; do
+    [[ -s $bundle/$file ]] || fail "$bundle: no $file"
+  done
+}
+
+
+# profile NAME RECIPE SETTING...: a run that must be done, with every file of its
+# bundle
 profile() {
-  local bundle="$scratch/$1" file
+  local bundle="$scratch/$1"
   "$llmprof" "$2" "out=$bundle" "${@:3}" || fail "$2: exit status $?"
   grep -q '^  "status": "done",$' "$bundle/manifest.json" ||
     fail "$2: the manifest does not say done"
@@ -76,15 +86,32 @@ profile() {
     fail "$2: no report of nsys"
   tests/gpu/validate.sh "$bundle" >"$scratch/validated" ||
     fail "$2: $(grep MISSING "$scratch/validated")"
-  for file in nsys/run.sqlite ncu/selection.json workload/metrics.json; do
-    [[ -s $bundle/$file ]] || fail "$2: no $file"
-  done
+  holds nsys/cmd.txt nsys/log.txt nsys/run.sqlite ncu/selection.json workload/metrics.json
+  grep -q '^## Top Kernels$' "$bundle/kernels.md" || fail "$2: kernels.md has no top kernels"
+  grep -q '^Model: ' "$bundle/stakeholder_summary.md" || fail "$2: the summary names no model"
   if [[ $counters == yes ]]; then
-    [[ -s $bundle/ncu/raw.csv ]] || fail "$2: no counters"
+    holds ncu/cmd.txt ncu/log.txt ncu/run.ncu-rep ncu/raw.csv ncu/details.csv ncu/sections.txt
     grep -q '"match": "exact"' "$bundle/results.json" ||
       fail "$2: no kernel has the counters of its launches"
   fi
   compare "$bundle"
+}
+
+
+# profile_model NAME RECIPE SETTING...: the same of a model with random weights: what it
+# is and what it ran on are said, and its operators are there
+profile_model() {
+  profile "$@" "python=$python" infer.max_new_tokens=4 infer.repeats=2 mode=light
+  local bundle="$scratch/$1" file
+  holds workload/operators.json
+  grep -q '^| `aten::' "$bundle/operators.md" || fail "$2: operators.md has no operator"
+  grep -q 'sha256: ' "$bundle/inputs.yaml" || fail "$2: inputs.yaml lists no input"
+  for file in manifest.json env.json; do
+    grep -q '"weights": "random"' "$bundle/$file" || fail "$2: $file does not say random weights"
+    grep -q '"total": ' "$bundle/$file" || fail "$2: $file counts no parameters"
+  done
+  grep -q '^# .*(random weights)' "$bundle/stakeholder_summary.md" ||
+    fail "$2: the summary's title does not say random weights"
 }
 
 
@@ -132,11 +159,17 @@ else
 fi
 
 if "$python" -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
-  profile dsocr recipes/deepseek_ocr.lua "python=$python" \
-    infer.max_new_tokens=4 infer.repeats=2 mode=light
-  profile alt recipes/alt_llm.lua "python=$python" model.preset=tiny \
-    infer.max_new_tokens=4 infer.repeats=2 mode=light
+  profile_model dsocr recipes/deepseek_ocr.lua
+  profile_model alt recipes/alt_llm.lua model.preset=tiny
   same "files of another model's bundle" "$(files_of dsocr)" "$(files_of alt)"
+
+  # what was captured can be kept, and analysed again without a GPU
+  "$llmprof" record "$scratch/alt" "$scratch/capture" || fail "record: exit status $?"
+  "$llmprof" recipes/alt_llm.lua capture=recorded "recorded=$scratch/capture" \
+    "out=$scratch/again" || fail "alt_llm.lua capture=recorded: exit status $?"
+  tests/gpu/validate.sh "$scratch/again" || fail "alt_llm.lua capture=recorded: files are missing"
+  grep -q 'max_new_tokens: 4' <(sed -n '/^captured_with:/,$p' "$scratch/again/config.yaml") ||
+    fail "alt_llm.lua capture=recorded: what it was captured with is not said"
   ran=$((ran + 1))
 else
   echo "left out: deepseek_ocr.py, $python has no torch that finds the GPU"

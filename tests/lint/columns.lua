@@ -3,14 +3,19 @@
 local columns = require "llmprof.report.columns"
 local fs = require "llmprof.fs"
 
-local BUNDLE, COMPARE = "docs/bundle.md", "docs/compare.md"
-local pages = { [BUNDLE] = assert(fs.read(BUNDLE)), [COMPARE] = assert(fs.read(COMPARE)) }
+local BUNDLE, COMPARE, RANKS = "docs/bundle.md", "docs/compare.md", "docs/ranks.md"
+local pages = { [BUNDLE] = assert(fs.read(BUNDLE)), [COMPARE] = assert(fs.read(COMPARE)),
+  [RANKS] = assert(fs.read(RANKS)) }
+
+local of_ranks = { ranks = true, rank_stages = true, steps = true, step_rows = true,
+  collectives = true, late = true, layers = true, rank_kernels = true, rank_files = true,
+  requests = true, left_out = true }
 
 
 -- The page that explains a table.
 local function page_of(name)
   if name:find "^compare_" or name:find "^sweep_" or name == "baselines" then return COMPARE end
-  return BUNDLE
+  return of_ranks[name] and RANKS or BUNDLE
 end
 
 

@@ -1,6 +1,7 @@
 -- Does every demand in docs/MAPPING.md name what is there? Run by llmprof exec, in
 -- the source tree. Commands are run, with RUN a bundle made of the recorded
--- capture; files must be in the tree or in that bundle, tests among the tests.
+-- capture, and print what stands behind "prints"; files must be in the tree or in that
+-- bundle, tests among the tests.
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local spawn = require "llmprof.spawn"
@@ -33,14 +34,15 @@ end
 
 -- ---- what a cell names ----
 
-local checked = {}
+local outputs = {} -- of the commands that ran
 
 local function check_command(where, command)
-  if checked[command] then return end
-  checked[command] = true
+  if outputs[command] then return end
   local recorded = command:find("capture=recorded", 1, true)
+  recorded = recorded and not command:find("--dry-run", 1, true)
   local code, said = run(recorded and command .. " out=" .. scratch.dir .. "/again --quiet"
     or command)
+  outputs[command] = fs.read(scratch.dir .. "/out")
   if recorded then fs.remove_tree(scratch.dir .. "/again") end
   -- doctor's status is that of the machine
   if code ~= 0 and command ~= "llmprof doctor" then
@@ -60,7 +62,7 @@ end
 
 local function check_place(where, cell)
   local seen = 0
-  for name in cell:gmatch "`([^`]+)`" do
+  for name in cell:gsub("prints `[^`]+`", ""):gmatch "`([^`]+)`" do
     if name:find "^llmprof " then
       check_command(where, name)
       seen = seen + 1
@@ -70,6 +72,11 @@ local function check_place(where, cell)
     end
   end
   if seen == 0 then fault("%s: it names no command and no file", where) end
+  for command, text in cell:gmatch "`(llmprof [^`]+)` prints `([^`]+)`" do
+    if not outputs[command]:find(text, 1, true) then
+      fault("%s: `%s` does not print %s", where, command, text)
+    end
+  end
 end
 
 

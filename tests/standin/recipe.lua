@@ -28,5 +28,7 @@ return llm.recipe {
       "--randomize", sampling.randomize } }
   end,
 
+  overhead = "off", -- specs count what is run
+
   stages = { { "prefill" }, { "decode" } },
 }

@@ -179,27 +179,30 @@ local function instances_of(wanted, found)
 end
 
 
--- The declared stage that a range of ncu.nvtx_include names, as recipes or as ncu
--- write it; or nil.
-local function stage_named(range, found)
-  for _, stage in ipairs(found.declared) do
-    local name = stage.name
-    if range == name or range == name .. "/"
-      or range == range_name.ncu_filter(name, is_default(name, found)) then return name end
-  end
-  return nil
+-- Does a range of ncu.nvtx_include name a stage: as recipes or as ncu write it, or
+-- by how it begins, "decode*"?
+local function names_stage(range, name, found)
+  local filter = range_name.ncu_filter(name, is_default(name, found))
+  local start = range:match "^([^*]+)%*/?$"
+  if not start then return range == name or range == name .. "/" or range == filter end
+  return name:sub(1, #start) == start or filter:sub(1, #start) == start
 end
 
 
 -- The stages that ncu.nvtx_include (a list of ranges) limits the counters to, as
--- a set; nil when it is not set, or names ranges other than stages.
+-- a set; nil when it is not set, or names ranges other than stages. found: of
+-- analysis.stages, or { declared = a recipe's stages, instances = {} }.
 function counter_plan.focus(include, found)
   if not include then return nil end
   local wanted = {}
   for _, range in ipairs(include) do
-    local name = stage_named(range, found)
-    if not name then return nil end
-    wanted[name] = true
+    local named = false
+    for _, stage in ipairs(found.declared) do
+      if names_stage(range, stage.name, found) then
+        wanted[stage.name], named = true, true
+      end
+    end
+    if not named then return nil end
   end
   return wanted
 end

@@ -306,7 +306,7 @@ function evidence.launching(results, stage)
   local waiting = stage.waiting
   return waiting.launch_ns + waiting.host_ns + waiting.other_ns,
     "the GPU's own work stays as it is, and the profiler did not slow the launches "
-      .. "(overhead=measure tells)"
+      .. "(overhead=before tells)"
 end
 
 

@@ -175,8 +175,8 @@ end
 
 local top_keys = { "schema_version", "run", "model", "source", "environment", "repeats", "totals",
   "inferred", "engine", "hardware", "efficiency", "latency", "integrity", "overhead", "stages",
-  "transfers",
-  "headroom", "roofline", "kernels", "selection", "counters", "operators", "advice", "missing" }
+  "ranks", "transfers", "headroom", "roofline", "kernels", "selection", "counters", "operators",
+  "advice", "missing" }
 
 -- given: run_id, recipe (name), top_n (rows of the tables of the largest kernels),
 -- model, source, environment, trace, found (of analysis.stages), kernels, selection,
@@ -184,8 +184,8 @@ local top_keys = { "schema_version", "run", "model", "source", "environment", "r
 -- metrics (metrics.json), arch, arch_complaint and run (of llmprof.model.choice), gpu
 -- (the configuration's hardware table), launches (of llmprof.ncu), samples (of
 -- llmprof.gpu_watch), complaints (of nsys), plain (metrics of runs without the profiler),
--- overhead (of analysis.overhead), missing (list of { what, why, how }), flops (the
--- recipe's: a function of a stage and metrics).
+-- ranks (of analysis.rank_view), overhead (of analysis.overhead), missing (list of
+-- { what, why, how }), flops (the recipe's: a function of a stage and metrics).
 --
 -- Its advice is made from the results themselves: llmprof.advice.
 function analysis.results(given)
@@ -201,6 +201,7 @@ function analysis.results(given)
     operators = given.operators,
     missing = json.list(given.missing),
     overhead = given.overhead,
+    ranks = given.ranks,
     stages = json.list {},
   }
   if given.trace then

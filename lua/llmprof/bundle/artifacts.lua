@@ -2,6 +2,7 @@
 --
 -- Files are written whole or not at all. manifest.json is rewritten after every
 -- step, so that a run that dies says how far it came.
+local command_line = require "llmprof.base.command_line"
 local clock = require "llmprof.base.clock"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
@@ -131,7 +132,7 @@ function artifacts.create(given)
     dir = given.root .. "/" .. id
   end
   local run = setmetatable({ id = id, dir = dir, root = not given.out and given.root or nil,
-    lock = hold(dir) }, Run)
+    lock = hold(dir), command = given.command }, Run)
   for _, folder in ipairs(layout.folders) do mkdirs(run:path(folder)) end
   run.manifest = {
     schema_version = 1,
@@ -334,7 +335,7 @@ end
 -- ---- its manifest ----
 
 local manifest_keys = { "schema_version", "llmprof", "run_id", "recipe", "recipe_file", "command",
-  "model", "status", "message", "started", "ended", "steps" }
+  "model", "status", "message", "partial", "started", "ended", "private", "steps" }
 local step_keys = { "name", "status", "note", "notes", "message", "hint", "last_lines", "started",
   "seconds", "commands", "inputs", "outputs" }
 
@@ -355,6 +356,18 @@ function Run:sizes(names)
     end
   end
   return list
+end
+
+
+-- Note in the manifest that a file holds what is not to be handed on.
+function Run:keep_private(name)
+  local list = self.manifest.private or json.list {}
+  for _, known in ipairs(list) do
+    if known == name then return end
+  end
+  list[#list + 1] = name
+  self.manifest.private = list
+  self:save()
 end
 
 
@@ -381,11 +394,14 @@ function Run:recorded(name)
 end
 
 
--- How to continue it: with other settings than its own it starts over. The command that
--- began it is not repeated here, as anybody may have written the manifest.
+-- How to continue it: with other settings than its own it starts over. The command is
+-- repeated where this process was given it: anybody may have written the manifest.
 function Run:continuation()
-  return ("continue it with the command in %s and --resume %s"):format(self:path(MANIFEST),
-    self.root and self.id or self.dir)
+  local name = self.root and self.id or self.dir
+  if self.command then
+    return ("continue it: %s --resume %s"):format(command_line.show(self.command), name)
+  end
+  return ("continue it with the command in %s and --resume %s"):format(self:path(MANIFEST), name)
 end
 
 
@@ -393,6 +409,14 @@ end
 function Run:reopen()
   self.lock = self.lock or hold(self.dir)
   self.manifest.status, self.manifest.message, self.manifest.ended = "running", nil, nil
+  self:save()
+end
+
+
+-- What is not in the bundle though it should be: a line for each thing; none: it is
+-- whole.
+function Run:set_partial(lines)
+  self.manifest.partial = #lines > 0 and json.list(lines) or nil
   self:save()
 end
 

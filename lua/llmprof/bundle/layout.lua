@@ -30,8 +30,12 @@ layout.workload = { folder = "workload", metrics = "workload/metrics.json",
   operators = "workload/operators.json", before = "workload/before", after = "workload/after",
   operators_pass = "workload/operators" }
 
+-- Ranks: what was found out of them, and what is kept of each one's file.
+layout.ranks = { folder = "ranks", record = "ranks/ranks.json" }
+
 -- Folders of a bundle, there even when they stay empty.
-layout.folders = { layout.nsys.folder, layout.ncu.folder, layout.workload.folder }
+layout.folders = { layout.nsys.folder, layout.ncu.folder, layout.workload.folder,
+  layout.ranks.folder }
 
 
 -- ---- names that are made ----
@@ -49,18 +53,6 @@ function layout.report(number, count, suffix)
 end
 
 
--- The export of one of several reports, and an export as it was before scrubbing:
--- neither stays.
-function layout.part(number)
-  return ("nsys/part.%d.sqlite"):format(number)
-end
-
-
-function layout.unscrubbed(name)
-  return (name:gsub("%.sqlite$", ".unscrubbed.sqlite"))
-end
-
-
 -- What a workload writes into one of its folders.
 function layout.metrics_in(folder)
   return folder .. "/metrics.json"
@@ -74,6 +66,12 @@ end
 
 function layout.log_in(folder)
   return folder .. "/log.txt"
+end
+
+
+-- What is kept of a rank's file.
+function layout.rank_part(name)
+  return ("%s/%s.part"):format(layout.ranks.folder, name)
 end
 
 
@@ -146,6 +144,12 @@ layout.recorded = {
   { name = "operators.json", target = layout.workload.operators, step = "operators",
     needed = true },
 }
+
+
+-- Is this the file of a rank in a recorded capture of several?
+function layout.is_rank(name)
+  return name:find "^rank.*%.sqlite$" ~= nil
+end
 
 
 -- What a file of a bundle is called in a recorded capture; nil when it is not kept.

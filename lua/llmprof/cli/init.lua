@@ -8,6 +8,7 @@ local help = require "llmprof.cli.help"
 local nearest = require "llmprof.base.nearest"
 local options = require "llmprof.cli.options"
 local out = require "llmprof.base.out"
+local private = require "llmprof.bundle.private"
 
 local cli = {}
 
@@ -88,6 +89,7 @@ end
 
 -- A command's exit status, once all that it printed is written.
 local function run_all(argv)
+  private.sweep()
   local status = dispatch(argv)
   out.finish()
   return status

@@ -59,6 +59,12 @@ local mapping = {
 }
 
 
+-- Options that llmprof gives, whose values are words of nsys: option -> true.
+nsys.options = { ["--force-overwrite"] = true, ["--output"] = true }
+
+for _, entry in ipairs(mapping) do nsys.options[entry[2]] = true end
+
+
 -- A value of the configuration; nil when it is empty.
 local function given(cfg, key)
   local value = cfg[key]

@@ -78,9 +78,20 @@ function found.of_kernels(kernels, list)
 end
 
 
+-- Add `place`: which of its step's collectives a row is, from 0.
+function found.place(made)
+  rows.check(collectives.number(made, { rank = "rank", start = "start", ["end"] = "end",
+    key = "step" }, "place"))
+  return made
+end
+
+
 -- Columns that a part keeps, in this order.
-found.kept = { "rank", "step", "name", "short_name", "stream", "start", "end", "api_start",
-  "previous", "before", "signature", "hidden", "work_before" }
+found.kept = { "rank", "step", "phase", "turn", "place", "name", "short_name", "stream", "start",
+  "end", "duration", "api_start", "previous", "before", "signature", "hidden", "work_before" }
+
+-- Those of them that are times on the trace's clock.
+found.times = { "start", "end", "api_start", "previous" }
 
 
 return found

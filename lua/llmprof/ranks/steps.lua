@@ -74,9 +74,10 @@ function steps.label_work(ops, is_collective)
 end
 
 
--- Add `step`, and of that `phase`, to operations that have a rank.
-function steps.assign(ops, made)
-  rows.check(spans.assign(ops, { time = "api_start", key = "rank" }, made, at, "step"))
+-- Add `step`, and of that `phase`, to operations that have a rank. time: the column
+-- that says in which they are, "api_start" unless given.
+function steps.assign(ops, made, time)
+  rows.check(spans.assign(ops, { time = time or "api_start", key = "rank" }, made, at, "step"))
   rows.check(spans.look_up(ops, "step", made, "phase", "phase"))
   return ops
 end
@@ -133,9 +134,10 @@ end
 
 -- Columns that a part keeps, in this order.
 steps.kept = { "rank", "phase", "context", "context_tokens", "generation", "generation_tokens",
-  "start", "end", "launched", "before", "first", "last", "begin", "length", "interval", "idle",
-  "idle_sync", "idle_launch", "idle_memory", "idle_other", "busy", "gpu_time", "kernels",
-  "graphed", "graphs", "graph", "moves", "move_time", "collectives", "comm_time", "comm_hidden" }
+  "batch", "tokens", "turn", "start", "end", "launched", "before", "first", "last", "begin",
+  "length", "interval", "idle", "idle_sync", "idle_launch", "idle_memory", "idle_other", "busy",
+  "gpu_time", "kernels", "graphed", "graphs", "graph", "moves", "move_time", "collectives",
+  "comm_time", "comm_hidden" }
 
 
 return steps

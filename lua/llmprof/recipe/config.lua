@@ -260,7 +260,9 @@ local function parse_override(word)
   if removed then return { action = "remove", key = removed, word = word } end
   local plus, key, text = word:match "^(%+?)([%w_%.-]+)=(.*)$"
   if not key then
-    bad(("'%s' is no setting"):format(word), "write key=value, +key=value or ~key")
+    bad(("'%s' is no setting"):format(word), word:find "^%+?[%w_/]+@"
+      and "a preset is chosen by its group, nsys=light; the keys of a dataset are set one by one"
+      or "write key=value, +key=value or ~key")
   end
   return { action = plus == "+" and "add" or "set", key = key, text = text, word = word }
 end

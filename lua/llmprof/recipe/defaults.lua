@@ -25,8 +25,9 @@ return {
     choices = { "on", "off" } },
   ["timeline"] = { "Capture a timeline; off measures counters alone", "on",
     choices = { "on", "off" } },
-  ["overhead"] = { "Run the workload plain before and after, to measure what profiling costs",
-    "off", choices = { "off", "measure" } },
+  ["overhead"] = { "Time the workload without the profiler: in a plain run before the timeline, "
+    .. "in one before and one after it (measure), or not; servers are not unless this is set",
+    "before", choices = { "before", "measure", "off" } },
   ["tools.nsys"] = { "Path of nsys; found by itself unless set", type = "string", runs = true },
   ["tools.ncu"] = { "Path of ncu; found by itself unless set", type = "string", runs = true },
   ["repeats.skip_first"] = { "Leave the first repeat out of the figures: auto does so when it "
@@ -70,14 +71,15 @@ return {
     choices = { "primary", "all" } },
   ["nsys.kill"] = { "Signal to the workload when the session ends", type = "string" },
   ["nsys.trace_fork_before_exec"] = { "Trace children before they exec", type = "boolean" },
+  ["nsys.keep_report"] = { "Keep run.nsys-rep, which holds the environment of the workload", true },
   ["nsys.scrub"] = { "Keep the export without environment, command lines and paths", true },
   ["nsys.export_timeout_s"] = { "Give up exporting after so many seconds", 1800, min = 1 },
   ["nsys.extra_args"] = { "More options for nsys profile, word by word", type = "list",
     runs = true },
 
   ["ncu.preset"] = { "Preset of Nsight Compute options", "default" },
-  ["ncu.nvtx_include"] = { "Select and profile kernels in these NVTX ranges; in the recipe's "
-    .. "stages unless set", type = "list", one = true },
+  ["ncu.nvtx_include"] = { "Select and profile kernels in these NVTX ranges, decode* in stages "
+    .. "that begin so; in the recipe's stages unless set", type = "list", one = true },
   ["ncu.set"] = { "Section set", type = "string" },
   ["ncu.sections"] = { "More sections, by identifier", type = "list" },
   ["ncu.metrics"] = { "More metrics", type = "list" },

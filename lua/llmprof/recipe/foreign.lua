@@ -17,6 +17,9 @@ local names = {
   ["pipeline.torch_profiler.enable"] = { "operators", switch },
 }
 
+-- Names that stand for a key where the recipe has it, and are refused elsewhere.
+local of_recipes = { ["model.target"] = "model.preset" }
+
 -- Groups whose keys are those of a group here.
 local groups = { ["pipeline.nsys"] = "nsys", ["pipeline.ncu"] = "ncu" }
 
@@ -30,6 +33,12 @@ local refused = {
   ["inputs.manifest"] = "this recipe's workload takes no list of inputs; one that does declares "
     .. "the option inputs.manifest",
   ["run.stage1_repeats"] = "choose samples with dataset.sampling.*, repeats with infer.repeats",
+  ["repeats"] = "infer.repeats is how often the workload runs, repeats.skip_first which of them "
+    .. "count",
+  ["runners"] = "nothing is analysed inside the workload while it is profiled; operators=off "
+    .. "leaves its own profiler out",
+  ["pipeline.static_analysis.enable"] = "parameters, FLOP and bytes come from the model's "
+    .. "description: model.arch, model.config",
   ["hydra.run.dir"] = "out=FOLDER is where the bundle goes, run.root=FOLDER where runs are kept",
   ["hydra.job.chdir"] = "the workload runs where llmprof was started, or in the recipe's cwd",
 }
@@ -61,6 +70,7 @@ function foreign.resolve(key, value, is_known)
   if is_known(key) then return nil end
   local entry = names[key]
   if entry then return entry[1], translated(key, entry[2], value) end
+  if of_recipes[key] and is_known(of_recipes[key]) then return of_recipes[key], value end
   if refused[key] then
     errors.raise("usage", ("'%s' is not a key here"):format(key), { hint = refused[key] })
   end

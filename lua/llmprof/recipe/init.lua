@@ -30,6 +30,7 @@ recipe.fields = {
   repeats = { "table", config = true },
   mode = { "string", config = true },
   capture = { "string", config = true },
+  overhead = { "string", config = true },
   identify = { "function" },
   select_kernels = { "function" },
   flops = { "function" },

@@ -94,6 +94,7 @@ function serving.recipe(engine)
     options = options_of(engine),
     workload = workload_of(engine, recipe.path "workloads/serve.py"),
     stages = { { "prefill" }, { "decode" } },
+    overhead = "off", -- a server takes long to start
     nsys = {
       capture_range = engine.window and "cudaProfilerApi" or "none",
       trace_fork_before_exec = true,

@@ -215,6 +215,87 @@ columns.devices = {
   count("sm_count", "SMs"), word("compute_capability", "compute capability"),
 }
 
+-- ---- ranks ----
+
+local function us(key, title)
+  return { key = key, title = title .. " µs", scale = 1e-3, digits = 1 }
+end
+
+columns.ranks = {
+  id("rank", "rank"), word("gpu", "GPU"), id("device", "device"), id("tp", "TP"),
+  ms("gpu_time_ns", "kernels"), ms("collective_ns", "collectives"), ms("waiting_ns", "waiting"),
+  ms("exposed_ns", "exposed"), ms("hidden_ns", "hidden"), count("last", "last to come"),
+  ms("caused_ns", "others wait for it"), ms("expert_ns", "experts"),
+}
+columns.ranks[4].optional, columns.ranks[12].optional = true, true
+
+columns.rank_stages = {
+  word("phase", "stage"), word("who", "rank"), count("count", "steps"), ms("mean_ns", "mean", 3),
+  ms("p50_ns", "p50", 3), ms("p90_ns", "p90", 3), ms("max_ns", "max", 3), ms("busy_ns", "busy", 3),
+  ms("idle_ns", "idle before", 3), ms("exposed_ns", "exposed", 3), ms("hidden_ns", "hidden", 3),
+  ms("waiting_ns", "waiting", 3), ms("transfer_ns", "transfer", 3), ms("spread_ns", "spread", 3),
+}
+
+columns.steps = {
+  word("phase", "stage"), count("batch", "batch"), count("tokens", "tokens"),
+  count("count", "steps"), ms("mean_ns", "mean", 3), ms("p50_ns", "p50", 3),
+  ms("p90_ns", "p90", 3), ms("max_ns", "max", 3), ms("interval_ns", "interval", 3),
+  ms("idle_ns", "idle before", 3), count("kernels", "kernels"), word("how", "launched"),
+  ms("waiting_ns", "waiting", 3), ms("transfer_ns", "transfer", 3),
+  { key = "tokens_per_s", title = "tokens/s", digits = 0 },
+  { key = "mfu", title = "MFU %", scale = 100, digits = 1, optional = true },
+  { key = "mbu", title = "MBU %", scale = 100, digits = 1, optional = true },
+}
+
+columns.step_rows = {
+  id("rank", "rank"), word("phase", "stage"), count("batch", "batch"), count("tokens", "tokens"),
+  id("turn", "turn"), ms("begin_ns", "begin", 3), ms("length_ns", "length", 3),
+  ms("interval_ns", "interval", 3), ms("idle_ns", "idle before", 3), ms("busy_ns", "busy", 3),
+  count("kernels", "kernels"), count("graphed", "graphed"), ms("waiting_ns", "waiting", 3),
+  ms("transfer_ns", "transfer", 3),
+}
+
+columns.collectives = {
+  name("name", "kernel", 48), word("op", "operation"), word("library", "by"),
+  word("algorithm", "algorithm"), word("protocol", "protocol"), count("count", "a rank"),
+  count("matched", "matched"), ms("total_ns", "all ranks"), ms("waiting_ns", "waiting"),
+  ms("transfer_ns", "transfer"), us("transfer_p50_ns", "transfer p50"),
+  us("skew_p50_ns", "skew p50"),
+  { key = "bytes", title = "message KB", scale = 1e-3, digits = 1, optional = true },
+  { key = "busbw", title = "bus GB/s", scale = 1e-9, digits = 1, optional = true },
+}
+
+columns.late = {
+  id("rank", "late rank"), word("phase", "stage"), id("layer", "layer"), count("count", "times"),
+  ms("caused_ns", "others wait"), ms("late_ns", "late by"), ms("more_work_ns", "more computing"),
+  ms("more_gap_ns", "more pauses"), { key = "more_kernels", title = "more kernels", digits = 1 },
+}
+
+columns.layers = {
+  word("phase", "stage"), id("layer", "layer"), count("collectives", "collectives"),
+  ms("collective_ns", "all ranks"), ms("exposed_ns", "exposed"), ms("hidden_ns", "hidden"),
+  ms("waiting_ns", "waiting"), ms("transfer_ns", "transfer"),
+}
+
+columns.rank_kernels = {
+  name("name", "kernel", 48), count("calls", "calls"), ms("total_ns", "all ranks"),
+  us("mean_ns", "mean"), us("median_ns", "p50"), id("slowest_rank", "slowest rank"),
+  us("slowest_ns", "mean there"), us("fastest_ns", "fastest rank"),
+}
+
+columns.rank_files = {
+  word("file", "file"), count("ranks", "ranks"), word("clock", "clock by"),
+  ms("offset_ns", "offset", 6), { key = "drift", title = "drift ppm", scale = 1e6, digits = 2 },
+  count("pairs", "pairs"), us("apart_ns", "apart"), us("residual_ns", "residual"),
+}
+
+columns.requests = {
+  word("label", "clients saw"), count("count", "n"), ms("mean_ns", "mean"), ms("p50_ns", "p50"),
+  ms("p90_ns", "p90"), ms("p99_ns", "p99"), ms("max_ns", "max"),
+}
+
+columns.left_out = { word("text", "left out") }
+
 -- ---- llmprof compare ----
 
 -- Values in the row's own unit.

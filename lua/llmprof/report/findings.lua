@@ -3,6 +3,7 @@ local first_times = require "llmprof.analysis.first_times"
 local markdown = require "llmprof.markdown"
 local parts = require "llmprof.report.parts"
 local range_name = require "llmprof.base.range_name"
+local ranks = require "llmprof.report.ranks"
 local rows = require "llmprof.report.rows"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
@@ -209,12 +210,13 @@ end
 
 
 -- Three lines, plain text: what is wrong and what the stages take, what to do
--- first, how far to trust it. Each { head, text }.
+-- first, how far to trust it; before them, of several ranks, who waits for whom. Each
+-- { head, text }.
 function findings.verdict(results)
   local first = list_of(results)[1]
   local share = results.totals and results.totals.stage_share
   local title = first and first.title or "No rule found anything to change"
-  return {
+  local lines = {
     { head = title:sub(1, 1):upper() .. title:sub(2) .. ".", text = stage_times(results) },
     { head = "First move:", text = first_move(results, first) },
     { head = "Trust:", text = ("%s%s%s"):format(
@@ -222,6 +224,9 @@ function findings.verdict(results)
       share and ("%s of the GPU time lies in a stage. "):format(words.percent(share)) or "",
       words.repeats(results) or "Without a timeline there are no times.") },
   }
+  local between = ranks.verdict(results)
+  if between then table.insert(lines, 1, { head = "Ranks:", text = between }) end
+  return lines
 end
 
 

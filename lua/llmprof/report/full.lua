@@ -3,6 +3,7 @@ local findings = require "llmprof.report.findings"
 local mermaid = require "llmprof.report.mermaid"
 local operators = require "llmprof.report.operators"
 local parts = require "llmprof.report.parts"
+local ranks = require "llmprof.report.ranks"
 
 local report = {}
 
@@ -25,6 +26,9 @@ local sections = {
   advice = { "What to Do", findings.full },
 }
 
+-- Not configured: there where there is something to say.
+local RANKS_AFTER = "stages"
+
 
 -- order: names of sections, as configured by `report`.
 function report.render(results, order)
@@ -34,6 +38,10 @@ function report.render(results, order)
     local title, make = table.unpack(sections[name])
     out[#out + 1] = ("## %s\n"):format(title)
     out[#out + 1] = make(results)
+    if name == RANKS_AFTER and results.ranks then
+      out[#out + 1] = "## Steps, Ranks and Collectives\n"
+      out[#out + 1] = ranks.full(results)
+    end
   end
   out[#out + 1] = "## How Far to Trust It\n"
   out[#out + 1] = parts.trust(results)

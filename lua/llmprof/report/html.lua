@@ -4,6 +4,7 @@ local charts = require "llmprof.report.html.charts"
 local document = require "llmprof.report.html.document"
 local html = require "llmprof.base.html"
 local json = require "llmprof.json"
+local ranks = require "llmprof.report.ranks"
 local rows = require "llmprof.report.rows"
 local timeline = require "llmprof.report.html.timeline"
 local words = require "llmprof.report.words"
@@ -104,6 +105,22 @@ local function trust(results)
 end
 
 
+-- Steps, ranks and collectives.
+local function between_ranks(results)
+  local pieces = { paragraph(ranks.verdict(results), "note"),
+    paragraph(ranks.basis(results), "note") }
+  for _, name in ipairs { "left_out", "ranks", "rank_stages", "steps" } do
+    pieces[#pieces + 1] = body.table(results, name, { title = ranks.title(name) })
+  end
+  pieces[#pieces + 1] = paragraph(ranks.padding(results), "note")
+  pieces[#pieces + 1] = paragraph(ranks.clients(results), "note")
+  for _, name in ipairs { "requests", "collectives", "late", "layers", "rank_files" } do
+    pieces[#pieces + 1] = body.table(results, name, { title = ranks.title(name) })
+  end
+  return table.concat(pieces)
+end
+
+
 local function sources(results)
   return paragraph(words.model(results)) .. paragraph(words.source(results))
     .. table_or(results, "devices", "The trace does not name its GPU.")
@@ -113,11 +130,13 @@ local function sources(results)
 end
 
 
--- Those with a key are left out where `report` does not name it.
+-- Those with a key are left out where `report` does not name it, those with a field
+-- where results do not have it.
 local sections = {
   { "findings", "What to do, in order", body.findings, key = "advice" },
   { "latency", "Latency", latency, key = "aggregates" },
   { "stages", "Per-Stage Timings", stages, key = "stages" },
+  { "ranks", "Steps, ranks and collectives", between_ranks, field = "ranks" },
   { "efficiency", "MFU/MBU", efficiency, key = "mfu" },
   { "roofline", "Roofline and headroom", roofline, key = "roofline" },
   { "kernels", "Kernels", kernels, key = "kernels" },
@@ -133,11 +152,13 @@ local NO_CHARTS = "llmprof was built without Chart.js: charts are left out, all 
   .. "tables. Debian's package is libjs-chart.js."
 
 
-local function wanted(order)
+local function wanted(order, results)
   local keys, list = {}, {}
   for _, name in ipairs(order) do keys[name] = true end
   for _, section in ipairs(sections) do
-    if not section.key or keys[section.key] then list[#list + 1] = section end
+    if (not section.key or keys[section.key]) and (not section.field or results[section.field]) then
+      list[#list + 1] = section
+    end
   end
   return list
 end
@@ -161,7 +182,7 @@ end
 -- order: names of sections, as configured by `report`; the page has an order of
 -- its own.
 function report.render(results, order)
-  local data, list = drawn(results), wanted(order)
+  local data, list = drawn(results), wanted(order, results)
   local out = { ("<header>\n<h1>%s</h1>\n"):format(html.escape(words.title(results))),
     body.verdict(results), body.tiles(results), timeline.render(results), "</header>\n",
     navigation(list), "<main>\n",

@@ -4,6 +4,7 @@
 local columns = require "llmprof.report.columns"
 local errors = require "llmprof.base.errors"
 local nearest = require "llmprof.base.nearest"
+local rank_rows = require "llmprof.report.rank_rows"
 local rows = require "llmprof.report.rows"
 
 local sections = {}
@@ -13,6 +14,11 @@ local by_name = {}
 
 local function operators(results)
   return results.operators and results.operators.operators or {}
+end
+
+
+local function of_ranks(key)
+  return function(results) return results.ranks and results.ranks[key] or {} end
 end
 
 
@@ -30,6 +36,17 @@ local list = {
     rows = function(results) return results.advice and results.advice.abstained or {} end },
   { "silent", "Rules that found nothing",
     rows = function(results) return results.advice and results.advice.silent or {} end },
+  { "ranks", "Ranks", rows = of_ranks "ranks" },
+  { "rank_stages", "Stages by rank", rows = rank_rows.stages },
+  { "steps", "Steps", rows = rank_rows.steps },
+  { "step_rows", "Single steps", rows = of_ranks "step_rows" },
+  { "collectives", "Collectives", rows = of_ranks "collectives" },
+  { "late", "Who the others wait for", rows = of_ranks "places" },
+  { "layers", "Communication by layer", rows = of_ranks "layers" },
+  { "rank_kernels", "Kernels over all ranks", rows = of_ranks "kernels" },
+  { "rank_files", "Files and their clocks", rows = of_ranks "files" },
+  { "requests", "What clients saw", rows = rank_rows.requests },
+  { "left_out", "Left out", rows = rank_rows.left_out },
   { "kernels", "Kernels", columns = columns.page_kernels },
   { "ranges", "Counters of whole ranges", subject = "counters" },
   { "headroom", "Headroom" },

@@ -3,6 +3,7 @@ local findings = require "llmprof.report.findings"
 local mermaid = require "llmprof.report.mermaid"
 local operators = require "llmprof.report.operators"
 local parts = require "llmprof.report.parts"
+local ranks = require "llmprof.report.ranks"
 
 local report = {}
 
@@ -24,7 +25,7 @@ function report.render(results)
     "## Environment\n", parts.environment(results),
     "## Aggregates\n", parts.brief_aggregates(results),
     "## Per-Stage Timings\n", parts.brief_stages(results), mermaid.pictures(results),
-    "## MFU/MBU\n", parts.brief_mfu(results),
+    ranks.short(results) .. "## MFU/MBU\n", parts.brief_mfu(results),
     "## Top Operators\n", operators.top(results, OPERATORS),
     "## Top Kernels\n", parts.top_kernels(results),
     "## What to Do Next\n", findings.brief(results, FINDINGS),

@@ -52,8 +52,8 @@ function words.no_rows(results)
     .. "CUDA and NVTX traced (nsys.trace=[cuda,nvtx])."
 end
 
-words.no_overhead = "What profiling cost was not measured. To fill this: overhead=measure runs "
-  .. "the workload plain before and after."
+words.no_overhead = "What profiling cost was not measured. To fill this: overhead=before runs "
+  .. "the workload plain before the timeline, overhead=measure after it, too."
 
 
 -- ---- who, where, from what ----

@@ -40,8 +40,8 @@ local sys = require "llmprof.sys"
 local pipeline = {}
 
 -- In this order.
-pipeline.steps = { "plan", "tools", "timeline", "export", "select", "counters", "operators",
-  "analyse", "render" }
+pipeline.steps = { "plan", "tools", "timeline", "ranks", "export", "select", "counters",
+  "operators", "analyse", "render" }
 
 
 -- The steps, in order.

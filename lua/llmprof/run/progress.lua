@@ -77,6 +77,11 @@ local function print_end(out, ctx, failure)
   end
   out.line ""
   out.line(("%s %s"):format(failure and "bundle so far:" or "bundle:", text.clean(ctx.run.dir)))
+  local private = ctx.redone and ctx.redone.timeline and ctx.run.manifest.private
+  if private then
+    out.line(("keep to yourself: %s, which %s the workload's environment"):format(
+      table.concat(private, ", "), #private == 1 and "holds" or "hold"))
+  end
 end
 
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "exports.h"
+#include "llmprof/text.h"
 #include "nsys/scrub_rules.h"
 #include "read_export.h"
 
@@ -114,7 +115,7 @@ static void test_computed_columns(void **state) {
 
 static void expect_program(const char *name, const char *program) {
   llmprof_buffer out = {0};
-  llmprof_scrub_program(&out, name);
+  llmprof_text_program(&out, name);
   assert_string_equal(out.bytes ? out.bytes : "", program);
   llmprof_buffer_free(&out);
 }

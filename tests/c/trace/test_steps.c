@@ -1,8 +1,10 @@
 /* Ranges as the GPU ran them: which operations are a step's, and when the GPU
  * could begin it. */
 
-#include "exports.h"
+#include <string.h>
+
 #include "llmprof/buffer.h"
+#include "timelines.h"
 
 static int64_t cell(llmprof_frame *frame, const char *column, size_t row) {
   llmprof_error err = {0};
@@ -32,8 +34,8 @@ static llmprof_frame *steps_of(llmprof_trace *trace, const char *tag) {
   return steps;
 }
 
-static void expect(const char *sql, const char *expected) {
-  llmprof_trace *trace = test_trace(sql);
+static void expect(const char *lines, const char *expected) {
+  llmprof_trace *trace = test_timeline(lines);
   llmprof_frame *steps = steps_of(trace, "step");
   llmprof_buffer got = {0};
   llmprof_buffer_puts(&got, "");
@@ -47,7 +49,7 @@ static void expect(const char *sql, const char *expected) {
 
 /* The CPU is done by 30; the GPU runs the steps until 360. */
 #define QUEUED                                                            \
-  EXPORT_TABLES RANGE(0, 10, T11, "step") RANGE(10, 20, T11, "step")      \
+  TIMELINE RANGE(0, 10, T11, "step") RANGE(10, 20, T11, "step")           \
       RANGE(20, 30, T11, "step") CALL(1, 2, T11, 1) CALL(3, 4, T11, 2)    \
           CALL(11, 12, T11, 3) CALL(21, 22, T11, 4) KERNEL(50, 90, P1, 1) \
               KERNEL(95, 150, P1, 2) KERNEL(160, 250, P1, 3)              \
@@ -63,7 +65,7 @@ static void test_a_queue(void **state) {
 /* Each step is asked for when the one before it is done. */
 static void test_an_idle_queue(void **state) {
   (void)state;
-  expect(EXPORT_TABLES RANGE(0, 100, T11, "step") RANGE(100, 200, T11, "step")
+  expect(TIMELINE RANGE(0, 100, T11, "step") RANGE(100, 200, T11, "step")
              CALL(10, 11, T11, 1) CALL(110, 111, T11, 2) KERNEL(20, 90, P1, 1)
                  KERNEL(120, 190, P1, 2),
          "0: 10, 20-90, begin 20, 70, 1/1; "
@@ -73,7 +75,7 @@ static void test_an_idle_queue(void **state) {
 /* Asked for in the very moment in which the step before it ends. */
 static void test_the_edge(void **state) {
   (void)state;
-  expect(EXPORT_TABLES RANGE(0, 100, T11, "step") RANGE(100, 200, T11, "step")
+  expect(TIMELINE RANGE(0, 100, T11, "step") RANGE(100, 200, T11, "step")
              CALL(10, 11, T11, 1) CALL(110, 111, T11, 2) KERNEL(20, 110, P1, 1)
                  KERNEL(120, 190, P1, 2),
          "0: 10, 20-110, begin 20, 90, 1/1; "
@@ -83,7 +85,7 @@ static void test_the_edge(void **state) {
 /* What is in no step keeps the GPU, too, unless it runs beside the step. */
 static void test_what_is_in_no_step(void **state) {
   (void)state;
-  expect(EXPORT_TABLES RANGE(10, 20, T11, "step") RANGE(20, 30, T11, "step")
+  expect(TIMELINE RANGE(10, 20, T11, "step") RANGE(20, 30, T11, "step")
              CALL(1, 2, T11, 1) CALL(11, 12, T11, 2) CALL(13, 14, T11, 3)
                  CALL(21, 22, T11, 4) KERNEL(40, 90, P1, 1)
                      KERNEL(95, 150, P1, 2) KERNEL(155, 170, P1, 9)
@@ -96,7 +98,7 @@ static void test_what_is_in_no_step(void **state) {
 /* On another stream a step may run within the one before it. */
 static void test_a_step_inside_another(void **state) {
   (void)state;
-  expect(EXPORT_TABLES RANGE(0, 10, T11, "step") RANGE(10, 20, T11, "step")
+  expect(TIMELINE RANGE(0, 10, T11, "step") RANGE(10, 20, T11, "step")
              RANGE(20, 30, T11, "step") CALL(1, 2, T11, 1) CALL(11, 12, T11, 2)
                  CALL(21, 22, T11, 3) KERNEL(50, 150, P1, 1)
                      KERNEL(60, 80, P1, 2) KERNEL(140, 200, P1, 3),
@@ -108,21 +110,21 @@ static void test_a_step_inside_another(void **state) {
 /* The innermost range has the operation, and one without any is no row. */
 static void test_ranges_inside_others(void **state) {
   (void)state;
-  expect(EXPORT_TABLES RANGE(0, 100, T11, "step") RANGE(10, 40, T11, "step")
+  expect(TIMELINE RANGE(0, 100, T11, "step") RANGE(10, 40, T11, "step")
              RANGE(50, 60, T11, "step") RANGE(15, 35, T11, "layer")
                  CALL(20, 21, T11, 1) CALL(70, 71, T11, 2) KERNEL(30, 35, P1, 1)
                      KERNEL(80, 90, P1, 2),
          "1: 20, 30-35, begin 30, 5, 1/1; 0: 70, 80-90, begin 80, 10, 1/1");
 }
 
-#define ON_DEVICE(start, end, device, pid, correlation)              \
-  "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (" #start ", " #end \
-  ", " #device ", " #correlation ", " pid ", NULL);"
+#define ON_DEVICE(start, end, device, pid, correlation)       \
+  "kernel " #start " " #end " pid=" pid " call=" #correlation \
+  " device=" #device "\n"
 
 /* A step that runs on two devices is a row on each, with its own neighbours. */
 static void test_devices_and_processes(void **state) {
   (void)state;
-  expect(EXPORT_TABLES RANGE(0, 10, T11, "step") RANGE(10, 20, T11, "step")
+  expect(TIMELINE RANGE(0, 10, T11, "step") RANGE(10, 20, T11, "step")
              RANGE(0, 10, T21, "step") CALL(1, 2, T11, 1) CALL(3, 4, T11, 2)
                  CALL(11, 12, T11, 3) CALL(13, 14, T11, 4) CALL(1, 2, T21, 1)
                      ON_DEVICE(50, 90, 0, P1, 1) ON_DEVICE(60, 100, 1, P1, 2)
@@ -137,31 +139,24 @@ static void test_devices_and_processes(void **state) {
 /* All nodes of a graph, and a graph that was traced as one operation. */
 static void test_graphs(void **state) {
   (void)state;
-  expect(
-      EXPORT_TABLES RANGE(0, 10, T11, "step") RANGE(10, 20, T11, "step")
-          CALL(1, 2, T11, 1) CALL(11, 12, T11, 2) KERNEL(50, 60, P1, 1) KERNEL(
-              60, 90, P1,
-              1) "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER, "
-                 "end "
-                 "INTEGER, deviceId INTEGER, correlationId INTEGER, globalPid "
-                 "INTEGER); INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES "
-                 "(100, "
-                 "160, 0, 2, " P1 ");",
-      "0: 1, 50-90, begin 50, 40, 2/2; 1: 11, 100-160, begin 90, 70, 1/0");
+  expect(TIMELINE RANGE(0, 10, T11, "step") RANGE(10, 20, T11, "step")
+             CALL(1, 2, T11, 1) CALL(11, 12, T11, 2) KERNEL(50, 60, P1, 1)
+                 KERNEL(60, 90, P1, 1) "graph 100 160 pid=" P1 " call=2\n",
+         "0: 1, 50-90, begin 50, 40, 2/2; 1: 11, 100-160, begin 90, 70, 1/0");
 }
 
 static void test_what_lacks_times(void **state) {
   (void)state;
-  expect(EXPORT_TABLES RANGE(0, 10, T11, "step") CALL(1, 2, T11, 1)
-             CALL(3, 4, T11, 2) KERNEL(50, null, P1, 1) KERNEL(60, 70, P1, 2),
+  expect(TIMELINE RANGE(0, 10, T11, "step") CALL(1, 2, T11, 1)
+             CALL(3, 4, T11, 2) KERNEL(50, -, P1, 1) KERNEL(60, 70, P1, 2),
          "0: 3, 60-70, begin 60, 10, 1/1");
-  expect(EXPORT_TABLES, "");
+  expect(TIMELINE, "");
 }
 
 /* The columns that come from the range. */
 static void test_the_range(void **state) {
   (void)state;
-  llmprof_trace *trace = test_trace(QUEUED);
+  llmprof_trace *trace = test_timeline(QUEUED);
   llmprof_frame *steps = steps_of(trace, "step");
   assert_int_equal(cell(steps, "host_start", 1), 10);
   assert_int_equal(cell(steps, "host_end", 1), 20);
@@ -195,7 +190,7 @@ static bool load_steps(void *path, llmprof_error *err) {
 
 static void test_allocations(void **state) {
   (void)state;
-  const char *path = test_database("queued.sqlite", QUEUED);
+  const char *path = test_file("queued", QUEUED, strlen(QUEUED));
   test_every_allocation(load_steps, (void *)(uintptr_t)path);
 }
 

@@ -1,6 +1,8 @@
--- The timelines of tests/fixtures, for specs; make_traces.py says what is in
--- them.
+-- The timelines of tests/fixtures, for specs: make_traces.py says what is in the
+-- exports, and timelines/ has those that are text.
+local fs = require "llmprof.fs"
 local stages = require "llmprof.analysis.stages"
+local timeline = require "tests.lua.support.timeline"
 local trace_file = require "llmprof.trace.file"
 
 local traces = {}
@@ -11,7 +13,8 @@ traces.declared = { { name = "prefill" }, { name = "vision", parent = "prefill" 
 
 -- A trace and its stages. declared and policy as for stages.find.
 function traces.open(name, declared, policy)
-  local trace = trace_file.open(("tests/fixtures/%s/run.sqlite"):format(name))
+  local export = ("tests/fixtures/%s/run.sqlite"):format(name)
+  local trace = fs.stat(export) and trace_file.open(export) or timeline.fixture(name)
   return trace, stages.find(trace, declared or traces.declared, policy or "auto")
 end
 

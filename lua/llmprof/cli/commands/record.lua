@@ -7,6 +7,7 @@ local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local layout = lazy "llmprof.bundle.layout"
+local nsys = require "llmprof.nvidia.nsys"
 local out = require "llmprof.base.out"
 local results_file = lazy "llmprof.bundle.results_file"
 local scrub = require "llmprof.scrub"
@@ -50,12 +51,30 @@ local function portable(run, argv)
 end
 
 
+local open_groups = { nsys = true, ncu = true, hardware = true, report = true, top_n = true,
+  repeats = true, mode = true }
+
+-- Settings of llmprof's own that are choices, switches and numbers, or lists of words for
+-- a tool: those of their values can be seen.
+local function open_settings()
+  local open = {}
+  for key, declaration in pairs(defaults) do
+    local of_ours = open_groups[key:match "^%l[%l_]*"] and not declaration.runs
+    open[key] = declaration.choices ~= nil or of_ours or nil
+  end
+  return open
+end
+
+
 -- The call of nsys that made the timeline.
 local function command_of(run)
   local step = run:recorded "timeline"
   for _, argv in ipairs(step and step.commands or {}) do
     local words = portable(run, argv)
-    if words[1] == "nsys" and words[2] == "profile" then return command_line.show(words) end
+    if words[1] == "nsys" and words[2] == "profile" then
+      local workload = command_line.public(table.move(words, 3, #words, 1, {}), nsys.options)
+      return command_line.show { "nsys", "profile", table.unpack(workload) }
+    end
   end
   return nil
 end
@@ -64,7 +83,8 @@ end
 -- What llmprof was called with, as people would type it.
 local function recorded_by(run)
   local argv = run.manifest.command or {}
-  return #argv > 0 and command_line.show(portable(run, argv)) or nil
+  return #argv > 0 and command_line.show(command_line.public(portable(run, argv),
+    open_settings())) or nil
 end
 
 
@@ -72,24 +92,34 @@ end
 local local_keys = { out = true, run = true, recorded = true, tools = true, python = true }
 
 
--- A value, a list or a tree of settings, without where things lie.
-local function portable_value(run, value)
-  if type(value) == "string" then return portable(run, { value })[1] end
+-- A text of a setting as others may see it: of llmprof's own, of a model but for where it
+-- lies, and words that are too simple for a secret.
+local function public_text(run, key, value, open)
+  if key == "model.path" or not (open[key] or key:find "^model%." or value:find "^%l[%l_]*$"
+    and #value <= 12) then value = command_line.public({ "", value }, {})[2] end
+  return portable(run, { value })[1]
+end
+
+
+-- A value, a list or a tree of settings below a key, as others may see it.
+local function public_value(run, key, value, open)
+  if type(value) == "string" then return public_text(run, key, value, open) end
   if type(value) ~= "table" then return value end
-  local made = {}
-  for key, item in pairs(value) do
-    if item ~= yaml.null then made[key] = portable_value(run, item) end
+  local made, list = {}, #value > 0
+  for name, item in pairs(value) do
+    local below = list and key or key and key .. "." .. name or name
+    if item ~= yaml.null then made[name] = public_value(run, below, item, open) end
   end
-  if #value > 0 then return json.list(made) end
+  if list then return json.list(made) end
   return next(made) and made or nil
 end
 
 
 -- The settings of the run; empty ones are left out.
 local function captured_with(run)
-  local tree, kept = check(yaml.load(run:path(layout.config))), {}
+  local tree, kept, open = check(yaml.load(run:path(layout.config))), {}, open_settings()
   for key, value in pairs(tree) do
-    if not local_keys[key] then kept[key] = portable_value(run, value) end
+    if not local_keys[key] then kept[key] = public_value(run, key, value, open) end
   end
   return kept
 end

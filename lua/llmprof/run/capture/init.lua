@@ -15,6 +15,8 @@
 --                   put their files into the run: true, or false and why not
 --   recall(ctx)     how the timeline that is there was taken: { date, command,
 --                   complaints }, as far as known
+--   rank_files(ctx) the files of other ranks than the timeline's with it, where there
+--                   are some (optional)
 --   preview(ctx)    step name -> list of argv that it would start, or of texts about
 --                   them; ctx is on paper, of llmprof.run.dry_run
 --   captured_with(ctx)  the settings that a capture of before was made with, as a

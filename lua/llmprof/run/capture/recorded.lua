@@ -143,6 +143,25 @@ function recorded.inputs(ctx)
 end
 
 
+-- The files of ranks, where the capture is of several; sorted.
+function recorded.rank_files(ctx)
+  local list, folder = {}, ctx.state.folder
+  for _, name in ipairs(fs.list(folder) or {}) do
+    if layout.is_rank(name) then list[#list + 1] = folder .. "/" .. name end
+  end
+  table.sort(list)
+  return list
+end
+
+
+-- Of several ranks' files the first is the timeline.
+local function take_rank(ctx, file)
+  local first = file.target == layout.timeline and recorded.rank_files(ctx)[1]
+  if first then ctx.run:take(first, file.target) end
+  return first
+end
+
+
 -- Copy the files of a step into the run; false, why when one that it cannot do
 -- without is not there.
 local function take(ctx, step)
@@ -151,7 +170,7 @@ local function take(ctx, step)
     if file.step ~= step then goto continue end
     if fs.stat(from) then
       ctx.run:take(from, file.target)
-    elseif file.needed then
+    elseif file.needed and not take_rank(ctx, file) then
       return false, "the recorded capture has no " .. file.name
     end
     ::continue::

@@ -1,6 +1,7 @@
 -- The workload under Nsight Compute: the selected launches, replayed for their
 -- counters. Whatever goes wrong here loses counters and nothing else.
 local categories = require "llmprof.analysis.categories"
+local counter_plan = require "llmprof.analysis.counter_plan"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
@@ -22,10 +23,13 @@ local PATIENCE = 600
 
 -- Ranges to measure in when no timeline says which: the user's, or the stages.
 local function stage_ranges(ctx)
-  if ctx.cfg.ncu.nvtx_include then return ctx.cfg.ncu.nvtx_include end
-  local ranges = {}
-  for _, stage in ipairs(ctx.recipe.stages) do
-    if not stage.parent then ranges[#ranges + 1] = range_name.ncu_filter(stage.name) end
+  local include, stages, ranges = ctx.cfg.ncu.nvtx_include, ctx.recipe.stages, {}
+  local focus = counter_plan.focus(include, { declared = stages, instances = {} })
+  if include and not focus then return include end
+  for _, stage in ipairs(stages) do
+    if not stage.parent and (not focus or focus[stage.name]) then
+      ranges[#ranges + 1] = range_name.ncu_filter(stage.name)
+    end
   end
   return ranges
 end

@@ -8,6 +8,7 @@ local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
 local merge = require "llmprof.merge"
 local nsys = require "llmprof.nvidia.nsys"
+local private = require "llmprof.bundle.private"
 local scrub = require "llmprof.scrub"
 local tool = require "llmprof.run.capture.tool"
 local tools = require "llmprof.nvidia.tools"
@@ -18,6 +19,10 @@ local files = layout.nsys
 
 -- After a signal nsys still writes its report, in seconds.
 local GRACE = 30
+
+-- Permission bits of what only its owner may read.
+local PRIVATE = tonumber("600", 8)
+local PRIVATE_FOLDER = tonumber("700", 8)
 
 
 -- ---- the run ----
@@ -126,14 +131,14 @@ local function settle_reports(ctx, reports)
       fs.remove(path)
     end
     names[i], ctx.outputs[#ctx.outputs + 1] = name, name
+    errors.check("failed", fs.chmod(ctx.run:path(name), PRIVATE))
   end
   return names
 end
 
 
 local function export_argv(ctx, report, target, plain)
-  return nsys.export_argv(tool.of(ctx, nsys).path, ctx.run:path(report), ctx.run:path(target),
-    plain)
+  return nsys.export_argv(tool.of(ctx, nsys).path, ctx.run:path(report), target, plain)
 end
 
 
@@ -142,63 +147,78 @@ local function run_export(ctx, argv, target)
   ctx.command(argv)
   local output, result = tools.capture(argv, { timeout = ctx.cfg.nsys.export_timeout_s },
     ctx.tick)
-  local info = fs.stat(ctx.run:path(target))
+  local info = fs.stat(target)
   return output and info and info.size > 0, output or result
 end
 
 
 -- An nsys that refuses --include-blobs is asked again without.
 local function export_raw(ctx, report, target)
-  local argv = export_argv(ctx, report, target)
-  local made, said = run_export(ctx, argv, target)
-  if not made and nsys.refuses_blobs(said) then
-    argv = export_argv(ctx, report, target, true)
-    made, said = run_export(ctx, argv, target)
-  end
+  local made, said = run_export(ctx, export_argv(ctx, report, target), target)
+  local plain = not made and nsys.refuses_blobs(said)
+  if plain then made, said = run_export(ctx, export_argv(ctx, report, target, true), target) end
   if not made then
+    local by_hand = export_argv(ctx, report, "run.sqlite", plain)
     errors.raise("failed", ("nsys could not export %s"):format(report),
-      { detail = said, hint = "try it by hand: " .. command_line.show(argv) })
+      { detail = said, hint = "try it by hand: " .. command_line.show(by_hand) })
   end
+  errors.check("failed", fs.chmod(target, PRIVATE))
 end
 
 
--- The export holds the whole environment of the workload; the bundle keeps a
--- copy without it.
+-- The export holds the whole environment of the workload; the bundle keeps a copy
+-- without it, and the export is gone whatever happens.
 local function export(ctx, report, target)
   ctx.progress(("exporting %s"):format(report))
-  if not ctx.cfg.nsys.scrub then return export_raw(ctx, report, target) end
-  local raw = layout.unscrubbed(target)
+  local folder <close> = private.folder(ctx.run:absolute(layout.nsys.folder))
+  local raw = folder.path .. "/run.sqlite"
   export_raw(ctx, report, raw)
-  local taken, message = scrub.copy(ctx.run:path(raw), ctx.run:path(target))
-  fs.remove(ctx.run:path(raw))
-  errors.check("failed", taken, message)
+  if ctx.cfg.nsys.scrub then return errors.check("failed", scrub.copy(raw, target)) end
+  errors.check("failed", fs.rename(raw, target))
 end
 
 
 -- Several reports of one run, one per capture range, become one timeline.
 local function export_all(ctx, reports)
-  if #reports == 1 then return export(ctx, reports[1], layout.timeline) end
+  local timeline = ctx.run:path(layout.timeline)
+  if not ctx.cfg.nsys.scrub then ctx.run:keep_private(layout.timeline) end
+  if #reports == 1 then return export(ctx, reports[1], timeline) end
+  local folder <close> = private.folder(ctx.run:absolute(layout.nsys.folder))
   local parts = {}
   for i, report in ipairs(reports) do
-    local part = layout.part(i)
-    export(ctx, report, part)
-    parts[i] = ctx.run:path(part)
+    parts[i] = ("%s/part.%d.sqlite"):format(folder.path, i)
+    export(ctx, report, parts[i])
   end
-  local merged, message = merge.files(parts, ctx.run:path(layout.timeline))
-  for _, path in ipairs(parts) do fs.remove(path) end
-  errors.check("failed", merged, message)
+  errors.check("failed", merge.files(parts, timeline))
+  if not ctx.cfg.nsys.scrub then errors.check("failed", fs.chmod(timeline, PRIVATE)) end
   ctx.note(("%d reports, one per capture range, make one timeline"):format(#reports))
+end
+
+
+-- The reports hold the environment, too, and nothing scrubs them: nobody else may read
+-- them, and the manifest says so; or they go.
+local function guard_reports(ctx, reports)
+  for _, name in ipairs(reports) do
+    if ctx.cfg.nsys.keep_report then
+      ctx.run:keep_private(name)
+    else
+      errors.check("failed", fs.remove(ctx.run:path(name)))
+    end
+  end
 end
 
 
 -- ---- plain runs ----
 
-local function measures_plain(ctx) return ctx.cfg.overhead == "measure" end
+-- Is there one before the timeline, and one after it?
+local function runs_before(ctx) return ctx.cfg.overhead ~= "off" end
+local function runs_after(ctx) return ctx.cfg.overhead == "measure" end
 
 
--- One run without any profiler; its metrics are read with the timeline.
-local function measure_plain(ctx, spec, folder)
-  if not measures_plain(ctx) then
+-- One run without any profiler, if it is wanted; its metrics are read with the
+-- timeline.
+local function measure_plain(ctx, spec, folder, wanted)
+  if not wanted then
     fs.remove(ctx.run:path(layout.metrics_in(folder))) -- of an earlier attempt
     return
   end
@@ -223,17 +243,38 @@ local under_nsys = { vendor = nsys }
 function under_nsys.ready(_, found) nsys.check_importer(found) end
 
 
--- Puts the timeline into the run; raises when there is none.
-function under_nsys.capture(ctx)
-  local spec = workload.describe(ctx.recipe, ctx.cfg, ctx.run)
-  measure_plain(ctx, spec, layout.workload.before)
+-- Calls what(...) while nobody else may look into nsys's folder, since nsys makes its
+-- report for all to read. After an error it stays so.
+local function guarded(ctx, what, ...)
+  local folder = ctx.run:path(layout.nsys.folder)
+  local mode = errors.check("failed", fs.stat(folder)).mode
+  errors.check("failed", fs.chmod(folder, PRIVATE_FOLDER))
+  local made = table.pack(what(...))
+  errors.check("failed", fs.chmod(folder, mode))
+  return table.unpack(made, 1, made.n)
+end
+
+
+-- Runs nsys; returns what it said, the workload's end and the lines.
+local function capture_reports(ctx, spec)
   local result, lines, samples = profile(ctx, spec)
   keep_samples(ctx, samples)
   keep_inputs(ctx)
   local said = nsys.read_output(lines)
-  export_all(ctx, settle_reports(ctx, check_reports(ctx, said, result, lines)))
+  local reports = settle_reports(ctx, check_reports(ctx, said, result, lines))
+  export_all(ctx, reports)
+  guard_reports(ctx, reports)
+  return said, result, lines
+end
+
+
+-- Puts the timeline into the run; raises when there is none.
+function under_nsys.capture(ctx)
+  local spec = workload.describe(ctx.recipe, ctx.cfg, ctx.run)
+  measure_plain(ctx, spec, layout.workload.before, runs_before(ctx))
+  local said, result, lines = guarded(ctx, capture_reports, ctx, spec)
   judge_end(ctx, said, result, lines)
-  measure_plain(ctx, spec, layout.workload.after)
+  measure_plain(ctx, spec, layout.workload.after, runs_after(ctx))
   return true
 end
 
@@ -254,11 +295,9 @@ end
 function under_nsys.preview(ctx)
   local spec = workload.describe(ctx.recipe, ctx.cfg)
   local list = { profile_argv(ctx, spec),
-    export_argv(ctx, layout.report(1, 1, ".nsys-rep"), layout.timeline) }
-  if measures_plain(ctx) then
-    table.insert(list, 1, spec.argv)
-    table.insert(list, spec.argv)
-  end
+    export_argv(ctx, layout.report(1, 1, ".nsys-rep"), ctx.run:path(layout.timeline)) }
+  if runs_before(ctx) then table.insert(list, 1, spec.argv) end
+  if runs_after(ctx) then table.insert(list, spec.argv) end
   return list
 end
 

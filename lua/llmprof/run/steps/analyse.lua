@@ -15,12 +15,12 @@ local version = require "llmprof.version"
 
 local step = { name = "analyse", summary = "put everything together: results.json",
   requires = { "plan", "tools" }, makes = { layout.results },
-  needs = { layout.timeline, layout.counters, layout.workload.operators, layout.gpu_samples,
-    layout.workload.metrics, layout.metrics_in(layout.workload.before),
+  needs = { layout.timeline, layout.ranks.record, layout.counters, layout.workload.operators,
+    layout.gpu_samples, layout.workload.metrics, layout.metrics_in(layout.workload.before),
     layout.metrics_in(layout.workload.after), layout.environment },
   reads = { "capture", "folder", "environment", "about", "trace", "found", "taken", "metrics",
     "plain", "samples", "kernels", "selection", "plan", "launches", "counters", "measured",
-    "operators", "missing" },
+    "operators", "ranks", "missing" },
   gives = { results = "everything that was found out: llmprof.analysis" } }
 
 
@@ -162,7 +162,8 @@ local function results_of(ctx)
     samples = state.samples, complaints = state.taken and state.taken.complaints,
     flops = flops_of(ctx),
     arch = arch, arch_complaint = complaint, run = run, gpu = ctx.cfg.hardware,
-    launches = state.launches, plain = state.plain, overhead = overhead_of(ctx),
+    launches = state.launches, ranks = state.ranks, plain = state.plain,
+    overhead = overhead_of(ctx),
   }
 end
 

@@ -12,7 +12,7 @@ decode is host-bound (decode, confidence high)
 - 1,000 launches, 9.00 ms in launching calls (timeline)
 - 100 kernels per token (timeline)
 try: less work of the interpreter per launch: torch.compile or fused modules leave fewer operators to call; no Python loops over tokens, experts or heads
-gain: 77000000 of 100000000 ns, waiting, if the GPU's own work stays as it is, and the profiler did not slow the launches (overhead=measure tells)
+gain: 77000000 of 100000000 ns, waiting, if the GPU's own work stays as it is, and the profiler did not slow the launches (overhead=before tells)
 ]], said { stages = { support.slow_decode() } })
   end)
 

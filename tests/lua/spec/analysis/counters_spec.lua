@@ -214,6 +214,10 @@ describe("llmprof.analysis.counter_plan", function()
     end
     assert.same({ prefill = true, ["mine:decode"] = true },
       counter_plan.focus({ "prefill/", "mine@decode/" }, found))
+    for _, start in ipairs { "mine:d*", "mine@dec*/", "mine:decode*" } do
+      assert.same({ ["mine:decode"] = true }, counter_plan.focus({ start }, found), start)
+    end
+    assert.is_nil(counter_plan.focus({ "d*" }, found))
     assert.is_nil(counter_plan.focus({ "prefill/", "other/" }, found))
     assert.is_nil(counter_plan.focus(nil, found))
   end)

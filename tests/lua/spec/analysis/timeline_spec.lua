@@ -4,6 +4,7 @@ local integrity = require "llmprof.analysis.integrity"
 local kernels = require "llmprof.analysis.kernels"
 local latency = require "llmprof.analysis.latency"
 local overhead = require "llmprof.analysis.overhead"
+local timeline = require "tests.lua.support.timeline"
 local traces = require "tests.lua.support.traces"
 local transfers = require "llmprof.analysis.transfers"
 local waiting = require "llmprof.analysis.waiting"
@@ -195,7 +196,7 @@ describe("llmprof.analysis.integrity", function()
       { name = "processes", level = "warning",
         text = "1 of 2 processes that used CUDA have no GPU work: 20",
         fix = "nsys.trace_fork_before_exec=true, or start workers with spawn instead of fork" },
-      { name = "diagnostics", level = "warning", text = "nsys reported: Some events were lost",
+      { name = "diagnostics", level = "warning", text = "timeline reported: Some events were lost",
         fix = "capture a shorter range; nsys/log.txt of the run that captured has the rest" },
       { name = "ranges", level = "warning",
         text = "1 of 1 NVTX ranges were still open at the end",
@@ -231,6 +232,25 @@ describe("llmprof.analysis.integrity", function()
     local result = judge("small", { complaints = { { message = "its buffer is full" } } })
     assert.equal("fair", result.verdict)
     assert.equal("nsys reported: its buffer is full", result.checks[3].text)
+  end)
+
+  -- The checks of a timeline that knows these facts, by name and level.
+  local function of_facts(facts, lines)
+    local result = integrity.judge { trace = timeline.of("knows " .. facts .. "\n" .. lines) }
+    local said = {}
+    for i, one in ipairs(result.checks) do said[i] = one.name .. " " .. one.level end
+    return table.concat(said, ", ")
+  end
+
+  it("asks what a trace can know, not who recorded it", function()
+    local lost = "call 0 5 id=1 cudaLaunchKernel\nkernel 10 20 call=2 k\n"
+    assert.equal("launches problem, orphans problem", of_facts("calls", lost))
+    assert.equal("launches problem, orphans problem, diagnostics ok",
+      of_facts("calls diagnostics", lost))
+    assert.equal("", of_facts("allocations", lost))
+    local graph = "call 0 5 id=1 cudaGraphLaunch\ngraph 10 20 call=1\n"
+    assert.equal("graphs warning, orphans ok", of_facts("calls graph_nodes", graph))
+    assert.equal("graphs ok, orphans ok", of_facts("calls", graph))
   end)
 
   it("sees graphs by their nodes, or as one", function()

@@ -34,7 +34,7 @@ describe("llmprof.bundle.artifacts", function()
 
     it("makes folders and a manifest", function()
       local run = create { id = "x" }
-      assert.same({ "manifest.json", "ncu", "nsys", "workload" }, fs.list(run.dir))
+      assert.same({ "manifest.json", "ncu", "nsys", "ranks", "workload" }, fs.list(run.dir))
       local manifest = assert(json.load(run:path "manifest.json"))
       assert.matches("^%d%d%d%d%-%d%d%-%d%dT%d%d:%d%d:%d%dZ$", manifest.started)
       manifest.started = nil
@@ -86,13 +86,14 @@ describe("llmprof.bundle.artifacts", function()
       assert.equal("x", fs.readlink(top() .. "/runs/latest"))
     end)
 
-    it("says how to continue it, and repeats no command of the manifest", function()
-      local run = create { id = "x", command = { "llmprof", "r.lua", "; rm -rf ~" } }
+    it("says how to continue it, and repeats no command of a manifest", function()
+      local run = create { id = "x", command = { "llmprof", "r.lua", "a.b=1 2" } }
+      assert.equal("continue it: llmprof r.lua 'a.b=1 2' --resume x", run:continuation())
       assert.equal(("continue it with the command in %s/manifest.json and --resume x")
-        :format(run.dir), run:continuation())
+        :format(run.dir), open("x"):continuation())
       local elsewhere = create { out = top() .. "/elsewhere" }
       assert.equal(("continue it with the command in %s/manifest.json and --resume %s")
-        :format(elsewhere.dir, elsewhere.dir), elsewhere:continuation())
+        :format(elsewhere.dir, elsewhere.dir), open(elsewhere.dir):continuation())
     end)
 
     it("takes the folder's name for the id, whatever the manifest says", function()
@@ -170,7 +171,8 @@ describe("llmprof.bundle.artifacts", function()
       assert.same({ "failed", "TOP/runs/x/a.txt: JSON has no NaN: number at [1]" },
         refusal(run.write_json, run, "a.txt", { 0 / 0 }))
       assert.equal("old", fs.read(run:path "a.txt"))
-      assert.same({ "a.txt", "manifest.json", "ncu", "nsys", "workload" }, fs.list(run.dir))
+      assert.same({ "a.txt", "manifest.json", "ncu", "nsys", "ranks", "workload" },
+        fs.list(run.dir))
     end)
 
     it("lists its files and their sizes", function()

@@ -51,10 +51,22 @@ describe("llmprof.recipe.foreign", function()
       values["nsys.sample"] })
   end)
 
+  it("takes a model's target where the recipe has presets of models", function()
+    local declared = { ["model.preset"] = { "A model", "a", choices = { "a", "b" } } }
+    local composed = config.compose { options = declared, recipe_name = "r.lua",
+      overrides = config.parse_overrides { "+model.target=b" } }
+    assert.equal("b", composed.values["model.preset"])
+  end)
+
   it("names what replaces a word that has no key", function()
     assert.same({ "usage", "'model.target' is not a key here", "choose the model with model.arch, "
       .. "model.config, model.path or the recipe's model.preset" },
       failure(compose, { "+model.target=alt" }))
+    assert.same({ "usage", "'repeats' is not a key here", "infer.repeats is how often the workload "
+      .. "runs, repeats.skip_first which of them count" }, failure(compose, { "repeats=1" }))
+    assert.same({ "usage", "'dataset/sampling@dataset.sampling=default' is no setting",
+      "a preset is chosen by its group, nsys=light; the keys of a dataset are set one by one" },
+      failure(compose, { "dataset/sampling@dataset.sampling=default" }))
     assert.same({ "usage", "pipeline.ncu.enable: 'perhaps' is not true or false" },
       failure(compose, { "pipeline.ncu.enable=perhaps" }))
   end)

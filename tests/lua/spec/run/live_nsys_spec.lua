@@ -15,6 +15,16 @@ local function run(settings, env)
 end
 
 
+-- What of a folder must not stay, and is there.
+local function hidden(folder)
+  local list = {}
+  for _, name in ipairs(assert(fs.list(folder))) do
+    if name:sub(1, 1) == "." then list[#list + 1] = name end
+  end
+  return list
+end
+
+
 -- The options given to nsys profile, without those that no setting changes.
 local function profile_options(...)
   local words = run({ ... }):call("nsys", "profile")
@@ -42,10 +52,11 @@ describe("nsys profile", function()
       "--output=" .. made:path "nsys/run", "tests/standin/workload", "--device", "cuda:1",
       "--max-new-tokens", "7", "--subset-filelist", "a list.txt", "--num-epochs", "2",
       "--num-samples-per-epoch", "3", "--randomize", "true" }, made:call("nsys", "profile"))
+    local words = made:call("nsys", "export")
+    assert.matches("^%-%-output=" .. made:path("nsys"):gsub("%W", "%%%0")
+      .. "/%.llmprof%-%x+/run%.sqlite$", table.remove(words, 7))
     assert.same({ "nsys", "export", "--type=sqlite", "--quiet=true", "--force-overwrite=true",
-      "--include-blobs=true", "--output=" .. made:path "nsys/run.unscrubbed.sqlite",
-      made:path "nsys/run.nsys-rep" },
-      made:call("nsys", "export"))
+      "--include-blobs=true", made:path "nsys/run.nsys-rep" }, words)
     assert.same({ "workload", "under=nsys", "operators=", "register_only=", "--device", "cuda:1",
       "--max-new-tokens", "7", "--subset-filelist", "a list.txt", "--num-epochs", "2",
       "--num-samples-per-epoch", "3", "--randomize", "true" }, made:calls "workload"[1])
@@ -139,7 +150,7 @@ describe("a report", function()
     assert.equal(0, made.code, made.output)
     assert.equal("78 kernels, 2 repeats, stages prefill decode", made:step "timeline".note)
     assert.is_true(made:has(report))
-    assert.is_false(made:has "nsys/run.unscrubbed.sqlite")
+    assert.same({}, hidden(made:path "nsys"))
   end
 
   it("is found on the line of Generated: too", function()
@@ -166,10 +177,27 @@ describe("a report", function()
     assert.is_true(made:has "report.md")
   end)
 
+  it("is for its owner, which is said and written down", function()
+    local made = run {}
+    assert.equal(384, fs.stat(made:path "nsys/run.nsys-rep").mode)
+    assert.same({ "nsys/run.nsys-rep" }, made:manifest().private)
+    assert.matches("\nkeep to yourself: nsys/run.nsys-rep, which holds the workload's environment",
+      made.output, 1, true)
+  end)
+
+  it("goes when it is not to be kept", function()
+    local made = run { "nsys.keep_report=false" }
+    assert.equal(0, made.code, made.output)
+    assert.is_false(made:has "nsys/run.nsys-rep")
+    assert.is_nil(made:manifest().private)
+    assert.not_matches("keep to yourself", made.output, 1, true)
+  end)
+
   it("is exported as it is when nobody wants it scrubbed", function()
     local made = run { "nsys.scrub=false" }
     assert.equal(0, made.code, made.output)
-    assert.equal(made:path "nsys/run.sqlite", live.option(made:call("nsys", "export"), "output"))
+    assert.same({ "nsys/run.sqlite", "nsys/run.nsys-rep" }, made:manifest().private)
+    assert.equal(384, fs.stat(made:path "nsys/run.sqlite").mode)
     assert.equal(fs.read "tests/fixtures/graphs/node.sqlite", made:read "nsys/run.sqlite")
   end)
 
@@ -183,7 +211,8 @@ describe("a report", function()
     assert.same({ "2 reports, one per capture range, make one timeline" },
       made:step "timeline".notes)
     assert.is_true(made:has "nsys/run.1.nsys-rep" and made:has "nsys/run.2.nsys-rep")
-    assert.is_false(made:has "nsys/part.1.sqlite")
+    assert.same({ "nsys/run.1.nsys-rep", "nsys/run.2.nsys-rep" }, made:manifest().private)
+    assert.same({}, hidden(made:path "nsys"))
     local decode = made:json "results.json".stages[1]
     assert.same({ 212558, 184933 }, { decode.instances[1].wall_ns, decode.instances[2].wall_ns })
     assert.same({ 30, 30 }, { decode.instances[1].kernels, decode.instances[2].kernels })

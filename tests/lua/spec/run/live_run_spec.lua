@@ -1,9 +1,11 @@
 -- A live run as a whole: exit statuses, what the workload does to it, overhead,
 -- interruption, continuing. All tools are stand-ins.
+local config = require "llmprof.recipe.config"
 local fs = require "llmprof.fs"
 local json_schema = require "llmprof.base.json_schema"
 local live = require "tests.lua.support.live"
 local nsys = require "llmprof.nvidia.nsys"
+local recipe = require "llmprof.recipe"
 local tools = require "llmprof.nvidia.tools"
 local yaml = require "llmprof.yaml"
 
@@ -19,7 +21,7 @@ describe("a live run", function()
       names[i] = step.name
       assert.equal("done", step.status)
     end
-    assert.same({ "plan", "tools", "timeline", "export", "select", "counters", "operators",
+    assert.same({ "plan", "tools", "timeline", "ranks", "export", "select", "counters", "operators",
       "analyse", "render" }, names)
     assert.equal("done", manifest.status)
     for _, name in ipairs { "config.yaml", "env.json", "inputs.yaml", "results.json", "report.md",
@@ -289,7 +291,25 @@ describe("overhead", function()
       how = "overhead=measure, and a workload that writes metrics.json" }, results.missing[3])
   end)
 
-  it("is absent when nobody asked", function()
+  it("is measured by one plain run before, where nothing else is said", function()
+    local made = live.run { "overhead=before", "counters=off", "operators=off" }
+    local ways = {}
+    for i, words in ipairs(made:calls "workload") do ways[i] = words[2] end
+    assert.same({ "under=plain", "under=nsys" }, ways)
+    local results = made:json "results.json"
+    assert.same({ 1, 20e6, 10e6 }, { results.overhead.runs,
+      results.overhead.stages[1].plain_ms * 1e6, results.latency.plain.ttft.mean_ns })
+  end)
+
+  it("is not that of a server by itself", function()
+    local function default_of(name)
+      return config.of_recipe(recipe.load(name), nil, {}).tree.overhead
+    end
+    assert.equal("off", default_of "recipes/vllm_serve.lua")
+    assert.equal("before", default_of "recipes/toy_llm.lua")
+  end)
+
+  it("is absent when nobody wants it", function()
     assert.is_nil(live.run({ "counters=off", "operators=off" }):json "results.json".overhead)
   end)
 end)
@@ -323,8 +343,8 @@ describe("an interrupted run", function()
       made:step "operators".message })
     assert.equal("done", made:step "analyse".status)
     assert.is_true(made:has "report.md")
-    local continuation = "continue it: llmprof tests/standin/recipe.lua out=" .. made.out
-      .. " --resume " .. made.out
+    local continuation = ("continue it with the command in %s/manifest.json and --resume %s")
+      :format(made.out, made.out)
     assert.matches("llmprof: interrupted\n  " .. continuation .. "\n", made.output .. "\n", 1, true)
     local missing = made:json "results.json".missing
     assert.same({ { what = "counters", why = "interrupted", how = continuation },

@@ -42,7 +42,7 @@ describe("--resume", function()
   end)
 
   it("starts over with other settings", function()
-    assert.equal("plan tools timeline export select counters operators analyse render",
+    assert.equal("plan tools timeline ranks export select counters operators analyse render",
       again(function() end, { "top_n.kernels=3" }))
   end)
 
@@ -73,6 +73,6 @@ describe("--resume", function()
   end)
 
   it("analyses again when a file it read is newer", function()
-    assert.equal("analyse render", again(function() touch(path "workload/metrics.json") end))
+    assert.equal("ranks analyse render", again(function() touch(path "workload/metrics.json") end))
   end)
 end)

@@ -6,6 +6,7 @@ local fs = require "llmprof.fs"
 local spawn = require "llmprof.spawn"
 local stats = require "llmprof.trace.stats"
 local tables = require "llmprof.base.tables"
+local timeline = require "tests.lua.support.timeline"
 local trace = require "llmprof.trace"
 
 local ROOT = debug.getinfo(1, "S").source:match "^@(.-)tests/lua/spec/" or ""
@@ -130,7 +131,7 @@ describe("llmprof.trace.stats", function()
   end)
 
   it("has a deviation, of 0, where no kernel waited in the queue, as NVIDIA has it", function()
-    local unqueued <close> = assert(trace.open(ROOT .. "tests/fixtures/unqueued/run.sqlite"))
+    local unqueued <close> = timeline.fixture "unqueued"
     local _, lines = lines_of(printed(unqueued, "cuda_kern_exec_sum", {}))
     assert.same({ "10,1,0,2,0,200.0,200.0,200,200,0.0,200.0,200.0,200,200,0.0,,,,,0.0,"
       .. "50.0,50.0,50,50,0.0,cudaLaunchKernel,add(float *)" }, lines)

@@ -1,0 +1,88 @@
+-- Folders for what must not stay: an export as nsys makes it holds the environment of
+-- the workload, and is there only until it is scrubbed. Only we may look into them, and a
+-- lock says that we are at work. Where they are is noted in the cache first, so that the
+-- next start of any command removes what one that was killed has left.
+local errors = require "llmprof.base.errors"
+local fs = require "llmprof.fs"
+local xdg = require "llmprof.base.xdg"
+
+local private = {}
+
+local Folder = {}
+Folder.__index = Folder
+
+-- In a note: the folder to sweep.
+local WHERE = "where"
+
+
+-- Where notes are kept; nil without a home.
+local function notes()
+  local cache = xdg.folder "cache"
+  return cache and cache .. "/private"
+end
+
+
+-- A note that folders are made in `parent`: its path and the lock on it; nil where there
+-- is no place for notes.
+local function note(parent)
+  local folder = notes()
+  if not folder or not fs.mkdirs(folder) then return nil end
+  local path, lock = fs.private_dir(folder)
+  if not path then return nil end
+  if fs.write(path .. "/" .. WHERE, parent) then return path, lock end
+  fs.remove_tree(path)
+  lock:close()
+  return nil
+end
+
+
+local function remove(path, lock)
+  if not path then return end
+  fs.remove_tree(path)
+  lock:close()
+end
+
+
+-- A new folder in `parent` (an absolute path), with its path; it is removed when the
+-- variable that holds it is closed.
+function private.folder(parent)
+  local noted, note_lock = note(parent)
+  local path, lock = fs.private_dir(parent)
+  if not path then
+    remove(noted, note_lock)
+    errors.raise("failed", lock)
+  end
+  return setmetatable({ path = path, lock = lock, noted = noted, note_lock = note_lock }, Folder)
+end
+
+
+function Folder:__close()
+  remove(self.path, self.lock)
+  remove(self.noted, self.note_lock)
+end
+
+
+-- What a process that is gone left where its note says, then the note.
+local function follow(noted)
+  local where = fs.read(noted .. "/" .. WHERE)
+  if where then fs.sweep(where) end
+  fs.remove_tree(noted)
+end
+
+
+-- Remove what processes that are gone left, as far as that can be.
+function private.sweep()
+  local folder = notes()
+  for _, name in ipairs(folder and fs.list(folder) or {}) do
+    local noted = folder .. "/" .. name
+    local info = fs.lstat(noted)
+    local lock = info and info.type == "directory" and fs.lock(noted)
+    if lock then
+      follow(noted)
+      lock:close()
+    end
+  end
+end
+
+
+return private

@@ -1,0 +1,240 @@
+-- Parts of any number of files as one: ranks numbered, clocks on one, collectives
+-- matched. The order of the files does not matter.
+local clocks = require "llmprof.ranks.clocks"
+local collectives = require "llmprof.collectives"
+local found = require "llmprof.ranks.collectives"
+local pack = require "llmprof.pack"
+local rows = require "llmprof.ranks.rows"
+local spans = require "llmprof.spans"
+
+local merged = {}
+
+
+-- ---- which rank is which ----
+
+-- The number that a file's name gives its rank: rank3.sqlite, worker_3, run.3.sqlite.
+local function number_of(file)
+  local stem = file:match "([^/]*)$":lower():gsub("%.part$", ""):gsub("%.sqlite$", "")
+    :gsub("%.nsys%-rep$", "")
+  return tonumber(stem:match "rank[_.%-]?(%d+)" or stem:match "(%d+)$")
+end
+
+
+-- Files in order: by the number in their name, then by name.
+local function in_order(parts)
+  local list = table.move(parts, 1, #parts, 1, {})
+  table.sort(list, function(a, b)
+    local left, right = number_of(a.about.file), number_of(b.about.file)
+    if left ~= right then return (left or math.huge) < (right or math.huge) end
+    return a.about.file < b.about.file
+  end)
+  return list
+end
+
+
+-- Do names number the ranks? Only where each file has one.
+local function are_numbered(parts)
+  local seen = {}
+  for _, part in ipairs(parts) do
+    local number = number_of(part.about.file)
+    if #part.about.ranks ~= 1 or not number or seen[number] then return false end
+    seen[number] = true
+  end
+  return #parts > 1
+end
+
+
+local function number_ranks(parts)
+  local list, numbered = {}, are_numbered(parts)
+  for i, part in ipairs(parts) do
+    for _, about in ipairs(part.about.ranks) do
+      local rank = { file = part.about.file, part = i, own = about.rank,
+        rank = numbered and number_of(part.about.file) or #list }
+      for _, key in ipairs { "pid", "device", "gpu", "process", "kernels", "tp", "pp", "dp",
+        "ep" } do
+        rank[key] = about[key]
+      end
+      list[#list + 1] = rank
+    end
+  end
+  return list
+end
+
+
+-- ---- frames of all parts ----
+
+-- Add `world`, the rank among all of them, and, where rows are in steps, `number`, the
+-- step among all of them.
+local function renumber(frame, part, ranks, before)
+  local world = {}
+  for _, rank in ipairs(ranks) do
+    if rank.part == part then world[rank.own] = rank.rank end
+  end
+  rows.extend(frame, { "rank" }, { { name = "world", type = "integer",
+    get = function(key) return world[key.rank] end } })
+  if not before then return frame end
+  local has_steps = false
+  for _, column in ipairs(frame:columns()) do has_steps = has_steps or column.name == "step" end
+  if not has_steps then return frame end
+  return rows.extend(frame, { "step" }, { { name = "number", type = "integer",
+    get = function(key) return key.step and key.step + before end } })
+end
+
+
+-- Frames with the most columns first: those of the first are those of all.
+local function join(frames, moved, times)
+  local order, list, own = {}, {}, {}
+  for i = 1, #frames do order[i] = i end
+  table.sort(order, function(a, b)
+    local left, right = #frames[a]:columns(), #frames[b]:columns()
+    if left ~= right then return left > right end
+    return a < b
+  end)
+  for i, from in ipairs(order) do list[i], own[i] = frames[from], moved and moved[from] end
+  return rows.check(moved and pack.join(list, own, times) or pack.join(list))
+end
+
+
+local STEP_TIMES = { "start", "end", "launched", "before", "first", "last", "begin" }
+
+-- All frames of a name on clocks of one each; nil when no part has one.
+local function joined(parts, name, moved, times)
+  local frames, own = {}, {}
+  for i, part in ipairs(parts) do
+    if part[name] then
+      frames[#frames + 1], own[#own + 1] = part[name], moved[i]
+    end
+  end
+  return #frames > 0 and join(frames, own, times) or nil
+end
+
+
+-- ---- clocks ----
+
+-- Where UTC puts each file's clock: { offset, at, drift }, from the earliest session on.
+local function by_utc(parts)
+  local first
+  for _, part in ipairs(parts) do
+    local epoch = part.about.epoch
+    if epoch and (not first or epoch < first) then first = epoch end
+  end
+  local list = {}
+  for i, part in ipairs(parts) do
+    list[i] = { offset = part.about.epoch and first - part.about.epoch or 0, at = 0, drift = 0 }
+  end
+  return list
+end
+
+
+-- The same with a correction found after it.
+local function corrected(clock, correction)
+  if not correction then return clock end
+  return { offset = clock.offset + correction.offset, drift = correction.drift,
+    at = correction.at + clock.offset }
+end
+
+
+-- ---- matching ----
+
+local at = { rank = "world", start = "start", ["end"] = "end", key = "key" }
+local matched = { rank = "world", start = "start", ["end"] = "end", key = "key",
+  ordinal = "ordinal", lag = "lag" }
+
+-- Collectives of all parts with what they are matched by: their name.
+local function numbered(parts, moved)
+  local all = joined(parts, "collectives", moved, found.times)
+  if not all or #all == 0 then return nil end
+  rows.extend(all, { "short_name" }, { { name = "key", type = "string",
+    get = function(key) return key.short_name end } })
+  rows.check(collectives.number(all, at, "ordinal"))
+  return all
+end
+
+
+-- The most frequent count of a key among the ranks of each leader, by leader.
+local function lag_of(groups, counts, rank, key)
+  local group, own = groups[rank], counts[key]
+  if not group.share or not own[group.leader] or not own[rank] then return 0 end
+  return math.floor(group.share * (own[rank] - own[group.leader]) + 0.5)
+end
+
+
+-- Collectives on one clock, each matched with those of the same group of ranks.
+local function match(parts, moved, groups, counts)
+  local all = joined(parts, "collectives", moved, found.times)
+  rows.extend(all, { "short_name", "world" }, {
+    { name = "key", type = "string", get = function(key)
+      return ("%s\0%d"):format(key.short_name, groups[key.world].leader) end },
+    { name = "lag", type = "integer", get = function(key)
+      return -lag_of(groups, counts, key.world, key.short_name) end },
+  })
+  rows.check(collectives.number(all, at, "ordinal"))
+  rows.check(collectives.match(all, matched))
+  rows.check(spans.rest(all, { start = "previous", ["end"] = "start" }, "work_before", "gap"))
+  rows.check(collectives.excess(all, "work_before", "more_work"))
+  rows.check(collectives.excess(all, "gap", "more_gap"))
+  rows.check(collectives.excess(all, "before", "more_kernels"))
+  return all
+end
+
+
+-- ---- together ----
+
+local function ranks_of(list)
+  local numbers = {}
+  for i, rank in ipairs(list) do numbers[i] = rank.rank end
+  return numbers
+end
+
+
+-- By part, the fit of its first rank that has one, to a leader of another file.
+local function fits_of(ranks, groups)
+  local part_of, fits = {}, {}
+  for _, rank in ipairs(ranks) do part_of[rank.rank] = rank.part end
+  for _, rank in ipairs(ranks) do
+    local group = groups[rank.rank]
+    if not fits[rank.part] and group.fit and part_of[group.leader] ~= rank.part then
+      fits[rank.part] = group.fit
+    end
+  end
+  return fits
+end
+
+
+local function renumber_all(parts, ranks)
+  local before = 0
+  for i, part in ipairs(parts) do
+    if part.steps then renumber(part.steps, i, ranks) end
+    renumber(part.collectives, i, ranks, before)
+    renumber(part.kernels, i, ranks)
+    before = before + (part.steps and #part.steps or 0)
+  end
+end
+
+
+-- { parts (in order), ranks (list of { rank, file, pid, device, tp, ... }), steps,
+-- collectives (with what llmprof/collectives.h adds; each nil without any), kernels,
+-- clocks (by part: { offset, drift, at }), fits (by part, of llmprof.collectives.clock),
+-- groups (by rank: { leader, fit, share }) }. Frames of the parts are taken over.
+function merged.of(given)
+  local parts = in_order(given)
+  local ranks = number_ranks(parts)
+  renumber_all(parts, ranks)
+  local moved = by_utc(parts)
+  local made = { parts = parts, ranks = ranks, clocks = moved, fits = {}, groups = {} }
+  local all = numbered(parts, moved)
+  if all then
+    local groups, counts = clocks.groups(all, ranks_of(ranks))
+    made.groups, made.fits = groups, fits_of(ranks, groups)
+    for i = 1, #parts do
+      moved[i] = corrected(moved[i], clocks.correction(made.fits[i]))
+    end
+    made.collectives = match(parts, moved, groups, counts)
+  end
+  made.steps = joined(parts, "steps", moved, STEP_TIMES)
+  made.kernels = joined(parts, "kernels", moved, {})
+  return made
+end
+
+
+return merged

@@ -1,0 +1,206 @@
+-- What is kept of one trace: its ranks, steps, collectives and kernels as frames of
+-- their own, small beside the trace, which can be closed afterwards.
+local collectives = require "llmprof.ranks.collectives"
+local json = require "llmprof.json"
+local labels = require "llmprof.ranks.labels"
+local members = require "llmprof.ranks.members"
+local pack = require "llmprof.pack"
+local rows = require "llmprof.ranks.rows"
+local spans = require "llmprof.spans"
+local steps = require "llmprof.ranks.steps"
+
+local part = {}
+
+part.frames = { "steps", "collectives", "kernels" }
+
+-- First line of a part's file.
+local MAGIC = "llmprof part 1\n"
+
+
+-- ---- steps ----
+
+-- What each step is called by, beside its phase: batch, tokens, and `turn`, its number
+-- among those of its phase since the last one of another, from 0.
+local function name_steps(made)
+  rows.extend(made, { "phase", "context", "context_tokens", "generation", "generation_tokens" }, {
+    { name = "batch", type = "integer", get = function(key)
+      return key.context and key.generation and key.context + key.generation end },
+    { name = "tokens", type = "integer", get = function(key)
+      return key.context_tokens and (key.context_tokens + (key.generation_tokens
+        or key.generation or 0)) end },
+    { name = "is_decode", type = "integer", get = function(key)
+      return key.phase == "decode" and 1 or 0 end },
+  })
+  local others = rows.check(made:where { is_decode = 0 })
+  local at = { start = "start", ["end"] = "next_run", key = "rank" }
+  rows.check(spans.until_next(others, at, "next_run"))
+  rows.check(spans.assign(made, { time = "start", key = "rank" }, others, at, "run"))
+  rows.extend(made, { "run", "is_decode" }, { { name = "run_key", type = "integer",
+    get = function(key) return (key.run or -1) * 2 + key.is_decode end } })
+  rows.check(require("llmprof.collectives").number(made, { rank = "rank", start = "start",
+    ["end"] = "end", key = "run_key" }, "turn"))
+  return made
+end
+
+
+-- Steps that are stretches of time on one rank, as they were inferred.
+local function of_stretches(list)
+  local start, stop, phase, rank = {}, {}, {}, {}
+  for i, step in ipairs(list) do
+    start[i], stop[i], phase[i], rank[i] = step.start, step.stop, step.phase, 0
+  end
+  return rows.check(require("llmprof.frame").new(#list, {
+    { name = "start", type = "integer", unit = "ns", values = start },
+    { name = "end", type = "integer", unit = "ns", values = stop },
+    { name = "phase", type = "string", values = phase },
+    { name = "rank", type = "integer", values = rank },
+    { name = "context", type = "integer", values = {} },
+    { name = "context_tokens", type = "integer", values = {} },
+    { name = "generation", type = "integer", values = {} },
+    { name = "generation_tokens", type = "integer", values = {} },
+  }))
+end
+
+
+-- How the steps of a trace are known: { source, engine, frame, enclosed, time (the
+-- column of an operation that says in which it is) }; nil when they are not.
+local function find_steps(trace, list, given)
+  local found = labels.find(trace, given.marks)
+  if found then
+    return { source = found.source, engine = found.engine and found.engine.name,
+      time = "api_start", frame = steps.close(steps.of_labels(trace, list, found.steps,
+        members.label_threads), found.enclosed) }
+  end
+  local inferred = #list == 1 and given.infer and given.infer(trace)
+  if not inferred or #inferred == 0 then return nil end
+  return { source = "inferred", time = "start", frame = steps.close(of_stretches(inferred), true) }
+end
+
+
+-- ---- operations ----
+
+local function label(list, frame, known)
+  members.label_ops(list, frame)
+  if known then return steps.assign(frame, known.frame, known.time) end
+  return frame
+end
+
+
+local function measured_steps(trace, list, known, given)
+  local ops = label(list, rows.check(trace:frame "gpu"), known)
+  steps.label_work(ops, given.is_collective)
+  steps.measure(known.frame, { trace = trace, members = list, ops = ops,
+    label_threads = members.label_threads, class_of = given.class_of })
+end
+
+
+-- Kernels with their rank, step, phase, and whether they are a collective's.
+local function labelled_kernels(trace, list, known, given)
+  local kernels = label(list, rows.check(trace:frame "kernels"), known)
+  rows.extend(kernels, { "name" }, { { name = "work", type = "integer", get = function(key)
+    return key.name and given.is_collective(key.name) and 1 or 0
+  end } })
+  return kernels
+end
+
+
+-- How often each kernel took how many ns, by rank and phase.
+local function counted_kernels(kernels, known)
+  local by = { "rank", "name", "short_name", "duration" }
+  if known then table.insert(by, 2, "phase") end
+  local ranked = rows.check(kernels:where { { "rank", "~=", false } })
+  return rows.check(ranked:aggregate(by, { { "count", "count" } }))
+end
+
+
+-- ---- together ----
+
+local function kept(frame, names)
+  local there, list = {}, {}
+  for _, column in ipairs(frame:columns()) do there[column.name] = true end
+  for _, name in ipairs(names) do
+    if there[name] then list[#list + 1] = name end
+  end
+  return rows.check(pack.join { rows.check(frame:select(list)) })
+end
+
+
+local function devices_of(trace)
+  local names = {}
+  for _, device in ipairs(trace:devices()) do names[device.id] = device.name end
+  return names
+end
+
+
+local function described(list, devices)
+  local made = json.list {}
+  for i, member in ipairs(list) do
+    made[i] = { rank = member.rank, pid = member.pid, device = member.device,
+      gpu = devices[member.device], process = member.process, kernels = member.kernels,
+      tp = member.tp, pp = member.pp, dp = member.dp, ep = member.ep }
+  end
+  return made
+end
+
+
+-- Of one trace: { about, steps (nil where none are known), collectives, kernels }.
+-- file: what it is called. given: is_collective (function of a kernel's name),
+-- class_of (of an API call's), marks (tag -> phase, nil: the usual names), infer
+-- (a function of the trace: list of { start, stop, phase }, nil for none).
+function part.of(trace, file, given)
+  local list = members.find(trace)
+  local known = find_steps(trace, list, given)
+  if known then measured_steps(trace, list, known, given) end
+  local kernels = labelled_kernels(trace, list, known, given)
+  if known then
+    steps.add_graph(known.frame, kernels)
+    name_steps(known.frame)
+    rows.check(spans.look_up(kernels, "step", known.frame, "turn", "turn"))
+  end
+  local found = collectives.of_kernels(kernels, list)
+  if known then collectives.place(found) end
+  local about = { file = file, epoch = trace:info().epoch, ranks = described(list,
+    devices_of(trace)), source = known and known.source, engine = known and known.engine }
+  return { about = about, steps = known and kept(known.frame, steps.kept),
+    collectives = kept(found, collectives.kept), kernels = kept(counted_kernels(kernels, known),
+      { "rank", "phase", "name", "short_name", "duration", "count" }) }
+end
+
+
+-- ---- bytes ----
+
+-- A part as bytes, the same for the same trace everywhere.
+function part.encode(made)
+  local packed, sizes = {}, {}
+  for i, name in ipairs(part.frames) do
+    packed[i] = made[name] and rows.check(pack.encode(made[name])) or ""
+    sizes[i] = #packed[i]
+  end
+  local head = rows.check(json.encode { about = made.about, sizes = json.list(sizes) })
+  return MAGIC .. head .. "\n" .. table.concat(packed)
+end
+
+
+-- A part from such bytes; nil and what is wrong with them.
+function part.decode(bytes)
+  if bytes:sub(1, #MAGIC) ~= MAGIC then return nil, "not a part that llmprof wrote" end
+  local line, at = bytes:match("^([^\n]*)\n()", #MAGIC + 1)
+  local head = line and json.decode(line)
+  if not head or type(head.sizes) ~= "table" then return nil, "its head is broken" end
+  local made = { about = head.about }
+  for i, name in ipairs(part.frames) do
+    local size = head.sizes[i]
+    if math.type(size) ~= "integer" or at + size - 1 > #bytes then return nil, "it is cut" end
+    if size > 0 then
+      local frame, message = pack.decode(bytes:sub(at, at + size - 1))
+      if not frame then return nil, message end
+      made[name] = frame
+    end
+    at = at + size
+  end
+  if not made.collectives or not made.kernels then return nil, "it is cut" end
+  return made
+end
+
+
+return part

@@ -1,0 +1,38 @@
+-- What collectives cost each step: waiting and transfer beside its other measures.
+local rows = require "llmprof.ranks.rows"
+local spans = require "llmprof.spans"
+
+local per_step = {}
+
+local function key_of(world, start)
+  return ("%d/%d"):format(world, start)
+end
+
+
+-- Add `waiting` and `transfer` (ns) to steps: the sums of its matched collectives;
+-- absent where it has none. made: of llmprof.ranks.merged.
+function per_step.add(made)
+  local all, sums = made.collectives, {}
+  if all then
+    rows.check(spans.look_up(all, "number", made.steps, "start", "step_start"))
+    local matched = rows.check(all:where { { "instance", "~=", false },
+      { "step_start", "~=", false } })
+    for _, group in ipairs(matched:group { by = { "world", "step_start" },
+      sum = { "waiting", "transfer" } }) do
+      sums[key_of(group.world, group.step_start)] = group
+    end
+  end
+  local function sum_of(key, name)
+    local group = key.world and sums[key_of(key.world, key.start)]
+    return group and group[name].total
+  end
+  rows.extend(made.steps, { "world", "start" }, {
+    { name = "waiting", type = "integer", unit = "ns",
+      get = function(key) return sum_of(key, "waiting") end },
+    { name = "transfer", type = "integer", unit = "ns",
+      get = function(key) return sum_of(key, "transfer") end },
+  })
+end
+
+
+return per_step

@@ -1,0 +1,99 @@
+-- What clients saw beside what the steps say: time per token, stalls of decode by the
+-- prefill of other requests. From metrics.json, whose requests have no times of their
+-- own on the trace's clock: they meet the steps in their means only.
+local statistics = require "llmprof.base.statistics"
+
+local requests = {}
+
+-- A client's time per token agrees with the steps' interval within this share.
+local AGREES = 0.05
+
+
+-- All requests of the rounds that the workload counted.
+local function all_of(metrics)
+  local list = {}
+  for _, rep in ipairs(metrics.repeats or {}) do
+    for _, request in ipairs(type(rep.requests) == "table" and rep.requests or {}) do
+      if request.tpot_ms and request.ttft_ms then list[#list + 1] = request end
+    end
+  end
+  return list
+end
+
+
+local function spread(values)
+  local made = statistics.describe(values)
+  return made and { count = made.count, mean_ns = made.mean, min_ns = made.min, max_ns = made.max,
+    p50_ns = statistics.percentile(values, 50), p90_ns = statistics.percentile(values, 90),
+    p99_ns = statistics.percentile(values, 99) }
+end
+
+
+local function ns_of(list, field)
+  local values = {}
+  for i, request in ipairs(list) do values[i] = request[field] * 1e6 end
+  return values
+end
+
+
+-- Times between the tokens of the requests, as far as the workload kept them.
+local function between_tokens(metrics)
+  local values = {}
+  for _, rep in ipairs(metrics.repeats or {}) do
+    local decode = rep.stages and rep.stages.decode
+    for _, ms in ipairs(decode and decode.steps_ms or {}) do values[#values + 1] = ms * 1e6 end
+  end
+  return spread(values)
+end
+
+
+-- The mean interval of the steps that make tokens, as a closed loop sees them: of all
+-- steps with requests in decode, each as often as it has such requests.
+local function interval_of(groups)
+  local tokens, time = 0, 0
+  for _, group in ipairs(groups) do
+    local made = group.generation
+    if group.interval_ns and made and made > 0 then
+      tokens = tokens + made * group.count
+      time = time + made * group.count * group.interval_ns
+    end
+  end
+  return tokens > 0 and time / tokens or nil
+end
+
+
+local function decode_interval(groups)
+  local best
+  for _, group in ipairs(groups) do
+    if group.phase == "decode" and group.interval_ns and (not best or group.count > best.count) then
+      best = group
+    end
+  end
+  return best and best.interval_ns
+end
+
+
+-- { count, ttft, tpot, between_tokens (each { count, mean_ns, p50_ns, ... }),
+-- step_interval_ns, difference (share), agrees, stall_ns (by which a decode step that
+-- prefills others, too, is longer), attributable }; nil without requests or steps.
+-- groups: steps by (phase, batch, tokens) with generation.
+function requests.of(metrics, groups)
+  local list = metrics and all_of(metrics) or {}
+  if #list == 0 or not groups then return nil end
+  local made = { count = #list, ttft = spread(ns_of(list, "ttft_ms")),
+    tpot = spread(ns_of(list, "tpot_ms")), between_tokens = between_tokens(metrics),
+    attributable = "requests carry no times on the trace's clock: which step prefilled which "
+      .. "request is not attributable" }
+  local interval = interval_of(groups)
+  if interval then
+    made.step_interval_ns = interval
+    made.difference = (made.tpot.mean_ns - interval) / interval
+    made.agrees = math.abs(made.difference) <= AGREES
+    local plain = decode_interval(groups)
+    made.stall_ns = plain and math.max(interval - plain, 0) or nil
+  end
+  return made
+end
+
+
+return requests

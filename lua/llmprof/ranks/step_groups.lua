@@ -1,0 +1,165 @@
+-- Steps grouped: by phase, and by what they were of (batch, tokens), per rank and over
+-- ranks.
+local json = require "llmprof.json"
+local rows = require "llmprof.ranks.rows"
+
+local step_groups = {}
+
+-- Measures of a step whose means a group has: column -> field.
+local means = { length = "mean_ns", interval = "interval_ns", idle = "idle_ns", busy = "busy_ns",
+  gpu_time = "gpu_time_ns", comm_time = "collective_ns", comm_hidden = "hidden_ns",
+  waiting = "waiting_ns", transfer = "transfer_ns", kernels = "kernels", moves = "copies",
+  collectives = "collectives", graphed = "graphed", idle_sync = "idle_sync_ns",
+  idle_launch = "idle_launch_ns", idle_memory = "idle_memory_ns", idle_other = "idle_other_ns" }
+
+-- Single steps kept in results.
+local MOST_STEPS = 4096
+
+local order = { prefill = 1, mixed = 2, decode = 3, empty = 4 }
+
+
+local function columns()
+  local list = {}
+  for column in pairs(means) do list[#list + 1] = column end
+  table.sort(list)
+  return list
+end
+
+
+-- Of what a group of llmprof.frame says: means, and the spread of lengths.
+local function record(group)
+  local made = { count = group.count }
+  for column, field in pairs(means) do made[field] = group[column] and group[column].mean end
+  local length = group.length
+  if length.count > 0 then
+    made.p50_ns, made.p90_ns, made.min_ns, made.max_ns = length.median, length.p90, length.min,
+      length.max
+    made.total_ns = length.total
+  end
+  -- each holds those before it
+  if made.idle_ns and made.idle_other_ns then
+    made.idle_host_ns = made.idle_ns - made.idle_other_ns
+    made.idle_other_ns = made.idle_other_ns - made.idle_memory_ns
+    made.idle_memory_ns = made.idle_memory_ns - made.idle_launch_ns
+    made.idle_launch_ns = made.idle_launch_ns - made.idle_sync_ns
+  end
+  made.exposed_ns = made.collective_ns and made.hidden_ns and made.collective_ns - made.hidden_ns
+  return made
+end
+
+
+local function key_of(group, by)
+  local parts = {}
+  for i, name in ipairs(by) do parts[i] = tostring(group[name]) end
+  return table.concat(parts, "/")
+end
+
+
+-- Over ranks: mean of their means, the slowest, and how much more it takes than the
+-- fastest.
+local function over_ranks(made, own)
+  local sum, slowest, fastest = 0, nil, nil
+  for _, entry in ipairs(own) do
+    if entry.mean_ns then
+      sum = sum + entry.mean_ns
+      if not slowest or entry.mean_ns > slowest.mean_ns then slowest = entry end
+      if not fastest or entry.mean_ns < fastest.mean_ns then fastest = entry end
+    end
+  end
+  if not slowest then return end
+  made.mean_ns = sum / #own
+  made.slowest_rank, made.slowest_ns = slowest.rank, slowest.mean_ns
+  made.spread_ns = slowest.mean_ns - fastest.mean_ns
+end
+
+
+local function by_kind(by)
+  return function(a, b)
+    local left, right = order[a.phase] or 5, order[b.phase] or 5
+    if left ~= right then return left < right end
+    for _, name in ipairs(by) do
+      local x, y = a[name] or -1, b[name] or -1
+      if x ~= y and type(x) == type(y) then return x < y end
+    end
+    return false
+  end
+end
+
+
+-- Groups of steps by columns: list in order of phase, each with the columns, its means
+-- over all ranks, slowest_rank, slowest_ns, spread_ns, and `ranks`: the same of each.
+-- count is that of the rank with the most.
+function step_groups.list(steps, by)
+  local list, found = json.list {}, {}
+  local asked = { by = by, sum = columns(), percentiles = { 90 } }
+  for i, group in ipairs(steps:group(asked)) do
+    local made = record(group)
+    for _, name in ipairs(by) do made[name] = group[name] end
+    made.ranks, made.count = json.list {}, 0
+    list[i], found[key_of(group, by)] = made, made
+  end
+  asked.by = table.move(by, 1, #by, 2, { "world" })
+  local own = steps:group(asked)
+  table.sort(own, function(a, b) return (a.world or -1) < (b.world or -1) end)
+  for _, group in ipairs(own) do
+    local made, entry = found[key_of(group, by)], record(group)
+    entry.rank = group.world
+    made.count = math.max(made.count, entry.count)
+    table.insert(made.ranks, entry)
+  end
+  for _, made in ipairs(list) do over_ranks(made, made.ranks) end
+  table.sort(list, by_kind(by))
+  return list
+end
+
+
+local kept = { "phase", "batch", "tokens", "context", "generation", "turn", "start", "end",
+  "begin", "last", "length", "interval", "idle", "busy", "kernels", "graphed", "collectives",
+  "comm_time", "comm_hidden", "waiting", "transfer", "moves" }
+
+local TIMED = { start = true, ["end"] = true, begin = true, last = true, length = true,
+  interval = true, idle = true, busy = true, waiting = true, transfer = true, comm_time = true,
+  comm_hidden = true }
+
+
+-- The single steps by rank and start, as many as are kept: list of records, times as
+-- *_ns.
+function step_groups.rows(steps)
+  local list = json.list {}
+  local sorted = rows.check(steps:sort { { "world" }, { "start" } })
+  for row = 1, math.min(#sorted, MOST_STEPS) do
+    local made = { rank = sorted:get(row, "world") }
+    for _, name in ipairs(kept) do
+      made[TIMED[name] and name .. "_ns" or name] = sorted:get(row, name)
+    end
+    list[row] = made
+  end
+  return list
+end
+
+
+-- Batches that ran in the same CUDA graph as a larger one: list of { batch, as }. A
+-- graph is known by its least node.
+function step_groups.padded(steps)
+  local largest, ran, list = {}, {}, json.list {}
+  local decodes = rows.check(steps:where { phase = "decode", { "graph", "~=", false },
+    { "batch", "~=", false } })
+  for _, group in ipairs(decodes:group { by = { "world", "graph", "batch" } }) do
+    local graph = ("%d/%d"):format(group.world, group.graph)
+    largest[graph] = math.max(largest[graph] or 0, group.batch)
+    ran[#ran + 1] = { graph = graph, batch = group.batch }
+  end
+  local seen = {}
+  for _, entry in ipairs(ran) do
+    local as = largest[entry.graph]
+    if as > entry.batch and not seen[entry.batch] then
+      seen[entry.batch] = true
+      list[#list + 1] = { batch = entry.batch, as = as }
+    end
+  end
+  table.sort(list, function(a, b) return a.batch < b.batch end)
+  return list
+end
+
+
+return step_groups

@@ -1,0 +1,170 @@
+-- One answer: do the ranks wait for each other, for whom and where, or is it the
+-- transfers that take the time?
+local communication = require "llmprof.ranks.communication"
+local rows = require "llmprof.ranks.rows"
+local text = require "llmprof.text"
+
+local verdict = {}
+
+-- Of the time in collectives: from this share on it is mostly waiting.
+local WAITING = 0.5
+
+-- Of the waiting: from this share on it is one rank's.
+local ONE_RANK = 0.5
+
+-- Of the GPU time: below this share collectives matter little.
+local LITTLE = 0.1
+
+-- Of the collectives: with fewer matched nothing is said.
+local MATCHED = 0.9
+
+
+local function ms(ns) return text.number(ns / 1e6, 2) .. " ms" end
+local function percent(share) return text.number(share * 100, 0) .. " %" end
+
+
+-- "decode, layer 3", "decode, outside of its layers", nil where no step is known.
+local function where_of(place)
+  if not place.phase then return nil end
+  return place.phase .. (place.layer and (", layer %d"):format(place.layer)
+    or ", outside of its layers")
+end
+
+
+-- What the late rank did instead, by what it did more of than the others.
+local function instead_of(place)
+  local work, gap = math.max(place.more_work_ns, 0), math.max(place.more_gap_ns, 0)
+  if work + gap == 0 then return nil end
+  if place.more_kernels and place.more_kernels >= 1 then
+    return ("it ran %s more kernels before it: %s more of computing, %s more of pauses"):format(
+      text.number(place.more_kernels, 0), ms(work), ms(gap))
+  elseif work >= gap then
+    return ("it computed %s longer before it"):format(ms(work))
+  end
+  return ("its GPU had nothing to do for %s longer before it: the CPU launched later"):format(
+    ms(gap))
+end
+
+
+local function worst_rank(ranks)
+  local worst
+  for _, rank in ipairs(ranks) do
+    if rank.caused_ns and (not worst or rank.caused_ns > worst.caused_ns) then worst = rank end
+  end
+  return worst
+end
+
+
+-- The place where a rank held up the others most; those in steps before others.
+local function worst_place(places, rank)
+  local any
+  for _, place in ipairs(places) do
+    if place.rank == rank then
+      if place.phase then return place end
+      any = any or place
+    end
+  end
+  return any
+end
+
+
+-- Of that place, the collective that the rank held up most, from a step on: { place
+-- (nil without steps), caused_ns, more_work_ns, more_gap_ns, more_kernels }.
+local function worst_collective(all, place, from_step)
+  local conditions = { world = place.rank, { "late", "~=", false } }
+  if place.phase then
+    conditions.phase, conditions.layer = place.phase, place.layer or false
+    if from_step then table.insert(conditions, { "turn", ">=", from_step }) end
+  end
+  local by = place.phase and { "place" } or {}
+  local worst
+  for _, group in ipairs(rows.check(all:where(conditions)):group { by = by,
+    sum = { "caused", "more_work", "more_gap", "more_kernels" } }) do
+    if not worst or group.caused.total > worst.caused_ns then
+      worst = { place = group.place, caused_ns = group.caused.total, count = group.count,
+        more_work_ns = group.more_work.total or 0, more_gap_ns = group.more_gap.total or 0,
+        more_kernels = group.more_kernels.mean }
+    end
+  end
+  return worst
+end
+
+
+local function waiting_for(record, all, worst)
+  local place = worst_place(record.places, worst.rank)
+  local made = { kind = "waiting", rank = worst.rank, waiting_ns = worst.caused_ns,
+    share = worst.caused_ns / record.totals.waiting_ns }
+  if not place then return made end
+  made.phase, made.layer, made.place_ns = place.phase, place.layer, place.caused_ns
+  made.from_step = place.phase and communication.first_turn(all, place)
+  local worst_one = worst_collective(all, place, made.from_step)
+  if worst_one then
+    made.first = worst_one.place == 0 and not place.layer or nil
+    made.instead = instead_of(worst_one)
+  end
+  return made
+end
+
+
+local function sentence(made, record)
+  local totals = record.totals
+  local of = ("%s of %s in collectives are waiting"):format(ms(totals.waiting_ns),
+    ms(totals.collective_ns))
+  if made.kind == "transfer" then
+    return ("transfer-bound: collectives take %s of the GPU time, and %s of their %s are no "
+      .. "waiting"):format(percent(made.gpu_share), ms(totals.collective_ns - totals.waiting_ns),
+      ms(totals.collective_ns))
+  elseif made.kind == "balanced" then
+    return ("balanced: collectives take %s of the GPU time, %s of it waiting"):format(
+      percent(made.gpu_share), ms(totals.waiting_ns))
+  elseif not made.rank then
+    return ("waiting, for no one rank alone: %s"):format(of)
+  end
+  local place = made.phase and where_of(made)
+  if made.first then place = made.phase .. ", the first collective of a step" end
+  return ("waiting for rank %d%s%s: %s, %s of that for this rank"):format(made.rank,
+    place and (" (" .. place) or "", place and ((made.from_step and (", from step %d"):format(
+      made.from_step) or "") .. ")") or "", of, percent(made.share))
+end
+
+
+local function unknown(why)
+  return { kind = "unknown", text = "who waits for whom cannot be told: " .. why }
+end
+
+
+-- What it is, without words. share: collectives of all kernel time.
+local function judge(record, all, share)
+  local totals, worst = record.totals, worst_rank(record.ranks)
+  if share < LITTLE then return { kind = "balanced" } end
+  if totals.waiting_ns < WAITING * totals.collective_ns then return { kind = "transfer" } end
+  if worst.caused_ns < ONE_RANK * totals.waiting_ns then
+    return { kind = "waiting", waiting_ns = totals.waiting_ns }
+  end
+  return waiting_for(record, all, worst)
+end
+
+
+-- The verdict over a record that has ranks, totals and places, and the matched
+-- collectives: { kind ("waiting", "transfer", "balanced" or "unknown"), text, rank,
+-- phase, layer, first (the first collective of a step), from_step, instead, share (of
+-- the waiting), waiting_ns, gpu_share }; nil where there is nothing to say.
+function verdict.of(record, all)
+  local totals = record.totals
+  if not all then
+    return #record.ranks > 1 and unknown "there are no collectives in the capture" or nil
+  elseif #record.ranks < 2 then
+    return unknown "one rank alone was captured"
+  elseif totals.matched == 0 or (totals.count - totals.unmatched) < MATCHED * totals.count then
+    return unknown(("%s of %s kernels of collectives have no counterpart on another rank"):format(
+      text.count(totals.unmatched), text.count(totals.count)))
+  end
+  local share = record.gpu_time_ns > 0 and totals.collective_ns / record.gpu_time_ns or 0
+  local made = judge(record, all, share)
+  made.gpu_share = share
+  made.text = sentence(made, record)
+  return made
+end
+
+
+return verdict

@@ -1,0 +1,70 @@
+-- Rows of the tables about ranks, steps and requests.
+local rank_rows = {}
+
+
+-- A stage over all ranks, then of each, behind the list.
+local function add_stage(list, group)
+  local one = #group.ranks == 1
+  list[#list + 1] = setmetatable({ who = one and tostring(group.ranks[1].rank) or "all" },
+    { __index = group })
+  for _, own in ipairs(one and {} or group.ranks) do
+    list[#list + 1] = setmetatable({ phase = group.phase, who = tostring(own.rank) },
+      { __index = own })
+  end
+end
+
+
+-- Stages over all ranks, then of each; without steps that ran nothing.
+function rank_rows.stages(results)
+  local list = {}
+  for _, group in ipairs(results.ranks and results.ranks.stages or {}) do
+    if group.mean_ns then add_stage(list, group) end
+  end
+  return list
+end
+
+
+-- How the kernels of steps were launched, as far as CUDA graphs go.
+local function launched(group)
+  if not group.graphed or not group.kernels or group.kernels == 0 then return nil end
+  local share = group.graphed / group.kernels
+  if share == 0 then return "eager" end
+  return share > 0.5 and "graph" or "partly graph"
+end
+
+
+-- Steps by phase, batch and tokens.
+function rank_rows.steps(results)
+  local list = {}
+  for i, group in ipairs(results.ranks and results.ranks.steps or {}) do
+    list[i] = setmetatable({ how = launched(group) }, { __index = group })
+  end
+  return list
+end
+
+
+local seen_by_clients = { { "ttft", "TTFT" }, { "tpot", "TPOT" },
+  { "between_tokens", "between tokens" } }
+
+function rank_rows.requests(results)
+  local made, list = results.ranks and results.ranks.requests or {}, {}
+  for _, entry in ipairs(seen_by_clients) do
+    local measured = made[entry[1]]
+    if measured then
+      list[#list + 1] = setmetatable({ label = entry[2] }, { __index = measured })
+    end
+  end
+  return list
+end
+
+
+function rank_rows.left_out(results)
+  local list = {}
+  for i, line in ipairs(results.ranks and results.ranks.left_out or {}) do
+    list[i] = { text = line }
+  end
+  return list
+end
+
+
+return rank_rows

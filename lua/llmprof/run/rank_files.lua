@@ -1,0 +1,114 @@
+-- Files of ranks: which there are, and their parts, one file in memory at a time.
+local digest = require "llmprof.digest"
+local errors = require "llmprof.base.errors"
+local fs = require "llmprof.fs"
+local part = require "llmprof.ranks.part"
+local rank_view = require "llmprof.analysis.rank_view"
+local trace_file = require "llmprof.trace.file"
+
+local rank_files = {}
+
+-- What a part's file is called.
+rank_files.SUFFIX = ".part"
+
+
+local function is_folder(path)
+  local info = fs.stat(path)
+  return info ~= nil and info.type == "directory"
+end
+
+
+-- The files that words name: files as they are, of folders those that end in one of
+-- the suffixes; sorted, each once.
+function rank_files.list(words, suffixes)
+  local list, seen = {}, {}
+  local function add(path)
+    if not seen[path] then seen[path], list[#list + 1] = true, path end
+  end
+  for _, word in ipairs(words) do
+    if is_folder(word) then
+      for _, name in ipairs(fs.list(word) or {}) do
+        for _, suffix in ipairs(suffixes) do
+          if name:sub(-#suffix) == suffix then add(word:gsub("/+$", "") .. "/" .. name) end
+        end
+      end
+    else
+      add(word)
+    end
+  end
+  table.sort(list)
+  return list
+end
+
+
+-- Which of the files are of shard number of count, numbers from 1.
+function rank_files.shard(list, number, count)
+  local own = {}
+  for i = number, #list, count do own[#own + 1] = list[i] end
+  return own
+end
+
+
+-- ---- reading ----
+
+-- What tells a file from the same one under another name.
+local function mark_of(made)
+  local bytes = part.encode { about = { epoch = made.about.epoch, ranks = made.about.ranks },
+    steps = made.steps, collectives = made.collectives, kernels = made.kernels }
+  return digest.sha256(bytes)
+end
+
+
+local function read_trace(path, knowledge)
+  local trace = trace_file.open(path)
+  local made = rank_view.part(trace, path, knowledge)
+  trace:close()
+  collectgarbage()
+  return made
+end
+
+
+local function read_part(path)
+  local bytes = errors.check("failed", fs.read(path))
+  local made, message = part.decode(bytes)
+  if not made then errors.raise("failed", ("%s: %s"):format(path, message)) end
+  return made
+end
+
+
+-- One file's part, or nil and why it is left out.
+local function read(path, knowledge)
+  local ok, result = xpcall(function()
+    if path:sub(-#rank_files.SUFFIX) == rank_files.SUFFIX then return read_part(path) end
+    return read_trace(path, knowledge)
+  end, errors.handler)
+  if ok then return result end
+  if result.kind == "interrupted" or result.bug then error(result, 0) end
+  return nil, result.message
+end
+
+
+local function base(path) return path:match "([^/]*)$" end
+
+
+-- The parts of files, in their order. left_out gets a line for each that cannot be
+-- read or is there twice; progress(text) is told of each.
+function rank_files.parts(files, knowledge, left_out, progress)
+  local parts, seen = {}, {}
+  for _, path in ipairs(files) do
+    if progress then progress(base(path)) end
+    local made, why = read(path, knowledge)
+    local mark = made and mark_of(made)
+    if not made then
+      left_out[#left_out + 1] = ("%s: left out: %s"):format(base(path), why)
+    elseif seen[mark] then
+      left_out[#left_out + 1] = ("%s: left out: the same as %s"):format(base(path), seen[mark])
+    else
+      seen[mark], parts[#parts + 1] = base(path), made
+    end
+  end
+  return parts
+end
+
+
+return rank_files

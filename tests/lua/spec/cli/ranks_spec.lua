@@ -1,0 +1,114 @@
+-- llmprof ranks on files: shards, merging, and bad input.
+local bundle = require "tests.lua.support.bundle"
+local child = require "tests.lua.support.child"
+local fs = require "llmprof.fs"
+local json = require "llmprof.json"
+
+local FOUR = "tests/fixtures/ranks4"
+
+describe("llmprof ranks", function()
+  local top = bundle.scratch(before_each, after_each)
+  local llmprof = child.caller(top, function() return {} end)
+
+  -- A folder with the files of these ranks.
+  local function folder(numbers)
+    local path = top() .. "/run"
+    assert(fs.mkdirs(path))
+    for _, number in ipairs(numbers) do
+      local name = ("/rank%d.sqlite"):format(number)
+      assert(fs.copy(FOUR .. name, path .. name))
+    end
+    return path
+  end
+
+  local function results_of(dir)
+    return assert(fs.read(dir .. "/results.json")), assert(fs.read(dir .. "/ranks/ranks.json"))
+  end
+
+  it("prints the verdict first", function()
+    local _, out = llmprof("ranks", FOUR)
+    assert.truthy(out:find "^Waiting for rank 2 %(decode, layer 3, from step 8%)")
+  end)
+
+  it("makes the same results of one, two and four shards", function()
+    local whole, first
+    for _, count in ipairs { 1, 2, 4 } do
+      local parts, out = top() .. "/parts" .. count, top() .. "/" .. count .. "/out"
+      for i = 1, count do
+        assert.equal(0, (llmprof("ranks", FOUR, "--shard", ("%d/%d"):format(i, count), "--out",
+          parts)))
+      end
+      assert.equal(0, (llmprof("ranks", "--merge", parts, "--out", out)))
+      local results, ranks = results_of(out)
+      whole, first = whole or results, first or ranks
+      assert.equal(whole, results)
+      assert.equal(first, ranks)
+    end
+    assert.equal(0, (llmprof("ranks", FOUR, "--out", top() .. "/direct/out")))
+    assert.equal(whole, (results_of(top() .. "/direct/out")))
+  end)
+
+  it("writes results that fit their schema, and a report", function()
+    local out = top() .. "/out"
+    assert.equal(0, (llmprof("ranks", FOUR, "-o", out)))
+    local results_file = require "llmprof.bundle.results_file"
+    local results, message = results_file.read(out .. "/results.json")
+    assert.is_nil(message)
+    assert.equal(4, #results.ranks.ranks)
+    assert.truthy(assert(fs.read(out .. "/report.md")):find "Waiting for rank 2")
+    assert.is_nil(assert(json.load(out .. "/manifest.json")).partial)
+  end)
+
+  -- What is said of a folder of which something is wrong, and the statuses.
+  local function trouble(path)
+    local out = top() .. "/out"
+    local status, _, err = llmprof("ranks", path, "--out", out)
+    local strict = llmprof("ranks", path, "--strict")
+    return err, status, strict, assert(json.load(out .. "/manifest.json")).partial
+  end
+
+  it("says which rank's file is missing", function()
+    local err, status, strict, partial = trouble(folder { 0, 1, 3 })
+    assert.equal("llmprof: rank 2: no file of it is there\n", err)
+    assert.same({ 0, 1 }, { status, strict })
+    assert.same({ "rank 2: no file of it is there" }, partial)
+  end)
+
+  it("leaves out a file that is there twice", function()
+    local path = folder { 0, 1, 2, 3 }
+    assert(fs.copy(path .. "/rank1.sqlite", path .. "/rank4.sqlite"))
+    local err, status, strict = trouble(path)
+    assert.equal("llmprof: rank4.sqlite: left out: the same as rank1.sqlite\n", err)
+    assert.same({ 0, 1 }, { status, strict })
+  end)
+
+  it("leaves out a file that is cut, and one that is none", function()
+    local path = folder { 0, 1, 2 }
+    local whole = assert(fs.read(FOUR .. "/rank3.sqlite"))
+    assert(fs.write(path .. "/rank3.sqlite", whole:sub(1, 300000)))
+    assert(fs.write(path .. "/rank4.sqlite", "hello"))
+    local err, status = trouble(path)
+    assert.equal(0, status)
+    assert.truthy(err:find "rank3.sqlite: left out: ")
+    assert.truthy(err:find "rank4.sqlite: left out: ")
+    assert.equal(2, select(2, err:gsub("\n", "\n")))
+  end)
+
+  it("does not match what is of another job", function()
+    local path = folder { 0, 1 }
+    assert(fs.copy("recipes/recorded/vllm_serve/run.sqlite", path .. "/rank2.sqlite"))
+    local err, status = trouble(path)
+    assert.equal(0, status)
+    assert.truthy(err:find "not matched with it")
+  end)
+
+  it("refuses what cannot be meant", function()
+    for _, words in ipairs { { "ranks" }, { "ranks", FOUR, "--shard", "5/4", "--out", "x" },
+      { "ranks", FOUR, "--shard", "1/2" }, { "ranks", FOUR, "--shard", "a" } } do
+      assert.equal(2, (llmprof(table.unpack(words))))
+    end
+    assert(fs.mkdirs(top() .. "/empty"))
+    assert.equal(4, (llmprof("ranks", top() .. "/empty")))
+    assert.equal(1, (llmprof("ranks", "README.md")))
+  end)
+end)

@@ -1,0 +1,59 @@
+-- Clocks of several files that do not agree.
+local support = require "tests.lua.support.ranks"
+
+local MS = 1000000
+
+describe("clocks of ranks", function()
+  local parts
+  before_each(function() parts = support.parts(support.four()) end)
+
+  local function waiting(record)
+    local list = {}
+    for i, rank in ipairs(record.ranks) do list[i] = rank.waiting_ns end
+    return list
+  end
+
+  it("are left as they are where collectives end together", function()
+    local record = support.examine(parts)
+    for i, file in ipairs(record.files) do
+      assert.equal("UTC", file.clock)
+      if i > 1 then assert.truthy(file.residual_ns < 1000) end
+    end
+  end)
+
+  it("are put right after 5 ms and 20 ppm to under 5 us", function()
+    local truth = waiting(support.examine((support.parts(support.four()))))
+    parts[3] = support.shifted(parts[3], 5 * MS, 20e-6)
+    local record = support.examine(parts)
+    local file = record.files[3]
+    assert.equal("collectives", file.clock)
+    assert.truthy(file.residual_ns < 5000)
+    assert.truthy(math.abs(file.drift - 20e-6) < 2e-7)
+    for i, ns in ipairs(waiting(record)) do
+      assert.truthy(math.abs(ns - truth[i]) < 1200 * 5000) -- 1,200 collectives
+      assert.truthy(math.abs(ns - truth[i]) < 0.01 * truth[i])
+    end
+    assert.same({ 2, 3, 8 }, { record.verdict.rank, record.verdict.layer,
+      record.verdict.from_step })
+  end)
+
+  it("need no UTC", function()
+    for _, part in ipairs(parts) do part.about.epoch = nil end
+    local record = support.examine(parts)
+    assert.equal("none", record.files[1].clock)
+    assert.equal("collectives", record.files[2].clock)
+    assert.same({ 2, 3, 8 }, { record.verdict.rank, record.verdict.layer,
+      record.verdict.from_step })
+  end)
+
+  it("that cannot be put right leave a rank unmatched, and that is said", function()
+    local wrong = support.parts { support.FOUR .. "/rank1.sqlite" }
+    wrong[1].about.file = "rank0.sqlite"
+    wrong[1].collectives = assert(wrong[1].collectives:where { { "start", "<", 0 } })
+    local right = support.parts { support.FOUR .. "/rank1.sqlite" }
+    local record = support.examine { wrong[1], right[1] }
+    assert.equal("unknown", record.verdict.kind)
+    assert.is_nil(record.ranks[1].waiting_ns)
+    assert.truthy(table.concat(record.left_out, "\n"):find("rank0.sqlite: no collectives", 1, true))
+  end)
+end)
