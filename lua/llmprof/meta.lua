@@ -342,6 +342,7 @@ function Groups:mean(column) end
 ---@field integrity? llmprof.results.integrity
 ---@field kernels llmprof.results.kernel[] By stage and part, largest total time first; the used repeats only
 ---@field latency? llmprof.results.latency
+---@field layers? llmprof.results.step_layers Of a decode step, on the busiest GPU: docs/metrics.md
 ---@field missing llmprof.results.missing[]
 ---@field model? llmprof.results.model The recipe's model, over it what the workload says in metrics.json
 ---@field operators? llmprof.results.operators operators.json as it is: operators.schema.json
@@ -594,6 +595,7 @@ function Groups:mean(column) end
 ---@field anchor string The kernel, or CUDA graph, that comes once in a step
 ---@field confidence number
 ---@field generations integer
+---@field layers? integer Of a step
 ---@field named boolean Its name says that it comes once per token
 ---@field period_ns number Nanoseconds
 ---@field steps integer
@@ -1051,6 +1053,19 @@ function Groups:mean(column) end
 ---@field total_ns? number Of all ranks; ns
 ---@field transfer_ns? number In collectives, from then on; ns
 ---@field waiting_ns? number In collectives, until the last rank had come; ns
+
+---@class llmprof.results.step_layer
+---@field count integer Steps
+---@field index integer
+---@field kernels number A count, as the mean of the used instances
+---@field mean_ns number Nanoseconds
+---@field std_ns? number Over the steps; ns
+
+---@class llmprof.results.step_layers
+---@field count integer Layers of a step
+---@field kernel string What comes once in each
+---@field named boolean Its name says that it is attention
+---@field rows llmprof.results.step_layer[]
 
 ---@class llmprof.results.step_row
 ---@field batch? integer

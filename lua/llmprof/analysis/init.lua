@@ -13,6 +13,7 @@ local integrity = require "llmprof.analysis.integrity"
 local json = require "llmprof.json"
 local kinds = require "llmprof.trace.kinds"
 local latency = require "llmprof.analysis.latency"
+local layers = require "llmprof.analysis.layers"
 local range_name = require "llmprof.base.range_name"
 local roofline = require "llmprof.analysis.roofline"
 local stage_summary = require "llmprof.analysis.stage_summary"
@@ -64,7 +65,8 @@ end
 
 -- ---- stages ----
 
-local inferred_fields = { "confidence", "anchor", "named", "period_ns", "steps", "generations" }
+local inferred_fields = { "confidence", "anchor", "named", "period_ns", "steps", "generations",
+  "layers" }
 
 -- How the stages were inferred; nil where ranges mark them.
 local function inferred_record(inferred)
@@ -84,6 +86,36 @@ local function used_decodes(found)
     end
   end
   return name, list
+end
+
+
+-- ---- layers ----
+
+-- The kernels of the process and GPU that ran most of them.
+local function busiest(trace)
+  local kernels, most = check(trace:frame "kernels"), nil
+  for _, row in ipairs(kernels:group { by = { "pid", "device" } }) do
+    if not most or row.count > most.count then most = row end
+  end
+  return most and check(kernels:where { pid = most.pid or false, device = most.device or false })
+end
+
+
+-- The layers of the last decode whose steps are known; nil where they cannot be
+-- told.
+local function layers_of(given)
+  local _, decodes = used_decodes(given.found)
+  local last
+  for _, instance in ipairs(decodes) do
+    if instance.steps then last = instance end
+  end
+  local frame = last and busiest(given.trace)
+  local made = frame and layers.describe(frame, last.steps)
+  if not made then return nil end
+  for _, kernel in ipairs(given.kernels or {}) do
+    if kernel.name == made.kernel then made.kernel = kernel.short_name end
+  end
+  return json.ordered(made, { "count", "kernel", "named", "rows" })
 end
 
 
@@ -175,7 +207,8 @@ end
 
 local top_keys = { "schema_version", "run", "model", "source", "environment", "repeats", "totals",
   "inferred", "engine", "hardware", "efficiency", "latency", "integrity", "overhead", "stages",
-  "ranks", "transfers", "headroom", "roofline", "kernels", "selection", "counters", "operators",
+  "layers", "ranks", "transfers", "headroom", "roofline", "kernels", "selection", "counters",
+  "operators",
   "advice", "missing" }
 
 -- given: run_id, recipe (name), top_n (rows of the tables of the largest kernels),
@@ -210,6 +243,7 @@ function analysis.results(given)
     results.repeats.whole_run = given.found.whole
     results.inferred = inferred_record(given.found.inferred)
     results.engine = engine_of(given.trace, given.kernels)
+    results.layers = layers_of(given)
     results.totals = totals(given.trace, given.found)
     results.stages = stage_summary.list(given.found, given)
     breakdown.add(results.stages, given.trace, given.found, given.kernels or {})

@@ -142,6 +142,11 @@ columns.findings = {
   word("spends", "taken from"), word("confidence", "confidence"), word("rule", "rule"),
 }
 
+columns.step_layers = {
+  count("index", "layer"), count("kernels", "kernels"), ms("mean_ns", "time", 3),
+  ms("std_ns", "spread", 3), count("count", "steps"),
+}
+
 columns.silent = { word("rule", "rule"), word("stage", "stage"), word("why", "what it saw") }
 
 columns.abstained = { word("rule", "rule"), word("why", "what is missing") }

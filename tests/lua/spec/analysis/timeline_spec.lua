@@ -244,12 +244,13 @@ describe("llmprof.analysis.integrity", function()
 
   it("asks what a trace can know, not who recorded it", function()
     local lost = "call 0 5 id=1 cudaLaunchKernel\nkernel 10 20 call=2 k\n"
-    assert.equal("launches problem, orphans problem", of_facts("calls", lost))
-    assert.equal("launches problem, orphans problem, diagnostics ok",
+    local whole = "order ok, rows ok, streams ok"
+    assert.equal("launches problem, orphans problem, " .. whole, of_facts("calls", lost))
+    assert.equal("launches problem, orphans problem, diagnostics ok, " .. whole,
       of_facts("calls diagnostics", lost))
-    assert.equal("", of_facts("allocations", lost))
+    assert.equal("rows ok, streams ok", of_facts("allocations", lost))
     local graph = "call 0 5 id=1 cudaGraphLaunch\ngraph 10 20 call=1\n"
-    assert.equal("graphs warning, orphans ok", of_facts("calls graph_nodes", graph))
+    assert.equal("graphs warning, orphans ok, " .. whole, of_facts("calls graph_nodes", graph))
     assert.equal("graphs ok, orphans ok", of_facts("calls", graph))
   end)
 
