@@ -62,19 +62,16 @@ local function add(kernel, gpu)
 end
 
 
-local row_keys = { "kernel", "stage", "part", "kind", "headroom_ns", "per_instance_ns",
-  "per_token_ns", "stage_share" }
-
 local function row_of(kernel, stage)
   local instances = stage and stage.wall and stage.wall.count or 1
   local per_instance = kernel.headroom_ns / instances
   local steps = stage and stage.steps
-  return json.ordered({ kernel = kernel.id, stage = kernel.stage, part = kernel.part,
+  return { kernel = kernel.id, stage = kernel.stage, part = kernel.part,
     kind = kernel.headroom_kind, headroom_ns = kernel.headroom_ns,
     per_instance_ns = per_instance,
     per_token_ns = steps and steps > 0 and per_instance / steps or nil,
     stage_share = stage and stage.gpu_time_ns and stage.gpu_time_ns > 0
-      and per_instance / stage.gpu_time_ns or nil }, row_keys)
+      and per_instance / stage.gpu_time_ns or nil }
 end
 
 

@@ -6,6 +6,7 @@ local clock = require "llmprof.base.clock"
 local breakdown = require "llmprof.analysis.breakdown"
 local engines = require "llmprof.engines"
 local efficiency = require "llmprof.analysis.efficiency"
+local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
 local hardware = require "llmprof.model.hardware"
 local headroom = require "llmprof.analysis.headroom"
@@ -65,18 +66,6 @@ end
 
 -- ---- stages ----
 
-local inferred_fields = { "confidence", "anchor", "named", "period_ns", "steps", "generations",
-  "layers" }
-
--- How the stages were inferred; nil where ranges mark them.
-local function inferred_record(inferred)
-  if not inferred then return nil end
-  local record = {}
-  for _, field in ipairs(inferred_fields) do record[field] = inferred[field] end
-  return json.ordered(record, inferred_fields)
-end
-
-
 -- The declared stage that is "decode" to the model, and its instances that count.
 local function used_decodes(found)
   local name, list = "decode", {}
@@ -135,25 +124,23 @@ local function engine_of(trace, list)
   local said, names = engines.recognise(tags_of(trace)), {}
   for i, kernel in ipairs(list or {}) do names[i] = kernel.name:lower() end
   local engine = said and said.engine or engines.of_kernels(names)
-  return engine and json.ordered({ name = engine.name, title = engine.title },
-    { "name", "title" }) or nil
+  return engine and { name = engine.name, title = engine.title } or nil
 end
 
 
 -- ---- kernels and selection ----
 
-local kernel_fields = { "id", "name", "short_name", "category", "stage", "part", "device", "calls",
-  "total_ns", "mean_ns", "median_ns", "min_ns", "max_ns", "std_ns", "share", "cumulative",
-  "stage_share", "stage_cumulative", "floor_ns", "headroom_ns", "headroom_kind", "shapes",
-  "counters" }
+-- What the results tell of an object: the fields that their schema declares.
+local function record(definition, object)
+  local made = {}
+  for _, field in ipairs(document.fields("results", definition)) do made[field] = object[field] end
+  return made
+end
+
 
 local function kernel_records(list)
   local records = json.list {}
-  for i, kernel in ipairs(list or {}) do
-    local record = {}
-    for _, field in ipairs(kernel_fields) do record[field] = kernel[field] end
-    records[i] = json.ordered(record, kernel_fields)
-  end
+  for i, kernel in ipairs(list or {}) do records[i] = record("kernel", kernel) end
   return records
 end
 
@@ -205,12 +192,6 @@ end
 
 -- ---- together ----
 
-local top_keys = { "schema_version", "run", "model", "source", "environment", "repeats", "totals",
-  "inferred", "engine", "hardware", "efficiency", "latency", "integrity", "overhead", "stages",
-  "layers", "ranks", "transfers", "headroom", "roofline", "kernels", "selection", "counters",
-  "operators",
-  "advice", "missing" }
-
 -- given: run_id, recipe (name), top_n (rows of the tables of the largest kernels),
 -- model, source, environment, trace, found (of analysis.stages), kernels, selection,
 -- counters (of analysis.counters), operators, workload (facts about a recorded run),
@@ -241,7 +222,7 @@ function analysis.results(given)
     results.environment.devices = devices(given.trace)
     results.repeats = given.found.repeats
     results.repeats.whole_run = given.found.whole
-    results.inferred = inferred_record(given.found.inferred)
+    results.inferred = given.found.inferred and record("inferred", given.found.inferred)
     results.engine = engine_of(given.trace, given.kernels)
     results.layers = layers_of(given)
     results.totals = totals(given.trace, given.found)
@@ -257,7 +238,7 @@ function analysis.results(given)
     add_limits(results, given)
   end
   results.kernels = kernel_records(given.kernels)
-  return json.ordered(results, top_keys)
+  return results
 end
 
 

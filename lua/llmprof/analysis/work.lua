@@ -23,9 +23,6 @@ local FORMULA = {
   bytes = "weight_bytes + kv_read_bytes + kv_write_bytes",
 }
 
-local cost_keys = { "flops", "bytes", "weight_bytes", "kv_read_bytes", "kv_write_bytes",
-  "activation_bytes", "source", "work", "formula", "sequence", "parts" }
-
 
 -- ---- from the recipe ----
 
@@ -189,7 +186,7 @@ function work.add(stages, given)
   for _, stage in ipairs(stages) do own_stage[range_name.role(stage.name)] = not stage.parent end
   for _, stage in ipairs(stages) do
     local cost = from_recipe(given, stage) or from_description(given, stage, own_stage)
-    stage.cost = cost and json.ordered(cost, cost_keys)
+    stage.cost = cost
     any = any or cost ~= nil
   end
   if wrong then

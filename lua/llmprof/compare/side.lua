@@ -4,13 +4,13 @@ local artifacts = require "llmprof.bundle.artifacts"
 local bare = require "llmprof.compare.bare"
 local baselines = require "llmprof.compare.baselines"
 local config = require "llmprof.recipe.config"
+local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local nearest = require "llmprof.base.nearest"
 local recorded = require "llmprof.run.capture.recorded"
 local results_file = require "llmprof.bundle.results_file"
-local workload = require "llmprof.run.workload"
 local yaml = require "llmprof.yaml"
 
 local side = {}
@@ -39,7 +39,8 @@ end
 
 
 local function load_metrics(folder, ran)
-  return load_file(folder .. "/" .. layout.metrics_in(ran), workload.load_metrics)
+  return load_file(folder .. "/" .. layout.metrics_in(ran),
+    function(path) return document.read(path, "metrics") end)
 end
 
 

@@ -2,14 +2,13 @@
 -- itself. docs/workload.md is the contract.
 local command_line = require "llmprof.base.command_line"
 local compiled = require "llmprof.run.compiled"
+local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
 local files = require "llmprof.base.files"
 local fs = require "llmprof.fs"
-local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
 local process = require "llmprof.base.process"
 local recipe = require "llmprof.recipe"
-local sorted_keys = require "llmprof.base.sorted_keys"
 
 local workload = {}
 
@@ -153,156 +152,12 @@ end
 
 -- ---- what it says about itself ----
 
-local function expect(value, kind, where)
-  local fits = kind == "number" and type(value) == "number" and value == value
-    or kind ~= "number" and type(value) == kind
-  if not fits then
-    local got = type(value) == "table" and "a list or an object" or tostring(value)
-    return ("%s: %s expected, got %s"):format(where, kind, value == nil and "nothing" or got)
-  end
-  return nil
-end
-
-
--- What is wrong with the fields of an object that must be of a kind, if there.
-local function check_fields(object, names, kind, where)
-  for _, name in ipairs(names) do
-    local wrong = object[name] ~= nil
-      and expect(object[name], kind, ("%s.%s"):format(where, name))
-    if wrong then return wrong end
-  end
-  return nil
-end
-
-
-local stage_numbers = { "ms", "gpu_ms", "count", "tokens", "steps" }
-
-local function check_stage(stage, where)
-  local wrong = expect(stage, "table", where) or check_fields(stage, stage_numbers, "number", where)
-  if wrong or stage.steps_ms == nil then return wrong end
-  wrong = expect(stage.steps_ms, "table", where .. ".steps_ms")
-  if wrong then return wrong end
-  for i, ms in ipairs(stage.steps_ms) do
-    wrong = expect(ms, "number", ("%s.steps_ms[%d]"):format(where, i))
-    if wrong then return wrong end
-  end
-  return nil
-end
-
-
--- By name, so that of several mistakes it is always the same one.
-local function check_stages(stages, where)
-  for _, name in ipairs(sorted_keys(stages)) do
-    local wrong = check_stage(stages[name], ("%s.stages.%s"):format(where, name))
-    if wrong then return wrong end
-  end
-  return nil
-end
-
-
--- Images that an encoder is given: list of { count, size }, whole numbers.
-local function check_images(images)
-  local wrong = images ~= nil and expect(images, "table", "images")
-  if wrong then return wrong end
-  for i, image in ipairs(images or {}) do
-    local where = ("images[%d]"):format(i)
-    wrong = expect(image, "table", where)
-    if wrong then return wrong end
-    for _, key in ipairs { "count", "size" } do
-      if math.type(image[key]) ~= "integer" or image[key] < 1 then
-        return ("%s.%s: a whole number of at least 1 expected, got %s"):format(where, key,
-          tostring(image[key]))
-      end
-    end
-  end
-  return nil
-end
-
-
-local shape_numbers = { "batch", "prompt_tokens", "image_tokens", "new_tokens" }
-local model_words = { "name", "variant", "dtype", "weights" }
-
--- What is wrong with metrics, or nil.
-local function check_metrics(metrics)
-  local wrong = expect(metrics, "table", "metrics")
-    or expect(metrics.repeats, "table", "repeats")
-    or check_fields(metrics, { "model", "environment" }, "table", "top level")
-    or check_fields(metrics.model or {}, model_words, "string", "model")
-    or check_fields(metrics, shape_numbers, "number", "top level")
-    or check_images(metrics.images)
-  if wrong then return wrong end
-  for i, rep in ipairs(metrics.repeats) do
-    local where = ("repeats[%d]"):format(i)
-    wrong = expect(rep, "table", where) or expect(rep.stages, "table", where .. ".stages")
-      or check_stages(rep.stages, where)
-    if wrong then return wrong end
-  end
-  return nil
-end
-
-
--- Leave out the fields that are null: what was not measured is absent here.
-local function drop_nulls(value)
-  for key, item in pairs(value) do
-    if item == json.null and type(key) == "string" then
-      value[key] = nil
-    elseif type(item) == "table" then
-      drop_nulls(item)
-    end
-  end
-end
-
-
--- A JSON file, checked: the table, or nil, message, code.
-local function load_checked(path, check)
-  local value, message, code = json.load(path)
-  if value == nil then return nil, message, code end
-  if type(value) == "table" then drop_nulls(value) end
-  local wrong = check(value)
-  if wrong then return nil, ("%s: %s"):format(path, wrong), "syntax" end
-  return value
-end
-
-
--- A metrics.json: the table, or nil, message, code.
-function workload.load_metrics(path)
-  return load_checked(path, check_metrics)
-end
-
-
 -- metrics.json of a folder of the run; nil when there is none; nil and a
 -- message when it is broken.
 function workload.metrics(run, folder)
   local name = layout.metrics_in(folder)
   if not run:has(name) then return nil end
-  return workload.load_metrics(run:path(name))
-end
-
-
-local whole_numbers = { "wall_ms", "device_ns", "unattributed_device_ns" }
-local operator_numbers = { "host_total_ns", "host_self_ns", "device_total_ns", "device_self_ns" }
-
--- What is wrong with operators, or nil.
-local function check_operators(operators)
-  local wrong = expect(operators, "table", "operators")
-    or expect(operators.operators, "table", "operators")
-    or check_fields(operators, whole_numbers, "number", "top level")
-    or check_fields(operators, { "source" }, "string", "top level")
-  if wrong then return wrong end
-  for i, row in ipairs(operators.operators) do
-    local where = ("operators[%d]"):format(i)
-    wrong = expect(row, "table", where) or expect(row.name, "string", where .. ".name")
-      or expect(row.calls, "number", where .. ".calls")
-      or check_fields(row, operator_numbers, "number", where)
-    if wrong then return wrong end
-  end
-  return nil
-end
-
-
--- An operators.json: the table, or nil, message, code.
-function workload.operators(path)
-  return load_checked(path, check_operators)
+  return document.read(run:path(name), "metrics")
 end
 
 

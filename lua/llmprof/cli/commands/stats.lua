@@ -4,6 +4,7 @@ local lazy = require "llmprof.base.lazy"
 local out = require "llmprof.base.out"
 local stats = lazy "llmprof.trace.stats"
 local table_options = lazy "llmprof.cli.table_options"
+local tables = lazy "llmprof.base.tables"
 
 local command = {
   name = "stats",
@@ -25,14 +26,11 @@ A name may be followed by :base (short kernel names), and the names from before
 }
 
 
-local extension = { table = "txt", md = "md", csv = "csv", json = "json" }
-
-
 local function print_report(render, report, format, first)
-  if format == "table" or format == "md" then
+  local heading = tables.format(format).heading
+  if heading then
     if not first then out.write "\n" end
-    local mark = format == "md" and "## " or ""
-    out.write(mark, report.title, " (", report.name, ")\n\n")
+    out.write(heading, report.title, " (", report.name, ")\n\n")
   end
   out.write(render(report))
 end
@@ -40,7 +38,7 @@ end
 
 local function write_report(render, report, format, base)
   local fs = require "llmprof.fs"
-  local path = ("%s_%s.%s"):format(base, report.name, extension[format])
+  local path = ("%s_%s.%s"):format(base, report.name, tables.format(format).extension)
   errors.check("failed", fs.write(path, render(report)))
   out.warn(path, "\n")
 end

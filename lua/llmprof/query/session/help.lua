@@ -42,7 +42,7 @@ local methods = {
   { "values", 'values("dur")', "a column as a Lua list; false where it has no value" },
   { "columns", "columns()", "the columns, their types and units" },
   { "show", "show(500)", "print that many rows; without a number all of them" },
-  { "save", 'save("x.csv")', "write the columns shown to a file: .csv, .json or .md" },
+  { "save", 'save("x.csv")', "write the columns shown to a file: .csv, .json, .md or .txt" },
 }
 
 -- Columns whose names do not say it all.

@@ -1,7 +1,6 @@
 -- Where a run's data comes from. A source of captures is a table:
 --
 --   name            what results call it
---   check(cfg)      raises what cannot work, before anything runs (optional)
 --   open(ctx)       what is known without looking for a tool: ctx.state.tools, and
 --                   ctx.state.folder where there are files of before
 --   find(ctx)       looks for the tools, raises without one that is needed (optional)

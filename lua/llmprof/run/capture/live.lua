@@ -57,11 +57,6 @@ function live.new(timeline, counters)
   local source = { name = "live", timeline = timeline.capture, recall = timeline.recall,
     counters = counters.capture, operators = run_operators }
 
-  function source.check(cfg)
-    timeline.vendor.check(cfg[timeline.vendor.name])
-    counters.vendor.check(cfg[counters.vendor.name])
-  end
-
   function source.open(ctx) ctx.state.tools = {} end
 
   -- Counters alone make do where a tool that nobody asked for by name is missing.

@@ -174,7 +174,7 @@ function step.run(ctx)
   local results = results_of(ctx)
   results.advice = advice.examine(results, advise_of(ctx))
   ctx.state.results = results
-  ctx.run:write_json(layout.results, results)
+  results_file.write(ctx.run, results)
   return ("%d stage%s, %d kernels"):format(#results.stages, #results.stages == 1 and "" or "s",
     #results.kernels)
 end

@@ -328,3 +328,30 @@ describe("a rule that finds nothing", function()
     end
   end)
 end)
+
+
+describe("every rule", function()
+  local rules = advice.names()
+
+  it("has a spec of its own", function()
+    for _, name in ipairs(rules) do
+      local spec = ("tests/lua/spec/advice/%s_spec.lua"):format(name)
+      assert.is_truthy(fs.stat(spec), "no " .. spec)
+      assert.matches(name, assert(fs.read(spec)), 1, true)
+    end
+  end)
+
+  it("has its row in the manual, and the manual no other", function()
+    local page, rows = assert(fs.read "docs/advice.md"), {}
+    local table_of_rules = page:match "\n## The rules\n(.-)\n## "
+    for name in table_of_rules:gmatch "\n| `([%w_]+)` |" do rows[#rows + 1] = name end
+    table.sort(rows)
+    assert.same(rules, rows)
+  end)
+
+  it("is called as its file is", function()
+    for _, name in ipairs(rules) do
+      assert.equal(name, require("llmprof.advice." .. name).name)
+    end
+  end)
+end)

@@ -113,7 +113,7 @@ describe("llmprof.analysis", function()
   it("leaves a broken metrics.json out, and says why", function()
     local setting = timeline_only()
     assert(fs.write(top() .. "/capture/metrics.json", '{"repeats":[{}]}'))
-    assert.matches("workload/metrics.json: repeats%[1%].stages: table expected, got nothing$",
+    assert.matches("workload/metrics.json: %$.repeats%[1%]: no 'index'$",
       reasons(results(STAGES, { setting }))["the workload's own numbers"])
   end)
 end)

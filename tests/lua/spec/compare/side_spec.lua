@@ -130,7 +130,7 @@ describe("llmprof.compare.side", function()
       "save it again: llmprof baseline save RUN main" }, refusal "main")
     run("three"):write("workload/metrics.json", "{}\n")
     assert.same({ "failed",
-      "TOP/three/workload/metrics.json: repeats: table expected, got nothing" },
+      "TOP/three/workload/metrics.json: $: no 'schema_version'" },
       refusal "three")
   end)
 
