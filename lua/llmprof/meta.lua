@@ -595,6 +595,7 @@ function Groups:mean(column) end
 ---@field anchor string The kernel, or CUDA graph, that comes once in a step
 ---@field confidence number Of 1
 ---@field generations integer Found
+---@field layers? integer Of a step
 ---@field named boolean Its name says that it comes once per token
 ---@field period_ns number Nanoseconds
 ---@field steps integer Found

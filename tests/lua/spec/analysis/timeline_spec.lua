@@ -251,7 +251,7 @@ describe("llmprof.analysis.integrity", function()
     assert.equal("rows ok, streams ok", of_facts("allocations", lost))
     local graph = "call 0 5 id=1 cudaGraphLaunch\ngraph 10 20 call=1\n"
     assert.equal("graphs warning, orphans ok, " .. whole, of_facts("calls graph_nodes", graph))
-    assert.equal("graphs ok, orphans ok", of_facts("calls", graph))
+    assert.equal("graphs ok, orphans ok, " .. whole, of_facts("calls", graph))
   end)
 
   it("sees graphs by their nodes, or as one", function()
