@@ -952,7 +952,7 @@ function Groups:mean(column) end
 ---@field difference? number Mean TPOT over that, less 1
 ---@field stall_ns? number Of it, because steps prefill other requests, too; ns
 ---@field step_interval_ns? number Mean interval of steps, each as often as it has requests in decode; ns
----@field tpot? llmprof.results.client_times As clients saw them
+---@field tpot llmprof.results.client_times As clients saw them
 ---@field ttft? llmprof.results.client_times As clients saw them
 
 ---@class llmprof.results.roofline
@@ -1050,7 +1050,7 @@ function Groups:mean(column) end
 ---@field p50_ns? number Nanoseconds
 ---@field p90_ns? number Nanoseconds
 ---@field phase? string
----@field ranks? llmprof.results.rank_steps[]
+---@field ranks llmprof.results.rank_steps[]
 ---@field slowest_ns? number Nanoseconds
 ---@field slowest_rank? integer Most often the slowest
 ---@field spread_ns? number The slowest rank over the fastest; ns

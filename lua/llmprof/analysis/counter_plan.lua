@@ -138,7 +138,8 @@ end
 -- The stages whose ranges ncu can be given: declared, top level and wanted.
 local function stages_in(wanted, found)
   local list = {}
-  for _, stage in ipairs((found.whole or found.inferred) and {} or found.declared) do
+  for _, stage in ipairs((found.whole or found.inferred or found.by_engine) and {}
+    or found.declared) do
     if wanted[stage.name] and not stage.parent then list[#list + 1] = stage.name end
   end
   return list
@@ -167,7 +168,7 @@ end
 -- Which of the matching ranges, counted together in order, are of repeats that
 -- count: "3|4"; nil when all are.
 local function instances_of(wanted, found)
-  if found.inferred then return nil end -- ncu has no ranges to count
+  if found.inferred or found.by_engine then return nil end -- ncu has no ranges to count
   local number, list, all = 0, {}, true
   for _, instance in ipairs(found.instances) do
     if wanted[instance.stage] and not instance.parent then

@@ -243,7 +243,11 @@ function latency.measure(found, given)
   for _, entry in ipairs(list) do
     if decode_counts(found, decodes, entry.rep) then counted[#counted + 1] = entry end
   end
-  for i, instance in ipairs(used(prefills)) do ttft[i] = time_of(instance) end
+  if found.by_engine then
+    ttft = own_times.requests_ns(given.metrics, "ttft_ms") -- a prefill step is no request
+  else
+    for i, instance in ipairs(used(prefills)) do ttft[i] = time_of(instance) end
+  end
   local tpot = tpot_of(by_repeat, source, counted)
   return { ttft = distribution.of(ttft), tpot = tpot, host = host_of(decodes),
     tokens_per_s = rates_of(counted, given.batch), repeats = list,

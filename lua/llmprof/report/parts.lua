@@ -43,6 +43,12 @@ function parts.title(results)
 end
 
 
+-- Which model, in one line.
+function parts.model(results)
+  return paragraph(words.model(results))
+end
+
+
 -- Where the numbers come from, in one paragraph.
 function parts.source(results)
   return paragraph(words.source(results))
@@ -52,7 +58,7 @@ end
 -- ---- sections ----
 
 function parts.environment(results)
-  local lines, environment = { paragraph(words.model(results)) }, results.environment
+  local lines, environment = { parts.model(results) }, results.environment
   if environment.devices and #environment.devices > 0 then
     lines[#lines + 1] = table_of("devices", environment.devices)
   else

@@ -123,9 +123,10 @@ function parts.found(self)
 end
 
 
--- A frame of operations with stage and part. Inferred stages are found again.
+-- A frame of operations with stage and part. Stages that are no ranges are found again.
 local function operations(self, name)
-  local inferred = self.results and self.results.inferred
+  local results = self.results
+  local inferred = not results or results.inferred or results.engine
   return stages.label(self.trace, check(self.trace:frame(name)),
     inferred and self.found or { declared = self.declared })
 end
