@@ -1062,9 +1062,9 @@ function Groups:mean(column) end
 
 ---@class llmprof.results.step_layer
 ---@field count integer Steps
----@field index integer
----@field kernels number A count, as the mean of the used instances
----@field mean_ns number Nanoseconds
+---@field index integer From 1
+---@field kernels number In it
+---@field mean_ns number Mean over the steps; ns
 ---@field std_ns? number Over the steps; ns
 
 ---@class llmprof.results.step_layers

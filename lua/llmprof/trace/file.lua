@@ -41,7 +41,9 @@ function trace_file.open(path)
   end
   local opened, message, code = trace.open(path)
   if opened then return opened end
-  errors.raise(code == "notfound" and "usage" or "failed", message,
+  local cut = message:find(": truncated: ", 1, true)
+  local misnamed = code == "notfound" or code == "unsupported" or code == "syntax" and not cut
+  errors.raise(misnamed and "usage" or "failed", message,
     { hint = hint_of(path, message, code) })
 end
 

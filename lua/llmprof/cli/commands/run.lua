@@ -150,7 +150,7 @@ function command.run(given, words)
   ui.start(made, composed.tree, run)
   local ctx = new_context(made, composed, run, given.resume ~= nil)
   local failure = pipeline.run(ctx, ui)
-  run:publish()
+  if not failure or run:has(layout.results) or run:has(layout.timeline) then run:publish() end
   ui.finish(ctx, failure)
   if failure and failure.kind == "interrupted" then failure.hint = run:continuation() end
   if failure then error(failure, 0) end
