@@ -400,7 +400,7 @@ function Groups:mean(column) end
 ---@field text string What was seen
 
 ---@class llmprof.results.client_times
----@field count integer Values
+---@field count integer How many
 ---@field max_ns? number Nanoseconds
 ---@field mean_ns number Nanoseconds
 ---@field min_ns? number Nanoseconds
@@ -414,12 +414,13 @@ function Groups:mean(column) end
 ---@field busbw? number bytes/s
 ---@field bytes? number Of a message, in the median
 ---@field count integer Of one rank
+---@field decode_count? integer Of these in decode steps
 ---@field library string
----@field matched integer Found on all of them
+---@field matched integer Collectives that met, each once
 ---@field name string
 ---@field op string
 ---@field protocol? string
----@field ranks integer That took part
+---@field ranks integer How many
 ---@field skew_p50_ns? number From the first arrival to the last; ns
 ---@field total_ns number Of all ranks; ns
 ---@field transfer_ns? number Nanoseconds
@@ -455,11 +456,12 @@ function Groups:mean(column) end
 ---@field work? table What the costs are for: batch, tokens, ...
 
 ---@class llmprof.results.counters
+---@field coverage? number Share of the kernels' time whose launches were measured in their stage and with their shapes; 0 to 1
 ---@field kernels integer That have counters
 ---@field launches integer Measured by ncu
 ---@field matched integer Found in the timeline
 ---@field ranges? llmprof.results.range_counters[] Of range replay, in the order measured
----@field time_share? number 0 to 1
+---@field stages? { coverage?: number, name?: string }[] The same of each stage
 
 ---@class llmprof.results.counters_source
 ---@field file string In the bundle
@@ -552,7 +554,7 @@ function Groups:mean(column) end
 ---@field try string
 
 ---@class llmprof.results.group
----@field coverage? number 0 to 1
+---@field coverage? number Selected ones' share of the kernels' time, what was aimed at; 0 to 1
 ---@field kernels integer[] id of kernels
 ---@field name string Stage, or all
 ---@field of integer Kernels it has
@@ -630,7 +632,7 @@ function Groups:mean(column) end
 ---@class llmprof.results.kernel
 ---@field calls integer Launches in the used repeats
 ---@field category string
----@field counters? llmprof.results.kernel_counters From ncu: means of the measured launches, weighted by time
+---@field counters? llmprof.results.kernel_counters From ncu: what its shapes say together, each as often as it ran. Amounts are weighted by calls, percentages by time
 ---@field cumulative? number 0 to 1
 ---@field device integer Its id
 ---@field floor_ns? number Least time of all calls together by their counters; ns
@@ -653,14 +655,21 @@ function Groups:mean(column) end
 ---@field total_ns number Nanoseconds
 
 ---@class llmprof.results.kernel_counters
----@field bound? string What bounds the kernel
+---@field alu_percent? number 0 to 100, as ncu gives it
+---@field bound? "DRAM"|"L2"|"L1"|"tensor"|"fp32"|"fp64"|"ALU"|"issue"|"SM"|"memory"|"latency"|"waiting"|"unknown" The busiest unit from 60 % on; SM and memory where only ncu's sum over units was measured; latency below; waiting: for other ranks
+---@field bound_percent? number That decided: of the busiest unit's peak
 ---@field bound_reason? string
 ---@field dram_bytes_per_launch? number Bytes
 ---@field dram_percent? number 0 to 100, as ncu gives it
 ---@field flop_per_launch? number FLOP
 ---@field fp32_flop_per_launch? number FLOP
+---@field fp32_percent? number 0 to 100, as ncu gives it
+---@field fp64_percent? number 0 to 100, as ncu gives it
 ---@field intensity? number FLOP per byte of DRAM
+---@field issue_percent? number 0 to 100, as ncu gives it
+---@field l1_percent? number 0 to 100, as ncu gives it
 ---@field l2_bytes_per_launch? number Bytes
+---@field l2_percent? number 0 to 100, as ncu gives it
 ---@field launches integer Measured
 ---@field match "exact"|"stage"|"name" Same stage, name and launch shape; measured in another stage; same stage and name, another shape
 ---@field measured_calls? integer Calls of the shapes that were measured
@@ -669,7 +678,9 @@ function Groups:mean(column) end
 ---@field memory_percent? number 0 to 100, as ncu gives it
 ---@field occupancy_limiter? string What keeps more warps from an SM
 ---@field occupancy_percent? number 0 to 100, as ncu gives it
+---@field padding? number FLOP and intensity are those of whole tiles: so many times what the tokens need
 ---@field shape_share? number 0 to 1
+---@field shapes? llmprof.results.shape_counters[]
 ---@field sm_percent? number 0 to 100, as ncu gives it
 ---@field tensor_flop_per_launch? number FLOP
 ---@field tensor_format? string Number format of most of them
@@ -679,14 +690,14 @@ function Groups:mean(column) end
 
 ---@class llmprof.results.late_place
 ---@field caused_ns number Waiting of the others; ns
----@field count integer Collectives that it came last to
+---@field count integer How many
 ---@field late_ns? number After the one before it; ns
 ---@field layer? integer From 0; absent: outside of them
 ---@field more_gap_ns? number Longer idle before it; ns
 ---@field more_kernels? number More kernels before it, mean
 ---@field more_work_ns? number Longer computing before it than the others; ns
 ---@field phase? string
----@field rank integer From 0
+---@field rank integer Its number, from 0
 
 ---@class llmprof.results.latency
 ---@field contradiction? llmprof.results.contradiction The workload's own time of a step is not that of the timeline
@@ -704,10 +715,10 @@ function Groups:mean(column) end
 
 ---@class llmprof.results.layer
 ---@field collective_ns? number Nanoseconds
----@field collectives? integer In it
+---@field collectives? integer Kernels of collectives
 ---@field exposed_ns? number Nanoseconds
 ---@field hidden_ns? number Nanoseconds
----@field layer integer From 0
+---@field layer integer From 0; absent: outside of the layers
 ---@field phase string
 ---@field transfer_ns? number Nanoseconds
 ---@field waiting_ns? number Nanoseconds
@@ -762,8 +773,8 @@ function Groups:mean(column) end
 ---@field stages llmprof.results.inflation[]
 
 ---@class llmprof.results.padded
----@field as integer That it runs as, at least
----@field batch integer Of the step
+---@field as integer At least
+---@field batch integer Requests
 
 ---@class llmprof.results.peak
 ---@field at_held_clock_per_s? number per_s at the clock that was held
@@ -817,23 +828,23 @@ function Groups:mean(column) end
 ---@class llmprof.results.rank
 ---@field caused_ns? number The waiting of the others for it; ns
 ---@field collective_ns? number Nanoseconds
----@field collectives? integer That it took part in
----@field device integer Of its process's GPUs
----@field dp? integer Its replica
----@field ep? integer Place among the experts
+---@field collectives? integer Kernels of collectives
+---@field device integer CUDA number in the process
+---@field dp? integer Place in data parallel
+---@field ep? integer Place in expert parallel
 ---@field expert_ns? number In kernels of experts; ns
 ---@field exposed_ns? number Nanoseconds
 ---@field file string
 ---@field gpu? string
 ---@field gpu_time_ns? number Nanoseconds
 ---@field hidden_ns? number Of that, it computed, too; ns
----@field kernels? integer That it ran
+---@field kernels? integer How many
 ---@field last? integer How often it was the last to come
 ---@field matched? integer Of them, met on another rank
 ---@field pid? integer Of its process
----@field pp? integer Place in the pipeline
+---@field pp? integer Place in pipeline parallel
 ---@field process? string
----@field rank integer From 0
+---@field rank integer Its number, from 0
 ---@field tp? integer Its place, as names tell
 ---@field waiting_ns? number Until the last rank had come; ns
 
@@ -844,7 +855,7 @@ function Groups:mean(column) end
 ---@field file string
 ---@field offset_ns? number Taken away beyond UTC; ns
 ---@field pairs? integer Ends of collectives that say so
----@field ranks integer In it
+---@field ranks integer How many
 ---@field residual_ns? number Their median distance in the end; ns
 
 ---@class llmprof.results.rank_kernel
@@ -854,7 +865,7 @@ function Groups:mean(column) end
 ---@field median_ns? number Nanoseconds
 ---@field name string
 ---@field slowest_ns? number Mean there; ns
----@field slowest_rank? integer Where it takes longest
+---@field slowest_rank? integer Where the mean is longest
 ---@field total_ns number Nanoseconds
 
 ---@class llmprof.results.rank_steps
@@ -880,7 +891,7 @@ function Groups:mean(column) end
 ---@field min_ns? number Nanoseconds
 ---@field p50_ns? number Nanoseconds
 ---@field p90_ns? number Nanoseconds
----@field rank? integer From 0
+---@field rank? integer Its number, from 0
 ---@field total_ns? number Of all ranks; ns
 ---@field transfer_ns? number In collectives, from then on; ns
 ---@field waiting_ns? number In collectives, until the last rank had come; ns
@@ -911,7 +922,7 @@ function Groups:mean(column) end
 ---@field gpu_share? number Collectives of all kernel time
 ---@field instead? string What that rank did meanwhile
 ---@field kind "waiting"|"transfer"|"balanced"|"unknown"
----@field layer? integer From 0
+---@field layer? integer From 0; absent: outside of the layers
 ---@field phase? string
 ---@field place_ns? number Of that, at this place; ns
 ---@field rank? integer That the others wait for
@@ -948,7 +959,7 @@ function Groups:mean(column) end
 ---@field agrees? boolean Within 5 %
 ---@field attributable string
 ---@field between_tokens? llmprof.results.client_times As clients saw them
----@field count integer Of all clients
+---@field count integer How many
 ---@field difference? number Mean TPOT over that, less 1
 ---@field stall_ns? number Of it, because steps prefill other requests, too; ns
 ---@field step_interval_ns? number Mean interval of steps, each as often as it has requests in decode; ns
@@ -983,6 +994,24 @@ function Groups:mean(column) end
 ---@field registers? integer Per thread
 ---@field shared_bytes? integer Static and dynamic, per block; bytes
 ---@field total_ns number Nanoseconds
+
+---@class llmprof.results.shape_counters
+---@field block integer[] x, y, z
+---@field bound? "DRAM"|"L2"|"L1"|"tensor"|"fp32"|"fp64"|"ALU"|"issue"|"SM"|"memory"|"latency"|"waiting"|"unknown" The busiest unit from 60 % on; SM and memory where only ncu's sum over units was measured; latency below; waiting: for other ranks
+---@field bound_percent? number 0 to 100, as ncu gives it
+---@field calls integer On the timeline
+---@field dram_bytes_per_launch? number Bytes
+---@field dram_percent? number 0 to 100, as ncu gives it
+---@field flop_per_launch? number FLOP
+---@field fp32_flop_per_launch? number FLOP
+---@field grid integer[] x, y, z
+---@field l2_bytes_per_launch? number Bytes
+---@field launches integer Measured
+---@field measured_ns? number Under ncu; ns
+---@field sm_percent? number 0 to 100, as ncu gives it
+---@field tensor_flop_per_launch? number FLOP
+---@field tensor_format? string Number format of most of them
+---@field total_ns number On the timeline; ns
 
 ---@class llmprof.results.silence
 ---@field rule string
@@ -1050,11 +1079,11 @@ function Groups:mean(column) end
 ---@field p50_ns? number Nanoseconds
 ---@field p90_ns? number Nanoseconds
 ---@field phase? string
----@field ranks llmprof.results.rank_steps[]
+---@field ranks llmprof.results.rank_steps[] How many
 ---@field slowest_ns? number Nanoseconds
----@field slowest_rank? integer Most often the slowest
+---@field slowest_rank? integer Where the mean is longest
 ---@field spread_ns? number The slowest rank over the fastest; ns
----@field tokens? integer Of all sequences
+---@field tokens? integer That the step worked on
 ---@field tokens_per_s? number Of all its requests
 ---@field total_ns? number Of all ranks; ns
 ---@field transfer_ns? number In collectives, from then on; ns
@@ -1074,26 +1103,26 @@ function Groups:mean(column) end
 ---@field rows llmprof.results.step_layer[]
 
 ---@class llmprof.results.step_row
----@field batch? integer Requests in it
+---@field batch? integer Requests
 ---@field begin_ns? number On the GPU; ns
 ---@field busy_ns? number Nanoseconds
 ---@field collectives? integer Kernels of collectives
 ---@field comm_hidden_ns? number Nanoseconds
 ---@field comm_time_ns? number Nanoseconds
 ---@field context? integer Requests in prefill
----@field end_ns? number End of its range; ns
+---@field end_ns? number Of its range; ns
 ---@field generation? integer Requests in decode
----@field graphed? integer Kernels of CUDA graphs
+---@field graphed? integer Kernels that CUDA graphs ran
 ---@field idle_ns? number Nanoseconds
 ---@field interval_ns? number Nanoseconds
----@field kernels? integer That it launched
+---@field kernels? integer How many
 ---@field last_ns? number End of its last operation; ns
 ---@field length_ns? number Nanoseconds
 ---@field moves? integer Copies and sets
 ---@field phase? string
----@field rank integer From 0
+---@field rank integer Its number, from 0
 ---@field start_ns? number Its range on the CPU; ns
----@field tokens? integer Of all sequences
+---@field tokens? integer That the step worked on
 ---@field transfer_ns? number Nanoseconds
 ---@field turn? integer Its number since the last step of another phase
 ---@field waiting_ns? number Nanoseconds

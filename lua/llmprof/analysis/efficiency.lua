@@ -88,7 +88,7 @@ local function issued(stage, kernels)
       local counters = kernel.counters
       all = all + kernel.total_ns
       if counters and counters.flop_per_launch and counters.match == "exact" then
-        flops = flops + counters.flop_per_launch * kernel.calls
+        flops = flops + counters.flop_per_launch * counters.measured_calls
         measured = measured + kernel.total_ns * (counters.shape_share or 1)
       end
     end
@@ -165,7 +165,7 @@ local function stage_record(results, stage, kernels)
   if covered >= COVERED then known.issued_flops = flops end
   local made = record(known)
   made.hfu_note = known.issued_flops and "FLOP that were issued, padding of tiles included"
-    or ("counters cover %.0f %% of its GPU time, %.0f %% are needed"):format(covered * 100,
+    or ("counters cover %.0f %% of its kernels' time, %.0f %% are needed"):format(covered * 100,
       COVERED * 100)
   return made
 end

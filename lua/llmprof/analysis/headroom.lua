@@ -3,7 +3,7 @@
 --
 -- kernel.floor_ns and kernel.headroom_ns are for all calls together, as
 -- kernel.total_ns. The floor of a launch is max(FLOP / peak, DRAM bytes /
--- bandwidth), from ncu; launches of shapes that were not measured have a floor
+-- bandwidth), of each shape from ncu; launches of shapes that were not measured have a floor
 -- of 0, and a kernel with such launches has an upper bound for headroom.
 local json = require "llmprof.json"
 
@@ -42,10 +42,14 @@ local function kernel_floor(kernel, gpu)
   elseif counters.match ~= "exact" then
     return nil, "upper bound: measured with other shapes"
   end
-  local floor = launch_floor(counters, gpu)
-  if not floor then return nil, "upper bound: bytes or bandwidth are not known" end
+  local floor = 0
+  for _, shape in ipairs(counters.shapes) do
+    local seconds = launch_floor(shape, gpu)
+    if not seconds then return nil, "upper bound: bytes or bandwidth are not known" end
+    floor = floor + seconds * 1e9 * shape.calls
+  end
   local share = counters.measured_calls / kernel.calls
-  return floor * 1e9 * counters.measured_calls, share >= ALL and "measured"
+  return floor, share >= ALL and "measured"
     or ("upper bound: counters for %d of %d calls"):format(counters.measured_calls, kernel.calls)
 end
 

@@ -5,6 +5,7 @@
 local clock = require "llmprof.base.clock"
 local breakdown = require "llmprof.analysis.breakdown"
 local engines = require "llmprof.engines"
+local categories = require "llmprof.analysis.categories"
 local efficiency = require "llmprof.analysis.efficiency"
 local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
@@ -15,6 +16,7 @@ local json = require "llmprof.json"
 local kinds = require "llmprof.trace.kinds"
 local latency = require "llmprof.analysis.latency"
 local layers = require "llmprof.analysis.layers"
+local padding = require "llmprof.analysis.padding"
 local range_name = require "llmprof.base.range_name"
 local roofline = require "llmprof.analysis.roofline"
 local stage_summary = require "llmprof.analysis.stage_summary"
@@ -173,6 +175,16 @@ local function count_devices(kernels)
 end
 
 
+-- A kernel that communicates waits for other ranks, however busy its units are.
+local function mark_waiting(kernels)
+  for _, kernel in ipairs(kernels) do
+    if kernel.counters and kernel.category == categories.COMMUNICATION then
+      kernel.counters.bound = "waiting"
+    end
+  end
+end
+
+
 -- Cost and efficiency of the stages, floors of the kernels, the roofline.
 local function add_limits(results, given)
   local kernels = given.kernels or {}
@@ -184,6 +196,8 @@ local function add_limits(results, given)
   results.hardware.missing = nil
   table.insert(lacking, work.add(results.stages, given))
   table.move(lacking, 1, #lacking, #results.missing + 1, results.missing)
+  mark_waiting(kernels)
+  padding.add(results.stages, kernels, given.metrics or given.workload)
   efficiency.add(results, kernels)
   headroom.add(results, kernels)
   roofline.add(results, kernels)

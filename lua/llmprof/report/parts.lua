@@ -195,7 +195,7 @@ end
 
 function parts.roofline(results)
   if not results.counters then return parts.not_measured(results, "counters") end
-  local pieces = { paragraph(words.coverage(results)) }
+  local pieces = { paragraph(words.coverage(results)), paragraph(words.padding(results)) }
   local list, roofs = rows.roofline(results), words.roofs(results)
   if #list > 0 then pieces[#pieces + 1] = table_of("roofline", list) end
   if roofs then pieces[#pieces + 1] = paragraph(roofs) end

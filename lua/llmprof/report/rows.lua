@@ -2,6 +2,7 @@
 local first_times = require "llmprof.analysis.first_times"
 local json = require "llmprof.json"
 local text = require "llmprof.text"
+local tuple = require "llmprof.base.tuple"
 
 local rows = {}
 
@@ -34,6 +35,15 @@ function rows.kernel_stages(results)
 end
 
 
+-- What a kernel's counters are of, in a word.
+local function counted(kernel)
+  local counters = kernel.counters
+  if not counters then return "none" end
+  if counters.match == "stage" then return "of " .. (counters.measured_in or "another stage") end
+  return counters.match == "exact" and "own" or "other shapes"
+end
+
+
 -- Kernels with their counters beside them; wanted(kernel) leaves some out, and
 -- there are no more than `limit`, if that is given.
 function rows.kernels(results, wanted, limit)
@@ -44,6 +54,7 @@ function rows.kernels(results, wanted, limit)
       local row = setmetatable({ where = where(kernel),
         device_name = names[kernel.device] or tostring(kernel.device) }, { __index = kernel })
       for key, value in pairs(kernel.counters or {}) do row[key] = value end
+      row.shapes, row.counted = kernel.shapes, counted(kernel)
       list[#list + 1] = row
     end
   end
@@ -90,7 +101,7 @@ end
 function rows.largest(results)
   local list, index = {}, {}
   for _, kernel in ipairs(rows.kernels(results)) do
-    local key = kernel.device_name .. "\0" .. kernel.name
+    local key = tuple(kernel.device_name, kernel.name)
     local row = index[key]
     if not row then
       row = { name = kernel.name, short_name = kernel.short_name, place = kernel.device_name,
@@ -109,7 +120,7 @@ end
 function rows.functions(results)
   local list, index = {}, {}
   for _, kernel in ipairs(results.kernels) do
-    local key = where(kernel) .. "\0" .. kernel.short_name
+    local key = tuple(where(kernel), kernel.short_name)
     local row = index[key]
     if not row then
       row = { short_name = kernel.short_name, where = where(kernel), place = where(kernel),
@@ -424,11 +435,16 @@ function rows.ranges(results)
 end
 
 
+-- What was selected of each stage, and how much of its kernels' time the counters
+-- that came of it cover.
 function rows.selection(results)
-  local list = {}
+  local list, covered = {}, {}
+  local counters = results.counters or {}
+  for _, stage in ipairs(counters.stages or {}) do covered[stage.name] = stage.coverage end
+  covered.all = covered.all or counters.coverage
   for i, group in ipairs(results.selection and results.selection.groups or {}) do
     list[i] = { name = group.name, selected = #group.kernels, of = group.of,
-      coverage = group.coverage }
+      coverage = covered[group.name] }
   end
   return list
 end

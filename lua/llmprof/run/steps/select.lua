@@ -68,8 +68,7 @@ end
 local function note(selection, plan)
   local notes = {}
   for i, group in ipairs(selection.groups) do
-    notes[i] = ("%d of %d kernels%s of %s"):format(#group.kernels, group.of,
-      group.coverage and (" cover %.0f %%"):format(group.coverage * 100) or "", group.name)
+    notes[i] = ("%d of %d kernels of %s"):format(#group.kernels, group.of, group.name)
   end
   if #notes == 0 then return "no kernel to select" end
   local unnamed = unnameable(plan.dropped)

@@ -1,5 +1,6 @@
 local counter_plan = require "llmprof.analysis.counter_plan"
 local counters = require "llmprof.analysis.counters"
+local padding = require "llmprof.analysis.padding"
 
 local function shape(grid, calls, total_ns)
   return { grid = { grid, 1, 1 }, block = { 128, 1, 1 }, shared_bytes = 0, calls = calls,
@@ -36,7 +37,8 @@ describe("llmprof.analysis.counters", function()
     local list = { kernel("f()", "prefill") }
     local joined = counters.join(list, { launch("a::f()", 4), launch("f()", 99), launch("g()", 4) },
       found)
-    assert.same({ launches = 3, matched = 1, kernels = 1, time_share = 1 }, joined)
+    assert.same({ launches = 3, matched = 1, kernels = 1, coverage = 0.6, stages = {
+      { name = "prefill", coverage = 0.6 } } }, joined)
     local said = list[1].counters
     assert.same({ "exact", 1, 0.6, "unknown" },
       { said.match, said.launches, said.shape_share, said.bound })
@@ -45,7 +47,8 @@ describe("llmprof.analysis.counters", function()
   it("takes the same name in another shape, and says so", function()
     local list = { kernel("f()", "prefill"), kernel("g()", "prefill") }
     local joined = counters.join(list, { launch("f()", 99), launch("f()", 98) }, found)
-    assert.same({ launches = 2, matched = 2, kernels = 1, time_share = 0.5 }, joined)
+    assert.same({ launches = 2, matched = 2, kernels = 1, coverage = 0, stages = {
+      { name = "prefill", coverage = 0 } } }, joined)
     assert.same({ "name", 2, nil },
       { list[1].counters.match, list[1].counters.launches, list[1].counters.shape_share })
     assert.is_nil(list[2].counters)
@@ -72,7 +75,8 @@ describe("llmprof.analysis.counters", function()
     local elsewhere = { stages = { { name = "prefill" } } }
     local list = { kernel("f()", "mine:decode") }
     local joined = counters.join(list, { launch("f()", 4, elsewhere) }, found)
-    assert.same({ launches = 1, matched = 1, kernels = 1, time_share = 1 }, joined)
+    assert.same({ launches = 1, matched = 1, kernels = 1, coverage = 0, stages = {
+      { name = "mine:decode", coverage = 0 } } }, joined)
     local said = list[1].counters
     assert.same({ "stage", "prefill", 0.6 }, { said.match, said.measured_in, said.shape_share })
   end)
@@ -83,23 +87,41 @@ describe("llmprof.analysis.counters", function()
       { whole = true, declared = { { name = "whole run" } } }).matched)
   end)
 
-  it("weighs percentages by time and adds up work", function()
-    local list = { kernel("f()", "prefill") }
+  it("weighs each shape by how often it ran", function()
+    local list = { kernel("f()", "prefill") } -- 2 calls of 60 ns in all, 1 of 40
     counters.join(list, {
-      launch("f()", 4, { duration = 1, throughput = { sm = 90, dram = 20, memory = 30,
+      launch("f()", 4, { duration = 1e-6, throughput = { sm = 90, dram = 20, memory = 30,
         tensor = 50 }, occupancy = { achieved = 40 }, waves = 2, tensor = { bf16 = 60 },
         flop = { total = 100, tensor = 60, fp32 = 40 }, bytes = { dram = 10, l2 = 20 } }),
-      launch("f()", 8, { duration = 3, throughput = { sm = 70, dram = 40, memory = 50,
+      launch("f()", 4, { duration = 1e-6, throughput = { sm = 90, dram = 20, memory = 30,
+        tensor = 50 }, occupancy = { achieved = 40 }, waves = 2, tensor = { bf16 = 60 },
+        flop = { total = 100, tensor = 60, fp32 = 40 }, bytes = { dram = 10, l2 = 20 } }),
+      launch("f()", 8, { duration = 4e-6, throughput = { sm = 70, dram = 40, memory = 50,
         tensor = 10 }, occupancy = { achieved = 80 }, waves = 4, tensor = { fp8 = 50, bf16 = 20 },
-        flop = { total = 300, tensor = 70, fp32 = 230 }, bytes = { dram = 30, l2 = 40 } }) }, found)
-    assert.same({ launches = 2, match = "exact", shape_share = 1, measured_calls = 3,
-      timeline_ns = 100 / 3, sm_percent = 75, tensor_format = "bf16",
-      tensor_flop_per_launch = 65, fp32_flop_per_launch = 135, l2_bytes_per_launch = 30,
-      dram_percent = 35, memory_percent = 45, tensor_percent = 20, occupancy_percent = 70,
-      waves = 3.5, flop_per_launch = 200, dram_bytes_per_launch = 20, measured_ns = 2e9,
-      intensity = 10, bound = "compute",
-      bound_reason = "compute 75.0 % and memory 45.0 % of peak: moderate use" },
-      list[1].counters)
+        flop = { total = 400, tensor = 90, fp32 = 310 }, bytes = { dram = 40, l2 = 80 } }) }, found)
+    local said = list[1].counters
+    local rows = said.shapes
+    said.shapes = nil
+    assert.same({ launches = 3, match = "exact", shape_share = 1, measured_calls = 3,
+      timeline_ns = 100 / 3, sm_percent = 82, tensor_format = "bf16",
+      tensor_flop_per_launch = 70, fp32_flop_per_launch = 130, l2_bytes_per_launch = 40,
+      dram_percent = 28, memory_percent = 38, tensor_percent = 34, occupancy_percent = 56,
+      waves = 2.8, flop_per_launch = 200, dram_bytes_per_launch = 20, measured_ns = 2000,
+      intensity = 10, bound = "SM", bound_percent = 82, bound_reason = "SM 82.0 % of its peak" },
+      said)
+    assert.same({ { 2, 60, 2, 100, 20 }, { 1, 40, 1, 400, 40 } },
+      { { rows[1].calls, rows[1].total_ns, rows[1].launches, rows[1].flop_per_launch,
+        rows[1].dram_percent }, { rows[2].calls, rows[2].total_ns, rows[2].launches,
+        rows[2].flop_per_launch, rows[2].dram_percent } })
+  end)
+
+  it("takes shapes that differ in shared memory for one", function()
+    local one = kernel("f()", "prefill")
+    one.shapes[3] = { grid = { 4, 1, 1 }, block = { 128, 1, 1 }, shared_bytes = 9, calls = 5,
+      total_ns = 10 }
+    counters.join({ one }, { launch("f()", 4, { bytes = { dram = 3 } }) }, found)
+    assert.same({ 1, 7, 70, 7 }, { #one.counters.shapes, one.counters.shapes[1].calls,
+      one.counters.shapes[1].total_ns, one.counters.measured_calls })
   end)
 
   it("leaves out what not every launch has", function()
@@ -109,21 +131,51 @@ describe("llmprof.analysis.counters", function()
     local said = list[1].counters
     assert.same({ nil, 0, nil, nil },
       { said.flop_per_launch, said.dram_bytes_per_launch, said.intensity, said.measured_ns })
-    assert.equal("compute and memory throughput not measured", said.bound_reason)
+    assert.equal("no throughput was measured", said.bound_reason)
   end)
 
   it("joins no launch whose kernel has no name", function()
     local list, nameless = { kernel("f()", "prefill") }, launch("f()", 4)
     nameless.kernel = nil
-    assert.same({ launches = 1, matched = 0, kernels = 0, time_share = 0 },
-      counters.join(list, { nameless }, found))
+    assert.same({ launches = 1, matched = 0, kernels = 0, coverage = 0, stages = {
+      { name = "prefill", coverage = 0 } } }, counters.join(list, { nameless }, found))
   end)
 
   it("has nothing to say without launches or kernels", function()
-    assert.same({ launches = 0, matched = 0, kernels = 0, time_share = 0 },
+    assert.same({ launches = 0, matched = 0, kernels = 0 },
       counters.join({ kernel("f()", "prefill") }, {}, found))
-    assert.same({ launches = 1, matched = 0, kernels = 0 },
+    assert.same({ launches = 1, matched = 0, kernels = 0, stages = {} },
       counters.join({}, { launch("f()", 4) }, found))
+  end)
+end)
+
+
+describe("llmprof.analysis.padding", function()
+  -- A product of 4 MB from L2 in bf16 that issues so many FLOP, of a stage.
+  local function padding_of(flop, stage, run, more)
+    local kernel = { category = "gemm", stage = stage, counters = { l2_bytes_per_launch = 4e6,
+      tensor_flop_per_launch = flop, tensor_format = "bf16" } }
+    for key, value in pairs(more or {}) do kernel[key] = value end
+    padding.add({ { name = "LLM:decode" }, { name = "prefill" } }, { kernel }, run)
+    return kernel.counters.padding
+  end
+
+  it("is what a product issues over what its tokens need", function()
+    local run = { batch = 1, prompt_tokens = 8 }
+    assert.equal(64, padding_of(64 * 4e6, "LLM:decode", run))
+    assert.equal(16, padding_of(64 * 4e6, "LLM:decode", { batch = 4 }))
+    assert.equal(8, padding_of(64 * 4e6, "prefill", run))
+    assert.is_nil(padding_of(64 * 4e6, "prefill", { batch = 1 }))
+  end)
+
+  it("is nothing where the tiles are full, or nothing is known", function()
+    local run = { batch = 32, prompt_tokens = 8 }
+    assert.is_nil(padding_of(64 * 4e6, "LLM:decode", run))
+    assert.is_nil(padding_of(64 * 4e6, "LLM:decode", nil))
+    assert.is_nil(padding_of(nil, "LLM:decode", { batch = 1 }))
+    assert.is_nil(padding_of(64 * 4e6, "LLM:decode", { batch = 1 }, { category = "attention" }))
+    assert.is_nil(padding_of(64 * 4e6, "prefill", { batch = 1, prompt_tokens = 1 },
+      { part = "sam" }))
   end)
 end)
 

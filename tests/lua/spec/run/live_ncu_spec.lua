@@ -168,7 +168,7 @@ describe("range replay", function()
     assert.same({ expected(made, IN_STAGES, joined({ "--set", "roofline" }, SECTIONS),
       "app-range") }, made:ncu_profiles())
     assert.equal("whole ranges were measured 2 times", made:step "counters".note)
-    assert.same({ launches = 0, matched = 0, kernels = 0, time_share = 0, ranges = {
+    assert.same({ launches = 0, matched = 0, kernels = 0, ranges = {
       { range = "prefill", stage = "prefill", occurrence = 1, duration_ns = 250000,
         sm_percent = 17.25, dram_percent = 42.5, dram_bytes = 4000000 },
       { range = "decode", stage = "decode", occurrence = 1, duration_ns = 1250000,
