@@ -20,6 +20,7 @@ local padding = require "llmprof.analysis.padding"
 local range_name = require "llmprof.base.range_name"
 local roofline = require "llmprof.analysis.roofline"
 local stage_summary = require "llmprof.analysis.stage_summary"
+local step_limits = require "llmprof.analysis.step_limits"
 local transfers = require "llmprof.analysis.transfers"
 local version = require "llmprof.version"
 local work = require "llmprof.analysis.work"
@@ -205,6 +206,7 @@ local function add_limits(results, given)
   efficiency.add(results, kernels)
   headroom.add(results, kernels)
   roofline.add(results, kernels)
+  step_limits.add(results, given.arch, given.run)
 end
 
 
