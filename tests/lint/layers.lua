@@ -145,7 +145,7 @@ local function check_c()
       local where = ("%s:%d"):format(path, number)
       local header = line:match '^#%s*include "([^"]+)"'
       if header then check_include(rooms, room, of, where, header) end
-      if room ~= "lua" and line:match '^#%s*include [<"]l[ua][ux]%w*%.h[>"]' then
+      if room ~= "lua" and line:match '^#%s*include [<"]l[ua][ua]%w*%.h[>"]' then
         fault("%s: only core/lua includes Lua's headers", where)
       end
     end)
