@@ -143,6 +143,10 @@ describe("a live run", function()
         assert.equal(0, made.code, made.output)
         counts_alone(made, "timeline=off")
         assert.equal("timeline=on captures one", made:step "timeline".hint)
+        -- the workload says under ncu what it is, and what it ran on
+        assert.equal("random", made:manifest().model.weights)
+        assert.equal("random", made:json "results.json".model.weights)
+        assert.equal("page.png", yaml.decode(made:read "inputs.yaml").files[1].name)
       end
     end)
 
@@ -276,7 +280,7 @@ describe("overhead", function()
       { name = "prefill", plain_ms = 10.0, plain_min_ms = 10.0, plain_max_ms = 10.0,
         profiled_ms = 10.0, inflation = 0.0, certain = false },
     } }, made:json "results.json".overhead)
-    assert.matches("Times are those of 2 runs without the profiler", made:read "report.md", 1, true)
+    assert.matches("What profiling cost, against 2 plain runs", made:read "report.md", 1, true)
   end)
 
   it("is absent, and said to be, when the plain runs say nothing", function()
