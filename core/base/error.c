@@ -16,6 +16,8 @@ static const char *const code_names[] = {
     [LLMPROF_UNSUPPORTED] = "unsupported",
     [LLMPROF_INTERRUPTED] = "interrupted",
     [LLMPROF_BUSY] = "busy",
+    [LLMPROF_TRUNCATED] = "truncated",
+    [LLMPROF_EMPTY] = "empty",
 };
 
 const char *llmprof_code_name(llmprof_code code) {

@@ -399,7 +399,7 @@ function Groups:mean(column) end
 ---@field text string What was seen
 
 ---@class llmprof.results.client_times
----@field count integer Values
+---@field count integer How many
 ---@field max_ns? number Nanoseconds
 ---@field mean_ns number Nanoseconds
 ---@field min_ns? number Nanoseconds
@@ -413,12 +413,13 @@ function Groups:mean(column) end
 ---@field busbw? number bytes/s
 ---@field bytes? number Of a message, in the median
 ---@field count integer Of one rank
+---@field decode_count? integer Of these in decode steps
 ---@field library string
----@field matched integer Found on all of them
+---@field matched integer Collectives that met, each once
 ---@field name string
 ---@field op string
 ---@field protocol? string
----@field ranks integer That took part
+---@field ranks integer How many
 ---@field skew_p50_ns? number From the first arrival to the last; ns
 ---@field total_ns number Of all ranks; ns
 ---@field transfer_ns? number Nanoseconds
@@ -687,14 +688,14 @@ function Groups:mean(column) end
 
 ---@class llmprof.results.late_place
 ---@field caused_ns number Waiting of the others; ns
----@field count integer Collectives that it came last to
+---@field count integer How many
 ---@field late_ns? number After the one before it; ns
 ---@field layer? integer From 0; absent: outside of them
 ---@field more_gap_ns? number Longer idle before it; ns
 ---@field more_kernels? number More kernels before it, mean
 ---@field more_work_ns? number Longer computing before it than the others; ns
 ---@field phase? string
----@field rank integer From 0
+---@field rank integer Its number, from 0
 
 ---@class llmprof.results.latency
 ---@field contradiction? llmprof.results.contradiction The workload's own time of a step is not that of the timeline
@@ -712,10 +713,10 @@ function Groups:mean(column) end
 
 ---@class llmprof.results.layer
 ---@field collective_ns? number Nanoseconds
----@field collectives? integer In it
+---@field collectives? integer Kernels of collectives
 ---@field exposed_ns? number Nanoseconds
 ---@field hidden_ns? number Nanoseconds
----@field layer integer From 0
+---@field layer integer From 0; absent: outside of the layers
 ---@field phase string
 ---@field transfer_ns? number Nanoseconds
 ---@field waiting_ns? number Nanoseconds
@@ -770,8 +771,8 @@ function Groups:mean(column) end
 ---@field stages llmprof.results.inflation[]
 
 ---@class llmprof.results.padded
----@field as integer That it runs as, at least
----@field batch integer Of the step
+---@field as integer At least
+---@field batch integer Requests
 
 ---@class llmprof.results.peak
 ---@field at_held_clock_per_s? number per_s at the clock that was held
@@ -825,23 +826,23 @@ function Groups:mean(column) end
 ---@class llmprof.results.rank
 ---@field caused_ns? number The waiting of the others for it; ns
 ---@field collective_ns? number Nanoseconds
----@field collectives? integer That it took part in
----@field device integer Of its process's GPUs
----@field dp? integer Its replica
----@field ep? integer Place among the experts
+---@field collectives? integer Kernels of collectives
+---@field device integer CUDA number in the process
+---@field dp? integer Place in data parallel
+---@field ep? integer Place in expert parallel
 ---@field expert_ns? number In kernels of experts; ns
 ---@field exposed_ns? number Nanoseconds
 ---@field file string
 ---@field gpu? string
 ---@field gpu_time_ns? number Nanoseconds
 ---@field hidden_ns? number Of that, it computed, too; ns
----@field kernels? integer That it ran
+---@field kernels? integer How many
 ---@field last? integer How often it was the last to come
 ---@field matched? integer Of them, met on another rank
 ---@field pid? integer Of its process
----@field pp? integer Place in the pipeline
+---@field pp? integer Place in pipeline parallel
 ---@field process? string
----@field rank integer From 0
+---@field rank integer Its number, from 0
 ---@field tp? integer Its place, as names tell
 ---@field waiting_ns? number Until the last rank had come; ns
 
@@ -852,7 +853,7 @@ function Groups:mean(column) end
 ---@field file string
 ---@field offset_ns? number Taken away beyond UTC; ns
 ---@field pairs? integer Ends of collectives that say so
----@field ranks integer In it
+---@field ranks integer How many
 ---@field residual_ns? number Their median distance in the end; ns
 
 ---@class llmprof.results.rank_kernel
@@ -862,7 +863,7 @@ function Groups:mean(column) end
 ---@field median_ns? number Nanoseconds
 ---@field name string
 ---@field slowest_ns? number Mean there; ns
----@field slowest_rank? integer Where it takes longest
+---@field slowest_rank? integer Where the mean is longest
 ---@field total_ns number Nanoseconds
 
 ---@class llmprof.results.rank_steps
@@ -888,7 +889,7 @@ function Groups:mean(column) end
 ---@field min_ns? number Nanoseconds
 ---@field p50_ns? number Nanoseconds
 ---@field p90_ns? number Nanoseconds
----@field rank? integer From 0
+---@field rank? integer Its number, from 0
 ---@field total_ns? number Of all ranks; ns
 ---@field transfer_ns? number In collectives, from then on; ns
 ---@field waiting_ns? number In collectives, until the last rank had come; ns
@@ -919,7 +920,7 @@ function Groups:mean(column) end
 ---@field gpu_share? number Collectives of all kernel time
 ---@field instead? string What that rank did meanwhile
 ---@field kind "waiting"|"transfer"|"balanced"|"unknown"
----@field layer? integer From 0
+---@field layer? integer From 0; absent: outside of the layers
 ---@field phase? string
 ---@field place_ns? number Of that, at this place; ns
 ---@field rank? integer That the others wait for
@@ -956,7 +957,7 @@ function Groups:mean(column) end
 ---@field agrees? boolean Within 5 %
 ---@field attributable string
 ---@field between_tokens? llmprof.results.client_times As clients saw them
----@field count integer Of all clients
+---@field count integer How many
 ---@field difference? number Mean TPOT over that, less 1
 ---@field stall_ns? number Of it, because steps prefill other requests, too; ns
 ---@field step_interval_ns? number Mean interval of steps, each as often as it has requests in decode; ns
@@ -1076,37 +1077,37 @@ function Groups:mean(column) end
 ---@field p50_ns? number Nanoseconds
 ---@field p90_ns? number Nanoseconds
 ---@field phase? string
----@field ranks llmprof.results.rank_steps[]
+---@field ranks llmprof.results.rank_steps[] How many
 ---@field slowest_ns? number Nanoseconds
----@field slowest_rank? integer Most often the slowest
+---@field slowest_rank? integer Where the mean is longest
 ---@field spread_ns? number The slowest rank over the fastest; ns
----@field tokens? integer Of all sequences
+---@field tokens? integer That the step worked on
 ---@field tokens_per_s? number Of all its requests
 ---@field total_ns? number Of all ranks; ns
 ---@field transfer_ns? number In collectives, from then on; ns
 ---@field waiting_ns? number In collectives, until the last rank had come; ns
 
 ---@class llmprof.results.step_row
----@field batch? integer Requests in it
+---@field batch? integer Requests
 ---@field begin_ns? number On the GPU; ns
 ---@field busy_ns? number Nanoseconds
 ---@field collectives? integer Kernels of collectives
 ---@field comm_hidden_ns? number Nanoseconds
 ---@field comm_time_ns? number Nanoseconds
 ---@field context? integer Requests in prefill
----@field end_ns? number End of its range; ns
+---@field end_ns? number Of its range; ns
 ---@field generation? integer Requests in decode
----@field graphed? integer Kernels of CUDA graphs
+---@field graphed? integer Kernels that CUDA graphs ran
 ---@field idle_ns? number Nanoseconds
 ---@field interval_ns? number Nanoseconds
----@field kernels? integer That it launched
+---@field kernels? integer How many
 ---@field last_ns? number End of its last operation; ns
 ---@field length_ns? number Nanoseconds
 ---@field moves? integer Copies and sets
 ---@field phase? string
----@field rank integer From 0
+---@field rank integer Its number, from 0
 ---@field start_ns? number Its range on the CPU; ns
----@field tokens? integer Of all sequences
+---@field tokens? integer That the step worked on
 ---@field transfer_ns? number Nanoseconds
 ---@field turn? integer Its number since the last step of another phase
 ---@field waiting_ns? number Nanoseconds

@@ -3,6 +3,7 @@
 -- make it up.
 local errors = require "llmprof.base.errors"
 local stages = require "llmprof.analysis.stages"
+local tuple = require "llmprof.base.tuple"
 
 local kernels = {}
 
@@ -15,8 +16,7 @@ end
 
 
 local function key_of(row)
-  return ("%s\0%s\0%d\0%s"):format(row.stage or "", row.part or "", row.device or -1,
-    known(row.name) or UNNAMED)
+  return tuple(row.stage, row.part, row.device, known(row.name))
 end
 
 

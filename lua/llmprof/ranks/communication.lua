@@ -30,6 +30,14 @@ local function by_world(frame, sums)
 end
 
 
+local function has_column(frame, name)
+  for _, column in ipairs(frame:columns()) do
+    if column.name == name then return true end
+  end
+  return false
+end
+
+
 -- ---- ranks ----
 
 -- Fill in the records of ranks: collectives, collective_ns, hidden_ns, exposed_ns, and,
@@ -54,11 +62,24 @@ end
 
 -- ---- kernels ----
 
+-- By kernel, how many each rank ran in decode steps.
+local function in_decode(all)
+  local counts = {}
+  if not has_column(all, "phase") then return counts end
+  local decodes = rows.check(all:where { phase = "decode" })
+  for _, group in ipairs(decodes:group { by = { "short_name" }, distinct = { "world" } }) do
+    counts[group.short_name] = group.count // group.distinct.world
+  end
+  return counts
+end
+
+
 -- Each kernel of a collective: { name, op, library, algorithm, protocol, count (of one
--- rank), matched (of all), total_ns (of all ranks), waiting_ns, transfer_ns,
--- transfer_p50_ns, skew_p50_ns, bytes, algbw, busbw as far as known }.
+-- rank), decode_count (the same in decode steps), matched (of all), total_ns (of all
+-- ranks), waiting_ns, transfer_ns, transfer_p50_ns, skew_p50_ns, bytes, algbw, busbw }, as
+-- far as known.
 function communication.kernels(all)
-  local list, met = json.list {}, {}
+  local list, met, decoding = json.list {}, {}, in_decode(all)
   for _, group in ipairs(matched_of(all):group { by = { "short_name" }, sum = { "waiting" } }) do
     met[group.short_name] = { waiting = group.waiting.total }
   end
@@ -74,6 +95,7 @@ function communication.kernels(all)
     made.name, made.ranks = group.short_name, group.distinct.world
     made.count, made.total_ns = group.count // group.distinct.world, group.duration.total
     made.matched, made.waiting_ns = own.count or 0, own.waiting
+    made.decode_count = decoding[group.short_name]
     if own.transfer then
       made.transfer_ns, made.transfer_p50_ns = own.transfer.total, own.transfer.median
       made.skew_p50_ns = own.skew.median
@@ -117,14 +139,6 @@ local function divisions(all)
     end
   end
   return made
-end
-
-
-local function has_column(frame, name)
-  for _, column in ipairs(frame:columns()) do
-    if column.name == name then return true end
-  end
-  return false
 end
 
 

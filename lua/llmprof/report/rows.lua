@@ -2,6 +2,7 @@
 local first_times = require "llmprof.analysis.first_times"
 local json = require "llmprof.json"
 local text = require "llmprof.text"
+local tuple = require "llmprof.base.tuple"
 
 local rows = {}
 
@@ -100,7 +101,7 @@ end
 function rows.largest(results)
   local list, index = {}, {}
   for _, kernel in ipairs(rows.kernels(results)) do
-    local key = kernel.device_name .. "\0" .. kernel.name
+    local key = tuple(kernel.device_name, kernel.name)
     local row = index[key]
     if not row then
       row = { name = kernel.name, short_name = kernel.short_name, place = kernel.device_name,
@@ -119,7 +120,7 @@ end
 function rows.functions(results)
   local list, index = {}, {}
   for _, kernel in ipairs(results.kernels) do
-    local key = where(kernel) .. "\0" .. kernel.short_name
+    local key = tuple(where(kernel), kernel.short_name)
     local row = index[key]
     if not row then
       row = { short_name = kernel.short_name, where = where(kernel), place = where(kernel),

@@ -9,6 +9,7 @@ local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local process = require "llmprof.base.process"
 local recipe = require "llmprof.recipe"
+local yaml = require "llmprof.yaml"
 
 local workload = {}
 
@@ -158,6 +159,16 @@ function workload.metrics(run, folder)
   local name = layout.metrics_in(folder)
   if not run:has(name) then return nil end
   return document.read(run:path(name), "metrics")
+end
+
+
+-- Into inputs.yaml: what the workload says in a folder of the run that it ran on, by
+-- name, size and digest; nothing where it says nothing.
+function workload.keep_inputs(ctx, folder)
+  local metrics = workload.metrics(ctx.run, folder)
+  if not metrics or type(metrics.inputs) ~= "table" then return end
+  ctx.run:write(layout.inputs, yaml.encode { source = "workload", files = metrics.inputs })
+  ctx.outputs[#ctx.outputs + 1] = layout.inputs
 end
 
 

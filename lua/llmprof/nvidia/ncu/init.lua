@@ -197,10 +197,7 @@ end
 function ncu.read(path, options)
   local function open(csv_options) return csv.open(path, csv_options) end
   local result, message, code = read(open, path, wanted_page(options))
-  if code == "syntax" and message:find("no CSV header", #path, true) and
-    says_nothing_profiled(path) then
-    return no_kernels(path)
-  end
+  if code == "empty" and says_nothing_profiled(path) then return no_kernels(path) end
   return result, message, code
 end
 
@@ -208,9 +205,7 @@ end
 function ncu.read_text(text, options)
   local function open(csv_options) return csv.parse(text, csv_options) end
   local result, message, code = read(open, "csv", wanted_page(options))
-  if code == "syntax" and message:find("no CSV header", 1, true) and text:find(NO_KERNELS) then
-    return no_kernels "csv"
-  end
+  if code == "empty" and text:find(NO_KERNELS) then return no_kernels "csv" end
   return result, message, code
 end
 

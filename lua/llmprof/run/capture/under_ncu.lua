@@ -227,6 +227,7 @@ function under_ncu.capture(ctx)
   local plan = ctx.state.plan
   if plan and plan.expected == 0 then return false, nothing_planned(ctx, plan) end
   local said, result = profile_twice(ctx, spec_of(ctx, ctx.run))
+  if not ctx.state.trace then workload.keep_inputs(ctx, files.workload) end
   if not ctx.run:has(files.report) or said.profiled == 0 then
     return false, failure_text(ctx, said, result)
   end

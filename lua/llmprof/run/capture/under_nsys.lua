@@ -13,7 +13,6 @@ local scrub = require "llmprof.scrub"
 local tool = require "llmprof.run.capture.tool"
 local tools = require "llmprof.nvidia.tools"
 local workload = require "llmprof.run.workload"
-local yaml = require "llmprof.yaml"
 
 local files = layout.nsys
 
@@ -107,15 +106,6 @@ local function keep_samples(ctx, samples)
   end
   ctx.run:write_json(layout.gpu_samples, json.list(samples))
   ctx.outputs[#ctx.outputs + 1] = layout.gpu_samples
-end
-
-
--- The inputs that the workload says it ran on, by name, size and hash.
-local function keep_inputs(ctx)
-  local metrics = workload.metrics(ctx.run, layout.workload.folder)
-  if not metrics or type(metrics.inputs) ~= "table" then return end
-  ctx.run:write(layout.inputs, yaml.encode { source = "workload", files = metrics.inputs })
-  ctx.outputs[#ctx.outputs + 1] = layout.inputs
 end
 
 
@@ -259,7 +249,7 @@ end
 local function capture_reports(ctx, spec)
   local result, lines, samples = profile(ctx, spec)
   keep_samples(ctx, samples)
-  keep_inputs(ctx)
+  workload.keep_inputs(ctx, layout.workload.folder)
   local said = nsys.read_output(lines)
   local reports = settle_reports(ctx, check_reports(ctx, said, result, lines))
   export_all(ctx, reports)

@@ -20,7 +20,7 @@ local step = { name = "analyse", summary = "put everything together: results.jso
     layout.metrics_in(layout.workload.after), layout.environment },
   reads = { "capture", "folder", "environment", "about", "trace", "found", "taken", "metrics",
     "plain", "samples", "kernels", "selection", "plan", "launches", "counters", "measured",
-    "operators", "ranks", "missing" },
+    "ran", "operators", "ranks", "missing" },
   gives = { results = "everything that was found out: llmprof.analysis" } }
 
 
@@ -102,7 +102,7 @@ end
 
 
 local function model_of(ctx, arch)
-  return identity.full { cfg = ctx.cfg.model, metrics = ctx.state.metrics,
+  return identity.full { cfg = ctx.cfg.model, metrics = ctx.state.metrics or ctx.state.ran,
     workload = ctx.state.about.workload, arch = arch }
 end
 

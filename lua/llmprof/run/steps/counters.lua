@@ -1,19 +1,23 @@
 -- Hardware counters: ncu/raw.csv, joined to the kernels of the timeline.
 local counters = require "llmprof.analysis.counters"
 local fs = require "llmprof.fs"
+local identity = require "llmprof.run.identity"
 local layout = require "llmprof.bundle.layout"
 local breakdown = require "llmprof.analysis.breakdown"
 local measured = require "llmprof.analysis.measured"
 local ncu = require "llmprof.nvidia.ncu"
+local workload = require "llmprof.run.workload"
 
 local step = { name = "counters",
   summary = "measure them with hardware counters, join those to the timeline",
   requires = { "plan", "tools" }, needs = { layout.selection }, makes = { layout.counters },
-  reads = { "capture", "tools", "folder", "environment", "trace", "found", "kernels", "plan" },
+  reads = { "capture", "tools", "folder", "environment", "about", "trace", "found", "kernels",
+    "plan" },
   gives = {
     launches = "every launch and range that was measured: llmprof.ncu; nil without",
     counters = "the same, joined to the kernels: llmprof.analysis.counters; nil without",
     measured = "without a timeline, the kernels of those launches: llmprof.analysis.measured",
+    ran = "without a timeline, what the workload wrote under ncu; nil without",
   }, dispensable = true }
 
 
@@ -54,6 +58,7 @@ local function measure_alone(ctx, launches)
   local list = measured.kernels(launches, found)
   breakdown.categorize(list, ctx.recipe.categories)
   ctx.state.measured, ctx.state.counters = list, measured.join(list, launches, found)
+  ctx.state.ran = workload.metrics(ctx.run, layout.ncu.workload)
   return ("%d launches of %d kernel%s, without a timeline"):format(#launches, #list,
     #list == 1 and "" or "s")
 end
@@ -72,7 +77,9 @@ end
 function step.run(ctx)
   local taken, why = ctx.state.capture.counters(ctx)
   if not taken then return lack(ctx, why) end
-  return step.restore(ctx)
+  local said = step.restore(ctx)
+  if ctx.state.ran then identity.keep(ctx, ctx.state.ran) end
+  return said
 end
 
 

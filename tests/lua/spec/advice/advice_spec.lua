@@ -229,11 +229,18 @@ pageable_copies prefill 0.64 ms
 gemm_precision prefill 0.18 ms
 gemv_at_batch_1 decode -
 batch_room abstains
+collective_bound abstains
+expert_imbalance abstains
 experts_one_by_one abstains
 fewer_bytes abstains
 fused_projections abstains
+graph_sizes abstains
 low_occupancy abstains
 memory_roof abstains
+prefill_stalls abstains
+rank_late abstains
+small_all_reduces abstains
+steps_idle abstains
 throttling abstains
 ]], summary(advice.examine(recorded())))
   end)

@@ -14,7 +14,8 @@ local SIDES = { "tests/fixtures/compare/eager", "tests/fixtures/compare/graph" }
 local words_of = {
   artifacts = { "ROOT/run" }, baseline = { "list", "--root", "ROOT" }, compare = SIDES,
   ls = { "--root", "ROOT" }, operators = { "tests/fixtures/small/operators.json" },
-  show = { "ROOT/run", "kernels" }, stats = { "-r", "cuda_gpu_kern_sum", TRACE },
+  ranks = { "tests/fixtures/ranks4" }, show = { "ROOT/run", "kernels" },
+  stats = { "-r", "cuda_gpu_kern_sum", TRACE },
 }
 
 

@@ -143,6 +143,10 @@ describe("a live run", function()
         assert.equal(0, made.code, made.output)
         counts_alone(made, "timeline=off")
         assert.equal("timeline=on captures one", made:step "timeline".hint)
+        -- the workload says under ncu what it is, and what it ran on
+        assert.equal("random", made:manifest().model.weights)
+        assert.equal("random", made:json "results.json".model.weights)
+        assert.equal("page.png", yaml.decode(made:read "inputs.yaml").files[1].name)
       end
     end)
 
@@ -276,7 +280,7 @@ describe("overhead", function()
       { name = "prefill", plain_ms = 10.0, plain_min_ms = 10.0, plain_max_ms = 10.0,
         profiled_ms = 10.0, inflation = 0.0, certain = false },
     } }, made:json "results.json".overhead)
-    assert.matches("overhead", made:read("report.md"):lower(), 1, true)
+    assert.matches("What profiling cost, against 2 plain runs", made:read "report.md", 1, true)
   end)
 
   it("is absent, and said to be, when the plain runs say nothing", function()
@@ -343,7 +347,7 @@ describe("an interrupted run", function()
       made:step "operators".message })
     assert.equal("done", made:step "analyse".status)
     assert.is_true(made:has "report.md")
-    local continuation = ("continue it with the command in %s/manifest.json and --resume %s")
+    local continuation = ("continue it: llmprof tests/standin/recipe.lua out=%s --resume %s")
       :format(made.out, made.out)
     assert.matches("llmprof: interrupted\n  " .. continuation .. "\n", made.output .. "\n", 1, true)
     local missing = made:json "results.json".missing
