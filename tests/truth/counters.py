@@ -9,6 +9,10 @@ Launch = Dict[str, Any]
 MISSING = ("", "n/a", "(!) n/a")
 FLOATS = re.compile(r"sm__ops_path_tensor_src_(bf16|fp16|tf32|fp8|fp64|fp6|fp4)\w*\.sum$")
 
+# An H200, by its datasheet: byte/s, FLOP/s.
+BANDWIDTH, FP32 = 4.8e12, 66.9e12
+TENSOR = {"bf16": 989.4e12, "fp16": 989.4e12, "tf32": 494.7e12, "fp8": 1978.9e12}
+
 
 def number(text: str) -> Optional[float]:
     return None if text in MISSING else float(text.replace(",", ""))
@@ -60,10 +64,30 @@ def read(path: str, stages: List[str]) -> List[Launch]:
             "DRAM %": row.get("gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"),
             "DRAM bytes": amount(row, "dram__bytes", "", duration),
             "fp32 FLOP": fp32(row, duration),
-            "tensor FLOP": sum(value for title, value in row.items()
-                               if FLOATS.match(title) and value is not None),
+            "tensor FLOP": sum(tensor(row).values()),
+            "format": max(tensor(row), key=lambda one: tensor(row)[one], default=None),
         })
     return launches
+
+
+def tensor(row: Launch) -> Dict[str, float]:
+    """FLOP of the tensor cores by the format that they read."""
+    made: Dict[str, float] = {}
+    for title, value in row.items():
+        match = FLOATS.match(title)
+        if match and value:
+            made[match[1]] = made.get(match[1], 0) + value
+    return made
+
+
+def least_s(launches: List[Launch]) -> float:
+    """What a launch of a shape takes at least."""
+    formats = {one["format"] for one in launches if one["format"]}
+    times = [(mean_of(launches, "DRAM bytes") or 0) / BANDWIDTH,
+             (mean_of(launches, "fp32 FLOP") or 0) / FP32]
+    times += [(mean_of(launches, "tensor FLOP") or 0) / TENSOR[one] for one in formats
+              if one in TENSOR]
+    return max(times)
 
 
 def fp32(row: Launch, duration: float) -> Optional[float]:
@@ -104,6 +128,8 @@ def weigh(shapes: Dict[Tuple, List[int]], launches: List[Launch]) -> Figures:
         if all(value is not None for value, _ in values):
             made[key] = sum(value * times for value, times in values if value is not None) \
                 / sum(times for _, times in values)
+    made["least time ns"] = 1e9 * sum(shapes[shape][0] * least_s(found)
+                                      for shape, found in known.items())
     made["measured ns"] = float(sum(shapes[shape][1] for shape in known))
     made["measured calls"] = float(sum(shapes[shape][0] for shape in known))
     return made

@@ -17,6 +17,7 @@ from typing import Any, Dict, List, Optional, Tuple
 import counters
 import engine
 import figures
+import model
 from capture import Capture
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -25,7 +26,7 @@ RECORDED = os.path.join(ROOT, "recipes", "recorded")
 CHILDREN = ("sam", "clip", "projector", "vision")
 
 # Printed digits, by the last word of a figure's name; others have one.
-DIGITS = {"count": 0, "kernels": 2, "%": 2, "bytes": 0, "FLOP": 0, "calls": 0, "token": 2}
+DIGITS = {"count": 0, "kernels": 2, "%": 4, "bytes": 0, "FLOP": 0, "calls": 0, "token": 2}
 
 
 def stages_of(capture: Capture) -> List[dict]:
@@ -72,6 +73,15 @@ def results_of_export(program: str, path: str, stages: List[dict]) -> dict:
                           json.dumps(stages), "1"))
 
 
+def cost_figures(stage: dict) -> figures.Figures:
+    cost, made = stage.get("cost"), stage.get("efficiency")
+    if not cost or not made:
+        return {}
+    return {"model FLOP": cost["flops"], "model bytes": cost["bytes"],
+            "least time ns": made["floor_ns"]["value"], "plain ns": made["time_ns"],
+            "MFU %": 100 * made["mfu"]["value"], "MBU %": 100 * made["mbu"]["value"]}
+
+
 def stage_figures(stage: dict) -> figures.Figures:
     name, wall = stage["name"], stage.get("wall")
     if not wall:
@@ -81,6 +91,7 @@ def stage_figures(stage: dict) -> figures.Figures:
             "GPU time ns": stage["gpu_time_ns"], "kernels": stage["kernels"],
             "copies and sets": stage["copies"], "launches": stage["launches"],
             "kernels per token": stage.get("kernels_per_token")}
+    made.update(cost_figures(stage))
     return {f"{name}: {key}": value for key, value in made.items()}
 
 
@@ -100,6 +111,7 @@ def ours_of(results: dict) -> figures.Figures:
     made["tokens/s"] = (latency.get("tokens_per_s") or {}).get("mean")
     made["communication ns"] = float(sum(kernel["total_ns"] for kernel in results["kernels"]
                                          if kernel.get("category") == "communication"))
+    made["TPOT, plain ns"] = ((latency.get("plain") or {}).get("tpot") or {}).get("mean_ns")
     covers = results.get("counters") or {}
     for stage in covers.get("stages", []):
         made[f"{stage['name']}: counters cover %"] = 100 * stage["coverage"]
@@ -162,10 +174,12 @@ def compare_counters(table: Table, results: dict, own: Dict[Tuple, figures.Figur
             continue
         for name, field in FIELDS.items():
             table.row(f"kernel {kernel['id']}: {name}", ours.get(field), theirs.get(name))
+        table.row(f"kernel {kernel['id']}: least time ns", kernel.get("floor_ns"),
+                  theirs.get("least time ns"))
 
 
 def judge(table: Table, title: str, capture: Capture, stages: List[dict], results: dict,
-          raw: Optional[str]) -> None:
+          raw: Optional[str] = None, own_numbers: Optional[figures.Figures] = None) -> None:
     print(f"{title}")
     ours = ours_of(results)
     if any(engine.LABEL.match(tag) for tag in capture.tags()):
@@ -175,6 +189,7 @@ def judge(table: Table, title: str, capture: Capture, stages: List[dict], result
     if raw:
         of_kernels, covers = counters.compute(figures.instances_of(capture, stages), raw)
         own.update(covers)
+    own.update(own_numbers or {})
     for name, value in own.items():
         table.row(name, ours.get(name), value)
     compare_kernels(table, results, kernels)
@@ -215,15 +230,23 @@ def judge_export(table: Table, program: str, path: str, title: str) -> None:
     if not stages:
         print(f"{title}\n  no range marks a stage: left out")
         return
-    judge(table, title, capture, stages, results_of_export(program, path, stages), None)
+    judge(table, title, capture, stages, results_of_export(program, path, stages))
+
+
+def load(folder: str, name: str) -> dict:
+    with open(os.path.join(folder, name), encoding="utf-8") as file:
+        return json.load(file)
 
 
 def judge_recorded(table: Table, program: str, recipe: str) -> None:
-    folder = os.path.join(RECORDED, recipe)
+    folder, own = os.path.join(RECORDED, recipe), None
+    if recipe == "deepseek_ocr":
+        own = model.compute(load(folder, "metrics.json"),
+                            [load(folder, name) for name in ("before.json", "after.json")])
     capture = Capture(os.path.join(folder, "run.sqlite"))
     raw = os.path.join(folder, "ncu", "raw.csv")
     judge(table, "recipes/recorded/" + recipe, capture, stages_of(capture),
-          results_of_recipe(program, recipe, folder), raw if os.path.exists(raw) else None)
+          results_of_recipe(program, recipe, folder), raw if os.path.exists(raw) else None, own)
 
 
 def main() -> None:
