@@ -159,6 +159,8 @@ typedef struct llmprof_ranges {
   uint32_t *category;    /* string or LLMPROF_NO_STRING */
   int64_t *payload;      /* integer payload or LLMPROF_ABSENT */
   double *payload_float; /* floating payload or NaN */
+  int64_t *communicator; /* NCCL's id of it, or LLMPROF_ABSENT */
+  int64_t *message;      /* bytes of a collective, or LLMPROF_ABSENT */
   uint8_t *style;        /* llmprof_range_style */
   uint8_t *open;         /* 1: had no end in the file */
 } llmprof_ranges;
