@@ -26,20 +26,21 @@ describe("llmprof new", function()
   local function run_workload(kind, words, env)
     make(kind, "mine")
     local lines = {}
-    local argv = table.move(words, 1, #words, 3, { PYTHON, top() .. "/workloads/mine.py" })
+    local argv = table.move(words, 1, #words, 3, { PYTHON, top() .. "/workloads/run_mine.py" })
     local result = assert(spawn.run(argv, { env = env, timeout = 60,
       on_line = function(line) lines[#lines + 1] = line end }))
     return { result.code, lines }
   end
 
-  for kind, suffix in pairs { causal_lm = "py", serve = "py", cuda = "cu" } do
+  for kind, program in pairs { causal_lm = "run_mine.py", serve = "run_mine.py",
+    cuda = "mine.cu" } do
     it("writes a recipe without problems from " .. kind, function()
       local path = make(kind, "mine")
-      assert.is_not_nil(fs.stat(top() .. "/workloads/mine." .. suffix))
+      assert.is_not_nil(fs.stat(top() .. "/workloads/" .. program))
       for _, check in ipairs(recipe_check.examine(path, nil, {})) do
         assert.not_equal("problem", check.level, check.text)
       end
-      for _, name in ipairs { "mine.lua", "workloads/mine." .. suffix } do
+      for _, name in ipairs { "mine.lua", "workloads/" .. program } do
         assert.is_nil(fs.read(top() .. "/" .. name):find("@NAME@", 1, true))
       end
     end)
@@ -50,7 +51,7 @@ describe("llmprof new", function()
     local said = "llmprof: %s is there already\n  choose another name, or remove it first\n"
     assert.same({ 2, "", said:format(path) }, { llmprof("new", path) })
     assert(fs.remove(path))
-    assert.same({ 2, "", said:format(top() .. "/workloads/mine.py") }, { llmprof("new", path) })
+    assert.same({ 2, "", said:format(top() .. "/workloads/run_mine.py") }, { llmprof("new", path) })
     assert.is_nil(fs.stat(path))
   end)
 

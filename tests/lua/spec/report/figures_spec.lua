@@ -29,6 +29,7 @@ local elsewhere = {
   ["dropped.why"] = { "tests/trust/test_damaged.py", "too long for ncu" },
   ["efficiency.hfu"] = { "tests/lua/spec/analysis/efficiency_spec.lua", "hfu" },
   ["host_step.p99_ns"] = { "tests/lua/spec/analysis/latency_spec.lua", "p99_ns" },
+  ["inferred.layers"] = { "tests/lua/spec/analysis/infer_spec.lua", "found.layers" },
   ["left_out.step"] = { "tests/lua/spec/analysis/latency_spec.lua", "rep = 1, step = 1, ns" },
 }
 
