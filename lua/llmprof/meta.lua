@@ -640,7 +640,8 @@ function Groups:mean(column) end
 ---@field category string
 ---@field counters? llmprof.results.kernel_counters From ncu: what its shapes say together, each as often as it ran. Amounts are weighted by calls, percentages by time
 ---@field cumulative? number 0 to 1
----@field device integer Its id
+---@field device? integer Where it ran, if on one GPU
+---@field devices? integer On how many GPUs it ran
 ---@field floor_ns? number Least time of all calls together by their counters; ns
 ---@field headroom_kind? string measured, upper bound: why, contradiction: what
 ---@field headroom_ns? number total_ns less that; ns

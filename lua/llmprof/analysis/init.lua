@@ -35,7 +35,9 @@ end
 
 local function devices(trace)
   local list = json.list {}
-  for i, device in ipairs(trace:devices()) do
+  local found = trace:devices()
+  table.sort(found, function(a, b) return a.id < b.id end)
+  for i, device in ipairs(found) do
     list[i] = {
       id = device.id, name = device.name, chip = device.chip, uuid = device.uuid,
       memory_bytes = device.memory, bandwidth_bytes_per_s = device.bandwidth,
@@ -171,14 +173,15 @@ end
 
 -- GPUs that ran kernels of the stages.
 local function count_devices(kernels)
-  local seen, count = {}, 0
+  local seen, count, most = {}, 0, 0
   for _, kernel in ipairs(kernels) do
+    most = math.max(most, kernel.devices or 0)
     if kernel.device and not seen[kernel.device] then
       seen[kernel.device] = true
       count = count + 1
     end
   end
-  return count
+  return math.max(count, most)
 end
 
 

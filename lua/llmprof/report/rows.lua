@@ -52,7 +52,8 @@ function rows.kernels(results, wanted, limit)
     if #list == limit then break end
     if not wanted or wanted(kernel) then
       local row = setmetatable({ where = where(kernel),
-        device_name = names[kernel.device] or tostring(kernel.device) }, { __index = kernel })
+        device_name = kernel.devices and ("%d GPUs"):format(kernel.devices)
+          or names[kernel.device] or tostring(kernel.device) }, { __index = kernel })
       for key, value in pairs(kernel.counters or {}) do row[key] = value end
       row.shapes, row.counted = kernel.shapes, counted(kernel)
       list[#list + 1] = row
