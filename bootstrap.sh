@@ -9,7 +9,8 @@ usage() {
   cat <<'TXT'
 usage: ./bootstrap.sh [build]     install missing packages, build llmprof
        ./bootstrap.sh run ARG...  the same, then `llmprof ARG...`
-       ./bootstrap.sh test        run every test, also under sanitizers
+       ./bootstrap.sh test        run every test, also under sanitizers; with clang,
+                             those of core and bindings under valgrind
        ./bootstrap.sh help        this text
 
 Packages (third_party/packages.txt) are installed with apt, as root or through
@@ -166,7 +167,7 @@ run_tests() {
   local preset failed=''
   need build test
   need_python_tools
-  for preset in ci asan; do
+  for preset in ci asan clang; do
     build "$preset" all
     (cd -- "$root" && ctest --preset "$preset" -j "$(nproc)") ||
       failed+=" $preset"

@@ -61,8 +61,8 @@ return llm.recipe {
       "--attention", infer.attention, "--experts", infer.experts,
       "--compile", infer.compile, "--cuda-graph", infer.cuda_graph,
       "--sync-per-token", infer.sync_per_token,
+      table.unpack(model_options(cfg)),
     }
-    table.move(model_options(cfg), 1, 2, #argv + 1, argv)
     if cfg.model.trust_remote_code then argv[#argv + 1] = "--trust-remote-code" end
     return { argv = argv }
   end,

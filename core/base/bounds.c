@@ -54,6 +54,15 @@ void llmprof_bound_note_refused(bool by_us) {
   atomic_store_explicit(&refused, by_us, memory_order_relaxed);
 }
 
+bool llmprof_fail_nomem(llmprof_error *err) {
+  if (!llmprof_bound_refused_bytes())
+    return llmprof_fail(err, LLMPROF_NOMEM, "out of memory");
+  return llmprof_fail(err, LLMPROF_NOMEM,
+                      "out of memory: more than %" PRIu64 " bytes (%s)",
+                      llmprof_bound_get(LLMPROF_BOUND_BYTES),
+                      llmprof_bound_key(LLMPROF_BOUND_BYTES));
+}
+
 /* ---- while something loops ---- */
 
 static int64_t now(void) {

@@ -1,11 +1,8 @@
 #include "llmprof/error.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "llmprof/bounds.h"
 
 static const char *const code_names[] = {
     [LLMPROF_OK] = "ok",
@@ -19,6 +16,8 @@ static const char *const code_names[] = {
     [LLMPROF_UNSUPPORTED] = "unsupported",
     [LLMPROF_INTERRUPTED] = "interrupted",
     [LLMPROF_BUSY] = "busy",
+    [LLMPROF_TRUNCATED] = "truncated",
+    [LLMPROF_EMPTY] = "empty",
 };
 
 const char *llmprof_code_name(llmprof_code code) {
@@ -91,15 +90,6 @@ bool llmprof_fail_at(llmprof_error *err, llmprof_code code, const char *name,
   vsnprintf(err->message + used, sizeof err->message - used, fmt, args);
   va_end(args);
   return false;
-}
-
-bool llmprof_fail_nomem(llmprof_error *err) {
-  if (!llmprof_bound_refused_bytes())
-    return llmprof_fail(err, LLMPROF_NOMEM, "out of memory");
-  return llmprof_fail(err, LLMPROF_NOMEM,
-                      "out of memory: more than %" PRIu64 " bytes (%s)",
-                      llmprof_bound_get(LLMPROF_BOUND_BYTES),
-                      llmprof_bound_key(LLMPROF_BOUND_BYTES));
 }
 
 bool llmprof_fail_size(llmprof_error *err, const char *name, size_t limit) {

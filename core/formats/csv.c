@@ -319,9 +319,9 @@ static bool read_header(llmprof_csv *csv, llmprof_error *err) {
   if (got < 0) return false;
   if (csv->in_row) return unclosed(csv, err) == 0;
   if (csv->header_has)
-    return llmprof_fail(err, LLMPROF_SYNTAX, "%s: no CSV header with \"%s\"",
+    return llmprof_fail(err, LLMPROF_EMPTY, "%s: no CSV header with \"%s\"",
                         csv->name, csv->header_has);
-  return llmprof_fail(err, LLMPROF_SYNTAX, "%s: empty, no CSV header",
+  return llmprof_fail(err, LLMPROF_EMPTY, "%s: empty, no CSV header",
                       csv->name);
 }
 

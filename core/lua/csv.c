@@ -126,10 +126,7 @@ static int next_row(lua_State *L) {
   llmprof_csv_row row;
   llmprof_error err;
   int got = llmprof_csv_next(csv, &row, &err);
-  if (got < 0) {
-    lua_pushstring(L, err.message);
-    return lua_error(L);
-  }
+  if (got < 0) return llmprof_lua_raise(L, &err);
   if (!got) return 0;
   lua_getiuservalue(L, 1, UV_NAMES);                            /* 2 */
   bool all_text = lua_getiuservalue(L, 1, UV_TEXT) == LUA_TNIL; /* 3 */

@@ -18,7 +18,8 @@ static const llmprof_lua_format format = {
 };
 
 /* json.decode(text [, options]) -> value | nil, message, code
- * options: name (in messages, "json"), max_depth, max_size, max_nodes */
+ * options: name (in messages, "json"), max_depth, max_size, max_nodes, ordered
+ * (boolean: objects keep the order of their keys, as json.ordered gives it) */
 static int json_decode(lua_State *L) {
   return llmprof_lua_decode(L, &format);
 }

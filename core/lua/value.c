@@ -51,28 +51,54 @@ static int size_hint(size_t count) {
   return count < INT_MAX ? (int)count : INT_MAX;
 }
 
-static void push_value(lua_State *L, const llmprof_value *value);
+static void push_value(lua_State *L, const llmprof_value *value, bool ordered);
 
-static void push_list(lua_State *L, const llmprof_value *list) {
+static void push_list(lua_State *L, const llmprof_value *list, bool ordered) {
   size_t count = llmprof_value_count(list);
   lua_createtable(L, size_hint(count), 0);
   luaL_setmetatable(L, LIST);
   for (size_t i = 0; i < count; i++) {
-    push_value(L, llmprof_value_at(list, i));
+    push_value(L, llmprof_value_at(list, i), ordered);
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
 }
 
-static void push_map(lua_State *L, const llmprof_value *map) {
+/* Let the table at `index` be written with its keys in the order of the list on
+ * top of the stack, which is popped. */
+static void set_order(lua_State *L, int index) {
+  index = lua_absindex(L, index);
+  lua_createtable(L, 0, 2);
+  lua_pushliteral(L, ORDERED);
+  lua_setfield(L, -2, "__name");
+  lua_insert(L, -2);
+  lua_setfield(L, -2, "__keys");
+  lua_setmetatable(L, index);
+}
+
+/* The keys of a map become the order of the table on top of the stack. */
+static void keep_order(lua_State *L, const llmprof_value *map) {
+  size_t count = llmprof_value_count(map);
+  lua_createtable(L, size_hint(count), 0);
+  for (size_t i = 0; i < count; i++) {
+    size_t size;
+    const char *key = llmprof_value_key(map, i, &size);
+    lua_pushlstring(L, key, size);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  set_order(L, -2);
+}
+
+static void push_map(lua_State *L, const llmprof_value *map, bool ordered) {
   size_t count = llmprof_value_count(map);
   lua_createtable(L, 0, size_hint(count));
   for (size_t i = 0; i < count; i++) {
     size_t size;
     const char *key = llmprof_value_key(map, i, &size);
     lua_pushlstring(L, key, size);
-    push_value(L, llmprof_value_at(map, i));
+    push_value(L, llmprof_value_at(map, i), ordered);
     lua_rawset(L, -3); /* map[key] = value */
   }
+  if (ordered) keep_order(L, map);
 }
 
 static void push_string(lua_State *L, const llmprof_value *value) {
@@ -81,8 +107,8 @@ static void push_string(lua_State *L, const llmprof_value *value) {
   lua_pushlstring(L, bytes, size);
 }
 
-static void push_value(lua_State *L, const llmprof_value *value) {
-  luaL_checkstack(L, 4, "value nested too deep");
+static void push_value(lua_State *L, const llmprof_value *value, bool ordered) {
+  luaL_checkstack(L, 5, "value nested too deep");
   switch (llmprof_value_type(value)) {
   case LLMPROF_NULL:
     push_null(L);
@@ -100,10 +126,10 @@ static void push_value(lua_State *L, const llmprof_value *value) {
     push_string(L, value);
     break;
   case LLMPROF_LIST:
-    push_list(L, value);
+    push_list(L, value, ordered);
     break;
   case LLMPROF_MAP:
-    push_map(L, value);
+    push_map(L, value, ordered);
     break;
   }
 }
@@ -129,9 +155,10 @@ static llmprof_limits check_limits(lua_State *L, int arg) {
 }
 
 /* The tree, or err says why there is none. */
-static int finish_reading(lua_State *L, holder *h, const llmprof_error *err) {
+static int finish_reading(lua_State *L, holder *h, bool ordered,
+                          const llmprof_error *err) {
   if (!h->tree) return llmprof_lua_fail(L, err);
-  push_value(L, h->tree);
+  push_value(L, h->tree, ordered);
   release(h);
   return 1;
 }
@@ -141,19 +168,21 @@ int llmprof_lua_decode(lua_State *L, const llmprof_lua_format *format) {
   const char *text = luaL_checklstring(L, 1, &size);
   llmprof_limits limits = check_limits(L, 2);
   const char *name = llmprof_lua_opt_string(L, 2, "name", format->name);
+  bool ordered = llmprof_lua_opt_bool(L, 2, "ordered", false);
   holder *h = push_holder(L);
   llmprof_error err;
   h->tree = format->parse(text, size, name, &limits, &err);
-  return finish_reading(L, h, &err);
+  return finish_reading(L, h, ordered, &err);
 }
 
 int llmprof_lua_load(lua_State *L, const llmprof_lua_format *format) {
   const char *path = llmprof_lua_check_path(L, 1);
   llmprof_limits limits = check_limits(L, 2);
+  bool ordered = llmprof_lua_opt_bool(L, 2, "ordered", false);
   holder *h = push_holder(L);
   llmprof_error err;
   h->tree = format->load(path, &limits, &err);
-  return finish_reading(L, h, &err);
+  return finish_reading(L, h, ordered, &err);
 }
 
 /* ---- from Lua ---- */
@@ -417,12 +446,8 @@ static int value_ordered(lua_State *L) {
                 strcmp(lua_tostring(L, -1), ORDERED) == 0;
     luaL_argcheck(L, ours, 1, "table has a metatable: set its __keys");
   }
-  lua_createtable(L, 0, 2);
-  lua_pushliteral(L, ORDERED);
-  lua_setfield(L, -2, "__name");
   lua_pushvalue(L, 2);
-  lua_setfield(L, -2, "__keys");
-  lua_setmetatable(L, 1);
+  set_order(L, 1);
   lua_settop(L, 1);
   return 1;
 }

@@ -49,7 +49,7 @@ static bool check_header(const char *path, const unsigned char *header,
                   header[30] << 8 | header[31];
   bool counted = memcmp(header + 24, header + 92, 4) == 0;
   if (counted && pages * page > size)
-    return llmprof_fail(err, LLMPROF_SYNTAX,
+    return llmprof_fail(err, LLMPROF_TRUNCATED,
                         "%s: truncated: %lld of %lld bytes are there", path,
                         (long long)size, (long long)(pages * page));
   return true;
@@ -210,7 +210,7 @@ bool llmprof_sqlite_file_read(llmprof_sqlite *db, int64_t offset, void *bytes,
   int rc = file->pMethods->xRead(file, bytes, (int)size, offset);
   if (rc == SQLITE_OK) return true;
   if (rc == SQLITE_IOERR_SHORT_READ)
-    return llmprof_fail(err, LLMPROF_SYNTAX,
+    return llmprof_fail(err, LLMPROF_TRUNCATED,
                         "%s: truncated: it ends before byte %lld", db->path,
                         (long long)(offset + (int64_t)size));
   return fail_sqlite(err, db->path, NULL, rc);

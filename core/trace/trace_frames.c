@@ -28,7 +28,8 @@ static const llmprof_column_spec *find_spec(const axis *from,
   return spec;
 }
 
-static bool load_needs(llmprof_trace *trace, int needs, llmprof_error *err) {
+static bool load_needs(llmprof_trace *trace, llmprof_column_needs needs,
+                       llmprof_error *err) {
   if (needs == NEEDS_DETAILS) return llmprof_trace_details(trace, err) != NULL;
   if (needs == NEEDS_ATTRIBUTION)
     return llmprof_trace_attribution(trace, err) != NULL;

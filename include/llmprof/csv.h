@@ -44,7 +44,7 @@ typedef struct llmprof_csv_row {
 bool llmprof_csv_is_noise(const char *line, size_t size);
 
 /* NULL on failure: the file cannot be read (NOTFOUND, DENIED, IO), holds no
- * header (SYNTAX) or memory is out. options may be NULL. */
+ * header (EMPTY) or memory is out. options may be NULL. */
 llmprof_csv *llmprof_csv_open(const char *path,
                               const llmprof_csv_options *options,
                               llmprof_error *err);

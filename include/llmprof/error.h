@@ -23,6 +23,8 @@ typedef enum llmprof_code {
   LLMPROF_UNSUPPORTED, /* well-formed, but of a kind not handled */
   LLMPROF_INTERRUPTED, /* stopped by a signal or by the caller */
   LLMPROF_BUSY,        /* another process has hold of it */
+  LLMPROF_TRUNCATED,   /* the file is shorter than it says */
+  LLMPROF_EMPTY,       /* well-formed, but without what was looked for */
 } llmprof_code;
 
 enum {

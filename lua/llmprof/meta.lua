@@ -335,6 +335,7 @@ function Groups:mean(column) end
 
 ---@class llmprof.Config.workload
 ---@field operators_trace? string Chrome trace of torch.profiler to take the operators from, instead of a run under it
+---@field stall_s integer End a program that has made no progress for so many seconds: no line printed, no file written where it may, and no processor time used but under ncu
 ---@field timeout_s? integer End the workload after so many seconds
 
 ---@class llmprof.Results
@@ -349,9 +350,10 @@ function Groups:mean(column) end
 ---@field integrity? llmprof.results.integrity
 ---@field kernels llmprof.results.kernel[] By stage and part, largest total time first; the used repeats only
 ---@field latency? llmprof.results.latency
+---@field layers? llmprof.results.step_layers Of a decode step, on the busiest GPU: docs/metrics.md
 ---@field missing llmprof.results.missing[]
 ---@field model? llmprof.results.model The recipe's model, over it what the workload says in metrics.json
----@field operators? llmprof.results.operators operators.json as it is: operators.schema.json
+---@field operators? llmprof.results.operators The framework's operators in a run. docs/workload.md explains it.
 ---@field overhead? llmprof.results.overhead What profiling cost: plain runs beside the profiled one
 ---@field ranks? llmprof.results.ranks Steps, ranks and collectives: docs/ranks.md
 ---@field repeats? llmprof.results.repeats
@@ -399,6 +401,11 @@ function Groups:mean(column) end
 ---@field gpu_time_ns number Nanoseconds
 ---@field share? number 0 to 1
 
+---@class llmprof.results.change
+---@field from integer As it is configured
+---@field key string Of the configuration
+---@field to integer While counters are measured
+
 ---@class llmprof.results.check
 ---@field fix? string How to capture again
 ---@field level "ok"|"warning"|"problem"
@@ -406,7 +413,7 @@ function Groups:mean(column) end
 ---@field text string What was seen
 
 ---@class llmprof.results.client_times
----@field count integer
+---@field count integer How many
 ---@field max_ns? number Nanoseconds
 ---@field mean_ns number Nanoseconds
 ---@field min_ns? number Nanoseconds
@@ -420,12 +427,13 @@ function Groups:mean(column) end
 ---@field busbw? number bytes/s
 ---@field bytes? number Of a message, in the median
 ---@field count integer Of one rank
+---@field decode_count? integer Of these in decode steps
 ---@field library string
----@field matched integer
+---@field matched integer Collectives that met, each once
 ---@field name string
 ---@field op string
 ---@field protocol? string
----@field ranks integer
+---@field ranks integer How many
 ---@field skew_p50_ns? number From the first arrival to the last; ns
 ---@field total_ns number Of all ranks; ns
 ---@field transfer_ns? number Nanoseconds
@@ -452,20 +460,21 @@ function Groups:mean(column) end
 ---@field bytes? number That have to move; bytes
 ---@field flops? number FLOP
 ---@field formula? table<string, string>
----@field kv_read_bytes? number
----@field kv_write_bytes? number
+---@field kv_read_bytes? number Of the cache
+---@field kv_write_bytes? number Of the cache
 ---@field parts? { flops?: number, name?: string, weight_bytes?: number }[]
 ---@field sequence? { bytes?: number, flops?: number, name?: string }[] What follows each other, so that least times add up: encoders, decoder
 ---@field source string Description of the model, or the recipe
----@field weight_bytes? number
+---@field weight_bytes? number Each once per pass
 ---@field work? table What the costs are for: batch, tokens, ...
 
 ---@class llmprof.results.counters
+---@field coverage? number Share of the kernels' time whose launches were measured in their stage and with their shapes; 0 to 1
 ---@field kernels integer That have counters
 ---@field launches integer Measured by ncu
 ---@field matched integer Found in the timeline
 ---@field ranges? llmprof.results.range_counters[] Of range replay, in the order measured
----@field time_share? number 0 to 1
+---@field stages? { coverage?: number, name?: string }[] The same of each stage
 
 ---@class llmprof.results.counters_source
 ---@field file string In the bundle
@@ -481,16 +490,16 @@ function Groups:mean(column) end
 ---@field bandwidth_bytes_per_s? integer Of its memory, in theory; bytes/s
 ---@field chip? string
 ---@field compute_capability? string
----@field id integer
+---@field id integer As the timeline counts GPUs
 ---@field l2_bytes? integer Bytes
 ---@field max_clock_hz? integer Of the SMs; Hz
 ---@field memory_bytes? integer Bytes
 ---@field name? string
----@field sm_count? integer
+---@field sm_count? integer Streaming multiprocessors
 ---@field uuid? string
 
 ---@class llmprof.results.distribution
----@field count integer
+---@field count integer Values
 ---@field max_ns number Nanoseconds
 ---@field mean_ns number Nanoseconds
 ---@field min_ns number Nanoseconds
@@ -506,7 +515,7 @@ function Groups:mean(column) end
 
 ---@class llmprof.results.dropped
 ---@field kernel integer id
----@field launches integer
+---@field launches integer That it would have taken
 ---@field seconds number Predicted; s
 ---@field why? string Why its name cannot be asked for
 
@@ -522,7 +531,7 @@ function Groups:mean(column) end
 ---@field mbu? llmprof.results.quantity A value, or a ratio above 1 with the contradiction it is
 ---@field mfu? llmprof.results.quantity A value, or a ratio above 1 with the contradiction it is
 ---@field mfu_at_clock? llmprof.results.quantity A value, or a ratio above 1 with the contradiction it is
----@field time_ns? number
+---@field time_ns? number Of one instance; ns
 ---@field time_source? string Plain runs or the profiled one
 
 ---@class llmprof.results.environment
@@ -558,7 +567,7 @@ function Groups:mean(column) end
 ---@field try string
 
 ---@class llmprof.results.group
----@field coverage? number 0 to 1
+---@field coverage? number Selected ones' share of the kernels' time, what was aimed at; 0 to 1
 ---@field kernels integer[] id of kernels
 ---@field name string Stage, or all
 ---@field of integer Kernels it has
@@ -572,7 +581,7 @@ function Groups:mean(column) end
 ---@field memory? llmprof.results.peak Of one GPU: dense FLOP/s or OP/s, or byte/s
 ---@field name? string
 ---@field peaks table<string, llmprof.results.peak> By number format
----@field sm_count? integer
+---@field sm_count? integer Of one GPU
 ---@field source? string Of the figures of that file
 
 ---@class llmprof.results.headroom
@@ -586,7 +595,7 @@ function Groups:mean(column) end
 ---@field stage_share? number 0 to 1
 
 ---@class llmprof.results.host_step
----@field count integer
+---@field count integer Steps
 ---@field lead_max_ns number The longest such time; ns
 ---@field lead_ns number How long after its range a token was there, as a mean; ns
 ---@field max_ns number Nanoseconds
@@ -599,11 +608,12 @@ function Groups:mean(column) end
 
 ---@class llmprof.results.inferred
 ---@field anchor string The kernel, or CUDA graph, that comes once in a step
----@field confidence number
----@field generations integer
+---@field confidence number Of 1
+---@field generations integer Found
+---@field layers? integer Of a step
 ---@field named boolean Its name says that it comes once per token
 ---@field period_ns number Nanoseconds
----@field steps integer
+---@field steps integer Found
 
 ---@class llmprof.results.inflation
 ---@field certain? boolean Is it more than the plain runs differ by? Absent when there was one
@@ -615,15 +625,15 @@ function Groups:mean(column) end
 ---@field profiled_ms number ms
 
 ---@class llmprof.results.instance
----@field copies integer
+---@field copies integer Launched by it
 ---@field gpu_busy_ns number Nanoseconds
 ---@field gpu_idle_ns number Nanoseconds
 ---@field gpu_time_ns number Nanoseconds
----@field graphs integer
----@field kernels integer
----@field launches integer
+---@field graphs integer Traced as one row
+---@field kernels integer Launched by it
+---@field launches integer API calls that started GPU work
 ---@field rep integer Repeat it belongs to
----@field sets integer
+---@field sets integer Launched by it
 ---@field start_ns integer Since the session started; ns
 ---@field used boolean Is it part of the stage's figures
 ---@field wall_ns number Nanoseconds
@@ -633,11 +643,12 @@ function Groups:mean(column) end
 ---@field verdict "good"|"fair"|"poor" The worst level
 
 ---@class llmprof.results.kernel
----@field calls integer
+---@field calls integer Launches in the used repeats
 ---@field category string
----@field counters? llmprof.results.kernel_counters From ncu: means of the measured launches, weighted by time
+---@field counters? llmprof.results.kernel_counters From ncu: what its shapes say together, each as often as it ran. Amounts are weighted by calls, percentages by time
 ---@field cumulative? number 0 to 1
----@field device integer
+---@field device? integer Where it ran, if on one GPU
+---@field devices? integer On how many GPUs it ran
 ---@field floor_ns? number Least time of all calls together by their counters; ns
 ---@field headroom_kind? string measured, upper bound: why, contradiction: what
 ---@field headroom_ns? number total_ns less that; ns
@@ -658,14 +669,21 @@ function Groups:mean(column) end
 ---@field total_ns number Nanoseconds
 
 ---@class llmprof.results.kernel_counters
----@field bound? string What bounds the kernel
+---@field alu_percent? number 0 to 100, as ncu gives it
+---@field bound? "DRAM"|"L2"|"L1"|"tensor"|"fp32"|"fp64"|"ALU"|"issue"|"SM"|"memory"|"latency"|"waiting"|"unknown" The busiest unit from 60 % on; SM and memory where only ncu's sum over units was measured; latency below; waiting: for other ranks
+---@field bound_percent? number That decided: of the busiest unit's peak
 ---@field bound_reason? string
 ---@field dram_bytes_per_launch? number Bytes
 ---@field dram_percent? number 0 to 100, as ncu gives it
 ---@field flop_per_launch? number FLOP
 ---@field fp32_flop_per_launch? number FLOP
+---@field fp32_percent? number 0 to 100, as ncu gives it
+---@field fp64_percent? number 0 to 100, as ncu gives it
 ---@field intensity? number FLOP per byte of DRAM
+---@field issue_percent? number 0 to 100, as ncu gives it
+---@field l1_percent? number 0 to 100, as ncu gives it
 ---@field l2_bytes_per_launch? number Bytes
+---@field l2_percent? number 0 to 100, as ncu gives it
 ---@field launches integer Measured
 ---@field match "exact"|"stage"|"name" Same stage, name and launch shape; measured in another stage; same stage and name, another shape
 ---@field measured_calls? integer Calls of the shapes that were measured
@@ -674,7 +692,9 @@ function Groups:mean(column) end
 ---@field memory_percent? number 0 to 100, as ncu gives it
 ---@field occupancy_limiter? string What keeps more warps from an SM
 ---@field occupancy_percent? number 0 to 100, as ncu gives it
+---@field padding? number FLOP and intensity are those of whole tiles: so many times what the tokens need
 ---@field shape_share? number 0 to 1
+---@field shapes? llmprof.results.shape_counters[]
 ---@field sm_percent? number 0 to 100, as ncu gives it
 ---@field tensor_flop_per_launch? number FLOP
 ---@field tensor_format? string Number format of most of them
@@ -684,14 +704,14 @@ function Groups:mean(column) end
 
 ---@class llmprof.results.late_place
 ---@field caused_ns number Waiting of the others; ns
----@field count integer
+---@field count integer How many
 ---@field late_ns? number After the one before it; ns
 ---@field layer? integer From 0; absent: outside of them
 ---@field more_gap_ns? number Longer idle before it; ns
 ---@field more_kernels? number More kernels before it, mean
 ---@field more_work_ns? number Longer computing before it than the others; ns
 ---@field phase? string
----@field rank integer
+---@field rank integer Its number, from 0
 
 ---@class llmprof.results.latency
 ---@field contradiction? llmprof.results.contradiction The workload's own time of a step is not that of the timeline
@@ -709,17 +729,17 @@ function Groups:mean(column) end
 
 ---@class llmprof.results.layer
 ---@field collective_ns? number Nanoseconds
----@field collectives? integer
+---@field collectives? integer Kernels of collectives
 ---@field exposed_ns? number Nanoseconds
 ---@field hidden_ns? number Nanoseconds
----@field layer integer
+---@field layer integer From 0; absent: outside of the layers
 ---@field phase string
 ---@field transfer_ns? number Nanoseconds
 ---@field waiting_ns? number Nanoseconds
 
 ---@class llmprof.results.left_out
 ---@field ns number Nanoseconds
----@field rep integer
+---@field rep integer From 1
 ---@field stage string
 ---@field step? integer A step of it, which counts in the stage, not in TPOT
 ---@field usual_ns number Median of the other repeats, or of the steps behind it; ns
@@ -739,22 +759,28 @@ function Groups:mean(column) end
 
 ---@class llmprof.results.operator
 ---@field calls integer
----@field device_self_ns? number GPU time of what it launched itself; ns
----@field device_total_ns? number GPU time of what it and operators it called launched; ns
----@field host_self_ns number CPU time without those; ns
----@field host_total_ns number CPU time, operators that it called included; ns
+---@field device_self_ns? integer GPU time of what it launched itself; ns
+---@field device_total_ns? integer GPU time of what it and operators it called launched; ns
+---@field host_self_ns integer CPU time without those; ns
+---@field host_total_ns integer CPU time, operators that it called included; ns
 ---@field input_shapes? any[] Of the calls with the most frequent shapes
 ---@field kernels? llmprof.results.operator_kernel[] What it launched itself, by name, largest first
 ---@field name string
----@field share? number Part of the GPU time of all operators
+---@field share? number device_self_ns as a part of device_ns; added by llmprof
 
 ---@class llmprof.results.operator_kernel
 ---@field calls integer
----@field device_ns number Nanoseconds
+---@field device_ns integer GPU time
 ---@field name string
 
 ---@class llmprof.results.operators
+---@field device_ns? integer GPU time of all kernels and copies
+---@field left_out_events? integer Events of a trace that had no start, or no valid duration
 ---@field operators llmprof.results.operator[]
+---@field schema_version 1
+---@field source? string What recorded it
+---@field unattributed_device_ns? integer The part of it that no operator launched, as the replay of a CUDA graph
+---@field wall_ms? number Milliseconds the recorded runs took on the CPU's clock
 
 ---@class llmprof.results.overhead
 ---@field runs integer Plain ones
@@ -762,16 +788,16 @@ function Groups:mean(column) end
 
 ---@class llmprof.results.padded
 ---@field as integer At least
----@field batch integer
+---@field batch integer Requests
 
 ---@class llmprof.results.peak
 ---@field at_held_clock_per_s? number per_s at the clock that was held
 ---@field clock_hz? number That per_s is stated for
----@field per_s number
+---@field per_s number FLOP/s, OP/s or byte/s
 ---@field source string
 
 ---@class llmprof.results.plain_latency
----@field runs integer
+---@field runs integer Without a profiler
 ---@field tokens_per_s? llmprof.results.rate Tokens of all sequences per second of decode
 ---@field tpot? llmprof.results.distribution
 ---@field ttft? llmprof.results.distribution
@@ -790,16 +816,16 @@ function Groups:mean(column) end
 ---@class llmprof.results.policy
 ---@field by? "recipe" The recipe's select_kernels chose
 ---@field coverage? number 0 to 1
----@field kernels? integer
----@field launches_per_kernel? integer
+---@field kernels? integer At most, of a stage
+---@field launches_per_kernel? integer Per launch shape
 ---@field per_stage? boolean
 
 ---@class llmprof.results.quantity
 ---@field contradiction? string
 ---@field formula string
 ---@field inputs table<string, number>
----@field ratio? number
----@field value? number
+---@field ratio? number What it would be, above 1
+---@field value? number Absent with a contradiction
 
 ---@class llmprof.results.range_counters
 ---@field dram_bytes? integer Bytes
@@ -816,23 +842,23 @@ function Groups:mean(column) end
 ---@class llmprof.results.rank
 ---@field caused_ns? number The waiting of the others for it; ns
 ---@field collective_ns? number Nanoseconds
----@field collectives? integer
----@field device integer
----@field dp? integer
----@field ep? integer
+---@field collectives? integer Kernels of collectives
+---@field device integer CUDA number in the process
+---@field dp? integer Place in data parallel
+---@field ep? integer Place in expert parallel
 ---@field expert_ns? number In kernels of experts; ns
 ---@field exposed_ns? number Nanoseconds
 ---@field file string
 ---@field gpu? string
 ---@field gpu_time_ns? number Nanoseconds
 ---@field hidden_ns? number Of that, it computed, too; ns
----@field kernels? integer
+---@field kernels? integer How many
 ---@field last? integer How often it was the last to come
 ---@field matched? integer Of them, met on another rank
----@field pid? integer
----@field pp? integer
+---@field pid? integer Of its process
+---@field pp? integer Place in pipeline parallel
 ---@field process? string
----@field rank integer
+---@field rank integer Its number, from 0
 ---@field tp? integer Its place, as names tell
 ---@field waiting_ns? number Until the last rank had come; ns
 
@@ -843,17 +869,17 @@ function Groups:mean(column) end
 ---@field file string
 ---@field offset_ns? number Taken away beyond UTC; ns
 ---@field pairs? integer Ends of collectives that say so
----@field ranks integer
+---@field ranks integer How many
 ---@field residual_ns? number Their median distance in the end; ns
 
 ---@class llmprof.results.rank_kernel
----@field calls integer
+---@field calls integer On all ranks
 ---@field fastest_ns? number Nanoseconds
 ---@field mean_ns? number Nanoseconds
 ---@field median_ns? number Nanoseconds
 ---@field name string
 ---@field slowest_ns? number Mean there; ns
----@field slowest_rank? integer
+---@field slowest_rank? integer Where the mean is longest
 ---@field total_ns number Nanoseconds
 
 ---@class llmprof.results.rank_steps
@@ -879,7 +905,7 @@ function Groups:mean(column) end
 ---@field min_ns? number Nanoseconds
 ---@field p50_ns? number Nanoseconds
 ---@field p90_ns? number Nanoseconds
----@field rank? integer
+---@field rank? integer Its number, from 0
 ---@field total_ns? number Of all ranks; ns
 ---@field transfer_ns? number In collectives, from then on; ns
 ---@field waiting_ns? number In collectives, until the last rank had come; ns
@@ -910,7 +936,7 @@ function Groups:mean(column) end
 ---@field gpu_share? number Collectives of all kernel time
 ---@field instead? string What that rank did meanwhile
 ---@field kind "waiting"|"transfer"|"balanced"|"unknown"
----@field layer? integer
+---@field layer? integer From 0; absent: outside of the layers
 ---@field phase? string
 ---@field place_ns? number Of that, at this place; ns
 ---@field rank? integer That the others wait for
@@ -920,21 +946,21 @@ function Groups:mean(column) end
 
 ---@class llmprof.results.rate
 ---@field batch? integer Sequences side by side
----@field count integer
----@field mean number
----@field std? number
+---@field count integer Values
+---@field mean number Tokens/s
+---@field std? number Of the sample (n - 1)
 
 ---@class llmprof.results.repeat_latency
 ---@field left_out? string[] Its stages that the figures are not from
 ---@field outlier? true The first, far longer than the others
----@field rep integer
+---@field rep integer From 1
 ---@field tokens_per_s? number Of all sequences
 ---@field tpot_ns? number Nanoseconds
 ---@field ttft_ns? number Nanoseconds
 ---@field used boolean The figures are from it, among others
 
 ---@class llmprof.results.repeats
----@field count integer
+---@field count integer In the capture
 ---@field first_excess_ns? number Time of the first less that median; ns
 ---@field first_is_outlier? boolean It took far longer than the others
 ---@field left_out? llmprof.results.left_out[]
@@ -947,11 +973,11 @@ function Groups:mean(column) end
 ---@field agrees? boolean Within 5 %
 ---@field attributable string
 ---@field between_tokens? llmprof.results.client_times As clients saw them
----@field count integer
+---@field count integer How many
 ---@field difference? number Mean TPOT over that, less 1
 ---@field stall_ns? number Of it, because steps prefill other requests, too; ns
 ---@field step_interval_ns? number Mean interval of steps, each as often as it has requests in decode; ns
----@field tpot? llmprof.results.client_times As clients saw them
+---@field tpot llmprof.results.client_times As clients saw them
 ---@field ttft? llmprof.results.client_times As clients saw them
 
 ---@class llmprof.results.roofline
@@ -974,14 +1000,33 @@ function Groups:mean(column) end
 ---@field groups llmprof.results.group[]
 ---@field kernels integer[] id of kernels
 ---@field policy llmprof.results.policy
+---@field shortened? llmprof.results.change[] How the workload was shortened while counters were measured, to fit ncu.budget_s
 
 ---@class llmprof.results.shape
 ---@field block integer[] x, y, z
----@field calls integer
+---@field calls integer Launches of this shape
 ---@field grid integer[] x, y, z
 ---@field registers? integer Per thread
 ---@field shared_bytes? integer Static and dynamic, per block; bytes
 ---@field total_ns number Nanoseconds
+
+---@class llmprof.results.shape_counters
+---@field block integer[] x, y, z
+---@field bound? "DRAM"|"L2"|"L1"|"tensor"|"fp32"|"fp64"|"ALU"|"issue"|"SM"|"memory"|"latency"|"waiting"|"unknown" The busiest unit from 60 % on; SM and memory where only ncu's sum over units was measured; latency below; waiting: for other ranks
+---@field bound_percent? number 0 to 100, as ncu gives it
+---@field calls integer On the timeline
+---@field dram_bytes_per_launch? number Bytes
+---@field dram_percent? number 0 to 100, as ncu gives it
+---@field flop_per_launch? number FLOP
+---@field fp32_flop_per_launch? number FLOP
+---@field grid integer[] x, y, z
+---@field l2_bytes_per_launch? number Bytes
+---@field launches integer Measured
+---@field measured_ns? number Under ncu; ns
+---@field sm_percent? number 0 to 100, as ncu gives it
+---@field tensor_flop_per_launch? number FLOP
+---@field tensor_format? string Number format of most of them
+---@field total_ns number On the timeline; ns
 
 ---@class llmprof.results.silence
 ---@field rule string
@@ -1049,37 +1094,50 @@ function Groups:mean(column) end
 ---@field p50_ns? number Nanoseconds
 ---@field p90_ns? number Nanoseconds
 ---@field phase? string
----@field ranks? llmprof.results.rank_steps[]
+---@field ranks llmprof.results.rank_steps[] How many
 ---@field slowest_ns? number Nanoseconds
----@field slowest_rank? integer
+---@field slowest_rank? integer Where the mean is longest
 ---@field spread_ns? number The slowest rank over the fastest; ns
----@field tokens? integer
+---@field tokens? integer That the step worked on
 ---@field tokens_per_s? number Of all its requests
 ---@field total_ns? number Of all ranks; ns
 ---@field transfer_ns? number In collectives, from then on; ns
 ---@field waiting_ns? number In collectives, until the last rank had come; ns
 
+---@class llmprof.results.step_layer
+---@field count integer Steps
+---@field index integer From 1
+---@field kernels number In it
+---@field mean_ns number Mean over the steps; ns
+---@field std_ns? number Over the steps; ns
+
+---@class llmprof.results.step_layers
+---@field count integer Layers of a step
+---@field kernel string What comes once in each
+---@field named boolean Its name says that it is attention
+---@field rows llmprof.results.step_layer[]
+
 ---@class llmprof.results.step_row
----@field batch? integer
+---@field batch? integer Requests
 ---@field begin_ns? number On the GPU; ns
 ---@field busy_ns? number Nanoseconds
----@field collectives? integer
+---@field collectives? integer Kernels of collectives
 ---@field comm_hidden_ns? number Nanoseconds
 ---@field comm_time_ns? number Nanoseconds
 ---@field context? integer Requests in prefill
----@field end_ns? number
----@field generation? integer
----@field graphed? integer
+---@field end_ns? number Of its range; ns
+---@field generation? integer Requests in decode
+---@field graphed? integer Kernels that CUDA graphs ran
 ---@field idle_ns? number Nanoseconds
 ---@field interval_ns? number Nanoseconds
----@field kernels? integer
----@field last_ns? number
+---@field kernels? integer How many
+---@field last_ns? number End of its last operation; ns
 ---@field length_ns? number Nanoseconds
----@field moves? integer
+---@field moves? integer Copies and sets
 ---@field phase? string
----@field rank integer
+---@field rank integer Its number, from 0
 ---@field start_ns? number Its range on the CPU; ns
----@field tokens? integer
+---@field tokens? integer That the step worked on
 ---@field transfer_ns? number Nanoseconds
 ---@field turn? integer Its number since the last step of another phase
 ---@field waiting_ns? number Nanoseconds
@@ -1094,20 +1152,20 @@ function Groups:mean(column) end
 ---@field tool? string
 
 ---@class llmprof.results.totals
----@field api_calls integer
+---@field api_calls integer CUDA API calls
 ---@field busy_ns? number At least one operation ran; ns
----@field copies integer
+---@field copies integer Run
 ---@field gpu_time_ns? number Sum over operations; ns
 ---@field graph_kernels? integer Kernels of graph nodes
 ---@field graphs integer Graphs traced as one row
----@field kernels integer
----@field sets integer
+---@field kernels integer Run
+---@field sets integer Of memory to a value
 ---@field span_ns? number First start to last end; ns
 ---@field stage_share? number 0 to 1
 
 ---@class llmprof.results.transfer
 ---@field bytes integer Bytes
----@field calls integer
+---@field calls integer Copies
 ---@field direction "host to device"|"device to host"|"device to device"|"peer to peer"|"other"
 ---@field gpu_time_ns number Nanoseconds
 ---@field pageable? boolean Is the host's side pageable memory
@@ -1128,7 +1186,7 @@ function Groups:mean(column) end
 ---@field sync_ns number Nanoseconds
 
 ---@class llmprof.results.wall
----@field count integer
+---@field count integer Used instances
 ---@field max_ns number Nanoseconds
 ---@field mean_ns number Nanoseconds
 ---@field min_ns number Nanoseconds

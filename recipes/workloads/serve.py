@@ -161,12 +161,18 @@ def round_record(args: argparse.Namespace, index: int, answers: Sequence[Answer]
             "requests": [request_record(answer) for answer in answers], "stages": stages}
 
 
+def weights_of(server: Sequence[str]) -> str:
+    """vLLM and SGLang make weights up with --load-format dummy."""
+    words = " ".join(server).replace("--load-format=", "--load-format ")
+    return "random" if "--load-format dummy" in words else "checkpoint"
+
+
 def metrics_of(args: argparse.Namespace, load: Load,
                rounds: Sequence[Sequence[Answer]]) -> Dict[str, Any]:
     return {
         "schema_version": common.SCHEMA_VERSION,
         "workload": "serve",
-        "model": {"name": load.model, "weights": "checkpoint"},
+        "model": {"name": load.model, "weights": weights_of(args.server)},
         "options": {"warmup": args.warmup, "server": args.server[0]},
         "batch": args.concurrency,
         "prompt_tokens": args.prompt_tokens,

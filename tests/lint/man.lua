@@ -14,22 +14,36 @@ local function expect(ok, format, ...)
 end
 
 
--- Names of options by command, as the page has them, and its exit statuses.
+-- What is said of each option, by command and option, as the page has them, and its
+-- exit statuses.
 local function read_page(text)
-  local commands, statuses, current, inside = {}, {}, nil, false
+  local commands, statuses, current, inside, option = {}, {}, nil, false, nil
   for line in text:gmatch "[^\n]+" do
     local section = line:match "^%.Sh (.*)$"
     local name, item = line:match "^%.It Cm (%l+)", line:match "^%.It Fl (.*)"
     if section then inside = section == "COMMANDS" end
     if name and inside then
       expect(not commands[name], "%s is there twice", name)
-      current, commands[name] = name, {}
+      current, commands[name], option = name, {}, nil
     elseif item and inside then
-      commands[current][item:match "%-(%l[%l-]*)"] = true
+      option = item:match "%-(%l[%l-]*)"
+      commands[current][option] = ""
+    elseif option and inside then
+      commands[current][option] = commands[current][option] .. line .. "\n"
     end
     statuses[tonumber(line:match "^%.It (%d+)$") or -1] = true
   end
   return commands, statuses
+end
+
+
+-- Every choice is named between the option and the next.
+local function check_choices(name, option, said)
+  local words = {}
+  for word in said:gmatch "[%w_-]+" do words[word] = true end
+  for _, choice in ipairs(option.choices or {}) do
+    expect(words[choice], "%s --%s: no word of '%s'", name, option[1], choice)
+  end
 end
 
 
@@ -38,6 +52,7 @@ local function check_options(name, declared, shown)
   for _, option in ipairs(declared or {}) do
     known[option[1]] = true
     expect(shown[option[1]], "%s lacks --%s", name, option[1])
+    check_choices(name, option, shown[option[1]] or "")
   end
   for option in pairs(shown) do
     expect(known[option], "%s has --%s, which the program has not", name, option)

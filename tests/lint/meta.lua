@@ -13,6 +13,23 @@ local RESULTS = "llmprof.results."
 local schema = assert(json.load(SCHEMA))
 local definitions = schema["$defs"]
 
+-- A schema that it refers to is a class like its own.
+for _, rule in pairs(schema.properties) do
+  local other = (rule["$ref"] or ""):match "^(%l+)%.schema%.json$"
+  if other then
+    definitions[other] = assert(json.load(("docs/%s.schema.json"):format(other)))
+    for name, definition in pairs(definitions[other]["$defs"]) do
+      assert(not definitions[name], name)
+      definitions[name] = definition
+    end
+  end
+end
+
+
+local function definition_name(reference)
+  return reference:match "^(%l+)%.schema%.json$" or reference:match "[^/]+$"
+end
+
 
 local function quoted_choices(choices)
   local words = {}
@@ -81,8 +98,16 @@ end
 
 
 local function referred(reference)
-  local name = reference:match "[^/]+$"
+  local name = definition_name(reference)
   return is_class(definitions[name]) and RESULTS .. name or type_of(definitions[name])
+end
+
+
+-- What is null in a file is absent in Lua.
+local function kind_of(rule)
+  local kinds = rule.type
+  if type(kinds) ~= "table" then return kinds end
+  return #kinds == 2 and kinds[2] == "null" and kinds[1] or nil
 end
 
 
@@ -90,12 +115,12 @@ function type_of(rule)
   if rule["$ref"] then return referred(rule["$ref"]) end
   if rule.enum then return quoted_choices(rule.enum) end
   if rule.const ~= nil then return ("%q"):format(rule.const) end
-  if rule.type == "array" then
+  if kind_of(rule) == "array" then
     local item = rule.items and type_of(rule.items) or "any"
     return (item:find "|" and "(" .. item .. ")" or item) .. "[]"
   end
   if rule.type == "object" then return inline_object(rule) end
-  return scalars[rule.type] or "any"
+  return scalars[kind_of(rule)] or "any"
 end
 
 
@@ -105,7 +130,7 @@ local function class_fields(definition)
   for i, name in ipairs(sorted_keys(definition.properties)) do
     local rule = definition.properties[name]
     local about = rule.description
-      or (rule["$ref"] and definitions[rule["$ref"]:match "[^/]+$"].description) or ""
+      or (rule["$ref"] and definitions[definition_name(rule["$ref"])].description) or ""
     fields[i] = ("---@field %s%s %s %s"):format(name, required[name] and "" or "?", type_of(rule),
       about):gsub(" +$", "")
   end

@@ -51,6 +51,15 @@ class Serving(support.Case):
         return (self.folder / "server.log").read_text(encoding="utf-8").splitlines()
 
 
+class Weights(unittest.TestCase):
+    def test_where_they_are_from(self):
+        for words, weights in {("vllm", "serve", "m"): "checkpoint",
+                               ("vllm", "serve", "m", "--load-format", "dummy"): "random",
+                               ("vllm", "--load-format=dummy", "m"): "random",
+                               ("vllm", "--load-format", "auto"): "checkpoint"}.items():
+            self.assertEqual(serve.weights_of(words), weights, words)
+
+
 class Load(Serving):
     def metrics(self, *words):
         status, stdout, stderr = self.run_serve(*words)

@@ -39,6 +39,7 @@
 -- time of a stage that is held up has behind = "waiting": it comes back only once
 -- the GPU no longer waits. Findings are ranked: blocking ones, gains by size,
 -- those behind others, those without a gain; what must go first goes before.
+local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
 local evidence = require "llmprof.analysis.evidence"
 local json = require "llmprof.json"
@@ -94,12 +95,26 @@ local function fault_of(finding)
 end
 
 
+local function refuse(rule, fault)
+  errors.raise("usage", ("%sadvice rule '%s': %s"):format(rule.where and rule.where .. ": " or "",
+    rule.name, fault), { hint = "docs/advice.md describes a finding" })
+end
+
+
 local function check_finding(rule, finding)
   local fault = fault_of(finding)
-  if fault then
-    errors.raise("usage", ("%sadvice rule '%s': %s"):format(rule.where and rule.where .. ": " or "",
-      rule.name, fault), { hint = "docs/advice.md describes a finding" })
-  end
+  if fault then refuse(rule, fault) end
+end
+
+
+-- A complete finding goes into the results: their schema has the last word, but for
+-- `after`, which are names of rules until the findings are ranked.
+local function check_fields(rule, finding)
+  local after = finding.after
+  finding.after = nil
+  local fault = document.check("results", finding, "finding")
+  finding.after = after
+  if fault then refuse(rule, fault) end
 end
 
 
@@ -180,9 +195,6 @@ end
 
 -- ---- together ----
 
-local finding_keys = { "rule", "stage", "title", "evidence", "try", "gain_ns", "gain_share",
-  "of_ns", "of", "spends", "behind", "after", "assumption", "confidence", "kernels", "blocking" }
-
 -- What one rule says goes to the lists; report.count is that of its findings.
 local function reporter(rule, results, lists)
   local report = { count = 0, abstained = false }
@@ -192,7 +204,8 @@ local function reporter(rule, results, lists)
     finding.kernels = finding.kernels and json.list(finding.kernels)
     finding.blocking = finding.blocking and true or nil
     if finding.gain_ns then bound_gain(results, finding) end
-    lists.findings[#lists.findings + 1] = json.ordered(finding, finding_keys)
+    check_fields(rule, finding)
+    lists.findings[#lists.findings + 1] = finding
     report.count = report.count + 1
   end
   function report.abstain(why)
@@ -207,8 +220,8 @@ end
 -- abstained. count: of its findings before it was asked.
 local function note_silence(rule, report, count, stage, why, lists)
   if report.count > count or report.abstained then return end
-  lists.silent[#lists.silent + 1] = json.ordered({ rule = rule.name, stage = stage,
-    why = type(why) == "string" and why or "it found nothing" }, { "rule", "stage", "why" })
+  lists.silent[#lists.silent + 1] = { rule = rule.name, stage = stage,
+    why = type(why) == "string" and why or "it found nothing" }
 end
 
 
@@ -249,9 +262,8 @@ end
 -- What a rule finds in code that is the engine's is a reason, and no finding.
 local function excuse(list, engine, lists)
   for _, finding in ipairs(list) do
-    lists.silent[#lists.silent + 1] = json.ordered({ rule = finding.rule, stage = finding.stage,
-      why = ("%s, but that is the code of %s"):format(finding.title, engine) },
-      { "rule", "stage", "why" })
+    lists.silent[#lists.silent + 1] = { rule = finding.rule, stage = finding.stage,
+      why = ("%s, but that is the code of %s"):format(finding.title, engine) }
   end
 end
 

@@ -92,7 +92,9 @@ end
 local function mean_waiting(split, instances)
   local sums = {}
   for _, instance in ipairs(instances) do
-    for class, ns in pairs(split(instance)) do sums[class] = (sums[class] or 0) + ns end
+    for class, ns in pairs(split(instance, instance.pid)) do
+      sums[class] = (sums[class] or 0) + ns
+    end
   end
   local means = {}
   for class, ns in pairs(sums) do means[class .. "_ns"] = ns / #instances end

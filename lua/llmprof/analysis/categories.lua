@@ -1,6 +1,7 @@
 -- Kernel categories by name: rules of the recipe, then of conf/categories.yaml.
 local errors = require "llmprof.base.errors"
 local files = require "llmprof.base.files"
+local tuple = require "llmprof.base.tuple"
 local yaml = require "llmprof.yaml"
 
 local categories = {}
@@ -106,7 +107,7 @@ function categories.classifier(own)
   local known, seen = built_in(), {}
   table.move(known, 1, #known, #rules + 1, rules)
   return function(name, mangled)
-    local key = mangled and name .. "\0" .. mangled or name
+    local key = tuple(name, mangled)
     if not seen[key] then
       seen[key] = first_rule(rules, name) or (mangled and first_rule(rules, mangled))
         or categories.OTHER

@@ -13,6 +13,7 @@
 -- Times always come from the timeline; of counters only ratios, bytes and
 -- operations are used.
 local bound = require "llmprof.nvidia.ncu.bound"
+local json = require "llmprof.json"
 local ncu = require "llmprof.nvidia.ncu"
 local ranges = require "llmprof.analysis.ranges"
 local stages = require "llmprof.analysis.stages"
@@ -90,6 +91,33 @@ end
 
 -- ---- what the launches of a kernel say together ----
 
+local function throughput(field)
+  return function(launch) return launch.throughput[field] end
+end
+
+
+-- Field and where a launch has it. Percent of the unit's peak, warps, waves:
+local PERCENTS = {
+  { "sm_percent", throughput "sm" }, { "memory_percent", throughput "memory" },
+  { "dram_percent", throughput "dram" }, { "l2_percent", throughput "l2" },
+  { "l1_percent", throughput "l1" }, { "tensor_percent", throughput "tensor" },
+  { "fp32_percent", throughput "fp32" }, { "fp64_percent", throughput "fp64" },
+  { "alu_percent", throughput "alu" }, { "issue_percent", throughput "issue" },
+  { "occupancy_percent", function(launch) return launch.occupancy.achieved end },
+  { "waves", function(launch) return launch.waves end },
+}
+
+-- FLOP, bytes, ns of a launch:
+local AMOUNTS = {
+  { "flop_per_launch", function(launch) return launch.flop.total end },
+  { "tensor_flop_per_launch", function(launch) return launch.flop.tensor end },
+  { "fp32_flop_per_launch", function(launch) return launch.flop.fp32 end },
+  { "dram_bytes_per_launch", function(launch) return launch.bytes.dram end },
+  { "l2_bytes_per_launch", function(launch) return launch.bytes.l2 end },
+  { "measured_ns", function(launch) return launch.duration and launch.duration * 1e9 end },
+}
+
+
 local function add(sums, key, value, weight)
   if value == nil then return end
   sums[key] = (sums[key] or 0) + value * weight
@@ -134,48 +162,68 @@ local function tensor_format(launches)
 end
 
 
--- Percentages are means weighted by measured time; operations and bytes are
--- sums, so that intensity is that of the launches together.
-local function summarize(launches)
+-- Means of the launches of one shape: { launches, NAME_percent, ..., NAME_per_launch,
+-- measured_ns }. Percentages are weighted by measured time; an amount that not
+-- every launch has is absent.
+local function of_shape(launches)
   local sums = {}
   for _, launch in ipairs(launches) do
     local time = launch.duration or 1
-    add(sums, "sm", launch.throughput.sm, time)
-    add(sums, "dram", launch.throughput.dram, time)
-    add(sums, "memory", launch.throughput.memory, time)
-    add(sums, "tensor_pipe", launch.throughput.tensor, time)
-    add(sums, "occupancy", launch.occupancy.achieved, time)
-    add(sums, "waves", launch.waves, time)
-    add(sums, "flop", launch.flop.total, 1)
-    add(sums, "tensor_flop", launch.flop.tensor, 1)
-    add(sums, "fp32_flop", launch.flop.fp32, 1)
-    add(sums, "bytes", launch.bytes.dram, 1)
-    add(sums, "l2_bytes", launch.bytes.l2, 1)
-    add(sums, "duration", launch.duration, 1)
+    for _, entry in ipairs(PERCENTS) do
+      add(sums, entry[1], entry[2](launch), time)
+    end
+    for _, entry in ipairs(AMOUNTS) do add(sums, entry[1], entry[2](launch), 1) end
   end
-  local n = #launches
-  local function per_launch(key)
-    return sums[key .. "_weight"] == n and sums[key] / n or nil
+  local row = { launches = #launches, tensor_format = tensor_format(launches),
+    occupancy_limiter = limiter_of(launches[1]) }
+  for _, entry in ipairs(PERCENTS) do row[entry[1]] = weighted(sums, entry[1]) end
+  for _, entry in ipairs(AMOUNTS) do
+    if sums[entry[1] .. "_weight"] == #launches then row[entry[1]] = weighted(sums, entry[1]) end
   end
-  local all_flop, all_bytes = sums.flop_weight == n, sums.bytes_weight == n
-  return {
-    launches = n,
-    sm_percent = weighted(sums, "sm"),
-    dram_percent = weighted(sums, "dram"),
-    memory_percent = weighted(sums, "memory"),
-    tensor_percent = weighted(sums, "tensor_pipe"),
-    occupancy_percent = weighted(sums, "occupancy"),
-    waves = weighted(sums, "waves"),
-    occupancy_limiter = limiter_of(launches[1]),
-    flop_per_launch = per_launch "flop",
-    tensor_flop_per_launch = per_launch "tensor_flop",
-    tensor_format = tensor_format(launches),
-    fp32_flop_per_launch = per_launch "fp32_flop",
-    dram_bytes_per_launch = per_launch "bytes",
-    l2_bytes_per_launch = per_launch "l2_bytes",
-    measured_ns = sums.duration_weight == n and sums.duration / n * 1e9 or nil,
-    intensity = all_flop and all_bytes and sums.bytes > 0 and sums.flop / sums.bytes or nil,
-  }
+  return row
+end
+
+
+local function ratio(above, below)
+  return above and below and below > 0 and above / below or nil
+end
+
+
+-- The row that makes up most of something.
+local function largest(rows, amount)
+  local best, most
+  for _, row in ipairs(rows) do
+    local value = amount(row)
+    if not most or value > most then best, most = row, value end
+  end
+  return best
+end
+
+
+-- What the shapes of a kernel say together, each as often as it ran: amounts are
+-- weighted by calls, percentages by the time that these take on the timeline.
+local function together(rows)
+  local sums, launches = {}, 0
+  for _, row in ipairs(rows) do
+    launches = launches + row.launches
+    for _, entry in ipairs(PERCENTS) do
+      add(sums, entry[1], row[entry[1]], row.total_ns)
+    end
+    for _, entry in ipairs(AMOUNTS) do add(sums, entry[1], row[entry[1]], row.calls) end
+    sums.calls = (sums.calls or 0) + row.calls
+  end
+  local main = largest(rows, function(row) return row.total_ns end)
+  local tensor = largest(rows, function(row)
+    return row.tensor_format and row.calls * (row.tensor_flop_per_launch or 0) or -1
+  end)
+  local made = { launches = launches, tensor_format = tensor.tensor_format,
+    occupancy_limiter = main.occupancy_limiter }
+  for _, entry in ipairs(PERCENTS) do made[entry[1]] = weighted(sums, entry[1]) end
+  for _, entry in ipairs(AMOUNTS) do
+    if sums[entry[1] .. "_weight"] == sums.calls then made[entry[1]] = weighted(sums, entry[1]) end
+  end
+  made.intensity = ratio(made.flop_per_launch, made.dram_bytes_per_launch)
+  return made
 end
 
 
@@ -198,66 +246,152 @@ local function choose(candidates, stage, shapes)
 end
 
 
--- The kernel's calls whose launch shapes were measured, and their time in ns.
-local function measured_calls(kernel, chosen)
-  local seen, time, calls = {}, 0, 0
-  for _, candidate in ipairs(chosen) do seen[candidate.shape] = true end
-  for _, shape in ipairs(kernel.shapes) do
-    if seen[shape_key(shape.grid, shape.block)] then
-      time, calls = time + shape.total_ns, calls + shape.calls
-    end
+-- Candidates by their shape.
+local function by_shape(chosen)
+  local index = {}
+  for _, candidate in ipairs(chosen) do
+    index[candidate.shape] = index[candidate.shape] or {}
+    table.insert(index[candidate.shape], candidate.launch)
   end
-  return calls, time
+  return index
 end
 
 
--- ncu.bound over the averaged percentages.
-local function bound_of(summary)
-  return ncu.bound {
-    throughput = { sm = summary.sm_percent, memory = summary.memory_percent,
-      dram = summary.dram_percent, tensor = summary.tensor_percent },
-    occupancy = {}, waves = summary.waves,
-  }
+-- A row for each measured shape that the kernel has: { grid, block, calls, total_ns
+-- (on the timeline), and what its launches say }, in the order of its shapes. Shapes
+-- that differ in shared memory alone are one.
+local function rows_of(kernel, chosen)
+  local index, rows, known = by_shape(chosen), {}, {}
+  for _, shape in ipairs(kernel.shapes) do
+    local key = shape_key(shape.grid, shape.block)
+    local row = known[key]
+    if not row and index[key] then
+      row = of_shape(index[key])
+      row.grid, row.block, row.calls, row.total_ns = shape.grid, shape.block, 0, 0
+      known[key], rows[#rows + 1] = row, row
+    end
+    if row then row.calls, row.total_ns = row.calls + shape.calls, row.total_ns + shape.total_ns end
+  end
+  return rows
+end
+
+
+-- All launches alike, where they are of shapes that the kernel does not have.
+local function as_one(chosen)
+  local launches = {}
+  for i, candidate in ipairs(chosen) do launches[i] = candidate.launch end
+  local row = of_shape(launches)
+  row.calls, row.total_ns = 1, 1
+  return { row }
+end
+
+
+local function percents(summary)
+  local made = {}
+  for _, unit in ipairs(bound.units) do made[unit[1]] = summary[unit[1] .. "_percent"] end
+  made.sm, made.memory = summary.sm_percent, summary.memory_percent
+  return made
+end
+
+
+-- ncu.bound of means.
+local function add_bound(summary)
+  local class, reason, numbers = ncu.bound { throughput = percents(summary),
+    waves = summary.waves }
+  summary.bound, summary.bound_reason, summary.bound_percent = class, reason, numbers.percent
+end
+
+
+local SHAPE_KEYS = { "grid", "block", "calls", "total_ns", "launches", "bound", "bound_percent",
+  "sm_percent", "dram_percent", "flop_per_launch", "tensor_flop_per_launch", "tensor_format",
+  "fp32_flop_per_launch", "dram_bytes_per_launch", "l2_bytes_per_launch", "measured_ns" }
+
+-- The rows as results keep them.
+local function shape_records(rows)
+  local list = json.list {}
+  for i, row in ipairs(rows) do
+    add_bound(row)
+    local record = {}
+    for _, key in ipairs(SHAPE_KEYS) do record[key] = row[key] end
+    list[i] = json.ordered(record, SHAPE_KEYS)
+  end
+  return list
+end
+
+
+-- The counters of a kernel from its chosen launches.
+local function counters_of(kernel, chosen, confidence)
+  local rows = confidence == "name" and as_one(chosen) or rows_of(kernel, chosen)
+  local made = together(rows)
+  made.match = confidence
+  made.measured_in = confidence == "stage" and chosen[1].stage or nil
+  if confidence ~= "name" then
+    local calls, ns = 0, 0
+    for _, row in ipairs(rows) do calls, ns = calls + row.calls, ns + row.total_ns end
+    made.measured_calls, made.timeline_ns = calls, calls > 0 and ns / calls or nil
+    made.shape_share = kernel.total_ns > 0 and ns / kernel.total_ns or nil
+    made.shapes = shape_records(rows)
+  end
+  add_bound(made)
+  return made
+end
+
+
+-- ---- coverage ----
+
+-- ns of a kernel whose launches were measured: in its stage, with its shapes.
+local function covered_ns(kernel)
+  local counted = kernel.counters
+  if not counted or counted.match ~= "exact" then return 0 end
+  return kernel.total_ns * (counted.shape_share or 0)
+end
+
+
+-- The one coverage: the share of the kernels' time whose launches were measured in
+-- their stage and with their shapes; of all, and by stage { name, coverage }.
+local function coverage_of(list)
+  local all, covered, order, by_stage = 0, 0, json.list {}, {}
+  for _, kernel in ipairs(list) do
+    local row = by_stage[kernel.stage]
+    if not row then
+      row = { name = kernel.stage, all = 0, covered = 0 }
+      by_stage[kernel.stage], order[#order + 1] = row, row
+    end
+    local ns = covered_ns(kernel)
+    all, covered = all + kernel.total_ns, covered + ns
+    row.all, row.covered = row.all + kernel.total_ns, row.covered + ns
+  end
+  table.sort(order, function(left, right) return left.name < right.name end)
+  for i, row in ipairs(order) do
+    order[i] = { name = row.name, coverage = row.all > 0 and row.covered / row.all or nil }
+  end
+  return all > 0 and covered / all or nil, order
 end
 
 
 -- Give each kernel of the list its `counters`, as far as launches were measured.
--- Returns { launches, matched (launches), kernels (with counters), time_share
--- (of all GPU time, the share whose kernels have counters), ranges (those of
--- llmprof.analysis.ranges; nil without) }. results: of llmprof.ncu.
+-- Returns { launches, matched (launches), kernels (with counters), coverage, stages
+-- (list of { name, coverage }), ranges (those of llmprof.analysis.ranges; nil
+-- without) }. results: of llmprof.ncu.
 function counters.join(list, results, found)
   local stage_of, launches = stage_finder(found), of_kernels(results)
   local index, matched, with = by_name(launches, stage_of), {}, 0
-  local time, all = 0, 0
   for _, kernel in ipairs(list) do
-    all = all + kernel.total_ns
     local shapes = {}
     for _, shape in ipairs(kernel.shapes) do shapes[shape_key(shape.grid, shape.block)] = true end
     local chosen, confidence = choose(index[plain(kernel.name)] or {}, kernel.stage, shapes)
+    for _, candidate in ipairs(chosen or {}) do matched[candidate.launch] = true end
     if chosen then
-      local measured = {}
-      for i, candidate in ipairs(chosen) do
-        measured[i] = candidate.launch
-        matched[candidate.launch] = true
-      end
-      kernel.counters = summarize(measured)
-      kernel.counters.match = confidence
-      kernel.counters.measured_in = confidence == "stage" and chosen[1].stage or nil
-      if confidence ~= "name" then
-        local calls, ns = measured_calls(kernel, chosen)
-        kernel.counters.measured_calls = calls
-        kernel.counters.timeline_ns = calls > 0 and ns / calls or nil
-        kernel.counters.shape_share = kernel.total_ns > 0 and ns / kernel.total_ns or nil
-      end
-      kernel.counters.bound, kernel.counters.bound_reason = bound_of(kernel.counters)
-      with, time = with + 1, time + kernel.total_ns
+      kernel.counters, with = counters_of(kernel, chosen, confidence), with + 1
     end
   end
   local count = 0
   for _ in pairs(matched) do count = count + 1 end
   local whole = ranges.list(results, stage_of)
-  return { launches = #launches, matched = count, kernels = with,
-    time_share = all > 0 and time / all or nil, ranges = #whole > 0 and whole or nil }
+  local made = { launches = #launches, matched = count, kernels = with,
+    ranges = #whole > 0 and whole or nil }
+  if #launches > 0 then made.coverage, made.stages = coverage_of(list) end
+  return made
 end
 
 

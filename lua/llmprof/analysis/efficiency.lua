@@ -39,8 +39,6 @@ local quantities = {
 }
 
 
-local quantity_keys = { "value", "ratio", "contradiction", "formula", "inputs" }
-
 -- One quantity from a table that may hold its inputs; nil when one is not
 -- known. A time of nothing is no time.
 local function quantity(name, known)
@@ -59,7 +57,7 @@ local function quantity(name, known)
   else
     made.value = value
   end
-  return json.ordered(made, quantity_keys)
+  return made
 end
 
 efficiency.quantity = quantity
@@ -90,7 +88,7 @@ local function issued(stage, kernels)
       local counters = kernel.counters
       all = all + kernel.total_ns
       if counters and counters.flop_per_launch and counters.match == "exact" then
-        flops = flops + counters.flop_per_launch * kernel.calls
+        flops = flops + counters.flop_per_launch * counters.measured_calls
         measured = measured + kernel.total_ns * (counters.shape_share or 1)
       end
     end
@@ -114,9 +112,6 @@ end
 
 -- ---- records ----
 
-local record_keys = { "flops", "bytes", "time_ns", "time_source", "mfu", "mfu_at_clock", "mbu",
-  "hfu", "hfu_note", "intensity", "floor_ns", "floor_bound", "floor_share" }
-
 -- What the least time of some work is set by.
 local function bound_of(work, known)
   return work.flops / known.peak_flop_per_s >= work.bytes / known.bandwidth_byte_per_s
@@ -137,8 +132,8 @@ local function floor_of_sequence(sequence, known)
     sum, inputs[part.name], names[#names + 1] = sum + floor.value, floor.value, part.name
     bounds[bound_of(part, known)] = true
   end
-  return json.ordered({ value = sum, formula = "sum of floor_ns of parts that follow each other",
-    inputs = json.ordered(inputs, names) }, quantity_keys),
+  return { value = sum, formula = "sum of floor_ns of parts that follow each other",
+    inputs = json.ordered(inputs, names) },
     not (bounds.compute and bounds.memory) and next(bounds) or nil
 end
 
@@ -157,7 +152,7 @@ local function record(known)
     made.floor_share = quantity("floor_share", known)
     made.floor_bound = not whole and bound_of(known, known) or bound
   end
-  return json.ordered(made, record_keys)
+  return made
 end
 
 
@@ -170,7 +165,7 @@ local function stage_record(results, stage, kernels)
   if covered >= COVERED then known.issued_flops = flops end
   local made = record(known)
   made.hfu_note = known.issued_flops and "FLOP that were issued, padding of tiles included"
-    or ("counters cover %.0f %% of its GPU time, %.0f %% are needed"):format(covered * 100,
+    or ("counters cover %.0f %% of its kernels' time, %.0f %% are needed"):format(covered * 100,
       COVERED * 100)
   return made
 end
@@ -187,8 +182,8 @@ local function add_floors(made, stages)
     names[#names + 1] = stage.name
     bounds[stage.efficiency.floor_bound or "mixed"] = true
   end
-  made.floor_ns = json.ordered({ value = sum, formula = "sum of the stages' floor_ns",
-    inputs = json.ordered(inputs, names) }, quantity_keys)
+  made.floor_ns = { value = sum, formula = "sum of the stages' floor_ns",
+    inputs = json.ordered(inputs, names) }
   made.floor_share = quantity("floor_share", { floor_ns = sum, time_ns = made.time_ns })
   local bound = next(bounds)
   made.floor_bound = not next(bounds, bound) and bound ~= "mixed" and bound or nil

@@ -3,7 +3,7 @@
 --
 -- kernel.floor_ns and kernel.headroom_ns are for all calls together, as
 -- kernel.total_ns. The floor of a launch is max(FLOP / peak, DRAM bytes /
--- bandwidth), from ncu; launches of shapes that were not measured have a floor
+-- bandwidth), of each shape from ncu; launches of shapes that were not measured have a floor
 -- of 0, and a kernel with such launches has an upper bound for headroom.
 local json = require "llmprof.json"
 
@@ -42,10 +42,14 @@ local function kernel_floor(kernel, gpu)
   elseif counters.match ~= "exact" then
     return nil, "upper bound: measured with other shapes"
   end
-  local floor = launch_floor(counters, gpu)
-  if not floor then return nil, "upper bound: bytes or bandwidth are not known" end
+  local floor = 0
+  for _, shape in ipairs(counters.shapes) do
+    local seconds = launch_floor(shape, gpu)
+    if not seconds then return nil, "upper bound: bytes or bandwidth are not known" end
+    floor = floor + seconds * 1e9 * shape.calls
+  end
   local share = counters.measured_calls / kernel.calls
-  return floor * 1e9 * counters.measured_calls, share >= ALL and "measured"
+  return floor, share >= ALL and "measured"
     or ("upper bound: counters for %d of %d calls"):format(counters.measured_calls, kernel.calls)
 end
 
@@ -62,19 +66,16 @@ local function add(kernel, gpu)
 end
 
 
-local row_keys = { "kernel", "stage", "part", "kind", "headroom_ns", "per_instance_ns",
-  "per_token_ns", "stage_share" }
-
 local function row_of(kernel, stage)
   local instances = stage and stage.wall and stage.wall.count or 1
   local per_instance = kernel.headroom_ns / instances
   local steps = stage and stage.steps
-  return json.ordered({ kernel = kernel.id, stage = kernel.stage, part = kernel.part,
+  return { kernel = kernel.id, stage = kernel.stage, part = kernel.part,
     kind = kernel.headroom_kind, headroom_ns = kernel.headroom_ns,
     per_instance_ns = per_instance,
     per_token_ns = steps and steps > 0 and per_instance / steps or nil,
     stage_share = stage and stage.gpu_time_ns and stage.gpu_time_ns > 0
-      and per_instance / stage.gpu_time_ns or nil }, row_keys)
+      and per_instance / stage.gpu_time_ns or nil }
 end
 
 

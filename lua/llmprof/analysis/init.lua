@@ -5,7 +5,9 @@
 local clock = require "llmprof.base.clock"
 local breakdown = require "llmprof.analysis.breakdown"
 local engines = require "llmprof.engines"
+local categories = require "llmprof.analysis.categories"
 local efficiency = require "llmprof.analysis.efficiency"
+local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
 local hardware = require "llmprof.model.hardware"
 local headroom = require "llmprof.analysis.headroom"
@@ -13,9 +15,12 @@ local integrity = require "llmprof.analysis.integrity"
 local json = require "llmprof.json"
 local kinds = require "llmprof.trace.kinds"
 local latency = require "llmprof.analysis.latency"
+local layers = require "llmprof.analysis.layers"
+local padding = require "llmprof.analysis.padding"
 local range_name = require "llmprof.base.range_name"
 local roofline = require "llmprof.analysis.roofline"
 local stage_summary = require "llmprof.analysis.stage_summary"
+local step_limits = require "llmprof.analysis.step_limits"
 local transfers = require "llmprof.analysis.transfers"
 local version = require "llmprof.version"
 local work = require "llmprof.analysis.work"
@@ -31,7 +36,9 @@ end
 
 local function devices(trace)
   local list = json.list {}
-  for i, device in ipairs(trace:devices()) do
+  local found = trace:devices()
+  table.sort(found, function(a, b) return a.id < b.id end)
+  for i, device in ipairs(found) do
     list[i] = {
       id = device.id, name = device.name, chip = device.chip, uuid = device.uuid,
       memory_bytes = device.memory, bandwidth_bytes_per_s = device.bandwidth,
@@ -64,17 +71,6 @@ end
 
 -- ---- stages ----
 
-local inferred_fields = { "confidence", "anchor", "named", "period_ns", "steps", "generations" }
-
--- How the stages were inferred; nil where ranges mark them.
-local function inferred_record(inferred)
-  if not inferred then return nil end
-  local record = {}
-  for _, field in ipairs(inferred_fields) do record[field] = inferred[field] end
-  return json.ordered(record, inferred_fields)
-end
-
-
 -- The declared stage that is "decode" to the model, and its instances that count.
 local function used_decodes(found)
   local name, list = "decode", {}
@@ -84,6 +80,42 @@ local function used_decodes(found)
     end
   end
   return name, list
+end
+
+
+-- ---- layers ----
+
+-- The kernels of the process and GPU that ran most of them.
+local function busiest(trace)
+  local kernels, most = check(trace:frame "kernels"), nil
+  for _, row in ipairs(kernels:group { by = { "pid", "device" } }) do
+    if not most or row.count > most.count then most = row end
+  end
+  return most and check(kernels:where { pid = most.pid or false, device = most.device or false })
+end
+
+
+-- The steps of all decodes, as far as they are known, in order.
+local function decode_steps(found)
+  local _, decodes = used_decodes(found)
+  local list = {}
+  for _, instance in ipairs(decodes) do
+    table.move(instance.steps or {}, 1, #(instance.steps or {}), #list + 1, list)
+  end
+  return list
+end
+
+
+-- The layers of the decodes whose steps are known; nil where they cannot be told.
+local function layers_of(given)
+  local known = decode_steps(given.found)
+  local frame = #known > 0 and busiest(given.trace)
+  local made = frame and layers.describe(frame, known)
+  if not made then return nil end
+  for _, kernel in ipairs(given.kernels or {}) do
+    if kernel.name == made.kernel then made.kernel = kernel.short_name end
+  end
+  return json.ordered(made, { "count", "kernel", "named", "rows" })
 end
 
 
@@ -103,25 +135,23 @@ local function engine_of(trace, list)
   local said, names = engines.recognise(tags_of(trace)), {}
   for i, kernel in ipairs(list or {}) do names[i] = kernel.name:lower() end
   local engine = said and said.engine or engines.of_kernels(names)
-  return engine and json.ordered({ name = engine.name, title = engine.title },
-    { "name", "title" }) or nil
+  return engine and { name = engine.name, title = engine.title } or nil
 end
 
 
 -- ---- kernels and selection ----
 
-local kernel_fields = { "id", "name", "short_name", "category", "stage", "part", "device", "calls",
-  "total_ns", "mean_ns", "median_ns", "min_ns", "max_ns", "std_ns", "share", "cumulative",
-  "stage_share", "stage_cumulative", "floor_ns", "headroom_ns", "headroom_kind", "shapes",
-  "counters" }
+-- What the results tell of an object: the fields that their schema declares.
+local function record(definition, object)
+  local made = {}
+  for _, field in ipairs(document.fields("results", definition)) do made[field] = object[field] end
+  return made
+end
+
 
 local function kernel_records(list)
   local records = json.list {}
-  for i, kernel in ipairs(list or {}) do
-    local record = {}
-    for _, field in ipairs(kernel_fields) do record[field] = kernel[field] end
-    records[i] = json.ordered(record, kernel_fields)
-  end
+  for i, kernel in ipairs(list or {}) do records[i] = record("kernel", kernel) end
   return records
 end
 
@@ -135,6 +165,7 @@ local function selection_record(selection, plan)
   end
   return { policy = selection.policy, coverage = selection.coverage, filter = selection.filter,
     kernels = json.list(selection.kernels), groups = groups,
+    shortened = plan and plan.changes and #plan.changes > 0 and json.list(plan.changes) or nil,
     dropped = json.list(plan and plan.dropped or {}) }
 end
 
@@ -143,14 +174,25 @@ end
 
 -- GPUs that ran kernels of the stages.
 local function count_devices(kernels)
-  local seen, count = {}, 0
+  local seen, count, most = {}, 0, 0
   for _, kernel in ipairs(kernels) do
+    most = math.max(most, kernel.devices or 0)
     if kernel.device and not seen[kernel.device] then
       seen[kernel.device] = true
       count = count + 1
     end
   end
-  return count
+  return math.max(count, most)
+end
+
+
+-- A kernel that communicates waits for other ranks, however busy its units are.
+local function mark_waiting(kernels)
+  for _, kernel in ipairs(kernels) do
+    if kernel.counters and kernel.category == categories.COMMUNICATION then
+      kernel.counters.bound = "waiting"
+    end
+  end
 end
 
 
@@ -165,18 +207,16 @@ local function add_limits(results, given)
   results.hardware.missing = nil
   table.insert(lacking, work.add(results.stages, given))
   table.move(lacking, 1, #lacking, #results.missing + 1, results.missing)
+  mark_waiting(kernels)
+  padding.add(results.stages, kernels, given.metrics or given.workload)
   efficiency.add(results, kernels)
   headroom.add(results, kernels)
   roofline.add(results, kernels)
+  step_limits.add(results, given.arch, given.run)
 end
 
 
 -- ---- together ----
-
-local top_keys = { "schema_version", "run", "model", "source", "environment", "repeats", "totals",
-  "inferred", "engine", "hardware", "efficiency", "latency", "integrity", "overhead", "stages",
-  "ranks", "transfers", "headroom", "roofline", "kernels", "selection", "counters", "operators",
-  "advice", "missing" }
 
 -- given: run_id, recipe (name), top_n (rows of the tables of the largest kernels),
 -- model, source, environment, trace, found (of analysis.stages), kernels, selection,
@@ -208,8 +248,9 @@ function analysis.results(given)
     results.environment.devices = devices(given.trace)
     results.repeats = given.found.repeats
     results.repeats.whole_run = given.found.whole
-    results.inferred = inferred_record(given.found.inferred)
+    results.inferred = given.found.inferred and record("inferred", given.found.inferred)
     results.engine = engine_of(given.trace, given.kernels)
+    results.layers = layers_of(given)
     results.totals = totals(given.trace, given.found)
     results.stages = stage_summary.list(given.found, given)
     breakdown.add(results.stages, given.trace, given.found, given.kernels or {})
@@ -217,12 +258,13 @@ function analysis.results(given)
     made.metrics, made.plain = given.metrics, given.plain
     results.latency = latency.measure(given.found, made)
     results.transfers = transfers.list(given.found)
-    results.integrity = integrity.judge { trace = given.trace, samples = given.samples,
-      complaints = given.complaints, stage_share = results.totals.stage_share }
+    results.integrity = integrity.judge { trace = given.trace, found = given.found,
+      samples = given.samples, complaints = given.complaints,
+      stage_share = results.totals.stage_share }
     add_limits(results, given)
   end
   results.kernels = kernel_records(given.kernels)
-  return json.ordered(results, top_keys)
+  return results
 end
 
 

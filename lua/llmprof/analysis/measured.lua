@@ -5,6 +5,7 @@
 local counters = require "llmprof.analysis.counters"
 local kernels = require "llmprof.analysis.kernels"
 local stages = require "llmprof.analysis.stages"
+local tuple = require "llmprof.base.tuple"
 local statistics = require "llmprof.base.statistics"
 
 local measured = {}
@@ -41,7 +42,7 @@ local function grouped(launches, stage_of)
   for _, launch in ipairs(launches) do
     if launch.kernel and not launch.whole_range and launch.duration then
       local stage = stage_of(launch) or stages.WHOLE_RUN
-      local key = ("%s\0%s\0%s"):format(stage, launch.kernel, launch.device or "")
+      local key = tuple(stage, launch.kernel, launch.device)
       local group = by_key[key]
       if not group then
         group = { name = launch.kernel, stage = stage, device = launch.device, times = {},
@@ -108,11 +109,11 @@ function measured.kernels(launches, found)
 end
 
 
--- The counters of such a list, as counters.join gives them; their share of the run's
--- GPU time is not known.
+-- The counters of such a list, as counters.join gives them; what they cover of the
+-- run is not known.
 function measured.join(list, launches, found)
   local joined = counters.join(list, launches, found)
-  joined.time_share = nil
+  joined.coverage, joined.stages = nil, nil
   return joined
 end
 

@@ -17,6 +17,19 @@ local function record_of(rep, role)
 end
 
 
+-- What the requests of a server took by their clients' clocks, in ns: values of a field
+-- in ms.
+function own_times.requests_ns(metrics, field)
+  local values = {}
+  for _, rep in ipairs(metrics and metrics.repeats or {}) do
+    for _, request in ipairs(rep.requests or {}) do
+      if type(request[field]) == "number" then values[#values + 1] = request[field] * 1e6 end
+    end
+  end
+  return values
+end
+
+
 -- By repeat, the ns of the steps that the workload timed one by one.
 function own_times.steps(metrics)
   local by_repeat = {}

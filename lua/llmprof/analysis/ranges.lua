@@ -6,9 +6,6 @@ local ranges = {}
 
 local flop_kinds = { "fp64", "fp32", "fp16", "tensor", "total" }
 
-local record_keys = { "range", "stage", "occurrence", "duration_ns", "sm_percent", "dram_percent",
-  "memory_percent", "dram_bytes", "flop", "intensity" }
-
 
 -- "domain:name" of an NVTX range, or its name in the default domain.
 function ranges.tag(range)
@@ -29,20 +26,20 @@ end
 local function flop_of(result)
   local flop = {}
   for _, kind in ipairs(flop_kinds) do flop[kind] = result.flop[kind] end
-  return next(flop) and json.ordered(flop, flop_kinds) or nil
+  return next(flop) and flop or nil
 end
 
 
 local function record(result, occurrence, stage)
   local bytes = result.bytes.dram
-  return json.ordered({
+  return {
     range = name_of(result), stage = stage, occurrence = occurrence,
     duration_ns = result.duration and result.duration * 1e9,
     sm_percent = result.throughput.sm, dram_percent = result.throughput.dram,
     memory_percent = result.throughput.memory,
     dram_bytes = bytes and math.tointeger(math.floor(bytes + 0.5)),
     flop = flop_of(result), intensity = result.intensity.dram,
-  }, record_keys)
+  }
 end
 
 

@@ -10,11 +10,6 @@ local json = require "llmprof.json"
 
 local roofline = {}
 
-local kernel_keys = { "kernel", "stage", "part", "intensity", "l2_intensity", "rate", "unit",
-  "share", "bound" }
-
-local stage_keys = { "stage", "intensity", "rate", "bound" }
-
 
 local function ratio(above, below)
   return above and below and below > 0 and above / below or nil
@@ -36,10 +31,10 @@ local function kernel_point(kernel, gpu)
   local tensor = (counters.tensor_flop_per_launch or 0) * 2 >= flop
   local roof = gpu.peaks[tensor and counters.tensor_format or "fp32"]
   local intensity = ratio(flop, counters.dram_bytes_per_launch)
-  return json.ordered({ kernel = kernel.id, stage = kernel.stage, part = kernel.part,
+  return { kernel = kernel.id, stage = kernel.stage, part = kernel.part,
     intensity = intensity, l2_intensity = ratio(flop, counters.l2_bytes_per_launch),
     rate = ratio(flop * 1e9, counters.timeline_ns), unit = tensor and "tensor" or "vector",
-    share = kernel.share, bound = bound_of(intensity, roof, gpu.memory) }, kernel_keys)
+    share = kernel.share, bound = bound_of(intensity, roof, gpu.memory) }
 end
 
 
@@ -47,9 +42,9 @@ local function stage_point(stage, gpu)
   local made = stage.efficiency
   local intensity = made and made.intensity and made.intensity.value
   if not intensity or not made.time_ns then return nil end
-  return json.ordered({ stage = stage.name, intensity = intensity,
+  return { stage = stage.name, intensity = intensity,
     rate = stage.cost.flops / (made.time_ns / 1e9),
-    bound = bound_of(intensity, gpu.peaks[gpu.format], gpu.memory) }, stage_keys)
+    bound = bound_of(intensity, gpu.peaks[gpu.format], gpu.memory) }
 end
 
 
@@ -67,12 +62,12 @@ function roofline.add(results, kernels)
   local measured = 0
   for _, kernel in ipairs(kernels) do measured = measured + (kernel.counters and 1 or 0) end
   local drawn = points(kernels, kernel_point, gpu)
-  results.roofline = json.ordered({
+  results.roofline = {
     roofs = { tensor = gpu.peaks[gpu.format], tensor_format = gpu.format,
       vector = gpu.peaks.fp32, dram = gpu.memory, l2 = gpu.l2 },
     kernels = drawn, left_out = measured - #drawn,
     stages = points(results.stages, stage_point, gpu),
-  }, { "roofs", "stages", "kernels", "left_out" })
+  }
 end
 
 

@@ -92,12 +92,26 @@ local function said_of(stages, name)
 end
 
 
+-- The same of instances that are single steps of an engine: means.
+local function counts_of_steps(instances)
+  local tokens, requests = 0, 0
+  for _, instance in ipairs(instances) do
+    tokens = tokens + (instance.tokens or 0)
+    requests = requests + (instance.requests or 0)
+  end
+  if #instances == 0 then return {} end
+  local batch = math.floor(requests / #instances + 0.5)
+  return { tokens = tokens / #instances, steps = 1, batch = batch > 0 and batch or nil }
+end
+
+
 -- Tokens and steps that one instance of a stage made, and the batch: steps that are
 -- marked or were inferred, what the workload counted in the last repeat, or what is
 -- known about a recorded one. Tokens are those of all sequences; a step makes one
 -- for each.
 -- given: as of analysis.results; name: of the stage; instances: those that count.
 function stage_summary.counts(given, name, instances)
+  if given.found and given.found.by_engine then return counts_of_steps(instances) end
   local repeats, about = given.metrics and given.metrics.repeats, given.workload or {}
   local last = repeats and repeats[#repeats]
   local stage = said_of(last and last.stages, name) or said_of(about.stages, name) or {}

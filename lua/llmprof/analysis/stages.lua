@@ -10,13 +10,19 @@
 -- least one operation that the stage launched was running; GPU idle is the part
 -- of the wall time in which no operation at all ran on the GPUs of the trace.
 --
+-- Of a serving engine that marks its steps these are the stages prefill, mixed and
+-- decode (llmprof.analysis.engine_stages). Of several ranks each has instances and
+-- repeats of its own, and idle is when its own GPU was.
+--
 -- Without any range of a stage they are inferred (llmprof.analysis.infer): then
 -- a stage is a stretch of time, and what starts in it on the GPU is its work.
 local cold = require "llmprof.analysis.cold"
 local complete = require "llmprof.trace.complete"
 local errors = require "llmprof.base.errors"
+local engine_stages = require "llmprof.analysis.engine_stages"
 local infer = require "llmprof.analysis.infer"
 local kinds = require "llmprof.trace.kinds"
+local members = require "llmprof.ranks.members"
 local steps = require "llmprof.analysis.steps"
 
 local stages = {}
@@ -39,13 +45,17 @@ local function find_instances(trace, declared)
     names[#names + 1] = stage.name
     parents[stage.name] = stage.parent or false
   end
-  local found = check(trace:frame "ranges"):where { tag = names }
+  local found = check(check(trace:frame "ranges"):where { tag = names })
+  local ranks = members.find(trace)
+  if #ranks > 1 then members.label_threads(ranks, found, trace) end
   local instances = {}
   for row = 1, #found do
     local name = found:get(row, "tag")
     instances[row] = { stage = name, parent = parents[name] or nil,
       domain = found:get(row, "domain"), range = found:get(row, "range"),
-      start = found:get(row, "start"), stop = found:get(row, "end") }
+      start = found:get(row, "start"), stop = found:get(row, "end"),
+      rank = #ranks > 1 and found:get(row, "rank") or nil,
+      pid = #ranks > 1 and found:get(row, "pid") or nil }
   end
   table.sort(instances, function(a, b)
     if a.start ~= b.start then return a.start < b.start end
@@ -63,7 +73,8 @@ local function whole_run(trace)
 end
 
 
--- Number the repeats: each begins with the first declared stage that is there.
+-- Number the repeats of each rank: each begins with the first declared stage that is
+-- there. Returns how many the rank with the most has.
 local function number_repeats(declared, instances)
   local opener
   for _, stage in ipairs(declared) do
@@ -73,12 +84,14 @@ local function number_repeats(declared, instances)
       end
     end
   end
-  local count = 0
+  local counts, most = {}, #instances > 0 and 1 or 0
   for _, instance in ipairs(instances) do
-    if instance.stage == opener then count = count + 1 end
-    instance.rep = math.max(count, 1)
+    local rank = instance.rank or -1
+    if instance.stage == opener then counts[rank] = (counts[rank] or 0) + 1 end
+    instance.rep = math.max(counts[rank] or 0, 1)
+    most = math.max(most, instance.rep)
   end
-  return math.max(count, #instances > 0 and 1 or 0)
+  return most
 end
 
 
@@ -107,7 +120,10 @@ end
 -- found: declared or whole and, where stages are inferred, inferred and instances.
 function stages.label(trace, frame, found)
   local declared = found.whole and {} or found.declared
-  if found.inferred then
+  if found.by_engine then
+    engine_stages.label(frame, found.by_engine)
+    check(trace:label_spans(frame, "part", {}))
+  elseif found.inferred then
     check(trace:label_spans(frame, "stage", spans_of(found.instances)))
     check(trace:label_spans(frame, "part", {}))
   else
@@ -146,8 +162,19 @@ end
 
 local nothing = kinds.none { busy = 0, gpu_time = 0, launches = 0 }
 
+-- A function from a process, or nil for all, to when the GPU did something for it.
+local function busy_of(ops)
+  local sets = {}
+  return function(pid)
+    local key = pid or 0
+    sets[key] = sets[key] or (pid and check(ops:where { pid = pid }) or ops):union()
+    return sets[key]
+  end
+end
+
+
 local function measure(ops, instances, whole)
-  local covered = ops:union()
+  local covered = busy_of(ops)
   local levels = not whole
     and { [true] = measure_level(ops, "stage"), [false] = measure_level(ops, "part") }
   for _, instance in ipairs(instances) do
@@ -155,7 +182,8 @@ local function measure(ops, instances, whole)
       or levels[instance.parent == nil][instance.range] or nothing
     for key, value in pairs(measured) do instance[key] = value end
     instance.wall = instance.stop - instance.start
-    instance.idle = instance.wall - covered:covered(instance.start, instance.stop)
+    instance.idle = instance.wall
+      - covered(instance.pid):covered(instance.start, instance.stop)
   end
 end
 
@@ -166,21 +194,28 @@ end
 -- repeats.skip_first. Returns { instances, repeats (of llmprof.analysis.cold),
 -- whole, inferred, declared, missing }: instances by start with their measures
 -- (ns, counts; done: when the last of their operations ended), rep, used and steps
--- (of llmprof.analysis.steps); missing names the declared stages that the trace
--- does not have; inferred is that of llmprof.analysis.infer, where no range marked
--- a stage.
+-- (of llmprof.analysis.steps), of several ranks rank and pid, too; by_engine is that
+-- of llmprof.analysis.engine_stages, where labels mark the stages; missing names the
+-- declared stages that the trace does not have; inferred is that of
+-- llmprof.analysis.infer, where no range marked a stage.
 function stages.find(trace, declared, policy)
   complete.check(trace)
   local instances, inferred = find_instances(trace, declared), nil
-  if #instances == 0 then inferred = infer.stages(trace, declared) end
+  local by_engine = engine_stages.find(trace, declared, #instances > 0)
+  if by_engine then
+    instances, declared = by_engine.instances, by_engine.declared
+  elseif #instances == 0 then
+    inferred = infer.stages(trace, declared)
+  end
   if inferred then instances = inferred.instances end
   local whole = #instances == 0
   if whole then instances = whole_run(trace) end
-  local count = number_repeats(declared, instances)
+  local count = number_repeats(by_engine and {} or declared, instances)
   local ops = stages.label(trace, check(trace:frame "gpu"),
-    { declared = declared, whole = whole, inferred = inferred, instances = instances })
+    { declared = declared, whole = whole, inferred = inferred, instances = instances,
+      by_engine = by_engine })
   measure(ops, instances, whole)
-  if not (inferred or whole) then steps.mark(trace, declared, instances) end
+  if not (inferred or whole or by_engine) then steps.mark(trace, declared, instances) end
   local repeats = cold.judge(instances, count, policy)
   local seen, missing = {}, {}
   for _, instance in ipairs(instances) do
@@ -191,7 +226,7 @@ function stages.find(trace, declared, policy)
   end
   if whole then declared = { { name = stages.WHOLE_RUN } } end
   return { instances = instances, repeats = repeats, whole = whole, inferred = inferred,
-    declared = declared, missing = missing, ops = ops }
+    declared = declared, missing = missing, ops = ops, by_engine = by_engine }
 end
 
 

@@ -11,7 +11,7 @@ local errors = require "llmprof.base.errors"
 
 local steps = {}
 
-local COLUMNS = { "range", "host_start", "host_end", "before", "end", "kernels" }
+local COLUMNS = { "range", "pid", "host_start", "host_end", "before", "end", "kernels" }
 
 
 -- The rows of a range on several devices are one step, done when the last is.
@@ -36,7 +36,7 @@ local function ranges_named(trace, name)
       merge(step, row)
     else
       step = { host_start = row.host_start, host_stop = row.host_end, before = row.before,
-        stop = row["end"], kernels = row.kernels }
+        stop = row["end"], kernels = row.kernels, pid = row.pid }
       by_range[row.range], list[#list + 1] = step, step
     end
   end
@@ -45,11 +45,17 @@ local function ranges_named(trace, name)
 end
 
 
+local function is_inside(range, instance)
+  return range.host_start >= instance.start and range.host_stop <= instance.stop
+    and (not instance.pid or range.pid == instance.pid)
+end
+
+
 -- The marked steps within an instance, each with its start.
 local function inside(instance, ranges)
   local list = {}
   for _, range in ipairs(ranges) do
-    if range.host_start >= instance.start and range.host_stop <= instance.stop then
+    if is_inside(range, instance) then
       local before = list[#list]
       local start = before and before.stop or math.max(range.host_start, range.before or 0)
       list[#list + 1] = { start = start, stop = math.max(range.stop, start),
@@ -107,7 +113,7 @@ function steps.between(instances, split)
     sums.count = sums.count + #instance.steps
     for _, gap in ipairs(gaps_of(instance.steps)) do
       sums.between_ns = sums.between_ns + gap.stop - gap.start
-      for class, ns in pairs(split(gap)) do
+      for class, ns in pairs(split(gap, instance.pid)) do
         sums[class .. "_ns"] = (sums[class .. "_ns"] or 0) + ns
         sums.idle_ns = sums.idle_ns + ns
       end

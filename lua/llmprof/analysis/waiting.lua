@@ -64,13 +64,21 @@ local function launching_threads(ops)
 end
 
 
--- A function from an instance (start, stop in ns) to ns of GPU idle time by
--- class. trace: a trace, ops: its frame of all GPU operations.
+-- Of a process, or of all: what its threads that launch were in, and when its GPU
+-- worked.
+local function sets_of(api, ops, pid)
+  if pid then api, ops = check(api:where { pid = pid }), check(ops:where { pid = pid }) end
+  return { by_class = unions(api, launching_threads(ops)), busy = ops:union() }
+end
+
+
+-- A function from an instance (start, stop in ns) and its process (nil: all of them) to
+-- ns of GPU idle time by class. trace: a trace, ops: its frame of all GPU operations.
 function waiting.classifier(trace, ops)
-  local api = check(trace:frame "api")
-  local by_class = unions(api, launching_threads(ops))
-  local busy = ops:union()
-  return function(instance)
+  local api, known = check(trace:frame "api"), {}
+  return function(instance, pid)
+    known[pid or 0] = known[pid or 0] or sets_of(api, ops, pid)
+    local by_class, busy = known[pid or 0].by_class, known[pid or 0].busy
     local gaps = check(busy:gaps(instance.start, instance.stop))
     local idle, before, split = gaps:covered(), 0, {}
     for _, class in ipairs { "launch", "sync", "memory", "other" } do
@@ -83,16 +91,32 @@ function waiting.classifier(trace, ops)
 end
 
 
+-- Instances by their process; by false where it does not matter.
+local function by_process(instances)
+  local list = {}
+  for _, instance in ipairs(instances) do
+    local key = instance.pid or false
+    list[key] = list[key] or {}
+    table.insert(list[key], instance)
+  end
+  return list
+end
+
+
 -- A function from instances to what API calls within them took: by class { calls, ns },
 -- whether or not the GPU was idle.
 function waiting.api_time(trace)
   local api = check(trace:frame "api")
   return function(instances)
-    local inside, result = check(api:within(instances)), {}
+    local result = {}
     for _, class in ipairs(waiting.classes) do result[class] = { calls = 0, ns = 0 } end
-    for _, row in ipairs(inside:group { by = { "name" }, sum = { "duration" } }) do
-      local entry = result[waiting.class_of(row.name or "")]
-      entry.calls, entry.ns = entry.calls + row.count, entry.ns + row.duration.total
+    for pid, own in pairs(by_process(instances)) do
+      local calls = pid and check(api:where { pid = pid }) or api
+      for _, row in ipairs(check(calls:within(own)):group { by = { "name" },
+        sum = { "duration" } }) do
+        local entry = result[waiting.class_of(row.name or "")]
+        entry.calls, entry.ns = entry.calls + row.count, entry.ns + row.duration.total
+      end
     end
     return result
   end

@@ -23,9 +23,6 @@ local FORMULA = {
   bytes = "weight_bytes + kv_read_bytes + kv_write_bytes",
 }
 
-local cost_keys = { "flops", "bytes", "weight_bytes", "kv_read_bytes", "kv_write_bytes",
-  "activation_bytes", "source", "work", "formula", "sequence", "parts" }
-
 
 -- ---- from the recipe ----
 
@@ -125,7 +122,42 @@ local function ranges_of(stage)
 end
 
 
+-- One step of an engine, of the requests that such steps had in the mean, half way
+-- through their texts; nil where a step does both.
+local function step_cost(arch, run, role, instances)
+  local requests, fresh = 0, 0
+  for _, instance in ipairs(instances) do
+    requests, fresh = requests + (instance.requests or 0), fresh + (instance.context or 0)
+  end
+  local function mean(sum) return math.floor(sum / #instances + 0.5) end
+  if role == "decode" and mean(requests) > 0 then
+    local done = { batch = mean(requests), steps = 1,
+      context = run.prompt_tokens + (run.new_tokens or 0) // 2 }
+    return model.decode(arch, done), done
+  elseif role == "prefill" and mean(fresh) > 0 then
+    local done = { batch = mean(fresh), tokens = run.prompt_tokens }
+    return model.prefill(arch, done), done
+  end
+  return nil
+end
+
+
+local function of_engine(given, stage)
+  local arch, run, own = given.arch, given.run, {}
+  if not arch or not run or not arch.decoder then return nil end
+  for _, instance in ipairs(given.found.instances) do
+    if instance.stage == stage.name then own[#own + 1] = instance end
+  end
+  local cost, done = step_cost(arch, run, range_name.role(stage.name), own)
+  if not cost then return nil end
+  cost.parts = json.list(cost.parts)
+  cost.source, cost.work, cost.formula = arch.source, done, FORMULA
+  return cost
+end
+
+
 local function from_description(given, stage, own_stage)
+  if given.found and given.found.by_engine then return of_engine(given, stage) end
   local arch, run = given.arch, given.run
   if not arch or not run then return nil end
   local role, cost, done, sequence = range_name.role(stage.name), nil, nil, nil
@@ -189,7 +221,7 @@ function work.add(stages, given)
   for _, stage in ipairs(stages) do own_stage[range_name.role(stage.name)] = not stage.parent end
   for _, stage in ipairs(stages) do
     local cost = from_recipe(given, stage) or from_description(given, stage, own_stage)
-    stage.cost = cost and json.ordered(cost, cost_keys)
+    stage.cost = cost
     any = any or cost ~= nil
   end
   if wrong then

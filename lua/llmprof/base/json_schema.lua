@@ -5,7 +5,6 @@
 -- wrong and where below value ("[2].name"): paths are only built when there is
 -- something to tell.
 local json = require "llmprof.json"
-local resources = require "llmprof.resources"
 local sorted_keys = require "llmprof.base.sorted_keys"
 
 local json_schema = {}
@@ -235,12 +234,14 @@ local function in_turn(checks)
 end
 
 
--- A schema, read from JSON, as a function(value): what is wrong first with a value
--- that was read likewise ("$.stages[1].name: string expected, got 1"), or nil.
-function json_schema.compile(schema)
+-- A schema as a function(value): what is wrong, and where. load(name) gives another
+-- one that it refers to by its file.
+local function compile_schema(schema, load)
   local definitions, compile = {}, nil
 
   local function reference(target)
+    local other = load and target:match "^(%l+)%.schema%.json$"
+    if other then return compile_schema(load(other), load) end
     local name = assert(target:match "^#/%$defs/([%w_]+)$", "no local reference: " .. target)
     local rule = assert(schema["$defs"][name], "nothing at " .. target)
     -- a definition may hold itself: it is looked up when it is used
@@ -264,7 +265,16 @@ function json_schema.compile(schema)
     return in_turn(checks)
   end
 
-  local check = compile(schema)
+  return compile(schema)
+end
+
+
+-- A schema, read from JSON, as a function(value): what is wrong first with a value
+-- that was read likewise ("$.stages[1].name: string expected, got 1"), or nil.
+-- load(name): the schema in the file <name>.schema.json; without it none may be
+-- referred to.
+function json_schema.compile(schema, load)
+  local check = compile_schema(schema, load)
   return function(value)
     local wrong, where = check(value)
     return wrong and ("$%s: %s"):format(where, wrong) or nil
@@ -275,27 +285,6 @@ end
 -- The first thing wrong with a value, or nil: a schema that is used once.
 function json_schema.check(schema, value)
   return json_schema.compile(schema)(value)
-end
-
-
--- A schema of docs/, by name: "results".
-function json_schema.load(name)
-  return assert(json.decode(resources.get(("docs/%s.schema.json"):format(name))))
-end
-
-
-local compiled = {} -- by the schema's name
-
-
--- A JSON file that fits a schema of docs/; nil and a message when it cannot be read
--- or does not fit ("run/results.json: $.stages: array expected, got 1").
-function json_schema.read_file(path, name)
-  local value, message = json.load(path)
-  if value == nil then return nil, message end
-  compiled[name] = compiled[name] or json_schema.compile(json_schema.load(name))
-  local wrong = compiled[name](value)
-  if wrong then return nil, ("%s: %s"):format(path, wrong) end
-  return value
 end
 
 

@@ -64,9 +64,18 @@ local function guarded_field(value)
 end
 
 
+-- What programs get: a row may have it in `raw`, where people are shown something else.
+local function raw_value(column, row)
+  local raw = type(row) == "table" and rawget(row, "raw")
+  if raw and raw[column.key] ~= nil then return raw[column.key] end
+  return row[column.key]
+end
+
+
 local function raw_cell(column, row)
-  local value = row[column.key]
+  local value = raw_value(column, row)
   if value == nil then return "" end
+  if type(value) == "table" then return assert(json.encode(value)) end
   return type(value) == "number" and plain_number(value) or tostring(value)
 end
 
@@ -87,7 +96,8 @@ end
 
 
 local function json_value(column, row, raw)
-  local value = row[column.key]
+  local value = raw and raw_value(column, row)
+  if not raw then value = row[column.key] end
   if value == nil then return json.null end
   local whole = column.type == "integer" or column.type == "id"
   if raw or whole or type(value) ~= "number" then return value end
@@ -236,18 +246,54 @@ end
 local function shown(columns, rows)
   local list = {}
   for _, column in ipairs(columns) do
-    local wanted = not column.optional
-    for _, row in ipairs(rows) do wanted = wanted or row[column.key] ~= nil end
+    local wanted = not column.optional and not column.data
+    for _, row in ipairs(column.optional and rows or {}) do
+      wanted = wanted or row[column.key] ~= nil
+    end
     if wanted then list[#list + 1] = column end
   end
   return list
 end
 
 
-local for_programs = { csv = true, json = true }
+-- ---- formats ----
 
-local renderers = { csv = csv, html = to_html, json = to_json, md = to_markdown,
-  table = to_terminal }
+-- Each format: its name; render(columns, rows, options); extension of a file of it,
+-- absent where it is only a part of a page; programs, where cells are for these and not
+-- for people; heading, what goes before a table's title, absent where a document holds
+-- one table only; escape(text) for what stands beside tables; terminal, where lines have
+-- to fit one.
+local formats = {
+  { name = "table", render = to_terminal, extension = "txt", heading = "", escape = text.clean,
+    terminal = true },
+  { name = "md", render = to_markdown, extension = "md", heading = "## ",
+    escape = markdown.escape },
+  { name = "csv", render = csv, extension = "csv", programs = true },
+  { name = "json", render = to_json, extension = "json", programs = true },
+  { name = "html", render = to_html },
+}
+
+local by_name = {}
+for _, format in ipairs(formats) do by_name[format.name] = format end
+
+
+-- The formats that commands offer, in the order in which people are told of them.
+function tables.formats()
+  local list = {}
+  for _, format in ipairs(formats) do
+    if format.extension then list[#list + 1] = format end
+  end
+  return list
+end
+
+
+-- A format by its name; nil when there is none.
+function tables.format(name)
+  return by_name[name]
+end
+
+
+-- ---- together ----
 
 -- One cell as people see it in a table.
 function tables.cell(column, row)
@@ -255,15 +301,16 @@ function tables.cell(column, row)
 end
 
 
--- Render rows as "table", "md", "html", "csv" or "json". options: keys ("key" or
--- "title": what names the columns in CSV and JSON), safe (no cell of CSV is a formula
--- of a spreadsheet), columns (width of the
--- terminal), row_id (a function that gives the id of a row's element in HTML, or nil).
-function tables.render(format, columns, rows, options)
+-- Render rows in a format, by its name. options: keys ("key" or "title": what names the
+-- columns for programs), safe (no cell of CSV is a formula of a spreadsheet), columns
+-- (width of the terminal), row_id (a function that gives the id of a row's element in
+-- HTML, or nil).
+function tables.render(name, columns, rows, options)
+  local format = by_name[name]
   options = options or {}
   options.keys = options.keys or "key"
-  if not for_programs[format] then columns = shown(columns, rows) end
-  return renderers[format](columns, rows, options)
+  if not format.programs then columns = shown(columns, rows) end
+  return format.render(columns, rows, options)
 end
 
 

@@ -4,10 +4,10 @@
 -- step, so that a run that dies says how far it came.
 local command_line = require "llmprof.base.command_line"
 local clock = require "llmprof.base.clock"
+local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
-local json_schema = require "llmprof.base.json_schema"
 local layout = require "llmprof.bundle.layout"
 local version = require "llmprof.version"
 
@@ -153,7 +153,7 @@ end
 -- ---- finding one ----
 
 local function read_manifest(dir)
-  return json_schema.read_file(dir .. "/" .. MANIFEST, "manifest")
+  return document.read(dir .. "/" .. MANIFEST, "manifest")
 end
 
 
@@ -302,6 +302,12 @@ function Run:write_json(name, value)
 end
 
 
+-- The same for what a schema of docs/ describes; a value that does not fit raises.
+function Run:write_document(name, schema, value)
+  return self:write(name, document.encode(schema, value))
+end
+
+
 function Run:has(name)
   local info = fs.lstat(self:path(name))
   return info ~= nil and info.type == "file"
@@ -334,15 +340,8 @@ end
 
 -- ---- its manifest ----
 
-local manifest_keys = { "schema_version", "llmprof", "run_id", "recipe", "recipe_file", "command",
-  "model", "status", "message", "partial", "started", "ended", "private", "steps" }
-local step_keys = { "name", "status", "note", "notes", "message", "hint", "last_lines", "started",
-  "seconds", "commands", "inputs", "outputs" }
-
-
 function Run:save()
-  for _, step in ipairs(self.manifest.steps) do json.ordered(step, step_keys) end
-  self:write_json(MANIFEST, json.ordered(self.manifest, manifest_keys))
+  self:write_document(MANIFEST, "manifest", self.manifest)
 end
 
 
@@ -352,7 +351,7 @@ function Run:sizes(names)
   for _, name in ipairs(names or {}) do
     local info = fs.stat(self:path(name))
     if info then
-      list[#list + 1] = json.ordered({ file = name, bytes = info.size }, { "file", "bytes" })
+      list[#list + 1] = { file = name, bytes = info.size }
     end
   end
   return list

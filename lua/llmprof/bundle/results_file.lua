@@ -1,7 +1,8 @@
 -- results.json of a bundle, which anybody may have edited: what comes out of here
 -- fits docs/results.schema.json, and every kernel it points at is there.
+local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
-local json_schema = require "llmprof.base.json_schema"
+local layout = require "llmprof.bundle.layout"
 
 local results_file = {}
 
@@ -55,11 +56,21 @@ local function check_kernels(results)
 end
 
 
+-- ---- writing ----
+
+-- The results of a run into its folder. What `read` would refuse raises instead.
+function results_file.write(run, results)
+  local wrong = check_kernels(results)
+  if wrong then error(wrong, 0) end
+  run:write_document(layout.results, "results", results)
+end
+
+
 -- ---- reading ----
 
 -- The results of a file; nil and a message with the path and the first offence.
 function results_file.read(path)
-  local results, message = json_schema.read_file(path, "results")
+  local results, message = document.read(path, "results")
   if not results then return nil, message end
   local wrong = check_kernels(results)
   if wrong then return nil, ("%s: %s"):format(path, wrong) end

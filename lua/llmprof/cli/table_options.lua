@@ -4,8 +4,23 @@ local tables = require "llmprof.base.tables"
 
 local table_options = {}
 
+-- Names of the formats that fit, in their order.
+local function names(fits)
+  local list = {}
+  for _, format in ipairs(tables.formats()) do
+    if fits(format) then list[#list + 1] = format.name end
+  end
+  return list
+end
+
+
 table_options.format = { "format", short = "f", arg = "FORMAT", default = "table",
-  choices = { "table", "md", "csv", "json" }, help = "output format" }
+  choices = names(function() return true end), help = "output format" }
+
+-- Of a command that prints several tables and text as one document.
+table_options.document_format = { "format", short = "f", arg = "FORMAT", default = "table",
+  choices = names(function(format) return format.heading or format.name == "json" end),
+  help = "output format" }
 
 table_options.safe = { "safe", help = "with -f csv: guard texts that look like formulas" }
 

@@ -7,6 +7,7 @@
 -- traces are at hand). The best agreements are taken first.
 local metrics = require "llmprof.compare.metrics"
 local sequence = require "llmprof.compare.sequence"
+local tuple = require "llmprof.base.tuple"
 local verdict = require "llmprof.compare.verdict"
 
 local kernels = {}
@@ -17,11 +18,6 @@ local ENOUGH = 4
 
 
 -- ---- one side ----
-
-local function key_of(kernel)
-  return table.concat({ kernel.stage, kernel.part or "", kernel.name }, "\0")
-end
-
 
 local function shape_text(shape)
   return ("%s/%s"):format(table.concat(shape.grid, ","), table.concat(shape.block, ","))
@@ -53,7 +49,7 @@ end
 local function gather(results)
   local extents, list, by_key = extents_of(results), {}, {}
   for _, kernel in ipairs(results.kernels) do
-    local extent, key = extents[kernel.stage], key_of(kernel)
+    local extent, key = extents[kernel.stage], tuple(kernel.stage, kernel.part, kernel.name)
     local entry = by_key[key]
     if extent and not entry then
       entry = { key = key, stage = kernel.stage, part = kernel.part, name = kernel.name,
@@ -129,6 +125,11 @@ local function agreement(old, new, around)
 end
 
 
+local function place_of(kernel)
+  return ("%s/%s/%s"):format(kernel.stage, kernel.part or "", kernel.name)
+end
+
+
 local function candidates(gone, new, around)
   local list = {}
   for _, old in ipairs(gone) do
@@ -143,8 +144,9 @@ local function candidates(gone, new, around)
   end
   table.sort(list, function(a, b)
     if a.points ~= b.points then return a.points > b.points end
-    if a.old.key ~= b.old.key then return a.old.key < b.old.key end
-    return a.new.key < b.new.key
+    local left, right = place_of(a.old), place_of(b.old)
+    if left ~= right then return left < right end
+    return place_of(a.new) < place_of(b.new)
   end)
   return list
 end

@@ -1,7 +1,6 @@
 -- A comparison as text for people (table, md) or for programs (json).
 local columns = require "llmprof.report.columns"
 local json = require "llmprof.json"
-local markdown = require "llmprof.markdown"
 local tables = require "llmprof.base.tables"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
@@ -110,7 +109,7 @@ end
 
 
 local function prose(paragraph, options)
-  if options.format == "md" then return paragraph .. "\n" end
+  if not tables.format(options.format).terminal then return paragraph .. "\n" end
   return table.concat(text.wrap(paragraph, math.min(options.columns or WIDTH, WIDTH)), "\n") .. "\n"
 end
 
@@ -129,7 +128,8 @@ end
 
 local function section_text(section, made, options)
   if not section.rows(made) then return nil end
-  local pieces = { (options.format == "md" and "### " or "") .. section[2] .. "\n" }
+  local heading = tables.format(options.format).heading
+  local pieces = { heading:gsub("#+", "%0#") .. section[2] .. "\n" }
   if section.about then pieces[2] = prose(section.about, options) end
   pieces[#pieces + 1] = section_table(section, made, options)
   return table.concat(pieces, "\n")
@@ -137,8 +137,9 @@ end
 
 
 local function title_of(made, format)
-  local title = ("%s against %s"):format(made.after.name, made.before.name)
-  return format == "md" and "## " .. markdown.escape(title) or text.clean(title)
+  local made_as = tables.format(format)
+  return made_as.heading
+    .. made_as.escape(("%s against %s"):format(made.after.name, made.before.name))
 end
 
 
@@ -147,8 +148,7 @@ end
 function report.text(made, options)
   local pieces = { title_of(made, options.format) .. "\n" }
   for _, note in ipairs(made.notes) do
-    pieces[#pieces + 1] = (options.format == "md" and markdown.escape(note) or text.clean(note))
-      .. "\n"
+    pieces[#pieces + 1] = tables.format(options.format).escape(note) .. "\n"
   end
   for _, section in ipairs(sections) do
     pieces[#pieces + 1] = section_text(section, made, options)

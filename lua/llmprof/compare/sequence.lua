@@ -3,6 +3,7 @@
 local errors = require "llmprof.base.errors"
 local stages = require "llmprof.analysis.stages"
 local trace_file = require "llmprof.trace.file"
+local tuple = require "llmprof.base.tuple"
 
 local sequence = {}
 
@@ -34,7 +35,7 @@ end
 
 
 local function key_of(stage, part, name)
-  return table.concat({ stage or stages.WHOLE_RUN, part or "", name or "" }, "\0")
+  return tuple(stage or stages.WHOLE_RUN, part, name or "")
 end
 
 
@@ -44,26 +45,29 @@ local function count(counts, key, neighbour, times)
 end
 
 
-local function most_often(counts)
+-- places: key -> its values as one text, by which equals are told apart.
+local function most_often(counts, places)
   local best
   for name, times in pairs(counts or {}) do
-    if not best or times > counts[best] or (times == counts[best] and name < best) then
-      best = name
-    end
+    local more = times - (best and counts[best] or 0)
+    if more > 0 or (more == 0 and places[name] < places[best]) then best = name end
   end
   return best
 end
 
 
--- Of the kernels of a side, by "stage\0part\0name": { previous, next }, the keys of
--- the kernels around it (absent at an end of the stage). Empty without a trace.
+-- Of the kernels of a side, by tuple(stage, part, name): { previous, next }, the keys
+-- of the kernels around it (absent at an end of the stage). Empty without a trace.
 function sequence.neighbours(side)
   if not side.trace then return {} end
   local trace = trace_file.open(side.trace)
   local found = stages.find(trace, declared_of(side.results), side.results.repeats)
-  local list, previous, following, around = kernels_of(trace, found, side.results), {}, {}, {}
+  local list = kernels_of(trace, found, side.results)
+  local previous, following, around, places = {}, {}, {}, {}
   for _, kernel in ipairs(list:group { by = { "stage", "part", "name" } }) do
-    around[key_of(kernel.stage, kernel.part, kernel.name)] = {}
+    local key = key_of(kernel.stage, kernel.part, kernel.name)
+    around[key] = {}
+    places[key] = ("%s/%s/%s"):format(kernel.stage or "", kernel.part or "", kernel.name or "")
   end
   list:follow { "stage", "part", "name" }
   for _, pair in ipairs(list:slice(1, #list - 1):group {
@@ -76,7 +80,8 @@ function sequence.neighbours(side)
     end
   end
   for key, entry in pairs(around) do
-    entry.previous, entry.next = most_often(previous[key]), most_often(following[key])
+    entry.previous, entry.next = most_often(previous[key], places),
+      most_often(following[key], places)
   end
   return around
 end

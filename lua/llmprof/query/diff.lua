@@ -2,6 +2,7 @@
 local columns = require "llmprof.query.columns"
 local errors = require "llmprof.base.errors"
 local frame = require "llmprof.frame"
+local tuple = require "llmprof.base.tuple"
 
 local diff = {}
 
@@ -46,7 +47,7 @@ local function index(rows, keys, value, by_key, side, order)
   for row = 1, #rows do
     local parts = {}
     for i, key in ipairs(keys) do parts[i] = rows:get(row, key) or "" end
-    local id = table.concat(parts, "\0")
+    local id = tuple(table.unpack(parts))
     local entry = by_key[id]
     if not entry then
       entry = { parts = parts }
@@ -69,10 +70,19 @@ local function difference(entry)
 end
 
 
+-- The first part in which they differ, as text, decides.
+local function precedes(a, b)
+  for i, part in ipairs(a) do
+    if part ~= b[i] then return tostring(part) < tostring(b[i]) end
+  end
+  return false
+end
+
+
 local function by_difference(a, b)
   local left, right = math.abs(difference(a) or 0), math.abs(difference(b) or 0)
   if left ~= right then return left > right end
-  return table.concat(a.parts, "\0") < table.concat(b.parts, "\0")
+  return precedes(a.parts, b.parts)
 end
 
 

@@ -370,12 +370,22 @@ function methods:show(n)
 end
 
 
-local formats = { csv = "csv", json = "json", md = "md" }
+-- The format of a file, by the end of its name; nil and the ends that are known.
+local function format_of(path)
+  local ends = {}
+  for _, format in ipairs(tables.formats()) do
+    ends[#ends + 1] = "." .. format.extension
+    if type(path) == "string" and path:match "%.%w+$" == ends[#ends] then return format.name end
+  end
+  table.sort(ends)
+  return nil, table.concat(ends, " ")
+end
+
 
 function methods:save(path)
-  local format = type(path) == "string" and formats[path:match "%.(%w+)$"]
+  local format, ends = format_of(path)
   if not format then
-    usage(("save: '%s' ends in none of .csv .json .md"):format(tostring(path)),
+    usage(("save: '%s' ends in none of %s"):format(tostring(path), ends),
       'for example: save("kernels.csv")')
   end
   local list = list_rows(self, math.maxinteger)

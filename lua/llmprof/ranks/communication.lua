@@ -30,6 +30,14 @@ local function by_world(frame, sums)
 end
 
 
+local function has_column(frame, name)
+  for _, column in ipairs(frame:columns()) do
+    if column.name == name then return true end
+  end
+  return false
+end
+
+
 -- ---- ranks ----
 
 -- Fill in the records of ranks: collectives, collective_ns, hidden_ns, exposed_ns, and,
@@ -54,11 +62,58 @@ end
 
 -- ---- kernels ----
 
+-- By kernel, how many each rank ran in decode steps.
+local function in_decode(all)
+  local counts = {}
+  if not has_column(all, "phase") then return counts end
+  local decodes = rows.check(all:where { phase = "decode" })
+  for _, group in ipairs(decodes:group { by = { "short_name" }, distinct = { "world" } }) do
+    counts[group.short_name] = group.count // group.distinct.world
+  end
+  return counts
+end
+
+
+-- What a link carries for each byte of a message between n ranks, as nccl-tests has it;
+-- and how many messages of a rank make the whole.
+local TRAFFIC = {
+  ["all-reduce"] = function(n) return 2 * (n - 1) / n, 1 end,
+  ["all-gather"] = function(n) return (n - 1) / n, n end,
+  ["reduce-scatter"] = function(n) return (n - 1) / n, n end,
+  ["all-to-all"] = function(n) return (n - 1) / n, 1 end,
+  ["broadcast"] = function() return 1, 1 end,
+  ["reduce"] = function() return 1, 1 end,
+}
+
+-- Message sizes and bandwidths, where NCCL's payloads say them. sized: of the rows that
+-- came last, by kernel.
+local function add_bandwidth(made, sized)
+  if not sized or sized.message.count == 0 or sized.transfer.total <= 0 then return end
+  local traffic = TRAFFIC[made.op]
+  made.bytes = sized.message.median
+  if not traffic then return end
+  local factor, parts = traffic(made.ranks)
+  made.algbw = sized.message.total * parts / sized.transfer.total * 1e9
+  made.busbw = made.algbw * factor
+end
+
+
+local function sized_of(all)
+  local list = {}
+  local last = rows.check(all:where { { "late", "~=", false }, { "message", "~=", false } })
+  for _, group in ipairs(last:group { by = { "short_name" }, sum = { "message", "transfer" } }) do
+    list[group.short_name] = group
+  end
+  return list
+end
+
+
 -- Each kernel of a collective: { name, op, library, algorithm, protocol, count (of one
--- rank), matched (of all), total_ns (of all ranks), waiting_ns, transfer_ns,
--- transfer_p50_ns, skew_p50_ns, bytes, algbw, busbw as far as known }.
+-- rank), decode_count (the same in decode steps), matched (of all), total_ns (of all
+-- ranks), waiting_ns, transfer_ns, transfer_p50_ns, skew_p50_ns, bytes, algbw, busbw }, as
+-- far as known.
 function communication.kernels(all)
-  local list, met = json.list {}, {}
+  local list, met, decoding, sized = json.list {}, {}, in_decode(all), sized_of(all)
   for _, group in ipairs(matched_of(all):group { by = { "short_name" }, sum = { "waiting" } }) do
     met[group.short_name] = { waiting = group.waiting.total }
   end
@@ -74,6 +129,8 @@ function communication.kernels(all)
     made.name, made.ranks = group.short_name, group.distinct.world
     made.count, made.total_ns = group.count // group.distinct.world, group.duration.total
     made.matched, made.waiting_ns = own.count or 0, own.waiting
+    made.decode_count = decoding[group.short_name]
+    add_bandwidth(made, sized[group.short_name])
     if own.transfer then
       made.transfer_ns, made.transfer_p50_ns = own.transfer.total, own.transfer.median
       made.skew_p50_ns = own.skew.median
@@ -117,14 +174,6 @@ local function divisions(all)
     end
   end
   return made
-end
-
-
-local function has_column(frame, name)
-  for _, column in ipairs(frame:columns()) do
-    if column.name == name then return true end
-  end
-  return false
 end
 
 

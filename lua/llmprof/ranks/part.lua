@@ -94,12 +94,23 @@ local function measured_steps(trace, list, known, given)
 end
 
 
+-- Add the communicator and the bytes that NCCL said of the call that launched each
+-- kernel; absent where it said nothing.
+local function add_messages(trace, kernels)
+  local ranges = rows.check(trace:frame "ranges")
+  for _, name in ipairs { "communicator", "message" } do
+    rows.check(spans.look_up(kernels, "range", ranges, name, name))
+  end
+end
+
+
 -- Kernels with their rank, step, phase, and whether they are a collective's.
 local function labelled_kernels(trace, list, known, given)
   local kernels = label(list, rows.check(trace:frame "kernels"), known)
   rows.extend(kernels, { "name" }, { { name = "work", type = "integer", get = function(key)
     return key.name and given.is_collective(key.name) and 1 or 0
   end } })
+  add_messages(trace, kernels)
   return kernels
 end
 
@@ -143,18 +154,28 @@ local function described(list, devices)
 end
 
 
+-- The ranks of a trace, and its steps with all their measures: { source, engine, frame,
+-- time }; nil where none are known.
+function part.steps(trace, given)
+  local list = members.find(trace)
+  local known = find_steps(trace, list, given)
+  if known then
+    measured_steps(trace, list, known, given)
+    name_steps(known.frame)
+  end
+  return list, known
+end
+
+
 -- Of one trace: { about, steps (nil where none are known), collectives, kernels }.
 -- file: what it is called. given: is_collective (function of a kernel's name),
 -- class_of (of an API call's), marks (tag -> phase, nil: the usual names), infer
 -- (a function of the trace: list of { start, stop, phase }, nil for none).
 function part.of(trace, file, given)
-  local list = members.find(trace)
-  local known = find_steps(trace, list, given)
-  if known then measured_steps(trace, list, known, given) end
+  local list, known = part.steps(trace, given)
   local kernels = labelled_kernels(trace, list, known, given)
   if known then
     steps.add_graph(known.frame, kernels)
-    name_steps(known.frame)
     rows.check(spans.look_up(kernels, "step", known.frame, "turn", "turn"))
   end
   local found = collectives.of_kernels(kernels, list)

@@ -46,6 +46,9 @@ end
 
 local at = { start = "start", ["end"] = "until", key = "rank" }
 
+-- The columns that say which operations are a step's.
+steps.at = at
+
 -- Add `until`, where a step's launches end: with its range, or with the next step's
 -- beginning.
 function steps.close(made, enclosed)

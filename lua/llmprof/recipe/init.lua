@@ -7,6 +7,7 @@ local nearest = require "llmprof.base.nearest"
 local range_name = require "llmprof.base.range_name"
 local resources = require "llmprof.resources"
 local sorted_keys = require "llmprof.base.sorted_keys"
+local source = require "llmprof.recipe.source"
 local yaml = require "llmprof.yaml"
 
 local recipe = {}
@@ -39,10 +40,10 @@ recipe.fields = {
 }
 
 
--- An error in what a recipe declares. `word` is looked for in its source, to
--- say where: recipe files end in a tail call, so Lua itself does not know.
-local function bad(word, message)
-  errors.raise("usage", message, { word = word })
+-- An error in what a recipe declares. path: the keys that lead to it, from the
+-- recipe's table on.
+local function bad(path, message)
+  errors.raise("usage", message, { path = path })
 end
 
 
@@ -51,30 +52,30 @@ local function check_fields(given)
   for _, name in ipairs(sorted_keys(given)) do
     local field = recipe.fields[name]
     if not field then
-      bad(tostring(name), ("a recipe has no field '%s'%s"):format(tostring(name),
+      bad({ name }, ("a recipe has no field '%s'%s"):format(tostring(name),
         nearest.suggestion(tostring(name), known)))
     elseif type(given[name]) ~= field[1] then
-      bad(name,
+      bad({ name },
         ("recipe field '%s': %s expected, got %s"):format(name, field[1], type(given[name])))
     end
   end
   for _, name in ipairs(known) do
     if recipe.fields[name].required and given[name] == nil then
-      bad(nil, ("a recipe needs the field '%s'"):format(name))
+      bad({}, ("a recipe needs the field '%s'"):format(name))
     end
   end
   if not given.name:find "^[%w][%w_.-]*$" then
-    bad("name", ("recipe name '%s': letters, digits, '_', '.' and '-' only"):format(given.name))
+    bad({ "name" }, ("recipe name '%s': letters, digits, '_', '.' and '-' only"):format(given.name))
   end
 end
 
 
 local STAGE = '{ "name", children = { "name", ... }, step = "name" }'
 
-local function check_stage_name(name, seen)
-  if type(name) ~= "string" or name == "" then bad("stages", "a stage is " .. STAGE) end
+local function check_stage_name(name, seen, ...)
+  if type(name) ~= "string" or name == "" then bad({ "stages", ... }, "a stage is " .. STAGE) end
   local made = range_name.canonical(name)
-  if seen[made] then bad(name, ("stage '%s' is declared twice"):format(name)) end
+  if seen[made] then bad({ "stages", ... }, ("stage '%s' is declared twice"):format(name)) end
   seen[made] = true
   return made
 end
@@ -82,15 +83,16 @@ end
 
 local stage_fields = { [1] = true, children = true, step = true }
 
-local function check_stage(stage)
-  for key in pairs(stage) do
+local function check_stage(stage, place)
+  for _, key in ipairs(sorted_keys(stage)) do
     if not stage_fields[key] then
-      bad("stages", ("stage '%s' has no field '%s'; a stage is %s"):format(tostring(stage[1]),
-        tostring(key), STAGE))
+      bad({ "stages", place, key }, ("stage '%s' has no field '%s'; a stage is %s"):format(
+        tostring(stage[1]), tostring(key), STAGE))
     end
   end
   if stage.children ~= nil and type(stage.children) ~= "table" then
-    bad("stages", ("stage '%s': children is a list of names"):format(tostring(stage[1])))
+    bad({ "stages", place, "children" },
+      ("stage '%s': children is a list of names"):format(tostring(stage[1])))
   end
 end
 
@@ -99,14 +101,15 @@ end
 -- before children. step names the ranges that mark one token of the stage.
 local function flatten_stages(declared)
   local stages, seen = {}, {}
-  for _, stage in ipairs(declared or {}) do
+  for i, stage in ipairs(declared or {}) do
     if type(stage) ~= "table" then stage = { stage } end
-    check_stage(stage)
-    local parent = check_stage_name(stage[1], seen)
-    local step = stage.step and check_stage_name(stage.step, seen)
+    check_stage(stage, i)
+    local parent = check_stage_name(stage[1], seen, i)
+    local step = stage.step and check_stage_name(stage.step, seen, i, "step")
     stages[#stages + 1] = { name = parent, step = step }
-    for _, child in ipairs(stage.children or {}) do
-      stages[#stages + 1] = { name = check_stage_name(child, seen), parent = parent }
+    for j, child in ipairs(stage.children or {}) do
+      stages[#stages + 1] = { name = check_stage_name(child, seen, i, "children", j),
+        parent = parent }
     end
   end
   return stages
@@ -117,11 +120,11 @@ local function check_options(declared)
   for _, key in ipairs(sorted_keys(declared or {})) do
     local declaration = declared[key]
     if type(key) ~= "string" or not key:find "^[%a_][%w_.]*$" then
-      bad(tostring(key),
+      bad({ "options", key },
         ("option '%s': a key like infer.max_new_tokens is expected"):format(tostring(key)))
     elseif type(declaration) ~= "table" or type(declaration[1]) ~= "string"
       or (declaration[2] == nil and not declaration.type) then
-      bad(key, ("option '%s': { \"text\", default } is expected"):format(key))
+      bad({ "options", key }, ("option '%s': { \"text\", default } is expected"):format(key))
     end
   end
 end
@@ -129,7 +132,7 @@ end
 
 -- Declare a recipe; what a recipe file returns.
 function recipe.recipe(given)
-  if type(given) ~= "table" then bad(nil, "recipe { ... } takes a table") end
+  if type(given) ~= "table" then bad({}, "recipe { ... } takes a table") end
   check_fields(given)
   check_options(given.options)
   local made = { stages = flatten_stages(given.stages), options = given.options or {}, config = {} }
@@ -230,24 +233,12 @@ function recipe.call(what, f, ...)
 end
 
 
--- "file:line" of the first line that holds the word, else "file".
-local function locate(where, source, word)
-  local number = 0
-  for line in (source .. "\n"):gmatch "(.-)\n" do
-    number = number + 1
-    if word and line:find(word, 1, true) and not line:find "^%s*%-%-" then
-      return where .. ":" .. number
-    end
-  end
-  return where
-end
-
-
-local function run_chunk(chunk, where, source)
+local function run_chunk(chunk, where, text)
   local ok, made = pcall(recipe.call, "recipe", chunk)
   if ok then return made end
   if errors.is(made) and made.kind == "usage" and not made.detail then
-    made.message = locate(where, source, made.word) .. ": " .. made.message
+    local line = made.path and source.line(text, made.path)
+    made.message = ("%s: %s"):format(line and where .. ":" .. line or where, made.message)
   end
   error(made, 0)
 end
@@ -255,26 +246,26 @@ end
 
 -- Load a recipe file, found on disk or built in.
 function recipe.load(name)
-  local source, where = files.read(name)
-  if not source then
+  local text, where = files.read(name)
+  if not text then
     local known = files.names("recipes", ".lua")
     for i, known_name in ipairs(known) do known[i] = "recipes/" .. known_name .. ".lua" end
     errors.raise("usage", where .. nearest.suggestion(name, known),
       { hint = #known > 0 and "recipes: " .. table.concat(known, " ") or nil })
   end
-  if source:byte() == 27 then
+  if text:byte() == 27 then
     errors.raise("usage", where .. ": compiled Lua; a recipe is Lua source")
   end
-  local chunk, message = load(source, "@" .. where, "t", environment())
+  local chunk, message = load(text, "@" .. where, "t", environment())
   if not chunk then errors.raise("usage", message) end
   loading = where
-  local made = run_chunk(chunk, where, source)
+  local made = run_chunk(chunk, where, text)
   if getmetatable(made) ~= Recipe then
     errors.raise("usage", ("%s: returns %s, not a recipe"):format(where,
       type(made) == "nil" and "nothing" or "a " .. type(made)),
       { hint = 'end it with: return require("llmprof.recipe").recipe { ... }' })
   end
-  made.file, made.source = where, source
+  made.file, made.source = where, text
   return made
 end
 

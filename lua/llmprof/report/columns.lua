@@ -15,6 +15,8 @@ local function count(key, title) return { key = key, title = title, digits = 0 }
 local function name(key, title, max)
   return { key = key, title = title, type = "text", max = max, code = true }
 end
+-- For programs only.
+local function data(key) return { key = key, title = key, type = "text", data = true } end
 -- A share that a page also draws.
 local function bar(key, title)
   local column = percent(key, title)
@@ -39,24 +41,27 @@ local kernel = {
   id("id", "#"), name("name", "kernel", 64), word("device_name", "device"),
   word("where", "stage"), word("category", "category"), ms("total_ns", "total", 3),
   count("calls", "calls"), ms("mean_ns", "mean", 4), bar("share", "share"),
-  percent("cumulative", "cumulative"), word("bound", "bound"),
+  percent("cumulative", "cumulative"), word("counted", "counters"),
+  word("bound", "bound"), { key = "bound_percent", title = "at %", digits = 0 },
   { key = "sm_percent", title = "SM %", digits = 1 },
   { key = "dram_percent", title = "DRAM %", digits = 1 },
   { key = "occupancy_percent", title = "occupancy %", digits = 1 },
   { key = "intensity", title = "AI FLOP/B", digits = 2 },
   { key = "l2_intensity", title = "AI L2 FLOP/B", digits = 2 },
+  { key = "padding", title = "tiles x", digits = 0, optional = true },
 }
 
 -- Of all stages together.
 columns.largest_kernels = pick(kernel, "name", "device_name", "total_ns", "calls", "mean_ns",
   "share")
 
-columns.roofline = pick(kernel, "id", "name", "where", "mean_ns", "share", "bound",
-  "sm_percent", "dram_percent", "intensity", "l2_intensity")
+columns.roofline = pick(kernel, "id", "name", "where", "mean_ns", "share", "counted",
+  "bound", "bound_percent", "sm_percent", "dram_percent", "intensity", "l2_intensity", "padding")
 
 -- Of the page, which has room for more, and sorts.
 columns.page_kernels = pick(kernel, "id", "name", "where", "category", "calls", "total_ns",
-  "mean_ns", "share", "bound", "sm_percent", "dram_percent", "occupancy_percent", "intensity")
+  "mean_ns", "share", "counted", "bound", "bound_percent", "sm_percent", "dram_percent",
+  "occupancy_percent", "intensity", "padding")
 
 local function gflop(key, kind)
   return { key = key, title = kind .. " GFLOP", scale = 1e-9, digits = 3 }
@@ -78,10 +83,11 @@ local of_stage = {
 table.move(kernel, 1, #kernel, #of_stage + 1, of_stage)
 
 columns.kernels = pick(of_stage, "id", "name", "device_name", "part", "total_ns", "calls",
-  "mean_ns", "stage_share", "stage_cumulative", "bound", "sm_percent", "dram_percent", "intensity")
+  "mean_ns", "stage_share", "stage_cumulative", "counted", "bound", "bound_percent", "sm_percent",
+  "dram_percent", "intensity", "padding")
 
 columns.stage_kernels = pick(of_stage, "name", "part", "calls", "total_ns", "mean_ns",
-  "stage_share", "stage_cumulative", "bound")
+  "stage_share", "stage_cumulative", "counted", "bound", "bound_percent", "padding")
 
 columns.top_kernels = {
   name("short_name", "kernel", 48), word("where", "stage"), count("calls", "calls"),
@@ -97,7 +103,7 @@ columns.stages = {
   ms("std_ns", "std"), ms("min_ns", "min"), ms("max_ns", "max"), ms("gpu_busy_ns", "GPU busy"),
   ms("gpu_idle_ns", "GPU idle"), bar("idle_share", "idle"), count("launches", "launches"),
   count("kernels_per_token", "kernels/token"), percent("share", "GPU time"),
-  word("bound", "bound by"),
+  word("bound", "bound by"), data "parent",
 }
 
 columns.brief_stages = pick(columns.stages, "label", "time_ns", "profiled_ns", "std_ns",
@@ -140,6 +146,12 @@ columns.findings = {
   count("rank", "#"), word("title", "finding"), word("stage", "stage"),
   ms("gain_ns", "gain, at most"), ms("of_ns", "of"), bar("gain_share", "share"),
   word("spends", "taken from"), word("confidence", "confidence"), word("rule", "rule"),
+  data "try", data "assumption", data "after", data "evidence", data "kernels",
+}
+
+columns.step_layers = {
+  count("index", "layer"), count("kernels", "kernels"), ms("mean_ns", "time", 3),
+  ms("std_ns", "spread", 3), count("count", "steps"),
 }
 
 columns.silent = { word("rule", "rule"), word("stage", "stage"), word("why", "what it saw") }
@@ -191,7 +203,7 @@ columns.transfers = {
 
 columns.selection = {
   word("name", "stage"), count("selected", "kernels"), count("of", "of"),
-  percent("coverage", "of its GPU time"),
+  percent("coverage", "counters cover"),
 }
 
 columns.integrity = { word("name", "check"), word("level", ""), word("text", "seen"),

@@ -69,6 +69,7 @@ end
 local function roofline(results, data)
   return table.concat {
     results.counters and paragraph(words.coverage(results), "note") or "",
+    paragraph(words.padding(results), "note"),
     body.chart("roofline", "Roofline: FLOP per byte against TFLOP/s", data.roofline, data.built,
       words.not_measured(results, "counters")),
     paragraph(words.roofs(results), "note"),

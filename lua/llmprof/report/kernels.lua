@@ -23,6 +23,7 @@ end
 function report.render(results)
   return table.concat({
     ("# Kernels: %s\n"):format(parts.title(results)),
+    parts.model(results),
     parts.source(results),
     parts.largest_kernels(results),
     parts.paragraph(words.kernel_times(results)),

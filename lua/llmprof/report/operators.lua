@@ -57,7 +57,8 @@ end
 
 
 function report.render(results)
-  return ("# Operators: %s\n\n"):format(parts.title(results)) .. all(results)
+  return ("# Operators: %s\n\n%s\n"):format(parts.title(results), parts.model(results))
+    .. all(results)
 end
 
 

@@ -43,6 +43,12 @@ function parts.title(results)
 end
 
 
+-- Which model, in one line.
+function parts.model(results)
+  return paragraph(words.model(results))
+end
+
+
 -- Where the numbers come from, in one paragraph.
 function parts.source(results)
   return paragraph(words.source(results))
@@ -52,7 +58,7 @@ end
 -- ---- sections ----
 
 function parts.environment(results)
-  local lines, environment = { paragraph(words.model(results)) }, results.environment
+  local lines, environment = { parts.model(results) }, results.environment
   if environment.devices and #environment.devices > 0 then
     lines[#lines + 1] = table_of("devices", environment.devices)
   else
@@ -189,7 +195,7 @@ end
 
 function parts.roofline(results)
   if not results.counters then return parts.not_measured(results, "counters") end
-  local pieces = { paragraph(words.coverage(results)) }
+  local pieces = { paragraph(words.coverage(results)), paragraph(words.padding(results)) }
   local list, roofs = rows.roofline(results), words.roofs(results)
   if #list > 0 then pieces[#pieces + 1] = table_of("roofline", list) end
   if roofs then pieces[#pieces + 1] = paragraph(roofs) end
@@ -273,6 +279,17 @@ end
 function parts.missing(results)
   if #results.missing == 0 then return "Nothing that the recipe asked for.\n" end
   return table_of("missing", results.missing)
+end
+
+
+-- The layers of a decode step, a row each.
+function parts.layers(results)
+  local made = results.layers
+  local said = ("%s has %d layers, by %s, which comes once in each%s. A layer lasts until it comes "
+    .. "again; the last one goes on into what follows the layers, and has no row."):format(
+    "A step of decode", made.count, escape(made.kernel),
+    made.named and "" or ", as most of its kernels do")
+  return parts.paragraph(said) .. "\n" .. parts.table("step_layers", made.rows)
 end
 
 

@@ -2,6 +2,7 @@
 local first_times = require "llmprof.analysis.first_times"
 local json = require "llmprof.json"
 local text = require "llmprof.text"
+local tuple = require "llmprof.base.tuple"
 
 local rows = {}
 
@@ -34,6 +35,15 @@ function rows.kernel_stages(results)
 end
 
 
+-- What a kernel's counters are of, in a word.
+local function counted(kernel)
+  local counters = kernel.counters
+  if not counters then return "none" end
+  if counters.match == "stage" then return "of " .. (counters.measured_in or "another stage") end
+  return counters.match == "exact" and "own" or "other shapes"
+end
+
+
 -- Kernels with their counters beside them; wanted(kernel) leaves some out, and
 -- there are no more than `limit`, if that is given.
 function rows.kernels(results, wanted, limit)
@@ -42,8 +52,10 @@ function rows.kernels(results, wanted, limit)
     if #list == limit then break end
     if not wanted or wanted(kernel) then
       local row = setmetatable({ where = where(kernel),
-        device_name = names[kernel.device] or tostring(kernel.device) }, { __index = kernel })
+        device_name = kernel.devices and ("%d GPUs"):format(kernel.devices)
+          or names[kernel.device] or tostring(kernel.device) }, { __index = kernel })
       for key, value in pairs(kernel.counters or {}) do row[key] = value end
+      row.shapes, row.counted = kernel.shapes, counted(kernel)
       list[#list + 1] = row
     end
   end
@@ -90,7 +102,7 @@ end
 function rows.largest(results)
   local list, index = {}, {}
   for _, kernel in ipairs(rows.kernels(results)) do
-    local key = kernel.device_name .. "\0" .. kernel.name
+    local key = tuple(kernel.device_name, kernel.name)
     local row = index[key]
     if not row then
       row = { name = kernel.name, short_name = kernel.short_name, place = kernel.device_name,
@@ -109,7 +121,7 @@ end
 function rows.functions(results)
   local list, index = {}, {}
   for _, kernel in ipairs(results.kernels) do
-    local key = where(kernel) .. "\0" .. kernel.short_name
+    local key = tuple(where(kernel), kernel.short_name)
     local row = index[key]
     if not row then
       row = { short_name = kernel.short_name, where = where(kernel), place = where(kernel),
@@ -135,7 +147,8 @@ end
 function rows.stages(results)
   local list = {}
   for i, stage in ipairs(results.stages) do
-    local row = setmetatable({ label = stage_label(stage) }, { __index = stage })
+    local row = setmetatable({ label = stage_label(stage), raw = { label = stage.name } },
+      { __index = stage })
     for key, value in pairs(stage.wall or {}) do row[key] = value end
     row.time_ns, row.profiled_ns = first_times.stage(results, stage)
     if stage.parent then row.bound = nil end
@@ -150,7 +163,8 @@ function rows.cpu(results)
   local list = {}
   for _, stage in ipairs(results.stages) do
     if stage.api and stage.waiting then
-      local row = { label = stage_label(stage), launch_calls = stage.api.launch.calls,
+      local row = { label = stage_label(stage), raw = { label = stage.name },
+        launch_calls = stage.api.launch.calls,
         launch_call_ns = stage.api.launch.ns, sync_calls = stage.api.sync.calls,
         sync_call_ns = stage.api.sync.ns }
       for key, value in pairs(stage.waiting) do row[key] = value end
@@ -167,7 +181,8 @@ function rows.categories(results)
   local list = {}
   for _, stage in ipairs(results.stages) do
     for _, row in ipairs(stage.categories or {}) do
-      list[#list + 1] = setmetatable({ stage = stage_label(stage) }, { __index = row })
+      list[#list + 1] = setmetatable({ stage = stage_label(stage), raw = { stage = stage.name } },
+        { __index = row })
     end
   end
   return list
@@ -193,8 +208,9 @@ function rows.efficiency(results)
   local list = {}
   for _, stage in ipairs(results.stages) do
     if stage.efficiency then
-      list[#list + 1] = efficiency_row(stage_label(stage), stage.cost,
-        stage.efficiency)
+      local row = efficiency_row(stage_label(stage), stage.cost, stage.efficiency)
+      row.raw = { label = stage.name }
+      list[#list + 1] = row
     end
   end
   local whole = results.efficiency
@@ -251,10 +267,12 @@ function rows.aggregates(results)
 end
 
 
--- One latency: times in ms.
+-- One latency: times in ms, in ns for programs.
 local function latency_row(label, measured, note)
-  local row = { label = label, count = measured.count, unit = "ms", note = note }
+  local row = { label = label, count = measured.count, unit = "ms", note = note,
+    raw = { unit = "ns" } }
   for _, key in ipairs { "mean", "std", "p50", "p90", "p99", "max" } do
+    row.raw[key] = measured[key .. "_ns"]
     row[key] = measured[key .. "_ns"] and measured[key .. "_ns"] / 1e6
   end
   return row
@@ -418,11 +436,16 @@ function rows.ranges(results)
 end
 
 
+-- What was selected of each stage, and how much of its kernels' time the counters
+-- that came of it cover.
 function rows.selection(results)
-  local list = {}
+  local list, covered = {}, {}
+  local counters = results.counters or {}
+  for _, stage in ipairs(counters.stages or {}) do covered[stage.name] = stage.coverage end
+  covered.all = covered.all or counters.coverage
   for i, group in ipairs(results.selection and results.selection.groups or {}) do
     list[i] = { name = group.name, selected = #group.kernels, of = group.of,
-      coverage = group.coverage }
+      coverage = covered[group.name] }
   end
   return list
 end

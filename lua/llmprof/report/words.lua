@@ -1,5 +1,6 @@
 -- What reports say in sentences, as plain text: each format escapes it in its
 -- own way. nil where there is nothing to say.
+local shorter = require "llmprof.analysis.shorter"
 local sorted_keys = require "llmprof.base.sorted_keys"
 local text = require "llmprof.text"
 
@@ -354,14 +355,43 @@ words.ranges = "Each row is all that ran in a range, idle time included, while n
   .. "take times from the stages. Range replay does not measure every metric."
 
 
+-- " (decode 44 %, prefill 17 %)"; "" without stages.
+local function coverage_by_stage(stages)
+  local said = {}
+  for _, stage in ipairs(stages or {}) do
+    if stage.coverage then
+      said[#said + 1] = ("%s %s"):format(stage.name, words.percent(stage.coverage))
+    end
+  end
+  return #said > 0 and (" (%s)"):format(table.concat(said, ", ")) or ""
+end
+
+
+-- How much of the kernels' time lies in launches that were measured, in their
+-- stage and with their shapes: the one coverage that there is.
 function words.coverage(results)
   local counters = results.counters
   if counters.launches == 0 then
     return "Counters were measured of whole ranges; no kernel has its own."
   end
-  return ("Launches measured: %d, of %d kernels%s."):format(counters.matched, counters.kernels,
-    counters.time_share and (" that make up %s of the GPU time"):format(
-      words.percent(counters.time_share)) or "")
+  local shortened = results.selection and results.selection.shortened
+  return ("Launches measured: %d, of %d kernels%s.%s"):format(counters.matched, counters.kernels,
+    counters.coverage and (". Counters cover %s of the kernels' time%s"):format(
+      words.percent(counters.coverage), coverage_by_stage(counters.stages)) or "",
+    shortened and (" The workload was shortened for that: %s."):format(shorter.text(shortened))
+      or "")
+end
+
+
+-- That products fill their tiles; nil where no kernel is marked.
+function words.padding(results)
+  for _, kernel in ipairs(results.kernels) do
+    if kernel.counters and kernel.counters.padding then
+      return "\"tiles x\": FLOP and intensity of these products are those of whole tiles, so many "
+        .. "times what their tokens need."
+    end
+  end
+  return nil
 end
 
 

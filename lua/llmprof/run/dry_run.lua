@@ -48,7 +48,7 @@ end
 -- the timeline of a run that is resumed (optional). Raises what cannot work.
 function dry_run.commands(made, cfg, kept)
   local source = captures.of(cfg)
-  if source.check then source.check(cfg) end
+  for _, vendor in ipairs(vendors) do vendor.check(cfg[vendor.name]) end
   local ctx = { recipe = made, cfg = cfg, state = state_on_paper(cfg),
     run = setmetatable({ dir = "<run>" }, { __index = paper }) }
   kept = kept or source.kept and source.kept(ctx)

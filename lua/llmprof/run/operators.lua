@@ -2,23 +2,22 @@
 -- torch.profiler. Either gives the table that docs/operators.schema.json
 -- describes, with `share` added to each operator.
 local chrome_trace = require "llmprof.chrome_trace"
+local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
-local workload = require "llmprof.run.workload"
 
 local operators = {}
 
 local UNNAMED = "(unnamed)"
 
+-- The profiler's own work, which its traces show beside operators.
+local no_operator = { ["Activity Buffer Request"] = true, ["Buffer Flush"] = true,
+  ["Instrumentation"] = true, ["Resource"] = true }
+
 -- Ends of the names under which torch.profiler and people keep traces.
 local trace_endings = { ".pt.trace.json", ".pt.trace.json.gz" }
-
-local top_keys = { "schema_version", "source", "wall_ms", "device_ns", "unattributed_device_ns",
-  "left_out_events", "operators" }
-local row_keys = { "name", "calls", "host_total_ns", "host_self_ns", "device_total_ns",
-  "device_self_ns", "share", "input_shapes", "kernels" }
 
 
 -- ---- from a trace ----
@@ -59,8 +58,8 @@ local function launched(gpu)
   for _, group in ipairs(groups) do
     local list = by_operator[group.operator] or json.list {}
     by_operator[group.operator] = list
-    list[#list + 1] = json.ordered({ name = group.name or UNNAMED, calls = group.count,
-      device_ns = group.duration.total }, { "name", "calls", "device_ns" })
+    list[#list + 1] = { name = group.name or UNNAMED, calls = group.count,
+      device_ns = group.duration.total }
   end
   for _, list in pairs(by_operator) do
     table.sort(list, function(a, b)
@@ -92,10 +91,10 @@ local function rows_of(host, gpu)
     sum = { "outer", "self", "device_outer", "device_self" } }
   for i, group in ipairs(groups) do
     local name = group.name or UNNAMED
-    rows[i] = json.ordered({ name = name, calls = group.count,
+    rows[i] = { name = name, calls = group.count,
       host_total_ns = group.outer.total, host_self_ns = group.self.total,
       device_total_ns = group.device_outer.total, device_self_ns = group.device_self.total,
-      input_shapes = shapes[name], kernels = group.name and kernels[name] }, row_keys)
+      input_shapes = shapes[name], kernels = group.name and kernels[name] }
   end
   table.sort(rows, by_time)
   return rows
@@ -105,7 +104,7 @@ end
 local function from_trace(recorded, path)
   local host, gpu, info = frame(recorded, "host"), frame(recorded, "gpu"), recorded:info()
   local measured = info.gpu > 0
-  return json.ordered({
+  return {
     schema_version = 1,
     source = "torch.profiler, trace " .. path:match "[^/]+$",
     wall_ms = (info.last - info.first) / 1e6,
@@ -113,11 +112,21 @@ local function from_trace(recorded, path)
     unattributed_device_ns = measured and total(gpu:where { operator = false }) or nil,
     left_out_events = info.left_out > 0 and info.left_out or nil,
     operators = rows_of(host, gpu),
-  }, top_keys)
+  }
 end
 
 
 -- ---- both ----
+
+local function leave_out_profiler(given)
+  local kept = json.list {}
+  for _, row in ipairs(given.operators) do
+    if not no_operator[row.name] then kept[#kept + 1] = row end
+  end
+  given.operators = kept
+  return given
+end
+
 
 -- Each operator's part of the device time, its own kernels only, so that the
 -- parts add up to at most 1.
@@ -129,7 +138,6 @@ local function add_shares(given)
   end
   for _, row in ipairs(given.operators) do
     row.share = whole > 0 and row.device_self_ns and row.device_self_ns / whole or nil
-    json.ordered(row, row_keys)
   end
   return given
 end
@@ -142,13 +150,13 @@ function operators.load(path)
   if recorded then
     local given = from_trace(recorded, path)
     recorded:close()
-    return add_shares(given)
+    return add_shares(leave_out_profiler(given))
   elseif code ~= "unsupported" then
     return nil, message, code
   end
   local given
-  given, message, code = workload.operators(path)
-  return given and add_shares(given), message, code
+  given, message, code = document.read(path, "operators")
+  return given and add_shares(leave_out_profiler(given)), message, code
 end
 
 

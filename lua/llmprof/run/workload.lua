@@ -2,14 +2,15 @@
 -- itself. docs/workload.md is the contract.
 local command_line = require "llmprof.base.command_line"
 local compiled = require "llmprof.run.compiled"
+local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
 local files = require "llmprof.base.files"
+local guard = require "llmprof.run.guard"
 local fs = require "llmprof.fs"
-local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
 local process = require "llmprof.base.process"
 local recipe = require "llmprof.recipe"
-local sorted_keys = require "llmprof.base.sorted_keys"
+local yaml = require "llmprof.yaml"
 
 local workload = {}
 
@@ -63,22 +64,33 @@ local function check_holes(argv)
 end
 
 
+-- Changes a key of a view of the configuration; what lies below the view stays.
+local function change(view, key, value)
+  for part in key:gmatch "([^.]+)%." do
+    if not rawget(view, part) then view[part] = setmetatable({}, { __index = view[part] }) end
+    view = view[part]
+  end
+  view[key:match "[^.]+$"] = value
+end
+
+
 -- The configuration as the recipe's workload is to see it: fewer tokens may stand
 -- for many, in every capture of a run alike, so that the timeline and the counters
--- are of the same work. tokens goes before what the configuration says.
-local function representative(cfg, tokens)
-  tokens = tokens or cfg.run.representative_max_new_tokens
-  if not tokens then return cfg end
-  local infer = setmetatable({ max_new_tokens = tokens }, { __index = cfg.infer })
-  return setmetatable({ infer = infer }, { __index = cfg })
+-- are of the same work. changes go before what the configuration says.
+local function representative(cfg, changes)
+  local view = setmetatable({}, { __index = cfg })
+  local tokens = cfg.run.representative_max_new_tokens
+  if tokens then change(view, "infer.max_new_tokens", tokens) end
+  for key, value in pairs(changes or {}) do change(view, key, value) end
+  return view
 end
 
 
 -- { argv, env, cwd, timeout, source (of a program that is compiled) } of the
--- recipe's workload. run may be nil (a dry run): then nothing is written. tokens:
--- how many it generates, for this capture alone (optional).
-function workload.describe(made, cfg, run, tokens)
-  local given = recipe.call("workload", made.workload, representative(cfg, tokens))
+-- recipe's workload. run may be nil (a dry run): then nothing is written. changes:
+-- values of keys for this capture alone (optional).
+function workload.describe(made, cfg, run, changes)
+  local given = recipe.call("workload", made.workload, representative(cfg, changes))
   if type(given) ~= "table" or type(given.argv) ~= "table" or #given.argv == 0 then
     errors.raise("usage", "workload: the recipe must return { argv = { program, ... } }")
   end
@@ -102,7 +114,8 @@ end
 -- and its JSON files going to <folder> of the run. given: argv, spec (of
 -- describe), folder, log and command (files of the run: its output, the
 -- command to run it again), env (more of it), timeout and grace (s), on_line,
--- on_idle.
+-- on_idle, guard (of run.guard; one that ends what stalls unless given). With one that
+-- is given an interrupt is the caller's to raise.
 -- Returns spawn's result and the output lines.
 function workload.run(ctx, given)
   errors.check("failed", fs.mkdirs(ctx.run:path(given.folder)))
@@ -114,23 +127,28 @@ function workload.run(ctx, given)
   for name, value in pairs(given.spec.env) do env[name] = value end
   for name, value in pairs(given.env or {}) do env[name] = value end
   local lines = {}
+  local watch = given.guard or guard.new { stall_s = ctx.cfg.workload.stall_s, works = true,
+    folder = ctx.run:path(given.folder), patience = given.grace }
   ctx.command(given.argv)
   if given.command then ctx.run:write(given.command, command_line.show(given.argv) .. "\n") end
   local result, message = process.run(given.argv, {
     env = env, cwd = given.spec.cwd, timeout = given.timeout or given.spec.timeout,
-    grace = given.grace, kill_group = true,
+    grace = given.grace, kill_group = true, hold_signals = given.guard ~= nil,
     on_line = function(line)
       lines[#lines + 1] = line
+      watch:line()
       ctx.output(line)
       if given.on_line then given.on_line(line) end
     end,
-  }, function()
+  }, function(child)
     ctx.tick()
+    watch:idle(child)
     if given.on_idle then given.on_idle() end
   end)
   if given.log then ctx.run:write(given.log, table.concat(lines, "\n") .. "\n") end
   if not result then errors.raise("failed", message) end
-  if result.interrupted then errors.raise("interrupted", "interrupted") end
+  if result.interrupted and not given.guard then errors.raise("interrupted", "interrupted") end
+  if watch.why == "stalled" then result.ok, result.stalled_s = false, watch.stall_s end
   return result, lines
 end
 
@@ -138,6 +156,10 @@ end
 -- How a process ended, in words; nil when all went well.
 function workload.complaint(result)
   if result.ok then return nil end
+  if result.stalled_s then
+    return ("it made no progress for %g s and was ended (workload.stall_s)"):format(
+      result.stalled_s)
+  end
   if result.timed_out then return "it ran past its time limit and was ended" end
   if result.signal then return "it was killed by " .. result.signal end
   return ("it ended with exit status %d"):format(result.code)
@@ -153,156 +175,22 @@ end
 
 -- ---- what it says about itself ----
 
-local function expect(value, kind, where)
-  local fits = kind == "number" and type(value) == "number" and value == value
-    or kind ~= "number" and type(value) == kind
-  if not fits then
-    local got = type(value) == "table" and "a list or an object" or tostring(value)
-    return ("%s: %s expected, got %s"):format(where, kind, value == nil and "nothing" or got)
-  end
-  return nil
-end
-
-
--- What is wrong with the fields of an object that must be of a kind, if there.
-local function check_fields(object, names, kind, where)
-  for _, name in ipairs(names) do
-    local wrong = object[name] ~= nil
-      and expect(object[name], kind, ("%s.%s"):format(where, name))
-    if wrong then return wrong end
-  end
-  return nil
-end
-
-
-local stage_numbers = { "ms", "gpu_ms", "count", "tokens", "steps" }
-
-local function check_stage(stage, where)
-  local wrong = expect(stage, "table", where) or check_fields(stage, stage_numbers, "number", where)
-  if wrong or stage.steps_ms == nil then return wrong end
-  wrong = expect(stage.steps_ms, "table", where .. ".steps_ms")
-  if wrong then return wrong end
-  for i, ms in ipairs(stage.steps_ms) do
-    wrong = expect(ms, "number", ("%s.steps_ms[%d]"):format(where, i))
-    if wrong then return wrong end
-  end
-  return nil
-end
-
-
--- By name, so that of several mistakes it is always the same one.
-local function check_stages(stages, where)
-  for _, name in ipairs(sorted_keys(stages)) do
-    local wrong = check_stage(stages[name], ("%s.stages.%s"):format(where, name))
-    if wrong then return wrong end
-  end
-  return nil
-end
-
-
--- Images that an encoder is given: list of { count, size }, whole numbers.
-local function check_images(images)
-  local wrong = images ~= nil and expect(images, "table", "images")
-  if wrong then return wrong end
-  for i, image in ipairs(images or {}) do
-    local where = ("images[%d]"):format(i)
-    wrong = expect(image, "table", where)
-    if wrong then return wrong end
-    for _, key in ipairs { "count", "size" } do
-      if math.type(image[key]) ~= "integer" or image[key] < 1 then
-        return ("%s.%s: a whole number of at least 1 expected, got %s"):format(where, key,
-          tostring(image[key]))
-      end
-    end
-  end
-  return nil
-end
-
-
-local shape_numbers = { "batch", "prompt_tokens", "image_tokens", "new_tokens" }
-local model_words = { "name", "variant", "dtype", "weights" }
-
--- What is wrong with metrics, or nil.
-local function check_metrics(metrics)
-  local wrong = expect(metrics, "table", "metrics")
-    or expect(metrics.repeats, "table", "repeats")
-    or check_fields(metrics, { "model", "environment" }, "table", "top level")
-    or check_fields(metrics.model or {}, model_words, "string", "model")
-    or check_fields(metrics, shape_numbers, "number", "top level")
-    or check_images(metrics.images)
-  if wrong then return wrong end
-  for i, rep in ipairs(metrics.repeats) do
-    local where = ("repeats[%d]"):format(i)
-    wrong = expect(rep, "table", where) or expect(rep.stages, "table", where .. ".stages")
-      or check_stages(rep.stages, where)
-    if wrong then return wrong end
-  end
-  return nil
-end
-
-
--- Leave out the fields that are null: what was not measured is absent here.
-local function drop_nulls(value)
-  for key, item in pairs(value) do
-    if item == json.null and type(key) == "string" then
-      value[key] = nil
-    elseif type(item) == "table" then
-      drop_nulls(item)
-    end
-  end
-end
-
-
--- A JSON file, checked: the table, or nil, message, code.
-local function load_checked(path, check)
-  local value, message, code = json.load(path)
-  if value == nil then return nil, message, code end
-  if type(value) == "table" then drop_nulls(value) end
-  local wrong = check(value)
-  if wrong then return nil, ("%s: %s"):format(path, wrong), "syntax" end
-  return value
-end
-
-
--- A metrics.json: the table, or nil, message, code.
-function workload.load_metrics(path)
-  return load_checked(path, check_metrics)
-end
-
-
 -- metrics.json of a folder of the run; nil when there is none; nil and a
 -- message when it is broken.
 function workload.metrics(run, folder)
   local name = layout.metrics_in(folder)
   if not run:has(name) then return nil end
-  return workload.load_metrics(run:path(name))
+  return document.read(run:path(name), "metrics")
 end
 
 
-local whole_numbers = { "wall_ms", "device_ns", "unattributed_device_ns" }
-local operator_numbers = { "host_total_ns", "host_self_ns", "device_total_ns", "device_self_ns" }
-
--- What is wrong with operators, or nil.
-local function check_operators(operators)
-  local wrong = expect(operators, "table", "operators")
-    or expect(operators.operators, "table", "operators")
-    or check_fields(operators, whole_numbers, "number", "top level")
-    or check_fields(operators, { "source" }, "string", "top level")
-  if wrong then return wrong end
-  for i, row in ipairs(operators.operators) do
-    local where = ("operators[%d]"):format(i)
-    wrong = expect(row, "table", where) or expect(row.name, "string", where .. ".name")
-      or expect(row.calls, "number", where .. ".calls")
-      or check_fields(row, operator_numbers, "number", where)
-    if wrong then return wrong end
-  end
-  return nil
-end
-
-
--- An operators.json: the table, or nil, message, code.
-function workload.operators(path)
-  return load_checked(path, check_operators)
+-- Into inputs.yaml: what the workload says in a folder of the run that it ran on, by
+-- name, size and digest; nothing where it says nothing.
+function workload.keep_inputs(ctx, folder)
+  local metrics = workload.metrics(ctx.run, folder)
+  if not metrics or type(metrics.inputs) ~= "table" then return end
+  ctx.run:write(layout.inputs, yaml.encode { source = "workload", files = metrics.inputs })
+  ctx.outputs[#ctx.outputs + 1] = layout.inputs
 end
 
 

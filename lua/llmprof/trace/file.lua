@@ -17,14 +17,14 @@ local function hint_for(path, is_known)
 end
 
 
-local function hint_of(path, message, code)
+local function hint_of(path, code)
   local by_name = hint_for(path, function(suffix)
     return suffix ~= "" and path:sub(-#suffix) == suffix
   end)
   if by_name then return by_name end
   if layout.find(path, "timeline") then
     return "a bundle? Its trace is " .. layout.find(path, "timeline")
-  elseif message:find(": truncated: ", 1, true) then
+  elseif code == "truncated" then
     return "copy or export it again"
   elseif code == "syntax" or code == "unsupported" then
     return hint_for(path, function(suffix) return suffix == "" end)
@@ -41,8 +41,8 @@ function trace_file.open(path)
   end
   local opened, message, code = trace.open(path)
   if opened then return opened end
-  errors.raise(code == "notfound" and "usage" or "failed", message,
-    { hint = hint_of(path, message, code) })
+  local misnamed = code == "notfound" or code == "unsupported" or code == "syntax"
+  errors.raise(misnamed and "usage" or "failed", message, { hint = hint_of(path, code) })
 end
 
 

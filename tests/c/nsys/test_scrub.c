@@ -155,8 +155,8 @@ static void test_messages(void **state) {
   static const char *const kept[] = {
       "Profiling has started.",
       "Number of CUPTI events produced: \t55319, CUPTI buffers: 50.",
-      "Buffers holding CUDA trace data will be flushed on CudaProfilerStop() "
-      "call. See --flush-on-cudaprofilerstop to control this behavior.",
+      ("Buffers holding CUDA trace data will be flushed on CudaProfilerStop() "
+       "call. See --flush-on-cudaprofilerstop to control this behavior."),
       "No CUDA events collected. Does the process use CUDA?",
       "Some events were\nlost.",
       "a message was left out",

@@ -37,10 +37,12 @@ describe("llmprof.csv", function()
 
   it("names file and line of a broken row", function()
     local reader = assert(csv.parse "a,b\n1\n")
-    local _, message = pcall(function()
+    local _, err = pcall(function()
       for _ in reader:rows() do end
     end)
-    assert.equal("csv:2: 1 fields where the header has 2: 1", message)
+    assert.same({ "csv:2: 1 fields where the header has 2: 1", "syntax" },
+      { err.message, err.code })
+    assert.same({ nil, "csv: empty, no CSV header", "empty" }, { csv.parse "" })
   end)
 
   it("says what is wrong with a file", function()

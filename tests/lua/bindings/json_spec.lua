@@ -84,6 +84,15 @@ describe("llmprof.json", function()
     assert.is_nil(getmetatable(json.decode '{"b":1,"a":2}'))
   end)
 
+  it("keeps the order that was read, if asked to", function()
+    local text = '{"z":[{"b":1,"a":2}],"y":{},"x":[]}'
+    local value = assert(json.decode(text, { ordered = true }))
+    assert.same({ "z", "y", "x" }, getmetatable(value).__keys)
+    assert.equal(text, json.encode(value))
+    assert.has_error(function() json.decode(text, { ordered = 1 }) end,
+      "bad argument #2 to 'decode' (option 'ordered': boolean expected, got number)")
+  end)
+
   it("refuses what is no tree, with the path", function()
     assert.equal("cannot encode a function at a.b[2]", misuse { a = { b = { 1, print } } })
     assert.equal("cannot encode a nil at top level", misuse(nil))

@@ -72,7 +72,7 @@ function results.full(given)
         min_ns = 9e4, max_ns = 2e5, std_ns = 1e3, share = 0.625,
         cumulative = 0.625, stage_share = 0.8, stage_cumulative = 0.8, shapes = shapes,
         counters = { launches = 2, match = "exact", sm_percent = 12.34, dram_percent = 70,
-          intensity = 1.5, bound = "memory" } },
+          intensity = 1.5, bound = "DRAM", bound_percent = 70 } },
       { id = 2, name = "add(float *)", short_name = "add", category = "elementwise",
         stage = "prefill", part = "sam", device = 0, calls = 10, total_ns = 7e6, mean_ns = 7e5,
         median_ns = 7e5, min_ns = 7e5, max_ns = 7e5, std_ns = 0,
@@ -86,7 +86,8 @@ function results.full(given)
     selection = { policy = { kernels = 1 }, coverage = 0.8, filter = "regex:^(gemm)$",
       kernels = { 1 }, dropped = json.list {}, groups = {
         { name = "decode", kernels = { 1 }, coverage = 0.8, of = 2 } } },
-    counters = { launches = 2, matched = 2, kernels = 1, time_share = 0.625 },
+    counters = { launches = 2, matched = 2, kernels = 1, coverage = 0.625, stages = {
+      { name = "decode", coverage = 0.8 }, { name = "prefill", coverage = 0 } } },
     missing = { { what = "operators", why = "it was <not> asked for", how = "operators=on" },
       { what = "the model's cost", why = "model.arch is not set", how = "describe the model" } },
   }, given)

@@ -9,6 +9,7 @@ local limits = lazy "llmprof.compare.limits"
 local out = require "llmprof.base.out"
 local report = lazy "llmprof.compare.report"
 local side = lazy "llmprof.compare.side"
+local table_options = lazy "llmprof.cli.table_options"
 local term = require "llmprof.base.term"
 
 local command = {
@@ -25,8 +26,7 @@ Exit status 5 when a limit of --fail-on is broken.]],
   completes = "side",
   options = {
     { "root", arg = "DIR", default = defaults["run.root"][2], help = "where runs are kept" },
-    { "format", short = "f", arg = "FORMAT", default = "table",
-      choices = { "table", "md", "json" }, help = "output format" },
+    table_options.document_format,
     { "rows", short = "n", arg = "N", type = "integer", default = 15,
       help = "kernels shown; 0 is all" },
     { "fail-on", arg = "LIMITS", help = "'decode.ms>+3%, prefill.kernels>+0': fail beyond these" },

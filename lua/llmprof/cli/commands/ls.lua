@@ -11,6 +11,7 @@ local out = require "llmprof.base.out"
 local results_file = lazy "llmprof.bundle.results_file"
 local sys = require "llmprof.sys"
 local table_options = lazy "llmprof.cli.table_options"
+local tables = lazy "llmprof.base.tables"
 
 local command = {
   name = "ls",
@@ -45,7 +46,7 @@ local started = { key = "started", title = "started (UTC)", type = "text" }
 
 local function columns_for(format)
   local list = table.move(columns, 1, #columns, 1, {})
-  list[#list + 1] = (format == "csv" or format == "json") and started or age
+  list[#list + 1] = tables.format(format).programs and started or age
   return list
 end
 

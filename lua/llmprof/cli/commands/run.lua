@@ -5,12 +5,10 @@ local config = lazy "llmprof.recipe.config"
 local dry_run = lazy "llmprof.run.dry_run"
 local errors = require "llmprof.base.errors"
 local layout = require "llmprof.bundle.layout"
-local limits = require "llmprof.base.limits"
 local out = require "llmprof.base.out"
-local pipeline = lazy "llmprof.run.pipeline"
-local progress = lazy "llmprof.run.progress"
 local recipe = require "llmprof.recipe"
 local sorted_keys = require "llmprof.base.sorted_keys"
+local start = lazy "llmprof.run.start"
 
 local command = {
   name = "run",
@@ -83,79 +81,24 @@ end
 
 -- ---- running ----
 
-local function command_words(made, given, words)
-  local list = { "llmprof", made.file }
-  table.move(words, 2, #words, 3, list)
-  if given.config then
-    list[#list + 1] = "--config"
-    list[#list + 1] = given.config
-  end
-  return list
-end
-
-
-local function open_run(made, composed, given, words)
-  local cfg = composed.tree
-  local begun, id
-  if given.resume then begun, id = artifacts.begun(given.resume, cfg.run.root) end
-  if given.resume and not begun then
-    local run = artifacts.open(given.resume, cfg.run.root)
-    if run.manifest.recipe ~= made.name then
-      errors.raise("usage", ("run %s is of the recipe %s, not %s"):format(run.id,
-        tostring(run.manifest.recipe), made.name))
-    end
-    run:reopen()
-    return run
-  end
-  return artifacts.create { out = not id and begun or cfg.out, root = cfg.run.root,
-    id = id or cfg.run.id, recipe = made.name, recipe_file = made.file,
-    command = command_words(made, given, words) }
-end
-
-
 -- The timeline of the run that is resumed, if it has one.
 local function kept_timeline(given, cfg)
   return given.resume and layout.find(artifacts.open(given.resume, cfg.run.root).dir, "timeline")
 end
 
 
--- A file of settings may be a stranger's: what it has run is named before.
-local function check_trust(composed, made, given, words)
-  local runs = given["trust-config"] and {} or config.runs_of_file(composed, made, words)
-  if #runs == 0 then return end
-  errors.raise("usage", ("%s says what is run: %s"):format(given.config, table.concat(runs, ", ")),
-    { hint = "--trust-config runs it, if the file is yours" })
-end
-
-
-local function new_context(made, composed, run, resume)
-  return { recipe = made, config = composed, cfg = composed.tree, run = run, resume = resume }
-end
-
-
 function command.run(given, words)
-  local made = load_recipe(words)
-  local settings = table.move(words, 2, #words, 1, {})
-  local composed = config.of_recipe(made, given.config, settings)
+  local wanted = { recipe = load_recipe(words), settings = table.move(words, 2, #words, 1, {}),
+    config = given.config, trusted = given["trust-config"], resume = given.resume,
+    quiet = given.quiet, verbose = given.verbose, log = given.log, watch_gpu = given["watch-gpu"] }
+  local composed = start.compose(wanted)
   if given["print-config"] then
     out.write(config.to_yaml(composed))
-    return 0
   elseif given["dry-run"] then
-    out.write(dry_run.text(made, composed.tree, kept_timeline(given, composed.tree)))
-    return 0
+    out.write(dry_run.text(wanted.recipe, composed.tree, kept_timeline(given, composed.tree)))
+  else
+    start.run(wanted, composed)
   end
-  check_trust(composed, made, given, settings)
-  limits.apply(composed.tree.limits)
-  local ui = progress.new { quiet = given.quiet, verbose = given.verbose, log = given.log,
-    watch_gpu = given["watch-gpu"] }
-  local run = open_run(made, composed, given, words)
-  ui.start(made, composed.tree, run)
-  local ctx = new_context(made, composed, run, given.resume ~= nil)
-  local failure = pipeline.run(ctx, ui)
-  run:publish()
-  ui.finish(ctx, failure)
-  if failure and failure.kind == "interrupted" then failure.hint = run:continuation() end
-  if failure then error(failure, 0) end
   return 0
 end
 

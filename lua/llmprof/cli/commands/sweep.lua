@@ -2,7 +2,6 @@
 local lazy = require "llmprof.base.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
 local command_line = require "llmprof.base.command_line"
-local config = lazy "llmprof.recipe.config"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local grid = lazy "llmprof.compare.sweep.grid"
@@ -11,7 +10,7 @@ local out = require "llmprof.base.out"
 local recipe = require "llmprof.recipe"
 local recorded = lazy "llmprof.run.capture.recorded"
 local report = lazy "llmprof.compare.sweep.report"
-local run = lazy "llmprof.cli.commands.run"
+local start = lazy "llmprof.run.start"
 local term = require "llmprof.base.term"
 local text = require "llmprof.text"
 
@@ -55,12 +54,19 @@ local function check_recorded(made, entry, cfg)
 end
 
 
+-- What one run of a combination is to do, in llmprof.run.start's words.
+local function wanted_of(made, given, settings)
+  return { recipe = made, settings = settings, config = given.config,
+    trusted = given["trust-config"], quiet = true }
+end
+
+
 -- Where runs go by default, once every combination is known to be valid: nobody
 -- should wait for the last one to learn of a typing error in it.
 local function check_all(made, given, list)
   local root
   for _, entry in ipairs(list) do
-    local composed = config.of_recipe(made, given.config, entry.words)
+    local composed = start.compose(wanted_of(made, given, entry.words))
     check_recorded(made, entry, composed.tree)
     root = root or composed.tree.run.root
   end
@@ -87,21 +93,21 @@ end
 
 -- ---- running ----
 
-local function argv_of(entry, made, folder)
-  local argv = { made.file }
-  table.move(entry.words, 1, #entry.words, 2, argv)
-  argv[#argv + 1] = "run.root=" .. folder
-  argv[#argv + 1] = "run.id=" .. entry.id
-  return argv
+-- The run of a combination in its folder, begun or continued.
+local function run_of(entry, made, given, folder)
+  local settings = table.move(entry.words, 1, #entry.words, 1, {})
+  settings[#settings + 1] = "run.root=" .. folder
+  settings[#settings + 1] = "run.id=" .. entry.id
+  local wanted = wanted_of(made, given, settings)
+  wanted.resume = state_of(entry, folder) and entry.id or nil
+  return wanted
 end
 
 
 local function run_or_keep(entry, made, given, folder)
-  local state = state_of(entry, folder)
-  if state == "done" then return "kept" end
-  run.run({ quiet = true, config = given.config, ["trust-config"] = given["trust-config"],
-    resume = state and entry.id or nil },
-    argv_of(entry, made, folder))
+  if state_of(entry, folder) == "done" then return "kept" end
+  local wanted = run_of(entry, made, given, folder)
+  start.run(wanted, start.compose(wanted))
   return "done"
 end
 
@@ -156,16 +162,13 @@ local function finish(list, made, folder, argv)
 end
 
 
-local function preview(list, made, folder)
+local function preview(list, made, given, folder)
   for _, entry in ipairs(list) do
-    local state = state_of(entry, folder)
-    local argv = { "llmprof" }
-    table.move(argv_of(entry, made, folder), 1, #entry.words + 3, 2, argv)
-    if state == "done" then
+    if state_of(entry, folder) == "done" then
       out.write(("%s: done, is kept\n"):format(entry.label))
     else
-      if state then table.move({ "--resume", entry.id }, 1, 2, #argv + 1, argv) end
-      out.write(("%s\n  $ %s\n"):format(entry.label, command_line.show(argv)))
+      out.write(("%s\n  $ %s\n"):format(entry.label,
+        command_line.show(start.words(run_of(entry, made, given, folder)))))
     end
   end
 end
@@ -177,7 +180,7 @@ function command.run(given, words)
   local folder = folder_of(made, given, check_all(made, given, list))
   for _, entry in ipairs(list) do entry.folder = folder .. "/" .. entry.id end
   if given["dry-run"] then
-    preview(list, made, folder)
+    preview(list, made, given, folder)
     return 0
   end
   local held <close> = hold(folder) -- luacheck: ignore 211

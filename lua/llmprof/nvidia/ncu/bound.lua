@@ -1,56 +1,59 @@
--- What limits a launch, by the rule of thumb of ncu's SpeedOfLight section.
+-- What limits a launch: the unit that is used most, where that is much, by the
+-- rule of thumb of ncu's SpeedOfLight section.
 local bound = {}
 
--- Percent of peak. Below LOW neither units nor memory are kept busy and the
--- launch waits: for latency, for a grid too small. From HIGH on, ncu calls
--- what is above it well used; between the two it only points at the larger.
+-- Percent of peak. Below LOW no unit is kept busy and the launch waits for
+-- latency, as with a grid too small.
 bound.LOW = 60
-bound.HIGH = 80
-
--- Closer than this, in percentage points, compute and memory are balanced.
-bound.BALANCED = 10
 
 -- A grid below one wave cannot fill the GPU.
 bound.FULL_WAVE = 1
 
+-- Fields of a launch's throughput and the units that they are of, from the roof
+-- inwards. Of units that are about as busy the first is named: what DRAM cannot give
+-- keeps L2 no less busy.
+bound.units = { { "dram", "DRAM" }, { "l2", "L2" }, { "l1", "L1" }, { "tensor", "tensor" },
+  { "fp32", "fp32" }, { "fp64", "fp64" }, { "alu", "ALU" }, { "issue", "issue" } }
 
-local function memory_of(throughput)
-  if throughput.memory then return throughput.memory, "memory" end
-  return throughput.dram, "DRAM"
+-- What ncu sums up of several units; one of them may not have been measured.
+local SUMS = { { "sm", "SM" }, { "memory", "memory" } }
+
+-- Percentage points that are no difference.
+local ALIKE = 5
+
+
+-- The first of these fields that is as busy as any: name and percent; nil when
+-- none was measured.
+local function busiest(throughput, fields)
+  local most = -math.huge
+  for _, field in ipairs(fields) do most = math.max(most, throughput[field[1]] or most) end
+  for _, field in ipairs(fields) do
+    local percent = throughput[field[1]]
+    if percent and percent >= most - ALIKE then return field[2], percent end
+  end
+  return nil
 end
 
 
-local function latency_reason(numbers, measured)
-  local small = numbers.waves and numbers.waves < bound.FULL_WAVE and
-    ("; the grid is %.2f of a wave"):format(numbers.waves) or ""
-  return ("%s, both below %d %%%s"):format(measured, bound.LOW, small)
-end
-
-
-local function busy_reason(numbers, measured)
-  local gap = math.abs(numbers.sm - numbers.memory)
-  local largest = math.max(numbers.sm, numbers.memory)
-  local level = largest >= bound.HIGH and "high" or "moderate"
-  local balanced = gap < bound.BALANCED and ", balanced" or ""
-  return ("%s: %s use%s"):format(measured, level, balanced)
+-- A sum that is above all units stands for one that was not measured.
+local function deciding(throughput)
+  local name, percent = busiest(throughput, bound.units)
+  local sum, sum_percent = busiest(throughput, SUMS)
+  if sum and sum_percent > (percent or -math.huge) + ALIKE then return sum, sum_percent end
+  return name, percent
 end
 
 
 -- See ncu.bound.
 function bound.classify(launch)
-  local throughput = launch.throughput
-  local memory, name = memory_of(throughput)
-  local numbers = { sm = throughput.sm, memory = memory, dram = throughput.dram,
-    tensor = throughput.tensor, waves = launch.waves, low = bound.LOW, high = bound.HIGH }
-  if not (numbers.sm and memory) then
-    local absent = numbers.sm and "memory" or memory and "compute" or "compute and memory"
-    return "unknown", absent .. " throughput not measured", numbers
-  end
-  local measured = ("compute %.1f %% and %s %.1f %% of peak"):format(numbers.sm, name, memory)
-  if numbers.sm < bound.LOW and memory < bound.LOW then
-    return "latency", latency_reason(numbers, measured), numbers
-  end
-  return numbers.sm > memory and "compute" or "memory", busy_reason(numbers, measured), numbers
+  local unit, percent = deciding(launch.throughput)
+  if not unit then return "unknown", "no throughput was measured", {} end
+  local numbers = { unit = unit, percent = percent, waves = launch.waves, low = bound.LOW }
+  local said = ("%s %.1f %% of its peak"):format(unit, percent)
+  if percent >= bound.LOW then return unit, said, numbers end
+  local small = launch.waves and launch.waves < bound.FULL_WAVE
+    and ("; the grid is %.2f of a wave"):format(launch.waves) or ""
+  return "latency", ("no unit at %d %%, at most %s%s"):format(bound.LOW, said, small), numbers
 end
 
 

@@ -80,7 +80,7 @@ function details.read(reader, name)
   local twice = row.duplicate(reader:header())
   if twice then return nil, ("%s: column '%s' appears twice"):format(name, twice), "syntax" end
   local launches, by_key = {}, {}
-  for cells, line, code in row.iterate(reader, name) do
+  for cells, line, code in row.iterate(reader) do
     if not cells then return nil, line, code end
     local key = row.key(cells)
     local launch = by_key[key]

@@ -97,9 +97,10 @@
 -- ncu flushes caches and runs kernels alone: take times from nsys.
 --
 -- ncu.bound(launch) -> class, reason, numbers
---   class: "compute" or "memory", whichever is the larger share of its peak,
---   if at least one reaches 60 %; "latency" below; "unknown" when one was not
---   measured. numbers: sm, memory, dram, tensor (%), waves, low, high.
+--   class: the unit with the largest share of its peak, if that reaches 60 %: DRAM,
+--   L2, L1, tensor, fp32, fp64, ALU, issue; SM or memory where only ncu's sum over
+--   units was measured; "latency" below; "unknown" where nothing was. numbers:
+--   unit, percent (of the busiest), waves, low.
 --
 -- ncu.filter_regex(names) -> "regex:^(a|b)$" | nil, message, code
 --   For ncu --kernel-name: exactly these names. By default ncu matches the
@@ -196,10 +197,7 @@ end
 function ncu.read(path, options)
   local function open(csv_options) return csv.open(path, csv_options) end
   local result, message, code = read(open, path, wanted_page(options))
-  if code == "syntax" and message:find("no CSV header", #path, true) and
-    says_nothing_profiled(path) then
-    return no_kernels(path)
-  end
+  if code == "empty" and says_nothing_profiled(path) then return no_kernels(path) end
   return result, message, code
 end
 
@@ -207,9 +205,7 @@ end
 function ncu.read_text(text, options)
   local function open(csv_options) return csv.parse(text, csv_options) end
   local result, message, code = read(open, "csv", wanted_page(options))
-  if code == "syntax" and message:find("no CSV header", 1, true) and text:find(NO_KERNELS) then
-    return no_kernels "csv"
-  end
+  if code == "empty" and text:find(NO_KERNELS) then return no_kernels "csv" end
   return result, message, code
 end
 

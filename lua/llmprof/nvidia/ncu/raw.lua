@@ -82,7 +82,7 @@ function raw.read(reader, name)
   end
   local plan = tensor.plan(columns.units)
   local launches, seen = {}, {}
-  for cells, line, code in row.iterate(reader, name) do
+  for cells, line, code in row.iterate(reader) do
     if not cells then return nil, line, code end
     local launch, message, why = row.launch(cells, name, line)
     if not launch then return nil, message, why end

@@ -1,5 +1,6 @@
 -- What the rows of both pages share: the columns that say which launch it is.
 local csv = require "llmprof.csv"
+local errors = require "llmprof.base.errors"
 local nvtx = require "llmprof.nvidia.ncu.nvtx"
 
 local row = {}
@@ -37,19 +38,17 @@ function row.duplicate(header)
 end
 
 
--- row.iterate(reader, name): a function that gives cells, line; nothing at
+-- row.iterate(reader): a function that gives cells, line; nothing at
 -- the end; false, message, code where the file is broken. Anything else the
 -- reader raises (an interrupt) goes through.
-function row.iterate(reader, name)
+function row.iterate(reader)
   local step, state = reader:rows()
   return function()
     local ok, cells, line = pcall(step, state)
     if ok then return cells, line end
-    local message = cells
-    if type(message) ~= "string" or message:sub(1, #name + 1) ~= name .. ":" then
-      error(message, 0)
-    end
-    return false, message, message:match("^:%d+:", #name + 1) and "syntax" or "io"
+    local err = cells
+    if not errors.is(err) or errors.is_interrupt(err) then error(err, 0) end
+    return false, err.message, err.code
   end
 end
 

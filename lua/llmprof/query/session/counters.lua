@@ -5,6 +5,7 @@ local join = lazy "llmprof.analysis.counters"
 local kernels = lazy "llmprof.analysis.kernels"
 local ncu = lazy "llmprof.nvidia.ncu"
 local query = require "llmprof.query"
+local tuple = require "llmprof.base.tuple"
 local stages = lazy "llmprof.analysis.stages"
 
 local counters = {}
@@ -83,12 +84,7 @@ local joined = {
   { name = "intensity", type = "number" },
 }
 
-local keys = { "stage", "part", "device", "name" }
-
-
-local function key_of(stage, part, device, name)
-  return ("%s\0%s\0%s\0%s"):format(stage, part or "", device or "", name)
-end
+local keys = { "stage", "part", "name" }
 
 
 -- By kernel of a stage: its counters.
@@ -97,7 +93,7 @@ local function index(source)
   join.join(list, launches(source.counters_path), source.found)
   local by_key = {}
   for _, kernel in ipairs(list) do
-    by_key[key_of(kernel.stage, kernel.part, kernel.device, kernel.name)] = kernel.counters
+    by_key[tuple(kernel.stage, kernel.part, kernel.name)] = kernel.counters
   end
   return by_key
 end
@@ -112,8 +108,8 @@ function counters.join(source, frame)
     made[c] = { name = column.name, type = column.type, values = {} }
   end
   for i = 1, #groups do
-    local found = by_key[key_of(groups:get(i, "stage") or stages.WHOLE_RUN,
-      groups:get(i, "part"), groups:get(i, "device"), groups:get(i, "name"))] or {}
+    local found = by_key[tuple(groups:get(i, "stage") or stages.WHOLE_RUN,
+      groups:get(i, "part"), groups:get(i, "name"))] or {}
     for c, column in ipairs(joined) do
       local value = found[column.name]
       made[c].values[i] = value == nil and false or value

@@ -1,7 +1,6 @@
 -- Where a run's data comes from. A source of captures is a table:
 --
 --   name            what results call it
---   check(cfg)      raises what cannot work, before anything runs (optional)
 --   open(ctx)       what is known without looking for a tool: ctx.state.tools, and
 --                   ctx.state.folder where there are files of before
 --   find(ctx)       looks for the tools, raises without one that is needed (optional)
@@ -15,6 +14,8 @@
 --                   put their files into the run: true, or false and why not
 --   recall(ctx)     how the timeline that is there was taken: { date, command,
 --                   complaints }, as far as known
+--   room(ctx)       what measuring counters costs and how the workload may be shortened
+--                   for it: room of llmprof.analysis.counter_plan (optional)
 --   rank_files(ctx) the files of other ranks than the timeline's with it, where there
 --                   are some (optional)
 --   preview(ctx)    step name -> list of argv that it would start, or of texts about

@@ -7,11 +7,10 @@ local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
 local files = require "llmprof.base.files"
 local fs = require "llmprof.fs"
-local json_schema = require "llmprof.base.json_schema"
+local document = require "llmprof.base.document"
 local layout = require "llmprof.bundle.layout"
 local sorted_keys = require "llmprof.base.sorted_keys"
 local under_ncu = require "llmprof.run.capture.under_ncu"
-local workload = require "llmprof.run.workload"
 local yaml = require "llmprof.yaml"
 
 local recorded = { name = "recorded" }
@@ -38,7 +37,7 @@ end
 local function about(folder)
   local path = folder .. "/" .. layout.ABOUT
   if not fs.stat(path) then return {} end
-  local said, message = json_schema.read_file(path, "capture")
+  local said, message = document.read(path, "capture")
   if said == nil then errors.raise("usage", message) end
   return said
 end
@@ -65,7 +64,7 @@ function recorded.machine(ctx) return about(ctx.state.folder).environment end
 -- wrong with a capture is said when it is opened.
 function recorded.captured_with(ctx)
   local folder = files.find_folder(wanted_folder(ctx.cfg, ctx.recipe.name))
-  local said = folder and json_schema.read_file(folder .. "/" .. layout.ABOUT, "capture")
+  local said = folder and document.read(folder .. "/" .. layout.ABOUT, "capture")
   return said and said.captured_with or nil
 end
 
@@ -132,8 +131,8 @@ end
 -- What its workload ran on, as far as it says; and the files of the capture that are
 -- there, with sizes.
 function recorded.inputs(ctx)
-  local inputs, metrics = {}, workload.load_metrics(ctx.state.folder .. "/"
-    .. layout.recorded_name(layout.workload.metrics))
+  local inputs, metrics = {}, document.read(ctx.state.folder .. "/"
+    .. layout.recorded_name(layout.workload.metrics), "metrics")
   for _, name in ipairs(layout.recorded_names()) do
     local info = fs.stat(ctx.state.folder .. "/" .. name)
     if info then inputs[#inputs + 1] = { file = name, bytes = info.size } end

@@ -10,10 +10,10 @@ local merge = require "llmprof.merge"
 local nsys = require "llmprof.nvidia.nsys"
 local private = require "llmprof.bundle.private"
 local scrub = require "llmprof.scrub"
+local sys = require "llmprof.sys"
 local tool = require "llmprof.run.capture.tool"
 local tools = require "llmprof.nvidia.tools"
 local workload = require "llmprof.run.workload"
-local yaml = require "llmprof.yaml"
 
 local files = layout.nsys
 
@@ -73,11 +73,14 @@ end
 
 local function profile(ctx, spec)
   local argv = profile_argv(ctx, spec)
-  local watch = gpu_watch.start()
+  local watch, began = gpu_watch.start(), sys.monotonic()
   local result, lines = workload.run(ctx, { argv = argv, spec = spec,
     folder = layout.workload.folder, log = files.log, command = files.command, grace = GRACE,
     on_line = function(line)
       watch.sample()
+      if nsys.begins_range(line) then
+        ctx.time("window_s", (sys.monotonic() - began) / 1e9)
+      end
       local progress = nsys.progress(line)
       if progress then ctx.progress(progress) end
     end, on_idle = watch.sample })
@@ -107,15 +110,6 @@ local function keep_samples(ctx, samples)
   end
   ctx.run:write_json(layout.gpu_samples, json.list(samples))
   ctx.outputs[#ctx.outputs + 1] = layout.gpu_samples
-end
-
-
--- The inputs that the workload says it ran on, by name, size and hash.
-local function keep_inputs(ctx)
-  local metrics = workload.metrics(ctx.run, layout.workload.folder)
-  if not metrics or type(metrics.inputs) ~= "table" then return end
-  ctx.run:write(layout.inputs, yaml.encode { source = "workload", files = metrics.inputs })
-  ctx.outputs[#ctx.outputs + 1] = layout.inputs
 end
 
 
@@ -259,7 +253,7 @@ end
 local function capture_reports(ctx, spec)
   local result, lines, samples = profile(ctx, spec)
   keep_samples(ctx, samples)
-  keep_inputs(ctx)
+  workload.keep_inputs(ctx, layout.workload.folder)
   local said = nsys.read_output(lines)
   local reports = settle_reports(ctx, check_reports(ctx, said, result, lines))
   export_all(ctx, reports)

@@ -20,7 +20,7 @@ local step = { name = "analyse", summary = "put everything together: results.jso
     layout.metrics_in(layout.workload.after), layout.environment },
   reads = { "capture", "folder", "environment", "about", "trace", "found", "taken", "metrics",
     "plain", "samples", "kernels", "selection", "plan", "launches", "counters", "measured",
-    "operators", "ranks", "missing" },
+    "ran", "operators", "ranks", "missing" },
   gives = { results = "everything that was found out: llmprof.analysis" } }
 
 
@@ -50,7 +50,7 @@ end
 local function note_interrupted(ctx)
   for _, name in ipairs { "counters", "operators" } do
     local entry = ctx.run:recorded(name)
-    if entry and entry.message == "interrupted" then
+    if entry and entry.message == "interrupted" and not ctx.state[name] then
       ctx.lack(name, "interrupted", ctx.run:continuation())
     end
   end
@@ -102,7 +102,7 @@ end
 
 
 local function model_of(ctx, arch)
-  return identity.full { cfg = ctx.cfg.model, metrics = ctx.state.metrics,
+  return identity.full { cfg = ctx.cfg.model, metrics = ctx.state.metrics or ctx.state.ran,
     workload = ctx.state.about.workload, arch = arch }
 end
 
@@ -174,7 +174,7 @@ function step.run(ctx)
   local results = results_of(ctx)
   results.advice = advice.examine(results, advise_of(ctx))
   ctx.state.results = results
-  ctx.run:write_json(layout.results, results)
+  results_file.write(ctx.run, results)
   return ("%d stage%s, %d kernels"):format(#results.stages, #results.stages == 1 and "" or "s",
     #results.kernels)
 end

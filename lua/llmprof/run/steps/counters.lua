@@ -1,19 +1,25 @@
 -- Hardware counters: ncu/raw.csv, joined to the kernels of the timeline.
 local counters = require "llmprof.analysis.counters"
+local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
+local identity = require "llmprof.run.identity"
 local layout = require "llmprof.bundle.layout"
 local breakdown = require "llmprof.analysis.breakdown"
 local measured = require "llmprof.analysis.measured"
 local ncu = require "llmprof.nvidia.ncu"
+local shorter = require "llmprof.analysis.shorter"
+local workload = require "llmprof.run.workload"
 
 local step = { name = "counters",
   summary = "measure them with hardware counters, join those to the timeline",
   requires = { "plan", "tools" }, needs = { layout.selection }, makes = { layout.counters },
-  reads = { "capture", "tools", "folder", "environment", "trace", "found", "kernels", "plan" },
+  reads = { "capture", "tools", "folder", "environment", "about", "trace", "found", "kernels",
+    "plan" },
   gives = {
     launches = "every launch and range that was measured: llmprof.ncu; nil without",
     counters = "the same, joined to the kernels: llmprof.analysis.counters; nil without",
     measured = "without a timeline, the kernels of those launches: llmprof.analysis.measured",
+    ran = "without a timeline, what the workload wrote under ncu; nil without",
   }, dispensable = true }
 
 
@@ -34,15 +40,18 @@ end
 
 
 -- What the results stand for.
-local function note(joined)
+local function note(joined, plan)
   local notes = {}
   if joined.launches > 0 then
     notes[1] = ("%d launches stand for %d kernels%s"):format(joined.matched, joined.kernels,
-      joined.time_share and (", %.0f %% of the GPU time"):format(joined.time_share * 100) or "")
+      joined.coverage and (", cover %.0f %% of the kernels' time"):format(joined.coverage * 100)
+        or "")
   end
   if joined.ranges then
     notes[#notes + 1] = ("whole ranges were measured %d times"):format(#joined.ranges)
   end
+  local shortened = plan and shorter.text(plan.changes)
+  notes[#notes + 1] = shortened and "the workload shortened: " .. shortened
   return table.concat(notes, ", ")
 end
 
@@ -53,6 +62,7 @@ local function measure_alone(ctx, launches)
   local list = measured.kernels(launches, found)
   breakdown.categorize(list, ctx.recipe.categories)
   ctx.state.measured, ctx.state.counters = list, measured.join(list, launches, found)
+  ctx.state.ran = workload.metrics(ctx.run, layout.ncu.workload)
   return ("%d launches of %d kernel%s, without a timeline"):format(#launches, #list,
     #list == 1 and "" or "s")
 end
@@ -64,14 +74,21 @@ function step.restore(ctx)
   state.launches = pages.launches
   if not state.kernels then return measure_alone(ctx, pages.launches) end
   state.counters = counters.join(state.kernels, pages.launches, state.found)
-  return note(state.counters)
+  return note(state.counters, state.plan)
 end
 
 
 function step.run(ctx)
-  local taken, why = ctx.state.capture.counters(ctx)
+  local ok, taken, why = xpcall(ctx.state.capture.counters, errors.handler, ctx)
+  if not ok then
+    -- of an interrupted run the launches that were measured are kept
+    if errors.is(taken) and ctx.run:has(layout.counters) then step.restore(ctx) end
+    error(taken, 0)
+  end
   if not taken then return lack(ctx, why) end
-  return step.restore(ctx)
+  local said = step.restore(ctx)
+  if ctx.state.ran then identity.keep(ctx, ctx.state.ran) end
+  return said
 end
 
 

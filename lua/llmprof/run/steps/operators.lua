@@ -36,7 +36,7 @@ function step.run(ctx)
   if not path then return lack(ctx, why) end
   local found, message = operators.load(path)
   if not found then return lack(ctx, message) end
-  ctx.run:write_json(layout.workload.operators, found)
+  ctx.run:write_document(layout.workload.operators, "operators", found)
   ctx.state.operators = found
   return ("%d operators"):format(#found.operators)
 end

@@ -1,8 +1,7 @@
 -- The reports, from results.json and nothing else.
-local errors = require "llmprof.base.errors"
-local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
 local recipe = require "llmprof.recipe"
+local results_file = require "llmprof.bundle.results_file"
 
 local step = { name = "render", summary = "write the reports",
   requires = { "analyse" }, needs = { layout.results }, makes = {} }
@@ -21,7 +20,7 @@ for i, report in ipairs(reports) do step.makes[i] = report[1] end
 
 
 function step.run(ctx)
-  local results = errors.check("failed", json.load(ctx.run:path(layout.results)))
+  local results = results_file.load(ctx.run:path(layout.results))
   local names = {}
   for i, report in ipairs(reports) do
     ctx.run:write(report[1], require(report[2]).render(results, ctx.cfg.report))

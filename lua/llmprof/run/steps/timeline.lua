@@ -1,6 +1,6 @@
 -- The timeline: nsys/run.sqlite.
 local errors = require "llmprof.base.errors"
-local json_schema = require "llmprof.base.json_schema"
+local document = require "llmprof.base.document"
 local identity = require "llmprof.run.identity"
 local layout = require "llmprof.bundle.layout"
 local stages = require "llmprof.analysis.stages"
@@ -55,7 +55,7 @@ local function read_samples(ctx)
   local name = layout.gpu_samples
   if not ctx.run:has(name) then return end
   ctx.state.samples = errors.check("failed",
-    json_schema.read_file(ctx.run:path(name), "gpu_samples"))
+    document.read(ctx.run:path(name), "gpu_samples"))
 end
 
 

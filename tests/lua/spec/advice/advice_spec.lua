@@ -229,11 +229,18 @@ pageable_copies prefill 0.64 ms
 gemm_precision prefill 0.18 ms
 gemv_at_batch_1 decode -
 batch_room abstains
+collective_bound abstains
+expert_imbalance abstains
 experts_one_by_one abstains
 fewer_bytes abstains
 fused_projections abstains
+graph_sizes abstains
 low_occupancy abstains
 memory_roof abstains
+prefill_stalls abstains
+rank_late abstains
+small_all_reduces abstains
+steps_idle abstains
 throttling abstains
 ]], summary(advice.examine(recorded())))
   end)
@@ -325,6 +332,33 @@ describe("a rule that finds nothing", function()
   it("gives a reason, all of them, on the recorded capture", function()
     for _, entry in ipairs(advice.examine(recorded()).silent) do
       assert.not_equal("it found nothing", entry.why, entry.rule)
+    end
+  end)
+end)
+
+
+describe("every rule", function()
+  local rules = advice.names()
+
+  it("has a spec of its own", function()
+    for _, name in ipairs(rules) do
+      local spec = ("tests/lua/spec/advice/%s_spec.lua"):format(name)
+      assert.is_truthy(fs.stat(spec), "no " .. spec)
+      assert.matches(name, assert(fs.read(spec)), 1, true)
+    end
+  end)
+
+  it("has its row in the manual, and the manual no other", function()
+    local page, rows = assert(fs.read "docs/advice.md"), {}
+    local table_of_rules = page:match "\n## The rules\n(.-)\n## "
+    for name in table_of_rules:gmatch "\n| `([%w_]+)` |" do rows[#rows + 1] = name end
+    table.sort(rows)
+    assert.same(rules, rows)
+  end)
+
+  it("is called as its file is", function()
+    for _, name in ipairs(rules) do
+      assert.equal(name, require("llmprof.advice." .. name).name)
     end
   end)
 end)

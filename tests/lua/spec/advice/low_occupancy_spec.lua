@@ -35,7 +35,7 @@ kernels: 6
 
   it("is silent about busy ones and about few", function()
     assert.equal("", said(4999, few_warps))
-    assert.equal("", said(40000, { bound = "compute", occupancy_percent = 6.2 }))
+    assert.equal("", said(40000, { bound = "tensor", occupancy_percent = 6.2 }))
     assert.equal("", said(40000, { bound = "latency", occupancy_percent = 25 }))
   end)
 

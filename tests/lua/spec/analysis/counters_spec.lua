@@ -1,5 +1,7 @@
 local counter_plan = require "llmprof.analysis.counter_plan"
 local counters = require "llmprof.analysis.counters"
+local padding = require "llmprof.analysis.padding"
+local shorter = require "llmprof.analysis.shorter"
 
 local function shape(grid, calls, total_ns)
   return { grid = { grid, 1, 1 }, block = { 128, 1, 1 }, shared_bytes = 0, calls = calls,
@@ -36,7 +38,8 @@ describe("llmprof.analysis.counters", function()
     local list = { kernel("f()", "prefill") }
     local joined = counters.join(list, { launch("a::f()", 4), launch("f()", 99), launch("g()", 4) },
       found)
-    assert.same({ launches = 3, matched = 1, kernels = 1, time_share = 1 }, joined)
+    assert.same({ launches = 3, matched = 1, kernels = 1, coverage = 0.6, stages = {
+      { name = "prefill", coverage = 0.6 } } }, joined)
     local said = list[1].counters
     assert.same({ "exact", 1, 0.6, "unknown" },
       { said.match, said.launches, said.shape_share, said.bound })
@@ -45,7 +48,8 @@ describe("llmprof.analysis.counters", function()
   it("takes the same name in another shape, and says so", function()
     local list = { kernel("f()", "prefill"), kernel("g()", "prefill") }
     local joined = counters.join(list, { launch("f()", 99), launch("f()", 98) }, found)
-    assert.same({ launches = 2, matched = 2, kernels = 1, time_share = 0.5 }, joined)
+    assert.same({ launches = 2, matched = 2, kernels = 1, coverage = 0, stages = {
+      { name = "prefill", coverage = 0 } } }, joined)
     assert.same({ "name", 2, nil },
       { list[1].counters.match, list[1].counters.launches, list[1].counters.shape_share })
     assert.is_nil(list[2].counters)
@@ -72,7 +76,8 @@ describe("llmprof.analysis.counters", function()
     local elsewhere = { stages = { { name = "prefill" } } }
     local list = { kernel("f()", "mine:decode") }
     local joined = counters.join(list, { launch("f()", 4, elsewhere) }, found)
-    assert.same({ launches = 1, matched = 1, kernels = 1, time_share = 1 }, joined)
+    assert.same({ launches = 1, matched = 1, kernels = 1, coverage = 0, stages = {
+      { name = "mine:decode", coverage = 0 } } }, joined)
     local said = list[1].counters
     assert.same({ "stage", "prefill", 0.6 }, { said.match, said.measured_in, said.shape_share })
   end)
@@ -83,23 +88,41 @@ describe("llmprof.analysis.counters", function()
       { whole = true, declared = { { name = "whole run" } } }).matched)
   end)
 
-  it("weighs percentages by time and adds up work", function()
-    local list = { kernel("f()", "prefill") }
+  it("weighs each shape by how often it ran", function()
+    local list = { kernel("f()", "prefill") } -- 2 calls of 60 ns in all, 1 of 40
     counters.join(list, {
-      launch("f()", 4, { duration = 1, throughput = { sm = 90, dram = 20, memory = 30,
+      launch("f()", 4, { duration = 1e-6, throughput = { sm = 90, dram = 20, memory = 30,
         tensor = 50 }, occupancy = { achieved = 40 }, waves = 2, tensor = { bf16 = 60 },
         flop = { total = 100, tensor = 60, fp32 = 40 }, bytes = { dram = 10, l2 = 20 } }),
-      launch("f()", 8, { duration = 3, throughput = { sm = 70, dram = 40, memory = 50,
+      launch("f()", 4, { duration = 1e-6, throughput = { sm = 90, dram = 20, memory = 30,
+        tensor = 50 }, occupancy = { achieved = 40 }, waves = 2, tensor = { bf16 = 60 },
+        flop = { total = 100, tensor = 60, fp32 = 40 }, bytes = { dram = 10, l2 = 20 } }),
+      launch("f()", 8, { duration = 4e-6, throughput = { sm = 70, dram = 40, memory = 50,
         tensor = 10 }, occupancy = { achieved = 80 }, waves = 4, tensor = { fp8 = 50, bf16 = 20 },
-        flop = { total = 300, tensor = 70, fp32 = 230 }, bytes = { dram = 30, l2 = 40 } }) }, found)
-    assert.same({ launches = 2, match = "exact", shape_share = 1, measured_calls = 3,
-      timeline_ns = 100 / 3, sm_percent = 75, tensor_format = "bf16",
-      tensor_flop_per_launch = 65, fp32_flop_per_launch = 135, l2_bytes_per_launch = 30,
-      dram_percent = 35, memory_percent = 45, tensor_percent = 20, occupancy_percent = 70,
-      waves = 3.5, flop_per_launch = 200, dram_bytes_per_launch = 20, measured_ns = 2e9,
-      intensity = 10, bound = "compute",
-      bound_reason = "compute 75.0 % and memory 45.0 % of peak: moderate use" },
-      list[1].counters)
+        flop = { total = 400, tensor = 90, fp32 = 310 }, bytes = { dram = 40, l2 = 80 } }) }, found)
+    local said = list[1].counters
+    local rows = said.shapes
+    said.shapes = nil
+    assert.same({ launches = 3, match = "exact", shape_share = 1, measured_calls = 3,
+      timeline_ns = 100 / 3, sm_percent = 82, tensor_format = "bf16",
+      tensor_flop_per_launch = 70, fp32_flop_per_launch = 130, l2_bytes_per_launch = 40,
+      dram_percent = 28, memory_percent = 38, tensor_percent = 34, occupancy_percent = 56,
+      waves = 2.8, flop_per_launch = 200, dram_bytes_per_launch = 20, measured_ns = 2000,
+      intensity = 10, bound = "SM", bound_percent = 82, bound_reason = "SM 82.0 % of its peak" },
+      said)
+    assert.same({ { 2, 60, 2, 100, 20 }, { 1, 40, 1, 400, 40 } },
+      { { rows[1].calls, rows[1].total_ns, rows[1].launches, rows[1].flop_per_launch,
+        rows[1].dram_percent }, { rows[2].calls, rows[2].total_ns, rows[2].launches,
+        rows[2].flop_per_launch, rows[2].dram_percent } })
+  end)
+
+  it("takes shapes that differ in shared memory for one", function()
+    local one = kernel("f()", "prefill")
+    one.shapes[3] = { grid = { 4, 1, 1 }, block = { 128, 1, 1 }, shared_bytes = 9, calls = 5,
+      total_ns = 10 }
+    counters.join({ one }, { launch("f()", 4, { bytes = { dram = 3 } }) }, found)
+    assert.same({ 1, 7, 70, 7 }, { #one.counters.shapes, one.counters.shapes[1].calls,
+      one.counters.shapes[1].total_ns, one.counters.measured_calls })
   end)
 
   it("leaves out what not every launch has", function()
@@ -109,21 +132,51 @@ describe("llmprof.analysis.counters", function()
     local said = list[1].counters
     assert.same({ nil, 0, nil, nil },
       { said.flop_per_launch, said.dram_bytes_per_launch, said.intensity, said.measured_ns })
-    assert.equal("compute and memory throughput not measured", said.bound_reason)
+    assert.equal("no throughput was measured", said.bound_reason)
   end)
 
   it("joins no launch whose kernel has no name", function()
     local list, nameless = { kernel("f()", "prefill") }, launch("f()", 4)
     nameless.kernel = nil
-    assert.same({ launches = 1, matched = 0, kernels = 0, time_share = 0 },
-      counters.join(list, { nameless }, found))
+    assert.same({ launches = 1, matched = 0, kernels = 0, coverage = 0, stages = {
+      { name = "prefill", coverage = 0 } } }, counters.join(list, { nameless }, found))
   end)
 
   it("has nothing to say without launches or kernels", function()
-    assert.same({ launches = 0, matched = 0, kernels = 0, time_share = 0 },
+    assert.same({ launches = 0, matched = 0, kernels = 0 },
       counters.join({ kernel("f()", "prefill") }, {}, found))
-    assert.same({ launches = 1, matched = 0, kernels = 0 },
+    assert.same({ launches = 1, matched = 0, kernels = 0, stages = {} },
       counters.join({}, { launch("f()", 4) }, found))
+  end)
+end)
+
+
+describe("llmprof.analysis.padding", function()
+  -- A product of 4 MB from L2 in bf16 that issues so many FLOP, of a stage.
+  local function padding_of(flop, stage, run, more)
+    local kernel = { category = "gemm", stage = stage, counters = { l2_bytes_per_launch = 4e6,
+      tensor_flop_per_launch = flop, tensor_format = "bf16" } }
+    for key, value in pairs(more or {}) do kernel[key] = value end
+    padding.add({ { name = "LLM:decode" }, { name = "prefill" } }, { kernel }, run)
+    return kernel.counters.padding
+  end
+
+  it("is what a product issues over what its tokens need", function()
+    local run = { batch = 1, prompt_tokens = 8 }
+    assert.equal(64, padding_of(64 * 4e6, "LLM:decode", run))
+    assert.equal(16, padding_of(64 * 4e6, "LLM:decode", { batch = 4 }))
+    assert.equal(8, padding_of(64 * 4e6, "prefill", run))
+    assert.is_nil(padding_of(64 * 4e6, "prefill", { batch = 1 }))
+  end)
+
+  it("is nothing where the tiles are full, or nothing is known", function()
+    local run = { batch = 32, prompt_tokens = 8 }
+    assert.is_nil(padding_of(64 * 4e6, "LLM:decode", run))
+    assert.is_nil(padding_of(64 * 4e6, "LLM:decode", nil))
+    assert.is_nil(padding_of(nil, "LLM:decode", { batch = 1 }))
+    assert.is_nil(padding_of(64 * 4e6, "LLM:decode", { batch = 1 }, { category = "attention" }))
+    assert.is_nil(padding_of(64 * 4e6, "prefill", { batch = 1, prompt_tokens = 1 },
+      { part = "sam" }))
   end)
 end)
 
@@ -154,7 +207,8 @@ describe("llmprof.analysis.counter_plan", function()
 
   it("asks for symbols in the used ranges of their stages", function()
     assert.same({ ranges = { "prefill/" }, instances = "2", kernels = "regex:^(_Z1|_Z2)$",
-      name_base = "mangled", launches = 2, expected = 6, seconds = 6 * 16 * 0.06, dropped = {} },
+      names = { _Z1 = 3, _Z2 = 3 }, name_base = "mangled", launches = 2, expected = 6,
+      seconds = 6 * 16 * 0.06, overhead_s = 0, changes = {}, dropped = {} },
       make { kernel(1), kernel(2) })
   end)
 
@@ -225,7 +279,62 @@ describe("llmprof.analysis.counter_plan", function()
   it("asks for no range where there is none, and for nothing where nothing is chosen", function()
     local plan = make({ kernel(1) }, nil, { whole = true, declared = {}, instances = {} })
     assert.same({ {}, nil }, { plan.ranges, plan.instances })
-    assert.same({ ranges = {}, name_base = "mangled", launches = 2, expected = 0, seconds = 0,
-      dropped = {} }, make {})
+    assert.same({ ranges = {}, names = {}, name_base = "mangled", launches = 2, expected = 0,
+      seconds = 0, overhead_s = 0, changes = {}, dropped = {} }, make {})
+  end)
+
+  describe("of a run to be made", function()
+    local OPTIONS = { ["infer.repeats"] = {}, ["infer.warmup"] = {}, ["infer.max_new_tokens"] = {} }
+
+    -- 2 repeats and a warm-up of 33 tokens; each has 40 launches, and a launch that is not
+    -- measured takes launch_s.
+    local function plan_of(chosen, budget, launch_s)
+      local cfg = { ncu = { budget_s = budget, kernel_name_base = "auto" }, run = {},
+        infer = { repeats = 2, warmup = 1, max_new_tokens = 33 },
+        top_n = { launches_per_kernel = 2 } }
+      return counter_plan.make(chosen, chosen, found, cfg, { pass_s = 0.05, launch_s = launch_s,
+        launches = 80, start_s = 10, tokens = 33, ways = shorter.ways(OPTIONS, cfg, 33) })
+    end
+
+    local function changes_of(plan) return shorter.text(plan.changes) end
+
+    -- Decode: one shape in all 64 steps, one for each step.
+    local function growing()
+      local shapes = { shape(1, 64, 640) }
+      for i = 2, 33 do shapes[i] = shape(i, 2, 20) end
+      return kernel(1, { stage = "mine:decode", calls = 128, total_ns = 1280, shapes = shapes })
+    end
+
+    it("keeps the workload while the budget allows", function()
+      local plan = plan_of({ kernel(1, { calls = 6 }) }, 1000, 1)
+      assert.is_nil(changes_of(plan))
+      assert.same({ "2", 10 + 120, 10, 3 }, { plan.instances, plan.overhead_s, plan.start_s,
+        plan.expected })
+      assert.near(130 + 3 * 16 * 0.05, plan.seconds, 1e-9)
+    end)
+
+    it("does once what was done several times, where the rest would not fit", function()
+      local plan = plan_of({ kernel(1, { calls = 6 }) }, 60, 1)
+      assert.equal("infer.repeats=1 instead of 2, infer.warmup=0 instead of 1", changes_of(plan))
+      assert.same({ 50, 3 }, { plan.overhead_s, plan.expected })
+      assert.is_nil(plan.instances) -- the one repeat counts
+    end)
+
+    it("generates fewer tokens where that lets more be measured", function()
+      local steps = { kernel(1, { calls = 6 }), growing() }
+      steps[2].id, steps[2].mangled_name = 2, "_Z2"
+      found.declared[3].step = "s"
+      local plan = plan_of(steps, 35, 0)
+      found.declared[3].step = nil
+      assert.equal("infer.repeats=1 instead of 2, infer.warmup=0 instead of 1, "
+        .. "infer.max_new_tokens=16 instead of 33", changes_of(plan))
+      -- 15 of 32 steps: 2 launches of the one shape, 1 of each of 15
+      assert.same({ _Z1 = 3, _Z2 = 2 + 15 }, plan.names)
+    end)
+
+    it("has nothing to measure where the start takes the budget", function()
+      local plan = plan_of({ kernel(1, { calls = 6 }) }, 9, 0)
+      assert.same({ 0, 10 }, { plan.expected, plan.overhead_s })
+    end)
   end)
 end)

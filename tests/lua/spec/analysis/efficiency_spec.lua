@@ -32,6 +32,10 @@ local function kernel(counters, more)
   if counters then
     made.counters = { match = "exact", measured_calls = 4, timeline_ns = 2e9, shape_share = 1 }
     for key, value in pairs(counters) do made.counters[key] = value end
+    if not made.counters.shapes then
+      made.counters.shapes = { setmetatable({ calls = made.counters.measured_calls },
+        { __index = counters }) }
+    end
   end
   for key, value in pairs(more or {}) do made[key] = value end
   return made
@@ -202,7 +206,7 @@ describe("llmprof.analysis.efficiency", function()
     assert.equal("FLOP that were issued, padding of tiles included", made.hfu_note)
     made = measured(results, { counted, kernel(nil) }).stages[1].efficiency
     assert.same({ false }, value_of(made, "hfu"))
-    assert.equal("counters cover 50 % of its GPU time, 95 % are needed", made.hfu_note)
+    assert.equal("counters cover 50 % of its kernels' time, 95 % are needed", made.hfu_note)
   end)
 
   it("puts stages together, children left out", function()
@@ -251,6 +255,14 @@ describe("llmprof.analysis.headroom", function()
       assert.equal(one.headroom_ns / 20, row.per_token_ns)
       assert.equal(one.headroom_ns / 2 / 20e9, row.stage_share)
     end
+  end)
+
+  it("adds up the floors of shapes, each as often as it ran", function()
+    -- 3 launches by 10 bytes, 0.2 s each, one by 100 tensor FLOP, 1 s
+    local one = kernel { shapes = { { calls = 3, dram_bytes_per_launch = 10 },
+      { calls = 1, dram_bytes_per_launch = 5, tensor_flop_per_launch = 100,
+        tensor_format = "bf16" } } }
+    assert.near(8e9 - 1.6e9, rows_of({ one })[1].headroom_ns, 1)
   end)
 
   it("is an upper bound where counters are missing", function()

@@ -83,9 +83,9 @@ describe("llmprof.analysis", function()
 
   it("joins counters to kernels", function()
     local made = results()
-    like({ launches = 2, matched = 2, kernels = 2, time_share = 620 / 820 }, made.counters)
+    like({ launches = 2, matched = 2, kernels = 2, coverage = 620 / 820 }, made.counters)
     like({ match = "exact", sm_percent = 80.25, dram_percent = 40.5, memory_percent = 45.5,
-      dram_bytes_per_launch = 1024, bound = "compute" }, made.kernels[1].counters)
+      dram_bytes_per_launch = 1024, bound = "SM", bound_percent = 80.25 }, made.kernels[1].counters)
     assert.is_nil(made.kernels[1].counters.flop_per_launch)
     assert.is_nil(made.kernels[3].counters)
   end)
@@ -113,7 +113,7 @@ describe("llmprof.analysis", function()
   it("leaves a broken metrics.json out, and says why", function()
     local setting = timeline_only()
     assert(fs.write(top() .. "/capture/metrics.json", '{"repeats":[{}]}'))
-    assert.matches("workload/metrics.json: repeats%[1%].stages: table expected, got nothing$",
+    assert.matches("workload/metrics.json: %$.repeats%[1%]: no 'index'$",
       reasons(results(STAGES, { setting }))["the workload's own numbers"])
   end)
 end)

@@ -2,6 +2,7 @@
 local bundle = require "tests.lua.support.bundle"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
+local document = require "llmprof.base.document"
 local json_schema = require "llmprof.base.json_schema"
 
 
@@ -133,7 +134,7 @@ describe("docs/results.schema.json", function()
   end
 
   it("holds for the recorded capture", function()
-    assert.is_nil(json_schema.check(json_schema.load "results", results_of(
+    assert.is_nil(document.check("results", results_of(
       bundle.run("recipes/deepseek_ocr.lua", top() .. "/run", { "capture=recorded" }))))
   end)
 
@@ -141,13 +142,13 @@ describe("docs/results.schema.json", function()
     local results = small 'stages = { { "prefill", children = { "vision" } }, "decode" }'
     assert.is_table(results.counters)
     assert.is_table(results.operators)
-    assert.is_nil(json_schema.check(json_schema.load "results", results))
+    assert.is_nil(document.check("results", results))
   end)
 
   it("holds where the trace has no stage of the recipe", function()
     local results = small 'stages = { "elsewhere" }'
     assert.is_true(results.repeats.whole_run)
-    assert.is_nil(json_schema.check(json_schema.load "results", results))
+    assert.is_nil(document.check("results", results))
   end)
 
   it("holds where the stages are inferred", function()
@@ -157,7 +158,7 @@ describe("docs/results.schema.json", function()
     assert(fs.write(capture .. "/capture.json", '{ "schema_version": 1 }'))
     local results = results_of(bundle.run("recipes/alt_llm.lua", top() .. "/run",
       { "capture=recorded", "recorded=" .. capture }))
-    assert.is_nil(json_schema.check(json_schema.load "results", results))
+    assert.is_nil(document.check("results", results))
     assert.same({ "CUDA graph", 62, 2 }, { results.inferred.anchor, results.inferred.steps,
       results.inferred.generations })
     assert.same({ "inferred", 62 }, { results.latency.tpot.source, results.latency.tpot.count })
@@ -169,10 +170,10 @@ describe("docs/results.schema.json", function()
   end)
 
   it("rejects what results.json must not hold", function()
-    local results, rules = small 'stages = { "prefill" }', json_schema.load "results"
+    local results = small 'stages = { "prefill" }'
     local function broken(change)
       local undo = change()
-      local wrong = json_schema.check(rules, results)
+      local wrong = document.check("results", results)
       undo()
       return wrong
     end
@@ -194,7 +195,7 @@ describe("docs/results.schema.json", function()
     assert.equal('$.run.created: "now" does not match '
       .. "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$",
       broken(set(results.run, "created", "now")))
-    assert.is_nil(json_schema.check(rules, results))
+    assert.is_nil(document.check("results", results))
   end)
 end)
 
@@ -209,7 +210,7 @@ describe("docs/metrics.schema.json", function()
       "prefill": { "ms": 1.5, "gpu_ms": null, "count": 1, "tokens": 16 },
       "decode": { "ms": 3, "tokens": 4, "steps": 2, "steps_ms": null } } }],
     "environment": { "device": "cpu", "torch": null } }]]
-  local rules = json_schema.load "metrics"
+  local rules = document.schema "metrics"
 
   local function with(change)
     local value = decode(example:format(("0a"):rep(32)))
@@ -241,7 +242,7 @@ describe("docs/operators.schema.json", function()
     "device_ns": 100, "unattributed_device_ns": 0, "operators": [
       { "name": "aten::mm", "calls": 2, "host_total_ns": 50, "host_self_ns": 40,
         "device_total_ns": 90, "device_self_ns": null, "input_shapes": [[1, 2], [2, 3]] }] }]=]
-  local rules = json_schema.load "operators"
+  local rules = document.schema "operators"
 
   it("holds for an example", function()
     assert.is_nil(json_schema.check(rules, decode(example)))

@@ -61,9 +61,11 @@ describe("a capture of", function()
     return pages
   end
 
-  it("a workload that has versions as numbers, and words of its own", function()
-    local pages = reports_of("small/run.sqlite", [[{ "schema_version": 1, "repeats": [],
-      "model": { "name": "x", "weights": "quantised" }, "environment": { "cuda": 13 } }]])
+  it("a workload that has versions as numbers, and fields of its own", function()
+    local pages = reports_of("small/run.sqlite", [[{ "schema_version": 1, "batch": 1,
+      "prompt_tokens": 1, "new_tokens": 1, "repeats": [ { "index": 1, "stages": {} } ],
+      "model": { "name": "x", "weights": "random", "colour": "red" },
+      "environment": { "cuda": 13, "weather": "good" } }]])
     says(pages["stakeholder_summary.md"], "CUDA 13")
   end)
 

@@ -1,6 +1,7 @@
 local kernels = require "llmprof.compare.kernels"
 local sequence = require "llmprof.compare.sequence"
 local sides = require "tests.lua.support.sides"
+local tuple = require "llmprof.base.tuple"
 
 local function side(...)
   return sides.side { stages = { sides.stage { name = "decode", walls = { 1, 1 } } },
@@ -80,7 +81,7 @@ gone decode a 1 -> -, 10 -> - us]], said(
 
     local function placed(kernel, around)
       local made = side(kernel)
-      made.around = { ["decode\0\0" .. kernel.name] = around }
+      made.around = { [tuple("decode", nil, kernel.name)] = around }
       return made
     end
 

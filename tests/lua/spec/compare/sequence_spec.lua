@@ -1,15 +1,23 @@
 local sequence = require "llmprof.compare.sequence"
 local sides = require "tests.lua.support.sides"
+local trace_file = require "llmprof.trace.file"
+local tuple = require "llmprof.base.tuple"
 
 describe("llmprof.compare.sequence", function()
   it("tells the kernels just before and after each", function()
     local side = sides.side { stages = { sides.stage { name = "prefill", walls = { 1 } },
       sides.stage { name = "decode", walls = { 1 } } } }
     side.trace = "tests/fixtures/graphs/node.sqlite"
+    local trace, texts = trace_file.open(side.trace), {}
+    for _, kernel in ipairs(trace:frame "kernels":group { by = { "name" } }) do
+      for _, stage in ipairs { "prefill", "decode" } do
+        texts[tuple(stage, nil, kernel.name)] = stage .. ":" .. kernel.name:gsub("%b()", "")
+      end
+    end
     local lines = {}
     for key, around in pairs(sequence.neighbours(side)) do
-      lines[#lines + 1] = ("%s < %s < %s"):format(tostring(around.previous), key,
-        tostring(around.next)):gsub("%z%z", ":"):gsub("%b()", "")
+      lines[#lines + 1] = ("%s < %s < %s"):format(texts[around.previous], texts[key],
+        texts[around.next])
     end
     table.sort(lines)
     assert.equal([[

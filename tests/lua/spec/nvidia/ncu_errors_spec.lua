@@ -47,7 +47,7 @@ describe("llmprof.ncu errors", function()
   end)
 
   it("says when there is no page", function()
-    local none = { 'csv: no CSV header with "Kernel Name"', "syntax" }
+    local none = { 'csv: no CSV header with "Kernel Name"', "empty" }
     assert.same(none, error_of "")
     assert.same(none, error_of "\n\n")
     assert.same(none, error_of "==ERROR== The application returned an error code (1).\n")
@@ -87,7 +87,7 @@ describe("llmprof.ncu errors", function()
       assert.equal("nokernels", (select(3, ncu.read(path))))
     end)
     with_file("==PROF== Connected\n", function(path)
-      assert.same({ n = 3, nil, path .. ': no CSV header with "Kernel Name"', "syntax" },
+      assert.same({ n = 3, nil, path .. ': no CSV header with "Kernel Name"', "empty" },
         table.pack(ncu.read(path)))
     end)
   end)

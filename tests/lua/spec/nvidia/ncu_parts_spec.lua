@@ -253,44 +253,41 @@ end)
 
 
 describe("llmprof.nvidia.ncu.bound", function()
-  local function bound(sm, memory, more)
-    local launch = { throughput = { sm = sm, memory = memory } }
-    for key, value in pairs(more or {}) do launch.throughput[key] = value end
-    launch.waves = more and more.waves
-    return ncu.bound(launch)
-  end
-
-  local function answer(...)
-    local class, reason = bound(...)
+  local function answer(throughput, waves)
+    local class, reason = ncu.bound { throughput = throughput, waves = waves }
     return { class, reason }
   end
 
-  it("names the larger of two when one is used well", function()
-    local class, reason, numbers = bound(85.04, 40, { tensor = 82, dram = 39 })
-    assert.equal("compute", class)
-    assert.equal("compute 85.0 % and memory 40.0 % of peak: high use", reason)
-    assert.same({ sm = 85.04, memory = 40, dram = 39, tensor = 82, low = 60, high = 80 }, numbers)
-    assert.same({ "memory", "compute 30.0 % and memory 91.2 % of peak: high use" },
-      answer(30, 91.2))
-    assert.same({ "memory", "compute 30.0 % and memory 60.0 % of peak: moderate use" },
-      answer(30, 60))
-    assert.same({ "compute", "compute 75.0 % and memory 70.0 % of peak: moderate use, balanced" },
-      answer(75, 70))
+  it("names the unit that is busiest, and how busy", function()
+    assert.same({ "tensor", "tensor 82.0 % of its peak" },
+      answer { sm = 85.04, memory = 40, dram = 39, tensor = 82, issue = 30 })
+    assert.same({ "DRAM", "DRAM 91.2 % of its peak" }, answer { sm = 30, memory = 91.2,
+      dram = 91.2, l2 = 60 })
+    assert.same({ "issue", "issue 79.4 % of its peak" }, answer { sm = 79.4, fp32 = 12,
+      issue = 79.4, dram = 11 })
+    assert.same({ "L1", "L1 60.0 % of its peak" }, answer { l1 = 60, dram = 0.6 })
   end)
 
-  it("calls it latency when both are below 60 %", function()
-    assert.same({ "latency", "compute 59.9 % and memory 59.9 % of peak, both below 60 %" },
-      answer(59.9, 59.9))
-    assert.same({ "latency", "compute 0.2 % and memory 0.4 % of peak, both below 60 %; " ..
-      "the grid is 0.04 of a wave" }, answer(0.18, 0.39, { waves = 0.04 }))
-    assert.same({ "latency", "compute 8.0 % and DRAM 9.0 % of peak, both below 60 %" },
-      answer(8, nil, { dram = 9 }))
+  it("goes by the roof that is furthest out among units as busy", function()
+    assert.same({ "DRAM", "DRAM 88.9 % of its peak" }, answer { dram = 88.89, l2 = 89.78,
+      memory = 89.78 })
+    assert.equal("L2", answer({ dram = 80, l2 = 86 })[1])
+  end)
+
+  it("calls it latency when no unit reaches 60 %", function()
+    assert.same({ "latency", "no unit at 60 %, at most fp32 59.9 % of its peak" },
+      answer { fp32 = 59.9, dram = 12 })
+    assert.same({ "latency", "no unit at 60 %, at most DRAM 0.4 % of its peak; the grid is 0.04 "
+      .. "of a wave" }, answer({ sm = 0.18, dram = 0.39 }, 0.04))
+  end)
+
+  it("has ncu's sum where the unit was not measured", function()
+    assert.same({ "SM", "SM 90.0 % of its peak" }, answer { sm = 90, tensor = 50, dram = 20 })
+    assert.same({ "memory", "memory 91.0 % of its peak" }, answer { sm = 10, memory = 91 })
   end)
 
   it("does not guess", function()
-    assert.same({ "unknown", "memory throughput not measured" }, answer(99, nil))
-    assert.same({ "unknown", "compute throughput not measured" }, answer(nil, 99))
-    assert.same({ "unknown", "compute and memory throughput not measured" }, answer())
+    assert.same({ "unknown", "no throughput was measured" }, answer {})
   end)
 end)
 

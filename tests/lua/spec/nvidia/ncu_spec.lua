@@ -150,7 +150,8 @@ describe("llmprof.ncu raw page", function()
     assert.same({}, gemv.occupancy.limiters)
     assert.is_nil(gemv.occupancy.achieved)
     assert.same({ sm = 8.758431, memory = 11.636203, dram = 11.636203, l2 = 14.426459,
-      l1 = 23.299341, tensor = 3.632246 }, gemm.throughput)
+      l1 = 23.299341, tensor = 3.632246, fp32 = 0.092225, fp64 = 0, alu = 2.837693,
+      issue = 8.758431 }, gemm.throughput)
     assert.equal(168, gemm.registers)
     assert.same({ total = 181716, static = 0, dynamic = 180692, driver = 1024 }, gemm.shared)
     assert.equal(0.61, gemm.waves)
@@ -197,10 +198,10 @@ describe("llmprof.ncu raw page", function()
         assert.equal("number", type(at(launch, path)), path)
         assert.is_true(#source.inputs > 0, path)
       end
-      -- duration, throughput 6, occupancy 4 + 5, registers, shared 4, waves;
+      -- duration, throughput 10, occupancy 4 + 5, registers, shared 4, waves;
       -- bytes 3, their rates 3; tensor 7, flop 5, their rates 5; peaks 6 + 7;
       -- intensity 3
-      assert.equal(61, count)
+      assert.equal(65, count)
     end
   end)
 end)

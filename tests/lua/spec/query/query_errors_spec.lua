@@ -176,9 +176,9 @@ describe("save", function()
   local top = bundle.scratch(before_each, after_each)
 
   it("knows three kinds of files", function()
-    assert.same({ "save: 'x.xlsx' ends in none of .csv .json .md",
+    assert.same({ "save: 'x.xlsx' ends in none of .csv .json .md .txt",
       'for example: save("kernels.csv")' }, said("save", "x.xlsx"))
-    assert.same({ "save: 'nil' ends in none of .csv .json .md",
+    assert.same({ "save: 'nil' ends in none of .csv .json .md .txt",
       'for example: save("kernels.csv")' }, said("save"))
   end)
 

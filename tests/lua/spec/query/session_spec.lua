@@ -67,13 +67,13 @@ describe("counters", function()
     local s = session.open { COUNTERS }
     assert.equal(110, #s.kernels)
     assert.equal(s.kernels, s.counters)
-    assert.same({ 278368, "prefill", "memory" },
+    assert.same({ 278368, "prefill", "L1" },
       { s.kernels[1].dur, s.kernels[1].stage, s.kernels[1].bound })
   end)
 
   it("stand beside the kernels of a recorded capture", function()
     local kernels = session.open({ FOLDER }).kernels
-    assert.same({ "compute", "latency", "memory", false },
+    assert.same({ "DRAM", "L1", "issue", "latency", "tensor", false },
       kernels:unique("bound"):sort("bound").bound)
     assert.equal(#kernels:where { bound = true }, #kernels:where { sm_percent = true })
     local gemm = { stage = "decode", short = "nvjet_sm90_tst_16x64_64x16_4x1_v_bz_TNN" }
@@ -131,7 +131,7 @@ describe("a path", function()
 
   it("must be a trace", function()
     assert(fs.write(top() .. "/x.sqlite", "text"))
-    assert.same({ "failed", top() .. "/x.sqlite: not an SQLite database",
+    assert.same({ "usage", top() .. "/x.sqlite: not an SQLite database",
       "llmprof reads what `nsys export --type sqlite REPORT.nsys-rep` writes" },
       refused(top() .. "/x.sqlite"))
   end)
@@ -218,7 +218,7 @@ describe("help", function()
   local s = session.open { TRACE }
 
   it("is about globals, methods and columns", function()
-    assert.equal("global     what it is\nkernels    every kernel: a frame\n",
+    assert.equal("global       what it is\nkernels      every kernel: a frame\n",
       s.help():match "^.-\n.-\n")
     assert.equal("top(10), top(10, \"dur\")\n  the first rows, or those with the largest values\n",
       s.help "top")

@@ -151,6 +151,26 @@ return require "llmprof.recipe".recipe {
   name = "r", workload = function() end,
   stagse = {},
 }]]))
+    -- not in the line of a word that it is part of
+    assert.same({ "usage", "r.lua:6: a recipe has no field 'stage' (did you mean 'stages'?)" },
+      (load_error [[
+local name = "stage"
+return require "llmprof.recipe".recipe {
+  name = "r", workload = function(stage) return stage end,
+  stages = { "stage" },
+  flops = function() local stage = 1; return stage end,
+  stage = {},
+}]]))
+    assert.same({ "usage", "r.lua:5: stage 'a' is declared twice" }, (load_error [[
+return require "llmprof.recipe".recipe { name = "a", workload = function() end,
+  stages = { "a",
+    { "b", children = {
+      "c",
+      "a" } } } }]]))
+    assert.same({ "usage", "r.lua:3: option 'x': { \"text\", default } is expected" }, (load_error [[
+return require "llmprof.recipe".recipe { name = "x", workload = function() end, -- x
+  options = { ["infer.x"] = { "Text", 1 },
+    ["x"] = 5 } }]]))
     assert.same({ "usage", "r.lua: a recipe needs the field 'name'" },
       (load_error "return require 'llmprof.recipe'.recipe { workload = print }"))
   end)

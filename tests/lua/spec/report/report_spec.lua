@@ -2,7 +2,7 @@
 -- LLMPROF_REWRITE=1 writes those files anew; read what changed.
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
-local json_schema = require "llmprof.base.json_schema"
+local document = require "llmprof.base.document"
 local results = require "tests.lua.support.results"
 
 local order = { "environment", "aggregates", "stages", "mfu", "operators", "kernels", "roofline",
@@ -37,7 +37,7 @@ end
 describe("llmprof.report", function()
   it("is tested with results as they can be", function()
     for _, given in ipairs { results.empty(), results.full() } do
-      assert.is_nil(json_schema.check(json_schema.load "results", through_json(given)))
+      assert.is_nil(document.check("results", through_json(given)))
     end
   end)
 

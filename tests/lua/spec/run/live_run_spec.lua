@@ -2,7 +2,7 @@
 -- interruption, continuing. All tools are stand-ins.
 local config = require "llmprof.recipe.config"
 local fs = require "llmprof.fs"
-local json_schema = require "llmprof.base.json_schema"
+local document = require "llmprof.base.document"
 local live = require "tests.lua.support.live"
 local nsys = require "llmprof.nvidia.nsys"
 local recipe = require "llmprof.recipe"
@@ -45,7 +45,7 @@ describe("a live run", function()
     local made = live.run { "overhead=measure" }
     for name, file in pairs { results = "results.json", metrics = "workload/metrics.json",
       operators = "workload/operators.json" } do
-      assert.is_nil(json_schema.check(json_schema.load(name), made:json(file)))
+      assert.is_nil(document.check(name, made:json(file)))
     end
   end)
 
@@ -130,7 +130,7 @@ describe("a live run", function()
       assert.matches("Without a timeline these are the launches that ncu measured", page, 1, true)
       assert.matches("gemv[^|]+| 0 +| +0.101 | +3 | +0.0335 | +100.0 |", page)
       local results = made:json "results.json"
-      assert.is_nil(json_schema.check(json_schema.load "results", results))
+      assert.is_nil(document.check("results", results))
       assert.is_nil(results.counters.time_share)
       assert.same({ "gemv", 3, 100608 }, { results.kernels[1].short_name,
         results.kernels[1].calls, results.kernels[1].total_ns })
@@ -143,6 +143,10 @@ describe("a live run", function()
         assert.equal(0, made.code, made.output)
         counts_alone(made, "timeline=off")
         assert.equal("timeline=on captures one", made:step "timeline".hint)
+        -- the workload says under ncu what it is, and what it ran on
+        assert.equal("random", made:manifest().model.weights)
+        assert.equal("random", made:json "results.json".model.weights)
+        assert.equal("page.png", yaml.decode(made:read "inputs.yaml").files[1].name)
       end
     end)
 
@@ -219,7 +223,7 @@ describe("a workload", function()
   end)
 
   it("may break the schema", function()
-    without_numbers("repeats[1].stages.decode.ms: number expected, got fast",
+    without_numbers('$.repeats[1].stages.decode.ms: number expected, got "fast"',
       { STANDIN_WORKLOAD = "mistyped" })
   end)
 
@@ -276,7 +280,7 @@ describe("overhead", function()
       { name = "prefill", plain_ms = 10.0, plain_min_ms = 10.0, plain_max_ms = 10.0,
         profiled_ms = 10.0, inflation = 0.0, certain = false },
     } }, made:json "results.json".overhead)
-    assert.matches("overhead", made:read("report.md"):lower(), 1, true)
+    assert.matches("What profiling cost, against 2 plain runs", made:read "report.md", 1, true)
   end)
 
   it("is absent, and said to be, when the plain runs say nothing", function()
@@ -343,7 +347,7 @@ describe("an interrupted run", function()
       made:step "operators".message })
     assert.equal("done", made:step "analyse".status)
     assert.is_true(made:has "report.md")
-    local continuation = ("continue it with the command in %s/manifest.json and --resume %s")
+    local continuation = ("continue it: llmprof tests/standin/recipe.lua out=%s --resume %s")
       :format(made.out, made.out)
     assert.matches("llmprof: interrupted\n  " .. continuation .. "\n", made.output .. "\n", 1, true)
     local missing = made:json "results.json".missing

@@ -2,7 +2,7 @@
 local bundle = require "tests.lua.support.bundle"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
-local json_schema = require "llmprof.base.json_schema"
+local document = require "llmprof.base.document"
 local operators = require "llmprof.run.operators"
 local report = require "llmprof.report.operators"
 
@@ -63,7 +63,7 @@ describe("llmprof.run.operators", function()
   it("sums up a trace by operator", function()
     local made = assert(operators.load(write("t.json", trace)))
     assert.same(found, made)
-    assert.is_nil(json_schema.check(json_schema.load "operators",
+    assert.is_nil(document.check("operators",
       json.decode(assert(json.encode(made)))))
   end)
 
@@ -81,7 +81,7 @@ describe("llmprof.run.operators", function()
 
   it("adds shares to operators.json", function()
     local function shares(device_ns)
-      local made = assert(operators.load(write("operators.json", ([[{ "device_ns": %s,
+      local made = assert(operators.load(write("operators.json", ([[{ "schema_version": 1, "device_ns": %s,
         "operators": [
         { "name": "a", "calls": 1, "host_total_ns": 1, "host_self_ns": 1, "device_self_ns": 30 },
         { "name": "b", "calls": 1, "host_total_ns": 1, "host_self_ns": 1, "device_self_ns": 10 },
@@ -97,11 +97,9 @@ describe("llmprof.run.operators", function()
   it("says what is broken", function()
     assert.equal("operators.json:1:1: expected a trace: '{' or '[', found the end (cut short?)",
       complaint "")
-    assert.equal("operators.json: operators: table expected, got nothing", complaint "{}")
-    assert.equal("operators.json: operators[1].calls: number expected, got nothing",
-      complaint '{"operators": [{"name": "a"}]}')
-    assert.equal("operators.json: top level.device_ns: number expected, got x",
-      complaint '{"operators": [], "device_ns": "x"}')
+    assert.equal("operators.json: $: no 'schema_version'", complaint "{}")
+    assert.equal('operators.json: $.device_ns: integer or null expected, got "x"',
+      complaint '{"schema_version": 1, "operators": [], "device_ns": "x"}')
     assert.equal("operators.json: byte 10 of the gzip file: cut short: the end is missing",
       complaint "\x1F\x8B\8\0\0\0\0\0\0\3")
   end)
@@ -128,6 +126,8 @@ describe("operators.md", function()
   it("shows all that is known of each", function()
     assert.equal([[
 # Operators: r on an unknown GPU
+
+Model: r, parameters not known, number format not known, weights not known.
 
 3 operators and runtime calls; source: torch.profiler, trace t.json.
 
@@ -164,7 +164,8 @@ No operator launched 2.50 µs of the device time (25 %): replays of CUDA graphs 
   it("says why there are none", function()
     local without = results(nil)
     without.missing = { { what = "operators", why = "operators=off", how = "operators=on" } }
-    assert.equal("# Operators: r on an unknown GPU\n\nNot measured: operators=off. To fill this: "
+    assert.equal("# Operators: r on an unknown GPU\n\nModel: r, parameters not known, "
+      .. "number format not known, weights not known.\n\nNot measured: operators=off. To fill this: "
       .. "operators=on.\n", report.render(without))
   end)
 end)

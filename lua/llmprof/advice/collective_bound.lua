@@ -1,0 +1,31 @@
+-- Collectives take much of the GPU time, and little of that is waiting.
+local evidence = require "llmprof.analysis.evidence"
+
+local rule = { name = "collective_bound" }
+
+local NO_RANKS = "no steps and no second rank were found"
+
+
+function rule.examine(results, report)
+  local record = results.ranks
+  if not record then return report.abstain(NO_RANKS) end
+  local verdict = record.verdict
+  if not verdict then return "there is one rank" end
+  if verdict.kind ~= "transfer" then return verdict.text end
+  local totals = record.totals
+  report.finding {
+    title = "moving data between the GPUs takes much of their time",
+    evidence = {
+      evidence.note(evidence.TIMELINE, "%s", verdict.text),
+      evidence.note(evidence.TIMELINE, "%s of %s are hidden behind computing",
+        evidence.time(totals.hidden_ns), evidence.time(totals.collective_ns)),
+    },
+    try = "fewer GPUs in tensor parallel, or data parallel beside it; collectives that run while "
+      .. "the next kernels compute; fused all-reduce and norm; see whether all GPUs are joined by "
+      .. "NVLink (nvidia-smi topo -m)",
+    confidence = "medium",
+  }
+end
+
+
+return rule

@@ -1,0 +1,37 @@
+-- In expert parallel the busiest rank sets the pace.
+local evidence = require "llmprof.analysis.evidence"
+
+local rule = { name = "expert_imbalance" }
+
+local NO_RANKS = "no steps and no second rank were found"
+
+-- The busiest rank over the mean.
+local WORTH = 1.2
+
+
+function rule.examine(results, report)
+  local record = results.ranks
+  if not record then return report.abstain(NO_RANKS) end
+  if not record.expert_imbalance then return "no two ranks run kernels of experts" end
+  if record.expert_imbalance < WORTH then
+    return ("the busiest rank has %.2f times the mean in kernels of experts"):format(
+      record.expert_imbalance)
+  end
+  local busiest
+  for _, rank in ipairs(record.ranks) do
+    if rank.expert_ns and (not busiest or rank.expert_ns > busiest.expert_ns) then
+      busiest = rank
+    end
+  end
+  report.finding {
+    title = ("rank %d has more work for its experts than the others"):format(busiest.rank),
+    evidence = { evidence.note(evidence.TIMELINE, "%s in kernels of experts, %.2f times the mean "
+      .. "over ranks", evidence.time(busiest.expert_ns), record.expert_imbalance) },
+    try = "copies of the experts that are asked for most, placed anew by load (vLLM: "
+      .. "--enable-eplb, SGLang: --enable-eplb), or another division of experts",
+    confidence = "medium",
+  }
+end
+
+
+return rule

@@ -1,0 +1,87 @@
+-- Decode steps of a serving engine that no CUDA graph replays, or one of a larger batch.
+local evidence = require "llmprof.analysis.evidence"
+
+local rule = { name = "graph_sizes" }
+
+local NO_RANKS = "no steps and no second rank were found"
+
+-- From these shares of the decode steps on.
+local EAGER, PADDED = 0.05, 0.2
+
+
+local function joined(numbers)
+  table.sort(numbers)
+  for i, number in ipairs(numbers) do numbers[i] = ("%d"):format(number) end
+  return table.concat(numbers, ", ")
+end
+
+
+-- Decode steps: how many, and of which batches without a graph, or padded.
+local function count(record)
+  local made = { all = 0, graphed = 0, eager = 0, padded = 0, eager_batches = {}, as = {} }
+  local larger = {}
+  for _, entry in ipairs(record.padded or {}) do larger[entry.batch] = entry.as end
+  for _, group in ipairs(record.steps or {}) do
+    if group.phase == "decode" and (group.kernels or 0) > 0 then
+      made.all = made.all + group.count
+      if (group.graphed or 0) > 0 then
+        made.graphed = made.graphed + group.count
+      else
+        made.eager = made.eager + group.count
+        made.eager_batches[#made.eager_batches + 1] = group.batch
+      end
+      if larger[group.batch] then
+        made.padded = made.padded + group.count
+        made.as[#made.as + 1] = ("%d as %d"):format(group.batch, larger[group.batch])
+      end
+    end
+  end
+  return made
+end
+
+
+local function report_eager(made, record, report)
+  local all = made.graphed == 0
+  report.finding {
+    stage = "decode",
+    title = all and "decode runs without CUDA graphs"
+      or "some batches of decode lie outside the captured CUDA graphs",
+    evidence = { evidence.note(evidence.TIMELINE, "%s of %s decode steps launch their kernels one "
+      .. "by one%s", evidence.count(made.eager), evidence.count(made.all),
+      #made.eager_batches > 0 and ": batches " .. joined(made.eager_batches) or "") },
+    try = all and ("leave out what makes %s run eagerly (--enforce-eager, --disable-cuda-graph), "
+      .. "or find in its log why it fell back"):format(record.engine)
+      or "capture graphs up to the batches that are served (vLLM: cudagraph_capture_sizes, "
+        .. "SGLang: --cuda-graph-max-bs, TensorRT-LLM: cuda_graph_config), or limit the batch",
+    confidence = "high",
+  }
+end
+
+
+local function report_padded(made, report)
+  report.finding {
+    stage = "decode", title = "decode steps run in CUDA graphs of larger batches",
+    evidence = { evidence.note(evidence.TIMELINE, "%s of %s decode steps: batches %s at least",
+      evidence.count(made.padded), evidence.count(made.all), table.concat(made.as, ", ")) },
+    try = "capture graphs of the batches that are served most", confidence = "medium",
+  }
+end
+
+
+function rule.examine(results, report)
+  local record = results.ranks
+  if not record then return report.abstain(NO_RANKS) end
+  if record.source ~= "labels" then return "no engine marks its steps" end
+  local made = count(record)
+  if made.all == 0 then return "there are no decode steps" end
+  local eager, padded = made.eager >= EAGER * made.all, made.padded >= PADDED * made.all
+  if eager then report_eager(made, record, report) end
+  if padded then report_padded(made, report) end
+  if not (eager or padded) then
+    return ("%d of %d decode steps replay a CUDA graph, %d one of a larger batch"):format(
+      made.graphed, made.all, made.padded)
+  end
+end
+
+
+return rule

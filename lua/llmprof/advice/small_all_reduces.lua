@@ -1,0 +1,56 @@
+-- Decode's all-reduces are small, and NCCL does them: what they take is latency.
+local evidence = require "llmprof.analysis.evidence"
+
+local rule = { name = "small_all_reduces" }
+
+local NO_RANKS = "no steps and no second rank were found"
+
+-- A transfer this short is all latency: a few steps of a ring on NVLink.
+local SHORT_NS = 50000
+
+-- So many of a rank in decode are worth a word.
+local LEAST = 100
+
+
+local function small(record)
+  for _, kernel in ipairs(record.collectives or {}) do
+    local short = kernel.transfer_p50_ns and kernel.transfer_p50_ns <= SHORT_NS
+    if kernel.library == "NCCL" and kernel.op == "all-reduce" and short
+      and (kernel.decode_count or 0) >= LEAST then
+      return kernel
+    end
+  end
+  return nil
+end
+
+
+local function remedy(results)
+  local engine = evidence.engine(results)
+  if engine then
+    return ("the custom all-reduce of %s is off: leave out --disable-custom-all-reduce, and see "
+      .. "whether all GPUs of a group reach each other by NVLink (nvidia-smi topo -m)"):format(
+      engine)
+  end
+  return "an all-reduce in one step over NVLink: NCCL's symmetric memory windows, torch's "
+    .. "symmetric memory (one_shot_all_reduce), or a kernel of FlashInfer; or fuse it with the "
+    .. "norm behind it"
+end
+
+
+function rule.examine(results, report)
+  local record = results.ranks
+  if not record then return report.abstain(NO_RANKS) end
+  if #record.ranks < 2 then return "there is one rank" end
+  local kernel = small(record)
+  if not kernel then return "NCCL does no small all-reduces in decode" end
+  report.finding {
+    stage = "decode", title = "small all-reduces of decode go through NCCL",
+    evidence = { evidence.note(evidence.TIMELINE,
+      "%s %s of each rank in decode; once the last rank has come each takes %s, in the median",
+      evidence.count(kernel.decode_count), kernel.name, evidence.time(kernel.transfer_p50_ns)) },
+    try = remedy(results), confidence = "medium",
+  }
+end
+
+
+return rule

@@ -1,0 +1,74 @@
+-- Between the steps of a serving engine the GPU waits for the next one: the scheduler
+-- and what prepares a step take longer than the step.
+local evidence = require "llmprof.analysis.evidence"
+
+local rule = { name = "steps_idle" }
+
+local NO_RANKS = "no steps and no second rank were found"
+
+-- Idle from this share of the time between steps on.
+local WORTH = 0.1
+
+local doing = { { "idle_host_ns", "in no CUDA call: the scheduler, the interpreter" },
+  { "idle_launch_ns", "in launching calls" }, { "idle_sync_ns", "waiting for the GPU" },
+  { "idle_memory_ns", "allocating" }, { "idle_other_ns", "in other CUDA calls" } }
+
+
+local function decode_of(record)
+  for _, group in ipairs(record.stages or {}) do
+    if group.phase == "decode" then return group end
+  end
+  return nil
+end
+
+
+-- What the CPU did meanwhile, the longest.
+local function mostly(group)
+  local best
+  for _, entry in ipairs(doing) do
+    local ns = group[entry[1]]
+    if ns and (not best or ns > best.ns) then best = { ns = ns, text = entry[2] } end
+  end
+  return best
+end
+
+
+-- The rank that waits least: where it waits, all do.
+local function least_idle(group)
+  local least
+  for _, own in ipairs(group.ranks) do
+    if own.idle_ns and own.interval_ns and (not least or own.idle_ns < least.idle_ns) then
+      least = own
+    end
+  end
+  return least
+end
+
+
+function rule.examine(results, report)
+  local record = results.ranks
+  if not record then return report.abstain(NO_RANKS) end
+  if record.source ~= "labels" then return "no engine marks its steps" end
+  local group = decode_of(record)
+  local own = group and least_idle(group)
+  if not own then return "there are no decode steps" end
+  if own.idle_ns < WORTH * own.interval_ns then
+    return ("the GPU waits %s between decode steps"):format(evidence.time(own.idle_ns))
+  end
+  local most = mostly(own)
+  report.finding {
+    stage = "decode", title = "the GPU waits for the next step to be prepared",
+    evidence = {
+      evidence.note(evidence.TIMELINE, "%s idle before each decode step, of %s to the next",
+        evidence.time(own.idle_ns), evidence.time(own.interval_ns)),
+      evidence.note(evidence.TIMELINE, "of that the worker's CPU was for %s %s",
+        evidence.time(most.ns), most.text),
+    },
+    try = ("settings of %s that prepare a step while the GPU runs one (asynchronous scheduling), "
+      .. "more requests to a step, fewer processes on its cores"):format(record.engine),
+    confidence = "high",
+  }
+end
+
+
+return rule

@@ -1,0 +1,105 @@
+-- A run from its settings to its bundle, for every command that makes one. What is to
+-- be done is a table:
+--
+--   recipe     of llmprof.recipe
+--   settings   KEY=VALUE, +KEY=VALUE, ~KEY, as on the command line
+--   config     a file of settings (optional); trusted: it may name programs to run
+--   resume     a run to continue (optional): its id, its folder or "latest"
+--   quiet, verbose, log, watch_gpu   what is shown: llmprof.run.progress (optional)
+local artifacts = require "llmprof.bundle.artifacts"
+local command_line = require "llmprof.base.command_line"
+local config = require "llmprof.recipe.config"
+local errors = require "llmprof.base.errors"
+local layout = require "llmprof.bundle.layout"
+local limits = require "llmprof.base.limits"
+local pipeline = require "llmprof.run.pipeline"
+local progress = require "llmprof.run.progress"
+
+local start = {}
+
+
+-- The settings, composed: llmprof.recipe.config.
+function start.compose(given)
+  return config.of_recipe(given.recipe, given.config, given.settings)
+end
+
+
+-- The words of a command line that does it, without those about what is shown.
+function start.words(given)
+  local list = { "llmprof", given.recipe.file }
+  table.move(given.settings, 1, #given.settings, #list + 1, list)
+  for _, option in ipairs { "config", "resume" } do
+    if given[option] then
+      list[#list + 1] = "--" .. option
+      list[#list + 1] = given[option]
+    end
+  end
+  return list
+end
+
+
+-- A file of settings may be a stranger's: what it has run is named before.
+local function check_trust(given, composed)
+  if given.trusted then return end
+  local runs = config.runs_of_file(composed, given.recipe, given.settings)
+  if #runs == 0 then return end
+  errors.raise("usage", ("%s says what is run: %s"):format(given.config, table.concat(runs, ", ")),
+    { hint = "--trust-config runs it, if the file is yours" })
+end
+
+
+local function continue(given, root)
+  local run = artifacts.open(given.resume, root)
+  if run.manifest.recipe ~= given.recipe.name then
+    errors.raise("usage", ("run %s is of the recipe %s, not %s"):format(run.id,
+      tostring(run.manifest.recipe), given.recipe.name))
+  end
+  run:reopen()
+  return run
+end
+
+
+-- What the manifest says was called: the command that began the run, not one that
+-- continued it.
+local function begun_by(given)
+  return start.words(setmetatable({ resume = false }, { __index = given }))
+end
+
+
+local function open_run(given, cfg)
+  local begun, id
+  if given.resume then begun, id = artifacts.begun(given.resume, cfg.run.root) end
+  if given.resume and not begun then return continue(given, cfg.run.root) end
+  return artifacts.create { out = not id and begun or cfg.out, root = cfg.run.root,
+    id = id or cfg.run.id, recipe = given.recipe.name, recipe_file = given.recipe.file,
+    command = begun_by(given) }
+end
+
+
+-- The command that goes on with a run of this process.
+local function continuation(given, run)
+  local resumed = { resume = run.root and run.id or run.dir }
+  return "continue it: "
+    .. command_line.show(start.words(setmetatable(resumed, { __index = given })))
+end
+
+
+-- Does it; raises what failed, when the bundle is written. composed: of start.compose.
+function start.run(given, composed)
+  check_trust(given, composed)
+  limits.apply(composed.tree.limits)
+  local ui = progress.new { quiet = given.quiet, verbose = given.verbose, log = given.log,
+    watch_gpu = given.watch_gpu }
+  local run = open_run(given, composed.tree)
+  ui.start(given.recipe, composed.tree, run)
+  local ctx = { recipe = given.recipe, config = composed, cfg = composed.tree, run = run,
+    resume = given.resume ~= nil }
+  local failure = pipeline.run(ctx, ui)
+  if not failure or run:has(layout.results) or run:has(layout.timeline) then run:publish() end
+  ui.finish(ctx, failure)
+  if failure and failure.kind == "interrupted" then failure.hint = continuation(given, run) end
+  if failure then error(failure, 0) end
+end
+
+
+return start

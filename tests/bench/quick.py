@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Instructions and memory of ten works on small captures, against a budget.
+
+    tests/bench/quick.py LLMPROF [--update]
+
+Instructions are counted by valgrind's callgrind and the most bytes on the heap by its
+massif, so that a busy machine does not matter; a work that needs more than 5 % over its
+budget (tests/bench/budget.json) fails, for good news --update writes the new counts. They
+are those of one compiler and one C library: elsewhere nothing is compared.
+Exit status 77 where there is no valgrind.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+BUDGET = os.path.join(HERE, "budget.json")
+TOLERANCE = 0.05
+SKIPPED = 77
+
+TRACE = "tests/fixtures/tiny_h200/run.sqlite"
+SMALL = "tests/fixtures/graphs/node.sqlite"
+REPORTS = ("cuda_gpu_kern_sum", "cuda_api_sum", "nvtx_gpu_proj_sum", "nvtx_kern_sum",
+           "cuda_kern_exec_sum")
+
+# What is counted: name, words after the program. {folder} is empty at first.
+WORKS = {
+    "version": ["--version"],
+    "help": ["--help"],
+    "eval": ["-e", "return 1"],
+    "stats": ["stats", "-f", "csv", *(word for name in REPORTS for word in ("-r", name)), TRACE],
+    "query": ["-e", "kernels:where { stage = 'decode' }:group('category'):sum('dur')", TRACE],
+    "export": ["export", "-o", "{folder}/timeline.json.gz", SMALL],
+    "scrub": ["scrub", "-o", "{folder}/copy.sqlite", SMALL],
+    "counters": ["-e", "counters:top(5, 'duration')", "tests/fixtures/ncu/tiny_h200_raw.csv"],
+    "compare": ["compare", "tests/fixtures/compare/eager", "tests/fixtures/compare/graph"],
+    "bundle": ["recipes/toy_llm.lua", "capture=recorded", "recorded=tests/fixtures/small",
+               "out={folder}/run", "--quiet"],
+}
+
+
+def run(argv):
+    """Standard error of a command; ends this program when it fails."""
+    done = subprocess.run(argv, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          check=False)
+    text = done.stderr.decode(errors="replace")
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(argv)}: exit status {done.returncode}\n{text}")
+    return text
+
+
+def watch(tool, program, words):
+    """Run a work under a tool of valgrind: what it says, and what it writes."""
+    with tempfile.TemporaryDirectory(prefix="llmprof-quick-") as folder:
+        report = os.path.join(folder, "report")
+        words = [word.replace("{folder}", folder) for word in words]
+        said = run(["valgrind", f"--tool={tool}", f"--{tool}-out-file={report}",
+                    program, *words])
+        with open(report, encoding="utf-8", errors="replace") as file:
+            return said, file.read()
+
+
+def count(program, words):
+    """Instructions and the most bytes on the heap of a work."""
+    said, _ = watch("callgrind", program, words)
+    _, heap = watch("massif", program, words)
+    return {"instructions": int(re.search(r"Collected : (\d+)", said).group(1)),
+            "bytes": max(map(int, re.findall(r"^mem_heap_B=(\d+)", heap, re.MULTILINE)))}
+
+
+def machine(program):
+    """What the counts depend on."""
+    compiler = subprocess.run(
+        [program, "-e", "return require('llmprof.version').compiler"],
+        capture_output=True, text=True, check=True).stdout.strip()
+    return ", ".join((os.uname().machine, os.confstr("CS_GNU_LIBC_VERSION"), compiler))
+
+
+def compare(name, now, budget):
+    """Whether a work keeps to its budget; prints a line."""
+    ok = True
+    parts = []
+    for what in ("instructions", "bytes"):
+        ok = ok and now[what] <= budget[what] * (1 + TOLERANCE)
+        parts.append(f"{now[what]:,} of {budget[what]:,} {what}")
+    print(f"{'ok  ' if ok else 'OVER'} {name:10s} {', '.join(parts)}", flush=True)
+    return ok
+
+
+def check(program, update):
+    """True when all works keep to their budgets."""
+    with open(BUDGET, encoding="utf-8") as file:
+        budget = json.load(file)
+    here = machine(program)
+    counts = {name: count(program, words) for name, words in WORKS.items()}
+    if update:
+        with open(BUDGET, "w", encoding="utf-8") as file:
+            json.dump({"machine": here, "works": counts}, file, indent=2)
+            file.write("\n")
+        return True
+    if budget["machine"] != here:
+        print(f"not compared: the budget is of {budget['machine']}, here is {here}")
+        return True
+    kept = [compare(name, counts[name], budget["works"][name]) for name in WORKS]
+    return all(kept)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("llmprof", help="the program, as the preset ci or dev builds it")
+    parser.add_argument("--update", action="store_true", help="write the budget anew")
+    options = parser.parse_args()
+    if not shutil.which("valgrind"):
+        print("skipped: no valgrind")
+        sys.exit(SKIPPED)
+    sys.exit(0 if check(os.path.abspath(options.llmprof), options.update) else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,16 @@
+local rank_record = require "tests.lua.support.rank_record"
+
+local engine, said, steps = rank_record.engine, rank_record.said, rank_record.steps
+
+describe("advice steps_idle", function()
+  it("wants every rank to wait", function()
+    local function ranks(first, second)
+      return engine { stages = { steps { ranks = {
+        { rank = 0, count = 9, idle_ns = first, interval_ns = 3e6, idle_host_ns = first },
+        { rank = 1, count = 9, idle_ns = second, interval_ns = 3e6, idle_host_ns = second } } } } }
+    end
+    assert.truthy(said("steps_idle", ranks(0.6e6, 0.5e6)):find(
+      "500.00 µs idle before each decode step", 1, true))
+    assert.equal("", said("steps_idle", ranks(0.6e6, 0.1e6)))
+  end)
+end)

@@ -1,0 +1,318 @@
+-- A figure stands in several places: where it is computed, in the schema of the
+-- results, in columns. Here each is looked for in results of runs that have a little of
+-- everything, so that one that is forgotten in a place is found.
+local analysis = require "llmprof.analysis"
+local artifacts = require "llmprof.bundle.artifacts"
+local baselines = require "llmprof.compare.baselines"
+local breakdown = require "llmprof.analysis.breakdown"
+local bundle = require "tests.lua.support.bundle"
+local columns = require "llmprof.report.columns"
+local comparison = require "llmprof.compare.comparison"
+local compared = require "llmprof.compare.report"
+local document = require "llmprof.base.document"
+local fs = require "llmprof.fs"
+local json = require "llmprof.json"
+local kernels = require "llmprof.analysis.kernels"
+local limits = require "llmprof.compare.limits"
+local rows = require "llmprof.report.rows"
+local sections = require "llmprof.report.sections"
+local side = require "llmprof.compare.side"
+local spawn = require "llmprof.spawn"
+local sweep = require "llmprof.compare.sweep.report"
+local sys = require "llmprof.sys"
+local traces = require "tests.lua.support.traces"
+
+local EAGER, GRAPH = "tests/fixtures/compare/eager", "tests/fixtures/compare/graph"
+
+-- What no capture here can have: the test that makes it, and what that says.
+local elsewhere = {
+  ["dropped.why"] = { "tests/trust/test_damaged.py", "too long for ncu" },
+  ["efficiency.hfu"] = { "tests/lua/spec/analysis/efficiency_spec.lua", "hfu" },
+  ["host_step.p99_ns"] = { "tests/lua/spec/analysis/latency_spec.lua", "p99_ns" },
+  ["inferred.layers"] = { "tests/lua/spec/analysis/infer_spec.lua", "found.layers" },
+  ["left_out.step"] = { "tests/lua/spec/analysis/latency_spec.lua", "rep = 1, step = 1, ns" },
+}
+
+local elsewhere_columns = {
+  ["efficiency.hfu"] = elsewhere["efficiency.hfu"],
+  ["compare_kernels.was"] = { "tests/lua/spec/compare/kernels_spec.lua",
+    "renamed decode new (old)" },
+  ["sweep_runs.message"] = { "tests/lua/spec/compare/sweep/report_spec.lua", "message = " },
+}
+
+-- What no test makes: the captures here have one kind of parallelism, no message of a
+-- known size, one clock, no description of a serving engine's model, and no workload that
+-- was shortened for its counters. What gets a capture leaves the list.
+local unmade = {}
+for name in ([[change.from change.key change.to selection.shortened collective_kernel.algbw collective_kernel.busbw
+  collective_kernel.bytes rank.dp rank.ep rank.expert_ns rank.pp rank.tp rank_file.drift rank_file.offset_ns
+  ranks.expert_imbalance step_group.mbu step_group.mfu]]):gmatch "%S+" do unmade[name] = true end
+
+local unmade_columns = {}
+for name in ([[collectives.busbw collectives.bytes left_out.text rank_files.drift
+  rank_files.offset_ns ranks.expert_ns ranks.tp steps.mbu steps.mfu]]):gmatch "%S+" do
+  unmade_columns[name] = true
+end
+
+
+-- ---- runs ----
+
+local STAGES = 'stages = { { "prefill", children = { "vision" } }, { "decode", '
+  .. 'step = "decode_step" } }, '
+
+-- Two whole ranges as ncu prints them, with the FLOP of each kind.
+local RANGES = [[
+"ID","Process ID","Process Name","Host Name","thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg","Id:Domain:Start/Stop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC","dram__bytes_read.sum","dram__bytes_write.sum","gpu__time_duration.sum","gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed","sm__throughput.avg.pct_of_peak_sustained_elapsed","gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed","smsp__sass_thread_inst_executed_op_fadd_pred_on.sum","smsp__sass_thread_inst_executed_op_fmul_pred_on.sum","smsp__sass_thread_inst_executed_op_ffma_pred_on.sum","smsp__sass_thread_inst_executed_op_dadd_pred_on.sum","smsp__sass_thread_inst_executed_op_dmul_pred_on.sum","smsp__sass_thread_inst_executed_op_dfma_pred_on.sum","smsp__sass_thread_inst_executed_op_hadd_pred_on.sum","smsp__sass_thread_inst_executed_op_hmul_pred_on.sum","smsp__sass_thread_inst_executed_op_hfma_pred_on.sum","sm__ops_path_tensor_src_bf16_dst_fp32.sum"
+"","","","","","","","","","","","","","byte","byte","ns","%","%","%","inst","inst","inst","inst","inst","inst","inst","inst","inst",""
+"0","7","w","h","7  ""<default domain>:prefill:none:none:none:none:none:none"" ","","range","1","n/a","n/a","n/a","0","9.0","3000000","1000000","250000","42.5","17.25","40","1","2","3","1","2","3","1","2","3","1000"
+]] -- luacheck: no max line length
+
+-- Operators with a kernel, and an event that has no valid duration.
+local OPERATORS = [==[{"traceEvents":[
+{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":1,"ts":1,"dur":9,"args":{"External id":2,
+ "Input Dims":[[1,8],[8,4]]}},
+{"ph":"X","cat":"kernel","name":"gemm","pid":1,"tid":1,"ts":2,"dur":3,"args":{"External id":2}},
+{"ph":"X","cat":"cpu_op","name":"aten::add","pid":1,"tid":1,"ts":80,"dur":-1,"args":{}}]}]==]
+
+
+local function results_of(ctx, failure)
+  assert.is_nil(failure)
+  return assert(json.load(ctx.run:path "results.json"))
+end
+
+
+-- A recorded capture: files of others (name -> path), and files (name -> text).
+local function capture(folder, others, files)
+  assert(fs.mkdirs(folder .. "/ncu"))
+  for name, path in pairs(others) do assert(fs.copy(path, folder .. "/" .. name)) end
+  for name, contents in pairs(files) do assert(fs.write(folder .. "/" .. name, contents)) end
+  return "recorded=" .. folder
+end
+
+
+local function small(top, name, fields, words)
+  local folder = ("%s/%s"):format(top, name)
+  assert(fs.mkdirs(folder))
+  return results_of(bundle.run_small(folder, STAGES .. (fields or ""), words))
+end
+
+
+-- Kernels that the recipe chose, FLOP that cannot be, advice that blocks.
+local HOOKS = [[select_kernels = function(kernels) return { kernels[1] } end,
+  flops = function() return { flops = 1e18, bytes = 1 } end,
+  advise = function() return { { title = "t", try = "do", confidence = "high", blocking = true,
+    evidence = { { text = "seen", source = "s" } } } } end,]]
+
+-- The small capture as if it were of a serving engine.
+local function of_engine()
+  local trace, found = traces.open "small"
+  local list = kernels.list(trace, found)
+  list[1].name = "void vllm::rms_norm(float *)"
+  breakdown.categorize(list)
+  return analysis.results { run_id = "test", recipe = "r", source = {}, trace = trace,
+    found = found, kernels = list, missing = {} }
+end
+
+
+local function all_results(top)
+  local trace = top .. "/t.pt.trace.json"
+  assert(fs.write(trace, OPERATORS))
+  local whole = capture(top .. "/unmarked", { ["run.sqlite"] =
+    "tests/fixtures/unmarked/whole.sqlite" }, { ["capture.json"] = "{}" })
+  local ranges = capture(top .. "/ranges", { ["run.sqlite"] = "tests/fixtures/small/run.sqlite" },
+    { ["ncu/raw.csv"] = RANGES })
+  local ranks = top .. "/ranks"
+  assert(assert(spawn.run({ sys.executable(), "ranks", "tests/fixtures/ranks4", "-o", ranks },
+    { stdout = top .. "/said", timeout = 120 })).ok)
+  return {
+    assert(json.load(ranks .. "/results.json")),
+    results_of(bundle.run("recipes/vllm_serve.lua", top .. "/serve", { "capture=recorded" })),
+    results_of(bundle.run("recipes/deepseek_ocr.lua", top .. "/full", { "capture=recorded" })),
+    results_of(bundle.run("recipes/alt_llm.lua", top .. "/whole", { "capture=recorded", whole })),
+    small(top, "plain", "", { "ncu.budget_s=1" }),
+    small(top, "ranges", "", { ranges }),
+    small(top, "hooks", HOOKS, { "hardware.peak_per_s=1e12", "hardware.bandwidth_bytes_per_s=1e12",
+      "workload.operators_trace=" .. trace }),
+    of_engine(),
+    assert(json.load(EAGER .. "/results.json")),
+  }
+end
+
+
+-- ---- fields ----
+
+-- What a rule refers to, its schema, and the name that its fields go by.
+local function resolved(schema, rule, where)
+  local target = rule["$ref"]
+  if not target then return schema, rule, where end
+  local other = target:match "^(%l+)%.schema%.json$"
+  if other then return document.schema(other), document.schema(other), other end
+  local name = target:match "[^/]+$"
+  return schema, schema["$defs"][name], name
+end
+
+
+local declared_in
+
+
+-- Every field below a rule, as "definition.field", into a set.
+function declared_in(schema, rule, where, set, done)
+  schema, rule, where = resolved(schema, rule, where)
+  if done[rule] then return end
+  done[rule] = true
+  for name, field in pairs(rule.properties or {}) do
+    set[where .. "." .. name] = true
+    declared_in(schema, field, where .. "." .. name, set, done)
+  end
+  for _, inner in ipairs { rule.items or false, rule.additionalProperties or false } do
+    if type(inner) == "table" then declared_in(schema, inner, where, set, done) end
+  end
+end
+
+
+local measured_in
+
+
+-- The same of the fields that a value has.
+function measured_in(schema, rule, where, value, set)
+  if type(value) ~= "table" then return end
+  schema, rule, where = resolved(schema, rule, where)
+  local inner = rule.items or rule.additionalProperties
+  for key, item in pairs(value) do
+    local field = rule.properties and rule.properties[key]
+    if field then
+      set[where .. "." .. key] = true
+      measured_in(schema, field, where .. "." .. key, item, set)
+    elseif type(inner) == "table" then
+      measured_in(schema, inner, where, item, set)
+    end
+  end
+end
+
+
+-- ---- tables ----
+
+-- Rows of the tables that are no section of their own.
+local function rows_by_table(results)
+  local listed = {
+    kernels = rows.kernels(results), roofline = rows.roofline(results),
+    stage_kernels = rows.kernels(results), top_kernels = rows.functions(results),
+    largest_kernels = (rows.largest(results)),
+    brief_stages = rows.stages(results), brief_efficiency = rows.efficiency(results),
+    top_operators = rows.operators(results.operators and results.operators.operators or {}),
+  }
+  for _, section in ipairs(sections.all()) do
+    local name = section.name == "kernels" and "page_kernels" or section.name
+    listed[name] = section.rows(results)
+  end
+  return listed
+end
+
+
+-- Rows of `llmprof compare`, as its JSON has them.
+local function compare_rows()
+  local before, after = side.open(EAGER, "none"), side.open(GRAPH, "none")
+  local made = comparison.make(before, after)
+  made.limits = limits.check(limits.parse "decode.ms>+3%, ttft>+0%", before, after)
+  local listed = {}
+  for name, list in pairs(compared.object(made)) do listed["compare_" .. name] = list end
+  return listed
+end
+
+
+local function sweep_rows(top)
+  local list = {}
+  for i, folder in ipairs { EAGER, top .. "/full" } do
+    list[i] = { folder = folder, label = "batch=" .. i, short = "batch=" .. i, id = "run" .. i,
+      status = "done", words = {} }
+  end
+  local made = sweep.rows(list)
+  return { sweep_runs = made.runs, sweep_stages = made.stages }
+end
+
+
+local function baseline_rows(top)
+  baselines.save(artifacts.open(top .. "/full", top), "main", top)
+  baselines.use("main", top)
+  local out = top .. "/baselines.json"
+  assert(assert(spawn.run({ sys.executable(), "baseline", "list", "-f", "json", "--root", top },
+    { stdout = out, timeout = 60 })).ok)
+  return { baselines = assert(json.load(out)) }
+end
+
+
+-- Notes which columns of which tables have a value.
+local function note_filled(filled, listed)
+  for name, list in pairs(listed) do
+    for _, column in ipairs(columns[name] or {}) do
+      for _, row in ipairs(list) do
+        local value = row[column.key]
+        if value ~= nil and value ~= json.null and value ~= "" then
+          filled[name .. "." .. column.key] = true
+        end
+      end
+    end
+  end
+end
+
+
+-- What is in a set and not in others, sorted, as text.
+local function lacking(set, ...)
+  local list = {}
+  for name in pairs(set) do
+    local known = false
+    for _, other in ipairs { ... } do known = known or other[name] ~= nil end
+    if not known then list[#list + 1] = name end
+  end
+  table.sort(list)
+  return table.concat(list, " ")
+end
+
+
+-- The test that is said to make a field or a column does.
+local function check_tests(given, filled)
+  for name, test in pairs(given) do
+    assert.matches(test[2], assert(fs.read(test[1])), 1, true)
+    assert.is_nil(filled[name], name .. " is here, too")
+  end
+end
+
+
+local function check_unmade(given, filled)
+  for name in pairs(given) do assert.is_nil(filled[name], name .. " is made, after all") end
+end
+
+
+describe("a figure", function()
+  local top, made
+
+  setup(function()
+    top = assert(fs.temp_dir "llmprof-test-")
+    made = all_results(top)
+  end)
+
+  teardown(function() assert(fs.remove_tree(top)) end)
+
+  it("that the schema declares is found out by some run", function()
+    local schema, declared, measured = document.schema "results", {}, {}
+    declared_in(schema, schema, "results", declared, {})
+    for _, results in ipairs(made) do measured_in(schema, schema, "results", results, measured) end
+    assert.equal("", lacking(declared, measured, elsewhere, unmade))
+    check_tests(elsewhere, measured)
+    check_unmade(unmade, measured)
+  end)
+
+  it("that has a column has a value there", function()
+    local filled, all = {}, {}
+    for _, results in ipairs(made) do note_filled(filled, rows_by_table(results)) end
+    for _, listed in ipairs { compare_rows(), sweep_rows(top), baseline_rows(top) } do
+      note_filled(filled, listed)
+    end
+    for name, declared in pairs(columns) do
+      for _, column in ipairs(declared) do all[name .. "." .. column.key] = true end
+    end
+    assert.equal("", lacking(all, filled, elsewhere_columns, unmade_columns))
+    check_tests(elsewhere_columns, filled)
+    check_unmade(unmade_columns, filled)
+  end)
+end)

@@ -1,0 +1,57 @@
+-- The captures of models that come with llmprof: each makes a whole bundle, with the
+-- same files for every model.
+local fs = require "llmprof.fs"
+local json = require "llmprof.json"
+local live = require "tests.lua.support.live"
+
+local FOLDER = "recipes/recorded"
+
+-- Those that ship; a server's capture has neither counters nor operators.
+local folders = {}
+for _, name in ipairs { "deepseek_ocr", "alt_llm" } do
+  if fs.stat(FOLDER .. "/" .. name) then folders[#folders + 1] = name end
+end
+
+
+describe("a recorded capture that ships", function()
+  after_each(live.clean)
+
+  -- The bundle's folder of a recipe on the capture of its name.
+  local function analyse(name)
+    local out = live.folder() .. "/out"
+    local run = live.llmprof { ("recipes/%s.lua"):format(name), "capture=recorded", "out=" .. out }
+    assert.equal(0, run.code, run.output)
+    return out
+  end
+
+  local function files_in(dir, prefix, list)
+    for _, name in ipairs(assert(fs.list(dir))) do
+      local path = dir .. "/" .. name
+      if assert(fs.stat(path)).type == "directory" then
+        files_in(path, prefix .. name .. "/", list)
+      else
+        list[#list + 1] = prefix .. name
+      end
+    end
+    table.sort(list)
+    return list
+  end
+
+  for _, name in ipairs(folders) do
+    it("of " .. name .. " is analysed to the end, and says which model it is of", function()
+      local out = analyse(name)
+      local manifest = assert(json.load(out .. "/manifest.json"))
+      for _, step in ipairs(manifest.steps) do assert.equal("done", step.status, step.name) end
+      assert.equal("random", manifest.model.weights)
+      assert.is_truthy(manifest.model.parameters.total > 0)
+      local said = assert(json.load(("%s/%s/capture.json"):format(FOLDER, name)))
+      assert.is_truthy(said.captured_with.infer.max_new_tokens)
+    end)
+  end
+
+  it("leaves the same files whichever model it is of", function()
+    local first = files_in(analyse(folders[1]), "", {})
+    for i = 2, #folders do assert.same(first, files_in(analyse(folders[i]), "", {})) end
+    assert.is_true(#first > 20)
+  end)
+end)
