@@ -203,9 +203,9 @@ static void opt_env(lua_State *L, llmprof_spawn_options *options) {
 }
 
 static bool is_known(const char *name, size_t size) {
-  static const char *const known[] = {"cwd",        "env",     "grace",
-                                      "kill_group", "on_line", "stderr",
-                                      "stdout",     "timeout"};
+  static const char *const known[] = {"cwd",          "env",        "grace",
+                                      "hold_signals", "kill_group", "on_line",
+                                      "stderr",       "stdout",     "timeout"};
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
     if (strlen(known[i]) == size && memcmp(known[i], name, size) == 0)
       return true;
@@ -233,6 +233,7 @@ static void check_options(lua_State *L, llmprof_spawn_options *options) {
   opt_output(L, "stderr", &options->output[LLMPROF_STDERR]);
   options->cwd = opt_path(L, "cwd");
   options->kill_group = llmprof_lua_opt_bool(L, 2, "kill_group", false);
+  options->hold_signals = llmprof_lua_opt_bool(L, 2, "hold_signals", false);
   options->timeout_ns = opt_seconds(L, "timeout", 0);
   if (lua_getfield(L, 2, "timeout") != LUA_TNIL && !options->timeout_ns)
     option_error(L, "timeout", "more than 0 seconds expected");
@@ -355,6 +356,8 @@ static void close_process(process *p) {
  *   timeout         seconds; then SIGTERM to its process group
  *   grace           seconds from there to SIGKILL; 5
  *   kill_group      true: end what is left of the group when it exits
+ *   hold_signals    true: signals that we get are not sent on; who started
+ *                   it ends it within the grace period
  *
  * result: ok (exit code 0), code or signal ("SIGKILL"), timed_out,
  * interrupted ("SIGINT": a signal that we got and sent on), wall, user,
@@ -425,6 +428,16 @@ static int f_pid(lua_State *L) {
   return 1;
 }
 
+/* process:interrupted() -> "SIGINT": a signal that we got while it ran, as far
+ * as pumped; nil for none */
+static int f_interrupted(lua_State *L) {
+  int number = llmprof_spawn_interrupted(check_open(L)->child);
+  char name[LLMPROF_SIGNAL_SIZE];
+  if (!number || !llmprof_sys_signal_name(number, name)) return 0;
+  lua_pushstring(L, name);
+  return 1;
+}
+
 /* process:signal(name) -> true | nil, message, code; to its group */
 static int f_signal(lua_State *L) {
   process *p = check_open(L);
@@ -456,9 +469,11 @@ static int process_close(lua_State *L) {
 }
 
 static const luaL_Reg methods[] = {
-    {"close", f_close},     {"pid", f_pid},       {"pump", f_pump},
-    {"running", f_running}, {"signal", f_signal}, {"stop", f_stop},
-    {"wait", f_wait},       {NULL, NULL},
+    {"close", f_close},     {"interrupted", f_interrupted},
+    {"pid", f_pid},         {"pump", f_pump},
+    {"running", f_running}, {"signal", f_signal},
+    {"stop", f_stop},       {"wait", f_wait},
+    {NULL, NULL},
 };
 
 static const luaL_Reg functions[] = {

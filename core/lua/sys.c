@@ -158,6 +158,17 @@ static int sys_signal_name(lua_State *L) {
   return 1;
 }
 
+/* sys.kill(pid, "SIGTERM") -> true | nil, message, code: to one process, its
+ * number above 1 */
+static int sys_kill(lua_State *L) {
+  lua_Integer pid = luaL_checkinteger(L, 1);
+  int number = llmprof_sys_signal_number(luaL_checkstring(L, 2));
+  luaL_argcheck(L, pid > 1, 1, "a process above 1 expected");
+  luaL_argcheck(L, number, 2, "unknown signal");
+  llmprof_error err;
+  return llmprof_lua_result(L, llmprof_sys_kill(pid, number, &err), &err);
+}
+
 static const luaL_Reg functions[] = {
     {"columns", sys_columns},
     {"cpu", sys_cpu},
@@ -166,6 +177,7 @@ static const luaL_Reg functions[] = {
     {"hostname", sys_hostname},
     {"in_container", sys_in_container},
     {"isatty", sys_isatty},
+    {"kill", sys_kill},
     {"lines", sys_lines},
     {"monotonic", sys_monotonic},
     {"output_lost", sys_output_lost},

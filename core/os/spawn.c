@@ -403,6 +403,10 @@ pid_t llmprof_spawn_pid(const llmprof_spawn *p) {
   return p->pid;
 }
 
+int llmprof_spawn_interrupted(const llmprof_spawn *p) {
+  return p->result.interrupted;
+}
+
 bool llmprof_spawn_signal(llmprof_spawn *p, int number, llmprof_error *err) {
   if (!llmprof_spawn_running(p))
     return llmprof_fail(err, LLMPROF_NOTFOUND, "process %d has ended",

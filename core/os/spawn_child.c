@@ -367,7 +367,7 @@ static bool start_watched(const launch *l, const char *const *argv,
   int errnum = start(l, argv, pid);
   if (errnum)
     llmprof_spawn_watch_end(watch);
-  else
+  else if (!l->options->hold_signals)
     llmprof_spawn_watch_group(watch, *pid);
   llmprof_spawn_watch_unblock(&mask);
   return !errnum || fail_start(l->program.bytes, errnum, err);

@@ -163,3 +163,17 @@ int llmprof_sys_signal_number(const char *name) {
   }
   return 0;
 }
+
+static llmprof_code code_of_kill(int errnum) {
+  return errnum == ESRCH ? LLMPROF_NOTFOUND : LLMPROF_DENIED;
+}
+
+bool llmprof_sys_kill(int64_t pid, int number, llmprof_error *err) {
+  /* 1, 0 and below are not a process of ours, or many */
+  if (pid <= 1 || pid > INT_MAX)
+    return llmprof_fail(err, LLMPROF_NOTFOUND, "no process %lld",
+                        (long long)pid);
+  if (kill((pid_t)pid, number) == 0) return true;
+  return llmprof_fail(err, code_of_kill(errno), "process %lld: %s",
+                      (long long)pid, strerror(errno));
+}

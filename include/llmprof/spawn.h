@@ -99,6 +99,9 @@ typedef struct llmprof_spawn_options {
   /* When the child has exited, end what is left of its group the same way.
    * Also done, unasked, after a time-out, a forwarded signal or a stop. */
   bool kill_group;
+  /* A signal that we get is not sent on: the grace period begins, and the
+   * owner ends the child in its own way until it is over. */
+  bool hold_signals;
 } llmprof_spawn_options;
 
 #define LLMPROF_GRACE_NS INT64_C(5000000000)
@@ -158,6 +161,9 @@ bool llmprof_spawn_stop(llmprof_spawn *child, llmprof_spawn_result *result,
 /* Has it not exited yet? Delivers nothing, waits for nothing. */
 bool llmprof_spawn_running(const llmprof_spawn *child);
 pid_t llmprof_spawn_pid(const llmprof_spawn *child);
+
+/* The signal that we got while it ran, as far as pumped; 0: none. */
+int llmprof_spawn_interrupted(const llmprof_spawn *child);
 
 /* Send a signal to its group; NOTFOUND when it has ended. */
 bool llmprof_spawn_signal(llmprof_spawn *child, int number, llmprof_error *err);

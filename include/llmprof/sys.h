@@ -55,4 +55,8 @@ bool llmprof_sys_signal_name(int number, char name[LLMPROF_SIGNAL_SIZE]);
 /* The inverse; 0 when there is no signal of that name. */
 int llmprof_sys_signal_number(const char *name);
 
+/* Send a signal to one process, above 1: NOTFOUND when there is none of that
+ * number, DENIED when it is not ours to signal. */
+bool llmprof_sys_kill(int64_t pid, int number, llmprof_error *err);
+
 #endif

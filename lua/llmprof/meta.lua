@@ -328,6 +328,7 @@ function Groups:mean(column) end
 
 ---@class llmprof.Config.workload
 ---@field operators_trace? string Chrome trace of torch.profiler to take the operators from, instead of a run under it
+---@field stall_s integer End a program that has made no progress for so many seconds: no line printed, no file written where it may, and no processor time used but under ncu
 ---@field timeout_s? integer End the workload after so many seconds
 
 ---@class llmprof.Results
@@ -391,6 +392,11 @@ function Groups:mean(column) end
 ---@field category string
 ---@field gpu_time_ns number Nanoseconds
 ---@field share? number 0 to 1
+
+---@class llmprof.results.change
+---@field from integer As it is configured
+---@field key string Of the configuration
+---@field to integer While counters are measured
 
 ---@class llmprof.results.check
 ---@field fix? string How to capture again
@@ -984,6 +990,7 @@ function Groups:mean(column) end
 ---@field groups llmprof.results.group[]
 ---@field kernels integer[] id of kernels
 ---@field policy llmprof.results.policy
+---@field shortened? llmprof.results.change[] How the workload was shortened while counters were measured, to fit ncu.budget_s
 
 ---@class llmprof.results.shape
 ---@field block integer[] x, y, z

@@ -5,6 +5,7 @@ local errors = require "llmprof.base.errors"
 local pages = require "llmprof.nvidia.ncu"
 local ncu = require "llmprof.nvidia.ncu.command"
 local range_name = require "llmprof.base.range_name"
+local shorter = require "llmprof.analysis.shorter"
 
 local counter_plan = {}
 
@@ -56,20 +57,44 @@ local function configuration(shape)
 end
 
 
+-- Is a shape one of a single step, as where the cache grows: one that not every other
+-- step has, or one of many that share the calls. steps: of all instances; each: of one.
+local function is_of_a_step(shape, kernel, steps, each)
+  return shape.calls < steps / 2
+    or #kernel.shapes >= each / 2 and shape.calls < 2 * kernel.calls / #kernel.shapes
+end
+
+
+-- The shapes of a kernel that a way of the workload (of analysis.shorter) still has:
+-- those of single steps go with the steps.
+local function shapes_in(kernel, way, given)
+  local list, single, steps = {}, {}, given.steps[kernel.stage]
+  for _, shape in ipairs(kernel.shapes) do
+    local alone = way.steps < 1 and steps
+      and is_of_a_step(shape, kernel, steps, given.room.tokens - 1)
+    table.insert(alone and single or list, shape)
+  end
+  return table.move(single, 1, math.ceil(#single * way.steps), #list + 1, list)
+end
+
+
 -- Add what each target costs: launches of every launch configuration that its
--- name has in the stages of the chosen kernels.
-local function count_launches(by_name, all, wanted, base, per_shape)
+-- name has in the stages of the chosen kernels, in a way of the workload of which
+-- `whole` is all.
+local function count_launches(by_name, all, given, way)
+  for _, target in pairs(by_name) do target.calls = {} end
   for _, kernel in ipairs(all) do
-    local target = wanted[kernel.stage] and by_name[name_of(kernel, base)]
-    for _, shape in ipairs(target and kernel.shapes or {}) do
+    local target = given.wanted[kernel.stage] and by_name[name_of(kernel, given.base)]
+    for _, shape in ipairs(target and shapes_in(kernel, way, given) or {}) do
       local key = configuration(shape)
-      target.calls[key] = (target.calls[key] or 0) + shape.calls
+      local calls = math.max(1, shape.calls * way.runs // given.whole.runs)
+      target.calls[key] = (target.calls[key] or 0) + calls
     end
   end
   for _, target in pairs(by_name) do
     target.launches = 0
     for _, calls in pairs(target.calls) do
-      target.launches = target.launches + math.min(per_shape, calls)
+      target.launches = target.launches + math.min(given.per_shape, calls)
     end
   end
 end
@@ -99,6 +124,7 @@ local function take(fitting, target, cost)
   fitting.seconds = fitting.seconds + cost
   fitting.launches = fitting.launches + target.launches
   fitting.names[#fitting.names + 1] = target.name
+  fitting.wanted[target.name] = target.launches
   fitting.room = fitting.room + pages.filter_room(target.name)
   table.move(target.kernels, 1, #target.kernels, #fitting.kernels + 1, fitting.kernels)
 end
@@ -114,11 +140,13 @@ end
 
 -- Take targets in order while the prediction stays in budget: one too costly
 -- for what is left does not keep smaller ones out.
-local function fit(targets, cfg)
-  local fitting = { kernels = {}, names = {}, dropped = {}, seconds = 0, launches = 0, room = 0 }
+local function fit(targets, cfg, budget, pass_s)
+  local fitting = { kernels = {}, names = {}, wanted = {}, dropped = {}, seconds = 0,
+    launches = 0, room = 0 }
   for _, target in ipairs(targets) do
-    local cost = ncu.predict(cfg.ncu, target.launches, target.kernels[1].mean_ns).seconds
-    local why = refusal(fitting, target, cost, cfg.ncu.budget_s)
+    local cost = ncu.predict(cfg.ncu, target.launches, target.kernels[1].mean_ns,
+      pass_s).seconds
+    local why = refusal(fitting, target, cost, budget)
     if why then drop(fitting, target, cost, why) else take(fitting, target, cost) end
   end
   return fitting
@@ -228,27 +256,117 @@ end
 -- For whole ranges: every stage's, whatever kernels it has.
 local function range_plan(found, cfg)
   local ranges, instances = filters_in(stages_of(found.instances), found, cfg)
-  return { ranges = ranges, instances = instances, dropped = {} }
+  return { ranges = ranges, instances = instances, dropped = {}, changes = {} }
 end
 
 
--- { ranges, instances, kernels (ncu's regex), name_base, launches (per launch
---   configuration), expected (launches in all), seconds (predicted), dropped
---   (list of { kernel, launches, seconds }) }. chosen: the selected kernels of
--- all. With range replay only ranges and instances; dropped is empty.
-function counter_plan.make(chosen, all, found, cfg)
+-- ---- how much of the workload ----
+
+-- Of each stage whose steps make a token, how many steps its used instances have
+-- together; by name.
+local function steps_of(found, tokens)
+  local steps = {}
+  for _, stage in ipairs(tokens and found.declared or {}) do
+    if stage.step or stage.name == "decode" then steps[stage.name] = 0 end
+  end
+  for _, instance in ipairs(found.instances) do
+    local known = instance.used and steps[instance.stage]
+    if known then steps[instance.stage] = known + tokens - 1 end
+  end
+  return steps
+end
+
+
+-- Share of the launches that are in those stages.
+local function stepped_share(all, steps)
+  local stepped, sum = 0, 0
+  for _, kernel in ipairs(all) do
+    sum = sum + kernel.calls
+    if steps[kernel.stage] then stepped = stepped + kernel.calls end
+  end
+  return sum > 0 and stepped / sum or 0
+end
+
+
+-- Seconds before and between the measured launches.
+local function overhead(way, given)
+  local room = given.room
+  if not room then return 0 end
+  return room.start_s + room.launch_s * shorter.launches(way, given.whole,
+    { launches = room.launches, stepped = given.stepped })
+end
+
+
+-- What of the targets fits into a way of the workload.
+local function fit_way(targets, by_name, all, given, way)
+  count_launches(by_name, all, given, way)
+  sort_by_worth(targets)
+  local besides = overhead(way, given)
+  local fitting = fit(targets, given.cfg, given.cfg.ncu.budget_s - besides,
+    given.room and given.room.pass_s)
+  fitting.way, fitting.overhead, fitting.covered = way, besides, 0
+  for _, kernel in ipairs(fitting.kernels) do
+    for _, shape in ipairs(shapes_in(kernel, way, given)) do
+      fitting.covered = fitting.covered + shape.total_ns
+    end
+  end
+  return fitting
+end
+
+
+-- More of the workload goes before this much more of the GPU time.
+local WORTH = 0.98
+
+-- The least shortened of the ways that cover about as much as any.
+local function best_of(fittings)
+  local most = 0
+  for _, fitting in ipairs(fittings) do most = math.max(most, fitting.covered) end
+  for _, fitting in ipairs(fittings) do
+    if fitting.covered >= WORTH * most then return fitting end
+  end
+end
+
+
+local WHOLE = { { changes = {}, runs = 1, warmups = 0, steps = 1 } }
+
+-- What to measure of the chosen kernels, and in which of the ways.
+local function best_fit(chosen, all, found, cfg, room, base)
+  local targets, by_name = targets_of(chosen, base)
+  local ways = room and room.ways or WHOLE
+  local given = { cfg = cfg, room = room, base = base, whole = ways[1],
+    per_shape = cfg.top_n.launches_per_kernel, wanted = stages_of(chosen),
+    steps = steps_of(found, room and room.tokens) }
+  given.stepped = next(given.steps) and stepped_share(all, given.steps) or 0
+  local fittings = {}
+  for i, way in ipairs(ways) do fittings[i] = fit_way(targets, by_name, all, given, way) end
+  local best = best_of(fittings)
+  best.once = best.way.runs < given.whole.runs
+  return best
+end
+
+
+-- { ranges, instances, kernels (ncu's regex), names (each with how many launches are
+--   expected), name_base, launches (per launch configuration), expected (launches in all),
+--   seconds (predicted), dropped (list of { kernel, launches, seconds }), changes (what of
+--   the workload is shortened: of analysis.shorter), overhead_s (of the seconds those that
+--   are not for measured launches), start_s (of those, until the first is near) }.
+-- chosen: the selected kernels of all. With range replay only ranges and instances;
+-- dropped and changes are empty.
+--
+-- room: what a run costs besides and how the workload can be shortened, { ways (of
+-- analysis.shorter), tokens, launches, pass_s, launch_s, start_s }; nil for a run that
+-- was made before, of which only the passes count.
+function counter_plan.make(chosen, all, found, cfg, room)
   if ncu.measures_ranges(cfg.ncu) then return range_plan(found, cfg) end
   local base = name_base(cfg.ncu.kernel_name_base, chosen)
-  local per_shape = cfg.top_n.launches_per_kernel
-  local targets, by_name = targets_of(chosen, base)
-  count_launches(by_name, all, stages_of(chosen), base, per_shape)
-  sort_by_worth(targets)
-  local fitting = fit(targets, cfg)
-  local ranges, instances = filters_in(stages_of(fitting.kernels), found, cfg)
-  return { ranges = ranges, instances = instances, name_base = base, launches = per_shape,
-    kernels = #fitting.names > 0 and errors.check("failed", pages.filter_regex(fitting.names))
-      or nil,
-    expected = fitting.launches, seconds = fitting.seconds, dropped = fitting.dropped }
+  local best = best_fit(chosen, all, found, cfg, room, base)
+  local ranges, instances = filters_in(stages_of(best.kernels), found, cfg)
+  if best.once then instances = nil end -- the one repeat counts
+  return { ranges = ranges, instances = instances, name_base = base,
+    launches = cfg.top_n.launches_per_kernel, names = best.wanted,
+    kernels = #best.names > 0 and errors.check("failed", pages.filter_regex(best.names)) or nil,
+    expected = best.launches, seconds = best.overhead + best.seconds, dropped = best.dropped,
+    changes = best.way.changes, overhead_s = best.overhead, start_s = room and room.start_s }
 end
 
 

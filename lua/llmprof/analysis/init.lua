@@ -125,6 +125,7 @@ local function selection_record(selection, plan)
   end
   return { policy = selection.policy, coverage = selection.coverage, filter = selection.filter,
     kernels = json.list(selection.kernels), groups = groups,
+    shortened = plan and plan.changes and #plan.changes > 0 and json.list(plan.changes) or nil,
     dropped = json.list(plan and plan.dropped or {}) }
 end
 

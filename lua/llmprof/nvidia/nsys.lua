@@ -254,7 +254,7 @@ function nsys.read_output(lines)
     if path then
       said.generated[#said.generated + 1] = path
     elseif not listing then
-      said.range_started = said.range_started or line:find("Capture range started", 1, true) ~= nil
+      said.range_started = said.range_started or nsys.begins_range(line)
       said.range_ended = said.range_ended or line:find("Capture range ended", 1, true) ~= nil
       note_complaint(said, line)
     end
@@ -277,11 +277,17 @@ function nsys.reports(said)
 end
 
 
+-- Does the line say that the range which gates the capture has begun?
+function nsys.begins_range(line)
+  return line:find("Capture range started", 1, true) ~= nil
+end
+
+
 -- Progress for people out of a line, or nil.
 function nsys.progress(line)
   local percent = line:match "%[%d+/%d+%].-(%d+)%%"
   if percent then return ("writing the report, %s %%"):format(percent) end
-  if line:find("Capture range started", 1, true) then return "capture range started" end
+  if nsys.begins_range(line) then return "capture range started" end
   if line:find("Capture range ended", 1, true) then return "capture range ended" end
   return nil
 end

@@ -17,6 +17,9 @@ return {
     .. "place of infer.max_new_tokens", type = "integer", min = 1,
     instead_of = "infer.max_new_tokens" },
   ["workload.timeout_s"] = { "End the workload after so many seconds", type = "integer", min = 1 },
+  ["workload.stall_s"] = { "End a program that has made no progress for so many seconds: no line "
+    .. "printed, no file written where it may, and no processor time used but under ncu", 300,
+    min = 1 },
   ["workload.operators_trace"] = { "Chrome trace of torch.profiler to take the operators from, "
     .. "instead of a run under it", type = "string" },
   ["operators"] = { "Run the workload once more under its own profiler", "on",

@@ -1,5 +1,6 @@
 -- What reports say in sentences, as plain text: each format escapes it in its
 -- own way. nil where there is nothing to say.
+local shorter = require "llmprof.analysis.shorter"
 local sorted_keys = require "llmprof.base.sorted_keys"
 local text = require "llmprof.text"
 
@@ -373,9 +374,12 @@ function words.coverage(results)
   if counters.launches == 0 then
     return "Counters were measured of whole ranges; no kernel has its own."
   end
-  return ("Launches measured: %d, of %d kernels%s."):format(counters.matched, counters.kernels,
+  local shortened = results.selection and results.selection.shortened
+  return ("Launches measured: %d, of %d kernels%s.%s"):format(counters.matched, counters.kernels,
     counters.coverage and (". Counters cover %s of the kernels' time%s"):format(
-      words.percent(counters.coverage), coverage_by_stage(counters.stages)) or "")
+      words.percent(counters.coverage), coverage_by_stage(counters.stages)) or "",
+    shortened and (" The workload was shortened for that: %s."):format(shorter.text(shortened))
+      or "")
 end
 
 

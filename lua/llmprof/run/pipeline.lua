@@ -21,9 +21,9 @@
 -- (artifacts), state (a view of what steps leave for later ones: llmprof.run.state).
 -- A step may call ctx.progress(text) while it works and ctx.tick() while it waits,
 -- ctx.command(argv) for each command it starts and ctx.output(line) for what that
--- prints, ctx.note(text) for the manifest, ctx.lack(what, why, how) for what the results
--- will not have, ctx.fail_later(kind, message) for a failure that need not stop the
--- run, and add to ctx.outputs (files of the bundle).
+-- prints, ctx.note(text) and ctx.time(what, seconds) for the manifest, ctx.lack(what,
+-- why, how) for what the results will not have, ctx.fail_later(kind, message) for a
+-- failure that need not stop the run, and add to ctx.outputs (files of the bundle).
 --
 -- A step that fails or is left out does not stop those that do not require it. When
 -- one fails the run is failed, with the first failure's message and exit status.
@@ -176,7 +176,7 @@ end
 -- Run a step and return its manifest entry and, if it failed, the error.
 local function run_step(ctx, step, ui)
   local started, from, notes = clock.timestamp(), sys.monotonic(), json.list {}
-  local commands = json.list {}
+  local commands, times = json.list {}, {}
   ctx.outputs = {}
   function ctx.progress(text) ui.progress(step.name, elapsed(from), text) end
   function ctx.tick() ui.tick(step.name, elapsed(from)) end
@@ -185,6 +185,7 @@ local function run_step(ctx, step, ui)
     commands[#commands + 1] = json.list(argv)
     ui.command(argv)
   end
+  function ctx.time(what, took) times[what] = math.floor(took * 1000 + 0.5) / 1000 end
   function ctx.note(text) notes[#notes + 1] = text end
   function ctx.lack(what, why, how)
     table.insert(ctx.fields.missing, { what = what, why = why, how = how })
@@ -205,6 +206,7 @@ local function run_step(ctx, step, ui)
   }
   if #commands > 0 then entry.commands = commands end
   if #notes > 0 then entry.notes = notes end
+  if next(times) then entry.times = times end
   if ok then
     entry.note = result
   else

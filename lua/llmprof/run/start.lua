@@ -7,6 +7,7 @@
 --   resume     a run to continue (optional): its id, its folder or "latest"
 --   quiet, verbose, log, watch_gpu   what is shown: llmprof.run.progress (optional)
 local artifacts = require "llmprof.bundle.artifacts"
+local command_line = require "llmprof.base.command_line"
 local config = require "llmprof.recipe.config"
 local errors = require "llmprof.base.errors"
 local pipeline = require "llmprof.run.pipeline"
@@ -73,6 +74,14 @@ local function open_run(given, cfg)
 end
 
 
+-- The command that goes on with a run of this process.
+local function continuation(given, run)
+  local resumed = { resume = run.root and run.id or run.dir }
+  return "continue it: "
+    .. command_line.show(start.words(setmetatable(resumed, { __index = given })))
+end
+
+
 -- Does it; raises what failed, when the bundle is written. composed: of start.compose.
 function start.run(given, composed)
   check_trust(given, composed)
@@ -85,7 +94,7 @@ function start.run(given, composed)
   local failure = pipeline.run(ctx, ui)
   run:publish()
   ui.finish(ctx, failure)
-  if failure and failure.kind == "interrupted" then failure.hint = run:continuation() end
+  if failure and failure.kind == "interrupted" then failure.hint = continuation(given, run) end
   if failure then error(failure, 0) end
 end
 

@@ -5,6 +5,7 @@ local compiled = require "llmprof.run.compiled"
 local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
 local files = require "llmprof.base.files"
+local guard = require "llmprof.run.guard"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local process = require "llmprof.base.process"
@@ -63,22 +64,33 @@ local function check_holes(argv)
 end
 
 
+-- Changes a key of a view of the configuration; what lies below the view stays.
+local function change(view, key, value)
+  for part in key:gmatch "([^.]+)%." do
+    if not rawget(view, part) then view[part] = setmetatable({}, { __index = view[part] }) end
+    view = view[part]
+  end
+  view[key:match "[^.]+$"] = value
+end
+
+
 -- The configuration as the recipe's workload is to see it: fewer tokens may stand
 -- for many, in every capture of a run alike, so that the timeline and the counters
--- are of the same work. tokens goes before what the configuration says.
-local function representative(cfg, tokens)
-  tokens = tokens or cfg.run.representative_max_new_tokens
-  if not tokens then return cfg end
-  local infer = setmetatable({ max_new_tokens = tokens }, { __index = cfg.infer })
-  return setmetatable({ infer = infer }, { __index = cfg })
+-- are of the same work. changes go before what the configuration says.
+local function representative(cfg, changes)
+  local view = setmetatable({}, { __index = cfg })
+  local tokens = cfg.run.representative_max_new_tokens
+  if tokens then change(view, "infer.max_new_tokens", tokens) end
+  for key, value in pairs(changes or {}) do change(view, key, value) end
+  return view
 end
 
 
 -- { argv, env, cwd, timeout, source (of a program that is compiled) } of the
--- recipe's workload. run may be nil (a dry run): then nothing is written. tokens:
--- how many it generates, for this capture alone (optional).
-function workload.describe(made, cfg, run, tokens)
-  local given = recipe.call("workload", made.workload, representative(cfg, tokens))
+-- recipe's workload. run may be nil (a dry run): then nothing is written. changes:
+-- values of keys for this capture alone (optional).
+function workload.describe(made, cfg, run, changes)
+  local given = recipe.call("workload", made.workload, representative(cfg, changes))
   if type(given) ~= "table" or type(given.argv) ~= "table" or #given.argv == 0 then
     errors.raise("usage", "workload: the recipe must return { argv = { program, ... } }")
   end
@@ -102,7 +114,8 @@ end
 -- and its JSON files going to <folder> of the run. given: argv, spec (of
 -- describe), folder, log and command (files of the run: its output, the
 -- command to run it again), env (more of it), timeout and grace (s), on_line,
--- on_idle.
+-- on_idle, guard (of run.guard; one that ends what stalls unless given). With one that
+-- is given an interrupt is the caller's to raise.
 -- Returns spawn's result and the output lines.
 function workload.run(ctx, given)
   errors.check("failed", fs.mkdirs(ctx.run:path(given.folder)))
@@ -114,23 +127,28 @@ function workload.run(ctx, given)
   for name, value in pairs(given.spec.env) do env[name] = value end
   for name, value in pairs(given.env or {}) do env[name] = value end
   local lines = {}
+  local watch = given.guard or guard.new { stall_s = ctx.cfg.workload.stall_s, works = true,
+    folder = ctx.run:path(given.folder), patience = given.grace }
   ctx.command(given.argv)
   if given.command then ctx.run:write(given.command, command_line.show(given.argv) .. "\n") end
   local result, message = process.run(given.argv, {
     env = env, cwd = given.spec.cwd, timeout = given.timeout or given.spec.timeout,
-    grace = given.grace, kill_group = true,
+    grace = given.grace, kill_group = true, hold_signals = given.guard ~= nil,
     on_line = function(line)
       lines[#lines + 1] = line
+      watch:line()
       ctx.output(line)
       if given.on_line then given.on_line(line) end
     end,
-  }, function()
+  }, function(child)
     ctx.tick()
+    watch:idle(child)
     if given.on_idle then given.on_idle() end
   end)
   if given.log then ctx.run:write(given.log, table.concat(lines, "\n") .. "\n") end
   if not result then errors.raise("failed", message) end
-  if result.interrupted then errors.raise("interrupted", "interrupted") end
+  if result.interrupted and not given.guard then errors.raise("interrupted", "interrupted") end
+  if watch.why == "stalled" then result.ok, result.stalled_s = false, watch.stall_s end
   return result, lines
 end
 
@@ -138,6 +156,10 @@ end
 -- How a process ended, in words; nil when all went well.
 function workload.complaint(result)
   if result.ok then return nil end
+  if result.stalled_s then
+    return ("it made no progress for %g s and was ended (workload.stall_s)"):format(
+      result.stalled_s)
+  end
   if result.timed_out then return "it ran past its time limit and was ended" end
   if result.signal then return "it was killed by " .. result.signal end
   return ("it ended with exit status %d"):format(result.code)

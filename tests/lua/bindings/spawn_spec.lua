@@ -305,6 +305,24 @@ describe("llmprof.spawn within a program of its own", function()
     assert.same({ "ready", "last words", "SIGINT\t7" }, out)
   end)
 
+  it("holds signals back when that is asked for", function()
+    local out = {}
+    local process <close> = start([[
+      local spawn, sys = require "llmprof.spawn", require "llmprof.sys"
+      local child = spawn.start({ "/bin/sh", "-c", "trap 'echo INT' INT; trap 'exit 7' TERM;"
+        .. "echo ready; while :; do sleep 0.01; done" },
+        { hold_signals = true, on_line = function(line) print(line) io.stdout:flush() end })
+      while child:pump(0.05) do
+        if child:interrupted() then sys.kill(child:pid(), "SIGTERM") end
+      end
+      local result = child:wait()
+      print(result.interrupted, child:interrupted(), result.code)
+    ]], out)
+    process:signal "SIGINT"
+    assert.equal(0, process:wait().code)
+    assert.same({ "ready", "SIGINT\tSIGINT\t7" }, out)
+  end)
+
   it("passes its own output on", function()
     local out = {}
     local process <close> = start([[

@@ -1,3 +1,4 @@
+local spawn = require "llmprof.spawn"
 local sys = require "llmprof.sys"
 
 describe("llmprof.sys", function()
@@ -49,5 +50,17 @@ describe("llmprof.sys", function()
       "bad argument #1 to 'isatty' (0, 1 or 2 expected)")
     assert.has_error(function() sys.isatty "x" end,
       "bad argument #1 to 'isatty' (number expected, got string)")
+  end)
+
+  it("signals one process, and never many", function()
+    local child <close> = assert(spawn.start { "sleep", "1000" })
+    assert.is_true(sys.kill(child:pid(), "SIGTERM"))
+    assert.equal("SIGTERM", child:wait().signal)
+    local ok, _, code = sys.kill(child:pid(), "SIGTERM")
+    assert.same({ nil, "notfound" }, { ok, code })
+    for _, pid in ipairs { 1, 0, -1 } do
+      assert.has_error(function() sys.kill(pid, "SIGTERM") end)
+    end
+    assert.has_error(function() sys.kill(child:pid(), "SIGNONE") end)
   end)
 end)

@@ -74,9 +74,10 @@ function ncu.check() end
 -- configuration out), and filters: ranges (expressions),
 -- instances ("3|4": which of the matching ranges, counted together), kernels
 -- (name or regex:), name_base, launches (per launch configuration); range modes
--- leave those of kernels out.
+-- leave those of kernels out. window: measure between the calls of the profiler API only.
 function ncu.profile_argv(cfg, given)
   local argv = { given.path, "--config-file", "off", "--target-processes", cfg.target_processes }
+  if given.window then add(argv, "--profile-from-start", "off") end
   add_range_filters(argv, given)
   if not ncu.measures_ranges(cfg) then add_kernel_filters(argv, given) end
   add_collection(argv, cfg, given)
@@ -251,6 +252,18 @@ function ncu.is_launch(line)
 end
 
 
+-- The name in a line that tells of a launch; nil for other lines.
+function ncu.launch_name(line)
+  return ncu.is_launch(line) and line:match '^==PROF== Profiling "(.*)"' or nil
+end
+
+
+-- The process that ncu has found using a GPU; nil for other lines.
+function ncu.connected(line)
+  return math.tointeger(tonumber(line:match "^==PROF== Connected to process (%d+) "))
+end
+
+
 -- Read what a profiling run printed: { profiled (launches or ranges), passes (of
 -- the last), none (nothing was profiled), report (path), application_exit,
 -- failure = { kind, message, hint, line } }.
@@ -286,10 +299,12 @@ local passes = { basic = 9, detailed = 25, roofline = 18, full = 38 }
 local MINIMAL_PASSES = 16
 local SECONDS_PER_PASS = 0.06
 
--- { passes, seconds }: what measuring launches (of mean duration ns) will cost.
-function ncu.predict(cfg, launches, mean_ns)
+-- { passes, seconds }: what measuring launches (of mean duration ns) will cost. pass_s:
+-- seconds of a pass beside the kernel, where they are known.
+function ncu.predict(cfg, launches, mean_ns, pass_s)
   local count = passes[cfg.set or ""] or MINIMAL_PASSES
-  return { passes = count, seconds = launches * count * (SECONDS_PER_PASS + mean_ns / 1e9) }
+  return { passes = count,
+    seconds = launches * count * ((pass_s or SECONDS_PER_PASS) + mean_ns / 1e9) }
 end
 
 

@@ -14,6 +14,8 @@
 --                   put their files into the run: true, or false and why not
 --   recall(ctx)     how the timeline that is there was taken: { date, command,
 --                   complaints }, as far as known
+--   room(ctx)       what measuring counters costs and how the workload may be shortened
+--                   for it: room of llmprof.analysis.counter_plan (optional)
 --   rank_files(ctx) the files of other ranks than the timeline's with it, where there
 --                   are some (optional)
 --   preview(ctx)    step name -> list of argv that it would start, or of texts about

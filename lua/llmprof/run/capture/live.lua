@@ -55,7 +55,7 @@ end
 -- A source (of llmprof.run.capture) that takes the timeline and the counters so.
 function live.new(timeline, counters)
   local source = { name = "live", timeline = timeline.capture, recall = timeline.recall,
-    counters = counters.capture, operators = run_operators }
+    counters = counters.capture, room = counters.room, operators = run_operators }
 
   function source.open(ctx) ctx.state.tools = {} end
 

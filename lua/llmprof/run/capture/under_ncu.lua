@@ -1,14 +1,21 @@
 -- The workload under Nsight Compute: the selected launches, replayed for their
 -- counters. Whatever goes wrong here loses counters and nothing else.
+local config = require "llmprof.recipe.config"
 local categories = require "llmprof.analysis.categories"
+local cost = require "llmprof.nvidia.ncu.cost"
 local counter_plan = require "llmprof.analysis.counter_plan"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
+local guard = require "llmprof.run.guard"
 local layout = require "llmprof.bundle.layout"
 local metric_cache = require "llmprof.nvidia.ncu.metric_cache"
 local ncu = require "llmprof.nvidia.ncu.command"
-local range_name = require "llmprof.base.range_name"
 local process = require "llmprof.base.process"
+local range_name = require "llmprof.base.range_name"
+local shorter = require "llmprof.analysis.shorter"
+local statistics = require "llmprof.base.statistics"
+local sys = require "llmprof.sys"
+local text = require "llmprof.text"
 local tool = require "llmprof.run.capture.tool"
 local tools = require "llmprof.nvidia.tools"
 local workload = require "llmprof.run.workload"
@@ -17,6 +24,15 @@ local files = layout.ncu
 
 -- Printing a page of a report that takes longer hangs, in seconds.
 local PATIENCE = 600
+
+-- How far the time may go over the budget before ncu is ended.
+local OVERTIME = 1.25
+
+-- Launches that say what one costs.
+local ENOUGH = 6
+
+-- After the workload was ended ncu still writes its report, in seconds.
+local GRACE = 20
 
 
 -- ---- what to ask for ----
@@ -35,6 +51,13 @@ local function stage_ranges(ctx)
 end
 
 
+-- Without ranges to measure in, the calls of the profiler API that gated the timeline
+-- also gate the counters, so that a server's start and warm-up are not measured.
+local function has_window(ctx, plan)
+  return ctx.cfg.nsys.capture_range == "cudaProfilerApi" and #(plan.ranges or {}) == 0
+end
+
+
 -- The filters of a counter run: from the selection; without a timeline any
 -- kernel that needs no other GPU, as often as one of the selection in each launch
 -- configuration.
@@ -46,7 +69,7 @@ local function filters(ctx)
       kernels = ncu.names_without(categories.patterns(categories.COMMUNICATION)) }
   end
   return { ranges = plan.ranges, instances = plan.instances, kernels = plan.kernels,
-    name_base = plan.name_base, launches = plan.launches }
+    name_base = plan.name_base, launches = plan.launches, window = has_window(ctx, plan) }
 end
 
 
@@ -116,20 +139,60 @@ local function profile_argv(ctx, spec, given)
 end
 
 
-local function profile(ctx, spec, given)
+-- A function that is told of each launch's name and says when each of the plan's has
+-- been measured as often as planned.
+local function tally(plan)
+  local open, left = {}, 0
+  for name, launches in pairs(plan and plan.names or {}) do
+    open[name], left = launches, left + 1
+  end
+  return function(name)
+    if not open[name] then return false end
+    open[name] = open[name] - 1
+    if open[name] <= 0 then open[name], left = nil, left - 1 end
+    return left == 0
+  end
+end
+
+
+-- What is done with a line of ncu's: told to people, to the guard.
+-- times gets when each launch was through, in seconds.
+local function follow(ctx, watch, times)
+  local plan = ctx.state.plan
+  local is_all = tally(ctx.cfg.ncu.replay_mode == "kernel" and plan or nil)
+  local wanted, what = plan and plan.expected,
+    ncu.measures_ranges(ctx.cfg.ncu) and "range" or "launch"
+  return function(line)
+    local name, pid = ncu.launch_name(line), ncu.connected(line)
+    if pid then watch:target(pid) end
+    if not name then return end
+    times[#times + 1] = sys.monotonic() / 1e9
+    if is_all(name) then watch:satisfy() end
+    ctx.progress(wanted and ("launch %d of about %d"):format(#times, wanted)
+      or ("%s %d"):format(what, #times))
+  end
+end
+
+
+-- Seconds that a run of ncu may still take before it is ended; the budget's, and some
+-- for what was not foreseen.
+local function time_left(ctx, began)
+  return ctx.cfg.ncu.budget_s * OVERTIME - (sys.monotonic() - began) / 1e9
+end
+
+
+local function profile(ctx, spec, given, began)
   local argv = profile_argv(ctx, spec, given)
-  local count, wanted = 0, ctx.state.plan and ctx.state.plan.expected
   fs.remove(ctx.run:path(files.report))
-  local result, lines = workload.run(ctx, { argv = argv, spec = spec,
-    folder = files.workload, log = files.log, command = files.command,
-    timeout = ctx.cfg.ncu.timeout_s, on_line = function(line)
-      if ncu.is_launch(line) then
-        count = count + 1
-        ctx.progress(wanted and ("launch %d of about %d"):format(count, wanted)
-          or ("%s %d"):format(ncu.measures_ranges(ctx.cfg.ncu) and "range" or "launch", count))
-      end
-    end })
-  return ncu.read_output(lines), result
+  local watch = guard.new { limit_s = time_left(ctx, began), stall_s = ctx.cfg.workload.stall_s,
+    folder = ctx.run:path(files.workload), holds = true }
+  local times = {}
+  local result, lines = workload.run(ctx, { argv = argv, spec = spec, guard = watch,
+    folder = files.workload, log = files.log, command = files.command, grace = GRACE,
+    timeout = ctx.cfg.ncu.timeout_s, on_line = follow(ctx, watch, times) })
+  local said = ncu.read_output(lines)
+  said.why, said.times, said.wall = watch.why, times, result.wall
+  return said, result
 end
 
 
@@ -137,14 +200,28 @@ end
 -- and sections. A failure that has another cause is not tried again, nor are
 -- ranges that were not found.
 local function profile_twice(ctx, spec)
-  local given = filters(ctx)
+  local given, began = filters(ctx), sys.monotonic()
   given.metrics = metrics_of(ctx, roofline_metrics)
-  local said, result = profile(ctx, spec, given)
-  if not said.none or said.failure or said.application_exit
+  local said, result = profile(ctx, spec, given, began)
+  if not said.none or said.failure or said.application_exit or said.why
     or ncu.measures_ranges(ctx.cfg.ncu) then return said, result end
   ctx.note("no kernel matched the filters: run once more without NVTX filter and sections")
   given.ranges, given.instances, given.no_sections = nil, nil, true
-  return profile(ctx, spec, given)
+  return profile(ctx, spec, given, began)
+end
+
+
+-- Why ncu was ended before the workload was through; nil when that was as planned.
+local function ending(ctx, said, result)
+  if said.why == "limit" then
+    return ("ncu was ended after %s s (ncu.budget_s=%g); %d%s launches were measured"):format(
+      text.number(ctx.cfg.ncu.budget_s * OVERTIME, 0), ctx.cfg.ncu.budget_s, said.profiled,
+      ctx.state.plan and (" of about %d"):format(ctx.state.plan.expected or 0) or "")
+  elseif said.why == "stalled" then
+    return ("ncu and the workload made no progress for %g s and were ended "
+      .. "(workload.stall_s); the last lines are in %s"):format(ctx.cfg.workload.stall_s, files.log)
+  end
+  return result.timed_out and "ncu: " .. workload.complaint(result) or nil
 end
 
 
@@ -156,6 +233,8 @@ local NO_RANGE = "no range was profiled; ncu.nvtx_include names others than the 
 local function failure_text(ctx, said, result)
   local failure, ended = said.failure, workload.complaint(result)
   if failure then return ("%s; %s"):format(failure.message, failure.hint) end
+  local early = ending(ctx, said, result)
+  if early then return early end
   if said.application_exit then
     return ("the workload returned %d under ncu; its output is in %s"):format(
       said.application_exit, files.log)
@@ -181,11 +260,17 @@ local function print_page(ctx, name, argv)
 end
 
 
+local function print_raw(ctx)
+  ctx.outputs[#ctx.outputs + 1] = files.report
+  return print_page(ctx, layout.counters, ncu.import_argv(tool.of(ctx, ncu).path,
+    ctx.run:path(files.report), "raw"))
+end
+
+
 -- The raw page is needed; the others are left out with a note.
 local function print_pages(ctx)
   local path, report = tool.of(ctx, ncu).path, ctx.run:path(files.report)
-  ctx.outputs[#ctx.outputs + 1] = files.report
-  local printed, why = print_page(ctx, layout.counters, ncu.import_argv(path, report, "raw"))
+  local printed, why = print_raw(ctx)
   if not printed then return false, "ncu could not print its report: " .. why end
   for _, page in ipairs { { files.details, ncu.import_argv(path, report, "details") },
     { files.sections, ncu.sections_argv(path, report) } } do
@@ -200,23 +285,107 @@ local function print_pages(ctx)
 end
 
 
+-- What is to be said of a run that measured something. Of one that was ended as
+-- planned the exit status says nothing.
+local function note_end(ctx, said, result)
+  if said.why == "satisfied" and not said.failure then return end
+  if said.failure or said.last_error or not result.ok then
+    ctx.note(failure_text(ctx, said, result))
+  end
+end
+
+
 local function nothing_planned(ctx, plan)
   local first = plan.dropped[1]
   if not first then return "no kernel was selected" end
   if first.why then return first.why end
-  return ("ncu.budget_s=%g is too little for a single kernel"):format(ctx.cfg.ncu.budget_s)
+  local budget = ctx.cfg.ncu.budget_s
+  if plan.overhead_s >= budget then
+    return ("the workload would take about %s s under ncu without a launch measured, and "
+      .. "ncu.budget_s is %g"):format(text.number(plan.overhead_s, 0), budget)
+  end
+  return ("ncu.budget_s=%g is too little for a single kernel"):format(budget)
 end
 
 
--- The workload as it is measured: with fewer tokens where that is asked for.
+-- The workload as it is measured: with fewer tokens where that is asked for, shorter
+-- where the plan says so.
 local function spec_of(ctx, run)
-  return workload.describe(ctx.recipe, ctx.cfg, run, ctx.cfg.ncu.max_new_tokens)
+  local changes, plan = { ["infer.max_new_tokens"] = ctx.cfg.ncu.max_new_tokens }, ctx.state.plan
+  for _, change in ipairs(plan and plan.changes or {}) do changes[change.key] = change.to end
+  return workload.describe(ctx.recipe, ctx.cfg, run, changes)
+end
+
+
+-- ---- what it costs ----
+
+-- Bytes that the workload had on the GPU that it used most, as sampled; nil when nobody
+-- looked.
+local function memory_of(ctx)
+  local least, most = {}, 0
+  for _, sample in ipairs(ctx.state.samples or {}) do
+    local used, index = sample.memory_used_bytes, sample.index
+    if used then
+      least[index] = math.min(least[index] or used, used)
+      most = math.max(most, used - least[index])
+    end
+  end
+  return most > 0 and most or nil
+end
+
+
+-- Seconds until the workload comes to what is measured, without ncu.
+local function start_of(ctx)
+  local times = (ctx.run:recorded "timeline" or {}).times
+  if times and times.window_s then return times.window_s end
+  local first = ctx.state.found.instances[1]
+  return first and math.max(first.start, 0) / 1e9 or 0
+end
+
+
+local function figures_of(ctx)
+  local found = tool.try(ctx, ncu)
+  return cost.figures(found and found.version, chip_of(ctx), memory_of(ctx))
+end
+
+
+-- Of a run that ended by itself, what a launch cost that was not measured, as a factor
+-- of what was predicted; nil where that cannot be told.
+local function launch_factor(plan, said, measuring)
+  local besides = plan.overhead_s - plan.start_s
+  return not said.why and besides > 0
+    and math.max(said.wall - plan.start_s - measuring, 0) / besides or nil
+end
+
+
+-- The next prediction learns from this run: what is between two measured launches is
+-- mostly the second.
+local function learn(ctx, said)
+  local plan, times = ctx.state.plan, said.times
+  if not plan or not plan.start_s or #times < ENOUGH or plan.expected == 0 then return end
+  local gaps = {}
+  for i = 2, #times do gaps[i - 1] = times[i] - times[i - 1] end
+  local each = statistics.median(gaps)
+  local predicted = (plan.seconds - plan.overhead_s) / plan.expected
+  cost.learn(tool.of(ctx, ncu).version, chip_of(ctx), { pass = each / predicted,
+    launch = launch_factor(plan, said, each * #times) })
 end
 
 
 -- ---- as a table ----
 
 local under_ncu = { vendor = ncu }
+
+
+-- What a run costs beside its passes, and how the recipe's workload can be shortened.
+function under_ncu.room(ctx)
+  local figures, cfg = figures_of(ctx), ctx.cfg
+  local kernels = errors.check("failed", ctx.state.trace:frame "kernels")
+  local tokens = shorter.tokens(cfg)
+  return { pass_s = figures.pass_s, launch_s = figures.launch_s, launches = #kernels,
+    start_s = figures.start_s + start_of(ctx), tokens = tokens,
+    ways = shorter.ways(ctx.recipe.options, cfg, not cfg.ncu.max_new_tokens and tokens or nil) }
+end
 
 
 -- Puts the pages of the report into the run: true, or false and why not.
@@ -226,14 +395,19 @@ function under_ncu.capture(ctx)
   if not found then return false, lack end
   local plan = ctx.state.plan
   if plan and plan.expected == 0 then return false, nothing_planned(ctx, plan) end
+  local shortened = plan and shorter.text(plan.changes)
+  if shortened then ctx.note("the workload was shortened: " .. shortened) end
   local said, result = profile_twice(ctx, spec_of(ctx, ctx.run))
   if not ctx.state.trace then workload.keep_inputs(ctx, files.workload) end
-  if not ctx.run:has(files.report) or said.profiled == 0 then
+  local measured = ctx.run:has(files.report) and said.profiled > 0
+  if said.why == "interrupted" then
+    if measured then print_raw(ctx) end
+    errors.raise("interrupted", "interrupted")
+  elseif not measured then
     return false, failure_text(ctx, said, result)
   end
-  if said.failure or said.last_error or not result.ok then
-    ctx.note(failure_text(ctx, said, result))
-  end
+  note_end(ctx, said, result)
+  learn(ctx, said)
   return print_pages(ctx)
 end
 
@@ -259,6 +433,9 @@ end
 -- there is a timeline.
 function under_ncu.preview(ctx)
   local given, list = filters(ctx), unknown_yet(ctx)
+  if not ctx.state.plan and not config.untimed(ctx.cfg) then
+    given.kernels = nil -- the timeline will say which
+  end
   given.metrics = metrics_of(ctx, roofline_on_paper)
   table.insert(list, 1, profile_argv(ctx, spec_of(ctx), given))
   return list

@@ -10,6 +10,7 @@ local merge = require "llmprof.merge"
 local nsys = require "llmprof.nvidia.nsys"
 local private = require "llmprof.bundle.private"
 local scrub = require "llmprof.scrub"
+local sys = require "llmprof.sys"
 local tool = require "llmprof.run.capture.tool"
 local tools = require "llmprof.nvidia.tools"
 local workload = require "llmprof.run.workload"
@@ -72,11 +73,14 @@ end
 
 local function profile(ctx, spec)
   local argv = profile_argv(ctx, spec)
-  local watch = gpu_watch.start()
+  local watch, began = gpu_watch.start(), sys.monotonic()
   local result, lines = workload.run(ctx, { argv = argv, spec = spec,
     folder = layout.workload.folder, log = files.log, command = files.command, grace = GRACE,
     on_line = function(line)
       watch.sample()
+      if nsys.begins_range(line) then
+        ctx.time("window_s", (sys.monotonic() - began) / 1e9)
+      end
       local progress = nsys.progress(line)
       if progress then ctx.progress(progress) end
     end, on_idle = watch.sample })

@@ -50,7 +50,7 @@ end
 local function note_interrupted(ctx)
   for _, name in ipairs { "counters", "operators" } do
     local entry = ctx.run:recorded(name)
-    if entry and entry.message == "interrupted" then
+    if entry and entry.message == "interrupted" and not ctx.state[name] then
       ctx.lack(name, "interrupted", ctx.run:continuation())
     end
   end

@@ -1,11 +1,13 @@
 -- Hardware counters: ncu/raw.csv, joined to the kernels of the timeline.
 local counters = require "llmprof.analysis.counters"
+local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local identity = require "llmprof.run.identity"
 local layout = require "llmprof.bundle.layout"
 local breakdown = require "llmprof.analysis.breakdown"
 local measured = require "llmprof.analysis.measured"
 local ncu = require "llmprof.nvidia.ncu"
+local shorter = require "llmprof.analysis.shorter"
 local workload = require "llmprof.run.workload"
 
 local step = { name = "counters",
@@ -38,7 +40,7 @@ end
 
 
 -- What the results stand for.
-local function note(joined)
+local function note(joined, plan)
   local notes = {}
   if joined.launches > 0 then
     notes[1] = ("%d launches stand for %d kernels%s"):format(joined.matched, joined.kernels,
@@ -48,6 +50,8 @@ local function note(joined)
   if joined.ranges then
     notes[#notes + 1] = ("whole ranges were measured %d times"):format(#joined.ranges)
   end
+  local shortened = plan and shorter.text(plan.changes)
+  notes[#notes + 1] = shortened and "the workload shortened: " .. shortened
   return table.concat(notes, ", ")
 end
 
@@ -70,12 +74,17 @@ function step.restore(ctx)
   state.launches = pages.launches
   if not state.kernels then return measure_alone(ctx, pages.launches) end
   state.counters = counters.join(state.kernels, pages.launches, state.found)
-  return note(state.counters)
+  return note(state.counters, state.plan)
 end
 
 
 function step.run(ctx)
-  local taken, why = ctx.state.capture.counters(ctx)
+  local ok, taken, why = xpcall(ctx.state.capture.counters, errors.handler, ctx)
+  if not ok then
+    -- of an interrupted run the launches that were measured are kept
+    if errors.is(taken) and ctx.run:has(layout.counters) then step.restore(ctx) end
+    error(taken, 0)
+  end
   if not taken then return lack(ctx, why) end
   local said = step.restore(ctx)
   if ctx.state.ran then identity.keep(ctx, ctx.state.ran) end

@@ -10,7 +10,7 @@ local select_kernels = require "llmprof.analysis.select"
 
 local step = { name = "select", summary = "choose the kernels to measure",
   requires = { "timeline" }, needs = { layout.timeline }, makes = { layout.selection },
-  reads = { "trace", "found" },
+  reads = { "capture", "tools", "environment", "samples", "trace", "found" },
   gives = {
     kernels = "every kernel of the stages: llmprof.analysis.kernels",
     selection = "those that are worth measuring: llmprof.analysis.select",
@@ -80,6 +80,13 @@ local function note(selection, plan)
 end
 
 
+-- Of a run to be made; nil for one that was, and on paper.
+local function room_of(ctx)
+  local source = ctx.state.capture
+  return source and source.room and source.room(ctx) or nil
+end
+
+
 function step.restore(ctx)
   local list = kernels.list(ctx.state.trace, ctx.state.found)
   breakdown.categorize(list, ctx.recipe.categories)
@@ -88,7 +95,7 @@ function step.restore(ctx)
   ctx.state.selection = ctx.recipe.select_kernels and by_recipe(ctx, candidates)
     or select_kernels.apply(candidates, ctx.cfg.top_n)
   ctx.state.plan = counter_plan.make(ctx.state.selection.chosen, list,
-    ctx.state.found, ctx.cfg)
+    ctx.state.found, ctx.cfg, room_of(ctx))
   return note(ctx.state.selection, ctx.state.plan)
 end
 
@@ -105,9 +112,11 @@ local function plan_record(plan)
   return json.ordered({ kernel_name_base = plan.name_base, kernel_name = plan.kernels,
     nvtx_include = json.list(plan.ranges), range_instances = plan.instances,
     launches_per_shape = plan.launches, expected_launches = plan.expected,
+    shortened = json.list(plan.changes), overhead_s = plan.overhead_s,
     predicted_s = plan.seconds, dropped = json.list(plan.dropped) },
     { "kernel_name_base", "kernel_name", "nvtx_include", "range_instances",
-      "launches_per_shape", "expected_launches", "predicted_s", "dropped" })
+      "launches_per_shape", "expected_launches", "shortened", "overhead_s", "predicted_s",
+      "dropped" })
 end
 
 

@@ -1,6 +1,7 @@
 local counter_plan = require "llmprof.analysis.counter_plan"
 local counters = require "llmprof.analysis.counters"
 local padding = require "llmprof.analysis.padding"
+local shorter = require "llmprof.analysis.shorter"
 
 local function shape(grid, calls, total_ns)
   return { grid = { grid, 1, 1 }, block = { 128, 1, 1 }, shared_bytes = 0, calls = calls,
@@ -206,7 +207,8 @@ describe("llmprof.analysis.counter_plan", function()
 
   it("asks for symbols in the used ranges of their stages", function()
     assert.same({ ranges = { "prefill/" }, instances = "2", kernels = "regex:^(_Z1|_Z2)$",
-      name_base = "mangled", launches = 2, expected = 6, seconds = 6 * 16 * 0.06, dropped = {} },
+      names = { _Z1 = 3, _Z2 = 3 }, name_base = "mangled", launches = 2, expected = 6,
+      seconds = 6 * 16 * 0.06, overhead_s = 0, changes = {}, dropped = {} },
       make { kernel(1), kernel(2) })
   end)
 
@@ -277,7 +279,62 @@ describe("llmprof.analysis.counter_plan", function()
   it("asks for no range where there is none, and for nothing where nothing is chosen", function()
     local plan = make({ kernel(1) }, nil, { whole = true, declared = {}, instances = {} })
     assert.same({ {}, nil }, { plan.ranges, plan.instances })
-    assert.same({ ranges = {}, name_base = "mangled", launches = 2, expected = 0, seconds = 0,
-      dropped = {} }, make {})
+    assert.same({ ranges = {}, names = {}, name_base = "mangled", launches = 2, expected = 0,
+      seconds = 0, overhead_s = 0, changes = {}, dropped = {} }, make {})
+  end)
+
+  describe("of a run to be made", function()
+    local OPTIONS = { ["infer.repeats"] = {}, ["infer.warmup"] = {}, ["infer.max_new_tokens"] = {} }
+
+    -- 2 repeats and a warm-up of 33 tokens; each has 40 launches, and a launch that is not
+    -- measured takes launch_s.
+    local function plan_of(chosen, budget, launch_s)
+      local cfg = { ncu = { budget_s = budget, kernel_name_base = "auto" }, run = {},
+        infer = { repeats = 2, warmup = 1, max_new_tokens = 33 },
+        top_n = { launches_per_kernel = 2 } }
+      return counter_plan.make(chosen, chosen, found, cfg, { pass_s = 0.05, launch_s = launch_s,
+        launches = 80, start_s = 10, tokens = 33, ways = shorter.ways(OPTIONS, cfg, 33) })
+    end
+
+    local function changes_of(plan) return shorter.text(plan.changes) end
+
+    -- Decode: one shape in all 64 steps, one for each step.
+    local function growing()
+      local shapes = { shape(1, 64, 640) }
+      for i = 2, 33 do shapes[i] = shape(i, 2, 20) end
+      return kernel(1, { stage = "mine:decode", calls = 128, total_ns = 1280, shapes = shapes })
+    end
+
+    it("keeps the workload while the budget allows", function()
+      local plan = plan_of({ kernel(1, { calls = 6 }) }, 1000, 1)
+      assert.is_nil(changes_of(plan))
+      assert.same({ "2", 10 + 120, 10, 3 }, { plan.instances, plan.overhead_s, plan.start_s,
+        plan.expected })
+      assert.near(130 + 3 * 16 * 0.05, plan.seconds, 1e-9)
+    end)
+
+    it("does once what was done several times, where the rest would not fit", function()
+      local plan = plan_of({ kernel(1, { calls = 6 }) }, 60, 1)
+      assert.equal("infer.repeats=1 instead of 2, infer.warmup=0 instead of 1", changes_of(plan))
+      assert.same({ 50, 3 }, { plan.overhead_s, plan.expected })
+      assert.is_nil(plan.instances) -- the one repeat counts
+    end)
+
+    it("generates fewer tokens where that lets more be measured", function()
+      local steps = { kernel(1, { calls = 6 }), growing() }
+      steps[2].id, steps[2].mangled_name = 2, "_Z2"
+      found.declared[3].step = "s"
+      local plan = plan_of(steps, 35, 0)
+      found.declared[3].step = nil
+      assert.equal("infer.repeats=1 instead of 2, infer.warmup=0 instead of 1, "
+        .. "infer.max_new_tokens=16 instead of 33", changes_of(plan))
+      -- 15 of 32 steps: 2 launches of the one shape, 1 of each of 15
+      assert.same({ _Z1 = 3, _Z2 = 2 + 15 }, plan.names)
+    end)
+
+    it("has nothing to measure where the start takes the budget", function()
+      local plan = plan_of({ kernel(1, { calls = 6 }) }, 9, 0)
+      assert.same({ 0, 10 }, { plan.expected, plan.overhead_s })
+    end)
   end)
 end)

@@ -263,9 +263,9 @@ describe("the budget", function()
   after_each(live.clean)
 
   it("drops what does not fit, and says so", function()
-    local made = run { "ncu.budget_s=5" }
+    local made = run { "ncu.budget_s=8" }
     local plan = made:json "ncu/selection.json".counters
-    assert.same({ 4, true }, { plan.expected_launches, plan.predicted_s <= 5 })
+    assert.same({ 4, true }, { plan.expected_launches, plan.predicted_s <= 8 })
     local dropped = {}
     for i, entry in ipairs(plan.dropped) do dropped[i] = { entry.kernel, entry.launches } end
     assert.same({ { 2, 4 }, { 5, 4 }, { 3, 2 }, { 7, 2 }, { 4, 2 }, { 8, 2 } }, dropped)
@@ -276,11 +276,35 @@ describe("the budget", function()
   end)
 
   it("may leave nothing to measure", function()
-    local made = run { "ncu.budget_s=1" }
+    local made = run { "ncu.budget_s=5" }
     assert.equal(0, made.code)
     assert.same({}, made:ncu_profiles())
-    assert.equal("not measured: ncu.budget_s=1 is too little for a single kernel",
+    assert.equal("not measured: ncu.budget_s=5 is too little for a single kernel",
       made:step "counters".note)
+    made = run { "ncu.budget_s=2" }
+    assert.same({}, made:ncu_profiles())
+    assert.equal("not measured: the workload would take about 3 s under ncu without a launch "
+      .. "measured, and ncu.budget_s is 2", made:step "counters".note)
+  end)
+
+  it("ends the workload once all is measured", function()
+    local made = run({}, { STANDIN_NCU = "early", STANDIN_WORKLOAD = "hang",
+      STANDIN_ONLY = "ncu" })
+    assert.equal(0, made.code, made.output)
+    assert.is_false(made:left_alive())
+    assert.is_true(made:has "ncu/raw.csv")
+    assert.is_nil(made:step "counters".notes)
+  end)
+
+  it("ends it when it is used up, and keeps what was measured", function()
+    local made = run({ "ncu.budget_s=8", "top_n.launches_per_kernel=1" },
+      { STANDIN_NCU = "early", STANDIN_TIMES = "1", STANDIN_WORKLOAD = "hang",
+        STANDIN_ONLY = "ncu" })
+    assert.equal(0, made.code, made.output)
+    assert.is_false(made:left_alive())
+    assert.is_true(made:has "ncu/raw.csv")
+    assert.matches("^ncu was ended after 10 s %(ncu.budget_s=8%); %d of about %d launches were "
+      .. "measured$", made:step "counters".notes[1])
   end)
 end)
 
@@ -353,6 +377,16 @@ describe("without counters", function()
       { STANDIN_WORKLOAD = "hang", STANDIN_ONLY = "ncu", STANDIN_NCU = "silent" },
       { "ncu.timeout_s=3" })
     assert.is_false(made:left_alive())
+  end)
+
+  it("ends what makes no progress, though it does not want to end", function()
+    local made = lost("ncu and the workload made no progress for 1 s and were ended "
+      .. "(workload.stall_s); the last lines are in ncu/log.txt",
+      { STANDIN_WORKLOAD = "hang", STANDIN_ONLY = "ncu", STANDIN_NCU = "stuck" },
+      { "workload.stall_s=1" })
+    assert.is_false(made:left_alive())
+    assert.matches("==PROF== Trying to shutdown target application\n", made:read "ncu/log.txt",
+      1, true)
   end)
 
   it("says that ncu cannot read its report", function()

@@ -55,7 +55,10 @@ describe("llmprof.run.workload", function()
     assert.same({ "py", "64", "2" }, workload.describe(made, cfg).argv)
     cfg.run.representative_max_new_tokens = 4
     assert.same({ "py", "4", "2" }, workload.describe(made, cfg).argv)
-    assert.same({ "py", "3", "2" }, workload.describe(made, cfg, nil, 3).argv)
+    assert.same({ "py", "3", "2" },
+      workload.describe(made, cfg, nil, { ["infer.max_new_tokens"] = 3 }).argv)
+    assert.same({ "py", "4", "1" },
+      workload.describe(made, cfg, nil, { ["infer.batch"] = 1 }).argv)
     assert.equal(64, cfg.infer.max_new_tokens)
   end)
 

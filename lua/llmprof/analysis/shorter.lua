@@ -1,0 +1,101 @@
+-- How a workload may be shortened while counters are measured. ncu charges every launch,
+-- measured or not, so a run for counters does once what the timeline's did several
+-- times, and generates fewer tokens: the same kernels in fewer configurations.
+--
+-- A way: { changes (list of { key, from, to }), runs, warmups, steps (share of the
+-- tokens after the first that are still generated) }.
+local shorter = {}
+
+-- Keys that say how often the same is done, and how often before that. Recipes that
+-- declare them can be shortened by them.
+local often = { "infer.repeats", "load.rounds", "dataset.sampling.num_epochs",
+  "dataset.sampling.num_samples_per_epoch" }
+local before = { "infer.warmup", "load.warmup" }
+
+local TOKENS = "infer.max_new_tokens"
+
+-- With fewer a kernel whose launches grow with the context is hardly seen growing.
+local FEWEST_TOKENS = 4
+
+
+local function value_of(cfg, key)
+  for part in key:gmatch "[^.]+" do cfg = type(cfg) == "table" and cfg[part] or nil end
+  return math.tointeger(cfg)
+end
+
+
+-- What changing these declared keys to a value takes; and the values before.
+local function changed(declared, cfg, keys, to)
+  local changes, values = {}, {}
+  for _, key in ipairs(keys) do
+    local from = declared[key] and value_of(cfg, key)
+    if from then values[#values + 1] = from end
+    if from and from > to then
+      changes[#changes + 1] = { key = key, from = from, to = to }
+    end
+  end
+  return changes, values
+end
+
+
+local function product(list)
+  local result = 1
+  for _, value in ipairs(list) do result = result * value end
+  return result
+end
+
+
+local function sum(list)
+  local result = 0
+  for _, value in ipairs(list) do result = result + value end
+  return result
+end
+
+
+-- Ways from the whole workload to the shortest. declared: the recipe's options; tokens:
+-- how many the whole one generates, nil when that may not be changed.
+function shorter.ways(declared, cfg, tokens)
+  local repeats, counts = changed(declared, cfg, often, 1)
+  local warmups, befores = changed(declared, cfg, before, 0)
+  local changes = table.move(warmups, 1, #warmups, #repeats + 1, repeats)
+  local ways = { { changes = {}, runs = product(counts), warmups = sum(befores), steps = 1 } }
+  if #changes > 0 then
+    ways[2] = { changes = changes, runs = 1, warmups = 0, steps = 1 }
+  end
+  local fewer = tokens and declared[TOKENS] and tokens // 2 or 0
+  while fewer >= FEWEST_TOKENS do
+    local all = table.move(changes, 1, #changes, 1, {})
+    all[#all + 1] = { key = TOKENS, from = tokens, to = fewer }
+    ways[#ways + 1] = { changes = all, runs = 1, warmups = 0, steps = (fewer - 1) / (tokens - 1) }
+    fewer = fewer // 2
+  end
+  return ways
+end
+
+
+-- Tokens that a workload generates, as its configuration says; nil where it does not.
+function shorter.tokens(cfg)
+  return cfg.ncu.max_new_tokens or cfg.run.representative_max_new_tokens
+    or value_of(cfg, TOKENS)
+end
+
+
+-- Launches of a way. counted: { launches (of the whole one, without its warm-ups),
+-- stepped (share of those in stages that make a token after the other) }.
+function shorter.launches(way, whole, counted)
+  local each = counted.launches / whole.runs
+  return (way.runs + way.warmups) * each * (1 - counted.stepped * (1 - way.steps))
+end
+
+
+-- "infer.repeats=1 instead of 3, ..."; nil for the whole workload.
+function shorter.text(changes)
+  local said = {}
+  for i, change in ipairs(changes) do
+    said[i] = ("%s=%d instead of %d"):format(change.key, change.to, change.from)
+  end
+  return #said > 0 and table.concat(said, ", ") or nil
+end
+
+
+return shorter
