@@ -131,7 +131,7 @@ describe("a path", function()
 
   it("must be a trace", function()
     assert(fs.write(top() .. "/x.sqlite", "text"))
-    assert.same({ "failed", top() .. "/x.sqlite: not an SQLite database",
+    assert.same({ "usage", top() .. "/x.sqlite: not an SQLite database",
       "llmprof reads what `nsys export --type sqlite REPORT.nsys-rep` writes" },
       refused(top() .. "/x.sqlite"))
   end)
