@@ -222,6 +222,7 @@ const char *llmprof_trace_product(const llmprof_trace *trace);
 /* Wall clock at time 0, ns since the epoch, or LLMPROF_ABSENT. */
 int64_t llmprof_trace_epoch(const llmprof_trace *trace);
 
+/* By id. */
 const llmprof_device *llmprof_trace_devices(const llmprof_trace *trace,
                                             size_t *count);
 

@@ -20,6 +20,7 @@ local padding = require "llmprof.analysis.padding"
 local range_name = require "llmprof.base.range_name"
 local roofline = require "llmprof.analysis.roofline"
 local stage_summary = require "llmprof.analysis.stage_summary"
+local step_limits = require "llmprof.analysis.step_limits"
 local transfers = require "llmprof.analysis.transfers"
 local version = require "llmprof.version"
 local work = require "llmprof.analysis.work"
@@ -94,16 +95,22 @@ local function busiest(trace)
 end
 
 
--- The layers of the last decode whose steps are known; nil where they cannot be
--- told.
-local function layers_of(given)
-  local _, decodes = used_decodes(given.found)
-  local last
+-- The steps of all decodes, as far as they are known, in order.
+local function decode_steps(found)
+  local _, decodes = used_decodes(found)
+  local list = {}
   for _, instance in ipairs(decodes) do
-    if instance.steps then last = instance end
+    table.move(instance.steps or {}, 1, #(instance.steps or {}), #list + 1, list)
   end
-  local frame = last and busiest(given.trace)
-  local made = frame and layers.describe(frame, last.steps)
+  return list
+end
+
+
+-- The layers of the decodes whose steps are known; nil where they cannot be told.
+local function layers_of(given)
+  local known = decode_steps(given.found)
+  local frame = #known > 0 and busiest(given.trace)
+  local made = frame and layers.describe(frame, known)
   if not made then return nil end
   for _, kernel in ipairs(given.kernels or {}) do
     if kernel.name == made.kernel then made.kernel = kernel.short_name end
@@ -205,6 +212,7 @@ local function add_limits(results, given)
   efficiency.add(results, kernels)
   headroom.add(results, kernels)
   roofline.add(results, kernels)
+  step_limits.add(results, given.arch, given.run)
 end
 
 

@@ -17,7 +17,7 @@ local LEAST = 4
 -- A count that only this part of the kernels has, or less, is no layer's.
 local OWN = 0.1
 
--- Steps that the table of layers is made of.
+-- Steps that the table of layers is made of, the last ones.
 local MOST_STEPS = 64
 
 
@@ -154,7 +154,9 @@ function layers.describe(frame, steps)
   local made = #steps > 0 and layers.of_step(frame, steps[(#steps + 1) // 2])
   if not made or made.count < 2 then return nil end
   local sums, rows = {}, json.list {}
-  for i = 1, math.min(#steps, MOST_STEPS) do add_step(sums, frame, steps[i], made) end
+  for i = math.max(#steps - MOST_STEPS, 0) + 1, #steps do
+    add_step(sums, frame, steps[i], made)
+  end
   for index, sum in ipairs(sums) do rows[index] = row_of(index, sum) end
   return { count = made.count, kernel = made.group.name, named = made.named, rows = rows }
 end

@@ -1,6 +1,8 @@
 -- llmprof new: what it writes runs as it stands, and overwrites nothing.
 local bundle = require "tests.lua.support.bundle"
 local child = require "tests.lua.support.child"
+local document = require "llmprof.base.document"
+local files = require "llmprof.base.files"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local recipe_check = require "llmprof.cli.recipe_check"
@@ -63,6 +65,17 @@ describe("llmprof new", function()
     assert.equal(2, (llmprof("new", "a", "--from", "other")))
   end)
 
+  it("offers every template that there is", function()
+    local choices
+    for _, option in ipairs(require("llmprof.cli.commands.new").options) do
+      if option[1] == "from" then
+        choices = table.move(option.choices, 1, #option.choices, 1, {})
+      end
+    end
+    table.sort(choices)
+    assert.same(files.names("recipes/templates", ".lua"), choices)
+  end)
+
   it("makes the folder, and says what to do next", function()
     local code, out = llmprof("new", "--from=cuda", top() .. "/sub/mine")
     assert.equal(0, code)
@@ -89,6 +102,7 @@ next:
     assert.same({ 0, {} }, run_workload("serve",
       { "--requests", "2", "--max-new-tokens", "5" }, { LLMPROF_WORKLOAD_DIR = top() }))
     local metrics = assert(json.load(top() .. "/metrics.json"))
+    assert.is_nil(document.check("metrics", metrics))
     assert.same({ 2, 4, 4 }, { #metrics.repeats, metrics.repeats[2].stages.decode.tokens,
       metrics.repeats[2].stages.decode.steps })
   end)

@@ -218,7 +218,7 @@ describe("help", function()
   local s = session.open { TRACE }
 
   it("is about globals, methods and columns", function()
-    assert.equal("global     what it is\nkernels    every kernel: a frame\n",
+    assert.equal("global       what it is\nkernels      every kernel: a frame\n",
       s.help():match "^.-\n.-\n")
     assert.equal("top(10), top(10, \"dur\")\n  the first rows, or those with the largest values\n",
       s.help "top")
