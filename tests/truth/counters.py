@@ -97,13 +97,13 @@ def fp32(row: Launch, duration: float) -> Optional[float]:
 
 
 def shapes_of(instances: List[Instance]) -> Dict[Tuple, Dict[Tuple, List[int]]]:
-    """By stage, part, device and name: calls and ns of each shape."""
+    """By stage, part and name: calls and ns of each shape."""
     parts = {id(op): one.stage for one in instances if one.parent for op in one.ops}
     made: Dict[Tuple, Dict[Tuple, List[int]]] = {}
     for one in instances:
         for op in one.ops if one.used and not one.parent else []:
             if op.kind == "kernel":
-                key = (one.stage, parts.get(id(op), ""), op.device, op.name)
+                key = (one.stage, parts.get(id(op), ""), op.name)
                 row = made.setdefault(key, {}).setdefault(op.shape, [0, 0])
                 row[0], row[1] = row[0] + 1, row[1] + op.end - op.start
     return made
@@ -140,7 +140,7 @@ def compute(instances: List[Instance], path: str) -> Tuple[Dict[Tuple, Figures],
     stages = sorted({one.stage for one in instances if one.parent is None})
     launches, kernels, coverage = read(path, stages), {}, {stage: [0.0, 0.0] for stage in stages}
     for key, shapes in shapes_of(instances).items():
-        own = [one for one in launches if one["name"] == plain(key[3])
+        own = [one for one in launches if one["name"] == plain(key[2])
                and one["stage"] in (key[0], None) and one["shape"] in shapes]
         time = sum(row[1] for row in shapes.values())
         coverage[key[0]][1] += time

@@ -85,7 +85,7 @@ def compute(capture: Capture) -> Tuple[Figures, Dict[Tuple, List[int]], List[Tup
         for step in own:
             for op in step.ops:
                 if op.kind == "kernel":
-                    row = table.setdefault((phase, "", op.device, op.name), [0, 0])
+                    row = table.setdefault((phase, "", op.name), [0, 0])
                     row[0], row[1] = row[0] + 1, row[1] + op.end - op.start
     decodes = [step for step in steps if step.phase == "decode"]
     times = [step.last() - min(step.begin() if step.before is None else step.before, step.begin())
@@ -96,5 +96,5 @@ def compute(capture: Capture) -> Tuple[Figures, Dict[Tuple, List[int]], List[Tup
         batch = int(sum(step.requests for step in decodes) / len(decodes) + 0.5)
         made["tokens/s"] = batch / (sum(times) / len(times) / 1e9)
     made["communication ns"] = float(sum(row[1] for key, row in table.items()
-                                         if COMMUNICATION.search(key[3])))
+                                         if COMMUNICATION.search(key[2])))
     return made, table, []

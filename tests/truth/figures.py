@@ -181,7 +181,7 @@ def latency_figures(instances: List[Instance], batch: Optional[int]) -> Figures:
 
 
 def kernel_table(instances: List[Instance]) -> Dict[Tuple, List[int]]:
-    """Calls and ns by stage, part, device and name."""
+    """Calls and ns by stage, part and name, on all GPUs together."""
     parts = {id(op): one.stage for one in instances if one.parent for op in one.ops}
     table: Dict[Tuple, List[int]] = {}
     for one in instances:
@@ -189,7 +189,7 @@ def kernel_table(instances: List[Instance]) -> Dict[Tuple, List[int]]:
             continue
         for op in one.ops:
             if op.kind == "kernel":
-                key = (one.stage, parts.get(id(op), ""), op.device, op.name)
+                key = (one.stage, parts.get(id(op), ""), op.name)
                 row = table.setdefault(key, [0, 0])
                 row[0], row[1] = row[0] + 1, row[1] + op.end - op.start
     return table

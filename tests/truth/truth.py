@@ -121,7 +121,7 @@ def ours_of(results: dict) -> figures.Figures:
 
 
 def key_of(kernel: dict) -> Tuple:
-    return (kernel["stage"], kernel.get("part") or "", kernel["device"], kernel["name"])
+    return (kernel["stage"], kernel.get("part") or "", kernel["name"])
 
 
 # ---- side by side ----

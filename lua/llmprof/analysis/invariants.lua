@@ -64,7 +64,7 @@ local unique = {
 local function doubled(state, name, columns)
   local frame = check(state.trace:frame(name))
   if #frame == 0 then return 0, 0 end
-  return #frame - #check(frame:aggregate(columns, { { "rows", "count" } })), #frame
+  return #frame - #check(frame:group { by = columns, columns = {} }), #frame
 end
 
 
@@ -139,7 +139,7 @@ local function launched(state, kernels)
     if name:find("GraphLaunch", 1, true) then names[#names + 1] = name end
   end
   local calls = #check(check(state.trace:frame "api"):where { name = names })
-  return calls, #check(kernels:aggregate({ "call" }, { { "rows", "count" } }))
+  return calls, #check(kernels:group { by = { "call" }, columns = {} })
 end
 
 
@@ -147,7 +147,8 @@ function invariants.replays(state)
   local kernels = check(state.trace:frame "kernels")
   kernels = check(kernels:where { { "graph_node", "~=", false } })
   if #kernels == 0 then return nil end
-  local nodes = check(kernels:aggregate({ "pid", "graph_node" }, { { "rows", "count" } }))
+  local nodes = check(kernels:group { by = { "pid", "graph_node" },
+    columns = { { "rows", "count" } } })
   local replays, lost, wanted = replays_of(nodes), 0, 0
   for row = 1, #nodes do
     local most = replays[graph_of(nodes, row)]

@@ -159,7 +159,8 @@ local function numbered(parts, moved)
 end
 
 
--- The most frequent count of a key among the ranks of each leader, by leader.
+-- By how much a rank's ordinals of a key lie behind those of its leader, where it was
+-- seen from later on.
 local function lag_of(groups, counts, rank, key)
   local group, own = groups[rank], counts[key]
   if not group.share or not own[group.leader] or not own[rank] then return 0 end
@@ -174,7 +175,7 @@ local function match(parts, moved, groups, counts)
     { name = "key", type = "string", get = function(key)
       return ("%s\0%d"):format(kind_of(key), groups[key.world].leader) end },
     { name = "lag", type = "integer", get = function(key)
-      return -lag_of(groups, counts, key.world, kind_of(key)) end },
+      return lag_of(groups, counts, key.world, kind_of(key)) end },
   })
   rows.check(collectives.number(all, at, "ordinal"))
   rows.check(collectives.match(all, matched))

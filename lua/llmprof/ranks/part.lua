@@ -120,7 +120,7 @@ local function counted_kernels(kernels, known)
   local by = { "rank", "name", "short_name", "duration" }
   if known then table.insert(by, 2, "phase") end
   local ranked = rows.check(kernels:where { { "rank", "~=", false } })
-  return rows.check(ranked:aggregate(by, { { "count", "count" } }))
+  return rows.check(ranked:group { by = by, columns = { { "count", "count" } } })
 end
 
 

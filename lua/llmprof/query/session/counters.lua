@@ -102,7 +102,7 @@ end
 -- Add the joined columns to a frame (of C) of kernels; absent where no launch
 -- of the kernel was measured.
 function counters.join(source, frame)
-  local by_key, groups = index(source), check(frame:aggregate(keys, {}))
+  local by_key, groups = index(source), check(frame:group { by = keys, columns = {} })
   local made = {}
   for c, column in ipairs(joined) do
     made[c] = { name = column.name, type = column.type, values = {} }

@@ -139,7 +139,7 @@ end
 
 -- Say the category of every kernel, by its name.
 local function add_categories(made)
-  local names = check(made:aggregate({ "name" }, {}))
+  local names = check(made:group { by = { "name" }, columns = {} })
   local classify, values = categories.classifier(), {}
   for i = 1, #names do
     local name = names:get(i, "name")
