@@ -12,4 +12,7 @@ return require("llmprof.serving").recipe {
     return { cfg.server.program, "-m", "sglang.launch_server", "--model-path", cfg.model.path,
       "--host", "127.0.0.1", "--port", cfg.server.port }
   end,
+
+  -- what makes the scheduler mark its steps; wants the Python package nvtx
+  env = function() return { SGLANG_ENABLE_NVTX_SCHEDULER = "1" } end,
 }

@@ -56,6 +56,10 @@ size_t llmprof_lua_opt_column_field(lua_State *L, int arg, llmprof_frame *frame,
 void llmprof_lua_check_new(lua_State *L, llmprof_frame *frame,
                            const char *name);
 
+/* Raises when a column holds strings. */
+void llmprof_lua_check_numbers(lua_State *L, const llmprof_frame *frame,
+                               size_t column);
+
 /* Push groups by these columns, freed by the collector; raises when out of
  * memory. */
 llmprof_groups *llmprof_lua_new_groups(lua_State *L, llmprof_frame *frame,

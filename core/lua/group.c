@@ -1,5 +1,6 @@
-/* frame:group(): the statistics of groups as a list of Lua tables. */
+/* frame:group(): groups and their statistics, as a frame or as a list. */
 #include <stdio.h>
+#include <string.h>
 
 #include "frame.h"
 #include "llmprof/interval.h"
@@ -191,18 +192,75 @@ static void push_group(lua_State *L, const request *r, size_t group) {
   lua_setfield(L, -2, "distinct");
 }
 
-/* frame:group(options) -> list of groups, by first appearance. options:
- * by (columns; none: all rows are one group), sum (columns of numbers),
- * distinct (columns), percentiles (numbers 0..100), union (boolean).
- * A group holds its key columns, count (rows), per column of sum a table
- * { count, total, min, max, mean, median, stddev, p90, ... } (count alone when
- * no value is present), distinct = { column = number of values }, and with
- * union busy (ns that start..end of any row cover), first and last (ns). */
-static int f_group(lua_State *L) {
-  request r = {.frame = llmprof_lua_check_frame(L, 1)};
-  parse_request(L, &r, 2);
+/* ---- as a frame ---- */
+
+static llmprof_statistic check_statistic(lua_State *L, int index) {
+  static const char *const names[] = {
+      [LLMPROF_COUNT] = "count",
+      [LLMPROF_DISTINCT] = "distinct",
+      [LLMPROF_SUM] = "sum",
+      [LLMPROF_MEAN] = "mean",
+      [LLMPROF_MEDIAN] = "median",
+      [LLMPROF_MIN] = "min",
+      [LLMPROF_MAX] = "max",
+      [LLMPROF_STDDEV] = "std",
+      [LLMPROF_PERCENTILE] = "percentile",
+  };
+  const char *name = lua_tostring(L, index);
+  for (size_t i = 0; name && i < sizeof names / sizeof *names; i++) {
+    if (strcmp(names[i], name) == 0) return (llmprof_statistic)i;
+  }
+  luaL_error(L, "no statistic '%s'", name ? name : luaL_typename(L, index));
+  return LLMPROF_COUNT;
+}
+
+/* { name, statistic, column or nil, percentile or nil } on top of the stack,
+ * popped; its strings live on in the table. */
+static void check_aggregate(lua_State *L, llmprof_frame *frame,
+                            llmprof_aggregate *aggregate) {
+  if (!lua_istable(L, -1))
+    luaL_error(L, "an aggregate is { name, statistic, column, percentile }");
+  for (int i = 1; i <= 4; i++) lua_rawgeti(L, -i, i);
+  if (lua_type(L, -4) != LUA_TSTRING) luaL_error(L, "an aggregate has a name");
+  aggregate->name = lua_tostring(L, -4); /* its table keeps it alive */
+  aggregate->statistic = check_statistic(L, -3);
+  aggregate->column =
+      lua_isnil(L, -2) ? SIZE_MAX : llmprof_lua_check_column(L, frame, -2);
+  if (aggregate->statistic > LLMPROF_DISTINCT) {
+    if (aggregate->column == SIZE_MAX) luaL_error(L, "of which column?");
+    llmprof_lua_check_numbers(L, frame, aggregate->column);
+  }
+  if (aggregate->statistic == LLMPROF_PERCENTILE) {
+    aggregate->percentile = luaL_checknumber(L, -1);
+    if (!(aggregate->percentile >= 0 && aggregate->percentile <= 100))
+      luaL_error(L, "a percentile is between 0 and 100");
+  }
+  lua_pop(L, 5);
+}
+
+/* Its columns are at `columns`. */
+static int group_frame(lua_State *L, llmprof_frame *frame, int options,
+                       int columns) {
+  size_t key_count, count = (size_t)lua_rawlen(L, columns);
+  size_t *keys = column_list(L, frame, options, "by", &key_count);
+  llmprof_aggregate *wanted = llmprof_lua_scratch(L, count, sizeof *wanted);
+  for (size_t i = 0; i < count; i++) {
+    lua_rawgeti(L, columns, (lua_Integer)i + 1);
+    check_aggregate(L, frame, &wanted[i]);
+  }
+  llmprof_frame **box = llmprof_lua_new_frame(L, 1);
+  llmprof_error err;
+  *box = llmprof_frame_aggregate(frame, keys, key_count, wanted, count, &err);
+  return *box ? 1 : llmprof_lua_raise(L, &err);
+}
+
+/* ---- as a list ---- */
+
+static int group_list(lua_State *L, llmprof_frame *frame, int options) {
+  request r = {.frame = frame};
+  parse_request(L, &r, options);
   compute_request(L, &r);
-  compute_extents(L, &r, 2);
+  compute_extents(L, &r, options);
   lua_createtable(L, (int)r.groups->count, 0);
   for (size_t g = 0; g < r.groups->count; g++) {
     push_group(L, &r, g);
@@ -210,6 +268,32 @@ static int f_group(lua_State *L) {
   }
   llmprof_groups_free(r.groups); /* not when the collector comes by */
   return 1;
+}
+
+/* frame:group(options): the groups of rows that are equal in the columns `by`
+ * (none: all rows are one group), by first appearance.
+ *
+ * With `columns`, a list of { name, statistic, column, percentile }: a frame
+ * with a row for each group, `by` and these columns. Statistics are count
+ * (without a column: rows), distinct, sum, mean, median, min, max, std and
+ * percentile.
+ *
+ * Without: a list of tables that hold the group's key columns, count (rows),
+ * per column of `sum` a table { count, total, min, max, mean, median, stddev,
+ * p90,
+ * ... } (count alone when no value is present), distinct = { column = number of
+ * values } of the columns `distinct`, and with `union` (boolean) busy (ns that
+ * start..end of any row cover), first and last (ns). `percentiles`: numbers
+ * 0..100. */
+static int f_group(lua_State *L) {
+  llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 2);
+  int type = lua_getfield(L, 2, "columns"); /* 3 */
+  if (type == LUA_TNIL) return group_list(L, frame, 2);
+  if (type != LUA_TTABLE)
+    return luaL_error(L, "option 'columns' is a list of columns");
+  return group_frame(L, frame, 2, 3);
 }
 
 const luaL_Reg llmprof_lua_group_methods[] = {

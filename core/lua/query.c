@@ -163,78 +163,11 @@ static int q_follow(lua_State *L) {
   return 1;
 }
 
-static llmprof_statistic check_statistic(lua_State *L, int index) {
-  static const char *const names[] = {
-      [LLMPROF_COUNT] = "count",
-      [LLMPROF_DISTINCT] = "distinct",
-      [LLMPROF_SUM] = "sum",
-      [LLMPROF_MEAN] = "mean",
-      [LLMPROF_MEDIAN] = "median",
-      [LLMPROF_MIN] = "min",
-      [LLMPROF_MAX] = "max",
-      [LLMPROF_STDDEV] = "std",
-      [LLMPROF_PERCENTILE] = "percentile",
-  };
-  const char *name = lua_tostring(L, index);
-  for (size_t i = 0; name && i < sizeof names / sizeof *names; i++) {
-    if (strcmp(names[i], name) == 0) return (llmprof_statistic)i;
-  }
-  luaL_error(L, "no statistic '%s'", name ? name : luaL_typename(L, index));
-  return LLMPROF_COUNT;
-}
-
-static void check_numbers(lua_State *L, const llmprof_frame *frame,
-                          size_t column) {
+void llmprof_lua_check_numbers(lua_State *L, const llmprof_frame *frame,
+                               size_t column) {
   const llmprof_column *peeked = llmprof_frame_peek(frame, column);
   if (peeked->type == LLMPROF_STRING_ID)
     luaL_error(L, "column '%s' holds strings, not numbers", peeked->name);
-}
-
-/* { name, statistic, column or nil, percentile or nil } on top of the stack,
- * popped; its strings live on in the table. */
-static void check_aggregate(lua_State *L, llmprof_frame *frame,
-                            llmprof_aggregate *aggregate) {
-  if (!lua_istable(L, -1))
-    luaL_error(L, "an aggregate is { name, statistic, column, percentile }");
-  for (int i = 1; i <= 4; i++) lua_rawgeti(L, -i, i);
-  if (lua_type(L, -4) != LUA_TSTRING) luaL_error(L, "an aggregate has a name");
-  aggregate->name = lua_tostring(L, -4); /* its table keeps it alive */
-  aggregate->statistic = check_statistic(L, -3);
-  aggregate->column =
-      lua_isnil(L, -2) ? SIZE_MAX : llmprof_lua_check_column(L, frame, -2);
-  if (aggregate->statistic > LLMPROF_DISTINCT) {
-    if (aggregate->column == SIZE_MAX) luaL_error(L, "of which column?");
-    check_numbers(L, frame, aggregate->column);
-  }
-  if (aggregate->statistic == LLMPROF_PERCENTILE) {
-    aggregate->percentile = luaL_checknumber(L, -1);
-    if (!(aggregate->percentile >= 0 && aggregate->percentile <= 100))
-      luaL_error(L, "a percentile is between 0 and 100");
-  }
-  lua_pop(L, 5);
-}
-
-/* frame:aggregate(by, aggregates) -> frame with a row per group. by: columns;
- * aggregates: list of { name, statistic, column, percentile }, statistics
- * being count (without a column: rows), distinct, sum, mean, median, min, max,
- * std and percentile. */
-static int q_aggregate(lua_State *L) {
-  llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
-  luaL_checktype(L, 3, LUA_TTABLE);
-  lua_settop(L, 3);
-  size_t key_count, count = (size_t)lua_rawlen(L, 3);
-  size_t *keys = llmprof_lua_check_columns(L, frame, 2, &key_count);
-  llmprof_aggregate *wanted = llmprof_lua_scratch(L, count, sizeof *wanted);
-  for (size_t i = 0; i < count; i++) {
-    lua_rawgeti(L, 3, (lua_Integer)i + 1);
-    check_aggregate(L, frame, &wanted[i]);
-  }
-  llmprof_frame **box = llmprof_lua_new_frame(L, 1);
-  llmprof_error err;
-  return made_frame(
-      L, box,
-      llmprof_frame_aggregate(frame, keys, key_count, wanted, count, &err),
-      &err);
 }
 
 /* frame:histogram(column, edges) -> list of counts, one fewer than edges,
@@ -243,7 +176,7 @@ static int q_histogram(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
   size_t column = llmprof_lua_check_column(L, frame, 2);
   luaL_checktype(L, 3, LUA_TTABLE);
-  check_numbers(L, frame, column);
+  llmprof_lua_check_numbers(L, frame, column);
   lua_Integer given = (lua_Integer)lua_rawlen(L, 3);
   luaL_argcheck(L, given >= 2, 3, "two edges at least");
   double *edges = llmprof_lua_scratch(L, (size_t)given, sizeof *edges);
@@ -267,13 +200,8 @@ static int q_histogram(lua_State *L) {
 }
 
 const luaL_Reg llmprof_lua_query_methods[] = {
-    {"take", q_take},
-    {"slice", q_slice},
-    {"within", q_within},
-    {"select", q_select},
-    {"sort", q_sort},
-    {"aggregate", q_aggregate},
-    {"histogram", q_histogram},
-    {"follow", q_follow},
-    {NULL, NULL},
+    {"take", q_take},           {"slice", q_slice},   {"within", q_within},
+    {"select", q_select},       {"sort", q_sort},
+
+    {"histogram", q_histogram}, {"follow", q_follow}, {NULL, NULL},
 };

@@ -5,6 +5,7 @@
 
 #include "llmprof/alloc.h"
 #include "nsys/nsys_internal.h"
+#include "nsys/nsys_payload.h"
 
 /* eventType, as nsys numbers it */
 enum {
@@ -33,6 +34,7 @@ enum {
   NVTX_TEXT = 0, /* text columns count on their own */
   NVTX_DOUBLE,
   NVTX_FLOAT,
+  NVTX_BLOB,
   NVTX_TEXTS,
 };
 
@@ -52,6 +54,7 @@ static const char *const columns[] = {
     [NVTX_INTS + NVTX_TEXT] = "text",
     [NVTX_INTS + NVTX_DOUBLE] = "doubleValue",
     [NVTX_INTS + NVTX_FLOAT] = "floatValue",
+    [NVTX_INTS + NVTX_BLOB] = "binaryData",
 };
 
 /* A domain, or a category of one, in a process. */
@@ -62,6 +65,7 @@ typedef struct scope {
 typedef struct range_loader {
   nsys_export *export;
   llmprof_builder *builder;
+  nsys_payloads payloads;
   llmprof_intern scopes; /* of scope */
   uint32_t *scope_names; /* by scope id */
   size_t scope_names_cap;
@@ -107,6 +111,16 @@ static double float_payload(const llmprof_scan *scan) {
   return isnan(value) ? llmprof_scan_double(scan, NVTX_FLOAT) : value;
 }
 
+static void read_payload(const range_loader *l, const llmprof_scan *scan,
+                         llmprof_range_row *row) {
+  row->communicator = row->message = LLMPROF_ABSENT;
+  if (!l->payloads.count) return;
+  size_t size;
+  const char *bytes = llmprof_scan_text(scan, NVTX_BLOB, &size);
+  nsys_payload_read(&l->payloads, bytes, size, &row->communicator,
+                    &row->message);
+}
+
 static bool add_range(range_loader *l, const llmprof_scan *scan,
                       const int64_t *values, llmprof_error *err) {
   bool is_pair = values[NVTX_TYPE] == EVENT_START_END ||
@@ -126,6 +140,7 @@ static bool add_range(range_loader *l, const llmprof_scan *scan,
                            &row.end_thread) ||
       !event_text(l, scan, values, &row.text))
     return llmprof_fail_nomem(err);
+  read_payload(l, scan, &row);
   return llmprof_builder_add_range(l->builder, &row, err);
 }
 
@@ -186,6 +201,7 @@ static bool load(range_loader *l, llmprof_error *err) {
       .known_by = NVTX_INT64,
   };
   llmprof_scan *scan;
+  if (!nsys_payloads_load(&l->payloads, l->export, err)) return false;
   if (!llmprof_nsys_open_table(l->export, l->builder, &table, &scan, err))
     return false;
   bool ok = !scan || scan_events(l, scan, err);
@@ -199,6 +215,7 @@ bool llmprof_nsys_load_ranges(nsys_export *export, llmprof_builder *builder,
   range_loader l = {.export = export, .builder = builder};
   llmprof_intern_init(&l.scopes, sizeof(scope));
   bool ok = load(&l, err);
+  nsys_payloads_free(&l.payloads);
   llmprof_intern_free(&l.scopes);
   llmprof_free(l.scope_names);
   return ok;

@@ -67,7 +67,10 @@ bool llmprof_builder_add_device(llmprof_builder *builder,
   if (!llmprof_grow(&trace->devices, &trace->device_cap,
                     trace->device_count + 1, sizeof *trace->devices))
     return false;
-  trace->devices[trace->device_count++] = *device;
+  size_t at = trace->device_count++;
+  for (; at && trace->devices[at - 1].id > device->id; at--)
+    trace->devices[at] = trace->devices[at - 1];
+  trace->devices[at] = *device;
   return true;
 }
 

@@ -36,6 +36,8 @@ bool llmprof_builder_add_range(llmprof_builder *b,
   r->category[row] = range->category;
   r->payload[row] = range->payload;
   r->payload_float[row] = range->payload_float;
+  r->communicator[row] = range->communicator;
+  r->message[row] = range->message;
   r->style[row] = (uint8_t)range->style;
   r->open[row] = range->end == LLMPROF_ABSENT;
   r->count = row + 1;

@@ -69,6 +69,14 @@ static int64_t range_payload(const llmprof_trace *t, size_t row) {
   return t->ranges.payload[row];
 }
 
+static int64_t range_communicator(const llmprof_trace *t, size_t row) {
+  return t->ranges.communicator[row];
+}
+
+static int64_t range_message(const llmprof_trace *t, size_t row) {
+  return t->ranges.message[row];
+}
+
 static int64_t range_style(const llmprof_trace *t, size_t row) {
   return t->ranges.style[row];
 }
@@ -160,6 +168,8 @@ const llmprof_column_spec llmprof_range_columns[] = {
     {"pid", NULL, LLMPROF_U32, range_pid, NEEDS_NOTHING},
     {"tid", NULL, LLMPROF_U32, range_tid, NEEDS_NOTHING},
     {"payload", NULL, LLMPROF_I64, range_payload, NEEDS_NOTHING},
+    {"communicator", NULL, LLMPROF_I64, range_communicator, NEEDS_NOTHING},
+    {"message", "bytes", LLMPROF_I64, range_message, NEEDS_NOTHING},
     {"open", NULL, LLMPROF_U32, range_open, NEEDS_NOTHING},
     {"level", NULL, LLMPROF_U32, range_level, NEEDS_ATTRIBUTION},
     {"parent", NULL, LLMPROF_U32, range_parent, NEEDS_ATTRIBUTION},

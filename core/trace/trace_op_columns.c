@@ -174,6 +174,11 @@ static int64_t launch_total(const llmprof_trace *t, size_t row) {
   return llmprof_between(launch_start(t, row), end);
 }
 
+/* From the launching call to the start; negative where clocks disagree. */
+static int64_t launch_delay(const llmprof_trace *t, size_t row) {
+  return llmprof_between(launch_start(t, row), t->ops.start[row]);
+}
+
 static int64_t launch_range(const llmprof_trace *t, size_t row) {
   uint32_t link = t->attribution.link[row];
   return link == LLMPROF_NONE ? LLMPROF_ABSENT
@@ -205,6 +210,7 @@ static int64_t launch_tag(const llmprof_trace *t, size_t row) {
       {"api_time", "ns", LLMPROF_I64, launch_time, NEEDS_ATTRIBUTION},     \
       {"queue_time", "ns", LLMPROF_I64, launch_queue, NEEDS_ATTRIBUTION},  \
       {"launch_time", "ns", LLMPROF_I64, launch_total, NEEDS_ATTRIBUTION}, \
+      {"delay", "ns", LLMPROF_I64, launch_delay, NEEDS_ATTRIBUTION},       \
       {"launch_pid", NULL, LLMPROF_U32, launch_pid, NEEDS_ATTRIBUTION},    \
       {"launch_tid", NULL, LLMPROF_U32, launch_tid, NEEDS_ATTRIBUTION},    \
       {"range", NULL, LLMPROF_U32, launch_range, NEEDS_ATTRIBUTION}, {     \

@@ -75,8 +75,8 @@ bool llmprof_ranges_resize(llmprof_ranges *r, size_t cap) {
          GROW(r->end_thread, cap) && GROW(r->text, cap) && GROW(r->tag, cap) &&
          GROW(r->colon_tag, cap) && GROW(r->domain, cap) &&
          GROW(r->category, cap) && GROW(r->payload, cap) &&
-         GROW(r->payload_float, cap) && GROW(r->style, cap) &&
-         GROW(r->open, cap);
+         GROW(r->payload_float, cap) && GROW(r->communicator, cap) &&
+         GROW(r->message, cap) && GROW(r->style, cap) && GROW(r->open, cap);
 }
 
 static void free_ranges(llmprof_ranges *r) {
@@ -91,6 +91,8 @@ static void free_ranges(llmprof_ranges *r) {
   llmprof_free(r->category);
   llmprof_free(r->payload);
   llmprof_free(r->payload_float);
+  llmprof_free(r->communicator);
+  llmprof_free(r->message);
   llmprof_free(r->style);
   llmprof_free(r->open);
   *r = (llmprof_ranges){0};

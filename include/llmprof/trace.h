@@ -159,6 +159,8 @@ typedef struct llmprof_ranges {
   uint32_t *category;    /* string or LLMPROF_NO_STRING */
   int64_t *payload;      /* integer payload or LLMPROF_ABSENT */
   double *payload_float; /* floating payload or NaN */
+  int64_t *communicator; /* NCCL's id of it, or LLMPROF_ABSENT */
+  int64_t *message;      /* bytes of a collective, or LLMPROF_ABSENT */
   uint8_t *style;        /* llmprof_range_style */
   uint8_t *open;         /* 1: had no end in the file */
 } llmprof_ranges;
@@ -220,6 +222,7 @@ const char *llmprof_trace_product(const llmprof_trace *trace);
 /* Wall clock at time 0, ns since the epoch, or LLMPROF_ABSENT. */
 int64_t llmprof_trace_epoch(const llmprof_trace *trace);
 
+/* By id. */
 const llmprof_device *llmprof_trace_devices(const llmprof_trace *trace,
                                             size_t *count);
 

@@ -182,6 +182,8 @@ typedef struct llmprof_range_row {
   uint32_t domain, category;   /* strings or LLMPROF_NO_STRING */
   int64_t payload;             /* or LLMPROF_ABSENT */
   double payload_float;        /* or NaN */
+  int64_t communicator;        /* of NCCL's calls, or LLMPROF_ABSENT */
+  int64_t message;             /* their bytes, or LLMPROF_ABSENT */
   llmprof_range_style style;
 } llmprof_range_row;
 

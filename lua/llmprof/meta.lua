@@ -343,6 +343,7 @@ function Groups:mean(column) end
 ---@field integrity? llmprof.results.integrity
 ---@field kernels llmprof.results.kernel[] By stage and part, largest total time first; the used repeats only
 ---@field latency? llmprof.results.latency
+---@field layers? llmprof.results.step_layers Of a decode step, on the busiest GPU: docs/metrics.md
 ---@field missing llmprof.results.missing[]
 ---@field model? llmprof.results.model The recipe's model, over it what the workload says in metrics.json
 ---@field operators? llmprof.results.operators The framework's operators in a run. docs/workload.md explains it.
@@ -603,6 +604,7 @@ function Groups:mean(column) end
 ---@field anchor string The kernel, or CUDA graph, that comes once in a step
 ---@field confidence number Of 1
 ---@field generations integer Found
+---@field layers? integer Of a step
 ---@field named boolean Its name says that it comes once per token
 ---@field period_ns number Nanoseconds
 ---@field steps integer Found
@@ -639,7 +641,8 @@ function Groups:mean(column) end
 ---@field category string
 ---@field counters? llmprof.results.kernel_counters From ncu: what its shapes say together, each as often as it ran. Amounts are weighted by calls, percentages by time
 ---@field cumulative? number 0 to 1
----@field device integer Its id
+---@field device? integer Where it ran, if on one GPU
+---@field devices? integer On how many GPUs it ran
 ---@field floor_ns? number Least time of all calls together by their counters; ns
 ---@field headroom_kind? string measured, upper bound: why, contradiction: what
 ---@field headroom_ns? number total_ns less that; ns
@@ -1094,6 +1097,19 @@ function Groups:mean(column) end
 ---@field total_ns? number Of all ranks; ns
 ---@field transfer_ns? number In collectives, from then on; ns
 ---@field waiting_ns? number In collectives, until the last rank had come; ns
+
+---@class llmprof.results.step_layer
+---@field count integer Steps
+---@field index integer From 1
+---@field kernels number In it
+---@field mean_ns number Mean over the steps; ns
+---@field std_ns? number Over the steps; ns
+
+---@class llmprof.results.step_layers
+---@field count integer Layers of a step
+---@field kernel string What comes once in each
+---@field named boolean Its name says that it is attention
+---@field rows llmprof.results.step_layer[]
 
 ---@class llmprof.results.step_row
 ---@field batch? integer Requests

@@ -21,7 +21,7 @@ return llm.recipe {
   -- The program to run: a list of words, never a shell line. cfg has every key.
   workload = function(cfg)
     return {
-      argv = { cfg.python, llm.path "workloads/@NAME@.py",
+      argv = { cfg.python, llm.path "workloads/run_@NAME@.py",
         "--dtype", cfg.model.dtype,
         "--batch", cfg.infer.batch,
         "--prompt-tokens", cfg.infer.prompt_tokens,

@@ -19,7 +19,7 @@ return llm.recipe {
   },
 
   workload = function(cfg)
-    local argv = { cfg.python, llm.path "workloads/@NAME@.py",
+    local argv = { cfg.python, llm.path "workloads/run_@NAME@.py",
       "--requests", cfg.load.requests, "--prompt-words", cfg.load.prompt_words,
       "--max-new-tokens", cfg.infer.max_new_tokens,
       "--ready-s", cfg.serve.ready_s, "--model", cfg.serve.model, "--" }

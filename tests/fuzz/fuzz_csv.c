@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   llmprof_error err = {0};
   llmprof_csv *csv = open_input(bytes, size, &err);
   if (!csv) {
-    FUZZ_CHECK(err.code == LLMPROF_SYNTAX);
+    FUZZ_CHECK(err.code == LLMPROF_SYNTAX || err.code == LLMPROF_EMPTY);
     return 0;
   }
   llmprof_csv_row row;

@@ -8,7 +8,8 @@ local ROOT = "lua/llmprof"
 -- its rules.
 local exempt = { [ROOT .. "/base/out.lua"] = true }
 
-local forbidden = { "io%.write", "io%.stdout:", "io%.stderr", "io%.output", "%f[%w_.:]print%(" }
+local forbidden = { "io%.write", "io%.stdout:", "io%.stderr", "io%.output",
+  "%f[%w_.:]print%s*[(\"]" }
 
 local faults, seen = {}, 0
 

@@ -145,7 +145,7 @@ local function check_c()
       local where = ("%s:%d"):format(path, number)
       local header = line:match '^#%s*include "([^"]+)"'
       if header then check_include(rooms, room, of, where, header) end
-      if room ~= "lua" and line:match '^#%s*include [<"]l[ua][ux]%w*%.h[>"]' then
+      if room ~= "lua" and line:match '^#%s*include [<"]l[ua][ua]%w*%.h[>"]' then
         fault("%s: only core/lua includes Lua's headers", where)
       end
     end)
@@ -190,8 +190,31 @@ local function check_lua()
 end
 
 
+-- ---- the manual ----
+
+local PAGE = "docs/architecture.md"
+
+-- Every room has its row among those of its house, and no other has.
+local function check_page()
+  local text = assert(fs.read(root .. "/" .. PAGE))
+  for _, place in ipairs { core, house } do
+    local name = place:sub(#root + 2)
+    local rows = text:match(("\nRooms of `%s/`.-\n\n(.-)\n\n"):format(name)) or ""
+    local known, rooms = {}, read_rooms(place)
+    for room in rows:gmatch "| `(%w+)` |" do known[room] = true end
+    for room in pairs(rooms) do
+      if not known[room] then fault("%s: no row of %s/%s", PAGE, name, room) end
+    end
+    for room in pairs(known) do
+      if not rooms[room] then fault("%s: there is no %s/%s", PAGE, name, room) end
+    end
+  end
+end
+
+
 check_c()
 check_lua()
+check_page()
 if seen == 0 then fault("%s: no file of a room found", root) end
 table.sort(faults)
 for _, line in ipairs(faults) do io.stderr:write(line, "\n") end

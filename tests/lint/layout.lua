@@ -33,7 +33,8 @@ local function known_path(literal, paths)
   local last = literal:match "^.*/([^/]+)$"
   if paths[literal] or (last and paths[last] and literal:find "^/") then return literal end
   for word in literal:gmatch "[%w_./-]+" do
-    if word:find "/" and paths[word] then return word end
+    local name = word:gsub("^/", "")
+    if name:find "/" and paths[name] then return name end
   end
   return nil
 end

@@ -285,6 +285,8 @@ static bool take_range(const timeline *t, const line *l, llmprof_error *err) {
       .end = l->numbers[1],
       .payload = number_of(l, "payload", LLMPROF_ABSENT),
       .payload_float = real ? strtod(real, NULL) : NAN,
+      .communicator = number_of(l, "communicator", LLMPROF_ABSENT),
+      .message = number_of(l, "message", LLMPROF_ABSENT),
       .style = style && strcmp(style, "start_end") == 0 ? LLMPROF_START_END
                                                         : LLMPROF_PUSH_POP,
   };

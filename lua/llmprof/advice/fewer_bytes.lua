@@ -55,7 +55,7 @@ end
 local function examine_stage(results, stage, formats, report)
   local bandwidth = bandwidth_of(stage)
   local least = stage.cost.bytes / bandwidth * 1e9
-  local share = least / evidence.stage_time(results, stage)
+  local share = evidence.part(least, (evidence.stage_time(results, stage)))
   if share < WORTH then
     return ("moving its bytes takes %s of the time"):format(evidence.percent(share))
   elseif stage.efficiency.floor_bound == "compute" then

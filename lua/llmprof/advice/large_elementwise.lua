@@ -50,7 +50,7 @@ end
 
 function rule.examine_stage(results, stage, report)
   local long = long_kernels(results, stage)
-  local share = stage.gpu_time_ns > 0 and long.ns / stage.gpu_time_ns or 0
+  local share = evidence.part(long.ns, stage.gpu_time_ns)
   if share < WORTH then
     return ("long additions and copies take %s of the GPU time"):format(evidence.percent(share))
   end

@@ -31,7 +31,8 @@ local function examine_stage(results, stage, report)
   local cost = copies.ns + stage.api.sync.ns
   if copies.calls == 0 or cost < WORTH * stage.wall.mean_ns then
     return ("%s pageable copies in %s; with the waiting calls %s of its time"):format(
-      evidence.count(copies.calls), stage.name, evidence.percent(cost / stage.wall.mean_ns))
+      evidence.count(copies.calls), stage.name,
+      evidence.percent(evidence.part(cost, stage.wall.mean_ns)))
   end
   report.finding {
     stage = stage.name,

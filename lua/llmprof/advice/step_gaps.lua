@@ -31,7 +31,7 @@ function rule.examine(results, report)
   for _, stage in ipairs(evidence.stages(results)) do
     local steps = stage.between_steps
     marked = marked or steps ~= nil
-    if steps then most = math.max(most, steps.idle_ns / stage.wall.mean_ns) end
+    if steps then most = math.max(most, evidence.part(steps.idle_ns, stage.wall.mean_ns)) end
     if steps and steps.idle_ns >= WORTH * stage.wall.mean_ns then
       report.finding {
         stage = stage.name,

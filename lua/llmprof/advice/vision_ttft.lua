@@ -53,7 +53,7 @@ function rule.examine(results, report)
       evidence.time(per_prefill(stage, prefill)), evidence.time(stage.gpu_busy_ns
         * stage.wall.count / prefill.wall.count))
   end
-  local share = time / prefill.wall.mean_ns
+  local share = evidence.part(time, prefill.wall.mean_ns)
   if share < WORTH then
     return ("the encoder takes %s of prefill"):format(evidence.percent(share))
   end

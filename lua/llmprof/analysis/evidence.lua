@@ -55,6 +55,12 @@ function evidence.percent(share)
 end
 
 
+-- A part of a whole; of nothing it is none.
+function evidence.part(part, whole)
+  return whole > 0 and part / whole or 0
+end
+
+
 -- ---- stages ----
 
 -- The measured stages without a parent.

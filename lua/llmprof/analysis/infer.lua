@@ -9,6 +9,7 @@
 -- kernels that its neighbour runs. Where it does not, a generation ends and the
 -- next prefill begins.
 local errors = require "llmprof.base.errors"
+local layers = require "llmprof.analysis.layers"
 local period = require "llmprof.period"
 local statistics = require "llmprof.base.statistics"
 
@@ -37,10 +38,12 @@ local PAUSE_PERIODS, PAUSE_NS = 2, 20e6
 -- Less confidence than this is none.
 local LEAST_CONFIDENCE = 0.5
 
--- What an anchor without a telling name is worth.
-local UNNAMED_WORTH = 0.8
+-- What an anchor without a telling name is worth: a layer comes back as a step
+-- does. So a step has to have layers in it, by its attention, or, where no kernel
+-- is known to be one, by most of its kernels.
+local UNNAMED_WORTH, LAYERED = 0.8, 0.5
 
-local KERNEL_KEYS = { "name", "grid_x", "grid_y", "grid_z", "block_x" }
+local KERNEL_KEYS = layers.KEYS
 local GRAPH_KEYS = { "kind", "name" }
 
 
@@ -180,15 +183,38 @@ local function generations_of(anchor)
 end
 
 
+-- What a step in the middle of the last generation is made of: as of
+-- llmprof.analysis.layers, nil where that cannot be told.
+local function made_of(anchor, generations)
+  local last = generations[#generations]
+  if anchor.keys == GRAPH_KEYS or not last then return nil end
+  return layers.of_step(anchor.frame, last[(#last + 1) // 2])
+end
+
+
+-- Does what was found have layers, and is none itself?
+local function is_layered(anchor, made)
+  if not made then return false end
+  if made.named then return made.count >= 2 end
+  return made.share >= LAYERED and not layers.has_attention(anchor.frame)
+end
+
+
+local function worth_of(anchor, made)
+  if anchor.named then return 1 end
+  return is_layered(anchor, made) and UNNAMED_WORTH or 0
+end
+
+
 -- Steps as they are all alike, and as even as they are long.
-local function confidence_of(anchor, generations)
+local function confidence_of(anchor, generations, made)
   local likeness, steps = 0, 0
   for _, list in ipairs(generations) do
     for _, step in ipairs(list) do likeness, steps = likeness + step.likeness, steps + 1 end
   end
   if steps == 0 then return 0, 0 end
   return likeness / steps * math.max(1 - anchor.rhythm.spread, 0)
-    * (anchor.named and 1 or UNNAMED_WORTH), steps
+    * worth_of(anchor, made), steps
 end
 
 
@@ -256,7 +282,7 @@ end
 -- The stages prefill and decode, as far as they are declared, of a trace that
 -- marks none: { instances, confidence (0..1), anchor (name), named (its name says
 -- that it comes once per token), period_ns (of the last generation), steps,
--- generations }; nil when nothing is regular enough.
+-- generations, layers (of a step, where they can be told) }; nil when nothing is regular enough.
 function infer.stages(trace, declared)
   local wanted = {}
   for _, stage in ipairs(declared) do wanted[stage.name] = true end
@@ -264,11 +290,12 @@ function infer.stages(trace, declared)
   local anchor = graph_anchor(trace) or kernel_anchor(trace)
   if not anchor then return nil end
   local generations = generations_of(anchor)
-  local confidence, steps = confidence_of(anchor, generations)
+  local made = made_of(anchor, generations)
+  local confidence, steps = confidence_of(anchor, generations, made)
   if confidence < LEAST_CONFIDENCE then return nil end
   return { instances = instances_of(trace, anchor, generations, wanted), confidence = confidence,
     anchor = anchor.name, named = anchor.named, period_ns = usual_step(generations),
-    steps = steps, generations = #generations }
+    steps = steps, generations = #generations, layers = made and made.count }
 end
 
 

@@ -15,10 +15,12 @@ local integrity = require "llmprof.analysis.integrity"
 local json = require "llmprof.json"
 local kinds = require "llmprof.trace.kinds"
 local latency = require "llmprof.analysis.latency"
+local layers = require "llmprof.analysis.layers"
 local padding = require "llmprof.analysis.padding"
 local range_name = require "llmprof.base.range_name"
 local roofline = require "llmprof.analysis.roofline"
 local stage_summary = require "llmprof.analysis.stage_summary"
+local step_limits = require "llmprof.analysis.step_limits"
 local transfers = require "llmprof.analysis.transfers"
 local version = require "llmprof.version"
 local work = require "llmprof.analysis.work"
@@ -34,7 +36,9 @@ end
 
 local function devices(trace)
   local list = json.list {}
-  for i, device in ipairs(trace:devices()) do
+  local found = trace:devices()
+  table.sort(found, function(a, b) return a.id < b.id end)
+  for i, device in ipairs(found) do
     list[i] = {
       id = device.id, name = device.name, chip = device.chip, uuid = device.uuid,
       memory_bytes = device.memory, bandwidth_bytes_per_s = device.bandwidth,
@@ -76,6 +80,42 @@ local function used_decodes(found)
     end
   end
   return name, list
+end
+
+
+-- ---- layers ----
+
+-- The kernels of the process and GPU that ran most of them.
+local function busiest(trace)
+  local kernels, most = check(trace:frame "kernels"), nil
+  for _, row in ipairs(kernels:group { by = { "pid", "device" } }) do
+    if not most or row.count > most.count then most = row end
+  end
+  return most and check(kernels:where { pid = most.pid or false, device = most.device or false })
+end
+
+
+-- The steps of all decodes, as far as they are known, in order.
+local function decode_steps(found)
+  local _, decodes = used_decodes(found)
+  local list = {}
+  for _, instance in ipairs(decodes) do
+    table.move(instance.steps or {}, 1, #(instance.steps or {}), #list + 1, list)
+  end
+  return list
+end
+
+
+-- The layers of the decodes whose steps are known; nil where they cannot be told.
+local function layers_of(given)
+  local known = decode_steps(given.found)
+  local frame = #known > 0 and busiest(given.trace)
+  local made = frame and layers.describe(frame, known)
+  if not made then return nil end
+  for _, kernel in ipairs(given.kernels or {}) do
+    if kernel.name == made.kernel then made.kernel = kernel.short_name end
+  end
+  return json.ordered(made, { "count", "kernel", "named", "rows" })
 end
 
 
@@ -134,14 +174,15 @@ end
 
 -- GPUs that ran kernels of the stages.
 local function count_devices(kernels)
-  local seen, count = {}, 0
+  local seen, count, most = {}, 0, 0
   for _, kernel in ipairs(kernels) do
+    most = math.max(most, kernel.devices or 0)
     if kernel.device and not seen[kernel.device] then
       seen[kernel.device] = true
       count = count + 1
     end
   end
-  return count
+  return math.max(count, most)
 end
 
 
@@ -171,6 +212,7 @@ local function add_limits(results, given)
   efficiency.add(results, kernels)
   headroom.add(results, kernels)
   roofline.add(results, kernels)
+  step_limits.add(results, given.arch, given.run)
 end
 
 
@@ -208,6 +250,7 @@ function analysis.results(given)
     results.repeats.whole_run = given.found.whole
     results.inferred = given.found.inferred and record("inferred", given.found.inferred)
     results.engine = engine_of(given.trace, given.kernels)
+    results.layers = layers_of(given)
     results.totals = totals(given.trace, given.found)
     results.stages = stage_summary.list(given.found, given)
     breakdown.add(results.stages, given.trace, given.found, given.kernels or {})
@@ -215,8 +258,9 @@ function analysis.results(given)
     made.metrics, made.plain = given.metrics, given.plain
     results.latency = latency.measure(given.found, made)
     results.transfers = transfers.list(given.found)
-    results.integrity = integrity.judge { trace = given.trace, samples = given.samples,
-      complaints = given.complaints, stage_share = results.totals.stage_share }
+    results.integrity = integrity.judge { trace = given.trace, found = given.found,
+      samples = given.samples, complaints = given.complaints,
+      stage_share = results.totals.stage_share }
     add_limits(results, given)
   end
   results.kernels = kernel_records(given.kernels)

@@ -5,6 +5,7 @@
 -- "warning" | "problem", text, fix }. The verdict is the worst level.
 local errors = require "llmprof.base.errors"
 local kinds = require "llmprof.trace.kinds"
+local invariants = require "llmprof.analysis.invariants"
 local layout = require "llmprof.bundle.layout"
 local text = require "llmprof.text"
 
@@ -247,7 +248,8 @@ end
 
 local function gather(given)
   local trace = given.trace
-  local state = { api_calls = {}, served_calls = {}, api_pids = {}, gpu_pids = {},
+  local state = { trace = trace, found = given.found,
+    api_calls = {}, served_calls = {}, api_pids = {}, gpu_pids = {},
     graph_kernels = 0, orphan_ops = 0, stage_share = given.stage_share,
     samples = given.samples or {}, complaints = given.complaints or {},
     diagnostics = check(trace:diagnostics()), reader = trace:info().reader or "the recorder" }
@@ -301,8 +303,24 @@ local checks = {
 local rank = { ok = 0, warning = 1, problem = 2 }
 local verdicts = { [0] = "good", "fair", "poor" }
 
--- { verdict = "good" | "fair" | "poor", checks }. given: trace, stage_share (of
--- the GPU time), samples (of llmprof.gpu_watch), complaints (of nsys).
+-- A check of what holds in every capture: any row that breaks it is worth a word.
+local function invariant(examine)
+  return function(state)
+    local seen = examine(state)
+    if not seen then return nil end
+    return { level = level_of(seen.share, 0, LOST_PROBLEM), text = seen.text, fix = seen.fix }
+  end
+end
+
+
+for _, entry in ipairs(invariants.list) do
+  table.insert(checks, #checks, { entry[1], invariant(entry[2]) })
+end
+
+
+-- { verdict = "good" | "fair" | "poor", checks }. given: trace, found (of
+-- analysis.stages; optional), stage_share (of the GPU time), samples (of
+-- llmprof.gpu_watch), complaints (of nsys).
 function integrity.judge(given)
   local state, list, worst = gather(given), {}, 0
   for _, entry in ipairs(checks) do

@@ -16,7 +16,7 @@ end
 
 
 local function key_of(row)
-  return tuple(row.stage, row.part, row.device, known(row.name))
+  return tuple(row.stage, row.part, known(row.name))
 end
 
 
@@ -33,7 +33,7 @@ end
 local function shapes_by_kernel(frame)
   local by_key = {}
   for _, row in ipairs(frame:group {
-    by = { "stage", "part", "device", "name", "grid_x", "grid_y", "grid_z", "block_x", "block_y",
+    by = { "stage", "part", "name", "grid_x", "grid_y", "grid_z", "block_x", "block_y",
       "block_z", "registers", "static_shared", "dynamic_shared" },
     sum = { "duration" },
   }) do
@@ -110,19 +110,31 @@ function kernels.rank(list)
 end
 
 
--- The list, by total time. mangled_name is nil where the export has none or a
+-- The GPU that a kernel ran on, where it is one; and how many there are otherwise.
+local function device_of(row)
+  return row.distinct.device == 1 and row.device.min or nil
+end
+
+local function devices_of(row)
+  return row.distinct.device > 1 and row.distinct.device or nil
+end
+
+
+-- The list, by total time, a kernel once for all GPUs (device: the one, devices: how
+-- many, where there are several). mangled_name is nil where the export has none or a
 -- name stands for several functions. Times in ns; share of the kernel time of all stages,
 -- stage_share of that of its stage.
 function kernels.list(trace, found)
   local frame = used_kernels(trace, found)
   local shapes, mangled = shapes_by_kernel(frame), mangled_names(frame)
   local list = {}
-  for i, row in ipairs(frame:group { by = { "stage", "part", "device", "name", "short_name" },
-    sum = { "duration" } }) do
+  for i, row in ipairs(frame:group { by = { "stage", "part", "name", "short_name" },
+    sum = { "duration", "device" }, distinct = { "device" } }) do
     local times, name = row.duration, known(row.name) or UNNAMED
     list[i] = {
       name = name, short_name = known(row.short_name) or name, mangled_name = mangled[name],
-      stage = row.stage or stages.WHOLE_RUN, part = row.part, device = row.device,
+      stage = row.stage or stages.WHOLE_RUN, part = row.part, device = device_of(row),
+      devices = devices_of(row),
       calls = row.count, total_ns = times.total, mean_ns = times.mean,
       median_ns = times.median, min_ns = times.min, max_ns = times.max, std_ns = times.stddev,
       shapes = shapes[key_of(row)],

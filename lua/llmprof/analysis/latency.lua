@@ -237,17 +237,16 @@ end
 -- per second are those of all sequences.
 function latency.measure(found, given)
   if found.whole then return nil end
-  local prefills, decodes = instances_of(found, PREFILL), instances_of(found, DECODE)
+  local decodes = instances_of(found, DECODE)
+  -- a prefill step of an engine is no request
+  local prefills = found.by_engine and {} or instances_of(found, PREFILL)
   local by_repeat, source = step_times(found, decodes, given.metrics)
   local list, counted, ttft = repeats_of(found, given, by_repeat, prefills, decodes), {}, {}
   for _, entry in ipairs(list) do
     if decode_counts(found, decodes, entry.rep) then counted[#counted + 1] = entry end
   end
-  if found.by_engine then
-    ttft = own_times.requests_ns(given.metrics, "ttft_ms") -- a prefill step is no request
-  else
-    for i, instance in ipairs(used(prefills)) do ttft[i] = time_of(instance) end
-  end
+  for i, instance in ipairs(used(prefills)) do ttft[i] = time_of(instance) end
+  if found.by_engine then ttft = own_times.requests_ns(given.metrics, "ttft_ms") end
   local tpot = tpot_of(by_repeat, source, counted)
   return { ttft = distribution.of(ttft), tpot = tpot, host = host_of(decodes),
     tokens_per_s = rates_of(counted, given.batch), repeats = list,

@@ -76,6 +76,16 @@ function rank_view.record(parts, knowledge, metrics, left_out)
 end
 
 
+-- The frames of one trace: steps and collectives, with all that is known of each; nil
+-- where it has none. found: of analysis.stages.
+function rank_view.frames(trace, file, found)
+  local declared = found and not found.by_engine and found.declared
+  local knowledge = rank_view.knowledge(declared or nil, nil, found)
+  local _, made = ranks.examine({ part.of(trace, file, knowledge) }, {})
+  return made
+end
+
+
 -- ---- results of parts alone ----
 
 -- When the last of the captures began: the same parts always make the same results.

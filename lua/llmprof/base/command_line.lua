@@ -25,7 +25,8 @@ for _, word in ipairs { "", "true", "false", "on", "off", "yes", "no", "none", "
   plain_words[word] = true
 end
 
-local HIDDEN = "<...>"
+-- What stands for a value that strangers do not see.
+command_line.HIDDEN = "<...>"
 
 
 local function is_plain(value)
@@ -59,7 +60,7 @@ function command_line.public(argv, open)
   for i, word in ipairs(argv) do
     local name, between, value = parts_of(word)
     local seen = value == nil or is_program(word, first) or open[name] or is_plain(value)
-    words[i] = seen and word or name .. between .. HIDDEN
+    words[i] = seen and word or name .. between .. command_line.HIDDEN
     first = first and name ~= ""
   end
   return words

@@ -29,7 +29,8 @@ end
 function nearest.find(word, candidates)
   -- a third of the word may differ, but never all of it
   local best, best_distance = nil, math.min(math.max(1, #word // 3), #word - 1) + 1
-  local sorted = table.move(candidates, 1, #candidates, 1, {})
+  local sorted = {}
+  for i, candidate in ipairs(candidates) do sorted[i] = tostring(candidate) end
   table.sort(sorted)
   for _, candidate in ipairs(sorted) do
     local d = distance(word:lower(), candidate:lower(), best_distance)

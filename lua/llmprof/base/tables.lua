@@ -64,9 +64,18 @@ local function guarded_field(value)
 end
 
 
+-- What programs get: a row may have it in `raw`, where people are shown something else.
+local function raw_value(column, row)
+  local raw = type(row) == "table" and rawget(row, "raw")
+  if raw and raw[column.key] ~= nil then return raw[column.key] end
+  return row[column.key]
+end
+
+
 local function raw_cell(column, row)
-  local value = row[column.key]
+  local value = raw_value(column, row)
   if value == nil then return "" end
+  if type(value) == "table" then return assert(json.encode(value)) end
   return type(value) == "number" and plain_number(value) or tostring(value)
 end
 
@@ -87,7 +96,8 @@ end
 
 
 local function json_value(column, row, raw)
-  local value = row[column.key]
+  local value = raw and raw_value(column, row)
+  if not raw then value = row[column.key] end
   if value == nil then return json.null end
   local whole = column.type == "integer" or column.type == "id"
   if raw or whole or type(value) ~= "number" then return value end
@@ -236,8 +246,10 @@ end
 local function shown(columns, rows)
   local list = {}
   for _, column in ipairs(columns) do
-    local wanted = not column.optional
-    for _, row in ipairs(rows) do wanted = wanted or row[column.key] ~= nil end
+    local wanted = not column.optional and not column.data
+    for _, row in ipairs(column.optional and rows or {}) do
+      wanted = wanted or row[column.key] ~= nil
+    end
     if wanted then list[#list + 1] = column end
   end
   return list

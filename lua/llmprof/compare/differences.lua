@@ -7,6 +7,7 @@ local differences = {}
 
 -- Configuration that names a run or a place, or has a fact of its own below.
 local not_compared = { ["out"] = true, ["run.id"] = true, ["run.root"] = true,
+  ["python"] = true, ["tools.nsys"] = true, ["tools.ncu"] = true,
   ["recorded"] = true, ["model.name"] = true, ["model.variant"] = true, ["model.dtype"] = true,
   ["nsys.preset"] = true, ["ncu.preset"] = true }
 

@@ -3,6 +3,7 @@
 local artifacts = require "llmprof.bundle.artifacts"
 local bare = require "llmprof.compare.bare"
 local baselines = require "llmprof.compare.baselines"
+local command_line = require "llmprof.base.command_line"
 local config = require "llmprof.recipe.config"
 local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
@@ -72,18 +73,19 @@ local function load_results(path, hint)
 end
 
 
--- Of a tree, what wanted(key) holds for, by dotted key.
+-- Of a tree, what wanted(key, value) holds for, by dotted key; nil when it holds for
+-- nothing.
 local function filtered(tree, wanted, prefix)
   local made = {}
   for name, value in pairs(tree) do
     local key = prefix .. tostring(name)
     if type(value) == "table" and #value == 0 and next(value) ~= nil then
       made[name] = filtered(value, wanted, key .. ".")
-    elseif wanted(key) then
+    elseif wanted(key, value) then
       made[name] = value
     end
   end
-  return made
+  return next(made) and made or nil
 end
 
 
@@ -99,6 +101,9 @@ local function merged(under, over)
 end
 
 
+local function is_told(_, value) return value ~= command_line.HIDDEN end
+
+
 -- The configuration of a run. Of a recorded capture it is what that was made with, as
 -- far as it says: what is asked when it is analysed holds for the analysis alone.
 local function config_of(tree, results)
@@ -107,8 +112,8 @@ local function config_of(tree, results)
   tree[config.CAPTURED_WITH] = nil
   local timeline = results.source.timeline or {}
   if timeline.from ~= "recorded" then return tree end
-  return merged(type(made_with) == "table" and made_with or {},
-    filtered(tree, recorded.heeds, ""))
+  return merged(type(made_with) == "table" and filtered(made_with, is_told, "") or {},
+    filtered(tree, recorded.heeds, "") or {})
 end
 
 

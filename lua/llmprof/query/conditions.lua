@@ -30,7 +30,7 @@ end
 -- Those that hold the text as it stands, else those that match it as a Lua
 -- pattern: names of kernels are full of what a pattern takes as special.
 local function matching_values(frame, column, wanted)
-  local distinct = errors.check("failed", frame:aggregate({ column.name }, {}))
+  local distinct = errors.check("failed", frame:group { by = { column.name }, columns = {} })
     :values(column.name)
   local list = values_that(distinct, function(value) return value:find(wanted, 1, true) end)
   if #list > 0 or not pcall(string.find, "", wanted) then return list end

@@ -206,7 +206,7 @@ function methods:unique(...)
   local rows = rows_of(self)
   local names = columns.resolve(rows, { ... })
   if #names == 0 then usage("unique: of which columns?", 'for example: unique("name")') end
-  return query.wrap(check(rows:aggregate(names, {})))
+  return query.wrap(check(rows:group { by = names, columns = {} }))
 end
 
 
@@ -294,7 +294,7 @@ function methods:stats(name)
     list[i] = { statistic, statistic, column }
   end
   table.insert(list, 1, { "count", "count", column })
-  return query.wrap(check(rows:aggregate({}, list)))
+  return query.wrap(check(rows:group { columns = list }))
 end
 
 

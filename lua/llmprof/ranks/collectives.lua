@@ -87,8 +87,9 @@ end
 
 
 -- Columns that a part keeps, in this order.
-found.kept = { "rank", "step", "phase", "turn", "place", "name", "short_name", "stream", "start",
-  "end", "duration", "api_start", "previous", "before", "signature", "hidden", "work_before" }
+found.kept = { "rank", "step", "phase", "turn", "place", "name", "short_name", "stream",
+  "communicator", "message", "start", "end", "duration", "api_start", "previous", "before",
+  "signature", "hidden", "work_before" }
 
 -- Those of them that are times on the trace's clock.
 found.times = { "start", "end", "api_start", "previous" }

@@ -74,12 +74,46 @@ local function in_decode(all)
 end
 
 
+-- What a link carries for each byte of a message between n ranks, as nccl-tests has it;
+-- and how many messages of a rank make the whole.
+local TRAFFIC = {
+  ["all-reduce"] = function(n) return 2 * (n - 1) / n, 1 end,
+  ["all-gather"] = function(n) return (n - 1) / n, n end,
+  ["reduce-scatter"] = function(n) return (n - 1) / n, n end,
+  ["all-to-all"] = function(n) return (n - 1) / n, 1 end,
+  ["broadcast"] = function() return 1, 1 end,
+  ["reduce"] = function() return 1, 1 end,
+}
+
+-- Message sizes and bandwidths, where NCCL's payloads say them. sized: of the rows that
+-- came last, by kernel.
+local function add_bandwidth(made, sized)
+  if not sized or sized.message.count == 0 or sized.transfer.total <= 0 then return end
+  local traffic = TRAFFIC[made.op]
+  made.bytes = sized.message.median
+  if not traffic then return end
+  local factor, parts = traffic(made.ranks)
+  made.algbw = sized.message.total * parts / sized.transfer.total * 1e9
+  made.busbw = made.algbw * factor
+end
+
+
+local function sized_of(all)
+  local list = {}
+  local last = rows.check(all:where { { "late", "~=", false }, { "message", "~=", false } })
+  for _, group in ipairs(last:group { by = { "short_name" }, sum = { "message", "transfer" } }) do
+    list[group.short_name] = group
+  end
+  return list
+end
+
+
 -- Each kernel of a collective: { name, op, library, algorithm, protocol, count (of one
 -- rank), decode_count (the same in decode steps), matched (of all), total_ns (of all
 -- ranks), waiting_ns, transfer_ns, transfer_p50_ns, skew_p50_ns, bytes, algbw, busbw }, as
 -- far as known.
 function communication.kernels(all)
-  local list, met, decoding = json.list {}, {}, in_decode(all)
+  local list, met, decoding, sized = json.list {}, {}, in_decode(all), sized_of(all)
   for _, group in ipairs(matched_of(all):group { by = { "short_name" }, sum = { "waiting" } }) do
     met[group.short_name] = { waiting = group.waiting.total }
   end
@@ -96,6 +130,7 @@ function communication.kernels(all)
     made.count, made.total_ns = group.count // group.distinct.world, group.duration.total
     made.matched, made.waiting_ns = own.count or 0, own.waiting
     made.decode_count = decoding[group.short_name]
+    add_bandwidth(made, sized[group.short_name])
     if own.transfer then
       made.transfer_ns, made.transfer_p50_ns = own.transfer.total, own.transfer.median
       made.skew_p50_ns = own.skew.median

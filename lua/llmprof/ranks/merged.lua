@@ -32,15 +32,16 @@ local function in_order(parts)
 end
 
 
--- Do names number the ranks? Only where each file has one.
+-- Do names number the ranks? Only where each file has one, and the numbers are not
+-- those of hosts: a few may be missing.
 local function are_numbered(parts)
-  local seen = {}
+  local seen, most = {}, 0
   for _, part in ipairs(parts) do
     local number = number_of(part.about.file)
     if #part.about.ranks ~= 1 or not number or seen[number] then return false end
-    seen[number] = true
+    seen[number], most = true, math.max(most, number)
   end
-  return #parts > 1
+  return #parts > 1 and most < 2 * #parts + 1
 end
 
 
@@ -140,18 +141,26 @@ local at = { rank = "world", start = "start", ["end"] = "end", key = "key" }
 local matched = { rank = "world", start = "start", ["end"] = "end", key = "key",
   ordinal = "ordinal", lag = "lag" }
 
--- Collectives of all parts with what they are matched by: their name.
+-- What collectives are matched by: the communicator that NCCL named, and their name.
+local function kind_of(key)
+  return key.communicator and ("%s\0%x"):format(key.short_name, key.communicator)
+    or key.short_name
+end
+
+
+-- Collectives of all parts, numbered among those of their kind.
 local function numbered(parts, moved)
   local all = joined(parts, "collectives", moved, found.times)
   if not all or #all == 0 then return nil end
-  rows.extend(all, { "short_name" }, { { name = "key", type = "string",
-    get = function(key) return key.short_name end } })
+  rows.extend(all, { "short_name", "communicator" }, { { name = "key", type = "string",
+    get = function(key) return kind_of(key) end } })
   rows.check(collectives.number(all, at, "ordinal"))
   return all
 end
 
 
--- The most frequent count of a key among the ranks of each leader, by leader.
+-- By how much a rank's ordinals of a key lie behind those of its leader, where it was
+-- seen from later on.
 local function lag_of(groups, counts, rank, key)
   local group, own = groups[rank], counts[key]
   if not group.share or not own[group.leader] or not own[rank] then return 0 end
@@ -162,11 +171,11 @@ end
 -- Collectives on one clock, each matched with those of the same group of ranks.
 local function match(parts, moved, groups, counts)
   local all = joined(parts, "collectives", moved, found.times)
-  rows.extend(all, { "short_name", "world" }, {
+  rows.extend(all, { "short_name", "communicator", "world" }, {
     { name = "key", type = "string", get = function(key)
-      return ("%s\0%d"):format(key.short_name, groups[key.world].leader) end },
+      return ("%s\0%d"):format(kind_of(key), groups[key.world].leader) end },
     { name = "lag", type = "integer", get = function(key)
-      return -lag_of(groups, counts, key.world, key.short_name) end },
+      return lag_of(groups, counts, key.world, kind_of(key)) end },
   })
   rows.check(collectives.number(all, at, "ordinal"))
   rows.check(collectives.match(all, matched))

@@ -94,12 +94,23 @@ local function measured_steps(trace, list, known, given)
 end
 
 
+-- Add the communicator and the bytes that NCCL said of the call that launched each
+-- kernel; absent where it said nothing.
+local function add_messages(trace, kernels)
+  local ranges = rows.check(trace:frame "ranges")
+  for _, name in ipairs { "communicator", "message" } do
+    rows.check(spans.look_up(kernels, "range", ranges, name, name))
+  end
+end
+
+
 -- Kernels with their rank, step, phase, and whether they are a collective's.
 local function labelled_kernels(trace, list, known, given)
   local kernels = label(list, rows.check(trace:frame "kernels"), known)
   rows.extend(kernels, { "name" }, { { name = "work", type = "integer", get = function(key)
     return key.name and given.is_collective(key.name) and 1 or 0
   end } })
+  add_messages(trace, kernels)
   return kernels
 end
 
@@ -109,7 +120,7 @@ local function counted_kernels(kernels, known)
   local by = { "rank", "name", "short_name", "duration" }
   if known then table.insert(by, 2, "phase") end
   local ranked = rows.check(kernels:where { { "rank", "~=", false } })
-  return rows.check(ranked:aggregate(by, { { "count", "count" } }))
+  return rows.check(ranked:group { by = by, columns = { { "count", "count" } } })
 end
 
 

@@ -15,6 +15,8 @@ local function count(key, title) return { key = key, title = title, digits = 0 }
 local function name(key, title, max)
   return { key = key, title = title, type = "text", max = max, code = true }
 end
+-- For programs only.
+local function data(key) return { key = key, title = key, type = "text", data = true } end
 -- A share that a page also draws.
 local function bar(key, title)
   local column = percent(key, title)
@@ -101,7 +103,7 @@ columns.stages = {
   ms("std_ns", "std"), ms("min_ns", "min"), ms("max_ns", "max"), ms("gpu_busy_ns", "GPU busy"),
   ms("gpu_idle_ns", "GPU idle"), bar("idle_share", "idle"), count("launches", "launches"),
   count("kernels_per_token", "kernels/token"), percent("share", "GPU time"),
-  word("bound", "bound by"),
+  word("bound", "bound by"), data "parent",
 }
 
 columns.brief_stages = pick(columns.stages, "label", "time_ns", "profiled_ns", "std_ns",
@@ -144,6 +146,12 @@ columns.findings = {
   count("rank", "#"), word("title", "finding"), word("stage", "stage"),
   ms("gain_ns", "gain, at most"), ms("of_ns", "of"), bar("gain_share", "share"),
   word("spends", "taken from"), word("confidence", "confidence"), word("rule", "rule"),
+  data "try", data "assumption", data "after", data "evidence", data "kernels",
+}
+
+columns.step_layers = {
+  count("index", "layer"), count("kernels", "kernels"), ms("mean_ns", "time", 3),
+  ms("std_ns", "spread", 3), count("count", "steps"),
 }
 
 columns.silent = { word("rule", "rule"), word("stage", "stage"), word("why", "what it saw") }

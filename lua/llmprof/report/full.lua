@@ -27,7 +27,7 @@ local sections = {
 }
 
 -- Not configured: there where there is something to say.
-local RANKS_AFTER = "stages"
+local LAYERS_AFTER, RANKS_AFTER = "stages", "stages"
 
 
 -- order: names of sections, as configured by `report`.
@@ -38,6 +38,10 @@ function report.render(results, order)
     local title, make = table.unpack(sections[name])
     out[#out + 1] = ("## %s\n"):format(title)
     out[#out + 1] = make(results)
+    if name == LAYERS_AFTER and results.layers then
+      out[#out + 1] = "## Layers of a Decode Step\n"
+      out[#out + 1] = parts.layers(results)
+    end
     if name == RANKS_AFTER and results.ranks then
       out[#out + 1] = "## Steps, Ranks and Collectives\n"
       out[#out + 1] = ranks.full(results)

@@ -282,4 +282,15 @@ function parts.missing(results)
 end
 
 
+-- The layers of a decode step, a row each.
+function parts.layers(results)
+  local made = results.layers
+  local said = ("%s has %d layers, by %s, which comes once in each%s. A layer lasts until it comes "
+    .. "again; the last one goes on into what follows the layers, and has no row."):format(
+    "A step of decode", made.count, escape(made.kernel),
+    made.named and "" or ", as most of its kernels do")
+  return parts.paragraph(said) .. "\n" .. parts.table("step_layers", made.rows)
+end
+
+
 return parts

@@ -52,7 +52,8 @@ function rows.kernels(results, wanted, limit)
     if #list == limit then break end
     if not wanted or wanted(kernel) then
       local row = setmetatable({ where = where(kernel),
-        device_name = names[kernel.device] or tostring(kernel.device) }, { __index = kernel })
+        device_name = kernel.devices and ("%d GPUs"):format(kernel.devices)
+          or names[kernel.device] or tostring(kernel.device) }, { __index = kernel })
       for key, value in pairs(kernel.counters or {}) do row[key] = value end
       row.shapes, row.counted = kernel.shapes, counted(kernel)
       list[#list + 1] = row
@@ -146,7 +147,8 @@ end
 function rows.stages(results)
   local list = {}
   for i, stage in ipairs(results.stages) do
-    local row = setmetatable({ label = stage_label(stage) }, { __index = stage })
+    local row = setmetatable({ label = stage_label(stage), raw = { label = stage.name } },
+      { __index = stage })
     for key, value in pairs(stage.wall or {}) do row[key] = value end
     row.time_ns, row.profiled_ns = first_times.stage(results, stage)
     if stage.parent then row.bound = nil end
@@ -161,7 +163,8 @@ function rows.cpu(results)
   local list = {}
   for _, stage in ipairs(results.stages) do
     if stage.api and stage.waiting then
-      local row = { label = stage_label(stage), launch_calls = stage.api.launch.calls,
+      local row = { label = stage_label(stage), raw = { label = stage.name },
+        launch_calls = stage.api.launch.calls,
         launch_call_ns = stage.api.launch.ns, sync_calls = stage.api.sync.calls,
         sync_call_ns = stage.api.sync.ns }
       for key, value in pairs(stage.waiting) do row[key] = value end
@@ -178,7 +181,8 @@ function rows.categories(results)
   local list = {}
   for _, stage in ipairs(results.stages) do
     for _, row in ipairs(stage.categories or {}) do
-      list[#list + 1] = setmetatable({ stage = stage_label(stage) }, { __index = row })
+      list[#list + 1] = setmetatable({ stage = stage_label(stage), raw = { stage = stage.name } },
+        { __index = row })
     end
   end
   return list
@@ -204,8 +208,9 @@ function rows.efficiency(results)
   local list = {}
   for _, stage in ipairs(results.stages) do
     if stage.efficiency then
-      list[#list + 1] = efficiency_row(stage_label(stage), stage.cost,
-        stage.efficiency)
+      local row = efficiency_row(stage_label(stage), stage.cost, stage.efficiency)
+      row.raw = { label = stage.name }
+      list[#list + 1] = row
     end
   end
   local whole = results.efficiency
@@ -262,10 +267,12 @@ function rows.aggregates(results)
 end
 
 
--- One latency: times in ms.
+-- One latency: times in ms, in ns for programs.
 local function latency_row(label, measured, note)
-  local row = { label = label, count = measured.count, unit = "ms", note = note }
+  local row = { label = label, count = measured.count, unit = "ms", note = note,
+    raw = { unit = "ns" } }
   for _, key in ipairs { "mean", "std", "p50", "p90", "p99", "max" } do
+    row.raw[key] = measured[key .. "_ns"]
     row[key] = measured[key .. "_ns"] and measured[key .. "_ns"] / 1e6
   end
   return row

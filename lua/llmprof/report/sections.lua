@@ -31,6 +31,8 @@ local list = {
   { "cpu", "The CPU, by stage" },
   { "categories", "GPU time by category" },
   { "efficiency", "MFU/MBU", subject = "the model's cost" },
+  { "step_layers", "Layers of a decode step",
+    rows = function(results) return results.layers and results.layers.rows or {} end },
   { "findings", "What to do" },
   { "abstained", "Rules that could not tell",
     rows = function(results) return results.advice and results.advice.abstained or {} end },

@@ -12,6 +12,10 @@ local operators = {}
 
 local UNNAMED = "(unnamed)"
 
+-- The profiler's own work, which its traces show beside operators.
+local no_operator = { ["Activity Buffer Request"] = true, ["Buffer Flush"] = true,
+  ["Instrumentation"] = true, ["Resource"] = true }
+
 -- Ends of the names under which torch.profiler and people keep traces.
 local trace_endings = { ".pt.trace.json", ".pt.trace.json.gz" }
 
@@ -114,6 +118,16 @@ end
 
 -- ---- both ----
 
+local function leave_out_profiler(given)
+  local kept = json.list {}
+  for _, row in ipairs(given.operators) do
+    if not no_operator[row.name] then kept[#kept + 1] = row end
+  end
+  given.operators = kept
+  return given
+end
+
+
 -- Each operator's part of the device time, its own kernels only, so that the
 -- parts add up to at most 1.
 local function add_shares(given)
@@ -136,13 +150,13 @@ function operators.load(path)
   if recorded then
     local given = from_trace(recorded, path)
     recorded:close()
-    return add_shares(given)
+    return add_shares(leave_out_profiler(given))
   elseif code ~= "unsupported" then
     return nil, message, code
   end
   local given
   given, message, code = document.read(path, "operators")
-  return given and add_shares(given), message, code
+  return given and add_shares(leave_out_profiler(given)), message, code
 end
 
 

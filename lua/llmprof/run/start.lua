@@ -10,6 +10,7 @@ local artifacts = require "llmprof.bundle.artifacts"
 local command_line = require "llmprof.base.command_line"
 local config = require "llmprof.recipe.config"
 local errors = require "llmprof.base.errors"
+local layout = require "llmprof.bundle.layout"
 local pipeline = require "llmprof.run.pipeline"
 local progress = require "llmprof.run.progress"
 
@@ -92,7 +93,7 @@ function start.run(given, composed)
   local ctx = { recipe = given.recipe, config = composed, cfg = composed.tree, run = run,
     resume = given.resume ~= nil }
   local failure = pipeline.run(ctx, ui)
-  run:publish()
+  if not failure or run:has(layout.results) or run:has(layout.timeline) then run:publish() end
   ui.finish(ctx, failure)
   if failure and failure.kind == "interrupted" then failure.hint = continuation(given, run) end
   if failure then error(failure, 0) end

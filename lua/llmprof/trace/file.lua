@@ -41,8 +41,8 @@ function trace_file.open(path)
   end
   local opened, message, code = trace.open(path)
   if opened then return opened end
-  errors.raise(code == "notfound" and "usage" or "failed", message,
-    { hint = hint_of(path, code) })
+  local misnamed = code == "notfound" or code == "unsupported" or code == "syntax"
+  errors.raise(misnamed and "usage" or "failed", message, { hint = hint_of(path, code) })
 end
 
 

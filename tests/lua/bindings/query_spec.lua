@@ -152,8 +152,9 @@ end)
 
 describe("groups", function()
   it("become frames", function()
-    local groups = made():aggregate({ "name" }, { { "n", "count" }, { "size", "sum", "size" },
-      { "p", "percentile", "rate", 50 }, { "d", "distinct", "rate" } })
+    local groups = made():group { by = { "name" }, columns = { { "n", "count" },
+      { "size", "sum", "size" }, { "p", "percentile", "rate", 50 },
+      { "d", "distinct", "rate" } } }
     assert.same({ "b a -", "2 1 1", "3 1 2", "1.25 -1.0 -", "2 1 0" },
       { column(groups, "name"), column(groups, "n"), column(groups, "size"),
         column(groups, "p"), column(groups, "d") })
@@ -161,19 +162,20 @@ describe("groups", function()
   end)
 
   it("refuse what cannot be computed", function()
-    local function of(one) return made().aggregate, made(), { "name" }, { one } end
+    local function of(one) return made().group, made(), { by = { "name" }, columns = { one } } end
     raises("an aggregate has a name", of { 7, "count" })
     raises("no statistic 'average'", of { "x", "average", "size" })
     raises("of which column?", of { "x", "sum" })
     raises("column 'name' holds strings, not numbers", of { "x", "sum", "name" })
     raises("a percentile is between 0 and 100", of { "x", "percentile", "size", 101 })
     raises("an aggregate is { name, statistic, column, percentile }", of "sum")
+    raises("option 'columns' is a list of columns", made().group, made(), { columns = "sum" })
   end)
 
   it("say when a sum does not fit", function()
     local f = frame.new(2, { { name = "n", type = "integer",
       values = { math.maxinteger, 1 } } })
-    local ok, err = pcall(f.aggregate, f, {}, { { "n", "sum", "n" } })
+    local ok, err = pcall(f.group, f, { columns = { { "n", "sum", "n" } } })
     assert.is_false(ok)
     assert.same({ "failed", "total of column 'n' is too large", "range" },
       { err.kind, err.message, err.code })

@@ -53,6 +53,13 @@ describe("a timeline as text", function()
     assert.same({ true, false }, { opened:has "copies", opened:has "graphs" })
   end)
 
+  it("lists devices in the order of their numbers", function()
+    local ids = {}
+    local several = timeline.of "device 2 C\ndevice 0 A\ndevice 1 B\n"
+    for i, device in ipairs(several:devices()) do ids[i] = device.id .. device.name end
+    assert.same({ "0A", "1B", "2C" }, ids)
+  end)
+
   it("is asked for after the readers that are built in", function()
     local names = {}
     for i, reader in ipairs(trace.readers()) do names[i] = reader.name end

@@ -21,8 +21,9 @@ be in a folder: recipes/NAME. Nothing is overwritten.]],
 
 local FOLDER = "recipes/templates/"
 
--- What the program of each template is written in.
-local suffixes = { causal_lm = ".py", cuda = ".cu", serve = ".py" }
+-- The program of each template. In Python it is not called as a package may be, which it
+-- would then import instead.
+local programs = { causal_lm = "run_%s.py", cuda = "%s.cu", serve = "run_%s.py" }
 
 
 -- The contents of a template, for a name.
@@ -75,8 +76,9 @@ function command.run(given, words)
       { hint = "llmprof new my_model" })
   end
   local folder, name = split(words[1])
-  local suffix = suffixes[given.from]
-  local recipe, program = folder .. name .. ".lua", folder .. "workloads/" .. name .. suffix
+  local suffix = programs[given.from]:match "%.%w+$"
+  local recipe = folder .. name .. ".lua"
+  local program = folder .. "workloads/" .. programs[given.from]:format(name)
   check_free(recipe)
   check_free(program)
   write(program, filled("workloads/" .. given.from .. suffix, name))

@@ -47,7 +47,8 @@ function command.run(given, words)
   table_options.check_rows(given)
   local found, message, code = operators.load(words[1])
   if not found then
-    errors.raise(code == "notfound" and "usage" or "failed", message, { hint = code ~= "notfound"
+    local misnamed = code == "notfound" or code == "unsupported" or code == "syntax"
+    errors.raise(misnamed and "usage" or "failed", message, { hint = code ~= "notfound"
       and "a Chrome trace of torch.profiler or an operators.json is expected" or nil })
   end
   remark(found)

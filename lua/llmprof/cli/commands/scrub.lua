@@ -5,17 +5,21 @@ local lazy = require "llmprof.base.lazy"
 local out = require "llmprof.base.out"
 local scrub = require "llmprof.scrub"
 local text = require "llmprof.text"
+local trace_argument = lazy "llmprof.cli.trace_argument"
 local trace_file = lazy "llmprof.trace.file"
 
 local command = {
   name = "scrub",
   summary = "copy an export without what it tells about the machine and its user",
-  usage = "scrub [OPTION...] TRACE.sqlite",
+  usage = "scrub [OPTION...] TRACE.sqlite | RUN_ID | latest",
   details = [[
 Events, kernel names and NVTX texts stay; environment variables, command lines,
 output of processes, host and user names, paths and call chains go. A
 .nsys-rep cannot be scrubbed: export it first, and hand on the copy alone.]],
-  options = { { "output", short = "o", arg = "FILE", help = "write here; TRACE.scrubbed.sqlite" } },
+  options = {
+    { "output", short = "o", arg = "FILE", help = "write here; TRACE.scrubbed.sqlite" },
+    trace_argument.root,
+  },
   completes = "trace",
 }
 
@@ -25,16 +29,17 @@ function command.run(given, words)
     errors.raise("usage", #words == 0 and "which trace?" or "one trace at a time",
       { hint = "llmprof scrub run.sqlite" })
   end
-  local target = given.output or words[1]:gsub("%.sqlite$", "") .. ".scrubbed.sqlite"
-  if fs.realpath(target) and fs.realpath(target) == fs.realpath(words[1]) then
+  local path = trace_argument.path(words[1], given.root)
+  local target = given.output or path:gsub("%.sqlite$", "") .. ".scrubbed.sqlite"
+  if fs.realpath(target) and fs.realpath(target) == fs.realpath(path) then
     errors.raise("usage", "the copy must be another file than the trace")
   end
   local folder = target:match "^(.*/)[^/]*$"
   if folder and not fs.stat(folder) then
     errors.raise("usage", ("%s: no such folder"):format(folder))
   end
-  trace_file.open(words[1]) -- or an error that says what it is instead
-  local taken, message = scrub.copy(words[1], target)
+  trace_file.open(path) -- or an error that says what it is instead
+  local taken, message = scrub.copy(path, target)
   if not taken then
     local name = target:match "[^/]*$" -- the copy is written under another one first
     message = message:gsub("%.llmprof%-%x+", function() return name end)

@@ -5,11 +5,12 @@ local out = require "llmprof.base.out"
 local stats = lazy "llmprof.trace.stats"
 local table_options = lazy "llmprof.cli.table_options"
 local tables = lazy "llmprof.base.tables"
+local trace_argument = lazy "llmprof.cli.trace_argument"
 
 local command = {
   name = "stats",
   summary = "NVIDIA's summary tables, from any nsys export",
-  usage = "stats [OPTION...] TRACE.sqlite",
+  usage = "stats [OPTION...] TRACE.sqlite | RUN_ID | latest",
   details = "Reports: " .. table.concat(stats.names, " ") .. [[.
 A name may be followed by :base (short kernel names), and the names from before
 2023 are known too. Figures and CSV headers are those of `nsys stats`.]],
@@ -19,6 +20,7 @@ A name may be followed by :base (short kernel names), and the names from before
     table_options.safe,
     { "output", short = "o", arg = "BASE", help = "write BASE_<report>.csv and the like instead" },
     table_options.rows,
+    trace_argument.root,
     { "names", arg = "YEAR", default = "2025", choices = { "2023", "2025" },
       help = "default-domain ranges as decode (2023) or :decode (2025)" },
   },
@@ -52,7 +54,7 @@ function command.run(given, words)
   end
   table_options.check_rows(given)
   for _, name in ipairs(given.report or {}) do stats.find(name) end
-  local trace = trace_file.open(words[1])
+  local trace = trace_file.open(trace_argument.path(words[1], given.root))
   for i, name in ipairs(given.report or stats.default) do
     local report = stats.report(trace, name, { names = given.names, limit = given.rows })
     local function render(r)

@@ -84,7 +84,7 @@ local joined = {
   { name = "intensity", type = "number" },
 }
 
-local keys = { "stage", "part", "device", "name" }
+local keys = { "stage", "part", "name" }
 
 
 -- By kernel of a stage: its counters.
@@ -93,7 +93,7 @@ local function index(source)
   join.join(list, launches(source.counters_path), source.found)
   local by_key = {}
   for _, kernel in ipairs(list) do
-    by_key[tuple(kernel.stage, kernel.part, kernel.device, kernel.name)] = kernel.counters
+    by_key[tuple(kernel.stage, kernel.part, kernel.name)] = kernel.counters
   end
   return by_key
 end
@@ -102,14 +102,14 @@ end
 -- Add the joined columns to a frame (of C) of kernels; absent where no launch
 -- of the kernel was measured.
 function counters.join(source, frame)
-  local by_key, groups = index(source), check(frame:aggregate(keys, {}))
+  local by_key, groups = index(source), check(frame:group { by = keys, columns = {} })
   local made = {}
   for c, column in ipairs(joined) do
     made[c] = { name = column.name, type = column.type, values = {} }
   end
   for i = 1, #groups do
     local found = by_key[tuple(groups:get(i, "stage") or stages.WHOLE_RUN,
-      groups:get(i, "part"), groups:get(i, "device"), groups:get(i, "name"))] or {}
+      groups:get(i, "part"), groups:get(i, "name"))] or {}
     for c, column in ipairs(joined) do
       local value = found[column.name]
       made[c].values[i] = value == nil and false or value

@@ -7,6 +7,8 @@ return {
   { "api", "calls of the CUDA API: a frame" },
   { "ranges", "NVTX ranges: a frame" },
   { "stages", "every time a stage ran: a frame" },
+  { "steps", "passes of the model, of each rank: a frame" },
+  { "collectives", "kernels that communicate, with who waits for whom: a frame" },
   { "counters", "launches that ncu measured: a frame" },
   { "results", "results.json of the run" },
   { "run", "the run: id, dir, recipe, status, manifest" },

@@ -53,6 +53,7 @@ local about_columns = {
   short_name = "function name without parameters; short is the same",
   api = "CUDA call that launched it", api_time = "how long that call took",
   queue_time = "from the end of the launching call to the start on the GPU",
+  delay = "from the start of the launching call to the start on the GPU",
   launch_time = "from the start of the launching call to the end on the GPU",
   graph_node = "node of a CUDA graph it ran for", level = "0: no range around it",
   sm_percent = "of the SMs' peak, measured by ncu",

@@ -14,6 +14,8 @@ local session = {}
 local needs = {
   counters = "a raw page of ncu (.csv), or a run that measured counters",
   results = "the folder of a run", run = "the folder of a run",
+  steps = "a trace whose steps are marked, or can be inferred",
+  collectives = "a trace with kernels that communicate",
 }
 
 local is_global = {}

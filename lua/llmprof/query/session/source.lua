@@ -11,6 +11,7 @@ local fs = require "llmprof.fs"
 local layout = lazy "llmprof.bundle.layout"
 local outermost = lazy "llmprof.analysis.outermost"
 local query = require "llmprof.query"
+local rank_view = lazy "llmprof.analysis.rank_view"
 local results_file = lazy "llmprof.bundle.results_file"
 local sqlite = require "llmprof.sqlite"
 local stages = lazy "llmprof.analysis.stages"
@@ -27,6 +28,10 @@ local shown = {
   ops = { "start", "duration", "kind", "bytes", "stage", "part", "name" },
   transfers = { "start", "duration", "bytes", "stage", "part", "name" },
   api = { "start", "duration", "tid", "name" },
+  steps = { "world", "phase", "batch", "tokens", "begin", "length", "interval", "idle", "busy",
+    "kernels", "waiting", "transfer" },
+  collectives = { "world", "phase", "layer", "start", "duration", "waiting", "transfer", "late",
+    "short_name" },
   ranges = { "start", "duration", "level", "tid", "tag" },
 }
 
@@ -134,7 +139,7 @@ end
 
 -- Say the category of every kernel, by its name.
 local function add_categories(made)
-  local names = check(made:aggregate({ "name" }, {}))
+  local names = check(made:group { by = { "name" }, columns = {} })
   local classify, values = categories.classifier(), {}
   for i = 1, #names do
     local name = names:get(i, "name")
@@ -191,6 +196,18 @@ function parts.stages(self)
     column("copies", "integer"), column("launches", "integer"),
   })
 end
+
+
+-- Steps, and kernels of collectives, of all ranks of the trace.
+local function of_ranks(self, name)
+  if not self.trace_path then return nil end
+  local made = rank_view.frames(self.trace, self.trace_path, self.found)
+  return made[name] and query.wrap(made[name], shown[name])
+end
+
+
+function parts.steps(self) return of_ranks(self, "steps") end
+function parts.collectives(self) return of_ranks(self, "collectives") end
 
 
 function parts.counters(self)

@@ -424,9 +424,9 @@ end
 
 
 -- What the command of a preview lacks, in words.
-local function unknown_yet(ctx)
+local function unknown_yet(ctx, awaits_timeline)
   local notes = {}
-  if not ctx.state.plan and not ncu.measures_ranges(ctx.cfg.ncu) then
+  if awaits_timeline and not ncu.measures_ranges(ctx.cfg.ncu) then
     notes[1] = "and --kernel-name-base, --kernel-name: the kernels that select takes from the "
       .. "timeline"
   end
@@ -443,10 +443,9 @@ end
 -- The command that capture would start, and in words what is not known of it before
 -- there is a timeline.
 function under_ncu.preview(ctx)
-  local given, list = filters(ctx), unknown_yet(ctx)
-  if not ctx.state.plan and not config.untimed(ctx.cfg) then
-    given.kernels = nil -- the timeline will say which
-  end
+  local awaits_timeline = not ctx.state.plan and not config.untimed(ctx.cfg)
+  local given, list = filters(ctx), unknown_yet(ctx, awaits_timeline)
+  if awaits_timeline then given.kernels = nil end
   given.metrics = metrics_of(ctx, roofline_on_paper)
   table.insert(list, 1, profile_argv(ctx, spec_of(ctx), given))
   return list

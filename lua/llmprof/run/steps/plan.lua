@@ -4,6 +4,7 @@ local choice = require "llmprof.model.choice"
 local config = require "llmprof.recipe.config"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
+local hardware = require "llmprof.model.hardware"
 local identity = require "llmprof.run.identity"
 local inputs = require "llmprof.recipe.inputs"
 local layout = require "llmprof.bundle.layout"
@@ -25,6 +26,7 @@ local function check(composed, cfg)
     errors.raise("usage", "timeline=off counters=off operators=off: nothing is left to measure")
   end
   choice.description { cfg = cfg.model }
+  if cfg.hardware and cfg.hardware.name then hardware.load(cfg.hardware.name) end
   local manifest = cfg.inputs and cfg.inputs.manifest
   if manifest and manifest ~= "" then inputs.read(manifest) end
   local given = cfg.workload.operators_trace

@@ -177,7 +177,10 @@ describe("llmprof.analysis.integrity", function()
       ok("launches", "11 kernel launches, 0 without a kernel"),
       ok("orphans", "0 of 15 GPU operations have no API call"),
       ok("diagnostics", "nsys reported no lost records and no errors"),
-      ok("ranges", "0 of 13 NVTX ranges were still open at the end") } }, judge "small")
+      ok("ranges", "0 of 13 NVTX ranges were still open at the end"),
+      ok("order", "0 of 15 GPU operations begin before their launch"),
+      ok("rows", "no row is there twice"),
+      ok("streams", "streams run one operation after the other") } }, judge "small")
   end)
 
   it("finds everything wrong with a broken one", function()
@@ -198,6 +201,9 @@ describe("llmprof.analysis.integrity", function()
       { name = "ranges", level = "warning",
         text = "1 of 1 NVTX ranges were still open at the end",
         fix = "end the capture after the ranges (nsys.capture_range_end=stop)" },
+      { name = "order", level = "ok", text = "0 of 4 GPU operations begin before their launch" },
+      { name = "rows", level = "ok", text = "no row is there twice" },
+      { name = "streams", level = "ok", text = "streams run one operation after the other" },
     }, result.checks)
   end)
 
@@ -238,13 +244,14 @@ describe("llmprof.analysis.integrity", function()
 
   it("asks what a trace can know, not who recorded it", function()
     local lost = "call 0 5 id=1 cudaLaunchKernel\nkernel 10 20 call=2 k\n"
-    assert.equal("launches problem, orphans problem", of_facts("calls", lost))
-    assert.equal("launches problem, orphans problem, diagnostics ok",
+    local whole = "order ok, rows ok, streams ok"
+    assert.equal("launches problem, orphans problem, " .. whole, of_facts("calls", lost))
+    assert.equal("launches problem, orphans problem, diagnostics ok, " .. whole,
       of_facts("calls diagnostics", lost))
-    assert.equal("", of_facts("allocations", lost))
+    assert.equal("rows ok, streams ok", of_facts("allocations", lost))
     local graph = "call 0 5 id=1 cudaGraphLaunch\ngraph 10 20 call=1\n"
-    assert.equal("graphs warning, orphans ok", of_facts("calls graph_nodes", graph))
-    assert.equal("graphs ok, orphans ok", of_facts("calls", graph))
+    assert.equal("graphs warning, orphans ok, " .. whole, of_facts("calls graph_nodes", graph))
+    assert.equal("graphs ok, orphans ok, " .. whole, of_facts("calls", graph))
   end)
 
   it("sees graphs by their nodes, or as one", function()

@@ -1,6 +1,8 @@
 -- llmprof new: what it writes runs as it stands, and overwrites nothing.
 local bundle = require "tests.lua.support.bundle"
 local child = require "tests.lua.support.child"
+local document = require "llmprof.base.document"
+local files = require "llmprof.base.files"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local recipe_check = require "llmprof.cli.recipe_check"
@@ -24,20 +26,21 @@ describe("llmprof new", function()
   local function run_workload(kind, words, env)
     make(kind, "mine")
     local lines = {}
-    local argv = table.move(words, 1, #words, 3, { PYTHON, top() .. "/workloads/mine.py" })
+    local argv = table.move(words, 1, #words, 3, { PYTHON, top() .. "/workloads/run_mine.py" })
     local result = assert(spawn.run(argv, { env = env, timeout = 60,
       on_line = function(line) lines[#lines + 1] = line end }))
     return { result.code, lines }
   end
 
-  for kind, suffix in pairs { causal_lm = "py", serve = "py", cuda = "cu" } do
+  for kind, program in pairs { causal_lm = "run_mine.py", serve = "run_mine.py",
+    cuda = "mine.cu" } do
     it("writes a recipe without problems from " .. kind, function()
       local path = make(kind, "mine")
-      assert.is_not_nil(fs.stat(top() .. "/workloads/mine." .. suffix))
+      assert.is_not_nil(fs.stat(top() .. "/workloads/" .. program))
       for _, check in ipairs(recipe_check.examine(path, nil, {})) do
         assert.not_equal("problem", check.level, check.text)
       end
-      for _, name in ipairs { "mine.lua", "workloads/mine." .. suffix } do
+      for _, name in ipairs { "mine.lua", "workloads/" .. program } do
         assert.is_nil(fs.read(top() .. "/" .. name):find("@NAME@", 1, true))
       end
     end)
@@ -48,7 +51,7 @@ describe("llmprof new", function()
     local said = "llmprof: %s is there already\n  choose another name, or remove it first\n"
     assert.same({ 2, "", said:format(path) }, { llmprof("new", path) })
     assert(fs.remove(path))
-    assert.same({ 2, "", said:format(top() .. "/workloads/mine.py") }, { llmprof("new", path) })
+    assert.same({ 2, "", said:format(top() .. "/workloads/run_mine.py") }, { llmprof("new", path) })
     assert.is_nil(fs.stat(path))
   end)
 
@@ -60,6 +63,17 @@ describe("llmprof new", function()
     end
     assert.equal(2, (llmprof "new"))
     assert.equal(2, (llmprof("new", "a", "--from", "other")))
+  end)
+
+  it("offers every template that there is", function()
+    local choices
+    for _, option in ipairs(require("llmprof.cli.commands.new").options) do
+      if option[1] == "from" then
+        choices = table.move(option.choices, 1, #option.choices, 1, {})
+      end
+    end
+    table.sort(choices)
+    assert.same(files.names("recipes/templates", ".lua"), choices)
   end)
 
   it("makes the folder, and says what to do next", function()
@@ -88,6 +102,7 @@ next:
     assert.same({ 0, {} }, run_workload("serve",
       { "--requests", "2", "--max-new-tokens", "5" }, { LLMPROF_WORKLOAD_DIR = top() }))
     local metrics = assert(json.load(top() .. "/metrics.json"))
+    assert.is_nil(document.check("metrics", metrics))
     assert.same({ 2, 4, 4 }, { #metrics.repeats, metrics.repeats[2].stages.decode.tokens,
       metrics.repeats[2].stages.decode.steps })
   end)

@@ -1,4 +1,5 @@
 local failure = require "tests.lua.support.failure"
+local fs = require "llmprof.fs"
 local metrics = require "llmprof.compare.metrics"
 local sides = require "tests.lua.support.sides"
 
@@ -20,6 +21,16 @@ describe("llmprof.compare.metrics", function()
       metrics.parse "category.gemm")
     assert.same({ path = "decode.category.copy/cast", key = "category", stage = "decode",
       category = "copy/cast", unit = "ms" }, metrics.parse "decode.category.copy/cast")
+  end)
+
+  it("has every figure in the manual", function()
+    local page, count = assert(fs.read "docs/compare.md"), 0
+    local hint = failure(metrics.parse, "none")[3]
+    for name in hint:gmatch "[%w_.]+" do
+      assert.matches("`" .. name .. "`", page, 1, true)
+      count = count + 1
+    end
+    assert.is_true(count > 5)
   end)
 
   it("refuses what is no figure", function()

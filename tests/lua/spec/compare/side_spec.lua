@@ -71,14 +71,15 @@ describe("llmprof.compare.side", function()
     assert.is_nil(opened.trace)
   end)
 
+  local MADE_WITH = "captured_with: { infer: { batch: 1, path: <...> }, top_n: { kernels: 9 } }"
+
   it("takes a recorded capture's settings from what it was made with", function()
     local function config_of(from)
       local made, given = run("of_" .. from), results.empty { model = {} }
       given.source.timeline.from = from
       made:write_json("results.json", given)
       made:write("config.yaml", "infer: { batch: 4, repeats: 2 }\ntop_n: { kernels: 3 }\n"
-        .. (from == "recorded" and "captured_with: { infer: { batch: 1 }, top_n: { kernels: 9 } }"
-          or ""))
+        .. (from == "recorded" and MADE_WITH or ""))
       return side.open("of_" .. from, top()).config
     end
     assert.same({ infer = { batch = 1 }, top_n = { kernels = 3 } }, config_of "recorded")

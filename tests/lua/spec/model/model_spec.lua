@@ -1,5 +1,6 @@
 -- What a model's work takes. Small models are worked out by hand here, published
 -- ones are held against the sizes of their checkpoints.
+local files = require "llmprof.base.files"
 local model = require "llmprof.model"
 local tiny = require "tests.lua.support.tiny_model"
 
@@ -42,6 +43,18 @@ describe("llmprof.model.from_config", function()
   it("comes to DeepSeek-V3's 671 B, of which 37 B are active", function()
     local counted = model.parameters(model.from_config "tests/fixtures/model/deepseek_v3.json")
     assert.equal("671.0 36.6", ("%.1f %.1f"):format(counted.total / 1e9, counted.active / 1e9))
+  end)
+end)
+
+
+describe("conf/model", function()
+  it("holds descriptions that can be read, with parameters", function()
+    local names = files.names("conf/model", ".yaml")
+    assert.is_true(#names > 0)
+    for _, name in ipairs(names) do
+      local size = model.parameters(model.load(("conf/model/%s.yaml"):format(name)))
+      assert.is_true(size.total > 0, name)
+    end
   end)
 end)
 

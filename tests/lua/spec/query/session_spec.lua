@@ -131,7 +131,7 @@ describe("a path", function()
 
   it("must be a trace", function()
     assert(fs.write(top() .. "/x.sqlite", "text"))
-    assert.same({ "failed", top() .. "/x.sqlite: not an SQLite database",
+    assert.same({ "usage", top() .. "/x.sqlite: not an SQLite database",
       "llmprof reads what `nsys export --type sqlite REPORT.nsys-rep` writes" },
       refused(top() .. "/x.sqlite"))
   end)
@@ -218,7 +218,7 @@ describe("help", function()
   local s = session.open { TRACE }
 
   it("is about globals, methods and columns", function()
-    assert.equal("global     what it is\nkernels    every kernel: a frame\n",
+    assert.equal("global       what it is\nkernels      every kernel: a frame\n",
       s.help():match "^.-\n.-\n")
     assert.equal("top(10), top(10, \"dur\")\n  the first rows, or those with the largest values\n",
       s.help "top")

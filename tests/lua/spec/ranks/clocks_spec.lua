@@ -37,6 +37,19 @@ describe("clocks of ranks", function()
       record.verdict.from_step })
   end)
 
+  it("are compared though a rank was seen from later on", function()
+    local whole = support.examine((support.parts(support.four())))
+    local late = parts[2]
+    local first = late.collectives:get(113, "start")
+    late.collectives = assert(late.collectives:where { { "start", ">=", first } })
+    local record = support.examine(parts)
+    assert.equal(1200 - 112, record.ranks[2].matched)
+    assert.equal(0, record.totals.unmatched)
+    assert.same({ 2, "decode", 3, 8 }, { record.verdict.rank, record.verdict.phase,
+      record.verdict.layer, record.verdict.from_step })
+    assert.truthy(record.ranks[3].waiting_ns <= whole.ranks[3].waiting_ns)
+  end)
+
   it("need no UTC", function()
     for _, part in ipairs(parts) do part.about.epoch = nil end
     local record = support.examine(parts)

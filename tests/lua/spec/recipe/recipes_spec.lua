@@ -1,5 +1,6 @@
 -- The recipes that come with llmprof: what they run.
 local config = require "llmprof.recipe.config"
+local files = require "llmprof.base.files"
 local recipe = require "llmprof.recipe"
 
 
@@ -169,5 +170,19 @@ describe("recipes of serving engines", function()
       "nsys.capture_range=cudaProfilerApi")
     assert.equal("llama_cpp opens no profiling window", wrong.message)
     assert.equal("nsys.capture_range=none captures the whole process", wrong.hint)
+  end)
+end)
+
+
+describe("every recipe that ships", function()
+  it("loads, with settings that fit", function()
+    local names = files.names("recipes", ".lua")
+    assert.is_true(#names > 0)
+    for _, name in ipairs(names) do
+      local path = ("recipes/%s.lua"):format(name)
+      local made = recipe.load(path)
+      assert.equal(path, made.file)
+      assert.is_table(config.of_recipe(made, nil, {}).tree)
+    end
   end)
 end)

@@ -29,6 +29,7 @@ local elsewhere = {
   ["dropped.why"] = { "tests/trust/test_damaged.py", "too long for ncu" },
   ["efficiency.hfu"] = { "tests/lua/spec/analysis/efficiency_spec.lua", "hfu" },
   ["host_step.p99_ns"] = { "tests/lua/spec/analysis/latency_spec.lua", "p99_ns" },
+  ["inferred.layers"] = { "tests/lua/spec/analysis/infer_spec.lua", "found.layers" },
   ["left_out.step"] = { "tests/lua/spec/analysis/latency_spec.lua", "rep = 1, step = 1, ns" },
 }
 
@@ -40,11 +41,11 @@ local elsewhere_columns = {
 }
 
 -- What no test makes: the captures here have one kind of parallelism, no message of a
--- known size, one clock, and no description of a serving engine's model. What gets a
--- capture leaves the list.
+-- known size, one clock, no description of a serving engine's model, and no workload that
+-- was shortened for its counters. What gets a capture leaves the list.
 local unmade = {}
-for name in ([[collective_kernel.algbw collective_kernel.busbw collective_kernel.bytes rank.dp
-  rank.ep rank.expert_ns rank.pp rank.tp rank_file.drift rank_file.offset_ns
+for name in ([[change.from change.key change.to selection.shortened collective_kernel.algbw collective_kernel.busbw
+  collective_kernel.bytes rank.dp rank.ep rank.expert_ns rank.pp rank.tp rank_file.drift rank_file.offset_ns
   ranks.expert_imbalance step_group.mbu step_group.mfu]]):gmatch "%S+" do unmade[name] = true end
 
 local unmade_columns = {}

@@ -127,6 +127,8 @@ describe("operators.md", function()
     assert.equal([[
 # Operators: r on an unknown GPU
 
+Model: r, parameters not known, number format not known, weights not known.
+
 3 operators and runtime calls; source: torch.profiler, trace t.json.
 
 | operator           | calls | host total ms | host self ms | device total ms | device self ms | device share % | most frequent input shapes |
@@ -162,7 +164,8 @@ No operator launched 2.50 µs of the device time (25 %): replays of CUDA graphs 
   it("says why there are none", function()
     local without = results(nil)
     without.missing = { { what = "operators", why = "operators=off", how = "operators=on" } }
-    assert.equal("# Operators: r on an unknown GPU\n\nNot measured: operators=off. To fill this: "
+    assert.equal("# Operators: r on an unknown GPU\n\nModel: r, parameters not known, "
+      .. "number format not known, weights not known.\n\nNot measured: operators=off. To fill this: "
       .. "operators=on.\n", report.render(without))
   end)
 end)

@@ -1,0 +1,105 @@
+/* The bytes of a payload: a count, then for each part its schema, its size and
+ * where it begins, in 64 bits each, little endian; then the parts. */
+#include "nsys/nsys_payload.h"
+
+#include <string.h>
+
+#include "llmprof/alloc.h"
+
+enum {
+  WORD = 8,
+  PART = 3 * WORD,
+  MOST_PARTS = 16,
+};
+
+/* ---- schemas ---- */
+
+enum {
+  ENTRY_SCHEMA,
+  ENTRY_OFFSET,
+  ENTRY_INTS,
+};
+
+static nsys_payload_schema *schema_of(const nsys_payloads *p, int64_t id) {
+  for (size_t i = 0; i < p->count; i++) {
+    if (p->schemas[i].id == id) return &p->schemas[i];
+  }
+  return NULL;
+}
+
+static bool add_schema(nsys_payloads *p, int64_t id) {
+  if (!llmprof_grow(&p->schemas, &p->cap, p->count + 1, sizeof *p->schemas))
+    return false;
+  p->schemas[p->count++] = (nsys_payload_schema){id, SIZE_MAX, SIZE_MAX};
+  return true;
+}
+
+static bool is_called(const char *text, size_t size, const char *name) {
+  return text && size == strlen(name) && memcmp(text, name, size) == 0;
+}
+
+static bool take_entry(void *user, const llmprof_scan *scan,
+                       const int64_t *values) {
+  nsys_payloads *p = user;
+  size_t size;
+  const char *name = llmprof_scan_text(scan, 0, &size);
+  bool communicator = is_called(name, size, "NCCL communicator ID");
+  bool bytes = is_called(name, size, "Message size [bytes]");
+  if (!communicator && !bytes) return true;
+  if (!schema_of(p, values[ENTRY_SCHEMA]) &&
+      !add_schema(p, values[ENTRY_SCHEMA]))
+    return false;
+  nsys_payload_schema *schema = schema_of(p, values[ENTRY_SCHEMA]);
+  int64_t offset = values[ENTRY_OFFSET]; /* NULL for the first */
+  size_t at = offset == LLMPROF_ABSENT ? 0 : (size_t)offset;
+  *(communicator ? &schema->communicator : &schema->bytes) = at;
+  return true;
+}
+
+bool nsys_payloads_load(nsys_payloads *payloads, const nsys_export *export,
+                        llmprof_error *err) {
+  const llmprof_scan_spec spec = {"NVTX_PAYLOAD_SCHEMA_ENTRIES",
+                                  COLUMNS("schemaId", "offset", "name"),
+                                  ENTRY_INTS, 1};
+  *payloads = (nsys_payloads){0};
+  return llmprof_scan_each(export->db, &spec, take_entry, payloads, NULL, err);
+}
+
+void nsys_payloads_free(nsys_payloads *payloads) {
+  llmprof_free(payloads->schemas);
+  *payloads = (nsys_payloads){0};
+}
+
+/* ---- bytes ---- */
+
+static uint64_t word_at(const char *bytes) {
+  uint64_t word = 0;
+  for (int i = WORD - 1; i >= 0; i--)
+    word = word << 8 | (unsigned char)bytes[i];
+  return word;
+}
+
+/* A field of a part of `size` bytes. */
+static int64_t field(const char *part, size_t size, size_t offset) {
+  if (offset > size || size - offset < WORD) return LLMPROF_ABSENT;
+  return (int64_t)word_at(part + offset);
+}
+
+void nsys_payload_read(const nsys_payloads *payloads, const char *bytes,
+                       size_t size, int64_t *communicator, int64_t *message) {
+  *communicator = *message = LLMPROF_ABSENT;
+  if (!bytes || size < WORD || !payloads->count) return;
+  uint64_t count = word_at(bytes);
+  for (uint64_t i = 0; i < count && i < MOST_PARTS; i++) {
+    size_t at = WORD + (size_t)i * PART;
+    if (at + PART > size) return;
+    const nsys_payload_schema *schema =
+        schema_of(payloads, (int64_t)word_at(bytes + at));
+    uint64_t length = word_at(bytes + at + WORD);
+    uint64_t begin = word_at(bytes + at + 2 * WORD);
+    if (!schema || begin > size || length > size - begin) continue;
+    const char *part = bytes + begin;
+    *communicator = field(part, (size_t)length, schema->communicator);
+    *message = field(part, (size_t)length, schema->bytes);
+  }
+}

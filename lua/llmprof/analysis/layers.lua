@@ -1,0 +1,165 @@
+-- Layers within a step: the kernels of a token's step come back once per layer. What
+-- comes as often as there are layers is attention where a name tells it, else what
+-- most kernels of the step do. Kernels of CUDA graphs count like others, where they
+-- were traced one by one.
+local categories = require "llmprof.analysis.categories"
+local errors = require "llmprof.base.errors"
+local json = require "llmprof.json"
+local statistics = require "llmprof.base.statistics"
+
+local layers = {}
+
+layers.KEYS = { "name", "grid_x", "grid_y", "grid_z", "block_x" }
+
+-- Fewer repetitions than this are chance without a telling name.
+local LEAST = 4
+
+-- A count that only this part of the kernels has, or less, is no layer's.
+local OWN = 0.1
+
+-- Steps that the table of layers is made of, the last ones.
+local MOST_STEPS = 64
+
+
+local function check(value, message, code)
+  return errors.check("failed", value, message, code)
+end
+
+
+-- ---- how many ----
+
+local function by_duration(a, b)
+  if a.duration.total ~= b.duration.total then return a.duration.total > b.duration.total end
+  return (a.name or "") < (b.name or "")
+end
+
+
+-- The group of kernels that does most of a step's attention, nil without any.
+local function attention_of(groups, classify)
+  local list = {}
+  for _, group in ipairs(groups) do
+    if group.name and classify(group.name) == "attention" then list[#list + 1] = group end
+  end
+  table.sort(list, by_duration)
+  return list[1]
+end
+
+
+-- The part of all rows whose count is a multiple of one.
+local function multiples(rows, count)
+  local sum = 0
+  for other, own in pairs(rows) do
+    if other % count == 0 then sum = sum + own end
+  end
+  return sum
+end
+
+
+-- How often most kernels of a step come back, once or several times in each layer,
+-- with the part of the kernels that does.
+local function usual_count(groups)
+  local rows, all, best, most = {}, 0, nil, 0
+  for _, group in ipairs(groups) do
+    all = all + group.count
+    if group.count >= LEAST then rows[group.count] = (rows[group.count] or 0) + group.count end
+  end
+  for count, own in pairs(rows) do
+    local sum = multiples(rows, count)
+    if own >= OWN * all and (sum > most or (sum == most and count > best)) then
+      best, most = count, sum
+    end
+  end
+  return best, all > 0 and most / all or 0
+end
+
+
+local function longest_of(groups, count)
+  local list = {}
+  for _, group in ipairs(groups) do
+    if group.count == count then list[#list + 1] = group end
+  end
+  table.sort(list, by_duration)
+  return list[1]
+end
+
+
+local function within(frame, step)
+  return check(frame:where { { "start", ">=", step.start }, { "start", "<", step.stop } })
+end
+
+
+-- What a step of one GPU is made of: { count (of layers), named (attention tells
+-- it), share (of its kernels that come once or several times a layer), group (of
+-- the kernel that comes once in each) }; nil where nothing in it comes back.
+function layers.of_step(frame, step)
+  local groups = within(frame, step):group { by = layers.KEYS, sum = { "duration" } }
+  local count, share = usual_count(groups)
+  local attention = attention_of(groups, categories.classifier())
+  if attention then
+    return { count = attention.count, named = true, share = share, group = attention }
+  end
+  return count and { count = count, named = false, share = share,
+    group = longest_of(groups, count) } or nil
+end
+
+
+-- Does any kernel of the frame compute attention, by its name?
+function layers.has_attention(frame)
+  return attention_of(frame:group { by = { "name" }, sum = { "duration" } },
+    categories.classifier()) ~= nil
+end
+
+
+-- ---- the table ----
+
+-- Starts of the kernel that comes once in each layer of a step.
+local function starts_in(view, group)
+  local wanted = {}
+  for _, key in ipairs(layers.KEYS) do wanted[key] = group[key] end
+  local rows, starts = check(view:where(wanted)), {}
+  for row = 1, #rows do starts[row] = rows:get(row, "start") end
+  table.sort(starts)
+  return starts
+end
+
+
+-- Add a step: a layer lasts from its kernel to that of the next, so the last one
+-- has no end of its own and is left out.
+local function add_step(sums, frame, step, made)
+  local view = within(frame, step)
+  local starts = starts_in(view, made.group)
+  if #starts ~= made.count then return end
+  for index = 1, made.count - 1 do
+    local from, to = starts[index], starts[index + 1]
+    local sum = sums[index] or { times = {}, kernels = {} }
+    sums[index] = sum
+    table.insert(sum.times, to - from)
+    table.insert(sum.kernels, #within(view, { start = from, stop = to }))
+  end
+end
+
+
+local function row_of(index, sum)
+  local time, kernels = statistics.describe(sum.times), statistics.describe(sum.kernels)
+  return { index = index, kernels = kernels.mean, mean_ns = time.mean, std_ns = time.std,
+    count = time.count }
+end
+
+
+-- The layers of a decode: { count, kernel (short name or name of what comes once in
+-- each), named, rows: list of { index, kernels, mean_ns, std_ns, count } }; nil
+-- where they cannot be told. frame: kernels of one GPU; steps: list of { start,
+-- stop }.
+function layers.describe(frame, steps)
+  local made = #steps > 0 and layers.of_step(frame, steps[(#steps + 1) // 2])
+  if not made or made.count < 2 then return nil end
+  local sums, rows = {}, json.list {}
+  for i = math.max(#steps - MOST_STEPS, 0) + 1, #steps do
+    add_step(sums, frame, steps[i], made)
+  end
+  for index, sum in ipairs(sums) do rows[index] = row_of(index, sum) end
+  return { count = made.count, kernel = made.group.name, named = made.named, rows = rows }
+end
+
+
+return layers

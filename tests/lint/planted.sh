@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Do lint.layers, lint.layout and lint.door find what is planted in a copy of the tree,
+# and complain when they find no files? usage: planted.sh LLMPROF
+set -euo pipefail
+llmprof=$(realpath -- "$1") lints=$PWD/tests/lint
+folder=$(mktemp -d)
+trap 'rm -rf -- "$folder"' EXIT
+
+
+mkdir -- "$folder/copy"
+cp -r -- core lua docs "$folder/copy"
+
+
+# lint NAME says LINE first.
+expect() {
+  local name=$1 wanted=$2 said
+  if said=$(cd -- "$folder/copy" && "$llmprof" exec "$lints/$name.lua" 2>&1); then
+    echo "lint.$name did not find: $wanted"
+    exit 1
+  fi
+  [[ ${said%%$'\n'*} == "$wanted" ]] || {
+    printf 'lint.%s, expected: %s\ngot: %s\n' "$name" "$wanted" "$said"
+    exit 1
+  }
+}
+
+
+# planted NAME FILE LINE WHAT: with LINE at the end of FILE, lint NAME says WHAT of it.
+planted() {
+  local name=$1 file=$2 line=$3 what=$4 prefix=./ number
+  if [[ $name == door ]]; then prefix=; fi
+  echo "$line" >>"$folder/copy/$file"
+  number=$(wc -l <"$folder/copy/$file")
+  expect "$name" "$prefix$file:$number: $what"
+  cp -- "$file" "$folder/copy/$file"
+}
+
+
+planted layers core/base/buffer.c '#include "llmprof/trace.h"' \
+  "llmprof/trace.h: 'base' may not use 'trace'"
+planted layers core/text/path.c '#include <lua.h>' "only core/lua includes Lua's headers"
+for word in require lazy; do
+  planted layers lua/llmprof/base/files.lua "local up = $word \"llmprof.analysis.stages\"" \
+    "llmprof.analysis.stages: 'base' may not use 'analysis'"
+done
+planted layout lua/llmprof/cli/help.lua 'local trace = folder .. "/nsys/run.sqlite"' \
+  "'nsys/run.sqlite' is for bundle/layout.lua"
+planted door lua/llmprof/analysis/stages.lua 'print "here"' "prints past llmprof.base.out"
+
+sed -i 's/^May use: nothing\.$/May use: nowhere./' "$folder/copy/core/base/README.md"
+expect layers "./core/base/README.md: may use 'nowhere', which is no room"
+cp -- core/base/README.md "$folder/copy/core/base/README.md"
+
+sed -i '/^May use:/d' "$folder/copy/lua/llmprof/engines/README.md"
+expect layers "./lua/llmprof/engines/README.md: no line 'May use: ...'"
+cp -- lua/llmprof/engines/README.md "$folder/copy/lua/llmprof/engines/README.md"
+
+find "$folder/copy" -name '*.[ch]' -delete
+find "$folder/copy/lua/llmprof" -mindepth 2 -name '*.lua' -delete
+expect layers '.: no file of a room found'
+find "$folder/copy/lua" -name '*.lua' -delete
+expect door 'lua/llmprof: no file was found'

@@ -1,0 +1,45 @@
+-- NCCL's own word for communicator and size, tests/fixtures/nccl2.
+local rank_files = require "llmprof.run.rank_files"
+local support = require "tests.lua.support.ranks"
+
+describe("payloads of NCCL", function()
+  local record, frames
+
+  setup(function()
+    local files = rank_files.list({ "tests/fixtures/nccl2" }, { ".sqlite" })
+    record, frames = support.examine((support.parts(files)))
+  end)
+
+  local function kernel(op, type)
+    for _, one in ipairs(record.collectives) do
+      if one.op == op and one.name:find(type) then return one end
+    end
+  end
+
+  it("tell sizes", function()
+    assert.equal(64 * 2048 * 2, kernel("all-reduce", "bf16").bytes)
+    assert.equal(2048 * 4, kernel("all-reduce", "f32").bytes)
+    assert.equal(64 * 2048 * 2, kernel("all-gather", "RING").bytes)
+  end)
+
+  it("give bandwidths: of two ranks the link carries what is reduced once", function()
+    local reduce, gather = kernel("all-reduce", "bf16"), kernel("all-gather", "RING")
+    assert.equal(reduce.algbw, reduce.busbw)
+    assert.equal(gather.algbw / 2, gather.busbw)
+    assert.truthy(reduce.busbw > 1e9 and reduce.busbw < 450e9) -- NVLink of an H200
+  end)
+
+  it("keep communicators apart that run kernels of one name", function()
+    local keys = {}
+    for _, group in ipairs(frames.collectives:group { by = { "communicator", "short_name" },
+      distinct = { "world" } }) do
+      assert.truthy(group.communicator)
+      assert.equal(2, group.distinct.world)
+      keys[#keys + 1] = group.count
+    end
+    table.sort(keys)
+    assert.same({ 2, 64, 64, 528 }, keys)
+    assert.equal(329, record.totals.matched)
+    assert.equal(0, record.totals.unmatched)
+  end)
+end)

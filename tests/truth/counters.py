@@ -1,0 +1,154 @@
+"""Kernels by ncu's launches, each shape as often as it ran on the timeline."""
+import csv
+import re
+from typing import Any, Dict, List, Optional, Tuple
+
+from figures import Figures, Instance
+
+Launch = Dict[str, Any]
+MISSING = ("", "n/a", "(!) n/a")
+FLOATS = re.compile(r"sm__ops_path_tensor_src_(bf16|fp16|tf32|fp8|fp64|fp6|fp4)\w*\.sum$")
+
+# An H200, by its datasheet: byte/s, FLOP/s.
+BANDWIDTH, FP32 = 4.8e12, 66.9e12
+TENSOR = {"bf16": 989.4e12, "fp16": 989.4e12, "tf32": 494.7e12, "fp8": 1978.9e12}
+
+
+def number(text: str) -> Optional[float]:
+    return None if text in MISSING else float(text.replace(",", ""))
+
+
+def plain(name: str) -> str:
+    """What both tools say of a name: nsys keeps namespaces and casts that ncu drops."""
+    name = name.replace("(anonymous namespace)::", "").replace("<unnamed>::", "")
+    name = re.sub(r"\((?:unsigned |long )?[a-z]+\)(?=[\w-])", "", name)
+    return re.sub(r"\b\w+::", "", name).replace(" ", "")
+
+
+def dimensions(text: str) -> Tuple[int, ...]:
+    return tuple(int(part) for part in text.strip("()").split(","))
+
+
+def amount(row: Launch, base: str, cycles: str, duration: float) -> Optional[float]:
+    """A count as ncu gives it: a sum, or per cycle, or per second."""
+    if row.get(base + ".sum") is not None:
+        return row[base + ".sum"]
+    per_cycle, per_s = row.get(base + ".sum.per_cycle_elapsed"), row.get(base + ".sum.per_second")
+    if per_cycle is not None and row.get(cycles) is not None:
+        return per_cycle * row[cycles]
+    return None if per_s is None else per_s * duration
+
+
+def read(path: str, stages: List[str]) -> List[Launch]:
+    with open(path, newline="", encoding="utf-8") as file:
+        lines = list(csv.reader(file))
+    titles, units, launches = lines[0], dict(zip(lines[0], lines[1])), []
+    nvtx = next(i for i, title in enumerate(titles) if "Push/Pop" in title)
+    for line in lines[2:]:
+        row: Launch = {}
+        for title, text in zip(titles, line):
+            if "__" in title:
+                try:
+                    row[title] = number(text)
+                except ValueError:
+                    continue
+        scale = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}[units["gpu__time_duration.sum"]]
+        duration = row["gpu__time_duration.sum"] * scale
+        ranges = re.findall(r'"<default domain>:([^:"]*):', line[nvtx])
+        launches.append({
+            "name": plain(line[titles.index("Kernel Name")]),
+            "shape": dimensions(line[titles.index("Grid Size")])
+            + dimensions(line[titles.index("Block Size")]),
+            "stage": next((name for name in ranges if name in stages), None),
+            "duration": duration,
+            "DRAM %": row.get("gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"),
+            "DRAM bytes": amount(row, "dram__bytes", "", duration),
+            "fp32 FLOP": fp32(row, duration),
+            "tensor FLOP": sum(tensor(row).values()),
+            "format": max(tensor(row), key=lambda one: tensor(row)[one], default=None),
+        })
+    return launches
+
+
+def tensor(row: Launch) -> Dict[str, float]:
+    """FLOP of the tensor cores by the format that they read."""
+    made: Dict[str, float] = {}
+    for title, value in row.items():
+        match = FLOATS.match(title)
+        if match and value:
+            made[match[1]] = made.get(match[1], 0) + value
+    return made
+
+
+def least_s(launches: List[Launch]) -> float:
+    """What a launch of a shape takes at least."""
+    formats = {one["format"] for one in launches if one["format"]}
+    times = [(mean_of(launches, "DRAM bytes") or 0) / BANDWIDTH,
+             (mean_of(launches, "fp32 FLOP") or 0) / FP32]
+    times += [(mean_of(launches, "tensor FLOP") or 0) / TENSOR[one] for one in formats
+              if one in TENSOR]
+    return max(times)
+
+
+def fp32(row: Launch, duration: float) -> Optional[float]:
+    parts = [amount(row, f"smsp__sass_thread_inst_executed_op_{op}_pred_on",
+                    "smsp__cycles_elapsed.avg", duration) for op in ("fadd", "fmul", "ffma")]
+    return None if None in parts else parts[0] + parts[1] + 2 * parts[2]  # type: ignore
+
+
+def shapes_of(instances: List[Instance]) -> Dict[Tuple, Dict[Tuple, List[int]]]:
+    """By stage, part and name: calls and ns of each shape."""
+    parts = {id(op): one.stage for one in instances if one.parent for op in one.ops}
+    made: Dict[Tuple, Dict[Tuple, List[int]]] = {}
+    for one in instances:
+        for op in one.ops if one.used and not one.parent else []:
+            if op.kind == "kernel":
+                key = (one.stage, parts.get(id(op), ""), op.name)
+                row = made.setdefault(key, {}).setdefault(op.shape, [0, 0])
+                row[0], row[1] = row[0] + 1, row[1] + op.end - op.start
+    return made
+
+
+def mean_of(launches: List[Launch], key: str, by: str = "") -> Optional[float]:
+    if any(launch[key] is None for launch in launches):
+        return None
+    weights = [launch[by] if by else 1.0 for launch in launches]
+    return sum(one[key] * weight for one, weight in zip(launches, weights)) / sum(weights)
+
+
+def weigh(shapes: Dict[Tuple, List[int]], launches: List[Launch]) -> Figures:
+    """Amounts by calls, percentages by time; and the time that was measured."""
+    made: Figures = {}
+    known = {shape: [one for one in launches if one["shape"] == shape] for shape in shapes}
+    known = {shape: found for shape, found in known.items() if found}
+    for key, by, weight in (("DRAM bytes", "", 0), ("fp32 FLOP", "", 0), ("tensor FLOP", "", 0),
+                            ("DRAM %", "duration", 1)):
+        values = [(mean_of(found, key, by), shapes[shape][weight])
+                  for shape, found in known.items()]
+        if all(value is not None for value, _ in values):
+            made[key] = sum(value * times for value, times in values if value is not None) \
+                / sum(times for _, times in values)
+    made["least time ns"] = 1e9 * sum(shapes[shape][0] * least_s(found)
+                                      for shape, found in known.items())
+    made["measured ns"] = float(sum(shapes[shape][1] for shape in known))
+    made["measured calls"] = float(sum(shapes[shape][0] for shape in known))
+    return made
+
+
+def compute(instances: List[Instance], path: str) -> Tuple[Dict[Tuple, Figures], Figures]:
+    """By kernel what its own stage's launches say; and the coverage of each stage."""
+    stages = sorted({one.stage for one in instances if one.parent is None})
+    launches, kernels, coverage = read(path, stages), {}, {stage: [0.0, 0.0] for stage in stages}
+    for key, shapes in shapes_of(instances).items():
+        own = [one for one in launches if one["name"] == plain(key[2])
+               and one["stage"] in (key[0], None) and one["shape"] in shapes]
+        time = sum(row[1] for row in shapes.values())
+        coverage[key[0]][1] += time
+        if own:
+            kernels[key] = weigh(shapes, own)
+            coverage[key[0]][0] += kernels[key]["measured ns"] or 0
+    made: Figures = {f"{stage}: counters cover %": 100 * part / whole
+                     for stage, (part, whole) in coverage.items() if whole}
+    made["all: counters cover %"] = 100 * sum(part for part, _ in coverage.values()) \
+        / sum(whole for _, whole in coverage.values())
+    return kernels, made

@@ -1,0 +1,16 @@
+-- What llmprof says of an export, as JSON: llmprof exec ours.lua EXPORT STAGES BATCH.
+-- STAGES: JSON, a list of { name, parent, step }; BATCH: sequences side by side.
+local analysis = require "llmprof.analysis"
+local breakdown = require "llmprof.analysis.breakdown"
+local json = require "llmprof.json"
+local kernels = require "llmprof.analysis.kernels"
+local stages = require "llmprof.analysis.stages"
+local trace_file = require "llmprof.trace.file"
+
+local trace = trace_file.open(arg[1])
+local found = stages.find(trace, json.decode(arg[2]), "auto")
+local list = kernels.list(trace, found)
+breakdown.categorize(list)
+io.write(json.encode(analysis.results { run_id = "truth", recipe = "none", model = {},
+  source = {}, trace = trace, found = found, kernels = list, gpu = {},
+  workload = { batch = tonumber(arg[3]) } }), "\n")
