@@ -147,7 +147,8 @@ function invariants.replays(state)
   local kernels = check(state.trace:frame "kernels")
   kernels = check(kernels:where { { "graph_node", "~=", false } })
   if #kernels == 0 then return nil end
-  local nodes = check(kernels:group { by = { "pid", "graph_node" }, columns = {} })
+  local nodes = check(kernels:group { by = { "pid", "graph_node" },
+    columns = { { "rows", "count" } } })
   local replays, lost, wanted = replays_of(nodes), 0, 0
   for row = 1, #nodes do
     local most = replays[graph_of(nodes, row)]
