@@ -1,14 +1,50 @@
 #include "llmprof/alloc.h"
 
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-static llmprof_allocator current = {realloc, free};
+#include "llmprof/bounds.h"
+
+/* ---- memory of the C library, counted ---- */
+
+static _Atomic size_t in_use;
+
+static bool fits(size_t before, size_t size) {
+  uint64_t most = llmprof_bound_get(LLMPROF_BOUND_BYTES);
+  size_t others = atomic_load_explicit(&in_use, memory_order_relaxed) - before;
+  bool ok = !most || size <= before || others + size <= most;
+  if (!ok) llmprof_bound_note_refused(true);
+  return ok;
+}
+
+static void *counted_realloc(void *ptr, size_t size) {
+  size_t before = ptr ? malloc_usable_size(ptr) : 0;
+  if (!fits(before, size)) return NULL;
+  void *block = realloc(ptr, size);
+  if (block)
+    atomic_fetch_add_explicit(&in_use, malloc_usable_size(block) - before,
+                              memory_order_relaxed);
+  else
+    llmprof_bound_note_refused(false);
+  return block;
+}
+
+static void counted_free(void *ptr) {
+  atomic_fetch_sub_explicit(&in_use, malloc_usable_size(ptr),
+                            memory_order_relaxed);
+  free(ptr);
+}
+
+/* ---- whoever allocates ---- */
+
+static llmprof_allocator current = {counted_realloc, counted_free};
 
 void llmprof_set_allocator(const llmprof_allocator *allocator) {
-  current = allocator ? *allocator : (llmprof_allocator){realloc, free};
+  current = allocator ? *allocator
+                      : (llmprof_allocator){counted_realloc, counted_free};
 }
 
 enum {

@@ -92,10 +92,6 @@ bool llmprof_fail_at(llmprof_error *err, llmprof_code code, const char *name,
   return false;
 }
 
-bool llmprof_fail_nomem(llmprof_error *err) {
-  return llmprof_fail(err, LLMPROF_NOMEM, "out of memory");
-}
-
 bool llmprof_fail_size(llmprof_error *err, const char *name, size_t limit) {
   return llmprof_fail(err, LLMPROF_LIMIT,
                       "%s: larger than the limit of %zu bytes", name, limit);

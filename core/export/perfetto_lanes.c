@@ -4,6 +4,7 @@
 #include "export/perfetto_internal.h"
 #include "frame/sort.h"
 #include "llmprof/alloc.h"
+#include "llmprof/bounds.h"
 
 /* ---- items ---- */
 
@@ -106,6 +107,9 @@ typedef struct stack {
 
 /* The lanes of the track at hand; stacks are used again for the next. */
 typedef struct lane_finder {
+  const char *path;
+  llmprof_watch watch;
+  llmprof_error *err; /* filled when it stops for want of anything but memory */
   stack *stacks;
   size_t used, made, cap;
   uint32_t first_lane;
@@ -146,14 +150,16 @@ static bool place_item(perfetto_layout *l, lane_finder *finder, uint32_t item) {
   while (lane < finder->used &&
          !takes(&finder->stacks[lane], start, end, item >= l->first_range))
     lane++;
+  if (!llmprof_watch_go_on(&finder->watch, lane + 1, finder->path, finder->err))
+    return false;
   if (lane == finder->used && !add_lane(l, finder, track)) return false;
   l->lane[item] = finder->first_lane + (uint32_t)lane;
   return push(&finder->stacks[lane], end);
 }
 
-static bool place_items(perfetto_layout *l, const uint32_t *items,
-                        size_t count) {
-  lane_finder finder = {0};
+static bool place_items(perfetto_layout *l, const uint32_t *items, size_t count,
+                        const char *path, llmprof_error *err) {
+  lane_finder finder = {.path = path, .err = err};
   bool ok = true;
   for (size_t i = 0; ok && i < count; i++)
     ok = place_item(l, &finder, items[i]);
@@ -195,9 +201,12 @@ bool llmprof_perfetto_lay_out(perfetto_layout *l, llmprof_trace *trace,
     l->lane[i] = LLMPROF_NONE;
     if (is_wanted(l, options, i)) items[count++] = (uint32_t)i;
   }
-  ok = ok && sort_items(l, items, count) && place_items(l, items, count);
+  llmprof_error why = {0};
+  ok = ok && sort_items(l, items, count) &&
+       place_items(l, items, count, llmprof_trace_path(trace), &why);
   llmprof_free(items);
-  return ok || llmprof_fail_nomem(err);
+  if (why.code && err) *err = why;
+  return ok || (!why.code && llmprof_fail_nomem(err));
 }
 
 void llmprof_perfetto_layout_free(perfetto_layout *l) {

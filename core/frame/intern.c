@@ -1,33 +1,45 @@
 #include "frame/intern.h"
 
+#include <pthread.h>
 #include <string.h>
+#include <sys/random.h>
+#include <time.h>
 
 #include "llmprof/alloc.h"
 
-static uint64_t mix(uint64_t h) {
-  h ^= h >> 32;
-  h *= 0xd6e8feb86659fd93u;
-  h ^= h >> 32;
-  h *= 0xd6e8feb86659fd93u;
-  h ^= h >> 32;
-  return h;
+/* Two numbers that only this process knows: nobody can make up records that
+ * collide. What comes out depends on them nowhere, since rows keep the order in
+ * which they were added. */
+static uint64_t keys[2];
+
+static void make_keys(void) {
+  if (getrandom(keys, sizeof keys, GRND_NONBLOCK) != (ssize_t)sizeof keys) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    keys[0] ^= (uint64_t)now.tv_nsec * 0x9e3779b97f4a7c15u;
+    keys[1] ^= (uint64_t)(uintptr_t)&now ^ (uint64_t)now.tv_sec;
+  }
+  keys[1] |= 1;
+}
+
+/* Both halves of the product, which depend on all bits of both. */
+static uint64_t fold(uint64_t a, uint64_t b) {
+  __uint128_t product = (__uint128_t)a * b;
+  return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
 uint64_t llmprof_hash(const void *bytes, size_t size) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, make_keys);
   const unsigned char *at = bytes;
-  uint64_t h = size * 0x9e3779b97f4a7c15u;
+  uint64_t h = size * 0x9e3779b97f4a7c15u ^ keys[0], word = 0;
   for (; size >= 8; at += 8, size -= 8) {
-    uint64_t word;
     memcpy(&word, at, 8);
-    h = (h ^ word) * 0xd6e8feb86659fd93u;
-    h ^= h >> 32;
+    h = fold(h ^ word, keys[1]) ^ (word + keys[0]);
   }
-  if (size) {
-    uint64_t word = 0;
-    memcpy(&word, at, size);
-    h ^= word;
-  }
-  return mix(h);
+  word = 0;
+  if (size) memcpy(&word, at, size);
+  return fold(h ^ word, keys[1] ^ 0xd6e8feb86659fd93u);
 }
 
 void llmprof_intern_init(llmprof_intern *table, size_t record_size) {

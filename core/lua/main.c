@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "llmprof/alloc.h"
 #include "llmprof_lua.h"
 #include "resources.h"
 
@@ -43,6 +44,15 @@ static void hold_standard_files(void) {
   if (fd >= 0) close(fd);
 }
 
+/* Lua's memory is counted with ours: a bound on bytes holds for both. */
+static void *allocate(void *unused, void *block, size_t old, size_t size) {
+  (void)unused;
+  (void)old;
+  if (size) return llmprof_resize(block, size, 1);
+  llmprof_free(block);
+  return NULL;
+}
+
 /* Columns are large blocks that come and go: kept, not given back and cleared
  * by the kernel each time, which took up to half of the time. */
 static void keep_memory(void) {
@@ -55,7 +65,7 @@ static void keep_memory(void) {
 int main(int argc, char **argv) {
   hold_standard_files();
   keep_memory();
-  lua_State *L = luaL_newstate();
+  lua_State *L = lua_newstate(allocate, NULL);
   if (!L) {
     fputs("llmprof: out of memory\n", stderr);
     return EXIT_FAILURE;

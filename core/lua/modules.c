@@ -2,6 +2,7 @@
 #include "llmprof_lua.h"
 
 #define MODULES(X) \
+  X(bounds)        \
   X(chrome_trace)  \
   X(collectives)   \
   X(csv)           \

@@ -28,7 +28,10 @@ static int unwritable(llmprof_edit *edit, int rc) {
 
 bool llmprof_edit_fail(llmprof_edit *edit, int rc) {
   if (rc == SQLITE_NOMEM) return llmprof_fail_nomem(edit->err);
-  if (rc == SQLITE_INTERRUPT) return llmprof_fail_interrupted(edit->err);
+  if (rc == SQLITE_INTERRUPT)
+    return llmprof_interrupted() ? llmprof_fail_interrupted(edit->err)
+                                 : llmprof_fail_bound(edit->err, edit->name,
+                                                      LLMPROF_BOUND_SECONDS);
   int reason = unwritable(edit, rc);
   if (reason) return llmprof_fail_errno(edit->err, reason, "%s", edit->target);
   return llmprof_fail(edit->err, LLMPROF_SYNTAX, "%s: cannot be %s: %s",
@@ -103,15 +106,15 @@ typedef struct making {
 } making;
 
 /* Asked by SQLite now and then while it works. */
-static int is_interrupted(void *unused) {
-  (void)unused;
-  return llmprof_interrupted();
+static int shall_stop(void *edit) {
+  llmprof_error ignored;
+  return !llmprof_watch_look(&((llmprof_edit *)edit)->watch, "", &ignored);
 }
 
 /* No value of an export is larger; one that SQL makes up may be. */
 enum {
   LARGEST_VALUE = 64 * 1024 * 1024,
-  STEPS_BETWEEN_LOOKS = 10000,
+  STEPS_BETWEEN_LOOKS = 1000,
 };
 
 /* No code that a stranger put into the schema runs; no journal: a file that
@@ -125,7 +128,7 @@ static bool open_making(llmprof_edit *edit, const char *path) {
   sqlite3_db_config(edit->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
   sqlite3_db_config(edit->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
   sqlite3_limit(edit->db, SQLITE_LIMIT_LENGTH, LARGEST_VALUE);
-  sqlite3_progress_handler(edit->db, STEPS_BETWEEN_LOOKS, is_interrupted, NULL);
+  sqlite3_progress_handler(edit->db, STEPS_BETWEEN_LOOKS, shall_stop, edit);
   return llmprof_edit_run(edit, "PRAGMA journal_mode = OFF; "
                                 "PRAGMA synchronous = OFF; "
                                 "PRAGMA secure_delete = ON");

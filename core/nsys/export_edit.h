@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "llmprof/bounds.h"
 #include "llmprof/buffer.h"
 #include "llmprof/error.h"
 
@@ -16,6 +17,7 @@ typedef struct llmprof_edit {
   const char *action; /* "cannot be ...", for messages */
   llmprof_error *err;
   bool nomem; /* a question had no answer for want of memory: the edit fails */
+  llmprof_watch watch;
 } llmprof_edit;
 
 /* Change the copy; false when that failed, with edit->err filled. */

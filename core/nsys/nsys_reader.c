@@ -249,6 +249,7 @@ static bool open_export(const char *path, llmprof_builder *builder,
   llmprof_builder_knows(builder, LLMPROF_KNOWS_CALLS); /* of every schema */
   llmprof_builder_knows(builder, LLMPROF_KNOWS_ALLOCATIONS);
   return export->db && looks_like_a_trace(export, err) &&
+         llmprof_sqlite_check_stored(export->db, err) &&
          load_small_tables(&o, err);
 }
 

@@ -5,10 +5,13 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "llmprof/bounds.h"
+#include "llmprof/interrupt.h"
 #include "os/packing.h"
 
 enum {
-  PIECE_SIZE = 128 * 1024
+  PIECE_SIZE = 128 * 1024,
+  SMALL = 64 << 20, /* bytes that any file may give */
 };
 
 struct llmprof_source {
@@ -21,7 +24,9 @@ struct llmprof_source {
   bool in_member; /* packed: a gzip member has begun and not ended */
   bool unpacker_ready;
   z_stream unpacker;
-  unsigned char *out; /* packed: PIECE_SIZE unpacked bytes */
+  unsigned char *out;           /* packed: PIECE_SIZE unpacked bytes */
+  uint64_t bytes_in, bytes_out; /* packed: so far */
+  llmprof_watch watch;
 };
 
 /* ---- input ---- */
@@ -32,7 +37,7 @@ static bool read_piece(llmprof_source *s, llmprof_error *err) {
   s->in_size = 0;
   while (s->in_size < PIECE_SIZE) {
     ssize_t got = read(s->fd, s->room + s->in_size, PIECE_SIZE - s->in_size);
-    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EINTR && !llmprof_interrupted()) continue;
     if (got < 0) return llmprof_fail_errno(err, errno, "%s", s->name);
     if (!got) break;
     s->in_size += (size_t)got;
@@ -69,6 +74,7 @@ static bool feed(llmprof_source *s, bool *end, llmprof_error *err) {
   s->unpacker.avail_in = (unsigned)take;
   s->in += take;
   s->in_size -= take;
+  s->bytes_in += take;
   return true;
 }
 
@@ -89,6 +95,12 @@ static bool unpack(llmprof_source *s, llmprof_error *err) {
   return fail_unpacking(s, what ? what : "damaged", err);
 }
 
+/* Does far more come out than a trace can give? A small file may. */
+static bool swells(const llmprof_source *s) {
+  uint64_t most = llmprof_bound_get(LLMPROF_BOUND_RATIO);
+  return most && s->bytes_out > SMALL && s->bytes_out / most > s->bytes_in;
+}
+
 static bool next_unpacked(llmprof_source *s, const char **bytes, size_t *size,
                           llmprof_error *err) {
   s->unpacker.next_out = s->out;
@@ -101,11 +113,13 @@ static bool next_unpacked(llmprof_source *s, const char **bytes, size_t *size,
   }
   *bytes = (const char *)s->out;
   *size = PIECE_SIZE - s->unpacker.avail_out;
-  return true;
+  s->bytes_out += *size;
+  return !swells(s) || llmprof_fail_bound(err, s->name, LLMPROF_BOUND_RATIO);
 }
 
 bool llmprof_source_next(llmprof_source *s, const char **bytes, size_t *size,
                          llmprof_error *err) {
+  if (!llmprof_watch_look(&s->watch, s->name, err)) return false;
   if (s->packed) return next_unpacked(s, bytes, size, err);
   if (!s->in_size && !next_input(s, err)) return false;
   *bytes = (const char *)s->in;

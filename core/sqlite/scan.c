@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "llmprof/alloc.h"
+#include "llmprof/bounds.h"
 #include "sqlite/scan_internal.h"
 #include "sqlite/sqlite_file.h"
 
@@ -11,6 +12,9 @@ struct llmprof_scan {
   llmprof_scan_pages *pages; /* one of the two */
   llmprof_scan_sql *sql;
   bool has[LLMPROF_SCAN_INTS + LLMPROF_SCAN_TEXTS];
+  llmprof_sqlite *db; /* for its path */
+  llmprof_watch watch;
+  uint64_t rows;
 };
 
 /* ---- the schema ---- */
@@ -123,6 +127,7 @@ bool llmprof_scan_open_as(llmprof_sqlite *db, const llmprof_scan_spec *spec,
   if (!table.root) return true;
   llmprof_scan *made = llmprof_zalloc(1, sizeof *made);
   if (!made) return llmprof_fail_nomem(err);
+  made->db = db;
   for (int i = 0; i < spec->ints + spec->texts; i++)
     made->has[i] = table.place[i] != LLMPROF_COLUMN_LACKING;
   if (start(made, db, spec, &table, pages, err)) {
@@ -157,7 +162,17 @@ bool llmprof_scan_has(const llmprof_scan *scan, int column) {
   return scan->has[column];
 }
 
+/* May there be another row? */
+static bool goes_on(llmprof_scan *scan, llmprof_error *err) {
+  const char *path = llmprof_sqlite_path(scan->db);
+  uint64_t most = llmprof_bound_get(LLMPROF_BOUND_ROWS);
+  if (most && ++scan->rows > most)
+    return llmprof_fail_bound(err, path, LLMPROF_BOUND_ROWS);
+  return llmprof_watch_go_on(&scan->watch, 1, path, err);
+}
+
 int llmprof_scan_next(llmprof_scan *scan, int64_t *values, llmprof_error *err) {
+  if (!goes_on(scan, err)) return -1;
   return scan->pages ? llmprof_scan_pages_next(scan->pages, values, err)
                      : llmprof_scan_sql_next(scan->sql, values, err);
 }

@@ -9,14 +9,21 @@
 #include <unistd.h>
 
 #include "llmprof/alloc.h"
+#include "llmprof/bounds.h"
 #include "llmprof/buffer.h"
 #include "llmprof/interrupt.h"
 #include "sqlite/sqlite_file.h"
+
+enum {
+  MAX_VALUE = 64 << 20,       /* bytes of one text: what is longer is no name */
+  STEPS_BETWEEN_LOOKS = 1000, /* of SQLite's machine */
+};
 
 struct llmprof_sqlite {
   sqlite3 *handle;
   char *path;
   llmprof_query *kept; /* asked again and again; NULL before */
+  llmprof_watch watch; /* of the last query that began */
 };
 
 struct llmprof_query {
@@ -108,7 +115,9 @@ static bool fail_sqlite(llmprof_error *err, const char *path, sqlite3 *handle,
     return llmprof_fail(err, LLMPROF_SYNTAX, "%s: corrupt (%s)", path,
                         handle ? sqlite3_errmsg(handle) : sqlite3_errstr(rc));
   case SQLITE_INTERRUPT:
-    return llmprof_fail(err, LLMPROF_INTERRUPTED, "%s: interrupted", path);
+    return llmprof_interrupted()
+               ? llmprof_fail(err, LLMPROF_INTERRUPTED, "%s: interrupted", path)
+               : llmprof_fail_bound(err, path, LLMPROF_BOUND_SECONDS);
   case SQLITE_ERROR:
     return llmprof_fail(err, LLMPROF_SYNTAX, "%s: %s", path,
                         handle ? sqlite3_errmsg(handle) : sqlite3_errstr(rc));
@@ -119,9 +128,9 @@ static bool fail_sqlite(llmprof_error *err, const char *path, sqlite3 *handle,
 }
 
 /* Asked by SQLite now and then while it works: a query can be stopped. */
-static int is_interrupted(void *unused) {
-  (void)unused;
-  return llmprof_interrupted();
+static int shall_stop(void *db) {
+  llmprof_error ignored;
+  return !llmprof_watch_look(&((llmprof_sqlite *)db)->watch, "", &ignored);
 }
 
 static bool open_handle(llmprof_sqlite *db, llmprof_error *err) {
@@ -138,7 +147,8 @@ static bool open_handle(llmprof_sqlite *db, llmprof_error *err) {
   if (rc == SQLITE_OK) {
     sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    sqlite3_progress_handler(db->handle, 10000, is_interrupted, NULL);
+    sqlite3_progress_handler(db->handle, STEPS_BETWEEN_LOOKS, shall_stop, db);
+    sqlite3_limit(db->handle, SQLITE_LIMIT_LENGTH, MAX_VALUE);
     rc = sqlite3_exec(db->handle, "SELECT 1 FROM sqlite_master", NULL, NULL,
                       NULL); /* reads the schema */
   }
@@ -217,6 +227,7 @@ llmprof_query *llmprof_sqlite_query(llmprof_sqlite *db, const char *sql,
     return llmprof_fail_nomem(err), NULL;
   }
   const char *rest;
+  db->watch = (llmprof_watch){0};
   int rc = sqlite3_prepare_v2(db->handle, sql, -1, &query->statement, &rest);
   if (rc != SQLITE_OK) {
     fail_sqlite(err, db->path, db->handle, rc);
@@ -245,6 +256,7 @@ llmprof_query *llmprof_sqlite_keep_query(llmprof_sqlite *db, const char *sql,
     db->kept = llmprof_sqlite_query(db, sql, err);
   else
     sqlite3_reset(db->kept->statement);
+  db->watch = (llmprof_watch){0};
   return db->kept;
 }
 
@@ -359,4 +371,21 @@ int llmprof_sqlite_has_column(llmprof_sqlite *db, const char *table,
   return exists(db,
                 "SELECT count(*) FROM pragma_table_info(?1) WHERE name = ?2",
                 table, column, err);
+}
+
+bool llmprof_sqlite_check_stored(llmprof_sqlite *db, llmprof_error *err) {
+  llmprof_query *query = llmprof_sqlite_query(
+      db,
+      "SELECT m.name FROM sqlite_master m, pragma_table_xinfo(m.name) c "
+      "WHERE m.type = 'table' AND c.hidden IN (2, 3)",
+      err);
+  if (!query) return false;
+  size_t size;
+  int got = llmprof_query_step(query, err);
+  if (got == 1)
+    llmprof_fail(err, LLMPROF_UNSUPPORTED,
+                 "%s: %.100s has a computed column, which no export has",
+                 db->path, llmprof_query_text(query, 0, &size));
+  llmprof_query_free(query);
+  return got == 0;
 }

@@ -10,6 +10,7 @@
 
 #include "frame/sort.h"
 #include "llmprof/alloc.h"
+#include "llmprof/bounds.h"
 #include "trace/trace_internal.h"
 
 /* ---- rows grouped by a small key ---- */
@@ -151,11 +152,33 @@ typedef struct sweep {
   bool changed;    /* since the last chain was made */
   int64_t min_end; /* of the open ranges */
   uint32_t last;   /* the last chain */
-  size_t link_cap;
+  size_t link_cap, most_links;
+  llmprof_watch watch;
+  llmprof_error *err; /* filled when it stops for want of anything but memory */
 } sweep;
+
+/* Ranges that overlap without nesting make a chain of all of them around each
+ * call: quadratic in the end. So many links are never too many. */
+enum {
+  MANY_LINKS = 4 << 20
+};
+
+static size_t most_links(const llmprof_trace *trace) {
+  uint64_t ratio = llmprof_bound_get(LLMPROF_BOUND_RATIO);
+  size_t events = trace->ranges.count + trace->calls.count;
+  return ratio ? MANY_LINKS + events * (size_t)ratio : SIZE_MAX;
+}
+
+static bool goes_on(sweep *s, size_t work) {
+  return llmprof_watch_go_on(&s->watch, work, llmprof_trace_path(s->trace),
+                             s->err);
+}
 
 static bool add_link(sweep *s, uint32_t range, uint32_t outer, uint32_t *link) {
   llmprof_attribution *a = &s->trace->attribution;
+  if (a->link_count >= s->most_links)
+    return llmprof_fail_bound(s->err, llmprof_trace_path(s->trace),
+                              LLMPROF_BOUND_RATIO);
   if (a->link_count >= UINT32_MAX - 1 ||
       !llmprof_grow(&a->links, &s->link_cap, a->link_count + 1,
                     sizeof *a->links))
@@ -220,6 +243,7 @@ static uint32_t find_parent(const sweep *s, uint32_t range) {
 static bool open_one(sweep *s, uint32_t range) {
   const llmprof_ranges *r = &s->trace->ranges;
   llmprof_attribution *a = &s->trace->attribution;
+  if (!goes_on(s, s->nested ? 1 : s->open_count)) return false;
   pop_ended(s, r->start[range]);
   uint32_t parent = find_parent(s, range);
   a->parent[range] = parent;
@@ -254,6 +278,7 @@ static bool make_chain(sweep *s, int64_t end, uint32_t *chain) {
 
 static bool place_call(sweep *s, uint32_t call) {
   const llmprof_calls *calls = &s->trace->calls;
+  if (!goes_on(s, s->nested && !s->changed ? 1 : s->open_count)) return false;
   pop_ended(s, calls->start[call]);
   if (s->min_end < calls->end[call]) { /* not all of them enclose it */
     s->changed = true;
@@ -357,9 +382,9 @@ static bool sweep_threads(sweep *s) {
   return ok;
 }
 
-static bool find_links(llmprof_trace *trace) {
+static bool find_links(llmprof_trace *trace, llmprof_error *err) {
   llmprof_attribution *a = &trace->attribution;
-  sweep s = {.trace = trace};
+  sweep s = {.trace = trace, .most_links = most_links(trace), .err = err};
   s.launches = llmprof_zalloc(trace->calls.count, sizeof *s.launches);
   s.link_of_call = llmprof_alloc(trace->calls.count, sizeof *s.link_of_call);
   bool ok = s.launches && s.link_of_call;
@@ -377,7 +402,7 @@ static bool find_links(llmprof_trace *trace) {
   return ok;
 }
 
-static bool attribute(llmprof_trace *trace) {
+static bool attribute(llmprof_trace *trace, llmprof_error *err) {
   llmprof_attribution *a = &trace->attribution;
   size_t ops = trace->ops.count, ranges = trace->ranges.count;
   a->call = llmprof_alloc(ops, sizeof *a->call);
@@ -386,7 +411,7 @@ static bool attribute(llmprof_trace *trace) {
   a->level = llmprof_alloc(ranges, sizeof *a->level);
   if (!a->call || !a->link || !a->parent || !a->level) return false;
   for (size_t r = 0; r < ranges; r++) a->parent[r] = a->level[r] = LLMPROF_NONE;
-  return find_calls(trace) && find_links(trace);
+  return find_calls(trace) && find_links(trace, err);
 }
 
 const llmprof_attribution *llmprof_trace_attribution(llmprof_trace *trace,
@@ -395,8 +420,11 @@ const llmprof_attribution *llmprof_trace_attribution(llmprof_trace *trace,
   if (!llmprof_trace_ops(trace, err) || !llmprof_trace_calls(trace, err) ||
       !llmprof_trace_ranges(trace, err))
     return NULL;
-  trace->attributed = attribute(trace);
+  llmprof_error why = {0};
+  trace->attributed = attribute(trace, &why);
   if (trace->attributed) return &trace->attribution;
   llmprof_attribution_free(&trace->attribution);
-  return llmprof_fail_nomem(err), NULL;
+  if (why.code && err) *err = why;
+  if (!why.code) llmprof_fail_nomem(err);
+  return NULL;
 }

@@ -25,6 +25,10 @@ void llmprof_sqlite_close(llmprof_sqlite *db);
  * column: 1 yes, 0 no, -1 failure. */
 int llmprof_sqlite_has_table(llmprof_sqlite *db, const char *table,
                              llmprof_error *err);
+/* UNSUPPORTED when a table has a column that is computed when it is read, which
+ * exports have not: a file could have anything computed by that. */
+bool llmprof_sqlite_check_stored(llmprof_sqlite *db, llmprof_error *err);
+
 int llmprof_sqlite_has_column(llmprof_sqlite *db, const char *table,
                               const char *column, llmprof_error *err);
 

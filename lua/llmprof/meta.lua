@@ -239,6 +239,7 @@ function Groups:mean(column) end
 ---@field capture "auto"|"nsys"|"builtin"|"recorded" Where the timeline comes from
 ---@field counters "on"|"off" Measure the selected kernels with hardware counters
 ---@field hardware llmprof.Config.hardware Keys hardware.*
+---@field limits llmprof.Config.limits Keys limits.*
 ---@field mode? string A preset of presets: how deep to measure
 ---@field model llmprof.Config.model Keys model.*
 ---@field ncu llmprof.Config.ncu Keys ncu.*
@@ -261,6 +262,12 @@ function Groups:mean(column) end
 ---@field bandwidth_bytes_per_s? number Memory bandwidth of the GPU in bytes/s; as conf/hardware says unless set
 ---@field name? string The GPU, a file in conf/hardware; found by the device's name unless set
 ---@field peak_per_s? number Dense FLOP/s of the GPU in the model's number format; as conf/hardware says unless set
+
+---@class llmprof.Config.limits
+---@field bytes? integer Memory to take at most; half of the machine's unless set
+---@field ratio? integer What comes out of a packed file to what goes in, at most; 200 unless set
+---@field rows? integer Rows of a table that are read at most; a thousand million unless set
+---@field seconds? integer Reading one file takes at most; 600 unless set
 
 ---@class llmprof.Config.model
 ---@field arch? string Its architecture, a file in conf/model
@@ -463,6 +470,7 @@ function Groups:mean(column) end
 
 ---@class llmprof.results.counters
 ---@field coverage? number Share of the kernels' time whose launches were measured in their stage and with their shapes; 0 to 1
+---@field elsewhere? number Share of the kernels' time whose launches were measured with their shapes, but in another stage, where ncu met them first; 0 to 1
 ---@field kernels integer That have counters
 ---@field launches integer Measured by ncu
 ---@field matched integer Found in the timeline

@@ -94,13 +94,17 @@ bool read_export_frame(const char *path, const char *name, llmprof_error *err) {
   return ok;
 }
 
-bool read_export(const char *path, llmprof_error *err) {
-  llmprof_trace *trace = llmprof_trace_open(path, err);
-  bool ok = trace != NULL;
+bool read_trace(llmprof_trace *trace, llmprof_error *err) {
+  bool ok = true;
   const char *name;
   for (size_t i = 0; ok && (name = llmprof_trace_frame_name(i)); i++)
     ok = read_frame(trace, name, err);
-  ok = ok && read_steps(trace, err);
+  return ok && read_steps(trace, err);
+}
+
+bool read_export(const char *path, llmprof_error *err) {
+  llmprof_trace *trace = llmprof_trace_open(path, err);
+  bool ok = trace && read_trace(trace, err);
   llmprof_trace_close(trace);
   return ok;
 }

@@ -5,10 +5,14 @@
 #include <stdbool.h>
 
 #include "llmprof/error.h"
+#include "llmprof/trace.h"
 
 /* Load every table, frame and column, label, group and sum up what is there.
  * True if all of it could be read. */
 bool read_export(const char *path, llmprof_error *err);
+
+/* The same of an open trace. */
+bool read_trace(llmprof_trace *trace, llmprof_error *err);
 
 /* The same of one frame. */
 bool read_export_frame(const char *path, const char *name, llmprof_error *err);

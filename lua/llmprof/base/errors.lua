@@ -2,6 +2,7 @@
 -- line that says what is wrong, and a hint at what to do. Everything else that
 -- is raised is a bug, and is shown with its traceback. Those that C raises are
 -- of the same class, with a kind of "interrupted" or "failed".
+local bounds = require "llmprof.bounds"
 local failure = require "llmprof.error"
 
 local errors = {}
@@ -53,16 +54,35 @@ function errors.traceback()
 end
 
 
+-- What Lua raises for want of memory comes without any of ours: no handler is called.
+local function no_memory()
+  local most = bounds.get "limits.bytes"
+  return failure.new { kind = "failed", message = "out of memory",
+    hint = most > 0 and ("limits.bytes=%d is the limit"):format(most) or nil }
+end
+
+
 -- A message handler for xpcall: errors of ours pass, Lua's own keep where they
 -- came from.
 function errors.handler(value)
   if errors.is(value) then return value end
+  local message = tostring(value)
+  if message:find "not enough memory" or message:find "^out of memory" then return no_memory() end
   return failure.new {
     kind = "failed",
     message = tostring(value),
     detail = debug.traceback(nil, 2),
     bug = true,
   }
+end
+
+
+-- As xpcall(f, errors.handler, ...): true and what f returns, or false and an error.
+function errors.call(f, ...)
+  local results = table.pack(xpcall(f, errors.handler, ...))
+  if results[1] or errors.is(results[2]) then return table.unpack(results, 1, results.n) end
+  collectgarbage()
+  return false, no_memory()
 end
 
 

@@ -5,6 +5,7 @@ local commands = require "llmprof.cli.commands"
 local errors = require "llmprof.base.errors"
 local files = require "llmprof.base.files"
 local help = require "llmprof.cli.help"
+local limits = require "llmprof.base.limits"
 local nearest = require "llmprof.base.nearest"
 local options = require "llmprof.cli.options"
 local out = require "llmprof.base.out"
@@ -89,6 +90,7 @@ end
 
 -- A command's exit status, once all that it printed is written.
 local function run_all(argv)
+  limits.start()
   private.sweep()
   local status = dispatch(argv)
   out.finish()
@@ -99,7 +101,7 @@ end
 -- Run the command line and return the exit status.
 function cli.main(argv)
   print = out.print -- luacheck: ignore 121
-  local ok, result = xpcall(run_all, errors.handler, argv)
+  local ok, result = errors.call(run_all, argv)
   if ok then return result end
   report(result)
   return errors.status[result.kind] or errors.status.failed

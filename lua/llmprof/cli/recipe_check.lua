@@ -203,7 +203,7 @@ end
 -- What the user can mend is for the list; other errors pass.
 local function run_check(entry, state)
   local name, check = entry[1], entry[2]
-  local done, result = xpcall(check, errors.handler, state)
+  local done, result = errors.call(check, state)
   if done then return result end
   if result.kind ~= "usage" and result.kind ~= "tool" then error(result, 0) end
   return problem(name, result.message, result.hint)

@@ -36,6 +36,14 @@ return {
   ["repeats.skip_first"] = { "Leave the first repeat out of the figures: auto does so when it "
     .. "took far longer than the others", "auto", choices = { "auto", "yes", "no" } },
 
+  ["limits.rows"] = { "Rows of a table that are read at most; a thousand million unless set",
+    type = "integer", min = 0 },
+  ["limits.bytes"] = { "Memory to take at most; half of the machine's unless set",
+    type = "integer", min = 0 },
+  ["limits.ratio"] = { "What comes out of a packed file to what goes in, at most; 200 unless set",
+    type = "integer", min = 0 },
+  ["limits.seconds"] = { "Reading one file takes at most; 600 unless set", type = "integer",
+    min = 0 },
   ["model.name"] = { "The model, as reports call it", type = "string" },
   ["model.variant"] = { "Its size or flavour", type = "string" },
   ["model.dtype"] = { "What it computes in", type = "string" },

@@ -190,12 +190,12 @@ local function run_step(ctx, step, ui)
   function ctx.lack(what, why, how)
     table.insert(ctx.fields.missing, { what = what, why = why, how = how })
   end
-  local ok, result = xpcall(function()
+  local ok, result = errors.call(function()
     restore_for(ctx, step)
     -- what an earlier attempt left is not this one's
     for _, name in ipairs(step.makes) do fs.remove(ctx.run:path(name)) end
     return with_view(ctx, step, step.run)
-  end, errors.handler)
+  end)
   local entry = {
     name = step.name,
     status = ok and "done" or "failed",

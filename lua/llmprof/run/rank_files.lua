@@ -78,10 +78,10 @@ end
 
 -- One file's part, or nil and why it is left out.
 local function read(path, knowledge)
-  local ok, result = xpcall(function()
+  local ok, result = errors.call(function()
     if path:sub(-#rank_files.SUFFIX) == rank_files.SUFFIX then return read_part(path) end
     return read_trace(path, knowledge)
-  end, errors.handler)
+  end)
   if ok then return result end
   if result.kind == "interrupted" or result.bug then error(result, 0) end
   return nil, result.message

@@ -11,6 +11,7 @@ local command_line = require "llmprof.base.command_line"
 local config = require "llmprof.recipe.config"
 local errors = require "llmprof.base.errors"
 local layout = require "llmprof.bundle.layout"
+local limits = require "llmprof.base.limits"
 local pipeline = require "llmprof.run.pipeline"
 local progress = require "llmprof.run.progress"
 
@@ -86,6 +87,7 @@ end
 -- Does it; raises what failed, when the bundle is written. composed: of start.compose.
 function start.run(given, composed)
   check_trust(given, composed)
+  limits.apply(composed.tree.limits)
   local ui = progress.new { quiet = given.quiet, verbose = given.verbose, log = given.log,
     watch_gpu = given.watch_gpu }
   local run = open_run(given, composed.tree)

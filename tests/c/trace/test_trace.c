@@ -161,7 +161,7 @@ static void test_launches(void **state) {
   EXPECT(trace, "kernels",
          "0|cudaLaunchKernel_v7000|100|110|10|10|20|50|100|101|1|"
          "attention:decode\n"
-         "2|cudaGraphLaunch_v10000|125|170|45|-|25|65|100|102|2|open\n"
+         "2|cudaGraphLaunch_v10000|125|170|45|-|35|65|100|102|2|open\n"
          "3|cudaLaunchKernel_v7000|105|111|6|89|95|155|200|201|-|-\n",
          "call", "api", "api_start", "api_end", "api_time", "queue_time",
          "delay", "launch_time", "launch_pid", "launch_tid", "range", "tag");

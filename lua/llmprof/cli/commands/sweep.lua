@@ -114,7 +114,7 @@ end
 
 -- Run one; its status and, if it failed, why.
 local function run_one(entry, made, given, folder)
-  local ok, result = xpcall(run_or_keep, errors.handler, entry, made, given, folder)
+  local ok, result = errors.call(run_or_keep, entry, made, given, folder)
   collectgarbage() -- a trace and its columns are large
   if ok then return result end
   if result.kind == "interrupted" then error(result, 0) end

@@ -140,7 +140,7 @@ local function advise_of(ctx)
   if not ctx.recipe.advise then return nil end
   local rule = advice.of_recipe(ctx.recipe.advise)
   local function examine(...)
-    local ok, err = xpcall(rule.examine, errors.handler, ...)
+    local ok, err = errors.call(rule.examine, ...)
     if ok then return end
     if err.kind == "interrupted" then error(err, 0) end
     ctx.fail_later(err.kind, err.message, { detail = err.detail, hint = err.hint })

@@ -39,7 +39,7 @@ end
 function step.run(ctx)
   local state, source = ctx.state, open(ctx)
   local found, lack = true, nil
-  if source.find then found, lack = xpcall(source.find, errors.handler, ctx) end
+  if source.find then found, lack = errors.call(source.find, ctx) end
   ctx.run:write(layout.inputs, yaml.encode(source.inputs(ctx)))
   state.environment = environment.record(source.machine(ctx), identity.planned(ctx.cfg))
   ctx.run:write_json(layout.environment, state.environment)
