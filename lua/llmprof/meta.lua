@@ -470,6 +470,7 @@ function Groups:mean(column) end
 
 ---@class llmprof.results.counters
 ---@field coverage? number Share of the kernels' time whose launches were measured in their stage and with their shapes; 0 to 1
+---@field elsewhere? number Share of the kernels' time whose launches were measured with their shapes, but in another stage, where ncu met them first; 0 to 1
 ---@field kernels integer That have counters
 ---@field launches integer Measured by ncu
 ---@field matched integer Found in the timeline

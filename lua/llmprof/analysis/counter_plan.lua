@@ -2,6 +2,7 @@
 -- repeats that count, a few launches of each launch configuration, as many
 -- kernels as the budget allows.
 local errors = require "llmprof.base.errors"
+local largest_first = require "llmprof.analysis.largest_first"
 local pages = require "llmprof.nvidia.ncu"
 local ncu = require "llmprof.nvidia.ncu.command"
 local range_name = require "llmprof.base.range_name"
@@ -208,6 +209,15 @@ local function instances_of(wanted, found)
 end
 
 
+-- The first repeat that counts.
+local function first_used(found)
+  for _, instance in ipairs(found.instances) do
+    if instance.used and instance.rep then return instance.rep end
+  end
+  return 1
+end
+
+
 -- Does a range of ncu.nvtx_include name a stage: as recipes or as ncu write it, or
 -- by how it begins, "decode*"?
 local function names_stage(range, name, found)
@@ -244,12 +254,20 @@ local function both(set, other)
 end
 
 
-local function filters_in(wanted, found, cfg)
+-- Second: which of the ranges. given: all (kernels), repeats (that the workload has), where
+-- the stage with the most time is to come first.
+local function filters_in(wanted, found, cfg, given)
   local include = cfg.ncu.nvtx_include
   local focus = counter_plan.focus(include, found)
   if include and not focus then return include, nil end
   if focus then wanted = both(wanted, focus) end
-  return ranges_of(wanted, found), instances_of(wanted, found)
+  local order = given and largest_first.order(wanted, found, given.all)
+  local first = given and (given.shortened and 1 or first_used(found)) or 1
+  if order and first < given.repeats then
+    return ranges_of(wanted, found), largest_first.instances(order, first)
+  end
+  return ranges_of(wanted, found), not (given and given.shortened) and instances_of(wanted, found)
+    or nil
 end
 
 
@@ -340,7 +358,7 @@ local function best_fit(chosen, all, found, cfg, room, base)
   local fittings = {}
   for i, way in ipairs(ways) do fittings[i] = fit_way(targets, by_name, all, given, way) end
   local best = best_of(fittings)
-  best.once = best.way.runs < given.whole.runs
+  best.shortened = best.way.runs < given.whole.runs or #best.way.changes > 0
   return best
 end
 
@@ -360,8 +378,8 @@ function counter_plan.make(chosen, all, found, cfg, room)
   if ncu.measures_ranges(cfg.ncu) then return range_plan(found, cfg) end
   local base = name_base(cfg.ncu.kernel_name_base, chosen)
   local best = best_fit(chosen, all, found, cfg, room, base)
-  local ranges, instances = filters_in(stages_of(best.kernels), found, cfg)
-  if best.once then instances = nil end -- the one repeat counts
+  local ranges, instances = filters_in(stages_of(best.kernels), found, cfg, room
+    and { all = all, repeats = best.way.runs, shortened = best.shortened })
   return { ranges = ranges, instances = instances, name_base = base,
     launches = cfg.top_n.launches_per_kernel, names = best.wanted,
     kernels = #best.names > 0 and errors.check("failed", pages.filter_regex(best.names)) or nil,

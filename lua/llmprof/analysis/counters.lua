@@ -339,25 +339,28 @@ end
 
 -- ---- coverage ----
 
--- ns of a kernel whose launches were measured: in its stage, with its shapes.
-local function covered_ns(kernel)
+-- ns of a kernel whose launches were measured with its shapes: in its stage ("exact"),
+-- or in another ("stage").
+local function covered_ns(kernel, match)
   local counted = kernel.counters
-  if not counted or counted.match ~= "exact" then return 0 end
+  if not counted or counted.match ~= match then return 0 end
   return kernel.total_ns * (counted.shape_share or 0)
 end
 
 
 -- The one coverage: the share of the kernels' time whose launches were measured in
--- their stage and with their shapes; of all, and by stage { name, coverage }.
+-- their stage and with their shapes; of all, and by stage { name, coverage }. Third: the
+-- share whose launches, with their shapes, were measured in another stage only.
 local function coverage_of(list)
-  local all, covered, order, by_stage = 0, 0, json.list {}, {}
+  local all, covered, elsewhere, order, by_stage = 0, 0, 0, json.list {}, {}
   for _, kernel in ipairs(list) do
     local row = by_stage[kernel.stage]
     if not row then
       row = { name = kernel.stage, all = 0, covered = 0 }
       by_stage[kernel.stage], order[#order + 1] = row, row
     end
-    local ns = covered_ns(kernel)
+    local ns = covered_ns(kernel, "exact")
+    elsewhere = elsewhere + covered_ns(kernel, "stage")
     all, covered = all + kernel.total_ns, covered + ns
     row.all, row.covered = row.all + kernel.total_ns, row.covered + ns
   end
@@ -365,14 +368,16 @@ local function coverage_of(list)
   for i, row in ipairs(order) do
     order[i] = { name = row.name, coverage = row.all > 0 and row.covered / row.all or nil }
   end
-  return all > 0 and covered / all or nil, order
+  if all == 0 then return nil, order end
+  return covered / all, order, elsewhere > 0 and elsewhere / all or nil
 end
 
 
 -- Give each kernel of the list its `counters`, as far as launches were measured.
 -- Returns { launches, matched (launches), kernels (with counters), coverage, stages
--- (list of { name, coverage }), ranges (those of llmprof.analysis.ranges; nil
--- without) }. results: of llmprof.ncu.
+-- (list of { name, coverage }), elsewhere (share of the kernels' time that was measured
+-- in another stage; nil for none), ranges (those of llmprof.analysis.ranges; nil without)
+-- }. results: of llmprof.ncu.
 function counters.join(list, results, found)
   local stage_of, launches = stage_finder(found), of_kernels(results)
   local index, matched, with = by_name(launches, stage_of), {}, 0
@@ -390,7 +395,7 @@ function counters.join(list, results, found)
   local whole = ranges.list(results, stage_of)
   local made = { launches = #launches, matched = count, kernels = with,
     ranges = #whole > 0 and whole or nil }
-  if #launches > 0 then made.coverage, made.stages = coverage_of(list) end
+  if #launches > 0 then made.coverage, made.stages, made.elsewhere = coverage_of(list) end
   return made
 end
 

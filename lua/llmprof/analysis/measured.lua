@@ -113,7 +113,7 @@ end
 -- run is not known.
 function measured.join(list, launches, found)
   local joined = counters.join(list, launches, found)
-  joined.coverage, joined.stages = nil, nil
+  joined.coverage, joined.stages, joined.elsewhere = nil, nil, nil
   return joined
 end
 

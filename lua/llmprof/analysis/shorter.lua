@@ -25,16 +25,17 @@ end
 
 
 -- What changing these declared keys to a value takes; and the values before.
-local function changed(declared, cfg, keys, to)
-  local changes, values = {}, {}
+-- targets: other values for some keys.
+local function changed(declared, cfg, keys, to, targets)
+  local changes, values, left = {}, {}, {}
   for _, key in ipairs(keys) do
-    local from = declared[key] and value_of(cfg, key)
-    if from then values[#values + 1] = from end
-    if from and from > to then
-      changes[#changes + 1] = { key = key, from = from, to = to }
+    local from, target = declared[key] and value_of(cfg, key), targets and targets[key] or to
+    if from then values[#values + 1], left[#left + 1] = from, math.min(from, target) end
+    if from and from > target then
+      changes[#changes + 1] = { key = key, from = from, to = target }
     end
   end
-  return changes, values
+  return changes, values, left
 end
 
 
@@ -53,20 +54,24 @@ end
 
 
 -- Ways from the whole workload to the shortest. declared: the recipe's options; tokens:
--- how many the whole one generates, nil when that may not be changed.
-function shorter.ways(declared, cfg, tokens)
-  local repeats, counts = changed(declared, cfg, often, 1)
+-- how many the whole one generates, nil when that may not be changed; repeats: how many
+-- are needed (1).
+function shorter.ways(declared, cfg, tokens, repeats_needed)
+  local repeats, counts, left = changed(declared, cfg, often, 1,
+    { ["infer.repeats"] = repeats_needed })
+  local runs = product(left)
   local warmups, befores = changed(declared, cfg, before, 0)
   local changes = table.move(warmups, 1, #warmups, #repeats + 1, repeats)
   local ways = { { changes = {}, runs = product(counts), warmups = sum(befores), steps = 1 } }
   if #changes > 0 then
-    ways[2] = { changes = changes, runs = 1, warmups = 0, steps = 1 }
+    ways[2] = { changes = changes, runs = runs, warmups = 0, steps = 1 }
   end
   local fewer = tokens and declared[TOKENS] and tokens // 2 or 0
   while fewer >= FEWEST_TOKENS do
     local all = table.move(changes, 1, #changes, 1, {})
     all[#all + 1] = { key = TOKENS, from = tokens, to = fewer }
-    ways[#ways + 1] = { changes = all, runs = 1, warmups = 0, steps = (fewer - 1) / (tokens - 1) }
+    ways[#ways + 1] = { changes = all, runs = runs, warmups = 0,
+      steps = (fewer - 1) / (tokens - 1) }
     fewer = fewer // 2
   end
   return ways

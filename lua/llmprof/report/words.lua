@@ -375,9 +375,11 @@ function words.coverage(results)
     return "Counters were measured of whole ranges; no kernel has its own."
   end
   local shortened = results.selection and results.selection.shortened
-  return ("Launches measured: %d, of %d kernels%s.%s"):format(counters.matched, counters.kernels,
+  return ("Launches measured: %d, of %d kernels%s%s.%s"):format(counters.matched, counters.kernels,
     counters.coverage and (". Counters cover %s of the kernels' time%s"):format(
       words.percent(counters.coverage), coverage_by_stage(counters.stages)) or "",
+    counters.elsewhere and ("; %s more is of kernels that were measured with the same shapes, in "
+      .. "another stage"):format(words.percent(counters.elsewhere)) or "",
     shortened and (" The workload was shortened for that: %s."):format(shorter.text(shortened))
       or "")
 end

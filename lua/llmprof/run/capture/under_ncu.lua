@@ -7,6 +7,7 @@ local counter_plan = require "llmprof.analysis.counter_plan"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local guard = require "llmprof.run.guard"
+local largest_first = require "llmprof.analysis.largest_first"
 local layout = require "llmprof.bundle.layout"
 local metric_cache = require "llmprof.nvidia.ncu.metric_cache"
 local ncu = require "llmprof.nvidia.ncu.command"
@@ -377,6 +378,15 @@ end
 local under_ncu = { vendor = ncu }
 
 
+-- Two where the largest stage is to be measured before others: of llmprof.analysis
+-- .largest_first.
+local function repeats_needed(ctx)
+  local stages = {}
+  for _, kernel in ipairs(ctx.state.kernels) do stages[kernel.stage] = true end
+  return largest_first.order(stages, ctx.state.found, ctx.state.kernels) and 2 or 1
+end
+
+
 -- What a run costs beside its passes, and how the recipe's workload can be shortened.
 function under_ncu.room(ctx)
   local figures, cfg = figures_of(ctx), ctx.cfg
@@ -384,7 +394,8 @@ function under_ncu.room(ctx)
   local tokens = shorter.tokens(cfg)
   return { pass_s = figures.pass_s, launch_s = figures.launch_s, launches = #kernels,
     start_s = figures.start_s + start_of(ctx), tokens = tokens,
-    ways = shorter.ways(ctx.recipe.options, cfg, not cfg.ncu.max_new_tokens and tokens or nil) }
+    ways = shorter.ways(ctx.recipe.options, cfg, not cfg.ncu.max_new_tokens and tokens or nil,
+      repeats_needed(ctx)) }
 end
 
 

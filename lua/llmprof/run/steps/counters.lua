@@ -46,6 +46,9 @@ local function note(joined, plan)
     notes[1] = ("%d launches stand for %d kernels%s"):format(joined.matched, joined.kernels,
       joined.coverage and (", cover %.0f %% of the kernels' time"):format(joined.coverage * 100)
         or "")
+    if joined.elsewhere then
+      notes[1] = notes[1] .. (", %.0f %% more in another stage"):format(joined.elsewhere * 100)
+    end
   end
   if joined.ranges then
     notes[#notes + 1] = ("whole ranges were measured %d times"):format(#joined.ranges)

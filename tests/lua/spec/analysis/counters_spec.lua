@@ -76,6 +76,8 @@ describe("llmprof.analysis.counters", function()
     local elsewhere = { stages = { { name = "prefill" } } }
     local list = { kernel("f()", "mine:decode") }
     local joined = counters.join(list, { launch("f()", 4, elsewhere) }, found)
+    assert.near(0.6, joined.elsewhere, 1e-9)
+    joined.elsewhere = nil
     assert.same({ launches = 1, matched = 1, kernels = 1, coverage = 0, stages = {
       { name = "mine:decode", coverage = 0 } } }, joined)
     local said = list[1].counters
@@ -330,6 +332,22 @@ describe("llmprof.analysis.counter_plan", function()
         .. "infer.max_new_tokens=16 instead of 33", changes_of(plan))
       -- 15 of 32 steps: 2 launches of the one shape, 1 of each of 15
       assert.same({ _Z1 = 3, _Z2 = 2 + 15 }, plan.names)
+    end)
+
+    it("measures the largest stage in one repeat, what is before it in the next", function()
+      local numbered = { declared = found.declared, instances = {} }
+      for i, instance in ipairs(found.instances) do
+        numbered.instances[i] = setmetatable({ rep = i > 3 and 2 or 1 }, { __index = instance })
+      end
+      local chosen = { kernel(1, { calls = 6 }), growing() }
+      chosen[2].id, chosen[2].mangled_name = 2, "_Z2"
+      local cfg = { ncu = { budget_s = 50, kernel_name_base = "auto" }, run = {},
+        infer = { repeats = 3, warmup = 1, max_new_tokens = 33 },
+        top_n = { launches_per_kernel = 2 } }
+      local plan = counter_plan.make(chosen, chosen, numbered, cfg, { pass_s = 0.05, launch_s = 0.1,
+        launches = 120, start_s = 10, tokens = 33, ways = shorter.ways(OPTIONS, cfg, nil, 2) })
+      assert.equal("infer.repeats=2 instead of 3, infer.warmup=0 instead of 1", changes_of(plan))
+      assert.same({ { "prefill/", "mine@decode/" }, "2|3" }, { plan.ranges, plan.instances })
     end)
 
     it("has nothing to measure where the start takes the budget", function()

@@ -27,6 +27,13 @@ describe("llmprof.analysis.shorter", function()
     assert.same({ "all" }, texts({ ["infer.max_new_tokens"] = {} }))
   end)
 
+  it("keeps as many repeats as are needed", function()
+    local ways = shorter.ways({ ["infer.repeats"] = {} }, CFG, nil, 2)
+    assert.same({ "infer.repeats=2 instead of 3", 2 }, { shorter.text(ways[2].changes),
+      ways[2].runs })
+    assert.equal(1, #shorter.ways({ ["infer.repeats"] = {} }, CFG, nil, 3))
+  end)
+
   it("knows the tokens of a capture", function()
     assert.equal(17, shorter.tokens(CFG))
     assert.equal(9, shorter.tokens { run = { representative_max_new_tokens = 9 }, ncu = {},

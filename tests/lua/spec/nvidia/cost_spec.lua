@@ -16,9 +16,10 @@ describe("llmprof.nvidia.ncu.cost", function()
   end)
 
   it("goes with the memory that is saved and restored", function()
-    assert.near(0.058, cost.figures().pass_s, 1e-9)
+    assert.near(0.038, cost.figures().pass_s, 1e-9)
     assert.near(0.023, cost.figures("2025.3.1", "GH100", 0).pass_s, 1e-9)
-    assert.near(0.103, cost.figures(nil, nil, 16e9).pass_s, 1e-9)
+    assert.near(0.028, cost.figures("2025.3.1", "GH100", 1e9).pass_s, 1e-9)
+    assert.near(0.038, cost.figures(nil, nil, 16e9).pass_s, 1e-9)
   end)
 
   it("learns from runs, for the same ncu and chip", function()

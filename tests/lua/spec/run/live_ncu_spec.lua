@@ -263,9 +263,9 @@ describe("the budget", function()
   after_each(live.clean)
 
   it("drops what does not fit, and says so", function()
-    local made = run { "ncu.budget_s=8" }
+    local made = run { "ncu.budget_s=7" }
     local plan = made:json "ncu/selection.json".counters
-    assert.same({ 4, true }, { plan.expected_launches, plan.predicted_s <= 8 })
+    assert.same({ 4, true }, { plan.expected_launches, plan.predicted_s <= 7 })
     local dropped = {}
     for i, entry in ipairs(plan.dropped) do dropped[i] = { entry.kernel, entry.launches } end
     assert.same({ { 2, 4 }, { 5, 4 }, { 3, 2 }, { 7, 2 }, { 4, 2 }, { 8, 2 } }, dropped)
@@ -276,10 +276,10 @@ describe("the budget", function()
   end)
 
   it("may leave nothing to measure", function()
-    local made = run { "ncu.budget_s=5" }
+    local made = run { "ncu.budget_s=4" }
     assert.equal(0, made.code)
     assert.same({}, made:ncu_profiles())
-    assert.equal("not measured: ncu.budget_s=5 is too little for a single kernel",
+    assert.equal("not measured: ncu.budget_s=4 is too little for a single kernel",
       made:step "counters".note)
     made = run { "ncu.budget_s=2" }
     assert.same({}, made:ncu_profiles())

@@ -131,7 +131,7 @@ describe("a live run", function()
       assert.matches("gemv[^|]+| 0 +| +0.101 | +3 | +0.0335 | +100.0 |", page)
       local results = made:json "results.json"
       assert.is_nil(document.check("results", results))
-      assert.is_nil(results.counters.time_share)
+      assert.is_nil(results.counters.coverage)
       assert.same({ "gemv", 3, 100608 }, { results.kernels[1].short_name,
         results.kernels[1].calls, results.kernels[1].total_ns })
       assert.same({ "the timeline", why }, { results.missing[1].what, results.missing[1].why })
@@ -340,7 +340,8 @@ describe("an interrupted run", function()
   end)
 
   it("keeps the timeline when ncu is interrupted", function()
-    local made = interrupted("counters", { STANDIN_WORKLOAD = "hang", STANDIN_ONLY = "ncu" })
+    local made = interrupted("counters", { STANDIN_WORKLOAD = "hang", STANDIN_ONLY = "ncu",
+      STANDIN_NCU = "silent" })
     assert.is_true(made:has "nsys/run.sqlite")
     assert.matches("workload: started\n", made:read "ncu/log.txt", 1, true)
     assert.same({ "skipped", "interrupted" }, { made:step "operators".status,
@@ -351,9 +352,19 @@ describe("an interrupted run", function()
       :format(made.out, made.out)
     assert.matches("llmprof: interrupted\n  " .. continuation .. "\n", made.output .. "\n", 1, true)
     local missing = made:json "results.json".missing
-    assert.same({ { what = "counters", why = "interrupted", how = continuation },
-      { what = "operators", why = "interrupted", how = continuation } },
-      { missing[1], missing[2] })
+    assert.same({ "counters", "interrupted", "operators", "interrupted" },
+      { missing[1].what, missing[1].why, missing[2].what, missing[2].why })
+    assert.matches("--resume " .. made.out, missing[1].how, 1, true)
+  end)
+
+  it("keeps the launches that were measured", function()
+    local made = interrupted("counters", { STANDIN_WORKLOAD = "hang", STANDIN_ONLY = "ncu",
+      STANDIN_NCU = "early", STANDIN_TIMES = "1",
+      STANDIN_RAW = fs.realpath "tests/fixtures/ncu/tiny_h200_raw.csv" })
+    assert.is_true(made:has "ncu/raw.csv")
+    local results = made:json "results.json"
+    assert.equal(3, results.counters.launches)
+    assert.equal("operators", results.missing[1].what)
   end)
 
   it("leaves no numbers to a later attempt", function()
