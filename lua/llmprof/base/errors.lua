@@ -67,7 +67,7 @@ end
 function errors.handler(value)
   if errors.is(value) then return value end
   local message = tostring(value)
-  if message:find "not enough memory" or message:find "^out of memory" then return no_memory() end
+  if message:find "not enough memory" or message:find "out of memory" then return no_memory() end
   return failure.new {
     kind = "failed",
     message = tostring(value),

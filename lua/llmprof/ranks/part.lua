@@ -138,7 +138,9 @@ end
 
 local function devices_of(trace)
   local names = {}
-  for _, device in ipairs(trace:devices()) do names[device.id] = device.name end
+  for _, device in ipairs(trace:devices()) do
+    if device.id then names[device.id] = device.name end
+  end
   return names
 end
 
