@@ -52,7 +52,7 @@ end
 function rule.examine(results, report)
   local stages, decoder = evidence.decodes(results), evidence.decoder_of(results)
   if #stages == 0 then
-    return report.abstain "the steps of decode are not counted (tokens and batch in metrics.json)"
+    return report.abstain(evidence.UNCOUNTED)
   elseif not decoder then
     return report.abstain
       "the model's architecture is not known (model.architecture in metrics.json)"

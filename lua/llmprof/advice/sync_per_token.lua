@@ -122,7 +122,7 @@ function rule.examine(results, report)
     if stage.api and stage.waiting then why = examine_stage(results, stage, report) end
   end
   if not why then
-    report.abstain "the steps of decode are not counted (tokens and batch in metrics.json)"
+    report.abstain(evidence.UNCOUNTED)
   end
   return why
 end

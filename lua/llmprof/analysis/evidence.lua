@@ -83,6 +83,19 @@ function evidence.decodes(results)
 end
 
 
+-- Why a rule about them abstains where there is none.
+evidence.UNCOUNTED = "the steps of decode are not counted (tokens and batch in metrics.json)"
+
+-- Asks examine(results, stage, report) about each of them, abstains without any; the last
+-- of the reasons that it gave for being silent.
+function evidence.each_decode(results, report, examine)
+  local list, why = evidence.decodes(results), nil
+  if #list == 0 then report.abstain(evidence.UNCOUNTED) end
+  for _, stage in ipairs(list) do why = examine(results, stage, report) or why end
+  return why
+end
+
+
 -- Stages within others that the GPU works through, while it may wait for most of
 -- the stage that they are in.
 function evidence.working_children(results)
