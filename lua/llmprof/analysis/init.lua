@@ -32,11 +32,21 @@ local function check(value, message, code)
 end
 
 
+-- GPUs that nothing can refer to are left out: a damaged export may have such.
+local function numbered(list)
+  local kept = {}
+  for _, device in ipairs(list) do
+    if device.id then kept[#kept + 1] = device end
+  end
+  return kept
+end
+
+
 -- ---- environment and totals ----
 
 local function devices(trace)
   local list = json.list {}
-  local found = trace:devices()
+  local found = numbered(trace:devices())
   table.sort(found, function(a, b) return a.id < b.id end)
   for i, device in ipairs(found) do
     list[i] = {
