@@ -29,7 +29,7 @@ local commands = {
   { RECIPE, "--dry-run", table.unpack(RECORDED) },
   { RECIPE, "out=ROOT/new", table.unpack(RECORDED) },
   { "new", "ROOT/made.lua" }, { "check", RECIPE }, { "open", "RUN" },
-  { "clean", "--root", "ROOT", "--keep", "1" },
+  { "clean", "--root", "ROOT", "--keep", "9" },
 }
 
 
