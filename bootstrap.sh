@@ -126,12 +126,22 @@ progress() {
   printf '%s' "$clear" >&2
 }
 
+# mine FOLDER: end where it belongs to somebody else, who built here before.
+mine() {
+  if [[ -e $1/.lock && ! -w $1/.lock ]] || [[ ! -w $1 ]]; then
+    say "$1 belongs to $(stat -c %U "$1" 2>/dev/null || echo another user), and you may not write there"
+    say "build in a checkout of your own: git clone $root"
+    exit 1
+  fi
+}
+
 # build PRESET TARGET [OPTION...]: configure once, with cmake's options, and
 # build; one process at a time.
 build() {
   local preset=$1 target=$2 tree=$root/build/$1 lock
   local -a kinds=(build) names
   [[ $preset == dev ]] || kinds+=(test)
+  mine "$root/build"
   exec {lock}>"$root/build/.lock"
   flock "$lock"
   if [[ ! $tree/build.ninja -nt $root/CMakePresets.json ]]; then
@@ -160,7 +170,8 @@ build_program() {
 
 run_program() {
   build_program
-  exec "$root/build/dev/bin/llmprof" "$@"
+  # what ships is found from any folder
+  LLMPROF_HOME=${LLMPROF_HOME:-$root} exec "$root/build/dev/bin/llmprof" "$@"
 }
 
 run_tests() {

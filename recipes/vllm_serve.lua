@@ -1,7 +1,8 @@
--- vLLM's server. Its profiler "cuda" makes /start_profile and /stop_profile call
+-- vLLM's server, run with 0.24. Its profiler "cuda" makes /start_profile and /stop_profile call
 -- cudaProfilerStart and cudaProfilerStop in the workers (vLLM 0.13 or newer).
 return require("llmprof.serving").recipe {
   name = "vllm_serve",
+  engine = "vllm",
   program = "vllm",
   port = 8000,
   health = "/health",

@@ -54,7 +54,9 @@ void llmprof_bound_note_refused(bool by_us) {
   atomic_store_explicit(&refused, by_us, memory_order_relaxed);
 }
 
+/* Some give up for want of memory when an interrupt has been asked for. */
 bool llmprof_fail_nomem(llmprof_error *err) {
+  if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
   if (!llmprof_bound_refused_bytes())
     return llmprof_fail(err, LLMPROF_NOMEM, "out of memory");
   return llmprof_fail(err, LLMPROF_NOMEM,

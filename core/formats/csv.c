@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/csv_split.h"
 #include "llmprof/alloc.h"
 #include "llmprof/buffer.h"
 #include "os/source.h"
@@ -44,8 +45,11 @@ struct llmprof_csv {
   size_t row_bytes; /* fed to libcsv for this row */
   bool nomem;
 
+  llmprof_csv_pieces pieces; /* of the current line, if it is the row */
+  bool plain;                /* it is, and was not handed to libcsv */
+  bool started;              /* header and units are read, by libcsv */
   gathered row, header, units;
-  llmprof_csv_row header_row, units_row;
+  llmprof_csv_row header_row, units_row, current;
   llmprof_csv_options options;
   char *header_has;
 };
@@ -241,7 +245,27 @@ static int unclosed(llmprof_csv *csv, llmprof_error *err) {
                    "quoted field is never closed", err);
 }
 
-/* The next row, repeated headers included, in csv->row: 1, 0 at the end. */
+/* Is the current line a row by itself, without libcsv? 1, 0, -1. */
+static int split_line(llmprof_csv *csv, llmprof_error *err) {
+  csv->plain = false;
+  if (csv->in_row || !csv->started) return 0;
+  switch (llmprof_csv_split(csv->line.bytes, csv->line.size, &csv->pieces)) {
+  case LLMPROF_CSV_INTRICATE:
+    return 0;
+  case LLMPROF_CSV_NOMEM:
+    llmprof_fail_nomem(err);
+    return -1;
+  case LLMPROF_CSV_PLAIN:
+    break;
+  }
+  csv->plain = true;
+  csv->row.line = csv->line_number;
+  csv->row.count = csv->pieces.count;
+  return 1;
+}
+
+/* The next row, repeated headers included, in csv->row, or in the current line
+ * and its pieces: 1, 0 at the end. */
 static int raw_row(llmprof_csv *csv, llmprof_error *err) {
   for (;;) {
     int got = next_line(csv, err);
@@ -249,7 +273,8 @@ static int raw_row(llmprof_csv *csv, llmprof_error *err) {
     if (!got) break;
     if (!csv->in_row && llmprof_csv_is_noise(csv->line.bytes, csv->line.size))
       continue;
-    got = feed_line(csv, err);
+    got = split_line(csv, err);
+    if (!got) got = feed_line(csv, err);
     if (got != 0) return got;
   }
   return csv->in_row ? unclosed(csv, err) : 0;
@@ -336,23 +361,43 @@ static bool read_units(llmprof_csv *csv, llmprof_error *err) {
   return keep(csv, &csv->units, &csv->units_row, err);
 }
 
+/* The pieces of the line as fields. */
+static bool publish_pieces(llmprof_csv *csv, llmprof_csv_row *row) {
+  gathered *g = &csv->row;
+  if (!llmprof_grow(&g->fields, &g->fields_cap, g->count, sizeof *g->fields))
+    return false;
+  for (size_t i = 0; i < g->count; i++) {
+    const llmprof_csv_piece *piece = &csv->pieces.items[i];
+    g->fields[i].size = llmprof_csv_finish(csv->line.bytes, piece);
+    g->fields[i].bytes = csv->line.bytes + piece->start;
+  }
+  *row = (llmprof_csv_row){g->fields, g->count, g->line};
+  return true;
+}
+
+static int check_count(llmprof_csv *csv, llmprof_error *err) {
+  size_t want = csv->header_row.count, count = csv->row.count;
+  if (count == want || (count < want && csv->options.allow_short)) return 1;
+  char what[80];
+  snprintf(what, sizeof what, "%zu fields where the header has %zu", count,
+           want);
+  return fail_line(csv, csv->row.line, what, err);
+}
+
 int llmprof_csv_next(llmprof_csv *csv, llmprof_csv_row *row,
                      llmprof_error *err) {
+  csv->current = (llmprof_csv_row){0};
   for (;;) {
     int got = raw_row(csv, err);
+    if (got > 0) got = check_count(csv, err);
     if (got <= 0) return got;
-    if (!publish(&csv->row, row)) {
+    bool ok = csv->plain ? publish_pieces(csv, row) : publish(&csv->row, row);
+    if (!ok) {
       llmprof_fail_nomem(err);
       return -1;
     }
     if (same_row(row, &csv->header_row)) continue;
-    size_t want = csv->header_row.count;
-    if (row->count > want || (row->count < want && !csv->options.allow_short)) {
-      char what[80];
-      snprintf(what, sizeof what, "%zu fields where the header has %zu",
-               row->count, want);
-      return fail_line(csv, row->line, what, err);
-    }
+    csv->current = *row;
     return 1;
   }
 }
@@ -377,9 +422,9 @@ static llmprof_csv *csv_new(const char *name,
 }
 
 static llmprof_csv *start(llmprof_csv *csv, llmprof_error *err) {
-  if (read_header(csv, err) &&
-      (!csv->options.units_row || read_units(csv, err)))
-    return csv;
+  csv->started = read_header(csv, err) &&
+                 (!csv->options.units_row || read_units(csv, err));
+  if (csv->started) return csv;
   llmprof_csv_close(csv);
   return NULL;
 }
@@ -413,6 +458,7 @@ void llmprof_csv_close(llmprof_csv *csv) {
   if (!csv) return;
   llmprof_source_close(csv->source);
   if (csv->parser_ready) csv_free(&csv->parser);
+  llmprof_free(csv->pieces.items);
   gathered_free(&csv->row);
   gathered_free(&csv->header);
   gathered_free(&csv->units);
@@ -425,6 +471,10 @@ void llmprof_csv_close(llmprof_csv *csv) {
 
 const llmprof_csv_row *llmprof_csv_header(const llmprof_csv *csv) {
   return &csv->header_row;
+}
+
+const llmprof_csv_row *llmprof_csv_current(const llmprof_csv *csv) {
+  return &csv->current;
 }
 
 const llmprof_csv_row *llmprof_csv_units(const llmprof_csv *csv) {
@@ -480,6 +530,7 @@ llmprof_number llmprof_csv_number(const char *text, size_t size,
                                   double *value) {
   while (size && isspace((unsigned char)*text)) text++, size--;
   while (size && isspace((unsigned char)text[size - 1])) size--;
+  if (llmprof_csv_plain_number(text, size, value)) return LLMPROF_NUMBER_OK;
   if (is_absent(text, size)) return LLMPROF_NUMBER_ABSENT;
   char plain[64];
   if (!strip_separators(text, size, plain, sizeof plain))

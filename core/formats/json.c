@@ -15,6 +15,7 @@
 #include "formats/cjson_hooks.h"
 #include "llmprof/alloc.h"
 #include "llmprof/fs.h"
+#include "llmprof/interrupt.h"
 #include "text/lex.h"
 
 _Static_assert(LLMPROF_MAX_DEPTH <= CJSON_NESTING_LIMIT,
@@ -28,7 +29,7 @@ typedef struct reader {
   const char *name;
   const char *bytes;
   size_t size, at;
-  size_t nodes, long_numbers;
+  size_t nodes, taken, long_numbers;
   llmprof_limits limits;
   llmprof_error *err;
 } reader;
@@ -223,6 +224,7 @@ static bool check_value(reader *r, size_t depth) {
   size_t decoded;
   bool is_integer;
   skip_space(r);
+  if (llmprof_interrupted_at(r->nodes)) return llmprof_fail_interrupted(r->err);
   if (++r->nodes > r->limits.max_nodes)
     return fail_at(r, LLMPROF_LIMIT, r->at, "more than %zu values",
                    r->limits.max_nodes);
@@ -259,8 +261,9 @@ static bool check(reader *r) {
 
 /* ---- cJSON ---- */
 
+/* What is asked to stop gets no more, which ends cJSON. */
 static void *hook_malloc(size_t size) {
-  return llmprof_alloc(size, 1);
+  return llmprof_interrupted() ? NULL : llmprof_alloc(size, 1);
 }
 
 static void set_hooks(void) {
@@ -378,6 +381,8 @@ static llmprof_value *take_items(reader *r, const cJSON *node, bool map) {
 
 static llmprof_value *take(reader *r, const cJSON *node) {
   size_t size;
+  if (llmprof_interrupted_at(r->taken++))
+    return llmprof_fail_interrupted(r->err), NULL;
   if (cJSON_IsNumber(node)) return take_number(r);
   if (cJSON_IsObject(node)) return take_items(r, node, true);
   if (cJSON_IsArray(node)) return take_items(r, node, false);

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "formats/json_text.h"
+#include "llmprof/interrupt.h"
 #include "llmprof/json.h"
 #include "llmprof/path.h"
 #include "llmprof/text.h"
@@ -128,6 +129,7 @@ static bool write_items(writer *w, const llmprof_value *value,
 
 static bool write_value(writer *w, const llmprof_value *value,
                         const llmprof_path *path, size_t depth) {
+  if (llmprof_interrupted()) return llmprof_fail_interrupted(w->err);
   switch (llmprof_value_type(value)) {
   case LLMPROF_NULL:
     llmprof_buffer_puts(w->out, "null");

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "llmprof/alloc.h"
+#include "llmprof/interrupt.h"
 #include "text/lex.h"
 
 /* ---- messages ---- */
@@ -113,6 +114,7 @@ llmprof_value *llmprof_yaml_made(const llmprof_yaml_reader *r,
 }
 
 bool llmprof_yaml_next(llmprof_yaml_reader *r, yaml_event_t *event) {
+  if (llmprof_interrupted()) return llmprof_fail_interrupted(r->err);
   return yaml_parser_parse(&r->parser, event) || fail_libyaml(r);
 }
 

@@ -4,6 +4,8 @@
 #ifndef LLMPROF_CELLS_H
 #define LLMPROF_CELLS_H
 
+#include <math.h>
+
 #include "llmprof/frame.h"
 
 enum {
@@ -13,6 +15,13 @@ enum {
 /* llmprof_cell() of `count` rows from `first` on, LLMPROF_BLOCK at most. */
 void llmprof_cells(const llmprof_column *column, size_t first, size_t count,
                    int64_t *cells);
+
+/* A cell of a column of numbers as a real; NaN where it is absent. */
+static inline double llmprof_real_at(const llmprof_column *column, size_t row) {
+  int64_t cell = llmprof_cell(column, row);
+  if (cell == LLMPROF_ABSENT) return NAN;
+  return column->type == LLMPROF_F64 ? llmprof_cell_real(cell) : (double)cell;
+}
 
 /* Rows of the block that begins at `row` of `rows`. */
 static inline size_t llmprof_block(size_t row, size_t rows) {
@@ -37,6 +46,14 @@ bool llmprof_frame_span(llmprof_frame *frame, size_t column,
 /* Is every cell of a column there, and none less than the one before? False
  * also when its data cannot be had. */
 bool llmprof_frame_ascends(llmprof_frame *frame, size_t column);
+
+/* Is every cell there, and do they ascend in a few stretches, as those of a few
+ * tables one behind the other? False also when the data cannot be had. */
+bool llmprof_frame_few_runs(llmprof_frame *frame, size_t column);
+
+/* Will the span be of use to others, too, since the frame is no selection of
+ * rows, or is it known? */
+bool llmprof_frame_span_is_cheap(const llmprof_frame *frame, size_t column);
 
 /* All rows by the cells of a column, absent ones first, stable; NULL where they
  * are in that order as they are. Owned by the frame. False on failure. */

@@ -6,12 +6,9 @@
 #include "frame/sort.h"
 #include "llmprof/alloc.h"
 
-/* What is known of the order of a column's cells. */
-typedef enum ordering {
-  UNKNOWN,
-  ASCENDING,
-  ANY_ORDER,
-} ordering;
+enum {
+  MANY_RUNS = 16 /* more are not counted */
+};
 
 /* A column and how to get its data. */
 typedef struct slot {
@@ -19,7 +16,7 @@ typedef struct slot {
   llmprof_column_loader load; /* NULL once the data is there */
   void *user;
   llmprof_frame *below; /* has the same column, where this is of a view */
-  ordering order;
+  unsigned runs;      /* ascending stretches of its cells; 0: not counted yet */
   const uint32_t *by; /* rows in the order of its cells, once they are asked */
   llmprof_cell_span span;
   bool spanned; /* span is known */
@@ -82,6 +79,7 @@ const llmprof_column *llmprof_frame_column(llmprof_frame *frame, size_t column,
   if (s->load) {
     llmprof_column loaded = s->column;
     if (!s->load(frame, &loaded, s->user, err)) return NULL;
+    s = &frame->slots[column]; /* the loader may have added columns */
     s->column = loaded;
     s->load = NULL;
   }
@@ -111,21 +109,37 @@ bool llmprof_frame_add(llmprof_frame *frame, const llmprof_column *column,
   return true;
 }
 
+bool llmprof_frame_give(llmprof_frame *frame, const char *name,
+                        const char *unit, llmprof_column_type type, void *data,
+                        llmprof_error *err) {
+  llmprof_column column = {
+      .name = name, .unit = unit, .type = type, .data = data};
+  if (!data || !llmprof_frame_own(frame, data) ||
+      !llmprof_frame_add(frame, &column, NULL, NULL))
+    return llmprof_fail_nomem(err);
+  return true;
+}
+
 /* ---- order ---- */
 
-static bool ascends(const llmprof_column *column, size_t rows) {
+/* Ascending stretches of cells, MANY_RUNS where there are more or one is
+ * absent. */
+static unsigned count_runs(const llmprof_column *column, size_t rows) {
   int64_t cells[LLMPROF_BLOCK], before = LLMPROF_ABSENT + 1;
+  unsigned runs = 1;
   for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
     size_t count = llmprof_block(row, rows);
-    bool falls = false;
+    unsigned falls = 0, absent = 0;
     llmprof_cells(column, row, count, cells);
     for (size_t i = 0; i < count; i++) {
-      falls |= cells[i] < before; /* absent ones are */
+      falls += cells[i] < before;
+      absent += cells[i] == LLMPROF_ABSENT;
       before = cells[i];
     }
-    if (falls) return false;
+    runs += falls;
+    if (absent || runs >= MANY_RUNS) return MANY_RUNS;
   }
-  return true;
+  return runs;
 }
 
 /* The frame below whose column has these very cells, or NULL. */
@@ -137,15 +151,29 @@ static llmprof_frame *same_below(const llmprof_frame *frame, const slot *s,
   return s->below;
 }
 
-bool llmprof_frame_ascends(llmprof_frame *frame, size_t number) {
+/* 0: the data cannot be had. */
+static unsigned runs_of(llmprof_frame *frame, size_t number) {
   slot *s = &frame->slots[number];
   llmprof_frame *below = same_below(frame, s, &number);
-  if (below) return llmprof_frame_ascends(below, number);
-  if (s->order != UNKNOWN) return s->order == ASCENDING;
+  if (below) return runs_of(below, number);
+  if (s->runs) return s->runs;
   const llmprof_column *column = llmprof_frame_column(frame, number, NULL);
-  if (!column) return false;
-  s->order = ascends(column, frame->rows) ? ASCENDING : ANY_ORDER;
-  return s->order == ASCENDING;
+  if (column) s->runs = count_runs(column, frame->rows);
+  return s->runs;
+}
+
+bool llmprof_frame_ascends(llmprof_frame *frame, size_t number) {
+  return runs_of(frame, number) == 1;
+}
+
+bool llmprof_frame_few_runs(llmprof_frame *frame, size_t number) {
+  unsigned runs = runs_of(frame, number);
+  return runs && runs < MANY_RUNS;
+}
+
+bool llmprof_frame_span_is_cheap(const llmprof_frame *frame, size_t number) {
+  const slot *s = &frame->slots[number];
+  return s->spanned || !s->below || same_below(frame, s, &number);
 }
 
 bool llmprof_frame_span(llmprof_frame *frame, size_t number,
@@ -217,6 +245,8 @@ static bool load_view_column(llmprof_frame *view, llmprof_column *column,
   size_t number = llmprof_frame_find(frame, column->name);
   const llmprof_column *from = llmprof_frame_column(frame, number, err);
   if (!from) return false;
+  column->type = from->type;
+  column->strings = from->strings;
   if (!view->view_rows) {
     shift_column(column, from, view->view_first);
     return true;

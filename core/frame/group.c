@@ -1,6 +1,7 @@
 /* Grouping combines the key columns one at a time: the group so far and the
- * next key make the next group, through a table of all pairs where that is
- * small, else by hashing. */
+ * next key make the next group. An ascending first key needs a look at the row
+ * before; else there is a table of all pairs where that is small, or hashing.
+ * Once each row is a group of its own, no further key matters. */
 #include "frame/cells.h"
 #include "frame/intern.h"
 #include "llmprof/alloc.h"
@@ -64,24 +65,130 @@ static bool refine_dense(llmprof_groups *groups, const llmprof_column *key,
   return row >= rows || llmprof_fail_interrupted(err);
 }
 
-/* Any values: {group so far, value} -> next group. */
+/* ---- any values ---- */
+
+/* A pair of a group so far and a value, and the group that it makes. */
+typedef struct pair {
+  int64_t value;
+  uint32_t before, next; /* next: group + 1, or 0 */
+} pair;
+
+typedef struct pairs {
+  pair *slots;
+  size_t slot_count, count; /* slot_count: a power of two */
+} pairs;
+
+static pair *find_pair(const pairs *p, uint32_t before, int64_t value) {
+  size_t mask = p->slot_count - 1;
+  size_t at = (size_t)llmprof_hash_pair(before, (uint64_t)value) & mask;
+  pair *slot = &p->slots[at];
+  while (slot->next && (slot->value != value || slot->before != before)) {
+    at = (at + 1) & mask;
+    slot = &p->slots[at];
+  }
+  return slot;
+}
+
+/* Room for one pair more. */
+static bool grow_pairs(pairs *p) {
+  if (p->count < p->slot_count / 2) return true;
+  pairs grown = {.slot_count = p->slot_count ? p->slot_count * 2 : 64,
+                 .count = p->count};
+  grown.slots = llmprof_zalloc(grown.slot_count, sizeof *grown.slots);
+  if (!grown.slots) return false;
+  for (size_t i = 0; i < p->slot_count; i++) {
+    const pair *old = &p->slots[i];
+    if (old->next) *find_pair(&grown, old->before, old->value) = *old;
+  }
+  llmprof_free(p->slots);
+  *p = grown;
+  return true;
+}
+
+static bool add_pair(pairs *p, uint32_t *group, int64_t value) {
+  pair *slot = p->count ? find_pair(p, *group, value) : NULL;
+  if (!slot || !slot->next) {
+    if (!grow_pairs(p)) return false;
+    slot = find_pair(p, *group, value);
+    *slot = (pair){value, *group, (uint32_t)++p->count};
+  }
+  *group = slot->next - 1;
+  return true;
+}
+
 static bool refine_sparse(llmprof_groups *groups, const llmprof_column *key,
                           size_t rows, llmprof_error *err) {
-  llmprof_intern pairs;
-  llmprof_intern_init(&pairs, 2 * sizeof(int64_t));
+  pairs p = {0};
   bool ok = true;
-  for (size_t row = 0; ok && row < rows; row++) {
-    int64_t pair[2] = {groups->of_row[row], llmprof_cell(key, row)};
-    if (llmprof_interrupted_at(row))
-      ok = llmprof_fail_interrupted(err);
-    else
-      ok = llmprof_intern_add(&pairs, pair, &groups->of_row[row]) ||
+  for (size_t row = 0; ok && row < rows; row += LLMPROF_BLOCK) {
+    int64_t cells[LLMPROF_BLOCK];
+    size_t count = llmprof_block(row, rows);
+    llmprof_cells(key, row, count, cells);
+    for (size_t i = 0; ok && i < count; i++)
+      ok = add_pair(&p, &groups->of_row[row + i], cells[i]) ||
            llmprof_fail_nomem(err);
+    if (ok && llmprof_interrupted()) ok = llmprof_fail_interrupted(err);
   }
-  groups->count = pairs.count;
-  llmprof_intern_free(&pairs);
+  groups->count = p.count;
+  llmprof_free(p.slots);
   return ok;
 }
+
+/* ---- ascending values ---- */
+
+/* Of one group so far: a new one wherever the value changes. */
+static bool part_ascending(llmprof_groups *groups, const llmprof_column *key,
+                           size_t rows, llmprof_error *err) {
+  uint32_t made = 0;
+  int64_t before = LLMPROF_ABSENT;
+  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
+    int64_t cells[LLMPROF_BLOCK];
+    size_t count = llmprof_block(row, rows);
+    llmprof_cells(key, row, count, cells);
+    for (size_t i = 0; i < count; i++) {
+      made += cells[i] != before;
+      before = cells[i];
+      groups->of_row[row + i] = made - 1;
+    }
+    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
+  }
+  groups->count = made;
+  return true;
+}
+
+/* By row in order of the key: the first row with its cell. */
+static bool find_first_rows(const llmprof_column *key, size_t rows,
+                            const uint32_t *order, uint32_t *first_rows,
+                            llmprof_error *err) {
+  uint32_t first = order[0];
+  int64_t before = llmprof_cell(key, first);
+  for (size_t i = 0; i < rows; i++) {
+    if (llmprof_interrupted_at(i)) return llmprof_fail_interrupted(err);
+    int64_t cell = llmprof_cell(key, order[i]);
+    if (cell != before) first = order[i];
+    before = cell;
+    first_rows[order[i]] = first;
+  }
+  return true;
+}
+
+/* The same of a few ascending stretches, which are merged. */
+static bool part_in_order(llmprof_groups *groups, llmprof_frame *frame,
+                          size_t number, const llmprof_column *key,
+                          llmprof_error *err) {
+  size_t rows = llmprof_frame_rows(frame);
+  const uint32_t *order;
+  if (!llmprof_frame_order(frame, number, &order, err)) return false;
+  uint32_t *of_row = groups->of_row, made = 0;
+  if (!find_first_rows(key, rows, order, of_row, err)) return false;
+  for (size_t row = 0; row < rows;
+       row++) /* a first row comes before the rest */
+    of_row[row] = of_row[row] == row ? made++ : of_row[of_row[row]];
+  groups->count = made;
+  return true;
+}
+
+/* ---- keys ---- */
 
 static bool refine(llmprof_groups *groups, llmprof_frame *frame, size_t number,
                    llmprof_error *err) {
@@ -90,10 +197,14 @@ static bool refine(llmprof_groups *groups, llmprof_frame *frame, size_t number,
   llmprof_cell_span s;
   if (!key || !llmprof_frame_span(frame, number, &s, err)) return false;
   bool constant = s.absent ? s.absent == rows : s.low == s.high;
-  if (constant || !rows) return true;
+  if (constant || groups->count == rows) return true;
   size_t width, slots = dense_slots(groups->count, s, rows, &width);
-  return slots ? refine_dense(groups, key, rows, s.low, slots, width, err)
-               : refine_sparse(groups, key, rows, err);
+  if (slots) return refine_dense(groups, key, rows, s.low, slots, width, err);
+  if (groups->count == 1 && llmprof_frame_ascends(frame, number))
+    return part_ascending(groups, key, rows, err);
+  if (groups->count == 1 && llmprof_frame_few_runs(frame, number))
+    return part_in_order(groups, frame, number, key, err);
+  return refine_sparse(groups, key, rows, err);
 }
 
 static bool count_groups(llmprof_groups *groups, size_t rows) {

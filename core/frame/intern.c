@@ -28,9 +28,16 @@ static uint64_t fold(uint64_t a, uint64_t b) {
   return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
+static pthread_once_t keys_once = PTHREAD_ONCE_INIT;
+
+uint64_t llmprof_hash_pair(uint64_t a, uint64_t b) {
+  pthread_once(&keys_once, make_keys);
+  uint64_t h = fold(a ^ keys[0], keys[1]) + a;
+  return fold(h ^ b, keys[1] ^ 0xd6e8feb86659fd93u) + b;
+}
+
 uint64_t llmprof_hash(const void *bytes, size_t size) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, make_keys);
+  pthread_once(&keys_once, make_keys);
   const unsigned char *at = bytes;
   uint64_t h = size * 0x9e3779b97f4a7c15u ^ keys[0], word = 0;
   for (; size >= 8; at += 8, size -= 8) {

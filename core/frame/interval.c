@@ -109,6 +109,14 @@ static bool add_interval(llmprof_intervals *set, size_t *cap, int64_t start,
   return true;
 }
 
+/* Sets live long: what growing took ahead is given back. */
+static void trim(llmprof_intervals *set) {
+  if (!set->count) return;
+  llmprof_interval *items =
+      llmprof_resize(set->items, set->count, sizeof *items);
+  if (items) set->items = items;
+}
+
 static bool is_interval(int64_t start, int64_t end) {
   return start != LLMPROF_ABSENT && end != LLMPROF_ABSENT && end > start;
 }
@@ -136,6 +144,7 @@ bool llmprof_intervals_of_frame(llmprof_intervals *set, llmprof_frame *frame,
     llmprof_intervals_free(set);
     return llmprof_fail_nomem(err);
   }
+  trim(set);
   return true;
 }
 
@@ -249,5 +258,6 @@ bool llmprof_intervals_join(llmprof_intervals *set, const llmprof_intervals *a,
     llmprof_intervals_free(set);
     return llmprof_fail_nomem(err);
   }
+  trim(set);
   return true;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "llmprof/alloc.h"
+#include "llmprof/interrupt.h"
 
 enum {
   RADIX = 256,
@@ -167,10 +168,11 @@ static size_t merge_pairs(const uint32_t *from, size_t *starts, size_t runs,
   return left;
 }
 
-/* The result may lie in either; it is returned. */
+/* The result may lie in either; it is returned. NULL after an interrupt. */
 static uint32_t *merge_runs(uint32_t *rows, uint32_t *scratch, size_t *starts,
                             size_t runs, row_keys keys) {
   while (runs > 1) {
+    if (llmprof_interrupted()) return NULL;
     runs = merge_pairs(rows, starts, runs, keys, scratch);
     uint32_t *swap = rows;
     rows = scratch;
@@ -195,6 +197,7 @@ static uint32_t *radix_rows(uint32_t *rows, uint32_t *scratch, size_t count,
                             row_keys keys) {
   int bytes = keys.u32 ? 4 : 8;
   for (int byte = 0; byte < bytes; byte++) {
+    if (llmprof_interrupted()) return NULL;
     if (!pass_rows(rows, scratch, count, keys, byte)) continue;
     uint32_t *swap = rows;
     rows = scratch;
@@ -212,9 +215,9 @@ static bool sort_rows(uint32_t *rows, size_t count, row_keys keys) {
   uint32_t *sorted = runs < MANY_RUNS
                          ? merge_runs(rows, scratch, starts, runs, keys)
                          : radix_rows(rows, scratch, count, keys);
-  if (sorted != rows) memcpy(rows, sorted, count * sizeof *rows);
+  if (sorted && sorted != rows) memcpy(rows, sorted, count * sizeof *rows);
   llmprof_free(scratch);
-  return true;
+  return sorted != NULL;
 }
 
 bool llmprof_sort_rows_u32(uint32_t *rows, size_t count, const uint32_t *keys) {

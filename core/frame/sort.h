@@ -1,6 +1,7 @@
 /* Sorting what traces are made of: mostly sorted already, by the million.
  * Private to the core. All are linear for sorted input and never quadratic;
- * false means out of memory, with the input as it was. */
+ * false means out of memory, with the input as it was, or an interrupt, with it
+ * in any order; llmprof_fail_nomem tells which. */
 #ifndef LLMPROF_SORT_H
 #define LLMPROF_SORT_H
 

@@ -212,6 +212,38 @@ static uint32_t *matching_rows(const test *tests, size_t count, size_t first,
   return trimmed ? trimmed : rows;
 }
 
+/* ---- without looking at rows ---- */
+
+/* What the lowest and the highest cell of its column say of a test: MET or
+ * FAILED by all rows, or OPEN. */
+typedef enum verdict {
+  OPEN,
+  MET,
+  FAILED
+} verdict;
+
+static verdict verdict_of(const test *t, const llmprof_cell_span *span,
+                          size_t rows) {
+  verdict none = t->kind == NONE_OF ? MET : FAILED;
+  verdict all = t->kind == NONE_OF ? FAILED : MET;
+  if (t->kind == ANY) return MET;
+  if (t->low == LLMPROF_ABSENT && t->high == LLMPROF_ABSENT)
+    return !span->absent ? none : span->absent == rows ? all : OPEN;
+  if (t->low == LLMPROF_ABSENT || t->kind == NONE_OF) return OPEN;
+  if (t->low > t->high || span->low > t->high || span->high < t->low)
+    return FAILED;
+  bool inside = t->low <= span->low && span->high <= t->high;
+  return t->kind == WITHIN && inside && !span->absent ? MET : OPEN;
+}
+
+static verdict judge(llmprof_frame *frame, const test *t) {
+  llmprof_cell_span span;
+  if (!llmprof_frame_span_is_cheap(frame, t->number) ||
+      !llmprof_frame_span(frame, t->number, &span, NULL))
+    return t->kind == ANY ? MET : OPEN;
+  return verdict_of(t, &span, llmprof_frame_rows(frame));
+}
+
 /* ---- bisection ---- */
 
 /* Does a test that bounds an ascending column, and so is met once the rows are
@@ -233,8 +265,9 @@ static size_t narrow_all(llmprof_frame *frame, test *tests, size_t count,
   *first = 0;
   *last = llmprof_frame_rows(frame);
   for (size_t i = 0; i < count; i++) {
-    bool met = tests[i].kind == ANY || narrow(frame, &tests[i], first, last);
-    if (met) continue;
+    verdict all = judge(frame, &tests[i]);
+    if (all == FAILED) *last = *first;
+    if (all != OPEN || narrow(frame, &tests[i], first, last)) continue;
     test swap = tests[kept];
     tests[kept++] = tests[i];
     tests[i] = swap;

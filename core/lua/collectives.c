@@ -1,5 +1,6 @@
 /* llmprof.collectives: kernels that are one collective on several ranks, and
- * how far the ranks' clocks differ.
+ * how far the ranks' clocks differ. What adds columns to the frame that it is
+ * given first returns that frame; failures are raised.
  *
  *   local columns = { rank = "rank", start = "start", ["end"] = "end",
  *                     key = "key", ordinal = "ordinal" }
@@ -29,9 +30,8 @@ static void want_ordinal(lua_State *L, int arg,
                 "which column is 'ordinal'?");
 }
 
-/* collectives.number(rows, { rank, start, end, key }, name) -> true | nil,
- * message, code: adds a column: the place among the rows of the same rank and
- * key, from 0 */
+/* collectives.number(rows, { rank, start, end, key }, name): adds a column: the
+ * place among the rows of the same rank and key, from 0 */
 static int collectives_number(lua_State *L) {
   llmprof_frame *rows = llmprof_lua_check_frame(L, 1);
   lua_settop(L, 3);
@@ -41,36 +41,36 @@ static int collectives_number(lua_State *L) {
   const char *name = luaL_checkstring(L, 3);
   llmprof_lua_check_new(L, rows, name);
   llmprof_error err;
-  return llmprof_lua_result(
+  return llmprof_lua_changed(
       L, llmprof_collectives_number(rows, &columns, name, &err), &err);
 }
 
-/* collectives.match(rows, { rank, start, end, key, ordinal, lag }) -> true |
- * nil, message, code: adds the columns of llmprof/collectives.h */
+/* collectives.match(rows, { rank, start, end, key, ordinal, lag }): adds the
+ * columns of llmprof/collectives.h */
 static int collectives_match(lua_State *L) {
   llmprof_frame *rows = llmprof_lua_check_frame(L, 1);
   llmprof_collective_columns columns = check_columns(L, 2, rows);
   want_ordinal(L, 2, &columns);
   llmprof_lua_check_new(L, rows, "instance");
   llmprof_error err;
-  return llmprof_lua_result(L, llmprof_collectives_match(rows, &columns, &err),
-                            &err);
+  return llmprof_lua_changed(L, llmprof_collectives_match(rows, &columns, &err),
+                             &err);
 }
 
-/* collectives.excess(rows, value, name) -> true | nil, message, code: adds a
- * column: how much more of a value the rank has that came last */
+/* collectives.excess(rows, value, name): adds a column: how much more of a
+ * value the rank has that came last */
 static int collectives_excess(lua_State *L) {
   llmprof_frame *rows = llmprof_lua_check_frame(L, 1);
   size_t value = llmprof_lua_check_column(L, rows, 2);
   const char *name = luaL_checkstring(L, 3);
   llmprof_lua_check_new(L, rows, name);
   llmprof_error err;
-  return llmprof_lua_result(
+  return llmprof_lua_changed(
       L, llmprof_collectives_excess(rows, value, name, &err), &err);
 }
 
 /* collectives.before(rows, { rank, start, end, key }, kernels, { rank, start,
- * name }) -> true | nil, message, code: adds previous, before and signature */
+ * name }): adds previous, before and signature */
 static int collectives_before(lua_State *L) {
   llmprof_frame *rows = llmprof_lua_check_frame(L, 1);
   llmprof_frame *kernels = llmprof_lua_check_frame(L, 3);
@@ -84,14 +84,14 @@ static int collectives_before(lua_State *L) {
   if (llmprof_frame_peek(kernels, of_kernels.name)->type != LLMPROF_STRING_ID)
     return luaL_error(L, "column 'name' holds no strings");
   llmprof_error err;
-  return llmprof_lua_result(
+  return llmprof_lua_changed(
       L, llmprof_collectives_before(rows, &columns, kernels, &of_kernels, &err),
       &err);
 }
 
 /* collectives.clock(rows, { rank, start, end, key, ordinal }, first, second
  * [, lag]) -> { count, used, at (ns), offset (ns), drift (ns per ns), raw (ns),
- * residual (ns) } | nil, message, code. With count 0 the rest is absent. */
+ * residual (ns) }. With count 0 the rest is absent. */
 static int collectives_clock(lua_State *L) {
   llmprof_frame *rows = llmprof_lua_check_frame(L, 1);
   llmprof_collective_columns columns = check_columns(L, 2, rows);
@@ -103,7 +103,7 @@ static int collectives_clock(lua_State *L) {
   llmprof_error err;
   llmprof_clock_fit fit;
   if (!llmprof_clock_fit_ranks(rows, &columns, first, second, lag, &fit, &err))
-    return llmprof_lua_fail(L, &err);
+    return llmprof_lua_raise(L, &err);
   lua_createtable(L, 0, 7);
   llmprof_lua_set_integer(L, "count", (int64_t)fit.count);
   if (!fit.count) return 1;

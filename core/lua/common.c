@@ -9,6 +9,12 @@ int llmprof_lua_fail(lua_State *L, const llmprof_error *err) {
   return 3;
 }
 
+int llmprof_lua_changed(lua_State *L, bool ok, const llmprof_error *err) {
+  if (!ok) return llmprof_lua_raise(L, err);
+  lua_pushvalue(L, 1);
+  return 1;
+}
+
 int llmprof_lua_result(lua_State *L, bool ok, const llmprof_error *err) {
   if (!ok) return llmprof_lua_fail(L, err);
   lua_pushboolean(L, 1);

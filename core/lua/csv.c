@@ -9,6 +9,7 @@
 #include "llmprof_lua.h"
 
 #define READER "llmprof.csv.reader"
+#define CELLS  "llmprof.csv.cells"
 
 /* User values: header names, columns that stay text, the borrowed input. */
 enum {
@@ -153,6 +154,74 @@ static int f_rows(lua_State *L) {
   return 2;
 }
 
+/* ---- rows of which few cells are looked at ---- */
+
+/* User values of cells: their reader, names -> positions. */
+enum {
+  UV_READER = 1,
+  UV_POSITIONS,
+  UV_CELLS = UV_POSITIONS
+};
+
+/* cells[name] -> as in a row; nil for a column that there is not */
+static int cells_index(lua_State *L) {
+  luaL_checkudata(L, 1, CELLS);
+  luaL_checkstring(L, 2);
+  lua_settop(L, 2);
+  lua_getiuservalue(L, 1, UV_READER); /* 3 */
+  const llmprof_csv_row *row = llmprof_csv_current(check_reader(L, 3));
+  lua_getiuservalue(L, 1, UV_POSITIONS);
+  lua_pushvalue(L, 2);
+  lua_rawget(L, -2);
+  lua_Integer at = lua_tointeger(L, -1);
+  if (at < 1 || (size_t)at > row->count) return 0;
+  bool as_text = lua_getiuservalue(L, 3, UV_TEXT) == LUA_TNIL;
+  if (!as_text) {
+    lua_pushvalue(L, 2);
+    as_text = lua_rawget(L, -2) != LUA_TNIL;
+  }
+  push_field(L, &row->fields[at - 1], as_text);
+  return 1;
+}
+
+/* Iterator step: the cells, line; as next_row. */
+static int next_cells(lua_State *L) {
+  luaL_checkudata(L, 1, CELLS);
+  lua_settop(L, 1);
+  lua_getiuservalue(L, 1, UV_READER);
+  llmprof_csv_row row;
+  llmprof_error err;
+  int got = llmprof_csv_next(check_reader(L, 2), &row, &err);
+  if (got < 0) return llmprof_lua_raise(L, &err);
+  if (!got) return 0;
+  lua_pushvalue(L, 1);
+  lua_pushinteger(L, (lua_Integer)row.line);
+  return 2;
+}
+
+static void push_positions(lua_State *L, const llmprof_csv_row *header) {
+  lua_createtable(L, 0, (int)header->count);
+  for (size_t i = 0; i < header->count; i++) {
+    lua_pushlstring(L, header->fields[i].bytes, header->fields[i].size);
+    lua_pushinteger(L, (lua_Integer)i + 1);
+    lua_rawset(L, -3);
+  }
+}
+
+/* reader:cells() -> an iterator as rows(), over one thing that stands for each
+ * row in turn: a cell is read when it is asked for. */
+static int f_cells(lua_State *L) {
+  const llmprof_csv *csv = check_reader(L, 1);
+  lua_pushcfunction(L, next_cells);
+  lua_newuserdatauv(L, 0, UV_CELLS);
+  luaL_setmetatable(L, CELLS);
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, -2, UV_READER);
+  push_positions(L, llmprof_csv_header(csv));
+  lua_setiuservalue(L, -2, UV_POSITIONS);
+  return 2;
+}
+
 static int f_close(lua_State *L) {
   void **box = luaL_checkudata(L, 1, READER);
   llmprof_csv_close(*box);
@@ -183,7 +252,7 @@ static int csv_number(lua_State *L) {
 
 static const luaL_Reg methods[] = {
     {"header", f_header}, {"units", f_units}, {"rows", f_rows},
-    {"close", f_close},   {NULL, NULL},
+    {"cells", f_cells},   {"close", f_close}, {NULL, NULL},
 };
 
 static const luaL_Reg functions[] = {
@@ -196,6 +265,10 @@ static const luaL_Reg functions[] = {
 int luaopen_llmprof_csv(lua_State *L);
 int luaopen_llmprof_csv(lua_State *L) {
   llmprof_lua_class(L, READER, methods, f_close);
+  luaL_newmetatable(L, CELLS);
+  lua_pushcfunction(L, cells_index);
+  lua_setfield(L, -2, "__index");
+  lua_pop(L, 1);
   luaL_newlib(L, functions);
   return 1;
 }

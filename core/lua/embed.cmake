@@ -1,14 +1,23 @@
 # llmprof_compile_lua(<variable> <file>...): have Lua files compiled while
 # building, which saves parsing them at every start, and set the variable to
-# the words for llmprof_embed. Where what is built cannot run, they stay text.
+# the words for llmprof_embed. Where what is built cannot run, that is done by
+# LLMPROF_LUA_COMPILER, an llmprof_compile of the same Lua for a machine with the
+# same sizes of integers; without it, they stay text.
+set(LLMPROF_LUA_COMPILER "" CACHE FILEPATH
+  "An llmprof_compile that runs here, when cross-compiling")
 function(llmprof_compile_lua variable)
-  if(CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
+  if(LLMPROF_LUA_COMPILER)
+    add_executable(llmprof_compile IMPORTED)
+    set_target_properties(llmprof_compile PROPERTIES
+      IMPORTED_LOCATION ${LLMPROF_LUA_COMPILER})
+  elseif(CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
     set(${variable} ${ARGN} PARENT_SCOPE)
     return()
+  else()
+    add_executable(llmprof_compile compile.c)
+    target_include_directories(llmprof_compile SYSTEM PRIVATE ${LUA_INCLUDE_DIR})
+    target_link_libraries(llmprof_compile PRIVATE ${LUA_LIBRARIES} llmprof_flags)
   endif()
-  add_executable(llmprof_compile compile.c)
-  target_include_directories(llmprof_compile SYSTEM PRIVATE ${LUA_INCLUDE_DIR})
-  target_link_libraries(llmprof_compile PRIVATE ${LUA_LIBRARIES} llmprof_flags)
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/compiled)
   file(MAKE_DIRECTORY ${folder})
   set(words "")

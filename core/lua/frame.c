@@ -106,7 +106,8 @@ static int64_t check_operand(lua_State *L, llmprof_frame *frame,
  * memory is a scratch box left below it. */
 static void set_operands(lua_State *L, llmprof_frame *frame,
                          llmprof_condition *condition) {
-  const llmprof_column *column = llmprof_frame_peek(frame, condition->column);
+  const llmprof_column *column =
+      llmprof_lua_load_column(L, frame, condition->column);
   bool list = lua_istable(L, -1);
   size_t count = list ? (size_t)lua_rawlen(L, -1) : 1;
   int64_t *values = llmprof_lua_scratch(L, count, sizeof *values);
@@ -197,12 +198,16 @@ static int f_where(lua_State *L) {
 
 /* ---- intervals ---- */
 
-/* frame:union() -> intervals covered by start..end of any row */
+/* frame:union([start, end]) -> intervals covered by start..end of any row, or
+ * by the two columns named */
 static int f_union(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
-  lua_settop(L, 1);
-  lua_pushliteral(L, "start");
-  lua_pushliteral(L, "end");
+  if (lua_isnoneornil(L, 2)) {
+    lua_settop(L, 1);
+    lua_pushliteral(L, "start");
+    lua_pushliteral(L, "end");
+  }
+  lua_settop(L, 3);
   size_t start = llmprof_lua_check_column(L, frame, 2);
   size_t end = llmprof_lua_check_column(L, frame, 3);
   llmprof_intervals *set = llmprof_lua_new_intervals(L);
@@ -230,6 +235,8 @@ void llmprof_lua_frame_classes(lua_State *L) {
   luaL_setfuncs(L, llmprof_lua_group_methods, 0);
   luaL_setfuncs(L, llmprof_lua_query_methods, 0);
   luaL_setfuncs(L, llmprof_lua_make_methods, 0);
+  luaL_setfuncs(L, llmprof_lua_relate_methods, 0);
+  luaL_setfuncs(L, llmprof_lua_promise_methods, 0);
   lua_pop(L, 2);
   llmprof_lua_class_len(L, FRAME, f_len);
 }

@@ -121,6 +121,30 @@ size_t *llmprof_lua_check_columns(lua_State *L, llmprof_frame *frame, int list,
   return numbers;
 }
 
+size_t llmprof_lua_column_field(lua_State *L, int arg, llmprof_frame *frame,
+                                const char *field) {
+  luaL_checktype(L, arg, LUA_TTABLE);
+  lua_getfield(L, arg, field);
+  if (lua_isnil(L, -1)) luaL_error(L, "which column is '%s'?", field);
+  size_t column = llmprof_lua_check_column(L, frame, -1);
+  lua_pop(L, 1);
+  return column;
+}
+
+size_t llmprof_lua_opt_column_field(lua_State *L, int arg, llmprof_frame *frame,
+                                    const char *field) {
+  luaL_checktype(L, arg, LUA_TTABLE);
+  bool absent = lua_getfield(L, arg, field) == LUA_TNIL;
+  lua_pop(L, 1);
+  return absent ? SIZE_MAX : llmprof_lua_column_field(L, arg, frame, field);
+}
+
+void llmprof_lua_check_new(lua_State *L, llmprof_frame *frame,
+                           const char *name) {
+  if (llmprof_frame_find(frame, name) != SIZE_MAX)
+    luaL_error(L, "there is a column '%s' already", name);
+}
+
 /* ---- classes ---- */
 
 int llmprof_lua_close_frame(lua_State *L) {

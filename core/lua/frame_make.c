@@ -136,7 +136,7 @@ static int f_extend(lua_State *L) {
   llmprof_error err;
   if (!llmprof_frame_extend(frame, keys, key_count, (size_t)groups, columns,
                             count, &err))
-    return llmprof_lua_fail(L, &err);
+    return llmprof_lua_raise(L, &err);
   lua_settop(L, 1);
   return 1;
 }

@@ -44,6 +44,11 @@ static int fs_remove_tree(lua_State *L) {
   return apply(L, llmprof_fs_remove_tree);
 }
 
+/* fs.settle(folder): everything on its file system is on the disk */
+static int fs_settle(lua_State *L) {
+  return apply(L, llmprof_fs_settle);
+}
+
 /* ---- two paths in, true out ---- */
 
 typedef bool (*pair_function)(const char *a, const char *b, llmprof_error *err);
@@ -58,6 +63,11 @@ static int apply_pair(lua_State *L, pair_function function) {
 /* fs.copy(from, to): atomic, with permission bits */
 static int fs_copy(lua_State *L) {
   return apply_pair(L, llmprof_fs_copy);
+}
+
+/* fs.copy_soon(from, to): the same, settled by fs.settle */
+static int fs_copy_soon(lua_State *L) {
+  return apply_pair(L, llmprof_fs_copy_soon);
 }
 
 static int fs_rename(lua_State *L) {
@@ -179,13 +189,25 @@ static int fs_read(lua_State *L) {
   return llmprof_lua_text(L, ok, bytes, &err);
 }
 
-/* fs.write(path, bytes): atomic */
-static int fs_write(lua_State *L) {
+typedef bool (*write_function)(const char *path, const void *bytes, size_t size,
+                               llmprof_error *err);
+
+static int apply_write(lua_State *L, write_function function) {
   const char *path = llmprof_lua_check_path(L, 1);
   size_t size;
   const char *bytes = luaL_checklstring(L, 2, &size);
   llmprof_error err;
-  return llmprof_lua_result(L, llmprof_fs_write(path, bytes, size, &err), &err);
+  return llmprof_lua_result(L, function(path, bytes, size, &err), &err);
+}
+
+/* fs.write(path, bytes): atomic */
+static int fs_write(lua_State *L) {
+  return apply_write(L, llmprof_fs_write);
+}
+
+/* fs.write_soon(path, bytes): the same, settled by fs.settle */
+static int fs_write_soon(lua_State *L) {
+  return apply_write(L, llmprof_fs_write_soon);
 }
 
 /* fs.chmod(path, mode): permission bits, as stat gives them */
@@ -285,6 +307,7 @@ static const luaL_Reg functions[] = {
     {"beneath", fs_beneath},
     {"chmod", fs_chmod},
     {"copy", fs_copy},
+    {"copy_soon", fs_copy_soon},
     {"cwd", fs_cwd},
     {"free_space", fs_free_space},
     {"list", fs_list},
@@ -300,11 +323,13 @@ static const luaL_Reg functions[] = {
     {"remove_tree", fs_remove_tree},
     {"rename", fs_rename},
     {"replace_symlink", fs_replace_symlink},
+    {"settle", fs_settle},
     {"stat", fs_stat},
     {"sweep", fs_sweep},
     {"symlink", fs_symlink},
     {"temp_dir", fs_temp_dir},
     {"write", fs_write},
+    {"write_soon", fs_write_soon},
     {NULL, NULL},
 };
 

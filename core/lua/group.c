@@ -296,7 +296,25 @@ static int f_group(lua_State *L) {
   return group_frame(L, frame, 2, 3);
 }
 
+/* frame:count_groups(options) -> how many groups frame:group would make of the
+ * columns `by`, without making them */
+static int f_count_groups(lua_State *L) {
+  llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  size_t key_count;
+  size_t *keys = column_list(L, frame, 2, "by", &key_count);
+  llmprof_groups groups;
+  llmprof_error err;
+  if (!llmprof_groups_make(&groups, frame, keys, key_count, &err))
+    return llmprof_lua_raise(L, &err);
+  lua_Integer count = (lua_Integer)groups.count;
+  llmprof_groups_free(&groups);
+  lua_pushinteger(L, count);
+  return 1;
+}
+
 const luaL_Reg llmprof_lua_group_methods[] = {
+    {"count_groups", f_count_groups},
     {"group", f_group},
     {NULL, NULL},
 };

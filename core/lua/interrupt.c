@@ -2,14 +2,50 @@
 #include "llmprof/interrupt.h"
 
 #include <signal.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #include "llmprof_lua.h"
+
+enum {
+  PATIENCE_S = 1,    /* from the signal until it has to be noticed */
+  INTERRUPTED = 130, /* the exit status, as llmprof.base.errors has it */
+};
 
 static lua_State *volatile running; /* for the signal handler only */
 static volatile sig_atomic_t in_session, terminated;
 static bool protecting; /* interrupt.protect() is on the stack */
 
+/* ---- what does not notice ---- */
+
+/* Loops over rows and bytes look for a request, and Lua does at its next
+ * instruction; but a pattern of Lua's, say, may search for hours in one call.
+ * What has not noticed a signal in time is ended as SIGKILL would end it, which
+ * leaves nothing behind that the next command stumbles over. */
+static void on_alarm(int number) {
+  static const char line[] = "llmprof: interrupted\n";
+  (void)number;
+  /* there is nothing to be done about a stderr that takes no more */
+  if (write(STDERR_FILENO, line, sizeof line - 1) < 0) _exit(INTERRUPTED);
+  _exit(INTERRUPTED);
+}
+
+static void set_alarm(time_t seconds) {
+  struct itimerval timer = {.it_value = {.tv_sec = seconds}};
+  setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+static void expect_notice(void) {
+  struct sigaction action = {.sa_handler = on_alarm};
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGALRM, &action, NULL);
+  set_alarm(PATIENCE_S);
+}
+
+/* ---- what does ---- */
+
 void llmprof_lua_clear_interrupt(lua_State *L) {
+  set_alarm(0);
   lua_sethook(L, NULL, 0, 0);
   llmprof_interrupt(false);
 }
@@ -18,6 +54,7 @@ void llmprof_lua_clear_interrupt(lua_State *L) {
  * protect() it stays, so that a loop which catches errors ends, too. */
 static void raise_interrupt(lua_State *L, lua_Debug *ar) {
   (void)ar;
+  set_alarm(0);
   if (!protecting) llmprof_lua_clear_interrupt(L);
   llmprof_error err;
   llmprof_fail_interrupted(&err);
@@ -27,8 +64,10 @@ static void raise_interrupt(lua_State *L, lua_Debug *ar) {
 /* lua_sethook is the one API call Lua allows from a signal handler. A second
  * signal ends the process at once, but for Ctrl-C in a session. */
 static void on_signal(int number) {
+  bool stays = number == SIGINT && in_session;
   if (number != SIGINT) terminated = 1;
-  if (number != SIGINT || !in_session) signal(number, SIG_DFL);
+  if (!stays) signal(number, SIG_DFL);
+  if (!stays) expect_notice();
   llmprof_interrupt(true);
   lua_sethook(running, raise_interrupt,
               LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT, 1);

@@ -5,6 +5,9 @@
  */
 #include "intervals.h"
 
+#include "frame.h"
+#include "llmprof/alloc.h"
+
 #define INTERVALS "llmprof.intervals"
 
 static int close_intervals(lua_State *L) {
@@ -88,10 +91,39 @@ static int i_get(lua_State *L) {
   return 2;
 }
 
+/* The starts or the ends, as a column that the frame keeps. */
+static void add_times(lua_State *L, llmprof_frame *frame,
+                      const llmprof_intervals *set, bool ends) {
+  int64_t *data = llmprof_alloc(set->count, sizeof *data);
+  if (!data) llmprof_lua_raise_nomem(L);
+  for (size_t i = 0; i < set->count; i++)
+    data[i] = ends ? set->items[i].end : set->items[i].start;
+  if (!llmprof_frame_own(frame, data)) llmprof_lua_raise_nomem(L);
+  llmprof_column column = {.name = ends ? "end" : "start",
+                           .unit = "ns",
+                           .type = LLMPROF_I64,
+                           .data = data};
+  if (!llmprof_frame_add(frame, &column, NULL, NULL))
+    llmprof_lua_raise_nomem(L);
+}
+
+/* intervals:frame() -> frame with a row for each: start, end */
+static int i_frame(lua_State *L) {
+  const llmprof_intervals *set = check_intervals(L, 1);
+  lua_settop(L, 1);
+  llmprof_strings *pool = llmprof_lua_new_pool(L);   /* 2 */
+  llmprof_frame **box = llmprof_lua_new_frame(L, 2); /* 3 */
+  *box = llmprof_frame_new(set->count, pool);
+  if (!*box) return llmprof_lua_raise_nomem(L);
+  add_times(L, *box, set, false);
+  add_times(L, *box, set, true);
+  return 1;
+}
+
 static const luaL_Reg interval_methods[] = {
-    {"covered", i_covered},     {"overlap", i_overlap}, {"join", i_join},
-    {"span", i_span},           {"gaps", i_gaps},       {"get", i_get},
-    {"close", close_intervals}, {NULL, NULL},
+    {"covered", i_covered}, {"overlap", i_overlap},     {"join", i_join},
+    {"span", i_span},       {"gaps", i_gaps},           {"get", i_get},
+    {"frame", i_frame},     {"close", close_intervals}, {NULL, NULL},
 };
 
 void llmprof_lua_interval_classes(lua_State *L) {

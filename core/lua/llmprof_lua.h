@@ -20,6 +20,9 @@ void llmprof_lua_error_class(lua_State *L);
 int llmprof_lua_raise(lua_State *L, const llmprof_error *err);
 int llmprof_lua_raise_nomem(lua_State *L);
 
+/* Push the first argument, which has changed, or raise. */
+int llmprof_lua_changed(lua_State *L, bool ok, const llmprof_error *err);
+
 /* Push true, or fail. */
 int llmprof_lua_result(lua_State *L, bool ok, const llmprof_error *err);
 

@@ -4,6 +4,7 @@
 #define MODULES(X) \
   X(bounds)        \
   X(chrome_trace)  \
+  X(cluster)       \
   X(collectives)   \
   X(csv)           \
   X(cuda)          \
@@ -15,6 +16,7 @@
   X(interrupt)     \
   X(json)          \
   X(lineedit)      \
+  X(listen)        \
   X(markdown)      \
   X(merge)         \
   X(nvtx)          \
@@ -24,6 +26,7 @@
   X(scrub)         \
   X(spans)         \
   X(spawn)         \
+  X(spool)         \
   X(sqlite)        \
   X(sys)           \
   X(text)          \

@@ -4,12 +4,14 @@
  *   local all = pack.join { steps_of_one, steps_of_another }
  *   local bytes = pack.encode(all)
  *   local same = pack.decode(bytes)
+ *   local small = pack.gzip(bytes)
  */
 #include "llmprof/pack.h"
 
 #include <stdio.h>
 
 #include "frame.h"
+#include "llmprof/gzip.h"
 #include "llmprof/spread.h"
 #include "lua_buffer.h"
 
@@ -27,11 +29,11 @@ static llmprof_frame **check_frames(lua_State *L, int arg, size_t *count) {
   return frames;
 }
 
-/* The frame just made into its box on top of the stack, or the failure. */
+/* The frame just made into its box on top of the stack; a failure is raised. */
 static int made_frame(lua_State *L, llmprof_frame **box, llmprof_frame *made,
                       const llmprof_error *err) {
   *box = made;
-  return made ? 1 : llmprof_lua_fail(L, err);
+  return made ? 1 : llmprof_lua_raise(L, err);
 }
 
 /* The clocks of the list at `arg`, { offset, drift, at } each. */
@@ -65,9 +67,9 @@ static const char *const *check_names(lua_State *L, int arg) {
 }
 
 /* pack.join(frames [, clocks, times]) -> frame of its own memory with the rows
- * of all and the columns of the first | nil, message, code. clocks: for each
- * frame { offset, drift, at }: t becomes t - offset - drift * (t - at) in the
- * columns that `times` names */
+ * of all and the columns of the first. clocks: for each frame { offset, drift,
+ * at }: t becomes t - offset - drift * (t - at) in the columns that `times`
+ * names */
 static int pack_join(lua_State *L) {
   lua_settop(L, 3);
   bool moved = !lua_isnil(L, 2);
@@ -86,23 +88,35 @@ static int pack_join(lua_State *L) {
 
 /* ---- bytes ---- */
 
-/* pack.encode(frame) -> string | nil, message, code */
+/* pack.encode(frame) -> string */
 static int pack_encode(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
   llmprof_buffer *out = llmprof_lua_buffer(L);
   llmprof_error err;
-  return llmprof_lua_text(L, llmprof_frame_pack(frame, out, &err), out, &err);
+  if (!llmprof_frame_pack(frame, out, &err)) return llmprof_lua_raise(L, &err);
+  return llmprof_lua_text(L, true, out, NULL);
 }
 
-/* pack.decode(string) -> frame | nil, message, code */
+/* pack.decode(string) -> frame | nil, message, code: the bytes are the world's
+ */
 static int pack_decode(lua_State *L) {
   size_t size;
   const char *bytes = luaL_checklstring(L, 1, &size);
   llmprof_strings *pool = llmprof_lua_new_pool(L);
   llmprof_frame **box = llmprof_lua_new_frame(L, -1);
   llmprof_error err;
-  return made_frame(L, box, llmprof_frame_unpack(bytes, size, pool, &err),
-                    &err);
+  *box = llmprof_frame_unpack(bytes, size, pool, &err);
+  return *box ? 1 : llmprof_lua_fail(L, &err);
+}
+
+/* pack.gzip(bytes) -> the same as gzip */
+static int pack_gzip(lua_State *L) {
+  size_t size;
+  const char *bytes = luaL_checklstring(L, 1, &size);
+  llmprof_buffer *out = llmprof_lua_buffer(L);
+  llmprof_error err;
+  if (!llmprof_gzip(out, bytes, size, &err)) return llmprof_lua_raise(L, &err);
+  return llmprof_lua_text(L, true, out, NULL);
 }
 
 /* ---- spreads ---- */
@@ -172,7 +186,7 @@ static int pack_spread(lua_State *L) {
   llmprof_error err;
   if (!llmprof_spread_of(r.frame, r.value, r.weight, groups, r.wanted,
                          r.wanted_count, spreads, &err))
-    return llmprof_lua_fail(L, &err);
+    return llmprof_lua_raise(L, &err);
   lua_createtable(L, (int)groups->count, 0);
   for (size_t g = 0; g < groups->count; g++) {
     push_spread(L, &r, groups, g, &spreads[g]);
@@ -182,11 +196,8 @@ static int pack_spread(lua_State *L) {
 }
 
 static const luaL_Reg functions[] = {
-    {"join", pack_join},
-    {"encode", pack_encode},
-    {"decode", pack_decode},
-    {"spread", pack_spread},
-    {NULL, NULL},
+    {"join", pack_join}, {"encode", pack_encode}, {"decode", pack_decode},
+    {"gzip", pack_gzip}, {"spread", pack_spread}, {NULL, NULL},
 };
 
 int luaopen_llmprof_frame(lua_State *L);

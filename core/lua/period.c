@@ -37,8 +37,8 @@ static void set_row(lua_State *L, const char *field, uint32_t row) {
 
 /* period.rhythms(frame, columns, least) -> list, in order of the groups' first
  * rows, of { row (the group's first), distances, stretches, longest, period
- * (ns), span (ns), spread } | nil, message, code. least: distances of the
- * shortest stretch that counts. */
+ * (ns), span (ns), spread }. least: distances of the shortest stretch that
+ * counts. */
 static int period_rhythms(lua_State *L) {
   lua_Integer least = luaL_checkinteger(L, 3);
   luaL_argcheck(L, least >= 1 && least <= UINT32_MAX, 3, "at least 1");
@@ -49,7 +49,7 @@ static int period_rhythms(lua_State *L) {
   llmprof_error err;
   if (!llmprof_rhythms_find(r.frame, r.start, r.groups, (uint32_t)least,
                             &rhythms, &count, &err))
-    return llmprof_lua_fail(L, &err);
+    return llmprof_lua_raise(L, &err);
   *box = rhythms;
   lua_createtable(L, (int)count, 0);
   for (size_t i = 0; i < count; i++) {
@@ -67,9 +67,8 @@ static int period_rhythms(lua_State *L) {
 }
 
 /* period.cycles(frame, columns, row) -> list of { first, next, rows, likeness,
- * head, head_last } of the group that the row is in, in order | nil, message,
- * code. The last cycle has no `next`, one whose head was not compared no
- * `head_last`. */
+ * head, head_last } of the group that the row is in, in order. The last cycle
+ * has no `next`, one whose head was not compared no `head_last`. */
 static int period_cycles(lua_State *L) {
   lua_Integer row = luaL_checkinteger(L, 3);
   request r = check_request(L);
@@ -81,7 +80,7 @@ static int period_cycles(lua_State *L) {
   llmprof_error err;
   if (!llmprof_cycles_find(r.frame, r.start, r.groups,
                            r.groups->of_row[row - 1], &cycles, &count, &err))
-    return llmprof_lua_fail(L, &err);
+    return llmprof_lua_raise(L, &err);
   *box = cycles;
   lua_createtable(L, (int)count, 0);
   for (size_t i = 0; i < count; i++) {

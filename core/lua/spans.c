@@ -1,4 +1,6 @@
-/* llmprof.spans: which span of time rows are in, and what steps took.
+/* llmprof.spans: which span of time rows are in, and what steps took. Each
+ * function adds columns to the frame that it is given first and returns that
+ * frame; failures are raised.
  *
  *   spans.until_next(steps, { start = "start", key = "rank" }, "until")
  *   spans.assign(ops, { time = "api_start", key = "rank" }, steps,
@@ -7,35 +9,9 @@
  */
 #include "llmprof/spans.h"
 
-#include <string.h>
-
 #include "frame.h"
 #include "intervals.h"
 #include "llmprof/step_table.h"
-
-size_t llmprof_lua_column_field(lua_State *L, int arg, llmprof_frame *frame,
-                                const char *field) {
-  luaL_checktype(L, arg, LUA_TTABLE);
-  lua_getfield(L, arg, field);
-  if (lua_isnil(L, -1)) luaL_error(L, "which column is '%s'?", field);
-  size_t column = llmprof_lua_check_column(L, frame, -1);
-  lua_pop(L, 1);
-  return column;
-}
-
-size_t llmprof_lua_opt_column_field(lua_State *L, int arg, llmprof_frame *frame,
-                                    const char *field) {
-  luaL_checktype(L, arg, LUA_TTABLE);
-  bool absent = lua_getfield(L, arg, field) == LUA_TNIL;
-  lua_pop(L, 1);
-  return absent ? SIZE_MAX : llmprof_lua_column_field(L, arg, frame, field);
-}
-
-void llmprof_lua_check_new(lua_State *L, llmprof_frame *frame,
-                           const char *name) {
-  if (llmprof_frame_find(frame, name) != SIZE_MAX)
-    luaL_error(L, "there is a column '%s' already", name);
-}
 
 static llmprof_span_columns span_columns(lua_State *L, int arg,
                                          llmprof_frame *frame) {
@@ -46,8 +22,8 @@ static llmprof_span_columns span_columns(lua_State *L, int arg,
   };
 }
 
-/* spans.until_next(frame, { start, key }, name) -> true | nil, message, code:
- * adds a column: when the next row of the key starts */
+/* spans.until_next(frame, { start, key }, name): adds a column: when the next
+ * row of the key starts */
 static int spans_until_next(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
   size_t start = llmprof_lua_column_field(L, 2, frame, "start");
@@ -55,13 +31,12 @@ static int spans_until_next(lua_State *L) {
   const char *name = luaL_checkstring(L, 3);
   llmprof_lua_check_new(L, frame, name);
   llmprof_error err;
-  return llmprof_lua_result(
+  return llmprof_lua_changed(
       L, llmprof_spans_until(frame, start, key, name, &err), &err);
 }
 
-/* spans.assign(rows, { time, key }, spans, { start, end, key }, name) -> true |
- * nil, message, code: adds a column to rows: which span, counted from 0, as
- * rows of operations are */
+/* spans.assign(rows, { time, key }, spans, { start, end, key }, name): adds a
+ * column to rows: which span, counted from 0, as rows of operations are */
 static int spans_assign(lua_State *L) {
   llmprof_frame *rows = llmprof_lua_check_frame(L, 1);
   size_t time = llmprof_lua_column_field(L, 2, rows, "time");
@@ -71,14 +46,13 @@ static int spans_assign(lua_State *L) {
   const char *name = luaL_checkstring(L, 5);
   llmprof_lua_check_new(L, rows, name);
   llmprof_error err;
-  return llmprof_lua_result(
+  return llmprof_lua_changed(
       L, llmprof_spans_assign(rows, time, key, spans, &columns, name, &err),
       &err);
 }
 
-/* spans.look_up(rows, span, spans, column, name) -> true | nil, message, code:
- * adds a column to rows: the value in a column of the span that the column
- * `span` names */
+/* spans.look_up(rows, span, spans, column, name): adds a column to rows: the
+ * value in a column of the span that the column `span` names */
 static int spans_look_up(lua_State *L) {
   llmprof_frame *rows = llmprof_lua_check_frame(L, 1);
   size_t span = llmprof_lua_check_column(L, rows, 2);
@@ -89,13 +63,12 @@ static int spans_look_up(lua_State *L) {
   lua_pushvalue(L, 3);
   llmprof_lua_keep_with(L, 1);
   llmprof_error err;
-  return llmprof_lua_result(
+  return llmprof_lua_changed(
       L, llmprof_spans_look_up(rows, span, spans, column, name, &err), &err);
 }
 
-/* spans.least(spans, rows, span, value, name) -> true | nil, message, code:
- * adds a column to spans: the least value in a column of the rows that are in
- * it */
+/* spans.least(spans, rows, span, value, name): adds a column to spans: the
+ * least value in a column of the rows that are in it */
 static int spans_least(lua_State *L) {
   llmprof_frame *spans = llmprof_lua_check_frame(L, 1);
   llmprof_frame *rows = llmprof_lua_check_frame(L, 2);
@@ -104,7 +77,7 @@ static int spans_least(lua_State *L) {
   const char *name = luaL_checkstring(L, 5);
   llmprof_lua_check_new(L, spans, name);
   llmprof_error err;
-  return llmprof_lua_result(
+  return llmprof_lua_changed(
       L, llmprof_spans_least(spans, rows, span, value, name, &err), &err);
 }
 
@@ -122,9 +95,9 @@ static const llmprof_intervals **check_sets(lua_State *L, int arg,
   return sets;
 }
 
-/* spans.cover(spans, { start, end, key }, sets, name) -> true | nil, message,
- * code: adds a column: ns of each span that the intervals sets[key + 1] cover;
- * without a key those of sets[1] */
+/* spans.cover(spans, { start, end, key }, sets, name): adds a column: ns of
+ * each span that the intervals sets[key + 1] cover; without a key those of
+ * sets[1] */
 static int spans_cover(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
   llmprof_span_columns columns = span_columns(L, 2, frame);
@@ -133,12 +106,12 @@ static int spans_cover(lua_State *L) {
   size_t count;
   const llmprof_intervals **sets = check_sets(L, 3, &count);
   llmprof_error err;
-  return llmprof_lua_result(
+  return llmprof_lua_changed(
       L, llmprof_spans_cover(frame, &columns, sets, count, name, &err), &err);
 }
 
-/* spans.rest(spans, { start, end }, covered, name) -> true | nil, message,
- * code: adds a column: ns of each span that the column `covered` leaves */
+/* spans.rest(spans, { start, end }, covered, name): adds a column: ns of each
+ * span that the column `covered` leaves */
 static int spans_rest(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
   llmprof_span_columns columns = span_columns(L, 2, frame);
@@ -146,16 +119,15 @@ static int spans_rest(lua_State *L) {
   const char *name = luaL_checkstring(L, 4);
   llmprof_lua_check_new(L, frame, name);
   llmprof_error err;
-  return llmprof_lua_result(L,
-                            llmprof_spans_rest(frame, columns.start,
-                                               columns.end, covered, name,
-                                               &err),
-                            &err);
+  return llmprof_lua_changed(L,
+                             llmprof_spans_rest(frame, columns.start,
+                                                columns.end, covered, name,
+                                                &err),
+                             &err);
 }
 
 /* spans.measure(steps, { rank, start }, ops, { step, start, end, work,
- * launched, graphed }) -> true | nil, message, code: adds the columns of
- * llmprof/step_table.h to steps */
+ * launched, graphed }): adds the columns of llmprof/step_table.h to steps */
 static int spans_measure(lua_State *L) {
   llmprof_frame *steps = llmprof_lua_check_frame(L, 1);
   llmprof_frame *ops = llmprof_lua_check_frame(L, 3);
@@ -171,7 +143,7 @@ static int spans_measure(lua_State *L) {
       .graphed = llmprof_lua_opt_column_field(L, 4, ops, "graphed"),
   };
   llmprof_error err;
-  return llmprof_lua_result(
+  return llmprof_lua_changed(
       L, llmprof_steps_measure(steps, ops, &columns, &err), &err);
 }
 

@@ -203,9 +203,9 @@ static void opt_env(lua_State *L, llmprof_spawn_options *options) {
 }
 
 static bool is_known(const char *name, size_t size) {
-  static const char *const known[] = {"cwd",          "env",        "grace",
-                                      "hold_signals", "kill_group", "on_line",
-                                      "stderr",       "stdout",     "timeout"};
+  static const char *const known[] = {
+      "cwd",         "env",     "grace",  "hold_signals", "kill_group",
+      "kill_strays", "on_line", "stderr", "stdout",       "timeout"};
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
     if (strlen(known[i]) == size && memcmp(known[i], name, size) == 0)
       return true;
@@ -233,6 +233,7 @@ static void check_options(lua_State *L, llmprof_spawn_options *options) {
   opt_output(L, "stderr", &options->output[LLMPROF_STDERR]);
   options->cwd = opt_path(L, "cwd");
   options->kill_group = llmprof_lua_opt_bool(L, 2, "kill_group", false);
+  options->kill_strays = llmprof_lua_opt_bool(L, 2, "kill_strays", false);
   options->hold_signals = llmprof_lua_opt_bool(L, 2, "hold_signals", false);
   options->timeout_ns = opt_seconds(L, "timeout", 0);
   if (lua_getfield(L, 2, "timeout") != LUA_TNIL && !options->timeout_ns)
@@ -304,8 +305,23 @@ static void set_seconds(lua_State *L, const char *key, int64_t ns) {
   llmprof_lua_set_number(L, key, (double)ns / 1e9);
 }
 
+static void set_strays(lua_State *L, const llmprof_spawn_result *result) {
+  lua_createtable(L, (int)result->stray_count, 0);
+  for (size_t i = 0; i < result->stray_count; i++) {
+    const llmprof_stray *stray = &result->strays[i];
+    lua_createtable(L, 0, 3);
+    llmprof_lua_set_integer(L, "pid", stray->pid);
+    lua_pushstring(L, stray->name);
+    lua_setfield(L, -2, "name");
+    lua_pushboolean(L, stray->lives);
+    lua_setfield(L, -2, "lives");
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  lua_setfield(L, -2, "strays");
+}
+
 static void push_result(lua_State *L, const llmprof_spawn_result *result) {
-  lua_createtable(L, 0, 10);
+  lua_createtable(L, 0, 11);
   lua_pushboolean(L, result->code == 0);
   lua_setfield(L, -2, "ok");
   if (result->code >= 0) llmprof_lua_set_integer(L, "code", result->code);
@@ -319,6 +335,7 @@ static void push_result(lua_State *L, const llmprof_spawn_result *result) {
   if (result->max_rss >= 0)
     llmprof_lua_set_integer(L, "max_rss", result->max_rss);
   llmprof_lua_set_integer(L, "pid", result->pid);
+  set_strays(L, result);
 }
 
 typedef bool (*ending)(llmprof_spawn *child, llmprof_spawn_result *result,
@@ -356,13 +373,16 @@ static void close_process(process *p) {
  *   timeout         seconds; then SIGTERM to its process group
  *   grace           seconds from there to SIGKILL; 5
  *   kill_group      true: end what is left of the group when it exits
+ *   kill_strays     true: the same for processes of it that left the group;
+ *                   they have LLMPROF_RUN_MARK in their environment
  *   hold_signals    true: signals that we get are not sent on; who started
  *                   it ends it within the grace period
  *
  * result: ok (exit code 0), code or signal ("SIGKILL"), timed_out,
  * interrupted ("SIGINT": a signal that we got and sent on), wall, user,
  * system (seconds), max_rss (bytes; nil when below our own, which hides it),
- * pid. */
+ * pid, strays (list of { pid, name, lives (could not be ended) }: what
+ * kill_strays found). */
 static int spawn_run(lua_State *L) {
   llmprof_error err;
   process *p = start(L, &err);

@@ -1,6 +1,7 @@
 /* llmprof.sys: the machine and this process. */
 #include "llmprof/sys.h"
 
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -147,6 +148,35 @@ static int sys_executable(lua_State *L) {
   return llmprof_lua_text(L, llmprof_sys_executable(path, &err), path, &err);
 }
 
+/* sys.readable(fd, [seconds]) -> would reading not wait; within so long (0) */
+static int sys_readable(lua_State *L) {
+  lua_Integer fd = luaL_checkinteger(L, 1);
+  lua_Number seconds = luaL_optnumber(L, 2, 0);
+  luaL_argcheck(L, fd >= 0 && fd < INT_MAX, 1, "a descriptor expected");
+  luaL_argcheck(L, seconds >= 0 && seconds < 1e6, 2, "seconds expected");
+  lua_pushboolean(L, llmprof_sys_readable((int)fd, (int)(seconds * 1000)));
+  return 1;
+}
+
+/* sys.read(fd, most) -> bytes that are there, waiting for the first; "" at the
+ * end | nil, message, code */
+static int sys_read(lua_State *L) {
+  enum {
+    MOST = 1 << 20
+  };
+  lua_Integer fd = luaL_checkinteger(L, 1), most = luaL_checkinteger(L, 2);
+  luaL_argcheck(L, fd >= 0 && fd < INT_MAX, 1, "a descriptor expected");
+  luaL_argcheck(L, most > 0 && most <= MOST, 2, "a number of bytes expected");
+  luaL_Buffer b;
+  char *bytes = luaL_buffinitsize(L, &b, (size_t)most);
+  size_t count = 0;
+  llmprof_error err;
+  if (!llmprof_sys_read((int)fd, bytes, (size_t)most, &count, &err))
+    return llmprof_lua_fail(L, &err);
+  luaL_pushresultsize(&b, count);
+  return 1;
+}
+
 /* sys.signal_name(number) -> "SIGINT", nil for no signal */
 static int sys_signal_name(lua_State *L) {
   lua_Integer number = luaL_checkinteger(L, 1);
@@ -182,6 +212,8 @@ static const luaL_Reg functions[] = {
     {"monotonic", sys_monotonic},
     {"output_lost", sys_output_lost},
     {"pid", sys_pid},
+    {"read", sys_read},
+    {"readable", sys_readable},
     {"realtime", sys_realtime},
     {"signal_name", sys_signal_name},
     {"uname", sys_uname},

@@ -6,7 +6,9 @@
 #include "llmprof/readers.h"
 
 #include "frame.h"
+#include "llmprof/nsys_write.h"
 #include "llmprof/perfetto.h"
+#include "llmprof/version.h"
 #include "lua_buffer.h"
 
 #define TRACE "llmprof.trace"
@@ -18,7 +20,7 @@ static llmprof_trace *check_trace(lua_State *L) {
 /* trace.open(path) -> trace | nil, message, code */
 static int trace_open(lua_State *L) {
   const char *path = llmprof_lua_check_path(L, 1);
-  void **box = llmprof_lua_box(L, TRACE, 0);
+  void **box = llmprof_lua_box(L, TRACE, 1);
   llmprof_error err;
   *box = llmprof_trace_open(path, &err);
   return *box ? 1 : llmprof_lua_fail(L, &err);
@@ -105,6 +107,24 @@ static int f_processes(lua_State *L) {
   return 1;
 }
 
+/* trace:threads() -> list of { pid, tid, name }, as far as tables are loaded */
+static int f_threads(lua_State *L) {
+  const llmprof_trace *trace = check_trace(L);
+  size_t count, processes;
+  const llmprof_process *of = llmprof_trace_processes(trace, &processes);
+  const llmprof_thread *threads = llmprof_trace_threads(trace, &count);
+  lua_createtable(L, (int)count, 0);
+  for (size_t i = 0; i < count; i++) {
+    lua_newtable(L);
+    if (threads[i].process < processes)
+      set_integer(L, "pid", of[threads[i].process].pid);
+    set_integer(L, "tid", threads[i].tid);
+    set_id(L, trace, "name", threads[i].name);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
 /* trace:has(table) -> were such events recorded; table is one of kernels,
  * copies, sets, graphs, api, ranges */
 static int f_has(lua_State *L) {
@@ -162,14 +182,46 @@ static int f_diagnostics(lua_State *L) {
   return 1;
 }
 
-/* trace:frame(name) -> frame | nil, message, code */
+/* Push the trace's table of the frames that are in use, by name. */
+static void push_shared(lua_State *L) {
+  if (lua_getiuservalue(L, 1, 1) == LUA_TTABLE) return;
+  lua_pop(L, 1);
+  lua_newtable(L);
+  lua_createtable(L, 0, 1);
+  lua_pushliteral(L, "v");
+  lua_setfield(L, -2, "__mode");
+  lua_setmetatable(L, -2);
+  lua_pushvalue(L, -1);
+  lua_setiuservalue(L, 1, 1);
+}
+
+/* Push the frame of this name that all are views of; false on failure. */
+static bool push_base(lua_State *L, llmprof_trace *trace, const char *name,
+                      llmprof_error *err) {
+  push_shared(L);
+  if (lua_getfield(L, -1, name) == LUA_TUSERDATA) return true;
+  lua_pop(L, 1);
+  llmprof_frame **made = llmprof_lua_new_frame(L, 1);
+  *made = llmprof_trace_frame(trace, name, err);
+  if (!*made) return false;
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -3, name);
+  return true;
+}
+
+/* trace:frame(name) -> frame | nil, message, code
+ *
+ * Frames of one name are views of one that lives as long as any of them: what
+ * one has worked out the others have, and what is added to one is its own. */
 static int f_frame(lua_State *L) {
   llmprof_trace *trace = check_trace(L);
   const char *name = luaL_checkstring(L, 2);
-  llmprof_frame **made = llmprof_lua_new_frame(L, 1);
   llmprof_error err;
-  *made = llmprof_trace_frame(trace, name, &err);
-  return *made ? 1 : llmprof_lua_fail(L, &err);
+  if (!push_base(L, trace, name, &err)) return llmprof_lua_fail(L, &err);
+  llmprof_frame *base = llmprof_lua_check_frame(L, -1);
+  llmprof_frame **view = llmprof_lua_new_frame(L, -1);
+  *view = llmprof_frame_slice(base, 0, llmprof_frame_rows(base), &err);
+  return *view ? 1 : llmprof_lua_fail(L, &err);
 }
 
 /* The string at index `i` of the list on top. */
@@ -216,7 +268,8 @@ static int f_steps(lua_State *L) {
 
 /* trace:label(frame, name, tags) -> frame with two more columns: `name`, the
  * tag, or the label given for it, of the innermost of those ranges around each
- * operation's launch, and `name`_range, that range's row. */
+ * operation's launch, or from each range outwards, and `name`_range, that
+ * range's row. */
 static int f_label(lua_State *L) {
   llmprof_trace *trace = check_trace(L);
   llmprof_frame *frame = llmprof_lua_check_frame(L, 2);
@@ -333,10 +386,28 @@ static int f_perfetto(lua_State *L) {
   return 1;
 }
 
+/* trace:sqlite(path) -> counts of what was written, in the schema of nsys:
+ * { operations, ranges, calls } | nil, message, code */
+static int f_sqlite(lua_State *L) {
+  llmprof_trace *trace = check_trace(L);
+  const char *path = llmprof_lua_check_path(L, 2);
+  llmprof_nsys_counts written;
+  llmprof_error err;
+  if (!llmprof_nsys_write(trace, path, "llmprof", LLMPROF_VERSION, &written,
+                          &err))
+    return llmprof_lua_fail(L, &err);
+  lua_newtable(L);
+  set_integer(L, "operations", (int64_t)written.operations);
+  set_integer(L, "ranges", (int64_t)written.ranges);
+  set_integer(L, "calls", (int64_t)written.calls);
+  return 1;
+}
+
 static const luaL_Reg methods[] = {
     {"info", f_info},
     {"devices", f_devices},
     {"processes", f_processes},
+    {"threads", f_threads},
     {"has", f_has},
     {"knows", f_knows},
     {"diagnostics", f_diagnostics},
@@ -345,6 +416,7 @@ static const luaL_Reg methods[] = {
     {"label", f_label},
     {"label_spans", f_label_spans},
     {"perfetto", f_perfetto},
+    {"sqlite", f_sqlite},
     {"close", f_close},
     {NULL, NULL},
 };

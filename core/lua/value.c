@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "llmprof/interrupt.h"
 #include "llmprof/path.h"
 #include "llmprof_lua.h"
 
@@ -49,6 +50,14 @@ static void push_null(lua_State *L) {
 
 static int size_hint(size_t count) {
   return count < INT_MAX ? (int)count : INT_MAX;
+}
+
+/* The tree at hand is a userdata's. */
+static void check_interrupt(lua_State *L) {
+  llmprof_error err;
+  if (!llmprof_interrupted()) return;
+  llmprof_fail_interrupted(&err);
+  llmprof_lua_raise(L, &err);
 }
 
 static void push_value(lua_State *L, const llmprof_value *value, bool ordered);
@@ -109,6 +118,7 @@ static void push_string(lua_State *L, const llmprof_value *value) {
 
 static void push_value(lua_State *L, const llmprof_value *value, bool ordered) {
   luaL_checkstack(L, 5, "value nested too deep");
+  check_interrupt(L);
   switch (llmprof_value_type(value)) {
   case LLMPROF_NULL:
     push_null(L);
@@ -388,6 +398,7 @@ static bool is_null(lua_State *L) {
 
 static bool convert(lua_State *L, holder *h, frame *f, llmprof_value *into) {
   luaL_checkstack(L, 6, "table nested too deep");
+  if (llmprof_interrupted()) return false; /* as out of memory */
   switch (lua_type(L, -1)) {
   case LUA_TBOOLEAN:
     return place(h, f, into, llmprof_value_new_bool(lua_toboolean(L, -1)));

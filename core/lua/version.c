@@ -1,4 +1,6 @@
-/* llmprof.version: what this build is. CMake defines the values. */
+/* llmprof.version: what this build is. CMake defines the compiler. */
+#include "llmprof/version.h"
+
 #include "llmprof_lua.h"
 
 int luaopen_llmprof_version(lua_State *L);

@@ -23,6 +23,17 @@ static const llmprof_lua_format format = {
     .write = write_yaml,
 };
 
+static bool write_line(const llmprof_value *value, unsigned indent,
+                       llmprof_buffer *out, llmprof_error *err) {
+  (void)indent;
+  return llmprof_yaml_write_line(value, out, err);
+}
+
+static const llmprof_lua_format line_format = {
+    .name = "yaml",
+    .write = write_line,
+};
+
 /* yaml.decode(text [, options]) -> value | nil, message, code
  * options: name (in messages, "yaml"), max_depth, max_size, max_nodes */
 static int yaml_decode(lua_State *L) {
@@ -39,10 +50,17 @@ static int yaml_encode(lua_State *L) {
   return llmprof_lua_encode(L, &format, 0);
 }
 
+/* yaml.encode_line(value) -> text | nil, message, code: in flow style, to stand
+ * behind "key: " */
+static int yaml_encode_line(lua_State *L) {
+  return llmprof_lua_encode(L, &line_format, 0);
+}
+
 static const luaL_Reg functions[] = {
     {"decode", yaml_decode},
     {"load", yaml_load},
     {"encode", yaml_encode},
+    {"encode_line", yaml_encode_line},
     {NULL, NULL},
 };
 

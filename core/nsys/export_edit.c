@@ -197,6 +197,7 @@ static bool check_target(const char *from, const char *to, llmprof_error *err) {
  * one can be written. */
 static bool give_mode(const char *from, const char *path, llmprof_error *err) {
   struct stat info;
+  if (stat(from, &info) != 0 && errno == ENOENT) return true; /* no file */
   if (stat(from, &info) == 0 &&
       chmod(path, (info.st_mode & 0777) | S_IWUSR) == 0)
     return true;
@@ -209,23 +210,37 @@ static bool finish_making(const char *from, const char *path, const char *to,
          llmprof_fs_rename(path, to, err);
 }
 
-/* Of a file to be made of `from`: prepare it (a copy, or nothing), change it,
- * put it at `to`. */
+/* How a file to be made of `from` begins. */
+typedef enum start_kind {
+  AS_A_COPY,
+  BESIDE_THE_EXPORT, /* empty, the export attached */
+  EMPTY,
+} start_kind;
+
+static bool is_database(const char *path, llmprof_error *err) {
+  llmprof_sqlite *probe = llmprof_sqlite_open(path, err);
+  llmprof_sqlite_close(probe);
+  return probe != NULL;
+}
+
+static bool begin_file(const char *from, const making *m, llmprof_edit *edit,
+                       start_kind kind) {
+  if (kind == AS_A_COPY && !(llmprof_fs_copy(from, m->path.bytes, edit->err) &&
+                             give_mode(from, m->path.bytes, edit->err)))
+    return false;
+  return open_making(edit, m->path.bytes) &&
+         (kind != BESIDE_THE_EXPORT || llmprof_edit_attach(edit, from));
+}
+
+/* Of a file to be made of `from`: begin it, change it, put it at `to`. */
 static bool make(const char *from, const char *to, llmprof_edit *edit,
-                 bool copied, llmprof_edit_function change, void *user) {
+                 start_kind kind, llmprof_edit_function change, void *user) {
   llmprof_error *err = edit->err;
   making m = {0};
-  bool ok = check_target(from, to, err);
-  if (ok) {
-    llmprof_sqlite *probe = llmprof_sqlite_open(from, err); /* is it one? */
-    ok = probe != NULL;
-    llmprof_sqlite_close(probe);
-  }
-  ok = ok && begin_making(&m, to, err) &&
-       (!copied || (llmprof_fs_copy(from, m.path.bytes, err) &&
-                    give_mode(from, m.path.bytes, err))) &&
-       open_making(edit, m.path.bytes) &&
-       (copied || llmprof_edit_attach(edit, from)) && change(edit, user);
+  bool ok = check_target(from, to, err) &&
+            (kind == EMPTY || is_database(from, err)) &&
+            begin_making(&m, to, err) && begin_file(from, &m, edit, kind) &&
+            change(edit, user);
   sqlite3_close(edit->db);
   if (edit->nomem) ok = llmprof_fail_nomem(err);
   ok = ok && finish_making(from, m.path.bytes, to, err);
@@ -238,7 +253,7 @@ bool llmprof_edit_copy(const char *from, const char *to, const char *action,
                        llmprof_error *err) {
   llmprof_edit edit = {
       .name = from, .target = to, .action = action, .err = err};
-  return make(from, to, &edit, true, change, user);
+  return make(from, to, &edit, AS_A_COPY, change, user);
 }
 
 bool llmprof_edit_anew(const char *from, const char *to, const char *action,
@@ -246,5 +261,13 @@ bool llmprof_edit_anew(const char *from, const char *to, const char *action,
                        llmprof_error *err) {
   llmprof_edit edit = {
       .name = from, .target = to, .action = action, .err = err};
-  return make(from, to, &edit, false, fill, user);
+  return make(from, to, &edit, BESIDE_THE_EXPORT, fill, user);
+}
+
+bool llmprof_edit_new(const char *from, const char *to, const char *action,
+                      llmprof_edit_function fill, void *user,
+                      llmprof_error *err) {
+  llmprof_edit edit = {
+      .name = from, .target = to, .action = action, .err = err};
+  return make(from, to, &edit, EMPTY, fill, user);
 }

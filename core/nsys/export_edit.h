@@ -35,6 +35,12 @@ bool llmprof_edit_anew(const char *from, const char *to, const char *action,
                        llmprof_edit_function fill, void *user,
                        llmprof_error *err);
 
+/* The same with a new file that is filled from elsewhere: `from` is only what
+ * it tells of, which may be a file of any kind, or no file. */
+bool llmprof_edit_new(const char *from, const char *to, const char *action,
+                      llmprof_edit_function fill, void *user,
+                      llmprof_error *err);
+
 /* Attach another export as "more", only to be read. */
 bool llmprof_edit_attach(llmprof_edit *edit, const char *path);
 

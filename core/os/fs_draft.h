@@ -42,6 +42,7 @@ typedef struct fs_draft {
   char temp[FS_TEMP_SIZE]; /* "": it has no name, so that nothing stays of it
                               whatever happens to us */
   int fd;
+  bool soon; /* put in place without a wait for the disk */
 } fs_draft;
 
 /* mode: permission bits to give; NULL for those of the file that is replaced,

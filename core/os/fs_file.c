@@ -12,7 +12,8 @@
 #include "os/fs_draft.h"
 
 enum {
-  CHUNK_SIZE = 64 * 1024
+  CHUNK_SIZE = 64 * 1024,
+  COPY_SIZE = 64 * 1024 * 1024, /* in the kernel, at a time */
 };
 
 bool llmprof_fs_write_fd(int fd, const char *name, const void *bytes,
@@ -131,8 +132,7 @@ static int open_draft(fs_draft *d, mode_t mode) {
 
 bool llmprof_fs_draft_open(fs_draft *d, const char *path, const mode_t *mode,
                            llmprof_error *err) {
-  d->path = path;
-  d->fd = -1;
+  *d = (fs_draft){.path = path, .fd = -1};
   size_t size = strlen(path);
   if (size && path[size - 1] == '/')
     return llmprof_fail_errno(err, EISDIR, "%s", path);
@@ -180,29 +180,49 @@ static int put_in_place(fs_draft *d) {
 }
 
 bool llmprof_fs_draft_commit(fs_draft *d, llmprof_error *err) {
-  int errnum = fsync(d->fd) == 0 ? 0 : errno;
+  int errnum = d->soon || fsync(d->fd) == 0 ? 0 : errno;
   if (!errnum) errnum = put_in_place(d);
   if (errnum) llmprof_fail_errno(err, errnum, "%s", d->path);
   llmprof_fs_draft_discard(d);
   return !errnum;
 }
 
-bool llmprof_fs_write(const char *path, const void *bytes, size_t size,
-                      llmprof_error *err) {
+static bool write_file(const char *path, const void *bytes, size_t size,
+                       bool soon, llmprof_error *err) {
   fs_draft d;
   if (!llmprof_fs_draft_open(&d, path, NULL, err)) return false;
+  d.soon = soon;
   if (llmprof_fs_write_fd(d.fd, path, bytes, size, err))
     return llmprof_fs_draft_commit(&d, err);
   llmprof_fs_draft_discard(&d);
   return false;
 }
 
-bool llmprof_fs_sync(const char *path, llmprof_error *err) {
+bool llmprof_fs_write(const char *path, const void *bytes, size_t size,
+                      llmprof_error *err) {
+  return write_file(path, bytes, size, false, err);
+}
+
+bool llmprof_fs_write_soon(const char *path, const void *bytes, size_t size,
+                           llmprof_error *err) {
+  return write_file(path, bytes, size, true, err);
+}
+
+static bool sync_by(int (*sync_fd)(int fd), const char *path,
+                    llmprof_error *err) {
   int fd = open(path, O_RDONLY | O_CLOEXEC);
-  bool ok = fd >= 0 && fsync(fd) == 0;
+  bool ok = fd >= 0 && sync_fd(fd) == 0;
   if (!ok) llmprof_fail_errno(err, errno, "%s", path);
   if (fd >= 0) close(fd);
   return ok;
+}
+
+bool llmprof_fs_sync(const char *path, llmprof_error *err) {
+  return sync_by(fsync, path, err);
+}
+
+bool llmprof_fs_settle(const char *folder, llmprof_error *err) {
+  return sync_by(syncfs, folder, err);
 }
 
 bool llmprof_fs_chmod(const char *path, uint32_t mode, llmprof_error *err) {
@@ -223,8 +243,10 @@ static bool copy_by_hand(int from, const char *from_path, const fs_draft *d,
   bool ok = true;
   ssize_t got = 0;
   while (ok && (got = read_some(from, chunk, CHUNK_SIZE)) > 0)
-    ok = llmprof_fs_write_fd(d->fd, d->path, chunk, (size_t)got, err);
+    ok = !llmprof_interrupted() &&
+         llmprof_fs_write_fd(d->fd, d->path, chunk, (size_t)got, err);
   if (got < 0) ok = llmprof_fail_errno(err, errno, "%s", from_path);
+  if (!ok && llmprof_interrupted()) llmprof_fail_interrupted(err);
   llmprof_free(chunk);
   return ok;
 }
@@ -234,7 +256,9 @@ static bool copy_by_hand(int from, const char *from_path, const fs_draft *d,
  * descriptors' offsets move along. A failure by hand names its side. */
 static bool copy_bytes(int from, const char *from_path, const fs_draft *d,
                        llmprof_error *err) {
-  while (copy_file_range(from, NULL, d->fd, NULL, 1 << 30, 0) > 0) {}
+  while (copy_file_range(from, NULL, d->fd, NULL, COPY_SIZE, 0) > 0) {
+    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
+  }
   return copy_by_hand(from, from_path, d, err);
 }
 
@@ -255,12 +279,14 @@ static int open_regular(const char *path, mode_t *mode, llmprof_error *err) {
   return -1;
 }
 
-bool llmprof_fs_copy(const char *from, const char *to, llmprof_error *err) {
+static bool copy_file(const char *from, const char *to, bool soon,
+                      llmprof_error *err) {
   mode_t mode;
   int fd = open_regular(from, &mode, err);
   if (fd < 0) return false;
   fs_draft d;
   bool ok = llmprof_fs_draft_open(&d, to, &mode, err);
+  d.soon = soon;
   if (ok && copy_bytes(fd, from, &d, err)) {
     ok = llmprof_fs_draft_commit(&d, err);
   } else if (ok) {
@@ -269,4 +295,13 @@ bool llmprof_fs_copy(const char *from, const char *to, llmprof_error *err) {
   }
   close(fd);
   return ok;
+}
+
+bool llmprof_fs_copy(const char *from, const char *to, llmprof_error *err) {
+  return copy_file(from, to, false, err);
+}
+
+bool llmprof_fs_copy_soon(const char *from, const char *to,
+                          llmprof_error *err) {
+  return copy_file(from, to, true, err);
 }

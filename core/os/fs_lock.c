@@ -92,9 +92,10 @@ static int make_private(const char *path) {
   if (mkdir(path, 0700) != 0) return -1;
   int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (fd >= 0 && llmprof_fs_hold(fd)) return fd;
+  int errnum = fd >= 0 || errno == ENOENT ? EAGAIN : errno;
   if (fd >= 0) close(fd);
   rmdir(path);
-  errno = EAGAIN;
+  errno = errnum;
   return -1;
 }
 

@@ -4,6 +4,7 @@
 
 #include "llmprof/alloc.h"
 #include "llmprof/fs.h"
+#include "llmprof/interrupt.h"
 #include "os/fs_draft.h"
 #include "os/packer.h"
 
@@ -48,6 +49,7 @@ llmprof_sink *llmprof_sink_open(const char *path, bool packed,
 
 bool llmprof_sink_write(llmprof_sink *sink, const void *bytes, size_t size,
                         llmprof_error *err) {
+  if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
   return sink->packer ? llmprof_packer_write(sink->packer, bytes, size, err)
                       : write_packed(sink, bytes, size, err);
 }

@@ -27,6 +27,8 @@
 /* How often to look where nothing wakes us: at a group, or at the child where
  * the kernel or a sandbox has no pidfd. */
 #define TICK (10 * MILLISECOND)
+/* The most that the look at a group, which doubles its time, comes to. */
+#define LONGEST_TICK (16 * TICK)
 
 typedef enum spawn_state {
   RUNNING,
@@ -42,6 +44,7 @@ struct llmprof_spawn {
   spawn_stream streams[LLMPROF_STREAMS];
   spawn_sink sink;
   bool kill_group;
+  spawn_strays strays;
 
   /* Monotonic times. */
   int64_t started, deadline, grace;
@@ -50,6 +53,7 @@ struct llmprof_spawn {
   bool killed;       /* SIGKILL was sent */
   int64_t kill_at;   /* once stopping; once killed: when to give up waiting */
   int64_t linger_to; /* once leaving: when to stop waiting for pipes to end */
+  int64_t tick;      /* once leaving: until the next look at the group */
 
   int64_t own_peak; /* our largest resident set at the start, bytes */
   llmprof_spawn_result result;
@@ -80,9 +84,13 @@ static void begin_stop(llmprof_spawn *p) {
   p->kill_at = later(now(), p->grace);
 }
 
-/* SIGTERM even if the grace period runs already, after another signal. */
+/* SIGTERM even if the grace period runs already, after another signal. What is
+ * stopped goes on, so that it hears of it. */
 static void terminate(llmprof_spawn *p) {
-  if (!p->terminated) send_signal(p, SIGTERM);
+  if (!p->terminated) {
+    send_signal(p, SIGTERM);
+    send_signal(p, SIGCONT);
+  }
   p->terminated = true;
   begin_stop(p);
 }
@@ -152,6 +160,7 @@ static void reap(llmprof_spawn *p) {
   llmprof_spawn_result *result = &p->result;
   pid_t got;
   llmprof_spawn_watch_reaped(&p->watch);
+  p->strays.child = 0;
   do {
     got = wait4(p->pid, &status, 0, &usage);
   } while (got < 0 && errno == EINTR);
@@ -178,10 +187,17 @@ static bool has_exited(const llmprof_spawn *p) {
   return info.si_pid == p->pid;
 }
 
+/* A long grace period is for the child, not for what it leaves behind. */
+static void end_the_rest(llmprof_spawn *p) {
+  int64_t latest = later(now(), LLMPROF_GRACE_NS);
+  terminate(p);
+  if (p->kill_at > latest) p->kill_at = latest;
+}
+
 /* Exited, not yet reaped: until then its number, and with it the group's,
  * cannot belong to anybody else. */
 static void begin_leaving(llmprof_spawn *p) {
-  if (p->kill_group) terminate(p);
+  if (p->kill_group) end_the_rest(p);
   for (size_t i = 0; i < LLMPROF_STREAMS; i++) {
     int pending = 0;
     if (p->streams[i].pipe >= 0 &&
@@ -191,6 +207,7 @@ static void begin_leaving(llmprof_spawn *p) {
   reap(p);
   p->state = LEAVING;
   p->linger_to = later(now(), LINGER);
+  p->tick = TICK;
 }
 
 /* ---- the group ---- */
@@ -233,12 +250,20 @@ static bool group_lives(const llmprof_spawn *p) {
   return lives;
 }
 
-/* Must we wait for the group still? */
+/* What has left the group gets its signals here, and so does what comes up
+ * when its parent has ended. */
+static bool strays_live(llmprof_spawn *p) {
+  return llmprof_spawn_strays_signal(&p->strays, p->killed ? SIGKILL : SIGTERM);
+}
+
+/* Must we wait for the group, or what left it, still? */
 static bool group_pending(llmprof_spawn *p) {
   if (!p->stopping) return false;
   bool given_up = p->killed && now() >= p->kill_at;
-  if (!given_up && group_lives(p)) {
+  bool group = group_lives(p), strays = strays_live(p);
+  if (!given_up && (group || strays)) {
     p->linger_to = later(now(), LINGER);
+    p->tick = p->tick < LONGEST_TICK ? 2 * p->tick : p->tick;
     return true;
   }
   p->stopping = false;
@@ -256,11 +281,20 @@ static bool output_pending(const llmprof_spawn *p) {
   return owed || (open && now() < p->linger_to);
 }
 
+static void keep_strays(llmprof_spawn *p) {
+  spawn_strays *strays = &p->strays;
+  for (size_t i = 0; i < strays->count; i++)
+    p->result.strays[i] = strays->list[i].told;
+  p->result.stray_count = strays->count;
+  llmprof_spawn_strays_end(strays);
+}
+
 static void finish(llmprof_spawn *p) {
   for (size_t i = 0; i < LLMPROF_STREAMS; i++) {
     llmprof_spawn_stream_flush(&p->streams[i], &p->sink);
     llmprof_spawn_stream_close(&p->streams[i]);
   }
+  keep_strays(p);
   int number = llmprof_spawn_watch_end(&p->watch);
   if (number && !p->result.interrupted) p->result.interrupted = number;
   if (p->pidfd >= 0) close(p->pidfd);
@@ -272,7 +306,7 @@ static int64_t wake_time(const llmprof_spawn *p) {
   int64_t time = NEVER;
   if (p->state == LEAVING) {
     time = p->linger_to;
-    if (p->stopping) time = later(now(), TICK);
+    if (p->stopping) time = later(now(), p->tick);
   } else if (p->stopping) {
     if (!p->killed) time = p->kill_at;
   } else {
@@ -306,6 +340,7 @@ static void wait_for_events(llmprof_spawn *p, int64_t until) {
 static bool turn(llmprof_spawn *p, int64_t until) {
   bool happened = false;
   wait_for_events(p, until);
+  llmprof_spawn_strays_reap(&p->strays);
   see_to_signals(p);
   for (size_t i = 0; i < LLMPROF_STREAMS; i++) {
     if (p->streams[i].pipe >= 0)
@@ -351,7 +386,7 @@ bool llmprof_spawn_stop(llmprof_spawn *p, llmprof_spawn_result *result,
 
 /* The kernel, or a sandbox around it, may not have pidfds: then we look. */
 static void adopt(llmprof_spawn *p, pid_t pid) {
-  p->pid = p->result.pid = pid;
+  p->pid = p->result.pid = p->strays.child = p->strays.group = pid;
   p->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
   p->own_peak = own_peak();
 }
@@ -364,7 +399,7 @@ static bool prepare(llmprof_spawn *p, const llmprof_spawn_options *options) {
     p->streams[i] = (spawn_stream){(llmprof_stream)i, .pipe = -1, .file = -1};
   p->sink.on_line = options->on_line;
   p->sink.user = options->user;
-  p->kill_group = options->kill_group;
+  p->kill_group = options->kill_group || options->kill_strays;
   p->grace = options->grace_ns == 0  ? LLMPROF_GRACE_NS
              : options->grace_ns < 0 ? 0
                                      : options->grace_ns;
@@ -385,8 +420,11 @@ llmprof_spawn *llmprof_spawn_start(const char *const *argv,
   pid_t pid;
   p->state = DONE; /* until there is a child */
   bool ok = prepare(p, options) || llmprof_fail_nomem(err);
-  if (ok &&
-      llmprof_spawn_launch(argv, options, p->streams, &p->watch, &pid, err)) {
+  if (ok && options->kill_strays)
+    ok = llmprof_spawn_strays_prepare(&p->strays, err);
+  llmprof_spawn_strays_begin(&p->strays);
+  if (ok && llmprof_spawn_launch(argv, options, p->strays.mark, p->streams,
+                                 &p->watch, &pid, err)) {
     p->state = RUNNING;
     adopt(p, pid);
     return p;
@@ -415,11 +453,17 @@ bool llmprof_spawn_signal(llmprof_spawn *p, int number, llmprof_error *err) {
          llmprof_fail_errno(err, errno, "process %d", (int)p->pid);
 }
 
+static void kill_everything(llmprof_spawn *p) {
+  llmprof_spawn_strays_signal(&p->strays, SIGKILL);
+  send_signal(p, SIGKILL);
+}
+
 void llmprof_spawn_free(llmprof_spawn *p) {
   if (!p) return;
   if (p->state == RUNNING || (p->state == LEAVING && p->stopping))
-    send_signal(p, SIGKILL);
+    kill_everything(p);
   if (p->state == RUNNING) reap(p);
+  llmprof_spawn_strays_end(&p->strays);
   llmprof_spawn_watch_abandon(&p->watch);
   for (size_t i = 0; i < LLMPROF_STREAMS; i++)
     llmprof_spawn_stream_close(&p->streams[i]);

@@ -1,15 +1,17 @@
 /* From options to a running program: environment, working directory, lookup,
- * outputs, posix_spawn. The program is looked up here and not by exec, so that
+ * outputs, vfork. The program is looked up here and not by exec, so that
  * a failure can say what is wrong; files are opened after that, so that a
  * typo empties no log. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <spawn.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "llmprof/alloc.h"
@@ -17,9 +19,14 @@
 
 #define DEFAULT_PATH "/bin:/usr/bin" /* as exec's when PATH is not set */
 
+enum {
+  MOST_DESCRIPTORS = 1 << 16 /* that are tried one by one */
+};
+
 typedef struct launch {
   const llmprof_spawn_options *options;
-  char **env; /* NULL-terminated */
+  const char *mark; /* an entry of the environment, or "" */
+  char **env;       /* NULL-terminated */
   size_t env_count, env_cap;
   size_t env_own; /* from here on the strings are ours */
   int cwd;        /* a descriptor or AT_FDCWD */
@@ -35,6 +42,7 @@ static bool names(const char *entry, const char *name) {
 }
 
 static bool is_changed(const launch *l, const char *entry) {
+  if (*l->mark && names(entry, LLMPROF_RUN_MARK)) return true;
   for (size_t i = 0; i < l->options->variable_count; i++) {
     if (names(entry, l->options->variables[i].name)) return true;
   }
@@ -56,6 +64,13 @@ static bool add_variable(launch *l, const llmprof_variable *variable) {
   llmprof_buffer_printf(&entry, "%s=%s", variable->name, variable->value);
   if (!entry.failed && add_entry(l, entry.bytes)) return true;
   llmprof_buffer_free(&entry);
+  return false;
+}
+
+static bool add_mark(launch *l) {
+  char *entry = *l->mark ? llmprof_strdup(l->mark) : NULL;
+  if (!*l->mark || (entry && add_entry(l, entry))) return true;
+  llmprof_free(entry);
   return false;
 }
 
@@ -84,6 +99,7 @@ static bool build_environment(launch *l, llmprof_error *err) {
     if (options->variables[i].value && !add_variable(l, &options->variables[i]))
       return llmprof_fail_nomem(err);
   }
+  if (!add_mark(l)) return llmprof_fail_nomem(err);
   qsort(l->env + l->env_own, l->env_count - l->env_own, sizeof *l->env,
         compare_entries);
   return true;
@@ -292,48 +308,57 @@ static bool open_outputs(launch *l, spawn_stream streams[LLMPROF_STREAMS],
 
 /* ---- starting ---- */
 
-static int set_attributes(posix_spawnattr_t *attributes) {
-  sigset_t all, none;
-  memset(&all, 0xff, sizeof all); /* sigfillset leaves out two of libc's own,
-                                     which would then stay ignored */
+/* All to their defaults, two of libc's own as well, which its sigaction refuses
+ * and which would then stay ignored: hence the system call, with a struct of
+ * the kernel's that is all zeros. */
+static void reset_signals(void) {
+  const unsigned long plain[8] = {0};
+  sigset_t none;
+  for (int number = 1; number < NSIG; number++)
+    syscall(SYS_rt_sigaction, number, plain, NULL, (NSIG - 1) / 8);
   sigemptyset(&none);
-  posix_spawnattr_setsigdefault(attributes, &all);
-  posix_spawnattr_setsigmask(attributes, &none);
-  posix_spawnattr_setpgroup(attributes, 0);
-  return posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETPGROUP |
-                                                  POSIX_SPAWN_SETSIGDEF |
-                                                  POSIX_SPAWN_SETSIGMASK);
+  sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static int set_actions(const launch *l, posix_spawn_file_actions_t *actions) {
-  int errnum = 0;
-  for (int fd = 0; fd <= STDERR_FILENO && !errnum; fd++) {
-    if (l->child[fd] >= 0)
-      errnum = posix_spawn_file_actions_adddup2(actions, l->child[fd], fd);
+/* Kernels before 5.9 have to be asked one by one. */
+static void close_from(unsigned first) {
+  if (syscall(SYS_close_range, first, UINT_MAX, 0) == 0) return;
+  long count = sysconf(_SC_OPEN_MAX);
+  if (count < 0 || count > MOST_DESCRIPTORS) count = MOST_DESCRIPTORS;
+  for (unsigned fd = first; fd < (unsigned)count; fd++) close((int)fd);
+}
+
+/* In the child, which shares our memory until it is the program: nothing but
+ * system calls. Returns why it is not. */
+static int become(const launch *l, char *const *argv) {
+  if (setpgid(0, 0) != 0) return errno;
+  for (int fd = 0; fd <= STDERR_FILENO; fd++) {
+    if (l->child[fd] >= 0 && dup2(l->child[fd], fd) < 0) return errno;
   }
-  if (!errnum && l->cwd != AT_FDCWD)
-    errnum = posix_spawn_file_actions_addfchdir_np(actions, l->cwd);
-  if (!errnum)
-    errnum =
-        posix_spawn_file_actions_addclosefrom_np(actions, STDERR_FILENO + 1);
-  return errnum;
+  if (l->cwd != AT_FDCWD && fchdir(l->cwd) != 0) return errno;
+  close_from(STDERR_FILENO + 1);
+  reset_signals();
+  execve(l->program.bytes, argv, l->env);
+  return errno;
 }
 
+/* Not posix_spawn: in glibc it cannot change the folder before 2.29 or close
+ * what was inherited before 2.34. */
 static int start(const launch *l, const char *const *argv, pid_t *pid) {
-  posix_spawnattr_t attributes;
-  posix_spawn_file_actions_t actions;
-  int errnum = posix_spawnattr_init(&attributes);
+  sigset_t all, mask;
+  sigfillset(&all);
+  int errnum = pthread_sigmask(SIG_SETMASK, &all, &mask);
   if (errnum) return errnum;
-  errnum = posix_spawn_file_actions_init(&actions);
-  if (!errnum) {
-    errnum = set_attributes(&attributes);
-    if (!errnum) errnum = set_actions(l, &actions);
-    if (!errnum) /* the prototype lacks a const that POSIX promises */
-      errnum = posix_spawn(pid, l->program.bytes, &actions, &attributes,
-                           (char *const *)argv, l->env);
-    posix_spawn_file_actions_destroy(&actions);
+  volatile int failed = 0;
+  pid_t child = vfork();
+  if (child == 0) { /* the prototype lacks a const that POSIX promises */
+    failed = become(l, (char *const *)argv);
+    _exit(127);
   }
-  posix_spawnattr_destroy(&attributes);
+  errnum = child < 0 ? errno : failed;
+  if (child > 0 && errnum) waitpid(child, NULL, 0);
+  pthread_sigmask(SIG_SETMASK, &mask, NULL);
+  *pid = child;
   return errnum;
 }
 
@@ -383,9 +408,11 @@ static void launch_free(launch *l) {
 
 bool llmprof_spawn_launch(const char *const *argv,
                           const llmprof_spawn_options *options,
+                          const char *mark,
                           spawn_stream streams[LLMPROF_STREAMS],
                           spawn_watch *watch, pid_t *pid, llmprof_error *err) {
-  launch l = {.options = options, .cwd = AT_FDCWD, .child = {-1, -1, -1}};
+  launch l = {
+      .options = options, .mark = mark, .cwd = AT_FDCWD, .child = {-1, -1, -1}};
   if (!argv[0]) return llmprof_fail(err, LLMPROF_SYNTAX, "empty argv");
   l.env_own = SIZE_MAX;
   bool ok = build_environment(&l, err) && open_cwd(&l, err) &&

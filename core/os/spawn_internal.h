@@ -85,13 +85,48 @@ void llmprof_spawn_stream_flush(spawn_stream *stream, spawn_sink *sink);
 /* Close and free everything. */
 void llmprof_spawn_stream_close(spawn_stream *stream);
 
+/* ---- spawn_strays.c: processes that left the child's group ---- */
+
+typedef struct spawn_stray {
+  llmprof_stray told;
+  unsigned long long started; /* its number may be given again */
+  int sent;                   /* the last signal that it got from us */
+} spawn_stray;
+
+/* One child's part in it; zeroed at first. */
+typedef struct spawn_strays {
+  struct spawn_strays *next;
+  pid_t child; /* until it is reaped */
+  pid_t group;
+  char mark[sizeof LLMPROF_RUN_MARK + 34]; /* NAME=VALUE; "": not looked for */
+  int was_reaper;
+  spawn_stray list[LLMPROF_STRAYS_MAX];
+  size_t count;
+} spawn_strays;
+
+/* They are to be looked for: make a mark for the child's environment. */
+bool llmprof_spawn_strays_prepare(spawn_strays *strays, llmprof_error *err);
+
+/* From before the child's start until its handle is done with; every child,
+ * also where they are not looked for, since it is none itself. */
+void llmprof_spawn_strays_begin(spawn_strays *strays);
+void llmprof_spawn_strays_end(spawn_strays *strays);
+
+/* Send a signal, 0 for none, to those that have not had it. Does one live? */
+bool llmprof_spawn_strays_signal(spawn_strays *strays, int number);
+
+/* Let go of those that have ended by themselves. */
+void llmprof_spawn_strays_reap(const spawn_strays *strays);
+
 /* ---- spawn_child.c: getting the program to run ---- */
 
-/* Open the outputs, find the program, start it. On success the child's group
+/* Open the outputs, find the program, start it, with `mark` (NAME=VALUE, or "")
+ * in its environment. On success the child's group
  * is registered in *watch. On failure nothing runs, and the caller closes the
  * streams and ends the watch. */
 bool llmprof_spawn_launch(const char *const *argv,
                           const llmprof_spawn_options *options,
+                          const char *mark,
                           spawn_stream streams[LLMPROF_STREAMS],
                           spawn_watch *watch, pid_t *pid, llmprof_error *err);
 

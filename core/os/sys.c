@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,8 @@
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "llmprof/interrupt.h"
 
 static int64_t now(clockid_t clock) {
   struct timespec time;
@@ -142,12 +145,44 @@ bool llmprof_sys_executable(llmprof_buffer *path, llmprof_error *err) {
   return !path->failed || llmprof_fail_nomem(err);
 }
 
+bool llmprof_sys_readable(int fd, int milliseconds) {
+  struct pollfd one = {.fd = fd, .events = POLLIN};
+  return poll(&one, 1, milliseconds) > 0;
+}
+
+bool llmprof_sys_read(int fd, void *bytes, size_t size, size_t *count,
+                      llmprof_error *err) {
+  ssize_t got;
+  do {
+    got = llmprof_interrupted() ? -2 : read(fd, bytes, size);
+  } while (got == -1 && errno == EINTR);
+  if (got == -2) return llmprof_fail_interrupted(err);
+  if (got < 0) return llmprof_fail_errno(err, errno, "descriptor %d", fd);
+  *count = (size_t)got;
+  return true;
+}
+
 /* ---- signals ---- */
 
+/* glibc has them from 2.32 on only (sigabbrev_np). */
+static const char *const signal_names[] = {
+    [SIGHUP] = "SIGHUP",       [SIGINT] = "SIGINT",       [SIGQUIT] = "SIGQUIT",
+    [SIGILL] = "SIGILL",       [SIGTRAP] = "SIGTRAP",     [SIGABRT] = "SIGABRT",
+    [SIGBUS] = "SIGBUS",       [SIGFPE] = "SIGFPE",       [SIGKILL] = "SIGKILL",
+    [SIGUSR1] = "SIGUSR1",     [SIGSEGV] = "SIGSEGV",     [SIGUSR2] = "SIGUSR2",
+    [SIGPIPE] = "SIGPIPE",     [SIGALRM] = "SIGALRM",     [SIGTERM] = "SIGTERM",
+    [SIGSTKFLT] = "SIGSTKFLT", [SIGCHLD] = "SIGCHLD",     [SIGCONT] = "SIGCONT",
+    [SIGSTOP] = "SIGSTOP",     [SIGTSTP] = "SIGTSTP",     [SIGTTIN] = "SIGTTIN",
+    [SIGTTOU] = "SIGTTOU",     [SIGURG] = "SIGURG",       [SIGXCPU] = "SIGXCPU",
+    [SIGXFSZ] = "SIGXFSZ",     [SIGVTALRM] = "SIGVTALRM", [SIGPROF] = "SIGPROF",
+    [SIGWINCH] = "SIGWINCH",   [SIGPOLL] = "SIGPOLL",     [SIGPWR] = "SIGPWR",
+    [SIGSYS] = "SIGSYS",
+};
+
 bool llmprof_sys_signal_name(int number, char name[LLMPROF_SIGNAL_SIZE]) {
-  const char *known = number > 0 ? sigabbrev_np(number) : NULL;
-  if (known) {
-    snprintf(name, LLMPROF_SIGNAL_SIZE, "SIG%s", known);
+  const int count = sizeof signal_names / sizeof *signal_names;
+  if (number > 0 && number < count && signal_names[number]) {
+    snprintf(name, LLMPROF_SIGNAL_SIZE, "%s", signal_names[number]);
     return true;
   }
   if (number < SIGRTMIN || number > SIGRTMAX) return false;

@@ -32,7 +32,8 @@ bool llmprof_collectives_number(llmprof_frame *rows,
   llmprof_intern_free(&pairs);
   llmprof_free(next);
   timeline_free(&line);
-  if (ok) return timeline_add(rows, name, NULL, LLMPROF_I64, ordinals, err);
+  if (ok)
+    return llmprof_frame_give(rows, name, NULL, LLMPROF_I64, ordinals, err);
   llmprof_free(ordinals);
   return false;
 }
@@ -233,8 +234,8 @@ bool llmprof_collectives_match(llmprof_frame *rows,
   for (int i = 0; ok && i < MATCHED; i++) {
     int64_t *values = m.out[i];
     m.out[i] = NULL;
-    ok = timeline_add(rows, matched[i].name, matched[i].unit, LLMPROF_I64,
-                      values, err);
+    ok = llmprof_frame_give(rows, matched[i].name, matched[i].unit, LLMPROF_I64,
+                            values, err);
   }
   meeting_free(&m);
   return ok;
@@ -293,7 +294,8 @@ bool llmprof_collectives_excess(llmprof_frame *rows, size_t value,
   llmprof_free(s.total);
   llmprof_free(s.count);
   if (ok)
-    return timeline_add(rows, name, columns[2]->unit, LLMPROF_I64, excess, err);
+    return llmprof_frame_give(rows, name, columns[2]->unit, LLMPROF_I64, excess,
+                              err);
   llmprof_free(excess);
   return false;
 }
@@ -385,7 +387,7 @@ static bool hand_over(llmprof_frame *rows, const char *name, const char *unit,
                       int64_t **values, llmprof_error *err) {
   int64_t *given = *values;
   *values = NULL;
-  return timeline_add(rows, name, unit, LLMPROF_I64, given, err);
+  return llmprof_frame_give(rows, name, unit, LLMPROF_I64, given, err);
 }
 
 bool llmprof_collectives_before(llmprof_frame *rows,

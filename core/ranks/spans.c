@@ -22,7 +22,7 @@ bool llmprof_spans_until(llmprof_frame *spans, size_t start, size_t key,
     until[row] = last ? INT64_MAX : line.starts[line.rows[i + 1]];
   }
   timeline_free(&line);
-  return ok && timeline_add(spans, name, "ns", LLMPROF_I64, until, err);
+  return ok && llmprof_frame_give(spans, name, "ns", LLMPROF_I64, until, err);
 }
 
 /* ---- which span a row is in ---- */
@@ -64,7 +64,7 @@ bool llmprof_spans_assign(llmprof_frame *rows, size_t time, size_t key,
             timeline_make(&line, spans, columns->start, columns->key, err) &&
             assign(rows, of_row[0], of_row[1], &line, end, found, err);
   timeline_free(&line);
-  if (ok) return timeline_add(rows, name, NULL, LLMPROF_U32, found, err);
+  if (ok) return llmprof_frame_give(rows, name, NULL, LLMPROF_U32, found, err);
   llmprof_free(found);
   return false;
 }
@@ -117,7 +117,7 @@ bool llmprof_spans_least(llmprof_frame *spans, llmprof_frame *rows, size_t span,
     if (at == SIZE_MAX || cell == LLMPROF_ABSENT) continue;
     if (least[at] == LLMPROF_ABSENT || cell < least[at]) least[at] = cell;
   }
-  return timeline_add(spans, name, from->unit, LLMPROF_I64, least, err);
+  return llmprof_frame_give(spans, name, from->unit, LLMPROF_I64, least, err);
 }
 
 /* ---- how much of a span intervals cover ---- */
@@ -148,7 +148,8 @@ bool llmprof_spans_cover(llmprof_frame *spans,
   bool ok = (covered || llmprof_fail_nomem(err)) &&
             timeline_columns(spans, numbers, 3, loaded, err) &&
             cover(spans, loaded, sets, count, covered, err);
-  if (ok) return timeline_add(spans, name, "ns", LLMPROF_I64, covered, err);
+  if (ok)
+    return llmprof_frame_give(spans, name, "ns", LLMPROF_I64, covered, err);
   llmprof_free(covered);
   return false;
 }
@@ -170,5 +171,5 @@ bool llmprof_spans_rest(llmprof_frame *spans, size_t start, size_t end,
     int64_t length = to > from ? timeline_length(from, to) : 0;
     rest[row] = length > taken ? timeline_length(taken, length) : 0;
   }
-  return timeline_add(spans, name, "ns", LLMPROF_I64, rest, err);
+  return llmprof_frame_give(spans, name, "ns", LLMPROF_I64, rest, err);
 }

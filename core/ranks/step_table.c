@@ -82,8 +82,8 @@ static bool table_hand_over(table *t, llmprof_frame *steps,
   for (int m = 0; m < MEASURES; m++) {
     int64_t *values = t->values[m];
     t->values[m] = NULL;
-    if (!timeline_add(steps, measures[m].name, measures[m].unit, LLMPROF_I64,
-                      values, err))
+    if (!llmprof_frame_give(steps, measures[m].name, measures[m].unit,
+                            LLMPROF_I64, values, err))
       return false;
   }
   return true;

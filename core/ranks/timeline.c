@@ -68,16 +68,6 @@ size_t timeline_after(const timeline *line, int64_t key, int64_t time) {
   return low;
 }
 
-bool timeline_add(llmprof_frame *frame, const char *name, const char *unit,
-                  llmprof_column_type type, void *data, llmprof_error *err) {
-  llmprof_column column = {
-      .name = name, .unit = unit, .type = type, .data = data};
-  if (!data || !llmprof_frame_own(frame, data) ||
-      !llmprof_frame_add(frame, &column, NULL, NULL))
-    return llmprof_fail_nomem(err);
-  return true;
-}
-
 /* Cells as a column of their type keeps them. */
 static void *typed_copy(bool strings, const int64_t *cells, size_t rows) {
   if (!strings) return llmprof_memdup(cells, rows * sizeof *cells);
@@ -97,8 +87,8 @@ bool timeline_keep(llmprof_frame *frame, const char *name, const char *unit,
       return llmprof_fail_nomem(err);
   }
   void *data = typed_copy(strings, cells, llmprof_frame_rows(frame));
-  return timeline_add(frame, name, kept,
-                      strings ? LLMPROF_STRING_ID : LLMPROF_I64, data, err);
+  return llmprof_frame_give(
+      frame, name, kept, strings ? LLMPROF_STRING_ID : LLMPROF_I64, data, err);
 }
 
 bool timeline_cells(const llmprof_frame *frame, const llmprof_column *column,

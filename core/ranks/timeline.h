@@ -25,13 +25,8 @@ void timeline_free(timeline *line);
  * `time`, or of a later key; line->count when there is none. */
 size_t timeline_after(const timeline *line, int64_t key, int64_t time);
 
-/* A column of `type` and `unit` for a frame: `data` is of llmprof_alloc and
- * becomes the frame's, also on failure. */
-bool timeline_add(llmprof_frame *frame, const char *name, const char *unit,
-                  llmprof_column_type type, void *data, llmprof_error *err);
-
-/* The same from cells, which are copied, as name and unit are; an empty unit is
- * none. Strings are ids of the frame's pool. */
+/* Add a column from cells, which are copied, as name and unit are; an empty
+ * unit is none. Strings are ids of the frame's pool. */
 bool timeline_keep(llmprof_frame *frame, const char *name, const char *unit,
                    bool strings, const int64_t *cells, llmprof_error *err);
 

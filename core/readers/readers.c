@@ -2,14 +2,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "nsys/nsys_reader.h"
+#include "spool/spool_reader.h"
 
 /* By priority. */
 static const llmprof_reader *const built_in[] = {
     &llmprof_nsys_reader,
+    &llmprof_spool_reader,
 };
 
 enum {
@@ -17,7 +20,8 @@ enum {
   FURTHER = 8
 };
 
-static const llmprof_reader *further[FURTHER];
+/* Filled in order, from any thread; nothing is ever taken out. */
+static _Atomic(const llmprof_reader *) further[FURTHER];
 
 const llmprof_reader *llmprof_reader_at(size_t number) {
   if (number < BUILT_IN) return built_in[number];
@@ -26,10 +30,10 @@ const llmprof_reader *llmprof_reader_at(size_t number) {
 
 bool llmprof_reader_add(const llmprof_reader *reader, llmprof_error *err) {
   for (size_t i = 0; i < FURTHER; i++) {
-    if (further[i] == reader) return true;
-    if (further[i]) continue;
-    further[i] = reader;
-    return true;
+    const llmprof_reader *there = NULL;
+    if (atomic_compare_exchange_strong(&further[i], &there, reader) ||
+        there == reader)
+      return true;
   }
   return llmprof_fail(err, LLMPROF_LIMIT, "%s: too many readers", reader->name);
 }

@@ -4,11 +4,7 @@
 #include <string.h>
 
 #include "llmprof/markdown.h"
-
-static bool is_control(uint32_t code) {
-  return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x2028 ||
-         code == 0x2029;
-}
+#include "llmprof/text.h"
 
 static bool is_blank(char c) {
   return c == ' ' || c == '\t';
@@ -103,7 +99,7 @@ static size_t add_char(llmprof_buffer *out, const char *text, size_t size,
   size_t taken = llmprof_utf8_decode(text + at, size - at, &code);
   const char *entity = entity_of(text[at]);
   if (code == '_') return add_underscores(out, text, size, at);
-  if (code == 0xFFFD || is_control(code)) {
+  if (code == 0xFFFD || llmprof_text_is_control(code)) {
     llmprof_buffer_puts(out, LLMPROF_REPLACEMENT);
   } else if (entity) {
     llmprof_buffer_puts(out, entity);

@@ -152,6 +152,7 @@ typedef struct sweep {
   bool changed;    /* since the last chain was made */
   int64_t min_end; /* of the open ranges */
   uint32_t last;   /* the last chain */
+  int64_t *filled; /* by range: until when ranges in it reach */
   size_t link_cap, most_links;
   llmprof_watch watch;
   llmprof_error *err; /* filled when it stops for want of anything but memory */
@@ -240,6 +241,17 @@ static uint32_t find_parent(const sweep *s, uint32_t range) {
   return best;
 }
 
+/* The part of the parent that is in `range` and not in one before it. Ranges
+ * come by start. */
+static void fill_parent(sweep *s, uint32_t range, uint32_t parent) {
+  const llmprof_ranges *r = &s->trace->ranges;
+  int64_t from = r->start[range], end = r->end[range];
+  if (s->filled[parent] > from) from = s->filled[parent];
+  if (end <= from) return;
+  s->trace->attribution.inner[parent] += (uint64_t)end - (uint64_t)from;
+  s->filled[parent] = end;
+}
+
 static bool open_one(sweep *s, uint32_t range) {
   const llmprof_ranges *r = &s->trace->ranges;
   llmprof_attribution *a = &s->trace->attribution;
@@ -248,6 +260,8 @@ static bool open_one(sweep *s, uint32_t range) {
   uint32_t parent = find_parent(s, range);
   a->parent[range] = parent;
   a->level[range] = parent == LLMPROF_NONE ? 0 : a->level[parent] + 1;
+  s->filled[range] = r->start[range];
+  if (parent != LLMPROF_NONE) fill_parent(s, range, parent);
   if (!llmprof_grow(&s->open, &s->open_cap, s->open_count + 1, sizeof *s->open))
     return false;
   if (s->open_count) {
@@ -387,7 +401,8 @@ static bool find_links(llmprof_trace *trace, llmprof_error *err) {
   sweep s = {.trace = trace, .most_links = most_links(trace), .err = err};
   s.launches = llmprof_zalloc(trace->calls.count, sizeof *s.launches);
   s.link_of_call = llmprof_alloc(trace->calls.count, sizeof *s.link_of_call);
-  bool ok = s.launches && s.link_of_call;
+  s.filled = llmprof_alloc(trace->ranges.count, sizeof *s.filled);
+  bool ok = s.launches && s.link_of_call && s.filled;
   for (size_t call = 0; ok && call < trace->calls.count; call++)
     s.link_of_call[call] = LLMPROF_NONE;
   for (size_t op = 0; ok && op < trace->ops.count; op++)
@@ -399,6 +414,7 @@ static bool find_links(llmprof_trace *trace, llmprof_error *err) {
   llmprof_free(s.launches);
   llmprof_free(s.link_of_call);
   llmprof_free(s.open);
+  llmprof_free(s.filled);
   return ok;
 }
 
@@ -409,8 +425,13 @@ static bool attribute(llmprof_trace *trace, llmprof_error *err) {
   a->link = llmprof_alloc(ops, sizeof *a->link);
   a->parent = llmprof_alloc(ranges, sizeof *a->parent);
   a->level = llmprof_alloc(ranges, sizeof *a->level);
-  if (!a->call || !a->link || !a->parent || !a->level) return false;
-  for (size_t r = 0; r < ranges; r++) a->parent[r] = a->level[r] = LLMPROF_NONE;
+  a->inner = llmprof_alloc(ranges, sizeof *a->inner);
+  if (!a->call || !a->link || !a->parent || !a->level || !a->inner)
+    return false;
+  for (size_t r = 0; r < ranges; r++) {
+    a->parent[r] = a->level[r] = LLMPROF_NONE;
+    a->inner[r] = 0;
+  }
   return find_calls(trace) && find_links(trace, err);
 }
 

@@ -32,6 +32,10 @@ static bool set_version(char **version, const char *text) {
   return *version != NULL;
 }
 
+const llmprof_strings *llmprof_builder_strings(const llmprof_builder *builder) {
+  return builder->trace->strings;
+}
+
 bool llmprof_builder_versions(llmprof_builder *builder, const char *schema,
                               const char *product) {
   return set_version(&builder->trace->schema, schema) &&
@@ -365,4 +369,26 @@ bool llmprof_builder_add_call(llmprof_builder *b, const llmprof_call_row *call,
   llmprof_calls *calls = &b->trace->calls;
   return calls->count == b->call_cap ? grow_and_put_call(b, call, err)
                                      : put_call(calls, call);
+}
+
+/* ---- hardware samples ---- */
+
+bool llmprof_builder_add_sample(llmprof_builder *b,
+                                const llmprof_sample_row *sample,
+                                llmprof_error *err) {
+  llmprof_samples *samples = &b->trace->samples;
+  size_t row = samples->count, cap;
+  if (row == b->sample_cap) {
+    if (!llmprof_builder_grow(b, row, b->sample_cap, "samples", &cap, err))
+      return false;
+    if (!llmprof_samples_resize(samples, cap)) return llmprof_fail_nomem(err);
+    b->sample_cap = cap;
+  }
+  samples->start[row] = sample->start;
+  samples->end[row] = sample->end;
+  samples->device[row] = sample->device;
+  for (int i = 0; i < LLMPROF_SAMPLED; i++)
+    samples->values[i][row] = sample->values[i];
+  samples->count++;
+  return true;
 }

@@ -3,11 +3,10 @@
 #ifndef LLMPROF_TRACE_COLUMNS_H
 #define LLMPROF_TRACE_COLUMNS_H
 
+#include <stddef.h>
+
 #include "llmprof/frame.h"
 #include "trace/trace_internal.h"
-
-/* The value of a column for one event; LLMPROF_ABSENT if it has none. */
-typedef int64_t (*llmprof_getter)(const llmprof_trace *trace, size_t row);
 
 /* What of a trace must be loaded before a column's getter may be called,
  * besides the frame's own rows. */
@@ -17,22 +16,42 @@ typedef enum llmprof_column_needs {
   NEEDS_ATTRIBUTION,
 } llmprof_column_needs;
 
+/* Where a column's cells are found, from the cheapest way to the dearest:
+ * in an array of the trace; in one that is reached through another; by asking
+ * `get` of each of the few things that the rows are about, such as threads; by
+ * asking it of each row. */
 typedef struct llmprof_column_spec {
   const char *name, *unit;
-  llmprof_column_type type;
-  llmprof_getter get;
+  llmprof_column_type type; /* LLMPROF_I64 that are computed may become _U32 */
   llmprof_column_needs needs;
+  size_t array;       /* AT() the cells, where the trace has them; else 0 */
+  size_t index;       /* AT() the cells' numbers by row; 0: by row as they are.
+                         Not for pairs */
+  size_t domain;      /* AT() how many things `get` is asked of, with `index` */
+  llmprof_getter get; /* without `array` */
+  bool shared;        /* computed once, and kept as long as the trace */
 } llmprof_column_spec;
 
+#define AT(of) offsetof(struct llmprof_trace, of)
+
 /* Lists end with an unnamed column. Rows are: operations; calls; ranges;
- * projections; for the columns of pairs, kernels and ranges. */
+ * projections; samples; for the columns of pairs, kernels and ranges. */
 extern const llmprof_column_spec llmprof_gpu_columns[];
 extern const llmprof_column_spec llmprof_kernel_columns[];
 extern const llmprof_column_spec llmprof_api_columns[];
 extern const llmprof_column_spec llmprof_range_columns[];
 extern const llmprof_column_spec llmprof_projection_columns[];
+extern const llmprof_column_spec llmprof_sample_columns[];
 extern const llmprof_column_spec llmprof_pair_kernel_columns[];
 extern const llmprof_column_spec llmprof_pair_range_columns[];
+
+/* The cells of rows first .. first + count - 1 of `all` rows of their kind,
+ * into data, index and type of the column. What is computed for them alone is
+ * the frame's. */
+bool llmprof_trace_cells(llmprof_trace *trace, const llmprof_column_spec *spec,
+                         size_t first, size_t count, size_t all,
+                         llmprof_frame *frame, llmprof_column *column,
+                         llmprof_error *err);
 
 static inline int64_t llmprof_row_number(const llmprof_trace *trace,
                                          size_t row) {
@@ -55,13 +74,13 @@ static inline int64_t llmprof_between(int64_t start, int64_t end) {
 }
 
 static inline int64_t llmprof_thread_pid(const llmprof_trace *trace,
-                                         uint32_t thread) {
+                                         size_t thread) {
   if (thread == LLMPROF_NONE) return LLMPROF_ABSENT;
   return trace->processes[trace->threads[thread].process].pid;
 }
 
 static inline int64_t llmprof_thread_tid(const llmprof_trace *trace,
-                                         uint32_t thread) {
+                                         size_t thread) {
   return thread == LLMPROF_NONE ? LLMPROF_ABSENT : trace->threads[thread].tid;
 }
 

@@ -1,52 +1,17 @@
-/* Columns of API calls, NVTX ranges and their projections onto the GPU. */
+/* Columns of API calls, NVTX ranges and their projections onto the GPU, and of
+ * hardware samples. */
 #include "trace/trace_columns.h"
 
 /* ---- API calls ---- */
-
-static int64_t call_start(const llmprof_trace *t, size_t row) {
-  return t->calls.start[row];
-}
-
-static int64_t call_end(const llmprof_trace *t, size_t row) {
-  return t->calls.end[row];
-}
 
 static int64_t call_duration(const llmprof_trace *t, size_t row) {
   return llmprof_between(t->calls.start[row], t->calls.end[row]);
 }
 
-static int64_t call_name(const llmprof_trace *t, size_t row) {
-  return llmprof_widen(t->calls.name[row]);
-}
-
-static int64_t call_correlation(const llmprof_trace *t, size_t row) {
-  return llmprof_widen(t->calls.correlation[row]);
-}
-
-static int64_t call_pid(const llmprof_trace *t, size_t row) {
-  return llmprof_thread_pid(t, t->calls.thread[row]);
-}
-
-static int64_t call_tid(const llmprof_trace *t, size_t row) {
-  return llmprof_thread_tid(t, t->calls.thread[row]);
-}
-
 /* ---- ranges ---- */
-
-static int64_t range_start(const llmprof_trace *t, size_t row) {
-  return t->ranges.start[row];
-}
-
-static int64_t range_end(const llmprof_trace *t, size_t row) {
-  return t->ranges.end[row];
-}
 
 static int64_t range_duration(const llmprof_trace *t, size_t row) {
   return llmprof_between(t->ranges.start[row], t->ranges.end[row]);
-}
-
-static int64_t range_text(const llmprof_trace *t, size_t row) {
-  return llmprof_widen(t->ranges.text[row]);
 }
 
 static int64_t range_tag(const llmprof_trace *t, size_t row) {
@@ -55,26 +20,6 @@ static int64_t range_tag(const llmprof_trace *t, size_t row) {
 
 static int64_t range_colon_tag(const llmprof_trace *t, size_t row) {
   return llmprof_widen(t->ranges.colon_tag[row]);
-}
-
-static int64_t range_domain(const llmprof_trace *t, size_t row) {
-  return llmprof_widen(t->ranges.domain[row]);
-}
-
-static int64_t range_category(const llmprof_trace *t, size_t row) {
-  return llmprof_widen(t->ranges.category[row]);
-}
-
-static int64_t range_payload(const llmprof_trace *t, size_t row) {
-  return t->ranges.payload[row];
-}
-
-static int64_t range_communicator(const llmprof_trace *t, size_t row) {
-  return t->ranges.communicator[row];
-}
-
-static int64_t range_message(const llmprof_trace *t, size_t row) {
-  return t->ranges.message[row];
 }
 
 static int64_t range_style(const llmprof_trace *t, size_t row) {
@@ -97,8 +42,13 @@ static int64_t range_level(const llmprof_trace *t, size_t row) {
   return llmprof_widen(t->attribution.level[row]);
 }
 
-static int64_t range_parent(const llmprof_trace *t, size_t row) {
-  return llmprof_widen(t->attribution.parent[row]);
+/* Its duration without the ranges in it. */
+static int64_t range_self(const llmprof_trace *t, size_t row) {
+  if (t->attribution.level[row] == LLMPROF_NONE) return LLMPROF_ABSENT;
+  uint64_t length =
+      (uint64_t)t->ranges.end[row] - (uint64_t)t->ranges.start[row];
+  uint64_t self = length - t->attribution.inner[row];
+  return self > INT64_MAX ? INT64_MAX : (int64_t)self;
 }
 
 /* ---- projections ---- */
@@ -143,61 +93,94 @@ static int64_t projected_range_duration(const llmprof_trace *t, size_t row) {
   return range_duration(t, t->projections[row].range);
 }
 
+#define OF_THREAD(name, rows, getter)                                      \
+  {                                                                        \
+    name, NULL, LLMPROF_U32, .index = AT(rows.thread),                     \
+                             .domain = AT(thread_ids.count), .get = getter \
+  }
+
 const llmprof_column_spec llmprof_api_columns[] = {
-    {"name", NULL, LLMPROF_STRING_ID, call_name, NEEDS_NOTHING},
-    {"start", "ns", LLMPROF_I64, call_start, NEEDS_NOTHING},
-    {"end", "ns", LLMPROF_I64, call_end, NEEDS_NOTHING},
-    {"duration", "ns", LLMPROF_I64, call_duration, NEEDS_NOTHING},
-    {"pid", NULL, LLMPROF_U32, call_pid, NEEDS_NOTHING},
-    {"tid", NULL, LLMPROF_U32, call_tid, NEEDS_NOTHING},
-    {"correlation", NULL, LLMPROF_U32, call_correlation, NEEDS_NOTHING},
+    {"name", NULL, LLMPROF_STRING_ID, .array = AT(calls.name)},
+    {"start", "ns", LLMPROF_I64, .array = AT(calls.start)},
+    {"end", "ns", LLMPROF_I64, .array = AT(calls.end)},
+    {"duration", "ns", LLMPROF_I64, .get = call_duration, .shared = true},
+    OF_THREAD("pid", calls, llmprof_thread_pid),
+    OF_THREAD("tid", calls, llmprof_thread_tid),
+    {"correlation", NULL, LLMPROF_U32, .array = AT(calls.correlation)},
     {0},
 };
 
 const llmprof_column_spec llmprof_range_columns[] = {
-    {"range", NULL, LLMPROF_U32, llmprof_row_number, NEEDS_NOTHING},
-    {"text", NULL, LLMPROF_STRING_ID, range_text, NEEDS_NOTHING},
-    {"tag", NULL, LLMPROF_STRING_ID, range_tag, NEEDS_NOTHING},
-    {"colon_tag", NULL, LLMPROF_STRING_ID, range_colon_tag, NEEDS_NOTHING},
-    {"domain", NULL, LLMPROF_STRING_ID, range_domain, NEEDS_NOTHING},
-    {"category", NULL, LLMPROF_STRING_ID, range_category, NEEDS_NOTHING},
-    {"start", "ns", LLMPROF_I64, range_start, NEEDS_NOTHING},
-    {"end", "ns", LLMPROF_I64, range_end, NEEDS_NOTHING},
-    {"duration", "ns", LLMPROF_I64, range_duration, NEEDS_NOTHING},
-    {"style", NULL, LLMPROF_U32, range_style, NEEDS_NOTHING},
-    {"pid", NULL, LLMPROF_U32, range_pid, NEEDS_NOTHING},
-    {"tid", NULL, LLMPROF_U32, range_tid, NEEDS_NOTHING},
-    {"payload", NULL, LLMPROF_I64, range_payload, NEEDS_NOTHING},
-    {"communicator", NULL, LLMPROF_I64, range_communicator, NEEDS_NOTHING},
-    {"message", "bytes", LLMPROF_I64, range_message, NEEDS_NOTHING},
-    {"open", NULL, LLMPROF_U32, range_open, NEEDS_NOTHING},
-    {"level", NULL, LLMPROF_U32, range_level, NEEDS_ATTRIBUTION},
-    {"parent", NULL, LLMPROF_U32, range_parent, NEEDS_ATTRIBUTION},
+    {"range", NULL, LLMPROF_U32, .get = llmprof_row_number},
+    {"text", NULL, LLMPROF_STRING_ID, .array = AT(ranges.text)},
+    {"tag", NULL, LLMPROF_STRING_ID, .array = AT(ranges.tag)},
+    {"colon_tag", NULL, LLMPROF_STRING_ID, .array = AT(ranges.colon_tag)},
+    {"domain", NULL, LLMPROF_STRING_ID, .array = AT(ranges.domain)},
+    {"category", NULL, LLMPROF_STRING_ID, .array = AT(ranges.category)},
+    {"start", "ns", LLMPROF_I64, .array = AT(ranges.start)},
+    {"end", "ns", LLMPROF_I64, .array = AT(ranges.end)},
+    {"duration", "ns", LLMPROF_I64, .get = range_duration},
+    {"style", NULL, LLMPROF_U32, .get = range_style},
+    OF_THREAD("pid", ranges, llmprof_thread_pid),
+    OF_THREAD("tid", ranges, llmprof_thread_tid),
+    {"payload", NULL, LLMPROF_I64, .array = AT(ranges.payload)},
+    {"communicator", NULL, LLMPROF_I64, .array = AT(ranges.communicator)},
+    {"message", "bytes", LLMPROF_I64, .array = AT(ranges.message)},
+    {"open", NULL, LLMPROF_U32, .get = range_open},
+    {"level", NULL, LLMPROF_U32, .needs = NEEDS_ATTRIBUTION,
+     .array = AT(attribution.level)},
+    {"parent", NULL, LLMPROF_U32, .needs = NEEDS_ATTRIBUTION,
+     .array = AT(attribution.parent)},
+    {"self", "ns", LLMPROF_I64, .needs = NEEDS_ATTRIBUTION, .get = range_self},
     {0},
 };
 
 const llmprof_column_spec llmprof_projection_columns[] = {
-    {"range", NULL, LLMPROF_U32, projected_range, NEEDS_NOTHING},
-    {"tag", NULL, LLMPROF_STRING_ID, projected_tag, NEEDS_NOTHING},
-    {"colon_tag", NULL, LLMPROF_STRING_ID, projected_colon_tag, NEEDS_NOTHING},
-    {"style", NULL, LLMPROF_U32, projected_style, NEEDS_NOTHING},
-    {"start", "ns", LLMPROF_I64, projected_start, NEEDS_NOTHING},
-    {"end", "ns", LLMPROF_I64, projected_end, NEEDS_NOTHING},
-    {"duration", "ns", LLMPROF_I64, projected_duration, NEEDS_NOTHING},
-    {"range_duration", "ns", LLMPROF_I64, projected_range_duration,
-     NEEDS_NOTHING},
-    {"operations", NULL, LLMPROF_U32, projected_operations, NEEDS_NOTHING},
-    {"children", NULL, LLMPROF_U32, projected_children, NEEDS_NOTHING},
-    {"level", NULL, LLMPROF_U32, projected_level, NEEDS_NOTHING},
-    {"pid", NULL, LLMPROF_U32, projected_pid, NEEDS_NOTHING},
-    {"tid", NULL, LLMPROF_U32, projected_tid, NEEDS_NOTHING},
+    {"range", NULL, LLMPROF_U32, .get = projected_range},
+    {"tag", NULL, LLMPROF_STRING_ID, .get = projected_tag},
+    {"colon_tag", NULL, LLMPROF_STRING_ID, .get = projected_colon_tag},
+    {"style", NULL, LLMPROF_U32, .get = projected_style},
+    {"start", "ns", LLMPROF_I64, .get = projected_start},
+    {"end", "ns", LLMPROF_I64, .get = projected_end},
+    {"duration", "ns", LLMPROF_I64, .get = projected_duration},
+    {"range_duration", "ns", LLMPROF_I64, .get = projected_range_duration},
+    {"operations", NULL, LLMPROF_U32, .get = projected_operations},
+    {"children", NULL, LLMPROF_U32, .get = projected_children},
+    {"level", NULL, LLMPROF_U32, .get = projected_level},
+    {"pid", NULL, LLMPROF_U32, .get = projected_pid},
+    {"tid", NULL, LLMPROF_U32, .get = projected_tid},
+    {0},
+};
+
+/* ---- hardware samples ---- */
+
+static int64_t sample_duration(const llmprof_trace *t, size_t row) {
+  return llmprof_between(t->samples.start[row], t->samples.end[row]);
+}
+
+#define SAMPLED(name, value)                                 \
+  {                                                          \
+    name, "%", LLMPROF_F64,                                  \
+        .array = AT(samples.values[LLMPROF_SAMPLED_##value]) \
+  }
+
+const llmprof_column_spec llmprof_sample_columns[] = {
+    {"device", NULL, LLMPROF_U32, .array = AT(samples.device)},
+    {"start", "ns", LLMPROF_I64, .array = AT(samples.start)},
+    {"end", "ns", LLMPROF_I64, .array = AT(samples.end)},
+    {"duration", "ns", LLMPROF_I64, .get = sample_duration},
+    SAMPLED("gpu", GPU),
+    SAMPLED("sm", SM),
+    SAMPLED("tensor", TENSOR),
+    SAMPLED("dram_read", DRAM_READ),
+    SAMPLED("dram_write", DRAM_WRITE),
     {0},
 };
 
 const llmprof_column_spec llmprof_pair_range_columns[] = {
-    {"range", NULL, LLMPROF_U32, llmprof_row_number, NEEDS_NOTHING},
-    {"tag", NULL, LLMPROF_STRING_ID, range_tag, NEEDS_NOTHING},
-    {"colon_tag", NULL, LLMPROF_STRING_ID, range_colon_tag, NEEDS_NOTHING},
-    {"style", NULL, LLMPROF_U32, range_style, NEEDS_NOTHING},
+    {"range", NULL, LLMPROF_U32, .get = llmprof_row_number},
+    {"tag", NULL, LLMPROF_STRING_ID, .array = AT(ranges.tag)},
+    {"colon_tag", NULL, LLMPROF_STRING_ID, .array = AT(ranges.colon_tag)},
+    {"style", NULL, LLMPROF_U32, .get = range_style},
     {0},
 };

@@ -12,11 +12,11 @@
 
 /* ---- making frames ---- */
 
-/* Rows first .. first + count - 1 of a kind of event, as seen by a frame
- * directly or through an index. Owned by the frame. */
+/* Rows first .. first + count - 1 of `all` of a kind of event, as seen by a
+ * frame directly or through an index. Owned by the frame. */
 typedef struct axis {
   llmprof_trace *trace;
-  size_t first, count;
+  size_t first, count, all;
   const uint32_t *index;
   const llmprof_column_spec *specs;
 } axis;
@@ -41,23 +41,9 @@ static bool load_column(llmprof_frame *frame, llmprof_column *column,
   const axis *from = user;
   const llmprof_column_spec *spec = find_spec(from, column->name);
   if (!load_needs(from->trace, spec->needs, err)) return false;
-  bool wide = spec->type == LLMPROF_I64;
-  void *data =
-      llmprof_alloc(from->count, wide ? sizeof(int64_t) : sizeof(uint32_t));
-  if (!data || !llmprof_frame_own(frame, data)) return llmprof_fail_nomem(err);
-  int64_t *longs = data;
-  uint32_t *shorts = data;
-  for (size_t i = 0; i < from->count; i++) {
-    if (llmprof_interrupted_at(i)) return llmprof_fail_interrupted(err);
-    int64_t value = spec->get(from->trace, from->first + i);
-    if (wide)
-      longs[i] = value;
-    else
-      shorts[i] = value == LLMPROF_ABSENT ? UINT32_MAX : (uint32_t)value;
-  }
-  column->data = data;
   column->index = from->index;
-  return true;
+  return llmprof_trace_cells(from->trace, spec, from->first, from->count,
+                             from->all, frame, column, err);
 }
 
 /* Declare the axis's columns; specs end with an unnamed one. */
@@ -85,8 +71,9 @@ static llmprof_frame *ops_frame(llmprof_trace *trace, int first_kind,
   const llmprof_ops *ops = llmprof_trace_ops(trace, err);
   if (!ops) return NULL;
   uint32_t first = ops->first[first_kind];
-  return one_axis(
-      &(axis){trace, first, ops->first[end_kind] - first, NULL, specs}, err);
+  return one_axis(&(axis){trace, first, ops->first[end_kind] - first,
+                          ops->count, NULL, specs},
+                  err);
 }
 
 static llmprof_frame *kernels_frame(llmprof_trace *trace, llmprof_error *err) {
@@ -113,14 +100,16 @@ static llmprof_frame *gpu_frame(llmprof_trace *trace, llmprof_error *err) {
 static llmprof_frame *api_frame(llmprof_trace *trace, llmprof_error *err) {
   const llmprof_calls *calls = llmprof_trace_calls(trace, err);
   if (!calls) return NULL;
-  return one_axis(&(axis){trace, 0, calls->count, NULL, llmprof_api_columns},
-                  err);
+  return one_axis(
+      &(axis){trace, 0, calls->count, calls->count, NULL, llmprof_api_columns},
+      err);
 }
 
 static llmprof_frame *ranges_frame(llmprof_trace *trace, llmprof_error *err) {
   const llmprof_ranges *ranges = llmprof_trace_ranges(trace, err);
   if (!ranges) return NULL;
-  return one_axis(&(axis){trace, 0, ranges->count, NULL, llmprof_range_columns},
+  return one_axis(&(axis){trace, 0, ranges->count, ranges->count, NULL,
+                          llmprof_range_columns},
                   err);
 }
 
@@ -128,7 +117,15 @@ static llmprof_frame *projections_frame(llmprof_trace *trace,
                                         llmprof_error *err) {
   size_t count;
   if (!llmprof_trace_projections(trace, &count, err)) return NULL;
-  return one_axis(&(axis){trace, 0, count, NULL, llmprof_projection_columns},
+  return one_axis(
+      &(axis){trace, 0, count, count, NULL, llmprof_projection_columns}, err);
+}
+
+static llmprof_frame *samples_frame(llmprof_trace *trace, llmprof_error *err) {
+  const llmprof_samples *samples = llmprof_trace_samples(trace, err);
+  if (!samples) return NULL;
+  return one_axis(&(axis){trace, 0, samples->count, samples->count, NULL,
+                          llmprof_sample_columns},
                   err);
 }
 
@@ -177,9 +174,17 @@ static llmprof_frame *pairs_frame(llmprof_trace *trace, llmprof_error *err) {
   fill_pairs(trace, ops, ranges);
   bool owns_ops = llmprof_frame_own(frame, ops);
   bool owns_ranges = llmprof_frame_own(frame, ranges);
-  axis kernels = {trace, 0, trace->ops.first[LLMPROF_COPY], ops,
+  axis kernels = {trace,
+                  0,
+                  trace->ops.first[LLMPROF_COPY],
+                  trace->ops.count,
+                  ops,
                   llmprof_pair_kernel_columns};
-  axis around = {trace, 0, trace->ranges.count, ranges,
+  axis around = {trace,
+                 0,
+                 trace->ranges.count,
+                 trace->ranges.count,
+                 ranges,
                  llmprof_pair_range_columns};
   if (owns_ops && owns_ranges && add_columns(frame, &kernels) &&
       add_columns(frame, &around))
@@ -202,6 +207,7 @@ static const struct {
     {"ranges", ranges_frame},
     {"projections", projections_frame},
     {"kernel_ranges", pairs_frame},
+    {"samples", samples_frame},
 };
 
 const char *llmprof_trace_frame_name(size_t number) {

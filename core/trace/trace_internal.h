@@ -3,6 +3,7 @@
 #define LLMPROF_TRACE_INTERNAL_H
 
 #include "frame/intern.h"
+#include "llmprof/frame.h"
 #include "llmprof/trace.h"
 #include "llmprof/trace_builder.h"
 
@@ -12,6 +13,17 @@ typedef struct llmprof_words {
   uint32_t direction[LLMPROF_COPY_KINDS];
   uint32_t host_memory[LLMPROF_HOST_MEMORIES];
 } llmprof_words;
+
+/* The value of a column for one event; LLMPROF_ABSENT if it has none. */
+typedef int64_t (*llmprof_getter)(const llmprof_trace *trace, size_t row);
+
+/* Cells that were computed and are kept, since many frames have them. */
+typedef struct llmprof_kept_cells {
+  llmprof_getter get;
+  size_t count;
+  llmprof_column_type type;
+  void *data;
+} llmprof_kept_cells;
 
 struct llmprof_trace {
   char *path;
@@ -45,10 +57,14 @@ struct llmprof_trace {
   llmprof_details details;
   llmprof_calls calls;
   llmprof_ranges ranges;
+  llmprof_samples samples;
   llmprof_attribution attribution;
   llmprof_projection *projections;
   size_t projection_count;
   bool attributed, projected;
+
+  llmprof_kept_cells *kept;
+  size_t kept_count, kept_cap;
 };
 
 /* Rows that are being added; belongs to its trace. */
@@ -60,6 +76,7 @@ struct llmprof_builder {
   size_t detail_count, detail_cap;
   size_t call_cap;
   size_t range_cap;
+  size_t sample_cap;
   int64_t last_time; /* of any range event, LLMPROF_ABSENT before */
 };
 
@@ -77,6 +94,7 @@ bool llmprof_ops_resize_others(llmprof_ops *ops, size_t cap);
 bool llmprof_details_resize(llmprof_details *details, size_t cap);
 bool llmprof_calls_resize(llmprof_calls *calls, size_t cap);
 bool llmprof_ranges_resize(llmprof_ranges *ranges, size_t cap);
+bool llmprof_samples_resize(llmprof_samples *samples, size_t cap);
 
 void llmprof_attribution_free(llmprof_attribution *attribution);
 

@@ -1,56 +1,109 @@
-/* Labels: by operation, the innermost of some ranges around its launch, or the
- * stretch of time in which it starts. */
+/* Labels: by operation, the innermost of some ranges around its launch, by
+ * range the innermost around it, or the stretch of time in which it starts. */
 #include <string.h>
 
 #include "llmprof/alloc.h"
 #include "llmprof/buffer.h"
 #include "trace/trace_internal.h"
 
-/* By link: the innermost range, from it outwards, whose tag is wanted. */
-static void label_links(const llmprof_trace *trace, const uint32_t *tags,
-                        size_t count, uint32_t *of_link) {
+/* By string: what a range of that tag is called, or LLMPROF_NONE where it is
+ * none of `tags`. The caller frees; NULL when out of memory. */
+static uint32_t *names_of_tags(const llmprof_trace *trace,
+                               const llmprof_trace_tag *tags, size_t count) {
+  size_t strings = llmprof_strings_count(trace->strings);
+  uint32_t *names = llmprof_alloc(strings, sizeof *names);
+  if (!names) return NULL;
+  for (size_t i = 0; i < strings; i++) names[i] = LLMPROF_NONE;
+  for (size_t i = 0; i < count; i++) {
+    const char *label = tags[i].label;
+    uint32_t tag = llmprof_strings_find(trace->strings, tags[i].tag,
+                                        strlen(tags[i].tag)),
+             name = tag;
+    if (tag == LLMPROF_NO_STRING || tag >= strings) continue;
+    if (label &&
+        !llmprof_strings_add(trace->strings, label, strlen(label), &name)) {
+      llmprof_free(names);
+      return NULL;
+    }
+    names[tag] = name;
+  }
+  return names;
+}
+
+static bool is_named(const llmprof_trace *trace, const uint32_t *names,
+                     uint32_t range) {
+  uint32_t tag = trace->ranges.tag[range];
+  return tag != LLMPROF_NO_STRING && names[tag] != LLMPROF_NONE;
+}
+
+/* By link: the innermost range, from it outwards, that is named. */
+static uint32_t *label_links(const llmprof_trace *trace,
+                             const uint32_t *names) {
   const llmprof_attribution *a = &trace->attribution;
+  uint32_t *of_link = llmprof_alloc(a->link_count, sizeof *of_link);
+  if (!of_link) return NULL;
   for (size_t l = 0; l < a->link_count; l++) {
     uint32_t outer = a->links[l].outer, range = a->links[l].range;
     of_link[l] = outer == LLMPROF_NONE ? LLMPROF_NONE : of_link[outer];
-    for (size_t i = 0; i < count; i++) {
-      if (trace->ranges.tag[range] == tags[i] && tags[i] != LLMPROF_NO_STRING)
-        of_link[l] = range;
-    }
+    if (is_named(trace, names, range)) of_link[l] = range;
   }
+  return of_link;
 }
 
 uint32_t *llmprof_trace_labelled_links(const llmprof_trace *trace,
                                        const llmprof_trace_tag *tags,
                                        size_t count) {
-  size_t links = trace->attribution.link_count;
-  uint32_t *of_link = llmprof_alloc(links, sizeof *of_link);
-  uint32_t *wanted = llmprof_alloc(count, sizeof *wanted);
-  if (of_link && wanted) {
-    for (size_t i = 0; i < count; i++)
-      wanted[i] = llmprof_strings_find(trace->strings, tags[i].tag,
-                                       strlen(tags[i].tag));
-    label_links(trace, wanted, count, of_link);
-    llmprof_free(wanted);
-    return of_link;
-  }
-  llmprof_free(of_link);
-  llmprof_free(wanted);
-  return NULL;
+  uint32_t *names = names_of_tags(trace, tags, count);
+  uint32_t *of_link = names ? label_links(trace, names) : NULL;
+  llmprof_free(names);
+  return of_link;
 }
 
-/* By row of the frame, whose operations are in `ops`. */
-static bool label_rows(llmprof_trace *trace, const llmprof_column *ops,
-                       const llmprof_trace_tag *tags, size_t count,
-                       uint32_t *labels, size_t rows) {
+enum {
+  NOT_YET = UINT32_MAX - 1 /* no row: a trace has fewer */
+};
+
+/* The innermost named range from `range` outwards; what is found on the way is
+ * kept in `found`, so that each range is passed once. */
+static uint32_t innermost(const llmprof_trace *trace, const uint32_t *names,
+                          uint32_t *found, uint32_t range) {
+  const uint32_t *parent = trace->attribution.parent;
+  uint32_t top = range, label = LLMPROF_NONE;
+  while (top != LLMPROF_NONE && found[top] == NOT_YET &&
+         !is_named(trace, names, top))
+    top = parent[top];
+  if (top != LLMPROF_NONE) label = found[top] == NOT_YET ? top : found[top];
+  for (uint32_t r = range; r != top; r = parent[r]) found[r] = label;
+  if (top != LLMPROF_NONE) found[top] = label;
+  return label;
+}
+
+/* By range: the innermost named one from it outwards. */
+static uint32_t *label_ranges(const llmprof_trace *trace,
+                              const uint32_t *names) {
+  size_t ranges = trace->ranges.count;
+  uint32_t *found = llmprof_alloc(ranges, sizeof *found);
+  if (!found) return NULL;
+  for (size_t r = 0; r < ranges; r++) found[r] = NOT_YET;
+  for (size_t r = 0; r < ranges; r++)
+    innermost(trace, names, found, (uint32_t)r);
+  return found;
+}
+
+/* By row of the frame, whose operations, or ranges, are in `rows`. */
+static bool label_rows(const llmprof_trace *trace, const llmprof_column *of,
+                       bool are_ops, const uint32_t *names, uint32_t *labels,
+                       size_t rows) {
   const llmprof_attribution *a = &trace->attribution;
-  uint32_t *of_link = llmprof_trace_labelled_links(trace, tags, count);
-  if (!of_link) return false;
+  uint32_t *found =
+      are_ops ? label_links(trace, names) : label_ranges(trace, names);
+  if (!found) return false;
   for (size_t row = 0; row < rows; row++) {
-    uint32_t link = a->link[llmprof_cell(ops, row)];
-    labels[row] = link == LLMPROF_NONE ? LLMPROF_NONE : of_link[link];
+    int64_t key = llmprof_cell(of, row);
+    uint32_t at = are_ops ? a->link[key] : (uint32_t)key;
+    labels[row] = at == LLMPROF_NONE ? LLMPROF_NONE : found[at];
   }
-  llmprof_free(of_link);
+  llmprof_free(found);
   return true;
 }
 
@@ -64,55 +117,68 @@ static bool add_label(llmprof_frame *frame, const char *name, const char *range,
          llmprof_frame_add(frame, &row, NULL, NULL);
 }
 
-/* By range, what an operation in it is called. Owned by the frame; NULL when
- * out of memory. */
-static const uint32_t *name_ranges(llmprof_trace *trace, llmprof_frame *frame,
-                                   const llmprof_trace_tag *tags,
-                                   size_t count) {
+/* By range, what is in it is called. Owned by the frame; NULL when out of
+ * memory. */
+static const uint32_t *name_ranges(const llmprof_trace *trace,
+                                   llmprof_frame *frame,
+                                   const uint32_t *names) {
   size_t ranges = trace->ranges.count;
-  uint32_t *names = llmprof_alloc(ranges, sizeof *names);
-  if (!names || !llmprof_frame_own(frame, names)) return NULL;
-  for (size_t r = 0; r < ranges; r++) names[r] = trace->ranges.tag[r];
-  for (size_t i = 0; i < count; i++) {
-    const char *label = tags[i].label;
-    uint32_t tag = llmprof_strings_find(trace->strings, tags[i].tag,
-                                        strlen(tags[i].tag)),
-             name;
-    if (!label || tag == LLMPROF_NO_STRING) continue;
-    if (!llmprof_strings_add(trace->strings, label, strlen(label), &name))
-      return NULL;
-    for (size_t r = 0; r < ranges; r++)
-      if (trace->ranges.tag[r] == tag) names[r] = name;
-  }
-  return names;
+  uint32_t *made = llmprof_alloc(ranges, sizeof *made);
+  if (!made || !llmprof_frame_own(frame, made)) return NULL;
+  for (size_t r = 0; r < ranges; r++)
+    made[r] = is_named(trace, names, (uint32_t)r) ? names[trace->ranges.tag[r]]
+                                                  : trace->ranges.tag[r];
+  return made;
+}
+
+/* The column that says which operation, else which range, a row is of;
+ * SIZE_MAX without. */
+static size_t subject_of(const llmprof_frame *frame, bool *are_ops) {
+  size_t column = llmprof_frame_find(frame, "op");
+  *are_ops = column != SIZE_MAX;
+  return *are_ops ? column : llmprof_frame_find(frame, "range");
+}
+
+static bool add_labels(llmprof_trace *trace, llmprof_frame *frame,
+                       const char *name, const char *range,
+                       const uint32_t *names, llmprof_error *err) {
+  bool are_ops;
+  const llmprof_column *of =
+      llmprof_frame_column(frame, subject_of(frame, &are_ops), err);
+  if (!of || !llmprof_trace_attribution(trace, err)) return false;
+  size_t rows = llmprof_frame_rows(frame);
+  uint32_t *labels = llmprof_alloc(rows, sizeof *labels);
+  if (!labels || !llmprof_frame_own(frame, labels))
+    return llmprof_fail_nomem(err);
+  const uint32_t *texts = name_ranges(trace, frame, names);
+  return (texts && label_rows(trace, of, are_ops, names, labels, rows) &&
+          add_label(frame, name, range, texts, labels)) ||
+         llmprof_fail_nomem(err);
 }
 
 static bool make_label(llmprof_trace *trace, llmprof_frame *frame,
                        const char *name, const char *range,
                        const llmprof_trace_tag *tags, size_t count,
                        llmprof_error *err) {
-  const llmprof_column *ops =
-      llmprof_frame_column(frame, llmprof_frame_find(frame, "op"), err);
-  if (!ops || !llmprof_trace_attribution(trace, err)) return false;
-  size_t rows = llmprof_frame_rows(frame);
-  uint32_t *labels = llmprof_alloc(rows, sizeof *labels);
-  if (!labels || !llmprof_frame_own(frame, labels))
-    return llmprof_fail_nomem(err);
-  const uint32_t *names = name_ranges(trace, frame, tags, count);
-  return (names && label_rows(trace, ops, tags, count, labels, rows) &&
-          add_label(frame, name, range, names, labels)) ||
-         llmprof_fail_nomem(err);
+  if (!llmprof_trace_ranges(trace, err)) return false;
+  uint32_t *names = names_of_tags(trace, tags, count);
+  if (!names) return llmprof_fail_nomem(err);
+  bool ok = add_labels(trace, frame, name, range, names, err);
+  llmprof_free(names);
+  return ok;
 }
 
 static bool check_label(const llmprof_trace *trace, const llmprof_frame *frame,
                         const char *name, const char *range,
                         llmprof_error *err) {
+  bool are_ops;
   if (llmprof_frame_strings(frame) != trace->strings)
     return llmprof_fail(err, LLMPROF_UNSUPPORTED,
                         "the frame belongs to another trace");
-  if (llmprof_frame_find(frame, "op") == SIZE_MAX)
+  if (subject_of(frame, &are_ops) == SIZE_MAX)
     return llmprof_fail(err, LLMPROF_UNSUPPORTED,
-                        "only frames of GPU operations can be labelled");
+                        "only frames of GPU operations or of ranges can be "
+                        "labelled");
   if (llmprof_frame_find(frame, name) != SIZE_MAX ||
       llmprof_frame_find(frame, range) != SIZE_MAX)
     return llmprof_fail(err, LLMPROF_UNSUPPORTED,

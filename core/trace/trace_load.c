@@ -13,6 +13,7 @@ static bool end_part(llmprof_builder *builder, llmprof_part part,
   case LLMPROF_PART_RANGES:
     return llmprof_builder_end_ranges(builder, err);
   case LLMPROF_PART_CALLS:
+  case LLMPROF_PART_SAMPLES:
   case LLMPROF_PART_DIAGNOSTICS:
   case LLMPROF_PARTS:
     break;
@@ -100,6 +101,12 @@ const llmprof_ranges *llmprof_trace_ranges(llmprof_trace *trace,
                                            llmprof_error *err) {
   return llmprof_trace_load(trace, LLMPROF_PART_RANGES, err) ? &trace->ranges
                                                              : NULL;
+}
+
+const llmprof_samples *llmprof_trace_samples(llmprof_trace *trace,
+                                             llmprof_error *err) {
+  return llmprof_trace_load(trace, LLMPROF_PART_SAMPLES, err) ? &trace->samples
+                                                              : NULL;
 }
 
 const llmprof_diagnostic *llmprof_trace_diagnostics(llmprof_trace *trace,

@@ -4,24 +4,8 @@
 
 /* ---- operations ---- */
 
-static int64_t op_start(const llmprof_trace *t, size_t row) {
-  return t->ops.start[row];
-}
-
-static int64_t op_end(const llmprof_trace *t, size_t row) {
-  return t->ops.end[row];
-}
-
 static int64_t op_duration(const llmprof_trace *t, size_t row) {
   return llmprof_between(t->ops.start[row], t->ops.end[row]);
-}
-
-static int64_t op_name(const llmprof_trace *t, size_t row) {
-  return llmprof_widen(t->ops.name[row]);
-}
-
-static int64_t op_correlation(const llmprof_trace *t, size_t row) {
-  return llmprof_widen(t->ops.correlation[row]);
 }
 
 static int64_t op_bytes(const llmprof_trace *t, size_t row) {
@@ -47,97 +31,61 @@ static int64_t op_host_memory(const llmprof_trace *t, size_t row) {
   return llmprof_widen(t->words.host_memory[t->ops.host_memory[row - first]]);
 }
 
-static const llmprof_place *place(const llmprof_trace *t, size_t row) {
-  return llmprof_intern_get(&t->places, t->ops.place[row]);
+/* ---- where operations ran, by place ---- */
+
+static const llmprof_place *place(const llmprof_trace *t, size_t number) {
+  return llmprof_intern_get(&t->places, (uint32_t)number);
 }
 
-static int64_t op_device(const llmprof_trace *t, size_t row) {
-  return llmprof_widen(place(t, row)->device);
+static int64_t place_device(const llmprof_trace *t, size_t number) {
+  return llmprof_widen(place(t, number)->device);
 }
 
-static int64_t op_context(const llmprof_trace *t, size_t row) {
-  return llmprof_widen(place(t, row)->context);
+static int64_t place_context(const llmprof_trace *t, size_t number) {
+  return llmprof_widen(place(t, number)->context);
 }
 
-static int64_t op_stream(const llmprof_trace *t, size_t row) {
-  return llmprof_widen(place(t, row)->stream);
+static int64_t place_stream(const llmprof_trace *t, size_t number) {
+  return llmprof_widen(place(t, number)->stream);
 }
 
-static int64_t op_pid(const llmprof_trace *t, size_t row) {
-  uint32_t process = place(t, row)->process;
+static int64_t place_pid(const llmprof_trace *t, size_t number) {
+  uint32_t process = place(t, number)->process;
   return process == LLMPROF_NONE ? LLMPROF_ABSENT
                                  : (int64_t)t->processes[process].pid;
 }
 
 /* ---- details of kernels ---- */
 
-static int64_t kernel_short_name(const llmprof_trace *t, size_t row) {
-  return llmprof_widen(t->details.short_name[row]);
-}
-
-static int64_t kernel_mangled_name(const llmprof_trace *t, size_t row) {
-  return llmprof_widen(t->details.mangled_name[row]);
-}
-
 static int64_t kernel_graph_node(const llmprof_trace *t, size_t row) {
   return t->details.graph_node ? t->details.graph_node[row] : LLMPROF_ABSENT;
 }
 
-static const llmprof_shape *shape(const llmprof_trace *t, size_t row) {
-  return llmprof_intern_get(&t->shapes, t->details.shape[row]);
+/* ---- the shapes of launches ---- */
+
+static const llmprof_shape *shape(const llmprof_trace *t, size_t number) {
+  return llmprof_intern_get(&t->shapes, (uint32_t)number);
 }
 
-static int64_t kernel_grid_x(const llmprof_trace *t, size_t row) {
-  return llmprof_widen(shape(t, row)->grid[0]);
-}
-
-static int64_t kernel_grid_y(const llmprof_trace *t, size_t row) {
-  return llmprof_widen(shape(t, row)->grid[1]);
-}
-
-static int64_t kernel_grid_z(const llmprof_trace *t, size_t row) {
-  return llmprof_widen(shape(t, row)->grid[2]);
-}
-
-static int64_t kernel_block_x(const llmprof_trace *t, size_t row) {
-  return llmprof_widen(shape(t, row)->block[0]);
-}
-
-static int64_t kernel_block_y(const llmprof_trace *t, size_t row) {
-  return llmprof_widen(shape(t, row)->block[1]);
-}
-
-static int64_t kernel_block_z(const llmprof_trace *t, size_t row) {
-  return llmprof_widen(shape(t, row)->block[2]);
-}
-
-static int64_t kernel_registers(const llmprof_trace *t, size_t row) {
-  return llmprof_widen(shape(t, row)->registers);
-}
-
-static int64_t kernel_static_shared(const llmprof_trace *t, size_t row) {
-  return llmprof_widen(shape(t, row)->static_shared);
-}
-
-static int64_t kernel_dynamic_shared(const llmprof_trace *t, size_t row) {
-  return llmprof_widen(shape(t, row)->dynamic_shared);
-}
+#define SHAPE(name, field)                                             \
+  static int64_t shape_##name(const llmprof_trace *t, size_t number) { \
+    return llmprof_widen(shape(t, number)->field);                     \
+  }
+SHAPE(grid_x, grid[0])
+SHAPE(grid_y, grid[1])
+SHAPE(grid_z, grid[2])
+SHAPE(block_x, block[0])
+SHAPE(block_y, block[1])
+SHAPE(block_z, block[2])
+SHAPE(registers, registers)
+SHAPE(static_shared, static_shared)
+SHAPE(dynamic_shared, dynamic_shared)
 
 /* ---- the call that launched an operation ---- */
 
 static uint32_t launch_thread(const llmprof_trace *t, size_t row) {
   uint32_t call = t->attribution.call[row];
   return call == LLMPROF_NONE ? LLMPROF_NONE : t->calls.thread[call];
-}
-
-static int64_t launch_call(const llmprof_trace *t, size_t row) {
-  return llmprof_widen(t->attribution.call[row]);
-}
-
-static int64_t launch_api(const llmprof_trace *t, size_t row) {
-  uint32_t call = t->attribution.call[row];
-  return call == LLMPROF_NONE ? LLMPROF_ABSENT
-                              : llmprof_widen(t->calls.name[call]);
 }
 
 static int64_t launch_pid(const llmprof_trace *t, size_t row) {
@@ -179,79 +127,119 @@ static int64_t launch_delay(const llmprof_trace *t, size_t row) {
   return llmprof_between(launch_start(t, row), t->ops.start[row]);
 }
 
-static int64_t launch_range(const llmprof_trace *t, size_t row) {
-  uint32_t link = t->attribution.link[row];
-  return link == LLMPROF_NONE ? LLMPROF_ABSENT
-                              : (int64_t)t->attribution.links[link].range;
+/* ---- the ranges around it, by link ---- */
+
+static int64_t link_range(const llmprof_trace *t, size_t number) {
+  return t->attribution.links[number].range;
 }
 
-static int64_t launch_tag(const llmprof_trace *t, size_t row) {
-  int64_t range = launch_range(t, row);
-  return range == LLMPROF_ABSENT ? range : llmprof_widen(t->ranges.tag[range]);
+static int64_t link_tag(const llmprof_trace *t, size_t number) {
+  return llmprof_widen(t->ranges.tag[link_range(t, number)]);
 }
 
 /* ---- the tables ---- */
 
-#define OPERATION_COLUMNS                                                  \
-  {"op", NULL, LLMPROF_U32, llmprof_row_number, NEEDS_NOTHING},            \
-      {"name", NULL, LLMPROF_STRING_ID, op_name, NEEDS_NOTHING},           \
-      {"start", "ns", LLMPROF_I64, op_start, NEEDS_NOTHING},               \
-      {"end", "ns", LLMPROF_I64, op_end, NEEDS_NOTHING},                   \
-      {"duration", "ns", LLMPROF_I64, op_duration, NEEDS_NOTHING},         \
-      {"device", NULL, LLMPROF_U32, op_device, NEEDS_NOTHING},             \
-      {"context", NULL, LLMPROF_U32, op_context, NEEDS_NOTHING},           \
-      {"stream", NULL, LLMPROF_U32, op_stream, NEEDS_NOTHING},             \
-      {"pid", NULL, LLMPROF_U32, op_pid, NEEDS_NOTHING},                   \
-      {"correlation", NULL, LLMPROF_U32, op_correlation, NEEDS_NOTHING},   \
-      {"call", NULL, LLMPROF_U32, launch_call, NEEDS_ATTRIBUTION},         \
-      {"api", NULL, LLMPROF_STRING_ID, launch_api, NEEDS_ATTRIBUTION},     \
-      {"api_start", "ns", LLMPROF_I64, launch_start, NEEDS_ATTRIBUTION},   \
-      {"api_end", "ns", LLMPROF_I64, launch_end, NEEDS_ATTRIBUTION},       \
-      {"api_time", "ns", LLMPROF_I64, launch_time, NEEDS_ATTRIBUTION},     \
-      {"queue_time", "ns", LLMPROF_I64, launch_queue, NEEDS_ATTRIBUTION},  \
-      {"launch_time", "ns", LLMPROF_I64, launch_total, NEEDS_ATTRIBUTION}, \
-      {"delay", "ns", LLMPROF_I64, launch_delay, NEEDS_ATTRIBUTION},       \
-      {"launch_pid", NULL, LLMPROF_U32, launch_pid, NEEDS_ATTRIBUTION},    \
-      {"launch_tid", NULL, LLMPROF_U32, launch_tid, NEEDS_ATTRIBUTION},    \
-      {"range", NULL, LLMPROF_U32, launch_range, NEEDS_ATTRIBUTION}, {     \
-    "tag", NULL, LLMPROF_STRING_ID, launch_tag, NEEDS_ATTRIBUTION          \
+#define OF_PLACE(name, getter)                                         \
+  {                                                                    \
+    name, NULL, LLMPROF_U32, .index = AT(ops.place),                   \
+                             .domain = AT(places.count), .get = getter \
   }
+#define OF_SHAPE(name, unit, getter)                                   \
+  {                                                                    \
+    name, unit, LLMPROF_U32, .needs = NEEDS_DETAILS,                   \
+                             .index = AT(details.shape),               \
+                             .domain = AT(shapes.count), .get = getter \
+  }
+#define OF_LINK(name, type, getter)                                       \
+  {                                                                       \
+    name, NULL, type, .needs = NEEDS_ATTRIBUTION,                         \
+                      .index = AT(attribution.link),                      \
+                      .domain = AT(attribution.link_count), .get = getter \
+  }
+
+#define OPERATION_COLUMNS                                                   \
+  {"op", NULL, LLMPROF_U32, .get = llmprof_row_number},                     \
+      {"name", NULL, LLMPROF_STRING_ID, .array = AT(ops.name)},             \
+      {"start", "ns", LLMPROF_I64, .array = AT(ops.start)},                 \
+      {"end", "ns", LLMPROF_I64, .array = AT(ops.end)},                     \
+      {"duration", "ns", LLMPROF_I64, .get = op_duration, .shared = true},  \
+      OF_PLACE("device", place_device), OF_PLACE("context", place_context), \
+      OF_PLACE("stream", place_stream), OF_PLACE("pid", place_pid),         \
+      {"correlation", NULL, LLMPROF_U32, .array = AT(ops.correlation)},     \
+      {"call", NULL, LLMPROF_U32, .needs = NEEDS_ATTRIBUTION,               \
+       .array = AT(attribution.call)},                                      \
+      {"api",                                                               \
+       NULL,                                                                \
+       LLMPROF_STRING_ID,                                                   \
+       .needs = NEEDS_ATTRIBUTION,                                          \
+       .array = AT(calls.name),                                             \
+       .index = AT(attribution.call)},                                      \
+      {"api_start",                                                         \
+       "ns",                                                                \
+       LLMPROF_I64,                                                         \
+       .needs = NEEDS_ATTRIBUTION,                                          \
+       .array = AT(calls.start),                                            \
+       .index = AT(attribution.call)},                                      \
+      {"api_end",                                                           \
+       "ns",                                                                \
+       LLMPROF_I64,                                                         \
+       .needs = NEEDS_ATTRIBUTION,                                          \
+       .array = AT(calls.end),                                              \
+       .index = AT(attribution.call)},                                      \
+      {"api_time", "ns", LLMPROF_I64, .needs = NEEDS_ATTRIBUTION,           \
+       .get = launch_time},                                                 \
+      {"queue_time", "ns", LLMPROF_I64, .needs = NEEDS_ATTRIBUTION,         \
+       .get = launch_queue},                                                \
+      {"launch_time", "ns", LLMPROF_I64, .needs = NEEDS_ATTRIBUTION,        \
+       .get = launch_total},                                                \
+      {"delay", "ns", LLMPROF_I64, .needs = NEEDS_ATTRIBUTION,              \
+       .get = launch_delay},                                                \
+      {"launch_pid",      NULL,                                             \
+       LLMPROF_U32,       .needs = NEEDS_ATTRIBUTION,                       \
+       .get = launch_pid, .shared = true},                                  \
+      {"launch_tid",      NULL,                                             \
+       LLMPROF_U32,       .needs = NEEDS_ATTRIBUTION,                       \
+       .get = launch_tid, .shared = true},                                  \
+      OF_LINK("range", LLMPROF_U32, link_range),                            \
+      OF_LINK("tag", LLMPROF_STRING_ID, link_tag)
 
 const llmprof_column_spec llmprof_gpu_columns[] = {
     OPERATION_COLUMNS,
-    {"kind", NULL, LLMPROF_STRING_ID, op_kind, NEEDS_NOTHING},
-    {"bytes", "bytes", LLMPROF_I64, op_bytes, NEEDS_NOTHING},
-    {"direction", NULL, LLMPROF_STRING_ID, op_direction, NEEDS_NOTHING},
-    {"host_memory", NULL, LLMPROF_STRING_ID, op_host_memory, NEEDS_NOTHING},
+    {"kind", NULL, LLMPROF_STRING_ID, .get = op_kind, .shared = true},
+    {"bytes", "bytes", LLMPROF_I64, .get = op_bytes},
+    {"direction", NULL, LLMPROF_STRING_ID, .get = op_direction},
+    {"host_memory", NULL, LLMPROF_STRING_ID, .get = op_host_memory},
     {0},
 };
 
 const llmprof_column_spec llmprof_kernel_columns[] = {
     OPERATION_COLUMNS,
-    {"short_name", NULL, LLMPROF_STRING_ID, kernel_short_name, NEEDS_DETAILS},
-    {"mangled_name", NULL, LLMPROF_STRING_ID, kernel_mangled_name,
-     NEEDS_DETAILS},
-    {"grid_x", NULL, LLMPROF_U32, kernel_grid_x, NEEDS_DETAILS},
-    {"grid_y", NULL, LLMPROF_U32, kernel_grid_y, NEEDS_DETAILS},
-    {"grid_z", NULL, LLMPROF_U32, kernel_grid_z, NEEDS_DETAILS},
-    {"block_x", NULL, LLMPROF_U32, kernel_block_x, NEEDS_DETAILS},
-    {"block_y", NULL, LLMPROF_U32, kernel_block_y, NEEDS_DETAILS},
-    {"block_z", NULL, LLMPROF_U32, kernel_block_z, NEEDS_DETAILS},
-    {"registers", NULL, LLMPROF_U32, kernel_registers, NEEDS_DETAILS},
-    {"static_shared", "bytes", LLMPROF_U32, kernel_static_shared,
-     NEEDS_DETAILS},
-    {"dynamic_shared", "bytes", LLMPROF_U32, kernel_dynamic_shared,
-     NEEDS_DETAILS},
-    {"graph_node", NULL, LLMPROF_I64, kernel_graph_node, NEEDS_DETAILS},
+    {"short_name", NULL, LLMPROF_STRING_ID, .needs = NEEDS_DETAILS,
+     .array = AT(details.short_name)},
+    {"mangled_name", NULL, LLMPROF_STRING_ID, .needs = NEEDS_DETAILS,
+     .array = AT(details.mangled_name)},
+    OF_SHAPE("grid_x", NULL, shape_grid_x),
+    OF_SHAPE("grid_y", NULL, shape_grid_y),
+    OF_SHAPE("grid_z", NULL, shape_grid_z),
+    OF_SHAPE("block_x", NULL, shape_block_x),
+    OF_SHAPE("block_y", NULL, shape_block_y),
+    OF_SHAPE("block_z", NULL, shape_block_z),
+    OF_SHAPE("registers", NULL, shape_registers),
+    OF_SHAPE("static_shared", "bytes", shape_static_shared),
+    OF_SHAPE("dynamic_shared", "bytes", shape_dynamic_shared),
+    {"graph_node", NULL, LLMPROF_I64, .needs = NEEDS_DETAILS,
+     .get = kernel_graph_node},
     {0},
 };
 
 /* Of pairs: from the kernel, and from the range. */
 const llmprof_column_spec llmprof_pair_kernel_columns[] = {
-    {"kernel", NULL, LLMPROF_U32, llmprof_row_number, NEEDS_NOTHING},
-    {"name", NULL, LLMPROF_STRING_ID, op_name, NEEDS_NOTHING},
-    {"duration", "ns", LLMPROF_I64, op_duration, NEEDS_NOTHING},
-    {"pid", NULL, LLMPROF_U32, launch_pid, NEEDS_ATTRIBUTION},
-    {"tid", NULL, LLMPROF_U32, launch_tid, NEEDS_ATTRIBUTION},
+    {"kernel", NULL, LLMPROF_U32, .get = llmprof_row_number},
+    {"name", NULL, LLMPROF_STRING_ID, .array = AT(ops.name)},
+    {"duration", "ns", LLMPROF_I64, .get = op_duration, .shared = true},
+    {"pid", NULL, LLMPROF_U32, .needs = NEEDS_ATTRIBUTION, .get = launch_pid,
+     .shared = true},
+    {"tid", NULL, LLMPROF_U32, .needs = NEEDS_ATTRIBUTION, .get = launch_tid,
+     .shared = true},
     {0},
 };

@@ -98,12 +98,27 @@ static void free_ranges(llmprof_ranges *r) {
   *r = (llmprof_ranges){0};
 }
 
+bool llmprof_samples_resize(llmprof_samples *s, size_t cap) {
+  bool ok = GROW(s->start, cap) && GROW(s->end, cap) && GROW(s->device, cap);
+  for (int i = 0; ok && i < LLMPROF_SAMPLED; i++) ok = GROW(s->values[i], cap);
+  return ok;
+}
+
+static void free_samples(llmprof_samples *s) {
+  llmprof_free(s->start);
+  llmprof_free(s->end);
+  llmprof_free(s->device);
+  for (int i = 0; i < LLMPROF_SAMPLED; i++) llmprof_free(s->values[i]);
+  *s = (llmprof_samples){0};
+}
+
 void llmprof_attribution_free(llmprof_attribution *a) {
   llmprof_free(a->call);
   llmprof_free(a->link);
   llmprof_free(a->links);
   llmprof_free(a->parent);
   llmprof_free(a->level);
+  llmprof_free(a->inner);
   *a = (llmprof_attribution){0};
 }
 
@@ -134,6 +149,10 @@ void llmprof_trace_clear(llmprof_trace *trace, llmprof_part part) {
     free_ranges(&trace->ranges);
     trace->builder->range_cap = 0;
     trace->builder->last_time = LLMPROF_ABSENT;
+    break;
+  case LLMPROF_PART_SAMPLES:
+    free_samples(&trace->samples);
+    trace->builder->sample_cap = 0;
     break;
   case LLMPROF_PART_DIAGNOSTICS:
     trace->diagnostic_count = 0;
@@ -179,8 +198,12 @@ void llmprof_trace_close(llmprof_trace *trace) {
   free_details(&trace->details);
   free_calls(&trace->calls);
   free_ranges(&trace->ranges);
+  free_samples(&trace->samples);
   llmprof_attribution_free(&trace->attribution);
   llmprof_free(trace->projections);
+  for (size_t i = 0; i < trace->kept_count; i++)
+    llmprof_free(trace->kept[i].data);
+  llmprof_free(trace->kept);
   llmprof_free(trace->diagnostics);
   llmprof_free(trace->schema);
   llmprof_free(trace->product);

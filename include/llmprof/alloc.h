@@ -12,6 +12,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Both functions follow realloc and free; reallocate(NULL, n) allocates. */
 typedef struct llmprof_allocator {
   void *(*reallocate)(void *ptr, size_t size);
@@ -38,5 +42,9 @@ void *llmprof_memdup(const void *bytes, size_t size); /* NUL-terminated */
 /* Make room for at least `need` items in a growing array: *items holds *cap
  * items of `size` bytes. Grows by half again. On false nothing has changed. */
 bool llmprof_grow(void *items, size_t *cap, size_t need, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -11,6 +11,10 @@
 
 #include "llmprof/error.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef enum llmprof_bound {
   LLMPROF_BOUND_ROWS,    /* of one table */
   LLMPROF_BOUND_BYTES,   /* of memory, all allocations together */
@@ -52,5 +56,9 @@ bool llmprof_watch_go_on(llmprof_watch *watch, size_t units, const char *name,
 /* The same without looking at a count of units. */
 bool llmprof_watch_look(llmprof_watch *watch, const char *name,
                         llmprof_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -7,6 +7,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct llmprof_buffer {
   char *bytes; /* NUL-terminated once anything was appended; else NULL */
   size_t size; /* without the NUL */
@@ -27,5 +31,9 @@ void llmprof_buffer_printf(llmprof_buffer *buf, const char *fmt, ...)
  * a buffer that can be used again. */
 void llmprof_buffer_clear(llmprof_buffer *buf);
 void llmprof_buffer_free(llmprof_buffer *buf);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -17,6 +17,10 @@
 #include "llmprof/absent.h"
 #include "llmprof/error.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Strings are borrowed until the next call, NULL where the event has none. A
  * value that is of another type than it should be, or does not fit, is absent:
  * LLMPROF_ABSENT. */
@@ -46,5 +50,9 @@ void llmprof_chrome_close(llmprof_chrome *reader); /* NULL is fine */
  * name line and column of the (unpacked) text. */
 int llmprof_chrome_next(llmprof_chrome *reader, llmprof_chrome_event *event,
                         llmprof_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -11,6 +11,10 @@
 #include "llmprof/error.h"
 #include "llmprof/frame.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* A time t of the second clock is t - offset - drift * (t - at) of the first.
  */
 typedef struct llmprof_clock_fit {
@@ -31,5 +35,9 @@ bool llmprof_clock_fit_ranks(llmprof_frame *rows,
                              const llmprof_collective_columns *columns,
                              int64_t first, int64_t second, int64_t lag,
                              llmprof_clock_fit *fit, llmprof_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -16,6 +16,10 @@
 #include "llmprof/error.h"
 #include "llmprof/frame.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct llmprof_collective_columns {
   size_t rank, start, end;
   size_t key;     /* an absent one: the row is matched with nothing; SIZE_MAX:
@@ -74,5 +78,9 @@ bool llmprof_collectives_before(llmprof_frame *rows,
                                 llmprof_frame *kernels,
                                 const llmprof_before_columns *of_kernels,
                                 llmprof_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

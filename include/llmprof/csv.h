@@ -13,6 +13,10 @@
 
 #include "llmprof/error.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct llmprof_csv llmprof_csv;
 
 typedef struct llmprof_csv_options {
@@ -67,6 +71,9 @@ const llmprof_csv_row *llmprof_csv_units(const llmprof_csv *csv);
 int llmprof_csv_next(llmprof_csv *csv, llmprof_csv_row *row,
                      llmprof_error *err);
 
+/* The row that next gave last; of count 0 before and after all rows. */
+const llmprof_csv_row *llmprof_csv_current(const llmprof_csv *csv);
+
 typedef enum llmprof_number {
   LLMPROF_NUMBER_OK,
   LLMPROF_NUMBER_ABSENT, /* empty, "n/a", "(!) n/a", "no data", any NaN */
@@ -76,5 +83,9 @@ typedef enum llmprof_number {
 /* Read "1,234,567.89", "-3", "1e-3": thousands separators must stand every
  * three digits. inf is text: nothing measured is infinite. */
 llmprof_number llmprof_csv_number(const char *text, size_t size, double *value);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

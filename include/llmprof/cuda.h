@@ -10,8 +10,16 @@
 
 #include "llmprof/error.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Launch an empty kernel on a device and wait for it. Fails with NOTFOUND
  * without a driver or such a device, with IO when the driver refuses. */
 bool llmprof_cuda_probe(int device, llmprof_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -7,6 +7,10 @@
 
 #include "llmprof/buffer.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum {
   LLMPROF_SHA256_SIZE = 32, /* bytes */
 };
@@ -18,5 +22,9 @@ void llmprof_sha256(const void *bytes, size_t size,
 /* Append the bytes in Base64 with padding, on one line. Lost when memory runs
  * out: see the buffer's `failed`. */
 void llmprof_base64(llmprof_buffer *out, const void *bytes, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -11,6 +11,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef enum llmprof_code {
   LLMPROF_OK = 0,
   LLMPROF_NOMEM,       /* an allocation failed */
@@ -62,5 +66,9 @@ bool llmprof_fail_nomem(llmprof_error *err);
 
 /* LIMIT: the text or file called `name` has more than `limit` bytes. */
 bool llmprof_fail_size(llmprof_error *err, const char *name, size_t limit);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -12,6 +12,10 @@
 
 #include "llmprof/buffer.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef enum llmprof_quantity {
   LLMPROF_PLAIN,    /* no unit */
   LLMPROF_DURATION, /* of nanoseconds: ns, us, ms, s */
@@ -68,5 +72,9 @@ bool llmprof_format_number(llmprof_buffer *out, llmprof_quantity quantity,
  * a double has. */
 bool llmprof_format_integer(llmprof_buffer *out, llmprof_quantity quantity,
                             int64_t value, const llmprof_format *format);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -17,6 +17,10 @@
 #include "llmprof/error.h"
 #include "llmprof/strings.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef enum llmprof_column_type {
   LLMPROF_I64,       /* LLMPROF_ABSENT: absent */
   LLMPROF_U32,       /* UINT32_MAX: absent */
@@ -71,6 +75,12 @@ typedef bool (*llmprof_column_loader)(llmprof_frame *frame,
 bool llmprof_frame_add(llmprof_frame *frame, const llmprof_column *column,
                        llmprof_column_loader load, void *user);
 
+/* The same over `data` of llmprof_alloc, which becomes the frame's, also on
+ * failure; NULL is such a failure. The unit is borrowed. */
+bool llmprof_frame_give(llmprof_frame *frame, const char *name,
+                        const char *unit, llmprof_column_type type, void *data,
+                        llmprof_error *err);
+
 /* Hand memory from llmprof_alloc to the frame, which frees it; on failure it
  * is freed at once. */
 bool llmprof_frame_own(llmprof_frame *frame, void *memory);
@@ -105,6 +115,17 @@ static inline int64_t llmprof_cell(const llmprof_column *column, size_t row) {
     return llmprof_real_cell(((const double *)column->data)[row]);
   uint32_t value = ((const uint32_t *)column->data)[row];
   return value == UINT32_MAX ? LLMPROF_ABSENT : (int64_t)value;
+}
+
+/* The text of a cell of a loaded column of strings, borrowed from its pool, or
+ * `absent`, which may be NULL. */
+static inline const char *llmprof_cell_text(const llmprof_frame *frame,
+                                            const llmprof_column *column,
+                                            size_t row, const char *absent) {
+  int64_t id = llmprof_cell(column, row);
+  if (id == LLMPROF_ABSENT) return absent;
+  return llmprof_strings_get(llmprof_column_strings(frame, column),
+                             (uint32_t)id, NULL);
 }
 
 /* ---- selecting rows ---- */
@@ -273,5 +294,23 @@ bool llmprof_frame_extend(llmprof_frame *frame, const size_t *keys,
  * the last bin with its upper edge. */
 bool llmprof_histogram(llmprof_frame *frame, size_t column, const double *edges,
                        size_t bins, size_t *counts, llmprof_error *err);
+
+/* Of the rows that fall into a bin: how many, and their least and largest
+ * value. */
+typedef struct llmprof_bin {
+  size_t count; /* 0: the rest is not set */
+  double least, most;
+} llmprof_bin;
+
+/* What column `y` of numbers looks like over column `x` (SIZE_MAX: over the
+ * numbers of rows, from 0), from `low` up to and with `high` in `count` bins of
+ * equal width: bins[count]. Rows that lack either value are left out. */
+bool llmprof_frame_outline(llmprof_frame *frame, size_t x, size_t y, double low,
+                           double high, llmprof_bin *bins, size_t count,
+                           llmprof_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

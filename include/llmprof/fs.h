@@ -13,6 +13,10 @@
 #include "llmprof/buffer.h"
 #include "llmprof/error.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* ---- folders and names (core/os/fs.c) ---- */
 
 typedef enum llmprof_fs_type {
@@ -138,6 +142,16 @@ bool llmprof_fs_write(const char *path, const void *bytes, size_t size,
 /* A regular file's contents and permission bits, atomically, as write. */
 bool llmprof_fs_copy(const char *from, const char *to, llmprof_error *err);
 
+/* The same without a wait for the disk, for files that are made one after the
+ * other: after a crash of this process they are whole, after one of the machine
+ * only if they have been settled. */
+bool llmprof_fs_write_soon(const char *path, const void *bytes, size_t size,
+                           llmprof_error *err);
+bool llmprof_fs_copy_soon(const char *from, const char *to, llmprof_error *err);
+
+/* Wait until everything on the file system of the folder is on its disk. */
+bool llmprof_fs_settle(const char *folder, llmprof_error *err);
+
 /* Give a file or folder these permission bits; a link at path is not followed
  * (LLMPROF_IO). */
 bool llmprof_fs_chmod(const char *path, uint32_t mode, llmprof_error *err);
@@ -149,5 +163,9 @@ bool llmprof_fs_sync(const char *path, llmprof_error *err);
  * for the path in messages. */
 bool llmprof_fs_write_fd(int fd, const char *name, const void *bytes,
                          size_t size, llmprof_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -13,6 +13,10 @@
 
 #include "llmprof/error.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct llmprof_gpus llmprof_gpus;
 
 /* Load NVML from `library` (NULL: libnvidia-ml.so.1, wherever the system has
@@ -82,5 +86,9 @@ bool llmprof_gpu_sample(llmprof_gpus *gpus, unsigned index,
 /* What bit number `bit` of `throttle` stands for, as nvidia-smi calls it:
  * "sw_power_cap"; NULL for a bit without a known name. */
 const char *llmprof_gpu_throttle_name(unsigned bit);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -9,9 +9,17 @@
 
 #include "llmprof/error.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Make the request or take it back; may be called from a signal handler. */
 void llmprof_interrupt(bool wanted);
 bool llmprof_interrupted(void);
+
+/* How often the second was asked, by anybody: tests see by it that a loop asks
+ * often enough. */
+size_t llmprof_interrupt_looks(void);
 
 /* Fail with INTERRUPTED. */
 bool llmprof_fail_interrupted(llmprof_error *err);
@@ -20,5 +28,9 @@ bool llmprof_fail_interrupted(llmprof_error *err);
 static inline bool llmprof_interrupted_at(size_t row) {
   return (row & 0xffff) == 0 && llmprof_interrupted();
 }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

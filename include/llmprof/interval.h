@@ -11,6 +11,10 @@
 #include "llmprof/error.h"
 #include "llmprof/frame.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct llmprof_interval {
   int64_t start, end;
 } llmprof_interval;
@@ -62,5 +66,9 @@ bool llmprof_intervals_join(llmprof_intervals *set, const llmprof_intervals *a,
 /* ns covered by both. */
 int64_t llmprof_intervals_overlap(const llmprof_intervals *a,
                                   const llmprof_intervals *b);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

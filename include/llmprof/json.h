@@ -15,6 +15,10 @@
 #include "llmprof/error.h"
 #include "llmprof/value.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* What 0 in llmprof_limits stands for. */
 enum {
   LLMPROF_JSON_DEPTH = 200,
@@ -42,5 +46,9 @@ llmprof_value *llmprof_json_load(const char *path, const llmprof_limits *limits,
  * was appended until then is to be thrown away. */
 bool llmprof_json_write(const llmprof_value *value, unsigned indent,
                         llmprof_buffer *out, llmprof_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

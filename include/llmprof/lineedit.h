@@ -8,6 +8,10 @@
 
 #include "llmprof/error.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct llmprof_lineedit llmprof_lineedit;
 
 /* NULL on failure: standard input is no terminal (UNSUPPORTED), or out of
@@ -42,11 +46,18 @@ llmprof_typed llmprof_lineedit_key(llmprof_lineedit *edit, char key[8],
                                    llmprof_error *err);
 
 /* History, newest last: at most 1000 lines, none twice in a row. A file that
- * is not there has none; only its owner may read what is saved. */
+ * is not there has none; only its owner may read what is saved. Saving adds the
+ * lines remembered since the last time to what the file has by now, and puts a
+ * new file in its place: of editors that hold the same lock meanwhile none
+ * loses a line. */
 bool llmprof_lineedit_remember(llmprof_lineedit *edit, const char *line);
 bool llmprof_lineedit_load(llmprof_lineedit *edit, const char *path,
                            llmprof_error *err);
 bool llmprof_lineedit_save(llmprof_lineedit *edit, const char *path,
                            llmprof_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

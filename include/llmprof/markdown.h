@@ -15,6 +15,10 @@
 #include "llmprof/error.h"
 #include "llmprof/text.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Append text for a paragraph, a heading or a list item. A newline becomes
  * <br>; spaces at either end are kept. */
 void llmprof_markdown_escape(llmprof_buffer *out, const char *text,
@@ -55,5 +59,9 @@ typedef struct llmprof_markdown_table {
 bool llmprof_markdown_render(llmprof_buffer *out, llmprof_buffer *notes,
                              const llmprof_markdown_table *table,
                              size_t *note_count, llmprof_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

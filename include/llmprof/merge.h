@@ -8,6 +8,10 @@
 
 #include "llmprof/error.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Write the events of all `count` exports (1 or more) to `to`, whole or not at
  * all. Times are those of the first export's session: the others are moved by
  * what TARGET_INFO_SESSION_START_TIME says they began later. What describes
@@ -16,5 +20,9 @@
  * UNSUPPORTED: an export does not say when its session began. */
 bool llmprof_trace_merge(const char *const *from, size_t count, const char *to,
                          llmprof_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -12,6 +12,10 @@
 
 #include "llmprof/error.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* A name space of ranges, with a push/pop stack of its own. */
 typedef struct llmprof_nvtx_domain llmprof_nvtx_domain;
 
@@ -36,5 +40,9 @@ void llmprof_nvtx_mark(const llmprof_nvtx_domain *domain, const char *name);
 uint64_t llmprof_nvtx_start(const llmprof_nvtx_domain *domain,
                             const char *name);
 void llmprof_nvtx_stop(const llmprof_nvtx_domain *domain, uint64_t id);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -21,6 +21,10 @@
 #include "llmprof/error.h"
 #include "llmprof/frame.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct llmprof_operators llmprof_operators;
 
 typedef struct llmprof_operators_info {
@@ -54,5 +58,9 @@ llmprof_operators_info llmprof_operators_about(const llmprof_operators *o);
  *   duration, device, stream */
 llmprof_frame *llmprof_operators_frame(llmprof_operators *operators,
                                        const char *name, llmprof_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -15,6 +15,10 @@
 #include "llmprof/frame.h"
 #include "llmprof/strings.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* What a time of one clock is on another: t - offset - drift * (t - at), to the
  * nearest ns. */
 typedef struct llmprof_clock {
@@ -42,5 +46,9 @@ bool llmprof_frame_pack(llmprof_frame *frame, llmprof_buffer *out,
  * pack wrote, LIMIT when they claim more rows than they can hold. */
 llmprof_frame *llmprof_frame_unpack(const void *bytes, size_t size,
                                     llmprof_strings *pool, llmprof_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

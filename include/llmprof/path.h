@@ -7,6 +7,10 @@
 
 #include "llmprof/error.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Links live on the stack of whoever descends. */
 typedef struct llmprof_path {
   const struct llmprof_path *up; /* NULL: directly below the root */
@@ -23,5 +27,9 @@ const char *llmprof_path_text(const llmprof_path *path, char *out, size_t room);
 /* "what at path": a value that cannot be written. Returns false. */
 bool llmprof_path_fail(llmprof_error *err, llmprof_code code, const char *what,
                        const llmprof_path *path);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -19,6 +19,10 @@
 #include "llmprof/error.h"
 #include "llmprof/trace.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* From first until before last, ns since the session started. */
 typedef struct llmprof_window {
   int64_t first, last;
@@ -42,5 +46,9 @@ bool llmprof_perfetto_write(llmprof_trace *trace, const char *path,
                             const llmprof_perfetto_options *options,
                             llmprof_perfetto_counts *written,
                             llmprof_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -15,6 +15,10 @@
 #include "llmprof/error.h"
 #include "llmprof/frame.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* A group's stretches, together. */
 typedef struct llmprof_rhythm {
   uint32_t group;
@@ -56,5 +60,9 @@ bool llmprof_cycles_find(llmprof_frame *frame, size_t start_column,
                          const llmprof_groups *groups, uint32_t group,
                          llmprof_cycle **cycles, size_t *count,
                          llmprof_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -4,6 +4,10 @@
 
 #include "llmprof/trace_builder.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The trace of a file, read by the first reader that claims it. NULL on
  * failure; SYNTAX: no reader claims it, or it is damaged. Free with
  * llmprof_trace_close. */
@@ -14,13 +18,17 @@ llmprof_trace *llmprof_trace_open(const char *path, llmprof_error *err);
 const llmprof_reader *llmprof_reader_at(size_t number);
 
 /* A further reader, which lives as long as the process and is asked after those
- * that are there. LIMIT: there are too many. Not to be called while another
- * thread opens traces. */
+ * that are there: from any thread, one that is there already is not added
+ * again. LIMIT: there are too many. */
 bool llmprof_reader_add(const llmprof_reader *reader, llmprof_error *err);
 
 /* Whether a reader claims a file; err is filled in but for CLAIM_YES, also
  * when the file cannot be read at all. */
 llmprof_claim llmprof_reader_probe(const llmprof_reader *reader,
                                    const char *path, llmprof_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -11,6 +11,10 @@
 
 #include "llmprof/error.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct llmprof_scrub_report {
   size_t rows;    /* deleted or blanked */
   size_t tables;  /* dropped whole */
@@ -21,5 +25,9 @@ typedef struct llmprof_scrub_report {
  * not changed and may not be `to` (DENIED). report may be NULL. */
 bool llmprof_trace_scrub(const char *from, const char *to,
                          llmprof_scrub_report *report, llmprof_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

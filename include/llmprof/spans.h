@@ -14,6 +14,10 @@
 #include "llmprof/frame.h"
 #include "llmprof/interval.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Add a column `name` in ns: when the next row of the same key starts;
  * INT64_MAX for the last one. Of rows that start together the one that comes
  * later in the frame is the next. */
@@ -56,5 +60,9 @@ bool llmprof_spans_cover(llmprof_frame *spans,
  * leaves. */
 bool llmprof_spans_rest(llmprof_frame *spans, size_t start, size_t end,
                         size_t covered, const char *name, llmprof_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -33,6 +33,10 @@
 #include "llmprof/buffer.h"
 #include "llmprof/error.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct llmprof_spawn llmprof_spawn;
 
 typedef enum llmprof_stream {
@@ -96,15 +100,37 @@ typedef struct llmprof_spawn_options {
   /* From SIGTERM (or a forwarded signal) until SIGKILL is sent to the group;
    * 0: LLMPROF_GRACE_NS, negative: none. */
   int64_t grace_ns;
-  /* When the child has exited, end what is left of its group the same way.
+  /* When the child has exited, end what is left of its group the same way, in
+   * LLMPROF_GRACE_NS at most.
    * Also done, unasked, after a time-out, a forwarded signal or a stop. */
   bool kill_group;
+  /* The same for what has left the group: processes of the child with a
+   * session of their own, daemons. Until the child's end orphans below us
+   * become our children, and the child has the variable LLMPROF_RUN_MARK with
+   * a value that cannot be guessed; by that they are known. An orphan of
+   * another child that runs meanwhile counts as this one's. */
+  bool kill_strays;
   /* A signal that we get is not sent on: the grace period begins, and the
    * owner ends the child in its own way until it is over. */
   bool hold_signals;
 } llmprof_spawn_options;
 
 #define LLMPROF_GRACE_NS INT64_C(5000000000)
+
+/* The variable that marks a child's processes. */
+#define LLMPROF_RUN_MARK "LLMPROF_RUN_MARK"
+
+enum {
+  LLMPROF_STRAYS_MAX = 32,
+  LLMPROF_STRAY_NAME = 32,
+};
+
+/* A process that had left the child's group and outlived the child. */
+typedef struct llmprof_stray {
+  pid_t pid;
+  char name[LLMPROF_STRAY_NAME]; /* any bytes, as the system has it, cut */
+  bool lives;                    /* it could not be ended */
+} llmprof_stray;
 
 typedef struct llmprof_spawn_result {
   pid_t pid;
@@ -120,6 +146,9 @@ typedef struct llmprof_spawn_result {
    * bytes. -1, not known, when it stayed near or below our own: the kernel
    * then reports ours, which a new process starts from. */
   int64_t max_rss;
+  /* With kill_strays: the first of those that there were. */
+  llmprof_stray strays[LLMPROF_STRAYS_MAX];
+  size_t stray_count;
 } llmprof_spawn_result;
 
 /* Start argv[0], which is looked up in the child's PATH unless it contains a
@@ -176,5 +205,9 @@ void llmprof_spawn_free(llmprof_spawn *child);
  * would start here; errors as llmprof_spawn_start. */
 bool llmprof_spawn_which(const char *name, llmprof_buffer *path,
                          llmprof_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

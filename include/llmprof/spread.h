@@ -10,6 +10,10 @@
 #include "llmprof/error.h"
 #include "llmprof/frame.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Of one group. With count 0 nothing else is set. Definitions are those of
  * llmprof_summary: a row of weight n stands for n values. */
 typedef struct llmprof_spread {
@@ -26,5 +30,9 @@ bool llmprof_spread_of(llmprof_frame *frame, size_t value, size_t weight,
                        const llmprof_groups *groups, const double *wanted,
                        size_t wanted_count, llmprof_spread *spreads,
                        llmprof_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

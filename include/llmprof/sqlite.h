@@ -10,6 +10,10 @@
 #include "llmprof/absent.h"
 #include "llmprof/error.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct llmprof_sqlite llmprof_sqlite;
 typedef struct llmprof_query llmprof_query;
 
@@ -68,5 +72,9 @@ int64_t llmprof_query_int(const llmprof_query *query, int column);
 double llmprof_query_double(const llmprof_query *query, int column);
 const char *llmprof_query_text(const llmprof_query *query, int column,
                                size_t *size);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

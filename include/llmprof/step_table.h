@@ -12,6 +12,10 @@
 #include "llmprof/error.h"
 #include "llmprof/frame.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* What an operation is, as its column `work` says. */
 typedef enum llmprof_work {
   LLMPROF_COMPUTE,       /* a kernel that computes, or a whole graph */
@@ -56,5 +60,9 @@ typedef struct llmprof_step_columns {
 bool llmprof_steps_measure(llmprof_frame *steps, llmprof_frame *ops,
                            const llmprof_step_columns *columns,
                            llmprof_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -6,6 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct llmprof_strings llmprof_strings;
 
 /* The id that stands for "no string". */
@@ -29,5 +33,9 @@ uint32_t llmprof_strings_find(const llmprof_strings *pool, const char *bytes,
  * size may be NULL. */
 const char *llmprof_strings_get(const llmprof_strings *pool, uint32_t id,
                                 size_t *size);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -9,6 +9,10 @@
 #include "llmprof/buffer.h"
 #include "llmprof/error.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Nanoseconds since 1970-01-01 UTC, and on a clock that never jumps (but has
  * no meaning between machines or reboots). */
 int64_t llmprof_sys_realtime(void);
@@ -44,6 +48,16 @@ bool llmprof_sys_in_container(char *evidence, size_t size);
  * when there is no /proc, or the file was removed or replaced since. */
 bool llmprof_sys_executable(llmprof_buffer *path, llmprof_error *err);
 
+/* Would reading from a descriptor not wait, since bytes or its end are there?
+ * Waits up to so long for that, for ever when it is negative; false also when a
+ * signal ends the waiting. */
+bool llmprof_sys_readable(int fd, int milliseconds);
+
+/* Bytes of a descriptor, `size` at most: waits for the first and takes what is
+ * there by then; *count is 0 at the end. INTERRUPTED by llmprof_interrupt(). */
+bool llmprof_sys_read(int fd, void *bytes, size_t size, size_t *count,
+                      llmprof_error *err);
+
 enum {
   LLMPROF_SIGNAL_SIZE = 16
 };
@@ -58,5 +72,9 @@ int llmprof_sys_signal_number(const char *name);
 /* Send a signal to one process, above 1: NOTFOUND when there is none of that
  * number, DENIED when it is not ours to signal. */
 bool llmprof_sys_kill(int64_t pid, int number, llmprof_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

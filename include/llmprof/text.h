@@ -15,6 +15,10 @@
 
 #include "llmprof/buffer.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define LLMPROF_ELLIPSIS    "\xE2\x80\xA6" /* one column */
 #define LLMPROF_REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD, one column */
 
@@ -90,5 +94,9 @@ bool llmprof_text_wrap(const char *text, size_t size, size_t columns,
 /* Append what of a process's name is the program: neither where it lies nor its
  * arguments. "process" when that cannot be told. */
 void llmprof_text_program(llmprof_buffer *out, const char *name);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

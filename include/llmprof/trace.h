@@ -18,6 +18,10 @@
 #include "llmprof/frame.h"
 #include "llmprof/strings.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* "No such row", in every uint32_t that holds a row number. */
 #define LLMPROF_NONE UINT32_MAX
 
@@ -165,6 +169,24 @@ typedef struct llmprof_ranges {
   uint8_t *open;         /* 1: had no end in the file */
 } llmprof_ranges;
 
+/* What hardware samples tell, each in percent of the most that is possible. */
+typedef enum llmprof_sampled {
+  LLMPROF_SAMPLED_GPU, /* anything at all runs */
+  LLMPROF_SAMPLED_SM,
+  LLMPROF_SAMPLED_TENSOR,
+  LLMPROF_SAMPLED_DRAM_READ,
+  LLMPROF_SAMPLED_DRAM_WRITE,
+  LLMPROF_SAMPLED,
+} llmprof_sampled;
+
+/* Hardware counters of a GPU over time, without replay, by start on each. */
+typedef struct llmprof_samples {
+  size_t count;
+  int64_t *start, *end;            /* ns */
+  uint32_t *device;                /* as llmprof_device.id */
+  double *values[LLMPROF_SAMPLED]; /* NaN: not sampled */
+} llmprof_samples;
+
 /* ---- attribution: which ranges launched which GPU operations ----
  *
  * NVIDIA's rule: an operation belongs to every range, push/pop or start/end,
@@ -191,6 +213,8 @@ typedef struct llmprof_attribution {
   uint32_t *level;  /* by range: 0 at the top; LLMPROF_NONE for a range that
                        does not take part (ended on another thread, or
                        lacks its start) */
+  uint64_t *inner;  /* by range: ns of it in ranges whose parent it is, where
+                       they overlap once */
 } llmprof_attribution;
 
 /* A range projected onto the GPU: from the first start to the last end of the
@@ -245,6 +269,7 @@ typedef enum llmprof_trace_table {
   LLMPROF_TABLE_GRAPHS,
   LLMPROF_TABLE_CALLS,
   LLMPROF_TABLE_RANGES,
+  LLMPROF_TABLE_SAMPLES,
   LLMPROF_TABLES,
 } llmprof_trace_table;
 bool llmprof_trace_has(const llmprof_trace *trace, llmprof_trace_table table);
@@ -289,6 +314,8 @@ const llmprof_calls *llmprof_trace_calls(llmprof_trace *trace,
                                          llmprof_error *err);
 const llmprof_ranges *llmprof_trace_ranges(llmprof_trace *trace,
                                            llmprof_error *err);
+const llmprof_samples *llmprof_trace_samples(llmprof_trace *trace,
+                                             llmprof_error *err);
 const llmprof_diagnostic *llmprof_trace_diagnostics(llmprof_trace *trace,
                                                     size_t *count,
                                                     llmprof_error *err);
@@ -310,6 +337,7 @@ const llmprof_projection *llmprof_trace_projections(llmprof_trace *trace,
  * projections    ranges projected onto the GPU
  * kernel_ranges  every pair of a kernel and a range around its launch; a
  *                kernel in no range makes one pair
+ * samples        hardware samples: percent of the most that is possible
  *
  * Columns are listed in core/trace/trace_op_columns.c and
  * trace_event_columns.c and, for users, in docs. */
@@ -327,10 +355,11 @@ typedef struct llmprof_trace_tag {
   const char *tag, *label;
 } llmprof_trace_tag;
 
-/* Add two columns to a frame of this trace's operations: `name`, the label of
- * the innermost range around the launch whose tag is one of `tags`, and
- * `name`_range, that range's row. UNSUPPORTED when the frame is of something
- * else or has such a column already. */
+/* Add two columns to a frame of this trace's operations or ranges: `name`, the
+ * label of the innermost range around the launch, or from the range itself
+ * outwards, whose tag is one of `tags`, and `name`_range, that range's row.
+ * UNSUPPORTED when the frame is of something else or has such a column
+ * already. */
 bool llmprof_trace_label(llmprof_trace *trace, llmprof_frame *frame,
                          const char *name, const llmprof_trace_tag *tags,
                          size_t count, llmprof_error *err);
@@ -371,5 +400,9 @@ typedef struct llmprof_span {
 bool llmprof_trace_label_spans(llmprof_trace *trace, llmprof_frame *frame,
                                const char *name, const llmprof_span *spans,
                                size_t count, llmprof_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

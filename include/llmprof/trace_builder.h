@@ -9,6 +9,10 @@
 
 #include "llmprof/trace.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct llmprof_builder llmprof_builder;
 
 /* Parts of a trace, which are loaded one by one when something needs them. */
@@ -18,6 +22,7 @@ typedef enum llmprof_part {
   LLMPROF_PART_CALLS,
   LLMPROF_PART_RANGES,
   LLMPROF_PART_DIAGNOSTICS,
+  LLMPROF_PART_SAMPLES,
   LLMPROF_PARTS,
 } llmprof_part;
 
@@ -90,6 +95,9 @@ llmprof_trace *llmprof_builder_finish(llmprof_builder *builder,
  * NULL is LLMPROF_NO_STRING. */
 bool llmprof_builder_text(llmprof_builder *builder, const char *bytes,
                           size_t size, uint32_t *string);
+
+/* The pool that such ids are of. */
+const llmprof_strings *llmprof_builder_strings(const llmprof_builder *builder);
 
 /* Versions of the format and of what wrote the file; NULL: not known. The
  * first that is known stands. */
@@ -195,6 +203,16 @@ bool llmprof_builder_add_range(llmprof_builder *builder,
  * earlier. */
 void llmprof_builder_range_time(llmprof_builder *builder, int64_t ns);
 
+typedef struct llmprof_sample_row {
+  int64_t start, end; /* ns */
+  uint32_t device;
+  double values[LLMPROF_SAMPLED]; /* NaN: not sampled */
+} llmprof_sample_row;
+
+bool llmprof_builder_add_sample(llmprof_builder *builder,
+                                const llmprof_sample_row *sample,
+                                llmprof_error *err);
+
 /* Where domains and categories get their names last: add ranges with numbers
  * of your own instead of strings, and have each pair turned into strings when
  * the ranges are there. process: of the range's thread, LLMPROF_NONE when it
@@ -208,5 +226,9 @@ void llmprof_builder_name_scopes(llmprof_builder *builder,
 static inline uint32_t llmprof_u32(int64_t value) {
   return value >= 0 && value < UINT32_MAX ? (uint32_t)value : LLMPROF_NONE;
 }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

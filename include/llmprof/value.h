@@ -12,6 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct llmprof_value llmprof_value;
 
 typedef enum llmprof_type {
@@ -83,5 +87,9 @@ typedef struct llmprof_limits {
   size_t max_size;  /* bytes of text */
   size_t max_nodes; /* values of any type in the tree */
 } llmprof_limits;
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -16,6 +16,10 @@
 #include "llmprof/error.h"
 #include "llmprof/value.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* What 0 in llmprof_limits stands for. Nodes are counted after aliases are
  * copied, and the text of all scalars together, copies included, is held to
  * the size limit too. */
@@ -39,14 +43,25 @@ llmprof_value *llmprof_yaml_parse(const char *bytes, size_t size,
 llmprof_value *llmprof_yaml_load(const char *path, const llmprof_limits *limits,
                                  llmprof_error *err);
 
-/* Append the value in block style with a newline at the end. Strings are
- * quoted when as a value, an item or a key they would read back as something
- * else, or hold a byte order mark; those of several lines become literal
- * blocks where that is exact.
+/* Append the value in block style with a newline at the end; the same value
+ * gives the same bytes. A string or key is quoted when bare it would read back
+ * as something else: here, or in a program that follows YAML 1.1 (yes, off,
+ * 1_000, 2001-01-01; whatever begins like a number is). Strings of several
+ * lines become literal blocks where that is exact, else they are quoted.
  * False with the path to what is to blame: RANGE for strings that are not
- * UTF-8, LIMIT for a tree deeper than LLMPROF_MAX_DEPTH, NOMEM. What was
- * appended until then is to be thrown away. */
+ * UTF-8, LIMIT for a string longer than LLMPROF_YAML_SIZE and for a tree deeper
+ * than LLMPROF_MAX_DEPTH, NOMEM. What was appended until then is to be thrown
+ * away. */
 bool llmprof_yaml_write(const llmprof_value *value, llmprof_buffer *out,
                         llmprof_error *err);
+
+/* As write, in flow style on one line and without the newline, as it can stand
+ * behind "key: ". */
+bool llmprof_yaml_write_line(const llmprof_value *value, llmprof_buffer *out,
+                             llmprof_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -147,6 +147,31 @@ function Frame:with(name, compute, unit) end
 ---@return llmprof.Frame
 function Frame:share(column) end
 
+---Columns of the row of another frame with the same keys.
+---@param other llmprof.Frame
+---@param ... string|table<string, string> Columns; { ours = "theirs" }
+---@return llmprof.Frame
+function Frame:join(other, ...) end
+
+---Its value so many rows before, among rows with equal columns.
+---@param column string
+---@param rows? integer Below 0: after
+---@param ... string
+---@return llmprof.Frame
+function Frame:lag(column, rows, ...) end
+
+---@param column string
+---@param rows? integer
+---@param statistic? "mean"|"sum"|"min"|"max"
+---@param ... string
+---@return llmprof.Frame
+function Frame:rolling(column, rows, statistic, ...) end
+
+---Times between its rows in which none of them ran.
+---@param shortest? integer ns
+---@return llmprof.Frame
+function Frame:gaps(shortest) end
+
 ---@param column string
 ---@return number?
 function Frame:sum(column) end
@@ -190,8 +215,13 @@ function Frame:stats(column) end
 function Frame:hist(column, bins) end
 
 ---@param column string
+---@param over? string
 ---@return llmprof.Frame
-function Frame:plot(column) end
+function Frame:plot(column, over) end
+
+---@param by? string
+---@return llmprof.Frame
+function Frame:strip(by) end
 
 ---@param other llmprof.Frame
 ---@param column? string
@@ -236,9 +266,11 @@ function Groups:mean(column) end
 -- ---- generated ----
 
 ---@class llmprof.Config
----@field capture "auto"|"nsys"|"builtin"|"recorded" Where the timeline comes from
----@field counters "on"|"off" Measure the selected kernels with hardware counters
+---@field capture "auto"|"nsys"|"builtin"|"recorded"|"none" Where the timeline comes from; none: the program runs by itself, and what it says of itself is all
+---@field collector llmprof.Config.collector Keys collector.*
+---@field counters "on"|"auto"|"builtin"|"ncu"|"off" Measure the selected kernels with hardware counters: on and auto by what took the timeline, builtin by llmprof's collector in the same run, or by ncu
 ---@field hardware llmprof.Config.hardware Keys hardware.*
+---@field launch llmprof.Config.launch Keys launch.*
 ---@field limits llmprof.Config.limits Keys limits.*
 ---@field mode? string A preset of presets: how deep to measure
 ---@field model llmprof.Config.model Keys model.*
@@ -258,10 +290,24 @@ function Groups:mean(column) end
 ---@field workload llmprof.Config.workload Keys workload.*
 ---@field [string] any Keys of the recipe's own
 
+---@class llmprof.Config.collector
+---@field graphs "node"|"graph" CUDA graphs as a row per node, or as one
+---@field memory string Most memory of the collector's buffers in a process
+---@field plan? string[] More lines of the collector's plan, KEY=VALUE each
+---@field samples_hz integer Hardware samples per second in the timeline; 0: none
+---@field units? string What units of the workload are, as docs/collector.md has it; as the counters ask for unless set
+
 ---@class llmprof.Config.hardware
 ---@field bandwidth_bytes_per_s? number Memory bandwidth of the GPU in bytes/s; as conf/hardware says unless set
 ---@field name? string The GPU, a file in conf/hardware; found by the device's name unless set
 ---@field peak_per_s? number Dense FLOP/s of the GPU in the model's number format; as conf/hardware says unless set
+
+---@class llmprof.Config.launch
+---@field args string[] More arguments for what starts them, word by word
+---@field gpus "all"|"one" Each rank sees all GPUs and LOCAL_RANK says which is its own, or that one alone
+---@field grace_s integer When a rank has failed the others have so many seconds
+---@field ranks integer Start the workload as so many ranks, with a capture of each
+---@field with "local"|"torchrun"|"mpirun"|"srun" What starts them
 
 ---@class llmprof.Config.limits
 ---@field bytes? integer Memory to take at most; half of the machine's unless set
@@ -303,6 +349,7 @@ function Groups:mean(column) end
 ---@field cuda_memory_usage? boolean Record memory allocation events
 ---@field export_timeout_s integer Give up exporting after so many seconds
 ---@field extra_args? string[] More options for nsys profile, word by word
+---@field gpu_metrics "on"|"off" Sample hardware counters of all GPUs over time
 ---@field keep_report boolean Keep run.nsys-rep, which holds the environment of the workload
 ---@field kill? string Signal to the workload when the session ends
 ---@field nvtx_capture? string With capture_range=nvtx: range or range@domain
@@ -324,6 +371,7 @@ function Groups:mean(column) end
 ---@field root string Where runs are kept
 
 ---@class llmprof.Config.tools
+---@field collector? string Path of libllmprof_collector.so; found by itself unless set
 ---@field ncu? string Path of ncu; found by itself unless set
 ---@field nsys? string Path of nsys; found by itself unless set
 
@@ -343,7 +391,9 @@ function Groups:mean(column) end
 ---@field counters? llmprof.results.counters
 ---@field efficiency? llmprof.results.efficiency docs/metrics.md; of a stage, or of all without a parent together
 ---@field engine? { name?: string, title?: string } The serving engine that ran the model, by its ranges or kernels
+---@field engine_metrics? llmprof.results.engine_metrics What the engine's own page said before, in and after the window
 ---@field environment llmprof.results.environment Where it was captured: versions and machine, as far as anything says
+---@field gaps? llmprof.results.gap[] The longest times within repeats in which a GPU did nothing, longest first
 ---@field hardware? llmprof.results.hardware What the GPU could do at most
 ---@field headroom? llmprof.results.headroom[] Kernels by what an instance of their stage could get back, largest first
 ---@field inferred? llmprof.results.inferred How stages were found that no NVTX range marks; absent where one does
@@ -351,8 +401,10 @@ function Groups:mean(column) end
 ---@field kernels llmprof.results.kernel[] By stage and part, largest total time first; the used repeats only
 ---@field latency? llmprof.results.latency
 ---@field layers? llmprof.results.step_layers Of a decode step, on the busiest GPU: docs/metrics.md
+---@field load? llmprof.results.load Requests that came by themselves, not in rounds, as their clients saw them
 ---@field missing llmprof.results.missing[]
 ---@field model? llmprof.results.model The recipe's model, over it what the workload says in metrics.json
+---@field modules? { layers?: llmprof.results.marked[], modules?: llmprof.results.marked[], operators?: llmprof.results.marked[] } What NVTX ranges name; absent where none names such a thing
 ---@field operators? llmprof.results.operators The framework's operators in a run. docs/workload.md explains it.
 ---@field overhead? llmprof.results.overhead What profiling cost: plain runs beside the profiled one
 ---@field ranks? llmprof.results.ranks Steps, ranks and collectives: docs/ranks.md
@@ -429,6 +481,8 @@ function Groups:mean(column) end
 ---@field count integer Of one rank
 ---@field decode_count? integer Of these in decode steps
 ---@field library string
+---@field link? string Between the GPUs, as conf/hardware says
+---@field link_share? number busbw of what that carries in one direction
 ---@field matched integer Collectives that met, each once
 ---@field name string
 ---@field op string
@@ -535,6 +589,22 @@ function Groups:mean(column) end
 ---@field time_ns? number Of one instance; ns
 ---@field time_source? string Plain runs or the profiled one
 
+---@class llmprof.results.engine_level
+---@field max number Most
+---@field mean number Mean of the looks
+---@field min number Least
+
+---@class llmprof.results.engine_metrics
+---@field acceptance? number Speculated tokens that were accepted over those drafted
+---@field complaint? string
+---@field failed? integer Times that it could not be
+---@field kv_use? llmprof.results.engine_level Over the looks: requests, or the share of the KV cache that is in use
+---@field looks integer Times that it was read
+---@field preemptions? number Requests that lost their KV cache to others, from the first look to the last
+---@field prefix_hit_share? number Tokens found in the prefix cache over those looked for
+---@field running? llmprof.results.engine_level Over the looks: requests, or the share of the KV cache that is in use
+---@field waiting? llmprof.results.engine_level Over the looks: requests, or the share of the KV cache that is in use
+
 ---@class llmprof.results.environment
 ---@field cpu? string
 ---@field cuda? string
@@ -566,6 +636,24 @@ function Groups:mean(column) end
 ---@field stage? string
 ---@field title string
 ---@field try string
+
+---@class llmprof.results.gap
+---@field before? string What ended when it began
+---@field call? string The call that took most of it
+---@field call_ns? number How much of it
+---@field ended_by? string What began when it ended
+---@field host_ns? number It was in no CUDA call
+---@field launch_ns? number The CPU was in launching calls
+---@field layer? integer Of that step, from 0
+---@field memory_ns? number It allocated or freed memory
+---@field ns integer How long; ns
+---@field other_ns? number It was in other CUDA calls
+---@field rank? integer Whose GPU, of several
+---@field rep? integer Repeat
+---@field stage? string Of what ended it, or the part of a stage
+---@field start_ns integer Since the trace began
+---@field step? integer Of that stage, from 1
+---@field sync_ns? number It waited for the GPU
 
 ---@class llmprof.results.group
 ---@field coverage? number Selected ones' share of the kernels' time, what was aimed at; 0 to 1
@@ -607,6 +695,21 @@ function Groups:mean(column) end
 ---@field p99_ns? number Nanoseconds
 ---@field std_ns? number Of the sample (n - 1); ns
 
+---@class llmprof.results.idle_thread
+---@field call? string The CUDA call with the most of it
+---@field call_ns? number Nanoseconds
+---@field calls_ns number Of that, in CUDA calls that do not wait for the GPU; ns
+---@field idle_ns number The GPU waited for such steps, all together; ns
+---@field phase? string
+---@field pid integer Of its process
+---@field range? string The NVTX range with the most of it
+---@field range_ns? number Nanoseconds
+---@field ranges_ns number In NVTX ranges; ns
+---@field rank integer Its number, from 0
+---@field thread? string Its name
+---@field tid integer The thread's number
+---@field waiting_ns number In CUDA calls that do; ns
+
 ---@class llmprof.results.inferred
 ---@field anchor string The kernel, or CUDA graph, that comes once in a step
 ---@field confidence number Of 1
@@ -631,11 +734,12 @@ function Groups:mean(column) end
 ---@field gpu_idle_ns number Nanoseconds
 ---@field gpu_time_ns number Nanoseconds
 ---@field graphs integer Traced as one row
+---@field host_ns? number Length of the range on the CPU; ns
 ---@field kernels integer Launched by it
 ---@field launches integer API calls that started GPU work
 ---@field rep integer Repeat it belongs to
 ---@field sets integer Launched by it
----@field start_ns integer Since the session started; ns
+---@field start_ns integer When the GPU could begin it, since the session started; ns
 ---@field used boolean Is it part of the stage's figures
 ---@field wall_ns number Nanoseconds
 
@@ -654,6 +758,7 @@ function Groups:mean(column) end
 ---@field headroom_kind? string measured, upper bound: why, contradiction: what
 ---@field headroom_ns? number total_ns less that; ns
 ---@field id integer Place in this list
+---@field label? string Name for people, one per name of the 10,000 largest; short_name for others
 ---@field max_ns number Nanoseconds
 ---@field mean_ns number Nanoseconds
 ---@field median_ns number Nanoseconds
@@ -670,8 +775,9 @@ function Groups:mean(column) end
 ---@field total_ns number Nanoseconds
 
 ---@class llmprof.results.kernel_counters
+---@field adu_percent? number 0 to 100, as ncu gives it
 ---@field alu_percent? number 0 to 100, as ncu gives it
----@field bound? "DRAM"|"L2"|"L1"|"tensor"|"fp32"|"fp64"|"ALU"|"issue"|"SM"|"memory"|"latency"|"waiting"|"unknown" The busiest unit from 60 % on; SM and memory where only ncu's sum over units was measured; latency below; waiting: for other ranks
+---@field bound? "DRAM"|"L2"|"L1"|"tensor"|"fp32"|"fp64"|"ALU"|"XU"|"LSU"|"TEX"|"ADU"|"uniform"|"MIO"|"issue"|"some SM unit"|"L2 or L1"|"DRAM, L2 or L1"|"latency"|"waiting"|"unknown" The busiest unit from 60 % on, or those that it may be where ncu's sum over units is above all that were measured; latency below; waiting: for other ranks
 ---@field bound_percent? number That decided: of the busiest unit's peak
 ---@field bound_reason? string
 ---@field dram_bytes_per_launch? number Bytes
@@ -686,22 +792,27 @@ function Groups:mean(column) end
 ---@field l2_bytes_per_launch? number Bytes
 ---@field l2_percent? number 0 to 100, as ncu gives it
 ---@field launches integer Measured
+---@field lsu_percent? number 0 to 100, as ncu gives it
 ---@field match "exact"|"stage"|"name" Same stage, name and launch shape; measured in another stage; same stage and name, another shape
 ---@field measured_calls? integer Calls of the shapes that were measured
 ---@field measured_in? string With match stage: where
 ---@field measured_ns? number Under ncu; ns
 ---@field memory_percent? number 0 to 100, as ncu gives it
+---@field mio_percent? number 0 to 100, as ncu gives it
 ---@field occupancy_limiter? string What keeps more warps from an SM
 ---@field occupancy_percent? number 0 to 100, as ncu gives it
----@field padding? number FLOP and intensity are those of whole tiles: so many times what the tokens need
+---@field padding? number FLOP and intensity are those of whole tiles: at least so many times what the tokens need
 ---@field shape_share? number 0 to 1
 ---@field shapes? llmprof.results.shape_counters[]
 ---@field sm_percent? number 0 to 100, as ncu gives it
 ---@field tensor_flop_per_launch? number FLOP
 ---@field tensor_format? string Number format of most of them
 ---@field tensor_percent? number 0 to 100, as ncu gives it
+---@field tex_percent? number 0 to 100, as ncu gives it
 ---@field timeline_ns? number Mean of those calls on the timeline; ns
+---@field uniform_percent? number 0 to 100, as ncu gives it
 ---@field waves? number Per SM
+---@field xu_percent? number 0 to 100, as ncu gives it
 
 ---@class llmprof.results.late_place
 ---@field caused_ns number Waiting of the others; ns
@@ -733,8 +844,8 @@ function Groups:mean(column) end
 ---@field collectives? integer Kernels of collectives
 ---@field exposed_ns? number Nanoseconds
 ---@field hidden_ns? number Nanoseconds
----@field layer integer From 0; absent: outside of the layers
----@field phase string
+---@field layer? integer From 0; absent: outside of the layers
+---@field phase? string Absent: outside of steps
 ---@field transfer_ns? number Nanoseconds
 ---@field waiting_ns? number Nanoseconds
 
@@ -744,6 +855,40 @@ function Groups:mean(column) end
 ---@field stage string
 ---@field step? integer A step of it, which counts in the stage, not in TPOT
 ---@field usual_ns number Median of the other repeats, or of the steps behind it; ns
+
+---@class llmprof.results.load
+---@field answer? llmprof.results.distribution
+---@field arrivals? "poisson"|"constant" Of the pauses between
+---@field completed integer Answered to their end
+---@field completed_per_s? number Requests answered over the duration
+---@field duration_ns? number From the first that was sent to the last answer
+---@field errors? llmprof.results.load_error[]
+---@field failed integer Sent, and not answered so
+---@field held_per_s? number As they were sent
+---@field kind "rate"|"command" load.rate, or another generator
+---@field planned_per_s? number Of the times that were drawn, from the first request to the last
+---@field prompt_tokens_per_s? number Those of the prompts
+---@field rate_per_s? number As it was asked for
+---@field requests integer Asked for
+---@field slo? llmprof.results.slo Requests within the limits of load.slo
+---@field tokens_per_s? number Tokens of all answers over the duration
+---@field tpot? llmprof.results.distribution
+---@field ttft? llmprof.results.distribution
+---@field unqueued_per_s? number What that would be if no request waited for another: over the time of sending and the shortest answer
+
+---@class llmprof.results.load_error
+---@field count integer Requests that it ended
+---@field text string
+
+---@class llmprof.results.marked
+---@field calls? integer Ranges of it
+---@field gpu_ns? number Of a module with those in it
+---@field gpu_self_ns? number Of nothing inside
+---@field host_ns? number On the CPU
+---@field host_self_ns? number The same without ranges inside
+---@field name string
+---@field share? number Of the stage's GPU time
+---@field stage string
 
 ---@class llmprof.results.missing
 ---@field how string What would fill it
@@ -768,10 +913,17 @@ function Groups:mean(column) end
 ---@field kernels? llmprof.results.operator_kernel[] What it launched itself, by name, largest first
 ---@field name string
 ---@field share? number device_self_ns as a part of device_ns; added by llmprof
+---@field stages? llmprof.results.operator_stage[] Where it ran, by the outermost range around it
 
 ---@class llmprof.results.operator_kernel
 ---@field calls integer
 ---@field device_ns integer GPU time
+---@field name string
+
+---@class llmprof.results.operator_stage
+---@field calls integer
+---@field device_self_ns? integer GPU time of what it launched itself; ns
+---@field host_self_ns integer CPU time without the operators that it called; ns
 ---@field name string
 
 ---@class llmprof.results.operators
@@ -796,6 +948,21 @@ function Groups:mean(column) end
 ---@field clock_hz? number That per_s is stated for
 ---@field per_s number FLOP/s, OP/s or byte/s
 ---@field source string
+
+---@class llmprof.results.pipeline
+---@field active_ns number Any stage worked; mean over pipelines; ns
+---@field stages llmprof.results.pipeline_stage[] In order
+---@field text string
+---@field told_by "names"|"collectives" How it is known which rank is of which stage
+
+---@class llmprof.results.pipeline_stage
+---@field bubble_ns number It did not, and another stage did; ns
+---@field busy_ns number It worked on more than sends and receives; ns
+---@field dp? integer Place in data parallel
+---@field in_p2p_ns number Of that, a send or a receive was under way; ns
+---@field ranks integer[] Their numbers
+---@field share number Bubbles of active_ns
+---@field stage integer Its number, from 0
 
 ---@class llmprof.results.plain_latency
 ---@field runs integer Without a profiler
@@ -841,6 +1008,7 @@ function Groups:mean(column) end
 ---@field stage? string It is in
 
 ---@class llmprof.results.rank
+---@field bubble_ns? number It worked on nothing, another stage of its pipeline did; ns
 ---@field caused_ns? number The waiting of the others for it; ns
 ---@field collective_ns? number Nanoseconds
 ---@field collectives? integer Kernels of collectives
@@ -856,6 +1024,7 @@ function Groups:mean(column) end
 ---@field kernels? integer How many
 ---@field last? integer How often it was the last to come
 ---@field matched? integer Of them, met on another rank
+---@field p2p_ns? number In sends and receives of a pipeline; ns
 ---@field pid? integer Of its process
 ---@field pp? integer Place in pipeline parallel
 ---@field process? string
@@ -917,10 +1086,12 @@ function Groups:mean(column) end
 ---@field expert_imbalance? number Time in kernels of experts: the busiest rank over the mean
 ---@field files llmprof.results.rank_file[] What it was read from
 ---@field gpu_time_ns? number Sum of the kernels of all ranks; ns
+---@field idle_threads? llmprof.results.idle_thread[] Threads of an engine while its GPU waited for steps
 ---@field kernels? llmprof.results.rank_kernel[] Once each, over all ranks; largest total time first
 ---@field layers? llmprof.results.layer[] Communication by phase and layer
 ---@field left_out string[] A line for each thing that is not in it, and why
 ---@field padded? llmprof.results.padded[] Batches that ran in the CUDA graph of a larger one
+---@field pipeline? llmprof.results.pipeline Stages of pipeline parallel, and what they do not work
 ---@field places? llmprof.results.late_place[] Who the others waited for, and where; the most first
 ---@field ranks llmprof.results.rank[] In order
 ---@field requests? llmprof.results.requests What clients saw, beside the steps
@@ -946,7 +1117,7 @@ function Groups:mean(column) end
 ---@field waiting_ns? number Nanoseconds
 
 ---@class llmprof.results.rate
----@field batch? integer Sequences side by side
+---@field batch? number Sequences side by side; of an engine's steps the mean
 ---@field count integer Values
 ---@field mean number Tokens/s
 ---@field std? number Of the sample (n - 1)
@@ -970,12 +1141,25 @@ function Groups:mean(column) end
 ---@field used integer Those the figures are from
 ---@field whole_run boolean The trace has no stage: all of it is one
 
+---@class llmprof.results.request
+---@field first_step? integer That overlaps it, from 0, of those that ran something
+---@field length_ns number Nanoseconds
+---@field prefill_step? integer Absent where token counts fit no step or several
+---@field sent_ns number On the clock of the steps; ns
+---@field stall_ns? number Steps that prefilled others while it was in decode, beyond a decode step; ns
+---@field steps integer That overlap it
+---@field tokens integer Generated
+---@field tpot_ns? number Nanoseconds
+---@field ttft_ns number Nanoseconds
+
 ---@class llmprof.results.requests
 ---@field agrees? boolean Within 5 %
 ---@field attributable string
+---@field averaged? true between_tokens are means over the requests of a round
 ---@field between_tokens? llmprof.results.client_times As clients saw them
 ---@field count integer How many
 ---@field difference? number Mean TPOT over that, less 1
+---@field single? llmprof.results.request[] Those that say when they were sent, the first 4096
 ---@field stall_ns? number Of it, because steps prefill other requests, too; ns
 ---@field step_interval_ns? number Mean interval of steps, each as often as it has requests in decode; ns
 ---@field tpot llmprof.results.client_times As clients saw them
@@ -993,6 +1177,18 @@ function Groups:mean(column) end
 ---@field llmprof string Version that made this file
 ---@field recipe string Its name
 ---@field top_n? integer Rows of the tables of the largest kernels: top_n.kernels
+
+---@class llmprof.results.sampled
+---@field counted_bytes? number What counters say that its measured kernels moved, of one instance
+---@field counted_share? number 0 to 1
+---@field covered number 0 to 1
+---@field dram_read_bytes? number Of one instance, on all GPUs
+---@field dram_write_bytes? number Of one instance, on all GPUs
+---@field gpu? number 0 to 1
+---@field hfu? llmprof.results.quantity A value, or a ratio above 1 with the contradiction it is
+---@field mbu? llmprof.results.quantity A value, or a ratio above 1 with the contradiction it is
+---@field sm? number 0 to 1
+---@field tensor? number 0 to 1
 
 ---@class llmprof.results.selection
 ---@field coverage? number 0 to 1
@@ -1013,7 +1209,7 @@ function Groups:mean(column) end
 
 ---@class llmprof.results.shape_counters
 ---@field block integer[] x, y, z
----@field bound? "DRAM"|"L2"|"L1"|"tensor"|"fp32"|"fp64"|"ALU"|"issue"|"SM"|"memory"|"latency"|"waiting"|"unknown" The busiest unit from 60 % on; SM and memory where only ncu's sum over units was measured; latency below; waiting: for other ranks
+---@field bound? "DRAM"|"L2"|"L1"|"tensor"|"fp32"|"fp64"|"ALU"|"XU"|"LSU"|"TEX"|"ADU"|"uniform"|"MIO"|"issue"|"some SM unit"|"L2 or L1"|"DRAM, L2 or L1"|"latency"|"waiting"|"unknown" The busiest unit from 60 % on, or those that it may be where ncu's sum over units is above all that were measured; latency below; waiting: for other ranks
 ---@field bound_percent? number 0 to 100, as ncu gives it
 ---@field calls integer On the timeline
 ---@field dram_bytes_per_launch? number Bytes
@@ -1034,6 +1230,13 @@ function Groups:mean(column) end
 ---@field stage? string
 ---@field why string What it saw instead
 
+---@class llmprof.results.slo
+---@field met integer Requests within both
+---@field per_s? number Goodput: such requests per second
+---@field share? number Of all that were asked for
+---@field tpot_ns? number At most; ns
+---@field ttft_ns? number At most; ns
+
 ---@class llmprof.results.source
 ---@field counters? llmprof.results.counters_source
 ---@field timeline? llmprof.results.timeline_source
@@ -1041,7 +1244,7 @@ function Groups:mean(column) end
 ---@class llmprof.results.stage
 ---@field api? llmprof.results.api CUDA API calls inside the stage, GPU idle or not
 ---@field between_steps? llmprof.results.between_steps What lies between the marked steps of one instance
----@field bound? "launch"|"host"|"gpu" What holds the stage up: launching calls, the program between them, the GPU
+---@field bound? "launch"|"host"|"gpu"|"ranks" What holds the stage up: launching calls, the program between them, the GPU, waiting for other ranks in collectives
 ---@field bound_reason? string
 ---@field categories? llmprof.results.category[]
 ---@field copies? number Copies and sets
@@ -1050,6 +1253,7 @@ function Groups:mean(column) end
 ---@field gpu_busy_ns? number Time in which something that the stage launched ran; ns
 ---@field gpu_idle_ns? number Part of the wall time in which nothing ran on the GPU; ns
 ---@field gpu_time_ns? number Sum over operations; ns
+---@field host_ns? number Length of its range on the CPU, mean; ns
 ---@field idle_share? number 0 to 1
 ---@field instances llmprof.results.instance[]
 ---@field kernels? number A count, as the mean of the used instances
@@ -1060,12 +1264,13 @@ function Groups:mean(column) end
 ---@field ns_per_token? number Per step; ns
 ---@field parent? string Stage it lies inside of
 ---@field repeats? integer That its used instances are of
+---@field sampled? llmprof.results.sampled What hardware samples say of a stage; docs/metrics.md
 ---@field share? number 0 to 1
 ---@field steps? number Decode steps
 ---@field tokens? number Of all sequences
 ---@field waiting? llmprof.results.waiting GPU idle time by what the launching threads did
 ---@field waits? llmprof.results.wait[] Calls that wait for the GPU, by what lies around them; most calls first
----@field wall? llmprof.results.wall Length of the range on the CPU
+---@field wall? llmprof.results.wall From when the GPU could begin it to the end of its last operation, or of its range where that is later
 
 ---@class llmprof.results.step_group
 ---@field batch? integer Requests
@@ -1107,7 +1312,7 @@ function Groups:mean(column) end
 
 ---@class llmprof.results.step_layer
 ---@field count integer Steps
----@field index integer From 1
+---@field index integer From 0
 ---@field kernels number In it
 ---@field mean_ns number Mean over the steps; ns
 ---@field std_ns? number Over the steps; ns

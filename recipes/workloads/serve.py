@@ -1,29 +1,39 @@
 #!/usr/bin/env python3
-"""A serving engine under a fixed load, to be profiled.
+"""A serving engine under a load, to be profiled.
 
     serve.py [OPTION...] -- SERVER [ARGUMENT...]
 
 Starts the server, waits until it is ready, warms up, opens the profiling window,
-sends rounds of requests to its OpenAI-compatible completions endpoint, closes the
-window and ends the server with all its processes. The requests of a round are sent
-at once, and the next round begins when all are answered. Times as a client sees
-them go to $LLMPROF_WORKLOAD_DIR/metrics.json, the server's output to server.log
-there. Exit status: 1 failed, 2 usage, 3 the server's program is missing.
+sends requests to its OpenAI-compatible completions endpoint, closes the window and
+ends the server with all its processes. Requests come in rounds (those of one are
+sent at once, and the next begins when all are answered), with --rate each at a time
+of its own, or from --command, another load generator. With --attach the server is
+there already. Times as a client sees them go to $LLMPROF_WORKLOAD_DIR/metrics.json,
+the server's output to server.log there. Exit status: 1 failed, 2 usage, 3 the
+server's program is missing.
 """
 
 from __future__ import annotations
 
 import argparse
 import http.client
+import json
 import os
 import sys
-from typing import Any, Dict, List, Optional, Sequence
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import workload_common as common
-from workload_client import FIRST_TOKEN, Answer, Load, complaint_of, model_name, send_round
+import workload_foreign as foreign
+import workload_serving as serving
+from workload_client import Load, complaint_of, model_name, send_at, send_round
 from workload_common import MISSING, USAGE, WorkloadError, first_line
-from workload_server import Endpoint, Server, end_on_signals
+from workload_load import ARRIVALS, FIRST_TOKEN, Lengths, Prompts, RequestFile
+from workload_scrape import Scraper, parse_names
+from workload_server import Attached, Endpoint, Server, end_on_signals
 
 # Seconds from SIGTERM to SIGKILL where nothing is to be kept any more.
 HURRY = 3
@@ -31,135 +41,266 @@ HURRY = 3
 # Seconds in which a server that closes its connections has died, if it does.
 DEATH = 2
 
+Record = Dict[str, Any]
 
-def endpoint(text: str) -> Endpoint:
+
+# ---- options ----
+
+def typed(convert: Any) -> Any:
+    """An option's type whose ValueError is the user's to read."""
+
+    def of(text: str) -> Any:
+        try:
+            return convert(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return of
+
+
+def positive(text: str) -> float:
     try:
-        return Endpoint(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+        value = float(text)
+    except ValueError:
+        value = -1
+    if not 0 <= value < 1e9:
+        raise argparse.ArgumentTypeError(f"'{text}': a number >= 0 is expected")
+    return value
 
 
-def parse(argv: Sequence[str]) -> argparse.Namespace:
-    words = list(argv)
-    split = words.index("--") if "--" in words else len(words)
-    parser = common.Parser(description=__doc__.split("\n\n")[0])
+def word_list(text: str) -> List[str]:
+    """A list of words, as JSON."""
+    try:
+        words = json.loads(text)
+    except ValueError:
+        words = None
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise argparse.ArgumentTypeError(f"'{text}': a JSON list of words is expected")
+    return words
+
+
+def add_server_options(parser: common.Parser) -> None:
     group = parser.add_argument_group("server")
-    group.add_argument("--url", type=endpoint, default="http://127.0.0.1:8000",
+    group.add_argument("--url", type=typed(Endpoint), default="http://127.0.0.1:8000",
                        help="where it listens")
+    group.add_argument("--attach", action="store_true",
+                       help="it is there already, and is left running")
+    group.add_argument("--also", type=word_list, action="append", default=[], metavar="JSON",
+                       help="a program that is started before it, and ended with it")
     group.add_argument("--health", default="/health", help="answers 200 once it is ready")
     group.add_argument("--ready-timeout", type=common.whole(1), default=900, metavar="S")
     group.add_argument("--stop-timeout", type=common.whole(0), default=60, metavar="S",
                        help="from SIGTERM to SIGKILL")
     group.add_argument("--answer-timeout", type=common.whole(1), default=300, metavar="S",
                        help="without a word from the server")
+    group.add_argument("--metrics-path", default="",
+                       help="its Prometheus page, looked at before, in and after the window")
+    group.add_argument("--metric", action="append", default=[], metavar="FIGURE=NAME",
+                       help="what a figure is called there")
     group = parser.add_argument_group("profiling window")
     group.add_argument("--start-path", default="", help="a POST that opens it")
     group.add_argument("--start-body", default="", metavar="JSON")
     group.add_argument("--stop-path", default="", help="a POST that closes it")
+
+
+def add_load_options(parser: common.Parser) -> None:
     group = parser.add_argument_group("load")
     group.add_argument("--rounds", type=common.whole(1), default=3)
     group.add_argument("--warmup", type=common.whole(0), default=2,
                        help="rounds before that, outside the window")
     group.add_argument("--concurrency", type=common.whole(1), default=1,
                        help="requests of a round")
-    group.add_argument("--prompt-tokens", type=common.whole(1), default=512)
-    group.add_argument("--new-tokens", type=common.whole(1), default=64)
+    group.add_argument("--rate", type=positive, default=0,
+                       help="requests per second in place of rounds")
+    group.add_argument("--arrivals", choices=sorted(ARRIVALS), default="poisson")
+    group.add_argument("--requests", type=common.whole(1), default=64,
+                       help="how many, at a rate")
+    group.add_argument("--prompt-tokens", type=typed(Lengths), default="512",
+                       help="N or a distribution: uniform:N-M, normal:MEAN,DEVIATION, "
+                            "lognormal:MEDIAN,SIGMA, exponential:MEAN")
+    group.add_argument("--new-tokens", type=typed(Lengths), default="64", help="the same")
+    group.add_argument("--prefix-tokens", type=common.whole(0), default=0,
+                       help="at the beginning of prompts, shared by several")
+    group.add_argument("--prefixes", type=common.whole(1), default=1,
+                       help="how many different ones")
+    group.add_argument("--file", type=common.file, default=None,
+                       help="requests: JSON a line, or in ShareGPT's form")
     group.add_argument("--vocabulary", type=common.whole(FIRST_TOKEN + 1), default=32000,
                        help="prompts are drawn from the token ids below it")
+    group.add_argument("--slo-ttft", type=positive, default=0, metavar="MS",
+                       help="requests within it are good ones")
+    group.add_argument("--slo-tpot", type=positive, default=0, metavar="MS")
+    group.add_argument("--command", type=word_list, default=None, metavar="JSON",
+                       help="another generator, with {url}, {host}, {port}, {model}, {result}")
+    group.add_argument("--timeout", type=common.whole(1), default=3600, metavar="S",
+                       help="end it after so long")
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    words = list(argv)
+    split = words.index("--") if "--" in words else len(words)
+    parser = common.Parser(description=__doc__.split("\n\n")[0])
+    add_server_options(parser)
+    add_load_options(parser)
     args = parser.parse_args(words[:split])
     args.server = words[split + 1:]
-    if not args.server:
+    if not args.server and not args.attach:
         raise WorkloadError("no server: serve.py [OPTION...] -- SERVER [ARGUMENT...]", USAGE)
+    try:
+        args.names = parse_names(args.metric)
+    except ValueError as error:
+        raise WorkloadError(f"argument --metric: {error}", USAGE) from error
     if common.operators_wanted():
         raise WorkloadError("a server has no operators pass; operators=off leaves it out", MISSING)
     return args
 
 
-# ---- the run ----
+# ---- the window ----
 
-def switch(args: argparse.Namespace, path: str, body: str) -> None:
-    """Open or close the window, where the engine has an endpoint for it."""
-    if not path:
-        return
-    status, said = args.url.ask("POST", path, body.encode() or None, args.answer_timeout)
-    if status != 200:
-        raise WorkloadError(f"the server answers {status} to {path}: {complaint_of(said)}; "
-                            "nsys.capture_range=none captures the whole process instead")
+class Window:
+    """The profiling window, where the engine has an endpoint for it, and its numbers."""
+
+    def __init__(self, args: argparse.Namespace):
+        self.args = args
+        self.scraper = Scraper(args.url, args.metrics_path, args.names)
+
+    def switch(self, path: str, body: str) -> None:
+        if not path:
+            return
+        status, said = self.args.url.ask("POST", path, body.encode() or None,
+                                         self.args.answer_timeout)
+        if status != 200:
+            raise WorkloadError(f"the server answers {status} to {path}: {complaint_of(said)}; "
+                                "nsys.capture_range=none captures the whole process instead")
+
+    def __enter__(self) -> Window:
+        self.switch(self.args.start_path, self.args.start_body)
+        self.scraper.__enter__()
+        return self
+
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        self.scraper.__exit__()
+        if kind is None:
+            self.switch(self.args.stop_path, "")
 
 
-def send_load(args: argparse.Namespace, load: Load) -> List[List[Answer]]:
-    """Warm-up, then the rounds inside the window."""
-    number = 0
-    for _ in range(args.warmup):
-        send_round(args.url, load, number, args.concurrency)
-        number += args.concurrency
-    switch(args, args.start_path, args.start_body)
-    rounds = []
-    for i in range(args.rounds):
-        rounds.append(send_round(args.url, load, number, args.concurrency))
-        number += args.concurrency
-        print(show_round(i + 1, rounds[-1]), flush=True)
-    switch(args, args.stop_path, "")
-    return rounds
+# ---- the load ----
+
+def source_of(args: argparse.Namespace) -> Union[Prompts, RequestFile]:
+    prompts = Prompts(args.prompt_tokens, args.new_tokens, args.vocabulary, args.prefix_tokens,
+                      args.prefixes)
+    return RequestFile(args.file, prompts) if args.file else prompts
 
 
-def profile(args: argparse.Namespace, server: Server) -> Dict[str, Any]:
-    server.start()
+class Sender:
+    """Sends the load, and says what became of it: repeats of metrics.json, `load` of it,
+    and complaints; a failure comes last, when all of that is known."""
+
+    def __init__(self, args: argparse.Namespace, server: Union[Server, Attached], load: Load,
+                 folder: Optional[Path]):
+        self.args, self.server, self.load = args, server, load
+        self.folder = folder
+        self.repeats: List[Record] = []
+        self.record: Optional[Record] = None
+        self.complaints: List[str] = []
+        self.failure: Optional[str] = None
+        self.window = Window(args)
+
+    def warm_up(self) -> int:
+        """How many requests that were."""
+        for i in range(self.args.warmup):
+            send_round(self.args.url, self.load, i * self.args.concurrency,
+                       self.args.concurrency)
+        return self.args.warmup * self.args.concurrency
+
+    def send(self) -> None:
+        first = self.warm_up()
+        if self.args.command:
+            self.run_command()
+        elif self.args.rate:
+            self.at_rate(first)
+        else:
+            self.in_rounds(first)
+
+    def in_rounds(self, number: int) -> None:
+        with self.window:
+            for i in range(self.args.rounds):
+                answers = send_round(self.args.url, self.load, number, self.args.concurrency)
+                number += self.args.concurrency
+                self.repeats.append(serving.round_record(i + 1, answers))
+                print(serving.show_round(i + 1, answers), flush=True)
+
+    def at_rate(self, first: int) -> None:
+        count, args = self.args.requests, self.args
+        requests = [self.load.request(first + i) for i in range(count)]
+        with self.window:
+            outcomes = send_at(args.url, self.load, requests,
+                               ARRIVALS[args.arrivals](args.rate, count), self.server.is_alive)
+        self.record = serving.rate_record(outcomes, {
+            "kind": "rate", "arrivals": args.arrivals, "rate_per_s": args.rate,
+            "requests": count})
+        self.complaints += serving.complaints_of(self.record)
+        answers = [outcome.answer for outcome in outcomes if outcome.answer]
+        if not answers:
+            self.server.check_alive(DEATH)
+            raise WorkloadError(f"all {len(outcomes)} requests failed: "
+                                f"{self.record['errors'][0]['text']}")
+        self.keep([serving.request_record(answer) for answer in answers])
+        self.failure = self.server.ended(DEATH if self.record["failed"] else 0)
+
+    def run_command(self) -> None:
+        url, holder = self.args.url, tempfile.TemporaryDirectory()
+        folder = self.folder or Path(holder.name)
+        result = Path(holder.name) / "result.json"
+        argv = foreign.filled(self.args.command, {
+            "url": f"http://{url.host}:{url.port}", "host": url.host, "port": str(url.port),
+            "model": self.load.model, "result": str(result)})
+        with holder:
+            begin = time.perf_counter()
+            with self.window:
+                wrong = foreign.generate(argv, folder / "load.log", self.args.timeout)
+            duration = time.perf_counter() - begin
+            requests, failed, unread = foreign.read_result(result)
+        self.record = {"kind": "command", "command": self.args.command,
+                       "requests": len(requests) + failed, "completed": len(requests),
+                       "failed": failed, "errors": [], "duration_s": duration}
+        self.complaints += [] if wrong else [unread] if unread else []
+        self.keep(requests)
+        self.failure = self.server.ended(0) or wrong
+
+    def keep(self, requests: List[Record]) -> None:
+        """All requests of the window."""
+        assert self.record
+        duration = self.record.get("duration_s")
+        self.repeats.append(serving.repeat_of(requests, duration))
+        self.record["slo"] = serving.slo_record(requests, self.args.slo_ttft, self.args.slo_tpot)
+        completed = self.record["completed"]
+        print(f"load: {completed} of {self.record['requests']} requests"
+              + (f" in {duration:.1f} s" if duration is not None else "")
+              + (f", {self.record['slo']['met']} within the limits" if self.record["slo"] else ""),
+              flush=True)
+
+
+def profile(args: argparse.Namespace, server: Union[Server, Attached],
+            folder: Optional[Path]) -> Tuple[Record, Optional[str]]:
+    """metrics.json, and what failed although there is one."""
+    source = source_of(args)
+    server.start(is_first=not args.also)
     server.wait_until_ready(args.health, args.ready_timeout)
     try:
-        load = Load(model=model_name(args.url), prompt_tokens=args.prompt_tokens,
-                    new_tokens=args.new_tokens, vocabulary=args.vocabulary,
-                    timeout=args.answer_timeout)
-        rounds = send_load(args, load)
+        model = model_name(args.url, args.ready_timeout if args.also else 0)
+        load = Load(model, source.request, args.answer_timeout)
+        sender = Sender(args, server, load, folder)
+        sender.send()
     except (OSError, http.client.HTTPException) as error:
         server.check_alive(DEATH)
         raise WorkloadError(f"the server broke off: {first_line(error)}") from error
-    return metrics_of(args, load, rounds)
+    for line in sender.complaints:
+        print(f"serve.py: {line}", file=sys.stderr)
+    return metrics_of(args, sender), sender.failure
 
 
 # ---- metrics.json ----
-
-def show_round(number: int, answers: Sequence[Answer]) -> str:
-    ttft = max(answer.ttft for answer in answers)
-    tpots = [answer.tpot for answer in answers if answer.tpot is not None]
-    tpot = f"{1e3 * sum(tpots) / len(tpots):.2f} ms" if tpots else "none"
-    return f"round {number}: TTFT {1e3 * ttft:.2f} ms, TPOT {tpot}"
-
-
-def mean_steps(answers: Sequence[Answer]) -> Optional[List[float]]:
-    """Milliseconds of each step, means over the requests of a round."""
-    lists = [answer.steps for answer in answers]
-    if any(steps is None or len(steps) != len(lists[0] or []) for steps in lists):
-        return None
-    return [1e3 * sum(step) / len(step) for step in zip(*lists)]
-
-
-def request_record(answer: Answer) -> Dict[str, Any]:
-    return {
-        "ttft_ms": 1e3 * answer.ttft,
-        "tpot_ms": None if answer.tpot is None else 1e3 * answer.tpot,
-        "ms": 1e3 * (answer.arrivals[-1] - answer.sent),
-        "tokens": answer.tokens,
-    }
-
-
-def round_record(args: argparse.Namespace, index: int, answers: Sequence[Answer]) -> Dict[str, Any]:
-    """A round as a repeat: prefill until all have their first token, decode after it."""
-    begin = min(answer.sent for answer in answers)
-    first = max(answer.arrivals[0] for answer in answers)
-    last = max(answer.arrivals[-1] for answer in answers)
-    tokens = sum(answer.tokens for answer in answers)
-    stages = {"prefill": {"ms": 1e3 * (first - begin), "gpu_ms": None, "count": 1,
-                          "tokens": len(answers) * args.prompt_tokens}}
-    if tokens > len(answers):
-        stages["decode"] = {
-            "ms": 1e3 * (last - first), "gpu_ms": None, "count": 1,
-            "tokens": tokens - len(answers),
-            "steps": max(answer.tokens for answer in answers) - 1,
-            "steps_ms": mean_steps(answers), "steps_gpu_ms": None}
-    return {"index": index, "repeat": index, "tokens_per_s": tokens / (last - begin),
-            "requests": [request_record(answer) for answer in answers], "stages": stages}
-
 
 def weights_of(server: Sequence[str]) -> str:
     """vLLM and SGLang make weights up with --load-format dummy."""
@@ -167,33 +308,60 @@ def weights_of(server: Sequence[str]) -> str:
     return "random" if "--load-format dummy" in words else "checkpoint"
 
 
-def metrics_of(args: argparse.Namespace, load: Load,
-               rounds: Sequence[Sequence[Answer]]) -> Dict[str, Any]:
-    return {
+def facts_of(args: argparse.Namespace) -> Record:
+    """What is the same for all requests."""
+    facts: Record = {}
+    if not args.rate and not args.command:
+        facts["batch"] = args.concurrency
+    if not args.file and not args.command:
+        for name, lengths in (("prompt_tokens", args.prompt_tokens),
+                              ("new_tokens", args.new_tokens)):
+            if lengths.text.isdigit():
+                facts[name] = int(lengths.text)
+    return facts
+
+
+def metrics_of(args: argparse.Namespace, sender: Sender) -> Record:
+    model = {"name": sender.load.model}
+    if args.server:
+        model["weights"] = weights_of(args.server)
+    metrics = {
         "schema_version": common.SCHEMA_VERSION,
         "workload": "serve",
-        "model": {"name": load.model, "weights": weights_of(args.server)},
-        "options": {"warmup": args.warmup, "server": args.server[0]},
-        "batch": args.concurrency,
-        "prompt_tokens": args.prompt_tokens,
-        "new_tokens": args.new_tokens,
-        "repeats": [round_record(args, i + 1, answers) for i, answers in enumerate(rounds)],
+        "model": model,
+        "options": {"warmup": args.warmup, **({"server": args.server[0]} if args.server else {})},
+        **facts_of(args),
+        "repeats": sender.repeats,
     }
+    seen = sender.window.scraper.record()
+    if sender.record:
+        metrics["load"] = sender.record
+    if seen:
+        metrics["engine_metrics"] = seen
+    return metrics
 
 
 def main(argv: Sequence[str]) -> None:
     args = parse(argv)
     folder = common.output_folder()
     end_on_signals()
-    server = Server(args.server, args.url, folder / "server.log" if folder else None)
+    server: Union[Server, Attached] = Attached(args.url) if args.attach else Server(
+        args.server, args.url, folder / "server.log" if folder else None)
+    others = [Server(words, args.url, folder / f"server{i}.log" if folder else None)
+              for i, words in enumerate(args.also, 1)]
     patience = HURRY
     try:
-        metrics = profile(args, server)
+        for i, other in enumerate(others):
+            other.start(is_first=i == 0)
+        metrics, failure = profile(args, server, folder)
         patience = args.stop_timeout
     finally:
-        server.end(patience)
+        for one in [server, *others]:
+            one.end(patience)
     if folder:
         common.write_json(folder / "metrics.json", metrics)
+    if failure:
+        raise WorkloadError(failure)
 
 
 if __name__ == "__main__":

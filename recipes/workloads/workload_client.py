@@ -5,36 +5,28 @@ from __future__ import annotations
 import dataclasses
 import http.client
 import json
-import random
 import threading
 import time
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
-from workload_common import WorkloadError
-from workload_server import Endpoint
+from workload_common import WorkloadError, first_line
+from workload_load import Request
+from workload_server import PAUSE, Endpoint
 
 COMPLETIONS, MODELS = "/v1/completions", "/v1/models"
-
-# Token ids below this are special ones in most vocabularies.
-FIRST_TOKEN = 256
 
 
 @dataclasses.dataclass
 class Load:
-    """What each request asks for."""
+    """What all requests have in common, and where each comes from."""
 
     model: str
-    prompt_tokens: int
-    new_tokens: int
-    vocabulary: int
+    request: Callable[[int], Request]
     timeout: float  # seconds without a word from the server
 
-    def body(self, number: int) -> bytes:
-        """Request `number`: a prompt of its own, so that no cache has seen it."""
-        dice = random.Random(number)
-        prompt = [dice.randrange(FIRST_TOKEN, self.vocabulary) for _ in range(self.prompt_tokens)]
+    def body(self, request: Request) -> bytes:
         return json.dumps({
-            "model": self.model, "prompt": prompt, "max_tokens": self.new_tokens,
+            "model": self.model, "prompt": request.prompt, "max_tokens": request.new_tokens,
             "temperature": 0, "ignore_eos": True, "stream": True,
             "stream_options": {"include_usage": True},
         }).encode()
@@ -45,8 +37,10 @@ class Answer:
     """Times of one request in s of time.perf_counter."""
 
     sent: float
+    sent_utc_ns: int  # the same moment on the wall clock, since 1970
     arrivals: List[float]  # of each chunk that brought text
     tokens: int  # as the server counts them, else chunks
+    prompt_tokens: Optional[int] = None  # the same; those that were sent, else
 
     @property
     def ttft(self) -> float:
@@ -79,14 +73,20 @@ def complaint_of(body: bytes) -> str:
     return " ".join(text.split())[:200] or "no reason given"
 
 
-def model_name(endpoint: Endpoint) -> str:
-    """The first model that the server has."""
-    status, body = endpoint.ask("GET", MODELS)
-    try:
-        if status == 200:
-            return str(json.loads(body)["data"][0]["id"])
-    except (ValueError, LookupError, TypeError):
-        pass
+def model_name(endpoint: Endpoint, patience: float = 0) -> str:
+    """The first model that the server has; one that has none yet has `patience` seconds."""
+    deadline = time.monotonic() + patience
+    while True:
+        status, body = endpoint.ask("GET", MODELS)
+        try:
+            models = json.loads(body)["data"] if status == 200 else None
+            if models:
+                return str(models[0]["id"])
+        except (ValueError, LookupError, TypeError):
+            models = None
+        if models is None or time.monotonic() > deadline:
+            break
+        time.sleep(PAUSE)
     raise WorkloadError(f"the server answers {status} to {MODELS}, without a model: "
                         f"{complaint_of(body)}")
 
@@ -109,33 +109,37 @@ def events(answer: http.client.HTTPResponse) -> Iterator[Dict[str, Any]]:
     raise ConnectionError("the stream ended without [DONE]")
 
 
-def read_stream(answer: http.client.HTTPResponse, sent: float) -> Answer:
-    arrivals, counted = [], None
+def read_stream(answer: http.client.HTTPResponse, sent: float, sent_utc_ns: int) -> Answer:
+    arrivals, counted, prompt = [], None, None
     for event in events(answer):
         now = time.perf_counter()
         choices = event.get("choices") or []
         # the chunk with the reason may be empty; a token may be no text yet
         if choices and (choices[0].get("text") or choices[0].get("finish_reason") is None):
             arrivals.append(now)
-        counted = (event.get("usage") or {}).get("completion_tokens", counted)
+        usage = event.get("usage") or {}
+        counted = usage.get("completion_tokens", counted)
+        prompt = usage.get("prompt_tokens", prompt)
     if not arrivals:
         raise WorkloadError("the server answered without a token")
-    return Answer(sent, arrivals, counted or len(arrivals))
+    return Answer(sent, sent_utc_ns, arrivals, counted or len(arrivals), prompt)
 
 
-def complete(endpoint: Endpoint, load: Load, number: int) -> Answer:
+def complete(endpoint: Endpoint, load: Load, request: Request) -> Answer:
     """Send one request and read its answer as it comes. OSError, HTTPException when
     the connection breaks."""
-    body = load.body(number)
+    body = load.body(request)
     connection = endpoint.connect(load.timeout)
     try:
-        sent = time.perf_counter()
+        sent, sent_utc_ns = time.perf_counter(), time.time_ns()
         connection.request("POST", COMPLETIONS, body, {"Content-Type": "application/json"})
         answer = connection.getresponse()
         if answer.status != 200:
             raise WorkloadError(f"the server answers {answer.status} to {COMPLETIONS}: "
                                 f"{complaint_of(answer.read())}")
-        return read_stream(answer, sent)
+        made = read_stream(answer, sent, sent_utc_ns)
+        made.prompt_tokens = made.prompt_tokens or request.prompt_tokens
+        return made
     finally:
         connection.close()
 
@@ -146,7 +150,7 @@ def send_round(endpoint: Endpoint, load: Load, first: int, concurrency: int) -> 
 
     def work(i: int) -> None:
         try:
-            answers[i] = complete(endpoint, load, first + i)
+            answers[i] = complete(endpoint, load, load.request(first + i))
         except Exception as error:  # handed on to the thread that waits
             answers[i] = error
 
@@ -160,3 +164,47 @@ def send_round(endpoint: Endpoint, load: Load, first: int, concurrency: int) -> 
         if isinstance(answer, Exception):
             raise answer
     return answers
+
+
+# ---- at a rate ----
+
+@dataclasses.dataclass
+class Outcome:
+    """What became of a request that had a time of its own; s of time.perf_counter."""
+
+    due: float
+    sent: float
+    answer: Optional[Answer] = None
+    error: Optional[str] = None
+
+
+def send_at(endpoint: Endpoint, load: Load, requests: Sequence[Request],
+            offsets: Sequence[float], go_on: Callable[[], bool]) -> List[Outcome]:
+    """Each request at its time, whatever became of those before; all that were sent are
+    waited for. No more are when `go_on` says so."""
+    outcomes: List[Outcome] = []
+    threads = []
+
+    def work(outcome: Outcome, request: Request) -> None:
+        try:
+            outcome.answer = complete(endpoint, load, request)
+            outcome.sent = outcome.answer.sent
+        except WorkloadError as error:
+            outcome.error = str(error)
+        except (OSError, http.client.HTTPException, ValueError, LookupError, TypeError,
+                AttributeError) as error:
+            outcome.error = f"the server broke off: {first_line(error)}"
+
+    begin = time.perf_counter()
+    for request, offset in zip(requests, offsets):
+        pause = begin + offset - time.perf_counter()
+        if pause > 0:
+            time.sleep(pause)
+        if not go_on():
+            break
+        outcomes.append(Outcome(begin + offset, time.perf_counter()))
+        threads.append(threading.Thread(target=work, args=(outcomes[-1], request), daemon=True))
+        threads[-1].start()
+    for thread in threads:
+        thread.join()
+    return outcomes

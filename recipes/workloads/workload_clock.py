@@ -186,6 +186,7 @@ def profile(torch: Any, device: Any, work: Callable[[ProfilerClock], None],
         export_trace(profiler, trace_out)
     rows = profiler.key_averages(group_by_input_shape=True)
     operators = operators_of(rows, clock.names, cuda)
+    add_details(operators, profiler.events(), clock.names, cuda)
     device_ns = device_total(rows, clock.names)
     if cuda and device_ns == 0:
         raise WorkloadError("torch.profiler saw no GPU work: CUPTI is not usable here, or another "
@@ -252,3 +253,51 @@ def operators_of(rows: Sequence[Any], ranges: Set[str], cuda: bool) -> List[Dict
             entry["input_shapes"] = row.input_shapes
     return sorted(merged.values(), key=lambda entry: (
         -(entry["device_self_ns"] or 0), -entry["host_self_ns"], entry["name"]))
+
+
+# Kernels that are listed of an operator, the largest.
+KERNELS = 50
+
+
+def stage_of(event: Any, ranges: Set[str]) -> Optional[str]:
+    """The outermost of `ranges` around an event; None outside all of them."""
+    found, above = None, event.cpu_parent
+    while above is not None:
+        if above.name in ranges:
+            found = above.name
+        above = above.cpu_parent
+    return found
+
+
+def add_details(operators: List[Dict[str, Any]], events: Sequence[Any], ranges: Set[str],
+                cuda: bool) -> None:
+    """Say of each operator in which stages it ran, and which kernels it launched itself.
+
+    events: those of the profiler one by one, each with its parent on the CPU.
+    """
+    stages: Dict[str, Dict[str, Dict[str, Any]]] = {}
+    kernels: Dict[str, Dict[str, Dict[str, Any]]] = {}
+    for event in events:
+        if not on_cpu(event) or event.name in ranges:
+            continue
+        stage = stage_of(event, ranges)
+        if stage is not None:
+            entry = stages.setdefault(event.name, {}).setdefault(stage, {
+                "name": stage, "calls": 0, "host_self_ns": 0,
+                "device_self_ns": 0 if cuda else None})
+            entry["calls"] += 1
+            entry["host_self_ns"] += round(event.self_cpu_time_total * 1000)
+            if cuda:
+                entry["device_self_ns"] += round(device_time(event, "self_") * 1000)
+        for kernel in event.kernels:
+            made = kernels.setdefault(event.name, {}).setdefault(kernel.name, {
+                "name": kernel.name, "calls": 0, "device_ns": 0})
+            made["calls"] += 1
+            made["device_ns"] += round(kernel.duration * 1000)
+    for operator in operators:
+        name = operator["name"]
+        if name in stages:
+            operator["stages"] = list(stages[name].values())
+        if name in kernels:
+            operator["kernels"] = sorted(kernels[name].values(), key=lambda made: (
+                -made["device_ns"], made["name"]))[:KERNELS]

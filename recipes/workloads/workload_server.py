@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import List, Optional, Sequence, Tuple
+from typing import Callable, List, Optional, Sequence, Tuple
 from urllib.parse import urlsplit
 
 from workload_common import MISSING, WorkloadError
@@ -76,6 +76,58 @@ def running(group: int) -> List[int]:
     return found
 
 
+def wait_for(endpoint: Endpoint, path: str, timeout: float,
+             check: Callable[[], None]) -> Optional[str]:
+    """Until a path answers 200; what it answered last when it does not within `timeout`
+    seconds. `check` may raise before each look."""
+    deadline, last = time.monotonic() + timeout, "nothing listens"
+    while time.monotonic() < deadline:
+        check()
+        try:
+            status, _ = endpoint.ask("GET", path)
+            if status == 200:
+                return None
+            last = f"{path} answers {status}"
+        except (OSError, http.client.HTTPException) as error:
+            last = f"{path}: {type(error).__name__}"
+        time.sleep(PAUSE)
+    return last
+
+
+class Attached:
+    """A server that somebody else started, and that goes on when we have ended."""
+
+    def __init__(self, endpoint: Endpoint):
+        self.endpoint = endpoint
+
+    def start(self, is_first: bool = True) -> None:
+        if is_first and not self.endpoint.is_taken():
+            raise WorkloadError(f"server.url: nothing listens on {self.endpoint.host}:"
+                                f"{self.endpoint.port}")
+
+    def wait_until_ready(self, path: str, timeout: float) -> None:
+        last = wait_for(self.endpoint, path, timeout, lambda: None)
+        if last:
+            raise WorkloadError(f"server.url: not ready after {timeout:g} s ({last})")
+
+    def is_alive(self) -> bool:
+        return True
+
+    def ended(self, patience: float) -> Optional[str]:
+        """Does nobody answer any more?"""
+        if patience and not self.endpoint.is_taken():
+            return "the server does not answer any more"
+        return None
+
+    def check_alive(self, patience: float = 0) -> None:
+        how = self.ended(patience)
+        if how:
+            raise WorkloadError(how)
+
+    def end(self, patience: float) -> None:
+        """It is not ours to end."""
+
+
 class Server:
     """A child in a process group of its own; its output goes to `log`."""
 
@@ -87,10 +139,10 @@ class Server:
         # for appending: the child's place in the file is ours too
         self.output = open(log, "a+b") if log else tempfile.TemporaryFile("a+b")
 
-    def start(self) -> None:
+    def start(self, is_first: bool = True) -> None:
         """What a signal interrupts, end() can end: none comes between the child's
-        birth and the note of it."""
-        if self.endpoint.is_taken():
+        birth and the note of it. Of several the first finds the port free."""
+        if is_first and self.endpoint.is_taken():
             raise WorkloadError(f"port {self.endpoint.port} is in use: end what listens there, "
                                 "or choose another with server.port")
         signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
@@ -119,31 +171,31 @@ class Server:
             print(f"server: {line}", file=sys.stderr)
         raise WorkloadError(message)
 
-    def check_alive(self, patience: float = 0) -> None:
-        """Raise when it has ended, or does so in `patience` seconds."""
+    def is_alive(self) -> bool:
+        return self.started().poll() is None
+
+    def ended(self, patience: float) -> Optional[str]:
+        """How it has ended, or does so in `patience` seconds; None: it has not."""
         try:
             status = self.started().wait(patience)
         except subprocess.TimeoutExpired:
-            return
+            return None
         how = (f"was killed by {signal.Signals(-status).name}" if status < 0
                else f"ended with exit status {status}")
-        self.fail(f"the server {how}")
+        return f"the server {how}"
+
+    def check_alive(self, patience: float = 0) -> None:
+        """Raise when it has ended, or does so in `patience` seconds."""
+        how = self.ended(patience)
+        if how:
+            self.fail(how)
 
     def wait_until_ready(self, path: str, timeout: float) -> None:
         """Until the health path answers 200; `timeout` in seconds."""
-        deadline, last = time.monotonic() + timeout, "nothing listens"
-        while time.monotonic() < deadline:
-            self.check_alive()
-            try:
-                status, _ = self.endpoint.ask("GET", path)
-                if status == 200:
-                    return
-                last = f"{path} answers {status}"
-            except (OSError, http.client.HTTPException) as error:
-                last = f"{path}: {type(error).__name__}"
-            time.sleep(PAUSE)
-        self.fail(f"the server was not ready after {timeout:g} s ({last}); "
-                  "server.ready_timeout_s gives it longer")
+        last = wait_for(self.endpoint, path, timeout, self.check_alive)
+        if last:
+            self.fail(f"the server was not ready after {timeout:g} s ({last}); "
+                      "server.ready_timeout_s gives it longer")
 
     def signal_group(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError):

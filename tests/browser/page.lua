@@ -24,7 +24,7 @@ for i, stage in ipairs(given.stages) do
   stage.categories = { { category = "gemm", gpu_time_ns = 4e6, calls = 1, share = 1 } }
 end
 given.kernels[2].name = "<script>alert(1)</script>"
-given.kernels[2].short_name = "</script><img src=x onerror=alert(1)>"
+given.kernels[2].label = "</script><img src=x onerror=alert(1)>"
 
 assert(fs.write(arg[1], report.render(given, { "aggregates", "stages", "kernels", "operators",
   "roofline", "advice" })))

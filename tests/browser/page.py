@@ -16,10 +16,14 @@ from pathlib import Path
 
 try:
     from selenium import webdriver
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
     from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
     from selenium.webdriver.support.select import Select
+    from selenium.webdriver.support.wait import WebDriverWait
 except ImportError:
-    webdriver = None
+    webdriver = None  # type: ignore[assignment]
 
 HERE = Path(__file__).resolve().parent
 CHROMIUM = shutil.which("chromium")
@@ -65,6 +69,11 @@ class Page(unittest.TestCase):
     def setUp(self):
         self.browser.get("about:blank")
         self.browser.get(self.url)
+        self.unfold("kernels")
+
+    def unfold(self, name):
+        """Open a section, as a click on its title does."""
+        self.find(f"#{name} > summary").click()
 
     def tearDown(self):
         self.assertEqual([], self.browser.get_log("browser"))
@@ -121,19 +130,27 @@ class Page(unittest.TestCase):
     def test_link_to_a_hidden_row_shows_it(self):
         self.find("#table-kernels input").send_keys("gemm")
         self.assertEqual(["1", "3"], self.column("#"))
+        self.unfold("kernels")
+        self.find(".moves a[href='#finding-1']").click()
+        self.assertTrue(self.find("#finding-1 ul").is_displayed())
         link = self.find("a[href='#kernel-2']")
         self.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", link)
         link.click()
         self.assertEqual(["1", "2", "3"], self.column("#"))
+        self.assertTrue(self.browser.execute_script(
+            "const box = document.getElementById('kernel-2').getBoundingClientRect();"
+            "return box.top >= 0 && box.bottom <= innerHeight"))
 
     def test_names_stay_text(self):
-        self.assertIn("<script>alert(1)</script>", self.column("kernel"))
+        self.assertIn("<script>alert(1)</script>", self.column("full name"))
         self.assertEqual(0, len(self.browser.find_elements(By.TAG_NAME, "img")))
 
     def test_charts_are_drawn(self):
         if "built without Chart.js" in self.find("main").text:
             self.skipTest("llmprof was built without Chart.js")
-        for name in ("categories", "roofline", "tpot"):
+        for section, name in (("stages", "categories"), ("roofline", "roofline"),
+                              ("aggregates", "tpot")):
+            self.unfold(section)
             canvas = self.find(f"#chart-{name} canvas")
             self.assertTrue(self.browser.execute_script(HAS_INK, canvas), name)
 
@@ -149,6 +166,172 @@ class Page(unittest.TestCase):
         self.assertEqual("rgb(255, 255, 255)", background("screen", "light"))
         self.assertEqual("rgb(20, 23, 27)", background("screen", "dark"))
         self.assertEqual("rgb(255, 255, 255)", background("print", "dark"))
+
+
+class Timeline(unittest.TestCase):
+    """The timeline of a recorded run."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        subprocess.run([os.environ["LLMPROF"], "recipes/alt_llm.lua", "capture=recorded",
+                        f"run.root={cls.folder.name}"], check=True, stdout=subprocess.DEVNULL)
+        cls.page = Path(cls.folder.name) / "latest" / "report.html"
+        if "events-data" not in cls.page.read_text(encoding="utf-8"):
+            raise unittest.SkipTest("llmprof was built without D3")
+        cls.browser = start()
+        cls.addClassCleanup(cls.browser.quit)
+
+    def setUp(self):
+        self.open(self.page)
+
+    def open(self, page):
+        self.browser.get("about:blank")
+        self.browser.get(page.as_uri())
+        WebDriverWait(self.browser, 60).until(
+            lambda browser: browser.find_element(By.ID, "events").is_displayed())
+
+    def tearDown(self):
+        self.assertEqual([], self.browser.get_log("browser"))
+        self.assertEqual([], self.browser.execute_script(
+            "return performance.getEntriesByType('resource').map((entry) => entry.name)"))
+
+    def find(self, selector):
+        return self.browser.find_element(By.CSS_SELECTOR, selector)
+
+    def canvas(self):
+        return self.find("#events canvas")
+
+    def view(self):
+        """From when until when the timeline shows, in ns, once it is drawn."""
+        return self.browser.execute_async_script(
+            "const done = arguments[0];"
+            "requestAnimationFrame(() => requestAnimationFrame(() => {"
+            "const { from, until } = document.querySelector('#events canvas').dataset;"
+            "done([Number(from), Number(until)]); }));")
+
+    def length(self):
+        first, last = self.view()
+        return last - first
+
+    def press(self, *keys):
+        self.browser.execute_script("arguments[0].focus()", self.canvas())
+        ActionChains(self.browser).send_keys(*keys).perform()
+
+    def look_for(self, word):
+        self.find("#events input").send_keys(word, Keys.ENTER)
+
+    def kernel(self):
+        """The name of the largest kernel, as its row has it, up to what is shortened."""
+        row = self.browser.execute_script(
+            "return document.querySelector('#kernel-1 code').textContent")
+        return row.split("\u2026")[0].split("<")[0]
+
+    def test_it_is_drawn_with_names(self):
+        self.assertTrue(self.browser.execute_script(HAS_INK, self.canvas()))
+        print("painted in", self.canvas().get_attribute("data-paint"), "ms", file=sys.stderr)
+        for element in self.browser.find_elements(
+                By.CSS_SELECTOR, "#events button, #events input, #events canvas"):
+            self.assertTrue(element.accessible_name, element.get_attribute("outerHTML"))
+
+    def test_keys_zoom_and_move(self):
+        before = self.length()
+        self.press("www")
+        self.assertAlmostEqual(before / 1.5 ** 3, self.length(), delta=before / 1e4)
+        first, last = self.view()
+        self.press("d")
+        self.assertGreater(self.view()[0], first)
+        self.press("aa")
+        self.assertLess(self.view()[1], last)
+        self.press("0")
+        self.assertGreaterEqual(self.length(), before - 1)
+
+    def test_the_wheel_zooms_once_it_was_clicked(self):
+        before, origin = self.length(), ScrollOrigin.from_element(self.canvas())
+        ActionChains(self.browser).scroll_from_origin(origin, 0, -120).perform()
+        self.assertEqual(before, self.length())
+        self.browser.execute_script("arguments[0].focus()", self.canvas())
+        self.browser.execute_script(
+            "arguments[0].dispatchEvent(new WheelEvent('wheel', { deltaY: -120, bubbles: true,"
+            " cancelable: true, clientX: 600, clientY: 500 }))", self.canvas())
+        self.assertLess(self.length(), before)
+
+    def test_dragging_moves(self):
+        self.press("wwww")
+        before = self.view()
+        ActionChains(self.browser).move_to_element(self.canvas()).click_and_hold() \
+            .move_by_offset(-150, 0).release().perform()
+        after = self.view()
+        self.assertGreater(after[0], before[0])
+        self.assertAlmostEqual(after[1] - after[0], before[1] - before[0], delta=2)
+
+    def test_two_fingers_zoom(self):
+        self.browser.execute_cdp_cmd("Emulation.setTouchEmulationEnabled",
+                                     {"enabled": True, "maxTouchPoints": 2})
+        self.addCleanup(self.browser.execute_cdp_cmd, "Emulation.setTouchEmulationEnabled",
+                        {"enabled": False})
+        self.open(self.page)
+        self.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})",
+                                    self.canvas())
+        box = self.browser.execute_script(
+            "const box = arguments[0].getBoundingClientRect();"
+            "return [box.left + box.width / 2, box.top + box.height / 2]", self.canvas())
+        before = self.length()
+        for kind, apart in (("touchStart", 20), ("touchMove", 60), ("touchMove", 120),
+                            ("touchEnd", None)):
+            points = [] if apart is None else [{"x": box[0] - apart, "y": box[1], "id": 1},
+                                               {"x": box[0] + apart, "y": box[1], "id": 2}]
+            self.browser.execute_cdp_cmd("Input.dispatchTouchEvent",
+                                         {"type": kind, "touchPoints": points})
+        self.assertLess(self.length(), before)
+
+    def test_search_and_click_name_the_kernel_and_lead_to_its_row(self):
+        self.look_for(self.kernel())
+        self.assertIn("1 of ", self.find("#events .status").text)
+        said = self.find("#events .detail").text
+        self.assertIn(self.kernel(), said)
+        for fact in ("stage", "launched by", "delay", "took"):
+            self.assertIn(fact, said)
+        self.press(Keys.ARROW_RIGHT)
+        self.assertNotEqual(said, self.find("#events .detail").text)
+        self.press(Keys.ARROW_LEFT)
+        self.assertEqual(said, self.find("#events .detail").text)
+        link = self.find("#events .detail a")
+        target = link.get_attribute("hash")
+        link.click()
+        self.assertTrue(self.browser.execute_script(
+            "const box = document.querySelector(arguments[0]).getBoundingClientRect();"
+            "return box.top >= 0 && box.bottom <= innerHeight", target))
+
+    def test_a_row_leads_to_its_launches(self):
+        self.find("#kernels > summary").click()
+        button = self.find("#kernel-1 .jump")
+        self.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", button)
+        button.click()
+        self.assertIn("1 of ", self.find("#events .status").text)
+        self.assertIn(self.kernel(), self.find("#events .detail").text)
+        self.press(Keys.ESCAPE)
+        self.assertEqual("", self.find("#events .status").text)
+        self.assertEqual("", self.find("#events .detail").text)
+
+    def test_a_click_selects_what_is_there(self):
+        box = self.canvas().rect
+        self.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})",
+                                    self.canvas())
+        # the lanes of stages come first, below the axis
+        ActionChains(self.browser).move_to_element_with_offset(
+            self.canvas(), 60, 31 - int(box["height"] / 2)).click().perform()
+        self.assertIn("stages", self.find("#events .detail").text)
+
+    def test_damaged_data_is_said(self):
+        page = self.page.read_text(encoding="utf-8")
+        mark = 'id="events-data">'
+        at = page.index(mark) + len(mark) + 4000
+        broken = Path(self.folder.name) / "broken.html"
+        broken.write_text(page[:at] + page[page.index("</script>", at):], encoding="utf-8")
+        self.open(broken)
+        self.assertIn("cannot be drawn", self.find("#events .status").text)
 
 
 def main():

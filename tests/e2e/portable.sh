@@ -18,6 +18,10 @@ strangers=$(LD_TRACE_LOADED_OBJECTS=1 "$folder/llmprof" |
   grep -vE '^\s*(linux-vdso|lib(c|m|dl|pthread|rt|resolv)\.so|/lib)' || true)
 same 'libraries from outside' '' "$strangers"
 
+# The collector comes along where it was built.
+[[ ! -f $build/lib/libllmprof_collector.so || -f $folder/libllmprof_collector.so ]] ||
+  fail "no collector beside the program"
+
 for library in "$folder"/lib/*; do
   [[ -f $library && ! -L $library ]] || fail "$library is not a plain file"
 done

@@ -9,6 +9,17 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
+enum {
+  FUZZ_PATH = 4096 /* room for a path */
+};
+
+/* A template for mkstemp and mkdtemp, in the folder for temporary files. */
+static inline void fuzz_scratch(char path[FUZZ_PATH]) {
+  const char *folder = getenv("TMPDIR");
+  if (!folder || !*folder) folder = "/tmp";
+  snprintf(path, FUZZ_PATH, "%s/llmprof-fuzz-XXXXXX", folder);
+}
+
 /* Holds in every build, unlike assert. */
 #define FUZZ_CHECK(condition)                                             \
   ((condition)                                                            \

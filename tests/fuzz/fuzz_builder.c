@@ -19,7 +19,7 @@ enum {
   THREADS = 3,
 };
 
-static char path[] = "/tmp/llmprof-fuzz-XXXXXX";
+static char path[FUZZ_PATH];
 
 typedef struct maker {
   llmprof_builder *builder;
@@ -181,6 +181,7 @@ static void remove_file(void) {
 static void start(void) {
   static int fd = -1;
   if (fd >= 0) return;
+  fuzz_scratch(path);
   fd = mkstemp(path);
   FUZZ_CHECK(fd >= 0 && atexit(remove_file) == 0);
 }

@@ -68,8 +68,8 @@ static const char ddl[] =
     " (3, 'cudaLaunchKernel_v7000'), (4, '/home/me/x --key y');"
     "INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1700000000000000000);";
 
-static char folder[] = "/tmp/llmprof-fuzz-XXXXXX";
-static char path[64], made[64];
+static char folder[FUZZ_PATH];
+static char path[FUZZ_PATH + 16], made[FUZZ_PATH + 16];
 static unsigned char *empty; /* the file without rows */
 static sqlite3_int64 empty_size;
 
@@ -82,6 +82,7 @@ static void remove_files(void) {
 
 static void start(void) {
   if (empty) return;
+  fuzz_scratch(folder);
   FUZZ_CHECK(mkdtemp(folder) && atexit(remove_files) == 0);
   snprintf(path, sizeof path, "%s/rows.sqlite", folder);
   snprintf(made, sizeof made, "%s/made.sqlite", folder);

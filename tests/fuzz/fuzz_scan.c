@@ -18,7 +18,7 @@ static const struct layout {
   int page_size, reserved;
 } layouts[LAYOUTS] = {{512, 0}, {512, 32}, {1024, 3}, {MAX_PAGE, 0}};
 
-static char path[] = "/tmp/llmprof-fuzz-XXXXXX";
+static char path[FUZZ_PATH];
 static int fd = -1;
 static unsigned char first_page[LAYOUTS][MAX_PAGE];
 
@@ -46,6 +46,7 @@ static void make_first_page(struct layout form, unsigned char *page) {
 }
 
 static void start(void) {
+  fuzz_scratch(path);
   fd = mkstemp(path);
   FUZZ_CHECK(fd >= 0 && atexit(remove_file) == 0);
   for (int i = 0; i < LAYOUTS; i++) make_first_page(layouts[i], first_page[i]);

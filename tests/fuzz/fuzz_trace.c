@@ -7,11 +7,13 @@
 #include "fuzz.h"
 #include "read_export.h"
 
+#define EXPORT "tests/fixtures/export.sql"
+
 enum {
   MAX_SIZE = 1 << 16 /* places reach no further */
 };
 
-static char path[] = "/tmp/llmprof-fuzz-XXXXXX";
+static char path[FUZZ_PATH];
 static int fd = -1;
 static uint8_t sound[MAX_SIZE];
 static size_t sound_size;
@@ -33,6 +35,7 @@ static char *read_sql(void) {
 /* A page count that SQLite will not believe, so that the size of the file
  * counts. */
 static void start(void) {
+  fuzz_scratch(path);
   fd = mkstemp(path);
   FUZZ_CHECK(fd >= 0 && atexit(remove_file) == 0);
   sqlite3 *db = NULL;

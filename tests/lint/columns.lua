@@ -7,9 +7,9 @@ local BUNDLE, COMPARE, RANKS = "docs/bundle.md", "docs/compare.md", "docs/ranks.
 local pages = { [BUNDLE] = assert(fs.read(BUNDLE)), [COMPARE] = assert(fs.read(COMPARE)),
   [RANKS] = assert(fs.read(RANKS)) }
 
-local of_ranks = { ranks = true, rank_stages = true, steps = true, step_rows = true,
-  collectives = true, late = true, layers = true, rank_kernels = true, rank_files = true,
-  requests = true, left_out = true }
+local of_ranks = { ranks = true, pipeline = true, rank_stages = true, steps = true,
+  step_rows = true, idle_threads = true, collectives = true, late = true, layers = true,
+  rank_kernels = true, rank_files = true, requests = true, request_rows = true, left_out = true }
 
 
 -- The page that explains a table.

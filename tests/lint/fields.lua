@@ -1,5 +1,6 @@
--- Does docs/results.md list every field of results.json, and does each figure have its
--- sentence? Run by llmprof exec, in the source tree; --update writes the page's tables.
+-- Does a page link each schema of docs/, does docs/results.md list every field of
+-- results.json, and does each figure have its sentence? Run by llmprof exec, in the
+-- source tree; --update writes the page's tables.
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 
@@ -108,6 +109,38 @@ local function page_text()
 end
 
 
+-- ---- every schema ----
+
+local function all_pages()
+  local texts = {}
+  for i, name in ipairs(assert(fs.list "docs")) do
+    texts[i] = name:find "%.md$" and assert(fs.read("docs/" .. name)) or ""
+  end
+  return table.concat(texts)
+end
+
+
+-- A page tells of each schema, and the schema what its file is.
+local function check_schemas()
+  local texts, count = all_pages(), 0
+  for _, file in ipairs(assert(fs.list "docs")) do
+    local name = file:match "^([%l_]+)%.schema%.json$"
+    if name then
+      count = count + 1
+      if not texts:find(("](%s)"):format(file), 1, true) then
+        faults[#faults + 1] = ("docs/%s: no page links it"):format(file)
+      end
+      local schema = load(name)
+      if schema.title ~= name .. ".json" or not schema.description then
+        faults[#faults + 1] = ("docs/%s: no title, or no description"):format(file)
+      end
+    end
+  end
+  assert(count > 0, "no schemas")
+end
+
+
+check_schemas()
 local page, wanted = assert(fs.read(PAGE)), page_text()
 local _, first = page:find(START, 1, true)
 local last = page:find(STOP, 1, true)

@@ -9,6 +9,9 @@ local house = root .. "/lua/llmprof"
 local LAYOUT = house .. "/bundle/layout.lua"
 local faults, seen = {}, 0
 
+-- Files outside of any bundle that are called as one of its.
+local elsewhere = { [house .. "/recipe/user.lua"] = "config.yaml" }
+
 
 local function fault(...)
   faults[#faults + 1] = (...):format(select(2, ...))
@@ -48,7 +51,9 @@ local function check_file(path, paths)
     local code = line:gsub("%-%-.*", "")
     for literal in code:gmatch '"([^"]*)"' do
       local name = known_path(literal, paths)
-      if name then fault("%s:%d: '%s' is for bundle/layout.lua", path, number, name) end
+      if name and elsewhere[path] ~= name then
+        fault("%s:%d: '%s' is for bundle/layout.lua", path, number, name)
+      end
     end
   end
 end

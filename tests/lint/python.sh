@@ -13,11 +13,11 @@ for tool in ruff mypy; do
 done
 
 ruff check --no-cache --quiet --line-length 100 --select E,F,W,B \
-  --ignore B905 --target-version py39 recipes tests core
+  --ignore B905 --target-version py39 recipes tests core packaging
 
 # One folder at a time: programs of different folders may share a name.
 cache=$(mktemp -d)
 trap 'rm -rf -- "$cache"' EXIT
-find recipes tests core -name '*.py' -printf '%h\n' | sort -u | while read -r folder; do
+find recipes tests core packaging -name '*.py' -printf '%h\n' | sort -u | while read -r folder; do
   mypy --cache-dir "$cache" --ignore-missing-imports --no-error-summary "$folder"/*.py
 done

@@ -6,6 +6,6 @@ if ! command -v shellcheck >/dev/null; then
   echo "skipped: no shellcheck"
   exit 77
 fi
-find bootstrap.sh .ci/run completions tests -type f \
+find bootstrap.sh .ci/run completions packaging tests -type f \
   \( -name '*.sh' -o -name '*.bash' -o -path .ci/run -o -path 'tests/standin/*' ! -name '*.lua' \) \
   -print0 | xargs -0 shellcheck -x

@@ -92,11 +92,15 @@ class Sessions(unittest.TestCase):
         session.wait(">> ")
         session.send(CTRL_C)
         session.wait(PROMPT)
-        self.type(session, "a", "nil")
+        self.type(session, "a", "nothing is called 'a' here")
 
     def mistakes(self, session):
         self.type(session, 'stages:where { sage = "decode" }', "did you mean 'stage'?", "columns:")
-        self.type(session, "1 +* 2", "unexpected symbol")
+        self.type(session, "1 +* 2", "not understood at '*'")
+        self.type(session, "kernel:head()", "did you mean 'kernels'?")
+        self.type(session, "kernels[1].end", "a word of the language")
+        self.type(session, "kernels:head", "called with ()")
+        self.type(session, 'kernels:sum("dur)', "a text is not closed")
         self.type(session, "error 'on purpose'", "on purpose")
         self.type(session, "results", "no file was given that has it")
 
@@ -141,14 +145,35 @@ class Sessions(unittest.TestCase):
         second.send(CTRL_D)
         self.assertEqual(0, second.finish())
 
+    def test_history_of_two_sessions(self):
+        first, second = self.start(), self.start()
+        self.type(first, "'of the first'", "of the first")
+        self.type(second, "'of the second'", "of the second")
+        self.type(first, "'and again'", "and again")
+        first.kill()  # what was typed is kept already
+        second.send("quit\r")
+        self.assertEqual(0, second.finish())
+        kept = self.history().read_text(encoding="utf-8").split("\n")[1:-1]
+        self.assertEqual(["'of\\040the\\040first'", "'of\\040the\\040second'",
+                          "'and\\040again'"], kept)
+        third = self.start()
+        third.send(UP + UP)
+        third.wait("'of the second'")
+        third.send("\r")
+        third.wait(PROMPT)
+        third.send("exit()\r")
+        self.assertEqual(0, third.finish())
+
     def test_broken_history_is_said(self):
         self.history().parent.mkdir(parents=True)
         self.history().write_text("not one\n", encoding="utf-8")
         session = self.start()
         self.assertIn(b"history: ", session.raw)
         self.assertIn(b"not a history of libedit", session.raw)
+        self.type(session, "'typed'", "typed")
         session.send(CTRL_D)
         self.assertEqual(0, session.finish())
+        self.assertEqual("not one\n", self.history().read_text(encoding="utf-8"))
 
     def test_request_to_end(self):
         session = self.start()
@@ -183,8 +208,12 @@ class Scripts(unittest.TestCase):
         self.assertEqual((1, "1\n", "stdin:2: no\n"),
                          self.run_script("1\nerror('no')\n2\n"))
 
+    def test_quits(self):
+        self.assertEqual((0, "1\n", ""), self.run_script("1\nquit\n2\n"))
+
     def test_ends_at_what_is_not_whole(self):
-        self.assertEqual((1, "", "stdin:2: 'end' expected (to close 'do' at line 1) near <eof>\n"),
+        self.assertEqual((1, "", "stdin:2: unfinished: 'end' is missing, which closes 'do' of "
+                          "line 1\n"),
                          self.run_script("do\nprint(1)"))
 
 

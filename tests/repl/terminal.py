@@ -60,12 +60,15 @@ class Terminal:
     def terminate(self):
         os.kill(self.pid, signal.SIGTERM)
 
+    def kill(self):
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        self.pid = None
+
     def close(self):
         """End what is still there."""
         if self.pid:
-            os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
-            self.pid = None
+            self.kill()
         os.close(self.fd)
 
 

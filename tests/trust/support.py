@@ -73,8 +73,9 @@ class Case(unittest.TestCase):
         """Run it; whatever it says, it is no bug and nothing that a terminal acts on."""
         options.setdefault("stdin", subprocess.DEVNULL)
         options.setdefault("stdout", subprocess.PIPE)
+        options.setdefault("cwd", ROOT)
         argv = (wrap or []) + [program] + [str(word) for word in words]
-        done = subprocess.run(argv, cwd=ROOT, env=env or self.env(), stderr=subprocess.PIPE,
+        done = subprocess.run(argv, env=env or self.env(), stderr=subprocess.PIPE,
                               timeout=PATIENCE, check=False, **options)
         self.check_said(done.stdout or b"", done.stderr)
         return Result(done)

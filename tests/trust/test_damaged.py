@@ -1,5 +1,7 @@
 """Timelines and captures whose parts contradict each other: a line each, no traceback."""
 
+import json
+
 import support
 from support import CAPTURE, FIXTURES
 
@@ -60,6 +62,22 @@ class Run(support.Case):
         capture = self.capture()
         (capture / "gpu_samples.json").write_text('[{"t_ns": 1, "index": 0, "throttle": 5}]')
         self.assertIn("throttle: array expected, got 5", self.analyse(capture).last_line())
+
+    def test_tokens_that_nobody_made(self):
+        capture = self.capture()
+        path = capture / "metrics.json"
+        metrics = json.loads(path.read_text())
+        metrics["new_tokens"] = 2**31 - 1
+        path.write_text(json.dumps(metrics))
+        self.assertEqual(0, self.analyse(capture).status)  # and at once
+        support.shutil.rmtree(self.top / "out")
+        metrics["prompt_tokens"] = 10**18
+        path.write_text(json.dumps(metrics))
+        self.assertIn("more work than 64 bits count", self.analyse(capture).last_line())
+
+    def test_steps_of_a_process_without_kernels(self):
+        capture = self.capture(sql=f"UPDATE {KERNEL} SET globalPid = globalPid + (1 << 24)")
+        self.assertEqual(0, self.analyse(capture).status)
 
     def test_date_that_is_none(self):
         capture = self.capture()

@@ -38,6 +38,19 @@ def at(share: float) -> str:
 GRAPH_CALL = (f"correlationId IN (SELECT correlationId FROM {RUNTIME} WHERE nameId IN "
               "(SELECT id FROM StringIds WHERE value LIKE '%GraphLaunch%') LIMIT 3)")
 
+# Kernels lost with the calls that launched them: of so many rows the one with this number.
+def lose_with_calls(where: str) -> str:
+    return (f"CREATE TABLE lost AS SELECT correlationId AS id FROM {KERNEL} WHERE {where};"
+            "CREATE INDEX lost_id ON lost (id);"
+            f"DELETE FROM {RUNTIME} WHERE correlationId IN (SELECT id FROM lost);"
+            f"DELETE FROM {KERNEL} WHERE correlationId IN (SELECT id FROM lost);DROP TABLE lost")
+
+
+# The last kernel of those that are launched more than three times in their shape.
+SHAPE = "demangledName, gridX, gridY, gridZ, blockX, blockY, blockZ"
+LAST = (f"rowid = (SELECT rowid FROM {KERNEL} WHERE ({SHAPE}) IN (SELECT {SHAPE} FROM {KERNEL} "
+        f"GROUP BY {SHAPE} HAVING count(*) > 3) ORDER BY start DESC LIMIT 1)")
+
 # (what, capture, SQL, check that notices; "refused": it is no capture any more)
 DAMAGES: List[Tuple[str, Path, str, str]] = [
     ("kernels doubled, 1 %", EAGER,
@@ -57,6 +70,18 @@ DAMAGES: List[Tuple[str, Path, str, str]] = [
      f"UPDATE {KERNEL} SET end = start + 500000000 WHERE rowid = 9000", "streams"),
     ("a kernel of 500 ms", GRAPH,
      f"UPDATE {KERNEL} SET end = start + 500000000 WHERE rowid = 900", "streams"),
+    ("the last kernel made 500 ms long", EAGER,
+     f"UPDATE {KERNEL} SET end = start + 500000000 WHERE {LAST}", "streams"),
+    ("the last kernel made 500 ms long", GRAPH,
+     f"UPDATE {KERNEL} SET end = start + 500000000 WHERE {LAST}", "streams"),
+    ("one kernel lost with its call", EAGER,
+     lose_with_calls("rowid = 9000"), "steps"),
+    ("1 % of kernels lost with their calls", EAGER,
+     lose_with_calls("rowid % 100 = 7"), "steps"),
+    ("5 % of kernels lost with their calls", EAGER,
+     lose_with_calls("(rowid * 7919) % 20 = 7"), "steps"),
+    ("20 % of kernels lost with their calls", EAGER,
+     lose_with_calls("(rowid * 7919) % 5 = 2"), "steps"),
     ("5 % of kernels of graphs lost", GRAPH,
      f"DELETE FROM {KERNEL} WHERE graphNodeId > 0 AND rowid % 20 = 7", "replays"),
     ("5 % of kernels of graphs lost", TWO,

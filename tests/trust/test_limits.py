@@ -139,6 +139,22 @@ class Limits(support.Case):
             self.assertEqual(child.returncode == 0, output.exists())
             output.unlink(missing_ok=True)
 
+    def test_what_asks_nobody_is_ended(self):
+        """A pattern that would search for years, in one call of Lua's own."""
+        script = self.top / "search.lua"
+        script.write_text('io.stdout:write("begun\\n"):flush()\n'
+                          'print((("a"):rep(60)):find(("a*"):rep(50) .. "b"))\n')
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            child = subprocess.Popen([support.program, "exec", str(script)], cwd=ROOT,
+                                     env=self.env(), stdout=subprocess.PIPE,
+                                     stderr=subprocess.PIPE)
+            assert child.stdout
+            self.assertEqual(b"begun\n", child.stdout.readline())
+            time.sleep(0.2)  # into the search; before it the outcome is the same
+            os.kill(child.pid, number)
+            _, err = child.communicate(timeout=support.PATIENCE)
+            self.assertEqual((130, b"llmprof: interrupted\n"), (child.returncode, err))
+
 
 if __name__ == "__main__":
     support.main()

@@ -45,6 +45,22 @@ class Bundles(support.Case):
                 path.unlink()
                 path.write_bytes(kept)
 
+    def test_lists_of_runs_do_not_follow_them(self):
+        root, secret = self.top / "runs", self.top / "secret"
+        secret.write_text('{"status": "TOPSECRET"}')
+        self.does(RECIPE, "capture=recorded", f"run.root={root}", "run.id=r", "-q")
+        for name in ("manifest.json", "results.json"):
+            with self.subTest(name):
+                kept = (root / "r" / name).read_bytes()
+                (root / "r" / name).unlink()
+                (root / "r" / name).symlink_to(secret)
+                for words in (("ls",), ("artifacts",), ("compare", "r", "nothing")):
+                    result = self.llmprof(words[0], "--root", root, *words[1:])
+                    self.assertNotIn(b"TOPSECRET", result.out + result.err)
+                self.assertIn(OUTSIDE.encode(), self.llmprof("ls", "--root", root).err)
+                (root / "r" / name).unlink()
+                (root / "r" / name).write_bytes(kept)
+
     def test_a_run_id_is_no_path(self):
         root = self.top / "runs"
         self.does(RECIPE, "capture=recorded", f"run.root={root}", "run.id=d", "-q")
@@ -65,13 +81,23 @@ class Bundles(support.Case):
         said["command"] = ["llmprof", "\x1b]0;PWNED\x07\x1b[31m$(touch /tmp/PWNED)", "; rm -rf ~"]
         manifest.write_text(json.dumps(said))
         (bundle / "results.json").unlink()
-        for name in ("report.html", "report.md", "kernels.md", "stakeholder_summary.md"):
+        for name in ("report.html", "report.md", "kernels.md", "operators.md",
+                     "stakeholder_summary.md"):
             (bundle / name).unlink()
         for words in (("show", bundle), ("open", bundle), ("compare", bundle, bundle)):
             result = self.llmprof(*words)
             self.assertNotEqual(0, result.status)
             self.assertNotIn(b"touch", result.err)
             self.assertNotIn(b"rm -rf", result.err)
+
+    def test_hints_quote_the_names_of_folders(self):
+        folder = self.bundle().rename(self.top / "a; rm -rf b")
+        (folder / "results.json").write_text("{")
+        result = self.llmprof("show", folder)
+        self.assertIn("--resume '" + str(folder) + "'", result.err.decode())
+        (folder / "results.json").unlink()
+        result = self.llmprof("show", folder)
+        self.assertIn("--resume '" + str(folder) + "'", result.err.decode())
 
 
 class Captures(support.Case):
@@ -93,6 +119,13 @@ class Captures(support.Case):
                           if file.is_file() and b"TOPSECRET" in file.read_bytes()]
                 self.assertEqual([], copied)
                 shutil.rmtree(self.top / "out")
+
+    def test_files_of_ranks_that_are_links_are_not_copied(self):
+        capture, secret = self.capture(), self.top / "secret"
+        (capture / "run.sqlite").rename(secret)
+        (capture / "rank0.sqlite").symlink_to(secret)
+        self.assertIn(OUTSIDE, self.analyse(capture).last_line())
+        self.assertFalse((self.top / "out/nsys/run.sqlite").exists())
 
     def test_the_folder_itself_may_be_a_link(self):
         (self.top / "link").symlink_to(CAPTURE)

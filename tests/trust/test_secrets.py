@@ -168,12 +168,12 @@ class Secrets(support.Case):
         self.assertEqual({}, self.held_by(handed))
         self.assertEqual({}, self.held_by(self.top / "cache"))
 
-    def test_the_report_is_for_oneself(self):
-        self.does(*self.words("counters=off", "operators=off")[1:])
-        report = self.out / "nsys/run.nsys-rep"
-        self.assertEqual(0o600, report.stat().st_mode & 0o777)
+    def test_the_reports_are_for_oneself(self):
+        self.does(*self.words("operators=off")[1:])
+        for name in ("nsys/run.nsys-rep", "ncu/run.ncu-rep"):
+            self.assertEqual(0o600, (self.out / name).stat().st_mode & 0o777, name)
         self.does("record", self.out, self.top / "capture")
-        self.assertEqual([], list((self.top / "capture").rglob("*.nsys-rep")))
+        self.assertEqual([], list((self.top / "capture").rglob("*-rep")))
 
     def kill(self, number: int, delay: float) -> None:
         """End a run with a signal while its export is being made, or after `delay` s."""

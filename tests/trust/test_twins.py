@@ -57,6 +57,9 @@ class Twins(support.Case):
         results = self.together(*[self.run_into(root, "run.id=same")] * 2)
         # the second finds the first at work, or its folder full
         self.assertIn(sorted(result.status for result in results), ([0, 1], [0, 2]))
+        said = {0: "", 1: "another llmprof works on this run", 2: "run id 'same' is taken"}
+        for result in results:
+            self.assertIn(said[result.status], result.last_line())
         manifest = json.loads((root / "same/manifest.json").read_text())
         self.assertEqual("done", manifest["status"])
 
@@ -80,6 +83,22 @@ class Twins(support.Case):
                 self.assertIn("in use by another llmprof", result.last_line())
         self.assertIn(0, [result.status for result in results])
         self.assertTrue((root / "sweep-deepseek_ocr/sweep.json").is_file())
+
+    def test_the_cache_is_whole_whoever_writes_it(self):
+        script = self.top / "cache.lua"
+        script.write_text("""
+            local cache = require "llmprof.nvidia.ncu.metric_cache"
+            local names = {}
+            for i = 1, 2000 do names["sm__metric_" .. i] = true end
+            for _ = 1, 30 do
+              cache.save("2025.3.1", "GH100", names)
+              local kept = assert(cache.load("2025.3.1", "GH100"))
+              for name in pairs(names) do assert(kept[name], name) end
+            end""")
+        for result in self.together(*[["exec", script]] * 3):
+            self.assertEqual(0, result.status, result.err)
+        kept = [path for path in (self.top / "cache").rglob("*") if path.is_file()]
+        self.assertEqual(1, len(kept), kept)
 
     def test_a_command_begins_anew_where_one_was_killed_before_the_manifest(self):
         out = self.top / "runs/b"

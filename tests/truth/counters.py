@@ -61,13 +61,31 @@ def read(path: str, stages: List[str]) -> List[Launch]:
             + dimensions(line[titles.index("Block Size")]),
             "stage": next((name for name in ranges if name in stages), None),
             "duration": duration,
-            "DRAM %": row.get("gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"),
+            **percentages(row),
             "DRAM bytes": amount(row, "dram__bytes", "", duration),
             "fp32 FLOP": fp32(row, duration),
             "tensor FLOP": sum(tensor(row).values()),
             "format": max(tensor(row), key=lambda one: tensor(row)[one], default=None),
         })
     return launches
+
+
+PERCENT = {"DRAM %": "gpu__dram_throughput", "SM %": "sm__throughput",
+           "memory %": "gpu__compute_memory_throughput", "L2 %": "lts__throughput",
+           "issue %": "sm__issue_active"}
+ACTIVE = {"L1 %": "l1tex__throughput", "occupancy %": "sm__warps_active"}
+
+
+def percentages(row: Launch) -> Dict[str, Optional[float]]:
+    """Of each unit's peak. L1's is of the cycles in which it was active: at most memory's."""
+    made = {key: row.get(name + ".avg.pct_of_peak_sustained_elapsed")
+            for key, name in PERCENT.items()}
+    made.update({key: row.get(name + ".avg.pct_of_peak_sustained_active")
+                 for key, name in ACTIVE.items()})
+    level, memory = made["L1 %"], made["memory %"]
+    if level is not None and memory is not None:
+        made["L1 %"] = min(level, memory)
+    return made
 
 
 def tensor(row: Launch) -> Dict[str, float]:
@@ -121,8 +139,8 @@ def weigh(shapes: Dict[Tuple, List[int]], launches: List[Launch]) -> Figures:
     made: Figures = {}
     known = {shape: [one for one in launches if one["shape"] == shape] for shape in shapes}
     known = {shape: found for shape, found in known.items() if found}
-    for key, by, weight in (("DRAM bytes", "", 0), ("fp32 FLOP", "", 0), ("tensor FLOP", "", 0),
-                            ("DRAM %", "duration", 1)):
+    wanted = [("DRAM bytes", "", 0), ("fp32 FLOP", "", 0), ("tensor FLOP", "", 0)]
+    for key, by, weight in wanted + [(one, "duration", 1) for one in {**PERCENT, **ACTIVE}]:
         values = [(mean_of(found, key, by), shapes[shape][weight])
                   for shape, found in known.items()]
         if all(value is not None for value, _ in values):

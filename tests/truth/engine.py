@@ -93,7 +93,7 @@ def compute(capture: Capture) -> Tuple[Figures, Dict[Tuple, List[int]], List[Tup
     made["TPOT ns"] = mean(times)
     made["TPOT count"] = float(len(times))
     if times:
-        batch = int(sum(step.requests for step in decodes) / len(decodes) + 0.5)
+        batch = sum(step.requests for step in decodes) / len(decodes)
         made["tokens/s"] = batch / (sum(times) / len(times) / 1e9)
     made["communication ns"] = float(sum(row[1] for key, row in table.items()
                                          if COMMUNICATION.search(key[2])))

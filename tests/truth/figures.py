@@ -20,9 +20,17 @@ class Instance:
     ops: List[Op] = field(default_factory=list)
     steps: List["Step"] = field(default_factory=list)
 
+    begin: int = 0  # when the GPU could begin it
+
+    def end(self) -> int:
+        """When what it is for was there, on the CPU and on the GPU."""
+        return max([self.range.end] + [op.end for op in self.ops])
+
     def time(self) -> int:
-        """Until what it is for was there, on the CPU and on the GPU."""
-        return max([self.range.end] + [op.end for op in self.ops]) - self.range.start
+        return self.end() - self.begin
+
+    def waited(self) -> int:
+        return self.end() - self.range.start
 
 
 @dataclass
@@ -55,6 +63,10 @@ def find_instances(capture: Capture, stages: List[dict]) -> List[Instance]:
         level = [one for one in found if (one.parent is None) == top]
         for number, ops in capture.inside([one.range for one in level]).items():
             level[number].ops = ops
+    ends = ends_by_place(capture)
+    for one in found:
+        before = [ended_before(ends[place], begin_at(one.ops, place)) for place in places(one.ops)]
+        one.begin = min(max([one.range.start] + before), one.end())
     return found
 
 
@@ -90,11 +102,7 @@ def find_steps(capture: Capture, instances: List[Instance], stage: dict) -> None
     ranges = [item for item in capture.ranges if item.tag == stage.get("step")]
     ops = capture.inside(ranges)
     decodes = [one for one in instances if one.stage == stage["name"]]
-    ends: Dict[Tuple[int, int], List[int]] = {}
-    for op in capture.ops:
-        ends.setdefault((op.process, op.device), []).append(op.end)
-    for own in ends.values():
-        own.sort()
+    ends = ends_by_place(capture)
     for number, item in enumerate(ranges):
         owner = next((one for one in decodes if one.range.start <= item.start
                       and item.end <= one.range.end), None)
@@ -108,6 +116,15 @@ def find_steps(capture: Capture, instances: List[Instance], stage: dict) -> None
                                         for place in places(ops[number])])
         owner.steps.append(Step(start, max(stop, start), item.end - item.start,
                                 max(max(stop, start) - item.end, 0)))
+
+
+def ends_by_place(capture: Capture) -> Dict[Tuple[int, int], List[int]]:
+    ends: Dict[Tuple[int, int], List[int]] = {}
+    for op in capture.ops:
+        ends.setdefault((op.process, op.device), []).append(op.end)
+    for own in ends.values():
+        own.sort()
+    return ends
 
 
 def places(ops: List[Op]) -> set:
@@ -149,10 +166,10 @@ def stage_figures(capture: Capture, used: List[Instance], name: str) -> Figures:
         return per(lambda one: sum(op.kind in kinds for op in one.ops))
     made = {
         "count": float(len(used)),
-        "wall ns": per(lambda one: one.range.end - one.range.start),
+        "wall ns": per(lambda one: one.time()),
+        "CPU ns": per(lambda one: one.range.end - one.range.start),
         "GPU busy ns": per(lambda one: length(union([(op.start, op.end) for op in one.ops]))),
-        "GPU idle ns": per(lambda one: one.range.end - one.range.start
-                           - covered(busy, one.range.start, one.range.end)),
+        "GPU idle ns": per(lambda one: one.time() - covered(busy, one.begin, one.end())),
         "GPU time ns": per(lambda one: sum(op.end - op.start for op in one.ops)),
         "kernels": count("kernel"), "copies and sets": count("copy", "set"),
         "launches": per(lambda one: len({op.call.key for op in one.ops if op.call})),
@@ -162,7 +179,7 @@ def stage_figures(capture: Capture, used: List[Instance], name: str) -> Figures:
 
 def latency_figures(instances: List[Instance], batch: Optional[int]) -> Figures:
     made: Figures = {}
-    first = [one.time() for one in instances
+    first = [one.waited() for one in instances
              if role(one.stage) == "prefill" and one.used and not one.parent]
     made["TTFT ns"] = mean(first)
     decodes = [one for one in instances if role(one.stage) == "decode" and one.used and one.steps]

@@ -9,6 +9,8 @@ import glob
 import json
 import lzma
 import os
+import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -17,7 +19,13 @@ from typing import Any, Dict, List, Optional, Tuple
 import counters
 import engine
 import figures
+import gains
+import host
+import inferred
+import layers
+import meetings
 import model
+import spread
 from capture import Capture
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -60,12 +68,11 @@ def run(*argv: str) -> str:
     return done.stdout
 
 
-def results_of_recipe(program: str, recipe: str, folder: str) -> dict:
-    with tempfile.TemporaryDirectory() as out:
-        run(program, os.path.join(ROOT, "recipes", recipe + ".lua"), "capture=recorded",
-            "recorded=" + folder, "out=" + out + "/run")
-        with open(out + "/run/results.json", encoding="utf-8") as file:
-            return json.load(file)
+def results_of_recipe(program: str, recipe: str, folder: str, out: str) -> dict:
+    run(program, os.path.join(ROOT, "recipes", recipe + ".lua"), "capture=recorded",
+        "recorded=" + folder, "out=" + out)
+    with open(out + "/results.json", encoding="utf-8") as file:
+        return json.load(file)
 
 
 def results_of_export(program: str, path: str, stages: List[dict]) -> dict:
@@ -87,6 +94,7 @@ def stage_figures(stage: dict) -> figures.Figures:
     if not wall:
         return {}
     made = {"count": wall["count"], "wall ns": wall["mean_ns"],
+            "CPU ns": stage.get("host_ns"),
             "GPU busy ns": stage["gpu_busy_ns"], "GPU idle ns": stage["gpu_idle_ns"],
             "GPU time ns": stage["gpu_time_ns"], "kernels": stage["kernels"],
             "copies and sets": stage["copies"], "launches": stage["launches"],
@@ -163,7 +171,9 @@ def compare_kernels(table: Table, results: dict, own: Dict[Tuple, List[int]]) ->
 
 FIELDS = {"DRAM bytes": "dram_bytes_per_launch", "fp32 FLOP": "fp32_flop_per_launch",
           "tensor FLOP": "tensor_flop_per_launch", "DRAM %": "dram_percent",
-          "measured calls": "measured_calls"}
+          "measured calls": "measured_calls", "SM %": "sm_percent", "L1 %": "l1_percent",
+          "L2 %": "l2_percent", "memory %": "memory_percent", "issue %": "issue_percent",
+          "occupancy %": "occupancy_percent"}
 
 
 def compare_counters(table: Table, results: dict, own: Dict[Tuple, figures.Figures]) -> None:
@@ -178,14 +188,60 @@ def compare_counters(table: Table, results: dict, own: Dict[Tuple, figures.Figur
                   theirs.get("least time ns"))
 
 
+def rows(table: Table, ours: figures.Figures, own: figures.Figures) -> None:
+    for name, value in own.items():
+        table.row(name, ours.get(name), value)
+
+
+def several_gpus(capture: Capture) -> bool:
+    return len({(op.process, op.device) for op in capture.ops}) > 1
+
+
+def judge_ranks(table: Table, record: dict, capture: Optional[Capture], metrics: Optional[str],
+                own: Optional[figures.Figures] = None) -> None:
+    """Steps, ranks and collectives; of an engine's capture the clients, too."""
+    own = dict(own or {})
+    if capture:
+        own.update(meetings.of_steps(capture))
+    if capture and metrics and os.path.exists(metrics):
+        own.update(meetings.of_clients(capture, metrics))
+    rows(table, meetings.ours(record), own)
+    for name, left, right in meetings.sums(record):
+        table.row(name, left, right)
+
+
+def judge_spread(table: Table, capture: Capture, stages: List[dict], results: dict,
+                 folder: Optional[str]) -> None:
+    """What lies around the means: percentiles, the CPU, pauses, copies, rows of kernels."""
+    instances, _ = figures.judged(capture, stages)
+    for stage in stages:
+        if stage.get("step"):
+            figures.find_steps(capture, instances, stage)
+            figures.drop_cold_steps(instances, stage["name"])
+    names = [stage["name"] for stage in stages]
+    rows(table, spread.ours(results), spread.compute(capture, instances, names, folder))
+    rows(table, host.ours(results), host.compute(capture, instances, names))
+    spread.compare_kernels(table, results, instances)
+    if (results.get("layers") or {}).get("named"):
+        rows(table, layers.ours(results), layers.compute(capture, instances))
+
+
 def judge(table: Table, title: str, capture: Capture, stages: List[dict], results: dict,
-          raw: Optional[str] = None, own_numbers: Optional[figures.Figures] = None) -> None:
+          raw: Optional[str] = None, own_numbers: Optional[figures.Figures] = None,
+          folder: Optional[str] = None) -> None:
     print(f"{title}")
     ours = ours_of(results)
     if any(engine.LABEL.match(tag) for tag in capture.tags()):
         own, kernels, dropped = engine.compute(capture)
+        if results.get("ranks"):
+            judge_ranks(table, results["ranks"], capture,
+                        folder and os.path.join(folder, "metrics.json"))
     else:
         own, kernels, dropped = figures.compute(capture, stages, batch_of(results))
+        if not several_gpus(capture):
+            judge_spread(table, capture, stages, results, folder)
+    gains.compare(table, results)
+    rows(table, *gains.of_headroom(results))
     if raw:
         of_kernels, covers = counters.compute(figures.instances_of(capture, stages), raw)
         own.update(covers)
@@ -205,7 +261,31 @@ def batch_of(results: dict) -> Optional[int]:
     return (results["latency"].get("tokens_per_s") or {}).get("batch")
 
 
+def judge_stripped(table: Table, program: str, path: str, folder: str, title: str) -> None:
+    """The same capture without its ranges, where a kernel's name tells the steps."""
+    target = os.path.join(folder, "stripped.sqlite")
+    shutil.copyfile(path, target)
+    database = sqlite3.connect(target)
+    if database.execute("SELECT 1 FROM sqlite_master WHERE name = 'NVTX_EVENTS'").fetchone():
+        database.execute("DELETE FROM NVTX_EVENTS")
+        database.commit()
+    database.close()
+    own = inferred.compute(Capture(target))
+    if not own:
+        return
+    print(f"{title}, without ranges")
+    said = inferred.ours(results_of_export(program, target,
+                                           [{"name": "prefill"}, {"name": "decode"}]))
+    for name, value in own.items():
+        table.row(name, said.get(name), value)
+
+
 # ---- the captures ----
+
+# Those with a kernel that picks tokens.
+UNMARKED = ["recipes/recorded/deepseek_ocr/run.sqlite", "recipes/recorded/alt_llm/run.sqlite",
+            "tests/fixtures/unmarked/eager.sqlite", "tests/fixtures/unmarked/graph.sqlite"]
+
 
 def exports_in_tree() -> List[str]:
     names = ["small/run", "ahead/run", "repeats/run.1", "repeats/run.2", "graphs/node",
@@ -238,6 +318,20 @@ def load(folder: str, name: str) -> dict:
         return json.load(file)
 
 
+def judge_digest(table: Table, program: str, folder: str, results: dict) -> None:
+    """The run in a few lines has the figures of the whole."""
+    made = json.loads(run(program, "digest", folder, "-f", "json"))
+    stages = {stage["name"]: stage for stage in results["stages"]}
+    for one in made["stages"]:
+        stage = stages[one["key"]]
+        table.row(f"digest, {one['key']}: ns", one["time_ns"], gains.time_of(results, stage))
+        table.row(f"digest, {one['key']}: busy ns", one["gpu_busy_ns"], stage["gpu_busy_ns"])
+        table.row(f"digest, {one['key']}: idle %", 100 * one["idle_share"], 100 * (
+            gains.idle_of(results, stage) / gains.time_of(results, stage)))
+    for move, finding in zip(made["moves"], results["advice"]["findings"]):
+        table.row(f"digest, {move['key']}: gain ns", move["gain_ns"], finding.get("gain_ns"))
+
+
 def judge_recorded(table: Table, program: str, recipe: str) -> None:
     folder, own = os.path.join(RECORDED, recipe), None
     if recipe == "deepseek_ocr":
@@ -245,8 +339,21 @@ def judge_recorded(table: Table, program: str, recipe: str) -> None:
                             [load(folder, name) for name in ("before.json", "after.json")])
     capture = Capture(os.path.join(folder, "run.sqlite"))
     raw = os.path.join(folder, "ncu", "raw.csv")
-    judge(table, "recipes/recorded/" + recipe, capture, stages_of(capture),
-          results_of_recipe(program, recipe, folder), raw if os.path.exists(raw) else None, own)
+    with tempfile.TemporaryDirectory() as out:
+        results = results_of_recipe(program, recipe, folder, out + "/run")
+        judge(table, "recipes/recorded/" + recipe, capture, stages_of(capture), results,
+              raw if os.path.exists(raw) else None, own, folder)
+        judge_digest(table, program, out + "/run", results)
+
+
+def judge_files(table: Table, program: str, paths: List[str], title: str) -> None:
+    """Ranks that each gave a file."""
+    print(title)
+    with tempfile.TemporaryDirectory() as out:
+        run(program, "ranks", *paths, "--out", out + "/run")
+        with open(out + "/run/results.json", encoding="utf-8") as file:
+            record = json.load(file)["ranks"]
+    judge_ranks(table, record, None, None, meetings.of_files(paths))
 
 
 def main() -> None:
@@ -254,14 +361,21 @@ def main() -> None:
         sys.exit(__doc__)
     program, table = os.path.abspath(sys.argv[1]), Table("-q" in sys.argv[2:])
     print(f"  {'':44} {'ours':>18} {'its own':>18} {'difference':>14}")
-    for recipe in ("deepseek_ocr", "vllm_serve"):
+    for recipe in ("deepseek_ocr", "alt_llm", "vllm_serve"):
         judge_recorded(table, program, recipe)
+    for name in ("ranks4", "nccl2"):
+        paths = sorted(glob.glob(os.path.join(FIXTURES, name, "rank*.sqlite")))
+        judge_files(table, program, paths, "tests/fixtures/" + name)
     for path in exports_in_tree():
         judge_export(table, program, path, os.path.relpath(path, ROOT))
     given = os.environ.get("LLMPROF_CAPTURES")
     with tempfile.TemporaryDirectory() as folder:
+        for name in UNMARKED:
+            judge_stripped(table, program, os.path.join(ROOT, name), folder, name)
         for path in sorted(glob.glob(f"{given}/**/*.sqlite*", recursive=True)) if given else []:
             judge_export(table, program, unpacked(path, folder), path)
+            if not any(engine.LABEL.match(tag) for tag in Capture(unpacked(path, folder)).tags()):
+                judge_stripped(table, program, unpacked(path, folder), folder, path)
     print(f"{table.count} figures compared, {table.wrong} differ")
     sys.exit(1 if table.wrong else 0)
 

@@ -5,9 +5,12 @@
 
 FAULT: die (after a line), deaf (never ready), refuse (400 to completions), break
 (the stream ends early), late (dies in the first completion), stubborn (ignores
-SIGTERM, and so does a child of its own). Each profiling call is a line on stdout.
+SIGTERM, and so does a child of its own), some (every third completion is refused),
+midway (dies in the fourth), empty (has no model at first), huge and endless (its
+metrics). Each profiling call is a line on stdout.
 """
 
+import itertools
 import json
 import os
 import signal
@@ -16,6 +19,9 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 PORT, FAULT = int(sys.argv[1]), (sys.argv[2:] or [""])[0]
+
+
+COUNT = itertools.count(1)
 
 
 def say(*words):
@@ -38,9 +44,27 @@ class Handler(BaseHTTPRequestHandler):
         if self.path == "/health":
             self.answer(503 if FAULT == "deaf" else 200, {})
         elif self.path == "/v1/models":
-            self.answer(200, {"data": [{"id": "stand-in"}]})
+            late = FAULT == "empty" and next(COUNT) < 3
+            self.answer(200, {"data": [] if late else [{"id": "stand-in"}]})
+        elif self.path == "/metrics":
+            self.metrics()
         else:
             self.answer(404, {})
+
+    def metrics(self):
+        self.send_response(200)
+        self.end_headers()
+        line = b'# HELP\nvllm:num_requests_running{model_name="a b"} 2.0\nvllm:other NaN\n'
+        if FAULT in ("huge", "endless"):
+            try:
+                for _ in range(50 if FAULT == "huge" else 600):
+                    self.wfile.write(b"# " + (1 << 20) * b"x" + b"\n" if FAULT == "huge" else b"#")
+                    self.wfile.flush()
+                    time.sleep(0 if FAULT == "huge" else 0.1)
+            except OSError:
+                return
+        self.wfile.write(line + b"vllm:kv_cache_usage_perc 0.25\nvllm:num_preemptions_total %d\n"
+                         % next(COUNT))
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -49,7 +73,9 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(200 if self.path.endswith("_profile") else 404, {})
         elif FAULT == "refuse":
             self.answer(400, {"error": {"message": "the prompt is\ntoo long"}})
-        elif FAULT == "late":
+        elif FAULT == "some" and next(COUNT) % 3 == 0:
+            self.answer(503, {"error": {"message": "too busy"}})
+        elif FAULT == "late" or FAULT == "midway" and next(COUNT) == 4:
             say("CUDA error: out of memory")
             os._exit(9)
         else:

@@ -157,6 +157,34 @@ class Operators(support.Case):
              "host_self_ns": 9000, "device_total_ns": 0, "device_self_ns": 0},
         ])
 
+    def test_stages_and_kernels_of_operators(self):
+        def event(name, parent, host, device, kernels=(), kind="CPU"):
+            return types.SimpleNamespace(
+                name=name, cpu_parent=parent, self_cpu_time_total=host,
+                self_device_time_total=device,
+                kernels=[types.SimpleNamespace(name=kernel, duration=us) for kernel, us in kernels],
+                device_type=types.SimpleNamespace(name=kind))
+
+        decode = event("decode", None, 5.0, 0.0)
+        step = event("decode_step", decode, 1.0, 0.0)
+        linear = event("aten::linear", step, 2.0, 0.0)
+        events = [decode, step, linear, event("aten::mm", linear, 3.5, 9.0, [("gemm", 9.0)]),
+                  event("aten::mm", step, 1.0, 6.0, [("gemm", 4.0), ("splitK", 2.0)]),
+                  event("aten::mm", None, 1.0, 1.0, [("gemm", 1.0)]),
+                  event("gemm", None, 0.0, 14.0, kind="CUDA")]
+        operators = [{"name": "aten::mm"}, {"name": "aten::linear"}, {"name": "aten::add"}]
+        clock.add_details(operators, events, {"decode", "decode_step"}, True)
+        self.assertEqual(operators, [
+            {"name": "aten::mm",
+             "stages": [{"name": "decode", "calls": 2, "host_self_ns": 4500,
+                         "device_self_ns": 15000}],
+             "kernels": [{"name": "gemm", "calls": 3, "device_ns": 14000},
+                         {"name": "splitK", "calls": 1, "device_ns": 2000}]},
+            {"name": "aten::linear",
+             "stages": [{"name": "decode", "calls": 1, "host_self_ns": 2000,
+                         "device_self_ns": 0}]},
+            {"name": "aten::add"}])
+
     def test_gpu_time_of_graph_replays_is_nobodys(self):
         rows = [row("aten::mm", 1, 3.0, 2.0, 5.0, 5.0), row("decode", 1, 9.0, 1.0, 12.0, 7.0),
                 row("gemm", 2, 0.0, 0.0, 12.0, 12.0, kind="CUDA"),
@@ -166,6 +194,7 @@ class Operators(support.Case):
         torch.__version__ = "2.11.0"
         profiler = mock.MagicMock()
         profiler.__enter__.return_value.key_averages.return_value = rows
+        profiler.__enter__.return_value.events.return_value = []
         torch.profiler = mock.Mock(profile=mock.Mock(return_value=profiler))
 
         def work(ranges):

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import unittest
 from unittest import mock
 
@@ -82,6 +83,8 @@ class Load(Serving):
         self.assertEqual(len(run["stages"]["decode"]["steps_ms"]), 3)
         self.assertEqual([request["tokens"] for request in run["requests"]], [4])
         self.assertAlmostEqual(run["requests"][0]["ttft_ms"], run["stages"]["prefill"]["ms"])
+        self.assertEqual(run["requests"][0]["steps_ms"], run["stages"]["decode"]["steps_ms"])
+        self.assertLess(abs(time.time_ns() - run["requests"][0]["sent_utc_ns"]), 3600e9)
         self.assertGreater(run["tokens_per_s"], 0)
 
     def test_rounds_of_several(self):
@@ -108,6 +111,20 @@ class Load(Serving):
         self.assertIn("TPOT none", stdout)
         metrics = json.loads((self.folder / "metrics.json").read_text(encoding="utf-8"))
         self.assertEqual(list(metrics["repeats"][0]["stages"]), ["prefill"])
+
+    def test_a_server_of_two_programs(self):
+        front = self.command()
+        url, program = front[:2], front[front.index("--") + 1:]
+        status, _, stderr = support.run_program(
+            "serve.py", *url, *LOAD, "--also", json.dumps([*program, "empty"]), "--",
+            sys.executable, "-c", "import time; print('worker', flush=True); time.sleep(600)",
+            environment={"LLMPROF_WORKLOAD_DIR": str(self.folder)})
+        self.assertEqual((status, stderr), (0, ""))
+        self.assertEqual(self.log(), ["worker"])
+        said = (self.folder / "server1.log").read_text(encoding="utf-8")
+        self.assertEqual(said.count("completion of 7 tokens"), 3)
+        port = url[1].rsplit(":", 1)[1]
+        self.assertFalse(workload_server.Endpoint(f"http://127.0.0.1:{port}").is_taken())
 
     def test_nothing_is_written_unasked(self):
         status, stdout, _ = support.run_program("serve.py", *self.command())
@@ -211,18 +228,18 @@ class Ending(Serving):
 
 class Answers(unittest.TestCase):
     def test_times(self):
-        answer = client.Answer(10.0, [10.5, 10.6, 10.8], 3)
+        answer = client.Answer(10.0, 0, [10.5, 10.6, 10.8], 3)
         self.assertAlmostEqual(answer.ttft, 0.5)
         self.assertAlmostEqual(answer.tpot, 0.15)
         self.assertEqual([round(step, 3) for step in answer.steps], [0.1, 0.2])
 
     def test_several_tokens_in_a_chunk_are_no_steps(self):
-        answer = client.Answer(10.0, [10.5, 10.8], 4)
+        answer = client.Answer(10.0, 0, [10.5, 10.8], 4)
         self.assertAlmostEqual(answer.tpot, 0.1)
         self.assertIsNone(answer.steps)
 
     def test_one_token_has_no_tpot(self):
-        self.assertIsNone(client.Answer(0.0, [1.0], 1).tpot)
+        self.assertIsNone(client.Answer(0.0, 0, [1.0], 1).tpot)
 
     def test_complaints(self):
         for body, said in ((b'{"error": {"message": "a\\nb"}}', "a b"), (b'{"error": "c"}', "c"),

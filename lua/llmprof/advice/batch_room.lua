@@ -101,7 +101,7 @@ end
 
 function rule.examine(results, report)
   local rate = results.latency and results.latency.tokens_per_s
-  local batch, known, why = rate and rate.batch and math.tointeger(rate.batch), false, nil
+  local batch, known, why = rate and rate.batch and math.floor(rate.batch + 0.5), false, nil
   for _, stage in ipairs(batch and evidence.decodes(results) or {}) do
     local at = known_of(results, stage, batch)
     if at then

@@ -34,7 +34,9 @@ local function add_inflation(results, notes, fixes)
     end
   end
   if inflated then
-    fixes[#fixes + 1] = "take times from the plain runs; trace less (nsys=light)"
+    fixes[#fixes + 1] = "take times from the plain runs, as reports do; what the CPU did and how "
+      .. "long the GPU was idle are the profiled run's: trace less (nsys=light) to see them as "
+      .. "they are"
   end
 end
 

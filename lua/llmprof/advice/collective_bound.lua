@@ -1,14 +1,12 @@
 -- Collectives take much of the GPU time, and little of that is waiting.
 local evidence = require "llmprof.analysis.evidence"
 
-local rule = { name = "collective_bound" }
-
-local NO_RANKS = "no steps and no second rank were found"
+local rule = { name = "collective_bound", of_ranks = true }
 
 
 function rule.examine(results, report)
-  local record = results.ranks
-  if not record then return report.abstain(NO_RANKS) end
+  local record, said = evidence.ranks(results, report)
+  if not record then return said end
   local verdict = record.verdict
   if not verdict then return "there is one rank" end
   if verdict.kind ~= "transfer" then return verdict.text end

@@ -1,17 +1,15 @@
 -- In expert parallel the busiest rank sets the pace.
 local evidence = require "llmprof.analysis.evidence"
 
-local rule = { name = "expert_imbalance" }
-
-local NO_RANKS = "no steps and no second rank were found"
+local rule = { name = "expert_imbalance", of_ranks = true }
 
 -- The busiest rank over the mean.
 local WORTH = 1.2
 
 
 function rule.examine(results, report)
-  local record = results.ranks
-  if not record then return report.abstain(NO_RANKS) end
+  local record, said = evidence.ranks(results, report)
+  if not record then return said end
   if not record.expert_imbalance then return "no two ranks run kernels of experts" end
   if record.expert_imbalance < WORTH then
     return ("the busiest rank has %.2f times the mean in kernels of experts"):format(

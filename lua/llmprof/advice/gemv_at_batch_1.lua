@@ -22,33 +22,32 @@ local function measured(kernel)
 end
 
 
+local function finding(stage, products)
+  return {
+    stage = stage.name,
+    title = ("%s multiplies matrices by single vectors (batch 1)"):format(stage.name),
+    evidence = evidence.with_kernels({
+      evidence.note(evidence.TIMELINE, "%s of the GPU time is in %s products per step, of "
+        .. "batch 1", evidence.percent(products.share),
+        evidence.count(products.calls / stage.steps)),
+    }, products, stage, measured),
+    try = "batch requests: a step costs about the same for several sequences. For one "
+      .. "sequence, weights of 8 or 4 bits, or speculative decoding",
+    kernels = products.ids,
+    confidence = "medium",
+  }
+end
+
+
 function rule.examine(results, report)
   local rate = results.latency and results.latency.tokens_per_s
   if not (rate and rate.batch) then
     report.abstain "the batch is not known (batch in metrics.json)"
     return
   end
-  if rate.batch > 1 then return ("the batch is %d"):format(rate.batch) end
-  local most = 0
-  for _, stage in ipairs(evidence.decodes(results)) do
-    local products = evidence.kernels(results, stage, is_product)
-    most = math.max(most, products.share)
-    if products.share >= WORTH then
-      report.finding {
-        stage = stage.name,
-        title = ("%s multiplies matrices by single vectors (batch 1)"):format(stage.name),
-        evidence = evidence.with_kernels({
-          evidence.note(evidence.TIMELINE, "%s of the GPU time is in %s products per step, of "
-            .. "batch 1", evidence.percent(products.share),
-            evidence.count(products.calls / stage.steps)),
-        }, products, stage, measured),
-        try = "batch requests: a step costs about the same for several sequences. For one "
-          .. "sequence, weights of 8 or 4 bits, or speculative decoding",
-        kernels = products.ids,
-        confidence = "medium",
-      }
-    end
-  end
+  if rate.batch > 1 then return "the batch is " .. evidence.count(rate.batch) end
+  local most = evidence.each_share(results, evidence.decodes(results), is_product, WORTH,
+    function(stage, products) report.finding(finding(stage, products)) end)
   return ("products take %s of the GPU time of decode"):format(evidence.percent(most))
 end
 

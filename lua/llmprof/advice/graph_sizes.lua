@@ -1,9 +1,7 @@
 -- Decode steps of a serving engine that no CUDA graph replays, or one of a larger batch.
 local evidence = require "llmprof.analysis.evidence"
 
-local rule = { name = "graph_sizes" }
-
-local NO_RANKS = "no steps and no second rank were found"
+local rule = { name = "graph_sizes", of_ranks = true }
 
 -- From these shares of the decode steps on.
 local EAGER, PADDED = 0.05, 0.2
@@ -40,7 +38,7 @@ local function count(record)
 end
 
 
-local function report_eager(made, record, report)
+local function report_eager(made, engine, report)
   local all = made.graphed == 0
   report.finding {
     stage = "decode",
@@ -50,7 +48,7 @@ local function report_eager(made, record, report)
       .. "by one%s", evidence.count(made.eager), evidence.count(made.all),
       #made.eager_batches > 0 and ": batches " .. joined(made.eager_batches) or "") },
     try = all and ("leave out what makes %s run eagerly (--enforce-eager, --disable-cuda-graph), "
-      .. "or find in its log why it fell back"):format(record.engine)
+      .. "or find in its log why it fell back"):format(engine)
       or "capture graphs up to the batches that are served (vLLM: cudagraph_capture_sizes, "
         .. "SGLang: --cuda-graph-max-bs, TensorRT-LLM: cuda_graph_config), or limit the batch",
     confidence = "high",
@@ -69,13 +67,14 @@ end
 
 
 function rule.examine(results, report)
-  local record = results.ranks
-  if not record then return report.abstain(NO_RANKS) end
-  if record.source ~= "labels" then return "no engine marks its steps" end
+  local record, said = evidence.steps_of_engine(results, report)
+  if not record then return said end
   local made = count(record)
   if made.all == 0 then return "there are no decode steps" end
   local eager, padded = made.eager >= EAGER * made.all, made.padded >= PADDED * made.all
-  if eager then report_eager(made, record, report) end
+  if eager then
+    report_eager(made, evidence.engine(results) or record.engine, report)
+  end
   if padded then report_padded(made, report) end
   if not (eager or padded) then
     return ("%d of %d decode steps replay a CUDA graph, %d one of a larger batch"):format(

@@ -15,6 +15,15 @@
 -- capture of a serving engine such findings become reasons for silence, as the
 -- engine's loop and model are not the reader's.
 --
+-- Where in_waiting = true the GPU time that its findings could give back is waiting, too, that
+-- for other ranks: it comes back at once, also in a stage that is held up.
+--
+-- Where of_ranks = true it asks results.ranks alone: it is asked of ranks that were put
+-- together without a timeline, too.
+--
+-- Where about = "engine_metrics", say, it is asked of results that have that field alone,
+-- and else is not spoken of.
+--
 -- examine calls report.finding{...} for what it finds and
 -- report.abstain(why) when it lacks the data to tell. When it finds nothing it
 -- returns the reason, one line, which the reports list. A finding:
@@ -122,7 +131,7 @@ end
 
 -- Cut a gain to what there is to gain; a gain in a stage that was not measured
 -- cannot be said.
-local function bound_gain(results, finding)
+local function bound_gain(results, rule, finding)
   local stage = evidence.find(results, finding.stage)
   if not (stage and stage.wall) then
     finding.gain_ns, finding.assumption, finding.spends = nil, nil, nil
@@ -134,7 +143,7 @@ local function bound_gain(results, finding)
   finding.gain_ns = math.max(math.min(finding.gain_ns, most), 0)
   finding.of_ns, finding.of = time, source
   finding.gain_share = time > 0 and finding.gain_ns / time or nil
-  if finding.spends == "gpu" and evidence.is_held_up(results, stage) then
+  if finding.spends == "gpu" and not rule.in_waiting and evidence.is_held_up(results, stage) then
     finding.behind = "waiting"
   end
 end
@@ -203,7 +212,7 @@ local function reporter(rule, results, lists)
     finding.rule, finding.evidence = rule.name, json.list(finding.evidence)
     finding.kernels = finding.kernels and json.list(finding.kernels)
     finding.blocking = finding.blocking and true or nil
-    if finding.gain_ns then bound_gain(results, finding) end
+    if finding.gain_ns then bound_gain(results, rule, finding) end
     check_fields(rule, finding)
     lists.findings[#lists.findings + 1] = finding
     report.count = report.count + 1
@@ -305,7 +314,9 @@ end
 -- of { rule, why }), silent (list of { rule, stage, why }) }.
 function advice.apply(rules, results)
   local lists = { findings = json.list {}, abstained = json.list {}, silent = json.list {} }
-  for _, rule in ipairs(rules) do apply(rule, results, lists) end
+  for _, rule in ipairs(rules) do
+    if not rule.about or results[rule.about] then apply(rule, results, lists) end
+  end
   table.sort(lists.findings, by_worth)
   put_needed_first(lists.findings)
   return lists
@@ -318,6 +329,17 @@ function advice.examine(results, extra)
   local rules = {}
   for i, name in ipairs(advice.names()) do rules[i] = require("llmprof.advice." .. name) end
   return advice.apply(table.move(extra or {}, 1, #(extra or {}), #rules + 1, rules), results)
+end
+
+
+-- The same for the rules that ask for nothing but ranks: of results without a timeline.
+function advice.examine_ranks(results)
+  local rules = {}
+  for _, name in ipairs(advice.names()) do
+    local rule = require("llmprof.advice." .. name)
+    if rule.of_ranks then rules[#rules + 1] = rule end
+  end
+  return advice.apply(rules, results)
 end
 
 

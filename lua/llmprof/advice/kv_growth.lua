@@ -23,12 +23,19 @@ function rule.examine(results, report)
     report.abstain "single steps were not timed (step of a stage in the recipe, or steps_ms)"
     return
   end
+  if results.engine then
+    return "steps of an engine serve several requests: their length follows the batch"
+  end
   if steps < FEWEST then
     return ("%s steps are too few for a slope"):format(evidence.count(steps))
   end
-  if tpot.trend == "none" or slope * steps < WORTH * tpot.mean_ns then
+  if tpot.trend == "none" then
+    return "what steps differ by is no trend: the slope is not told from chance"
+  elseif slope < 0 then
+    return "steps do not get longer"
+  elseif slope * steps < WORTH * tpot.mean_ns then
     return ("steps get %s longer over the decode, less than %s of one"):format(
-      evidence.time(math.max(slope * steps, 0)), evidence.percent(WORTH))
+      evidence.time(slope * steps), evidence.percent(WORTH))
   end
   report.finding {
     stage = decode.name,

@@ -13,18 +13,19 @@ end
 
 local function what_was_seen(results, stage)
   local time, source = evidence.stage_time(results, stage)
+  local profiled = source ~= evidence.TIMELINE and "under the profiler, " or ""
   local notes = {
     evidence.note(source, "it takes %s, of which the GPU works %s", evidence.time(time),
       evidence.time(stage.gpu_busy_ns)),
     evidence.note(evidence.TIMELINE,
-      "while the GPU was idle the CPU spent %s in launching calls and %s outside CUDA",
+      "%swhile the GPU was idle the CPU spent %s in launching calls and %s outside CUDA", profiled,
       evidence.time(stage.waiting.launch_ns), evidence.time(stage.waiting.host_ns)),
-    evidence.note(evidence.TIMELINE, "%s launches, %s in launching calls",
+    evidence.note(evidence.TIMELINE, "%s%s launches, %s in launching calls", profiled,
       evidence.count(stage.launches), evidence.time(stage.api.launch.ns)),
   }
   if stage.kernels_per_token then
-    notes[4] = evidence.note(evidence.TIMELINE, "%s kernels per token",
-      evidence.count(stage.kernels_per_token))
+    notes[4] = evidence.note(evidence.TIMELINE, "%s per step",
+      evidence.things(stage.kernels_per_token, "kernel"))
   end
   return notes
 end

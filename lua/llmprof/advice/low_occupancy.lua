@@ -48,34 +48,33 @@ local function headroom(group, stage)
 end
 
 
+local function finding(stage, low)
+  return {
+    stage = stage.name,
+    title = ("kernels of %s leave most of each SM empty"):format(stage.name),
+    evidence = evidence.with_kernels({
+      evidence.note(evidence.COUNTERS, "%s in kernels with less than %d %% of the warps, "
+        .. "neither compute nor memory busy", evidence.time(low.ns), LOW),
+    }, low, stage, why),
+    try = "for a small grid, more parallel work: split-K, flash decoding, a larger batch. For "
+      .. "registers or shared memory, smaller tiles, or another kernel of the library",
+    gain_ns = headroom(low, stage),
+    spends = "gpu",
+    assumption = "they reach the peak of the unit that they use most, beside the 2 µs that a "
+      .. "launch takes to fill and drain the GPU",
+    kernels = low.ids,
+    confidence = "low",
+  }
+end
+
+
 function rule.examine(results, report)
   if not evidence.has_counter(results, "occupancy_percent") then
     report.abstain "occupancy was not measured (counters by ncu, section Occupancy)"
     return
   end
-  local most = 0
-  for _, stage in ipairs(evidence.stages(results)) do
-    local low = evidence.kernels(results, stage, is_low)
-    most = math.max(most, low.share)
-    if low.share >= WORTH then
-      report.finding {
-        stage = stage.name,
-        title = ("kernels of %s leave most of each SM empty"):format(stage.name),
-        evidence = evidence.with_kernels({
-          evidence.note(evidence.COUNTERS, "%s in kernels with less than %d %% of the warps, "
-            .. "neither compute nor memory busy", evidence.time(low.ns), LOW),
-        }, low, stage, why),
-        try = "for a small grid, more parallel work: split-K, flash decoding, a larger batch. For "
-          .. "registers or shared memory, smaller tiles, or another kernel of the library",
-        gain_ns = headroom(low, stage),
-        spends = "gpu",
-        assumption = "they reach the peak of the unit that they use most, beside the 2 µs that a "
-          .. "launch takes to fill and drain the GPU",
-        kernels = low.ids,
-        confidence = "low",
-      }
-    end
-  end
+  local most = evidence.each_share(results, evidence.stages(results), is_low, WORTH,
+    function(stage, low) report.finding(finding(stage, low)) end)
   return ("such kernels take %s of the GPU time of a stage at most"):format(evidence.percent(most))
 end
 

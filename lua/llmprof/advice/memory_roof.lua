@@ -22,34 +22,33 @@ local function measured(kernel)
 end
 
 
+local function finding(stage, roof)
+  return {
+    stage = stage.name,
+    title = ("%s of the GPU time of %s is at the memory's speed"):format(
+      evidence.percent(roof.share), stage.name),
+    evidence = evidence.with_kernels({
+      evidence.note(evidence.COUNTERS, "%s in kernels at %d %% or more of the DRAM bandwidth",
+        evidence.time(roof.ns), NEAR),
+    }, roof, stage, measured),
+    try = "only fewer bytes or more work per byte help: weights (and KV cache) of 8 or 4 bits, "
+      .. "a larger batch",
+    gain_ns = roof.ns / 2,
+    spends = "gpu",
+    assumption = "their bytes are halved, as by 8-bit instead of 16-bit weights",
+    kernels = roof.ids,
+    confidence = "medium",
+  }
+end
+
+
 function rule.examine(results, report)
   if not evidence.has_counter(results, "dram_percent") then
     report.abstain "DRAM throughput was not measured (counters by ncu)"
     return
   end
-  local most = 0
-  for _, stage in ipairs(evidence.stages(results)) do
-    local roof = evidence.kernels(results, stage, is_at_roof)
-    most = math.max(most, roof.share)
-    if roof.share >= WORTH then
-      report.finding {
-        stage = stage.name,
-        title = ("%s of the GPU time of %s is at the memory's speed"):format(
-          evidence.percent(roof.share), stage.name),
-        evidence = evidence.with_kernels({
-          evidence.note(evidence.COUNTERS, "%s in kernels at %d %% or more of the DRAM bandwidth",
-            evidence.time(roof.ns), NEAR),
-        }, roof, stage, measured),
-        try = "only fewer bytes or more work per byte help: weights (and KV cache) of 8 or 4 bits, "
-          .. "a larger batch",
-        gain_ns = roof.ns / 2,
-        spends = "gpu",
-        assumption = "their bytes are halved, as by 8-bit instead of 16-bit weights",
-        kernels = roof.ids,
-        confidence = "medium",
-      }
-    end
-  end
+  local most = evidence.each_share(results, evidence.stages(results), is_at_roof, WORTH,
+    function(stage, roof) report.finding(finding(stage, roof)) end)
   return ("such kernels take %s of the GPU time of a stage at most"):format(evidence.percent(most))
 end
 

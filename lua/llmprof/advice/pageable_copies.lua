@@ -5,8 +5,8 @@ local text = require "llmprof.text"
 
 local rule = { name = "pageable_copies", own_code = true }
 
--- Copies and waiting calls from this share of the stage's time on are worth a
--- finding.
+-- Copies, and GPU idle time in waiting calls, from this share of the stage's time on are
+-- worth a finding; what a call waits for while the GPU works is not the copies'.
 local WORTH = 0.01
 
 local to_or_from_host = { ["host to device"] = true, ["device to host"] = true }
@@ -26,32 +26,42 @@ local function pageable_of(results, stage)
 end
 
 
+-- Where the GPU waits, copies that run beside kernels leave as much time in which it
+-- does; there only what it waits for in the calls comes back, else the copies' own time.
+local function gain_of(results, stage, copies)
+  if evidence.is_held_up(results, stage) then
+    if stage.waiting.sync_ns == 0 then return {} end
+    return { gain_ns = stage.waiting.sync_ns, spends = "waiting",
+      assumption = "the waiting calls are those of the copies" }
+  end
+  return { gain_ns = copies.ns, spends = "gpu", assumption = "the copies then run beside kernels" }
+end
+
+
 local function examine_stage(results, stage, report)
   local copies = pageable_of(results, stage)
-  local cost = copies.ns + stage.api.sync.ns
+  local cost = copies.ns + stage.waiting.sync_ns
   if copies.calls == 0 or cost < WORTH * stage.wall.mean_ns then
-    return ("%s pageable copies in %s; with the waiting calls %s of its time"):format(
-      evidence.count(copies.calls), stage.name,
+    return ("%s in %s; with idle time in waiting calls %s of its time"):format(
+      evidence.things(copies.calls, "pageable copy"), stage.name,
       evidence.percent(evidence.part(cost, stage.wall.mean_ns)))
   end
-  report.finding {
+  report.finding(evidence.finding({
     stage = stage.name,
     title = ("%s copies from or to pageable memory"):format(stage.name),
     evidence = {
-      evidence.note(evidence.TIMELINE, "%s pageable copies of %s, %s on the GPU",
-        evidence.count(copies.calls), text.bytes(copies.bytes), evidence.time(copies.ns)),
+      evidence.note(evidence.TIMELINE, "%s of %s, %s on the GPU",
+        evidence.things(copies.calls, "pageable copy"),
+        text.bytes(copies.bytes), evidence.time(copies.ns)),
       evidence.note(evidence.TIMELINE,
-        "the CPU spent %s in %s waiting calls, the GPU was idle for %s of it",
-        evidence.time(stage.api.sync.ns), evidence.count(stage.api.sync.calls),
+        "the CPU spent %s in %s, the GPU was idle for %s of it",
+        evidence.time(stage.api.sync.ns), evidence.things(stage.api.sync.calls, "waiting call"),
         evidence.time(stage.waiting.sync_ns)),
     },
     try = "pin the host memory once (tensor.pin_memory()), copy with non_blocking=True, and "
       .. "make constants on the GPU instead of sending them",
-    gain_ns = copies.ns + stage.waiting.sync_ns,
-    spends = "waiting",
-    assumption = "the copies then run beside kernels, and the waiting calls are theirs",
     confidence = "medium",
-  }
+  }, gain_of(results, stage, copies)))
 end
 
 

@@ -1,9 +1,7 @@
 -- Requests in decode wait while a step prefills others.
 local evidence = require "llmprof.analysis.evidence"
 
-local rule = { name = "prefill_stalls" }
-
-local NO_RANKS = "no steps and no second rank were found"
+local rule = { name = "prefill_stalls", of_ranks = true }
 
 -- A mixed step that takes this many times as long as a decode step is a stall.
 local TIMES = 3
@@ -19,9 +17,8 @@ end
 
 
 function rule.examine(results, report)
-  local record = results.ranks
-  if not record then return report.abstain(NO_RANKS) end
-  if record.source ~= "labels" then return "no engine marks its steps" end
+  local record, said = evidence.steps_of_engine(results, report)
+  if not record then return said end
   local found = by_phase(record)
   local mixed, decode = found.mixed, found.decode
   if not (mixed and decode and mixed.interval_ns and decode.interval_ns) then

@@ -1,21 +1,35 @@
 -- One rank comes last to the collectives, and the others wait for it.
 local evidence = require "llmprof.analysis.evidence"
 
-local rule = { name = "rank_late" }
-
-local NO_RANKS = "no steps and no second rank were found"
+local rule = { name = "rank_late", of_ranks = true, in_waiting = true }
 
 
--- The most that one of the others waits in an instance of the stage, which may hold
--- several steps.
-local function longest_wait(results, record, verdict)
-  local stage, longest = evidence.find(results, verdict.phase), 0
-  for _, group in ipairs(record.stages or {}) do
-    for _, own in ipairs(group.phase == verdict.phase and group.ranks or {}) do
-      if own.rank ~= verdict.rank then longest = math.max(longest, own.waiting_ns or 0) end
+-- Steps of a rank in an instance of the stage, whose instances are of all ranks of the
+-- timeline, which is the first file.
+local function steps_of(stage, record, steps)
+  if not stage or #stage.instances == 0 then return 1 end
+  local ranks = 0
+  for _, rank in ipairs(record.ranks) do
+    if rank.file == record.ranks[1].file then ranks = ranks + 1 end
+  end
+  return math.max(steps * ranks / #stage.instances, 1)
+end
+
+
+-- By how much the rank comes after the next to last in an instance of the stage, which
+-- may hold several steps: so much earlier everything behind would be. nil without steps.
+local function lateness(results, record, verdict)
+  local late, steps = 0, nil
+  for _, place in ipairs(record.places or {}) do
+    if place.rank == verdict.rank and place.phase == verdict.phase then
+      late = late + place.late_ns
     end
   end
-  return longest > 0 and longest * (stage and stage.steps or 1) or nil
+  for _, group in ipairs(record.stages or {}) do
+    if group.phase == verdict.phase then steps = group.count end
+  end
+  if not verdict.phase or not steps or steps == 0 or late == 0 then return nil end
+  return late / steps * steps_of(evidence.find(results, verdict.phase), record, steps)
 end
 
 
@@ -31,12 +45,12 @@ end
 
 
 function rule.examine(results, report)
-  local record = results.ranks
-  if not record then return report.abstain(NO_RANKS) end
+  local record, said = evidence.ranks(results, report)
+  if not record then return said end
   local verdict = record.verdict
   if not verdict then return "there is one rank" end
   if verdict.kind ~= "waiting" or not verdict.rank then return verdict.text end
-  local gain = longest_wait(results, record, verdict)
+  local gain = lateness(results, record, verdict)
   local notes = { evidence.note(evidence.TIMELINE, "%s", verdict.text) }
   if verdict.instead then
     notes[2] = evidence.note(evidence.TIMELINE, "rank %d came late: %s", verdict.rank,
@@ -44,9 +58,9 @@ function rule.examine(results, report)
   end
   report.finding {
     stage = verdict.phase, title = ("all ranks wait for rank %d"):format(verdict.rank),
-    evidence = notes, try = remedy(verdict), gain_ns = verdict.phase and gain or nil,
-    spends = gain and "gpu" or nil, assumption = gain and "it comes when the others do, and they "
-      .. "then wait for nothing else" or nil, confidence = "high",
+    evidence = notes, try = remedy(verdict), gain_ns = gain,
+    spends = gain and "gpu" or nil, assumption = gain and "it comes when the next to last does"
+      or nil, confidence = "high",
     blocking = true, -- kernels of collectives and steps of the others are as long as it is late
   }
 end

@@ -1,9 +1,7 @@
 -- Decode's all-reduces are small, and NCCL does them: what they take is latency.
 local evidence = require "llmprof.analysis.evidence"
 
-local rule = { name = "small_all_reduces" }
-
-local NO_RANKS = "no steps and no second rank were found"
+local rule = { name = "small_all_reduces", of_ranks = true }
 
 -- A transfer this short is all latency: a few steps of a ring on NVLink.
 local SHORT_NS = 50000
@@ -24,12 +22,27 @@ local function small(record)
 end
 
 
-local function remedy(results)
-  local engine = evidence.engine(results)
-  if engine then
-    return ("the custom all-reduce of %s is off: leave out --disable-custom-all-reduce, and see "
-      .. "whether all GPUs of a group reach each other by NVLink (nvidia-smi topo -m)"):format(
-      engine)
+-- What has an engine's own all-reduce off, by its name.
+local switches = { vllm = "leave out --disable-custom-all-reduce",
+  sglang = "leave out --disable-custom-all-reduce",
+  trtllm = "set allreduce_strategy to AUTO" }
+
+
+-- Does an engine that has an all-reduce of its own never run it?
+local function is_off(results, record)
+  if not results.engine or not switches[results.engine.name] then return false end
+  for _, kernel in ipairs(record.collectives) do
+    if kernel.op == "all-reduce" and kernel.library ~= "NCCL" then return false end
+  end
+  return true
+end
+
+
+local function remedy(results, off)
+  if off then
+    return ("%s, and see whether all GPUs of a group reach each other by NVLink (nvidia-smi topo "
+      .. "-m): without it %s turns its own all-reduce off"):format(switches[results.engine.name],
+      results.engine.title)
   end
   return "an all-reduce in one step over NVLink: NCCL's symmetric memory windows, torch's "
     .. "symmetric memory (one_shot_all_reduce), or a kernel of FlashInfer; or fuse it with the "
@@ -38,17 +51,19 @@ end
 
 
 function rule.examine(results, report)
-  local record = results.ranks
-  if not record then return report.abstain(NO_RANKS) end
+  local record, said = evidence.ranks(results, report)
+  if not record then return said end
   if #record.ranks < 2 then return "there is one rank" end
   local kernel = small(record)
   if not kernel then return "NCCL does no small all-reduces in decode" end
+  local off = is_off(results, record)
   report.finding {
-    stage = "decode", title = "small all-reduces of decode go through NCCL",
+    stage = "decode", title = off and ("the custom all-reduce of %s is off"):format(
+      results.engine.title) or "small all-reduces of decode go through NCCL",
     evidence = { evidence.note(evidence.TIMELINE,
       "%s %s of each rank in decode; once the last rank has come each takes %s, in the median",
       evidence.count(kernel.decode_count), kernel.name, evidence.time(kernel.transfer_p50_ns)) },
-    try = remedy(results), confidence = "medium",
+    try = remedy(results, off), confidence = "medium",
   }
 end
 

@@ -2,9 +2,7 @@
 -- and what prepares a step take longer than the step.
 local evidence = require "llmprof.analysis.evidence"
 
-local rule = { name = "steps_idle" }
-
-local NO_RANKS = "no steps and no second rank were found"
+local rule = { name = "steps_idle", of_ranks = true }
 
 -- Idle from this share of the time between steps on.
 local WORTH = 0.1
@@ -45,27 +43,44 @@ local function least_idle(group)
 end
 
 
+-- The thread of a rank that did most while its GPU waited for decode steps, in words; nil
+-- where none was seen.
+local function thread_of(record, rank)
+  for _, thread in ipairs(record.idle_threads or {}) do
+    if thread.rank == rank and thread.phase == "decode" then
+      return ("thread %d%s was in ranges for %s%s and in CUDA calls for %s of %s of idle time; the "
+        .. "rest is of no range and no call of this process"):format(thread.tid,
+        thread.thread and " (" .. thread.thread .. ")" or "", evidence.time(thread.ranges_ns),
+        thread.range and (", mostly " .. thread.range) or "", evidence.time(thread.calls_ns),
+        evidence.time(thread.idle_ns))
+    end
+  end
+  return nil
+end
+
+
 function rule.examine(results, report)
-  local record = results.ranks
-  if not record then return report.abstain(NO_RANKS) end
-  if record.source ~= "labels" then return "no engine marks its steps" end
+  local record, said = evidence.steps_of_engine(results, report)
+  if not record then return said end
   local group = decode_of(record)
   local own = group and least_idle(group)
   if not own then return "there are no decode steps" end
   if own.idle_ns < WORTH * own.interval_ns then
     return ("the GPU waits %s between decode steps"):format(evidence.time(own.idle_ns))
   end
-  local most = mostly(own)
+  local most, thread = mostly(own), thread_of(record, own.rank)
+  local notes = {
+    evidence.note(evidence.TIMELINE, "%s idle before each decode step, of %s to the next",
+      evidence.time(own.idle_ns), evidence.time(own.interval_ns)),
+    evidence.note(evidence.TIMELINE, "of that the worker's CPU was for %s %s",
+      evidence.time(most.ns), most.text),
+  }
+  if thread then notes[3] = evidence.note(evidence.TIMELINE, "%s", thread) end
   report.finding {
-    stage = "decode", title = "the GPU waits for the next step to be prepared",
-    evidence = {
-      evidence.note(evidence.TIMELINE, "%s idle before each decode step, of %s to the next",
-        evidence.time(own.idle_ns), evidence.time(own.interval_ns)),
-      evidence.note(evidence.TIMELINE, "of that the worker's CPU was for %s %s",
-        evidence.time(most.ns), most.text),
-    },
+    stage = "decode", title = "the GPU waits for the next step to be prepared", evidence = notes,
     try = ("settings of %s that prepare a step while the GPU runs one (asynchronous scheduling), "
-      .. "more requests to a step, fewer processes on its cores"):format(record.engine),
+      .. "more requests to a step, fewer processes on its cores"):format(evidence.engine(results)
+        or record.engine),
     confidence = "high",
   }
 end

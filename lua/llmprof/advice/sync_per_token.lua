@@ -40,20 +40,20 @@ end
 
 
 local function note_of(stage, group)
-  return evidence.note(evidence.TIMELINE, "%s waiting calls, %s a step, %s in them: %s",
-    evidence.count(group.calls), evidence.count(group.calls / stage.steps),
+  return evidence.note(evidence.TIMELINE, "%s, %s a step, %s in them: %s",
+    evidence.things(group.calls, "waiting call"), evidence.count(group.calls / stage.steps),
     evidence.time(group.ns), in_words(group))
 end
 
 
--- A part of the waits: its share of all calls, with a note for each group.
+-- A part of the waits: its share of the time in all such calls, with a note for each group.
 local function part_of(stage, groups)
-  local part = { calls = 0, notes = {} }
+  local part, ns = { calls = 0, notes = {} }, 0
   for _, group in ipairs(groups) do
-    part.calls = part.calls + group.calls
+    part.calls, ns = part.calls + group.calls, ns + group.ns
     if #part.notes < 3 then part.notes[#part.notes + 1] = note_of(stage, group) end
   end
-  part.share = stage.api.sync.calls > 0 and math.min(part.calls / stage.api.sync.calls, 1) or 0
+  part.share = math.min(evidence.part(ns, stage.api.sync.ns), 1)
   return part
 end
 
@@ -100,8 +100,8 @@ end
 
 local function examine_stage(results, stage, report)
   if stage.api.sync.calls < PER_STEP * stage.steps then
-    return ("%s waiting calls in %s steps"):format(evidence.count(stage.api.sync.calls),
-      evidence.count(stage.steps))
+    return ("%s in %s"):format(evidence.things(stage.api.sync.calls, "waiting call"),
+      evidence.things(stage.steps, "step"))
   end
   local within, ending = split(stage)
   local inside, last = part_of(stage, within), part_of(stage, ending)

@@ -6,14 +6,12 @@ local errors = require "llmprof.base.errors"
 local json = require "llmprof.json"
 local stage_summary = require "llmprof.analysis.stage_summary"
 local stages = require "llmprof.analysis.stages"
+local statistics = require "llmprof.base.statistics"
 local steps = require "llmprof.analysis.steps"
 local waiting = require "llmprof.analysis.waiting"
 local waits = require "llmprof.analysis.waits"
 
 local breakdown = {}
-
--- Fewer values have no 90th percentile.
-local TENTHS = 10
 
 
 local function used_instances(found)
@@ -124,7 +122,8 @@ local function launch_delays(trace, found)
     percentiles = { 50, 90 } }) do
     local queue = row.queue_time
     delays[row.stage] = { queued_share = queue.count / row.count,
-      median_ns = queue.median, p90_ns = queue.count >= TENTHS and queue.p90 or nil }
+      median_ns = statistics.supports(queue.count, 50) and queue.median or nil,
+      p90_ns = statistics.supports(queue.count, 90) and queue.p90 or nil }
   end
   return delays
 end

@@ -99,14 +99,18 @@ local function first_rule(rules, name)
 end
 
 
+-- Of rules that are not the recipe's: what was found out once is known.
+local of_all
+
 -- A function from a kernel's name, and its mangled one if known, to its category.
 -- own: rules of the recipe.
 function categories.classifier(own)
   local rules = check_rules(own or {}, "recipe categories")
+  if #rules == 0 and of_all then return of_all end
   rules = table.move(rules, 1, #rules, 1, {})
   local known, seen = built_in(), {}
   table.move(known, 1, #known, #rules + 1, rules)
-  return function(name, mangled)
+  local function classify(name, mangled)
     local key = tuple(name, mangled)
     if not seen[key] then
       seen[key] = first_rule(rules, name) or (mangled and first_rule(rules, mangled))
@@ -114,6 +118,8 @@ function categories.classifier(own)
     end
     return seen[key]
   end
+  if #rules == #known then of_all = classify end
+  return classify
 end
 
 

@@ -20,12 +20,6 @@ local LEAST_STEPS = 4
 
 -- ---- stages ----
 
--- When an instance was over, on the CPU and on the GPU.
-local function time_of(instance)
-  return math.max(instance.stop, instance.done or 0) - instance.start
-end
-
-
 -- By stage without a parent: its times by repeat, in ns; and the names in order.
 local function walls_by_stage(instances)
   local walls, names = {}, {}
@@ -36,7 +30,7 @@ local function walls_by_stage(instances)
         own = {}
         walls[instance.stage], names[#names + 1] = own, instance.stage
       end
-      own[instance.rep] = (own[instance.rep] or 0) + time_of(instance)
+      own[instance.rep] = (own[instance.rep] or 0) + instance.wall
     end
   end
   return walls, names
@@ -152,7 +146,7 @@ local function slowdown_of(instances, count)
   for rep = 1, count do walls[rep] = 0 end
   for _, instance in ipairs(instances) do
     if not instance.parent then
-      walls[instance.rep] = walls[instance.rep] + time_of(instance)
+      walls[instance.rep] = walls[instance.rep] + instance.wall
     end
   end
   local usual = usual_wall(walls, count)

@@ -13,6 +13,7 @@
 -- Times always come from the timeline; of counters only ratios, bytes and
 -- operations are used.
 local bound = require "llmprof.nvidia.ncu.bound"
+local document = require "llmprof.base.document"
 local json = require "llmprof.json"
 local ncu = require "llmprof.nvidia.ncu"
 local ranges = require "llmprof.analysis.ranges"
@@ -102,7 +103,10 @@ local PERCENTS = {
   { "dram_percent", throughput "dram" }, { "l2_percent", throughput "l2" },
   { "l1_percent", throughput "l1" }, { "tensor_percent", throughput "tensor" },
   { "fp32_percent", throughput "fp32" }, { "fp64_percent", throughput "fp64" },
-  { "alu_percent", throughput "alu" }, { "issue_percent", throughput "issue" },
+  { "alu_percent", throughput "alu" }, { "xu_percent", throughput "xu" },
+  { "lsu_percent", throughput "lsu" }, { "tex_percent", throughput "tex" },
+  { "adu_percent", throughput "adu" }, { "uniform_percent", throughput "uniform" },
+  { "mio_percent", throughput "mio" }, { "issue_percent", throughput "issue" },
   { "occupancy_percent", function(launch) return launch.occupancy.achieved end },
   { "waves", function(launch) return launch.waves end },
 }
@@ -302,18 +306,14 @@ local function add_bound(summary)
 end
 
 
-local SHAPE_KEYS = { "grid", "block", "calls", "total_ns", "launches", "bound", "bound_percent",
-  "sm_percent", "dram_percent", "flop_per_launch", "tensor_flop_per_launch", "tensor_format",
-  "fp32_flop_per_launch", "dram_bytes_per_launch", "l2_bytes_per_launch", "measured_ns" }
-
 -- The rows as results keep them.
 local function shape_records(rows)
-  local list = json.list {}
+  local fields, list = document.fields("results", "shape_counters"), json.list {}
   for i, row in ipairs(rows) do
     add_bound(row)
     local record = {}
-    for _, key in ipairs(SHAPE_KEYS) do record[key] = row[key] end
-    list[i] = json.ordered(record, SHAPE_KEYS)
+    for _, key in ipairs(fields) do record[key] = row[key] end
+    list[i] = record
   end
   return list
 end

@@ -7,9 +7,6 @@ local distribution = {}
 -- More single values than this are not kept in results.json.
 local MOST_VALUES = 4096
 
--- A percentile is that of the values only where there are so many of them.
-local PERCENTILES = { { "p50_ns", 50, 2 }, { "p90_ns", 90, 10 }, { "p99_ns", 99, 100 } }
-
 
 -- { count, mean_ns, std_ns, min_ns, max_ns, p50_ns, p90_ns, p99_ns, values_ns } of
 -- times in ns; percentiles as far as there are values enough. nil for none.
@@ -18,10 +15,7 @@ function distribution.of(values)
   if not described then return nil end
   local result = { count = described.count, mean_ns = described.mean, std_ns = described.std,
     min_ns = described.min, max_ns = described.max }
-  for _, entry in ipairs(PERCENTILES) do
-    local key, percentile, least = table.unpack(entry)
-    if #values >= least then result[key] = statistics.percentile(values, percentile) end
-  end
+  statistics.add_percentiles(result, values)
   if #values <= MOST_VALUES then result.values_ns = json.list(values) end
   return result
 end

@@ -27,6 +27,11 @@ local quantities = {
   hfu = { "issued_flops / (time_s * peak_flop_per_s)",
     { "issued_flops", "time_s", "peak_flop_per_s" },
     function(i) return i.issued_flops / (i.time_s * i.peak_flop_per_s) end, share = true },
+  mbu_sampled = { "sampled_bytes / (time_s * bandwidth_byte_per_s)",
+    { "sampled_bytes", "time_s", "bandwidth_byte_per_s" },
+    function(i) return i.sampled_bytes / (i.time_s * i.bandwidth_byte_per_s) end, share = true },
+  hfu_sampled = { "tensor_s / time_s", { "tensor_s", "time_s" },
+    function(i) return i.tensor_s / i.time_s end, share = true },
   intensity = { "flops / bytes", { "flops", "bytes" },
     function(i) return i.flops / i.bytes end },
   floor_ns = { "1e9 * max(flops / peak_flop_per_s, bytes / bandwidth_byte_per_s)",
@@ -66,7 +71,7 @@ efficiency.quantity = quantity
 -- ---- inputs ----
 
 -- Time of one instance in ns, and which.
-local function time_of(results, stage)
+function efficiency.time_of(results, stage)
   local plain = overhead.plain_ns(results, stage)
   if plain and plain > 0 then return plain, "plain runs" end
   local wall = stage.wall and stage.wall.mean_ns
@@ -160,7 +165,7 @@ local function stage_record(results, stage, kernels)
   local known = peaks_of(results.hardware)
   known.flops, known.bytes = stage.cost.flops, stage.cost.bytes
   known.sequence = stage.cost.sequence
-  known.time_ns, known.time_source = time_of(results, stage)
+  known.time_ns, known.time_source = efficiency.time_of(results, stage)
   local flops, covered = issued(stage, kernels)
   if covered >= COVERED then known.issued_flops = flops end
   local made = record(known)

@@ -40,16 +40,22 @@ local function instance_of(row, number, list)
 end
 
 
+-- Instances of stages by start, of those that start together by range; sorts the list.
+function engine_stages.in_order(instances)
+  table.sort(instances, function(a, b)
+    if a.start ~= b.start then return a.start < b.start end
+    return a.range < b.range
+  end)
+  return instances
+end
+
+
 local function instances_of(frame, list)
   local made = {}
   for row = 1, #frame do
     made[#made + 1] = instance_of(rows.get(frame, row, COLUMNS), row - 1, list)
   end
-  table.sort(made, function(a, b)
-    if a.start ~= b.start then return a.start < b.start end
-    return a.range < b.range
-  end)
-  return made
+  return engine_stages.in_order(made)
 end
 
 
@@ -83,9 +89,9 @@ end
 -- engine_stages.find.
 function engine_stages.label(frame, made)
   members.label_ops(made.members, frame)
-  rows.check(spans.assign(frame, { time = "api_start", key = "rank" }, made.steps, steps.at,
-    "stage_range"))
-  rows.check(spans.look_up(frame, "stage_range", made.steps, "phase", "stage"))
+  spans.assign(frame, { time = "api_start", key = "rank" }, made.steps, steps.at,
+    "stage_range")
+  spans.look_up(frame, "stage_range", made.steps, "phase", "stage")
   return frame
 end
 

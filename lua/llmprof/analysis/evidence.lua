@@ -50,6 +50,14 @@ function evidence.count(value)
 end
 
 
+-- So many of something: "1 waiting call", "0.9 waiting calls".
+function evidence.things(value, noun)
+  local count = evidence.count(value)
+  if count == "1" then return count .. " " .. noun end
+  return count .. " " .. (noun:match "y$" and noun:sub(1, -2) .. "ies" or noun .. "s")
+end
+
+
 function evidence.percent(share)
   return text.number(share * 100, share < 0.1 and 1 or 0) .. " %"
 end
@@ -58,6 +66,23 @@ end
 -- A part of a whole; of nothing it is none.
 function evidence.part(part, whole)
   return whole > 0 and part / whole or 0
+end
+
+
+-- ---- ranks ----
+
+-- What the results say of ranks and steps; else nil, and what the rule returns.
+function evidence.ranks(results, report)
+  if results.ranks then return results.ranks end
+  return nil, report.abstain "no steps and no second rank were found"
+end
+
+
+-- The same for a rule about the steps of a serving engine.
+function evidence.steps_of_engine(results, report)
+  local record, said = evidence.ranks(results, report)
+  if record and record.source ~= "labels" then return nil, "no engine marks its steps" end
+  return record, said
 end
 
 
@@ -283,6 +308,19 @@ function evidence.kernels(results, stage, wanted)
 end
 
 
+-- Calls tell(stage, group) for each of these stages whose wanted kernels take `worth` of
+-- its GPU time or more; the largest share that they take of any.
+function evidence.each_share(results, stages, wanted, worth, tell)
+  local most = 0
+  for _, stage in ipairs(stages) do
+    local group = evidence.kernels(results, stage, wanted)
+    most = math.max(most, group.share)
+    if group.share >= worth then tell(stage, group) end
+  end
+  return most
+end
+
+
 -- Notes about the largest kernels of a group, "kernel 6, NAME: 930 calls, 1.96
 -- ms"; more(kernel) may add to the note of one that has counters.
 function evidence.largest(group, stage, more)
@@ -292,7 +330,7 @@ function evidence.largest(group, stage, more)
     local counted = more and kernel.counters
     local calls = evidence.count(kernel.calls / stage.wall.count)
     notes[i] = evidence.note(counted and "timeline, counters" or evidence.TIMELINE,
-      "kernel %d, %s: %s %s, %s%s", kernel.id, text.truncate(kernel.short_name, 60, "middle"),
+      "kernel %d, %s: %s %s, %s%s", kernel.id, kernel.label,
       calls, calls == "1" and "call" or "calls",
       evidence.time(kernel.total_ns / stage.wall.count), counted and more(kernel) or "")
   end
@@ -325,9 +363,10 @@ end
 
 -- What leaving launches out can give back: { gain_ns, spends, assumption }. A
 -- share of the group's kernels goes away; `how` says why. In a stage that is
--- held up that is their part of the waiting, else of the GPU's time.
+-- held up that is their part of the waiting, else of the GPU's time: so, too, where
+-- graphs are replayed, whose kernels take no launches.
 function evidence.saving(results, stage, group, share, how)
-  if not evidence.is_held_up(results, stage) then
+  if not evidence.is_held_up(results, stage) or evidence.replays_graphs(stage) then
     return { gain_ns = group.ns * share, spends = "gpu", assumption = how }
   end
   local launches = math.max(stage.launches, stage.kernels)

@@ -31,4 +31,14 @@ function first_times.stage(results, stage)
 end
 
 
+-- ns of that time in which the GPU did nothing, and their share of it. What the GPU works
+-- is the same without the profiler, so that of a plain time the rest is idle.
+function first_times.idle(results, stage)
+  local time, profiled = first_times.stage(results, stage)
+  if not profiled or not stage.gpu_busy_ns then return stage.gpu_idle_ns, stage.idle_share end
+  local idle = math.max(time - stage.gpu_busy_ns, 0)
+  return idle, time > 0 and idle / time or nil
+end
+
+
 return first_times

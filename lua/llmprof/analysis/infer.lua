@@ -57,7 +57,7 @@ end
 -- What comes back seldom enough for a step.
 local function rhythms_of(frame, keys)
   local list = {}
-  for _, rhythm in ipairs(check(period.rhythms(frame, keys, LEAST_STEPS))) do
+  for _, rhythm in ipairs(period.rhythms(frame, keys, LEAST_STEPS)) do
     if rhythm.period >= LEAST_NS then list[#list + 1] = rhythm end
   end
   return list
@@ -169,7 +169,7 @@ end
 -- Lists of steps, one list for each generation.
 local function generations_of(anchor)
   local list, current = {}, {}
-  for _, cycle in ipairs(check(period.cycles(anchor.frame, anchor.keys, anchor.rhythm.row))) do
+  for _, cycle in ipairs(period.cycles(anchor.frame, anchor.keys, anchor.rhythm.row)) do
     local step = step_of(anchor, cycle)
     if step then
       current[#current + 1] = step

@@ -9,17 +9,26 @@ local categories = require "llmprof.analysis.categories"
 local efficiency = require "llmprof.analysis.efficiency"
 local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
+local events = require "llmprof.analysis.events"
+local gaps = require "llmprof.analysis.gaps"
 local hardware = require "llmprof.model.hardware"
 local headroom = require "llmprof.analysis.headroom"
 local integrity = require "llmprof.analysis.integrity"
 local json = require "llmprof.json"
 local kinds = require "llmprof.trace.kinds"
+local layout = require "llmprof.bundle.layout"
 local latency = require "llmprof.analysis.latency"
 local layers = require "llmprof.analysis.layers"
+local pack = require "llmprof.pack"
+local modules = require "llmprof.analysis.modules"
 local padding = require "llmprof.analysis.padding"
 local range_name = require "llmprof.base.range_name"
+local rank_view = require "llmprof.analysis.rank_view"
 local roofline = require "llmprof.analysis.roofline"
+local sampled = require "llmprof.analysis.sampled"
+local served = require "llmprof.analysis.served"
 local stage_summary = require "llmprof.analysis.stage_summary"
+local stages = require "llmprof.analysis.stages"
 local step_limits = require "llmprof.analysis.step_limits"
 local transfers = require "llmprof.analysis.transfers"
 local version = require "llmprof.version"
@@ -63,10 +72,10 @@ end
 local function totals(trace, found)
   local ops = found.ops
   local all = ops:group { sum = { "duration" }, union = true }[1]
-  if not all then return kinds.none {} end
-  local result = kinds.count(ops, { gpu_time_ns = all.duration.total, busy_ns = all.busy,
+  local result = all and kinds.count(ops, { gpu_time_ns = all.duration.total, busy_ns = all.busy,
     span_ns = all.last and all.last - all.first })
-  if not found.whole then
+    or kinds.none {}
+  if all and not found.whole then
     local inside = 0
     for _, row in ipairs(ops:group { by = { "stage" }, sum = { "duration" } }) do
       if row.stage then inside = inside + row.duration.total end
@@ -123,9 +132,25 @@ local function layers_of(given)
   local made = frame and layers.describe(frame, known)
   if not made then return nil end
   for _, kernel in ipairs(given.kernels or {}) do
-    if kernel.name == made.kernel then made.kernel = kernel.short_name end
+    if kernel.name == made.kernel then made.kernel = kernel.label end
   end
-  return json.ordered(made, { "count", "kernel", "named", "rows" })
+  return made
+end
+
+
+-- A function from a window of the trace to where the layers of its decode steps lie.
+local function layer_spans(given)
+  local known, kernels, made = decode_steps(given.found), nil, nil
+  return function(window)
+    local seen = {}
+    for _, step in ipairs(known) do
+      if step.start < window.last and step.stop > window.first then seen[#seen + 1] = step end
+    end
+    if #seen == 0 then return {} end
+    kernels = kernels or busiest(given.trace)
+    made = made or layers.of_step(kernels, known[(#known + 1) // 2])
+    return layers.spans(kernels, seen, made)
+  end
 end
 
 
@@ -220,6 +245,7 @@ local function add_limits(results, given)
   mark_waiting(kernels)
   padding.add(results.stages, kernels, given.metrics or given.workload)
   efficiency.add(results, kernels)
+  sampled.add(results, given.trace, given.found, kernels)
   headroom.add(results, kernels)
   roofline.add(results, kernels)
   step_limits.add(results, given.arch, given.run)
@@ -233,7 +259,8 @@ end
 -- counters (of analysis.counters), operators, workload (facts about a recorded run),
 -- metrics (metrics.json), arch, arch_complaint and run (of llmprof.model.choice), gpu
 -- (the configuration's hardware table), launches (of llmprof.ncu), samples (of
--- llmprof.gpu_watch), complaints (of nsys), plain (metrics of runs without the profiler),
+-- llmprof.gpu_watch), complaints (of nsys), recorder (of integrity.judge), plain (metrics of
+-- runs without the profiler),
 -- ranks (of analysis.rank_view), overhead (of analysis.overhead), missing (list of
 -- { what, why, how }), flops (the recipe's: a function of a stage and metrics).
 --
@@ -252,6 +279,8 @@ function analysis.results(given)
     missing = json.list(given.missing),
     overhead = given.overhead,
     ranks = given.ranks,
+    load = served.load(given.metrics),
+    engine_metrics = served.engine(given.metrics),
     stages = json.list {},
   }
   if given.trace then
@@ -264,17 +293,42 @@ function analysis.results(given)
     results.totals = totals(given.trace, given.found)
     results.stages = stage_summary.list(given.found, given)
     breakdown.add(results.stages, given.trace, given.found, given.kernels or {})
+    for _, stage in ipairs(results.stages) do
+      stage_summary.refine_by_ranks(stage, given.ranks)
+    end
     local made = stage_summary.counts(given, used_decodes(given.found))
     made.metrics, made.plain = given.metrics, given.plain
     results.latency = latency.measure(given.found, made)
     results.transfers = transfers.list(given.found)
     results.integrity = integrity.judge { trace = given.trace, found = given.found,
-      samples = given.samples, complaints = given.complaints,
+      samples = given.samples, complaints = given.complaints, recorder = given.recorder,
       stage_share = results.totals.stage_share }
     add_limits(results, given)
+  elseif given.metrics then
+    local count = #given.metrics.repeats
+    results.repeats = { count = count, used = count, skipped_first = false, whole_run = false }
   end
   results.kernels = kernel_records(given.kernels)
+  if given.trace and not given.found.whole then
+    results.modules = modules.times(given.trace, given.found)
+    results.gaps = gaps.longest { trace = given.trace, found = given.found,
+      kernels = results.kernels, layers = layer_spans(given) }
+  end
   return results
+end
+
+
+-- The events that the page draws, of what the results were made of: see
+-- llmprof.analysis.events; nil where the GPU did nothing.
+function analysis.events(given, results)
+  if not given.trace then return nil end
+  local ranks = results.ranks
+  local made = ranks and ranks.collectives and #ranks.collectives > 0
+    and rank_view.frames(given.trace, layout.timeline, given.found)
+  local bytes = events.encode { trace = given.trace, found = given.found,
+    kernels = results.kernels, whole = given.found.whole and stages.WHOLE_RUN or nil,
+    layers = layer_spans(given), collectives = made and made.collectives or nil }
+  return bytes and pack.gzip(bytes)
 end
 
 

@@ -246,20 +246,8 @@ end
 
 -- ---- gathering ----
 
-local function gather(given)
-  local trace = given.trace
-  local state = { trace = trace, found = given.found,
-    api_calls = {}, served_calls = {}, api_pids = {}, gpu_pids = {},
-    graph_kernels = 0, orphan_ops = 0, stage_share = given.stage_share,
-    samples = given.samples or {}, complaints = given.complaints or {},
-    diagnostics = check(trace:diagnostics()), reader = trace:info().reader or "the recorder" }
-  function state.knows(fact)
-    local knows, message, code = trace:knows(fact)
-    if knows == nil then check(knows, message, code) end
-    return knows
-  end
-  local ops, api = check(trace:frame "gpu"), check(trace:frame "api")
-  state.ops = #ops
+-- Calls by name, those that GPU operations came from, and processes.
+local function gather_calls(state, api, ops)
   for _, row in ipairs(api:group { by = { "name" } }) do
     state.api_calls[row.name or ""] = row.count
   end
@@ -271,8 +259,27 @@ local function gather(given)
       state.orphan_ops = state.orphan_ops + row.count
     end
   end
-  state.kinds = kinds.count(ops, {})
   for _, row in ipairs(ops:group { by = { "pid" } }) do state.gpu_pids[row.pid or -1] = true end
+end
+
+
+local function gather(given)
+  local trace = given.trace
+  local state = { trace = trace, found = given.found,
+    api_calls = {}, served_calls = {}, api_pids = {}, gpu_pids = {},
+    graph_kernels = 0, orphan_ops = 0, stage_share = given.stage_share,
+    samples = given.samples or {}, complaints = given.complaints or {},
+    diagnostics = check(trace:diagnostics()),
+    reader = given.recorder or trace:info().reader or "the recorder" }
+  function state.knows(fact)
+    local knows, message, code = trace:knows(fact)
+    if knows == nil then check(knows, message, code) end
+    return knows
+  end
+  local ops, api = check(trace:frame "gpu"), check(trace:frame "api")
+  state.ops = #ops
+  gather_calls(state, api, ops)
+  state.kinds = kinds.count(ops, {})
   local ranges = check(trace:frame "ranges")
   state.ranges = #ranges
   state.open_ranges = #ranges:where { open = 1 }
@@ -320,7 +327,8 @@ end
 
 -- { verdict = "good" | "fair" | "poor", checks }. given: trace, found (of
 -- analysis.stages; optional), stage_share (of the GPU time), samples (of
--- llmprof.gpu_watch), complaints (of nsys).
+-- llmprof.gpu_watch), complaints (of nsys), recorder (what recorded it, where that is
+-- not what reads it).
 function integrity.judge(given)
   local state, list, worst = gather(given), {}, 0
   for _, entry in ipairs(checks) do

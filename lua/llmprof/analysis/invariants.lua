@@ -1,7 +1,8 @@
 -- What holds in every whole capture, whatever ran: nothing begins before the call
 -- that launched it, no row is there twice, streams work one operation after the
--- other, each replay of a graph runs all of its nodes, repeats and steps of a stage
--- run about the same, and GPUs that add something up together do it at one time.
+-- other, none takes far longer than the same work elsewhere, each replay of a graph
+-- runs all of its nodes, repeats and steps of a stage run about the same, and GPUs
+-- that add something up together do it at one time.
 --
 -- Each function takes the state of llmprof.analysis.integrity and gives { share
 -- (of rows that break it), text, fix }, or nil where it does not apply.
@@ -9,6 +10,7 @@ local errors = require "llmprof.base.errors"
 local sorted_keys = require "llmprof.base.sorted_keys"
 local spans = require "llmprof.spans"
 local statistics = require "llmprof.base.statistics"
+local step_kernels = require "llmprof.analysis.step_kernels"
 local text = require "llmprof.text"
 
 local invariants = {}
@@ -64,7 +66,7 @@ local unique = {
 local function doubled(state, name, columns)
   local frame = check(state.trace:frame(name))
   if #frame == 0 then return 0, 0 end
-  return #frame - #check(frame:group { by = columns, columns = {} }), #frame
+  return #frame - frame:count_groups { by = columns }, #frame
 end
 
 
@@ -83,6 +85,18 @@ end
 
 -- ---- streams ----
 
+local collective = { "allreduce", "all_reduce", "allgather", "reducescatter",
+  "cross_device_reduce", "nccldevkernel" }
+
+local function is_collective(name)
+  local lower = name:lower()
+  for _, pattern in ipairs(collective) do
+    if lower:find(pattern, 1, true) then return true end
+  end
+  return false
+end
+
+
 -- The operations that begin while that of a row runs, in the same stream.
 local function begun_under(ops, long, row)
   local wanted = { { "start", ">", long:get(row, "start") },
@@ -94,10 +108,47 @@ local function begun_under(ops, long, row)
 end
 
 
-function invariants.streams(state)
-  local ops = check(state.trace:frame "gpu")
-  if #ops == 0 then return nil end
-  local longest, worst, ns, count = check(ops:sort({ { "duration", true } }, LONGEST)), 0, 0, 0
+-- So many times as long as the longest other launch of the same kernel and shape
+-- nothing takes, from this time on (ns).
+local FAR_LONGER, LONG = 10, 1000000
+
+-- Others that say how long a kernel takes.
+local LEAST_OTHERS = 3
+
+
+-- Does the row take far longer than any other launch of its kernel in its shape? A
+-- collective waits for other ranks as long as they need.
+local function is_stretched(kernels, long, row)
+  local name, ns = long:get(row, "name"), long:get(row, "duration")
+  if not name or is_collective(name) or ns < LONG then return false end
+  local same = {}
+  for _, column in ipairs { "name", "grid_x", "grid_y", "grid_z", "block_x", "block_y",
+    "block_z" } do
+    same[column] = long:get(row, column) or false
+  end
+  local others = check(check(kernels:where(same)):sort({ { "duration", true } },
+    LEAST_OTHERS + 1))
+  return #others > LEAST_OTHERS and ns >= FAR_LONGER * others:get(2, "duration")
+end
+
+
+-- How many of the longest kernels are stretched, and the longest of these (ns).
+local function stretched(state)
+  local kernels, count, ns = check(state.trace:frame "kernels"), 0, 0
+  local longest = check(kernels:sort({ { "duration", true } }, LONGEST))
+  for row = 1, #longest do
+    if is_stretched(kernels, longest, row) then
+      count, ns = count + 1, math.max(ns, longest:get(row, "duration"))
+    end
+  end
+  return count, ns
+end
+
+
+-- How many of the longest operations go on while others of their stream begin, and
+-- under the one with the most how many, and its time (ns).
+local function overtaken(ops, longest)
+  local count, worst, ns = 0, 0, 0
   for row = 1, #longest do
     local under = begun_under(ops, longest, row)
     if under >= OVERTAKEN then
@@ -105,10 +156,26 @@ function invariants.streams(state)
       if under > worst then worst, ns = under, longest:get(row, "duration") end
     end
   end
-  return { share = part(count, math.min(#ops, LONGEST)), text = count == 0
-    and "streams run one operation after the other"
-    or ("an operation of %s runs on while %s others of its stream begin"):format(
-      text.duration(ns), text.count(worst)), fix = AGAIN }
+  return count, worst, ns
+end
+
+
+function invariants.streams(state)
+  local ops, said = check(state.trace:frame "gpu"), {}
+  if #ops == 0 then return nil end
+  local count, under, ns = overtaken(ops, check(ops:sort({ { "duration", true } }, LONGEST)))
+  local long, long_ns = stretched(state)
+  if count > 0 then
+    said[1] = ("an operation of %s runs on while %s others of its stream begin"):format(
+      text.duration(ns), text.count(under))
+  end
+  if long > 0 then
+    said[#said + 1] = ("a kernel takes %s, more than %d times as long as any other launch of it")
+      :format(text.duration(long_ns), FAR_LONGER)
+  end
+  return { share = part(math.max(count, long), math.min(#ops, LONGEST)),
+    text = #said > 0 and table.concat(said, "; ")
+      or "streams run one operation after the other", fix = AGAIN }
 end
 
 
@@ -196,7 +263,7 @@ local function kernels_of(instance)
 end
 
 
-local function step_kernels(instances)
+local function kernels_of_steps(instances)
   local list = {}
   for _, instance in ipairs(instances) do
     for _, step in ipairs(instance.steps or {}) do list[#list + 1] = step.kernels end
@@ -214,7 +281,7 @@ local function idle_steps(state, stage, instances)
   if not name or state.found.inferred then return 0 end
   local stretches, marked = {}, 0
   for i, instance in ipairs(instances) do
-    stretches[i] = { start = instance.start, stop = instance.stop }
+    stretches[i] = { start = instance.host_start, stop = instance.host_stop }
     marked = marked + #(instance.steps or {})
   end
   local ranges = check(state.trace:frame "ranges"):where { tag = name }
@@ -226,7 +293,7 @@ end
 local function add_stage(sums, state, stage, instances)
   local kernels = {}
   for i, instance in ipairs(instances) do kernels[i] = kernels_of(instance) end
-  local steps = step_kernels(instances)
+  local steps = kernels_of_steps(instances)
   local short = #kernels > 1 and count_short(kernels) or 0
   local idle = idle_steps(state, stage, instances)
   local poor = (#steps > 1 and count_short(steps) or 0) + idle
@@ -252,19 +319,30 @@ function invariants.work(state)
 end
 
 
--- ---- GPUs together ----
-
-local collective = { "allreduce", "all_reduce", "allgather", "reducescatter",
-  "cross_device_reduce", "nccldevkernel" }
-
-local function is_collective(name)
-  local lower = name:lower()
-  for _, pattern in ipairs(collective) do
-    if lower:find(pattern, 1, true) then return true end
+-- Kernels that are missing in steps, though their calls are, too.
+function invariants.steps(state)
+  local found = state.found
+  if not found or found.whole or found.inferred or found.by_engine then return nil end
+  local list, said, share = by_stage(found.instances), {}, nil
+  for _, stage in ipairs(found.declared) do
+    local made = stage.step and list[stage.name]
+      and step_kernels.judge(state.trace, stage.step, list[stage.name])
+    if made then
+      share = math.max(share or 0, made.irregular and 1 or part(made.missing, made.kernels))
+      if made.irregular then
+        said[#said + 1] = ("no kernel runs equally often in the steps of %s"):format(stage.name)
+      elseif made.missing > 0 then
+        said[#said + 1] = ("kernels are missing in the steps of %s: %s of %s"):format(stage.name,
+          text.count(made.missing), text.count(made.missing + made.kernels))
+      end
+    end
   end
-  return false
+  return share and { share = share, text = #said > 0 and table.concat(said, "; ")
+    or "steps run the same kernels", fix = SHORTER }
 end
 
+
+-- ---- GPUs together ----
 
 -- Kernels of collectives that several GPUs ran, and these GPUs; nil where there are
 -- none.
@@ -318,7 +396,7 @@ function invariants.together(state)
   if #inside > 0 then rows = inside end
   local sets = others(own, devices)
   for i = 1, devices[#devices] + 1 do sets[i] = sets[i] or own[devices[1]] end
-  check(spans.cover(rows, { start = "start", ["end"] = "end", key = "device" }, sets, "met"))
+  spans.cover(rows, { start = "start", ["end"] = "end", key = "device" }, sets, "met")
   local alone = #check(rows:where { met = 0 })
   return { share = part(alone, #rows), text =
     ("%s of %s collectives run while no other GPU is in one"):format(text.count(alone),
@@ -329,6 +407,6 @@ end
 
 invariants.list = { { "order", invariants.order }, { "rows", invariants.rows },
   { "streams", invariants.streams }, { "replays", invariants.replays },
-  { "work", invariants.work }, { "together", invariants.together } }
+  { "work", invariants.work }, { "steps", invariants.steps }, { "together", invariants.together } }
 
 return invariants

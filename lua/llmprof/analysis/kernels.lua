@@ -2,6 +2,7 @@
 -- with its times, its share of the GPU time there, and the launch shapes that
 -- make it up.
 local errors = require "llmprof.base.errors"
+local labels = require "llmprof.analysis.labels"
 local stages = require "llmprof.analysis.stages"
 local tuple = require "llmprof.base.tuple"
 
@@ -101,10 +102,26 @@ local function mangled_names(frame)
 end
 
 
--- Sorted by total time, each with its id and its shares.
+-- Labels take time, and nobody reads those of more kernels.
+local LABELLED = 10000
+
+-- A label for each name, by the largest; that of any more is the function's name.
+local function add_labels(list)
+  local names, seen = {}, {}
+  for i = 1, math.min(#list, LABELLED) do
+    local name = list[i].name
+    if not seen[name] then seen[name], names[#names + 1] = true, name end
+  end
+  local made = labels.unique(names)
+  for _, kernel in ipairs(list) do kernel.label = made[kernel.name] or kernel.short_name end
+end
+
+
+-- Sorted by total time, each with its id, its label and its shares.
 function kernels.rank(list)
   table.sort(list, by_total)
   for i, kernel in ipairs(list) do kernel.id = i end
+  add_labels(list)
   add_shares(list)
   return list
 end
@@ -136,7 +153,8 @@ function kernels.list(trace, found)
       stage = row.stage or stages.WHOLE_RUN, part = row.part, device = device_of(row),
       devices = devices_of(row),
       calls = row.count, total_ns = times.total, mean_ns = times.mean,
-      median_ns = times.median, min_ns = times.min, max_ns = times.max, std_ns = times.stddev,
+      median_ns = times.median, min_ns = times.min, max_ns = times.max,
+      std_ns = row.count > 1 and times.stddev or nil,
       shapes = shapes[key_of(row)],
     }
   end

@@ -6,8 +6,8 @@
 -- step of the stage "decode" (llmprof.analysis.steps): from ranges that mark
 -- steps, or inferred ones, else from the workload's own steps_ms, else the stage's
 -- time over its steps. Stages of a domain, "LLM:prefill", count by their text.
-local json = require "llmprof.json"
 local distribution = require "llmprof.analysis.distribution"
+local json = require "llmprof.json"
 local own_times = require "llmprof.analysis.own_times"
 local range_name = require "llmprof.base.range_name"
 local statistics = require "llmprof.base.statistics"
@@ -66,9 +66,15 @@ end
 
 -- ---- repeats ----
 
--- When what an instance is for was there: its end, on the CPU or on the GPU.
-local function time_of(instance)
-  return math.max(instance.stop, instance.done or 0) - instance.start
+-- From when the CPU began with it to when what an instance is for was there, on the CPU
+-- and on the GPU: what a user waits.
+local function waited(instance)
+  return math.max(instance.stop, instance.done or 0) - (instance.host_start or instance.start)
+end
+
+
+local function wall_of(instance)
+  return instance.wall
 end
 
 
@@ -99,7 +105,7 @@ end
 -- ttft_ns, tpot_ns, tokens_per_s }.
 local function repeats_of(found, given, steps_by_repeat, prefills, decodes)
   local made = given.steps and given.steps > 0 and given.steps or nil
-  local ttft, walls = means_by_repeat(prefills, time_of), means_by_repeat(decodes, time_of)
+  local ttft, walls = means_by_repeat(prefills, waited), means_by_repeat(decodes, wall_of)
   local list = json.list {}
   for rep = 1, found.repeats.count do
     local entry = { rep = rep, used = not (found.repeats.skipped_first and rep == 1),
@@ -120,37 +126,45 @@ local function repeats_of(found, given, steps_by_repeat, prefills, decodes)
 end
 
 
--- Do the decodes of a repeat count?
-local function decode_counts(found, decodes, rep)
+-- The repeats whose decodes count, by their first one; those without any do, too.
+local function counted_of(found, decodes, list)
+  local used_in, counted = {}, {}
   for _, instance in ipairs(decodes) do
-    if instance.rep == rep then return instance.used end
+    if used_in[instance.rep] == nil then used_in[instance.rep] = instance.used end
   end
-  return not (found.repeats.skipped_first and rep == 1)
+  for _, entry in ipairs(list) do
+    local counts = used_in[entry.rep]
+    if counts == nil then counts = not (found.repeats.skipped_first and entry.rep == 1) end
+    if counts then counted[#counted + 1] = entry end
+  end
+  return counted
 end
 
 
 -- ---- TPOT ----
 
 -- Mean of the slopes of the repeats: how much longer each step is than the one
--- before it, so per token of context; and its standard error. nil when no repeat
--- has steps enough.
+-- before it, so per token of context; its standard error; do the repeats agree on its
+-- direction? nil when no repeat has steps enough.
 local function slope_of(by_repeat)
   local slopes, squares = {}, 0
   for _, times in ipairs(by_repeat) do
     local slope, err = statistics.slope(times)
     if slope then slopes[#slopes + 1], squares = slope, squares + err ^ 2 end
   end
-  if #slopes == 0 then return nil end
-  return statistics.sum(slopes) / #slopes, math.sqrt(squares) / #slopes
+  local all = statistics.describe(slopes)
+  if not all then return nil end
+  return all.mean, math.sqrt(squares) / all.count, all.min > 0 or all.max < 0
 end
 
 
 -- A slope is told from chance at this many standard errors.
 local ERRORS = 3
 
--- What the steps do as the context grows: "longer", "shorter" or "none".
-local function trend_of(slope, err)
-  if math.abs(slope) <= ERRORS * err then return "none" end
+-- What the steps do as the context grows: "longer", "shorter" or "none", so that no
+-- single repeat speaks for all.
+local function trend_of(slope, err, agree)
+  if not agree or math.abs(slope) <= ERRORS * err then return "none" end
   return slope > 0 and "longer" or "shorter"
 end
 
@@ -175,9 +189,9 @@ local function tpot_of(by_repeat, source, counted)
   if not result then return nil end
   result.source = source
   if source ~= "stage" then
-    local slope, err = slope_of(lists)
+    local slope, err, agree = slope_of(lists)
     result.slope_ns_per_token, result.slope_error_ns = slope, err
-    result.trend = slope and trend_of(slope, err)
+    result.trend = slope and trend_of(slope, err, agree)
   end
   return result
 end
@@ -241,11 +255,9 @@ function latency.measure(found, given)
   -- a prefill step of an engine is no request
   local prefills = found.by_engine and {} or instances_of(found, PREFILL)
   local by_repeat, source = step_times(found, decodes, given.metrics)
-  local list, counted, ttft = repeats_of(found, given, by_repeat, prefills, decodes), {}, {}
-  for _, entry in ipairs(list) do
-    if decode_counts(found, decodes, entry.rep) then counted[#counted + 1] = entry end
-  end
-  for i, instance in ipairs(used(prefills)) do ttft[i] = time_of(instance) end
+  local list, ttft = repeats_of(found, given, by_repeat, prefills, decodes), {}
+  local counted = counted_of(found, decodes, list)
+  for i, instance in ipairs(used(prefills)) do ttft[i] = waited(instance) end
   if found.by_engine then ttft = own_times.requests_ns(given.metrics, "ttft_ms") end
   local tpot = tpot_of(by_repeat, source, counted)
   return { ttft = distribution.of(ttft), tpot = tpot, host = host_of(decodes),

@@ -88,11 +88,11 @@ local function within(frame, step)
 end
 
 
--- What a step of one GPU is made of: { count (of layers), named (attention tells
+-- What the kernels of a step are made of: { count (of layers), named (attention tells
 -- it), share (of its kernels that come once or several times a layer), group (of
--- the kernel that comes once in each) }; nil where nothing in it comes back.
-function layers.of_step(frame, step)
-  local groups = within(frame, step):group { by = layers.KEYS, sum = { "duration" } }
+-- the kernel that comes once in each) }; nil where nothing comes back.
+function layers.of_kernels(frame)
+  local groups = frame:group { by = layers.KEYS, sum = { "duration" } }
   local count, share = usual_count(groups)
   local attention = attention_of(groups, categories.classifier())
   if attention then
@@ -100,6 +100,12 @@ function layers.of_step(frame, step)
   end
   return count and { count = count, named = false, share = share,
     group = longest_of(groups, count) } or nil
+end
+
+
+-- The same of the kernels of one GPU that start within a step.
+function layers.of_step(frame, step)
+  return layers.of_kernels(within(frame, step))
 end
 
 
@@ -146,6 +152,21 @@ local function row_of(index, sum)
 end
 
 
+-- Where the layers of steps lie: list of { start, stop, index (from 0) }, but for the last
+-- of each step, which goes on into what follows. frame: kernels of one GPU; made: of
+-- layers.of_step, or nil.
+function layers.spans(frame, steps, made)
+  local list = {}
+  for _, step in ipairs(made and steps or {}) do
+    local starts = starts_in(within(frame, step), made.group)
+    for index = 1, #starts == made.count and made.count - 1 or 0 do
+      list[#list + 1] = { start = starts[index], stop = starts[index + 1], index = index - 1 }
+    end
+  end
+  return list
+end
+
+
 -- The layers of a decode: { count, kernel (short name or name of what comes once in
 -- each), named, rows: list of { index, kernels, mean_ns, std_ns, count } }; nil
 -- where they cannot be told. frame: kernels of one GPU; steps: list of { start,
@@ -157,7 +178,7 @@ function layers.describe(frame, steps)
   for i = math.max(#steps - MOST_STEPS, 0) + 1, #steps do
     add_step(sums, frame, steps[i], made)
   end
-  for index, sum in ipairs(sums) do rows[index] = row_of(index, sum) end
+  for place, sum in ipairs(sums) do rows[place] = row_of(place - 1, sum) end
   return { count = made.count, kernel = made.group.name, named = made.named, rows = rows }
 end
 

@@ -2,10 +2,15 @@
 -- knows of kernels, API calls and stages.
 local categories = require "llmprof.analysis.categories"
 local clock = require "llmprof.base.clock"
+local collectives = require "llmprof.collectives"
+local engines = require "llmprof.engines"
 local errors = require "llmprof.base.errors"
+local hardware = require "llmprof.model.hardware"
+local infer = require "llmprof.analysis.infer"
 local json = require "llmprof.json"
 local part = require "llmprof.ranks.part"
 local ranks = require "llmprof.ranks"
+local spans = require "llmprof.spans"
 local version = require "llmprof.version"
 local waiting = require "llmprof.analysis.waiting"
 
@@ -29,14 +34,35 @@ end
 
 
 -- The steps of stages that were inferred, in order: list of { start, stop, phase }.
-local function inferred_steps(found)
+local function inferred_steps(instances)
   local list = {}
-  for _, instance in ipairs(found and found.inferred and found.instances or {}) do
+  for _, instance in ipairs(instances) do
     for _, step in ipairs(instance.steps or { instance }) do
       list[#list + 1] = { start = step.start, stop = step.stop, phase = instance.stage }
     end
   end
   return list
+end
+
+
+-- The trace as a rank of it sees it, for what looks at operations alone.
+local function seen_by(trace, member)
+  return { frame = function(_, name)
+    return trace:frame(name):where { pid = member.pid, device = member.device }
+  end }
+end
+
+
+local STAGES = { { name = "prefill" }, { name = "decode" } }
+
+-- The steps of one rank, as they are inferred from what it ran; {} where nothing is
+-- regular enough. alone: it is the only rank; found: of analysis.stages, which has looked
+-- at the trace already.
+local function infer_steps(trace, member, alone, found)
+  if found and not found.inferred then return {} end
+  if found and alone then return inferred_steps(found.instances) end
+  local made = infer.stages(seen_by(trace, member), STAGES)
+  return inferred_steps(made and made.instances or {})
 end
 
 
@@ -49,7 +75,9 @@ function rank_view.knowledge(declared, own, found)
     is_expert = function(name) return category(name) == EXPERTS end,
     class_of = waiting.class_of,
     marks = marks_of(declared),
-    infer = found and function() return inferred_steps(found) end or nil,
+    infer = function(trace, member, alone)
+      return infer_steps(trace, member, alone, found)
+    end,
   }
 end
 
@@ -68,21 +96,59 @@ end
 
 -- The record of results.json; nil for one rank without steps. parts: of
 -- rank_view.part; metrics: metrics.json; left_out: lines about files that could not be
--- read.
-function rank_view.record(parts, knowledge, metrics, left_out)
+-- read or are there twice; unread: names of the former.
+function rank_view.record(parts, knowledge, metrics, left_out, unread)
   local record = ranks.examine(parts, { is_expert = knowledge.is_expert, metrics = metrics,
-    left_out = left_out })
+    link = hardware.link, left_out = left_out, unread = unread })
   return is_worth(record) and record or nil
+end
+
+
+-- What is known of a trace whose stages were found (analysis.stages), nothing configured.
+local function knowledge_of(found)
+  local declared = found and not found.by_engine and found.declared
+  return rank_view.knowledge(declared or nil, nil, found)
+end
+
+
+-- Add `step`, the place of each among those of its rank, from 0. rank: the column.
+local function number_steps(frame, rank)
+  return collectives.number(frame, { rank = rank, start = "start", ["end"] = "end" }, "step")
+end
+
+
+-- Collectives with the `step` that steps have: in parts it is a row of all steps.
+local function restep(made, own)
+  local names = {}
+  for _, column in ipairs(made:columns()) do
+    if column.name ~= "step" then names[#names + 1] = column.name end
+  end
+  spans.look_up(made, "step", own, "step", "own_step")
+  local view = errors.check("failed", made:select(table.move(names, 1, #names, 2, { "own_step" })))
+  view:lag { column = "own_step", offset = 0, name = "step" }
+  return errors.check("failed", view:select(table.move(names, 1, #names, 2, { "step" })))
 end
 
 
 -- The frames of one trace: steps and collectives, with all that is known of each; nil
 -- where it has none. found: of analysis.stages.
 function rank_view.frames(trace, file, found)
-  local declared = found and not found.by_engine and found.declared
-  local knowledge = rank_view.knowledge(declared or nil, nil, found)
-  local _, made = ranks.examine({ part.of(trace, file, knowledge) }, {})
+  local own = part.of(trace, file, knowledge_of(found))
+  if own.steps then number_steps(own.steps, "rank") end
+  local _, made = ranks.examine({ own }, {})
+  if own.steps and made.collectives then
+    made.collectives = restep(made.collectives, own.steps)
+  end
   return made
+end
+
+
+-- The ranks of a trace (of llmprof.ranks.members), and how its steps are known: { frame
+-- (with rank, phase and step), time }, nil where they are not. found: of analysis.stages.
+function rank_view.find_steps(trace, found)
+  local list, known = part.find_steps(trace, knowledge_of(found))
+  if known then number_steps(known.frame, "rank") end
+  return list, known
 end
 
 
@@ -131,19 +197,22 @@ end
 local NO_TIMELINE = "parts of ranks were put together, not one timeline"
 
 -- results.json of parts alone: ranks, and what follows from them. id: of the run.
-function rank_view.results(parts, knowledge, id, left_out)
+function rank_view.results(parts, knowledge, id, left_out, unread)
   local created = latest(parts)
   local record = errors.check("nothing", #parts > 0 and ranks.examine(parts,
-    { is_expert = knowledge.is_expert, left_out = left_out }), "no file could be read")
-  return json.ordered({
+    { is_expert = knowledge.is_expert, link = hardware.link, left_out = left_out,
+      unread = unread }),
+    "no file could be read")
+  local engine = record.engine and engines.find(record.engine)
+  return {
     schema_version = 1,
     run = { id = id, recipe = "ranks", created = created, llmprof = version.version },
     source = {}, environment = { devices = devices_of(record) },
+    engine = engine and { name = engine.name, title = engine.title },
     stages = stages_of(record), kernels = json.list {}, ranks = record,
     missing = json.list { { what = "kernels by stage, counters, copies", why = NO_TIMELINE,
       how = "llmprof RECIPE.lua capture=recorded recorded=FOLDER of one rank's file" } },
-  }, { "schema_version", "run", "source", "environment", "stages", "ranks", "kernels", "advice",
-    "missing" })
+  }
 end
 
 

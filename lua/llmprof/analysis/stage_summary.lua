@@ -64,9 +64,47 @@ function stage_summary.refine_bound(stage)
 end
 
 
+local function entry(list, key, value)
+  for _, one in ipairs(list or {}) do
+    if one[key] == value then return one end
+  end
+end
+
+
+-- Means of the steps of a phase over the ranks of the timeline: all of them, but one where
+-- each gave a file, since the timeline is then the first.
+local function group_of(ranks, name)
+  local group, first = entry(ranks.stages, "phase", name), ranks.ranks[1]
+  if #(ranks.files or {}) < 2 then return group end
+  return group and first and entry(group.ranks, "rank", first.rank)
+end
+
+
+-- Where several ranks ran the stage, their GPUs are also busy while a collective waits for
+-- the last of them. With that part, too, half of the time may pass without work: what
+-- takes more of it then bounds the stage. ranks: results.ranks.
+function stage_summary.refine_by_ranks(stage, ranks)
+  local group = stage.bound == "gpu" and ranks and group_of(ranks, stage.name)
+  if not group or (group.mean_ns or 0) == 0 then return end
+  local waits = math.min(group.waiting_ns or 0, group.exposed_ns or 0) / group.mean_ns
+  if waits + stage.idle_share < stage_summary.LAUNCH_BOUND then return end
+  stage.bound = waits > stage.idle_share and "ranks" or "launch"
+  stage.bound_reason = ("the GPU waits for other ranks %.0f %% of the time, is idle %.0f %% of it")
+    :format(waits * 100, stage.idle_share * 100)
+  stage_summary.refine_bound(stage)
+end
+
+
+-- Of the range on the CPU; nil where no range marks the instance.
+local function host_of(instance)
+  return instance.host_stop and instance.host_stop - instance.host_start
+end
+
+
 local function instance_record(instance)
   return {
-    start_ns = instance.start, wall_ns = instance.wall, rep = instance.rep, used = instance.used,
+    start_ns = instance.start, wall_ns = instance.wall, host_ns = host_of(instance),
+    rep = instance.rep, used = instance.used,
     gpu_busy_ns = instance.busy, gpu_idle_ns = instance.idle, gpu_time_ns = instance.gpu_time,
     kernels = instance.kernels, copies = instance.copies, sets = instance.sets,
     graphs = instance.graphs, launches = instance.launches,
@@ -100,8 +138,9 @@ local function counts_of_steps(instances)
     requests = requests + (instance.requests or 0)
   end
   if #instances == 0 then return {} end
-  local batch = math.floor(requests / #instances + 0.5)
-  return { tokens = tokens / #instances, steps = 1, batch = batch > 0 and batch or nil }
+  local batch = requests / #instances
+  return { tokens = tokens / #instances, steps = 1,
+    batch = batch > 0 and (math.tointeger(batch) or batch) or nil }
 end
 
 
@@ -149,6 +188,17 @@ local function add_steps(stage, declared, counts, used)
 end
 
 
+-- nil where no range marks the instances.
+local function mean_host(instances)
+  local sum = 0
+  for _, instance in ipairs(instances) do
+    if not instance.host_stop then return nil end
+    sum = sum + host_of(instance)
+  end
+  return sum / #instances
+end
+
+
 local function summarize(declared, instances, given)
   local used, records = {}, json.list {}
   for i, instance in ipairs(instances) do
@@ -159,6 +209,7 @@ local function summarize(declared, instances, given)
     wall = timing(used) }
   if #used == 0 then return stage end
   stage.repeats = repeats_in(used)
+  stage.host_ns = mean_host(used)
   local wall, idle = statistics.sum(pick(used, "wall")), statistics.sum(pick(used, "idle"))
   stage.gpu_busy_ns, stage.gpu_idle_ns = mean(used, "busy"), mean(used, "idle")
   stage.gpu_time_ns = mean(used, "gpu_time")

@@ -6,9 +6,12 @@
 -- that runs after the range has ended still counts for it. Children lie inside
 -- their parent and are counted in both.
 --
--- Wall time is the range's own, on the CPU. GPU busy is the time in which at
--- least one operation that the stage launched was running; GPU idle is the part
--- of the wall time in which no operation at all ran on the GPUs of the trace.
+-- Wall time is the GPU's: from when it could begin the stage, the start of the range or
+-- the end of what ran before, to the end of the last operation that the range launched,
+-- or of the range itself where that is later. A loop that launches ahead leaves its range
+-- long before. GPU busy is the time in which at least one operation that the stage
+-- launched was running; GPU idle is the part of the wall time in which no operation at
+-- all ran on the GPUs of the trace.
 --
 -- Of a serving engine that marks its steps these are the stages prefill, mixed and
 -- decode (llmprof.analysis.engine_stages). Of several ranks each has instances and
@@ -57,11 +60,7 @@ local function find_instances(trace, declared)
       rank = #ranks > 1 and found:get(row, "rank") or nil,
       pid = #ranks > 1 and found:get(row, "pid") or nil }
   end
-  table.sort(instances, function(a, b)
-    if a.start ~= b.start then return a.start < b.start end
-    return a.range < b.range
-  end)
-  return instances
+  return engine_stages.in_order(instances)
 end
 
 
@@ -134,6 +133,14 @@ function stages.label(trace, frame, found)
 end
 
 
+-- Ranges with the stage that they lie in; nil where stages are no ranges of the CPU.
+function stages.label_ranges(trace, frame, found)
+  if found.by_engine or found.inferred then return nil end
+  check(trace:label(frame, "stage", names_at(found.whole and {} or found.declared, true)))
+  return frame
+end
+
+
 -- By range row: counts and busy time of what was launched in it.
 local function measure_level(ops, level)
   local by_range = {}
@@ -173,6 +180,18 @@ local function busy_of(ops)
 end
 
 
+-- The instances' times on the GPU, stages and parts each by themselves.
+local function project(trace, declared, instances)
+  for _, top in ipairs { true, false } do
+    local level = {}
+    for _, instance in ipairs(instances) do
+      if (instance.parent == nil) == top then level[#level + 1] = instance end
+    end
+    steps.project(trace, names_at(declared, top), level)
+  end
+end
+
+
 local function measure(ops, instances, whole)
   local covered = busy_of(ops)
   local levels = not whole
@@ -193,7 +212,8 @@ end
 -- Stages of a trace. declared: the recipe's list of { name, parent, step }; policy:
 -- repeats.skip_first. Returns { instances, repeats (of llmprof.analysis.cold),
 -- whole, inferred, declared, missing }: instances by start with their measures
--- (ns, counts; done: when the last of their operations ended), rep, used and steps
+-- (ns, counts; start, stop: on the GPU; host_start, host_stop: of the range; done: when
+-- the last of their operations ended), rep, used and steps
 -- (of llmprof.analysis.steps), of several ranks rank and pid, too; by_engine is that
 -- of llmprof.analysis.engine_stages, where labels mark the stages; missing names the
 -- declared stages that the trace does not have; inferred is that of
@@ -214,6 +234,7 @@ function stages.find(trace, declared, policy)
   local ops = stages.label(trace, check(trace:frame "gpu"),
     { declared = declared, whole = whole, inferred = inferred, instances = instances,
       by_engine = by_engine })
+  if not (inferred or whole or by_engine) then project(trace, declared, instances) end
   measure(ops, instances, whole)
   if not (inferred or whole or by_engine) then steps.mark(trace, declared, instances) end
   local repeats = cold.judge(instances, count, policy)

@@ -7,6 +7,7 @@
 -- asked for it ahead of time, when what ran before it had ended. The range itself
 -- is CPU time: in a loop that does not wait for its tokens it says nothing of
 -- them, only how far ahead the CPU is.
+local bisect = require "llmprof.base.bisect"
 local errors = require "llmprof.base.errors"
 
 local steps = {}
@@ -22,11 +23,11 @@ local function merge(step, row)
 end
 
 
--- Every range of that name that launched something, by start: { host_start,
+-- Every range of these names that launched something, by start: { range, host_start,
 -- host_stop, before (end of what ran before it; nil: nothing did), stop (ns),
 -- kernels }.
-local function ranges_named(trace, name)
-  local found = errors.check("failed", trace:steps { name })
+local function ranges_named(trace, names)
+  local found = errors.check("failed", trace:steps(names))
   local list, by_range = {}, {}
   for number = 1, #found do
     local row = {}
@@ -35,8 +36,8 @@ local function ranges_named(trace, name)
     if step then
       merge(step, row)
     else
-      step = { host_start = row.host_start, host_stop = row.host_end, before = row.before,
-        stop = row["end"], kernels = row.kernels, pid = row.pid }
+      step = { range = row.range, host_start = row.host_start, host_stop = row.host_end,
+        before = row.before, stop = row["end"], kernels = row.kernels, pid = row.pid }
       by_range[row.range], list[#list + 1] = step, step
     end
   end
@@ -45,20 +46,59 @@ local function ranges_named(trace, name)
 end
 
 
+-- Give each of these instances of ranges their time on the GPU, `start` to `stop`: from
+-- when it could begin what they launched to the end of its last operation, or of the
+-- range where the CPU is done later. The range's own are `host_start` and `host_stop`.
+function steps.project(trace, names, instances)
+  local by_range = {}
+  for _, ran in ipairs(#names > 0 and ranges_named(trace, names) or {}) do
+    by_range[ran.range] = ran
+  end
+  for _, instance in ipairs(instances) do
+    local ran = by_range[instance.range]
+    instance.host_start = instance.host_start or instance.start
+    instance.host_stop = instance.host_stop or instance.stop
+    if ran then
+      instance.stop = math.max(instance.host_stop, ran.stop)
+      instance.start = math.min(math.max(instance.host_start, ran.before or 0), instance.stop)
+    end
+  end
+end
+
+
+-- Where the ranges of instances are: list of { start, stop }.
+function steps.on_cpu(instances)
+  local list = {}
+  for i, instance in ipairs(instances) do
+    list[i] = { start = instance.host_start or instance.start,
+      stop = instance.host_stop or instance.stop }
+  end
+  return list
+end
+
+
+-- The first of ranges by start that does not start before `time`.
+local function first_from(ranges, time)
+  return bisect.first(#ranges, function(place) return ranges[place].host_start >= time end)
+end
+
+
 local function is_inside(range, instance)
-  return range.host_start >= instance.start and range.host_stop <= instance.stop
+  return range.host_stop <= instance.host_stop
     and (not instance.pid or range.pid == instance.pid)
 end
 
 
--- The marked steps within an instance, each with its start.
+-- The marked steps within an instance, each with its start. ranges: by start.
 local function inside(instance, ranges)
   local list = {}
-  for _, range in ipairs(ranges) do
+  for place = first_from(ranges, instance.host_start), #ranges do
+    local range = ranges[place]
+    if range.host_start > instance.host_stop then break end
     if is_inside(range, instance) then
       local before = list[#list]
       local start = before and before.stop or math.max(range.host_start, range.before or 0)
-      list[#list + 1] = { start = start, stop = math.max(range.stop, start),
+      list[#list + 1] = { range = range.range, start = start, stop = math.max(range.stop, start),
         host_start = range.host_start, host_stop = range.host_stop, kernels = range.kernels }
     end
   end
@@ -67,11 +107,11 @@ end
 
 
 -- Give each instance of a stage whose recipe names its steps its `steps`: list of
--- { start, stop, host_start, host_stop (ns), kernels }; nil without any. Inferred
+-- { range, start, stop, host_start, host_stop (ns), kernels }; nil without any. Inferred
 -- instances have theirs, of start and stop.
 function steps.mark(trace, declared, instances)
   for _, stage in ipairs(declared) do
-    local ranges = stage.step and ranges_named(trace, stage.step)
+    local ranges = stage.step and ranges_named(trace, { stage.step })
     for _, instance in ipairs(ranges and instances or {}) do
       if instance.stage == stage.name then instance.steps = inside(instance, ranges) end
     end

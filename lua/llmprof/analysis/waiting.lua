@@ -5,17 +5,19 @@
 --   launch  an API call that launches kernels, graphs, copies or sets
 --   sync    a call that waits for the GPU
 --   memory  a call that allocates or frees
---   other   any other CUDA call (module loading, queries, attributes)
+--   other   any other CUDA call (module loading, attributes, cudaEventQuery and the like, which
+--           ask whether the GPU is done and return at once)
 --   host    no CUDA call at all: the framework, the interpreter
 -- Time in several at once (several threads) counts for the first of these.
 local errors = require "llmprof.base.errors"
+local steps = require "llmprof.analysis.steps"
 
 local waiting = {}
 
 waiting.classes = { "launch", "sync", "memory", "other", "host" }
 
 local patterns = {
-  { "sync", { "Synchronize", "cudaStreamQuery", "cudaEventQuery" } },
+  { "sync", { "Synchronize" } },
   { "launch", { "Launch", "Memcpy", "Memset", "memcpy", "memset" } },
   { "memory", { "Malloc", "Free", "MemAlloc", "HostAlloc", "MemPool" } },
 }
@@ -72,10 +74,16 @@ local function sets_of(api, ops, pid)
 end
 
 
+-- What sets_of() made of traces: trace -> process, 0 for all -> sets.
+local made = setmetatable({}, { __mode = "k" })
+
+
 -- A function from an instance (start, stop in ns) and its process (nil: all of them) to
 -- ns of GPU idle time by class. trace: a trace, ops: its frame of all GPU operations.
 function waiting.classifier(trace, ops)
-  local api, known = check(trace:frame "api"), {}
+  local api = check(trace:frame "api")
+  made[trace] = made[trace] or {}
+  local known = made[trace]
   return function(instance, pid)
     known[pid or 0] = known[pid or 0] or sets_of(api, ops, pid)
     local by_class, busy = known[pid or 0].by_class, known[pid or 0].busy
@@ -103,7 +111,7 @@ local function by_process(instances)
 end
 
 
--- A function from instances to what API calls within them took: by class { calls, ns },
+-- A function from instances to what API calls within their ranges took: by class { calls, ns },
 -- whether or not the GPU was idle.
 function waiting.api_time(trace)
   local api = check(trace:frame "api")
@@ -112,7 +120,7 @@ function waiting.api_time(trace)
     for _, class in ipairs(waiting.classes) do result[class] = { calls = 0, ns = 0 } end
     for pid, own in pairs(by_process(instances)) do
       local calls = pid and check(api:where { pid = pid }) or api
-      for _, row in ipairs(check(calls:within(own)):group { by = { "name" },
+      for _, row in ipairs(check(calls:within(steps.on_cpu(own))):group { by = { "name" },
         sum = { "duration" } }) do
         local entry = result[waiting.class_of(row.name or "")]
         entry.calls, entry.ns = entry.calls + row.count, entry.ns + row.duration.total

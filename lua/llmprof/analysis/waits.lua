@@ -1,9 +1,11 @@
 -- Calls that wait for the GPU, grouped by what the thread had started before
 -- and starts next: the copy of a token that ends a step is another wait than
 -- the copies of a router's counts in each layer.
+local bisect = require "llmprof.base.bisect"
 local errors = require "llmprof.base.errors"
 local json = require "llmprof.json"
 local waiting = require "llmprof.analysis.waiting"
+local steps = require "llmprof.analysis.steps"
 
 local waits = {}
 
@@ -33,12 +35,7 @@ end
 -- The first row of a view whose call began at `time` or later; #view + 1 where
 -- there is none.
 local function first_from(view, time)
-  local low, high = 1, #view + 1
-  while low < high do
-    local middle = (low + high) // 2
-    if view:get(middle, "api_start") < time then low = middle + 1 else high = middle end
-  end
-  return low
+  return bisect.first(#view, function(row) return view:get(row, "api_start") >= time end)
 end
 
 
@@ -104,7 +101,7 @@ function waits.grouper(trace, ops, kernels)
   local view_of, categories = by_thread(ops), {}
   for _, kernel in ipairs(kernels) do categories[kernel.name] = kernel.category end
   return function(instances)
-    local inside = check(waiting_calls:within(instances))
+    local inside = check(waiting_calls:within(steps.on_cpu(instances)))
     if #inside > MOST then return nil end
     local groups = {}
     for row = 1, #inside do

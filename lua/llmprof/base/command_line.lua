@@ -2,7 +2,8 @@
 local command_line = {}
 
 
-local function quote(word)
+-- A word as a shell takes it for one, whatever is in it.
+function command_line.quote(word)
   if word:find "^[%w_@%%+=:,./-]+$" then return word end
   return "'" .. word:gsub("'", "'\\''") .. "'"
 end
@@ -11,7 +12,7 @@ end
 -- argv as one line, each word quoted where a shell asks for it.
 function command_line.show(argv)
   local words = {}
-  for i, word in ipairs(argv) do words[i] = quote(word) end
+  for i, word in ipairs(argv) do words[i] = command_line.quote(word) end
   return table.concat(words, " ")
 end
 

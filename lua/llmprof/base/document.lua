@@ -1,9 +1,10 @@
--- JSON documents that a schema of docs/ describes: results, metrics, operators,
--- manifest. The schema is the one description: which fields there are, of which type,
+-- JSON documents that a schema of docs/ describes, each file of a bundle by its name
+-- there. The schema is the one description: which fields there are, of which type,
 -- in which order they are written.
 local json = require "llmprof.json"
 local json_schema = require "llmprof.base.json_schema"
 local resources = require "llmprof.resources"
+local text = require "llmprof.text"
 
 local document = {}
 
@@ -37,9 +38,8 @@ end
 function document.check(name, value, definition)
   local key = definition and name .. "#" .. definition or name
   if not checks[key] then
-    local schema = document.schema(name)
-    local rule = definition
-      and { ["$defs"] = schema["$defs"], ["$ref"] = "#/$defs/" .. definition } or schema
+    local rule = json_schema.part(document.schema(name),
+      definition and "#/$defs/" .. definition or "")
     checks[key] = json_schema.compile(rule, document.schema)
   end
   return checks[key](value)
@@ -74,11 +74,11 @@ end
 
 -- What a rule refers to, and the schema that it is of.
 local function resolved(schema, rule)
-  local target = rule["$ref"]
-  if not target then return schema, rule end
-  local other = target:match "^(%l+)%.schema%.json$"
-  if other then return document.schema(other), document.schema(other) end
-  return schema, schema["$defs"][target:match "[^/]+$"]
+  if not rule["$ref"] then return schema, rule end
+  local other, place = json_schema.split(rule["$ref"])
+  if other ~= "" then schema = document.schema(other) end
+  if place == "" then return schema, schema end
+  return resolved(schema, schema["$defs"][json_schema.definition(place)])
 end
 
 
@@ -114,15 +114,30 @@ function shape(schema, rule, value)
 end
 
 
--- The text of a document. A value that does not fit the schema raises: what writes a
--- document has to know it.
-function document.encode(name, value)
+-- The same value with texts that are UTF-8: what a file or a path said may be in any
+-- encoding, and is then as on a terminal.
+local function repaired(value)
+  if type(value) == "string" then return utf8.len(value) and value or text.clean_lines(value) end
+  if type(value) ~= "table" then return value end
+  for key, item in pairs(value) do value[key] = repaired(item) end
+  return value
+end
+
+
+-- The text of a document, and what `read` makes of it. A value that does not fit the
+-- schema raises: what writes a document has to know it. compact: on one line.
+function document.encode(name, value, compact)
   local schema = document.schema(name)
   shape(schema, schema, value)
-  local text = assert(json.encode(value, { pretty = true }))
-  local wrong = document.check(name, json.decode(text))
+  local options = { pretty = not compact }
+  local written, message = json.encode(value, options)
+  if not written then written, message = json.encode(repaired(value), options) end
+  if not written then error(("%s.json: %s"):format(name, message), 0) end
+  local decoded, why = json.decode(written)
+  if not decoded then error(("%s.json: %s"):format(name, why), 0) end
+  local wrong = document.check(name, decoded)
   if wrong then error(("docs/%s.schema.json does not allow %s"):format(name, wrong), 0) end
-  return text .. "\n"
+  return written .. "\n", drop_nulls(decoded)
 end
 
 

@@ -74,6 +74,15 @@ function files.read(name)
 end
 
 
+-- The name of the file of a recipe that is called as llmprof's are, "deepseek_ocr"; nil
+-- when no recipe is called so.
+function files.recipe(called)
+  local name = "recipes/" .. called .. ".lua"
+  if not called:find "^[%w_-]+$" then return nil end
+  return (find(name, "file") or resources.get(name)) and name or nil
+end
+
+
 -- The names of all files directly in a folder, built-in ones included, sorted,
 -- without their ending: files.names("conf/nsys", ".yaml") -> { "default", ... }
 function files.names(folder, ending)

@@ -15,18 +15,31 @@ local LIST = getmetatable(json.list {})
 local MOST_SHOWN = 60
 
 
+local function is_array(value)
+  return type(value) == "table" and getmetatable(value) == LIST
+end
+
+
+-- Is it what json.decode makes of an object?
+function json_schema.is_object(value)
+  return type(value) == "table" and not is_array(value)
+end
+
+local is_object = json_schema.is_object
+
+
 local function type_of(value)
+  local kind = type(value)
+  if kind == "number" then return math.tointeger(value) and "integer" or "number" end
+  if kind == "string" or kind == "boolean" then return kind end
   if value == json.null then return "null" end
-  if math.type(value) then return value == math.floor(value) and "integer" or "number" end
-  if type(value) ~= "table" then return type(value) end
-  return getmetatable(value) == LIST and "array" or "object"
+  if kind ~= "table" then return kind end
+  return is_array(value) and "array" or "object"
 end
 
 
-local function is(value, wanted)
-  local found = type_of(value)
-  return found == wanted or (wanted == "number" and found == "integer")
-end
+-- Types that are told by what Lua calls them.
+local PLAIN = { string = "string", boolean = "boolean", number = "number" }
 
 
 local function encoded(value)
@@ -61,10 +74,12 @@ local annotations = { ["$schema"] = true, ["$defs"] = true, title = true, descri
 function keywords.type(wanted)
   local names = type(wanted) == "table" and wanted or { wanted }
   local expected = table.concat(names, " or ") .. " expected, got "
+  local allowed = {}
+  for _, name in ipairs(names) do allowed[name] = true end
+  if allowed.number then allowed.integer = true end
+  local plain = #names == 1 and PLAIN[names[1]] or nil -- mostly, and told in one look
   return function(value)
-    for _, name in ipairs(names) do
-      if is(value, name) then return nil end
-    end
+    if type(value) == plain or allowed[type_of(value)] then return nil end
     return expected .. shown(value), ""
   end
 end
@@ -91,7 +106,7 @@ end
 
 function keywords.minimum(least)
   return function(value)
-    if math.type(value) and value < least then
+    if type(value) == "number" and value < least then
       return ("at least %s expected, got %s"):format(encoded(least), encoded(value)), ""
     end
   end
@@ -100,7 +115,7 @@ end
 
 function keywords.maximum(most)
   return function(value)
-    if math.type(value) and value > most then
+    if type(value) == "number" and value > most then
       return ("at most %s expected, got %s"):format(encoded(most), encoded(value)), ""
     end
   end
@@ -119,7 +134,7 @@ end
 
 function keywords.minItems(least)
   return function(value)
-    if is(value, "array") and #value < least then
+    if is_array(value) and #value < least then
       return ("at least %d items expected, got %d"):format(least, #value), ""
     end
   end
@@ -128,7 +143,7 @@ end
 
 function keywords.maxItems(most)
   return function(value)
-    if is(value, "array") and #value > most then
+    if is_array(value) and #value > most then
       return ("at most %d items expected, got %d"):format(most, #value), ""
     end
   end
@@ -138,7 +153,7 @@ end
 function keywords.items(rule, compile)
   local check = compile(rule)
   return function(value)
-    if not is(value, "array") then return nil end
+    if not is_array(value) then return nil end
     for i = 1, #value do
       local wrong, where = check(value[i])
       if wrong then return wrong, ("[%d]%s"):format(i, where) end
@@ -149,7 +164,7 @@ end
 
 function keywords.required(names)
   return function(value)
-    if not is(value, "object") then return nil end
+    if not is_object(value) then return nil end
     for _, name in ipairs(names) do
       if value[name] == nil then return ("no '%s'"):format(name), "" end
     end
@@ -161,7 +176,7 @@ end
 function keywords.dependentRequired(needs)
   local triggers = sorted_keys(needs)
   return function(value)
-    if not is(value, "object") then return nil end
+    if not is_object(value) then return nil end
     for _, trigger in ipairs(triggers) do
       for _, name in ipairs(value[trigger] ~= nil and needs[trigger] or {}) do
         if value[name] == nil then return ("'%s' without '%s'"):format(trigger, name), "" end
@@ -173,40 +188,74 @@ end
 
 function keywords.properties(rules, compile)
   local names, checks = sorted_keys(rules), {}
-  for i, name in ipairs(names) do checks[i] = compile(rules[name]) end
-  return function(value)
-    if not is(value, "object") then return nil end
-    for i, name in ipairs(names) do
-      local item = value[name]
-      if item ~= nil then
-        local wrong, where = checks[i](item)
+  for _, name in ipairs(names) do checks[name] = compile(rules[name]) end
+  local function first_wrong(value)
+    for _, name in ipairs(names) do
+      if value[name] ~= nil then
+        local wrong, where = checks[name](value[name])
         if wrong then return wrong, ("." .. name .. where) end
       end
+    end
+  end
+  return function(value)
+    if not is_object(value) then return nil end
+    for name, item in next, value do
+      local check = checks[name]
+      if check and check(item) then return first_wrong(value) end
     end
   end
 end
 
 
+local NONE = {}
+
 -- The keys of an object that no property is declared for, sorted.
 local function undeclared(value, declared)
-  local names = {}
-  for name in pairs(value) do
-    if declared[name] == nil then names[name] = true end
+  local names
+  for name in next, value do
+    if declared[name] == nil then
+      names = names or {}
+      names[name] = true
+    end
   end
-  return next(names) and sorted_keys(names) or names
+  return names and sorted_keys(names) or NONE
 end
 
 
 function keywords.additionalProperties(rule, compile, around)
   local declared, check = around.properties or {}, rule ~= false and compile(rule)
   return function(value)
-    if not is(value, "object") then return nil end
+    if not is_object(value) then return nil end
     for _, name in ipairs(undeclared(value, declared)) do
       if not check then return ("unknown '%s'"):format(name), "" end
       local wrong, where = check(value[name])
       if wrong then return wrong, ("." .. name .. where) end
     end
   end
+end
+
+
+-- ---- references ----
+
+-- Of a reference the file's name before ".schema.json", "" for its own, and the place
+-- in it, "" for all: "results.schema.json#/$defs/rank".
+function json_schema.split(target)
+  local file, place = target:match "^([^#]*)(.*)$"
+  local name = file:match "^([%l_]+)%.schema%.json$"
+  assert(file == "" or name, "no reference: " .. target)
+  return name or "", place
+end
+
+
+-- The name of the definition at a place: "rank" of "#/$defs/rank".
+function json_schema.definition(place)
+  return assert(place:match "^#/%$defs/([%w_]+)$", "no reference: " .. place)
+end
+
+
+-- A schema of what stands at a place ("" for all) of another one.
+function json_schema.part(schema, place)
+  return place == "" and schema or { ["$defs"] = schema["$defs"], ["$ref"] = place }
 end
 
 
@@ -224,7 +273,15 @@ end
 
 
 local function in_turn(checks)
-  if #checks == 1 then return checks[1] end
+  local first, second = checks[1], checks[2]
+  if #checks == 1 then return first end
+  if #checks == 2 then
+    return function(value)
+      local wrong, where = first(value)
+      if wrong then return wrong, where end
+      return second(value)
+    end
+  end
   return function(value)
     for i = 1, #checks do
       local wrong, where = checks[i](value)
@@ -240,9 +297,12 @@ local function compile_schema(schema, load)
   local definitions, compile = {}, nil
 
   local function reference(target)
-    local other = load and target:match "^(%l+)%.schema%.json$"
-    if other then return compile_schema(load(other), load) end
-    local name = assert(target:match "^#/%$defs/([%w_]+)$", "no local reference: " .. target)
+    local other, place = json_schema.split(target)
+    if other ~= "" then
+      assert(load, "a reference into another file: " .. target)
+      return compile_schema(json_schema.part(load(other), place), load)
+    end
+    local name = json_schema.definition(place)
     local rule = assert(schema["$defs"][name], "nothing at " .. target)
     -- a definition may hold itself: it is looked up when it is used
     if definitions[name] == nil then

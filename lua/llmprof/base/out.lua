@@ -70,11 +70,14 @@ end
 
 
 -- At the end of a command: whatever was not written, by io.write of a script perhaps,
--- raises now.
-function out.finish()
+-- raises now. is_made: what was asked for lies in files, so that a reader who went away
+-- (head) misses nothing.
+function out.finish(is_made)
   local message = lost
   lost = nil
-  out.flush()
+  local written, why = io.stdout:flush()
+  if is_made and sys.output_lost() == "closed" then return end
+  check(written, why)
   if message then fail(message) end
   check(not sys.output_lost(), "not all of it could be written")
 end

@@ -46,4 +46,10 @@ function range_name.nsys_capture(name)
 end
 
 
+-- What a step of the stage of that name makes, as texts call it: only decode's is a token.
+function range_name.step(name)
+  return range_name.role(name) == "decode" and "token" or "step"
+end
+
+
 return range_name

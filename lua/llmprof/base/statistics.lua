@@ -32,6 +32,28 @@ function statistics.percentile(values, wanted)
 end
 
 
+-- From how many values on a percentile is one of them, and not a guess at what lies
+-- beyond the largest.
+local LEAST = { [50] = 2, [90] = 10, [99] = 100 }
+
+
+-- Are so many values enough for a percentile: 50, 90 or 99?
+function statistics.supports(count, wanted)
+  return count >= LEAST[wanted]
+end
+
+
+-- Fields p50_ns, p90_ns and p99_ns of values in ns, as far as these are enough, laid over
+-- a record.
+function statistics.add_percentiles(record, values)
+  for wanted in pairs(LEAST) do
+    record[("p%d_ns"):format(wanted)] = statistics.supports(#values, wanted)
+      and statistics.percentile(values, wanted) or nil
+  end
+  return record
+end
+
+
 -- Slope of a least-squares line through (1, values[1]), (2, values[2]), ..., and
 -- its standard error; nil for fewer than three.
 function statistics.slope(values)

@@ -51,6 +51,7 @@ end
 
 -- RFC 4180: quoted where a comma, a quote or a line end asks for it.
 local function csv_field(value)
+  if not value:find "[^%w._+-]" then return value end
   if value:find "[\0-\31\127-\255]" then value = text.clean_lines(value) end
   if value:find '[,"\n]' then return '"' .. value:gsub('"', '""') .. '"' end
   return value
@@ -137,13 +138,16 @@ local function cells(columns, rows)
 end
 
 
-local function to_markdown(columns, rows)
+local function to_markdown(columns, rows, options)
   local declared = {}
   for i, column in ipairs(columns) do
     declared[i] = { title = column.title, align = is_number(column) and "right" or "left",
       max = column.max, code = column.code }
   end
-  local body, footnotes = markdown.table(declared, cells(columns, rows))
+  local notes = options.notes or { count = 0 }
+  local body, footnotes, count = markdown.table(declared, cells(columns, rows),
+    { first = notes.count + 1 })
+  notes.count = notes.count + count
   return footnotes and body .. "\n" .. footnotes or body
 end
 
@@ -303,8 +307,8 @@ end
 
 -- Render rows in a format, by its name. options: keys ("key" or "title": what names the
 -- columns for programs), safe (no cell of CSV is a formula of a spreadsheet), columns
--- (width of the terminal), row_id (a function that gives the id of a row's element in
--- HTML, or nil).
+-- (width of the terminal), notes ({ count }: footnotes that the document has, counted on),
+-- row_id (a function that gives the id of a row's element in HTML, or nil).
 function tables.render(name, columns, rows, options)
   local format = by_name[name]
   options = options or {}

@@ -2,6 +2,7 @@
 local xdg = {}
 
 local kinds = {
+  config = { variable = "XDG_CONFIG_HOME", below_home = "/.config" },
   cache = { variable = "XDG_CACHE_HOME", below_home = "/.cache" },
   state = { variable = "XDG_STATE_HOME", below_home = "/.local/state" },
 }
@@ -12,7 +13,7 @@ local function absolute(path)
 end
 
 
--- llmprof's folder for "cache" or "state", which need not exist: in that of the
+-- llmprof's folder for "config", "cache" or "state", which need not exist: in that of the
 -- variable, which counts if it is absolute, or of the home; nil without either.
 function xdg.folder(kind)
   local place = kinds[kind]

@@ -9,6 +9,7 @@ local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
+local private = require "llmprof.bundle.private"
 local version = require "llmprof.version"
 
 local artifacts = {}
@@ -26,16 +27,20 @@ end
 
 -- ---- making one ----
 
+-- What to do where a folder is somebody else's, as in a checkout that several share.
+local OTHERS = "where it is another user's, keep your runs elsewhere: run.root=DIR, for good in "
+  .. "$XDG_CONFIG_HOME/llmprof/config.yaml"
+
 -- A file or folder of the bundle could not be written.
-local function cannot_write(message)
-  errors.raise("failed", message,
-    { hint = "choose another folder with out=DIR, or free some space" })
+local function cannot_write(message, code)
+  errors.raise("failed", message, { hint = code == "denied" and OTHERS
+    or "choose another folder with out=DIR, or free some space" })
 end
 
 
 local function mkdirs(path)
-  local made, message = fs.mkdirs(path)
-  if not made then cannot_write(message) end
+  local made, message, code = fs.mkdirs(path)
+  if not made then cannot_write(message, code) end
 end
 
 
@@ -101,9 +106,9 @@ local function fresh_folder(root, wanted, recipe_name)
   local stem = clock.utc "%Y%m%d-%H%M%S" .. "-" .. recipe_name
   for attempt = 1, 100 do
     local id = attempt == 1 and stem or ("%s-%d"):format(stem, attempt)
-    local made, message = fs.mkdir(root .. "/" .. id)
+    local made, message, code = fs.mkdir(root .. "/" .. id)
     if made then return id end
-    if not fs.stat(root .. "/" .. id) then cannot_write(message) end
+    if not fs.stat(root .. "/" .. id) then cannot_write(message, code) end
   end
   errors.raise("failed", root .. ": no free run id")
 end
@@ -114,15 +119,17 @@ local function check_empty(out)
   if entries and #entries > 0 and not is_blank(out) then
     errors.raise("usage", ("out=%s: the folder is not empty"):format(out),
       { hint = fs.stat(out .. "/" .. MANIFEST)
-        and ("choose another, or continue it with --resume %s"):format(out)
+        and "choose another, or continue it with " .. command_line.show { "--resume", out }
         or "choose another: this is no run" })
   end
 end
 
 
--- A new run. given: out (folder) or root and id; recipe (name).
+-- A new run. given: out (folder) or root and id; recipe (name). Its root_is_new when it
+-- is the first that is kept there.
 function artifacts.create(given)
   local id, dir
+  local root_is_new = not given.out and not fs.stat(given.root)
   if given.out then
     check_empty(given.out)
     mkdirs(given.out)
@@ -132,7 +139,7 @@ function artifacts.create(given)
     dir = given.root .. "/" .. id
   end
   local run = setmetatable({ id = id, dir = dir, root = not given.out and given.root or nil,
-    lock = hold(dir), command = given.command }, Run)
+    root_is_new = root_is_new, lock = hold(dir), command = given.command }, Run)
   for _, folder in ipairs(layout.folders) do mkdirs(run:path(folder)) end
   run.manifest = {
     schema_version = 1,
@@ -225,11 +232,14 @@ end
 -- All runs below a root, oldest first: { id, dir, manifest or message }.
 function artifacts.list(root)
   local runs = {}
-  for _, name in ipairs(fs.list(root) or {}) do
+  local names, why, code = fs.list(root)
+  if code == "denied" then errors.raise("failed", why, { hint = OTHERS }) end
+  for _, name in ipairs(names or {}) do
     local dir = root .. "/" .. name
     local info = fs.lstat(dir)
     if info and info.type == "directory" and fs.stat(dir .. "/" .. MANIFEST) then
-      local manifest, message = read_manifest(dir)
+      local manifest, message = nil, layout.astray(dir)
+      if not message then manifest, message = read_manifest(dir) end
       runs[#runs + 1] = { id = name, dir = dir, manifest = manifest, message = message }
     end
   end
@@ -266,6 +276,15 @@ function artifacts.orphans(root)
 end
 
 
+-- Remove the folder of a run. It goes out of sight first, so that one whose removal is cut
+-- short is not half a run; the next command removes the rest.
+function artifacts.remove(dir)
+  local away <close> = private.folder(check(fs.realpath(dir .. "/..")))
+  local gone = away.path .. "/run"
+  check(fs.remove_tree(fs.rename(dir, gone) and gone or dir))
+end
+
+
 -- ---- its files ----
 
 -- The path of a file of the bundle.
@@ -280,31 +299,66 @@ function Run:absolute(name)
 end
 
 
-function Run:write(name, contents)
-  local written, message = fs.write(self:path(name), contents)
-  if not written then cannot_write(message) end
+-- Files are written one after the other and waited for together, by Run:settle, unless
+-- `write` is fs.write.
+function Run:write(name, contents, write)
+  local written, message, code = (write or fs.write_soon)(self:path(name), contents)
+  if not written then cannot_write(message, code) end
   return name
+end
+
+
+-- Wait until all that was written is on the disk.
+function Run:settle()
+  local settled, message = fs.settle(self.dir)
+  if not settled then cannot_write(message) end
+end
+
+
+-- A file of the bundle that grows a line at a time, each as a whole: line(text), close().
+-- It is emptied first. Unlike others it is seen while it is written.
+function Run:open_log(name)
+  local path = self:path(name)
+  fs.remove(path) -- a link is not followed
+  local file, message = io.open(path, "w")
+  if not file then cannot_write(message) end
+  local log = {}
+
+  function log.line(_, line)
+    local ok, why = file:write(line, "\n")
+    if not ok then cannot_write(("%s: %s"):format(path, why)) end
+  end
+
+  function log.close()
+    local ok, why = file:close()
+    if not ok then cannot_write(("%s: %s"):format(path, why)) end
+  end
+
+  return log
+end
+
+
+-- An iterator over the lines of a file of the bundle; over none when it is not there.
+function Run:lines(name)
+  if not self:has(name) then return function() return nil end end
+  return io.lines(self:path(name))
 end
 
 
 -- Copy a file from outside into a folder of the bundle.
 function Run:take(from, name)
   mkdirs(self:path(name:match "^(.*)/"))
-  local copied, message = fs.copy(from, self:path(name))
-  if not copied then cannot_write(message) end
+  local copied, message, code = fs.copy_soon(from, self:path(name))
+  if not copied then cannot_write(message, code) end
 end
 
 
-function Run:write_json(name, value)
-  local text, message = json.encode(value, { pretty = true })
-  check(text, message and ("%s: %s"):format(self:path(name), message))
-  return self:write(name, text .. "\n")
-end
-
-
--- The same for what a schema of docs/ describes; a value that does not fit raises.
+-- A JSON file that a schema of docs/ describes, by its name there; a value that does
+-- not fit raises. Returns what document.read makes of the file.
 function Run:write_document(name, schema, value)
-  return self:write(name, document.encode(schema, value))
+  local written, read = document.encode(schema, value)
+  self:write(name, written)
+  return read
 end
 
 
@@ -340,8 +394,8 @@ end
 
 -- ---- its manifest ----
 
-function Run:save()
-  self:write_document(MANIFEST, "manifest", self.manifest)
+function Run:save(write)
+  self:write(MANIFEST, document.encode("manifest", self.manifest), write)
 end
 
 
@@ -370,8 +424,13 @@ function Run:keep_private(name)
 end
 
 
+-- A step that took as long is not to be lost with the machine's power; seconds.
+local LONG = 10
+
+
 -- Note a step in the manifest; a step of the same name is replaced.
 function Run:record(step)
+  if (step.seconds or 0) >= LONG then self:settle() end
   local steps = self.manifest.steps
   for i, known in ipairs(steps) do
     if known.name == step.name then
@@ -398,9 +457,11 @@ end
 function Run:continuation()
   local name = self.root and self.id or self.dir
   if self.command then
-    return ("continue it: %s --resume %s"):format(command_line.show(self.command), name)
+    return ("continue it: %s %s"):format(command_line.show(self.command),
+      command_line.show { "--resume", name })
   end
-  return ("continue it with the command in %s and --resume %s"):format(self:path(MANIFEST), name)
+  return ("continue it with the command in %s and %s"):format(self:path(MANIFEST),
+    command_line.show { "--resume", name })
 end
 
 
@@ -420,11 +481,20 @@ function Run:set_partial(lines)
 end
 
 
+-- One more of them.
+function Run:add_partial(line)
+  local lines = table.move(self.manifest.partial or {}, 1, #(self.manifest.partial or {}), 1, {})
+  lines[#lines + 1] = line
+  self:set_partial(lines)
+end
+
+
 -- The end of the run: status "done", "failed" or "interrupted".
 function Run:finish(status, message)
   self.manifest.status, self.manifest.message = status, message
   self.manifest.ended = clock.timestamp()
-  self:save()
+  self:settle()
+  self:save(fs.write)
   if self.lock then self.lock:close() end
   self.lock = nil
 end

@@ -13,8 +13,15 @@ local layout = {
   selection = "ncu/selection.json",
   counters = "ncu/raw.csv",
   results = "results.json",
+  events = "events.gz",
   perfetto = "perfetto.json.gz",
 }
+
+-- What is rendered from the results for people, and the same as a list, best first.
+layout.reports = { page = "report.html", full = "report.md", summary = "stakeholder_summary.md",
+  kernels = "kernels.md", operators = "operators.md" }
+layout.best_reports = { layout.reports.page, layout.reports.full, layout.reports.summary,
+  layout.reports.kernels, layout.reports.operators }
 
 -- Of each tool: its folder, and there what it was called with, what it printed and
 -- the stem of its report's name.
@@ -23,6 +30,9 @@ layout.nsys = { folder = "nsys", command = "nsys/cmd.txt", log = "nsys/log.txt",
 layout.ncu = { folder = "ncu", command = "ncu/cmd.txt", log = "ncu/log.txt", stem = "ncu/run",
   report = "ncu/run.ncu-rep", details = "ncu/details.csv", sections = "ncu/sections.txt",
   workload = "ncu/workload" }
+
+layout.collector = { folder = "collector", command = "collector/cmd.txt",
+  log = "collector/log.txt", plan = "collector/plan.txt", spool = "collector/run.spool" }
 
 -- What the workload wrote: under the timeline's tool, in its runs without any
 -- profiler, and in the operators pass.
@@ -69,6 +79,17 @@ function layout.log_in(folder)
 end
 
 
+-- Of a rank that was captured by itself: the report, and the export.
+function layout.rank_report(number)
+  return ("%s/rank%s.nsys-rep"):format(layout.nsys.folder, number)
+end
+
+
+function layout.rank_export(number)
+  return ("%s/rank%s.sqlite"):format(layout.nsys.folder, number)
+end
+
+
 -- What is kept of a rank's file.
 function layout.rank_part(name)
   return ("%s/%s.part"):format(layout.ranks.folder, name)
@@ -98,8 +119,9 @@ layout.replaces = {
 local function known_names()
   local names = { layout.manifest, layout.config, layout.inputs, layout.environment,
     layout.timeline, layout.gpu_samples, layout.selection, layout.counters, layout.results,
-    layout.perfetto }
-  for _, tool in ipairs { layout.nsys, layout.ncu } do
+    layout.events, layout.perfetto, layout.ranks.folder, layout.ranks.record }
+  table.move(layout.best_reports, 1, #layout.best_reports, #names + 1, names)
+  for _, tool in ipairs { layout.nsys, layout.ncu, layout.collector } do
     for _, name in pairs(tool) do names[#names + 1] = name end
   end
   for _, place in pairs(layout.workload) do
@@ -112,10 +134,23 @@ local function known_names()
 end
 
 
+-- Names below a folder that are only known by looking: the files of ranks.
+local function found_names(folder)
+  local names = {}
+  for _, name in ipairs(fs.list(folder) or {}) do
+    if layout.is_rank(name) then names[#names + 1] = name end
+  end
+  for _, name in ipairs(fs.list(folder .. "/" .. layout.ranks.folder) or {}) do
+    names[#names + 1] = ("%s/%s"):format(layout.ranks.folder, name)
+  end
+  return names
+end
+
+
 -- What is wrong with a folder that may be a stranger's: a name of a bundle or of a
 -- recorded capture that is a symbolic link, which could lead anywhere. nil if nothing is.
 function layout.astray(folder)
-  for _, names in ipairs { known_names(), layout.recorded_names() } do
+  for _, names in ipairs { known_names(), layout.recorded_names(), found_names(folder) } do
     for _, name in ipairs(names) do
       local path, message, code = fs.beneath(folder, name)
       if not path and code == "denied" then return message end
@@ -128,8 +163,7 @@ end
 -- ---- recorded captures ----
 
 -- Beside the files lies how, where and when they were recorded:
---   { tool, counters_tool, date, command, recorded_by, captured_with, environment,
---   workload }
+-- docs/capture.schema.json.
 layout.ABOUT = "capture.json"
 
 -- The files of a recorded capture: name there, its place in a bundle, the step

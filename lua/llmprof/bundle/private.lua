@@ -8,6 +8,9 @@ local xdg = require "llmprof.base.xdg"
 
 local private = {}
 
+-- Permission bits of a file that holds what is not to be handed on.
+private.FILE_MODE = tonumber("600", 8)
+
 local Folder = {}
 Folder.__index = Folder
 
@@ -29,36 +32,44 @@ local function note(parent)
   if not folder or not fs.mkdirs(folder) then return nil end
   local path, lock = fs.private_dir(folder)
   if not path then return nil end
-  if fs.write(path .. "/" .. WHERE, parent) then return path, lock end
+  local written, message = fs.write(path .. "/" .. WHERE, parent)
+  if written then return path, lock end
   fs.remove_tree(path)
   lock:close()
-  return nil
+  errors.raise("failed", message)
 end
 
 
 local function remove(path, lock)
-  if not path then return end
-  fs.remove_tree(path)
+  if not path then return true end
+  local removed = fs.remove_tree(path)
   lock:close()
+  return removed
 end
 
 
--- A new folder in `parent` (an absolute path), with its path; it is removed when the
+-- A new folder in `parent`, with its path below that; it is removed when the
 -- variable that holds it is closed.
 function private.folder(parent)
-  local noted, note_lock = note(parent)
+  local noted, note_lock = note(fs.realpath(parent) or parent)
   local path, lock = fs.private_dir(parent)
   if not path then
     remove(noted, note_lock)
     errors.raise("failed", lock)
   end
-  return setmetatable({ path = path, lock = lock, noted = noted, note_lock = note_lock }, Folder)
+  return setmetatable({ path = path, lock = lock, parent = parent, noted = noted,
+    note_lock = note_lock }, Folder)
 end
 
 
+-- Where something could not be removed the note stays for the next command.
 function Folder:__close()
-  remove(self.path, self.lock)
-  remove(self.noted, self.note_lock)
+  local removed = remove(self.path, self.lock)
+  if fs.sweep(self.parent) and removed then
+    remove(self.noted, self.note_lock)
+  elseif self.note_lock then
+    self.note_lock:close()
+  end
 end
 
 

@@ -1,5 +1,6 @@
 -- results.json of a bundle, which anybody may have edited: what comes out of here
 -- fits docs/results.schema.json, and every kernel it points at is there.
+local command_line = require "llmprof.base.command_line"
 local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
 local layout = require "llmprof.bundle.layout"
@@ -58,11 +59,12 @@ end
 
 -- ---- writing ----
 
--- The results of a run into its folder. What `read` would refuse raises instead.
+-- The results of a run into its folder; returns what `read` makes of the file. What it
+-- would refuse raises instead.
 function results_file.write(run, results)
   local wrong = check_kernels(results)
   if wrong then error(wrong, 0) end
-  run:write_document(layout.results, "results", results)
+  return run:write_document(layout.results, "results", results)
 end
 
 
@@ -84,7 +86,18 @@ function results_file.load(path, hint)
   local results, message = results_file.read(path)
   if results then return results end
   errors.raise("failed", message, { hint = hint
-    or "make it again: llmprof RECIPE.lua --resume " .. (path:match "^(.+)/[^/]*$" or ".") })
+    or "make it again: " .. command_line.show { "llmprof", "RECIPE.lua", "--resume",
+      path:match "^(.+)/[^/]*$" or "." } })
+end
+
+
+-- Those of a run (llmprof.bundle.artifacts), which has to be analysed.
+function results_file.of_run(run)
+  if not run:has(layout.results) then
+    errors.raise("failed", ("%s: no %s: the run was not analysed"):format(run.dir, layout.results),
+      { hint = run:continuation() .. "; llmprof ls lists the others" })
+  end
+  return results_file.load(run:path(layout.results))
 end
 
 

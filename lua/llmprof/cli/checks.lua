@@ -52,12 +52,14 @@ local function print_lines(list)
 end
 
 
--- Print the list: as JSON, or a line each for people.
-function checks.print(list, as_json)
-  if as_json then
-    out.write(tables.render("json", columns, list))
-  else
+-- Print the list: a line each for people, or the table in the format that was asked for.
+-- given: options of the command.
+function checks.print(list, given)
+  local format = given.json and "json" or given.format
+  if format == "table" then
     print_lines(list)
+  else
+    out.write(tables.render(format, columns, list))
   end
 end
 

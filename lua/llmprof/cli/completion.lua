@@ -1,9 +1,10 @@
 -- What could come next on a command line: commands, recipes, options and their
 -- choices, configuration keys with theirs, runs, files. It follows from what
 -- commands, options and recipes declare. A command says what its words are with
--- `completes`: "recipe" (one, then settings), "settings", "run", "side" (runs and
--- baselines), "baseline" (an action, then what it takes), "trace", "script", "topic"
--- or a list of words; else they are files.
+-- `completes`: "recipe" (one, then settings), "settings", "run", "section" (a run, then a
+-- section), "side" (runs and baselines), "baseline" (an action, then what it takes),
+-- "trace", "script", "topic" or a list of words; else they are files. An option's `values`
+-- is a function that lists what its value, or each in a list, can be.
 local artifacts = require "llmprof.bundle.artifacts"
 local baselines = require "llmprof.compare.baselines"
 local commands = require "llmprof.cli.commands"
@@ -14,7 +15,9 @@ local fs = require "llmprof.fs"
 local help = require "llmprof.cli.help"
 local manual = require "llmprof.cli.manual"
 local recipe = require "llmprof.recipe"
+local sections = require "llmprof.report.sections"
 local sorted_keys = require "llmprof.base.sorted_keys"
+local user = require "llmprof.recipe.user"
 
 local completion = {}
 
@@ -65,6 +68,7 @@ end
 local function add_recipes(add, typed)
   for _, name in ipairs(files.names("recipes", ".lua")) do
     add("recipes/" .. name .. ".lua", "recipe")
+    add(name, "recipe")
   end
   add_files(add, typed, ".lua")
 end
@@ -117,7 +121,7 @@ end
 -- ---- other words ----
 
 local function add_runs(add, typed)
-  local root = defaults["run.root"][2]
+  local root = user.root()
   local runs = artifacts.list(root)
   for i = #runs, 1, -1 do add(runs[i].id, runs[i].manifest and runs[i].manifest.recipe) end
   if #runs > 0 then add("latest", "the newest") end
@@ -125,8 +129,15 @@ local function add_runs(add, typed)
 end
 
 
+local function add_sections(add, typed, before)
+  if #before == 0 then return add_runs(add, typed) end
+  if #before > 1 then return end
+  for _, section in ipairs(sections.all()) do add(section.name, section.title) end
+end
+
+
 local function add_baselines(add)
-  for _, entry in ipairs(baselines.list(defaults["run.root"][2])) do
+  for _, entry in ipairs(baselines.list(user.root())) do
     add(entry.name, "baseline of " .. entry.run)
   end
 end
@@ -163,6 +174,7 @@ local kinds = {
   end,
   settings = function(add, typed) add_settings(add, typed, defaults) end,
   run = add_runs,
+  section = add_sections,
   side = add_sides,
   baseline = add_baseline_words,
   trace = function(add, typed) add_files(add, typed, ".sqlite") end,
@@ -195,11 +207,14 @@ local function find_option(spec, word)
 end
 
 
+-- before: what of the typed word is the option itself ("--format=").
 local function add_option_values(add, typed, option, before)
-  for _, choice in ipairs(option.choices or {}) do add(before .. choice) end
+  local known = option.choices or option.values and option.values()
+  local items = option.type == "list" and typed:sub(#before + 1):match "^.*," or ""
+  for _, value in ipairs(known or {}) do add(before .. items .. value) end
   if option.arg == "RUN" then
     add_runs(add, typed)
-  elseif not option.choices and before == "" then
+  elseif not known and before == "" then
     add_files(add, typed)
   end
 end
@@ -247,7 +262,9 @@ end
 -- The command that a first word means, and how many words it takes.
 local function command_of(first)
   if commands.has(first) then return commands.load(first), 1 end
-  if first:find "%.lua$" or starts(first, "-") then return commands.load "run", 0 end
+  if first:find "%.lua$" or starts(first, "-") or files.recipe(first) then
+    return commands.load "run", 0
+  end
   return nil
 end
 

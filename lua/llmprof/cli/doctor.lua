@@ -1,10 +1,14 @@
 -- Is this machine ready to profile? A list of llmprof.checks. None changes
 -- anything.
 local checks = require "llmprof.cli.checks"
+local collector = require "llmprof.collector.vendor"
+local collector_probe = require "llmprof.cli.collector_probe"
+local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local gpu = require "llmprof.gpu"
 local ncu = require "llmprof.nvidia.ncu.command"
 local nsys = require "llmprof.nvidia.nsys"
+local spawn = require "llmprof.spawn"
 local sys = require "llmprof.sys"
 local text = require "llmprof.text"
 local tools = require "llmprof.nvidia.tools"
@@ -115,7 +119,7 @@ end
 local function check_cupti(state)
   local found
   for _, folder in ipairs { "/usr/local/cuda/extras/CUPTI/lib64", "/usr/local/cuda/lib64",
-    "/usr/lib/x86_64-linux-gnu" } do
+    "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu" } do
     for _, name in ipairs(fs.list(folder) or {}) do
       if name:find "^libcupti%.so%.%d+$" then found = found or folder .. "/" .. name end
     end
@@ -123,6 +127,54 @@ local function check_cupti(state)
   if found then return ok("CUPTI", found) end
   return state.nsys and ok("CUPTI", "no copy of its own is needed: nsys brings one")
     or warn("CUPTI", "libcupti was not found", "install the CUDA Toolkit's CUPTI")
+end
+
+
+-- What capture=builtin takes in place of nsys and ncu.
+local function check_collector(state)
+  local found, tried = tools.find(collector, state.cfg.tools.collector)
+  state.collector = found
+  if found then return ok("collector", found.path .. ", for capture=builtin") end
+  return warn("collector", tried[1], "for capture=builtin: " .. collector.install)
+end
+
+
+local PARTS = {
+  { "timeline", collector_probe.timeline, function(found)
+    return ("recorded %d kernel%s"):format(found.kernels, found.kernels == 1 and "" or "s")
+  end, "capture=nsys takes it with Nsight Systems" },
+  { "own counters", collector_probe.counters, function(found)
+    return ("%d metrics of a kernel in %d pass%s"):format(found.metrics, found.passes,
+      found.passes == 1 and "" or "es")
+  end, "counters=ncu measures with Nsight Compute; counters=off leaves them out" },
+}
+
+
+-- A part of the collector, tried on a kernel of its own.
+local function check_part(number)
+  local name, try, words, fix = table.unpack(PARTS[number])
+  return function(state)
+    if not state.collector or not state.devices[1] then return nil end
+    local done, found, why = errors.call(try, state.collector.path)
+    if done and found then return ok(name, words(found)) end
+    return warn(name, "the collector: " .. text.clean(why or found.message), fix)
+  end
+end
+
+
+-- ---- this program ----
+
+local function folder_of(path) return path:match "^(.*)/[^/]*$" end
+
+
+-- Of another package, say, which has a command of this name. In a wheel this program is
+-- llmprof-gpu, and the llmprof beside it starts it; links lead there, too.
+local function check_path()
+  local first, own = spawn.which "llmprof", sys.executable()
+  local path = first and fs.realpath(first)
+  if not path or not own or folder_of(path) == folder_of(own) then return nil end
+  return warn("PATH", ("llmprof is another one there: %s"):format(first),
+    ("this one is %s; put its folder first, or call it by that name"):format(own))
 end
 
 
@@ -219,7 +271,8 @@ end
 
 
 local every = { check_gpu, check_driver, check_nsys, check_importer, check_ncu, check_counters,
-  check_dcgm, check_cupti, check_home, check_tmpdir, check_disk, check_ncu_config, check_python }
+  check_dcgm, check_cupti, check_collector, check_part(1), check_part(2), check_path, check_home,
+  check_tmpdir, check_disk, check_ncu_config, check_python }
 
 -- All checks in order. cfg: a configuration tree.
 function doctor.examine(cfg)

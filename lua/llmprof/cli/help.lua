@@ -10,6 +10,8 @@ usage: llmprof RECIPE.lua [KEY=VALUE...]   profile a workload, write the bundle
        llmprof COMMAND [OPTION...]
        llmprof -e CODE [FILE...]           ask a run or a trace, as `repl` does
 
+A first look, which needs no GPU: llmprof recipes/deepseek_ocr.lua capture=recorded
+
 commands:
 %s
 topics of `llmprof help TOPIC`: %s.
@@ -17,7 +19,8 @@ topics of `llmprof help TOPIC`: %s.
 `llmprof COMMAND --help` says more; `llmprof RECIPE.lua --help` lists what a
 recipe lets you set. Exit status: 0 done, 1 the workload or a step failed,
 2 usage or recipe error, 3 a tool is missing, 4 nothing was captured,
-5 a comparison broke its limits, 130 interrupted.
+5 a comparison broke its limits, 130 interrupted. With --json-errors an error
+is a line of JSON: error, hint, exit, kind, detail.
 ]]
 
 local help_option = { "help", short = "h", help = "this text" }

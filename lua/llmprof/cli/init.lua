@@ -10,6 +10,7 @@ local nearest = require "llmprof.base.nearest"
 local options = require "llmprof.cli.options"
 local out = require "llmprof.base.out"
 local private = require "llmprof.bundle.private"
+local text = require "llmprof.text"
 
 local cli = {}
 
@@ -19,7 +20,8 @@ local cli = {}
 local running -- the command, once there is one
 
 
--- Commands that read their own words (exec passes them on) say raw = true.
+-- Commands that read their own words (exec passes them on) say raw = true. One whose work
+-- is a file that is now whole returns true behind its status.
 local function run_command(name, argv)
   local command = commands.load(name)
   running = command
@@ -51,15 +53,15 @@ local function dispatch(argv)
   elseif first == "--help" or first == "-h" then
     out.write(help.general())
     return 0
-  elseif first == "--version" then
-    if argv[2] then errors.raise("usage", "--version stands alone") end
-    out.write("llmprof ", require("llmprof.version").version, "\n")
-    return 0
+  elseif first == "--version" or first == "-V" then
+    return commands.load("version").run({}, table.move(argv, 2, #argv, 1, {}))
   elseif first == "-e" then
     return run_command("eval", table.move(argv, 2, #argv, 1, {}))
   elseif commands.has(first) then
     return run_command(first, table.move(argv, 2, #argv, 1, {}))
   elseif first:find "%.lua$" or first:sub(1, 1) == "-" then
+    return run_command("run", argv)
+  elseif files.recipe(first) then
     return run_command("run", argv)
   end
   no_command(first)
@@ -75,8 +77,24 @@ local function next_step(err)
 end
 
 
+-- What a terminal could show of a text, line by line: UTF-8, whatever a file held.
+local function clean(value)
+  return value and (tostring(value):gsub("[^\n]+", text.clean))
+end
+
+
+-- The same for programs: one line of JSON on standard error. What does not apply is null.
+local function report_json(err, status)
+  local json = require "llmprof.json"
+  local keys = { "error", "hint", "exit", "kind", "detail" }
+  local said = { error = clean(err.message), hint = clean(err.hint or next_step(err)),
+    exit = status, kind = err.bug and "bug" or err.kind, detail = clean(err.detail) }
+  for _, key in ipairs(keys) do said[key] = said[key] or json.null end
+  out.warn(assert(json.encode(json.ordered(said, keys))), "\n")
+end
+
+
 local function report(err)
-  if err.kind == "closed" then return end
   if err.detail then out.warn((tostring(err.detail):gsub("\n*$", "\n"))) end
   out.complain(err.message)
   if err.bug then
@@ -92,19 +110,41 @@ end
 local function run_all(argv)
   limits.start()
   private.sweep()
-  local status = dispatch(argv)
-  out.finish()
+  local status, is_made = dispatch(argv)
+  out.finish(is_made)
   return status
+end
+
+
+-- Does a command read its own words, so that no option of ours is among them?
+local function is_raw(name)
+  return name ~= nil and commands.has(name) and commands.load(name).raw
+end
+
+
+local JSON_ERRORS = "--json-errors"
+
+-- The words without --json-errors, which may stand anywhere before "--", and whether it
+-- did.
+local function take_json_errors(argv)
+  local words, found, ours = {}, false, true
+  for _, word in ipairs(argv) do
+    ours = ours and word ~= "--" and not is_raw(words[1])
+    if ours and word == JSON_ERRORS then found = true else words[#words + 1] = word end
+  end
+  return words, found
 end
 
 
 -- Run the command line and return the exit status.
 function cli.main(argv)
   print = out.print -- luacheck: ignore 121
-  local ok, result = errors.call(run_all, argv)
+  local words, as_json = take_json_errors(argv)
+  local ok, result = errors.call(run_all, words)
   if ok then return result end
-  report(result)
-  return errors.status[result.kind] or errors.status.failed
+  local status = errors.status[result.kind] or errors.status.failed
+  if result.kind ~= "closed" then (as_json and report_json or report)(result, status) end
+  return status
 end
 
 

@@ -9,7 +9,7 @@
 --
 -- An option without arg is a flag. A value may be joined on: --format=csv, -n5.
 -- Types: string (default), integer, list (comma separated). choices limits the
--- values. many collects repeats.
+-- values; values (a function) lists some for completion. many collects repeats.
 local errors = require "llmprof.base.errors"
 local nearest = require "llmprof.base.nearest"
 
@@ -113,12 +113,19 @@ local function parse_option(spec, argv, i, given)
 end
 
 
+-- What an option is without being given; some defaults are found out when they are asked.
+local function default_of(option)
+  if type(option.default) == "function" then return option.default() end
+  return option.default
+end
+
+
 -- Options and the other words, in order. "--" ends the options; a lone "-" is
 -- a word.
 function options.parse(spec, argv)
   local given, rest = {}, {}
   for _, option in ipairs(spec) do
-    if option.default ~= nil then given[option[1]] = option.default end
+    given[option[1]] = default_of(option)
   end
   local i = 1
   while i <= #argv do
@@ -150,8 +157,9 @@ function options.help(spec)
   for _, option in ipairs(spec) do
     local text = option.help
     if option.choices then text = text .. ": " .. table.concat(option.choices, ", ") end
-    if option.default ~= nil and option.default ~= false then
-      text = ("%s (%s)"):format(text, tostring(option.default))
+    local default = default_of(option)
+    if default ~= nil and default ~= false then
+      text = ("%s (%s)"):format(text, tostring(default))
     end
     lines[#lines + 1] = ("%-" .. width .. "s  %s\n"):format(left_column(option), text)
   end

@@ -17,6 +17,8 @@ end
 table_options.format = { "format", short = "f", arg = "FORMAT", default = "table",
   choices = names(function() return true end), help = "output format" }
 
+table_options.json = { "json", help = "as -f json" }
+
 -- Of a command that prints several tables and text as one document.
 table_options.document_format = { "format", short = "f", arg = "FORMAT", default = "table",
   choices = names(function(format) return format.heading or format.name == "json" end),

@@ -1,14 +1,9 @@
 -- The argument of commands that take a trace: a file, or the timeline of a run.
 local artifacts = require "llmprof.bundle.artifacts"
-local defaults = require "llmprof.recipe.defaults"
 local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 
 local argument = {}
-
-argument.root = { "root", arg = "DIR", default = defaults["run.root"][2],
-  help = "where runs are kept" }
-
 
 -- The file that a word names: itself where it is a path, else that of the run (its
 -- id, "latest") that lies in `root`.

@@ -3,10 +3,9 @@
 -- thing lie in NAME/runs/RUN, likewise. <root>/baselines/current is a link to the one
 -- in use.
 local clock = require "llmprof.base.clock"
+local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
-local json = require "llmprof.json"
-local json_schema = require "llmprof.base.json_schema"
 local layout = require "llmprof.bundle.layout"
 local nearest = require "llmprof.base.nearest"
 local results_file = require "llmprof.bundle.results_file"
@@ -18,11 +17,6 @@ local ABOUT, CURRENT, MORE = "baseline.json", "current", "runs"
 -- What is copied, if it is there; the first has to be.
 local kept = { layout.results, layout.config, layout.workload.metrics,
   layout.metrics_in(layout.workload.before), layout.metrics_in(layout.workload.after) }
-
-local about_keys = { "name", "run", "recipe", "saved" }
-local about_schema = { type = "object", required = { "run", "saved" },
-  properties = { run = { type = "string" }, recipe = { type = "string" },
-    saved = { type = "string" } } }
 
 
 local function check(value, message, code)
@@ -67,13 +61,9 @@ end
 
 local function read_about(path)
   local file = path .. "/" .. ABOUT
-  local about = check(json.load(file))
-  local wrong = json_schema.check(about_schema, about)
-  if wrong then
-    errors.raise("failed", ("%s: %s"):format(file, wrong),
-      { hint = "remove the folder, and save the run again" })
-  end
-  return about
+  local about, message = document.read(file, "baseline")
+  if about then return about end
+  errors.raise("failed", message, { hint = "remove the folder, and save the run again" })
 end
 
 
@@ -162,9 +152,8 @@ end
 
 local function keep(run, folder, name)
   for _, file in ipairs(kept) do copy(run, file, folder) end
-  local about = json.ordered({ name = name, run = run.id, recipe = run.manifest.recipe,
-    saved = clock.timestamp() }, about_keys)
-  check(fs.write(folder .. "/" .. ABOUT, check(json.encode(about, { pretty = true })) .. "\n"))
+  check(fs.write(folder .. "/" .. ABOUT, document.encode("baseline", { name = name, run = run.id,
+    recipe = run.manifest.recipe, saved = clock.timestamp() })))
 end
 
 

@@ -44,7 +44,7 @@ end
 
 
 -- Kernels of a run by stage, part and name, several GPUs together: list of { key,
--- stage, part, name, short_name, category, calls and ns (per instance of the stage),
+-- stage, part, name, label, category, calls and ns (per instance of the stage),
 -- rate (calls per step), shapes (text -> calls per step) }.
 local function gather(results)
   local extents, list, by_key = extents_of(results), {}, {}
@@ -53,7 +53,8 @@ local function gather(results)
     local entry = by_key[key]
     if extent and not entry then
       entry = { key = key, stage = kernel.stage, part = kernel.part, name = kernel.name,
-        short_name = kernel.short_name, category = kernel.category, calls = 0, ns = 0, shapes = {} }
+        label = kernel.label or kernel.short_name, category = kernel.category, calls = 0, ns = 0,
+        shapes = {} }
       by_key[key], list[#list + 1] = entry, entry
     end
     if entry then
@@ -170,7 +171,7 @@ local function row_of(status, old, new, why)
   local one = old or new
   return {
     status = status, why = why, name = (new or old).name,
-    short_name = (new or old).short_name, was = status == "renamed" and old.name or nil,
+    label = (new or old).label, was = status == "renamed" and old.name or nil,
     category = one.category, where = one.part and one.stage .. "/" .. one.part or one.stage,
     calls_before = old and old.calls, calls_after = new and new.calls,
     before_ns = old and old.ns, after_ns = new and new.ns,

@@ -182,7 +182,8 @@ end
 
 
 local function from_baseline(folder, name, root)
-  local hint, runs = "save it again: llmprof baseline save RUN " .. name, {}
+  local hint, runs = "save it again: "
+    .. command_line.show { "llmprof", "baseline", "save", "RUN", name }, {}
   for i, part in ipairs(baselines.folders(folder)) do runs[i] = run_in(part, name, hint, root) end
   return of_runs("baseline", name, runs)
 end

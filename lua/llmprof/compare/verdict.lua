@@ -7,10 +7,11 @@
 -- is that of Student's t for the ratio of the means, in logarithms, since noise is a
 -- share of a time; where a mean is not above 0, for their difference.
 --
--- Noise is pooled over both sides. Where the processes say that it differs (F test),
--- each side keeps its own, and the degrees of freedom are Welch's. With one process on
--- each side nothing tells how much processes differ, and there is no interval, unless
--- other runs of the same thing do (`noise`).
+-- Each side keeps its own noise, with Welch's degrees of freedom, from three processes
+-- a side on. Two tell too little of it: with fewer than three on a side noise is pooled,
+-- unless the processes say that it differs (F test). With one process on each side
+-- nothing tells how much processes differ, and there is no interval, unless other runs
+-- of the same thing do (`noise`).
 local distributions = require "llmprof.base.distributions"
 local statistics = require "llmprof.base.statistics"
 
@@ -19,7 +20,8 @@ local verdict = {}
 verdict.UNKNOWN = "can't tell"
 
 local LEVEL = 0.05 -- of both tails: intervals of 95 %
-local UNEQUAL = 0.3 -- noise that is less likely to be equal than this is not pooled
+local ENOUGH = 3 -- processes that tell the noise of their side
+local UNEQUAL = 0.35 -- noise of fewer that is less likely to be equal than this is not pooled
 
 
 -- ---- samples ----
@@ -86,7 +88,9 @@ local function pooled(old, new)
 end
 
 
+-- Is the noise of each side its own?
 local function differ_in_noise(old, new)
+  if math.min(old.count, new.count) >= ENOUGH then return old.variance + new.variance > 0 end
   return old.df > 0 and new.df > 0
     and distributions.f_both_tails(old.variance / new.variance, old.df, new.df) < UNEQUAL
 end

@@ -15,4 +15,8 @@ dynamo.switches = {
 dynamo.endpoints = { health = "/health", window_start = "/engine/control/start_profile",
   window_stop = "/engine/control/stop_profile", metrics = "/metrics" }
 
+-- Of the frontend, as Dynamo 1.1 documents them.
+dynamo.figures = { running = { "dynamo_frontend_inflight_requests" },
+  waiting = { "dynamo_frontend_queued_requests" } }
+
 return dynamo

@@ -12,6 +12,9 @@
 --   marks          patterns of tags that this engine alone writes besides (optional)
 --   switches       what makes it write the labels: { env, args, text }
 --   endpoints      paths of its server: { health, window_start, window_stop, metrics }
+--   figures        what the page at endpoints.metrics calls the engine's own numbers:
+--                  figure -> names, the first that is there counts; figures are those of
+--                  `engine_metrics` in docs/metrics.schema.json (optional)
 --   categories     rules for kernels that mean something else in this engine than
 --                  conf/categories.yaml says of them, of the same form (optional)
 local modules = require "llmprof.base.modules"

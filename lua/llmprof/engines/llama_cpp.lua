@@ -9,4 +9,10 @@ llama_cpp.switches = { env = {}, text = "it has no labels" }
 
 llama_cpp.endpoints = { health = "/health", metrics = "/metrics" }
 
+-- With --metrics; the page of the server in llama-cpp-python 0.3.36.
+llama_cpp.figures = { running = { "llamacpp:requests_processing" },
+  waiting = { "llamacpp:requests_deferred" },
+  drafted = { "llamacpp:spec_decode_num_draft_tokens_total" },
+  accepted = { "llamacpp:spec_decode_num_accepted_tokens_total" } }
+
 return llama_cpp

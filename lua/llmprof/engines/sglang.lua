@@ -46,4 +46,9 @@ sglang.switches = {
 sglang.endpoints = { health = "/health", window_start = "/start_profile",
   window_stop = "/stop_profile", metrics = "/metrics" }
 
+-- With --enable-metrics; the page of SGLang 0.5.
+sglang.figures = { running = { "sglang:num_running_reqs" }, waiting = { "sglang:num_queue_reqs" },
+  kv_use = { "sglang:token_usage" }, prefix_hit_share = { "sglang:cache_hit_rate" },
+  preemptions = { "sglang:num_retracted_requests_total", "sglang:num_retracted_reqs_total" } }
+
 return sglang

@@ -23,6 +23,11 @@ trtllm.switches = {
   text = "the PyTorch backend marks its steps by itself",
 }
 
-trtllm.endpoints = { health = "/health", metrics = "/metrics" }
+trtllm.endpoints = { health = "/health", metrics = "/prometheus/metrics" }
+
+-- Of TensorRT-LLM 1.2; /metrics has statistics of iterations, in JSON.
+trtllm.figures = { running = { "trtllm_num_requests_running" },
+  waiting = { "trtllm_num_requests_waiting" }, kv_use = { "trtllm_kv_cache_utilization" },
+  prefix_hit_share = { "trtllm_kv_cache_hit_rate" } }
 
 return trtllm

@@ -42,4 +42,14 @@ vllm.switches = {
 vllm.endpoints = { health = "/health", window_start = "/start_profile",
   window_stop = "/stop_profile", metrics = "/metrics" }
 
+-- As vLLM 0.24 names them; gpu_cache_usage_perc before 0.10.
+vllm.figures = { running = { "vllm:num_requests_running" },
+  waiting = { "vllm:num_requests_waiting" },
+  kv_use = { "vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc" },
+  preemptions = { "vllm:num_preemptions_total" },
+  prefix_queries = { "vllm:prefix_cache_queries_total" },
+  prefix_hits = { "vllm:prefix_cache_hits_total" },
+  drafted = { "vllm:spec_decode_num_draft_tokens_total" },
+  accepted = { "vllm:spec_decode_num_accepted_tokens_total" } }
+
 return vllm

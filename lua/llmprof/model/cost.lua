@@ -17,6 +17,7 @@
 -- products of attention count; norms, activations, softmax and rotary positions
 -- are left out, as is usual for MFU.
 local dtypes = require "llmprof.model.dtypes"
+local errors = require "llmprof.base.errors"
 
 local cost = {}
 
@@ -120,6 +121,12 @@ end
 -- What has to move at least: each weight that is used once per pass, the cache
 -- read and written. Activations are not in it: they can stay on the chip.
 function Cost:total()
+  for _, sum in ipairs { self.flops, self.weight_bytes, self.kv_read_bytes, self.kv_write_bytes,
+    self.activation_bytes } do
+    if sum < 0 then
+      errors.raise("usage", "model: more work than 64 bits count; are its tokens right?")
+    end
+  end
   return { flops = self.flops, weight_bytes = self.weight_bytes,
     kv_read_bytes = self.kv_read_bytes, kv_write_bytes = self.kv_write_bytes,
     activation_bytes = self.activation_bytes,

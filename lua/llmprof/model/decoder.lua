@@ -23,7 +23,7 @@ local NETWORKS = { "dense", "experts", "none" }
 decoder.FIELDS = {
   vocab_size = { "count" },
   hidden_size = { "count" },
-  num_hidden_layers = { "count" },
+  num_hidden_layers = { "layers" },
   num_attention_heads = { "count" },
   num_key_value_heads = { "whole", 0 }, -- 0: as many as heads
   head_dim = { "whole", 0 }, -- 0: hidden_size / heads
@@ -404,23 +404,39 @@ function decoder.prefill(sum, d, work)
 end
 
 
--- Cached tokens that one layer of a kind reads in a step that finds `context`
--- of them; with a window a query sees itself and the window - 1 before it.
-local function cached_read(d, kind, context)
-  if kind == "sliding_attention" then return math.min(context, d.sliding_window - 1) end
-  if kind == "chunked_attention" then return context % d.attention_chunk_size end
-  return context
+-- The sum of `count` whole numbers from `first` on.
+local function series(first, count)
+  return count * first + count * (count - 1) // 2
 end
 
 
--- The same of all layers and `steps` steps.
+-- The sum of t % chunk for t from 0 to count - 1.
+local function remainders(count, chunk)
+  return count // chunk * series(0, chunk) + series(0, count % chunk)
+end
+
+
+-- Cached tokens that one layer of a kind reads in `steps` steps, of which the first finds
+-- `context` of them; with a window a query sees itself and the window - 1 before it.
+local function cached_read(d, kind, context, steps)
+  if kind == "sliding_attention" then
+    local most = d.sliding_window - 1
+    local growing = math.max(math.min(most - context, steps), 0)
+    return series(context, growing) + (steps - growing) * most
+  elseif kind == "chunked_attention" then
+    return remainders(context + steps, d.attention_chunk_size)
+      - remainders(context, d.attention_chunk_size)
+  end
+  return series(context, steps)
+end
+
+
+-- The same of all layers.
 local function cached_reads(d, context, steps)
   local reads = 0
   for _, kind in ipairs { "full_attention", "sliding_attention", "chunked_attention" } do
     local layers = d.mixers[kind]
-    for step = 0, layers > 0 and steps - 1 or -1 do
-      reads = reads + layers * cached_read(d, kind, context + step)
-    end
+    if layers > 0 then reads = reads + layers * cached_read(d, kind, context, steps) end
   end
   return reads
 end

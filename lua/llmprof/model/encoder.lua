@@ -62,6 +62,10 @@ local AUDIO = {
   positions = { "count" },
 }
 
+-- Fields by kind, those of all kinds and those of a convolution: docs/models.md lists them.
+encoder.FIELDS = { common = COMMON, vit = VIT, convolution = CONVOLUTION,
+  projector = PROJECTOR, audio = AUDIO }
+
 local TAPS = 3
 
 

@@ -7,8 +7,9 @@
 --   default   what the family's code takes where the file is silent
 --   only      key -> the one value that is known here
 --   finish    function(made, value, bad): sets what takes more than a name. made:
---             the decoder so far; value(key): of config.json, nil when absent;
---             bad(key, message) raises
+--             the decoder so far, whose fields fit; value(key, kind, otherwise): of
+--             config.json, of a kind of llmprof.model.schema, missing where it is
+--             absent and nothing else is taken; bad(key, message) raises
 --   encoders  function(value) -> list for llmprof.model.encoder
 local families = {}
 
@@ -106,7 +107,7 @@ known.llama4_text = {
     attention_chunk_size = "attention_chunk_size" },
   set = { n_shared_experts = 1 },
   finish = function(made, value)
-    local step, layers = value "interleave_moe_layer_step" or 1, made.num_hidden_layers
+    local step, layers = value("interleave_moe_layer_step", "count", 1), made.num_hidden_layers
     made.network_types = per_layer(layers, function(i)
       return (i + 1) % step == 0 and "experts" or "dense"
     end)
@@ -128,7 +129,7 @@ known.qwen3_next = { copy = { DELTA, { "layer_types" } },
     { shared_expert_intermediate_size = "shared_expert_intermediate_size" }),
   only = { decoder_sparse_step = 1 },
   finish = function(made, value)
-    local interval = value "full_attention_interval" or 4
+    local interval = value("full_attention_interval", "count", 4)
     made.layer_types = made.layer_types or per_layer(made.num_hidden_layers, function(i)
       return (i + 1) % interval == 0 and "full_attention" or "linear_attention"
     end)
@@ -150,7 +151,7 @@ known.mamba = { default = { tie_word_embeddings = true }, set = { norms_per_laye
     mamba_conv = "conv_kernel", mamba_dt_rank = "time_step_rank", mamba_bias = "use_bias",
     mamba_conv_bias = "use_conv_bias" },
   finish = function(made, value)
-    made.mamba_inner = made.mamba_inner or (value "expand" or 2) * made.hidden_size
+    made.mamba_inner = made.mamba_inner or value("expand", "number", 2) * made.hidden_size
     alone "mamba" (made)
   end }
 
@@ -160,7 +161,7 @@ known.mamba2 = { set = { norms_per_layer = 1 },
   from = { mamba_heads = "num_heads", mamba_state = "state_size", mamba_groups = "n_groups",
     mamba_conv = "conv_kernel", mamba_bias = "use_bias", mamba_conv_bias = "use_conv_bias" },
   finish = function(made, value)
-    made.mamba_inner = (value "expand" or 2) * made.hidden_size
+    made.mamba_inner = value("expand", "number", 2) * made.hidden_size
     made.head_dim = nil
     alone "mamba2" (made)
   end }
@@ -172,15 +173,14 @@ known.jamba = { set = { mamba_norms = true },
     mamba_conv_bias = "mamba_conv_bias", mamba_bias = "mamba_proj_bias" },
   finish = function(made, value)
     local layers = made.num_hidden_layers
-    made.mamba_inner = (value "mamba_expand" or 2) * made.hidden_size
-    made.layer_types = per_layer(layers, function(i)
-      return i % value "attn_layer_period" == value "attn_layer_offset" and "full_attention"
-        or "mamba"
-    end)
-    made.network_types = per_layer(layers, function(i)
-      return i % value "expert_layer_period" == value "expert_layer_offset" and "experts"
-        or "dense"
-    end)
+    local function each(what, there, elsewhere)
+      local period = value(what .. "_layer_period", "count")
+      local offset = value(what .. "_layer_offset", "whole")
+      return per_layer(layers, function(i) return i % period == offset and there or elsewhere end)
+    end
+    made.mamba_inner = value("mamba_expand", "number", 2) * made.hidden_size
+    made.layer_types = each("attn", "full_attention", "mamba")
+    made.network_types = each("expert", "experts", "dense")
   end }
 
 known.bamba = { from = { mamba_heads = "mamba_n_heads", mamba_state = "mamba_d_state",
@@ -189,8 +189,8 @@ known.bamba = { from = { mamba_heads = "mamba_n_heads", mamba_state = "mamba_d_s
     o_bias = "attention_bias" },
   finish = function(made, value)
     local attention = {}
-    for _, i in ipairs(value "attn_layer_indices" or {}) do attention[i] = true end
-    made.mamba_inner = (value "mamba_expand" or 2) * made.hidden_size
+    for _, i in ipairs(value("attn_layer_indices", "places", {})) do attention[i] = true end
+    made.mamba_inner = value("mamba_expand", "number", 2) * made.hidden_size
     made.layer_types = per_layer(made.num_hidden_layers, function(i)
       return attention[i] and "full_attention" or "mamba2"
     end)
@@ -206,10 +206,10 @@ known.nemotron_h = { set = { norms_per_layer = 1, gated = false },
     mamba_conv_bias = "use_conv_bias", qkv_bias = "attention_bias", o_bias = "attention_bias",
     mlp_bias = "mlp_bias" },
   finish = function(made, value, bad)
-    made.mamba_inner = made.mamba_heads * value "mamba_head_dim"
-    made.head_dim = made.head_dim or value "attention_head_dim"
+    made.mamba_inner = value("mamba_num_heads", "count") * value("mamba_head_dim", "count")
+    made.head_dim = made.head_dim or value("attention_head_dim", "whole", 0)
     made.layer_types, made.network_types = {}, {}
-    for letter in (value "hybrid_override_pattern" or ""):gmatch "." do
+    for letter in value("hybrid_override_pattern", "text", ""):gmatch "." do
       local kinds = NEMOTRON[letter] or bad("hybrid_override_pattern", letter .. " is not known")
       table.insert(made.layer_types, kinds[1])
       table.insert(made.network_types, kinds[2])

@@ -3,7 +3,10 @@
 -- Such a file: names (what drivers call the device), source (of the figures),
 -- memory_bytes, bandwidth_bytes_per_s, sm_count, clock_hz = { boost, tensor }
 -- (the highest clock, and that of the tensor figures), peak_per_s (dense
--- operations per second by number format; fp64 and fp32 on the vector units).
+-- operations per second by number format; fp64 and fp32 on the vector units),
+-- link_bytes_per_s (bytes per second in one direction, all links of the GPU
+-- together: nvlink, or nvlink_bridge where cards may be joined by one or not, and
+-- pcie) and link_source.
 --
 -- Each figure is taken from the first that has it: the configuration
 -- (hardware.*), the file, ncu's columns, and for the bandwidth the trace's own
@@ -28,7 +31,12 @@ local FIELDS = {
   sm_count = { "count" },
   clock_hz = { "table" },
   peak_per_s = { "table" },
+  link_bytes_per_s = { "table", false },
+  link_source = { "text", false },
 }
+
+local LINKS = { nvlink = { "number", false }, nvlink_bridge = { "number", false },
+  pcie = { "number", false } }
 
 -- Formats that run on the vector units, whose clock is the boost clock.
 local VECTOR = { fp64 = true, fp32 = true }
@@ -47,6 +55,10 @@ function hardware.read(contents, where)
   end
   for _, key in ipairs { "boost", "tensor" } do
     schema.value(made.clock_hz[key], { "number" }, ("%s: clock_hz.%s"):format(where, key))
+  end
+  if made.link_bytes_per_s then
+    made.link_bytes_per_s = schema.read(made.link_bytes_per_s, LINKS,
+      ("%s: link_bytes_per_s"):format(where))
   end
   made.file = where
   return made
@@ -76,6 +88,18 @@ function hardware.find(device_name)
     end
   end
   return nil
+end
+
+
+-- The link over which GPUs of this name reach each other in one node: { name ("NVLink",
+-- "PCIe"), bytes_per_s (in one direction) }; nil where it is not known, as where cards may
+-- be joined by a bridge.
+function hardware.link(device_name)
+  local known = hardware.find(device_name)
+  local speeds = known and known.link_bytes_per_s
+  if not speeds or speeds.nvlink_bridge then return nil end
+  if speeds.nvlink then return { name = "NVLink", bytes_per_s = speeds.nvlink } end
+  return speeds.pcie and { name = "PCIe", bytes_per_s = speeds.pcie } or nil
 end
 
 

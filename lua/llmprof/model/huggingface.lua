@@ -1,6 +1,7 @@
 -- Hugging Face config.json of a causal decoder -> a description as
 -- llmprof.model reads it. llmprof.model.families knows how families differ,
 -- llmprof.model.quantisation what their weights are stored in.
+local decoder = require "llmprof.model.decoder"
 local dtypes = require "llmprof.model.dtypes"
 local errors = require "llmprof.base.errors"
 local families = require("llmprof.model.families").known
@@ -58,6 +59,22 @@ local function copy_fields(made, config, keys)
 end
 
 
+-- What a family computes with has to fit first, as all has to in the end.
+local function finish(made, config, family, where)
+  local function value(key, kind, otherwise)
+    if not kind then return value_of(config, key) end
+    return schema.value(value_of(config, key), { kind, otherwise }, ("%s: %s"):format(where, key))
+  end
+  for _, key in ipairs { "hidden_size", "num_hidden_layers" } do
+    schema.value(made[key], decoder.FIELDS[key], ("%s: %s"):format(where, key))
+  end
+  family.finish(made, value, function(key, message)
+    schema.bad(("%s: %s: %s"):format(where, key, message),
+      "describe the model in YAML (model.arch)")
+  end)
+end
+
+
 local function decoder_of(config, family, where)
   local made = {}
   for key, value in pairs(family.default or {}) do made[key] = value end
@@ -68,12 +85,7 @@ local function decoder_of(config, family, where)
     if value ~= nil then made[key] = value end
   end
   for key, value in pairs(family.set or {}) do made[key] = value end
-  if family.finish then
-    family.finish(made, function(key) return value_of(config, key) end, function(key, message)
-      schema.bad(("%s: %s: %s"):format(where, key, message),
-        "describe the model in YAML (model.arch)")
-    end)
-  end
+  if family.finish then finish(made, config, family, where) end
   if made.kv_lora_rank then made.head_dim = nil end
   return made
 end

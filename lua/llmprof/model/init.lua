@@ -60,6 +60,10 @@ local FORMATS = {
   experts = { "text", "" },
 }
 
+-- Fields of a description by the part they are in: docs/models.md lists them.
+model.FIELDS = { model = FIELDS, formats = FORMATS, decoder = decoder.FIELDS,
+  encoders = encoder.FIELDS }
+
 
 -- ---- reading ----
 

@@ -121,7 +121,7 @@ local function is_left_out(names, words, layers)
       if not seen[layer] then seen[layer], count = true, count + 1 end
     end
   end
-  return layers and count * 2 >= layers
+  return math.type(layers) and count * 2 >= layers
 end
 
 

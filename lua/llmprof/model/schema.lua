@@ -3,6 +3,7 @@
 --
 -- A field is { kind, default }; one without a default must be given. Kinds:
 --   count    a whole number of at least 1
+--   layers   such a number of what is described one by one
 --   whole    a whole number of at least 0
 --   flag     true or false
 --   text     text
@@ -19,9 +20,15 @@ local yaml = require "llmprof.yaml"
 
 local schema = {}
 
+-- More of anything, and more layers, no model has.
+local MOST, MOST_LAYERS = 2 ^ 48, 4096
+
+-- Names in a message.
+local MOST_LISTED = 20
+
 
 local function is_whole(value, least)
-  return math.type(value) == "integer" and value >= least
+  return math.type(value) == "integer" and value >= least and value <= MOST
 end
 
 
@@ -38,6 +45,8 @@ end
 
 local kinds = {
   count = { "a whole number of at least 1", function(v) return is_whole(v, 1) end },
+  layers = { ("a whole number from 1 to %d"):format(MOST_LAYERS),
+    function(v) return is_whole(v, 1) and v <= MOST_LAYERS end },
   whole = { "a whole number of at least 0", function(v) return is_whole(v, 0) end },
   flag = { "true or false", function(v) return type(v) == "boolean" end },
   text = { "text", function(v) return type(v) == "string" end },
@@ -107,8 +116,9 @@ function schema.read(given, fields, where)
   local known, made = sorted_keys(fields), {}
   for _, key in ipairs(sorted_keys(given)) do
     if not fields[key] then
-      schema.bad(("%s: no key '%s'%s"):format(where, key, nearest.suggestion(key, known)),
-        "there are: " .. table.concat(known, ", "))
+      schema.bad(("%s: no key '%s'%s"):format(where, key, nearest.suggestion(tostring(key), known)),
+        #known > MOST_LISTED and "llmprof help models lists them"
+          or "there are: " .. table.concat(known, ", "))
     end
   end
   for _, key in ipairs(known) do

@@ -21,7 +21,8 @@ local nsys = {
     "/usr/lib/nsight-systems/bin/nsys",
     "/opt/nvidia/nsight-compute/*/host/target-linux-x64/nsys",
   },
-  without = "without it, capture=recorded analyses a recorded capture",
+  without = "without it, capture=builtin records with llmprof's own collector, and "
+    .. "capture=recorded analyses a recorded capture",
   files = layout.nsys,
 }
 
@@ -53,6 +54,7 @@ local mapping = {
   { "nvtx_domain_exclude", "--nvtx-domain-exclude", joined },
   { "cuda_graph_trace", "--cuda-graph-trace" },
   { "cuda_memory_usage", "--cuda-memory-usage", flag },
+  { "gpu_metrics", "--gpu-metrics-devices", function() return "all" end },
   { "wait", "--wait" },
   { "kill", "--kill" },
   { "trace_fork_before_exec", "--trace-fork-before-exec", flag },
@@ -114,10 +116,11 @@ function nsys.was_terminated(result)
 end
 
 
--- Does a key say nothing with this capture range?
+-- Does a key say nothing with these settings?
 local function means_nothing(cfg, key)
   return key == "capture_range_end" and cfg.capture_range == "none"
     or key == "nvtx_capture" and cfg.capture_range ~= "nvtx"
+    or key == "gpu_metrics" and cfg.gpu_metrics == "off"
 end
 
 
@@ -217,12 +220,33 @@ nsys.complaints = {
 }
 
 
+-- What the workload prints may look like a complaint, too, and without end: so many are
+-- kept, each once, and so many names of reports.
+local MOST_COMPLAINTS, MOST_REPORTS = 100, 10000
+
+
+local function has_message(list, message)
+  for _, entry in ipairs(list) do
+    if entry.message == message then return true end
+  end
+  return false
+end
+
+
+local function add_complaint(list, message, hint)
+  if #list < MOST_COMPLAINTS and not has_message(list, message) then
+    list[#list + 1] = { message = message, hint = hint }
+  end
+end
+
+
 local function note_complaint(said, line)
   for _, entry in ipairs(nsys.complaints) do
     local pattern, meaning, remedy = table.unpack(entry)
-    local detail = line:match(pattern)
+    -- find is fast where a pattern is plain text, and most lines are the workload's
+    local detail = line:find(pattern) and line:match(pattern)
     if detail then
-      said.complaints[#said.complaints + 1] = { message = meaning:format(detail), hint = remedy }
+      add_complaint(said.complaints, meaning:format(detail), remedy)
       return
     end
   end
@@ -232,6 +256,7 @@ end
 -- What nsys names its files: a report, or one not imported. The workload may
 -- print lines of its own that look like nsys's.
 local function is_output(path)
+  if path:find "%z" then return false end
   return path:find "%.nsys%-rep$" or path:find "%.qdrep$" or path:find "%.qdstrm$"
 end
 
@@ -243,22 +268,29 @@ local function listed_path(line, listing)
 end
 
 
--- Read the lines that `nsys profile` printed: { generated = paths, complaints =
--- list of { message, hint }, range_started, range_ended }.
-function nsys.read_output(lines)
-  local said = { generated = {}, complaints = {} }
-  local listing = false
-  for _, line in ipairs(lines) do
+-- What `nsys profile` prints, a line at a time: a function to be called with each, and
+-- what they have said so far: { generated = paths, complaints = list of { message,
+-- hint }, range_started, range_ended }.
+function nsys.reader()
+  local said, listing = { generated = {}, complaints = {} }, false
+  return function(line)
     local path = listed_path(line, listing)
     listing = line:find "^Generated:" ~= nil or (listing and line:find "^%s+/" ~= nil)
     if path then
-      said.generated[#said.generated + 1] = path
+      if #said.generated < MOST_REPORTS then said.generated[#said.generated + 1] = path end
     elseif not listing then
       said.range_started = said.range_started or nsys.begins_range(line)
       said.range_ended = said.range_ended or line:find("Capture range ended", 1, true) ~= nil
       note_complaint(said, line)
     end
-  end
+  end, said
+end
+
+
+-- The same of a list of lines.
+function nsys.read_output(lines)
+  local read, said = nsys.reader()
+  for _, line in ipairs(lines) do read(line) end
   return said
 end
 
@@ -285,7 +317,7 @@ end
 
 -- Progress for people out of a line, or nil.
 function nsys.progress(line)
-  local percent = line:match "%[%d+/%d+%].-(%d+)%%"
+  local percent = line:find("%", 1, true) and line:match "%[%d+/%d+%].-(%d+)%%"
   if percent then return ("writing the report, %s %%"):format(percent) end
   if nsys.begins_range(line) then return "capture range started" end
   if line:find("Capture range ended", 1, true) then return "capture range ended" end

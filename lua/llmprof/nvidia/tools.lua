@@ -94,6 +94,7 @@ end
 -- { name, path, version }, or nil and a list of what was tried and failed.
 -- given: a path that the user named; then nothing else is tried.
 function tools.find(vendor, given)
+  if vendor.find then return vendor.find(given) end -- it is no program
   local tried = {}
   for _, path in ipairs(given and { absolute(given) } or tools.places(vendor)) do
     if fs.access(path, "x") then

@@ -13,7 +13,8 @@
 --              remedy, kind (optional) }, each a row of docs/troubleshooting.md
 --   check(cfg)                raises what cannot work, before anything runs
 --   profile_argv(cfg, given)  its call around the workload
---   read_output(lines)        what that printed means
+--   reader()                  a function that is told each line of its output, and what those
+--                             mean so far; read_output(lines): the same of a list
 --
 -- and what only itself can do. To add one: a file here, its keys in
 -- recipe/defaults.lua, a preset conf/<name>/default.yaml, its rows in

@@ -8,7 +8,7 @@ local columns = {}
 -- Short names, for frames that have no column of the name itself.
 columns.aliases = {
   dur = "duration", short = "short_name", regs = "registers", corr = "correlation",
-  cat = "category", queue = "queue_time",
+  cat = "category", queue = "queue_time", gap = "gap_before", gpu_gap = "gpu_gap_before",
 }
 
 

@@ -2,6 +2,7 @@
 -- comparison, value } with == ~= < <= > >= only.
 local columns = require "llmprof.query.columns"
 local errors = require "llmprof.base.errors"
+local nearest = require "llmprof.base.nearest"
 
 local conditions = {}
 
@@ -167,6 +168,37 @@ function conditions.parse(frame, first, ...)
     add_entry(out, frame, first, (...))
   end
   return out
+end
+
+
+-- ---- why nothing is there ----
+
+-- The texts of a column.
+local function texts_of(frame, name)
+  local list = {}
+  for _, value in ipairs(errors.check("failed", frame:group { by = { name }, columns = {} })
+    :values(name)) do
+    if value then list[#list + 1] = value end
+  end
+  return list
+end
+
+
+-- Why no row satisfies these conditions, where a text is asked for that no row has; else "".
+function conditions.why(frame, wanted)
+  local by_name = columns.of(frame)
+  for _, condition in ipairs(wanted) do
+    local name, comparison, value = table.unpack(condition)
+    if by_name[name].type == "string" and comparison == "==" and type(value) == "string" then
+      local texts = texts_of(frame, name)
+      local there = {}
+      for _, text in ipairs(texts) do there[text] = true end
+      if not there[value] then
+        return (": no %s is '%s'%s"):format(name, value, nearest.suggestion(value, texts))
+      end
+    end
+  end
+  return ""
 end
 
 

@@ -63,9 +63,20 @@ local function aggregate(frame, keys, wanted)
 end
 
 
-local Group = {}
-Group.__index = Group
-Group.__name = "llmprof.group"
+local Group = { __name = "llmprof.group" }
+
+-- What groups do not do a statistic of them may.
+function Group:__index(name)
+  local method = Group[name]
+  if method then return method end
+  errors.raise("usage", ("groups have no '%s' before a statistic"):format(tostring(name)),
+    { hint = ('for example: group("%s"):sum("dur"):top(5); there are %s'):format(
+      group.keys_of(self)[1], "agg count distinct max mean median min percentile std stats sum") })
+end
+
+
+-- By group: { frame, keys, wrap }. Not fields, which whoever asks could reach.
+local inner = setmetatable({}, { __mode = "k" })
 
 
 -- Groups of a frame (of C) by columns. wrap(frame) makes the results.
@@ -73,7 +84,28 @@ function group.new(frame, by, wrap)
   if #by == 0 then
     errors.raise("usage", "group: by which columns?", { hint = 'for example: group("name")' })
   end
-  return setmetatable({ frame = frame, keys = columns.resolve(frame, by), wrap = wrap }, Group)
+  local self = setmetatable({}, Group)
+  inner[self] = { frame = frame, keys = columns.resolve(frame, by), wrap = wrap }
+  return self
+end
+
+
+-- The columns that they are grouped by.
+function group.keys_of(self)
+  return inner[self] and inner[self].keys or { "name" }
+end
+
+
+local function state_of(self)
+  return inner[self] or errors.raise("usage", "groups are expected",
+    { hint = 'methods are called with a colon: kernels:group("name"):sum("dur")' })
+end
+
+
+-- These statistics of the groups, as a frame.
+local function made_of(self, wanted)
+  local state = state_of(self)
+  return state.wrap(aggregate(state.frame, state.keys, wanted))
 end
 
 
@@ -88,7 +120,7 @@ local function one_statistic(self, statistic, names, percentile)
     wanted[#wanted + 1] = { statistic = statistic, column = name, percentile = percentile,
       label = percentile and ("p%g"):format(percentile) or statistic }
   end
-  return self.wrap(aggregate(self.frame, self.keys, wanted))
+  return made_of(self, wanted)
 end
 
 
@@ -103,7 +135,7 @@ end
 
 
 function Group:count()
-  return self.wrap(aggregate(self.frame, self.keys, { { statistic = "count", label = "count" } }))
+  return made_of(self, { { statistic = "count", label = "count" } })
 end
 
 
@@ -115,24 +147,24 @@ function Group:agg(...)
     wanted[i].long = wanted[i].column ~= nil
   end
   if #wanted == 0 then parse_spec "" end
-  return self.wrap(aggregate(self.frame, self.keys, wanted))
+  return made_of(self, wanted)
 end
 
 
 -- The usual ones of a column.
 function Group:stats(column)
-  columns.check_number(self.frame, column, "stats")
+  columns.check_number(state_of(self).frame, column, "stats")
   local wanted = { { statistic = "count", label = "count" } }
   for _, label in ipairs { "sum", "mean", "median", "min", "max", "std" } do
     wanted[#wanted + 1] = { statistic = label, column = column, label = label, long = true }
   end
-  return self.wrap(aggregate(self.frame, self.keys, wanted))
+  return made_of(self, wanted)
 end
 
 
 function Group:__tostring()
   return ("groups by %s: add count(), sum(column), stats(column), agg(...)")
-    :format(table.concat(self.keys, ", "))
+    :format(table.concat(inner[self].keys, ", "))
 end
 
 

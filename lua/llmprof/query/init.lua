@@ -6,6 +6,8 @@
 -- method leaves its frame as it is and returns a new one, which borrows the
 -- rows: a view of a million rows costs four bytes a row. docs/repl.md shows
 -- what it is good for, help(kernels) lists the methods.
+local beside = require "llmprof.query.beside"
+local chart = require "llmprof.query.chart"
 local columns = require "llmprof.query.columns"
 local conditions = require "llmprof.query.conditions"
 local diff = require "llmprof.query.diff"
@@ -23,7 +25,8 @@ local Frame = { __name = "llmprof.query" }
 local methods = {}
 
 -- By frame: { rows (of C), sorting and below (not sorted yet), shown (columns
--- to print), limit, bar }. Not fields, which are columns to their users.
+-- to print), limit, bar, draw (gives the picture to print), asked (of where: the
+-- rows before and the conditions) }. Not fields, which are columns to their users.
 local inner = setmetatable({}, { __mode = "k" })
 
 
@@ -139,7 +142,10 @@ end
 function methods:where(first, ...)
   if type(first) == "function" then return where_function(self, first) end
   local rows = rows_of(self)
-  return derived(self, check(rows:where(conditions.parse(rows, first, ...))))
+  local wanted = conditions.parse(rows, first, ...)
+  local made = derived(self, check(rows:where(wanted)))
+  inner[made].asked = { rows = rows, wanted = wanted }
+  return made
 end
 
 
@@ -223,49 +229,75 @@ function methods:values(name)
 end
 
 
--- The type of a column that holds these values (false: absent).
-local function type_of(values, name)
-  local found = "integer"
-  for _, value in ipairs(values) do
-    local kind = math.type(value) == "float" and "number" or math.type(value) or type(value)
-    if kind == "number" then found = "number" end
-    if kind == "string" then return "string" end
-    if value and kind ~= "integer" and kind ~= "number" then
-      usage(("with: column '%s': a %s is no value"):format(name, kind))
-    end
+-- The columns shown, with these after them.
+local function also_shown(self, names)
+  local shown = inner[self].shown
+  if not shown then return nil end
+  local list, there = table.move(shown, 1, #shown, 1, {}), {}
+  for _, name in ipairs(list) do there[name] = true end
+  for _, name in ipairs(names) do
+    if not there[name] then list[#list + 1] = name end
   end
-  return found
+  return list
 end
 
 
--- The columns shown and one more, computed for every row.
+-- One more column, computed for every row.
 function methods:with(name, get, unit)
   if type(name) ~= "string" or type(get) ~= "function" then
     usage("with: a name and a function are expected",
       'for example: with("mean", function(r) return r.dur / r.count end, "ns")')
   end
-  local rows, made, values = rows_of(self), {}, {}
-  local by_name = columns.of(rows)
-  for i, column in ipairs(shown_names(self)) do
-    made[i] = { name = column, type = by_name[column].type, unit = by_name[column].unit,
-      values = rows:values(column) }
-  end
-  local reader, move = row.reader(rows)
-  for i = 1, #rows do
-    move(i)
-    values[i] = get(reader) or false
-  end
-  made[#made + 1] = { name = name, type = type_of(values, name), unit = unit, values = values }
-  return query.wrap(frame.new(#rows, made))
+  return query.wrap(beside.computed(rows_of(self), name, get, unit), also_shown(self, { name }))
 end
 
 
 function methods:share(name)
-  local column = columns.check_number(rows_of(self), name, "share").name
-  local whole = group.single(rows_of(self), "sum", column)
-  return methods.with(self, "share", function(one)
-    return one[column] and whole > 0 and one[column] / whole
-  end, "share")
+  return query.wrap(beside.share(rows_of(self), name), also_shown(self, { "share" }))
+end
+
+
+function methods:lag(name, offset, ...)
+  local rows, made = beside.lag(rows_of(self), name, offset, { ... })
+  return query.wrap(rows, also_shown(self, { made }))
+end
+
+
+function methods:rolling(name, size, statistic, ...)
+  local rows, made = beside.rolling(rows_of(self), name, size, statistic, { ... })
+  return query.wrap(rows, also_shown(self, { made }))
+end
+
+
+function methods:join(other, ...)
+  if not query.is(other) then
+    usage("join: with which other frame?", 'for example: a:join(b, "name")')
+  end
+  local rows, names = beside.join(rows_of(self), rows_of(other), { ... })
+  local added = {}
+  for _, theirs in ipairs(shown_names(other)) do added[#added + 1] = names[theirs] end
+  return query.wrap(rows, also_shown(self, added)
+    or table.move(added, 1, #added, #shown_names(self) + 1, shown_names(self)))
+end
+
+
+function methods:gaps(shortest)
+  return query.wrap(beside.gaps(rows_of(self), shortest))
+end
+
+
+-- How much of the time of a frame another one ran, too: a frame of one row.
+function query.overlap(a, b)
+  if not (query.is(a) and query.is(b)) then
+    usage("overlap: two frames are expected",
+      'for example: overlap(kernels:where { category = "communication" }, '
+        .. 'kernels:where { category = "gemm" })')
+  end
+  return query.from_rows({ beside.overlap(rows_of(a), rows_of(b)) }, {
+    { name = "a", type = "integer", unit = "ns" }, { name = "b", type = "integer", unit = "ns" },
+    { name = "both", type = "integer", unit = "ns" },
+    { name = "share_a", type = "number", unit = "share" },
+    { name = "share_b", type = "number", unit = "share" } })
 end
 
 
@@ -340,10 +372,47 @@ local function last_number(self)
 end
 
 
-function methods:plot(name)
+-- More rows than this are a line, not bars.
+local BARS = 50
+
+-- The same rows, printed as what draw() gives.
+local function drawn(self, draw)
+  return wrap { rows = rows_of(self), shown = inner[self].shown, draw = draw }
+end
+
+
+-- What rows lie along where no column is named: their start, or nothing but their order.
+local function along(rows)
+  local start = columns.find(rows, "start")
+  return start and start.type ~= "string" and start.name or nil
+end
+
+
+function methods:plot(name, over)
   local rows = rows_of(self)
-  local bar = name and columns.check_number(rows, name, "plot").name or last_number(self)
-  return wrap { rows = rows, shown = inner[self].shown, limit = inner[self].limit, bar = bar }
+  local y = name and columns.check_number(rows, name, "plot").name or last_number(self)
+  local x = over and columns.check_number(rows, over, "plot").name
+  if x or #rows > BARS then
+    return drawn(self, function() return chart.line(rows, y, x or along(rows)) end)
+  end
+  return wrap { rows = rows, shown = inner[self].shown, limit = inner[self].limit, bar = y }
+end
+
+
+-- What a strip is of where no column is named.
+local function kind_of(rows)
+  for _, name in ipairs { "category", "kind", "name", "stage" } do
+    if columns.find(rows, name) then return name end
+  end
+  usage("strip: by which column?", 'for example: strip("name")')
+end
+
+
+function methods:strip(by)
+  local rows = rows_of(self)
+  local name = by and columns.check(rows, by).name or kind_of(rows)
+  beside.check_times(rows, "strip")
+  return drawn(self, function() return chart.strip(rows, name) end)
 end
 
 
@@ -382,7 +451,16 @@ local function format_of(path)
 end
 
 
+local sealed = false
+
+-- From now on nothing is written by save: for questions of somebody else.
+function query.seal()
+  sealed = true
+end
+
+
 function methods:save(path)
+  if sealed then usage "save: nothing is written here" end
   local format, ends = format_of(path)
   if not format then
     usage(("save: '%s' ends in none of %s"):format(tostring(path), ends),
@@ -413,7 +491,20 @@ function Frame:__index(key)
   local rows = rows_of(self)
   local column = type(key) == "string" and columns.find(rows, key)
   if column then return rows:values(column.name) end
+  if group.class[key] and type(key) == "string" then
+    usage(("'%s' is of groups"):format(key), ('for example: group("name"):%s'):format(
+      key == "agg" and 'agg("count", "sum dur")' or "count()"))
+  end
   columns.unknown(rows, key, query.methods)
+end
+
+
+-- steps() is steps: what is listed may be called.
+function Frame:__call(...)
+  if select("#", ...) > 0 then
+    usage("a frame is no function", "methods are called with a colon: f:top(10)")
+  end
+  return self
 end
 
 
@@ -427,6 +518,10 @@ function Frame:__tostring()
   local state = inner[self]
   local rows = rows_of(self)
   local limit = state.limit or show.ROWS
+  if state.draw and #rows > 0 then return state.draw() end
+  if #rows == 0 and state.asked then
+    return "no rows" .. conditions.why(state.asked.rows, state.asked.wanted)
+  end
   return show.without_newline(show.table { frame = rows, names = shown_names(self),
     rows = list_rows(self, limit), limit = limit, bar = state.bar })
 end

@@ -52,19 +52,23 @@ local function digits_of(rows, name)
 end
 
 
-local function number_column(column, rows)
-  if ids[column.name] then return { key = column.name, title = column.name, type = "id" } end
-  local most = largest(rows, column.name)
-  for _, scale in ipairs(scales[column.unit] or {}) do
+-- How a quantity is shown whose largest value is `most`: factor, unit (nil: none), digits
+-- after the point (nil: those that values need).
+function show.scale(unit, most)
+  for _, scale in ipairs(scales[unit] or {}) do
     if most < scale[1] then
-      local digits = scale[4]
-      if scale[2] == 1 then digits = digits_of(rows, column.name) end
-      return { key = column.name, title = column.name .. " " .. scale[3], scale = scale[2],
-        digits = digits }
+      return scale[2], scale[3], scale[2] ~= 1 and scale[4] or nil
     end
   end
-  return { key = column.name, title = column.name .. (column.unit and " " .. column.unit or ""),
-    digits = digits_of(rows, column.name) }
+  return 1, unit, nil
+end
+
+
+local function number_column(column, rows)
+  if ids[column.name] then return { key = column.name, title = column.name, type = "id" } end
+  local factor, unit, digits = show.scale(column.unit, largest(rows, column.name))
+  return { key = column.name, title = unit and column.name .. " " .. unit or column.name,
+    scale = factor, digits = digits or digits_of(rows, column.name) }
 end
 
 

@@ -1,7 +1,6 @@
 -- The clocks of several files put on one: the session's UTC first, then offset and
 -- drift from the ends of the collectives that two ranks share.
 local collectives = require "llmprof.collectives"
-local rows = require "llmprof.ranks.rows"
 
 local clocks = {}
 
@@ -22,12 +21,13 @@ local at = { rank = "world", start = "start", ["end"] = "end", key = "key", ordi
 
 
 local function fit(frame, first, second, lag)
-  return rows.check(collectives.clock(frame, at, first, second, lag))
+  return collectives.clock(frame, at, first, second, lag)
 end
 
 
-local function is_good(made)
-  return made.count >= LEAST_PAIRS and made.residual <= clocks.TRUSTED
+-- together: both ranks are of one file, whose clock is not to be put right.
+local function is_good(made, together)
+  return made.count >= LEAST_PAIRS and (together and made.raw or made.residual) <= clocks.TRUSTED
 end
 
 
@@ -67,7 +67,7 @@ local function best_fit(frame, counts, keys, first, second)
     local a, b = counts[key][first], counts[key][second]
     if a and b then
       local best, best_lag
-      local only = rows.check(frame:where { key = key, world = { first, second } })
+      local only = frame:where { key = key, world = { first, second } }
       for _, lag in ipairs(lags_between(b - a)) do
         local made = fit(only, first, second, lag)
         if made.count > 0 and (not best or made.residual < best.residual) then
@@ -83,14 +83,14 @@ end
 
 -- Ranks that are of one job, as far as their collectives end together: by rank
 -- { leader, fit (nil for the leader), share (of the lag) }. frame: collectives with
--- world, key and ordinal; list: all ranks' numbers in order.
-function clocks.groups(frame, list)
+-- world, key and ordinal; list: all ranks' numbers in order; part_of: by rank, its file.
+function clocks.groups(frame, list, part_of)
   local counts, keys = count(frame)
   local found, leaders = {}, {}
   for _, rank in ipairs(list) do
     for _, leader in ipairs(leaders) do
       local made, share = best_fit(frame, counts, keys, leader, rank)
-      if made and is_good(made) then
+      if made and is_good(made, part_of[rank] == part_of[leader]) then
         found[rank] = { leader = leader, fit = made, share = share }
         break
       end

@@ -12,8 +12,8 @@ local SUMS = { "duration", "hidden", "waiting" }
 
 -- Collectives that met others of their kind; those that came last, of which there is
 -- one for each.
-local function matched_of(all) return rows.check(all:where { { "instance", "~=", false } }) end
-local function last_of(all) return rows.check(all:where { { "late", "~=", false } }) end
+local function matched_of(all) return all:where { { "instance", "~=", false } } end
+local function last_of(all) return all:where { { "late", "~=", false } } end
 
 
 local function total(group, column)
@@ -27,14 +27,6 @@ local function by_world(frame, sums)
     list[group.world] = group
   end
   return list
-end
-
-
-local function has_column(frame, name)
-  for _, column in ipairs(frame:columns()) do
-    if column.name == name then return true end
-  end
-  return false
 end
 
 
@@ -65,8 +57,8 @@ end
 -- By kernel, how many each rank ran in decode steps.
 local function in_decode(all)
   local counts = {}
-  if not has_column(all, "phase") then return counts end
-  local decodes = rows.check(all:where { phase = "decode" })
+  if not rows.has(all, "phase") then return counts end
+  local decodes = all:where { phase = "decode" }
   for _, group in ipairs(decodes:group { by = { "short_name" }, distinct = { "world" } }) do
     counts[group.short_name] = group.count // group.distinct.world
   end
@@ -85,9 +77,12 @@ local TRAFFIC = {
   ["reduce"] = function() return 1, 1 end,
 }
 
+-- Ranks of one node at most: with more the network between nodes is a link, too.
+local NODE = 8
+
 -- Message sizes and bandwidths, where NCCL's payloads say them. sized: of the rows that
--- came last, by kernel.
-local function add_bandwidth(made, sized)
+-- came last, by kernel; link: { name, bytes_per_s } between the GPUs, nil: not known.
+local function add_bandwidth(made, sized, link)
   if not sized or sized.message.count == 0 or sized.transfer.total <= 0 then return end
   local traffic = TRAFFIC[made.op]
   made.bytes = sized.message.median
@@ -95,12 +90,15 @@ local function add_bandwidth(made, sized)
   local factor, parts = traffic(made.ranks)
   made.algbw = sized.message.total * parts / sized.transfer.total * 1e9
   made.busbw = made.algbw * factor
+  if link and made.ranks <= NODE then
+    made.link, made.link_share = link.name, made.busbw / link.bytes_per_s
+  end
 end
 
 
 local function sized_of(all)
   local list = {}
-  local last = rows.check(all:where { { "late", "~=", false }, { "message", "~=", false } })
+  local last = all:where { { "late", "~=", false }, { "message", "~=", false } }
   for _, group in ipairs(last:group { by = { "short_name" }, sum = { "message", "transfer" } }) do
     list[group.short_name] = group
   end
@@ -110,9 +108,9 @@ end
 
 -- Each kernel of a collective: { name, op, library, algorithm, protocol, count (of one
 -- rank), decode_count (the same in decode steps), matched (of all), total_ns (of all
--- ranks), waiting_ns, transfer_ns, transfer_p50_ns, skew_p50_ns, bytes, algbw, busbw }, as
--- far as known.
-function communication.kernels(all)
+-- ranks), waiting_ns, transfer_ns, transfer_p50_ns, skew_p50_ns, bytes, algbw, busbw, link
+-- (its name), link_share (of what it carries in one direction) }, as far as known.
+function communication.kernels(all, link)
   local list, met, decoding, sized = json.list {}, {}, in_decode(all), sized_of(all)
   for _, group in ipairs(matched_of(all):group { by = { "short_name" }, sum = { "waiting" } }) do
     met[group.short_name] = { waiting = group.waiting.total }
@@ -130,7 +128,7 @@ function communication.kernels(all)
     made.count, made.total_ns = group.count // group.distinct.world, group.duration.total
     made.matched, made.waiting_ns = own.count or 0, own.waiting
     made.decode_count = decoding[group.short_name]
-    add_bandwidth(made, sized[group.short_name])
+    add_bandwidth(made, sized[group.short_name], link)
     if own.transfer then
       made.transfer_ns, made.transfer_p50_ns = own.transfer.total, own.transfer.median
       made.skew_p50_ns = own.skew.median
@@ -149,8 +147,8 @@ end
 
 -- What was computed before each collective of one step of a phase on a rank, in order.
 local function signatures(all, phase, world, number)
-  local step = rows.check(rows.check(all:where { phase = phase, world = world,
-    number = number }):sort { { "place" } })
+  local step = all:where { phase = phase, world = world,
+    number = number }:sort { { "place" } }
   return step:values "signature"
 end
 
@@ -159,14 +157,14 @@ end
 -- the one that divides best.
 local function divisions(all)
   local made, middle = {}, {}
-  local placed = rows.check(all:where { { "place", "==", 0 }, { "phase", "~=", false } })
+  local placed = all:where { { "place", "==", 0 }, { "phase", "~=", false } }
   for _, group in ipairs(placed:group { by = { "phase", "world" }, sum = { "number" },
     percentiles = { 50 } }) do
     middle[#middle + 1] = group
   end
   for _, group in ipairs(middle) do
-    local own = rows.check(placed:where { phase = group.phase, world = group.world })
-    local number = rows.check(own:sort { { "start" } }):get(#own // 2 + 1, "number")
+    local own = placed:where { phase = group.phase, world = group.world }
+    local number = own:sort { { "start" } }:get(#own // 2 + 1, "number")
     local division = layers.of(signatures(all, group.phase, group.world, number))
     local best = made[group.phase]
     if division and (not best or division.count > best.count) then
@@ -179,7 +177,7 @@ end
 
 -- Add `layer` to collectives that are in steps; returns how those of each phase divide.
 function communication.add_layers(all)
-  if not has_column(all, "place") then return {} end
+  if not rows.has(all, "place") then return {} end
   local made = divisions(all)
   rows.extend(all, { "phase", "place" }, { { name = "layer", type = "integer",
     get = function(key) return key.phase and layers.at(made[key.phase], key.place) end } })
@@ -202,7 +200,7 @@ end
 -- more_kernels: how many more it ran, as the mean.
 function communication.places(all)
   local list = json.list {}
-  local by = has_column(all, "layer") and { "world", "phase", "layer" } or { "world" }
+  local by = rows.has(all, "layer") and { "world", "phase", "layer" } or { "world" }
   for i, group in ipairs(last_of(all):group { by = by,
     sum = { "caused", "late", "more_work", "more_gap", "more_kernels" } }) do
     list[i] = place_record(group)
@@ -216,28 +214,38 @@ function communication.places(all)
 end
 
 
+local function layer_key(group)
+  return ("%s/%s"):format(group.phase, group.layer)
+end
+
+
+local function by_layer(a, b)
+  if a.phase ~= b.phase then return (a.phase or "") < (b.phase or "") end
+  return (a.layer or -1) < (b.layer or -1)
+end
+
+
 -- By phase and layer over all ranks: list of { phase, layer, collectives, collective_ns,
--- hidden_ns, exposed_ns, waiting_ns, transfer_ns }, in order.
+-- hidden_ns, exposed_ns, waiting_ns, transfer_ns (each collective once) }, which add up:
+-- without a layer is what lies outside of them, without a phase outside of steps. Empty
+-- where no step has layers.
 function communication.layers(all)
-  local list, by_layer = json.list {}, {}
-  if not has_column(all, "layer") then return list end
-  local inside = rows.check(all:where { { "layer", "~=", false } })
-  for i, group in ipairs(inside:group { by = { "phase", "layer" }, sum = SUMS }) do
+  local list, known = json.list {}, {}
+  if not rows.has(all, "layer") or #all:where { { "layer", "~=", false } } == 0 then
+    return list
+  end
+  for i, group in ipairs(all:group { by = { "phase", "layer" }, sum = SUMS }) do
     local made = { phase = group.phase, layer = group.layer, collectives = group.count,
       collective_ns = group.duration.total, hidden_ns = group.hidden.total,
       exposed_ns = group.duration.total - group.hidden.total,
       waiting_ns = group.waiting.count > 0 and group.waiting.total or nil }
-    list[i], by_layer[group.phase .. group.layer] = made, made
+    list[i], known[layer_key(group)] = made, made
   end
-  for _, group in ipairs(last_of(inside):group { by = { "phase", "layer" },
-    sum = { "transfer" } }) do
-    local made = by_layer[group.phase .. group.layer]
+  for _, group in ipairs(last_of(all):group { by = { "phase", "layer" }, sum = { "transfer" } }) do
+    local made = known[layer_key(group)]
     made.transfer_ns = group.transfer.total
   end
-  table.sort(list, function(a, b)
-    if a.phase ~= b.phase then return a.phase < b.phase end
-    return a.layer < b.layer
-  end)
+  table.sort(list, by_layer)
   return list
 end
 
@@ -261,8 +269,8 @@ end
 -- phase, from which on a rank held the others up in a layer: where its caused waiting
 -- per step rises for good; nil when it did so from the first, or on and off.
 function communication.first_turn(all, place)
-  local of = rows.check(last_of(all):where { phase = place.phase, layer = place.layer,
-    world = place.rank, { "turn", "~=", false } })
+  local of = last_of(all):where { phase = place.phase, layer = place.layer,
+    world = place.rank, { "turn", "~=", false } }
   local caused, most = {}, -1
   for _, group in ipairs(of:group { by = { "turn" }, sum = { "more_work", "more_gap" } }) do
     caused[group.turn] = math.max(total(group, "more_work"), 0)

@@ -7,10 +7,12 @@
 -- ns, shares 0 to 1, absent what cannot be told.
 local clocks = require "llmprof.ranks.clocks"
 local communication = require "llmprof.ranks.communication"
+local document = require "llmprof.base.document"
 local json = require "llmprof.json"
 local merged = require "llmprof.ranks.merged"
 local pack = require "llmprof.pack"
 local per_step = require "llmprof.ranks.per_step"
+local pipeline = require "llmprof.ranks.pipeline"
 local requests = require "llmprof.ranks.requests"
 local rows = require "llmprof.ranks.rows"
 local step_groups = require "llmprof.ranks.step_groups"
@@ -22,17 +24,6 @@ local ranks = {}
 -- Kernels listed; the rest is in their sum.
 local MOST_KERNELS = 200
 
-local rank_keys = { "rank", "file", "pid", "process", "device", "gpu", "tp", "pp", "dp", "ep",
-  "kernels", "gpu_time_ns", "expert_ns", "collectives", "matched", "collective_ns", "hidden_ns",
-  "exposed_ns", "waiting_ns", "last", "caused_ns" }
-
-local file_keys = { "file", "ranks", "clock", "offset_ns", "drift", "pairs", "apart_ns",
-  "residual_ns" }
-
-local top_keys = { "verdict", "files", "left_out", "ranks", "totals", "gpu_time_ns", "source",
-  "engine", "stages", "steps", "padded", "requests", "collectives", "places", "layers", "kernels",
-  "expert_imbalance", "step_rows" }
-
 
 -- ---- files ----
 
@@ -42,29 +33,48 @@ local function file_records(made)
   for i, part in ipairs(made.parts) do
     local fit = made.fits[i]
     local correction = clocks.correction(fit)
-    list[i] = json.ordered({ file = part.about.file:match "([^/]*)$", ranks = #part.about.ranks,
+    list[i] = { file = part.about.file:match "([^/]*)$", ranks = #part.about.ranks,
       clock = #made.parts == 1 and "own" or (correction and "collectives"
         or (part.about.epoch and "UTC" or "none")),
       offset_ns = correction and correction.offset, drift = correction and correction.drift,
       pairs = fit and fit.count, apart_ns = fit and fit.raw,
-      residual_ns = fit and (correction and fit.residual or fit.raw) }, file_keys)
+      residual_ns = fit and (correction and fit.residual or fit.raw) }
   end
   return list
 end
 
 
+local function has_collectives(made, rank)
+  return #made.parts[rank.part].collectives > 0
+end
+
+
 -- Ranks of a file whose clock could not be compared with the first one's.
+-- Stages of a pipeline share none.
 local function note_unaligned(made, left_out)
   local leaders = {}
   for _, rank in ipairs(made.ranks) do
     local group = made.groups[rank.rank]
-    if group and group.leader == rank.rank then leaders[#leaders + 1] = rank end
+    if group and group.leader == rank.rank and has_collectives(made, rank) then
+      leaders[#leaders + 1] = rank
+    end
   end
-  for i = 2, #leaders do
+  for i = 2, made.told_by and 0 or #leaders do
     left_out[#left_out + 1] = ("%s, rank %d: no collectives that end with those of rank %d: "
       .. "another job or group of ranks, or a clock that cannot be put right; not matched with it")
       :format(leaders[i].file:match "([^/]*)$", leaders[i].rank, leaders[1].rank)
   end
+end
+
+
+-- What marks the steps: labels of an engine, ranges, or nothing but regularity.
+local function source_of(parts)
+  local seen = {}
+  for _, part in ipairs(parts) do
+    if part.about.source then seen[part.about.source] = true end
+  end
+  return seen.labels and "labels" or seen.ranges and "ranges" or seen.inferred and "inferred"
+    or nil
 end
 
 
@@ -79,31 +89,64 @@ local function note_lacking(made, left_out)
     end
     if made.steps and not part.steps then
       left_out[#left_out + 1] = name .. ": no step labels: it is in no step"
+    elseif part.about.source == "inferred" and source_of(made.parts) ~= "inferred" then
+      left_out[#left_out + 1] = name .. ": no step labels: its steps are inferred"
     end
   end
 end
 
 
--- Numbers that are missing where names number the ranks.
+-- Numbers that are missing where names number the ranks; returns these ranks in words.
 local function note_missing(made, left_out)
-  local seen, most = {}, -1
+  local seen, most, missing = {}, -1, {}
   for _, rank in ipairs(made.ranks) do
     seen[rank.rank], most = true, math.max(most, rank.rank)
   end
   for number = 0, most do
     if not seen[number] then
-      left_out[#left_out + 1] = ("rank %d: no file of it is there"):format(number)
+      missing[#missing + 1] = ("rank %d"):format(number)
+      left_out[#left_out + 1] = ("rank %d: no file of it is there: waiting for it counts as "
+        .. "transfer"):format(number)
     end
   end
+  return missing
 end
 
 
 local function note_unmatched(made, left_out)
   if not made.collectives or #made.ranks < 2 then return end
-  local alone = rows.check(made.collectives:where { instance = false })
+  local alone = made.collectives:where { instance = false }
   for _, group in ipairs(alone:group { by = { "world", "short_name" } }) do
     left_out[#left_out + 1] = ("rank %d: %s of %s without a counterpart on another rank"):format(
       group.world, text.count(group.count), group.short_name)
+  end
+end
+
+
+-- Ranks that have fewer collectives of a kind than the others that they meet in it: these
+-- are matched without them.
+local function note_fewer(made, left_out)
+  if not made.collectives then return end
+  local met = made.collectives:where { { "instance", "~=", false } }
+  local rows_of, instances, most = {}, {}, {}
+  for _, group in ipairs(met:group { by = { "key", "short_name" }, distinct = { "ordinal" },
+    sum = { "members" } }) do
+    instances[group.key], most[group.key] = group.distinct.ordinal, group.members.max
+  end
+  for _, group in ipairs(met:group { by = { "key", "short_name", "world" } }) do
+    rows_of[#rows_of + 1] = group
+  end
+  table.sort(rows_of, function(a, b)
+    if a.world ~= b.world then return a.world < b.world end
+    return a.key < b.key
+  end)
+  for _, group in ipairs(rows_of) do
+    local lacking = instances[group.key] - group.count
+    if most[group.key] > 2 and lacking > 0 then
+      left_out[#left_out + 1] = ("rank %d: %s of %s %s are not there: the others are matched "
+        .. "without it"):format(group.world, text.count(lacking),
+        text.count(instances[group.key]), group.short_name)
+    end
   end
 end
 
@@ -112,7 +155,7 @@ end
 
 local function gpu_time(record, kernels)
   local by_rank = {}
-  for _, group in ipairs(rows.check(pack.spread(kernels, { "world" }, "duration", "count"))) do
+  for _, group in ipairs(pack.spread(kernels, { "world" }, "duration", "count")) do
     by_rank[group.world] = group.total
   end
   record.gpu_time_ns = 0
@@ -127,14 +170,14 @@ end
 -- slowest_rank, slowest_ns (mean there), fastest_ns }.
 local function kernel_records(kernels)
   local list, found = json.list {}, {}
-  for i, group in ipairs(rows.check(pack.spread(kernels, { "short_name" }, "duration",
-    "count"))) do
+  for i, group in ipairs(pack.spread(kernels, { "short_name" }, "duration",
+    "count")) do
     list[i] = { name = group.short_name or "(unnamed kernel)", calls = group.count,
       total_ns = group.total, mean_ns = group.mean, median_ns = group.median }
     found[group.short_name or false] = list[i]
   end
-  for _, group in ipairs(rows.check(pack.spread(kernels, { "short_name", "world" }, "duration",
-    "count"))) do
+  for _, group in ipairs(pack.spread(kernels, { "short_name", "world" }, "duration",
+    "count")) do
     local made = found[group.short_name or false]
     if not made.slowest_ns or group.mean > made.slowest_ns then
       made.slowest_rank, made.slowest_ns = group.world, group.mean
@@ -155,10 +198,10 @@ local function add_experts(record, kernels, is_expert)
   if not is_expert then return end
   rows.extend(kernels, { "name" }, { { name = "expert", type = "integer",
     get = function(key) return key.name and is_expert(key.name) and 1 or 0 end } })
-  local of = rows.check(kernels:where { expert = 1 })
+  local of = kernels:where { expert = 1 }
   local sum, most, count = 0, 0, 0
   local own = {}
-  for _, group in ipairs(rows.check(pack.spread(of, { "world" }, "duration", "count"))) do
+  for _, group in ipairs(pack.spread(of, { "world" }, "duration", "count")) do
     own[group.world] = group.total
   end
   for _, rank in ipairs(record.ranks) do
@@ -173,18 +216,46 @@ end
 
 -- ---- steps ----
 
+-- In order of phase and rank, the thread that did most first.
+local function by_phase(a, b)
+  if a.phase ~= b.phase then return step_groups.before(a.phase, b.phase) end
+  if a.rank ~= b.rank then return a.rank < b.rank end
+  local left, right = a.calls_ns + a.ranges_ns, b.calls_ns + b.ranges_ns
+  if left ~= right then return left > right end
+  return a.tid < b.tid
+end
+
+
+-- Threads while the GPU waited for steps, of all parts.
+local function thread_records(made)
+  local list, world = json.list {}, {}
+  for _, rank in ipairs(made.ranks) do
+    world[("%d/%d"):format(rank.part, rank.own)] = rank.rank
+  end
+  for i, part in ipairs(made.parts) do
+    for _, thread in ipairs(part.about.idle_threads or {}) do
+      local record = {}
+      for key, value in pairs(thread) do record[key] = value end
+      record.rank = world[("%d/%d"):format(i, thread.rank)]
+      list[#list + 1] = record
+    end
+  end
+  table.sort(list, by_phase)
+  return #list > 0 and list or nil
+end
+
+
 local function add_steps(record, made)
   per_step.add(made)
-  local source
   for _, part in ipairs(made.parts) do
-    source = source or part.about.source
     record.engine = record.engine or part.about.engine
   end
-  record.source = source
+  record.source = source_of(made.parts)
   record.stages = step_groups.list(made.steps, { "phase" })
   record.steps = step_groups.list(made.steps, { "phase", "batch", "tokens", "generation" })
   record.padded = step_groups.padded(made.steps)
   record.step_rows = step_groups.rows(made.steps)
+  record.idle_threads = thread_records(made)
   for _, group in ipairs(record.steps) do
     local tokens = group.generation
     if group.phase == "decode" and tokens and group.interval_ns and group.interval_ns > 0 then
@@ -196,29 +267,42 @@ end
 
 -- ---- together ----
 
-local function ordered_ranks(list)
-  local records = json.list {}
+-- Of each rank what the results tell.
+local function rank_records(list)
+  local fields, records = document.fields("results", "rank"), json.list {}
   for i, rank in ipairs(list) do
     local record = {}
-    for _, key in ipairs(rank_keys) do record[key] = rank[key] end
+    for _, key in ipairs(fields) do record[key] = rank[key] end
     record.file = rank.file:match "([^/]*)$"
-    records[i] = json.ordered(record, rank_keys)
+    records[i] = record
   end
   return records
 end
 
 
+-- The link between the GPUs of all ranks, nil where they differ or it is not known.
+local function link_between(list, link)
+  if not link or not list[1] then return nil end
+  for _, rank in ipairs(list) do
+    if rank.gpu ~= list[1].gpu then return nil end
+  end
+  return link(list[1].gpu)
+end
+
+
 -- What the parts say together, and the frames that it was made of. given: is_expert
--- (a function of a kernel's name), metrics (metrics.json, nil without), left_out (lines
--- about files that could not be read). The parts' frames are taken over.
+-- (a function of a kernel's name), link (of a GPU's: { name, bytes_per_s }), metrics
+-- (metrics.json, nil without), left_out (lines about files that could not be read or are
+-- there twice), unread (names of the former). The parts' frames are taken over.
 function ranks.examine(parts, given)
   local made = merged.of(parts)
   local record = { ranks = made.ranks, files = file_records(made),
     left_out = json.list(table.move(given.left_out or {}, 1, #(given.left_out or {}), 1, {})) }
   note_lacking(made, record.left_out)
-  note_missing(made, record.left_out)
+  local missing = note_missing(made, record.left_out)
   note_unaligned(made, record.left_out)
   note_unmatched(made, record.left_out)
+  note_fewer(made, record.left_out)
   gpu_time(record, made.kernels)
   add_experts(record, made.kernels, given.is_expert)
   record.kernels = kernel_records(made.kernels)
@@ -227,15 +311,19 @@ function ranks.examine(parts, given)
     communication.add_layers(all)
     communication.add_to_ranks(record.ranks, all)
     record.totals = communication.totals(all)
-    record.collectives = communication.kernels(all)
+    record.collectives = communication.kernels(all, link_between(record.ranks, given.link))
     record.places = communication.places(all)
     record.layers = communication.layers(all)
   end
+  if made.told_by then
+    record.pipeline = pipeline.examine(record.ranks, made.told_by, made.busy, made.p2p)
+  end
   if made.steps then add_steps(record, made) end
-  record.requests = requests.of(given.metrics, record.steps)
-  record.verdict = verdict.of(record, all)
-  record.ranks = ordered_ranks(record.ranks)
-  return json.ordered(record, top_keys), made
+  record.requests = requests.of(given.metrics, record.steps, made.steps, made.epoch)
+  table.move(given.unread or {}, 1, #(given.unread or {}), #missing + 1, missing)
+  record.verdict = verdict.of(record, all, missing)
+  record.ranks = rank_records(record.ranks)
+  return record, made
 end
 
 

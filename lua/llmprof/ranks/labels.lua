@@ -12,8 +12,8 @@ local usual = { prefill = "prefill", prefill_step = "prefill", decode_step = "de
 
 -- Every tag of the trace's ranges, once, sorted.
 local function tags_of(trace)
-  local keys = rows.check(rows.check(trace:frame "ranges"):group { by = { "tag" },
-    columns = {} })
+  local keys = rows.check(trace:frame "ranges"):group { by = { "tag" },
+    columns = {} }
   local list = {}
   for row = 1, #keys do list[#list + 1] = keys:get(row, "tag") end
   table.sort(list)

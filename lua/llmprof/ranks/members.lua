@@ -95,9 +95,21 @@ function members.label_ops(list, frame)
 end
 
 
--- The GPU on which each thread of a process with several launched most.
-local function main_devices(trace)
+-- Is a process several ranks?
+local function has_several(list)
+  local seen = {}
+  for _, member in ipairs(list) do
+    if seen[member.pid] then return true end
+    seen[member.pid] = true
+  end
+  return false
+end
+
+
+-- The GPU on which each thread of a process with several ranks launched most.
+local function main_devices(list, trace)
   local most, device = {}, {}
+  if not has_several(list) then return device end
   for _, group in ipairs(rows.check(trace:frame "kernels")
     :group { by = { "launch_pid", "launch_tid", "device" } }) do
     local thread = ("%s/%s"):format(group.launch_pid, group.launch_tid)
@@ -113,7 +125,7 @@ end
 -- process of several ranks that of the thread. A thread that launched nothing there
 -- has none.
 function members.label_threads(list, frame, trace)
-  local find, device = finder(list), main_devices(trace)
+  local find, device = finder(list), main_devices(list, trace)
   return rows.extend(frame, { "pid", "tid" }, { { name = "rank", type = "integer",
     get = function(key)
       return find(key.pid, device[("%s/%s"):format(key.pid, key.tid)])

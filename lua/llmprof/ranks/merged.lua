@@ -3,19 +3,24 @@
 local clocks = require "llmprof.ranks.clocks"
 local collectives = require "llmprof.collectives"
 local found = require "llmprof.ranks.collectives"
+local members = require "llmprof.ranks.members"
 local pack = require "llmprof.pack"
+local pipeline = require "llmprof.ranks.pipeline"
 local rows = require "llmprof.ranks.rows"
 local spans = require "llmprof.spans"
+local tuple = require "llmprof.base.tuple"
 
 local merged = {}
 
 
 -- ---- which rank is which ----
 
--- The number that a file's name gives its rank: rank3.sqlite, worker_3, run.3.sqlite.
+-- The number that a file's name gives its rank: rank3.sqlite, worker_3, run.3.sqlite; nil
+-- where it gives places ("dp0_pp1_tp0.sqlite").
 local function number_of(file)
   local stem = file:match "([^/]*)$":lower():gsub("%.part$", ""):gsub("%.sqlite$", "")
     :gsub("%.nsys%-rep$", "")
+  if next(members.places(stem)) then return nil end
   return tonumber(stem:match "rank[_.%-]?(%d+)" or stem:match "(%d+)$")
 end
 
@@ -45,6 +50,14 @@ local function are_numbered(parts)
 end
 
 
+-- Places that the name of a file of one rank gives, where its process' name gives none.
+local function add_places(rank)
+  for kind, place in pairs(members.places(rank.file:match "([^/]*)$")) do
+    rank[kind] = rank[kind] or place
+  end
+end
+
+
 local function number_ranks(parts)
   local list, numbered = {}, are_numbered(parts)
   for i, part in ipairs(parts) do
@@ -55,6 +68,7 @@ local function number_ranks(parts)
         "ep" } do
         rank[key] = about[key]
       end
+      if #part.about.ranks == 1 then add_places(rank) end
       list[#list + 1] = rank
     end
   end
@@ -92,13 +106,15 @@ local function join(frames, moved, times)
     return a < b
   end)
   for i, from in ipairs(order) do list[i], own[i] = frames[from], moved and moved[from] end
-  return rows.check(moved and pack.join(list, own, times) or pack.join(list))
+  return moved and pack.join(list, own, times) or pack.join(list)
 end
 
 
+local PIPELINE_TIMES = { "start", "end" }
 local STEP_TIMES = { "start", "end", "launched", "before", "first", "last", "begin" }
 
--- All frames of a name on clocks of one each; nil when no part has one.
+-- All frames of a name on clocks of one each, without rows of no rank, as steps of a
+-- process are that ran no kernel; nil when no part has one.
 local function joined(parts, name, moved, times)
   local frames, own = {}, {}
   for i, part in ipairs(parts) do
@@ -106,13 +122,15 @@ local function joined(parts, name, moved, times)
       frames[#frames + 1], own[#own + 1] = part[name], moved[i]
     end
   end
-  return #frames > 0 and join(frames, own, times) or nil
+  if #frames == 0 then return nil end
+  return rows.check(join(frames, own, times):where { { "world", "~=", false } })
 end
 
 
 -- ---- clocks ----
 
--- Where UTC puts each file's clock: { offset, at, drift }, from the earliest session on.
+-- Where UTC puts each file's clock: { offset, at, drift }, from the earliest session on;
+-- and when that began, ns since 1970, nil where no file says.
 local function by_utc(parts)
   local first
   for _, part in ipairs(parts) do
@@ -123,7 +141,7 @@ local function by_utc(parts)
   for i, part in ipairs(parts) do
     list[i] = { offset = part.about.epoch and first - part.about.epoch or 0, at = 0, drift = 0 }
   end
-  return list
+  return list, first
 end
 
 
@@ -141,20 +159,34 @@ local at = { rank = "world", start = "start", ["end"] = "end", key = "key" }
 local matched = { rank = "world", start = "start", ["end"] = "end", key = "key",
   ordinal = "ordinal", lag = "lag" }
 
+-- A function that gives equal values the same number, from 1 in the order they come.
+local function numbering()
+  local numbers, last = {}, 0
+  return function(...)
+    local key = tuple(...)
+    if not numbers[key] then
+      last = last + 1
+      numbers[key] = last
+    end
+    return numbers[key]
+  end
+end
+
+
 -- What collectives are matched by: the communicator that NCCL named, and their name.
-local function kind_of(key)
-  return key.communicator and ("%s\0%x"):format(key.short_name, key.communicator)
-    or key.short_name
+local function kinds()
+  local number = numbering()
+  return function(key) return number(key.short_name, key.communicator) end
 end
 
 
 -- Collectives of all parts, numbered among those of their kind.
-local function numbered(parts, moved)
+local function numbered(parts, moved, kind_of)
   local all = joined(parts, "collectives", moved, found.times)
   if not all or #all == 0 then return nil end
-  rows.extend(all, { "short_name", "communicator" }, { { name = "key", type = "string",
-    get = function(key) return kind_of(key) end } })
-  rows.check(collectives.number(all, at, "ordinal"))
+  rows.extend(all, { "short_name", "communicator" }, { { name = "key", type = "integer",
+    get = kind_of } })
+  collectives.number(all, at, "ordinal")
   return all
 end
 
@@ -169,20 +201,20 @@ end
 
 
 -- Collectives on one clock, each matched with those of the same group of ranks.
-local function match(parts, moved, groups, counts)
-  local all = joined(parts, "collectives", moved, found.times)
+local function match(parts, moved, groups, counts, kind_of)
+  local number, all = numbering(), joined(parts, "collectives", moved, found.times)
   rows.extend(all, { "short_name", "communicator", "world" }, {
-    { name = "key", type = "string", get = function(key)
-      return ("%s\0%d"):format(kind_of(key), groups[key.world].leader) end },
+    { name = "key", type = "integer", get = function(key)
+      return number(kind_of(key), groups[key.world].leader) end },
     { name = "lag", type = "integer", get = function(key)
       return lag_of(groups, counts, key.world, kind_of(key)) end },
   })
-  rows.check(collectives.number(all, at, "ordinal"))
-  rows.check(collectives.match(all, matched))
-  rows.check(spans.rest(all, { start = "previous", ["end"] = "start" }, "work_before", "gap"))
-  rows.check(collectives.excess(all, "work_before", "more_work"))
-  rows.check(collectives.excess(all, "gap", "more_gap"))
-  rows.check(collectives.excess(all, "before", "more_kernels"))
+  collectives.number(all, at, "ordinal")
+  collectives.match(all, matched)
+  spans.rest(all, { start = "previous", ["end"] = "start" }, "work_before", "gap")
+  collectives.excess(all, "work_before", "more_work")
+  collectives.excess(all, "gap", "more_gap")
+  collectives.excess(all, "before", "more_kernels")
   return all
 end
 
@@ -196,10 +228,16 @@ local function ranks_of(list)
 end
 
 
+local function parts_of(ranks)
+  local part_of = {}
+  for _, rank in ipairs(ranks) do part_of[rank.rank] = rank.part end
+  return part_of
+end
+
+
 -- By part, the fit of its first rank that has one, to a leader of another file.
 local function fits_of(ranks, groups)
-  local part_of, fits = {}, {}
-  for _, rank in ipairs(ranks) do part_of[rank.rank] = rank.part end
+  local part_of, fits = parts_of(ranks), {}
   for _, rank in ipairs(ranks) do
     local group = groups[rank.rank]
     if not fits[rank.part] and group.fit and part_of[group.leader] ~= rank.part then
@@ -216,32 +254,78 @@ local function renumber_all(parts, ranks)
     if part.steps then renumber(part.steps, i, ranks) end
     renumber(part.collectives, i, ranks, before)
     renumber(part.kernels, i, ranks)
+    if part.busy then renumber(part.busy, i, ranks) end
     before = before + (part.steps and #part.steps or 0)
   end
+end
+
+
+-- Collectives on one clock, matched, and how they got there: { parts, ranks, clocks, epoch
+-- (UTC of time 0), fits, groups, collectives }.
+local function collect(parts, ranks)
+  local moved, epoch = by_utc(parts)
+  local made = { parts = parts, ranks = ranks, clocks = moved, epoch = epoch, fits = {},
+    groups = {} }
+  local kind_of = kinds()
+  local all = numbered(parts, moved, kind_of)
+  if not all then return made end
+  local groups, counts = clocks.groups(all, ranks_of(ranks), parts_of(ranks))
+  made.groups, made.fits = groups, fits_of(ranks, groups)
+  for i = 1, #parts do
+    moved[i] = corrected(moved[i], clocks.correction(made.fits[i]))
+  end
+  made.collectives = match(parts, moved, groups, counts, kind_of)
+  return made
+end
+
+
+-- The parts without the sends and receives of their collectives, which are two ranks' own;
+-- these beside them as `p2p`.
+local function apart(parts)
+  local list = {}
+  for i, part in ipairs(parts) do
+    list[i] = setmetatable({ collectives = part.collectives:where { p2p = 0 },
+      p2p = part.collectives:where { p2p = 1 } }, { __index = part })
+  end
+  return list
+end
+
+
+-- Can times of all ranks be compared: of one file, or of files that say when they began?
+local function on_one_clock(parts)
+  for _, part in ipairs(parts) do
+    if #parts > 1 and not part.about.epoch then return false end
+  end
+  return true
+end
+
+
+-- Add what is known of a pipeline, whose sends and receives are no collectives.
+local function add_pipeline(made)
+  local busy = joined(made.parts, "busy", made.clocks, PIPELINE_TIMES)
+  local told_by = on_one_clock(made.parts) and pipeline.find(made.ranks, made.collectives, busy)
+  if not told_by then return made end
+  local parts = apart(made.parts)
+  local again = collect(parts, made.ranks)
+  again.parts, again.told_by = made.parts, told_by
+  again.busy = joined(parts, "busy", again.clocks, PIPELINE_TIMES)
+  again.p2p = joined(parts, "p2p", again.clocks, found.times)
+  return again
 end
 
 
 -- { parts (in order), ranks (list of { rank, file, pid, device, tp, ... }), steps,
 -- collectives (with what llmprof/collectives.h adds; each nil without any), kernels,
 -- clocks (by part: { offset, drift, at }), fits (by part, of llmprof.collectives.clock),
--- groups (by rank: { leader, fit, share }) }. Frames of the parts are taken over.
+-- groups (by rank: { leader, fit, share }) }, and of a pipeline told_by, busy and p2p (the
+-- sends and receives). Frames of the parts are taken over.
 function merged.of(given)
   local parts = in_order(given)
   local ranks = number_ranks(parts)
   renumber_all(parts, ranks)
-  local moved = by_utc(parts)
-  local made = { parts = parts, ranks = ranks, clocks = moved, fits = {}, groups = {} }
-  local all = numbered(parts, moved)
-  if all then
-    local groups, counts = clocks.groups(all, ranks_of(ranks))
-    made.groups, made.fits = groups, fits_of(ranks, groups)
-    for i = 1, #parts do
-      moved[i] = corrected(moved[i], clocks.correction(made.fits[i]))
-    end
-    made.collectives = match(parts, moved, groups, counts)
-  end
-  made.steps = joined(parts, "steps", moved, STEP_TIMES)
-  made.kernels = joined(parts, "kernels", moved, {})
+  local made = add_pipeline(collect(parts, ranks))
+  made.steps = joined(parts, "steps", made.clocks, STEP_TIMES)
+  made.kernels = joined(parts, "kernels", made.clocks, {})
   return made
 end
 

@@ -1,20 +1,29 @@
 -- What is kept of one trace: its ranks, steps, collectives and kernels as frames of
 -- their own, small beside the trace, which can be closed afterwards.
 local collectives = require "llmprof.ranks.collectives"
+local document = require "llmprof.base.document"
+local idle_threads = require "llmprof.ranks.idle_threads"
 local json = require "llmprof.json"
 local labels = require "llmprof.ranks.labels"
 local members = require "llmprof.ranks.members"
 local pack = require "llmprof.pack"
+local pipeline = require "llmprof.ranks.pipeline"
 local rows = require "llmprof.ranks.rows"
+local sorted_keys = require "llmprof.base.sorted_keys"
 local spans = require "llmprof.spans"
 local steps = require "llmprof.ranks.steps"
 
 local part = {}
 
-part.frames = { "steps", "collectives", "kernels" }
+part.frames = { "steps", "collectives", "kernels", "busy" }
+
+-- Their columns.
+local columns = { steps = steps.kept, collectives = collectives.kept,
+  kernels = { "rank", "phase", "name", "short_name", "duration", "count" },
+  busy = { "rank", "start", "end" } }
 
 -- First line of a part's file.
-local MAGIC = "llmprof part 1\n"
+local MAGIC = "llmprof part 2\n"
 
 
 -- ---- steps ----
@@ -31,25 +40,25 @@ local function name_steps(made)
     { name = "is_decode", type = "integer", get = function(key)
       return key.phase == "decode" and 1 or 0 end },
   })
-  local others = rows.check(made:where { is_decode = 0 })
+  local others = made:where { is_decode = 0 }
   local at = { start = "start", ["end"] = "next_run", key = "rank" }
-  rows.check(spans.until_next(others, at, "next_run"))
-  rows.check(spans.assign(made, { time = "start", key = "rank" }, others, at, "run"))
+  spans.until_next(others, at, "next_run")
+  spans.assign(made, { time = "start", key = "rank" }, others, at, "run")
   rows.extend(made, { "run", "is_decode" }, { { name = "run_key", type = "integer",
     get = function(key) return (key.run or -1) * 2 + key.is_decode end } })
-  rows.check(require("llmprof.collectives").number(made, { rank = "rank", start = "start",
-    ["end"] = "end", key = "run_key" }, "turn"))
+  require("llmprof.collectives").number(made, { rank = "rank", start = "start",
+    ["end"] = "end", key = "run_key" }, "turn")
   return made
 end
 
 
--- Steps that are stretches of time on one rank, as they were inferred.
+-- Steps that are stretches of time on their rank, as they were inferred.
 local function of_stretches(list)
   local start, stop, phase, rank = {}, {}, {}, {}
   for i, step in ipairs(list) do
-    start[i], stop[i], phase[i], rank[i] = step.start, step.stop, step.phase, 0
+    start[i], stop[i], phase[i], rank[i] = step.start, step.stop, step.phase, step.rank
   end
-  return rows.check(require("llmprof.frame").new(#list, {
+  return require("llmprof.frame").new(#list, {
     { name = "start", type = "integer", unit = "ns", values = start },
     { name = "end", type = "integer", unit = "ns", values = stop },
     { name = "phase", type = "string", values = phase },
@@ -58,7 +67,20 @@ local function of_stretches(list)
     { name = "context_tokens", type = "integer", values = {} },
     { name = "generation", type = "integer", values = {} },
     { name = "generation_tokens", type = "integer", values = {} },
-  }))
+  })
+end
+
+
+-- The steps of all ranks that can be inferred.
+local function inferred(trace, list, given)
+  local all = {}
+  for _, member in ipairs(given.infer and list or {}) do
+    for _, step in ipairs(given.infer(trace, member, #list == 1)) do
+      step.rank = member.rank
+      all[#all + 1] = step
+    end
+  end
+  return all
 end
 
 
@@ -71,9 +93,10 @@ local function find_steps(trace, list, given)
       time = "api_start", frame = steps.close(steps.of_labels(trace, list, found.steps,
         members.label_threads), found.enclosed) }
   end
-  local inferred = #list == 1 and given.infer and given.infer(trace)
-  if not inferred or #inferred == 0 then return nil end
-  return { source = "inferred", time = "start", frame = steps.close(of_stretches(inferred), true) }
+  local stretches = inferred(trace, list, given)
+  if #stretches == 0 then return nil end
+  return { source = "inferred", time = "start",
+    frame = steps.close(of_stretches(stretches), true) }
 end
 
 
@@ -89,8 +112,12 @@ end
 local function measured_steps(trace, list, known, given)
   local ops = label(list, rows.check(trace:frame "gpu"), known)
   steps.label_work(ops, given.is_collective)
-  steps.measure(known.frame, { trace = trace, members = list, ops = ops,
-    label_threads = members.label_threads, class_of = given.class_of })
+  local api = steps.api(trace, list, members.label_threads, given.class_of)
+  steps.measure(known.frame, { members = list, ops = ops, api = api })
+  if known.source == "labels" then
+    known.idle_threads = idle_threads.of(known.frame, { trace = trace, members = list, api = api,
+      label_threads = members.label_threads })
+  end
 end
 
 
@@ -99,17 +126,28 @@ end
 local function add_messages(trace, kernels)
   local ranges = rows.check(trace:frame "ranges")
   for _, name in ipairs { "communicator", "message" } do
-    rows.check(spans.look_up(kernels, "range", ranges, name, name))
+    spans.look_up(kernels, "range", ranges, name, name)
   end
+end
+
+
+-- Add what the range around the launch of a collective says ("ncclSend").
+local function add_said(trace, found)
+  spans.look_up(found, "range", rows.check(trace:frame "ranges"), "text", "said")
 end
 
 
 -- Kernels with their rank, step, phase, and whether they are a collective's.
 local function labelled_kernels(trace, list, known, given)
   local kernels = label(list, rows.check(trace:frame "kernels"), known)
-  rows.extend(kernels, { "name" }, { { name = "work", type = "integer", get = function(key)
-    return key.name and given.is_collective(key.name) and 1 or 0
-  end } })
+  rows.extend(kernels, { "name" }, {
+    { name = "work", type = "integer", get = function(key)
+      return key.name and given.is_collective(key.name) and 1 or 0
+    end },
+    { name = "p2p", type = "integer", get = function(key)
+      return key.name and collectives.is_p2p(key.name) and 1 or 0
+    end },
+  })
   add_messages(trace, kernels)
   return kernels
 end
@@ -119,8 +157,8 @@ end
 local function counted_kernels(kernels, known)
   local by = { "rank", "name", "short_name", "duration" }
   if known then table.insert(by, 2, "phase") end
-  local ranked = rows.check(kernels:where { { "rank", "~=", false } })
-  return rows.check(ranked:group { by = by, columns = { { "count", "count" } } })
+  local ranked = kernels:where { { "rank", "~=", false } }
+  return ranked:group { by = by, columns = { { "count", "count" } } }
 end
 
 
@@ -132,7 +170,7 @@ local function kept(frame, names)
   for _, name in ipairs(names) do
     if there[name] then list[#list + 1] = name end
   end
-  return rows.check(pack.join { rows.check(frame:select(list)) })
+  return pack.join { frame:select(list) }
 end
 
 
@@ -156,11 +194,17 @@ local function described(list, devices)
 end
 
 
--- The ranks of a trace, and its steps with all their measures: { source, engine, frame,
--- time }; nil where none are known.
-function part.steps(trace, given)
+-- The ranks of a trace, and how its steps are known: { source, engine, frame (not
+-- measured), time }; nil where they are not.
+function part.find_steps(trace, given)
   local list = members.find(trace)
-  local known = find_steps(trace, list, given)
+  return list, find_steps(trace, list, given)
+end
+
+
+-- The same with all measures of the steps.
+function part.steps(trace, given)
+  local list, known = part.find_steps(trace, given)
   if known then
     measured_steps(trace, list, known, given)
     name_steps(known.frame)
@@ -169,24 +213,29 @@ function part.steps(trace, given)
 end
 
 
--- Of one trace: { about, steps (nil where none are known), collectives, kernels }.
+-- Of one trace: { about, steps (nil where none are known), collectives, kernels, busy (of
+-- pipeline.busy; nil without sends and receives) }.
 -- file: what it is called. given: is_collective (function of a kernel's name),
 -- class_of (of an API call's), marks (tag -> phase, nil: the usual names), infer
--- (a function of the trace: list of { start, stop, phase }, nil for none).
+-- (a function of the trace, a member and whether it is the only one: list of { start, stop,
+-- phase }; nil: nothing is inferred).
 function part.of(trace, file, given)
   local list, known = part.steps(trace, given)
   local kernels = labelled_kernels(trace, list, known, given)
   if known then
     steps.add_graph(known.frame, kernels)
-    rows.check(spans.look_up(kernels, "step", known.frame, "turn", "turn"))
+    spans.look_up(kernels, "step", known.frame, "turn", "turn")
   end
   local found = collectives.of_kernels(kernels, list)
   if known then collectives.place(found) end
+  local busy = pipeline.busy(kernels, found, list)
+  if busy then add_said(trace, found) end
   local about = { file = file, epoch = trace:info().epoch, ranks = described(list,
-    devices_of(trace)), source = known and known.source, engine = known and known.engine }
-  return { about = about, steps = known and kept(known.frame, steps.kept),
-    collectives = kept(found, collectives.kept), kernels = kept(counted_kernels(kernels, known),
-      { "rank", "phase", "name", "short_name", "duration", "count" }) }
+    devices_of(trace)), source = known and known.source, engine = known and known.engine,
+    idle_threads = known and known.idle_threads and json.list(known.idle_threads) }
+  return { about = about, steps = known and kept(known.frame, columns.steps),
+    collectives = kept(found, columns.collectives),
+    kernels = kept(counted_kernels(kernels, known), columns.kernels), busy = busy }
 end
 
 
@@ -196,11 +245,80 @@ end
 function part.encode(made)
   local packed, sizes = {}, {}
   for i, name in ipairs(part.frames) do
-    packed[i] = made[name] and rows.check(pack.encode(made[name])) or ""
+    packed[i] = made[name] and pack.encode(made[name]) or ""
     sizes[i] = #packed[i]
   end
   local head = rows.check(json.encode { about = made.about, sizes = json.list(sizes) })
   return MAGIC .. head .. "\n" .. table.concat(packed)
+end
+
+
+-- ---- bytes that may be a stranger's ----
+
+-- Columns that a frame has where its trace had steps, or sends and receives.
+local OPTIONAL = { phase = true, step = true, turn = true, place = true, said = true }
+
+-- Further off no time of a capture is: ns, some 36 years.
+local FAR = 1 << 60
+
+local TEXTS = { phase = true, name = true, short_name = true, said = true }
+
+
+-- What a frame lacks of the columns that are wanted, or nil.
+local function check_columns(frame, names)
+  local there = {}
+  for _, column in ipairs(frame:columns()) do there[column.name] = column.type end
+  for _, name in ipairs(names) do
+    local wanted = TEXTS[name] and "string" or "integer"
+    if there[name] ~= wanted and (there[name] or not OPTIONAL[name]) then
+      return ("no column '%s' of type %s"):format(name, wanted)
+    end
+  end
+  return nil
+end
+
+
+-- What is in every row, and no less than this; ns, and how often.
+local LEAST = {
+  kernels = { duration = 0, count = 1 },
+  collectives = { start = -FAR, ["end"] = -FAR, duration = 0 },
+  steps = { start = -FAR, ["end"] = -FAR },
+  busy = { start = -FAR, ["end"] = -FAR },
+}
+
+
+-- A column with numbers that cannot be, or nil.
+local function check_numbers(frame, least)
+  for _, name in ipairs(sorted_keys(least)) do
+    if #rows.check(frame:where { [name] = false }) > 0
+      or #rows.check(frame:where { { name, "<", least[name] } }) > 0
+      or #rows.check(frame:where { { name, ">", FAR } }) > 0 then
+      return ("impossible numbers in '%s'"):format(name)
+    end
+  end
+  return nil
+end
+
+
+-- A rank of a frame that the head does not tell of, or nil.
+local function check_ranks(frame, about)
+  local known = {}
+  for _, rank in ipairs(about.ranks) do known[rank.rank] = true end
+  for _, row in ipairs(frame:group { by = { "rank" } }) do
+    if row.rank and not known[row.rank] then return ("no rank %d"):format(row.rank) end
+  end
+  return nil
+end
+
+
+-- A frame of a part, or nil and what is wrong with it.
+local function decode_frame(bytes, name, about)
+  local frame, message = pack.decode(bytes)
+  if not frame then return nil, message end
+  local wrong = check_columns(frame, columns[name]) or check_ranks(frame, about)
+    or check_numbers(frame, LEAST[name])
+  if wrong then return nil, ("%s: %s"):format(name, wrong) end
+  return frame
 end
 
 
@@ -209,13 +327,15 @@ function part.decode(bytes)
   if bytes:sub(1, #MAGIC) ~= MAGIC then return nil, "not a part that llmprof wrote" end
   local line, at = bytes:match("^([^\n]*)\n()", #MAGIC + 1)
   local head = line and json.decode(line)
-  if not head or type(head.sizes) ~= "table" then return nil, "its head is broken" end
+  if not head then return nil, "its head is broken" end
+  local offence = document.check("part", head)
+  if offence then return nil, "its head: " .. offence end
   local made = { about = head.about }
   for i, name in ipairs(part.frames) do
     local size = head.sizes[i]
-    if math.type(size) ~= "integer" or at + size - 1 > #bytes then return nil, "it is cut" end
+    if at + size - 1 > #bytes then return nil, "it is cut" end
     if size > 0 then
-      local frame, message = pack.decode(bytes:sub(at, at + size - 1))
+      local frame, message = decode_frame(bytes:sub(at, at + size - 1), name, head.about)
       if not frame then return nil, message end
       made[name] = frame
     end

@@ -14,9 +14,9 @@ end
 function per_step.add(made)
   local all, sums = made.collectives, {}
   if all then
-    rows.check(spans.look_up(all, "number", made.steps, "start", "step_start"))
-    local matched = rows.check(all:where { { "instance", "~=", false },
-      { "step_start", "~=", false } })
+    spans.look_up(all, "number", made.steps, "start", "step_start")
+    local matched = all:where { { "instance", "~=", false },
+      { "step_start", "~=", false } }
     for _, group in ipairs(matched:group { by = { "world", "step_start" },
       sum = { "waiting", "transfer" } }) do
       sums[key_of(group.world, group.step_start)] = group

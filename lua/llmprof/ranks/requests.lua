@@ -1,6 +1,7 @@
 -- What clients saw beside what the steps say: time per token, stalls of decode by the
--- prefill of other requests. From metrics.json, whose requests have no times of their
--- own on the trace's clock: they meet the steps in their means only.
+-- prefill of other requests. From metrics.json. Requests that say when they were sent meet
+-- single steps, others their means only.
+local request_steps = require "llmprof.ranks.request_steps"
 local statistics = require "llmprof.base.statistics"
 
 local requests = {}
@@ -23,9 +24,8 @@ end
 
 local function spread(values)
   local made = statistics.describe(values)
-  return made and { count = made.count, mean_ns = made.mean, min_ns = made.min, max_ns = made.max,
-    p50_ns = statistics.percentile(values, 50), p90_ns = statistics.percentile(values, 90),
-    p99_ns = statistics.percentile(values, 99) }
+  return made and statistics.add_percentiles({ count = made.count, mean_ns = made.mean,
+    min_ns = made.min, max_ns = made.max }, values)
 end
 
 
@@ -36,14 +36,21 @@ local function ns_of(list, field)
 end
 
 
--- Times between the tokens of the requests, as far as the workload kept them.
-local function between_tokens(metrics)
+-- Times between the tokens of each request, as far as the workload kept them; else of a
+-- round's requests as their mean, and true.
+local function between_tokens(list, metrics)
   local values = {}
+  for _, request in ipairs(list) do
+    for _, ms in ipairs(type(request.steps_ms) == "table" and request.steps_ms or {}) do
+      values[#values + 1] = ms * 1e6
+    end
+  end
+  if #values > 0 then return spread(values) end
   for _, rep in ipairs(metrics.repeats or {}) do
     local decode = rep.stages and rep.stages.decode
     for _, ms in ipairs(decode and decode.steps_ms or {}) do values[#values + 1] = ms * 1e6 end
   end
-  return spread(values)
+  return spread(values), #values > 0 or nil
 end
 
 
@@ -73,23 +80,47 @@ local function decode_interval(groups)
 end
 
 
--- { count, ttft, tpot, between_tokens (each { count, mean_ns, p50_ns, ... }),
--- step_interval_ns, difference (share), agrees, stall_ns (by which a decode step that
--- prefills others, too, is longer), attributable }; nil without requests or steps.
--- groups: steps by (phase, batch, tokens) with generation.
-function requests.of(metrics, groups)
+local UNKNOWN = "metrics.json does not say when requests were sent: which step prefilled which "
+  .. "request is not attributable"
+local APART = "the requests were sent while no step of the capture ran, or the capture does not "
+  .. "say when it began: which step prefilled which request is not attributable"
+
+
+-- Which requests have a prefill step of their own, in words.
+local function attributable(list, single)
+  if not single then
+    for _, request in ipairs(list) do
+      if request.sent_utc_ns then return APART end
+    end
+    return UNKNOWN
+  end
+  local count = 0
+  for _, one in ipairs(single) do count = count + (one.prefill_step and 1 or 0) end
+  return ("%d of %d requests have one step that can have prefilled them; of the others it is not "
+    .. "attributable"):format(count, #single)
+end
+
+
+-- { count, ttft, tpot, between_tokens (each { count, mean_ns, p50_ns, ... }), averaged (are
+-- these means of a round's requests), step_interval_ns, difference (share), agrees,
+-- stall_ns (by which a decode step that prefills others, too, is longer), attributable,
+-- single (of llmprof.ranks.request_steps) }; nil without requests or steps. groups: steps
+-- by (phase, batch, tokens) with generation; steps: their frame; epoch: UTC of its time 0.
+function requests.of(metrics, groups, steps, epoch)
   local list = metrics and all_of(metrics) or {}
   if #list == 0 or not groups then return nil end
   local made = { count = #list, ttft = spread(ns_of(list, "ttft_ms")),
-    tpot = spread(ns_of(list, "tpot_ms")), between_tokens = between_tokens(metrics),
-    attributable = "requests carry no times on the trace's clock: which step prefilled which "
-      .. "request is not attributable" }
+    tpot = spread(ns_of(list, "tpot_ms")) }
+  made.between_tokens, made.averaged = between_tokens(list, metrics)
+  local plain = decode_interval(groups)
+  made.single = request_steps.of(list, steps, { epoch = epoch, plain = plain,
+    prompt_tokens = metrics.prompt_tokens })
+  made.attributable = attributable(list, made.single)
   local interval = interval_of(groups)
   if interval then
     made.step_interval_ns = interval
     made.difference = (made.tpot.mean_ns - interval) / interval
     made.agrees = math.abs(made.difference) <= AGREES
-    local plain = decode_interval(groups)
     made.stall_ns = plain and math.max(interval - plain, 0) or nil
   end
   return made

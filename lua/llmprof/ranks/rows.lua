@@ -11,11 +11,19 @@ function rows.check(value, message)
 end
 
 
+function rows.has(frame, name)
+  for _, column in ipairs(frame:columns()) do
+    if column.name == name then return true end
+  end
+  return false
+end
+
+
 -- Add columns by the values of other ones. by: names of columns; columns: list of
 -- { name, type, unit, get }, get a function of a row with the columns of `by`, whose
 -- nil and false are absent. Returns the frame.
 function rows.extend(frame, by, columns)
-  local keys = rows.check(frame:group { by = by, columns = {} })
+  local keys = frame:group { by = by, columns = {} }
   local made = {}
   for i, column in ipairs(columns) do
     made[i] = { name = column.name, type = column.type, unit = column.unit, values = {} }
@@ -25,7 +33,7 @@ function rows.extend(frame, by, columns)
     for _, name in ipairs(by) do key[name] = keys:get(row, name) end
     for i, column in ipairs(columns) do made[i].values[row] = column.get(key) or false end
   end
-  return rows.check(frame:extend(by, #keys, made))
+  return frame:extend(by, #keys, made)
 end
 
 

@@ -1,7 +1,7 @@
 -- Steps grouped: by phase, and by what they were of (batch, tokens), per rank and over
 -- ranks.
 local json = require "llmprof.json"
-local rows = require "llmprof.ranks.rows"
+local statistics = require "llmprof.base.statistics"
 
 local step_groups = {}
 
@@ -18,6 +18,13 @@ local MOST_STEPS = 4096
 local order = { prefill = 1, mixed = 2, decode = 3, empty = 4 }
 
 
+-- Does a phase come before another one in tables?
+function step_groups.before(a, b)
+  return (order[a] or 5) < (order[b] or 5)
+end
+
+
+
 local function columns()
   local list = {}
   for column in pairs(means) do list[#list + 1] = column end
@@ -32,9 +39,8 @@ local function record(group)
   for column, field in pairs(means) do made[field] = group[column] and group[column].mean end
   local length = group.length
   if length.count > 0 then
-    made.p50_ns, made.p90_ns, made.min_ns, made.max_ns = length.median, length.p90, length.min,
-      length.max
-    made.total_ns = length.total
+    made.min_ns, made.max_ns, made.total_ns = length.min, length.max, length.total
+    made.p50_ns, made.p90_ns = length.median, length.p90
   end
   -- each holds those before it
   if made.idle_ns and made.idle_other_ns then
@@ -43,8 +49,17 @@ local function record(group)
     made.idle_memory_ns = made.idle_memory_ns - made.idle_launch_ns
     made.idle_launch_ns = made.idle_launch_ns - made.idle_sync_ns
   end
+  if (made.collectives or 0) == 0 then made.collective_ns, made.hidden_ns = nil, nil end
   made.exposed_ns = made.collective_ns and made.hidden_ns and made.collective_ns - made.hidden_ns
   return made
+end
+
+
+-- Leave out percentiles that so many steps do not support: ranks make a step together, so
+-- their lengths of it are no more than one.
+local function keep_supported(made)
+  if not statistics.supports(made.count, 50) then made.p50_ns = nil end
+  if not statistics.supports(made.count, 90) then made.p90_ns = nil end
 end
 
 
@@ -69,7 +84,7 @@ local function over_ranks(made, own)
   if not slowest then return end
   made.mean_ns = sum / #own
   made.slowest_rank, made.slowest_ns = slowest.rank, slowest.mean_ns
-  made.spread_ns = slowest.mean_ns - fastest.mean_ns
+  if #own > 1 then made.spread_ns = slowest.mean_ns - fastest.mean_ns end
 end
 
 
@@ -104,10 +119,14 @@ function step_groups.list(steps, by)
   for _, group in ipairs(own) do
     local made, entry = found[key_of(group, by)], record(group)
     entry.rank = group.world
+    keep_supported(entry)
     made.count = math.max(made.count, entry.count)
     table.insert(made.ranks, entry)
   end
-  for _, made in ipairs(list) do over_ranks(made, made.ranks) end
+  for _, made in ipairs(list) do
+    over_ranks(made, made.ranks)
+    keep_supported(made)
+  end
   table.sort(list, by_kind(by))
   return list
 end
@@ -126,7 +145,7 @@ local TIMED = { start = true, ["end"] = true, begin = true, last = true, length 
 -- *_ns.
 function step_groups.rows(steps)
   local list = json.list {}
-  local sorted = rows.check(steps:sort { { "world" }, { "start" } })
+  local sorted = steps:sort { { "world" }, { "start" } }
   for row = 1, math.min(#sorted, MOST_STEPS) do
     local made = { rank = sorted:get(row, "world") }
     for _, name in ipairs(kept) do
@@ -142,8 +161,8 @@ end
 -- graph is known by its least node.
 function step_groups.padded(steps)
   local largest, ran, list = {}, {}, json.list {}
-  local decodes = rows.check(steps:where { phase = "decode", { "graph", "~=", false },
-    { "batch", "~=", false } })
+  local decodes = steps:where { phase = "decode", { "graph", "~=", false },
+    { "batch", "~=", false } }
   for _, group in ipairs(decodes:group { by = { "world", "graph", "batch" } }) do
     local graph = ("%d/%d"):format(group.world, group.graph)
     largest[graph] = math.max(largest[graph] or 0, group.batch)

@@ -29,8 +29,8 @@ function steps.of_labels(trace, list, labels, label_threads)
   for tag in pairs(labels) do tags[#tags + 1] = tag end
   table.sort(tags)
   local view = rows.check(trace:frame "ranges"):where { tag = tags }
-  local made = rows.check(pack.join { rows.check(view:select { "tag", "start", "end", "pid",
-    "tid" }) })
+  local made = pack.join { view:select { "tag", "start", "end", "pid",
+    "tid" } }
   label_threads(list, made, trace)
   local columns = { { name = "phase", type = "string",
     get = function(key) return labels[key.tag].phase end } }
@@ -56,7 +56,7 @@ function steps.close(made, enclosed)
     rows.extend(made, { "end" }, { { name = "until", type = "integer", unit = "ns",
       get = function(key) return key["end"] end } })
   else
-    rows.check(spans.until_next(made, at, "until"))
+    spans.until_next(made, at, "until")
   end
   return made
 end
@@ -80,26 +80,33 @@ end
 -- Add `step`, and of that `phase`, to operations that have a rank. time: the column
 -- that says in which they are, "api_start" unless given.
 function steps.assign(ops, made, time)
-  rows.check(spans.assign(ops, { time = time or "api_start", key = "rank" }, made, at, "step"))
-  rows.check(spans.look_up(ops, "step", made, "phase", "phase"))
+  spans.assign(ops, { time = time or "api_start", key = "rank" }, made, at, "step")
+  spans.look_up(ops, "step", made, "phase", "phase")
   return ops
 end
 
 
 -- ---- what they took ----
 
+-- API calls with rank and class. class_of: a function of a call's name.
+function steps.api(trace, list, label_threads, class_of)
+  local api = label_threads(list, rows.check(trace:frame "api"), trace)
+  return rows.extend(api, { "name" }, { { name = "class", type = "string",
+    get = function(key) return class_of(key.name or "") end } })
+end
+
+
 -- Intervals of API calls by rank and class, each with the classes before it, so that a
 -- moment counts once.
-local function api_sets(trace, list, label_threads, class_of)
-  local api = label_threads(list, rows.check(trace:frame "api"), trace)
-  rows.extend(api, { "name" }, { { name = "class", type = "string",
-    get = function(key) return class_of(key.name or "") end } })
+local function api_sets(api, list)
   local sets = {}
-  for i, class in ipairs(CLASSES) do
-    sets[class] = {}
-    for _, member in ipairs(list) do
-      sets[class][member.rank + 1] = rows.check(api:where { rank = member.rank,
-        class = table.move(CLASSES, 1, i, 1, {}) }):union()
+  for _, class in ipairs(CLASSES) do sets[class] = {} end
+  for _, member in ipairs(list) do
+    local so_far
+    for _, class in ipairs(CLASSES) do
+      local own = api:where({ rank = member.rank, class = class }):union()
+      so_far = so_far and so_far:join(own) or own
+      sets[class][member.rank + 1] = so_far
     end
   end
   return sets
@@ -111,18 +118,18 @@ end
 local function cover_idle(made, sets)
   local idle = { start = "before", ["end"] = "first", key = "rank" }
   for _, class in ipairs(CLASSES) do
-    rows.check(spans.cover(made, idle, sets[class], "idle_" .. class))
+    spans.cover(made, idle, sets[class], "idle_" .. class)
   end
 end
 
 
--- Steps with their measures. given: trace, members, label_threads, ops (with rank,
--- work, graphed and step), class_of.
+-- Steps with their measures. given: members, ops (with rank, work, graphed and step), api
+-- (of steps.api).
 function steps.measure(made, given)
-  rows.check(spans.measure(made, { rank = "rank", start = "start" }, given.ops,
+  spans.measure(made, { rank = "rank", start = "start" }, given.ops,
     { step = "step", start = "start", ["end"] = "end", work = "work", launched = "api_start",
-      graphed = "graphed" }))
-  cover_idle(made, api_sets(given.trace, given.members, given.label_threads, given.class_of))
+      graphed = "graphed" })
+  cover_idle(made, api_sets(given.api, given.members))
   return made
 end
 
@@ -130,8 +137,8 @@ end
 -- Add `graph`, a number of the CUDA graph that a step replayed, where kernels of graphs
 -- are traced one by one. kernels: with rank and step.
 function steps.add_graph(made, kernels)
-  local of_graphs = rows.check(kernels:where { { "graph_node", "~=", false } })
-  rows.check(spans.least(made, of_graphs, "step", "graph_node", "graph"))
+  local of_graphs = kernels:where { { "graph_node", "~=", false } }
+  spans.least(made, of_graphs, "step", "graph_node", "graph")
 end
 
 

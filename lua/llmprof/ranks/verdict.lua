@@ -1,7 +1,6 @@
 -- One answer: do the ranks wait for each other, for whom and where, or is it the
 -- transfers that take the time?
 local communication = require "llmprof.ranks.communication"
-local rows = require "llmprof.ranks.rows"
 local text = require "llmprof.text"
 
 local verdict = {}
@@ -78,7 +77,7 @@ local function worst_collective(all, place, from_step)
   end
   local by = place.phase and { "place" } or {}
   local worst
-  for _, group in ipairs(rows.check(all:where(conditions)):group { by = by,
+  for _, group in ipairs(all:where(conditions):group { by = by,
     sum = { "caused", "more_work", "more_gap", "more_kernels" } }) do
     if not worst or group.caused.total > worst.caused_ns then
       worst = { place = group.place, caused_ns = group.caused.total, count = group.count,
@@ -115,7 +114,8 @@ local function sentence(made, record)
       .. "waiting"):format(percent(made.gpu_share), ms(totals.collective_ns - totals.waiting_ns),
       ms(totals.collective_ns))
   elseif made.kind == "balanced" then
-    return ("balanced: collectives take %s of the GPU time, %s of it waiting"):format(
+    return ((record.pipeline and "balanced within each stage" or "balanced")
+      .. ": collectives take %s of the GPU time, %s of it waiting"):format(
       percent(made.gpu_share), ms(totals.waiting_ns))
   elseif not made.rank then
     return ("waiting, for no one rank alone: %s"):format(of)
@@ -148,8 +148,9 @@ end
 -- The verdict over a record that has ranks, totals and places, and the matched
 -- collectives: { kind ("waiting", "transfer", "balanced" or "unknown"), text, rank,
 -- phase, layer, first (the first collective of a step), from_step, instead, share (of
--- the waiting), waiting_ns, gpu_share }; nil where there is nothing to say.
-function verdict.of(record, all)
+-- the waiting), waiting_ns, gpu_share }; nil where there is nothing to say. missing: ranks
+-- or files that are not there, in words, which may be those that the others waited for.
+function verdict.of(record, all, missing)
   local totals = record.totals
   if not all then
     return #record.ranks > 1 and unknown "there are no collectives in the capture" or nil
@@ -161,6 +162,10 @@ function verdict.of(record, all)
   end
   local share = record.gpu_time_ns > 0 and totals.collective_ns / record.gpu_time_ns or 0
   local made = judge(record, all, share)
+  if made.kind == "transfer" and #missing > 0 then
+    return unknown(("%s is missing: what the others waited for it looks like transfer")
+      :format(table.concat(missing, ", ")))
+  end
   made.gpu_share = share
   made.text = sentence(made, record)
   return made

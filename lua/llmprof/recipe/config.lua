@@ -1,8 +1,9 @@
 -- Configuration: layers of values over declared keys, each value with where it
 -- came from.
 --
--- Layers, later wins: built-in defaults, presets (conf/nsys, conf/ncu), the
--- recipe, the mode (conf/mode), a file given with --config, the command line.
+-- Layers, later wins: built-in defaults, presets (conf/nsys, conf/ncu), the user's
+-- own file (llmprof.recipe.user), the recipe, the mode (conf/mode), a file given with
+-- --config, the command line.
 -- A preset is chosen by the last layer that names one, and its values stay
 -- below the recipe's.
 --
@@ -16,6 +17,7 @@ local files = require "llmprof.base.files"
 local foreign = require "llmprof.recipe.foreign"
 local nearest = require "llmprof.base.nearest"
 local sorted_keys = require "llmprof.base.sorted_keys"
+local user = require "llmprof.recipe.user"
 local yaml = require "llmprof.yaml"
 
 local config = {}
@@ -37,6 +39,9 @@ end
 
 -- Why a configuration takes no timeline, and what would have one; nil when it does.
 function config.untimed(cfg)
+  if cfg.capture == "none" then
+    return "capture=none", "capture=auto takes a timeline, under a profiler"
+  end
   if cfg.timeline ~= "off" then return nil end
   return "timeline=off", "timeline=on captures one"
 end
@@ -428,16 +433,18 @@ function config.compose(given)
   end
   local file, file_name = {}, nil
   if given.file then file, file_name = load_file(layers.declared, given.file) end
+  local own, own_name = user.settings()
   local recipe = given.recipe or {}
   local overrides = resolve_overrides(layers.declared, given.overrides or {})
   local line = from_overrides(overrides)
-  local mode_name, mode, mode_file = last_mode { recipe, file, line }, {}, nil
+  local mode_name, mode, mode_file = last_mode { own, recipe, file, line }, {}, nil
   if mode_name then mode, mode_file = load_preset("mode", mode_name) end
   for _, group in ipairs(config.preset_groups) do
-    local name = chosen_preset(group, { recipe, mode, file, line })
+    local name = chosen_preset(group, { own, recipe, mode, file, line })
     local tree, where = load_preset(group, name)
     layers:apply({ [group] = tree }, where)
   end
+  layers:apply(own, own_name)
   layers:apply(recipe, given.recipe_name or "recipe")
   if mode_name then layers:apply(mode, mode_file) end
   if given.file then layers:apply(file, file_name) end
@@ -457,18 +464,10 @@ function config.of_recipe(made, file, words)
 end
 
 
-local function scalar(value)
-  if value == nil then return "null" end
-  local text = yaml.encode(value):gsub("\n$", "")
-  return text
-end
-
-
 local function shown(value)
-  if type(value) ~= "table" then return scalar(value) end
-  local items = {}
-  for i, item in ipairs(value) do items[i] = scalar(item) end
-  return "[" .. table.concat(items, ", ") .. "]"
+  if value == nil then return "null" end
+  if type(value) == "table" and not next(value) then return "[]" end
+  return assert(yaml.encode_line(value))
 end
 
 

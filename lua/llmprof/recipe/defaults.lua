@@ -4,8 +4,9 @@
 -- place the value takes, so it has to fit that one. Recipes declare their own keys
 -- in the same form.
 return {
-  ["capture"] = { "Where the timeline comes from", "auto",
-    choices = { "auto", "nsys", "builtin", "recorded" } },
+  ["capture"] = { "Where the timeline comes from; none: the program runs by itself, and what it "
+    .. "says of itself is all", "auto",
+    choices = { "auto", "nsys", "builtin", "recorded", "none" } },
   ["recorded"] = { "Folder of the recorded capture; recipes/recorded/<recipe> unless set",
     type = "string" },
   ["mode"] = { "A preset of presets: how deep to measure", type = "string" },
@@ -16,6 +17,13 @@ return {
   ["run.representative_max_new_tokens"] = { "Tokens generated in every capture of the run, in "
     .. "place of infer.max_new_tokens", type = "integer", min = 1,
     instead_of = "infer.max_new_tokens" },
+  ["launch.ranks"] = { "Start the workload as so many ranks, with a capture of each", 1, min = 1 },
+  ["launch.with"] = { "What starts them", "local",
+    choices = { "local", "torchrun", "mpirun", "srun" } },
+  ["launch.gpus"] = { "Each rank sees all GPUs and LOCAL_RANK says which is its own, or that one "
+    .. "alone", "all", choices = { "all", "one" } },
+  ["launch.grace_s"] = { "When a rank has failed the others have so many seconds", 30, min = 0 },
+  ["launch.args"] = { "More arguments for what starts them, word by word", {}, runs = true },
   ["workload.timeout_s"] = { "End the workload after so many seconds", type = "integer", min = 1 },
   ["workload.stall_s"] = { "End a program that has made no progress for so many seconds: no line "
     .. "printed, no file written where it may, and no processor time used but under ncu", 300,
@@ -24,8 +32,9 @@ return {
     .. "instead of a run under it", type = "string" },
   ["operators"] = { "Run the workload once more under its own profiler", "on",
     choices = { "on", "off" } },
-  ["counters"] = { "Measure the selected kernels with hardware counters", "on",
-    choices = { "on", "off" } },
+  ["counters"] = { "Measure the selected kernels with hardware counters: on and auto by what "
+    .. "took the timeline, builtin by llmprof's collector in the same run, or by ncu", "on",
+    choices = { "on", "auto", "builtin", "ncu", "off" } },
   ["timeline"] = { "Capture a timeline; off measures counters alone", "on",
     choices = { "on", "off" } },
   ["overhead"] = { "Time the workload without the profiler: in a plain run before the timeline, "
@@ -62,6 +71,17 @@ return {
   ["hardware.bandwidth_bytes_per_s"] = { "Memory bandwidth of the GPU in bytes/s; as "
     .. "conf/hardware says unless set", type = "float", min = 1 },
 
+  ["tools.collector"] = { "Path of libllmprof_collector.so; found by itself unless set",
+    type = "string", runs = true },
+  ["collector.memory"] = { "Most memory of the collector's buffers in a process", "256M" },
+  ["collector.graphs"] = { "CUDA graphs as a row per node, or as one", "node",
+    choices = { "node", "graph" } },
+  ["collector.units"] = { "What units of the workload are, as docs/collector.md has it; as the "
+    .. "counters ask for unless set", type = "string" },
+  ["collector.samples_hz"] = { "Hardware samples per second in the timeline; 0: none", 0,
+    min = 0 },
+  ["collector.plan"] = { "More lines of the collector's plan, KEY=VALUE each", type = "list" },
+
   ["nsys.preset"] = { "Preset of Nsight Systems options", "default" },
   ["nsys.trace"] = { "What to trace", { "cuda", "nvtx", "osrt" } },
   ["nsys.sample"] = { "CPU sampling", "none",
@@ -78,6 +98,8 @@ return {
   ["nsys.cuda_graph_trace"] = { "CUDA graphs as one row, or a row per node", "node",
     choices = { "node", "graph" } },
   ["nsys.cuda_memory_usage"] = { "Record memory allocation events", type = "boolean" },
+  ["nsys.gpu_metrics"] = { "Sample hardware counters of all GPUs over time", "off",
+    choices = { "on", "off" } },
   ["nsys.wait"] = { "Wait for the first process or for all", type = "string",
     choices = { "primary", "all" } },
   ["nsys.kill"] = { "Signal to the workload when the session ends", type = "string" },

@@ -246,7 +246,7 @@ end
 
 -- Load a recipe file, found on disk or built in.
 function recipe.load(name)
-  local text, where = files.read(name)
+  local text, where = files.read(files.recipe(name) or name)
   if not text then
     local known = files.names("recipes", ".lua")
     for i, known_name in ipairs(known) do known[i] = "recipes/" .. known_name .. ".lua" end

@@ -1,29 +1,58 @@
 -- What recipes of serving engines share: recipes/workloads/serve.py starts the
--- engine's server and sends it a fixed load. docs/serving.md is about them.
+-- engine's server and sends it a load. docs/serving.md is about them.
 --
--- An engine is a table: name; server(cfg), the argv that starts it; port (what it
--- listens on by default); health, the path that answers 200 once it is ready;
--- env(cfg), its environment (optional); options, its own (optional); and how its
+-- An engine is a table: name; engine, which one of llmprof.engines it is; server(cfg), the
+-- argv that starts it; also(cfg), a list of argv that are started before it (optional);
+-- port (what it listens on by default); health, the path that answers 200 once it is
+-- ready; env(cfg), its environment (optional); options, its own (optional); and how its
 -- profiling window is opened and closed, where it can be: window = { start =
 -- path, body = JSON, stop = path } for POSTs, or window = true where the engine
 -- opens it by itself.
+local engines = require "llmprof.engines"
+local json = require "llmprof.json"
 local recipe = require "llmprof.recipe"
+local sorted_keys = require "llmprof.base.sorted_keys"
 
 local serving = {}
 
 
-local function common_options(engine)
+local function server_options(engine)
   return {
     ["model.path"] = { "What the server loads: a folder, a file, or a name it knows", "" },
     ["server.program"] = { "The program that serves", engine.program, runs = true },
     ["server.port"] = { "Where it listens, on 127.0.0.1", engine.port, min = 1, max = 65535 },
+    ["server.url"] = { "http://HOST:PORT of one that runs already, and is left running", "" },
     ["server.args"] = { "More arguments for the server, word by word", {}, runs = true },
     ["server.ready_timeout_s"] = { "Give up when it is not ready after so many seconds", 900,
       min = 1 },
     ["server.stop_timeout_s"] = { "From SIGTERM to SIGKILL, for its workers to end", 60, min = 0 },
+    ["server.metrics"] = { "Look at its Prometheus page before, in and after the window", "on",
+      choices = { "on", "off" } },
+  }
+end
+
+
+local function load_options()
+  return {
     ["load.rounds"] = { "Rounds of requests inside the window", 3, min = 1 },
     ["load.warmup"] = { "Rounds before that", 2, min = 0 },
     ["load.concurrency"] = { "Requests of a round, sent at once", 1, min = 1 },
+    ["load.rate"] = { "Requests per second, each at a time of its own, in place of rounds; 0: "
+      .. "rounds", 0.0, min = 0 },
+    ["load.arrivals"] = { "Pauses between them", "poisson", choices = { "poisson", "constant" } },
+    ["load.requests"] = { "How many of them", 64, min = 1 },
+    ["load.prompt_lengths"] = { "Tokens of prompts, in place of infer.prompt_tokens: "
+      .. "uniform:N-M, normal:MEAN,DEVIATION, lognormal:MEDIAN,SIGMA or exponential:MEAN", "" },
+    ["load.answer_lengths"] = { "The same of answers", "" },
+    ["load.prefix_tokens"] = { "At the beginning of prompts, the same in several", 0, min = 0 },
+    ["load.prefixes"] = { "How many such beginnings there are", 1, min = 1 },
+    ["load.file"] = { "Requests from a file: JSON a line, or conversations as in ShareGPT", "" },
+    ["load.slo.ttft_ms"] = { "A request is good whose first token is there by then; 0: any", 0.0,
+      min = 0 },
+    ["load.slo.tpot_ms"] = { "And each token after it; 0: any", 0.0, min = 0 },
+    ["load.command"] = { "Another load generator instead, word by word, with {url}, {host}, "
+      .. "{port}, {model} and {result}", {}, runs = true },
+    ["load.timeout_s"] = { "End that after so many seconds", 3600, min = 1 },
     ["load.vocabulary"] = { "Prompts are drawn from the token ids below it", 32000, min = 257 },
     ["infer.prompt_tokens"] = { "Tokens of each prompt", 512, min = 1 },
     ["infer.max_new_tokens"] = { "Tokens of each answer", 64, min = 1 },
@@ -32,23 +61,11 @@ end
 
 
 local function options_of(engine)
-  local options = common_options(engine)
-  for key, declaration in pairs(engine.options or {}) do options[key] = declaration end
-  return options
-end
-
-
--- The window is the capture range: without one the whole process is captured.
-local function window_options(engine, cfg)
-  if cfg.nsys.capture_range == "none" or engine.window == true then return {} end
-  if not engine.window then
-    recipe.fail(("%s opens no profiling window"):format(engine.name),
-      "nsys.capture_range=none captures the whole process")
+  local options = server_options(engine)
+  for _, more in ipairs { load_options(), engine.options or {} } do
+    for key, declaration in pairs(more) do options[key] = declaration end
   end
-  local window = engine.window
-  local argv = { "--start-path", window.start, "--stop-path", window.stop }
-  if window.body then table.move({ "--start-body", window.body }, 1, 2, #argv + 1, argv) end
-  return argv
+  return options
 end
 
 
@@ -57,22 +74,102 @@ local function append(argv, words)
 end
 
 
+-- The window is the capture range: without one the whole process is captured.
+local function window_options(engine, cfg)
+  if cfg.nsys.capture_range == "none" or cfg.capture == "none" or engine.window == true then
+    return {}
+  end
+  if not engine.window then
+    recipe.fail(("%s opens no profiling window"):format(engine.name),
+      "nsys.capture_range=none captures the whole process")
+  end
+  local window = engine.window
+  local argv = { "--start-path", window.start, "--stop-path", window.stop }
+  if window.body then append(argv, { "--start-body", window.body }) end
+  return argv
+end
+
+
+-- What the engine's page calls the figures that we take from it.
+local function page_options(engine, cfg)
+  local known = engines.find(engine.engine)
+  if cfg.server.metrics == "off" or not known.figures then return {} end
+  local argv = { "--metrics-path", known.endpoints.metrics }
+  for _, figure in ipairs(sorted_keys(known.figures)) do
+    for _, name in ipairs(known.figures[figure]) do
+      append(argv, { "--metric", ("%s=%s"):format(figure, name) })
+    end
+  end
+  return argv
+end
+
+
+local function lengths(given, otherwise)
+  return given ~= "" and given or otherwise
+end
+
+
+-- What differs between rounds, a rate and another generator.
+local function kind_options(cfg)
+  local load = cfg.load
+  if #load.command > 0 then
+    if load.rate > 0 or load.file ~= "" then
+      recipe.fail("load.command brings its own requests", "leave load.rate and load.file out")
+    end
+    return { "--command", json.encode(json.list(load.command)), "--timeout", load.timeout_s }
+  elseif load.rate > 0 then
+    return { "--rate", load.rate, "--arrivals", load.arrivals, "--requests", load.requests }
+  end
+  return { "--rounds", load.rounds }
+end
+
+
+local function load_words(cfg)
+  local load = cfg.load
+  local argv = kind_options(cfg)
+  append(argv, { "--warmup", load.warmup, "--concurrency", load.concurrency,
+    "--vocabulary", load.vocabulary,
+    "--prompt-tokens", lengths(load.prompt_lengths, cfg.infer.prompt_tokens),
+    "--new-tokens", lengths(load.answer_lengths, cfg.infer.max_new_tokens) })
+  if load.prefix_tokens > 0 then
+    append(argv, { "--prefix-tokens", load.prefix_tokens, "--prefixes", load.prefixes })
+  end
+  if load.file ~= "" then append(argv, { "--file", load.file }) end
+  if load.slo.ttft_ms > 0 then append(argv, { "--slo-ttft", load.slo.ttft_ms }) end
+  if load.slo.tpot_ms > 0 then append(argv, { "--slo-tpot", load.slo.tpot_ms }) end
+  return argv
+end
+
+
+-- The server behind "--"; of one that runs already only where it is.
+local function server_words(engine, cfg)
+  if cfg.server.url ~= "" then return {} end
+  if cfg.model.path == "" then
+    recipe.fail("model.path is not set", "model.path=DIR names what the server loads")
+  end
+  local argv = {}
+  for _, words in ipairs(engine.also and engine.also(cfg) or {}) do
+    append(argv, { "--also", json.encode(json.list(words)) })
+  end
+  append(argv, { "--" })
+  append(argv, engine.server(cfg))
+  return append(argv, cfg.server.args)
+end
+
+
 -- The workload: serve.py, its options, and behind "--" the server.
 local function workload_of(engine, driver)
   return function(cfg)
-    if cfg.model.path == "" then
-      recipe.fail("model.path is not set", "model.path=DIR names what the server loads")
-    end
+    local url = cfg.server.url
     local argv = { cfg.python, driver,
-      "--url", ("http://127.0.0.1:%d"):format(cfg.server.port), "--health", engine.health,
-      "--ready-timeout", cfg.server.ready_timeout_s, "--stop-timeout", cfg.server.stop_timeout_s,
-      "--rounds", cfg.load.rounds, "--warmup", cfg.load.warmup,
-      "--concurrency", cfg.load.concurrency, "--vocabulary", cfg.load.vocabulary,
-      "--prompt-tokens", cfg.infer.prompt_tokens, "--new-tokens", cfg.infer.max_new_tokens }
+      "--url", url ~= "" and url or ("http://127.0.0.1:%d"):format(cfg.server.port),
+      "--health", engine.health,
+      "--ready-timeout", cfg.server.ready_timeout_s, "--stop-timeout", cfg.server.stop_timeout_s }
+    if url ~= "" then append(argv, { "--attach" }) end
+    append(argv, load_words(cfg))
     append(argv, window_options(engine, cfg))
-    append(argv, { "--" })
-    append(argv, engine.server(cfg))
-    append(argv, cfg.server.args)
+    append(argv, page_options(engine, cfg))
+    append(argv, server_words(engine, cfg))
     return { argv = argv, env = engine.env and engine.env(cfg) or nil }
   end
 end

@@ -38,7 +38,7 @@ end
 
 
 local kernel = {
-  id("id", "#"), name("name", "kernel", 64), word("device_name", "device"),
+  id("id", "#"), name("label", "kernel", 72), word("device_name", "device"),
   word("where", "stage"), word("category", "category"), ms("total_ns", "total", 3),
   count("calls", "calls"), ms("mean_ns", "mean", 4), bar("share", "share"),
   percent("cumulative", "cumulative"), word("counted", "counters"),
@@ -49,19 +49,21 @@ local kernel = {
   { key = "intensity", title = "AI FLOP/B", digits = 2 },
   { key = "l2_intensity", title = "AI L2 FLOP/B", digits = 2 },
   { key = "padding", title = "tiles x", digits = 0, optional = true },
+  name("name", "full name", 64),
 }
 
 -- Of all stages together.
-columns.largest_kernels = pick(kernel, "name", "device_name", "total_ns", "calls", "mean_ns",
-  "share")
+columns.largest_kernels = pick(kernel, "label", "device_name", "total_ns", "calls", "mean_ns",
+  "share", "name")
 
-columns.roofline = pick(kernel, "id", "name", "where", "mean_ns", "share", "counted",
-  "bound", "bound_percent", "sm_percent", "dram_percent", "intensity", "l2_intensity", "padding")
+columns.roofline = pick(kernel, "id", "label", "where", "mean_ns", "share", "counted",
+  "bound", "bound_percent", "sm_percent", "dram_percent", "intensity", "l2_intensity", "padding",
+  "name")
 
 -- Of the page, which has room for more, and sorts.
-columns.page_kernels = pick(kernel, "id", "name", "where", "category", "calls", "total_ns",
+columns.page_kernels = pick(kernel, "id", "label", "where", "category", "calls", "total_ns",
   "mean_ns", "share", "counted", "bound", "bound_percent", "sm_percent", "dram_percent",
-  "occupancy_percent", "intensity", "padding")
+  "occupancy_percent", "intensity", "padding", "name")
 
 local function gflop(key, kind)
   return { key = key, title = kind .. " GFLOP", scale = 1e-9, digits = 3 }
@@ -82,15 +84,15 @@ local of_stage = {
 }
 table.move(kernel, 1, #kernel, #of_stage + 1, of_stage)
 
-columns.kernels = pick(of_stage, "id", "name", "device_name", "part", "total_ns", "calls",
+columns.kernels = pick(of_stage, "id", "label", "device_name", "part", "total_ns", "calls",
   "mean_ns", "stage_share", "stage_cumulative", "counted", "bound", "bound_percent", "sm_percent",
-  "dram_percent", "intensity", "padding")
+  "dram_percent", "intensity", "padding", "name")
 
-columns.stage_kernels = pick(of_stage, "name", "part", "calls", "total_ns", "mean_ns",
-  "stage_share", "stage_cumulative", "counted", "bound", "bound_percent", "padding")
+columns.stage_kernels = pick(of_stage, "label", "part", "calls", "total_ns", "mean_ns",
+  "stage_share", "stage_cumulative", "counted", "bound", "bound_percent", "padding", "name")
 
 columns.top_kernels = {
-  name("short_name", "kernel", 48), word("where", "stage"), count("calls", "calls"),
+  name("label", "kernel", 72), word("where", "stage"), count("calls", "calls"),
   ms("total_ns", "total"), percent("share", "share"), word("bound", "bound"),
 }
 
@@ -98,9 +100,14 @@ columns.top_kernels = {
 local profiled = ms("profiled_ns", "profiled")
 profiled.optional = true
 
+-- The range on the CPU, where it is not the stage's time.
+local on_cpu = ms("cpu_ns", "CPU")
+on_cpu.optional = true
+
 columns.stages = {
   word("label", "stage"), count("count", "count"), ms("time_ns", "time"), profiled,
-  ms("std_ns", "std"), ms("min_ns", "min"), ms("max_ns", "max"), ms("gpu_busy_ns", "GPU busy"),
+  on_cpu, ms("std_ns", "std"), ms("min_ns", "min"), ms("max_ns", "max"),
+  ms("gpu_busy_ns", "GPU busy"),
   ms("gpu_idle_ns", "GPU idle"), bar("idle_share", "idle"), count("launches", "launches"),
   count("kernels_per_token", "kernels/token"), percent("share", "GPU time"),
   word("bound", "bound by"), data "parent",
@@ -109,6 +116,10 @@ columns.stages = {
 columns.brief_stages = pick(columns.stages, "label", "time_ns", "profiled_ns", "std_ns",
   "gpu_busy_ns",
   "idle_share", "launches", "kernels_per_token", "bound")
+
+columns.digest_stages = pick(columns.stages, "label", "time_ns", "gpu_busy_ns", "idle_share")
+table.move({ percent("mfu", "MFU"), percent("mbu", "MBU"), word("bound", "bound") }, 1, 3,
+  #columns.digest_stages + 1, columns.digest_stages)
 
 columns.cpu = {
   word("label", "stage"), count("launch_calls", "launch calls"), ms("launch_call_ns", "in them"),
@@ -149,6 +160,30 @@ columns.findings = {
   data "try", data "assumption", data "after", data "evidence", data "kernels",
 }
 
+columns.gaps = {
+  count("number", "#"), ms("ns", "long", 3), ms("start_ns", "at", 3),
+  { key = "rank", title = "rank", type = "id", optional = true }, id("rep", "repeat"),
+  word("stage", "stage"), id("step", "step"), id("layer", "layer"), word("cpu", "the CPU was in"),
+  name("before", "after", 48), name("ended_by", "ended by", 48),
+}
+
+columns.modules = {
+  word("stage", "stage"), name("name", "module", 60), count("calls", "calls"),
+  ms("gpu_ns", "GPU time", 3), ms("gpu_self_ns", "itself", 3), bar("share", "share"),
+  ms("host_ns", "CPU", 3), ms("host_self_ns", "CPU itself", 3),
+}
+
+columns.marked_layers = {
+  word("stage", "stage"), name("name", "layer", 60), count("calls", "calls"),
+  ms("gpu_self_ns", "GPU time", 3), bar("share", "share"), ms("host_ns", "CPU", 3),
+}
+
+columns.marked_operators = {
+  word("stage", "stage"), name("name", "operator", 60), count("calls", "calls"),
+  ms("gpu_self_ns", "GPU time", 3), bar("share", "share"), ms("host_ns", "CPU", 3),
+  ms("host_self_ns", "CPU itself", 3),
+}
+
 columns.step_layers = {
   count("index", "layer"), count("kernels", "kernels"), ms("mean_ns", "time", 3),
   ms("std_ns", "spread", 3), count("count", "steps"),
@@ -170,11 +205,24 @@ columns.efficiency = {
   { key = "times_floor", title = "time / floor", digits = 1 },
 }
 
+columns.sampled = {
+  word("label", "stage"), percent("gpu", "GPU active"), percent("sm", "SMs active"),
+  percent("tensor", "tensor active"),
+  { key = "dram_read_bytes", title = "read GB", scale = 1e-9, digits = 3 },
+  { key = "dram_write_bytes", title = "written GB", scale = 1e-9, digits = 3 },
+  { key = "mbu", title = "MBU sampled %", scale = 100, digits = 3 },
+  { key = "hfu", title = "HFU sampled %", scale = 100, digits = 3 },
+  { key = "bytes", title = "must move GB", scale = 1e-9, digits = 3 },
+  { key = "times_bytes", title = "sampled / must move", digits = 2 },
+  { key = "counted_bytes", title = "counted GB", scale = 1e-9, digits = 3 },
+  percent("counted_share", "counted of time"), percent("covered", "sampled of time"),
+}
+
 columns.brief_efficiency = pick(columns.efficiency, "label", "time_ns", "flops", "bytes", "mfu",
   "mbu", "floor_ns", "times_floor")
 
 columns.headroom = {
-  name("short_name", "kernel", 48), word("where", "stage"),
+  name("label", "kernel", 72), word("where", "stage"),
   ms("per_instance_ns", "of the stage", 3),
   { key = "per_token_ns", title = "per token µs", scale = 1e-3, digits = 1 },
   bar("stage_share", "GPU time"), word("kind", "how sure"),
@@ -188,6 +236,12 @@ columns.top_operators = {
 
 columns.operators = table.move(columns.top_operators, 1, #columns.top_operators, 1, {})
 table.insert(columns.operators, name("shapes", "most frequent input shapes", 60))
+
+columns.operator_stages = {
+  word("stage", "stage"), name("name", "operator", 48), count("calls", "calls"),
+  ms("host_self_ns", "host self", 3), bar("host_share", "of the stage's"),
+  ms("device_self_ns", "device self", 3),
+}
 
 columns.operator_kernels = {
   name("operator", "operator", 48), name("name", "kernel", 64), count("calls", "calls"),
@@ -235,11 +289,27 @@ end
 
 columns.ranks = {
   id("rank", "rank"), word("gpu", "GPU"), id("device", "device"), id("tp", "TP"),
-  ms("gpu_time_ns", "kernels"), ms("collective_ns", "collectives"), ms("waiting_ns", "waiting"),
-  ms("exposed_ns", "exposed"), ms("hidden_ns", "hidden"), count("last", "last to come"),
-  ms("caused_ns", "others wait for it"), ms("expert_ns", "experts"),
+  id("pp", "PP"), ms("gpu_time_ns", "kernels"), ms("collective_ns", "collectives"),
+  ms("waiting_ns", "waiting"), ms("exposed_ns", "exposed"), ms("hidden_ns", "hidden"),
+  count("last", "last to come"), ms("caused_ns", "others wait for it"), ms("expert_ns", "experts"),
 }
-columns.ranks[4].optional, columns.ranks[12].optional = true, true
+
+-- What only several ranks or their collectives have: without any the column is left out.
+local of_several = { tp = true, pp = true, collective_ns = true, waiting_ns = true,
+  transfer_ns = true, exposed_ns = true, hidden_ns = true, last = true, caused_ns = true,
+  expert_ns = true, spread_ns = true }
+
+local function mark_several(list)
+  for _, column in ipairs(list) do column.optional = column.optional or of_several[column.key] end
+end
+
+mark_several(columns.ranks)
+
+columns.pipeline = {
+  id("stage", "PP"), id("dp", "DP"), word("who", "ranks"), ms("busy_ns", "works"),
+  ms("bubble_ns", "bubbles"), percent("share", "bubbles"), ms("in_p2p_ns", "of them in receives"),
+}
+columns.pipeline[2].optional = true
 
 columns.rank_stages = {
   word("phase", "stage"), word("who", "rank"), count("count", "steps"), ms("mean_ns", "mean", 3),
@@ -259,6 +329,9 @@ columns.steps = {
   { key = "mbu", title = "MBU %", scale = 100, digits = 1, optional = true },
 }
 
+mark_several(columns.rank_stages)
+mark_several(columns.steps)
+
 columns.step_rows = {
   id("rank", "rank"), word("phase", "stage"), count("batch", "batch"), count("tokens", "tokens"),
   id("turn", "turn"), ms("begin_ns", "begin", 3), ms("length_ns", "length", 3),
@@ -274,7 +347,10 @@ columns.collectives = {
   ms("transfer_ns", "transfer"), us("transfer_p50_ns", "transfer p50"),
   us("skew_p50_ns", "skew p50"),
   { key = "bytes", title = "message KB", scale = 1e-3, digits = 1, optional = true },
+  { key = "algbw", title = "alg GB/s", scale = 1e-9, digits = 1, optional = true },
   { key = "busbw", title = "bus GB/s", scale = 1e-9, digits = 1, optional = true },
+  { key = "link", title = "link", type = "text", optional = true },
+  { key = "link_share", title = "link %", scale = 100, digits = 1, optional = true },
 }
 
 columns.late = {
@@ -304,6 +380,35 @@ columns.rank_files = {
 columns.requests = {
   word("label", "clients saw"), count("count", "n"), ms("mean_ns", "mean"), ms("p50_ns", "p50"),
   ms("p90_ns", "p90"), ms("p99_ns", "p99"), ms("max_ns", "max"),
+}
+
+columns.load = {
+  word("label", "load"), count("requests", "requests"), count("completed", "answered"),
+  count("failed", "failed"), { key = "held_per_s", title = "sent/s", digits = 2 },
+  { key = "completed_per_s", title = "answered/s", digits = 2 },
+  { key = "tokens_per_s", title = "tokens/s", digits = 1 },
+  { key = "prompt_tokens_per_s", title = "prompt tokens/s", digits = 1 },
+  percent("good_share", "good"), { key = "good_per_s", title = "good/s", digits = 2 },
+}
+
+columns.load_times = columns.requests
+
+columns.engine_metrics = {
+  word("label", "the engine says"), { key = "mean", title = "mean", digits = 2 },
+  { key = "min", title = "least", digits = 2 }, { key = "max", title = "most", digits = 2 },
+}
+
+columns.idle_threads = {
+  word("phase", "stage"), id("rank", "rank"), ms("idle_ns", "idle"), id("tid", "thread"),
+  word("thread", "its name"), ms("calls_ns", "in CUDA calls"), word("call", "mostly in"),
+  ms("waiting_ns", "waiting for the GPU"), ms("ranges_ns", "in ranges"),
+  word("range", "the longest"),
+}
+
+columns.request_rows = {
+  ms("sent_ns", "sent"), ms("ttft_ns", "TTFT"), ms("tpot_ns", "TPOT"), ms("length_ns", "answered"),
+  count("tokens", "tokens"), id("first_step", "first step"), count("steps", "steps"),
+  id("prefill_step", "prefill step"), ms("stall_ns", "stalls"),
 }
 
 columns.left_out = { word("text", "left out") }
@@ -346,7 +451,7 @@ columns.compare_where = {
 }
 
 columns.compare_kernels = {
-  name("short_name", "kernel", 48), word("where", "stage"), word("status", ""),
+  name("label", "kernel", 72), word("where", "stage"), word("status", ""),
   count("calls_before", "calls before"), count("calls_after", "after"),
   ms("before_ns", "before", 3), ms("after_ns", "after", 3), ms("difference_ns", "change", 3),
   percent("share", "of the change"), word("verdict", "verdict"), word("category", "category"),
@@ -371,6 +476,15 @@ columns.sweep_runs = {
   value("tpot", "TPOT ms"), value("tokens_per_s", "tokens/s"),
   { key = "mfu", title = "MFU %", scale = 100, digits = 3 }, word("basis", "times"),
   word("run", "run"), word("message", "because"),
+}
+
+columns.sweep_loads = {
+  word("label", "settings"), { key = "offered_per_s", title = "sent/s", digits = 2 },
+  { key = "completed_per_s", title = "answered/s", digits = 2 },
+  { key = "tokens_per_s", title = "tokens/s", digits = 1 }, ms("ttft_p50_ns", "TTFT p50"),
+  ms("ttft_p99_ns", "TTFT p99"), ms("tpot_p50_ns", "TPOT p50"), ms("tpot_p99_ns", "TPOT p99"),
+  { key = "good_per_s", title = "good/s", digits = 2 }, percent("kv_max", "KV cache"),
+  count("failed", "failed"), word("mark", ""),
 }
 
 columns.sweep_stages = {

@@ -1,17 +1,15 @@
 -- What was found and what to do about it, from results.advice and nothing else.
+local blocks = require "llmprof.report.blocks"
 local first_times = require "llmprof.analysis.first_times"
-local markdown = require "llmprof.markdown"
-local parts = require "llmprof.report.parts"
+local layout = require "llmprof.bundle.layout"
 local range_name = require "llmprof.base.range_name"
 local ranks = require "llmprof.report.ranks"
 local rows = require "llmprof.report.rows"
+local tabled = require "llmprof.report.tabled"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
 
 local findings = {}
-
-local escape = markdown.escape
-
 
 -- All of them, ranked.
 function findings.list(results)
@@ -39,7 +37,8 @@ function findings.gain(results, finding)
   return ("up to %s of %s per %s%s%s, if %s%s"):format(text.duration(finding.gain_ns),
     text.duration(finding.of_ns), finding.stage,
     finding.of == "plain runs" and " as it runs without the profiler" or "",
-    steps and (", %s per token"):format(text.duration(finding.gain_ns / steps)) or "",
+    steps and (", %s per %s"):format(text.duration(finding.gain_ns / steps),
+      range_name.step(stage.name)) or "",
     finding.assumption,
     finding.behind and ("; it comes back only once %s no longer waits for its launches")
       :format(finding.stage) or "")
@@ -95,70 +94,64 @@ end
 
 -- ---- lists ----
 
+-- Said where there is none.
 findings.nothing = "No rule found anything to change; the largest kernels come first."
 
 
--- Below a list, the caution on its gains.
-local function below(list)
-  local said = findings.caution(list)
-  return said and "\n" .. parts.paragraph(said) or ""
+-- The kernels that a finding is about: their ids and names.
+local function kernels_of(results, finding)
+  local list = {}
+  for i, id in ipairs(finding.kernels or {}) do
+    list[i] = { id = id, name = rows.label(results.kernels[id]) }
+  end
+  return list
+end
+
+
+-- A finding as a move: what blocks of moves hold.
+local function move(results, finding)
+  return { title = finding.title, confidence = finding.confidence, evidence = finding.evidence,
+    try = finding.try, after = findings.after(finding), gain = findings.gain(results, finding),
+    rule = finding.rule, gain_ns = finding.gain_ns, of_ns = finding.of_ns,
+    assumption = finding.assumption, stage = finding.stage,
+    kernels = kernels_of(results, finding) }
+end
+
+
+local function all_moves(results, most)
+  local list = {}
+  for i, finding in ipairs(list_of(results)) do
+    if i <= most then list[i] = move(results, finding) end
+  end
+  return list
+end
+
+
+-- The first findings as a block of moves, `most` of them, each in short.
+function findings.moves(results, most)
+  return blocks.moves { list = all_moves(results, most), brief = true }
 end
 
 
 -- The first few, each with what it was seen by and what to try.
-function findings.brief(results, most)
-  local list, lines = list_of(results), {}
-  if #list == 0 then return parts.paragraph(findings.nothing) end
-  local shown = table.move(list, 1, math.min(most, #list), 1, {})
-  for i, finding in ipairs(shown) do
-    local after = findings.after(finding)
-    lines[i] = ("%d. **%s** (confidence %s): %s.\n   Try%s: %s.\n   Gain: %s."):format(i,
-      escape(finding.title), finding.confidence, escape(finding.evidence[1].text),
-      after and ", " .. after or "", escape(finding.try), escape(findings.gain(results, finding)))
-  end
-  if #list > #shown then
-    lines[#lines + 1] = ("\nIn report.md: %d more."):format(#list - #shown)
-  end
-  return table.concat(lines, "\n") .. "\n" .. below(shown)
-end
-
-
-local function in_full(results, number, finding)
-  local lines = { ("### %d. %s\n"):format(number, escape(finding.title)) }
-  for _, item in ipairs(finding.evidence) do
-    lines[#lines + 1] = ("- %s (%s)"):format(escape(item.text), escape(item.source))
-  end
-  local after = findings.after(finding)
-  lines[#lines + 1] = ("\nTry%s: %s.\n"):format(after and ", " .. after or "",
-    escape(finding.try))
-  lines[#lines + 1] = ("Gain: %s. Confidence: %s. Rule: %s.\n"):format(
-    escape(findings.gain(results, finding)), finding.confidence, markdown.code(finding.rule))
-  return table.concat(lines, "\n")
-end
-
-
--- All of them, ranked, with their evidence.
-function findings.full(results)
+local function few(results, most)
   local list = list_of(results)
-  if #list == 0 then return parts.paragraph(findings.nothing) end
-  local out = { parts.table("findings", rows.findings(results)) .. below(list) }
-  for i, finding in ipairs(list) do out[i + 1] = in_full(results, i, finding) end
-  return table.concat(out, "\n")
+  local shown = table.move(list, 1, math.min(most, #list), 1, {})
+  return blocks.join(findings.moves(results, most),
+    #list > #shown and blocks.say(("In %s: %d more."):format(layout.reports.full,
+      #list - #shown)),
+    blocks.note(findings.caution(shown)))
 end
 
 
--- Rules that lack the data to tell, and which.
-function findings.abstained(results)
-  local list = results.advice and results.advice.abstained or {}
-  if #list == 0 then return "Every rule had the data it needs.\n" end
-  return parts.table("abstained", list)
-end
-
-
--- Rules that looked and found nothing, and why; nil where there are none.
-function findings.silent(results)
-  local list = results.advice and results.advice.silent or {}
-  return #list > 0 and parts.table("silent", list) or nil
+-- As blocks: all of them, ranked, with their evidence. view: of llmprof.report.parts; most:
+-- how many are told where it is brief.
+function findings.blocks(results, view, most)
+  local list = list_of(results)
+  if #list == 0 then return blocks.say(findings.nothing) end
+  if view.brief then return few(results, most) end
+  return blocks.join(not view.page and tabled.of("findings", rows.findings(results)),
+    blocks.note(findings.caution(list)), blocks.moves { list = all_moves(results, #list) })
 end
 
 
@@ -178,7 +171,8 @@ local function stage_time(results, stage)
   local time, profiled = first_times.stage(results, stage)
   local aside = {}
   if stage.ns_per_token and stage.wall.mean_ns > 0 then
-    aside[1] = words.ms(per_token(results, stage, time)) .. " per token"
+    aside[1] = ("%s per %s"):format(words.ms(per_token(results, stage, time)),
+      range_name.step(stage.name))
   end
   if profiled then aside[#aside + 1] = words.ms(profiled) .. " under the profiler" end
   return ("%s takes %s%s, of which the GPU works %s"):format(stage.name, words.ms(time),
@@ -192,7 +186,9 @@ local function stage_times(results)
   for _, stage in ipairs(results.stages) do
     if stage.wall and not stage.parent then said[#said + 1] = stage_time(results, stage) end
   end
-  return #said > 0 and table.concat(said, "; ") .. "." or "No stage was measured."
+  if #said == 0 then return "No stage was measured." end
+  local file = words.one_of(results)
+  return (file and ("In %s "):format(file) or "") .. table.concat(said, "; ") .. "."
 end
 
 
@@ -203,7 +199,7 @@ local function first_move(results, first)
   end
   local top = results.kernels[1]
   if not top then return "none; no kernel was found." end
-  return ("look at %s%s."):format(top.short_name,
+  return ("look at %s%s."):format(rows.label(top),
     top.share and (", %s of the %s"):format(words.percent(top.share),
       words.measured_alone(results) and "time that ncu measured" or "GPU time") or "")
 end
@@ -226,16 +222,6 @@ function findings.verdict(results)
   }
   local between = ranks.verdict(results)
   if between then table.insert(lines, 1, { head = "Ranks:", text = between }) end
-  return lines
-end
-
-
--- The same as Markdown: a list of lines.
-function findings.verdict_lines(results)
-  local lines = {}
-  for i, line in ipairs(findings.verdict(results)) do
-    lines[i] = ("**%s** %s"):format(escape(line.head), escape(line.text))
-  end
   return lines
 end
 

@@ -1,165 +1,39 @@
--- report.html: one page to look around in.
-local body = require "llmprof.report.html.body"
-local charts = require "llmprof.report.html.charts"
+-- report.html: one page to look around in. What a reader needs first is on the first
+-- screen; sections fold.
+local blocks = require "llmprof.report.blocks"
+local chapters = require "llmprof.report.chapters"
 local document = require "llmprof.report.html.document"
+local head = require "llmprof.report.head"
 local html = require "llmprof.base.html"
 local json = require "llmprof.json"
-local ranks = require "llmprof.report.ranks"
-local rows = require "llmprof.report.rows"
-local timeline = require "llmprof.report.html.timeline"
 local words = require "llmprof.report.words"
+local writer = require "llmprof.report.write.html"
 
 local report = {}
 
-local paragraph = body.paragraph
+-- In the order of the page. Those of `keys` are left out where `report` does not name
+-- them.
+local ORDER = { "advice", "load", "stages", "gaps", "modules", "layers", "ranks", "aggregates",
+  "mfu", "roofline", "kernels", "operators", "trust", "missing", "abstained", "silent",
+  "environment", "source", "next" }
+local KEYS = { advice = true, stages = true, aggregates = true, mfu = true, roofline = true,
+  kernels = true, operators = true, environment = true }
 
-
--- A table, or why there is none.
-local function table_or(results, name, otherwise, options)
-  local made = body.table(results, name, options)
-  if made ~= "" then return made end
-  return body.heading(options and options.title) .. paragraph(otherwise, "note")
-end
-
-
--- ---- sections, each results and the charts' data -> HTML ----
-
-local function stages(results, data)
-  return table.concat {
-    body.chart("categories", "GPU time of each stage by category of kernel", data.categories,
-      data.built),
-    table_or(results, "stages", words.no_rows(results)), paragraph(words.nesting(results), "note"),
-    body.table(results, "cpu", { title = "What the CPU did" }),
-    body.table(results, "categories", { title = "GPU time by category" }),
-  }
-end
-
-
-local function latency(results, data)
-  return table.concat {
-    body.table(results, "latency"), paragraph(words.latency_basis(results), "note"),
-    body.chart("tpot", "Histogram of the time per output token", data.tpot, data.built,
-      "No histogram: results.json has fewer than two times per output token."),
-    body.table(results, "repeats", { title = "Each repeat, profiled" }),
-    table_or(results, "aggregates", words.no_rows(results), { title = "Stages" }),
-    paragraph(words.totals(results), "note"),
-  }
-end
-
-
-local function contradictions(results)
-  local said = {}
-  for i, wrong in ipairs(rows.contradictions(results)) do
-    said[i] = ('<p class="warning"><b>Contradiction in %s:</b> %s (%s).</p>\n'):format(
-      html.escape(wrong.label), html.escape(wrong.text), html.escape(words.inputs(wrong.inputs)))
-  end
-  return table.concat(said)
-end
-
-
-local function efficiency(results)
-  local made = body.table(results, "efficiency")
-  if made == "" then return paragraph(words.not_measured(results, "the model's cost"), "note") end
-  return table.concat { made, contradictions(results), paragraph(words.basis(results), "note"),
-    paragraph(words.peaks(results.hardware), "note"),
-    paragraph(words.unknown_peaks(results), "note"), paragraph(words.hfu(results), "note") }
-end
-
-
-local function roofline(results, data)
-  return table.concat {
-    results.counters and paragraph(words.coverage(results), "note") or "",
-    paragraph(words.padding(results), "note"),
-    body.chart("roofline", "Roofline: FLOP per byte against TFLOP/s", data.roofline, data.built,
-      words.not_measured(results, "counters")),
-    paragraph(words.roofs(results), "note"),
-    body.table(results, "ranges", { title = "Counters of whole ranges" }),
-    table_or(results, "headroom", "No kernel was found.", { title = "Headroom" }),
-    paragraph(words.headroom_waits(results), "note"),
-  }
-end
-
-
-local function kernels(results)
-  return table_or(results, "kernels", words.no_rows(results), { filter = true })
-    .. body.table(results, "transfers", { title = "Copies" })
-    .. body.table(results, "selection", { title = "Selected for counters" })
-end
-
-
-local function operators(results)
-  return table_or(results, "operators", words.not_measured(results, "operators"),
-    { filter = true })
-end
-
-
-local function trust(results)
-  return table.concat {
-    body.table(results, "integrity"),
-    table_or(results, "overhead", words.no_overhead, { title = "What profiling cost" }),
-    table_or(results, "missing", "Nothing that the recipe asked for.", { title = "Not measured" }),
-    table_or(results, "abstained", "Every rule had the data it needs.",
-      { title = "Rules that could not tell" }),
-    table_or(results, "silent", "Every rule that had its data found something.",
-      { title = "Rules that found nothing" }),
-  }
-end
-
-
--- Steps, ranks and collectives.
-local function between_ranks(results)
-  local pieces = { paragraph(ranks.verdict(results), "note"),
-    paragraph(ranks.basis(results), "note") }
-  for _, name in ipairs { "left_out", "ranks", "rank_stages", "steps" } do
-    pieces[#pieces + 1] = body.table(results, name, { title = ranks.title(name) })
-  end
-  pieces[#pieces + 1] = paragraph(ranks.padding(results), "note")
-  pieces[#pieces + 1] = paragraph(ranks.clients(results), "note")
-  for _, name in ipairs { "requests", "collectives", "late", "layers", "rank_files" } do
-    pieces[#pieces + 1] = body.table(results, name, { title = ranks.title(name) })
-  end
-  return table.concat(pieces)
-end
-
-
-local function sources(results)
-  return paragraph(words.model(results)) .. paragraph(words.source(results))
-    .. table_or(results, "devices", "The trace does not name its GPU.")
-    .. paragraph(words.software(results), "note")
-    .. paragraph(("Run %s of recipe %s, written by llmprof %s on %s."):format(results.run.id,
-      results.run.recipe, results.run.llmprof, results.run.created), "note")
-end
-
-
--- Those with a key are left out where `report` does not name it, those with a field
--- where results do not have it.
-local sections = {
-  { "findings", "What to do, in order", body.findings, key = "advice" },
-  { "latency", "Latency", latency, key = "aggregates" },
-  { "stages", "Per-Stage Timings", stages, key = "stages" },
-  { "ranks", "Steps, ranks and collectives", between_ranks, field = "ranks" },
-  { "efficiency", "MFU/MBU", efficiency, key = "mfu" },
-  { "roofline", "Roofline and headroom", roofline, key = "roofline" },
-  { "kernels", "Kernels", kernels, key = "kernels" },
-  { "operators", "Operators", operators, key = "operators" },
-  { "trust", "How far to trust it", trust },
-  { "sources", "Where this comes from", sources },
-}
-
-
--- ---- the page ----
+local VIEW = { page = true }
 
 local NO_CHARTS = "llmprof was built without Chart.js: charts are left out, all figures are in the "
   .. "tables. Debian's package is libjs-chart.js."
 
 
-local function wanted(order, results)
-  local keys, list = {}, {}
-  for _, name in ipairs(order) do keys[name] = true end
-  for _, section in ipairs(sections) do
-    if (not section.key or keys[section.key]) and (not section.field or results[section.field]) then
-      list[#list + 1] = section
-    end
+-- Those that are there: { name, title, gist, content } each.
+local function wanted(results, order)
+  local configured, list = {}, {}
+  for _, name in ipairs(order) do configured[name] = true end
+  for _, name in ipairs(ORDER) do
+    local content = (not KEYS[name] or configured[name])
+      and chapters.content(results, name, VIEW)
+    list[#list + 1] = content and { name = name, title = chapters.title(name),
+      gist = chapters.gist(results, name), content = content } or nil
   end
   return list
 end
@@ -167,37 +41,56 @@ end
 
 local function navigation(list)
   local links = {}
-  for i, section in ipairs(list) do
-    links[i] = ('<a href="#%s">%s</a>'):format(section[1], html.escape(section[2]))
+  for i, chapter in ipairs(list) do
+    links[i] = ('<a href="#%s">%s</a>'):format(chapter.name, html.escape(chapter.title))
   end
   return ("<nav>%s</nav>\n"):format(table.concat(links, "\n"))
 end
 
 
-local function drawn(results)
-  return { categories = charts.categories(results), roofline = charts.roofline(results),
-    tpot = charts.tpot(results), built = document.chart_js() ~= nil }
+local function folded(chapter)
+  return ('<details class="chapter" id="%s">\n<summary><h2>%s</h2><span class="note">%s</span>'
+    .. "</summary>\n%s</details>\n"):format(chapter.name, html.escape(chapter.title),
+    html.escape(chapter.gist or ""), writer.render(chapter.content))
 end
 
 
--- order: names of sections, as configured by `report`; the page has an order of
--- its own.
-function report.render(results, order)
-  local data, list = drawn(results), wanted(order, results)
-  local out = { ("<header>\n<h1>%s</h1>\n"):format(html.escape(words.title(results))),
-    body.verdict(results), body.tiles(results), timeline.render(results), "</header>\n",
-    navigation(list), "<main>\n",
-    data.built and "" or paragraph(NO_CHARTS, "warning") }
-  for _, section in ipairs(list) do
-    out[#out + 1] = body.section(section[1], section[2], section[3](results, data))
+-- What the charts of the page draw, by their names.
+local function drawn(list)
+  local data = {}
+  for _, chapter in ipairs(list) do
+    for _, block in ipairs(chapter.content) do
+      if block.kind == "chart" then data[block.name] = block.data or json.null end
+    end
   end
-  out[#out + 1] = "</main>\n"
+  return data
+end
+
+
+local function footer(results)
+  return ('<footer class="note"><p>Run %s of recipe %s, written by llmprof %s on %s.</p>\n'
+    .. "</footer>\n"):format(html.escape(results.run.id), html.escape(results.run.recipe),
+    html.escape(results.run.llmprof), html.escape(results.run.created))
+end
+
+
+-- order: names of sections, as configured by `report`; the page has an order of its own.
+-- events: the bytes of what the timeline draws, of llmprof.analysis.events; nil without.
+function report.render(results, order, events)
+  local list, title = wanted(results, order), words.title(results)
+  events = document.d3() and events
+  local out = { "<header>\n", writer.render(blocks.join(
+      blocks.heading { level = 1, title = title }, head.blocks(results))), "</header>\n",
+    '<section id="timeline">\n',
+    writer.render { blocks.timeline { results = results, events = events ~= nil } },
+    "</section>\n",
+    navigation(list), "<main>\n",
+    document.chart_js() and "" or writer.render { blocks.say(NO_CHARTS, "warning") } }
+  for _, chapter in ipairs(list) do out[#out + 1] = folded(chapter) end
+  out[#out + 1] = "</main>\n" .. footer(results)
   return document.render {
-    title = words.title(results) .. ": where the time goes",
-    generator = "llmprof " .. results.run.llmprof,
-    body = table.concat(out),
-    data = { categories = data.categories or json.null, roofline = data.roofline or json.null,
-      tpot = data.tpot or json.null },
+    title = title .. ": where the time goes", generator = "llmprof " .. results.run.llmprof,
+    body = table.concat(out), data = drawn(list), events = events,
   }
 end
 

@@ -113,8 +113,10 @@ local function tasks(list, origin)
 end
 
 
--- The stages of one repeat in time; "" without a range.
+-- The stages of one repeat in time; "" without a range, and for an engine, whose steps of
+-- a kind lie scattered among the others.
 function mermaid.timeline(results)
+  if results.ranks and results.ranks.source == "labels" then return "" end
   local rep = first_used(results)
   local list, origin = spans(results, rep)
   if #list == 0 then return "" end

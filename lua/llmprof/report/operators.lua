@@ -1,64 +1,86 @@
--- The framework's operators, by device time: operators.md, and the head of it
+-- The framework's operators, by device time: a file of their own, and the head of it
 -- for the other reports.
+local blocks = require "llmprof.report.blocks"
 local layout = require "llmprof.bundle.layout"
-local markdown = require "llmprof.markdown"
+local markdown = require "llmprof.report.write.markdown"
 local parts = require "llmprof.report.parts"
 local rows = require "llmprof.report.rows"
+local tabled = require "llmprof.report.tabled"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
 
 local report = {}
 
--- Of operators.md: operators, those with their kernels, and kernels of each.
--- Nobody reads further; results.json has them all.
-local MOST, WITH_KERNELS, KERNELS_EACH = 300, 40, 5
+-- Of the file: operators, those with their kernels, and kernels of each. Nobody reads
+-- further; results.json has them all.
+local MOST, WITH_KERNELS, KERNELS_EACH, OF_STAGE = 300, 40, 5, 15
+
+-- Of the other reports: in full and in brief.
+local FULL, BRIEF = 30, 10
 
 
--- A line on the device time that no operator launched, or "".
+local SLOWED = "Under torch.profiler, which slows the CPU: shares are near those of a plain run, "
+  .. "times are longer."
+
+
+-- The device time that no operator launched; nil without.
 local function unattributed(operators)
   local whole, rest = operators.device_ns, operators.unattributed_device_ns
-  if not whole or not rest or rest == 0 then return "" end
-  return ("\nNo operator launched %s of the device time (%s): replays of CUDA graphs do not say "
-    .. "which.\n"):format(text.duration(rest), words.percent(rest / whole))
+  if not whole or not rest or rest == 0 then return nil end
+  return blocks.note(("No operator launched %s of the device time (%s): replays of CUDA graphs "
+    .. "do not say which."):format(text.duration(rest), words.percent(rest / whole)))
 end
 
 
-local function more(count, place)
-  return count > 0 and ("\n%s more are in %s.\n"):format(text.count(count), place) or ""
+-- Columns `name` of the first operators, and where the others are.
+local function largest(operators, name, limit, place)
+  local list = operators.operators
+  return blocks.join(tabled.of(name, rows.operators(list, limit)), unattributed(operators),
+    #list > limit and blocks.say(("%s more are in %s."):format(text.count(#list - limit), place)))
 end
 
 
--- The `limit` operators with the most device time.
-function report.top(results, limit)
+-- The operators with the most device time, as blocks.
+function report.top(results, view)
   local operators = results.operators
   if not operators then return parts.not_measured(results, "operators") end
-  local list = operators.operators
-  return parts.table("top_operators", rows.operators(list, limit)) .. unattributed(operators)
-    .. more(#list - limit, "operators.md")
+  if view.page then
+    return blocks.join(tabled.section(results, "operators", { filter = true, bare = true }),
+      unattributed(operators), tabled.section(results, "operator_stages",
+        { filter = true, note = SLOWED }), tabled.section(results, "operator_kernels"))
+  end
+  return largest(operators, "top_operators", view.brief and BRIEF or FULL,
+    layout.reports.operators)
 end
 
 
 local function launched(list)
   local kernels = rows.operator_kernels(rows.operators(list, WITH_KERNELS), KERNELS_EACH)
-  if #kernels == 0 then return "" end
-  return "\n## What They Launched\n\n" .. parts.table("operator_kernels", kernels)
+  return #kernels > 0 and { blocks.heading { level = 2, title = "What They Launched" },
+    tabled.of("operator_kernels", kernels) }
+end
+
+
+local function of_stages(operators)
+  local list = rows.operator_stages(operators.operators, OF_STAGE)
+  return #list > 0 and { blocks.heading { level = 2, title = "By Stage" }, blocks.note(SLOWED),
+    tabled.of("operator_stages", list) }
 end
 
 
 local function all(results)
   local operators = results.operators
   if not operators then return parts.not_measured(results, "operators") end
-  local list = operators.operators
-  return ("%s operators and runtime calls; source: %s.\n\n"):format(text.count(#list),
-      markdown.escape(operators.source or "not recorded"))
-    .. parts.table("operators", rows.operators(list, MOST)) .. unattributed(operators)
-    .. more(#list - MOST, layout.results) .. launched(list)
+  return { blocks.say(("%s operators and runtime calls; source: %s."):format(
+      text.count(#operators.operators), operators.source or "not recorded")),
+    largest(operators, "operators", MOST, layout.results), of_stages(operators) or {},
+    launched(operators.operators) or nil }
 end
 
 
 function report.render(results)
-  return ("# Operators: %s\n\n%s\n"):format(parts.title(results), parts.model(results))
-    .. all(results)
+  return markdown.render(blocks.join(parts.title(results, "Operators: "), parts.model(results),
+    all(results)))
 end
 
 

@@ -1,295 +1,302 @@
--- The sections that reports are put together from. Each takes results and gives
--- Markdown; a section without data says what would fill it.
-local columns = require "llmprof.report.columns"
+-- What sections of reports say: each takes results and gives blocks, and says what would
+-- fill it where it has no data. view: brief (the short version, to hand on), page (there
+-- is room for more, and tables can be searched).
+local blocks = require "llmprof.report.blocks"
+local command_line = require "llmprof.base.command_line"
+local charts = require "llmprof.report.html.charts"
 local layout = require "llmprof.bundle.layout"
-local markdown = require "llmprof.markdown"
+local mermaid = require "llmprof.report.mermaid"
+local multiples = require "llmprof.report.multiples"
 local rows = require "llmprof.report.rows"
-local sections = require "llmprof.report.sections"
-local tables = require "llmprof.base.tables"
+local tabled = require "llmprof.report.tabled"
 local text = require "llmprof.text"
 local words = require "llmprof.report.words"
 
 local parts = {}
 
-local escape = markdown.escape
+local say, note, join = blocks.say, blocks.note, blocks.join
 
 -- Kernels shown by what they could give back.
 local HEADROOM = 15
 
 
-local function table_of(name, list)
-  return tables.render("md", columns[name], list)
-end
-
-parts.table = table_of
-
-
--- A sentence as a paragraph; nothing for nil.
-local function paragraph(said)
-  return said and escape(said) .. "\n" or ""
-end
-
-parts.paragraph = paragraph
-
-
--- Why a subject was not measured, and what would.
-function parts.not_measured(results, what)
-  return paragraph(words.not_measured(results, what))
-end
-
-
-function parts.title(results)
-  return escape(words.title(results))
-end
-
-
 -- Which model, in one line.
-function parts.model(results)
-  return paragraph(words.model(results))
-end
+function parts.model(results) return say(words.model(results)) end
 
 
 -- Where the numbers come from, in one paragraph.
-function parts.source(results)
-  return paragraph(words.source(results))
+function parts.source(results) return say(words.source(results)) end
+
+
+function parts.title(results, before)
+  return blocks.heading { level = 1, title = before .. words.title(results) }
 end
+
+
+-- Why a subject was not measured, and what would.
+function parts.not_measured(results, what) return say(words.not_measured(results, what)) end
 
 
 -- ---- sections ----
 
 function parts.environment(results)
-  local lines, environment = { parts.model(results) }, results.environment
-  if environment.devices and #environment.devices > 0 then
-    lines[#lines + 1] = table_of("devices", environment.devices)
-  else
-    lines[#lines + 1] = "The trace does not name its GPU.\n"
-  end
-  lines[#lines + 1] = paragraph(words.software(results))
-  return table.concat(lines, "\n")
+  return join(parts.model(results),
+    tabled.either("devices", results.environment.devices or {},
+      "The trace does not name its GPU."),
+    say(words.software(results)))
 end
 
 
--- The table, or what would fill it where the GPU did nothing.
-local function table_or_reason(results, name, list)
-  if #list > 0 then return table_of(name, list) end
-  return paragraph(words.no_rows(results))
+-- Latency, and where it was not measured or there is room the length of the stages.
+function parts.aggregates(results, view)
+  local latency = tabled.either("latency", rows.latency(results), nil)
+  local length = not (view.brief and latency)
+    and tabled.either("aggregates", rows.aggregates(results), words.no_rows(results))
+  return join(length, latency, note(words.latency_basis(results)), note(words.totals(results)),
+    not view.brief and join(parts.tpot(results), parts.each_repeat(results)))
 end
 
 
--- Tables, then what is said of their latency and of the whole capture.
-local function with_totals(results, ...)
-  local lines = { ... }
-  for _, said in ipairs { words.latency_basis(results) or "", words.totals(results) or "" } do
-    if said ~= "" then lines[#lines + 1] = paragraph(said) end
-  end
-  return table.concat(lines, "\n")
-end
-
-
-function parts.aggregates(results)
-  local latency = rows.latency(results)
-  return with_totals(results, table_or_reason(results, "aggregates", rows.aggregates(results)),
-    #latency > 0 and table_of("latency", latency) or nil)
-end
-
-
--- Latency, or where it was not measured the length of the stages.
-function parts.brief_aggregates(results)
-  local latency = rows.latency(results)
-  return with_totals(results, #latency > 0 and table_of("latency", latency)
-    or table_or_reason(results, "aggregates", rows.aggregates(results)))
+function parts.tpot(results)
+  return blocks.chart { name = "tpot", label = "Histogram of the time per output token",
+    data = charts.tpot(results),
+    otherwise = "No histogram: results.json has fewer than two times per output token." }
 end
 
 
 -- Latency of each repeat.
 function parts.each_repeat(results)
-  local list = rows.repeats(results)
-  return #list > 0 and table_of("repeats", list) or "The repeats were not told apart.\n"
+  return tabled.either("repeats", rows.repeats(results), "The repeats were not told apart.")
 end
 
 
--- name: of the columns.
-local function stages(name, results)
-  local nesting = words.nesting(results)
-  return table_or_reason(results, name, rows.stages(results))
-    .. (nesting and "\n" .. paragraph(nesting) or "")
-end
-
-function parts.stages(results) return stages("stages", results) end
-function parts.brief_stages(results) return stages("brief_stages", results) end
-
-
--- Functions by GPU time, over all stages.
-function parts.top_kernels(results)
-  if words.measured_alone(results) then
-    return paragraph(words.kernel_times(results)) .. "\n"
-      .. table_of("top_kernels", rows.functions(results))
-  end
-  return table_or_reason(results, "top_kernels", rows.functions(results))
-end
-
-
--- The largest kernels over all stages, under a title.
-function parts.largest_kernels(results)
-  local list, of = rows.largest(results)
-  return ("## Top Kernels\n\n%s%s"):format(table_or_reason(results, "largest_kernels", list),
-    of > #list and ("\n%d of %s, over all stages.\n"):format(#list, text.count(of)) or "")
+function parts.stages(results, view)
+  return join(tabled.either(view.brief and "brief_stages" or "stages", rows.stages(results),
+      words.no_rows(results)),
+    note(words.nesting(results)),
+    not view.page and blocks.timeline { results = results,
+      picture = function() return mermaid.timeline(results) end },
+    blocks.chart { name = "categories", label = "GPU time of each stage by category of kernel",
+      data = charts.categories(results),
+      picture = function() return mermaid.categories(results) end },
+    not view.brief and parts.breakdown(results))
 end
 
 
 -- What the CPU did in each stage, and the GPU time by category.
 function parts.breakdown(results)
   local cpu, categories = rows.cpu(results), rows.categories(results)
-  local lines = {}
-  if #cpu > 0 then
-    lines[1] = "What the CPU did, and what it was in while the GPU was idle. The launch delay is "
-      .. "from the end of the launching call to the start of the kernel.\n"
-    lines[2] = table_of("cpu", cpu)
-  end
-  if #categories > 0 then lines[#lines + 1] = table_of("categories", categories) end
-  return #lines > 0 and table.concat(lines, "\n") or "No stage was broken down.\n"
+  if #cpu + #categories == 0 then return say "No stage was broken down." end
+  local under = results.overhead and " under the profiler" or ""
+  return join(#cpu > 0 and { note("What the CPU did" .. under .. ", and what it was in while the "
+      .. "GPU was idle. The launch delay is from the end of the launching call to the start of "
+      .. "the kernel."),
+      tabled.of("cpu", cpu) },
+    #categories > 0 and tabled.of("categories", categories))
 end
 
 
--- name: of the columns; more: what follows the peaks.
-local function efficiency(name, results, more)
+local function contradictions(results)
+  local list = {}
+  for i, wrong in ipairs(rows.contradictions(results)) do
+    list[i] = blocks.say({ { strong = ("Contradiction in %s:"):format(wrong.label) },
+      (" %s (%s)."):format(wrong.text, words.inputs(wrong.inputs)) }, "warning")
+  end
+  return list
+end
+
+
+function parts.efficiency(results, view)
   local list = rows.efficiency(results)
-  if #list == 0 then return parts.not_measured(results, "the model's cost") end
-  local pieces = { table_of(name, list), "\n", paragraph(words.basis(results)), "\n",
-    paragraph(words.peaks(results.hardware)), paragraph(words.unknown_peaks(results)), more }
-  for _, wrong in ipairs(rows.contradictions(results)) do
-    pieces[#pieces + 1] = ("\n**Contradiction in %s:** %s (%s).\n"):format(escape(wrong.label),
-      escape(wrong.text), escape(words.inputs(wrong.inputs)))
-  end
-  return table.concat(pieces)
+  local samples = not view.brief
+    and tabled.section(results, "sampled", { note = words.sampled(results) })
+  if #list == 0 then return join(parts.not_measured(results, "the model's cost"), samples) end
+  return join(tabled.of(view.brief and "brief_efficiency" or "efficiency", list),
+    note(words.basis(results)), note(words.peaks(results.hardware)),
+    note(words.unknown_peaks(results)), not view.brief and note(words.hfu(results)),
+    contradictions(results), samples)
 end
 
 
-function parts.mfu(results)
-  return efficiency("efficiency", results, "\n" .. paragraph(words.hfu(results)))
-end
-
-
-function parts.brief_mfu(results)
-  return efficiency("brief_efficiency", results, "")
-end
-
-
--- What kernels could give back.
+-- What kernels could give back; all without a limit.
 function parts.headroom(results, limit)
-  if words.measured_alone(results) then return paragraph(words.no_rows(results)) end
-  if not results.headroom or #results.headroom == 0 then return "No kernel was found.\n" end
-  local waits = words.headroom_waits(results)
-  return table_of("headroom", rows.headroom(results, limit))
-    .. (waits and "\n" .. paragraph(waits) or "")
+  if words.measured_alone(results) then return say(words.no_rows(results)) end
+  local list = rows.headroom(results, limit)
+  if #list == 0 then return say "No kernel was found." end
+  return { tabled.of("headroom", list), note(words.headroom_waits(results)) }
 end
 
 
--- Counters of whole ranges, under a title; nil without.
-local function ranges(results)
-  local list = rows.ranges(results)
-  return #list > 0 and ("### %s\n\n%s\n%s"):format(sections.find("ranges").title,
-    paragraph(words.ranges), table_of("ranges", list)) or nil
+function parts.roofline(results, view)
+  local counted = results.counters ~= nil
+  if not counted and not view.page then return parts.not_measured(results, "counters") end
+  return join(counted and note(words.coverage(results)), note(words.padding(results)),
+    blocks.chart { name = "roofline", label = "Roofline: FLOP per byte against TFLOP/s",
+      data = charts.roofline(results), otherwise = words.not_measured(results, "counters") },
+    counted and not view.page and tabled.either("roofline", rows.roofline(results)),
+    note(words.roofs(results)),
+    #rows.ranges(results) > 0 and tabled.section(results, "ranges", { note = words.ranges }),
+    tabled.title "headroom", parts.headroom(results, not view.page and HEADROOM or nil))
 end
 
 
-function parts.roofline(results)
-  if not results.counters then return parts.not_measured(results, "counters") end
-  local pieces = { paragraph(words.coverage(results)), paragraph(words.padding(results)) }
-  local list, roofs = rows.roofline(results), words.roofs(results)
-  if #list > 0 then pieces[#pieces + 1] = table_of("roofline", list) end
-  if roofs then pieces[#pieces + 1] = paragraph(roofs) end
-  pieces[#pieces + 1] = ranges(results)
-  pieces[#pieces + 1] = "### Headroom\n\n" .. parts.headroom(results, HEADROOM)
-  return table.concat(pieces, "\n")
-end
-
-
--- The largest kernels of each stage, its title marked by `mark`. name: of the columns;
--- rest: where the others are.
-local function by_stage(results, name, limit, mark, rest)
-  local pieces = {}
+-- The largest kernels of each stage, its title at a level. name: of the columns; rest:
+-- where the others are.
+local function by_stage(results, name, limit, level, rest)
+  local list = {}
   for _, stage in ipairs(rows.kernel_stages(results)) do
-    local list = rows.kernels(results, function(kernel) return kernel.stage == stage end)
-    if #list > 0 then
-      local shown = table.move(list, 1, math.min(#list, limit), 1, {})
-      pieces[#pieces + 1] = ("%s %s\n\n%s"):format(mark, escape(stage),
-        table_of(name, shown))
-      if #list > #shown then
-        pieces[#pieces + 1] = ("%s smaller ones are in %s.\n"):format(
-          text.count(#list - #shown), rest)
-      end
-    end
+    local of = rows.kernels(results, function(kernel) return kernel.stage == stage end)
+    local shown = table.move(of, 1, math.min(#of, limit), 1, {})
+    list[#list + 1] = #of > 0 and join(blocks.heading { level = level, title = stage },
+      tabled.of(name, shown),
+      #of > #shown and say(("%s smaller ones are in %s."):format(text.count(#of - #shown),
+        rest))) or nil
   end
-  if #pieces == 0 then return "No kernel ran inside a stage.\n" end
-  return table.concat(pieces, "\n")
+  return #list > 0 and list or say "No kernel ran inside a stage."
 end
 
 
--- As many as the policy names.
-function parts.kernels(results)
-  local marked = words.measured_alone(results)
-    and paragraph(words.kernel_times(results)) .. "\n" or ""
-  return marked .. by_stage(results, "stage_kernels", rows.top_n(results), "###", "kernels.md")
+-- By function in short, by stage in full (as many as the policy names), all in a page.
+function parts.kernels(results, view)
+  local times = words.measured_alone(results) and note(words.kernel_times(results))
+  if view.brief then
+    return join(times, tabled.either("top_kernels", rows.functions(results),
+      words.no_rows(results)))
+  elseif view.page then
+    return join(times, tabled.section(results, "kernels", { filter = true, bare = true })
+      or say(words.no_rows(results)), tabled.section(results, "transfers"),
+      tabled.section(results, "selection"))
+  end
+  return join(times, by_stage(results, "stage_kernels", rows.top_n(results), 3,
+    layout.reports.kernels))
 end
 
 
--- With their counters, up to a limit of each stage.
+-- The largest kernels over all stages.
+function parts.largest_kernels(results)
+  local list, of = rows.largest(results)
+  return join(tabled.either("largest_kernels", list, words.no_rows(results)),
+    of > #list and say(("%d of %s, over all stages."):format(#list, text.count(of))))
+end
+
+
+-- With their counters, up to a limit of each stage, which is a section of its own.
 function parts.all_kernels(results, limit)
-  return by_stage(results, "kernels", limit, "##", layout.results)
+  return join(note(words.kernel_times(results)), by_stage(results, "kernels", limit, 2,
+    layout.results))
 end
 
 
--- checks: those of the integrity that are shown.
-local function trust(results, checks)
-  local pieces = {}
-  if results.integrity then
-    pieces[1] = ("Verdict: **%s**.%s\n"):format(results.integrity.verdict,
-      #checks < #results.integrity.checks and (" Nothing to see in %d of %d checks.")
-        :format(#results.integrity.checks - #checks, #results.integrity.checks) or "")
-    if #checks > 0 then pieces[2] = table_of("integrity", checks) end
+function parts.selection(results)
+  local selection = results.selection
+  if not selection or not selection.filter then return say "No kernel was selected." end
+  return join(tabled.of("selection", rows.selection(results)),
+    say "The filter for ncu that matches exactly these functions:",
+    blocks.code { text = "--kernel-name " .. text.clean(selection.filter) })
+end
+
+
+-- ---- what to ask next ----
+
+-- A line of the prompt for the stage that has most to tell, else for all.
+local function prompt_line(results)
+  local whole = results.repeats and results.repeats.whole_run
+  local stage = not whole and results.stages[#results.stages]
+  return ('kernels%s:group("category"):sum("dur"):top(5, "dur")'):format(
+    stage and (":where { stage = %q }"):format(text.clean(stage.parent or stage.name)) or "")
+end
+
+
+-- Commands that show more of this run.
+function parts.next(results)
+  local run, lines = results.run.id, {}
+  for i, argv in ipairs { { "show", run }, { "-e", prompt_line(results), run }, { "repl", run },
+    { "export", run } } do
+    lines[i] = "llmprof " .. command_line.show(argv)
   end
-  if results.overhead then
-    pieces[#pieces + 1] = ("What profiling cost, against %d plain runs:\n")
-      :format(results.overhead.runs)
-    pieces[#pieces + 1] = table_of("overhead", rows.overhead(results))
-  else
-    pieces[#pieces + 1] = paragraph(words.no_overhead)
+  return { say "More of this run, and what other tools make of it:",
+    blocks.code { text = table.concat(lines, "\n") },
+    note("show lists tables and prints each, -e and repl answer questions over every kernel, copy, "
+      .. "call and range, export writes the timeline for ui.perfetto.dev; llmprof help metrics, "
+      .. "repl, bundle and advice say more.") }
+end
+
+
+-- ---- trust ----
+
+-- Checks that are shown; in short those that found something.
+local function checks_of(integrity, view)
+  local list = {}
+  for _, check in ipairs(integrity.checks) do
+    if not view.brief or check.level ~= "ok" then list[#list + 1] = check end
   end
-  return table.concat(pieces, "\n")
+  return list
+end
+
+
+local function integrity_of(results, view)
+  local integrity = results.integrity
+  if not integrity then return nil end
+  local shown, all = checks_of(integrity, view), #integrity.checks
+  return join(say { "Verdict: ", { strong = integrity.verdict }, #shown < all
+      and (". Nothing to see in %d of %d checks."):format(all - #shown, all) or "." },
+    #shown > 0 and tabled.of("integrity", shown))
 end
 
 
 -- How far the capture can be trusted, and what it cost.
-function parts.trust(results)
-  return trust(results, results.integrity and results.integrity.checks)
-end
-
-
--- The same without the checks that found nothing.
-function parts.brief_trust(results)
-  local checks = {}
-  for _, check in ipairs(results.integrity and results.integrity.checks or {}) do
-    if check.level ~= "ok" then checks[#checks + 1] = check end
-  end
-  return trust(results, checks)
+function parts.trust(results, view)
+  local overhead = results.overhead
+  return join(integrity_of(results, view),
+    overhead and { say(("What profiling cost, against %d plain runs:"):format(overhead.runs)),
+      tabled.of("overhead", rows.overhead(results)) } or say(words.no_overhead))
 end
 
 
 function parts.missing(results)
-  if #results.missing == 0 then return "Nothing that the recipe asked for.\n" end
-  return table_of("missing", results.missing)
+  return tabled.either("missing", results.missing, "Nothing that the recipe asked for.")
+end
+
+
+-- Rules that lack the data to tell, and which.
+function parts.abstained(results)
+  return tabled.either("abstained", results.advice and results.advice.abstained or {},
+    "Every rule had the data it needs.")
+end
+
+
+-- Rules that looked and found nothing, and why; nil where there are none.
+function parts.silent(results)
+  return tabled.either("silent", results.advice and results.advice.silent or {})
+end
+
+
+-- When the GPU had nothing to do for longest.
+function parts.gaps(results)
+  return { note("Times within a repeat in which the GPU did nothing, each with the stage of what "
+    .. "ended it."), tabled.of("gaps", rows.gaps(results)) }
+end
+
+
+-- What ranges name: modules, layers, operators, as many rows of each as of kernels.
+function parts.modules(results)
+  local made = { note("By the NVTX ranges that name them. Work of the GPU belongs to the innermost "
+    .. "range around its launch; a module's GPU time has that of the modules in it, \"itself\" has "
+    .. "not. Layers are told apart in the second table only.") }
+  for _, section in ipairs { "modules", "marked_layers", "marked_operators" } do
+    made[#made + 1] = tabled.section(results, section, { most = rows.top_n(results) })
+  end
+  return made
 end
 
 
 -- The layers of a decode step, a row each.
 function parts.layers(results)
   local made = results.layers
-  local said = ("%s has %d layers, by %s, which comes once in each%s. A layer lasts until it comes "
-    .. "again; the last one goes on into what follows the layers, and has no row."):format(
-    "A step of decode", made.count, escape(made.kernel),
-    made.named and "" or ", as most of its kernels do")
-  return parts.paragraph(said) .. "\n" .. parts.table("step_layers", made.rows)
+  return { note(("A step of decode has %d layers, by %s, which comes once in each%s. A layer lasts "
+    .. "until it comes again; the last one goes on into what follows the layers, and has no row.")
+    :format(made.count, made.kernel, made.named and "" or ", as most of its kernels do")),
+    multiples.layers(results) or {}, tabled.of("step_layers", made.rows) }
 end
 
 

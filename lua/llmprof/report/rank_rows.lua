@@ -2,6 +2,17 @@
 local rank_rows = {}
 
 
+-- Stages of a pipeline, with their ranks as a text.
+function rank_rows.pipeline(results)
+  local list = {}
+  for i, stage in ipairs(results.ranks and results.ranks.pipeline
+    and results.ranks.pipeline.stages or {}) do
+    list[i] = setmetatable({ who = table.concat(stage.ranks, ", ") }, { __index = stage })
+  end
+  return list
+end
+
+
 -- A stage over all ranks, then of each, behind the list.
 local function add_stage(list, group)
   local one = #group.ranks == 1
@@ -46,15 +57,26 @@ end
 local seen_by_clients = { { "ttft", "TTFT" }, { "tpot", "TPOT" },
   { "between_tokens", "between tokens" } }
 
+local function requests_of(results) return results.ranks and results.ranks.requests or {} end
+
 function rank_rows.requests(results)
-  local made, list = results.ranks and results.ranks.requests or {}, {}
+  local made, list = requests_of(results), {}
   for _, entry in ipairs(seen_by_clients) do
-    local measured = made[entry[1]]
+    local measured, label = made[entry[1]], entry[2]
     if measured then
-      list[#list + 1] = setmetatable({ label = entry[2] }, { __index = measured })
+      if entry[1] == "between_tokens" and made.averaged then
+        label = label .. ", mean of a round's requests"
+      end
+      list[#list + 1] = setmetatable({ label = label }, { __index = measured })
     end
   end
   return list
+end
+
+
+-- Single requests, where they say when they were sent.
+function rank_rows.request_rows(results)
+  return requests_of(results).single or {}
 end
 
 

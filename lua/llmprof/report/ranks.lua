@@ -1,7 +1,7 @@
--- Steps, ranks and collectives as Markdown, from results.ranks and nothing else.
-local markdown = require "llmprof.markdown"
-local sections = require "llmprof.report.sections"
-local tables = require "llmprof.base.tables"
+-- Steps, ranks and collectives, from results.ranks and nothing else.
+local blocks = require "llmprof.report.blocks"
+local multiples = require "llmprof.report.multiples"
+local tabled = require "llmprof.report.tabled"
 local text = require "llmprof.text"
 
 local ranks = {}
@@ -13,38 +13,70 @@ local sources = { ranges = "Steps are the ranges that the program marks",
   inferred = "No range marks a step: they are inferred" }
 
 
+-- Stages that other figures are not from, which steps are: a sentence; "" without.
+local function with_cold(results)
+  local list = {}
+  for _, entry in ipairs(results.repeats and results.repeats.left_out or {}) do
+    if not entry.step then
+      list[#list + 1] = ("%s of repeat %d (%s)"):format(entry.stage, entry.rep,
+        text.duration(entry.ns))
+    end
+  end
+  return #list > 0 and (" Tables of steps are of all of them, also of what other figures leave "
+    .. "out: %s."):format(table.concat(list, ", ")) or ""
+end
+
+
 -- What steps are here, in a sentence; nil without steps.
 function ranks.basis(results)
   local record = results.ranks
   if not record.source then return nil end
   if record.source == "labels" then
     return ("Steps are those that %s marks in each worker; a step's GPU work counts for it "
-      .. "wherever it runs."):format(record.engine)
+      .. "wherever it runs."):format(results.engine and results.engine.title or record.engine)
   end
-  return sources[record.source] .. "."
+  return sources[record.source] .. "." .. with_cold(results)
 end
 
 
--- The verdict as one line of plain text, with what the late rank did; nil without.
+local function as_sentence(said)
+  return said:sub(1, 1):upper() .. said:sub(2) .. "."
+end
+
+
+-- The verdict as one line of plain text, with what the late rank did, and the bubbles of
+-- a pipeline; nil without.
 function ranks.verdict(results)
-  local made = results.ranks and results.ranks.verdict
-  if not made then return nil end
-  return made.text:sub(1, 1):upper() .. made.text:sub(2)
-    .. (made.instead and (". Rank %d came late: %s"):format(made.rank, made.instead) or "") .. "."
+  local record, list = results.ranks or {}, {}
+  local made = record.verdict
+  if made then list[1] = as_sentence(made.text) end
+  if made and made.instead then
+    list[2] = ("Rank %d came late: %s."):format(made.rank, made.instead)
+  end
+  if record.pipeline then list[#list + 1] = as_sentence(record.pipeline.text) end
+  return #list > 0 and table.concat(list, " ") or nil
 end
 
 
--- What clients saw against the steps; nil without requests.
+-- Why clients' TPOT is not the interval of steps.
+local function beyond(made)
+  if made.agrees then return ", which agrees" end
+  if made.difference > 0 then return "; the rest is the queue, detokenising and the network" end
+  return "; tokens that come faster than steps end come several at once, or are of other steps"
+end
+
+
+-- What clients saw against the steps, and which requests have a prefill step of their own;
+-- nil without requests.
 function ranks.clients(results)
   local made = results.ranks.requests
   if not made or not made.step_interval_ns then return nil end
   local said = ("Clients' TPOT is %s, the mean interval of the steps that made their tokens %s: "
     .. "%s %%"):format(text.duration(made.tpot.mean_ns), text.duration(made.step_interval_ns),
       text.number(made.difference * 100, 1))
-  return said .. (made.agrees and ", which agrees"
-    or "; the rest is the queue, detokenising and the network") .. (made.stall_ns
+  return said .. beyond(made) .. (made.stall_ns
     and (". Of the interval %s are because steps prefill other requests, too"):format(
-      text.duration(made.stall_ns)) or "") .. "."
+      text.duration(made.stall_ns)) or "") .. ". " .. as_sentence(made.attributable)
 end
 
 
@@ -59,56 +91,28 @@ function ranks.padding(results)
 end
 
 
--- The heading of a table.
-function ranks.title(name) return sections.find(name).title end
-
-
-local function table_of(results, name, most)
-  local section = sections.find(name)
-  local list = section.rows(results)
-  if #list == 0 then return "" end
-  local shown = table.move(list, 1, math.min(#list, most or #list), 1, {})
-  return ("### %s\n\n%s%s"):format(section.title, tables.render("md", section.columns, shown),
-    #list > #shown and ("\n%d more: llmprof show RUN %s.\n"):format(#list - #shown, name) or "")
-end
-
-
-local function paragraph(said)
-  return said and markdown.escape(said) .. "\n" or ""
-end
-
-
--- The whole section of report.md.
-function ranks.full(results)
-  local record, pieces = results.ranks, {}
-  local function add(piece)
-    if piece ~= "" then pieces[#pieces + 1] = piece end
-  end
-  local said = ranks.verdict(results)
-  add(said and ("**%s**\n"):format(markdown.escape(said)) or "")
-  add(paragraph(ranks.basis(results)))
-  add(table_of(results, "left_out"))
-  if #record.ranks > 1 then add(table_of(results, "ranks")) end
-  add(table_of(results, "rank_stages"))
-  add(table_of(results, "steps", MOST))
-  add(paragraph(ranks.padding(results)))
-  add(table_of(results, "requests"))
-  add(paragraph(ranks.clients(results)))
-  add(table_of(results, "collectives"))
-  add(table_of(results, "late", MOST))
-  add(table_of(results, "layers", MOST))
-  if #record.ranks > 1 then add(table_of(results, "rank_kernels", MOST)) end
-  if #record.files > 1 then add(table_of(results, "rank_files")) end
-  return table.concat(pieces, "\n")
-end
-
-
--- The section of stakeholder_summary.md; "" for a single rank.
-function ranks.short(results)
+-- The whole section, as blocks.
+function ranks.blocks(results, view)
+  if view.brief then return ranks.short(results) end
   local record = results.ranks
-  if not record or #record.ranks < 2 then return "" end
-  return table.concat({ "## Ranks\n", table_of(results, "ranks"),
-    table_of(results, "rank_stages", MOST), "" }, "\n")
+  local several, said = #record.ranks > 1, ranks.verdict(results)
+  local function of(name, most)
+    return tabled.section(results, name, { most = not view.page and most or nil })
+  end
+  return blocks.join(said and blocks.say { { strong = said } }, blocks.note(ranks.basis(results)),
+    of "left_out", several and of "ranks", of "pipeline", of "rank_stages",
+    multiples.steps(results), of("steps", MOST), blocks.note(ranks.padding(results)),
+    of("idle_threads", MOST), of "requests", blocks.note(ranks.clients(results)),
+    of("request_rows", MOST), of "collectives",
+    of("late", MOST), of("layers", MOST), several and of("rank_kernels", MOST),
+    #record.files > 1 and of "rank_files")
+end
+
+
+-- The same in short.
+function ranks.short(results)
+  return blocks.join(tabled.section(results, "ranks"),
+    tabled.section(results, "rank_stages", { most = MOST }))
 end
 
 

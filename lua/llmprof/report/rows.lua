@@ -1,8 +1,10 @@
 -- Rows of the report's tables, from results.
 local first_times = require "llmprof.analysis.first_times"
 local json = require "llmprof.json"
+local range_name = require "llmprof.base.range_name"
 local text = require "llmprof.text"
 local tuple = require "llmprof.base.tuple"
+local words = require "llmprof.report.words"
 
 local rows = {}
 
@@ -35,6 +37,12 @@ function rows.kernel_stages(results)
 end
 
 
+-- What a kernel is called where people read; results from before labels have none.
+function rows.label(kernel)
+  return kernel.label or kernel.short_name
+end
+
+
 -- What a kernel's counters are of, in a word.
 local function counted(kernel)
   local counters = kernel.counters
@@ -51,7 +59,7 @@ function rows.kernels(results, wanted, limit)
   for _, kernel in ipairs(results.kernels) do
     if #list == limit then break end
     if not wanted or wanted(kernel) then
-      local row = setmetatable({ where = where(kernel),
+      local row = setmetatable({ where = where(kernel), label = rows.label(kernel),
         device_name = kernel.devices and ("%d GPUs"):format(kernel.devices)
           or names[kernel.device] or tostring(kernel.device) }, { __index = kernel })
       for key, value in pairs(kernel.counters or {}) do row[key] = value end
@@ -105,7 +113,7 @@ function rows.largest(results)
     local key = tuple(kernel.device_name, kernel.name)
     local row = index[key]
     if not row then
-      row = { name = kernel.name, short_name = kernel.short_name, place = kernel.device_name,
+      row = { name = kernel.name, label = kernel.label, place = kernel.device_name,
         device_name = kernel.device_name, calls = 0, total_ns = 0, share = 0 }
       index[key], list[#list + 1] = row, row
     end
@@ -117,14 +125,14 @@ function rows.largest(results)
 end
 
 
--- Kernels that share a function name within a stage, together.
+-- Kernels of the same label within a stage, together.
 function rows.functions(results)
   local list, index = {}, {}
   for _, kernel in ipairs(results.kernels) do
-    local key = tuple(where(kernel), kernel.short_name)
+    local key = tuple(where(kernel), rows.label(kernel))
     local row = index[key]
     if not row then
-      row = { short_name = kernel.short_name, where = where(kernel), place = where(kernel),
+      row = { label = rows.label(kernel), where = where(kernel), place = where(kernel),
         calls = 0, total_ns = 0, share = 0 }
       index[key] = row
       list[#list + 1] = row
@@ -135,12 +143,21 @@ function rows.functions(results)
     local bound = kernel.counters and kernel.counters.bound
     if bound then row.bound = (row.bound == nil or row.bound == bound) and bound or "mixed" end
   end
-  return largest(list, rows.top_n(results), "short_name")
+  return largest(list, rows.top_n(results), "label")
 end
 
 
 local function stage_label(stage)
   return (stage.parent and "· " or "") .. stage.name
+end
+
+
+-- Beyond this share the range of a stage on the CPU is another time than the stage's.
+local AHEAD = 0.05
+
+local function cpu_time(stage)
+  local wall, host = stage.wall and stage.wall.mean_ns, stage.host_ns
+  return wall and host and math.abs(wall - host) > AHEAD * wall and host or nil
 end
 
 
@@ -151,6 +168,8 @@ function rows.stages(results)
       { __index = stage })
     for key, value in pairs(stage.wall or {}) do row[key] = value end
     row.time_ns, row.profiled_ns = first_times.stage(results, stage)
+    row.gpu_idle_ns, row.idle_share = first_times.idle(results, stage)
+    row.cpu_ns = cpu_time(stage)
     if stage.parent then row.bound = nil end
     list[i] = row
   end
@@ -171,6 +190,34 @@ function rows.cpu(results)
       for key, value in pairs(stage.launch_delay or {}) do row[key] = value end
       list[#list + 1] = row
     end
+  end
+  return list
+end
+
+
+local classes = { { "launch_ns", "launching calls" }, { "sync_ns", "waits for the GPU" },
+  { "memory_ns", "allocations" }, { "other_ns", "other CUDA calls" },
+  { "host_ns", "no CUDA call" } }
+
+-- What the CPU was in for most of a gap, with its part of it.
+local function cpu_of(gap)
+  local said, most = nil, 0
+  for _, class in ipairs(classes) do
+    local ns = gap[class[1]]
+    if ns and ns > most then said, most = class[2], ns end
+  end
+  if not said then return nil end
+  local call = gap.call_ns and 2 * gap.call_ns >= gap.ns and gap.call or nil
+  return ("%s (%s %%)"):format(call or said, text.number(100
+    * (call and gap.call_ns or most) / gap.ns, 0))
+end
+
+
+-- The longest times without work on the GPU.
+function rows.gaps(results)
+  local list = {}
+  for i, gap in ipairs(results.gaps or {}) do
+    list[i] = setmetatable({ number = i, cpu = cpu_of(gap) }, { __index = gap })
   end
   return list
 end
@@ -219,6 +266,29 @@ function rows.efficiency(results)
 end
 
 
+-- Of what samples say, those that have a value or say why not.
+local QUANTITIES = { mbu = true, hfu = true }
+
+
+-- Stages that hardware samples say something of, beside what the model must move.
+function rows.sampled(results)
+  local list = {}
+  for _, stage in ipairs(results.stages) do
+    local made = stage.sampled
+    if made then
+      local moved = made.dram_read_bytes and made.dram_write_bytes
+        and made.dram_read_bytes + made.dram_write_bytes
+      local bytes = stage.cost and stage.cost.bytes
+      list[#list + 1] = setmetatable({ label = stage_label(stage), raw = { label = stage.name },
+        mbu = made.mbu and made.mbu.value, hfu = made.hfu and made.hfu.value, bytes = bytes,
+        times_bytes = moved and bytes and bytes > 0 and moved / bytes or nil },
+        { __index = function(_, key) return not QUANTITIES[key] and made[key] or nil end })
+    end
+  end
+  return list
+end
+
+
 -- Every quantity that cannot be: { label, text }.
 function rows.contradictions(results)
   local list = {}
@@ -241,14 +311,14 @@ function rows.headroom(results, limit)
   for i = 1, math.min(limit or #all, #all) do
     local row = all[i]
     local kernel = results.kernels[row.kernel]
-    list[i] = setmetatable({ short_name = kernel.short_name, where = where(kernel) },
+    list[i] = setmetatable({ label = rows.label(kernel), where = where(kernel) },
       { __index = row })
   end
   return list
 end
 
 
--- Stages without a parent; per token where no TPOT says it.
+-- Stages without a parent; per token or step where no TPOT says it.
 function rows.aggregates(results)
   local list, tpot = {}, first_times.latency(results).tpot
   for _, stage in ipairs(results.stages) do
@@ -257,7 +327,8 @@ function rows.aggregates(results)
       list[#list + 1] = { label = stage.name, time_ns = time, profiled_ns = profiled,
         std_ns = stage.wall.std_ns, count = stage.wall.count }
       if stage.ns_per_token and not tpot and stage.wall.mean_ns > 0 then
-        list[#list + 1] = { label = stage.name .. ", per token",
+        list[#list + 1] = {
+          label = ("%s, per %s"):format(stage.name, range_name.step(stage.name)),
           time_ns = stage.ns_per_token * time / stage.wall.mean_ns,
           profiled_ns = profiled and stage.ns_per_token, count = stage.wall.count }
       end
@@ -280,7 +351,7 @@ end
 
 
 local function rate_row(label, rate, note)
-  local batch = rate.batch and ("batch %d"):format(rate.batch)
+  local batch = rate.batch and "batch " .. words.batch(rate.batch)
   return { label = label, mean = rate.mean, std = rate.std, count = rate.count,
     unit = "tokens/s", note = note and batch and note .. "; " .. batch or note or batch }
 end
@@ -389,6 +460,47 @@ function rows.operators(list, limit)
   local made = {}
   for i = 1, math.min(limit or #list, #list) do
     made[i] = setmetatable({ shapes = shapes_text(list[i].input_shapes) }, { __index = list[i] })
+  end
+  return made
+end
+
+
+-- By stage what ran in it, with the sum of its CPU time as total, and the names of the
+-- stages, the longest first.
+local function operators_by_stage(operators)
+  local by_stage, order = {}, {}
+  for _, operator in ipairs(operators) do
+    for _, of in ipairs(operator.stages or {}) do
+      local list = by_stage[of.name] or { total = 0 }
+      if not by_stage[of.name] then by_stage[of.name], order[#order + 1] = list, of.name end
+      list.total = list.total + of.host_self_ns
+      list[#list + 1] = { stage = of.name, name = operator.name, calls = of.calls,
+        host_self_ns = of.host_self_ns, device_self_ns = of.device_self_ns }
+    end
+  end
+  table.sort(order, function(a, b)
+    if by_stage[a].total ~= by_stage[b].total then return by_stage[a].total > by_stage[b].total end
+    return a < b
+  end)
+  return by_stage, order
+end
+
+
+-- Operators of each stage, those first in which the CPU was longest; host_share: of what it
+-- was in operators there; `limit` of a stage.
+function rows.operator_stages(operators, limit)
+  local by_stage, order = operators_by_stage(operators)
+  local made = {}
+  for _, stage in ipairs(order) do
+    local list = by_stage[stage]
+    table.sort(list, function(a, b)
+      if a.host_self_ns ~= b.host_self_ns then return a.host_self_ns > b.host_self_ns end
+      return a.name < b.name
+    end)
+    for i = 1, math.min(#list, limit or #list) do
+      list[i].host_share = list.total > 0 and list[i].host_self_ns / list.total or nil
+      made[#made + 1] = list[i]
+    end
   end
   return made
 end

@@ -6,6 +6,7 @@ local errors = require "llmprof.base.errors"
 local nearest = require "llmprof.base.nearest"
 local rank_rows = require "llmprof.report.rank_rows"
 local rows = require "llmprof.report.rows"
+local served_rows = require "llmprof.report.served_rows"
 
 local sections = {}
 
@@ -14,6 +15,11 @@ local by_name = {}
 
 local function operators(results)
   return results.operators and results.operators.operators or {}
+end
+
+
+local function of_marks(key)
+  return function(results) return results.modules and results.modules[key] or {} end
 end
 
 
@@ -26,11 +32,19 @@ local list = {
   { "devices", "GPUs", rows = function(results) return results.environment.devices or {} end },
   { "aggregates", "Aggregates" },
   { "latency", "Latency" },
+  { "load", "Load", rows = served_rows.load },
+  { "load_times", "What clients waited for", rows = served_rows.times },
+  { "engine_metrics", "The engine's own numbers", rows = served_rows.engine },
   { "repeats", "Latency of each repeat, profiled" },
   { "stages", "Per-Stage Timings" },
   { "cpu", "The CPU, by stage" },
   { "categories", "GPU time by category" },
   { "efficiency", "MFU/MBU", subject = "the model's cost" },
+  { "sampled", "Hardware samples" },
+  { "gaps", "The longest gaps" },
+  { "modules", "Modules", rows = of_marks "modules" },
+  { "marked_layers", "Layers, by their ranges", rows = of_marks "layers" },
+  { "marked_operators", "Operators, by their ranges", rows = of_marks "operators" },
   { "step_layers", "Layers of a decode step",
     rows = function(results) return results.layers and results.layers.rows or {} end },
   { "findings", "What to do" },
@@ -39,8 +53,10 @@ local list = {
   { "silent", "Rules that found nothing",
     rows = function(results) return results.advice and results.advice.silent or {} end },
   { "ranks", "Ranks", rows = of_ranks "ranks" },
+  { "pipeline", "Stages of the pipeline", rows = rank_rows.pipeline },
   { "rank_stages", "Stages by rank", rows = rank_rows.stages },
   { "steps", "Steps", rows = rank_rows.steps },
+  { "idle_threads", "Threads while the GPU waited", rows = of_ranks "idle_threads" },
   { "step_rows", "Single steps", rows = of_ranks "step_rows" },
   { "collectives", "Collectives", rows = of_ranks "collectives" },
   { "late", "Who the others wait for", rows = of_ranks "places" },
@@ -48,12 +64,15 @@ local list = {
   { "rank_kernels", "Kernels over all ranks", rows = of_ranks "kernels" },
   { "rank_files", "Files and their clocks", rows = of_ranks "files" },
   { "requests", "What clients saw", rows = rank_rows.requests },
+  { "request_rows", "Requests and their steps", rows = rank_rows.request_rows },
   { "left_out", "Left out", rows = rank_rows.left_out },
   { "kernels", "Kernels", columns = columns.page_kernels },
   { "ranges", "Counters of whole ranges", subject = "counters" },
   { "headroom", "Headroom" },
   { "operators", "Operators", subject = "operators",
     rows = function(results) return rows.operators(operators(results)) end },
+  { "operator_stages", "Operators of each stage", subject = "operators",
+    rows = function(results) return rows.operator_stages(operators(results)) end },
   { "operator_kernels", "Kernels of the operators", subject = "operators",
     rows = function(results) return rows.operator_kernels(operators(results)) end },
   { "transfers", "Copies" },
@@ -76,6 +95,9 @@ end
 function sections.all()
   return list
 end
+
+
+function sections.known(name) return by_name[name] ~= nil end
 
 
 -- A section by its name; an unknown one is an error.

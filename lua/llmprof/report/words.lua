@@ -18,6 +18,12 @@ function words.ms(ns)
 end
 
 
+-- Sequences side by side: a count, or a mean of several.
+function words.batch(batch)
+  return math.tointeger(batch) and text.count(math.tointeger(batch)) or text.number(batch, 1)
+end
+
+
 function words.percent(share)
   return text.number(share * 100, 0) .. " %"
 end
@@ -158,6 +164,22 @@ function words.repeats(results)
 end
 
 
+-- The file that stages and kernels are of, where each of several ranks gave one, and how
+-- many gave one; nil where one timeline holds all.
+function words.one_of(results)
+  local files = results.ranks and results.ranks.files
+  if not files or #files < 2 or not results.source.timeline then return nil end
+  return files[1].file, #files
+end
+
+
+local function only_one(results)
+  local name, count = words.one_of(results)
+  return name and ("Stages, kernels and all that follows from them are of %s alone, the first "
+    .. "of %d files; the tables of ranks are of all."):format(name, count)
+end
+
+
 -- Where the numbers come from.
 function words.source(results)
   local timeline, counters = results.source.timeline, results.source.counters
@@ -166,6 +188,7 @@ function words.source(results)
     timeline.recorded and " of " .. timeline.recorded or "") or "Timeline: not measured." }
   said[#said + 1] = counters and ("Counters: %s."):format(counters.tool or "Nsight Compute")
     or "Counters: not measured."
+  said[#said + 1] = only_one(results)
   said[#said + 1] = inferred(results.inferred)
   said[#said + 1] = words.repeats(results)
   return table.concat(said, " ")
@@ -327,6 +350,31 @@ function words.hfu(results)
 end
 
 
+-- What samples are, and whether the bytes that they saw agree with counters; nil
+-- without samples.
+function words.sampled(results)
+  local said = {}
+  for _, stage in ipairs(results.stages) do
+    local made = stage.sampled
+    local moved = made and made.dram_read_bytes and made.dram_write_bytes
+      and made.dram_read_bytes + made.dram_write_bytes
+    if moved and moved > 0 and made.counted_bytes and not stage.parent then
+      said[#said + 1] = ("%s: kernels that are %s %% of its kernels' time moved %s %% of the "
+        .. "sampled bytes by their counters"):format(stage.name,
+        text.number(made.counted_share * 100, 0),
+        text.number(made.counted_bytes / moved * 100, 0))
+    end
+  end
+  local tool = results.source and results.source.timeline and results.source.timeline.tool
+  if (tool or ""):find "^Nsight Systems" then
+    said[#said + 1] = "nsys gives whole percents: units that are hardly used look busier, and "
+      .. "move more, than they do"
+  end
+  return "Sampled over time on the whole GPU, without replay; MBU and HFU are of the times of "
+    .. "the table above." .. (#said > 0 and " " .. table.concat(said, "; ") .. "." or "")
+end
+
+
 -- Why figures of the hardware are not known, and how to say them.
 function words.unknown_peaks(results)
   local said = {}
@@ -389,8 +437,8 @@ end
 function words.padding(results)
   for _, kernel in ipairs(results.kernels) do
     if kernel.counters and kernel.counters.padding then
-      return "\"tiles x\": FLOP and intensity of these products are those of whole tiles, so many "
-        .. "times what their tokens need."
+      return "\"tiles x\": FLOP and intensity of these products are those of whole tiles, at least "
+        .. "so many times what their tokens need."
     end
   end
   return nil

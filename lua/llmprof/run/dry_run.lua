@@ -71,7 +71,7 @@ end
 function dry_run.text(made, cfg, kept)
   local commands = dry_run.commands(made, cfg, kept)
   local out = { ("%s, capture=%s; nothing is run\n"):format(made.name, cfg.capture) }
-  for i, step in ipairs(pipeline.load()) do
+  for i, step in ipairs(pipeline.of(cfg)) do
     out[#out + 1] = ("%d. %-10s %s\n"):format(i, step.name, step.summary)
     for _, entry in ipairs(commands[step.name] or {}) do
       out[#out + 1] = ("%s%s\n"):format(INDENT, shown(entry))

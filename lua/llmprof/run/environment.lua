@@ -44,11 +44,10 @@ function environment.captured_here(tools)
 end
 
 
--- env.json: { model, captured_on, analysed_on }. captured: the machine that was
--- measured, or nil; model: of llmprof.run.identity.
+-- What env.json holds. captured: the machine that was measured, or nil; model: of
+-- llmprof.run.identity.
 function environment.record(captured, model)
-  return json.ordered({ model = model, captured_on = captured, analysed_on = this_machine() },
-    { "model", "captured_on", "analysed_on" })
+  return { model = model, captured_on = captured, analysed_on = this_machine() }
 end
 
 

@@ -1,7 +1,6 @@
 -- Which model a run is of: what the configuration says, over it what the workload says
 -- it ran. It stands in results.json, and in short in manifest.json and env.json.
 local choice = require "llmprof.model.choice"
-local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
 local model = require "llmprof.model"
 
@@ -41,14 +40,12 @@ function identity.full(given)
 end
 
 
-local brief_keys = { "name", "variant", "parameters", "dtype", "weights" }
-
 -- { name, variant, parameters = { total, active }, dtype, weights }, as far as known.
 function identity.brief(full)
   local size = full.parameters
-  return json.ordered({ name = full.name, variant = full.variant, dtype = full.dtype,
-    weights = full.weights, parameters = size and json.ordered({ total = size.total,
-      active = size.active }, { "total", "active" }) }, brief_keys)
+  return { name = full.name, variant = full.variant, dtype = full.dtype,
+    weights = full.weights,
+    parameters = size and { total = size.total, active = size.active } }
 end
 
 
@@ -68,7 +65,7 @@ function identity.keep(ctx, metrics)
     workload = state.about.workload, arch = arch })
   ctx.run.manifest.model = said
   state.environment.model = said
-  ctx.run:write_json(layout.environment, state.environment)
+  ctx.run:write_document(layout.environment, "env", state.environment)
   ctx.outputs[#ctx.outputs + 1] = layout.environment
 end
 

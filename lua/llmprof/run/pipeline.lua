@@ -8,6 +8,7 @@
 --              not known then is nil
 --   needs      files of the bundle it reads (optional)
 --   makes      files it writes: it is done when they are there
+--   belongs(cfg)  is it a step of such a run at all (optional)
 --   left_out(ctx)  why it is not run at all, which is no failure, and what would
 --              have it run; nil when it is run (optional)
 --   dispensable  reports can do without it: when it is interrupted what is there is
@@ -40,7 +41,7 @@ local sys = require "llmprof.sys"
 local pipeline = {}
 
 -- In this order.
-pipeline.steps = { "plan", "tools", "timeline", "ranks", "export", "select", "counters",
+pipeline.steps = { "plan", "tools", "timeline", "alone", "ranks", "export", "select", "counters",
   "operators", "analyse", "render" }
 
 
@@ -48,6 +49,16 @@ pipeline.steps = { "plan", "tools", "timeline", "ranks", "export", "select", "co
 function pipeline.load()
   local list = {}
   for i, name in ipairs(pipeline.steps) do list[i] = require("llmprof.run.steps." .. name) end
+  return list
+end
+
+
+-- Those of a run of this configuration.
+function pipeline.of(cfg)
+  local list = {}
+  for _, step in ipairs(pipeline.load()) do
+    if not step.belongs or step.belongs(cfg) then list[#list + 1] = step end
+  end
   return list
 end
 
@@ -265,8 +276,8 @@ end
 -- Returns the first error or nil, an interrupt before any other; the manifest is
 -- finished either way.
 function pipeline.run(ctx, ui)
-  local course, first, steps = { unmade = {} }, nil, pipeline.load()
-  ctx.givers, ctx.redone, ctx.kept = run_state.givers(steps), {}, {}
+  local course, first, steps = { unmade = {} }, nil, pipeline.of(ctx.cfg)
+  ctx.givers, ctx.redone, ctx.kept = run_state.givers(pipeline.load()), {}, {}
   ctx.fields = { missing = {} }
   function ctx.fail_later(kind, message, fields)
     local _, err = pcall(errors.raise, kind, message, fields)

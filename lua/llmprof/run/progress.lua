@@ -5,6 +5,7 @@ local gpu_watch = require "llmprof.run.gpu_watch"
 local columns = require "llmprof.report.columns"
 local pipeline = require "llmprof.run.pipeline"
 local rows = require "llmprof.report.rows"
+local served_rows = require "llmprof.report.served_rows"
 local tables = require "llmprof.base.tables"
 local term = require "llmprof.base.term"
 local text = require "llmprof.text"
@@ -67,13 +68,21 @@ local function live_line(name, took, what, gpus)
 end
 
 
+local function print_table(out, declared, list)
+  if #list == 0 then return end
+  out.line ""
+  local titles, body = tables.render("table", declared, list, { columns = out.columns })
+    :match "^([^\n]*)(.*)\n$"
+  out.line(out.style("bold", titles) .. body)
+end
+
+
 local function print_end(out, ctx, failure)
   local results = pipeline.field(ctx, "results")
-  if results and #results.stages > 0 then
-    out.line ""
-    local titles, body = tables.render("table", short_stages(), rows.stages(results),
-      { columns = out.columns }):match "^([^\n]*)(.*)\n$"
-    out.line(out.style("bold", titles) .. body)
+  if results then
+    print_table(out, short_stages(), rows.stages(results))
+    print_table(out, columns.load, served_rows.load(results))
+    print_table(out, columns.load_times, served_rows.times(results))
   end
   out.line ""
   out.line(("%s %s"):format(failure and "bundle so far:" or "bundle:", text.clean(ctx.run.dir)))
@@ -110,6 +119,10 @@ local function writer(given)
   function ui.start(recipe, cfg, run)
     out.line(out.style("bold", recipe.name)
       .. (" · capture=%s · %s"):format(cfg.capture, text.clean(run.dir)))
+    if run.root_is_new then
+      out.line(("  runs are kept in %s; run.root=FOLDER keeps them elsewhere"):format(
+        text.clean(run.root)))
+    end
   end
 
   function ui.begin(name)

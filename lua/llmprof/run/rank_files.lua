@@ -91,23 +91,42 @@ end
 local function base(path) return path:match "([^/]*)$" end
 
 
--- The parts of files, in their order. left_out gets a line for each that cannot be
--- read or is there twice; progress(text) is told of each.
-function rank_files.parts(files, knowledge, left_out, progress)
-  local parts, seen = {}, {}
-  for _, path in ipairs(files) do
-    if progress then progress(base(path)) end
-    local made, why = read(path, knowledge)
-    local mark = made and mark_of(made)
-    if not made then
+-- A file that was read: { path, made (its part) or why (it is left out) }.
+function rank_files.read(path, knowledge)
+  local made, why = read(path, knowledge)
+  return { path = path, made = made, why = why }
+end
+
+
+-- The parts of files that were read, in this order, and the names of those that could not
+-- be read. left_out gets a line for each of these and for each that is there twice.
+function rank_files.keep(list, left_out)
+  local parts, unread, seen = {}, {}, {}
+  for _, file in ipairs(list) do
+    local path, why, mark = file.path, file.why, file.made and mark_of(file.made)
+    if not file.made then
+      local start = path .. ": "
+      if why:sub(1, #start) == start then why = why:sub(#start + 1) end
+      unread[#unread + 1] = base(path)
       left_out[#left_out + 1] = ("%s: left out: %s"):format(base(path), why)
     elseif seen[mark] then
       left_out[#left_out + 1] = ("%s: left out: the same as %s"):format(base(path), seen[mark])
     else
-      seen[mark], parts[#parts + 1] = base(path), made
+      seen[mark], parts[#parts + 1] = base(path), file.made
     end
   end
-  return parts
+  return parts, unread
+end
+
+
+-- Both for files that are read here. progress(text) is told of each.
+function rank_files.parts(files, knowledge, left_out, progress)
+  local list = {}
+  for i, path in ipairs(files) do
+    if progress then progress(base(path)) end
+    list[i] = rank_files.read(path, knowledge)
+  end
+  return rank_files.keep(list, left_out)
 end
 
 

@@ -4,6 +4,7 @@
 --   recipe     of llmprof.recipe
 --   settings   KEY=VALUE, +KEY=VALUE, ~KEY, as on the command line
 --   config     a file of settings (optional); trusted: it may name programs to run
+--   standins   settings that have stand-ins play the tools (optional): llmprof.run.standins
 --   resume     a run to continue (optional): its id, its folder or "latest"
 --   quiet, verbose, log, watch_gpu   what is shown: llmprof.run.progress (optional)
 local artifacts = require "llmprof.bundle.artifacts"
@@ -12,15 +13,19 @@ local config = require "llmprof.recipe.config"
 local errors = require "llmprof.base.errors"
 local layout = require "llmprof.bundle.layout"
 local limits = require "llmprof.base.limits"
+local out = require "llmprof.base.out"
 local pipeline = require "llmprof.run.pipeline"
 local progress = require "llmprof.run.progress"
+local standins = require "llmprof.run.standins"
 
 local start = {}
 
 
 -- The settings, composed: llmprof.recipe.config.
 function start.compose(given)
-  return config.of_recipe(given.recipe, given.config, given.settings)
+  local settings = table.move(given.settings, 1, #given.settings, 1, {})
+  table.move(given.standins or {}, 1, #(given.standins or {}), #settings + 1, settings)
+  return config.of_recipe(given.recipe, given.config, settings)
 end
 
 
@@ -28,6 +33,7 @@ end
 function start.words(given)
   local list = { "llmprof", given.recipe.file }
   table.move(given.settings, 1, #given.settings, #list + 1, list)
+  if given.standins then list[#list + 1] = "--with-standins" end
   for _, option in ipairs { "config", "resume" } do
     if given[option] then
       list[#list + 1] = "--" .. option
@@ -84,7 +90,16 @@ local function continuation(given, run)
 end
 
 
+-- Says what is not in the bundle though it should be; returns how many things.
+local function note_partial(run)
+  local lines = run.manifest.partial or {}
+  for _, line in ipairs(lines) do out.complain(line) end
+  return #lines
+end
+
+
 -- Does it; raises what failed, when the bundle is written. composed: of start.compose.
+-- Returns how many things were left out, such as files of ranks that are cut.
 function start.run(given, composed)
   check_trust(given, composed)
   limits.apply(composed.tree.limits)
@@ -95,10 +110,12 @@ function start.run(given, composed)
   local ctx = { recipe = given.recipe, config = composed, cfg = composed.tree, run = run,
     resume = given.resume ~= nil }
   local failure = pipeline.run(ctx, ui)
+  if given.standins then run:add_partial(standins.NOTE) end
   if not failure or run:has(layout.results) or run:has(layout.timeline) then run:publish() end
   ui.finish(ctx, failure)
   if failure and failure.kind == "interrupted" then failure.hint = continuation(given, run) end
   if failure then error(failure, 0) end
+  return note_partial(run)
 end
 
 

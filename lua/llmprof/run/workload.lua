@@ -7,9 +7,11 @@ local errors = require "llmprof.base.errors"
 local files = require "llmprof.base.files"
 local guard = require "llmprof.run.guard"
 local fs = require "llmprof.fs"
+local launch = require "llmprof.run.launch"
 local layout = require "llmprof.bundle.layout"
 local process = require "llmprof.base.process"
 local recipe = require "llmprof.recipe"
+local text = require "llmprof.text"
 local yaml = require "llmprof.yaml"
 
 local workload = {}
@@ -86,6 +88,19 @@ local function representative(cfg, changes)
 end
 
 
+-- The same where there are several ranks: argv starts all, inner is one's, and ranks is a
+-- function that makes the former of the latter.
+local function as_ranks(cfg, run, spec)
+  if not launch.wanted(cfg) then return spec end
+  local starter = word(launch.PROGRAM, run)
+  if run then write_neighbours({ launch.PROGRAM }, run) end
+  local logs = run and run:absolute(layout.workload.folder) or layout.workload.folder
+  function spec.ranks(words) return launch.argv(cfg, starter, logs, words) end
+  spec.inner, spec.argv = spec.argv, spec.ranks(spec.argv)
+  return spec
+end
+
+
 -- { argv, env, cwd, timeout, source (of a program that is compiled) } of the
 -- recipe's workload. run may be nil (a dry run): then nothing is written. changes:
 -- values of keys for this capture alone (optional).
@@ -103,12 +118,60 @@ function workload.describe(made, cfg, run, changes)
     env[name] = value ~= false and tostring(value) or false
   end
   local program = given.argv[1]
-  return { argv = argv, env = env, cwd = given.cwd, timeout = cfg.workload.timeout_s,
-    source = type(program) == "table" and program.compile or nil }
+  return as_ranks(cfg, run, { argv = argv, env = env, cwd = given.cwd,
+    timeout = cfg.workload.timeout_s,
+    source = type(program) == "table" and program.compile or nil })
 end
 
 
 -- ---- running something that contains it ----
+
+-- How many of the last lines of an output are kept for an error, and bytes of each.
+local LAST_LINES, LINE_BYTES = 12, 4096
+
+
+-- The output, a line at a time: into the file of that name of the run if there is one,
+-- whatever its length, and the last lines of it into the list `last`.
+local function keeper(run, name)
+  local self, file = { last = {} }, name and run:open_log(name)
+
+  function self.line(line)
+    if file then file:line(line) end
+    self.last[#self.last + 1] = line:sub(1, LINE_BYTES)
+    if #self.last > LAST_LINES then table.remove(self.last, 1) end
+  end
+
+  function self.close()
+    if file then file:close() end
+  end
+
+  return self
+end
+
+
+-- Processes of a list of spawn's in words: "sleep (17), sh (18)".
+local function names_of(list)
+  local words = {}
+  for i, stray in ipairs(list) do
+    words[i] = ("%s (%d)"):format(text.clean(stray.name), stray.pid)
+  end
+  return table.concat(words, ", ")
+end
+
+
+-- A note about processes that outlived the workload, in sessions of their own.
+local function note_strays(ctx, strays)
+  local ended, living = {}, {}
+  for _, stray in ipairs(strays) do table.insert(stray.lives and living or ended, stray) end
+  if #ended > 0 then
+    ctx.note(("the workload left processes running, which were ended: %s"):format(names_of(ended)))
+  end
+  if #living > 0 then
+    ctx.note(("the workload left processes running that could not be ended: %s"):format(
+      names_of(living)))
+  end
+end
+
 
 -- Run argv (the workload, or a tool around it) with the workload's environment
 -- and its JSON files going to <folder> of the run. given: argv, spec (of
@@ -116,7 +179,8 @@ end
 -- command to run it again), env (more of it), timeout and grace (s), on_line,
 -- on_idle, guard (of run.guard; one that ends what stalls unless given). With one that
 -- is given an interrupt is the caller's to raise.
--- Returns spawn's result and the output lines.
+-- Returns spawn's result and the last lines of the output. What the workload started
+-- has ended by then, daemons too.
 function workload.run(ctx, given)
   errors.check("failed", fs.mkdirs(ctx.run:path(given.folder)))
   -- what an earlier attempt left is not this one's
@@ -126,16 +190,17 @@ function workload.run(ctx, given)
   local env = { LLMPROF_WORKLOAD_DIR = ctx.run:absolute(given.folder) }
   for name, value in pairs(given.spec.env) do env[name] = value end
   for name, value in pairs(given.env or {}) do env[name] = value end
-  local lines = {}
   local watch = given.guard or guard.new { stall_s = ctx.cfg.workload.stall_s, works = true,
     folder = ctx.run:path(given.folder), patience = given.grace }
   ctx.command(given.argv)
   if given.command then ctx.run:write(given.command, command_line.show(given.argv) .. "\n") end
+  local output = keeper(ctx.run, given.log)
   local result, message = process.run(given.argv, {
     env = env, cwd = given.spec.cwd, timeout = given.timeout or given.spec.timeout,
-    grace = given.grace, kill_group = true, hold_signals = given.guard ~= nil,
+    grace = given.grace, kill_group = true, kill_strays = true,
+    hold_signals = given.guard ~= nil,
     on_line = function(line)
-      lines[#lines + 1] = line
+      output.line(line)
       watch:line()
       ctx.output(line)
       if given.on_line then given.on_line(line) end
@@ -145,11 +210,12 @@ function workload.run(ctx, given)
     watch:idle(child)
     if given.on_idle then given.on_idle() end
   end)
-  if given.log then ctx.run:write(given.log, table.concat(lines, "\n") .. "\n") end
+  output.close()
   if not result then errors.raise("failed", message) end
+  note_strays(ctx, result.strays)
   if result.interrupted and not given.guard then errors.raise("interrupted", "interrupted") end
   if watch.why == "stalled" then result.ok, result.stalled_s = false, watch.stall_s end
-  return result, lines
+  return result, output.last
 end
 
 
@@ -166,9 +232,9 @@ function workload.complaint(result)
 end
 
 
--- The last lines of an output, for an error.
+-- The last lines of an output, for an error; all that were kept, or so many.
 function workload.tail(lines, count)
-  local from = math.max(1, #lines - (count or 12) + 1)
+  local from = math.max(1, #lines - (count or LAST_LINES) + 1)
   return table.concat(table.move(lines, from, #lines, 1, {}), "\n")
 end
 

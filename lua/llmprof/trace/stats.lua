@@ -67,9 +67,23 @@ end
 
 local fields = { "total", "count", "mean", "median", "min", "max", "stddev" }
 
--- Copy a group's statistics of one column into its row, with a prefix.
-local function spread(row, summary, prefix)
-  for _, field in ipairs(fields) do row[prefix .. field] = summary[field] end
+local prefixed = {} -- prefix -> field -> the two as one
+
+local function names_of(prefix)
+  local names = prefixed[prefix] or {}
+  if not prefixed[prefix] then
+    for _, field in ipairs(fields) do names[field] = prefix .. field end
+    prefixed[prefix] = names
+  end
+  return names
+end
+
+
+-- Move a group's statistics of one column into its row, with a prefix.
+local function spread(row, column, prefix)
+  local summary = row[column]
+  row[column] = nil
+  for field, name in next, names_of(prefix) do row[name] = summary[field] end
 end
 
 
@@ -78,7 +92,7 @@ end
 local function summed(groups, column)
   local whole = 0
   for _, row in ipairs(groups) do
-    spread(row, row[column], "")
+    spread(row, column, "")
     whole = whole + (row.total or 0)
   end
   for _, row in ipairs(groups) do
@@ -230,16 +244,17 @@ reports.cuda_kern_exec_sum = {
       sum = { "launch_time", "api_time", "queue_time", "duration" },
     }
     for _, row in ipairs(groups) do
-      spread(row, row.launch_time, "total_")
-      spread(row, row.api_time, "api_")
-      spread(row, row.queue_time, "queue_")
-      spread(row, row.duration, "kernel_")
-      row.queued = row.queue_time.count
+      spread(row, "launch_time", "total_")
+      spread(row, "api_time", "api_")
+      spread(row, "queue_time", "queue_")
+      spread(row, "duration", "kernel_")
+      row.queued = row.queue_count
       row.queue_stddev = row.queue_stddev or 0 -- as NVIDIA has it where nothing queued
       row.api_label, row.label = strip_version(row.api), row[name]
+      row.rounded = round1(row.total_mean)
     end
     return sorted(groups, function(a, b)
-      local left, right = round1(a.total_mean), round1(b.total_mean)
+      local left, right = a.rounded, b.rounded
       if left ~= right then return descending(left, right) end
       return text_less(a.label, b.label)
     end)
@@ -281,9 +296,9 @@ reports.nvtx_gpu_proj_sum = {
       sum = { "duration", "range_duration", "operations", "level", "children" },
     }
     for _, row in ipairs(groups) do
-      spread(row, row.duration, "")
-      spread(row, row.range_duration, "range_")
-      spread(row, row.operations, "operations_")
+      spread(row, "duration", "")
+      spread(row, "range_duration", "range_")
+      spread(row, "operations", "operations_")
       row.level_mean, row.children_mean = row.level.mean, row.children.mean
       row.label, row.style_name = row[tag], styles[row.style]
     end
@@ -307,7 +322,7 @@ reports.nvtx_kern_sum = {
       distinct = { "range", "kernel" },
     }
     for _, row in ipairs(groups) do
-      spread(row, row.duration, "")
+      spread(row, "duration", "")
       row.ranges, row.kernels = row.distinct.range, row.distinct.kernel
       row.range_label, row.style_name = row[tag], styles[row.style]
     end

@@ -84,6 +84,15 @@ static void test_columns(void **state) {
                (int64_t[]){10, 40, INT64_MIN, INT64_MIN, 10}, ROWS);
 }
 
+static void test_texts(void **state) {
+  fixture *f = *state;
+  const llmprof_column *c = column(f->frame, "name");
+  assert_string_equal(llmprof_cell_text(f->frame, c, 1, "-"), "b");
+  assert_string_equal(llmprof_cell_text(f->frame, c, 4, "-"), "c");
+  assert_string_equal(llmprof_cell_text(f->frame, c, 3, "-"), "-");
+  assert_null(llmprof_cell_text(f->frame, c, 3, NULL));
+}
+
 /* ---- columns loaded when asked for ---- */
 
 static bool load_or_fail(llmprof_frame *frame, llmprof_column *c, void *user,
@@ -254,6 +263,7 @@ static void test_allocations(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_columns, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_texts, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_loading, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_where, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_several_conditions, set_up,

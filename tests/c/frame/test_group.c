@@ -144,6 +144,33 @@ static void test_many_groups(void **state) {
   ungroup(&made);
 }
 
+/* Wide keys in ascending stretches that share some of them: one for as many
+ * rows as there are, then shorter ones; equal neighbours, too. */
+static void test_stretches(void **state) {
+  (void)state;
+  static int64_t keys[MANY];
+  static uint32_t seconds[MANY], index[MANY];
+  for (uint32_t length = MANY; length > MANY / 40; length = length * 2 / 3) {
+    for (uint32_t i = 0; i < MANY; i++) {
+      keys[i] = (int64_t)(i % length / 2) * 1000003 - 12345;
+      seconds[i] = i / 3;
+      index[i] = i;
+    }
+    const given many = {MANY, keys, seconds, index};
+    grouped made = group_by(&many, (size_t[]){0}, 1);
+    assert_int_equal(made.groups.count, (length + 1) / 2);
+    for (uint32_t row = 0; row < MANY; row++)
+      assert_int_equal(made.groups.of_row[row], row % length / 2);
+    ungroup(&made);
+    made = group_by(&many, (size_t[]){0, 1}, 2);
+    for (uint32_t row = 0; row < MANY; row++) {
+      uint32_t first = made.groups.first_row[made.groups.of_row[row]];
+      assert_true(keys[row] == keys[first] && seconds[row] == seconds[first]);
+    }
+    ungroup(&made);
+  }
+}
+
 /* ---- statistics ---- */
 
 static llmprof_summary summary_of(const int64_t *values, size_t count,
@@ -296,6 +323,7 @@ int main(void) {
       cmocka_unit_test(test_no_keys),
       cmocka_unit_test(test_no_rows),
       cmocka_unit_test(test_many_groups),
+      cmocka_unit_test(test_stretches),
       cmocka_unit_test(test_summary),
       cmocka_unit_test(test_percentiles),
       cmocka_unit_test(test_summary_by_group),

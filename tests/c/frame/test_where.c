@@ -155,6 +155,28 @@ static void test_where_by_dice(void **state) {
   llmprof_frame_free(frame);
 }
 
+/* Every comparison with what no cell of a column can be told from: its ends,
+ * those of integers, and absence. */
+static void test_where_at_ends(void **state) {
+  (void)state;
+  llmprof_frame *frame = make();
+  for (size_t column = 0; column < COLUMNS; column++) {
+    llmprof_cell_span span;
+    assert_true(llmprof_frame_span(frame, column, &span, NULL));
+    const int64_t ends[] = {
+        INT64_MIN,    INT64_MIN + 1, INT64_MAX,     span.low - 1, span.low,
+        span.low + 1, span.high - 1, span.high + 1, span.high,
+    };
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+      for (llmprof_compare c = LLMPROF_EQ; c <= LLMPROF_GE; c++)
+        check_where(frame, &(llmprof_condition){column, c, &ends[i], 1}, 1);
+      for (llmprof_compare c = LLMPROF_EQ; c <= LLMPROF_NE; c++)
+        check_where(frame, &(llmprof_condition){column, c, ends, i}, 1);
+    }
+  }
+  llmprof_frame_free(frame);
+}
+
 /* Far apart, so that there is no bit for each. */
 static void test_wide_sets(void **state) {
   (void)state;
@@ -425,6 +447,7 @@ static int set_up(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_where_by_dice),
+      cmocka_unit_test(test_where_at_ends),
       cmocka_unit_test(test_wide_sets),
       cmocka_unit_test(test_slices),
       cmocka_unit_test(test_order_is_known),

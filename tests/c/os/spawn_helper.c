@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Open descriptors, in order. */
@@ -93,6 +94,32 @@ static int family(char **args) {
   for (;;) sleep(1000);
 }
 
+/* A daemon: forked twice, in a session of its own, without our output; deaf to
+ * SIGTERM, or with no environment, if asked. Print its number, then exit, or
+ * stay ("wait"). */
+static int daemonise(char **args) {
+  int number[2];
+  pid_t pid = 0;
+  if (pipe(number) != 0) return 1;
+  if (fork() == 0) {
+    setsid();
+    pid = fork();
+    if (pid != 0) _exit(write(number[1], &pid, sizeof pid) != sizeof pid);
+    close(STDOUT_FILENO);
+    close(STDERR_FILENO);
+    if (args[0] && strcmp(args[0], "stubborn") == 0) ignore_term();
+    if (args[0] && strcmp(args[0], "bare") == 0)
+      execle("/bin/sleep", "bare", "1000", NULL, (char *[]){NULL});
+    for (;;) sleep(1000);
+  }
+  if (read(number[0], &pid, sizeof pid) != sizeof pid) return 1;
+  if (wait(NULL) < 0) return 1; /* the one in between is gone */
+  printf("%d\n", (int)pid);
+  fflush(stdout);
+  while (args[0] && strcmp(args[0], "wait") == 0) sleep(1000);
+  return 0;
+}
+
 /* Move to the group of a child of our own, and print that child's number. */
 static int regroup(char **args) {
   (void)args;
@@ -133,10 +160,10 @@ static const struct {
   const char *name;
   int (*run)(char **args);
 } modes[] = {
-    {"bytes", all_bytes},      {"catch", catch_signal}, {"count", count},
-    {"family", family},        {"fds", show_fds},       {"group", show_group},
-    {"leave", leave_behind},   {"long", long_line},     {"regroup", regroup},
-    {"signals", show_signals},
+    {"bytes", all_bytes},  {"catch", catch_signal},   {"count", count},
+    {"daemon", daemonise}, {"family", family},        {"fds", show_fds},
+    {"group", show_group}, {"leave", leave_behind},   {"long", long_line},
+    {"regroup", regroup},  {"signals", show_signals},
 };
 
 int main(int argc, char **argv) {

@@ -460,6 +460,32 @@ static void test_write(void **state) {
   assert_int_equal(entries(in_folder("write")), 2);
 }
 
+static void test_write_soon(void **state) {
+  (void)state;
+  llmprof_error err;
+  assert_true(llmprof_fs_mkdir(in_folder("soon"), &err));
+  const char *path = in_folder("soon/file"), *copy = in_folder("soon/copy");
+  assert_true(llmprof_fs_write_soon(path, "one", 3, &err));
+  assert_true(llmprof_fs_write_soon(path, "two", 3, &err));
+  assert_true(has_contents(path, "two"));
+  assert_int_equal(chmod(path, 0600), 0);
+  assert_true(llmprof_fs_copy_soon(path, copy, &err));
+  assert_true(has_contents(copy, "two"));
+  llmprof_fs_info info;
+  assert_true(llmprof_fs_stat(copy, &info, &err));
+  assert_int_equal(info.mode, 0600);
+  assert_int_equal(entries(in_folder("soon")), 2);
+  assert_true(llmprof_fs_settle(in_folder("soon"), &err));
+
+  assert_fails(llmprof_fs_write_soon("/dev/null", "x", 1, &err), &err,
+               LLMPROF_DENIED, "/dev/null",
+               ": not replaced: it is no regular file");
+  assert_fails(llmprof_fs_copy_soon("/nonexistent", copy, &err), &err,
+               LLMPROF_NOTFOUND, "/nonexistent", ": No such file or directory");
+  assert_fails(llmprof_fs_settle("/nonexistent", &err), &err, LLMPROF_NOTFOUND,
+               "/nonexistent", ": No such file or directory");
+}
+
 static void test_write_refuses(void **state) {
   (void)state;
   llmprof_error err;
@@ -687,6 +713,7 @@ int main(void) {
       cmocka_unit_test(test_read),
       cmocka_unit_test(test_read_and_write_much),
       cmocka_unit_test(test_write),
+      cmocka_unit_test(test_write_soon),
       cmocka_unit_test(test_write_refuses),
       cmocka_unit_test(test_copy),
       cmocka_unit_test(test_write_fd),

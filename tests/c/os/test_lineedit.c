@@ -152,6 +152,35 @@ static void test_history(void **state) {
   expect_line(*state, "one");
 }
 
+static size_t lines_of(const char *path) {
+  size_t lines = 0;
+  FILE *file = fopen(path, "r");
+  assert_non_null(file);
+  for (int c = fgetc(file); c != EOF; c = fgetc(file)) lines += c == '\n';
+  fclose(file);
+  return lines - 1; /* the first says what it is */
+}
+
+/* What another editor has saved meanwhile stays. */
+static void test_history_is_merged(void **state) {
+  llmprof_error err = {0};
+  char path[256];
+  snprintf(path, sizeof path, "%s/merged", test_folder());
+  assert_true(llmprof_lineedit_remember(*state, "mine"));
+  assert_true(llmprof_lineedit_save(*state, path, &err));
+  assert_int_equal(lines_of(path), 1);
+  llmprof_lineedit *other = llmprof_lineedit_new("test", &err);
+  assert_non_null(other);
+  assert_true(llmprof_lineedit_remember(other, "theirs"));
+  assert_true(llmprof_lineedit_save(other, path, &err));
+  assert_int_equal(lines_of(path), 2);
+  assert_true(llmprof_lineedit_remember(*state, "mine again"));
+  assert_true(llmprof_lineedit_save(*state, path, &err));
+  assert_true(llmprof_lineedit_save(*state, path, &err)); /* nothing is new */
+  assert_int_equal(lines_of(path), 3);
+  llmprof_lineedit_free(other);
+}
+
 static void test_history_files(void **state) {
   llmprof_error err = {0};
   const char *broken = test_file("broken", "text\n", 5);
@@ -197,6 +226,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_keys, setup, teardown),
       cmocka_unit_test_setup_teardown(test_completion, setup, teardown),
       cmocka_unit_test_setup_teardown(test_history, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_history_is_merged, setup, teardown),
       cmocka_unit_test_setup_teardown(test_history_files, setup, teardown),
       cmocka_unit_test(test_no_terminal),
   };

@@ -5,6 +5,7 @@
 #include <zlib.h>
 
 #include "llmprof/buffer.h"
+#include "llmprof/gzip.h"
 #include "os/packing.h"
 #include "support.h"
 
@@ -122,11 +123,34 @@ static void test_allocations(void **state) {
   test_every_allocation(pack_some, NULL);
 }
 
+static bool pack_in_memory(void *arg, llmprof_error *err) {
+  llmprof_buffer packed = {0};
+  bool ok = llmprof_gzip(&packed, arg, 3, err);
+  llmprof_buffer_free(&packed);
+  return ok;
+}
+
+static void test_in_memory(void **state) {
+  (void)state;
+  static const size_t sizes[] = {0, 1, 3 * BLOCK + 5};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    llmprof_buffer text = text_of(sizes[i]), packed = {0};
+    llmprof_error err;
+    assert_true(llmprof_gzip(&packed, text.bytes, text.size, &err));
+    assert_unpacks(&packed, &text);
+    llmprof_buffer_free(&packed);
+    llmprof_buffer_free(&text);
+  }
+  char three[] = "abc";
+  test_every_allocation(pack_in_memory, three);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_sizes),
       cmocka_unit_test(test_refused),
       cmocka_unit_test(test_allocations),
+      cmocka_unit_test(test_in_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -142,6 +142,106 @@ static void test_kill_group_in_a_container(void **state) {
   run_below(false);
 }
 
+/* ---- daemons ---- */
+
+/* Run the helper that leaves a daemon behind; the result, its number checked.
+ */
+static llmprof_spawn_result leave_daemon(const char *manner, bool kill_strays,
+                                         int64_t grace_ns, pid_t *pid) {
+  llmprof_spawn_options options = {.on_line = read_pid,
+                                   .user = pid,
+                                   .kill_strays = kill_strays,
+                                   .grace_ns = grace_ns};
+  *pid = 0;
+  llmprof_spawn_result result =
+      test_run(ARGV(HELPER, "daemon", manner), &options);
+  assert_int_equal(result.code, 0);
+  assert_true(*pid > 0);
+  return result;
+}
+
+static void assert_ended(const llmprof_spawn_result *result, pid_t pid) {
+  assert_int_equal(result->stray_count, 1);
+  assert_int_equal(result->strays[0].pid, pid);
+  assert_false(result->strays[0].lives);
+  assert_false(test_is_alive(pid));
+}
+
+static void test_daemons_are_found_and_ended(void **state) {
+  (void)state;
+  pid_t pid;
+  llmprof_spawn_result result;
+  result = leave_daemon("meek", true, INT64_C(1000000000000), &pid);
+  assert_ended(&result, pid);
+  assert_non_null(strstr(HELPER, result.strays[0].name));
+  result = leave_daemon("stubborn", true, 50000000, &pid);
+  assert_ended(&result, pid);
+  result = leave_daemon("bare", true, INT64_C(1000000000000), &pid);
+  assert_ended(&result, pid);
+}
+
+static void test_daemons_are_left_alone_unasked(void **state) {
+  (void)state;
+  pid_t pid;
+  llmprof_spawn_result result = leave_daemon("meek", false, 0, &pid);
+  assert_int_equal(result.stray_count, 0);
+  assert_true(test_is_alive(pid));
+  kill(pid, SIGKILL);
+}
+
+static void test_other_children_are_no_daemons(void **state) {
+  (void)state;
+  pid_t pid = 0;
+  llmprof_error err;
+  llmprof_spawn_result result;
+  llmprof_spawn_options options = {
+      .on_line = read_pid, .user = &pid, .kill_strays = true};
+  llmprof_spawn *other = llmprof_spawn_start(ARGV("sleep", "1000"), NULL, &err);
+  assert_non_null(other);
+  llmprof_spawn *p =
+      llmprof_spawn_start(ARGV(HELPER, "daemon"), &options, &err);
+  assert_non_null(p);
+  assert_true(llmprof_spawn_wait(p, &result, &err));
+  assert_ended(&result, pid);
+  assert_true(llmprof_spawn_running(other));
+  llmprof_spawn_free(p);
+  llmprof_spawn_free(other);
+}
+
+static void test_daemons_end_with_a_time_limit(void **state) {
+  (void)state;
+  llmprof_error err;
+  pid_t pid = 0;
+  llmprof_spawn_options options = {
+      .on_line = read_pid, .user = &pid, .kill_strays = true};
+  llmprof_spawn *p =
+      llmprof_spawn_start(ARGV(HELPER, "daemon", "wait"), &options, &err);
+  assert_non_null(p);
+  while (!pid) assert_int_equal(llmprof_spawn_pump(p, -1, &err), 1);
+  llmprof_spawn_result result;
+  assert_true(llmprof_spawn_stop(p, &result, &err));
+  assert_int_equal(result.signal, SIGTERM);
+  assert_ended(&result, pid);
+  llmprof_spawn_free(p);
+}
+
+static void test_the_mark_is_new_each_time(void **state) {
+  (void)state;
+  llmprof_buffer text = {0};
+  llmprof_spawn_options options = {
+      .on_line = test_collect, .user = &text, .kill_strays = true};
+  char first[128];
+  setenv(LLMPROF_RUN_MARK, "old", 1);
+  test_run(ARGV("printenv", LLMPROF_RUN_MARK), &options);
+  assert_int_equal(text.size, strlen("out \\n|") + 32);
+  snprintf(first, sizeof first, "%s", text.bytes);
+  llmprof_buffer_clear(&text);
+  test_run(ARGV("printenv", LLMPROF_RUN_MARK), &options);
+  assert_string_not_equal(text.bytes, first);
+  unsetenv(LLMPROF_RUN_MARK);
+  llmprof_buffer_free(&text);
+}
+
 /* ---- handles ---- */
 
 static void test_pump(void **state) {
@@ -247,6 +347,7 @@ static bool run_with_everything(void *arg, llmprof_error *err) {
                                    .user = text,
                                    .variables = &variable,
                                    .variable_count = 1,
+                                   .kill_strays = true,
                                    .cwd = test_folder()};
   text->size = 0;
   llmprof_spawn *p = llmprof_spawn_start(
@@ -285,6 +386,11 @@ int main(void) {
       TEST(test_a_grandchild_with_our_pipe_does_not_hang_us),
       TEST(test_kill_group),
       TEST(test_kill_group_in_a_container),
+      TEST(test_daemons_are_found_and_ended),
+      TEST(test_daemons_are_left_alone_unasked),
+      TEST(test_other_children_are_no_daemons),
+      TEST(test_daemons_end_with_a_time_limit),
+      TEST(test_the_mark_is_new_each_time),
       TEST(test_pump),
       TEST(test_stop_and_free),
       TEST(test_a_child_in_another_group_ends_too),

@@ -284,7 +284,7 @@ static void test_labels(void **state) {
   llmprof_frame_free(frame);
   frame = frame_of(trace, "api");
   expect_no_label(trace, frame, "x",
-                  "only frames of GPU operations can be labelled");
+                  "only frames of GPU operations or of ranges can be labelled");
   llmprof_frame_free(frame);
   llmprof_trace_close(trace);
 }
@@ -311,17 +311,45 @@ static void test_long_label(void **state) {
 static void test_frame_names(void **state) {
   (void)state;
   static const char *const names[] = {
-      "kernels", "transfers", "graphs",      "gpu",
-      "api",     "ranges",    "projections", "kernel_ranges",
+      "kernels", "transfers",   "graphs",        "gpu",     "api",
+      "ranges",  "projections", "kernel_ranges", "samples",
   };
-  for (size_t i = 0; i < 8; i++)
+  for (size_t i = 0; i < 9; i++)
     assert_string_equal(llmprof_trace_frame_name(i), names[i]);
-  assert_null(llmprof_trace_frame_name(8));
+  assert_null(llmprof_trace_frame_name(9));
   llmprof_error err = {0};
   llmprof_trace *trace = open_export();
   assert_null(llmprof_trace_frame(trace, "kernel", &err));
   assert_int_equal(err.code, LLMPROF_NOTFOUND);
   assert_string_equal(err.message, "no frame 'kernel'");
+  llmprof_trace_close(trace);
+}
+
+/* Two GPUs, whose samples are told by their ends: the first of each begins
+ * nobody knows when. What is not known by its name is passed over. */
+static void test_samples(void **state) {
+  (void)state;
+  llmprof_trace *trace = test_trace(
+      EXPORT_TABLES
+      "CREATE TABLE TARGET_INFO_GPU_METRICS (typeId, metricId, metricName);"
+      "INSERT INTO TARGET_INFO_GPU_METRICS VALUES"
+      " (256, 4, 'SMs Active [Throughput %]'), (257, 4, 'SMs Active'),"
+      " (256, 5, 'SMs Activeness'), (256, 6, 'Tensor Active'), (256, 7, NULL);"
+      "CREATE TABLE GPU_METRICS (timestamp, typeId, metricId, value);"
+      "INSERT INTO GPU_METRICS VALUES (100, 256, 4, 1), (100, 256, 6, 1),"
+      " (100, 257, 4, 2), (200, 256, 4, 50), (200, 256, 5, 9),"
+      " (200, 256, 6, 2.5), (200, 257, 4, 7), (300, 256, 4, NULL),"
+      " (400, 256, 6, 4), (NULL, 256, 4, 1), (390, 256, 4, 3),"
+      " (500, 999, 4, 1);");
+  EXPECT(trace, "samples", "0|100|200|100\n1|100|200|100\n0|300|400|100\n",
+         "device", "start", "end", "duration");
+  llmprof_error err;
+  const llmprof_samples *samples = llmprof_trace_samples(trace, &err);
+  assert_true(samples->values[LLMPROF_SAMPLED_SM][0] == 50);
+  assert_true(samples->values[LLMPROF_SAMPLED_TENSOR][0] == 2.5);
+  assert_true(isnan(samples->values[LLMPROF_SAMPLED_TENSOR][1]));
+  assert_true(isnan(samples->values[LLMPROF_SAMPLED_GPU][0]));
+  assert_true(llmprof_trace_has(trace, LLMPROF_TABLE_SAMPLES));
   llmprof_trace_close(trace);
 }
 
@@ -336,7 +364,7 @@ static void test_missing_tables(void **state) {
   assert_int_equal(count, 0);
   const char *name;
   for (size_t i = 0; (name = llmprof_trace_frame_name(i)); i++)
-    EXPECT(trace, name, "", "pid");
+    EXPECT(trace, name, "", strcmp(name, "samples") ? "pid" : "device");
   for (int table = 0; table < LLMPROF_TABLES; table++)
     assert_false(llmprof_trace_has(trace, (llmprof_trace_table)table));
   llmprof_trace_close(trace);
@@ -525,6 +553,7 @@ int main(void) {
       cmocka_unit_test(test_labels),
       cmocka_unit_test(test_long_label),
       cmocka_unit_test(test_frame_names),
+      cmocka_unit_test(test_samples),
       cmocka_unit_test(test_missing_tables),
       cmocka_unit_test(test_empty_tables),
       cmocka_unit_test(test_missing_columns),

@@ -35,7 +35,7 @@ end
 function sandbox.new(source)
   local top = assert(fs.temp_dir "llmprof-transcript")
   local box = setmetatable({ top = top, source = source, folder = top .. "/work",
-    home = top .. "/home", tmp = top .. "/tmp", before = {} }, Sandbox)
+    home = top .. "/home", cache = top .. "/cache", tmp = top .. "/tmp", before = {} }, Sandbox)
   for _, folder in ipairs { box.folder, box.home, box.tmp } do assert(fs.mkdir(folder)) end
   for name, target in pairs(links) do
     assert(fs.symlink(source .. "/" .. target, box.folder .. "/" .. name))
@@ -58,7 +58,8 @@ end
 function Sandbox:environment()
   local program = assert(sys.executable()):match "^(.*)/[^/]*$"
   return { [MARK] = self.top, PATH = program .. ":" .. os.getenv "PATH", HOME = self.home,
-    TMPDIR = self.tmp, LC_ALL = "C.UTF-8", TZ = "UTC", LLMPROF_HOME = false }
+    XDG_CACHE_HOME = self.cache, TMPDIR = self.tmp, LC_ALL = "C.UTF-8",
+    TZ = "UTC", LLMPROF_HOME = false }
 end
 
 
@@ -100,8 +101,8 @@ end
 function Sandbox:leftovers()
   local list = {}
   add_processes(list, ("%s=%s\0"):format(MARK, self.top))
-  for _, folder in ipairs { self.home, self.tmp } do
-    for _, name in ipairs(fs.list(folder)) do list[#list + 1] = folder .. "/" .. name end
+  for _, folder in ipairs { self.home, self.tmp, self.cache .. "/llmprof/private" } do
+    for _, name in ipairs(fs.list(folder) or {}) do list[#list + 1] = folder .. "/" .. name end
   end
   for _, target in pairs(links) do
     if listing(self.source .. "/" .. target) ~= self.before[target] then

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Commands on changed timelines: run.py PROGRAM [--files N] [--seed S].
+"""Commands on changed files: run.py PROGRAM [--files N] [--seed S].
 
-Each file is a fixture with a few changes of its rows or bytes, made from the seed and its
-number alone. A finding is a traceback, a report of a sanitizer, a byte that a terminal
-acts on, a failure without a line, or no end.
+Each is a fixture with a few changes of its rows, values or bytes, made from the seed and
+its number alone: half of them timelines, then recorded captures, bundles, settings for
+--config, and descriptions of models. A finding is a traceback, a report of a sanitizer, a
+byte that a terminal acts on, a failure without a line, or no end.
 """
 
 import argparse
+import json
 import random
 import re
 import shutil
@@ -15,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import List, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 ROOT = Path(__file__).resolve().parents[3]
 FIXTURES = ["small/run.sqlite", "repeats/run.1.sqlite", "graphs/graph.sqlite",
@@ -66,10 +68,126 @@ def change_bytes(path: Path, numbers: random.Random) -> None:
     path.write_bytes(contents)
 
 
-def command(path: Path, folder: Path, number: int) -> List[str]:
+def change_json(path: Path, numbers: random.Random) -> None:
+    """Change values anywhere in a document, or take them away."""
+    document = json.loads(path.read_text())
+    for _ in range(numbers.choice([1, 2, 4])):
+        change_value(document, numbers)
+    path.write_text(json.dumps(document))
+
+
+def change_value(inside: Any, numbers: random.Random) -> None:
+    while True:
+        keys = list(range(len(inside))) if isinstance(inside, list) else sorted(inside)
+        if not keys:
+            return
+        key = numbers.choice(keys)
+        if not isinstance(inside[key], (dict, list)) or numbers.random() < 0.25:
+            break
+        inside = inside[key]
+    if numbers.random() < 0.2:
+        del inside[key]
+    else:
+        inside[key] = numbers.choice([*NUMBERS, *TEXTS, 0.5, 1e308, True, None, [], {}, [[]]])
+
+
+def change_words(path: Path, numbers: random.Random) -> None:
+    """Change a text file: words of it, or bytes."""
+    if numbers.random() < 0.3:
+        change_bytes(path, numbers)
+        return
+    words = re.split(r"(\W+)", path.read_text())
+    for _ in range(numbers.choice([1, 2, 4])):
+        words[numbers.randrange(len(words))] = str(numbers.choice(
+            [*NUMBERS, *TEXTS, "[", "{a: [b", "&a *a", "!!str", "null", "~", "\t", "- -"]))
+    path.write_text("".join(words))
+
+
+def change(path: Path, numbers: random.Random) -> None:
+    if path.suffix == ".sqlite":
+        (change_rows if numbers.random() < 0.6 else change_bytes)(path, numbers)
+    elif path.suffix == ".json" and numbers.random() < 0.8:
+        change_json(path, numbers)
+    else:
+        change_words(path, numbers)
+
+
+# ---- what is changed, and the command that is given it ----
+
+
+def timeline(folder: Path, numbers: random.Random, number: int) -> List[str]:
+    path = folder / "trace.sqlite"
+    shutil.copyfile(ROOT / "tests/fixtures" / numbers.choice(FIXTURES), path)
+    change(path, numbers)
     return [["stats", str(path)], ["export", str(path), "-o", str(folder / "x.json")],
             ["scrub", str(path), "-o", str(folder / "s.sqlite")], ["compare", str(path), str(path)],
             ["-e", 'kernels:group("name"):sum("dur")', str(path)]][number % 5]
+
+
+def copied(folder: Path, fixture: str) -> Path:
+    made = folder / "copied"
+    shutil.rmtree(made, ignore_errors=True)
+    shutil.copytree(ROOT / fixture, made, copy_function=shutil.copyfile)
+    return made
+
+
+def changed_one(made: Path, numbers: random.Random) -> None:
+    """Change one of a folder's files that are no timeline, and rarely that."""
+    files = sorted(path for path in made.rglob("*") if path.suffix in (".json", ".csv", ".yaml"))
+    if numbers.random() < 0.1:
+        files = sorted(made.rglob("*.sqlite")) or files
+    change(numbers.choice(files), numbers)
+
+
+def capture(folder: Path, numbers: random.Random, number: int) -> List[str]:
+    made = copied(folder, numbers.choice(["tests/fixtures/small", "recipes/recorded/alt_llm",
+                                          "recipes/recorded/deepseek_ocr"]))
+    changed_one(made, numbers)
+    shutil.rmtree(folder / "out", ignore_errors=True)
+    return ["recipes/deepseek_ocr.lua", "capture=recorded", f"recorded={made}",
+            f"out={folder / 'out'}", "-q"][:5 - number % 2]
+
+
+def bundle(folder: Path, numbers: random.Random, number: int) -> List[str]:
+    sound = f"tests/fixtures/compare/{numbers.choice(['eager', 'graph'])}"
+    made = copied(folder, sound)
+    changed_one(made, numbers)
+    return [["show", str(made), numbers.choice(["stages", "kernels", "efficiency", "findings"])],
+            ["compare", sound, str(made)], ["compare", str(made), str(made)],
+            ["artifacts", "--root", str(folder), "copied"], ["ls", "--root", str(folder)],
+            ["-e", "=results", str(made)]][number % 6]
+
+
+def settings(folder: Path, numbers: random.Random, _: int) -> List[str]:
+    path = folder / "config.yaml"
+    source = numbers.choice(["tests/fixtures/compare/eager/config.yaml", "conf/nsys/default.yaml",
+                             "conf/mode/deep.yaml", "conf/ncu/default.yaml"])
+    if not (ROOT / source).exists():
+        source = "tests/fixtures/compare/graph/config.yaml"
+    shutil.copyfile(ROOT / source, path)
+    change_words(path, numbers)
+    return ["recipes/deepseek_ocr.lua", "--config", str(path), "--print-config"]
+
+
+def described_model(folder: Path, numbers: random.Random, number: int) -> List[str]:
+    names = sorted((ROOT / "tests/fixtures/model").glob("*.json")) if number % 2 else \
+        sorted((ROOT / "conf/model").glob("*.yaml"))
+    source = numbers.choice(names)
+    path = folder / ("model" + source.suffix)
+    shutil.copyfile(source, path)
+    change(path, numbers)
+    shutil.rmtree(folder / "out", ignore_errors=True)
+    return ["recipes/deepseek_ocr.lua", "capture=recorded", "recorded=tests/fixtures/small",
+            f"model.{'config' if number % 2 else 'arch'}={path}", f"out={folder / 'out'}", "-q"]
+
+
+KINDS: Dict[str, Callable[[Path, random.Random, int], List[str]]] = {
+    "timelines": timeline, "captures": capture, "bundles": bundle, "settings": settings,
+    "models": described_model}
+
+# Of eight files so many are of a kind.
+SHARES = ["timelines", "captures", "timelines", "bundles", "timelines", "settings", "timelines",
+          "models"]
 
 
 def fault(program: str, argv: List[str]) -> str:
@@ -91,10 +209,7 @@ def fault(program: str, argv: List[str]) -> str:
 
 def try_file(program: str, folder: Path, seed: int, number: int) -> Tuple[List[str], str]:
     numbers = random.Random(seed * 1000003 + number)
-    path = folder / "trace.sqlite"
-    shutil.copyfile(ROOT / "tests/fixtures" / numbers.choice(FIXTURES), path)
-    (change_rows if numbers.random() < 0.6 else change_bytes)(path, numbers)
-    argv = command(path, folder, number)
+    argv = KINDS[SHARES[number % len(SHARES)]](folder, numbers, number // len(SHARES))
     return argv, fault(program, argv)
 
 
@@ -103,16 +218,22 @@ def main() -> int:
     parser.add_argument("program")
     parser.add_argument("--files", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", type=int, help="one file, by its number, which is kept")
     given = parser.parse_args()
     found = 0
     folder = Path(tempfile.mkdtemp(prefix="llmprof-mutation."))
-    for number in range(given.files):
+    wanted = range(given.files) if given.only is None else [given.only]
+    for number in wanted:
         argv, wrong = try_file(given.program, folder, given.seed, number)
         if wrong:
             found += 1
-            print(f"seed {given.seed}, file {number}: {wrong}: llmprof {' '.join(argv)}")
-    shutil.rmtree(folder)
-    print(f"{given.files} files, {found} findings")
+            print(f"seed {given.seed}, file {number}: {wrong}: llmprof {' '.join(argv)}",
+                  flush=True)
+    if given.only is None:
+        shutil.rmtree(folder)
+    kinds = [SHARES[number % len(SHARES)] for number in wanted]
+    print(", ".join(f"{kinds.count(kind)} {kind}" for kind in KINDS))
+    print(f"{len(wanted)} files, {found} findings")
     return 1 if found else 0
 
 

@@ -24,6 +24,23 @@ describe("llmprof.csv", function()
     assert.equal("integer", math.type(got[1].y))
   end)
 
+  it("gives rows whose cells are read when they are asked for", function()
+    local reader = assert(csv.parse("name,x,y\n12,\"1,234.5\",n/a\n7,8,9\n",
+      { numbers = true, text = { "name" } }))
+    local step, cells = reader:cells()
+    assert.is_nil(cells.x) -- before the first row
+    local seen = {}
+    for row, line in step, cells do
+      seen[#seen + 1] = { row.name, row.x, row.y or "absent", row.z == nil, line }
+    end
+    assert.same({ { "12", 1234.5, "absent", true, 2 }, { "7", 8, 9, true, 3 } }, seen)
+    assert.is_nil(cells.x) -- after the last
+    reader:close()
+    assert.has_error(function() return cells.x end)
+    local go, all = assert(csv.parse "a,b\n1,2,3\n"):cells()
+    assert.has_error(function() go(all) end)
+  end)
+
   it("skips preamble and reads units", function()
     local reader = assert(csv.parse("==PROF== hello\nID,t\n,us\n0,1\n",
       { header = "ID", units = true }))

@@ -96,6 +96,15 @@ describe("llmprof.frame", function()
     assert.same({}, kernels:where { op = -1 }:group { by = { "name" }, sum = { "duration" } })
   end)
 
+  it("counts groups without making them", function()
+    for _, by in ipairs { {}, { "name" }, { "name", "grid_x" }, { "start", "end" } } do
+      assert.equal(#kernels:group { by = by, columns = {} }, kernels:count_groups { by = by })
+    end
+    assert.equal(2, kernels:count_groups { by = { "name" } })
+    assert.equal(0, kernels:where({ name = "none" }):count_groups { by = { "name" } })
+    raises("no column 'colour' here", "count_groups", { by = { "colour" } })
+  end)
+
   it("gives no statistics of what is absent", function()
     local groups = kernels:group { sum = { "graph_node" } }
     assert.same({ { count = 20010, graph_node = { count = 0 } } }, groups)

@@ -1,3 +1,4 @@
+local chrome_trace = require "llmprof.chrome_trace"
 local frame = require "llmprof.frame"
 local pack = require "llmprof.pack"
 
@@ -33,10 +34,17 @@ describe("llmprof.pack", function()
       { select(2, pack.decode(bytes:sub(1, -2))) })
   end)
 
+  it("packs bytes as gzip, which readers of gzip take", function()
+    local reader = assert(chrome_trace.parse(pack.gzip '{"traceEvents":[]}'))
+    reader:close()
+    assert.equal("\31\139", pack.gzip(""):sub(1, 2))
+  end)
+
   it("says what does not fit together", function()
     local numbers = frame.new(1, { { name = "name", type = "integer", values = { 1 } } })
-    assert.same({ "column 'name' holds strings here and numbers there", "unsupported" },
-      { select(2, pack.join { made({ "a" }, { 1 }), numbers }) })
+    local ok, failure = pcall(pack.join, { made({ "a" }, { 1 }), numbers })
+    assert.same({ false, "column 'name' holds strings here and numbers there", "unsupported" },
+      { ok, failure.message, failure.code })
   end)
 
   it("sums up weighted values", function()

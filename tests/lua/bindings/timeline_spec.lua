@@ -63,7 +63,7 @@ describe("a timeline as text", function()
   it("is asked for after the readers that are built in", function()
     local names = {}
     for i, reader in ipairs(trace.readers()) do names[i] = reader.name end
-    assert.same({ "nsys", "timeline" }, names)
+    assert.same({ "nsys", "spool", "timeline" }, names)
   end)
 
   it("names the line that is none", function()

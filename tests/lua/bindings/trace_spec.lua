@@ -66,6 +66,24 @@ describe("llmprof.trace", function()
       text = "export it first: nsys export --type sqlite %s" }, readers[1].hints[1])
   end)
 
+  it("gives frames of one name that share columns and keep what is added", function()
+    local one, other = assert(t:frame "kernels"), assert(t:frame "kernels")
+    assert(t:label(one, "stage", { "prefill" }))
+    assert.error_matches(function() other:get(1, "stage") end, "no column 'stage'")
+    local first = other:get(1, "duration")
+    one:close()
+    one = nil -- luacheck: ignore 311
+    collectgarbage()
+    assert.equal(first, other:get(1, "duration"))
+    other:close()
+    other = nil -- luacheck: ignore 311
+    collectgarbage()
+    assert.equal(first, assert(t:frame "kernels"):get(1, "duration"))
+    local left = t:frame "kernels"
+    t:close()
+    assert.error_matches(function() left:get(1, "duration") end, "is closed")
+  end)
+
   it("gives frames by name", function()
     local rows = {}
     for i, name in ipairs { "kernels", "transfers", "graphs", "gpu", "api", "ranges",
@@ -144,7 +162,7 @@ describe("llmprof.trace", function()
       return message
     end
     assert.equal("the frame belongs to another trace", refusal(other:frame "gpu", "x", {}))
-    assert.equal("only frames of GPU operations can be labelled",
+    assert.equal("only frames of GPU operations or of ranges can be labelled",
       refusal(t:frame "api", "x", {}))
     assert.equal("the frame has a column 'name' or 'name_range' already",
       refusal(kernels, "name", {}))

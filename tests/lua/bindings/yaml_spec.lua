@@ -56,21 +56,29 @@ text: |
     }, { "name", "version" })
     assert.equal([[
 name: x
-version: "1.0"
+version: '1.0'
 empty: []
 list:
-  - 1
-  - a: true
-    b:
-      - y
-  - - - 2
+- 1
+- a: true
+  b:
+  - 'y'
+- - - 2
 map: {}
-"null": null
+'null': null
 one: 1.0
 text: |
   two
   lines
 ]], yaml.encode(value))
+  end)
+
+  it("encodes in one line, to stand behind a key", function()
+    assert.equal("[1, 'a, b', {text: \"two\\nlines\\n\"}, []]",
+      yaml.encode_line { 1, "a, b", { text = "two\nlines\n" }, yaml.list {} })
+    assert.equal("'1.0'", yaml.encode_line "1.0")
+    assert.equal("null", yaml.encode_line(yaml.null))
+    assert.equal("YAML takes only UTF-8: string at top level", select(2, yaml.encode_line "\xff"))
   end)
 
   it("keeps infinity and NaN", function()

@@ -39,6 +39,7 @@ function support.kernel(given)
   local kernel = with({ id = 1, name = "k", stage = "decode", category = "other", calls = 100,
     mean_ns = 10000 }, given)
   kernel.short_name = kernel.short_name or kernel.name
+  kernel.label = kernel.label or kernel.short_name
   kernel.total_ns = kernel.total_ns or kernel.calls * kernel.mean_ns
   return kernel
 end

@@ -1,4 +1,5 @@
 -- Captures of several ranks, and what llmprof.ranks says of them, for specs.
+local hardware = require "llmprof.model.hardware"
 local pack = require "llmprof.pack"
 local rank_view = require "llmprof.analysis.rank_view"
 local rank_files = require "llmprof.run.rank_files"
@@ -24,7 +25,7 @@ end
 
 -- The record of parts, and the frames that it was made of.
 function support.examine(parts, metrics)
-  return ranks.examine(parts, { metrics = metrics })
+  return ranks.examine(parts, { metrics = metrics, link = hardware.link })
 end
 
 

@@ -30,6 +30,7 @@ function sides.kernel(given)
     shapes = { { grid = { 1, 1, 1 }, block = { 32, 1, 1 }, calls = 4 } } }
   for field, value in pairs(given) do kernel[field] = value end
   kernel.short_name = kernel.short_name or kernel.name
+  kernel.label = kernel.label or kernel.short_name
   kernel.total_ns = kernel.total_ns or kernel.calls * 10000
   if given.grid then kernel.shapes[1].grid = { given.grid, 1, 1 } end
   kernel.shapes[1].calls = kernel.calls

@@ -15,8 +15,9 @@ assert(package.loadlib(library, "luaopen_test_timeline"))()
 function timeline.of(lines)
   local folder = assert(fs.temp_dir "llmprof-timeline-")
   assert(fs.write(folder .. "/timeline.txt", "timeline\n" .. lines))
-  local trace = trace_file.open(folder .. "/timeline.txt")
+  local opened, trace = pcall(trace_file.open, folder .. "/timeline.txt")
   assert(fs.remove_tree(folder))
+  if not opened then error(trace, 0) end
   return trace
 end
 

@@ -1,18 +1,18 @@
 -- llmprof artifacts [RUN_ID]: the runs, or the files of one.
 local lazy = require "llmprof.base.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
-local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
 local layout = lazy "llmprof.bundle.layout"
 local out = require "llmprof.base.out"
 local table_options = lazy "llmprof.cli.table_options"
+local user = require "llmprof.recipe.user"
 
 local command = {
   name = "artifacts",
   summary = "list the runs, or the files of one",
   usage = "artifacts [OPTION...] [RUN_ID | FOLDER | latest]",
   options = {
-    { "root", arg = "DIR", default = defaults["run.root"][2], help = "where runs are kept" },
+    user.root_option,
     table_options.format,
     table_options.safe,
   },

@@ -4,12 +4,12 @@ local lazy = require "llmprof.base.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
 local baselines = lazy "llmprof.compare.baselines"
 local columns = lazy "llmprof.report.columns"
-local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
 local nearest = require "llmprof.base.nearest"
 local out = require "llmprof.base.out"
 local sorted_keys = require "llmprof.base.sorted_keys"
 local table_options = lazy "llmprof.cli.table_options"
+local user = require "llmprof.recipe.user"
 
 local command = {
   name = "baseline",
@@ -21,7 +21,7 @@ removed. add keeps another run of the same thing there: how much they differ is 
 change is held against. use makes it what `llmprof compare RUN` compares with.]],
   completes = "baseline",
   options = {
-    { "root", arg = "DIR", default = defaults["run.root"][2], help = "where runs are kept" },
+    user.root_option,
     table_options.format,
     table_options.safe,
   },

@@ -3,6 +3,7 @@ local lazy = require "llmprof.base.lazy"
 local checks = lazy "llmprof.cli.checks"
 local errors = require "llmprof.base.errors"
 local recipe_check = lazy "llmprof.cli.recipe_check"
+local table_options = require "llmprof.cli.table_options"
 
 local command = {
   name = "check",
@@ -13,7 +14,7 @@ Looks at the recipe, its configuration and presets, the program and its files, t
 stages and the model's description. Exit status 2 when there is a problem.]],
   options = {
     { "config", arg = "FILE.yaml", help = "take values from a file" },
-    { "json", help = "print the checks as JSON" },
+    table_options.format, table_options.json,
   },
   completes = "recipe",
 }
@@ -24,7 +25,7 @@ function command.run(given, words)
     errors.raise("usage", "which recipe?", { hint = "llmprof check recipes/toy_llm.lua" })
   end
   local list = recipe_check.examine(words[1], given.config, table.move(words, 2, #words, 1, {}))
-  checks.print(list, given.json)
+  checks.print(list, given)
   return checks.has_problem(list) and errors.status.usage or 0
 end
 

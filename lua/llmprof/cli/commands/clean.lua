@@ -1,28 +1,32 @@
 -- llmprof clean: remove old runs.
 local lazy = require "llmprof.base.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
-local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local out = require "llmprof.base.out"
 local sys = require "llmprof.sys"
 local text = require "llmprof.text"
+local user = require "llmprof.recipe.user"
 
 local command = {
   name = "clean",
   summary = "remove old runs, after asking",
-  usage = "clean [OPTION...]",
+  usage = "clean [OPTION...] [RUN_ID | latest]...",
   details = [[
-Keeps the newest runs, the latest, runs that a process works on, baselines, and whatever
-else lies beside them: only folders whose manifest.json llmprof wrote are removed, and
-those in which a run was killed before it wrote anything.]],
+Removes the runs that are named. Without a name it keeps the newest runs, the latest,
+runs that a process works on, baselines, and whatever else lies beside them: only folders
+whose manifest.json llmprof wrote are removed, and those in which a run was killed before
+it wrote anything.]],
   options = {
-    { "keep", arg = "N", type = "integer", default = 10, help = "runs to keep" },
-    { "root", arg = "DIR", default = defaults["run.root"][2], help = "where runs are kept" },
+    { "dry-run", help = "show what would be removed, remove nothing" },
+    { "keep", arg = "N", type = "integer", help = "runs to keep (10)" },
+    user.root_option,
     { "yes", short = "y", help = "do not ask" },
   },
-  completes = {},
+  completes = "run",
 }
+
+local KEPT = 10
 
 
 -- The runs whose folders llmprof made, oldest first.
@@ -45,20 +49,51 @@ local function size_of(run)
 end
 
 
--- The runs to remove, oldest first, and their size in bytes.
-local function choose(root, keep)
-  errors.check("failed", fs.sweep(root))
-  local runs, list, bytes = own_runs(root), {}, 0
+local function is_worked_on(run)
+  return run.manifest.status == "running" and not artifacts.is_idle(run.dir)
+end
+
+
+-- The runs to remove where none is named, oldest first.
+local function superfluous(root, keep)
+  local runs, list = own_runs(root), {}
   local latest = fs.readlink(root .. "/latest")
   for i = 1, #runs - keep do
-    local working = runs[i].manifest.status == "running" and not artifacts.is_idle(runs[i].dir)
-    if not working and runs[i].id ~= latest then
-      list[#list + 1] = runs[i]
-      bytes = bytes + size_of(runs[i])
-    end
+    if not is_worked_on(runs[i]) and runs[i].id ~= latest then list[#list + 1] = runs[i] end
   end
   for _, dir in ipairs(artifacts.orphans(root)) do list[#list + 1] = { dir = dir } end
-  return list, bytes
+  return list
+end
+
+
+-- The runs of these names, each once.
+local function named(root, words)
+  local own, list, seen = {}, {}, {}
+  for _, run in ipairs(own_runs(root)) do own[run.id] = run end
+  for _, word in ipairs(words) do
+    local id = word == "latest" and fs.readlink(root .. "/latest") or word
+    local run = own[id]
+    if not run then
+      errors.raise("usage", ("no run '%s' of llmprof's in %s"):format(word, root),
+        { hint = "llmprof ls lists the runs" })
+    elseif is_worked_on(run) then
+      errors.raise("failed", ("%s: a process works on it"):format(run.dir),
+        { hint = "end that process first" })
+    end
+    if not seen[id] then seen[id], list[#list + 1] = true, run end
+  end
+  return list
+end
+
+
+local function choose(given, words)
+  if #words > 0 then
+    if given.keep then errors.raise("usage", "--keep is for runs that are not named") end
+    return named(given.root, words)
+  end
+  local keep = given.keep or KEPT
+  if keep < 0 then errors.raise("usage", "--keep: 0 or more") end
+  return superfluous(given.root, keep)
 end
 
 
@@ -73,26 +108,43 @@ local function confirm(what)
 end
 
 
-function command.run(given, words)
-  if #words > 0 then
-    errors.raise("usage", "clean takes no run", { hint = "llmprof clean --keep 10" })
-  elseif given.keep < 0 then
-    errors.raise("usage", "--keep: 0 or more")
+-- Print what is to be removed; how much that is, in words.
+local function announce(list)
+  local bytes = 0
+  for _, run in ipairs(list) do
+    local size = size_of(run)
+    bytes = bytes + size
+    out.write(text.clean(run.dir), "  ", text.bytes(size), "\n")
   end
-  local list, bytes = choose(given.root, given.keep)
+  return ("%d run%s, %s"):format(#list, #list == 1 and "" or "s", text.bytes(bytes))
+end
+
+
+-- Remove a run, and the link to it where it is the latest.
+local function remove(root, run)
+  artifacts.remove(run.dir)
+  local link = root .. "/latest"
+  if run.id and fs.readlink(link) == run.id then errors.check("failed", fs.remove(link)) end
+end
+
+
+function command.run(given, words)
+  if not given["dry-run"] then errors.check("failed", fs.sweep(given.root)) end
+  local list = choose(given, words)
   if #list == 0 then
     out.write("nothing to remove\n")
     return 0
   end
-  for _, run in ipairs(list) do
-    out.write(text.clean(run.dir), "  ", text.bytes(size_of(run)), "\n")
+  local amount = announce(list)
+  if given["dry-run"] then
+    out.write("would remove ", amount, "\n")
+    return 0
   end
-  local amount = ("%d run%s, %s"):format(#list, #list == 1 and "" or "s", text.bytes(bytes))
   if not given.yes and not confirm("remove " .. amount) then
     out.write("nothing was removed\n")
     return 0
   end
-  for _, run in ipairs(list) do errors.check("failed", fs.remove_tree(run.dir)) end
+  for _, run in ipairs(list) do remove(given.root, run) end
   out.write("removed ", amount, "\n")
   return 0
 end

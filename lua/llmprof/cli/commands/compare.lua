@@ -2,7 +2,6 @@
 local lazy = require "llmprof.base.lazy"
 local baselines = lazy "llmprof.compare.baselines"
 local comparison = lazy "llmprof.compare.comparison"
-local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
 local json = require "llmprof.json"
 local limits = lazy "llmprof.compare.limits"
@@ -11,6 +10,7 @@ local report = lazy "llmprof.compare.report"
 local side = lazy "llmprof.compare.side"
 local table_options = lazy "llmprof.cli.table_options"
 local term = require "llmprof.base.term"
+local user = require "llmprof.recipe.user"
 
 local command = {
   name = "compare",
@@ -25,7 +25,7 @@ held against. With one word only, the baseline in use is what it is compared wit
 Exit status 5 when a limit of --fail-on is broken.]],
   completes = "side",
   options = {
-    { "root", arg = "DIR", default = defaults["run.root"][2], help = "where runs are kept" },
+    user.root_option,
     table_options.document_format,
     { "rows", short = "n", arg = "N", type = "integer", default = 15,
       help = "kernels shown; 0 is all" },

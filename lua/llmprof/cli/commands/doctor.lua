@@ -4,13 +4,14 @@ local checks = lazy "llmprof.cli.checks"
 local config = lazy "llmprof.recipe.config"
 local doctor = lazy "llmprof.cli.doctor"
 local errors = require "llmprof.base.errors"
+local table_options = require "llmprof.cli.table_options"
 
 local command = {
   name = "doctor",
   summary = "check tools, GPU, permissions and Python, and say how to mend them",
   usage = "doctor [OPTION...] [KEY=VALUE...]",
   details = "Exit status 3 when something that profiling needs is missing.",
-  options = { { "json", help = "print the checks as JSON" } },
+  options = { table_options.format, table_options.json },
   completes = "settings",
 }
 
@@ -18,7 +19,7 @@ local command = {
 function command.run(given, words)
   local composed = config.compose { overrides = config.parse_overrides(words) }
   local list = doctor.examine(composed.tree)
-  checks.print(list, given.json)
+  checks.print(list, given)
   return checks.has_problem(list) and errors.status.tool or 0
 end
 

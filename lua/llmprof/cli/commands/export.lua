@@ -1,7 +1,7 @@
--- llmprof export RUN_OR_TRACE: a timeline to look at in ui.perfetto.dev.
+-- llmprof export RUN_OR_TRACE: a timeline for other programs, to look at in
+-- ui.perfetto.dev or to read as an export of Nsight Systems.
 local lazy = require "llmprof.base.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
-local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local layout = lazy "llmprof.bundle.layout"
@@ -10,24 +10,30 @@ local out = require "llmprof.base.out"
 local text = require "llmprof.text"
 local trace_file = lazy "llmprof.trace.file"
 local windows = require "llmprof.base.windows"
+local user = require "llmprof.recipe.user"
 
 local command = {
   name = "export",
-  summary = "a timeline as a Chrome trace, for ui.perfetto.dev",
-  usage = "export [OPTION...] TRACE.sqlite | RUN_ID | FOLDER | latest",
+  summary = "a timeline for ui.perfetto.dev, or as SQLite in the schema of nsys",
+  usage = "export [OPTION...] TRACE | RUN_ID | FOLDER | latest",
   details = [[
 GPU streams (what overlaps on one gets further lanes), NVTX ranges and API calls per
 thread, with flows from each call to what it launched. Times are counted from the
 start of the session, as in the export. --stage, --from and --to keep what overlaps
-them, and what was launched then.]],
+them, and what was launched then.
+
+--format sqlite writes the whole timeline with the tables of an export of Nsight Systems,
+for programs that read these. What llmprof does not keep of a timeline is NULL there.]],
   options = {
     { "output", short = "o", arg = "FILE",
       help = "write here, as gzip if it ends in .gz; perfetto.json.gz beside the trace" },
+    { "format", short = "f", arg = "NAME", default = "perfetto", choices = { "perfetto", "sqlite" },
+      help = "perfetto or sqlite" },
     { "stage", short = "s", arg = "NAME", many = true,
       help = "only while an NVTX range of this name is open; may be repeated" },
     { "from", arg = "MS", help = "only from this time on" },
     { "to", arg = "MS", help = "only until this time" },
-    { "root", arg = "DIR", default = defaults["run.root"][2], help = "where runs are kept" },
+    user.root_option,
   },
   completes = "run",
 }
@@ -38,7 +44,7 @@ local function check(value, message, code)
 end
 
 
--- The trace of a run, or the file itself; and where the result goes.
+-- The trace of a run, or the file itself; and where the result goes when nobody says.
 local function locate(name, root)
   local info = fs.stat(name)
   if info and info.type == "file" or name:find "%.sqlite$" then
@@ -96,22 +102,50 @@ local function wanted(trace, given)
 end
 
 
+local function say(target, written, use)
+  out.write(("%s: %s GPU operations, %s NVTX ranges, %s API calls; %s\n"):format(target,
+    text.count(written.operations), text.count(written.ranges), text.count(written.calls), use))
+end
+
+
+local writers = {}
+
+function writers.perfetto(trace, target, given)
+  say(target, check(trace:perfetto(target, { windows = wanted(trace, given),
+    packed = target:find "%.gz$" ~= nil })), "open it in ui.perfetto.dev")
+end
+
+
+function writers.sqlite(trace, target)
+  say(target, check(trace:sqlite(target)), "in the schema of nsys 2025.3")
+end
+
+
+-- An export of everything, at a place that was said.
+local function check_sqlite(given)
+  for _, option in ipairs { "stage", "from", "to" } do
+    if given[option] then
+      errors.raise("usage", ("--%s: --format sqlite writes the whole timeline"):format(option))
+    end
+  end
+  if not given.output then
+    errors.raise("usage", "--format sqlite: where to?", { hint = "-o FILE.sqlite" })
+  end
+end
+
+
 function command.run(given, words)
   if #words ~= 1 then
     errors.raise("usage", #words == 0 and "which trace or run?" or "one trace at a time",
       { hint = "llmprof export latest" })
   end
+  if given.format == "sqlite" then check_sqlite(given) end
   local path, beside = locate(words[1], given.root)
   local target = given.output or beside
   if fs.realpath(target) and fs.realpath(target) == fs.realpath(path) then
     errors.raise("usage", "the output must be another file than the trace")
   end
-  local trace = trace_file.open(path)
-  local written = check(trace:perfetto(target, { windows = wanted(trace, given),
-    packed = target:find "%.gz$" ~= nil }))
-  out.write(("%s: %s GPU operations, %s NVTX ranges, %s API calls; open it in "
-    .. "ui.perfetto.dev\n"):format(target, text.count(written.operations),
-    text.count(written.ranges), text.count(written.calls)))
+  writers[given.format](trace_file.open(path), target, given)
   return 0
 end
 

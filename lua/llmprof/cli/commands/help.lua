@@ -12,9 +12,9 @@ local term = require "llmprof.base.term"
 local command = {
   name = "help",
   summary = "what a command does, or a page of the manual",
-  usage = "help [COMMAND | TOPIC]",
+  usage = "help [OPTION] [COMMAND | TOPIC]",
   details = "Without a word it lists commands and topics.",
-  options = {},
+  options = { { "markdown", help = "print a page of the manual as it is written" } },
   completes = "topic",
 }
 
@@ -27,7 +27,14 @@ local function unknown(name)
 end
 
 
-function command.run(_, words)
+local function print_page(page)
+  local screen = term.new(io.stdout, 1)
+  local function bold(line) return styled.bytes(screen.style("bold", line)) end
+  out.write(styled.trusted(plain.render(page, bold)))
+end
+
+
+function command.run(given, words)
   local help = require "llmprof.cli.help" -- which loads every command
   local name = words[1]
   if #words > 1 then
@@ -37,13 +44,14 @@ function command.run(_, words)
     return 0
   end
   local page, known = manual.page(name), commands.has(name)
-  if known then out.write(help.of_command(commands.load(name), {})) end
-  if page then
-    local screen = term.new(io.stdout, 1)
-    local function bold(line) return styled.bytes(screen.style("bold", line)) end
-    out.write(known and "\n" or "", styled.trusted(plain.render(page, bold)))
+  if not page and (given.markdown or not known) then unknown(name) end
+  if given.markdown then
+    out.write(page)
+    return 0
   end
-  if not known and not page then unknown(name) end
+  if known then out.write(help.of_command(commands.load(name), {})) end
+  if known and page then out.write "\n" end
+  if page then print_page(page) end
   return 0
 end
 

@@ -2,7 +2,7 @@
 local lazy = require "llmprof.base.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
 local calendar = require "llmprof.base.calendar"
-local defaults = require "llmprof.recipe.defaults"
+local command_line = require "llmprof.base.command_line"
 local errors = require "llmprof.base.errors"
 local evidence = lazy "llmprof.analysis.evidence"
 local first_times = lazy "llmprof.analysis.first_times"
@@ -12,6 +12,7 @@ local results_file = lazy "llmprof.bundle.results_file"
 local sys = require "llmprof.sys"
 local table_options = lazy "llmprof.cli.table_options"
 local tables = lazy "llmprof.base.tables"
+local user = require "llmprof.recipe.user"
 
 local command = {
   name = "ls",
@@ -22,7 +23,7 @@ The newest run is first. A number that was not measured is empty; times are thos
 without the profiler where they were measured, else those under it. `llmprof artifacts`
 lists files and sizes, `llmprof show RUN` the tables of a run.]],
   options = {
-    { "root", arg = "DIR", default = defaults["run.root"][2], help = "where runs are kept" },
+    user.root_option,
     table_options.format,
     table_options.safe,
     table_options.rows,
@@ -53,7 +54,7 @@ end
 
 -- What results.json of a run says; an empty table when there is none to read.
 local function results_of(run)
-  local path = layout.find(run.dir, "results")
+  local path = run.manifest and layout.find(run.dir, "results")
   if not path then return {} end
   local results, message = results_file.read(path)
   if not results then out.complain(message) end
@@ -81,7 +82,8 @@ end
 
 function command.run(given, words)
   if #words > 0 then
-    errors.raise("usage", "ls takes no run", { hint = "llmprof show " .. words[1] })
+    errors.raise("usage", "ls takes no run",
+      { hint = command_line.show { "llmprof", "show", words[1] } })
   end
   table_options.check_rows(given)
   local runs, now, list = artifacts.list(given.root), sys.realtime() // 1000000000, {}

@@ -14,8 +14,8 @@ local command = {
 Writes NAME.lua and workloads/NAME.py (or .cu), which run as they stand. NAME may
 be in a folder: recipes/NAME. Nothing is overwritten.]],
   options = {
-    { "from", arg = "KIND", default = "causal_lm", choices = { "causal_lm", "cuda", "serve" },
-      help = "what it is of" },
+    { "from", arg = "KIND", default = "causal_lm",
+      choices = { "causal_lm", "cuda", "diffusion", "encoder", "serve" }, help = "what it is of" },
   },
 }
 
@@ -23,7 +23,8 @@ local FOLDER = "recipes/templates/"
 
 -- The program of each template. In Python it is not called as a package may be, which it
 -- would then import instead.
-local programs = { causal_lm = "run_%s.py", cuda = "%s.cu", serve = "run_%s.py" }
+local programs = { causal_lm = "run_%s.py", cuda = "%s.cu", diffusion = "run_%s.py",
+  encoder = "run_%s.py", serve = "run_%s.py" }
 
 
 -- The contents of a template, for a name.

@@ -1,11 +1,12 @@
 -- llmprof open RUN: its report, in the browser where there is a desktop.
 local lazy = require "llmprof.base.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
-local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
+local layout = require "llmprof.bundle.layout"
 local out = require "llmprof.base.out"
 local spawn = require "llmprof.spawn"
 local text = require "llmprof.text"
+local user = require "llmprof.recipe.user"
 
 local command = {
   name = "open",
@@ -13,21 +14,18 @@ local command = {
   usage = "open [OPTION...] RUN_ID | FOLDER | latest",
   details = "Prints the path; where there is a desktop xdg-open shows it.",
   options = {
-    { "root", arg = "DIR", default = defaults["run.root"][2], help = "where runs are kept" },
+    user.root_option,
     { "print", help = "print the path and open nothing" },
   },
   completes = "run",
 }
-
--- Best first.
-local REPORTS = { "report.html", "report.md", "stakeholder_summary.md", "kernels.md" }
 
 -- xdg-open hands over and returns; more than this and it hangs, in seconds.
 local PATIENCE = 20
 
 
 local function best_report(run)
-  for _, name in ipairs(REPORTS) do
+  for _, name in ipairs(layout.best_reports) do
     if run:has(name) then return run:path(name) end
   end
   errors.raise("failed", ("%s: no report: its status is '%s'"):format(run.dir,

@@ -1,16 +1,20 @@
 -- llmprof ranks FILE...: steps, ranks and collectives of many files as one.
-local advice = require "llmprof.advice"
-local artifacts = require "llmprof.bundle.artifacts"
+local lazy = require "llmprof.base.lazy"
+local advice = lazy "llmprof.advice"
+local artifacts = lazy "llmprof.bundle.artifacts"
+local dealt = lazy "llmprof.run.dealt"
+local document = lazy "llmprof.base.document"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
-local layout = require "llmprof.bundle.layout"
+local job = lazy "llmprof.run.job"
+local layout = lazy "llmprof.bundle.layout"
 local out = require "llmprof.base.out"
-local part = require "llmprof.ranks.part"
-local rank_files = require "llmprof.run.rank_files"
-local rank_report = require "llmprof.report.ranks"
-local rank_view = require "llmprof.analysis.rank_view"
-local report = require "llmprof.report.full"
-local sections = require "llmprof.report.sections"
+local part = lazy "llmprof.ranks.part"
+local rank_files = lazy "llmprof.run.rank_files"
+local rank_report = lazy "llmprof.report.ranks"
+local rank_view = lazy "llmprof.analysis.rank_view"
+local report = lazy "llmprof.report.full"
+local sections = lazy "llmprof.report.sections"
 local table_options = require "llmprof.cli.table_options"
 local text = require "llmprof.text"
 
@@ -21,11 +25,13 @@ local command = {
   details = [[
 Exports of nsys, one for each rank or one for several: who waits for whom, in which
 stage, layer and step. Of a folder all its .sqlite files. A file that cannot be read
-is left out, and said.]],
+is left out, and said. Under mpirun or srun the processes divide the files: docs/cluster.md.]],
   options = {
-    { "out", short = "o", arg = "DIR", help = "write a bundle: results.json, report.md, ranks/" },
+    { "out", short = "o", arg = "DIR", help = "write a bundle: results, report, parts" },
     { "shard", arg = "I/N", help = "with --out: only every N-th file from the I-th, as parts" },
     { "merge", help = "put parts together that --shard wrote" },
+    { "patience", arg = "S", help = "under mpirun or srun: give up when another process "
+      .. "is silent for S seconds" },
     { "strict", help = "exit status 1 when something was left out" },
     table_options.format,
     table_options.rows,
@@ -96,15 +102,15 @@ local function write_shard(given, parts)
 end
 
 
-local function write_bundle(given, words, parts, knowledge, left_out)
+local function write_bundle(given, words, parts, knowledge, left_out, unread)
   local run = artifacts.create { out = given.out, recipe = "ranks",
     command = table.move(words, 1, #words, 3, { "llmprof", "ranks" }) }
   write_parts(parts, function(name) return run:path(layout.rank_part(name)) end)
-  local results = rank_view.results(parts, knowledge, run.id, left_out)
-  results.advice = advice.examine(results)
-  run:write_json(layout.ranks.record, results.ranks)
-  run:write_json(layout.results, results)
-  run:write("report.md", report.render(results, { "environment", "stages", "advice" }))
+  local results = rank_view.results(parts, knowledge, run.id, left_out, unread)
+  results.advice = advice.examine_ranks(results)
+  run:write_document(layout.ranks.record, "ranks", results.ranks)
+  run:write_document(layout.results, "results", results)
+  run:write(layout.reports.full, report.render(results, { "environment", "stages", "advice" }))
   run:set_partial(results.ranks.left_out)
   run:finish "done"
   return results
@@ -125,8 +131,7 @@ end
 
 local function print_results(given, results)
   if given.format == "json" then
-    local json = require "llmprof.json"
-    out.write(errors.check("failed", json.encode(results.ranks, { pretty = true })), "\n")
+    out.write(document.encode("ranks", results.ranks))
     return
   end
   local said = rank_report.verdict(results)
@@ -143,21 +148,71 @@ local function print_left_out(list)
 end
 
 
+-- ---- reading ----
+
+local function read_shard(given, words, number, count)
+  local files, left_out = rank_files.shard(files_of(given, words), number, count), {}
+  write_shard(given, (rank_files.parts(files, rank_view.knowledge(), left_out)))
+  print_left_out(left_out)
+  return given.strict and #left_out > 0 and errors.status.failed or 0
+end
+
+
+local function read_here(given, words, knowledge)
+  local list = {}
+  for i, path in ipairs(files_of(given, words)) do
+    list[i] = rank_files.read(path, knowledge)
+  end
+  return list
+end
+
+
+-- The first process has them all, the others nothing more to do (nil). One that cannot go
+-- on ends them all.
+local function read_in_job(own, given, words, knowledge)
+  local patience = given.patience and tonumber(given.patience)
+  local ok, list, wrong = errors.call(dealt.run, own,
+    function() return files_of(given, words) end, knowledge, patience)
+  if wrong then error(wrong, 0) end
+  if ok then return list end
+  local which = ("process %d of %d"):format(own.rank, own.size)
+  if errors.is_interrupt(list) then
+    errors.raise("failed", ("%s: ended by a signal, as %s sends it when another process has "
+      .. "ended; nothing was written"):format(which, own.launcher))
+  end
+  out.complain(("%s: %s; nothing was written"):format(which, list.message))
+  return own.line:abandon(errors.status.failed)
+end
+
+
+local function check_patience(given)
+  local seconds = given.patience and tonumber(given.patience)
+  if given.patience and not (seconds and seconds > 0) then
+    errors.raise("usage", ("--patience %s: seconds are expected"):format(given.patience))
+  end
+end
+
+
 function command.run(given, words)
   table_options.check_rows(given)
+  check_patience(given)
   local number, count = shard_of(given)
-  local files, left_out = files_of(given, words), {}
-  if number then files = rank_files.shard(files, number, count) end
+  if number then return read_shard(given, words, number, count) end
+  local own, refused = job.open()
+  if refused then return errors.status.tool end
   local knowledge = rank_view.knowledge()
-  local parts = rank_files.parts(files, knowledge, left_out)
-  if number then
-    write_shard(given, parts)
-    print_left_out(left_out)
-    return given.strict and #left_out > 0 and 1 or 0
+  local list
+  if own then
+    list = read_in_job(own, given, words, knowledge)
+    if not list then return 0 end
+  else
+    list = read_here(given, words, knowledge)
   end
+  local left_out = {}
+  local parts, unread = rank_files.keep(list, left_out)
   check_parts(parts, left_out)
-  local results = given.out and write_bundle(given, words, parts, knowledge, left_out)
-    or rank_view.results(parts, knowledge, "ranks", left_out)
+  local results = given.out and write_bundle(given, words, parts, knowledge, left_out, unread)
+    or rank_view.results(parts, knowledge, "ranks", left_out, unread)
   print_results(given, results)
   print_left_out(results.ranks.left_out)
   return given.strict and #results.ranks.left_out > 0 and errors.status.failed or 0

@@ -3,16 +3,19 @@ local lazy = require "llmprof.base.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
 local command_line = require "llmprof.base.command_line"
 local defaults = require "llmprof.recipe.defaults"
+local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local layout = lazy "llmprof.bundle.layout"
 local nsys = require "llmprof.nvidia.nsys"
 local out = require "llmprof.base.out"
+local private = lazy "llmprof.bundle.private"
 local results_file = lazy "llmprof.bundle.results_file"
 local scrub = require "llmprof.scrub"
 local text = require "llmprof.text"
 local yaml = require "llmprof.yaml"
+local user = require "llmprof.recipe.user"
 
 local command = {
   name = "record",
@@ -23,7 +26,7 @@ Copies the timeline (scrubbed), counters, operators and the workload's own numbe
 of a run into a folder that `capture=recorded recorded=FOLDER` analyses again,
 on any machine. RUN is a run's id, its folder or latest.]],
   options = {
-    { "root", arg = "DIR", default = defaults["run.root"][2], help = "where runs are kept" },
+    user.root_option,
   },
   completes = "run",
 }
@@ -127,30 +130,27 @@ end
 
 -- Of a GPU, what neither changes from moment to moment nor tells it from another
 -- of its kind.
-local device_keys = { "index", "name", "compute_capability", "memory_total_bytes",
+local kept_of_gpu = { "index", "name", "compute_capability", "memory_total_bytes",
   "memory_clock_max_mhz", "sm_clock_max_mhz", "power_limit_w", "mig", "persistence" }
 
 local function device_of(device)
   local kept = {}
-  for _, key in ipairs(device_keys) do kept[key] = device[key] end
-  return json.ordered(kept, device_keys)
+  for _, key in ipairs(kept_of_gpu) do kept[key] = device[key] end
+  return kept
 end
 
 
 -- The machine. Of the kernel the version alone: what follows it may name a host.
 local function environment_of(run)
-  local machine = check(json.load(run:path(layout.environment))).captured_on or {}
+  local machine = check(document.read(run:path(layout.environment), "env")).captured_on or {}
   for i, device in ipairs(machine.gpus or {}) do machine.gpus[i] = device_of(device) end
   machine.kernel = machine.kernel and machine.kernel:match "^%a+ [%d.]*%d" or machine.kernel
   return machine
 end
 
 
-local about_keys = { "tool", "counters_tool", "date", "command", "recorded_by",
-  "captured_with", "environment" }
-
 local function about(run, source)
-  return json.ordered({
+  return {
     tool = source.timeline.tool,
     counters_tool = source.counters and source.counters.tool,
     date = source.timeline.recorded,
@@ -158,7 +158,7 @@ local function about(run, source)
     recorded_by = recorded_by(run),
     captured_with = captured_with(run),
     environment = environment_of(run),
-  }, about_keys)
+  }
 end
 
 
@@ -198,6 +198,40 @@ local function check_empty(folder)
 end
 
 
+-- Its files into a folder that is to be made; their number and bytes.
+local function fill(run, source, folder)
+  local bytes, count = 0, 0
+  check(fs.mkdir(folder))
+  for _, file in ipairs(layout.recorded) do
+    if run:has(file.target) then
+      local target = folder .. "/" .. file.name
+      copy(run, file, target)
+      bytes, count = bytes + check(fs.stat(target)).size, count + 1
+    end
+  end
+  check(fs.write(folder .. "/" .. layout.ABOUT, document.encode("capture", about(run, source))))
+  return count, bytes
+end
+
+
+-- The folder is there when it is whole: it is made beside, and what a killed command
+-- leaves there is removed by the next.
+local function record(run, source, folder)
+  local parent, name = folder:match "^(.-)/*([^/]+)/*$"
+  if not name or name == "." or name == ".." then
+    errors.raise("usage", ("%s: this cannot name a new folder"):format(folder))
+  end
+  if parent == "" then parent = folder:find "^/" and "/" or "." end
+  check(fs.mkdirs(parent))
+  local made <close> = private.folder(check(fs.realpath(parent)))
+  local whole = made.path .. "/" .. name
+  local count, bytes = fill(run, source, whole)
+  check(fs.sweep(whole)) -- what scrubbing could not remove
+  check(fs.rename(whole, folder))
+  return count, bytes
+end
+
+
 function command.run(given, words)
   if #words ~= 2 then
     errors.raise("usage", "a run and a folder are expected",
@@ -206,16 +240,7 @@ function command.run(given, words)
   local run, folder = artifacts.open(words[1], given.root), words[2]
   local source = check_run(run)
   check_empty(folder)
-  local bytes, count = 0, 0
-  for _, file in ipairs(layout.recorded) do
-    if run:has(file.target) then
-      local target = folder .. "/" .. file.name
-      copy(run, file, target)
-      bytes, count = bytes + check(fs.stat(target)).size, count + 1
-    end
-  end
-  local encoded = check(json.encode(about(run, source), { pretty = true }))
-  check(fs.write(folder .. "/" .. layout.ABOUT, encoded .. "\n"))
+  local count, bytes = record(run, source, folder)
   out.write(("%s: %d files, %s bytes, and %s\n"):format(folder, count, text.count(bytes),
     layout.ABOUT))
   return 0

@@ -8,6 +8,7 @@ local layout = require "llmprof.bundle.layout"
 local out = require "llmprof.base.out"
 local recipe = require "llmprof.recipe"
 local sorted_keys = require "llmprof.base.sorted_keys"
+local standins = lazy "llmprof.run.standins"
 local start = lazy "llmprof.run.start"
 
 local command = {
@@ -22,7 +23,9 @@ nsys=light chooses a preset; lists are written [a,b].]],
     { "trust-config", help = "run the programs that it names, too" },
     { "print-config", help = "show every value and where it came from, do nothing" },
     { "dry-run", help = "show the steps and commands, do nothing" },
+    { "with-standins", help = "try it without a GPU: stand-ins play nsys, ncu and Python" },
     { "resume", arg = "RUN", help = "continue a run: its id, its folder or latest" },
+    { "strict", help = "exit status 1 when something was left out" },
     { "quiet", short = "q", help = "print nothing but errors" },
     { "verbose", short = "v", help = "show the commands and what they print" },
     { "log", arg = "FILE", help = "write all of that to a file as well" },
@@ -87,17 +90,31 @@ local function kept_timeline(given, cfg)
 end
 
 
+-- The recipe and settings for stand-ins, and what holds them. The name marks everything
+-- that is written.
+local function stand_in(wanted)
+  if wanted.resume then errors.raise("usage", "--with-standins: nothing is resumed with them") end
+  local settings, folder = standins.open()
+  wanted.standins = settings
+  wanted.recipe = setmetatable({ name = wanted.recipe.name .. "-standins" },
+    { __index = wanted.recipe })
+  return folder
+end
+
+
 function command.run(given, words)
   local wanted = { recipe = load_recipe(words), settings = table.move(words, 2, #words, 1, {}),
     config = given.config, trusted = given["trust-config"], resume = given.resume,
     quiet = given.quiet, verbose = given.verbose, log = given.log, watch_gpu = given["watch-gpu"] }
+  local _ <close> = given["with-standins"] and stand_in(wanted) or nil
   local composed = start.compose(wanted)
   if given["print-config"] then
     out.write(config.to_yaml(composed))
   elseif given["dry-run"] then
     out.write(dry_run.text(wanted.recipe, composed.tree, kept_timeline(given, composed.tree)))
   else
-    start.run(wanted, composed)
+    local left_out = start.run(wanted, composed)
+    return left_out > 0 and given.strict and errors.status.failed or 0, true
   end
   return 0
 end

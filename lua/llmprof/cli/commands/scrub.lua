@@ -3,10 +3,12 @@ local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local lazy = require "llmprof.base.lazy"
 local out = require "llmprof.base.out"
+local private = lazy "llmprof.bundle.private"
 local scrub = require "llmprof.scrub"
 local text = require "llmprof.text"
 local trace_argument = lazy "llmprof.cli.trace_argument"
 local trace_file = lazy "llmprof.trace.file"
+local user = require "llmprof.recipe.user"
 
 local command = {
   name = "scrub",
@@ -17,11 +19,22 @@ Events, kernel names and NVTX texts stay; environment variables, command lines,
 output of processes, host and user names, paths and call chains go. A
 .nsys-rep cannot be scrubbed: export it first, and hand on the copy alone.]],
   options = {
+    { "force", help = "replace a file that is there" },
     { "output", short = "o", arg = "FILE", help = "write here; TRACE.scrubbed.sqlite" },
-    trace_argument.root,
+    user.root_option,
   },
   completes = "trace",
 }
+
+
+-- A copy is not scrubbed before it is whole: where it is made is noted meanwhile, so that
+-- what a killed command leaves there is removed by the next, whatever that does.
+local function copy(path, target)
+  local folder = target:match "^(.+)/[^/]*$" or target:match "^/" or "."
+  errors.check("failed", fs.access(folder, "w"))
+  local _ <close> = private.folder(errors.check("failed", fs.realpath(folder)))
+  return scrub.copy(path, target)
+end
 
 
 function command.run(given, words)
@@ -34,12 +47,16 @@ function command.run(given, words)
   if fs.realpath(target) and fs.realpath(target) == fs.realpath(path) then
     errors.raise("usage", "the copy must be another file than the trace")
   end
+  if not given.force and fs.lstat(target) then
+    errors.raise("usage", target .. ": the file is there already",
+      { hint = "--force replaces it, -o FILE writes another" })
+  end
   local folder = target:match "^(.*/)[^/]*$"
   if folder and not fs.stat(folder) then
     errors.raise("usage", ("%s: no such folder"):format(folder))
   end
   trace_file.open(path) -- or an error that says what it is instead
-  local taken, message = scrub.copy(path, target)
+  local taken, message = copy(path, target)
   if not taken then
     local name = target:match "[^/]*$" -- the copy is written under another one first
     message = message:gsub("%.llmprof%-%x+", function() return name end)

@@ -1,15 +1,14 @@
 -- llmprof show RUN [SECTION]: the tables of a run's results.
 local lazy = require "llmprof.base.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
-local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
-local layout = lazy "llmprof.bundle.layout"
 local out = require "llmprof.base.out"
 local results_file = lazy "llmprof.bundle.results_file"
 local sections = lazy "llmprof.report.sections"
 local table_options = lazy "llmprof.cli.table_options"
 local text = require "llmprof.text"
 local words = lazy "llmprof.report.words"
+local user = require "llmprof.recipe.user"
 
 local command = {
   name = "show",
@@ -19,27 +18,18 @@ local command = {
 Sections are the tables of the reports: stages, kernels, operators and so on. CSV and
 JSON have the unrounded values of results.json: ns, bytes, shares from 0 to 1.]],
   options = {
-    { "root", arg = "DIR", default = defaults["run.root"][2], help = "where runs are kept" },
+    user.root_option,
     table_options.format,
     table_options.safe,
     table_options.rows,
   },
-  completes = "run",
+  completes = "section",
 }
 
 local list_columns = {
   { key = "name", title = "section", type = "text" },
   { key = "title", title = "table", type = "text" }, { key = "rows", title = "rows", digits = 0 },
 }
-
-
-local function load_results(run)
-  if not run:has(layout.results) then
-    errors.raise("failed", ("%s: no %s: the run was not analysed"):format(run.dir, layout.results),
-      { hint = run:continuation() .. "; llmprof ls lists the others" })
-  end
-  return results_file.load(run:path(layout.results))
-end
 
 
 local function list_sections(results)
@@ -58,7 +48,7 @@ function command.run(given, asked)
   end
   table_options.check_rows(given)
   local section = asked[2] and sections.find(asked[2])
-  local results = load_results(artifacts.open(asked[1], given.root))
+  local results = results_file.of_run(artifacts.open(asked[1], given.root))
   local columns = section and section.columns or list_columns
   local rows = section and section.rows(results) or list_sections(results)
   if section and #rows == 0 then

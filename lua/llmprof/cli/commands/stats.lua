@@ -6,6 +6,7 @@ local stats = lazy "llmprof.trace.stats"
 local table_options = lazy "llmprof.cli.table_options"
 local tables = lazy "llmprof.base.tables"
 local trace_argument = lazy "llmprof.cli.trace_argument"
+local user = require "llmprof.recipe.user"
 
 local command = {
   name = "stats",
@@ -15,12 +16,13 @@ local command = {
 A name may be followed by :base (short kernel names), and the names from before
 2023 are known too. Figures and CSV headers are those of `nsys stats`.]],
   options = {
-    { "report", short = "r", arg = "A,B", type = "list", help = "which reports" },
+    { "report", short = "r", arg = "A,B", type = "list", help = "which reports",
+      values = function() return stats.names end },
     table_options.format,
     table_options.safe,
     { "output", short = "o", arg = "BASE", help = "write BASE_<report>.csv and the like instead" },
     table_options.rows,
-    trace_argument.root,
+    user.root_option,
     { "names", arg = "YEAR", default = "2025", choices = { "2023", "2025" },
       help = "default-domain ranges as decode (2023) or :decode (2025)" },
   },

@@ -137,11 +137,17 @@ local function run_all(list, made, given, folder)
 end
 
 
--- Two sweeps into one folder would run the same combinations.
+-- Two sweeps into one folder would run the same combinations. What one that was killed
+-- left half written there goes.
 local function hold(folder)
   errors.check("failed", fs.mkdirs(folder))
   local lock, message, code = fs.lock(folder)
-  if lock or code == "unsupported" then return lock end
+  if lock then
+    errors.check("failed", fs.sweep(folder))
+    return lock
+  elseif code == "unsupported" then
+    return nil
+  end
   errors.raise("failed", message, { hint = "wait until it has ended, or choose another --name" })
 end
 

@@ -72,7 +72,8 @@ local function method_names()
 end
 
 
-local frame_names = { "kernels", "ops", "transfers", "api", "ranges", "stages", "counters" }
+local frame_names = { "kernels", "ops", "transfers", "api", "ranges", "stages", "steps",
+  "collectives", "gaps", "layers", "counters", "samples" }
 
 
 -- Inside quotes: columns of the frame that the line starts with, or of all

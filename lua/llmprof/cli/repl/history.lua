@@ -14,28 +14,45 @@ function history.path()
 end
 
 
-local function warn(message)
+-- What went wrong is said once, and nothing is kept from then on.
+local broken = false
+
+local function give_up(message)
+  broken = true
   out.complain("history: " .. message)
 end
 
 
--- Read it into an editor; what cannot be read is said, and none is kept.
-function history.load(editor)
-  local path = history.path()
-  if not path then return end
-  local loaded, message = editor:load(path)
-  if not loaded then warn(message) end
+-- Do something to the file while no other prompt does.
+local function held(folder, act)
+  errors.check("failed", fs.mkdirs(folder))
+  local lock, message, code = fs.lock(folder, { wait = true })
+  if not lock and code ~= "unsupported" then errors.raise("failed", message) end
+  local ok, err = pcall(act)
+  if lock then lock:close() end
+  if not ok then error(err, 0) end
 end
 
 
-function history.save(editor)
+local function try(act)
   local path = history.path()
-  if not path then return end
-  local ok, err = pcall(function()
-    errors.check("failed", fs.mkdirs((path:match "^(.*)/")))
-    errors.check("failed", editor:save(path))
+  if not path or broken then return end
+  local ok, err = pcall(held, path:match "^(.*)/", function()
+    errors.check("failed", act(path))
   end)
-  if not ok then warn(err.message or tostring(err)) end
+  if not ok then give_up(errors.is(err) and err.message or tostring(err)) end
+end
+
+
+-- Read it into an editor.
+function history.load(editor)
+  try(function(path) return editor:load(path) end)
+end
+
+
+-- Add what the editor remembers since the last time to what prompts have kept by now.
+function history.save(editor)
+  try(function(path) return editor:save(path) end)
 end
 
 

@@ -26,23 +26,27 @@ end
 -- ---- at a terminal ----
 
 -- A chunk, read line by line until it is whole: chunk, or nil and why not.
--- Nothing at all at the end of input.
+-- Nothing at all at the end of input, or of who wants to leave.
 local function read_chunk(editor, environment)
   local code
   while true do
     local line, message, reason = editor:read(code and MORE or PROMPT)
     if not line then return nil, reason and { message = message, kind = reason } end
-    if line:find "%S" then editor:remember(line) end
+    if not code and evaluate.leaves(line) then return nil end
+    if line:find "%S" then
+      editor:remember(line)
+      history.save(editor)
+    end
     code = code and code .. "\n" .. line or line
     local chunk, wrong, is_open = evaluate.compile(code, "=input", environment)
     if chunk then return chunk end
-    if not is_open then return nil, { message = wrong } end
+    if not is_open then return nil, wrong end
   end
 end
 
 
 local function greet(globals)
-  out.print(("llmprof %s; help() says what there is, Ctrl-D leaves"):format(version.version))
+  out.print(("llmprof %s; help says what there is, quit leaves"):format(version.version))
   for _, file in ipairs(globals.files) do out.print(file) end
 end
 
@@ -77,7 +81,6 @@ local function interact(paths)
     going = (not ok or result) and not interrupt.terminated()
   end
   interrupt.session(false)
-  history.save(editor)
   return 0
 end
 
@@ -87,8 +90,8 @@ end
 -- Run code and print what it returns; its errors are raised.
 function repl.run(code, name, paths)
   local environment = session.environment(paths)
-  local chunk, message = evaluate.compile(code, name, environment)
-  if not chunk then errors.raise("usage", message) end
+  local chunk, wrong = evaluate.compile(code, name, environment)
+  if not chunk then errors.raise(wrong.kind, wrong.message, { hint = wrong.hint }) end
   local text, err = evaluate.run(chunk)
   if not text then errors.raise(err.kind, err.message, { hint = err.hint }) end
   out.write(text)
@@ -103,6 +106,7 @@ local function next_chunk(lines, environment)
     first = first or lines.at
     code = (code and code .. "\n" or ("\n"):rep(first - 1)) .. lines[lines.at]
     lines.at = lines.at + 1
+    if evaluate.leaves(code) then return nil end
     local chunk, wrong, is_open = evaluate.compile(code, "=stdin", environment)
     if chunk then return chunk end
     if not is_open then return nil, wrong end
@@ -113,19 +117,27 @@ local function next_chunk(lines, environment)
 end
 
 
+-- An error with the line of a script that its chunk began on, where none is said.
+local function placed(err, first)
+  if err.message:find "^stdin:%d" then return err end
+  return { message = ("stdin:%d: %s"):format(first, err.message), hint = err.hint }
+end
+
+
 -- Standard input as a script: as typed at the prompt, but it ends at an error.
 local function run_script(paths)
   local environment, lines = session.environment(paths), { at = 1 }
   for line in io.stdin:lines() do lines[#lines + 1] = line end
   while true do
+    local first = lines.at
     local chunk, wrong = next_chunk(lines, environment)
     if not chunk and not wrong then return 0 end
     local text, err
-    if chunk then text, err = evaluate.run(chunk) else err = { message = wrong } end
+    if chunk then text, err = evaluate.run(chunk) else err = wrong end
     if not text then
       out.flush()
       if err.kind == "interrupted" then errors.raise("interrupted", "interrupted") end
-      print_error(err)
+      print_error(placed(err, first))
       return errors.status.failed
     end
     out.write(text)

@@ -2,6 +2,8 @@
 -- terminal and as charts in sweep.md.
 local bars = require "llmprof.base.bars"
 local columns = require "llmprof.report.columns"
+local curve = require "llmprof.compare.sweep.curve"
+local first_times = require "llmprof.analysis.first_times"
 local json = require "llmprof.json"
 local markdown = require "llmprof.markdown"
 local metrics = require "llmprof.compare.metrics"
@@ -36,6 +38,7 @@ local function run_row(entry, opened)
     row[key], row.basis = value, row.basis or basis
   end
   row.mfu = mfu_of(opened.results)
+  row.load = curve.point(opened.results)
   return row
 end
 
@@ -44,9 +47,10 @@ local function stage_rows(entry, opened)
   local rows = {}
   for _, stage in ipairs(opened.results.stages) do
     local ms, basis = value_of(stage.name .. ".ms", opened)
+    local _, idle = first_times.idle(opened.results, stage)
     rows[#rows + 1] = { label = entry.label, short = entry.short, stage = stage.name,
       parent = stage.parent, ms = ms, basis = basis, gpu_busy_ns = stage.gpu_busy_ns,
-      idle_share = stage.idle_share, kernels = stage.kernels, launches = stage.launches,
+      idle_share = idle, kernels = stage.kernels, launches = stage.launches,
       mfu = mfu_of(stage) }
   end
   return rows
@@ -54,15 +58,16 @@ end
 
 
 -- entries: { label, short, id, folder, status ("done", "kept", "failed"), message }. The
--- figures are read from the runs that are done. Returns { runs, stages }, rows.
+-- figures are read from the runs that are done. Returns { runs, stages, loads }, rows.
 function report.rows(entries)
-  local made = { runs = {}, stages = {} }
+  local made = { runs = {}, stages = {}, loads = {} }
   for i, entry in ipairs(entries) do
     local opened = entry.status ~= "failed" and side.open(entry.folder, entry.folder) or nil
     made.runs[i] = run_row(entry, opened)
     local rows = opened and stage_rows(entry, opened) or {}
     table.move(rows, 1, #rows, #made.stages + 1, made.stages)
   end
+  made.loads = curve.rows(made.runs)
   return made
 end
 
@@ -149,6 +154,11 @@ function report.text(made, width)
   if #stages > 0 then
     pieces[#pieces + 1] = tables.render("table", columns.sweep_stages, stages, { columns = width })
   end
+  if made.loads and #made.loads > 0 then
+    pieces[#pieces + 1] = tables.render("table", columns.sweep_loads, made.loads,
+      { columns = width })
+    pieces[#pieces + 1] = curve.sentence(made.loads) .. "\n"
+  end
   for _, trend in ipairs(report.trends(made)) do
     pieces[#pieces + 1] = ("%s, %s\n%s\n"):format(text.clean(trend.title), trend.unit,
       bar_lines(trend))
@@ -182,6 +192,12 @@ function report.markdown(made, name, command)
     pieces[#pieces + 1] = "## Stages\n"
     pieces[#pieces + 1] = tables.render("md", columns.sweep_stages, nested(made.stages))
   end
+  if made.loads and #made.loads > 0 then
+    pieces[#pieces + 1] = "## Load and Latency\n"
+    pieces[#pieces + 1] = curve.sentence(made.loads) .. "\n"
+    pieces[#pieces + 1] = tables.render("md", columns.sweep_loads, made.loads)
+    pieces[#pieces + 1] = curve.chart(made.loads)
+  end
   local trends = report.trends(made)
   if #trends > 0 then pieces[#pieces + 1] = "## Trends\n" end
   for _, trend in ipairs(trends) do pieces[#pieces + 1] = chart(trend) end
@@ -192,10 +208,10 @@ end
 -- sweep.json: the same rows, unrounded.
 function report.json(made)
   local object = { schema_version = 1 }
-  for _, name in ipairs { "runs", "stages" } do
-    object[name] = json.list(made[name])
+  for _, name in ipairs { "runs", "stages", "loads" } do
+    object[name] = json.list(made[name] or {})
   end
-  return assert(json.encode(json.ordered(object, { "schema_version", "runs", "stages" }),
+  return assert(json.encode(json.ordered(object, { "schema_version", "runs", "stages", "loads" }),
     { pretty = true })) .. "\n"
 end
 

@@ -132,14 +132,18 @@ end
 -- ---- metrics of a chip ----
 
 -- What light mode asks for, and older versions need beside their sections:
--- sources are in llmprof.ncu's formulas.
+-- sources are in llmprof.ncu's formulas. The units that tell what bounds a launch cost no
+-- pass: sm__throughput and gpu__compute_memory_throughput are made of them.
 local minimal = {
   "gpu__time_duration.sum",
   "dram__bytes_read.sum", "dram__bytes_write.sum", "dram__bytes.sum.peak_sustained",
   "dram__cycles_elapsed.avg.per_second", "sm__cycles_elapsed.avg.per_second",
   "dram__throughput.avg.pct_of_peak_sustained_elapsed",
   "sm__throughput.avg.pct_of_peak_sustained_elapsed",
+  "breakdown:sm__throughput.avg.pct_of_peak_sustained_elapsed",
   "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",
+  "lts__throughput.avg.pct_of_peak_sustained_elapsed",
+  "l1tex__throughput.avg.pct_of_peak_sustained_active",
   "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum",
   "smsp__sass_thread_inst_executed_op_fmul_pred_on.sum",
   "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
@@ -193,7 +197,7 @@ end
 function ncu.roofline_metrics(available, whole_ranges)
   local list = {}
   for _, metric in ipairs(minimal) do
-    local base = metric:match "^[^.]+"
+    local base = metric:match "^[^.]+":gsub("^breakdown:", "")
     local known = not available or available[base] or base:find "^launch__"
     if known and not (whole_ranges and base:find("_sass_", 1, true)) then
       list[#list + 1] = metric
@@ -264,12 +268,13 @@ function ncu.connected(line)
 end
 
 
--- Read what a profiling run printed: { profiled (launches or ranges), passes (of
--- the last), none (nothing was profiled), report (path), application_exit,
--- failure = { kind, message, hint, line } }.
-function ncu.read_output(lines)
+-- What a profiling run prints, a line at a time: a function to be called with each, and
+-- what they have said so far: { profiled (launches or ranges), passes (of the last), none
+-- (nothing was profiled), report (path), application_exit, last_error, failure = { kind,
+-- message, hint, line } }.
+function ncu.reader()
   local said = { profiled = 0 }
-  for _, line in ipairs(lines) do
+  return function(line)
     local passes = tonumber(line:match '^==PROF== Profiling ".*".*%s(%d+) pass')
       or replay_pass(line)
     if passes then
@@ -285,7 +290,14 @@ function ncu.read_output(lines)
       note_failure(said, line)
       if line:find "^==ERROR==" then said.last_error = line:gsub("^==ERROR==%s*", "") end
     end
-  end
+  end, said
+end
+
+
+-- The same of a list of lines.
+function ncu.read_output(lines)
+  local read, said = ncu.reader()
+  for _, line in ipairs(lines) do read(line) end
   return said
 end
 

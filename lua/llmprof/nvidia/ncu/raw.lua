@@ -50,6 +50,30 @@ local function metrics(cells, columns)
 end
 
 
+-- The same of cells that pass: one table for all rows, whose metrics are read
+-- when they are asked for.
+local function passing_metrics(cells, columns)
+  local hidden, powers = {}, {}
+  for _, name in ipairs(columns.left_out) do hidden[name] = true end
+  for _, column in ipairs(columns.scaled) do powers[column.name] = column.power end
+  return setmetatable({}, { __index = function(_, name)
+    if hidden[name] then return nil end
+    local value, power = cells[name], powers[name]
+    if power and math.type(value) then return units.scale(value, power) end
+    return value
+  end })
+end
+
+
+-- Numbers without a word on where they are from.
+local function measure_bare(launch, passing, columns, plan)
+  launch.metrics, launch.units, launch.sections = passing, columns.units, {}
+  record.fill(launch, plan, true)
+  launch.metrics, launch.units, launch.sections = nil, nil, nil
+  return launch
+end
+
+
 local function measure(launch, cells, columns, plan)
   launch.metrics = metrics(cells, columns)
   launch.units = columns.units
@@ -67,8 +91,8 @@ local function position(header, column)
 end
 
 
--- raw.read(reader, name) -> { launches, ambiguous } | nil, message, code
-function raw.read(reader, name)
+-- raw.read(reader, name, bare) -> { launches, ambiguous } | nil, message, code
+function raw.read(reader, name, bare)
   local header, unit_row = reader:header(), reader:units()
   if #unit_row == 0 then return { launches = {}, ambiguous = {} } end
   local id = unit_row[position(header, "ID")]
@@ -81,8 +105,8 @@ function raw.read(reader, name)
     return nil, ("%s: column '%s' appears twice"):format(name, twice), "syntax"
   end
   local plan = tensor.plan(columns.units)
-  local launches, seen = {}, {}
-  for cells, line, code in row.iterate(reader) do
+  local launches, seen, passing = {}, {}, nil
+  for cells, line, code in row.iterate(reader, bare) do
     if not cells then return nil, line, code end
     local launch, message, why = row.launch(cells, name, line)
     if not launch then return nil, message, why end
@@ -91,7 +115,12 @@ function raw.read(reader, name)
       return row.fail(name, line, "ID %d was on line %d already", launch.id, seen[key])
     end
     seen[key] = line
-    launches[#launches + 1] = measure(launch, cells, columns, plan)
+    if bare then
+      passing = passing or passing_metrics(cells, columns)
+      launches[#launches + 1] = measure_bare(launch, passing, columns, plan)
+    else
+      launches[#launches + 1] = measure(launch, cells, columns, plan)
+    end
   end
   return { launches = launches, ambiguous = columns.ambiguous }
 end

@@ -33,12 +33,16 @@ local DIRECT = {
   { "throughput.memory", "%", nil, "gpu__compute_memory_throughput" .. PCT },
   { "throughput.dram", "%", nil, "gpu__dram_throughput" .. PCT, "dram__throughput" .. PCT },
   { "throughput.l2", "%", nil, "lts__throughput" .. PCT },
-  { "throughput.l1", "%", nil, "l1tex__throughput.avg.pct_of_peak_sustained_active" },
   { "throughput.tensor", "%", nil, "sm__pipe_tensor_cycles_active" .. PCT,
     "sm__pipe_tensor_subpipe_hmma_cycles_active" .. PCT },
   { "throughput.fp32", "%", nil, "sm__pipe_fma_cycles_active" .. PCT },
   { "throughput.fp64", "%", nil, "sm__pipe_fp64_cycles_active" .. PCT },
   { "throughput.alu", "%", nil, "sm__pipe_alu_cycles_active" .. PCT },
+  { "throughput.xu", "%", nil, "sm__inst_executed_pipe_xu" .. PCT },
+  { "throughput.lsu", "%", nil, "sm__inst_executed_pipe_lsu" .. PCT },
+  { "throughput.tex", "%", nil, "sm__inst_executed_pipe_tex" .. PCT },
+  { "throughput.adu", "%", nil, "sm__inst_executed_pipe_adu" .. PCT },
+  { "throughput.uniform", "%", nil, "sm__inst_executed_pipe_uniform" .. PCT },
   { "throughput.issue", "%", nil, "sm__issue_active" .. PCT },
   { "occupancy.theoretical", "%", nil, "sm__maximum_warps_per_active_cycle_pct" },
   { "occupancy.achieved", "%", nil, "sm__warps_active.avg.pct_of_peak_sustained_active" },
@@ -57,6 +61,12 @@ local DIRECT = {
   { "waves", "wave", nil, "launch__waves_per_multiprocessor" },
 }
 
+-- A path and metrics whose largest it is: the queues between an SM and its shared units.
+local LARGEST = {
+  { "throughput.mio", "%", "sm__mio_inst_issued" .. PCT, "sm__mio2rf_writeback_active" .. PCT,
+    "sm__mio_pq_read_cycles_active" .. PCT, "sm__mio_pq_write_cycles_active" .. PCT },
+}
+
 
 local builder = {}
 builder.__index = builder
@@ -73,8 +83,9 @@ function builder:metric(name, what)
   local launch = self.launch
   local value = launch.metrics[name]
   if math.type(value) and fits(launch.units[name], what) then
-    return expr.input(name, value, launch.units[name])
+    return self.bare and expr.plain(value) or expr.input(name, value, launch.units[name])
   end
+  if self.bare then return nil end
   for _, label in ipairs(labels[name] or {}) do
     local section, shown = label[1], label[2]
     value = (launch.sections[section] or {})[shown]
@@ -87,19 +98,46 @@ function builder:metric(name, what)
 end
 
 
+-- Groups and paths that others are made of.
+local ASKED = { duration = true, flop = true, bytes = true, throughput = true }
+
+local parts = {} -- of paths: groups, and the last
+
+local function parts_of(path)
+  if not parts[path] then
+    local list = {}
+    for part in path:gmatch "[^.]+" do list[#list + 1] = part end
+    parts[path] = list
+  end
+  return parts[path]
+end
+
+
+local function put_at(into, path, value)
+  local list = parts_of(path)
+  for i = 1, #list - 1 do
+    local group = into[list[i]]
+    if not group then
+      group = {}
+      into[list[i]] = group
+    end
+    into = group
+  end
+  into[list[#list]] = value
+end
+
+
 -- Put a number and its source at the path; returns it as an input for others.
 function builder:put(path, unit, e)
   if not e or math.abs(e.value) == math.huge then return nil end
-  local into, launch = self.launch, self.launch
-  for group in path:gmatch "([^.]+)%." do
-    into[group] = into[group] or {}
-    into = into[group]
-  end
   local value = math.tointeger(e.value) or e.value
-  into[path:match "[^.]+$"] = value
-  launch.source[path] = { formula = e.formula, inputs = e.inputs, unit = unit }
-  self.known[path] = expr.input(path, value, unit)
-  return self.known[path]
+  put_at(self.launch, path, value)
+  if not self.bare then
+    self.launch.source[path] = { formula = e.formula, inputs = e.inputs, unit = unit }
+    e = expr.input(path, value, unit)
+  end
+  if ASKED[parts_of(path)[1]] then self.known[path] = e end
+  return e
 end
 
 
@@ -120,6 +158,28 @@ local function put_direct(q)
     for i = 4, #row do e = e or q:metric(row[i], what) end
     q:put(path, unit, e)
   end
+end
+
+
+local function put_largest(q)
+  for _, row in ipairs(LARGEST) do
+    local most
+    for i = 3, #row do
+      local e = q:metric(row[i])
+      if e and (not most or e.value > most.value) then most = e end
+    end
+    q:put(row[1], row[2], most)
+  end
+end
+
+
+-- ncu gives L1's share of the cycles in which it was active: next to all of a launch of
+-- few blocks, whose SMs are idle. Of the launch it is at most what ncu sums up of all of
+-- memory, L1 among it.
+local function put_l1(q)
+  local active = q:metric "l1tex__throughput.avg.pct_of_peak_sustained_active"
+  local memory = q:metric("gpu__compute_memory_throughput" .. PCT)
+  q:put("throughput.l1", "%", active and expr.least(active, memory))
 end
 
 
@@ -237,17 +297,21 @@ local function limiters(occupancy)
 end
 
 
--- record.fill(launch, plan): launch has metrics, units, sections,
--- section_units; plan is tensor.plan() of the file's metric names.
-function record.fill(launch, plan)
+-- record.fill(launch, plan, bare): launch has metrics, units, sections,
+-- section_units; plan is tensor.plan() of the file's metric names. bare: without
+-- `source`, of a raw page.
+function record.fill(launch, plan, bare)
   for _, group in ipairs { "bytes", "flop", "tensor", "rate", "intensity", "throughput",
-    "shared", "source" } do
+    "shared" } do
     launch[group] = {}
   end
+  launch.source = not bare and {} or nil
   launch.peak = { tensor = {} }
   launch.occupancy = { limits = {} }
-  local q = setmetatable({ launch = launch, plan = plan, known = {} }, builder)
+  local q = setmetatable({ launch = launch, plan = plan, known = {}, bare = bare }, builder)
   put_direct(q)
+  put_largest(q)
+  put_l1(q)
   put_bytes(q)
   put_flop(q)
   put_peaks(q)

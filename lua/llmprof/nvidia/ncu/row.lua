@@ -38,11 +38,12 @@ function row.duplicate(header)
 end
 
 
--- row.iterate(reader): a function that gives cells, line; nothing at
+-- row.iterate(reader, passing): a function that gives cells, line; nothing at
 -- the end; false, message, code where the file is broken. Anything else the
--- reader raises (an interrupt) goes through.
-function row.iterate(reader)
-  local step, state = reader:rows()
+-- reader raises (an interrupt) goes through. passing: the cells are those of
+-- the next row after the next step.
+function row.iterate(reader, passing)
+  local step, state = reader[passing and "cells" or "rows"](reader)
   return function()
     local ok, cells, line = pcall(step, state)
     if ok then return cells, line end

@@ -17,7 +17,7 @@ end
 
 
 local function launches(path)
-  return check(ncu.read(path, { page = "raw" })).launches
+  return check(ncu.read(path, { page = "raw", bare = true })).launches
 end
 
 

@@ -8,6 +8,7 @@
 -- Nothing is read before it is used.
 local errors = require "llmprof.base.errors"
 local globals = require "llmprof.query.session.globals"
+local nearest = require "llmprof.base.nearest"
 
 local session = {}
 
@@ -15,6 +16,7 @@ local needs = {
   counters = "a raw page of ncu (.csv), or a run that measured counters",
   results = "the folder of a run", run = "the folder of a run",
   steps = "a trace whose steps are marked, or can be inferred",
+  layers = "a trace whose layers can be told",
   collectives = "a trace with kernels that communicate",
 }
 
@@ -51,6 +53,8 @@ function session.open(paths)
     local value
     if name == "files" then
       value = open_files(paths)
+    elseif name == "overlap" then
+      value = require("llmprof.query").overlap
     elseif name == "help" then
       value = require("llmprof.query.session.help").new(self)
     else
@@ -63,14 +67,36 @@ function session.open(paths)
 end
 
 
+-- Nothing has that name: what has a similar one, or that texts have quotes.
+local function unknown(name, others)
+  local known = {}
+  for _, global in ipairs(globals) do known[#known + 1] = global[1] end
+  for key in pairs(others) do known[#known + 1] = tostring(key) end
+  errors.raise("usage", ("nothing is called '%s' here%s"):format(name,
+    nearest.suggestion(name, known)),
+    { hint = ('help() says what there is; a text has quotes: "%s"'):format(name) })
+end
+
+
+-- The environment, with what find(name) gives for names that it lacks. A name that is
+-- nowhere raises: as nil it would be a condition that is left out.
+function session.strict(environment, find_name)
+  return setmetatable(environment, { __metatable = false, __index = function(own, name)
+    local value = find_name(name)
+    if value == nil then unknown(tostring(name), own) end
+    return value
+  end })
+end
+
+
 -- An environment for code: the session, then Lua's own globals.
 function session.environment(paths)
   local self = session.open(paths)
-  return setmetatable({}, { __index = function(_, name)
+  return session.strict({}, function(name)
     local value = self[name]
     if value == nil then value = _G[name] end
     return value
-  end }), self
+  end), self
 end
 
 

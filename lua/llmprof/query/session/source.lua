@@ -4,18 +4,21 @@ local lazy = require "llmprof.base.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
 local categories = lazy "llmprof.analysis.categories"
 local counters = lazy "llmprof.query.session.counters"
-local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
 local frame = require "llmprof.frame"
 local fs = require "llmprof.fs"
+local labels = lazy "llmprof.analysis.labels"
 local layout = lazy "llmprof.bundle.layout"
 local outermost = lazy "llmprof.analysis.outermost"
 local query = require "llmprof.query"
+local places = lazy "llmprof.analysis.places"
 local rank_view = lazy "llmprof.analysis.rank_view"
 local results_file = lazy "llmprof.bundle.results_file"
 local sqlite = require "llmprof.sqlite"
+local stand = require "llmprof.query.session.stand"
 local stages = lazy "llmprof.analysis.stages"
 local trace_file = lazy "llmprof.trace.file"
+local user = lazy "llmprof.recipe.user"
 
 local source = {}
 
@@ -24,15 +27,21 @@ local Source = {}
 -- What is printed of frames with many columns.
 local shown = {
   kernels = { "start", "duration", "stage", "part", "category", "sm_percent", "dram_percent",
-    "short_name" },
+    "label" },
   ops = { "start", "duration", "kind", "bytes", "stage", "part", "name" },
   transfers = { "start", "duration", "bytes", "stage", "part", "name" },
   api = { "start", "duration", "tid", "name" },
-  steps = { "world", "phase", "batch", "tokens", "begin", "length", "interval", "idle", "busy",
-    "kernels", "waiting", "transfer" },
+  stages = { "stage", "parent", "rep", "used", "start", "duration", "busy", "idle", "gpu_time",
+    "kernels", "copies", "launches" },
+  gaps = { "start", "duration", "stage", "step", "layer", "unlaunched", "call", "before",
+    "after" },
+  layers = { "rank", "step", "phase", "layer", "start", "duration", "kernels", "gpu_time" },
+  steps = { "world", "step", "phase", "batch", "tokens", "begin", "length", "interval", "idle",
+    "busy", "kernels", "waiting", "transfer" },
   collectives = { "world", "phase", "layer", "start", "duration", "waiting", "transfer", "late",
     "short_name" },
   ranges = { "start", "duration", "level", "tid", "tag" },
+  samples = { "device", "start", "duration", "gpu", "sm", "tensor", "dram_read", "dram_write" },
 }
 
 
@@ -63,7 +72,7 @@ end
 function source.locate(word)
   local info, message = fs.stat(word)
   if info then return word end
-  local root = defaults["run.root"][2]
+  local root = user.root()
   if not layout.find(root .. "/" .. word, "manifest") then return nil, message end
   return artifacts.open(word, root).dir
 end
@@ -128,31 +137,51 @@ function parts.found(self)
 end
 
 
--- A frame of operations with stage and part. Stages that are no ranges are found again.
+-- All operations among each other; ranks and steps.
+function parts.timed(self) return stand.timed(self.trace) end
+function parts.places(self) return places.find(self.trace, self.found) end
+
+
+-- A frame of operations with stage and part, and where they stand. Stages that are no
+-- ranges are found again.
 local function operations(self, name)
   local results = self.results
   local inferred = not results or results.inferred or results.engine
-  return stages.label(self.trace, check(self.trace:frame(name)),
-    inferred and self.found or { declared = self.declared })
+  return stand.promise(self, stages.label(self.trace, check(self.trace:frame(name)),
+    inferred and self.found or { declared = self.declared }))
 end
 
 
--- Say the category of every kernel, by its name.
-local function add_categories(made)
+-- The labels that results have for names, or those of `given`.
+local function labels_of(results, given)
+  if not results then return labels.unique(given) end
+  local made = {}
+  for _, kernel in ipairs(results.kernels) do made[kernel.name] = kernel.label end
+  return made
+end
+
+
+-- Say the category and the label of every kernel, by its name.
+local function describe(made, results)
   local names = check(made:group { by = { "name" }, columns = {} })
-  local classify, values = categories.classifier(), {}
+  local given = {}
+  for i = 1, #names do given[#given + 1] = names:get(i, "name") end
+  local classify, label = categories.classifier(), labels_of(results, given)
+  local categories_of, labels_found = {}, {}
   for i = 1, #names do
     local name = names:get(i, "name")
-    values[i] = name and classify(name) or false
+    categories_of[i] = name and classify(name) or false
+    labels_found[i] = name and (label[name] or (labels.of(name))) or false
   end
-  return check(made:extend({ "name" }, #names,
-    { { name = "category", type = "string", values = values } }))
+  return check(made:extend({ "name" }, #names, {
+    { name = "category", type = "string", values = categories_of },
+    { name = "label", type = "string", values = labels_found } }))
 end
 
 
 function parts.kernels(self)
   if not self.trace_path then return self.counters end
-  local made = add_categories(operations(self, "kernels"))
+  local made = describe(operations(self, "kernels"), self.results)
   if self.counters_path then counters.join(self, made) end
   return query.wrap(made, shown.kernels)
 end
@@ -178,6 +207,11 @@ function parts.ranges(self)
 end
 
 
+function parts.samples(self)
+  return self.trace_path and query.wrap(check(self.trace:frame "samples"), shown.samples)
+end
+
+
 local function stage_field(name) return function(instance) return instance[name] end end
 
 
@@ -190,11 +224,12 @@ function parts.stages(self)
   return query.from_rows(self.found.instances, {
     column("stage", "string"), column("parent", "string"), column("rep", "integer"),
     { name = "used", type = "integer", get = function(one) return one.used and 1 or 0 end },
-    column("start", "integer", "ns"), column("duration", "integer", "ns", "wall"),
+    column("start", "integer", "ns"), column("end", "integer", "ns", "stop"),
+    column("duration", "integer", "ns", "wall"),
     column("busy", "integer", "ns"), column("idle", "integer", "ns"),
     column("gpu_time", "integer", "ns"), column("kernels", "integer"),
     column("copies", "integer"), column("launches", "integer"),
-  })
+  }, shown.stages)
 end
 
 
@@ -208,6 +243,23 @@ end
 
 function parts.steps(self) return of_ranks(self, "steps") end
 function parts.collectives(self) return of_ranks(self, "collectives") end
+
+
+function parts.gaps(self)
+  if not self.trace_path then return nil end
+  local label = {}
+  for row in self.kernels:unique("name", "label"):rows() do
+    if row.name then label[row.name] = row.label end
+  end
+  return query.wrap(stand.gaps(self, operations(self, "gpu"), check(self.trace:frame "api"),
+    label), shown.gaps)
+end
+
+
+function parts.layers(self)
+  local made = self.trace_path and stand.layers(self, operations(self, "kernels"))
+  return made and query.wrap(made, shown.layers)
+end
 
 
 function parts.counters(self)

@@ -105,6 +105,38 @@
     return said;
   };
 
+  // Names beside the dots of the kernels with the largest shares, where there is room.
+  const NAMED = 8;
+  const names = {
+    id: "names",
+    afterDatasetsDraw: (chart) => {
+      const dots = chart.data.datasets.flatMap((set, index) => set.data
+        .map((point, i) => ({ point, at: chart.getDatasetMeta(index).data[i] }))
+        .filter(({ point }) => point.share && point.memory !== "L2"));
+      dots.sort((a, b) => b.point.share - a.point.share);
+      const pen = chart.ctx;
+      const { left, right } = chart.chartArea;
+      const taken = [];
+      pen.save();
+      pen.font = "11px system-ui, sans-serif";
+      pen.fillStyle = colour("ink");
+      for (const { point, at } of dots.slice(0, NAMED)) {
+        const text = point.name.length > 30 ? `${point.name.slice(0, 20)}…${point.name.slice(-8)}`
+          : point.name;
+        const wide = pen.measureText(text).width;
+        const far = bySize(point) + 3;
+        const x = at.x + far + wide < right ? at.x + far : Math.max(left, at.x - far - wide);
+        const box = { x, y: at.y, wide };
+        const isFree = taken.every((other) => Math.abs(other.y - box.y) > 12
+          || other.x > box.x + box.wide || box.x > other.x + other.wide);
+        if (!isFree) continue;
+        taken.push(box);
+        pen.fillText(text, x, at.y + 4);
+      }
+      pen.restore();
+    },
+  };
+
   // A mark per power of ten, between two of them.
   const logarithmic = (title, low, high) => ({
     type: "logarithmic", min: low, max: high, ...axis(title),
@@ -127,6 +159,7 @@
     const of = (unit) => kernels.filter((point) => (point.unit === "tensor") === (unit === "tensor"));
     return {
       type: "scatter",
+      plugins: [names],
       data: { datasets: [
         dots("kernels, mostly tensor cores", of("tensor"), "c0", "circle", bySize),
         dots("kernels, mostly vector units", of("vector"), "c1", "circle", bySize),

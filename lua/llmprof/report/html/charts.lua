@@ -1,6 +1,8 @@
 -- What the charts of the page draw: plain tables that become its JSON. Units are
 -- those of the axes, so that the script only draws.
+local first_times = require "llmprof.analysis.first_times"
 local json = require "llmprof.json"
+local rows = require "llmprof.report.rows"
 
 local charts = {}
 
@@ -59,7 +61,7 @@ function charts.categories(results)
     for _, row in ipairs(stage.categories) do
       add(series, known[row.category] and row.category or "other", i, #stages, row.gpu_time_ns)
     end
-    add(series, "GPU idle", i, #stages, stage.gpu_idle_ns)
+    add(series, "GPU idle", i, #stages, (first_times.idle(results, stage)))
   end
   order[#order + 1] = "other"
   order[#order + 1] = "GPU idle"
@@ -95,7 +97,7 @@ end
 
 
 local function kernel_name(results, given)
-  return results.kernels[given.kernel].short_name
+  return rows.label(results.kernels[given.kernel])
 end
 
 

@@ -15,6 +15,12 @@ function document.chart_js()
 end
 
 
+-- D3, or nil where llmprof was built without it.
+function document.d3()
+  return resources.get "third_party/d3.js"
+end
+
+
 local function asset(name)
   local home = os.getenv "LLMPROF_HOME"
   local file = home and io.open(home .. "/" .. FOLDER .. name, "rb")
@@ -72,27 +78,40 @@ local PAGE = [[
 <body>
 %s
 <script type="application/json" id="data">%s</script>
-%s
+%s%s
 </body>
 </html>
 ]]
 
 
+local EVENTS = '<script type="application/octet-stream" id="events-data">%s</script>\n'
+
+
+-- What the page runs, in that order.
+local function scripts_of(given)
+  local scripts = { document.chart_js() }
+  if scripts[1] then scripts[2] = asset "charts.js" end
+  scripts[#scripts + 1] = asset "page.js"
+  if given.events then
+    scripts[#scripts + 1] = document.d3()
+    scripts[#scripts + 1] = asset "timeline.js"
+  end
+  return scripts
+end
+
+
 -- The page: title and generator are plain text, body is HTML, data what the
--- script draws.
+-- script draws, events (bytes; nil without) what the timeline does.
 function document.render(given)
   local style = enclosed("style", asset "page.css" .. widths())
-  local scripts, elements = {}, {}
-  scripts[1] = document.chart_js()
-  if scripts[1] then scripts[#scripts + 1] = asset "charts.js" end
-  scripts[#scripts + 1] = asset "page.js"
+  local scripts, elements = scripts_of(given), {}
   for i, script in ipairs(scripts) do
     scripts[i] = enclosed("script", script)
     elements[i] = ("<script>%s</script>"):format(scripts[i])
   end
   return PAGE:format(html.escape(policy(style, scripts)), html.escape(given.generator),
     html.escape(given.title), style, given.body, html.json(given.data),
-    table.concat(elements, "\n"))
+    given.events and EVENTS:format(digest.base64(given.events)) or "", table.concat(elements, "\n"))
 end
 
 

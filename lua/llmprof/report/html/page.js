@@ -98,11 +98,33 @@
     makeSortable(table);
   }
 
-  // A link to a row that a filter hides shows it.
-  addEventListener("hashchange", () => {
-    const target = document.getElementById(location.hash.slice(1));
-    if (!target || !target.hidden) return;
-    for (const each of clear) each();
-    target.scrollIntoView();
+  // What lies in something folded, or is hidden by a filter, is shown and in view.
+  const reveal = (target) => {
+    for (let at = target; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
+    if (target.hidden) for (const each of clear) each();
+    target.scrollIntoView({ block: target.tagName === "TR" ? "center" : "start" });
+  };
+  const follow = () => {
+    const target = location.hash && document.getElementById(location.hash.slice(1));
+    if (target) reveal(target);
+  };
+  addEventListener("hashchange", follow);
+  // again to where the address already leads
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest && event.target.closest("a[href^='#']");
+    if (link && link.hash === location.hash) follow();
+  });
+  follow();
+
+  // Paper has no folds: the first findings in full, the titles of the others.
+  const ON_PAPER = 4;
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    folded = [...document.querySelectorAll(
+      `.chapter:not([open]), .finding:nth-of-type(-n+${ON_PAPER}):not([open])`)];
+    for (const each of folded) each.open = true;
+  });
+  addEventListener("afterprint", () => {
+    for (const each of folded.splice(0)) each.open = false;
   });
 })();

@@ -101,6 +101,35 @@ local function left_out(results)
 end
 
 
+local EVENTS = [[
+<figure class="events" id="events" hidden>
+<div class="tools" role="toolbar" aria-label="Timeline">
+<input type="search" placeholder="Find events" aria-label="Find events in the timeline">
+<button type="button" data-key="p" aria-label="Previous event found">&lsaquo;</button>
+<button type="button" data-key="n" aria-label="Next event found">&rsaquo;</button>
+<button type="button" data-key="w" aria-label="Zoom in">+</button>
+<button type="button" data-key="s" aria-label="Zoom out">&minus;</button>
+<button type="button" data-key="1">one repeat</button>
+<button type="button" data-key="0">whole run</button>
+<span class="status note" role="status"></span>
+</div>
+<div class="lanes"><canvas tabindex="0" role="application" aria-label="Timeline of the GPU, ]]
+  .. [[CUDA calls and ranges" aria-describedby="events-help"></canvas></div>
+<div class="detail" aria-live="polite"></div>
+<figcaption id="events-help"><span class="extent"></span> Grey bars: how busy a lane was in ]]
+  .. [[the rest. In a collective the light part is waiting for other ranks. Click an event for ]]
+  .. [[what it is; then the wheel, or pinching, zooms, and dragging moves. Keys: W S zoom, A D ]]
+  .. [[move, left and right go from event to event, / finds, N P next and previous found, ]]
+  .. [[1 one repeat, 0 whole run, Esc clears.
+</figcaption>
+</figure>
+]]
+
+
+-- A place for the events, which a script draws from the data beside it.
+timeline.events = EVENTS
+
+
 -- The strip as an element; a sentence where no range was found.
 function timeline.render(results)
   local first, last = extent(results)

@@ -26,6 +26,8 @@
 --
 -- To add one: a file beside this, a line below, and its name among the choices of
 -- `capture` in recipe/defaults.lua; captures_spec.lua compares the two.
+local alone = require "llmprof.run.capture.alone"
+local builtin = require "llmprof.run.capture.builtin"
 local errors = require "llmprof.base.errors"
 local live = require "llmprof.run.capture.live"
 local recorded = require "llmprof.run.capture.recorded"
@@ -36,19 +38,19 @@ local capture = {}
 
 local with_nsys = live.new(under_nsys, under_ncu)
 
--- By what `capture` says; false for those that this build has not.
+-- By what `capture` says.
 capture.sources = {
-  auto = with_nsys, nsys = with_nsys, recorded = recorded, builtin = false,
+  auto = with_nsys, nsys = with_nsys, recorded = recorded, builtin = builtin,
+  none = alone,
 }
 
 
 -- The source that a configuration asks for.
 function capture.of(cfg)
-  local source = capture.sources[cfg.capture]
-  if source then return source end
-  return errors.raise("tool", ("capture=%s: this build has no collector of its own"):format(
-    cfg.capture),
-    { hint = "capture=nsys uses Nsight Systems, capture=recorded a recorded capture" })
+  if cfg.counters == "builtin" and cfg.capture ~= "builtin" then
+    errors.raise("usage", "counters=builtin needs capture=builtin: they are taken in one run")
+  end
+  return capture.sources[cfg.capture]
 end
 
 

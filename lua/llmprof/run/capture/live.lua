@@ -7,6 +7,7 @@
 -- finding the program is not enough.
 local config = require "llmprof.recipe.config"
 local environment = require "llmprof.run.environment"
+local launch = require "llmprof.run.launch"
 local layout = require "llmprof.bundle.layout"
 local operators = require "llmprof.run.operators"
 local text = require "llmprof.text"
@@ -55,7 +56,13 @@ end
 -- A source (of llmprof.run.capture) that takes the timeline and the counters so.
 function live.new(timeline, counters)
   local source = { name = "live", timeline = timeline.capture, recall = timeline.recall,
-    counters = counters.capture, room = counters.room, operators = run_operators }
+    room = counters.room, operators = run_operators,
+    rank_files = timeline.rank_files }
+
+  function source.counters(ctx)
+    if launch.wanted(ctx.cfg) then return false, launch.UNCOUNTED end
+    return counters.capture(ctx)
+  end
 
   function source.open(ctx) ctx.state.tools = {} end
 

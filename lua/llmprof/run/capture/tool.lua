@@ -12,7 +12,7 @@ local function note_version(ctx, found)
   local machine = ctx.state.environment and ctx.state.environment.captured_on
   if not machine or machine[found.name] == found.version then return end
   machine[found.name] = found.version
-  ctx.run:write_json(layout.environment, ctx.state.environment)
+  ctx.run:write_document(layout.environment, "env", ctx.state.environment)
 end
 
 

@@ -2,19 +2,17 @@
 -- counters. Whatever goes wrong here loses counters and nothing else.
 local config = require "llmprof.recipe.config"
 local categories = require "llmprof.analysis.categories"
-local cost = require "llmprof.nvidia.ncu.cost"
 local counter_plan = require "llmprof.analysis.counter_plan"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local guard = require "llmprof.run.guard"
-local largest_first = require "llmprof.analysis.largest_first"
 local layout = require "llmprof.bundle.layout"
 local metric_cache = require "llmprof.nvidia.ncu.metric_cache"
 local ncu = require "llmprof.nvidia.ncu.command"
-local process = require "llmprof.base.process"
+local ncu_cost = require "llmprof.run.capture.ncu_cost"
+local ncu_pages = require "llmprof.run.capture.ncu_pages"
 local range_name = require "llmprof.base.range_name"
 local shorter = require "llmprof.analysis.shorter"
-local statistics = require "llmprof.base.statistics"
 local sys = require "llmprof.sys"
 local text = require "llmprof.text"
 local tool = require "llmprof.run.capture.tool"
@@ -23,14 +21,10 @@ local workload = require "llmprof.run.workload"
 
 local files = layout.ncu
 
--- Printing a page of a report that takes longer hangs, in seconds.
-local PATIENCE = 600
 
 -- How far the time may go over the budget before ncu is ended.
 local OVERTIME = 1.25
 
--- Launches that say what one costs.
-local ENOUGH = 6
 
 -- After the workload was ended ncu still writes its report, in seconds.
 local GRACE = 20
@@ -74,13 +68,6 @@ local function filters(ctx)
 end
 
 
--- The chip as the timeline names it; nil lets ncu look at the GPU that is there.
-local function chip_of(ctx)
-  local device = ctx.state.trace and ctx.state.trace:devices()[1]
-  return device and device.chip
-end
-
-
 -- Base names of a chip's metrics as ncu tells them, and whether that is all.
 local function query_metrics(path, chip)
   local output, result = tools.capture(ncu.query_argv(path, chip))
@@ -92,7 +79,7 @@ end
 -- Base names of the chip's metrics as a set, asked for once; nil when ncu did
 -- not tell. The metrics of a GPU whose chip is not known are not kept.
 local function available_metrics(ctx)
-  local found, chip = tool.of(ctx, ncu), chip_of(ctx)
+  local found, chip = tool.of(ctx, ncu), ncu_cost.chip(ctx)
   local kept = chip and metric_cache.load(found.version, chip)
   if kept then return kept end
   local names, whole = query_metrics(found.path, chip)
@@ -187,11 +174,14 @@ local function profile(ctx, spec, given, began)
   fs.remove(ctx.run:path(files.report))
   local watch = guard.new { limit_s = time_left(ctx, began), stall_s = ctx.cfg.workload.stall_s,
     folder = ctx.run:path(files.workload), holds = true }
-  local times = {}
-  local result, lines = workload.run(ctx, { argv = argv, spec = spec, guard = watch,
+  local times, read, said = {}, ncu.reader()
+  local followed = follow(ctx, watch, times)
+  local result = workload.run(ctx, { argv = argv, spec = spec, guard = watch,
     folder = files.workload, log = files.log, command = files.command, grace = GRACE,
-    timeout = ctx.cfg.ncu.timeout_s, on_line = follow(ctx, watch, times) })
-  local said = ncu.read_output(lines)
+    timeout = ctx.cfg.ncu.timeout_s, on_line = function(line)
+      read(line)
+      followed(line)
+    end })
   said.why, said.times, said.wall = watch.why, times, result.wall
   return said, result
 end
@@ -246,45 +236,7 @@ local function failure_text(ctx, said, result)
 end
 
 
--- ---- its report ----
-
--- One page into a file of the run; argv prints it.
-local function print_page(ctx, name, argv)
-  local result, message = process.run(argv, { stdout = ctx.run:path(name), timeout = PATIENCE },
-    ctx.tick)
-  if result and result.interrupted then errors.raise("interrupted", "interrupted") end
-  if not result or not result.ok then
-    fs.remove(ctx.run:path(name))
-    return nil, message or workload.complaint(result)
-  end
-  return true
-end
-
-
-local function print_raw(ctx)
-  ctx.outputs[#ctx.outputs + 1] = files.report
-  return print_page(ctx, layout.counters, ncu.import_argv(tool.of(ctx, ncu).path,
-    ctx.run:path(files.report), "raw"))
-end
-
-
--- The raw page is needed; the others are left out with a note.
-local function print_pages(ctx)
-  local path, report = tool.of(ctx, ncu).path, ctx.run:path(files.report)
-  local printed, why = print_raw(ctx)
-  if not printed then return false, "ncu could not print its report: " .. why end
-  for _, page in ipairs { { files.details, ncu.import_argv(path, report, "details") },
-    { files.sections, ncu.sections_argv(path, report) } } do
-    printed, why = print_page(ctx, page[1], page[2])
-    if printed then
-      ctx.outputs[#ctx.outputs + 1] = page[1]
-    else
-      ctx.note(("%s is left out: %s"):format(page[1], why))
-    end
-  end
-  return true
-end
-
+-- ---- what came of it ----
 
 -- What is to be said of a run that measured something. Of one that was ended as
 -- planned the exit status says nothing.
@@ -318,85 +270,9 @@ local function spec_of(ctx, run)
 end
 
 
--- ---- what it costs ----
-
--- Bytes that the workload had on the GPU that it used most, as sampled; nil when nobody
--- looked.
-local function memory_of(ctx)
-  local least, most = {}, 0
-  for _, sample in ipairs(ctx.state.samples or {}) do
-    local used, index = sample.memory_used_bytes, sample.index
-    if used then
-      least[index] = math.min(least[index] or used, used)
-      most = math.max(most, used - least[index])
-    end
-  end
-  return most > 0 and most or nil
-end
-
-
--- Seconds until the workload comes to what is measured, without ncu.
-local function start_of(ctx)
-  local times = (ctx.run:recorded "timeline" or {}).times
-  if times and times.window_s then return times.window_s end
-  local first = ctx.state.found.instances[1]
-  return first and math.max(first.start, 0) / 1e9 or 0
-end
-
-
-local function figures_of(ctx)
-  local found = tool.try(ctx, ncu)
-  return cost.figures(found and found.version, chip_of(ctx), memory_of(ctx))
-end
-
-
--- Of a run that ended by itself, what a launch cost that was not measured, as a factor
--- of what was predicted; nil where that cannot be told.
-local function launch_factor(plan, said, measuring)
-  local besides = plan.overhead_s - plan.start_s
-  return not said.why and besides > 0
-    and math.max(said.wall - plan.start_s - measuring, 0) / besides or nil
-end
-
-
--- The next prediction learns from this run: what is between two measured launches is
--- mostly the second.
-local function learn(ctx, said)
-  local plan, times = ctx.state.plan, said.times
-  if not plan or not plan.start_s or #times < ENOUGH or plan.expected == 0 then return end
-  local gaps = {}
-  for i = 2, #times do gaps[i - 1] = times[i] - times[i - 1] end
-  local each = statistics.median(gaps)
-  local predicted = (plan.seconds - plan.overhead_s) / plan.expected
-  cost.learn(tool.of(ctx, ncu).version, chip_of(ctx), { pass = each / predicted,
-    launch = launch_factor(plan, said, each * #times) })
-end
-
-
 -- ---- as a table ----
 
-local under_ncu = { vendor = ncu }
-
-
--- Two where the largest stage is to be measured before others: of llmprof.analysis
--- .largest_first.
-local function repeats_needed(ctx)
-  local stages = {}
-  for _, kernel in ipairs(ctx.state.kernels) do stages[kernel.stage] = true end
-  return largest_first.order(stages, ctx.state.found, ctx.state.kernels) and 2 or 1
-end
-
-
--- What a run costs beside its passes, and how the recipe's workload can be shortened.
-function under_ncu.room(ctx)
-  local figures, cfg = figures_of(ctx), ctx.cfg
-  local kernels = errors.check("failed", ctx.state.trace:frame "kernels")
-  local tokens = shorter.tokens(cfg)
-  return { pass_s = figures.pass_s, launch_s = figures.launch_s, launches = #kernels,
-    start_s = figures.start_s + start_of(ctx), tokens = tokens,
-    ways = shorter.ways(ctx.recipe.options, cfg, not cfg.ncu.max_new_tokens and tokens or nil,
-      repeats_needed(ctx)) }
-end
+local under_ncu = { vendor = ncu, room = ncu_cost.room }
 
 
 -- Puts the pages of the report into the run: true, or false and why not.
@@ -410,16 +286,17 @@ function under_ncu.capture(ctx)
   if shortened then ctx.note("the workload was shortened: " .. shortened) end
   local said, result = profile_twice(ctx, spec_of(ctx, ctx.run))
   if not ctx.state.trace then workload.keep_inputs(ctx, files.workload) end
+  ncu_pages.guard_report(ctx)
   local measured = ctx.run:has(files.report) and said.profiled > 0
   if said.why == "interrupted" then
-    if measured then print_raw(ctx) end
+    if measured then ncu_pages.print_raw(ctx) end
     errors.raise("interrupted", "interrupted")
   elseif not measured then
     return false, failure_text(ctx, said, result)
   end
   note_end(ctx, said, result)
-  learn(ctx, said)
-  return print_pages(ctx)
+  ncu_cost.learn(ctx, said)
+  return ncu_pages.print_all(ctx)
 end
 
 
@@ -433,7 +310,7 @@ local function unknown_yet(ctx, awaits_timeline)
   for _, metric in ipairs(ctx.cfg.ncu.metrics or {}) do
     if metric == "roofline" then
       notes[#notes + 1] = ("and among --metrics those of the tensor cores of %s"):format(
-        chip_of(ctx) or "the GPU that is there")
+        ncu_cost.chip(ctx) or "the GPU that is there")
     end
   end
   return notes

@@ -1,10 +1,11 @@
 -- The workload under Nsight Systems: reports, their exports, one timeline.
+local around = require "llmprof.run.capture.around"
 local clock = require "llmprof.base.clock"
 local command_line = require "llmprof.base.command_line"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local gpu_watch = require "llmprof.run.gpu_watch"
-local json = require "llmprof.json"
+local launch = require "llmprof.run.launch"
 local layout = require "llmprof.bundle.layout"
 local merge = require "llmprof.merge"
 local nsys = require "llmprof.nvidia.nsys"
@@ -21,7 +22,6 @@ local files = layout.nsys
 local GRACE = 30
 
 -- Permission bits of what only its owner may read.
-local PRIVATE = tonumber("600", 8)
 local PRIVATE_FOLDER = tonumber("700", 8)
 
 
@@ -65,18 +65,26 @@ local function check_reports(ctx, said, result, lines)
 end
 
 
+-- Of several ranks each has an nsys of its own.
 local function profile_argv(ctx, spec)
-  return nsys.profile_argv(ctx.cfg.nsys, { path = tool.of(ctx, nsys).path,
-    output = ctx.run:absolute(files.stem), argv = spec.argv })
+  if not spec.ranks then
+    return nsys.profile_argv(ctx.cfg.nsys, { path = tool.of(ctx, nsys).path,
+      output = ctx.run:absolute(files.stem), argv = spec.argv })
+  end
+  local stem = layout.rank_report(launch.RANK):gsub("%.[^.]*$", "")
+  return spec.ranks(nsys.profile_argv(ctx.cfg.nsys, { path = tool.of(ctx, nsys).path,
+    output = ctx.run:absolute(stem), argv = spec.inner }))
 end
 
 
 local function profile(ctx, spec)
   local argv = profile_argv(ctx, spec)
   local watch, began = gpu_watch.start(), sys.monotonic()
+  local read, said = nsys.reader()
   local result, lines = workload.run(ctx, { argv = argv, spec = spec,
     folder = layout.workload.folder, log = files.log, command = files.command, grace = GRACE,
     on_line = function(line)
+      read(line)
       watch.sample()
       if nsys.begins_range(line) then
         ctx.time("window_s", (sys.monotonic() - began) / 1e9)
@@ -84,7 +92,7 @@ local function profile(ctx, spec)
       local progress = nsys.progress(line)
       if progress then ctx.progress(progress) end
     end, on_idle = watch.sample })
-  return result, lines, watch.stop()
+  return said, result, lines, watch.stop()
 end
 
 
@@ -102,17 +110,6 @@ local function judge_end(ctx, said, result, lines)
 end
 
 
--- What the GPUs did meanwhile; nothing without NVML.
-local function keep_samples(ctx, samples)
-  if #samples == 0 then
-    fs.remove(ctx.run:path(layout.gpu_samples)) -- of an earlier attempt
-    return
-  end
-  ctx.run:write_json(layout.gpu_samples, json.list(samples))
-  ctx.outputs[#ctx.outputs + 1] = layout.gpu_samples
-end
-
-
 -- ---- what it left ----
 
 -- Reports go where they were asked to; on a name clash nsys puts them in /tmp.
@@ -125,7 +122,7 @@ local function settle_reports(ctx, reports)
       fs.remove(path)
     end
     names[i], ctx.outputs[#ctx.outputs + 1] = name, name
-    errors.check("failed", fs.chmod(ctx.run:path(name), PRIVATE))
+    errors.check("failed", fs.chmod(ctx.run:path(name), private.FILE_MODE))
   end
   return names
 end
@@ -156,7 +153,7 @@ local function export_raw(ctx, report, target)
     errors.raise("failed", ("nsys could not export %s"):format(report),
       { detail = said, hint = "try it by hand: " .. command_line.show(by_hand) })
   end
-  errors.check("failed", fs.chmod(target, PRIVATE))
+  errors.check("failed", fs.chmod(target, private.FILE_MODE))
 end
 
 
@@ -184,8 +181,28 @@ local function export_all(ctx, reports)
     export(ctx, report, parts[i])
   end
   errors.check("failed", merge.files(parts, timeline))
-  if not ctx.cfg.nsys.scrub then errors.check("failed", fs.chmod(timeline, PRIVATE)) end
+  if not ctx.cfg.nsys.scrub then errors.check("failed", fs.chmod(timeline, private.FILE_MODE)) end
   ctx.note(("%d reports, one per capture range, make one timeline"):format(#reports))
+end
+
+
+-- Every rank's report as a file of its own; the first one's is the timeline.
+local function export_ranks(ctx, said, result, lines)
+  local reports, missing = launch.reports(ctx.run, ctx.cfg.launch.ranks)
+  if #reports == 0 then no_report(said, result, lines) end
+  local names = {}
+  for i, report in ipairs(reports) do
+    local target = layout.rank_export(report.rank)
+    errors.check("failed", fs.chmod(ctx.run:path(report.name), private.FILE_MODE))
+    export(ctx, report.name, ctx.run:path(target))
+    if i == 1 then
+      errors.check("failed", fs.copy(ctx.run:path(target), ctx.run:path(layout.timeline)))
+    end
+    for _, name in ipairs { report.name, target } do ctx.outputs[#ctx.outputs + 1] = name end
+    names[i] = report.name
+  end
+  if #missing > 0 then ctx.note("no capture of rank " .. table.concat(missing, ", ")) end
+  return names
 end
 
 
@@ -198,33 +215,6 @@ local function guard_reports(ctx, reports)
     else
       errors.check("failed", fs.remove(ctx.run:path(name)))
     end
-  end
-end
-
-
--- ---- plain runs ----
-
--- Is there one before the timeline, and one after it?
-local function runs_before(ctx) return ctx.cfg.overhead ~= "off" end
-local function runs_after(ctx) return ctx.cfg.overhead == "measure" end
-
-
--- One run without any profiler, if it is wanted; its metrics are read with the
--- timeline.
-local function measure_plain(ctx, spec, folder, wanted)
-  if not wanted then
-    fs.remove(ctx.run:path(layout.metrics_in(folder))) -- of an earlier attempt
-    return
-  end
-  ctx.progress("plain run, " .. folder)
-  local result = workload.run(ctx, { argv = spec.argv, spec = spec, folder = folder,
-    log = layout.log_in(folder) })
-  local metrics, message = workload.metrics(ctx.run, folder)
-  if metrics then
-    ctx.outputs[#ctx.outputs + 1] = layout.metrics_in(folder)
-  else
-    ctx.note(("%s: %s"):format(folder, message or workload.complaint(result)
-      or "it wrote no metrics.json"))
   end
 end
 
@@ -251,12 +241,16 @@ end
 
 -- Runs nsys; returns what it said, the workload's end and the lines.
 local function capture_reports(ctx, spec)
-  local result, lines, samples = profile(ctx, spec)
-  keep_samples(ctx, samples)
+  local said, result, lines, samples = profile(ctx, spec)
+  around.keep_samples(ctx, samples)
   workload.keep_inputs(ctx, layout.workload.folder)
-  local said = nsys.read_output(lines)
-  local reports = settle_reports(ctx, check_reports(ctx, said, result, lines))
-  export_all(ctx, reports)
+  local reports
+  if spec.ranks then
+    reports = export_ranks(ctx, said, result, lines)
+  else
+    reports = settle_reports(ctx, check_reports(ctx, said, result, lines))
+    export_all(ctx, reports)
+  end
   guard_reports(ctx, reports)
   return said, result, lines
 end
@@ -265,33 +259,47 @@ end
 -- Puts the timeline into the run; raises when there is none.
 function under_nsys.capture(ctx)
   local spec = workload.describe(ctx.recipe, ctx.cfg, ctx.run)
-  measure_plain(ctx, spec, layout.workload.before, runs_before(ctx))
+  around.before(ctx, spec)
   local said, result, lines = guarded(ctx, capture_reports, ctx, spec)
   judge_end(ctx, said, result, lines)
-  measure_plain(ctx, spec, layout.workload.after, runs_after(ctx))
+  around.after(ctx, spec)
   return true
+end
+
+
+-- The exports of ranks that were captured by themselves, in order.
+function under_nsys.rank_files(ctx)
+  local list = {}
+  for rank = 0, launch.wanted(ctx.cfg) and ctx.cfg.launch.ranks - 1 or -1 do
+    local name = layout.rank_export(rank)
+    if ctx.run:has(name) then list[#list + 1] = ctx.run:path(name) end
+  end
+  return list
 end
 
 
 -- What the files of a timeline that is there say of how it was captured.
 function under_nsys.recall(ctx)
-  local log, lines = fs.read(ctx.run:path(files.log)) or "", {}
-  for line in log:gmatch "[^\n]*" do lines[#lines + 1] = line end
+  local read, said = nsys.reader()
+  for line in ctx.run:lines(files.log) do read(line) end
   local command = fs.read(ctx.run:path(files.command))
   local written = errors.check("failed", fs.stat(ctx.run:path(layout.timeline)))
   return { date = clock.timestamp(written.mtime_ns),
     command = command and command:gsub("\n$", "") or nil,
-    complaints = nsys.read_output(lines).complaints }
+    complaints = said.complaints }
 end
 
 
 -- The commands that capture would start.
 function under_nsys.preview(ctx)
   local spec = workload.describe(ctx.recipe, ctx.cfg)
-  local list = { profile_argv(ctx, spec),
-    export_argv(ctx, layout.report(1, 1, ".nsys-rep"), ctx.run:path(layout.timeline)) }
-  if runs_before(ctx) then table.insert(list, 1, spec.argv) end
-  if runs_after(ctx) then table.insert(list, spec.argv) end
+  local report, target = layout.report(1, 1, ".nsys-rep"), layout.timeline
+  if spec.ranks then
+    report, target = layout.rank_report(launch.RANK), layout.rank_export(launch.RANK)
+  end
+  local list = { profile_argv(ctx, spec), export_argv(ctx, report, ctx.run:path(target)) }
+  if around.runs_before(ctx) then table.insert(list, 1, spec.argv) end
+  if around.runs_after(ctx) then table.insert(list, spec.argv) end
   return list
 end
 

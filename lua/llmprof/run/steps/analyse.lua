@@ -3,6 +3,7 @@ local advice = require "llmprof.advice"
 local analysis = require "llmprof.analysis"
 local choice = require "llmprof.model.choice"
 local cold = require "llmprof.analysis.cold"
+local collector = require "llmprof.collector.vendor"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local identity = require "llmprof.run.identity"
@@ -19,7 +20,7 @@ local step = { name = "analyse", summary = "put everything together: results.jso
     layout.gpu_samples, layout.workload.metrics, layout.metrics_in(layout.workload.before),
     layout.metrics_in(layout.workload.after), layout.environment },
   reads = { "capture", "folder", "environment", "about", "trace", "found", "taken", "metrics",
-    "plain", "samples", "kernels", "selection", "plan", "launches", "counters", "measured",
+    "plain", "own", "samples", "kernels", "selection", "plan", "launches", "counters", "measured",
     "ran", "operators", "ranks", "missing" },
   gives = { results = "everything that was found out: llmprof.analysis" } }
 
@@ -102,7 +103,8 @@ end
 
 
 local function model_of(ctx, arch)
-  return identity.full { cfg = ctx.cfg.model, metrics = ctx.state.metrics or ctx.state.ran,
+  return identity.full { cfg = ctx.cfg.model,
+    metrics = ctx.state.metrics or ctx.state.own or ctx.state.ran,
     workload = ctx.state.about.workload, arch = arch }
 end
 
@@ -149,17 +151,25 @@ local function advise_of(ctx)
 end
 
 
-local function results_of(ctx)
+-- What recorded a timeline that only looks like an export of nsys; nil for others.
+local function recorder_of(about)
+  return (about.tool or ""):find(collector.product, 1, true) == 1 and "the collector" or nil
+end
+
+
+-- What results are made of: see llmprof.analysis.
+local function given_of(ctx)
   local state = ctx.state
   local arch, run, complaint = describe(ctx)
-  return analysis.results {
+  return {
     run_id = ctx.run.id, recipe = ctx.recipe.name, top_n = ctx.cfg.top_n.kernels,
     model = model_of(ctx, arch),
     source = source(ctx), environment = environment_of(ctx), trace = state.trace,
     found = state.found, kernels = state.kernels or state.measured, selection = state.selection,
     plan = state.plan, counters = state.counters, operators = state.operators,
-    workload = state.about.workload, metrics = state.metrics, missing = state.missing,
+    workload = state.about.workload, metrics = state.metrics or state.own, missing = state.missing,
     samples = state.samples, complaints = state.taken and state.taken.complaints,
+    recorder = recorder_of(state.about),
     flops = flops_of(ctx),
     arch = arch, arch_complaint = complaint, run = run, gpu = ctx.cfg.hardware,
     launches = state.launches, ranks = state.ranks, plain = state.plain,
@@ -168,13 +178,22 @@ local function results_of(ctx)
 end
 
 
+-- The events for the page, or no file where there are none.
+local function write_events(ctx, bytes)
+  if bytes then return ctx.run:write(layout.events, bytes) end
+  if ctx.run:has(layout.events) then errors.check("failed", fs.remove(ctx.run:path(layout.events)))
+  end
+end
+
+
 function step.run(ctx)
   note_missing_stages(ctx)
   note_interrupted(ctx)
-  local results = results_of(ctx)
+  local given = given_of(ctx)
+  local results = analysis.results(given)
   results.advice = advice.examine(results, advise_of(ctx))
-  ctx.state.results = results
-  results_file.write(ctx.run, results)
+  write_events(ctx, analysis.events(given, results))
+  ctx.state.results = results_file.write(ctx.run, results)
   return ("%d stage%s, %d kernels"):format(#results.stages, #results.stages == 1 and "" or "s",
     #results.kernels)
 end

@@ -35,7 +35,7 @@ local function read_page(ctx)
   local path = ctx.run:path(layout.counters)
   local info = fs.stat(path)
   if info and info.size == 0 then return nil, path .. ": an empty file" end
-  return ncu.read(path, { page = "raw" })
+  return ncu.read(path, { page = "raw", bare = true })
 end
 
 

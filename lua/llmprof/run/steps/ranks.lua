@@ -1,7 +1,7 @@
 -- Ranks, steps and collectives: of the timeline, and of the other ranks' files where
 -- there are some.
+local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
-local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
 local rank_files = require "llmprof.run.rank_files"
 local rank_view = require "llmprof.analysis.rank_view"
@@ -24,9 +24,10 @@ local function parts_of(ctx, knowledge, left_out)
 end
 
 
-local function keep(ctx, record)
+local function keep(ctx, record, left_out)
   ctx.state.ranks = record
-  ctx.run:write_json(layout.ranks.record, record or { ranks = json.list {} })
+  ctx.run:write_document(layout.ranks.record, "ranks",
+    record or { files = {}, left_out = left_out, ranks = {} })
 end
 
 
@@ -41,15 +42,16 @@ end
 function step.run(ctx)
   local left_out, found = {}, ctx.state.found
   local knowledge = rank_view.knowledge(ctx.recipe.stages, ctx.recipe.categories, found)
-  local parts = parts_of(ctx, knowledge, left_out)
-  keep(ctx, rank_view.record(parts, knowledge, ctx.state.metrics, left_out))
+  local parts, unread = parts_of(ctx, knowledge, left_out)
+  keep(ctx, rank_view.record(parts, knowledge, ctx.state.metrics, left_out, unread), left_out)
   ctx.run:set_partial(ctx.state.ranks and ctx.state.ranks.left_out or left_out)
   return note(ctx.state.ranks)
 end
 
 
 function step.restore(ctx)
-  local record = errors.check("failed", json.load(ctx.run:path(layout.ranks.record)))
+  local record = errors.check("failed",
+    document.read(ctx.run:path(layout.ranks.record), "ranks"))
   ctx.state.ranks = #record.ranks > 0 and record or nil
 end
 

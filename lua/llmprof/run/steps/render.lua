@@ -1,30 +1,36 @@
 -- The reports, from results.json and nothing else.
+local errors = require "llmprof.base.errors"
+local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local recipe = require "llmprof.recipe"
-local results_file = require "llmprof.bundle.results_file"
 
 local step = { name = "render", summary = "write the reports",
-  requires = { "analyse" }, needs = { layout.results }, makes = {} }
+  requires = { "analyse" }, reads = { "results" }, needs = { layout.results, layout.events },
+  makes = {} }
 
--- File of the bundle -> module that renders it.
-local reports = {
-  { "kernels.md", "llmprof.report.kernels" },
-  { "operators.md", "llmprof.report.operators" },
-  { "report.html", "llmprof.report.html" },
-  { "report.md", "llmprof.report.full" },
-  { "stakeholder_summary.md", "llmprof.report.stakeholder" },
-}
+-- What renders each, of layout.reports.
+local renderers = { page = "llmprof.report.html", full = "llmprof.report.full",
+  summary = "llmprof.report.stakeholder", kernels = "llmprof.report.kernels",
+  operators = "llmprof.report.operators" }
 
+-- In the order of their names, as they are told.
+local reports = {}
+for key, file in pairs(layout.reports) do
+  reports[#reports + 1] = { file = file, renderer = renderers[key] }
+end
+table.sort(reports, function(a, b) return a.file < b.file end)
 
-for i, report in ipairs(reports) do step.makes[i] = report[1] end
+for i, report in ipairs(reports) do step.makes[i] = report.file end
 
 
 function step.run(ctx)
-  local results = results_file.load(ctx.run:path(layout.results))
+  local results = ctx.state.results
+  local events = ctx.run:has(layout.events)
+    and errors.check("failed", fs.read(ctx.run:path(layout.events))) or nil
   local names = {}
   for i, report in ipairs(reports) do
-    ctx.run:write(report[1], require(report[2]).render(results, ctx.cfg.report))
-    names[i] = report[1]
+    ctx.run:write(report.file, require(report.renderer).render(results, ctx.cfg.report, events))
+    names[i] = report.file
   end
   if ctx.recipe.render then
     recipe.call("render", ctx.recipe.render, results, ctx.run.dir)

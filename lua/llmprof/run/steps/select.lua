@@ -1,12 +1,9 @@
 -- The kernels that matter, and what ncu is to be asked to measure exactly those.
 local breakdown = require "llmprof.analysis.breakdown"
 local counter_plan = require "llmprof.analysis.counter_plan"
-local errors = require "llmprof.base.errors"
-local json = require "llmprof.json"
 local kernels = require "llmprof.analysis.kernels"
 local layout = require "llmprof.bundle.layout"
-local recipe = require "llmprof.recipe"
-local select_kernels = require "llmprof.analysis.select"
+local selection_of = require "llmprof.run.selection"
 
 local step = { name = "select", summary = "choose the kernels to measure",
   requires = { "timeline" }, needs = { layout.timeline }, makes = { layout.selection },
@@ -16,45 +13,6 @@ local step = { name = "select", summary = "choose the kernels to measure",
     selection = "those that are worth measuring: llmprof.analysis.select",
     plan = "what to ask ncu for: llmprof.analysis.counter_plan",
   } }
-
-
--- The kernels a recipe chose, as a set.
-local function set_of(chosen, list)
-  local known, wanted = {}, {}
-  for _, kernel in ipairs(list) do known[kernel] = true end
-  if type(chosen) ~= "table" then
-    errors.raise("usage", "select_kernels: a list of kernels is expected, got " .. type(chosen))
-  end
-  for i, kernel in ipairs(chosen) do
-    if not known[kernel] then
-      errors.raise("usage", ("select_kernels: item %d is no kernel of the list"):format(i))
-    end
-    wanted[kernel] = true
-  end
-  return wanted
-end
-
-
--- The recipe may choose from the list itself: it returns the kernels it wants.
-local function by_recipe(ctx, list)
-  local shown = table.move(list, 1, #list, 1, {})
-  local chosen = recipe.call("select_kernels", ctx.recipe.select_kernels, shown, ctx.cfg)
-  local selection = select_kernels.apply(list, ctx.cfg.top_n, set_of(chosen, list))
-  selection.policy = { by = "recipe", per_stage = ctx.cfg.top_n.per_stage }
-  return selection
-end
-
-
--- The kernels to choose from: those of the stages that ncu.nvtx_include names, or
--- all.
-local function in_focus(ctx, list)
-  local focus = counter_plan.focus(ctx.cfg.ncu.nvtx_include, ctx.state.found)
-  local taken = {}
-  for _, kernel in ipairs(list) do
-    if not focus or focus[kernel.stage] then taken[#taken + 1] = kernel end
-  end
-  return taken
-end
 
 
 -- Of what is not measured, how many for their names.
@@ -91,9 +49,7 @@ function step.restore(ctx)
   local list = kernels.list(ctx.state.trace, ctx.state.found)
   breakdown.categorize(list, ctx.recipe.categories)
   ctx.state.kernels = list
-  local candidates = in_focus(ctx, list)
-  ctx.state.selection = ctx.recipe.select_kernels and by_recipe(ctx, candidates)
-    or select_kernels.apply(candidates, ctx.cfg.top_n)
+  ctx.state.selection = selection_of.make(ctx, list, ctx.state.found)
   ctx.state.plan = counter_plan.make(ctx.state.selection.chosen, list,
     ctx.state.found, ctx.cfg, room_of(ctx))
   return note(ctx.state.selection, ctx.state.plan)
@@ -101,32 +57,28 @@ end
 
 
 local function kernel_record(kernel)
-  return json.ordered({ id = kernel.id, stage = kernel.stage, part = kernel.part,
+  return { id = kernel.id, stage = kernel.stage, part = kernel.part,
     name = kernel.name, function_name = kernel.short_name, total_ns = kernel.total_ns,
-    calls = kernel.calls, shapes = #kernel.shapes },
-    { "id", "stage", "part", "function_name", "total_ns", "calls", "shapes", "name" })
+    calls = kernel.calls, shapes = #kernel.shapes }
 end
 
 
 local function plan_record(plan)
-  return json.ordered({ kernel_name_base = plan.name_base, kernel_name = plan.kernels,
-    nvtx_include = json.list(plan.ranges), range_instances = plan.instances,
+  return { kernel_name_base = plan.name_base, kernel_name = plan.kernels,
+    nvtx_include = plan.ranges, range_instances = plan.instances,
     launches_per_shape = plan.launches, expected_launches = plan.expected,
-    shortened = json.list(plan.changes), overhead_s = plan.overhead_s,
-    predicted_s = plan.seconds, dropped = json.list(plan.dropped) },
-    { "kernel_name_base", "kernel_name", "nvtx_include", "range_instances",
-      "launches_per_shape", "expected_launches", "shortened", "overhead_s", "predicted_s",
-      "dropped" })
+    shortened = plan.changes, overhead_s = plan.overhead_s, predicted_s = plan.seconds,
+    dropped = plan.dropped }
 end
 
 
 function step.run(ctx)
   local said = step.restore(ctx)
-  local selection, plan, chosen = ctx.state.selection, ctx.state.plan, json.list {}
+  local selection, plan, chosen = ctx.state.selection, ctx.state.plan, {}
   for i, kernel in ipairs(selection.chosen) do chosen[i] = kernel_record(kernel) end
-  ctx.run:write_json(layout.selection, json.ordered({ policy = selection.policy,
+  ctx.run:write_document(layout.selection, "selection", { policy = selection.policy,
     coverage = selection.coverage, filter = selection.filter, counters = plan_record(plan),
-    kernels = chosen }, { "policy", "coverage", "filter", "counters", "kernels" }))
+    kernels = chosen })
   return said
 end
 

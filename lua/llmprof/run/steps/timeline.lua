@@ -86,16 +86,24 @@ local function stage_names(found)
 end
 
 
+-- "6,846 kernels", and of which file where each rank has one.
+local function kernel_count(ctx)
+  local kernels = errors.check("failed", ctx.state.trace:frame "kernels")
+  local files = ctx.state.capture.rank_files and ctx.state.capture.rank_files(ctx) or {}
+  return text.count(#kernels) .. " kernels" .. (#files > 1 and (" of %s, the first of %d files")
+    :format(files[1]:match "[^/]*$", #files) or "")
+end
+
+
 local function note(ctx)
   local found = ctx.state.found
-  local kernels = errors.check("failed", ctx.state.trace:frame "kernels")
   if found.whole then
-    return ("%s kernels, no stage of the recipe in the trace: the whole run is one")
-      :format(text.count(#kernels))
+    return ("%s, no stage of the recipe in the trace: the whole run is one"):format(
+      kernel_count(ctx))
   end
   local marked = found.inferred and (" inferred with confidence %s of 1"):format(
     text.number(found.inferred.confidence, 2)) or ""
-  return ("%s kernels, %d repeat%s, stages%s %s"):format(text.count(#kernels), found.repeats.count,
+  return ("%s, %d repeat%s, stages%s %s"):format(kernel_count(ctx), found.repeats.count,
     found.repeats.count == 1 and "" or "s", marked, stage_names(found))
 end
 

@@ -1,10 +1,10 @@
 -- Where the capture comes from, the tools that takes, and what is known about
 -- the machine.
 local captures = require "llmprof.run.capture"
+local document = require "llmprof.base.document"
 local environment = require "llmprof.run.environment"
 local errors = require "llmprof.base.errors"
 local identity = require "llmprof.run.identity"
-local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
 local yaml = require "llmprof.yaml"
 
@@ -30,7 +30,8 @@ end
 -- A tool that is needed after all is looked for then.
 function step.restore(ctx)
   local source = open(ctx)
-  ctx.state.environment = errors.check("failed", json.load(ctx.run:path(layout.environment)))
+  ctx.state.environment = errors.check("failed",
+    document.read(ctx.run:path(layout.environment), "env"))
   ctx.state.about = source.about(ctx)
 end
 
@@ -42,7 +43,7 @@ function step.run(ctx)
   if source.find then found, lack = errors.call(source.find, ctx) end
   ctx.run:write(layout.inputs, yaml.encode(source.inputs(ctx)))
   state.environment = environment.record(source.machine(ctx), identity.planned(ctx.cfg))
-  ctx.run:write_json(layout.environment, state.environment)
+  ctx.run:write_document(layout.environment, "env", state.environment)
   if not found then error(lack, 0) end
   state.about = source.about(ctx)
   return source.note(ctx)

@@ -215,17 +215,16 @@ describe("all rules", function()
   it("say what holds the recorded capture up", function()
     assert.equal([[
 launch_bound decode 154.86 ms
-sync_per_token decode 0.40 ms
+sync_per_token decode 0.39 ms
 sync_per_token decode 0.04 ms
 cat_cache decode 0.34 ms
 graph_missing decode 154.86 ms
-launch_bound prefill 57.99 ms
+launch_bound prefill 58.00 ms
 small_elementwise decode 47.33 ms
 small_elementwise prefill 15.89 ms
 casts decode 13.72 ms
 large_elementwise sam 4.83 ms
 layout_copies sam 1.72 ms
-pageable_copies prefill 0.64 ms
 gemm_precision prefill 0.18 ms
 gemv_at_batch_1 decode -
 batch_room abstains
@@ -237,6 +236,7 @@ fused_projections abstains
 graph_sizes abstains
 low_occupancy abstains
 memory_roof abstains
+pipeline_bubbles abstains
 prefill_stalls abstains
 rank_late abstains
 small_all_reduces abstains
@@ -250,7 +250,11 @@ throttling abstains
     assert.same({}, found.findings)
     local names = {}
     for i, entry in ipairs(found.abstained) do names[i] = entry.rule end
-    assert.same(advice.names(), names)
+    local asked = {}
+    for _, name in ipairs(advice.names()) do
+      if not require("llmprof.advice." .. name).about then asked[#asked + 1] = name end
+    end
+    assert.same(asked, names)
   end)
 end)
 

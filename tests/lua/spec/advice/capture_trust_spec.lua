@@ -26,7 +26,7 @@ blocking
     assert.equal([[
 some figures of the capture need a second look (no stage, confidence medium)
 - decode is 45 % slower under the profiler (plain runs)
-try: take times from the plain runs; trace less (nsys=light)
+try: take times from the plain runs, as reports do; what the CPU did and how long the GPU was idle are the profiled run's: trace less (nsys=light) to see them as they are
 ]], said("good", {}, 0.45))
   end)
 

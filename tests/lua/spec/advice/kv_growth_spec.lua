@@ -25,6 +25,26 @@ gain: 2250000 of 100000000 ns, gpu, if the growth is halved, as by a cache of ha
     assert.equal("", said(100000, nil, "none"))
   end)
 
+  it("says why it is silent: a slope that is chance is no growth below a limit", function()
+    local function why(slope, trend)
+      return support.reasons("kv_growth", support.results { stages = { support.decode() },
+        latency = { tpot = { count = 10, mean_ns = 10e6, source = "ranges",
+          slope_ns_per_token = slope, trend = trend } } })[1]
+    end
+    assert.equal("what steps differ by is no trend: the slope is not told from chance",
+      why(100000, "none"))
+    assert.equal("steps do not get longer", why(-100000, "shorter"))
+    assert.equal("steps get 490.00 µs longer over the decode, less than 5.0 % of one",
+      why(49000, "longer"))
+  end)
+
+  it("says of an engine that its steps follow the batch", function()
+    local results = support.results { stages = { support.decode() }, engine = { name = "vllm" },
+      latency = { tpot = { count = 10, mean_ns = 10e6, source = "ranges",
+        slope_ns_per_token = 100000 } } }
+    assert.equal("", support.said("kv_growth", results))
+  end)
+
   it("abstains without timed steps", function()
     assert.equal(
       "abstains: single steps were not timed (step of a stage in the recipe, or steps_ms)",

@@ -10,7 +10,7 @@ decode is host-bound (decode, confidence high)
 - it takes 100.00 ms, of which the GPU works 20.00 ms (timeline)
 - while the GPU was idle the CPU spent 30.00 ms in launching calls and 44.00 ms outside CUDA (timeline)
 - 1,000 launches, 9.00 ms in launching calls (timeline)
-- 100 kernels per token (timeline)
+- 100 kernels per step (timeline)
 try: less work of the interpreter per launch: torch.compile or fused modules leave fewer operators to call; no Python loops over tokens, experts or heads
 gain: 77000000 of 100000000 ns, waiting, if the GPU's own work stays as it is, and the profiler did not slow the launches (overhead=before tells)
 ]], said { stages = { support.slow_decode() } })
@@ -20,9 +20,9 @@ gain: 77000000 of 100000000 ns, waiting, if the GPU's own work stays as it is, a
     assert.equal([[
 decode is host-bound (decode, confidence high)
 - it takes 70.00 ms, of which the GPU works 20.00 ms (plain runs)
-- while the GPU was idle the CPU spent 30.00 ms in launching calls and 44.00 ms outside CUDA (timeline)
-- 1,000 launches, 9.00 ms in launching calls (timeline)
-- 100 kernels per token (timeline)
+- under the profiler, while the GPU was idle the CPU spent 30.00 ms in launching calls and 44.00 ms outside CUDA (timeline)
+- under the profiler, 1,000 launches, 9.00 ms in launching calls (timeline)
+- 100 kernels per step (timeline)
 try: less work of the interpreter per launch: torch.compile or fused modules leave fewer operators to call; no Python loops over tokens, experts or heads
 gain: 50000000 of 70000000 ns, waiting, if the GPU's own work stays as it is
 ]], said { stages = { support.slow_decode() },

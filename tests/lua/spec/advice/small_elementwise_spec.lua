@@ -36,6 +36,11 @@ kernels: 3 7
 ]], said(support.decode(), { short, norm }))
   end)
 
+  it("counts GPU time where a graph replays them: they take no launches", function()
+    assert.truthy(said(support.slow_decode { launches = 10 }, { short, norm }):find(
+      "gain: 600000 of 100000000 ns, gpu, behind waiting, if 3 of them become one", 1, true))
+  end)
+
   it("is silent about few, and about long ones", function()
     assert.equal("", said(support.decode(), { support.kernel { category = "elementwise",
       calls = 199, mean_ns = 2000 } }))

@@ -21,11 +21,11 @@ describe("advice sync_per_token", function()
 decode waits for the GPU 11 times in every step, once per layer with experts (decode, confidence medium)
 - 110 waiting calls, 11 a step, 5.00 ms in them: after a copy of 512 B, before gemm (timeline)
 try: leave the counts of each expert's tokens on the GPU: a grouped product reads them there (torch._grouped_mm, a fused MoE kernel), a loop over experts has to wait for them
-gain: 1833333 of 100000000 ns, waiting, if launches stay as slow as they are
+gain: 1666667 of 100000000 ns, waiting, if launches stay as slow as they are
 decode waits for the GPU at every token (decode, confidence medium)
 - 10 waiting calls, 1 a step, 1.00 ms in them: after a copy of 8 B, before sampling (timeline)
 try: keep the token on the GPU, and look for the end of the text every few tokens, or one step late from pinned memory; no .item(), .cpu() or print in the loop
-gain: 166667 of 100000000 ns, waiting, if launches stay as slow as they are
+gain: 333333 of 100000000 ns, waiting, if launches stay as slow as they are
 ]], support.said("sync_per_token", results))
     results.engine = { name = "vllm", title = "vLLM" }
     assert.equal("", support.said("sync_per_token", results))

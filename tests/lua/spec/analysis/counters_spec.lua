@@ -110,8 +110,8 @@ describe("llmprof.analysis.counters", function()
       tensor_flop_per_launch = 70, fp32_flop_per_launch = 130, l2_bytes_per_launch = 40,
       dram_percent = 28, memory_percent = 38, tensor_percent = 34, occupancy_percent = 56,
       waves = 2.8, flop_per_launch = 200, dram_bytes_per_launch = 20, measured_ns = 2000,
-      intensity = 10, bound = "SM", bound_percent = 82, bound_reason = "SM 82.0 % of its peak" },
-      said)
+      intensity = 10, bound = "some SM unit", bound_percent = 82,
+      bound_reason = "some SM unit 82.0 % of its peak" }, said)
     assert.same({ { 2, 60, 2, 100, 20 }, { 1, 40, 1, 400, 40 } },
       { { rows[1].calls, rows[1].total_ns, rows[1].launches, rows[1].flop_per_launch,
         rows[1].dram_percent }, { rows[2].calls, rows[2].total_ns, rows[2].launches,

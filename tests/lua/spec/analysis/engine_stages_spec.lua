@@ -1,4 +1,5 @@
 -- Stages of a serving engine that marks its steps.
+local analysis = require "llmprof.analysis"
 local stages = require "llmprof.analysis.stages"
 local trace_file = require "llmprof.trace.file"
 
@@ -36,6 +37,13 @@ describe("stages of an engine", function()
     local _, second = count("decode", 1)
     assert.equal(23324, first)
     assert.equal(23324, second)
+  end)
+
+  it("make as many tokens per second as they have requests: 736 in 94 steps", function()
+    local made = analysis.results { run_id = "r", recipe = "r", model = {}, source = {},
+      trace = trace, found = found, gpu = {} }.latency
+    assert.near(736 / 94, made.tokens_per_s.batch, 1e-12)
+    assert.near(736 / 94 / made.tpot.mean_ns * 1e9, made.tokens_per_s.mean, 1e-6)
   end)
 
   it("are idle when their own GPU is", function()

@@ -1,6 +1,8 @@
 local breakdown = require "llmprof.analysis.breakdown"
 local kernels = require "llmprof.analysis.kernels"
 local select_kernels = require "llmprof.analysis.select"
+local stages = require "llmprof.analysis.stages"
+local trace_file = require "llmprof.trace.file"
 local traces = require "tests.lua.support.traces"
 
 describe("llmprof.analysis.kernels", function()
@@ -19,6 +21,16 @@ describe("llmprof.analysis.kernels", function()
       device = 0, calls = 2, mean_ns = 210, median_ns = 210, min_ns = 200, max_ns = 220,
       std_ns = math.sqrt(200) } }, traces.pick({ first }, "name", "mangled_name", "device",
       "calls", "mean_ns", "median_ns", "min_ns", "max_ns", "std_ns"))
+  end)
+
+  it("has no spread of a kernel that was called once", function()
+    local trace = trace_file.open "tests/fixtures/unmarked/eager.sqlite"
+    local once, often = 0, 0
+    for _, kernel in ipairs(kernels.list(trace, stages.find(trace, traces.declared, "yes"))) do
+      if kernel.calls == 1 then once = once + 1 else often = often + 1 end
+      assert.equal(kernel.calls > 1, kernel.std_ns ~= nil)
+    end
+    assert.truthy(once > 0 and often > 0)
   end)
 
   it("shares and cumulates within a stage and over all", function()

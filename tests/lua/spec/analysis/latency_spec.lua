@@ -103,6 +103,14 @@ describe("latency", function()
     assert.is_nil(trend(5, 6))
   end)
 
+  it("takes no trend of one repeat for that of all", function()
+    local function trend(first, second)
+      return latency.measure(found(first, second), {}).tpot.trend
+    end
+    assert.equal("shorter", trend({ 10, 9.9, 9.8, 9.7 }, { 20, 17, 14, 11 }))
+    assert.equal("none", trend({ 10, 10.1, 10.2, 10.3 }, { 20, 17, 14, 11 }))
+  end)
+
   it("gives each repeat, with what does not count", function()
     local made = found(nil, nil, { repeats = { count = 2, skipped_first = false,
       first_is_outlier = false, left_out = { { stage = "prefill", rep = 1, ns = 20 * ms,
@@ -246,8 +254,8 @@ describe("steps", function()
   it("lasts from the token before, the first from its range", function()
     local _, made = traces.open "small"
     local decode = made.instances[6]
-    assert.same({ { start = 11050, stop = 11250, host_start = 11050, host_stop = 11550,
-      kernels = 1 }, { start = 11250, stop = 11800, host_start = 11600, host_stop = 12300,
-      kernels = 1 } }, decode.steps)
+    assert.same({ { range = 6, start = 11050, stop = 11250, host_start = 11050,
+      host_stop = 11550, kernels = 1 }, { range = 7, start = 11250, stop = 11800,
+      host_start = 11600, host_stop = 12300, kernels = 1 } }, decode.steps)
   end)
 end)

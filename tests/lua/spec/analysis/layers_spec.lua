@@ -28,7 +28,7 @@ describe("layers of a step", function()
     local made = layers.describe(frame, steps)
     assert.same({ 12, 11 }, { made.count, #made.rows })
     for index, row in ipairs(made.rows) do
-      assert.same({ index, #steps }, { row.index, row.count })
+      assert.same({ index - 1, #steps }, { row.index, row.count })
       -- the first layer has no experts
       assert.same(index == 1 and 41 or 91, row.kernels)
       assert.is_true(row.mean_ns > 0.7e6 and row.mean_ns < 3e6)

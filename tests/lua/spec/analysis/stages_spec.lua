@@ -11,8 +11,8 @@ describe("llmprof.analysis.stages", function()
     end
     assert.same({ "prefill 1 1000-5000 unused", "vision 1 1200-3000 unused",
       "decode 1 5000-9000 unused", "prefill 2 10000-11000", "vision 2 10100-10500",
-      "decode 2 11000-13000", "prefill 3 20000-21000", "vision 3 20100-20500",
-      "decode 3 21000-23000" }, names)
+      "decode 2 11000-13130", "prefill 3 20000-21000", "vision 3 20100-20500",
+      "decode 3 21000-23130" }, names)
     assert.is_false(found.whole)
     assert.same({}, found.missing)
   end)
@@ -25,8 +25,20 @@ describe("llmprof.analysis.stages", function()
       launches = 3 }, picked[4])
     assert.same({ wall = 400, busy = 200, idle = 200, gpu_time = 200, kernels = 1, copies = 0,
       launches = 1 }, picked[5])
-    assert.same({ wall = 2000, busy = 180, idle = 1850, gpu_time = 180, kernels = 2, copies = 1,
+    assert.same({ wall = 2130, busy = 180, idle = 1950, gpu_time = 180, kernels = 2, copies = 1,
       launches = 3 }, picked[6])
+  end)
+
+  it("lets a stage begin when the GPU could, and end with its last operation", function()
+    local _, found = traces.open("ahead", { { name = "LLM:prefill" }, { name = "LLM:decode" } })
+    local list = {}
+    for i = 3, 4 do
+      local instance = found.instances[i]
+      list[i - 2] = ("%s %d-%d, on the CPU %d-%d, idle %d"):format(instance.stage,
+        instance.start, instance.stop, instance.host_start, instance.host_stop, instance.idle)
+    end
+    assert.same({ "LLM:prefill 201000-221200, on the CPU 201000-201500, idle 200",
+      "LLM:decode 221200-320000, on the CPU 201600-320000, idle 56920" }, list)
   end)
 
   it("leaves a slow first repeat out", function()

@@ -13,7 +13,7 @@ describe("llmprof.analysis.waiting", function()
   it("classes API calls by name", function()
     for name, class in pairs { cudaLaunchKernel_v7000 = "launch", cuLaunchKernelEx = "launch",
       cudaGraphLaunch_v10000 = "launch", cudaMemcpyAsync_v3020 = "launch", cuMemsetD8 = "launch",
-      cudaMemsetAsync = "launch", cudaStreamSynchronize = "sync", cudaEventQuery = "sync",
+      cudaMemsetAsync = "launch", cudaStreamSynchronize = "sync", cudaEventQuery = "other",
       cudaMalloc = "memory", cudaFreeAsync = "memory", cuMemAllocHost = "memory",
       cudaGetDevice = "other" } do
       assert.equal(class, waiting.class_of(name), name)
@@ -25,7 +25,7 @@ describe("llmprof.analysis.waiting", function()
     local split = waiting.classifier(trace, found.ops)
     assert.same({ launch = 70, sync = 0, memory = 0, other = 0, host = 640 },
       split(found.instances[4]))
-    assert.same({ launch = 60, sync = 300, memory = 100, other = 50, host = 1340 },
+    assert.same({ launch = 60, sync = 300, memory = 100, other = 50, host = 1440 },
       split(found.instances[6]))
   end)
 
@@ -57,7 +57,7 @@ describe("llmprof.analysis.breakdown", function()
         { category = "memory", gpu_time_ns = 30, calls = 1, share = 30 / 180 } },
       between_steps = { count = 2, between_ns = 50, idle_ns = 50, launch_ns = 0, sync_ns = 0,
         memory_ns = 0, other_ns = 0, host_ns = 50 },
-      waiting = { launch_ns = 60, sync_ns = 300, memory_ns = 100, other_ns = 50, host_ns = 1340 },
+      waiting = { launch_ns = 60, sync_ns = 300, memory_ns = 100, other_ns = 50, host_ns = 1440 },
       api = { launch = { calls = 3, ns = 60 }, sync = { calls = 1, ns = 300 },
         memory = { calls = 1, ns = 100 }, other = { calls = 1, ns = 50 } },
       waits = { { before = "other", after = "copy", calls = 1, ns = 300 } },

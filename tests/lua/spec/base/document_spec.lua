@@ -30,6 +30,8 @@ describe("llmprof.base.document", function()
       refused(manifest { { name = "plan", status = "done", mood = 1 } }))
     assert.equal(form .. "$.steps: array expected, got {}",
       refused(manifest(json.ordered({}, {}))))
+    assert.equal("manifest.json: JSON has no NaN: number at schema_version",
+      refused { schema_version = 0 / 0 })
   end)
 
   it("reads what fits", function()

@@ -19,6 +19,11 @@ describe("llmprof.base.range_name", function()
     assert.equal("step: 1/", range_name.ncu_filter "step: 1")
   end)
 
+  it("knows whose steps make tokens", function()
+    assert.same({ "token", "token", "step" }, { range_name.step "decode",
+      range_name.step "LLM:decode", range_name.step "denoise" })
+  end)
+
   it("reads a stage's name in the tools' form", function()
     assert.equal("LLM:prefill", range_name.canonical "LLM@prefill")
     assert.equal("prefill", range_name.canonical "prefill")

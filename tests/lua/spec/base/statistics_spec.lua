@@ -31,6 +31,18 @@ describe("llmprof.base.statistics", function()
     assert.is_nil(statistics.percentile({}, 50))
   end)
 
+  it("gives a percentile of as many values as it needs", function()
+    local function kept(count)
+      local values = {}
+      for i = 1, count do values[i] = i end
+      return statistics.add_percentiles({ p99_ns = "old" }, values)
+    end
+    assert.same({}, kept(1))
+    assert.same({ p50_ns = 5.0 }, kept(9))
+    assert.same({ p50_ns = 50.0, p90_ns = 89.2 }, kept(99))
+    assert.equal(99.01, kept(100).p99_ns)
+  end)
+
   it("fits a line", function()
     assert.same({ 2.0, 0.0 }, { statistics.slope { 1, 3, 5, 7 } })
     assert.same({ 0.0, 0.0 }, { statistics.slope { 4, 4, 4 } })

@@ -168,8 +168,8 @@ describe("llmprof.bundle.artifacts", function()
       local said = refusal(run.write, run, "no/such/folder.txt", "x")
       assert.equal("failed", said[1])
       assert.matches("^TOP/runs/x/no/such/folder.txt: ", said[2])
-      assert.same({ "failed", "TOP/runs/x/a.txt: JSON has no NaN: number at [1]" },
-        refusal(run.write_json, run, "a.txt", { 0 / 0 }))
+      assert.same({ false, "docs/baseline.schema.json does not allow $: no 'saved'" },
+        { pcall(run.write_document, run, "a.txt", "baseline", { run = "x" }) })
       assert.equal("old", fs.read(run:path "a.txt"))
       assert.same({ "a.txt", "manifest.json", "ncu", "nsys", "ranks", "workload" },
         fs.list(run.dir))

@@ -3,6 +3,7 @@
 local bundle = require "tests.lua.support.bundle"
 local child = require "tests.lua.support.child"
 local fs = require "llmprof.fs"
+local json = require "llmprof.json"
 local spawn = require "llmprof.spawn"
 local sys = require "llmprof.sys"
 
@@ -25,6 +26,25 @@ describe("llmprof", function()
         { hint = "what to do" })]]):format(kind))
       assert.same({ status, "", "llmprof: what is wrong\n  what to do\n" }, { code, out, err })
     end
+  end)
+
+  it("tells programs of errors in JSON that asked for it", function()
+    local function said(...)
+      local code, _, err = llmprof(...)
+      local found = assert(json.decode(err))
+      assert.equal(code, found.exit)
+      return { found.error, found.hint, found.kind, found.exit }
+    end
+    local wanted = { "no command 'nope'",
+      "llmprof --help lists the commands; a recipe's name ends in .lua", "usage", 2 }
+    assert.same(wanted, said("nope", "--json-errors"))
+    assert.same(wanted, said("--json-errors", "nope"))
+    assert.equal("no run 'a\u{fffd}\u{fffd}[31mb' in " .. top(),
+      said("show", "--root", top(), "--json-errors", "a\xff\27[31mb")[1])
+    assert(fs.write(top() .. "/s.lua", "print(...)\nlocal x\nreturn x.y"))
+    local code, out, err = llmprof("--json-errors", "exec", top() .. "/s.lua", "--json-errors")
+    assert.same({ 2, "--json-errors\n" }, { code, out })
+    assert.matches("^stack traceback:\n", assert(json.decode(err)).detail)
   end)
 
   it("takes the script's own status, and shows its errors in full", function()

@@ -5,6 +5,7 @@ local doctor = require "llmprof.cli.doctor"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local live = require "tests.lua.support.live"
+local sys = require "llmprof.sys"
 
 local ALL = "llmprof: torch 2.8.0+cu129\nllmprof: transformers 4.57.1\nllmprof: python 3.12.3"
 
@@ -51,6 +52,17 @@ describe("llmprof doctor", function()
       assert.same({ "ok", text }, { checks[name].level, checks[name].text })
     end
     assert.same({ "ok", "ok" }, { checks.HOME.level, checks.TMPDIR.level })
+  end)
+
+  it("tries what of the collector works", function()
+    local none = "the collector: it was not loaded into a program that uses CUDA"
+    local checks = examine()
+    if checks.collector.level ~= "ok" then -- built without headers of CUPTI
+      return assert.same({}, { checks.timeline, checks["own counters"] })
+    end
+    assert.same({ "warning", none, "capture=nsys takes it with Nsight Systems" },
+      (said "timeline"))
+    assert.equal(none, (said "own counters")[2])
   end)
 
   it("exits with 3 for a problem and with 0 for a warning", function()
@@ -150,6 +162,19 @@ end)
 describe("doctor on the machine", function()
   after_each(live.clean)
 
+  it("says when another llmprof comes first on the PATH", function()
+    local folder, own = live.folder(), sys.executable()
+    local env = { PATH = folder .. ":" .. os.getenv "PATH" }
+    assert(fs.symlink(own, folder .. "/llmprof"))
+    assert.is_nil(examine(env).PATH)
+    assert(fs.remove(folder .. "/llmprof"))
+    assert(fs.write(folder .. "/llmprof", "#!/bin/sh\n"))
+    assert(fs.chmod(folder .. "/llmprof", tonumber("755", 8)))
+    assert.same({ "warning", "llmprof is another one there: " .. folder .. "/llmprof",
+      ("this one is %s; put its folder first, or call it by that name"):format(own) },
+      said("PATH", env))
+  end)
+
   it("wants folders that it can write to", function()
     assert.same({ "problem", "/none/home cannot be written to",
       "point HOME to a folder that can" }, said("HOME", { HOME = "/none/home" }))
@@ -205,6 +230,21 @@ describe("doctor.examine", function()
     assert.same({ "ok", "6 GB free in ." }, check "disk")
     fs.free_space = function() return nil, "no answer" end
     assert.same({ "warning", "free space is not known", "df -h" }, check "disk")
+  end)
+
+  it("sees the collector, which runs without nsys and ncu", function()
+    replace("realpath", function(path)
+      return path:find "libllmprof_collector" and "/opt/lib/libllmprof_collector.so"
+        or real.realpath(path)
+    end)
+    assert.same({ "ok", "/opt/lib/libllmprof_collector.so, for capture=builtin" },
+      check "collector")
+    fs.realpath = function(path)
+      return not path:find "libllmprof_collector" and real.realpath(path) or nil
+    end
+    assert.same({ "warning", "libllmprof_collector.so was not found beside the program",
+      "for capture=builtin: build it where the headers of CUDA's CUPTI are, or name it with "
+      .. "tools.collector=PATH" }, check "collector")
   end)
 
   it("sees DCGM's host engine", function()

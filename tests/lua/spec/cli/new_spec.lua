@@ -32,8 +32,8 @@ describe("llmprof new", function()
     return { result.code, lines }
   end
 
-  for kind, program in pairs { causal_lm = "run_mine.py", serve = "run_mine.py",
-    cuda = "mine.cu" } do
+  for kind, program in pairs { causal_lm = "run_mine.py", diffusion = "run_mine.py",
+    encoder = "run_mine.py", serve = "run_mine.py", cuda = "mine.cu" } do
     it("writes a recipe without problems from " .. kind, function()
       local path = make(kind, "mine")
       assert.is_not_nil(fs.stat(top() .. "/workloads/" .. program))

@@ -5,6 +5,7 @@ local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 
 local FOUR = "tests/fixtures/ranks4"
+local MISSING = "rank 2: no file of it is there: waiting for it counts as transfer"
 
 describe("llmprof ranks", function()
   local top = bundle.scratch(before_each, after_each)
@@ -48,6 +49,18 @@ describe("llmprof ranks", function()
     assert.equal(whole, (results_of(top() .. "/direct/out")))
   end)
 
+  it("says in a run of several files which of them stages and kernels are of", function()
+    local out = top() .. "/out"
+    local status, said = llmprof("recipes/toy_llm.lua", "capture=recorded", "recorded=" .. FOUR,
+      "out=" .. out)
+    assert.equal(0, status)
+    assert.truthy(said:find("kernels of rank0.sqlite, the first of 4 files", 1, true))
+    for _, name in ipairs { "report.md", "kernels.md", "stakeholder_summary.md" } do
+      assert.truthy(assert(fs.read(out .. "/" .. name)):find(
+        "Stages, kernels and all that follows from them are of rank0.sqlite alone", 1, true))
+    end
+  end)
+
   it("writes results that fit their schema, and a report", function()
     local out = top() .. "/out"
     assert.equal(0, (llmprof("ranks", FOUR, "-o", out)))
@@ -55,6 +68,11 @@ describe("llmprof ranks", function()
     local results, message = results_file.read(out .. "/results.json")
     assert.is_nil(message)
     assert.equal(4, #results.ranks.ranks)
+    for _, list in ipairs { results.advice.silent, results.advice.abstained } do
+      for _, entry in ipairs(list) do
+        assert.is_true(require("llmprof.advice." .. entry.rule).of_ranks) -- no kernels are there
+      end
+    end
     assert.truthy(assert(fs.read(out .. "/report.md")):find "Waiting for rank 2")
     assert.is_nil(assert(json.load(out .. "/manifest.json")).partial)
   end)
@@ -69,9 +87,12 @@ describe("llmprof ranks", function()
 
   it("says which rank's file is missing", function()
     local err, status, strict, partial = trouble(folder { 0, 1, 3 })
-    assert.equal("llmprof: rank 2: no file of it is there\n", err)
+    assert.equal("llmprof: " .. MISSING .. "\n", err)
     assert.same({ 0, 1 }, { status, strict })
-    assert.same({ "rank 2: no file of it is there" }, partial)
+    assert.same({ MISSING }, partial)
+    local record = assert(json.load(top() .. "/out/ranks/ranks.json"))
+    assert.equal("who waits for whom cannot be told: rank 2 is missing: what the others waited "
+      .. "for it looks like transfer", record.verdict.text)
   end)
 
   it("leaves out a file that is there twice", function()
@@ -92,6 +113,30 @@ describe("llmprof ranks", function()
     assert.truthy(err:find "rank3.sqlite: left out: ")
     assert.truthy(err:find "rank4.sqlite: left out: ")
     assert.equal(2, select(2, err:gsub("\n", "\n")))
+  end)
+
+  it("is said of runs, too, and --strict has them end with 1", function()
+    local path = folder { 0, 1, 3 }
+    assert(fs.write(path .. "/capture.json", "{}"))
+    local function run(out, ...)
+      return llmprof("recipes/vllm_serve.lua", "capture=recorded", "recorded=" .. path,
+        "out=" .. top() .. out, "--quiet", ...)
+    end
+    local status, out, err = run "/plain"
+    assert.same({ 0, "", "llmprof: " .. MISSING .. "\n" }, { status, out, err })
+    assert.equal(1, (run("/strict", "--strict")))
+    assert.same({ MISSING },
+      assert(json.load(top() .. "/plain/manifest.json")).partial)
+    assert(fs.copy(FOUR .. "/rank2.sqlite", path .. "/rank2.sqlite"))
+    assert.same({ 0, "", "" }, { run("/whole", "--strict") })
+  end)
+
+  it("calls no waiting for a file that is cut transfer", function()
+    local path = folder { 0, 1, 3 }
+    local whole = assert(fs.read(FOUR .. "/rank2.sqlite"))
+    assert(fs.write(path .. "/rank4.sqlite", whole:sub(1, 300000)))
+    local _, out = llmprof("ranks", path)
+    assert.truthy(out:find("rank 2, rank4.sqlite is missing", 1, true))
   end)
 
   it("does not match what is of another job", function()

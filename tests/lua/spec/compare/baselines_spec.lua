@@ -17,7 +17,8 @@ describe("llmprof.compare.baselines", function()
   local function run(id, mark)
     local made = artifacts.create { root = top(), id = id, recipe = "r", recipe_file = "r.lua",
       command = json.list { "llmprof", "r.lua" } }
-    if mark then made:write_json("results.json", results.empty { totals = totals(mark) }) end
+    local given = mark and results.empty { totals = totals(mark) }
+    if given then made:write("results.json", json.encode(given)) end
     return made
   end
 
@@ -44,7 +45,7 @@ describe("llmprof.compare.baselines", function()
   it("keeps what a comparison needs, also when the run is gone", function()
     local one = run("one", 1)
     assert(fs.mkdirs(one:path "workload/before"))
-    one:write_json("workload/before/metrics.json", {})
+    one:write("workload/before/metrics.json", "{}")
     baselines.save(one, "main", top())
     assert(fs.remove_tree(one.dir))
     local path = baselines.find("main", top())

@@ -15,7 +15,7 @@ describe("llmprof.compare.side", function()
       command = json.list { "llmprof", "r.lua" } }
     local given = results.empty { model = {} }
     given.run.recipe = id
-    made:write_json("results.json", given)
+    made:write("results.json", json.encode(given))
     made:publish()
     return made
   end
@@ -77,7 +77,7 @@ describe("llmprof.compare.side", function()
     local function config_of(from)
       local made, given = run("of_" .. from), results.empty { model = {} }
       given.source.timeline.from = from
-      made:write_json("results.json", given)
+      made:write("results.json", json.encode(given))
       made:write("config.yaml", "infer: { batch: 4, repeats: 2 }\ntop_n: { kernels: 3 }\n"
         .. (from == "recorded" and MADE_WITH or ""))
       return side.open("of_" .. from, top()).config
@@ -90,7 +90,7 @@ describe("llmprof.compare.side", function()
     local function made(id)
       local one, given = run(id), results.empty { model = {} }
       given.run.recipe, given.run.id = "r", id
-      one:write_json("results.json", given)
+      one:write("results.json", json.encode(given))
       return one
     end
     made "one"
@@ -136,7 +136,7 @@ describe("llmprof.compare.side", function()
   end)
 
   it("refuses a run whose timeline was not read", function()
-    run("one"):write_json("results.json", results.empty())
+    run("one"):write("results.json", json.encode(results.empty()))
     assert.same({ "failed", "TOP/one/results.json: $: no 'model'",
       "a run whose timeline was not read cannot be compared" }, refusal "one")
   end)

@@ -11,15 +11,15 @@ end
 describe("llmprof.compare.verdict", function()
   it("tells what lies apart", function()
     local small, large = { { 10 }, { 11 }, { 12 } }, { { 21 }, { 22 }, { 23 } }
-    assert.equal("11.00 -> 22.00: slower [7.68, 14.90]", said(small, large))
-    assert.equal("22.00 -> 11.00: faster [-12.66, -9.05]", said(large, small))
-    assert.equal("22.00 -> 11.00: slower [-12.66, -9.05]",
+    assert.equal("11.00 -> 22.00: slower [7.20, 15.59]", said(small, large))
+    assert.equal("22.00 -> 11.00: faster [-12.90, -8.70]", said(large, small))
+    assert.equal("22.00 -> 11.00: slower [-12.90, -8.70]",
       said(large, small, { better = "higher" }))
-    assert.equal("11.00 -> 22.00: more [7.68, 14.90]", said(small, large, { better = "amount" }))
+    assert.equal("11.00 -> 22.00: more [7.20, 15.59]", said(small, large, { better = "amount" }))
   end)
 
   it("does not tell what overlaps", function()
-    assert.equal("12.00 -> 12.67: can't tell [-3.27, 6.38], the interval holds 0",
+    assert.equal("12.00 -> 12.67: can't tell [-3.27, 6.39], the interval holds 0",
       said({ { 10 }, { 14 }, { 12 } }, { { 11 }, { 15 }, { 12 } }))
   end)
 

@@ -21,6 +21,7 @@ describe("conf/hardware", function()
   -- The driver's name, dense bf16 TFLOP/s, GB/s, SMs.
   local gpus = {
     { "NVIDIA A100-SXM4-40GB", 312, 1555, 108 }, { "NVIDIA A100-SXM4-80GB", 312, 2039, 108 },
+    { "NVIDIA A100-PCIE-40GB", 312, 1555, 108 },
     { "NVIDIA A100 80GB PCIe", 312, 1935, 108 }, { "NVIDIA H100 80GB HBM3", 989.4, 3350, 132 },
     { "NVIDIA H100 PCIe", 756, 2000, 114 }, { "NVIDIA H200", 989.4, 4800, 132 },
     { "NVIDIA B200", 2250, 7700, 148 }, { "NVIDIA GH200 480GB", 989.4, 4000, 132 },
@@ -48,6 +49,19 @@ describe("conf/hardware", function()
       local expected = 2 * lanes * file.sm_count * file.clock_hz.boost
       assert.is_true(math.abs(file.peak_per_s.fp32 / expected - 1) < 0.01, gpu[1])
     end
+  end)
+
+  -- GB/s in one direction, half of what data sheets say for both.
+  it("has the links between GPUs, where every such GPU has them", function()
+    for name, link in pairs { ["NVIDIA H200"] = { "NVLink", 450 },
+      ["NVIDIA A100-SXM4-40GB"] = { "NVLink", 300 }, ["NVIDIA B200"] = { "NVLink", 900 },
+      ["NVIDIA L40S"] = { "PCIe", 32 }, ["NVIDIA GeForce RTX 5090"] = { "PCIe", 64 } } do
+      assert.same({ name = link[1], bytes_per_s = link[2] * 1e9 }, hardware.link(name))
+    end
+    for _, name in ipairs { "NVIDIA A100-PCIE-40GB", "NVIDIA GeForce RTX 3090", "NVIDIA X1" } do
+      assert.is_nil(hardware.link(name)) -- bridges are bought apart
+    end
+    for _, gpu in ipairs(gpus) do assert.truthy(hardware.find(gpu[1]).link_source) end
   end)
 
   it("takes no other GPU for one it knows", function()
@@ -126,8 +140,9 @@ describe("llmprof.model.hardware", function()
 
   it("knows which GPUs there are", function()
     assert.same({ "usage", "hardware.name: no GPU 'h20' (did you mean 'h200'?)",
-      "there are: a10, a100_40gb, a100_80gb_pcie, a100_80gb_sxm, b200, gh200_144gb, gh200_96gb, "
-      .. "h100_pcie, h100_sxm, h200, l4, l40s, rtx_3090, rtx_4090, rtx_5090" },
+      "there are: a10, a100_40gb, a100_40gb_pcie, a100_80gb_pcie, a100_80gb_sxm, b200, "
+      .. "gh200_144gb, gh200_96gb, h100_pcie, h100_sxm, h200, l4, l40s, rtx_3090, rtx_4090, "
+      .. "rtx_5090" },
       failure(describe_gpu, nil, { cfg = { name = "h20" } }))
   end)
 end)
@@ -146,6 +161,8 @@ describe("a broken file of conf/hardware", function()
       said(good .. "peak_per_s: { bf16: 1 }\n"))
     assert.equal("mine.yaml: peak_per_s.bf16: a number above 0 is expected, not 0",
       said(good .. "bandwidth_bytes_per_s: 1\npeak_per_s: { bf16: 0 }\n"))
+    assert.equal("mine.yaml: link_bytes_per_s.pcie: a number above 0 is expected, not 0",
+      said(good .. "bandwidth_bytes_per_s: 1\npeak_per_s: {}\nlink_bytes_per_s: { pcie: 0 }\n"))
     assert.matches("mine.yaml: peak_per_s.bf16: a number above 0 is expected, not %-?nan",
       said(good .. "bandwidth_bytes_per_s: 1\npeak_per_s: { bf16: .nan }\n"))
     assert.equal("mine.yaml: bandwidth_bytes_per_s: a number above 0 is expected, "

@@ -122,6 +122,17 @@ describe("a broken config.json", function()
       changed { torch_dtype = "octal" }[2])
   end)
 
+  it("has what its family computes with", function()
+    assert.equal("config.json: attn_layer_indices: a list of whole numbers is expected, not 7",
+      changed { model_type = "bamba", attn_layer_indices = 7 }[2])
+    assert.equal("config.json: attn_layer_period: missing", changed { model_type = "jamba" }[2])
+    assert.equal("config.json: num_hidden_layers: a whole number from 1 to 4096 is expected, not "
+      .. "1000000000", changed { model_type = "mamba2", num_hidden_layers = 1000000000 }[2])
+    assert.equal("config.json: hybrid_override_pattern: text is expected, not a table", changed {
+      model_type = "nemotron_h", mamba_num_heads = 4, mamba_head_dim = 8,
+      hybrid_override_pattern = { "M" } }[2])
+  end)
+
   it("does what is not known here", function()
     assert.same({ "usage", "config.json: quantization_config: method 'magic' is not known",
       "set model.weight_dtype and model.dtype" },

@@ -281,9 +281,13 @@ describe("llmprof.nvidia.ncu.bound", function()
       .. "of a wave" }, answer({ sm = 0.18, dram = 0.39 }, 0.04))
   end)
 
-  it("has ncu's sum where the unit was not measured", function()
-    assert.same({ "SM", "SM 90.0 % of its peak" }, answer { sm = 90, tensor = 50, dram = 20 })
-    assert.same({ "memory", "memory 91.0 % of its peak" }, answer { sm = 10, memory = 91 })
+  it("says which units a sum may be of that were not measured", function()
+    assert.same({ "some SM unit", "some SM unit 90.0 % of its peak" },
+      answer { sm = 90, tensor = 50, dram = 20 })
+    assert.same({ "DRAM, L2 or L1", "DRAM, L2 or L1 91.0 % of its peak" },
+      answer { sm = 10, memory = 91 })
+    assert.same({ "L2 or L1", "L2 or L1 91.0 % of its peak" },
+      answer { sm = 10, memory = 91, dram = 40 })
   end)
 
   it("does not guess", function()

@@ -43,6 +43,23 @@ describe("llmprof.ncu raw page", function()
     assert.equal(3, #assert(ncu.read(tiny.name, { page = "raw" })).launches)
   end)
 
+  it("is read bare with the same numbers", function()
+    for name, full in pairs { ["tiny_h200_raw.csv"] = tiny, ["dsocr_h200_raw.csv"] = dsocr } do
+      local bare = assert(ncu.read(FIXTURES .. name, { page = "raw", bare = true }))
+      assert.equal(#full.launches, #bare.launches)
+      for i, launch in ipairs(full.launches) do
+        local expected = {}
+        for key, value in pairs(launch) do expected[key] = value end
+        for _, key in ipairs { "metrics", "units", "sections", "section_units", "rules",
+          "source" } do
+          assert.not_nil(launch[key])
+          expected[key] = nil
+        end
+        assert.same(expected, bare.launches[i])
+      end
+    end
+  end)
+
   it("says which launch a record is", function()
     assert.equal(20, gemm.id)
     assert.equal(1114, gemm.process_id)
@@ -150,8 +167,13 @@ describe("llmprof.ncu raw page", function()
     assert.same({}, gemv.occupancy.limiters)
     assert.is_nil(gemv.occupancy.achieved)
     assert.same({ sm = 8.758431, memory = 11.636203, dram = 11.636203, l2 = 14.426459,
-      l1 = 23.299341, tensor = 3.632246, fp32 = 0.092225, fp64 = 0, alu = 2.837693,
+      l1 = 11.636203, tensor = 3.632246, fp32 = 0.092225, fp64 = 0, alu = 2.837693,
+      xu = 0, lsu = 0.363225, tex = 0, adu = 5.911055, uniform = 7.254561, mio = 3.712057,
       issue = 8.758431 }, gemm.throughput)
+    -- 23.3 % of the cycles in which L1 was active, and no unit of memory above 11.6 %
+    assert.equal("min(l1tex__throughput.avg.pct_of_peak_sustained_active, "
+      .. "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed)",
+      gemm.source["throughput.l1"].formula)
     assert.equal(168, gemm.registers)
     assert.same({ total = 181716, static = 0, dynamic = 180692, driver = 1024 }, gemm.shared)
     assert.equal(0.61, gemm.waves)
@@ -198,10 +220,10 @@ describe("llmprof.ncu raw page", function()
         assert.equal("number", type(at(launch, path)), path)
         assert.is_true(#source.inputs > 0, path)
       end
-      -- duration, throughput 10, occupancy 4 + 5, registers, shared 4, waves;
+      -- duration, throughput 16, occupancy 4 + 5, registers, shared 4, waves;
       -- bytes 3, their rates 3; tensor 7, flop 5, their rates 5; peaks 6 + 7;
       -- intensity 3
-      assert.equal(65, count)
+      assert.equal(71, count)
     end
   end)
 end)

@@ -20,12 +20,14 @@ describe("nsys profile", function()
     assert.same({ "/opt/nsys", "profile", "--trace=cuda,nvtx", "--sample=process-tree",
       "--cpuctxsw=system-wide", "--capture-range=nvtx", "--nvtx-capture=a@b",
       "--capture-range-end=repeat:2", "--nvtx-domain-include=d,e", "--cuda-graph-trace=graph",
-      "--cuda-memory-usage=true", "--wait=all", "--kill=none", "--trace-fork-before-exec=false",
+      "--cuda-memory-usage=true", "--gpu-metrics-devices=all",
+      "--wait=all", "--kill=none", "--trace-fork-before-exec=false",
       "--env-var=NSYS_NVTX_PROFILER_REGISTER_ONLY=0", "--force-overwrite=true",
       "--output=out/run", "--stats=true", "python3", "x y.py", "--n", "3",
     }, profile { trace = { "cuda", "nvtx" }, sample = "process-tree", cpuctxsw = "system-wide",
       capture_range = "nvtx", nvtx_capture = "a@b", capture_range_end = "repeat:2",
       nvtx_domain_include = { "d", "e" }, cuda_graph_trace = "graph", cuda_memory_usage = true,
+      gpu_metrics = "on",
       wait = "all", kill = "none", trace_fork_before_exec = false,
       extra_args = { "--stats=true" } })
   end)
@@ -76,6 +78,7 @@ describe("nsys's output", function()
     assert.same({ "/a/run.nsys-rep", "/a b/run.2.nsys-rep", "/c.qdstrm" }, nsys.read_output({
       "Collecting data...", "Generated:", "    /a/run.nsys-rep", "    /a b/run.2.nsys-rep",
       "done", "    /not/listed.nsys-rep", "Generated: /c.qdstrm", "Generated:", "\t/notes.txt",
+      "Generated:", "\t/no\0path.nsys-rep",
     }).generated)
   end)
 

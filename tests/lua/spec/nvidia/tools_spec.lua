@@ -46,7 +46,8 @@ describe("llmprof.nvidia.tools", function()
     local none = top() .. "/none"
     assert.same({ "tool", ("Nsight Systems (nsys) was not found (%s: not there, or not "
       .. "executable)"):format(none), "install it, or name it with tools.nsys=PATH; without it, "
-      .. "capture=recorded analyses a recorded capture" },
+      .. "capture=builtin records with llmprof's own collector, and capture=recorded analyses a "
+      .. "recorded capture" },
       failure(tools.ensure, nsys, { tools = { nsys = none } }))
     assert.equal("Nsight Compute (ncu) was not found", tools.lack_text(ncu, {}))
   end)

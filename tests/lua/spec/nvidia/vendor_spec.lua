@@ -127,7 +127,8 @@ describe("tools.find", function()
     end
     assert.same({ "tool", "Nsight Systems (nsys) was not found (/none: not there, or not "
       .. "executable)", "install it, or name it with tools.nsys=PATH; without it, "
-      .. "capture=recorded analyses a recorded capture" }, refused(nsys))
+      .. "capture=builtin records with llmprof's own collector, and capture=recorded analyses a "
+      .. "recorded capture" }, refused(nsys))
     assert.same({ "tool", "Nsight Compute (ncu) was not found (/none: not there, or not "
       .. "executable)", "install it, or name it with tools.ncu=PATH; without it, the timeline is "
       .. "reported and counters are left out" }, refused(ncu))

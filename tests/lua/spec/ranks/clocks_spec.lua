@@ -45,6 +45,8 @@ describe("clocks of ranks", function()
     local record = support.examine(parts)
     assert.equal(1200 - 112, record.ranks[2].matched)
     assert.equal(0, record.totals.unmatched)
+    assert.same({ "rank 1: 112 of 1,200 ncclDevKernel_AllReduce_Sum_bf16_RING_LL are not there: "
+      .. "the others are matched without it" }, record.left_out)
     assert.same({ 2, "decode", 3, 8 }, { record.verdict.rank, record.verdict.phase,
       record.verdict.layer, record.verdict.from_step })
     assert.truthy(record.ranks[3].waiting_ns <= whole.ranks[3].waiting_ns)

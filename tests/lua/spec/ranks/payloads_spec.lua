@@ -27,6 +27,16 @@ describe("payloads of NCCL", function()
     assert.equal(reduce.algbw, reduce.busbw)
     assert.equal(gather.algbw / 2, gather.busbw)
     assert.truthy(reduce.busbw > 1e9 and reduce.busbw < 450e9) -- NVLink of an H200
+    assert.equal("NVLink", reduce.link)
+    assert.equal(reduce.busbw / 450e9, reduce.link_share)
+  end)
+
+  it("are compared with no link that is not known", function()
+    local parts = support.parts(rank_files.list({ "tests/fixtures/nccl2" }, { ".sqlite" }))
+    for _, part in ipairs(parts) do part.about.ranks[1].gpu = "NVIDIA GeForce RTX 3090" end
+    local reduce = support.examine(parts).collectives[1]
+    assert.truthy(reduce.busbw)
+    assert.is_nil(reduce.link_share)
   end)
 
   it("keep communicators apart that run kernels of one name", function()

@@ -46,6 +46,22 @@ describe("llmprof.ranks", function()
     assert.equal(216, #frames.steps)
   end)
 
+  it("says which threads ran while the GPU waited for decode", function()
+    local seen = {}
+    for _, thread in ipairs(vllm.idle_threads) do
+      if thread.phase == "decode" then seen[#seen + 1] = thread end
+    end
+    assert.same({ 0, 1 }, { seen[1].rank, seen[#seen].rank })
+    for _, group in ipairs(vllm.stages) do
+      for _, own in ipairs(group.phase == "decode" and group.ranks or {}) do
+        local thread = own.rank == 0 and seen[1] or seen[#seen]
+        assert.truthy(math.abs(thread.idle_ns - own.idle_ns * own.count) < 0.03 * thread.idle_ns)
+        assert.truthy(thread.ranges_ns + thread.waiting_ns <= thread.idle_ns)
+      end
+    end
+    assert.truthy(seen[1].range:find "^execute_context_0%(0%)_generation_8")
+  end)
+
   it("meets what its clients saw within 5 %", function()
     assert.equal(24, vllm.requests.count)
     assert.is_true(vllm.requests.agrees)

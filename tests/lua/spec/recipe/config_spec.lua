@@ -247,7 +247,7 @@ describe("llmprof.config.to_yaml", function()
     has "infer:\n  batch: 2                                       # command line"
     has '  names: [a, b]                                  # r.lua'
     has "  seed: null                                     # r.lua"
-    has "  name: \"M: 1\"                                   # r.lua"
+    has "  name: 'M: 1'                                   # r.lua"
     has "  preset: light                                  # conf/mode/light.yaml"
   end)
 end)

@@ -132,7 +132,8 @@ describe("recipes of serving engines", function()
     local before, behind = halves("recipes/vllm_serve.lua", "model.path=/m", "python=py",
       "server.port=9", "server.ready_timeout_s=1", "server.stop_timeout_s=2", "load.rounds=3",
       "load.warmup=4", "load.concurrency=5", "load.vocabulary=600", "infer.prompt_tokens=7",
-      "infer.max_new_tokens=8", "server.program=/v", "server.args=[--seed, '1']")
+      "infer.max_new_tokens=8", "server.program=/v", "server.args=[--seed, '1']",
+      "server.metrics=off")
     assert.same({ "py", "recipes/workloads/serve.py", "--url", "http://127.0.0.1:9", "--health",
       "/health", "--ready-timeout", "1", "--stop-timeout", "2", "--rounds", "3", "--warmup", "4",
       "--concurrency", "5", "--vocabulary", "600", "--prompt-tokens", "7", "--new-tokens", "8",
@@ -142,9 +143,10 @@ describe("recipes of serving engines", function()
   end)
 
   it("open no window where the whole process is captured", function()
-    local before = halves("recipes/sglang_serve.lua", "model.path=/m", "nsys.capture_range=none")
+    local before = halves("recipes/sglang_serve.lua", "model.path=/m", "server.metrics=off",
+      "nsys.capture_range=none")
     assert.equal("--new-tokens", before[#before - 1])
-    before = halves("recipes/sglang_serve.lua", "model.path=/m")
+    before = halves("recipes/sglang_serve.lua", "model.path=/m", "server.metrics=off")
     assert.same({ "--start-path", "/start_profile", "--stop-path", "/stop_profile", "--start-body",
       '{"activities": ["CUDA_PROFILER"]}' }, table.move(before, #before - 5, #before, 1, {}))
   end)
@@ -152,8 +154,62 @@ describe("recipes of serving engines", function()
   it("give each slot of llama.cpp its share of the context", function()
     local _, behind = halves("recipes/llama_cpp.lua", "model.path=/m", "load.concurrency=3",
       "infer.prompt_tokens=10", "infer.max_new_tokens=5")
-    assert.same({ "--parallel", "3", "--ctx-size", "45" },
-      table.move(behind, #behind - 3, #behind, 1, {}))
+    assert.same({ "--parallel", "3", "--ctx-size", "45", "--metrics" },
+      table.move(behind, #behind - 4, #behind, 1, {}))
+    _, behind = halves("recipes/llama_cpp.lua", "model.path=/m", "server.slot_tokens=70")
+    assert.equal("70", behind[#behind - 1])
+  end)
+
+  -- The words of a command line from one on.
+  local function from(word, words)
+    for i, each in ipairs(words) do
+      if each == word then return table.move(words, i, #words, 1, {}) end
+    end
+    return {}
+  end
+
+  it("send requests at a rate, of lengths that are drawn, with limits", function()
+    local before = halves("recipes/vllm_serve.lua", "model.path=/m", "load.rate=2.5",
+      "load.requests=9", "load.arrivals=constant", "load.prompt_lengths=uniform:5-9",
+      "load.answer_lengths=exponential:30", "load.prefix_tokens=4", "load.prefixes=2",
+      "load.file=r.jsonl", "load.slo.ttft_ms=200", "load.slo.tpot_ms=10", "capture=none",
+      "server.metrics=off")
+    assert.same({ "--rate", "2.5", "--arrivals", "constant", "--requests", "9", "--warmup", "2",
+      "--concurrency", "1", "--vocabulary", "32000", "--prompt-tokens", "uniform:5-9",
+      "--new-tokens", "exponential:30", "--prefix-tokens", "4", "--prefixes", "2", "--file",
+      "r.jsonl", "--slo-ttft", "200", "--slo-tpot", "10" }, from("--rate", before))
+  end)
+
+  it("run another generator, which brings its own requests", function()
+    local before = halves("recipes/vllm_serve.lua", "model.path=/m",
+      "load.command=[bench, --url, '{url}']", "load.timeout_s=9")
+    assert.same({ "--command", '["bench","--url","{url}"]', "--timeout", "9" },
+      table.move(from("--command", before), 1, 4, 1, {}))
+    local _, wrong = pcall(argv_of, "recipes/vllm_serve.lua", "model.path=/m",
+      "load.command=[bench]", "load.rate=3")
+    assert.equal("load.command brings its own requests", wrong.message)
+  end)
+
+  it("attach to a server that runs already", function()
+    local before, behind = halves("recipes/vllm_serve.lua", "server.url=http://10.0.0.1:80")
+    assert.same({}, behind)
+    assert.equal("http://10.0.0.1:80", from("--url", before)[2])
+    assert.equal("--attach", from("--attach", before)[1])
+  end)
+
+  it("start Dynamo's frontend before its worker", function()
+    local before, behind = halves("recipes/dynamo.lua", "model.path=/m", "server.worker=sglang",
+      "server.port=81")
+    assert.equal('["python3","-m","dynamo.frontend","--discovery-backend","file",'
+      .. '"--http-port","81"]', from("--also", before)[2])
+    assert.same({ "python3", "-m", "dynamo.sglang", "--model-path", "/m", "--discovery-backend",
+      "file" }, behind)
+  end)
+
+  it("say what the engine's page calls its figures", function()
+    local words = from("--metrics-path", (halves("recipes/sglang_serve.lua", "model.path=/m")))
+    assert.same({ "--metrics-path", "/metrics", "--metric", "kv_use=sglang:token_usage" },
+      table.move(words, 1, 4, 1, {}))
   end)
 
   it("name the iterations of the rounds to TensorRT-LLM", function()
@@ -162,6 +218,9 @@ describe("recipes of serving engines", function()
       environment(name, "load.warmup=2", "load.rounds=3", "infer.max_new_tokens=10"))
     assert.same({ TLLM_PROFILE_START_STOP = "5-9" }, environment(name, "server.iterations=5-9"))
     assert.same({}, environment(name, "nsys.capture_range=none"))
+    local _, wrong = pcall(environment, name, "load.rate=2")
+    assert.equal("which iterations the window is cannot be told of requests that come by "
+      .. "themselves", wrong.message)
   end)
 
   it("need a model, and an engine that has a window where one is asked for", function()

@@ -9,17 +9,27 @@ local bundle = require "tests.lua.support.bundle"
 local columns = require "llmprof.report.columns"
 local comparison = require "llmprof.compare.comparison"
 local compared = require "llmprof.compare.report"
+local curve = require "llmprof.compare.sweep.curve"
+local digest = require "llmprof.report.digest"
 local document = require "llmprof.base.document"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local kernels = require "llmprof.analysis.kernels"
 local limits = require "llmprof.compare.limits"
+local marked = require "tests.lua.support.marked"
+local pipelined = require "tests.lua.support.pipelined"
+local rank_view = require "llmprof.analysis.rank_view"
+local ranks = require "tests.lua.support.ranks"
 local rows = require "llmprof.report.rows"
 local sections = require "llmprof.report.sections"
+local served = require "tests.lua.support.served"
 local side = require "llmprof.compare.side"
 local spawn = require "llmprof.spawn"
+local stages = require "llmprof.analysis.stages"
 local sweep = require "llmprof.compare.sweep.report"
 local sys = require "llmprof.sys"
+local timeline = require "tests.lua.support.timeline"
+local trace_file = require "llmprof.trace.file"
 local traces = require "tests.lua.support.traces"
 
 local EAGER, GRAPH = "tests/fixtures/compare/eager", "tests/fixtures/compare/graph"
@@ -30,29 +40,26 @@ local elsewhere = {
   ["efficiency.hfu"] = { "tests/lua/spec/analysis/efficiency_spec.lua", "hfu" },
   ["host_step.p99_ns"] = { "tests/lua/spec/analysis/latency_spec.lua", "p99_ns" },
   ["inferred.layers"] = { "tests/lua/spec/analysis/infer_spec.lua", "found.layers" },
+  ["client_times.p99_ns"] = { "tests/lua/spec/ranks/requests_spec.lua", "p99_ns" },
   ["left_out.step"] = { "tests/lua/spec/analysis/latency_spec.lua", "rep = 1, step = 1, ns" },
 }
 
 local elsewhere_columns = {
   ["efficiency.hfu"] = elsewhere["efficiency.hfu"],
+  ["requests.p99_ns"] = elsewhere["client_times.p99_ns"],
   ["compare_kernels.was"] = { "tests/lua/spec/compare/kernels_spec.lua",
     "renamed decode new (old)" },
   ["sweep_runs.message"] = { "tests/lua/spec/compare/sweep/report_spec.lua", "message = " },
 }
 
--- What no test makes: the captures here have one kind of parallelism, no message of a
--- known size, one clock, no description of a serving engine's model, and no workload that
--- was shortened for its counters. What gets a capture leaves the list.
+-- What no test makes: the captures here have no description of a serving engine's model,
+-- and no workload that was shortened for its counters. What gets a capture leaves the list.
 local unmade = {}
-for name in ([[change.from change.key change.to selection.shortened collective_kernel.algbw collective_kernel.busbw
-  collective_kernel.bytes rank.dp rank.ep rank.expert_ns rank.pp rank.tp rank_file.drift rank_file.offset_ns
-  ranks.expert_imbalance step_group.mbu step_group.mfu]]):gmatch "%S+" do unmade[name] = true end
+for name in ([[change.from change.key change.to selection.shortened step_group.mbu
+  step_group.mfu]]):gmatch "%S+" do unmade[name] = true end
 
 local unmade_columns = {}
-for name in ([[collectives.busbw collectives.bytes left_out.text rank_files.drift
-  rank_files.offset_ns ranks.expert_ns ranks.tp steps.mbu steps.mfu]]):gmatch "%S+" do
-  unmade_columns[name] = true
-end
+for name in ([[steps.mbu steps.mfu]]):gmatch "%S+" do unmade_columns[name] = true end
 
 
 -- ---- runs ----
@@ -114,6 +121,56 @@ local function of_engine()
 end
 
 
+-- A run whose ranges name modules and operators.
+local function of_marks()
+  local trace = timeline.of(marked)
+  local found = stages.find(trace, { { name = "decode" } }, "no")
+  local list = kernels.list(trace, found)
+  breakdown.categorize(list)
+  return analysis.results { run_id = "test", recipe = "r", source = {}, trace = trace,
+    found = found, kernels = list, missing = {} }
+end
+
+
+-- Ranks of a pipeline of experts, of which names tell all places.
+local function of_pipeline()
+  local trace = timeline.of(pipelined.lines { stages = 2, width = 2, batches = 3,
+    work = { 1000000, 1000000 }, kernel = "fused_moe_kernel", name = function(stage, place)
+      return ("worker dp0_pp%d_tp%d_ep%d"):format(stage, place, place)
+    end })
+  local knowledge = rank_view.knowledge()
+  return rank_view.results({ rank_view.part(trace, "run.sqlite", knowledge) }, knowledge, "test",
+    { "rank9.sqlite: left out: it is cut" })
+end
+
+
+-- The capture of vLLM as if its requests said when they were sent: one after the other, from
+-- its session's begin on.
+local function of_requests(top)
+  local shipped = "recipes/recorded/vllm_serve/"
+  local metrics = assert(json.load(shipped .. "metrics.json"))
+  local sent = trace_file.open(shipped .. "run.sqlite"):info().epoch
+  for _, round in ipairs(metrics.repeats) do
+    for _, request in ipairs(round.requests) do
+      request.sent_utc_ns, sent = sent, sent + math.floor(request.ms * 1e6)
+    end
+  end
+  local words = capture(top .. "/timed", { ["run.sqlite"] = shipped .. "run.sqlite",
+    ["capture.json"] = shipped .. "capture.json" },
+    { ["metrics.json"] = assert(json.encode(metrics)) })
+  return results_of(bundle.run("recipes/vllm_serve.lua", top .. "/serve", { "capture=recorded",
+    words }))
+end
+
+
+-- Four ranks, of which one has a clock of its own.
+local function of_clocks()
+  local parts = ranks.parts(ranks.four())
+  parts[2] = ranks.shifted(parts[2], 5000000, 20e-6)
+  return rank_view.results(parts, rank_view.knowledge(), "test", {})
+end
+
+
 local function all_results(top)
   local trace = top .. "/t.pt.trace.json"
   assert(fs.write(trace, OPERATORS))
@@ -121,19 +178,19 @@ local function all_results(top)
     "tests/fixtures/unmarked/whole.sqlite" }, { ["capture.json"] = "{}" })
   local ranges = capture(top .. "/ranges", { ["run.sqlite"] = "tests/fixtures/small/run.sqlite" },
     { ["ncu/raw.csv"] = RANGES })
-  local ranks = top .. "/ranks"
-  assert(assert(spawn.run({ sys.executable(), "ranks", "tests/fixtures/ranks4", "-o", ranks },
+  local sized = top .. "/ranks"
+  assert(assert(spawn.run({ sys.executable(), "ranks", "tests/fixtures/nccl2", "-o", sized },
     { stdout = top .. "/said", timeout = 120 })).ok)
   return {
-    assert(json.load(ranks .. "/results.json")),
-    results_of(bundle.run("recipes/vllm_serve.lua", top .. "/serve", { "capture=recorded" })),
+    assert(json.load(sized .. "/results.json")), of_pipeline(), of_clocks(),
+    of_requests(top),
     results_of(bundle.run("recipes/deepseek_ocr.lua", top .. "/full", { "capture=recorded" })),
     results_of(bundle.run("recipes/alt_llm.lua", top .. "/whole", { "capture=recorded", whole })),
     small(top, "plain", "", { "ncu.budget_s=1" }),
     small(top, "ranges", "", { ranges }),
     small(top, "hooks", HOOKS, { "hardware.peak_per_s=1e12", "hardware.bandwidth_bytes_per_s=1e12",
       "workload.operators_trace=" .. trace }),
-    of_engine(),
+    of_engine(), of_marks(), served.results(4, { page = served.page, failed = 3 }),
     assert(json.load(EAGER .. "/results.json")),
   }
 end
@@ -192,9 +249,24 @@ end
 
 -- ---- tables ----
 
+-- The stages of the digest, whose first column is their name.
+local function digest_stages(results)
+  local made = assert(json.decode((assert(digest.render("json", results,
+    { id = "x", dir = "x", name = "x" }, 1e6)))))
+  for _, stage in ipairs(made.stages) do
+    stage.label = stage.key
+    for key, value in pairs(stage) do
+      if value == json.null then stage[key] = nil end
+    end
+  end
+  return made.stages
+end
+
+
 -- Rows of the tables that are no section of their own.
 local function rows_by_table(results)
   local listed = {
+    digest_stages = digest_stages(results),
     kernels = rows.kernels(results), roofline = rows.roofline(results),
     stage_kernels = rows.kernels(results), top_kernels = rows.functions(results),
     largest_kernels = (rows.largest(results)),
@@ -227,7 +299,12 @@ local function sweep_rows(top)
       status = "done", words = {} }
   end
   local made = sweep.rows(list)
-  return { sweep_runs = made.runs, sweep_stages = made.stages }
+  local loads = {}
+  for i, rate in ipairs { 2, 4 } do
+    loads[i] = { label = "load.rate=" .. rate, load = curve.point(served.results(rate,
+      { page = served.page, failed = i > 1 and 3 or nil })) }
+  end
+  return { sweep_runs = made.runs, sweep_stages = made.stages, sweep_loads = curve.rows(loads) }
 end
 
 

@@ -1,6 +1,33 @@
 -- How reports show advice: from results.advice and nothing else.
+local blocks = require "llmprof.report.blocks"
 local findings = require "llmprof.report.findings"
+local chapters = require "llmprof.report.chapters"
+local markdown = require "llmprof.report.write.markdown"
 local support = require "tests.lua.support.advice"
+
+
+-- As Markdown: the findings in short, the first `most`, and all of them.
+local function brief(given, most)
+  return markdown.render(blocks.join(findings.blocks(given, { brief = true }, most)))
+end
+
+local function full(given)
+  return markdown.render(blocks.join(findings.blocks(given, {})))
+end
+
+local function not_told(given)
+  return markdown.render(chapters.content(given, "abstained", {}))
+end
+
+
+-- The lines of the verdict as "**head** text".
+local function verdict_lines(given)
+  local lines = {}
+  for i, line in ipairs(findings.verdict(given)) do
+    lines[i] = ("**%s** %s"):format(line.head, line.text)
+  end
+  return lines
+end
 
 
 local launch_bound = {
@@ -70,7 +97,7 @@ describe("the verdict", function()
       "**First move:** decode: run it as a CUDA graph. Gain: up to 80.00 ms of 100.00 ms per "
         .. "decode, 8.00 ms per token, if shapes are static.",
       "**Trust:** good. 89 % of the GPU time lies in a stage. Figures are from one repeat.",
-    }, findings.verdict_lines(results { launch_bound, fusion }))
+    }, verdict_lines(results { launch_bound, fusion }))
   end)
 
   it("points at the largest kernel when no rule found anything", function()
@@ -79,13 +106,13 @@ describe("the verdict", function()
         .. "the GPU works 20.0 ms.",
       "**First move:** look at gemv, 25 % of the GPU time.",
       "**Trust:** good. 89 % of the GPU time lies in a stage. Figures are from one repeat.",
-    }, findings.verdict_lines(results {}))
+    }, verdict_lines(results {}))
   end)
 
   it("has three lines for empty results, too", function()
     assert.same({ "**No rule found anything to change.** No stage was measured.",
       "**First move:** none; no kernel was found.", "**Trust:** Figures are from all 0 repeats." },
-      findings.verdict_lines(support.results { repeats = { count = 0, used = 0 } }))
+      verdict_lines(support.results { repeats = { count = 0, used = 0 } }))
   end)
 end)
 
@@ -103,7 +130,7 @@ describe("the list", function()
 In report.md: 1 more.
 
 Each gain is that of one move alone. Gains from the same time overlap and must not be added up: 1 and 2 (the waiting of decode).
-]], findings.brief(results { launch_bound, fusion, warm_up }, 2))
+]], brief(results { launch_bound, fusion, warm_up }, 2))
   end)
 
   it("has everything in the report, escaped", function()
@@ -129,14 +156,14 @@ Gain: up to 80.00 ms of 100.00 ms per decode, 8.00 ms per token, if shapes are s
 Try: split-K.
 
 Gain: up to 3.00 ms of 100.00 ms per decode as it runs without the profiler, 300.00 µs per token, if they reach the peak; it comes back only once decode no longer waits for its launches. Confidence: low. Rule: `low_occupancy`.
-]], findings.full(results { launch_bound, occupancy }))
+]], full(results { launch_bound, occupancy }))
   end)
 
   it("says so when it is empty", function()
     local nothing = "No rule found anything to change; the largest kernels come first.\n"
-    assert.equal(nothing, findings.brief(results {}, 5))
-    assert.equal(nothing, findings.full(results {}))
-    assert.equal(nothing, findings.full(support.results {}))
+    assert.equal(nothing, brief(results {}, 5))
+    assert.equal(nothing, full(results {}))
+    assert.equal(nothing, full(support.results {}))
   end)
 
   it("ends with the rules that lack data", function()
@@ -144,7 +171,7 @@ Gain: up to 3.00 ms of 100.00 ms per decode as it runs without the profiler, 300
 | rule       | what is missing |
 | :--------- | :-------------- |
 | throttling | no samples      |
-]], findings.abstained(results({}, { { rule = "throttling", why = "no samples" } })))
-    assert.equal("Every rule had the data it needs.\n", findings.abstained(results {}))
+]], not_told(results({}, { { rule = "throttling", why = "no samples" } })))
+    assert.equal("Every rule had the data it needs.\n", not_told(results {}))
   end)
 end)

@@ -96,29 +96,81 @@ describe("the page's policy", function()
 end)
 
 
+describe("the page's timeline", function()
+  local function with_events(bytes)
+    return require("llmprof.report.html").render(results.full(), order, bytes)
+  end
+
+  it("is there with its data where there is some", function()
+    if not document.d3() then return pending "llmprof was built without D3" end
+    local page = with_events "some bytes"
+    assert.is_truthy(page:find('id="events-data">' .. digest.base64 "some bytes" .. "</script>", 1,
+      true))
+    assert.is_truthy(page:find('<figure class="events" id="events" hidden>', 1, true))
+    for _, script in ipairs(elements(page, "script")) do
+      if script.attributes == "" then
+        assert.is_truthy(policy(page):find(document.source_of(script.content), 1, true))
+      end
+    end
+  end)
+
+  it("is a strip without data, and without D3", function()
+    assert.is_nil(with_events(nil):find("events-data", 1, true))
+    local d3 = document.d3
+    document.d3 = function() return nil end
+    local ok, page = pcall(with_events, "some bytes")
+    document.d3 = d3
+    assert.is_true(ok)
+    assert.is_nil(page:find("events-data", 1, true))
+    assert.is_truthy(page:find("No range of a stage was found.", 1, true)
+      or page:find('<figure class="timeline">', 1, true))
+  end)
+end)
+
+
 describe("report.html", function()
-  it("has the verdict, the tiles and the sections in its own order", function()
+  it("has the verdict and the sections in its own order, all folded", function()
     local page, headings = render(results.full()), {}
-    for heading in page:gmatch "<h2>([^<]+)</h2>" do headings[#headings + 1] = heading end
-    assert.same({ "What to do, in order", "Latency", "Per-Stage Timings", "MFU/MBU",
-      "Roofline and headroom", "Kernels", "Operators", "How far to trust it",
-      "Where this comes from" }, headings)
-    assert.matches("<h1>Model|X 1B on NVIDIA H200</h1>\n<div class=\"verdict\">\n"
-      .. "<p><b>No rule found anything to change.</b> prefill takes 5.0 ms", page)
+    for heading in page:gmatch "<summary><h2>([^<]+)</h2>" do headings[#headings + 1] = heading end
+    assert.same({ "What to Do", "Per-Stage Timings", "Aggregates", "MFU/MBU", "Roofline",
+      "Top Kernels", "Top Operators", "How Far to Trust It", "Not Measured",
+      "Rules That Could Not Tell", "Environment", "Where This Comes From",
+      "Ask Further" }, headings)
+    assert.is_nil(page:find("<details[^>]* open"))
+    assert.is_truthy(page:find("<h1>Model|X 1B on NVIDIA H200</h1>\n<p class=\"note\">Model: ", 1,
+      true))
+    assert.is_truthy(page:find("<p><b>No rule found anything to change.</b> prefill takes 5.0 ms",
+      1, true))
+  end)
+
+  it("has three moves on the first screen, with gain and what comes before", function()
+    local list = {}
+    for i = 1, 4 do
+      list[i] = finding { title = "find " .. i, gain_ns = 3e6, of_ns = 10e6, of = "timeline",
+        spends = "gpu", assumption = "it works", after = i == 2 and { 1 } or nil }
+    end
+    local first = render(results.full { advice = { findings = list, abstained = json.list {} } })
+      :match "<header>(.-)</header>"
+    assert.is_truthy(first:find([[<li><span class="rank">2</span><div><a href="#finding-2">find 2]]
+      .. "</a><p>batch; gains if it works.</p></div>\n"
+      .. [[<div class="gain"><span class="badge">up to 3.00 ms</span><p>of 10.00 ms, after 1</p>]],
+      1, true))
+    assert.is_truthy(first:find("find 3", 1, true))
+    assert.is_nil(first:find("find 4", 1, true))
   end)
 
   it("leaves out the sections that are not configured", function()
     local page = render(results.full(), { "kernels" })
-    assert.is_nil(page:find("<h2>Operators</h2>", 1, true))
-    assert.is_truthy(page:find("<h2>Kernels</h2>", 1, true))
+    assert.is_nil(page:find("<h2>Top Operators</h2>", 1, true))
+    assert.is_truthy(page:find("<h2>Top Kernels</h2>", 1, true))
   end)
 
   it("links a finding to the rows of its kernels", function()
     local page = render(with_finding())
-    assert.is_truthy(page:find([[<p class="rows">Kernels <a href="#kernel-1" title="gemm">1</a> ]]
-      .. [[<a href="#kernel-3" title="gemm">3</a></p>]], 1, true))
-    assert.is_truthy(page:find('<tr id="kernel-3"><td class="n">3</td><td><code>void gemm&lt;8&gt;'
-      .. "(T *)</code></td><td>decode</td><td>gemm</td>", 1, true))
+    assert.is_truthy(page:find([[<p class="rows">Kernels <a href="#kernel-1" title="gemm 4">1</a> ]]
+      .. [[<a href="#kernel-3" title="gemm 8">3</a></p>]], 1, true))
+    assert.is_truthy(page:find('<tr id="kernel-3"><td class="n">3</td><td><code>gemm 8'
+      .. "</code></td><td>decode</td><td>gemm</td>", 1, true))
     assert.is_truthy(page:find([[<li>51 % of it <span class="source">timeline</span></li>]], 1,
       true))
   end)

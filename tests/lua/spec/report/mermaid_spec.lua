@@ -45,7 +45,8 @@ gantt
       mermaid.timeline { stages = { stage("a", { instance(3, 1.5, 1) }) } })
   end)
 
-  it("is not there without a range, or one without length", function()
+  it("is not there without a range, one without length, or of an engine's steps", function()
+    assert.equal("", mermaid.timeline { stages = { decode }, ranks = { source = "labels" } })
     assert.equal("", mermaid.timeline { stages = {} })
     assert.equal("", mermaid.timeline { stages = { stage("a", { instance(3, 0, 0) }) } })
   end)

@@ -23,9 +23,11 @@ describe("llmprof.run.capture", function()
     end
   end)
 
-  it("refuses one that this build has not", function()
-    assert.same({ "tool", "capture=builtin: this build has no collector of its own",
-      "capture=nsys uses Nsight Systems, capture=recorded a recorded capture" },
-      failure(captures.of, { capture = "builtin" }))
+  it("takes counters by the collector where the timeline is its own", function()
+    assert.same({ "usage",
+      "counters=builtin needs capture=builtin: they are taken in one run" },
+      failure(captures.of, { capture = "auto", counters = "builtin" }))
+    assert.equal(captures.sources.builtin,
+      captures.of { capture = "builtin", counters = "builtin" })
   end)
 end)

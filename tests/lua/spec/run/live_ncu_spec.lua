@@ -73,7 +73,9 @@ describe("ncu", function()
       made:calls "ncu"[2])
     assert.same({ expected(made, joined(IN_STAGES, kernel_filters "1"), { "--metrics",
       "gpu__time_duration.sum,dram__bytes_read.sum,dram__bytes_write.sum,"
-        .. "sm__throughput.avg.pct_of_peak_sustained_elapsed,launch__waves_per_multiprocessor,"
+        .. "sm__throughput.avg.pct_of_peak_sustained_elapsed,"
+        .. "breakdown:sm__throughput.avg.pct_of_peak_sustained_elapsed,"
+        .. "launch__waves_per_multiprocessor,"
         .. "sm__ops_path_tensor_src_bf16_dst_fp32.sum" }) }, made:ncu_profiles())
   end)
 
@@ -208,7 +210,9 @@ describe("the metrics of a chip", function()
   after_each(live.clean)
 
   local REQUEST = "gpu__time_duration.sum,dram__bytes_read.sum,dram__bytes_write.sum,"
-    .. "sm__throughput.avg.pct_of_peak_sustained_elapsed,launch__waves_per_multiprocessor,"
+    .. "sm__throughput.avg.pct_of_peak_sustained_elapsed,"
+    .. "breakdown:sm__throughput.avg.pct_of_peak_sustained_elapsed,"
+    .. "launch__waves_per_multiprocessor,"
     .. "sm__ops_path_tensor_src_bf16_dst_fp32.sum"
   local FILE = "/llmprof/ncu-2025.3.1-GH100.json"
 

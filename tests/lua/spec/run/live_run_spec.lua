@@ -44,7 +44,8 @@ describe("a live run", function()
   it("keeps to the schemas", function()
     local made = live.run { "overhead=measure" }
     for name, file in pairs { results = "results.json", metrics = "workload/metrics.json",
-      operators = "workload/operators.json" } do
+      operators = "workload/operators.json", env = "env.json", manifest = "manifest.json",
+      selection = "ncu/selection.json", ranks = "ranks/ranks.json" } do
       assert.is_nil(document.check(name, made:json(file)))
     end
   end)
@@ -90,8 +91,9 @@ describe("a live run", function()
     assert.equal(3, made.code)
     assert.matches("llmprof: Nsight Systems (nsys) was not found "
       .. "(/none/nsys: not there, or not executable)\n"
-      .. "  install it, or name it with tools.nsys=PATH; without it, capture=recorded analyses a "
-      .. "recorded capture", made.output, 1, true)
+      .. "  install it, or name it with tools.nsys=PATH; without it, capture=builtin records "
+      .. "with llmprof's own collector, and capture=recorded analyses a recorded capture",
+      made.output, 1, true)
     assert.equal("failed", made:manifest().status)
     assert.same({}, made:calls "workload")
     assert.is_truthy(made:json "env.json".captured_on)
@@ -244,6 +246,29 @@ describe("a workload", function()
     local made = live.run(QUICK, { STANDIN_WORKLOAD = "fork" })
     assert.equal(0, made.code, made.output)
     assert.is_false(made:left_alive())
+  end)
+
+  it("may leave daemons behind, which are ended and named", function()
+    local made = live.run(QUICK, { STANDIN_WORKLOAD = "daemon" })
+    assert.equal(0, made.code, made.output)
+    assert.is_false(made:left_alive())
+    local pid = assert(fs.read(made.log .. "/pid")):match "%d+"
+    assert.matches("the workload left processes running, which were ended: ",
+      made:step "timeline".notes[1], 1, true)
+    assert.matches(("bash (%s)"):format(pid), made:step "timeline".notes[1], 1, true)
+  end)
+
+  it("may leave a daemon behind when it is interrupted, which is ended", function()
+    local made = live.end_with("SIGINT", QUICK, { STANDIN_WORKLOAD = "daemon_hang" })
+    assert.equal(130, made.code, made.output)
+    assert.is_false(made:left_alive())
+  end)
+
+  it("may print more than fits into memory", function()
+    local settings = table.move(QUICK, 1, #QUICK, 2, { "limits.bytes=16000000" })
+    local made = live.run(settings, { STANDIN_WORKLOAD = "spam", STANDIN_ONLY = "nsys" })
+    assert.equal(0, made.code, made.output)
+    assert.is_true(fs.stat(made:path "nsys/log.txt").size > 24000000)
   end)
 
   it("may crash", function()

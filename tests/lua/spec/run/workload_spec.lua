@@ -12,7 +12,7 @@ describe("llmprof.run.workload", function()
   end
 
   describe("describe", function()
-    local cfg = { workload = { timeout_s = 90 }, run = {}, n = 3 }
+    local cfg = { workload = { timeout_s = 90 }, run = {}, n = 3, launch = { ranks = 1 } }
 
     local function describe_argv(answer, run)
       return workload.describe({ workload = function() return answer end }, cfg, run)
@@ -48,7 +48,7 @@ describe("llmprof.run.workload", function()
 
   it("generates fewer tokens where one stands for many", function()
     local cfg = { infer = { max_new_tokens = 64, batch = 2 }, run = {}, python = "py",
-      workload = {} }
+      workload = {}, launch = { ranks = 1 } }
     local made = { workload = function(seen)
       return { argv = { seen.python, seen.infer.max_new_tokens, seen.infer.batch } }
     end }

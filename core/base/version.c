@@ -1,0 +1,5 @@
+#include "llmprof/version.h"
+
+const char *llmprof_version(void) {
+  return LLMPROF_VERSION;
+}

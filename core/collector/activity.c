@@ -1,0 +1,402 @@
+#include "collector/activity.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "collector/buffers.h"
+#include "collector/calls.h"
+#include "collector/clock.h"
+#include "collector/cupti_api.h"
+#include "collector/diagnose.h"
+#include "collector/exits.h"
+#include "collector/names.h"
+#include "collector/output.h"
+#include "collector/places.h"
+#include "collector/plan.h"
+#include "collector/wake.h"
+
+/* Records are structs of the libcupti that is loaded; what is read of them
+ * here lies where every version since 12.0 has it. */
+_Static_assert(offsetof(CUpti_ActivityKernel10, name) == 104, "layout");
+_Static_assert(offsetof(CUpti_ActivityKernel10, graphNodeId) == 144, "layout");
+_Static_assert(offsetof(CUpti_ActivityKernel10, graphId) == 156, "layout");
+_Static_assert(offsetof(CUpti_ActivityMemcpy6, graphNodeId) == 64, "layout");
+_Static_assert(offsetof(CUpti_ActivitySynchronization2, cudaEventId) == 36,
+               "layout");
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* running */
+static atomic_bool running;
+static bool prepared; /* CUPTI has our buffers */
+
+/* ---- buffers ---- */
+
+/* Before 12.9 (API version 27) CUPTI may crash when it is given none. */
+static bool bears_null(void) {
+  return cupti.version >= 27;
+}
+
+static void CUPTIAPI give_buffer(uint8_t **bytes, size_t *size,
+                                 size_t *max_records) {
+  *bytes = buffers_give();
+  if (!*bytes && !bears_null()) *bytes = buffers_give_blind();
+  *size = *bytes ? BUFFER_SIZE : 0;
+  *max_records = 0;
+}
+
+static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream,
+                                 uint8_t *bytes, size_t size, size_t valid) {
+  (void)context, (void)stream, (void)size;
+  if (!bytes) return;
+  buffers_full(bytes, valid);
+  wake_writer();
+}
+
+/* ---- on and off ---- */
+
+static uint64_t CUPTIAPI timestamp(void) {
+  return (uint64_t)clock_now();
+}
+
+static void set_attribute(CUpti_ActivityAttribute attribute, size_t size,
+                          void *value) {
+  if (cupti.cuptiActivitySetAttribute)
+    (void)cupti.cuptiActivitySetAttribute(attribute, &size, value);
+}
+
+void activity_prepare(void) {
+  if (cupti.cuptiSetThreadIdType)
+    (void)cupti.cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
+  if (cupti.cuptiActivityRegisterTimestampCallback)
+    (void)cupti.cuptiActivityRegisterTimestampCallback(timestamp);
+  uint8_t yes = 1;
+  set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, sizeof yes,
+                &yes);
+  set_attribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, sizeof yes,
+                &yes);
+  calls_prepare();
+  CUptiResult result =
+      cupti.cuptiActivityRegisterCallbacks(give_buffer, take_buffer);
+  prepared = result == CUPTI_SUCCESS;
+  if (!prepared)
+    diagnose(SPOOL_ERROR, "cupti", "no timeline: %s",
+             cupti_result_name(result));
+}
+
+static const CUpti_ActivityKind kinds[] = {
+    CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
+    CUPTI_ACTIVITY_KIND_MEMCPY2,           CUPTI_ACTIVITY_KIND_MEMSET,
+    CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,   CUPTI_ACTIVITY_KIND_OVERHEAD,
+};
+
+static void enable_kind(CUpti_ActivityKind kind) {
+  CUptiResult result = cupti.cuptiActivityEnable(kind);
+  if (result != CUPTI_SUCCESS)
+    diagnose(SPOOL_WARNING, "cupti", "records of kind %d are missing: %s",
+             (int)kind, cupti_result_name(result));
+}
+
+void activity_start(void) {
+  pthread_mutex_lock(&lock);
+  if (prepared && !atomic_load(&running)) {
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+      enable_kind(kinds[i]);
+    if (!the_plan.graph_nodes) enable_kind(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+    calls_enable(true);
+    exits_register();
+    atomic_store(&running, true);
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+void activity_stop(void) {
+  pthread_mutex_lock(&lock);
+  if (atomic_load(&running) && driver_alive()) {
+    calls_enable(false);
+    places_sync();
+    (void)cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+      (void)cupti.cuptiActivityDisable(kinds[i]);
+    if (!the_plan.graph_nodes)
+      (void)cupti.cuptiActivityDisable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+  }
+  atomic_store(&running, false);
+  pthread_mutex_unlock(&lock);
+}
+
+bool activity_running(void) {
+  return atomic_load(&running);
+}
+
+void activity_flush(bool all) {
+  if (!cupti.version || !driver_alive()) return;
+  (void)cupti.cuptiActivityFlushAll(all ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
+}
+
+/* ---- records ---- */
+
+static uint64_t without_time, not_known; /* since they were last reported */
+
+static bool has_time(uint64_t start, uint64_t end) {
+  if (start != 0 && end != 0) return true;
+  without_time++;
+  return false;
+}
+
+static void write_kernel(const CUpti_Activity *activity) {
+  const CUpti_ActivityKernel10 *k = (const void *)activity;
+  if (!has_time(k->start, k->end)) return;
+  places_seen(k->deviceId, k->contextId, k->streamId);
+  spool_kernel record = {
+      .start = (int64_t)k->start,
+      .end = (int64_t)k->end,
+      .queued = (int64_t)k->queued,
+      .submitted = (int64_t)k->submitted,
+      .name = names_id(k->name),
+      .device = k->deviceId,
+      .context = k->contextId,
+      .stream = k->streamId,
+      .correlation = k->correlationId,
+      .grid = {(uint32_t)k->gridX, (uint32_t)k->gridY, (uint32_t)k->gridZ},
+      .block = {(uint32_t)k->blockX, (uint32_t)k->blockY, (uint32_t)k->blockZ},
+      .registers = k->registersPerThread,
+      .static_shared = (uint32_t)k->staticSharedMemory,
+      .dynamic_shared = (uint32_t)k->dynamicSharedMemory,
+      .shared_executed = k->sharedMemoryExecuted,
+      .local_per_thread = k->localMemoryPerThread,
+      .local_total = k->localMemoryTotal,
+      .graph_node = k->graphNodeId,
+      .grid_id = k->gridId,
+      .graph = k->graphId,
+      .launch_type = k->launchType,
+      .cache_config = k->cacheConfig.both,
+      .shared_limit = k->sharedMemoryCarveoutRequested,
+  };
+  output_record(SPOOL_KERNEL, &record, sizeof record, NULL, 0);
+}
+
+/* What records of copies have in common; their types differ. */
+#define COPIED(m)                                                             \
+  (spool_memcpy) {                                                            \
+    .start = (int64_t)(m)->start, .end = (int64_t)(m)->end,                   \
+    .bytes = (m)->bytes, .graph_node = (m)->graphNodeId,                      \
+    .device = (m)->deviceId, .context = (m)->contextId,                       \
+    .stream = (m)->streamId, .correlation = (m)->correlationId,               \
+    .copy_kind = (m)->copyKind, .src_kind = (m)->srcKind,                     \
+    .dst_kind = (m)->dstKind, .flags = (m)->flags, .src_device = SPOOL_NO_ID, \
+    .src_context = SPOOL_NO_ID, .dst_device = SPOOL_NO_ID,                    \
+    .dst_context = SPOOL_NO_ID, .graph = (m)->graphId,                        \
+  }
+
+static void write_memcpy(const CUpti_Activity *activity) {
+  const CUpti_ActivityMemcpy6 *m = (const void *)activity;
+  if (!has_time(m->start, m->end)) return;
+  places_seen(m->deviceId, m->contextId, m->streamId);
+  spool_memcpy record = COPIED(m);
+  output_record(SPOOL_MEMCPY, &record, sizeof record, NULL, 0);
+}
+
+static void write_peer_copy(const CUpti_Activity *activity) {
+  const CUpti_ActivityMemcpyPtoP4 *m = (const void *)activity;
+  if (!has_time(m->start, m->end)) return;
+  places_seen(m->deviceId, m->contextId, m->streamId);
+  spool_memcpy record = COPIED(m);
+  record.src_device = m->srcDeviceId;
+  record.src_context = m->srcContextId;
+  record.dst_device = m->dstDeviceId;
+  record.dst_context = m->dstContextId;
+  output_record(SPOOL_MEMCPY, &record, sizeof record, NULL, 0);
+}
+
+static void write_memset(const CUpti_Activity *activity) {
+  const CUpti_ActivityMemset4 *m = (const void *)activity;
+  if (!has_time(m->start, m->end)) return;
+  places_seen(m->deviceId, m->contextId, m->streamId);
+  spool_memset record = {
+      .start = (int64_t)m->start,
+      .end = (int64_t)m->end,
+      .bytes = m->bytes,
+      .graph_node = m->graphNodeId,
+      .device = m->deviceId,
+      .context = m->contextId,
+      .stream = m->streamId,
+      .correlation = m->correlationId,
+      .value = m->value,
+      .memory_kind = m->memoryKind,
+      .graph = m->graphId,
+  };
+  output_record(SPOOL_MEMSET, &record, sizeof record, NULL, 0);
+}
+
+static void write_sync(const CUpti_Activity *activity) {
+  const CUpti_ActivitySynchronization2 *s = (const void *)activity;
+  if (!has_time(s->start, s->end)) return;
+  spool_sync record = {
+      .start = (int64_t)s->start,
+      .end = (int64_t)s->end,
+      .type = s->type,
+      .context = s->contextId,
+      .stream = s->streamId,
+      .event = s->cudaEventId,
+      .correlation = s->correlationId,
+  };
+  output_record(SPOOL_SYNC, &record, sizeof record, NULL, 0);
+}
+
+static void write_graph(const CUpti_Activity *activity) {
+  const CUpti_ActivityGraphTrace2 *g = (const void *)activity;
+  if (!has_time(g->start, g->end)) return;
+  places_seen(g->deviceId, g->contextId, g->streamId);
+  spool_graph record = {
+      .start = (int64_t)g->start,
+      .end = (int64_t)g->end,
+      .device = g->deviceId,
+      .context = g->contextId,
+      .stream = g->streamId,
+      .correlation = g->correlationId,
+      .graph = g->graphId,
+  };
+  output_record(SPOOL_GRAPH, &record, sizeof record, NULL, 0);
+}
+
+static void write_overhead(const CUpti_Activity *activity) {
+  static const struct {
+    CUpti_ActivityOverheadKind kind;
+    const char *name;
+  } names[] = {
+      {CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER, "Driver compiler"},
+      {CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH, "CUPTI Buffer flush"},
+      {CUPTI_ACTIVITY_OVERHEAD_CUPTI_INSTRUMENTATION, "CUPTI Instrumentation"},
+      {CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE, "CUPTI Resource Management"},
+  };
+  const CUpti_ActivityOverhead3 *o = (const void *)activity;
+  const char *name = "other";
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (names[i].kind == o->overheadKind) name = names[i].name;
+  bool of_thread = o->objectKind == CUPTI_ACTIVITY_OBJECT_THREAD;
+  spool_overhead record = {
+      .start = (int64_t)o->start,
+      .end = (int64_t)o->end,
+      .tid = of_thread ? o->objectId.pt.threadId : 0,
+      .name = names_id(name),
+  };
+  output_record(SPOOL_OVERHEAD, &record, sizeof record, NULL, 0);
+}
+
+/* ---- calls ---- */
+
+enum {
+  WAITING = 64, /* threads whose last call waits */
+  CALL_NAMES = 1024,
+};
+
+/* A driver call inside of a runtime call comes before it, with the same
+ * correlation: the last driver call of each thread waits for the next. */
+static spool_call waiting[WAITING]; /* by thread; tid 0: none */
+
+static void write_call(spool_call *call) {
+  output_record(SPOOL_CALL, call, sizeof *call, NULL, 0);
+}
+
+static uint32_t call_names[2][CALL_NAMES]; /* of driver or not, by cbid */
+
+static uint32_t call_name(bool is_driver, uint32_t cbid) {
+  uint32_t none = 0;
+  uint32_t *id = cbid < CALL_NAMES ? &call_names[is_driver][cbid] : &none;
+  if (*id) return *id;
+  const char *name = calls_name(is_driver, cbid);
+  *id = names_id(name ? name : "unknown call");
+  return *id;
+}
+
+static void add_api(const CUpti_Activity *activity) {
+  const CUpti_ActivityAPI *a = (const void *)activity;
+  bool is_driver = a->kind != CUPTI_ACTIVITY_KIND_RUNTIME;
+  spool_call call = {
+      .start = (int64_t)a->start,
+      .end = (int64_t)a->end,
+      .name = call_name(is_driver, a->cbid),
+      .tid = a->threadId,
+      .correlation = a->correlationId,
+      .result = a->returnValue,
+      .cbid = a->cbid,
+      .driver = is_driver,
+  };
+  spool_call *before = &waiting[a->threadId % WAITING];
+  bool inside = before->tid == call.tid && !is_driver &&
+                before->correlation == call.correlation;
+  if (before->tid && !inside) write_call(before);
+  *before = call;
+  if (is_driver) return;
+  write_call(&call);
+  before->tid = 0;
+}
+
+void activity_write_rest(void) {
+  for (size_t i = 0; i < WAITING; i++) {
+    if (waiting[i].tid) write_call(&waiting[i]);
+    waiting[i].tid = 0;
+  }
+}
+
+/* ---- buffers again ---- */
+
+static void write_record(const CUpti_Activity *activity) {
+  static const struct {
+    CUpti_ActivityKind kind;
+    void (*write)(const CUpti_Activity *activity);
+  } writers[] = {
+      {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, write_kernel},
+      {CUPTI_ACTIVITY_KIND_KERNEL, write_kernel},
+      {CUPTI_ACTIVITY_KIND_RUNTIME, add_api},
+      {CUPTI_ACTIVITY_KIND_DRIVER, add_api},
+      {CUPTI_ACTIVITY_KIND_MEMCPY, write_memcpy},
+      {CUPTI_ACTIVITY_KIND_MEMCPY2, write_peer_copy},
+      {CUPTI_ACTIVITY_KIND_MEMSET, write_memset},
+      {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, write_sync},
+      {CUPTI_ACTIVITY_KIND_GRAPH_TRACE, write_graph},
+      {CUPTI_ACTIVITY_KIND_OVERHEAD, write_overhead},
+  };
+  for (size_t i = 0; i < sizeof writers / sizeof *writers; i++)
+    if (writers[i].kind == activity->kind) {
+      writers[i].write(activity);
+      return;
+    }
+  not_known++;
+}
+
+static void write_buffer(uint8_t *bytes, size_t valid) {
+  CUpti_Activity *activity = NULL;
+  while (cupti.cuptiActivityGetNextRecord(bytes, valid, &activity) ==
+         CUPTI_SUCCESS)
+    write_record(activity);
+}
+
+static void report(spool_lost what, uint64_t *count) {
+  if (*count) diagnose_drops(what, *count);
+  *count = 0;
+}
+
+void activity_write(void) {
+  buffers_drain(write_buffer);
+  report(SPOOL_LOST_BROKEN, &without_time);
+  report(SPOOL_LOST_UNKNOWN, &not_known);
+  uint64_t missed = buffers_missed();
+  report(SPOOL_LOST_BUFFERS, &missed);
+  size_t dropped = 0;
+  if (cupti.version &&
+      cupti.cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped) ==
+          CUPTI_SUCCESS &&
+      dropped)
+    diagnose_drops(SPOOL_LOST_ACTIVITY, dropped);
+}
+
+void activity_forget(void) {
+  pthread_mutex_init(&lock, NULL);
+  atomic_store(&running, false);
+  prepared = false;
+  memset(waiting, 0, sizeof waiting);
+  memset(call_names, 0, sizeof call_names);
+  without_time = not_known = 0;
+}

@@ -1,0 +1,18 @@
+/* Which calls of CUDA's interfaces are recorded, and their names. */
+#ifndef LLMPROF_COLLECTOR_CALLS_H
+#define LLMPROF_COLLECTOR_CALLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Before the first context: without it calls that are chosen later, while the
+ * program runs, would not be recorded (seen with CUPTI 13.0). */
+void calls_prepare(void);
+
+/* Have the chosen calls recorded, or not. */
+void calls_enable(bool on);
+
+/* CUPTI's name of a function; NULL: it knows none. */
+const char *calls_name(bool is_driver, uint32_t cbid);
+
+#endif

@@ -1,0 +1,175 @@
+#include "collector/chosen.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/diagnose.h"
+#include "collector/plan.h"
+#include "collector/ranges.h"
+
+/* Parts of names of kernels that wait for another GPU, process or the host. */
+static const char *const never[] = {
+    "nccl",           "NCCL",          "cross_device_reduce",
+    "all_reduce",     "allreduce",     "AllReduce",
+    "all_gather",     "allgather",     "AllGather",
+    "reduce_scatter", "ReduceScatter", "nvshmem",
+    "multimem",       "one_shot",      "two_shot",
+    "deep_ep",        "symm_mem",      "barrier",
+    "lamport",        "Lamport",
+};
+
+enum {
+  KERNEL_SLOTS = 4096, /* a power of two */
+};
+
+/* The launches of the plan that differ in their ordinals only. */
+typedef struct group {
+  const plan_launch *first;
+  const plan_launch **wanted;
+  size_t wanted_count;
+  atomic_uint seen; /* such launches since the beginning */
+} group;
+
+/* The groups of a kernel, by the address of its name. Never freed, since other
+ * threads may look at it: there is one per kernel and plan. */
+typedef struct kernel_groups {
+  const char *kernel;
+  size_t count;
+  group *of[];
+} kernel_groups;
+
+static group *groups;
+static size_t group_count;
+static size_t grouped; /* launches of the plan that they are of */
+static kernel_groups *_Atomic kernels[KERNEL_SLOTS];
+
+/* ---- the plan ---- */
+
+static bool is_communication(const char *kernel) {
+  for (size_t i = 0; i < sizeof never / sizeof *never; i++)
+    if (strstr(kernel, never[i])) return true;
+  return false;
+}
+
+static bool same_range(const plan_range *a, const plan_range *b) {
+  return strcmp(a->name, b->name) == 0 && strcmp(a->domain, b->domain) == 0;
+}
+
+static bool same_group(const plan_launch *a, const plan_launch *b) {
+  return strcmp(a->kernel, b->kernel) == 0 && a->any_shape == b->any_shape &&
+         a->any_block == b->any_block && a->any_shared == b->any_shared &&
+         memcmp(a->grid, b->grid, sizeof a->grid) == 0 &&
+         memcmp(a->block, b->block, sizeof a->block) == 0 &&
+         a->shared == b->shared && same_range(&a->stage, &b->stage);
+}
+
+static group *group_for(const plan_launch *wanted) {
+  for (size_t i = 0; i < group_count; i++)
+    if (same_group(groups[i].first, wanted)) return &groups[i];
+  groups[group_count].first = wanted;
+  return &groups[group_count++];
+}
+
+static void want(group *g, const plan_launch *l) {
+  const plan_launch **more =
+      realloc(g->wanted, (g->wanted_count + 1) * sizeof *g->wanted);
+  if (!more) {
+    diagnose(SPOOL_ERROR, "memory", "no memory to choose %s", l->kernel);
+    return;
+  }
+  g->wanted = more;
+  g->wanted[g->wanted_count++] = l;
+}
+
+/* Launches are only ever added to the plan: as many are the same ones. */
+static bool count_again(void) {
+  if (!groups || grouped != the_plan.launch_count) return false;
+  for (size_t i = 0; i < group_count; i++) atomic_store(&groups[i].seen, 0);
+  return true;
+}
+
+bool chosen_begin(void) {
+  if (count_again()) return group_count > 0;
+  for (size_t i = 0; i < KERNEL_SLOTS; i++) atomic_store(&kernels[i], NULL);
+  group_count = 0;
+  grouped = the_plan.launch_count;
+  groups = calloc(the_plan.launch_count + 1, sizeof *groups);
+  for (size_t i = 0; groups && i < the_plan.launch_count; i++) {
+    const plan_launch *l = &the_plan.launches[i];
+    if (is_communication(l->kernel))
+      diagnose(SPOOL_WARNING, "communication",
+               "not measured, since it waits for others: %s", l->kernel);
+    else
+      want(group_for(l), l);
+  }
+  return group_count > 0;
+}
+
+/* ---- launches ---- */
+
+static bool is_for(const group *g, const char *kernel) {
+  return strcmp(g->first->kernel, kernel) == 0 ||
+         (strcmp(g->first->kernel, "*") == 0 && !is_communication(kernel));
+}
+
+static kernel_groups *find_groups(const char *kernel) {
+  kernel_groups *found = malloc(sizeof *found + group_count * sizeof(group *));
+  if (!found) return NULL;
+  found->kernel = kernel;
+  found->count = 0;
+  for (size_t i = 0; i < group_count; i++)
+    if (is_for(&groups[i], kernel)) found->of[found->count++] = &groups[i];
+  return found;
+}
+
+/* NULL: no memory, or more kernels than slots. A slot keeps its kernel. */
+static const kernel_groups *groups_of(const char *kernel) {
+  size_t at = ((uintptr_t)kernel >> 3) * 31;
+  for (size_t i = 0; i < KERNEL_SLOTS; i++) {
+    kernel_groups *_Atomic *slot = &kernels[(at + i) & (KERNEL_SLOTS - 1)];
+    kernel_groups *there = atomic_load_explicit(slot, memory_order_acquire);
+    if (there && there->kernel != kernel) continue;
+    if (there) return there;
+    kernel_groups *found = find_groups(kernel);
+    if (!found || atomic_compare_exchange_strong(slot, &there, found))
+      return found;
+    free(found); /* another thread was first, with this kernel or another */
+    if (there->kernel == kernel) return there;
+  }
+  return NULL;
+}
+
+static bool fits(const group *g, const launch *l) {
+  const plan_launch *w = g->first;
+  return (w->any_shape || memcmp(w->grid, l->grid, sizeof w->grid) == 0) &&
+         (w->any_block || memcmp(w->block, l->block, sizeof w->block) == 0) &&
+         (w->any_shared || w->shared == l->shared) &&
+         (!w->stage.name[0] || ranges_inside(&w->stage));
+}
+
+static bool wants(const group *g, uint32_t ordinal) {
+  for (size_t i = 0; i < g->wanted_count; i++)
+    if (g->wanted[i]->from <= ordinal && ordinal <= g->wanted[i]->to)
+      return true;
+  return false;
+}
+
+bool chosen_is(const launch *l, uint32_t *ordinal) {
+  bool found = false;
+  const kernel_groups *of = l->kernel ? groups_of(l->kernel) : NULL;
+  for (size_t i = 0; of && i < of->count; i++) {
+    group *g = of->of[i];
+    if (!fits(g, l)) continue;
+    uint32_t number = atomic_fetch_add(&g->seen, 1);
+    if (found || !wants(g, number)) continue;
+    *ordinal = number;
+    found = true;
+  }
+  return found;
+}
+
+void chosen_forget(void) {
+  grouped = SIZE_MAX;
+}

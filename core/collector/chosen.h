@@ -1,0 +1,30 @@
+/* Which launches the plan wants counters of. Never those of communication:
+ * they wait for others, who do not know that they are measured. */
+#ifndef LLMPROF_COLLECTOR_CHOSEN_H
+#define LLMPROF_COLLECTOR_CHOSEN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A launch as a callback of the driver's interface tells it. */
+typedef struct launch {
+  const char *kernel; /* mangled; CUPTI keeps it */
+  void *context;
+  uint32_t context_id;
+  uint32_t grid[3], block[3];
+  uint32_t shared; /* dynamic, bytes */
+  uint32_t correlation;
+} launch;
+
+/* Read the plan, and count launches from 0. False: it wants none. */
+bool chosen_begin(void);
+
+/* Is this launch, on the calling thread, one of the plan? Each launch is asked
+ * for once, since that counts them. *ordinal is its number among those that
+ * the plan does not tell apart. */
+bool chosen_is(const launch *l, uint32_t *ordinal);
+
+/* In the child of a fork: its plan is another. */
+void chosen_forget(void);
+
+#endif

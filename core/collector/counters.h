@@ -1,0 +1,40 @@
+/* Counters of chosen launches, by CUPTI's range profiler. It is started before
+ * a chosen launch. Where one pass gives all metrics, nothing is replayed, and
+ * it stays on for the chosen launches that follow at once (a session costs
+ * 17 ms on an H100, a launch in it 1 ms); else CUPTI replays each kernel, with
+ * the memory that it writes restored. */
+#ifndef LLMPROF_COLLECTOR_COUNTERS_H
+#define LLMPROF_COLLECTOR_COUNTERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "collector/chosen.h"
+#include "collector/log.h"
+
+/* Take the plan's launches and metrics; the rest is set up at the first launch
+ * that is chosen. */
+void counters_start(uint32_t unit);
+void counters_stop(void);
+
+/* It is about to happen, it has been made. Callbacks of one launch come on one
+ * thread. */
+void counters_enter(const launch *l);
+void counters_exit(void);
+
+/* Something comes that must not be measured: a graph, a capture. */
+void counters_break(void);
+
+/* Its context goes away. */
+void counters_context_gone(void *context);
+
+/* Since when a measurement has been going on, on the spool's clock; 0: none
+ * is. */
+int64_t counters_since(void);
+
+/* Writes an entry of this type; false: it is of another. */
+bool counters_write(const log_entry *entry);
+
+void counters_forget(void);
+
+#endif

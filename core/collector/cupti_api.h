@@ -1,0 +1,132 @@
+/* Functions of libcupti and libcuda, looked up by name: those of the libcupti
+ * that the program has loaded, else of the toolkit's. Nothing is linked, so
+ * that one library serves CUPTI 12.0 and later; what an older one lacks is
+ * NULL. */
+#ifndef LLMPROF_COLLECTOR_CUPTI_API_H
+#define LLMPROF_COLLECTOR_CUPTI_API_H
+
+#include <cupti.h>
+#include <cupti_pmsampling.h>
+#include <cupti_profiler_host.h>
+#include <cupti_profiler_target.h>
+#include <cupti_range_profiler.h>
+#include <cupti_target.h>
+#include <stdbool.h>
+
+/* Without these nothing can be recorded. */
+#define CUPTI_NEEDED(X)                \
+  X(cuptiGetVersion)                   \
+  X(cuptiGetResultString)              \
+  X(cuptiSubscribe)                    \
+  X(cuptiUnsubscribe)                  \
+  X(cuptiEnableCallback)               \
+  X(cuptiGetCallbackName)              \
+  X(cuptiActivityRegisterCallbacks)    \
+  X(cuptiActivityGetNextRecord)        \
+  X(cuptiActivityGetNumDroppedRecords) \
+  X(cuptiActivityEnable)               \
+  X(cuptiActivityDisable)              \
+  X(cuptiActivityFlushAll)
+
+#define CUPTI_OPTIONAL(X)                         \
+  X(cuptiSubscribe_v2)                            \
+  X(cuptiSetThreadIdType)                         \
+  X(cuptiActivityRegisterTimestampCallback)       \
+  X(cuptiGetTimestamp)                            \
+  X(cuptiActivitySetAttribute)                    \
+  X(cuptiActivityEnableRuntimeApi)                \
+  X(cuptiActivityEnableDriverApi)                 \
+  X(cuptiGetContextId)                            \
+  X(cuptiGetDeviceId)                             \
+  X(cuptiGetStreamIdEx)                           \
+  X(cuptiGetGraphNodeId)                          \
+  X(cuptiGetGraphId)                              \
+  X(cuptiDeviceGetChipName)                       \
+  X(cuptiProfilerInitialize)                      \
+  X(cuptiProfilerDeviceSupported)                 \
+  X(cuptiProfilerGetCounterAvailability)          \
+  X(cuptiProfilerHostInitialize)                  \
+  X(cuptiProfilerHostDeinitialize)                \
+  X(cuptiProfilerHostConfigAddMetrics)            \
+  X(cuptiProfilerHostGetConfigImageSize)          \
+  X(cuptiProfilerHostGetConfigImage)              \
+  X(cuptiProfilerHostGetNumOfPasses)              \
+  X(cuptiProfilerHostEvaluateToGpuValues)         \
+  X(cuptiRangeProfilerEnable)                     \
+  X(cuptiRangeProfilerDisable)                    \
+  X(cuptiRangeProfilerStart)                      \
+  X(cuptiRangeProfilerStop)                       \
+  X(cuptiRangeProfilerSetConfig)                  \
+  X(cuptiRangeProfilerPushRange)                  \
+  X(cuptiRangeProfilerPopRange)                   \
+  X(cuptiRangeProfilerDecodeData)                 \
+  X(cuptiRangeProfilerGetCounterDataSize)         \
+  X(cuptiRangeProfilerCounterDataImageInitialize) \
+  X(cuptiRangeProfilerGetCounterDataInfo)         \
+  X(cuptiPmSamplingEnable)                        \
+  X(cuptiPmSamplingDisable)                       \
+  X(cuptiPmSamplingSetConfig)                     \
+  X(cuptiPmSamplingStart)                         \
+  X(cuptiPmSamplingStop)                          \
+  X(cuptiPmSamplingDecodeData)                    \
+  X(cuptiPmSamplingGetCounterAvailability)        \
+  X(cuptiPmSamplingGetCounterDataSize)            \
+  X(cuptiPmSamplingCounterDataImageInitialize)    \
+  X(cuptiPmSamplingGetCounterDataInfo)            \
+  X(cuptiPmSamplingCounterDataGetSampleInfo)
+
+typedef struct cupti_api {
+#define X(name) __typeof__(name) *name;
+  CUPTI_NEEDED(X)
+  CUPTI_OPTIONAL(X)
+#undef X
+  uint32_t version; /* 130001 for 13.0.1, 24 for 12.6 */
+} cupti_api;
+
+extern cupti_api cupti;
+
+/* False: no libcupti, or too old a one; *why is a line for people. Called
+ * again it says the same. `path` is tried first; NULL: none. */
+bool cupti_load(const char *path, const char **why);
+
+/* In the child of a fork: it is not to be used until it is loaded again. */
+void cupti_forget(void);
+
+/* The driver, by its names with their versions. */
+typedef struct driver_api {
+  CUresult (*driver_version)(int *version);
+  CUresult (*context_current)(CUcontext *context);
+  CUresult (*context_device)(CUdevice *device);
+  CUresult (*context_sync)(void);
+  CUresult (*device_get)(CUdevice *device, int ordinal);
+  CUresult (*device_name)(char *name, int size, CUdevice device);
+  CUresult (*device_uuid)(CUuuid *uuid, CUdevice device);
+  CUresult (*device_memory)(size_t *bytes, CUdevice device);
+  CUresult (*device_attribute)(int *value, CUdevice_attribute attribute,
+                               CUdevice device);
+  CUresult (*capture_mode)(CUstreamCaptureMode *mode);
+  CUresult (*memory_alloc)(CUdeviceptr *memory, size_t size);
+  CUresult (*memory_free)(CUdeviceptr memory);
+  CUresult (*memory_set)(CUdeviceptr memory, unsigned char value, size_t size,
+                         CUstream stream);
+} driver_api;
+
+extern driver_api driver;
+
+/* False: libcuda is not loaded or too old. */
+bool driver_load(void);
+
+/* False: the driver has been shut down, as it is at the end of an exit; then
+ * CUPTI is gone, too. */
+bool driver_alive(void);
+
+/* CUPTI's word for a result, never NULL. */
+const char *cupti_result_name(CUptiResult result);
+
+/* A parameter struct of CUPTI's with its size filled in. */
+#define CUPTI_PARAMS(type, name) \
+  type name;                     \
+  memset(&name, 0, sizeof name); \
+  name.structSize = type##_STRUCT_SIZE
+
+#endif

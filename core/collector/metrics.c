@@ -1,0 +1,179 @@
+#include "collector/metrics.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/diagnose.h"
+#include "collector/exits.h"
+#include "collector/log.h"
+
+static atomic_uint last_id;
+
+static const char *code_of(CUptiResult result) {
+  switch (result) {
+  case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
+  case CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
+    return "no_permission";
+  case CUPTI_ERROR_HARDWARE_BUSY:
+    return "counters_busy";
+  default:
+    return "cupti";
+  }
+}
+
+bool metrics_ok(CUptiResult result, const char *what) {
+  if (result == CUPTI_SUCCESS) return true;
+  const char *code = code_of(result);
+  bool denied = strcmp(code, "no_permission") == 0;
+  diagnose(SPOOL_ERROR, code, "%s: %s (%d)%s", what, cupti_result_name(result),
+           (int)result,
+           denied ? ": run as root or with CAP_SYS_ADMIN, or load the driver "
+                    "with NVreg_RestrictProfilingToAdminUsers=0"
+                  : "");
+  return false;
+}
+
+bool metrics_begin(void) {
+  if (!cupti.cuptiProfilerInitialize || !cupti.cuptiProfilerHostInitialize) {
+    diagnose(SPOOL_WARNING, "cupti_old",
+             "this libcupti has no counters: 12.6 or later is needed");
+    return false;
+  }
+  CUPTI_PARAMS(CUpti_Profiler_Initialize_Params, p);
+  if (!metrics_ok(cupti.cuptiProfilerInitialize(&p), "cuptiProfilerInitialize"))
+    return false;
+  /* it loads libraries, whose own handlers must run after ours */
+  exits_register();
+  return true;
+}
+
+char *metrics_chip(size_t device) {
+  CUPTI_PARAMS(CUpti_Device_GetChipName_Params, p);
+  p.deviceIndex = device;
+  if (!cupti.cuptiDeviceGetChipName ||
+      !metrics_ok(cupti.cuptiDeviceGetChipName(&p), "cuptiDeviceGetChipName"))
+    return NULL;
+  return strdup(p.pChipName);
+}
+
+static CUpti_Profiler_Host_Object *
+new_host(CUpti_ProfilerType type, const char *chip, const uint8_t *available) {
+  CUPTI_PARAMS(CUpti_Profiler_Host_Initialize_Params, p);
+  p.profilerType = type;
+  p.pChipName = chip;
+  p.pCounterAvailabilityImage = available;
+  return metrics_ok(cupti.cuptiProfilerHostInitialize(&p),
+                    "cuptiProfilerHostInitialize")
+             ? p.pHostObject
+             : NULL;
+}
+
+static void free_host(CUpti_Profiler_Host_Object *host) {
+  CUPTI_PARAMS(CUpti_Profiler_Host_Deinitialize_Params, p);
+  p.pHostObject = host;
+  (void)cupti.cuptiProfilerHostDeinitialize(&p);
+}
+
+static CUptiResult add_metrics(CUpti_Profiler_Host_Object *host,
+                               const char **names, size_t count) {
+  CUPTI_PARAMS(CUpti_Profiler_Host_ConfigAddMetrics_Params, p);
+  p.pHostObject = host;
+  p.ppMetricNames = names;
+  p.numMetrics = count;
+  return cupti.cuptiProfilerHostConfigAddMetrics(&p);
+}
+
+/* A metric that the chip lacks would spoil the whole set. */
+static bool is_known(CUpti_ProfilerType type, const char *chip,
+                     const uint8_t *available, const char *name) {
+  CUpti_Profiler_Host_Object *host = new_host(type, chip, available);
+  if (!host) return false;
+  bool known = add_metrics(host, &name, 1) == CUPTI_SUCCESS;
+  free_host(host);
+  return known;
+}
+
+static bool make_config(metric_set *set) {
+  CUPTI_PARAMS(CUpti_Profiler_Host_GetConfigImageSize_Params, size);
+  size.pHostObject = set->host;
+  if (!metrics_ok(cupti.cuptiProfilerHostGetConfigImageSize(&size),
+                  "cuptiProfilerHostGetConfigImageSize"))
+    return false;
+  set->config_size = size.configImageSize;
+  set->config = calloc(1, set->config_size);
+  if (!set->config) return false;
+  CUPTI_PARAMS(CUpti_Profiler_Host_GetConfigImage_Params, image);
+  image.pHostObject = set->host;
+  image.configImageSize = set->config_size;
+  image.pConfigImage = set->config;
+  CUPTI_PARAMS(CUpti_Profiler_Host_GetNumOfPasses_Params, passes);
+  passes.configImageSize = set->config_size;
+  passes.pConfigImage = set->config;
+  bool ok = metrics_ok(cupti.cuptiProfilerHostGetConfigImage(&image),
+                       "cuptiProfilerHostGetConfigImage") &&
+            metrics_ok(cupti.cuptiProfilerHostGetNumOfPasses(&passes),
+                       "cuptiProfilerHostGetNumOfPasses");
+  set->passes = passes.numOfPasses;
+  return ok;
+}
+
+/* The metric as the spool has it: value is its number, the name follows. */
+static void announce(uint32_t id, const char *name) {
+  size_t size = strlen(name) + 1;
+  log_entry *entry = log_reserve(LOG_METRIC, sizeof *entry + size);
+  if (!entry) return;
+  entry->value = id;
+  memcpy(entry + 1, name, size);
+  log_commit();
+}
+
+static void choose(metric_set *set, CUpti_ProfilerType type, const char *chip,
+                   const uint8_t *available, char *const names[],
+                   size_t count) {
+  for (size_t i = 0; i < count && set->count < PLAN_METRICS; i++) {
+    if (!is_known(type, chip, available, names[i])) {
+      diagnose(SPOOL_WARNING, "metric_missing", "%s has no metric %s", chip,
+               names[i]);
+      continue;
+    }
+    set->ids[set->count] = atomic_fetch_add(&last_id, 1) + 1;
+    announce(set->ids[set->count], names[i]);
+    set->names[set->count++] = names[i];
+  }
+}
+
+bool metrics_make(metric_set *set, CUpti_ProfilerType type, const char *chip,
+                  const uint8_t *available, char *const names[], size_t count) {
+  *set = (metric_set){0};
+  choose(set, type, chip, available, names, count);
+  if (set->count == 0) return false;
+  set->host = new_host(type, chip, available);
+  if (set->host &&
+      metrics_ok(add_metrics(set->host, set->names, set->count),
+                 "cuptiProfilerHostConfigAddMetrics") &&
+      make_config(set))
+    return true;
+  metrics_free(set);
+  return false;
+}
+
+void metrics_free(metric_set *set) {
+  if (set->host) free_host(set->host);
+  free(set->config);
+  free(set->data);
+  *set = (metric_set){0};
+}
+
+bool metrics_values(const metric_set *set, size_t index, double *values) {
+  CUPTI_PARAMS(CUpti_Profiler_Host_EvaluateToGpuValues_Params, p);
+  p.pHostObject = set->host;
+  p.pCounterDataImage = set->data;
+  p.counterDataImageSize = set->data_size;
+  p.rangeIndex = index;
+  p.ppMetricNames = (const char **)set->names;
+  p.numMetrics = set->count;
+  p.pMetricValues = values;
+  return metrics_ok(cupti.cuptiProfilerHostEvaluateToGpuValues(&p),
+                    "cuptiProfilerHostEvaluateToGpuValues");
+}

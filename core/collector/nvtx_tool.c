@@ -1,0 +1,615 @@
+#include "collector/nvtx_tool.h"
+
+#include <nvtx3/nvToolsExtPayload.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#include "collector/nvtx_entries.h"
+#include "collector/ranges.h"
+#include "collector/spool.h"
+#include "collector/units.h"
+
+enum {
+  TEXT_MAX = 16 << 10, /* bytes kept of one text */
+  BLOB_MAX = 16 << 10, /* bytes kept of all payloads of one event */
+  BLOBS_MAX = 16,
+};
+
+static atomic_bool is_on;
+static atomic_uint_fast64_t next_range = 1;
+
+static void (*_Atomic begin_again)(void); /* after a fork */
+
+static bool off(void) {
+  if (atomic_load_explicit(&is_on, memory_order_relaxed)) return false;
+  void (*again)(void) = atomic_exchange(&begin_again, NULL);
+  if (again) again();
+  return !atomic_load(&is_on);
+}
+
+/* ---- domains ---- */
+
+typedef struct domain {
+  struct domain *next;
+  uint32_t number;
+  char name[];
+} domain;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* domains */
+static domain *domains;
+static uint32_t last_domain;
+static atomic_uint_fast64_t next_schema = NVTX_PAYLOAD_SCHEMA_ID_DYNAMIC_START;
+
+static const domain *domain_of(nvtxDomainHandle_t handle) {
+  return (const void *)handle;
+}
+
+static uint32_t number_of(nvtxDomainHandle_t handle) {
+  return handle ? domain_of(handle)->number : 0;
+}
+
+static const char *name_of(nvtxDomainHandle_t handle) {
+  return handle ? domain_of(handle)->name : "";
+}
+
+/* An entry with a name. */
+static void log_name(log_type type, uint32_t in, uint32_t value,
+                     const char *name) {
+  size_t size = strnlen(name, TEXT_MAX);
+  nvtx_name_entry *e = log_reserve(type, sizeof *e + size + 1);
+  if (!e) return;
+  e->entry.value = value;
+  e->domain = in;
+  e->size = (uint32_t)size;
+  char *text = memcpy(e + 1, name, size);
+  text[size] = 0;
+  log_commit();
+}
+
+/* Domains of before a fork are told again. */
+void nvtx_tool_on(bool on) {
+  atomic_store(&is_on, on);
+  for (const domain *d = on ? domains : NULL; d; d = d->next)
+    log_name(LOG_NVTX_DOMAIN, 0, d->number, d->name);
+}
+
+/* With the lock: the domain of that name, new if need be; NULL: no memory. */
+static domain *find_domain(const char *name, bool *is_new) {
+  for (domain *d = domains; d; d = d->next)
+    if (strcmp(d->name, name) == 0) return d;
+  size_t size = strlen(name) + 1;
+  domain *d = malloc(sizeof *d + size);
+  if (!d) return NULL;
+  *is_new = true;
+  *d = (domain){.next = domains, .number = ++last_domain};
+  memcpy(d->name, name, size);
+  return domains = d;
+}
+
+static nvtxDomainHandle_t create_domain(const char *name) {
+  bool is_new = false;
+  if (off() || !name) return NULL;
+  pthread_mutex_lock(&lock);
+  domain *d = find_domain(name, &is_new);
+  pthread_mutex_unlock(&lock);
+  if (d && is_new) log_name(LOG_NVTX_DOMAIN, 0, d->number, name);
+  return (nvtxDomainHandle_t)(void *)d;
+}
+
+/* ---- text ---- */
+
+static size_t put_utf8(char *out, uint32_t code) {
+  if (code < 0x80) {
+    out[0] = (char)code;
+    return 1;
+  }
+  if (code < 0x800) {
+    out[0] = (char)(0xc0 | code >> 6);
+    out[1] = (char)(0x80 | (code & 0x3f));
+    return 2;
+  }
+  if (code < 0x10000) {
+    out[0] = (char)(0xe0 | code >> 12);
+    out[1] = (char)(0x80 | (code >> 6 & 0x3f));
+    out[2] = (char)(0x80 | (code & 0x3f));
+    return 3;
+  }
+  out[0] = (char)(0xf0 | (code >> 18 & 7));
+  out[1] = (char)(0x80 | (code >> 12 & 0x3f));
+  out[2] = (char)(0x80 | (code >> 6 & 0x3f));
+  out[3] = (char)(0x80 | (code & 0x3f));
+  return 4;
+}
+
+typedef struct narrow {
+  char text[1024];
+} narrow;
+
+/* A wide text as UTF-8, cut to what fits. */
+static const char *to_utf8(const wchar_t *wide, narrow *out) {
+  size_t used = 0;
+  if (!wide) return NULL;
+  for (; *wide && used + 5 < sizeof out->text; wide++)
+    used += put_utf8(out->text + used, (uint32_t)*wide);
+  out->text[used] = 0;
+  return out->text;
+}
+
+/* ---- events ---- */
+
+/* What an event says, as the functions have it. */
+typedef struct event {
+  spool_nvtx_type type;
+  nvtxDomainHandle_t domain;
+  uint64_t range_id;
+  const nvtx_text *registered;
+  const char *text;
+  const nvtxEventAttributes_t *attributes; /* NULL: only a text */
+  const nvtxPayloadData_t *blobs;
+  size_t blob_count;
+} event;
+
+static size_t padded(size_t size) {
+  return (size + 7) & ~(size_t)7;
+}
+
+/* SIZE_MAX asks the tool to find out, which only text allows. */
+static size_t blob_size(const nvtxPayloadData_t *blob) {
+  if (!blob->payload) return 0;
+  if (blob->size != SIZE_MAX) return blob->size;
+  return blob->schemaId == NVTX_PAYLOAD_ENTRY_TYPE_CSTRING
+             ? strnlen(blob->payload, TEXT_MAX) + 1
+             : 0;
+}
+
+/* How much of each blob is kept; the bytes of all of them in the entry. */
+static size_t measure_blobs(const event *e, size_t kept[BLOBS_MAX]) {
+  size_t left = BLOB_MAX, total = 0;
+  for (size_t i = 0; i < e->blob_count && i < BLOBS_MAX; i++) {
+    size_t size = blob_size(&e->blobs[i]);
+    kept[i] = size < left ? size : left;
+    left -= kept[i];
+    total += sizeof(spool_nvtx_blob) + padded(kept[i]);
+  }
+  return total;
+}
+
+static void put_blobs(const event *e, const size_t kept[BLOBS_MAX], char *at) {
+  for (size_t i = 0; i < e->blob_count && i < BLOBS_MAX; i++) {
+    size_t cut = blob_size(&e->blobs[i]) - kept[i];
+    spool_nvtx_blob head = {
+        .schema = e->blobs[i].schemaId,
+        .size = (uint32_t)kept[i],
+        .cut = cut < UINT32_MAX ? (uint32_t)cut : UINT32_MAX,
+    };
+    memcpy(at, &head, sizeof head);
+    at += sizeof head;
+    memset(at, 0, padded(kept[i]));
+    if (kept[i]) memcpy(at, e->blobs[i].payload, kept[i]);
+    at += padded(kept[i]);
+  }
+}
+
+static bool has(const nvtxEventAttributes_t *a, size_t end) {
+  return a && a->size >= end;
+}
+
+#define HAS(attributes, field) \
+  has(attributes,              \
+      offsetof(nvtxEventAttributes_t, field) + sizeof(attributes)->field)
+
+static void put_attributes(nvtx_event_entry *out,
+                           const nvtxEventAttributes_t *a) {
+  if (HAS(a, category)) out->category = a->category;
+  if (HAS(a, color)) {
+    out->color = a->color;
+    out->has_color = a->colorType == NVTX_COLOR_ARGB;
+  }
+  if (HAS(a, payload) && a->payloadType >= NVTX_PAYLOAD_TYPE_UNSIGNED_INT64 &&
+      a->payloadType <= NVTX_PAYLOAD_TYPE_FLOAT) {
+    out->payload = a->payload.ullValue;
+    out->payload_type = (uint8_t)a->payloadType;
+    if (a->payloadType >= NVTX_PAYLOAD_TYPE_UNSIGNED_INT32)
+      out->payload &= UINT32_MAX;
+  }
+}
+
+static void log_event(const event *e) {
+  size_t kept[BLOBS_MAX];
+  size_t text = e->text ? strnlen(e->text, TEXT_MAX) : 0;
+  size_t blobs = measure_blobs(e, kept);
+  nvtx_event_entry *out =
+      log_reserve(LOG_NVTX_EVENT, sizeof *out + padded(text) + blobs);
+  if (!out) return;
+  log_entry head = out->entry;
+  *out = (nvtx_event_entry){
+      .entry = head,
+      .range_id = e->range_id,
+      .registered = e->registered,
+      .text_size = (uint32_t)text,
+      .domain = number_of(e->domain),
+      .type = (uint16_t)e->type,
+      .blobs =
+          (uint16_t)(e->blob_count < BLOBS_MAX ? e->blob_count : BLOBS_MAX),
+  };
+  out->entry.value = e->text != NULL;
+  put_attributes(out, e->attributes);
+  if (blobs) out->payload_type = SPOOL_PAYLOAD_BINARY;
+  char *at = (char *)(out + 1);
+  if (text) memcpy(at, e->text, text);
+  put_blobs(e, kept, at + padded(text));
+  log_commit();
+}
+
+/* Message and payloads out of attributes. */
+static void take_attributes(event *e, const nvtxEventAttributes_t *a,
+                            narrow *space) {
+  e->attributes = a;
+  if (HAS(a, message)) {
+    if (a->messageType == NVTX_MESSAGE_TYPE_ASCII)
+      e->text = a->message.ascii;
+    else if (a->messageType == NVTX_MESSAGE_TYPE_UNICODE)
+      e->text = to_utf8(a->message.unicode, space);
+    else if (a->messageType == NVTX_MESSAGE_TYPE_REGISTERED)
+      e->registered = (const void *)a->message.registered;
+  }
+  if (HAS(a, payload) && a->payloadType == NVTX_PAYLOAD_TYPE_EXT) {
+    e->blobs = (const void *)(uintptr_t)a->payload.ullValue;
+    e->blob_count = e->blobs && a->reserved0 > 0 ? (size_t)a->reserved0 : 0;
+  }
+}
+
+/* ---- what each function does ---- */
+
+static int push(event *e) {
+  if (off()) return NVTX_NO_PUSH_POP_TRACKING;
+  const char *text = e->registered ? e->registered->bytes : e->text;
+  size_t size = e->registered ? e->registered->size
+                : text        ? strnlen(text, TEXT_MAX)
+                              : 0;
+  const char *in = name_of(e->domain);
+  e->type = SPOOL_NVTX_PUSH;
+  units_push(in, text ? text : "", size);
+  log_event(e);
+  return ranges_push(number_of(e->domain), in, text ? text : "", size);
+}
+
+static int pop(event *e) {
+  if (off()) return NVTX_NO_PUSH_POP_TRACKING;
+  plan_range range;
+  e->type = SPOOL_NVTX_POP;
+  log_event(e);
+  int level = ranges_pop(number_of(e->domain), &range);
+  if (level >= 0) units_pop(&range);
+  return level;
+}
+
+static nvtxRangeId_t start(event *e) {
+  if (off()) return 0;
+  e->type = SPOOL_NVTX_START;
+  e->range_id = atomic_fetch_add(&next_range, 1);
+  log_event(e);
+  return e->range_id;
+}
+
+static void end(event *e) {
+  if (off() || e->range_id == 0) return;
+  e->type = SPOOL_NVTX_END;
+  log_event(e);
+}
+
+static void mark(event *e) {
+  if (off()) return;
+  e->type = SPOOL_NVTX_MARK;
+  log_event(e);
+}
+
+/* ---- functions of the core ---- */
+
+typedef const nvtxEventAttributes_t *attributes_arg;
+
+/* The three ways to give a message, for a function without a domain. */
+#define THREE_WAYS(result, name, action)                 \
+  static result NVTX_API name##_ex(attributes_arg a) {   \
+    event e = {0};                                       \
+    narrow space;                                        \
+    take_attributes(&e, a, &space);                      \
+    return action(&e);                                   \
+  }                                                      \
+  static result NVTX_API name##_a(const char *text) {    \
+    event e = {.text = text};                            \
+    return action(&e);                                   \
+  }                                                      \
+  static result NVTX_API name##_w(const wchar_t *text) { \
+    narrow space;                                        \
+    event e = {.text = to_utf8(text, &space)};           \
+    return action(&e);                                   \
+  }
+THREE_WAYS(void, core_mark, mark)
+THREE_WAYS(nvtxRangeId_t, core_start, start)
+THREE_WAYS(int, core_push, push)
+
+static void NVTX_API core_end(nvtxRangeId_t id) {
+  end(&(event){.range_id = id});
+}
+
+static int NVTX_API core_pop(void) {
+  return pop(&(event){0});
+}
+
+static void NVTX_API name_category(uint32_t category, const char *name) {
+  if (!off() && name) log_name(LOG_NVTX_CATEGORY, 0, category, name);
+}
+
+static void NVTX_API name_category_w(uint32_t category, const wchar_t *name) {
+  narrow space;
+  name_category(category, to_utf8(name, &space));
+}
+
+static void NVTX_API name_thread(uint32_t tid, const char *name) {
+  if (!off() && name) log_name(LOG_THREAD_NAME, 0, tid, name);
+}
+
+static void NVTX_API name_thread_w(uint32_t tid, const wchar_t *name) {
+  narrow space;
+  name_thread(tid, to_utf8(name, &space));
+}
+
+/* ---- functions with a domain ---- */
+
+#define IN_DOMAIN(result, name, action)                                  \
+  static result NVTX_API name(nvtxDomainHandle_t in, attributes_arg a) { \
+    event e = {.domain = in};                                            \
+    narrow space;                                                        \
+    take_attributes(&e, a, &space);                                      \
+    return action(&e);                                                   \
+  }
+IN_DOMAIN(void, domain_mark, mark)
+IN_DOMAIN(nvtxRangeId_t, domain_start, start)
+IN_DOMAIN(int, domain_push, push)
+
+static void NVTX_API domain_end(nvtxDomainHandle_t in, nvtxRangeId_t id) {
+  end(&(event){.domain = in, .range_id = id});
+}
+
+static int NVTX_API domain_pop(nvtxDomainHandle_t in) {
+  return pop(&(event){.domain = in});
+}
+
+static void NVTX_API domain_category(nvtxDomainHandle_t in, uint32_t category,
+                                     const char *name) {
+  if (!off() && name)
+    log_name(LOG_NVTX_CATEGORY, number_of(in), category, name);
+}
+
+static void NVTX_API domain_category_w(nvtxDomainHandle_t in, uint32_t category,
+                                       const wchar_t *name) {
+  narrow space;
+  domain_category(in, category, to_utf8(name, &space));
+}
+
+/* Registered strings live as long as the process; NVTX has no end of one. */
+static nvtx_text *_Atomic registered_texts;
+
+static nvtxStringHandle_t NVTX_API register_string(nvtxDomainHandle_t in,
+                                                   const char *text) {
+  (void)in;
+  if (off() || !text) return NULL;
+  size_t size = strnlen(text, TEXT_MAX);
+  nvtx_text *kept = malloc(sizeof *kept + size + 1);
+  if (!kept) return NULL;
+  kept->size = (uint32_t)size;
+  memcpy(kept->bytes, text, size);
+  kept->bytes[size] = 0;
+  kept->next = atomic_load(&registered_texts);
+  while (!atomic_compare_exchange_weak(&registered_texts, &kept->next, kept))
+    ;
+  return (nvtxStringHandle_t)(void *)kept;
+}
+
+static nvtxStringHandle_t NVTX_API register_string_w(nvtxDomainHandle_t in,
+                                                     const wchar_t *text) {
+  narrow space;
+  return register_string(in, to_utf8(text, &space));
+}
+
+static nvtxDomainHandle_t NVTX_API domain_create(const char *name) {
+  return create_domain(name);
+}
+
+static nvtxDomainHandle_t NVTX_API domain_create_w(const wchar_t *name) {
+  narrow space;
+  return create_domain(to_utf8(name, &space));
+}
+
+/* ---- the tables ---- */
+
+typedef struct tool_slot {
+  uint32_t id;
+  void (*function)(void);
+} tool_slot;
+
+#define SLOT(id, function) \
+  { id, (void (*)(void))(function) }
+
+static const tool_slot core_slots[] = {
+    SLOT(NVTX_CBID_CORE_MarkEx, core_mark_ex),
+    SLOT(NVTX_CBID_CORE_MarkA, core_mark_a),
+    SLOT(NVTX_CBID_CORE_MarkW, core_mark_w),
+    SLOT(NVTX_CBID_CORE_RangeStartEx, core_start_ex),
+    SLOT(NVTX_CBID_CORE_RangeStartA, core_start_a),
+    SLOT(NVTX_CBID_CORE_RangeStartW, core_start_w),
+    SLOT(NVTX_CBID_CORE_RangeEnd, core_end),
+    SLOT(NVTX_CBID_CORE_RangePushEx, core_push_ex),
+    SLOT(NVTX_CBID_CORE_RangePushA, core_push_a),
+    SLOT(NVTX_CBID_CORE_RangePushW, core_push_w),
+    SLOT(NVTX_CBID_CORE_RangePop, core_pop),
+    SLOT(NVTX_CBID_CORE_NameCategoryA, name_category),
+    SLOT(NVTX_CBID_CORE_NameCategoryW, name_category_w),
+    SLOT(NVTX_CBID_CORE_NameOsThreadA, name_thread),
+    SLOT(NVTX_CBID_CORE_NameOsThreadW, name_thread_w),
+};
+
+static const tool_slot core2_slots[] = {
+    SLOT(NVTX_CBID_CORE2_DomainMarkEx, domain_mark),
+    SLOT(NVTX_CBID_CORE2_DomainRangeStartEx, domain_start),
+    SLOT(NVTX_CBID_CORE2_DomainRangeEnd, domain_end),
+    SLOT(NVTX_CBID_CORE2_DomainRangePushEx, domain_push),
+    SLOT(NVTX_CBID_CORE2_DomainRangePop, domain_pop),
+    SLOT(NVTX_CBID_CORE2_DomainNameCategoryA, domain_category),
+    SLOT(NVTX_CBID_CORE2_DomainNameCategoryW, domain_category_w),
+    SLOT(NVTX_CBID_CORE2_DomainRegisterStringA, register_string),
+    SLOT(NVTX_CBID_CORE2_DomainRegisterStringW, register_string_w),
+    SLOT(NVTX_CBID_CORE2_DomainCreateA, domain_create),
+    SLOT(NVTX_CBID_CORE2_DomainCreateW, domain_create_w),
+};
+
+static bool fill_table(const NvtxExportTableCallbacks *callbacks,
+                       NvtxCallbackModule module, const tool_slot *slots,
+                       size_t count) {
+  NvtxFunctionTable table = NULL;
+  unsigned size = 0;
+  if (!callbacks->GetModuleFunctionTable(module, &table, &size) || !table)
+    return false;
+  for (size_t i = 0; i < count; i++)
+    if (slots[i].id < size && table[slots[i].id])
+      *table[slots[i].id] = (NvtxFunctionPointer)slots[i].function;
+  return true;
+}
+
+bool nvtx_tool_attach(NvtxGetExportTableFunc_t get_table) {
+  const NvtxExportTableCallbacks *callbacks =
+      get_table ? get_table(NVTX_ETID_CALLBACKS) : NULL;
+  if (!callbacks || callbacks->struct_size < sizeof *callbacks) return false;
+  bool core = fill_table(callbacks, NVTX_CB_MODULE_CORE, core_slots,
+                         sizeof core_slots / sizeof *core_slots);
+  bool core2 = fill_table(callbacks, NVTX_CB_MODULE_CORE2, core2_slots,
+                          sizeof core2_slots / sizeof *core2_slots);
+  return core || core2;
+}
+
+/* ---- the payload extension ---- */
+
+static size_t name_size(const char *name) {
+  return (name ? strnlen(name, TEXT_MAX / 16) : 0) + 1;
+}
+
+static char *put_name(char *at, const char *name) {
+  size_t size = name_size(name) - 1;
+  if (size) memcpy(at, name, size);
+  at[size] = 0;
+  return at + size + 1;
+}
+
+static bool field_given(const nvtxPayloadSchemaAttr_t *a, uint64_t field) {
+  return (a->fieldMask & field) != 0;
+}
+
+/* Fields that the attributes do not give are 0. */
+static void fill_schema(nvtx_schema_entry *out,
+                        const nvtxPayloadSchemaAttr_t *a, uint32_t fields) {
+  out->type = (uint32_t)a->type;
+  out->entries = fields;
+  if (field_given(a, NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_FLAGS))
+    out->flags = (uint32_t)a->flags;
+  if (field_given(a, NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE))
+    out->static_size = a->payloadStaticSize;
+  if (field_given(a, NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ALIGNMENT))
+    out->pack_align = (uint32_t)a->packAlign;
+}
+
+static void log_schema(nvtxDomainHandle_t in, const nvtxPayloadSchemaAttr_t *a,
+                       uint64_t id) {
+  const nvtxPayloadSchemaEntry_t *fields = a->entries;
+  uint32_t count = a->numEntries < 256 ? (uint32_t)a->numEntries : 256;
+  const char *name =
+      field_given(a, NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME) ? a->name : NULL;
+  size_t names = name_size(name);
+  for (uint32_t i = 0; i < count; i++)
+    names += name_size(fields[i].name) + name_size(fields[i].description);
+  nvtx_schema_entry *out = log_reserve(
+      LOG_NVTX_SCHEMA, sizeof *out + count * sizeof(nvtx_field) + names);
+  if (!out) return;
+  log_entry head = out->entry;
+  *out = (nvtx_schema_entry){.entry = head, .schema = id};
+  out->entry.value = number_of(in);
+  fill_schema(out, a, count);
+  nvtx_field *to = (void *)(out + 1);
+  char *at = put_name((char *)(to + count), name);
+  for (uint32_t i = 0; i < count; i++) {
+    to[i] = (nvtx_field){fields[i].flags, fields[i].type,
+                         fields[i].arrayOrUnionDetail, fields[i].offset};
+    at = put_name(put_name(at, fields[i].name), fields[i].description);
+  }
+  log_commit();
+}
+
+static uint64_t NVTX_API register_schema(nvtxDomainHandle_t in,
+                                         const nvtxPayloadSchemaAttr_t *a) {
+  if (off() || !a || !a->entries) return 0;
+  uint64_t id = field_given(a, NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID)
+                    ? a->schemaId
+                    : atomic_fetch_add(&next_schema, 1);
+  log_schema(in, a, id);
+  return id;
+}
+
+static void NVTX_API payload_mark(nvtxDomainHandle_t in,
+                                  const nvtxPayloadData_t *data, size_t count) {
+  mark(&(event){.domain = in, .blobs = data, .blob_count = count});
+}
+
+static int NVTX_API payload_push(nvtxDomainHandle_t in,
+                                 const nvtxPayloadData_t *data, size_t count) {
+  return push(&(event){.domain = in, .blobs = data, .blob_count = count});
+}
+
+static int NVTX_API payload_pop(nvtxDomainHandle_t in,
+                                const nvtxPayloadData_t *data, size_t count) {
+  return pop(&(event){.domain = in, .blobs = data, .blob_count = count});
+}
+
+static nvtxRangeId_t NVTX_API payload_start(nvtxDomainHandle_t in,
+                                            const nvtxPayloadData_t *data,
+                                            size_t count) {
+  return start(&(event){.domain = in, .blobs = data, .blob_count = count});
+}
+
+static void NVTX_API payload_end(nvtxDomainHandle_t in, nvtxRangeId_t id,
+                                 const nvtxPayloadData_t *data, size_t count) {
+  end(&(event){
+      .domain = in, .range_id = id, .blobs = data, .blob_count = count});
+}
+
+static const tool_slot payload_slots[] = {
+    SLOT(NVTX3EXT_CBID_nvtxPayloadSchemaRegister, register_schema),
+    SLOT(NVTX3EXT_CBID_nvtxMarkPayload, payload_mark),
+    SLOT(NVTX3EXT_CBID_nvtxRangePushPayload, payload_push),
+    SLOT(NVTX3EXT_CBID_nvtxRangePopPayload, payload_pop),
+    SLOT(NVTX3EXT_CBID_nvtxRangeStartPayload, payload_start),
+    SLOT(NVTX3EXT_CBID_nvtxRangeEndPayload, payload_end),
+};
+
+bool nvtx_tool_attach_extension(void *info) {
+  const nvtxExtModuleInfo_t *module = info;
+  if (!module || module->moduleId != NVTX_EXT_PAYLOAD_MODULEID ||
+      module->segmentsCount < 1)
+    return false;
+  const nvtxExtModuleSegment_t *segment = &module->segments[0];
+  for (size_t i = 0; i < sizeof payload_slots / sizeof *payload_slots; i++)
+    if (payload_slots[i].id < segment->slotCount)
+      segment->functionSlots[payload_slots[i].id] =
+          (intptr_t)payload_slots[i].function;
+  return true;
+}
+
+void nvtx_tool_forget(void (*again)(void)) {
+  pthread_mutex_init(&lock, NULL);
+  atomic_store(&is_on, false);
+  atomic_store(&begin_again, again);
+}

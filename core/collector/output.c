@@ -1,0 +1,111 @@
+#include "collector/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+  BLOCK_SIZE = 1 << 20 /* bytes of records that are written together */
+};
+
+static struct {
+  spool_block head;
+  unsigned char records[BLOCK_SIZE];
+} block;
+
+static int file = -1;
+static uint32_t sequence;
+static uint64_t record_count, lost_bytes;
+static uint64_t good_size; /* of the file: whole blocks */
+
+bool output_open(const char *path) {
+  file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_APPEND, 0600);
+  return file >= 0;
+}
+
+/* Take back what stands after the last whole block. A file that cannot be cut
+ * gets nothing more: it ends with half a block, which a reader leaves out. */
+static void drop_half_block(void) {
+  if (ftruncate(file, (off_t)good_size) == 0) return;
+  close(file);
+  file = -1;
+}
+
+/* All of it or, when the disk is full, none: half a block would hide those
+ * that come after it. */
+static bool write_all(const void *bytes, size_t size) {
+  const char *at = bytes;
+  size_t left = size;
+  while (left > 0) {
+    ssize_t n = write(file, at, left);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    at += n;
+    left -= (size_t)n;
+  }
+  if (left > 0) {
+    drop_half_block();
+    return false;
+  }
+  good_size += size;
+  return true;
+}
+
+static void write_block(const void *records) {
+  memcpy(block.head.magic, SPOOL_MAGIC, SPOOL_MAGIC_SIZE);
+  block.head.version = SPOOL_VERSION;
+  block.head.sequence = sequence;
+  block.head.checksum = spool_block_checksum(&block.head, records);
+  size_t size = sizeof block.head + block.head.length;
+  if (file >= 0 && write_all(&block, size))
+    sequence++;
+  else
+    lost_bytes += block.head.length;
+  memset(&block.head, 0, sizeof block.head);
+}
+
+void output_flush(void) {
+  if (block.head.length > 0) write_block(block.records);
+}
+
+void output_record(spool_kind kind, void *record, size_t fixed,
+                   const void *more, size_t more_size) {
+  size_t size = (fixed + more_size + SPOOL_ALIGN - 1) & ~(size_t)7;
+  if (file < 0 || size > sizeof block.records) return;
+  if (block.head.length + size > sizeof block.records) output_flush();
+  spool_record *head = record;
+  *head = (spool_record){
+      .size = (uint32_t)size, .kind = (uint16_t)kind, .fixed = (uint16_t)fixed};
+  unsigned char *at = block.records + block.head.length;
+  memcpy(at, record, fixed);
+  if (more_size > 0) memcpy(at + fixed, more, more_size);
+  memset(at + fixed + more_size, 0, size - fixed - more_size);
+  block.head.length += (uint32_t)size;
+  block.head.records++;
+  record_count++;
+}
+
+void output_close(void) {
+  output_flush();
+  if (file >= 0) close(file);
+  file = -1;
+}
+
+uint64_t output_records(void) {
+  return record_count;
+}
+
+uint64_t output_lost(void) {
+  uint64_t lost = lost_bytes;
+  lost_bytes = 0;
+  return lost;
+}
+
+void output_forget(void) {
+  if (file >= 0) close(file);
+  file = -1;
+  memset(&block.head, 0, sizeof block.head);
+  sequence = 0;
+  record_count = lost_bytes = good_size = 0;
+}

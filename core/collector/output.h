@@ -1,0 +1,32 @@
+/* The spool file as the writer sees it: records gather in a block, blocks go
+ * to the file with one call each. Only for the writer. */
+#ifndef LLMPROF_COLLECTOR_OUTPUT_H
+#define LLMPROF_COLLECTOR_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collector/spool.h"
+
+/* A new file of that path, for its owner alone; false: errno says why. */
+bool output_open(const char *path);
+
+/* `record` begins with a spool_record, which is filled in here; `more` bytes
+ * follow the struct. Nothing when no file is open. */
+void output_record(spool_kind kind, void *record, size_t fixed,
+                   const void *more, size_t more_size);
+
+/* Write what has gathered. */
+void output_flush(void);
+void output_close(void);
+
+uint64_t output_records(void);
+
+/* Bytes that the file did not take since the last call. */
+uint64_t output_lost(void);
+
+/* In the child of a fork: the file is the parent's. */
+void output_forget(void);
+
+#endif

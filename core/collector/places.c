@@ -1,0 +1,133 @@
+#include "collector/places.h"
+
+#include <string.h>
+
+#include "collector/cupti_api.h"
+#include "collector/guard.h"
+#include "collector/names.h"
+#include "collector/output.h"
+
+enum {
+  DEVICES = 64,
+  CONTEXTS = 64,
+  STREAMS = 256,
+};
+
+static uint64_t devices_seen;            /* a bit each */
+static uint32_t contexts_seen[CONTEXTS]; /* id + 1 */
+static uint64_t streams_seen[STREAMS];   /* context and stream, + 1 */
+
+bool places_sync(void) {
+  CUcontext context = NULL;
+  if (guard_capturing() || !driver_load()) return false;
+  if (driver.context_current(&context) != CUDA_SUCCESS || !context)
+    return false;
+  bool entered = guard_enter();
+  bool ok = driver.context_sync() == CUDA_SUCCESS;
+  if (entered) guard_leave();
+  return ok;
+}
+
+/* 0 where the driver does not say. */
+static uint32_t attribute(CUdevice device, CUdevice_attribute which) {
+  int value = 0;
+  if (driver.device_attribute(&value, which, device) != CUDA_SUCCESS) return 0;
+  return value < 0 ? 0 : (uint32_t)value;
+}
+
+static void fill_attributes(spool_device *d, CUdevice device) {
+  d->pci_domain = attribute(device, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID);
+  d->pci_bus = attribute(device, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID);
+  d->pci_device = attribute(device, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID);
+  d->multiprocessors =
+      attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  d->compute_major =
+      attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+  d->compute_minor =
+      attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  d->l2_cache = attribute(device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+  d->clock = UINT64_C(1000) * attribute(device, CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
+  /* kHz, bits, and two transfers per clock */
+  d->memory_bandwidth =
+      UINT64_C(1000) *
+      attribute(device, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE) *
+      attribute(device, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH) / 8 * 2;
+}
+
+static uint32_t chip_name(uint32_t ordinal) {
+  if (!cupti.cuptiDeviceGetChipName) return 0;
+  CUPTI_PARAMS(CUpti_Device_GetChipName_Params, p);
+  p.deviceIndex = ordinal;
+  return cupti.cuptiDeviceGetChipName(&p) == CUPTI_SUCCESS
+             ? names_id(p.pChipName)
+             : 0;
+}
+
+static void write_device(uint32_t ordinal) {
+  spool_device record = {.device = ordinal};
+  CUdevice device;
+  char name[256] = "";
+  if (driver_load() &&
+      driver.device_get(&device, (int)ordinal) == CUDA_SUCCESS) {
+    CUuuid uuid;
+    size_t memory;
+    if (driver.device_name(name, sizeof name, device) == CUDA_SUCCESS)
+      record.name = names_id(name);
+    if (driver.device_uuid(&uuid, device) == CUDA_SUCCESS)
+      memcpy(record.uuid, uuid.bytes, sizeof record.uuid);
+    if (driver.device_memory(&memory, device) == CUDA_SUCCESS)
+      record.memory = memory;
+    fill_attributes(&record, device);
+    record.chip = chip_name(ordinal);
+  }
+  output_record(SPOOL_DEVICE, &record, sizeof record, NULL, 0);
+}
+
+static void see_device(uint32_t device) {
+  if (device >= DEVICES || devices_seen >> device & 1) return;
+  devices_seen |= UINT64_C(1) << device;
+  bool entered = guard_enter();
+  write_device(device);
+  if (entered) guard_leave();
+}
+
+/* Is it new? Tables that are full forget, so that a place may be described
+ * twice, which does no harm. */
+static bool is_new_context(uint32_t context) {
+  uint32_t *at = &contexts_seen[context % CONTEXTS];
+  if (*at == context + 1) return false;
+  *at = context + 1;
+  return true;
+}
+
+static bool is_new_stream(uint32_t context, uint32_t stream) {
+  uint64_t key = (uint64_t)context << 32 | stream;
+  uint64_t *at = &streams_seen[(stream ^ context * 37) % STREAMS];
+  if (*at == key + 1) return false;
+  *at = key + 1;
+  return true;
+}
+
+void places_context(uint32_t context, uint32_t device, uint32_t null_stream) {
+  see_device(device);
+  (void)is_new_context(context);
+  spool_context record = {.context = context,
+                          .device = device,
+                          .null_stream = null_stream,
+                          .parent = SPOOL_NO_ID};
+  output_record(SPOOL_CONTEXT, &record, sizeof record, NULL, 0);
+}
+
+void places_seen(uint32_t device, uint32_t context, uint32_t stream) {
+  see_device(device);
+  if (is_new_context(context)) places_context(context, device, SPOOL_NO_ID);
+  if (!is_new_stream(context, stream)) return;
+  spool_stream record = {.context = context, .stream = stream};
+  output_record(SPOOL_STREAM, &record, sizeof record, NULL, 0);
+}
+
+void places_forget(void) {
+  devices_seen = 0;
+  memset(contexts_seen, 0, sizeof contexts_seen);
+  memset(streams_seen, 0, sizeof streams_seen);
+}

@@ -1,0 +1,327 @@
+#include "collector/plan.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+plan the_plan;
+
+static void forget_names(char **names, size_t count) {
+  for (size_t i = 0; i < count; i++) free(names[i]);
+}
+
+/* What the child of a fork has of its parent's plan. */
+static void forget(void) {
+  for (size_t i = 0; i < the_plan.launch_count; i++)
+    free(the_plan.launches[i].kernel);
+  free(the_plan.launches);
+  forget_names(the_plan.metrics, the_plan.metric_count);
+  forget_names(the_plan.sample_metrics, the_plan.sample_metric_count);
+  free(the_plan.cupti);
+}
+
+bool plan_init(void) {
+  forget();
+  the_plan = (plan){
+      .memory = (size_t)256 << 20,
+      .graph_nodes = true,
+      .unit_seconds = 1,
+      .items = {{STEP_TIMELINE, UINT32_MAX}},
+      .item_count = 1,
+      .budget_s = 60,
+      .pause_s = 600,
+      .stall_s = 60,
+      .flush_s = 0.5,
+  };
+  the_plan.launches = calloc(PLAN_LAUNCHES, sizeof *the_plan.launches);
+  return the_plan.launches != NULL;
+}
+
+/* ---- values ---- */
+
+static bool as_number(const char *text, double *out) {
+  char *end;
+  errno = 0;
+  double value = strtod(text, &end);
+  if (end == text || *end || errno || !(value >= 0)) return false;
+  *out = value;
+  return true;
+}
+
+static bool as_size(const char *text, size_t *out) {
+  char *end;
+  double value = strtod(text, &end);
+  if (end == text || !(value >= 1)) return false;
+  double factor = *end == 'K'   ? 1024.0
+                  : *end == 'M' ? 1048576.0
+                  : *end == 'G' ? 1073741824.0
+                  : *end        ? 0
+                                : 1;
+  if (factor == 0 || (*end && end[1]) || value * factor > 1e15) return false;
+  *out = (size_t)(value * factor);
+  return true;
+}
+
+static bool as_u32(const char *text, uint32_t *out) {
+  double value;
+  if (!as_number(text, &value) || value > 4294967294.0) return false;
+  *out = (uint32_t)value;
+  return value == (double)*out;
+}
+
+static bool as_switch(const char *text, bool *out) {
+  *out = strcmp(text, "on") == 0;
+  return *out || strcmp(text, "off") == 0;
+}
+
+/* "x,y,z" */
+static bool as_shape(const char *text, uint32_t out[3]) {
+  char after;
+  return sscanf(text, "%u,%u,%u%c", &out[0], &out[1], &out[2], &after) == 3;
+}
+
+/* "NAME" or "DOMAIN@NAME" */
+static bool as_range(const char *text, plan_range *out) {
+  const char *at = strchr(text, '@');
+  size_t domain = at ? (size_t)(at - text) : 0;
+  const char *name = at ? at + 1 : text;
+  if (domain >= PLAN_NAME || strlen(name) >= PLAN_NAME) return false;
+  memcpy(out->domain, text, domain);
+  out->domain[domain] = 0;
+  memcpy(out->name, name, strlen(name) + 1);
+  return true;
+}
+
+bool plan_range_is(const plan_range *range, const char *domain,
+                   const char *name, size_t name_size) {
+  return range->name[0] && strncmp(range->name, name, name_size) == 0 &&
+         range->name[name_size] == 0 && strcmp(range->domain, domain) == 0;
+}
+
+/* ---- keys ---- */
+
+static const char *set_memory(const char *value) {
+  return as_size(value, &the_plan.memory) ? NULL : "a size such as 256M";
+}
+
+static const char *set_graphs(const char *value) {
+  the_plan.graph_nodes = strcmp(value, "node") == 0;
+  return the_plan.graph_nodes || strcmp(value, "graph") == 0 ? NULL
+                                                             : "node or graph";
+}
+
+static const char *set_by(const char *value) {
+  static const char *const words[] = {"process", "range", "profiler", "time"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (strcmp(value, words[i]) == 0) {
+      the_plan.by = (unit_by)i;
+      return NULL;
+    }
+  return "process, range, profiler or time";
+}
+
+static const char *set_range(const char *value) {
+  return as_range(value, &the_plan.range) ? NULL : "a shorter name";
+}
+
+static const char *set_within(const char *value) {
+  return as_range(value, &the_plan.within) ? NULL : "a shorter name";
+}
+
+/* "TYPE" or "TYPE:COUNT" */
+static bool as_item(char *word, plan_item *out) {
+  static const char *const words[] = {"",         "plain", "timeline",
+                                      "counters", "skip",  "pause"};
+  char *colon = strchr(word, ':');
+  if (colon) *colon++ = 0;
+  out->count = UINT32_MAX;
+  if (colon && !as_u32(colon, &out->count)) return false;
+  for (size_t i = 1; i < sizeof words / sizeof *words; i++)
+    if (strcmp(word, words[i]) == 0) {
+      out->step = (plan_step)i;
+      return true;
+    }
+  return false;
+}
+
+static const char *set_units(const char *value) {
+  plan_item items[PLAN_ITEMS];
+  char word[64];
+  size_t count = 0;
+  int used;
+  for (; sscanf(value, " %63s%n", word, &used) == 1; value += used)
+    if (count == PLAN_ITEMS || !as_item(word, &items[count++]))
+      return "words such as plain:2 timeline:1 pause counters:2";
+  memcpy(the_plan.items, items, sizeof items);
+  the_plan.item_count = count;
+  return NULL;
+}
+
+static const char *set_samples(const char *value) {
+  return as_u32(value, &the_plan.samples_hz) && the_plan.samples_hz <= 200000
+             ? NULL
+             : "a number up to 200000";
+}
+
+#define SET_SECONDS(name)                                       \
+  static const char *set_##name(const char *value) {            \
+    return as_number(value, &the_plan.name) ? NULL : "seconds"; \
+  }
+SET_SECONDS(unit_seconds)
+SET_SECONDS(budget_s)
+SET_SECONDS(pause_s)
+SET_SECONDS(stall_s)
+SET_SECONDS(flush_s)
+
+static const char *set_flush(const char *value) {
+  return as_switch(value, &the_plan.flush_cache) ? NULL : "on or off";
+}
+
+static const char *add_name(const char *value, char **names, size_t *count) {
+  if (*count == PLAN_METRICS) return "fewer metrics";
+  names[*count] = strdup(value);
+  if (!names[*count]) return "more memory";
+  ++*count;
+  return NULL;
+}
+
+static const char *add_metric(const char *value) {
+  return add_name(value, the_plan.metrics, &the_plan.metric_count);
+}
+
+static const char *add_sample_metric(const char *value) {
+  return add_name(value, the_plan.sample_metrics,
+                  &the_plan.sample_metric_count);
+}
+
+static const char *set_cupti(const char *value) {
+  free(the_plan.cupti);
+  the_plan.cupti = strdup(value);
+  return the_plan.cupti ? NULL : "more memory";
+}
+
+/* "N", "N-M" or "*" */
+static bool as_ordinals(const char *text, uint32_t *from, uint32_t *to) {
+  char after;
+  *from = 0;
+  *to = UINT32_MAX;
+  if (strcmp(text, "*") == 0) return true;
+  if (sscanf(text, "%u-%u%c", from, to, &after) == 2) return *from <= *to;
+  return as_u32(text, from) && as_u32(text, to);
+}
+
+/* KERNEL|GRID|BLOCK|SHARED|STAGE|ORDINAL, of which all but the first may be
+ * missing. */
+static bool parse_launch(char *value, plan_launch *out) {
+  char *parts[6] = {"*", "*", "*", "*", "*", "*"};
+  char any[] = "*";
+  size_t count = 0;
+  for (char *rest = value; rest && count < 6;) {
+    char *part = strsep(&rest, "|");
+    parts[count++] = *part ? part : any;
+  }
+  *out = (plan_launch){0};
+  out->any_shape = strcmp(parts[1], "*") == 0;
+  out->any_block = strcmp(parts[2], "*") == 0;
+  out->any_shared = strcmp(parts[3], "*") == 0;
+  bool ok = (out->any_shape || as_shape(parts[1], out->grid)) &&
+            (out->any_block || as_shape(parts[2], out->block)) &&
+            (out->any_shared || as_u32(parts[3], &out->shared)) &&
+            (strcmp(parts[4], "*") == 0 || as_range(parts[4], &out->stage)) &&
+            as_ordinals(parts[5], &out->from, &out->to);
+  out->kernel = ok ? strdup(parts[0]) : NULL;
+  return out->kernel != NULL;
+}
+
+static const char *add_launch(const char *value) {
+  char copy[8192];
+  size_t size = strlen(value) + 1;
+  if (the_plan.launch_count == PLAN_LAUNCHES || size > sizeof copy)
+    return "fewer and shorter launches";
+  memcpy(copy, value, size);
+  if (!parse_launch(copy, &the_plan.launches[the_plan.launch_count]))
+    return "KERNEL|X,Y,Z|X,Y,Z|SHARED|STAGE|ORDINAL";
+  the_plan.launch_count++;
+  return NULL;
+}
+
+/* Each returns what is wanted instead, or NULL. */
+static const struct {
+  const char *key;
+  const char *(*set)(const char *value);
+} keys[] = {
+    {"memory", set_memory},
+    {"graphs", set_graphs},
+    {"unit.by", set_by},
+    {"unit.range", set_range},
+    {"unit.within", set_within},
+    {"unit.seconds", set_unit_seconds},
+    {"units", set_units},
+    {"samples.hz", set_samples},
+    {"samples.metric", add_sample_metric},
+    {"metric", add_metric},
+    {"launch", add_launch},
+    {"counters.budget_s", set_budget_s},
+    {"counters.flush", set_flush},
+    {"pause_s", set_pause_s},
+    {"stall_s", set_stall_s},
+    {"flush_s", set_flush_s},
+    {"cupti", set_cupti},
+};
+
+static char *trim(char *text) {
+  while (isspace((unsigned char)*text)) text++;
+  char *end = text + strlen(text);
+  while (end > text && isspace((unsigned char)end[-1])) *--end = 0;
+  return text;
+}
+
+bool plan_line(char *line, const char **why) {
+  line = trim(line);
+  if (!*line || *line == '#') return true;
+  char *equals = strchr(line, '=');
+  *why = "KEY = VALUE";
+  if (!equals) return false;
+  *equals = 0;
+  const char *key = trim(line), *value = trim(equals + 1);
+  *why = "a key of docs/collector.md";
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+    if (strcmp(keys[i].key, key) == 0) {
+      *why = keys[i].set(value);
+      return *why == NULL;
+    }
+  return false;
+}
+
+/* The whole file, NUL-terminated; freed by the caller. */
+static char *read_file(const char *path) {
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  struct stat info;
+  char *text = NULL;
+  if (file >= 0 && fstat(file, &info) == 0 && info.st_size < 16 << 20)
+    text = calloc(1, (size_t)info.st_size + 1);
+  if (text && read(file, text, (size_t)info.st_size) != info.st_size) {
+    free(text);
+    text = NULL;
+  }
+  if (file >= 0) close(file);
+  return text;
+}
+
+bool plan_read(const char *path, void (*complain)(unsigned, const char *)) {
+  char *text = read_file(path);
+  if (!text) return false;
+  unsigned number = 0;
+  for (char *rest = text; rest;) {
+    const char *why = NULL;
+    number++;
+    if (!plan_line(strsep(&rest, "\n"), &why)) complain(number, why);
+  }
+  free(text);
+  return true;
+}

@@ -1,0 +1,93 @@
+/* What to do, when: read from LLMPROF_COLLECTOR_PLAN and, line by line, from
+ * the socket. */
+#ifndef LLMPROF_COLLECTOR_PLAN_H
+#define LLMPROF_COLLECTOR_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+  PLAN_ITEMS = 16,
+  PLAN_METRICS = 64,
+  PLAN_LAUNCHES = 4096,
+  PLAN_NAME = 128, /* bytes of a range's name, with its NUL */
+};
+
+typedef enum unit_by {
+  UNIT_BY_PROCESS,
+  UNIT_BY_RANGE,
+  UNIT_BY_PROFILER,
+  UNIT_BY_TIME,
+} unit_by;
+
+typedef enum plan_step {
+  STEP_END, /* nothing more */
+  STEP_PLAIN,
+  STEP_TIMELINE,
+  STEP_COUNTERS,
+  STEP_SKIP,
+  STEP_PAUSE,
+} plan_step;
+
+typedef struct plan_item {
+  plan_step step;
+  uint32_t count; /* units; UINT32_MAX: all the rest */
+} plan_item;
+
+/* A range's name, with its domain ("" is the default one). */
+typedef struct plan_range {
+  char domain[PLAN_NAME];
+  char name[PLAN_NAME]; /* "": none */
+} plan_range;
+
+/* A launch whose counters are wanted. */
+typedef struct plan_launch {
+  char *kernel; /* mangled */
+  uint32_t grid[3], block[3];
+  uint32_t shared; /* dynamic */
+  bool any_shape, any_block, any_shared;
+  plan_range stage;  /* name "": any */
+  uint32_t from, to; /* ordinals */
+} plan_launch;
+
+typedef struct plan {
+  size_t memory;
+  bool graph_nodes;
+  unit_by by;
+  plan_range range;  /* begins units */
+  plan_range within; /* around them; its end ends the last */
+  double unit_seconds;
+  plan_item items[PLAN_ITEMS];
+  size_t item_count;
+  uint32_t samples_hz;
+  double budget_s;
+  double pause_s; /* the longest wait for the socket */
+  double stall_s; /* without progress in one measurement */
+  double flush_s; /* operations reach the file at least so often */
+  bool flush_cache;
+  char *cupti; /* path or NULL */
+  char *metrics[PLAN_METRICS];
+  size_t metric_count;
+  char *sample_metrics[PLAN_METRICS];
+  size_t sample_metric_count;
+  plan_launch *launches;
+  size_t launch_count;
+} plan;
+
+extern plan the_plan;
+
+/* The defaults. False: no memory. */
+bool plan_init(void);
+
+/* One line, which is changed. On failure *why is what is wrong with it. */
+bool plan_line(char *line, const char **why);
+
+/* The lines of a file; complain(line number, why) for each bad one. */
+bool plan_read(const char *path, void (*complain)(unsigned, const char *));
+
+/* Is this a range of that name? domain "": the default one. */
+bool plan_range_is(const plan_range *range, const char *domain,
+                   const char *name, size_t name_size);
+
+#endif

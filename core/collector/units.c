@@ -1,0 +1,240 @@
+#include "collector/units.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "collector/activity.h"
+#include "collector/clock.h"
+#include "collector/control.h"
+#include "collector/counters.h"
+#include "collector/guard.h"
+#include "collector/names.h"
+#include "collector/output.h"
+#include "collector/samples.h"
+#include "collector/spool.h"
+#include "collector/wake.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static size_t item;           /* of the plan */
+static uint32_t taken;        /* units of that item */
+static uint32_t number;       /* of the last unit that began */
+static atomic_bool open;      /* is a unit open? */
+static plan_step current;     /* its step */
+static plan_step recording;   /* what is switched on now */
+static atomic_bool stopped;   /* for good */
+static atomic_bool in_window; /* of unit.within */
+static int64_t opened_at;
+
+bool units_counting(void) {
+  return recording == STEP_COUNTERS;
+}
+
+static const char *word_of(plan_step step) {
+  static const char *const words[] = {"end",      "plain", "timeline",
+                                      "counters", "skip",  "pause"};
+  return words[step];
+}
+
+/* ---- what is switched on ---- */
+
+static void switch_off(void) {
+  if (recording == STEP_TIMELINE) {
+    samples_stop();
+    activity_stop();
+  }
+  if (recording == STEP_COUNTERS) counters_stop();
+  recording = STEP_END;
+}
+
+static void switch_to(plan_step step) {
+  if (step == recording && step != STEP_COUNTERS) return;
+  bool entered = guard_enter();
+  if (step != recording) switch_off();
+  if (step == STEP_TIMELINE) {
+    activity_start();
+    samples_start();
+  }
+  if (step == STEP_COUNTERS) counters_start(number + 1);
+  recording = step;
+  if (entered) guard_leave();
+}
+
+/* ---- ends of units ---- */
+
+static uint16_t type_of(plan_step step) {
+  switch (step) {
+  case STEP_PLAIN:
+    return SPOOL_UNIT_PLAIN;
+  case STEP_TIMELINE:
+    return SPOOL_UNIT_TIMELINE;
+  case STEP_COUNTERS:
+    return SPOOL_UNIT_COUNTERS;
+  default:
+    return SPOOL_UNIT_OTHER;
+  }
+}
+
+/* value: the unit; the rest follows. */
+typedef struct unit_entry {
+  log_entry entry;
+  uint16_t type, end;
+  uint32_t reserved;
+} unit_entry;
+
+static void log_end(bool end) {
+  unit_entry *e = log_reserve(LOG_UNIT, sizeof *e);
+  if (e) {
+    e->entry.value = number;
+    e->type = type_of(current);
+    e->end = end;
+    log_commit();
+  }
+  control_say("unit %u %s %s", (unsigned)number, word_of(current),
+              end ? "end" : "begin");
+}
+
+static void close_unit(void) {
+  if (!atomic_load(&open)) return;
+  log_end(true);
+  atomic_store(&open, false);
+}
+
+/* Everything so far is in the file; llmprof reads it, and says what next. */
+static void pause_here(void) {
+  switch_to(STEP_SKIP);
+  (void)wake_ask(WAKE_FLUSH, NULL, the_plan.pause_s);
+  control_pause();
+}
+
+/* What the next unit is to be; pauses on the way. */
+static plan_step next_step(void) {
+  while (item < the_plan.item_count) {
+    plan_item *at = &the_plan.items[item];
+    if (at->step == STEP_PAUSE) {
+      pause_here();
+    } else if (taken < at->count) {
+      taken++;
+      return at->step;
+    }
+    item++;
+    taken = 0;
+  }
+  return STEP_END;
+}
+
+static void open_unit(void) {
+  plan_step step = next_step();
+  switch_to(step);
+  if (step == STEP_END) return;
+  current = step;
+  number++;
+  opened_at = clock_now();
+  log_end(false);
+  atomic_store(&open, true);
+}
+
+static void next_unit(void) {
+  pthread_mutex_lock(&lock);
+  if (!atomic_load(&stopped)) {
+    close_unit();
+    open_unit();
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+/* None follows at once: nothing is recorded until the next one. */
+static void last_unit(void) {
+  pthread_mutex_lock(&lock);
+  close_unit();
+  switch_to(STEP_SKIP);
+  pthread_mutex_unlock(&lock);
+}
+
+/* ---- what begins and ends them ---- */
+
+void units_begin(void) {
+  if (the_plan.by == UNIT_BY_PROCESS || the_plan.by == UNIT_BY_TIME)
+    next_unit();
+}
+
+void units_cupti(void) {
+  pthread_mutex_lock(&lock);
+  plan_step step = recording;
+  recording = STEP_END;
+  if (step != STEP_END) switch_to(step);
+  pthread_mutex_unlock(&lock);
+}
+
+void units_push(const char *domain, const char *text, size_t size) {
+  if (the_plan.by != UNIT_BY_RANGE) return;
+  if (plan_range_is(&the_plan.within, domain, text, size))
+    atomic_store(&in_window, true);
+  if (plan_range_is(&the_plan.range, domain, text, size) &&
+      (!the_plan.within.name[0] || atomic_load(&in_window)))
+    next_unit();
+}
+
+static bool is_range(const plan_range *a, const plan_range *b) {
+  return strcmp(a->name, b->name) == 0 && strcmp(a->domain, b->domain) == 0;
+}
+
+void units_pop(const plan_range *range) {
+  if (the_plan.by != UNIT_BY_RANGE || !the_plan.within.name[0] ||
+      !is_range(range, &the_plan.within))
+    return;
+  atomic_store(&in_window, false);
+  last_unit();
+}
+
+void units_profiler(bool started) {
+  if (the_plan.by != UNIT_BY_PROFILER) return;
+  if (started)
+    next_unit();
+  else
+    last_unit();
+}
+
+void units_tick(void) {
+  if (the_plan.by != UNIT_BY_TIME || !atomic_load(&open)) return;
+  if ((double)(clock_now() - opened_at) / 1e9 >= the_plan.unit_seconds)
+    next_unit();
+}
+
+void units_end(void) {
+  pthread_mutex_lock(&lock);
+  close_unit();
+  switch_to(STEP_END);
+  atomic_store(&stopped, true);
+  pthread_mutex_unlock(&lock);
+}
+
+void units_stop(void) {
+  units_end();
+}
+
+bool units_write(const log_entry *entry) {
+  if (entry->type != LOG_UNIT) return false;
+  const unit_entry *e = (const void *)entry;
+  bool by_range = the_plan.by == UNIT_BY_RANGE;
+  spool_unit record = {
+      .time = entry->time,
+      .unit = entry->value,
+      .type = e->type,
+      .end = e->end,
+      .name = by_range ? names_id(the_plan.range.name) : 0,
+      .tid = entry->tid,
+  };
+  output_record(SPOOL_UNIT, &record, sizeof record, NULL, 0);
+  return true;
+}
+
+void units_forget(void) {
+  pthread_mutex_init(&lock, NULL);
+  item = 0;
+  taken = number = 0;
+  atomic_store(&open, false);
+  atomic_store(&stopped, false);
+  atomic_store(&in_window, false);
+  current = recording = STEP_END;
+}

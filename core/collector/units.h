@@ -1,0 +1,44 @@
+/* Units: pieces of the program's work, each measured in one way, as the plan
+ * says. What begins and ends them comes in here; the recording is switched
+ * between them, on the thread that is there. */
+#ifndef LLMPROF_COLLECTOR_UNITS_H
+#define LLMPROF_COLLECTOR_UNITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "collector/log.h"
+#include "collector/plan.h"
+
+/* The plan is there; the process begins. */
+void units_begin(void);
+
+/* CUPTI is there, which may be later: what the current unit wants is switched
+ * on. */
+void units_cupti(void);
+
+/* A range of that text is about to begin, has ended. */
+void units_push(const char *domain, const char *text, size_t size);
+void units_pop(const plan_range *range);
+
+/* cudaProfilerStart and Stop. */
+void units_profiler(bool started);
+
+/* Time passes; called by the writer. */
+void units_tick(void);
+
+/* The process ends: the last unit does, too. */
+void units_end(void);
+
+/* Record nothing more. */
+void units_stop(void);
+
+/* Is the current unit one of counters? */
+bool units_counting(void);
+
+/* Writes an entry of this type; false: it is of another. */
+bool units_write(const log_entry *entry);
+
+void units_forget(void);
+
+#endif

@@ -1,0 +1,246 @@
+#include "collector/writer.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "collector/activity.h"
+#include "collector/callbacks.h"
+#include "collector/clock.h"
+#include "collector/control.h"
+#include "collector/counters.h"
+#include "collector/cupti_api.h"
+#include "collector/diagnose.h"
+#include "collector/guard.h"
+#include "collector/log.h"
+#include "collector/names.h"
+#include "collector/nvtx_entries.h"
+#include "collector/output.h"
+#include "collector/plan.h"
+#include "collector/samples.h"
+#include "collector/units.h"
+#include "collector/wake.h"
+
+#define PERIOD_S 0.1 /* how often it looks, unasked */
+
+static char path[PATH_MAX];
+static uint32_t cupti_told; /* version in the spool's last process record */
+static int64_t started;
+
+const char *writer_path(void) {
+  return path;
+}
+
+/* ---- the process ---- */
+
+/* The first line of a small file, without its newline; "" when it is not to
+ * be had. */
+static void read_line(const char *file, char *out, size_t size) {
+  out[0] = 0;
+  FILE *f = fopen(file, "re");
+  if (!f) return;
+  if (fgets(out, (int)size, f)) out[strcspn(out, "\n")] = 0;
+  fclose(f);
+}
+
+static uint32_t program_name(void) {
+  char text[PATH_MAX];
+  ssize_t size = readlink("/proc/self/exe", text, sizeof text - 1);
+  if (size <= 0) return 0;
+  text[size] = 0;
+  const char *slash = strrchr(text, '/');
+  return names_id(slash ? slash + 1 : text);
+}
+
+static uint32_t text_of(const char *file) {
+  char line[256];
+  read_line(file, line, sizeof line);
+  return line[0] ? names_id(line) : 0;
+}
+
+static void write_process(void) {
+  int driver_version = 0;
+  if (cupti.version && driver_load())
+    (void)driver.driver_version(&driver_version);
+  spool_process record = {
+      .start = started,
+      .pid = (uint32_t)getpid(),
+      .parent = (uint32_t)getppid(),
+      .name = program_name(),
+      .host = text_of("/proc/sys/kernel/hostname"),
+      .product = names_id(LLMPROF_VERSION),
+      .cupti = cupti.version,
+      .driver = driver_version > 0 ? (uint32_t)driver_version : 0,
+      .boot = text_of("/proc/sys/kernel/random/boot_id"),
+  };
+  cupti_told = cupti.version;
+  output_record(SPOOL_PROCESS, &record, sizeof record, NULL, 0);
+}
+
+static void write_clock(void) {
+  spool_clock record = {.time = clock_now(),
+                        .realtime = clock_read(CLOCK_REALTIME),
+                        .monotonic = clock_read(CLOCK_MONOTONIC)};
+  output_record(SPOOL_CLOCK, &record, sizeof record, NULL, 0);
+}
+
+/* ---- entries ---- */
+
+static void write_diagnostic(const log_entry *entry) {
+  const char *code = (const char *)(entry + 1);
+  const char *text = code + strlen(code) + 1;
+  spool_diagnostic record = {.time = entry->time,
+                             .severity = entry->value,
+                             .code = names_id(code),
+                             .text = names_id(text)};
+  output_record(SPOOL_DIAGNOSTIC, &record, sizeof record, NULL, 0);
+}
+
+static void write_metric(const log_entry *entry) {
+  spool_metric record = {.metric = entry->value,
+                         .name = names_id((const char *)(entry + 1))};
+  output_record(SPOOL_METRIC, &record, sizeof record, NULL, 0);
+}
+
+static void write_entry(const log_entry *entry) {
+  if (nvtx_write(entry) || units_write(entry) || counters_write(entry) ||
+      samples_write(entry) || callbacks_write(entry))
+    return;
+  if (entry->type == LOG_DIAGNOSTIC) write_diagnostic(entry);
+  if (entry->type == LOG_METRIC) write_metric(entry);
+}
+
+static void write_lost(void) {
+  uint64_t entries = log_dropped();
+  if (entries) diagnose_drops(SPOOL_LOST_NVTX, entries);
+  uint64_t bytes = output_lost();
+  if (bytes) diagnose_drops(SPOOL_LOST_WRITE, bytes);
+}
+
+/* Everything that is there now. */
+static void write_all(void) {
+  if (cupti.version != cupti_told) write_process();
+  log_drain(write_entry);
+  activity_write();
+  write_lost();
+  output_flush();
+}
+
+static void write_end(const char *reason) {
+  write_clock();
+  spool_end record = {.time = clock_now(),
+                      .records = output_records(),
+                      .reason = names_id(reason ? reason : "asked")};
+  record.records = output_records();
+  output_record(SPOOL_END, &record, sizeof record, NULL, 0);
+}
+
+/* What is easy to get first: a signal may have stopped a thread inside of
+ * CUPTI, which then never gives the rest. */
+static void finish(const char *reason) {
+  write_all();
+  if (activity_running()) activity_flush(true);
+  write_all();
+  activity_write_rest();
+  write_end(reason);
+  output_close();
+  control_say("bye");
+  control_close();
+}
+
+/* ---- the thread ---- */
+
+static void watch(void) {
+  static int64_t told;
+  int64_t since = counters_since();
+  if (!since || since == told || the_plan.stall_s <= 0 ||
+      (double)(clock_now() - since) / 1e9 < the_plan.stall_s)
+    return;
+  told = since;
+  diagnose(SPOOL_ERROR, "stalled",
+           "counters of a launch have not come for %g s", the_plan.stall_s);
+  control_say("stalled");
+}
+
+/* The first thread is gone and only we are left: the process would end but
+ * for us. */
+static bool is_alone(void) {
+  char line[512];
+  read_line("/proc/self/stat", line, sizeof line);
+  const char *after = strrchr(line, ')');
+  long threads = 0;
+  if (!after || after[1] != ' ' || after[2] != 'Z') return false;
+  if (sscanf(after + 4,
+             "%*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+             "%ld",
+             &threads) != 1)
+    return false;
+  return threads == 2; /* the first one and this one */
+}
+
+/* Operations reach the file from time to time, in case the process is killed.
+ */
+static void flush_now_and_then(void) {
+  static int64_t last;
+  int64_t now = clock_now();
+  if (!activity_running() || (double)(now - last) / 1e9 < the_plan.flush_s)
+    return;
+  last = now;
+  activity_flush(false);
+}
+
+static void *write_until_the_end(void *unused) {
+  (void)unused;
+  (void)guard_enter();
+  unsigned rounds = 0;
+  for (;;) {
+    wake_task task = wake_sleep(PERIOD_S);
+    if (control_poll() == CONTROL_STOP) units_stop();
+    watch();
+    if (task == WAKE_FINISH || (++rounds % 4 == 0 && is_alone())) break;
+    flush_now_and_then();
+    write_all();
+    wake_done();
+  }
+  finish(wake_reason() ? wake_reason() : "exit");
+  wake_finished();
+  return NULL;
+}
+
+static bool start_thread(void) {
+  pthread_t thread;
+  pthread_attr_t attributes;
+  sigset_t all, before;
+  if (pthread_attr_init(&attributes) != 0) return false;
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  int error = pthread_create(&thread, &attributes, write_until_the_end, NULL);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  pthread_attr_destroy(&attributes);
+  return error == 0;
+}
+
+bool writer_begin(const char *folder) {
+  started = clock_now();
+  int n = snprintf(path, sizeof path, "%s/%d-%lld" SPOOL_SUFFIX, folder,
+                   (int)getpid(), (long long)started);
+  if (n < 0 || (size_t)n >= sizeof path || !output_open(path)) return false;
+  write_process();
+  write_clock();
+  output_flush();
+  if (start_thread()) return true;
+  output_close();
+  return false;
+}
+
+void writer_forget(void) {
+  cupti_told = 0;
+}

@@ -1,0 +1,106 @@
+/* What lies between rows in time. Rows are visited by start; of each group the
+ * row that ended last so far is known. */
+#include "frame/cells.h"
+#include "llmprof/alloc.h"
+#include "llmprof/interrupt.h"
+#include "llmprof/relate.h"
+
+typedef struct gaps {
+  const llmprof_column *start, *end;
+  const uint32_t *order; /* rows by start; NULL where they are so */
+  size_t rows;
+  int64_t *last_end;  /* by group; ABSENT: no row yet */
+  uint32_t *last_row; /* by group */
+  int64_t *before, *after;
+  uint32_t *previous;
+} gaps;
+
+static void gaps_free(gaps *g) {
+  llmprof_free(g->last_end);
+  llmprof_free(g->last_row);
+  llmprof_free(g->before);
+  llmprof_free(g->after);
+  llmprof_free(g->previous);
+}
+
+static int64_t *absent_cells(size_t count) {
+  int64_t *cells = llmprof_alloc(count, sizeof *cells);
+  for (size_t i = 0; cells && i < count; i++) cells[i] = LLMPROF_ABSENT;
+  return cells;
+}
+
+static bool gaps_init(gaps *g, llmprof_frame *frame, size_t start, size_t end,
+                      size_t groups, llmprof_error *err) {
+  g->rows = llmprof_frame_rows(frame);
+  g->start = llmprof_frame_column(frame, start, err);
+  g->end = g->start ? llmprof_frame_column(frame, end, err) : NULL;
+  if (!g->end || !llmprof_frame_order(frame, start, &g->order, err))
+    return false;
+  g->last_end = absent_cells(groups);
+  g->last_row = llmprof_alloc(groups, sizeof *g->last_row);
+  g->before = absent_cells(g->rows);
+  g->after = absent_cells(g->rows);
+  g->previous = llmprof_alloc(g->rows, sizeof *g->previous);
+  bool ok = g->last_end && g->last_row && g->before && g->after && g->previous;
+  for (size_t row = 0; ok && row < g->rows; row++)
+    g->previous[row] = UINT32_MAX;
+  return ok || llmprof_fail_nomem(err);
+}
+
+static int64_t hole(int64_t from, int64_t to) {
+  int64_t length;
+  if (to <= from) return 0;
+  return __builtin_sub_overflow(to, from, &length) ? INT64_MAX : length;
+}
+
+/* A row that starts no earlier than those visited before it. */
+static void visit(gaps *g, uint32_t row, uint32_t group) {
+  int64_t start = llmprof_cell(g->start, row), end = llmprof_cell(g->end, row);
+  if (start == LLMPROF_ABSENT || end == LLMPROF_ABSENT) return;
+  int64_t last = g->last_end[group];
+  if (last != LLMPROF_ABSENT) {
+    uint32_t before = g->last_row[group];
+    g->before[row] = g->after[before] = hole(last, start);
+    g->previous[row] = before;
+    if (end < last) {
+      g->after[row] = 0; /* the one before goes on */
+      return;
+    }
+  }
+  g->last_end[group] = end;
+  g->last_row[group] = row;
+}
+
+/* Hand a column over to the frame where it is wanted. */
+static bool give_times(llmprof_frame *frame, const char *name, int64_t **times,
+                       llmprof_error *err) {
+  int64_t *given = *times;
+  if (!name) return true;
+  *times = NULL;
+  return llmprof_frame_give(frame, name, "ns", LLMPROF_I64, given, err);
+}
+
+static bool give_rows(llmprof_frame *frame, const char *name, uint32_t **rows,
+                      llmprof_error *err) {
+  uint32_t *given = *rows;
+  if (!name) return true;
+  *rows = NULL;
+  return llmprof_frame_give(frame, name, NULL, LLMPROF_U32, given, err);
+}
+
+bool llmprof_frame_gaps(llmprof_frame *frame, size_t start, size_t end,
+                        const llmprof_groups *groups,
+                        const llmprof_gap_names *names, llmprof_error *err) {
+  gaps g = {0};
+  bool ok = gaps_init(&g, frame, start, end, groups->count, err);
+  for (size_t place = 0; ok && place < g.rows; place++) {
+    uint32_t row = g.order ? g.order[place] : (uint32_t)place;
+    if (llmprof_interrupted_at(place)) ok = llmprof_fail_interrupted(err);
+    if (ok) visit(&g, row, groups->of_row[row]);
+  }
+  ok = ok && give_times(frame, names->before, &g.before, err) &&
+       give_times(frame, names->after, &g.after, err) &&
+       give_rows(frame, names->previous, &g.previous, err);
+  gaps_free(&g);
+  return ok;
+}

@@ -1,0 +1,112 @@
+/* llmprof.listen: lines from programs that connect to a Unix socket.
+ *
+ *   local listener = assert(listen.open "/run/here.socket")
+ *   for _, heard in ipairs(assert(listener:poll())) do
+ *     if heard.line == "pause" then assert(listener:send(heard.peer, "go\n"))
+ * end end
+ */
+#include "llmprof/listen.h"
+
+#include "llmprof_lua.h"
+
+#define LISTENER "llmprof.listener"
+
+/* listen.open(path) -> listener | nil, message, code */
+static int listen_open(lua_State *L) {
+  const char *path = llmprof_lua_check_path(L, 1);
+  void **box = llmprof_lua_box(L, LISTENER, 0);
+  llmprof_error err;
+  *box = llmprof_listener_open(path, &err);
+  return *box ? 1 : llmprof_lua_fail(L, &err);
+}
+
+static int f_close(lua_State *L) {
+  void **box = luaL_checkudata(L, 1, LISTENER);
+  llmprof_listener_close(*box);
+  *box = NULL;
+  return 0;
+}
+
+/* A line that was heard; text is NULL where the peer is gone. */
+typedef struct heard_line {
+  uint32_t peer;
+  const char *text;
+  size_t size;
+} heard_line;
+
+/* Stack: the list, the line. Runs protected. */
+static int keep_line(lua_State *L) {
+  const heard_line *heard = lua_touserdata(L, 2);
+  lua_createtable(L, 0, 2);
+  llmprof_lua_set_integer(L, "peer", heard->peer);
+  if (heard->text) {
+    lua_pushlstring(L, heard->text, heard->size);
+    lua_setfield(L, -2, "line");
+  }
+  lua_rawseti(L, 1, (lua_Integer)lua_rawlen(L, 1) + 1);
+  return 0;
+}
+
+/* The core must not be jumped over: an error is left on the stack. */
+typedef struct hearing {
+  lua_State *L;
+  int list;
+  bool raised;
+} hearing;
+
+static bool hear(void *user, uint32_t peer, const char *bytes, size_t size) {
+  hearing *h = user;
+  heard_line heard = {peer, bytes, size};
+  lua_pushcfunction(h->L, keep_line);
+  lua_pushvalue(h->L, h->list);
+  lua_pushlightuserdata(h->L, &heard);
+  h->raised = lua_pcall(h->L, 2, 0, 0) != LUA_OK;
+  return !h->raised;
+}
+
+/* listener:poll() -> list of { peer (a number), line }, without line where the
+ * peer is gone | nil, message, code */
+static int f_poll(lua_State *L) {
+  llmprof_listener *listener = llmprof_lua_unbox(L, 1, LISTENER);
+  luaL_checkstack(L, 8, NULL);
+  lua_settop(L, 1);
+  lua_newtable(L);
+  hearing h = {.L = L, .list = 2};
+  llmprof_error err;
+  bool ok = llmprof_listener_poll(listener, hear, &h, &err);
+  if (h.raised) return lua_error(L);
+  return ok ? 1 : llmprof_lua_fail(L, &err);
+}
+
+/* listener:send(peer, text) -> true | nil, message, code */
+static int f_send(lua_State *L) {
+  llmprof_listener *listener = llmprof_lua_unbox(L, 1, LISTENER);
+  lua_Integer peer = luaL_checkinteger(L, 2);
+  size_t size;
+  const char *text = luaL_checklstring(L, 3, &size);
+  luaL_argcheck(L, peer > 0 && peer <= UINT32_MAX, 2, "no such peer");
+  llmprof_error err;
+  if (!llmprof_listener_send(listener, (uint32_t)peer, text, size, &err))
+    return llmprof_lua_fail(L, &err);
+  lua_pushboolean(L, true);
+  return 1;
+}
+
+static const luaL_Reg methods[] = {
+    {"poll", f_poll},
+    {"send", f_send},
+    {"close", f_close},
+    {NULL, NULL},
+};
+
+static const luaL_Reg functions[] = {
+    {"open", listen_open},
+    {NULL, NULL},
+};
+
+int luaopen_llmprof_listen(lua_State *L);
+int luaopen_llmprof_listen(lua_State *L) {
+  llmprof_lua_class(L, LISTENER, methods, f_close);
+  luaL_newlib(L, functions);
+  return 1;
+}

@@ -1,0 +1,234 @@
+/* Methods of frames that add columns by their other rows. Each changes the
+ * frame and returns it; names are new.
+ *
+ *   ops:gaps { by = { "device" }, before = "gap", previous = "row" }
+ *   ops:overlap { by = { "device" }, name = "overlap" }
+ *   frame:lag { column = "start", offset = 1, by = {}, name = "last" }
+ *   frame:rolling { column = "duration", size = 8, statistic = "mean",
+ *                   by = {}, name = "smooth" }
+ *   frame:less { column = "end", by = "start", name = "duration" }
+ *   frame:part { column = "duration", name = "share" }
+ *   frame:match { by = { "name" }, name = "row" , other = frame,
+ *                 keys = { "name" } } */
+#include "llmprof/relate.h"
+
+#include <string.h>
+
+#include "frame.h"
+
+/* The name of a column to make, or NULL where none is given. */
+static const char *opt_new(lua_State *L, llmprof_frame *frame,
+                           const char *field) {
+  const char *name = llmprof_lua_opt_string(L, 2, field, NULL);
+  if (name) llmprof_lua_check_new(L, frame, name);
+  return name;
+}
+
+static const char *check_new(lua_State *L, llmprof_frame *frame) {
+  const char *name = opt_new(L, frame, "name");
+  if (!name) luaL_error(L, "a column to make has a name");
+  return name;
+}
+
+/* Numbers of the columns in the list at options[field]; the box is left on the
+ * stack. */
+static size_t *column_list(lua_State *L, llmprof_frame *frame,
+                           const char *field, size_t *count) {
+  if (lua_getfield(L, 2, field) == LUA_TNIL) {
+    lua_pop(L, 1);
+    lua_newtable(L);
+  }
+  return llmprof_lua_check_columns(L, frame, lua_gettop(L), count);
+}
+
+/* Groups by options.by; left on the stack. */
+static llmprof_groups *groups_by(lua_State *L, llmprof_frame *frame) {
+  size_t count;
+  size_t *keys = column_list(L, frame, "by", &count);
+  return llmprof_lua_new_groups(L, frame, keys, count);
+}
+
+static size_t column_named(lua_State *L, llmprof_frame *frame,
+                           const char *name) {
+  lua_pushstring(L, name);
+  size_t column = llmprof_lua_check_column(L, frame, -1);
+  lua_pop(L, 1);
+  return column;
+}
+
+/* The frame, with a table of options at 2. */
+static llmprof_frame *check_call(lua_State *L) {
+  llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 2);
+  return frame;
+}
+
+static size_t number_column(lua_State *L, llmprof_frame *frame) {
+  size_t column = llmprof_lua_column_field(L, 2, frame, "column");
+  llmprof_lua_check_numbers(L, frame, column);
+  return column;
+}
+
+/* frame:gaps { by, before, after, previous } -> the frame, with the columns
+ * that are named: ns without any row until this one, and after it; the row,
+ * from 0, that ended last before */
+static int r_gaps(lua_State *L) {
+  llmprof_frame *frame = check_call(L);
+  llmprof_gap_names names = {opt_new(L, frame, "before"),
+                             opt_new(L, frame, "after"),
+                             opt_new(L, frame, "previous")};
+  size_t start = column_named(L, frame, "start");
+  size_t end = column_named(L, frame, "end");
+  llmprof_groups *groups = groups_by(L, frame);
+  llmprof_error err;
+  return llmprof_lua_changed(
+      L, llmprof_frame_gaps(frame, start, end, groups, &names, &err), &err);
+}
+
+/* frame:overlap { by, name } -> the frame, with ns beside other rows */
+static int r_overlap(lua_State *L) {
+  llmprof_frame *frame = check_call(L);
+  const char *name = check_new(L, frame);
+  size_t start = column_named(L, frame, "start");
+  size_t end = column_named(L, frame, "end");
+  llmprof_groups *groups = groups_by(L, frame);
+  llmprof_error err;
+  return llmprof_lua_changed(
+      L, llmprof_frame_overlap(frame, start, end, groups, name, &err), &err);
+}
+
+static lua_Integer integer_field(lua_State *L, const char *field,
+                                 lua_Integer low, lua_Integer high) {
+  lua_getfield(L, 2, field);
+  int is_integer = 0;
+  lua_Integer value = lua_tointegerx(L, -1, &is_integer);
+  lua_pop(L, 1);
+  if (!is_integer || value < low || value > high)
+    luaL_error(L, "option '%s': a number of rows is expected", field);
+  return value;
+}
+
+/* frame:lag { column, offset, by, name } -> the frame, with cells of rows
+ * before (below 0: after) */
+static int r_lag(lua_State *L) {
+  llmprof_frame *frame = check_call(L);
+  const char *name = check_new(L, frame);
+  size_t column = llmprof_lua_column_field(L, 2, frame, "column");
+  long offset = (long)integer_field(L, "offset", INT32_MIN, INT32_MAX);
+  llmprof_groups *groups = groups_by(L, frame);
+  llmprof_error err;
+  return llmprof_lua_changed(
+      L, llmprof_frame_lag(frame, column, offset, groups, name, &err), &err);
+}
+
+/* frame:rolling { column, size, statistic ("sum", "mean", "min", "max"), by,
+ * name } -> the frame, with that of so many rows up to each */
+static int r_rolling(lua_State *L) {
+  static const char *const names[] = {"sum", "mean", "min", "max", NULL};
+  static const llmprof_statistic statistics[] = {LLMPROF_SUM, LLMPROF_MEAN,
+                                                 LLMPROF_MIN, LLMPROF_MAX};
+  llmprof_frame *frame = check_call(L);
+  const char *name = check_new(L, frame);
+  size_t column = number_column(L, frame);
+  size_t size = (size_t)integer_field(L, "size", 1, INT32_MAX);
+  const char *wanted = llmprof_lua_opt_string(L, 2, "statistic", "mean");
+  int which = 0;
+  while (names[which] && strcmp(names[which], wanted) != 0) which++;
+  if (!names[which]) luaL_error(L, "no rolling '%s'", wanted);
+  llmprof_groups *groups = groups_by(L, frame);
+  llmprof_error err;
+  return llmprof_lua_changed(L,
+                             llmprof_frame_rolling(frame, column, size,
+                                                   statistics[which], groups,
+                                                   name, &err),
+                             &err);
+}
+
+/* frame:part { column, name } -> the frame, with each cell's part of the sum */
+static int r_part(lua_State *L) {
+  llmprof_frame *frame = check_call(L);
+  const char *name = check_new(L, frame);
+  size_t column = number_column(L, frame);
+  llmprof_error err;
+  return llmprof_lua_changed(L, llmprof_frame_share(frame, column, name, &err),
+                             &err);
+}
+
+/* frame:less { column, by, name } -> the frame, with one column of integers
+ * less another */
+static int r_less(lua_State *L) {
+  llmprof_frame *frame = check_call(L);
+  const char *name = check_new(L, frame);
+  size_t column = llmprof_lua_column_field(L, 2, frame, "column");
+  size_t by = llmprof_lua_column_field(L, 2, frame, "by");
+  if (llmprof_frame_peek(frame, column)->type > LLMPROF_U32 ||
+      llmprof_frame_peek(frame, by)->type > LLMPROF_U32)
+    luaL_error(L, "columns of integers are expected");
+  llmprof_error err;
+  return llmprof_lua_changed(
+      L, llmprof_frame_less(frame, column, by, name, &err), &err);
+}
+
+/* frame:match { by, other, keys, name } -> the frame, with the row of another
+ * frame, from 0, whose columns `keys` equal its own `by` */
+static int r_match(lua_State *L) {
+  llmprof_frame *frame = check_call(L);
+  const char *name = check_new(L, frame);
+  lua_getfield(L, 2, "other"); /* 3 */
+  llmprof_frame *other = llmprof_lua_check_frame(L, 3);
+  size_t count, others;
+  size_t *by = column_list(L, frame, "by", &count);
+  size_t *keys = column_list(L, other, "keys", &others);
+  if (count != others) luaL_error(L, "as many keys as columns are expected");
+  llmprof_error err;
+  return llmprof_lua_changed(
+      L, llmprof_frame_match(frame, by, other, keys, count, name, &err), &err);
+}
+
+static double number_field(lua_State *L, const char *field) {
+  lua_getfield(L, 2, field);
+  if (!lua_isnumber(L, -1)) luaL_error(L, "option '%s' is a number", field);
+  double value = lua_tonumber(L, -1);
+  lua_pop(L, 1);
+  return value;
+}
+
+/* frame:outline { x, y, low, high, bins } -> list of { least, most } of column
+ * y, false where no row falls into a bin; without x over rows from 1 */
+static int r_outline(lua_State *L) {
+  enum {
+    MOST = 1 << 20
+  };
+  llmprof_frame *frame = check_call(L);
+  size_t y = llmprof_lua_column_field(L, 2, frame, "y");
+  size_t x = llmprof_lua_opt_column_field(L, 2, frame, "x");
+  llmprof_lua_check_numbers(L, frame, y);
+  if (x != SIZE_MAX) llmprof_lua_check_numbers(L, frame, x);
+  double first = x == SIZE_MAX ? 1 : 0;
+  double low = number_field(L, "low") - first;
+  double high = number_field(L, "high") - first;
+  size_t count = (size_t)integer_field(L, "bins", 1, MOST);
+  llmprof_bin *bins = llmprof_lua_scratch(L, count, sizeof *bins);
+  llmprof_error err;
+  if (!llmprof_frame_outline(frame, x, y, low, high, bins, count, &err))
+    return llmprof_lua_raise(L, &err);
+  lua_createtable(L, (int)count, 0);
+  for (size_t i = 0; i < count; i++) {
+    if (bins[i].count) {
+      lua_createtable(L, 0, 2);
+      llmprof_lua_set_number(L, "least", bins[i].least);
+      llmprof_lua_set_number(L, "most", bins[i].most);
+    } else {
+      lua_pushboolean(L, 0);
+    }
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
+const luaL_Reg llmprof_lua_relate_methods[] = {
+    {"outline", r_outline}, {"gaps", r_gaps},   {"overlap", r_overlap},
+    {"lag", r_lag},         {"part", r_part},   {"less", r_less},
+    {"rolling", r_rolling}, {"match", r_match}, {NULL, NULL},
+};

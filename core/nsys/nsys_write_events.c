@@ -1,0 +1,305 @@
+/* GPU operations and API calls as tables of nsys. */
+#include <string.h>
+
+#include "nsys/nsys_writer.h"
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+/* Of every operation: where it ran, and when. */
+#define PLACED_COLUMNS                                                       \
+  "start INTEGER", "end INTEGER", "deviceId INTEGER", "contextId INTEGER",   \
+      "greenContextId INTEGER", "streamId INTEGER", "correlationId INTEGER", \
+      "globalPid INTEGER"
+
+static void put_placed(nsys_sheet *sheet, const llmprof_ops *ops, size_t row) {
+  size_t count;
+  const llmprof_place *places =
+      llmprof_trace_places(sheet->writer->trace, &count);
+  const llmprof_place *place = &places[ops->place[row]];
+  nsys_put_integer(sheet, ops->start[row]);
+  nsys_put_integer(sheet, ops->end[row]);
+  nsys_put_u32(sheet, place->device);
+  nsys_put_u32(sheet, place->context);
+  nsys_put_null(sheet); /* green contexts */
+  nsys_put_u32(sheet, place->stream);
+  nsys_put_u32(sheet, ops->correlation[row]);
+  nsys_put_process(sheet, place->process);
+}
+
+typedef bool (*row_writer)(nsys_sheet *sheet, const llmprof_ops *ops,
+                           size_t row, void *user);
+
+/* A table of the operations of a kind, which is there when they were
+ * recorded. */
+static bool write_kind(nsys_writer *w, llmprof_op_kind kind, const char *table,
+                       const char *const *columns, size_t count, row_writer put,
+                       void *user) {
+  const llmprof_ops *ops = llmprof_trace_ops(w->trace, w->edit->err);
+  if (!llmprof_trace_has(w->trace, (llmprof_trace_table)kind)) return true;
+  nsys_sheet sheet;
+  bool ok = nsys_sheet_open(&sheet, w, table, columns, count);
+  for (size_t row = ops->first[kind]; ok && row < ops->first[kind + 1]; row++) {
+    put_placed(&sheet, ops, row);
+    ok = put(&sheet, ops, row, user) && nsys_sheet_end_row(&sheet);
+    w->counts.operations++;
+  }
+  nsys_sheet_close(&sheet);
+  return ok;
+}
+
+/* ---- kernels ---- */
+
+static const char *const kernel_columns[] = {
+    PLACED_COLUMNS,
+    "demangledName INTEGER",
+    "shortName INTEGER",
+    "mangledName INTEGER",
+    "launchType INTEGER",
+    "cacheConfig INTEGER",
+    "registersPerThread INTEGER",
+    "gridX INTEGER",
+    "gridY INTEGER",
+    "gridZ INTEGER",
+    "blockX INTEGER",
+    "blockY INTEGER",
+    "blockZ INTEGER",
+    "staticSharedMemory INTEGER",
+    "dynamicSharedMemory INTEGER",
+    "localMemoryPerThread INTEGER",
+    "localMemoryTotal INTEGER",
+    "gridId INTEGER",
+    "sharedMemoryExecuted INTEGER",
+    "sharedMemoryLimitConfig INTEGER",
+    "graphNodeId INTEGER", /* where a trace knows of graphs */
+};
+
+typedef struct kernel_source {
+  const llmprof_details *details;
+  const llmprof_shape *shapes;
+  bool nodes;
+} kernel_source;
+
+static void put_nulls(nsys_sheet *sheet, int count) {
+  while (count--) nsys_put_null(sheet);
+}
+
+static bool put_kernel(nsys_sheet *sheet, const llmprof_ops *ops, size_t row,
+                       void *user) {
+  const kernel_source *from = user;
+  const llmprof_details *details = from->details;
+  const llmprof_shape *shape = &from->shapes[details->shape[row]];
+  nsys_put_string_id(sheet, ops->name[row]);
+  nsys_put_string_id(sheet, details->short_name[row]);
+  nsys_put_string_id(sheet, details->mangled_name[row]);
+  put_nulls(sheet, 2); /* launch type, cache */
+  nsys_put_u32(sheet, shape->registers);
+  for (int i = 0; i < 3; i++) nsys_put_u32(sheet, shape->grid[i]);
+  for (int i = 0; i < 3; i++) nsys_put_u32(sheet, shape->block[i]);
+  nsys_put_u32(sheet, shape->static_shared);
+  nsys_put_u32(sheet, shape->dynamic_shared);
+  put_nulls(sheet, 5); /* local memory, grid id, what else of shared memory */
+  if (from->nodes)
+    nsys_put_integer(sheet, details->graph_node ? details->graph_node[row]
+                                                : LLMPROF_ABSENT);
+  return true;
+}
+
+static bool write_kernels(nsys_writer *w) {
+  size_t count;
+  int nodes =
+      llmprof_trace_knows(w->trace, LLMPROF_KNOWS_GRAPH_NODES, w->edit->err);
+  if (nodes < 0) return false;
+  kernel_source from = {
+      .details = llmprof_trace_details(w->trace, w->edit->err),
+      .shapes = llmprof_trace_shapes(w->trace, &count),
+      .nodes = nodes > 0,
+  };
+  return write_kind(w, LLMPROF_KERNEL, "CUPTI_ACTIVITY_KIND_KERNEL",
+                    kernel_columns, COUNT(kernel_columns) - !from.nodes,
+                    put_kernel, &from);
+}
+
+/* ---- copies ---- */
+
+enum {
+  COPY_NUMBERS = 16 /* those beyond LLMPROF_COPY_KINDS are for names of
+                       kinds that have no number here */
+};
+
+/* What a trace calls each kind of copy. */
+typedef struct copy_names {
+  uint32_t name[COPY_NUMBERS]; /* string */
+  bool memories;               /* kinds of host memory are known */
+} copy_names;
+
+static const char *const copy_columns[] = {
+    PLACED_COLUMNS,           "bytes INTEGER",
+    "copyKind INTEGER",       "deprecatedSrcId INTEGER",
+    "srcDeviceId INTEGER",    "srcContextId INTEGER",
+    "dstDeviceId INTEGER",    "dstContextId INTEGER",
+    "migrationCause INTEGER", "graphNodeId INTEGER",
+    "virtualAddress INTEGER", "copyCount INTEGER",
+    "srcKind INTEGER", /* where a trace knows of host memory */
+    "dstKind INTEGER",
+};
+
+/* Two names of a kind: the second gets a number of its own. */
+static int number_copy(copy_names *names, llmprof_copy_kind kind,
+                       uint32_t name) {
+  int number = (int)kind;
+  while (number < COPY_NUMBERS && names->name[number] != name &&
+         names->name[number] != LLMPROF_NO_STRING)
+    number = number < LLMPROF_COPY_KINDS ? LLMPROF_COPY_KINDS : number + 1;
+  if (number == COPY_NUMBERS) return (int)kind;
+  names->name[number] = name;
+  return number;
+}
+
+/* As nsys numbers memory. */
+static int64_t memory_number(uint8_t memory) {
+  static const int64_t numbers[LLMPROF_HOST_MEMORIES] = {
+      [LLMPROF_MEMORY_UNKNOWN] = LLMPROF_ABSENT,
+      [LLMPROF_MEMORY_PAGEABLE] = 0,
+      [LLMPROF_MEMORY_PINNED] = 1,
+      [LLMPROF_MEMORY_OTHER] = 7, /* "unknown": which of the others is */
+  };
+  return numbers[memory];
+}
+
+static bool put_copy(nsys_sheet *sheet, const llmprof_ops *ops, size_t row,
+                     void *user) {
+  copy_names *names = user;
+  size_t other = row - ops->first[LLMPROF_COPY];
+  llmprof_copy_kind kind = (llmprof_copy_kind)ops->copy_kind[other];
+  int64_t memory = memory_number(ops->host_memory[other]);
+  nsys_put_integer(sheet, ops->bytes[other]);
+  nsys_put_integer(sheet, number_copy(names, kind, ops->name[row]));
+  put_nulls(sheet, 9);
+  if (!names->memories) return true;
+  nsys_put_integer(sheet, kind == LLMPROF_COPY_HOST_TO_DEVICE ? memory
+                                                              : LLMPROF_ABSENT);
+  nsys_put_integer(sheet, kind == LLMPROF_COPY_DEVICE_TO_HOST ? memory
+                                                              : LLMPROF_ABSENT);
+  return true;
+}
+
+/* What stands between the words of "[CUDA memcpy LABEL]". */
+static void put_label(nsys_sheet *sheet, uint32_t name) {
+  static const char before[] = "[CUDA memcpy ";
+  enum {
+    BEFORE = sizeof before - 1
+  };
+  size_t size = 0;
+  const char *text = llmprof_strings_get(sheet->writer->strings, name, &size);
+  if (size > BEFORE && memcmp(text, before, BEFORE) == 0)
+    nsys_put_part(sheet, text + BEFORE, size - BEFORE - 1);
+  else
+    nsys_put_null(sheet);
+}
+
+static const char *const enum_columns[] = {"id INTEGER NOT NULL PRIMARY KEY",
+                                           "name TEXT", "label TEXT"};
+
+static bool write_copy_labels(nsys_writer *w, const copy_names *names) {
+  nsys_sheet sheet;
+  bool ok = nsys_sheet_open(&sheet, w, "ENUM_CUDA_MEMCPY_OPER", enum_columns,
+                            COUNT(enum_columns));
+  for (int i = 0; ok && i < COPY_NUMBERS; i++) {
+    if (names->name[i] == LLMPROF_NO_STRING) continue;
+    nsys_put_integer(&sheet, i);
+    nsys_put_null(&sheet);
+    put_label(&sheet, names->name[i]);
+    ok = nsys_sheet_end_row(&sheet);
+  }
+  nsys_sheet_close(&sheet);
+  return ok;
+}
+
+static bool write_copies(nsys_writer *w) {
+  int memories =
+      llmprof_trace_knows(w->trace, LLMPROF_KNOWS_HOST_MEMORY, w->edit->err);
+  if (memories < 0) return false;
+  copy_names names = {.memories = memories > 0};
+  for (int i = 0; i < COPY_NUMBERS; i++) names.name[i] = LLMPROF_NO_STRING;
+  return write_kind(w, LLMPROF_COPY, "CUPTI_ACTIVITY_KIND_MEMCPY", copy_columns,
+                    COUNT(copy_columns) - (names.memories ? 0 : 2), put_copy,
+                    &names) &&
+         write_copy_labels(w, &names);
+}
+
+/* ---- sets and graphs ---- */
+
+static const char *const set_columns[] = {
+    PLACED_COLUMNS,        "value INTEGER",   "bytes INTEGER",
+    "graphNodeId INTEGER", "memKind INTEGER",
+};
+
+static bool put_set(nsys_sheet *sheet, const llmprof_ops *ops, size_t row,
+                    void *user) {
+  (void)user;
+  nsys_put_null(sheet);
+  nsys_put_integer(sheet, ops->bytes[row - ops->first[LLMPROF_COPY]]);
+  put_nulls(sheet, 2);
+  return true;
+}
+
+static const char *const graph_columns[] = {
+    PLACED_COLUMNS,
+    "graphId INTEGER",
+    "graphExecId INTEGER",
+};
+
+static bool put_graph(nsys_sheet *sheet, const llmprof_ops *ops, size_t row,
+                      void *user) {
+  (void)ops, (void)row, (void)user;
+  put_nulls(sheet, 2);
+  return true;
+}
+
+bool nsys_write_ops(nsys_writer *w) {
+  return write_kernels(w) && write_copies(w) &&
+         write_kind(w, LLMPROF_SET, "CUPTI_ACTIVITY_KIND_MEMSET", set_columns,
+                    COUNT(set_columns), put_set, NULL) &&
+         write_kind(w, LLMPROF_GRAPH, "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+                    graph_columns, COUNT(graph_columns), put_graph, NULL);
+}
+
+/* ---- API calls ---- */
+
+static const char *const call_columns[] = {
+    "start INTEGER",       "end INTEGER",           "eventClass INTEGER",
+    "globalTid INTEGER",   "correlationId INTEGER", "nameId INTEGER",
+    "returnValue INTEGER", "callchainId INTEGER",
+};
+
+/* ENUM_NSYS_EVENT_CLASS: 0 the runtime's, 1 the driver's. */
+static int64_t event_class(const nsys_writer *w, uint32_t name) {
+  const char *text = llmprof_strings_get(w->strings, name, NULL);
+  if (!text || strncmp(text, "cu", 2) != 0) return LLMPROF_ABSENT;
+  return strncmp(text, "cuda", 4) != 0;
+}
+
+static bool put_call(nsys_sheet *sheet, const llmprof_calls *calls,
+                     size_t row) {
+  nsys_put_integer(sheet, calls->start[row]);
+  nsys_put_integer(sheet, calls->end[row]);
+  nsys_put_integer(sheet, event_class(sheet->writer, calls->name[row]));
+  nsys_put_thread(sheet, calls->thread[row]);
+  nsys_put_u32(sheet, calls->correlation[row]);
+  nsys_put_string_id(sheet, calls->name[row]);
+  put_nulls(sheet, 2);
+  return nsys_sheet_end_row(sheet);
+}
+
+bool nsys_write_calls(nsys_writer *w) {
+  const llmprof_calls *calls = llmprof_trace_calls(w->trace, w->edit->err);
+  if (!llmprof_trace_has(w->trace, LLMPROF_TABLE_CALLS)) return true;
+  nsys_sheet sheet;
+  bool ok = nsys_sheet_open(&sheet, w, "CUPTI_ACTIVITY_KIND_RUNTIME",
+                            call_columns, COUNT(call_columns));
+  for (size_t row = 0; ok && row < calls->count; row++)
+    ok = put_call(&sheet, calls, row);
+  nsys_sheet_close(&sheet);
+  w->counts.calls = calls->count;
+  return ok;
+}

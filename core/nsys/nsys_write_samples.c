@@ -1,0 +1,100 @@
+/* Hardware samples as tables of nsys; its values are whole percents, ours are
+ * as they were sampled. */
+#include <math.h>
+#include <stdio.h>
+
+#include "nsys/nsys_samples.h"
+#include "nsys/nsys_writer.h"
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+static void put_type(nsys_sheet *sheet, uint32_t device) {
+  nsys_put_integer(sheet, device & NSYS_METRICS_GPU_MASK);
+}
+
+static bool put_sample(nsys_sheet *sheet, const llmprof_samples *samples,
+                       size_t row) {
+  bool ok = true;
+  for (int i = 0; ok && i < LLMPROF_SAMPLED; i++) {
+    double value = samples->values[i][row];
+    if (isnan(value)) continue;
+    nsys_put_integer(sheet, samples->end[row]);
+    put_type(sheet, samples->device[row]);
+    nsys_put_integer(sheet, i);
+    nsys_put_real(sheet, value);
+    ok = nsys_sheet_end_row(sheet);
+  }
+  return ok;
+}
+
+/* Where a sample begins is told by the end of the one before it; where there
+ * is none, by one without a meaning. */
+static bool put_beginning(nsys_sheet *sheet, const llmprof_samples *samples,
+                          size_t row) {
+  nsys_put_integer(sheet, samples->start[row]);
+  put_type(sheet, samples->device[row]);
+  nsys_put_integer(sheet, LLMPROF_SAMPLED_GPU);
+  nsys_put_null(sheet);
+  return nsys_sheet_end_row(sheet);
+}
+
+static bool follows(const llmprof_samples *samples, size_t row) {
+  return row && samples->device[row - 1] == samples->device[row] &&
+         samples->end[row - 1] == samples->start[row];
+}
+
+static bool write_values(nsys_writer *w, const llmprof_samples *samples) {
+  static const char *const columns[] = {"timestamp INTEGER", "typeId INTEGER",
+                                        "metricId INTEGER", "value REAL"};
+  nsys_sheet sheet;
+  bool ok = nsys_sheet_open(&sheet, w, "GPU_METRICS", columns, COUNT(columns));
+  for (size_t i = 0; ok && i < samples->count; i++)
+    ok = (follows(samples, i) || put_beginning(&sheet, samples, i)) &&
+         put_sample(&sheet, samples, i);
+  nsys_sheet_close(&sheet);
+  return ok;
+}
+
+static bool put_name(nsys_sheet *sheet, uint32_t device, int value) {
+  char name[64];
+  snprintf(name, sizeof name, "%s%s", nsys_sampled_names[value],
+           NSYS_SAMPLED_UNIT);
+  put_type(sheet, device);
+  put_type(sheet, device);
+  nsys_put_null(sheet);
+  nsys_put_integer(sheet, value);
+  nsys_put_chars(sheet, name);
+  return nsys_sheet_end_row(sheet);
+}
+
+static bool put_names(nsys_sheet *sheet, uint32_t device) {
+  bool ok = true;
+  for (int i = 0; ok && i < LLMPROF_SAMPLED; i++)
+    ok = put_name(sheet, device, i);
+  return ok;
+}
+
+static bool write_names(nsys_writer *w, const llmprof_samples *samples) {
+  static const char *const columns[] = {"typeId INTEGER", "sourceId INTEGER",
+                                        "typeName TEXT", "metricId INTEGER",
+                                        "metricName TEXT"};
+  bool named[NSYS_METRICS_GPU_MASK + 1] = {0};
+  nsys_sheet sheet;
+  bool ok = nsys_sheet_open(&sheet, w, "TARGET_INFO_GPU_METRICS", columns,
+                            COUNT(columns));
+  for (size_t i = 0; ok && i < samples->count; i++) {
+    bool *is_named = &named[samples->device[i] & NSYS_METRICS_GPU_MASK];
+    if (!*is_named) ok = put_names(&sheet, samples->device[i]);
+    *is_named = true;
+  }
+  nsys_sheet_close(&sheet);
+  return ok;
+}
+
+bool nsys_write_samples(nsys_writer *w) {
+  const llmprof_samples *samples =
+      llmprof_trace_samples(w->trace, w->edit->err);
+  if (!samples) return false;
+  if (!llmprof_trace_has(w->trace, LLMPROF_TABLE_SAMPLES)) return true;
+  return write_values(w, samples) && write_names(w, samples);
+}

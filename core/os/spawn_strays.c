@@ -1,0 +1,183 @@
+/* Processes that a child started and that left its group: a daemon has a
+ * session of its own and no living parent. They are known by either of two
+ * things. While the child runs we adopt orphans (PR_SET_CHILD_SUBREAPER), so
+ * that a process below us which is no child that we started is one of them; and
+ * the child's environment has a mark, which whatever it starts inherits. The
+ * first holds where an environment was wiped, the second where a process has
+ * another parent still, or the system has no subreapers. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "os/spawn_internal.h"
+
+/* Of all children that we have, wanted or not. */
+static spawn_strays *all;
+
+typedef struct process_stat {
+  pid_t pid, parent, group;
+  char state;
+  char name[LLMPROF_STRAY_NAME];
+  unsigned long long started; /* clock ticks since boot */
+} process_stat;
+
+/* ---- /proc ---- */
+
+static int open_proc(const char *number, const char *file) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%.20s/%s", number, file);
+  return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* False when it is gone. The name may contain anything but is short. */
+static bool read_stat(const char *number, process_stat *stat) {
+  char text[1024];
+  int fd = open_proc(number, "stat");
+  if (fd < 0) return false;
+  ssize_t size = read(fd, text, sizeof text - 1);
+  close(fd);
+  text[size > 0 ? size : 0] = '\0';
+  char *name = strchr(text, '('), *after = strrchr(text, ')');
+  if (!name || !after || after < name) return false;
+  *after = '\0';
+  snprintf(stat->name, sizeof stat->name, "%s", name + 1);
+  stat->pid = (pid_t)strtol(number, NULL, 10);
+  /* state, parent, group, then 16 fields to the start time */
+  return sscanf(after + 1,
+                " %c %d %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+                "%*s %*s %*s %*s %llu",
+                &stat->state, &stat->parent, &stat->group, &stat->started) == 4;
+}
+
+static bool is_dead(const process_stat *stat) {
+  return stat->state == 'Z' || stat->state == 'X';
+}
+
+/* Is `mark` an entry of the environment that the process was started with? */
+static bool has_mark(const char *number, const char *mark) {
+  char bytes[4096];
+  ssize_t size = 0;
+  size_t at = 0; /* so far the entry is the mark's first bytes */
+  bool same = true, found = false;
+  int fd = open_proc(number, "environ");
+  if (fd < 0) return false;
+  while (!found && (size = read(fd, bytes, sizeof bytes)) > 0) {
+    for (ssize_t i = 0; i < size && !found; i++) {
+      same = same && bytes[i] == mark[at];
+      at = same ? at + 1 : 0;
+      found = same && !bytes[i];
+      if (!bytes[i]) at = 0, same = true;
+    }
+  }
+  close(fd);
+  return found;
+}
+
+/* ---- telling them apart ---- */
+
+static bool is_child(pid_t pid) {
+  const spawn_strays *s = all;
+  while (s && s->child != pid) s = s->next;
+  return s != NULL;
+}
+
+static bool is_stray(const spawn_strays *s, const char *number,
+                     const process_stat *stat) {
+  if (stat->pid == getpid() || stat->group == s->group || is_child(stat->pid))
+    return false;
+  return stat->parent == getpid() || has_mark(number, s->mark);
+}
+
+/* Its entry, made if it is new and there is room; NULL without. */
+static spawn_stray *note(spawn_strays *s, const process_stat *stat) {
+  for (size_t i = 0; i < s->count; i++) {
+    spawn_stray *known = &s->list[i];
+    if (known->told.pid == stat->pid && known->started == stat->started)
+      return known;
+  }
+  if (s->count == LLMPROF_STRAYS_MAX) return NULL;
+  spawn_stray *made = &s->list[s->count++];
+  *made = (spawn_stray){.told = {.pid = stat->pid}, .started = stat->started};
+  memcpy(made->told.name, stat->name, sizeof made->told.name);
+  return made;
+}
+
+/* Each gets a signal once, those that there is no room to note always. */
+static void tell(spawn_strays *s, const process_stat *stat, int number) {
+  spawn_stray *known = note(s, stat);
+  if (known) known->told.lives = true;
+  if (!number || (known && known->sent == number)) return;
+  if (known) known->sent = number;
+  kill(stat->pid, number);
+  if (number == SIGTERM) kill(stat->pid, SIGCONT);
+}
+
+/* ---- what a child's life needs ---- */
+
+bool llmprof_spawn_strays_prepare(spawn_strays *s, llmprof_error *err) {
+  unsigned char random[16];
+  if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+    return llmprof_fail_errno(err, errno, "getrandom");
+  int used = snprintf(s->mark, sizeof s->mark, "%s=", LLMPROF_RUN_MARK);
+  for (size_t i = 0; i < sizeof random; i++)
+    used += snprintf(s->mark + used, sizeof s->mark - (size_t)used, "%02x",
+                     random[i]);
+  return true;
+}
+
+void llmprof_spawn_strays_begin(spawn_strays *s) {
+  s->next = all;
+  all = s;
+  if (!s->mark[0]) return;
+  /* Where the system has no subreapers the mark has to do. */
+  if (prctl(PR_GET_CHILD_SUBREAPER, &s->was_reaper) != 0) s->was_reaper = 1;
+  if (!s->was_reaper) prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+void llmprof_spawn_strays_end(spawn_strays *s) {
+  spawn_strays **at = &all;
+  while (*at && *at != s) at = &(*at)->next;
+  if (!*at) return;
+  *at = s->next;
+  if (s->mark[0] && !s->was_reaper) prctl(PR_SET_CHILD_SUBREAPER, 0);
+}
+
+bool llmprof_spawn_strays_signal(spawn_strays *s, int number) {
+  bool lives = false;
+  DIR *dir = s->mark[0] ? opendir("/proc") : NULL;
+  if (!dir) return false;
+  for (size_t i = 0; i < s->count; i++) s->list[i].told.lives = false;
+  struct dirent *entry;
+  while ((entry = readdir(dir))) {
+    process_stat stat;
+    if (*entry->d_name < '1' || *entry->d_name > '9' ||
+        !read_stat(entry->d_name, &stat) || !is_stray(s, entry->d_name, &stat))
+      continue;
+    if (is_dead(&stat)) {
+      waitpid(stat.pid, NULL, WNOHANG);
+    } else {
+      lives = true;
+      tell(s, &stat, number);
+    }
+  }
+  closedir(dir);
+  return lives;
+}
+
+void llmprof_spawn_strays_reap(const spawn_strays *s) {
+  siginfo_t info = {0};
+  while (s->mark[0] &&
+         waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid && !is_child(info.si_pid)) {
+    waitpid(info.si_pid, NULL, WNOHANG);
+    info.si_pid = 0;
+  }
+}

@@ -1,0 +1,423 @@
+/* Units, counters and samples of a spool as frames. */
+#include "llmprof/spool.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "llmprof/alloc.h"
+#include "llmprof/buffer.h"
+#include "llmprof/text.h"
+#include "spool/spool_sections.h"
+
+enum {
+  MOST_COLUMNS = 28,
+  MOST_METRICS = 256
+};
+
+struct llmprof_spool {
+  char *path;
+  spool_sections sections;
+  llmprof_strings *strings;
+  llmprof_intern metric_ids; /* of {section, metric} */
+  uint32_t *column_of;       /* by metric_ids: number in metric_names */
+  size_t column_cap;
+  uint32_t names[MOST_METRICS]; /* strings: of the columns */
+  uint32_t units[MOST_METRICS];
+  size_t metric_count;
+};
+
+/* ---- opening ---- */
+
+static bool keep_text(void *user, const char *bytes, size_t size,
+                      uint32_t *string) {
+  llmprof_strings *pool = user;
+  if (llmprof_text_is_sound(bytes, size))
+    return llmprof_strings_add(pool, bytes, size, string);
+  llmprof_buffer sound = {0};
+  llmprof_text_repair(&sound, bytes, size);
+  bool ok = !sound.failed &&
+            llmprof_strings_add(pool, sound.bytes, sound.size, string);
+  llmprof_buffer_free(&sound);
+  return ok;
+}
+
+/* Metrics of one name are one column, whichever process measured them. */
+static uint32_t column_of(llmprof_spool *spool, uint32_t name, uint32_t unit) {
+  for (size_t i = 0; i < spool->metric_count; i++) {
+    if (spool->names[i] == name) return (uint32_t)i;
+  }
+  if (spool->metric_count == MOST_METRICS) return UINT32_MAX;
+  spool->names[spool->metric_count] = name;
+  spool->units[spool->metric_count] = unit;
+  return (uint32_t)spool->metric_count++;
+}
+
+static bool take_metric(void *user, const spool_item *item,
+                        llmprof_error *err) {
+  llmprof_spool *spool = user;
+  spool_metric metric;
+  spool_item_get(item, &metric, sizeof metric);
+  const uint32_t key[2] = {item->section, metric.metric};
+  const spool_file *file = &spool->sections.file;
+  uint32_t id, name = spool_file_string(file, item->section, metric.name);
+  if (name == LLMPROF_NO_STRING) return true;
+  if (!llmprof_intern_add(&spool->metric_ids, key, &id) ||
+      !llmprof_grow(&spool->column_of, &spool->column_cap, id + (size_t)1,
+                    sizeof *spool->column_of))
+    return llmprof_fail_nomem(err);
+  spool->column_of[id] = column_of(
+      spool, name, spool_file_string(file, item->section, metric.unit));
+  return true;
+}
+
+static bool open_into(llmprof_spool *spool, const char *path,
+                      llmprof_error *err) {
+  spool->sections.file.fd = -1;
+  llmprof_intern_init(&spool->metric_ids, 2 * sizeof(uint32_t));
+  spool->path = llmprof_strdup(path);
+  spool->strings = llmprof_strings_new();
+  if (!spool->path || !spool->strings) return llmprof_fail_nomem(err);
+  return spool_sections_open(&spool->sections, spool->path, keep_text,
+                             spool->strings, err) &&
+         spool_file_each(&spool->sections.file, SPOOL_BIT(SPOOL_METRIC),
+                         take_metric, spool, err);
+}
+
+llmprof_spool *llmprof_spool_open(const char *path, llmprof_error *err) {
+  llmprof_spool *spool = llmprof_zalloc(1, sizeof *spool);
+  if (!spool) {
+    llmprof_fail_nomem(err);
+    return NULL;
+  }
+  if (open_into(spool, path, err)) return spool;
+  llmprof_spool_close(spool);
+  return NULL;
+}
+
+void llmprof_spool_close(llmprof_spool *spool) {
+  if (!spool) return;
+  spool_sections_close(&spool->sections);
+  llmprof_intern_free(&spool->metric_ids);
+  llmprof_free(spool->column_of);
+  llmprof_strings_free(spool->strings);
+  llmprof_free(spool->path);
+  llmprof_free(spool);
+}
+
+/* ---- rows ---- */
+
+typedef struct column_spec {
+  const char *name, *unit;
+  bool is_text;
+} column_spec;
+
+/* A frame in the making: columns of whole numbers, where strings go by their
+ * ids, then one of reals for each metric where it has metrics. */
+typedef struct table {
+  llmprof_spool *spool;
+  const column_spec *specs;
+  size_t spec_count, metric_count;
+  int64_t *cells; /* row by row */
+  double *reals;
+  size_t cell_cap, real_cap, rows;
+} table;
+
+static bool add_row(table *t, const int64_t *cells) {
+  size_t before = t->rows * t->spec_count;
+  size_t reals = t->rows * t->metric_count;
+  if (!llmprof_grow(&t->cells, &t->cell_cap, before + t->spec_count,
+                    sizeof *t->cells) ||
+      !llmprof_grow(&t->reals, &t->real_cap, reals + t->metric_count + 1,
+                    sizeof *t->reals))
+    return false;
+  memcpy(t->cells + before, cells, t->spec_count * sizeof *cells);
+  for (size_t i = 0; i < t->metric_count; i++) t->reals[reals + i] = NAN;
+  t->rows++;
+  return true;
+}
+
+/* The values that follow a record, into the last row. */
+static void put_values(table *t, const spool_item *item, uint32_t count) {
+  size_t size;
+  const unsigned char *at = spool_item_rest(item, &size);
+  double *row = t->reals + (t->rows - 1) * t->metric_count;
+  spool_value value;
+  for (; count && size >= sizeof value; count--, size -= sizeof value) {
+    memcpy(&value, at, sizeof value);
+    at += sizeof value;
+    const uint32_t key[2] = {item->section, value.metric};
+    uint32_t id = llmprof_intern_find(&t->spool->metric_ids, key);
+    uint32_t column = id == UINT32_MAX ? id : t->spool->column_of[id];
+    if (column < t->metric_count && isfinite(value.value))
+      row[column] = value.value;
+  }
+}
+
+static int64_t known(uint32_t id) {
+  return id == SPOOL_NO_ID ? LLMPROF_ABSENT : (int64_t)id;
+}
+
+static int64_t text(const table *t, const spool_item *item, uint32_t id) {
+  return known(spool_file_string(&t->spool->sections.file, item->section, id));
+}
+
+static const spool_section *section_of(const table *t, const spool_item *item) {
+  return &t->spool->sections.all[item->section];
+}
+
+/* ---- units ---- */
+
+static const column_spec unit_columns[] = {
+    {"pid", NULL, false}, {"unit", NULL, false}, {"type", NULL, true},
+    {"name", NULL, true}, {"tid", NULL, false},  {"start", "ns", false},
+    {"end", "ns", false},
+};
+
+enum {
+  UNIT_PID,
+  UNIT_NUMBER,
+  UNIT_END = 6
+};
+
+static bool unit_type(const table *t, uint16_t type, int64_t *cell) {
+  static const char *const names[] = {[SPOOL_UNIT_PLAIN] = "plain",
+                                      [SPOOL_UNIT_TIMELINE] = "timeline",
+                                      [SPOOL_UNIT_COUNTERS] = "counters",
+                                      [SPOOL_UNIT_OTHER] = "other"};
+  const char *name = type < sizeof names / sizeof *names ? names[type] : NULL;
+  uint32_t string;
+  *cell = LLMPROF_ABSENT;
+  if (!name) return true;
+  if (!llmprof_strings_add(t->spool->strings, name, strlen(name), &string))
+    return false;
+  *cell = string;
+  return true;
+}
+
+/* The end goes into the row of its begin. */
+static void end_unit(table *t, int64_t pid, int64_t number, int64_t time) {
+  for (size_t row = t->rows; row-- > 0;) {
+    int64_t *cells = t->cells + row * t->spec_count;
+    if (cells[UNIT_PID] != pid || cells[UNIT_NUMBER] != number) continue;
+    if (cells[UNIT_END] == LLMPROF_ABSENT) cells[UNIT_END] = time;
+    return;
+  }
+}
+
+static bool take_unit(void *user, const spool_item *item, llmprof_error *err) {
+  table *t = user;
+  spool_unit unit;
+  int64_t type;
+  const spool_section *section = section_of(t, item);
+  spool_item_get(item, &unit, sizeof unit);
+  int64_t time = spool_time(section, unit.time);
+  if (unit.end) {
+    end_unit(t, section->process.pid, unit.unit, time);
+    return true;
+  }
+  if (!unit_type(t, unit.type, &type)) return llmprof_fail_nomem(err);
+  const int64_t cells[] = {section->process.pid,
+                           unit.unit,
+                           type,
+                           text(t, item, unit.name),
+                           unit.tid ? unit.tid : LLMPROF_ABSENT,
+                           time,
+                           LLMPROF_ABSENT};
+  return add_row(t, cells) || llmprof_fail_nomem(err);
+}
+
+/* ---- counters ---- */
+
+static const column_spec counter_columns[] = {
+    {"pid", NULL, false},     {"launch", NULL, false},
+    {"unit", NULL, false},    {"kernel", NULL, true},
+    {"device", NULL, false},  {"context", NULL, false},
+    {"stream", NULL, false},  {"correlation", NULL, false},
+    {"tid", NULL, false},     {"grid_x", NULL, false},
+    {"grid_y", NULL, false},  {"grid_z", NULL, false},
+    {"block_x", NULL, false}, {"block_y", NULL, false},
+    {"block_z", NULL, false}, {"dynamic_shared", "bytes", false},
+    {"ordinal", NULL, false}, {"stage", NULL, true},
+    {"ranges", NULL, true},   {"passes", NULL, false},
+    {"flushed", NULL, false}, {"error", NULL, false},
+    {"start", "ns", false},   {"end", "ns", false},
+};
+
+static bool take_counters(void *user, const spool_item *item,
+                          llmprof_error *err) {
+  table *t = user;
+  spool_counters c;
+  const spool_section *section = section_of(t, item);
+  spool_item_get(item, &c, sizeof c);
+  const int64_t cells[] = {
+      section->process.pid,
+      c.launch,
+      c.unit,
+      text(t, item, c.name),
+      c.device == SPOOL_NO_ID
+          ? LLMPROF_ABSENT
+          : (int64_t)spool_device_number(&t->spool->sections, item->section,
+                                         c.device),
+      known(c.context),
+      known(c.stream),
+      c.correlation,
+      c.tid,
+      c.grid[0],
+      c.grid[1],
+      c.grid[2],
+      c.block[0],
+      c.block[1],
+      c.block[2],
+      c.dynamic_shared,
+      c.ordinal,
+      text(t, item, c.stage),
+      text(t, item, c.ranges),
+      c.passes,
+      c.flushed,
+      c.error,
+      spool_time(section, c.start),
+      spool_time(section, c.end),
+  };
+  if (!add_row(t, cells)) return llmprof_fail_nomem(err);
+  put_values(t, item, c.values);
+  return true;
+}
+
+/* ---- samples ---- */
+
+static const column_spec sample_columns[] = {
+    {"pid", NULL, false},
+    {"device", NULL, false},
+    {"start", "ns", false},
+    {"end", "ns", false},
+};
+
+static bool take_sample(void *user, const spool_item *item,
+                        llmprof_error *err) {
+  table *t = user;
+  spool_sample s;
+  const spool_section *section = section_of(t, item);
+  spool_item_get(item, &s, sizeof s);
+  const int64_t cells[] = {
+      section->process.pid,
+      (int64_t)spool_device_number(&t->spool->sections, item->section,
+                                   s.device),
+      spool_time(section, s.start),
+      spool_time(section, s.end),
+  };
+  if (!add_row(t, cells)) return llmprof_fail_nomem(err);
+  put_values(t, item, s.values);
+  return true;
+}
+
+/* ---- frames ---- */
+
+static const column_spec metric_columns[] = {{"name", NULL, true},
+                                             {"unit", NULL, true}};
+
+static bool list_metrics(table *t) {
+  const llmprof_spool *spool = t->spool;
+  for (size_t i = 0; i < spool->metric_count; i++) {
+    const int64_t cells[] = {spool->names[i], known(spool->units[i])};
+    if (!add_row(t, cells)) return false;
+  }
+  return true;
+}
+
+#define COLUMNS(list) list, sizeof(list) / sizeof *(list)
+
+static const struct {
+  const char *name;
+  spool_kind kind;
+  spool_take take; /* NULL: the list of metrics */
+  const column_spec *specs;
+  size_t count;
+  bool has_metrics;
+} frames[] = {
+    {"units", SPOOL_UNIT, take_unit, COLUMNS(unit_columns), false},
+    {"counters", SPOOL_COUNTERS, take_counters, COLUMNS(counter_columns), true},
+    {"samples", SPOOL_SAMPLE, take_sample, COLUMNS(sample_columns), true},
+    {"metrics", 0, NULL, COLUMNS(metric_columns), false},
+};
+
+/* A column's own array, which the frame gets. */
+static bool add_column(llmprof_frame *frame, const llmprof_column *column,
+                       void *data) {
+  llmprof_column added = *column;
+  added.data = data;
+  return data && llmprof_frame_own(frame, data) &&
+         llmprof_frame_add(frame, &added, NULL, NULL);
+}
+
+static bool add_cells(llmprof_frame *frame, const table *t, size_t number) {
+  const column_spec *spec = &t->specs[number];
+  llmprof_column column = {.name = spec->name,
+                           .unit = spec->unit,
+                           .type =
+                               spec->is_text ? LLMPROF_STRING_ID : LLMPROF_I64};
+  if (!spec->is_text) {
+    int64_t *data = llmprof_alloc(t->rows, sizeof *data);
+    for (size_t row = 0; data && row < t->rows; row++)
+      data[row] = t->cells[row * t->spec_count + number];
+    return add_column(frame, &column, data);
+  }
+  uint32_t *ids = llmprof_alloc(t->rows, sizeof *ids);
+  for (size_t row = 0; ids && row < t->rows; row++) {
+    int64_t cell = t->cells[row * t->spec_count + number];
+    ids[row] = cell == LLMPROF_ABSENT ? LLMPROF_NO_STRING : (uint32_t)cell;
+  }
+  return add_column(frame, &column, ids);
+}
+
+static bool add_metric(llmprof_frame *frame, const table *t, size_t number) {
+  const llmprof_spool *spool = t->spool;
+  llmprof_column column = {
+      .name = llmprof_strings_get(spool->strings, spool->names[number], NULL),
+      .unit = llmprof_strings_get(spool->strings, spool->units[number], NULL),
+      .type = LLMPROF_F64};
+  if (llmprof_frame_find(frame, column.name) != SIZE_MAX) return true;
+  double *data = llmprof_alloc(t->rows, sizeof *data);
+  for (size_t row = 0; data && row < t->rows; row++)
+    data[row] = t->reals[row * t->metric_count + number];
+  return add_column(frame, &column, data);
+}
+
+static llmprof_frame *make_frame(const table *t) {
+  llmprof_frame *frame = llmprof_frame_new(t->rows, t->spool->strings);
+  bool ok = frame;
+  for (size_t i = 0; ok && i < t->spec_count; i++) ok = add_cells(frame, t, i);
+  for (size_t i = 0; ok && i < t->metric_count; i++)
+    ok = add_metric(frame, t, i);
+  if (ok) return frame;
+  llmprof_frame_free(frame);
+  return NULL;
+}
+
+static llmprof_frame *fill(table *t, size_t which, llmprof_error *err) {
+  llmprof_error why = {0};
+  bool ok = frames[which].take ? spool_file_each(&t->spool->sections.file,
+                                                 SPOOL_BIT(frames[which].kind),
+                                                 frames[which].take, t, &why)
+                               : list_metrics(t);
+  llmprof_frame *frame = ok ? make_frame(t) : NULL;
+  if (!frame && why.code && err) *err = why;
+  if (!frame && !why.code) llmprof_fail_nomem(err);
+  llmprof_free(t->cells);
+  llmprof_free(t->reals);
+  return frame;
+}
+
+llmprof_frame *llmprof_spool_frame(llmprof_spool *spool, const char *name,
+                                   llmprof_error *err) {
+  for (size_t i = 0; i < sizeof frames / sizeof *frames; i++) {
+    if (strcmp(frames[i].name, name) != 0) continue;
+    table t = {.spool = spool,
+               .specs = frames[i].specs,
+               .spec_count = frames[i].count,
+               .metric_count = frames[i].has_metrics ? spool->metric_count : 0};
+    return fill(&t, i, err);
+  }
+  llmprof_fail(err, LLMPROF_NOTFOUND, "%s: a spool has no '%s'", spool->path,
+               name);
+  return NULL;
+}

@@ -1,0 +1,256 @@
+/* GPU operations, details of kernels and API calls of a spool. */
+#include "llmprof/alloc.h"
+#include "llmprof/buffer.h"
+#include "llmprof/demangle.h"
+#include "spool/spool_internal.h"
+
+/* A file and what is made of it. */
+typedef struct loader {
+  spool_trace *trace;
+  llmprof_builder *builder;
+} loader;
+
+bool spool_shows(const spool_section *section, int64_t *start, int64_t *end) {
+  if (*start == 0 || *end < *start) return false;
+  *start = spool_time(section, *start);
+  *end = spool_time(section, *end);
+  return *start != LLMPROF_ABSENT && *end != LLMPROF_ABSENT;
+}
+
+/* ---- names of kernels ---- */
+
+static bool demangle(llmprof_builder *builder, uint32_t mangled, uint32_t *full,
+                     uint32_t *base) {
+  size_t size;
+  const char *bytes =
+      llmprof_strings_get(llmprof_builder_strings(builder), mangled, &size);
+  llmprof_buffer long_name = {0}, short_name = {0};
+  bool ok =
+      llmprof_demangle(bytes, size, &long_name, &short_name) &&
+      llmprof_builder_text(builder, long_name.bytes, long_name.size, full) &&
+      llmprof_builder_text(builder, short_name.bytes, short_name.size, base);
+  llmprof_buffer_free(&long_name);
+  llmprof_buffer_free(&short_name);
+  return ok;
+}
+
+bool spool_kernel_names(spool_trace *trace, llmprof_builder *builder,
+                        uint32_t mangled, uint32_t *full, uint32_t *base) {
+  uint32_t row = llmprof_intern_find(&trace->kernels, &mangled);
+  *full = *base = LLMPROF_NO_STRING;
+  if (mangled == LLMPROF_NO_STRING) return true;
+  if (row == UINT32_MAX) { /* a name is kept when it has been written out */
+    row = (uint32_t)trace->kernels.count;
+    if (!llmprof_grow(&trace->kernel_names, &trace->kernel_name_cap,
+                      row + (size_t)1, sizeof *trace->kernel_names) ||
+        !demangle(builder, mangled, &trace->kernel_names[row].full,
+                  &trace->kernel_names[row].base) ||
+        !llmprof_intern_add(&trace->kernels, &mangled, &row))
+      return false;
+  }
+  *full = trace->kernel_names[row].full;
+  *base = trace->kernel_names[row].base;
+  return true;
+}
+
+/* ---- operations ---- */
+
+typedef struct where {
+  uint32_t device, context, stream;
+} where;
+
+static uint32_t known(uint32_t id) {
+  return id == SPOOL_NO_ID ? LLMPROF_NONE : id;
+}
+
+static bool add_op(const loader *l, const spool_item *item, const where *at,
+                   llmprof_op_row *row, llmprof_error *err) {
+  const spool_sections *s = &l->trace->sections;
+  const spool_section *section = &s->all[item->section];
+  if (!spool_shows(section, &row->start, &row->end)) return true;
+  llmprof_place place = {.context = known(at->context),
+                         .stream = known(at->stream),
+                         .device = LLMPROF_NONE};
+  if (at->device != SPOOL_NO_ID)
+    place.device = spool_device_number(s, item->section, at->device);
+  if (!spool_process_row(l->builder, section, &place.process) ||
+      !llmprof_builder_add_place(l->builder, &place, &row->place))
+    return llmprof_fail_nomem(err);
+  return llmprof_builder_add_op(l->builder, row, err);
+}
+
+/* The kernel of a record; false: it is no part of the timeline. */
+static bool get_kernel(const loader *l, const spool_item *item,
+                       spool_kernel *kernel) {
+  spool_item_get(item, kernel, sizeof *kernel);
+  int64_t start = kernel->start, end = kernel->end;
+  return !kernel->replayed &&
+         spool_shows(&l->trace->sections.all[item->section], &start, &end);
+}
+
+static bool take_kernel(void *user, const spool_item *item,
+                        llmprof_error *err) {
+  const loader *l = user;
+  spool_kernel kernel;
+  uint32_t base;
+  if (!get_kernel(l, item, &kernel)) return true;
+  llmprof_op_row row = {.kind = LLMPROF_KERNEL,
+                        .start = kernel.start,
+                        .end = kernel.end,
+                        .correlation = kernel.correlation};
+  uint32_t mangled =
+      spool_file_string(&l->trace->sections.file, item->section, kernel.name);
+  if (!spool_kernel_names(l->trace, l->builder, mangled, &row.name, &base))
+    return llmprof_fail_nomem(err);
+  const where at = {kernel.device, kernel.context, kernel.stream};
+  return add_op(l, item, &at, &row, err);
+}
+
+/* CUPTI's number of a kind of memory. */
+static llmprof_host_memory memory_of(uint8_t kind) {
+  if (kind == 0) return LLMPROF_MEMORY_UNKNOWN;
+  if (kind == 1) return LLMPROF_MEMORY_PAGEABLE;
+  return kind == 2 ? LLMPROF_MEMORY_PINNED : LLMPROF_MEMORY_OTHER;
+}
+
+static llmprof_host_memory host_side(const spool_memcpy *copy) {
+  if (copy->copy_kind == LLMPROF_COPY_HOST_TO_DEVICE)
+    return memory_of(copy->src_kind);
+  if (copy->copy_kind == LLMPROF_COPY_DEVICE_TO_HOST)
+    return memory_of(copy->dst_kind);
+  return LLMPROF_MEMORY_UNKNOWN;
+}
+
+static int64_t bytes_of(uint64_t bytes) {
+  return bytes > INT64_MAX ? LLMPROF_ABSENT : (int64_t)bytes;
+}
+
+static bool take_copy(void *user, const spool_item *item, llmprof_error *err) {
+  const loader *l = user;
+  spool_memcpy copy;
+  spool_item_get(item, &copy, sizeof copy);
+  llmprof_op_row row = {.kind = LLMPROF_COPY,
+                        .start = copy.start,
+                        .end = copy.end,
+                        .correlation = copy.correlation,
+                        .bytes = bytes_of(copy.bytes),
+                        .copy_kind = copy.copy_kind < LLMPROF_COPY_KINDS
+                                         ? (llmprof_copy_kind)copy.copy_kind
+                                         : LLMPROF_COPY_UNKNOWN,
+                        .host_memory = host_side(&copy)};
+  if (!llmprof_builder_op_name(l->builder, row.kind, row.copy_kind, NULL,
+                               &row.name))
+    return llmprof_fail_nomem(err);
+  const where at = {copy.device, copy.context, copy.stream};
+  return add_op(l, item, &at, &row, err);
+}
+
+static bool take_set(void *user, const spool_item *item, llmprof_error *err) {
+  const loader *l = user;
+  spool_memset set;
+  spool_item_get(item, &set, sizeof set);
+  llmprof_op_row row = {.kind = LLMPROF_SET,
+                        .start = set.start,
+                        .end = set.end,
+                        .correlation = set.correlation,
+                        .bytes = bytes_of(set.bytes)};
+  if (!llmprof_builder_op_name(l->builder, row.kind, 0, NULL, &row.name))
+    return llmprof_fail_nomem(err);
+  const where at = {set.device, set.context, set.stream};
+  return add_op(l, item, &at, &row, err);
+}
+
+static bool take_graph(void *user, const spool_item *item, llmprof_error *err) {
+  const loader *l = user;
+  spool_graph graph;
+  spool_item_get(item, &graph, sizeof graph);
+  llmprof_op_row row = {.kind = LLMPROF_GRAPH,
+                        .start = graph.start,
+                        .end = graph.end,
+                        .correlation = graph.correlation,
+                        .bytes = LLMPROF_ABSENT};
+  if (!llmprof_builder_op_name(l->builder, row.kind, 0, NULL, &row.name))
+    return llmprof_fail_nomem(err);
+  const where at = {graph.device, graph.context, graph.stream};
+  return add_op(l, item, &at, &row, err);
+}
+
+bool spool_load_ops(spool_trace *trace, llmprof_builder *builder,
+                    llmprof_error *err) {
+  static const struct {
+    spool_kind kind;
+    spool_take take;
+  } passes[] = {
+      {SPOOL_KERNEL, take_kernel},
+      {SPOOL_MEMCPY, take_copy},
+      {SPOOL_MEMSET, take_set},
+      {SPOOL_GRAPH, take_graph},
+  };
+  loader l = {trace, builder};
+  bool ok = true;
+  for (size_t i = 0; ok && i < sizeof passes / sizeof *passes; i++)
+    ok = spool_file_each(&trace->sections.file, SPOOL_BIT(passes[i].kind),
+                         passes[i].take, &l, err);
+  return ok;
+}
+
+/* ---- details ---- */
+
+static bool take_detail(void *user, const spool_item *item,
+                        llmprof_error *err) {
+  const loader *l = user;
+  spool_kernel kernel;
+  uint32_t full;
+  if (!get_kernel(l, item, &kernel)) return true;
+  llmprof_detail_row row = {
+      .mangled_name = spool_file_string(&l->trace->sections.file, item->section,
+                                        kernel.name),
+      .graph_node = kernel.graph_node && kernel.graph_node <= INT64_MAX
+                        ? (int64_t)kernel.graph_node
+                        : LLMPROF_ABSENT,
+      .shape = {.registers = kernel.registers,
+                .static_shared = kernel.static_shared,
+                .dynamic_shared = kernel.dynamic_shared},
+  };
+  for (int i = 0; i < 3; i++) {
+    row.shape.grid[i] = kernel.grid[i];
+    row.shape.block[i] = kernel.block[i];
+  }
+  if (!spool_kernel_names(l->trace, l->builder, row.mangled_name, &full,
+                          &row.short_name))
+    return llmprof_fail_nomem(err);
+  return llmprof_builder_add_detail(l->builder, &row, err);
+}
+
+bool spool_load_details(spool_trace *trace, llmprof_builder *builder,
+                        llmprof_error *err) {
+  loader l = {trace, builder};
+  return spool_file_each(&trace->sections.file, SPOOL_BIT(SPOOL_KERNEL),
+                         take_detail, &l, err);
+}
+
+/* ---- API calls ---- */
+
+static bool take_call(void *user, const spool_item *item, llmprof_error *err) {
+  const loader *l = user;
+  const spool_sections *s = &l->trace->sections;
+  const spool_section *section = &s->all[item->section];
+  spool_call call;
+  spool_item_get(item, &call, sizeof call);
+  llmprof_call_row row = {
+      .start = call.start,
+      .end = call.end,
+      .correlation = call.correlation,
+      .name = spool_file_string(&s->file, item->section, call.name)};
+  if (!spool_shows(section, &row.start, &row.end)) return true;
+  if (!spool_thread_row(l->builder, section, call.tid, &row.thread))
+    return llmprof_fail_nomem(err);
+  return llmprof_builder_add_call(l->builder, &row, err);
+}
+
+bool spool_load_calls(spool_trace *trace, llmprof_builder *builder,
+                      llmprof_error *err) {
+  loader l = {trace, builder};
+  return spool_file_each(&trace->sections.file, SPOOL_BIT(SPOOL_CALL),
+                         take_call, &l, err);
+}

@@ -1,0 +1,277 @@
+#include "spool/spool_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "llmprof/alloc.h"
+#include "llmprof/strings.h"
+
+/* ---- bytes ---- */
+
+/* As many as there are, at most `size`. */
+static bool read_at(const spool_file *f, int64_t offset, void *into,
+                    size_t size, size_t *got, llmprof_error *err) {
+  *got = 0;
+  while (*got < size) {
+    ssize_t more = pread(f->fd, (char *)into + *got, size - *got,
+                         (off_t)(offset + (int64_t)*got));
+    if (more == 0) return true;
+    if (more < 0 && errno == EINTR) continue;
+    if (more < 0) return llmprof_fail_errno(err, errno, "%s", f->path);
+    *got += (size_t)more;
+  }
+  return true;
+}
+
+static bool make_room(spool_file *f, size_t size, llmprof_error *err) {
+  return llmprof_grow(&f->bytes, &f->bytes_cap, size ? size : 1, 1) ||
+         llmprof_fail_nomem(err);
+}
+
+/* ---- records ---- */
+
+typedef struct cursor {
+  const unsigned char *at, *end;
+} cursor;
+
+/* The next record of a block; false at its end, or where the rest is no
+ * record. */
+static bool next_record(cursor *c, spool_item *item) {
+  spool_record record;
+  if ((size_t)(c->end - c->at) < sizeof record) return false;
+  memcpy(&record, c->at, sizeof record);
+  if (record.size < sizeof record || record.size % SPOOL_ALIGN ||
+      record.size > (size_t)(c->end - c->at) || record.fixed < sizeof record ||
+      record.fixed > record.size)
+    return false;
+  item->kind = record.kind;
+  item->fixed = record.fixed;
+  item->size = record.size;
+  item->bytes = c->at;
+  c->at += record.size;
+  return true;
+}
+
+void spool_item_get(const spool_item *item, void *into, size_t size) {
+  size_t have = item->fixed < size ? item->fixed : size;
+  memset(into, 0, size);
+  memcpy(into, item->bytes, have);
+}
+
+/* ---- strings ---- */
+
+static bool keep_string(spool_file *f, const spool_item *item,
+                        spool_keep_text keep, void *user) {
+  spool_string string;
+  size_t size;
+  spool_item_get(item, &string, sizeof string);
+  const unsigned char *bytes = spool_item_rest(item, &size);
+  if (string.length < size) size = string.length;
+  const uint32_t key[2] = {item->section, string.id};
+  uint32_t row, kept;
+  if (!string.id) return true;
+  if (!keep(user, (const char *)bytes, size, &kept) ||
+      !llmprof_intern_add(&f->strings, key, &row) ||
+      !llmprof_grow(&f->string_of, &f->string_cap, row + (size_t)1,
+                    sizeof *f->string_of))
+    return false;
+  f->string_of[row] = kept;
+  return true;
+}
+
+uint32_t spool_file_string(const spool_file *f, uint32_t section, uint32_t id) {
+  const uint32_t key[2] = {section, id};
+  uint32_t row = id ? llmprof_intern_find(&f->strings, key) : UINT32_MAX;
+  return row == UINT32_MAX ? LLMPROF_NO_STRING : f->string_of[row];
+}
+
+/* ---- blocks ---- */
+
+/* While a file is opened. */
+typedef struct opening {
+  spool_file *file;
+  int64_t size, offset;
+  uint32_t sequence; /* of the next block of the section at hand */
+  bool lost;         /* after a torn block: only a new section counts */
+  spool_keep_text keep;
+  void *user;
+} opening;
+
+typedef enum block_state {
+  BLOCK_FAILED,
+  BLOCK_WHOLE,
+  BLOCK_TORN,
+} block_state;
+
+static bool is_head(const spool_block *head) {
+  return memcmp(head->magic, SPOOL_MAGIC, SPOOL_MAGIC_SIZE) == 0 &&
+         head->length % SPOOL_ALIGN == 0 && head->length <= SPOOL_BLOCK_MAX;
+}
+
+/* The block at an offset; its records are in file->bytes. */
+static block_state read_block(const opening *o, spool_block *head,
+                              llmprof_error *err) {
+  spool_file *f = o->file;
+  size_t got;
+  if (!read_at(f, o->offset, head, sizeof *head, &got, err))
+    return BLOCK_FAILED;
+  if (got < sizeof *head || !is_head(head) ||
+      (int64_t)head->length > o->size - o->offset - (int64_t)sizeof *head)
+    return BLOCK_TORN;
+  if (head->version != SPOOL_VERSION && o->offset) return BLOCK_TORN;
+  if (head->version != SPOOL_VERSION) {
+    llmprof_fail(err, LLMPROF_UNSUPPORTED,
+                 "%s: a spool of version %u; this llmprof reads version %d",
+                 f->path, head->version, SPOOL_VERSION);
+    return BLOCK_FAILED;
+  }
+  if (!llmprof_watch_go_on(&f->watch, head->length, f->path, err) ||
+      !make_room(f, head->length, err) ||
+      !read_at(f, o->offset + (int64_t)sizeof *head, f->bytes, head->length,
+               &got, err))
+    return BLOCK_FAILED;
+  return got == head->length &&
+                 spool_block_checksum(head, f->bytes) == head->checksum
+             ? BLOCK_WHOLE
+             : BLOCK_TORN;
+}
+
+static bool note_block(opening *o, const spool_block *head,
+                       llmprof_error *err) {
+  spool_file *f = o->file;
+  if (head->sequence == 0) f->sections++;
+  spool_chunk chunk = {o->offset + (int64_t)sizeof *head, head->length,
+                       f->sections - 1, 0};
+  cursor records = {f->bytes, f->bytes + head->length};
+  spool_item item = {.section = chunk.section};
+  while (next_record(&records, &item)) {
+    if (item.kind < 64) chunk.kinds |= SPOOL_BIT(item.kind);
+    if (item.kind == SPOOL_STRING && !keep_string(f, &item, o->keep, o->user))
+      return llmprof_fail_nomem(err);
+  }
+  f->left += (uint64_t)(records.end - records.at);
+  if (!llmprof_grow(&f->chunks, &f->chunk_cap, f->chunk_count + 1,
+                    sizeof *f->chunks))
+    return llmprof_fail_nomem(err);
+  f->chunks[f->chunk_count++] = chunk;
+  return true;
+}
+
+/* After what is no block: to where the next may begin. */
+static bool skip_torn(opening *o, llmprof_error *err) {
+  enum {
+    WINDOW = 64 * 1024
+  };
+  spool_file *f = o->file;
+  int64_t from = o->offset;
+  o->lost = true;
+  if (!make_room(f, WINDOW, err)) return false;
+  for (o->offset++; o->offset < o->size;) {
+    size_t got;
+    if (!read_at(f, o->offset, f->bytes, WINDOW, &got, err) ||
+        !llmprof_watch_go_on(&f->watch, got, f->path, err))
+      return false;
+    const unsigned char *found =
+        memmem(f->bytes, got, SPOOL_MAGIC, SPOOL_MAGIC_SIZE);
+    if (found) {
+      o->offset += found - f->bytes;
+      break;
+    }
+    if (got < WINDOW)
+      o->offset = o->size;
+    else
+      o->offset += WINDOW - SPOOL_MAGIC_SIZE;
+  }
+  f->left += (uint64_t)(o->offset - from);
+  return true;
+}
+
+static bool take_block(opening *o, const spool_block *head,
+                       llmprof_error *err) {
+  bool begins = head->sequence == 0;
+  if (!begins && (o->lost || head->sequence != o->sequence))
+    return skip_torn(o, err);
+  if (!note_block(o, head, err)) return false;
+  o->lost = false;
+  o->sequence = head->sequence + 1;
+  o->offset += (int64_t)sizeof *head + head->length;
+  return true;
+}
+
+static bool read_blocks(opening *o, llmprof_error *err) {
+  while (o->offset < o->size) {
+    spool_block head;
+    switch (read_block(o, &head, err)) {
+    case BLOCK_FAILED:
+      return false;
+    case BLOCK_TORN:
+      if (!skip_torn(o, err)) return false;
+      break;
+    case BLOCK_WHOLE:
+      if (!take_block(o, &head, err)) return false;
+      break;
+    }
+  }
+  return true;
+}
+
+bool spool_file_open(spool_file *f, const char *path, spool_keep_text keep,
+                     void *user, llmprof_error *err) {
+  struct stat info;
+  *f = (spool_file){.path = path};
+  llmprof_intern_init(&f->strings, 2 * sizeof(uint32_t));
+  f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (f->fd < 0 || fstat(f->fd, &info) != 0)
+    return llmprof_fail_errno(err, errno, "%s", path);
+  opening o = {.file = f,
+               .size = info.st_size,
+               .lost = true,
+               .keep = keep,
+               .user = user};
+  return read_blocks(&o, err) &&
+         (f->sections ||
+          llmprof_fail(err, LLMPROF_TRUNCATED,
+                       "%s: a spool without a whole block", path));
+}
+
+void spool_file_close(spool_file *f) {
+  if (f->fd >= 0) close(f->fd);
+  llmprof_free(f->chunks);
+  llmprof_free(f->bytes);
+  llmprof_intern_free(&f->strings);
+  llmprof_free(f->string_of);
+  *f = (spool_file){.fd = -1};
+}
+
+/* ---- again ---- */
+
+static bool each_of_chunk(spool_file *f, const spool_chunk *chunk,
+                          uint64_t kinds, spool_take take, void *user,
+                          llmprof_error *err) {
+  size_t got;
+  if (!make_room(f, chunk->length, err) ||
+      !read_at(f, chunk->offset, f->bytes, chunk->length, &got, err) ||
+      !llmprof_watch_go_on(&f->watch, chunk->length, f->path, err))
+    return false;
+  cursor records = {f->bytes, f->bytes + got};
+  spool_item item = {.section = chunk->section};
+  while (next_record(&records, &item)) {
+    if (item.kind < 64 && (kinds & SPOOL_BIT(item.kind)) &&
+        !take(user, &item, err))
+      return false;
+  }
+  return true;
+}
+
+bool spool_file_each(spool_file *f, uint64_t kinds, spool_take take, void *user,
+                     llmprof_error *err) {
+  for (size_t i = 0; i < f->chunk_count; i++) {
+    if ((f->chunks[i].kinds & kinds) &&
+        !each_of_chunk(f, &f->chunks[i], kinds, take, user, err))
+      return false;
+  }
+  return true;
+}

@@ -1,0 +1,77 @@
+/* The blocks and records of a file of spools. The file may be hostile or still
+ * be written to: what is not whole is counted and left. Private to the room. */
+#ifndef LLMPROF_SPOOL_FILE_H
+#define LLMPROF_SPOOL_FILE_H
+
+#include "collector/spool.h"
+#include "frame/intern.h"
+#include "llmprof/bounds.h"
+#include "llmprof/buffer.h"
+#include "llmprof/error.h"
+
+/* A block that is whole. */
+typedef struct spool_chunk {
+  int64_t offset; /* of its records */
+  uint32_t length;
+  uint32_t section;
+  uint64_t kinds; /* bit k: it has records of kind k */
+} spool_chunk;
+
+/* Keeps a string; its number in *string. False when out of memory. */
+typedef bool (*spool_keep_text)(void *user, const char *bytes, size_t size,
+                                uint32_t *string);
+
+typedef struct spool_file {
+  const char *path; /* borrowed */
+  int fd;
+  spool_chunk *chunks;
+  size_t chunk_count, chunk_cap;
+  uint32_t sections;    /* spools: each begins with block 0 */
+  uint64_t left;        /* bytes that belong to no whole block */
+  unsigned char *bytes; /* records of the block at hand */
+  size_t bytes_cap;
+  llmprof_intern strings; /* of {section, id} */
+  uint32_t *string_of;    /* by the record of `strings`: a kept string */
+  size_t string_cap;
+  llmprof_watch watch;
+} spool_file;
+
+/* A record, valid until the next. */
+typedef struct spool_item {
+  uint32_t section;
+  uint16_t kind;
+  uint16_t fixed;
+  uint32_t size;
+  const unsigned char *bytes;
+} spool_item;
+
+/* Reads all of the file once: which blocks are whole, and strings. UNSUPPORTED:
+ * a version that is not known. Close it after a failure, too. */
+bool spool_file_open(spool_file *file, const char *path, spool_keep_text keep,
+                     void *user, llmprof_error *err);
+void spool_file_close(spool_file *file);
+
+/* Each record of these kinds (a bit each), in the order of the file. take fills
+ * err in. */
+typedef bool (*spool_take)(void *user, const spool_item *item,
+                           llmprof_error *err);
+bool spool_file_each(spool_file *file, uint64_t kinds, spool_take take,
+                     void *user, llmprof_error *err);
+
+/* The string of a number in a section; LLMPROF_NO_STRING: none. */
+uint32_t spool_file_string(const spool_file *file, uint32_t section,
+                           uint32_t id);
+
+/* The struct of a record, whose size is `size`; zeros where it is shorter. */
+void spool_item_get(const spool_item *item, void *into, size_t size);
+
+/* What follows the struct. */
+static inline const unsigned char *spool_item_rest(const spool_item *item,
+                                                   size_t *size) {
+  *size = item->size - item->fixed;
+  return item->bytes + item->fixed;
+}
+
+#define SPOOL_BIT(kind) (UINT64_C(1) << (kind))
+
+#endif

@@ -1,0 +1,38 @@
+/* What the files of the reader share. */
+#ifndef LLMPROF_SPOOL_INTERNAL_H
+#define LLMPROF_SPOOL_INTERNAL_H
+
+#include "spool/spool_sections.h"
+
+/* An open file, as the reader of a trace has it. */
+typedef struct spool_trace {
+  spool_sections sections;
+  llmprof_intern kernels; /* by strings of linker names */
+  struct {
+    uint32_t full, base; /* strings */
+  } * kernel_names;
+  size_t kernel_name_cap;
+} spool_trace;
+
+/* Of an operation or call that is to be shown: when it was, as the trace has
+ * it. False: it has no time. */
+bool spool_shows(const spool_section *section, int64_t *start, int64_t *end);
+
+/* The names of a kernel, full and without arguments, of what the linker calls
+ * it. False when out of memory. */
+bool spool_kernel_names(spool_trace *trace, llmprof_builder *builder,
+                        uint32_t mangled, uint32_t *full, uint32_t *base);
+
+/* Parts, as llmprof_reader.load. */
+bool spool_load_ops(spool_trace *trace, llmprof_builder *builder,
+                    llmprof_error *err);
+bool spool_load_details(spool_trace *trace, llmprof_builder *builder,
+                        llmprof_error *err);
+bool spool_load_calls(spool_trace *trace, llmprof_builder *builder,
+                      llmprof_error *err);
+bool spool_load_ranges(spool_trace *trace, llmprof_builder *builder,
+                       llmprof_error *err);
+bool spool_load_samples(spool_trace *trace, llmprof_builder *builder,
+                        llmprof_error *err);
+
+#endif

@@ -1,0 +1,341 @@
+/* Opening a spool: processes, threads and GPUs; what else it can tell is loaded
+ * when it is asked for. */
+#include "spool/spool_reader.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "llmprof/alloc.h"
+#include "spool/spool_internal.h"
+
+/* ---- what is described ---- */
+
+static uint32_t text_of(const spool_trace *trace, uint32_t section,
+                        uint32_t id) {
+  return spool_file_string(&trace->sections.file, section, id);
+}
+
+/* A trace and its reader's state. */
+typedef struct opening {
+  spool_trace *trace;
+  llmprof_builder *builder;
+} opening;
+
+static bool add_process(const opening *o, uint32_t number) {
+  const spool_section *section = &o->trace->sections.all[number];
+  uint32_t row;
+  if (!spool_process_row(o->builder, section, &row)) return false;
+  llmprof_builder_name_process(
+      o->builder, row, text_of(o->trace, number, section->process.name));
+  return true;
+}
+
+static bool take_thread(void *user, const spool_item *item,
+                        llmprof_error *err) {
+  const opening *o = user;
+  spool_thread thread;
+  uint32_t row;
+  spool_item_get(item, &thread, sizeof thread);
+  if (!spool_thread_row(o->builder, &o->trace->sections.all[item->section],
+                        thread.tid, &row))
+    return llmprof_fail_nomem(err);
+  llmprof_builder_name_thread(o->builder, row,
+                              text_of(o->trace, item->section, thread.name));
+  return true;
+}
+
+static int64_t figure(uint64_t value) {
+  return value && value <= INT64_MAX ? (int64_t)value : LLMPROF_ABSENT;
+}
+
+/* "GPU-00112233-...", as nvidia-smi has it; no string for all zeros. */
+static bool uuid_text(llmprof_builder *builder, const uint8_t *uuid,
+                      uint32_t *string) {
+  static const uint8_t none[16];
+  char text[48];
+  int at = snprintf(text, sizeof text, "GPU");
+  *string = LLMPROF_NO_STRING;
+  if (memcmp(uuid, none, sizeof none) == 0) return true;
+  for (int i = 0; i < 16; i++) {
+    bool dash = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
+    at += snprintf(text + at, sizeof text - (size_t)at, "%s%02x",
+                   dash ? "-" : "", uuid[i]);
+  }
+  return llmprof_builder_text(builder, text, (size_t)at, string);
+}
+
+static bool bus_text(llmprof_builder *builder, const spool_device *device,
+                     uint32_t *string) {
+  char text[64];
+  *string = LLMPROF_NO_STRING;
+  if (!device->pci_domain && !device->pci_bus && !device->pci_device)
+    return true;
+  int size =
+      snprintf(text, sizeof text, "%08" PRIx32 ":%02" PRIx32 ":%02" PRIx32 ".0",
+               device->pci_domain, device->pci_bus, device->pci_device);
+  return llmprof_builder_text(builder, text, (size_t)size, string);
+}
+
+/* Did a process before name the same GPU? */
+static bool is_known(const spool_sections *s, size_t number) {
+  uint32_t id = spool_device_number(s, s->device_section[number],
+                                    s->devices[number].device);
+  for (size_t i = 0; i < number; i++) {
+    if (spool_device_number(s, s->device_section[i], s->devices[i].device) ==
+        id)
+      return true;
+  }
+  return false;
+}
+
+static bool add_device(const opening *o, size_t number) {
+  const spool_sections *s = &o->trace->sections;
+  const spool_device *from = &s->devices[number];
+  uint32_t section = s->device_section[number];
+  llmprof_device device = {
+      .id = spool_device_number(s, section, from->device),
+      .name = text_of(o->trace, section, from->name),
+      .chip = text_of(o->trace, section, from->chip),
+      .memory = figure(from->memory),
+      .bandwidth = figure(from->memory_bandwidth),
+      .clock = figure(from->clock),
+      .sm_count = figure(from->multiprocessors),
+      .l2_size = figure(from->l2_cache),
+      .compute_major = figure(from->compute_major),
+      .compute_minor =
+          from->compute_major ? from->compute_minor : LLMPROF_ABSENT,
+  };
+  if (is_known(s, number)) return true;
+  return uuid_text(o->builder, from->uuid, &device.uuid) &&
+         bus_text(o->builder, from, &device.bus) &&
+         llmprof_builder_add_device(o->builder, &device);
+}
+
+static bool add_versions(const opening *o) {
+  const spool_section *first = &o->trace->sections.all[0];
+  const char *product =
+      llmprof_strings_get(llmprof_builder_strings(o->builder),
+                          text_of(o->trace, 0, first->process.product), NULL);
+  char schema[16];
+  snprintf(schema, sizeof schema, "%d", SPOOL_VERSION);
+  return llmprof_builder_versions(o->builder, schema, product);
+}
+
+static void announce(const opening *o) {
+  static const struct {
+    spool_kind kind;
+    llmprof_trace_table table;
+  } tables[] = {
+      {SPOOL_KERNEL, LLMPROF_TABLE_KERNELS},
+      {SPOOL_MEMCPY, LLMPROF_TABLE_COPIES},
+      {SPOOL_MEMSET, LLMPROF_TABLE_SETS},
+      {SPOOL_GRAPH, LLMPROF_TABLE_GRAPHS},
+      {SPOOL_CALL, LLMPROF_TABLE_CALLS},
+  };
+  const spool_sections *s = &o->trace->sections;
+  for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+    if (s->recorded & SPOOL_BIT(tables[i].kind))
+      llmprof_builder_recorded(o->builder, tables[i].table);
+  }
+  llmprof_builder_recorded(o->builder, LLMPROF_TABLE_RANGES);
+  for (int fact = 0; fact < LLMPROF_FACTS; fact++)
+    llmprof_builder_knows(o->builder, (llmprof_fact)fact);
+  if (s->epoch != LLMPROF_ABSENT) llmprof_builder_epoch(o->builder, s->epoch);
+}
+
+static bool describe(opening *o, llmprof_error *err) {
+  spool_sections *s = &o->trace->sections;
+  bool ok = add_versions(o);
+  for (uint32_t i = 0; ok && i < s->file.sections; i++) ok = add_process(o, i);
+  for (size_t i = 0; ok && i < s->device_count; i++) ok = add_device(o, i);
+  announce(o);
+  return ok ? spool_file_each(&s->file, SPOOL_BIT(SPOOL_THREAD), take_thread, o,
+                              err)
+            : llmprof_fail_nomem(err);
+}
+
+/* ---- diagnostics ---- */
+
+static bool add_text(llmprof_builder *builder, llmprof_severity severity,
+                     const char *text) {
+  llmprof_diagnostic diagnostic = {.severity = severity};
+  return llmprof_builder_text(builder, text, strlen(text), &diagnostic.text) &&
+         llmprof_builder_add_diagnostic(builder, &diagnostic);
+}
+
+/* What was lost, by spool_lost; and operations that are not shown. */
+typedef struct losses {
+  const opening *from;
+  uint64_t lost[SPOOL_LOST_UNKNOWN + 1];
+  uint64_t replayed, timeless;
+} losses;
+
+static bool take_said(losses *l, const spool_item *item) {
+  spool_diagnostic said;
+  spool_item_get(item, &said, sizeof said);
+  llmprof_diagnostic diagnostic = {
+      .severity = said.severity >= SPOOL_ERROR     ? LLMPROF_PROBLEM
+                  : said.severity == SPOOL_WARNING ? LLMPROF_WARNING
+                                                   : LLMPROF_INFO,
+      .text = text_of(l->from->trace, item->section, said.text)};
+  return diagnostic.text == LLMPROF_NO_STRING ||
+         llmprof_builder_add_diagnostic(l->from->builder, &diagnostic);
+}
+
+static void take_drops(losses *l, const spool_item *item) {
+  spool_drops drops;
+  spool_item_get(item, &drops, sizeof drops);
+  uint32_t what =
+      drops.what <= SPOOL_LOST_UNKNOWN ? drops.what : SPOOL_LOST_UNKNOWN;
+  if (__builtin_add_overflow(l->lost[what], drops.count, &l->lost[what]))
+    l->lost[what] = UINT64_MAX;
+}
+
+/* Operations begin alike: their times come first. */
+static void take_op(losses *l, const spool_item *item) {
+  struct {
+    spool_record record;
+    int64_t start, end;
+  } op;
+  spool_kernel kernel = {0};
+  spool_item_get(item, &op, sizeof op);
+  if (item->kind == SPOOL_KERNEL) spool_item_get(item, &kernel, sizeof kernel);
+  if (kernel.replayed)
+    l->replayed++;
+  else if (op.start == 0 || op.end < op.start)
+    l->timeless++;
+}
+
+static bool take_loss(void *user, const spool_item *item, llmprof_error *err) {
+  losses *l = user;
+  if (item->kind == SPOOL_DIAGNOSTIC)
+    return take_said(l, item) || llmprof_fail_nomem(err);
+  if (item->kind == SPOOL_DROPS)
+    take_drops(l, item);
+  else
+    take_op(l, item);
+  return true;
+}
+
+static bool say(llmprof_builder *builder, llmprof_severity severity,
+                uint64_t count, const char *what) {
+  char text[160];
+  if (!count) return true;
+  snprintf(text, sizeof text, "%" PRIu64 " %s", count, what);
+  return add_text(builder, severity, text);
+}
+
+static bool say_losses(const losses *l) {
+  static const char *const lost[] = {
+      [SPOOL_LOST_ACTIVITY] = "records were dropped by CUPTI",
+      [SPOOL_LOST_BUFFERS] = "times CUPTI asked for a buffer and none was free",
+      [SPOOL_LOST_NVTX] = "NVTX events were dropped: no buffer was free",
+      [SPOOL_LOST_WRITE] = "bytes of the spool could not be written",
+      [SPOOL_LOST_SAMPLES] = "hardware samples were lost to overflow",
+      [SPOOL_LOST_BROKEN] = "GPU operations came without a time",
+      [SPOOL_LOST_UNKNOWN] = "records were of a kind that is not known",
+  };
+  llmprof_builder *builder = l->from->builder;
+  bool ok = true;
+  for (size_t i = SPOOL_LOST_ACTIVITY; ok && i <= SPOOL_LOST_UNKNOWN; i++)
+    ok = say(builder, LLMPROF_PROBLEM, l->lost[i], lost[i]);
+  return ok &&
+         say(builder, LLMPROF_INFO, l->replayed,
+             "launches were replayed for counters and are not in the "
+             "timeline") &&
+         say(builder, LLMPROF_PROBLEM, l->timeless,
+             "GPU operations have no time and were left out");
+}
+
+static bool say_ends(const losses *l) {
+  const spool_sections *s = &l->from->trace->sections;
+  bool ok = say(l->from->builder, LLMPROF_PROBLEM, s->file.left,
+                "bytes of the spool are in no whole block");
+  for (uint32_t i = 0; ok && i < s->file.sections; i++) {
+    char text[96];
+    if (s->all[i].has_end) continue;
+    snprintf(text, sizeof text,
+             "process %" PRIu32 " did not end in order: its spool stops",
+             s->all[i].process.pid);
+    ok = add_text(l->from->builder, LLMPROF_WARNING, text);
+  }
+  return ok;
+}
+
+static bool load_diagnostics(const opening *o, llmprof_error *err) {
+  static const uint64_t kinds =
+      SPOOL_BIT(SPOOL_DIAGNOSTIC) | SPOOL_BIT(SPOOL_DROPS) |
+      SPOOL_BIT(SPOOL_KERNEL) | SPOOL_BIT(SPOOL_MEMCPY) |
+      SPOOL_BIT(SPOOL_MEMSET) | SPOOL_BIT(SPOOL_GRAPH);
+  losses l = {.from = o};
+  return spool_file_each(&o->trace->sections.file, kinds, take_loss, &l, err) &&
+         ((say_losses(&l) && say_ends(&l)) || llmprof_fail_nomem(err));
+}
+
+/* ---- the reader ---- */
+
+static llmprof_claim probe(const llmprof_specimen *file, llmprof_error *err) {
+  if (file->size >= SPOOL_MAGIC_SIZE &&
+      memcmp(file->bytes, SPOOL_MAGIC, SPOOL_MAGIC_SIZE) == 0)
+    return LLMPROF_CLAIM_YES;
+  llmprof_fail(err, LLMPROF_SYNTAX, "%s: not a spool", file->path);
+  return LLMPROF_CLAIM_NO;
+}
+
+static bool keep_text(void *user, const char *bytes, size_t size,
+                      uint32_t *string) {
+  return llmprof_builder_text(user, bytes, size, string);
+}
+
+static bool open_spool(const char *path, llmprof_builder *builder, void **state,
+                       llmprof_error *err) {
+  spool_trace *trace = llmprof_zalloc(1, sizeof *trace);
+  *state = trace;
+  if (!trace) return llmprof_fail_nomem(err);
+  llmprof_intern_init(&trace->kernels, sizeof(uint32_t));
+  opening o = {trace, builder};
+  return spool_sections_open(&trace->sections, path, keep_text, builder, err) &&
+         describe(&o, err);
+}
+
+static void close_spool(void *state) {
+  spool_trace *trace = state;
+  if (!trace) return;
+  spool_sections_close(&trace->sections);
+  llmprof_intern_free(&trace->kernels);
+  llmprof_free(trace->kernel_names);
+  llmprof_free(trace);
+}
+
+static bool load(void *state, llmprof_builder *builder, llmprof_part part,
+                 llmprof_error *err) {
+  const opening o = {state, builder};
+  switch (part) {
+  case LLMPROF_PART_OPS:
+    return spool_load_ops(state, builder, err);
+  case LLMPROF_PART_DETAILS:
+    return spool_load_details(state, builder, err);
+  case LLMPROF_PART_CALLS:
+    return spool_load_calls(state, builder, err);
+  case LLMPROF_PART_RANGES:
+    return spool_load_ranges(state, builder, err);
+  case LLMPROF_PART_SAMPLES:
+    return spool_load_samples(state, builder, err);
+  case LLMPROF_PART_DIAGNOSTICS:
+    return load_diagnostics(&o, err);
+  case LLMPROF_PARTS:
+    break;
+  }
+  return true;
+}
+
+const llmprof_reader llmprof_spool_reader = {
+    .name = "spool",
+    .what = "spool of llmprof's collector",
+    .priority = 20,
+    .probe = probe,
+    .open = open_spool,
+    .load = load,
+    .close = close_spool,
+};

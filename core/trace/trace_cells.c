@@ -1,0 +1,145 @@
+/* The cells of a trace's columns: aliases of its arrays where these have them,
+ * since a copy of eight million cells costs more than most questions. */
+#include <string.h>
+
+#include "llmprof/alloc.h"
+#include "llmprof/interrupt.h"
+#include "trace/trace_columns.h"
+
+static const void *array_at(const llmprof_trace *trace, size_t offset) {
+  const void *array;
+  memcpy(&array, (const char *)trace + offset, sizeof array);
+  return array;
+}
+
+static size_t count_at(const llmprof_trace *trace, size_t offset) {
+  size_t count;
+  memcpy(&count, (const char *)trace + offset, sizeof count);
+  return count;
+}
+
+static size_t size_of(llmprof_column_type type) {
+  bool wide = type == LLMPROF_I64 || type == LLMPROF_F64;
+  return wide ? sizeof(int64_t) : sizeof(uint32_t);
+}
+
+/* ---- computing ---- */
+
+static bool compute_longs(const llmprof_trace *trace, llmprof_getter get,
+                          size_t first, size_t count, int64_t *cells) {
+  for (size_t i = 0; i < count; i++) {
+    if (llmprof_interrupted_at(i)) return false;
+    cells[i] = get(trace, first + i);
+  }
+  return true;
+}
+
+/* Until the first cell that is too long, whose number is returned; `count`
+ * where all fit, and SIZE_MAX when interrupted. */
+static size_t compute_shorts(const llmprof_trace *trace, llmprof_getter get,
+                             size_t first, size_t count, uint32_t *cells) {
+  for (size_t i = 0; i < count; i++) {
+    if (llmprof_interrupted_at(i)) return SIZE_MAX;
+    int64_t value = get(trace, first + i);
+    bool is_short = value >= 0 && value < UINT32_MAX;
+    if (!is_short && value != LLMPROF_ABSENT) return i;
+    cells[i] = is_short ? (uint32_t)value : UINT32_MAX;
+  }
+  return count;
+}
+
+/* Integers take four bytes each where all of them fit. */
+static void *compute(const llmprof_trace *trace, llmprof_getter get,
+                     size_t first, size_t count, llmprof_column_type *type,
+                     llmprof_error *err) {
+  void *cells = llmprof_alloc(count, sizeof(uint32_t));
+  if (!cells) return llmprof_fail_nomem(err), NULL;
+  size_t done = compute_shorts(trace, get, first, count, cells);
+  bool ok = done == count;
+  if (ok && *type == LLMPROF_I64) *type = LLMPROF_U32;
+  if (!ok && done != SIZE_MAX) {
+    llmprof_free(cells);
+    *type = LLMPROF_I64;
+    cells = llmprof_alloc(count, sizeof(int64_t));
+    if (!cells) return llmprof_fail_nomem(err), NULL;
+    ok = compute_longs(trace, get, first, count, cells);
+  }
+  if (ok) return cells;
+  llmprof_free(cells);
+  return llmprof_fail_interrupted(err), NULL;
+}
+
+/* ---- what is kept ---- */
+
+static const llmprof_kept_cells *find_kept(const llmprof_trace *trace,
+                                           llmprof_getter get, size_t count) {
+  for (size_t i = 0; i < trace->kept_count; i++) {
+    if (trace->kept[i].get == get && trace->kept[i].count >= count)
+      return &trace->kept[i];
+  }
+  return NULL;
+}
+
+/* The cells of rows 0 .. count - 1; more come with a trace that grows. */
+static const llmprof_kept_cells *keep(llmprof_trace *trace,
+                                      const llmprof_column_spec *spec,
+                                      size_t count, llmprof_error *err) {
+  const llmprof_kept_cells *found = find_kept(trace, spec->get, count);
+  if (found) return found;
+  llmprof_kept_cells made = {
+      .get = spec->get, .count = count, .type = spec->type};
+  made.data = compute(trace, spec->get, 0, count, &made.type, err);
+  if (!made.data) return NULL;
+  if (!llmprof_grow(&trace->kept, &trace->kept_cap, trace->kept_count + 1,
+                    sizeof *trace->kept)) {
+    llmprof_free(made.data);
+    return llmprof_fail_nomem(err), NULL;
+  }
+  trace->kept[trace->kept_count] = made;
+  return &trace->kept[trace->kept_count++];
+}
+
+/* ---- by column ---- */
+
+static bool reach(llmprof_trace *trace, const llmprof_column_spec *spec,
+                  size_t first, llmprof_column *column, llmprof_error *err) {
+  const uint32_t *index = array_at(trace, spec->index);
+  column->index = index ? index + first : NULL;
+  if (spec->array) {
+    column->data = array_at(trace, spec->array);
+    return true;
+  }
+  const llmprof_kept_cells *kept =
+      keep(trace, spec, count_at(trace, spec->domain), err);
+  if (!kept) return false;
+  column->data = kept->data;
+  column->type = kept->type;
+  return true;
+}
+
+static bool share(llmprof_trace *trace, const llmprof_column_spec *spec,
+                  size_t first, size_t all, llmprof_column *column,
+                  llmprof_error *err) {
+  const llmprof_kept_cells *kept = keep(trace, spec, all, err);
+  if (!kept) return false;
+  column->type = kept->type;
+  column->data = (const char *)kept->data + first * size_of(kept->type);
+  return true;
+}
+
+bool llmprof_trace_cells(llmprof_trace *trace, const llmprof_column_spec *spec,
+                         size_t first, size_t count, size_t all,
+                         llmprof_frame *frame, llmprof_column *column,
+                         llmprof_error *err) {
+  if (spec->index) return reach(trace, spec, first, column, err);
+  if (spec->shared) return share(trace, spec, first, all, column, err);
+  if (spec->array) {
+    const char *array = array_at(trace, spec->array);
+    column->data = array ? array + first * size_of(spec->type) : NULL;
+    return true;
+  }
+  void *data = compute(trace, spec->get, first, count, &column->type, err);
+  if (!data) return false;
+  column->data = data;
+  return llmprof_frame_own(frame, data) || llmprof_fail_nomem(err);
+}

@@ -1,0 +1,59 @@
+-- In pipeline parallel a stage works on nothing while others do.
+local evidence = require "llmprof.analysis.evidence"
+
+local rule = { name = "pipeline_bubbles", of_ranks = true }
+
+-- From this share of the pipeline's time on.
+local WORTH = 0.15
+
+-- A stage that works this many times as long as the shortest is the slow one.
+local UNEVEN = 1.2
+
+
+local function extremes(stages)
+  local worst, longest, shortest = stages[1], stages[1], stages[1]
+  for _, stage in ipairs(stages) do
+    if stage.share > worst.share then worst = stage end
+    if stage.busy_ns > longest.busy_ns then longest = stage end
+    if stage.busy_ns < shortest.busy_ns then shortest = stage end
+  end
+  return worst, longest, shortest
+end
+
+
+local function remedy(longest, shortest)
+  if longest.busy_ns >= UNEVEN * shortest.busy_ns then
+    return ("fewer layers for stage %d, which works longest (vLLM: VLLM_PP_LAYER_PARTITION)")
+      :format(longest.stage)
+  end
+  return "more batches under way at once (more requests, smaller chunks of prefill), so that each "
+    .. "stage has one while the next works; or tensor parallel in place of stages, where NVLink "
+    .. "joins the GPUs"
+end
+
+
+function rule.examine(results, report)
+  local record, said = evidence.ranks(results, report)
+  if not record then return said end
+  if #record.ranks < 2 then return "there is one rank" end
+  local made = record.pipeline
+  if not made then return "nothing says that the ranks are stages of a pipeline" end
+  local worst, longest, shortest = extremes(made.stages)
+  if worst.share < WORTH then
+    return ("no stage of the pipeline lies idle for more than %s of its time"):format(
+      evidence.percent(worst.share))
+  end
+  report.finding {
+    title = ("stage %d of the pipeline has bubbles"):format(worst.stage),
+    evidence = {
+      evidence.note(evidence.TIMELINE, "%s", made.text),
+      evidence.note(evidence.TIMELINE, "%s of %s; the stage that works longest is %d, with %s",
+        evidence.time(worst.bubble_ns), evidence.time(made.active_ns), longest.stage,
+        evidence.time(longest.busy_ns)),
+    },
+    try = remedy(longest, shortest), confidence = "medium",
+  }
+end
+
+
+return rule

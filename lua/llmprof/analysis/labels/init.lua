@@ -1,0 +1,103 @@
+-- Names of kernels that a person can read: "add<bf16>", "gemm nvjet 64x8x64 TNT",
+-- "flash-attn fwd sm90 d128", "rms_norm (triton, fused with add)".
+--
+-- A family of kernels is a file here: a function of what cpp.read says of a name, which
+-- gives a label and a list of details for those that share it, or nil when the kernel is
+-- not of the family.
+local cpp = require "llmprof.analysis.labels.cpp"
+local text = require "llmprof.text"
+
+local labels = {}
+
+local families = {
+  require "llmprof.analysis.labels.engines",
+  require "llmprof.analysis.labels.gemm",
+  require "llmprof.analysis.labels.triton",
+  require "llmprof.analysis.labels.aten",
+  (require "llmprof.analysis.labels.plain"), -- its path stays out
+}
+
+-- Characters of a label and of a detail; places in the lists of details, where nil is one
+-- that a kernel does not have.
+local LONGEST, DETAIL, DETAILS = 72, 24, 4
+
+
+-- A name's label, and the details, the most telling first, that tell it from others of
+-- the same label.
+function labels.of(name)
+  local read = cpp.read(name)
+  for _, family in ipairs(families) do
+    local label, details = family(read)
+    if label and label ~= "" then
+      return text.truncate(text.clean(label), LONGEST, "middle"), details
+    end
+  end
+  return text.truncate(text.clean(name), LONGEST, "middle"), {}
+end
+
+
+-- Those of `names` by their label so far.
+local function by_label(names, made)
+  local groups, order = {}, {}
+  for _, name in ipairs(names) do
+    local label = made[name].label
+    if not groups[label] then groups[label], order[#order + 1] = {}, label end
+    table.insert(groups[label], name)
+  end
+  return groups, order
+end
+
+
+-- Appends the detail of that place to those of the group, where it tells them apart.
+local function add_detail(group, made, place)
+  local differ, first = false, made[group[1]].details[place]
+  for _, name in ipairs(group) do differ = differ or made[name].details[place] ~= first end
+  if not differ then return end
+  for _, name in ipairs(group) do
+    local detail = made[name].details[place]
+    if detail then
+      made[name].label = ("%s %s"):format(made[name].label,
+        text.truncate(text.clean(detail), DETAIL, "middle"))
+    end
+  end
+end
+
+
+-- What still reads alike is numbered, in the order of the names.
+local function number(names, made)
+  local taken, nth = {}, {}
+  for _, name in ipairs(names) do
+    local plain = made[name].label
+    local label = plain
+    while taken[label] do
+      nth[plain] = (nth[plain] or 1) + 1
+      label = ("%s ~%d"):format(plain, nth[plain])
+    end
+    taken[label], made[name].label = true, label
+  end
+end
+
+
+-- By name: its label, different for different names. `names` are without repeats.
+function labels.unique(names)
+  local made = {}
+  for _, name in ipairs(names) do
+    local label, details = labels.of(name)
+    made[name] = { label = label, details = details }
+  end
+  for place = 1, DETAILS do
+    local groups, order = by_label(names, made)
+    for _, label in ipairs(order) do
+      if groups[label][2] then add_detail(groups[label], made, place) end
+    end
+  end
+  local sorted = table.move(names, 1, #names, 1, {})
+  table.sort(sorted)
+  number(sorted, made)
+  local found = {}
+  for name, one in pairs(made) do found[name] = one.label end
+  return found
+end
+
+
+return labels

@@ -1,0 +1,23 @@
+-- llmprof ask CODE RUN: a question in the language of the prompt that can only read. No
+-- summary: `llmprof mcp` asks, people have -e.
+local lazy = require "llmprof.base.lazy"
+local closed = lazy "llmprof.mcp.closed"
+local errors = require "llmprof.base.errors"
+local evaluate = lazy "llmprof.cli.repl.evaluate"
+local out = require "llmprof.base.out"
+
+local command = { name = "ask", usage = "ask CODE RUN_ID | FOLDER | TRACE.sqlite", raw = true }
+
+
+function command.run(argv)
+  if #argv ~= 2 then errors.raise("usage", "ask: code and a run are expected") end
+  local chunk, wrong = evaluate.compile(argv[1], "=code", closed.environment { argv[2] })
+  local said
+  if chunk then said, wrong = evaluate.run(chunk) end
+  if not said then errors.raise(wrong.kind, wrong.message, { hint = wrong.hint }) end
+  out.write(said)
+  return 0
+end
+
+
+return command

@@ -1,0 +1,49 @@
+-- llmprof digest RUN: a run in a few lines, for people, scripts and agents.
+local lazy = require "llmprof.base.lazy"
+local artifacts = lazy "llmprof.bundle.artifacts"
+local command_line = lazy "llmprof.base.command_line"
+local digest = lazy "llmprof.report.digest"
+local errors = require "llmprof.base.errors"
+local out = require "llmprof.base.out"
+local results_file = lazy "llmprof.bundle.results_file"
+local text = require "llmprof.text"
+local user = require "llmprof.recipe.user"
+
+local command = {
+  name = "digest",
+  summary = "a run in a few lines: speed, verdict, what to do",
+  usage = "digest [OPTION...] RUN_ID | FOLDER | latest",
+  details = [[
+What ran, how fast, what limits it, the moves with most to gain, how far to trust it, and
+what to ask next, in few bytes: less is told where it would not fit. JSON is as
+docs/digest.schema.json says: null was not measured, keys of rows stay the same.]],
+  options = {
+    user.root_option,
+    { "format", short = "f", arg = "FORMAT", default = "text", choices = { "text", "json" },
+      help = "output format" },
+    { "bytes", arg = "N", type = "integer", default = 4000, help = "print at most N bytes" },
+  },
+  completes = "run",
+}
+
+
+function command.run(given, asked)
+  if #asked ~= 1 then
+    errors.raise("usage", #asked == 0 and "which run?" or "one run at a time",
+      { hint = "llmprof digest latest" })
+  end
+  local run = artifacts.open(asked[1], given.root)
+  local results = results_file.of_run(run)
+  local name = given.root == user.root() and asked[1] or run.dir
+  local named = { id = run.id, dir = run.dir, name = command_line.show { name } }
+  local made, least = digest.render(given.format, results, named, given.bytes)
+  if not made then
+    errors.raise("usage", ("--bytes %d: the shortest digest of this run takes %s"):format(
+      given.bytes, text.count(least)))
+  end
+  out.write(made)
+  return 0
+end
+
+
+return command

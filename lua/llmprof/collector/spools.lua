@@ -1,0 +1,86 @@
+-- The spools that processes left in a folder, put together.
+local errors = require "llmprof.base.errors"
+local fs = require "llmprof.fs"
+
+local spools = {}
+
+local SUFFIX = ".spool"
+
+-- Bytes that are copied at a time.
+local PIECE = 1 << 20
+
+
+local Scratch = {}
+Scratch.__index = Scratch
+
+
+function Scratch:__close()
+  fs.remove_tree(self.path)
+  self.lock:close()
+end
+
+
+-- A new folder in `parent` (an absolute path) for spools and what goes with them, with
+-- its path, that only we may look into; it is removed when the variable that holds it is
+-- closed, and what one of a process that was killed left is removed now.
+function spools.scratch(parent)
+  fs.sweep(parent)
+  local path, lock = fs.private_dir(parent)
+  if not path then errors.raise("failed", lock) end
+  return setmetatable({ path = path, lock = lock }, Scratch)
+end
+
+
+-- Their names, by the time at which each process began, which is in them:
+-- PID-STARTTIME.spool.
+function spools.list(folder)
+  local list = {}
+  for _, name in ipairs(fs.list(folder) or {}) do
+    if name:sub(-#SUFFIX) == SUFFIX then
+      local pid, start = name:match "^(%d+)-(%d+)"
+      list[#list + 1] = { name = name, start = tonumber(start) or 0, pid = tonumber(pid) or 0 }
+    end
+  end
+  table.sort(list, function(a, b)
+    if a.start ~= b.start then return a.start < b.start end
+    if a.pid ~= b.pid then return a.pid < b.pid end
+    return a.name < b.name
+  end)
+  for i, entry in ipairs(list) do list[i] = entry.name end
+  return list
+end
+
+
+local function append(out, path)
+  local from, message = io.open(path, "rb")
+  if not from then errors.raise("failed", message) end
+  local piece = from:read(PIECE)
+  while piece do
+    local written, why = out:write(piece)
+    if not written then
+      from:close()
+      errors.raise("failed", why)
+    end
+    piece = from:read(PIECE)
+  end
+  from:close()
+end
+
+
+-- Write the spools of a folder into one file, whole or not at all. Returns how many
+-- there were; with none there is no file.
+function spools.gather(folder, target)
+  local names = spools.list(folder)
+  if #names == 0 then return 0 end
+  local part = target .. ".part"
+  local out, message = io.open(part, "wb")
+  if not out then errors.raise("failed", message) end
+  for _, name in ipairs(names) do append(out, folder .. "/" .. name) end
+  local closed, why = out:close()
+  if not closed then errors.raise("failed", why) end
+  errors.check("failed", fs.rename(part, target))
+  return #names
+end
+
+
+return spools

@@ -1,0 +1,77 @@
+-- What a client may read: the digest and the reports of runs, and the manual.
+local artifacts = require "llmprof.bundle.artifacts"
+local files = require "llmprof.base.files"
+local fs = require "llmprof.fs"
+local json = require "llmprof.json"
+local layout = require "llmprof.bundle.layout"
+local resources = require "llmprof.resources"
+
+local mcp_resources = {}
+
+-- Runs whose reports are listed; any run can be read.
+local NEWEST = 20
+
+local RUNS, DOCS = "llmprof://runs/", "llmprof://docs/"
+
+-- Of a bundle, by what they are called there: those that are text to read.
+local REPORTS = {}
+for _, file in ipairs(layout.best_reports) do
+  if file ~= layout.reports.page then REPORTS[#REPORTS + 1] = file end
+end
+
+
+local function entry(uri, name, kind)
+  return { uri = uri, name = name, mimeType = kind }
+end
+
+
+function mcp_resources.list(root)
+  local made, runs = {}, artifacts.list(root)
+  for i = #runs, math.max(1, #runs - NEWEST + 1), -1 do
+    for _, file in ipairs(REPORTS) do
+      if fs.stat(runs[i].dir .. "/" .. file) then
+        made[#made + 1] = entry(RUNS .. runs[i].id .. "/" .. file, runs[i].id .. ": " .. file,
+          "text/markdown")
+      end
+    end
+  end
+  for _, path in ipairs(resources.list "docs/") do
+    local name = path:match "^docs/(.*%.md)$"
+    if name then made[#made + 1] = entry(DOCS .. name, "manual: " .. name, "text/markdown") end
+  end
+  return json.list(made)
+end
+
+
+function mcp_resources.templates()
+  return json.list {
+    { uriTemplate = RUNS .. "{run}/{file}", name = "a report of a run", mimeType = "text/markdown",
+      description = "file: " .. table.concat(REPORTS, ", ") },
+    { uriTemplate = DOCS .. "{page}", name = "a page of the manual", mimeType = "text/markdown" },
+  }
+end
+
+
+local function report(root, id, wanted)
+  for _, file in ipairs(REPORTS) do
+    for _, run in ipairs(file == wanted and artifacts.list(root) or {}) do
+      if run.id == id then
+        artifacts.check_links(run.dir)
+        return fs.read(run.dir .. "/" .. file)
+      end
+    end
+  end
+  return nil
+end
+
+
+-- The text of a resource; nil when there is none.
+function mcp_resources.read(root, uri)
+  local id, file = uri:match "^llmprof://runs/([^/]+)/([^/]+)$"
+  if id then return report(root, id, file) end
+  local page = uri:match "^llmprof://docs/([%w_.-]+%.md)$"
+  return page and files.read("docs/" .. page) or nil
+end
+
+
+return mcp_resources

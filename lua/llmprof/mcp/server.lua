@@ -1,0 +1,164 @@
+-- The server: lines of JSON in, lines of JSON out, until the input ends. One request is
+-- answered at a time; while a tool runs the input is looked at for its cancellation.
+local commands = require "llmprof.mcp.commands"
+local errors = require "llmprof.base.errors"
+local input = require "llmprof.mcp.input"
+local json = require "llmprof.json"
+local out = require "llmprof.base.out"
+local protocol = require "llmprof.mcp.protocol"
+local resources = require "llmprof.mcp.resources"
+local tools = require "llmprof.mcp.tools"
+
+local server = {}
+
+local INSTRUCTIONS = "llmprof profiles LLM inference. Ask `runs`, then `digest` of a run; `table` "
+  .. "and `query` for more, `compare` for what changed. Times are ns; null was not measured."
+
+local CAPABILITIES = { tools = {}, resources = {} }
+
+
+-- ---- input ----
+
+-- What comes in, the id of the request that is being answered, and whether it is cancelled.
+local incoming, current, cancelled
+
+
+-- Is this line the cancellation of that request?
+local function cancels(line)
+  local message = line and line:find "%S" and protocol.decode(line)
+  return message and message.method == "notifications/cancelled"
+    and message.params.requestId == current
+end
+
+
+-- Look at what the client says while a tool runs: is it cancelled? The rest has to wait,
+-- that of a line which is not whole, too.
+local function look()
+  incoming:look()
+  for i = #incoming.lines, 1, -1 do
+    if cancels(incoming.lines[i]) then
+      cancelled = true
+      table.remove(incoming.lines, i)
+    end
+  end
+  return cancelled
+end
+
+
+-- ---- requests ----
+
+local methods = {}
+
+
+methods["server/discover"] = function()
+  local versions = { table.unpack(protocol.MODERN) }
+  table.move(protocol.HANDSHAKE, 1, #protocol.HANDSHAKE, #versions + 1, versions)
+  return { supportedVersions = json.list(versions), capabilities = CAPABILITIES,
+    instructions = INSTRUCTIONS }
+end
+
+
+methods["tools/list"] = function(_, given)
+  return { tools = tools.list(given) }
+end
+
+
+local function tool_text(said, failed)
+  return { content = json.list { { type = "text", text = said } }, isError = failed }
+end
+
+
+-- What a tool raises is an answer, too: the agent can ask better.
+methods["tools/call"] = function(params, given)
+  local tool = tools.find(params.name, given)
+  if not tool then return nil, "params", ("no tool '%s'"):format(tostring(params.name)) end
+  local arguments = params.arguments
+  if arguments == nil or arguments == json.null then arguments = {} end
+  local ok, said = errors.call(tools.call, tool, arguments, given, function(words, seconds)
+    return commands.run(words, { seconds = seconds or given.seconds, is_cancelled = function()
+      return look() or (incoming.ended and tool.capture) -- nobody waits for what takes long
+    end })
+  end)
+  if ok then return tool_text(said, false) end
+  if said.kind == "interrupted" then error(said, 0) end
+  return tool_text(said.hint and said.message .. "\n" .. said.hint or said.message, true)
+end
+
+
+methods["resources/list"] = function(_, given)
+  return { resources = resources.list(commands.root_of(given.root)) }
+end
+
+
+methods["resources/templates/list"] = function()
+  return { resourceTemplates = resources.templates() }
+end
+
+
+methods["resources/read"] = function(params, given)
+  local uri = params.uri
+  local text = type(uri) == "string" and resources.read(commands.root_of(given.root), uri)
+  if not text then return nil, "params", ("no resource '%s'"):format(tostring(uri)) end
+  return { contents = json.list { { uri = uri, mimeType = "text/markdown", text = text } } }
+end
+
+
+-- Of revisions that begin with a handshake.
+local handshake = {
+  initialize = function(params)
+    return { protocolVersion = protocol.agreed(params.protocolVersion),
+      capabilities = CAPABILITIES, serverInfo = protocol.identity(), instructions = INSTRUCTIONS }
+  end,
+  ping = function() return {} end,
+}
+
+
+-- The answer to a request; nil for one that was cancelled.
+local function answer(request, given)
+  local modern, wrong = protocol.era(request)
+  if wrong then return wrong end
+  local method = methods[request.method] or (not modern and handshake[request.method])
+  if not method then
+    return protocol.error(request.id, "method", ("no method '%s'"):format(request.method))
+  end
+  current, cancelled = request.id, false
+  local ok, result, name, message = errors.call(method, request.params, given)
+  current = nil
+  if cancelled then return nil end
+  if not ok then
+    if result.kind == "interrupted" then error(result, 0) end
+    return protocol.error(request.id, "internal", result.message)
+  end
+  if not result then return protocol.error(request.id, name, message) end
+  return protocol.result(request, result, modern)
+end
+
+
+local function handle(line, given)
+  if not line then
+    return protocol.error(json.null, "request", ("a message of over %d bytes"):format(input.MOST))
+  end
+  local request, wrong = protocol.decode(line)
+  if not request then return wrong end
+  if request.id == nil then return nil end -- a notification: nothing to do, nothing to say
+  return answer(request, given)
+end
+
+
+-- Serve until the input ends. given: root (of runs; nil: the user's own), allow_capture,
+-- seconds (that an answer may take; nil: those of llmprof.mcp.commands).
+function server.run(given)
+  incoming = input.open()
+  while true do
+    local line = incoming:next()
+    if line == nil then return end
+    local said = (not line or line:find "%S") and handle(line, given)
+    if said then
+      out.write(protocol.encode(said))
+      out.flush()
+    end
+  end
+end
+
+
+return server

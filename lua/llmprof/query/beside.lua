@@ -1,0 +1,207 @@
+-- Columns beside those that a frame has: computed in Lua, from other rows, or from the
+-- rows of another frame. Each gives a frame (of C) with all columns of the one given; one
+-- of the same name is replaced.
+local columns = require "llmprof.query.columns"
+local errors = require "llmprof.base.errors"
+local frame = require "llmprof.frame"
+local row = require "llmprof.query.row"
+local spans = require "llmprof.spans"
+
+local beside = {}
+
+
+local function check(value, message, code)
+  return errors.check("failed", value, message, code)
+end
+
+
+local function usage(message, hint)
+  errors.raise("usage", message, { hint = hint })
+end
+
+
+-- All rows, with room for a column of that name.
+local function room_for(rows, name)
+  local by_name, list = columns.of(rows)
+  if not by_name[name] then return check(rows:slice(1, #rows)) end
+  local names = {}
+  for _, column in ipairs(list) do
+    if column.name ~= name then names[#names + 1] = column.name end
+  end
+  return check(rows:select(names))
+end
+
+
+-- ---- computed in Lua ----
+
+-- The type of a column that holds these values (false: absent).
+local function type_of(values, name)
+  local found = "integer"
+  for _, value in ipairs(values) do
+    local kind = math.type(value) == "float" and "number" or math.type(value) or type(value)
+    if kind == "number" then found = "number" end
+    if kind == "string" then return "string" end
+    if value and kind ~= "integer" and kind ~= "number" then
+      usage(("with: column '%s': a %s is no value"):format(name, kind))
+    end
+  end
+  return found
+end
+
+
+-- One more column, of get(row) for every row.
+function beside.computed(rows, name, get, unit)
+  local values = {}
+  local reader, move = row.reader(rows)
+  for i = 1, #rows do
+    move(i)
+    values[i] = get(reader) or false
+  end
+  local declared = { name = name, type = type_of(values, name), unit = unit, values = values }
+  local made = frame.new(#rows, { declared })
+  return room_for(rows, name):promise({ { name = name, type = declared.type, unit = unit } },
+    function() return made end)
+end
+
+
+function beside.share(rows, name)
+  local column = columns.check_number(rows, name, "share").name
+  return room_for(rows, "share"):part { column = column, name = "share" }
+end
+
+
+-- ---- from other rows ----
+
+local function whole_number(what, value, least)
+  local n = math.tointeger(value)
+  if not n or n < least or n > 0x7fffffff then
+    usage(("%s: a number of rows is expected"):format(what))
+  end
+  return n
+end
+
+
+-- The cell `offset` rows before, among rows with equal columns `by`; and its name.
+function beside.lag(rows, name, offset, by)
+  local column = columns.check(rows, name).name
+  offset = whole_number("lag", offset == nil and 1 or offset, -0x7fffffff)
+  local made = (offset < 0 and "lead_" or "lag_") .. column
+  return room_for(rows, made):lag { column = column, offset = offset,
+    by = columns.resolve(rows, by), name = made }, made
+end
+
+
+local rolled = { sum = true, mean = true, min = true, max = true }
+
+-- A statistic of `size` rows up to each; and its name.
+function beside.rolling(rows, name, size, statistic, by)
+  local column = columns.check_number(rows, name, "rolling").name
+  statistic = statistic or "mean"
+  if not rolled[statistic] then
+    usage(("rolling: no '%s'"):format(tostring(statistic)), "there are mean, sum, min and max")
+  end
+  local made = ("rolling_%s_%s"):format(statistic, column)
+  return room_for(rows, made):rolling { column = column, statistic = statistic,
+    size = whole_number("rolling", size == nil and 10 or size, 1),
+    by = columns.resolve(rows, by), name = made }, made
+end
+
+
+-- ---- from another frame ----
+
+-- Pairs of key columns: names in both, and tables of { ours = "theirs" }.
+local function read_keys(rows, other, given)
+  local here, there = {}, {}
+  local function add(ours, theirs)
+    here[#here + 1] = columns.check(rows, ours).name
+    there[#there + 1] = columns.check(other, theirs).name
+  end
+  for _, key in ipairs(given) do
+    if type(key) == "table" then
+      for ours, theirs in pairs(key) do add(ours, theirs) end
+    else
+      add(key, key)
+    end
+  end
+  if #here == 0 then
+    usage("join: by which columns?", 'for example: a:join(b, "name") or '
+      .. 'kernels:join(steps, "step", { rank = "world" })')
+  end
+  return here, there
+end
+
+
+local ROW = " row" -- no name that anybody types
+
+-- Columns of the row of another frame that has the same keys; and by name of theirs what
+-- each is called here.
+function beside.join(rows, other, keys)
+  local here, there = read_keys(rows, other, keys)
+  local made = check(rows:slice(1, #rows))
+  local ok, err = pcall(made.match, made, { by = here, other = other, keys = there, name = ROW })
+  if not ok and errors.is(err) and err.code == "range" then
+    usage("join: several rows of the other frame have the same key", "group it by "
+      .. table.concat(there, ", ") .. " first")
+  end
+  errors.check("failed", ok, errors.is(err) and err.message or err)
+  local is_key, names = {}, {}
+  for _, name in ipairs(there) do is_key[name] = true end
+  local taken = columns.of(made)
+  for _, column in ipairs(select(2, columns.of(other))) do
+    if not is_key[column.name] then
+      local name = taken[column.name] and "other_" .. column.name or column.name
+      if not columns.of(made)[name] then
+        spans.look_up(made, ROW, other, column.name, name)
+        names[column.name] = name
+      end
+    end
+  end
+  local list = {}
+  for _, column in ipairs(made:columns()) do
+    if column.name ~= ROW then list[#list + 1] = column.name end
+  end
+  return check(made:select(list)), names
+end
+
+
+-- ---- time ----
+
+-- Raise where rows have no start and end.
+function beside.check_times(rows, what)
+  if not (columns.find(rows, "start") and columns.find(rows, "end")) then
+    usage(("%s: a frame with start and end is expected"):format(what),
+      "kernels, ops, transfers, api, ranges, stages, layers, gaps and collectives have them")
+  end
+end
+
+
+-- When any row ran, and for how long.
+local function times_of(rows, what)
+  beside.check_times(rows, what)
+  local set = rows:union()
+  local first, last = set:span()
+  return set, first and set:covered(first, last) or 0
+end
+
+
+-- Times between the rows in which none of them ran: start, end, duration.
+function beside.gaps(rows, shortest)
+  local set = times_of(rows, "gaps")
+  local first, last = set:span()
+  local made = check(set:gaps(first or 0, last or 0,
+    whole_number("gaps", shortest == nil and 1 or shortest, 1))):frame()
+  return made:less { column = "end", by = "start", name = "duration" }
+end
+
+
+-- How much of the time of one frame another one ran, too: { a, b, both, share_a, share_b }.
+function beside.overlap(a, b)
+  local left, whole_a = times_of(a, "overlap")
+  local right, whole_b = times_of(b, "overlap")
+  local both = left:overlap(right)
+  return { a = whole_a, b = whole_b, both = both, share_a = whole_a > 0 and both / whole_a or nil,
+    share_b = whole_b > 0 and both / whole_b or nil }
+end
+
+
+return beside

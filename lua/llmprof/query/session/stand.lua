@@ -1,0 +1,172 @@
+-- Columns of operations that say where each stands among the others. They are made for
+-- the whole trace when one of them is first asked for.
+local errors = require "llmprof.base.errors"
+local places = require "llmprof.analysis.places"
+local rows = require "llmprof.ranks.rows"
+local spans = require "llmprof.spans"
+
+local stand = {}
+
+-- What is one stream, and one GPU.
+local STREAM = { "pid", "device", "context", "stream" }
+local GPU = { "device" }
+
+-- Times of an operation among all of the trace.
+local TIMES = { "gap_before", "gap_after", "gpu_gap_before", "gpu_gap_after", "overlap" }
+
+
+local function check(value, message, code)
+  return errors.check("failed", value, message, code)
+end
+
+
+-- ---- among all operations ----
+
+-- All operations of a trace with TIMES, and `gpu_previous`, the row of the one before.
+function stand.timed(trace)
+  local ops = check(trace:frame "gpu"):select { "op", "start", "end", "pid", "device", "context",
+    "stream", "name", "kind" }
+  ops:gaps { by = STREAM, before = "gap_before", after = "gap_after" }
+  ops:gaps { by = GPU, before = "gpu_gap_before", after = "gpu_gap_after",
+    previous = "gpu_previous" }
+  return ops:overlap { by = GPU, name = "overlap" }
+end
+
+
+-- A column without values.
+local function absent(frame, name)
+  return rows.extend(frame, {}, { { name = name, type = "integer",
+    get = function() return nil end } })
+end
+
+
+-- By range, or number of an inferred stretch, the repeat of its stage.
+local function repeats_of(found)
+  local of = {}
+  for _, instance in ipairs(found.instances) do
+    if instance.range and not instance.parent then of[instance.range] = instance.rep end
+  end
+  return of
+end
+
+
+-- ---- promises ----
+
+local function declare(names, type, unit)
+  local list = {}
+  for i, name in ipairs(names) do list[i] = { name = name, type = type, unit = unit } end
+  return list
+end
+
+
+local function times(source)
+  return function(frame)
+    local view = frame:select { "op" }
+    for _, name in ipairs(TIMES) do spans.look_up(view, "op", source.timed, name, name) end
+    return view
+  end
+end
+
+
+local function repeats(source)
+  return function(frame)
+    local of = repeats_of(source.found)
+    return rows.extend(frame:select { "stage_range" }, { "stage_range" }, { { name = "rep",
+      type = "integer", get = function(key) return of[key.stage_range] end } })
+  end
+end
+
+
+local function steps(source)
+  return function(frame)
+    local view = frame:select { "pid", "device", "start", "api_start" }
+    if not source.places.known then return absent(view, "step") end
+    return places.add_steps(source.places, view)
+  end
+end
+
+
+local function placed(source, add, ...)
+  local names = { ... }
+  return function(frame) return add(source.places, frame:select(names)) end
+end
+
+
+-- Promise a frame of operations its columns. source: with trace, found, timed and places.
+function stand.promise(source, frame)
+  frame:promise(declare(TIMES, "integer", "ns"), times(source))
+  if not rows.has(frame, "rank") then
+    frame:promise(declare({ "rank" }, "integer"),
+      placed(source, places.add_rank, "pid", "device"))
+  end
+  frame:promise(declare({ "rep" }, "integer"), repeats(source))
+  frame:promise(declare({ "step" }, "integer"), steps(source))
+  frame:promise(declare({ "layer" }, "integer"),
+    placed(source, places.add_layer, "op", "pid", "device", "start", "api_start"))
+  frame:promise(declare({ "module" }, "string"), placed(source, places.add_module, "op"))
+  frame:promise(declare({ "operator" }, "string"), placed(source, places.add_operator, "op"))
+  return frame
+end
+
+
+-- ---- frames of their own ----
+
+-- Shorter times without anything to do are no gaps, in ns.
+stand.LEAST = 1000
+
+-- What an operation is called, as a column for people.
+local function called(name, from, label)
+  return { { name = name, type = "string", get = function(key)
+    local given = key[from]
+    return given and (label[given] or given:match "^%[CUDA (.*)%]$" or given)
+  end } }
+end
+
+
+-- Times in which a GPU had nothing to do, from one operation to the next: what ended
+-- each, and what was before it. ops: all operations of the trace with their stages and
+-- what is promised; api: calls of the trace; label: names to what they are called.
+function stand.gaps(source, ops, api, label)
+  local view = check(ops:where { { "gpu_gap_before", ">=", stand.LEAST } })
+    :select { "op", "start", "device", "rank", "stage", "part", "rep", "step", "layer", "name",
+      "api", "api_start", "launch_pid", "launch_tid", "gpu_gap_before" }
+  spans.look_up(view, "op", source.timed, "gpu_previous", "previous")
+  spans.look_up(view, "previous", source.timed, "name", "name_before")
+  rows.extend(view, { "name_before" }, called("before", "name_before", label))
+  rows.extend(view, { "name" }, called("after", "name", label))
+  view:lag { column = "start", offset = 0, name = "end" }
+  view:lag { column = "gpu_gap_before", offset = 0, name = "duration" }
+  view:less { column = "start", by = "duration", name = "begin" }
+  view:less { column = "start", by = "start", name = "none" }
+  spans.rest(view, { start = "begin", ["end"] = "api_start" }, "none", "unlaunched")
+  local made = view:select { "device", "rank", "stage", "part", "rep", "step", "layer", "duration",
+    "end", "begin", "unlaunched", "before", "after", "api",
+    "launch_tid" }
+  made:lag { column = "begin", offset = 0, name = "start" }
+  spans.assign(made, { time = "start", key = "launch_tid" }, api,
+    { start = "start", ["end"] = "end", key = "tid" }, "call_row")
+  return spans.look_up(made, "call_row", api, "name", "call")
+end
+
+
+-- Layers of steps, each with its kernels and their time. kernels: with `step` and `layer`;
+-- nil where layers cannot be told.
+function stand.layers(source, kernels)
+  local marks = places.layers(source.places)
+  if not marks then return nil end
+  local by = { "rank", "step", "layer" }
+  local sums = kernels:group { by = by, columns = { { "kernels", "count" },
+    { "gpu_time", "sum", "duration" } } }
+  local made = check(marks:select { "rank", "step_row", "step", "layer", "start", "until" })
+  made:lag { column = "until", offset = 0, name = "end" }
+  made:less { column = "until", by = "start", name = "duration" }
+  made:match { by = by, other = sums, keys = by, name = "row" }
+  spans.look_up(made, "row", sums, "kernels", "kernels")
+  spans.look_up(made, "row", sums, "gpu_time", "gpu_time")
+  spans.look_up(made, "step_row", source.places.known.frame, "phase", "phase")
+  return made:select { "rank", "step", "phase", "layer", "start", "end", "duration",
+    "kernels", "gpu_time" }
+end
+
+
+return stand

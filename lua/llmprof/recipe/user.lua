@@ -1,0 +1,93 @@
+-- What a user has set for every run: $XDG_CONFIG_HOME/llmprof/config.yaml, with keys of
+-- llmprof's own. It is above the presets and below recipe, mode, --config and command line.
+local defaults = require "llmprof.recipe.defaults"
+local errors = require "llmprof.base.errors"
+local fs = require "llmprof.fs"
+local lazy = require "llmprof.base.lazy"
+local nearest = require "llmprof.base.nearest"
+local sorted_keys = require "llmprof.base.sorted_keys"
+local xdg = require "llmprof.base.xdg"
+local yaml = lazy "llmprof.yaml"
+
+local user = {}
+
+local FILE = "config.yaml"
+
+-- The default of a --root option: where this user keeps runs.
+user.root_option = { "root", arg = "DIR", default = function() return user.root() end,
+  help = "where runs are kept" }
+
+
+-- Where it lies or would lie; nil without a home.
+local function file()
+  local folder = xdg.folder "config"
+  return folder and folder .. "/" .. FILE
+end
+
+
+local function is_group(key)
+  for known in pairs(defaults) do
+    if known:sub(1, #key + 1) == key .. "." then return true end
+  end
+  return false
+end
+
+
+-- Keys of a recipe would be unknown to every other one.
+local function check_keys(tree, path, prefix)
+  for _, name in ipairs(sorted_keys(tree)) do
+    local key = prefix .. tostring(name)
+    local value = tree[name]
+    if not defaults[key] and type(value) == "table" and is_group(key) then
+      check_keys(value, path, key .. ".")
+    elseif not defaults[key] and not defaults[key .. ".preset"] then
+      errors.raise("usage", ("%s: no key '%s' of llmprof's own%s"):format(path, key,
+        nearest.suggestion(key, sorted_keys(defaults))),
+        { hint = "a recipe's keys go on the command line or into a file for --config" })
+    end
+  end
+end
+
+
+local function read(path)
+  local contents = errors.check("usage", fs.read(path))
+  local tree = errors.check("usage", yaml.decode(contents, { name = path }))
+  if tree == yaml.null then return {} end
+  if type(tree) ~= "table" or tree[1] ~= nil then
+    errors.raise("usage", path .. ": a table of keys is expected")
+  end
+  check_keys(tree, path, "")
+  return tree
+end
+
+
+-- What was read last: path, mtime_ns and size of the file, and the tree.
+local last = {}
+
+-- The settings as a tree, which stays as it is, and the path of their file; {} and nil
+-- without such a file. It is read once while it does not change.
+function user.settings()
+  local path = file()
+  local info = path and fs.stat(path)
+  if not info then return {}, nil end
+  if last.path ~= path or last.mtime_ns ~= info.mtime_ns or last.size ~= info.size then
+    last = { path = path, mtime_ns = info.mtime_ns, size = info.size, tree = read(path) }
+  end
+  return last.tree, path
+end
+
+
+-- Where this user's runs are kept, unless a command line says otherwise.
+function user.root()
+  local tree = user.settings()
+  local root = type(tree.run) == "table" and tree.run.root or tree["run.root"]
+  if root == nil or root == yaml.null then return defaults["run.root"][2] end
+  if type(root) ~= "string" or root == "" then
+    errors.raise("usage", "run.root: the name of a folder is expected",
+      { hint = "it is set in " .. file() })
+  end
+  return root
+end
+
+
+return user

@@ -1,0 +1,79 @@
+-- What reports are made of. A section gives a list of blocks, which are plain tables;
+-- each writer (report/write/) knows every kind. Texts are plain: a writer escapes them
+-- in its own way. A text may be a list of runs: strings, { strong = TEXT } and
+-- { code = TEXT }.
+--
+--   heading    title, level (1 the document, 2 a section, 3 within one), number (optional)
+--   paragraph  text, tone ("note": less weight, "warning"; optional)
+--   verdict    lines = { { head, text } }
+--   tiles      list = { { label, value, note } }: the figures that are asked for first
+--   moves      list = what llmprof.report.findings makes of findings, brief (optional)
+--   table      name, columns, rows, filter (a field to search in where there can be one)
+--   chart      name, label, data (a page draws it), picture (a function that gives
+--              Mermaid), otherwise (what stands there without data)
+--   multiples  label, what ("step"), panels: small pictures of llmprof.report.multiples
+--   timeline   results, picture, events (is there a place for single ones)
+--   code       text
+local blocks = {}
+
+-- Every kind; tests/lua/spec/report/blocks_spec.lua is red until each writer has it.
+blocks.kinds = { "heading", "paragraph", "verdict", "tiles", "moves", "table", "chart",
+  "multiples", "timeline", "code" }
+
+for _, kind in ipairs(blocks.kinds) do
+  -- A block of that kind, with these fields.
+  blocks[kind] = function(fields)
+    fields.kind = kind
+    return fields
+  end
+end
+
+
+-- A sentence, or nothing for nil; less weight for a note.
+function blocks.say(text, tone)
+  return text and blocks.paragraph { text = text, tone = tone } or nil
+end
+
+function blocks.note(text) return blocks.say(text, "note") end
+
+
+-- A title within a section.
+function blocks.title(title)
+  return blocks.heading { title = title, level = 3 }
+end
+
+
+local function add(list, given)
+  if not given then return end
+  if given.kind then
+    list[#list + 1] = given
+    return
+  end
+  for i = 1, #given do add(list, given[i]) end
+end
+
+
+-- One list of blocks, lists of them and nothing at all (nil, false).
+function blocks.join(...)
+  local list = {}
+  for i = 1, select("#", ...) do add(list, (select(i, ...))) end
+  return list
+end
+
+
+-- A writer out of a function for each kind: all blocks of a list as one text, what each
+-- makes between `between`, those that make "" left out. A function gets the block and a
+-- table that all blocks of one document share.
+function blocks.writer(kinds, between)
+  return function(list)
+    local out, document = {}, {}
+    for _, block in ipairs(list) do
+      local made = kinds[block.kind](block, document)
+      if made ~= "" then out[#out + 1] = made end
+    end
+    return table.concat(out, between)
+  end
+end
+
+
+return blocks

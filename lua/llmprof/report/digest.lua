@@ -1,0 +1,244 @@
+-- A run in a few lines: what ran, how fast, what limits it, what to do first, how far to
+-- trust it, what to ask next. For people as text, for programs as docs/digest.schema.json
+-- describes it; both of the same document.
+local blocks = require "llmprof.report.blocks"
+local columns = require "llmprof.report.columns"
+local document = require "llmprof.base.document"
+local findings = require "llmprof.report.findings"
+local first_times = require "llmprof.analysis.first_times"
+local json = require "llmprof.json"
+local rows = require "llmprof.report.rows"
+local text = require "llmprof.text"
+local words = require "llmprof.report.words"
+local writer = require "llmprof.report.write.text"
+
+local digest = {}
+
+-- How many of each list are told; the first that fits is taken.
+local LEVELS = {
+  { stages = 16, moves = 3, kernels = 5 }, { stages = 8, moves = 3, kernels = 3 },
+  { stages = 4, moves = 3, kernels = 0 }, { stages = 3, moves = 1, kernels = 0 },
+  { stages = 0, moves = 1, kernels = 0 }, { stages = 2, moves = 0, kernels = 0 },
+  { stages = 0, moves = 0, kernels = 0 },
+}
+
+
+local function known(value)
+  if value == nil then return json.null end
+  return value
+end
+
+
+-- ---- the parts ----
+
+local function model(results)
+  local made = results.model or {}
+  local parameters = made.parameters or {}
+  return { name = words.model_name(results), dtype = known(made.dtype),
+    weights = known(made.weights), parameters = known(parameters.total),
+    active_parameters = known(parameters.active) }
+end
+
+
+local function gpu(results)
+  local devices = results.environment.devices or {}
+  local name = (devices[1] or (results.environment.gpus or {})[1] or {}).name
+  return { name = known(name), count = #devices > 0 and #devices or json.null }
+end
+
+
+-- Sentences: of several ranks who waits for whom; what is wrong and what stages take.
+local function verdict(results)
+  local said = {}
+  for _, line in ipairs(findings.verdict(results)) do
+    if line.head ~= "First move:" and line.head ~= "Trust:" then
+      said[#said + 1] = line.head .. " " .. line.text
+    end
+  end
+  return said
+end
+
+
+local function latency(results)
+  local times = first_times.latency(results)
+  local made, profiled = {}, nil
+  for key, of in pairs { ttft_ns = "ttft", tpot_ns = "tpot", tokens_per_s = "tokens_per_s" } do
+    local time = times[of]
+    made[key] = known(time and (time.first.mean_ns or time.first.mean))
+    if time then profiled = profiled or time.plain == nil end
+  end
+  made.profiled = known(profiled)
+  return made
+end
+
+
+local function stage(results, one)
+  local time, profiled = first_times.stage(results, one)
+  local made, _, idle = one.efficiency or {}, first_times.idle(results, one)
+  local function figure(key) return known(made[key] and made[key].value) end
+  return { key = one.name, parent = known(one.parent), time_ns = known(time),
+    profiled_ns = known(profiled), gpu_busy_ns = known(one.gpu_busy_ns),
+    idle_share = known(idle), mfu = figure "mfu", mbu = figure "mbu",
+    floor_ns = figure "floor_ns", bound = known(one.bound) }
+end
+
+
+local function key_of(finding)
+  return finding.rule .. ":" .. (finding.stage or "")
+end
+
+
+local function move(list, finding)
+  local after = {}
+  for i, rank in ipairs(finding.after or {}) do after[i] = key_of(list[rank]) end
+  return { key = key_of(finding), stage = known(finding.stage), finding = finding.title,
+    evidence = finding.evidence[1].text, try = finding.try, after = after,
+    gain_ns = known(finding.gain_ns), of_ns = known(finding.of_ns),
+    assumption = known(finding.assumption), confidence = finding.confidence }
+end
+
+
+local function kernel(one)
+  return { key = one.where .. ":" .. one.label, name = one.label, stage = one.where,
+    calls = one.calls, total_ns = one.total_ns, share = known(one.share),
+    bound = known(one.bound) }
+end
+
+
+local function trust(results)
+  return { verdict = known(results.integrity and results.integrity.verdict),
+    stage_share = known(results.totals and results.totals.stage_share),
+    counters_share = known(results.counters and results.counters.coverage) }
+end
+
+
+local function next_commands(name, results)
+  local list = { ("llmprof show %s stages"):format(name), ("llmprof show %s findings"):format(name),
+    ("llmprof show %s kernels -n 20"):format(name) }
+  if #results.kernels == 0 then table.remove(list) end
+  return list
+end
+
+
+-- ---- the document ----
+
+-- The first of a list, each as f makes it; how many are left out.
+local function first(list, most, f)
+  local made = {}
+  for i = 1, math.min(most, #list) do made[i] = f(list[i]) end
+  return made, #list - #made
+end
+
+
+-- Stages in their order, `most` of them: those inside of others are left out first.
+local function chosen_stages(results, most)
+  if #results.stages <= most then return results.stages end
+  local list = {}
+  for _, one in ipairs(results.stages) do
+    if not one.parent then list[#list + 1] = one end
+  end
+  return list
+end
+
+
+local function compose(results, run, level)
+  local found, left = findings.list(results), {}
+  local made = { schema_version = 1, model = model(results), gpu = gpu(results),
+    run = { id = run.id, recipe = results.run.recipe, folder = run.dir },
+    verdict = verdict(results), latency = latency(results), trust = trust(results),
+    next = next_commands(run.name, results), left_out = left }
+  made.stages = first(chosen_stages(results, level.stages), level.stages,
+    function(one) return stage(results, one) end)
+  left.stages = #results.stages - #made.stages
+  made.moves, left.moves = first(found, level.moves, function(one) return move(found, one) end)
+  made.kernels, left.kernels = first(rows.functions(results), level.kernels, kernel)
+  return made
+end
+
+
+-- ---- as text ----
+
+local function title(results, run)
+  return ("%s · %s"):format(words.title(results), text.clean(run.dir))
+end
+
+
+-- "TTFT 60.75 ms · TPOT 16.39 ms · 61.0 tokens/s, without the profiler"; nil without any.
+local function latency_line(made)
+  local said = {}
+  if made.ttft_ns ~= json.null then said[1] = "TTFT " .. text.duration(made.ttft_ns) end
+  if made.tpot_ns ~= json.null then said[#said + 1] = "TPOT " .. text.duration(made.tpot_ns) end
+  if made.tokens_per_s ~= json.null then
+    said[#said + 1] = text.number(made.tokens_per_s, 1) .. " tokens/s"
+  end
+  if #said == 0 then return nil end
+  return ("%s, %s"):format(table.concat(said, " · "),
+    made.profiled and "under the profiler" or "without the profiler")
+end
+
+
+-- Rows without nulls, as tables want them.
+local function without_nulls(list, change)
+  local made = {}
+  for i, row in ipairs(list) do
+    made[i] = {}
+    for key, value in pairs(row) do
+      if value ~= json.null then made[i][key] = value end
+    end
+    change(made[i])
+  end
+  return made
+end
+
+
+local function table_of(name, list, change)
+  return #list > 0 and blocks.table { name = name, columns = columns[name],
+    rows = without_nulls(list, change) }
+end
+
+
+local function trust_line(results)
+  for _, line in ipairs(findings.verdict(results)) do
+    if line.head == "Trust:" then return line.head .. " " .. line.text end
+  end
+  return nil
+end
+
+
+local function as_text(results, run, level)
+  local made = compose(results, run, level)
+  return writer.render(blocks.join(blocks.heading { level = 1, title = title(results, run) },
+    blocks.say(table.concat(made.verdict, "\n")), blocks.say(latency_line(made.latency)),
+    table_of("digest_stages", made.stages, function(row)
+      row.label = (row.parent and "· " or "") .. row.key
+    end),
+    findings.moves(results, level.moves),
+    table_of("top_kernels", made.kernels, function(row)
+      row.label, row.where = row.name, row.stage
+    end),
+    blocks.say(trust_line(results)),
+    blocks.say("next:\n  " .. table.concat(made.next, "\n  "))))
+end
+
+
+local function as_json(results, run, level)
+  return document.encode("digest", compose(results, run, level), true)
+end
+
+
+local writers = { text = as_text, json = as_json }
+
+
+-- The digest as "text" or "json", with as much as fits. run: { id, dir, name }, name being
+-- what commands call it. nil and the bytes that the shortest takes where none fits.
+function digest.render(format, results, run, most)
+  local made
+  for _, level in ipairs(LEVELS) do
+    made = writers[format](results, run, level)
+    if #made <= most then return made end
+  end
+  return nil, #made
+end
+
+
+return digest

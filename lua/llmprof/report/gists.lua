@@ -1,0 +1,115 @@
+-- What a section of a report comes to, in a few words: results -> text, nil where there is
+-- nothing to say.
+local findings = require "llmprof.report.findings"
+local first_times = require "llmprof.analysis.first_times"
+local text = require "llmprof.text"
+local words = require "llmprof.report.words"
+
+local gists = {}
+
+
+local function counted(count, what)
+  return ("%s %s%s"):format(text.count(count), what, count == 1 and "" or "s")
+end
+
+
+function gists.advice(results)
+  return counted(#findings.list(results), "finding")
+end
+
+
+function gists.stages(results)
+  local said = {}
+  for _, stage in ipairs(results.stages) do
+    if stage.wall and not stage.parent then
+      said[#said + 1] = ("%s %s"):format(stage.name, words.ms((first_times.stage(results, stage))))
+    end
+  end
+  return #said > 0 and table.concat(said, ", ") or nil
+end
+
+
+function gists.gaps(results)
+  return "up to " .. words.ms(results.gaps[1].ns)
+end
+
+
+function gists.modules(results)
+  local made = results.modules
+  return made.modules[1] and counted(#made.modules, "module")
+    or counted(#made.operators, "operator")
+end
+
+
+function gists.layers(results)
+  return counted(results.layers.count, "layer")
+end
+
+
+function gists.ranks(results)
+  return counted(#results.ranks.ranks, "rank")
+end
+
+
+function gists.load(results)
+  local given = results.load
+  return given and given.ttft and "TTFT " .. words.ms(given.ttft.mean_ns) or nil
+end
+
+
+function gists.aggregates(results)
+  local tpot = first_times.latency(results).tpot
+  return tpot and "TPOT " .. words.ms(tpot.first.mean_ns) or nil
+end
+
+
+function gists.mfu(results)
+  local said, whole = {}, results.efficiency or {}
+  for _, key in ipairs { "mfu", "mbu" } do
+    local value = whole[key] and whole[key].value
+    if value then
+      said[#said + 1] = ("%s %s %%"):format(key:upper(), text.number(value * 100, 2))
+    end
+  end
+  return #said > 0 and table.concat(said, ", ") or "not measured"
+end
+
+
+function gists.roofline(results)
+  local share = results.counters and results.counters.coverage
+  return share and ("counters cover %s of the kernels' time"):format(words.percent(share))
+    or "without counters"
+end
+
+
+function gists.kernels(results)
+  return counted(#results.kernels, "kernel")
+end
+
+
+function gists.operators(results)
+  return results.operators and counted(#results.operators.operators, "operator") or "not measured"
+end
+
+
+function gists.trust(results)
+  return results.integrity and results.integrity.verdict
+end
+
+
+function gists.missing(results)
+  return #results.missing > 0 and counted(#results.missing, "subject") or "nothing"
+end
+
+
+function gists.abstained(results)
+  return counted(#(results.advice and results.advice.abstained or {}), "rule")
+end
+
+
+function gists.silent(results)
+  return counted(#results.advice.silent, "rule")
+end
+
+
+return gists

@@ -1,0 +1,67 @@
+-- What a report says of a load: what was sent and answered, what clients saw, the engine's
+-- own numbers.
+local blocks = require "llmprof.report.blocks"
+local tabled = require "llmprof.report.tabled"
+local text = require "llmprof.text"
+local words = require "llmprof.report.words"
+
+local served = {}
+
+-- Less than this share of the planned rate was not held, of what comes not answered.
+local HELD, ANSWERED = 0.95, 0.9
+
+
+local function rate(value) return text.number(value, 2) .. "/s" end
+
+
+-- What a person should know before believing the latencies.
+local function warnings(given)
+  local list = {}
+  local planned, held = given.planned_per_s, given.held_per_s
+  if planned and held and held < HELD * planned then
+    list[#list + 1] = ("The rate was not held: %s were sent of %s planned."):format(rate(held),
+      rate(planned))
+  end
+  local answered, possible = given.completed_per_s, given.unqueued_per_s
+  if answered and possible and answered < ANSWERED * possible then
+    list[#list + 1] = ("%s were sent and %s answered: requests queued up, and latencies grow "
+      .. "with the length of the run."):format(rate(held), rate(answered))
+  end
+  for _, entry in ipairs(given.errors or {}) do
+    list[#list + 1] = ("%s of %s requests failed: %s"):format(text.count(entry.count),
+      text.count(given.requests), entry.text)
+  end
+  return list
+end
+
+
+local function goal(given)
+  local slo = given.slo
+  if not slo then return nil end
+  local limits = {}
+  if slo.ttft_ns then limits[#limits + 1] = "TTFT " .. words.ms(slo.ttft_ns) end
+  if slo.tpot_ns then limits[#limits + 1] = "TPOT " .. words.ms(slo.tpot_ns) end
+  return ("Good requests are within %s: %s of %s."):format(table.concat(limits, " and "),
+    text.count(slo.met), text.count(given.requests))
+end
+
+
+local function page_note(engine)
+  if not engine or not engine.complaint then return nil end
+  return ("Of the engine's page %s looks failed: %s."):format(text.count(engine.failed or 0),
+    engine.complaint)
+end
+
+
+function served.blocks(results)
+  local given, list = results.load, {}
+  for i, line in ipairs(given and warnings(given) or {}) do
+    list[i] = blocks.say(line, "warning")
+  end
+  return blocks.join(list, tabled.section(results, "load", { bare = true }),
+    blocks.note(given and goal(given)), tabled.section(results, "load_times"),
+    tabled.section(results, "engine_metrics"), blocks.note(page_note(results.engine_metrics)))
+end
+
+
+return served

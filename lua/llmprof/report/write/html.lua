@@ -1,0 +1,237 @@
+-- Blocks as HTML: what stands in a page. Ids: table-NAME, chart-NAME, kernel-ID and
+-- finding-NUMBER.
+local blocks = require "llmprof.report.blocks"
+local document = require "llmprof.report.html.document"
+local html = require "llmprof.base.html"
+local multiples = require "llmprof.report.multiples"
+local sections = require "llmprof.report.sections"
+local tables = require "llmprof.base.tables"
+local text = require "llmprof.text"
+local timeline = require "llmprof.report.html.timeline"
+
+local kinds = {}
+
+local escape = html.escape
+
+-- Rows of a table, on the screen and as page.css has it on paper; nobody reads
+-- further, and results.json has them all.
+local MOST, ON_PAPER = 500, 40
+
+
+local function lines_of(said)
+  return (escape(said):gsub("\n", "<br>"))
+end
+
+
+-- A text or its runs; a line's end is one.
+local function inline(given)
+  if type(given) == "string" then
+    local lines = {}
+    for line in (given .. "\n"):gmatch "(.-)\n" do lines[#lines + 1] = escape(line) end
+    return table.concat(lines, "<br>")
+  end
+  local out = {}
+  for i, run in ipairs(given) do
+    out[i] = type(run) == "string" and lines_of(run)
+      or run.strong and ("<b>%s</b>"):format(escape(run.strong))
+      or ("<code>%s</code>"):format(escape(run.code))
+  end
+  return table.concat(out)
+end
+
+
+local function paragraph(said, tone)
+  return ("<p%s>%s</p>\n"):format(tone and (' class="%s"'):format(tone) or "", inline(said))
+end
+
+
+function kinds.heading(block)
+  return ("<h%d>%s%s</h%d>\n"):format(block.level, block.number and block.number .. ". " or "",
+    escape(block.title), block.level)
+end
+
+
+function kinds.paragraph(block)
+  return paragraph(block.text, block.tone)
+end
+
+
+function kinds.verdict(block)
+  local lines = {}
+  for i, line in ipairs(block.lines) do
+    lines[i] = ("<p><b>%s</b> %s</p>\n"):format(escape(line.head), escape(line.text))
+  end
+  return ('<div class="verdict">\n%s</div>\n'):format(table.concat(lines))
+end
+
+
+function kinds.tiles(block)
+  local out = {}
+  for i, tile in ipairs(block.list) do
+    out[i] = ('<div class="tile"><dt>%s</dt><dd>%s</dd><dd class="note">%s</dd></div>\n'):format(
+      escape(tile.label), escape(tile.value), escape(tile.note))
+  end
+  return ('<dl class="tiles">\n%s</dl>\n'):format(table.concat(out))
+end
+
+
+-- ---- moves ----
+
+local function badge(move)
+  return move.gain_ns and ('<span class="badge">up to %s</span>'):format(
+    escape(text.duration(move.gain_ns))) or '<span class="badge"></span>'
+end
+
+
+local function rank(number)
+  return ('<span class="rank">%d</span>'):format(number)
+end
+
+
+-- On the first screen: what to try, what it gains, what has to come before; the rest is
+-- where the link leads.
+local function in_brief(number, move)
+  local given = {}
+  if move.of_ns then given[1] = "of " .. text.duration(move.of_ns) end
+  given[#given + 1] = move.after
+  return ('<li>%s<div><a href="#finding-%d">%s</a><p>%s</p></div>\n<div class="gain">%s'
+    .. "<p>%s</p></div></li>\n"):format(rank(number), number, escape(move.title),
+    escape(move.try .. (move.assumption and "; gains if " .. move.assumption or "") .. "."),
+    badge(move), escape(table.concat(given, ", ")))
+end
+
+
+local function evidence(move)
+  local items = {}
+  for i, item in ipairs(move.evidence) do
+    items[i] = ('<li>%s <span class="source">%s</span></li>\n'):format(escape(item.text),
+      escape(item.source))
+  end
+  return ("<ul>\n%s</ul>\n"):format(table.concat(items))
+end
+
+
+-- Links to the rows of its kernels, as far as the page has them: an id is the
+-- kernel's place in the list.
+local function kernel_links(move)
+  local links = {}
+  for _, kernel in ipairs(move.kernels) do
+    if kernel.id <= MOST then
+      links[#links + 1] = ('<a href="#kernel-%d" title="%s">%d</a>'):format(kernel.id,
+        escape(text.truncate(kernel.name, 200)), kernel.id)
+    end
+  end
+  if #links == 0 then return "" end
+  return ('<p class="rows">Kernels %s</p>\n'):format(table.concat(links, " "))
+end
+
+
+-- A row that opens in place.
+local function in_full(number, move)
+  return table.concat {
+    ('<details class="finding" id="finding-%d">\n<summary>%s<span class="title">%s</span>'
+      .. '<span class="confidence note">%s</span>%s</summary>\n'):format(number, rank(number),
+      escape(move.title), escape(move.confidence), badge(move)),
+    ('<div class="sides">\n<div><p><b>Try</b>%s %s.</p>\n'):format(
+      move.after and " " .. move.after .. ":" or "", escape(move.try)),
+    ("<p><b>Gain</b> %s.</p>\n"):format(escape(move.gain)),
+    ('<p class="note">Confidence %s; rule <code>%s</code></p>\n</div>\n<div>'):format(
+      escape(move.confidence), escape(move.rule)),
+    evidence(move), kernel_links(move), "</div>\n</div>\n</details>\n",
+  }
+end
+
+
+function kinds.moves(block)
+  local out = {}
+  for i, move in ipairs(block.list) do out[i] = (block.brief and in_brief or in_full)(i, move) end
+  if not block.brief or #out == 0 then return table.concat(out) end
+  return ('<ol class="moves">\n%s</ol>\n'):format(table.concat(out))
+end
+
+
+-- ---- tables and pictures ----
+
+local row_ids = {
+  kernels = function(row) return ("kernel-%d"):format(row.id) end,
+  gaps = function(row) return ("gap-%d-%d"):format(row.start_ns, row.ns) end,
+}
+
+
+local function count_of(shown, all)
+  local paper = shown > ON_PAPER and paragraph(("On paper: the first %d of %s."):format(ON_PAPER,
+    text.count(all)), "note print") or ""
+  if shown == all then return paper end
+  return paper .. paragraph(("The first %s of %s; results.json has all, and llmprof show RUN "
+    .. "prints them."):format(text.count(shown), text.count(all)), "note")
+end
+
+
+function kinds.table(block)
+  local shown = table.move(block.rows, 1, math.min(#block.rows, MOST), 1, {})
+  local title = sections.known(block.name) and sections.find(block.name).title or block.name
+  return ('<div class="table%s" id="table-%s" data-title="%s">\n<div class="scroll" tabindex="0" '
+    .. 'role="region" aria-label="%s">%s</div>\n</div>\n%s'):format(block.filter and " filter"
+    or "", escape(block.name), escape(title), escape(title), tables.render("html", block.columns,
+    shown, { row_id = row_ids[block.name] }), count_of(#shown, #block.rows))
+end
+
+
+function kinds.chart(block)
+  if not block.data then return block.otherwise and paragraph(block.otherwise, "note") or "" end
+  if not document.chart_js() then return "" end
+  return ('<figure class="chart" id="chart-%s"><canvas role="img" aria-label="%s"></canvas>'
+    .. "</figure>\n"):format(block.name, escape(block.label))
+end
+
+
+-- A bar of a panel: work below, then waiting for other ranks, then idle.
+local function bar(index, value, most, split)
+  local function share(ns) return most > 0 and 100 * ns / most or 0 end
+  local parts, top = {}, 100
+  for i, part in ipairs { { "busy", value.work }, { "wait", value.wait },
+    { split and "idle" or "time", value.whole - value.work - value.wait } } do
+    local tall = share(part[2])
+    top = top - tall
+    parts[i] = tall > 0 and ('<rect class="%s" x="%d" width="9" y="%.2f" height="%.2f"/>'):format(
+      part[1], 10 * (index - 1), top, tall) or ""
+  end
+  return ("<g><title>%s</title>%s</g>"):format(escape(("%d: %s%s"):format(index,
+    text.duration(value.whole), value.wait > 0
+      and (", %s of it waiting"):format(text.duration(value.wait)) or "")), table.concat(parts))
+end
+
+
+local function small(block, made)
+  local most, bars = multiples.scale_of(block, made), {}
+  for i, value in ipairs(made.bars) do bars[i] = bar(i, value, most, made.split) end
+  return ('<figure><figcaption>%s <span class="note">%s</span></figcaption>'
+    .. '<svg viewBox="0 0 %d 100" preserveAspectRatio="none" role="img" aria-label="%s">%s</svg>'
+    .. "</figure>\n"):format(escape(made.title), escape(multiples.extent(block, made)),
+    10 * #made.bars, escape(("%s: %s"):format(made.title, block.label)), table.concat(bars))
+end
+
+
+function kinds.multiples(block)
+  local out, split = {}, false
+  for i, made in ipairs(block.panels) do
+    out[i], split = small(block, made), split or made.split
+  end
+  return ('%s<div class="multiples">\n%s</div>\n'):format(paragraph(block.label .. (split
+    and ". Green: work; orange: waiting for other ranks; pale: idle." or "."), "note"),
+    table.concat(out))
+end
+
+
+function kinds.timeline(block)
+  local strip = timeline.render(block.results)
+  return block.events and timeline.events .. strip or strip
+end
+
+
+function kinds.code(block)
+  return ("<pre><code>%s</code></pre>\n"):format(escape(block.text))
+end
+
+
+return { name = "html", kinds = kinds, render = blocks.writer(kinds, "") }

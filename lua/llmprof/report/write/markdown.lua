@@ -1,0 +1,118 @@
+-- Blocks as Markdown.
+local blocks = require "llmprof.report.blocks"
+local markdown = require "llmprof.markdown"
+local multiples = require "llmprof.report.multiples"
+local tables = require "llmprof.base.tables"
+
+local kinds = {}
+
+local escape = markdown.escape
+
+
+-- Escaped as a part of a line: blanks at its ends are blanks.
+local function part(text)
+  local before, inner, after = text:match "^( *)(.-)( *)$"
+  return before .. (inner == "" and "" or escape(inner)) .. after
+end
+
+
+-- A text or its runs, escaped.
+local function inline(text)
+  if type(text) == "string" then return escape(text) end
+  local out = {}
+  for i, run in ipairs(text) do
+    out[i] = type(run) == "string" and part(run) or run.strong and ("**%s**"):format(
+      escape(run.strong)) or markdown.code(run.code)
+  end
+  return table.concat(out)
+end
+
+
+function kinds.heading(block)
+  return ("%s %s%s\n"):format(("#"):rep(block.level), block.number and block.number .. ". " or "",
+    escape(block.title))
+end
+
+
+function kinds.paragraph(block)
+  return inline(block.text) .. "\n"
+end
+
+
+function kinds.verdict(block)
+  local lines = {}
+  for i, line in ipairs(block.lines) do
+    lines[i] = ("> **%s** %s"):format(escape(line.head), escape(line.text))
+  end
+  return table.concat(lines, "\n>\n") .. "\n"
+end
+
+
+function kinds.tiles(block)
+  local lines = {}
+  for i, tile in ipairs(block.list) do
+    lines[i] = ("- %s: **%s** (%s)\n"):format(escape(tile.label), escape(tile.value),
+      escape(tile.note))
+  end
+  return table.concat(lines)
+end
+
+
+local function brief(number, move)
+  return ("%d. **%s** (confidence %s): %s.\n   Try%s: %s.\n   Gain: %s."):format(number,
+    escape(move.title), move.confidence, escape(move.evidence[1].text),
+    move.after and ", " .. move.after or "", escape(move.try), escape(move.gain))
+end
+
+
+local function in_full(number, move)
+  local lines = { ("### %d. %s\n"):format(number, escape(move.title)) }
+  for _, item in ipairs(move.evidence) do
+    lines[#lines + 1] = ("- %s (%s)"):format(escape(item.text), escape(item.source))
+  end
+  lines[#lines + 1] = ("\nTry%s: %s.\n"):format(move.after and ", " .. move.after or "",
+    escape(move.try))
+  lines[#lines + 1] = ("Gain: %s. Confidence: %s. Rule: %s.\n"):format(escape(move.gain),
+    move.confidence, markdown.code(move.rule))
+  return table.concat(lines, "\n")
+end
+
+
+function kinds.moves(block)
+  local out, make = {}, block.brief and brief or in_full
+  for i, move in ipairs(block.list) do out[i] = make(i, move) end
+  return table.concat(out, "\n") .. (block.brief and "\n" or "")
+end
+
+
+-- Footnotes are numbered through the document: two of one number would be one.
+function kinds.table(block, document)
+  document.notes = document.notes or { count = 0 }
+  return tables.render("md", block.columns, block.rows, { notes = document.notes })
+end
+
+
+-- Where Mermaid has such a chart: the figures stand in tables, too.
+local function picture(block)
+  return block.picture and block.picture() or ""
+end
+
+kinds.chart, kinds.timeline = picture, picture
+
+
+function kinds.multiples(block)
+  local lines = { escape(block.label) .. ".\n" }
+  for _, made in ipairs(block.panels) do
+    lines[#lines + 1] = ("- %s: %s (%s)"):format(escape(made.title),
+      markdown.code(multiples.line(block, made)), escape(multiples.extent(block, made)))
+  end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+
+function kinds.code(block)
+  return ("    %s\n"):format((block.text:gsub("\n", "\n    ")))
+end
+
+
+return { name = "md", kinds = kinds, render = blocks.writer(kinds, "\n") }

@@ -1,0 +1,89 @@
+-- Blocks as text for a terminal.
+local blocks = require "llmprof.report.blocks"
+local multiples = require "llmprof.report.multiples"
+local tables = require "llmprof.base.tables"
+local text = require "llmprof.text"
+
+local kinds = {}
+
+
+local function inline(given)
+  if type(given) == "string" then return given end
+  local out = {}
+  for i, run in ipairs(given) do
+    out[i] = type(run) == "string" and run or run.strong or run.code
+  end
+  return table.concat(out)
+end
+
+
+function kinds.heading(block)
+  return block.number and ("%s. %s"):format(block.number, block.title) or block.title
+end
+
+
+function kinds.paragraph(block)
+  return inline(block.text)
+end
+
+
+function kinds.verdict(block)
+  local lines = {}
+  for i, line in ipairs(block.lines) do lines[i] = line.head .. " " .. line.text end
+  return table.concat(lines, "\n")
+end
+
+
+function kinds.tiles(block)
+  local said = {}
+  for i, tile in ipairs(block.list) do said[i] = tile.label .. " " .. tile.value end
+  return table.concat(said, " · ")
+end
+
+
+-- A move as numbered lines: what was found and seen, what to try, what it gains.
+local function move_lines(number, move)
+  return ("%d. %s (confidence %s): %s\n   try%s: %s\n   gain: %s"):format(number, move.title,
+    move.confidence, move.evidence[1].text, move.after and ", " .. move.after or "", move.try,
+    move.gain)
+end
+
+
+function kinds.moves(block)
+  local lines = {}
+  for i, move in ipairs(block.list) do lines[i] = move_lines(i, move) end
+  return table.concat(lines, "\n")
+end
+
+
+function kinds.table(block)
+  if #block.rows == 0 then return "" end
+  return (tables.render("table", block.columns, block.rows):gsub("\n$", ""))
+end
+
+
+function kinds.multiples(block)
+  local lines = { block.label }
+  for _, made in ipairs(block.panels) do
+    lines[#lines + 1] = ("%s  %s  %s"):format(made.title, multiples.line(block, made),
+      multiples.extent(block, made))
+  end
+  return table.concat(lines, "\n")
+end
+
+
+-- Pictures are not for a terminal; their figures stand in tables.
+local function none() return "" end
+
+kinds.chart, kinds.timeline = none, none
+
+
+function kinds.code(block)
+  return "    " .. (block.text:gsub("\n", "\n    "))
+end
+
+
+local join = blocks.writer(kinds, "\n\n")
+
+return { name = "text", kinds = kinds,
+  render = function(list) return text.clean_lines(join(list)) .. "\n" end }

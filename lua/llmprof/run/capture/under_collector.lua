@@ -1,0 +1,262 @@
+-- The workload under llmprof's own collector: one process that loads its model once.
+-- Units are repeats, told by the range of the recipe's first stage: some for the
+-- timeline, then, where counters are wanted of it, a pause in which kernels are selected
+-- from what was recorded so far, and units for the counters of these.
+local around = require "llmprof.run.capture.around"
+local clock = require "llmprof.base.clock"
+local collected = require "llmprof.run.capture.collected"
+local errors = require "llmprof.base.errors"
+local fs = require "llmprof.fs"
+local gpu_watch = require "llmprof.run.gpu_watch"
+local layout = require "llmprof.bundle.layout"
+local library = require "llmprof.collector.library"
+local plan = require "llmprof.collector.plan"
+local spools = require "llmprof.collector.spools"
+local steer = require "llmprof.collector.steer"
+local text = require "llmprof.text"
+local tool = require "llmprof.run.capture.tool"
+local trace_file = require "llmprof.trace.file"
+local vendor = require "llmprof.collector.vendor"
+local workload = require "llmprof.run.workload"
+
+local files = layout.collector
+
+-- Repeats for the timeline where others are for counters, and those: the first repeat
+-- may be a cold one, but there may be no more than two.
+local WITH_COUNTERS = "timeline:%d pause counters:1"
+
+-- Repeats before these where plain times come from the same process, the first of
+-- which may be a cold one; and how many they are.
+local PLAIN, PLAIN_REPEATS = "skip:1 plain:1 ", 2
+
+-- Paths of sockets are short, so it lies here.
+local SOCKETS = "/tmp"
+
+
+-- ---- the plan ----
+
+local function first_stage(ctx)
+  for _, stage in ipairs(ctx.recipe.stages) do
+    if not stage.parent then return stage.name end
+  end
+  return nil
+end
+
+
+-- Are there units that come again?
+local function again(ctx)
+  return ctx.cfg.nsys.capture_range ~= "cudaProfilerApi" and first_stage(ctx) ~= nil
+end
+
+
+local function repeats(ctx)
+  return ctx.cfg.infer and math.tointeger(ctx.cfg.infer.repeats)
+end
+
+
+-- Do plain times come from repeats of the same process? Where it can be told to make
+-- more of them, and nobody said what units are.
+local function plain_inside(ctx)
+  return around.runs_before(ctx) and not ctx.cfg.collector.units and again(ctx)
+    and repeats(ctx) ~= nil
+end
+
+
+-- The workload, with the repeats that plain times take.
+local function describe(ctx, run)
+  local more = plain_inside(ctx) and { ["infer.repeats"] = repeats(ctx) + PLAIN_REPEATS }
+  return workload.describe(ctx.recipe, ctx.cfg, run, more or nil)
+end
+
+
+-- What begins units, as lines.
+local function units_by(ctx)
+  local stage = first_stage(ctx)
+  if ctx.cfg.nsys.capture_range == "cudaProfilerApi" then
+    return plan.line("unit.by", "profiler")
+  elseif stage then
+    return plan.line("unit.by", "range") .. plan.line("unit.range", stage)
+  end
+  return plan.line("unit.by", "process")
+end
+
+
+-- Without units that come again there are none for counters.
+local function units_of(ctx)
+  if ctx.cfg.collector.units then return ctx.cfg.collector.units end
+  return (plain_inside(ctx) and PLAIN or "")
+    .. (collected.wanted(ctx.cfg) and again(ctx)
+      and WITH_COUNTERS:format(repeats(ctx) == 2 and 1 or 2) or "timeline")
+end
+
+
+local function plan_text(ctx)
+  local cfg = ctx.cfg.collector
+  local lines = { plan.line("memory", cfg.memory), plan.line("graphs", cfg.graphs),
+    units_by(ctx), plan.line("units", units_of(ctx)),
+    plan.line("samples.hz", cfg.samples_hz),
+    plan.line("counters.budget_s", ctx.cfg.ncu.budget_s),
+    plan.line("counters.flush", ctx.cfg.ncu.cache_control == "all" and "on" or "off") }
+  for _, word in ipairs(cfg.plan or {}) do lines[#lines + 1] = plan.of_words { word } end
+  return table.concat(lines)
+end
+
+
+-- ---- the run ----
+
+-- Launches to measure, from what all processes have written so far; none when that
+-- cannot be told, which is no reason to end the workload.
+local function select_now(ctx, folder)
+  local so_far = folder .. "/so_far"
+  local ok, lines = errors.call(function()
+    spools.gather(folder, so_far)
+    return collected.launch_lines(ctx, so_far)
+  end)
+  if ok then return lines end
+  ctx.note("no kernel was selected: " .. text.clean(lines.message))
+  return ""
+end
+
+
+local function environment(ctx, folder)
+  local named = ctx.run:absolute(files.plan)
+  return library.environment(tool.of(ctx, vendor).path, { folder = folder.path, plan = named,
+    socket = folder.socket })
+end
+
+
+local function run(ctx, spec, folder)
+  local watch, chosen = gpu_watch.start(), nil
+  local listener <close> = steer.open(folder.socket, function()
+    chosen = chosen or select_now(ctx, folder.path)
+    return chosen
+  end)
+  local result, lines = workload.run(ctx, { argv = spec.argv, spec = spec,
+    env = environment(ctx, folder), folder = layout.workload.folder, log = files.log,
+    command = files.command, on_line = watch.sample,
+    on_idle = function()
+      watch.sample()
+      listener:poll()
+    end })
+  around.keep_samples(ctx, watch.stop())
+  return result, lines
+end
+
+
+-- ---- what it left ----
+
+local function check_spools(count, result, lines)
+  if count > 0 then return end
+  local ended = workload.complaint(result)
+  errors.raise(ended and "failed" or "nothing", ended
+    and "the workload recorded nothing: " .. ended
+    or "nothing was captured: the workload used neither CUDA nor NVTX",
+    { detail = workload.tail(lines), hint = "the whole output is in " .. files.log })
+end
+
+
+local function keep_timeline(ctx)
+  local trace = trace_file.open(ctx.run:path(files.spool))
+  for _, said in ipairs(errors.check("failed", trace:diagnostics())) do
+    if said.severity ~= "info" then ctx.note("collector: " .. text.clean(said.text)) end
+  end
+  errors.check("failed", trace:sqlite(ctx.run:path(layout.timeline)))
+  trace:close()
+  ctx.outputs[#ctx.outputs + 1] = files.spool
+end
+
+
+-- The workload's numbers with these repeats alone, as a file of the run.
+local function write_metrics(ctx, name, metrics, chosen)
+  metrics.repeats = chosen
+  ctx.run:write_document(name, "metrics", metrics)
+end
+
+
+-- Of the workload's own numbers only those of repeats that are in the timeline: the
+-- others were slowed down by what was measured in them. Those of plain units are those of
+-- a run without a profiler.
+local function keep_metrics(ctx)
+  local metrics = workload.metrics(ctx.run, layout.workload.folder)
+  local all = metrics and metrics.repeats
+  local types = all and collected.unit_types(ctx.run:path(files.spool)) or {}
+  local of = { timeline = {}, plain = {} }
+  for i, type in ipairs(types) do
+    if of[type] and all[i] then table.insert(of[type], all[i]) end
+  end
+  if #of.timeline == 0 or #of.timeline == #all then return end
+  ctx.note(("the workload's numbers are of %d of its %d repeats: those in the timeline"):format(
+    #of.timeline, #all))
+  local plain = layout.metrics_in(layout.workload.before)
+  if #of.plain > 0 then
+    errors.check("failed", fs.mkdirs(ctx.run:path(layout.workload.before)))
+    write_metrics(ctx, plain, metrics, of.plain)
+    ctx.outputs[#ctx.outputs + 1] = plain
+  end
+  write_metrics(ctx, layout.workload.metrics, metrics, of.timeline)
+end
+
+
+local function judge_end(ctx, result, lines)
+  local ended = workload.complaint(result)
+  if not ended then return end
+  ctx.fail_later("failed", "the workload under the collector: " .. ended,
+    { detail = workload.tail(lines), hint = "the whole output is in " .. files.log })
+end
+
+
+-- A folder for spools and, where paths are short enough, for the socket.
+local function scratch(ctx)
+  errors.check("failed", fs.mkdirs(ctx.run:path(files.folder)))
+  local made = spools.scratch(ctx.run:absolute(files.folder))
+  return made
+end
+
+
+local under_collector = { vendor = vendor }
+
+
+-- Puts the timeline into the run, and the spool; raises when there is none.
+function under_collector.capture(ctx)
+  local spec = describe(ctx, ctx.run)
+  if plain_inside(ctx) then
+    fs.remove(ctx.run:path(layout.metrics_in(layout.workload.before))) -- of an earlier attempt
+  else
+    around.before(ctx, spec)
+  end
+  local folder <close> = scratch(ctx)
+  local sockets <close> = spools.scratch(SOCKETS)
+  folder.socket = sockets.path .. "/socket"
+  ctx.run:write(files.plan, plan_text(ctx))
+  local result, lines = run(ctx, spec, folder)
+  workload.keep_inputs(ctx, layout.workload.folder)
+  check_spools(spools.gather(folder.path, ctx.run:path(files.spool)), result, lines)
+  keep_timeline(ctx)
+  keep_metrics(ctx)
+  judge_end(ctx, result, lines)
+  around.after(ctx, workload.describe(ctx.recipe, ctx.cfg, ctx.run))
+  return true
+end
+
+
+function under_collector.recall(ctx)
+  local command = fs.read(ctx.run:path(files.command))
+  local written = errors.check("failed", fs.stat(ctx.run:path(layout.timeline)))
+  return { date = clock.timestamp(written.mtime_ns),
+    command = command and command:gsub("\n$", "") or nil, complaints = {} }
+end
+
+
+function under_collector.preview(ctx)
+  local spec, list = describe(ctx), {}
+  local words = { ("CUDA_INJECTION64_PATH=%s"):format(library.NAME),
+    ("NVTX_INJECTION64_PATH=%s"):format(library.NAME) }
+  list[1] = table.move(spec.argv, 1, #spec.argv, #words + 1, words)
+  local alone = workload.describe(ctx.recipe, ctx.cfg).argv
+  if around.runs_before(ctx) and not plain_inside(ctx) then table.insert(list, 1, alone) end
+  if around.runs_after(ctx) then table.insert(list, alone) end
+  return list
+end
+
+
+return under_collector

@@ -1,0 +1,41 @@
+-- @NAME@: what to profile, and how. docs/recipes.md is the whole contract
+-- (`llmprof help recipes`); `llmprof check @NAME@.lua` says what is wrong.
+local llm = require "llmprof.recipe"
+
+return llm.recipe {
+  name = "@NAME@",
+
+  -- The model, as reports call it. With `arch` (a file in conf/model) or the key
+  -- model.config (a Hugging Face config.json) MFU and MBU are known too.
+  model = { name = "@NAME@", dtype = "bf16" },
+
+  -- Keys of this recipe's own: text for --help and default, whose type is the
+  -- key's. On the command line: infer.batch=4
+  options = {
+    ["infer.batch"] = { "Pictures side by side", 1, min = 1 },
+    ["infer.prompt_tokens"] = { "Tokens of the prompt", 77, min = 1 },
+    ["infer.size"] = { "Pixels of a side", 512, min = 16 },
+    ["infer.steps"] = { "Steps that take noise away", 20, min = 1 },
+    ["infer.repeats"] = { "Times it is run inside the ranges", 3, min = 1 },
+  },
+
+  -- The program to run: a list of words, never a shell line. cfg has every key.
+  workload = function(cfg)
+    return {
+      argv = { cfg.python, llm.path "workloads/run_@NAME@.py",
+        "--dtype", cfg.model.dtype,
+        "--batch", cfg.infer.batch,
+        "--prompt-tokens", cfg.infer.prompt_tokens,
+        "--size", cfg.infer.size,
+        "--steps", cfg.infer.steps,
+        "--repeats", cfg.infer.repeats },
+      -- env = { CUDA_VISIBLE_DEVICES = "0" },
+    }
+  end,
+
+  -- NVTX ranges that the program makes; `step` names those that mark one step.
+  stages = { { "text_encoder" }, { "denoise", step = "denoise_step" }, { "vae" } },
+
+  -- What to measure with hardware counters: of each stage the largest kernels.
+  top_n = { kernels = 20, coverage = 0.95, launches_per_kernel = 2 },
+}

@@ -1,0 +1,219 @@
+/* What loops long asks often enough whether it shall stop, and stops when it
+ * shall. How often is counted, not timed: between two looks lie at most so many
+ * bytes or rows, and those take far less than a second. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "frame/sort.h"
+#include "llmprof/buffer.h"
+#include "llmprof/chrome_trace.h"
+#include "llmprof/csv.h"
+#include "llmprof/fs.h"
+#include "llmprof/interrupt.h"
+#include "llmprof/json.h"
+#include "llmprof/sqlite.h"
+#include "llmprof/yaml.h"
+#include "os/sink.h"
+#include "os/source.h"
+#include "support.h"
+
+enum {
+  AT_MOST = 1 << 17 /* units between two looks */
+};
+
+/* ---- inputs ---- */
+
+static llmprof_buffer repeated(const char *head, const char *piece,
+                               const char *tail, size_t count) {
+  llmprof_buffer text = {0};
+  llmprof_buffer_puts(&text, head);
+  for (size_t i = 0; i < count; i++) llmprof_buffer_puts(&text, piece);
+  llmprof_buffer_puts(&text, tail);
+  assert_false(text.failed);
+  return text;
+}
+
+/* ---- what loops; units: of the input ---- */
+
+static bool parse_json(size_t *units, llmprof_error *err) {
+  llmprof_buffer text = repeated("[0", ",1.5", "]", 1 << 18);
+  *units = text.size;
+  llmprof_value *value =
+      llmprof_json_parse(text.bytes, text.size, "x.json", NULL, err);
+  llmprof_value_free(value);
+  llmprof_buffer_free(&text);
+  return value != NULL;
+}
+
+static bool parse_yaml(size_t *units, llmprof_error *err) {
+  llmprof_buffer text = repeated("", "- text\n", "", 1 << 14);
+  *units = text.size;
+  llmprof_value *value =
+      llmprof_yaml_parse(text.bytes, text.size, "x.yaml", NULL, err);
+  llmprof_value_free(value);
+  llmprof_buffer_free(&text);
+  return value != NULL;
+}
+
+static bool read_csv(size_t *units, llmprof_error *err) {
+  llmprof_buffer text = repeated("a,b\n", "12,text\n", "", 1 << 16);
+  const char *path = test_file("x.csv", text.bytes, text.size);
+  *units = text.size;
+  llmprof_buffer_free(&text);
+  llmprof_csv *csv = llmprof_csv_open(path, NULL, err);
+  llmprof_csv_row row;
+  int got = csv ? 1 : -1;
+  while (got == 1) got = llmprof_csv_next(csv, &row, err);
+  llmprof_csv_close(csv);
+  return got == 0;
+}
+
+static bool read_events(size_t *units, llmprof_error *err) {
+  llmprof_buffer text = repeated(
+      "[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":1}",
+      ",{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":1}", "]", 1 << 14);
+  const char *path = test_file("x.json", text.bytes, text.size);
+  *units = text.size;
+  llmprof_buffer_free(&text);
+  llmprof_chrome *events = llmprof_chrome_open(path, err);
+  llmprof_chrome_event event;
+  int got = events ? 1 : -1;
+  while (got == 1) got = llmprof_chrome_next(events, &event, err);
+  llmprof_chrome_close(events);
+  return got == 0;
+}
+
+/* A pass reads each row twice; 8 bytes of a key are as many passes. */
+static bool sort_rows(size_t *units, llmprof_error *err) {
+  size_t count = 1 << 15;
+  uint32_t *rows = malloc(count * sizeof *rows);
+  int64_t *keys = malloc(count * sizeof *keys);
+  assert_true(rows && keys);
+  uint64_t random = 1;
+  for (size_t i = 0; i < count; i++) {
+    random = random * 6364136223846793005u + 1442695040888963407u;
+    rows[i] = (uint32_t)i;
+    keys[i] = (int64_t)random;
+  }
+  *units = 8 * count;
+  bool ok = llmprof_sort_rows_i64(rows, count, keys) || llmprof_fail_nomem(err);
+  free(rows);
+  free(keys);
+  return ok;
+}
+
+static bool write_file(size_t *units, bool packed, llmprof_error *err) {
+  static char bytes[1 << 16];
+  char path[512];
+  snprintf(path, sizeof path, "%s/written", test_folder());
+  llmprof_sink *sink = llmprof_sink_open(path, packed, err);
+  if (!sink) return false;
+  bool ok = true;
+  for (*units = 0; ok && *units < 1 << 22; *units += sizeof bytes)
+    ok = llmprof_sink_write(sink, bytes, sizeof bytes, err);
+  if (ok) return llmprof_sink_commit(sink, err);
+  llmprof_sink_discard(sink);
+  return false;
+}
+
+static bool write_plain(size_t *units, llmprof_error *err) {
+  return write_file(units, false, err);
+}
+
+static bool write_packed(size_t *units, llmprof_error *err) {
+  return write_file(units, true, err);
+}
+
+static bool unpack(size_t *units, llmprof_error *err) {
+  char path[512];
+  const char *bytes;
+  snprintf(path, sizeof path, "%s/written", test_folder());
+  llmprof_source *source = llmprof_source_open(path, err);
+  size_t size = 1;
+  bool ok = source != NULL;
+  for (*units = 0; ok && size; *units += size)
+    ok = llmprof_source_next(source, &bytes, &size, err);
+  llmprof_source_close(source);
+  return ok;
+}
+
+/* So many rows are what the virtual machine of SQLite steps over. */
+static bool query(size_t *units, llmprof_error *err) {
+  llmprof_sqlite *db = llmprof_sqlite_open(FIXTURES "/small/run.sqlite", err);
+  llmprof_query *made =
+      db ? llmprof_sqlite_query(db,
+                                "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL "
+                                "SELECT i + 1 FROM n LIMIT 300000) "
+                                "SELECT count(*) FROM n",
+                                err)
+         : NULL;
+  *units = 300000;
+  int got = made ? 1 : -1;
+  while (got == 1) got = llmprof_query_step(made, err);
+  llmprof_query_free(made);
+  llmprof_sqlite_close(db);
+  return got == 0;
+}
+
+/* ---- the tests ---- */
+
+typedef struct phase {
+  const char *name;
+  bool (*run)(size_t *units, llmprof_error *err);
+} phase;
+
+static const phase phases[] = {
+    {"JSON", parse_json},
+    {"YAML", parse_yaml},
+    {"CSV", read_csv},
+    {"events", read_events},
+    {"sort", sort_rows},
+    {"write", write_plain},
+    {"write packed", write_packed},
+    {"unpack", unpack},
+    {"SQL", query},
+};
+
+static void test_looks(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof phases / sizeof *phases; i++) {
+    llmprof_error err = {0};
+    size_t units, before = llmprof_interrupt_looks();
+    if (!phases[i].run(&units, &err))
+      fail_msg("%s: %s", phases[i].name, err.message);
+    size_t looks = llmprof_interrupt_looks() - before;
+    if (looks < units / AT_MOST)
+      fail_msg("%s: %zu looks in %zu", phases[i].name, looks, units);
+  }
+}
+
+static void test_stops(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof phases / sizeof *phases; i++) {
+    llmprof_error err = {0};
+    size_t units;
+    llmprof_interrupt(true);
+    bool ok = phases[i].run(&units, &err);
+    llmprof_interrupt(false);
+    if (ok || err.code != LLMPROF_INTERRUPTED)
+      fail_msg("%s: not stopped: %s", phases[i].name, ok ? "" : err.message);
+  }
+}
+
+/* Half-made things are freed: the others are looked at by their own tests. */
+static void test_nothing_leaks(void **state) {
+  (void)state;
+  size_t before = test_live_blocks();
+  test_stops(NULL);
+  assert_int_equal(test_live_blocks(), before);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_looks),
+      cmocka_unit_test(test_stops),
+      cmocka_unit_test(test_nothing_leaks),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

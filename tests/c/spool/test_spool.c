@@ -1,0 +1,600 @@
+/* Spools as traces: what a whole one holds, several in one file, units, and
+ * what is left of a broken one. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "llmprof/readers.h"
+#include "llmprof/spool.h"
+#include "read_export.h"
+#include "spools.h"
+#include "support.h"
+
+enum {
+  PID = 4711
+};
+
+static const spool_who here = {PID,     "python3", "boot-1",
+                               1000000, 5000000,   2000000};
+
+static const char *save(const spool_maker *m) {
+  return test_file("run.spool", m->file, m->size);
+}
+
+static llmprof_trace *open_made(spool_maker *m) {
+  llmprof_error err = {0};
+  spool_end_section(m);
+  llmprof_trace *trace = llmprof_trace_open(save(m), &err);
+  if (!trace) fail_msg("%s", err.message);
+  spool_free(m);
+  return trace;
+}
+
+static const char *text(const llmprof_trace *trace, uint32_t string) {
+  const char *found =
+      llmprof_strings_get(llmprof_trace_strings(trace), string, NULL);
+  return found ? found : "(none)";
+}
+
+/* ---- a whole spool ---- */
+
+static void test_model(void **state) {
+  (void)state;
+  spool_maker m = {0};
+  const spool_model model = {here, 2, 3};
+  spool_put_model(&m, &model);
+  spool_put_end(&m);
+  llmprof_trace *trace = open_made(&m);
+  llmprof_error err;
+  size_t count;
+  assert_string_equal(llmprof_trace_reader(trace), "spool");
+  assert_string_equal(llmprof_trace_product(trace), "0.1.0");
+  assert_true(llmprof_trace_epoch(trace) == 5000000);
+  const llmprof_ops *ops = llmprof_trace_ops(trace, &err);
+  assert_int_equal(ops->count, 2 * (2 + 6));
+  assert_true(ops->start[0] == 1000000 + 1000 + 400 + 900);
+  const llmprof_calls *calls = llmprof_trace_calls(trace, &err);
+  assert_int_equal(calls->count, ops->count);
+  const llmprof_ranges *ranges = llmprof_trace_ranges(trace, &err);
+  assert_int_equal(ranges->count, 4);
+  assert_string_equal(text(trace, ranges->tag[3]), "decode");
+  const llmprof_attribution *found = llmprof_trace_attribution(trace, &err);
+  for (size_t i = 0; i < ops->count; i++) {
+    uint32_t range = found->links[found->link[i]].range;
+    assert_int_equal(range, i / 8 * 2 + (i % 8 >= 2));
+  }
+  const llmprof_device *gpu = llmprof_trace_devices(trace, &count);
+  assert_int_equal(count, 1);
+  assert_string_equal(text(trace, gpu->name), "NVIDIA H200");
+  assert_string_equal(text(trace, gpu->uuid),
+                      "GPU-01020300-0000-0000-0000-000000000000");
+  assert_string_equal(text(trace, gpu->bus), "00000000:18:00.0");
+  assert_true(gpu->bandwidth == INT64_C(4814304000000));
+  assert_non_null(llmprof_trace_diagnostics(trace, &count, &err));
+  assert_int_equal(count, 0);
+  llmprof_trace_close(trace);
+}
+
+/* ---- other records ---- */
+
+static void put_others(spool_maker *m) {
+  spool_memcpy copy = {.start = 2000000,
+                       .end = 2000100,
+                       .bytes = 4096,
+                       .device = 0,
+                       .context = 1,
+                       .stream = 7,
+                       .correlation = 5,
+                       .copy_kind = 1,
+                       .src_kind = 2,
+                       .dst_kind = 3};
+  spool_memset set = {.start = 2000200,
+                      .end = 2000300,
+                      .bytes = 64,
+                      .context = 1,
+                      .stream = SPOOL_NO_ID,
+                      .correlation = 6};
+  spool_graph graph = {
+      .start = 2000400, .end = 2000500, .context = 1, .correlation = 7};
+  spool_kernel node = {.start = 2000600,
+                       .end = 2000700,
+                       .name = spool_put_string(m, "_Z1kv"),
+                       .context = 1,
+                       .correlation = 7,
+                       .graph_node = 99};
+  spool_kernel replayed = {.start = 2000800, .end = 2000900, .replayed = 1};
+  spool_kernel timeless = {.start = 0, .end = 2000900};
+  SPOOL_PUT(m, SPOOL_GRAPH, graph);
+  SPOOL_PUT(m, SPOOL_MEMSET, set);
+  SPOOL_PUT(m, SPOOL_MEMCPY, copy);
+  SPOOL_PUT(m, SPOOL_KERNEL, replayed);
+  SPOOL_PUT(m, SPOOL_KERNEL, timeless);
+  SPOOL_PUT(m, SPOOL_KERNEL, node);
+}
+
+static void put_losses(spool_maker *m) {
+  spool_drops drops = {.what = SPOOL_LOST_ACTIVITY, .count = 3};
+  spool_diagnostic said = {.severity = SPOOL_WARNING,
+                           .text = spool_put_string(m, "no counters here")};
+  SPOOL_PUT(m, SPOOL_DROPS, drops);
+  drops.count = 4;
+  SPOOL_PUT(m, SPOOL_DROPS, drops);
+  SPOOL_PUT(m, SPOOL_DIAGNOSTIC, said);
+}
+
+static void assert_said(llmprof_trace *trace, const char *const *wanted,
+                        size_t wanted_count) {
+  llmprof_error err;
+  size_t count;
+  const llmprof_diagnostic *said =
+      llmprof_trace_diagnostics(trace, &count, &err);
+  for (size_t i = 0; i < count && i < wanted_count; i++)
+    assert_string_equal(text(trace, said[i].text), wanted[i]);
+  assert_int_equal(count, wanted_count);
+}
+
+static void test_other_records(void **state) {
+  (void)state;
+  spool_maker m = {0};
+  spool_put_process(&m, &here);
+  put_others(&m);
+  put_losses(&m);
+  llmprof_trace *trace = open_made(&m);
+  llmprof_error err;
+  size_t count;
+  const llmprof_ops *ops = llmprof_trace_ops(trace, &err);
+  assert_int_equal(ops->count, 4);
+  assert_true(ops->start[0] == 1000600);
+  assert_string_equal(text(trace, ops->name[1]),
+                      "[CUDA memcpy Host-to-Device]");
+  assert_int_equal(ops->host_memory[0], LLMPROF_MEMORY_PINNED);
+  assert_true(ops->bytes[0] == 4096);
+  assert_string_equal(text(trace, ops->name[2]), "[CUDA memset]");
+  assert_string_equal(text(trace, ops->name[3]), "[CUDA graph]");
+  const llmprof_place *places = llmprof_trace_places(trace, &count);
+  assert_int_equal(places[ops->place[2]].stream, LLMPROF_NONE);
+  const llmprof_details *details = llmprof_trace_details(trace, &err);
+  assert_true(details->graph_node[0] == 99);
+  static const char *const wanted[] = {
+      "no counters here",
+      "7 records were dropped by CUPTI",
+      "1 launches were replayed for counters and are not in the timeline",
+      "1 GPU operations have no time and were left out",
+      "process 4711 did not end in order: its spool stops",
+  };
+  assert_said(trace, wanted, 5);
+  llmprof_trace_close(trace);
+}
+
+/* ---- NVTX ---- */
+
+static void put_nccl(spool_maker *m) {
+  spool_nvtx_schema schema = {.schema = 77, .domain = 3, .entries = 2};
+  const spool_nvtx_entry entries[] = {
+      {.type = 18, .name = spool_put_string(m, "NCCL communicator ID")},
+      {.type = 22, .name = spool_put_string(m, "Message size [bytes]")}};
+  struct {
+    spool_nvtx_blob blob;
+    uint64_t words[2];
+  } payload = {{.schema = 77, .size = 16}, {42, 1 << 20}};
+  spool_nvtx_domain domain = {.domain = 3, .name = spool_put_string(m, "NCCL")};
+  spool_nvtx_category category = {
+      .domain = 3, .category = 9, .name = spool_put_string(m, "group")};
+  spool_nvtx_event event = {.time = 1000010,
+                            .tid = PID,
+                            .domain = 3,
+                            .category = 9,
+                            .message = spool_put_string(m, "ncclAllReduce"),
+                            .type = SPOOL_NVTX_PUSH,
+                            .payload_type = SPOOL_PAYLOAD_BINARY,
+                            .blobs = 1};
+  spool_put(m, SPOOL_NVTX_EVENT, &event, sizeof event, &payload,
+            sizeof payload);
+  spool_put(m, SPOOL_NVTX_SCHEMA, &schema, sizeof schema, entries,
+            sizeof entries);
+  event = (spool_nvtx_event){
+      .time = 1000020, .tid = PID, .domain = 3, .type = SPOOL_NVTX_POP};
+  SPOOL_PUT(m, SPOOL_NVTX_EVENT, event);
+  SPOOL_PUT(m, SPOOL_NVTX_DOMAIN, domain);
+  SPOOL_PUT(m, SPOOL_NVTX_CATEGORY, category);
+}
+
+/* Pushes of two domains do not nest; an end before its start in the file; one
+ * that stays open; a pop of nothing. */
+static void test_ranges(void **state) {
+  (void)state;
+  spool_maker m = {0};
+  spool_put_process(&m, &here);
+  uint32_t outer = spool_put_string(&m, "outer");
+  spool_put_nvtx(&m, SPOOL_NVTX_POP, 1000001, PID, 0, 0);
+  spool_put_nvtx(&m, SPOOL_NVTX_END, 1000500, PID + 1, 0, 8);
+  spool_put_nvtx(&m, SPOOL_NVTX_PUSH, 1000005, PID, outer, 0);
+  put_nccl(&m);
+  spool_put_nvtx(&m, SPOOL_NVTX_POP, 1000030, PID, 0, 0);
+  spool_put_nvtx(&m, SPOOL_NVTX_START, 1000002, PID, outer, 8);
+  spool_put_nvtx(&m, SPOOL_NVTX_PUSH, 1000600, PID, outer, 0);
+  spool_put_nvtx(&m, SPOOL_NVTX_MARK, 1000900, PID, outer, 0);
+  llmprof_trace *trace = open_made(&m);
+  llmprof_error err;
+  const llmprof_ranges *r = llmprof_trace_ranges(trace, &err);
+  assert_int_equal(r->count, 4);
+  assert_true(r->start[0] == 2 && r->end[0] == 500);
+  assert_int_equal(r->style[0], LLMPROF_START_END);
+  assert_int_not_equal(r->end_thread[0], LLMPROF_NONE);
+  assert_true(r->start[1] == 5 && r->end[1] == 30);
+  assert_string_equal(text(trace, r->tag[2]), "NCCL:ncclAllReduce");
+  assert_string_equal(text(trace, r->category[2]), "group");
+  assert_true(r->communicator[2] == 42 && r->message[2] == 1 << 20);
+  assert_true(r->end[2] == 20);
+  assert_true(r->open[3] && r->end[3] == 900);
+  llmprof_trace_close(trace);
+}
+
+static void put_payload(spool_maker *m, uint8_t type, uint64_t bits,
+                        int64_t time) {
+  spool_nvtx_event event = {.time = time,
+                            .payload = bits,
+                            .tid = PID,
+                            .type = SPOOL_NVTX_PUSH,
+                            .payload_type = type};
+  SPOOL_PUT(m, SPOOL_NVTX_EVENT, event);
+}
+
+static void test_payloads(void **state) {
+  (void)state;
+  spool_maker m = {0};
+  spool_put_process(&m, &here);
+  put_payload(&m, SPOOL_PAYLOAD_U64, 7, 1000001);
+  put_payload(&m, SPOOL_PAYLOAD_I32, UINT32_MAX, 1000002);
+  put_payload(&m, SPOOL_PAYLOAD_FLOAT, 0x3fc00000, 1000003);
+  put_payload(&m, SPOOL_PAYLOAD_DOUBLE, UINT64_C(0x4004000000000000), 1000004);
+  put_payload(&m, SPOOL_PAYLOAD_NONE, 9, 1000005);
+  llmprof_trace *trace = open_made(&m);
+  llmprof_error err;
+  const llmprof_ranges *r = llmprof_trace_ranges(trace, &err);
+  assert_int_equal(r->count, 5);
+  assert_true(r->payload[0] == 7 && r->payload[1] == -1);
+  assert_true(r->payload_float[2] == 1.5 && r->payload_float[3] == 2.5);
+  assert_true(r->payload[4] == LLMPROF_ABSENT && isnan(r->payload_float[4]));
+  llmprof_trace_close(trace);
+}
+
+/* ---- units ---- */
+
+/* Ranges are shown before the first unit and in those for the timeline, not
+ * between and after; an operation that ends late is shown. */
+static void test_units(void **state) {
+  (void)state;
+  spool_maker m = {0};
+  spool_put_process(&m, &here);
+  const uint32_t name = spool_put_string(&m, "prefill");
+  static const spool_unit_type types[] = {SPOOL_UNIT_PLAIN, SPOOL_UNIT_TIMELINE,
+                                          SPOOL_UNIT_COUNTERS,
+                                          SPOOL_UNIT_OTHER};
+  static const int64_t ranges[] = {1900000, 2000000, 2100000, 2170000,
+                                   2200000, 2300000, 2390000};
+  for (uint32_t i = 0; i < 4; i++) {
+    int64_t begin = 2000000 + i * 100000;
+    spool_put_unit(&m, i + 1, types[i], false, begin);
+    spool_put_unit(&m, i + 1, types[i], true, begin + 60000);
+  }
+  for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+    spool_put_nvtx(&m, SPOOL_NVTX_PUSH, ranges[i], PID, name, 0);
+    spool_put_nvtx(&m, SPOOL_NVTX_POP, ranges[i] + 500, PID, 0, 0);
+  }
+  const spool_launch launch = {.call = name,
+                               .kernel = name,
+                               .tid = PID,
+                               .start = 2159000,
+                               .late = 5000,
+                               .duration = 5};
+  spool_put_launch(&m, &launch);
+  llmprof_trace *trace = open_made(&m);
+  llmprof_error err;
+  assert_int_equal(llmprof_trace_ops(trace, &err)->count, 1);
+  const llmprof_ranges *r = llmprof_trace_ranges(trace, &err);
+  assert_int_equal(r->count, 2);
+  assert_true(r->start[0] == 900000 && r->start[1] == 1100000);
+  llmprof_trace_close(trace);
+}
+
+/* ---- several processes ---- */
+
+static void put_gpu(spool_maker *m, uint32_t device, uint32_t bus) {
+  spool_device gpu = {.device = device, .pci_bus = bus};
+  const spool_launch launch = {
+      .call = spool_put_string(m, "cuLaunchKernel"),
+      .kernel = spool_put_string(m, "_Z1kv"),
+      .tid = PID,
+      .correlation = 1,
+      .device = device,
+      .start = 1500000,
+      .duration = 10,
+  };
+  SPOOL_PUT(m, SPOOL_DEVICE, gpu);
+  spool_put_launch(m, &launch);
+  spool_end_section(m);
+}
+
+/* The same number twice, as after exec; the other began later on a clock of
+ * its own, and its GPU 0 is another one. A third is on another host. */
+static void test_processes(void **state) {
+  (void)state;
+  spool_maker m = {0};
+  const spool_who again = {PID, "worker", "boot-1", 700, 9000000, 2000250};
+  const spool_who away = {50, "far", "boot-2", 1500000, 5000700, 77};
+  spool_put_process(&m, &here);
+  put_gpu(&m, 0, 40);
+  spool_put_process(&m, &again);
+  put_gpu(&m, 0, 20);
+  spool_put_process(&m, &away);
+  put_gpu(&m, 1, 40);
+  llmprof_trace *trace = open_made(&m);
+  llmprof_error err;
+  size_t count;
+  const llmprof_ops *ops = llmprof_trace_ops(trace, &err);
+  assert_int_equal(ops->count, 3);
+  assert_true(ops->start[0] == 500400);
+  assert_true(ops->start[1] == 1500400 - 700 + 250);
+  assert_true(ops->start[2] == 400 + 700);
+  const llmprof_place *places = llmprof_trace_places(trace, &count);
+  assert_int_equal(places[ops->place[0]].device, 1);
+  assert_int_equal(places[ops->place[1]].device, 0);
+  assert_int_equal(places[ops->place[2]].device, 1);
+  assert_non_null(llmprof_trace_devices(trace, &count));
+  assert_int_equal(count, 2);
+  const llmprof_attribution *found = llmprof_trace_attribution(trace, &err);
+  for (uint32_t i = 0; i < 3; i++) assert_int_equal(found->call[i], i);
+  const llmprof_process *processes = llmprof_trace_processes(trace, &count);
+  assert_int_equal(count, 3);
+  assert_int_equal(processes[1].pid, PID);
+  assert_string_equal(text(trace, processes[1].name), "worker");
+  llmprof_trace_close(trace);
+}
+
+/* ---- what is broken ---- */
+
+static spool_maker small(void) {
+  spool_maker m = {0};
+  const spool_model model = {here, 2, 1};
+  const spool_model second = {
+      {5, "other", "boot-1", 10, 5000000, 2000000}, 1, 1};
+  spool_put_model(&m, &model);
+  spool_put_end(&m);
+  spool_put_model(&m, &second);
+  spool_put_end(&m);
+  return m;
+}
+
+/* What is read of the bytes: operations; SIZE_MAX: the file is refused. */
+static size_t operations_of(const void *bytes, size_t size) {
+  llmprof_error err = {0};
+  llmprof_trace *trace =
+      llmprof_trace_open(test_file("broken.spool", bytes, size), &err);
+  if (!trace) {
+    assert_int_not_equal(err.code, LLMPROF_NOMEM);
+    return SIZE_MAX;
+  }
+  if (!read_trace(trace, &err)) fail_msg("%s", err.message);
+  size_t count = llmprof_trace_ops(trace, &err)->count;
+  llmprof_trace_close(trace);
+  return count;
+}
+
+/* A file that ends anywhere has what its whole blocks have. */
+static void test_cut(void **state) {
+  (void)state;
+  spool_maker m = small();
+  size_t most = 0;
+  for (size_t size = SPOOL_MAGIC_SIZE; size <= m.size; size += 24) {
+    size_t count = operations_of(m.file, size);
+    if (count == SIZE_MAX) continue;
+    assert_true(count >= most);
+    most = count;
+  }
+  assert_int_equal(operations_of(m.file, m.size), 12);
+  assert_true(most > 4 && most <= 12);
+  spool_free(&m);
+}
+
+/* A byte that changes costs its block and what follows of that process; the
+ * other process stays. */
+static void test_changed(void **state) {
+  (void)state;
+  spool_maker m = small();
+  size_t found[13] = {0};
+  for (size_t i = offsetof(spool_block, sequence); i < m.size; i += 37) {
+    m.file[i] ^= 0x10;
+    size_t count = operations_of(m.file, m.size);
+    if (count == SIZE_MAX) fail_msg("byte %zu", i);
+    assert_true(count == 4 || count == 8 || count == 12);
+    found[count]++;
+    m.file[i] ^= 0x10;
+  }
+  assert_true(found[4] > found[12] && found[8] > found[12] && found[12] > 0);
+  spool_free(&m);
+}
+
+static void test_refusals(void **state) {
+  (void)state;
+  llmprof_error err = {0};
+  spool_maker m = small();
+  ((spool_block *)(void *)m.file)->version = 9;
+  const char *path = test_file("later.spool", m.file, m.size);
+  assert_null(llmprof_trace_open(path, &err));
+  test_error_of(&err, LLMPROF_UNSUPPORTED, path,
+                ": a spool of version 9; this llmprof reads version 1");
+  path = test_file("short.spool", m.file, 20);
+  assert_null(llmprof_trace_open(path, &err));
+  test_error_of(&err, LLMPROF_TRUNCATED, path,
+                ": a spool without a whole block");
+  spool_free(&m);
+}
+
+/* Records that lie about their sizes, in a block that is sound. */
+static void test_lies(void **state) {
+  (void)state;
+  static const spool_record lies[] = {
+      {0, SPOOL_KERNEL, 8},
+      {8, SPOOL_KERNEL, 8},
+      {16, SPOOL_STRING, 16},
+      {24, SPOOL_KERNEL, 32},
+      {12, SPOOL_KERNEL, 8},
+      {UINT32_MAX & ~7U, SPOOL_CALL, 8},
+      {8, 60000, 8},
+      {16, SPOOL_NVTX_EVENT, 8},
+      {8, SPOOL_NVTX_SCHEMA, 8},
+      {8, SPOOL_DEVICE, 8},
+      {8, SPOOL_UNIT, 8},
+      {8, SPOOL_THREAD, 8},
+  };
+  for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+    unsigned char bytes[24] = {0};
+    spool_maker m = {0};
+    memcpy(bytes, &lies[i], sizeof lies[i]);
+    memset(bytes + sizeof lies[i], 0xff, sizeof bytes - sizeof lies[i]);
+    spool_put_bytes(&m, bytes, sizeof bytes);
+    spool_end_block(&m);
+    operations_of(m.file, m.size);
+    spool_free(&m);
+  }
+}
+
+/* ---- beside the timeline ---- */
+
+static void put_counted(spool_maker *m) {
+  spool_metric metric = {.metric = 5,
+                         .name = spool_put_string(m, "dram__bytes.sum")};
+  spool_counters c = {.start = 2000000,
+                      .end = 2000500,
+                      .launch = 1,
+                      .name = spool_put_string(m, "_Z1kv"),
+                      .stream = SPOOL_NO_ID,
+                      .grid = {4, 1, 1},
+                      .values = 2};
+  spool_sample sample = {.start = 2000000, .end = 2000100, .values = 1};
+  const spool_value values[] = {{.metric = 5, .value = 1.5},
+                                {.metric = 99, .value = 7}};
+  SPOOL_PUT(m, SPOOL_METRIC, metric);
+  spool_put_unit(m, 1, SPOOL_UNIT_TIMELINE, false, 1500000);
+  spool_put_unit(m, 1, SPOOL_UNIT_TIMELINE, true, 1600000);
+  spool_put(m, SPOOL_COUNTERS, &c, sizeof c, values, sizeof values);
+  c.values = 1000; /* more than there are */
+  spool_put(m, SPOOL_COUNTERS, &c, sizeof c, values, sizeof values[0] / 2);
+  spool_put(m, SPOOL_SAMPLE, &sample, sizeof sample, values, sizeof values[0]);
+}
+
+static int64_t cell_of(llmprof_frame *frame, const char *column, size_t row) {
+  llmprof_error err;
+  size_t number = llmprof_frame_find(frame, column);
+  assert_int_not_equal(number, SIZE_MAX);
+  return llmprof_cell(llmprof_frame_column(frame, number, &err), row);
+}
+
+static void test_frames(void **state) {
+  (void)state;
+  spool_maker m = {0};
+  spool_put_process(&m, &here);
+  put_counted(&m);
+  spool_end_section(&m);
+  llmprof_error err = {0};
+  llmprof_spool *spool = llmprof_spool_open(save(&m), &err);
+  spool_free(&m);
+  llmprof_frame *counters = llmprof_spool_frame(spool, "counters", &err);
+  assert_int_equal(llmprof_frame_rows(counters), 2);
+  assert_true(llmprof_cell_real(cell_of(counters, "dram__bytes.sum", 0)) ==
+              1.5);
+  assert_true(cell_of(counters, "dram__bytes.sum", 1) == LLMPROF_ABSENT);
+  assert_true(cell_of(counters, "stream", 0) == LLMPROF_ABSENT);
+  assert_true(cell_of(counters, "start", 0) == 1000000);
+  llmprof_frame *units = llmprof_spool_frame(spool, "units", &err);
+  assert_int_equal(llmprof_frame_rows(units), 1);
+  assert_true(cell_of(units, "end", 0) == 600000);
+  llmprof_frame *samples = llmprof_spool_frame(spool, "samples", &err);
+  assert_true(cell_of(samples, "end", 0) == 1000100);
+  assert_null(llmprof_spool_frame(spool, "others", &err));
+  assert_int_equal(err.code, LLMPROF_NOTFOUND);
+  llmprof_frame_free(counters);
+  llmprof_frame_free(units);
+  llmprof_frame_free(samples);
+  llmprof_spool_close(spool);
+}
+
+/* As a trace has them: what began before the first unit, or ended outside of
+ * those for the timeline, is left out. */
+static void test_samples(void **state) {
+  (void)state;
+  spool_maker m = {0};
+  spool_put_process(&m, &here);
+  spool_metric metric = {
+      .metric = 3,
+      .name = spool_put_string(&m, "FBSP.TriageCompute.dramc__read_throughput"
+                                   ".avg.pct_of_peak_sustained_elapsed")};
+  const spool_value value = {.metric = 3, .value = 12.5};
+  SPOOL_PUT(&m, SPOOL_METRIC, metric);
+  spool_put_unit(&m, 1, SPOOL_UNIT_TIMELINE, false, 1500000);
+  spool_put_unit(&m, 1, SPOOL_UNIT_TIMELINE, true, 1600000);
+  static const int64_t times[][2] = {
+      {1400000, 1510000}, {1510000, 1520000}, {1590000, 1610000}};
+  for (size_t i = 0; i < 3; i++) {
+    spool_sample sample = {
+        .start = times[i][0], .end = times[i][1], .values = 1};
+    spool_put(&m, SPOOL_SAMPLE, &sample, sizeof sample, &value, sizeof value);
+  }
+  spool_end_section(&m);
+  llmprof_error err = {0};
+  llmprof_trace *trace = llmprof_trace_open(save(&m), &err);
+  spool_free(&m);
+  const llmprof_samples *samples = llmprof_trace_samples(trace, &err);
+  assert_int_equal(samples->count, 1);
+  assert_true(samples->start[0] == 510000 && samples->end[0] == 520000);
+  assert_true(samples->values[LLMPROF_SAMPLED_DRAM_READ][0] == 12.5);
+  assert_true(isnan(samples->values[LLMPROF_SAMPLED_DRAM_WRITE][0]));
+  llmprof_trace_close(trace);
+}
+
+static bool frames_once(void *path, llmprof_error *err) {
+  static const char *const names[] = {"units", "counters", "samples",
+                                      "metrics"};
+  llmprof_spool *spool = llmprof_spool_open(path, err);
+  bool ok = spool;
+  for (size_t i = 0; ok && i < 4; i++) {
+    llmprof_frame *frame = llmprof_spool_frame(spool, names[i], err);
+    ok = frame;
+    llmprof_frame_free(frame);
+  }
+  llmprof_spool_close(spool);
+  return ok;
+}
+
+static bool read_once(void *path, llmprof_error *err) {
+  return read_export(path, err) && frames_once(path, err);
+}
+
+static void test_allocations(void **state) {
+  (void)state;
+  spool_maker m = {0};
+  spool_put_process(&m, &here);
+  put_nccl(&m);
+  put_counted(&m);
+  put_others(&m);
+  put_gpu(&m, 0, 3);
+  char *path = strdup(save(&m));
+  spool_free(&m);
+  test_every_allocation(read_once, path);
+  free(path);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_model),       cmocka_unit_test(test_other_records),
+      cmocka_unit_test(test_ranges),      cmocka_unit_test(test_payloads),
+      cmocka_unit_test(test_units),       cmocka_unit_test(test_processes),
+      cmocka_unit_test(test_cut),         cmocka_unit_test(test_changed),
+      cmocka_unit_test(test_refusals),    cmocka_unit_test(test_lies),
+      cmocka_unit_test(test_frames),      cmocka_unit_test(test_samples),
+      cmocka_unit_test(test_allocations),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,49 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2154
+# What the tests of clusters share; sourced with $llmprof set.
+# A sanitizer's leaks are MPI's own here.
+export ASAN_OPTIONS=detect_leaks=0
+
+FILES=tests/fixtures/ranks4
+work=$(mktemp -d)
+trap 'cleanup' EXIT
+mkdir "$work/empty"
+
+# shellcheck disable=SC2317 # by the trap, and redefined by who has more to do
+cleanup() { rm -rf -- "$work"; }
+
+skip() {
+  echo "skipped: $*"
+  exit 77
+}
+
+fail() {
+  echo "FAILED: $*" >&2
+  tail -n +1 "$work"/*.err "$work/launcher" >&2 2>/dev/null || true
+  exit 1
+}
+
+# What one process makes: $work/0/out, and what it prints.
+one_process() {
+  "$llmprof" ranks "$FILES" --out "$work/0/out" >"$work/0.txt"
+  "$llmprof" ranks "$FILES" >"$work/one.txt"
+}
+
+# same NAME: what the processes of a job made is what one makes, but for the command and
+# the time in its manifest.
+same() {
+  diff -r -x manifest.json "$work/0" "$work/$1" >"$work/launcher" || fail "$1: other bytes"
+  cmp -s "$work/0.txt" "$work/$1.txt" || fail "$1: prints something else"
+}
+
+# survivors RANK...: each ended with one line and exit status 1.
+survivors() {
+  local rank
+  for rank in "$@"; do
+    [[ $(cat "$work/each.$rank.status") == 1 ]] ||
+      fail "process $rank: exit status $(cat "$work/each.$rank.status")"
+    [[ $(wc -l <"$work/each.$rank.err") == 1 ]] || fail "process $rank: not one line"
+    grep -q "^llmprof: process $rank of .*; nothing was written$" "$work/each.$rank.err" ||
+      fail "process $rank: $(cat "$work/each.$rank.err")"
+  done
+}

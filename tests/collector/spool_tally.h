@@ -1,0 +1,43 @@
+/* What is in a spool, counted: a reader that shares no code with the one of
+ * llmprof. */
+#ifndef SPOOL_TALLY_H
+#define SPOOL_TALLY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+  TALLY_KINDS = 64,
+  TALLY_STRINGS = 4096,
+  TALLY_VALUES = 64,
+};
+
+typedef struct tally {
+  unsigned blocks;
+  size_t torn;                     /* bytes after the last good block */
+  uint64_t kinds[TALLY_KINDS];     /* records of each kind */
+  uint64_t events[8];              /* NVTX events of each type */
+  uint64_t units[8][2];            /* begins and ends of each type */
+  uint64_t drops[8];               /* lost, by kind */
+  uint64_t measured, failed;       /* records of counters */
+  double values[TALLY_VALUES];     /* of the last measured launch */
+  uint32_t ordinals[TALLY_VALUES]; /* of the measured launches */
+  uint64_t blob[2];                /* of the first event that has one */
+  double payload;                  /* of the last event with a double */
+  uint32_t runtime_calls, driver_calls;
+  bool nested;   /* a driver's call of a correlation that a
+                    runtime's has, too */
+  bool in_order; /* NVTX times of each thread never go back */
+  char *strings[TALLY_STRINGS];
+  char end[32]; /* the reason, "" without an end */
+} tally;
+
+/* Reads a file; false and a line on stderr when it breaks the format. */
+bool tally_read(const char *path, tally *out);
+void tally_free(tally *t);
+
+/* Is there a string of this text? */
+bool tally_has(const tally *t, const char *text);
+
+#endif

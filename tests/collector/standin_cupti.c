@@ -1,0 +1,485 @@
+/* A stand-in for libcupti: it delivers a record of each launch and of its call,
+ * callbacks, values of metrics and samples, as the real one does, without a
+ * GPU. STANDIN_FAIL="FUNCTION=CODE" makes a function fail. */
+#include <cupti.h>
+#include <cupti_pmsampling.h>
+#include <cupti_profiler_host.h>
+#include <cupti_profiler_target.h>
+#include <cupti_range_profiler.h>
+#include <cupti_target.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "standin.h"
+
+enum {
+  CBIDS = 1024,
+  METRICS = 64,
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static CUpti_CallbackFunc callback;
+static atomic_bool enabled[CBIDS];  /* callbacks of the driver's calls */
+static atomic_bool recorded[CBIDS]; /* driver's calls that are recorded */
+static atomic_bool kernels_on;
+static CUpti_BuffersCallbackRequestFunc request_buffer;
+static CUpti_BuffersCallbackCompleteFunc complete_buffer;
+static CUpti_TimestampCallbackFunc timestamp;
+static uint8_t *buffer;
+static size_t buffer_size, buffer_used;
+static size_t dropped;
+static atomic_uint correlation;
+static atomic_uint ranges; /* that the profiler has seen since its start */
+
+/* The result that the environment wants of a function. */
+static CUptiResult result_of(const char *function) {
+  const char *fail = getenv("STANDIN_FAIL");
+  size_t size = strlen(function);
+  if (!fail || strncmp(fail, function, size) != 0 || fail[size] != '=')
+    return CUPTI_SUCCESS;
+  return (CUptiResult)atoi(fail + size + 1);
+}
+
+#define MAY_FAIL()                                \
+  do {                                            \
+    CUptiResult result_ = result_of(__func__);    \
+    if (result_ != CUPTI_SUCCESS) return result_; \
+  } while (0)
+
+/* ---- buffers ---- */
+
+/* With the lock: hand over what there is. */
+static void complete(void) {
+  if (!buffer) return;
+  complete_buffer(NULL, 0, buffer, buffer_size, buffer_used);
+  buffer = NULL;
+}
+
+/* With the lock. */
+static void add_record(const void *record, size_t size) {
+  if (buffer && buffer_used + size > buffer_size) complete();
+  if (!buffer) {
+    size_t most = 0;
+    buffer_used = 0;
+    request_buffer(&buffer, &buffer_size, &most);
+  }
+  if (!buffer) {
+    dropped++;
+    return;
+  }
+  memcpy(buffer + buffer_used, record, size);
+  buffer_used += size;
+}
+
+static uint64_t now(void) {
+  return timestamp ? timestamp() : 1;
+}
+
+static uint64_t ticks(void) {
+  static atomic_uint_fast64_t ticked;
+  return now() + atomic_fetch_add(&ticked, 1) % 2;
+}
+
+static void add_kernel(const standin_launch *l, uint32_t id) {
+  CUpti_ActivityKernel10 k = {
+      .kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+      .registersPerThread = 32,
+      .start = ticks(),
+      .gridX = (int32_t)l->grid[0],
+      .gridY = (int32_t)l->grid[1],
+      .gridZ = (int32_t)l->grid[2],
+      .blockX = (int32_t)l->block[0],
+      .blockY = (int32_t)l->block[1],
+      .blockZ = (int32_t)l->block[2],
+      .dynamicSharedMemory = (int32_t)l->shared,
+      .correlationId = id,
+      .contextId = 1,
+      .streamId = 7,
+      .name = l->kernel->name,
+  };
+  k.end = k.start + 1000;
+  add_record(&k, sizeof k);
+}
+
+static void add_call(CUpti_ActivityKind kind, uint32_t cbid, uint32_t id) {
+  CUpti_ActivityAPI a = {
+      .kind = kind,
+      .cbid = cbid,
+      .start = now(),
+      .processId = (uint32_t)getpid(),
+      .threadId = (uint32_t)syscall(SYS_gettid),
+      .correlationId = id,
+  };
+  a.end = a.start + 100;
+  add_record(&a, sizeof a);
+}
+
+/* ---- what happens in the driver ---- */
+
+static void tell(uint32_t cbid, bool enters, const standin_launch *l,
+                 uint32_t id) {
+  cuLaunchKernel_params p = {0};
+  CUpti_CallbackData data = {
+      .callbackSite = enters ? CUPTI_API_ENTER : CUPTI_API_EXIT,
+      .functionParams = &p,
+      .symbolName = l ? l->kernel->name : NULL,
+      .context = standin_context(),
+      .contextUid = 1,
+      .correlationId = id,
+  };
+  if (!callback || !atomic_load(&enabled[cbid])) return;
+  if (l) {
+    p.gridDimX = l->grid[0];
+    p.gridDimY = l->grid[1];
+    p.gridDimZ = l->grid[2];
+    p.blockDimX = l->block[0];
+    p.blockDimY = l->block[1];
+    p.blockDimZ = l->block[2];
+    p.sharedMemBytes = l->shared;
+  }
+  callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, cbid, &data);
+}
+
+static void on_launch(const standin_launch *l, bool enters) {
+  static _Thread_local uint32_t id;
+  uint32_t cbid = CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel;
+  if (enters) id = atomic_fetch_add(&correlation, 1) + 1;
+  tell(cbid, enters, l, id);
+  if (enters) return;
+  atomic_fetch_add(&ranges, 1);
+  pthread_mutex_lock(&lock);
+  if (atomic_load(&kernels_on)) add_kernel(l, id);
+  /* As from a call of the runtime, which comes after the driver's. */
+  if (atomic_load(&recorded[cbid])) {
+    add_call(CUPTI_ACTIVITY_KIND_DRIVER, cbid, id);
+    if (id % 2)
+      add_call(CUPTI_ACTIVITY_KIND_RUNTIME,
+               CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, id);
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+static void on_profiler(bool starts, bool enters) {
+  tell(starts ? CUPTI_DRIVER_TRACE_CBID_cuProfilerStart
+              : CUPTI_DRIVER_TRACE_CBID_cuProfilerStop,
+       enters, NULL, 0);
+}
+
+static void on_context(bool created) {
+  CUpti_ResourceData data = {.context = standin_context()};
+  if (callback)
+    callback(NULL, CUPTI_CB_DOMAIN_RESOURCE,
+             created ? CUPTI_CBID_RESOURCE_CONTEXT_CREATED
+                     : CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
+             &data);
+}
+
+__attribute__((constructor)) static void hook(void) {
+  standin = (standin_hooks){on_launch, on_profiler, on_context};
+}
+
+/* ---- general ---- */
+
+CUptiResult cuptiGetVersion(uint32_t *version) {
+  *version = 130001;
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiGetResultString(CUptiResult result, const char **text) {
+  *text = result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES
+              ? "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"
+              : "CUPTI_ERROR_STANDIN";
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *out, CUpti_CallbackFunc f,
+                           void *user) {
+  MAY_FAIL();
+  (void)user;
+  callback = f;
+  *out = (CUpti_SubscriberHandle)(void *)&callback;
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle *out, CUpti_CallbackFunc f,
+                              void *user, CUpti_SubscriberParams *p) {
+  CUptiResult result = result_of(__func__);
+  if (result != CUPTI_SUCCESS) {
+    snprintf(p->oldSubscriberName, p->oldSubscriberSize, "CUPTI-SUB-other");
+    return result;
+  }
+  return cuptiSubscribe(out, f, user);
+}
+
+CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber) {
+  (void)subscriber;
+  callback = NULL;
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiEnableCallback(uint32_t on, CUpti_SubscriberHandle subscriber,
+                                CUpti_CallbackDomain domain,
+                                CUpti_CallbackId id) {
+  (void)subscriber;
+  if (domain == CUPTI_CB_DOMAIN_DRIVER_API && id < CBIDS)
+    atomic_store(&enabled[id], on != 0);
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t id,
+                                 const char **name) {
+  *name = NULL;
+  if (domain == CUPTI_CB_DOMAIN_DRIVER_API &&
+      id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel)
+    *name = "cuLaunchKernel";
+  if (domain == CUPTI_CB_DOMAIN_RUNTIME_API &&
+      id == CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000)
+    *name = "cudaLaunchKernel_v7000";
+  if (!*name && id < CBIDS) *name = "cuOther";
+  return *name ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
+}
+
+CUptiResult cuptiGetContextId(CUcontext context, uint32_t *id) {
+  (void)context;
+  *id = 1;
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiGetDeviceId(CUcontext context, uint32_t *id) {
+  (void)context;
+  *id = 0;
+  return CUPTI_SUCCESS;
+}
+
+/* ---- activity ---- */
+
+CUptiResult
+cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request,
+                               CUpti_BuffersCallbackCompleteFunc done) {
+  MAY_FAIL();
+  request_buffer = request;
+  complete_buffer = done;
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult
+cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc f) {
+  timestamp = f;
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
+  MAY_FAIL();
+  if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
+    atomic_store(&kernels_on, true);
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
+  if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
+    atomic_store(&kernels_on, false);
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId id, uint8_t on) {
+  if (id < CBIDS) atomic_store(&recorded[id], on != 0);
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId id, uint8_t on) {
+  (void)id, (void)on;
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityFlushAll(uint32_t flag) {
+  (void)flag;
+  pthread_mutex_lock(&lock);
+  complete();
+  pthread_mutex_unlock(&lock);
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context,
+                                              uint32_t stream, size_t *count) {
+  (void)context, (void)stream;
+  pthread_mutex_lock(&lock);
+  *count = dropped;
+  dropped = 0;
+  pthread_mutex_unlock(&lock);
+  return CUPTI_SUCCESS;
+}
+
+static size_t size_of(const CUpti_Activity *record) {
+  return record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL
+             ? sizeof(CUpti_ActivityKernel10)
+             : sizeof(CUpti_ActivityAPI);
+}
+
+CUptiResult cuptiActivityGetNextRecord(uint8_t *bytes, size_t valid,
+                                       CUpti_Activity **record) {
+  uint8_t *next = *record ? (uint8_t *)*record + size_of(*record) : bytes;
+  if (next >= bytes + valid) return CUPTI_ERROR_MAX_LIMIT_REACHED;
+  *record = (CUpti_Activity *)(void *)next;
+  return CUPTI_SUCCESS;
+}
+
+/* ---- metrics ---- */
+
+/* Functions that need only succeed. */
+#define SUCCEEDS(name, params)  \
+  CUptiResult name(params *p) { \
+    (void)p;                    \
+    MAY_FAIL();                 \
+    return CUPTI_SUCCESS;       \
+  }
+SUCCEEDS(cuptiProfilerInitialize, CUpti_Profiler_Initialize_Params)
+SUCCEEDS(cuptiProfilerHostDeinitialize, CUpti_Profiler_Host_Deinitialize_Params)
+SUCCEEDS(cuptiProfilerHostGetConfigImage,
+         CUpti_Profiler_Host_GetConfigImage_Params)
+SUCCEEDS(cuptiRangeProfilerSetConfig, CUpti_RangeProfiler_SetConfig_Params)
+SUCCEEDS(cuptiRangeProfilerDisable, CUpti_RangeProfiler_Disable_Params)
+SUCCEEDS(cuptiRangeProfilerDecodeData, CUpti_RangeProfiler_DecodeData_Params)
+SUCCEEDS(cuptiRangeProfilerCounterDataImageInitialize,
+         CUpti_RangeProfiler_CounterDataImage_Initialize_Params)
+SUCCEEDS(cuptiRangeProfilerPushRange, CUpti_RangeProfiler_PushRange_Params)
+SUCCEEDS(cuptiRangeProfilerPopRange, CUpti_RangeProfiler_PopRange_Params)
+SUCCEEDS(cuptiRangeProfilerStop, CUpti_RangeProfiler_Stop_Params)
+SUCCEEDS(cuptiPmSamplingDisable, CUpti_PmSampling_Disable_Params)
+SUCCEEDS(cuptiPmSamplingSetConfig, CUpti_PmSampling_SetConfig_Params)
+SUCCEEDS(cuptiPmSamplingStart, CUpti_PmSampling_Start_Params)
+SUCCEEDS(cuptiPmSamplingStop, CUpti_PmSampling_Stop_Params)
+
+CUptiResult cuptiDeviceGetChipName(CUpti_Device_GetChipName_Params *p) {
+  MAY_FAIL();
+  p->pChipName = "GH100";
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult
+cuptiProfilerHostInitialize(CUpti_Profiler_Host_Initialize_Params *p) {
+  MAY_FAIL();
+  p->pHostObject = (void *)&callback;
+  return CUPTI_SUCCESS;
+}
+
+/* One that is called "missing" is not of this chip. */
+CUptiResult cuptiProfilerHostConfigAddMetrics(
+    CUpti_Profiler_Host_ConfigAddMetrics_Params *p) {
+  MAY_FAIL();
+  for (size_t i = 0; i < p->numMetrics; i++)
+    if (strstr(p->ppMetricNames[i], "missing"))
+      return CUPTI_ERROR_INVALID_METRIC_NAME;
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiProfilerHostGetConfigImageSize(
+    CUpti_Profiler_Host_GetConfigImageSize_Params *p) {
+  MAY_FAIL();
+  p->configImageSize = 64;
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult
+cuptiProfilerHostGetNumOfPasses(CUpti_Profiler_Host_GetNumOfPasses_Params *p) {
+  MAY_FAIL();
+  p->numOfPasses = 1;
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiProfilerHostEvaluateToGpuValues(
+    CUpti_Profiler_Host_EvaluateToGpuValues_Params *p) {
+  MAY_FAIL();
+  for (size_t i = 0; i < p->numMetrics; i++)
+    p->pMetricValues[i] = 1000.0 * (double)(i + 1) + (double)p->rangeIndex;
+  return CUPTI_SUCCESS;
+}
+
+/* ---- range profiler ---- */
+
+CUptiResult cuptiRangeProfilerEnable(CUpti_RangeProfiler_Enable_Params *p) {
+  MAY_FAIL();
+  p->pRangeProfilerObject = (void *)&ranges;
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiRangeProfilerGetCounterDataSize(
+    CUpti_RangeProfiler_GetCounterDataSize_Params *p) {
+  MAY_FAIL();
+  p->counterDataSize = 64;
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiRangeProfilerStart(CUpti_RangeProfiler_Start_Params *p) {
+  (void)p;
+  MAY_FAIL();
+  atomic_store(&ranges, 0);
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiRangeProfilerGetCounterDataInfo(
+    CUpti_RangeProfiler_GetCounterDataInfo_Params *p) {
+  MAY_FAIL();
+  p->numTotalRanges = atomic_load(&ranges);
+  return CUPTI_SUCCESS;
+}
+
+/* ---- samples ---- */
+
+static atomic_uint sampled;
+
+CUptiResult cuptiPmSamplingEnable(CUpti_PmSampling_Enable_Params *p) {
+  MAY_FAIL();
+  p->pPmSamplingObject = (void *)&sampled;
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiPmSamplingGetCounterAvailability(
+    CUpti_PmSampling_GetCounterAvailability_Params *p) {
+  MAY_FAIL();
+  p->counterAvailabilityImageSize = 64;
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiPmSamplingGetCounterDataSize(
+    CUpti_PmSampling_GetCounterDataSize_Params *p) {
+  MAY_FAIL();
+  p->counterDataSize = 64;
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiPmSamplingCounterDataImageInitialize(
+    CUpti_PmSampling_CounterDataImage_Initialize_Params *p) {
+  (void)p;
+  MAY_FAIL();
+  atomic_store(&sampled, 0);
+  return CUPTI_SUCCESS;
+}
+
+/* Ten samples each time. */
+CUptiResult cuptiPmSamplingDecodeData(CUpti_PmSampling_DecodeData_Params *p) {
+  MAY_FAIL();
+  atomic_store(&sampled, 10);
+  p->decodeStopReason = CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS;
+  p->overflow = getenv("STANDIN_OVERFLOW") != NULL;
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiPmSamplingGetCounterDataInfo(
+    CUpti_PmSampling_GetCounterDataInfo_Params *p) {
+  MAY_FAIL();
+  p->numCompletedSamples = atomic_load(&sampled);
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiPmSamplingCounterDataGetSampleInfo(
+    CUpti_PmSampling_CounterData_GetSampleInfo_Params *p) {
+  MAY_FAIL();
+  p->startTimestamp = now();
+  p->endTimestamp = p->startTimestamp + 100000;
+  return CUPTI_SUCCESS;
+}

@@ -1,0 +1,532 @@
+/* The library inside of programs: what they do, how they end, and what is in
+ * the spool then. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "collector/spool.h"
+#include "spool_tally.h"
+#include "support.h"
+
+enum {
+  FILES = 8
+};
+
+/* What a program left behind. */
+typedef struct outcome {
+  int status; /* of wait */
+  char output[256];
+  size_t count;
+  tally spools[FILES];
+} outcome;
+
+typedef struct setting {
+  const char *how, *launches, *threads;
+  const char *plan; /* NULL: none */
+  const char *variable, *value;
+  unsigned kill_after_us; /* 0: it ends itself */
+  const char *socket;
+} setting;
+
+static char folder[4096];
+
+static void make_folder(void) {
+  snprintf(folder, sizeof folder, "%s/spoolsXXXXXX", test_folder());
+  assert_non_null(mkdtemp(folder));
+}
+
+static void empty_folder(void) {
+  DIR *d = opendir(folder);
+  for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
+    char path[8192];
+    snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+    if (e->d_name[0] != '.') unlink(path);
+  }
+  if (d) closedir(d);
+  rmdir(folder);
+}
+
+static void set_environment(const setting *s) {
+  char plan[8192];
+  snprintf(plan, sizeof plan, "%s/plan", folder);
+  FILE *f = fopen(plan, "w");
+  if (!f) _exit(120);
+  fprintf(f, "cupti = %s\n%s", CUPTI, s->plan ? s->plan : "");
+  fclose(f);
+  setenv("CUDA_INJECTION64_PATH", COLLECTOR, 1);
+  setenv("NVTX_INJECTION64_PATH", COLLECTOR, 1);
+  setenv("LLMPROF_COLLECTOR_DIR", folder, 1);
+  setenv("LLMPROF_COLLECTOR_PLAN", plan, 1);
+  if (s->socket) setenv("LLMPROF_COLLECTOR_SOCKET", s->socket, 1);
+  if (s->variable) setenv(s->variable, s->value, 1);
+}
+
+static pid_t start(const setting *s, int *output) {
+  int ends[2];
+  assert_int_equal(pipe(ends), 0);
+  pid_t pid = fork();
+  assert_true(pid >= 0);
+  if (pid == 0) {
+    set_environment(s);
+    dup2(ends[1], STDOUT_FILENO);
+    dup2(ends[1], STDERR_FILENO);
+    close(ends[0]);
+    execl(VICTIM, VICTIM, s->how, s->launches, s->threads, (char *)NULL);
+    _exit(121);
+  }
+  close(ends[1]);
+  *output = ends[0];
+  return pid;
+}
+
+static int by_name(const void *a, const void *b) {
+  return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void read_spools(outcome *out) {
+  char *names[FILES];
+  size_t count = 0;
+  DIR *d = opendir(folder);
+  assert_non_null(d);
+  for (struct dirent *e = readdir(d); e; e = readdir(d))
+    if (strstr(e->d_name, SPOOL_SUFFIX) && count < FILES)
+      names[count++] = strdup(e->d_name);
+  closedir(d);
+  qsort(names, count, sizeof *names, by_name);
+  for (size_t i = 0; i < count; i++) {
+    char path[8192];
+    snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+    assert_true(tally_read(path, &out->spools[i]));
+    free(names[i]);
+  }
+  out->count = count;
+}
+
+static outcome run(setting s) {
+  outcome out = {0};
+  int output;
+  size_t used = 0;
+  make_folder();
+  pid_t pid = start(&s, &output);
+  if (s.kill_after_us) {
+    usleep(s.kill_after_us);
+    kill(pid, SIGKILL);
+  }
+  for (ssize_t n;
+       (n = read(output, out.output + used, sizeof out.output - 1 - used)) > 0;)
+    used += (size_t)n;
+  close(output);
+  assert_int_equal(waitpid(pid, &out.status, 0), pid);
+  read_spools(&out);
+  empty_folder();
+  return out;
+}
+
+static void forget(outcome *out) {
+  for (size_t i = 0; i < out->count; i++) tally_free(&out->spools[i]);
+}
+
+/* The program is none the wiser: it printed what it prints, and no more. */
+static void expect_exit(const outcome *out, int status) {
+  assert_true(WIFEXITED(out->status));
+  assert_int_equal(WEXITSTATUS(out->status), status);
+  assert_string_equal(out->output, "done\n");
+  assert_int_equal(out->count, 1);
+}
+
+/* ---- the timeline ---- */
+
+/* 4 repeats of prefill and 100 launches with 7 of communication. */
+enum {
+  KERNELS = 4 * (1 + 100 + 7)
+};
+
+static void test_timeline(void **state) {
+  (void)state;
+  outcome out =
+      run((setting){.how = "exit", .launches = "100", .threads = "3"});
+  const tally *t = &out.spools[0];
+  expect_exit(&out, 4);
+  assert_string_equal(t->end, "exit");
+  assert_int_equal(t->torn, 0);
+  assert_int_equal(t->kinds[SPOOL_KERNEL], 3 * KERNELS);
+  assert_int_equal(t->runtime_calls + t->driver_calls, 3 * KERNELS);
+  assert_int_equal(t->runtime_calls, 3 * KERNELS / 2);
+  assert_false(t->nested);
+  assert_int_equal(t->kinds[SPOOL_DEVICE], 1);
+  assert_int_equal(t->kinds[SPOOL_CONTEXT], 1);
+  assert_true(tally_has(t, "Stand-in GPU"));
+  assert_true(tally_has(t, "_Z4gemmPf"));
+  assert_true(tally_has(t, "cudaLaunchKernel_v7000"));
+  assert_int_equal(t->kinds[SPOOL_DROPS], 0);
+  assert_int_equal(t->kinds[SPOOL_CLOCK], 2);
+  assert_int_equal(t->units[SPOOL_UNIT_TIMELINE][0], 1);
+  assert_int_equal(t->units[SPOOL_UNIT_TIMELINE][1], 1);
+  forget(&out);
+}
+
+/* No CUDA at all: what NVTX says is there. */
+static void test_nvtx(void **state) {
+  (void)state;
+  outcome out = run((setting){.how = "nvtx", .launches = "0", .threads = "8"});
+  const tally *t = &out.spools[0];
+  expect_exit(&out, 4);
+  assert_int_equal(t->events[SPOOL_NVTX_PUSH], 1 + 1 + 2 + 8 * 4 * 2);
+  assert_int_equal(t->events[SPOOL_NVTX_POP], t->events[SPOOL_NVTX_PUSH]);
+  assert_int_equal(t->events[SPOOL_NVTX_START], 1);
+  assert_int_equal(t->events[SPOOL_NVTX_END], 1);
+  assert_int_equal(t->events[SPOOL_NVTX_MARK], 1);
+  assert_true(t->in_order);
+  assert_int_equal(t->kinds[SPOOL_NVTX_DOMAIN], 1);
+  assert_int_equal(t->kinds[SPOOL_NVTX_CATEGORY], 1);
+  assert_int_equal(t->kinds[SPOOL_NVTX_SCHEMA], 1);
+  assert_int_equal(t->kinds[SPOOL_THREAD], 1);
+  assert_true(tally_has(t, "w\xc3\xaf"
+                           "de"));
+  assert_true(tally_has(t, "ncclAllReduce"));
+  assert_int_equal(t->blob[0], 0x1234);
+  assert_int_equal(t->blob[1], 4096);
+  assert_true(t->payload == 2.5);
+  assert_int_equal(t->kinds[SPOOL_KERNEL], 0);
+  forget(&out);
+}
+
+/* Too little memory: what is lost is counted, and the program does not notice.
+ */
+static void test_memory(void **state) {
+  (void)state;
+  outcome out = run((setting){.how = "exit",
+                              .launches = "20000",
+                              .threads = "2",
+                              .plan = "memory = 2M\nflush_s = 100\n"});
+  const tally *t = &out.spools[0];
+  expect_exit(&out, 4);
+  uint64_t wanted = 2 * 4 * (1 + 20000 + 1250);
+  uint64_t lost = t->drops[SPOOL_LOST_ACTIVITY];
+  assert_true(t->kinds[SPOOL_KERNEL] <= wanted);
+  assert_true(t->kinds[SPOOL_KERNEL] == wanted || lost > 0);
+  assert_string_equal(t->end, "exit");
+  forget(&out);
+}
+
+/* ---- how programs end ---- */
+
+static void test_signal(void **state) {
+  (void)state;
+  outcome out = run((setting){.how = "term", .launches = "10", .threads = "1"});
+  assert_true(WIFSIGNALED(out.status));
+  assert_int_equal(WTERMSIG(out.status), SIGTERM);
+  assert_string_equal(out.spools[0].end, "signal");
+  assert_int_equal(out.spools[0].kinds[SPOOL_KERNEL], 4 * 12);
+  forget(&out);
+}
+
+static void test_quick_exit(void **state) {
+  (void)state;
+  outcome out = run((setting){.how = "quick",
+                              .launches = "10",
+                              .threads = "1",
+                              .plan = "flush_s = 0.01\n"});
+  expect_exit(&out, 3);
+  assert_string_equal(out.spools[0].end, "");
+  assert_int_equal(out.spools[0].torn, 0);
+  assert_int_equal(out.spools[0].kinds[SPOOL_KERNEL], 4 * 12);
+  forget(&out);
+}
+
+static void test_abort(void **state) {
+  (void)state;
+  outcome out =
+      run((setting){.how = "abort", .launches = "10", .threads = "1"});
+  assert_true(WIFSIGNALED(out.status));
+  assert_int_equal(WTERMSIG(out.status), SIGABRT);
+  assert_int_equal(out.count, 1);
+  forget(&out);
+}
+
+/* The first thread leaves: the library does not keep the process alive. */
+static void test_last_thread(void **state) {
+  (void)state;
+  outcome out =
+      run((setting){.how = "thread", .launches = "10", .threads = "1"});
+  expect_exit(&out, 0);
+  assert_string_equal(out.spools[0].end, "exit");
+  forget(&out);
+}
+
+static void test_fork(void **state) {
+  (void)state;
+  outcome out = run((setting){.how = "fork", .launches = "10", .threads = "2"});
+  assert_true(WIFEXITED(out.status));
+  assert_int_equal(WEXITSTATUS(out.status), 4);
+  assert_int_equal(out.count, 2);
+  for (size_t i = 0; i < 2; i++) assert_string_equal(out.spools[i].end, "exit");
+  const tally *child = &out.spools[out.spools[0].kinds[SPOOL_KERNEL] != 0];
+  assert_int_equal(child->events[SPOOL_NVTX_PUSH], 1);
+  assert_int_equal(child->kinds[SPOOL_KERNEL], 0);
+  forget(&out);
+}
+
+static void test_exec(void **state) {
+  (void)state;
+  outcome out = run((setting){.how = "exec", .launches = "10", .threads = "1"});
+  expect_exit(&out, 0);
+  forget(&out);
+}
+
+/* Killed at any moment: all blocks but the last are good. */
+static void test_kill(void **state) {
+  (void)state;
+  unsigned after = 1;
+  for (int i = 0; i < 12; i++) {
+    after = after * 1103515245u + 12345u;
+    outcome out = run((setting){.how = "wait",
+                                .launches = "3000",
+                                .threads = "2",
+                                .plan = "flush_s = 0.01\n",
+                                .kill_after_us = 1000 + after % 150000});
+    assert_true(WIFSIGNALED(out.status));
+    forget(&out);
+  }
+}
+
+/* ---- units and counters ---- */
+
+#define BY_RANGE \
+  "unit.by = range\nunit.range = prefill\nunit.within = measured\n"
+
+static void test_units(void **state) {
+  (void)state;
+  outcome out =
+      run((setting){.how = "exit",
+                    .launches = "100",
+                    .threads = "1",
+                    .plan = BY_RANGE "units = plain:2 timeline:1 skip:1\n"});
+  const tally *t = &out.spools[0];
+  expect_exit(&out, 4);
+  assert_int_equal(t->units[SPOOL_UNIT_PLAIN][0], 2);
+  assert_int_equal(t->units[SPOOL_UNIT_PLAIN][1], 2);
+  assert_int_equal(t->units[SPOOL_UNIT_TIMELINE][1], 1);
+  assert_int_equal(t->units[SPOOL_UNIT_OTHER][1], 1);
+  assert_int_equal(t->kinds[SPOOL_KERNEL], KERNELS / 4);
+  forget(&out);
+}
+
+static void test_profiler(void **state) {
+  (void)state;
+  outcome out = run((setting){.how = "exit",
+                              .launches = "10",
+                              .threads = "1",
+                              .plan = "unit.by = profiler\n"});
+  expect_exit(&out, 4);
+  assert_int_equal(out.spools[0].units[SPOOL_UNIT_TIMELINE][1], 1);
+  assert_int_equal(out.spools[0].kinds[SPOOL_KERNEL], 4 * 12);
+  forget(&out);
+}
+
+static void test_counters(void **state) {
+  (void)state;
+  outcome out = run((setting){.how = "exit",
+                              .launches = "100",
+                              .threads = "1",
+                              .plan = BY_RANGE
+                              "units = timeline:2 counters:1 plain:1\n"
+                              "metric = one\nmetric = missing\nmetric = two\n"
+                              "launch = _Z4gemmPf|4,1,1|128,1,1|64|decode|5\n"
+                              "launch = _Z4gemmPf|4,1,1|*|*|decode|20-22\n"
+                              "launch = _Z4gemmPf|9,1,1|*|*|decode|*\n"
+                              "launch = ncclDevKernel_AllReduce\n"});
+  const tally *t = &out.spools[0];
+  expect_exit(&out, 4);
+  assert_int_equal(t->kinds[SPOOL_KERNEL], KERNELS / 2);
+  assert_int_equal(t->kinds[SPOOL_METRIC], 2);
+  assert_int_equal(t->kinds[SPOOL_COUNTERS], 4);
+  assert_int_equal(t->measured + t->failed, 4);
+  assert_int_equal(t->measured, 4);
+  assert_int_equal(t->ordinals[0], 5);
+  assert_int_equal(t->ordinals[3], 22);
+  assert_true(t->values[0] == 1002.0 && t->values[1] == 2002.0);
+  assert_true(tally_has(t, "measured/decode"));
+  assert_true(tally_has(t, "metric_missing"));
+  assert_true(tally_has(t, "communication"));
+  forget(&out);
+}
+
+/* Whatever of CUPTI fails: a diagnostic, a whole spool, and the program goes
+ * its way. */
+static void test_failures(void **state) {
+  static const char *const functions[] = {
+      "cuptiSubscribe_v2=39",
+      "cuptiActivityRegisterCallbacks=1",
+      "cuptiActivityEnable=1",
+      "cuptiProfilerInitialize=35",
+      "cuptiDeviceGetChipName=999",
+      "cuptiProfilerHostInitialize=999",
+      "cuptiProfilerHostConfigAddMetrics=999",
+      "cuptiProfilerHostGetConfigImageSize=999",
+      "cuptiProfilerHostGetConfigImage=999",
+      "cuptiProfilerHostGetNumOfPasses=999",
+      "cuptiProfilerHostEvaluateToGpuValues=999",
+      "cuptiRangeProfilerEnable=35",
+      "cuptiRangeProfilerGetCounterDataSize=999",
+      "cuptiRangeProfilerCounterDataImageInitialize=999",
+      "cuptiRangeProfilerSetConfig=999",
+      "cuptiRangeProfilerStart=999",
+      "cuptiRangeProfilerStop=999",
+      "cuptiRangeProfilerDecodeData=999",
+      "cuptiRangeProfilerGetCounterDataInfo=999",
+      "cuptiPmSamplingEnable=35",
+      "cuptiPmSamplingSetConfig=999",
+      "cuptiPmSamplingStart=999",
+      "cuptiPmSamplingDecodeData=999",
+      "cuptiPmSamplingGetCounterDataInfo=999",
+      "cuptiPmSamplingCounterDataGetSampleInfo=999",
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+    outcome out = run((setting){
+        .how = "exit",
+        .launches = "20",
+        .threads = "1",
+        .plan = BY_RANGE "units = timeline:2 counters\nsamples.hz = 1000\n"
+                         "metric = one\nlaunch = _Z4gemmPf|*|*|*|decode|3\n",
+        .variable = "STANDIN_FAIL",
+        .value = functions[i]});
+    const tally *t = &out.spools[0];
+    expect_exit(&out, 4);
+    assert_string_equal(t->end, "exit");
+    assert_true(t->kinds[SPOOL_DIAGNOSTIC] > 0);
+    assert_int_equal(
+        t->measured,
+        strstr(functions[i], "Pm") || strstr(functions[i], "Activity") ? 2 : 0);
+    if (strstr(functions[i], "=35")) assert_true(tally_has(t, "no_permission"));
+    forget(&out);
+  }
+}
+
+static void test_other_client(void **state) {
+  (void)state;
+  outcome out = run((setting){.how = "exit",
+                              .launches = "10",
+                              .threads = "1",
+                              .variable = "STANDIN_FAIL",
+                              .value = "cuptiSubscribe_v2=39"});
+  expect_exit(&out, 4);
+  assert_true(tally_has(&out.spools[0], "cupti_busy"));
+  assert_true(tally_has(&out.spools[0],
+                        "no timeline, no counters: CUPTI_ERROR_STANDIN, CUPTI "
+                        "belongs to CUPTI-SUB-other"));
+  assert_true(out.spools[0].events[SPOOL_NVTX_PUSH] > 0);
+  forget(&out);
+}
+
+static void test_samples(void **state) {
+  (void)state;
+  outcome out = run(
+      (setting){.how = "exit",
+                .launches = "10",
+                .threads = "1",
+                .plan = BY_RANGE "samples.hz = 1000\nsamples.metric = dram\n"});
+  const tally *t = &out.spools[0];
+  expect_exit(&out, 4);
+  assert_true(t->kinds[SPOOL_SAMPLE] >= 10);
+  assert_int_equal(t->kinds[SPOOL_SAMPLE] % 10, 0);
+  assert_int_equal(t->kinds[SPOOL_METRIC], 1);
+  forget(&out);
+}
+
+/* A unit that begins before there is a context is sampled from that on. */
+static void test_samples_of_a_process(void **state) {
+  (void)state;
+  outcome out = run((setting){.how = "exit",
+                              .launches = "10",
+                              .threads = "1",
+                              .plan = "samples.hz = 1000\n"
+                                      "samples.metric = dram\n"});
+  expect_exit(&out, 4);
+  assert_false(tally_has(&out.spools[0], "no_samples"));
+  assert_int_equal(out.spools[0].kinds[SPOOL_SAMPLE] % 10, 0);
+  forget(&out);
+}
+
+/* ---- the socket ---- */
+
+/* A parent that answers a pause with what it wants counters of. */
+static void serve(const char *path, const char *answer) {
+  struct sockaddr_un at = {.sun_family = AF_UNIX};
+  snprintf(at.sun_path, sizeof at.sun_path, "%s", path);
+  int s = socket(AF_UNIX, SOCK_STREAM, 0);
+  if (bind(s, (struct sockaddr *)&at, sizeof at) != 0) _exit(1);
+  listen(s, 1);
+  int c = accept(s, NULL, NULL);
+  FILE *in = fdopen(c, "r");
+  char line[1024];
+  int pauses = 0, bye = 0;
+  while (in && fgets(line, sizeof line, in)) {
+    if (strcmp(line, "pause\n") == 0) {
+      pauses++;
+      if (write(c, answer, strlen(answer)) < 0) _exit(2);
+    }
+    bye += strcmp(line, "bye\n") == 0;
+  }
+  _exit(pauses == 1 && bye == 1 ? 0 : 3);
+}
+
+static void test_socket(void **state) {
+  (void)state;
+  char path[108];
+  snprintf(path, sizeof path, "/tmp/llmprof-test-%d", (int)getpid());
+  unlink(path);
+  pid_t parent = fork();
+  if (parent == 0)
+    serve(path, "metric = one\nlaunch = _Z4gemmPf|4,1,1|*|*|decode|7\ngo\n");
+  struct stat info;
+  for (int i = 0; i < 1000 && stat(path, &info) != 0; i++) usleep(1000);
+  outcome out = run(
+      (setting){.how = "exit",
+                .launches = "20",
+                .threads = "1",
+                .plan = BY_RANGE "units = timeline:1 pause counters:1 plain\n",
+                .socket = path});
+  int status = -1;
+  waitpid(parent, &status, 0);
+  unlink(path);
+  expect_exit(&out, 4);
+  assert_int_equal(status, 0);
+  assert_int_equal(out.spools[0].measured, 1);
+  assert_int_equal(out.spools[0].ordinals[0], 7);
+  forget(&out);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_timeline),
+      cmocka_unit_test(test_nvtx),
+      cmocka_unit_test(test_memory),
+      cmocka_unit_test(test_signal),
+      cmocka_unit_test(test_quick_exit),
+      cmocka_unit_test(test_abort),
+      cmocka_unit_test(test_last_thread),
+      cmocka_unit_test(test_fork),
+      cmocka_unit_test(test_exec),
+      cmocka_unit_test(test_kill),
+      cmocka_unit_test(test_units),
+      cmocka_unit_test(test_profiler),
+      cmocka_unit_test(test_counters),
+      cmocka_unit_test(test_failures),
+      cmocka_unit_test(test_other_client),
+      cmocka_unit_test(test_samples),
+      cmocka_unit_test(test_samples_of_a_process),
+      cmocka_unit_test(test_socket),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

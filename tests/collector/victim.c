@@ -1,0 +1,135 @@
+/* A program to be injected into: victim HOW LAUNCHES THREADS. It launches
+ * kernels of the stand-in in NVTX ranges and then ends in one of many ways. */
+#include <cuda.h>
+#include <cudaProfiler.h>
+#include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtPayload.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "standin.h"
+
+int module_marks(void); /* another module with NVTX in it */
+
+static const standin_kernel gemm = {"_Z4gemmPf"};
+static const standin_kernel reduce = {"_Z24ncclDevKernel_AllReduceP"};
+static long launches;
+
+static void launch(const standin_kernel *kernel, unsigned grid) {
+  (void)cuLaunchKernel((CUfunction)(void *)(uintptr_t)kernel, grid, 1, 1, 128,
+                       1, 1, 64, NULL, NULL, NULL);
+}
+
+static void *work(void *unused) {
+  (void)unused;
+  for (int repeat = 0; repeat < 4; repeat++) {
+    nvtxRangePushA("prefill");
+    launch(&gemm, 8);
+    nvtxRangePop();
+    nvtxRangePushA("decode");
+    for (long i = 0; i < launches; i++) {
+      launch(&gemm, 4);
+      if (i % 16 == 0) launch(&reduce, 2);
+    }
+    nvtxRangePop();
+  }
+  return NULL;
+}
+
+typedef struct sizes {
+  uint64_t communicator, bytes;
+} sizes;
+
+/* Every way to say something. */
+static void mark_everything(void) {
+  nvtxDomainHandle_t domain = nvtxDomainCreateA("NCCL");
+  nvtxStringHandle_t name = nvtxDomainRegisterStringA(domain, "ncclAllReduce");
+  nvtxDomainNameCategoryA(domain, 7, "collective");
+  nvtxEventAttributes_t a = {0};
+  a.version = NVTX_VERSION;
+  a.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  a.category = 7;
+  a.colorType = NVTX_COLOR_ARGB;
+  a.color = 0xff00ff00;
+  a.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+  a.message.registered = name;
+  const nvtxPayloadSchemaEntry_t fields[] = {
+      {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "comm", NULL, 0, 0, NULL, NULL},
+      {0, NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "size", "Bytes", 0, 8, NULL, NULL},
+  };
+  nvtxPayloadSchemaAttr_t schema = {
+      .fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NAME |
+                   NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
+                   NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
+                   NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
+                   NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE,
+      .name = "sizes",
+      .type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC,
+      .entries = fields,
+      .numEntries = 2,
+      .payloadStaticSize = sizeof(sizes),
+  };
+  sizes payload = {0x1234, 4096};
+  nvtxPayloadData_t data = {nvtxPayloadSchemaRegister(domain, &schema),
+                            sizeof payload, &payload};
+  a.payloadType = NVTX_PAYLOAD_TYPE_EXT;
+  a.reserved0 = 1;
+  a.payload.ullValue = (uint64_t)(uintptr_t)&data;
+  int level = nvtxDomainRangePushEx(domain, &a);
+  level = level * 10 + nvtxDomainRangePop(domain);
+  a.payloadType = NVTX_PAYLOAD_TYPE_DOUBLE;
+  a.payload.dValue = 2.5;
+  nvtxDomainMarkEx(domain, &a);
+  nvtxRangeEnd(nvtxRangeStartW(L"w\u00efde"));
+  nvtxNameOsThreadA((uint32_t)getpid(), "main thread");
+  if (level != 0 || module_marks() != 1) exit(99);
+}
+
+static void end_by(const char *how) {
+  if (strcmp(how, "quick") == 0) {
+    usleep(400000); /* what is not in the file by then is lost */
+    _exit(3);
+  }
+  if (strcmp(how, "term") == 0) raise(SIGTERM);
+  if (strcmp(how, "abort") == 0) abort();
+  if (strcmp(how, "thread") == 0) pthread_exit(NULL);
+  if (strcmp(how, "wait") == 0) pause();
+  if (strcmp(how, "exec") == 0) execl("/bin/true", "true", (char *)NULL);
+  if (strcmp(how, "fork") == 0) {
+    pid_t child = fork();
+    if (child == 0) {
+      nvtxRangePushA("child");
+      nvtxRangePop();
+      exit(6);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (WEXITSTATUS(status) != 6) exit(98);
+  }
+}
+
+int main(int argc, char **argv) {
+  pthread_t threads[16];
+  if (argc != 4) return 2;
+  launches = atol(argv[2]);
+  int count = atoi(argv[3]);
+  if (strcmp(argv[1], "nvtx") != 0) (void)cuInit(0);
+  nvtxRangePushA("measured");
+  mark_everything();
+  (void)cuProfilerStart();
+  for (int i = 1; i < count; i++)
+    if (pthread_create(&threads[i], NULL, work, NULL) != 0) return 97;
+  work(NULL);
+  for (int i = 1; i < count; i++) pthread_join(threads[i], NULL);
+  (void)cuProfilerStop();
+  nvtxRangePop();
+  puts("done");
+  fflush(stdout);
+  end_by(argv[1]);
+  return 4;
+}

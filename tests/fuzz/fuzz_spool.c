@@ -1,0 +1,57 @@
+/* A spool of any bytes: as they are, or, after an odd first byte, as the
+ * records of one block whose checksum agrees. All of it is then read. */
+#include <string.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+#include "llmprof/spool.h"
+#include "read_export.h"
+#include "spools.h"
+
+static char path[] = "/tmp/llmprof-fuzz-XXXXXX";
+static int fd = -1;
+
+static void remove_file(void) {
+  unlink(path);
+}
+
+static void write_file(const void *bytes, size_t size) {
+  FUZZ_CHECK(ftruncate(fd, 0) == 0);
+  FUZZ_CHECK(pwrite(fd, bytes, size, 0) == (ssize_t)size);
+}
+
+static void write_block(const uint8_t *data, size_t size) {
+  spool_maker m = {0};
+  spool_put_bytes(&m, data, size - size % SPOOL_ALIGN);
+  spool_end_block(&m);
+  write_file(m.file, m.size);
+  spool_free(&m);
+}
+
+static void read_frames(void) {
+  static const char *const names[] = {"units", "counters", "samples",
+                                      "metrics"};
+  llmprof_error err = {0};
+  llmprof_spool *spool = llmprof_spool_open(path, &err);
+  for (size_t i = 0; spool && i < 4; i++) {
+    llmprof_frame *frame = llmprof_spool_frame(spool, names[i], &err);
+    FUZZ_CHECK(frame || err.code != LLMPROF_OK);
+    llmprof_frame_free(frame);
+  }
+  llmprof_spool_close(spool);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  if (fd < 0) {
+    fd = mkstemp(path);
+    FUZZ_CHECK(fd >= 0 && atexit(remove_file) == 0);
+  }
+  llmprof_error err = {0};
+  if (size && data[0] % 2)
+    write_block(data + 1, size - 1);
+  else
+    write_file(data, size);
+  if (!read_export(path, &err)) FUZZ_CHECK(err.code != LLMPROF_OK);
+  read_frames();
+  return 0;
+}

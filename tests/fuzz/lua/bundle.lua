@@ -1,0 +1,99 @@
+-- The folder of a run that a stranger changed: one of its documents, as the bytes say.
+-- Commands are given it, and whatever they make of it, it is no bug.
+local fs = require "llmprof.fs"
+local given = dofile "tests/fuzz/lua/given.lua"
+local json = require "llmprof.json"
+local layout = require "llmprof.bundle.layout"
+local render = { "llmprof.report.kernels", "llmprof.report.operators", "llmprof.report.html",
+  "llmprof.report.full", "llmprof.report.stakeholder" }
+local results_file = require "llmprof.bundle.results_file"
+local sections = require "llmprof.report.sections"
+
+local FIXTURE = "tests/fixtures/compare/graph"
+local ROOT = given.folder()
+local RUN, SOUND = ROOT .. "/run", ROOT .. "/sound"
+
+local NAMES = { layout.results, layout.results, layout.results, layout.manifest,
+  layout.workload.metrics, layout.metrics_in(layout.workload.before) }
+
+local FORMATS = { "table", "csv", "md", "json", "html" }
+
+local KEPT = 4 -- kernels of the results: each call reads them all
+
+
+-- Does an object of results point at a kernel that is left out?
+local function is_gone(value)
+  return type(value) == "table" and (value.kernel or 0) > KEPT
+end
+
+
+-- Results with fewer kernels, and nothing that points at others.
+local function shorten(results)
+  local function visit(value)
+    for key, item in pairs(value) do
+      local kept = json.list {}
+      if key == "kernels" and type(item) == "table" and type(item[1]) == "number" then
+        for _, id in ipairs(item) do kept[#kept + 1] = id <= KEPT and id or nil end
+        value[key] = kept
+      elseif type(item) == "table" then
+        visit(item)
+        for _, inside in ipairs(item) do
+          if not is_gone(inside) then kept[#kept + 1] = inside end
+        end
+        if #item > 0 then value[key] = kept end
+      end
+    end
+  end
+  visit(results)
+  results.kernels = json.list(table.move(results.kernels, 1, KEPT, 1, {}))
+  return results
+end
+
+
+-- Made once: each call changes a file of RUN and puts it back.
+local whole = {}
+for _, name in ipairs { layout.results, layout.manifest, layout.config, layout.workload.metrics,
+  layout.metrics_in(layout.workload.before), layout.metrics_in(layout.workload.after) } do
+  whole[name] = given.read(FIXTURE .. "/" .. name)
+  if name == layout.results then whole[name] = json.encode(shorten(json.decode(whole[name]))) end
+  for _, folder in ipairs { RUN, SOUND } do
+    assert(fs.mkdirs((folder .. "/" .. name):match "^(.*)/"))
+    given.write(folder .. "/" .. name, whole[name])
+  end
+end
+assert(results_file.read(RUN .. "/" .. layout.results))
+
+
+local function render_all()
+  local results = results_file.load(RUN .. "/" .. layout.results)
+  for _, name in ipairs(render) do require(name).render(results, "full") end
+end
+
+
+local commands = {
+  function(input)
+    given.command("show", RUN, input:pick(sections.all()).name, "-f", input:pick(FORMATS))
+  end,
+  function() given.command("show", RUN) end,
+  function(input) given.command("compare", SOUND, RUN, "-f", input:pick(FORMATS)) end,
+  function() given.command("compare", RUN, SOUND) end,
+  function() given.command("compare", RUN, RUN) end,
+  function() given.command("ls", "--root", ROOT) end,
+  function() given.command("artifacts", "--root", ROOT, "run") end,
+  function() given.try(render_all) end,
+  function() given.command("-e", "print(results)", RUN) end,
+}
+
+
+function fuzz(bytes) -- luacheck: ignore 111
+  local input = given.input(bytes)
+  local name, command = input:pick(NAMES), input:pick(commands)
+  local value = json.decode(whole[name], { ordered = true })
+  local more = given.input(bytes:sub(5))
+  given.change(value, more)
+  local text = json.encode(value)
+  if not text then return end
+  given.write(RUN .. "/" .. name, text)
+  command(input)
+  given.write(RUN .. "/" .. name, whole[name])
+end

@@ -1,0 +1,148 @@
+-- Columns by other rows, and columns that are made when they are first looked at.
+local frame = require "llmprof.frame"
+
+local function events()
+  return frame.new(4, {
+    { name = "start", type = "integer", unit = "ns", values = { 0, 5, 20, 30 } },
+    { name = "end", type = "integer", unit = "ns", values = { 10, 15, 30, 31 } },
+    { name = "stream", type = "integer", values = { 1, 2, 1, 1 } },
+    { name = "name", type = "string", values = { "a", "b", "a", false } },
+  })
+end
+
+
+describe("other rows", function()
+  it("give gaps and overlap", function()
+    local made = events():gaps { by = { "stream" }, before = "gap", after = "then" }
+    assert.same({ false, false, 10, 0 }, made:values "gap")
+    assert.same({ 10, false, 0, false }, made:values "then")
+    made:gaps { previous = "row" }:overlap { name = "beside" }
+    assert.same({ false, 0, 1, 2 }, made:values "row")
+    assert.same({ 5, 5, 0, 0 }, made:values "beside")
+  end)
+
+  it("give cells, sums and differences", function()
+    local made = events():lag { column = "name", offset = 1, by = { "stream" }, name = "last" }
+    assert.same({ false, false, "a", "a" }, made:values "last")
+    made:rolling { column = "start", size = 2, statistic = "max", name = "most" }
+    assert.same({ false, 5.0, 20.0, 30.0 }, made:values "most")
+    made:less { column = "end", by = "start", name = "length" }
+    assert.same({ 10, 10, 10, 1 }, made:values "length")
+    made:part { column = "stream", name = "share" }
+    assert.same({ 0.2, 0.4, 0.2, 0.2 }, made:values "share")
+  end)
+
+  it("are outlined", function()
+    assert.same({ { least = 10.0, most = 15.0 }, { least = 30.0, most = 31.0 } },
+      events():outline { x = "start", y = "end", low = 0, high = 30, bins = 2 })
+    assert.same({ false }, events():outline { x = "start", y = "end", low = 6, high = 19,
+      bins = 1 })
+    assert.same({ { least = 30.0, most = 31.0 } }, events():outline { y = "end", low = 3, high = 4,
+      bins = 1 })
+  end)
+
+  it("are found in another frame", function()
+    local other = frame.new(2, { { name = "title", type = "string", values = { "b", "a" } } })
+    local made = events():match { by = { "name" }, other = other, keys = { "title" }, name = "row" }
+    assert.same({ 1, 0, 1, false }, made:values "row")
+  end)
+
+  it("are asked for in the right way", function()
+    local made = events()
+    local function refused(message, method, options)
+      local ok, err = pcall(made[method], made, options)
+      assert.is_false(ok)
+      assert.truthy(tostring(err):find(message, 1, true), tostring(err))
+    end
+    refused("a column to make has a name", "overlap", {})
+    refused("there is a column 'name' already", "overlap", { name = "name" })
+    refused("no column 'nothing'", "lag", { column = "nothing", offset = 1, name = "x" })
+    refused("option 'offset': a number of rows", "lag", { column = "name", name = "x" })
+    refused("no rolling 'median'", "rolling",
+      { column = "start", size = 2, statistic = "median", name = "x" })
+    refused("holds strings, not numbers", "part", { column = "name", name = "x" })
+    refused("option 'low' is a number", "outline", { y = "start" })
+    refused("columns of integers are expected", "less",
+      { column = "name", by = "start", name = "x" })
+    refused("as many keys as columns", "match", { by = { "name" }, other = made, name = "x" })
+  end)
+end)
+
+
+describe("a promise", function()
+  local function promised(make)
+    return events():promise({ { name = "twice", type = "integer", unit = "ns" } }, make)
+  end
+
+  local function doubled(of)
+    local values = of:values "start"
+    for i, value in ipairs(values) do values[i] = 2 * value end
+    return frame.new(#of, { { name = "twice", type = "integer", values = values } })
+  end
+
+  it("is kept once, when it is first asked for", function()
+    local calls = 0
+    local made = promised(function(of)
+      calls = calls + 1
+      return doubled(of)
+    end)
+    assert.same({ name = "twice", type = "integer", unit = "ns" }, made:columns()[5])
+    assert.equal(0, calls)
+    local view = made:where { stream = 1 }
+    assert.same({ 0, 40, 60 }, view:values "twice")
+    collectgarbage()
+    assert.same({ 0, 10, 40, 60 }, made:values "twice")
+    assert.equal(1, calls)
+  end)
+
+  it("holds texts of another pool, in views too", function()
+    local made = events():promise({ { name = "word", type = "string" } }, function(of)
+      return frame.new(#of, { { name = "word", type = "string", values = { "x", "y", "x" } } })
+    end)
+    local view = made:slice(1, 4)
+    assert.equal(2, #view:where { word = "x" })
+    assert.same({ "x", "y", "x", false }, view:values "word")
+    assert.equal(2, #made:where { word = { "x", "nothing" } })
+  end)
+
+  it("may grow the frame while it is kept", function()
+    local made
+    made = promised(function(of)
+      for i = 1, 40 do made:lag { column = "start", offset = i, name = "lag" .. i } end
+      return doubled(of)
+    end)
+    assert.same({ 0, 10, 40, 60 }, made:values "twice")
+    assert.same({ false, 0, 5, 20 }, made:values "lag1")
+  end)
+
+  it("that is broken says so, and may be kept later", function()
+    local failing = true
+    local made = promised(function(of)
+      if failing then error "no luck" end
+      return doubled(of)
+    end)
+    local ok, err = pcall(made.values, made, "twice")
+    assert.is_false(ok)
+    assert.truthy(tostring(err):find("no luck", 1, true))
+    failing = false
+    assert.same({ 0, 10, 40, 60 }, made:values "twice")
+  end)
+
+  it("needs its rows, its column and not itself", function()
+    local function message(make)
+      local made = promised(make)
+      local ok, err = pcall(made.values, made, "twice")
+      assert.is_false(ok)
+      return tostring(err)
+    end
+    assert.truthy(message(function() return frame.new(1, {}) end):find "another number of rows")
+    assert.truthy(message(function(of) return frame.new(#of, {}) end):find "no column 'twice'")
+    assert.truthy(message(function() return 1 end):find "llmprof.frame expected")
+    assert.truthy(message(function(of)
+      return frame.new(#of, { { name = "twice", type = "integer", values = of:values "twice" } })
+    end):find "a column needs itself")
+    assert.truthy(message(function(of)
+      return frame.new(#of, { { name = "twice", type = "string", values = {} } })
+    end):find "of another type")
+  end)
+end)

@@ -1,0 +1,101 @@
+-- Help: everything there is has a line and an example, and every example runs.
+local bundle = require "tests.lua.support.bundle"
+local evaluate = require "llmprof.cli.repl.evaluate"
+local fields = require "llmprof.query.session.fields"
+local fs = require "llmprof.fs"
+local globals = require "llmprof.query.session.globals"
+local group = require "llmprof.query.group"
+local methods = require "llmprof.query.session.methods"
+local query = require "llmprof.query"
+local session = require "llmprof.query.session"
+
+local FOLDERS = { "recipes/recorded/deepseek_ocr", "recipes/recorded/vllm_serve",
+  "tests/fixtures/small" }
+
+local FRAMES = { "kernels", "ops", "transfers", "api", "ranges", "stages", "steps", "collectives",
+  "gaps", "layers", "counters", "samples" }
+
+
+local function known(list)
+  local map = {}
+  for _, entry in ipairs(list) do
+    assert(not map[entry[1]], "twice: " .. entry[1])
+    map[entry[1]] = entry
+  end
+  return map
+end
+
+
+describe("help", function()
+  local top = bundle.scratch(before_each, after_each)
+
+  it("knows every method", function()
+    local has = known(methods)
+    for _, name in ipairs(query.methods) do assert(has[name], "no help about " .. name) end
+    for name in pairs(group.class) do
+      assert(has[name] or name:find "^__", "no help about groups' " .. name)
+    end
+  end)
+
+  it("knows every column of every frame", function()
+    local has = known(fields)
+    for _, folder in ipairs(FOLDERS) do
+      local s = session.open { folder }
+      for _, name in ipairs(FRAMES) do
+        local there, frame = pcall(function() return s[name] end)
+        for _, column in ipairs(there and frame:columns().name or {}) do
+          assert(has[column] or has[name .. "." .. column], ("no help about %s.%s")
+            :format(name, column))
+        end
+      end
+    end
+  end)
+
+  it("says of each what it is, with an example", function()
+    local s = session.open { FOLDERS[1] }
+    for _, list in ipairs { methods, fields, globals } do
+      for _, entry in ipairs(list) do
+        local said = s.help(entry[1]:match "[^.]*$")
+        assert(said:find(entry[2], 1, true), said)
+        assert(said:find(entry[#entry], 1, true), "no example of " .. entry[1])
+      end
+    end
+  end)
+
+  it("has examples that name what they are about, and run", function()
+    local aliases = require("llmprof.query.columns").aliases
+    local ctx = bundle.run("recipes/deepseek_ocr.lua", top() .. "/run", { "capture=recorded" })
+    local places = { (session.environment { ctx.run.dir }), (session.environment { FOLDERS[2] }),
+      (session.environment { FOLDERS[3] }) }
+    local function run(code)
+      local why
+      code = code:gsub('"stages.csv"', ("%q"):format(top() .. "/stages.csv"))
+      for _, environment in ipairs(places) do
+        local chunk = assert(evaluate.compile(code, "=example", environment))
+        local text, err = evaluate.run(chunk)
+        if text and text ~= "no rows\n" and text ~= "nil\n" then return nil end
+        why = err and err.message or text
+      end
+      return why
+    end
+    local wrong = {}
+    for _, list in ipairs { methods, fields, globals } do
+      for _, entry in ipairs(list) do
+        local bare = entry[1]:match "[^.]*$"
+        local said = { bare }
+        for alias, full in pairs(aliases) do
+          if full == bare then said[#said + 1] = alias end
+        end
+        local named = false
+        for _, word in ipairs(said) do
+          named = named or entry[#entry]:find(word, 1, true) ~= nil
+        end
+        if not named then wrong[#wrong + 1] = entry[1] .. ": not in its example" end
+        local why = run(entry[#entry])
+        if why then wrong[#wrong + 1] = ("%s: %s: %s"):format(entry[1], entry[#entry], why) end
+      end
+    end
+    assert(fs.stat(top() .. "/stages.csv"))
+    assert.equal("", table.concat(wrong, "\n"))
+  end)
+end)

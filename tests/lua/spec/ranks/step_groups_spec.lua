@@ -1,0 +1,51 @@
+-- Steps that are known, grouped.
+local frame = require "llmprof.frame"
+local step_groups = require "llmprof.ranks.step_groups"
+
+local MEASURES = { "length", "interval", "idle", "busy", "gpu_time", "comm_time", "comm_hidden",
+  "waiting", "transfer", "kernels", "moves", "collectives", "graphed", "idle_sync", "idle_launch",
+  "idle_memory", "idle_other" }
+
+-- Steps of decode, each with its rank and its length.
+local function steps_of(list)
+  local columns = { { name = "world", type = "integer", values = {} },
+    { name = "phase", type = "string", values = {} } }
+  for i, name in ipairs(MEASURES) do
+    columns[2 + i] = { name = name, type = "integer", values = {} }
+  end
+  for row, step in ipairs(list) do
+    columns[1].values[row], columns[2].values[row] = step[1], "decode"
+    for i = 1, #MEASURES do columns[2 + i].values[row] = i == 1 and step[2] or 0 end
+  end
+  return assert(frame.new(#list, columns))
+end
+
+local function lengths(rank, count)
+  local list = {}
+  for i = 1, count do list[i] = { rank, 100 * i } end
+  return list
+end
+
+describe("groups of steps", function()
+  it("have percentiles of as many steps as these need", function()
+    local few = step_groups.list(steps_of(lengths(0, 9)), { "phase" })[1]
+    assert.same({ 9, 500.0, 900 }, { few.count, few.p50_ns, few.max_ns })
+    assert.is_nil(few.p90_ns)
+    assert.is_nil(step_groups.list(steps_of(lengths(0, 1)), { "phase" })[1].p50_ns)
+    assert.equal(910.0, step_groups.list(steps_of(lengths(0, 10)), { "phase" })[1].p90_ns)
+  end)
+
+  it("count a step that several ranks make once", function()
+    local function of(count)
+      local both = lengths(0, count)
+      table.move(lengths(1, count), 1, count, count + 1, both)
+      return step_groups.list(steps_of(both), { "phase" })[1]
+    end
+    assert.same({ 6, 350.0 }, { of(6).count, of(6).p50_ns })
+    assert.is_nil(of(6).p90_ns)
+    assert.is_nil(of(6).ranks[1].p90_ns)
+    assert.equal(10, of(10).count)
+    assert.near(910, of(10).p90_ns, 1e-9)
+    assert.is_nil(of(1).p50_ns)
+  end)
+end)

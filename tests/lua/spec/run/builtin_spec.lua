@@ -1,0 +1,124 @@
+-- A run under the collector, with a program that leaves the spool which that would: one
+-- process, whose launches are selected while it is held.
+local bundle = require "tests.lua.support.bundle"
+local fs = require "llmprof.fs"
+local json = require "llmprof.json"
+local ncu = require "llmprof.nvidia.ncu"
+local spool = require "llmprof.spool"
+local sys = require "llmprof.sys"
+local trace = require "llmprof.trace"
+
+local PROGRAM = sys.executable():match "^(.*)/[^/]*$" .. "/../tests/c/make_spool"
+
+describe("capture=builtin", function()
+  local top = bundle.scratch(before_each, after_each)
+
+  -- fields: more of the recipe, as text.
+  local function run(words, program, fields)
+    assert(fs.write(top() .. "/library.so", ""))
+    assert(fs.write(top() .. "/standin.lua", ([[return require("llmprof.recipe").recipe {
+      name = "standin", stages = { { "prefill" }, { "decode" } }, %s
+      workload = function(cfg)
+        return { argv = { %q }, env = { REPEATS = cfg.infer and cfg.infer.repeats or nil } }
+      end }]]):format(fields or "", program or PROGRAM)))
+    local given = { "capture=builtin", "tools.collector=" .. top() .. "/library.so",
+      "operators=off", "overhead=off" }
+    table.move(words or {}, 1, #words or 0, #given + 1, given)
+    return bundle.run(top() .. "/standin.lua", top() .. "/run", given)
+  end
+
+  it("takes timeline and counters from one process", function()
+    local ctx, failure = run {}
+    assert.is_nil(failure)
+    local found = assert(ncu.read(ctx.run:path "ncu/raw.csv", { page = "raw" })).launches
+    assert.equal(7, #found)
+    assert.equal("prefill", found[1].stages[1].name)
+    assert.equal(4e-6, found[1].duration)
+    local results = assert(json.load(ctx.run:path "results.json"))
+    assert.equal(2, #results.stages)
+    for _, check in ipairs(results.integrity.checks) do
+      assert.is_nil(check.text:find("nsys", 1, true))
+    end
+    assert.equal(4, #results.kernels)
+    for _, kernel in ipairs(results.kernels) do
+      assert.equal("own", kernel.counters and "own", kernel.name)
+    end
+    assert.equal(20, #assert(assert(trace.open(ctx.run:path "nsys/run.sqlite")):frame "kernels"))
+    assert.matches("units = timeline:2 pause counters:1\n",
+      assert(fs.read(ctx.run:path "collector/plan.txt")))
+  end)
+
+  it("leaves the spool, with what could not be measured", function()
+    local ctx = run {}
+    local opened = assert(spool.open(ctx.run:path "collector/run.spool"))
+    local frame = assert(opened:frame "counters")
+    assert.equal(8, #frame)
+    assert.equal(1, #frame:where { { "error", "~=", 0 } })
+    assert.same({ "timeline", "timeline", "counters" },
+      assert(opened:frame "units"):values "type")
+    assert.equal(4, #assert(opened:frame "metrics"))
+    local missing, message, code = opened:frame "nothing"
+    assert.is_nil(missing)
+    assert.matches("a spool has no 'nothing'$", message)
+    assert.equal("notfound", code)
+  end)
+
+  -- A program that writes numbers of three repeats, too; before: shell words in front.
+  local function with_numbers(before)
+    local numbers = assert(json.load "tests/fixtures/small/metrics.json")
+    for i, rep in ipairs(numbers.repeats) do rep.stages.prefill.ms = i end
+    assert(fs.write(top() .. "/numbers.json", assert(json.encode(numbers))))
+    local program = top() .. "/program"
+    assert(fs.write(program, ("#!/bin/sh\n%s %s && cp %s/numbers.json "
+      .. "$LLMPROF_WORKLOAD_DIR/metrics.json\n"):format(before, PROGRAM, top())))
+    assert(fs.chmod(program, tonumber("700", 8)))
+    return program
+  end
+
+  it("takes the workload's numbers of repeats that are in the timeline", function()
+    local ctx, failure = run({}, with_numbers "")
+    assert.is_nil(failure)
+    assert.equal(2, #assert(json.load(ctx.run:path "workload/metrics.json")).repeats)
+    assert.is_false(ctx.run:has "workload/before/metrics.json")
+  end)
+
+  it("takes plain times from a repeat of the same process", function()
+    local ctx, failure = run({ "overhead=before" },
+      with_numbers 'test "$REPEATS" = 4 || exit 9; STANDIN_PLAIN=1',
+      [[options = { ["infer.repeats"] = { "of the stages", 2 } },]])
+    assert.is_nil(failure)
+    assert.matches("units = skip:1 plain:1 timeline:1 pause counters:1\n",
+      assert(fs.read(ctx.run:path "collector/plan.txt")))
+    local function prefills(name)
+      local list = {}
+      for i, rep in ipairs(assert(json.load(ctx.run:path(name))).repeats) do
+        list[i] = rep.stages.prefill.ms
+      end
+      return list
+    end
+    assert.same({ 1 }, prefills "workload/before/metrics.json")
+    assert.same({ 2 }, prefills "workload/metrics.json")
+    local overhead = assert(json.load(ctx.run:path "results.json")).overhead
+    assert.equal(1, overhead.runs)
+  end)
+
+  it("does without counters", function()
+    local ctx, failure = run { "counters=off", "collector.samples_hz=1000" }
+    assert.is_nil(failure)
+    assert.is_false(ctx.run:has "ncu/raw.csv")
+    local plan = assert(fs.read(ctx.run:path "collector/plan.txt"))
+    assert.matches("units = timeline\n", plan)
+    assert.matches("samples.hz = 1000\n", plan)
+  end)
+
+  it("says so where nothing was recorded", function()
+    local _, failure = run({}, "/bin/true")
+    assert.equal("nothing", failure.kind)
+  end)
+
+  it("says how a workload ended that recorded nothing", function()
+    local _, failure = run({}, "/bin/false")
+    assert.equal("failed", failure.kind)
+    assert.equal("the workload recorded nothing: it ended with exit status 1", failure.message)
+  end)
+end)

@@ -1,0 +1,2 @@
+-- The words it was given.
+io.write(table.concat(arg, "|"), "\n")

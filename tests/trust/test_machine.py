@@ -1,0 +1,126 @@
+"""Machines that refuse: no memory, no descriptors, no stack, no room, nobody who reads.
+
+Every command ends with a line and a status of its own, leaves nothing half written, and
+works again where the machine does.
+"""
+
+import os
+import resource
+import subprocess
+from pathlib import Path
+from typing import Callable, List, Optional
+
+import support
+from support import CAPTURE, RECIPE, ROOT
+
+TRACE = ROOT / "tests/fixtures/small/run.sqlite"
+STATUSES = (0, 1, 2, 3)
+
+# What prints, and how much of it does not matter.
+PRINTING = (["stats", TRACE], ["stats", "-f", "csv", TRACE],
+            ["stats", "-r", "nvtx_kern_sum", "-f", "json", TRACE],
+            ["-e", 'kernels:group("name"):sum("dur")', TRACE], ["-e", "kernels:show(500)", TRACE],
+            ["compare", TRACE, TRACE], ["compare", "-f", "json", TRACE, TRACE], ["help"],
+            ["help", "recipes"], ["--version"], ["--help"], ["doctor"], ["doctor", "--json"],
+            ["completion", "bash"], [RECIPE, "--print-config"],
+            ["operators", CAPTURE / "operators.json"])
+
+
+def limit(what: int, amount: int) -> Callable[[], None]:
+    return lambda: resource.setrlimit(what, (amount, amount))
+
+
+class Machine(support.Case):
+    def left_over(self) -> List[Path]:
+        """Temporaries, but for what was noted: the next command removes it."""
+        self.does("--version")
+        return [path for path in self.top.rglob(".llmprof-*")]
+
+    def limited(self, what: int, amount: int, *words: object) -> None:
+        """Some commands under a limit; none is hurt."""
+        written = [self.top / name for name in ("p.json.gz", "s.sqlite")]
+        commands: List[List[object]] = [
+            ["stats", TRACE], ["-e", "kernels:head(3)", TRACE],
+            ["export", "-o", written[0], TRACE], ["scrub", TRACE, "-o", written[1]],
+            [RECIPE, "capture=recorded", f"recorded={TRACE.parent}", f"out={self.top}/out", "-q"]]
+        for command in commands:
+            with self.subTest(f"{amount} {command[0]}"):
+                result = self.under(limit(what, amount), command)
+                # the loader has no words of ours
+                loaded = b"error while loading shared libraries" not in result.err
+                if loaded:
+                    self.assertIn(result.status, STATUSES, result.err)
+                    self.assertEqual(result.status != 0, b"llmprof: " in result.err, result.err)
+                self.assertEqual([], self.left_over())
+                for path in written:
+                    self.assertEqual(result.status == 0 and str(path) in map(str, command),
+                                     path.exists())
+                    path.unlink(missing_ok=True)
+        if (self.top / "out").is_dir():
+            self.does(*commands[-1][:-2], "--resume", self.top / "out", "-q")
+            subprocess.run(["rm", "-r", str(self.top / "out")], check=True)
+
+    def under(self, prepare: Callable[[], None], command: List[object],
+              out: Optional[int] = subprocess.PIPE) -> support.Result:
+        done = subprocess.run([support.program, *map(str, command)], cwd=ROOT, env=self.env(),
+                              stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE,
+                              timeout=support.PATIENCE, check=False, preexec_fn=prepare)
+        self.check_said(done.stdout or b"", done.stderr)
+        return support.Result(done)
+
+    def test_few_descriptors(self):
+        for amount in (4, 6, 8, 10):
+            self.limited(resource.RLIMIT_NOFILE, amount)
+
+    def test_small_files(self):
+        for amount in (0, 1000, 30000):
+            self.limited(resource.RLIMIT_FSIZE, amount)
+
+    def skip_where_memory_is_watched(self) -> None:
+        if b"__asan_init" in Path(support.program).read_bytes():
+            self.skipTest("the sanitizer needs more itself")
+
+    def test_little_stack(self):
+        self.skip_where_memory_is_watched()
+        self.limited(resource.RLIMIT_STACK, 128 * 1024)
+
+    def test_little_memory(self):
+        self.skip_where_memory_is_watched()
+        for amount in (24, 48):
+            self.limited(resource.RLIMIT_AS, amount << 20)
+
+    def test_a_full_disk_under_standard_output(self):
+        for command in PRINTING:
+            with self.subTest(command), open("/dev/full", "wb") as full:
+                result = self.llmprof(*command, stdout=full)
+                self.assertEqual(1, result.status)
+                self.assertIn("standard output: No space left on device", result.last_line())
+
+    def test_nobody_reads(self):
+        """A reader that has gone ends every command alike and in silence, with the status
+        that shells give to SIGPIPE."""
+        for command in PRINTING:
+            with self.subTest(command):
+                read, write = os.pipe()
+                os.close(read)
+                with open(write, "wb") as pipe:
+                    result = self.llmprof(*command, stdout=pipe)
+                self.assertEqual((141, b""), (result.status, result.err))
+
+    def test_closed_streams(self):
+        for command in PRINTING[:6]:
+            with self.subTest(command):
+                result = self.under(lambda: os.close(1), command, None)
+                self.assertEqual(1, result.status)
+                self.assertIn("standard output", result.last_line())
+        out = self.top / "out"
+        done = subprocess.run(
+            ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", support.program, RECIPE,
+             "capture=recorded", f"recorded={TRACE.parent}", f"out={out}", "-q"],
+            cwd=ROOT, env=self.env(), check=False, timeout=support.PATIENCE)
+        self.assertIn(done.returncode, (0, 1))
+        self.does("show", out, "stages")
+
+
+if __name__ == "__main__":
+    support.main()

@@ -1,0 +1,142 @@
+"""launch.py with programs that say which rank they are: what each is told, and what goes
+wrong."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+from pathlib import Path
+
+import support  # finds the programs
+import workload_common as common
+
+SAY = ("import os, sys\nprint('I am', *(os.environ[n] for n in sys.argv[2:]), sys.argv[1])\n")
+TOLD = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "LLMPROF_WORKLOAD_DIR")
+
+
+class Launching(support.Case):
+    def command(self, *words, code=SAY, names=TOLD):
+        return ["--logs", str(self.folder), *words, "--", sys.executable, "-c", code, "word{rank}",
+                *names]
+
+    def launch(self, *words, **given):
+        return support.run_program("launch.py", *self.command(*words, **given),
+                                   environment={"LLMPROF_WORKLOAD_DIR": str(self.folder)})
+
+    def log(self, rank):
+        return (self.folder / f"rank{rank}.log").read_text(encoding="utf-8")
+
+
+class Ranks(Launching):
+    def test_each_is_told_who_it_is(self):
+        status, stdout, stderr = self.launch("--ranks", "3")
+        self.assertEqual((status, stderr), (0, ""))
+        self.assertEqual(stdout, self.log(0))
+        for rank in range(3):
+            folder = self.folder if rank == 0 else self.folder / f"rank{rank}"
+            self.assertEqual(self.log(rank), f"I am {rank} {rank} 3 3 {folder} word{rank}\n")
+            self.assertTrue(folder.is_dir())
+
+    def test_all_meet_at_one_address(self):
+        self.launch("--ranks", "2", names=("MASTER_ADDR", "MASTER_PORT"))
+        said = {self.log(rank).rsplit(" ", 1)[0] for rank in range(2)}
+        self.assertEqual(len(said), 1)
+        self.assertRegex(said.pop(), r"^I am 127\.0\.0\.1 [1-9]\d+$")
+
+    def test_a_gpu_of_its_own(self):
+        self.launch("--ranks", "2", "--gpus", "one", names=("CUDA_VISIBLE_DEVICES", "LOCAL_RANK"))
+        self.assertEqual([self.log(rank)[:8] for rank in range(2)], ["I am 0 0", "I am 1 0"])
+
+    def test_one_that_dies_leaves_the_others_and_its_last_lines(self):
+        code = ("import os, sys, time\nrank = int(os.environ['RANK'])\nprint('here', rank)\n"
+                "sys.stdout.flush()\nif rank == 1: os.kill(os.getpid(), 9)\n"
+                "if rank == 2: sys.exit(7)\n")
+        status, stdout, stderr = self.launch("--ranks", "4", code=code)
+        self.assertEqual((status, stdout), (1, "here 0\n"))
+        self.assertEqual(stderr, "rank 1: here 1\nrank 2: here 2\nlaunch.py: 2 of 4 ranks failed: "
+                         "rank 1 was killed by SIGKILL; rank 2 ended with exit status 7\n")
+        self.assertEqual(self.log(3), "here 3\n")
+
+    def test_the_others_of_one_that_died_are_ended(self):
+        code = ("import os, sys, time\nif os.environ['RANK'] == '1': sys.exit(3)\n"
+                "print('waiting', flush=True)\ntime.sleep(600)\n")
+        status, _, stderr = self.launch("--ranks", "2", "--grace", "1", code=code)
+        self.assertEqual(status, 1)
+        self.assertIn("rank 0 was killed by SIGTERM; rank 1 ended with exit status 3", stderr)
+
+    def test_a_program_that_is_not_there(self):
+        status, _, stderr = support.run_program(
+            "launch.py", "--ranks", "1", "--logs", str(self.folder), "--", "/no/such")
+        self.assertEqual((status, stderr), (1, "rank 0: /no/such: No such file or directory\n"
+                                            "launch.py: 1 of 1 ranks failed: rank 0 ended with "
+                                            "exit status 127\n"))
+
+    def test_a_signal_ends_all(self):
+        code = ("import os, time\nopen(os.environ['PIDS'] + '/' + os.environ['RANK'] + '.pid', "
+                "'w').write(str(os.getpid()))\ntime.sleep(600)\n")
+        program = subprocess.Popen(
+            [sys.executable, str(support.PROGRAMS / "launch.py"),
+             *self.command("--ranks", "3", "--grace", "2", code=code)],
+            stderr=subprocess.PIPE, text=True, env={**os.environ, "PIDS": str(self.folder)})
+        pids = [self.folder / f"{rank}.pid" for rank in range(3)]
+        while not all(path.exists() and path.read_text() for path in pids):
+            time.sleep(0.05)
+            self.assertIsNone(program.poll())
+        program.send_signal(signal.SIGTERM)
+        _, stderr = program.communicate(timeout=60)
+        self.assertEqual((program.returncode, stderr), (common.INTERRUPTED,
+                                                        "launch.py: interrupted\n"))
+        for path in pids:
+            self.assertFalse(Path(f"/proc/{path.read_text()}").exists())
+
+
+class Launchers(Launching):
+    def standin(self, name, lines):
+        """A launcher that starts ranks as its namesake does, of the words behind its own."""
+        path = self.write(f"bin/{name}", "#!/bin/bash\n" + lines)
+        path.chmod(0o755)
+        return {"PATH": f"{path.parent}:{os.environ['PATH']}",
+                "LLMPROF_WORKLOAD_DIR": str(self.folder)}
+
+    def check(self, kind, lines, wanted):
+        env = self.standin(kind, f'printf "%s\\n" "$*" >"{self.folder}/words"\n{lines}')
+        status, _, stderr = support.run_program(
+            "launch.py", *self.command("--ranks", "2", "--with", kind, "--args=--more"),
+            environment=env)
+        self.assertEqual((status, stderr), (0, ""))
+        for rank in range(2):
+            self.assertIn(f"I am {rank} {rank} 2", self.log(rank))
+        self.assertRegex((self.folder / "words").read_text(encoding="utf-8"), wanted)
+
+    def test_mpirun(self):
+        self.check("mpirun", "shift 3\nfor i in 0 1; do OMPI_COMM_WORLD_RANK=$i "
+                   'OMPI_COMM_WORLD_LOCAL_RANK=$i "$@" & done\nwait', r"^-np 2 --more \S*python")
+
+    def test_srun(self):
+        self.check("srun", "shift 3\nfor i in 0 1; do SLURM_PROCID=$i SLURM_LOCALID=$i "
+                   '"$@" & done\nwait', r"^--ntasks 2 --more \S*python")
+
+    def test_torchrun(self):
+        self.check("torchrun", 'while [[ $1 != --no-python ]]; do shift; done\nshift\n'
+                   'for i in 0 1; do RANK=$i LOCAL_RANK=$i "$@" & done\nwait',
+                   r"^--nproc-per-node 2 --master-port \d+ --more --no-python \S*python")
+
+    def test_one_that_is_not_there(self):
+        status, _, stderr = support.run_program(
+            "launch.py", *self.command("--ranks", "2", "--with", "srun"),
+            environment={"PATH": str(self.folder)})
+        self.assertEqual((status, stderr), (3, "launch.py: launch.with=srun: srun is not there\n"))
+
+    @unittest.skipUnless(shutil.which("mpirun"), "no mpirun")
+    def test_the_real_mpirun(self):
+        status, _, stderr = support.run_program(
+            "launch.py", *self.command("--ranks", "2", "--with", "mpirun",
+                                       "--args=--oversubscribe"),
+            environment={"LLMPROF_WORKLOAD_DIR": str(self.folder), "OMPI_ALLOW_RUN_AS_ROOT": "1",
+                         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
+        self.assertEqual(status, 0, stderr)
+        for rank in range(2):
+            self.assertIn(f"I am {rank} {rank} 2 2 ", self.log(rank))
