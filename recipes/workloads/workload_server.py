@@ -206,6 +206,10 @@ class Server:
         child.poll()
         return bool(running(child.pid))
 
+    def wait_for_group(self, deadline: float) -> None:
+        while self.group_lives() and time.monotonic() < deadline:
+            time.sleep(PAUSE / 4)
+
     def end(self, patience: float) -> None:
         """SIGTERM to its group, after `patience` seconds SIGKILL: profilers in the
         workers write their files when they end by themselves."""
@@ -216,10 +220,10 @@ class Server:
     def end_group(self, deadline: float) -> None:
         self.signal_group(signal.SIGTERM)
         with contextlib.suppress(KeyboardInterrupt):  # a second one: now
-            while self.group_lives() and time.monotonic() < deadline:
-                time.sleep(PAUSE / 4)
+            self.wait_for_group(deadline)
         self.signal_group(signal.SIGKILL)
         self.started().wait()
+        self.wait_for_group(time.monotonic() + PATIENCE)  # its children die a moment later
 
 
 def end_on_signals() -> None:
