@@ -140,7 +140,7 @@ def choice_of(event: Dict[str, Any]) -> Dict[str, Any]:
 def counted(event: Dict[str, Any], name: str) -> Optional[int]:
     """A number of tokens as the server counts them; None where it says none that can be."""
     usage = event.get("usage")
-    count = usage.get(name) if isinstance(usage, dict) else None
+    count: Any = usage.get(name) if isinstance(usage, dict) else None
     return count if whole_number(count) and count <= MOST_TOKENS else None
 
 
