@@ -114,24 +114,34 @@ local function fresh_folder(root, wanted, recipe_name)
 end
 
 
-local function check_empty(out)
+-- Was a bundle begun that can only be made as a whole, and left unfinished?
+local function is_broken_off(out, given)
+  local manifest = given.whole and document.read(out .. "/" .. MANIFEST, "manifest")
+  return manifest and manifest.recipe == given.recipe and manifest.status == "running"
+end
+
+
+local function check_empty(given)
+  local out = given.out
   local entries = fs.list(out)
-  if entries and #entries > 0 and not is_blank(out) then
+  if entries and #entries > 0 and not is_blank(out) and not is_broken_off(out, given) then
     errors.raise("usage", ("out=%s: the folder is not empty"):format(out),
       { hint = fs.stat(out .. "/" .. MANIFEST)
-        and "choose another, or continue it with " .. command_line.show { "--resume", out }
+        and (given.whole and "choose another"
+          or "choose another, or continue it with " .. command_line.show { "--resume", out })
         or "choose another: this is no run" })
   end
 end
 
 
--- A new run. given: out (folder) or root and id; recipe (name). Its root_is_new when it
--- is the first that is kept there.
+-- A new run. given: out (folder) or root and id; recipe (name); whole: it is made at once,
+-- so that one which was broken off begins anew. Its root_is_new when it is the first that
+-- is kept there.
 function artifacts.create(given)
   local id, dir
   local root_is_new = not given.out and not fs.stat(given.root)
   if given.out then
-    check_empty(given.out)
+    check_empty(given)
     mkdirs(given.out)
     dir, id = given.out, given.id or given.out:match "([^/]+)/*$"
   else

@@ -79,7 +79,7 @@ def build(names: List[str], fast: bool) -> None:
 def environment(name: str, scratch: str) -> Dict[str, str]:
     """What a script writes is in a folder of its own."""
     return dict(os.environ, LLMPROF_FUZZ_LUA=f"tests/fuzz/lua/{name}.lua", TMPDIR=scratch,
-                HOME=scratch, XDG_CACHE_HOME=scratch)
+                HOME=scratch, XDG_CACHE_HOME=scratch, LLMPROF_LIMITS="bytes=2000000000")
 
 
 def options(name: str) -> List[str]:

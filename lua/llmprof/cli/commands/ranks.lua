@@ -103,8 +103,11 @@ end
 
 
 local function write_bundle(given, words, parts, knowledge, left_out, unread)
-  local run = artifacts.create { out = given.out, recipe = "ranks",
+  local run = artifacts.create { out = given.out, recipe = "ranks", whole = true,
     command = table.move(words, 1, #words, 3, { "llmprof", "ranks" }) }
+  for _, name in ipairs(fs.list(run:path(layout.ranks.folder)) or {}) do
+    fs.remove(run:path(layout.ranks.folder) .. "/" .. name) -- of one that was broken off
+  end
   write_parts(parts, function(name) return run:path(layout.rank_part(name)) end)
   local results = rank_view.results(parts, knowledge, run.id, left_out, unread)
   results.advice = advice.examine_ranks(results)
