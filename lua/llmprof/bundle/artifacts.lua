@@ -6,6 +6,7 @@ local command_line = require "llmprof.base.command_line"
 local clock = require "llmprof.base.clock"
 local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
+local folders = require "llmprof.base.folder"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
@@ -242,9 +243,7 @@ end
 -- All runs below a root, oldest first: { id, dir, manifest or message }.
 function artifacts.list(root)
   local runs = {}
-  local names, why, code = fs.list(root)
-  if code == "denied" then errors.raise("failed", why, { hint = OTHERS }) end
-  for _, name in ipairs(names or {}) do
+  for _, name in ipairs(folders.names(root, OTHERS)) do
     local dir = root .. "/" .. name
     local info = fs.lstat(dir)
     if info and info.type == "directory" and fs.stat(dir .. "/" .. MANIFEST) then
@@ -274,7 +273,7 @@ end
 -- Folders below a root in which a run began and ended before it wrote its manifest.
 function artifacts.orphans(root)
   local list = {}
-  for _, name in ipairs(fs.list(root) or {}) do
+  for _, name in ipairs(folders.names(root)) do
     local dir = root .. "/" .. name
     local info = fs.lstat(dir)
     if info and info.type == "directory" and fs.stat(dir .. "/" .. layout.nsys.folder)
@@ -382,7 +381,7 @@ end
 function artifacts.files(dir)
   local found = {}
   local function visit(prefix)
-    for _, name in ipairs(fs.list(dir .. "/" .. prefix) or {}) do
+    for _, name in ipairs(folders.names(dir .. "/" .. prefix)) do
       local relative = prefix == "" and name or prefix .. "/" .. name
       local info = fs.lstat(dir .. "/" .. relative)
       if info and info.type == "directory" then

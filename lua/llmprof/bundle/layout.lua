@@ -1,6 +1,7 @@
 -- Where everything lies in the folder of a run. No other module knows: lint.layout
 -- finds those that do. Names are of files below the folder; docs/bundle.md says
 -- what they hold.
+local folders = require "llmprof.base.folder"
 local fs = require "llmprof.fs"
 
 local layout = {
@@ -137,10 +138,10 @@ end
 -- Names below a folder that are only known by looking: the files of ranks.
 local function found_names(folder)
   local names = {}
-  for _, name in ipairs(fs.list(folder) or {}) do
+  for _, name in ipairs(folders.names(folder)) do
     if layout.is_rank(name) then names[#names + 1] = name end
   end
-  for _, name in ipairs(fs.list(folder .. "/" .. layout.ranks.folder) or {}) do
+  for _, name in ipairs(folders.names(folder .. "/" .. layout.ranks.folder)) do
     names[#names + 1] = ("%s/%s"):format(layout.ranks.folder, name)
   end
   return names
@@ -148,12 +149,13 @@ end
 
 
 -- What is wrong with a folder that may be a stranger's: a name of a bundle or of a
--- recorded capture that is a symbolic link, which could lead anywhere. nil if nothing is.
+-- recorded capture that is a symbolic link, which could lead anywhere, or cannot be looked
+-- at. nil if nothing is.
 function layout.astray(folder)
   for _, names in ipairs { known_names(), layout.recorded_names(), found_names(folder) } do
     for _, name in ipairs(names) do
       local path, message, code = fs.beneath(folder, name)
-      if not path and code == "denied" then return message end
+      if not path and code ~= "notfound" then return message end
     end
   end
   return nil

@@ -1,5 +1,6 @@
 -- The spools that processes left in a folder, put together.
 local errors = require "llmprof.base.errors"
+local folders = require "llmprof.base.folder"
 local fs = require "llmprof.fs"
 local private = require "llmprof.bundle.private"
 
@@ -23,7 +24,7 @@ end
 -- PID-STARTTIME.spool.
 function spools.list(folder)
   local list = {}
-  for _, name in ipairs(fs.list(folder) or {}) do
+  for _, name in ipairs(folders.names(folder)) do
     if name:sub(-#SUFFIX) == SUFFIX then
       local pid, start = name:match "^(%d+)-(%d+)"
       list[#list + 1] = { name = name, start = tonumber(start) or 0, pid = tonumber(pid) or 0 }

@@ -4,6 +4,7 @@
 local chrome_trace = require "llmprof.chrome_trace"
 local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
+local folders = require "llmprof.base.folder"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
@@ -173,7 +174,7 @@ end
 function operators.find(folder)
   local written = layout.operators_in(folder)
   if fs.stat(written) then return written end
-  for _, name in ipairs(fs.list(folder) or {}) do
+  for _, name in ipairs(folders.names(folder)) do
     if is_trace(name) and fs.lstat(folder .. "/" .. name).type == "file" then
       return folder .. "/" .. name
     end

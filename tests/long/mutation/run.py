@@ -260,10 +260,11 @@ def conversation(folder: Path, numbers: random.Random, _: int) -> List[str]:
 WORDS = ["kernels", "results", "stages", ":where", ":group", ":sum", ":agg", ":top", ":join", "{",
          "}", "(", ")", '"', '"name"', '"dur"', '"-dur"', "=", ",", ".", "..", "+", "-", "1e308",
          "nil", "-1", "2^53", "0/0", "help", "overlap", "_G", "string", "string.rep", "math.huge",
-         "error", "setmetatable", "load", "io", "os.execute", "require", "debug", "function", "end",
-         "for", "in", "pairs", "do", "return", "local", "x", ";", "[[", "]]", "\\u{202e}", "\\27[31m", "#",
-         "gaps", "steps", "api", "ranges", "counters", "utf8.char", "table.concat", "select", "%",
-         "tostring", "next", "assert", "trace", "sql", "run", "save", ":save", ":csv", ":chart"]
+         "error", "setmetatable", "load", "io", "os.execute", "require", "debug", "function",
+         "end", "for", "in", "pairs", "do", "return", "local", "x", ";", "[[", "]]", "\\u{202e}",
+         "\\27[31m", "#", "gaps", "steps", "api", "ranges", "counters", "utf8.char",
+         "table.concat", "select", "%", "tostring", "next", "assert", "trace", "sql", "run",
+         "save", ":save", ":csv", ":chart"]
 
 
 def question(folder: Path, numbers: random.Random, _: int) -> List[str]:
