@@ -314,6 +314,7 @@ function Groups:mean(column) end
 ---@field ratio? integer What comes out of a packed file to what goes in, at most; 200 unless set
 ---@field rows? integer Rows of a table that are read at most; a thousand million unless set
 ---@field seconds? integer Reading one file takes at most; 600 unless set
+---@field threads? integer Threads that read and write traces at once; as many as there are processors unless set
 
 ---@class llmprof.Config.model
 ---@field arch? string Its architecture, a file in conf/model
