@@ -280,7 +280,7 @@ function Groups:mean(column) end
 ---@field out? string Write the bundle into this folder instead of tmp/stage2/<run id>
 ---@field overhead "before"|"measure"|"off" Time the workload without the profiler: in a plain run before the timeline, in one before and one after it (measure), or not; servers are not unless this is set
 ---@field python string The Python that runs the workload
----@field recorded? string Folder of the recorded capture; recipes/recorded/<recipe> unless set
+---@field recorded? string Folder of the recorded capture; recorded/<recipe> beside the recipe unless set
 ---@field repeats llmprof.Config.repeats Keys repeats.*
 ---@field report string[] Sections of the report
 ---@field run llmprof.Config.run Keys run.*

@@ -7,7 +7,7 @@ return {
   ["capture"] = { "Where the timeline comes from; none: the program runs by itself, and what it "
     .. "says of itself is all", "auto",
     choices = { "auto", "nsys", "builtin", "recorded", "none" } },
-  ["recorded"] = { "Folder of the recorded capture; recipes/recorded/<recipe> unless set",
+  ["recorded"] = { "Folder of the recorded capture; recorded/<recipe> beside the recipe unless set",
     type = "string" },
   ["mode"] = { "A preset of presets: how deep to measure", type = "string" },
   ["out"] = { "Write the bundle into this folder instead of tmp/stage2/<run id>", type = "string" },
