@@ -280,7 +280,7 @@ function Groups:mean(column) end
 ---@field out? string Write the bundle into this folder instead of tmp/stage2/<run id>
 ---@field overhead "before"|"measure"|"off" Time the workload without the profiler: in a plain run before the timeline, in one before and one after it (measure), or not; servers are not unless this is set
 ---@field python string The Python that runs the workload
----@field recorded? string Folder of the recorded capture; recipes/recorded/<recipe> unless set
+---@field recorded? string Folder of the recorded capture; recorded/<recipe> beside the recipe unless set
 ---@field repeats llmprof.Config.repeats Keys repeats.*
 ---@field report string[] Sections of the report
 ---@field run llmprof.Config.run Keys run.*
@@ -314,6 +314,7 @@ function Groups:mean(column) end
 ---@field ratio? integer What comes out of a packed file to what goes in, at most; 200 unless set
 ---@field rows? integer Rows of a table that are read at most; a thousand million unless set
 ---@field seconds? integer Reading one file takes at most; 600 unless set
+---@field threads? integer Threads that read and write traces at once; as many as there are processors unless set
 
 ---@class llmprof.Config.model
 ---@field arch? string Its architecture, a file in conf/model

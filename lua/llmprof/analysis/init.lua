@@ -274,7 +274,7 @@ end
 -- model, source, environment, trace, found (of analysis.stages), kernels, selection,
 -- counters (of analysis.counters), operators, workload (facts about a recorded run),
 -- metrics (metrics.json), arch, arch_complaint and run (of llmprof.model.choice), gpu
--- (the configuration's hardware table), launches (of llmprof.ncu), samples (of
+-- (the configuration's hardware table), launches (of llmprof.nvidia.ncu.launches), samples (of
 -- llmprof.gpu_watch), complaints (of nsys), recorder (of integrity.judge), plain (metrics of
 -- runs without the profiler),
 -- ranks (of analysis.rank_view), overhead (of analysis.overhead), missing (list of

@@ -2,14 +2,14 @@
 local fs = require "llmprof.fs"
 local sys = require "llmprof.sys"
 
-local beside = {}
+local libraries = {}
 
 local FOLDERS = { "/../lib/llmprof/", "/../lib/", "/" }
 
 
 -- The absolute path of a library, or nil and what was looked for. given: a path that the
 -- user named; then nothing else is tried.
-function beside.find(name, given)
+function libraries.find(name, given)
   if given then
     local path = fs.realpath(given)
     return path, not path and given .. ": not there" or nil
@@ -23,4 +23,4 @@ function beside.find(name, given)
 end
 
 
-return beside
+return libraries
