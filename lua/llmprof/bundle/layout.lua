@@ -221,12 +221,18 @@ function layout.find(folder, what)
 end
 
 
--- The same below a folder that may be a recorded capture as well.
-function layout.find_captured(folder, what)
-  local found = layout.find(folder, what)
-  local name = not found and layout.recorded_name(layout[what])
-  return name and file_at(folder .. "/" .. name) or found
+local function find_either(folder, target)
+  local name = layout.recorded_name(target)
+  return file_at(folder .. "/" .. target) or (name and file_at(folder .. "/" .. name)) or nil
 end
+
+
+-- The same below a folder that may be a recorded capture as well.
+function layout.find_captured(folder, what) return find_either(folder, layout[what]) end
+
+
+-- The path of the framework's operators below such a folder; nil without any.
+function layout.find_operators(folder) return find_either(folder, layout.workload.operators) end
 
 
 return layout

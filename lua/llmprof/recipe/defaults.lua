@@ -53,6 +53,8 @@ return {
     type = "integer", min = 0 },
   ["limits.seconds"] = { "Reading one file takes at most; 600 unless set", type = "integer",
     min = 0 },
+  ["limits.threads"] = { "Threads that read and write traces at once; as many as there are "
+    .. "processors unless set", type = "integer", min = 0 },
   ["model.name"] = { "The model, as reports call it", type = "string" },
   ["model.variant"] = { "Its size or flavour", type = "string" },
   ["model.dtype"] = { "What it computes in", type = "string" },

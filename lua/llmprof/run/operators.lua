@@ -7,6 +7,7 @@ local errors = require "llmprof.base.errors"
 local folders = require "llmprof.base.folder"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
+local launches = require "llmprof.run.launches"
 local layout = require "llmprof.bundle.layout"
 
 local operators = {}
@@ -113,6 +114,7 @@ local function from_trace(recorded, path)
     unattributed_device_ns = measured and total(gpu:where { operator = false }) or nil,
     left_out_events = info.left_out > 0 and info.left_out or nil,
     operators = rows_of(host, gpu),
+    launches = launches.of(gpu, frame(recorded, "marks")),
   }
 end
 
