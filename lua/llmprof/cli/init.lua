@@ -122,15 +122,19 @@ local function is_raw(name)
 end
 
 
-local JSON_ERRORS = "--json-errors"
+-- Options of every command, which may stand anywhere before "--".
+local JSON_ERRORS, NO_CACHE = "--json-errors", "--no-cache"
 
--- The words without --json-errors, which may stand anywhere before "--", and whether it
--- did.
-local function take_json_errors(argv)
-  local words, found, ours = {}, false, true
+-- The words without these, and a table in which those that were there are true.
+local function take_options(argv)
+  local words, found, ours = {}, {}, true
   for _, word in ipairs(argv) do
     ours = ours and word ~= "--" and not is_raw(words[1])
-    if ours and word == JSON_ERRORS then found = true else words[#words + 1] = word end
+    if ours and (word == JSON_ERRORS or word == NO_CACHE) then
+      found[word] = true
+    else
+      words[#words + 1] = word
+    end
   end
   return words, found
 end
@@ -139,11 +143,12 @@ end
 -- Run the command line and return the exit status.
 function cli.main(argv)
   print = out.print -- luacheck: ignore 121
-  local words, as_json = take_json_errors(argv)
+  local words, found = take_options(argv)
+  if found[NO_CACHE] then require("llmprof.trace.cache").turn_off() end
   local ok, result = errors.call(run_all, words)
   if ok then return result end
   local status = errors.status[result.kind] or errors.status.failed
-  if result.kind ~= "closed" then (as_json and report_json or report)(result, status) end
+  if result.kind ~= "closed" then (found[JSON_ERRORS] and report_json or report)(result, status) end
   return status
 end
 
