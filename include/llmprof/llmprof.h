@@ -7,6 +7,7 @@
 #include "llmprof/bounds.h"
 #include "llmprof/buffer.h"
 #include "llmprof/chrome_trace.h"
+#include "llmprof/classes.h"
 #include "llmprof/clock_fit.h"
 #include "llmprof/cluster.h"
 #include "llmprof/collectives.h"
