@@ -9,7 +9,9 @@
  *   frame:less { column = "end", by = "start", name = "duration" }
  *   frame:part { column = "duration", name = "share" }
  *   frame:match { by = { "name" }, name = "row" , other = frame,
- *                 keys = { "name" } } */
+ *                 keys = { "name" } }
+ *   calls:beside { column = "start", other = ops, there = "api_start",
+ *                  before = true, name = "op" } */
 #include "llmprof/relate.h"
 
 #include <string.h>
@@ -155,6 +157,12 @@ static int r_part(lua_State *L) {
                              &err);
 }
 
+static void check_integers(lua_State *L, const llmprof_frame *frame,
+                           size_t column) {
+  if (llmprof_frame_peek(frame, column)->type > LLMPROF_U32)
+    luaL_error(L, "columns of integers are expected");
+}
+
 /* frame:less { column, by, name } -> the frame, with one column of integers
  * less another */
 static int r_less(lua_State *L) {
@@ -162,9 +170,8 @@ static int r_less(lua_State *L) {
   const char *name = check_new(L, frame);
   size_t column = llmprof_lua_column_field(L, 2, frame, "column");
   size_t by = llmprof_lua_column_field(L, 2, frame, "by");
-  if (llmprof_frame_peek(frame, column)->type > LLMPROF_U32 ||
-      llmprof_frame_peek(frame, by)->type > LLMPROF_U32)
-    luaL_error(L, "columns of integers are expected");
+  check_integers(L, frame, column);
+  check_integers(L, frame, by);
   llmprof_error err;
   return llmprof_lua_changed(
       L, llmprof_frame_less(frame, column, by, name, &err), &err);
@@ -184,6 +191,25 @@ static int r_match(lua_State *L) {
   llmprof_error err;
   return llmprof_lua_changed(
       L, llmprof_frame_match(frame, by, other, keys, count, name, &err), &err);
+}
+
+/* frame:beside { column, other, there, before, name } -> the frame, with the
+ * row of another frame, from 0: the last whose column `there` is less than the
+ * column or, without `before`, the first in which it is not */
+static int r_beside(lua_State *L) {
+  llmprof_frame *frame = check_call(L);
+  const char *name = check_new(L, frame);
+  size_t column = llmprof_lua_column_field(L, 2, frame, "column");
+  bool before = llmprof_lua_opt_bool(L, 2, "before", false);
+  lua_getfield(L, 2, "other"); /* 3 */
+  llmprof_frame *other = llmprof_lua_check_frame(L, 3);
+  size_t there = llmprof_lua_column_field(L, 2, other, "there");
+  check_integers(L, frame, column);
+  check_integers(L, other, there);
+  llmprof_error err;
+  return llmprof_lua_changed(
+      L, llmprof_frame_beside(frame, column, other, there, before, name, &err),
+      &err);
 }
 
 static double number_field(lua_State *L, const char *field) {
@@ -230,5 +256,6 @@ static int r_outline(lua_State *L) {
 const luaL_Reg llmprof_lua_relate_methods[] = {
     {"outline", r_outline}, {"gaps", r_gaps},   {"overlap", r_overlap},
     {"lag", r_lag},         {"part", r_part},   {"less", r_less},
-    {"rolling", r_rolling}, {"match", r_match}, {NULL, NULL},
+    {"rolling", r_rolling}, {"match", r_match}, {"beside", r_beside},
+    {NULL, NULL},
 };
