@@ -1,6 +1,7 @@
 /* Groups as a frame: one row each, a column per statistic. */
 #include <math.h>
 
+#include "frame/cells.h"
 #include "llmprof/alloc.h"
 #include "llmprof/frame.h"
 #include "llmprof/interrupt.h"
@@ -259,6 +260,7 @@ bool llmprof_frame_extend(llmprof_frame *frame, const size_t *keys,
     column.index = of_row;
     if (!llmprof_frame_add(frame, &column, NULL, NULL))
       return llmprof_fail_nomem(err);
+    llmprof_frame_set_items(frame, llmprof_frame_columns(frame) - 1, groups);
   }
   return true;
 }

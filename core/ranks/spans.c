@@ -1,5 +1,6 @@
 #include "llmprof/spans.h"
 
+#include "frame/cells.h"
 #include "llmprof/alloc.h"
 #include "llmprof/interrupt.h"
 #include "ranks/timeline.h"
@@ -100,6 +101,8 @@ bool llmprof_spans_look_up(llmprof_frame *rows, size_t span,
   if (!llmprof_frame_own(rows, index) ||
       !llmprof_frame_add(rows, &added, NULL, NULL))
     return llmprof_fail_nomem(err);
+  if (!from->index)
+    llmprof_frame_set_items(rows, llmprof_frame_columns(rows) - 1, there);
   return true;
 }
 

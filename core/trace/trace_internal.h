@@ -2,6 +2,7 @@
 #ifndef LLMPROF_TRACE_INTERNAL_H
 #define LLMPROF_TRACE_INTERNAL_H
 
+#include "frame/cells.h"
 #include "frame/intern.h"
 #include "llmprof/frame.h"
 #include "llmprof/trace.h"
@@ -24,6 +25,13 @@ typedef struct llmprof_kept_cells {
   llmprof_column_type type;
   void *data;
 } llmprof_kept_cells;
+
+/* What is known of the cells of a column in rows first .. first + count - 1. */
+typedef struct llmprof_kept_facts {
+  const void *spec;
+  size_t first, count;
+  llmprof_facts *facts;
+} llmprof_kept_facts;
 
 struct llmprof_trace {
   char *path;
@@ -65,6 +73,8 @@ struct llmprof_trace {
 
   llmprof_kept_cells *kept;
   size_t kept_count, kept_cap;
+  llmprof_kept_facts *facts;
+  size_t facts_count, facts_cap;
 };
 
 /* Rows that are being added; belongs to its trace. */

@@ -204,6 +204,9 @@ void llmprof_trace_close(llmprof_trace *trace) {
   for (size_t i = 0; i < trace->kept_count; i++)
     llmprof_free(trace->kept[i].data);
   llmprof_free(trace->kept);
+  for (size_t i = 0; i < trace->facts_count; i++)
+    llmprof_free(trace->facts[i].facts);
+  llmprof_free(trace->facts);
   llmprof_free(trace->diagnostics);
   llmprof_free(trace->schema);
   llmprof_free(trace->product);
