@@ -57,6 +57,15 @@ void llmprof_frame_share_facts(llmprof_frame *frame, size_t column,
 /* Say that the data of a column with an index has so many items. */
 void llmprof_frame_set_items(llmprof_frame *frame, size_t column, size_t items);
 
+/* Keep the groups' numbers by row, which become the frame's also on failure,
+ * for whoever asks for the same keys next; and take them, NULL where there are
+ * none. */
+void llmprof_frame_keep_groups(llmprof_frame *frame, const size_t *keys,
+                               size_t key_count, uint32_t *of_row,
+                               size_t groups);
+uint32_t *llmprof_frame_take_groups(llmprof_frame *frame, const size_t *keys,
+                                    size_t key_count, size_t *groups);
+
 /* What follows is found out once for a frame, and once for all views of all of
  * its rows. */
 

@@ -17,6 +17,16 @@ typedef struct slot {
   llmprof_facts own, *shared; /* what is known; shared: where it is kept */
 } slot;
 
+enum {
+  KEPT_KEYS = 8
+};
+
+/* Groups that were numbered for what is made of them next. */
+typedef struct kept_groups {
+  uint32_t *of_row; /* NULL: none */
+  size_t keys[KEPT_KEYS], key_count, count;
+} kept_groups;
+
 struct llmprof_frame {
   size_t rows;
   const llmprof_strings *strings;
@@ -26,6 +36,7 @@ struct llmprof_frame {
   size_t owned_count, owned_cap;
   const uint32_t *view_rows; /* of a view: its rows in the frame below; */
   size_t view_first;         /* NULL: those from here on */
+  kept_groups groups;
 };
 
 llmprof_frame *llmprof_frame_new(size_t rows, const llmprof_strings *strings) {
@@ -41,6 +52,7 @@ void llmprof_frame_free(llmprof_frame *frame) {
   for (size_t i = 0; i < frame->owned_count; i++) llmprof_free(frame->owned[i]);
   llmprof_free(frame->owned);
   llmprof_free(frame->slots);
+  llmprof_free(frame->groups.of_row);
   llmprof_free(frame);
 }
 
@@ -113,6 +125,39 @@ bool llmprof_frame_give(llmprof_frame *frame, const char *name,
       !llmprof_frame_add(frame, &column, NULL, NULL))
     return llmprof_fail_nomem(err);
   return true;
+}
+
+/* ---- groups ---- */
+
+void llmprof_frame_keep_groups(llmprof_frame *frame, const size_t *keys,
+                               size_t key_count, uint32_t *of_row,
+                               size_t groups) {
+  kept_groups *kept = &frame->groups;
+  llmprof_free(kept->of_row);
+  *kept = (kept_groups){.key_count = key_count, .count = groups};
+  if (key_count > KEPT_KEYS) {
+    llmprof_free(of_row);
+    return;
+  }
+  kept->of_row = of_row;
+  for (size_t k = 0; k < key_count; k++) kept->keys[k] = keys[k];
+}
+
+uint32_t *llmprof_frame_take_groups(llmprof_frame *frame, const size_t *keys,
+                                    size_t key_count, size_t *groups) {
+  kept_groups *kept = &frame->groups;
+  if (!kept->of_row || kept->key_count != key_count) return NULL;
+  for (size_t k = 0; k < key_count; k++)
+    if (kept->keys[k] != keys[k]) return NULL;
+  uint32_t *of_row = kept->of_row;
+  *groups = kept->count;
+  kept->of_row = NULL;
+  return of_row;
+}
+
+void llmprof_frame_forget_groups(llmprof_frame *frame) {
+  llmprof_free(frame->groups.of_row);
+  frame->groups.of_row = NULL;
 }
 
 /* ---- order ---- */

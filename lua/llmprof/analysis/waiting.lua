@@ -118,7 +118,7 @@ function waiting.api_time(trace)
     for pid, own in pairs(by_process(instances)) do
       local calls = pid and check(api:where { pid = pid }) or api
       for _, row in ipairs(check(calls:within(steps.on_cpu(own))):group { by = { "name" },
-        sum = { "duration" } }) do
+        total = { "duration" } }) do
         local entry = result[waiting.class_of(row.name or "")]
         entry.calls, entry.ns = entry.calls + row.count, entry.ns + row.duration.total
       end

@@ -59,7 +59,7 @@ local BY = { "before_kind", "before_bytes", "before_name", "after_kind", "after_
 
 -- Add the calls of one thread to the groups.
 local function add(groups, calls, categories)
-  for _, row in ipairs(calls:group { by = BY, sum = { "duration" } }) do
+  for _, row in ipairs(calls:group { by = BY, total = { "duration" } }) do
     local before, bytes = describe(row, "before", categories)
     local after = describe(row, "after", categories)
     local key = ("%s/%s/%s"):format(before or "", bytes or "", after or "")
