@@ -65,16 +65,30 @@ local function launching_threads(ops)
 end
 
 
+-- The calls of the threads that launch these operations.
+local function calls_of(api, ops)
+  return check(api:where { tid = launching_threads(ops) })
+end
+
+
 -- Of a process, or of all: the calls of its threads that launch, and when its GPU worked.
 local function sets_of(api, ops, pid)
   if pid then api, ops = check(api:where { pid = pid }), check(ops:where { pid = pid }) end
-  local own = check(api:where { tid = launching_threads(ops) })
+  local own = calls_of(api, ops)
   return { calls = classes.of(own, "name", names_by_class(own)), busy = ops:union() }
 end
 
 
 -- What sets_of() made of traces: trace -> process, 0 for all -> sets.
 local made = setmetatable({}, { __mode = "k" })
+
+
+-- When the threads of a process (nil: all) that launch work were in a CUDA call.
+function waiting.calls_of(trace, ops, pid)
+  local api = check(trace:frame "api")
+  if pid then api, ops = check(api:where { pid = pid }), check(ops:where { pid = pid }) end
+  return check(calls_of(api, ops):where { { "name", "~=", false } }):union()
+end
 
 
 -- A function from an instance (start, stop in ns) and its process (nil: all of them) to

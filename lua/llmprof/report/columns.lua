@@ -237,6 +237,12 @@ columns.top_operators = {
 columns.operators = table.move(columns.top_operators, 1, #columns.top_operators, 1, {})
 table.insert(columns.operators, name("shapes", "most frequent input shapes", 60))
 
+columns.timeline_operators = {
+  word("stage", "stage"), name("name", "operator", 48), count("launches", "launches"),
+  ms("gpu_time_ns", "GPU time", 3), bar("share", "of the stage's"),
+  ms("outside_ns", "GPU idle before, outside CUDA", 3),
+}
+
 columns.operator_stages = {
   word("stage", "stage"), name("name", "operator", 48), count("calls", "calls"),
   ms("host_self_ns", "host self", 3), bar("host_share", "of the stage's"),
