@@ -41,18 +41,18 @@ enum {
 };
 
 /* What is found out about the cells of a column, zero at first. */
-typedef struct llmprof_facts {
+typedef struct llmprof_cell_facts {
   llmprof_cell_span span;
   bool spanned;  /* span is known */
   unsigned runs; /* ascending stretches, 0: not counted yet; MANY_RUNS where
                     there are more or a cell is absent */
   uint32_t run[LLMPROF_MANY_RUNS]; /* the first row of each */
-} llmprof_facts;
+} llmprof_cell_facts;
 
 /* Keep what is found out about a column in `facts`, which outlive the frame and
  * are of the same cells. */
 void llmprof_frame_share_facts(llmprof_frame *frame, size_t column,
-                               llmprof_facts *facts);
+                               llmprof_cell_facts *facts);
 
 /* Say that the data of a column with an index has so many items. */
 void llmprof_frame_set_items(llmprof_frame *frame, size_t column, size_t items);

@@ -14,7 +14,7 @@ typedef struct slot {
   llmprof_frame *below; /* has the same column, where this is of a view */
   const uint32_t *by; /* rows in the order of its cells, once they are asked */
   size_t items;       /* of its data, where it has an index; 0: not known */
-  llmprof_facts own, *shared; /* what is known; shared: where it is kept */
+  llmprof_cell_facts own, *shared; /* what is known; shared: where it is kept */
 } slot;
 
 enum {
@@ -162,12 +162,12 @@ void llmprof_frame_forget_groups(llmprof_frame *frame) {
 
 /* ---- order ---- */
 
-static llmprof_facts *facts_of(slot *s) {
+static llmprof_cell_facts *facts_of(slot *s) {
   return s->shared ? s->shared : &s->own;
 }
 
 void llmprof_frame_share_facts(llmprof_frame *frame, size_t column,
-                               llmprof_facts *facts) {
+                               llmprof_cell_facts *facts) {
   frame->slots[column].shared = facts;
 }
 
@@ -177,7 +177,7 @@ void llmprof_frame_set_items(llmprof_frame *frame, size_t column,
 }
 
 /* Note where the cells of a block fall; false once there are too many runs. */
-static bool count_falls(llmprof_facts *facts, const int64_t *cells,
+static bool count_falls(llmprof_cell_facts *facts, const int64_t *cells,
                         size_t count, int64_t before, size_t row) {
   unsigned falls = 0, absent = 0;
   for (size_t i = 0; i < count; i++) {
@@ -191,7 +191,7 @@ static bool count_falls(llmprof_facts *facts, const int64_t *cells,
   return true;
 }
 
-static void count_runs(llmprof_facts *facts, const llmprof_column *column,
+static void count_runs(llmprof_cell_facts *facts, const llmprof_column *column,
                        size_t rows) {
   int64_t cells[LLMPROF_BLOCK], before = LLMPROF_ABSENT + 1;
   facts->runs = 1;
@@ -217,26 +217,27 @@ static llmprof_frame *same_below(const llmprof_frame *frame, const slot *s,
 }
 
 /* Those with the runs counted; NULL: the data cannot be had. */
-static const llmprof_facts *count_facts(llmprof_frame *frame, size_t number) {
+static const llmprof_cell_facts *count_facts(llmprof_frame *frame,
+                                             size_t number) {
   slot *s = &frame->slots[number];
   llmprof_frame *below = same_below(frame, s, &number);
   if (below) return count_facts(below, number);
   if (facts_of(s)->runs) return facts_of(s);
   const llmprof_column *column = llmprof_frame_column(frame, number, NULL);
   if (!column) return NULL;
-  llmprof_facts *facts = facts_of(&frame->slots[number]);
+  llmprof_cell_facts *facts = facts_of(&frame->slots[number]);
   count_runs(facts, column, frame->rows);
   return facts;
 }
 
 bool llmprof_frame_ascends(llmprof_frame *frame, size_t number) {
-  const llmprof_facts *facts = count_facts(frame, number);
+  const llmprof_cell_facts *facts = count_facts(frame, number);
   return facts && facts->runs == 1;
 }
 
 unsigned llmprof_frame_runs(llmprof_frame *frame, size_t number,
                             const uint32_t **first) {
-  const llmprof_facts *facts = count_facts(frame, number);
+  const llmprof_cell_facts *facts = count_facts(frame, number);
   if (!facts || facts->runs >= LLMPROF_MANY_RUNS) return 0;
   *first = facts->run;
   return facts->runs;
@@ -249,7 +250,7 @@ bool llmprof_frame_span(llmprof_frame *frame, size_t number,
   if (below) return llmprof_frame_span(below, number, span, err);
   const llmprof_column *column = llmprof_frame_column(frame, number, err);
   if (!column) return false;
-  llmprof_facts *facts = facts_of(&frame->slots[number]);
+  llmprof_cell_facts *facts = facts_of(&frame->slots[number]);
   if (!facts->spanned) facts->span = llmprof_span_cells(column, frame->rows);
   facts->spanned = true;
   *span = facts->span;

@@ -6,6 +6,7 @@
 
 #include "llmprof/alloc.h"
 #include "nsys/nsys_internal.h"
+#include "sqlite/sqlite_file.h"
 
 /* ---- small tables ---- */
 
@@ -292,6 +293,7 @@ const llmprof_reader llmprof_nsys_reader = {
     .priority = 10,
     .hints = hints,
     .probe = probe,
+    .check = llmprof_sqlite_check_file,
     .open = open_export,
     .load = load,
     .close = close_export,

@@ -6,6 +6,7 @@
 #include "llmprof/alloc.h"
 #include "llmprof/bounds.h"
 #include "llmprof/buffer.h"
+#include "llmprof/cache.h"
 #include "llmprof/chrome_trace.h"
 #include "llmprof/classes.h"
 #include "llmprof/clock_fit.h"

@@ -266,6 +266,7 @@ function Groups:mean(column) end
 -- ---- generated ----
 
 ---@class llmprof.Config
+---@field cache llmprof.Config.cache Keys cache.*
 ---@field capture "auto"|"nsys"|"builtin"|"recorded"|"none" Where the timeline comes from; none: the program runs by itself, and what it says of itself is all
 ---@field collector llmprof.Config.collector Keys collector.*
 ---@field counters "on"|"auto"|"builtin"|"ncu"|"off" Measure the selected kernels with hardware counters: on and auto by what took the timeline, builtin by llmprof's collector in the same run, or by ncu
@@ -289,6 +290,9 @@ function Groups:mean(column) end
 ---@field top_n llmprof.Config.top_n Keys top_n.*
 ---@field workload llmprof.Config.workload Keys workload.*
 ---@field [string] any Keys of the recipe's own
+
+---@class llmprof.Config.cache
+---@field bytes? integer Disk that what was read from traces may take in the cache, where the next command finds it; 4 GB, or a tenth of what is free, unless set; 0 keeps nothing
 
 ---@class llmprof.Config.collector
 ---@field graphs "node"|"graph" CUDA graphs as a row per node, or as one

@@ -255,7 +255,7 @@ static void test_order_is_known(void **state) {
 static void test_facts(void **state) {
   (void)state;
   llmprof_error err;
-  static llmprof_facts facts;
+  static llmprof_cell_facts facts;
   llmprof_cell_span span;
   llmprof_frame *one = make(), *other = make();
   llmprof_frame_share_facts(one, RUNS, &facts);
