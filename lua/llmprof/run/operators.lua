@@ -6,6 +6,7 @@ local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
 local folders = require "llmprof.base.folder"
 local fs = require "llmprof.fs"
+local joined = require "llmprof.analysis.joined"
 local json = require "llmprof.json"
 local launches = require "llmprof.run.launches"
 local layout = require "llmprof.bundle.layout"
@@ -13,10 +14,6 @@ local layout = require "llmprof.bundle.layout"
 local operators = {}
 
 local UNNAMED = "(unnamed)"
-
--- The profiler's own work, which its traces show beside operators.
-local no_operator = { ["Activity Buffer Request"] = true, ["Buffer Flush"] = true,
-  ["Instrumentation"] = true, ["Resource"] = true }
 
 -- Ends of the names under which torch.profiler and people keep traces.
 local trace_endings = { ".pt.trace.json", ".pt.trace.json.gz" }
@@ -124,7 +121,7 @@ end
 local function leave_out_profiler(given)
   local kept = json.list {}
   for _, row in ipairs(given.operators) do
-    if not no_operator[row.name] then kept[#kept + 1] = row end
+    if not joined.of_profiler[row.name] then kept[#kept + 1] = row end
   end
   given.operators = kept
   return given

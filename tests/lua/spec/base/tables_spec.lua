@@ -175,7 +175,7 @@ a_very_…name       1      0.01  not measured
         .. "terminal, a file or a pipe gets all.\n", text)
       text = tables.render("table", wide, list, { columns = 42, more = "Ask." })
       assert.matches("^n  kernel +calls\n1  k+ +20\n3 columns do not fit", text)
-      assert.matches("part, share %, full name. Ask.\n$", (text:gsub("\n(.)", " %1")))
+      assert.matches("part, share %%, full name. Ask.\n$", (text:gsub("\n(.)", " %1")))
       for line in text:gmatch "[^\n]+" do assert.is_true(#line <= 42) end
     end)
 
