@@ -183,8 +183,9 @@ def keep(name: str) -> None:
     for path in short:
         (gathered / path.name).write_bytes(path.read_bytes())
     with tempfile.TemporaryDirectory(prefix="llmprof-fuzz.") as scratch:
-        subprocess.run([str(program(name)), "-merge=1", *options(name), str(corpus),
-                        str(gathered)], cwd=ROOT, env=environment(name, scratch), check=True,
+        # how often an edge was taken does not count
+        subprocess.run([str(program(name)), "-merge=1", "-use_counters=0", *options(name),
+                        str(corpus), str(gathered)], cwd=ROOT, env=environment(name, scratch), check=True,
                        capture_output=True)
 
 
