@@ -1,6 +1,7 @@
 /* Groups as a frame: one row each, a column per statistic. */
 #include <math.h>
 
+#include "frame/totals.h"
 #include "llmprof/alloc.h"
 #include "llmprof/frame.h"
 #include "llmprof/interrupt.h"
@@ -144,6 +145,28 @@ static void spread(making *m, size_t column, const llmprof_summary *summaries) {
   }
 }
 
+/* Is only asked what needs no other value of the group? */
+static bool are_totals(const making *m, size_t column) {
+  bool ok = llmprof_can_total(llmprof_frame_peek(m->frame, column));
+  for (size_t i = 0; i < m->count; i++) {
+    const llmprof_aggregate *a = &m->aggregates[i];
+    bool ordered =
+        a->statistic == LLMPROF_MEDIAN || a->statistic == LLMPROF_PERCENTILE;
+    ok = ok && (a->column != column || !ordered);
+  }
+  return ok;
+}
+
+static bool summarize(making *m, size_t column, const double *wanted,
+                      size_t count, llmprof_summary *summaries,
+                      llmprof_error *err) {
+  if (!llmprof_frame_column(m->frame, column, err)) return false;
+  if (are_totals(m, column))
+    return llmprof_total(m->frame, column, &m->groups, summaries, err);
+  return llmprof_summarize(m->frame, column, &m->groups, wanted, count,
+                           summaries, err);
+}
+
 static bool fill_statistics(making *m, size_t column, llmprof_error *err) {
   double wanted[LLMPROF_PERCENTILES];
   size_t count = wanted_of(m, column, wanted);
@@ -153,8 +176,7 @@ static bool fill_statistics(making *m, size_t column, llmprof_error *err) {
   llmprof_summary *summaries =
       llmprof_alloc(m->groups.count, sizeof *summaries);
   if (!summaries) return llmprof_fail_nomem(err);
-  bool ok = llmprof_summarize(m->frame, column, &m->groups, wanted, count,
-                              summaries, err);
+  bool ok = summarize(m, column, wanted, count, summaries, err);
   if (ok) spread(m, column, summaries);
   llmprof_free(summaries);
   return ok;

@@ -4,12 +4,11 @@
 #include <math.h>
 
 #include "frame/blocks.h"
+#include "frame/exact.h"
 #include "frame/select.h"
 #include "frame/sort.h"
 #include "llmprof/alloc.h"
 #include "llmprof/interrupt.h"
-
-__extension__ typedef unsigned __int128 uint128;
 
 /* ---- values of one group, sorted ---- */
 
@@ -99,8 +98,7 @@ static bool summarize_sorted(const numbers *v, llmprof_summary *summary) {
 
 /* Sums of distances from the column's lowest value, all exact. */
 typedef struct sums {
-  uint64_t total;
-  uint128 squares;
+  llmprof_exact exact;
   uint32_t low, high;
 } sums;
 
@@ -117,7 +115,7 @@ static void add_extremes(sums *s, const uint32_t *values, size_t count) {
     low = values[i] < low ? values[i] : low;
     high = values[i] > high ? values[i] : high;
   }
-  s->total += total;
+  s->exact.total += total;
   s->low = low;
   s->high = high;
 }
@@ -127,11 +125,11 @@ static void add_squares(sums *s, const uint32_t *values, size_t count) {
     uint64_t squares = 0;
     for (size_t i = 0; i < count; i++)
       squares += (uint64_t)values[i] * values[i];
-    s->squares += squares;
+    s->exact.squares += squares;
     return;
   }
   for (size_t i = 0; i < count; i++)
-    s->squares += (uint64_t)values[i] * values[i];
+    s->exact.squares += (uint64_t)values[i] * values[i];
 }
 
 static sums sums_of(const uint32_t *values, size_t count) {
@@ -142,19 +140,6 @@ static sums sums_of(const uint32_t *values, size_t count) {
     add_squares(&s, values + i, part);
   }
   return s;
-}
-
-static double as_double(uint128 value) {
-  return ldexp((double)(uint64_t)(value >> 64), 64) + (double)(uint64_t)value;
-}
-
-/* From n * sum of squares - square of the sum, which is exact: fewer than 2^32
- * values of less than 2^32 each. */
-static double exact_stddev(const sums *s, size_t count) {
-  if (count < 2) return 0;
-  uint128 spread = (uint128)count * s->squares - (uint128)s->total * s->total;
-  double n = (double)count;
-  return sqrt(as_double(spread) / (n * (n - 1)));
 }
 
 static double select_median(const llmprof_blocks *b, uint32_t *values,
@@ -171,13 +156,13 @@ static bool summarize_near(const llmprof_blocks *b, const uint32_t *values,
   *s = sums_of(values, count);
   int64_t base;
   if (__builtin_mul_overflow(b->low, (int64_t)count, &base) ||
-      s->total > INT64_MAX ||
-      __builtin_add_overflow(base, (int64_t)s->total, &summary->total))
+      s->exact.total > INT64_MAX ||
+      __builtin_add_overflow(base, (int64_t)s->exact.total, &summary->total))
     return false;
   summary->min = b->low + (int64_t)s->low;
   summary->max = b->low + (int64_t)s->high;
   summary->mean = (double)summary->total / (double)count;
-  summary->stddev = exact_stddev(s, count);
+  summary->stddev = llmprof_exact_stddev(&s->exact, count);
   return true;
 }
 

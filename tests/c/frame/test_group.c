@@ -2,6 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "frame/cells.h"
+#include "frame/totals.h"
 #include "llmprof/frame.h"
 #include "support.h"
 
@@ -316,6 +318,83 @@ static void test_allocations(void **state) {
   test_every_allocation(group_and_sum, NULL);
 }
 
+/* ---- totals: as summaries, without what takes an order ---- */
+
+enum {
+  THROWN = 5000
+};
+
+static uint32_t thrown(unsigned *dice, uint32_t below) {
+  *dice = *dice * 1103515245u + 12345u;
+  return *dice % 7 == 0 ? UINT32_MAX : (*dice >> 8) % below;
+}
+
+static void assert_same_totals(llmprof_frame *frame, size_t column,
+                               const llmprof_groups *groups) {
+  llmprof_error err = {0};
+  size_t count = groups->count;
+  llmprof_summary *all = calloc(count, sizeof *all);
+  llmprof_summary *totals = calloc(count, sizeof *totals);
+  assert_true(all && totals);
+  assert_true(llmprof_can_total(llmprof_frame_column(frame, column, &err)));
+  assert_true(llmprof_summarize(frame, column, groups, NULL, 0, all, &err));
+  assert_true(llmprof_total(frame, column, groups, totals, &err));
+  for (size_t g = 0; g < count; g++) {
+    all[g].median = 0;
+    assert_memory_equal(&all[g], &totals[g], sizeof all[g]);
+  }
+  free(all);
+  free(totals);
+}
+
+static void test_totals(void **state) {
+  (void)state;
+  static uint32_t keys[THROWN], values[THROWN], index[THROWN];
+  unsigned dice = 3;
+  for (uint32_t below = 2; below < UINT32_MAX / 50; below *= 50) {
+    for (size_t i = 0; i < THROWN; i++) {
+      keys[i] = thrown(&dice, 40);
+      values[i] = thrown(&dice, below);
+      index[i] = thrown(&dice, THROWN);
+    }
+    const llmprof_column columns[] = {
+        {"key", NULL, LLMPROF_U32, keys, NULL, NULL},
+        {"value", NULL, LLMPROF_U32, values, NULL, NULL},
+        {"picked", NULL, LLMPROF_U32, values, index, NULL},
+    };
+    llmprof_frame *frame = test_frame(THROWN, NULL, columns, 3);
+    llmprof_groups groups;
+    const size_t key = 0;
+    assert_true(llmprof_groups_make(&groups, frame, &key, 1, NULL));
+    assert_same_totals(frame, 1, &groups);
+    assert_same_totals(frame, 2, &groups);
+    llmprof_groups_free(&groups);
+    llmprof_frame_free(frame);
+  }
+}
+
+/* Cells that lie there as they are, and the same reached through an index. */
+static void test_spans(void **state) {
+  (void)state;
+  static const uint32_t cells[][3] = {
+      {7, 5, 9},
+      {UINT32_MAX, 5, 5},
+      {UINT32_MAX, UINT32_MAX, UINT32_MAX},
+      {0, UINT32_MAX - 1, UINT32_MAX},
+  };
+  static const uint32_t index[] = {0, 1, 2};
+  for (size_t i = 0; i < 4; i++) {
+    llmprof_column bare = {.type = LLMPROF_U32, .data = cells[i]};
+    llmprof_column indexed = bare;
+    indexed.index = index;
+    for (size_t rows = 0; rows <= 3; rows++) {
+      llmprof_cell_span a = llmprof_span_cells(&bare, rows);
+      llmprof_cell_span b = llmprof_span_cells(&indexed, rows);
+      assert_memory_equal(&a, &b, sizeof a);
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_groups),
@@ -328,6 +407,8 @@ int main(void) {
       cmocka_unit_test(test_percentiles),
       cmocka_unit_test(test_summary_by_group),
       cmocka_unit_test(test_total_too_large),
+      cmocka_unit_test(test_totals),
+      cmocka_unit_test(test_spans),
       cmocka_unit_test(test_distinct),
       cmocka_unit_test(test_column_that_fails),
       cmocka_unit_test(test_allocations),
