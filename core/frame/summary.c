@@ -4,11 +4,13 @@
 #include <math.h>
 
 #include "frame/blocks.h"
-#include "frame/exact.h"
+#include "frame/cells.h"
 #include "frame/select.h"
 #include "frame/sort.h"
 #include "llmprof/alloc.h"
 #include "llmprof/interrupt.h"
+
+__extension__ typedef unsigned __int128 uint128;
 
 /* ---- values of one group, sorted ---- */
 
@@ -98,7 +100,8 @@ static bool summarize_sorted(const numbers *v, llmprof_summary *summary) {
 
 /* Sums of distances from the column's lowest value, all exact. */
 typedef struct sums {
-  llmprof_exact exact;
+  uint64_t total;
+  uint128 squares;
   uint32_t low, high;
 } sums;
 
@@ -115,7 +118,7 @@ static void add_extremes(sums *s, const uint32_t *values, size_t count) {
     low = values[i] < low ? values[i] : low;
     high = values[i] > high ? values[i] : high;
   }
-  s->exact.total += total;
+  s->total += total;
   s->low = low;
   s->high = high;
 }
@@ -125,11 +128,11 @@ static void add_squares(sums *s, const uint32_t *values, size_t count) {
     uint64_t squares = 0;
     for (size_t i = 0; i < count; i++)
       squares += (uint64_t)values[i] * values[i];
-    s->exact.squares += squares;
+    s->squares += squares;
     return;
   }
   for (size_t i = 0; i < count; i++)
-    s->exact.squares += (uint64_t)values[i] * values[i];
+    s->squares += (uint64_t)values[i] * values[i];
 }
 
 static sums sums_of(const uint32_t *values, size_t count) {
@@ -140,6 +143,19 @@ static sums sums_of(const uint32_t *values, size_t count) {
     add_squares(&s, values + i, part);
   }
   return s;
+}
+
+static double as_double(uint128 value) {
+  return ldexp((double)(uint64_t)(value >> 64), 64) + (double)(uint64_t)value;
+}
+
+/* From n * sum of squares - square of the sum, which is exact: fewer than 2^32
+ * values of less than 2^32 each. */
+static double exact_stddev(const sums *s, size_t count) {
+  if (count < 2) return 0;
+  uint128 spread = (uint128)count * s->squares - (uint128)s->total * s->total;
+  double n = (double)count;
+  return sqrt(as_double(spread) / (n * (n - 1)));
 }
 
 static double select_median(const llmprof_blocks *b, uint32_t *values,
@@ -156,13 +172,13 @@ static bool summarize_near(const llmprof_blocks *b, const uint32_t *values,
   *s = sums_of(values, count);
   int64_t base;
   if (__builtin_mul_overflow(b->low, (int64_t)count, &base) ||
-      s->exact.total > INT64_MAX ||
-      __builtin_add_overflow(base, (int64_t)s->exact.total, &summary->total))
+      s->total > INT64_MAX ||
+      __builtin_add_overflow(base, (int64_t)s->total, &summary->total))
     return false;
   summary->min = b->low + (int64_t)s->low;
   summary->max = b->low + (int64_t)s->high;
   summary->mean = (double)summary->total / (double)count;
-  summary->stddev = llmprof_exact_stddev(&s->exact, count);
+  summary->stddev = exact_stddev(s, count);
   return true;
 }
 
@@ -211,6 +227,11 @@ static bool wide_group(const task *t, size_t first, size_t count,
   return true;
 }
 
+static bool fail_range(const llmprof_column *column, llmprof_error *err) {
+  return llmprof_fail(err, LLMPROF_RANGE, "total of column '%s' is too large",
+                      column->name);
+}
+
 static bool summarize_group(const task *t, size_t group,
                             llmprof_summary *summary, llmprof_error *err) {
   size_t first = t->blocks.start[group];
@@ -219,9 +240,7 @@ static bool summarize_group(const task *t, size_t group,
   if (!count) return true;
   bool ok = t->blocks.near ? near_group(t, first, count, summary)
                            : wide_group(t, first, count, summary);
-  return ok ||
-         llmprof_fail(err, LLMPROF_RANGE, "total of column '%s' is too large",
-                      t->blocks.column->name);
+  return ok || fail_range(t->blocks.column, err);
 }
 
 static bool task_init(task *t, llmprof_frame *frame, size_t number,
@@ -250,6 +269,44 @@ bool llmprof_summarize(llmprof_frame *frame, size_t number,
   }
   task_free(&t);
   return ok;
+}
+
+/* ---- totals alone ---- */
+
+static bool add_totals(llmprof_summary *summaries, const int64_t *cells,
+                       size_t count, const uint32_t *of_row) {
+  bool fits = true;
+  for (size_t i = 0; i < count; i++) {
+    if (cells[i] == LLMPROF_ABSENT) continue;
+    llmprof_summary *s = &summaries[of_row[i]];
+    int64_t cell = cells[i];
+    if (!s->count++) s->min = s->max = cell;
+    if (cell < s->min) s->min = cell;
+    if (cell > s->max) s->max = cell;
+    fits = !__builtin_add_overflow(s->total, cell, &s->total) && fits;
+  }
+  return fits;
+}
+
+bool llmprof_totals(llmprof_frame *frame, size_t number,
+                    const llmprof_groups *groups, llmprof_summary *summaries,
+                    llmprof_error *err) {
+  const llmprof_column *column = llmprof_frame_column(frame, number, err);
+  if (!column) return false;
+  if (column->type == LLMPROF_F64)
+    return llmprof_summarize(frame, number, groups, NULL, 0, summaries, err);
+  size_t rows = llmprof_frame_rows(frame);
+  for (size_t g = 0; g < groups->count; g++)
+    summaries[g] = (llmprof_summary){0};
+  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
+    int64_t cells[LLMPROF_BLOCK];
+    size_t count = llmprof_block(row, rows);
+    llmprof_cells(column, row, count, cells);
+    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
+    if (!add_totals(summaries, cells, count, groups->of_row + row))
+      return fail_range(column, err);
+  }
+  return true;
 }
 
 /* ---- distinct values ---- */

@@ -512,7 +512,7 @@ end
 -- Let <root>/latest point at this run.
 function Run:publish()
   if not self.root then return end
-  local linked, message = fs.replace_symlink(self.id, self.root .. "/latest")
+  local linked, message = private.link(self.id, self.root .. "/latest")
   if not linked then
     errors.raise("failed", message, { hint = "the run itself is in " .. self.dir })
   end

@@ -7,6 +7,7 @@ local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
 local folders = require "llmprof.base.folder"
 local fs = require "llmprof.fs"
+local private = require "llmprof.bundle.private"
 local layout = require "llmprof.bundle.layout"
 local nearest = require "llmprof.base.nearest"
 local results_file = require "llmprof.bundle.results_file"
@@ -210,7 +211,7 @@ end
 -- Compare with this one where only one run is named.
 function baselines.use(name, root)
   must_find(name, root)
-  check(fs.replace_symlink(name, path_of(CURRENT, root)))
+  check(private.link(name, path_of(CURRENT, root)))
 end
 
 

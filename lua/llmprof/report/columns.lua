@@ -49,7 +49,7 @@ local kernel = {
   { key = "intensity", title = "AI FLOP/B", digits = 2 },
   { key = "l2_intensity", title = "AI L2 FLOP/B", digits = 2 },
   { key = "padding", title = "tiles x", digits = 0, optional = true },
-  name("name", "full name", 64),
+  { key = "name", title = "full name", type = "text", max = 64, code = true, lesser = true },
 }
 
 -- Of all stages together.

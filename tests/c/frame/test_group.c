@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "frame/cells.h"
-#include "frame/totals.h"
 #include "llmprof/frame.h"
 #include "support.h"
 
@@ -244,6 +243,27 @@ static void test_summary_by_group(void **state) {
   ungroup(&made);
 }
 
+/* Totals are those of summaries, column by column. */
+static void test_totals(void **state) {
+  (void)state;
+  static const size_t columns[] = {LONG, SHORT, PICKED};
+  llmprof_error err = {0};
+  grouped made = group_by(&six, (size_t[]){SHORT}, 1);
+  for (size_t c = 0; c < 3; c++) {
+    llmprof_summary s[3], t[3];
+    assert_true(llmprof_summarize(made.frame, columns[c], &made.groups, NULL, 0,
+                                  s, &err));
+    assert_true(llmprof_totals(made.frame, columns[c], &made.groups, t, &err));
+    for (size_t g = 0; g < 3; g++) {
+      assert_int_equal(t[g].count, s[g].count);
+      if (!s[g].count) continue;
+      assert_true(t[g].total == s[g].total && t[g].min == s[g].min &&
+                  t[g].max == s[g].max);
+    }
+  }
+  ungroup(&made);
+}
+
 static void test_total_too_large(void **state) {
   (void)state;
   static const int64_t huge[] = {INT64_MAX, 1};
@@ -254,6 +274,9 @@ static void test_total_too_large(void **state) {
                                  &summary, &err));
   assert_int_equal(err.code, LLMPROF_RANGE);
   assert_string_equal(err.message, "total of column 'long' is too large");
+  err = (llmprof_error){0};
+  assert_false(llmprof_totals(made.frame, LONG, &made.groups, &summary, &err));
+  assert_int_equal(err.code, LLMPROF_RANGE);
   ungroup(&made);
 }
 
@@ -318,60 +341,7 @@ static void test_allocations(void **state) {
   test_every_allocation(group_and_sum, NULL);
 }
 
-/* ---- totals: as summaries, without what takes an order ---- */
-
-enum {
-  THROWN = 5000
-};
-
-static uint32_t thrown(unsigned *dice, uint32_t below) {
-  *dice = *dice * 1103515245u + 12345u;
-  return *dice % 7 == 0 ? UINT32_MAX : (*dice >> 8) % below;
-}
-
-static void assert_same_totals(llmprof_frame *frame, size_t column,
-                               const llmprof_groups *groups) {
-  llmprof_error err = {0};
-  size_t count = groups->count;
-  llmprof_summary *all = calloc(count, sizeof *all);
-  llmprof_summary *totals = calloc(count, sizeof *totals);
-  assert_true(all && totals);
-  assert_true(llmprof_can_total(llmprof_frame_column(frame, column, &err)));
-  assert_true(llmprof_summarize(frame, column, groups, NULL, 0, all, &err));
-  assert_true(llmprof_total(frame, column, groups, totals, &err));
-  for (size_t g = 0; g < count; g++) {
-    all[g].median = 0;
-    assert_memory_equal(&all[g], &totals[g], sizeof all[g]);
-  }
-  free(all);
-  free(totals);
-}
-
-static void test_totals(void **state) {
-  (void)state;
-  static uint32_t keys[THROWN], values[THROWN], index[THROWN];
-  unsigned dice = 3;
-  for (uint32_t below = 2; below < UINT32_MAX / 50; below *= 50) {
-    for (size_t i = 0; i < THROWN; i++) {
-      keys[i] = thrown(&dice, 40);
-      values[i] = thrown(&dice, below);
-      index[i] = thrown(&dice, THROWN);
-    }
-    const llmprof_column columns[] = {
-        {"key", NULL, LLMPROF_U32, keys, NULL, NULL},
-        {"value", NULL, LLMPROF_U32, values, NULL, NULL},
-        {"picked", NULL, LLMPROF_U32, values, index, NULL},
-    };
-    llmprof_frame *frame = test_frame(THROWN, NULL, columns, 3);
-    llmprof_groups groups;
-    const size_t key = 0;
-    assert_true(llmprof_groups_make(&groups, frame, &key, 1, NULL));
-    assert_same_totals(frame, 1, &groups);
-    assert_same_totals(frame, 2, &groups);
-    llmprof_groups_free(&groups);
-    llmprof_frame_free(frame);
-  }
-}
+/* ---- spans ---- */
 
 /* Cells that lie there as they are, and the same reached through an index. */
 static void test_spans(void **state) {
@@ -406,8 +376,8 @@ int main(void) {
       cmocka_unit_test(test_summary),
       cmocka_unit_test(test_percentiles),
       cmocka_unit_test(test_summary_by_group),
-      cmocka_unit_test(test_total_too_large),
       cmocka_unit_test(test_totals),
+      cmocka_unit_test(test_total_too_large),
       cmocka_unit_test(test_spans),
       cmocka_unit_test(test_distinct),
       cmocka_unit_test(test_column_that_fails),
