@@ -129,6 +129,15 @@ static llmprof_frame *samples_frame(llmprof_trace *trace, llmprof_error *err) {
                   err);
 }
 
+static llmprof_frame *cpu_samples_frame(llmprof_trace *trace,
+                                        llmprof_error *err) {
+  const llmprof_cpu_samples *samples = llmprof_trace_cpu_samples(trace, err);
+  if (!samples) return NULL;
+  return one_axis(&(axis){trace, 0, samples->count, samples->count, NULL,
+                          llmprof_cpu_sample_columns},
+                  err);
+}
+
 /* ---- pairs of a kernel and a range around its launch ---- */
 
 static size_t count_pairs(const llmprof_trace *trace) {
@@ -208,6 +217,7 @@ static const struct {
     {"projections", projections_frame},
     {"kernel_ranges", pairs_frame},
     {"samples", samples_frame},
+    {"cpu_samples", cpu_samples_frame},
 };
 
 const char *llmprof_trace_frame_name(size_t number) {
