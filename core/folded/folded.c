@@ -173,22 +173,28 @@ static bool read_all(reader *r) {
          llmprof_fail(r->err, LLMPROF_EMPTY, "%s: no stack in it", r->path);
 }
 
-static bool read_file(reader *r) {
-  r->source = llmprof_source_open(r->path, r->err);
-  bool ok = r->source && read_all(r);
-  llmprof_source_close(r->source);
-  llmprof_buffer_free(&r->line);
-  return ok;
+/* The source is freed. */
+static llmprof_trace *read_source(const char *name, llmprof_source *source,
+                                  llmprof_error *err) {
+  reader r = {.path = name, .source = source, .err = err};
+  if (!source) return NULL;
+  r.builder = llmprof_builder_new(name, err);
+  bool ok = r.builder && read_all(&r);
+  llmprof_source_close(source);
+  llmprof_buffer_free(&r.line);
+  if (!ok) {
+    llmprof_builder_free(r.builder);
+    return NULL;
+  }
+  llmprof_builder_recorded(r.builder, LLMPROF_TABLE_CPU_SAMPLES);
+  return llmprof_builder_finish(r.builder, err);
 }
 
 llmprof_trace *llmprof_folded_open(const char *path, llmprof_error *err) {
-  reader r = {.path = path, .err = err};
-  r.builder = llmprof_builder_new(path, err);
-  if (!r.builder) return NULL;
-  if (read_file(&r)) {
-    llmprof_builder_recorded(r.builder, LLMPROF_TABLE_CPU_SAMPLES);
-    return llmprof_builder_finish(r.builder, err);
-  }
-  llmprof_builder_free(r.builder);
-  return NULL;
+  return read_source(path, llmprof_source_open(path, err), err);
+}
+
+llmprof_trace *llmprof_folded_open_bytes(const char *name, const void *bytes,
+                                         size_t size, llmprof_error *err) {
+  return read_source(name, llmprof_source_bytes(name, bytes, size, err), err);
 }

@@ -17,6 +17,10 @@ extern "C" {
  * or there are too many samples), EMPTY, IO, NOMEM. */
 llmprof_trace *llmprof_folded_open(const char *path, llmprof_error *err);
 
+/* The same of bytes in memory; `name` stands for the path. */
+llmprof_trace *llmprof_folded_open_bytes(const char *name, const void *bytes,
+                                         size_t size, llmprof_error *err);
+
 #ifdef __cplusplus
 }
 #endif
