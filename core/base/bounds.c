@@ -17,6 +17,7 @@ static const struct {
     [LLMPROF_BOUND_BYTES] = {"limits.bytes", "bytes of memory"},
     [LLMPROF_BOUND_RATIO] = {"limits.ratio", "times as much as was read"},
     [LLMPROF_BOUND_SECONDS] = {"limits.seconds", "seconds"},
+    [LLMPROF_BOUND_THREADS] = {"limits.threads", "threads"},
 };
 
 static _Atomic uint64_t bounds[LLMPROF_BOUNDS] = {

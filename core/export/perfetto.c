@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/crew.h"
 #include "export/perfetto_internal.h"
 #include "formats/json_text.h"
 #include "llmprof/alloc.h"
@@ -20,7 +21,8 @@ enum {
 };
 
 enum {
-  PIECE_SIZE = 64 * 1024
+  PART = 2048, /* items of a piece of the file */
+  ROOM = 24,   /* bytes of a number */
 };
 
 /* Texts by number, each made once: names, tracks and shapes come again and
@@ -34,19 +36,73 @@ typedef struct text_cache {
   text_at *texts;
 } text_cache;
 
-typedef struct writer {
+/* What all write about, and where to. */
+typedef struct export {
   llmprof_trace *trace;
   perfetto_layout layout;
   const llmprof_details *details;
   const llmprof_strings *strings;
   llmprof_sink *sink;
-  llmprof_buffer out;
+  size_t parts;
+}
+export;
+
+/* One of those who write pieces of it. */
+typedef struct writer {
+  const export *of;
+  llmprof_sink_piece piece;
   llmprof_buffer label; /* of the track that is being named */
   text_cache names, calls, lanes, shapes;
-  bool any; /* an event was written */
   llmprof_perfetto_counts counts;
-  llmprof_error *err;
 } writer;
+
+/* ---- bytes ---- */
+
+/* Most are few: only what finds no room goes the long way. */
+static inline void put(writer *w, const char *bytes, size_t size) {
+  llmprof_buffer *out = &w->piece.bytes;
+  if (size + ROOM >= out->cap - out->size) {
+    llmprof_buffer_add(out, bytes, size);
+    return;
+  }
+  memcpy(out->bytes + out->size, bytes, size);
+  out->size += size;
+}
+
+#define PUT(w, text) put((w), (text), sizeof(text) - 1)
+
+static inline void put_text(writer *w, const char *text) {
+  put(w, text, strlen(text));
+}
+
+/* A number, from ROOM bytes that may be read. */
+static inline void put_short(writer *w, const char *bytes, size_t size) {
+  llmprof_buffer *out = &w->piece.bytes;
+  if (2 * ROOM >= out->cap - out->size) {
+    llmprof_buffer_add(out, bytes, size);
+    return;
+  }
+  memcpy(out->bytes + out->size, bytes, ROOM);
+  out->size += size;
+}
+
+/* Digits that end at `end`; returns where they start. Most of the file is
+ * numbers, and printf is slow. */
+static inline char *put_digits(char *end, uint64_t value) {
+  static const char pairs[] =
+      "000102030405060708091011121314151617181920212223242526272829"
+      "303132333435363738394041424344454647484950515253545556575859"
+      "606162636465666768697071727374757677787980818283848586878889"
+      "90919293949596979899";
+  while (value >= 10) {
+    end -= 2;
+    memcpy(end, pairs + 2 * (value % 100), 2);
+    value /= 100;
+    if (!value) return end;
+  }
+  *--end = (char)('0' + value);
+  return end;
+}
 
 /* ---- texts that come again ---- */
 
@@ -60,103 +116,87 @@ static void cache_free(text_cache *c) {
   llmprof_free(c->texts);
 }
 
-/* What put() puts for the number. */
+/* What make() puts for the number. */
 static void put_cached(writer *w, text_cache *c, uint32_t number,
-                       void (*put)(writer *w, uint32_t number)) {
+                       void (*make)(writer *w, uint32_t number)) {
   text_at *text = &c->texts[number];
   if (text->size) {
-    llmprof_buffer_add(&w->out, c->bytes.bytes + text->at, text->size);
+    put(w, c->bytes.bytes + text->at, text->size);
     return;
   }
-  size_t before = w->out.size;
-  put(w, number);
-  if (w->out.failed) return;
-  *text = (text_at){c->bytes.size, w->out.size - before};
-  llmprof_buffer_add(&c->bytes, w->out.bytes + before, text->size);
-  w->out.failed |= c->bytes.failed;
+  size_t before = w->piece.bytes.size;
+  make(w, number);
+  if (w->piece.bytes.failed) return;
+  text_at made = {c->bytes.size, w->piece.bytes.size - before};
+  llmprof_buffer_add(&c->bytes, w->piece.bytes.bytes + before, made.size);
+  w->piece.bytes.failed |= c->bytes.failed;
+  if (!c->bytes.failed) *text = made;
 }
 
 /* ---- pieces of text ---- */
 
 static void put_string(writer *w, uint32_t id) {
   size_t size;
-  const char *bytes = llmprof_strings_get(w->strings, id, &size);
-  llmprof_json_put_any(&w->out, bytes, size);
+  const char *bytes = llmprof_strings_get(w->of->strings, id, &size);
+  llmprof_json_put_any(&w->piece.bytes, bytes, size);
 }
 
 static void put_id(writer *w, uint32_t id, const char *otherwise) {
   if (id == LLMPROF_NO_STRING)
-    llmprof_json_put_any(&w->out, otherwise, strlen(otherwise));
+    llmprof_json_put_any(&w->piece.bytes, otherwise, strlen(otherwise));
   else
     put_cached(w, &w->names, id, put_string);
 }
 
-/* At least `least` digits. Most of the file is numbers, and printf is slow. */
-static void put_digits(writer *w, uint64_t value, size_t least) {
-  char digits[20];
-  size_t at = sizeof digits;
-  while (value || sizeof digits - at < least) {
-    digits[--at] = (char)('0' + value % 10);
-    value /= 10;
-  }
-  llmprof_buffer_add(&w->out, digits + at, sizeof digits - at);
-}
-
 static void put_integer(writer *w, int64_t value) {
-  if (value < 0) llmprof_buffer_putc(&w->out, '-');
-  put_digits(w, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, 1);
+  char text[2 * ROOM], *end = text + ROOM;
+  char *at = put_digits(end, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+  if (value < 0) *--at = '-';
+  put_short(w, at, (size_t)(end - at));
 }
 
 /* `before` and a number. */
-static void put_field(writer *w, const char *before, int64_t value) {
-  llmprof_buffer_puts(&w->out, before);
-  put_integer(w, value);
-}
+#define PUT_FIELD(w, before, value) (PUT(w, before), put_integer(w, value))
 
 /* ns as us. */
 static void put_us(writer *w, int64_t ns) {
+  char text[2 * ROOM], *end = text + ROOM;
   uint64_t size = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
-  if (ns < 0) llmprof_buffer_putc(&w->out, '-');
-  put_digits(w, size / 1000, 1);
-  llmprof_buffer_putc(&w->out, '.');
-  put_digits(w, size % 1000, 3);
+  char *at = put_digits(end, 1000 + size % 1000); /* its 1 becomes the point */
+  *at = '.';
+  at = put_digits(at, size / 1000);
+  if (ns < 0) *--at = '-';
+  put_short(w, at, (size_t)(end - at));
 }
 
-static bool flush(writer *w) {
-  if (w->out.failed) return llmprof_fail_nomem(w->err);
-  bool ok = !w->out.size ||
-            llmprof_sink_write(w->sink, w->out.bytes, w->out.size, w->err);
-  llmprof_buffer_clear(&w->out);
-  return ok;
-}
-
-static bool begin_event(writer *w, const char *phase) {
-  if (w->out.size >= PIECE_SIZE && !flush(w)) return false;
-  llmprof_buffer_puts(&w->out, w->any ? ",\n{\"ph\":\"" : "\n{\"ph\":\"");
-  llmprof_buffer_puts(&w->out, phase);
-  llmprof_buffer_putc(&w->out, '"');
-  w->any = true;
-  return true;
+/* Behind another: the names of tracks come first, and there is one for each
+ * item. */
+static void begin_event(writer *w, char phase) {
+  char text[2 * ROOM] = ",\n{\"ph\":\"?\"";
+  const llmprof_buffer *out = &w->piece.bytes;
+  bool first = out->size && out->bytes[out->size - 1] == '[';
+  text[9] = phase;
+  put_short(w, text + first, 11u - first);
 }
 
 /* ---- tracks ---- */
 
 static const llmprof_process *process_of(const writer *w, uint32_t row) {
   size_t count;
-  const llmprof_process *all = llmprof_trace_processes(w->trace, &count);
+  const llmprof_process *all = llmprof_trace_processes(w->of->trace, &count);
   return row < count ? &all[row] : NULL;
 }
 
 /* NULL for a thread that was not recorded. */
 static const llmprof_thread *thread_of(const writer *w, uint32_t track) {
-  size_t count, row = track - w->layout.places;
-  const llmprof_thread *all = llmprof_trace_threads(w->trace, &count);
+  size_t count, row = track - w->of->layout.places;
+  const llmprof_thread *all = llmprof_trace_threads(w->of->trace, &count);
   return row < count ? &all[row] : NULL;
 }
 
 static const llmprof_place *place_of(const writer *w, uint32_t track) {
   size_t count;
-  const llmprof_place *all = llmprof_trace_places(w->trace, &count);
+  const llmprof_place *all = llmprof_trace_places(w->of->trace, &count);
   return track < count ? &all[track] : NULL;
 }
 
@@ -170,30 +210,29 @@ static uint32_t pid_of(const writer *w, uint32_t track) {
 }
 
 static uint32_t tid_of(const writer *w, uint32_t lane) {
-  const perfetto_lane *l = &w->layout.lanes[lane];
+  const perfetto_lane *l = &w->of->layout.lanes[lane];
   const llmprof_thread *thread = thread_of(w, l->track);
-  bool own = l->track >= w->layout.places && thread && !l->number;
+  bool own = l->track >= w->of->layout.places && thread && !l->number;
   return own ? thread->tid : LANE_TID + lane;
 }
 
 /* An event that names a process (tid NULL) or a lane by w->label. */
-static bool write_name(writer *w, uint32_t pid, const uint32_t *tid) {
-  if (!begin_event(w, "M")) return false;
-  llmprof_buffer_printf(&w->out, ",\"name\":\"%s\",\"pid\":%" PRIu32,
+static void write_name(writer *w, uint32_t pid, const uint32_t *tid) {
+  begin_event(w, 'M');
+  llmprof_buffer_printf(&w->piece.bytes, ",\"name\":\"%s\",\"pid\":%" PRIu32,
                         tid ? "thread_name" : "process_name", pid);
-  if (tid) llmprof_buffer_printf(&w->out, ",\"tid\":%" PRIu32, *tid);
-  llmprof_buffer_puts(&w->out, ",\"args\":{\"name\":");
-  llmprof_json_put_any(&w->out, w->label.bytes, w->label.size);
-  llmprof_buffer_puts(&w->out, "}}");
-  w->out.failed |= w->label.failed;
+  if (tid) llmprof_buffer_printf(&w->piece.bytes, ",\"tid\":%" PRIu32, *tid);
+  PUT(w, ",\"args\":{\"name\":");
+  llmprof_json_put_any(&w->piece.bytes, w->label.bytes, w->label.size);
+  PUT(w, "}}");
+  w->piece.bytes.failed |= w->label.failed;
   llmprof_buffer_clear(&w->label);
-  return true;
 }
 
 static void label_string(writer *w, const char *before, uint32_t id) {
   size_t size;
   if (id == LLMPROF_NO_STRING) return;
-  const char *bytes = llmprof_strings_get(w->strings, id, &size);
+  const char *bytes = llmprof_strings_get(w->of->strings, id, &size);
   llmprof_buffer_puts(&w->label, before);
   llmprof_buffer_add(&w->label, bytes, size);
 }
@@ -206,7 +245,7 @@ static void label_number(writer *w, const char *before, uint32_t number) {
 
 static uint32_t device_name(const writer *w, uint32_t id) {
   size_t count;
-  const llmprof_device *devices = llmprof_trace_devices(w->trace, &count);
+  const llmprof_device *devices = llmprof_trace_devices(w->of->trace, &count);
   for (size_t i = 0; i < count; i++) {
     if (devices[i].id == id) return devices[i].name;
   }
@@ -214,9 +253,9 @@ static uint32_t device_name(const writer *w, uint32_t id) {
 }
 
 /* "GPU 0: NVIDIA H200", for each on which something ran. */
-static bool name_devices(writer *w) {
+static void name_devices(writer *w) {
   size_t count;
-  const llmprof_place *places = llmprof_trace_places(w->trace, &count);
+  const llmprof_place *places = llmprof_trace_places(w->of->trace, &count);
   for (size_t i = 0; i < count; i++) {
     uint32_t device = places[i].device;
     size_t first = 0;
@@ -224,9 +263,8 @@ static bool name_devices(writer *w) {
     if (first < i) continue;
     label_number(w, "GPU", device);
     label_string(w, ": ", device_name(w, device));
-    if (!write_name(w, GPU_PID + device, NULL)) return false;
+    write_name(w, GPU_PID + device, NULL);
   }
-  return true;
 }
 
 /* Without folders and arguments: the file may be handed on. */
@@ -234,18 +272,18 @@ static void label_program(writer *w, uint32_t name) {
   size_t size;
   if (name == LLMPROF_NO_STRING) return;
   llmprof_buffer_puts(&w->label, ": ");
-  llmprof_text_program(&w->label, llmprof_strings_get(w->strings, name, &size));
+  llmprof_text_program(&w->label,
+                       llmprof_strings_get(w->of->strings, name, &size));
 }
 
-static bool name_processes(writer *w) {
+static void name_processes(writer *w) {
   size_t count;
-  const llmprof_process *all = llmprof_trace_processes(w->trace, &count);
+  const llmprof_process *all = llmprof_trace_processes(w->of->trace, &count);
   for (size_t i = 0; i < count; i++) {
     label_number(w, "process", all[i].pid);
     label_program(w, all[i].name);
-    if (!write_name(w, all[i].pid, NULL)) return false;
+    write_name(w, all[i].pid, NULL);
   }
-  return true;
 }
 
 static void label_place(writer *w, const llmprof_place *place) {
@@ -261,8 +299,8 @@ static void label_thread(writer *w, const llmprof_thread *thread) {
 }
 
 /* "stream 7, context 1, process 1234, lane 2" */
-static bool name_lane(writer *w, uint32_t lane) {
-  const perfetto_lane *l = &w->layout.lanes[lane];
+static void name_lane(writer *w, uint32_t lane) {
+  const perfetto_lane *l = &w->of->layout.lanes[lane];
   uint32_t tid = tid_of(w, lane);
   const llmprof_place *place = place_of(w, l->track);
   if (place)
@@ -270,22 +308,22 @@ static bool name_lane(writer *w, uint32_t lane) {
   else
     label_thread(w, thread_of(w, l->track));
   if (l->number) label_number(w, ", lane", l->number + 1);
-  return write_name(w, pid_of(w, l->track), &tid);
+  write_name(w, pid_of(w, l->track), &tid);
 }
 
-static bool name_tracks(writer *w) {
-  bool ok = name_devices(w) && name_processes(w);
-  for (size_t i = 0; ok && i < w->layout.lane_count; i++)
-    ok = name_lane(w, (uint32_t)i);
-  return ok;
+static void name_tracks(writer *w) {
+  name_devices(w);
+  name_processes(w);
+  for (size_t i = 0; i < w->of->layout.lane_count; i++)
+    name_lane(w, (uint32_t)i);
 }
 
 /* ---- slices ---- */
 
 static void put_lane(writer *w, uint32_t lane) {
-  put_field(w, ",\"pid\":", pid_of(w, w->layout.lanes[lane].track));
-  put_field(w, ",\"tid\":", tid_of(w, lane));
-  llmprof_buffer_puts(&w->out, ",\"ts\":");
+  PUT_FIELD(w, ",\"pid\":", pid_of(w, w->of->layout.lanes[lane].track));
+  PUT_FIELD(w, ",\"tid\":", tid_of(w, lane));
+  PUT(w, ",\"ts\":");
 }
 
 /* Where and when, after the phase. */
@@ -294,25 +332,25 @@ static void put_where(writer *w, uint32_t lane, int64_t ns) {
   put_us(w, ns);
 }
 
-static bool begin_slice(writer *w, size_t item, const char *category) {
-  const perfetto_layout *l = &w->layout;
+static void begin_slice(writer *w, size_t item, const char *category) {
+  const perfetto_layout *l = &w->of->layout;
   int64_t start = llmprof_perfetto_start(l, item);
-  if (!begin_event(w, "X")) return false;
+  begin_event(w, 'X');
   put_where(w, l->lane[item], start);
-  llmprof_buffer_puts(&w->out, ",\"dur\":");
+  PUT(w, ",\"dur\":");
   put_us(w, llmprof_perfetto_end(l, item) - start);
-  llmprof_buffer_puts(&w->out, ",\"cat\":\"");
-  llmprof_buffer_puts(&w->out, category);
-  llmprof_buffer_puts(&w->out, "\",\"name\":");
-  return true;
+  PUT(w, ",\"cat\":\"");
+  put_text(w, category);
+  PUT(w, "\",\"name\":");
 }
 
 /* The name of a member of "args", which is open. */
 static void put_name(writer *w, const char *name) {
-  bool first = w->out.size && w->out.bytes[w->out.size - 1] == '{';
-  llmprof_buffer_puts(&w->out, first ? "\"" : ",\"");
-  llmprof_buffer_puts(&w->out, name);
-  llmprof_buffer_puts(&w->out, "\":");
+  const llmprof_buffer *out = &w->piece.bytes;
+  if (out->size && out->bytes[out->size - 1] != '{') PUT(w, ",");
+  PUT(w, "\"");
+  put_text(w, name);
+  PUT(w, "\":");
 }
 
 static void put_arg(writer *w, const char *name, int64_t value) {
@@ -328,15 +366,15 @@ static int64_t known(uint32_t value) {
 static void put_triple(writer *w, const char *name, const uint32_t *triple) {
   if (triple[0] == LLMPROF_NONE) return;
   put_name(w, name);
-  put_field(w, "[", triple[0]);
-  put_field(w, ",", triple[1]);
-  put_field(w, ",", triple[2]);
-  llmprof_buffer_putc(&w->out, ']');
+  PUT_FIELD(w, "[", triple[0]);
+  PUT_FIELD(w, ",", triple[1]);
+  PUT_FIELD(w, ",", triple[2]);
+  PUT(w, "]");
 }
 
 static void put_shape(writer *w, uint32_t shape) {
   size_t count;
-  const llmprof_shape *s = &llmprof_trace_shapes(w->trace, &count)[shape];
+  const llmprof_shape *s = &llmprof_trace_shapes(w->of->trace, &count)[shape];
   put_arg(w, "registers per thread", known(s->registers));
   put_arg(w, "static shared memory bytes", known(s->static_shared));
   put_arg(w, "dynamic shared memory bytes", known(s->dynamic_shared));
@@ -352,104 +390,121 @@ static void put_kernel_shape(writer *w, uint32_t shape, bool first) {
     put_cached(w, &w->shapes, shape, put_shape);
 }
 
-static bool write_op(writer *w, size_t op) {
+static void write_op(writer *w, size_t op) {
   static const char *const categories[] = {"kernel", "copy", "set", "graph"};
-  const llmprof_ops *ops = w->layout.ops;
+  const llmprof_ops *ops = w->of->layout.ops;
   size_t kind = LLMPROF_KERNEL;
   while (op >= ops->first[kind + 1]) kind++;
-  if (!begin_slice(w, op, categories[kind])) return false;
+  begin_slice(w, op, categories[kind]);
   put_id(w, ops->name[op], "unknown");
-  llmprof_buffer_puts(&w->out, ",\"args\":{");
+  PUT(w, ",\"args\":{");
   int64_t correlation = known(ops->correlation[op]);
   put_arg(w, "correlation", correlation);
   if (kind == LLMPROF_KERNEL)
-    put_kernel_shape(w, w->details->shape[op], correlation == LLMPROF_ABSENT);
+    put_kernel_shape(w, w->of->details->shape[op],
+                     correlation == LLMPROF_ABSENT);
   else
     put_arg(w, "bytes", ops->bytes[op - ops->first[LLMPROF_COPY]]);
-  llmprof_buffer_puts(&w->out, "}}");
+  PUT(w, "}}");
   w->counts.operations++;
-  return true;
 }
 
-static bool write_range(writer *w, size_t range) {
-  const llmprof_ranges *ranges = w->layout.ranges;
-  if (!begin_slice(w, w->layout.first_range + range, "nvtx")) return false;
+static void write_range(writer *w, size_t range) {
+  const llmprof_ranges *ranges = w->of->layout.ranges;
+  begin_slice(w, w->of->layout.first_range + range, "nvtx");
   put_id(w, ranges->tag[range], "unnamed range");
-  llmprof_buffer_puts(&w->out, "}");
+  PUT(w, "}");
   w->counts.ranges++;
-  return true;
 }
 
 /* "cudaMalloc_v3020" without its version, as `nsys stats` shows it. */
 static void put_call(writer *w, uint32_t id) {
   size_t size;
-  const char *name = llmprof_strings_get(w->strings, id, &size);
+  const char *name = llmprof_strings_get(w->of->strings, id, &size);
   if (size > 6 && memcmp(name + size - 6, "_v", 2) == 0) size -= 6;
-  llmprof_json_put_any(&w->out, name, size);
+  llmprof_json_put_any(&w->piece.bytes, name, size);
 }
 
 static void put_call_name(writer *w, uint32_t id) {
   if (id == LLMPROF_NO_STRING)
-    llmprof_json_put_any(&w->out, "unknown", strlen("unknown"));
+    llmprof_json_put_any(&w->piece.bytes, "unknown", strlen("unknown"));
   else
     put_cached(w, &w->calls, id, put_call);
 }
 
-static bool write_call(writer *w, size_t call) {
-  if (!begin_slice(w, w->layout.first_call + call, "api")) return false;
-  put_call_name(w, w->layout.calls->name[call]);
-  llmprof_buffer_puts(&w->out, "}");
+static void write_call(writer *w, size_t call) {
+  begin_slice(w, w->of->layout.first_call + call, "api");
+  put_call_name(w, w->of->layout.calls->name[call]);
+  PUT(w, "}");
   w->counts.calls++;
-  return true;
 }
 
-static bool begin_flow(writer *w, const char *phase, size_t op, size_t item) {
-  if (!begin_event(w, phase)) return false;
-  put_where(w, w->layout.lane[item], llmprof_perfetto_start(&w->layout, item));
-  put_field(w, ",\"cat\":\"launch\",\"name\":\"launch\",\"id\":", (int64_t)op);
-  return true;
+static void begin_flow(writer *w, char phase, size_t op, size_t item) {
+  const perfetto_layout *l = &w->of->layout;
+  begin_event(w, phase);
+  put_where(w, l->lane[item], llmprof_perfetto_start(l, item));
+  PUT_FIELD(w, ",\"cat\":\"launch\",\"name\":\"launch\",\"id\":", (int64_t)op);
 }
 
 /* From the call to the operation, when both are drawn. "bp" ends it at the
  * slice that begins there, not at the next one. */
-static bool write_flow(writer *w, size_t op) {
-  const perfetto_layout *l = &w->layout;
+static void write_flow(writer *w, size_t op) {
+  const perfetto_layout *l = &w->of->layout;
   size_t call = l->first_call + l->call_of[op];
-  if (l->call_of[op] == LLMPROF_NONE || l->lane[call] == LLMPROF_NONE)
-    return true;
-  if (!begin_flow(w, "s", op, call)) return false;
-  llmprof_buffer_putc(&w->out, '}');
-  if (!begin_flow(w, "f", op, op)) return false;
-  llmprof_buffer_puts(&w->out, ",\"bp\":\"e\"}");
+  if (l->call_of[op] == LLMPROF_NONE || l->lane[call] == LLMPROF_NONE) return;
+  begin_flow(w, 's', op, call);
+  PUT(w, "}");
+  begin_flow(w, 'f', op, op);
+  PUT(w, ",\"bp\":\"e\"}");
   w->counts.flows++;
-  return true;
 }
 
-static bool write_item(writer *w, size_t item) {
-  const perfetto_layout *l = &w->layout;
-  if (item >= l->first_call) return write_call(w, item - l->first_call);
-  if (item >= l->first_range) return write_range(w, item - l->first_range);
-  return write_op(w, item) && write_flow(w, item);
+static void write_item(writer *w, size_t item) {
+  const perfetto_layout *l = &w->of->layout;
+  if (item >= l->first_call) {
+    write_call(w, item - l->first_call);
+  } else if (item >= l->first_range) {
+    write_range(w, item - l->first_range);
+  } else {
+    write_op(w, item);
+    write_flow(w, item);
+  }
 }
 
 /* ---- the file ---- */
 
-static bool write_events(writer *w) {
-  llmprof_buffer_puts(&w->out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
-  bool ok = name_tracks(w);
-  for (size_t i = 0; ok && i < w->layout.count; i++)
-    ok = w->layout.lane[i] == LLMPROF_NONE || write_item(w, i);
-  llmprof_buffer_puts(&w->out, "\n]}\n");
-  return ok && flush(w);
+/* Part 0 is what comes before the items. */
+static bool make_part(void *user, size_t worker, size_t part,
+                      llmprof_error *err) {
+  writer *w = (writer *)user + worker;
+  const perfetto_layout *l = &w->of->layout;
+  size_t first = part ? (part - 1) * PART : 0, end = part * PART;
+  if (!part) {
+    PUT(w, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+    name_tracks(w);
+  }
+  if (end > l->count) end = l->count;
+  for (size_t i = first; i < end; i++) {
+    if (l->lane[i] != LLMPROF_NONE) write_item(w, i);
+  }
+  if (part + 1 == w->of->parts) PUT(w, "\n]}\n");
+  return llmprof_sink_pack(w->of->sink, &w->piece, err);
 }
 
-static bool prepare_caches(writer *w) {
-  size_t strings = llmprof_strings_count(w->strings), shapes;
-  llmprof_trace_shapes(w->trace, &shapes);
-  return (cache_init(&w->names, strings) && cache_init(&w->calls, strings) &&
-          cache_init(&w->lanes, w->layout.lane_count) &&
-          cache_init(&w->shapes, shapes)) ||
-         llmprof_fail_nomem(w->err);
+static bool write_part(void *user, size_t worker, size_t part,
+                       llmprof_error *err) {
+  writer *w = (writer *)user + worker;
+  (void)part;
+  return llmprof_sink_write(w->of->sink, &w->piece, err);
+}
+
+static bool writer_init(writer *w, const export *of) {
+  size_t strings = llmprof_strings_count(of->strings), shapes;
+  llmprof_trace_shapes(of->trace, &shapes);
+  *w = (writer){.of = of};
+  return cache_init(&w->names, strings) && cache_init(&w->calls, strings) &&
+         cache_init(&w->lanes, of->layout.lane_count) &&
+         cache_init(&w->shapes, shapes);
 }
 
 static void writer_free(writer *w) {
@@ -457,16 +512,39 @@ static void writer_free(writer *w) {
   cache_free(&w->calls);
   cache_free(&w->lanes);
   cache_free(&w->shapes);
-  llmprof_buffer_free(&w->out);
+  llmprof_sink_piece_free(&w->piece);
   llmprof_buffer_free(&w->label);
-  llmprof_perfetto_layout_free(&w->layout);
 }
 
-static bool write_file(writer *w, const char *path, bool packed) {
-  w->sink = llmprof_sink_open(path, packed, w->err);
-  if (!w->sink) return false;
-  if (write_events(w)) return llmprof_sink_commit(w->sink, w->err);
-  llmprof_sink_discard(w->sink);
+static void add_counts(llmprof_perfetto_counts *sum, const writer *w) {
+  sum->operations += w->counts.operations;
+  sum->ranges += w->counts.ranges;
+  sum->calls += w->counts.calls;
+  sum->flows += w->counts.flows;
+}
+
+/* As many writers as there is memory for. */
+static bool write_parts(const export *x, llmprof_perfetto_counts *counts,
+                        llmprof_error *err) {
+  size_t wanted = llmprof_crew_size(x->parts), made = 0;
+  writer *writers = llmprof_zalloc(wanted, sizeof *writers);
+  bool ok = writers != NULL;
+  while (ok && made < wanted && writer_init(&writers[made], x)) made++;
+  const llmprof_crew crew = {x->parts, make_part, write_part, writers};
+  ok = made ? llmprof_crew_run(&crew, made, err) : llmprof_fail_nomem(err);
+  for (size_t i = 0; i < made; i++) add_counts(counts, &writers[i]);
+  for (size_t i = 0; writers && i < wanted; i++) writer_free(&writers[i]);
+  llmprof_free(writers);
+  return ok;
+}
+
+static bool write_file(export *x, const char *path, bool packed,
+                       llmprof_perfetto_counts *counts, llmprof_error *err) {
+  x->parts = 1 + (x->layout.count + PART - 1) / PART;
+  x->sink = llmprof_sink_open(path, packed, err);
+  if (!x->sink) return false;
+  if (write_parts(x, counts, err)) return llmprof_sink_commit(x->sink, err);
+  llmprof_sink_discard(x->sink);
   return false;
 }
 
@@ -474,15 +552,15 @@ bool llmprof_perfetto_write(llmprof_trace *trace, const char *path,
                             const llmprof_perfetto_options *options,
                             llmprof_perfetto_counts *written,
                             llmprof_error *err) {
-  writer w = {.trace = trace,
+  export x = {.trace = trace,
               .strings = llmprof_trace_strings(trace),
-              .details = llmprof_trace_details(trace, err),
-              .err = err};
-  bool ok = w.details &&
-            llmprof_perfetto_lay_out(&w.layout, trace, options, err) &&
-            prepare_caches(&w) && write_file(&w, path, options->packed);
-  w.counts.lanes = w.layout.lane_count;
-  if (ok && written) *written = w.counts;
-  writer_free(&w);
+              .details = llmprof_trace_details(trace, err)};
+  llmprof_perfetto_counts counts = {0};
+  bool ok = x.details &&
+            llmprof_perfetto_lay_out(&x.layout, trace, options, err) &&
+            write_file(&x, path, options->packed, &counts, err);
+  counts.lanes = x.layout.lane_count;
+  if (ok && written) *written = counts;
+  llmprof_perfetto_layout_free(&x.layout);
   return ok;
 }

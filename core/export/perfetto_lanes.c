@@ -73,28 +73,86 @@ static bool is_wanted(const perfetto_layout *l,
 
 /* ---- order ---- */
 
-typedef int64_t (*item_key)(const perfetto_layout *l, size_t item);
-
-static int64_t by_end_backwards(const perfetto_layout *l, size_t item) {
-  return ~llmprof_perfetto_end(l, item); /* as -end, of any end */
+/* By start: tables are a few sorted runs, so that this is merging them. */
+static bool sort_by_start(const perfetto_layout *l, uint32_t *items,
+                          size_t count) {
+  int64_t *starts = llmprof_alloc(l->count, sizeof *starts);
+  if (!starts) return false;
+  for (size_t i = 0; i < l->count; i++)
+    starts[i] = llmprof_perfetto_start(l, i);
+  bool ok = llmprof_sort_rows_i64(items, count, starts);
+  llmprof_free(starts);
+  return ok;
 }
 
-static int64_t by_track(const perfetto_layout *l, size_t item) {
-  return track_of(l, item);
+static bool sort_by_track(const perfetto_layout *l, uint32_t *items,
+                          size_t count) {
+  uint32_t *tracks = llmprof_alloc(l->count, sizeof *tracks);
+  if (!tracks) return false;
+  for (size_t i = 0; i < l->count; i++) tracks[i] = track_of(l, i);
+  bool ok = llmprof_sort_rows_u32(items, count, tracks);
+  llmprof_free(tracks);
+  return ok;
 }
 
+enum {
+  FEW = 16
+};
+
+/* Items that start at once, the longer first. */
+static bool sort_by_end(const perfetto_layout *l, uint32_t *items,
+                        size_t count) {
+  int64_t *ends = llmprof_alloc(count, sizeof *ends);
+  uint32_t *order = llmprof_alloc(count, 2 * sizeof *order);
+  bool ok = ends && order;
+  for (size_t i = 0; ok && i < count; i++) {
+    ends[i] = ~llmprof_perfetto_end(l, items[i]); /* as -end, of any end */
+    order[i] = (uint32_t)i;
+  }
+  ok = ok && llmprof_sort_rows_i64(order, count, ends);
+  for (size_t i = 0; ok && i < count; i++) order[count + i] = items[order[i]];
+  for (size_t i = 0; ok && i < count; i++) items[i] = order[count + i];
+  llmprof_free(ends);
+  llmprof_free(order);
+  return ok;
+}
+
+static void insert_by_end(const perfetto_layout *l, uint32_t *items,
+                          size_t count) {
+  for (size_t i = 1; i < count; i++) {
+    uint32_t item = items[i];
+    int64_t end = llmprof_perfetto_end(l, item);
+    size_t j = i;
+    for (; j && llmprof_perfetto_end(l, items[j - 1]) < end; j--)
+      items[j] = items[j - 1];
+    items[j] = item;
+  }
+}
+
+static bool starts_with(const perfetto_layout *l, uint32_t a, uint32_t b) {
+  return llmprof_perfetto_start(l, a) == llmprof_perfetto_start(l, b) &&
+         track_of(l, a) == track_of(l, b);
+}
+
+static bool sort_ties(const perfetto_layout *l, uint32_t *items, size_t count) {
+  bool ok = true;
+  for (size_t i = 0, run; ok && i < count; i += run) {
+    for (run = 1; i + run < count; run++) {
+      if (!starts_with(l, items[i], items[i + run])) break;
+    }
+    if (run > FEW)
+      ok = sort_by_end(l, items + i, run);
+    else
+      insert_by_end(l, items + i, run);
+  }
+  return ok;
+}
+
+/* By track, start and end backwards; else as they were. */
 static bool sort_items(const perfetto_layout *l, uint32_t *items,
                        size_t count) {
-  static const item_key keys[] = {by_end_backwards, llmprof_perfetto_start,
-                                  by_track};
-  int64_t *values = llmprof_alloc(l->count, sizeof *values);
-  bool ok = values;
-  for (size_t k = 0; ok && k < sizeof keys / sizeof *keys; k++) {
-    for (size_t i = 0; i < l->count; i++) values[i] = keys[k](l, i);
-    ok = llmprof_sort_rows_i64(items, count, values);
-  }
-  llmprof_free(values);
-  return ok;
+  return sort_by_start(l, items, count) && sort_by_track(l, items, count) &&
+         sort_ties(l, items, count);
 }
 
 /* ---- lanes ---- */

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "frame/cells.h"
+#include "frame/median.h"
 #include "llmprof/alloc.h"
 #include "llmprof/interrupt.h"
 #include "llmprof/relate.h"
@@ -139,13 +140,24 @@ static void roll_least(const window *w, double sign) {
   }
 }
 
-static void roll(window *w, llmprof_statistic statistic) {
+static bool roll_medians(const window *w, llmprof_error *err) {
+  double *medians = llmprof_alloc(w->count, sizeof *medians);
+  bool ok = medians || llmprof_fail_nomem(err);
+  ok = ok && llmprof_roll_median(w->values, w->count, w->size, medians, err);
+  for (size_t i = 0; ok && i < w->count; i++) w->out[w->rows[i]] = medians[i];
+  llmprof_free(medians);
+  return ok;
+}
+
+static bool roll(window *w, llmprof_statistic statistic, llmprof_error *err) {
   for (size_t i = 0; i < w->count; i++)
     w->values[i] = llmprof_real_at(w->from, w->rows[i]);
+  if (statistic == LLMPROF_MEDIAN) return roll_medians(w, err);
   if (statistic == LLMPROF_MIN || statistic == LLMPROF_MAX)
     roll_least(w, statistic == LLMPROF_MIN ? 1 : -1);
   else
     roll_sums(w, statistic == LLMPROF_MEAN ? (double)w->size : 1);
+  return true;
 }
 
 static bool window_init(window *w, size_t rows, llmprof_error *err) {
@@ -169,7 +181,7 @@ bool llmprof_frame_rolling(llmprof_frame *frame, size_t number, size_t size,
     if (llmprof_interrupted_at(g)) ok = llmprof_fail_interrupted(err);
     w.rows = l.rows + l.start[g];
     w.count = l.start[g + 1] - l.start[g];
-    if (ok) roll(&w, statistic);
+    ok = ok && roll(&w, statistic, err);
   }
   listing_free(&l);
   llmprof_free(w.values);

@@ -3,6 +3,7 @@
 #include "nsys/nsys_samples.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "llmprof/alloc.h"
@@ -27,14 +28,21 @@ typedef struct metric {
   llmprof_sampled value;
 } metric;
 
+/* A row of GPU_METRICS that says something. */
+typedef struct reading {
+  int64_t time;
+  double value;
+  uint8_t device, of; /* of: a llmprof_sampled */
+} reading;
+
 typedef struct loader {
   llmprof_builder *builder;
   metric metrics[MOST_METRICS];
   size_t metric_count;
+  reading *readings;
+  size_t count, cap;
+  bool sorted;           /* so far */
   int64_t last[SOURCES]; /* end of the sample before; ABSENT: none */
-  llmprof_sample_row row;
-  bool open;      /* row is being filled */
-  bool has_value; /* it says something */
   llmprof_error why;
 } loader;
 
@@ -71,24 +79,17 @@ static llmprof_sampled metric_value(const loader *l, int64_t type, int64_t id) {
 
 /* ---- values ---- */
 
-/* The first of a GPU began nobody knows when. */
-static bool end_sample(loader *l) {
-  if (!l->open) return true;
-  l->open = false;
-  l->row.start = l->last[l->row.device];
-  l->last[l->row.device] = l->row.end;
-  if (!l->has_value || l->row.start == LLMPROF_ABSENT ||
-      l->row.start >= l->row.end)
-    return true;
-  return llmprof_builder_add_sample(l->builder, &l->row, &l->why);
+static int compare(int64_t a, int64_t b) {
+  return (a > b) - (a < b);
 }
 
-static void begin_sample(loader *l, int64_t end, uint32_t device) {
-  l->row.end = end;
-  l->row.device = device;
-  for (int i = 0; i < LLMPROF_SAMPLED; i++) l->row.values[i] = NAN;
-  l->open = true;
-  l->has_value = false;
+/* By time, then GPU; the rest, so that equal files are read alike. */
+static int by_time(const void *left, const void *right) {
+  const reading *a = left, *b = right;
+  int order = compare(a->time, b->time);
+  if (!order) order = compare(a->device, b->device);
+  if (!order) order = compare(a->of, b->of);
+  return order ? order : (a->value > b->value) - (a->value < b->value);
 }
 
 enum {
@@ -101,16 +102,53 @@ enum {
 static bool take_value(void *user, const llmprof_scan *scan,
                        const int64_t *values) {
   loader *l = user;
-  int64_t time = values[METRIC_TIME], type = values[METRIC_TYPE];
-  llmprof_sampled value = metric_value(l, type, values[METRIC_ID]);
-  if (value == LLMPROF_SAMPLED || time == LLMPROF_ABSENT) return true;
-  uint32_t device = (uint32_t)(type & NSYS_METRICS_GPU_MASK);
-  if (!l->open || l->row.end != time || l->row.device != device) {
-    if (!end_sample(l)) return false;
-    begin_sample(l, time, device);
+  int64_t type = values[METRIC_TYPE];
+  llmprof_sampled of = metric_value(l, type, values[METRIC_ID]);
+  reading r = {values[METRIC_TIME], llmprof_scan_double(scan, 0),
+               (uint8_t)(type & NSYS_METRICS_GPU_MASK), (uint8_t)of};
+  if (of == LLMPROF_SAMPLED || r.time == LLMPROF_ABSENT) return true;
+  if (!llmprof_grow(&l->readings, &l->cap, l->count + 1, sizeof r))
+    return false;
+  if (l->count && by_time(&l->readings[l->count - 1], &r) > 0)
+    l->sorted = false;
+  l->readings[l->count++] = r;
+  return true;
+}
+
+/* The first of a GPU began nobody knows when. */
+static bool add_sample(loader *l, llmprof_sample_row *row) {
+  row->start = l->last[row->device];
+  l->last[row->device] = row->end;
+  if (row->start == LLMPROF_ABSENT || row->start >= row->end) return true;
+  for (int i = 0; i < LLMPROF_SAMPLED; i++) {
+    if (isfinite(row->values[i]))
+      return llmprof_builder_add_sample(l->builder, row, &l->why);
   }
-  l->row.values[value] = llmprof_scan_double(scan, 0);
-  l->has_value = l->has_value || isfinite(l->row.values[value]);
+  return true;
+}
+
+/* The sample that begins with a reading; where the next begins. */
+static size_t gather(const loader *l, size_t from, llmprof_sample_row *row) {
+  const reading *first = &l->readings[from];
+  *row = (llmprof_sample_row){.end = first->time, .device = first->device};
+  for (int i = 0; i < LLMPROF_SAMPLED; i++) row->values[i] = NAN;
+  size_t i = from;
+  for (; i < l->count; i++) {
+    const reading *r = &l->readings[i];
+    if (r->time != first->time || r->device != first->device) break;
+    row->values[r->of] = r->value;
+  }
+  return i;
+}
+
+/* The order of rows is not promised. */
+static bool add_samples(loader *l) {
+  if (!l->sorted) qsort(l->readings, l->count, sizeof *l->readings, by_time);
+  for (size_t i = 0; i < l->count;) {
+    llmprof_sample_row row;
+    i = gather(l, i, &row);
+    if (!add_sample(l, &row)) return false;
+  }
   return true;
 }
 
@@ -125,7 +163,7 @@ static bool load(nsys_export *export, loader *l, llmprof_error *err) {
   for (size_t i = 0; i < SOURCES; i++) l->last[i] = LLMPROF_ABSENT;
   bool ok = llmprof_scan_each(export->db, &names, take_metric, l, NULL, err) &&
             llmprof_scan_each(export->db, &rows, take_value, l, &has, err) &&
-            (end_sample(l) || llmprof_fail_nomem(err));
+            (add_samples(l) || llmprof_fail_nomem(err));
   if (l->why.code && err) *err = l->why;
   if (ok && has) llmprof_builder_recorded(l->builder, LLMPROF_TABLE_SAMPLES);
   return ok;
@@ -136,7 +174,9 @@ bool llmprof_nsys_load_samples(nsys_export *export, llmprof_builder *builder,
   loader *l = llmprof_zalloc(1, sizeof *l);
   if (!l) return llmprof_fail_nomem(err);
   l->builder = builder;
+  l->sorted = true;
   bool ok = load(export, l, err);
+  llmprof_free(l->readings);
   llmprof_free(l);
   return ok;
 }

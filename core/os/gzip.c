@@ -1,24 +1,46 @@
 #include "llmprof/gzip.h"
 
-#include "os/packer.h"
+#include <limits.h>
+
+#include "os/packing.h"
 
 enum {
   LEVEL = 9, /* of what is packed once, in memory, and carried along */
+  MEMORY_LEVEL = 8,
+  ROOM = 64 * 1024,
 };
 
-static bool take(void *user, const void *bytes, size_t size,
-                 llmprof_error *err) {
-  llmprof_buffer *out = user;
-  llmprof_buffer_add(out, bytes, size);
-  return !out->failed || llmprof_fail_nomem(err);
+/* zlib takes no more than an unsigned at once. */
+static void give(z_stream *z, const unsigned char **bytes, size_t *left) {
+  if (z->avail_in) return;
+  size_t part = *left < UINT_MAX ? *left : UINT_MAX;
+  z->next_in = (unsigned char *)*bytes;
+  z->avail_in = (uInt)part;
+  *bytes += part;
+  *left -= part;
+}
+
+static void pack(z_stream *z, llmprof_buffer *out, const unsigned char *bytes,
+                 size_t size) {
+  unsigned char room[ROOM];
+  int got = Z_OK;
+  while (got != Z_STREAM_END && !out->failed) {
+    if (size) give(z, &bytes, &size);
+    z->next_out = room;
+    z->avail_out = sizeof room;
+    got = deflate(z, size ? Z_NO_FLUSH : Z_FINISH);
+    llmprof_buffer_add(out, room, sizeof room - z->avail_out);
+  }
 }
 
 bool llmprof_gzip(llmprof_buffer *out, const void *bytes, size_t size,
                   llmprof_error *err) {
-  llmprof_packer *packer = llmprof_packer_new(LEVEL, 0, take, out);
-  if (!packer) return llmprof_fail_nomem(err);
-  bool ok = llmprof_packer_write(packer, bytes, size, err) &&
-            llmprof_packer_finish(packer, err);
-  llmprof_packer_free(packer);
-  return ok;
+  z_stream z = {0};
+  llmprof_packing_hooks(&z);
+  if (deflateInit2(&z, LEVEL, Z_DEFLATED, LLMPROF_GZIP_WINDOW, MEMORY_LEVEL,
+                   Z_DEFAULT_STRATEGY) != Z_OK)
+    return llmprof_fail_nomem(err);
+  pack(&z, out, bytes, size);
+  deflateEnd(&z);
+  return !out->failed || llmprof_fail_nomem(err);
 }

@@ -1,69 +1,112 @@
 #include "os/sink.h"
 
-#include <unistd.h>
+#include <stdint.h>
+#include <zlib.h>
 
 #include "llmprof/alloc.h"
 #include "llmprof/fs.h"
 #include "llmprof/interrupt.h"
+#include "os/deflate.h"
 #include "os/fs_draft.h"
-#include "os/packer.h"
-
-enum {
-  LEVEL = 3, /* event files shrink little more beyond, and take longer */
-};
 
 struct llmprof_sink {
   fs_draft draft;
-  llmprof_packer *packer; /* NULL: plain */
+  bool packed;
+  unsigned long crc;
+  uint64_t size; /* of what was packed */
 };
 
-static bool write_packed(void *user, const void *bytes, size_t size,
-                         llmprof_error *err) {
-  llmprof_sink *sink = user;
+/* ---- pieces ---- */
+
+void llmprof_sink_piece_free(llmprof_sink_piece *piece) {
+  llmprof_buffer_free(&piece->bytes);
+  llmprof_free(piece->packed);
+  llmprof_deflate_free(piece->deflate);
+  *piece = (llmprof_sink_piece){0};
+}
+
+bool llmprof_sink_pack(const llmprof_sink *sink, llmprof_sink_piece *piece,
+                       llmprof_error *err) {
+  size_t size = piece->bytes.size;
+  if (piece->bytes.failed) return llmprof_fail_nomem(err);
+  if (!sink->packed) return true;
+  if (!piece->deflate) piece->deflate = llmprof_deflate_new();
+  if (!piece->deflate || !llmprof_grow(&piece->packed, &piece->packed_cap,
+                                       llmprof_deflate_bound(size), 1))
+    return llmprof_fail_nomem(err);
+  const unsigned char *bytes = (const unsigned char *)piece->bytes.bytes;
+  piece->size = size;
+  piece->crc = crc32_z(crc32_z(0, NULL, 0), bytes, size);
+  piece->packed_size =
+      llmprof_deflate_pack(piece->deflate, bytes, size, piece->packed);
+  return true;
+}
+
+/* ---- the file ---- */
+
+static bool put(llmprof_sink *sink, const void *bytes, size_t size,
+                llmprof_error *err) {
   return llmprof_fs_write_fd(sink->draft.fd, sink->draft.path, bytes, size,
                              err);
 }
 
-static void sink_free(llmprof_sink *sink) {
-  llmprof_packer_free(sink->packer);
-  llmprof_free(sink);
+/* RFC 1952: no name and no time, so that equal input gives equal bytes. */
+static bool begin(llmprof_sink *sink, llmprof_error *err) {
+  static const unsigned char header[10] = {0x1f, 0x8b, 8, [9] = 3};
+  sink->crc = crc32_z(0, NULL, 0);
+  return put(sink, header, sizeof header, err);
 }
 
-/* The caller makes what the others pack. */
-static size_t packing_threads(void) {
-  long processors = sysconf(_SC_NPROCESSORS_ONLN);
-  return processors > 1 ? (size_t)processors - 1 : 0;
+static void put_u32(unsigned char *at, uint32_t value) {
+  for (int i = 0; i < 4; i++) at[i] = (unsigned char)(value >> 8 * i);
+}
+
+/* An empty block that says that it is the last, and what was packed. */
+static bool end(llmprof_sink *sink, llmprof_error *err) {
+  unsigned char trailer[10] = {3};
+  put_u32(trailer + 2, (uint32_t)sink->crc);
+  put_u32(trailer + 6, (uint32_t)sink->size);
+  return put(sink, trailer, sizeof trailer, err);
 }
 
 llmprof_sink *llmprof_sink_open(const char *path, bool packed,
                                 llmprof_error *err) {
   llmprof_sink *sink = llmprof_zalloc(1, sizeof *sink);
-  if (sink && packed)
-    sink->packer =
-        llmprof_packer_new(LEVEL, packing_threads(), write_packed, sink);
-  bool ok = (sink && (!packed || sink->packer)) || llmprof_fail_nomem(err);
-  if (ok && llmprof_fs_draft_open(&sink->draft, path, NULL, err)) return sink;
-  if (sink) sink_free(sink);
+  if (!sink) return llmprof_fail_nomem(err), NULL;
+  sink->packed = packed;
+  if (!llmprof_fs_draft_open(&sink->draft, path, NULL, err)) {
+    llmprof_free(sink);
+    return NULL;
+  }
+  if (!packed || begin(sink, err)) return sink;
+  llmprof_sink_discard(sink);
   return NULL;
 }
 
-bool llmprof_sink_write(llmprof_sink *sink, const void *bytes, size_t size,
+bool llmprof_sink_write(llmprof_sink *sink, llmprof_sink_piece *piece,
                         llmprof_error *err) {
   if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
-  return sink->packer ? llmprof_packer_write(sink->packer, bytes, size, err)
-                      : write_packed(sink, bytes, size, err);
+  bool ok = sink->packed
+                ? put(sink, piece->packed, piece->packed_size, err)
+                : put(sink, piece->bytes.bytes, piece->bytes.size, err);
+  if (sink->packed) {
+    sink->crc = crc32_combine(sink->crc, piece->crc, (z_off_t)piece->size);
+    sink->size += piece->size;
+  }
+  llmprof_buffer_clear(&piece->bytes);
+  return ok;
 }
 
 bool llmprof_sink_commit(llmprof_sink *sink, llmprof_error *err) {
-  bool ok = !sink->packer || llmprof_packer_finish(sink->packer, err);
+  bool ok = !sink->packed || end(sink, err);
   if (!ok) llmprof_fs_draft_discard(&sink->draft);
   ok = ok && llmprof_fs_draft_commit(&sink->draft, err);
-  sink_free(sink);
+  llmprof_free(sink);
   return ok;
 }
 
 void llmprof_sink_discard(llmprof_sink *sink) {
   if (!sink) return;
   llmprof_fs_draft_discard(&sink->draft);
-  sink_free(sink);
+  llmprof_free(sink);
 }

@@ -423,7 +423,7 @@ llmprof_spawn *llmprof_spawn_start(const char *const *argv,
   if (ok && options->kill_strays)
     ok = llmprof_spawn_strays_prepare(&p->strays, err);
   llmprof_spawn_strays_begin(&p->strays);
-  if (ok && llmprof_spawn_launch(argv, options, p->strays.mark, p->streams,
+  if (ok && llmprof_spawn_launch(argv, options, &p->strays, p->streams,
                                  &p->watch, &pid, err)) {
     p->state = RUNNING;
     adopt(p, pid);

@@ -26,6 +26,7 @@ enum {
 typedef struct launch {
   const llmprof_spawn_options *options;
   const char *mark; /* an entry of the environment, or "" */
+  int cgroup;       /* to be joined; -1: none */
   char **env;       /* NULL-terminated */
   size_t env_count, env_cap;
   size_t env_own; /* from here on the strings are ours */
@@ -332,6 +333,7 @@ static void close_from(unsigned first) {
  * system calls. Returns why it is not. */
 static int become(const launch *l, char *const *argv) {
   if (setpgid(0, 0) != 0) return errno;
+  if (l->cgroup >= 0) llmprof_spawn_cgroup_join(l->cgroup); /* or do without */
   for (int fd = 0; fd <= STDERR_FILENO; fd++) {
     if (l->child[fd] >= 0 && dup2(l->child[fd], fd) < 0) return errno;
   }
@@ -408,11 +410,15 @@ static void launch_free(launch *l) {
 
 bool llmprof_spawn_launch(const char *const *argv,
                           const llmprof_spawn_options *options,
-                          const char *mark,
+                          spawn_strays *strays,
                           spawn_stream streams[LLMPROF_STREAMS],
                           spawn_watch *watch, pid_t *pid, llmprof_error *err) {
-  launch l = {
-      .options = options, .mark = mark, .cwd = AT_FDCWD, .child = {-1, -1, -1}};
+  bool wanted = *strays->mark;
+  launch l = {.options = options,
+              .mark = strays->mark,
+              .cgroup = wanted ? strays->cgroup.entry : -1,
+              .cwd = AT_FDCWD,
+              .child = {-1, -1, -1}};
   if (!argv[0]) return llmprof_fail(err, LLMPROF_SYNTAX, "empty argv");
   l.env_own = SIZE_MAX;
   bool ok = build_environment(&l, err) && open_cwd(&l, err) &&
@@ -420,6 +426,7 @@ bool llmprof_spawn_launch(const char *const *argv,
                          &l.program, err) &&
             open_outputs(&l, streams, err) &&
             start_watched(&l, argv, watch, pid, err);
+  if (wanted) llmprof_spawn_cgroup_started(&strays->cgroup);
   launch_free(&l);
   return ok;
 }

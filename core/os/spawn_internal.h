@@ -2,6 +2,7 @@
 #ifndef LLMPROF_SPAWN_INTERNAL_H
 #define LLMPROF_SPAWN_INTERNAL_H
 
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 
@@ -85,6 +86,38 @@ void llmprof_spawn_stream_flush(spawn_stream *stream, spawn_sink *sink);
 /* Close and free everything. */
 void llmprof_spawn_stream_close(spawn_stream *stream);
 
+/* ---- spawn_cgroup.c: a cgroup for the child, where there can be one ---- */
+
+typedef struct spawn_cgroup {
+  int parent; /* folder of the cgroup that we are in */
+  int folder; /* of the child's, locked; -1: there is none */
+  int entry;  /* to be written to by who joins it; -1 once it is started */
+  char name[32];
+  char path[PATH_MAX]; /* as processes in it are told */
+} spawn_cgroup;
+
+/* Make one, unless that cannot be, which is no failure; remove what is left of
+ * owners that were killed. */
+void llmprof_spawn_cgroup_begin(spawn_cgroup *cgroup);
+
+/* In the child between fork and exec: become a member. A system call alone. */
+bool llmprof_spawn_cgroup_join(int entry);
+
+/* The child was started, or could not be. */
+void llmprof_spawn_cgroup_started(spawn_cgroup *cgroup);
+
+/* Is the process, by its number in /proc, in it, or in one inside of it? */
+bool llmprof_spawn_cgroup_has(const spawn_cgroup *cgroup, const char *number);
+
+/* Does anything run in it? */
+bool llmprof_spawn_cgroup_lives(const spawn_cgroup *cgroup);
+
+/* SIGKILL to all that is in it, at once. */
+void llmprof_spawn_cgroup_kill(const spawn_cgroup *cgroup);
+
+/* Remove it; what lives in it keeps it until the next one is made. */
+void llmprof_spawn_cgroup_end(spawn_cgroup *cgroup);
+
 /* ---- spawn_strays.c: processes that left the child's group ---- */
 
 typedef struct spawn_stray {
@@ -99,12 +132,14 @@ typedef struct spawn_strays {
   pid_t child; /* until it is reaped */
   pid_t group;
   char mark[sizeof LLMPROF_RUN_MARK + 34]; /* NAME=VALUE; "": not looked for */
+  spawn_cgroup cgroup;
   int was_reaper;
   spawn_stray list[LLMPROF_STRAYS_MAX];
   size_t count;
 } spawn_strays;
 
-/* They are to be looked for: make a mark for the child's environment. */
+/* They are to be looked for: make a mark for the child's environment, and a
+ * cgroup where there can be one. */
 bool llmprof_spawn_strays_prepare(spawn_strays *strays, llmprof_error *err);
 
 /* From before the child's start until its handle is done with; every child,
@@ -120,13 +155,13 @@ void llmprof_spawn_strays_reap(const spawn_strays *strays);
 
 /* ---- spawn_child.c: getting the program to run ---- */
 
-/* Open the outputs, find the program, start it, with `mark` (NAME=VALUE, or "")
- * in its environment. On success the child's group
+/* Open the outputs, find the program, start it, with the mark of the strays in
+ * its environment, in their cgroup. On success the child's group
  * is registered in *watch. On failure nothing runs, and the caller closes the
  * streams and ends the watch. */
 bool llmprof_spawn_launch(const char *const *argv,
                           const llmprof_spawn_options *options,
-                          const char *mark,
+                          spawn_strays *strays,
                           spawn_stream streams[LLMPROF_STREAMS],
                           spawn_watch *watch, pid_t *pid, llmprof_error *err);
 

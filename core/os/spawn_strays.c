@@ -1,9 +1,10 @@
 /* Processes that a child started and that left its group: a daemon has a
- * session of its own and no living parent. They are known by either of two
- * things. While the child runs we adopt orphans (PR_SET_CHILD_SUBREAPER), so
+ * session of its own and no living parent. They are known by any of three
+ * things. Where there can be one, the child has a cgroup, which nothing leaves.
+ * While the child runs we adopt orphans (PR_SET_CHILD_SUBREAPER), so
  * that a process below us which is no child that we started is one of them; and
  * the child's environment has a mark, which whatever it starts inherits. The
- * first holds where an environment was wiped, the second where a process has
+ * former holds where an environment was wiped, the latter where a process has
  * another parent still, or the system has no subreapers. */
 #include <dirent.h>
 #include <errno.h>
@@ -15,9 +16,14 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "os/spawn_internal.h"
+
+enum {
+  LAST_MS = 100 /* for what was killed to be dead */
+};
 
 /* Of all children that we have, wanted or not. */
 static spawn_strays *all;
@@ -93,7 +99,8 @@ static bool is_stray(const spawn_strays *s, const char *number,
                      const process_stat *stat) {
   if (stat->pid == getpid() || stat->group == s->group || is_child(stat->pid))
     return false;
-  return stat->parent == getpid() || has_mark(number, s->mark);
+  return stat->parent == getpid() || has_mark(number, s->mark) ||
+         llmprof_spawn_cgroup_has(&s->cgroup, number);
 }
 
 /* Its entry, made if it is new and there is room; NULL without. */
@@ -130,6 +137,7 @@ bool llmprof_spawn_strays_prepare(spawn_strays *s, llmprof_error *err) {
   for (size_t i = 0; i < sizeof random; i++)
     used += snprintf(s->mark + used, sizeof s->mark - (size_t)used, "%02x",
                      random[i]);
+  llmprof_spawn_cgroup_begin(&s->cgroup);
   return true;
 }
 
@@ -142,19 +150,12 @@ void llmprof_spawn_strays_begin(spawn_strays *s) {
   if (!s->was_reaper) prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-void llmprof_spawn_strays_end(spawn_strays *s) {
-  spawn_strays **at = &all;
-  while (*at && *at != s) at = &(*at)->next;
-  if (!*at) return;
-  *at = s->next;
-  if (s->mark[0] && !s->was_reaper) prctl(PR_SET_CHILD_SUBREAPER, 0);
-}
-
 bool llmprof_spawn_strays_signal(spawn_strays *s, int number) {
   bool lives = false;
   DIR *dir = s->mark[0] ? opendir("/proc") : NULL;
   if (!dir) return false;
   for (size_t i = 0; i < s->count; i++) s->list[i].told.lives = false;
+  if (number == SIGKILL) llmprof_spawn_cgroup_kill(&s->cgroup);
   struct dirent *entry;
   while ((entry = readdir(dir))) {
     process_stat stat;
@@ -169,7 +170,8 @@ bool llmprof_spawn_strays_signal(spawn_strays *s, int number) {
     }
   }
   closedir(dir);
-  return lives;
+  /* Processes that begin meanwhile are not in the list. */
+  return lives || llmprof_spawn_cgroup_lives(&s->cgroup);
 }
 
 void llmprof_spawn_strays_reap(const spawn_strays *s) {
@@ -180,4 +182,26 @@ void llmprof_spawn_strays_reap(const spawn_strays *s) {
     waitpid(info.si_pid, NULL, WNOHANG);
     info.si_pid = 0;
   }
+}
+
+/* What was killed a moment ago is not dead yet. Where children run we cannot
+ * tell whether there is more to come. */
+static void reap_the_last(const spawn_strays *s) {
+  for (int waited = 0; waited < LAST_MS; waited++) {
+    siginfo_t info = {0};
+    llmprof_spawn_strays_reap(s);
+    if (all || waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
+      return;
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+  }
+}
+
+void llmprof_spawn_strays_end(spawn_strays *s) {
+  spawn_strays **at = &all;
+  while (*at && *at != s) at = &(*at)->next;
+  if (!*at) return;
+  *at = s->next;
+  if (s->mark[0]) llmprof_spawn_cgroup_end(&s->cgroup);
+  if (s->count) reap_the_last(s);
+  if (s->mark[0] && !s->was_reaper) prctl(PR_SET_CHILD_SUBREAPER, 0);
 }

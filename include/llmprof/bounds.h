@@ -21,6 +21,8 @@ typedef enum llmprof_bound {
   LLMPROF_BOUND_RATIO,   /* of what comes out to what was read: of a packed
                             file, and of ranges around calls */
   LLMPROF_BOUND_SECONDS, /* for one table, query or file */
+  LLMPROF_BOUND_THREADS, /* that work at once; as many as processors where there
+                            is none, and never an error */
   LLMPROF_BOUNDS,
 } llmprof_bound;
 

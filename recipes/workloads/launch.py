@@ -41,6 +41,9 @@ LOCAL_SIZES = ("LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANK
 # Between two looks, s; lines of a log that an error shows.
 PAUSE, TAIL = 0.2, 12
 
+# Bytes of a log that are copied at a time, and of a status that are read.
+PIECE, STATUS = 1 << 20, 16
+
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     words = list(argv)
@@ -157,7 +160,8 @@ def codes_of(args: argparse.Namespace) -> Dict[int, int]:
     codes = {}
     for rank in range(args.ranks):
         with contextlib.suppress(OSError, ValueError):
-            codes[rank] = int((args.logs / f"rank{rank}.status").read_text(encoding="ascii"))
+            with open(args.logs / f"rank{rank}.status", encoding="ascii") as file:
+                codes[rank] = int(file.read(STATUS))
     return codes
 
 
@@ -185,9 +189,12 @@ class Printer:
     def go_on(self) -> None:
         with contextlib.suppress(FileNotFoundError):
             self.file = self.file or open(self.path, "rb")
-        if self.file:
-            sys.stdout.buffer.write(self.file.read())
+        while self.file:
+            piece = self.file.read(PIECE)
+            sys.stdout.buffer.write(piece)
             sys.stdout.flush()
+            if len(piece) < PIECE:
+                break
 
 
 def see_through(args: argparse.Namespace, children: Sequence[subprocess.Popen[bytes]]) -> None:
@@ -219,7 +226,8 @@ def how(code: Optional[int]) -> str:
     if code is None:
         return "ended without a word"
     if code < 0:
-        return f"was killed by {signal.Signals(-code).name}"
+        known = -code in {number.value for number in signal.Signals}
+        return f"was killed by {signal.Signals(-code).name if known else f'signal {-code}'}"
     return f"ended with exit status {code}"
 
 

@@ -10,8 +10,15 @@ import time
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 from workload_common import WorkloadError, first_line
-from workload_load import Request
-from workload_server import PAUSE, Endpoint
+from workload_load import Request, whole_number
+from workload_server import MOST, PAUSE, Endpoint, Response
+
+# Bytes of a line of a stream; events of one for each token that was asked for, and beside
+# them; the longest name of a model.
+LINE, EVENTS_PER_TOKEN, MORE_EVENTS, NAME = 1 << 20, 4, 1000, 1000
+
+# A server counts no more tokens than this.
+MOST_TOKENS = 1 << 32
 
 COMPLETIONS, MODELS = "/v1/completions", "/v1/models"
 
@@ -68,7 +75,7 @@ def complaint_of(body: bytes) -> str:
         said = json.loads(text)
         inner = said.get("error", said)
         text = str(inner.get("message", text) if isinstance(inner, dict) else inner)
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         pass
     return " ".join(text.split())[:200] or "no reason given"
 
@@ -81,8 +88,8 @@ def model_name(endpoint: Endpoint, patience: float = 0) -> str:
         try:
             models = json.loads(body)["data"] if status == 200 else None
             if models:
-                return str(models[0]["id"])
-        except (ValueError, LookupError, TypeError):
+                return str(models[0]["id"])[:NAME]
+        except (ValueError, LookupError, TypeError, RecursionError):
             models = None
         if models is None or time.monotonic() > deadline:
             break
@@ -91,53 +98,82 @@ def model_name(endpoint: Endpoint, patience: float = 0) -> str:
                         f"{complaint_of(body)}")
 
 
-def events(answer: http.client.HTTPResponse) -> Iterator[Dict[str, Any]]:
+def lines_of(answer: Response, patience: float) -> Iterator[bytes]:
+    """Lines of a stream. A comment is no word from the server."""
+    while True:
+        line = answer.readline(LINE)
+        if not line:
+            return
+        if len(line) >= LINE:
+            raise WorkloadError("the server streams a line without end")
+        if line.startswith(b"data:"):
+            answer.patient.give(patience)
+            yield line
+
+
+def events(answer: Response, patience: float, most: int) -> Iterator[Dict[str, Any]]:
     """The JSON of each server-sent event, up to [DONE]."""
-    for line in answer:
-        if not line.startswith(b"data:"):
-            continue
+    for number, line in enumerate(lines_of(answer, patience)):
         data = line[5:].strip()
         if data == b"[DONE]":
             return
+        if number > most:
+            raise WorkloadError(f"the server does not stop: {most} events and no [DONE]")
         try:
             event = json.loads(data)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise WorkloadError(f"the server streams what is no JSON: {data[:80]!r}") from error
+        if not isinstance(event, dict):
+            raise WorkloadError(f"the server streams what is no event: {data[:80]!r}")
         if "error" in event:
             raise WorkloadError(f"the server gave up: {complaint_of(data)}")
         yield event
     raise ConnectionError("the stream ended without [DONE]")
 
 
-def read_stream(answer: http.client.HTTPResponse, sent: float, sent_utc_ns: int) -> Answer:
-    arrivals, counted, prompt = [], None, None
-    for event in events(answer):
+def choice_of(event: Dict[str, Any]) -> Dict[str, Any]:
+    choices = event.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else {}
+    return first if isinstance(first, dict) else {}
+
+
+def counted(event: Dict[str, Any], name: str) -> Optional[int]:
+    """A number of tokens as the server counts them; None where it says none that can be."""
+    usage = event.get("usage")
+    count: Any = usage.get(name) if isinstance(usage, dict) else None
+    return count if whole_number(count) and count <= MOST_TOKENS else None
+
+
+def read_stream(answer: Response, sent: float, sent_utc_ns: int, patience: float,
+                new_tokens: int) -> Answer:
+    arrivals: List[float] = []
+    tokens, prompt = None, None
+    for event in events(answer, patience, EVENTS_PER_TOKEN * new_tokens + MORE_EVENTS):
         now = time.perf_counter()
-        choices = event.get("choices") or []
+        choice = choice_of(event)
         # the chunk with the reason may be empty; a token may be no text yet
-        if choices and (choices[0].get("text") or choices[0].get("finish_reason") is None):
+        if choice and (choice.get("text") or choice.get("finish_reason") is None):
             arrivals.append(now)
-        usage = event.get("usage") or {}
-        counted = usage.get("completion_tokens", counted)
-        prompt = usage.get("prompt_tokens", prompt)
+        tokens = counted(event, "completion_tokens") or tokens
+        prompt = counted(event, "prompt_tokens") or prompt
     if not arrivals:
         raise WorkloadError("the server answered without a token")
-    return Answer(sent, sent_utc_ns, arrivals, counted or len(arrivals), prompt)
+    return Answer(sent, sent_utc_ns, arrivals, tokens or len(arrivals), prompt)
 
 
 def complete(endpoint: Endpoint, load: Load, request: Request) -> Answer:
     """Send one request and read its answer as it comes. OSError, HTTPException when
     the connection breaks."""
     body = load.body(request)
-    connection = endpoint.connect(load.timeout)
+    connection = endpoint.connect(load.timeout, MOST + LINE * request.new_tokens)
     try:
         sent, sent_utc_ns = time.perf_counter(), time.time_ns()
         connection.request("POST", COMPLETIONS, body, {"Content-Type": "application/json"})
-        answer = connection.getresponse()
+        answer: Any = connection.getresponse()
         if answer.status != 200:
             raise WorkloadError(f"the server answers {answer.status} to {COMPLETIONS}: "
                                 f"{complaint_of(answer.read())}")
-        made = read_stream(answer, sent, sent_utc_ns)
+        made = read_stream(answer, sent, sent_utc_ns, load.timeout, request.new_tokens)
         made.prompt_tokens = made.prompt_tokens or request.prompt_tokens
         return made
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from workload_common import MISSING, WorkloadError
+from workload_load import whole_number
 from workload_server import PAUSE, TAIL, running
 
 # From SIGTERM to SIGKILL, s; the most that is read of what it writes.
@@ -45,7 +47,9 @@ def end_group(child: subprocess.Popen[bytes]) -> None:
 
 def last_lines(log: Path) -> str:
     """What it said last, in one line."""
-    lines = log.read_bytes()[-4096:].decode("utf-8", "replace").splitlines()[-TAIL:]
+    with open(log, "rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - 4096))
+        lines = file.read(4096).decode("utf-8", "replace").splitlines()[-TAIL:]
     said = [line.strip() for line in lines if line.strip()]
     return said[-1][:200] if said else "it said nothing"
 
@@ -75,18 +79,23 @@ def generate(argv: Sequence[str], log: Path, timeout: float) -> Optional[str]:
 
 def scaled(value: Any, factor: float) -> Optional[float]:
     good = isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0
-    return factor * value if good else None
+    return factor * value if good and math.isfinite(factor * value) else None
+
+
+def counts(value: Any) -> bool:
+    """Is it a number of something, of as many bits as others read?"""
+    return whole_number(value) and value < 1 << 63
 
 
 def record_of(ttft: Optional[float], tpot: Optional[float], total: Optional[float],
               tokens: Any, prompt_tokens: Any, sent_ns: Any) -> Optional[Record]:
     """A request as metrics.json has it, times in ms; None where too much is missing."""
-    if ttft is None or total is None or not isinstance(tokens, int) or tokens < 1:
+    if ttft is None or total is None or not counts(tokens):
         return None
     made = {"ttft_ms": ttft, "tpot_ms": tpot, "ms": total, "tokens": tokens}
-    if isinstance(prompt_tokens, int) and prompt_tokens > 0:
+    if counts(prompt_tokens):
         made["prompt_tokens"] = prompt_tokens
-    if isinstance(sent_ns, int) and sent_ns > 0:
+    if counts(sent_ns):
         made["sent_utc_ns"] = sent_ns
     return made
 
@@ -106,7 +115,7 @@ def of_vllm(said: Any) -> Optional[Tuple[List[Optional[Record]], int]]:
             continue
         between = sum(steps[i]) if i < len(steps) else None
         tokens = outputs[i] if i < len(outputs) else 0
-        tpot = 1e3 * between / (tokens - 1) if between is not None and tokens > 1 else None
+        tpot = scaled(between / (tokens - 1), 1e3) if between is not None and tokens > 1 else None
         total = None if between is None else scaled(ttft + between, 1e3)
         records.append(record_of(scaled(ttft, 1e3), tpot, total, tokens,
                                  inputs[i] if i < len(inputs) else None, None))
@@ -181,7 +190,8 @@ def read_result(path: Path) -> Tuple[List[Record], int, Optional[str]]:
             raise ValueError
         said = parse(path.read_text(encoding="utf-8"))
         read = next((made for made in (form(said) for form in FORMS) if made), None)
-    except (OSError, ValueError, TypeError, AttributeError, KeyError):
+    except (OSError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError,
+            RecursionError):
         return [], 0, "load.command wrote a {result} that is no JSON of a generator"
     if read is None:
         return [], 0, ("load.command wrote a {result} that is none of vllm bench serve, GuideLLM "

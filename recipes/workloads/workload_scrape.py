@@ -5,11 +5,12 @@ from __future__ import annotations
 import http.client
 import math
 import re
+import socket
 import threading
 import time
 from typing import Any, Callable, Dict, List, Optional
 
-from workload_server import Endpoint
+from workload_server import Endpoint, TooMuch
 
 # Between two looks, for one, s; and the most of a page that is read.
 PERIOD, PATIENCE, MOST = 1.0, 2.0, 8 << 20
@@ -30,25 +31,17 @@ class PageError(Exception):
 
 def fetch(endpoint: Endpoint, path: str) -> str:
     """The page; a connection that trickles is given up, too."""
-    deadline = time.monotonic() + PATIENCE
-    connection = endpoint.connect(PATIENCE)
+    connection = endpoint.connect(PATIENCE, MOST)
     try:
         connection.request("GET", path)
         answer = connection.getresponse()
         if answer.status != 200:
             raise PageError(f"{path} answers {answer.status}")
-        pieces: List[bytes] = []
-        size = 0
-        while True:
-            piece = answer.read1(1 << 16)
-            if not piece:
-                return b"".join(pieces).decode("utf-8", "replace")
-            size += len(piece)
-            pieces.append(piece)
-            if size > MOST:
-                raise PageError(f"{path} is larger than {MOST >> 20} MiB")
-            if time.monotonic() > deadline:
-                raise PageError(f"{path} does not end")
+        return answer.read().decode("utf-8", "replace")
+    except TooMuch as error:
+        raise PageError(f"{path} is larger than {MOST >> 20} MiB") from error
+    except socket.timeout as error:
+        raise PageError(f"{path} does not end") from error
     except (OSError, http.client.HTTPException) as error:
         raise PageError(f"{path}: {type(error).__name__}") from error
     finally:
@@ -75,8 +68,9 @@ def figures_of(page: str, names: Dict[str, List[str]]) -> Dict[str, float]:
     found, figures = numbers_of(page), {}
     for figure, candidates in names.items():
         values = next((found[name] for name in candidates if name in found), None)
-        if values:
-            figures[figure] = FIGURES[figure](values)
+        value = FIGURES[figure](values) if values else math.nan
+        if math.isfinite(value):
+            figures[figure] = value
     return figures
 
 

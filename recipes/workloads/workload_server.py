@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import http.client
+import io
 import os
 import signal
 import socket
@@ -12,7 +14,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Callable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 from urllib.parse import urlsplit
 
 from workload_common import MISSING, WorkloadError
@@ -21,8 +23,80 @@ from workload_common import MISSING, WorkloadError
 # the log that an error shows.
 PAUSE, PATIENCE, TAIL = 0.2, 10, 12
 
+# Bytes of an answer, with its head, unless a request says otherwise.
+MOST = 1 << 20
+
 # Signals that end this program.
 ENDING = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+
+
+class TooMuch(http.client.HTTPException):
+    """An answer is longer than it may be."""
+
+
+class Patient(io.RawIOBase):
+    """What a socket receives, until a moment and up to so many bytes, however it comes: a
+    server that trickles, or never ends, is given up."""
+
+    def __init__(self, sock: socket.socket, most: int, patience: float):
+        super().__init__()
+        self.sock, self.left = sock, most
+        self.raw = sock.makefile("rb", buffering=0)  # keeps the socket open
+        self.give(patience)
+
+    def give(self, patience: float) -> None:
+        """So many seconds from now."""
+        self.until = time.monotonic() + patience
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        patience = self.until - time.monotonic()
+        if patience <= 0:
+            raise socket.timeout("the answer takes too long")
+        if self.left <= 0:
+            raise TooMuch("the answer is too long")
+        self.sock.settimeout(patience)
+        count = self.raw.readinto(memoryview(buffer)[:self.left])  # type: ignore[attr-defined]
+        self.left -= count or 0
+        return count or 0
+
+    def close(self) -> None:
+        self.raw.close()
+        super().close()
+
+
+class Response(http.client.HTTPResponse):
+    """With limits that its head, too, is held to."""
+
+    def __init__(self, sock: socket.socket, *args: Any, most: int, patience: float, **more: Any):
+        super().__init__(sock, *args, **more)
+        self.fp.close()
+        self.patient = Patient(sock, most, patience)
+        self.fp = io.BufferedReader(self.patient)
+
+    def begin(self) -> None:
+        """One that announces more than it may have is not waited for."""
+        super().begin()
+        if (self.length or 0) > self.patient.left:
+            raise TooMuch("the answer is too long")
+
+    def read(self, *args: Any) -> bytes:
+        return self.bounded(super().read, *args)
+
+    def readline(self, *args: Any) -> bytes:
+        return self.bounded(super().readline, *args)
+
+    @staticmethod
+    def bounded(read: Callable[..., bytes], *args: Any) -> bytes:
+        """A chunk may announce more than a number or the memory holds, or less than none."""
+        try:
+            return read(*args)
+        except (OverflowError, MemoryError) as error:
+            raise TooMuch("the answer is too long") from error
+        except ValueError as error:
+            raise http.client.HTTPException("a chunk of no size") from error
 
 
 class Endpoint:
@@ -39,8 +113,12 @@ class Endpoint:
         self.host: str = host
         self.port: int = port
 
-    def connect(self, timeout: float) -> http.client.HTTPConnection:
-        return http.client.HTTPConnection(self.host, self.port, timeout=timeout)
+    def connect(self, timeout: float, most: int = MOST) -> http.client.HTTPConnection:
+        """An answer has `timeout` seconds, and `most` bytes."""
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=timeout)
+        connection.response_class = functools.partial(  # type: ignore[assignment]
+            Response, most=most, patience=timeout)
+        return connection
 
     def ask(self, method: str, path: str, body: Optional[bytes] = None,
             timeout: float = PATIENCE) -> Tuple[int, bytes]:

@@ -1,17 +1,19 @@
 #include "support.h"
 
 #include <ftw.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static size_t live, made, fail_at; /* fail_at 0: never */
+static atomic_size_t live, made;
+static size_t fail_at; /* 0: never */
 
 static void *counting_reallocate(void *ptr, size_t size) {
-  made++;
-  if (fail_at && made == fail_at) return NULL;
+  size_t number = ++made;
+  if (fail_at && number == fail_at) return NULL;
   void *got = realloc(ptr, size);
   if (got && !ptr) live++;
   return got;

@@ -14,6 +14,7 @@ local events = require "llmprof.analysis.events"
 local gaps = require "llmprof.analysis.gaps"
 local hardware = require "llmprof.model.hardware"
 local headroom = require "llmprof.analysis.headroom"
+local joined = require "llmprof.analysis.joined"
 local integrity = require "llmprof.analysis.integrity"
 local json = require "llmprof.json"
 local kinds = require "llmprof.trace.kinds"
@@ -206,6 +207,21 @@ local function selection_record(selection, plan)
 end
 
 
+-- ---- operators ----
+
+-- The operators without the order of their launches, which is in a file of its own, and
+-- with what of the timeline joined them.
+local function operators_of(given)
+  local made = {}
+  for key, value in pairs(given.operators or {}) do made[key] = value end
+  made.launches = nil
+  local ops = given.trace and given.operators
+    and joined.find(given.trace, given.found, given.operators)
+  made.joined = ops and joined.summary(given.trace, given.found, ops)
+  return given.operators and made
+end
+
+
 -- ---- the model's cost and the hardware's limits ----
 
 -- GPUs that ran kernels of the stages.
@@ -259,7 +275,7 @@ end
 -- model, source, environment, trace, found (of analysis.stages), kernels, selection,
 -- counters (of analysis.counters), operators, workload (facts about a recorded run),
 -- metrics (metrics.json), arch, arch_complaint and run (of llmprof.model.choice), gpu
--- (the configuration's hardware table), launches (of llmprof.ncu), samples (of
+-- (the configuration's hardware table), launches (of llmprof.nvidia.ncu.launches), samples (of
 -- llmprof.gpu_watch), complaints (of nsys), recorder (of integrity.judge), plain (metrics of
 -- runs without the profiler), stacks (of run.sampled_stacks), ranks (of analysis.rank_view),
 -- overhead (of analysis.overhead), missing (list of { what, why, how }), flops (the recipe's: a
@@ -276,7 +292,7 @@ function analysis.results(given)
     environment = given.environment or {},
     selection = selection_record(given.selection, given.plan),
     counters = given.counters,
-    operators = given.operators,
+    operators = operators_of(given),
     missing = json.list(given.missing),
     overhead = given.overhead,
     ranks = given.ranks,

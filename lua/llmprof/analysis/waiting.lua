@@ -78,6 +78,15 @@ end
 local made = setmetatable({}, { __mode = "k" })
 
 
+-- When the threads of a process (nil: all) that launch work were in a CUDA call.
+function waiting.calls_of(trace, ops, pid)
+  made[trace] = made[trace] or {}
+  local known, key = made[trace], pid or 0
+  known[key] = known[key] or sets_of(check(trace:frame "api"), ops, pid)
+  return known[key].by_class.other
+end
+
+
 -- A function from an instance (start, stop in ns) and its process (nil: all of them) to
 -- ns of GPU idle time by class. trace: a trace, ops: its frame of all GPU operations.
 function waiting.classifier(trace, ops)

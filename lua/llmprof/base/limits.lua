@@ -1,13 +1,13 @@
 -- How much what is read may cost (llmprof.bounds), from $LLMPROF_LIMITS and the keys
 -- limits.*: rows of a table, bytes of memory, what comes out of a packed file to what goes
--- in, seconds of reading one file.
+-- in, seconds of reading one file, threads that read and write at once.
 local bounds = require "llmprof.bounds"
 local errors = require "llmprof.base.errors"
 local sys = require "llmprof.sys"
 
 local limits = {}
 
-local FORM = "LLMPROF_LIMITS=rows=N,bytes=N,ratio=N,seconds=N; 0 is no limit"
+local FORM = "LLMPROF_LIMITS=rows=N,bytes=N,ratio=N,seconds=N,threads=N; 0 is no limit"
 
 
 local function known(key)
@@ -28,11 +28,18 @@ local function set_word(word)
 end
 
 
--- The limits of every command: half of the machine's memory, and what the environment
--- says.
-function limits.start()
+-- The limits of every command: half of the machine's memory, what the environment says,
+-- and, as -j has it, how many threads; nil: not said.
+function limits.start(threads)
   bounds.set("limits.bytes", sys.cpu().memory // 2)
   for word in (os.getenv "LLMPROF_LIMITS" or ""):gmatch "[^,]+" do set_word(word) end
+  if not threads then return end
+  local number = threads:find "^%d+$" and math.tointeger(tonumber(threads))
+  if not number or number < 1 then
+    errors.raise("usage", ("-j: '%s' is not a number of threads"):format(threads),
+      { hint = "-j 1 is one thread; as many as there are processors unless it is said" })
+  end
+  bounds.set("limits.threads", number)
 end
 
 

@@ -1,5 +1,5 @@
 -- Where the library of the collector lies.
-local beside = require "llmprof.base.beside"
+local libraries = require "llmprof.base.libraries"
 local errors = require "llmprof.base.errors"
 
 local library = {}
@@ -9,7 +9,7 @@ library.NAME = "libllmprof_collector.so"
 
 -- Its absolute path, or nil and what was looked for. given: a path that the user named.
 function library.find(given)
-  return beside.find(library.NAME, given)
+  return libraries.find(library.NAME, given)
 end
 
 

@@ -19,8 +19,9 @@ local CAPABILITIES = { tools = {}, resources = {} }
 
 -- ---- input ----
 
--- What comes in, the id of the request that is being answered, and whether it is cancelled.
-local incoming, current, cancelled
+-- What comes in, the id of the request that is being answered, whether it is cancelled, and
+-- how many of the lines that wait were asked for that.
+local incoming, current, cancelled, looked
 
 
 -- Is this line the cancellation of that request?
@@ -35,12 +36,13 @@ end
 -- that of a line which is not whole, too.
 local function look()
   incoming:look()
-  for i = #incoming.lines, 1, -1 do
+  for i = #incoming.lines, looked + 1, -1 do
     if cancels(incoming.lines[i]) then
       cancelled = true
       table.remove(incoming.lines, i)
     end
   end
+  looked = #incoming.lines
   return cancelled
 end
 
@@ -121,7 +123,7 @@ local function answer(request, given)
   if not method then
     return protocol.error(request.id, "method", ("no method '%s'"):format(request.method))
   end
-  current, cancelled = request.id, false
+  current, cancelled, looked = request.id, false, 0
   local ok, result, name, message = errors.call(method, request.params, given)
   current = nil
   if cancelled then return nil end

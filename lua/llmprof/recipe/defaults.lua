@@ -7,7 +7,7 @@ return {
   ["capture"] = { "Where the timeline comes from; none: the program runs by itself, and what it "
     .. "says of itself is all", "auto",
     choices = { "auto", "nsys", "builtin", "recorded", "none" } },
-  ["recorded"] = { "Folder of the recorded capture; recipes/recorded/<recipe> unless set",
+  ["recorded"] = { "Folder of the recorded capture; recorded/<recipe> beside the recipe unless set",
     type = "string" },
   ["mode"] = { "A preset of presets: how deep to measure", type = "string" },
   ["out"] = { "Write the bundle into this folder instead of tmp/stage2/<run id>", type = "string" },
@@ -55,6 +55,11 @@ return {
     type = "integer", min = 0 },
   ["limits.seconds"] = { "Reading one file takes at most; 600 unless set", type = "integer",
     min = 0 },
+  ["limits.threads"] = { "Threads that read and write traces at once; as many as there are "
+    .. "processors unless set", type = "integer", min = 0 },
+  ["cache.bytes"] = { "Disk that what was read from traces may take in the cache, where the next "
+    .. "command finds it; 4 GB, or a tenth of what is free, unless set; 0 keeps nothing",
+    type = "integer", min = 0 },
   ["model.name"] = { "The model, as reports call it", type = "string" },
   ["model.variant"] = { "Its size or flavour", type = "string" },
   ["model.dtype"] = { "What it computes in", type = "string" },

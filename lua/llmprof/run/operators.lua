@@ -4,8 +4,10 @@
 local chrome_trace = require "llmprof.chrome_trace"
 local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
+local folders = require "llmprof.base.folder"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
+local launches = require "llmprof.run.launches"
 local layout = require "llmprof.bundle.layout"
 
 local operators = {}
@@ -112,6 +114,7 @@ local function from_trace(recorded, path)
     unattributed_device_ns = measured and total(gpu:where { operator = false }) or nil,
     left_out_events = info.left_out > 0 and info.left_out or nil,
     operators = rows_of(host, gpu),
+    launches = launches.of(gpu, frame(recorded, "marks")),
   }
 end
 
@@ -173,7 +176,7 @@ end
 function operators.find(folder)
   local written = layout.operators_in(folder)
   if fs.stat(written) then return written end
-  for _, name in ipairs(fs.list(folder) or {}) do
+  for _, name in ipairs(folders.names(folder)) do
     if is_trace(name) and fs.lstat(folder .. "/" .. name).type == "file" then
       return folder .. "/" .. name
     end

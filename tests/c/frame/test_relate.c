@@ -182,6 +182,11 @@ static void test_rolling(void **state) {
   assert_true(llmprof_frame_rolling(l->frame, START, 3, LLMPROF_SUM, &l->all,
                                     "long", NULL));
   check_reals(l->frame, "long", (double[]){NAN, NAN, 25, 35, 85, 87, 65});
+  assert_true(roll(l, LLMPROF_MEDIAN, "even") &&
+              llmprof_frame_rolling(l->frame, START, 3, LLMPROF_MEDIAN, &l->all,
+                                    "odd", NULL));
+  check_reals(l->frame, "even", (double[]){NAN, 1.5, NAN, NAN, 6, 12, 24});
+  check_reals(l->frame, "odd", (double[]){NAN, NAN, 5, 5, 30, 30, 8});
 }
 
 static void test_share_and_difference(void **state) {
@@ -277,6 +282,8 @@ static bool relate_all(little *l, other *o, llmprof_error *err) {
          llmprof_frame_lag(l->frame, NAME, 1, &l->streams, "last", err) &&
          llmprof_frame_rolling(l->frame, RATE, 2, LLMPROF_MAX, &l->all, "max",
                                err) &&
+         llmprof_frame_rolling(l->frame, RATE, 2, LLMPROF_MEDIAN, &l->streams,
+                               "median", err) &&
          llmprof_frame_share(l->frame, RATE, "share", err) &&
          llmprof_frame_less(l->frame, END, START, "length", err) &&
          match(l, o, NAME, 0, "row", err);

@@ -1,9 +1,11 @@
 /* Time limits, process groups, handles, and no memory. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -242,6 +244,110 @@ static void test_the_mark_is_new_each_time(void **state) {
   llmprof_buffer_free(&text);
 }
 
+/* ---- cgroups ---- */
+
+#define SHOW_CGROUP                                                    \
+  "path=$(sed -n 's/^0:://p' /proc/self/cgroup);"                      \
+  "mount=$(awk '/ - cgroup2 /{print $5; exit}' /proc/self/mountinfo);" \
+  "if [ -d \"$mount$path\" ]; then echo \"$mount$path\"; fi;"
+
+static bool read_line(void *user, const llmprof_line *line) {
+  snprintf(user, 512, "%.*s", (int)line->size, line->bytes);
+  return true;
+}
+
+/* The folder of the cgroup that children get; skips where they get none. */
+static void child_cgroup(char folder[512]) {
+  llmprof_spawn_options options = {
+      .on_line = read_line, .user = folder, .kill_strays = true};
+  folder[0] = '\0';
+  test_run(ARGV("sh", "-c", SHOW_CGROUP), &options);
+  if (strstr(folder, "/llmprof-")) return;
+  print_message("no cgroup v2 that can be divided: skipped\n");
+  skip();
+}
+
+static void test_a_cgroup_is_made_and_removed(void **state) {
+  (void)state;
+  char folder[512], other[512] = "";
+  child_cgroup(folder);
+  assert_int_not_equal(access(folder, F_OK), 0);
+  llmprof_spawn_options options = {.on_line = read_line, .user = other};
+  test_run(ARGV("sh", "-c", SHOW_CGROUP), &options);
+  assert_null(strstr(other, "/llmprof-"));
+}
+
+static void test_cgroups_inside_of_it_are_removed_too(void **state) {
+  (void)state;
+  char folder[512], inner[1024];
+  child_cgroup(folder);
+  llmprof_spawn_options options = {
+      .on_line = read_line, .user = folder, .kill_strays = true};
+  test_run(ARGV("sh", "-c",
+                SHOW_CGROUP "mkdir -p \"$mount$path/a/b\" &&"
+                            "echo 0 > \"$mount$path/a/b/cgroup.procs\" &&"
+                            "setsid sleep 1000 > /dev/null 2>&1 &"),
+           &options);
+  snprintf(inner, sizeof inner, "%s/a/b", folder);
+  assert_int_not_equal(access(inner, F_OK), 0);
+  assert_int_not_equal(access(folder, F_OK), 0);
+}
+
+/* Nobody could send a signal to each of them in time. */
+static void test_what_is_never_the_same_process_is_ended(void **state) {
+  (void)state;
+  char folder[512], first[512];
+  child_cgroup(folder);
+  const char *path = test_path("hop");
+  llmprof_spawn_options options = {.on_line = read_line,
+                                   .user = first,
+                                   .kill_strays = true,
+                                   .grace_ns = 50000000};
+  test_run(ARGV(HELPER, "daemon", "hop", path), &options);
+  int fd = open(path, O_RDWR | O_CLOEXEC);
+  assert_true(fd >= 0);
+  assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+  close(fd);
+}
+
+/* Start a child that stays, tell its number and its cgroup, be killed. */
+static void be_killed(int told) {
+  char folder[512] = "";
+  llmprof_error err;
+  llmprof_spawn_options options = {
+      .on_line = read_line, .user = folder, .kill_strays = true};
+  llmprof_spawn *p = llmprof_spawn_start(
+      ARGV("sh", "-c", SHOW_CGROUP "exec sleep 1000"), &options, &err);
+  while (p && !*folder) llmprof_spawn_pump(p, -1, &err);
+  pid_t pid = p ? llmprof_spawn_pid(p) : 0;
+  if (write(told, &pid, sizeof pid) == (ssize_t)sizeof pid &&
+      write(told, folder, sizeof folder) == (ssize_t)sizeof folder)
+    raise(SIGKILL);
+  _exit(1);
+}
+
+static void test_what_a_killed_owner_left_is_swept(void **state) {
+  (void)state;
+  char folder[512];
+  int told[2];
+  pid_t pid;
+  child_cgroup(folder);
+  assert_int_equal(pipe(told), 0);
+  pid_t owner = fork();
+  if (owner == 0) be_killed(told[1]);
+  assert_int_equal(read(told[0], &pid, sizeof pid), sizeof pid);
+  assert_int_equal(read(told[0], folder, sizeof folder), sizeof folder);
+  assert_int_equal(waitpid(owner, NULL, 0), owner);
+  assert_true(test_is_alive(pid));
+  assert_int_equal(access(folder, F_OK), 0);
+  llmprof_spawn_options options = {.kill_strays = true};
+  test_run(ARGV("true"), &options);
+  assert_false(test_is_alive(pid));
+  assert_int_not_equal(access(folder, F_OK), 0);
+  close(told[0]);
+  close(told[1]);
+}
+
 /* ---- handles ---- */
 
 static void test_pump(void **state) {
@@ -388,6 +494,10 @@ int main(void) {
       TEST(test_kill_group_in_a_container),
       TEST(test_daemons_are_found_and_ended),
       TEST(test_daemons_are_left_alone_unasked),
+      TEST(test_a_cgroup_is_made_and_removed),
+      TEST(test_cgroups_inside_of_it_are_removed_too),
+      TEST(test_what_is_never_the_same_process_is_ended),
+      TEST(test_what_a_killed_owner_left_is_swept),
       TEST(test_other_children_are_no_daemons),
       TEST(test_daemons_end_with_a_time_limit),
       TEST(test_the_mark_is_new_each_time),

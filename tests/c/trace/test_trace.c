@@ -326,8 +326,9 @@ static void test_frame_names(void **state) {
   llmprof_trace_close(trace);
 }
 
-/* Two GPUs, whose samples are told by their ends: the first of each begins
- * nobody knows when. What is not known by its name is passed over. */
+/* Two GPUs, whose samples are told by their ends, in whatever order they lie:
+ * the first of each begins nobody knows when. What is not known by its name is
+ * passed over. */
 static void test_samples(void **state) {
   (void)state;
   llmprof_trace *trace = test_trace(
@@ -342,13 +343,16 @@ static void test_samples(void **state) {
       " (200, 256, 6, 2.5), (200, 257, 4, 7), (300, 256, 4, NULL),"
       " (400, 256, 6, 4), (NULL, 256, 4, 1), (390, 256, 4, 3),"
       " (500, 999, 4, 1);");
-  EXPECT(trace, "samples", "0|100|200|100\n1|100|200|100\n0|300|400|100\n",
-         "device", "start", "end", "duration");
+  EXPECT(trace, "samples",
+         "0|100|200|100\n1|100|200|100\n0|300|390|90\n0|390|400|10\n", "device",
+         "start", "end", "duration");
   llmprof_error err;
   const llmprof_samples *samples = llmprof_trace_samples(trace, &err);
   assert_true(samples->values[LLMPROF_SAMPLED_SM][0] == 50);
   assert_true(samples->values[LLMPROF_SAMPLED_TENSOR][0] == 2.5);
   assert_true(isnan(samples->values[LLMPROF_SAMPLED_TENSOR][1]));
+  assert_true(samples->values[LLMPROF_SAMPLED_SM][2] == 3);
+  assert_true(samples->values[LLMPROF_SAMPLED_TENSOR][3] == 4);
   assert_true(isnan(samples->values[LLMPROF_SAMPLED_GPU][0]));
   assert_true(llmprof_trace_has(trace, LLMPROF_TABLE_SAMPLES));
   llmprof_trace_close(trace);

@@ -1,24 +1,28 @@
 #!/usr/bin/env python3
-"""Fuzz every target for so many minutes: run.py [--keep] [--jobs N] MINUTES [TARGET...].
+"""Fuzz every target for so many minutes: run.py [OPTION...] MINUTES [TARGET...].
 
 Builds the preset `fuzz` first. Inputs that cover something new gather in
 build/fuzz/tests/fuzz/found/TARGET; --keep adds the smallest set of them that covers as
 much to tests/fuzz/corpus/TARGET. A target that finds something is started again until its
 time is over. Its line says how often it ran, how many edges of C and pairs of lines of
 Lua it covers, and what it found. With --without-sanitizers targets in Lua run several
-times as often; build/fuzz-fast is theirs then.
+times as often; build/fuzz-fast is theirs then. --had FILE adds what a target had to a
+table, which grows from run to run: minutes are of processor time, and targets with the
+fewest come first.
 """
 
 import argparse
+import csv
 import os
 import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Dict, List, Tuple
+from typing import Dict, List, NamedTuple, Optional
 
 ROOT = Path(__file__).resolve().parents[3]
 BUILD = ROOT / "build/fuzz/tests/fuzz"
@@ -36,6 +40,12 @@ LONGEST = 2048
 MOST_STARTS = 20
 
 LUA = "lua"  # the program of all targets that are scripts
+
+
+class Ended(NamedTuple):
+    said: str
+    status: int
+    minutes: float  # of processor time
 
 
 def targets() -> List[str]:
@@ -69,7 +79,7 @@ def build(names: List[str], fast: bool) -> None:
 def environment(name: str, scratch: str) -> Dict[str, str]:
     """What a script writes is in a folder of its own."""
     return dict(os.environ, LLMPROF_FUZZ_LUA=f"tests/fuzz/lua/{name}.lua", TMPDIR=scratch,
-                HOME=scratch, XDG_CACHE_HOME=scratch)
+                HOME=scratch, XDG_CACHE_HOME=scratch, LLMPROF_LIMITS="bytes=2000000000")
 
 
 def options(name: str) -> List[str]:
@@ -80,40 +90,87 @@ def options(name: str) -> List[str]:
     return made + (["-detect_leaks=0"] if is_script(name) else [])
 
 
-def run_once(name: str, seconds: int) -> Tuple[str, int]:
+def run_once(name: str, seconds: int) -> Ended:
     found = BUILD / "found" / name
     found.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="llmprof-fuzz.") as scratch:
-        done = subprocess.run(
+    with tempfile.TemporaryDirectory(prefix="llmprof-fuzz.") as scratch, \
+            tempfile.TemporaryFile() as said:
+        child = subprocess.Popen(
             [str(program(name)), f"-max_total_time={seconds}", *options(name),
              f"-artifact_prefix={found}/", str(found), str(CORPUS / name)],
-            cwd=ROOT, env=environment(name, scratch), capture_output=True, text=True,
-            errors="replace", check=False)
-    return done.stderr, done.returncode
+            cwd=ROOT, env=environment(name, scratch), stdout=subprocess.DEVNULL, stderr=said)
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = -os.WTERMSIG(status) if os.WIFSIGNALED(status) \
+            else os.WEXITSTATUS(status)
+        said.seek(0)
+        text = said.read().decode("utf-8", "replace")
+    return Ended(text, child.returncode, (usage.ru_utime + usage.ru_stime) / 60)
 
 
 def largest(pattern: str, text: str) -> int:
     return max([int(number) for number in re.findall(pattern, text)], default=0)
 
 
-def fuzz(name: str, minutes: float) -> bool:
+def fuzz(name: str, minutes: float, table: Optional["Table"]) -> bool:
     """Whether the target ran so long and found nothing."""
     end, findings, runs, edges, pairs = time.monotonic() + minutes * 60, [], 0, 0, 0
+    took = 0.0
     for _ in range(MOST_STARTS):
-        said, status = run_once(name, max(int(end - time.monotonic()), 1))
-        findings += re.findall(r"Test unit written to (\S+)", said)
+        ended = run_once(name, max(int(end - time.monotonic()), 1))
+        said = ended.said
+        findings += re.findall(r"Test unit written to (\S*/(?!slow-unit)[^/\s]+)\n", said)
         runs += largest(r"number_of_executed_units: (\d+)", said)
         edges = max(edges, largest(r" cov: (\d+)", said))
         pairs = max(pairs, largest(r"pairs_of_lua_lines: +(\d+)", said))
-        if status and not re.search("Test unit written to", said):
-            findings.append(f"exit status {status}")
+        took += ended.minutes
+        if ended.status and not findings:
+            findings.append(f"exit status {ended.status}")
             print(said[-3000:], file=sys.stderr)
             break
-        if not status or time.monotonic() > end:
+        if not ended.status or time.monotonic() > end:
             break
-    print(f"{name:14} {minutes:5g} min {runs:>10} executions {edges:>6} edges {pairs:>6} pairs"
+    print(f"{name:14} {took:5.1f} min {runs:>10} executions {edges:>6} edges {pairs:>6} pairs"
           f" {len(findings)} findings {' '.join(findings)}", flush=True)
+    if table:
+        table.add(name, took, runs, edges, pairs, len(findings))
     return not findings
+
+
+# ---- what each had in all ----
+
+class Table:
+    """A CSV file with a line for each target."""
+
+    COLUMNS = ("target", "minutes", "executions", "edges", "pairs", "findings")
+
+    def __init__(self, path: Path):
+        self.path, self.lock = path, threading.Lock()
+        self.rows: Dict[str, List[float]] = {}
+        if path.is_file():
+            with path.open(newline="", encoding="utf-8") as file:
+                for row in list(csv.reader(file))[1:]:
+                    self.rows[row[0]] = [float(cell) for cell in row[1:]]
+
+    def minutes(self, name: str) -> float:
+        return self.rows.get(name, [0])[0]
+
+    def add(self, name: str, minutes: float, runs: int, edges: int, pairs: int,
+            findings: int) -> None:
+        with self.lock:
+            had = self.rows.get(name, [0, 0, 0, 0, 0])
+            self.rows[name] = [had[0] + minutes, had[1] + runs, max(had[2], edges),
+                               max(had[3], pairs), had[4] + findings]
+            self.write()
+
+    def write(self) -> None:
+        fresh = self.path.with_suffix(".new")
+        with fresh.open("w", newline="", encoding="utf-8") as file:
+            out = csv.writer(file, lineterminator="\n")
+            out.writerow(self.COLUMNS)
+            for name in sorted(self.rows):
+                minutes, *counts = self.rows[name]
+                out.writerow([name, f"{minutes:.2f}", *map(int, counts)])
+        fresh.replace(self.path)
 
 
 def keep(name: str) -> None:
@@ -136,13 +193,17 @@ def main() -> int:
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--jobs", type=int, default=1, help="targets at once")
     parser.add_argument("--without-sanitizers", action="store_true")
+    parser.add_argument("--had", type=Path, metavar="FILE")
     parser.add_argument("minutes", type=float)
     parser.add_argument("target", nargs="*", default=[])
     given = parser.parse_args()
     names = given.target or targets()
     build(names, given.without_sanitizers)
+    table = Table(given.had) if given.had else None
+    if table:
+        names = sorted(names, key=table.minutes)
     with ThreadPoolExecutor(given.jobs) as pool:
-        sound = list(pool.map(lambda name: fuzz(name, given.minutes), names))
+        sound = list(pool.map(lambda name: fuzz(name, given.minutes, table), names))
     for name in names if given.keep else []:
         keep(name)
     return 0 if all(sound) else 1

@@ -6,6 +6,7 @@ local config = require "llmprof.recipe.config"
 local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
 local files = require "llmprof.base.files"
+local folders = require "llmprof.base.folder"
 local fs = require "llmprof.fs"
 local document = require "llmprof.base.document"
 local layout = require "llmprof.bundle.layout"
@@ -15,14 +16,18 @@ local yaml = require "llmprof.yaml"
 
 local recorded = { name = "recorded" }
 
-local function wanted_folder(cfg, recipe_name)
-  return cfg.recorded or "recipes/recorded/" .. recipe_name
+-- The folder that is named, that beside the recipe, or that of the recipes that ship.
+local function wanted_folder(cfg, recipe)
+  if cfg.recorded then return cfg.recorded end
+  local own = "recorded/" .. recipe.name
+  local beside = (recipe.file or ""):match "^.*/"
+  return beside and files.find_folder(beside .. own) and beside .. own or "recipes/" .. own
 end
 
 
 -- The folder of a recipe's recorded capture.
-function recorded.folder(cfg, recipe_name)
-  local wanted = wanted_folder(cfg, recipe_name)
+function recorded.folder(cfg, recipe)
+  local wanted = wanted_folder(cfg, recipe)
   local folder = files.find_folder(wanted)
   if not folder then
     errors.raise("usage", ("no recorded capture in %s"):format(wanted),
@@ -45,7 +50,7 @@ end
 
 function recorded.open(ctx)
   ctx.state.tools = {}
-  ctx.state.folder = recorded.folder(ctx.cfg, ctx.recipe.name)
+  ctx.state.folder = recorded.folder(ctx.cfg, ctx.recipe)
 end
 
 
@@ -63,7 +68,7 @@ function recorded.machine(ctx) return about(ctx.state.folder).environment end
 -- The settings that it was made with, as a tree; nil where it does not say. What is
 -- wrong with a capture is said when it is opened.
 function recorded.captured_with(ctx)
-  local folder = files.find_folder(wanted_folder(ctx.cfg, ctx.recipe.name))
+  local folder = files.find_folder(wanted_folder(ctx.cfg, ctx.recipe))
   local said = folder and document.read(folder .. "/" .. layout.ABOUT, "capture")
   return said and said.captured_with or nil
 end
@@ -106,14 +111,14 @@ end
 
 -- The timeline that is there before anything runs.
 function recorded.kept(ctx)
-  return recorded.folder(ctx.cfg, ctx.recipe.name) .. "/" .. layout.recorded_name(layout.timeline)
+  return recorded.folder(ctx.cfg, ctx.recipe) .. "/" .. layout.recorded_name(layout.timeline)
 end
 
 
 -- Nothing is started: which files are taken, and how the kernels that are selected
 -- would be measured.
 function recorded.preview(ctx)
-  local folder, list = recorded.folder(ctx.cfg, ctx.recipe.name), {}
+  local folder, list = recorded.folder(ctx.cfg, ctx.recipe), {}
   for _, file in ipairs(layout.recorded) do
     local path = folder .. "/" .. file.name
     if fs.stat(path) then
@@ -146,7 +151,7 @@ end
 -- The files of ranks, where the capture is of several; sorted.
 function recorded.rank_files(ctx)
   local list, folder = {}, ctx.state.folder
-  for _, name in ipairs(fs.list(folder) or {}) do
+  for _, name in ipairs(folders.names(folder)) do
     if layout.is_rank(name) then list[#list + 1] = folder .. "/" .. name end
   end
   table.sort(list)

@@ -47,6 +47,21 @@ describe("llmprof", function()
     assert.matches("^stack traceback:\n", assert(json.decode(err)).detail)
   end)
 
+  it("takes how many threads there are to be, anywhere before what a script reads", function()
+    local asked = [[print(require("llmprof.bounds").get "limits.threads")]]
+    assert.same({ 0, "3\n", "" }, { llmprof("-j", "3", "-e", asked) })
+    assert.same({ 0, "12\n", "" }, { llmprof("-e", asked, "-j12") })
+    for _, word in ipairs { "0", "many", "-1" } do
+      local code, _, err = llmprof("-e", asked, "-j", word)
+      assert.equal(2, code)
+      local wanted = ("llmprof: -j: '%s' is not a number of threads\n"):format(word)
+      assert.equal(wanted, err:match "^[^\n]*\n")
+    end
+    assert(fs.write(top() .. "/j.lua", "print(...)"))
+    local code, out = llmprof("exec", top() .. "/j.lua", "-j", "2")
+    assert.same({ 0, "-j\t2\n" }, { code, out })
+  end)
+
   it("takes the script's own status, and shows its errors in full", function()
     assert.equal(7, (script "return 7"))
     assert.equal(0, (script "return 'text'"))

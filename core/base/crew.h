@@ -1,0 +1,35 @@
+/* Work in parts on several threads, with the same result for any number of
+ * them: what each part makes is taken in order. Threads live as long as a call;
+ * what they use belongs to the caller. Private to the core. */
+#ifndef LLMPROF_CREW_H
+#define LLMPROF_CREW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "llmprof/error.h"
+
+/* Does part `part`, of those below `parts`; `worker` is below the size of the
+ * crew and for one thread at a time, so that a worker may have room of its own.
+ * False with err filled ends it all. */
+typedef bool (*llmprof_crew_step)(void *user, size_t worker, size_t part,
+                                  llmprof_error *err);
+
+typedef struct llmprof_crew {
+  size_t parts;
+  llmprof_crew_step work; /* several at once, begun in order */
+  llmprof_crew_step take; /* after it, one at a time, in order; or NULL */
+  void *user;
+} llmprof_crew;
+
+/* Workers for so many parts: as LLMPROF_BOUND_THREADS says, or as the machine
+ * has processors; 1 within a crew. */
+size_t llmprof_crew_size(size_t parts);
+
+/* The caller is worker 0; threads that cannot be started are done without. On
+ * failure the error is that of the first part that failed, and nothing that
+ * comes after it was taken. Signals are left to the caller's thread. */
+bool llmprof_crew_run(const llmprof_crew *crew, size_t size,
+                      llmprof_error *err);
+
+#endif

@@ -1,0 +1,149 @@
+/* Parts on several threads: in order, with the first error, whatever fails. */
+#include "base/crew.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "llmprof/bounds.h"
+#include "support.h"
+
+enum {
+  PARTS = 500
+};
+
+typedef struct parts {
+  atomic_int busy[64]; /* by worker */
+  atomic_size_t done;
+  size_t made[64]; /* what a worker made last */
+  size_t taken;
+  size_t fail_work, fail_take; /* parts from which on it fails */
+} parts;
+
+static bool work(void *user, size_t worker, size_t part, llmprof_error *err) {
+  parts *p = user;
+  assert_int_equal(atomic_fetch_add(&p->busy[worker], 1), 0);
+  if (part % 7 == 0) sched_yield();
+  p->made[worker] = part;
+  atomic_fetch_add(&p->done, 1);
+  atomic_fetch_sub(&p->busy[worker], 1);
+  if (part < p->fail_work) return true;
+  return llmprof_fail(err, LLMPROF_IO, "work %zu", part);
+}
+
+static bool take(void *user, size_t worker, size_t part, llmprof_error *err) {
+  parts *p = user;
+  assert_int_equal(p->made[worker], part);
+  if (p->taken++ != part) return llmprof_fail(err, LLMPROF_IO, "order");
+  if (part < p->fail_take) return true;
+  return llmprof_fail(err, LLMPROF_IO, "take %zu", part);
+}
+
+static void test_order(void **state) {
+  (void)state;
+  for (size_t size = 1; size <= 8; size++) {
+    for (size_t count = 0; count <= PARTS; count += 125) {
+      parts p = {.fail_work = SIZE_MAX, .fail_take = SIZE_MAX};
+      const llmprof_crew crew = {count, work, take, &p};
+      assert_true(llmprof_crew_run(&crew, size, NULL));
+      assert_int_equal(p.done, count);
+      assert_int_equal(p.taken, count);
+      const llmprof_crew alone = {count, work, NULL, &p};
+      assert_true(llmprof_crew_run(&alone, size, NULL));
+      assert_int_equal(p.done, 2 * count);
+    }
+  }
+}
+
+static void assert_fails(size_t size, size_t fail_work, size_t fail_take,
+                         const char *message, size_t taken) {
+  parts p = {.fail_work = fail_work, .fail_take = fail_take};
+  llmprof_error err = {0};
+  const llmprof_crew crew = {PARTS, work, take, &p};
+  assert_false(llmprof_crew_run(&crew, size, &err));
+  assert_string_equal(err.message, message);
+  assert_int_equal(p.taken, taken);
+}
+
+static void test_first_error(void **state) {
+  (void)state;
+  for (size_t size = 1; size <= 8; size++) {
+    for (int again = 0; again < 20; again++) {
+      assert_fails(size, 100, SIZE_MAX, "work 100", 100);
+      assert_fails(size, SIZE_MAX, 100, "take 100", 101);
+      assert_fails(size, 0, 0, "work 0", 0);
+      assert_fails(size, 101, 100, "take 100", 101);
+      parts p = {.fail_work = 30};
+      llmprof_error err = {0};
+      const llmprof_crew crew = {PARTS, work, NULL, &p};
+      assert_false(llmprof_crew_run(&crew, size, &err));
+      assert_string_equal(err.message, "work 30");
+    }
+  }
+}
+
+static void test_size(void **state) {
+  (void)state;
+  assert_int_equal(llmprof_crew_size(0), 1);
+  assert_int_equal(llmprof_crew_size(1), 1);
+  assert_true(llmprof_crew_size(1000) >= 1);
+  llmprof_bound_set(LLMPROF_BOUND_THREADS, 8);
+  assert_int_equal(llmprof_crew_size(1000), 8);
+  assert_int_equal(llmprof_crew_size(3), 3);
+  llmprof_bound_set(LLMPROF_BOUND_THREADS, 1000000);
+  assert_int_equal(llmprof_crew_size(1000), 64);
+  llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
+}
+
+/* A crew within a crew of several is the one worker that it is in. */
+static bool nest(void *user, size_t worker, size_t part, llmprof_error *err) {
+  size_t *sizes = user;
+  (void)worker, (void)err;
+  sizes[part] = llmprof_crew_size(100);
+  return true;
+}
+
+static void test_nested(void **state) {
+  (void)state;
+  size_t sizes[2];
+  const llmprof_crew crew = {2, nest, NULL, sizes};
+  llmprof_bound_set(LLMPROF_BOUND_THREADS, 4);
+  assert_true(llmprof_crew_run(&crew, 2, NULL));
+  assert_int_equal(sizes[0], 1);
+  assert_int_equal(sizes[1], 1);
+  assert_true(llmprof_crew_run(&crew, 1, NULL));
+  assert_int_equal(sizes[0], 4);
+  assert_int_equal(llmprof_crew_size(100), 4);
+  llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
+}
+
+/* Signals go to the thread that called. */
+static pthread_t caller;
+
+static bool is_blocked(void *user, size_t worker, size_t part,
+                       llmprof_error *err) {
+  sigset_t now;
+  (void)user, (void)worker;
+  pthread_sigmask(SIG_SETMASK, NULL, &now);
+  bool ours = pthread_equal(pthread_self(), caller);
+  return sigismember(&now, SIGINT) == !ours ||
+         llmprof_fail(err, LLMPROF_IO, "part %zu", part);
+}
+
+static void test_signals(void **state) {
+  (void)state;
+  caller = pthread_self();
+  const llmprof_crew crew = {200, is_blocked, NULL, NULL};
+  assert_true(llmprof_crew_run(&crew, 4, NULL));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_order),   cmocka_unit_test(test_first_error),
+      cmocka_unit_test(test_size),    cmocka_unit_test(test_nested),
+      cmocka_unit_test(test_signals),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
