@@ -118,12 +118,14 @@ describe("collapsed stacks", function()
   local function run(...)
     runs = runs + 1
     assert(fs.mkdirs(top() .. "/" .. runs))
-    local ctx, err = bundle.run_small(("%s/%d"):format(top(), runs), 'stages = { { "prefill" }, { "decode" } },', { ... })
+    local ctx, err = bundle.run_small(("%s/%d"):format(top(), runs),
+      'stages = { { "prefill" }, { "decode" } },', { ... })
     return results_file.load(ctx.run:path "results.json"), err, ctx
   end
 
   it("go into the bundle, and are found there again", function()
-    local results, _, ctx = run(("cpu_stacks=[%s,decode=%s]"):format(write("a.txt", "main 2\n"), write("b.txt", "f 1\n")))
+    local results, _, ctx = run(("cpu_stacks=[%s,decode=%s]"):format(write("a.txt", "main 2\n"),
+      write("b.txt", "f 1\n")))
     assert.equal("f 1\n", assert(fs.read(ctx.run:path "stacks/decode.folded")))
     local stages = by_stage(results.cpu_samples)
     assert.equal(2, stages["stacks/whole run.folded"].samples)
