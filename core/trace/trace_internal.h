@@ -2,6 +2,7 @@
 #ifndef LLMPROF_TRACE_INTERNAL_H
 #define LLMPROF_TRACE_INTERNAL_H
 
+#include "frame/cells.h"
 #include "frame/intern.h"
 #include "llmprof/frame.h"
 #include "llmprof/trace.h"
@@ -27,6 +28,13 @@ typedef struct llmprof_kept_cells {
   bool shelved; /* data lies on the shelf */
   void *data;
 } llmprof_kept_cells;
+
+/* What is known of the cells of a column in rows first .. first + count - 1. */
+typedef struct llmprof_kept_facts {
+  const void *spec;
+  size_t first, count;
+  llmprof_cell_facts *facts;
+} llmprof_kept_facts;
 
 /* What is loaded, or computed, in one go: the parts, and what follows from
  * them. */
@@ -92,6 +100,8 @@ struct llmprof_trace {
 
   llmprof_kept_cells *kept;
   size_t kept_count, kept_cap;
+  llmprof_kept_facts *facts;
+  size_t facts_count, facts_cap;
 };
 
 /* Rows that are being added; belongs to its trace. */

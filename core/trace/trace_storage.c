@@ -147,7 +147,14 @@ static void clear_details(llmprof_trace *trace) {
   trace->builder->detail_count = trace->builder->detail_cap = 0;
 }
 
+/* Frames hold on to them: what is known is forgotten, not freed. */
+static void forget_facts(llmprof_trace *trace) {
+  for (size_t i = 0; i < trace->facts_count; i++)
+    *trace->facts[i].facts = (llmprof_cell_facts){0};
+}
+
 void llmprof_trace_clear(llmprof_trace *trace, llmprof_part part) {
+  forget_facts(trace);
   switch (part) {
   case LLMPROF_PART_OPS:
     clear_ops(trace);
@@ -259,6 +266,9 @@ void llmprof_trace_close(llmprof_trace *trace) {
   free_cpu_samples(&trace->cpu_samples);
   llmprof_attribution_free(&trace->attribution);
   llmprof_free(trace->projections);
+  for (size_t i = 0; i < trace->facts_count; i++)
+    llmprof_free(trace->facts[i].facts);
+  llmprof_free(trace->facts);
   free_kept(trace);
   llmprof_free(trace->diagnostics);
   llmprof_free(trace->schema);

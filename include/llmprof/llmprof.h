@@ -8,6 +8,7 @@
 #include "llmprof/buffer.h"
 #include "llmprof/cache.h"
 #include "llmprof/chrome_trace.h"
+#include "llmprof/classes.h"
 #include "llmprof/clock_fit.h"
 #include "llmprof/cluster.h"
 #include "llmprof/collectives.h"

@@ -316,10 +316,14 @@ def is_call(event: Any) -> bool:
     return re.match(r"(cuda|cu|hip)[A-Z]", event.name) is not None
 
 
+# Its own work, which torch.profiler shows beside operators.
+PROFILER = {"Activity Buffer Request", "Buffer Flush", "Instrumentation", "Resource"}
+
+
 def operator_around(event: Any, ranges: Set[str]) -> Optional[str]:
     """The innermost operator around a call; None where a range is nearer."""
     above = event.cpu_parent
-    while above is not None and is_call(above):
+    while above is not None and (is_call(above) or above.name in PROFILER):
         above = above.cpu_parent
     return above.name if above is not None and above.name not in ranges else None
 

@@ -73,13 +73,13 @@ end
 
 local function totals(trace, found)
   local ops = found.ops
-  local all = ops:group { sum = { "duration" }, union = true }[1]
+  local all = ops:group { total = { "duration" }, union = true }[1]
   local result = all and kinds.count(ops, { gpu_time_ns = all.duration.total, busy_ns = all.busy,
     span_ns = all.last and all.last - all.first })
     or kinds.none {}
   if all and not found.whole then
     local inside = 0
-    for _, row in ipairs(ops:group { by = { "stage" }, sum = { "duration" } }) do
+    for _, row in ipairs(ops:group { by = { "stage" }, total = { "duration" } }) do
       if row.stage then inside = inside + row.duration.total end
     end
     result.stage_share = all.duration.total > 0 and inside / all.duration.total or nil

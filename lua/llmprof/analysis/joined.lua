@@ -18,6 +18,11 @@ local joined = {}
 -- Rows of the table that results have.
 joined.MOST = 500
 
+-- The profiler's own work, which it shows beside operators, with kernels that were launched
+-- meanwhile.
+joined.of_profiler = { ["Activity Buffer Request"] = true, ["Buffer Flush"] = true,
+  ["Instrumentation"] = true, ["Resource"] = true }
+
 -- Of a list of an operator's kernels as much of its time is enough to take it as whole.
 local WHOLE = 0.999
 
@@ -112,7 +117,7 @@ local function only_operators(operators, places, word_of)
   if #places > 0 then return only end
   for _, operator in ipairs(operators.operators) do
     if not lists_all(operator) then return {} end
-    for _, kernel in ipairs(operator.kernels or {}) do
+    for _, kernel in ipairs(joined.of_profiler[operator.name] and {} or operator.kernels or {}) do
       note(only, word_of(kernel.name), operator.name)
     end
   end

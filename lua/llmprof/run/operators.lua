@@ -6,6 +6,7 @@ local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
 local folders = require "llmprof.base.folder"
 local fs = require "llmprof.fs"
+local joined = require "llmprof.analysis.joined"
 local json = require "llmprof.json"
 local launches = require "llmprof.run.launches"
 local layout = require "llmprof.bundle.layout"
@@ -13,10 +14,6 @@ local layout = require "llmprof.bundle.layout"
 local operators = {}
 
 local UNNAMED = "(unnamed)"
-
--- The profiler's own work, which its traces show beside operators.
-local no_operator = { ["Activity Buffer Request"] = true, ["Buffer Flush"] = true,
-  ["Instrumentation"] = true, ["Resource"] = true }
 
 -- Ends of the names under which torch.profiler and people keep traces.
 local trace_endings = { ".pt.trace.json", ".pt.trace.json.gz" }
@@ -56,7 +53,7 @@ end
 local function launched(gpu)
   local by_operator = {}
   local groups = gpu:where { { "operator", "~=", false } }
-    :group { by = { "operator", "name" }, sum = { "duration" } }
+    :group { by = { "operator", "name" }, total = { "duration" } }
   for _, group in ipairs(groups) do
     local list = by_operator[group.operator] or json.list {}
     by_operator[group.operator] = list
@@ -74,7 +71,7 @@ end
 
 
 local function total(gpu)
-  local all = gpu:group { sum = { "duration" } }[1]
+  local all = gpu:group { total = { "duration" } }[1]
   return all and all.duration.total or 0
 end
 
@@ -124,7 +121,7 @@ end
 local function leave_out_profiler(given)
   local kept = json.list {}
   for _, row in ipairs(given.operators) do
-    if not no_operator[row.name] then kept[#kept + 1] = row end
+    if not joined.of_profiler[row.name] then kept[#kept + 1] = row end
   end
   given.operators = kept
   return given
