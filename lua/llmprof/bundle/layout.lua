@@ -161,15 +161,17 @@ local function known_names()
 end
 
 
--- Names below a folder that are only known by looking: the files of ranks.
+-- Names below a folder that are only known by looking: the files of ranks, and what
+-- tools made, or will write over.
 local function found_names(folder)
   local names = {}
   for _, name in ipairs(folders.names(folder)) do
     if layout.is_rank(name) then names[#names + 1] = name end
   end
-  for _, within in ipairs { layout.ranks.folder, layout.stacks } do
-    for _, name in ipairs(folders.names(folder .. "/" .. within)) do
-      names[#names + 1] = ("%s/%s"):format(within, name)
+  for _, inside in ipairs { layout.ranks.folder, layout.nsys.folder, layout.ncu.folder,
+    layout.stacks } do
+    for _, name in ipairs(folders.names(folder .. "/" .. inside)) do
+      names[#names + 1] = ("%s/%s"):format(inside, name)
     end
   end
   return names
@@ -180,8 +182,9 @@ end
 -- recorded capture that is a symbolic link, which could lead anywhere, or cannot be looked
 -- at. nil if nothing is.
 function layout.astray(folder)
-  for _, names in ipairs { known_names(), layout.recorded_names(), found_names(folder) } do
-    for _, name in ipairs(names) do
+  -- what is in the folders of known names is looked for when these lead nowhere else
+  for _, names_of in ipairs { known_names, layout.recorded_names, found_names } do
+    for _, name in ipairs(names_of(folder)) do
       local path, message, code = fs.beneath(folder, name)
       if not path and code ~= "notfound" then return message end
     end

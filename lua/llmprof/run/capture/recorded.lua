@@ -69,7 +69,8 @@ function recorded.machine(ctx) return about(ctx.state.folder).environment end
 -- wrong with a capture is said when it is opened.
 function recorded.captured_with(ctx)
   local folder = files.find_folder(wanted_folder(ctx.cfg, ctx.recipe))
-  local said = folder and document.read(folder .. "/" .. layout.ABOUT, "capture")
+  local path = folder and fs.beneath(folder, layout.ABOUT)
+  local said = path and document.read(path, "capture")
   return said and said.captured_with or nil
 end
 
