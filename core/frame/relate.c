@@ -76,6 +76,68 @@ bool llmprof_frame_lag(llmprof_frame *frame, size_t number, long offset,
          llmprof_fail_nomem(err);
 }
 
+/* ---- rows of another frame, by a rising column ---- */
+
+/* Its rows in that order; absent cells come first. */
+typedef struct rising {
+  const llmprof_column *column;
+  const uint32_t *order; /* NULL: as they lie */
+  size_t first, rows;    /* first: that has a cell */
+} rising;
+
+static size_t rising_row(const rising *r, size_t place) {
+  return r->order ? r->order[place] : place;
+}
+
+/* The first place whose cell is not less than a value. */
+static size_t rising_place(const rising *r, int64_t value) {
+  size_t low = r->first, high = r->rows;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (llmprof_cell(r->column, rising_row(r, middle)) < value)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static bool rising_make(rising *r, llmprof_frame *frame, size_t column,
+                        llmprof_error *err) {
+  *r = (rising){.rows = llmprof_frame_rows(frame),
+                .column = llmprof_frame_column(frame, column, err)};
+  if (!r->column || !llmprof_frame_order(frame, column, &r->order, err))
+    return false;
+  r->first = rising_place(r, LLMPROF_ABSENT + 1);
+  return true;
+}
+
+static uint32_t row_beside(const rising *r, int64_t cell, bool before) {
+  if (cell == LLMPROF_ABSENT) return UINT32_MAX;
+  size_t place = rising_place(r, cell);
+  if (place == (before ? r->first : r->rows)) return UINT32_MAX;
+  return (uint32_t)rising_row(r, before ? place - 1 : place);
+}
+
+bool llmprof_frame_beside(llmprof_frame *frame, size_t column,
+                          llmprof_frame *other, size_t there, bool before,
+                          const char *name, llmprof_error *err) {
+  const llmprof_column *from = llmprof_frame_column(frame, column, err);
+  rising r;
+  if (!from || !rising_make(&r, other, there, err)) return false;
+  size_t rows = llmprof_frame_rows(frame);
+  uint32_t *found = llmprof_alloc(rows, sizeof *found);
+  if (!found) return llmprof_fail_nomem(err);
+  for (size_t row = 0; row < rows; row++) {
+    if (llmprof_interrupted_at(row)) {
+      llmprof_free(found);
+      return llmprof_fail_interrupted(err);
+    }
+    found[row] = row_beside(&r, llmprof_cell(from, row), before);
+  }
+  return llmprof_frame_give(frame, name, NULL, LLMPROF_U32, found, err);
+}
+
 /* ---- a window that moves ---- */
 
 typedef struct window {

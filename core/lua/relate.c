@@ -10,6 +10,8 @@
  *   frame:part { column = "duration", name = "share" }
  *   frame:match { by = { "name" }, name = "row" , other = frame,
  *                 keys = { "name" } }
+ *   calls:beside { column = "start", other = ops, there = "api_start",
+ *                  before = true, name = "op" }
  *   frame:pair { column = "word", turn = "rep", name = "row", other = frame,
  *                key = "word" } */
 #include "llmprof/relate.h"
@@ -195,6 +197,23 @@ static int r_match(lua_State *L) {
       L, llmprof_frame_match(frame, by, other, keys, count, name, &err), &err);
 }
 
+/* frame:beside { column, other, there, before, name } -> the frame, with the
+ * row of another frame, from 0: the last whose column `there` is less than the
+ * column or, without `before`, the first in which it is not */
+static int r_beside(lua_State *L) {
+  llmprof_frame *frame = check_call(L);
+  const char *name = check_new(L, frame);
+  size_t column = integer_column(L, frame, "column");
+  bool before = llmprof_lua_opt_bool(L, 2, "before", false);
+  lua_getfield(L, 2, "other"); /* 3 */
+  llmprof_frame *other = llmprof_lua_check_frame(L, 3);
+  size_t there = integer_column(L, other, "there");
+  llmprof_error err;
+  return llmprof_lua_changed(
+      L, llmprof_frame_beside(frame, column, other, there, before, name, &err),
+      &err);
+}
+
 /* frame:pair { column, turn, other, key, name } -> the frame, with the row of
  * another frame, from 0, that it pairs off with by order */
 static int r_pair(lua_State *L) {
@@ -255,5 +274,5 @@ const luaL_Reg llmprof_lua_relate_methods[] = {
     {"outline", r_outline}, {"gaps", r_gaps},   {"overlap", r_overlap},
     {"lag", r_lag},         {"part", r_part},   {"less", r_less},
     {"rolling", r_rolling}, {"match", r_match}, {"pair", r_pair},
-    {NULL, NULL},
+    {"beside", r_beside},   {NULL, NULL},
 };

@@ -65,6 +65,13 @@ bool llmprof_frame_share(llmprof_frame *frame, size_t column, const char *name,
 bool llmprof_frame_less(llmprof_frame *frame, size_t column, size_t by,
                         const char *name, llmprof_error *err);
 
+/* The row of `other` that is next to a row's cell by its column `there`: the
+ * last whose cell is less or, without `before`, the first whose cell is not;
+ * absent where there is none or the cell is absent. Both hold integers. */
+bool llmprof_frame_beside(llmprof_frame *frame, size_t column,
+                          llmprof_frame *other, size_t there, bool before,
+                          const char *name, llmprof_error *err);
+
 /* The row of `other` whose key cells are the same; absent where there is none
  * or a key is absent. Keys come in pairs, both of strings or both of numbers,
  * which are compared by their bytes and by value; UNSUPPORTED: one of each.

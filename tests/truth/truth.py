@@ -27,6 +27,7 @@ import layers
 import meetings
 import model
 import spread
+import stacks
 from capture import Capture
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -281,6 +282,29 @@ def judge_stripped(table: Table, program: str, path: str, folder: str, title: st
         table.row(name, said.get(name), value)
 
 
+def judge_samples(table: Table, program: str, path: str, title: str) -> None:
+    """What the CPU was in, where it was sampled."""
+    capture = Capture(path)
+    names = [name for name in ("prefill", "decode") if name in capture.tags()]
+    if not names or not capture.rows("COMPOSITE_EVENTS", ["id"]):
+        return
+    results = results_of_export(program, path, [{"name": name} for name in names])
+    if results["repeats"].get("left_out"):
+        return
+    print(f"{title}, samples")
+    rows(table, *stacks.of_export(capture, names, results["cpu_samples"]))
+
+
+def judge_collapsed(table: Table, program: str, folder: str) -> None:
+    """A capture with collapsed stacks beside it."""
+    print(f"{os.path.relpath(folder, ROOT)}, collapsed stacks")
+    with tempfile.TemporaryDirectory() as out:
+        results = results_of_recipe(program, "alt_llm", folder, out + "/run")
+    for stage in results["cpu_samples"]["stages"]:
+        if "file" in stage:
+            rows(table, *stacks.of_file(os.path.join(folder, stage["file"]), stage))
+
+
 # ---- the captures ----
 
 # Those with a kernel that picks tokens.
@@ -374,12 +398,16 @@ def main() -> None:
         judge_files(table, program, paths, "tests/fixtures/" + name)
     for path in exports_in_tree():
         judge_export(table, program, path, os.path.relpath(path, ROOT))
+    judge_samples(table, program, os.path.join(FIXTURES, "cpu_samples", "run.sqlite"),
+                  "tests/fixtures/cpu_samples/run.sqlite")
+    judge_collapsed(table, program, os.path.join(FIXTURES, "cpu_samples"))
     given = os.environ.get("LLMPROF_CAPTURES")
     with tempfile.TemporaryDirectory() as folder:
         for name in UNMARKED:
             judge_stripped(table, program, os.path.join(ROOT, name), folder, name)
         for path in sorted(glob.glob(f"{given}/**/*.sqlite*", recursive=True)) if given else []:
             judge_export(table, program, unpacked(path, folder), path)
+            judge_samples(table, program, unpacked(path, folder), path)
             if not any(engine.LABEL.match(tag) for tag in Capture(unpacked(path, folder)).tags()):
                 judge_stripped(table, program, unpacked(path, folder), folder, path)
     print(f"{table.count} figures compared, {table.wrong} differ")

@@ -53,7 +53,7 @@ end
 local function launched(gpu)
   local by_operator = {}
   local groups = gpu:where { { "operator", "~=", false } }
-    :group { by = { "operator", "name" }, sum = { "duration" } }
+    :group { by = { "operator", "name" }, total = { "duration" } }
   for _, group in ipairs(groups) do
     local list = by_operator[group.operator] or json.list {}
     by_operator[group.operator] = list
@@ -71,7 +71,7 @@ end
 
 
 local function total(gpu)
-  local all = gpu:group { sum = { "duration" } }[1]
+  local all = gpu:group { total = { "duration" } }[1]
   return all and all.duration.total or 0
 end
 

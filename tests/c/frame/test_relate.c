@@ -275,6 +275,17 @@ static void test_match(void **state) {
 
 /* ---- failures ---- */
 
+static void test_beside(void **state) {
+  little *l = *state;
+  llmprof_frame *f = l->frame;
+  assert_true(llmprof_frame_beside(f, START, f, END, true, "ended", NULL));
+  check_cells(f, "ended", (int64_t[]){1, NONE, NONE, 2, 3, NONE, NONE});
+  assert_true(llmprof_frame_beside(f, START, f, END, false, "ending", NULL));
+  check_cells(f, "ending", (int64_t[]){2, 6, 6, 0, 4, 6, 6});
+  assert_true(llmprof_frame_beside(f, END, f, START, false, "next", NULL));
+  check_cells(f, "next", (int64_t[]){3, 0, 3, 4, NONE, NONE, 6});
+}
+
 static bool relate_all(little *l, other *o, llmprof_error *err) {
   return llmprof_frame_gaps(l->frame, START, END, &l->streams, &all_names,
                             err) &&
@@ -286,6 +297,8 @@ static bool relate_all(little *l, other *o, llmprof_error *err) {
                                "median", err) &&
          llmprof_frame_share(l->frame, RATE, "share", err) &&
          llmprof_frame_less(l->frame, END, START, "length", err) &&
+         llmprof_frame_beside(l->frame, START, l->frame, END, true, "ended",
+                              err) &&
          match(l, o, NAME, 0, "row", err);
 }
 
@@ -325,6 +338,9 @@ static void test_interrupt(void **state) {
   assert_int_equal(err.code, LLMPROF_INTERRUPTED);
   assert_false(llmprof_frame_share(l->frame, RATE, "share", &err));
   assert_int_equal(err.code, LLMPROF_INTERRUPTED);
+  assert_false(llmprof_frame_beside(l->frame, START, l->frame, START, true,
+                                    "ended", &err));
+  assert_int_equal(err.code, LLMPROF_INTERRUPTED);
   llmprof_interrupt(false);
   assert_true(relate_all(l, &o, NULL));
   other_free(&o);
@@ -342,6 +358,7 @@ int main(void) {
       TEST(test_rolling),
       TEST(test_share_and_difference),
       TEST(test_match),
+      TEST(test_beside),
       TEST(test_outline),
       TEST(test_interrupt),
       cmocka_unit_test(test_allocations),

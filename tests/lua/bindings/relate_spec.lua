@@ -47,6 +47,16 @@ describe("other rows", function()
     assert.same({ 1, 0, 1, false }, made:values "row")
   end)
 
+  it("are found beside a time in another frame", function()
+    local other = frame.new(3, { { name = "at", type = "integer", values = { 20, 5, false } } })
+    local made = events():beside { column = "start", other = other, there = "at", name = "next" }
+    assert.same({ 1, 1, 0, false }, made:values "next")
+    made:beside { column = "start", other = other, there = "at", before = true, name = "last" }
+    assert.same({ false, false, 1, 0 }, made:values "last")
+    assert.is_false(pcall(made.beside, made, { column = "name", other = other, there = "at",
+      name = "no" }))
+  end)
+
   it("of another frame pair off in order, again and again", function()
     local function sequence(values, turns)
       return frame.new(#values, { { name = "word", type = "integer", values = values },
