@@ -4,6 +4,7 @@ local lazy = require "llmprof.base.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
 local categories = lazy "llmprof.analysis.categories"
 local complete = lazy "llmprof.trace.complete"
+local cpu_samples = lazy "llmprof.analysis.cpu_samples"
 local counters = lazy "llmprof.query.session.counters"
 local document = lazy "llmprof.base.document"
 local errors = require "llmprof.base.errors"
@@ -20,6 +21,7 @@ local results_file = lazy "llmprof.bundle.results_file"
 local sqlite = require "llmprof.sqlite"
 local stand = require "llmprof.query.session.stand"
 local stages = lazy "llmprof.analysis.stages"
+local trace = require "llmprof.trace"
 local trace_file = lazy "llmprof.trace.file"
 local user = lazy "llmprof.recipe.user"
 
@@ -44,6 +46,7 @@ local shown = {
   collectives = { "world", "phase", "layer", "start", "duration", "waiting", "transfer", "late",
     "short_name" },
   ranges = { "start", "duration", "level", "tid", "tag" },
+  cpu_samples = { "time", "tid", "stage", "name", "module", "caller", "depth", "weight" },
   samples = { "device", "start", "duration", "gpu", "sm", "tensor", "dram_read", "dram_write" },
 }
 
@@ -63,6 +66,8 @@ local function from_folder(folder)
     manifest_path = layout.find(folder, "manifest"),
     counters_path = layout.find_captured(folder, "counters"),
     operators_path = layout.find_operators(folder) }
+  local stacks = layout.stacks_in(folder)[1]
+  made.stacks_path = stacks and folder .. "/" .. stacks
   if not (made.trace_path or made.results_path or made.counters_path) then
     errors.raise("usage", folder .. ": neither a run's folder nor a recorded capture",
       { hint = ("such a folder holds %s or run.sqlite"):format(layout.timeline) })
@@ -95,6 +100,8 @@ function source.new(word)
     made = from_folder(path)
   elseif path:find "%.csv$" then
     made = { path = path, counters_path = path }
+  elseif path:find "%.folded$" then
+    made = { path = path, stacks_path = path }
   else
     made = { path = path, trace_path = path }
   end
@@ -161,7 +168,7 @@ local LABELLED = { { name = "stage", type = "string" }, { name = "stage_range", 
 local MARKED = "stages are marked"
 
 -- What stages.label takes. Stages that are no ranges are found again.
-local function marks_of(self)
+local function marks(self)
   local results = self.results
   local is_marked = results and not (results.inferred or results.engine)
     or not results and self.trace:note(MARKED)
@@ -177,7 +184,7 @@ end
 -- The frame of this name with stage and part.
 local function labelled(self, name)
   return function()
-    return stages.label(self.trace, check(self.trace:frame(name)), marks_of(self))
+    return stages.label(self.trace, check(self.trace:frame(name)), marks(self))
   end
 end
 
@@ -254,6 +261,18 @@ end
 
 function parts.samples(self)
   return self.trace_path and query.wrap(check(self.trace:frame "samples"), shown.samples)
+end
+
+
+-- Of the timeline, or else of collapsed stacks beside it, which know no stage.
+function parts.cpu_samples(self)
+  local sampled = self.trace_path and self.trace:has "cpu_samples"
+  if self.stacks_path and not sampled then
+    self.stacks = check(trace.folded(self.stacks_path))
+    return query.wrap(check(self.stacks:frame "cpu_samples"), shown.cpu_samples)
+  end
+  return self.trace_path and query.wrap(cpu_samples.label(self.trace,
+    check(self.trace:frame "cpu_samples"), marks(self)), shown.cpu_samples)
 end
 
 
@@ -360,7 +379,7 @@ end
 
 function Source:__tostring()
   local of = {}
-  for _, kind in ipairs { "trace", "results", "counters" } do
+  for _, kind in ipairs { "trace", "results", "counters", "stacks" } do
     if rawget(self, kind .. "_path") then of[#of + 1] = kind end
   end
   return ("%s (%s)"):format(self.path, table.concat(of, ", "))
