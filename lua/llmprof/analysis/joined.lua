@@ -296,9 +296,12 @@ end
 
 
 -- How much of the repeats that count joined, and the operators' times on the timeline:
--- docs/operators.schema.json, `joined`. ops: of joined.find, which it changes.
+-- docs/operators.schema.json, `joined`; nil where no operation is in them. ops: of
+-- joined.find, which it changes.
 function joined.summary(trace, found, ops)
-  local used = add_idle(trace, found, used_of(found, ops))
+  local used = used_of(found, ops)
+  if #used == 0 then return nil end
+  used = add_idle(trace, found, used)
   local made = { all = nothing(0), order = nothing(), name = nothing(), outside_ns = 0 }
   local totals = {}
   for _, group in ipairs(sums_by(used, { "stage", "joined_by" })) do

@@ -57,7 +57,10 @@ end
 -- that can be.
 local function sweep(dir)
   fs.sweep(dir)
-  for _, folder in ipairs(layout.folders) do fs.sweep(dir .. "/" .. folder) end
+  for _, folder in ipairs(layout.folders) do
+    local inside = fs.beneath(dir, folder) -- nil for a link
+    if inside then fs.sweep(inside) end
+  end
 end
 
 
@@ -68,7 +71,8 @@ local function is_blank(dir)
   sweep(dir)
   for _, folder in ipairs(layout.folders) do ours[folder] = true end
   for _, name in ipairs(fs.list(dir) or { "?" }) do
-    local inside = ours[name] and fs.list(dir .. "/" .. name)
+    local folder = ours[name] and fs.beneath(dir, name)
+    local inside = folder and fs.list(folder)
     if not inside or #inside > 0 then return false end
   end
   return true

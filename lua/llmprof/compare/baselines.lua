@@ -61,9 +61,16 @@ function baselines.current(root)
 end
 
 
+-- A name inside of a baseline's folder, where it leads nowhere else.
+local function inside(path, name)
+  local found, message = fs.beneath(path, name)
+  if found then return found end
+  errors.raise("failed", message, { hint = "remove the folder, and save the run again" })
+end
+
+
 local function read_about(path)
-  local file = path .. "/" .. ABOUT
-  local about, message = document.read(file, "baseline")
+  local about, message = document.read(inside(path, ABOUT), "baseline")
   if about then return about end
   errors.raise("failed", message, { hint = "remove the folder, and save the run again" })
 end
@@ -72,8 +79,8 @@ end
 -- The folders of a baseline's runs, that of the first first.
 function baselines.folders(path)
   local list = { path }
-  for _, id in ipairs(folders.names(path .. "/" .. MORE)) do
-    local folder = ("%s/%s/%s"):format(path, MORE, id)
+  for _, id in ipairs(folders.names(inside(path, MORE))) do
+    local folder = inside(path, ("%s/%s"):format(MORE, id))
     if fs.stat(folder .. "/" .. ABOUT) and not id:find "~$" then list[#list + 1] = folder end
   end
   return list

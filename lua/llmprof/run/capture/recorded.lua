@@ -69,14 +69,16 @@ function recorded.machine(ctx) return about(ctx.state.folder).environment end
 -- wrong with a capture is said when it is opened.
 function recorded.captured_with(ctx)
   local folder = files.find_folder(wanted_folder(ctx.cfg, ctx.recipe))
-  local said = folder and document.read(folder .. "/" .. layout.ABOUT, "capture")
+  local path = folder and fs.beneath(folder, layout.ABOUT)
+  local said = path and document.read(path, "capture")
   return said and said.captured_with or nil
 end
 
 
 -- What analysing a capture takes from the configuration; all else was decided when it
 -- was recorded.
-local heeded = { repeats = true, hardware = true, top_n = true, report = true, model = true }
+local heeded = { repeats = true, hardware = true, top_n = true, report = true, model = true,
+  cpu_stacks = true }
 
 
 -- Is a key of llmprof's own one of these? The recipe's options never are.
@@ -158,6 +160,14 @@ function recorded.rank_files(ctx)
 end
 
 
+-- Collapsed stacks that lie beside the capture.
+local function take_stacks(ctx)
+  for _, name in ipairs(layout.stacks_in(ctx.state.folder)) do
+    ctx.run:take(ctx.state.folder .. "/" .. name, name)
+  end
+end
+
+
 -- Of several ranks' files the first is the timeline.
 local function take_rank(ctx, file)
   local first = file.target == layout.timeline and recorded.rank_files(ctx)[1]
@@ -189,6 +199,7 @@ function recorded.untimed(ctx) return config.untimed(ctx.cfg) end
 function recorded.timeline(ctx)
   local taken, why = take(ctx, "timeline")
   if not taken then errors.raise("usage", ("%s: %s"):format(ctx.state.folder, why)) end
+  take_stacks(ctx)
   return true
 end
 
