@@ -24,6 +24,7 @@
   X(period)        \
   X(resources)     \
   X(scrub)         \
+  X(sheet)         \
   X(spans)         \
   X(spawn)         \
   X(spool)         \

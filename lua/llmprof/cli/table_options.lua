@@ -35,14 +35,25 @@ function table_options.check_rows(given)
 end
 
 
--- The table in the format that was asked for. options: of tables.render.
-function table_options.render(given, columns, rows, options)
+local function with_safe(given, options)
   if given.safe and given.format ~= "csv" then
     errors.raise("usage", "--safe is for CSV: -f csv --safe")
   end
   options = options or {}
   options.safe = given.safe
-  return tables.render(given.format, columns, rows, options)
+  return options
+end
+
+
+-- The table in the format that was asked for. options: of tables.render.
+function table_options.render(given, columns, rows, options)
+  return tables.render(given.format, columns, rows, with_safe(given, options))
+end
+
+
+-- The same of a frame, as an iterator over pieces.
+function table_options.pieces(given, columns, frame, options)
+  return tables.pieces(given.format, columns, frame, with_safe(given, options))
 end
 
 
