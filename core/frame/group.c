@@ -195,14 +195,15 @@ static bool refine(llmprof_groups *groups, llmprof_frame *frame, size_t number,
   const llmprof_column *key = llmprof_frame_column(frame, number, err);
   size_t rows = llmprof_frame_rows(frame);
   llmprof_cell_span s;
-  if (!key || !llmprof_frame_span(frame, number, &s, err)) return false;
-  bool constant = s.absent ? s.absent == rows : s.low == s.high;
-  if (constant || groups->count == rows) return true;
+  if (groups->count == rows) return true;
+  if (!key || !llmprof_frame_bounds(frame, number, &s, err)) return false;
+  if (s.low > s.high || (!s.absent && s.low == s.high)) return true;
   size_t width, slots = dense_slots(groups->count, s, rows, &width);
   if (slots) return refine_dense(groups, key, rows, s.low, slots, width, err);
   if (groups->count == 1 && llmprof_frame_ascends(frame, number))
     return part_ascending(groups, key, rows, err);
-  if (groups->count == 1 && llmprof_frame_few_runs(frame, number))
+  const uint32_t *runs;
+  if (groups->count == 1 && llmprof_frame_runs(frame, number, &runs))
     return part_in_order(groups, frame, number, key, err);
   return refine_sparse(groups, key, rows, err);
 }

@@ -2,6 +2,7 @@
  * range the innermost around it, or the stretch of time in which it starts. */
 #include <string.h>
 
+#include "frame/cells.h"
 #include "llmprof/alloc.h"
 #include "llmprof/buffer.h"
 #include "trace/trace_internal.h"
@@ -109,12 +110,14 @@ static bool label_rows(const llmprof_trace *trace, const llmprof_column *of,
 
 /* Both columns or, when out of memory, perhaps the first. */
 static bool add_label(llmprof_frame *frame, const char *name, const char *range,
-                      const uint32_t *tags, const uint32_t *labels) {
+                      const uint32_t *tags, size_t items,
+                      const uint32_t *labels) {
   llmprof_column tag = {
       .name = name, .type = LLMPROF_STRING_ID, .data = tags, .index = labels};
   llmprof_column row = {.name = range, .type = LLMPROF_U32, .data = labels};
-  return llmprof_frame_add(frame, &tag, NULL, NULL) &&
-         llmprof_frame_add(frame, &row, NULL, NULL);
+  if (!llmprof_frame_add(frame, &tag, NULL, NULL)) return false;
+  llmprof_frame_set_items(frame, llmprof_frame_columns(frame) - 1, items);
+  return llmprof_frame_add(frame, &row, NULL, NULL);
 }
 
 /* By range, what is in it is called. Owned by the frame; NULL when out of
@@ -152,7 +155,7 @@ static bool add_labels(llmprof_trace *trace, llmprof_frame *frame,
     return llmprof_fail_nomem(err);
   const uint32_t *texts = name_ranges(trace, frame, names);
   return (texts && label_rows(trace, of, are_ops, names, labels, rows) &&
-          add_label(frame, name, range, texts, labels)) ||
+          add_label(frame, name, range, texts, trace->ranges.count, labels)) ||
          llmprof_fail_nomem(err);
 }
 
@@ -241,7 +244,7 @@ static bool label_spans(llmprof_trace *trace, llmprof_frame *frame,
   }
   for (size_t row = 0; row < rows; row++)
     labels[row] = span_at(spans, count, llmprof_cell(start, row));
-  return add_label(frame, name, range, texts, labels) ||
+  return add_label(frame, name, range, texts, count, labels) ||
          llmprof_fail_nomem(err);
 }
 

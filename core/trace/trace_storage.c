@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "llmprof/alloc.h"
-#include "trace/trace_internal.h"
+#include "trace/trace_arrays.h"
 
 /* realloc for one array of several that grow together. */
 static bool resize(void *array, size_t cap, size_t size) {
@@ -133,7 +133,14 @@ static void clear_details(llmprof_trace *trace) {
   trace->builder->detail_count = trace->builder->detail_cap = 0;
 }
 
+/* Frames hold on to them: what is known is forgotten, not freed. */
+static void forget_facts(llmprof_trace *trace) {
+  for (size_t i = 0; i < trace->facts_count; i++)
+    *trace->facts[i].facts = (llmprof_cell_facts){0};
+}
+
 void llmprof_trace_clear(llmprof_trace *trace, llmprof_part part) {
+  forget_facts(trace);
   switch (part) {
   case LLMPROF_PART_OPS:
     clear_ops(trace);
@@ -164,7 +171,24 @@ void llmprof_trace_clear(llmprof_trace *trace, llmprof_part part) {
 
 /* ---- the whole ---- */
 
-llmprof_trace *llmprof_trace_new(const char *path, llmprof_error *err) {
+size_t llmprof_trace_rows(const llmprof_trace *trace, llmprof_part part) {
+  const size_t rows[LLMPROF_PARTS] = {
+      [LLMPROF_PART_OPS] = trace->ops.count,
+      [LLMPROF_PART_DETAILS] = trace->ops.first[LLMPROF_COPY],
+      [LLMPROF_PART_CALLS] = trace->calls.count,
+      [LLMPROF_PART_RANGES] = trace->ranges.count,
+      [LLMPROF_PART_DIAGNOSTICS] = trace->diagnostic_count,
+      [LLMPROF_PART_SAMPLES] = trace->samples.count,
+  };
+  return rows[part];
+}
+
+void llmprof_trace_promise(llmprof_trace *trace, llmprof_part part) {
+  trace->image.promised[part] = true;
+  trace->image.rows[part] = llmprof_trace_rows(trace, part);
+}
+
+llmprof_trace *llmprof_trace_new_bare(const char *path, llmprof_error *err) {
   llmprof_trace *trace = llmprof_zalloc(1, sizeof *trace);
   if (!trace) return llmprof_fail_nomem(err), NULL;
   trace->epoch = LLMPROF_ABSENT;
@@ -175,8 +199,7 @@ llmprof_trace *llmprof_trace_new(const char *path, llmprof_error *err) {
   trace->path = llmprof_strdup(path);
   trace->strings = llmprof_strings_new();
   trace->builder = llmprof_zalloc(1, sizeof *trace->builder);
-  if (!trace->path || !trace->strings || !trace->builder ||
-      !llmprof_words_add(&trace->words, trace->strings)) {
+  if (!trace->path || !trace->strings || !trace->builder) {
     llmprof_trace_close(trace);
     return llmprof_fail_nomem(err), NULL;
   }
@@ -185,10 +208,29 @@ llmprof_trace *llmprof_trace_new(const char *path, llmprof_error *err) {
   return trace;
 }
 
+llmprof_trace *llmprof_trace_new(const char *path, llmprof_error *err) {
+  llmprof_trace *trace = llmprof_trace_new_bare(path, err);
+  if (!trace || llmprof_words_add(&trace->words, trace->strings)) return trace;
+  llmprof_trace_close(trace);
+  return llmprof_fail_nomem(err), NULL;
+}
+
+static void free_kept(llmprof_trace *trace) {
+  for (size_t i = 0; i < trace->kept_count; i++)
+    if (!trace->kept[i].shelved) llmprof_free(trace->kept[i].data);
+  llmprof_free(trace->kept);
+}
+
+static void close_shelf(const llmprof_image *image) {
+  if (image->has_shelf) image->shelf.close(image->shelf.user);
+}
+
 void llmprof_trace_close(llmprof_trace *trace) {
   if (!trace) return;
-  if (trace->reader && trace->reader->close)
+  if (trace->reading && trace->reader->close)
     trace->reader->close(trace->reader_state);
+  for (int piece = 0; piece < LLMPROF_PIECES; piece++)
+    llmprof_arrays_forget(trace, piece);
   llmprof_strings_free(trace->strings);
   llmprof_intern_free(&trace->process_ids);
   llmprof_intern_free(&trace->thread_ids);
@@ -201,9 +243,10 @@ void llmprof_trace_close(llmprof_trace *trace) {
   free_samples(&trace->samples);
   llmprof_attribution_free(&trace->attribution);
   llmprof_free(trace->projections);
-  for (size_t i = 0; i < trace->kept_count; i++)
-    llmprof_free(trace->kept[i].data);
-  llmprof_free(trace->kept);
+  for (size_t i = 0; i < trace->facts_count; i++)
+    llmprof_free(trace->facts[i].facts);
+  llmprof_free(trace->facts);
+  free_kept(trace);
   llmprof_free(trace->diagnostics);
   llmprof_free(trace->schema);
   llmprof_free(trace->product);
@@ -212,5 +255,6 @@ void llmprof_trace_close(llmprof_trace *trace) {
   llmprof_free(trace->threads);
   llmprof_free(trace->path);
   llmprof_free(trace->builder);
+  close_shelf(&trace->image);
   llmprof_free(trace);
 }

@@ -274,6 +274,10 @@ typedef enum llmprof_trace_table {
 } llmprof_trace_table;
 bool llmprof_trace_has(const llmprof_trace *trace, llmprof_trace_table table);
 
+/* The same at any time: 1 yes, 0 no, -1 failure. */
+int llmprof_trace_recorded(llmprof_trace *trace, llmprof_trace_table table,
+                           llmprof_error *err);
+
 /* What a trace can say beyond its events. Where it cannot, that such a thing
  * is not there means nothing. */
 typedef enum llmprof_fact {

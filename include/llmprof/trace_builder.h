@@ -61,6 +61,10 @@ typedef struct llmprof_reader {
   /* On LLMPROF_CLAIM_NO, err says what the file is not. */
   llmprof_claim (*probe)(const llmprof_specimen *file, llmprof_error *err);
 
+  /* Is the file by itself what `open` would take, as far as can be told without
+   * reading it? Asked when its rows are at hand already; NULL: yes. */
+  bool (*check)(const char *path, llmprof_error *err);
+
   /* Describe the trace and announce what it knows; parts may be left to
    * `load`. *state is the reader's own and goes to `close`, on failure too;
    * the path outlives it. */

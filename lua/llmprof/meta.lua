@@ -266,6 +266,7 @@ function Groups:mean(column) end
 -- ---- generated ----
 
 ---@class llmprof.Config
+---@field cache llmprof.Config.cache Keys cache.*
 ---@field capture "auto"|"nsys"|"builtin"|"recorded"|"none" Where the timeline comes from; none: the program runs by itself, and what it says of itself is all
 ---@field collector llmprof.Config.collector Keys collector.*
 ---@field counters "on"|"auto"|"builtin"|"ncu"|"off" Measure the selected kernels with hardware counters: on and auto by what took the timeline, builtin by llmprof's collector in the same run, or by ncu
@@ -289,6 +290,9 @@ function Groups:mean(column) end
 ---@field top_n llmprof.Config.top_n Keys top_n.*
 ---@field workload llmprof.Config.workload Keys workload.*
 ---@field [string] any Keys of the recipe's own
+
+---@class llmprof.Config.cache
+---@field bytes? integer Disk that what was read from traces may take in the cache, where the next command finds it; 4 GB, or a tenth of what is free, unless set; 0 keeps nothing
 
 ---@class llmprof.Config.collector
 ---@field graphs "node"|"graph" CUDA graphs as a row per node, or as one
@@ -748,6 +752,27 @@ function Groups:mean(column) end
 ---@field checks llmprof.results.check[]
 ---@field verdict "good"|"fair"|"poor" The worst level
 
+---@class llmprof.results.joined
+---@field by_name llmprof.results.joined_part Joined by a name that only one operator launches
+---@field by_order llmprof.results.joined_part Joined by what was launched before and after
+---@field gpu_time_ns integer Of all of them
+---@field joined_outside_ns? integer The part of it before launches that joined
+---@field launches integer All, joined or not
+---@field operators llmprof.results.joined_operator[]
+---@field outside_ns? integer GPU idle before them with the CPU in no CUDA call
+
+---@class llmprof.results.joined_operator
+---@field gpu_time_ns integer On the timeline
+---@field launches integer
+---@field name string
+---@field outside_ns? integer GPU idle before its launches with the CPU in no CUDA call
+---@field share? number Of the GPU time of all launches of the stage
+---@field stage string
+
+---@class llmprof.results.joined_part
+---@field gpu_time_ns integer
+---@field launches integer
+
 ---@class llmprof.results.kernel
 ---@field calls integer Launches in the used repeats
 ---@field category string
@@ -840,6 +865,23 @@ function Groups:mean(column) end
 ---@field p90_ns? number Nanoseconds
 ---@field queued_share number 0 to 1
 
+---@class llmprof.results.launch_place
+---@field kernel integer Place among the names, from 0
+---@field module? integer The same
+---@field operator? integer The same
+
+---@class llmprof.results.launch_stage
+---@field name? string
+---@field order string Numbers of places, from 0, as they were launched
+
+---@class llmprof.results.launches
+---@field kernels string[] Names
+---@field left_out? integer Launches beyond those that are kept
+---@field modules? string[] Paths
+---@field operators string[] Names
+---@field places llmprof.results.launch_place[] Each pair of a kernel and an operator once
+---@field stages llmprof.results.launch_stage[] One for each time that a stage ran
+
 ---@class llmprof.results.layer
 ---@field collective_ns? number Nanoseconds
 ---@field collectives? integer Kernels of collectives
@@ -929,6 +971,8 @@ function Groups:mean(column) end
 
 ---@class llmprof.results.operators
 ---@field device_ns? integer GPU time of all kernels and copies
+---@field joined? llmprof.results.joined The operators on the timeline, in the repeats that count; added by llmprof
+---@field launches? llmprof.results.launches What was launched, in order; joins the operators to a timeline
 ---@field left_out_events? integer Events of a trace that had no start, or no valid duration
 ---@field operators llmprof.results.operator[]
 ---@field schema_version 1

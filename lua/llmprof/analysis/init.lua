@@ -13,6 +13,7 @@ local events = require "llmprof.analysis.events"
 local gaps = require "llmprof.analysis.gaps"
 local hardware = require "llmprof.model.hardware"
 local headroom = require "llmprof.analysis.headroom"
+local joined = require "llmprof.analysis.joined"
 local integrity = require "llmprof.analysis.integrity"
 local json = require "llmprof.json"
 local kinds = require "llmprof.trace.kinds"
@@ -71,13 +72,13 @@ end
 
 local function totals(trace, found)
   local ops = found.ops
-  local all = ops:group { sum = { "duration" }, union = true }[1]
+  local all = ops:group { total = { "duration" }, union = true }[1]
   local result = all and kinds.count(ops, { gpu_time_ns = all.duration.total, busy_ns = all.busy,
     span_ns = all.last and all.last - all.first })
     or kinds.none {}
   if all and not found.whole then
     local inside = 0
-    for _, row in ipairs(ops:group { by = { "stage" }, sum = { "duration" } }) do
+    for _, row in ipairs(ops:group { by = { "stage" }, total = { "duration" } }) do
       if row.stage then inside = inside + row.duration.total end
     end
     result.stage_share = all.duration.total > 0 and inside / all.duration.total or nil
@@ -205,6 +206,21 @@ local function selection_record(selection, plan)
 end
 
 
+-- ---- operators ----
+
+-- The operators without the order of their launches, which is in a file of its own, and
+-- with what of the timeline joined them.
+local function operators_of(given)
+  local made = {}
+  for key, value in pairs(given.operators or {}) do made[key] = value end
+  made.launches = nil
+  local ops = given.trace and given.operators
+    and joined.find(given.trace, given.found, given.operators)
+  made.joined = ops and joined.summary(given.trace, given.found, ops)
+  return given.operators and made
+end
+
+
 -- ---- the model's cost and the hardware's limits ----
 
 -- GPUs that ran kernels of the stages.
@@ -275,7 +291,7 @@ function analysis.results(given)
     environment = given.environment or {},
     selection = selection_record(given.selection, given.plan),
     counters = given.counters,
-    operators = given.operators,
+    operators = operators_of(given),
     missing = json.list(given.missing),
     overhead = given.overhead,
     ranks = given.ranks,

@@ -1,6 +1,7 @@
 -- Where everything lies in the folder of a run. No other module knows: lint.layout
 -- finds those that do. Names are of files below the folder; docs/bundle.md says
 -- what they hold.
+local folders = require "llmprof.base.folder"
 local fs = require "llmprof.fs"
 
 local layout = {
@@ -134,26 +135,31 @@ local function known_names()
 end
 
 
--- Names below a folder that are only known by looking: the files of ranks.
+-- Names below a folder that are only known by looking: the files of ranks, and what
+-- tools made, or will write over.
 local function found_names(folder)
   local names = {}
-  for _, name in ipairs(fs.list(folder) or {}) do
+  for _, name in ipairs(folders.names(folder)) do
     if layout.is_rank(name) then names[#names + 1] = name end
   end
-  for _, name in ipairs(fs.list(folder .. "/" .. layout.ranks.folder) or {}) do
-    names[#names + 1] = ("%s/%s"):format(layout.ranks.folder, name)
+  for _, inside in ipairs { layout.ranks.folder, layout.nsys.folder, layout.ncu.folder } do
+    for _, name in ipairs(folders.names(folder .. "/" .. inside)) do
+      names[#names + 1] = ("%s/%s"):format(inside, name)
+    end
   end
   return names
 end
 
 
 -- What is wrong with a folder that may be a stranger's: a name of a bundle or of a
--- recorded capture that is a symbolic link, which could lead anywhere. nil if nothing is.
+-- recorded capture that is a symbolic link, which could lead anywhere, or cannot be looked
+-- at. nil if nothing is.
 function layout.astray(folder)
-  for _, names in ipairs { known_names(), layout.recorded_names(), found_names(folder) } do
-    for _, name in ipairs(names) do
+  -- what is in the folders of known names is looked for when these lead nowhere else
+  for _, names_of in ipairs { known_names, layout.recorded_names, found_names } do
+    for _, name in ipairs(names_of(folder)) do
       local path, message, code = fs.beneath(folder, name)
-      if not path and code == "denied" then return message end
+      if not path and code ~= "notfound" then return message end
     end
   end
   return nil
@@ -219,12 +225,18 @@ function layout.find(folder, what)
 end
 
 
--- The same below a folder that may be a recorded capture as well.
-function layout.find_captured(folder, what)
-  local found = layout.find(folder, what)
-  local name = not found and layout.recorded_name(layout[what])
-  return name and file_at(folder .. "/" .. name) or found
+local function find_either(folder, target)
+  local name = layout.recorded_name(target)
+  return file_at(folder .. "/" .. target) or (name and file_at(folder .. "/" .. name)) or nil
 end
+
+
+-- The same below a folder that may be a recorded capture as well.
+function layout.find_captured(folder, what) return find_either(folder, layout[what]) end
+
+
+-- The path of the framework's operators below such a folder; nil without any.
+function layout.find_operators(folder) return find_either(folder, layout.workload.operators) end
 
 
 return layout

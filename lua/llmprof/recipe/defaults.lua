@@ -55,6 +55,9 @@ return {
     min = 0 },
   ["limits.threads"] = { "Threads that read and write traces at once; as many as there are "
     .. "processors unless set", type = "integer", min = 0 },
+  ["cache.bytes"] = { "Disk that what was read from traces may take in the cache, where the next "
+    .. "command finds it; 4 GB, or a tenth of what is free, unless set; 0 keeps nothing",
+    type = "integer", min = 0 },
   ["model.name"] = { "The model, as reports call it", type = "string" },
   ["model.variant"] = { "Its size or flavour", type = "string" },
   ["model.dtype"] = { "What it computes in", type = "string" },

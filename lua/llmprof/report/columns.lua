@@ -49,7 +49,7 @@ local kernel = {
   { key = "intensity", title = "AI FLOP/B", digits = 2 },
   { key = "l2_intensity", title = "AI L2 FLOP/B", digits = 2 },
   { key = "padding", title = "tiles x", digits = 0, optional = true },
-  name("name", "full name", 64),
+  { key = "name", title = "full name", type = "text", max = 64, code = true, lesser = true },
 }
 
 -- Of all stages together.
@@ -236,6 +236,12 @@ columns.top_operators = {
 
 columns.operators = table.move(columns.top_operators, 1, #columns.top_operators, 1, {})
 table.insert(columns.operators, name("shapes", "most frequent input shapes", 60))
+
+columns.timeline_operators = {
+  word("stage", "stage"), name("name", "operator", 48), count("launches", "launches"),
+  ms("gpu_time_ns", "GPU time", 3), bar("share", "of the stage's"),
+  ms("outside_ns", "GPU idle before, outside CUDA", 3),
+}
 
 columns.operator_stages = {
   word("stage", "stage"), name("name", "operator", 48), count("calls", "calls"),

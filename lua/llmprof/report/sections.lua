@@ -71,6 +71,8 @@ local list = {
   { "headroom", "Headroom" },
   { "operators", "Operators", subject = "operators",
     rows = function(results) return rows.operators(operators(results)) end },
+  { "timeline_operators", "Operators on the timeline", subject = "operators",
+    rows = function(results) return rows.timeline_operators(results) end },
   { "operator_stages", "Operators of each stage", subject = "operators",
     rows = function(results) return rows.operator_stages(operators(results)) end },
   { "operator_kernels", "Kernels of the operators", subject = "operators",

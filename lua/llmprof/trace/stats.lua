@@ -8,6 +8,8 @@
 local errors = require "llmprof.base.errors"
 local frames = require "llmprof.frame"
 local nearest = require "llmprof.base.nearest"
+local packed_rows = require "llmprof.base.packed_rows"
+local tables = require "llmprof.base.tables"
 
 local stats = {}
 
@@ -371,14 +373,53 @@ local function lacking(trace, needs)
 end
 
 
--- No rows of these columns.
-local function nothing(columns)
+-- Longer reports are not noted.
+local FEW_ROWS = 10000
+
+
+local function keys_of(columns)
+  local keys = {}
+  for i, column in ipairs(columns) do keys[i] = column.key end
+  return keys
+end
+
+
+local function type_of(column)
+  if column.type == "text" then return "string" end
+  return column.digits and "number" or "integer"
+end
+
+
+-- Rows as a frame of these columns.
+local function framed(columns, rows)
   local list = {}
   for i, column in ipairs(columns) do
-    list[i] = { name = column.key, type = column.type == "text" and "string" or "number",
-      values = {} }
+    local values = {}
+    for r, row in ipairs(rows) do values[r] = row[column.key] or false end
+    list[i] = { name = column.key, type = type_of(column), values = values }
   end
-  return frames.new(0, list)
+  return frames.new(#rows, list)
+end
+
+
+-- The rows of a report, from the trace's notes where it was made before, else noted there.
+local function rows_of(trace, report, result, options)
+  local key = ("report %s %s"):format(result.name, options.names)
+  local keys = keys_of(report.columns)
+  local noted = trace:note(key)
+  local rows = noted and packed_rows.unpack(noted, keys)
+  if rows then return framed(report.columns, rows) end
+  result.reason = lacking(trace, report.needs)
+  if result.reason then return framed(report.columns, {}) end
+  local groups, order_keys = report.rows(trace, options)
+  local sorted = check(groups:sort(order_keys))
+  if #sorted == 0 then
+    result.reason = "the tables are there but hold no such event"
+  elseif #sorted <= FEW_ROWS then
+    -- as far as there is room for it
+    trace:note(key, packed_rows.pack(tables.rows(report.columns, sorted), keys))
+  end
+  return sorted
 end
 
 
@@ -390,14 +431,8 @@ function stats.report(trace, wanted, options)
   local name, report, base = stats.find(wanted)
   local result = { name = name, title = report.title, columns = report.columns }
   if base then result.name = name .. "_base" end
-  result.reason = lacking(trace, report.needs)
-  if result.reason then
-    result.rows = nothing(report.columns)
-    return result
-  end
-  local groups, keys = report.rows(trace, { names = options.names or "2025", base = base })
-  result.rows = check(groups:sort(keys, options.limit))
-  if #groups == 0 then result.reason = "the tables are there but hold no such event" end
+  result.rows = rows_of(trace, report, result, { names = options.names or "2025", base = base })
+  if options.limit then result.rows = check(result.rows:slice(1, options.limit)) end
   return result
 end
 

@@ -242,6 +242,27 @@ static void test_summary_by_group(void **state) {
   ungroup(&made);
 }
 
+/* Totals are those of summaries, column by column. */
+static void test_totals(void **state) {
+  (void)state;
+  static const size_t columns[] = {LONG, SHORT, PICKED};
+  llmprof_error err = {0};
+  grouped made = group_by(&six, (size_t[]){SHORT}, 1);
+  for (size_t c = 0; c < 3; c++) {
+    llmprof_summary s[3], t[3];
+    assert_true(llmprof_summarize(made.frame, columns[c], &made.groups, NULL, 0,
+                                  s, &err));
+    assert_true(llmprof_totals(made.frame, columns[c], &made.groups, t, &err));
+    for (size_t g = 0; g < 3; g++) {
+      assert_int_equal(t[g].count, s[g].count);
+      if (!s[g].count) continue;
+      assert_true(t[g].total == s[g].total && t[g].min == s[g].min &&
+                  t[g].max == s[g].max);
+    }
+  }
+  ungroup(&made);
+}
+
 static void test_total_too_large(void **state) {
   (void)state;
   static const int64_t huge[] = {INT64_MAX, 1};
@@ -252,6 +273,9 @@ static void test_total_too_large(void **state) {
                                  &summary, &err));
   assert_int_equal(err.code, LLMPROF_RANGE);
   assert_string_equal(err.message, "total of column 'long' is too large");
+  err = (llmprof_error){0};
+  assert_false(llmprof_totals(made.frame, LONG, &made.groups, &summary, &err));
+  assert_int_equal(err.code, LLMPROF_RANGE);
   ungroup(&made);
 }
 
@@ -327,6 +351,7 @@ int main(void) {
       cmocka_unit_test(test_summary),
       cmocka_unit_test(test_percentiles),
       cmocka_unit_test(test_summary_by_group),
+      cmocka_unit_test(test_totals),
       cmocka_unit_test(test_total_too_large),
       cmocka_unit_test(test_distinct),
       cmocka_unit_test(test_column_that_fails),

@@ -182,6 +182,11 @@ static void test_rolling(void **state) {
   assert_true(llmprof_frame_rolling(l->frame, START, 3, LLMPROF_SUM, &l->all,
                                     "long", NULL));
   check_reals(l->frame, "long", (double[]){NAN, NAN, 25, 35, 85, 87, 65});
+  assert_true(roll(l, LLMPROF_MEDIAN, "even") &&
+              llmprof_frame_rolling(l->frame, START, 3, LLMPROF_MEDIAN, &l->all,
+                                    "odd", NULL));
+  check_reals(l->frame, "even", (double[]){NAN, 1.5, NAN, NAN, 6, 12, 24});
+  check_reals(l->frame, "odd", (double[]){NAN, NAN, 5, 5, 30, 30, 8});
 }
 
 static void test_share_and_difference(void **state) {
@@ -270,6 +275,17 @@ static void test_match(void **state) {
 
 /* ---- failures ---- */
 
+static void test_beside(void **state) {
+  little *l = *state;
+  llmprof_frame *f = l->frame;
+  assert_true(llmprof_frame_beside(f, START, f, END, true, "ended", NULL));
+  check_cells(f, "ended", (int64_t[]){1, NONE, NONE, 2, 3, NONE, NONE});
+  assert_true(llmprof_frame_beside(f, START, f, END, false, "ending", NULL));
+  check_cells(f, "ending", (int64_t[]){2, 6, 6, 0, 4, 6, 6});
+  assert_true(llmprof_frame_beside(f, END, f, START, false, "next", NULL));
+  check_cells(f, "next", (int64_t[]){3, 0, 3, 4, NONE, NONE, 6});
+}
+
 static bool relate_all(little *l, other *o, llmprof_error *err) {
   return llmprof_frame_gaps(l->frame, START, END, &l->streams, &all_names,
                             err) &&
@@ -277,8 +293,12 @@ static bool relate_all(little *l, other *o, llmprof_error *err) {
          llmprof_frame_lag(l->frame, NAME, 1, &l->streams, "last", err) &&
          llmprof_frame_rolling(l->frame, RATE, 2, LLMPROF_MAX, &l->all, "max",
                                err) &&
+         llmprof_frame_rolling(l->frame, RATE, 2, LLMPROF_MEDIAN, &l->streams,
+                               "median", err) &&
          llmprof_frame_share(l->frame, RATE, "share", err) &&
          llmprof_frame_less(l->frame, END, START, "length", err) &&
+         llmprof_frame_beside(l->frame, START, l->frame, END, true, "ended",
+                              err) &&
          match(l, o, NAME, 0, "row", err);
 }
 
@@ -318,6 +338,9 @@ static void test_interrupt(void **state) {
   assert_int_equal(err.code, LLMPROF_INTERRUPTED);
   assert_false(llmprof_frame_share(l->frame, RATE, "share", &err));
   assert_int_equal(err.code, LLMPROF_INTERRUPTED);
+  assert_false(llmprof_frame_beside(l->frame, START, l->frame, START, true,
+                                    "ended", &err));
+  assert_int_equal(err.code, LLMPROF_INTERRUPTED);
   llmprof_interrupt(false);
   assert_true(relate_all(l, &o, NULL));
   other_free(&o);
@@ -335,6 +358,7 @@ int main(void) {
       TEST(test_rolling),
       TEST(test_share_and_difference),
       TEST(test_match),
+      TEST(test_beside),
       TEST(test_outline),
       TEST(test_interrupt),
       cmocka_unit_test(test_allocations),

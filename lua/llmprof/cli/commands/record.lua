@@ -1,4 +1,5 @@
 -- llmprof record RUN FOLDER: keep what a run captured as a recorded capture.
+local folders = require "llmprof.base.folder"
 local lazy = require "llmprof.base.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
 local command_line = require "llmprof.base.command_line"
@@ -191,7 +192,7 @@ end
 
 
 local function check_empty(folder)
-  if #(fs.list(folder) or {}) > 0 then
+  if #folders.names(folder) > 0 then
     errors.raise("usage", ("%s: the folder is not empty"):format(folder),
       { hint = "choose another, or remove it first" })
   end

@@ -4,9 +4,11 @@ local lazy = require "llmprof.base.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
 local categories = lazy "llmprof.analysis.categories"
 local counters = lazy "llmprof.query.session.counters"
+local document = lazy "llmprof.base.document"
 local errors = require "llmprof.base.errors"
 local frame = require "llmprof.frame"
 local fs = require "llmprof.fs"
+local joined = lazy "llmprof.analysis.joined"
 local labels = lazy "llmprof.analysis.labels"
 local layout = lazy "llmprof.bundle.layout"
 local outermost = lazy "llmprof.analysis.outermost"
@@ -58,7 +60,8 @@ local function from_folder(folder)
     trace_path = layout.find_captured(folder, "timeline"),
     results_path = layout.find(folder, "results"),
     manifest_path = layout.find(folder, "manifest"),
-    counters_path = layout.find_captured(folder, "counters") }
+    counters_path = layout.find_captured(folder, "counters"),
+    operators_path = layout.find_operators(folder) }
   if not (made.trace_path or made.results_path or made.counters_path) then
     errors.raise("usage", folder .. ": neither a run's folder nor a recorded capture",
       { hint = ("such a folder holds %s or run.sqlite"):format(layout.timeline) })
@@ -140,6 +143,14 @@ end
 -- All operations among each other; ranks and steps.
 function parts.timed(self) return stand.timed(self.trace) end
 function parts.places(self) return places.find(self.trace, self.found) end
+
+
+-- The operations of the trace with the operators of another run.
+function parts.joined(self)
+  local operators = self.operators_path
+    and check(document.read(self.operators_path, "operators"))
+  return operators and joined.find(self.trace, self.found, operators)
+end
 
 
 -- A frame of operations with stage and part, and where they stand. Stages that are no

@@ -6,6 +6,7 @@ local config = require "llmprof.recipe.config"
 local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
 local files = require "llmprof.base.files"
+local folders = require "llmprof.base.folder"
 local fs = require "llmprof.fs"
 local document = require "llmprof.base.document"
 local layout = require "llmprof.bundle.layout"
@@ -68,7 +69,8 @@ function recorded.machine(ctx) return about(ctx.state.folder).environment end
 -- wrong with a capture is said when it is opened.
 function recorded.captured_with(ctx)
   local folder = files.find_folder(wanted_folder(ctx.cfg, ctx.recipe))
-  local said = folder and document.read(folder .. "/" .. layout.ABOUT, "capture")
+  local path = folder and fs.beneath(folder, layout.ABOUT)
+  local said = path and document.read(path, "capture")
   return said and said.captured_with or nil
 end
 
@@ -149,7 +151,7 @@ end
 -- The files of ranks, where the capture is of several; sorted.
 function recorded.rank_files(ctx)
   local list, folder = {}, ctx.state.folder
-  for _, name in ipairs(fs.list(folder) or {}) do
+  for _, name in ipairs(folders.names(folder)) do
     if layout.is_rank(name) then list[#list + 1] = folder .. "/" .. name end
   end
   table.sort(list)
