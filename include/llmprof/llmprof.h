@@ -19,6 +19,7 @@
 #include "llmprof/demangle.h"
 #include "llmprof/digest.h"
 #include "llmprof/error.h"
+#include "llmprof/folded.h"
 #include "llmprof/format.h"
 #include "llmprof/frame.h"
 #include "llmprof/fs.h"

@@ -184,6 +184,22 @@ columns.marked_operators = {
   ms("host_self_ns", "CPU itself", 3),
 }
 
+-- Samples of a stack or function, and their share of those of the stage.
+local samples = { word("stage", "stage"),
+  { key = "file", title = "file", type = "text", optional = true } }
+local of_samples = { count("self", "in itself"), bar("self_share", "share"),
+  count("total", "with what it called"), percent("total_share", "share") }
+
+columns.cpu_samples = { samples[1], samples[2], name("name", "function", 72),
+  word("module", "of"), table.unpack(of_samples) }
+
+-- Of one stage.
+columns.stage_functions = { name("name", "function", 72), word("module", "of"),
+  table.unpack(of_samples) }
+
+columns.cpu_stacks = { samples[1], samples[2], count("depth", "depth"),
+  name("name", "function", 72), word("module", "of"), table.unpack(of_samples) }
+
 columns.step_layers = {
   count("index", "layer"), count("kernels", "kernels"), ms("mean_ns", "time", 3),
   ms("std_ns", "spread", 3), count("count", "steps"),

@@ -3,6 +3,7 @@
 local lazy = require "llmprof.base.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
 local categories = lazy "llmprof.analysis.categories"
+local cpu_samples = lazy "llmprof.analysis.cpu_samples"
 local counters = lazy "llmprof.query.session.counters"
 local document = lazy "llmprof.base.document"
 local errors = require "llmprof.base.errors"
@@ -19,6 +20,7 @@ local results_file = lazy "llmprof.bundle.results_file"
 local sqlite = require "llmprof.sqlite"
 local stand = require "llmprof.query.session.stand"
 local stages = lazy "llmprof.analysis.stages"
+local trace = require "llmprof.trace"
 local trace_file = lazy "llmprof.trace.file"
 local user = lazy "llmprof.recipe.user"
 
@@ -43,6 +45,7 @@ local shown = {
   collectives = { "world", "phase", "layer", "start", "duration", "waiting", "transfer", "late",
     "short_name" },
   ranges = { "start", "duration", "level", "tid", "tag" },
+  cpu_samples = { "time", "tid", "stage", "name", "module", "caller", "depth", "weight" },
   samples = { "device", "start", "duration", "gpu", "sm", "tensor", "dram_read", "dram_write" },
 }
 
@@ -62,6 +65,8 @@ local function from_folder(folder)
     manifest_path = layout.find(folder, "manifest"),
     counters_path = layout.find_captured(folder, "counters"),
     operators_path = layout.find_operators(folder) }
+  local stacks = layout.stacks_in(folder)[1]
+  made.stacks_path = stacks and folder .. "/" .. stacks
   if not (made.trace_path or made.results_path or made.counters_path) then
     errors.raise("usage", folder .. ": neither a run's folder nor a recorded capture",
       { hint = ("such a folder holds %s or run.sqlite"):format(layout.timeline) })
@@ -94,6 +99,8 @@ function source.new(word)
     made = from_folder(path)
   elseif path:find "%.csv$" then
     made = { path = path, counters_path = path }
+  elseif path:find "%.folded$" then
+    made = { path = path, stacks_path = path }
   else
     made = { path = path, trace_path = path }
   end
@@ -155,11 +162,15 @@ end
 
 -- A frame of operations with stage and part, and where they stand. Stages that are no
 -- ranges are found again.
-local function operations(self, name)
+local function marks(self)
   local results = self.results
   local inferred = not results or results.inferred or results.engine
-  return stand.promise(self, stages.label(self.trace, check(self.trace:frame(name)),
-    inferred and self.found or { declared = self.declared }))
+  return inferred and self.found or { declared = self.declared }
+end
+
+
+local function operations(self, name)
+  return stand.promise(self, stages.label(self.trace, check(self.trace:frame(name)), marks(self)))
 end
 
 
@@ -220,6 +231,18 @@ end
 
 function parts.samples(self)
   return self.trace_path and query.wrap(check(self.trace:frame "samples"), shown.samples)
+end
+
+
+-- Of the timeline, or else of collapsed stacks beside it, which know no stage.
+function parts.cpu_samples(self)
+  local sampled = self.trace_path and self.trace:has "cpu_samples"
+  if self.stacks_path and not sampled then
+    self.stacks = check(trace.folded(self.stacks_path))
+    return query.wrap(check(self.stacks:frame "cpu_samples"), shown.cpu_samples)
+  end
+  return self.trace_path and query.wrap(cpu_samples.label(self.trace,
+    check(self.trace:frame "cpu_samples"), marks(self)), shown.cpu_samples)
 end
 
 
@@ -326,7 +349,7 @@ end
 
 function Source:__tostring()
   local of = {}
-  for _, kind in ipairs { "trace", "results", "counters" } do
+  for _, kind in ipairs { "trace", "results", "counters", "stacks" } do
     if rawget(self, kind .. "_path") then of[#of + 1] = kind end
   end
   return ("%s (%s)"):format(self.path, table.concat(of, ", "))
