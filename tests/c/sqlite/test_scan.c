@@ -105,7 +105,7 @@ static bool are_next(void *user, const int64_t *values, size_t rows,
 /* By any number of threads the same rows. */
 static void compare_threads(llmprof_sqlite *db) {
   int64_t row[LLMPROF_SCAN_INTS];
-  for (uint64_t threads = 1; threads <= 8; threads *= 2) {
+  for (uint64_t threads = 1; threads <= 4; threads += 3) {
     llmprof_error err = {0};
     llmprof_scan *all = NULL, *each = NULL;
     llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
