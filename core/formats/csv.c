@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/csv_pick.h"
 #include "formats/csv_split.h"
 #include "llmprof/alloc.h"
 #include "llmprof/buffer.h"
@@ -45,11 +46,14 @@ struct llmprof_csv {
   size_t row_bytes; /* fed to libcsv for this row */
   bool nomem;
 
+  const uint32_t *wanted; /* the fields that are asked for; NULL: all */
+  size_t wanted_count;
   llmprof_csv_pieces pieces; /* of the current line, if it is the row */
   bool plain;                /* it is, and was not handed to libcsv */
+  bool picked;               /* the pieces are those of the wanted fields */
   bool started;              /* header and units are read, by libcsv */
   gathered row, header, units;
-  llmprof_csv_row header_row, units_row, current;
+  llmprof_csv_row header_row, units_row;
   llmprof_csv_options options;
   char *header_has;
 };
@@ -245,10 +249,46 @@ static int unclosed(llmprof_csv *csv, llmprof_error *err) {
                    "quoted field is never closed", err);
 }
 
+/* Might the wanted pieces be those of the header? */
+static bool like_header(const llmprof_csv *csv) {
+  for (size_t i = 0; i < csv->wanted_count; i++) {
+    const llmprof_csv_piece *piece = &csv->pieces.items[i];
+    const llmprof_csv_field *title = &csv->header_row.fields[csv->wanted[i]];
+    if (!piece->doubled &&
+        (piece->size != title->size || memcmp(csv->line.bytes + piece->start,
+                                              title->bytes, title->size) != 0))
+      return false;
+  }
+  return true;
+}
+
+/* As split_line, of the wanted fields alone. */
+static int pick_line(llmprof_csv *csv, llmprof_error *err) {
+  llmprof_csv_pieces *pieces = &csv->pieces;
+  if (!llmprof_grow(&pieces->items, &pieces->cap, csv->wanted_count,
+                    sizeof *pieces->items)) {
+    llmprof_fail_nomem(err);
+    return -1;
+  }
+  size_t fields;
+  if (!llmprof_csv_pick(csv->line.bytes, csv->line.size, csv->wanted,
+                        csv->wanted_count, pieces->items, &fields) ||
+      like_header(csv))
+    return 0;
+  csv->plain = csv->picked = true;
+  csv->row.line = csv->line_number;
+  csv->row.count = fields;
+  return 1;
+}
+
 /* Is the current line a row by itself, without libcsv? 1, 0, -1. */
 static int split_line(llmprof_csv *csv, llmprof_error *err) {
-  csv->plain = false;
+  csv->plain = csv->picked = false;
   if (csv->in_row || !csv->started) return 0;
+  if (csv->wanted) {
+    int got = pick_line(csv, err);
+    if (got) return got;
+  }
   switch (llmprof_csv_split(csv->line.bytes, csv->line.size, &csv->pieces)) {
   case LLMPROF_CSV_INTRICATE:
     return 0;
@@ -375,6 +415,32 @@ static bool publish_pieces(llmprof_csv *csv, llmprof_csv_row *row) {
   return true;
 }
 
+/* The same of the pieces that were picked. */
+static bool publish_picked(llmprof_csv *csv, llmprof_csv_row *row) {
+  gathered *g = &csv->row;
+  size_t fields = g->count;
+  g->count = csv->wanted_count;
+  bool ok = publish_pieces(csv, row);
+  g->count = fields;
+  return ok;
+}
+
+/* Of a whole row the wanted fields, which lie no further left than they are
+ * put; those that it lacks are empty. */
+static bool choose(llmprof_csv *csv, llmprof_csv_row *row) {
+  gathered *g = &csv->row;
+  if (!llmprof_grow(&g->fields, &g->fields_cap, csv->wanted_count,
+                    sizeof *g->fields))
+    return false;
+  llmprof_csv_field *fields = g->fields;
+  for (size_t i = 0; i < csv->wanted_count; i++) {
+    uint32_t from = csv->wanted[i];
+    fields[i] = from < row->count ? fields[from] : (llmprof_csv_field){"", 0};
+  }
+  *row = (llmprof_csv_row){fields, csv->wanted_count, row->line};
+  return true;
+}
+
 static int check_count(llmprof_csv *csv, llmprof_error *err) {
   size_t want = csv->header_row.count, count = csv->row.count;
   if (count == want || (count < want && csv->options.allow_short)) return 1;
@@ -384,22 +450,42 @@ static int check_count(llmprof_csv *csv, llmprof_error *err) {
   return fail_line(csv, csv->row.line, what, err);
 }
 
-int llmprof_csv_next(llmprof_csv *csv, llmprof_csv_row *row,
-                     llmprof_error *err) {
-  csv->current = (llmprof_csv_row){0};
+static bool publish_row(llmprof_csv *csv, llmprof_csv_row *row) {
+  if (csv->picked) return publish_picked(csv, row);
+  return csv->plain ? publish_pieces(csv, row) : publish(&csv->row, row);
+}
+
+static int next_row(llmprof_csv *csv, llmprof_csv_row *row,
+                    llmprof_error *err) {
   for (;;) {
     int got = raw_row(csv, err);
     if (got > 0) got = check_count(csv, err);
     if (got <= 0) return got;
-    bool ok = csv->plain ? publish_pieces(csv, row) : publish(&csv->row, row);
-    if (!ok) {
+    if (!publish_row(csv, row)) {
       llmprof_fail_nomem(err);
       return -1;
     }
-    if (same_row(row, &csv->header_row)) continue;
-    csv->current = *row;
-    return 1;
+    if (csv->picked || !same_row(row, &csv->header_row)) return 1;
   }
+}
+
+int llmprof_csv_next(llmprof_csv *csv, llmprof_csv_row *row,
+                     llmprof_error *err) {
+  csv->wanted = NULL;
+  return next_row(csv, row, err);
+}
+
+int llmprof_csv_next_of(llmprof_csv *csv, const uint32_t *wanted, size_t count,
+                        llmprof_csv_row *row, llmprof_error *err) {
+  csv->wanted = wanted;
+  csv->wanted_count = count;
+  int got = next_row(csv, row, err);
+  if (got > 0 && !csv->picked && !choose(csv, row)) {
+    llmprof_fail_nomem(err);
+    got = -1;
+  }
+  csv->wanted = NULL;
+  return got;
 }
 
 /* ---- opening ---- */
@@ -471,10 +557,6 @@ void llmprof_csv_close(llmprof_csv *csv) {
 
 const llmprof_csv_row *llmprof_csv_header(const llmprof_csv *csv) {
   return &csv->header_row;
-}
-
-const llmprof_csv_row *llmprof_csv_current(const llmprof_csv *csv) {
-  return &csv->current;
 }
 
 const llmprof_csv_row *llmprof_csv_units(const llmprof_csv *csv) {

@@ -5,11 +5,10 @@
  */
 #include <string.h>
 
-#include "llmprof/csv.h"
-#include "llmprof_lua.h"
+#include "frame.h"
+#include "llmprof/csv_frame.h"
 
 #define READER "llmprof.csv.reader"
-#define CELLS  "llmprof.csv.cells"
 
 /* User values: header names, columns that stay text, the borrowed input. */
 enum {
@@ -154,72 +153,58 @@ static int f_rows(lua_State *L) {
   return 2;
 }
 
-/* ---- rows of which few cells are looked at ---- */
+/* ---- columns ---- */
 
-/* User values of cells: their reader, names -> positions. */
-enum {
-  UV_READER = 1,
-  UV_POSITIONS,
-  UV_CELLS = UV_POSITIONS
-};
+static llmprof_column_type check_type(lua_State *L, const char *type) {
+  if (strcmp(type, "number") == 0) return LLMPROF_F64;
+  if (strcmp(type, "integer") == 0) return LLMPROF_I64;
+  if (strcmp(type, "string") != 0) luaL_error(L, "no type '%s'", type);
+  return LLMPROF_STRING_ID;
+}
 
-/* cells[name] -> as in a row; nil for a column that there is not */
-static int cells_index(lua_State *L) {
-  luaL_checkudata(L, 1, CELLS);
-  luaL_checkstring(L, 2);
+/* { name, number of the column, type } on top of the stack, popped. */
+static llmprof_csv_column check_column(lua_State *L, const llmprof_csv *csv) {
+  luaL_checktype(L, -1, LUA_TTABLE);
+  for (int i = 1; i <= 3; i++) lua_rawgeti(L, -i, i);
+  if (lua_type(L, -3) != LUA_TSTRING || lua_type(L, -1) != LUA_TSTRING)
+    luaL_error(L, "a column is { name, number, type }");
+  lua_Integer number = lua_tointeger(L, -2);
+  if (number < 1 || (size_t)number > llmprof_csv_header(csv)->count)
+    luaL_error(L, "the header has no column %I", (LUAI_UACINT)number);
+  llmprof_csv_column column = {.name = lua_tostring(L, -3),
+                               .field = (uint32_t)number - 1,
+                               .type = check_type(L, lua_tostring(L, -1))};
+  lua_pop(L, 4);
+  return column;
+}
+
+/* reader:columns(list of { name, number, type ("string", "number", "integer")
+ * })
+ * -> frame of the rows that are left, with a column "line"; numbers, from 1,
+ * ascend. Where a row is broken: the frame of those before, message, code. */
+static int f_columns(lua_State *L) {
+  llmprof_csv *csv = check_reader(L, 1);
+  luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 2);
-  lua_getiuservalue(L, 1, UV_READER); /* 3 */
-  const llmprof_csv_row *row = llmprof_csv_current(check_reader(L, 3));
-  lua_getiuservalue(L, 1, UV_POSITIONS);
-  lua_pushvalue(L, 2);
-  lua_rawget(L, -2);
-  lua_Integer at = lua_tointeger(L, -1);
-  if (at < 1 || (size_t)at > row->count) return 0;
-  bool as_text = lua_getiuservalue(L, 3, UV_TEXT) == LUA_TNIL;
-  if (!as_text) {
-    lua_pushvalue(L, 2);
-    as_text = lua_rawget(L, -2) != LUA_TNIL;
+  size_t count = (size_t)lua_rawlen(L, 2);
+  luaL_argcheck(L, count > 0, 2, "at least one column");
+  llmprof_csv_column *columns = llmprof_lua_scratch(L, count, sizeof *columns);
+  for (size_t i = 0; i < count; i++) {
+    lua_rawgeti(L, 2, (lua_Integer)i + 1);
+    columns[i] = check_column(L, csv); /* the list keeps the name alive */
+    luaL_argcheck(L, i == 0 || columns[i].field >= columns[i - 1].field, 2,
+                  "numbers of columns ascend");
   }
-  push_field(L, &row->fields[at - 1], as_text);
-  return 1;
-}
-
-/* Iterator step: the cells, line; as next_row. */
-static int next_cells(lua_State *L) {
-  luaL_checkudata(L, 1, CELLS);
-  lua_settop(L, 1);
-  lua_getiuservalue(L, 1, UV_READER);
-  llmprof_csv_row row;
+  llmprof_strings *pool = llmprof_lua_new_pool(L);
+  llmprof_frame **box = llmprof_lua_new_frame(L, -1);
   llmprof_error err;
-  int got = llmprof_csv_next(check_reader(L, 2), &row, &err);
-  if (got < 0) return llmprof_lua_raise(L, &err);
-  if (!got) return 0;
-  lua_pushvalue(L, 1);
-  lua_pushinteger(L, (lua_Integer)row.line);
-  return 2;
-}
-
-static void push_positions(lua_State *L, const llmprof_csv_row *header) {
-  lua_createtable(L, 0, (int)header->count);
-  for (size_t i = 0; i < header->count; i++) {
-    lua_pushlstring(L, header->fields[i].bytes, header->fields[i].size);
-    lua_pushinteger(L, (lua_Integer)i + 1);
-    lua_rawset(L, -3);
-  }
-}
-
-/* reader:cells() -> an iterator as rows(), over one thing that stands for each
- * row in turn: a cell is read when it is asked for. */
-static int f_cells(lua_State *L) {
-  const llmprof_csv *csv = check_reader(L, 1);
-  lua_pushcfunction(L, next_cells);
-  lua_newuserdatauv(L, 0, UV_CELLS);
-  luaL_setmetatable(L, CELLS);
-  lua_pushvalue(L, 1);
-  lua_setiuservalue(L, -2, UV_READER);
-  push_positions(L, llmprof_csv_header(csv));
-  lua_setiuservalue(L, -2, UV_POSITIONS);
-  return 2;
+  bool ok = llmprof_csv_frame(csv, columns, count, pool, box, &err);
+  if (ok) return 1;
+  if (!*box || err.code == LLMPROF_INTERRUPTED)
+    return llmprof_lua_raise(L, &err);
+  int results = llmprof_lua_fail(L, &err); /* nil, message, code */
+  lua_remove(L, -results);
+  return results;
 }
 
 static int f_close(lua_State *L) {
@@ -251,8 +236,8 @@ static int csv_number(lua_State *L) {
 }
 
 static const luaL_Reg methods[] = {
-    {"header", f_header}, {"units", f_units}, {"rows", f_rows},
-    {"cells", f_cells},   {"close", f_close}, {NULL, NULL},
+    {"header", f_header},   {"units", f_units}, {"rows", f_rows},
+    {"columns", f_columns}, {"close", f_close}, {NULL, NULL},
 };
 
 static const luaL_Reg functions[] = {
@@ -264,11 +249,8 @@ static const luaL_Reg functions[] = {
 
 int luaopen_llmprof_csv(lua_State *L);
 int luaopen_llmprof_csv(lua_State *L) {
+  llmprof_lua_frame_classes(L);
   llmprof_lua_class(L, READER, methods, f_close);
-  luaL_newmetatable(L, CELLS);
-  lua_pushcfunction(L, cells_index);
-  lua_setfield(L, -2, "__index");
-  lua_pop(L, 1);
   luaL_newlib(L, functions);
   return 1;
 }

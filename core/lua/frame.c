@@ -237,6 +237,7 @@ void llmprof_lua_frame_classes(lua_State *L) {
   luaL_setfuncs(L, llmprof_lua_make_methods, 0);
   luaL_setfuncs(L, llmprof_lua_relate_methods, 0);
   luaL_setfuncs(L, llmprof_lua_promise_methods, 0);
+  luaL_setfuncs(L, llmprof_lua_compute_methods, 0);
   lua_pop(L, 2);
   llmprof_lua_class_len(L, FRAME, f_len);
 }

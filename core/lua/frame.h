@@ -69,9 +69,9 @@ llmprof_groups *llmprof_lua_new_groups(lua_State *L, llmprof_frame *frame,
 int llmprof_lua_close_frame(lua_State *L);
 void llmprof_lua_box_classes(lua_State *L);
 
-/* The methods of core/lua/group.c, query.c, frame_make.c, relate.c and
- * frame_promise.c, the class that
- * group.c needs, and the functions of llmprof.frame. */
+/* The methods of core/lua/group.c, query.c, frame_make.c, relate.c,
+ * frame_promise.c and compute.c, the class that group.c needs, and the
+ * functions of llmprof.frame. */
 extern const luaL_Reg llmprof_lua_group_methods[];
 void llmprof_lua_group_class(lua_State *L);
 extern const luaL_Reg llmprof_lua_query_methods[];
@@ -79,5 +79,6 @@ extern const luaL_Reg llmprof_lua_make_methods[];
 extern const luaL_Reg llmprof_lua_make_functions[];
 extern const luaL_Reg llmprof_lua_relate_methods[];
 extern const luaL_Reg llmprof_lua_promise_methods[];
+extern const luaL_Reg llmprof_lua_compute_methods[];
 
 #endif

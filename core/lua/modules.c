@@ -4,6 +4,7 @@
 #define MODULES(X) \
   X(bounds)        \
   X(chrome_trace)  \
+  X(classes)       \
   X(cluster)       \
   X(collectives)   \
   X(csv)           \

@@ -157,10 +157,13 @@ static bool open_handle(llmprof_sqlite *db, llmprof_error *err) {
   return rc == SQLITE_OK || fail_sqlite(err, db->path, db->handle, rc);
 }
 
+bool llmprof_sqlite_check_file(const char *path, llmprof_error *err) {
+  return check_file(path, err) && check_journal(path, "-journal", err) &&
+         check_journal(path, "-wal", err);
+}
+
 llmprof_sqlite *llmprof_sqlite_open(const char *path, llmprof_error *err) {
-  if (!check_file(path, err) || !check_journal(path, "-journal", err) ||
-      !check_journal(path, "-wal", err))
-    return NULL;
+  if (!llmprof_sqlite_check_file(path, err)) return NULL;
   llmprof_sqlite *db = llmprof_zalloc(1, sizeof *db);
   if (db) pthread_mutex_init(&db->reading, NULL);
   if (db) db->path = llmprof_strdup(path);

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "llmprof/error.h"
 
@@ -71,8 +72,12 @@ const llmprof_csv_row *llmprof_csv_units(const llmprof_csv *csv);
 int llmprof_csv_next(llmprof_csv *csv, llmprof_csv_row *row,
                      llmprof_error *err);
 
-/* The row that next gave last; of count 0 before and after all rows. */
-const llmprof_csv_row *llmprof_csv_current(const llmprof_csv *csv);
+/* As next, of the fields wanted[count] of each row alone: numbers from 0 that
+ * ascend, at least one, each less than the header's count. The row has `count`
+ * fields; one that a short row lacks is empty. In a fraction of the time where
+ * lines have many fields and all are quoted. */
+int llmprof_csv_next_of(llmprof_csv *csv, const uint32_t *wanted, size_t count,
+                        llmprof_csv_row *row, llmprof_error *err);
 
 typedef enum llmprof_number {
   LLMPROF_NUMBER_OK,

@@ -15,6 +15,7 @@
 local bound = require "llmprof.nvidia.ncu.bound"
 local document = require "llmprof.base.document"
 local json = require "llmprof.json"
+local launches_of = require "llmprof.nvidia.ncu.launches"
 local ncu = require "llmprof.nvidia.ncu"
 local ranges = require "llmprof.analysis.ranges"
 local stages = require "llmprof.analysis.stages"
@@ -44,8 +45,8 @@ end
 counters.shape_key = shape_key
 
 
--- A function that gives the stage of a launch: the outermost of its ranges that
--- is a declared one. Without NVTX columns the file cannot say, and it gives nil.
+-- A function that gives the stage of a launch, or of a class of them: the outermost of its
+-- ranges that is a declared one. Without NVTX columns the file cannot say, and it gives nil.
 local function stage_finder(found)
   local tops = {}
   for _, stage in ipairs(found.declared) do
@@ -65,25 +66,27 @@ end
 counters.stage_finder = stage_finder
 
 
--- Those that are launches of a kernel.
+-- The classes of launches that are launches of a kernel, and how many these are.
 local function of_kernels(launches)
-  local list = {}
-  for _, launch in ipairs(launches) do
-    if not launch.whole_range then list[#list + 1] = launch end
+  local list, count = {}, 0
+  for _, class in ipairs(launches.classes) do
+    if not class.whole_range then
+      list[#list + 1], count = class, count + #class.rows
+    end
   end
-  return list
+  return list, count
 end
 
 
--- Launches by their kernel's plain name; one without a name stands for none.
-local function by_name(launches, stage_of)
+-- Classes by their kernel's plain name; one without a name stands for none.
+local function by_name(classes, stage_of)
   local index = {}
-  for _, launch in ipairs(launches) do
-    local name = launch.kernel and plain(launch.kernel)
+  for _, class in ipairs(classes) do
+    local name = class.kernel and plain(class.kernel)
     if name then
       index[name] = index[name] or {}
-      table.insert(index[name], { launch = launch, stage = stage_of(launch),
-        shape = shape_key(launch.grid, launch.block) })
+      table.insert(index[name], { class = class, stage = stage_of(class),
+        shape = shape_key(class.grid, class.block) })
     end
   end
   return index
@@ -92,34 +95,29 @@ end
 
 -- ---- what the launches of a kernel say together ----
 
-local function throughput(field)
-  return function(launch) return launch.throughput[field] end
-end
-
-
 -- Field and where a launch has it. Percent of the unit's peak, warps, waves:
-local PERCENTS = {
-  { "sm_percent", throughput "sm" }, { "memory_percent", throughput "memory" },
-  { "dram_percent", throughput "dram" }, { "l2_percent", throughput "l2" },
-  { "l1_percent", throughput "l1" }, { "tensor_percent", throughput "tensor" },
-  { "fp32_percent", throughput "fp32" }, { "fp64_percent", throughput "fp64" },
-  { "alu_percent", throughput "alu" }, { "xu_percent", throughput "xu" },
-  { "lsu_percent", throughput "lsu" }, { "tex_percent", throughput "tex" },
-  { "adu_percent", throughput "adu" }, { "uniform_percent", throughput "uniform" },
-  { "mio_percent", throughput "mio" }, { "issue_percent", throughput "issue" },
-  { "occupancy_percent", function(launch) return launch.occupancy.achieved end },
-  { "waves", function(launch) return launch.waves end },
-}
+local PERCENTS = { { "sm_percent", "throughput.sm" }, { "memory_percent", "throughput.memory" } }
+for _, unit in ipairs(bound.units) do
+  PERCENTS[#PERCENTS + 1] = { unit[1] .. "_percent", "throughput." .. unit[1] }
+end
+PERCENTS[#PERCENTS + 1] = { "occupancy_percent", "occupancy.achieved" }
+PERCENTS[#PERCENTS + 1] = { "waves", "waves" }
 
 -- FLOP, bytes, ns of a launch:
 local AMOUNTS = {
-  { "flop_per_launch", function(launch) return launch.flop.total end },
-  { "tensor_flop_per_launch", function(launch) return launch.flop.tensor end },
-  { "fp32_flop_per_launch", function(launch) return launch.flop.fp32 end },
-  { "dram_bytes_per_launch", function(launch) return launch.bytes.dram end },
-  { "l2_bytes_per_launch", function(launch) return launch.bytes.l2 end },
-  { "measured_ns", function(launch) return launch.duration and launch.duration * 1e9 end },
+  { "flop_per_launch", "flop.total" }, { "tensor_flop_per_launch", "flop.tensor" },
+  { "fp32_flop_per_launch", "flop.fp32" }, { "dram_bytes_per_launch", "bytes.dram" },
+  { "l2_bytes_per_launch", "bytes.l2" }, { "measured_ns", "duration_ns" },
 }
+
+
+local function paths_of(entries)
+  local list = {}
+  for i, entry in ipairs(entries) do list[i] = entry[2] end
+  return list
+end
+
+local PERCENT_PATHS, AMOUNT_PATHS = paths_of(PERCENTS), paths_of(AMOUNTS)
 
 
 local function add(sums, key, value, weight)
@@ -141,50 +139,49 @@ local LIMITS = { { "registers", "registers" }, { "shared_mem", "shared memory" }
 
 -- What keeps a launch from having more warps on an SM: a grid of less than one
 -- wave, else the smallest limit. nil when it was not measured.
-local function limiter_of(launch)
-  if launch.waves and launch.waves < bound.FULL_WAVE then return "the grid's size" end
-  local limits, least, name = launch.occupancy.limits or {}, math.huge, nil
+local function limiter_of(launches, row)
+  local waves = launches:get(row, "waves")
+  if waves and waves < bound.FULL_WAVE then return "the grid's size" end
+  local least, name = math.huge, nil
   for _, limit in ipairs(LIMITS) do
-    local blocks = limits[limit[1]]
+    local blocks = launches:get(row, "occupancy.limits." .. limit[1])
     if blocks and blocks < least then least, name = blocks, limit[2] end
   end
   return name
 end
 
 
--- The number format that most tensor operations of the launches are in.
-local function tensor_format(launches)
+-- The number format that most tensor operations of a launch of these rows are in.
+local function tensor_format(launches, rows)
   local best, most = nil, 0
-  for _, launch in ipairs(launches) do
-    for format, operations in pairs(launch.tensor) do
-      if operations > most or (operations == most and operations > 0 and format < best) then
-        best, most = format, operations
-      end
+  for path, operations in pairs(launches:largest(rows, "tensor")) do
+    local format = path:match "[^.]+$"
+    if operations > most or (operations == most and operations > 0 and format < best) then
+      best, most = format, operations
     end
   end
   return best
 end
 
 
--- Means of the launches of one shape: { launches, NAME_percent, ..., NAME_per_launch,
+-- Means of the launches of some classes: { launches, NAME_percent, ..., NAME_per_launch,
 -- measured_ns }. Percentages are weighted by measured time; an amount that not
 -- every launch has is absent.
-local function of_shape(launches)
-  local sums = {}
-  for _, launch in ipairs(launches) do
-    local time = launch.duration or 1
-    for _, entry in ipairs(PERCENTS) do
-      add(sums, entry[1], entry[2](launch), time)
-    end
-    for _, entry in ipairs(AMOUNTS) do add(sums, entry[1], entry[2](launch), 1) end
+local function of_classes(launches, classes)
+  local rows = launches_of.rows(classes)
+  local made = { launches = #rows, tensor_format = tensor_format(launches, rows),
+    occupancy_limiter = limiter_of(launches, rows[1]) }
+  local percents = launches:weigh(rows, PERCENT_PATHS, "duration")
+  for _, entry in ipairs(PERCENTS) do
+    local found = percents[entry[2]]
+    if found and found.weight > 0 then made[entry[1]] = found.sum / found.weight end
   end
-  local row = { launches = #launches, tensor_format = tensor_format(launches),
-    occupancy_limiter = limiter_of(launches[1]) }
-  for _, entry in ipairs(PERCENTS) do row[entry[1]] = weighted(sums, entry[1]) end
+  local amounts = launches:weigh(rows, AMOUNT_PATHS)
   for _, entry in ipairs(AMOUNTS) do
-    if sums[entry[1] .. "_weight"] == #launches then row[entry[1]] = weighted(sums, entry[1]) end
+    local found = amounts[entry[2]]
+    if found and found.count == #rows then made[entry[1]] = found.sum / found.count end
   end
-  return row
+  return made
 end
 
 
@@ -250,12 +247,12 @@ local function choose(candidates, stage, shapes)
 end
 
 
--- Candidates by their shape.
+-- Classes of candidates by their shape.
 local function by_shape(chosen)
   local index = {}
   for _, candidate in ipairs(chosen) do
     index[candidate.shape] = index[candidate.shape] or {}
-    table.insert(index[candidate.shape], candidate.launch)
+    table.insert(index[candidate.shape], candidate.class)
   end
   return index
 end
@@ -264,13 +261,13 @@ end
 -- A row for each measured shape that the kernel has: { grid, block, calls, total_ns
 -- (on the timeline), and what its launches say }, in the order of its shapes. Shapes
 -- that differ in shared memory alone are one.
-local function rows_of(kernel, chosen)
+local function rows_of(kernel, launches, chosen)
   local index, rows, known = by_shape(chosen), {}, {}
   for _, shape in ipairs(kernel.shapes) do
     local key = shape_key(shape.grid, shape.block)
     local row = known[key]
     if not row and index[key] then
-      row = of_shape(index[key])
+      row = of_classes(launches, index[key])
       row.grid, row.block, row.calls, row.total_ns = shape.grid, shape.block, 0, 0
       known[key], rows[#rows + 1] = row, row
     end
@@ -281,10 +278,10 @@ end
 
 
 -- All launches alike, where they are of shapes that the kernel does not have.
-local function as_one(chosen)
-  local launches = {}
-  for i, candidate in ipairs(chosen) do launches[i] = candidate.launch end
-  local row = of_shape(launches)
+local function as_one(launches, chosen)
+  local classes = {}
+  for i, candidate in ipairs(chosen) do classes[i] = candidate.class end
+  local row = of_classes(launches, classes)
   row.calls, row.total_ns = 1, 1
   return { row }
 end
@@ -320,8 +317,9 @@ end
 
 
 -- The counters of a kernel from its chosen launches.
-local function counters_of(kernel, chosen, confidence)
-  local rows = confidence == "name" and as_one(chosen) or rows_of(kernel, chosen)
+local function counters_of(kernel, launches, chosen, confidence)
+  local rows = confidence == "name" and as_one(launches, chosen)
+    or rows_of(kernel, launches, chosen)
   local made = together(rows)
   made.match = confidence
   made.measured_in = confidence == "stage" and chosen[1].stage or nil
@@ -377,25 +375,26 @@ end
 -- Returns { launches, matched (launches), kernels (with counters), coverage, stages
 -- (list of { name, coverage }), elsewhere (share of the kernels' time that was measured
 -- in another stage; nil for none), ranges (those of llmprof.analysis.ranges; nil without)
--- }. results: of llmprof.ncu.
-function counters.join(list, results, found)
-  local stage_of, launches = stage_finder(found), of_kernels(results)
-  local index, matched, with = by_name(launches, stage_of), {}, 0
+-- }. launches: of llmprof.nvidia.ncu.launches.
+function counters.join(list, launches, found)
+  local stage_of = stage_finder(found)
+  local classes, count = of_kernels(launches)
+  local index, used, with = by_name(classes, stage_of), {}, 0
   for _, kernel in ipairs(list) do
     local shapes = {}
     for _, shape in ipairs(kernel.shapes) do shapes[shape_key(shape.grid, shape.block)] = true end
     local chosen, confidence = choose(index[plain(kernel.name)] or {}, kernel.stage, shapes)
-    for _, candidate in ipairs(chosen or {}) do matched[candidate.launch] = true end
+    for _, candidate in ipairs(chosen or {}) do used[candidate.class] = true end
     if chosen then
-      kernel.counters, with = counters_of(kernel, chosen, confidence), with + 1
+      kernel.counters, with = counters_of(kernel, launches, chosen, confidence), with + 1
     end
   end
-  local count = 0
-  for _ in pairs(matched) do count = count + 1 end
-  local whole = ranges.list(results, stage_of)
-  local made = { launches = #launches, matched = count, kernels = with,
+  local matched = 0
+  for class in pairs(used) do matched = matched + #class.rows end
+  local whole = ranges.list(launches, stage_of)
+  local made = { launches = count, matched = matched, kernels = with,
     ranges = #whole > 0 and whole or nil }
-  if #launches > 0 then made.coverage, made.stages, made.elsewhere = coverage_of(list) end
+  if count > 0 then made.coverage, made.stages, made.elsewhere = coverage_of(list) end
   return made
 end
 

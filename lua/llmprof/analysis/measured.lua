@@ -4,6 +4,7 @@
 -- run's.
 local counters = require "llmprof.analysis.counters"
 local kernels = require "llmprof.analysis.kernels"
+local launches_of = require "llmprof.nvidia.ncu.launches"
 local stages = require "llmprof.analysis.stages"
 local tuple = require "llmprof.base.tuple"
 local statistics = require "llmprof.base.statistics"
@@ -16,8 +17,8 @@ local measured = {}
 function measured.found(declared, launches)
   local found = { declared = declared, instances = {}, missing = {} }
   local stage_of = counters.stage_finder(found)
-  for _, launch in ipairs(launches) do
-    if stage_of(launch) then return found end
+  for _, class in ipairs(launches.classes) do
+    if stage_of(class) then return found end
   end
   found.whole = true
   return found
@@ -30,27 +31,27 @@ local function short_name(name)
 end
 
 
--- gpu__time_duration of a launch; ns.
-local function ns(launch)
-  return math.floor(launch.duration * 1e9 + 0.5)
+-- gpu__time_duration by row; ns.
+local function times_of(launches)
+  local times = launches:values "duration_ns"
+  for i, time in ipairs(times) do times[i] = math.floor(time + 0.5) end
+  return times
 end
 
 
--- Launches by kernel, stage and device, in order of appearance.
+-- Classes by kernel, stage and device, in order of appearance.
 local function grouped(launches, stage_of)
   local order, by_key = {}, {}
-  for _, launch in ipairs(launches) do
-    if launch.kernel and not launch.whole_range and launch.duration then
-      local stage = stage_of(launch) or stages.WHOLE_RUN
-      local key = tuple(stage, launch.kernel, launch.device)
+  for _, class in ipairs(launches.classes) do
+    if class.kernel and not class.whole_range then
+      local stage = stage_of(class) or stages.WHOLE_RUN
+      local key = tuple(stage, class.kernel, class.device)
       local group = by_key[key]
       if not group then
-        group = { name = launch.kernel, stage = stage, device = launch.device, times = {},
-          shapes = {} }
+        group = { name = class.kernel, stage = stage, device = class.device, classes = {} }
         by_key[key], order[#order + 1] = group, group
       end
-      table.insert(group.times, ns(launch))
-      table.insert(group.shapes, launch)
+      table.insert(group.classes, class)
     end
   end
   return order
@@ -59,26 +60,28 @@ end
 
 -- Static and dynamic shared memory per block in bytes, as a timeline has it; nil where
 -- the file does not say.
-local function shared_of(launch)
-  local shared = launch.shared or {}
-  return shared.static and shared.dynamic and math.tointeger(shared.static + shared.dynamic)
+local function shared_of(launches, row)
+  local static, dynamic = launches:get(row, "shared.static"), launches:get(row, "shared.dynamic")
+  return static and dynamic and math.tointeger(static + dynamic)
 end
 
 
--- Distinct grids and blocks with calls and times, the largest first.
-local function shapes_of(launches)
+-- Distinct grids and blocks of classes with calls and times, the largest first.
+local function shapes_of(launches, classes, times)
   local list, by_key = {}, {}
-  for _, launch in ipairs(launches) do
-    local grid, block = launch.grid or {}, launch.block or {}
+  for _, class in ipairs(classes) do
+    local grid, block, first = class.grid or {}, class.block or {}, class.rows[1]
     local key = counters.shape_key(grid, block)
     local shape = by_key[key]
     if not shape then
+      local registers = launches:get(first, "registers")
       shape = { grid = { grid.x, grid.y, grid.z }, block = { block.x, block.y, block.z },
-        registers = math.tointeger(launch.registers), shared_bytes = shared_of(launch),
-        calls = 0, total_ns = 0 }
+        registers = registers and math.tointeger(registers),
+        shared_bytes = shared_of(launches, first), calls = 0, total_ns = 0 }
       by_key[key], list[#list + 1] = shape, shape
     end
-    shape.calls, shape.total_ns = shape.calls + 1, shape.total_ns + ns(launch)
+    shape.calls = shape.calls + #class.rows
+    for _, row in ipairs(class.rows) do shape.total_ns = shape.total_ns + times[row] end
   end
   table.sort(list, function(a, b)
     if a.total_ns ~= b.total_ns then return a.total_ns > b.total_ns end
@@ -88,22 +91,25 @@ local function shapes_of(launches)
 end
 
 
-local function record(group)
-  local times = statistics.describe(group.times)
+local function record(launches, group, all_times)
+  local own = {}
+  for i, row in ipairs(launches_of.rows(group.classes)) do own[i] = all_times[row] end
+  local times = statistics.describe(own)
   return { name = group.name, short_name = short_name(group.name), stage = group.stage,
     device = group.device, calls = times.count, total_ns = times.total, mean_ns = times.mean,
-    median_ns = statistics.median(group.times), min_ns = times.min, max_ns = times.max,
-    std_ns = times.std, shapes = shapes_of(group.shapes) }
+    median_ns = statistics.median(own), min_ns = times.min, max_ns = times.max,
+    std_ns = times.std, shapes = shapes_of(launches, group.classes, all_times) }
 end
 
 
 -- The list that analysis.kernels would make of a trace: of measured launches (of
--- llmprof.nvidia.ncu), by total time. found: of measured.found. Shares are of the time
+-- llmprof.nvidia.ncu.launches), by total time. found: of measured.found. Shares are of the time
 -- of these launches.
 function measured.kernels(launches, found)
-  local list = {}
-  for i, group in ipairs(grouped(launches, counters.stage_finder(found))) do
-    list[i] = record(group)
+  local list, timed = {}, launches:where_known "duration"
+  local times = times_of(timed)
+  for i, group in ipairs(grouped(timed, counters.stage_finder(found))) do
+    list[i] = record(timed, group, times)
   end
   return kernels.rank(list)
 end

@@ -7,11 +7,13 @@
 -- half to even on the binary value, as C and Python do; else half away from
 -- zero), and for people only: max (columns to show at most), code (as inline
 -- code), bar (drawn as well, where a page can: values are 0 to 100 as shown),
--- absent (what an absent value says), optional (not shown when no row has it).
+-- absent (what an absent value says), optional (not shown when no row has it), and of a
+-- terminal that is too narrow: lesser (left out first), wraps (a last text takes lines).
 --
 -- CSV and JSON named by key hold the rows' own values, unrounded; named by
 -- title they hold what people see. An absent value is an empty cell, in JSON
 -- null.
+local fitted = require "llmprof.base.fitted"
 local html = require "llmprof.base.html"
 local json = require "llmprof.json"
 local markdown = require "llmprof.markdown"
@@ -199,48 +201,38 @@ local function to_html(columns, rows, options)
 end
 
 
-local function fitted(columns, lines)
-  local widths = {}
-  for i, column in ipairs(columns) do widths[i] = text.width(column.title) end
-  for _, line in ipairs(lines) do
-    for i, column in ipairs(columns) do
-      if column.max then line[i] = text.truncate(line[i], column.max, "middle") end
-      widths[i] = math.max(widths[i], text.width(line[i]))
-    end
-  end
-  return widths
+-- What columns do not fit, and where they are. more: what to do, or nil.
+local function left_out(hidden, width, more)
+  if #hidden == 0 then return nil end
+  local said = ("%d column%s not fit here: %s. %s"):format(#hidden,
+    #hidden == 1 and " does" or "s do", table.concat(hidden, ", "),
+    more or "A wider terminal, a file or a pipe gets all.")
+  return table.concat(text.wrap(said, width), "\n")
 end
 
 
--- Aligned by display width, two spaces between columns; a last text column
--- takes what the terminal leaves, when its width is known.
+-- Aligned by display width; of a terminal whose width is known as much as fits, and then
+-- what was left out.
 local function to_terminal(columns, rows, options)
   local lines = cells(columns, rows)
   for _, line in ipairs(lines) do
     for i, value in ipairs(line) do line[i] = text.clean(value) end
   end
-  local widths = fitted(columns, lines)
-  local last, used = columns[#columns], 0
-  for i = 1, #columns - 1 do used = used + widths[i] + 2 end
-  if options.columns and not is_number(last) then
-    local room = math.max(options.columns - used, 20)
-    for _, line in ipairs(lines) do
-      line[#columns] = text.truncate(line[#columns], room, "middle")
-    end
-    widths[#columns] = math.min(widths[#columns], room)
-  end
+  local widths, hidden
+  columns, lines, widths, hidden = fitted.of(columns, lines, options.columns)
   local out = {}
   local function add(line)
     local padded = {}
     for i, column in ipairs(columns) do
       padded[i] = text.pad(line[i], widths[i], is_number(column) and "right" or "left")
     end
-    out[#out + 1] = (table.concat(padded, "  "):gsub("%s+$", ""))
+    out[#out + 1] = (table.concat(padded, (" "):rep(fitted.BETWEEN)):gsub("%s+$", ""))
   end
   local titles = {}
   for i, column in ipairs(columns) do titles[i] = column.title end
   add(titles)
   for _, line in ipairs(lines) do add(line) end
+  out[#out + 1] = left_out(hidden, options.columns, options.more)
   out[#out + 1] = ""
   return table.concat(out, "\n")
 end
@@ -307,8 +299,9 @@ end
 
 -- Render rows in a format, by its name. options: keys ("key" or "title": what names the
 -- columns for programs), safe (no cell of CSV is a formula of a spreadsheet), columns
--- (width of the terminal), notes ({ count }: footnotes that the document has, counted on),
--- row_id (a function that gives the id of a row's element in HTML, or nil).
+-- (width of the terminal) and more (where to find columns that do not fit it), notes
+-- ({ count }: footnotes that the document has, counted on), row_id (a function that gives
+-- the id of a row's element in HTML, or nil).
 function tables.render(name, columns, rows, options)
   local format = by_name[name]
   options = options or {}

@@ -1,5 +1,6 @@
 -- The options of commands that print tables, declared once.
 local errors = require "llmprof.base.errors"
+local sys = require "llmprof.sys"
 local tables = require "llmprof.base.tables"
 
 local table_options = {}
@@ -42,6 +43,7 @@ function table_options.render(given, columns, rows, options)
   end
   options = options or {}
   options.safe = given.safe
+  options.columns = not given.output and sys.isatty(1) and sys.columns() or nil
   return tables.render(given.format, columns, rows, options)
 end
 

@@ -105,10 +105,13 @@ end
 
 -- ---- what was measured ----
 
--- Median over launches of a peak that ncu reports; nil when none has it.
-local function from_launches(launches, get)
+-- Median over launches (of llmprof.nvidia.ncu.launches) of a peak that ncu reports; nil
+-- when none has it.
+local function from_launches(launches, path)
   local values = {}
-  for _, launch in ipairs(launches or {}) do values[#values + 1] = get(launch.peak) end
+  for _, value in ipairs(launches and launches:values(path) or {}) do
+    if value then values[#values + 1] = value end
+  end
   return statistics.median(values)
 end
 
@@ -143,10 +146,8 @@ local function peak_of(known, file, launches, format)
   local tensor = not VECTOR[format]
   local peak = first {
     { file and file.peak_per_s[format], file and file.file },
-    { from_launches(launches, function(peak)
-      if tensor then return peak.tensor[format] end
-      return peak[format]
-    end), "ncu, at the clocks of its launches" },
+    { from_launches(launches, (tensor and "peak.tensor." or "peak.") .. format),
+      "ncu, at the clocks of its launches" },
   }
   if not peak then return nil end
   if file and peak.source == file.file then
@@ -180,8 +181,9 @@ end
 local function formats_of(file, launches, wanted)
   local seen = { [wanted] = true, fp32 = true }
   for format in pairs(file and file.peak_per_s or {}) do seen[format] = true end
-  for _, launch in ipairs(launches or {}) do
-    for format in pairs(launch.peak.tensor) do seen[format] = true end
+  for path in pairs(launches and launches.has or {}) do
+    local format = path:match "^peak%.tensor%.(.+)$"
+    if format then seen[format] = true end
   end
   return seen
 end
@@ -189,7 +191,7 @@ end
 
 -- given: device (of the trace, as results.environment.devices has it; may be
 -- nil), count (GPUs that worked), cfg (the configuration's hardware table),
--- launches (of llmprof.ncu), samples (of gpu_watch), format (what products are
+-- launches (of llmprof.nvidia.ncu.launches), samples (of gpu_watch), format (what products are
 -- computed in).
 -- Returns { name, count, file, source, format, peaks (by format), memory, l2,
 -- clock, missing }: peaks and memory are { per_s, source } of one GPU, peaks of
@@ -210,11 +212,11 @@ function hardware.describe(given)
   made.memory = first {
     { cfg.bandwidth_bytes_per_s, "hardware.bandwidth_bytes_per_s" },
     { file and file.bandwidth_bytes_per_s, file and file.file },
-    { from_launches(given.launches, function(peak) return peak.dram end),
+    { from_launches(given.launches, "peak.dram"),
       "ncu, at the clocks of its launches" },
     { device.bandwidth_bytes_per_s, "the trace's description of the device" },
   }
-  made.l2 = first { { from_launches(given.launches, function(peak) return peak.l2 end),
+  made.l2 = first { { from_launches(given.launches, "peak.l2"),
     "ncu, at the clocks of its launches" } }
   made.missing = missing_of(made, given.format)
   return made

@@ -7,6 +7,7 @@
 -- deviation, median of an even count between the middle two).
 local errors = require "llmprof.base.errors"
 local nearest = require "llmprof.base.nearest"
+local packed_rows = require "llmprof.base.packed_rows"
 
 local stats = {}
 
@@ -392,6 +393,36 @@ local function lacking(trace, needs)
 end
 
 
+-- Longer reports are not noted.
+local FEW_ROWS = 10000
+
+
+local function keys_of(columns)
+  local keys = {}
+  for i, column in ipairs(columns) do keys[i] = column.key end
+  return keys
+end
+
+
+-- The rows of a report, from the trace's notes where it was made before, else noted there.
+local function rows_of(trace, report, result, options)
+  local key = ("report %s %s"):format(result.name, options.names)
+  local keys = keys_of(report.columns)
+  local noted = trace:note(key)
+  local rows = noted and packed_rows.unpack(noted, keys)
+  if rows then return rows end
+  result.reason = lacking(trace, report.needs)
+  if result.reason then return {} end
+  rows = report.rows(trace, options)
+  if #rows == 0 then
+    result.reason = "the tables are there but hold no such event"
+  elseif #rows <= FEW_ROWS then
+    trace:note(key, packed_rows.pack(rows, keys)) -- as far as there is room for it
+  end
+  return rows
+end
+
+
 -- One report: { name, title, columns, rows, reason }. rows is empty, and
 -- reason says why, when the trace has nothing for it. options: names ("2023"
 -- or "2025": how ranges of the default domain are written), limit (rows).
@@ -399,12 +430,9 @@ function stats.report(trace, wanted, options)
   local name, report, base = stats.find(wanted)
   local result = { name = name, title = report.title, columns = report.columns, rows = {} }
   if base then result.name = name .. "_base" end
-  result.reason = lacking(trace, report.needs)
-  if result.reason then return result end
-  local rows = report.rows(trace, { names = options.names or "2025", base = base })
+  local rows = rows_of(trace, report, result, { names = options.names or "2025", base = base })
   local limit = math.min(options.limit or #rows, #rows)
   result.rows = table.move(rows, 1, limit, 1, {})
-  if #rows == 0 then result.reason = "the tables are there but hold no such event" end
   return result
 end
 

@@ -1,5 +1,5 @@
 /* The splitter against libcsv, and the reader of numbers against strtod. */
-#include "formats/csv_split.h"
+#include "formats/csv_pick.h"
 
 #include <csv.h>
 #include <stdio.h>
@@ -116,6 +116,68 @@ static void test_what_profilers_write(void **state) {
   llmprof_free(pieces.items);
 }
 
+/* A line of quoted fields, sound or with one byte changed, of any length. */
+static size_t throw_quoted(char *line, size_t room) {
+  static const char letters[] = "ab, 0.\"";
+  size_t size = 0, fields = 6 + dice(8);
+  for (size_t i = 0; i < fields; i++) {
+    size_t letters_of_it = dice(20);
+    if (i) line[size++] = ',';
+    line[size++] = '"';
+    for (size_t k = 0; k < letters_of_it && size + 4 < room; k++) {
+      char c = letters[dice(sizeof letters - 1)];
+      line[size++] = c;
+      if (c == '"') line[size++] = c;
+    }
+    line[size++] = '"';
+  }
+  if (dice(3) == 0) line[dice((unsigned)size)] = letters[dice(7)];
+  return size;
+}
+
+/* Some of the first fields, of which the last may be none. */
+static size_t throw_wanted(uint32_t *wanted) {
+  size_t count = 0;
+  for (uint32_t i = 0; i < 8; i++) {
+    if (dice(3) == 0) wanted[count++] = i;
+  }
+  return count;
+}
+
+static void test_picks_what_is_split(void **state) {
+  (void)state;
+  enum {
+    SIZE = 14 * 48
+  };
+  llmprof_csv_pieces all = {0};
+  size_t picked = 0, refused = 0;
+  for (int i = 0; i < LINES / 4; i++) {
+    char line[SIZE];
+    llmprof_csv_piece pieces[16];
+    uint32_t wanted[16];
+    size_t size = throw_quoted(line, SIZE), count = throw_wanted(wanted),
+           fields;
+    llmprof_csv_plain plain = llmprof_csv_split(line, size, &all);
+    if (!llmprof_csv_pick(line, size, wanted, count, pieces, &fields)) {
+      refused += plain == LLMPROF_CSV_PLAIN &&
+                 (!count || wanted[count - 1] < all.count);
+      continue;
+    }
+    assert_int_equal(plain, LLMPROF_CSV_PLAIN);
+    assert_int_equal(fields, all.count);
+    for (size_t k = 0; k < count; k++) {
+      const llmprof_csv_piece *same = &all.items[wanted[k]];
+      assert_int_equal(pieces[k].start, same->start);
+      assert_int_equal(pieces[k].size, same->size);
+      assert_int_equal(pieces[k].doubled, same->doubled);
+    }
+    picked++;
+  }
+  assert_true(picked > LINES / 16);
+  assert_true(refused < LINES / 40); /* a field that is not quoted */
+  llmprof_free(all.items);
+}
+
 static void test_numbers_as_strtod(void **state) {
   (void)state;
   size_t plain = 0;
@@ -148,6 +210,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_as_libcsv),
       cmocka_unit_test(test_what_profilers_write),
+      cmocka_unit_test(test_picks_what_is_split),
       cmocka_unit_test(test_numbers_as_strtod),
       cmocka_unit_test(test_separators),
   };

@@ -1,5 +1,7 @@
 -- What limits a launch: the unit that is used most, where that is much, by the
 -- rule of thumb of ncu's SpeedOfLight section.
+local formula = require "llmprof.nvidia.ncu.formula"
+
 local bound = {}
 
 -- Percent of peak. Below LOW no unit is kept busy and the launch waits for
@@ -24,41 +26,76 @@ local SUMS = { { "sm" }, { "memory" } }
 local ALIKE = 5
 
 
--- The first of these fields that is as busy as any, and its percent; nil when
--- none was measured.
-local function busiest(throughput, fields)
-  local most = -math.huge
-  for _, field in ipairs(fields) do most = math.max(most, throughput[field[1]] or most) end
-  for _, field in ipairs(fields) do
-    local percent = throughput[field[1]]
-    if percent and percent >= most - ALIKE then return field, percent end
-  end
-  return nil
+local path, number = formula.path, formula.number
+
+
+local function throughput(field)
+  return path("throughput." .. field[1])
 end
 
 
--- The units that a sum above all measured ones may be of.
-local function candidates(sum, throughput)
-  if sum == "sm" then return "some SM unit" end
-  return throughput.dram and "L2 or L1" or "DRAM, L2 or L1"
+-- Formulas of the first of these fields that is as busy as any: which it is, and its
+-- percent. names: by field, the formula of the number that stands for it.
+local function busiest(fields, names)
+  local all, which, percents = {}, {}, {}
+  for i, field in ipairs(fields) do all[i] = throughput(field) end
+  local near = formula.add(formula.largest(all), number(-ALIKE))
+  for i, field in ipairs(fields) do
+    percents[i] = formula.from(throughput(field), near)
+    which[i] = formula.given(names[i], percents[i])
+  end
+  return formula.first(which), formula.first(percents)
 end
 
 
--- A sum that is above all units is of one that was not measured.
-local function deciding(throughput)
-  local unit, percent = busiest(throughput, bound.units)
-  local sum, sum_percent = busiest(throughput, SUMS)
-  if sum and sum_percent > (percent or -math.huge) + ALIKE then
-    return candidates(sum[1], throughput), sum_percent
-  end
-  return unit and unit[2], percent
+-- The names that a unit's number stands for: units, then what a sum above all measured
+-- units may be of.
+local NAMES = {}
+for i, unit in ipairs(bound.units) do NAMES[i] = unit[2] end
+table.move({ "some SM unit", "L2 or L1", "DRAM, L2 or L1" }, 1, 3, #NAMES + 1, NAMES)
+
+
+-- Formulas of the unit that decides, as its number, and of its percent. A sum that is
+-- above all units is of one that was not measured.
+local function deciding()
+  local own, of_sums, count = {}, {}, #bound.units
+  for i = 1, count do own[i] = number(i) end
+  local unit, percent = busiest(bound.units, own)
+  local some = formula.first { formula.given(number(count + 2), path "throughput.dram"),
+    number(count + 3) }
+  of_sums[1], of_sums[2] = number(count + 1), some
+  local sum, sum_percent = busiest(SUMS, of_sums)
+  local above = formula.first { formula.above(sum_percent, formula.add(percent, number(ALIKE))),
+    formula.unless(sum_percent, percent) }
+  return formula.first { formula.given(sum, above), unit }, formula.first { above, percent }
+end
+
+
+local UNIT, PERCENT = deciding()
+
+-- What stands for no unit in bound.formula.
+local LATENCY, UNKNOWN = #NAMES + 1, #NAMES + 2
+
+-- The class as a number, an index of bound.names.
+bound.formula = formula.first { formula.given(UNIT, formula.from(PERCENT, number(bound.LOW))),
+  formula.given(number(LATENCY), PERCENT), number(UNKNOWN) }
+
+bound.names = table.move({ "latency", "unknown" }, 1, 2, LATENCY,
+  table.move(NAMES, 1, #NAMES, 1, {}))
+
+
+-- Formulas are worked out from a launch.
+local function source_of(launch)
+  return { path = function(_, name) return launch.throughput[name:match "[^.]+$"] end }
 end
 
 
 -- See ncu.bound.
 function bound.classify(launch)
-  local unit, percent = deciding(launch.throughput)
-  if not unit then return "unknown", "no throughput was measured", {} end
+  local source = source_of(launch)
+  local which, percent = formula.value(UNIT, source), formula.value(PERCENT, source)
+  if not which then return "unknown", "no throughput was measured", {} end
+  local unit = NAMES[which]
   local numbers = { unit = unit, percent = percent, waves = launch.waves, low = bound.LOW }
   local said = ("%s %.1f %% of its peak"):format(unit, percent)
   if percent >= bound.LOW then return unit, said, numbers end

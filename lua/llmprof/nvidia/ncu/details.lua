@@ -1,9 +1,9 @@
 -- The details page: one row per metric or rule, several rows per launch. A
 -- metric row names its section as displayed and is cut after the value; a
 -- rule row names the section's identifier.
+local figures = require "llmprof.nvidia.ncu.figures"
 local record = require "llmprof.nvidia.ncu.record"
 local row = require "llmprof.nvidia.ncu.row"
-local tensor = require "llmprof.nvidia.ncu.tensor"
 local units = require "llmprof.nvidia.ncu.units"
 
 local details = {}
@@ -96,8 +96,8 @@ function details.read(reader, name)
     end
     add_row(launch, cells)
   end
-  local plan = tensor.plan_launches(launches)
-  for _, launch in ipairs(launches) do record.fill(launch, plan) end
+  local list = figures.of_launches(launches)
+  for _, launch in ipairs(launches) do record.fill(launch, list) end
   return { launches = launches, ambiguous = {} }
 end
 

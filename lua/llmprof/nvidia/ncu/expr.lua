@@ -1,15 +1,8 @@
 -- Numbers that remember how they were made. An expression is
 -- { value, formula, inputs, sum }: inputs is a list of { name, value, unit }
 -- in the order of the formula. Anything computed from an absent expression is
--- absent, so that a missing metric never turns into a zero. Numbers that are made
--- of plain ones remember nothing.
+-- absent, so that a missing metric never turns into a zero.
 local expr = {}
-
-
--- A number without a name.
-function expr.plain(value)
-  return value and { value = value + 0.0 }
-end
 
 
 function expr.input(name, value, unit)
@@ -39,54 +32,44 @@ end
 
 
 function expr.mul(a, b)
-  if not (a and b) then return nil end
-  if not a.formula then return { value = a.value * b.value } end
   return { value = a.value * b.value, formula = factor(a) .. " * " .. factor(b),
     inputs = join(a, b) }
 end
 
 
 function expr.scale(k, e)
-  if not e then return nil end
-  if not e.formula then return { value = k * e.value } end
   return { value = k * e.value, formula = ("%d * %s"):format(k, factor(e)), inputs = e.inputs }
 end
 
 
 -- Absent too when b is 0. Both sides are inputs or sums, never products.
 function expr.div(a, b)
-  if not (a and b) or b.value == 0 then return nil end
-  if not a.formula then return { value = a.value / b.value } end
+  if b.value == 0 then return nil end
   return { value = a.value / b.value, formula = factor(a) .. " / " .. factor(b),
     inputs = join(a, b) }
 end
 
 
 function expr.add(a, b)
-  if not (a and b) then return nil end
-  if not a.formula then return { value = a.value + b.value } end
   return { value = a.value + b.value, formula = a.formula .. " + " .. b.formula,
     inputs = join(a, b), sum = true }
 end
 
 
--- The smaller of both; that which is there where the other is not.
+-- The smaller of both.
 function expr.least(a, b)
-  if not (a and b) then return a or b end
-  if not a.formula then return { value = math.min(a.value, b.value) } end
   return { value = math.min(a.value, b.value),
     formula = ("min(%s, %s)"):format(a.formula, b.formula), inputs = join(a, b) }
 end
 
 
--- The sum of those that are there; absent when none is.
-function expr.sum(...)
-  local total
-  for i = 1, select("#", ...) do
-    local e = select(i, ...)
-    if e then total = total and expr.add(total, e) or e end
-  end
-  return total
+function expr.number(value)
+  return { value = value + 0.0, formula = ("%g"):format(value), inputs = {} }
+end
+
+
+function expr.value(e)
+  return e.value
 end
 
 

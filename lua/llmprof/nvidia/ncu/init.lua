@@ -7,13 +7,10 @@
 --     print(launch.kernel, launch.duration, launch.flop.total, ncu.bound(launch))
 --   end
 --
--- ncu.read(path [, { page = "raw"|"details", bare = boolean }]) -> result | nil,
--- message, code
+-- ncu.read(path [, { page = "raw"|"details" }]) -> result | nil, message, code
 -- ncu.read_text(text [, options])               the same over a string
 --   The page is told by its header; to do so a raw page is opened twice, so
---   name the page to read from a pipe. bare: of a raw page, launches without
---   metrics, units, sections, rules and source: in a fraction of the time and
---   memory where there are many. result:
+--   name the page to read from a pipe. result:
 --     page       "raw", "details" or "merged"
 --     name       the path, or "csv"
 --     columns    number of columns in the header
@@ -22,6 +19,11 @@
 --   Codes beside those of llmprof.csv (notfound, denied, io, syntax, ...):
 --     nokernels    a good file without launches: ncu captured nothing
 --     unsupported  CSV, but neither a raw nor a details page
+--
+-- ncu.launches(path) -> launches | nil, message, code
+--   Of a raw page, the figures of all launches as columns, in a fraction of the time and
+--   memory where there are many: see llmprof.nvidia.ncu.launches.
+-- ncu.launches_of_text(text)                    the same over a string
 --
 -- ncu.merge(raw, details) -> result | nil, message, code
 --   Joins the two pages by process and ID. The raw page's numbers win, rules
@@ -186,10 +188,10 @@ local function wanted_page(options)
 end
 
 
-local function read(open, name, wanted, bare)
+local function read(open, name, wanted)
   local reader <close>, page, code = open_page(open, name, wanted)
   if not reader then return nil, page, code end
-  local result, message, why = PAGES[page].read(reader, name, bare)
+  local result, message, why = PAGES[page].read(reader, name)
   if not result then return nil, message, why end
   if #result.launches == 0 then return no_kernels(name) end
   result.page, result.name, result.columns = page, name, #reader:header()
@@ -199,7 +201,7 @@ end
 
 function ncu.read(path, options)
   local function open(csv_options) return csv.open(path, csv_options) end
-  local result, message, code = read(open, path, wanted_page(options), options and options.bare)
+  local result, message, code = read(open, path, wanted_page(options))
   if code == "empty" and says_nothing_profiled(path) then return no_kernels(path) end
   return result, message, code
 end
@@ -207,9 +209,35 @@ end
 
 function ncu.read_text(text, options)
   local function open(csv_options) return csv.parse(text, csv_options) end
-  local result, message, code = read(open, "csv", wanted_page(options), options and options.bare)
+  local result, message, code = read(open, "csv", wanted_page(options))
   if code == "empty" and text:find(NO_KERNELS) then return no_kernels "csv" end
   return result, message, code
+end
+
+
+local function read_launches(open, name)
+  local reader <close>, page, code = open_page(open, name, "raw")
+  if not reader then return nil, page, code end
+  local found, message, why = raw.launches(reader, name)
+  if not found then return nil, message, why end
+  if #found == 0 then return no_kernels(name) end
+  return found
+end
+
+
+function ncu.launches(path)
+  local function open(csv_options) return csv.open(path, csv_options) end
+  local found, message, code = read_launches(open, path)
+  if code == "empty" and says_nothing_profiled(path) then return no_kernels(path) end
+  return found, message, code
+end
+
+
+function ncu.launches_of_text(text)
+  local function open(csv_options) return csv.parse(text, csv_options) end
+  local found, message, code = read_launches(open, "csv")
+  if code == "empty" and text:find(NO_KERNELS) then return no_kernels "csv" end
+  return found, message, code
 end
 
 

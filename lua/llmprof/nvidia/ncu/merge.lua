@@ -1,8 +1,8 @@
 -- One set of launches from both pages: the raw page's numbers, the details
 -- page's rules, and what only one of them holds.
+local figures = require "llmprof.nvidia.ncu.figures"
 local record = require "llmprof.nvidia.ncu.record"
 local row = require "llmprof.nvidia.ncu.row"
-local tensor = require "llmprof.nvidia.ncu.tensor"
 
 local merge = {}
 
@@ -57,8 +57,8 @@ function merge.launches(raw, details)
   for _, launch in ipairs(details.launches) do
     if by_key[key(launch)] then launches[#launches + 1] = join(launch, launch) end
   end
-  local plan = tensor.plan_launches(launches)
-  for _, launch in ipairs(launches) do record.fill(launch, plan) end
+  local list = figures.of_launches(launches)
+  for _, launch in ipairs(launches) do record.fill(launch, list) end
   return launches
 end
 

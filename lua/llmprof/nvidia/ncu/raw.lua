@@ -1,8 +1,10 @@
 -- The raw page: a units row after the header, then one row per launch with
 -- every metric in a column of its own.
+local figures = require "llmprof.nvidia.ncu.figures"
+local formula = require "llmprof.nvidia.ncu.formula"
+local launches = require "llmprof.nvidia.ncu.launches"
 local record = require "llmprof.nvidia.ncu.record"
 local row = require "llmprof.nvidia.ncu.row"
-local tensor = require "llmprof.nvidia.ncu.tensor"
 local units = require "llmprof.nvidia.ncu.units"
 
 local raw = {}
@@ -50,35 +52,11 @@ local function metrics(cells, columns)
 end
 
 
--- The same of cells that pass: one table for all rows, whose metrics are read
--- when they are asked for.
-local function passing_metrics(cells, columns)
-  local hidden, powers = {}, {}
-  for _, name in ipairs(columns.left_out) do hidden[name] = true end
-  for _, column in ipairs(columns.scaled) do powers[column.name] = column.power end
-  return setmetatable({}, { __index = function(_, name)
-    if hidden[name] then return nil end
-    local value, power = cells[name], powers[name]
-    if power and math.type(value) then return units.scale(value, power) end
-    return value
-  end })
-end
-
-
--- Numbers without a word on where they are from.
-local function measure_bare(launch, passing, columns, plan)
-  launch.metrics, launch.units, launch.sections = passing, columns.units, {}
-  record.fill(launch, plan, true)
-  launch.metrics, launch.units, launch.sections = nil, nil, nil
-  return launch
-end
-
-
-local function measure(launch, cells, columns, plan)
+local function measure(launch, cells, columns)
   launch.metrics = metrics(cells, columns)
   launch.units = columns.units
   launch.sections, launch.section_units, launch.rules = {}, {}, {}
-  return record.fill(launch, plan)
+  return record.fill(launch, columns.figures)
 end
 
 
@@ -91,10 +69,9 @@ local function position(header, column)
 end
 
 
--- raw.read(reader, name, bare) -> { launches, ambiguous } | nil, message, code
-function raw.read(reader, name, bare)
+-- What the header and the row of units say, or nil, message, code.
+local function columns_of(reader, name)
   local header, unit_row = reader:header(), reader:units()
-  if #unit_row == 0 then return { launches = {}, ambiguous = {} } end
   local id = unit_row[position(header, "ID")]
   if id ~= "" then
     return nil, ("%s: units row missing: the row after the header has ID %s")
@@ -104,25 +81,89 @@ function raw.read(reader, name, bare)
   if not columns then
     return nil, ("%s: column '%s' appears twice"):format(name, twice), "syntax"
   end
-  local plan = tensor.plan(columns.units)
-  local launches, seen, passing = {}, {}, nil
-  for cells, line, code in row.iterate(reader, bare) do
-    if not cells then return nil, line, code end
-    local launch, message, why = row.launch(cells, name, line)
-    if not launch then return nil, message, why end
+  columns.figures = figures.of(columns.units)
+  return columns
+end
+
+
+-- raw.read(reader, name) -> { launches, ambiguous } | nil, message, code
+function raw.read(reader, name)
+  if #reader:units() == 0 then return { launches = {}, ambiguous = {} } end
+  local columns, message, code = columns_of(reader, name)
+  if not columns then return nil, message, code end
+  local list, seen = {}, {}
+  for cells, line, why in row.iterate(reader) do
+    if not cells then return nil, line, why end
+    local launch
+    launch, message, code = row.launch(cells, name, line)
+    if not launch then return nil, message, code end
     local key = row.key(cells)
-    if seen[key] then
-      return row.fail(name, line, "ID %d was on line %d already", launch.id, seen[key])
-    end
+    if seen[key] then return row.fail_twice(name, line, launch.id, seen[key]) end
     seen[key] = line
-    if bare then
-      passing = passing or passing_metrics(cells, columns)
-      launches[#launches + 1] = measure_bare(launch, passing, columns, plan)
-    else
-      launches[#launches + 1] = measure(launch, cells, columns, plan)
+    list[#list + 1] = measure(launch, cells, columns)
+  end
+  return { launches = list, ambiguous = columns.ambiguous }
+end
+
+
+-- ---- all at once ----
+
+-- What formulas are made steps of: metrics of a file.
+local Metrics = {}
+Metrics.__index = Metrics
+
+
+function Metrics:metric(name, what)
+  local base, power = self.units[name], self.powers[name] or 0
+  if not base or not units.fits(base, what) then return nil end
+  self.asked[name] = true
+  if power == 0 then return { { name } } end
+  return { { name }, 10.0 ^ math.abs(power), power < 0 and "/" or "*" }
+end
+
+
+-- Any number may be there while it is only asked which metrics are needed.
+function Metrics.path()
+  return {}
+end
+
+
+local function metrics_of(columns)
+  local source = setmetatable({ units = columns.units, powers = {}, asked = {} }, Metrics)
+  for _, column in ipairs(columns.scaled) do source.powers[column.name] = column.power end
+  for _, figure in ipairs(columns.figures) do formula.steps(figure.tree, source) end
+  return source
+end
+
+
+-- For the reader: the columns that say which launch it is, and these metrics.
+local function asked(header, wanted)
+  local list, fixed = {}, {}
+  for _, name in ipairs(row.COLUMNS) do fixed[name] = true end
+  for i, name in ipairs(header) do
+    if fixed[name] then
+      list[#list + 1] = { name, i, "string" }
+      if name == "ID" then list[#list + 1] = { "id", i, "integer" } end
+    elseif wanted[name] then
+      list[#list + 1] = { name, i, "number" }
     end
   end
-  return { launches = launches, ambiguous = columns.ambiguous }
+  return list
+end
+
+
+-- raw.launches(reader, name) -> launches of llmprof.nvidia.ncu.launches | nil, message,
+-- code
+function raw.launches(reader, name)
+  if #reader:units() == 0 then return {} end
+  local columns, message, code = columns_of(reader, name)
+  if not columns then return nil, message, code end
+  local source = metrics_of(columns)
+  local frame, broken, why = reader:columns(asked(reader:header(), source.asked))
+  local found
+  found, message, code = launches.read(frame, name, broken and {} or columns.figures, source)
+  if not found or broken then return nil, message or broken, code or why end
+  return found
 end
 
 

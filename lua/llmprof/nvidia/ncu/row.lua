@@ -38,12 +38,16 @@ function row.duplicate(header)
 end
 
 
--- row.iterate(reader, passing): a function that gives cells, line; nothing at
+function row.fail_twice(name, line, id, first)
+  return row.fail(name, line, "ID %d was on line %d already", id, first)
+end
+
+
+-- row.iterate(reader): a function that gives cells, line; nothing at
 -- the end; false, message, code where the file is broken. Anything else the
--- reader raises (an interrupt) goes through. passing: the cells are those of
--- the next row after the next step.
-function row.iterate(reader, passing)
-  local step, state = reader[passing and "cells" or "rows"](reader)
+-- reader raises (an interrupt) goes through.
+function row.iterate(reader)
+  local step, state = reader:rows()
   return function()
     local ok, cells, line = pcall(step, state)
     if ok then return cells, line end
@@ -99,6 +103,10 @@ local function sizes(launch, cells, name, line)
   end
   return launch
 end
+
+
+-- An ID as the number that it is, or nil.
+row.id = integer
 
 
 -- row.key(cells) -> what makes a launch distinct: ids count per process.

@@ -7,7 +7,7 @@
 -- and differ by chip. src_ columns hold the sum of the op_ columns, and a name
 -- without _sparsity_ the sum of off and on, so only one of each may be counted.
 -- They count operations (a fused multiply-add is 2), tile padding included.
-local expr = require "llmprof.nvidia.ncu.expr"
+local formula = require "llmprof.nvidia.ncu.formula"
 local sorted_keys = require "llmprof.base.sorted_keys"
 
 local tensor = {}
@@ -114,54 +114,57 @@ function tensor.plan(names)
 end
 
 
--- As tensor.plan, of every metric that one of the launches has.
-function tensor.plan_launches(launches)
-  local names = {}
-  for _, launch in ipairs(launches) do
-    for name in pairs(launch.metrics) do names[name] = true end
-  end
-  return tensor.plan(names)
-end
-
-
+-- A group's number, by its stems: of both modes, or put together from two.
 local function count_group(group, count)
-  local whole = group.both and count(group.both)
-  if whole then return whole end
-  if group.off and group.on then return expr.add(count(group.off), count(group.on)) end
+  local both = group.off and group.on and formula.add(count(group.off), count(group.on))
   local part = group.off or group.on
-  return part and count(part)
+  local apart = both or part and count(part)
+  if not group.both then return apart end
+  return formula.first { count(group.both), apart }
 end
 
 
--- tensor.counts(plan, count) -> list of { type, e }: operations by source
--- type. count(stem) gives an expression, or nil where a launch has no value.
-function tensor.counts(plan, count)
-  for _, entries in ipairs(plan.counts) do
-    local list = {}
-    for _, entry in ipairs(entries) do
-      local total
-      for _, group in ipairs(entry.groups) do
-        total = expr.sum(total, count_group(group, count))
-      end
-      if total then list[#list + 1] = { type = entry.type, e = total } end
-    end
-    if #list > 0 then return list end
+local function totals(entries, count)
+  local list = {}
+  for i, entry in ipairs(entries) do
+    local groups = {}
+    for g, group in ipairs(entry.groups) do groups[g] = count_group(group, count) end
+    list[i] = { type = entry.type, tree = formula.sum(groups) }
   end
-  return {}
+  return list
 end
 
 
--- tensor.peaks(plan, peak) -> list of { type, e }: the fastest dense path of
--- each source type. peak(stem) gives an expression in operations per second.
+-- tensor.counts(plan, count) -> list of { type, tree }: operations by source type, as
+-- formulas. count(stem) gives one, which a launch may have no value of. The paths
+-- (op_) count only where a launch has none of the sums (src_).
+function tensor.counts(plan, count)
+  local sums, paths = totals(plan.counts[1], count), totals(plan.counts[2], count)
+  local trees, any = {}, {}
+  for i, total in ipairs(sums) do
+    trees[total.type] = { total.tree }
+    any[i] = total.tree
+  end
+  for _, total in ipairs(paths) do
+    trees[total.type] = trees[total.type] or {}
+    table.insert(trees[total.type], formula.unless(total.tree, formula.first(any)))
+  end
+  local list = {}
+  for i, source in ipairs(sorted_keys(trees)) do
+    list[i] = { type = source, tree = formula.first(trees[source]) }
+  end
+  return list
+end
+
+
+-- tensor.peaks(plan, peak) -> list of { type, tree }: the fastest dense path of
+-- each source type. peak(stem) gives a formula in operations per second.
 function tensor.peaks(plan, peak)
   local list = {}
-  for _, source in ipairs(plan.peak_types) do
-    local best
-    for _, stem in ipairs(plan.peaks[source]) do
-      local e = peak(stem)
-      if e and (not best or e.value > best.value) then best = e end
-    end
-    if best then list[#list + 1] = { type = source, e = best } end
+  for i, source in ipairs(plan.peak_types) do
+    local trees = {}
+    for s, stem in ipairs(plan.peaks[source]) do trees[s] = peak(stem) end
+    list[i] = { type = source, tree = formula.largest(trees) }
   end
   return list
 end

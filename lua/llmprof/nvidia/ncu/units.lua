@@ -57,4 +57,24 @@ function units.scale(value, power)
 end
 
 
+-- Base units a metric must have to be used as such: with another, say one of
+-- a spelling not known here, its scale is not known either. ncu gives its own
+-- derived__ rates no unit, or one without the "per".
+local KINDS = {
+  time = { s = true },
+  bytes = { byte = true, ["byte/block"] = true },
+  byte_rate = { ["byte/s"] = true },
+  derived_rate = { ["byte/s"] = true, byte = true, [""] = true },
+  derived_width = { ["byte/cycle"] = true, byte = true, [""] = true },
+  width = { ["byte/cycle"] = true },
+  clock = { Hz = true },
+}
+
+
+-- Is a base unit one of a kind? what: its name, nil for any unit.
+function units.fits(unit, what)
+  return not what or KINDS[what][unit or ""] or false
+end
+
+
 return units

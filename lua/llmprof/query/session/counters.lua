@@ -1,5 +1,7 @@
 -- Counters of ncu as a frame, and beside the kernels of a trace.
+local bound = require "llmprof.nvidia.ncu.bound"
 local errors = require "llmprof.base.errors"
+local formula = require "llmprof.nvidia.ncu.formula"
 local lazy = require "llmprof.base.lazy"
 local join = lazy "llmprof.analysis.counters"
 local kernels = lazy "llmprof.analysis.kernels"
@@ -17,60 +19,74 @@ end
 
 
 local function launches(path)
-  return check(ncu.read(path, { page = "raw", bare = true })).launches
+  return check(ncu.launches(path))
 end
 
 
 -- ---- every measured launch ----
 
-local function field(group, name)
-  return function(launch)
-    local value = launch[group][name]
-    return value and value + 0.0
-  end
-end
+local path = formula.path
 
-
-local function nanoseconds(launch)
-  return launch.duration and launch.duration * 1e9
-end
-
-
-local function whole(get)
-  return function(launch)
-    local value = get(launch)
-    return value and math.tointeger(math.floor(value + 0.5))
-  end
-end
-
-
-local declared = {
-  { name = "id", type = "integer" },
-  { name = "name", type = "string", get = function(launch) return launch.kernel end },
-  { name = "stage", type = "string", get = function(launch)
-    return launch.stages and launch.stages[1] and launch.stages[1].name
-  end },
-  { name = "duration", type = "integer", unit = "ns", get = whole(nanoseconds) },
-  { name = "sm_percent", type = "number", get = field("throughput", "sm") },
-  { name = "dram_percent", type = "number", get = field("throughput", "dram") },
-  { name = "memory_percent", type = "number", get = field("throughput", "memory") },
-  { name = "tensor_percent", type = "number", get = field("throughput", "tensor") },
-  { name = "occupancy_percent", type = "number", get = field("occupancy", "achieved") },
-  { name = "flop", type = "number", get = field("flop", "total") },
-  { name = "dram_bytes", type = "integer", unit = "bytes", get = whole(field("bytes", "dram")) },
-  { name = "intensity", type = "number", get = field("intensity", "dram") },
-  { name = "registers", type = "integer" },
-  { name = "waves", type = "number", get = function(launch) return launch.waves end },
-  { name = "bound", type = "string", get = function(launch) return (ncu.bound(launch)) end },
+-- Columns of figures: name, type, unit, formula.
+local figures = {
+  { "duration", "integer", "ns", formula.scale(1e9, path "duration") },
+  { "sm_percent", "number", nil, path "throughput.sm" },
+  { "dram_percent", "number", nil, path "throughput.dram" },
+  { "memory_percent", "number", nil, path "throughput.memory" },
+  { "tensor_percent", "number", nil, path "throughput.tensor" },
+  { "occupancy_percent", "number", nil, path "occupancy.achieved" },
+  { "flop", "number", nil, path "flop.total" },
+  { "dram_bytes", "integer", "bytes", path "bytes.dram" },
+  { "intensity", "number", nil, path "intensity.dram" },
+  { "registers", "integer", nil, path "registers" },
+  { "waves", "number", nil, path "waves" },
+  { "bound number", "integer", nil, bound.formula },
 }
+
+local names = { "id", "name", "stage", "duration", "sm_percent", "dram_percent",
+  "memory_percent", "tensor_percent", "occupancy_percent", "flop", "dram_bytes", "intensity",
+  "registers", "waves", "bound" }
 
 local shown = { "id", "stage", "duration", "sm_percent", "dram_percent", "occupancy_percent",
   "bound", "name" }
 
 
+local function stage_of(class)
+  return class.stages and class.stages[1] and class.stages[1].name
+end
+
+
+-- What the classes of the launches say, as text.
+local function add_classes(found)
+  local name, stage = {}, {}
+  for i, class in ipairs(found.classes) do
+    name[i], stage[i] = class.kernel or false, stage_of(class) or false
+  end
+  check(found.frame:extend(found.shared, #found.classes, {
+    { name = "name", type = "string", values = name },
+    { name = "stage", type = "string", values = stage } }))
+end
+
+
+-- The class of bound.formula by its name.
+local function add_bound(frame)
+  local groups, values = check(frame:group { by = { "bound number" }, columns = {} }), {}
+  for i = 1, #groups do values[i] = bound.names[groups:get(i, "bound number")] end
+  check(frame:extend({ "bound number" }, #groups,
+    { { name = "bound", type = "string", values = values } }))
+end
+
+
 -- The launches of a raw page: a query.
-function counters.frame(path)
-  return query.from_rows(launches(path), declared, shown)
+function counters.frame(path_of_page)
+  local found = launches(path_of_page)
+  add_classes(found)
+  for _, figure in ipairs(figures) do
+    check(found.frame:compute { name = figure[1], type = figure[2], unit = figure[3],
+      steps = found:steps(figure[4]) })
+  end
+  add_bound(found.frame)
+  return query.wrap(check(found.frame:select(names)), shown)
 end
 
 

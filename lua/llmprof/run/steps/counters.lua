@@ -16,7 +16,7 @@ local step = { name = "counters",
   reads = { "capture", "tools", "folder", "environment", "about", "trace", "found", "kernels",
     "plan" },
   gives = {
-    launches = "every launch and range that was measured: llmprof.ncu; nil without",
+    launches = "launches and ranges that were measured: llmprof.nvidia.ncu.launches; nil without",
     counters = "the same, joined to the kernels: llmprof.analysis.counters; nil without",
     measured = "without a timeline, the kernels of those launches: llmprof.analysis.measured",
     ran = "without a timeline, what the workload wrote under ncu; nil without",
@@ -35,7 +35,7 @@ local function read_page(ctx)
   local path = ctx.run:path(layout.counters)
   local info = fs.stat(path)
   if info and info.size == 0 then return nil, path .. ": an empty file" end
-  return ncu.read(path, { page = "raw", bare = true })
+  return ncu.launches(path)
 end
 
 
@@ -72,11 +72,11 @@ end
 
 
 function step.restore(ctx)
-  local state, pages, message = ctx.state, read_page(ctx)
-  if not pages then return lack(ctx, message) end
-  state.launches = pages.launches
-  if not state.kernels then return measure_alone(ctx, pages.launches) end
-  state.counters = counters.join(state.kernels, pages.launches, state.found)
+  local state, launches, message = ctx.state, read_page(ctx)
+  if not launches then return lack(ctx, message) end
+  state.launches = launches
+  if not state.kernels then return measure_alone(ctx, launches) end
+  state.counters = counters.join(state.kernels, launches, state.found)
   return note(state.counters, state.plan)
 end
 

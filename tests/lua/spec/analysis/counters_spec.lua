@@ -1,5 +1,6 @@
 local counter_plan = require "llmprof.analysis.counter_plan"
 local counters = require "llmprof.analysis.counters"
+local launches = require "tests.lua.support.launches"
 local padding = require "llmprof.analysis.padding"
 local shorter = require "llmprof.analysis.shorter"
 
@@ -22,6 +23,10 @@ describe("llmprof.analysis.counters", function()
     return record
   end
 
+  local function join(list, records, given)
+    return counters.join(list, launches(records), given)
+  end
+
   local function kernel(name, stage)
     return { name = name, stage = stage, total_ns = 100,
       shapes = { shape(4, 2, 60), shape(8, 1, 40) } }
@@ -36,7 +41,7 @@ describe("llmprof.analysis.counters", function()
 
   it("prefers launches of the same shape", function()
     local list = { kernel("f()", "prefill") }
-    local joined = counters.join(list, { launch("a::f()", 4), launch("f()", 99), launch("g()", 4) },
+    local joined = join(list, { launch("a::f()", 4), launch("f()", 99), launch("g()", 4) },
       found)
     assert.same({ launches = 3, matched = 1, kernels = 1, coverage = 0.6, stages = {
       { name = "prefill", coverage = 0.6 } } }, joined)
@@ -47,7 +52,7 @@ describe("llmprof.analysis.counters", function()
 
   it("takes the same name in another shape, and says so", function()
     local list = { kernel("f()", "prefill"), kernel("g()", "prefill") }
-    local joined = counters.join(list, { launch("f()", 99), launch("f()", 98) }, found)
+    local joined = join(list, { launch("f()", 99), launch("f()", 98) }, found)
     assert.same({ launches = 2, matched = 2, kernels = 1, coverage = 0, stages = {
       { name = "prefill", coverage = 0 } } }, joined)
     assert.same({ "name", 2, nil },
@@ -65,7 +70,7 @@ describe("llmprof.analysis.counters", function()
       return { stages = ranges }
     end
     local list = { kernel("f()", "prefill"), kernel("f()", "mine:decode") }
-    local joined = counters.join(list, { launch("f()", 4, inside("run", "prefill", "sam")),
+    local joined = join(list, { launch("f()", 4, inside("run", "prefill", "sam")),
       launch("f()", 4, inside "decode"), launch("f()", 4, inside "mine:decode") }, found)
     assert.equal(3, joined.matched)
     -- "decode" in the default domain is no stage: it may be any
@@ -75,7 +80,7 @@ describe("llmprof.analysis.counters", function()
   it("takes the same launch from another stage, and says where it was measured", function()
     local elsewhere = { stages = { { name = "prefill" } } }
     local list = { kernel("f()", "mine:decode") }
-    local joined = counters.join(list, { launch("f()", 4, elsewhere) }, found)
+    local joined = join(list, { launch("f()", 4, elsewhere) }, found)
     assert.near(0.6, joined.elsewhere, 1e-9)
     joined.elsewhere = nil
     assert.same({ launches = 1, matched = 1, kernels = 1, coverage = 0, stages = {
@@ -86,13 +91,13 @@ describe("llmprof.analysis.counters", function()
 
   it("joins by name where the whole run is one stage", function()
     local list = { kernel("f()", "whole run") }
-    assert.equal(1, counters.join(list, { launch("f()", 4, { stages = { { name = "x" } } }) },
+    assert.equal(1, join(list, { launch("f()", 4, { stages = { { name = "x" } } }) },
       { whole = true, declared = { { name = "whole run" } } }).matched)
   end)
 
   it("weighs each shape by how often it ran", function()
     local list = { kernel("f()", "prefill") } -- 2 calls of 60 ns in all, 1 of 40
-    counters.join(list, {
+    join(list, {
       launch("f()", 4, { duration = 1e-6, throughput = { sm = 90, dram = 20, memory = 30,
         tensor = 50 }, occupancy = { achieved = 40 }, waves = 2, tensor = { bf16 = 60 },
         flop = { total = 100, tensor = 60, fp32 = 40 }, bytes = { dram = 10, l2 = 20 } }),
@@ -122,14 +127,14 @@ describe("llmprof.analysis.counters", function()
     local one = kernel("f()", "prefill")
     one.shapes[3] = { grid = { 4, 1, 1 }, block = { 128, 1, 1 }, shared_bytes = 9, calls = 5,
       total_ns = 10 }
-    counters.join({ one }, { launch("f()", 4, { bytes = { dram = 3 } }) }, found)
+    join({ one }, { launch("f()", 4, { bytes = { dram = 3 } }) }, found)
     assert.same({ 1, 7, 70, 7 }, { #one.counters.shapes, one.counters.shapes[1].calls,
       one.counters.shapes[1].total_ns, one.counters.measured_calls })
   end)
 
   it("leaves out what not every launch has", function()
     local list = { kernel("f()", "prefill") }
-    counters.join(list, { launch("f()", 4, { flop = { total = 100 }, bytes = { dram = 0 } }),
+    join(list, { launch("f()", 4, { flop = { total = 100 }, bytes = { dram = 0 } }),
       launch("f()", 4, { bytes = { dram = 0 }, duration = 1e-6 }) }, found)
     local said = list[1].counters
     assert.same({ nil, 0, nil, nil },
@@ -141,14 +146,14 @@ describe("llmprof.analysis.counters", function()
     local list, nameless = { kernel("f()", "prefill") }, launch("f()", 4)
     nameless.kernel = nil
     assert.same({ launches = 1, matched = 0, kernels = 0, coverage = 0, stages = {
-      { name = "prefill", coverage = 0 } } }, counters.join(list, { nameless }, found))
+      { name = "prefill", coverage = 0 } } }, join(list, { nameless }, found))
   end)
 
   it("has nothing to say without launches or kernels", function()
     assert.same({ launches = 0, matched = 0, kernels = 0 },
-      counters.join({ kernel("f()", "prefill") }, {}, found))
+      join({ kernel("f()", "prefill") }, {}, found))
     assert.same({ launches = 1, matched = 0, kernels = 0, stages = {} },
-      counters.join({}, { launch("f()", 4) }, found))
+      join({}, { launch("f()", 4) }, found))
   end)
 end)
 

@@ -1,3 +1,4 @@
+local launches_of = require "tests.lua.support.launches"
 local measured = require "llmprof.analysis.measured"
 
 local declared = { { name = "prefill" }, { name = "LLM:decode" } }
@@ -17,7 +18,8 @@ end
 
 
 describe("llmprof.analysis.measured", function()
-  local function list(launches)
+  local function list(records)
+    local launches = launches_of(records)
     return measured.kernels(launches, measured.found(declared, launches))
   end
 
@@ -45,9 +47,9 @@ describe("llmprof.analysis.measured", function()
 
   it("has one stage where no launch was in a declared range", function()
     local launches = { launch("f()", 1e-6) }
-    assert.is_true(measured.found(declared, launches).whole)
+    assert.is_true(measured.found(declared, launches_of(launches)).whole)
     assert.equal("whole run", list(launches)[1].stage)
-    assert.is_nil(measured.found(declared, { in_decode("f()", 1e-6) }).whole)
+    assert.is_nil(measured.found(declared, launches_of { in_decode("f()", 1e-6) }).whole)
   end)
 
   it("leaves out what has no time, no name or is a whole range", function()

@@ -28,7 +28,7 @@ local function read(...)
   for i, row in ipairs { ... } do
     lines[#lines + 1] = ('"%d",%s'):format(i - 1, row)
   end
-  return assert(ncu.read_text(table.concat(lines, "\n") .. "\n")).launches
+  return assert(ncu.launches_of_text(table.concat(lines, "\n") .. "\n"))
 end
 
 

@@ -1,4 +1,5 @@
 -- What GPUs could do at most, and where that is from.
+local launches = require "tests.lua.support.launches"
 local failure = require "tests.lua.support.failure"
 local files = require "llmprof.base.files"
 local hardware = require "llmprof.model.hardware"
@@ -100,10 +101,11 @@ describe("llmprof.model.hardware", function()
   end)
 
   it("takes those of an unknown GPU from ncu", function()
-    local gpu = describe_gpu("NVIDIA X1", { launches = { launch(3e12, 4e14), launch(1e12, 2e14),
-      launch(2e12, 3e14), { peak = { tensor = {} } } } })
+    local gpu = describe_gpu("NVIDIA X1", { launches = launches { launch(3e12, 4e14),
+      launch(1e12, 2e14), launch(2e12, 3e14), { peak = { tensor = { int1 = 5e15 } } } } })
     local source = "ncu, at the clocks of its launches"
     assert.same({ per_s = 3e14, source = source }, gpu.peaks.bf16)
+    assert.same({ per_s = 5e15, source = source }, gpu.peaks.int1)
     assert.same({ per_s = 60e12, source = source }, gpu.peaks.fp32)
     assert.same({ per_s = 2e12, source = source }, gpu.memory)
     assert.same({}, gpu.missing)

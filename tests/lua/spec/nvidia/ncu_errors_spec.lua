@@ -18,7 +18,16 @@ local function row(id, kernel, time)
   return ('"%s","9","%s","(1, 1, 1)","(2, 1, 1)","%s"\n'):format(id, kernel, time)
 end
 
+-- A raw page is as good or as wrong when it is read as columns.
+local function check_columns(text)
+  local result, message, code = ncu.read_text(text, { page = "raw" })
+  local columns, why, what = ncu.launches_of_text(text)
+  assert.same({ result and #result.launches, message, code }, { columns and #columns, why, what },
+    text)
+end
+
 local function error_of(text, options)
+  check_columns(text)
   local result, message, code = ncu.read_text(text, options)
   assert.is_nil(result)
   assert.is_nil(message:find "\n")
@@ -271,6 +280,7 @@ describe("llmprof.ncu against odd values", function()
       local text = slurp(name)
       local whole = assert(ncu.read_text(text)).launches
       for size = 0, #text - 2, 997 do
+        check_columns(text:sub(1, size))
         local result, message, code = ncu.read_text(text:sub(1, size))
         if result then
           assert.is_true(#result.launches <= #whole)
@@ -299,6 +309,7 @@ describe("llmprof.ncu against odd values", function()
     for _, text in ipairs { raw, details } do
       for at = 1, #text do
         local broken = text:sub(1, at - 1) .. bytes[at % #bytes + 1] .. text:sub(at + 1)
+        check_columns(broken)
         local result, message, code = ncu.read_text(broken)
         if not result then
           assert.equal("csv:", message:sub(1, 4), broken)

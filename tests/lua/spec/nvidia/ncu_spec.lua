@@ -43,21 +43,38 @@ describe("llmprof.ncu raw page", function()
     assert.equal(3, #assert(ncu.read(tiny.name, { page = "raw" })).launches)
   end)
 
-  it("is read bare with the same numbers", function()
+  it("has the same figures as columns", function()
     for name, full in pairs { ["tiny_h200_raw.csv"] = tiny, ["dsocr_h200_raw.csv"] = dsocr } do
-      local bare = assert(ncu.read(FIXTURES .. name, { page = "raw", bare = true }))
-      assert.equal(#full.launches, #bare.launches)
+      local columns, figures = assert(ncu.launches(FIXTURES .. name)), 0
+      assert.equal(#full.launches, #columns)
       for i, launch in ipairs(full.launches) do
-        local expected = {}
-        for key, value in pairs(launch) do expected[key] = value end
-        for _, key in ipairs { "metrics", "units", "sections", "section_units", "rules",
-          "source" } do
-          assert.not_nil(launch[key])
-          expected[key] = nil
+        for path in pairs(columns.has) do
+          local value = launch
+          for part in path:gmatch "[^.]+" do value = value and value[part] end
+          if path == "duration_ns" then value = launch.duration * 1e9 end
+          assert.equal(value, columns:get(i, path))
+          figures = figures + (value and 1 or 0)
         end
-        assert.same(expected, bare.launches[i])
+        for path in pairs(launch.source) do assert.is_true(columns.has[path]) end
+      end
+      assert.is_true(figures > 60 * #columns)
+    end
+  end)
+
+  it("has classes of launches that were printed alike", function()
+    local columns, seen = assert(ncu.launches(FIXTURES .. "dsocr_h200_raw.csv")), {}
+    for _, class in ipairs(columns.classes) do
+      for _, i in ipairs(class.rows) do
+        local launch = dsocr.launches[i]
+        for _, key in ipairs { "kernel", "device", "grid", "block", "stages", "ranges", "context",
+          "stream", "thread", "cc", "whole_range" } do
+          assert.same(launch[key], class[key])
+        end
+        seen[#seen + 1] = i
       end
     end
+    table.sort(seen)
+    assert.same({ 1, 2, 3, 4, 5 }, seen)
   end)
 
   it("says which launch a record is", function()

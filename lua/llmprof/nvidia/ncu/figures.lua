@@ -1,0 +1,227 @@
+-- The numbers of a launch: where each is put ("flop.fp32"), its unit, and the formula
+-- that it is made by. Later ones are built on earlier ones by path.
+local formula = require "llmprof.nvidia.ncu.formula"
+local tensor = require "llmprof.nvidia.ncu.tensor"
+
+local figures = {}
+
+local PCT = ".avg.pct_of_peak_sustained_elapsed"
+local SASS = "smsp__sass_thread_inst_executed_op_%s_pred_on"
+local SASS_PEAK = "sm__sass_thread_inst_executed_op_%s_pred_on.sum.peak_sustained"
+local L2 = "derived__lts__lts2xbar_bytes.sum"
+local L1 = "derived__l1tex__lsu_writeback_bytes_mem_lgds.sum"
+
+-- path, unit, what it must be (see UNITS), metrics: the first there is.
+local DIRECT = {
+  { "duration", "s", "time", "gpu__time_duration.sum", "gpu__time_duration.avg" },
+  { "throughput.sm", "%", nil, "sm__throughput" .. PCT },
+  { "throughput.memory", "%", nil, "gpu__compute_memory_throughput" .. PCT },
+  { "throughput.dram", "%", nil, "gpu__dram_throughput" .. PCT, "dram__throughput" .. PCT },
+  { "throughput.l2", "%", nil, "lts__throughput" .. PCT },
+  { "throughput.tensor", "%", nil, "sm__pipe_tensor_cycles_active" .. PCT,
+    "sm__pipe_tensor_subpipe_hmma_cycles_active" .. PCT },
+  { "throughput.fp32", "%", nil, "sm__pipe_fma_cycles_active" .. PCT },
+  { "throughput.fp64", "%", nil, "sm__pipe_fp64_cycles_active" .. PCT },
+  { "throughput.alu", "%", nil, "sm__pipe_alu_cycles_active" .. PCT },
+  { "throughput.xu", "%", nil, "sm__inst_executed_pipe_xu" .. PCT },
+  { "throughput.lsu", "%", nil, "sm__inst_executed_pipe_lsu" .. PCT },
+  { "throughput.tex", "%", nil, "sm__inst_executed_pipe_tex" .. PCT },
+  { "throughput.adu", "%", nil, "sm__inst_executed_pipe_adu" .. PCT },
+  { "throughput.uniform", "%", nil, "sm__inst_executed_pipe_uniform" .. PCT },
+  { "throughput.issue", "%", nil, "sm__issue_active" .. PCT },
+  { "occupancy.theoretical", "%", nil, "sm__maximum_warps_per_active_cycle_pct" },
+  { "occupancy.achieved", "%", nil, "sm__warps_active.avg.pct_of_peak_sustained_active" },
+  { "occupancy.warps_theoretical", "warp", nil, "sm__maximum_warps_avg_per_active_cycle" },
+  { "occupancy.warps_achieved", "warp", nil, "sm__warps_active.avg.per_cycle_active" },
+  { "occupancy.limits.barriers", "block", nil, "launch__occupancy_limit_barriers" },
+  { "occupancy.limits.blocks", "block", nil, "launch__occupancy_limit_blocks" },
+  { "occupancy.limits.registers", "block", nil, "launch__occupancy_limit_registers" },
+  { "occupancy.limits.shared_mem", "block", nil, "launch__occupancy_limit_shared_mem" },
+  { "occupancy.limits.warps", "block", nil, "launch__occupancy_limit_warps" },
+  { "registers", "register/thread", nil, "launch__registers_per_thread" },
+  { "shared.total", "byte/block", "bytes", "launch__shared_mem_per_block" },
+  { "shared.static", "byte/block", "bytes", "launch__shared_mem_per_block_static" },
+  { "shared.dynamic", "byte/block", "bytes", "launch__shared_mem_per_block_dynamic" },
+  { "shared.driver", "byte/block", "bytes", "launch__shared_mem_per_block_driver" },
+  { "waves", "wave", nil, "launch__waves_per_multiprocessor" },
+}
+
+-- A path and metrics whose largest it is: the queues between an SM and its shared units.
+local LARGEST = {
+  { "throughput.mio", "%", "sm__mio_inst_issued" .. PCT, "sm__mio2rf_writeback_active" .. PCT,
+    "sm__mio_pq_read_cycles_active" .. PCT, "sm__mio_pq_write_cycles_active" .. PCT },
+}
+
+
+local metric, path = formula.metric, formula.path
+
+
+local function each_metric(names, first, what)
+  local list = {}
+  for i = first, #names do list[#list + 1] = metric(names[i], what) end
+  return list
+end
+
+
+-- How often something happened during the launch, whichever way it is given.
+local function count(stem)
+  local cycles = stem:match "^(%w+)__" .. "__cycles_elapsed.avg"
+  return formula.first { metric(stem .. ".sum"),
+    formula.mul(metric(stem .. ".sum.per_cycle_elapsed"), metric(cycles)),
+    formula.mul(metric(stem .. ".sum.per_second"), path "duration") }
+end
+
+
+local function add_direct(put)
+  for _, row in ipairs(DIRECT) do
+    put(row[1], row[2], formula.first(each_metric(row, 4, row[3])))
+  end
+  for _, row in ipairs(LARGEST) do
+    put(row[1], row[2], formula.largest(each_metric(row, 3)))
+  end
+end
+
+
+-- ncu gives L1's share of the cycles in which it was active: next to all of a launch of
+-- few blocks, whose SMs are idle. Of the launch it is at most what ncu sums up of all of
+-- memory, L1 among it.
+local function add_l1(put)
+  local active = metric "l1tex__throughput.avg.pct_of_peak_sustained_active"
+  local memory = metric("gpu__compute_memory_throughput" .. PCT)
+  put("throughput.l1", "%", formula.given(formula.least(active, memory), active))
+end
+
+
+local function add_bytes(put)
+  local duration = path "duration"
+  put("bytes.dram_read", "byte", metric("dram__bytes_read.sum", "bytes"))
+  put("bytes.dram_write", "byte", metric("dram__bytes_write.sum", "bytes"))
+  local rate = metric("dram__bytes.sum.per_second", "byte_rate")
+  put("bytes.dram", "byte", formula.first {
+    formula.add(path "bytes.dram_read", path "bytes.dram_write"),
+    metric("dram__bytes.sum", "bytes"), formula.mul(rate, duration) })
+  put("rate.dram", "byte/s", formula.first { rate, formula.div(path "bytes.dram", duration) })
+
+  put("bytes.l2", "byte", formula.first { metric("lts__t_bytes.sum", "bytes"),
+    formula.mul(metric(L2 .. ".per_second", "derived_rate"), duration) })
+  put("rate.l2", "byte/s", formula.div(path "bytes.l2", duration))
+
+  put("bytes.l1", "byte", formula.mul(metric(L1 .. ".per_second", "derived_rate"), duration))
+  put("rate.l1", "byte/s", formula.div(path "bytes.l1", duration))
+end
+
+
+local function scalar_counts(ops)
+  return count(SASS:format(ops.add)), count(SASS:format(ops.mul)), count(SASS:format(ops.fma))
+end
+
+
+-- width: values that an instruction computes.
+local function scalar_flop(ops, width)
+  local add, mul, fma = scalar_counts(ops)
+  if width > 1 then add, mul = formula.scale(width, add), formula.scale(width, mul) end
+  return formula.add(formula.add(add, mul), formula.scale(2 * width, fma))
+end
+
+
+local FP64 = { add = "dadd", mul = "dmul", fma = "dfma" }
+local FP32 = { add = "fadd", mul = "fmul", fma = "ffma" }
+local FP16 = { add = "hadd", mul = "hmul", fma = "hfma" }
+
+-- Half instructions are packed: two values each since ncu 2025, which says so
+-- in the name of its derived metric; ncu 2024 counted one.
+local function by_half_width(make)
+  local one = metric("derived__" .. SASS:format "hfma" .. "_x2")
+  return formula.first { formula.given(make(1), one), formula.unless(make(2), one) }
+end
+
+
+local function add_tensor_flop(put, plan)
+  local floats = {}
+  for _, total in ipairs(tensor.counts(plan, count)) do
+    local float = tensor.is_float(total.type)
+    put("tensor." .. total.type, float and "FLOP" or "OP", total.tree)
+    if float then floats[#floats + 1] = path("tensor." .. total.type) end
+  end
+  put("flop.tensor", "FLOP", formula.sum(floats))
+end
+
+
+local function add_flop(put, plan)
+  put("flop.fp64", "FLOP", scalar_flop(FP64, 1))
+  put("flop.fp32", "FLOP", scalar_flop(FP32, 1))
+  put("flop.fp16", "FLOP", by_half_width(function(width) return scalar_flop(FP16, width) end))
+  add_tensor_flop(put, plan)
+  -- HFMA alone is how compilers move registers, not half arithmetic
+  local add, mul = scalar_counts(FP16)
+  local half = formula.given(path "flop.fp16",
+    formula.above(formula.add(add, mul), formula.number(0)))
+  put("flop.total", "FLOP", formula.given(formula.given(
+    formula.sum { path "flop.fp64", path "flop.fp32", half, path "flop.tensor" },
+    path "flop.fp32"), path "flop.tensor"))
+  for _, kind in ipairs { "fp64", "fp32", "fp16", "tensor", "total" } do
+    put("rate." .. kind, "FLOP/s", formula.div(path("flop." .. kind), path "duration"))
+  end
+end
+
+
+local function add_peaks(put, plan)
+  local sm_clock = metric("sm__cycles_elapsed.avg.per_second", "clock")
+  local function bytes(to, name, what, clock)
+    put(to, "byte/s", formula.mul(metric(name, what), metric(clock, "clock")))
+  end
+  bytes("peak.dram", "dram__bytes.sum.peak_sustained", "width",
+    "dram__cycles_elapsed.avg.per_second")
+  bytes("peak.l2", L2 .. ".peak_sustained", "derived_width", "lts__cycles_elapsed.avg.per_second")
+  bytes("peak.l1", L1 .. ".peak_sustained", "derived_width",
+    "l1tex__cycles_elapsed.avg.per_second")
+  local function scalar(op, flop)
+    return formula.mul(formula.scale(flop, metric(SASS_PEAK:format(op))), sm_clock)
+  end
+  put("peak.fp64", "FLOP/s", scalar("dfma", 2))
+  put("peak.fp32", "FLOP/s", scalar("ffma", 2))
+  put("peak.fp16", "FLOP/s", by_half_width(function(width) return scalar("hfma", 2 * width) end))
+  local function tensor_peak(stem)
+    return formula.first { formula.mul(metric(stem .. ".sum.peak_sustained"), sm_clock),
+      metric(stem .. ".sum.peak_sustained_elapsed.per_second") }
+  end
+  for _, peak in ipairs(tensor.peaks(plan, tensor_peak)) do
+    put("peak.tensor." .. peak.type, tensor.is_float(peak.type) and "FLOP/s" or "OP/s", peak.tree)
+  end
+end
+
+
+local function add_intensity(put)
+  for _, level in ipairs { "dram", "l2", "l1" } do
+    put("intensity." .. level, "FLOP/byte",
+      formula.div(path "flop.total", path("bytes." .. level)))
+  end
+end
+
+
+-- The figures of launches that have these metrics (a set of names), in order: list of
+-- { path, unit, tree (of llmprof.nvidia.ncu.formula) }. Once per file.
+function figures.of(names)
+  local list, plan = {}, tensor.plan(names)
+  local function put(to, unit, tree) list[#list + 1] = { path = to, unit = unit, tree = tree } end
+  add_direct(put)
+  add_l1(put)
+  add_bytes(put)
+  add_flop(put, plan)
+  add_peaks(put, plan)
+  add_intensity(put)
+  return list
+end
+
+
+-- The same of every metric that one of the launches has.
+function figures.of_launches(launches)
+  local names = {}
+  for _, launch in ipairs(launches) do
+    for name in pairs(launch.metrics) do names[name] = true end
+  end
+  return figures.of(names)
+end
+
+
+return figures
