@@ -193,6 +193,38 @@ static llmprof_frame *aggregated(little *l, llmprof_error *err) {
       sizeof every_statistic / sizeof *every_statistic, err);
 }
 
+/* The same whether or not a median is asked for with it. */
+static void test_aggregates_alone(void **state) {
+  (void)state;
+  static const uint32_t keys[] = {1, 2, 1, UINT32_MAX, 2, 3};
+  static const uint32_t values[] = {7, UINT32_MAX - 1, 0,
+                                    5, UINT32_MAX - 1, UINT32_MAX};
+  const llmprof_column columns[] = {
+      {"key", NULL, LLMPROF_U32, keys, NULL, NULL},
+      {"value", NULL, LLMPROF_U32, values, NULL, NULL},
+  };
+  const llmprof_aggregate wanted[] = {
+      {"sum", LLMPROF_SUM, 1, 0},     {"mean", LLMPROF_MEAN, 1, 0},
+      {"least", LLMPROF_MIN, 1, 0},   {"most", LLMPROF_MAX, 1, 0},
+      {"count", LLMPROF_COUNT, 1, 0}, {"median", LLMPROF_MEDIAN, 1, 0},
+  };
+  const size_t key = 0;
+  llmprof_frame *frame = test_frame(6, NULL, columns, 2);
+  llmprof_frame *all = llmprof_frame_aggregate(frame, &key, 1, wanted, 6, NULL);
+  llmprof_frame *few = llmprof_frame_aggregate(frame, &key, 1, wanted, 5, NULL);
+  assert_int_equal(llmprof_frame_rows(few), 4);
+  for (size_t c = 0; c < 6; c++) {
+    for (size_t row = 0; row < 4; row++)
+      assert_int_equal(llmprof_cell(llmprof_frame_peek(all, c), row),
+                       llmprof_cell(llmprof_frame_peek(few, c), row));
+  }
+  assert_int_equal(llmprof_cell(llmprof_frame_peek(few, 1), 1),
+                   2 * (int64_t)(UINT32_MAX - 1));
+  llmprof_frame_free(all);
+  llmprof_frame_free(few);
+  llmprof_frame_free(frame);
+}
+
 static void test_aggregate(void **state) {
   llmprof_frame *made = aggregated(*state, NULL);
   assert_non_null(made);
@@ -386,6 +418,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_where, setup, teardown),
       cmocka_unit_test_setup_teardown(test_views_of_views, setup, teardown),
       cmocka_unit_test_setup_teardown(test_aggregate, setup, teardown),
+      cmocka_unit_test(test_aggregates_alone),
       cmocka_unit_test_setup_teardown(test_too_many_percentiles, setup,
                                       teardown),
       cmocka_unit_test_setup_teardown(test_extend, setup, teardown),
