@@ -22,6 +22,7 @@ import figures
 import gains
 import host
 import inferred
+import joined
 import layers
 import meetings
 import model
@@ -368,6 +369,11 @@ def judge_recorded(table: Table, program: str, recipe: str) -> None:
         judge(table, "recipes/recorded/" + recipe, capture, stages_of(capture), results,
               raw if os.path.exists(raw) else None, own, folder)
         judge_digest(table, program, out + "/run", results)
+    if os.path.exists(os.path.join(folder, "operators.json")):
+        mine, operators = joined.ours(results), load(folder, "operators.json")["operators"]
+        found = joined.compute(capture, stages_of(capture), operators)
+        for name in sorted({**mine, **found}):
+            table.row(name, mine.get(name), found.get(name))
 
 
 def judge_files(table: Table, program: str, paths: List[str], title: str) -> None:
