@@ -9,6 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Of any number: seconds of which ns fit into 64 bits, and ids. */
+#define MOST 4294967295.0
+
 plan the_plan;
 
 static void forget_names(char **names, size_t count) {
@@ -48,7 +51,8 @@ static bool as_number(const char *text, double *out) {
   char *end;
   errno = 0;
   double value = strtod(text, &end);
-  if (end == text || *end || errno || !(value >= 0)) return false;
+  if (end == text || *end || errno || !(value >= 0 && value <= MOST))
+    return false;
   *out = value;
   return true;
 }

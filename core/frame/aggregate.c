@@ -1,6 +1,7 @@
 /* Groups as a frame: one row each, a column per statistic. */
 #include <math.h>
 
+#include "frame/cells.h"
 #include "llmprof/alloc.h"
 #include "llmprof/frame.h"
 #include "llmprof/interrupt.h"
@@ -144,6 +145,35 @@ static void spread(making *m, size_t column, const llmprof_summary *summaries) {
   }
 }
 
+/* Are small numbers only added up and compared? */
+static bool are_totals(const making *m, size_t column) {
+  bool ok = type_of(m, &(llmprof_aggregate){.column = column}) == LLMPROF_U32;
+  for (size_t i = 0; i < m->count; i++) {
+    const llmprof_aggregate *a = &m->aggregates[i];
+    if (a->column == column && !is_count(a))
+      ok = ok && (keeps_type(a) || a->statistic == LLMPROF_MEAN);
+  }
+  return ok;
+}
+
+static bool add_up(making *m, size_t column, llmprof_summary *summaries,
+                   llmprof_error *err) {
+  if (!llmprof_totals(m->frame, column, &m->groups, summaries, err))
+    return false;
+  for (size_t g = 0; g < m->groups.count; g++)
+    summaries[g].mean = (double)summaries[g].total / (double)summaries[g].count;
+  return true;
+}
+
+static bool summarize(making *m, size_t column, const double *wanted,
+                      size_t count, llmprof_summary *summaries,
+                      llmprof_error *err) {
+  if (!llmprof_frame_column(m->frame, column, err)) return false;
+  if (are_totals(m, column)) return add_up(m, column, summaries, err);
+  return llmprof_summarize(m->frame, column, &m->groups, wanted, count,
+                           summaries, err);
+}
+
 static bool fill_statistics(making *m, size_t column, llmprof_error *err) {
   double wanted[LLMPROF_PERCENTILES];
   size_t count = wanted_of(m, column, wanted);
@@ -153,8 +183,7 @@ static bool fill_statistics(making *m, size_t column, llmprof_error *err) {
   llmprof_summary *summaries =
       llmprof_alloc(m->groups.count, sizeof *summaries);
   if (!summaries) return llmprof_fail_nomem(err);
-  bool ok = llmprof_summarize(m->frame, column, &m->groups, wanted, count,
-                              summaries, err);
+  bool ok = summarize(m, column, wanted, count, summaries, err);
   if (ok) spread(m, column, summaries);
   llmprof_free(summaries);
   return ok;
@@ -234,22 +263,39 @@ llmprof_frame *llmprof_frame_aggregate(llmprof_frame *frame, const size_t *keys,
   if (llmprof_groups_make(&m.groups, frame, keys, key_count, err) &&
       allocate(&m, err) && fill(&m, err))
     result = make_result(&m, keys, key_count, err);
+  if (result && !count) {
+    llmprof_frame_keep_groups(frame, keys, key_count, m.groups.of_row,
+                              m.groups.count);
+    m.groups.of_row = NULL;
+  }
   making_free(&m);
   return result;
 }
 
 /* ---- what is known about groups, by row ---- */
 
+/* By row its group: as they were numbered before, or anew. */
+static uint32_t *number_groups(llmprof_frame *frame, const size_t *keys,
+                               size_t key_count, size_t *count,
+                               llmprof_error *err) {
+  llmprof_groups made;
+  uint32_t *of_row = llmprof_frame_take_groups(frame, keys, key_count, count);
+  if (of_row || !llmprof_groups_make(&made, frame, keys, key_count, err))
+    return of_row;
+  of_row = made.of_row;
+  *count = made.count;
+  made.of_row = NULL;
+  llmprof_groups_free(&made);
+  return of_row;
+}
+
 bool llmprof_frame_extend(llmprof_frame *frame, const size_t *keys,
                           size_t key_count, size_t groups,
                           const llmprof_column *columns, size_t count,
                           llmprof_error *err) {
-  llmprof_groups made;
-  if (!llmprof_groups_make(&made, frame, keys, key_count, err)) return false;
-  uint32_t *of_row = made.of_row;
-  size_t there = made.count;
-  made.of_row = NULL;
-  llmprof_groups_free(&made);
+  size_t there;
+  uint32_t *of_row = number_groups(frame, keys, key_count, &there, err);
+  if (!of_row) return false;
   if (!llmprof_frame_own(frame, of_row)) return llmprof_fail_nomem(err);
   if (there != groups)
     return llmprof_fail(err, LLMPROF_RANGE, "%zu groups, not %zu", there,
@@ -259,6 +305,7 @@ bool llmprof_frame_extend(llmprof_frame *frame, const size_t *keys,
     column.index = of_row;
     if (!llmprof_frame_add(frame, &column, NULL, NULL))
       return llmprof_fail_nomem(err);
+    llmprof_frame_set_items(frame, llmprof_frame_columns(frame) - 1, groups);
   }
   return true;
 }

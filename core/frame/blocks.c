@@ -106,6 +106,15 @@ static bool fill_blocks(llmprof_blocks *blocks, size_t rows,
   return ok;
 }
 
+/* Bounds will do for the span where no cell is absent: those below 0 might make
+ * sums too large that are not. */
+static bool find_span(llmprof_frame *frame, size_t number,
+                      llmprof_cell_span *span, llmprof_error *err) {
+  return llmprof_frame_bounds(frame, number, span, err) &&
+         ((!span->absent && span->low >= 0) ||
+          llmprof_frame_span(frame, number, span, err));
+}
+
 bool llmprof_blocks_load(llmprof_blocks *blocks, llmprof_frame *frame,
                          size_t number, const llmprof_groups *groups,
                          llmprof_error *err) {
@@ -114,7 +123,7 @@ bool llmprof_blocks_load(llmprof_blocks *blocks, llmprof_frame *frame,
   if (!blocks->column) return false;
   size_t rows = llmprof_frame_rows(frame);
   llmprof_cell_span span;
-  if (!llmprof_frame_span(frame, number, &span, err)) return false;
+  if (!find_span(frame, number, &span, err)) return false;
   blocks->count = rows - span.absent;
   blocks->low = span.low;
   blocks->high = span.high;

@@ -36,6 +36,36 @@ typedef struct llmprof_cell_span {
 } llmprof_cell_span;
 llmprof_cell_span llmprof_span_cells(const llmprof_column *column, size_t rows);
 
+enum {
+  LLMPROF_MANY_RUNS = 16 /* ascending stretches; more are not counted */
+};
+
+/* What is found out about the cells of a column, zero at first. */
+typedef struct llmprof_cell_facts {
+  llmprof_cell_span span;
+  bool spanned;  /* span is known */
+  unsigned runs; /* ascending stretches, 0: not counted yet; MANY_RUNS where
+                    there are more or a cell is absent */
+  uint32_t run[LLMPROF_MANY_RUNS]; /* the first row of each */
+} llmprof_cell_facts;
+
+/* Keep what is found out about a column in `facts`, which outlive the frame and
+ * are of the same cells. */
+void llmprof_frame_share_facts(llmprof_frame *frame, size_t column,
+                               llmprof_cell_facts *facts);
+
+/* Say that the data of a column with an index has so many items. */
+void llmprof_frame_set_items(llmprof_frame *frame, size_t column, size_t items);
+
+/* Keep the groups' numbers by row, which become the frame's also on failure,
+ * for whoever asks for the same keys next; and take them, NULL where there are
+ * none. */
+void llmprof_frame_keep_groups(llmprof_frame *frame, const size_t *keys,
+                               size_t key_count, uint32_t *of_row,
+                               size_t groups);
+uint32_t *llmprof_frame_take_groups(llmprof_frame *frame, const size_t *keys,
+                                    size_t key_count, size_t *groups);
+
 /* What follows is found out once for a frame, and once for all views of all of
  * its rows. */
 
@@ -43,17 +73,20 @@ llmprof_cell_span llmprof_span_cells(const llmprof_column *column, size_t rows);
 bool llmprof_frame_span(llmprof_frame *frame, size_t column,
                         llmprof_cell_span *span, llmprof_error *err);
 
+/* Bounds of its cells, which may be wider, and no fewer absent ones than there
+ * are; without looking at the rows of views. */
+bool llmprof_frame_bounds(llmprof_frame *frame, size_t column,
+                          llmprof_cell_span *bounds, llmprof_error *err);
+
 /* Is every cell of a column there, and none less than the one before? False
  * also when its data cannot be had. */
 bool llmprof_frame_ascends(llmprof_frame *frame, size_t column);
 
-/* Is every cell there, and do they ascend in a few stretches, as those of a few
- * tables one behind the other? False also when the data cannot be had. */
-bool llmprof_frame_few_runs(llmprof_frame *frame, size_t column);
-
-/* Will the span be of use to others, too, since the frame is no selection of
- * rows, or is it known? */
-bool llmprof_frame_span_is_cheap(const llmprof_frame *frame, size_t column);
+/* Where every cell is there and they ascend in a few stretches, as those of a
+ * few tables one behind the other: how many, and the first row of each. 0
+ * elsewhere, and when the data cannot be had. */
+unsigned llmprof_frame_runs(llmprof_frame *frame, size_t column,
+                            const uint32_t **first);
 
 /* All rows by the cells of a column, absent ones first, stable; NULL where they
  * are in that order as they are. Owned by the frame. False on failure. */

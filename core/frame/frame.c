@@ -6,21 +6,26 @@
 #include "frame/sort.h"
 #include "llmprof/alloc.h"
 
-enum {
-  MANY_RUNS = 16 /* more are not counted */
-};
-
 /* A column and how to get its data. */
 typedef struct slot {
   llmprof_column column;
   llmprof_column_loader load; /* NULL once the data is there */
   void *user;
   llmprof_frame *below; /* has the same column, where this is of a view */
-  unsigned runs;      /* ascending stretches of its cells; 0: not counted yet */
   const uint32_t *by; /* rows in the order of its cells, once they are asked */
-  llmprof_cell_span span;
-  bool spanned; /* span is known */
+  size_t items;       /* of its data, where it has an index; 0: not known */
+  llmprof_cell_facts own, *shared; /* what is known; shared: where it is kept */
 } slot;
+
+enum {
+  KEPT_KEYS = 8
+};
+
+/* Groups that were numbered for what is made of them next. */
+typedef struct kept_groups {
+  uint32_t *of_row; /* NULL: none */
+  size_t keys[KEPT_KEYS], key_count, count;
+} kept_groups;
 
 struct llmprof_frame {
   size_t rows;
@@ -31,6 +36,7 @@ struct llmprof_frame {
   size_t owned_count, owned_cap;
   const uint32_t *view_rows; /* of a view: its rows in the frame below; */
   size_t view_first;         /* NULL: those from here on */
+  kept_groups groups;
 };
 
 llmprof_frame *llmprof_frame_new(size_t rows, const llmprof_strings *strings) {
@@ -46,6 +52,7 @@ void llmprof_frame_free(llmprof_frame *frame) {
   for (size_t i = 0; i < frame->owned_count; i++) llmprof_free(frame->owned[i]);
   llmprof_free(frame->owned);
   llmprof_free(frame->slots);
+  llmprof_free(frame->groups.of_row);
   llmprof_free(frame);
 }
 
@@ -120,26 +127,94 @@ bool llmprof_frame_give(llmprof_frame *frame, const char *name,
   return true;
 }
 
+bool llmprof_frame_alias(llmprof_frame *frame, size_t number, const char *name,
+                         llmprof_error *err) {
+  const llmprof_column *loaded = llmprof_frame_column(frame, number, err);
+  if (!loaded) return false;
+  llmprof_column column = *loaded;
+  column.name = name;
+  return llmprof_frame_add(frame, &column, NULL, NULL) ||
+         llmprof_fail_nomem(err);
+}
+
+/* ---- groups ---- */
+
+void llmprof_frame_keep_groups(llmprof_frame *frame, const size_t *keys,
+                               size_t key_count, uint32_t *of_row,
+                               size_t groups) {
+  kept_groups *kept = &frame->groups;
+  llmprof_free(kept->of_row);
+  *kept = (kept_groups){.key_count = key_count, .count = groups};
+  if (key_count > KEPT_KEYS) {
+    llmprof_free(of_row);
+    return;
+  }
+  kept->of_row = of_row;
+  for (size_t k = 0; k < key_count; k++) kept->keys[k] = keys[k];
+}
+
+uint32_t *llmprof_frame_take_groups(llmprof_frame *frame, const size_t *keys,
+                                    size_t key_count, size_t *groups) {
+  kept_groups *kept = &frame->groups;
+  if (!kept->of_row || kept->key_count != key_count) return NULL;
+  for (size_t k = 0; k < key_count; k++)
+    if (kept->keys[k] != keys[k]) return NULL;
+  uint32_t *of_row = kept->of_row;
+  *groups = kept->count;
+  kept->of_row = NULL;
+  return of_row;
+}
+
+void llmprof_frame_forget_groups(llmprof_frame *frame) {
+  llmprof_free(frame->groups.of_row);
+  frame->groups.of_row = NULL;
+}
+
 /* ---- order ---- */
 
-/* Ascending stretches of cells, MANY_RUNS where there are more or one is
- * absent. */
-static unsigned count_runs(const llmprof_column *column, size_t rows) {
+static llmprof_cell_facts *facts_of(slot *s) {
+  return s->shared ? s->shared : &s->own;
+}
+
+void llmprof_frame_share_facts(llmprof_frame *frame, size_t column,
+                               llmprof_cell_facts *facts) {
+  frame->slots[column].shared = facts;
+}
+
+void llmprof_frame_set_items(llmprof_frame *frame, size_t column,
+                             size_t items) {
+  frame->slots[column].items = items;
+}
+
+/* Note where the cells of a block fall; false once there are too many runs. */
+static bool count_falls(llmprof_cell_facts *facts, const int64_t *cells,
+                        size_t count, int64_t before, size_t row) {
+  unsigned falls = 0, absent = 0;
+  for (size_t i = 0; i < count; i++) {
+    falls += cells[i] < (i ? cells[i - 1] : before);
+    absent += cells[i] == LLMPROF_ABSENT;
+  }
+  if (absent || facts->runs + falls >= LLMPROF_MANY_RUNS) return false;
+  for (size_t i = 0; falls && i < count; i++)
+    if (cells[i] < (i ? cells[i - 1] : before))
+      facts->run[facts->runs++] = (uint32_t)(row + i);
+  return true;
+}
+
+static void count_runs(llmprof_cell_facts *facts, const llmprof_column *column,
+                       size_t rows) {
   int64_t cells[LLMPROF_BLOCK], before = LLMPROF_ABSENT + 1;
-  unsigned runs = 1;
+  facts->runs = 1;
+  facts->run[0] = 0;
   for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
     size_t count = llmprof_block(row, rows);
-    unsigned falls = 0, absent = 0;
     llmprof_cells(column, row, count, cells);
-    for (size_t i = 0; i < count; i++) {
-      falls += cells[i] < before;
-      absent += cells[i] == LLMPROF_ABSENT;
-      before = cells[i];
+    if (!count_falls(facts, cells, count, before, row)) {
+      facts->runs = LLMPROF_MANY_RUNS;
+      return;
     }
-    runs += falls;
-    if (absent || runs >= MANY_RUNS) return MANY_RUNS;
+    before = cells[count - 1];
   }
-  return runs;
 }
 
 /* The frame below whose column has these very cells, or NULL. */
@@ -151,29 +226,31 @@ static llmprof_frame *same_below(const llmprof_frame *frame, const slot *s,
   return s->below;
 }
 
-/* 0: the data cannot be had. */
-static unsigned runs_of(llmprof_frame *frame, size_t number) {
+/* Those with the runs counted; NULL: the data cannot be had. */
+static const llmprof_cell_facts *count_facts(llmprof_frame *frame,
+                                             size_t number) {
   slot *s = &frame->slots[number];
   llmprof_frame *below = same_below(frame, s, &number);
-  if (below) return runs_of(below, number);
-  if (s->runs) return s->runs;
+  if (below) return count_facts(below, number);
+  if (facts_of(s)->runs) return facts_of(s);
   const llmprof_column *column = llmprof_frame_column(frame, number, NULL);
-  if (column) s->runs = count_runs(column, frame->rows);
-  return s->runs;
+  if (!column) return NULL;
+  llmprof_cell_facts *facts = facts_of(&frame->slots[number]);
+  count_runs(facts, column, frame->rows);
+  return facts;
 }
 
 bool llmprof_frame_ascends(llmprof_frame *frame, size_t number) {
-  return runs_of(frame, number) == 1;
+  const llmprof_cell_facts *facts = count_facts(frame, number);
+  return facts && facts->runs == 1;
 }
 
-bool llmprof_frame_few_runs(llmprof_frame *frame, size_t number) {
-  unsigned runs = runs_of(frame, number);
-  return runs && runs < MANY_RUNS;
-}
-
-bool llmprof_frame_span_is_cheap(const llmprof_frame *frame, size_t number) {
-  const slot *s = &frame->slots[number];
-  return s->spanned || !s->below || same_below(frame, s, &number);
+unsigned llmprof_frame_runs(llmprof_frame *frame, size_t number,
+                            const uint32_t **first) {
+  const llmprof_cell_facts *facts = count_facts(frame, number);
+  if (!facts || facts->runs >= LLMPROF_MANY_RUNS) return 0;
+  *first = facts->run;
+  return facts->runs;
 }
 
 bool llmprof_frame_span(llmprof_frame *frame, size_t number,
@@ -183,9 +260,41 @@ bool llmprof_frame_span(llmprof_frame *frame, size_t number,
   if (below) return llmprof_frame_span(below, number, span, err);
   const llmprof_column *column = llmprof_frame_column(frame, number, err);
   if (!column) return false;
-  if (!s->spanned) s->span = llmprof_span_cells(column, frame->rows);
-  s->spanned = true;
-  *span = s->span;
+  llmprof_cell_facts *facts = facts_of(&frame->slots[number]);
+  if (!facts->spanned) facts->span = llmprof_span_cells(column, frame->rows);
+  facts->spanned = true;
+  *span = facts->span;
+  return true;
+}
+
+/* Items that rows reach through an index, where these are few. */
+static llmprof_cell_span span_items(const llmprof_column *column, size_t items,
+                                    size_t rows) {
+  llmprof_column all = *column;
+  all.index = NULL;
+  llmprof_cell_span span = llmprof_span_cells(&all, items);
+  span.absent = rows;
+  return span;
+}
+
+bool llmprof_frame_bounds(llmprof_frame *frame, size_t number,
+                          llmprof_cell_span *bounds, llmprof_error *err) {
+  enum {
+    FEW = 4 /* items in so many rows */
+  };
+  const llmprof_column *column = llmprof_frame_column(frame, number, err);
+  slot *s = &frame->slots[number];
+  if (!column) return false;
+  if (s->below && !facts_of(s)->spanned) {
+    size_t there = llmprof_frame_find(s->below, column->name);
+    if (!llmprof_frame_bounds(s->below, there, bounds, err)) return false;
+    if (bounds->absent > frame->rows) bounds->absent = frame->rows;
+    return true;
+  }
+  bool few = s->items && s->items <= frame->rows / FEW;
+  if (!few || !column->index || facts_of(s)->spanned)
+    return llmprof_frame_span(frame, number, bounds, err);
+  *bounds = span_items(column, s->items, frame->rows);
   return true;
 }
 

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "frame/cells.h"
+#include "frame/visit.h"
 #include "llmprof/alloc.h"
 
 static int64_t larger(int64_t a, int64_t b) {
@@ -60,41 +60,6 @@ size_t llmprof_intervals_merge(llmprof_interval *items, size_t count) {
   return kept;
 }
 
-/* A frame's starts and ends, which are visited by start. */
-typedef struct visited {
-  const llmprof_column *start, *end;
-  const uint32_t *order; /* NULL: rows are in order */
-  size_t rows;
-} visited;
-
-static bool visit(visited *v, llmprof_frame *frame, size_t start_column,
-                  size_t end_column, llmprof_error *err) {
-  v->rows = llmprof_frame_rows(frame);
-  v->start = llmprof_frame_column(frame, start_column, err);
-  if (!v->start) return false;
-  v->end = llmprof_frame_column(frame, end_column, err);
-  return v->end && llmprof_frame_order(frame, start_column, &v->order, err);
-}
-
-/* Starts and ends of a block of rows. */
-typedef struct block {
-  int64_t starts[LLMPROF_BLOCK], ends[LLMPROF_BLOCK];
-  size_t count;
-} block;
-
-static void read_block(const visited *v, size_t place, block *b) {
-  b->count = llmprof_block(place, v->rows);
-  if (!v->order) {
-    llmprof_cells(v->start, place, b->count, b->starts);
-    llmprof_cells(v->end, place, b->count, b->ends);
-    return;
-  }
-  for (size_t i = 0; i < b->count; i++) {
-    b->starts[i] = llmprof_cell(v->start, v->order[place + i]);
-    b->ends[i] = llmprof_cell(v->end, v->order[place + i]);
-  }
-}
-
 /* Add to sorted intervals one that does not start before the last of them. */
 static bool add_interval(llmprof_intervals *set, size_t *cap, int64_t start,
                          int64_t end) {
@@ -121,7 +86,8 @@ static bool is_interval(int64_t start, int64_t end) {
   return start != LLMPROF_ABSENT && end != LLMPROF_ABSENT && end > start;
 }
 
-static bool add_block(llmprof_intervals *set, size_t *cap, const block *b) {
+static bool add_block(llmprof_intervals *set, size_t *cap,
+                      const llmprof_visit_block *b) {
   for (size_t i = 0; i < b->count; i++) {
     if (is_interval(b->starts[i], b->ends[i]) &&
         !add_interval(set, cap, b->starts[i], b->ends[i]))
@@ -134,12 +100,13 @@ bool llmprof_intervals_of_frame(llmprof_intervals *set, llmprof_frame *frame,
                                 size_t start_column, size_t end_column,
                                 llmprof_error *err) {
   *set = (llmprof_intervals){0};
-  visited v;
-  if (!visit(&v, frame, start_column, end_column, err)) return false;
+  llmprof_visit v;
+  if (!llmprof_visit_make(&v, frame, start_column, end_column, err))
+    return false;
   size_t cap = 0;
   for (size_t row = 0; row < v.rows; row += LLMPROF_BLOCK) {
-    block b;
-    read_block(&v, row, &b);
+    llmprof_visit_block b;
+    llmprof_visit_read(&v, row, &b);
     if (add_block(set, &cap, &b)) continue;
     llmprof_intervals_free(set);
     return llmprof_fail_nomem(err);
@@ -163,24 +130,25 @@ static void cover(llmprof_extent *extent, int64_t start, int64_t end) {
 bool llmprof_intervals_by_group(llmprof_frame *frame, size_t start_column,
                                 size_t end_column, const llmprof_groups *groups,
                                 llmprof_extent *extents, llmprof_error *err) {
-  visited v;
-  if (!visit(&v, frame, start_column, end_column, err)) return false;
+  llmprof_visit v;
+  if (!llmprof_visit_make(&v, frame, start_column, end_column, err))
+    return false;
   for (size_t g = 0; g < groups->count; g++)
     extents[g] = (llmprof_extent){0, LLMPROF_ABSENT, LLMPROF_ABSENT};
   for (size_t place = 0; place < v.rows; place += LLMPROF_BLOCK) {
-    block b;
-    read_block(&v, place, &b);
+    llmprof_visit_block b;
+    llmprof_visit_read(&v, place, &b);
     for (size_t i = 0; i < b.count; i++) {
-      size_t row = v.order ? v.order[place + i] : place + i;
+      size_t row = llmprof_visit_row(&v, place + i);
       cover(&extents[groups->of_row[row]], b.starts[i], b.ends[i]);
     }
   }
   return true;
 }
 
-/* The first interval that ends after `time`. */
-static size_t first_after(const llmprof_intervals *set, int64_t time) {
-  size_t low = 0, high = set->count;
+/* The same among places [low, high), where it is known to lie, or high. */
+static size_t after_between(const llmprof_intervals *set, size_t low,
+                            size_t high, int64_t time) {
   while (low < high) {
     size_t middle = low + (high - low) / 2;
     if (set->items[middle].end > time)
@@ -191,15 +159,42 @@ static size_t first_after(const llmprof_intervals *set, int64_t time) {
   return low;
 }
 
-int64_t llmprof_intervals_covered(const llmprof_intervals *set, int64_t from,
-                                  int64_t to) {
+size_t llmprof_intervals_after(const llmprof_intervals *set, int64_t time) {
+  return after_between(set, 0, set->count, time);
+}
+
+/* The same, looking from a place onwards in ever larger steps. */
+static size_t after_place(const llmprof_intervals *set, size_t place,
+                          int64_t time) {
+  size_t step = 1;
+  if (place > set->count || (place && set->items[place - 1].end > time))
+    return llmprof_intervals_after(set, time);
+  while (place < set->count && set->items[place].end <= time) {
+    size_t low = place + 1;
+    place = set->count - low < step ? set->count : low + step;
+    step *= 2;
+    if (place == set->count || set->items[place].end > time)
+      return after_between(set, low, place, time);
+  }
+  return place;
+}
+
+int64_t llmprof_intervals_covered_near(const llmprof_intervals *set,
+                                       size_t *place, int64_t from,
+                                       int64_t to) {
   if (to <= from) return 0;
   int64_t total = 0;
-  for (size_t i = first_after(set, from);
-       i < set->count && set->items[i].start < to; i++)
+  *place = after_place(set, *place, from);
+  for (size_t i = *place; i < set->count && set->items[i].start < to; i++)
     total = add(total, length(larger(set->items[i].start, from),
                               smaller(set->items[i].end, to)));
   return total;
+}
+
+int64_t llmprof_intervals_covered(const llmprof_intervals *set, int64_t from,
+                                  int64_t to) {
+  size_t place = SIZE_MAX;
+  return llmprof_intervals_covered_near(set, &place, from, to);
 }
 
 static bool add_gap(llmprof_intervals *gaps, size_t *cap, int64_t start,
@@ -217,7 +212,7 @@ bool llmprof_intervals_gaps(llmprof_intervals *gaps,
   *gaps = (llmprof_intervals){0};
   size_t cap = 0;
   bool ok = true;
-  for (size_t i = first_after(set, from);
+  for (size_t i = llmprof_intervals_after(set, from);
        ok && i < set->count && set->items[i].start < to; i++) {
     ok = add_gap(gaps, &cap, from, set->items[i].start, shortest);
     from = larger(from, set->items[i].end);
@@ -232,8 +227,9 @@ int64_t llmprof_intervals_overlap(const llmprof_intervals *a,
                                   const llmprof_intervals *b) {
   int64_t total = 0;
   if (!a->count || !b->count) return 0;
-  size_t i = first_after(a, b->items[0].start);
-  size_t j = i < a->count ? first_after(b, a->items[i].start) : b->count;
+  size_t i = llmprof_intervals_after(a, b->items[0].start);
+  size_t j =
+      i < a->count ? llmprof_intervals_after(b, a->items[i].start) : b->count;
   while (i < a->count && j < b->count) {
     llmprof_interval x = a->items[i], y = b->items[j];
     int64_t start = larger(x.start, y.start), end = smaller(x.end, y.end);

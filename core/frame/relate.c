@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "frame/cells.h"
+#include "frame/median.h"
 #include "llmprof/alloc.h"
 #include "llmprof/interrupt.h"
 #include "llmprof/relate.h"
@@ -75,6 +76,68 @@ bool llmprof_frame_lag(llmprof_frame *frame, size_t number, long offset,
          llmprof_fail_nomem(err);
 }
 
+/* ---- rows of another frame, by a rising column ---- */
+
+/* Its rows in that order; absent cells come first. */
+typedef struct rising {
+  const llmprof_column *column;
+  const uint32_t *order; /* NULL: as they lie */
+  size_t first, rows;    /* first: that has a cell */
+} rising;
+
+static size_t rising_row(const rising *r, size_t place) {
+  return r->order ? r->order[place] : place;
+}
+
+/* The first place whose cell is not less than a value. */
+static size_t rising_place(const rising *r, int64_t value) {
+  size_t low = r->first, high = r->rows;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (llmprof_cell(r->column, rising_row(r, middle)) < value)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static bool rising_make(rising *r, llmprof_frame *frame, size_t column,
+                        llmprof_error *err) {
+  *r = (rising){.rows = llmprof_frame_rows(frame),
+                .column = llmprof_frame_column(frame, column, err)};
+  if (!r->column || !llmprof_frame_order(frame, column, &r->order, err))
+    return false;
+  r->first = rising_place(r, LLMPROF_ABSENT + 1);
+  return true;
+}
+
+static uint32_t row_beside(const rising *r, int64_t cell, bool before) {
+  if (cell == LLMPROF_ABSENT) return UINT32_MAX;
+  size_t place = rising_place(r, cell);
+  if (place == (before ? r->first : r->rows)) return UINT32_MAX;
+  return (uint32_t)rising_row(r, before ? place - 1 : place);
+}
+
+bool llmprof_frame_beside(llmprof_frame *frame, size_t column,
+                          llmprof_frame *other, size_t there, bool before,
+                          const char *name, llmprof_error *err) {
+  const llmprof_column *from = llmprof_frame_column(frame, column, err);
+  rising r;
+  if (!from || !rising_make(&r, other, there, err)) return false;
+  size_t rows = llmprof_frame_rows(frame);
+  uint32_t *found = llmprof_alloc(rows, sizeof *found);
+  if (!found) return llmprof_fail_nomem(err);
+  for (size_t row = 0; row < rows; row++) {
+    if (llmprof_interrupted_at(row)) {
+      llmprof_free(found);
+      return llmprof_fail_interrupted(err);
+    }
+    found[row] = row_beside(&r, llmprof_cell(from, row), before);
+  }
+  return llmprof_frame_give(frame, name, NULL, LLMPROF_U32, found, err);
+}
+
 /* ---- a window that moves ---- */
 
 typedef struct window {
@@ -139,13 +202,24 @@ static void roll_least(const window *w, double sign) {
   }
 }
 
-static void roll(window *w, llmprof_statistic statistic) {
+static bool roll_medians(const window *w, llmprof_error *err) {
+  double *medians = llmprof_alloc(w->count, sizeof *medians);
+  bool ok = medians || llmprof_fail_nomem(err);
+  ok = ok && llmprof_roll_median(w->values, w->count, w->size, medians, err);
+  for (size_t i = 0; ok && i < w->count; i++) w->out[w->rows[i]] = medians[i];
+  llmprof_free(medians);
+  return ok;
+}
+
+static bool roll(window *w, llmprof_statistic statistic, llmprof_error *err) {
   for (size_t i = 0; i < w->count; i++)
     w->values[i] = llmprof_real_at(w->from, w->rows[i]);
+  if (statistic == LLMPROF_MEDIAN) return roll_medians(w, err);
   if (statistic == LLMPROF_MIN || statistic == LLMPROF_MAX)
     roll_least(w, statistic == LLMPROF_MIN ? 1 : -1);
   else
     roll_sums(w, statistic == LLMPROF_MEAN ? (double)w->size : 1);
+  return true;
 }
 
 static bool window_init(window *w, size_t rows, llmprof_error *err) {
@@ -169,7 +243,7 @@ bool llmprof_frame_rolling(llmprof_frame *frame, size_t number, size_t size,
     if (llmprof_interrupted_at(g)) ok = llmprof_fail_interrupted(err);
     w.rows = l.rows + l.start[g];
     w.count = l.start[g + 1] - l.start[g];
-    if (ok) roll(&w, statistic);
+    ok = ok && roll(&w, statistic, err);
   }
   listing_free(&l);
   llmprof_free(w.values);

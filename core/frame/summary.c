@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "frame/blocks.h"
+#include "frame/cells.h"
 #include "frame/select.h"
 #include "frame/sort.h"
 #include "llmprof/alloc.h"
@@ -226,6 +227,11 @@ static bool wide_group(const task *t, size_t first, size_t count,
   return true;
 }
 
+static bool fail_range(const llmprof_column *column, llmprof_error *err) {
+  return llmprof_fail(err, LLMPROF_RANGE, "total of column '%s' is too large",
+                      column->name);
+}
+
 static bool summarize_group(const task *t, size_t group,
                             llmprof_summary *summary, llmprof_error *err) {
   size_t first = t->blocks.start[group];
@@ -234,9 +240,7 @@ static bool summarize_group(const task *t, size_t group,
   if (!count) return true;
   bool ok = t->blocks.near ? near_group(t, first, count, summary)
                            : wide_group(t, first, count, summary);
-  return ok ||
-         llmprof_fail(err, LLMPROF_RANGE, "total of column '%s' is too large",
-                      t->blocks.column->name);
+  return ok || fail_range(t->blocks.column, err);
 }
 
 static bool task_init(task *t, llmprof_frame *frame, size_t number,
@@ -265,6 +269,44 @@ bool llmprof_summarize(llmprof_frame *frame, size_t number,
   }
   task_free(&t);
   return ok;
+}
+
+/* ---- totals alone ---- */
+
+static bool add_totals(llmprof_summary *summaries, const int64_t *cells,
+                       size_t count, const uint32_t *of_row) {
+  bool fits = true;
+  for (size_t i = 0; i < count; i++) {
+    if (cells[i] == LLMPROF_ABSENT) continue;
+    llmprof_summary *s = &summaries[of_row[i]];
+    int64_t cell = cells[i];
+    if (!s->count++) s->min = s->max = cell;
+    if (cell < s->min) s->min = cell;
+    if (cell > s->max) s->max = cell;
+    fits = !__builtin_add_overflow(s->total, cell, &s->total) && fits;
+  }
+  return fits;
+}
+
+bool llmprof_totals(llmprof_frame *frame, size_t number,
+                    const llmprof_groups *groups, llmprof_summary *summaries,
+                    llmprof_error *err) {
+  const llmprof_column *column = llmprof_frame_column(frame, number, err);
+  if (!column) return false;
+  if (column->type == LLMPROF_F64)
+    return llmprof_summarize(frame, number, groups, NULL, 0, summaries, err);
+  size_t rows = llmprof_frame_rows(frame);
+  for (size_t g = 0; g < groups->count; g++)
+    summaries[g] = (llmprof_summary){0};
+  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
+    int64_t cells[LLMPROF_BLOCK];
+    size_t count = llmprof_block(row, rows);
+    llmprof_cells(column, row, count, cells);
+    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
+    if (!add_totals(summaries, cells, count, groups->of_row + row))
+      return fail_range(column, err);
+  }
+  return true;
 }
 
 /* ---- distinct values ---- */

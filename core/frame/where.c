@@ -1,7 +1,7 @@
 /* Selecting rows. Every condition becomes a test of a cell: whether it lies
  * between two bounds, is one of a set, or is not. Bounds on a column that
- * ascends are found by bisection; the rows between them meet the other tests,
- * a block at a time. */
+ * ascends, or does in a few runs, are found by bisection; the rows between them
+ * meet the other tests, a block at a time. */
 #include <string.h>
 
 #include "frame/cells.h"
@@ -191,22 +191,61 @@ static size_t sift(const test *tests, size_t count, size_t first, size_t rows,
   return left;
 }
 
-/* Row numbers of [first, last) that pass all of one test or more. */
-static uint32_t *matching_rows(const test *tests, size_t count, size_t first,
-                               size_t last, size_t *found, llmprof_error *err) {
-  uint32_t *rows = llmprof_alloc(last - first, sizeof *rows);
+/* Rows [first, last). */
+typedef struct piece {
+  size_t first, last;
+} piece;
+
+enum {
+  MOST_PIECES = 2 * LLMPROF_MANY_RUNS
+};
+
+/* What may still pass: pieces that follow each other, none of them empty. */
+typedef struct rest {
+  piece pieces[MOST_PIECES];
+  size_t count;
+} rest;
+
+static size_t rows_of(const rest *r) {
+  size_t rows = 0;
+  for (size_t i = 0; i < r->count; i++)
+    rows += r->pieces[i].last - r->pieces[i].first;
+  return rows;
+}
+
+/* Add the numbers of those that pass all tests; returns how many. */
+static size_t match_piece(const test *tests, size_t count, piece p,
+                          uint32_t *rows) {
+  size_t found = 0;
+  for (size_t row = p.first; row < p.last; row += LLMPROF_BLOCK) {
+    uint16_t kept[LLMPROF_BLOCK];
+    size_t left = sift(tests, count, row, llmprof_block(row, p.last), kept);
+    for (size_t i = 0; i < left; i++)
+      rows[found + i] = (uint32_t)(row + kept[i]);
+    found += left;
+    if (llmprof_interrupted()) break;
+  }
+  return found;
+}
+
+static size_t list_piece(piece p, uint32_t *rows) {
+  for (size_t row = p.first; row < p.last; row++)
+    rows[row - p.first] = (uint32_t)row;
+  return p.last - p.first;
+}
+
+/* Row numbers of the rest that pass all tests. */
+static uint32_t *matching_rows(const test *tests, size_t count, const rest *r,
+                               size_t *found, llmprof_error *err) {
+  uint32_t *rows = llmprof_alloc(rows_of(r), sizeof *rows);
   if (!rows) return llmprof_fail_nomem(err), NULL;
   *found = 0;
-  for (size_t row = first; row < last; row += LLMPROF_BLOCK) {
-    uint16_t kept[LLMPROF_BLOCK];
-    size_t left = sift(tests, count, row, llmprof_block(row, last), kept);
-    for (size_t i = 0; i < left; i++)
-      rows[*found + i] = (uint32_t)(row + kept[i]);
-    *found += left;
-    if (llmprof_interrupted()) {
-      llmprof_free(rows);
-      return llmprof_fail_interrupted(err), NULL;
-    }
+  for (size_t i = 0; i < r->count; i++)
+    *found += count ? match_piece(tests, count, r->pieces[i], rows + *found)
+                    : list_piece(r->pieces[i], rows + *found);
+  if (llmprof_interrupted()) {
+    llmprof_free(rows);
+    return llmprof_fail_interrupted(err), NULL;
   }
   uint32_t *trimmed = llmprof_resize(rows, *found, sizeof *rows);
   return trimmed ? trimmed : rows;
@@ -214,21 +253,20 @@ static uint32_t *matching_rows(const test *tests, size_t count, size_t first,
 
 /* ---- without looking at rows ---- */
 
-/* What the lowest and the highest cell of its column say of a test: MET or
- * FAILED by all rows, or OPEN. */
+/* What bounds of its column's cells say of a test: MET or FAILED by all rows,
+ * or OPEN. */
 typedef enum verdict {
   OPEN,
   MET,
   FAILED
 } verdict;
 
-static verdict verdict_of(const test *t, const llmprof_cell_span *span,
-                          size_t rows) {
-  verdict none = t->kind == NONE_OF ? MET : FAILED;
-  verdict all = t->kind == NONE_OF ? FAILED : MET;
+static verdict verdict_of(const test *t, const llmprof_cell_span *span) {
   if (t->kind == ANY) return MET;
-  if (t->low == LLMPROF_ABSENT && t->high == LLMPROF_ABSENT)
-    return !span->absent ? none : span->absent == rows ? all : OPEN;
+  if (t->low == LLMPROF_ABSENT && t->high == LLMPROF_ABSENT) {
+    if (span->absent) return OPEN;
+    return t->kind == NONE_OF ? MET : FAILED;
+  }
   if (t->low == LLMPROF_ABSENT || t->kind == NONE_OF) return OPEN;
   if (t->low > t->high || span->low > t->high || span->high < t->low)
     return FAILED;
@@ -238,36 +276,59 @@ static verdict verdict_of(const test *t, const llmprof_cell_span *span,
 
 static verdict judge(llmprof_frame *frame, const test *t) {
   llmprof_cell_span span;
-  if (!llmprof_frame_span_is_cheap(frame, t->number) ||
-      !llmprof_frame_span(frame, t->number, &span, NULL))
+  if (!llmprof_frame_bounds(frame, t->number, &span, NULL))
     return t->kind == ANY ? MET : OPEN;
-  return verdict_of(t, &span, llmprof_frame_rows(frame));
+  return verdict_of(t, &span);
 }
 
 /* ---- bisection ---- */
 
-/* Does a test that bounds an ascending column, and so is met once the rows are
- * narrowed down to [*first, *last)? */
-static bool narrow(llmprof_frame *frame, const test *t, size_t *first,
-                   size_t *last) {
-  if (t->kind != WITHIN || t->low == LLMPROF_ABSENT || t->low > t->high ||
-      !llmprof_frame_ascends(frame, t->number))
+/* Cut the rest where runs begin; false where that makes too many pieces. */
+static bool cut(rest *r, const uint32_t *first, unsigned runs) {
+  rest made = {.count = 0};
+  for (size_t i = 0; i < r->count; i++) {
+    piece left = r->pieces[i];
+    for (unsigned run = 1; run <= runs && left.first < left.last; run++) {
+      size_t end = run < runs ? first[run] : left.last;
+      if (end <= left.first) continue;
+      if (end > left.last) end = left.last;
+      if (made.count == MOST_PIECES) return false;
+      made.pieces[made.count++] = (piece){left.first, end};
+      left.first = end;
+    }
+  }
+  *r = made;
+  return true;
+}
+
+/* Does a test bound a column that ascends in pieces of the rest, and so is met
+ * once these are narrowed down? */
+static bool narrow(llmprof_frame *frame, const test *t, rest *r) {
+  const uint32_t *first;
+  if (t->kind != WITHIN || t->low == LLMPROF_ABSENT || t->low > t->high)
     return false;
-  *first = llmprof_first_at(t->column, *first, *last, t->low, false);
-  *last = llmprof_first_at(t->column, *first, *last, t->high, true);
+  unsigned runs = llmprof_frame_runs(frame, t->number, &first);
+  if (!runs || !cut(r, first, runs)) return false;
+  size_t kept = 0;
+  for (size_t i = 0; i < r->count; i++) {
+    piece p = r->pieces[i];
+    p.first = llmprof_first_at(t->column, p.first, p.last, t->low, false);
+    p.last = llmprof_first_at(t->column, p.first, p.last, t->high, true);
+    if (p.first < p.last) r->pieces[kept++] = p;
+  }
+  r->count = kept;
   return true;
 }
 
 /* Narrow down, and keep the tests that remain; returns how many. */
 static size_t narrow_all(llmprof_frame *frame, test *tests, size_t count,
-                         size_t *first, size_t *last) {
-  size_t kept = 0;
-  *first = 0;
-  *last = llmprof_frame_rows(frame);
+                         rest *r) {
+  size_t kept = 0, rows = llmprof_frame_rows(frame);
+  *r = (rest){.pieces = {{0, rows}}, .count = rows > 0};
   for (size_t i = 0; i < count; i++) {
     verdict all = judge(frame, &tests[i]);
-    if (all == FAILED) *last = *first;
-    if (all != OPEN || narrow(frame, &tests[i], first, last)) continue;
+    if (all == FAILED) r->count = 0;
+    if (all != OPEN || narrow(frame, &tests[i], r)) continue;
     test swap = tests[kept];
     tests[kept++] = tests[i];
     tests[i] = swap;
@@ -277,15 +338,19 @@ static size_t narrow_all(llmprof_frame *frame, test *tests, size_t count,
 
 static llmprof_frame *select_rows(llmprof_frame *frame, test *tests,
                                   size_t count, llmprof_error *err) {
-  size_t first, last, found;
+  rest r;
+  size_t found;
   if (llmprof_interrupted()) return llmprof_fail_interrupted(err), NULL;
-  size_t left = narrow_all(frame, tests, count, &first, &last);
-  if (!left) return llmprof_frame_slice(frame, first, last - first, err);
-  uint32_t *rows = matching_rows(tests, left, first, last, &found, err);
+  size_t left = narrow_all(frame, tests, count, &r);
+  piece only = r.count ? r.pieces[0] : (piece){0, 0};
+  if (!r.count || (!left && r.count == 1))
+    return llmprof_frame_slice(frame, only.first, only.last - only.first, err);
+  uint32_t *rows = matching_rows(tests, left, &r, &found, err);
   if (!rows) return NULL;
-  if (found < last - first) return llmprof_frame_take(frame, rows, found, err);
+  if (r.count > 1 || found < only.last - only.first)
+    return llmprof_frame_take(frame, rows, found, err);
   llmprof_free(rows); /* all of them need no list */
-  return llmprof_frame_slice(frame, first, found, err);
+  return llmprof_frame_slice(frame, only.first, found, err);
 }
 
 llmprof_frame *llmprof_frame_where(llmprof_frame *frame,

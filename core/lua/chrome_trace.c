@@ -125,7 +125,8 @@ static int f_info(lua_State *L) {
   return 1;
 }
 
-/* operators:frame(name) -> frame | nil, message, code; name: host or gpu */
+/* operators:frame(name) -> frame | nil, message, code; name: host,
+ * gpu or marks */
 static int f_frame(lua_State *L) {
   llmprof_operators *operators = llmprof_lua_unbox(L, 1, OPERATORS);
   const char *name = luaL_checkstring(L, 2);

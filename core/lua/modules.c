@@ -4,6 +4,7 @@
 #define MODULES(X) \
   X(bounds)        \
   X(chrome_trace)  \
+  X(classes)       \
   X(cluster)       \
   X(collectives)   \
   X(csv)           \
@@ -24,6 +25,7 @@
   X(period)        \
   X(resources)     \
   X(scrub)         \
+  X(sheet)         \
   X(spans)         \
   X(spawn)         \
   X(spool)         \

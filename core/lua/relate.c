@@ -9,7 +9,11 @@
  *   frame:less { column = "end", by = "start", name = "duration" }
  *   frame:part { column = "duration", name = "share" }
  *   frame:match { by = { "name" }, name = "row" , other = frame,
- *                 keys = { "name" } } */
+ *                 keys = { "name" } }
+ *   calls:beside { column = "start", other = ops, there = "api_start",
+ *                  before = true, name = "op" }
+ *   frame:pair { column = "word", turn = "rep", name = "row", other = frame,
+ *                key = "word" } */
 #include "llmprof/relate.h"
 
 #include <string.h>
@@ -122,12 +126,13 @@ static int r_lag(lua_State *L) {
       L, llmprof_frame_lag(frame, column, offset, groups, name, &err), &err);
 }
 
-/* frame:rolling { column, size, statistic ("sum", "mean", "min", "max"), by,
- * name } -> the frame, with that of so many rows up to each */
+/* frame:rolling { column, size, statistic ("sum", "mean", "median", "min",
+ * "max"), by, name } -> the frame, with that of so many rows up to each */
 static int r_rolling(lua_State *L) {
-  static const char *const names[] = {"sum", "mean", "min", "max", NULL};
-  static const llmprof_statistic statistics[] = {LLMPROF_SUM, LLMPROF_MEAN,
-                                                 LLMPROF_MIN, LLMPROF_MAX};
+  static const char *const names[] = {"sum", "mean", "median",
+                                      "min", "max",  NULL};
+  static const llmprof_statistic statistics[] = {
+      LLMPROF_SUM, LLMPROF_MEAN, LLMPROF_MEDIAN, LLMPROF_MIN, LLMPROF_MAX};
   llmprof_frame *frame = check_call(L);
   const char *name = check_new(L, frame);
   size_t column = number_column(L, frame);
@@ -155,16 +160,22 @@ static int r_part(lua_State *L) {
                              &err);
 }
 
+/* The column of integers that options[field] names. */
+static size_t integer_column(lua_State *L, llmprof_frame *frame,
+                             const char *field) {
+  size_t column = llmprof_lua_column_field(L, 2, frame, field);
+  if (llmprof_frame_peek(frame, column)->type > LLMPROF_U32)
+    luaL_error(L, "columns of integers are expected");
+  return column;
+}
+
 /* frame:less { column, by, name } -> the frame, with one column of integers
  * less another */
 static int r_less(lua_State *L) {
   llmprof_frame *frame = check_call(L);
   const char *name = check_new(L, frame);
-  size_t column = llmprof_lua_column_field(L, 2, frame, "column");
-  size_t by = llmprof_lua_column_field(L, 2, frame, "by");
-  if (llmprof_frame_peek(frame, column)->type > LLMPROF_U32 ||
-      llmprof_frame_peek(frame, by)->type > LLMPROF_U32)
-    luaL_error(L, "columns of integers are expected");
+  size_t column = integer_column(L, frame, "column");
+  size_t by = integer_column(L, frame, "by");
   llmprof_error err;
   return llmprof_lua_changed(
       L, llmprof_frame_less(frame, column, by, name, &err), &err);
@@ -184,6 +195,38 @@ static int r_match(lua_State *L) {
   llmprof_error err;
   return llmprof_lua_changed(
       L, llmprof_frame_match(frame, by, other, keys, count, name, &err), &err);
+}
+
+/* frame:beside { column, other, there, before, name } -> the frame, with the
+ * row of another frame, from 0: the last whose column `there` is less than the
+ * column or, without `before`, the first in which it is not */
+static int r_beside(lua_State *L) {
+  llmprof_frame *frame = check_call(L);
+  const char *name = check_new(L, frame);
+  size_t column = integer_column(L, frame, "column");
+  bool before = llmprof_lua_opt_bool(L, 2, "before", false);
+  lua_getfield(L, 2, "other"); /* 3 */
+  llmprof_frame *other = llmprof_lua_check_frame(L, 3);
+  size_t there = integer_column(L, other, "there");
+  llmprof_error err;
+  return llmprof_lua_changed(
+      L, llmprof_frame_beside(frame, column, other, there, before, name, &err),
+      &err);
+}
+
+/* frame:pair { column, turn, other, key, name } -> the frame, with the row of
+ * another frame, from 0, that it pairs off with by order */
+static int r_pair(lua_State *L) {
+  llmprof_frame *frame = check_call(L);
+  const char *name = check_new(L, frame);
+  lua_getfield(L, 2, "other"); /* 3 */
+  llmprof_frame *other = llmprof_lua_check_frame(L, 3);
+  size_t column = integer_column(L, frame, "column");
+  size_t turn = llmprof_lua_opt_column_field(L, 2, frame, "turn");
+  size_t key = integer_column(L, other, "key");
+  llmprof_error err;
+  return llmprof_lua_changed(
+      L, llmprof_frame_pair(frame, column, turn, other, key, name, &err), &err);
 }
 
 static double number_field(lua_State *L, const char *field) {
@@ -230,5 +273,6 @@ static int r_outline(lua_State *L) {
 const luaL_Reg llmprof_lua_relate_methods[] = {
     {"outline", r_outline}, {"gaps", r_gaps},   {"overlap", r_overlap},
     {"lag", r_lag},         {"part", r_part},   {"less", r_less},
-    {"rolling", r_rolling}, {"match", r_match}, {NULL, NULL},
+    {"rolling", r_rolling}, {"match", r_match}, {"pair", r_pair},
+    {"beside", r_beside},   {NULL, NULL},
 };

@@ -3,6 +3,8 @@
  *   local t = assert(trace.open "run.sqlite")
  *   local kernels = assert(t:frame "kernels")
  */
+#include "llmprof/cache.h"
+#include "llmprof/folded.h"
 #include "llmprof/readers.h"
 
 #include "frame.h"
@@ -17,17 +19,73 @@ static llmprof_trace *check_trace(lua_State *L) {
   return llmprof_lua_unbox(L, 1, TRACE);
 }
 
-/* trace.open(path) -> trace | nil, message, code */
+/* An option that is a number of bytes. */
+static uint64_t check_bytes(lua_State *L, int options, const char *field) {
+  lua_Integer bytes = llmprof_lua_opt_integer(L, options, field, -1);
+  if (bytes < 0) luaL_argerror(L, options, "a number of bytes is expected");
+  return (uint64_t)bytes;
+}
+
+/* trace.open(path [, cache]) -> trace | nil, message, code
+ * cache: { folder, least (bytes: of smaller files nothing is kept), most (bytes
+ * of all that is kept) }: columns that were kept there are used, and what is
+ * loaded is kept there when the trace is closed */
 static int trace_open(lua_State *L) {
+  const char *path = llmprof_lua_check_path(L, 1);
+  bool cached = !lua_isnoneornil(L, 2);
+  llmprof_cache_options options = {0};
+  if (cached) {
+    options.folder = llmprof_lua_opt_string(L, 2, "folder", NULL);
+    luaL_argcheck(L, options.folder, 2, "option 'folder' is missing");
+    options.least = check_bytes(L, 2, "least");
+    options.most = check_bytes(L, 2, "most");
+  }
+  void **box = llmprof_lua_box(L, TRACE, 1);
+  llmprof_error err;
+  *box = llmprof_cache_open(path, cached ? &options : NULL, &err);
+  return *box ? 1 : llmprof_lua_fail(L, &err);
+}
+
+/* trace.folded(path) -> trace | nil, message, code: collapsed stacks, which are
+ * CPU samples without times */
+static int trace_folded(lua_State *L) {
   const char *path = llmprof_lua_check_path(L, 1);
   void **box = llmprof_lua_box(L, TRACE, 1);
   llmprof_error err;
-  *box = llmprof_trace_open(path, &err);
+  *box = llmprof_folded_open(path, &err);
   return *box ? 1 : llmprof_lua_fail(L, &err);
+}
+
+/* trace:save() -> true | nil, message, code: keep what is not in the cache yet;
+ * closing does it, too, and says nothing when it cannot */
+static int f_save(lua_State *L) {
+  llmprof_error err;
+  return llmprof_lua_result(L, llmprof_cache_save(check_trace(L), &err), &err);
+}
+
+/* trace:note(key [, text]) -> what is noted under this key in the cache, or
+ * nil; with a text, note that: true | nil, message, code */
+static int f_note(lua_State *L) {
+  llmprof_trace *trace = check_trace(L);
+  const char *key = luaL_checkstring(L, 2);
+  size_t size;
+  if (lua_isnoneornil(L, 3)) {
+    const char *text = llmprof_cache_note(trace, key, &size);
+    if (text)
+      lua_pushlstring(L, text, size);
+    else
+      lua_pushnil(L);
+    return 1;
+  }
+  const char *text = luaL_checklstring(L, 3, &size);
+  llmprof_error err;
+  bool ok = llmprof_cache_add_note(trace, key, text, size, &err);
+  return llmprof_lua_result(L, ok, &err);
 }
 
 static int f_close(lua_State *L) {
   void **box = luaL_checkudata(L, 1, TRACE);
+  if (*box) llmprof_cache_save(*box, NULL);
   llmprof_trace_close(*box);
   *box = NULL;
   return 0;
@@ -48,8 +106,9 @@ static void set_integer(lua_State *L, const char *field, int64_t value) {
   if (value != LLMPROF_ABSENT) llmprof_lua_set_integer(L, field, value);
 }
 
-/* trace:info() -> { path, reader, schema, product, epoch (ns since 1970) };
- * what the file does not say is nil */
+/* trace:info() -> { path, reader, schema, product, epoch (ns since 1970),
+ * cached (true: its columns were in the cache) }; what the file does not say is
+ * nil */
 static int f_info(lua_State *L) {
   const llmprof_trace *trace = check_trace(L);
   lua_newtable(L);
@@ -58,6 +117,10 @@ static int f_info(lua_State *L) {
   set_string(L, "schema", llmprof_trace_schema(trace));
   set_string(L, "product", llmprof_trace_product(trace));
   set_integer(L, "epoch", llmprof_trace_epoch(trace));
+  if (llmprof_cache_was_used(trace)) {
+    lua_pushboolean(L, true);
+    lua_setfield(L, -2, "cached");
+  }
   return 1;
 }
 
@@ -126,19 +189,24 @@ static int f_threads(lua_State *L) {
 }
 
 /* trace:has(table) -> were such events recorded; table is one of kernels,
- * copies, sets, graphs, api, ranges */
+ * copies, sets, graphs, api, ranges, samples, cpu_samples */
 static int f_has(lua_State *L) {
-  static const char *const names[] = {"kernels", "copies", "sets", "graphs",
-                                      "api",     "ranges", NULL};
+  static const char *const names[] = {[LLMPROF_TABLE_KERNELS] = "kernels",
+                                      [LLMPROF_TABLE_COPIES] = "copies",
+                                      [LLMPROF_TABLE_SETS] = "sets",
+                                      [LLMPROF_TABLE_GRAPHS] = "graphs",
+                                      [LLMPROF_TABLE_CALLS] = "api",
+                                      [LLMPROF_TABLE_RANGES] = "ranges",
+                                      [LLMPROF_TABLE_SAMPLES] = "samples",
+                                      [LLMPROF_TABLE_CPU_SAMPLES] =
+                                          "cpu_samples",
+                                      [LLMPROF_TABLES] = NULL};
   llmprof_trace *trace = check_trace(L);
   int table = luaL_checkoption(L, 2, NULL, names);
   llmprof_error err;
-  bool ok = table < LLMPROF_TABLE_CALLS ? llmprof_trace_ops(trace, &err) != NULL
-            : table == LLMPROF_TABLE_CALLS
-                ? llmprof_trace_calls(trace, &err) != NULL
-                : llmprof_trace_ranges(trace, &err) != NULL;
-  if (!ok) return llmprof_lua_fail(L, &err);
-  lua_pushboolean(L, llmprof_trace_has(trace, (llmprof_trace_table)table));
+  int has = llmprof_trace_recorded(trace, (llmprof_trace_table)table, &err);
+  if (has < 0) return llmprof_lua_fail(L, &err);
+  lua_pushboolean(L, has);
   return 1;
 }
 
@@ -283,6 +351,47 @@ static int f_label(lua_State *L) {
   return 1;
 }
 
+/* A field of the table at `arg` that is 1 or more. */
+static lua_Integer opt_whole(lua_State *L, int arg, const char *field,
+                             lua_Integer otherwise) {
+  int type = lua_getfield(L, arg, field), is_integer = 1;
+  lua_Integer value =
+      type == LUA_TNIL ? otherwise : lua_tointegerx(L, -1, &is_integer);
+  if (!is_integer || value < 1)
+    luaL_error(L, "'%s' is a whole number of 1 or more", field);
+  lua_pop(L, 1);
+  return value;
+}
+
+/* trace:stack_tree(frame [, { least, most }]) -> frame of the stacks of CPU
+ * samples as a tree, see llmprof_trace_stack_tree | nil, message, code. least:
+ * samples of what is there, 1 unless set; most: rows. */
+static int f_stack_tree(lua_State *L) {
+  llmprof_trace *trace = check_trace(L);
+  llmprof_frame *samples = llmprof_lua_check_frame(L, 2);
+  lua_Integer least = 1, most = INT32_MAX;
+  if (!lua_isnoneornil(L, 3)) {
+    luaL_checktype(L, 3, LUA_TTABLE);
+    least = opt_whole(L, 3, "least", least);
+    most = opt_whole(L, 3, "most", most);
+  }
+  llmprof_frame **made = llmprof_lua_new_frame(L, 1);
+  llmprof_error err;
+  *made = llmprof_trace_stack_tree(trace, samples, least, (size_t)most, &err);
+  return *made ? 1 : llmprof_lua_fail(L, &err);
+}
+
+/* trace:stack_functions(frame) -> frame of the functions on the stacks of CPU
+ * samples, see llmprof_trace_stack_functions | nil, message, code */
+static int f_stack_functions(lua_State *L) {
+  llmprof_trace *trace = check_trace(L);
+  llmprof_frame *samples = llmprof_lua_check_frame(L, 2);
+  llmprof_frame **made = llmprof_lua_new_frame(L, 1);
+  llmprof_error err;
+  *made = llmprof_trace_stack_functions(trace, samples, &err);
+  return *made ? 1 : llmprof_lua_fail(L, &err);
+}
+
 /* A time of the table at `span`. */
 static int64_t check_time(lua_State *L, int span, const char *field,
                           int64_t otherwise) {
@@ -415,8 +524,12 @@ static const luaL_Reg methods[] = {
     {"steps", f_steps},
     {"label", f_label},
     {"label_spans", f_label_spans},
+    {"stack_tree", f_stack_tree},
+    {"stack_functions", f_stack_functions},
     {"perfetto", f_perfetto},
     {"sqlite", f_sqlite},
+    {"note", f_note},
+    {"save", f_save},
     {"close", f_close},
     {NULL, NULL},
 };
@@ -450,6 +563,7 @@ static int trace_readers(lua_State *L) {
 
 static const luaL_Reg functions[] = {
     {"open", trace_open},
+    {"folded", trace_folded},
     {"readers", trace_readers},
     {NULL, NULL},
 };

@@ -6,6 +6,7 @@
 
 #include "llmprof/alloc.h"
 #include "nsys/nsys_internal.h"
+#include "sqlite/sqlite_file.h"
 
 /* ---- small tables ---- */
 
@@ -124,18 +125,23 @@ static const char *const device_columns[] = {
     [DEVICE_INTS + DEVICE_BUS] = "busLocation",
 };
 
+/* What a device has is no less than nothing. */
+static int64_t figure(int64_t value) {
+  return value < 0 ? LLMPROF_ABSENT : value;
+}
+
 static bool take_device(void *user, const llmprof_scan *scan,
                         const int64_t *values) {
   const opening *o = user;
   llmprof_device device = {
       .id = values[DEVICE_ID],
-      .memory = values[DEVICE_MEMORY],
-      .bandwidth = values[DEVICE_BANDWIDTH],
-      .clock = values[DEVICE_CLOCK],
-      .sm_count = values[DEVICE_SM_COUNT],
-      .l2_size = values[DEVICE_L2_SIZE],
-      .compute_major = values[DEVICE_MAJOR],
-      .compute_minor = values[DEVICE_MINOR],
+      .memory = figure(values[DEVICE_MEMORY]),
+      .bandwidth = figure(values[DEVICE_BANDWIDTH]),
+      .clock = figure(values[DEVICE_CLOCK]),
+      .sm_count = figure(values[DEVICE_SM_COUNT]),
+      .l2_size = figure(values[DEVICE_L2_SIZE]),
+      .compute_major = figure(values[DEVICE_MAJOR]),
+      .compute_minor = figure(values[DEVICE_MINOR]),
   };
   return llmprof_nsys_text(o->builder, scan, DEVICE_NAME, &device.name) &&
          llmprof_nsys_text(o->builder, scan, DEVICE_CHIP, &device.chip) &&
@@ -273,6 +279,7 @@ static bool load(void *state, llmprof_builder *builder, llmprof_part part,
       [LLMPROF_PART_CALLS] = llmprof_nsys_load_calls,
       [LLMPROF_PART_RANGES] = llmprof_nsys_load_ranges,
       [LLMPROF_PART_SAMPLES] = llmprof_nsys_load_samples,
+      [LLMPROF_PART_CPU_SAMPLES] = llmprof_nsys_load_cpu_samples,
       [LLMPROF_PART_DIAGNOSTICS] = llmprof_nsys_load_diagnostics,
   };
   return loaders[part](state, builder, err);
@@ -292,6 +299,7 @@ const llmprof_reader llmprof_nsys_reader = {
     .priority = 10,
     .hints = hints,
     .probe = probe,
+    .check = llmprof_sqlite_check_file,
     .open = open_export,
     .load = load,
     .close = close_export,

@@ -1,5 +1,6 @@
 #include "llmprof/spans.h"
 
+#include "frame/cells.h"
 #include "llmprof/alloc.h"
 #include "llmprof/interrupt.h"
 #include "ranks/timeline.h"
@@ -100,6 +101,8 @@ bool llmprof_spans_look_up(llmprof_frame *rows, size_t span,
   if (!llmprof_frame_own(rows, index) ||
       !llmprof_frame_add(rows, &added, NULL, NULL))
     return llmprof_fail_nomem(err);
+  if (!from->index)
+    llmprof_frame_set_items(rows, llmprof_frame_columns(rows) - 1, there);
   return true;
 }
 
@@ -124,7 +127,7 @@ bool llmprof_spans_least(llmprof_frame *spans, llmprof_frame *rows, size_t span,
 
 static bool cover(llmprof_frame *spans, const llmprof_column *const *columns,
                   const llmprof_intervals *const *sets, size_t count,
-                  int64_t *covered, llmprof_error *err) {
+                  size_t *places, int64_t *covered, llmprof_error *err) {
   size_t rows = llmprof_frame_rows(spans);
   for (size_t row = 0; row < rows; row++) {
     if (llmprof_interrupted_at(row)) return llmprof_fail_interrupted(err);
@@ -133,7 +136,9 @@ static bool cover(llmprof_frame *spans, const llmprof_column *const *columns,
     int64_t key = columns[2] ? llmprof_cell(columns[2], row) : 0;
     if (start == LLMPROF_ABSENT || end == LLMPROF_ABSENT) continue;
     bool known = key >= 0 && (uint64_t)key < count;
-    covered[row] = known ? llmprof_intervals_covered(sets[key], start, end) : 0;
+    covered[row] = known ? llmprof_intervals_covered_near(
+                               sets[key], &places[key], start, end)
+                         : 0;
   }
   return true;
 }
@@ -145,13 +150,74 @@ bool llmprof_spans_cover(llmprof_frame *spans,
   const llmprof_column *loaded[3];
   size_t numbers[] = {columns->start, columns->end, columns->key};
   int64_t *covered = timeline_absent(llmprof_frame_rows(spans));
-  bool ok = (covered || llmprof_fail_nomem(err)) &&
+  size_t *places = llmprof_zalloc(count, sizeof *places);
+  bool ok = ((covered && places) || llmprof_fail_nomem(err)) &&
             timeline_columns(spans, numbers, 3, loaded, err) &&
-            cover(spans, loaded, sets, count, covered, err);
+            cover(spans, loaded, sets, count, places, covered, err);
+  llmprof_free(places);
   if (ok)
     return llmprof_frame_give(spans, name, "ns", LLMPROF_I64, covered, err);
   llmprof_free(covered);
   return false;
+}
+
+/* By class an array of absent values. */
+static bool make_totals(int64_t **totals, size_t count, size_t rows,
+                        llmprof_error *err) {
+  bool ok = true;
+  for (size_t k = 0; k < count; k++) {
+    totals[k] = timeline_absent(rows);
+    ok = ok && totals[k];
+  }
+  return ok || llmprof_fail_nomem(err);
+}
+
+/* ns of a span by class, each with those before it. */
+static void cover_classes(const llmprof_classes *classes, int64_t start,
+                          int64_t end, size_t count, int64_t *covered) {
+  for (size_t k = 0; k < count; k++) covered[k] = 0;
+  if (!classes) return;
+  llmprof_classes_within(classes, NULL, start, end, covered);
+  for (size_t k = 1; k < count; k++)
+    covered[k] = timeline_sum(covered[k - 1], covered[k]);
+}
+
+static bool classify(llmprof_frame *spans, const llmprof_column *const *columns,
+                     llmprof_classes *const *classes, size_t keys, size_t count,
+                     int64_t *const *totals, llmprof_error *err) {
+  for (size_t row = 0; row < llmprof_frame_rows(spans); row++) {
+    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
+    int64_t start = llmprof_cell(columns[0], row);
+    int64_t end = llmprof_cell(columns[1], row);
+    int64_t key = columns[2] ? llmprof_cell(columns[2], row) : 0;
+    if (start == LLMPROF_ABSENT || end == LLMPROF_ABSENT) continue;
+    bool known = key >= 0 && (uint64_t)key < keys;
+    int64_t covered[LLMPROF_CLASSES];
+    cover_classes(known ? classes[key] : NULL, start, end, count, covered);
+    for (size_t k = 0; k < count; k++) totals[k][row] = covered[k];
+  }
+  return true;
+}
+
+bool llmprof_spans_classify(llmprof_frame *spans,
+                            const llmprof_span_columns *columns,
+                            llmprof_classes *const *classes, size_t keys,
+                            const char *const *names, size_t count,
+                            llmprof_error *err) {
+  const llmprof_column *loaded[3];
+  size_t numbers[] = {columns->start, columns->end, columns->key};
+  int64_t *totals[LLMPROF_CLASSES] = {0};
+  bool ok = make_totals(totals, count, llmprof_frame_rows(spans), err) &&
+            timeline_columns(spans, numbers, 3, loaded, err) &&
+            classify(spans, loaded, classes, keys, count, totals, err);
+  for (size_t k = 0; k < count; k++) {
+    if (ok)
+      ok = llmprof_frame_give(spans, names[k], "ns", LLMPROF_I64, totals[k],
+                              err);
+    else
+      llmprof_free(totals[k]);
+  }
+  return ok;
 }
 
 bool llmprof_spans_rest(llmprof_frame *spans, size_t start, size_t end,

@@ -7,6 +7,10 @@
 #include "llmprof/buffer.h"
 #include "llmprof/sqlite.h"
 
+/* What llmprof_sqlite_open says of a file before it reads more than its first
+ * page: a database, whole, and no journal beside it. */
+bool llmprof_sqlite_check_file(const char *path, llmprof_error *err);
+
 /* Append the URI that opens a file only for reading, as it lies there. */
 void llmprof_sqlite_put_uri(llmprof_buffer *uri, const char *path);
 

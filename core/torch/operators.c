@@ -12,6 +12,7 @@ typedef enum event_kind {
   OPERATOR,
   CALL,
   GPU,
+  MARK,
   OTHER,
 } event_kind;
 
@@ -24,7 +25,7 @@ static event_kind kind_of(const char *category) {
       {"cpu_op", OPERATOR},  {"Operator", OPERATOR}, {"cuda_runtime", CALL},
       {"cuda_driver", CALL}, {"Runtime", CALL},      {"kernel", GPU},
       {"Kernel", GPU},       {"gpu_memcpy", GPU},    {"Memcpy", GPU},
-      {"gpu_memset", GPU},   {"Memset", GPU},
+      {"gpu_memset", GPU},   {"Memset", GPU},        {"user_annotation", MARK},
   };
   for (size_t i = 0; category && i < sizeof known / sizeof *known; i++) {
     if (strcmp(known[i].category, category) == 0) return known[i].kind;
@@ -79,9 +80,24 @@ static bool keep_gpu(llmprof_operators *o, const llmprof_chrome_event *event) {
       .device = event->device,
       .stream = event->stream,
       .op = LLMPROF_NO_STRING,
+      .launched = NO_VALUE,
+      .thread = NO_ROW,
+      .mark = NO_ROW,
   };
   return add_string(o, event->name, &kept->name) &&
          add_string(o, event->category, &kept->category);
+}
+
+static bool keep_mark(llmprof_operators *o, const llmprof_chrome_event *event) {
+  if (!llmprof_grow(&o->marks, &o->mark_cap, o->mark_count + 1,
+                    sizeof *o->marks))
+    return false;
+  mark_event *kept = &o->marks[o->mark_count++];
+  *kept = (mark_event){
+      .start = event->start, .duration = event->duration, .parent = NO_ROW};
+  const int64_t thread[] = {event->pid, event->tid};
+  return add_string(o, event->name, &kept->name) &&
+         llmprof_intern_add(&o->threads, thread, &kept->thread);
 }
 
 static void widen(llmprof_operators *o, const llmprof_chrome_event *event) {
@@ -102,8 +118,10 @@ static bool keep(llmprof_operators *o, const llmprof_chrome_event *event,
     o->info.left_out++;
     return true;
   }
-  if (o->host_count == NO_ROW - 1 || o->gpu_count == NO_ROW - 1)
+  if (o->host_count == NO_ROW - 1 || o->gpu_count == NO_ROW - 1 ||
+      o->mark_count == NO_ROW - 1)
     return llmprof_fail(err, LLMPROF_LIMIT, "more than 4294967294 events");
+  if (kind == MARK) return keep_mark(o, event) || llmprof_fail_nomem(err);
   widen(o, event);
   bool ok =
       kind == GPU ? keep_gpu(o, event) : keep_host(o, event, kind == CALL);
@@ -154,6 +172,17 @@ static const field gpu_fields[] = {
     FIELD(gpu_event, LLMPROF_I64, "ns", duration),
     FIELD(gpu_event, LLMPROF_I64, NULL, device),
     FIELD(gpu_event, LLMPROF_I64, NULL, stream),
+    FIELD(gpu_event, LLMPROF_I64, "ns", launched),
+    FIELD(gpu_event, LLMPROF_U32, NULL, mark),
+    {NULL, NULL, LLMPROF_I64, 0},
+};
+
+static const field mark_fields[] = {
+    FIELD(mark_event, LLMPROF_STRING_ID, NULL, name),
+    FIELD(mark_event, LLMPROF_U32, NULL, thread),
+    FIELD(mark_event, LLMPROF_U32, NULL, parent),
+    FIELD(mark_event, LLMPROF_I64, "ns", start),
+    FIELD(mark_event, LLMPROF_I64, "ns", duration),
     {NULL, NULL, LLMPROF_I64, 0},
 };
 
@@ -192,8 +221,12 @@ llmprof_frame *llmprof_operators_frame(llmprof_operators *o, const char *name,
     frame = make_frame(o, o->host, o->host_count, sizeof *o->host, host_fields);
   } else if (strcmp(name, "gpu") == 0) {
     frame = make_frame(o, o->gpu, o->gpu_count, sizeof *o->gpu, gpu_fields);
+  } else if (strcmp(name, "marks") == 0) {
+    frame =
+        make_frame(o, o->marks, o->mark_count, sizeof *o->marks, mark_fields);
   } else {
-    llmprof_fail(err, LLMPROF_NOTFOUND, "no frame '%s': host or gpu", name);
+    llmprof_fail(err, LLMPROF_NOTFOUND, "no frame '%s': host, gpu or marks",
+                 name);
     return NULL;
   }
   if (!frame) llmprof_fail_nomem(err);
@@ -211,7 +244,7 @@ static llmprof_operators *load(llmprof_chrome *reader, llmprof_error *err) {
   }
   bool ok = (o && o->strings) || llmprof_fail_nomem(err);
   ok = ok && read_events(o, reader, err) && llmprof_operators_nest(o, err) &&
-       llmprof_operators_attribute(o, err);
+       llmprof_operators_attribute(o, err) && llmprof_operators_mark(o, err);
   llmprof_chrome_close(reader);
   if (ok) return o;
   llmprof_operators_free(o);
@@ -235,6 +268,7 @@ void llmprof_operators_free(llmprof_operators *o) {
   llmprof_intern_free(&o->threads);
   llmprof_free(o->host);
   llmprof_free(o->gpu);
+  llmprof_free(o->marks);
   llmprof_free(o);
 }
 

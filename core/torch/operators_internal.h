@@ -24,8 +24,18 @@ typedef struct host_event {
 typedef struct gpu_event {
   int64_t start, duration; /* ns */
   int64_t external_id, correlation, device, stream;
+  int64_t launched;            /* ns; NO_VALUE: nobody knows */
   uint32_t name, category, op; /* strings */
+  uint32_t thread;             /* that launched it */
+  uint32_t mark;               /* row: the innermost around the launch */
 } gpu_event;
+
+/* A range that the program named. */
+typedef struct mark_event {
+  int64_t start, duration; /* ns */
+  uint32_t name;           /* string */
+  uint32_t thread, parent;
+} mark_event;
 
 struct llmprof_operators {
   llmprof_strings *strings;
@@ -34,6 +44,8 @@ struct llmprof_operators {
   size_t host_count, host_cap;
   gpu_event *gpu;
   size_t gpu_count, gpu_cap;
+  mark_event *marks;
+  size_t mark_count, mark_cap;
   bool fractions; /* some time is no whole number of us */
   llmprof_operators_info info;
 };
@@ -41,8 +53,11 @@ struct llmprof_operators {
 /* Fill in parent, self and outer of all host events. */
 bool llmprof_operators_nest(llmprof_operators *o, llmprof_error *err);
 
-/* After that: the operator of each GPU operation, device times of each
- * operator. */
+/* After that: the operator of each GPU operation, when and where it was
+ * launched, device times of each operator. */
 bool llmprof_operators_attribute(llmprof_operators *o, llmprof_error *err);
+
+/* After that: parents of all marks, and the mark of each GPU operation. */
+bool llmprof_operators_mark(llmprof_operators *o, llmprof_error *err);
 
 #endif

@@ -142,13 +142,21 @@ static uint32_t operator_around(const llmprof_operators *o, uint32_t row) {
 }
 
 static uint32_t find_operator(const llmprof_operators *o, const tables *t,
-                              const gpu_event *e) {
+                              const gpu_event *e, uint32_t call) {
   uint32_t row = table_find(&t->operators, e->external_id);
   if (row != NO_ROW) return row;
-  uint32_t call = table_find(&t->calls, e->correlation);
   if (call == NO_ROW) return NO_ROW;
   row = table_find(&t->operators, o->host[call].external_id);
   return row != NO_ROW ? row : operator_around(o, call);
+}
+
+/* By the call that did it, else by the operator. */
+static void note_launch(const llmprof_operators *o, gpu_event *e, uint32_t call,
+                        uint32_t row) {
+  uint32_t by = call != NO_ROW ? call : row;
+  if (by == NO_ROW) return;
+  e->launched = o->host[by].start;
+  e->thread = o->host[by].thread;
 }
 
 static bool add_time(int64_t *sum, int64_t time, llmprof_error *err) {
@@ -176,7 +184,9 @@ static bool attribute(llmprof_operators *o, const tables *t,
   }
   for (size_t i = 0; i < o->gpu_count; i++) {
     gpu_event *e = &o->gpu[i];
-    uint32_t row = find_operator(o, t, e);
+    uint32_t call = table_find(&t->calls, e->correlation);
+    uint32_t row = find_operator(o, t, e, call);
+    note_launch(o, e, call, row);
     if (row == NO_ROW) continue;
     e->op = o->host[row].name;
     if (!credit(o, row, e->duration, err)) return false;

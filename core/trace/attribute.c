@@ -442,7 +442,8 @@ const llmprof_attribution *llmprof_trace_attribution(llmprof_trace *trace,
       !llmprof_trace_ranges(trace, err))
     return NULL;
   llmprof_error why = {0};
-  trace->attributed = attribute(trace, &why);
+  trace->attributed = llmprof_image_take(trace, LLMPROF_PIECE_ATTRIBUTION) ||
+                      attribute(trace, &why);
   if (trace->attributed) return &trace->attribution;
   llmprof_attribution_free(&trace->attribution);
   if (why.code && err) *err = why;

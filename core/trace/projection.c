@@ -40,11 +40,19 @@ static void add_up(const llmprof_attribution *a, extent *links,
   }
 }
 
+/* By field: what lies between them stays 0, also where it is put away. */
+static void fill(llmprof_projection *made, uint32_t range, const extent *e) {
+  made->range = range;
+  made->start = e->start;
+  made->end = e->end;
+  made->operations = e->calls;
+}
+
 static bool collect(llmprof_trace *trace, const extent *ranges) {
   size_t count = 0, range_count = trace->ranges.count;
   uint32_t *row_of = llmprof_alloc(range_count, sizeof *row_of);
   for (size_t r = 0; r < range_count; r++) count += ranges[r].calls > 0;
-  llmprof_projection *made = llmprof_alloc(count, sizeof *made);
+  llmprof_projection *made = llmprof_zalloc(count, sizeof *made);
   if (!made || !row_of) {
     llmprof_free(made);
     llmprof_free(row_of);
@@ -52,14 +60,15 @@ static bool collect(llmprof_trace *trace, const extent *ranges) {
   }
   size_t used = 0;
   for (size_t r = 0; r < range_count; r++) {
+    row_of[r] = LLMPROF_NONE;
     if (!ranges[r].calls) continue;
     row_of[r] = (uint32_t)used;
-    made[used++] = (llmprof_projection){(uint32_t)r, ranges[r].start,
-                                        ranges[r].end, ranges[r].calls, 0};
+    fill(&made[used++], (uint32_t)r, &ranges[r]);
   }
   for (size_t p = 0; p < count; p++) {
     uint32_t parent = trace->attribution.parent[made[p].range];
-    if (parent != LLMPROF_NONE) made[row_of[parent]].children++;
+    if (parent != LLMPROF_NONE && row_of[parent] != LLMPROF_NONE)
+      made[row_of[parent]].children++;
   }
   llmprof_free(row_of);
   trace->projections = made;
@@ -91,7 +100,8 @@ const llmprof_projection *llmprof_trace_projections(llmprof_trace *trace,
                                                     llmprof_error *err) {
   if (!trace->projected) {
     if (!llmprof_trace_attribution(trace, err)) return NULL;
-    trace->projected = project(trace);
+    trace->projected =
+        llmprof_image_take(trace, LLMPROF_PIECE_PROJECTIONS) || project(trace);
     if (!trace->projected) return llmprof_fail_nomem(err), NULL;
   }
   *count = trace->projection_count;

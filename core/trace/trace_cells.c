@@ -69,6 +69,27 @@ static void *compute(const llmprof_trace *trace, llmprof_getter get,
   return llmprof_fail_interrupted(err), NULL;
 }
 
+/* ---- what it takes ---- */
+
+static bool load_needs(llmprof_trace *trace, llmprof_column_needs needs,
+                       llmprof_error *err) {
+  if (needs == NEEDS_DETAILS) return llmprof_trace_details(trace, err) != NULL;
+  if (needs == NEEDS_ATTRIBUTION)
+    return llmprof_trace_attribution(trace, err) != NULL;
+  return true;
+}
+
+/* What a getter may look at. */
+static bool load_rows(const llmprof_axis *from, const llmprof_column_spec *spec,
+                      llmprof_error *err) {
+  bool is_part = from->piece < LLMPROF_PARTS;
+  if (is_part &&
+      !llmprof_trace_load(from->trace, (llmprof_part)from->piece, err))
+    return false;
+  return load_needs(from->trace, is_part ? spec->needs : NEEDS_ATTRIBUTION,
+                    err);
+}
+
 /* ---- what is kept ---- */
 
 static const llmprof_kept_cells *find_kept(const llmprof_trace *trace,
@@ -80,19 +101,48 @@ static const llmprof_kept_cells *find_kept(const llmprof_trace *trace,
   return NULL;
 }
 
+/* Where a shared column is declared, by which it is known on a shelf. */
+static void name_kept(const llmprof_column_spec *spec,
+                      llmprof_kept_cells *kept) {
+  static const struct {
+    const char *name;
+    const llmprof_column_spec *specs;
+  } tables[] = {{"ops", llmprof_gpu_columns}, {"api", llmprof_api_columns}};
+  for (size_t i = 0; spec->shared && i < sizeof tables / sizeof *tables; i++) {
+    for (const llmprof_column_spec *s = tables[i].specs; s->name; s++) {
+      if (!s->shared || s->get != spec->get) continue;
+      kept->table = tables[i].name;
+      kept->column = s->name;
+      return;
+    }
+  }
+}
+
+static bool fill_kept(const llmprof_axis *from, const llmprof_column_spec *spec,
+                      size_t count, llmprof_kept_cells *made,
+                      llmprof_error *err) {
+  name_kept(spec, made);
+  if (made->column &&
+      llmprof_image_kept(from->trace, made->table, made->column, count, made))
+    return true;
+  made->count = count;
+  if (!load_rows(from, spec, err)) return false;
+  made->data = compute(from->trace, spec->get, 0, count, &made->type, err);
+  return made->data != NULL;
+}
+
 /* The cells of rows 0 .. count - 1; more come with a trace that grows. */
-static const llmprof_kept_cells *keep(llmprof_trace *trace,
+static const llmprof_kept_cells *keep(const llmprof_axis *from,
                                       const llmprof_column_spec *spec,
                                       size_t count, llmprof_error *err) {
+  llmprof_trace *trace = from->trace;
   const llmprof_kept_cells *found = find_kept(trace, spec->get, count);
   if (found) return found;
-  llmprof_kept_cells made = {
-      .get = spec->get, .count = count, .type = spec->type};
-  made.data = compute(trace, spec->get, 0, count, &made.type, err);
-  if (!made.data) return NULL;
+  llmprof_kept_cells made = {.get = spec->get, .type = spec->type};
+  if (!fill_kept(from, spec, count, &made, err)) return NULL;
   if (!llmprof_grow(&trace->kept, &trace->kept_cap, trace->kept_count + 1,
                     sizeof *trace->kept)) {
-    llmprof_free(made.data);
+    if (!made.shelved) llmprof_free(made.data);
     return llmprof_fail_nomem(err), NULL;
   }
   trace->kept[trace->kept_count] = made;
@@ -101,44 +151,56 @@ static const llmprof_kept_cells *keep(llmprof_trace *trace,
 
 /* ---- by column ---- */
 
-static bool reach(llmprof_trace *trace, const llmprof_column_spec *spec,
-                  size_t first, llmprof_column *column, llmprof_error *err) {
-  const uint32_t *index = array_at(trace, spec->index);
-  column->index = index ? index + first : NULL;
+/* Both at once: when one is no good the other is read anew, too. */
+static bool have_both(llmprof_trace *trace, size_t index, size_t array,
+                      llmprof_error *err) {
+  return llmprof_trace_have(trace, index, err) &&
+         (!array || (llmprof_trace_have(trace, array, err) &&
+                     llmprof_trace_have(trace, index, err)));
+}
+
+static bool reach(const llmprof_axis *from, const llmprof_column_spec *spec,
+                  llmprof_column *column, llmprof_error *err) {
+  llmprof_trace *trace = from->trace;
+  if (!have_both(trace, spec->index, spec->array, err)) return false;
   if (spec->array) {
     column->data = array_at(trace, spec->array);
-    return true;
+  } else {
+    const llmprof_kept_cells *kept =
+        keep(from, spec, count_at(trace, spec->domain), err);
+    if (!kept) return false;
+    column->data = kept->data;
+    column->type = kept->type;
   }
-  const llmprof_kept_cells *kept =
-      keep(trace, spec, count_at(trace, spec->domain), err);
-  if (!kept) return false;
-  column->data = kept->data;
-  column->type = kept->type;
+  if (!llmprof_trace_have(trace, spec->index, err)) return false;
+  const uint32_t *index = array_at(trace, spec->index);
+  column->index = index ? index + from->first : NULL;
   return true;
 }
 
-static bool share(llmprof_trace *trace, const llmprof_column_spec *spec,
-                  size_t first, size_t all, llmprof_column *column,
-                  llmprof_error *err) {
-  const llmprof_kept_cells *kept = keep(trace, spec, all, err);
+static bool share(const llmprof_axis *from, const llmprof_column_spec *spec,
+                  llmprof_column *column, llmprof_error *err) {
+  const llmprof_kept_cells *kept = keep(from, spec, from->all, err);
   if (!kept) return false;
   column->type = kept->type;
-  column->data = (const char *)kept->data + first * size_of(kept->type);
+  column->data = (const char *)kept->data + from->first * size_of(kept->type);
   return true;
 }
 
-bool llmprof_trace_cells(llmprof_trace *trace, const llmprof_column_spec *spec,
-                         size_t first, size_t count, size_t all,
-                         llmprof_frame *frame, llmprof_column *column,
-                         llmprof_error *err) {
-  if (spec->index) return reach(trace, spec, first, column, err);
-  if (spec->shared) return share(trace, spec, first, all, column, err);
+bool llmprof_trace_cells(const llmprof_axis *from,
+                         const llmprof_column_spec *spec, llmprof_frame *frame,
+                         llmprof_column *column, llmprof_error *err) {
+  if (spec->index) return reach(from, spec, column, err);
+  if (spec->shared) return share(from, spec, column, err);
   if (spec->array) {
-    const char *array = array_at(trace, spec->array);
-    column->data = array ? array + first * size_of(spec->type) : NULL;
+    if (!llmprof_trace_have(from->trace, spec->array, err)) return false;
+    const char *array = array_at(from->trace, spec->array);
+    column->data = array ? array + from->first * size_of(spec->type) : NULL;
     return true;
   }
-  void *data = compute(trace, spec->get, first, count, &column->type, err);
+  if (!load_rows(from, spec, err)) return false;
+  void *data = compute(from->trace, spec->get, from->first, from->count,
+                       &column->type, err);
   if (!data) return false;
   column->data = data;
   return llmprof_frame_own(frame, data) || llmprof_fail_nomem(err);

@@ -35,23 +35,33 @@ typedef struct llmprof_column_spec {
 #define AT(of) offsetof(struct llmprof_trace, of)
 
 /* Lists end with an unnamed column. Rows are: operations; calls; ranges;
- * projections; samples; for the columns of pairs, kernels and ranges. */
+ * projections; samples of either kind; for the columns of pairs, kernels and
+ * ranges. */
 extern const llmprof_column_spec llmprof_gpu_columns[];
 extern const llmprof_column_spec llmprof_kernel_columns[];
 extern const llmprof_column_spec llmprof_api_columns[];
 extern const llmprof_column_spec llmprof_range_columns[];
 extern const llmprof_column_spec llmprof_projection_columns[];
 extern const llmprof_column_spec llmprof_sample_columns[];
+extern const llmprof_column_spec llmprof_cpu_sample_columns[];
 extern const llmprof_column_spec llmprof_pair_kernel_columns[];
 extern const llmprof_column_spec llmprof_pair_range_columns[];
 
-/* The cells of rows first .. first + count - 1 of `all` rows of their kind,
- * into data, index and type of the column. What is computed for them alone is
- * the frame's. */
-bool llmprof_trace_cells(llmprof_trace *trace, const llmprof_column_spec *spec,
-                         size_t first, size_t count, size_t all,
-                         llmprof_frame *frame, llmprof_column *column,
-                         llmprof_error *err);
+/* Rows first .. first + count - 1 of `all` of a kind of event, which are of a
+ * piece of the trace, as seen by a frame directly or through an index. */
+typedef struct llmprof_axis {
+  llmprof_trace *trace;
+  int piece;
+  size_t first, count, all;
+  const uint32_t *index;
+  const llmprof_column_spec *specs;
+} llmprof_axis;
+
+/* The cells of the rows, into data, index and type of the column, once what
+ * they need is loaded. What is computed for them alone is the frame's. */
+bool llmprof_trace_cells(const llmprof_axis *from,
+                         const llmprof_column_spec *spec, llmprof_frame *frame,
+                         llmprof_column *column, llmprof_error *err);
 
 static inline int64_t llmprof_row_number(const llmprof_trace *trace,
                                          size_t row) {

@@ -12,53 +12,66 @@
 
 /* ---- making frames ---- */
 
-/* Rows first .. first + count - 1 of `all` of a kind of event, as seen by a
- * frame directly or through an index. Owned by the frame. */
-typedef struct axis {
-  llmprof_trace *trace;
-  size_t first, count, all;
-  const uint32_t *index;
-  const llmprof_column_spec *specs;
-} axis;
-
-static const llmprof_column_spec *find_spec(const axis *from,
+static const llmprof_column_spec *find_spec(const llmprof_axis *from,
                                             const char *name) {
   const llmprof_column_spec *spec = from->specs;
   while (strcmp(spec->name, name) != 0) spec++;
   return spec;
 }
 
-static bool load_needs(llmprof_trace *trace, llmprof_column_needs needs,
-                       llmprof_error *err) {
-  if (needs == NEEDS_DETAILS) return llmprof_trace_details(trace, err) != NULL;
-  if (needs == NEEDS_ATTRIBUTION)
-    return llmprof_trace_attribution(trace, err) != NULL;
-  return true;
-}
-
 static bool load_column(llmprof_frame *frame, llmprof_column *column,
                         void *user, llmprof_error *err) {
-  const axis *from = user;
-  const llmprof_column_spec *spec = find_spec(from, column->name);
-  if (!load_needs(from->trace, spec->needs, err)) return false;
+  const llmprof_axis *from = user;
   column->index = from->index;
-  return llmprof_trace_cells(from->trace, spec, from->first, from->count,
-                             from->all, frame, column, err);
+  return llmprof_trace_cells(from, find_spec(from, column->name), frame, column,
+                             err);
+}
+
+/* Where all frames of these rows keep what they find out about a column; NULL
+ * when out of memory. */
+static llmprof_cell_facts *find_facts(const llmprof_axis *of,
+                                      const llmprof_column_spec *spec) {
+  llmprof_trace *trace = of->trace;
+  for (size_t i = 0; i < trace->facts_count; i++) {
+    const llmprof_kept_facts *kept = &trace->facts[i];
+    if (kept->spec == spec && kept->first == of->first &&
+        kept->count == of->count)
+      return kept->facts;
+  }
+  if (!llmprof_grow(&trace->facts, &trace->facts_cap, trace->facts_count + 1,
+                    sizeof *trace->facts))
+    return NULL;
+  llmprof_cell_facts *facts = llmprof_zalloc(1, sizeof *facts);
+  if (facts)
+    trace->facts[trace->facts_count++] =
+        (llmprof_kept_facts){spec, of->first, of->count, facts};
+  return facts;
+}
+
+/* Without an index they are the same cells in each frame. */
+static bool share_facts(llmprof_frame *frame, const llmprof_axis *of,
+                        const llmprof_column_spec *spec) {
+  llmprof_cell_facts *facts = of->index ? NULL : find_facts(of, spec);
+  if (facts)
+    llmprof_frame_share_facts(frame, llmprof_frame_columns(frame) - 1, facts);
+  return facts || of->index;
 }
 
 /* Declare the axis's columns; specs end with an unnamed one. */
-static bool add_columns(llmprof_frame *frame, const axis *wanted) {
-  axis *kept = llmprof_memdup(wanted, sizeof *wanted);
+static bool add_columns(llmprof_frame *frame, const llmprof_axis *wanted) {
+  llmprof_axis *kept = llmprof_memdup(wanted, sizeof *wanted);
   if (!kept || !llmprof_frame_own(frame, kept)) return false;
   for (const llmprof_column_spec *spec = wanted->specs; spec->name; spec++) {
     llmprof_column column = {
         .name = spec->name, .unit = spec->unit, .type = spec->type};
-    if (!llmprof_frame_add(frame, &column, load_column, kept)) return false;
+    if (!llmprof_frame_add(frame, &column, load_column, kept) ||
+        !share_facts(frame, kept, spec))
+      return false;
   }
   return true;
 }
 
-static llmprof_frame *one_axis(const axis *rows, llmprof_error *err) {
+static llmprof_frame *one_axis(const llmprof_axis *rows, llmprof_error *err) {
   llmprof_frame *frame = llmprof_frame_new(rows->count, rows->trace->strings);
   if (frame && add_columns(frame, rows)) return frame;
   llmprof_frame_free(frame);
@@ -68,11 +81,12 @@ static llmprof_frame *one_axis(const axis *rows, llmprof_error *err) {
 static llmprof_frame *ops_frame(llmprof_trace *trace, int first_kind,
                                 int end_kind, const llmprof_column_spec *specs,
                                 llmprof_error *err) {
-  const llmprof_ops *ops = llmprof_trace_ops(trace, err);
-  if (!ops) return NULL;
+  if (!llmprof_trace_count(trace, LLMPROF_PART_OPS, err)) return NULL;
+  const llmprof_ops *ops = &trace->ops;
   uint32_t first = ops->first[first_kind];
-  return one_axis(&(axis){trace, first, ops->first[end_kind] - first,
-                          ops->count, NULL, specs},
+  return one_axis(&(llmprof_axis){trace, LLMPROF_PART_OPS, first,
+                                  ops->first[end_kind] - first, ops->count,
+                                  NULL, specs},
                   err);
 }
 
@@ -97,36 +111,45 @@ static llmprof_frame *gpu_frame(llmprof_trace *trace, llmprof_error *err) {
                    err);
 }
 
-static llmprof_frame *api_frame(llmprof_trace *trace, llmprof_error *err) {
-  const llmprof_calls *calls = llmprof_trace_calls(trace, err);
-  if (!calls) return NULL;
+/* All rows of a part. */
+static llmprof_frame *part_frame(llmprof_trace *trace, llmprof_part part,
+                                 const size_t *count,
+                                 const llmprof_column_spec *specs,
+                                 llmprof_error *err) {
+  if (!llmprof_trace_count(trace, part, err)) return NULL;
   return one_axis(
-      &(axis){trace, 0, calls->count, calls->count, NULL, llmprof_api_columns},
-      err);
+      &(llmprof_axis){trace, (int)part, 0, *count, *count, NULL, specs}, err);
+}
+
+static llmprof_frame *api_frame(llmprof_trace *trace, llmprof_error *err) {
+  return part_frame(trace, LLMPROF_PART_CALLS, &trace->calls.count,
+                    llmprof_api_columns, err);
 }
 
 static llmprof_frame *ranges_frame(llmprof_trace *trace, llmprof_error *err) {
-  const llmprof_ranges *ranges = llmprof_trace_ranges(trace, err);
-  if (!ranges) return NULL;
-  return one_axis(&(axis){trace, 0, ranges->count, ranges->count, NULL,
-                          llmprof_range_columns},
-                  err);
+  return part_frame(trace, LLMPROF_PART_RANGES, &trace->ranges.count,
+                    llmprof_range_columns, err);
+}
+
+static llmprof_frame *samples_frame(llmprof_trace *trace, llmprof_error *err) {
+  return part_frame(trace, LLMPROF_PART_SAMPLES, &trace->samples.count,
+                    llmprof_sample_columns, err);
 }
 
 static llmprof_frame *projections_frame(llmprof_trace *trace,
                                         llmprof_error *err) {
   size_t count;
   if (!llmprof_trace_projections(trace, &count, err)) return NULL;
-  return one_axis(
-      &(axis){trace, 0, count, count, NULL, llmprof_projection_columns}, err);
+  return one_axis(&(llmprof_axis){trace, LLMPROF_PIECE_PROJECTIONS, 0, count,
+                                  count, NULL, llmprof_projection_columns},
+                  err);
 }
 
-static llmprof_frame *samples_frame(llmprof_trace *trace, llmprof_error *err) {
-  const llmprof_samples *samples = llmprof_trace_samples(trace, err);
-  if (!samples) return NULL;
-  return one_axis(&(axis){trace, 0, samples->count, samples->count, NULL,
-                          llmprof_sample_columns},
-                  err);
+static llmprof_frame *cpu_samples_frame(llmprof_trace *trace,
+                                        llmprof_error *err) {
+  if (!llmprof_trace_cpu_samples(trace, err)) return NULL;
+  return part_frame(trace, LLMPROF_PART_CPU_SAMPLES, &trace->cpu_samples.count,
+                    llmprof_cpu_sample_columns, err);
 }
 
 /* ---- pairs of a kernel and a range around its launch ---- */
@@ -174,18 +197,20 @@ static llmprof_frame *pairs_frame(llmprof_trace *trace, llmprof_error *err) {
   fill_pairs(trace, ops, ranges);
   bool owns_ops = llmprof_frame_own(frame, ops);
   bool owns_ranges = llmprof_frame_own(frame, ranges);
-  axis kernels = {trace,
-                  0,
-                  trace->ops.first[LLMPROF_COPY],
-                  trace->ops.count,
-                  ops,
-                  llmprof_pair_kernel_columns};
-  axis around = {trace,
-                 0,
-                 trace->ranges.count,
-                 trace->ranges.count,
-                 ranges,
-                 llmprof_pair_range_columns};
+  llmprof_axis kernels = {trace,
+                          LLMPROF_PART_OPS,
+                          0,
+                          trace->ops.first[LLMPROF_COPY],
+                          trace->ops.count,
+                          ops,
+                          llmprof_pair_kernel_columns};
+  llmprof_axis around = {trace,
+                         LLMPROF_PART_RANGES,
+                         0,
+                         trace->ranges.count,
+                         trace->ranges.count,
+                         ranges,
+                         llmprof_pair_range_columns};
   if (owns_ops && owns_ranges && add_columns(frame, &kernels) &&
       add_columns(frame, &around))
     return frame;
@@ -208,6 +233,7 @@ static const struct {
     {"projections", projections_frame},
     {"kernel_ranges", pairs_frame},
     {"samples", samples_frame},
+    {"cpu_samples", cpu_samples_frame},
 };
 
 const char *llmprof_trace_frame_name(size_t number) {

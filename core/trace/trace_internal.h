@@ -2,10 +2,12 @@
 #ifndef LLMPROF_TRACE_INTERNAL_H
 #define LLMPROF_TRACE_INTERNAL_H
 
+#include "frame/cells.h"
 #include "frame/intern.h"
 #include "llmprof/frame.h"
 #include "llmprof/trace.h"
 #include "llmprof/trace_builder.h"
+#include "trace/trace_image.h"
 
 /* Strings of columns that hold one of a few words. */
 typedef struct llmprof_words {
@@ -20,10 +22,39 @@ typedef int64_t (*llmprof_getter)(const llmprof_trace *trace, size_t row);
 /* Cells that were computed and are kept, since many frames have them. */
 typedef struct llmprof_kept_cells {
   llmprof_getter get;
+  const char *table, *column; /* NULL: they are not put away */
   size_t count;
   llmprof_column_type type;
+  bool shelved; /* data lies on the shelf */
   void *data;
 } llmprof_kept_cells;
+
+/* What is known of the cells of a column in rows first .. first + count - 1. */
+typedef struct llmprof_kept_facts {
+  const void *spec;
+  size_t first, count;
+  llmprof_cell_facts *facts;
+} llmprof_kept_facts;
+
+/* What is loaded, or computed, in one go: the parts, and what follows from
+ * them. */
+enum {
+  LLMPROF_PIECE_ATTRIBUTION = LLMPROF_PARTS,
+  LLMPROF_PIECE_PROJECTIONS,
+  LLMPROF_PIECES
+};
+
+/* What of a trace lies on a shelf. Arrays are numbered as in trace_arrays.h, a
+ * bit for each. */
+typedef struct llmprof_image {
+  llmprof_shelf shelf;
+  bool has_shelf;
+  bool pieces[LLMPROF_PIECES];  /* all arrays of the piece are there */
+  uint64_t borrowed;            /* the trace's pointer is to the shelf */
+  uint64_t sound;               /* it was looked at, and may be used */
+  bool promised[LLMPROF_PARTS]; /* frames may have been told its rows: */
+  size_t rows[LLMPROF_PARTS];
+} llmprof_image;
 
 struct llmprof_trace {
   char *path;
@@ -34,7 +65,9 @@ struct llmprof_trace {
 
   llmprof_builder *builder;
   const llmprof_reader *reader; /* NULL: built without one */
+  bool reading;                 /* the reader has opened the file */
   void *reader_state;
+  llmprof_image image;
   bool loaded[LLMPROF_PARTS];
 
   llmprof_device *devices;
@@ -58,6 +91,8 @@ struct llmprof_trace {
   llmprof_calls calls;
   llmprof_ranges ranges;
   llmprof_samples samples;
+  llmprof_cpu_samples cpu_samples;
+  llmprof_intern stack_frames; /* of llmprof_stack_frame */
   llmprof_attribution attribution;
   llmprof_projection *projections;
   size_t projection_count;
@@ -65,6 +100,8 @@ struct llmprof_trace {
 
   llmprof_kept_cells *kept;
   size_t kept_count, kept_cap;
+  llmprof_kept_facts *facts;
+  size_t facts_count, facts_cap;
 };
 
 /* Rows that are being added; belongs to its trace. */
@@ -77,6 +114,7 @@ struct llmprof_builder {
   size_t call_cap;
   size_t range_cap;
   size_t sample_cap;
+  size_t cpu_sample_cap;
   int64_t last_time; /* of any range event, LLMPROF_ABSENT before */
 };
 
@@ -88,6 +126,9 @@ bool llmprof_words_add(llmprof_words *words, llmprof_strings *strings);
 
 llmprof_trace *llmprof_trace_new(const char *path, llmprof_error *err);
 
+/* The same without a string in its pool. */
+llmprof_trace *llmprof_trace_new_bare(const char *path, llmprof_error *err);
+
 /* Arrays for `cap` rows. False when out of memory: what was there stays. */
 bool llmprof_ops_resize(llmprof_ops *ops, size_t cap);
 bool llmprof_ops_resize_others(llmprof_ops *ops, size_t cap);
@@ -95,6 +136,7 @@ bool llmprof_details_resize(llmprof_details *details, size_t cap);
 bool llmprof_calls_resize(llmprof_calls *calls, size_t cap);
 bool llmprof_ranges_resize(llmprof_ranges *ranges, size_t cap);
 bool llmprof_samples_resize(llmprof_samples *samples, size_t cap);
+bool llmprof_cpu_samples_resize(llmprof_cpu_samples *samples, size_t cap);
 
 void llmprof_attribution_free(llmprof_attribution *attribution);
 
@@ -108,6 +150,16 @@ uint32_t *llmprof_trace_labelled_links(const llmprof_trace *trace,
                                        const llmprof_trace_tag *tags,
                                        size_t count);
 
+/* By CPU sample: the innermost range around it whose tag has a name in `names`,
+ * of its thread, else of another thread of its process, or LLMPROF_NONE; and
+ * whether it is of its own thread. False when out of memory. */
+bool llmprof_trace_ranges_around_samples(const llmprof_trace *trace,
+                                         const uint32_t *names,
+                                         uint32_t *ranges, uint32_t *own);
+/* Rows of a part, as they are counted now; and that frames were told so. */
+size_t llmprof_trace_rows(const llmprof_trace *trace, llmprof_part part);
+void llmprof_trace_promise(llmprof_trace *trace, llmprof_part part);
+
 /* ---- building ---- */
 
 /* The capacity for one row more than `count`; fails (LIMIT) when there can be
@@ -120,8 +172,35 @@ bool llmprof_builder_grow(const llmprof_builder *builder, size_t count,
 void llmprof_builder_end_ops(llmprof_builder *builder);
 bool llmprof_builder_end_details(llmprof_builder *builder, llmprof_error *err);
 bool llmprof_builder_end_ranges(llmprof_builder *builder, llmprof_error *err);
+bool llmprof_builder_end_cpu_samples(llmprof_builder *builder,
+                                     llmprof_error *err);
+
+/* ---- what lies on a shelf (trace_image.c) ---- */
+
+/* Use all arrays of a piece; false when they are not there or no good. */
+bool llmprof_image_take(llmprof_trace *trace, int piece);
+
+/* Look at an array of those that lie there, once, before it is used. */
+bool llmprof_image_is_sound(llmprof_trace *trace, size_t number);
+
+/* As far as they were not taken, forget the arrays. */
+void llmprof_image_leave(llmprof_trace *trace);
+
+/* Cells of a shared column of a table, "ops" or "api", at least `count` of
+ * them; false when they are not there or no good. */
+bool llmprof_image_kept(llmprof_trace *trace, const char *table,
+                        const char *column, size_t count,
+                        llmprof_kept_cells *kept);
 
 /* ---- loading ---- */
+
+/* May the array AT() this offset be read? What it belongs to is loaded if it
+ * is not at hand. */
+bool llmprof_trace_have(llmprof_trace *trace, size_t at, llmprof_error *err);
+
+/* Know how many rows a part has, which may be without loading it. */
+bool llmprof_trace_count(llmprof_trace *trace, llmprof_part part,
+                         llmprof_error *err);
 
 /* Once: load the part, or fail and leave it empty. */
 bool llmprof_trace_load(llmprof_trace *trace, llmprof_part part,

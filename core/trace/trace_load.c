@@ -12,6 +12,8 @@ static bool end_part(llmprof_builder *builder, llmprof_part part,
     return llmprof_builder_end_details(builder, err);
   case LLMPROF_PART_RANGES:
     return llmprof_builder_end_ranges(builder, err);
+  case LLMPROF_PART_CPU_SAMPLES:
+    return llmprof_builder_end_cpu_samples(builder, err);
   case LLMPROF_PART_CALLS:
   case LLMPROF_PART_SAMPLES:
   case LLMPROF_PART_DIAGNOSTICS:
@@ -21,12 +23,36 @@ static bool end_part(llmprof_builder *builder, llmprof_part part,
   return true;
 }
 
+/* What the reader says when it opens the file; devices are said again. */
+static bool start_reading(llmprof_trace *trace, llmprof_error *err) {
+  const llmprof_reader *reader = trace->reader;
+  if (!reader || trace->reading) return true;
+  trace->device_count = 0;
+  trace->reading =
+      reader->open(trace->path, trace->builder, &trace->reader_state, err);
+  if (trace->reading) return true;
+  if (reader->close) reader->close(trace->reader_state);
+  trace->reader_state = NULL;
+  return false;
+}
+
 static bool fill(llmprof_trace *trace, llmprof_part part, llmprof_error *err) {
   const llmprof_reader *reader = trace->reader;
+  if (!start_reading(trace, err)) return false;
   if (reader && reader->load &&
       !reader->load(trace->reader_state, trace->builder, part, err))
     return false;
   return end_part(trace->builder, part, err);
+}
+
+/* Are there as many rows as frames were told? */
+static bool keeps_promise(const llmprof_trace *trace, llmprof_part part,
+                          llmprof_error *err) {
+  const llmprof_image *image = &trace->image;
+  return !image->promised[part] ||
+         image->rows[part] == llmprof_trace_rows(trace, part) ||
+         llmprof_fail(err, LLMPROF_IO, "%s: changed while it was read",
+                      trace->path);
 }
 
 bool llmprof_trace_load(llmprof_trace *trace, llmprof_part part,
@@ -35,9 +61,16 @@ bool llmprof_trace_load(llmprof_trace *trace, llmprof_part part,
   if (part == LLMPROF_PART_DETAILS &&
       !llmprof_trace_load(trace, LLMPROF_PART_OPS, err))
     return false;
-  trace->loaded[part] = fill(trace, part, err);
+  trace->loaded[part] =
+      llmprof_image_take(trace, (int)part) ||
+      (fill(trace, part, err) && keeps_promise(trace, part, err));
   if (!trace->loaded[part]) llmprof_trace_clear(trace, part);
   return trace->loaded[part];
+}
+
+bool llmprof_trace_count(llmprof_trace *trace, llmprof_part part,
+                         llmprof_error *err) {
+  return trace->image.pieces[part] || llmprof_trace_load(trace, part, err);
 }
 
 /* ---- opening ---- */
@@ -55,8 +88,7 @@ llmprof_trace *llmprof_reader_open(const llmprof_reader *reader,
   llmprof_trace *trace = llmprof_trace_new(path, err);
   if (!trace) return NULL;
   trace->reader = reader;
-  if (reader->open(trace->path, trace->builder, &trace->reader_state, err) &&
-      (reader->load || load_all(trace, err)))
+  if (start_reading(trace, err) && (reader->load || load_all(trace, err)))
     return trace;
   llmprof_trace_close(trace);
   return NULL;
@@ -109,6 +141,22 @@ const llmprof_samples *llmprof_trace_samples(llmprof_trace *trace,
                                                               : NULL;
 }
 
+const llmprof_cpu_samples *llmprof_trace_cpu_samples(llmprof_trace *trace,
+                                                     llmprof_error *err) {
+  return llmprof_trace_load(trace, LLMPROF_PART_CPU_SAMPLES, err)
+             ? &trace->cpu_samples
+             : NULL;
+}
+
+const llmprof_stack_frame *llmprof_trace_stack_frames(llmprof_trace *trace,
+                                                      size_t *count,
+                                                      llmprof_error *err) {
+  static const llmprof_stack_frame none;
+  if (!llmprof_trace_load(trace, LLMPROF_PART_CPU_SAMPLES, err)) return NULL;
+  *count = trace->stack_frames.count;
+  return *count ? llmprof_intern_get(&trace->stack_frames, 0) : &none;
+}
+
 const llmprof_diagnostic *llmprof_trace_diagnostics(llmprof_trace *trace,
                                                     size_t *count,
                                                     llmprof_error *err) {
@@ -128,7 +176,17 @@ int llmprof_trace_knows(llmprof_trace *trace, llmprof_fact fact,
       [LLMPROF_KNOWS_ALLOCATIONS] = LLMPROF_PART_CALLS,
       [LLMPROF_KNOWS_DIAGNOSTICS] = LLMPROF_PART_DIAGNOSTICS,
   };
-  if (!trace->knows[fact] && !llmprof_trace_load(trace, parts[fact], err))
+  if (!trace->knows[fact] && !llmprof_trace_count(trace, parts[fact], err))
     return -1;
   return trace->knows[fact];
+}
+
+int llmprof_trace_recorded(llmprof_trace *trace, llmprof_trace_table table,
+                           llmprof_error *err) {
+  llmprof_part part = LLMPROF_PART_OPS;
+  if (table == LLMPROF_TABLE_CALLS) part = LLMPROF_PART_CALLS;
+  if (table == LLMPROF_TABLE_RANGES) part = LLMPROF_PART_RANGES;
+  if (table == LLMPROF_TABLE_SAMPLES) part = LLMPROF_PART_SAMPLES;
+  if (table == LLMPROF_TABLE_CPU_SAMPLES) part = LLMPROF_PART_CPU_SAMPLES;
+  return llmprof_trace_count(trace, part, err) ? trace->has[table] : -1;
 }

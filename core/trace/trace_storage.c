@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "llmprof/alloc.h"
-#include "trace/trace_internal.h"
+#include "trace/trace_arrays.h"
 
 /* realloc for one array of several that grow together. */
 static bool resize(void *array, size_t cap, size_t size) {
@@ -112,6 +112,20 @@ static void free_samples(llmprof_samples *s) {
   *s = (llmprof_samples){0};
 }
 
+bool llmprof_cpu_samples_resize(llmprof_cpu_samples *s, size_t cap) {
+  return GROW(s->time, cap) && GROW(s->thread, cap) && GROW(s->stack, cap) &&
+         GROW(s->weight, cap) && GROW(s->cut, cap);
+}
+
+static void free_cpu_samples(llmprof_cpu_samples *s) {
+  llmprof_free(s->time);
+  llmprof_free(s->thread);
+  llmprof_free(s->stack);
+  llmprof_free(s->weight);
+  llmprof_free(s->cut);
+  *s = (llmprof_cpu_samples){0};
+}
+
 void llmprof_attribution_free(llmprof_attribution *a) {
   llmprof_free(a->call);
   llmprof_free(a->link);
@@ -133,7 +147,14 @@ static void clear_details(llmprof_trace *trace) {
   trace->builder->detail_count = trace->builder->detail_cap = 0;
 }
 
+/* Frames hold on to them: what is known is forgotten, not freed. */
+static void forget_facts(llmprof_trace *trace) {
+  for (size_t i = 0; i < trace->facts_count; i++)
+    *trace->facts[i].facts = (llmprof_cell_facts){0};
+}
+
 void llmprof_trace_clear(llmprof_trace *trace, llmprof_part part) {
+  forget_facts(trace);
   switch (part) {
   case LLMPROF_PART_OPS:
     clear_ops(trace);
@@ -154,6 +175,11 @@ void llmprof_trace_clear(llmprof_trace *trace, llmprof_part part) {
     free_samples(&trace->samples);
     trace->builder->sample_cap = 0;
     break;
+  case LLMPROF_PART_CPU_SAMPLES:
+    free_cpu_samples(&trace->cpu_samples);
+    llmprof_intern_free(&trace->stack_frames);
+    trace->builder->cpu_sample_cap = 0;
+    break;
   case LLMPROF_PART_DIAGNOSTICS:
     trace->diagnostic_count = 0;
     break;
@@ -164,7 +190,25 @@ void llmprof_trace_clear(llmprof_trace *trace, llmprof_part part) {
 
 /* ---- the whole ---- */
 
-llmprof_trace *llmprof_trace_new(const char *path, llmprof_error *err) {
+size_t llmprof_trace_rows(const llmprof_trace *trace, llmprof_part part) {
+  const size_t rows[LLMPROF_PARTS] = {
+      [LLMPROF_PART_OPS] = trace->ops.count,
+      [LLMPROF_PART_DETAILS] = trace->ops.first[LLMPROF_COPY],
+      [LLMPROF_PART_CALLS] = trace->calls.count,
+      [LLMPROF_PART_RANGES] = trace->ranges.count,
+      [LLMPROF_PART_DIAGNOSTICS] = trace->diagnostic_count,
+      [LLMPROF_PART_SAMPLES] = trace->samples.count,
+      [LLMPROF_PART_CPU_SAMPLES] = trace->cpu_samples.count,
+  };
+  return rows[part];
+}
+
+void llmprof_trace_promise(llmprof_trace *trace, llmprof_part part) {
+  trace->image.promised[part] = true;
+  trace->image.rows[part] = llmprof_trace_rows(trace, part);
+}
+
+llmprof_trace *llmprof_trace_new_bare(const char *path, llmprof_error *err) {
   llmprof_trace *trace = llmprof_zalloc(1, sizeof *trace);
   if (!trace) return llmprof_fail_nomem(err), NULL;
   trace->epoch = LLMPROF_ABSENT;
@@ -172,11 +216,11 @@ llmprof_trace *llmprof_trace_new(const char *path, llmprof_error *err) {
   llmprof_intern_init(&trace->thread_ids, sizeof(int64_t));
   llmprof_intern_init(&trace->places, sizeof(llmprof_place));
   llmprof_intern_init(&trace->shapes, sizeof(llmprof_shape));
+  llmprof_intern_init(&trace->stack_frames, sizeof(llmprof_stack_frame));
   trace->path = llmprof_strdup(path);
   trace->strings = llmprof_strings_new();
   trace->builder = llmprof_zalloc(1, sizeof *trace->builder);
-  if (!trace->path || !trace->strings || !trace->builder ||
-      !llmprof_words_add(&trace->words, trace->strings)) {
+  if (!trace->path || !trace->strings || !trace->builder) {
     llmprof_trace_close(trace);
     return llmprof_fail_nomem(err), NULL;
   }
@@ -185,25 +229,47 @@ llmprof_trace *llmprof_trace_new(const char *path, llmprof_error *err) {
   return trace;
 }
 
+llmprof_trace *llmprof_trace_new(const char *path, llmprof_error *err) {
+  llmprof_trace *trace = llmprof_trace_new_bare(path, err);
+  if (!trace || llmprof_words_add(&trace->words, trace->strings)) return trace;
+  llmprof_trace_close(trace);
+  return llmprof_fail_nomem(err), NULL;
+}
+
+static void free_kept(llmprof_trace *trace) {
+  for (size_t i = 0; i < trace->kept_count; i++)
+    if (!trace->kept[i].shelved) llmprof_free(trace->kept[i].data);
+  llmprof_free(trace->kept);
+}
+
+static void close_shelf(const llmprof_image *image) {
+  if (image->has_shelf) image->shelf.close(image->shelf.user);
+}
+
 void llmprof_trace_close(llmprof_trace *trace) {
   if (!trace) return;
-  if (trace->reader && trace->reader->close)
+  if (trace->reading && trace->reader->close)
     trace->reader->close(trace->reader_state);
+  for (int piece = 0; piece < LLMPROF_PIECES; piece++)
+    llmprof_arrays_forget(trace, piece);
   llmprof_strings_free(trace->strings);
   llmprof_intern_free(&trace->process_ids);
   llmprof_intern_free(&trace->thread_ids);
   llmprof_intern_free(&trace->places);
   llmprof_intern_free(&trace->shapes);
+  llmprof_intern_free(&trace->stack_frames);
   free_ops(&trace->ops);
   free_details(&trace->details);
   free_calls(&trace->calls);
   free_ranges(&trace->ranges);
   free_samples(&trace->samples);
+  free_cpu_samples(&trace->cpu_samples);
   llmprof_attribution_free(&trace->attribution);
   llmprof_free(trace->projections);
-  for (size_t i = 0; i < trace->kept_count; i++)
-    llmprof_free(trace->kept[i].data);
-  llmprof_free(trace->kept);
+  for (size_t i = 0; i < trace->facts_count; i++)
+    llmprof_free(trace->facts[i].facts);
+  llmprof_free(trace->facts);
+  free_kept(trace);
   llmprof_free(trace->diagnostics);
   llmprof_free(trace->schema);
   llmprof_free(trace->product);
@@ -212,5 +278,6 @@ void llmprof_trace_close(llmprof_trace *trace) {
   llmprof_free(trace->threads);
   llmprof_free(trace->path);
   llmprof_free(trace->builder);
+  close_shelf(&trace->image);
   llmprof_free(trace);
 }

@@ -81,6 +81,10 @@ bool llmprof_frame_give(llmprof_frame *frame, const char *name,
                         const char *unit, llmprof_column_type type, void *data,
                         llmprof_error *err);
 
+/* Add column `number` once more, by another name. */
+bool llmprof_frame_alias(llmprof_frame *frame, size_t number, const char *name,
+                         llmprof_error *err);
+
 /* Hand memory from llmprof_alloc to the frame, which frees it; on failure it
  * is freed at once. */
 bool llmprof_frame_own(llmprof_frame *frame, void *memory);
@@ -248,6 +252,12 @@ bool llmprof_summarize(llmprof_frame *frame, size_t column,
                        size_t wanted_count, llmprof_summary *summaries,
                        llmprof_error *err);
 
+/* The same without mean, median, stddev and percentiles, at the cost of one
+ * look at each cell. */
+bool llmprof_totals(llmprof_frame *frame, size_t column,
+                    const llmprof_groups *groups, llmprof_summary *summaries,
+                    llmprof_error *err);
+
 /* By group, the number of distinct present values of a column. */
 bool llmprof_distinct(llmprof_frame *frame, size_t column,
                       const llmprof_groups *groups, size_t *distinct,
@@ -275,11 +285,13 @@ typedef struct llmprof_aggregate {
 
 /* A frame with one row per group, by first appearance: the key columns, which
  * borrow from `frame`, and the aggregates. Statistics of no value are absent.
- * LIMIT: more than LLMPROF_PERCENTILES percentiles of one column. */
+ * Without aggregates the groups stay numbered for an extension by the same
+ * keys. LIMIT: more than LLMPROF_PERCENTILES percentiles of one column. */
 llmprof_frame *llmprof_frame_aggregate(llmprof_frame *frame, const size_t *keys,
                                        size_t key_count,
                                        const llmprof_aggregate *aggregates,
                                        size_t count, llmprof_error *err);
+void llmprof_frame_forget_groups(llmprof_frame *frame);
 
 /* Add columns to `frame` that say something about its groups: item g of their
  * data is that of group g, as llmprof_groups_make() numbers them. RANGE: there

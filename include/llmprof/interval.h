@@ -48,9 +48,18 @@ bool llmprof_intervals_by_group(llmprof_frame *frame, size_t start_column,
                                 size_t end_column, const llmprof_groups *groups,
                                 llmprof_extent *extents, llmprof_error *err);
 
+/* The place of the first interval that ends after a time; set->count when none
+ * does. */
+size_t llmprof_intervals_after(const llmprof_intervals *set, int64_t time);
+
 /* ns covered within [from, to). */
 int64_t llmprof_intervals_covered(const llmprof_intervals *set, int64_t from,
                                   int64_t to);
+
+/* The same, quickly where calls go on in time: *place is the caller's, of one
+ * set, 0 at first. */
+int64_t llmprof_intervals_covered_near(const llmprof_intervals *set,
+                                       size_t *place, int64_t from, int64_t to);
 
 /* The holes of at least `shortest` ns within [from, to). The caller frees
  * *gaps; on failure (NOMEM) there is nothing to free. */

@@ -2,9 +2,10 @@
  * what on the CPU, and which operator launched which GPU operation.
  *
  * Kept are complete events of the categories cpu_op (operators), cuda_runtime
- * and cuda_driver (calls), kernel, gpu_memcpy and gpu_memset (GPU operations);
- * some 100 bytes each. An event without a start, or with a duration that is
- * missing or negative, is counted and left out.
+ * and cuda_driver (calls), kernel, gpu_memcpy and gpu_memset (GPU operations),
+ * user_annotation (marks: ranges that the program named); some 100 bytes each.
+ * An event without a start, or with a duration that is missing or negative, is
+ * counted and left out.
  *
  * Nesting: an operator or call lies inside the innermost one of its thread
  * that is running when it starts and does not end before it. Traces that hold
@@ -55,7 +56,10 @@ llmprof_operators_info llmprof_operators_about(const llmprof_operators *o);
  *   absent for calls, and when the trace has no GPU operation)
  * "gpu", a row for each GPU operation:
  *   name, category, operator (name; absent when none launched it), start,
- *   duration, device, stream */
+ *   duration, device, stream, launched (ns: when its call began, else its
+ *   operator), mark (row: the innermost on the launching thread)
+ * "marks", a row for each mark:
+ *   name, thread, parent (row), start, duration */
 llmprof_frame *llmprof_operators_frame(llmprof_operators *operators,
                                        const char *name, llmprof_error *err);
 

@@ -48,8 +48,8 @@ bool llmprof_frame_lag(llmprof_frame *frame, size_t column, long offset,
                        llmprof_error *err);
 
 /* A statistic of a column of numbers over this row and the `window` - 1 before
- * it in its group: LLMPROF_SUM, MEAN, MIN or MAX, as reals. Absent where there
- * are fewer rows, or one of them has no value. */
+ * it in its group: LLMPROF_SUM, MEAN, MEDIAN, MIN or MAX, as reals. Absent
+ * where there are fewer rows, or one of them has no value. */
 bool llmprof_frame_rolling(llmprof_frame *frame, size_t column, size_t window,
                            llmprof_statistic statistic,
                            const llmprof_groups *groups, const char *name,
@@ -65,6 +65,13 @@ bool llmprof_frame_share(llmprof_frame *frame, size_t column, const char *name,
 bool llmprof_frame_less(llmprof_frame *frame, size_t column, size_t by,
                         const char *name, llmprof_error *err);
 
+/* The row of `other` that is next to a row's cell by its column `there`: the
+ * last whose cell is less or, without `before`, the first whose cell is not;
+ * absent where there is none or the cell is absent. Both hold integers. */
+bool llmprof_frame_beside(llmprof_frame *frame, size_t column,
+                          llmprof_frame *other, size_t there, bool before,
+                          const char *name, llmprof_error *err);
+
 /* The row of `other` whose key cells are the same; absent where there is none
  * or a key is absent. Keys come in pairs, both of strings or both of numbers,
  * which are compared by their bytes and by value; UNSUPPORTED: one of each.
@@ -73,6 +80,17 @@ bool llmprof_frame_match(llmprof_frame *frame, const size_t *keys,
                          llmprof_frame *other, const size_t *other_keys,
                          size_t key_count, const char *name,
                          llmprof_error *err);
+
+/* The row of `other` that a row pairs off with, where both frames tell of the
+ * same things in the same order, as two runs of a program: cells of the columns
+ * of integers are equal, and what stands around them as far as it goes. Rows
+ * that only one of the frames has are passed over (absent), a few at a time or
+ * many; what comes once in `other` and often in the frame is paired each time.
+ * Where the cell of column `turn` (SIZE_MAX: nowhere) is not that of the row
+ * before, `other` begins anew. Near n log n; LIMIT: `other` is too long. */
+bool llmprof_frame_pair(llmprof_frame *frame, size_t column, size_t turn,
+                        llmprof_frame *other, size_t other_column,
+                        const char *name, llmprof_error *err);
 
 #ifdef __cplusplus
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "llmprof/classes.h"
 #include "llmprof/error.h"
 #include "llmprof/frame.h"
 #include "llmprof/interval.h"
@@ -55,6 +56,15 @@ bool llmprof_spans_cover(llmprof_frame *spans,
                          const llmprof_span_columns *columns,
                          const llmprof_intervals *const *sets, size_t count,
                          const char *name, llmprof_error *err);
+
+/* Add columns in ns to spans, one for each of `count` classes: how much of each
+ * span is of this class or one before it. classes[key] are those of a key, as
+ * above, NULL for none; each has `count` of them. */
+bool llmprof_spans_classify(llmprof_frame *spans,
+                            const llmprof_span_columns *columns,
+                            llmprof_classes *const *classes, size_t keys,
+                            const char *const *names, size_t count,
+                            llmprof_error *err);
 
 /* Add a column `name` in ns to spans: how much of each a column `covered`
  * leaves. */

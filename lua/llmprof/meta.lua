@@ -266,9 +266,11 @@ function Groups:mean(column) end
 -- ---- generated ----
 
 ---@class llmprof.Config
+---@field cache llmprof.Config.cache Keys cache.*
 ---@field capture "auto"|"nsys"|"builtin"|"recorded"|"none" Where the timeline comes from; none: the program runs by itself, and what it says of itself is all
 ---@field collector llmprof.Config.collector Keys collector.*
 ---@field counters "on"|"auto"|"builtin"|"ncu"|"off" Measure the selected kernels with hardware counters: on and auto by what took the timeline, builtin by llmprof's collector in the same run, or by ncu
+---@field cpu_stacks? string[] Files of collapsed stacks that a sampler such as py-spy or perf took of the run, STAGE=FILE of one stage
 ---@field hardware llmprof.Config.hardware Keys hardware.*
 ---@field launch llmprof.Config.launch Keys launch.*
 ---@field limits llmprof.Config.limits Keys limits.*
@@ -289,6 +291,9 @@ function Groups:mean(column) end
 ---@field top_n llmprof.Config.top_n Keys top_n.*
 ---@field workload llmprof.Config.workload Keys workload.*
 ---@field [string] any Keys of the recipe's own
+
+---@class llmprof.Config.cache
+---@field bytes? integer Disk that what was read from traces may take in the cache, where the next command finds it; 4 GB, or a tenth of what is free, unless set; 0 keeps nothing
 
 ---@class llmprof.Config.collector
 ---@field graphs "node"|"graph" CUDA graphs as a row per node, or as one
@@ -390,6 +395,7 @@ function Groups:mean(column) end
 ---@class llmprof.Results
 ---@field advice llmprof.results.advice
 ---@field counters? llmprof.results.counters
+---@field cpu_samples? llmprof.results.cpu_samples What the CPU was in: stacks that were sampled; absent where none were
 ---@field efficiency? llmprof.results.efficiency docs/metrics.md; of a stage, or of all without a parent together
 ---@field engine? { name?: string, title?: string } The serving engine that ran the model, by its ranges or kernels
 ---@field engine_metrics? llmprof.results.engine_metrics What the engine's own page said before, in and after the window
@@ -536,6 +542,11 @@ function Groups:mean(column) end
 ---@field file string In the bundle
 ---@field from "live"|"recorded"|"builtin"
 ---@field tool? string
+
+---@class llmprof.results.cpu_samples
+---@field outside? integer Of these, taken in no stage of a repeat that counts
+---@field stages llmprof.results.sampled_stacks[] By stage, first those of the timeline, then those of files beside it
+---@field timeline? integer Samples that the timeline has
 
 ---@class llmprof.results.described
 ---@field formats { activations?: string, embeddings?: string, experts?: string, kv?: string, projections?: string, weights?: string }
@@ -748,6 +759,27 @@ function Groups:mean(column) end
 ---@field checks llmprof.results.check[]
 ---@field verdict "good"|"fair"|"poor" The worst level
 
+---@class llmprof.results.joined
+---@field by_name llmprof.results.joined_part Joined by a name that only one operator launches
+---@field by_order llmprof.results.joined_part Joined by what was launched before and after
+---@field gpu_time_ns integer Of all of them
+---@field joined_outside_ns? integer The part of it before launches that joined
+---@field launches integer All, joined or not
+---@field operators llmprof.results.joined_operator[]
+---@field outside_ns? integer GPU idle before them with the CPU in no CUDA call
+
+---@class llmprof.results.joined_operator
+---@field gpu_time_ns integer On the timeline
+---@field launches integer
+---@field name string
+---@field outside_ns? integer GPU idle before its launches with the CPU in no CUDA call
+---@field share? number Of the GPU time of all launches of the stage
+---@field stage string
+
+---@class llmprof.results.joined_part
+---@field gpu_time_ns integer
+---@field launches integer
+
 ---@class llmprof.results.kernel
 ---@field calls integer Launches in the used repeats
 ---@field category string
@@ -840,6 +872,23 @@ function Groups:mean(column) end
 ---@field p90_ns? number Nanoseconds
 ---@field queued_share number 0 to 1
 
+---@class llmprof.results.launch_place
+---@field kernel integer Place among the names, from 0
+---@field module? integer The same
+---@field operator? integer The same
+
+---@class llmprof.results.launch_stage
+---@field name? string
+---@field order string Numbers of places, from 0, as they were launched
+
+---@class llmprof.results.launches
+---@field kernels string[] Names
+---@field left_out? integer Launches beyond those that are kept
+---@field modules? string[] Paths
+---@field operators string[] Names
+---@field places llmprof.results.launch_place[] Each pair of a kernel and an operator once
+---@field stages llmprof.results.launch_stage[] One for each time that a stage ran
+
 ---@class llmprof.results.layer
 ---@field collective_ns? number Nanoseconds
 ---@field collectives? integer Kernels of collectives
@@ -929,6 +978,8 @@ function Groups:mean(column) end
 
 ---@class llmprof.results.operators
 ---@field device_ns? integer GPU time of all kernels and copies
+---@field joined? llmprof.results.joined The operators on the timeline, in the repeats that count; added by llmprof
+---@field launches? llmprof.results.launches What was launched, in order; joins the operators to a timeline
 ---@field left_out_events? integer Events of a trace that had no start, or no valid duration
 ---@field operators llmprof.results.operator[]
 ---@field schema_version 1
@@ -1191,6 +1242,24 @@ function Groups:mean(column) end
 ---@field sm? number 0 to 1
 ---@field tensor? number 0 to 1
 
+---@class llmprof.results.sampled_function
+---@field module? string Library or script that it is in
+---@field name string What has no name is its library in brackets
+---@field self integer Samples in it
+---@field total integer Samples in it or in what it called
+
+---@class llmprof.results.sampled_stacks
+---@field cut integer Of them, with a stack whose outermost functions are missing
+---@field different integer Functions that there are on the stacks
+---@field file? string That they are from, if not the timeline
+---@field functions llmprof.results.sampled_function[] Those with most samples of their own, largest first
+---@field other_threads? integer Samples of other threads of the process meanwhile, which are not among them
+---@field samples integer Samples
+---@field scope "thread"|"process"|"time"|"run"|"stage" Samples of the threads that the stage's ranges are on; of all threads of their processes meanwhile; of all while the GPU ran it; of the whole run; or, of a file without times, what it was named for
+---@field stage string
+---@field tree llmprof.results.stack_frame[] The stacks as a tree: each function before those it called, the largest first; without what has less than 0.1 % of the samples
+---@field without_stack integer Of them, without a stack
+
 ---@class llmprof.results.selection
 ---@field coverage? number 0 to 1
 ---@field dropped llmprof.results.dropped[]
@@ -1241,6 +1310,13 @@ function Groups:mean(column) end
 ---@class llmprof.results.source
 ---@field counters? llmprof.results.counters_source
 ---@field timeline? llmprof.results.timeline_source
+
+---@class llmprof.results.stack_frame
+---@field depth integer 0: the outermost; 1: what it called; and so on
+---@field module? string As in `functions`
+---@field name string As in `functions`
+---@field self integer Samples in it, called this way
+---@field total integer Samples in it or in what it called, called this way
 
 ---@class llmprof.results.stage
 ---@field api? llmprof.results.api CUDA API calls inside the stage, GPU idle or not

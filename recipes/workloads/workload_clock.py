@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import time
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
@@ -186,12 +187,13 @@ def profile(torch: Any, device: Any, work: Callable[[ProfilerClock], None],
         export_trace(profiler, trace_out)
     rows = profiler.key_averages(group_by_input_shape=True)
     operators = operators_of(rows, clock.names, cuda)
-    add_details(operators, profiler.events(), clock.names, cuda)
+    events = profiler.events()
+    add_details(operators, events, clock.names, cuda)
     device_ns = device_total(rows, clock.names)
     if cuda and device_ns == 0:
         raise WorkloadError("torch.profiler saw no GPU work: CUPTI is not usable here, or another "
                             "profiler holds it")
-    return {
+    found = {
         "schema_version": SCHEMA_VERSION,
         "source": f"torch.profiler, PyTorch {torch.__version__}",
         "wall_ms": (ended - began) / 1e6,
@@ -200,6 +202,8 @@ def profile(torch: Any, device: Any, work: Callable[[ProfilerClock], None],
             operator["device_self_ns"] for operator in operators)) if cuda else None,
         "operators": operators,
     }
+    launches = launches_of(events, clock.names)
+    return {**found, "launches": launches} if launches else found
 
 
 def export_trace(profiler: Any, path: str) -> None:
@@ -301,3 +305,84 @@ def add_details(operators: List[Dict[str, Any]], events: Sequence[Any], ranges: 
         if name in kernels:
             operator["kernels"] = sorted(kernels[name].values(), key=lambda made: (
                 -made["device_ns"], made["name"]))[:KERNELS]
+
+
+# Launches that are kept in order.
+LAUNCHES = 300000
+
+
+def is_call(event: Any) -> bool:
+    """A call of the CUDA runtime or driver, as torch.profiler names them."""
+    return re.match(r"(cuda|cu|hip)[A-Z]", event.name) is not None
+
+
+# Its own work, which torch.profiler shows beside operators.
+PROFILER = {"Activity Buffer Request", "Buffer Flush", "Instrumentation", "Resource"}
+
+
+def operator_around(event: Any, ranges: Set[str]) -> Optional[str]:
+    """The innermost operator around a call; None where a range is nearer."""
+    above = event.cpu_parent
+    while above is not None and (is_call(above) or above.name in PROFILER):
+        above = above.cpu_parent
+    return above.name if above is not None and above.name not in ranges else None
+
+
+def stage_event(event: Any, ranges: Set[str]) -> Any:
+    """The outermost of `ranges` around an event, the event itself; None outside all."""
+    found, above = None, event.cpu_parent
+    while above is not None:
+        if above.name in ranges:
+            found = above
+        above = above.cpu_parent
+    return found
+
+
+class Numbers:
+    """Different values, each with its place among them."""
+
+    def __init__(self) -> None:
+        self.places: Dict[Any, int] = {}
+
+    def of(self, value: Any) -> int:
+        return self.places.setdefault(value, len(self.places))
+
+    def all(self) -> List[Any]:
+        return list(self.places)
+
+
+def launches_of(events: Sequence[Any], ranges: Set[str]) -> Optional[Dict[str, Any]]:
+    """What was launched, in order, each with the operator that did; None without a GPU.
+
+    A call and what it launched share their id. llmprof pairs this with a timeline.
+    """
+    launched: Dict[int, List[str]] = {}
+    for event in events:
+        if not on_cpu(event) and event.name not in ranges:
+            launched.setdefault(event.id, []).append(event.name)
+    calls = sorted((event for event in events
+                    if on_cpu(event) and is_call(event) and event.id in launched),
+                   key=lambda event: event.time_range.start)
+    kernels, operators, places = Numbers(), Numbers(), Numbers()
+    stages: List[Dict[str, Any]] = []
+    by_stage: Dict[int, List[int]] = {}
+    count = 0
+    for call in calls:
+        stage = stage_event(call, ranges)
+        if id(stage) not in by_stage:
+            by_stage[id(stage)] = []
+            stages.append({"name": stage.name if stage else None, "order": by_stage[id(stage)]})
+        for name in launched[call.id]:
+            count += 1
+            if count <= LAUNCHES:
+                operator = operator_around(call, ranges)
+                place = (kernels.of(name), None if operator is None else operators.of(operator))
+                by_stage[id(stage)].append(places.of(place))
+    if not count:
+        return None
+    for entry in stages:
+        entry["order"] = " ".join(map(str, entry["order"]))
+    return {"kernels": kernels.all(), "operators": operators.all(),
+            "places": [{"kernel": kernel, "operator": operator}
+                       for kernel, operator in places.all()],
+            "stages": stages, "left_out": count - LAUNCHES if count > LAUNCHES else None}

@@ -90,11 +90,13 @@ class Response(http.client.HTTPResponse):
 
     @staticmethod
     def bounded(read: Callable[..., bytes], *args: Any) -> bytes:
-        """A chunk may announce more than a number or the memory holds."""
+        """A chunk may announce more than a number or the memory holds, or less than none."""
         try:
             return read(*args)
         except (OverflowError, MemoryError) as error:
             raise TooMuch("the answer is too long") from error
+        except ValueError as error:
+            raise http.client.HTTPException("a chunk of no size") from error
 
 
 class Endpoint:

@@ -12,7 +12,7 @@ static void reserve(unsigned char **bytes, size_t *cap, size_t need) {
 }
 
 void spool_put_bytes(spool_maker *m, const void *bytes, size_t size) {
-  reserve(&m->records, &m->records_cap, m->length + size);
+  reserve(&m->records, &m->records_cap, m->length + size + 1);
   memcpy(m->records + m->length, bytes, size);
   m->length += size;
   m->count++;

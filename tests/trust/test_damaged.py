@@ -100,6 +100,25 @@ class Run(support.Case):
         self.assertEqual(0, self.analyse(capture).status)
 
 
+class Ranks(support.Case):
+    def ranks(self, sql):
+        path = self.trace(FIXTURES / "nccl2/rank0.sqlite", sql, "rank0.sqlite")
+        return self.llmprof("ranks", path, FIXTURES / "nccl2/rank1.sqlite", "-o",
+                            self.top / "ranks")
+
+    def test_a_kernel_that_ends_before_it_starts(self):
+        result = self.ranks(f"UPDATE {KERNEL} SET end = start - 13000000 WHERE rowid = 9")
+        self.assertEqual(0, result.status)
+        self.assertIn("rank0.sqlite: left out: 1 of 1,000 rows of 'gpu' end before they start",
+                      result.last_line())
+
+    def test_collectives_without_a_name(self):
+        result = self.ranks("UPDATE StringIds SET id = 1 << 62 WHERE value = "
+                            "'ncclDevKernel_AllReduce_Sum_bf16_RING_LL'")
+        self.assertEqual(0, result.status)
+        self.assertIn(b"(unnamed kernel)", result.out)
+
+
 class Export(support.Case):
     def test_end_that_has_no_negative(self):
         path = self.trace(CAPTURE / "run.sqlite",

@@ -185,6 +185,47 @@ class Operators(support.Case):
                          "device_self_ns": 0}]},
             {"name": "aten::add"}])
 
+    def test_launches_in_order(self):
+        def event(name, parent=None, id=0, start=0.0, kind="CPU"):
+            return types.SimpleNamespace(
+                name=name, cpu_parent=parent, id=id, kernels=[],
+                time_range=types.SimpleNamespace(start=start),
+                device_type=types.SimpleNamespace(name=kind))
+
+        prefill, decode = event("prefill"), event("decode")
+        step = event("decode_step", decode)
+        mm, linear = event("aten::mm", step, 7), event("aten::linear", step, 8)
+        events = [
+            prefill, decode, step, mm, linear,
+            event("cudaLaunchKernel", linear, 12, 30.0),
+            event("cudaLaunchKernel", event("Buffer Flush", mm), 11, 20.0),
+            event("cuLaunchKernel", event("cudaGraphLaunch", step), 13, 40.0),
+            event("cudaMemcpyAsync", event("aten::copy_", prefill), 7, 10.0),
+            event("cudaDeviceSynchronize", None, 14, 50.0),
+            event("cudaLaunchKernel", None, 15, 60.0),
+            event("add", id=12, kind="CUDA"), event("gemm", id=11, kind="CUDA"),
+            event("Memcpy HtoD", id=7, kind="CUDA"), event("triton", id=13, kind="CUDA"),
+            event("gemm", id=15, kind="CUDA"), event("splitK", id=15, kind="CUDA"),
+            event("decode", id=7, kind="CUDA")]
+        ranges = {"prefill", "decode", "decode_step"}
+        found = clock.launches_of(events, ranges)
+        self.assertEqual(found, {
+            "kernels": ["Memcpy HtoD", "gemm", "add", "triton", "splitK"],
+            "operators": ["aten::copy_", "aten::mm", "aten::linear"],
+            "places": [{"kernel": 0, "operator": 0}, {"kernel": 1, "operator": 1},
+                       {"kernel": 2, "operator": 2}, {"kernel": 3, "operator": None},
+                       {"kernel": 1, "operator": None}, {"kernel": 4, "operator": None}],
+            "stages": [{"name": "prefill", "order": "0"}, {"name": "decode", "order": "1 2 3"},
+                       {"name": None, "order": "4 5"}],
+            "left_out": None})
+        with mock.patch.object(clock, "LAUNCHES", 3):
+            found = clock.launches_of(events, ranges)
+        self.assertEqual((found["left_out"], found["stages"][1:]),
+                         (3, [{"name": "decode", "order": "1 2"}, {"name": None, "order": ""}]))
+        self.assertIsNone(clock.launches_of([prefill, mm], ranges))
+        whole = {"schema_version": 1, "operators": [], "launches": found}
+        self.assertEqual(support.problems(whole, support.load_schema("operators")), [])
+
     def test_gpu_time_of_graph_replays_is_nobodys(self):
         rows = [row("aten::mm", 1, 3.0, 2.0, 5.0, 5.0), row("decode", 1, 9.0, 1.0, 12.0, 7.0),
                 row("gemm", 2, 0.0, 0.0, 12.0, 12.0, kind="CUDA"),

@@ -115,9 +115,12 @@ class Streams(Attacked):
             self.assertEqual(self.complete(endpoint).tokens, 1)
 
     def test_rubbish_in_chunks(self):
-        for body in (b"zz\r\n", b"-1\r\n", b"f" * 40 + b"\r\n", b"5\r\nab", b"\r\n\r\n",
+        for body in (b"zz\r\n", b"-1\r\n", b"-9\r\n", b"f" * 40 + b"\r\n", b"5\r\nab", b"\r\n\r\n",
                      chunk(TOKEN) + b"\0\r\n"):
             self.refuses(of([CHUNKED, body]), ".")
+            _, endpoint = self.serve(of([CHUNKED, body]))
+            with contextlib.suppress(scrape.PageError):  # of some the beginning is read
+                scrape.fetch(endpoint, "/metrics")
 
 
 class Answers(Attacked):

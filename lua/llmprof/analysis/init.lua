@@ -7,12 +7,14 @@ local breakdown = require "llmprof.analysis.breakdown"
 local engines = require "llmprof.engines"
 local categories = require "llmprof.analysis.categories"
 local efficiency = require "llmprof.analysis.efficiency"
+local cpu_samples = require "llmprof.analysis.cpu_samples"
 local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
 local events = require "llmprof.analysis.events"
 local gaps = require "llmprof.analysis.gaps"
 local hardware = require "llmprof.model.hardware"
 local headroom = require "llmprof.analysis.headroom"
+local joined = require "llmprof.analysis.joined"
 local integrity = require "llmprof.analysis.integrity"
 local json = require "llmprof.json"
 local kinds = require "llmprof.trace.kinds"
@@ -71,13 +73,13 @@ end
 
 local function totals(trace, found)
   local ops = found.ops
-  local all = ops:group { sum = { "duration" }, union = true }[1]
+  local all = ops:group { total = { "duration" }, union = true }[1]
   local result = all and kinds.count(ops, { gpu_time_ns = all.duration.total, busy_ns = all.busy,
     span_ns = all.last and all.last - all.first })
     or kinds.none {}
   if all and not found.whole then
     local inside = 0
-    for _, row in ipairs(ops:group { by = { "stage" }, sum = { "duration" } }) do
+    for _, row in ipairs(ops:group { by = { "stage" }, total = { "duration" } }) do
       if row.stage then inside = inside + row.duration.total end
     end
     result.stage_share = all.duration.total > 0 and inside / all.duration.total or nil
@@ -205,6 +207,21 @@ local function selection_record(selection, plan)
 end
 
 
+-- ---- operators ----
+
+-- The operators without the order of their launches, which is in a file of its own, and
+-- with what of the timeline joined them.
+local function operators_of(given)
+  local made = {}
+  for key, value in pairs(given.operators or {}) do made[key] = value end
+  made.launches = nil
+  local ops = given.trace and given.operators
+    and joined.find(given.trace, given.found, given.operators)
+  made.joined = ops and joined.summary(given.trace, given.found, ops)
+  return given.operators and made
+end
+
+
 -- ---- the model's cost and the hardware's limits ----
 
 -- GPUs that ran kernels of the stages.
@@ -260,9 +277,9 @@ end
 -- metrics (metrics.json), arch, arch_complaint and run (of llmprof.model.choice), gpu
 -- (the configuration's hardware table), launches (of llmprof.nvidia.ncu.launches), samples (of
 -- llmprof.gpu_watch), complaints (of nsys), recorder (of integrity.judge), plain (metrics of
--- runs without the profiler),
--- ranks (of analysis.rank_view), overhead (of analysis.overhead), missing (list of
--- { what, why, how }), flops (the recipe's: a function of a stage and metrics).
+-- runs without the profiler), stacks (of run.sampled_stacks), ranks (of analysis.rank_view),
+-- overhead (of analysis.overhead), missing (list of { what, why, how }), flops (the recipe's: a
+-- function of a stage and metrics).
 --
 -- Its advice is made from the results themselves: llmprof.advice.
 function analysis.results(given)
@@ -275,7 +292,7 @@ function analysis.results(given)
     environment = given.environment or {},
     selection = selection_record(given.selection, given.plan),
     counters = given.counters,
-    operators = given.operators,
+    operators = operators_of(given),
     missing = json.list(given.missing),
     overhead = given.overhead,
     ranks = given.ranks,
@@ -309,6 +326,7 @@ function analysis.results(given)
     results.repeats = { count = count, used = count, skipped_first = false, whole_run = false }
   end
   results.kernels = kernel_records(given.kernels)
+  results.cpu_samples = cpu_samples.describe(given)
   if given.trace and not given.found.whole then
     results.modules = modules.times(given.trace, given.found)
     results.gaps = gaps.longest { trace = given.trace, found = given.found,

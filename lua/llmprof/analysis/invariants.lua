@@ -206,7 +206,7 @@ local function launched(state, kernels)
     if name:find("GraphLaunch", 1, true) then names[#names + 1] = name end
   end
   local calls = #check(check(state.trace:frame "api"):where { name = names })
-  return calls, #check(kernels:group { by = { "call" }, columns = {} })
+  return calls, kernels:count_groups { by = { "call" } }
 end
 
 

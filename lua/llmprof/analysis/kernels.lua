@@ -36,7 +36,7 @@ local function shapes_by_kernel(frame)
   for _, row in ipairs(frame:group {
     by = { "stage", "part", "name", "grid_x", "grid_y", "grid_z", "block_x", "block_y",
       "block_z", "registers", "static_shared", "dynamic_shared" },
-    sum = { "duration" },
+    total = { "duration" },
   }) do
     local key = key_of(row)
     by_key[key] = by_key[key] or {}
@@ -146,7 +146,7 @@ function kernels.list(trace, found)
   local shapes, mangled = shapes_by_kernel(frame), mangled_names(frame)
   local list = {}
   for i, row in ipairs(frame:group { by = { "stage", "part", "name", "short_name" },
-    sum = { "duration", "device" }, distinct = { "device" } }) do
+    sum = { "duration" }, total = { "device" }, distinct = { "device" } }) do
     local times, name = row.duration, known(row.name) or UNNAMED
     list[i] = {
       name = name, short_name = known(row.short_name) or name, mangled_name = mangled[name],

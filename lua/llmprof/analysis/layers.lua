@@ -92,7 +92,7 @@ end
 -- it), share (of its kernels that come once or several times a layer), group (of
 -- the kernel that comes once in each) }; nil where nothing comes back.
 function layers.of_kernels(frame)
-  local groups = frame:group { by = layers.KEYS, sum = { "duration" } }
+  local groups = frame:group { by = layers.KEYS, total = { "duration" } }
   local count, share = usual_count(groups)
   local attention = attention_of(groups, categories.classifier())
   if attention then
@@ -111,7 +111,7 @@ end
 
 -- Does any kernel of the frame compute attention, by its name?
 function layers.has_attention(frame)
-  return attention_of(frame:group { by = { "name" }, sum = { "duration" } },
+  return attention_of(frame:group { by = { "name" }, total = { "duration" } },
     categories.classifier()) ~= nil
 end
 

@@ -59,7 +59,7 @@ end
 
 -- What ran on the GPU: gpu_self_ns.
 local function add_gpu(made, frame, kind)
-  for _, group in ipairs(frame:group { by = { "stage", kind }, sum = { "duration" } }) do
+  for _, group in ipairs(frame:group { by = { "stage", kind }, total = { "duration" } }) do
     if group[kind] then
       made:row(group.stage or stages.WHOLE_RUN, group[kind]).gpu_self_ns = group.duration.total
     end
@@ -71,7 +71,7 @@ end
 local function add_host(made, trace, ranges, kind, tags)
   local own = check(ranges:where { tag = tags.own })
   check(trace:label(own, kind, tags))
-  for _, group in ipairs(own:group { by = { "stage", kind }, sum = { "duration", "self" } }) do
+  for _, group in ipairs(own:group { by = { "stage", kind }, total = { "duration", "self" } }) do
     local row = made:row(group.stage or stages.WHOLE_RUN, group[kind])
     row.calls, row.host_ns, row.host_self_ns = group.count, group.duration.total,
       group.self.total
@@ -127,7 +127,7 @@ end
 
 local function totals_of(ops)
   local totals = {}
-  for _, group in ipairs(ops:group { by = { "stage" }, sum = { "duration" } }) do
+  for _, group in ipairs(ops:group { by = { "stage" }, total = { "duration" } }) do
     totals[group.stage or stages.WHOLE_RUN] = group.duration.total
   end
   return totals

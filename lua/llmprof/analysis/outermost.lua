@@ -14,7 +14,7 @@ local MOST_STAGES = 32
 local function by_domain(ranges)
   local domains = {}
   for _, row in ipairs(ranges:where { style = PUSH_POP, level = 0 }
-    :group { by = { "domain", "tag" }, sum = { "start", "duration" } }) do
+    :group { by = { "domain", "tag" }, total = { "start", "duration" } }) do
     local name = row.domain or ""
     local domain = domains[name] or { name = name, total = 0, tags = {} }
     domains[name] = domain

@@ -61,6 +61,14 @@ local function tags_of(made, what)
 end
 
 
+local paths = { module = "path", operator = "operator" }
+
+-- Do ranges name any "module" or "operator"?
+function places.names(made, what)
+  return #tags_of(made, paths[what]) > 0
+end
+
+
 -- Add `module`, the path of the innermost one around the launch. frame: with op.
 function places.add_module(made, frame)
   made.modules = made.modules or tags_of(made, "path")

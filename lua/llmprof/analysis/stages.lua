@@ -144,7 +144,7 @@ end
 -- By range row: counts and busy time of what was launched in it.
 local function measure_level(ops, level)
   local by_range = {}
-  for _, row in ipairs(ops:group { by = { level .. "_range" }, sum = { "duration" },
+  for _, row in ipairs(ops:group { by = { level .. "_range" }, total = { "duration" },
     distinct = { "call" }, union = true }) do
     local range = row[level .. "_range"]
     if range then
@@ -161,7 +161,7 @@ end
 
 
 local function measure_whole(ops)
-  local all = ops:group { sum = { "duration" }, distinct = { "call" }, union = true }[1]
+  local all = ops:group { total = { "duration" }, distinct = { "call" }, union = true }[1]
   return kinds.count(ops, { busy = all.busy, gpu_time = all.duration.total,
     launches = all.distinct.call })
 end

@@ -46,7 +46,7 @@ function transfers.list(found)
   local sums, list = {}, json.list {}
   local by = { "direction", "host_memory" }
   if not found.whole then by[3] = "stage" end
-  for _, group in ipairs(copies_of(found):group { by = by, sum = { "bytes", "duration" } }) do
+  for _, group in ipairs(copies_of(found):group { by = by, total = { "bytes", "duration" } }) do
     local stage = found.whole and stages.WHOLE_RUN or group.stage
     if stage then
       local entry = entry_for(sums, list, stage, group)

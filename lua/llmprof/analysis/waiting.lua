@@ -9,6 +9,7 @@
 --           ask whether the GPU is done and return at once)
 --   host    no CUDA call at all: the framework, the interpreter
 -- Time in several at once (several threads) counts for the first of these.
+local classes = require "llmprof.classes"
 local errors = require "llmprof.base.errors"
 local steps = require "llmprof.analysis.steps"
 
@@ -39,21 +40,19 @@ local function check(value, message, code)
 end
 
 
--- Intervals of the API calls of each class, over the threads that launch, and of
--- all classes up to and including it, so that a moment counts once.
-local function unions(api, tids)
-  local names, result, so_far = {}, {}, nil
+-- Names of API calls by class, in this order.
+local BUSY = { "launch", "sync", "memory", "other" }
+
+local function names_by_class(api)
+  local lists, by_class = {}, {}
+  for i, class in ipairs(BUSY) do
+    lists[i] = {}
+    by_class[class] = lists[i]
+  end
   for _, row in ipairs(api:group { by = { "name" } }) do
-    local class = waiting.class_of(row.name or "")
-    names[class] = names[class] or {}
-    table.insert(names[class], row.name)
+    if row.name then table.insert(by_class[waiting.class_of(row.name)], row.name) end
   end
-  for _, class in ipairs { "launch", "sync", "memory", "other" } do
-    local own = api:where { name = names[class] or {}, tid = tids }:union()
-    so_far = so_far and check(so_far:join(own)) or own
-    result[class] = so_far
-  end
-  return result
+  return lists
 end
 
 
@@ -66,16 +65,30 @@ local function launching_threads(ops)
 end
 
 
--- Of a process, or of all: what its threads that launch were in, and when its GPU
--- worked.
+-- The calls of the threads that launch these operations.
+local function calls_of(api, ops)
+  return check(api:where { tid = launching_threads(ops) })
+end
+
+
+-- Of a process, or of all: the calls of its threads that launch, and when its GPU worked.
 local function sets_of(api, ops, pid)
   if pid then api, ops = check(api:where { pid = pid }), check(ops:where { pid = pid }) end
-  return { by_class = unions(api, launching_threads(ops)), busy = ops:union() }
+  local own = calls_of(api, ops)
+  return { calls = classes.of(own, "name", names_by_class(own)), busy = ops:union() }
 end
 
 
 -- What sets_of() made of traces: trace -> process, 0 for all -> sets.
 local made = setmetatable({}, { __mode = "k" })
+
+
+-- When the threads of a process (nil: all) that launch work were in a CUDA call.
+function waiting.calls_of(trace, ops, pid)
+  local api = check(trace:frame "api")
+  if pid then api, ops = check(api:where { pid = pid }), check(ops:where { pid = pid }) end
+  return check(calls_of(api, ops):where { { "name", "~=", false } }):union()
+end
 
 
 -- A function from an instance (start, stop in ns) and its process (nil: all of them) to
@@ -86,14 +99,12 @@ function waiting.classifier(trace, ops)
   local known = made[trace]
   return function(instance, pid)
     known[pid or 0] = known[pid or 0] or sets_of(api, ops, pid)
-    local by_class, busy = known[pid or 0].by_class, known[pid or 0].busy
-    local gaps = check(busy:gaps(instance.start, instance.stop))
-    local idle, before, split = gaps:covered(), 0, {}
-    for _, class in ipairs { "launch", "sync", "memory", "other" } do
-      local so_far = gaps:overlap(by_class[class])
-      split[class], before = so_far - before, so_far
-    end
-    split.host = idle - before
+    local calls, busy = known[pid or 0].calls, known[pid or 0].busy
+    local from, to = instance.start, instance.stop
+    local split = {}
+    split.launch, split.sync, split.memory, split.other = calls:within(from, to, busy)
+    split.host = math.max(to - from, 0) - busy:covered(from, to) - split.launch - split.sync
+      - split.memory - split.other
     return split
   end
 end
@@ -121,7 +132,7 @@ function waiting.api_time(trace)
     for pid, own in pairs(by_process(instances)) do
       local calls = pid and check(api:where { pid = pid }) or api
       for _, row in ipairs(check(calls:within(steps.on_cpu(own))):group { by = { "name" },
-        sum = { "duration" } }) do
+        total = { "duration" } }) do
         local entry = result[waiting.class_of(row.name or "")]
         entry.calls, entry.ns = entry.calls + row.count, entry.ns + row.duration.total
       end

@@ -7,14 +7,17 @@
 -- half to even on the binary value, as C and Python do; else half away from
 -- zero), and for people only: max (columns to show at most), code (as inline
 -- code), bar (drawn as well, where a page can: values are 0 to 100 as shown),
--- absent (what an absent value says), optional (not shown when no row has it).
+-- absent (what an absent value says), optional (not shown when no row has it), and of a
+-- terminal that is too narrow: lesser (left out first), wraps (a last text takes lines).
 --
 -- CSV and JSON named by key hold the rows' own values, unrounded; named by
 -- title they hold what people see. An absent value is an empty cell, in JSON
 -- null.
+local fitted = require "llmprof.base.fitted"
 local html = require "llmprof.base.html"
 local json = require "llmprof.json"
 local markdown = require "llmprof.markdown"
+local sheet = require "llmprof.sheet"
 local text = require "llmprof.text"
 
 local tables = {}
@@ -199,48 +202,38 @@ local function to_html(columns, rows, options)
 end
 
 
-local function fitted(columns, lines)
-  local widths = {}
-  for i, column in ipairs(columns) do widths[i] = text.width(column.title) end
-  for _, line in ipairs(lines) do
-    for i, column in ipairs(columns) do
-      if column.max then line[i] = text.truncate(line[i], column.max, "middle") end
-      widths[i] = math.max(widths[i], text.width(line[i]))
-    end
-  end
-  return widths
+-- What columns do not fit, and where they are. more: what to do, or nil.
+local function left_out(hidden, width, more)
+  if #hidden == 0 then return nil end
+  local said = ("%d column%s not fit here: %s. %s"):format(#hidden,
+    #hidden == 1 and " does" or "s do", table.concat(hidden, ", "),
+    more or "A wider terminal, a file or a pipe gets all.")
+  return table.concat(text.wrap(said, width), "\n")
 end
 
 
--- Aligned by display width, two spaces between columns; a last text column
--- takes what the terminal leaves, when its width is known.
+-- Aligned by display width; of a terminal whose width is known as much as fits, and then
+-- what was left out.
 local function to_terminal(columns, rows, options)
   local lines = cells(columns, rows)
   for _, line in ipairs(lines) do
     for i, value in ipairs(line) do line[i] = text.clean(value) end
   end
-  local widths = fitted(columns, lines)
-  local last, used = columns[#columns], 0
-  for i = 1, #columns - 1 do used = used + widths[i] + 2 end
-  if options.columns and not is_number(last) then
-    local room = math.max(options.columns - used, 20)
-    for _, line in ipairs(lines) do
-      line[#columns] = text.truncate(line[#columns], room, "middle")
-    end
-    widths[#columns] = math.min(widths[#columns], room)
-  end
+  local widths, hidden
+  columns, lines, widths, hidden = fitted.of(columns, lines, options.columns)
   local out = {}
   local function add(line)
     local padded = {}
     for i, column in ipairs(columns) do
       padded[i] = text.pad(line[i], widths[i], is_number(column) and "right" or "left")
     end
-    out[#out + 1] = (table.concat(padded, "  "):gsub("%s+$", ""))
+    out[#out + 1] = (table.concat(padded, (" "):rep(fitted.BETWEEN)):gsub("%s+$", ""))
   end
   local titles = {}
   for i, column in ipairs(columns) do titles[i] = column.title end
   add(titles)
   for _, line in ipairs(lines) do add(line) end
+  out[#out + 1] = left_out(hidden, options.columns, options.more)
   out[#out + 1] = ""
   return table.concat(out, "\n")
 end
@@ -260,20 +253,46 @@ local function shown(columns, rows)
 end
 
 
+-- ---- of frames ----
+
+-- As llmprof.sheet declares columns.
+local function sheet_columns(columns)
+  local list = {}
+  for i, column in ipairs(columns) do
+    list[i] = { key = column.key, title = column.title, digits = column.digits,
+      scale = column.scale, exact = column.exact, name = column.type == "id",
+      whole = column.type == "id" or column.type == "integer" }
+  end
+  return list
+end
+
+
+-- The rows of a frame as tables, with these columns.
+function tables.rows(columns, frame)
+  local list = {}
+  for r = 1, #frame do
+    local row = {}
+    for _, column in ipairs(columns) do row[column.key] = frame:get(r, column.key) end
+    list[r] = row
+  end
+  return list
+end
+
+
 -- ---- formats ----
 
 -- Each format: its name; render(columns, rows, options); extension of a file of it,
--- absent where it is only a part of a page; programs, where cells are for these and not
--- for people; heading, what goes before a table's title, absent where a document holds
--- one table only; escape(text) for what stands beside tables; terminal, where lines have
--- to fit one.
+-- absent where it is only a part of a page; sheet, where llmprof.sheet writes it from
+-- frames; programs, where cells are for these and not for people; heading, what goes
+-- before a table's title, absent where a document holds one table only; escape(text) for
+-- what stands beside tables; terminal, where lines have to fit one.
 local formats = {
   { name = "table", render = to_terminal, extension = "txt", heading = "", escape = text.clean,
-    terminal = true },
+    terminal = true, sheet = true },
   { name = "md", render = to_markdown, extension = "md", heading = "## ",
     escape = markdown.escape },
-  { name = "csv", render = csv, extension = "csv", programs = true },
-  { name = "json", render = to_json, extension = "json", programs = true },
+  { name = "csv", render = csv, extension = "csv", programs = true, sheet = true },
+  { name = "json", render = to_json, extension = "json", programs = true, sheet = true },
   { name = "html", render = to_html },
 }
 
@@ -307,14 +326,36 @@ end
 
 -- Render rows in a format, by its name. options: keys ("key" or "title": what names the
 -- columns for programs), safe (no cell of CSV is a formula of a spreadsheet), columns
--- (width of the terminal), notes ({ count }: footnotes that the document has, counted on),
--- row_id (a function that gives the id of a row's element in HTML, or nil).
+-- (width of the terminal) and more (where to find columns that do not fit it), notes
+-- ({ count }: footnotes that the document has, counted on), row_id (a function that gives
+-- the id of a row's element in HTML, or nil).
 function tables.render(name, columns, rows, options)
   local format = by_name[name]
   options = options or {}
   options.keys = options.keys or "key"
   if not format.programs then columns = shown(columns, rows) end
   return format.render(columns, rows, options)
+end
+
+
+local function once(whole)
+  return function()
+    local piece = whole
+    whole = nil
+    return piece
+  end
+end
+
+
+-- The rows of a frame of C as a table, with the titles of columns for programs, too: an
+-- iterator over pieces of text. columns have no max, code, bar, absent, optional and data.
+-- options: of render.
+function tables.pieces(name, columns, frame, options)
+  if not by_name[name].sheet then
+    return once(tables.render(name, columns, tables.rows(columns, frame), options))
+  end
+  return sheet.next, sheet.open(frame, sheet_columns(columns),
+    { format = name, guard = options.safe, width = options.columns })
 end
 
 

@@ -6,6 +6,7 @@ local command_line = require "llmprof.base.command_line"
 local clock = require "llmprof.base.clock"
 local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
+local folders = require "llmprof.base.folder"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
@@ -56,7 +57,10 @@ end
 -- that can be.
 local function sweep(dir)
   fs.sweep(dir)
-  for _, folder in ipairs(layout.folders) do fs.sweep(dir .. "/" .. folder) end
+  for _, folder in ipairs(layout.folders) do
+    local inside = fs.beneath(dir, folder) -- nil for a link
+    if inside then fs.sweep(inside) end
+  end
 end
 
 
@@ -67,7 +71,8 @@ local function is_blank(dir)
   sweep(dir)
   for _, folder in ipairs(layout.folders) do ours[folder] = true end
   for _, name in ipairs(fs.list(dir) or { "?" }) do
-    local inside = ours[name] and fs.list(dir .. "/" .. name)
+    local folder = ours[name] and fs.beneath(dir, name)
+    local inside = folder and fs.list(folder)
     if not inside or #inside > 0 then return false end
   end
   return true
@@ -114,24 +119,34 @@ local function fresh_folder(root, wanted, recipe_name)
 end
 
 
-local function check_empty(out)
+-- Was a bundle begun that can only be made as a whole, and left unfinished?
+local function is_broken_off(out, given)
+  local manifest = given.whole and document.read(out .. "/" .. MANIFEST, "manifest")
+  return manifest and manifest.recipe == given.recipe and manifest.status == "running"
+end
+
+
+local function check_empty(given)
+  local out = given.out
   local entries = fs.list(out)
-  if entries and #entries > 0 and not is_blank(out) then
+  if entries and #entries > 0 and not is_blank(out) and not is_broken_off(out, given) then
     errors.raise("usage", ("out=%s: the folder is not empty"):format(out),
       { hint = fs.stat(out .. "/" .. MANIFEST)
-        and "choose another, or continue it with " .. command_line.show { "--resume", out }
+        and (given.whole and "choose another"
+          or "choose another, or continue it with " .. command_line.show { "--resume", out })
         or "choose another: this is no run" })
   end
 end
 
 
--- A new run. given: out (folder) or root and id; recipe (name). Its root_is_new when it
--- is the first that is kept there.
+-- A new run. given: out (folder) or root and id; recipe (name); whole: it is made at once,
+-- so that one which was broken off begins anew. Its root_is_new when it is the first that
+-- is kept there.
 function artifacts.create(given)
   local id, dir
   local root_is_new = not given.out and not fs.stat(given.root)
   if given.out then
-    check_empty(given.out)
+    check_empty(given)
     mkdirs(given.out)
     dir, id = given.out, given.id or given.out:match "([^/]+)/*$"
   else
@@ -232,9 +247,7 @@ end
 -- All runs below a root, oldest first: { id, dir, manifest or message }.
 function artifacts.list(root)
   local runs = {}
-  local names, why, code = fs.list(root)
-  if code == "denied" then errors.raise("failed", why, { hint = OTHERS }) end
-  for _, name in ipairs(names or {}) do
+  for _, name in ipairs(folders.names(root, OTHERS)) do
     local dir = root .. "/" .. name
     local info = fs.lstat(dir)
     if info and info.type == "directory" and fs.stat(dir .. "/" .. MANIFEST) then
@@ -264,7 +277,7 @@ end
 -- Folders below a root in which a run began and ended before it wrote its manifest.
 function artifacts.orphans(root)
   local list = {}
-  for _, name in ipairs(fs.list(root) or {}) do
+  for _, name in ipairs(folders.names(root)) do
     local dir = root .. "/" .. name
     local info = fs.lstat(dir)
     if info and info.type == "directory" and fs.stat(dir .. "/" .. layout.nsys.folder)
@@ -372,7 +385,7 @@ end
 function artifacts.files(dir)
   local found = {}
   local function visit(prefix)
-    for _, name in ipairs(fs.list(dir .. "/" .. prefix) or {}) do
+    for _, name in ipairs(folders.names(dir .. "/" .. prefix)) do
       local relative = prefix == "" and name or prefix .. "/" .. name
       local info = fs.lstat(dir .. "/" .. relative)
       if info and info.type == "directory" then
@@ -503,7 +516,7 @@ end
 -- Let <root>/latest point at this run.
 function Run:publish()
   if not self.root then return end
-  local linked, message = fs.replace_symlink(self.id, self.root .. "/latest")
+  local linked, message = private.link(self.id, self.root .. "/latest")
   if not linked then
     errors.raise("failed", message, { hint = "the run itself is in " .. self.dir })
   end

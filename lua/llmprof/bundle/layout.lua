@@ -1,6 +1,7 @@
 -- Where everything lies in the folder of a run. No other module knows: lint.layout
 -- finds those that do. Names are of files below the folder; docs/bundle.md says
 -- what they hold.
+local folders = require "llmprof.base.folder"
 local fs = require "llmprof.fs"
 
 local layout = {
@@ -42,6 +43,10 @@ layout.workload = { folder = "workload", metrics = "workload/metrics.json",
 
 -- Ranks: what was found out of them, and what is kept of each one's file.
 layout.ranks = { folder = "ranks", record = "ranks/ranks.json" }
+
+-- Collapsed stacks of samplers beside the profiler, in a recorded capture as well: a file
+-- for each stage, "whole run.folded" for all of them.
+layout.stacks = "stacks"
 
 -- Folders of a bundle, there even when they stay empty.
 layout.folders = { layout.nsys.folder, layout.ncu.folder, layout.workload.folder,
@@ -102,6 +107,28 @@ function layout.program(name)
 end
 
 
+-- The collapsed stacks of a stage, and the stage that a file is of.
+function layout.stacks_of(stage)
+  return ("%s/%s.folded"):format(layout.stacks, stage)
+end
+
+
+function layout.stage_of_stacks(name)
+  return name:match "([^/]+)%.folded$"
+end
+
+
+-- Files of collapsed stacks below a folder, sorted.
+function layout.stacks_in(folder)
+  local list = {}
+  for _, name in ipairs(fs.list(folder .. "/" .. layout.stacks) or {}) do
+    if layout.stage_of_stacks(name) then list[#list + 1] = layout.stacks .. "/" .. name end
+  end
+  table.sort(list)
+  return list
+end
+
+
 -- Names that files had in the layout that this one replaces, by those they have.
 layout.replaces = {
   [layout.summary "cuda_gpu_kern_sum"] = "nsys/summary.csv",
@@ -119,7 +146,7 @@ layout.replaces = {
 local function known_names()
   local names = { layout.manifest, layout.config, layout.inputs, layout.environment,
     layout.timeline, layout.gpu_samples, layout.selection, layout.counters, layout.results,
-    layout.events, layout.perfetto, layout.ranks.folder, layout.ranks.record }
+    layout.events, layout.perfetto, layout.ranks.folder, layout.ranks.record, layout.stacks }
   table.move(layout.best_reports, 1, #layout.best_reports, #names + 1, names)
   for _, tool in ipairs { layout.nsys, layout.ncu, layout.collector } do
     for _, name in pairs(tool) do names[#names + 1] = name end
@@ -134,26 +161,32 @@ local function known_names()
 end
 
 
--- Names below a folder that are only known by looking: the files of ranks.
+-- Names below a folder that are only known by looking: the files of ranks, and what
+-- tools made, or will write over.
 local function found_names(folder)
   local names = {}
-  for _, name in ipairs(fs.list(folder) or {}) do
+  for _, name in ipairs(folders.names(folder)) do
     if layout.is_rank(name) then names[#names + 1] = name end
   end
-  for _, name in ipairs(fs.list(folder .. "/" .. layout.ranks.folder) or {}) do
-    names[#names + 1] = ("%s/%s"):format(layout.ranks.folder, name)
+  for _, inside in ipairs { layout.ranks.folder, layout.nsys.folder, layout.ncu.folder,
+    layout.stacks } do
+    for _, name in ipairs(folders.names(folder .. "/" .. inside)) do
+      names[#names + 1] = ("%s/%s"):format(inside, name)
+    end
   end
   return names
 end
 
 
 -- What is wrong with a folder that may be a stranger's: a name of a bundle or of a
--- recorded capture that is a symbolic link, which could lead anywhere. nil if nothing is.
+-- recorded capture that is a symbolic link, which could lead anywhere, or cannot be looked
+-- at. nil if nothing is.
 function layout.astray(folder)
-  for _, names in ipairs { known_names(), layout.recorded_names(), found_names(folder) } do
-    for _, name in ipairs(names) do
+  -- what is in the folders of known names is looked for when these lead nowhere else
+  for _, names_of in ipairs { known_names, layout.recorded_names, found_names } do
+    for _, name in ipairs(names_of(folder)) do
       local path, message, code = fs.beneath(folder, name)
-      if not path and code == "denied" then return message end
+      if not path and code ~= "notfound" then return message end
     end
   end
   return nil
@@ -219,12 +252,18 @@ function layout.find(folder, what)
 end
 
 
--- The same below a folder that may be a recorded capture as well.
-function layout.find_captured(folder, what)
-  local found = layout.find(folder, what)
-  local name = not found and layout.recorded_name(layout[what])
-  return name and file_at(folder .. "/" .. name) or found
+local function find_either(folder, target)
+  local name = layout.recorded_name(target)
+  return file_at(folder .. "/" .. target) or (name and file_at(folder .. "/" .. name)) or nil
 end
+
+
+-- The same below a folder that may be a recorded capture as well.
+function layout.find_captured(folder, what) return find_either(folder, layout[what]) end
+
+
+-- The path of the framework's operators below such a folder; nil without any.
+function layout.find_operators(folder) return find_either(folder, layout.workload.operators) end
 
 
 return layout

@@ -62,6 +62,17 @@ function private.folder(parent)
 end
 
 
+-- Let a symbolic link point at a target, whether it is there or not; in one step, of which
+-- nothing is left when it is cut short.
+function private.link(target, path)
+  local folder <close> = private.folder(path:match "^(.*)/[^/]*$")
+  local fresh = folder.path .. "/link"
+  local made, message = fs.symlink(target, fresh)
+  if not made then return nil, message end
+  return fs.rename(fresh, path)
+end
+
+
 -- Where something could not be removed the note stays for the next command.
 function Folder:__close()
   local removed = remove(self.path, self.lock)

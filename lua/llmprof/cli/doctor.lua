@@ -12,6 +12,7 @@ local spawn = require "llmprof.spawn"
 local sys = require "llmprof.sys"
 local text = require "llmprof.text"
 local tools = require "llmprof.nvidia.tools"
+local trace_cache = require "llmprof.trace.cache"
 
 local doctor = {}
 
@@ -211,6 +212,21 @@ local function check_disk()
 end
 
 
+-- What was read from traces, and is kept.
+local function check_cache()
+  local folder, most = trace_cache.folder(), trace_cache.most()
+  if not folder then
+    return warn("cache", "HOME is not set: traces are read anew each time", "set HOME")
+  elseif most == 0 then
+    return ok("cache", "off: traces are read anew each time")
+  end
+  local bytes = 0
+  for _, file in ipairs(trace_cache.files()) do bytes = bytes + file.bytes end
+  return ok("cache", ("%s of %s in %s"):format(text.bytes(bytes), text.bytes(most,
+    { digits = 0 }), folder))
+end
+
+
 local function check_ncu_config()
   local found = {}
   local home = os.getenv "HOME"
@@ -272,7 +288,7 @@ end
 
 local every = { check_gpu, check_driver, check_nsys, check_importer, check_ncu, check_counters,
   check_dcgm, check_cupti, check_collector, check_part(1), check_part(2), check_path, check_home,
-  check_tmpdir, check_disk, check_ncu_config, check_python }
+  check_tmpdir, check_disk, check_cache, check_ncu_config, check_python }
 
 -- All checks in order. cfg: a configuration tree.
 function doctor.examine(cfg)

@@ -121,32 +121,35 @@ local function is_raw(name)
 end
 
 
-local JSON_ERRORS = "--json-errors"
+local JSON_ERRORS, NO_CACHE = "--json-errors", "--no-cache"
 
--- The words without those that any command takes and that may stand anywhere before "--":
--- --json-errors, and -j with how many threads. Whether the one did, and the other's word.
+-- The words without those that any command takes and that may stand anywhere before "--",
+-- and what these say: { as_json, no_cache (were they there?), threads (the word of -j) }.
 local function take_common(argv)
-  local words, as_json, threads, i = {}, false, nil, 1
+  local words, common, i = {}, {}, 1
   while i <= #argv do
     local word, ours = argv[i], argv[i] ~= "--" and not is_raw(words[1])
-    if not ours then return table.move(argv, i, #argv, #words + 1, words), as_json, threads end
+    if not ours then return table.move(argv, i, #argv, #words + 1, words), common end
     if word == JSON_ERRORS then
-      as_json = true
+      common.as_json = true
+    elseif word == NO_CACHE then
+      common.no_cache = true
     elseif word == "-j" then
-      i, threads = i + 1, argv[i + 1] or ""
+      i, common.threads = i + 1, argv[i + 1] or ""
     elseif word:find "^%-j%d+$" then
-      threads = word:sub(3)
+      common.threads = word:sub(3)
     else
       words[#words + 1] = word
     end
     i = i + 1
   end
-  return words, as_json, threads
+  return words, common
 end
 
 
-local function run_with(words, threads)
-  limits.start(threads)
+local function run_with(words, common)
+  limits.start(common.threads)
+  if common.no_cache then require("llmprof.trace.cache").turn_off() end
   return run_all(words)
 end
 
@@ -154,11 +157,11 @@ end
 -- Run the command line and return the exit status.
 function cli.main(argv)
   print = out.print -- luacheck: ignore 121
-  local words, as_json, threads = take_common(argv)
-  local ok, result = errors.call(run_with, words, threads)
+  local words, common = take_common(argv)
+  local ok, result = errors.call(run_with, words, common)
   if ok then return result end
   local status = errors.status[result.kind] or errors.status.failed
-  if result.kind ~= "closed" then (as_json and report_json or report)(result, status) end
+  if result.kind ~= "closed" then (common.as_json and report_json or report)(result, status) end
   return status
 end
 

@@ -1,6 +1,8 @@
 -- The spools that processes left in a folder, put together.
 local errors = require "llmprof.base.errors"
+local folders = require "llmprof.base.folder"
 local fs = require "llmprof.fs"
+local private = require "llmprof.bundle.private"
 
 local spools = {}
 
@@ -10,24 +12,11 @@ local SUFFIX = ".spool"
 local PIECE = 1 << 20
 
 
-local Scratch = {}
-Scratch.__index = Scratch
-
-
-function Scratch:__close()
-  fs.remove_tree(self.path)
-  self.lock:close()
-end
-
-
--- A new folder in `parent` (an absolute path) for spools and what goes with them, with
--- its path, that only we may look into; it is removed when the variable that holds it is
--- closed, and what one of a process that was killed left is removed now.
+-- A folder of llmprof.bundle.private in `parent` (an absolute path) for spools and what
+-- goes with them.
 function spools.scratch(parent)
-  fs.sweep(parent)
-  local path, lock = fs.private_dir(parent)
-  if not path then errors.raise("failed", lock) end
-  return setmetatable({ path = path, lock = lock }, Scratch)
+  fs.sweep(parent) -- of a process that was killed and had no place for notes
+  return private.folder(parent)
 end
 
 
@@ -35,7 +24,7 @@ end
 -- PID-STARTTIME.spool.
 function spools.list(folder)
   local list = {}
-  for _, name in ipairs(fs.list(folder) or {}) do
+  for _, name in ipairs(folders.names(folder)) do
     if name:sub(-#SUFFIX) == SUFFIX then
       local pid, start = name:match "^(%d+)-(%d+)"
       list[#list + 1] = { name = name, start = tonumber(start) or 0, pid = tonumber(pid) or 0 }

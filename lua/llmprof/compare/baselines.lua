@@ -5,7 +5,9 @@
 local clock = require "llmprof.base.clock"
 local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
+local folders = require "llmprof.base.folder"
 local fs = require "llmprof.fs"
+local private = require "llmprof.bundle.private"
 local layout = require "llmprof.bundle.layout"
 local nearest = require "llmprof.base.nearest"
 local results_file = require "llmprof.bundle.results_file"
@@ -59,9 +61,16 @@ function baselines.current(root)
 end
 
 
+-- A name inside of a baseline's folder, where it leads nowhere else.
+local function inside(path, name)
+  local found, message = fs.beneath(path, name)
+  if found then return found end
+  errors.raise("failed", message, { hint = "remove the folder, and save the run again" })
+end
+
+
 local function read_about(path)
-  local file = path .. "/" .. ABOUT
-  local about, message = document.read(file, "baseline")
+  local about, message = document.read(inside(path, ABOUT), "baseline")
   if about then return about end
   errors.raise("failed", message, { hint = "remove the folder, and save the run again" })
 end
@@ -69,12 +78,12 @@ end
 
 -- The folders of a baseline's runs, that of the first first.
 function baselines.folders(path)
-  local folders = { path }
-  for _, id in ipairs(fs.list(path .. "/" .. MORE) or {}) do
-    local folder = ("%s/%s/%s"):format(path, MORE, id)
-    if fs.stat(folder .. "/" .. ABOUT) and not id:find "~$" then folders[#folders + 1] = folder end
+  local list = { path }
+  for _, id in ipairs(folders.names(inside(path, MORE))) do
+    local folder = inside(path, ("%s/%s"):format(MORE, id))
+    if fs.stat(folder .. "/" .. ABOUT) and not id:find "~$" then list[#list + 1] = folder end
   end
-  return folders
+  return list
 end
 
 
@@ -90,7 +99,7 @@ end
 -- (UTC), current }.
 function baselines.list(root)
   local list, current = {}, baselines.current(root)
-  for _, name in ipairs(fs.list(folder_of(root)) or {}) do
+  for _, name in ipairs(folders.names(folder_of(root))) do
     local path = baselines.find(name, root)
     if path then
       local about = read_about(path)
@@ -209,7 +218,7 @@ end
 -- Compare with this one where only one run is named.
 function baselines.use(name, root)
   must_find(name, root)
-  check(fs.replace_symlink(name, path_of(CURRENT, root)))
+  check(private.link(name, path_of(CURRENT, root)))
 end
 
 

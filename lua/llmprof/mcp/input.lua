@@ -4,8 +4,8 @@ local sys = require "llmprof.sys"
 
 local input = {}
 
--- Bytes of a line, and of one look.
-input.MOST = 1 << 20
+-- Bytes of a line, lines that wait while a request is answered, and bytes of one read.
+input.MOST, input.WAITING = 1 << 20, 64
 local PIECE = 1 << 16
 
 local Input = {}
@@ -53,9 +53,9 @@ local function feed(self)
 end
 
 
--- Take what is there by now; waits for nothing.
+-- Take what is there by now; waits for nothing. Who says more than may wait has to.
 function Input:look()
-  while not self.ended and sys.readable(0) do feed(self) end
+  while not self.ended and #self.lines < input.WAITING and sys.readable(0) do feed(self) end
 end
 
 

@@ -91,14 +91,15 @@ function beside.lag(rows, name, offset, by)
 end
 
 
-local rolled = { sum = true, mean = true, min = true, max = true }
+local rolled = { sum = true, mean = true, median = true, min = true, max = true }
 
 -- A statistic of `size` rows up to each; and its name.
 function beside.rolling(rows, name, size, statistic, by)
   local column = columns.check_number(rows, name, "rolling").name
   statistic = statistic or "mean"
   if not rolled[statistic] then
-    usage(("rolling: no '%s'"):format(tostring(statistic)), "there are mean, sum, min and max")
+    usage(("rolling: no '%s'"):format(tostring(statistic)),
+      "there are mean, median, sum, min and max")
   end
   local made = ("rolling_%s_%s"):format(statistic, column)
   return room_for(rows, made):rolling { column = column, statistic = statistic,

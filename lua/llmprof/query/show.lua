@@ -124,8 +124,10 @@ function show.table(given)
     rows, column = with_bars(rows, given.bar)
     list[#list + 1] = column
   end
-  return tables.render("table", list, rows, { columns = sys.isatty(1) and sys.columns() or nil })
-    .. note(#given.frame, math.min(limit, #given.frame))
+  local shown = tables.render("table", list, rows, {
+    columns = sys.isatty(1) and sys.columns() or nil,
+    more = "select(...) picks columns, save(file) writes all." })
+  return shown .. note(#given.frame, math.min(limit, #given.frame))
 end
 
 

@@ -54,13 +54,19 @@ end
 
 -- ---- kernels ----
 
+-- A damaged file may lack the short name of a kernel.
+local function name_of(group)
+  return group.short_name or "(unnamed kernel)"
+end
+
+
 -- By kernel, how many each rank ran in decode steps.
 local function in_decode(all)
   local counts = {}
   if not rows.has(all, "phase") then return counts end
   local decodes = all:where { phase = "decode" }
   for _, group in ipairs(decodes:group { by = { "short_name" }, distinct = { "world" } }) do
-    counts[group.short_name] = group.count // group.distinct.world
+    counts[name_of(group)] = group.count // group.distinct.world
   end
   return counts
 end
@@ -100,7 +106,7 @@ local function sized_of(all)
   local list = {}
   local last = all:where { { "late", "~=", false }, { "message", "~=", false } }
   for _, group in ipairs(last:group { by = { "short_name" }, sum = { "message", "transfer" } }) do
-    list[group.short_name] = group
+    list[name_of(group)] = group
   end
   return list
 end
@@ -113,22 +119,22 @@ end
 function communication.kernels(all, link)
   local list, met, decoding, sized = json.list {}, {}, in_decode(all), sized_of(all)
   for _, group in ipairs(matched_of(all):group { by = { "short_name" }, sum = { "waiting" } }) do
-    met[group.short_name] = { waiting = group.waiting.total }
+    met[name_of(group)] = { waiting = group.waiting.total }
   end
   for _, group in ipairs(last_of(all):group { by = { "short_name" },
     sum = { "transfer", "skew" } }) do
-    local kernel = met[group.short_name]
+    local kernel = met[name_of(group)]
     kernel.count, kernel.transfer, kernel.skew = group.count, group.transfer, group.skew
   end
   for i, group in ipairs(all:group { by = { "short_name" }, sum = { "duration" },
     distinct = { "world" } }) do
-    local made, own = found.describe(group.short_name, group.short_name),
-      met[group.short_name] or {}
-    made.name, made.ranks = group.short_name, group.distinct.world
+    local made, own = found.describe(name_of(group), name_of(group)),
+      met[name_of(group)] or {}
+    made.name, made.ranks = name_of(group), group.distinct.world
     made.count, made.total_ns = group.count // group.distinct.world, group.duration.total
     made.matched, made.waiting_ns = own.count or 0, own.waiting
-    made.decode_count = decoding[group.short_name]
-    add_bandwidth(made, sized[group.short_name], link)
+    made.decode_count = decoding[name_of(group)]
+    add_bandwidth(made, sized[name_of(group)], link)
     if own.transfer then
       made.transfer_ns, made.transfer_p50_ns = own.transfer.total, own.transfer.median
       made.skew_p50_ns = own.skew.median

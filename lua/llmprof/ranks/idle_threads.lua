@@ -23,7 +23,7 @@ end
 
 -- Of a thread's rows, the name under which it spent most of the idle time, and how much.
 local function most_of(own, column, idle)
-  local groups = own:group { by = { column }, sum = { "duration" } }
+  local groups = own:group { by = { column }, total = { "duration" } }
   table.sort(groups, function(a, b)
     if a.duration.total ~= b.duration.total then return a.duration.total > b.duration.total end
     return (a[column] or "") < (b[column] or "")

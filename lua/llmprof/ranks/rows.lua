@@ -23,7 +23,7 @@ end
 -- { name, type, unit, get }, get a function of a row with the columns of `by`, whose
 -- nil and false are absent. Returns the frame.
 function rows.extend(frame, by, columns)
-  local keys = frame:group { by = by, columns = {} }
+  local keys = frame:group { by = by, columns = {}, keep = true }
   local made = {}
   for i, column in ipairs(columns) do
     made[i] = { name = column.name, type = column.type, unit = column.unit, values = {} }

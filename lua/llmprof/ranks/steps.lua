@@ -4,6 +4,7 @@
 -- operation is of the step that launched it: of an engine's, which mark only part of
 -- what a pass launches, the last one to begin on its rank; of others the one whose
 -- range encloses the launch. docs/ranks.md has the definitions.
+local classes = require "llmprof.classes"
 local pack = require "llmprof.pack"
 local rows = require "llmprof.ranks.rows"
 local spans = require "llmprof.spans"
@@ -96,30 +97,16 @@ function steps.api(trace, list, label_threads, class_of)
 end
 
 
--- Intervals of API calls by rank and class, each with the classes before it, so that a
--- moment counts once.
-local function api_sets(api, list)
-  local sets = {}
-  for _, class in ipairs(CLASSES) do sets[class] = {} end
-  for _, member in ipairs(list) do
-    local so_far
-    for _, class in ipairs(CLASSES) do
-      local own = api:where({ rank = member.rank, class = class }):union()
-      so_far = so_far and so_far:join(own) or own
-      sets[class][member.rank + 1] = so_far
-    end
-  end
-  return sets
-end
-
-
 -- Add what the CPU did while the GPU waited for each step: idle_sync, idle_launch, ...,
 -- each with those before it.
-local function cover_idle(made, sets)
-  local idle = { start = "before", ["end"] = "first", key = "rank" }
-  for _, class in ipairs(CLASSES) do
-    spans.cover(made, idle, sets[class], "idle_" .. class)
+local function cover_idle(made, api, list)
+  local calls, words, names = {}, {}, {}
+  for i, class in ipairs(CLASSES) do words[i], names[i] = { class }, "idle_" .. class end
+  for _, member in ipairs(list) do
+    calls[member.rank + 1] = classes.of(api:where { rank = member.rank }, "class", words)
   end
+  for i = 1, #list do calls[i] = calls[i] or false end
+  classes.cover(made, { start = "before", ["end"] = "first", key = "rank" }, calls, names)
 end
 
 
@@ -129,7 +116,7 @@ function steps.measure(made, given)
   spans.measure(made, { rank = "rank", start = "start" }, given.ops,
     { step = "step", start = "start", ["end"] = "end", work = "work", launched = "api_start",
       graphed = "graphed" })
-  cover_idle(made, api_sets(given.api, given.members))
+  cover_idle(made, given.api, given.members)
   return made
 end
 

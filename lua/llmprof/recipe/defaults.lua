@@ -30,6 +30,8 @@ return {
     min = 1 },
   ["workload.operators_trace"] = { "Chrome trace of torch.profiler to take the operators from, "
     .. "instead of a run under it", type = "string" },
+  ["cpu_stacks"] = { "Files of collapsed stacks that a sampler such as py-spy or perf took of "
+    .. "the run, STAGE=FILE of one stage", type = "list", one = true },
   ["operators"] = { "Run the workload once more under its own profiler", "on",
     choices = { "on", "off" } },
   ["counters"] = { "Measure the selected kernels with hardware counters: on and auto by what "
@@ -55,6 +57,9 @@ return {
     min = 0 },
   ["limits.threads"] = { "Threads that read and write traces at once; as many as there are "
     .. "processors unless set", type = "integer", min = 0 },
+  ["cache.bytes"] = { "Disk that what was read from traces may take in the cache, where the next "
+    .. "command finds it; 4 GB, or a tenth of what is free, unless set; 0 keeps nothing",
+    type = "integer", min = 0 },
   ["model.name"] = { "The model, as reports call it", type = "string" },
   ["model.variant"] = { "Its size or flavour", type = "string" },
   ["model.dtype"] = { "What it computes in", type = "string" },

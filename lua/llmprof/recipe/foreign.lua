@@ -80,13 +80,15 @@ function foreign.resolve(key, value, is_known)
 end
 
 
+-- Of a key that ends in a point the last name is empty, and one of nobody's.
 local function put(tree, key, value)
+  local before, last = key:match "^(.-)([^.]*)$"
   local at = tree
-  for name in key:gmatch "([^.]+)%." do
+  for name in before:gmatch "[^.]+" do
     if type(at[name]) ~= "table" then at[name] = {} end
     at = at[name]
   end
-  at[key:match "[^.]+$"] = value
+  at[last] = value
 end
 
 

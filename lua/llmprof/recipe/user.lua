@@ -77,16 +77,37 @@ function user.settings()
 end
 
 
+-- What is set for the key "GROUP.NAME", or nil.
+local function setting(group, name)
+  local tree = user.settings()
+  local value = type(tree[group]) == "table" and tree[group][name] or tree[group .. "." .. name]
+  if value == yaml.null then return nil end
+  return value
+end
+
+
+local function refuse(key, what)
+  errors.raise("usage", ("%s: %s is expected"):format(key, what),
+    { hint = "it is set in " .. file() })
+end
+
+
 -- Where this user's runs are kept, unless a command line says otherwise.
 function user.root()
-  local tree = user.settings()
-  local root = type(tree.run) == "table" and tree.run.root or tree["run.root"]
-  if root == nil or root == yaml.null then return defaults["run.root"][2] end
-  if type(root) ~= "string" or root == "" then
-    errors.raise("usage", "run.root: the name of a folder is expected",
-      { hint = "it is set in " .. file() })
-  end
+  local root = setting("run", "root")
+  if root == nil then return defaults["run.root"][2] end
+  if type(root) ~= "string" or root == "" then refuse("run.root", "the name of a folder") end
   return root
+end
+
+
+-- Bytes that may be kept of traces that were read, or nil.
+function user.cache_bytes()
+  local bytes = setting("cache", "bytes")
+  if bytes ~= nil and (math.type(bytes) ~= "integer" or bytes < 0) then
+    refuse("cache.bytes", "a number of bytes")
+  end
+  return bytes
 end
 
 

@@ -49,7 +49,7 @@ local kernel = {
   { key = "intensity", title = "AI FLOP/B", digits = 2 },
   { key = "l2_intensity", title = "AI L2 FLOP/B", digits = 2 },
   { key = "padding", title = "tiles x", digits = 0, optional = true },
-  name("name", "full name", 64),
+  { key = "name", title = "full name", type = "text", max = 64, code = true, lesser = true },
 }
 
 -- Of all stages together.
@@ -184,6 +184,22 @@ columns.marked_operators = {
   ms("host_self_ns", "CPU itself", 3),
 }
 
+-- Samples of a stack or function, and their share of those of the stage.
+local samples = { word("stage", "stage"),
+  { key = "file", title = "file", type = "text", optional = true } }
+local of_samples = { count("self", "in itself"), bar("self_share", "share"),
+  count("total", "with what it called"), percent("total_share", "share") }
+
+columns.cpu_samples = { samples[1], samples[2], name("name", "function", 72),
+  word("module", "of"), table.unpack(of_samples) }
+
+-- Of one stage.
+columns.stage_functions = { name("name", "function", 72), word("module", "of"),
+  table.unpack(of_samples) }
+
+columns.cpu_stacks = { samples[1], samples[2], count("depth", "depth"),
+  name("name", "function", 72), word("module", "of"), table.unpack(of_samples) }
+
 columns.step_layers = {
   count("index", "layer"), count("kernels", "kernels"), ms("mean_ns", "time", 3),
   ms("std_ns", "spread", 3), count("count", "steps"),
@@ -236,6 +252,12 @@ columns.top_operators = {
 
 columns.operators = table.move(columns.top_operators, 1, #columns.top_operators, 1, {})
 table.insert(columns.operators, name("shapes", "most frequent input shapes", 60))
+
+columns.timeline_operators = {
+  word("stage", "stage"), name("name", "operator", 48), count("launches", "launches"),
+  ms("gpu_time_ns", "GPU time", 3), bar("share", "of the stage's"),
+  ms("outside_ns", "GPU idle before, outside CUDA", 3),
+}
 
 columns.operator_stages = {
   word("stage", "stage"), name("name", "operator", 48), count("calls", "calls"),

@@ -1,6 +1,7 @@
 -- The framework's operators, by device time: a file of their own, and the head of it
 -- for the other reports.
 local blocks = require "llmprof.report.blocks"
+local columns = require "llmprof.report.columns"
 local layout = require "llmprof.bundle.layout"
 local markdown = require "llmprof.report.write.markdown"
 local parts = require "llmprof.report.parts"
@@ -32,6 +33,41 @@ local function unattributed(operators)
 end
 
 
+local function sum(joined, key)
+  return joined.by_order[key] + joined.by_name[key]
+end
+
+
+local BY_NAME = "by names that one operator alone launches"
+
+-- How much of the timeline joined, and by what.
+local function joined_note(results)
+  local joined = results.operators.joined
+  local order, name = joined.by_order.launches, joined.by_name.launches
+  local how = order == 0 and BY_NAME .. ", as the order was not recorded"
+    or ("%s by their order, %s %s"):format(text.count(order), text.count(name), BY_NAME)
+  local share = joined.gpu_time_ns > 0 and sum(joined, "gpu_time_ns") / joined.gpu_time_ns or 0
+  local idle = joined.outside_ns or 0
+  local before = idle > 0 and (" %s of the GPU's %s of idle time with the CPU in no CUDA call was "
+    .. "before them."):format(words.percent((joined.joined_outside_ns or 0) / idle),
+    text.duration(idle)) or ""
+  return blocks.note(("%s of the %s launches in the repeats that count joined an operator, with "
+    .. "%s of their GPU time: %s.%s"):format(text.count(sum(joined, "launches")),
+    text.count(joined.launches), words.percent(share), how, before))
+end
+
+
+-- The operators with their times on the timeline; nothing where none joined.
+local function on_timeline(results, limit, page)
+  local list = rows.timeline_operators(results, limit)
+  if #list == 0 then return nil end
+  return blocks.join(tabled.title "timeline_operators", joined_note(results),
+    blocks.table { name = "timeline_operators", columns = columns.timeline_operators,
+      rows = list, filter = page },
+    tabled.title "operators", blocks.note(SLOWED))
+end
+
+
 -- Columns `name` of the first operators, and where the others are.
 local function largest(operators, name, limit, place)
   local list = operators.operators
@@ -45,12 +81,14 @@ function report.top(results, view)
   local operators = results.operators
   if not operators then return parts.not_measured(results, "operators") end
   if view.page then
-    return blocks.join(tabled.section(results, "operators", { filter = true, bare = true }),
+    return blocks.join(on_timeline(results, nil, true),
+      tabled.section(results, "operators", { filter = true, bare = true }),
       unattributed(operators), tabled.section(results, "operator_stages",
         { filter = true, note = SLOWED }), tabled.section(results, "operator_kernels"))
   end
-  return largest(operators, "top_operators", view.brief and BRIEF or FULL,
-    layout.reports.operators)
+  local limit = view.brief and BRIEF or FULL
+  return blocks.join(on_timeline(results, limit),
+    largest(operators, "top_operators", limit, layout.reports.operators))
 end
 
 
@@ -73,7 +111,8 @@ local function all(results)
   if not operators then return parts.not_measured(results, "operators") end
   return { blocks.say(("%s operators and runtime calls; source: %s."):format(
       text.count(#operators.operators), operators.source or "not recorded")),
-    largest(operators, "operators", MOST, layout.results), of_stages(operators) or {},
+    on_timeline(results, MOST) or {}, largest(operators, "operators", MOST, layout.results),
+    of_stages(operators) or {},
     launched(operators.operators) or nil }
 end
 

@@ -465,6 +465,14 @@ function rows.operators(list, limit)
 end
 
 
+-- The operators with their times on the timeline; all without a limit.
+function rows.timeline_operators(results, limit)
+  local joined = results.operators and results.operators.joined
+  local list = joined and joined.operators or {}
+  return table.move(list, 1, math.min(limit or #list, #list), 1, {})
+end
+
+
 -- By stage what ran in it, with the sum of its CPU time as total, and the names of the
 -- stages, the longest first.
 local function operators_by_stage(operators)

@@ -7,6 +7,7 @@ local nearest = require "llmprof.base.nearest"
 local rank_rows = require "llmprof.report.rank_rows"
 local rows = require "llmprof.report.rows"
 local served_rows = require "llmprof.report.served_rows"
+local stack_rows = require "llmprof.report.stack_rows"
 
 local sections = {}
 
@@ -38,6 +39,9 @@ local list = {
   { "repeats", "Latency of each repeat, profiled" },
   { "stages", "Per-Stage Timings" },
   { "cpu", "The CPU, by stage" },
+  { "cpu_samples", "Functions that the CPU was in", subject = "sampled stacks",
+    rows = stack_rows.functions },
+  { "cpu_stacks", "Sampled stacks", subject = "sampled stacks", rows = stack_rows.frames },
   { "categories", "GPU time by category" },
   { "efficiency", "MFU/MBU", subject = "the model's cost" },
   { "sampled", "Hardware samples" },
@@ -71,6 +75,8 @@ local list = {
   { "headroom", "Headroom" },
   { "operators", "Operators", subject = "operators",
     rows = function(results) return rows.operators(operators(results)) end },
+  { "timeline_operators", "Operators on the timeline", subject = "operators",
+    rows = function(results) return rows.timeline_operators(results) end },
   { "operator_stages", "Operators of each stage", subject = "operators",
     rows = function(results) return rows.operator_stages(operators(results)) end },
   { "operator_kernels", "Kernels of the operators", subject = "operators",

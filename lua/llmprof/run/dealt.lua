@@ -48,6 +48,39 @@ end
 
 -- ---- messages ----
 
+-- What came from another process is no message of ours: it may be of another version.
+local function refuse(process)
+  errors.raise("failed", ("what process %d sent cannot be read"):format(process),
+    { hint = "let all processes be of the same llmprof" })
+end
+
+
+-- A list whose entries pass a test.
+local function is_list_of(list, is_entry)
+  if type(list) ~= "table" then return false end
+  for key in pairs(list) do
+    if not (math.type(key) == "integer" and key <= #list) then return false end
+  end
+  for _, entry in ipairs(list) do
+    if type(entry) ~= "table" or not is_entry(entry) then return false end
+  end
+  return true
+end
+
+
+local function is_file(entry)
+  return math.type(entry.number) == "integer" and type(entry.path) == "string"
+    and not entry.path:find("\0", 1, true)
+end
+
+
+local function is_read_file(entry)
+  return is_file(entry)
+    and (type(entry.why) == "string" or entry.why == nil and type(entry.mark) == "string")
+    and math.type(entry.size) == "integer" and entry.size >= 0
+end
+
+
 -- Files that were read as bytes: a line of JSON, then the parts.
 local function encode(list)
   local head, bytes = json.list {}, {}
@@ -62,15 +95,26 @@ end
 
 
 -- The same back, parts still as bytes.
-local function decode(bytes)
+local function decode(bytes, process)
   local line, at = bytes:match "^([^\n]*)\n()"
-  local list = errors.check("failed", json.decode(line))
+  local list = line and json.decode(line)
+  if not is_list_of(list, is_read_file) then refuse(process) end
   for i, head in ipairs(list) do
     local file = { number = head.number, path = head.path, why = head.why, mark = head.mark }
+    if head.size > #bytes - at + 1 then refuse(process) end
     if not file.why then file.bytes = bytes:sub(at, at + head.size - 1) end
     at, list[i] = at + head.size, file
   end
   return list
+end
+
+
+-- The files that the first process has dealt to this one; nil when there is nothing to do.
+local function decode_hand(bytes)
+  local said = json.decode(bytes)
+  local hand = type(said) == "table" and said.files
+  if type(said) ~= "table" or (hand ~= nil and not is_list_of(hand, is_file)) then refuse(0) end
+  return hand
 end
 
 
@@ -117,7 +161,7 @@ end
 -- nothing to do, in the first process with the error.
 local function deal_out(own, list_files, patience)
   if own.rank > 0 then
-    return check(json.decode(check(own.line:receive(0, patience)))).files
+    return decode_hand(check(own.line:receive(0, patience)))
   end
   local hands, wrong = hands_of(own, list_files)
   for process = 2, own.size do
@@ -144,7 +188,7 @@ end
 local function gather(own, list, patience)
   local to, from = dealt.tree(own.rank, own.size)
   for _, process in ipairs(from) do
-    local more = decode(check(own.line:receive(process, patience)))
+    local more = decode(check(own.line:receive(process, patience)), process)
     table.move(more, 1, #more, #list + 1, list)
   end
   if not to then return open_parts(list) end

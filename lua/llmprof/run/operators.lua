@@ -4,17 +4,16 @@
 local chrome_trace = require "llmprof.chrome_trace"
 local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
+local folders = require "llmprof.base.folder"
 local fs = require "llmprof.fs"
+local joined = require "llmprof.analysis.joined"
 local json = require "llmprof.json"
+local launches = require "llmprof.run.launches"
 local layout = require "llmprof.bundle.layout"
 
 local operators = {}
 
 local UNNAMED = "(unnamed)"
-
--- The profiler's own work, which its traces show beside operators.
-local no_operator = { ["Activity Buffer Request"] = true, ["Buffer Flush"] = true,
-  ["Instrumentation"] = true, ["Resource"] = true }
 
 -- Ends of the names under which torch.profiler and people keep traces.
 local trace_endings = { ".pt.trace.json", ".pt.trace.json.gz" }
@@ -54,7 +53,7 @@ end
 local function launched(gpu)
   local by_operator = {}
   local groups = gpu:where { { "operator", "~=", false } }
-    :group { by = { "operator", "name" }, sum = { "duration" } }
+    :group { by = { "operator", "name" }, total = { "duration" } }
   for _, group in ipairs(groups) do
     local list = by_operator[group.operator] or json.list {}
     by_operator[group.operator] = list
@@ -72,7 +71,7 @@ end
 
 
 local function total(gpu)
-  local all = gpu:group { sum = { "duration" } }[1]
+  local all = gpu:group { total = { "duration" } }[1]
   return all and all.duration.total or 0
 end
 
@@ -112,6 +111,7 @@ local function from_trace(recorded, path)
     unattributed_device_ns = measured and total(gpu:where { operator = false }) or nil,
     left_out_events = info.left_out > 0 and info.left_out or nil,
     operators = rows_of(host, gpu),
+    launches = launches.of(gpu, frame(recorded, "marks")),
   }
 end
 
@@ -121,7 +121,7 @@ end
 local function leave_out_profiler(given)
   local kept = json.list {}
   for _, row in ipairs(given.operators) do
-    if not no_operator[row.name] then kept[#kept + 1] = row end
+    if not joined.of_profiler[row.name] then kept[#kept + 1] = row end
   end
   given.operators = kept
   return given
@@ -173,7 +173,7 @@ end
 function operators.find(folder)
   local written = layout.operators_in(folder)
   if fs.stat(written) then return written end
-  for _, name in ipairs(fs.list(folder) or {}) do
+  for _, name in ipairs(folders.names(folder)) do
     if is_trace(name) and fs.lstat(folder .. "/" .. name).type == "file" then
       return folder .. "/" .. name
     end

@@ -1,6 +1,8 @@
 -- Files of ranks: which there are, and their parts, one file in memory at a time.
+local complete = require "llmprof.trace.complete"
 local digest = require "llmprof.digest"
 local errors = require "llmprof.base.errors"
+local folders = require "llmprof.base.folder"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local part = require "llmprof.ranks.part"
@@ -28,7 +30,7 @@ function rank_files.list(words, suffixes)
   end
   for _, word in ipairs(words) do
     if is_folder(word) then
-      for _, name in ipairs(fs.list(word) or {}) do
+      for _, name in ipairs(folders.names(word)) do
         for _, suffix in ipairs(suffixes) do
           if name:sub(-#suffix) == suffix then add(word:gsub("/+$", "") .. "/" .. name) end
         end
@@ -63,6 +65,7 @@ end
 
 local function read_trace(path, knowledge)
   local trace = trace_file.open(path)
+  complete.check(trace)
   local made = rank_view.part(trace, path, knowledge)
   trace:close()
   collectgarbage()

@@ -17,6 +17,7 @@ local out = require "llmprof.base.out"
 local pipeline = require "llmprof.run.pipeline"
 local progress = require "llmprof.run.progress"
 local standins = require "llmprof.run.standins"
+local trace_cache = require "llmprof.trace.cache"
 
 local start = {}
 
@@ -103,6 +104,7 @@ end
 function start.run(given, composed)
   check_trust(given, composed)
   limits.apply(composed.tree.limits)
+  trace_cache.keep(composed.tree.cache.bytes)
   local ui = progress.new { quiet = given.quiet, verbose = given.verbose, log = given.log,
     watch_gpu = given.watch_gpu }
   local run = open_run(given, composed.tree)

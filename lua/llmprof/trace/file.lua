@@ -1,4 +1,5 @@
 -- Opening what a user calls a trace.
+local cache = require "llmprof.trace.cache"
 local errors = require "llmprof.base.errors"
 local layout = require "llmprof.bundle.layout"
 local trace = require "llmprof.trace"
@@ -39,7 +40,7 @@ function trace_file.open(path)
     errors.raise("usage", "an empty file name",
       { hint = "name a trace: what `nsys export --type sqlite` wrote" })
   end
-  local opened, message, code = trace.open(path)
+  local opened, message, code = trace.open(path, cache.options())
   if opened then return opened end
   local misnamed = code == "notfound" or code == "unsupported" or code == "syntax"
   errors.raise(misnamed and "usage" or "failed", message, { hint = hint_of(path, code) })

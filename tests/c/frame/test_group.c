@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "frame/cells.h"
 #include "llmprof/frame.h"
 #include "support.h"
 
@@ -242,6 +243,27 @@ static void test_summary_by_group(void **state) {
   ungroup(&made);
 }
 
+/* Totals are those of summaries, column by column. */
+static void test_totals(void **state) {
+  (void)state;
+  static const size_t columns[] = {LONG, SHORT, PICKED};
+  llmprof_error err = {0};
+  grouped made = group_by(&six, (size_t[]){SHORT}, 1);
+  for (size_t c = 0; c < 3; c++) {
+    llmprof_summary s[3], t[3];
+    assert_true(llmprof_summarize(made.frame, columns[c], &made.groups, NULL, 0,
+                                  s, &err));
+    assert_true(llmprof_totals(made.frame, columns[c], &made.groups, t, &err));
+    for (size_t g = 0; g < 3; g++) {
+      assert_int_equal(t[g].count, s[g].count);
+      if (!s[g].count) continue;
+      assert_true(t[g].total == s[g].total && t[g].min == s[g].min &&
+                  t[g].max == s[g].max);
+    }
+  }
+  ungroup(&made);
+}
+
 static void test_total_too_large(void **state) {
   (void)state;
   static const int64_t huge[] = {INT64_MAX, 1};
@@ -252,6 +274,9 @@ static void test_total_too_large(void **state) {
                                  &summary, &err));
   assert_int_equal(err.code, LLMPROF_RANGE);
   assert_string_equal(err.message, "total of column 'long' is too large");
+  err = (llmprof_error){0};
+  assert_false(llmprof_totals(made.frame, LONG, &made.groups, &summary, &err));
+  assert_int_equal(err.code, LLMPROF_RANGE);
   ungroup(&made);
 }
 
@@ -316,6 +341,30 @@ static void test_allocations(void **state) {
   test_every_allocation(group_and_sum, NULL);
 }
 
+/* ---- spans ---- */
+
+/* Cells that lie there as they are, and the same reached through an index. */
+static void test_spans(void **state) {
+  (void)state;
+  static const uint32_t cells[][3] = {
+      {7, 5, 9},
+      {UINT32_MAX, 5, 5},
+      {UINT32_MAX, UINT32_MAX, UINT32_MAX},
+      {0, UINT32_MAX - 1, UINT32_MAX},
+  };
+  static const uint32_t index[] = {0, 1, 2};
+  for (size_t i = 0; i < 4; i++) {
+    llmprof_column bare = {.type = LLMPROF_U32, .data = cells[i]};
+    llmprof_column indexed = bare;
+    indexed.index = index;
+    for (size_t rows = 0; rows <= 3; rows++) {
+      llmprof_cell_span a = llmprof_span_cells(&bare, rows);
+      llmprof_cell_span b = llmprof_span_cells(&indexed, rows);
+      assert_memory_equal(&a, &b, sizeof a);
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_groups),
@@ -327,7 +376,9 @@ int main(void) {
       cmocka_unit_test(test_summary),
       cmocka_unit_test(test_percentiles),
       cmocka_unit_test(test_summary_by_group),
+      cmocka_unit_test(test_totals),
       cmocka_unit_test(test_total_too_large),
+      cmocka_unit_test(test_spans),
       cmocka_unit_test(test_distinct),
       cmocka_unit_test(test_column_that_fails),
       cmocka_unit_test(test_allocations),

@@ -182,6 +182,11 @@ static void test_rolling(void **state) {
   assert_true(llmprof_frame_rolling(l->frame, START, 3, LLMPROF_SUM, &l->all,
                                     "long", NULL));
   check_reals(l->frame, "long", (double[]){NAN, NAN, 25, 35, 85, 87, 65});
+  assert_true(roll(l, LLMPROF_MEDIAN, "even") &&
+              llmprof_frame_rolling(l->frame, START, 3, LLMPROF_MEDIAN, &l->all,
+                                    "odd", NULL));
+  check_reals(l->frame, "even", (double[]){NAN, 1.5, NAN, NAN, 6, 12, 24});
+  check_reals(l->frame, "odd", (double[]){NAN, NAN, 5, 5, 30, 30, 8});
 }
 
 static void test_share_and_difference(void **state) {
@@ -270,6 +275,47 @@ static void test_match(void **state) {
 
 /* ---- failures ---- */
 
+/* Integers near each other are matched without interning. */
+static bool match_near(little *l, const int64_t *cells, size_t rows,
+                       llmprof_error *err) {
+  const llmprof_column column = {
+      .name = "at", .type = LLMPROF_I64, .data = cells};
+  llmprof_frame *there = test_frame(rows, l->pool, &column, 1);
+  bool ok = there ? llmprof_frame_match(l->frame, (size_t[]){START}, there,
+                                        (size_t[]){0}, 1, "near", err)
+                  : llmprof_fail_nomem(err);
+  llmprof_frame_free(there);
+  return ok;
+}
+
+static void test_match_near(void **state) {
+  llmprof_error err = {0};
+  assert_true(match_near(*state, (int64_t[]){8, 5, NONE, 7, 20}, 5, &err));
+  check_cells(((little *)*state)->frame, "near",
+              (int64_t[]){4, NONE, 1, NONE, NONE, 3, 0});
+  assert_false(match_near(*state, (int64_t[]){8, 5, 8}, 3, &err));
+  assert_int_equal(err.code, LLMPROF_RANGE);
+}
+
+static bool make_and_match_near(void *unused, llmprof_error *err) {
+  (void)unused;
+  little l = {0};
+  bool ok = little_make(&l, err) && match_near(&l, (int64_t[]){5, 7}, 2, err);
+  little_free(&l);
+  return ok;
+}
+
+static void test_beside(void **state) {
+  little *l = *state;
+  llmprof_frame *f = l->frame;
+  assert_true(llmprof_frame_beside(f, START, f, END, true, "ended", NULL));
+  check_cells(f, "ended", (int64_t[]){1, NONE, NONE, 2, 3, NONE, NONE});
+  assert_true(llmprof_frame_beside(f, START, f, END, false, "ending", NULL));
+  check_cells(f, "ending", (int64_t[]){2, 6, 6, 0, 4, 6, 6});
+  assert_true(llmprof_frame_beside(f, END, f, START, false, "next", NULL));
+  check_cells(f, "next", (int64_t[]){3, 0, 3, 4, NONE, NONE, 6});
+}
+
 static bool relate_all(little *l, other *o, llmprof_error *err) {
   return llmprof_frame_gaps(l->frame, START, END, &l->streams, &all_names,
                             err) &&
@@ -277,8 +323,12 @@ static bool relate_all(little *l, other *o, llmprof_error *err) {
          llmprof_frame_lag(l->frame, NAME, 1, &l->streams, "last", err) &&
          llmprof_frame_rolling(l->frame, RATE, 2, LLMPROF_MAX, &l->all, "max",
                                err) &&
+         llmprof_frame_rolling(l->frame, RATE, 2, LLMPROF_MEDIAN, &l->streams,
+                               "median", err) &&
          llmprof_frame_share(l->frame, RATE, "share", err) &&
          llmprof_frame_less(l->frame, END, START, "length", err) &&
+         llmprof_frame_beside(l->frame, START, l->frame, END, true, "ended",
+                              err) &&
          match(l, o, NAME, 0, "row", err);
 }
 
@@ -296,6 +346,7 @@ static bool make_and_relate(void *unused, llmprof_error *err) {
 static void test_allocations(void **state) {
   (void)state;
   test_every_allocation(make_and_relate, NULL);
+  test_every_allocation(make_and_match_near, NULL);
 }
 
 static void test_interrupt(void **state) {
@@ -318,6 +369,9 @@ static void test_interrupt(void **state) {
   assert_int_equal(err.code, LLMPROF_INTERRUPTED);
   assert_false(llmprof_frame_share(l->frame, RATE, "share", &err));
   assert_int_equal(err.code, LLMPROF_INTERRUPTED);
+  assert_false(llmprof_frame_beside(l->frame, START, l->frame, START, true,
+                                    "ended", &err));
+  assert_int_equal(err.code, LLMPROF_INTERRUPTED);
   llmprof_interrupt(false);
   assert_true(relate_all(l, &o, NULL));
   other_free(&o);
@@ -335,6 +389,8 @@ int main(void) {
       TEST(test_rolling),
       TEST(test_share_and_difference),
       TEST(test_match),
+      TEST(test_match_near),
+      TEST(test_beside),
       TEST(test_outline),
       TEST(test_interrupt),
       cmocka_unit_test(test_allocations),

@@ -21,10 +21,13 @@ enum {
   SHORTS,
   PICKED,
   REALS,
+  RUNS, /* ascending stretches */
+  OTHER_RUNS,
   COLUMNS
 };
 
 static int64_t ascending[ROWS], descending[ROWS], holes[ROWS];
+static int64_t runs[ROWS], other_runs[ROWS];
 static uint32_t shorts[ROWS], picks[ROWS];
 static double reals[ROWS];
 
@@ -41,6 +44,8 @@ static void fill_columns(void) {
     holes[i] = dice() % 7 ? (int64_t)(dice() % 50) - 25 : INT64_MIN;
     shorts[i] = dice() % 9 ? dice() % 300 : UINT32_MAX;
     picks[i] = dice() % 11 ? dice() % ROWS : UINT32_MAX;
+    runs[i] = (int64_t)(i % (ROWS / 3 + 1)) / 2;
+    other_runs[i] = (int64_t)(i % (ROWS / 14 + 1)) * 2;
     reals[i] = dice() % 5 ? (double)(dice() % 100) / 4 - 10 : NAN;
   }
 }
@@ -53,6 +58,8 @@ static llmprof_frame *make(void) {
       {"shorts", NULL, LLMPROF_U32, shorts, NULL, NULL},
       {"picked", NULL, LLMPROF_I64, holes, picks, NULL},
       {"reals", NULL, LLMPROF_F64, reals, NULL, NULL},
+      {"runs", NULL, LLMPROF_I64, runs, NULL, NULL},
+      {"other_runs", NULL, LLMPROF_I64, other_runs, NULL, NULL},
   };
   return test_frame(ROWS, NULL, columns, COLUMNS);
 }
@@ -124,6 +131,10 @@ static int64_t operand(size_t column) {
     return descending[dice() % ROWS];
   case SHORTS:
     return dice() % 310;
+  case RUNS:
+    return runs[dice() % ROWS] + (int64_t)(dice() % 3) - 1;
+  case OTHER_RUNS:
+    return other_runs[dice() % ROWS] + (int64_t)(dice() % 3) - 1;
   case REALS:
     return llmprof_real_cell((double)(dice() % 100) / 4 - 10);
   default:
@@ -224,12 +235,47 @@ static void test_order_is_known(void **state) {
   assert_true(llmprof_frame_ascends(frame, ASCENDING));
   assert_false(llmprof_frame_ascends(frame, DESCENDING));
   assert_false(llmprof_frame_ascends(frame, HOLES));
+  const uint32_t *first;
+  assert_int_equal(llmprof_frame_runs(frame, ASCENDING, &first), 1);
+  assert_int_equal(llmprof_frame_runs(frame, DESCENDING, &first), 0);
+  assert_int_equal(llmprof_frame_runs(frame, RUNS, &first), 3);
+  for (uint32_t i = 0; i < 3; i++)
+    assert_int_equal(first[i], i * (ROWS / 3 + 1));
+  assert_int_equal(llmprof_frame_runs(frame, OTHER_RUNS, &first), 14);
   llmprof_frame_free(frame);
   const int64_t with_hole[] = {1, 2, INT64_MIN, 3};
   const llmprof_column column = {"x", NULL, LLMPROF_I64, with_hole, NULL, NULL};
   frame = test_frame(4, NULL, &column, 1);
   assert_false(llmprof_frame_ascends(frame, 0));
   llmprof_frame_free(frame);
+}
+
+/* What is shared is found in one frame and believed in another; bounds of a
+ * view are those below, and those of few items the items'. */
+static void test_facts(void **state) {
+  (void)state;
+  llmprof_error err;
+  static llmprof_cell_facts facts;
+  llmprof_cell_span span;
+  llmprof_frame *one = make(), *other = make();
+  llmprof_frame_share_facts(one, RUNS, &facts);
+  llmprof_frame_share_facts(other, RUNS, &facts);
+  assert_true(llmprof_frame_span(one, RUNS, &span, &err));
+  assert_true(facts.spanned && span.low == 0 && span.absent == 0);
+  facts.span.high = 12345;
+  const int64_t two = 2;
+  const llmprof_condition small = {RUNS, LLMPROF_LT, &two, 1};
+  llmprof_frame *view = llmprof_frame_where(other, &small, 1, &err);
+  assert_true(llmprof_frame_bounds(view, RUNS, &span, &err));
+  assert_true(span.low == 0 && span.high == 12345 && !span.absent);
+  assert_true(llmprof_frame_span(view, RUNS, &span, &err));
+  assert_true(span.high == 1);
+  llmprof_frame_set_items(one, PICKED, 10);
+  assert_true(llmprof_frame_bounds(one, PICKED, &span, &err));
+  assert_true(span.absent == ROWS && span.low >= -25 && span.high <= 24);
+  llmprof_frame_free(view);
+  llmprof_frame_free(one);
+  llmprof_frame_free(other);
 }
 
 /* ---- stretches ---- */
@@ -451,6 +497,7 @@ int main(void) {
       cmocka_unit_test(test_wide_sets),
       cmocka_unit_test(test_slices),
       cmocka_unit_test(test_order_is_known),
+      cmocka_unit_test(test_facts),
       cmocka_unit_test(test_within),
       cmocka_unit_test(test_allocations),
       cmocka_unit_test(test_select),

@@ -146,6 +146,35 @@ static void test_attribution(void **state) {
   llmprof_operators_free(o);
 }
 
+/* The launch counts, not the work: it is inside b, which is inside a; another
+ * thread has marks of its own, and one kernel lies between two marks. */
+static void test_marks(void **state) {
+  (void)state;
+  static const char mark[] = "user_annotation";
+  static const row rows[] = {
+      {mark, "b", 1, "20", "10", NULL},
+      {mark, "a", 1, "10", "50", NULL},
+      {mark, "other", 2, "0", "100", NULL},
+      {mark, "c", 1, "70", "10", NULL},
+      {call, "launch", 1, "25", "1", "\"correlation\":1"},
+      {call, "launch", 1, "40", "1", "\"correlation\":2"},
+      {call, "launch", 1, "65", "1", "\"correlation\":3"},
+      {call, "launch", 2, "65", "1", "\"correlation\":4"},
+      {kernel, "in b", 7, "500", "1", "\"correlation\":1"},
+      {kernel, "in a", 7, "502", "1", "\"correlation\":2"},
+      {kernel, "between", 7, "504", "1", "\"correlation\":3"},
+      {kernel, "in other", 7, "506", "1", "\"correlation\":4"},
+      {kernel, "nobody knows", 7, "508", "1", NULL},
+      {0},
+  };
+  llmprof_operators *o = load(rows);
+  assert_column(o, "marks", "name", "b a other c");
+  assert_column(o, "marks", "parent", "1 - - -");
+  assert_column(o, "gpu", "mark", "0 1 - 2 -");
+  assert_column(o, "gpu", "launched", "25000 40000 65000 65000 -");
+  llmprof_operators_free(o);
+}
+
 static void test_left_out(void **state) {
   (void)state;
   static const row rows[] = {
@@ -218,6 +247,7 @@ static void test_allocations(void **state) {
       {op, "b", 1, "2", "1", NULL},
       {call, "launch", 1, "2", "1", "\"correlation\":7"},
       {kernel, "k", 7, "3", "1", "\"correlation\":7"},
+      {"user_annotation", "stage", 1, "1", "9", NULL},
       {0},
   };
   llmprof_buffer text = text_of(rows);
@@ -232,6 +262,7 @@ int main(void) {
       cmocka_unit_test(test_nesting),
       cmocka_unit_test(test_whole_microseconds),
       cmocka_unit_test(test_attribution),
+      cmocka_unit_test(test_marks),
       cmocka_unit_test(test_left_out),
       cmocka_unit_test(test_events_without_everything),
       cmocka_unit_test(test_sums_that_do_not_fit),

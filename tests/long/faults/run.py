@@ -69,15 +69,16 @@ class Outcome:
 
 
 class Command:
-    """words(folder) is run in a folder that prepare(folder) has filled; then `after`,
-    which has to work; kept(folder) is what it leaves, to be compared."""
+    """words(folder) is run in a folder that prepare(folder) has filled, with `said` on its
+    standard input; then `after`, which has to work; kept(folder) is what it leaves, to be
+    compared."""
 
     def __init__(self, words: Callable[[Path], List[str]],
                  after: Optional[Callable[[Path], List[str]]] = None,
                  prepare: Callable[[Path], None] = lambda folder: None,
-                 kept: Callable[[Path], object] = lambda folder: None):
+                 kept: Callable[[Path], object] = lambda folder: None, said: bytes = b""):
         self.words, self.after = words, after or words
-        self.prepare, self.kept = prepare, kept
+        self.prepare, self.kept, self.said = prepare, kept, said
 
 
 # ---- what commands leave ----
@@ -151,6 +152,9 @@ def half_written(path: Path) -> bool:
 # A run that the stand-in tools captured, made once.
 made = Path(tempfile.mkdtemp(prefix="llmprof-faults.")) / "made"
 
+# Where the tests were built.
+built = Path()
+
 
 def bundle_in(folder: Path) -> None:
     shutil.copytree(made, folder / "root/r")
@@ -165,6 +169,27 @@ def old_runs(folder: Path) -> None:
         document.update(run_id=run.name, started=f"2026-01-0{day}T00:00:00Z")
         manifest.write_text(json.dumps(document))
 
+
+def asked(*requests: Tuple[str, Dict[str, object]]) -> bytes:
+    """Lines for a server of the Model Context Protocol."""
+    return b"".join(json.dumps({"jsonrpc": "2.0", "id": number, "method": method,
+                                "params": params}).encode() + b"\n"
+                    for number, (method, params) in enumerate(requests, 1))
+
+
+def recipe_of_ranks(folder: Path) -> List[str]:
+    return [*LIVE, "launch.ranks=2", "launch.grace_s=1", f"out={folder}/o"]
+
+
+def under_collector(folder: Path) -> List[str]:
+    """A program with a stand-in for a GPU; both are built with the tests."""
+    return ["collect", "-o", f"{folder}/c.spool", "--library",
+            f"{built}/lib/libllmprof_collector.so", "-p",
+            f"cupti={built}/tests/collector/standin/libcupti.so", "--",
+            "sh", "-c", f"{built}/tests/collector/collector_victim exit 8 1 || :"]
+
+
+RANKS = [str(ROOT / f"tests/fixtures/nccl2/rank{rank}.sqlite") for rank in range(2)]
 
 COMMANDS: Dict[str, Command] = {
     "version": Command(lambda folder: ["--version"]),
@@ -189,6 +214,21 @@ COMMANDS: Dict[str, Command] = {
                                      f"run.root={folder}/root"]),
     "live": Command(lambda folder: [*LIVE, f"out={folder}/o"],
                     after=lambda folder: [*LIVE, "--resume", f"{folder}/o"], kept=results_of),
+    "ranks": Command(lambda folder: ["ranks", "--strict", *RANKS]),
+    "ranks_out": Command(lambda folder: ["ranks", "--strict", "-o", f"{folder}/o", *RANKS],
+                         kept=results_of),
+    "launch": Command(recipe_of_ranks, kept=results_of,
+                      after=lambda folder: [*recipe_of_ranks(folder)[:-1], "--resume",
+                                            f"{folder}/o"]),
+    "compare_runs": Command(lambda folder: ["compare", "--root", f"{folder}/root", "r", "r"],
+                            prepare=bundle_in),
+    "digest": Command(lambda folder: ["digest", "--root", f"{folder}/root", "r"],
+                      prepare=bundle_in),
+    "mcp": Command(lambda folder: ["mcp", "--root", f"{folder}/root"], prepare=bundle_in,
+                   said=asked(("initialize", {"protocolVersion": "2025-06-18"}),
+                              ("tools/list", {}), ("resources/list", {}),
+                              ("tools/call", {"name": "digest", "arguments": {"run": "r"}}))),
+    "collect": Command(under_collector, kept=lambda folder: (folder / "c.spool").is_file()),
 }
 
 
@@ -216,7 +256,8 @@ class Campaign:
                    TMPDIR=str(folder / "tmp"), STANDIN_LOG=str(log))
         return env
 
-    def start(self, words: List[str], folder: Path, fault: Optional[Tuple[Kind, int]]) -> Outcome:
+    def start(self, words: List[str], folder: Path, fault: Optional[Tuple[Kind, int]],
+              said: bytes = b"") -> Outcome:
         """Run it, failing so if a fault is given (0: only counted)."""
         env, argv = self.environment(folder), [self.program, *words]
         report = self.top / "report"
@@ -227,7 +268,7 @@ class Campaign:
         elif fault:
             argv = [str(self.inject), fault[0].calls, fault[0].how, str(fault[1]), str(report),
                     *argv]
-        done = subprocess.run(argv, cwd=ROOT, env=env, stdin=subprocess.DEVNULL,
+        done = subprocess.run(argv, cwd=ROOT, env=env, input=said,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE,
                               check=False)
         count = int(report.read_text() or 0) if report.is_file() else 0
@@ -291,7 +332,7 @@ class Campaign:
         return wrong + self.judge_after(command, folder, expected)
 
     def judge_after(self, command: Command, folder: Path, expected: Expected) -> List[str]:
-        after = self.start(command.after(folder), folder, None)
+        after = self.start(command.after(folder), folder, None, command.said)
         wrong = []
         if after.status and (command.after is command.words or (folder / "o").is_dir()):
             wrong.append(f"afterwards: {after.err.decode('utf-8', 'replace').strip()[-160:]}")
@@ -303,8 +344,11 @@ class Campaign:
 
     def fail_everywhere(self, name: str, kind_name: str, first: int, every: int) -> None:
         command, kind = COMMANDS[name], KINDS[kind_name]
+        if name == "collect" and not (built / "lib/libllmprof_collector.so").is_file():
+            print("skipped: collect, the collector is not built")
+            return
         folder = self.fresh(command)
-        whole = self.start(command.words(folder), folder, (kind, 0))
+        whole = self.start(command.words(folder), folder, (kind, 0), command.said)
         if whole.status == SKIPPED:
             print(f"skipped: {kind_name}")
             sys.exit(SKIPPED)
@@ -316,7 +360,7 @@ class Campaign:
         runs = 0
         for number in range(first, whole.count + 1, every):
             folder = self.fresh(command)
-            outcome = self.start(command.words(folder), folder, (kind, number))
+            outcome = self.start(command.words(folder), folder, (kind, number), command.said)
             runs += 1
             for text in set(self.judge(command, folder, outcome, expected, kind)):
                 found[text] += 1
@@ -334,6 +378,7 @@ SAMPLE = [
     ("write_enospc,write_short,rename,sync", "export,scrub", 1),
     ("write_eio,open,kill", "export,scrub", 5),
     ("kill", "run,record,baseline,clean", 29),
+    ("kill", "ranks_out,collect,mcp", 13),
     ("full", "export,scrub,run", 60000),
     ("alloc,alloc_on", "version,export", 401),
 ]
@@ -352,7 +397,9 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
+    global built
     given = arguments()
+    built = given.build.resolve()
     campaign = Campaign(given.program, given.build.resolve())
     try:
         for kinds, commands, every in (SAMPLE if given.sample else

@@ -2,13 +2,16 @@
 """Commands on changed files: run.py PROGRAM [--files N] [--seed S].
 
 Each is a fixture with a few changes of its rows, values or bytes, made from the seed and
-its number alone: half of them timelines, then recorded captures, bundles, settings for
---config, and descriptions of models. A finding is a traceback, a report of a sanitizer, a
-byte that a terminal acts on, a failure without a line, or no end.
+its number alone: timelines, recorded captures, bundles, settings for --config, descriptions of
+models, timelines and parts of several ranks, spools of the collector (where make_spool is
+built), conversations with `mcp` and questions to `ask`. A finding is a traceback, a report
+of a sanitizer, a byte that a terminal acts on, a failure without a line, an answer of `mcp`
+that is none, or no end.
 """
 
 import argparse
 import json
+import os
 import random
 import re
 import shutil
@@ -29,6 +32,8 @@ TEXTS = ["", "<script>", "=cmd|x", "a|b", "\x1b]0;x\x07", "\u202ex", "x" * 5000,
 BUGS = re.compile(rb"stack traceback|this is a bug in llmprof|Sanitizer|runtime error:")
 ACTED_ON = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\xaa-\xae]")
 PATIENCE = 60
+
+program = ""
 
 
 def value(numbers: random.Random) -> object:
@@ -155,7 +160,8 @@ def bundle(folder: Path, numbers: random.Random, number: int) -> List[str]:
     return [["show", str(made), numbers.choice(["stages", "kernels", "efficiency", "findings"])],
             ["compare", sound, str(made)], ["compare", str(made), str(made)],
             ["artifacts", "--root", str(folder), "copied"], ["ls", "--root", str(folder)],
-            ["-e", "=results", str(made)]][number % 6]
+            ["-e", "=results", str(made)], ["digest", str(made)],
+            ["digest", "-f", "json", str(made)]][number % 8]
 
 
 def settings(folder: Path, numbers: random.Random, _: int) -> List[str]:
@@ -181,22 +187,135 @@ def described_model(folder: Path, numbers: random.Random, number: int) -> List[s
             f"model.{'config' if number % 2 else 'arch'}={path}", f"out={folder / 'out'}", "-q"]
 
 
+def ranks(folder: Path, numbers: random.Random, number: int) -> List[str]:
+    paths = []
+    for rank in range(2):
+        paths.append(folder / f"rank{rank}.sqlite")
+        shutil.copyfile(ROOT / f"tests/fixtures/nccl2/rank{rank}.sqlite", paths[rank])
+    change(paths[numbers.randrange(2)], numbers)
+    shutil.rmtree(folder / "out", ignore_errors=True)
+    return ["ranks", *map(str, paths), *(["-o", str(folder / "out")] if number % 2 else [])]
+
+
+def parts(folder: Path, numbers: random.Random, _: int) -> List[str]:
+    made = folder / "parts"
+    if not (folder / "whole").is_dir():
+        subprocess.run([program, "ranks", "--shard", "1/1", "-o", str(folder / "whole"),
+                        *[f"tests/fixtures/nccl2/rank{rank}.sqlite" for rank in range(2)]],
+                       cwd=ROOT, check=True, capture_output=True)
+    shutil.rmtree(made, ignore_errors=True)
+    shutil.copytree(folder / "whole", made)
+    change_bytes(numbers.choice(sorted(made.iterdir())), numbers)
+    return ["ranks", "--merge", str(made)]
+
+
+def spool(folder: Path, numbers: random.Random, number: int) -> List[str]:
+    path = folder / "run.spool"
+    maker = Path(program).resolve().parents[1] / "tests/c/make_spool"
+    if not maker.is_file():
+        return ["--version"]
+    subprocess.run([maker, path], check=True)
+    change_bytes(path, numbers)
+    return [["stats", str(path)], ["-e", "print(units, counters, samples, kernels)", str(path)],
+            ["export", str(path), "-o", str(folder / "x.json")]][number % 3]
+
+
+REQUESTS = [
+    {"method": "initialize", "params": {"protocolVersion": "2025-06-18"}},
+    {"method": "tools/list", "params": {}}, {"method": "resources/list"},
+    {"method": "resources/read", "params": {"uri": "llmprof://runs/copied/report.md"}},
+    {"method": "notifications/cancelled", "params": {"requestId": 3}},
+    {"method": "tools/call", "params": {"name": "digest", "arguments": {
+        "run": "copied", "bytes": 2000}}},
+    {"method": "tools/call", "params": {"name": "table", "arguments": {
+        "run": "copied", "section": "kernels", "filter": {"name": "gemm"}, "top": 3}}},
+    {"method": "tools/call", "params": {"name": "query", "arguments": {
+        "run": "copied", "code": "results.stages"}}},
+    {"method": "server/discover", "params": {"_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {}}}},
+]
+
+
+def conversation(folder: Path, numbers: random.Random, _: int) -> List[str]:
+    made = copied(folder, "tests/fixtures/compare/graph")
+    if numbers.random() < 0.3:
+        changed_one(made, numbers)
+    lines = []
+    for number in range(6):
+        request = json.loads(json.dumps(numbers.choice(REQUESTS)))
+        request.update(jsonrpc="2.0", id=number)
+        for _ in range(numbers.choice([0, 1, 2])):
+            change_value(request, numbers)
+        line = json.dumps(request, ensure_ascii=numbers.random() < 0.5).encode()
+        if numbers.random() < 0.3:
+            at = numbers.randrange(len(line))
+            line = line[:at] + numbers.choice([b"\xff", b"\0", b"\n", b"[" * 3000, b"\x1b[31m",
+                                               b"\\ud800", b"x" * (1 << 20)]) + line[at:]
+        lines.append(line)
+    (folder / "said").write_bytes(b"\n".join(lines))
+    return ["mcp", "--root", str(folder), "--seconds", "20"]
+
+
+WORDS = ["kernels", "results", "stages", ":where", ":group", ":sum", ":agg", ":top", ":join", "{",
+         "}", "(", ")", '"', '"name"', '"dur"', '"-dur"', "=", ",", ".", "..", "+", "-", "1e308",
+         "nil", "-1", "2^53", "0/0", "help", "overlap", "_G", "string", "string.rep", "math.huge",
+         "error", "setmetatable", "load", "io", "os.execute", "require", "debug", "function",
+         "end", "for", "in", "pairs", "do", "return", "local", "x", ";", "[[", "]]", "\\u{202e}",
+         "\\27[31m", "#", "gaps", "steps", "api", "ranges", "counters", "utf8.char",
+         "table.concat", "select", "%", "tostring", "next", "assert", "trace", "sql", "run",
+         "save", ":save", ":csv", ":chart"]
+
+
+def question(folder: Path, numbers: random.Random, _: int) -> List[str]:
+    path = folder / "trace.sqlite"
+    shutil.copyfile(ROOT / "tests/fixtures" / numbers.choice(FIXTURES), path)
+    sound = ['kernels:group("name"):sum("dur"):sort("-dur"):top(3)', 'ops:where{kind="kernel"}',
+             "for k, v in pairs(results) do end", 'kernels:agg("count", "p99 dur")',
+             'ranges:join(kernels, "range"):top(2)', "help(kernels)", "gaps:sort('-dur')"]
+    words = re.split(r"(\W)", numbers.choice(sound))
+    for _ in range(numbers.choice([1, 2, 4, 8])):
+        place = numbers.randrange(len(words))
+        words[place:place + numbers.choice([0, 1, 3])] = [numbers.choice(WORDS)]
+    return ["ask", " ".join(words) if numbers.random() < 0.2 else "".join(words), str(path)]
+
+
 KINDS: Dict[str, Callable[[Path, random.Random, int], List[str]]] = {
     "timelines": timeline, "captures": capture, "bundles": bundle, "settings": settings,
-    "models": described_model}
+    "models": described_model, "ranks": ranks, "parts": parts, "spools": spool,
+    "conversations": conversation, "questions": question}
 
-# Of eight files so many are of a kind.
-SHARES = ["timelines", "captures", "timelines", "bundles", "timelines", "settings", "timelines",
-          "models"]
+# Of sixteen files so many are of a kind.
+SHARES = ["timelines", "captures", "ranks", "bundles", "timelines", "settings", "conversations",
+          "models", "timelines", "spools", "questions", "bundles", "timelines", "parts", "captures",
+          "conversations"]
 
 
-def fault(program: str, argv: List[str]) -> str:
+def answers_wrong(said: bytes) -> str:
+    """What is wrong with the lines of a server."""
+    for line in said.splitlines():
+        try:
+            message = json.loads(line)
+        except ValueError:
+            return "a line that is no JSON"
+        if message.get("jsonrpc") != "2.0" or ("result" in message) == ("error" in message):
+            return "no answer of JSON-RPC"
+        if message.get("error", {}).get("code") == -32603:
+            return f"an internal error: {message['error']['message']}"
+    return ""
+
+
+def fault(folder: Path, argv: List[str]) -> str:
     """What is wrong with how a command ends; "" when nothing is."""
+    said = folder / "said"
     try:
         done = subprocess.run([program, *argv], cwd=ROOT, capture_output=True, check=False,
-                              stdin=subprocess.DEVNULL, timeout=PATIENCE)
+                              input=said.read_bytes() if argv[0] == "mcp" else b"",
+                              env=dict(os.environ, TMPDIR=str(folder)), timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         return "no end"
+    if argv[0] == "mcp" and (done.returncode or answers_wrong(done.stdout)):
+        return answers_wrong(done.stdout) or f"exit status {done.returncode}"
     bug = BUGS.search(done.stderr + done.stdout)
     if bug:
         return bug.group(0).decode()
@@ -207,10 +326,10 @@ def fault(program: str, argv: List[str]) -> str:
     return "no line" if done.returncode and not done.stderr.strip() else ""
 
 
-def try_file(program: str, folder: Path, seed: int, number: int) -> Tuple[List[str], str]:
+def try_file(folder: Path, seed: int, number: int) -> Tuple[List[str], str]:
     numbers = random.Random(seed * 1000003 + number)
     argv = KINDS[SHARES[number % len(SHARES)]](folder, numbers, number // len(SHARES))
-    return argv, fault(program, argv)
+    return argv, fault(folder, argv)
 
 
 def main() -> int:
@@ -220,11 +339,12 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, help="one file, by its number, which is kept")
     given = parser.parse_args()
-    found = 0
+    global program
+    program, found = given.program, 0
     folder = Path(tempfile.mkdtemp(prefix="llmprof-mutation."))
     wanted = range(given.files) if given.only is None else [given.only]
     for number in wanted:
-        argv, wrong = try_file(given.program, folder, given.seed, number)
+        argv, wrong = try_file(folder, given.seed, number)
         if wrong:
             found += 1
             print(f"seed {given.seed}, file {number}: {wrong}: llmprof {' '.join(argv)}",

@@ -96,6 +96,16 @@ describe("llmprof.frame", function()
     assert.same({}, kernels:where { op = -1 }:group { by = { "name" }, sum = { "duration" } })
   end)
 
+  it("adds up alone", function()
+    local summed = kernels:group { by = { "short_name" }, sum = { "duration" } }
+    for i, row in ipairs(kernels:group { by = { "short_name" }, total = { "duration" } }) do
+      local times = summed[i].duration
+      assert.same({ count = times.count, total = times.total, min = times.min, max = times.max },
+        row.duration)
+    end
+    raises("column 'name' holds strings and has no sum", "group", { total = { "name" } })
+  end)
+
   it("counts groups without making them", function()
     for _, by in ipairs { {}, { "name" }, { "name", "grid_x" }, { "start", "end" } } do
       assert.equal(#kernels:group { by = by, columns = {} }, kernels:count_groups { by = by })

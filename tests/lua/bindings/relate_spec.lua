@@ -47,6 +47,27 @@ describe("other rows", function()
     assert.same({ 1, 0, 1, false }, made:values "row")
   end)
 
+  it("are found beside a time in another frame", function()
+    local other = frame.new(3, { { name = "at", type = "integer", values = { 20, 5, false } } })
+    local made = events():beside { column = "start", other = other, there = "at", name = "next" }
+    assert.same({ 1, 1, 0, false }, made:values "next")
+    made:beside { column = "start", other = other, there = "at", before = true, name = "last" }
+    assert.same({ false, false, 1, 0 }, made:values "last")
+    assert.is_false(pcall(made.beside, made, { column = "name", other = other, there = "at",
+      name = "no" }))
+  end)
+
+  it("of another frame pair off in order, again and again", function()
+    local function sequence(values, turns)
+      return frame.new(#values, { { name = "word", type = "integer", values = values },
+        { name = "turn", type = "integer", values = turns or values } })
+    end
+    local other = sequence { 1, 2, 3, 2, 4 }
+    local made = sequence({ 1, 2, 9, 3, 2, 4, 1, 2, 3, 4 }, { 1, 1, 1, 1, 1, 1, 2, 2, 2, 2 })
+    made:pair { column = "word", turn = "turn", other = other, key = "word", name = "row" }
+    assert.same({ 0, 1, false, 2, 3, 4, 0, 1, 2, 4 }, made:values "row")
+  end)
+
   it("are asked for in the right way", function()
     local made = events()
     local function refused(message, method, options)
@@ -58,12 +79,14 @@ describe("other rows", function()
     refused("there is a column 'name' already", "overlap", { name = "name" })
     refused("no column 'nothing'", "lag", { column = "nothing", offset = 1, name = "x" })
     refused("option 'offset': a number of rows", "lag", { column = "name", name = "x" })
-    refused("no rolling 'median'", "rolling",
-      { column = "start", size = 2, statistic = "median", name = "x" })
+    refused("no rolling 'mode'", "rolling",
+      { column = "start", size = 2, statistic = "mode", name = "x" })
     refused("holds strings, not numbers", "part", { column = "name", name = "x" })
     refused("option 'low' is a number", "outline", { y = "start" })
     refused("columns of integers are expected", "less",
       { column = "name", by = "start", name = "x" })
+    refused("columns of integers are expected", "pair",
+      { column = "name", other = made, key = "start", name = "x" })
     refused("as many keys as columns", "match", { by = { "name" }, other = made, name = "x" })
   end)
 end)

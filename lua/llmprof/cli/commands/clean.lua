@@ -1,6 +1,7 @@
 -- llmprof clean: remove old runs.
 local lazy = require "llmprof.base.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
+local cache = lazy "llmprof.trace.cache"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local out = require "llmprof.base.out"
@@ -16,8 +17,10 @@ local command = {
 Removes the runs that are named. Without a name it keeps the newest runs, the latest,
 runs that a process works on, baselines, and whatever else lies beside them: only folders
 whose manifest.json llmprof wrote are removed, and those in which a run was killed before
-it wrote anything.]],
+it wrote anything. With --cache it removes what was kept of traces that were read, which
+the next command that opens them reads again.]],
   options = {
+    { "cache", help = "remove what was kept of traces, no runs" },
     { "dry-run", help = "show what would be removed, remove nothing" },
     { "keep", arg = "N", type = "integer", help = "runs to keep (10)" },
     user.root_option,
@@ -128,7 +131,29 @@ local function remove(root, run)
 end
 
 
+local function remove_cache(given, words)
+  if #words > 0 or given.keep then
+    errors.raise("usage", "--cache is for all that was kept of traces, not for runs")
+  end
+  local files, bytes = cache.files(), 0
+  for _, file in ipairs(files) do bytes = bytes + file.bytes end
+  local amount = ("%d file%s, %s"):format(#files, #files == 1 and "" or "s", text.bytes(bytes))
+  if #files == 0 then
+    out.write("nothing to remove\n")
+  elseif given["dry-run"] then
+    out.write("would remove ", amount, "\n")
+  elseif not given.yes and not confirm("remove " .. amount) then
+    out.write("nothing was removed\n")
+  else
+    for _, file in ipairs(files) do errors.check("failed", fs.remove(file.path)) end
+    out.write("removed ", amount, "\n")
+  end
+  return 0
+end
+
+
 function command.run(given, words)
+  if given.cache then return remove_cache(given, words) end
   if not given["dry-run"] then errors.check("failed", fs.sweep(given.root)) end
   local list = choose(given, words)
   if #list == 0 then

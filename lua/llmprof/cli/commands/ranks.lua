@@ -1,4 +1,5 @@
 -- llmprof ranks FILE...: steps, ranks and collectives of many files as one.
+local folders = require "llmprof.base.folder"
 local lazy = require "llmprof.base.lazy"
 local advice = lazy "llmprof.advice"
 local artifacts = lazy "llmprof.bundle.artifacts"
@@ -104,8 +105,11 @@ end
 
 
 local function write_bundle(given, words, parts, bytes, knowledge, left_out, unread)
-  local run = artifacts.create { out = given.out, recipe = "ranks",
+  local run = artifacts.create { out = given.out, recipe = "ranks", whole = true,
     command = table.move(words, 1, #words, 3, { "llmprof", "ranks" }) }
+  for _, name in ipairs(folders.names(run:path(layout.ranks.folder))) do
+    fs.remove(run:path(layout.ranks.folder) .. "/" .. name) -- of one that was broken off
+  end
   write_parts(parts, bytes, function(name) return run:path(layout.rank_part(name)) end)
   local results = rank_view.results(parts, knowledge, run.id, left_out, unread)
   results.advice = advice.examine_ranks(results)

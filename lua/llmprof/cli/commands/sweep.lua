@@ -193,7 +193,9 @@ function command.run(given, words)
   local failed = run_all(list, made, given, folder)
   local argv = { "llmprof", "sweep" }
   finish(list, made, folder, table.move(words, 1, #words, 3, argv))
-  return failed > 0 and errors.status.failed or 0
+  if failed == 0 then return 0 end
+  out.complain(("%d of %d runs failed"):format(failed, #list))
+  return errors.status.failed
 end
 
 

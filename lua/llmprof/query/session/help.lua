@@ -6,6 +6,7 @@ local globals = require "llmprof.query.session.globals"
 local methods = require "llmprof.query.session.methods"
 local nearest = require "llmprof.base.nearest"
 local query = require "llmprof.query"
+local sys = require "llmprof.sys"
 local tables = require "llmprof.base.tables"
 
 local help = {}
@@ -15,7 +16,9 @@ local function list_table(titles, rows)
   local declared, list = {}, {}
   for i, title in ipairs(titles) do declared[i] = { key = i, title = title, type = "text" } end
   for i, row in ipairs(rows) do list[i] = row end
-  return tables.render("table", declared, list)
+  declared[#declared].wraps = true
+  return tables.render("table", declared, list,
+    { columns = sys.isatty(1) and sys.columns() or nil })
 end
 
 
@@ -77,7 +80,7 @@ end
 local function about_column(name)
   local lines = {}
   for _, one in ipairs(fields) do
-    local global, bare = one[1]:match "^(%w+)%.(.*)$"
+    local global, bare = one[1]:match "^([%w_]+)%.(.*)$"
     if (bare or one[1]) == name then
       lines[#lines + 1] = ("column %s%s: %s\n%s"):format(name, global and " of " .. global or "",
         one[2], example(one[3]))

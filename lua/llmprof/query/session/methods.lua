@@ -38,7 +38,7 @@ return {
     'kernels:sort("start"):lag("short", 1, "stream")'
       .. ':group("lag_short_name", "short"):count():top(3)' },
   { "rolling", 'rolling("dur", 10, "mean", "stream")',
-    "one more column, rolling_mean_NAME: mean, sum, min or max of so many rows up to each, "
+    "one more column, rolling_mean_NAME: mean, median, sum, min or max of so many rows up to each, "
       .. "among rows with equal columns",
     'steps:where { phase = "decode" }:rolling("interval", 4, "max"):head(5)' },
   { "gaps", "gaps(1e4)", "times of so many ns at least in which none of the rows ran",

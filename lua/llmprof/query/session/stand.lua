@@ -34,8 +34,8 @@ end
 
 
 -- A column without values.
-local function absent(frame, name)
-  return rows.extend(frame, {}, { { name = name, type = "integer",
+local function absent(frame, name, type)
+  return rows.extend(frame, {}, { { name = name, type = type or "integer",
     get = function() return nil end } })
 end
 
@@ -86,13 +86,28 @@ local function steps(source)
 end
 
 
+-- What ranges name, else what joined from another run. The operations of both are
+-- numbered alike.
+local function named(source, what)
+  return function(frame)
+    local view = frame:select { "op" }
+    if places.names(source.places, what) then
+      return places["add_" .. what](source.places, view)
+    end
+    if not source.joined then return absent(view, what, "string") end
+    return spans.look_up(view, "op", source.joined, what, what)
+  end
+end
+
+
 local function placed(source, add, ...)
   local names = { ... }
   return function(frame) return add(source.places, frame:select(names)) end
 end
 
 
--- Promise a frame of operations its columns. source: with trace, found, timed and places.
+-- Promise a frame of operations its columns. source: with trace, found, timed, places and
+-- joined.
 function stand.promise(source, frame)
   frame:promise(declare(TIMES, "integer", "ns"), times(source))
   if not rows.has(frame, "rank") then
@@ -103,8 +118,8 @@ function stand.promise(source, frame)
   frame:promise(declare({ "step" }, "integer"), steps(source))
   frame:promise(declare({ "layer" }, "integer"),
     placed(source, places.add_layer, "op", "pid", "device", "start", "api_start"))
-  frame:promise(declare({ "module" }, "string"), placed(source, places.add_module, "op"))
-  frame:promise(declare({ "operator" }, "string"), placed(source, places.add_operator, "op"))
+  frame:promise(declare({ "module" }, "string"), named(source, "module"))
+  frame:promise(declare({ "operator" }, "string"), named(source, "operator"))
   return frame
 end
 

@@ -488,7 +488,9 @@
         const said = document.createElement("dd");
         term.textContent = name;
         said.textContent = text;
-        list.append(term, said);
+        const fact = document.createElement("div");
+        fact.append(term, said);
+        list.append(fact);
       }
       detail.append(title, list);
       const id = lane.kind === "gpu" ? lane.frame.kernel[row] : -1;

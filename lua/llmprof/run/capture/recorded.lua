@@ -6,6 +6,7 @@ local config = require "llmprof.recipe.config"
 local defaults = require "llmprof.recipe.defaults"
 local errors = require "llmprof.base.errors"
 local files = require "llmprof.base.files"
+local folders = require "llmprof.base.folder"
 local fs = require "llmprof.fs"
 local document = require "llmprof.base.document"
 local layout = require "llmprof.bundle.layout"
@@ -68,14 +69,16 @@ function recorded.machine(ctx) return about(ctx.state.folder).environment end
 -- wrong with a capture is said when it is opened.
 function recorded.captured_with(ctx)
   local folder = files.find_folder(wanted_folder(ctx.cfg, ctx.recipe))
-  local said = folder and document.read(folder .. "/" .. layout.ABOUT, "capture")
+  local path = folder and fs.beneath(folder, layout.ABOUT)
+  local said = path and document.read(path, "capture")
   return said and said.captured_with or nil
 end
 
 
 -- What analysing a capture takes from the configuration; all else was decided when it
 -- was recorded.
-local heeded = { repeats = true, hardware = true, top_n = true, report = true, model = true }
+local heeded = { repeats = true, hardware = true, top_n = true, report = true, model = true,
+  cpu_stacks = true }
 
 
 -- Is a key of llmprof's own one of these? The recipe's options never are.
@@ -149,11 +152,19 @@ end
 -- The files of ranks, where the capture is of several; sorted.
 function recorded.rank_files(ctx)
   local list, folder = {}, ctx.state.folder
-  for _, name in ipairs(fs.list(folder) or {}) do
+  for _, name in ipairs(folders.names(folder)) do
     if layout.is_rank(name) then list[#list + 1] = folder .. "/" .. name end
   end
   table.sort(list)
   return list
+end
+
+
+-- Collapsed stacks that lie beside the capture.
+local function take_stacks(ctx)
+  for _, name in ipairs(layout.stacks_in(ctx.state.folder)) do
+    ctx.run:take(ctx.state.folder .. "/" .. name, name)
+  end
 end
 
 
@@ -188,6 +199,7 @@ function recorded.untimed(ctx) return config.untimed(ctx.cfg) end
 function recorded.timeline(ctx)
   local taken, why = take(ctx, "timeline")
   if not taken then errors.raise("usage", ("%s: %s"):format(ctx.state.folder, why)) end
+  take_stacks(ctx)
   return true
 end
 

@@ -159,6 +159,47 @@ a_very_…name       1      0.01  not measured
       { columns = 25 }))
   end)
 
+  describe("on a narrow terminal", function()
+    local wide = {
+      { key = "n", title = "n" }, { key = "name", title = "kernel", type = "text" },
+      { key = "none", title = "part", type = "text" }, { key = "calls", title = "calls" },
+      { key = "share", title = "share %" },
+      { key = "full", title = "full name", type = "text", lesser = true } }
+    local list = { { n = 1, name = ("k"):rep(30), calls = 20, share = 3,
+      full = ("long "):rep(20) } }
+
+    it("leaves out lesser columns, empty ones, then those at the right, and says so", function()
+      local text = tables.render("table", wide, list, { columns = 54 })
+      assert.equal(("n  kernel%s  calls  share %%\n1  %s     20        3\n"):format((" "):rep(24),
+        ("k"):rep(30)) .. "2 columns do not fit here: part, full name. A wider\n"
+        .. "terminal, a file or a pipe gets all.\n", text)
+      text = tables.render("table", wide, list, { columns = 42, more = "Ask." })
+      assert.matches("^n  kernel +calls\n1  k+ +20\n3 columns do not fit", text)
+      assert.matches("part, share %%, full name. Ask.\n$", (text:gsub("\n(.)", " %1")))
+      for line in text:gmatch "[^\n]+" do assert.is_true(#line <= 42) end
+    end)
+
+    it("cuts names where that saves a column", function()
+      local short = { wide[1], wide[2], wide[4], wide[5] }
+      assert.equal("n  kernel                     calls  share %\n"
+        .. "1  kkkkkkkkkkkkkkkk…kkkkkkkk     20        3\n",
+        tables.render("table", short, list, { columns = 44 }))
+    end)
+
+    it("wraps a text that says so", function()
+      local help = { { key = "a", title = "a", type = "text" },
+        { key = "b", title = "b", type = "text", wraps = true } }
+      assert.equal("a    b\none  aaaa bbbb cccc\n     dddd eeee\ntwo  x\n", tables.render("table",
+        help, { { a = "one", b = "aaaa bbbb cccc dddd eeee" }, { a = "two", b = "x" } },
+        { columns = 20 }))
+    end)
+
+    it("gives files and pipes everything", function()
+      assert.matches("full name\n", tables.render("table", wide, list), 1, true)
+      assert.matches("full\n", tables.render("csv", wide, list, { columns = 20 }), 1, true)
+    end)
+  end)
+
   it("aligns by display width and shows no control characters", function()
     local list = { { key = "a", title = "a", type = "text" }, { key = "b", title = "b" } }
     assert.equal("a     b\n日本  1\né     2\n", (tables.render("table", list,

@@ -53,6 +53,7 @@ describe("a column more", function()
     assert.same({ 5, 20, false }, events():lag("start", -1).lead_start)
     assert.same({ false, 2.5, 12.5 }, events():rolling("start", 2).rolling_mean_start)
     assert.same({ false, 5.0, 20.0 }, events():rolling("start", 2, "max").rolling_max_start)
+    assert.same({ false, false, 5.0 }, events():rolling("start", 3, "median").rolling_median_start)
   end)
 end)
 

@@ -44,6 +44,9 @@ local found = {
       input_shapes = { { 1, 8 }, { 8, 4 } } },
     { name = "cudaLaunchKernel", calls = 1, host_total_ns = 4000, host_self_ns = 4000 },
   },
+  launches = { kernels = { "gemm<64>", "splitK|reduce" }, operators = { "aten::mm" },
+    places = { { kernel = 0, operator = 0 }, { kernel = 1, operator = 0 } },
+    stages = { { order = "0 0 1" } } },
 }
 
 

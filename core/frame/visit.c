@@ -1,0 +1,25 @@
+#include "frame/visit.h"
+
+bool llmprof_visit_make(llmprof_visit *v, llmprof_frame *frame,
+                        size_t start_column, size_t end_column,
+                        llmprof_error *err) {
+  v->rows = llmprof_frame_rows(frame);
+  v->start = llmprof_frame_column(frame, start_column, err);
+  if (!v->start) return false;
+  v->end = llmprof_frame_column(frame, end_column, err);
+  return v->end && llmprof_frame_order(frame, start_column, &v->order, err);
+}
+
+void llmprof_visit_read(const llmprof_visit *v, size_t place,
+                        llmprof_visit_block *block) {
+  block->count = llmprof_block(place, v->rows);
+  if (!v->order) {
+    llmprof_cells(v->start, place, block->count, block->starts);
+    llmprof_cells(v->end, place, block->count, block->ends);
+    return;
+  }
+  for (size_t i = 0; i < block->count; i++) {
+    block->starts[i] = llmprof_cell(v->start, v->order[place + i]);
+    block->ends[i] = llmprof_cell(v->end, v->order[place + i]);
+  }
+}

@@ -1,0 +1,336 @@
+#include "trace/trace_image.h"
+
+#include "frame/strings_laid.h"
+#include "llmprof/alloc.h"
+#include "trace/trace_arrays.h"
+#include "trace/trace_shelf.h"
+
+/* ---- taking arrays ---- */
+
+/* Look at an array once, before it is used. */
+bool llmprof_image_is_sound(llmprof_trace *trace, size_t number) {
+  llmprof_image *image = &trace->image;
+  const llmprof_array_spec *spec = &llmprof_arrays[number];
+  const void *cells = llmprof_array_get(trace, spec->at);
+  uint64_t bit = (uint64_t)1 << number;
+  if (image->sound & bit || (!cells && spec->optional)) return true;
+  if (!image->shelf.is_sound(image->shelf.user, spec->name) ||
+      !llmprof_array_is_valid(trace, spec, cells))
+    return false;
+  image->sound |= bit;
+  return true;
+}
+
+/* A range lies deeper than its parent, so that there is one at the top; what
+ * has a chain has a call. */
+static bool attribution_agrees(const llmprof_trace *trace) {
+  const llmprof_attribution *a = &trace->attribution;
+  bool ok = true;
+  for (size_t r = 0; r < trace->ranges.count; r++)
+    ok &= a->parent[r] == LLMPROF_NONE ||
+          a->level[a->parent[r]] + 1 == a->level[r];
+  for (size_t op = 0; op < trace->ops.count; op++)
+    ok &= a->link[op] == LLMPROF_NONE || a->call[op] != LLMPROF_NONE;
+  return ok;
+}
+
+bool llmprof_image_take(llmprof_trace *trace, int piece) {
+  if (!trace->image.pieces[piece]) return false;
+  bool ok = true;
+  for (size_t i = 0; ok && i < llmprof_array_count; i++)
+    ok = llmprof_arrays[i].piece != piece || llmprof_image_is_sound(trace, i);
+  if (ok && piece == LLMPROF_PIECE_ATTRIBUTION) ok = attribution_agrees(trace);
+  if (!ok) llmprof_image_leave(trace);
+  return ok;
+}
+
+void llmprof_image_leave(llmprof_trace *trace) {
+  for (int piece = 0; piece < LLMPROF_PIECES; piece++) {
+    if (!trace->image.pieces[piece] || llmprof_piece_is_taken(trace, piece))
+      continue;
+    trace->image.pieces[piece] = false;
+    llmprof_arrays_forget(trace, piece);
+    if (piece < LLMPROF_PARTS)
+      llmprof_trace_clear(trace, (llmprof_part)piece);
+    else if (piece == LLMPROF_PIECE_ATTRIBUTION)
+      llmprof_attribution_free(&trace->attribution);
+    else
+      trace->projection_count = 0;
+  }
+}
+
+/* ---- cells of shared columns ---- */
+
+static bool are_strings(const llmprof_trace *trace, const uint32_t *cells,
+                        size_t count) {
+  size_t strings = llmprof_strings_count(trace->strings);
+  bool ok = true;
+  for (size_t i = 0; i < count; i++)
+    ok &= cells[i] == LLMPROF_NO_STRING || cells[i] < strings;
+  return ok;
+}
+
+bool llmprof_image_kept(llmprof_trace *trace, const char *table,
+                        const char *column, size_t count,
+                        llmprof_kept_cells *kept) {
+  const llmprof_shelf *shelf = &trace->image.shelf;
+  char name[LLMPROF_KEPT_NAME];
+  for (size_t i = 0; trace->image.has_shelf && i < LLMPROF_KEPT_TYPES; i++) {
+    size_t size;
+    llmprof_kept_name(name, table, column, &llmprof_kept_types[i]);
+    const void *cells = shelf->find(shelf->user, name, &size);
+    if (!cells || size / llmprof_kept_types[i].width < count) continue;
+    if (!shelf->is_sound(shelf->user, name) ||
+        (llmprof_kept_types[i].type == LLMPROF_STRING_ID &&
+         !are_strings(trace, cells, size / llmprof_kept_types[i].width)))
+      return false;
+    kept->count = size / llmprof_kept_types[i].width;
+    kept->type = llmprof_kept_types[i].type;
+    kept->shelved = true;
+    memcpy(&kept->data, &cells, sizeof cells);
+    return true;
+  }
+  return false;
+}
+
+/* ---- from a shelf ---- */
+
+/* A sound array of records of `width` bytes; NULL: there is none. */
+static const void *records(const llmprof_shelf *shelf, const char *name,
+                           size_t width, size_t *count) {
+  size_t size;
+  *count = 0;
+  const void *data = shelf->find(shelf->user, name, &size);
+  if (!data || size % width || !shelf->is_sound(shelf->user, name)) return NULL;
+  *count = size / width;
+  return data;
+}
+
+static bool take_strings(llmprof_trace *trace) {
+  size_t size, count;
+  const llmprof_shelf *shelf = &trace->image.shelf;
+  const char *bytes = records(shelf, "strings", 1, &size);
+  const uint64_t *ends = records(shelf, "string.ends", sizeof *ends, &count);
+  if (!bytes || !ends || count >= UINT32_MAX - 1) return false;
+  uint64_t before = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (ends[i] <= before || ends[i] > size || bytes[ends[i] - 1]) return false;
+    before = ends[i];
+  }
+  return llmprof_strings_lay(trace->strings, bytes, ends, count);
+}
+
+static bool take_processes(llmprof_trace *trace) {
+  size_t count;
+  uint32_t row;
+  const llmprof_process *all =
+      records(&trace->image.shelf, "processes", sizeof *all, &count);
+  bool ok = all != NULL;
+  for (size_t i = 0; ok && i < count; i++) {
+    ok = are_strings(trace, &all[i].name, 1) &&
+         llmprof_builder_add_process(trace->builder, all[i].id, all[i].pid,
+                                     &row) &&
+         row == i;
+    if (ok) trace->processes[row].name = all[i].name;
+  }
+  return ok;
+}
+
+static bool take_threads(llmprof_trace *trace) {
+  size_t count;
+  uint32_t row;
+  const llmprof_thread_record *all =
+      records(&trace->image.shelf, "threads", sizeof *all, &count);
+  bool ok = all != NULL;
+  for (size_t i = 0; ok && i < count; i++) {
+    ok = are_strings(trace, &all[i].name, 1) &&
+         all[i].process < trace->process_ids.count &&
+         llmprof_builder_add_thread(trace->builder, all[i].id, all[i].tid,
+                                    all[i].process, &row) &&
+         row == i;
+    if (ok) trace->threads[row].name = all[i].name;
+  }
+  return ok;
+}
+
+static bool take_interned(const llmprof_trace *trace, const char *name,
+                          llmprof_intern *table) {
+  size_t count;
+  const unsigned char *all =
+      records(&trace->image.shelf, name, table->record_size, &count);
+  bool ok = all != NULL;
+  for (size_t i = 0; ok && i < count; i++) {
+    uint32_t row;
+    ok = llmprof_intern_add(table, all + i * table->record_size, &row) &&
+         row == i;
+  }
+  return ok;
+}
+
+static bool take_places(llmprof_trace *trace) {
+  if (!take_interned(trace, "places", &trace->places)) return false;
+  bool ok = true;
+  for (uint32_t i = 0; i < trace->places.count; i++) {
+    const llmprof_place *place = llmprof_intern_get(&trace->places, i);
+    ok &= place->process == LLMPROF_NONE ||
+          place->process < trace->process_ids.count;
+  }
+  return ok;
+}
+
+static bool take_devices(llmprof_trace *trace) {
+  size_t count;
+  const llmprof_device *all =
+      records(&trace->image.shelf, "devices", sizeof *all, &count);
+  bool ok = all != NULL;
+  for (size_t i = 0; ok && i < count; i++)
+    ok = are_strings(trace, &all[i].name, 4) &&
+         llmprof_builder_add_device(trace->builder, &all[i]);
+  return ok;
+}
+
+/* A text that may be absent. */
+static bool take_text(const llmprof_trace *trace, const char *name,
+                      char **text) {
+  size_t size;
+  const llmprof_shelf *shelf = &trace->image.shelf;
+  const char *bytes = shelf->find(shelf->user, name, &size);
+  if (!bytes) return true;
+  if (!shelf->is_sound(shelf->user, name)) return false;
+  *text = llmprof_memdup(bytes, size);
+  return *text != NULL;
+}
+
+static bool counts_are_valid(const llmprof_facts *f) {
+  uint64_t most = UINT32_MAX - 1, before = 0;
+  bool ok = f->ops <= most && f->calls <= most && f->ranges <= most &&
+            f->samples <= most && f->diagnostics <= most && f->links <= most &&
+            f->projections <= f->ranges && f->first[0] == 0 &&
+            f->first[LLMPROF_OP_KINDS] == f->ops;
+  for (int kind = 0; kind <= LLMPROF_OP_KINDS; kind++) {
+    ok = ok && f->first[kind] >= before;
+    before = f->first[kind];
+  }
+  return ok;
+}
+
+static void take_counts(llmprof_trace *trace, const llmprof_facts *f) {
+  trace->ops.count = f->ops;
+  for (int kind = 0; kind <= LLMPROF_OP_KINDS; kind++)
+    trace->ops.first[kind] = (uint32_t)f->first[kind];
+  trace->calls.count = f->calls;
+  trace->ranges.count = f->ranges;
+  trace->samples.count = f->samples;
+  trace->diagnostic_count = f->diagnostics;
+  trace->attribution.link_count = f->links;
+  trace->projection_count = f->projections;
+}
+
+static bool take_facts(llmprof_trace *trace, const llmprof_facts *f) {
+  const llmprof_words *words = &f->words;
+  if (!counts_are_valid(f) ||
+      !are_strings(trace, words->kind, LLMPROF_OP_KINDS) ||
+      !are_strings(trace, words->direction, LLMPROF_COPY_KINDS) ||
+      !are_strings(trace, words->host_memory, LLMPROF_HOST_MEMORIES))
+    return false;
+  trace->words = *words;
+  trace->epoch = f->epoch;
+  for (int i = 0; i < LLMPROF_TABLES; i++) trace->has[i] = f->has >> i & 1;
+  for (int i = 0; i < LLMPROF_FACTS; i++) trace->knows[i] = f->knows >> i & 1;
+  take_counts(trace, f);
+  return true;
+}
+
+/* Point at the arrays of a piece, if all are there. */
+static bool point(llmprof_trace *trace, int piece) {
+  llmprof_image *image = &trace->image;
+  for (size_t i = 0; i < llmprof_array_count; i++) {
+    const llmprof_array_spec *spec = &llmprof_arrays[i];
+    if (spec->piece != piece) continue;
+    size_t size, rows = llmprof_array_rows(trace, spec->rows);
+    const void *data = image->shelf.find(image->shelf.user, spec->name, &size);
+    if (!data && spec->optional) continue;
+    if (!data || size != rows * spec->width) return false;
+    llmprof_array_set(trace, spec->at, data);
+    image->borrowed |= (uint64_t)1 << i;
+  }
+  return true;
+}
+
+/* A piece that is not there has no rows. */
+static bool point_all(llmprof_trace *trace, uint64_t pieces) {
+  for (int piece = 0; piece < LLMPROF_PIECES; piece++) {
+    if (!(pieces >> piece & 1)) continue;
+    if (!point(trace, piece)) return false;
+    trace->image.pieces[piece] = true;
+    if (piece < LLMPROF_PARTS)
+      llmprof_trace_promise(trace, (llmprof_part)piece);
+  }
+  if (trace->image.pieces[LLMPROF_PART_OPS])
+    trace->builder->kind = LLMPROF_GRAPH; /* of the last that was added */
+  return true;
+}
+
+/* Of what was not put away nothing is counted. */
+static bool counts_what_is_there(const llmprof_facts *f) {
+  const uint64_t counts[LLMPROF_PIECES] = {
+      [LLMPROF_PART_OPS] = f->ops,
+      [LLMPROF_PART_CALLS] = f->calls,
+      [LLMPROF_PART_RANGES] = f->ranges,
+      [LLMPROF_PART_SAMPLES] = f->samples,
+      [LLMPROF_PART_DIAGNOSTICS] = f->diagnostics,
+      [LLMPROF_PIECE_ATTRIBUTION] = f->links,
+      [LLMPROF_PIECE_PROJECTIONS] = f->projections,
+  };
+  for (int piece = 0; piece < LLMPROF_PIECES; piece++) {
+    bool there = f->pieces >> piece & 1;
+    if (there ? !llmprof_piece_goes(piece) : counts[piece] != 0) return false;
+  }
+  return true;
+}
+
+static bool take_all(llmprof_trace *trace) {
+  size_t count;
+  const llmprof_facts *f =
+      records(&trace->image.shelf, "facts", sizeof(llmprof_facts), &count);
+  return f && count == 1 && counts_what_is_there(f) && take_strings(trace) &&
+         take_facts(trace, f) && take_processes(trace) && take_threads(trace) &&
+         take_places(trace) && take_interned(trace, "shapes", &trace->shapes) &&
+         take_devices(trace) && take_text(trace, "schema", &trace->schema) &&
+         take_text(trace, "product", &trace->product) &&
+         point_all(trace, f->pieces);
+}
+
+static const llmprof_reader *
+reader_of(const llmprof_shelf *shelf,
+          const llmprof_reader *(*named)(const char *name)) {
+  size_t size;
+  const char *name = records(shelf, "reader", 1, &size);
+  const llmprof_reader *reader =
+      name && size && !name[size - 1] ? named(name) : NULL;
+  return reader && reader->load ? reader : NULL;
+}
+
+llmprof_trace *llmprof_trace_from_shelf(
+    const char *path, llmprof_shelf shelf,
+    const llmprof_reader *(*reader_named)(const char *name)) {
+  const llmprof_reader *reader = reader_of(&shelf, reader_named);
+  if (!reader || (reader->check && !reader->check(path, NULL))) return NULL;
+  llmprof_trace *trace = llmprof_trace_new_bare(path, NULL);
+  if (!trace) return NULL;
+  trace->reader = reader;
+  llmprof_trace_set_shelf(trace, &shelf);
+  if (take_all(trace)) return trace;
+  llmprof_trace_set_shelf(trace, NULL);
+  llmprof_trace_close(trace);
+  return NULL;
+}
+
+void llmprof_trace_set_shelf(llmprof_trace *trace, const llmprof_shelf *shelf) {
+  trace->image.has_shelf = shelf != NULL;
+  trace->image.shelf = shelf ? *shelf : (llmprof_shelf){0};
+}
+
+const llmprof_shelf *llmprof_trace_shelf(const llmprof_trace *trace) {
+  return trace->image.has_shelf ? &trace->image.shelf : NULL;
+}

@@ -1,0 +1,752 @@
+/* What was read from a trace before: the same as the trace, or ignored. */
+#include "llmprof/cache.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cache/cache_file.h"
+#include "cache/cache_room.h"
+#include "exports.h"
+#include "llmprof/fs.h"
+#include "read_export.h"
+#include "trace/trace_arrays.h"
+
+static char folder[4096];
+
+static llmprof_cache_options everything(void) {
+  return (llmprof_cache_options){.folder = folder, .least = 0, .most = 1 << 30};
+}
+
+static const char *fresh_folder(void) {
+  static int number;
+  snprintf(folder, sizeof folder, "%s/caches%d", test_folder(), number++);
+  return folder;
+}
+
+/* Files whose times are of now are left alone. */
+static void settle(void) {
+  usleep(120000);
+}
+
+/* The path of a file of the one cache in the folder; "" where there is none. */
+static const char *cache_path(const char *suffix) {
+  static char path[8192];
+  llmprof_fs_names names;
+  *path = '\0';
+  if (!llmprof_fs_list(folder, &names, NULL)) return path;
+  for (size_t i = 0; i < names.count; i++)
+    if (strstr(names.items[i], suffix))
+      snprintf(path, sizeof path, "%s/%s", folder, names.items[i]);
+  llmprof_fs_names_free(&names);
+  return path;
+}
+
+static llmprof_trace *open_cached(const char *path) {
+  llmprof_cache_options options = everything();
+  llmprof_error err = {0};
+  llmprof_trace *trace = llmprof_cache_open(path, &options, &err);
+  if (!trace) fail_msg("%s", err.message);
+  return trace;
+}
+
+static void read_and_save(const char *path) {
+  llmprof_error err = {0};
+  llmprof_trace *trace = open_cached(path);
+  assert_true(read_trace(trace, &err));
+  if (!llmprof_cache_save(trace, &err)) fail_msg("%s", err.message);
+  llmprof_trace_close(trace);
+}
+
+/* An export whose columns are in the cache. */
+static const char *cached_export(void) {
+  const char *path = test_export();
+  fresh_folder();
+  settle();
+  read_and_save(path); /* leaves word that it was opened */
+  read_and_save(path);
+  return path;
+}
+
+/* ---- the same ---- */
+
+static void assert_same_cells(llmprof_frame *a, llmprof_frame *b,
+                              size_t number) {
+  llmprof_error err = {0};
+  const llmprof_column *x = llmprof_frame_column(a, number, &err);
+  const llmprof_column *y = llmprof_frame_column(b, number, &err);
+  assert_non_null(x);
+  assert_non_null(y);
+  assert_string_equal(x->name, y->name);
+  assert_int_equal(x->type, y->type);
+  for (size_t row = 0; row < llmprof_frame_rows(a); row++) {
+    if (x->type != LLMPROF_STRING_ID) {
+      assert_int_equal(llmprof_cell(x, row), llmprof_cell(y, row));
+      continue;
+    }
+    assert_string_equal(llmprof_cell_text(a, x, row, "(none)"),
+                        llmprof_cell_text(b, y, row, "(none)"));
+  }
+}
+
+static void assert_same_frame(llmprof_trace *a, llmprof_trace *b,
+                              const char *name) {
+  llmprof_error err = {0};
+  llmprof_frame *x = llmprof_trace_frame(a, name, &err);
+  llmprof_frame *y = llmprof_trace_frame(b, name, &err);
+  if (!x || !y) fail_msg("%s: %s", name, err.message);
+  assert_int_equal(llmprof_frame_rows(x), llmprof_frame_rows(y));
+  assert_int_equal(llmprof_frame_columns(x), llmprof_frame_columns(y));
+  for (size_t c = 0; c < llmprof_frame_columns(x); c++)
+    assert_same_cells(x, y, c);
+  llmprof_frame_free(x);
+  llmprof_frame_free(y);
+}
+
+static const char *text_of(const llmprof_trace *trace, uint32_t id) {
+  const char *text =
+      llmprof_strings_get(llmprof_trace_strings(trace), id, NULL);
+  return text ? text : "(none)";
+}
+
+static void assert_same_things(llmprof_trace *a, llmprof_trace *b) {
+  size_t count, other;
+  const llmprof_device *devices = llmprof_trace_devices(a, &count);
+  const llmprof_device *others = llmprof_trace_devices(b, &other);
+  assert_int_equal(count, other);
+  for (size_t i = 0; i < count; i++) {
+    assert_int_equal(devices[i].id, others[i].id);
+    assert_string_equal(text_of(a, devices[i].name),
+                        text_of(b, others[i].name));
+    assert_int_equal(devices[i].memory, others[i].memory);
+  }
+  const llmprof_thread *threads = llmprof_trace_threads(a, &count);
+  const llmprof_thread *beside = llmprof_trace_threads(b, &other);
+  assert_int_equal(count, other);
+  for (size_t i = 0; i < count; i++) {
+    assert_int_equal(threads[i].id, beside[i].id);
+    assert_int_equal(threads[i].process, beside[i].process);
+    assert_string_equal(text_of(a, threads[i].name),
+                        text_of(b, beside[i].name));
+  }
+  assert_int_equal(llmprof_trace_epoch(a), llmprof_trace_epoch(b));
+  for (int fact = 0; fact < LLMPROF_FACTS; fact++)
+    assert_int_equal(llmprof_trace_knows(a, (llmprof_fact)fact, NULL),
+                     llmprof_trace_knows(b, (llmprof_fact)fact, NULL));
+  for (int table = 0; table < LLMPROF_TABLES; table++)
+    assert_int_equal(
+        llmprof_trace_recorded(a, (llmprof_trace_table)table, NULL),
+        llmprof_trace_recorded(b, (llmprof_trace_table)table, NULL));
+}
+
+/* Does the cache, whatever became of it, give what the file does? Returns
+ * whether it was used. */
+static bool check_same(const char *path) {
+  llmprof_error err = {0};
+  const char *name;
+  llmprof_trace *plain = llmprof_trace_open(path, &err);
+  llmprof_trace *cached = open_cached(path);
+  bool used = llmprof_cache_was_used(cached);
+  assert_non_null(plain);
+  for (size_t i = 0; (name = llmprof_trace_frame_name(i)); i++)
+    assert_same_frame(plain, cached, name);
+  assert_same_things(plain, cached);
+  llmprof_trace_close(plain);
+  llmprof_trace_close(cached);
+  return used;
+}
+
+static void test_the_same(void **state) {
+  (void)state;
+  const char *path = cached_export();
+  assert_true(check_same(path));
+  assert_true(check_same(path));
+}
+
+static void test_first_and_second_time(void **state) {
+  (void)state;
+  const char *path = test_export();
+  fresh_folder();
+  settle();
+  assert_false(check_same(path));
+  read_and_save(path);
+  assert_string_equal(cache_path(LLMPROF_CACHE_COLUMNS), "");
+  assert_string_not_equal(cache_path(LLMPROF_CACHE_NOTES), "");
+  assert_false(check_same(path));
+  read_and_save(path);
+  assert_string_not_equal(cache_path(LLMPROF_CACHE_COLUMNS), "");
+  assert_true(check_same(path));
+}
+
+/* What was not asked for is not there, and read when it is. */
+static void test_parts(void **state) {
+  (void)state;
+  llmprof_error err = {0};
+  const char *path = test_export();
+  fresh_folder();
+  settle();
+  for (int i = 0; i < 2; i++) {
+    llmprof_trace *trace = open_cached(path);
+    assert_non_null(llmprof_trace_calls(trace, &err));
+    assert_true(llmprof_cache_save(trace, &err));
+    llmprof_trace_close(trace);
+  }
+  assert_true(check_same(path));
+  read_and_save(path); /* with what was missing */
+  llmprof_trace *trace = open_cached(path);
+  assert_int_equal(llmprof_trace_unshelved(trace), 0);
+  assert_true(read_trace(trace, &err));
+  assert_int_equal(llmprof_trace_unshelved(trace), 0);
+  llmprof_trace_close(trace);
+}
+
+static void test_files_are_private(void **state) {
+  (void)state;
+  struct stat info;
+  cached_export();
+  assert_int_equal(stat(folder, &info), 0);
+  assert_int_equal(info.st_mode & 07777, 0700);
+  assert_int_equal(stat(cache_path(LLMPROF_CACHE_COLUMNS), &info), 0);
+  assert_int_equal(info.st_mode & 07777, 0600);
+  assert_int_equal(stat(cache_path(LLMPROF_CACHE_NOTES), &info), 0);
+  assert_int_equal(info.st_mode & 07777, 0600);
+}
+
+/* ---- not the same ---- */
+
+static void write_over(const char *path, const void *bytes, size_t size) {
+  int fd = open(path, O_WRONLY | O_TRUNC);
+  assert_true(fd >= 0);
+  assert_int_equal(write(fd, bytes, size), (ssize_t)size);
+  assert_int_equal(close(fd), 0);
+}
+
+static void test_any_damage(void **state) {
+  (void)state;
+  const char *trace = cached_export();
+  char path[8192];
+  snprintf(path, sizeof path, "%s", cache_path(LLMPROF_CACHE_COLUMNS));
+  size_t size, ignored = 0;
+  unsigned char *bytes = test_read(path, &size);
+  for (size_t at = 0; at < size; at += at < 400 ? 1 : 23) {
+    bytes[at] ^= 0x10;
+    write_over(path, bytes, size);
+    bytes[at] ^= 0x10;
+    ignored += !check_same(trace);
+  }
+  assert_true(ignored > 136); /* of the header all is needed */
+  free(bytes);
+}
+
+static void test_any_length(void **state) {
+  (void)state;
+  const char *trace = cached_export();
+  char path[8192];
+  snprintf(path, sizeof path, "%s", cache_path(LLMPROF_CACHE_COLUMNS));
+  size_t size;
+  unsigned char *bytes = test_read(path, &size);
+  for (size_t less = 1; less <= size; less += 211) {
+    write_over(path, bytes, size - less);
+    assert_false(check_same(trace));
+  }
+  write_over(path, bytes, 0);
+  assert_false(check_same(trace));
+  write_over(path, bytes, size);
+  assert_true(check_same(trace));
+  free(bytes);
+}
+
+static void test_foreign_files(void **state) {
+  (void)state;
+  const char *trace = cached_export();
+  char path[8192], beside[8300];
+  snprintf(path, sizeof path, "%s", cache_path(LLMPROF_CACHE_COLUMNS));
+  snprintf(beside, sizeof beside, "%s-beside", path);
+  assert_int_equal(chmod(path, 0640), 0);
+  assert_false(check_same(trace));
+  assert_int_equal(chmod(path, 0604), 0);
+  assert_false(check_same(trace));
+  assert_int_equal(chmod(path, 0600), 0);
+  assert_true(check_same(trace));
+  assert_int_equal(link(path, beside), 0);
+  assert_false(check_same(trace));
+  assert_int_equal(unlink(path), 0);
+  assert_int_equal(symlink(beside, path), 0);
+  assert_false(check_same(trace));
+  assert_int_equal(unlink(path), 0);
+  assert_int_equal(mkfifo(path, 0600), 0);
+  assert_false(check_same(trace));
+  assert_int_equal(unlink(path), 0);
+  assert_int_equal(rename(beside, path), 0);
+  assert_true(check_same(trace));
+}
+
+/* Nobody but a superuser can give files away. */
+static void test_files_of_others(void **state) {
+  (void)state;
+  const char *trace = cached_export();
+  const char *path = cache_path(LLMPROF_CACHE_COLUMNS);
+  if (chown(path, 12345, (gid_t)-1) != 0) skip();
+  assert_false(check_same(trace));
+}
+
+static void set_times(const char *path, const struct stat *info) {
+  const struct timespec times[2] = {info->st_atim, info->st_mtim};
+  assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+static void change_byte(const char *path, off_t at) {
+  unsigned char byte;
+  int fd = open(path, O_RDWR);
+  assert_true(fd >= 0);
+  assert_int_equal(pread(fd, &byte, 1, at), 1);
+  assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+  assert_int_equal(close(fd), 0);
+}
+
+static void test_a_trace_that_changed(void **state) {
+  (void)state;
+  const char *path = cached_export();
+  struct stat info;
+  assert_int_equal(stat(path, &info), 0);
+  assert_true(check_same(path));
+  change_byte(path, info.st_size / 2); /* the same contents, another time */
+  settle();
+  assert_false(check_same(path));
+  set_times(path, &info); /* and the old time */
+  settle();
+  assert_false(check_same(path));
+  read_and_save(path);
+  read_and_save(path);
+  assert_true(check_same(path));
+}
+
+static void test_a_journal_beside_it(void **state) {
+  (void)state;
+  const char *path = cached_export();
+  char journal[8192];
+  snprintf(journal, sizeof journal, "%s-wal", path);
+  write_over(test_file("empty", "", 0), "", 0);
+  int fd = open(journal, O_WRONLY | O_CREAT, 0600);
+  assert_int_equal(write(fd, "x", 1), 1);
+  close(fd);
+  llmprof_cache_options options = everything();
+  llmprof_error err = {0};
+  assert_null(llmprof_cache_open(path, &options, &err));
+  assert_int_equal(err.code, LLMPROF_SYNTAX);
+  assert_int_equal(unlink(journal), 0);
+}
+
+static void test_changed_while_open(void **state) {
+  (void)state;
+  const char *path = test_export();
+  fresh_folder();
+  settle();
+  llmprof_error err = {0};
+  llmprof_trace *trace = open_cached(path);
+  assert_true(read_trace(trace, &err));
+  change_byte(path, 600);
+  assert_false(llmprof_cache_save(trace, &err));
+  assert_int_equal(err.code, LLMPROF_IO);
+  llmprof_trace_close(trace);
+  assert_string_equal(cache_path(LLMPROF_CACHE_NOTES), "");
+}
+
+static void test_what_is_still_written(void **state) {
+  (void)state;
+  fresh_folder();
+  const char *path = test_export(); /* this very moment */
+  read_and_save(path);
+  assert_string_equal(cache_path(LLMPROF_CACHE_NOTES), "");
+}
+
+static void test_small_traces(void **state) {
+  (void)state;
+  const char *path = test_export();
+  fresh_folder();
+  settle();
+  llmprof_cache_options options = everything();
+  options.least = 1 << 30;
+  llmprof_error err = {0};
+  llmprof_trace *trace = llmprof_cache_open(path, &options, &err);
+  assert_true(read_trace(trace, &err));
+  assert_true(llmprof_cache_save(trace, &err));
+  llmprof_trace_close(trace);
+  assert_false(llmprof_fs_stat(folder, &(llmprof_fs_info){0}, NULL));
+}
+
+/* ---- values that no trace has, under checksums that are right ---- */
+
+typedef struct copying {
+  llmprof_cache_writer writer;
+  const char *name; /* the array that is changed */
+  unsigned char with;
+} copying;
+
+static void copy_changed(copying *c, const llmprof_cache_file *from) {
+  for (size_t i = 0; i < from->count; i++) {
+    const llmprof_cache_entry *entry = &from->entries[i];
+    unsigned char *data = malloc(entry->size + 1);
+    assert_non_null(data);
+    memcpy(data, from->bytes + entry->offset, entry->size);
+    if (strcmp(entry->name, c->name) == 0) memset(data, c->with, entry->size);
+    assert_true(
+        llmprof_cache_writer_put(&c->writer, entry->name, data, entry->size));
+    free(data);
+  }
+}
+
+static void test_values_of_no_trace(void **state) {
+  (void)state;
+  const char *trace = cached_export();
+  char path[8192], sound[8300];
+  llmprof_cache_key key;
+  llmprof_cache_file from;
+  llmprof_error err = {0};
+  snprintf(path, sizeof path, "%s", cache_path(LLMPROF_CACHE_COLUMNS));
+  snprintf(sound, sizeof sound, "%s-sound", path);
+  assert_int_equal(rename(path, sound), 0);
+  assert_true(llmprof_cache_key_of(trace, &key));
+  assert_true(llmprof_cache_file_open(&from, sound, &key));
+  for (size_t i = 0; i < from.count; i++) {
+    copying c = {.name = from.entries[i].name, .with = 0x7f};
+    assert_true(llmprof_cache_writer_open(&c.writer, path, 1 << 30, &err));
+    copy_changed(&c, &from);
+    assert_true(llmprof_cache_writer_finish(&c.writer, &key));
+    llmprof_trace *opened = open_cached(trace);
+    read_trace(opened, &err); /* what it says is nonsense; it ends */
+    llmprof_trace_close(opened);
+  }
+  llmprof_cache_file_close(&from);
+}
+
+/* ---- several processes, little room ---- */
+
+static void test_one_writes_at_a_time(void **state) {
+  (void)state;
+  const char *path = test_export();
+  fresh_folder();
+  settle();
+  llmprof_error err = {0};
+  llmprof_lock *lock = llmprof_cache_room_hold(folder, &err);
+  assert_non_null(lock);
+  llmprof_trace *trace = open_cached(path);
+  assert_true(read_trace(trace, &err));
+  assert_false(llmprof_cache_save(trace, &err));
+  assert_int_equal(err.code, LLMPROF_BUSY);
+  llmprof_lock_free(lock);
+  assert_true(llmprof_cache_save(trace, &err));
+  llmprof_trace_close(trace);
+}
+
+static const char *shared_path;
+
+static int use_it_often(void) {
+  for (int i = 0; i < 20; i++) {
+    llmprof_error err = {0};
+    llmprof_cache_options options = everything();
+    llmprof_trace *trace = llmprof_cache_open(shared_path, &options, &err);
+    if (!trace || !read_trace(trace, &err)) return 1;
+    llmprof_cache_add_note(trace, "turn", "x", 1, &err);
+    llmprof_cache_save(trace, &err); /* or another does */
+    llmprof_trace_close(trace);
+    if (i % 5 == 4) unlink(cache_path(LLMPROF_CACHE_COLUMNS));
+  }
+  return 0;
+}
+
+static int several_children(void) {
+  pid_t children[4];
+  int failed = 0, status;
+  for (int i = 0; i < 4; i++) {
+    children[i] = fork();
+    if (children[i] == 0) _exit(use_it_often());
+  }
+  for (int i = 0; i < 4; i++)
+    failed += waitpid(children[i], &status, 0) < 0 || status != 0;
+  return failed;
+}
+
+static void test_several_processes(void **state) {
+  (void)state;
+  shared_path = test_export();
+  fresh_folder();
+  settle();
+  test_in_child(several_children);
+  read_and_save(shared_path);
+  read_and_save(shared_path);
+  assert_true(check_same(shared_path));
+}
+
+static void make_file(const char *name, size_t size, time_t used) {
+  char path[8192];
+  unsigned char *zeros = calloc(size, 1);
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  int fd = open(path, O_WRONLY | O_CREAT, 0600);
+  assert_true(fd >= 0 && zeros);
+  assert_int_equal(write(fd, zeros, size), (ssize_t)size);
+  const struct timespec times[2] = {{.tv_sec = used}, {.tv_sec = used}};
+  assert_int_equal(futimens(fd, times), 0);
+  close(fd);
+  free(zeros);
+}
+
+static bool has_file(const char *name) {
+  char path[8192];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  return access(path, F_OK) == 0;
+}
+
+#define OLD   "00000000000000000000000000000001.columns"
+#define OLDER "00000000000000000000000000000002.columns"
+#define NOTE  "00000000000000000000000000000002.notes"
+#define OTHER "00000000000000000000000000000003.else"
+
+static void test_the_oldest_go(void **state) {
+  (void)state;
+  llmprof_error err = {0};
+  llmprof_lock_free(llmprof_cache_room_hold(fresh_folder(), &err));
+  make_file(OLD, 300, 2000);
+  make_file(OLDER, 300, 1000);
+  make_file(NOTE, 100, 3000);
+  make_file(OTHER, 5000, 1);
+  assert_true(llmprof_cache_room_make(folder, "", 100, 800, &err));
+  assert_true(has_file(OLD) && has_file(OLDER) && has_file(NOTE));
+  assert_true(llmprof_cache_room_make(folder, "", 101, 800, &err));
+  assert_true(has_file(OLD) && !has_file(OLDER) && has_file(NOTE));
+  assert_false(llmprof_cache_room_make(folder, "", 801, 800, &err));
+  assert_int_equal(err.code, LLMPROF_LIMIT);
+  assert_true(llmprof_cache_room_make(folder, "", 800, 800, &err));
+  assert_true(!has_file(OLD) && !has_file(NOTE) && has_file(OTHER));
+}
+
+static void test_a_trace_too_large(void **state) {
+  (void)state;
+  const char *path = test_export();
+  fresh_folder();
+  settle();
+  llmprof_cache_options options = everything();
+  options.most = 2000;
+  for (int i = 0; i < 3; i++) {
+    llmprof_error err = {0};
+    llmprof_trace *trace = llmprof_cache_open(path, &options, &err);
+    assert_true(read_trace(trace, &err));
+    if (!llmprof_cache_save(trace, &err))
+      assert_int_equal(err.code, LLMPROF_LIMIT);
+    llmprof_trace_close(trace);
+  }
+  assert_string_equal(cache_path(LLMPROF_CACHE_COLUMNS), "");
+}
+
+static int save_on_a_full_disk(void) {
+  const struct rlimit little = {3000, 3000};
+  llmprof_error err = {0};
+  llmprof_trace *trace = open_cached(shared_path);
+  if (!read_trace(trace, &err)) return 1;
+  signal(SIGXFSZ, SIG_IGN);
+  if (setrlimit(RLIMIT_FSIZE, &little) != 0) return TEST_CANNOT;
+  if (llmprof_cache_save(trace, &err)) return 2;
+  if (err.code != LLMPROF_IO || !read_trace(trace, &err)) return 3;
+  llmprof_trace_close(trace);
+  return 0;
+}
+
+static size_t count_files(void) {
+  llmprof_fs_names names;
+  assert_true(llmprof_fs_list(folder, &names, NULL));
+  size_t count = names.count;
+  llmprof_fs_names_free(&names);
+  return count;
+}
+
+static void test_a_full_disk(void **state) {
+  (void)state;
+  shared_path = test_export();
+  fresh_folder();
+  settle();
+  read_and_save(shared_path);
+  assert_int_equal(count_files(), 1);
+  test_in_child(save_on_a_full_disk);
+  assert_int_equal(count_files(), 1);
+}
+
+static void test_a_folder_that_cannot_be(void **state) {
+  (void)state;
+  const char *path = test_export();
+  settle();
+  snprintf(folder, sizeof folder, "%s/below", test_file("no-folder", "x", 1));
+  llmprof_error err = {0};
+  llmprof_trace *trace = open_cached(path);
+  assert_true(read_trace(trace, &err));
+  assert_false(llmprof_cache_save(trace, &err));
+  llmprof_trace_close(trace);
+}
+
+/* ---- notes ---- */
+
+static void assert_note(llmprof_trace *trace, const char *key,
+                        const char *text) {
+  size_t size;
+  const char *noted = llmprof_cache_note(trace, key, &size);
+  if (!text) {
+    assert_null(noted);
+    return;
+  }
+  assert_non_null(noted);
+  assert_int_equal(size, strlen(text));
+  assert_memory_equal(noted, text, size);
+}
+
+static bool note(llmprof_trace *trace, const char *key, const char *text) {
+  llmprof_error err = {0};
+  return llmprof_cache_add_note(trace, key, text, strlen(text), &err);
+}
+
+static void test_notes(void **state) {
+  (void)state;
+  const char *path = test_export();
+  fresh_folder();
+  settle();
+  llmprof_trace *trace = open_cached(path);
+  assert_note(trace, "one", NULL);
+  assert_true(note(trace, "one", "1"));
+  assert_true(note(trace, "two", "II"));
+  assert_true(note(trace, "one", "I"));
+  assert_note(trace, "one", "I");
+  assert_true(llmprof_cache_save(trace, NULL));
+  llmprof_trace_close(trace);
+  trace = open_cached(path);
+  assert_note(trace, "one", "I");
+  assert_true(note(trace, "two", "2"));
+  assert_true(note(trace, "three", ""));
+  assert_true(llmprof_cache_save(trace, NULL));
+  llmprof_trace_close(trace);
+  trace = open_cached(path);
+  assert_note(trace, "one", "I");
+  assert_note(trace, "two", "2");
+  assert_note(trace, "three", "");
+  assert_note(trace, "four", NULL);
+  llmprof_trace_close(trace);
+}
+
+static void test_notes_that_do_not_fit(void **state) {
+  (void)state;
+  const char *path = test_export();
+  fresh_folder();
+  settle();
+  llmprof_trace *trace = open_cached(path);
+  char key[LLMPROF_NOTE_KEY + 2];
+  memset(key, 'k', sizeof key);
+  key[LLMPROF_NOTE_KEY + 1] = '\0';
+  assert_false(note(trace, key, "x"));
+  assert_false(note(trace, "", "x"));
+  key[LLMPROF_NOTE_KEY] = '\0';
+  assert_true(note(trace, key, "x"));
+  llmprof_error err = {0};
+  assert_false(llmprof_cache_add_note(trace, "huge", key, 17 << 20, &err));
+  assert_int_equal(err.code, LLMPROF_LIMIT);
+  llmprof_trace_close(trace);
+}
+
+static void test_no_cache(void **state) {
+  (void)state;
+  llmprof_error err = {0};
+  llmprof_trace *trace = llmprof_cache_open(test_export(), NULL, &err);
+  assert_non_null(trace);
+  assert_true(note(trace, "one", "1"));
+  assert_note(trace, "one", NULL);
+  assert_true(llmprof_cache_save(trace, &err));
+  assert_false(llmprof_cache_was_used(trace));
+  llmprof_trace_close(trace);
+}
+
+/* ---- memory ---- */
+
+static bool open_and_read(void *arg, llmprof_error *err) {
+  llmprof_cache_options options = everything();
+  llmprof_trace *trace = llmprof_cache_open(arg, &options, err);
+  bool ok = trace && read_trace(trace, err);
+  llmprof_trace_close(trace);
+  return ok;
+}
+
+static bool open_and_save(void *arg, llmprof_error *err) {
+  llmprof_cache_options options = everything();
+  llmprof_trace *trace = llmprof_cache_open(arg, &options, err);
+  bool ok = trace && llmprof_trace_calls(trace, err) &&
+            llmprof_cache_add_note(trace, "key", "text", 4, err) &&
+            llmprof_cache_save(trace, err);
+  llmprof_trace_close(trace);
+  return ok;
+}
+
+static void test_without_memory(void **state) {
+  (void)state;
+  const char *path = cached_export();
+  test_every_allocation(open_and_read, (void *)(uintptr_t)path);
+  test_every_allocation(open_and_save, (void *)(uintptr_t)path);
+}
+
+/* ---- the table of arrays ---- */
+
+/* Every array that a column is made of is known by its offset. */
+static void assert_known(const llmprof_column_spec *specs) {
+  for (; specs->name; specs++) {
+    const size_t offsets[] = {specs->array, specs->index};
+    for (int i = 0; i < 2; i++) {
+      bool known = !offsets[i];
+      for (size_t a = 0; a < llmprof_array_count; a++)
+        known |= llmprof_arrays[a].at == offsets[i];
+      if (!known) fail_msg("the array of column %s has no name", specs->name);
+    }
+  }
+}
+
+static void test_arrays_have_names(void **state) {
+  (void)state;
+  assert_known(llmprof_gpu_columns);
+  assert_known(llmprof_kernel_columns);
+  assert_known(llmprof_api_columns);
+  assert_known(llmprof_range_columns);
+  assert_known(llmprof_projection_columns);
+  assert_known(llmprof_sample_columns);
+  assert_known(llmprof_pair_kernel_columns);
+  assert_known(llmprof_pair_range_columns);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_the_same),
+      cmocka_unit_test(test_first_and_second_time),
+      cmocka_unit_test(test_parts),
+      cmocka_unit_test(test_files_are_private),
+      cmocka_unit_test(test_any_damage),
+      cmocka_unit_test(test_any_length),
+      cmocka_unit_test(test_foreign_files),
+      cmocka_unit_test(test_files_of_others),
+      cmocka_unit_test(test_a_trace_that_changed),
+      cmocka_unit_test(test_a_journal_beside_it),
+      cmocka_unit_test(test_changed_while_open),
+      cmocka_unit_test(test_what_is_still_written),
+      cmocka_unit_test(test_small_traces),
+      cmocka_unit_test(test_values_of_no_trace),
+      cmocka_unit_test(test_one_writes_at_a_time),
+      cmocka_unit_test(test_several_processes),
+      cmocka_unit_test(test_the_oldest_go),
+      cmocka_unit_test(test_a_trace_too_large),
+      cmocka_unit_test(test_a_full_disk),
+      cmocka_unit_test(test_a_folder_that_cannot_be),
+      cmocka_unit_test(test_notes),
+      cmocka_unit_test(test_notes_that_do_not_fit),
+      cmocka_unit_test(test_no_cache),
+      cmocka_unit_test(test_without_memory),
+      cmocka_unit_test(test_arrays_have_names),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

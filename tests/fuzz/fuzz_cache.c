@@ -1,0 +1,124 @@
+/* A sound cache of an export, changed: after an odd first byte the file as it
+ * lies there, which is seen; else its arrays, under checksums that are right.
+ * Each four bytes of the input are an array, a place in it or in the file, low
+ * byte first, and what to put there. All of the trace is then read. */
+#include <sqlite3.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cache/cache_file.h"
+#include "cache/cache_room.h"
+#include "fuzz.h"
+#include "llmprof/cache.h"
+#include "llmprof/fs.h"
+#include "read_export.h"
+
+#define EXPORT "tests/fixtures/export.sql"
+
+enum {
+  MAX_SIZE = 1 << 16 /* places reach no further */
+};
+
+static char folder[FUZZ_PATH], export[FUZZ_PATH + 16], columns[FUZZ_PATH + 64];
+static uint8_t sound[MAX_SIZE], changed[MAX_SIZE];
+static size_t sound_size;
+static llmprof_cache_key key;
+
+static void remove_folder(void) {
+  llmprof_fs_remove_tree(folder, NULL);
+}
+
+static void fill_export(void) {
+  static char sql[MAX_SIZE];
+  FILE *file = fopen(EXPORT, "rb");
+  FUZZ_CHECK(file);
+  size_t size = fread(sql, 1, sizeof sql - 1, file);
+  FUZZ_CHECK(feof(file) && fclose(file) == 0);
+  sql[size] = '\0';
+  sqlite3 *db = NULL;
+  FUZZ_CHECK(sqlite3_open(export, &db) == SQLITE_OK);
+  FUZZ_CHECK(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK);
+  FUZZ_CHECK(sqlite3_close(db) == SQLITE_OK);
+  usleep(120000); /* what was written just now is not kept */
+}
+
+static bool open_and_read(bool save) {
+  const llmprof_cache_options options = {folder, 0, 1 << 30};
+  llmprof_error err = {0};
+  llmprof_trace *trace = llmprof_cache_open(export, &options, &err);
+  FUZZ_CHECK(trace);
+  bool ok = read_trace(trace, &err);
+  FUZZ_CHECK(ok || err.code != LLMPROF_OK);
+  if (save) FUZZ_CHECK(llmprof_cache_save(trace, &err));
+  llmprof_trace_close(trace);
+  return ok;
+}
+
+static void read_sound(void) {
+  char name[LLMPROF_CACHE_NAME + 1];
+  FUZZ_CHECK(llmprof_cache_name(export, name));
+  snprintf(columns, sizeof columns, "%s/%s%s", folder, name,
+           LLMPROF_CACHE_COLUMNS);
+  FILE *file = fopen(columns, "rb");
+  FUZZ_CHECK(file);
+  sound_size = fread(sound, 1, sizeof sound, file);
+  FUZZ_CHECK(feof(file) && fclose(file) == 0);
+  FUZZ_CHECK(llmprof_cache_key_of(export, &key));
+}
+
+static void start(void) {
+  fuzz_scratch(folder);
+  FUZZ_CHECK(mkdtemp(folder) && atexit(remove_folder) == 0);
+  snprintf(export, sizeof export, "%s/run.sqlite", folder);
+  fill_export();
+  FUZZ_CHECK(open_and_read(true) && open_and_read(true));
+  read_sound();
+}
+
+static size_t place(const uint8_t *data) {
+  return (size_t)(data[1] | data[2] << 8);
+}
+
+static void write_file(const uint8_t *data, size_t size) {
+  memcpy(changed, sound, sound_size);
+  for (; size >= 4; data += 4, size -= 4)
+    changed[place(data) % sound_size] = data[3];
+  llmprof_error err = {0};
+  FUZZ_CHECK(llmprof_fs_write_soon(columns, changed, sound_size, &err) &&
+             chmod(columns, 0600) == 0);
+}
+
+/* The entries lie at the end of the file, and the data of each before. */
+static void write_arrays(const uint8_t *data, size_t size) {
+  uint32_t count;
+  llmprof_cache_entry entry;
+  llmprof_error err = {0};
+  memcpy(changed, sound, sound_size);
+  memcpy(&count, sound + 12, sizeof count);
+  const uint8_t *entries = sound + sound_size - count * sizeof entry;
+  for (; size >= 4; data += 4, size -= 4) {
+    memcpy(&entry, entries + data[0] % count * sizeof entry, sizeof entry);
+    if (entry.size) changed[entry.offset + place(data) % entry.size] = data[3];
+  }
+  llmprof_cache_writer writer;
+  FUZZ_CHECK(llmprof_cache_writer_open(&writer, columns, 1 << 30, &err));
+  for (uint32_t i = 0; i < count; i++) {
+    memcpy(&entry, entries + i * sizeof entry, sizeof entry);
+    FUZZ_CHECK(llmprof_cache_writer_put(
+        &writer, entry.name, changed + entry.offset, (size_t)entry.size));
+  }
+  FUZZ_CHECK(llmprof_cache_writer_finish(&writer, &key));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  if (!*folder) start();
+  bool as_file = size && data[0] % 2;
+  if (as_file)
+    write_file(data + 1, size - 1);
+  else
+    write_arrays(data + (size > 0), size - (size > 0));
+  bool ok = open_and_read(false);
+  FUZZ_CHECK(ok || !as_file);
+  return 0;
+}

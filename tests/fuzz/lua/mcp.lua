@@ -1,0 +1,112 @@
+-- A client of `mcp` that means it ill: lines from the bytes, or requests that the bytes
+-- change. Every line is answered or needs no answer, and the answers are lines of JSON.
+local commands = require "llmprof.mcp.commands"
+local errors = require "llmprof.base.errors"
+local fs = require "llmprof.fs"
+local given = dofile "tests/fuzz/lua/given.lua"
+local json = require "llmprof.json"
+local layout = require "llmprof.bundle.layout"
+local out = require "llmprof.base.out"
+local server = require "llmprof.mcp.server"
+local sys = require "llmprof.sys"
+
+local FIXTURE = "tests/fixtures/compare/graph"
+local ROOT = given.folder()
+
+assert(fs.mkdirs(ROOT .. "/run"))
+for _, name in ipairs { layout.results, layout.manifest } do
+  given.write(ROOT .. "/run/" .. name, given.read(FIXTURE .. "/" .. name))
+end
+
+
+-- ---- what the server has instead of a machine ----
+
+local coming, at, pieces = "", 1, 1
+
+local function read()
+  local piece = coming:sub(at, at + pieces - 1)
+  at = at + #piece
+  return piece
+end
+
+
+-- Children are not started: what they would be told is looked at, and those that answer
+-- soon are asked in this process.
+local HERE = { ls = true, digest = true }
+
+local function run(words, options)
+  for i = 1, #words do
+    assert(type(words[i]) == "string" and not words[i]:find("\0", 1, true), "a word for a program")
+  end
+  if options.is_cancelled() then errors.raise("closed", "cancelled") end
+  if not HERE[words[1]] then return '{"rows":[{"name":"a"}],"comparisons":[{"kernels":[]}]}' end
+  local status, said = given.command(table.unpack(words))
+  if status ~= 0 then errors.raise("failed", said) end
+  return said
+end
+
+
+-- ---- a conversation ----
+
+local REQUESTS = {
+  { method = "initialize", params = { protocolVersion = "2025-06-18" } },
+  { method = "tools/list" },
+  { method = "resources/list", params = {} },
+  { method = "resources/templates/list", params = {} },
+  { method = "resources/read", params = { uri = "llmprof://docs/mcp.md" } },
+  { method = "resources/read", params = { uri = "llmprof://runs/run/report.md" } },
+  { method = "notifications/cancelled", params = { requestId = 1 } },
+  { method = "tools/call", params = { name = "runs", arguments = { top = 3 } } },
+  { method = "tools/call", params = { name = "digest", arguments = { run = "run", bytes = 900 } } },
+  { method = "tools/call", params = { name = "table", arguments = { run = "run",
+    section = "kernels", filter = { name = "a" }, top = 2 } } },
+  { method = "tools/call", params = { name = "query", arguments = { run = "run", code = "1" } } },
+  { method = "tools/call", params = { name = "compare", arguments = { before = "run",
+    after = "run", top = 1 } } },
+  { method = "server/discover", params = { _meta = {
+    ["io.modelcontextprotocol/protocolVersion"] = "2026-07-28",
+    ["io.modelcontextprotocol/clientCapabilities"] = {} } } },
+}
+for i, request in ipairs(REQUESTS) do
+  request.jsonrpc, request.id = "2.0", i
+  REQUESTS[i] = json.encode(request)
+end
+
+
+local function conversation(input)
+  local request = json.decode(input:pick(REQUESTS))
+  local another = input:pick(REQUESTS)
+  given.change(request, input)
+  return (json.encode(request) or "{") .. "\n" .. another .. "\n"
+end
+
+
+local function check_answer(line)
+  local message = json.decode(line)
+  assert(message and message.jsonrpc == "2.0", line)
+  assert((message.result == nil) ~= (message.error == nil), line)
+  assert(not message.error or message.error.code ~= -32603, line)
+end
+
+
+local function serve()
+  local said = {}
+  local write, flush, plain_run, plain_read, readable = out.write, out.flush, commands.run,
+    sys.read, sys.readable
+  out.write = function(line) said[#said + 1] = line end
+  out.flush = function() end
+  commands.run, sys.read, sys.readable = run, read, function() return at <= #coming end
+  server.run { root = ROOT, seconds = 1 }
+  out.write, out.flush, commands.run, sys.read, sys.readable = write, flush, plain_run, plain_read,
+    readable
+  for _, line in ipairs(said) do check_answer(line) end
+end
+
+
+function fuzz(bytes) -- luacheck: ignore 111
+  local input = given.input(bytes)
+  local is_changed = input:byte() % 4 ~= 0
+  pieces, at = 1 + input:byte() * 16, 1
+  coming = is_changed and conversation(input) or input:rest()
+  serve()
+end

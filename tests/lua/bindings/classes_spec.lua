@@ -1,0 +1,54 @@
+local classes = require "llmprof.classes"
+local frame = require "llmprof.frame"
+
+local function message(...)
+  return (select(2, pcall(...)):gsub("^[^:]*:%d+: ", ""))
+end
+
+
+describe("llmprof.classes", function()
+  local calls, made
+
+  before_each(function()
+    calls = frame.new(4, {
+      { name = "start", type = "integer", values = { 0, 5, 30, 50 } },
+      { name = "end", type = "integer", values = { 10, 20, 40, 60 } },
+      { name = "name", type = "string", values = { "free", "launch", "malloc", "else" } },
+    })
+    made = classes.of(calls, "name", { { "launch", "never" }, { "malloc", "free" } })
+  end)
+
+  it("counts a moment in several rows for the first class", function()
+    assert.same({ 15, 15 }, { made:within(0, 100) })
+    assert.same({ 3, 5 }, { made:within(0, 8) })
+    assert.same({ 0, 0 }, { made:within(60, 40) })
+  end)
+
+  it("leaves out what else was busy", function()
+    local busy = frame.new(1, { { name = "start", type = "integer", values = { 8 } },
+      { name = "end", type = "integer", values = { 35 } } }):union()
+    assert.same({ 3, 10 }, { made:within(0, 100, busy) })
+  end)
+
+  it("adds to spans what they are in, each class with those before it", function()
+    local spans = frame.new(4, { { name = "from", type = "integer", values = { 0, 0, 30, false } },
+      { name = "to", type = "integer", values = { 8, 100, 100, 100 } },
+      { name = "rank", type = "integer", values = { 0, 0, 1, 0 } } })
+    classes.cover(spans, { start = "from", ["end"] = "to", key = "rank" }, { made, false },
+      { "launching", "any" })
+    assert.same({ 3, 15, 0, false }, spans:values "launching")
+    assert.same({ 8, 30, 0, false }, spans:values "any")
+  end)
+
+  it("refuses what makes no sense", function()
+    assert.matches("a column of strings", message(classes.of, calls, "start", { {} }))
+    assert.matches("from 1 to 8 classes", message(classes.of, calls, "name", {}))
+    assert.matches("no column 'text'", message(classes.of, calls, "text", { {} }))
+    assert.matches("as many classes as names", message(classes.cover, calls,
+      { start = "start", ["end"] = "end" }, { made }, { "one" }))
+    calls:close()
+    assert.is_false(pcall(made.within, made, 0, 1))
+    made:close()
+    assert.is_false(pcall(made.within, made, 0, 1))
+  end)
+end)

@@ -1,0 +1,219 @@
+local bundle = require "tests.lua.support.bundle"
+local cache = require "llmprof.trace.cache"
+local child = require "tests.lua.support.child"
+local fs = require "llmprof.fs"
+local spawn = require "llmprof.spawn"
+local stats = require "llmprof.trace.stats"
+local trace = require "llmprof.trace"
+
+local CAPTURES = { "tests/fixtures/small/run.sqlite", "tests/fixtures/graphs/node.sqlite",
+  "recipes/recorded/deepseek_ocr/run.sqlite", "recipes/recorded/vllm_serve/run.sqlite",
+  "recipes/recorded/alt_llm/run.sqlite" }
+
+
+-- What was written just now is not kept.
+local function settle() assert(spawn.run { "sleep", "0.2" }) end
+
+
+describe("llmprof.trace with a cache", function()
+  local top = bundle.scratch(before_each, after_each)
+
+  local function options() return { folder = top() .. "/kept", least = 0, most = 1 << 30 } end
+
+  -- What is shown of a report.
+  local function shown(report)
+    local rows = {}
+    for i, row in ipairs(report.rows) do
+      rows[i] = {}
+      for _, column in ipairs(report.columns) do rows[i][column.key] = row[column.key] end
+    end
+    return { report.name, rows, report.reason }
+  end
+
+  -- All reports, and the rows of all frames, of a trace.
+  local function everything(opened)
+    local all = {}
+    for _, name in ipairs(stats.names) do
+      for _, year in ipairs { "2023", "2025" } do
+        all[#all + 1] = shown(stats.report(opened, name, { names = year }))
+      end
+    end
+    for _, name in ipairs { "kernels", "transfers", "graphs", "gpu", "api", "ranges",
+      "projections", "samples" } do
+      local frame = assert(opened:frame(name))
+      all[#all + 1] = { name, #frame }
+      for _, column in ipairs(frame:columns()) do
+        local groups = frame:group { by = { column.name }, columns = { { "rows", "count" } } }
+        for row = 1, math.min(#groups, 50) do
+          all[#all + 1] = { name, column.name, groups:get(row, column.name) or false,
+            groups:get(row, "rows") }
+        end
+      end
+    end
+    all[#all + 1] = opened:devices()
+    all[#all + 1] = opened:processes()
+    all[#all + 1] = opened:threads()
+    all[#all + 1] = opened:diagnostics()
+    return all
+  end
+
+  it("answers as without", function()
+    for _, path in ipairs(CAPTURES) do
+      local plain = everything(assert(trace.open(path)))
+      for time = 1, 4 do
+        local opened = assert(trace.open(path, options()))
+        assert.equal(time > 2 or nil, opened:info().cached)
+        assert.same(plain, everything(opened))
+        opened:close()
+      end
+    end
+  end)
+
+  it("keeps notes as long as the file is the same", function()
+    local path = top() .. "/run.sqlite"
+    assert(fs.copy("tests/fixtures/small/run.sqlite", path))
+    settle()
+    local opened = assert(trace.open(path, options()))
+    assert.is_nil(opened:note "key")
+    assert.is_true(opened:note("key", "a\0b"))
+    assert.equal("a\0b", opened:note "key")
+    assert.is_true(opened:save())
+    opened:close()
+    opened = assert(trace.open(path, options()))
+    assert.equal("a\0b", opened:note "key")
+    opened:close()
+    assert(fs.copy("tests/fixtures/small/run.sqlite", path))
+    settle()
+    assert.is_nil(assert(trace.open(path, options())):note "key")
+  end)
+
+  it("has nothing to note without one", function()
+    local opened = assert(trace.open(CAPTURES[1]))
+    assert.is_true(opened:note("key", "text"))
+    assert.is_nil(opened:note "key")
+    assert.is_nil(opened:info().cached)
+    local ok, message, code = opened:note(("k"):rep(64), "text")
+    assert.is_true(ok, message or code)
+  end)
+
+  it("says what it takes", function()
+    assert.has_error(function() trace.open(CAPTURES[1], {}) end)
+    assert.has_error(function() trace.open(CAPTURES[1], { folder = "x", least = -1, most = 1 }) end)
+    assert.has_error(function() trace.open(CAPTURES[1], { folder = "x", least = 1 }) end)
+  end)
+end)
+
+
+describe("llmprof.trace.cache", function()
+  it("keeps at most a tenth of the free disk", function()
+    local made = cache.options()
+    assert.equal(20000000, made.least)
+    assert.equal(cache.folder(), made.folder)
+    assert.is_true(made.most > 0 and made.most <= 4000000000)
+  end)
+
+  it("keeps what a run is told to", function()
+    cache.keep(12345)
+    assert.equal(12345, cache.options().most)
+    cache.keep(nil)
+    assert.equal(12345, cache.most())
+    cache.keep(0)
+    assert.is_nil(cache.options())
+    cache.keep(1 << 30)
+  end)
+end)
+
+
+describe("the commands about the cache", function()
+  local top = bundle.scratch(before_each, after_each)
+
+  -- llmprof with a cache and settings of its own, and more of an environment.
+  local function with(env, ...)
+    env.XDG_CACHE_HOME, env.XDG_CONFIG_HOME = top() .. "/cache", top() .. "/config"
+    return child.caller(top, function() return { env = env } end)(...)
+  end
+
+  local function llmprof(...) return with({}, ...) end
+
+  -- An export that is large enough to be kept.
+  local function large()
+    local path = top() .. "/large.sqlite"
+    assert(fs.copy("tests/fixtures/small/run.sqlite", path))
+    local file = assert(io.open(path, "ab"))
+    assert(file:write(("\0"):rep(cache.LEAST)))
+    assert(file:close())
+    settle()
+    return path
+  end
+
+  local function kept()
+    local names = {}
+    for _, name in ipairs(fs.list(top() .. "/cache/llmprof/traces") or {}) do
+      names[#names + 1] = name:match "%.(%l+)$"
+    end
+    return names
+  end
+
+  it("print the same with it, without it and from it", function()
+    local path = large()
+    local words = { "stats", "-f", "csv", "-r", "cuda_api_sum,cuda_gpu_kern_sum", path }
+    local function said(...)
+      local code, out, err = llmprof(...)
+      assert.same({ 0, "" }, { code, err })
+      return out
+    end
+    local plain = said("--no-cache", table.unpack(words))
+    assert.same({}, kept())
+    assert.equal(plain, said(table.unpack(words)))
+    assert.same({ "notes" }, kept())
+    assert.equal(plain, said(table.unpack(words)))
+    local question = "return kernels:group('name'):sum('duration')"
+    plain = said("-e", question, path, "--no-cache")
+    assert.same({ "notes" }, kept())
+    for _ = 1, 3 do assert.equal(plain, said("-e", question, path)) end
+    assert.same({ "columns", "notes" }, kept())
+  end)
+
+  it("remove it, after asking", function()
+    local path = large()
+    for _ = 1, 3 do llmprof("-e", "return #kernels", path) end
+    local amount = "2 files, %d+%.%d+ kB\n$"
+    local _, out = llmprof("clean", "--cache", "--dry-run")
+    assert.matches("^would remove " .. amount, out)
+    assert.same({ "columns", "notes" }, kept())
+    local code, _, err = llmprof("clean", "--cache")
+    assert.equal(2, code)
+    assert.matches("nobody is there to ask", err)
+    _, out = llmprof("clean", "--cache", "--yes")
+    assert.matches("^removed " .. amount, out)
+    assert.same({}, kept())
+    _, out = llmprof("clean", "--cache", "--yes")
+    assert.equal("nothing to remove\n", out)
+    code, _, err = llmprof("clean", "--cache", "latest")
+    assert.equal(2, code)
+    assert.matches("not for runs", err)
+  end)
+
+  it("take what the environment and the user's settings say", function()
+    local path = large()
+    assert(fs.mkdirs(top() .. "/config/llmprof"))
+    local function opened(env)
+      llmprof("clean", "--cache", "--yes")
+      with(env, "-e", "return #kernels", path)
+      return #kept()
+    end
+    assert.equal(1, opened {})
+    assert.equal(0, opened { LLMPROF_CACHE = "0" })
+    assert.equal(0, opened { LLMPROF_CACHE = "100" })
+    local code, _, err = with({ LLMPROF_CACHE = "much" }, "-e", "return #kernels", path)
+    assert.equal(2, code)
+    assert.matches("^llmprof: LLMPROF_CACHE: 'much' is no number of bytes\n", err)
+    assert(fs.write(top() .. "/config/llmprof/config.yaml", "cache: { bytes: 0 }\n"))
+    assert.equal(0, opened {})
+    assert.equal(1, opened { LLMPROF_CACHE = "1000000000" })
+    assert(fs.write(top() .. "/config/llmprof/config.yaml", "cache.bytes: some\n"))
+    code, _, err = llmprof("-e", "return #kernels", path)
+    assert.equal(2, code)
+    assert.matches("^llmprof: cache.bytes: a number of bytes is expected\n", err)
+  end)
+end)
