@@ -136,7 +136,7 @@ end
 
 local function print_results(given, results)
   if given.format == "json" then
-    out.write(document.encode("ranks", results.ranks))
+    out.write((document.encode("ranks", results.ranks)))
     return
   end
   local said = rank_report.verdict(results)
