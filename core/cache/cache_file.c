@@ -19,7 +19,7 @@
 #define MAGIC "llmprof\n"
 
 enum {
-  FORMAT = 1,
+  FORMAT = 2,
   ALIGN = 64,
   BUILD_SIZE = 40,
 };

@@ -9,9 +9,9 @@ typedef struct gaps {
   const llmprof_column *start, *end;
   const uint32_t *order; /* rows by start; NULL where they are so */
   size_t rows;
-  int64_t *last_end;  /* by group; ABSENT: no row yet */
-  uint32_t *last_row; /* by group */
-  int64_t *before, *after;
+  int64_t *last_end;       /* by group; ABSENT: no row yet */
+  uint32_t *last_row;      /* by group */
+  int64_t *before, *after; /* NULL: not wanted */
   uint32_t *previous;
 } gaps;
 
@@ -29,8 +29,21 @@ static int64_t *absent_cells(size_t count) {
   return cells;
 }
 
+/* Cells of a column, where it is wanted. */
+static bool make_cells(gaps *g, const llmprof_gap_names *names) {
+  if (names->before) g->before = absent_cells(g->rows);
+  if (names->after) g->after = absent_cells(g->rows);
+  if (names->previous)
+    g->previous = llmprof_alloc(g->rows, sizeof *g->previous);
+  for (size_t row = 0; g->previous && row < g->rows; row++)
+    g->previous[row] = UINT32_MAX;
+  return !g->before == !names->before && !g->after == !names->after &&
+         !g->previous == !names->previous;
+}
+
 static bool gaps_init(gaps *g, llmprof_frame *frame, size_t start, size_t end,
-                      size_t groups, llmprof_error *err) {
+                      size_t groups, const llmprof_gap_names *names,
+                      llmprof_error *err) {
   g->rows = llmprof_frame_rows(frame);
   g->start = llmprof_frame_column(frame, start, err);
   g->end = g->start ? llmprof_frame_column(frame, end, err) : NULL;
@@ -38,13 +51,8 @@ static bool gaps_init(gaps *g, llmprof_frame *frame, size_t start, size_t end,
     return false;
   g->last_end = absent_cells(groups);
   g->last_row = llmprof_alloc(groups, sizeof *g->last_row);
-  g->before = absent_cells(g->rows);
-  g->after = absent_cells(g->rows);
-  g->previous = llmprof_alloc(g->rows, sizeof *g->previous);
-  bool ok = g->last_end && g->last_row && g->before && g->after && g->previous;
-  for (size_t row = 0; ok && row < g->rows; row++)
-    g->previous[row] = UINT32_MAX;
-  return ok || llmprof_fail_nomem(err);
+  return (g->last_end && g->last_row && make_cells(g, names)) ||
+         llmprof_fail_nomem(err);
 }
 
 static int64_t hole(int64_t from, int64_t to) {
@@ -60,10 +68,11 @@ static void visit(gaps *g, uint32_t row, uint32_t group) {
   int64_t last = g->last_end[group];
   if (last != LLMPROF_ABSENT) {
     uint32_t before = g->last_row[group];
-    g->before[row] = g->after[before] = hole(last, start);
-    g->previous[row] = before;
+    if (g->before) g->before[row] = hole(last, start);
+    if (g->after) g->after[before] = hole(last, start);
+    if (g->previous) g->previous[row] = before;
     if (end < last) {
-      g->after[row] = 0; /* the one before goes on */
+      if (g->after) g->after[row] = 0; /* the one before goes on */
       return;
     }
   }
@@ -92,7 +101,7 @@ bool llmprof_frame_gaps(llmprof_frame *frame, size_t start, size_t end,
                         const llmprof_groups *groups,
                         const llmprof_gap_names *names, llmprof_error *err) {
   gaps g = {0};
-  bool ok = gaps_init(&g, frame, start, end, groups->count, err);
+  bool ok = gaps_init(&g, frame, start, end, groups->count, names, err);
   for (size_t place = 0; ok && place < g.rows; place++) {
     uint32_t row = g.order ? g.order[place] : (uint32_t)place;
     if (llmprof_interrupted_at(place)) ok = llmprof_fail_interrupted(err);

@@ -4,6 +4,7 @@
  *   local kernels = assert(t:frame "kernels")
  */
 #include "llmprof/cache.h"
+#include "llmprof/folded.h"
 #include "llmprof/readers.h"
 
 #include "frame.h"
@@ -45,6 +46,16 @@ static int trace_open(lua_State *L) {
   return *box ? 1 : llmprof_lua_fail(L, &err);
 }
 
+/* trace.folded(path) -> trace | nil, message, code: collapsed stacks, which are
+ * CPU samples without times */
+static int trace_folded(lua_State *L) {
+  const char *path = llmprof_lua_check_path(L, 1);
+  void **box = llmprof_lua_box(L, TRACE, 1);
+  llmprof_error err;
+  *box = llmprof_folded_open(path, &err);
+  return *box ? 1 : llmprof_lua_fail(L, &err);
+}
+
 /* trace:save() -> true | nil, message, code: keep what is not in the cache yet;
  * closing does it, too, and says nothing when it cannot */
 static int f_save(lua_State *L) {
@@ -53,7 +64,8 @@ static int f_save(lua_State *L) {
 }
 
 /* trace:note(key [, text]) -> what is noted under this key in the cache, or
- * nil; with a text, note that: true | nil, message, code */
+ * nil, or false where nothing is; with a text, note that: true | nil, message,
+ * code */
 static int f_note(lua_State *L) {
   llmprof_trace *trace = check_trace(L);
   const char *key = luaL_checkstring(L, 2);
@@ -62,8 +74,10 @@ static int f_note(lua_State *L) {
     const char *text = llmprof_cache_note(trace, key, &size);
     if (text)
       lua_pushlstring(L, text, size);
-    else
+    else if (llmprof_cache_takes_notes(trace))
       lua_pushnil(L);
+    else
+      lua_pushboolean(L, false);
     return 1;
   }
   const char *text = luaL_checklstring(L, 3, &size);
@@ -178,10 +192,18 @@ static int f_threads(lua_State *L) {
 }
 
 /* trace:has(table) -> were such events recorded; table is one of kernels,
- * copies, sets, graphs, api, ranges */
+ * copies, sets, graphs, api, ranges, samples, cpu_samples */
 static int f_has(lua_State *L) {
-  static const char *const names[] = {"kernels", "copies", "sets", "graphs",
-                                      "api",     "ranges", NULL};
+  static const char *const names[] = {[LLMPROF_TABLE_KERNELS] = "kernels",
+                                      [LLMPROF_TABLE_COPIES] = "copies",
+                                      [LLMPROF_TABLE_SETS] = "sets",
+                                      [LLMPROF_TABLE_GRAPHS] = "graphs",
+                                      [LLMPROF_TABLE_CALLS] = "api",
+                                      [LLMPROF_TABLE_RANGES] = "ranges",
+                                      [LLMPROF_TABLE_SAMPLES] = "samples",
+                                      [LLMPROF_TABLE_CPU_SAMPLES] =
+                                          "cpu_samples",
+                                      [LLMPROF_TABLES] = NULL};
   llmprof_trace *trace = check_trace(L);
   int table = luaL_checkoption(L, 2, NULL, names);
   llmprof_error err;
@@ -332,6 +354,47 @@ static int f_label(lua_State *L) {
   return 1;
 }
 
+/* A field of the table at `arg` that is 1 or more. */
+static lua_Integer opt_whole(lua_State *L, int arg, const char *field,
+                             lua_Integer otherwise) {
+  int type = lua_getfield(L, arg, field), is_integer = 1;
+  lua_Integer value =
+      type == LUA_TNIL ? otherwise : lua_tointegerx(L, -1, &is_integer);
+  if (!is_integer || value < 1)
+    luaL_error(L, "'%s' is a whole number of 1 or more", field);
+  lua_pop(L, 1);
+  return value;
+}
+
+/* trace:stack_tree(frame [, { least, most }]) -> frame of the stacks of CPU
+ * samples as a tree, see llmprof_trace_stack_tree | nil, message, code. least:
+ * samples of what is there, 1 unless set; most: rows. */
+static int f_stack_tree(lua_State *L) {
+  llmprof_trace *trace = check_trace(L);
+  llmprof_frame *samples = llmprof_lua_check_frame(L, 2);
+  lua_Integer least = 1, most = INT32_MAX;
+  if (!lua_isnoneornil(L, 3)) {
+    luaL_checktype(L, 3, LUA_TTABLE);
+    least = opt_whole(L, 3, "least", least);
+    most = opt_whole(L, 3, "most", most);
+  }
+  llmprof_frame **made = llmprof_lua_new_frame(L, 1);
+  llmprof_error err;
+  *made = llmprof_trace_stack_tree(trace, samples, least, (size_t)most, &err);
+  return *made ? 1 : llmprof_lua_fail(L, &err);
+}
+
+/* trace:stack_functions(frame) -> frame of the functions on the stacks of CPU
+ * samples, see llmprof_trace_stack_functions | nil, message, code */
+static int f_stack_functions(lua_State *L) {
+  llmprof_trace *trace = check_trace(L);
+  llmprof_frame *samples = llmprof_lua_check_frame(L, 2);
+  llmprof_frame **made = llmprof_lua_new_frame(L, 1);
+  llmprof_error err;
+  *made = llmprof_trace_stack_functions(trace, samples, &err);
+  return *made ? 1 : llmprof_lua_fail(L, &err);
+}
+
 /* A time of the table at `span`. */
 static int64_t check_time(lua_State *L, int span, const char *field,
                           int64_t otherwise) {
@@ -464,6 +527,8 @@ static const luaL_Reg methods[] = {
     {"steps", f_steps},
     {"label", f_label},
     {"label_spans", f_label_spans},
+    {"stack_tree", f_stack_tree},
+    {"stack_functions", f_stack_functions},
     {"perfetto", f_perfetto},
     {"sqlite", f_sqlite},
     {"note", f_note},
@@ -501,6 +566,7 @@ static int trace_readers(lua_State *L) {
 
 static const luaL_Reg functions[] = {
     {"open", trace_open},
+    {"folded", trace_folded},
     {"readers", trace_readers},
     {NULL, NULL},
 };

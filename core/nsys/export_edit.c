@@ -11,9 +11,9 @@
 #include "sqlite/sqlite_file.h"
 
 const char *const llmprof_edit_string_columns[] = {
-    "nameId",        "textId",      "jsonTextId",
-    "demangledName", "shortName",   "mangledName",
-    "schemaNameId",  "entryNameId", NULL,
+    "nameId",    "textId",      "jsonTextId",   "demangledName",
+    "shortName", "mangledName", "schemaNameId", "entryNameId",
+    "symbol",    "module",      NULL,
 };
 
 /* Why the file in the making could not be written; 0: it could. */

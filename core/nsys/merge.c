@@ -17,8 +17,13 @@ static const char *const event_tables[] = {
     "CUPTI_ACTIVITY_KIND_*", "NVTX_EVENTS",      "CUDA_GRAPH_*",
     "CUDA_GPU_MEMORY_*",     "CUDA_UM_*",        "OSRT_API",
     "CUDNN_EVENTS",          "CUBLAS_EVENTS",    "GPU_METRICS",
-    "PROFILER_OVERHEAD",     "DIAGNOSTIC_EVENT",
+    "PROFILER_OVERHEAD",     "DIAGNOSTIC_EVENT", "COMPOSITE_EVENTS",
+    "SAMPLING_CALLCHAINS",
 };
+
+/* Tables whose "id" is that of a sample: counted in each file by itself. */
+static const char *const sample_tables[] = {"COMPOSITE_EVENTS",
+                                            "SAMPLING_CALLCHAINS"};
 
 /* Rows of these that the first file does not have. */
 static const char *const description_tables[] = {
@@ -106,10 +111,16 @@ static bool move_strings(llmprof_edit *edit) {
 
 /* ---- tables ---- */
 
+/* What is added to values of the other file. */
+typedef struct shifts {
+  int64_t time;   /* ns */
+  int64_t sample; /* ids of samples */
+} shifts;
+
 /* A table being appended: the columns to fill and what from. */
 typedef struct columns {
   const char *table;
-  int64_t offset;
+  shifts by;
   llmprof_buffer names, values;
 } columns;
 
@@ -129,7 +140,10 @@ static void add_value(columns *c, const char *name) {
   llmprof_buffer_puts(&c->values, "t.");
   llmprof_edit_quote(&c->values, name);
   if (llmprof_edit_matches(time_columns, COUNT(time_columns), name))
-    llmprof_buffer_printf(&c->values, " + (%" PRId64 ")", c->offset);
+    llmprof_buffer_printf(&c->values, " + (%" PRId64 ")", c->by.time);
+  if (strcmp(name, "id") == 0 &&
+      llmprof_edit_matches(sample_tables, COUNT(sample_tables), c->table))
+    llmprof_buffer_printf(&c->values, " + (%" PRId64 ")", c->by.sample);
 }
 
 static bool add_column(llmprof_edit *edit, const char *name, void *user) {
@@ -175,7 +189,7 @@ static bool append_table(llmprof_edit *edit, const char *table, void *user) {
   if (!is_event && !llmprof_edit_matches(description_tables,
                                          COUNT(description_tables), table))
     return true;
-  columns c = {.table = table, .offset = *(const int64_t *)user};
+  columns c = {.table = table, .by = *(const shifts *)user};
   llmprof_buffer sql = {0};
   bool ok = make_table(edit, table) &&
             each_row(edit, "SELECT name FROM pragma_table_info(?1, 'more')",
@@ -190,14 +204,28 @@ static bool append_table(llmprof_edit *edit, const char *table, void *user) {
 
 /* ---- files ---- */
 
+/* So much that the other file's samples count on from the first's. */
+static bool read_sample_shift(llmprof_edit *edit, int64_t *shift) {
+  static const char *const table = "COMPOSITE_EVENTS";
+  *shift = 0;
+  if (!llmprof_edit_has(edit, "main", table, "id") ||
+      !llmprof_edit_has(edit, "more", table, "id"))
+    return true;
+  return each_row(edit,
+                  "SELECT ifnull((SELECT max(id) + 1 FROM "
+                  "main.COMPOSITE_EVENTS), 0) - ifnull((SELECT min(id) FROM "
+                  "more.COMPOSITE_EVENTS), 0)",
+                  NULL, take_number, shift);
+}
+
 static bool append_file(llmprof_edit *edit, const char *path) {
-  int64_t offset;
-  return llmprof_edit_attach(edit, path) && read_offset(edit, path, &offset) &&
-         move_strings(edit) &&
+  shifts by;
+  return llmprof_edit_attach(edit, path) && read_offset(edit, path, &by.time) &&
+         read_sample_shift(edit, &by.sample) && move_strings(edit) &&
          each_row(edit,
                   "SELECT name FROM more.sqlite_master WHERE type = 'table' "
                   "ORDER BY name",
-                  NULL, append_table, &offset) &&
+                  NULL, append_table, &by) &&
          llmprof_edit_run(edit, "DROP TABLE temp.moved; DETACH more");
 }
 

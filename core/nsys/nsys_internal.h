@@ -76,6 +76,9 @@ bool llmprof_nsys_load_ranges(nsys_export *export, llmprof_builder *builder,
                               llmprof_error *err);
 bool llmprof_nsys_load_samples(nsys_export *export, llmprof_builder *builder,
                                llmprof_error *err);
+bool llmprof_nsys_load_cpu_samples(nsys_export *export,
+                                   llmprof_builder *builder,
+                                   llmprof_error *err);
 bool llmprof_nsys_load_diagnostics(nsys_export *export,
                                    llmprof_builder *builder,
                                    llmprof_error *err);

@@ -279,6 +279,7 @@ static bool load(void *state, llmprof_builder *builder, llmprof_part part,
       [LLMPROF_PART_CALLS] = llmprof_nsys_load_calls,
       [LLMPROF_PART_RANGES] = llmprof_nsys_load_ranges,
       [LLMPROF_PART_SAMPLES] = llmprof_nsys_load_samples,
+      [LLMPROF_PART_CPU_SAMPLES] = llmprof_nsys_load_cpu_samples,
       [LLMPROF_PART_DIAGNOSTICS] = llmprof_nsys_load_diagnostics,
   };
   return loaders[part](state, builder, err);

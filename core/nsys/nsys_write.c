@@ -26,6 +26,7 @@ static bool load_all(llmprof_trace *trace, llmprof_error *err) {
   return llmprof_trace_details(trace, err) && llmprof_trace_calls(trace, err) &&
          llmprof_trace_ranges(trace, err) &&
          llmprof_trace_samples(trace, err) &&
+         llmprof_trace_cpu_samples(trace, err) &&
          llmprof_trace_diagnostics(trace, &count, err);
 }
 
@@ -34,8 +35,8 @@ static bool fill(llmprof_edit *edit, void *user) {
   w->edit = edit;
   return llmprof_edit_run(edit, "BEGIN") && nsys_write_ops(w) &&
          nsys_write_calls(w) && nsys_write_ranges(w) && nsys_write_samples(w) &&
-         nsys_write_target(w) && write_strings(w) &&
-         llmprof_edit_run(edit, "COMMIT");
+         nsys_write_cpu_samples(w) && nsys_write_target(w) &&
+         write_strings(w) && llmprof_edit_run(edit, "COMMIT");
 }
 
 bool llmprof_nsys_write(llmprof_trace *trace, const char *to,

@@ -50,6 +50,7 @@ bool nsys_write_ops(nsys_writer *writer);
 bool nsys_write_calls(nsys_writer *writer);
 bool nsys_write_ranges(nsys_writer *writer);
 bool nsys_write_samples(nsys_writer *writer);
+bool nsys_write_cpu_samples(nsys_writer *writer);
 bool nsys_write_target(nsys_writer *writer);
 
 #endif

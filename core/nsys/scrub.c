@@ -25,6 +25,8 @@ static const char *const kept_tables[] = {
     "CUDNN_EVENTS",
     "CUBLAS_EVENTS",
     "GPU_METRICS",
+    "COMPOSITE_EVENTS",
+    "SAMPLING_CALLCHAINS",
     "PROFILER_OVERHEAD",
     "StringIds",
     "ThreadNames",
@@ -111,7 +113,10 @@ static const char *const process_tables[] = {
     "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY",
     "CUPTI_ACTIVITY_KIND_MEMSET", "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"};
 static const char *const thread_tables[] = {"CUPTI_ACTIVITY_KIND_RUNTIME",
-                                            "NVTX_EVENTS"};
+                                            "NVTX_EVENTS", "COMPOSITE_EVENTS"};
+
+/* Columns of string ids whose strings may hold where something lies. */
+static const char *const place_columns[] = {"symbol", "module"};
 
 typedef struct scrubber {
   llmprof_edit *edit;
@@ -374,9 +379,14 @@ static bool copy_active(scrubber *s, const char *table, const char *column,
 
 /* ---- strings ---- */
 
-/* "SELECT ..." of the ids that tables other than `except` refer to. */
-static bool add_references(scrubber *s, llmprof_buffer *sql,
-                           const char *except) {
+static bool names_a_place(const char *column) {
+  return llmprof_edit_matches(place_columns, COUNT(place_columns), column);
+}
+
+/* "SELECT ..." of the ids that tables other than `except` refer to, by columns
+ * that name a place or by the others. */
+static bool add_references(scrubber *s, llmprof_buffer *sql, const char *except,
+                           bool places) {
   sqlite3_stmt *list;
   int rc = sqlite3_prepare_v2(s->edit->db,
                               "SELECT name FROM main.sqlite_master WHERE type "
@@ -389,7 +399,9 @@ static bool add_references(scrubber *s, llmprof_buffer *sql,
     const char *table = (const char *)sqlite3_column_text(list, 0);
     for (const char *const *column = llmprof_edit_string_columns; *column;
          column++) {
-      if (!table || !has_column(s, table, *column)) continue;
+      if (!table || names_a_place(*column) != places ||
+          !has_column(s, table, *column))
+        continue;
       llmprof_buffer_printf(sql, " UNION SELECT %s FROM main.", *column);
       llmprof_edit_quote(sql, table);
       llmprof_buffer_printf(sql, " WHERE %s NOT NULL", *column);
@@ -400,16 +412,29 @@ static bool add_references(scrubber *s, llmprof_buffer *sql,
   return rc == SQLITE_DONE || llmprof_edit_fail(s->edit, rc);
 }
 
-/* Strings that tables other than ThreadNames refer to. */
-static bool copy_referred(scrubber *s) {
+/* Strings that tables other than ThreadNames refer to, as far as they are not
+ * there: those of functions and libraries without the places they name. */
+static bool copy_referred(scrubber *s, bool places) {
   llmprof_buffer sql = {0};
-  llmprof_buffer_puts(&sql, "INSERT INTO main.StringIds SELECT id, value FROM "
-                            "more.StringIds WHERE id IN (");
-  bool ok = add_references(s, &sql, "ThreadNames");
+  llmprof_buffer_printf(&sql,
+                        "INSERT INTO main.StringIds SELECT id, %s FROM "
+                        "more.StringIds WHERE id NOT IN (SELECT id FROM "
+                        "main.StringIds) AND id IN (",
+                        places ? "scrub_place(value)" : "value");
+  bool ok = add_references(s, &sql, "ThreadNames", places);
   llmprof_buffer_puts(&sql, ")");
   if (ok) return llmprof_edit_run_built(s->edit, &sql);
   llmprof_buffer_free(&sql);
   return false;
+}
+
+static bool count_places(scrubber *s) {
+  llmprof_buffer sql = {0};
+  llmprof_buffer_puts(&sql,
+                      "SELECT count(*) FROM main.StringIds AS ours, "
+                      "more.StringIds AS theirs WHERE ours.id = theirs.id AND "
+                      "ours.value <> theirs.value");
+  return llmprof_edit_count(s->edit, &sql, &s->report->rows);
 }
 
 #define OTHER_NAMES                                                            \
@@ -443,7 +468,8 @@ static bool copy_strings(scrubber *s) {
     return true;
   return llmprof_edit_run(s->edit, "CREATE TABLE main.StringIds("
                                    "id INTEGER PRIMARY KEY, value TEXT)") &&
-         copy_referred(s) && copy_thread_names(s) && count_strings(s);
+         copy_referred(s, false) && copy_referred(s, true) && count_places(s) &&
+         copy_thread_names(s) && count_strings(s);
 }
 
 /* ---- the copy ---- */

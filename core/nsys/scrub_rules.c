@@ -234,6 +234,34 @@ void llmprof_scrub_thread(llmprof_buffer *out, const char *name) {
     llmprof_buffer_puts(out, name);
 }
 
+/* ---- places ---- */
+
+/* Where a name of a file or folder may begin after what is no part of it. */
+static bool begins_path(const char *text, const char *at) {
+  static const char before[] = " (<,'\"@[{:=|";
+  bool alone = at == text || strchr(before, at[-1]);
+  return *at == '/' && alone && at[1] && !strchr(" /=", at[1]);
+}
+
+/* Up to what ends the path of a file within a name of a function. A blank may
+ * be a part of it. */
+static size_t path_size(const char *path, bool is_all) {
+  return is_all ? strlen(path) : strcspn(path, ":)>,'\"]}|");
+}
+
+void llmprof_scrub_place(llmprof_buffer *out, const char *text) {
+  for (const char *at = text; *at;) {
+    if (!begins_path(text, at)) {
+      llmprof_buffer_putc(out, *at++);
+      continue;
+    }
+    const char *end = at + path_size(at, at == text), *last = end;
+    while (last > at && last[-1] != '/') last--;
+    llmprof_buffer_add(out, last, (size_t)(end - last));
+    at = end;
+  }
+}
+
 /* ---- as functions of SQL ---- */
 
 static const char *text_of(sqlite3_value *value) {
@@ -281,16 +309,21 @@ static void sql_thread(sqlite3_context *context, int count,
   sql_name(context, text_of(values[0]), llmprof_scrub_thread);
 }
 
+static void sql_place(sqlite3_context *context, int count,
+                      sqlite3_value **values) {
+  (void)count;
+  sql_name(context, text_of(values[0]), llmprof_scrub_place);
+}
+
 int llmprof_scrub_functions(sqlite3 *db) {
   static const struct {
     const char *name;
     int arguments;
     void (*function)(sqlite3_context *, int, sqlite3_value **);
   } functions[] = {
-      {"scrub_keeps", 3, sql_keeps},
-      {"scrub_message", 1, sql_message},
-      {"scrub_program", 1, sql_program},
-      {"scrub_thread", 1, sql_thread},
+      {"scrub_keeps", 3, sql_keeps},     {"scrub_message", 1, sql_message},
+      {"scrub_program", 1, sql_program}, {"scrub_thread", 1, sql_thread},
+      {"scrub_place", 1, sql_place},
   };
   int rc = SQLITE_OK;
   for (size_t i = 0; i < COUNT(functions) && rc == SQLITE_OK; i++)

@@ -21,9 +21,13 @@ bool llmprof_scrub_keeps_message(const char *text);
  * other as it is. */
 void llmprof_scrub_thread(llmprof_buffer *out, const char *name);
 
+/* The name of a function or a library without where its file lies: what follows
+ * the last slash of each absolute path in it. */
+void llmprof_scrub_place(llmprof_buffer *out, const char *name);
+
 /* Make the rules functions of SQL: scrub_keeps(table, name, value),
- * scrub_message(text) (the text, or what stands for it), scrub_program(name)
- * and scrub_thread(name). Returns SQLite's code. */
+ * scrub_message(text) (the text, or what stands for it), scrub_program(name),
+ * scrub_thread(name) and scrub_place(name). Returns SQLite's code. */
 int llmprof_scrub_functions(sqlite3 *db);
 
 #endif

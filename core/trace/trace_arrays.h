@@ -57,6 +57,11 @@ size_t llmprof_array_rows(const llmprof_trace *trace, array_rows rows);
 bool llmprof_array_is_valid(const llmprof_trace *trace,
                             const llmprof_array_spec *spec, const void *cells);
 
+/* Is a piece ever put away? Samples of the CPU are read anew each time. */
+static inline bool llmprof_piece_goes(int piece) {
+  return piece != LLMPROF_PART_CPU_SAMPLES;
+}
+
 /* Is a piece loaded, from wherever? */
 bool llmprof_piece_is_taken(const llmprof_trace *trace, int piece);
 

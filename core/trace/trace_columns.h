@@ -35,13 +35,15 @@ typedef struct llmprof_column_spec {
 #define AT(of) offsetof(struct llmprof_trace, of)
 
 /* Lists end with an unnamed column. Rows are: operations; calls; ranges;
- * projections; samples; for the columns of pairs, kernels and ranges. */
+ * projections; samples of either kind; for the columns of pairs, kernels and
+ * ranges. */
 extern const llmprof_column_spec llmprof_gpu_columns[];
 extern const llmprof_column_spec llmprof_kernel_columns[];
 extern const llmprof_column_spec llmprof_api_columns[];
 extern const llmprof_column_spec llmprof_range_columns[];
 extern const llmprof_column_spec llmprof_projection_columns[];
 extern const llmprof_column_spec llmprof_sample_columns[];
+extern const llmprof_column_spec llmprof_cpu_sample_columns[];
 extern const llmprof_column_spec llmprof_pair_kernel_columns[];
 extern const llmprof_column_spec llmprof_pair_range_columns[];
 

@@ -1,5 +1,5 @@
-/* Columns of API calls, NVTX ranges and their projections onto the GPU, and of
- * hardware samples. */
+/* Columns of API calls, NVTX ranges and their projections onto the GPU, of
+ * hardware samples, and of samples of the CPU. */
 #include "trace/trace_columns.h"
 
 /* ---- API calls ---- */
@@ -174,6 +174,61 @@ const llmprof_column_spec llmprof_sample_columns[] = {
     SAMPLED("tensor", TENSOR),
     SAMPLED("dram_read", DRAM_READ),
     SAMPLED("dram_write", DRAM_WRITE),
+    {0},
+};
+
+/* ---- samples of the CPU ---- */
+
+/* Of the frame of a stack. */
+static const llmprof_stack_frame *stack_frame(const llmprof_trace *t,
+                                              size_t row) {
+  return llmprof_intern_get(&t->stack_frames, (uint32_t)row);
+}
+
+static int64_t frame_function(const llmprof_trace *t, size_t row) {
+  return llmprof_widen(stack_frame(t, row)->function);
+}
+
+static int64_t frame_module(const llmprof_trace *t, size_t row) {
+  return llmprof_widen(stack_frame(t, row)->module);
+}
+
+static int64_t frame_caller(const llmprof_trace *t, size_t row) {
+  uint32_t parent = stack_frame(t, row)->parent;
+  return parent == LLMPROF_NONE ? LLMPROF_ABSENT : frame_function(t, parent);
+}
+
+/* From 1, the outermost. Readers keep stacks short. */
+static int64_t frame_depth(const llmprof_trace *t, size_t row) {
+  int64_t depth = 0;
+  for (uint32_t at = (uint32_t)row; at != LLMPROF_NONE;
+       at = stack_frame(t, at)->parent)
+    depth++;
+  return depth;
+}
+
+static int64_t cpu_sample_cut(const llmprof_trace *t, size_t row) {
+  return t->cpu_samples.cut[row];
+}
+
+#define OF_STACK(name, type, getter)                                  \
+  {                                                                   \
+    name, NULL, type, .index = AT(cpu_samples.stack),                 \
+                      .domain = AT(stack_frames.count), .get = getter \
+  }
+
+const llmprof_column_spec llmprof_cpu_sample_columns[] = {
+    {"cpu_sample", NULL, LLMPROF_U32, .get = llmprof_row_number},
+    {"time", "ns", LLMPROF_I64, .array = AT(cpu_samples.time)},
+    OF_STACK("name", LLMPROF_STRING_ID, frame_function),
+    OF_STACK("module", LLMPROF_STRING_ID, frame_module),
+    OF_STACK("caller", LLMPROF_STRING_ID, frame_caller),
+    OF_STACK("depth", LLMPROF_U32, frame_depth),
+    OF_THREAD("pid", cpu_samples, llmprof_thread_pid),
+    OF_THREAD("tid", cpu_samples, llmprof_thread_tid),
+    {"weight", NULL, LLMPROF_I64, .array = AT(cpu_samples.weight)},
+    {"cut", NULL, LLMPROF_U32, .get = cpu_sample_cut},
+    {"stack", NULL, LLMPROF_U32, .array = AT(cpu_samples.stack)},
     {0},
 };
 

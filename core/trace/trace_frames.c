@@ -145,6 +145,13 @@ static llmprof_frame *projections_frame(llmprof_trace *trace,
                   err);
 }
 
+static llmprof_frame *cpu_samples_frame(llmprof_trace *trace,
+                                        llmprof_error *err) {
+  if (!llmprof_trace_cpu_samples(trace, err)) return NULL;
+  return part_frame(trace, LLMPROF_PART_CPU_SAMPLES, &trace->cpu_samples.count,
+                    llmprof_cpu_sample_columns, err);
+}
+
 /* ---- pairs of a kernel and a range around its launch ---- */
 
 static size_t count_pairs(const llmprof_trace *trace) {
@@ -226,6 +233,7 @@ static const struct {
     {"projections", projections_frame},
     {"kernel_ranges", pairs_frame},
     {"samples", samples_frame},
+    {"cpu_samples", cpu_samples_frame},
 };
 
 const char *llmprof_trace_frame_name(size_t number) {

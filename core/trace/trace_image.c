@@ -282,8 +282,10 @@ static bool counts_what_is_there(const llmprof_facts *f) {
       [LLMPROF_PIECE_ATTRIBUTION] = f->links,
       [LLMPROF_PIECE_PROJECTIONS] = f->projections,
   };
-  for (int piece = 0; piece < LLMPROF_PIECES; piece++)
-    if (counts[piece] && !(f->pieces >> piece & 1)) return false;
+  for (int piece = 0; piece < LLMPROF_PIECES; piece++) {
+    bool there = f->pieces >> piece & 1;
+    if (there ? !llmprof_piece_goes(piece) : counts[piece] != 0) return false;
+  }
   return true;
 }
 

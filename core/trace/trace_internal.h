@@ -91,6 +91,8 @@ struct llmprof_trace {
   llmprof_calls calls;
   llmprof_ranges ranges;
   llmprof_samples samples;
+  llmprof_cpu_samples cpu_samples;
+  llmprof_intern stack_frames; /* of llmprof_stack_frame */
   llmprof_attribution attribution;
   llmprof_projection *projections;
   size_t projection_count;
@@ -112,6 +114,7 @@ struct llmprof_builder {
   size_t call_cap;
   size_t range_cap;
   size_t sample_cap;
+  size_t cpu_sample_cap;
   int64_t last_time; /* of any range event, LLMPROF_ABSENT before */
 };
 
@@ -133,6 +136,7 @@ bool llmprof_details_resize(llmprof_details *details, size_t cap);
 bool llmprof_calls_resize(llmprof_calls *calls, size_t cap);
 bool llmprof_ranges_resize(llmprof_ranges *ranges, size_t cap);
 bool llmprof_samples_resize(llmprof_samples *samples, size_t cap);
+bool llmprof_cpu_samples_resize(llmprof_cpu_samples *samples, size_t cap);
 
 void llmprof_attribution_free(llmprof_attribution *attribution);
 
@@ -146,6 +150,12 @@ uint32_t *llmprof_trace_labelled_links(const llmprof_trace *trace,
                                        const llmprof_trace_tag *tags,
                                        size_t count);
 
+/* By CPU sample: the innermost range around it whose tag has a name in `names`,
+ * of its thread, else of another thread of its process, or LLMPROF_NONE; and
+ * whether it is of its own thread. False when out of memory. */
+bool llmprof_trace_ranges_around_samples(const llmprof_trace *trace,
+                                         const uint32_t *names,
+                                         uint32_t *ranges, uint32_t *own);
 /* Rows of a part, as they are counted now; and that frames were told so. */
 size_t llmprof_trace_rows(const llmprof_trace *trace, llmprof_part part);
 void llmprof_trace_promise(llmprof_trace *trace, llmprof_part part);
@@ -162,6 +172,8 @@ bool llmprof_builder_grow(const llmprof_builder *builder, size_t count,
 void llmprof_builder_end_ops(llmprof_builder *builder);
 bool llmprof_builder_end_details(llmprof_builder *builder, llmprof_error *err);
 bool llmprof_builder_end_ranges(llmprof_builder *builder, llmprof_error *err);
+bool llmprof_builder_end_cpu_samples(llmprof_builder *builder,
+                                     llmprof_error *err);
 
 /* ---- what lies on a shelf (trace_image.c) ---- */
 

@@ -1,5 +1,6 @@
 /* Labels: by operation, the innermost of some ranges around its launch, by
- * range the innermost around it, or the stretch of time in which it starts. */
+ * range or sample of the CPU the innermost around it, or the stretch of time in
+ * which it starts. */
 #include <string.h>
 
 #include "frame/cells.h"
@@ -91,6 +92,27 @@ static uint32_t *label_ranges(const llmprof_trace *trace,
   return found;
 }
 
+/* What a frame's rows are of, by the column that says which. */
+typedef enum subject {
+  OPS,
+  RANGES,
+  CPU_SAMPLES,
+  SUBJECTS,
+} subject;
+
+static const char *const subjects[SUBJECTS] = {
+    [OPS] = "op", [RANGES] = "range", [CPU_SAMPLES] = "cpu_sample"};
+
+/* The column's number; SIZE_MAX where the frame has none of them. */
+static size_t subject_of(const llmprof_frame *frame, subject *of) {
+  size_t column = SIZE_MAX;
+  for (int i = 0; i < SUBJECTS && column == SIZE_MAX; i++) {
+    *of = (subject)i;
+    column = llmprof_frame_find(frame, subjects[i]);
+  }
+  return column;
+}
+
 /* By row of the frame, whose operations, or ranges, are in `rows`. */
 static bool label_rows(const llmprof_trace *trace, const llmprof_column *of,
                        bool are_ops, const uint32_t *names, uint32_t *labels,
@@ -106,6 +128,38 @@ static bool label_rows(const llmprof_trace *trace, const llmprof_column *of,
   }
   llmprof_free(found);
   return true;
+}
+
+/* By row of a frame of CPU samples; own: is the range of the sample's thread.
+ */
+static bool label_samples(const llmprof_trace *trace, const llmprof_column *of,
+                          const uint32_t *names, uint32_t *labels,
+                          uint32_t *own, size_t rows) {
+  size_t all = trace->cpu_samples.count;
+  uint32_t *ranges = llmprof_alloc(all, sizeof *ranges);
+  uint32_t *owned = llmprof_alloc(all, sizeof *owned);
+  bool ok = ranges && owned &&
+            llmprof_trace_ranges_around_samples(trace, names, ranges, owned);
+  for (size_t row = 0; ok && row < rows; row++) {
+    int64_t sample = llmprof_cell(of, row);
+    labels[row] = ranges[sample];
+    own[row] = owned[sample];
+  }
+  llmprof_free(ranges);
+  llmprof_free(owned);
+  return ok;
+}
+
+/* "NAME_own" beside the label of CPU samples. */
+static bool add_own(llmprof_frame *frame, const char *name,
+                    const uint32_t *own) {
+  llmprof_buffer title = {0};
+  llmprof_buffer_printf(&title, "%s_own", name);
+  llmprof_column column = {
+      .name = title.bytes, .type = LLMPROF_U32, .data = own};
+  bool ok = !title.failed && llmprof_frame_add(frame, &column, NULL, NULL);
+  llmprof_buffer_free(&title);
+  return ok;
 }
 
 /* Both columns or, when out of memory, perhaps the first. */
@@ -134,27 +188,31 @@ static const uint32_t *name_ranges(const llmprof_trace *trace,
   return made;
 }
 
-/* The column that says which operation, else which range, a row is of;
- * SIZE_MAX without. */
-static size_t subject_of(const llmprof_frame *frame, bool *are_ops) {
-  size_t column = llmprof_frame_find(frame, "op");
-  *are_ops = column != SIZE_MAX;
-  return *are_ops ? column : llmprof_frame_find(frame, "range");
+static bool say_labels(llmprof_trace *trace, llmprof_frame *frame,
+                       const char *name, const llmprof_column *of, subject kind,
+                       const uint32_t *names, uint32_t *labels) {
+  size_t rows = llmprof_frame_rows(frame);
+  if (kind != CPU_SAMPLES)
+    return label_rows(trace, of, kind == OPS, names, labels, rows);
+  uint32_t *own = llmprof_alloc(rows, sizeof *own);
+  return own && llmprof_frame_own(frame, own) &&
+         label_samples(trace, of, names, labels, own, rows) &&
+         add_own(frame, name, own);
 }
 
 static bool add_labels(llmprof_trace *trace, llmprof_frame *frame,
                        const char *name, const char *range,
                        const uint32_t *names, llmprof_error *err) {
-  bool are_ops;
+  subject kind;
   const llmprof_column *of =
-      llmprof_frame_column(frame, subject_of(frame, &are_ops), err);
+      llmprof_frame_column(frame, subject_of(frame, &kind), err);
   if (!of || !llmprof_trace_attribution(trace, err)) return false;
   size_t rows = llmprof_frame_rows(frame);
   uint32_t *labels = llmprof_alloc(rows, sizeof *labels);
   if (!labels || !llmprof_frame_own(frame, labels))
     return llmprof_fail_nomem(err);
   const uint32_t *texts = name_ranges(trace, frame, names);
-  return (texts && label_rows(trace, of, are_ops, names, labels, rows) &&
+  return (texts && say_labels(trace, frame, name, of, kind, names, labels) &&
           add_label(frame, name, range, texts, trace->ranges.count, labels)) ||
          llmprof_fail_nomem(err);
 }
@@ -174,14 +232,14 @@ static bool make_label(llmprof_trace *trace, llmprof_frame *frame,
 static bool check_label(const llmprof_trace *trace, const llmprof_frame *frame,
                         const char *name, const char *range,
                         llmprof_error *err) {
-  bool are_ops;
+  subject kind;
   if (llmprof_frame_strings(frame) != trace->strings)
     return llmprof_fail(err, LLMPROF_UNSUPPORTED,
                         "the frame belongs to another trace");
-  if (subject_of(frame, &are_ops) == SIZE_MAX)
+  if (subject_of(frame, &kind) == SIZE_MAX)
     return llmprof_fail(err, LLMPROF_UNSUPPORTED,
-                        "only frames of GPU operations or of ranges can be "
-                        "labelled");
+                        "only frames of GPU operations, of ranges or of CPU "
+                        "samples can be labelled");
   if (llmprof_frame_find(frame, name) != SIZE_MAX ||
       llmprof_frame_find(frame, range) != SIZE_MAX)
     return llmprof_fail(err, LLMPROF_UNSUPPORTED,
@@ -228,8 +286,11 @@ static bool label_spans(llmprof_trace *trace, llmprof_frame *frame,
                         const char *name, const char *range,
                         const llmprof_span *spans, size_t count,
                         llmprof_error *err) {
+  subject kind;
+  subject_of(frame, &kind);
+  const char *when = kind == CPU_SAMPLES ? "time" : "start";
   const llmprof_column *start =
-      llmprof_frame_column(frame, llmprof_frame_find(frame, "start"), err);
+      llmprof_frame_column(frame, llmprof_frame_find(frame, when), err);
   if (!start) return false;
   size_t rows = llmprof_frame_rows(frame);
   uint32_t *labels = llmprof_alloc(rows, sizeof *labels);

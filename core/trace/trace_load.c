@@ -12,6 +12,8 @@ static bool end_part(llmprof_builder *builder, llmprof_part part,
     return llmprof_builder_end_details(builder, err);
   case LLMPROF_PART_RANGES:
     return llmprof_builder_end_ranges(builder, err);
+  case LLMPROF_PART_CPU_SAMPLES:
+    return llmprof_builder_end_cpu_samples(builder, err);
   case LLMPROF_PART_CALLS:
   case LLMPROF_PART_SAMPLES:
   case LLMPROF_PART_DIAGNOSTICS:
@@ -139,6 +141,22 @@ const llmprof_samples *llmprof_trace_samples(llmprof_trace *trace,
                                                               : NULL;
 }
 
+const llmprof_cpu_samples *llmprof_trace_cpu_samples(llmprof_trace *trace,
+                                                     llmprof_error *err) {
+  return llmprof_trace_load(trace, LLMPROF_PART_CPU_SAMPLES, err)
+             ? &trace->cpu_samples
+             : NULL;
+}
+
+const llmprof_stack_frame *llmprof_trace_stack_frames(llmprof_trace *trace,
+                                                      size_t *count,
+                                                      llmprof_error *err) {
+  static const llmprof_stack_frame none;
+  if (!llmprof_trace_load(trace, LLMPROF_PART_CPU_SAMPLES, err)) return NULL;
+  *count = trace->stack_frames.count;
+  return *count ? llmprof_intern_get(&trace->stack_frames, 0) : &none;
+}
+
 const llmprof_diagnostic *llmprof_trace_diagnostics(llmprof_trace *trace,
                                                     size_t *count,
                                                     llmprof_error *err) {
@@ -169,5 +187,6 @@ int llmprof_trace_recorded(llmprof_trace *trace, llmprof_trace_table table,
   if (table == LLMPROF_TABLE_CALLS) part = LLMPROF_PART_CALLS;
   if (table == LLMPROF_TABLE_RANGES) part = LLMPROF_PART_RANGES;
   if (table == LLMPROF_TABLE_SAMPLES) part = LLMPROF_PART_SAMPLES;
+  if (table == LLMPROF_TABLE_CPU_SAMPLES) part = LLMPROF_PART_CPU_SAMPLES;
   return llmprof_trace_count(trace, part, err) ? trace->has[table] : -1;
 }

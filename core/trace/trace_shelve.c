@@ -66,7 +66,8 @@ static llmprof_facts facts_of(const llmprof_trace *trace) {
   for (int i = 0; i < LLMPROF_FACTS; i++)
     f.knows |= (uint64_t)trace->knows[i] << i;
   for (int i = 0; i < LLMPROF_PIECES; i++)
-    f.pieces |= (uint64_t)llmprof_piece_is_taken(trace, i) << i;
+    if (llmprof_piece_goes(i))
+      f.pieces |= (uint64_t)llmprof_piece_is_taken(trace, i) << i;
   for (int kind = 0; kind <= LLMPROF_OP_KINDS; kind++)
     f.first[kind] = trace->ops.first[kind];
   f.ops = trace->ops.count;

@@ -112,6 +112,20 @@ static void free_samples(llmprof_samples *s) {
   *s = (llmprof_samples){0};
 }
 
+bool llmprof_cpu_samples_resize(llmprof_cpu_samples *s, size_t cap) {
+  return GROW(s->time, cap) && GROW(s->thread, cap) && GROW(s->stack, cap) &&
+         GROW(s->weight, cap) && GROW(s->cut, cap);
+}
+
+static void free_cpu_samples(llmprof_cpu_samples *s) {
+  llmprof_free(s->time);
+  llmprof_free(s->thread);
+  llmprof_free(s->stack);
+  llmprof_free(s->weight);
+  llmprof_free(s->cut);
+  *s = (llmprof_cpu_samples){0};
+}
+
 void llmprof_attribution_free(llmprof_attribution *a) {
   llmprof_free(a->call);
   llmprof_free(a->link);
@@ -161,6 +175,11 @@ void llmprof_trace_clear(llmprof_trace *trace, llmprof_part part) {
     free_samples(&trace->samples);
     trace->builder->sample_cap = 0;
     break;
+  case LLMPROF_PART_CPU_SAMPLES:
+    free_cpu_samples(&trace->cpu_samples);
+    llmprof_intern_free(&trace->stack_frames);
+    trace->builder->cpu_sample_cap = 0;
+    break;
   case LLMPROF_PART_DIAGNOSTICS:
     trace->diagnostic_count = 0;
     break;
@@ -179,6 +198,7 @@ size_t llmprof_trace_rows(const llmprof_trace *trace, llmprof_part part) {
       [LLMPROF_PART_RANGES] = trace->ranges.count,
       [LLMPROF_PART_DIAGNOSTICS] = trace->diagnostic_count,
       [LLMPROF_PART_SAMPLES] = trace->samples.count,
+      [LLMPROF_PART_CPU_SAMPLES] = trace->cpu_samples.count,
   };
   return rows[part];
 }
@@ -196,6 +216,7 @@ llmprof_trace *llmprof_trace_new_bare(const char *path, llmprof_error *err) {
   llmprof_intern_init(&trace->thread_ids, sizeof(int64_t));
   llmprof_intern_init(&trace->places, sizeof(llmprof_place));
   llmprof_intern_init(&trace->shapes, sizeof(llmprof_shape));
+  llmprof_intern_init(&trace->stack_frames, sizeof(llmprof_stack_frame));
   trace->path = llmprof_strdup(path);
   trace->strings = llmprof_strings_new();
   trace->builder = llmprof_zalloc(1, sizeof *trace->builder);
@@ -236,11 +257,13 @@ void llmprof_trace_close(llmprof_trace *trace) {
   llmprof_intern_free(&trace->thread_ids);
   llmprof_intern_free(&trace->places);
   llmprof_intern_free(&trace->shapes);
+  llmprof_intern_free(&trace->stack_frames);
   free_ops(&trace->ops);
   free_details(&trace->details);
   free_calls(&trace->calls);
   free_ranges(&trace->ranges);
   free_samples(&trace->samples);
+  free_cpu_samples(&trace->cpu_samples);
   llmprof_attribution_free(&trace->attribution);
   llmprof_free(trace->projections);
   for (size_t i = 0; i < trace->facts_count; i++)

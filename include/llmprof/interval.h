@@ -56,6 +56,11 @@ size_t llmprof_intervals_after(const llmprof_intervals *set, int64_t time);
 int64_t llmprof_intervals_covered(const llmprof_intervals *set, int64_t from,
                                   int64_t to);
 
+/* The same, quickly where calls go on in time: *place is the caller's, of one
+ * set, 0 at first. */
+int64_t llmprof_intervals_covered_near(const llmprof_intervals *set,
+                                       size_t *place, int64_t from, int64_t to);
+
 /* The holes of at least `shortest` ns within [from, to). The caller frees
  * *gaps; on failure (NOMEM) there is nothing to free. */
 bool llmprof_intervals_gaps(llmprof_intervals *gaps,

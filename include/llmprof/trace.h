@@ -187,6 +187,26 @@ typedef struct llmprof_samples {
   double *values[LLMPROF_SAMPLED]; /* NaN: not sampled */
 } llmprof_samples;
 
+/* A function on sampled stacks, called from `parent`. What has the same
+ * function, module and parent is one; parents have lower numbers. */
+typedef struct llmprof_stack_frame {
+  uint32_t parent;   /* row in stack frames; LLMPROF_NONE: outermost */
+  uint32_t function; /* string; what has no name is "[libc.so.6]" */
+  uint32_t module;   /* string: library or script, without where it lies, or
+                        LLMPROF_NO_STRING */
+} llmprof_stack_frame;
+
+/* What the CPU was in, as it was sampled; by time, those without one last. */
+typedef struct llmprof_cpu_samples {
+  size_t count;
+  int64_t *time;    /* ns; LLMPROF_ABSENT when not recorded */
+  uint32_t *thread; /* row in threads, LLMPROF_NONE when not recorded */
+  uint32_t *stack;  /* row in stack frames: the innermost; LLMPROF_NONE when
+                       none was recorded */
+  int64_t *weight;  /* samples that the row stands for: 1 where it has a time */
+  uint8_t *cut;     /* 1: the outermost frames of the stack are missing */
+} llmprof_cpu_samples;
+
 /* ---- attribution: which ranges launched which GPU operations ----
  *
  * NVIDIA's rule: an operation belongs to every range, push/pop or start/end,
@@ -270,6 +290,7 @@ typedef enum llmprof_trace_table {
   LLMPROF_TABLE_CALLS,
   LLMPROF_TABLE_RANGES,
   LLMPROF_TABLE_SAMPLES,
+  LLMPROF_TABLE_CPU_SAMPLES,
   LLMPROF_TABLES,
 } llmprof_trace_table;
 bool llmprof_trace_has(const llmprof_trace *trace, llmprof_trace_table table);
@@ -320,6 +341,11 @@ const llmprof_ranges *llmprof_trace_ranges(llmprof_trace *trace,
                                            llmprof_error *err);
 const llmprof_samples *llmprof_trace_samples(llmprof_trace *trace,
                                              llmprof_error *err);
+const llmprof_cpu_samples *llmprof_trace_cpu_samples(llmprof_trace *trace,
+                                                     llmprof_error *err);
+const llmprof_stack_frame *llmprof_trace_stack_frames(llmprof_trace *trace,
+                                                      size_t *count,
+                                                      llmprof_error *err);
 const llmprof_diagnostic *llmprof_trace_diagnostics(llmprof_trace *trace,
                                                     size_t *count,
                                                     llmprof_error *err);
@@ -342,6 +368,8 @@ const llmprof_projection *llmprof_trace_projections(llmprof_trace *trace,
  * kernel_ranges  every pair of a kernel and a range around its launch; a
  *                kernel in no range makes one pair
  * samples        hardware samples: percent of the most that is possible
+ * cpu_samples    what the CPU was in: the innermost function of sampled stacks,
+ *                and its caller
  *
  * Columns are listed in core/trace/trace_op_columns.c and
  * trace_event_columns.c and, for users, in docs. */
@@ -362,8 +390,9 @@ typedef struct llmprof_trace_tag {
 /* Add two columns to a frame of this trace's operations or ranges: `name`, the
  * label of the innermost range around the launch, or from the range itself
  * outwards, whose tag is one of `tags`, and `name`_range, that range's row.
- * UNSUPPORTED when the frame is of something else or has such a column
- * already. */
+ * Around a CPU sample is a range of its thread, else one of another thread of
+ * its process; there a third column, `name`_own, is 1 or 0 to tell. UNSUPPORTED
+ * when the frame is of something else or has such a column already. */
 bool llmprof_trace_label(llmprof_trace *trace, llmprof_frame *frame,
                          const char *name, const llmprof_trace_tag *tags,
                          size_t count, llmprof_error *err);
@@ -399,11 +428,33 @@ typedef struct llmprof_span {
 } llmprof_span;
 
 /* The same two columns by time, where no range marks it: `name` is the name of
- * the span in which an operation starts on the GPU, `name`_range the span's
- * number, from 0. Spans are in order and do not overlap. */
+ * the span in which an operation starts on the GPU, or a CPU sample was taken,
+ * `name`_range the span's number, from 0. Spans are in order and do not
+ * overlap. */
 bool llmprof_trace_label_spans(llmprof_trace *trace, llmprof_frame *frame,
                                const char *name, const llmprof_span *spans,
                                size_t count, llmprof_error *err);
+
+/* ---- sampled stacks, summed up ----
+ *
+ * Over the rows of a frame of this trace's cpu_samples (UNSUPPORTED: of
+ * something else; RANGE: there are more samples than an int64_t counts). */
+
+/* The stacks as a tree, each function before those it called, the largest
+ * first: name (of the function), module, depth (0: outermost), self (samples in
+ * it) and total (and in what it called). What has fewer than `least` samples is
+ * left out, and so much more that at most `most` rows are there. NULL on
+ * failure. */
+llmprof_frame *llmprof_trace_stack_tree(llmprof_trace *trace,
+                                        llmprof_frame *samples, int64_t least,
+                                        size_t most, llmprof_error *err);
+
+/* By name and module, in the order of the tree: self, and total, in which a
+ * sample counts once however often the function is on its stack. NULL on
+ * failure. */
+llmprof_frame *llmprof_trace_stack_functions(llmprof_trace *trace,
+                                             llmprof_frame *samples,
+                                             llmprof_error *err);
 
 #ifdef __cplusplus
 }

@@ -23,6 +23,7 @@ typedef enum llmprof_part {
   LLMPROF_PART_RANGES,
   LLMPROF_PART_DIAGNOSTICS,
   LLMPROF_PART_SAMPLES,
+  LLMPROF_PART_CPU_SAMPLES,
   LLMPROF_PARTS,
 } llmprof_part;
 
@@ -216,6 +217,25 @@ typedef struct llmprof_sample_row {
 bool llmprof_builder_add_sample(llmprof_builder *builder,
                                 const llmprof_sample_row *sample,
                                 llmprof_error *err);
+
+/* The row of a stack's frame, which is new when none is like it. Its parent was
+ * added before. */
+bool llmprof_builder_add_stack_frame(llmprof_builder *builder,
+                                     const llmprof_stack_frame *frame,
+                                     uint32_t *row);
+
+typedef struct llmprof_cpu_sample_row {
+  int64_t time;    /* ns or LLMPROF_ABSENT */
+  uint32_t thread; /* row or LLMPROF_NONE */
+  uint32_t stack;  /* row: the innermost frame, or LLMPROF_NONE */
+  int64_t weight;  /* 1 where there is a time, else 1 or more */
+  bool cut;        /* the outermost frames are missing */
+} llmprof_cpu_sample_row;
+
+/* In any order. */
+bool llmprof_builder_add_cpu_sample(llmprof_builder *builder,
+                                    const llmprof_cpu_sample_row *sample,
+                                    llmprof_error *err);
 
 /* Where domains and categories get their names last: add ranges with numbers
  * of your own instead of strings, and have each pair turned into strings when

@@ -270,6 +270,7 @@ function Groups:mean(column) end
 ---@field capture "auto"|"nsys"|"builtin"|"recorded"|"none" Where the timeline comes from; none: the program runs by itself, and what it says of itself is all
 ---@field collector llmprof.Config.collector Keys collector.*
 ---@field counters "on"|"auto"|"builtin"|"ncu"|"off" Measure the selected kernels with hardware counters: on and auto by what took the timeline, builtin by llmprof's collector in the same run, or by ncu
+---@field cpu_stacks? string[] Files of collapsed stacks that a sampler such as py-spy or perf took of the run, STAGE=FILE of one stage
 ---@field hardware llmprof.Config.hardware Keys hardware.*
 ---@field launch llmprof.Config.launch Keys launch.*
 ---@field limits llmprof.Config.limits Keys limits.*
@@ -394,6 +395,7 @@ function Groups:mean(column) end
 ---@class llmprof.Results
 ---@field advice llmprof.results.advice
 ---@field counters? llmprof.results.counters
+---@field cpu_samples? llmprof.results.cpu_samples What the CPU was in: stacks that were sampled; absent where none were
 ---@field efficiency? llmprof.results.efficiency docs/metrics.md; of a stage, or of all without a parent together
 ---@field engine? { name?: string, title?: string } The serving engine that ran the model, by its ranges or kernels
 ---@field engine_metrics? llmprof.results.engine_metrics What the engine's own page said before, in and after the window
@@ -541,6 +543,11 @@ function Groups:mean(column) end
 ---@field from "live"|"recorded"|"builtin"
 ---@field tool? string
 
+---@class llmprof.results.cpu_samples
+---@field outside? integer Of these, taken in no stage of a repeat that counts
+---@field stages llmprof.results.sampled_stacks[] By stage, first those of the timeline, then those of files beside it
+---@field timeline? integer Samples that the timeline has
+
 ---@class llmprof.results.described
 ---@field formats { activations?: string, embeddings?: string, experts?: string, kv?: string, projections?: string, weights?: string }
 ---@field parameters { active?: integer, decoder?: integer, encoders?: integer, total?: integer }
@@ -598,6 +605,16 @@ function Groups:mean(column) end
 ---@field max number Most
 ---@field mean number Mean of the looks
 ---@field min number Least
+
+---@class llmprof.results.engine_look
+---@field at_ns number On the clock of the steps; ns
+---@field batch? number Of these, mean
+---@field kv_use? number Of the KV cache, 0 to 1
+---@field preemptions? number Since the look before
+---@field running? number Requests
+---@field step_ns? number Length of these, mean; ns
+---@field steps? integer That began since the look before
+---@field waiting? number Requests
 
 ---@class llmprof.results.engine_metrics
 ---@field acceptance? number Speculated tokens that were accepted over those drafted
@@ -1128,6 +1145,7 @@ function Groups:mean(column) end
 ---@class llmprof.results.ranks
 ---@field collectives? llmprof.results.collective_kernel[] Largest total time first
 ---@field engine? string That wrote the labels
+---@field engine_looks? llmprof.results.engine_look[] The engine's own numbers beside the steps, look for look
 ---@field expert_imbalance? number Time in kernels of experts: the busiest rank over the mean
 ---@field files llmprof.results.rank_file[] What it was read from
 ---@field gpu_time_ns? number Sum of the kernels of all ranks; ns
@@ -1235,6 +1253,24 @@ function Groups:mean(column) end
 ---@field sm? number 0 to 1
 ---@field tensor? number 0 to 1
 
+---@class llmprof.results.sampled_function
+---@field module? string Library or script that it is in
+---@field name string What has no name is its library in brackets
+---@field self integer Samples in it
+---@field total integer Samples in it or in what it called
+
+---@class llmprof.results.sampled_stacks
+---@field cut integer Of them, with a stack whose outermost functions are missing
+---@field different integer Functions that there are on the stacks
+---@field file? string That they are from, if not the timeline
+---@field functions llmprof.results.sampled_function[] Those with most samples of their own, largest first
+---@field other_threads? integer Samples of other threads of the process meanwhile, which are not among them
+---@field samples integer Samples
+---@field scope "thread"|"process"|"time"|"run"|"stage" Samples of the threads that the stage's ranges are on; of all threads of their processes meanwhile; of all while the GPU ran it; of the whole run; or, of a file without times, what it was named for
+---@field stage string
+---@field tree llmprof.results.stack_frame[] The stacks as a tree: each function before those it called, the largest first; without what has less than 0.1 % of the samples
+---@field without_stack integer Of them, without a stack
+
 ---@class llmprof.results.selection
 ---@field coverage? number 0 to 1
 ---@field dropped llmprof.results.dropped[]
@@ -1285,6 +1321,13 @@ function Groups:mean(column) end
 ---@class llmprof.results.source
 ---@field counters? llmprof.results.counters_source
 ---@field timeline? llmprof.results.timeline_source
+
+---@class llmprof.results.stack_frame
+---@field depth integer 0: the outermost; 1: what it called; and so on
+---@field module? string As in `functions`
+---@field name string As in `functions`
+---@field self integer Samples in it, called this way
+---@field total integer Samples in it or in what it called, called this way
 
 ---@class llmprof.results.stage
 ---@field api? llmprof.results.api CUDA API calls inside the stage, GPU idle or not

@@ -26,5 +26,15 @@ end
 given.kernels[2].name = "<script>alert(1)</script>"
 given.kernels[2].label = "</script><img src=x onerror=alert(1)>"
 
+-- Stacks whose names are made to act.
+local HOSTILE = "</script><svg onload=alert(1)>"
+given.cpu_samples = { timeline = 12, outside = 2, stages = { { stage = "decode", scope = "thread",
+  samples = 10, other_threads = 0, without_stack = 0, cut = 1, different = 4, functions = {
+    { name = "leaf", module = "work", self = 6, total = 6 } }, tree = {
+    { depth = 0, name = "main", module = "work", self = 1, total = 10 },
+    { depth = 1, name = "run", module = "work", self = 0, total = 6 },
+    { depth = 2, name = "leaf", module = "work", self = 6, total = 6 },
+    { depth = 1, name = HOSTILE, self = 3, total = 3 } } } } }
+
 assert(fs.write(arg[1], report.render(given, { "aggregates", "stages", "kernels", "operators",
   "roofline", "advice" })))

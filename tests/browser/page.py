@@ -167,6 +167,71 @@ class Page(unittest.TestCase):
         self.assertEqual("rgb(20, 23, 27)", background("screen", "dark"))
         self.assertEqual("rgb(255, 255, 255)", background("print", "dark"))
 
+    def frames(self):
+        """Functions of the flame graph, by name."""
+        return {element.find_element(By.CSS_SELECTOR, "text").get_attribute("textContent"): element
+                for element in self.browser.find_elements(By.CSS_SELECTOR, "#flame-1 svg svg")}
+
+    def place(self, name):
+        """Where a function begins and how wide it is, as shares of the graph; None: hidden."""
+        return self.browser.execute_script(
+            "const frame = arguments[0].querySelector('rect').getBoundingClientRect();"
+            "const graph = arguments[0].ownerSVGElement.getBoundingClientRect();"
+            "return frame.width ? [(frame.left - graph.left) / graph.width,"
+            "  frame.width / graph.width] : null;",
+            self.frames()[name])
+
+    def assert_place(self, name, left, width):
+        place = self.place(name)
+        self.assertAlmostEqual(left, place[0], places=2)
+        self.assertAlmostEqual(width, place[1], places=2)
+
+    def focused(self):
+        return self.browser.execute_script(
+            "const text = document.activeElement.querySelector('text');"
+            "return text && text.textContent;")
+
+    def test_a_flame_graph_is_as_wide_as_samples(self):
+        self.unfold("cpu_samples")
+        self.assert_place("main (work)", 0, 1)
+        self.assert_place("leaf (work)", 0, 0.6)
+        self.assert_place("</script><svg onload=alert(1)>", 0.6, 0.3)
+        self.assertEqual("leaf (work): 6 samples, 60.0 %; in itself 60.0 %",
+                         self.frames()["leaf (work)"].find_element(By.CSS_SELECTOR, "title")
+                         .get_attribute("textContent"))
+        graph = self.find("#flame-1 .stacks > svg")
+        self.assertTrue(graph.accessible_name)
+        self.assertIn("leaf (work)", self.frames()["leaf (work)"].accessible_name)
+
+    def test_a_click_widens_a_function(self):
+        self.unfold("cpu_samples")
+        whole = self.find("#flame-1 .tools button")
+        self.assertFalse(whole.is_displayed())
+        self.frames()["run (work)"].find_element(By.CSS_SELECTOR, "rect").click()
+        self.assert_place("run (work)", 0, 1)
+        self.assert_place("leaf (work)", 0, 1)
+        self.assert_place("main (work)", 0, 1)
+        self.assertIsNone(self.place("</script><svg onload=alert(1)>"))
+        self.assertIn("run (work): 6 samples", self.find("#flame-1 .said").text)
+        whole.click()
+        self.assert_place("run (work)", 0, 0.6)
+
+    def test_keys_go_through_a_flame_graph(self):
+        self.unfold("cpu_samples")
+        stops = self.browser.find_elements(By.CSS_SELECTOR, "#flame-1 [tabindex='0']")
+        self.assertEqual(1, len(stops))
+        self.browser.execute_script("arguments[0].focus()", stops[0])
+        for key, name in ((Keys.ARROW_DOWN, "run (work)"),
+                          (Keys.ARROW_RIGHT, "</script><svg onload=alert(1)>"),
+                          (Keys.ARROW_LEFT, "run (work)"), (Keys.ARROW_DOWN, "leaf (work)"),
+                          (Keys.ARROW_DOWN, "leaf (work)"), (Keys.ARROW_UP, "run (work)")):
+            ActionChains(self.browser).send_keys(key).perform()
+            self.assertEqual(name, self.focused())
+        ActionChains(self.browser).send_keys(Keys.ENTER).perform()
+        self.assert_place("run (work)", 0, 1)
+        ActionChains(self.browser).send_keys(Keys.ESCAPE).perform()
+        self.assert_place("run (work)", 0, 0.6)
+
 
 class Timeline(unittest.TestCase):
     """The timeline of a recorded run."""

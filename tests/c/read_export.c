@@ -76,13 +76,27 @@ static bool read_steps(llmprof_trace *trace, llmprof_error *err) {
   return ok;
 }
 
+static bool read_stacks(llmprof_trace *trace, llmprof_frame *samples,
+                        llmprof_error *err) {
+  llmprof_frame *tree = llmprof_trace_stack_tree(trace, samples, 1, 100, err);
+  llmprof_frame *functions =
+      tree ? llmprof_trace_stack_functions(trace, samples, err) : NULL;
+  bool ok =
+      functions && read_columns(tree, err) && read_columns(functions, err);
+  llmprof_frame_free(functions);
+  llmprof_frame_free(tree);
+  return ok;
+}
+
 static bool read_frame(llmprof_trace *trace, const char *name,
                        llmprof_error *err) {
   llmprof_frame *frame = llmprof_trace_frame(trace, name, err);
   if (!frame) return false;
-  bool labelled = llmprof_frame_find(frame, "op") == SIZE_MAX ||
+  bool sampled = llmprof_frame_find(frame, "cpu_sample") != SIZE_MAX;
+  bool labelled = (!sampled && llmprof_frame_find(frame, "op") == SIZE_MAX) ||
                   llmprof_trace_label(trace, frame, "stage", tags, 2, err);
-  bool ok = labelled && read_columns(frame, err);
+  bool ok = labelled && read_columns(frame, err) &&
+            (!sampled || read_stacks(trace, frame, err));
   llmprof_frame_free(frame);
   return ok;
 }

@@ -22,10 +22,12 @@ import figures
 import gains
 import host
 import inferred
+import joined
 import layers
 import meetings
 import model
 import spread
+import stacks
 from capture import Capture
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -280,6 +282,29 @@ def judge_stripped(table: Table, program: str, path: str, folder: str, title: st
         table.row(name, said.get(name), value)
 
 
+def judge_samples(table: Table, program: str, path: str, title: str) -> None:
+    """What the CPU was in, where it was sampled."""
+    capture = Capture(path)
+    names = [name for name in ("prefill", "decode") if name in capture.tags()]
+    if not names or not capture.rows("COMPOSITE_EVENTS", ["id"]):
+        return
+    results = results_of_export(program, path, [{"name": name} for name in names])
+    if results["repeats"].get("left_out"):
+        return
+    print(f"{title}, samples")
+    rows(table, *stacks.of_export(capture, names, results["cpu_samples"]))
+
+
+def judge_collapsed(table: Table, program: str, folder: str) -> None:
+    """A capture with collapsed stacks beside it."""
+    print(f"{os.path.relpath(folder, ROOT)}, collapsed stacks")
+    with tempfile.TemporaryDirectory() as out:
+        results = results_of_recipe(program, "alt_llm", folder, out + "/run")
+    for stage in results["cpu_samples"]["stages"]:
+        if "file" in stage:
+            rows(table, *stacks.of_file(os.path.join(folder, stage["file"]), stage))
+
+
 # ---- the captures ----
 
 # Those with a kernel that picks tokens.
@@ -344,6 +369,11 @@ def judge_recorded(table: Table, program: str, recipe: str) -> None:
         judge(table, "recipes/recorded/" + recipe, capture, stages_of(capture), results,
               raw if os.path.exists(raw) else None, own, folder)
         judge_digest(table, program, out + "/run", results)
+    if os.path.exists(os.path.join(folder, "operators.json")):
+        mine, operators = joined.ours(results), load(folder, "operators.json")["operators"]
+        found = joined.compute(capture, stages_of(capture), operators)
+        for name in sorted({**mine, **found}):
+            table.row(name, mine.get(name), found.get(name))
 
 
 def judge_files(table: Table, program: str, paths: List[str], title: str) -> None:
@@ -368,12 +398,16 @@ def main() -> None:
         judge_files(table, program, paths, "tests/fixtures/" + name)
     for path in exports_in_tree():
         judge_export(table, program, path, os.path.relpath(path, ROOT))
+    judge_samples(table, program, os.path.join(FIXTURES, "cpu_samples", "run.sqlite"),
+                  "tests/fixtures/cpu_samples/run.sqlite")
+    judge_collapsed(table, program, os.path.join(FIXTURES, "cpu_samples"))
     given = os.environ.get("LLMPROF_CAPTURES")
     with tempfile.TemporaryDirectory() as folder:
         for name in UNMARKED:
             judge_stripped(table, program, os.path.join(ROOT, name), folder, name)
         for path in sorted(glob.glob(f"{given}/**/*.sqlite*", recursive=True)) if given else []:
             judge_export(table, program, unpacked(path, folder), path)
+            judge_samples(table, program, unpacked(path, folder), path)
             if not any(engine.LABEL.match(tag) for tag in Capture(unpacked(path, folder)).tags()):
                 judge_stripped(table, program, unpacked(path, folder), folder, path)
     print(f"{table.count} figures compared, {table.wrong} differ")

@@ -7,6 +7,7 @@ local breakdown = require "llmprof.analysis.breakdown"
 local engines = require "llmprof.engines"
 local categories = require "llmprof.analysis.categories"
 local efficiency = require "llmprof.analysis.efficiency"
+local cpu_samples = require "llmprof.analysis.cpu_samples"
 local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
 local events = require "llmprof.analysis.events"
@@ -276,9 +277,9 @@ end
 -- metrics (metrics.json), arch, arch_complaint and run (of llmprof.model.choice), gpu
 -- (the configuration's hardware table), launches (of llmprof.nvidia.ncu.launches), samples (of
 -- llmprof.gpu_watch), complaints (of nsys), recorder (of integrity.judge), plain (metrics of
--- runs without the profiler),
--- ranks (of analysis.rank_view), overhead (of analysis.overhead), missing (list of
--- { what, why, how }), flops (the recipe's: a function of a stage and metrics).
+-- runs without the profiler), stacks (of run.sampled_stacks), ranks (of analysis.rank_view),
+-- overhead (of analysis.overhead), missing (list of { what, why, how }), flops (the recipe's: a
+-- function of a stage and metrics).
 --
 -- Its advice is made from the results themselves: llmprof.advice.
 function analysis.results(given)
@@ -325,6 +326,7 @@ function analysis.results(given)
     results.repeats = { count = count, used = count, skipped_first = false, whole_run = false }
   end
   results.kernels = kernel_records(given.kernels)
+  results.cpu_samples = cpu_samples.describe(given)
   if given.trace and not given.found.whole then
     results.modules = modules.times(given.trace, given.found)
     results.gaps = gaps.longest { trace = given.trace, found = given.found,

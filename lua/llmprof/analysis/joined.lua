@@ -238,6 +238,7 @@ local function add_idle(trace, found, ops)
   for _, group in ipairs(ops:group { by = { "pid" } }) do
     local calls = waiting.calls_of(trace, check(trace:frame "gpu"), group.pid)
     list[#list + 1] = outside_of(check(ops:where { pid = group.pid or false }), calls)
+    calls:close()
   end
   local all = pack.join(list)
   ops:match { by = { "op" }, other = all, keys = { "op" }, name = "idle_row" }
@@ -255,7 +256,7 @@ end
 
 
 local function sums_by(ops, by)
-  return ops:group { by = by, sum = { "duration", "outside_ns" } }
+  return ops:group { by = by, total = { "duration", "outside_ns" } }
 end
 
 

@@ -44,6 +44,10 @@ layout.workload = { folder = "workload", metrics = "workload/metrics.json",
 -- Ranks: what was found out of them, and what is kept of each one's file.
 layout.ranks = { folder = "ranks", record = "ranks/ranks.json" }
 
+-- Collapsed stacks of samplers beside the profiler, in a recorded capture as well: a file
+-- for each stage, "whole run.folded" for all of them.
+layout.stacks = "stacks"
+
 -- Folders of a bundle, there even when they stay empty.
 layout.folders = { layout.nsys.folder, layout.ncu.folder, layout.workload.folder,
   layout.ranks.folder }
@@ -103,6 +107,28 @@ function layout.program(name)
 end
 
 
+-- The collapsed stacks of a stage, and the stage that a file is of.
+function layout.stacks_of(stage)
+  return ("%s/%s.folded"):format(layout.stacks, stage)
+end
+
+
+function layout.stage_of_stacks(name)
+  return name:match "([^/]+)%.folded$"
+end
+
+
+-- Files of collapsed stacks below a folder, sorted.
+function layout.stacks_in(folder)
+  local list = {}
+  for _, name in ipairs(fs.list(folder .. "/" .. layout.stacks) or {}) do
+    if layout.stage_of_stacks(name) then list[#list + 1] = layout.stacks .. "/" .. name end
+  end
+  table.sort(list)
+  return list
+end
+
+
 -- Names that files had in the layout that this one replaces, by those they have.
 layout.replaces = {
   [layout.summary "cuda_gpu_kern_sum"] = "nsys/summary.csv",
@@ -120,7 +146,7 @@ layout.replaces = {
 local function known_names()
   local names = { layout.manifest, layout.config, layout.inputs, layout.environment,
     layout.timeline, layout.gpu_samples, layout.selection, layout.counters, layout.results,
-    layout.events, layout.perfetto, layout.ranks.folder, layout.ranks.record }
+    layout.events, layout.perfetto, layout.ranks.folder, layout.ranks.record, layout.stacks }
   table.move(layout.best_reports, 1, #layout.best_reports, #names + 1, names)
   for _, tool in ipairs { layout.nsys, layout.ncu, layout.collector } do
     for _, name in pairs(tool) do names[#names + 1] = name end
@@ -142,7 +168,8 @@ local function found_names(folder)
   for _, name in ipairs(folders.names(folder)) do
     if layout.is_rank(name) then names[#names + 1] = name end
   end
-  for _, inside in ipairs { layout.ranks.folder, layout.nsys.folder, layout.ncu.folder } do
+  for _, inside in ipairs { layout.ranks.folder, layout.nsys.folder, layout.ncu.folder,
+    layout.stacks } do
     for _, name in ipairs(folders.names(folder .. "/" .. inside)) do
       names[#names + 1] = ("%s/%s"):format(inside, name)
     end

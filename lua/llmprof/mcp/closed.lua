@@ -7,7 +7,7 @@ local closed = {}
 
 -- Of the session: frames and plain tables. `trace`, `sql`, `run` and `files` reach files.
 local DATA = { "kernels", "ops", "transfers", "api", "ranges", "stages", "steps", "collectives",
-  "gaps", "layers", "counters", "samples", "overlap", "results", "help" }
+  "gaps", "layers", "counters", "samples", "cpu_samples", "overlap", "results", "help" }
 
 -- Of Lua: nothing that loads code, catches an interrupt or reaches another environment.
 local FUNCTIONS = { "assert", "error", "ipairs", "math", "next", "pairs", "select", "table",

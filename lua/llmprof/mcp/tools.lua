@@ -103,11 +103,15 @@ local function asking(server, name, ...)
 end
 
 
--- A comparison with no more than so many kernels of each; it says how many are left out.
+-- A comparison with no more than so many kernels of each, those that took as long as
+-- before none of them; it says how many are left out.
 local function compared(said, most)
   local made = errors.check("failed", json.decode(said))
   for _, one in ipairs(made.comparisons) do
-    local kept = table.move(one.kernels, 1, math.min(most, #one.kernels), 1, json.list {})
+    local kept = json.list {}
+    for _, kernel in ipairs(one.kernels) do
+      if #kept < most and kernel.difference_ns ~= 0 then kept[#kept + 1] = kernel end
+    end
     one.kernels_left_out, one.kernels = #one.kernels - #kept, kept
   end
   return cut(assert(json.encode(made)))
@@ -148,10 +152,10 @@ local list = {
       return encode_rows(kept, given.top or 50)
     end },
   { name = "query", description = "Ask a run's timeline in Lua, read only: kernels, ops, "
-    .. "transfers, api, ranges, stages, steps, layers, gaps, collectives are frames with "
-    .. ":where{stage=\"decode\"}, :group(\"label\"), :sum(\"dur\"), :agg(\"count\", \"p99 dur\"), "
-    .. ":sort(\"-dur\"), :top(10), :join(other, \"step\"); durations are ns. help(kernels) lists "
-    .. "columns, help \"methods\" methods. For example "
+    .. "transfers, api, ranges, stages, steps, layers, gaps, collectives, cpu_samples are frames "
+    .. "with :where{stage=\"decode\"}, :group(\"label\"), :sum(\"dur\"), "
+    .. ":agg(\"count\", \"p99 dur\"), :sort(\"-dur\"), :top(10), :join(other, \"step\"); "
+    .. "durations are ns. help(kernels) lists columns, help \"methods\" methods. For example "
     .. "kernels:where{stage=\"decode\"}:group(\"category\"):sum(\"dur\"):sort(\"-dur\")",
     schema = object({ run = { type = "string", description = RUN.description
       .. ", or a trace (.sqlite)" }, code = text_of "One expression or chunk of Lua" },

@@ -30,6 +30,8 @@ return {
     min = 1 },
   ["workload.operators_trace"] = { "Chrome trace of torch.profiler to take the operators from, "
     .. "instead of a run under it", type = "string" },
+  ["cpu_stacks"] = { "Files of collapsed stacks that a sampler such as py-spy or perf took of "
+    .. "the run, STAGE=FILE of one stage", type = "list", one = true },
   ["operators"] = { "Run the workload once more under its own profiler", "on",
     choices = { "on", "off" } },
   ["counters"] = { "Measure the selected kernels with hardware counters: on and auto by what "

@@ -12,13 +12,14 @@
 --   chart      name, label, data (a page draws it), picture (a function that gives
 --              Mermaid), otherwise (what stands there without data)
 --   multiples  label, what ("step"), panels: small pictures of llmprof.report.multiples
+--   flame      name, label, samples, tree: sampled stacks as results.json has them
 --   timeline   results, picture, events (is there a place for single ones)
 --   code       text
 local blocks = {}
 
 -- Every kind; tests/lua/spec/report/blocks_spec.lua is red until each writer has it.
 blocks.kinds = { "heading", "paragraph", "verdict", "tiles", "moves", "table", "chart",
-  "multiples", "timeline", "code" }
+  "multiples", "flame", "timeline", "code" }
 
 for _, kind in ipairs(blocks.kinds) do
   -- A block of that kind, with these fields.

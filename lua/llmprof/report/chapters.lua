@@ -8,6 +8,7 @@ local parts = require "llmprof.report.parts"
 local ranks = require "llmprof.report.ranks"
 local sections = require "llmprof.report.sections"
 local served = require "llmprof.report.served"
+local stacks = require "llmprof.report.stacks"
 
 local chapters = {}
 
@@ -26,6 +27,8 @@ local list = {
     when = function(results) return results.layers end },
   { "modules", "Modules and Operators", parts.modules, after = "stages",
     when = function(results) return results.modules end },
+  { "cpu_samples", "CPU Samples", stacks.blocks, after = "stages",
+    when = function(results) return results.cpu_samples end },
   { "gaps", "Longest Gaps", parts.gaps, after = "stages",
     when = function(results) return results.gaps and #results.gaps > 0 end },
   { "ranks", "Steps, Ranks and Collectives", ranks.blocks, after = "stages",

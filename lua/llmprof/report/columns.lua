@@ -184,6 +184,22 @@ columns.marked_operators = {
   ms("host_self_ns", "CPU itself", 3),
 }
 
+-- Samples of a stack or function, and their share of those of the stage.
+local samples = { word("stage", "stage"),
+  { key = "file", title = "file", type = "text", optional = true } }
+local of_samples = { count("self", "in itself"), bar("self_share", "share"),
+  count("total", "with what it called"), percent("total_share", "share") }
+
+columns.cpu_samples = { samples[1], samples[2], name("name", "function", 72),
+  word("module", "of"), table.unpack(of_samples) }
+
+-- Of one stage.
+columns.stage_functions = { name("name", "function", 72), word("module", "of"),
+  table.unpack(of_samples) }
+
+columns.cpu_stacks = { samples[1], samples[2], count("depth", "depth"),
+  name("name", "function", 72), word("module", "of"), table.unpack(of_samples) }
+
 columns.step_layers = {
   count("index", "layer"), count("kernels", "kernels"), ms("mean_ns", "time", 3),
   ms("std_ns", "spread", 3), count("count", "steps"),
@@ -415,6 +431,14 @@ columns.request_rows = {
   ms("sent_ns", "sent"), ms("ttft_ns", "TTFT"), ms("tpot_ns", "TPOT"), ms("length_ns", "answered"),
   count("tokens", "tokens"), id("first_step", "first step"), count("steps", "steps"),
   id("prefill_step", "prefill step"), ms("stall_ns", "stalls"),
+}
+
+columns.engine_looks = {
+  ms("at_ns", "look at"), { key = "running", title = "running", digits = 0 },
+  { key = "waiting", title = "waiting", digits = 0 },
+  { key = "kv_percent", title = "KV cache %", digits = 1 },
+  { key = "preemptions", title = "preemptions", digits = 0 }, count("steps", "steps since"),
+  { key = "batch", title = "mean batch", digits = 1 }, ms("step_ns", "mean step"),
 }
 
 columns.left_out = { word("text", "left out") }

@@ -29,6 +29,20 @@ function gists.stages(results)
 end
 
 
+-- The function that most samples of the last stage are in, which is the decode as a rule.
+function gists.cpu_samples(results)
+  local list = results.cpu_samples.stages
+  for i = #list, 1, -1 do
+    local stage, first = list[i], list[i].functions[1]
+    if first and not stage.file then
+      return ("%s: %s %s"):format(stage.stage, text.truncate(first.name, 48, "middle"),
+        words.percent(first.self / stage.samples))
+    end
+  end
+  return counted(list[1].samples, "sample")
+end
+
+
 function gists.gaps(results)
   return "up to " .. words.ms(results.gaps[1].ns)
 end

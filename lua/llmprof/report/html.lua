@@ -13,9 +13,9 @@ local report = {}
 
 -- In the order of the page. Those of `keys` are left out where `report` does not name
 -- them.
-local ORDER = { "advice", "load", "stages", "gaps", "modules", "layers", "ranks", "aggregates",
-  "mfu", "roofline", "kernels", "operators", "trust", "missing", "abstained", "silent",
-  "environment", "source", "next" }
+local ORDER = { "advice", "load", "stages", "cpu_samples", "gaps", "modules", "layers", "ranks",
+  "aggregates", "mfu", "roofline", "kernels", "operators", "trust", "missing", "abstained",
+  "silent", "environment", "source", "next" }
 local KEYS = { advice = true, stages = true, aggregates = true, mfu = true, roofline = true,
   kernels = true, operators = true, environment = true }
 
@@ -55,6 +55,16 @@ local function folded(chapter)
 end
 
 
+local function has_flame(list)
+  for _, chapter in ipairs(list) do
+    for _, block in ipairs(chapter.content) do
+      if block.kind == "flame" then return true end
+    end
+  end
+  return false
+end
+
+
 -- What the charts of the page draw, by their names.
 local function drawn(list)
   local data = {}
@@ -90,7 +100,7 @@ function report.render(results, order, events)
   out[#out + 1] = "</main>\n" .. footer(results)
   return document.render {
     title = title .. ": where the time goes", generator = "llmprof " .. results.run.llmprof,
-    body = table.concat(out), data = drawn(list), events = events,
+    body = table.concat(out), data = drawn(list), events = events, flames = has_flame(list),
   }
 end
 

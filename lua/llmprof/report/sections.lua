@@ -7,6 +7,7 @@ local nearest = require "llmprof.base.nearest"
 local rank_rows = require "llmprof.report.rank_rows"
 local rows = require "llmprof.report.rows"
 local served_rows = require "llmprof.report.served_rows"
+local stack_rows = require "llmprof.report.stack_rows"
 
 local sections = {}
 
@@ -38,6 +39,9 @@ local list = {
   { "repeats", "Latency of each repeat, profiled" },
   { "stages", "Per-Stage Timings" },
   { "cpu", "The CPU, by stage" },
+  { "cpu_samples", "Functions that the CPU was in", subject = "sampled stacks",
+    rows = stack_rows.functions },
+  { "cpu_stacks", "Sampled stacks", subject = "sampled stacks", rows = stack_rows.frames },
   { "categories", "GPU time by category" },
   { "efficiency", "MFU/MBU", subject = "the model's cost" },
   { "sampled", "Hardware samples" },
@@ -65,6 +69,7 @@ local list = {
   { "rank_files", "Files and their clocks", rows = of_ranks "files" },
   { "requests", "What clients saw", rows = rank_rows.requests },
   { "request_rows", "Requests and their steps", rows = rank_rows.request_rows },
+  { "engine_looks", "The engine's own numbers beside the steps", rows = rank_rows.engine_looks },
   { "left_out", "Left out", rows = rank_rows.left_out },
   { "kernels", "Kernels", columns = columns.page_kernels },
   { "ranges", "Counters of whole ranges", subject = "counters" },

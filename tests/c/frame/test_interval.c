@@ -183,6 +183,27 @@ static void test_longer_than_64_bits(void **state) {
 
 /* ---- against counting each nanosecond ---- */
 
+/* Near any place, forwards and back: as without one. */
+static void test_covered_near(void **state) {
+  (void)state;
+  enum {
+    COUNT = 500
+  };
+  static llmprof_interval items[COUNT];
+  for (int i = 0; i < COUNT; i++)
+    items[i] = (llmprof_interval){10 * i, 10 * i + 1 + rand() % 9};
+  llmprof_intervals set = {items, COUNT};
+  size_t place = 0;
+  for (int64_t from = -5; from < 10 * COUNT + 9; from += rand() % 40) {
+    int64_t at = rand() % 20 ? from : rand() % (10 * COUNT);
+    int64_t to = at + rand() % 50 - 2;
+    assert_true(llmprof_intervals_covered_near(&set, &place, at, to) ==
+                llmprof_intervals_covered(&set, at, to));
+  }
+  place = 0;
+  assert_true(llmprof_intervals_covered_near(&none, &place, 0, 9) == 0);
+}
+
 static void test_random_sets(void **state) {
   (void)state;
   enum {
@@ -260,6 +281,7 @@ int main(void) {
       cmocka_unit_test(test_overlap),
       cmocka_unit_test(test_join),
       cmocka_unit_test(test_longer_than_64_bits),
+      cmocka_unit_test(test_covered_near),
       cmocka_unit_test(test_random_sets),
       cmocka_unit_test(test_allocations),
   };

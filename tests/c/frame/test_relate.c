@@ -275,6 +275,36 @@ static void test_match(void **state) {
 
 /* ---- failures ---- */
 
+/* Integers near each other are matched without interning. */
+static bool match_near(little *l, const int64_t *cells, size_t rows,
+                       llmprof_error *err) {
+  const llmprof_column column = {
+      .name = "at", .type = LLMPROF_I64, .data = cells};
+  llmprof_frame *there = test_frame(rows, l->pool, &column, 1);
+  bool ok = there ? llmprof_frame_match(l->frame, (size_t[]){START}, there,
+                                        (size_t[]){0}, 1, "near", err)
+                  : llmprof_fail_nomem(err);
+  llmprof_frame_free(there);
+  return ok;
+}
+
+static void test_match_near(void **state) {
+  llmprof_error err = {0};
+  assert_true(match_near(*state, (int64_t[]){8, 5, NONE, 7, 20}, 5, &err));
+  check_cells(((little *)*state)->frame, "near",
+              (int64_t[]){4, NONE, 1, NONE, NONE, 3, 0});
+  assert_false(match_near(*state, (int64_t[]){8, 5, 8}, 3, &err));
+  assert_int_equal(err.code, LLMPROF_RANGE);
+}
+
+static bool make_and_match_near(void *unused, llmprof_error *err) {
+  (void)unused;
+  little l = {0};
+  bool ok = little_make(&l, err) && match_near(&l, (int64_t[]){5, 7}, 2, err);
+  little_free(&l);
+  return ok;
+}
+
 static void test_beside(void **state) {
   little *l = *state;
   llmprof_frame *f = l->frame;
@@ -316,6 +346,7 @@ static bool make_and_relate(void *unused, llmprof_error *err) {
 static void test_allocations(void **state) {
   (void)state;
   test_every_allocation(make_and_relate, NULL);
+  test_every_allocation(make_and_match_near, NULL);
 }
 
 static void test_interrupt(void **state) {
@@ -358,6 +389,7 @@ int main(void) {
       TEST(test_rolling),
       TEST(test_share_and_difference),
       TEST(test_match),
+      TEST(test_match_near),
       TEST(test_beside),
       TEST(test_outline),
       TEST(test_interrupt),

@@ -150,6 +150,30 @@ static void test_threads(void **state) {
   expect_thread("/opt/S/run", "run");
 }
 
+static void expect_place(const char *name, const char *shown) {
+  llmprof_buffer out = {0};
+  llmprof_buffer_puts(&out, "");
+  llmprof_scrub_place(&out, name);
+  assert_string_equal(out.bytes, shown);
+  llmprof_buffer_free(&out);
+}
+
+static void test_places(void **state) {
+  (void)state;
+  expect_place("/usr/lib/libc.so.6", "libc.so.6");
+  expect_place("/home/John Doe/a b.so", "a b.so");
+  expect_place("run(int)::{lambda(/home/John Doe/a.cc:3:4)#1}",
+               "run(int)::{lambda(a.cc:3:4)#1}");
+  expect_place("(anonymous class at /home/s/x.h:9:1)",
+               "(anonymous class at x.h:9:1)");
+  expect_place("operator/(int, int)", "operator/(int, int)");
+  expect_place("std::enable_if<(N / 2)>", "std::enable_if<(N / 2)>");
+  expect_place("torch/nn/linear.py", "torch/nn/linear.py");
+  expect_place("[vdso]", "[vdso]");
+  expect_place("/home/s/", "");
+  expect_place("", "");
+}
+
 static void test_messages(void **state) {
   (void)state;
   static const char *const kept[] = {
@@ -347,6 +371,7 @@ int main(void) {
       cmocka_unit_test(test_computed_columns),
       cmocka_unit_test(test_programs),
       cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_places),
       cmocka_unit_test(test_messages),
       cmocka_unit_test(test_values),
       cmocka_unit_test(test_events_stay),

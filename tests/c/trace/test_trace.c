@@ -284,7 +284,8 @@ static void test_labels(void **state) {
   llmprof_frame_free(frame);
   frame = frame_of(trace, "api");
   expect_no_label(trace, frame, "x",
-                  "only frames of GPU operations or of ranges can be labelled");
+                  "only frames of GPU operations, of ranges or of CPU samples "
+                  "can be labelled");
   llmprof_frame_free(frame);
   llmprof_trace_close(trace);
 }
@@ -312,11 +313,11 @@ static void test_frame_names(void **state) {
   (void)state;
   static const char *const names[] = {
       "kernels", "transfers",   "graphs",        "gpu",     "api",
-      "ranges",  "projections", "kernel_ranges", "samples",
+      "ranges",  "projections", "kernel_ranges", "samples", "cpu_samples",
   };
-  for (size_t i = 0; i < 9; i++)
+  for (size_t i = 0; i < 10; i++)
     assert_string_equal(llmprof_trace_frame_name(i), names[i]);
-  assert_null(llmprof_trace_frame_name(9));
+  assert_null(llmprof_trace_frame_name(10));
   llmprof_error err = {0};
   llmprof_trace *trace = open_export();
   assert_null(llmprof_trace_frame(trace, "kernel", &err));

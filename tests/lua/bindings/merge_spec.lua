@@ -53,6 +53,27 @@ describe("llmprof.merge.files", function()
     for row = 1, #steps do assert.equal(6, steps:get(row, "operations")) end
   end)
 
+  it("counts samples on, so that each keeps its stack and its time", function()
+    local sampled = "tests/fixtures/cpu_samples/run.sqlite"
+    local function told(path)
+      local frame = assert(assert(trace.open(path)):frame "cpu_samples")
+      local list = frame:group { by = { "name", "caller", "tid" } }
+      return #frame, list, frame:get(1, "time")
+    end
+    local count, functions, first = told(sampled)
+    assert(merge.files({ ONE, sampled, sampled }, target))
+    local all, both, time = told(target)
+    assert.equal(2 * count, all)
+    assert.equal(#functions, #both)
+    for i, row in ipairs(functions) do
+      assert.same({ row.name, row.caller, row.tid, 2 * row.count },
+        { both[i].name, both[i].caller, both[i].tid, both[i].count })
+    end
+    local epochs = {}
+    for i, path in ipairs { ONE, sampled } do epochs[i] = assert(trace.open(path)):info().epoch end
+    assert.equal(first + epochs[2] - epochs[1], time)
+  end)
+
   it("adds tables that only a later one has, and descriptions once", function()
     assert(merge.files({ ONE, TWO }, target))
     assert.same({ { n = 1 } }, rows(target, "SELECT count(*) AS n FROM PROFILER_OVERHEAD"))

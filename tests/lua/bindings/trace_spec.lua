@@ -162,7 +162,7 @@ describe("llmprof.trace", function()
       return message
     end
     assert.equal("the frame belongs to another trace", refusal(other:frame "gpu", "x", {}))
-    assert.equal("only frames of GPU operations or of ranges can be labelled",
+    assert.equal("only frames of GPU operations, of ranges or of CPU samples can be labelled",
       refusal(t:frame "api", "x", {}))
     assert.equal("the frame has a column 'name' or 'name_range' already",
       refusal(kernels, "name", {}))

@@ -23,9 +23,10 @@ local command = {
   summary = "keep what a run captured as a recorded capture",
   usage = "record [OPTION...] RUN FOLDER",
   details = [[
-Copies the timeline (scrubbed), counters, operators and the workload's own numbers
-of a run into a folder that `capture=recorded recorded=FOLDER` analyses again,
-on any machine. RUN is a run's id, its folder or latest.]],
+Copies the timeline (scrubbed), counters, operators, collapsed stacks and the
+workload's own numbers of a run into a folder that `capture=recorded
+recorded=FOLDER` analyses again, on any machine. RUN is a run's id, its folder or
+latest.]],
   options = {
     user.root_option,
   },
@@ -199,16 +200,27 @@ local function check_empty(folder)
 end
 
 
+-- What of a run is kept: { name (in the folder), target (in the bundle) } each.
+local function kept_files(run)
+  local list = {}
+  for _, file in ipairs(layout.recorded) do
+    if run:has(file.target) then list[#list + 1] = file end
+  end
+  for _, name in ipairs(layout.stacks_in(run.dir)) do
+    list[#list + 1] = { name = name, target = name }
+  end
+  return list
+end
+
+
 -- Its files into a folder that is to be made; their number and bytes.
 local function fill(run, source, folder)
   local bytes, count = 0, 0
   check(fs.mkdir(folder))
-  for _, file in ipairs(layout.recorded) do
-    if run:has(file.target) then
-      local target = folder .. "/" .. file.name
-      copy(run, file, target)
-      bytes, count = bytes + check(fs.stat(target)).size, count + 1
-    end
+  for _, file in ipairs(kept_files(run)) do
+    local target = folder .. "/" .. file.name
+    copy(run, file, target)
+    bytes, count = bytes + check(fs.stat(target)).size, count + 1
   end
   check(fs.write(folder .. "/" .. layout.ABOUT, document.encode("capture", about(run, source))))
   return count, bytes

@@ -16,9 +16,10 @@ local command = {
   usage = "scrub [OPTION...] TRACE.sqlite | RUN_ID | latest",
   details = [[
 Events, kernel names and NVTX texts stay; environment variables, command lines,
-output of processes, host and user names, paths and call chains go. A
-.nsys-rep cannot be scrubbed: export it first, and hand on the copy alone. What was
-kept of the export in your cache stays there: llmprof clean --cache removes it.]],
+output of processes, host and user names, paths and call chains but those of CPU
+samples go. A .nsys-rep cannot be scrubbed: export it first, and hand on the copy
+alone. What was kept of the export in your cache stays there: llmprof clean --cache
+removes it.]],
   options = {
     { "force", help = "replace a file that is there" },
     { "output", short = "o", arg = "FILE", help = "write here; TRACE.scrubbed.sqlite" },

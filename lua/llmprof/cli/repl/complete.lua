@@ -73,7 +73,7 @@ end
 
 
 local frame_names = { "kernels", "ops", "transfers", "api", "ranges", "stages", "steps",
-  "collectives", "gaps", "layers", "counters", "samples" }
+  "collectives", "gaps", "layers", "counters", "samples", "cpu_samples" }
 
 
 -- Inside quotes: columns of the frame that the line starts with, or of all

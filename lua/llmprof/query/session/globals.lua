@@ -23,6 +23,8 @@ return {
     'layers:group("layer"):mean("dur")' },
   { "samples", "hardware samples, in percent of the most that is possible: a frame",
     'samples:mean("dram_read")' },
+  { "cpu_samples", "what the CPU was in, sampled: a frame",
+    'cpu_samples:group("stage", "name"):sum("weight"):sort("-weight"):top(10)' },
   { "counters", "launches that ncu measured: a frame",
     'counters:group("bound"):count()' },
   { "overlap", "overlap(a, b): how much of the time of two frames both ran",

@@ -80,7 +80,7 @@ end
 local function about_column(name)
   local lines = {}
   for _, one in ipairs(fields) do
-    local global, bare = one[1]:match "^(%w+)%.(.*)$"
+    local global, bare = one[1]:match "^([%w_]+)%.(.*)$"
     if (bare or one[1]) == name then
       lines[#lines + 1] = ("column %s%s: %s\n%s"):format(name, global and " of " .. global or "",
         one[2], example(one[3]))

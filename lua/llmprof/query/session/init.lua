@@ -18,6 +18,7 @@ local needs = {
   steps = "a trace whose steps are marked, or can be inferred",
   layers = "a trace whose layers can be told",
   collectives = "a trace with kernels that communicate",
+  cpu_samples = "a trace (.sqlite), collapsed stacks (.folded) or the folder of a run",
 }
 
 local is_global = {}

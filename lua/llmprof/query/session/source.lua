@@ -3,6 +3,8 @@
 local lazy = require "llmprof.base.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
 local categories = lazy "llmprof.analysis.categories"
+local complete = lazy "llmprof.trace.complete"
+local cpu_samples = lazy "llmprof.analysis.cpu_samples"
 local counters = lazy "llmprof.query.session.counters"
 local document = lazy "llmprof.base.document"
 local errors = require "llmprof.base.errors"
@@ -19,6 +21,7 @@ local results_file = lazy "llmprof.bundle.results_file"
 local sqlite = require "llmprof.sqlite"
 local stand = require "llmprof.query.session.stand"
 local stages = lazy "llmprof.analysis.stages"
+local trace = require "llmprof.trace"
 local trace_file = lazy "llmprof.trace.file"
 local user = lazy "llmprof.recipe.user"
 
@@ -43,6 +46,7 @@ local shown = {
   collectives = { "world", "phase", "layer", "start", "duration", "waiting", "transfer", "late",
     "short_name" },
   ranges = { "start", "duration", "level", "tid", "tag" },
+  cpu_samples = { "time", "tid", "stage", "name", "module", "caller", "depth", "weight" },
   samples = { "device", "start", "duration", "gpu", "sm", "tensor", "dram_read", "dram_write" },
 }
 
@@ -62,6 +66,8 @@ local function from_folder(folder)
     manifest_path = layout.find(folder, "manifest"),
     counters_path = layout.find_captured(folder, "counters"),
     operators_path = layout.find_operators(folder) }
+  local stacks = layout.stacks_in(folder)[1]
+  made.stacks_path = stacks and folder .. "/" .. stacks
   if not (made.trace_path or made.results_path or made.counters_path) then
     errors.raise("usage", folder .. ": neither a run's folder nor a recorded capture",
       { hint = ("such a folder holds %s or run.sqlite"):format(layout.timeline) })
@@ -94,6 +100,8 @@ function source.new(word)
     made = from_folder(path)
   elseif path:find "%.csv$" then
     made = { path = path, counters_path = path }
+  elseif path:find "%.folded$" then
+    made = { path = path, stacks_path = path }
   else
     made = { path = path, trace_path = path }
   end
@@ -153,13 +161,39 @@ function parts.joined(self)
 end
 
 
--- A frame of operations with stage and part, and where they stand. Stages that are no
--- ranges are found again.
-local function operations(self, name)
+local LABELLED = { { name = "stage", type = "string" }, { name = "stage_range", type = "integer" },
+  { name = "part", type = "string" }, { name = "part_range", type = "integer" } }
+
+-- Noted of a trace without results where ranges mark its stages.
+local MARKED = "stages are marked"
+
+-- What stages.label takes. Stages that are no ranges are found again.
+local function marks(self)
   local results = self.results
-  local inferred = not results or results.inferred or results.engine
-  return stand.promise(self, stages.label(self.trace, check(self.trace:frame(name)),
-    inferred and self.found or { declared = self.declared }))
+  local is_marked = results and not (results.inferred or results.engine)
+    or not results and self.trace:note(MARKED)
+  if is_marked then return { declared = self.declared } end
+  local found = self.found
+  if not (results or found.whole or found.inferred or found.by_engine) then
+    self.trace:note(MARKED, "yes")
+  end
+  return found
+end
+
+
+-- The frame of this name with stage and part.
+local function labelled(self, name)
+  return function()
+    return stages.label(self.trace, check(self.trace:frame(name)), marks(self))
+  end
+end
+
+
+-- A frame of operations, which is promised stage, part and where each operation stands.
+local function operations(self, name)
+  complete.check(self.trace)
+  local made = check(self.trace:frame(name)):promise(LABELLED, labelled(self, name))
+  return stand.promise(self, made)
 end
 
 
@@ -172,7 +206,7 @@ local function labels_of(results, given)
 end
 
 
--- Say the category and the label of every kernel, by its name.
+-- The category and the label of every kernel, by its name.
 local function describe(made, results)
   local names = check(made:group { by = { "name" }, columns = {} })
   local given = {}
@@ -190,9 +224,16 @@ local function describe(made, results)
 end
 
 
+local DESCRIBED = { { name = "category", type = "string" }, { name = "label", type = "string" } }
+
+local function described(self)
+  return function(kernels) return describe(kernels:select { "name" }, self.results) end
+end
+
+
 function parts.kernels(self)
   if not self.trace_path then return self.counters end
-  local made = describe(operations(self, "kernels"), self.results)
+  local made = operations(self, "kernels"):promise(DESCRIBED, described(self))
   if self.counters_path then counters.join(self, made) end
   return query.wrap(made, shown.kernels)
 end
@@ -220,6 +261,18 @@ end
 
 function parts.samples(self)
   return self.trace_path and query.wrap(check(self.trace:frame "samples"), shown.samples)
+end
+
+
+-- Of the timeline, or else of collapsed stacks beside it, which know no stage.
+function parts.cpu_samples(self)
+  local sampled = self.trace_path and self.trace:has "cpu_samples"
+  if self.stacks_path and not sampled then
+    self.stacks = check(trace.folded(self.stacks_path))
+    return query.wrap(check(self.stacks:frame "cpu_samples"), shown.cpu_samples)
+  end
+  return self.trace_path and query.wrap(cpu_samples.label(self.trace,
+    check(self.trace:frame "cpu_samples"), marks(self)), shown.cpu_samples)
 end
 
 
@@ -326,7 +379,7 @@ end
 
 function Source:__tostring()
   local of = {}
-  for _, kind in ipairs { "trace", "results", "counters" } do
+  for _, kind in ipairs { "trace", "results", "counters", "stacks" } do
     if rawget(self, kind .. "_path") then of[#of + 1] = kind end
   end
   return ("%s (%s)"):format(self.path, table.concat(of, ", "))

@@ -92,6 +92,7 @@ local function scripts_of(given)
   local scripts = { document.chart_js() }
   if scripts[1] then scripts[2] = asset "charts.js" end
   scripts[#scripts + 1] = asset "page.js"
+  if given.flames then scripts[#scripts + 1] = asset "flame.js" end
   if given.events then
     scripts[#scripts + 1] = document.d3()
     scripts[#scripts + 1] = asset "timeline.js"
@@ -101,7 +102,8 @@ end
 
 
 -- The page: title and generator are plain text, body is HTML, data what the
--- script draws, events (bytes; nil without) what the timeline does.
+-- script draws, events (bytes; nil without) what the timeline does, flames: are there
+-- flame graphs.
 function document.render(given)
   local style = enclosed("style", asset "page.css" .. widths())
   local scripts, elements = scripts_of(given), {}

@@ -2,6 +2,7 @@
 -- finding-NUMBER.
 local blocks = require "llmprof.report.blocks"
 local document = require "llmprof.report.html.document"
+local flame = require "llmprof.report.html.flame"
 local html = require "llmprof.base.html"
 local multiples = require "llmprof.report.multiples"
 local sections = require "llmprof.report.sections"
@@ -221,6 +222,9 @@ function kinds.multiples(block)
     and ". Green: work; orange: waiting for other ranks; pale: idle." or "."), "note"),
     table.concat(out))
 end
+
+
+kinds.flame = flame.render
 
 
 function kinds.timeline(block)

@@ -2,6 +2,7 @@
 local blocks = require "llmprof.report.blocks"
 local markdown = require "llmprof.markdown"
 local multiples = require "llmprof.report.multiples"
+local stacks = require "llmprof.report.stacks"
 local tables = require "llmprof.base.tables"
 
 local kinds = {}
@@ -106,6 +107,16 @@ function kinds.multiples(block)
     lines[#lines + 1] = ("- %s: %s (%s)"):format(escape(made.title),
       markdown.code(multiples.line(block, made)), escape(multiples.extent(block, made)))
   end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+
+-- The stack that most samples were taken in, the innermost function last.
+function kinds.flame(block)
+  local hottest = stacks.hottest(block)
+  if not hottest then return "" end
+  local lines = { escape(hottest.text) .. "\n" }
+  for _, name in ipairs(hottest.lines) do lines[#lines + 1] = "- " .. markdown.code(name) end
   return table.concat(lines, "\n") .. "\n"
 end
 

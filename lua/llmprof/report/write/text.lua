@@ -1,6 +1,7 @@
 -- Blocks as text for a terminal.
 local blocks = require "llmprof.report.blocks"
 local multiples = require "llmprof.report.multiples"
+local stacks = require "llmprof.report.stacks"
 local tables = require "llmprof.base.tables"
 local text = require "llmprof.text"
 
@@ -69,6 +70,11 @@ function kinds.multiples(block)
       multiples.extent(block, made))
   end
   return table.concat(lines, "\n")
+end
+
+
+function kinds.flame(block)
+  return block.label .. "\n" .. table.concat(stacks.outline(block), "\n")
 end
 
 

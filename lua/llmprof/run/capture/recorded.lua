@@ -77,7 +77,8 @@ end
 
 -- What analysing a capture takes from the configuration; all else was decided when it
 -- was recorded.
-local heeded = { repeats = true, hardware = true, top_n = true, report = true, model = true }
+local heeded = { repeats = true, hardware = true, top_n = true, report = true, model = true,
+  cpu_stacks = true }
 
 
 -- Is a key of llmprof's own one of these? The recipe's options never are.
@@ -159,6 +160,14 @@ function recorded.rank_files(ctx)
 end
 
 
+-- Collapsed stacks that lie beside the capture.
+local function take_stacks(ctx)
+  for _, name in ipairs(layout.stacks_in(ctx.state.folder)) do
+    ctx.run:take(ctx.state.folder .. "/" .. name, name)
+  end
+end
+
+
 -- Of several ranks' files the first is the timeline.
 local function take_rank(ctx, file)
   local first = file.target == layout.timeline and recorded.rank_files(ctx)[1]
@@ -190,6 +199,7 @@ function recorded.untimed(ctx) return config.untimed(ctx.cfg) end
 function recorded.timeline(ctx)
   local taken, why = take(ctx, "timeline")
   if not taken then errors.raise("usage", ("%s: %s"):format(ctx.state.folder, why)) end
+  take_stacks(ctx)
   return true
 end
 

@@ -12,13 +12,15 @@ local overhead = require "llmprof.analysis.overhead"
 local range_name = require "llmprof.base.range_name"
 local recipe = require "llmprof.recipe"
 local results_file = require "llmprof.bundle.results_file"
+local sampled_stacks = require "llmprof.run.sampled_stacks"
 local version = require "llmprof.version"
 
 local step = { name = "analyse", summary = "put everything together: results.json",
   requires = { "plan", "tools" }, makes = { layout.results },
   needs = { layout.timeline, layout.ranks.record, layout.counters, layout.workload.operators,
-    layout.gpu_samples, layout.workload.metrics, layout.metrics_in(layout.workload.before),
-    layout.metrics_in(layout.workload.after), layout.environment },
+    layout.gpu_samples, layout.stacks, layout.workload.metrics,
+    layout.metrics_in(layout.workload.before), layout.metrics_in(layout.workload.after),
+    layout.environment },
   reads = { "capture", "folder", "environment", "about", "trace", "found", "taken", "metrics",
     "plain", "own", "samples", "kernels", "selection", "plan", "launches", "counters", "measured",
     "ran", "operators", "ranks", "missing" },
@@ -173,7 +175,7 @@ local function given_of(ctx)
     flops = flops_of(ctx),
     arch = arch, arch_complaint = complaint, run = run, gpu = ctx.cfg.hardware,
     launches = state.launches, ranks = state.ranks, plain = state.plain,
-    overhead = overhead_of(ctx),
+    overhead = overhead_of(ctx), stacks = sampled_stacks.open(ctx),
   }
 end
 

@@ -10,10 +10,10 @@ local query = require "llmprof.query"
 local session = require "llmprof.query.session"
 
 local FOLDERS = { "recipes/recorded/deepseek_ocr", "recipes/recorded/vllm_serve",
-  "tests/fixtures/small" }
+  "tests/fixtures/small", "tests/fixtures/cpu_samples" }
 
 local FRAMES = { "kernels", "ops", "transfers", "api", "ranges", "stages", "steps", "collectives",
-  "gaps", "layers", "counters", "samples" }
+  "gaps", "layers", "counters", "samples", "cpu_samples" }
 
 
 local function known(list)
@@ -66,7 +66,7 @@ describe("help", function()
     local aliases = require("llmprof.query.columns").aliases
     local ctx = bundle.run("recipes/deepseek_ocr.lua", top() .. "/run", { "capture=recorded" })
     local places = { (session.environment { ctx.run.dir }), (session.environment { FOLDERS[2] }),
-      (session.environment { FOLDERS[3] }) }
+      (session.environment { FOLDERS[3] }), (session.environment { FOLDERS[4] }) }
     local function run(code)
       local why
       code = code:gsub('"stages.csv"', ("%q"):format(top() .. "/stages.csv"))

@@ -22,9 +22,11 @@ local rank_view = require "llmprof.analysis.rank_view"
 local ranks = require "tests.lua.support.ranks"
 local rows = require "llmprof.report.rows"
 local sections = require "llmprof.report.sections"
+local sampled = require "tests.lua.support.sampled"
 local served = require "tests.lua.support.served"
 local side = require "llmprof.compare.side"
 local spawn = require "llmprof.spawn"
+local stack_rows = require "llmprof.report.stack_rows"
 local stages = require "llmprof.analysis.stages"
 local sweep = require "llmprof.compare.sweep.report"
 local sys = require "llmprof.sys"
@@ -152,16 +154,19 @@ end
 
 
 -- The capture of vLLM as if its requests said when they were sent: one after the other, from
--- its session's begin on.
+-- its session's begin on; with a look at its page before and after.
 local function of_requests(top)
   local shipped = "recipes/recorded/vllm_serve/"
   local metrics = assert(json.load(shipped .. "metrics.json"))
   local sent = trace_file.open(shipped .. "run.sqlite"):info().epoch
+  local before = { utc_ns = sent, running = 1, waiting = 0, kv_use = 0.5, preemptions = 2 }
   for _, round in ipairs(metrics.repeats) do
     for _, request in ipairs(round.requests) do
       request.sent_utc_ns, sent = sent, sent + math.floor(request.ms * 1e6)
     end
   end
+  local after = { utc_ns = sent, preemptions = 3 }
+  metrics.engine_metrics = { path = "/metrics", samples = json.list { before, after } }
   local words = capture(top .. "/timed", { ["run.sqlite"] = shipped .. "run.sqlite",
     ["capture.json"] = shipped .. "capture.json" },
     { ["metrics.json"] = assert(json.encode(metrics)) })
@@ -197,7 +202,8 @@ local function all_results(top)
     small(top, "ranges", "", { ranges }),
     small(top, "hooks", HOOKS, { "hardware.peak_per_s=1e12", "hardware.bandwidth_bytes_per_s=1e12",
       "workload.operators_trace=" .. trace }),
-    of_engine(), of_marks(), served.results(4, { page = served.page, failed = 3 }),
+    of_engine(), of_marks(), sampled.results(),
+    served.results(4, { page = served.page, failed = 3 }),
     assert(json.load(EAGER .. "/results.json")),
   }
 end
@@ -278,6 +284,7 @@ local function rows_by_table(results)
     stage_kernels = rows.kernels(results), top_kernels = rows.functions(results),
     largest_kernels = (rows.largest(results)),
     brief_stages = rows.stages(results), brief_efficiency = rows.efficiency(results),
+    stage_functions = stack_rows.functions(results),
     top_operators = rows.operators(results.operators and results.operators.operators or {}),
   }
   for _, section in ipairs(sections.all()) do

@@ -1,0 +1,200 @@
+#include "llmprof/folded.h"
+
+#include <string.h>
+
+#include "folded/folded_internal.h"
+#include "llmprof/alloc.h"
+#include "llmprof/bounds.h"
+#include "llmprof/buffer.h"
+#include "llmprof/trace_builder.h"
+#include "os/source.h"
+
+enum {
+  LONGEST_LINE = 1 << 20,
+  MOST_FRAMES = 512, /* of a stack, from the innermost outwards */
+};
+
+typedef struct reader {
+  const char *path;
+  llmprof_builder *builder;
+  llmprof_source *source;
+  llmprof_buffer line; /* one that goes beyond a piece */
+  size_t number;       /* of the line, from 1 */
+  int64_t samples;
+  llmprof_watch watch;
+  llmprof_error *err;
+} reader;
+
+static bool fail(reader *r, llmprof_code code, const char *what) {
+  return llmprof_fail_at(r->err, code, r->path, r->number, 0, "%s", what);
+}
+
+/* ---- a line ---- */
+
+/* The number at the end, after a blank; what is before it is the stack. */
+static bool read_count(const char *line, size_t *size, int64_t *count) {
+  size_t at = *size;
+  while (at && line[at - 1] >= '0' && line[at - 1] <= '9') at--;
+  *count = 0;
+  for (size_t i = at; i < *size; i++) {
+    if (__builtin_mul_overflow(*count, 10, count) ||
+        __builtin_add_overflow(*count, line[i] - '0', count))
+      return false;
+  }
+  if (at == *size || !at || line[at - 1] != ' ' || *count < 1) return false;
+  *size = at - 1;
+  return true;
+}
+
+static bool add_name(reader *r, const folded_name *name,
+                     llmprof_stack_frame *frame) {
+  frame->module = LLMPROF_NO_STRING;
+  if (name->module_size &&
+      !llmprof_builder_text(r->builder, name->module, name->module_size,
+                            &frame->module))
+    return false;
+  if (!name->nameless)
+    return llmprof_builder_text(r->builder, name->function, name->function_size,
+                                &frame->function);
+  llmprof_buffer text = {0};
+  llmprof_buffer_putc(&text, '[');
+  if (name->module_size)
+    llmprof_buffer_add(&text, name->module, name->module_size);
+  else
+    llmprof_buffer_puts(&text, "unknown");
+  llmprof_buffer_putc(&text, ']');
+  bool ok = !text.failed && llmprof_builder_text(r->builder, text.bytes,
+                                                 text.size, &frame->function);
+  llmprof_buffer_free(&text);
+  return ok;
+}
+
+/* Where the innermost frames begin, of which so many are kept. */
+static const char *kept_frames(const char *stack, const char *end) {
+  size_t frames = 1;
+  for (const char *at = end; at > stack; at--) {
+    if (at[-1] == ';' && frames++ == MOST_FRAMES) return at;
+  }
+  return stack;
+}
+
+/* Frames without a name that call each other are one. */
+static bool add_frames(reader *r, const char *at, const char *end,
+                       uint32_t *row) {
+  llmprof_stack_frame frame, outer = {0};
+  bool was_nameless = false;
+  while (at < end) {
+    const char *stop = memchr(at, ';', (size_t)(end - at));
+    if (!stop) stop = end;
+    folded_name name = folded_name_read(at, (size_t)(stop - at));
+    if (stop > at) {
+      frame.parent = *row;
+      if (!add_name(r, &name, &frame)) return false;
+      bool again =
+          name.nameless && was_nameless && frame.function == outer.function;
+      if (!again && !llmprof_builder_add_stack_frame(r->builder, &frame, row))
+        return false;
+      outer = frame;
+      was_nameless = name.nameless;
+    }
+    at = stop + 1;
+  }
+  return true;
+}
+
+static bool take_stack(reader *r, const char *line, size_t size,
+                       int64_t count) {
+  llmprof_cpu_sample_row sample = {.time = LLMPROF_ABSENT,
+                                   .thread = LLMPROF_NONE,
+                                   .stack = LLMPROF_NONE,
+                                   .weight = count};
+  const char *end = line + size, *kept = kept_frames(line, end);
+  sample.cut = kept > line;
+  if (!add_frames(r, kept, end, &sample.stack))
+    return llmprof_fail_nomem(r->err);
+  return llmprof_builder_add_cpu_sample(r->builder, &sample, r->err);
+}
+
+static bool take_line(reader *r, const char *line, size_t size) {
+  int64_t count;
+  r->number++;
+  if (size && line[size - 1] == '\r') size--;
+  if (!size) return true;
+  if (!llmprof_watch_go_on(&r->watch, 16, r->path, r->err)) return false;
+  if (memchr(line, '\0', size))
+    return fail(r, LLMPROF_SYNTAX, "a byte 0: these are no collapsed stacks");
+  if (!read_count(line, &size, &count))
+    return fail(r, LLMPROF_SYNTAX,
+                "a collapsed stack ends with a space and how often it was "
+                "sampled: 'main;run 12'");
+  if (__builtin_add_overflow(r->samples, count, &r->samples))
+    return fail(r, LLMPROF_LIMIT, "more samples than can be counted");
+  return take_stack(r, line, size, count);
+}
+
+/* ---- the file ---- */
+
+static bool keep_part(reader *r, const char *bytes, size_t size) {
+  if (r->line.size + size > LONGEST_LINE) {
+    r->number++;
+    return fail(r, LLMPROF_LIMIT, "a line of more than 1 MiB");
+  }
+  llmprof_buffer_add(&r->line, bytes, size);
+  return !r->line.failed || llmprof_fail_nomem(r->err);
+}
+
+static bool end_line(reader *r, const char *bytes, size_t size) {
+  if (!r->line.size && size <= LONGEST_LINE) return take_line(r, bytes, size);
+  bool ok =
+      keep_part(r, bytes, size) && take_line(r, r->line.bytes, r->line.size);
+  llmprof_buffer_clear(&r->line);
+  return ok;
+}
+
+static bool take_piece(reader *r, const char *at, size_t size) {
+  const char *end = at + size, *stop;
+  while ((stop = memchr(at, '\n', (size_t)(end - at)))) {
+    if (!end_line(r, at, (size_t)(stop - at))) return false;
+    at = stop + 1;
+  }
+  return at == end || keep_part(r, at, (size_t)(end - at));
+}
+
+static bool read_all(reader *r) {
+  const char *bytes;
+  size_t size;
+  do {
+    if (!llmprof_source_next(r->source, &bytes, &size, r->err) ||
+        (size && !take_piece(r, bytes, size)))
+      return false;
+  } while (size);
+  if (r->line.size && !end_line(r, "", 0)) return false;
+  return r->samples ||
+         llmprof_fail(r->err, LLMPROF_EMPTY, "%s: no stack in it", r->path);
+}
+
+/* The source is freed. */
+static llmprof_trace *read_source(const char *name, llmprof_source *source,
+                                  llmprof_error *err) {
+  reader r = {.path = name, .source = source, .err = err};
+  if (!source) return NULL;
+  r.builder = llmprof_builder_new(name, err);
+  bool ok = r.builder && read_all(&r);
+  llmprof_source_close(source);
+  llmprof_buffer_free(&r.line);
+  if (!ok) {
+    llmprof_builder_free(r.builder);
+    return NULL;
+  }
+  llmprof_builder_recorded(r.builder, LLMPROF_TABLE_CPU_SAMPLES);
+  return llmprof_builder_finish(r.builder, err);
+}
+
+llmprof_trace *llmprof_folded_open(const char *path, llmprof_error *err) {
+  return read_source(path, llmprof_source_open(path, err), err);
+}
+
+llmprof_trace *llmprof_folded_open_bytes(const char *name, const void *bytes,
+                                         size_t size, llmprof_error *err) {
+  return read_source(name, llmprof_source_bytes(name, bytes, size, err), err);
+}

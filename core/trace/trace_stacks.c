@@ -1,0 +1,310 @@
+/* Sampled stacks summed up: as a tree, and by function. A parent has a lower
+ * number than what it called, so totals are added up in one pass backwards. */
+#include <string.h>
+
+#include "frame/sort.h"
+#include "llmprof/alloc.h"
+#include "llmprof/interrupt.h"
+#include "trace/trace_internal.h"
+
+/* The tree of all frames that have a sample, by frame's row. */
+typedef struct tree {
+  const llmprof_stack_frame *frames;
+  size_t count;
+  int64_t *self, *total;  /* samples */
+  uint32_t *child, *next; /* the first of its children; the next of its
+                             parent's: LLMPROF_NONE ends */
+  uint32_t *order;        /* rows, each before those it called */
+  uint32_t *depth;        /* by place in order */
+  size_t listed;
+} tree;
+
+static void tree_free(tree *t) {
+  llmprof_free(t->self);
+  llmprof_free(t->total);
+  llmprof_free(t->child);
+  llmprof_free(t->next);
+  llmprof_free(t->order);
+  llmprof_free(t->depth);
+}
+
+static bool tree_new(tree *t, llmprof_trace *trace, llmprof_error *err) {
+  *t = (tree){0};
+  t->frames = llmprof_trace_stack_frames(trace, &t->count, err);
+  if (!t->frames) return false;
+  t->self = llmprof_zalloc(t->count, sizeof *t->self);
+  t->total = llmprof_zalloc(t->count, sizeof *t->total);
+  t->child = llmprof_alloc(t->count, sizeof *t->child);
+  t->next = llmprof_alloc(t->count, sizeof *t->next);
+  t->order = llmprof_alloc(t->count, sizeof *t->order);
+  t->depth = llmprof_alloc(t->count, sizeof *t->depth);
+  return (t->self && t->total && t->child && t->next && t->order && t->depth) ||
+         llmprof_fail_nomem(err);
+}
+
+/* ---- samples ---- */
+
+static bool weigh(tree *t, const llmprof_column *stack,
+                  const llmprof_column *weight, size_t rows,
+                  llmprof_error *err) {
+  int64_t all = 0;
+  for (size_t row = 0; row < rows; row++) {
+    if (llmprof_interrupted_at(row)) return llmprof_fail_interrupted(err);
+    int64_t at = llmprof_cell(stack, row), samples = llmprof_cell(weight, row);
+    if (at == LLMPROF_ABSENT) continue;
+    if (__builtin_add_overflow(all, samples, &all))
+      return llmprof_fail(err, LLMPROF_RANGE, "too many samples to count");
+    t->self[at] += samples;
+  }
+  for (size_t i = t->count; i-- > 0;) {
+    t->total[i] += t->self[i];
+    uint32_t parent = t->frames[i].parent;
+    if (parent != LLMPROF_NONE) t->total[parent] += t->total[i];
+  }
+  return true;
+}
+
+static bool count_samples(tree *t, llmprof_trace *trace, llmprof_frame *frame,
+                          llmprof_error *err) {
+  size_t stack = llmprof_frame_find(frame, "stack"),
+         weight = llmprof_frame_find(frame, "weight");
+  if (llmprof_frame_strings(frame) != trace->strings || stack == SIZE_MAX ||
+      weight == SIZE_MAX || llmprof_frame_find(frame, "cpu_sample") == SIZE_MAX)
+    return llmprof_fail(err, LLMPROF_UNSUPPORTED,
+                        "only CPU samples of this trace have stacks");
+  const llmprof_column *weights = llmprof_frame_column(frame, weight, err);
+  const llmprof_column *stacks =
+      weights ? llmprof_frame_column(frame, stack, err) : NULL;
+  return stacks && weigh(t, stacks, weights, llmprof_frame_rows(frame), err);
+}
+
+/* ---- order ---- */
+
+/* So many samples that no more than `most` rows have as many. */
+static bool raise_bar(const tree *t, size_t most, int64_t *least) {
+  size_t count = 0;
+  for (size_t i = 0; i < t->count; i++) count += t->total[i] >= *least;
+  if (count <= most) return true;
+  int64_t *totals = llmprof_alloc(count, sizeof *totals);
+  int64_t *scratch = llmprof_alloc(count, sizeof *scratch);
+  bool ok = totals && scratch;
+  if (ok) {
+    size_t at = 0;
+    for (size_t i = 0; i < t->count; i++)
+      if (t->total[i] >= *least) totals[at++] = t->total[i];
+    llmprof_sort_i64(totals, count, scratch);
+    *least = totals[count - most - 1] + 1;
+  }
+  llmprof_free(totals);
+  llmprof_free(scratch);
+  return ok;
+}
+
+/* Rows that have so many, the smallest first. */
+static bool list_by_size(tree *t, int64_t least) {
+  size_t count = 0;
+  for (uint32_t i = (uint32_t)t->count; i-- > 0;)
+    if (t->total[i] >= least) t->order[count++] = i;
+  t->listed = count;
+  return llmprof_sort_rows_i64(t->order, count, t->total);
+}
+
+/* Children of each, the largest first; the roots are those of nothing, whose
+ * first is returned. */
+static uint32_t link_children(tree *t) {
+  uint32_t root = LLMPROF_NONE;
+  for (size_t i = 0; i < t->count; i++) t->child[i] = LLMPROF_NONE;
+  for (size_t i = 0; i < t->listed; i++) {
+    uint32_t row = t->order[i], parent = t->frames[row].parent;
+    uint32_t *first = parent == LLMPROF_NONE ? &root : &t->child[parent];
+    t->next[row] = *first;
+    *first = row;
+  }
+  return root;
+}
+
+static void walk(tree *t, uint32_t row) {
+  size_t at = 0;
+  uint32_t depth = 0;
+  while (row != LLMPROF_NONE) {
+    t->order[at] = row;
+    t->depth[at++] = depth;
+    uint32_t next = t->child[row];
+    if (next != LLMPROF_NONE) {
+      depth++;
+    } else {
+      while (row != LLMPROF_NONE && t->next[row] == LLMPROF_NONE) {
+        row = t->frames[row].parent;
+        depth--;
+      }
+      next = row == LLMPROF_NONE ? LLMPROF_NONE : t->next[row];
+    }
+    row = next;
+  }
+}
+
+static bool grow_tree(tree *t, llmprof_trace *trace, llmprof_frame *samples,
+                      int64_t least, size_t most, llmprof_error *err) {
+  if (!tree_new(t, trace, err) || !count_samples(t, trace, samples, err))
+    return false;
+  if (least < 1) least = 1;
+  if (!raise_bar(t, most, &least) || !list_by_size(t, least))
+    return llmprof_fail_nomem(err);
+  walk(t, link_children(t));
+  return true;
+}
+
+/* ---- as a tree ---- */
+
+static bool give_tree(const tree *t, llmprof_frame *frame, llmprof_error *err) {
+  size_t n = t->listed;
+  uint32_t *function = llmprof_alloc(n, sizeof *function);
+  uint32_t *module = llmprof_alloc(n, sizeof *module);
+  uint32_t *depth = llmprof_alloc(n, sizeof *depth);
+  int64_t *self = llmprof_alloc(n, sizeof *self);
+  int64_t *total = llmprof_alloc(n, sizeof *total);
+  bool ok = function && module && depth && self && total;
+  for (size_t i = 0; ok && i < n; i++) {
+    uint32_t row = t->order[i];
+    function[i] = t->frames[row].function;
+    module[i] = t->frames[row].module;
+    depth[i] = t->depth[i];
+    self[i] = t->self[row];
+    total[i] = t->total[row];
+  }
+  ok =
+      llmprof_frame_give(frame, "name", NULL, LLMPROF_STRING_ID, function, err);
+  ok = llmprof_frame_give(frame, "module", NULL, LLMPROF_STRING_ID, module,
+                          err) &&
+       ok;
+  ok = llmprof_frame_give(frame, "depth", NULL, LLMPROF_U32, depth, err) && ok;
+  ok = llmprof_frame_give(frame, "self", NULL, LLMPROF_I64, self, err) && ok;
+  return llmprof_frame_give(frame, "total", NULL, LLMPROF_I64, total, err) &&
+         ok;
+}
+
+static llmprof_frame *made_of(size_t rows, llmprof_trace *trace,
+                              llmprof_error *err) {
+  llmprof_frame *frame = llmprof_frame_new(rows, trace->strings);
+  if (!frame) llmprof_fail_nomem(err);
+  return frame;
+}
+
+llmprof_frame *llmprof_trace_stack_tree(llmprof_trace *trace,
+                                        llmprof_frame *samples, int64_t least,
+                                        size_t most, llmprof_error *err) {
+  tree t;
+  llmprof_frame *frame = NULL;
+  if (grow_tree(&t, trace, samples, least, most, err))
+    frame = made_of(t.listed, trace, err);
+  if (frame && !give_tree(&t, frame, err)) {
+    llmprof_frame_free(frame);
+    frame = NULL;
+  }
+  tree_free(&t);
+  return frame;
+}
+
+/* ---- by function ---- */
+
+/* Functions, and how often each is on the stack at hand. */
+typedef struct functions {
+  llmprof_intern names; /* of {function, module} */
+  uint32_t *of;         /* by place in the tree's order */
+  uint32_t *path;       /* by depth */
+  uint32_t *on_path;    /* by function */
+  int64_t *self, *total;
+} functions;
+
+static void functions_free(functions *f) {
+  llmprof_intern_free(&f->names);
+  llmprof_free(f->of);
+  llmprof_free(f->path);
+  llmprof_free(f->on_path);
+  llmprof_free(f->self);
+  llmprof_free(f->total);
+}
+
+static bool name_functions(functions *f, const tree *t) {
+  *f = (functions){0};
+  llmprof_intern_init(&f->names, 2 * sizeof(uint32_t));
+  f->of = llmprof_alloc(t->listed, sizeof *f->of);
+  f->path = llmprof_alloc(t->listed, sizeof *f->path);
+  bool ok = f->of && f->path;
+  for (size_t i = 0; ok && i < t->listed; i++) {
+    const llmprof_stack_frame *frame = &t->frames[t->order[i]];
+    const uint32_t name[2] = {frame->function, frame->module};
+    ok = llmprof_intern_add(&f->names, name, &f->of[i]);
+  }
+  if (!ok) return false;
+  f->on_path = llmprof_zalloc(f->names.count, sizeof *f->on_path);
+  f->self = llmprof_zalloc(f->names.count, sizeof *f->self);
+  f->total = llmprof_zalloc(f->names.count, sizeof *f->total);
+  return f->on_path && f->self && f->total;
+}
+
+/* A function that calls itself counts where it is outermost. */
+static void sum_up(functions *f, const tree *t) {
+  size_t depth = 0;
+  for (size_t i = 0; i < t->listed; i++) {
+    uint32_t row = t->order[i], name = f->of[i];
+    while (depth > t->depth[i]) f->on_path[f->path[--depth]]--;
+    f->self[name] += t->self[row];
+    if (!f->on_path[name]) f->total[name] += t->total[row];
+    f->on_path[name]++;
+    f->path[depth++] = name;
+  }
+}
+
+/* The columns take over self and total. */
+static bool give_functions(functions *f, llmprof_frame *frame,
+                           llmprof_error *err) {
+  size_t n = f->names.count;
+  uint32_t *function = llmprof_alloc(n, sizeof *function);
+  uint32_t *module = llmprof_alloc(n, sizeof *module);
+  for (size_t i = 0; function && module && i < n; i++) {
+    uint32_t name[2];
+    memcpy(name, llmprof_intern_get(&f->names, (uint32_t)i), sizeof name);
+    function[i] = name[0];
+    module[i] = name[1];
+  }
+  bool ok =
+      llmprof_frame_give(frame, "name", NULL, LLMPROF_STRING_ID, function, err);
+  ok = llmprof_frame_give(frame, "module", NULL, LLMPROF_STRING_ID, module,
+                          err) &&
+       ok;
+  ok = llmprof_frame_give(frame, "self", NULL, LLMPROF_I64, f->self, err) && ok;
+  ok = llmprof_frame_give(frame, "total", NULL, LLMPROF_I64, f->total, err) &&
+       ok;
+  f->self = f->total = NULL;
+  return ok;
+}
+
+static llmprof_frame *functions_of(const tree *t, llmprof_trace *trace,
+                                   llmprof_error *err) {
+  functions f;
+  llmprof_frame *frame = NULL;
+  if (!name_functions(&f, t)) {
+    llmprof_fail_nomem(err);
+  } else {
+    sum_up(&f, t);
+    frame = made_of(f.names.count, trace, err);
+  }
+  if (frame && !give_functions(&f, frame, err)) {
+    llmprof_frame_free(frame);
+    frame = NULL;
+  }
+  functions_free(&f);
+  return frame;
+}
+
+llmprof_frame *llmprof_trace_stack_functions(llmprof_trace *trace,
+                                             llmprof_frame *samples,
+                                             llmprof_error *err) {
+  tree t;
+  llmprof_frame *frame = NULL;
+  if (grow_tree(&t, trace, samples, 1, SIZE_MAX, err))
+    frame = functions_of(&t, trace, err);
+  tree_free(&t);
+  return frame;
+}
