@@ -185,8 +185,8 @@ def keep(name: str) -> None:
     with tempfile.TemporaryDirectory(prefix="llmprof-fuzz.") as scratch:
         # how often an edge was taken does not count
         subprocess.run([str(program(name)), "-merge=1", "-use_counters=0", *options(name),
-                        str(corpus), str(gathered)], cwd=ROOT, env=environment(name, scratch), check=True,
-                       capture_output=True)
+                        str(corpus), str(gathered)], cwd=ROOT,
+                       env=environment(name, scratch), check=True, capture_output=True)
 
 
 def main() -> int:
