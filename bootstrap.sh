@@ -10,7 +10,8 @@ usage() {
 usage: ./bootstrap.sh [build]     install missing packages, build llmprof
        ./bootstrap.sh run ARG...  the same, then `llmprof ARG...`
        ./bootstrap.sh test        run every test, also under sanitizers; with clang,
-                             those of core and bindings under valgrind
+                             those of core and bindings under valgrind; those of
+                             threads under ThreadSanitizer
        ./bootstrap.sh help        this text
 
 Packages (third_party/packages.txt) are installed with apt, as root or through
@@ -178,8 +179,8 @@ run_tests() {
   local preset failed=''
   need build test
   need_python_tools
-  for preset in ci asan clang; do
-    build "$preset" all
+  for preset in ci asan clang tsan; do
+    if [[ $preset == tsan ]]; then build tsan threaded_tests; else build "$preset" all; fi
     (cd -- "$root" && ctest --preset "$preset" -j "$(nproc)") ||
       failed+=" $preset"
   done

@@ -41,7 +41,11 @@ static bool look_up(void *library) {
 #define X(name) (void)find(library, #name, &cupti.name);
   CUPTI_OPTIONAL(X)
 #undef X
-  return cupti.cuptiGetVersion(&cupti.version) == CUPTI_SUCCESS;
+  uint32_t version;
+  if (cupti.cuptiGetVersion(&version) != CUPTI_SUCCESS) return false;
+  (void)driver_load(); /* before another thread sees that there is a version */
+  cupti.version = version;
+  return true;
 }
 
 bool cupti_load(const char *path, const char **why) {
@@ -65,8 +69,8 @@ void cupti_forget(void) {
 }
 
 bool driver_load(void) {
-  static void *library;
-  if (library) return true;
+  static _Atomic bool loaded;
+  if (loaded) return true;
   void *found = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
   if (!found) return false;
   bool all =
@@ -83,7 +87,7 @@ bool driver_load(void) {
       find(found, "cuMemAlloc_v2", &driver.memory_alloc) &&
       find(found, "cuMemFree_v2", &driver.memory_free) &&
       find(found, "cuMemsetD8Async", &driver.memory_set);
-  if (all) library = found;
+  if (all) loaded = true;
   return all;
 }
 

@@ -80,7 +80,7 @@ typedef struct cupti_api {
   CUPTI_NEEDED(X)
   CUPTI_OPTIONAL(X)
 #undef X
-  uint32_t version; /* 130001 for 13.0.1, 24 for 12.6 */
+  _Atomic uint32_t version; /* 130001 for 13.0.1, 24 for 12.6 */
 } cupti_api;
 
 extern cupti_api cupti;

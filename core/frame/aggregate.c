@@ -145,6 +145,35 @@ static void spread(making *m, size_t column, const llmprof_summary *summaries) {
   }
 }
 
+/* Are small numbers only added up and compared? */
+static bool are_totals(const making *m, size_t column) {
+  bool ok = type_of(m, &(llmprof_aggregate){.column = column}) == LLMPROF_U32;
+  for (size_t i = 0; i < m->count; i++) {
+    const llmprof_aggregate *a = &m->aggregates[i];
+    if (a->column == column && !is_count(a))
+      ok = ok && (keeps_type(a) || a->statistic == LLMPROF_MEAN);
+  }
+  return ok;
+}
+
+static bool add_up(making *m, size_t column, llmprof_summary *summaries,
+                   llmprof_error *err) {
+  if (!llmprof_totals(m->frame, column, &m->groups, summaries, err))
+    return false;
+  for (size_t g = 0; g < m->groups.count; g++)
+    summaries[g].mean = (double)summaries[g].total / (double)summaries[g].count;
+  return true;
+}
+
+static bool summarize(making *m, size_t column, const double *wanted,
+                      size_t count, llmprof_summary *summaries,
+                      llmprof_error *err) {
+  if (!llmprof_frame_column(m->frame, column, err)) return false;
+  if (are_totals(m, column)) return add_up(m, column, summaries, err);
+  return llmprof_summarize(m->frame, column, &m->groups, wanted, count,
+                           summaries, err);
+}
+
 static bool fill_statistics(making *m, size_t column, llmprof_error *err) {
   double wanted[LLMPROF_PERCENTILES];
   size_t count = wanted_of(m, column, wanted);
@@ -154,8 +183,7 @@ static bool fill_statistics(making *m, size_t column, llmprof_error *err) {
   llmprof_summary *summaries =
       llmprof_alloc(m->groups.count, sizeof *summaries);
   if (!summaries) return llmprof_fail_nomem(err);
-  bool ok = llmprof_summarize(m->frame, column, &m->groups, wanted, count,
-                              summaries, err);
+  bool ok = summarize(m, column, wanted, count, summaries, err);
   if (ok) spread(m, column, summaries);
   llmprof_free(summaries);
   return ok;

@@ -51,8 +51,25 @@ void llmprof_cells(const llmprof_column *column, size_t first, size_t count,
   }
 }
 
+/* Absent is the greatest number, and the least of those one higher. */
+static llmprof_cell_span span_shorts(const uint32_t *data, size_t rows) {
+  uint32_t low = UINT32_MAX, above = 0;
+  size_t absent = 0;
+  for (size_t row = 0; row < rows; row++) {
+    uint32_t after = data[row] + 1;
+    low = data[row] < low ? data[row] : low;
+    above = after > above ? after : above;
+    absent += after == 0;
+  }
+  if (!above) return (llmprof_cell_span){INT64_MAX, INT64_MIN, absent};
+  return (llmprof_cell_span){low, (int64_t)above - 1, absent};
+}
+
 llmprof_cell_span llmprof_span_cells(const llmprof_column *column,
                                      size_t rows) {
+  if (!column->index &&
+      (column->type == LLMPROF_U32 || column->type == LLMPROF_STRING_ID))
+    return span_shorts(column->data, rows);
   int64_t cells[LLMPROF_BLOCK];
   llmprof_cell_span span = {INT64_MAX, INT64_MIN, 0};
   for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {

@@ -127,6 +127,16 @@ bool llmprof_frame_give(llmprof_frame *frame, const char *name,
   return true;
 }
 
+bool llmprof_frame_alias(llmprof_frame *frame, size_t number, const char *name,
+                         llmprof_error *err) {
+  const llmprof_column *loaded = llmprof_frame_column(frame, number, err);
+  if (!loaded) return false;
+  llmprof_column column = *loaded;
+  column.name = name;
+  return llmprof_frame_add(frame, &column, NULL, NULL) ||
+         llmprof_fail_nomem(err);
+}
+
 /* ---- groups ---- */
 
 void llmprof_frame_keep_groups(llmprof_frame *frame, const size_t *keys,

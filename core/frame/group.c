@@ -45,6 +45,22 @@ static uint32_t refine_block(const int64_t *cells, size_t count, int64_t low,
   return groups;
 }
 
+/* The same of the first key, whose cells lie there as they are. */
+static uint32_t part_block(const uint32_t *cells, size_t count, uint32_t low,
+                           uint32_t *next, uint32_t *of_row, uint32_t groups) {
+  for (size_t i = 0; i < count; i++) {
+    size_t place = cells[i] == UINT32_MAX ? 0 : (size_t)(cells[i] - low) + 1;
+    if (!next[place]) next[place] = ++groups;
+    of_row[i] = next[place] - 1;
+  }
+  return groups;
+}
+
+static bool lies_bare(const llmprof_column *key) {
+  return !key->index &&
+         (key->type == LLMPROF_U32 || key->type == LLMPROF_STRING_ID);
+}
+
 /* Few values close together, as ids and names are: a slot for each pair. */
 static bool refine_dense(llmprof_groups *groups, const llmprof_column *key,
                          size_t rows, int64_t low, size_t slots, size_t width,
@@ -53,9 +69,16 @@ static bool refine_dense(llmprof_groups *groups, const llmprof_column *key,
   if (!next) return llmprof_fail_nomem(err);
   uint32_t made = 0;
   size_t row = 0;
+  const uint32_t *bare =
+      groups->count == 1 && lies_bare(key) ? key->data : NULL;
   for (; row < rows && !llmprof_interrupted(); row += LLMPROF_BLOCK) {
     int64_t cells[LLMPROF_BLOCK];
     size_t count = llmprof_block(row, rows);
+    if (bare) {
+      made = part_block(bare + row, count, (uint32_t)low, next,
+                        groups->of_row + row, made);
+      continue;
+    }
     llmprof_cells(key, row, count, cells);
     made = refine_block(cells, count, low, width, next, groups->of_row + row,
                         made);

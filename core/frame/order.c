@@ -35,6 +35,71 @@ static int compare_text(const void *left, const void *right) {
   return (a->size > b->size) - (a->size < b->size);
 }
 
+/* Bytes that all of the texts, which are equal up to `from`, have in common. */
+static size_t common(const ranked *list, size_t count, size_t from) {
+  size_t size = list[0].size;
+  for (size_t i = 1; i < count && size > from; i++) {
+    size_t at = from, most = list[i].size < size ? list[i].size : size;
+    while (at < most && list[i].text[at] == list[0].text[at]) at++;
+    size = at;
+  }
+  return size;
+}
+
+/* Eight bytes of a text as an integer that orders as they do; 0 behind its end.
+ */
+static int64_t key_of(const ranked *entry, size_t from) {
+  uint64_t key = 0;
+  for (size_t i = 0; i < sizeof key; i++) {
+    unsigned char byte =
+        from + i < entry->size ? (unsigned char)entry->text[from + i] : 0;
+    key = key << 8 | byte;
+  }
+  return (int64_t)(key ^ (uint64_t)INT64_MIN);
+}
+
+/* By their keys, with `keys` and `order` as room; false when out of memory or
+ * interrupted, with the list as it was. */
+static bool sort_by_key(ranked *list, size_t count, int64_t *keys) {
+  uint32_t *order = llmprof_alloc(count, sizeof *order);
+  ranked *copy = llmprof_memdup(list, count * sizeof *list);
+  int64_t *copies = llmprof_memdup(keys, count * sizeof *keys);
+  bool ok = order && copy && copies;
+  for (size_t i = 0; ok && i < count; i++) order[i] = (uint32_t)i;
+  ok = ok && llmprof_sort_rows_i64(order, count, keys);
+  for (size_t i = 0; ok && i < count; i++) {
+    list[i] = copy[order[i]];
+    keys[i] = copies[order[i]];
+  }
+  llmprof_free(order);
+  llmprof_free(copy);
+  llmprof_free(copies);
+  return ok;
+}
+
+/* Names of kernels begin alike: texts are sorted by the eight bytes behind what
+ * all have in common, and those that are equal there by what follows. */
+static void sort_texts(ranked *list, size_t count, unsigned depth) {
+  enum {
+    FEW = 64,
+    DEEP = 16
+  };
+  size_t from = count > FEW && depth < DEEP ? common(list, count, 0) : 0;
+  int64_t *keys =
+      count > FEW && depth < DEEP ? llmprof_alloc(count, sizeof *keys) : NULL;
+  for (size_t i = 0; keys && i < count; i++) keys[i] = key_of(&list[i], from);
+  if (!keys || !sort_by_key(list, count, keys)) {
+    qsort(list, count, sizeof *list, compare_text);
+    llmprof_free(keys);
+    return;
+  }
+  for (size_t i = 0, next; i < count; i = next) {
+    for (next = i + 1; next < count && keys[next] == keys[i]; next++) continue;
+    if (next - i > 1) sort_texts(list + i, next - i, depth + 1);
+  }
+  llmprof_free(keys);
+}
+
 /* By string id, its place among all strings of the pool that rows use. */
 static uint32_t *rank_strings(const llmprof_column *column, size_t rows,
                               const llmprof_strings *strings) {
@@ -55,7 +120,7 @@ static uint32_t *rank_strings(const llmprof_column *column, size_t rows,
     entry->id = id;
     entry->text = llmprof_strings_get(strings, id, &entry->size);
   }
-  qsort(list, used, sizeof *list, compare_text);
+  sort_texts(list, used, 0);
   for (size_t i = 0; i < used; i++) ranks[list[i].id] = (uint32_t)i;
   llmprof_free(list);
   return ranks;

@@ -44,7 +44,6 @@ static llmprof_step check_step(lua_State *L, llmprof_frame *frame) {
     lua_rawgeti(L, -1, 1);
     step.kind = LLMPROF_STEP_COLUMN;
     step.column = llmprof_lua_check_column(L, frame, -1);
-    llmprof_lua_check_numbers(L, frame, step.column);
     lua_pop(L, 1);
   } else {
     step.kind = check_operator(L, -1);
@@ -64,12 +63,10 @@ static const char *keep_unit(lua_State *L) {
   return unit;
 }
 
-/* frame:compute { name, steps, unit, type ("number" or "integer": the nearest)
- * }
- * -> the frame, with that column. steps: numbers, { column } and operators,
- * each behind its two operands: * / + least most or where unless from above
- * together.
- */
+/* frame:compute { name, steps, unit, type } -> the frame, with that column.
+ * steps: numbers, { column } (a string is there or not) and operators, each
+ * behind its two operands: * / + least most or where unless from above
+ * together. type: "number" or "integer", the nearest. */
 static int c_compute(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);

@@ -25,6 +25,7 @@
   X(period)        \
   X(resources)     \
   X(scrub)         \
+  X(sheet)         \
   X(spans)         \
   X(spawn)         \
   X(spool)         \

@@ -149,6 +149,18 @@ static int q_sort(lua_State *L) {
                     &err);
 }
 
+/* frame:alias(column, name) -> the frame, with the column by that name, too */
+static int q_alias(lua_State *L) {
+  llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
+  lua_settop(L, 3);
+  size_t column = llmprof_lua_check_column(L, frame, 2);
+  const char *name = luaL_checkstring(L, 3);
+  llmprof_lua_check_new(L, frame, name);
+  llmprof_error err;
+  return llmprof_lua_changed(L, llmprof_frame_alias(frame, column, name, &err),
+                             &err);
+}
+
 /* frame:follow(columns) -> the frame, with columns "next_NAME": the cell of
  * each in the row that follows, nil in the last */
 static int q_follow(lua_State *L) {
@@ -201,7 +213,7 @@ static int q_histogram(lua_State *L) {
 
 const luaL_Reg llmprof_lua_query_methods[] = {
     {"take", q_take},           {"slice", q_slice},   {"within", q_within},
-    {"select", q_select},       {"sort", q_sort},
+    {"select", q_select},       {"sort", q_sort},     {"alias", q_alias},
 
     {"histogram", q_histogram}, {"follow", q_follow}, {NULL, NULL},
 };

@@ -6,25 +6,33 @@
 typedef bool (*row_taker)(void *user, const int64_t *values,
                           llmprof_error *err);
 
-/* Gives each row of a table to `take`, which fills err in itself. Inlined with
+/* Gives each of some rows to `take`, which fills err in itself. Inlined with
  * its taker: there are millions of rows. */
 __attribute__((always_inline)) static inline bool
-take_rows(const nsys_export *export, llmprof_builder *builder,
-          const nsys_table *table, row_taker take, void *user,
-          llmprof_error *err) {
+each_row(void *user, const int64_t *values, size_t rows, int columns,
+         row_taker take, llmprof_error *err) {
+  for (; rows; rows--, values += columns) {
+    if (!take(user, values, err)) return false;
+  }
+  return true;
+}
+
+/* A llmprof_scan_take_rows called NAME of a row_taker. */
+#define EACH_ROW(name, take, columns)                              \
+  static bool name(void *user, const int64_t *values, size_t rows, \
+                   llmprof_error *err) {                           \
+    return each_row(user, values, rows, columns, take, err);       \
+  }
+
+static bool take_rows(const nsys_export *export, llmprof_builder *builder,
+                      const nsys_table *table, llmprof_scan_take_rows take,
+                      void *user, llmprof_error *err) {
   llmprof_scan *scan;
   if (!llmprof_nsys_open_table(export, builder, table, &scan, err))
     return false;
-  if (!scan) return true;
-  int64_t values[LLMPROF_SCAN_INTS];
-  int got;
-  while ((got = llmprof_scan_next(scan, values, err)) == 1) {
-    if (take(user, values, err)) continue;
-    got = -1;
-    break;
-  }
+  bool ok = !scan || llmprof_scan_rows(scan, take, user, err);
   llmprof_scan_close(scan);
-  return got == 0;
+  return ok;
 }
 
 /* ---- GPU operations ---- */
@@ -212,19 +220,23 @@ static bool name_ops(op_loader *loader, llmprof_error *err) {
   return true;
 }
 
+EACH_ROW(take_kernels, take_kernel, OP_KERNEL_COLUMNS)
+EACH_ROW(take_copies, take_copy, OP_COPY_COLUMNS)
+EACH_ROW(take_others, take_other, OP_OTHER_COLUMNS)
+
 static bool scan_ops(op_loader *l, llmprof_error *err) {
   const nsys_table *table = &op_tables[l->row.kind];
   switch (l->row.kind) {
   case LLMPROF_KERNEL:
-    return take_rows(l->export, l->builder, table, take_kernel, l, err);
+    return take_rows(l->export, l->builder, table, take_kernels, l, err);
   case LLMPROF_COPY:
-    return take_rows(l->export, l->builder, table, take_copy, l, err);
+    return take_rows(l->export, l->builder, table, take_copies, l, err);
   case LLMPROF_SET:
   case LLMPROF_GRAPH:
   case LLMPROF_OP_KINDS:
     break;
   }
-  return take_rows(l->export, l->builder, table, take_other, l, err);
+  return take_rows(l->export, l->builder, table, take_others, l, err);
 }
 
 bool llmprof_nsys_load_ops(nsys_export *export, llmprof_builder *builder,
@@ -277,6 +289,8 @@ static bool take_detail(void *user, const int64_t *values, llmprof_error *err) {
   return llmprof_builder_add_detail(loader->builder, &row, err);
 }
 
+EACH_ROW(take_details, take_detail, DETAIL_COLUMNS)
+
 bool llmprof_nsys_load_details(nsys_export *export, llmprof_builder *builder,
                                llmprof_error *err) {
   static const char *const columns[] = {
@@ -300,7 +314,7 @@ bool llmprof_nsys_load_details(nsys_export *export, llmprof_builder *builder,
       .known_by = DETAIL_NODE,
   };
   detail_loader loader = {.export = export, .builder = builder};
-  return take_rows(export, builder, &table, take_detail, &loader, err);
+  return take_rows(export, builder, &table, take_details, &loader, err);
 }
 
 /* ---- API calls ---- */
@@ -333,6 +347,8 @@ static bool take_call(void *user, const int64_t *values, llmprof_error *err) {
   return llmprof_builder_add_call(loader->builder, &row, err);
 }
 
+EACH_ROW(take_calls, take_call, CALL_COLUMNS)
+
 bool llmprof_nsys_load_calls(nsys_export *export, llmprof_builder *builder,
                              llmprof_error *err) {
   static const char *const columns[] = {
@@ -346,5 +362,5 @@ bool llmprof_nsys_load_calls(nsys_export *export, llmprof_builder *builder,
       .fact = LLMPROF_FACTS,
   };
   call_loader loader = {export, builder};
-  return take_rows(export, builder, &table, take_call, &loader, err);
+  return take_rows(export, builder, &table, take_calls, &loader, err);
 }

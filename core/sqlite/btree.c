@@ -61,8 +61,8 @@ int64_t llmprof_btree_size(const llmprof_btree *tree) {
 
 /* ---- reading pages ---- */
 
-static bool read_pages(llmprof_btree *tree, uint32_t first, uint32_t count,
-                       uint8_t *into, llmprof_error *err) {
+bool llmprof_btree_read(const llmprof_btree *tree, uint32_t first,
+                        uint32_t count, uint8_t *into, llmprof_error *err) {
   return llmprof_sqlite_file_read(tree->db,
                                   (int64_t)(first - 1) * tree->page_size, into,
                                   (size_t)count * tree->page_size, err);
@@ -109,7 +109,8 @@ static const uint8_t *page_at(llmprof_btree *tree, uint32_t number,
   if (number - tree->window_first >= tree->window_count) {
     uint32_t count = run_length(tree, number);
     tree->window_count = 0;
-    if (!read_pages(tree, number, count, tree->window, err)) return NULL;
+    if (!llmprof_btree_read(tree, number, count, tree->window, err))
+      return NULL;
     tree->window_first = number;
     tree->window_count = count;
   }
@@ -185,6 +186,95 @@ int llmprof_btree_next(llmprof_btree *tree, llmprof_leaf *leaf,
   return -1;
 }
 
+/* ---- leaves by number ---- */
+
+typedef struct numbers {
+  uint32_t *items;
+  size_t count, cap;
+} numbers;
+
+/* Children of the interior page, behind the others. */
+static bool add_children(llmprof_btree *tree, const uint8_t *page,
+                         numbers *children) {
+  level l = {.page = (uint8_t *)page, .cells = llmprof_get2(page + 3)};
+  if (page[0] != PAGE_INTERIOR || INTERIOR_HEADER + 2 * l.cells > tree->usable)
+    return false;
+  for (uint32_t i = 0; i <= l.cells; i++) {
+    uint32_t child = child_at(tree, &l, i);
+    if (!check_number(tree, child, 1, NULL) ||
+        !llmprof_grow(&children->items, &children->cap, children->count + 1,
+                      sizeof child))
+      return false;
+    children->items[children->count++] = child;
+  }
+  return true;
+}
+
+/* The pages below those of one depth. */
+static bool descend_all(llmprof_btree *tree, numbers *pages) {
+  numbers children = {0};
+  bool ok = true;
+  for (size_t i = 0; ok && i < pages->count; i++)
+    ok = llmprof_btree_read(tree, pages->items[i], 1, tree->window, NULL) &&
+         add_children(tree, tree->window, &children);
+  llmprof_free(pages->items);
+  *pages = children;
+  return ok;
+}
+
+/* All leaves are at one depth, or it is no tree of SQLite's. */
+static bool find_leaves(llmprof_btree *tree, numbers *pages) {
+  if (!check_number(tree, tree->root, 1, NULL) ||
+      !llmprof_grow(&pages->items, &pages->cap, 1, sizeof *pages->items))
+    return false;
+  pages->items[pages->count++] = tree->root;
+  for (int depth = 0; depth < MAX_DEPTH; depth++) {
+    if (!llmprof_btree_read(tree, pages->items[0], 1, tree->window, NULL))
+      return false;
+    if (tree->window[0] == PAGE_LEAF) return true;
+    if (!descend_all(tree, pages)) return false;
+  }
+  return false;
+}
+
+void llmprof_btree_rewind(llmprof_btree *tree) {
+  tree->unread = tree->page_count;
+}
+
+bool llmprof_btree_leaves(llmprof_btree *tree, uint32_t **items,
+                          size_t *count) {
+  numbers pages = {0};
+  tree->window_count = 0;
+  if (!find_leaves(tree, &pages)) {
+    llmprof_btree_rewind(tree);
+    llmprof_free(pages.items);
+    return false;
+  }
+  *items = pages.items;
+  *count = pages.count;
+  return true;
+}
+
+bool llmprof_btree_is_leaf(const llmprof_btree *tree, const uint8_t *page) {
+  return page[0] == PAGE_LEAF &&
+         LEAF_HEADER + 2 * llmprof_get2(page + 3) <= tree->usable;
+}
+
+bool llmprof_btree_leaf(llmprof_btree *tree, uint32_t number,
+                        llmprof_leaf *leaf, llmprof_error *err) {
+  tree->window_count = 0;
+  if (!llmprof_btree_read(tree, number, 1, tree->window, err)) return false;
+  *leaf = (llmprof_leaf){tree->window, number, llmprof_get2(tree->window + 3)};
+  if (tree->window[0] != PAGE_LEAF)
+    return llmprof_btree_corrupt(tree, number, "no page of a table", err);
+  return llmprof_btree_is_leaf(tree, tree->window) ||
+         llmprof_btree_corrupt(tree, number, "too many cells", err);
+}
+
+uint32_t llmprof_btree_page_size(const llmprof_btree *tree) {
+  return tree->page_size;
+}
+
 int64_t llmprof_btree_last(llmprof_btree *tree) {
   uint32_t number = tree->root;
   for (int depth = 0; depth < MAX_DEPTH; depth++) {
@@ -232,7 +322,7 @@ const uint8_t *llmprof_btree_payload(llmprof_btree *tree,
   uint32_t from = leaf->number, number = payload->overflow;
   while (have < total) {
     if (!check_number(tree, number, from, err) ||
-        !read_pages(tree, number, 1, tree->scratch, err))
+        !llmprof_btree_read(tree, number, 1, tree->scratch, err))
       return NULL;
     size_t part = total - have < per_page ? total - have : per_page;
     memcpy(tree->payload + have, tree->scratch + 4, part);

@@ -52,6 +52,32 @@ int64_t llmprof_btree_size(const llmprof_btree *tree);
 int llmprof_btree_next(llmprof_btree *tree, llmprof_leaf *leaf,
                        llmprof_error *err);
 
+/* ---- by number, instead of one after the other ---- */
+
+/* Numbers of all leaves, in their order; the caller frees them. False when that
+ * could not be found out: then llmprof_btree_next says why. Only before the
+ * first leaf. */
+bool llmprof_btree_leaves(llmprof_btree *tree, uint32_t **numbers,
+                          size_t *count);
+
+/* As if their numbers had not been asked for. */
+void llmprof_btree_rewind(llmprof_btree *tree);
+
+/* One of them, valid until the next. */
+bool llmprof_btree_leaf(llmprof_btree *tree, uint32_t number,
+                        llmprof_leaf *leaf, llmprof_error *err);
+
+/* Several that follow each other in the file, into room of the caller with
+ * LLMPROF_BTREE_PAGE_SLACK bytes behind it; on any thread. */
+bool llmprof_btree_read(const llmprof_btree *tree, uint32_t first,
+                        uint32_t count, uint8_t *into, llmprof_error *err);
+uint32_t llmprof_btree_page_size(const llmprof_btree *tree);
+
+/* False when the page is no sound leaf. */
+bool llmprof_btree_is_leaf(const llmprof_btree *tree, const uint8_t *page);
+
+/* ---- */
+
 /* The largest rowid or, where the file is broken, anything. Only before the
  * first leaf. */
 int64_t llmprof_btree_last(llmprof_btree *tree);

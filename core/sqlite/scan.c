@@ -162,19 +162,39 @@ bool llmprof_scan_has(const llmprof_scan *scan, int column) {
   return scan->has[column];
 }
 
-/* May there be another row? */
-static bool goes_on(llmprof_scan *scan, llmprof_error *err) {
+/* May there be so many more rows? */
+static bool goes_on(llmprof_scan *scan, size_t rows, llmprof_error *err) {
   const char *path = llmprof_sqlite_path(scan->db);
   uint64_t most = llmprof_bound_get(LLMPROF_BOUND_ROWS);
-  if (most && ++scan->rows > most)
+  scan->rows += rows;
+  if (most && scan->rows > most)
     return llmprof_fail_bound(err, path, LLMPROF_BOUND_ROWS);
-  return llmprof_watch_go_on(&scan->watch, 1, path, err);
+  return llmprof_watch_go_on(&scan->watch, rows, path, err);
 }
 
 int llmprof_scan_next(llmprof_scan *scan, int64_t *values, llmprof_error *err) {
-  if (!goes_on(scan, err)) return -1;
+  if (!goes_on(scan, 1, err)) return -1;
   return scan->pages ? llmprof_scan_pages_next(scan->pages, values, err)
                      : llmprof_scan_sql_next(scan->sql, values, err);
+}
+
+static bool may_go_on(void *scan, size_t rows, llmprof_error *err) {
+  return goes_on(scan, rows, err);
+}
+
+bool llmprof_scan_rows(llmprof_scan *scan, llmprof_scan_take_rows take,
+                       void *user, llmprof_error *err) {
+  const llmprof_scan_taker taker = {take, may_go_on, user, scan};
+  int64_t values[LLMPROF_SCAN_INTS];
+  bool begun = false;
+  if (scan->pages && llmprof_scan_parts(scan->pages, &taker, &begun, err))
+    return true;
+  if (begun) return false;
+  int got;
+  while ((got = llmprof_scan_next(scan, values, err)) == 1) {
+    if (!take(user, values, 1, err)) return false;
+  }
+  return got == 0;
 }
 
 const char *llmprof_scan_text(const llmprof_scan *scan, int i, size_t *size) {

@@ -38,6 +38,15 @@ bool llmprof_scan_has(const llmprof_scan *scan, int column);
  * -1. */
 int llmprof_scan_next(llmprof_scan *scan, int64_t *values, llmprof_error *err);
 
+/* Gives all rows to `take`, in their order, so many at a time, the values of a
+ * row behind those of the one before; instead of llmprof_scan_next, for a spec
+ * without texts. They are decoded on several threads; take is called by one at
+ * a time, and fills err when it fails. */
+typedef bool (*llmprof_scan_take_rows)(void *user, const int64_t *values,
+                                       size_t rows, llmprof_error *err);
+bool llmprof_scan_rows(llmprof_scan *scan, llmprof_scan_take_rows take,
+                       void *user, llmprof_error *err);
+
 /* Text column i of the current row, NULL for NULL; valid until the next. */
 const char *llmprof_scan_text(const llmprof_scan *scan, int i, size_t *size);
 

@@ -3,6 +3,7 @@
 #ifndef LLMPROF_SCAN_INTERNAL_H
 #define LLMPROF_SCAN_INTERNAL_H
 
+#include "sqlite/btree.h"
 #include "sqlite/scan.h"
 
 /* A wanted column: where it is in a record, or one of the others. */
@@ -53,5 +54,30 @@ size_t llmprof_scan_pages_hint(const llmprof_scan_pages *scan);
 const char *llmprof_scan_pages_text(llmprof_scan_pages *scan, int i,
                                     size_t *size);
 double llmprof_scan_pages_double(llmprof_scan_pages *scan, int i);
+
+/* ---- pages by number, for several threads: scan_parts.c ---- */
+
+llmprof_btree *llmprof_scan_pages_tree(llmprof_scan_pages *scan);
+int llmprof_scan_pages_ints(const llmprof_scan_pages *scan);
+
+/* All rows of a leaf, where the straight way will do for each; on any thread.
+ * False when it will not: then these two read them one by one. */
+bool llmprof_scan_pages_plain(const llmprof_scan_pages *scan,
+                              const llmprof_leaf *leaf, int64_t *values);
+bool llmprof_scan_pages_go_to(llmprof_scan_pages *scan, uint32_t number,
+                              llmprof_error *err);
+int llmprof_scan_pages_next_here(llmprof_scan_pages *scan, int64_t *values,
+                                 llmprof_error *err);
+
+/* As llmprof_scan_rows, but for what counts rows. False with *begun false: it
+ * is to be read one row after the other, and nothing was taken. */
+typedef struct llmprof_scan_taker {
+  llmprof_scan_take_rows take;
+  bool (*may)(void *scan, size_t rows, llmprof_error *err); /* before it */
+  void *user, *scan;
+} llmprof_scan_taker;
+bool llmprof_scan_parts(llmprof_scan_pages *pages,
+                        const llmprof_scan_taker *taker, bool *begun,
+                        llmprof_error *err);
 
 #endif

@@ -199,12 +199,12 @@ static verdict decode(llmprof_scan_pages *scan, const llmprof_payload *p,
 
 /* ---- cells ---- */
 
-static bool find_payload(const llmprof_scan_pages *scan, uint32_t cell,
-                         llmprof_payload *p, int64_t *rowid) {
-  const uint8_t *page = scan->leaf.page;
+static inline bool find_payload(const llmprof_scan_pages *scan,
+                                const llmprof_leaf *leaf, uint32_t cell,
+                                llmprof_payload *p, int64_t *rowid) {
+  const uint8_t *page = leaf->page;
   uint32_t offset = llmprof_get2(page + 8 + 2 * cell);
-  if (offset < 8 + 2 * scan->leaf.cells || offset > scan->usable - 4)
-    return false;
+  if (offset < 8 + 2 * leaf->cells || offset > scan->usable - 4) return false;
   uint64_t total, id;
   p->bytes = llmprof_varint(llmprof_varint(page + offset, &total), &id);
   *rowid = (int64_t)id;
@@ -253,6 +253,29 @@ static int report(llmprof_scan_pages *scan, llmprof_error *err) {
   return -1;
 }
 
+/* What a record does not hold. */
+static inline void complete(const llmprof_scan_pages *scan, int64_t rowid,
+                            int64_t *values) {
+  if (scan->rowid_slot >= 0) values[scan->rowid_slot] = rowid;
+  for (int i = 0; i < scan->lacking_count; i++)
+    values[scan->lacking[i]] = LLMPROF_ABSENT;
+}
+
+static int next_cell(llmprof_scan_pages *scan, int64_t *values,
+                     llmprof_error *err) {
+  llmprof_payload p;
+  int64_t rowid;
+  if (!find_payload(scan, &scan->leaf, scan->cell++, &p, &rowid))
+    return fail_cell(scan, BROKEN, err);
+  verdict got = DECODED;
+  if (scan->texts || !decode_integers(scan, &p, values))
+    got = decode(scan, &p, values, err);
+  if (got == TOO_SHORT) got = decode_whole(scan, &p, values, err);
+  if (got != DECODED) return fail_cell(scan, got, err);
+  complete(scan, rowid, values);
+  return 1;
+}
+
 int llmprof_scan_pages_next(llmprof_scan_pages *scan, int64_t *values,
                             llmprof_error *err) {
   if (scan->failure.code) return report(scan, err);
@@ -260,19 +283,42 @@ int llmprof_scan_pages_next(llmprof_scan_pages *scan, int64_t *values,
     int got = next_leaf(scan, err);
     if (got != 1) return got;
   }
+  return next_cell(scan, values, err);
+}
+
+/* ---- pages by number ---- */
+
+llmprof_btree *llmprof_scan_pages_tree(llmprof_scan_pages *scan) {
+  return scan->tree;
+}
+
+int llmprof_scan_pages_ints(const llmprof_scan_pages *scan) {
+  return scan->ints;
+}
+
+bool llmprof_scan_pages_plain(const llmprof_scan_pages *scan,
+                              const llmprof_leaf *leaf, int64_t *values) {
   llmprof_payload p;
   int64_t rowid;
-  if (!find_payload(scan, scan->cell++, &p, &rowid))
-    return fail_cell(scan, BROKEN, err);
-  verdict got = DECODED;
-  if (scan->texts || !decode_integers(scan, &p, values))
-    got = decode(scan, &p, values, err);
-  if (got == TOO_SHORT) got = decode_whole(scan, &p, values, err);
-  if (got != DECODED) return fail_cell(scan, got, err);
-  if (scan->rowid_slot >= 0) values[scan->rowid_slot] = rowid;
-  for (int i = 0; i < scan->lacking_count; i++)
-    values[scan->lacking[i]] = LLMPROF_ABSENT;
-  return 1;
+  for (uint32_t cell = 0; cell < leaf->cells; cell++, values += scan->ints) {
+    if (!find_payload(scan, leaf, cell, &p, &rowid) ||
+        !decode_integers(scan, &p, values))
+      return false;
+    complete(scan, rowid, values);
+  }
+  return true;
+}
+
+bool llmprof_scan_pages_go_to(llmprof_scan_pages *scan, uint32_t number,
+                              llmprof_error *err) {
+  scan->cell = scan->leaf.cells = 0;
+  return llmprof_btree_leaf(scan->tree, number, &scan->leaf, err);
+}
+
+int llmprof_scan_pages_next_here(llmprof_scan_pages *scan, int64_t *values,
+                                 llmprof_error *err) {
+  if (scan->cell == scan->leaf.cells) return 0;
+  return next_cell(scan, values, err);
 }
 
 const char *llmprof_scan_pages_text(llmprof_scan_pages *scan, int i,

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,8 +23,9 @@ enum {
 struct llmprof_sqlite {
   sqlite3 *handle;
   char *path;
-  llmprof_query *kept; /* asked again and again; NULL before */
-  llmprof_watch watch; /* of the last query that began */
+  llmprof_query *kept;     /* asked again and again; NULL before */
+  llmprof_watch watch;     /* of the last query that began */
+  pthread_mutex_t reading; /* SQLite may seek before it reads */
 };
 
 struct llmprof_query {
@@ -163,6 +165,7 @@ bool llmprof_sqlite_check_file(const char *path, llmprof_error *err) {
 llmprof_sqlite *llmprof_sqlite_open(const char *path, llmprof_error *err) {
   if (!llmprof_sqlite_check_file(path, err)) return NULL;
   llmprof_sqlite *db = llmprof_zalloc(1, sizeof *db);
+  if (db) pthread_mutex_init(&db->reading, NULL);
   if (db) db->path = llmprof_strdup(path);
   if (!db || !db->path) {
     llmprof_fail_nomem(err);
@@ -177,6 +180,7 @@ void llmprof_sqlite_close(llmprof_sqlite *db) {
   if (!db) return;
   llmprof_query_free(db->kept);
   sqlite3_close_v2(db->handle); /* waits for open statements */
+  pthread_mutex_destroy(&db->reading);
   llmprof_free(db->path);
   llmprof_free(db);
 }
@@ -210,7 +214,9 @@ bool llmprof_sqlite_file_read(llmprof_sqlite *db, int64_t offset, void *bytes,
                               size_t size, llmprof_error *err) {
   sqlite3_file *file = file_of(db, err);
   if (!file) return false;
+  pthread_mutex_lock(&db->reading);
   int rc = file->pMethods->xRead(file, bytes, (int)size, offset);
+  pthread_mutex_unlock(&db->reading);
   if (rc == SQLITE_OK) return true;
   if (rc == SQLITE_IOERR_SHORT_READ)
     return llmprof_fail(err, LLMPROF_TRUNCATED,

@@ -248,10 +248,65 @@ static bool append_value(llmprof_buffer *out, const decimal *d,
   return true;
 }
 
+/* ---- most values ---- */
+
+enum {
+  EASY_PLACES = 15, /* powers of ten that are doubles, and the room below */
+  EASY_ROOM = 64
+};
+
+/* Append number / 10^places. */
+static void append_fixed(llmprof_buffer *out, bool negative, uint64_t number,
+                         int places, char separator) {
+  char text[EASY_ROOM];
+  size_t at = sizeof text;
+  negative = negative && number;
+  for (int digit = 0; number || digit <= places; digit++, number /= 10) {
+    int whole = digit - places;
+    if (whole == 0 && places) text[--at] = '.';
+    if (whole > 0 && whole % 3 == 0 && separator) text[--at] = separator;
+    text[--at] = (char)('0' + number % 10);
+  }
+  if (negative) text[--at] = '-';
+  llmprof_buffer_add(out, text + at, sizeof text - at);
+}
+
+/* The nearest integer to value * 10^power, halves away from zero, where that
+ * can be told from the product and what was lost in it. */
+static bool scale_easily(double value, int power, uint64_t *number) {
+  static const double powers[EASY_PLACES + 1] = {
+      1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+      1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+  const double exact = 4503599627370496.0; /* below, halves are doubles */
+  if (power < 0 || power > EASY_PLACES) return false;
+  double size = fabs(value), product = size * powers[power];
+  if (!(product < exact)) return false;
+  double lost = fma(size, powers[power], -product);
+  double part = product - floor(product);
+  *number = (uint64_t)product + (part > 0.5 || (part == 0.5 && lost >= 0));
+  return true;
+}
+
+/* Is the value appended without writing it out exactly? */
+static bool append_easily(llmprof_buffer *out, double value,
+                          const llmprof_unit *unit,
+                          const llmprof_format *format) {
+  const char *separator = format->separator ? format->separator : "";
+  int places = places_of(unit, format->digits);
+  uint64_t number;
+  if (unit->power2 || (*separator && separator[1]) ||
+      !scale_easily(value, places - unit->power10, &number))
+    return false;
+  append_fixed(out, value < 0, number, places, *separator);
+  if (!format->bare) append_unit(out, unit, format->suffix);
+  return true;
+}
+
 bool llmprof_format_number(llmprof_buffer *out, llmprof_quantity quantity,
                            double value, const llmprof_format *format) {
   const llmprof_unit *unit = unit_of(quantity, value, format);
   if (!unit) return false;
+  if (append_easily(out, value, unit, format)) return true;
   decimal d;
   convert_number(&d, value, unit, places_of(unit, format->digits));
   return append_value(out, &d, unit, format);
@@ -263,6 +318,10 @@ bool llmprof_format_integer(llmprof_buffer *out, llmprof_quantity quantity,
   if (!unit) return false;
   if (unit->power2)
     return llmprof_format_number(out, quantity, (double)value, format);
+  const int64_t easy = INT64_C(1) << 52;
+  if (value > -easy && value < easy &&
+      append_easily(out, (double)value, unit, format))
+    return true;
   decimal d;
   expand_integer(&d, value);
   convert(&d, unit, places_of(unit, format->digits));

@@ -37,7 +37,8 @@ typedef enum llmprof_step_kind {
 typedef struct llmprof_step {
   llmprof_step_kind kind;
   double number;
-  size_t column; /* of numbers */
+  size_t column; /* of numbers; a string counts as its id, to ask whether it is
+                    there */
 } llmprof_step;
 
 enum {

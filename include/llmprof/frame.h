@@ -81,6 +81,10 @@ bool llmprof_frame_give(llmprof_frame *frame, const char *name,
                         const char *unit, llmprof_column_type type, void *data,
                         llmprof_error *err);
 
+/* Add column `number` once more, by another name. */
+bool llmprof_frame_alias(llmprof_frame *frame, size_t number, const char *name,
+                         llmprof_error *err);
+
 /* Hand memory from llmprof_alloc to the frame, which frees it; on failure it
  * is freed at once. */
 bool llmprof_frame_own(llmprof_frame *frame, void *memory);

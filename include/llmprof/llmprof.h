@@ -42,6 +42,7 @@
 #include "llmprof/readers.h"
 #include "llmprof/relate.h"
 #include "llmprof/scrub.h"
+#include "llmprof/sheet.h"
 #include "llmprof/spans.h"
 #include "llmprof/spawn.h"
 #include "llmprof/spool.h"

@@ -137,7 +137,8 @@ static void forget(outcome *out) {
 
 /* The program is none the wiser: it printed what it prints, and no more. */
 static void expect_exit(const outcome *out, int status) {
-  assert_true(WIFEXITED(out->status));
+  if (!WIFEXITED(out->status))
+    fail_msg("ended by signal %d: %s", WTERMSIG(out->status), out->output);
   assert_int_equal(WEXITSTATUS(out->status), status);
   assert_string_equal(out->output, "done\n");
   assert_int_equal(out->count, 1);
@@ -254,8 +255,13 @@ static void test_abort(void **state) {
 }
 
 /* The first thread leaves: the library does not keep the process alive. */
+/* Not where ThreadSanitizer has a thread of its own, which never ends: the
+ * collector keeps a program for whatever threads are left. */
 static void test_last_thread(void **state) {
   (void)state;
+#ifdef __SANITIZE_THREAD__
+  skip();
+#endif
   outcome out =
       run((setting){.how = "thread", .launches = "10", .threads = "1"});
   expect_exit(&out, 0);

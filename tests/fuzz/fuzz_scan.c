@@ -106,6 +106,26 @@ static bool read_rows(llmprof_sqlite *db, const llmprof_scan_spec *wanted,
   return got == 0;
 }
 
+static bool hash_rows(void *user, const int64_t *values, size_t rows,
+                      llmprof_error *err) {
+  (void)err;
+  hash(user, values, rows * (size_t)integers.ints * sizeof *values);
+  return true;
+}
+
+/* Many rows at a time are those that come one by one, or neither can be read.
+ */
+static void compare_at_once(llmprof_sqlite *db) {
+  uint64_t sum = 1, same = 1;
+  size_t rows = 0;
+  llmprof_scan *scan = NULL;
+  bool ok = llmprof_scan_open(db, &integers, &scan, NULL) &&
+            (!scan || llmprof_scan_rows(scan, hash_rows, &sum, NULL));
+  llmprof_scan_close(scan);
+  FUZZ_CHECK(read_rows(db, &integers, true, &same, &rows) == ok);
+  FUZZ_CHECK(!ok || sum == same);
+}
+
 static void compare(llmprof_sqlite *db, const llmprof_scan_spec *wanted) {
   uint64_t sum = 1, same = 1;
   size_t rows = 0, too = 0;
@@ -121,6 +141,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (!db) return 0;
   compare(db, &spec);
   compare(db, &integers);
+  compare_at_once(db);
   llmprof_sqlite_close(db);
   return 0;
 }

@@ -17,6 +17,7 @@ local fitted = require "llmprof.base.fitted"
 local html = require "llmprof.base.html"
 local json = require "llmprof.json"
 local markdown = require "llmprof.markdown"
+local sheet = require "llmprof.sheet"
 local text = require "llmprof.text"
 
 local tables = {}
@@ -252,20 +253,46 @@ local function shown(columns, rows)
 end
 
 
+-- ---- of frames ----
+
+-- As llmprof.sheet declares columns.
+local function sheet_columns(columns)
+  local list = {}
+  for i, column in ipairs(columns) do
+    list[i] = { key = column.key, title = column.title, digits = column.digits,
+      scale = column.scale, exact = column.exact, name = column.type == "id",
+      whole = column.type == "id" or column.type == "integer" }
+  end
+  return list
+end
+
+
+-- The rows of a frame as tables, with these columns.
+function tables.rows(columns, frame)
+  local list = {}
+  for r = 1, #frame do
+    local row = {}
+    for _, column in ipairs(columns) do row[column.key] = frame:get(r, column.key) end
+    list[r] = row
+  end
+  return list
+end
+
+
 -- ---- formats ----
 
 -- Each format: its name; render(columns, rows, options); extension of a file of it,
--- absent where it is only a part of a page; programs, where cells are for these and not
--- for people; heading, what goes before a table's title, absent where a document holds
--- one table only; escape(text) for what stands beside tables; terminal, where lines have
--- to fit one.
+-- absent where it is only a part of a page; sheet, where llmprof.sheet writes it from
+-- frames; programs, where cells are for these and not for people; heading, what goes
+-- before a table's title, absent where a document holds one table only; escape(text) for
+-- what stands beside tables; terminal, where lines have to fit one.
 local formats = {
   { name = "table", render = to_terminal, extension = "txt", heading = "", escape = text.clean,
-    terminal = true },
+    terminal = true, sheet = true },
   { name = "md", render = to_markdown, extension = "md", heading = "## ",
     escape = markdown.escape },
-  { name = "csv", render = csv, extension = "csv", programs = true },
-  { name = "json", render = to_json, extension = "json", programs = true },
+  { name = "csv", render = csv, extension = "csv", programs = true, sheet = true },
+  { name = "json", render = to_json, extension = "json", programs = true, sheet = true },
   { name = "html", render = to_html },
 }
 
@@ -308,6 +335,27 @@ function tables.render(name, columns, rows, options)
   options.keys = options.keys or "key"
   if not format.programs then columns = shown(columns, rows) end
   return format.render(columns, rows, options)
+end
+
+
+local function once(whole)
+  return function()
+    local piece = whole
+    whole = nil
+    return piece
+  end
+end
+
+
+-- The rows of a frame of C as a table, with the titles of columns for programs, too: an
+-- iterator over pieces of text. columns have no max, code, bar, absent, optional and data.
+-- options: of render.
+function tables.pieces(name, columns, frame, options)
+  if not by_name[name].sheet then
+    return once(tables.render(name, columns, tables.rows(columns, frame), options))
+  end
+  return sheet.next, sheet.open(frame, sheet_columns(columns),
+    { format = name, guard = options.safe, width = options.columns })
 end
 
 

@@ -36,15 +36,26 @@ function table_options.check_rows(given)
 end
 
 
--- The table in the format that was asked for. options: of tables.render.
-function table_options.render(given, columns, rows, options)
+local function complete(given, options)
   if given.safe and given.format ~= "csv" then
     errors.raise("usage", "--safe is for CSV: -f csv --safe")
   end
   options = options or {}
   options.safe = given.safe
   options.columns = not given.output and sys.isatty(1) and sys.columns() or nil
-  return tables.render(given.format, columns, rows, options)
+  return options
+end
+
+
+-- The table in the format that was asked for. options: of tables.render.
+function table_options.render(given, columns, rows, options)
+  return tables.render(given.format, columns, rows, complete(given, options))
+end
+
+
+-- The same of a frame, as an iterator over pieces.
+function table_options.pieces(given, columns, frame, options)
+  return tables.pieces(given.format, columns, frame, complete(given, options))
 end
 
 

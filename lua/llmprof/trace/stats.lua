@@ -6,8 +6,10 @@
 -- --help-reports`; statistics are those of llmprof's frames (sample standard
 -- deviation, median of an even count between the middle two).
 local errors = require "llmprof.base.errors"
+local frames = require "llmprof.frame"
 local nearest = require "llmprof.base.nearest"
 local packed_rows = require "llmprof.base.packed_rows"
+local tables = require "llmprof.base.tables"
 
 local stats = {}
 
@@ -16,11 +18,6 @@ local MB = 1e-6
 
 local function check(value, message, code)
   return errors.check("failed", value, message, code)
-end
-
-
-local function round1(value)
-  return value and math.floor(value * 10 + 0.5) / 10
 end
 
 
@@ -66,81 +63,95 @@ local function frame(trace, name)
 end
 
 
-local fields = { "total", "count", "mean", "median", "min", "max", "stddev" }
-
-local prefixed = {} -- prefix -> field -> the two as one
-
-local function names_of(prefix)
-  local names = prefixed[prefix] or {}
-  if not prefixed[prefix] then
-    for _, field in ipairs(fields) do names[field] = prefix .. field end
-    prefixed[prefix] = names
-  end
-  return names
+-- Statistics of one column of a group, by name with a prefix.
+local function statistics_of(prefix, column)
+  return { prefix .. "total", "sum", column }, { prefix .. "count", "count", column },
+    { prefix .. "mean", "mean", column }, { prefix .. "median", "median", column },
+    { prefix .. "min", "min", column }, { prefix .. "max", "max", column },
+    { prefix .. "deviation", "std", column }
 end
 
 
--- Move a group's statistics of one column into its row, with a prefix.
-local function spread(row, column, prefix)
-  local summary = row[column]
-  row[column] = nil
-  for field, name in next, names_of(prefix) do row[name] = summary[field] end
+-- Add the standard deviation: that of one value is 0, as NVIDIA has it; always: of none, too.
+local function add_deviation(groups, prefix, always)
+  local steps = { { prefix .. "deviation" }, 0, "or" }
+  if not always then
+    table.move({ { prefix .. "count" }, 0, "above", "where" }, 1, 4, #steps + 1, steps)
+  end
+  check(groups:compute { name = prefix .. "stddev", steps = steps })
 end
 
 
--- Groups as rows with their share of the whole; no total where the export has
--- none of the times.
-local function summed(groups, column)
-  local whole = 0
-  for _, row in ipairs(groups) do
-    spread(row, column, "")
-    whole = whole + (row.total or 0)
+-- Groups by these columns as a frame, with statistics of others, { column, prefix, always },
+-- and more columns, as group takes them.
+local function grouped(rows, by, sums, more)
+  local columns = table.move(more or {}, 1, #(more or {}), 1, {})
+  for _, sum in ipairs(sums) do
+    local list = { statistics_of(sum[2], sum[1]) }
+    table.move(list, 1, #list, #columns + 1, columns)
   end
-  for _, row in ipairs(groups) do
-    if whole > 0 and row.total then row.share = row.total * 100.0 / whole end
-  end
+  local groups = check(rows:group { by = by, columns = columns })
+  for _, sum in ipairs(sums) do add_deviation(groups, sum[2], sum.always) end
   return groups
 end
 
 
-local function text_less(a, b)
-  if a == b then return false end
-  if a == nil or b == nil then return a == nil end
-  return a < b
+-- Add the share of the whole; no total where the export has none of the times.
+local function with_share(groups)
+  local whole = groups:weigh({ "total" }).total.sum
+  local steps = whole > 0 and { { "total" }, 100, "*", whole, "/" } or { 0, 0, "/" }
+  return check(groups:compute { name = "share", steps = steps })
 end
 
 
--- Largest first; what is not known comes last.
-local function descending(a, b)
-  if a == nil or b == nil then return b == nil and a ~= nil end
-  return a > b
+-- Add a column of text that says something of others: of(get) gives it, or nil; get(column)
+-- is a cell of these. It is asked once for all rows that are equal there.
+local function with_text(groups, by, name, of)
+  local keys, values = check(groups:group { by = by, columns = {} }), {}
+  for i = 1, #keys do
+    values[i] = of(function(column) return keys:get(i, column) end) or false
+  end
+  return check(groups:extend(by, #keys, { { name = name, type = "string", values = values } }))
+end
+
+
+-- The groups and keys to sort them by: columns, a - before those that descend, a ? before
+-- those whose absent cells come first; elsewhere these come last.
+local function order(groups, ...)
+  local keys = {}
+  for _, key in ipairs { ... } do
+    local sign, name = key:match "^([-?]?)(.*)$"
+    if sign == "?" and #groups:where { [name] = false } > 0 then
+      keys[#keys + 1] = { "no " .. name, false }
+      check(groups:compute { name = "no " .. name, steps = { 1, { name }, "unless" } })
+    end
+    keys[#keys + 1] = { name, sign == "-" }
+  end
+  return groups, keys
 end
 
 
 -- Total descending, then fewer calls, then by name.
-local function by_total(a, b)
-  if a.total ~= b.total then return descending(a.total, b.total) end
-  if a.count ~= b.count then return a.count < b.count end
-  return text_less(a.label or a.name, b.label or b.name)
-end
-
-
-local function sorted(rows, less)
-  table.sort(rows, less)
-  return rows
+local function by_total(groups, name)
+  return order(groups, "-total", "count", "?" .. name)
 end
 
 
 -- "cudaMalloc_v3020" -> "cudaMalloc"; only four-digit versions, as NVIDIA does
-local function strip_version(name)
-  return name and (name:gsub("_v....$", ""))
+local function with_api_name(groups, column, name)
+  return with_text(groups, { column }, name, function(get)
+    return get(column) and (get(column):gsub("_v....$", ""))
+  end)
 end
 
 
 -- Absent when the export does not say.
-local function xyz(row, what)
-  if not (row[what .. "_x"] and row[what .. "_y"] and row[what .. "_z"]) then return nil end
-  return ("%4d %4d %4d"):format(row[what .. "_x"], row[what .. "_y"], row[what .. "_z"])
+local function with_size(groups, what)
+  local by = { what .. "_x", what .. "_y", what .. "_z" }
+  return with_text(groups, by, what, function(get)
+    local x, y, z = get(by[1]), get(by[2]), get(by[3])
+    return x and y and z and ("%4d %4d %4d"):format(x, y, z)
+  end)
 end
 
 
@@ -150,6 +161,11 @@ end
 
 
 local styles = { [0] = "PushPop", "StartEnd" }
+
+local function with_style(groups)
+  return with_text(groups, { "style" }, "style_name", function(get) return styles[get "style"] end)
+end
+
 
 local function tag_column(options)
   return options.names == "2023" and "tag" or "colon_tag"
@@ -168,9 +184,8 @@ reports.cuda_gpu_kern_sum = {
   columns = with(time_columns "Instances", text("label", "Name")),
   rows = function(trace, options)
     local name = kernel_name_column(options)
-    local groups = frame(trace, "kernels"):group { by = { name }, sum = { "duration" } }
-    for _, row in ipairs(groups) do row.label = row[name] end
-    return sorted(summed(groups, "duration"), by_total)
+    local groups = with_share(grouped(frame(trace, "kernels"), { name }, { { "duration", "" } }))
+    return by_total(groups:alias(name, "label"), "label")
   end,
 }
 
@@ -183,14 +198,11 @@ reports.cuda_gpu_kern_gb_sum = {
     text("label", "Name")),
   rows = function(trace, options)
     local name = kernel_name_column(options)
-    local groups = frame(trace, "kernels"):group {
-      by = { name, "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z" },
-      sum = { "duration" },
-    }
-    for _, row in ipairs(groups) do
-      row.label, row.grid, row.block = row[name], xyz(row, "grid"), xyz(row, "block")
-    end
-    return sorted(summed(groups, "duration"), by_total)
+    local groups = with_share(grouped(frame(trace, "kernels"),
+      { name, "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z" },
+      { { "duration", "" } }))
+    with_size(with_size(groups, "grid"), "block")
+    return by_total(groups:alias(name, "label"), "label")
   end,
 }
 
@@ -200,8 +212,8 @@ reports.cuda_gpu_mem_time_sum = {
   needs = { { "copies", "sets" } },
   columns = with(time_columns "Count", text("name", "Operation")),
   rows = function(trace)
-    local groups = frame(trace, "transfers"):group { by = { "name" }, sum = { "duration" } }
-    return sorted(summed(groups, "duration"), by_total)
+    return by_total(with_share(grouped(frame(trace, "transfers"), { "name" },
+      { { "duration", "" } })), "name")
   end,
 }
 
@@ -212,8 +224,7 @@ reports.cuda_gpu_mem_size_sum = {
   columns = { mb("total", "Total"), int("count", "Count"), mb("mean", "Avg"), mb("median", "Med"),
     mb("min", "Min"), mb("max", "Max"), mb("stddev", "StdDev"), text("name", "Operation") },
   rows = function(trace)
-    local groups = frame(trace, "transfers"):group { by = { "name" }, sum = { "bytes" } }
-    return sorted(summed(groups, "bytes"), by_total)
+    return by_total(grouped(frame(trace, "transfers"), { "name" }, { { "bytes", "" } }), "name")
   end,
 }
 
@@ -223,9 +234,8 @@ reports.cuda_api_sum = {
   needs = { "api" },
   columns = with(time_columns "Num Calls", text("label", "Name")),
   rows = function(trace)
-    local groups = frame(trace, "api"):group { by = { "name" }, sum = { "duration" } }
-    for _, row in ipairs(groups) do row.label = strip_version(row.name) end
-    return sorted(summed(groups, "duration"), by_total)
+    local groups = with_share(grouped(frame(trace, "api"), { "name" }, { { "duration", "" } }))
+    return by_total(with_api_name(groups, "name", "label"), "label")
   end,
 }
 
@@ -235,30 +245,19 @@ reports.cuda_kern_exec_sum = {
   base = true,
   needs = { "kernels", "api" },
   columns = with({ id("launch_pid", "PID"), id("launch_tid", "TID"), id("device", "DevId"),
-    int("count", "Count"), int("queued", "QCount"), five("T", "total") },
+    int("count", "Count"), int("queue_count", "QCount"), five("T", "total") },
     five("A", "api")),
   rows = function(trace, options)
     local name = kernel_name_column(options)
     local launched = frame(trace, "kernels"):where { { "call", "~=", false } }
-    local groups = launched:group {
-      by = { "launch_pid", "launch_tid", "device", "api", name },
-      sum = { "launch_time", "api_time", "queue_time", "duration" },
-    }
-    for _, row in ipairs(groups) do
-      spread(row, "launch_time", "total_")
-      spread(row, "api_time", "api_")
-      spread(row, "queue_time", "queue_")
-      spread(row, "duration", "kernel_")
-      row.queued = row.queue_count
-      row.queue_stddev = row.queue_stddev or 0 -- as NVIDIA has it where nothing queued
-      row.api_label, row.label = strip_version(row.api), row[name]
-      row.rounded = round1(row.total_mean)
-    end
-    return sorted(groups, function(a, b)
-      local left, right = a.rounded, b.rounded
-      if left ~= right then return descending(left, right) end
-      return text_less(a.label, b.label)
-    end)
+    local groups = grouped(launched, { "launch_pid", "launch_tid", "device", "api", name }, {
+      { "launch_time", "total_" }, { "api_time", "api_" },
+      { "queue_time", "queue_", always = true }, { "duration", "kernel_" } },
+      { { "count", "count" } })
+    check(groups:compute { name = "rounded", type = "integer",
+      steps = { { "total_mean" }, 10, "*" } })
+    return order(with_api_name(groups, "api", "api_label"):alias(name, "label"), "-rounded",
+      "?label")
   end,
 }
 with(reports.cuda_kern_exec_sum.columns, five("Q", "queue"))
@@ -273,9 +272,9 @@ reports.nvtx_sum = {
   columns = with(time_columns "Instances", text("style_name", "Style"), text("label", "Range")),
   rows = function(trace, options)
     local tag = tag_column(options)
-    local groups = frame(trace, "ranges"):group { by = { tag, "style" }, sum = { "duration" } }
-    for _, row in ipairs(groups) do row.label, row.style_name = row[tag], styles[row.style] end
-    return sorted(summed(groups, "duration"), by_total)
+    local groups = with_share(grouped(frame(trace, "ranges"), { tag, "style" },
+      { { "duration", "" } }))
+    return by_total(with_style(groups):alias(tag, "label"), "label")
   end,
 }
 
@@ -292,18 +291,10 @@ reports.nvtx_gpu_proj_sum = {
   rows = function(trace, options)
     local tag = tag_column(options)
     local named = frame(trace, "projections"):where { { tag, "~=", false } }
-    local groups = named:group {
-      by = { tag, "style" },
-      sum = { "duration", "range_duration", "operations", "level", "children" },
-    }
-    for _, row in ipairs(groups) do
-      spread(row, "duration", "")
-      spread(row, "range_duration", "range_")
-      spread(row, "operations", "operations_")
-      row.level_mean, row.children_mean = row.level.mean, row.children.mean
-      row.label, row.style_name = row[tag], styles[row.style]
-    end
-    return sorted(groups, by_total)
+    local groups = grouped(named, { tag, "style" }, { { "duration", "" },
+      { "range_duration", "range_" }, { "operations", "operations_" }, { "level", "level_" },
+      { "children", "children_" } })
+    return by_total(with_style(groups):alias(tag, "label"), "label")
   end,
 }
 
@@ -317,22 +308,11 @@ reports.nvtx_kern_sum = {
     ns("max", "Max"), ns1("stddev", "StdDev"), text("name", "Kernel Name") },
   rows = function(trace, options)
     local tag = tag_column(options)
-    local groups = frame(trace, "kernel_ranges"):group {
-      by = { "pid", "tid", tag, "style", "name" },
-      sum = { "duration" },
-      distinct = { "range", "kernel" },
-    }
-    for _, row in ipairs(groups) do
-      spread(row, "duration", "")
-      row.ranges, row.kernels = row.distinct.range, row.distinct.kernel
-      row.range_label, row.style_name = row[tag], styles[row.style]
-    end
-    return sorted(groups, function(a, b)
-      if a.range_label ~= b.range_label then return text_less(a.range_label, b.range_label) end
-      if a.pid ~= b.pid then return text_less(a.pid, b.pid) end
-      if a.tid ~= b.tid then return text_less(a.tid, b.tid) end
-      return by_total(a, b)
-    end)
+    local groups = grouped(frame(trace, "kernel_ranges"), { "pid", "tid", tag, "style", "name" },
+      { { "duration", "" } },
+      { { "ranges", "distinct", "range" }, { "kernels", "distinct", "kernel" } })
+    return order(with_style(groups):alias(tag, "range_label"), "?range_label", "?pid", "?tid",
+      "-total", "count", "?name")
   end,
 }
 
@@ -404,35 +384,55 @@ local function keys_of(columns)
 end
 
 
+local function type_of(column)
+  if column.type == "text" then return "string" end
+  return column.digits and "number" or "integer"
+end
+
+
+-- Rows as a frame of these columns.
+local function framed(columns, rows)
+  local list = {}
+  for i, column in ipairs(columns) do
+    local values = {}
+    for r, row in ipairs(rows) do values[r] = row[column.key] or false end
+    list[i] = { name = column.key, type = type_of(column), values = values }
+  end
+  return frames.new(#rows, list)
+end
+
+
 -- The rows of a report, from the trace's notes where it was made before, else noted there.
 local function rows_of(trace, report, result, options)
   local key = ("report %s %s"):format(result.name, options.names)
   local keys = keys_of(report.columns)
   local noted = trace:note(key)
   local rows = noted and packed_rows.unpack(noted, keys)
-  if rows then return rows end
+  if rows then return framed(report.columns, rows) end
   result.reason = lacking(trace, report.needs)
-  if result.reason then return {} end
-  rows = report.rows(trace, options)
-  if #rows == 0 then
+  if result.reason then return framed(report.columns, {}) end
+  local groups, order_keys = report.rows(trace, options)
+  local sorted = check(groups:sort(order_keys))
+  if #sorted == 0 then
     result.reason = "the tables are there but hold no such event"
-  elseif #rows <= FEW_ROWS then
-    trace:note(key, packed_rows.pack(rows, keys)) -- as far as there is room for it
+  elseif #sorted <= FEW_ROWS then
+    -- as far as there is room for it
+    trace:note(key, packed_rows.pack(tables.rows(report.columns, sorted), keys))
   end
-  return rows
+  return sorted
 end
 
 
--- One report: { name, title, columns, rows, reason }. rows is empty, and
--- reason says why, when the trace has nothing for it. options: names ("2023"
+-- One report: { name, title, columns, rows, reason }. rows is a frame, with a column for
+-- each key of the columns; it is empty, and reason says why, when the trace has nothing for
+-- it. options: names ("2023"
 -- or "2025": how ranges of the default domain are written), limit (rows).
 function stats.report(trace, wanted, options)
   local name, report, base = stats.find(wanted)
-  local result = { name = name, title = report.title, columns = report.columns, rows = {} }
+  local result = { name = name, title = report.title, columns = report.columns }
   if base then result.name = name .. "_base" end
-  local rows = rows_of(trace, report, result, { names = options.names or "2025", base = base })
-  local limit = math.min(options.limit or #rows, #rows)
-  result.rows = table.move(rows, 1, limit, 1, {})
+  result.rows = rows_of(trace, report, result, { names = options.names or "2025", base = base })
+  if options.limit then result.rows = check(result.rows:slice(1, options.limit)) end
   return result
 end
 

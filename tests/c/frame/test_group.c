@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "frame/cells.h"
 #include "llmprof/frame.h"
 #include "support.h"
 
@@ -340,6 +341,30 @@ static void test_allocations(void **state) {
   test_every_allocation(group_and_sum, NULL);
 }
 
+/* ---- spans ---- */
+
+/* Cells that lie there as they are, and the same reached through an index. */
+static void test_spans(void **state) {
+  (void)state;
+  static const uint32_t cells[][3] = {
+      {7, 5, 9},
+      {UINT32_MAX, 5, 5},
+      {UINT32_MAX, UINT32_MAX, UINT32_MAX},
+      {0, UINT32_MAX - 1, UINT32_MAX},
+  };
+  static const uint32_t index[] = {0, 1, 2};
+  for (size_t i = 0; i < 4; i++) {
+    llmprof_column bare = {.type = LLMPROF_U32, .data = cells[i]};
+    llmprof_column indexed = bare;
+    indexed.index = index;
+    for (size_t rows = 0; rows <= 3; rows++) {
+      llmprof_cell_span a = llmprof_span_cells(&bare, rows);
+      llmprof_cell_span b = llmprof_span_cells(&indexed, rows);
+      assert_memory_equal(&a, &b, sizeof a);
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_groups),
@@ -353,6 +378,7 @@ int main(void) {
       cmocka_unit_test(test_summary_by_group),
       cmocka_unit_test(test_totals),
       cmocka_unit_test(test_total_too_large),
+      cmocka_unit_test(test_spans),
       cmocka_unit_test(test_distinct),
       cmocka_unit_test(test_column_that_fails),
       cmocka_unit_test(test_allocations),

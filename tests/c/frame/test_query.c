@@ -1,9 +1,11 @@
 /* Sorting, grouping and selecting over a little frame of every type. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "llmprof/frame.h"
 #include "llmprof/interrupt.h"
+
 #include "support.h"
 
 enum {
@@ -141,7 +143,7 @@ static void test_where(void **state) {
 
 static void test_views_of_views(void **state) {
   little *l = *state;
-  const llmprof_order by_size = {SIZE, true};
+  const llmprof_order by_size = {.column = SIZE, .descending = true};
   llmprof_frame *sorted_view =
       llmprof_frame_sort(l->frame, &by_size, 1, SIZE_MAX, NULL);
   llmprof_frame *part = llmprof_frame_slice(sorted_view, 1, 3, NULL);
@@ -189,6 +191,38 @@ static llmprof_frame *aggregated(little *l, llmprof_error *err) {
   return llmprof_frame_aggregate(
       l->frame, keys, 1, every_statistic,
       sizeof every_statistic / sizeof *every_statistic, err);
+}
+
+/* The same whether or not a median is asked for with it. */
+static void test_aggregates_alone(void **state) {
+  (void)state;
+  static const uint32_t keys[] = {1, 2, 1, UINT32_MAX, 2, 3};
+  static const uint32_t values[] = {7, UINT32_MAX - 1, 0,
+                                    5, UINT32_MAX - 1, UINT32_MAX};
+  const llmprof_column columns[] = {
+      {"key", NULL, LLMPROF_U32, keys, NULL, NULL},
+      {"value", NULL, LLMPROF_U32, values, NULL, NULL},
+  };
+  const llmprof_aggregate wanted[] = {
+      {"sum", LLMPROF_SUM, 1, 0},     {"mean", LLMPROF_MEAN, 1, 0},
+      {"least", LLMPROF_MIN, 1, 0},   {"most", LLMPROF_MAX, 1, 0},
+      {"count", LLMPROF_COUNT, 1, 0}, {"median", LLMPROF_MEDIAN, 1, 0},
+  };
+  const size_t key = 0;
+  llmprof_frame *frame = test_frame(6, NULL, columns, 2);
+  llmprof_frame *all = llmprof_frame_aggregate(frame, &key, 1, wanted, 6, NULL);
+  llmprof_frame *few = llmprof_frame_aggregate(frame, &key, 1, wanted, 5, NULL);
+  assert_int_equal(llmprof_frame_rows(few), 4);
+  for (size_t c = 0; c < 6; c++) {
+    for (size_t row = 0; row < 4; row++)
+      assert_int_equal(llmprof_cell(llmprof_frame_peek(all, c), row),
+                       llmprof_cell(llmprof_frame_peek(few, c), row));
+  }
+  assert_int_equal(llmprof_cell(llmprof_frame_peek(few, 1), 1),
+                   2 * (int64_t)(UINT32_MAX - 1));
+  llmprof_frame_free(all);
+  llmprof_frame_free(few);
+  llmprof_frame_free(frame);
 }
 
 static void test_aggregate(void **state) {
@@ -325,13 +359,66 @@ static void test_real_cells(void **state) {
   assert_int_equal(llmprof_real_cell(-NAN), INT64_MIN);
 }
 
+/* ---- many names ---- */
+
+enum {
+  NAMES = 4000
+};
+
+/* Names that begin alike, some of them as another ends, with a few NULs. */
+static size_t throw_name(char *name, unsigned *seed) {
+  size_t size = (size_t)sprintf(name, "void at::native::kernel_");
+  *seed = *seed * 1103515245u + 12345u;
+  for (unsigned n = *seed >> 16 & 15; n--;) {
+    *seed = *seed * 1103515245u + 12345u;
+    name[size++] = "ab\xC3"[*seed >> 16 & 3];
+  }
+  return size;
+}
+
+static void test_names_in_order(void **state) {
+  (void)state;
+  static uint32_t ids[NAMES];
+  unsigned seed = 1;
+  llmprof_strings *pool = llmprof_strings_new();
+  llmprof_frame *frame = llmprof_frame_new(NAMES, pool);
+  for (size_t i = 0; i < NAMES; i++) {
+    char name[64];
+    size_t size = throw_name(name, &seed);
+    ids[i] = LLMPROF_NO_STRING;
+    if (i % 100) assert_true(llmprof_strings_add(pool, name, size, &ids[i]));
+  }
+  llmprof_column column = {
+      .name = "name", .type = LLMPROF_STRING_ID, .data = ids, .strings = pool};
+  llmprof_order by = {.column = 0};
+  assert_true(llmprof_frame_add(frame, &column, NULL, NULL));
+  llmprof_frame *view = llmprof_frame_sort(frame, &by, 1, SIZE_MAX, NULL);
+  const llmprof_column *sorted_names = llmprof_frame_column(view, 0, NULL);
+  for (size_t i = 1; i < NAMES - NAMES / 100; i++) {
+    int64_t a = llmprof_cell(sorted_names, i - 1),
+            b = llmprof_cell(sorted_names, i);
+    assert_true(a != LLMPROF_ABSENT && b != LLMPROF_ABSENT);
+    size_t left_size, right_size;
+    const char *left = llmprof_strings_get(pool, (uint32_t)a, &left_size);
+    const char *right = llmprof_strings_get(pool, (uint32_t)b, &right_size);
+    size_t both = left_size < right_size ? left_size : right_size;
+    int order = memcmp(left, right, both);
+    assert_true(order < 0 || (order == 0 && left_size <= right_size));
+  }
+  llmprof_frame_free(view);
+  llmprof_frame_free(frame);
+  llmprof_strings_free(pool);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_real_cells),
       cmocka_unit_test_setup_teardown(test_sort, setup, teardown),
+      cmocka_unit_test(test_names_in_order),
       cmocka_unit_test_setup_teardown(test_where, setup, teardown),
       cmocka_unit_test_setup_teardown(test_views_of_views, setup, teardown),
       cmocka_unit_test_setup_teardown(test_aggregate, setup, teardown),
+      cmocka_unit_test(test_aggregates_alone),
       cmocka_unit_test_setup_teardown(test_too_many_percentiles, setup,
                                       teardown),
       cmocka_unit_test_setup_teardown(test_extend, setup, teardown),

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "llmprof/bounds.h"
+#include "llmprof/interrupt.h"
 #include "sqlite/scan_internal.h"
 #include "support.h"
 
@@ -88,6 +90,36 @@ static size_t compare_rows(llmprof_scan *sql, llmprof_scan *pages, int texts) {
   }
 }
 
+/* The next rows of a scan that is read the other way, one by one. */
+static bool are_next(void *user, const int64_t *values, size_t rows,
+                     llmprof_error *err) {
+  int64_t row[LLMPROF_SCAN_INTS];
+  for (; rows; rows--, values += integers.ints) {
+    if (llmprof_scan_next(user, row, err) != 1 ||
+        memcmp(row, values, (size_t)integers.ints * sizeof *row) != 0)
+      return llmprof_fail(err, LLMPROF_IO, "another row");
+  }
+  return true;
+}
+
+/* By any number of threads the same rows. */
+static void compare_threads(llmprof_sqlite *db) {
+  int64_t row[LLMPROF_SCAN_INTS];
+  for (uint64_t threads = 1; threads <= 4; threads += 3) {
+    llmprof_error err = {0};
+    llmprof_scan *all = NULL, *each = NULL;
+    llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
+    if (!llmprof_scan_open_as(db, &integers, false, &each, &err) ||
+        !llmprof_scan_open(db, &integers, &all, &err) ||
+        !llmprof_scan_rows(all, are_next, each, &err) ||
+        llmprof_scan_next(each, row, &err) != 0)
+      fail_msg("%d threads: %s", (int)threads, err.message);
+    llmprof_scan_close(each);
+    llmprof_scan_close(all);
+  }
+  llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
+}
+
 static long compare_as(llmprof_sqlite *db, const llmprof_scan_spec *wanted) {
   llmprof_error err = {0};
   llmprof_scan *sql = NULL, *pages = NULL;
@@ -110,6 +142,7 @@ static long compare(const char *path) {
   long rows = compare_as(db, &spec);
   long other = compare_as(db, &integers);
   assert_true(rows < 0 || rows == other);
+  compare_threads(db);
   llmprof_sqlite_close(db);
   return rows;
 }
@@ -401,6 +434,76 @@ static bool scan_all(void *arg, llmprof_error *err) {
   return ok;
 }
 
+static bool add_up(void *user, const int64_t *values, size_t rows,
+                   llmprof_error *err) {
+  (void)err;
+  for (; rows; rows--, values += integers.ints)
+    *(size_t *)user += (size_t)values[1];
+  return true;
+}
+
+static bool scan_rows(void *arg, llmprof_error *err) {
+  const job *expected = arg;
+  size_t sum = 0;
+  llmprof_scan *scan = NULL;
+  llmprof_sqlite *db = llmprof_sqlite_open(expected->path, err);
+  bool ok = db && llmprof_scan_open(db, &integers, &scan, err) &&
+            llmprof_scan_rows(scan, add_up, &sum, err);
+  llmprof_scan_close(scan);
+  llmprof_sqlite_close(db);
+  if (ok) assert_int_equal(sum, expected->sum);
+  return ok;
+}
+
+/* What there is no memory for on several threads is done by fewer, or row by
+ * row. */
+static void test_threads_without_memory(void **state) {
+  (void)state;
+  job rows = {make(layouts[4], TABLE PLAIN_ROWS(20000)), 20000 * 20001 / 2};
+  llmprof_bound_set(LLMPROF_BOUND_THREADS, 3);
+  test_every_allocation(scan_rows, &rows);
+  llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
+}
+
+static bool refuse(void *user, const int64_t *values, size_t rows,
+                   llmprof_error *err) {
+  size_t *left = user;
+  (void)values;
+  if (*left < rows) return llmprof_fail(err, LLMPROF_IO, "no more");
+  *left -= rows;
+  return true;
+}
+
+static void test_rows_that_are_too_many(void **state) {
+  (void)state;
+  llmprof_sqlite *db =
+      llmprof_sqlite_open(make(layouts[4], TABLE PLAIN_ROWS(20000)), NULL);
+  for (uint64_t threads = 1; threads <= 4; threads++) {
+    llmprof_error err = {0};
+    llmprof_scan *scan;
+    size_t left = 10000, all = 20000;
+    llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
+    assert_true(llmprof_scan_open(db, &integers, &scan, &err));
+    assert_false(llmprof_scan_rows(scan, refuse, &left, &err));
+    assert_string_equal(err.message, "no more");
+    llmprof_scan_close(scan);
+    llmprof_bound_set(LLMPROF_BOUND_ROWS, 19999);
+    assert_true(llmprof_scan_open(db, &integers, &scan, &err));
+    assert_false(llmprof_scan_rows(scan, refuse, &all, &err));
+    assert_int_equal(err.code, LLMPROF_LIMIT);
+    llmprof_scan_close(scan);
+    llmprof_bound_set(LLMPROF_BOUND_ROWS, 0);
+    assert_true(llmprof_scan_open(db, &integers, &scan, &err));
+    llmprof_interrupt(true);
+    assert_false(llmprof_scan_rows(scan, refuse, &all, &err));
+    assert_int_equal(err.code, LLMPROF_INTERRUPTED);
+    llmprof_interrupt(false);
+    llmprof_scan_close(scan);
+  }
+  llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
+  llmprof_sqlite_close(db);
+}
+
 static void test_allocations(void **state) {
   (void)state;
   job paged = {make(layouts[0],
@@ -431,6 +534,8 @@ int main(void) {
       cmocka_unit_test(test_hint),
       cmocka_unit_test(test_same_column_twice),
       cmocka_unit_test(test_allocations),
+      cmocka_unit_test(test_threads_without_memory),
+      cmocka_unit_test(test_rows_that_are_too_many),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

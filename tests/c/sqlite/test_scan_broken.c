@@ -73,6 +73,23 @@ static long scan_rows(llmprof_scan *scan, int texts, llmprof_error *err) {
   return got < 0 ? -1 : rows;
 }
 
+static bool count_rows(void *user, const int64_t *values, size_t rows,
+                       llmprof_error *err) {
+  (void)values, (void)err;
+  *(long *)user += (long)rows;
+  return true;
+}
+
+/* As scan_table, several at once. */
+static long scan_at_once(llmprof_sqlite *db, llmprof_error *err) {
+  llmprof_scan *scan = NULL;
+  long rows = 0;
+  bool ok = llmprof_scan_open(db, &integers, &scan, err) &&
+            (!scan || llmprof_scan_rows(scan, count_rows, &rows, err));
+  llmprof_scan_close(scan);
+  return ok ? rows : -1;
+}
+
 static long scan_table(llmprof_sqlite *db, const llmprof_scan_spec *wanted,
                        llmprof_error *err) {
   llmprof_scan *scan = NULL;
@@ -91,6 +108,11 @@ static void survive(const image *broken) {
   const llmprof_scan_spec *const wanted[] = {&spec, &integers};
   for (int i = 0; i < 2; i++) {
     long rows = db ? scan_table(db, wanted[i], &err) : -1;
+    if (db && wanted[i] == &integers) {
+      llmprof_error same = {0};
+      assert_int_equal(scan_at_once(db, &same), rows);
+      if (rows < 0) assert_int_equal(same.code, err.code);
+    }
     assert_in_range(rows + 1, 0, broken->size);
     if (rows >= 0) continue;
     assert_true(err.code == LLMPROF_SYNTAX || err.code == LLMPROF_IO ||

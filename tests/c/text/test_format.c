@@ -245,6 +245,23 @@ static void test_against_printf(void **state) {
   }
 }
 
+/* Decimals that end in a five, which few doubles are: each is on one side of
+ * it. */
+static void test_next_to_a_half(void **state) {
+  (void)state;
+  for (int i = 1; i < 20000; i++) {
+    double value = i * 0.0005;
+    char expected[64];
+    if (i % 125 == 0) continue; /* in eighths: may be a tie */
+    snprintf(expected, sizeof expected, "%.3f", value);
+    llmprof_buffer buf = {0};
+    assert_true(llmprof_format_number(&buf, LLMPROF_PLAIN, value,
+                                      &(llmprof_format){.digits = 3}));
+    assert_string_equal(buf.bytes, expected);
+    llmprof_buffer_free(&buf);
+  }
+}
+
 static void test_any_locale(void **state) {
   (void)state;
   static const char *const names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "ps_AF"};
@@ -282,6 +299,7 @@ int main(void) {
       cmocka_unit_test(test_refusals),
       cmocka_unit_test(test_extremes),
       cmocka_unit_test(test_against_printf),
+      cmocka_unit_test(test_next_to_a_half),
       cmocka_unit_test(test_any_locale),
       cmocka_unit_test(test_allocations),
   };

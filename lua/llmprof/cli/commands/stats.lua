@@ -30,20 +30,21 @@ A name may be followed by :base (short kernel names), and the names from before
 }
 
 
-local function print_report(render, report, format, first)
+local function print_report(pieces, report, format, first)
   local heading = tables.format(format).heading
   if heading then
     if not first then out.write "\n" end
     out.write(heading, report.title, " (", report.name, ")\n\n")
   end
-  out.write(render(report))
+  for piece in pieces(report) do out.write(piece) end
 end
 
 
-local function write_report(render, report, format, base)
-  local fs = require "llmprof.fs"
+local function write_report(pieces, report, format, base)
+  local fs, list = require "llmprof.fs", {}
+  for piece in pieces(report) do list[#list + 1] = piece end
   local path = ("%s_%s.%s"):format(base, report.name, tables.format(format).extension)
-  errors.check("failed", fs.write(path, render(report)))
+  errors.check("failed", fs.write(path, table.concat(list)))
   out.warn(path, "\n")
 end
 
@@ -59,16 +60,14 @@ function command.run(given, words)
   local trace = trace_file.open(trace_argument.path(words[1], given.root))
   for i, name in ipairs(given.report or stats.default) do
     local report = stats.report(trace, name, { names = given.names, limit = given.rows })
-    local function render(r)
-      return table_options.render(given, r.columns, r.rows, { keys = "title" })
-    end
+    local function pieces(r) return table_options.pieces(given, r.columns, r.rows) end
     if report.reason then
       out.complain(("%s is empty: %s"):format(report.name, report.reason))
     end
     if given.output then
-      write_report(render, report, given.format, given.output)
+      write_report(pieces, report, given.format, given.output)
     else
-      print_report(render, report, given.format, i == 1)
+      print_report(pieces, report, given.format, i == 1)
     end
     collectgarbage() -- columns of one report need not outlive it
   end

@@ -3,6 +3,7 @@
 local lazy = require "llmprof.base.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
 local categories = lazy "llmprof.analysis.categories"
+local complete = lazy "llmprof.trace.complete"
 local cpu_samples = lazy "llmprof.analysis.cpu_samples"
 local counters = lazy "llmprof.query.session.counters"
 local document = lazy "llmprof.base.document"
@@ -160,17 +161,39 @@ function parts.joined(self)
 end
 
 
--- A frame of operations with stage and part, and where they stand. Stages that are no
--- ranges are found again.
+local LABELLED = { { name = "stage", type = "string" }, { name = "stage_range", type = "integer" },
+  { name = "part", type = "string" }, { name = "part_range", type = "integer" } }
+
+-- Noted of a trace without results where ranges mark its stages.
+local MARKED = "stages are marked"
+
+-- What stages.label takes. Stages that are no ranges are found again.
 local function marks(self)
   local results = self.results
-  local inferred = not results or results.inferred or results.engine
-  return inferred and self.found or { declared = self.declared }
+  local is_marked = results and not (results.inferred or results.engine)
+    or not results and self.trace:note(MARKED)
+  if is_marked then return { declared = self.declared } end
+  local found = self.found
+  if not (results or found.whole or found.inferred or found.by_engine) then
+    self.trace:note(MARKED, "yes")
+  end
+  return found
 end
 
 
+-- The frame of this name with stage and part.
+local function labelled(self, name)
+  return function()
+    return stages.label(self.trace, check(self.trace:frame(name)), marks(self))
+  end
+end
+
+
+-- A frame of operations, which is promised stage, part and where each operation stands.
 local function operations(self, name)
-  return stand.promise(self, stages.label(self.trace, check(self.trace:frame(name)), marks(self)))
+  complete.check(self.trace)
+  local made = check(self.trace:frame(name)):promise(LABELLED, labelled(self, name))
+  return stand.promise(self, made)
 end
 
 
@@ -183,7 +206,7 @@ local function labels_of(results, given)
 end
 
 
--- Say the category and the label of every kernel, by its name.
+-- The category and the label of every kernel, by its name.
 local function describe(made, results)
   local names = check(made:group { by = { "name" }, columns = {} })
   local given = {}
@@ -201,9 +224,16 @@ local function describe(made, results)
 end
 
 
+local DESCRIBED = { { name = "category", type = "string" }, { name = "label", type = "string" } }
+
+local function described(self)
+  return function(kernels) return describe(kernels:select { "name" }, self.results) end
+end
+
+
 function parts.kernels(self)
   if not self.trace_path then return self.counters end
-  local made = describe(operations(self, "kernels"), self.results)
+  local made = operations(self, "kernels"):promise(DESCRIBED, described(self))
   if self.counters_path then counters.join(self, made) end
   return query.wrap(made, shown.kernels)
 end

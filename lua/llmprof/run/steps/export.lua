@@ -14,8 +14,11 @@ function step.run(ctx)
   for _, name in ipairs(stats.names) do
     local report = stats.report(ctx.state.trace, name, {})
     if #report.rows > 0 then filled = filled + 1 end
-    ctx.run:write(layout.summary(name),
-      tables.render("csv", report.columns, report.rows, { keys = "title" }))
+    local text = {}
+    for piece in tables.pieces("csv", report.columns, report.rows, {}) do
+      text[#text + 1] = piece
+    end
+    ctx.run:write(layout.summary(name), table.concat(text))
   end
   return ("%d of %d summaries have rows"):format(filled, #stats.names)
 end

@@ -48,7 +48,9 @@ end
 
 local function printed(export, name, options)
   local report = stats.report(export, name, options)
-  return tables.render("csv", report.columns, report.rows, { keys = "title" })
+  local text = {}
+  for piece in tables.pieces("csv", report.columns, report.rows, {}) do text[#text + 1] = piece end
+  return table.concat(text)
 end
 
 
@@ -140,8 +142,7 @@ describe("llmprof.trace.stats", function()
   it("takes short kernel names on request, and the names from before 2023", function()
     local report = stats.report(export, "gpukernsum:base", {})
     assert.equal("cuda_gpu_kern_sum_base", report.name)
-    assert.equal("axpy", report.rows[1].label)
-    assert.equal("gemv", report.rows[2].label)
+    assert.same({ "axpy", "gemv" }, report.rows:values "label")
   end)
 
   it("cuts after the rows that were asked for, without changing the shares", function()

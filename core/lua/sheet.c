@@ -1,0 +1,115 @@
+/* llmprof.sheet: frames as CSV, JSON or aligned lines, piece by piece.
+ *
+ *   local pieces = sheet.open(frame, { { key = "total", title = "Total (ns)",
+ *     whole = true }, { key = "name", title = "Name" } }, { format = "csv" })
+ *   for piece in sheet.next, pieces do io.write(piece) end
+ */
+#include "llmprof/sheet.h"
+
+#include <string.h>
+
+#include "frame.h"
+#include "lua_buffer.h"
+
+#define SHEET "llmprof.sheet"
+
+static llmprof_sheet_format check_format(lua_State *L, int options) {
+  static const char *const names[] = {
+      [LLMPROF_SHEET_CSV] = "csv",
+      [LLMPROF_SHEET_JSON] = "json",
+      [LLMPROF_SHEET_LINES] = "table",
+  };
+  const char *name = llmprof_lua_opt_string(L, options, "format", "csv");
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    if (strcmp(names[i], name) == 0) return (llmprof_sheet_format)i;
+  }
+  luaL_error(L, "no format '%s'", name);
+  return LLMPROF_SHEET_CSV;
+}
+
+/* The declaration on top of the stack, popped; its list keeps the title. */
+static llmprof_sheet_column check_column(lua_State *L, llmprof_frame *frame) {
+  int declared = lua_gettop(L);
+  luaL_checktype(L, declared, LUA_TTABLE);
+  llmprof_sheet_column column = {
+      .column = llmprof_lua_column_field(L, declared, frame, "key"),
+      .whole = llmprof_lua_opt_bool(L, declared, "whole", false),
+      .name = llmprof_lua_opt_bool(L, declared, "name", false),
+      .digits = (int)llmprof_lua_opt_integer(L, declared, "digits", 0),
+      .scale = llmprof_lua_opt_number(L, declared, "scale", 1),
+      .exact = llmprof_lua_opt_bool(L, declared, "exact", false),
+  };
+  if (column.digits < 0 || column.digits > 20)
+    luaL_error(L, "digits must be 0 to 20");
+  if (lua_getfield(L, declared, "title") != LUA_TSTRING)
+    luaL_error(L, "a column has a title");
+  column.title.bytes = lua_tolstring(L, -1, &column.title.size);
+  lua_settop(L, declared - 1);
+  return column;
+}
+
+/* sheet.open(frame, columns, options) -> sheet. columns: list of { key (column
+ * of the frame), title, whole, name, digits, scale, exact }; options: format
+ * ("csv", "json" or "table"), guard (boolean), width (integer). */
+static int sheet_open(lua_State *L) {
+  llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 3);
+  size_t count = (size_t)lua_rawlen(L, 2);
+  luaL_argcheck(L, count > 0, 2, "at least one column");
+  llmprof_sheet_options options = {
+      .format = check_format(L, 3),
+      .guard = llmprof_lua_opt_bool(L, 3, "guard", false),
+  };
+  lua_Integer width = llmprof_lua_opt_integer(L, 3, "width", 0);
+  options.width = width > 0 ? (size_t)width : 0;
+  llmprof_sheet_column *columns =
+      llmprof_lua_scratch(L, count, sizeof *columns);
+  for (size_t i = 0; i < count; i++) {
+    lua_rawgeti(L, 2, (lua_Integer)i + 1);
+    columns[i] = check_column(L, frame);
+  }
+  void **box = llmprof_lua_box(L, SHEET, 2);
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, -2, 1);
+  lua_pushvalue(L, 2);
+  lua_setiuservalue(L, -2, 2);
+  llmprof_error err;
+  *box = llmprof_sheet_new(frame, columns, count, &options, &err);
+  return *box ? 1 : llmprof_lua_raise(L, &err);
+}
+
+/* sheet.next(sheet) -> the next piece, nil at the end */
+static int sheet_next(lua_State *L) {
+  llmprof_sheet *sheet = llmprof_lua_unbox(L, 1, SHEET);
+  lua_settop(L, 1);
+  lua_getiuservalue(L, 1, 1);
+  llmprof_lua_check_frame(L, 2);
+  llmprof_buffer *buf = llmprof_lua_buffer(L);
+  llmprof_error err;
+  if (!llmprof_sheet_next(sheet, buf, &err)) return llmprof_lua_raise(L, &err);
+  if (!buf->size) return 0;
+  return llmprof_lua_text(L, true, buf, NULL);
+}
+
+static int sheet_close(lua_State *L) {
+  void **box = luaL_checkudata(L, 1, SHEET);
+  llmprof_sheet_free(*box);
+  *box = NULL;
+  return 0;
+}
+
+static const luaL_Reg functions[] = {
+    {"next", sheet_next},
+    {"open", sheet_open},
+    {NULL, NULL},
+};
+
+int luaopen_llmprof_sheet(lua_State *L);
+int luaopen_llmprof_sheet(lua_State *L) {
+  static const luaL_Reg none[] = {{NULL, NULL}};
+  llmprof_lua_frame_classes(L);
+  llmprof_lua_class(L, SHEET, none, sheet_close);
+  luaL_newlib(L, functions);
+  return 1;
+}
