@@ -4,6 +4,7 @@ local child = require "tests.lua.support.child"
 local fs = require "llmprof.fs"
 local spawn = require "llmprof.spawn"
 local stats = require "llmprof.trace.stats"
+local tables = require "llmprof.base.tables"
 local trace = require "llmprof.trace"
 
 local CAPTURES = { "tests/fixtures/small/run.sqlite", "tests/fixtures/graphs/node.sqlite",
@@ -22,11 +23,8 @@ describe("llmprof.trace with a cache", function()
 
   -- What is shown of a report.
   local function shown(report)
-    local rows = {}
-    for i, row in ipairs(report.rows) do
-      rows[i] = {}
-      for _, column in ipairs(report.columns) do rows[i][column.key] = row[column.key] end
-    end
+    local rows = tables.rows(report.columns, report.rows)
+    assert(#rows > 0 or report.reason)
     return { report.name, rows, report.reason }
   end
 
