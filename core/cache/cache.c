@@ -143,6 +143,10 @@ bool llmprof_cache_was_used(const llmprof_trace *trace) {
 
 /* ---- notes ---- */
 
+bool llmprof_cache_takes_notes(const llmprof_trace *trace) {
+  return cache_of(trace) != NULL;
+}
+
 static note *find_note(const cache *c, const char *key) {
   for (size_t i = 0; i < c->note_count; i++)
     if (strcmp(c->notes[i].key, key) == 0) return &c->notes[i];

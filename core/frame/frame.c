@@ -14,7 +14,7 @@ typedef struct slot {
   llmprof_frame *below; /* has the same column, where this is of a view */
   const uint32_t *by; /* rows in the order of its cells, once they are asked */
   size_t items;       /* of its data, where it has an index; 0: not known */
-  llmprof_cell_facts own, *shared; /* what is known; shared: where it is kept */
+  llmprof_cell_facts *facts; /* NULL: nothing was asked yet */
 } slot;
 
 enum {
@@ -172,13 +172,22 @@ void llmprof_frame_forget_groups(llmprof_frame *frame) {
 
 /* ---- order ---- */
 
-static llmprof_cell_facts *facts_of(slot *s) {
-  return s->shared ? s->shared : &s->own;
+/* What is known of a column; NULL when there is no memory to know it. */
+static llmprof_cell_facts *facts_of(llmprof_frame *frame, size_t column) {
+  slot *s = &frame->slots[column];
+  if (s->facts) return s->facts;
+  llmprof_cell_facts *facts = llmprof_zalloc(1, sizeof *facts);
+  if (!facts || !llmprof_frame_own(frame, facts)) return NULL;
+  return s->facts = facts;
+}
+
+static bool is_spanned(const slot *s) {
+  return s->facts && s->facts->spanned;
 }
 
 void llmprof_frame_share_facts(llmprof_frame *frame, size_t column,
                                llmprof_cell_facts *facts) {
-  frame->slots[column].shared = facts;
+  frame->slots[column].facts = facts;
 }
 
 void llmprof_frame_set_items(llmprof_frame *frame, size_t column,
@@ -232,11 +241,10 @@ static const llmprof_cell_facts *count_facts(llmprof_frame *frame,
   slot *s = &frame->slots[number];
   llmprof_frame *below = same_below(frame, s, &number);
   if (below) return count_facts(below, number);
-  if (facts_of(s)->runs) return facts_of(s);
+  if (s->facts && s->facts->runs) return s->facts;
   const llmprof_column *column = llmprof_frame_column(frame, number, NULL);
-  if (!column) return NULL;
-  llmprof_cell_facts *facts = facts_of(&frame->slots[number]);
-  count_runs(facts, column, frame->rows);
+  llmprof_cell_facts *facts = column ? facts_of(frame, number) : NULL;
+  if (facts) count_runs(facts, column, frame->rows);
   return facts;
 }
 
@@ -260,10 +268,16 @@ bool llmprof_frame_span(llmprof_frame *frame, size_t number,
   if (below) return llmprof_frame_span(below, number, span, err);
   const llmprof_column *column = llmprof_frame_column(frame, number, err);
   if (!column) return false;
-  llmprof_cell_facts *facts = facts_of(&frame->slots[number]);
-  if (!facts->spanned) facts->span = llmprof_span_cells(column, frame->rows);
-  facts->spanned = true;
-  *span = facts->span;
+  if (is_spanned(&frame->slots[number])) {
+    *span = frame->slots[number].facts->span;
+    return true;
+  }
+  llmprof_cell_facts *facts = facts_of(frame, number);
+  *span = llmprof_span_cells(column, frame->rows);
+  if (facts) {
+    facts->span = *span;
+    facts->spanned = true;
+  }
   return true;
 }
 
@@ -285,14 +299,14 @@ bool llmprof_frame_bounds(llmprof_frame *frame, size_t number,
   const llmprof_column *column = llmprof_frame_column(frame, number, err);
   slot *s = &frame->slots[number];
   if (!column) return false;
-  if (s->below && !facts_of(s)->spanned) {
+  if (s->below && !is_spanned(s)) {
     size_t there = llmprof_frame_find(s->below, column->name);
     if (!llmprof_frame_bounds(s->below, there, bounds, err)) return false;
     if (bounds->absent > frame->rows) bounds->absent = frame->rows;
     return true;
   }
   bool few = s->items && s->items <= frame->rows / FEW;
-  if (!few || !column->index || facts_of(s)->spanned)
+  if (!few || !column->index || is_spanned(s))
     return llmprof_frame_span(frame, number, bounds, err);
   *bounds = span_items(column, s->items, frame->rows);
   return true;

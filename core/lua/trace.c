@@ -64,7 +64,8 @@ static int f_save(lua_State *L) {
 }
 
 /* trace:note(key [, text]) -> what is noted under this key in the cache, or
- * nil; with a text, note that: true | nil, message, code */
+ * nil, or false where nothing is; with a text, note that: true | nil, message,
+ * code */
 static int f_note(lua_State *L) {
   llmprof_trace *trace = check_trace(L);
   const char *key = luaL_checkstring(L, 2);
@@ -73,8 +74,10 @@ static int f_note(lua_State *L) {
     const char *text = llmprof_cache_note(trace, key, &size);
     if (text)
       lua_pushlstring(L, text, size);
-    else
+    else if (llmprof_cache_takes_notes(trace))
       lua_pushnil(L);
+    else
+      lua_pushboolean(L, false);
     return 1;
   }
   const char *text = luaL_checklstring(L, 3, &size);

@@ -33,6 +33,9 @@ bool llmprof_cache_was_used(const llmprof_trace *trace);
  * writing. Nothing is left behind on failure. */
 bool llmprof_cache_save(llmprof_trace *trace, llmprof_error *err);
 
+/* Is there a cache that notes are kept in? */
+bool llmprof_cache_takes_notes(const llmprof_trace *trace);
+
 enum {
   LLMPROF_NOTE_KEY = 63, /* bytes at most */
 };

@@ -606,6 +606,16 @@ function Groups:mean(column) end
 ---@field mean number Mean of the looks
 ---@field min number Least
 
+---@class llmprof.results.engine_look
+---@field at_ns number On the clock of the steps; ns
+---@field batch? number Of these, mean
+---@field kv_use? number Of the KV cache, 0 to 1
+---@field preemptions? number Since the look before
+---@field running? number Requests
+---@field step_ns? number Length of these, mean; ns
+---@field steps? integer That began since the look before
+---@field waiting? number Requests
+
 ---@class llmprof.results.engine_metrics
 ---@field acceptance? number Speculated tokens that were accepted over those drafted
 ---@field complaint? string
@@ -1135,6 +1145,7 @@ function Groups:mean(column) end
 ---@class llmprof.results.ranks
 ---@field collectives? llmprof.results.collective_kernel[] Largest total time first
 ---@field engine? string That wrote the labels
+---@field engine_looks? llmprof.results.engine_look[] The engine's own numbers beside the steps, look for look
 ---@field expert_imbalance? number Time in kernels of experts: the busiest rank over the mean
 ---@field files llmprof.results.rank_file[] What it was read from
 ---@field gpu_time_ns? number Sum of the kernels of all ranks; ns

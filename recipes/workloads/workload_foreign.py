@@ -87,13 +87,19 @@ def counts(value: Any) -> bool:
     return whole_number(value) and value < 1 << 63
 
 
+def in_ns(seconds: Any) -> Optional[int]:
+    """Seconds since 1970, of which 0 is nobody's."""
+    value = scaled(seconds, 1e9)
+    return int(value) if value else None
+
+
 def record_of(ttft: Optional[float], tpot: Optional[float], total: Optional[float],
               tokens: Any, prompt_tokens: Any, sent_ns: Any) -> Optional[Record]:
     """A request as metrics.json has it, times in ms; None where too much is missing."""
     if ttft is None or total is None or not counts(tokens):
         return None
     made = {"ttft_ms": ttft, "tpot_ms": tpot, "ms": total, "tokens": tokens}
-    if counts(prompt_tokens):
+    if counts(prompt_tokens) and prompt_tokens > 0:  # 0: it did not learn how many
         made["prompt_tokens"] = prompt_tokens
     if counts(sent_ns):
         made["sent_utc_ns"] = sent_ns
@@ -136,7 +142,7 @@ def of_guidellm(said: Any) -> Optional[Tuple[List[Optional[Record]], int]]:
                 scaled(one.get("time_to_first_token_ms"), 1),
                 scaled(one.get("inter_token_latency_ms"), 1),
                 scaled(one.get("request_latency"), 1e3), one.get("output_tokens"),
-                one.get("prompt_tokens"), None))
+                one.get("prompt_tokens"), in_ns(one.get("request_start_time"))))
     return records, failed
 
 
@@ -158,6 +164,8 @@ def of_aiperf(said: Any) -> Optional[Tuple[List[Optional[Record]], int]]:
     records: List[Optional[Record]] = []
     failed = 0
     for one in said:
+        if one["metadata"].get("benchmark_phase", "profiling") != "profiling":
+            continue
         if one.get("error"):
             failed += 1
             continue

@@ -48,8 +48,9 @@ WORKS = {
 
 def run(argv):
     """Standard error of a command; ends this program when it fails."""
+    one_thread = dict(os.environ, LLMPROF_LIMITS="threads=1")  # on any machine
     done = subprocess.run(argv, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                          check=False)
+                          env=one_thread, check=False)
     text = done.stderr.decode(errors="replace")
     if done.returncode != 0:
         sys.exit(f"{' '.join(argv)}: exit status {done.returncode}\n{text}")

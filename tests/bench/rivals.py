@@ -60,15 +60,17 @@ SOME = f"import csv, sys; F = {FEW!r}; head = next(csv.reader(open(sys.argv[1]))
 
 # Work: file, words of llmprof, and by rival what it runs.
 WORKS = {
-    "five reports": ("tile.sqlite", ["stats", "-f", "csv", "-r", REPORTS], {
+    "five reports": ("tile.sqlite", ["stats", "--no-cache", "-f", "csv", "-r", REPORTS], {
         "sqlite3, kernels by name only": ["sqlite3", "-readonly", "{file}", BY_NAME],
         "pandas, two of the five": ["{python}", "-c", PANDAS_REPORTS, "{file}"],
     }),
-    "kernels by name": ("tile.sqlite", ["-e", QUERY], {
+    "kernels by name": ("tile.sqlite", ["-e", QUERY, "--no-cache"], {
         "DuckDB on Parquet": ["{python}", "-c", "import duckdb, sys; print(duckdb.sql("
                               "f\"SELECT name, count(*), sum(duration) FROM '{sys.argv[1]}' "
                               "GROUP BY name\").fetchall()[0])", "{parquet}"],
     }),
+    "five reports, opened before": ("tile.sqlite", ["stats", "-f", "csv", "-r", REPORTS], {}),
+    "kernels by name, opened before": ("tile.sqlite", ["-e", QUERY], {}),
     "bundle": ("tile.sqlite", ["recipes/deepseek_ocr.lua", "capture=recorded",
                                "recorded={recorded}", "out={out}/run", "--quiet"], {}),
     "export, gzip": ("tile.sqlite", ["export", "-o", "{out}/timeline.json.gz"], {}),
@@ -151,6 +153,12 @@ def prepare(folder):
     return words
 
 
+def open_before(work, argv):
+    """Fill the cache: with notes the first time, with columns the second."""
+    for _ in range(2 if work.endswith(", opened before") else 0):
+        measure(argv)
+
+
 def show(work, who, got):
     if got:
         print(f"| {work} | {who} | {got[0]:.3f} | {got[1]:.3f} | {got[2]:.0f} |", flush=True)
@@ -165,8 +173,9 @@ def run(work, options, words):
         print(f"| {work} | left out: no {name} | | | |")
         return
     tail = [words["file"]] if name and work != "bundle" else []
-    show(work, "llmprof", least(filled([options.llmprof, *argv], words) + tail, options.runs,
-                                words))
+    ours = filled([options.llmprof, *argv], words) + tail
+    open_before(work, ours)
+    show(work, "llmprof", least(ours, options.runs, words))
     for who, words_of in rivals.items():
         show(work, who, least(filled(words_of, words), options.runs, words))
 
@@ -179,6 +188,7 @@ def main():
     parser.add_argument("--only", default="", help="works with this word in their name")
     options = parser.parse_args()
     options.folder = os.path.abspath(options.folder)
+    os.environ["XDG_CACHE_HOME"] = os.path.join(options.folder, "cache")
     words = prepare(options.folder)
     print("| work | program | processor s | wall s | MB |\n| --- | --- | --- | --- | --- |")
     for work in WORKS:

@@ -69,7 +69,8 @@ def compare_start(options):
 def stats_argv(program, export, folder):
     def argv(number):
         base = os.path.join(folder, f"{os.path.basename(program)}{number}")
-        return [program, "stats", "-r", REPORTS, "-f", "csv", "-o", base, export]
+        words = [program, "stats", "-r", REPORTS, "-f", "csv", "-o", base, export]
+        return words + ["--no-cache"] if program.endswith("llmprof") else words
     return argv
 
 

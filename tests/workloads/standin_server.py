@@ -82,11 +82,13 @@ class Handler(BaseHTTPRequestHandler):
             self.stream(json.loads(body))
 
     def event(self, value):
+        value = {"object": "text_completion", "model": "stand-in", **value}
         self.wfile.write(b"data: " + json.dumps(value).encode() + b"\n\n")
         self.wfile.flush()
 
     def stream(self, asked):
-        say("completion of", len(asked["prompt"]), "tokens,", hash(tuple(asked["prompt"])))
+        prompt = asked["prompt"].split() if isinstance(asked["prompt"], str) else asked["prompt"]
+        say("completion of", len(prompt), "tokens,", hash(tuple(prompt)))
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.end_headers()
@@ -95,7 +97,8 @@ class Handler(BaseHTTPRequestHandler):
                 return
             self.event({"choices": [{"text": f" {i}", "finish_reason": None}]})
         self.event({"choices": [{"text": "", "finish_reason": "length"}]})
-        self.event({"choices": [], "usage": {"completion_tokens": asked["max_tokens"]}})
+        self.event({"choices": [], "usage": {"prompt_tokens": len(prompt),
+                                             "completion_tokens": asked["max_tokens"]}})
         self.wfile.write(b"data: [DONE]\n\n")
 
 

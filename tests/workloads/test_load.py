@@ -4,6 +4,7 @@ import json
 import random
 import sys
 import unittest
+from pathlib import Path
 
 import support  # finds the programs
 import test_serve
@@ -165,6 +166,7 @@ class AtARate(test_serve.Serving):
                                             f"127.0.0.1:{server.endpoint.port}\n"))
 
 
+LOADS = Path(__file__).resolve().parent.parent / "fixtures" / "loads"
 VLLM = {"ttfts": [0.5, 0.1, 0.2], "itls": [[0.1, 0.2], [], [0.3]], "output_lens": [3, 0, 2],
         "input_lens": [7, 7, 8], "errors": ["", "timed out", ""]}
 GUIDELLM = {"benchmarks": [{"requests": {"errored": [{}], "successful": [
@@ -195,6 +197,35 @@ class Generators(test_serve.Serving):
         good, failed, wrong = self.read("\n".join(map(json.dumps, AIPERF)))
         self.assertEqual((good, failed, wrong), ([{
             "ttft_ms": 12, "tpot_ms": 2, "ms": 100, "tokens": 9, "sent_utc_ns": 5}], 1, None))
+
+    def test_what_guidellm_wrote(self):
+        """GuideLLM 0.8.1 against the stand-in server; three of its requests."""
+        good, failed, wrong = foreign.read_result(LOADS / "guidellm.json")
+        self.assertEqual((len(good), failed, wrong), (3, 0, None))
+        self.assertEqual({key: good[0][key] for key in ("tokens", "prompt_tokens")},
+                         {"tokens": 5, "prompt_tokens": 5})
+        self.assertAlmostEqual(good[0]["ttft_ms"], 3.01527977)
+        self.assertAlmostEqual(good[0]["tpot_ms"], 0.060141087)
+        self.assertAlmostEqual(good[0]["ms"], 4.06527519)
+        self.assertAlmostEqual(good[0]["sent_utc_ns"] / 1e9, 1795462365.1453767, 6)
+
+    def test_what_aiperf_wrote(self):
+        """AIPerf 0.13.0 against the same: three of its requests, and one of another run that
+        failed."""
+        good, failed, wrong = foreign.read_result(LOADS / "aiperf.jsonl")
+        self.assertEqual((len(good), failed, wrong), (3, 1, None))
+        self.assertEqual(good[1], {"ttft_ms": 2.503667, "tpot_ms": 0, "ms": 2.503667,
+                                   "tokens": 10, "prompt_tokens": 16,
+                                   "sent_utc_ns": good[1]["sent_utc_ns"]})
+        self.assertEqual(good[0]["sent_utc_ns"], 1795462471083317562)
+
+    def test_prompts_of_no_tokens_and_warmup(self):
+        made = json.loads(json.dumps(GUIDELLM))
+        made["benchmarks"][0]["requests"]["successful"][0]["prompt_tokens"] = 0
+        self.assertNotIn("prompt_tokens", self.read(json.dumps(made))[0][0])
+        made = json.loads(json.dumps(AIPERF))
+        made[1]["metadata"]["benchmark_phase"] = "warmup"
+        self.assertEqual(self.read("\n".join(map(json.dumps, made)))[1], 0)
 
     def test_rubbish(self):
         for text, said in (("rubbish", "no JSON"), ("[1, 2]", "none of vllm"),

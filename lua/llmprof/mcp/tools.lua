@@ -152,10 +152,10 @@ local list = {
       return encode_rows(kept, given.top or 50)
     end },
   { name = "query", description = "Ask a run's timeline in Lua, read only: kernels, ops, "
-    .. "transfers, api, ranges, stages, steps, layers, gaps, collectives are frames with "
-    .. ":where{stage=\"decode\"}, :group(\"label\"), :sum(\"dur\"), :agg(\"count\", \"p99 dur\"), "
-    .. ":sort(\"-dur\"), :top(10), :join(other, \"step\"); durations are ns. help(kernels) lists "
-    .. "columns, help \"methods\" methods. For example "
+    .. "transfers, api, ranges, stages, steps, layers, gaps, collectives, cpu_samples are frames "
+    .. "with :where{stage=\"decode\"}, :group(\"label\"), :sum(\"dur\"), "
+    .. ":agg(\"count\", \"p99 dur\"), :sort(\"-dur\"), :top(10), :join(other, \"step\"); "
+    .. "durations are ns. help(kernels) lists columns, help \"methods\" methods. For example "
     .. "kernels:where{stage=\"decode\"}:group(\"category\"):sum(\"dur\"):sort(\"-dur\")",
     schema = object({ run = { type = "string", description = RUN.description
       .. ", or a trace (.sqlite)" }, code = text_of "One expression or chunk of Lua" },

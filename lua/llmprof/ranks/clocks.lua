@@ -1,6 +1,8 @@
 -- The clocks of several files put on one: the session's UTC first, then offset and
 -- drift from the ends of the collectives that two ranks share.
 local collectives = require "llmprof.collectives"
+local pack = require "llmprof.pack"
+local sorted_keys = require "llmprof.base.sorted_keys"
 
 local clocks = {}
 
@@ -60,14 +62,44 @@ local function lags_between(difference)
 end
 
 
+local COLUMNS = { "world", "start", "end", "key", "ordinal" }
+
+-- Rows of a key, by rank: halved again and again, so that many ranks do not each look at
+-- all of them.
+local function by_rank(frame, key, ranks)
+  local found = {}
+  local function divide(rows, from, to)
+    if from == to then
+      found[ranks[from]] = rows
+      return
+    end
+    local middle = (from + to) // 2
+    divide(rows:where { { "world", "<=", ranks[middle] } }, from, middle)
+    divide(rows:where { { "world", ">", ranks[middle] } }, middle + 1, to)
+  end
+  divide(frame:where { key = key }:select(COLUMNS), 1, #ranks)
+  return found
+end
+
+
+-- A function that gives the rows of a key which two ranks have.
+local function pairs_of(frame, counts)
+  local known = {}
+  return function(key, first, second)
+    known[key] = known[key] or by_rank(frame, key, sorted_keys(counts[key]))
+    return pack.join { known[key][first], known[key][second] }
+  end
+end
+
+
 -- The fit of two ranks where the second one's n-th collective of the most frequent key
 -- is the n + lag-th of the first, and that lag as a share of what the counts differ by.
-local function best_fit(frame, counts, keys, first, second)
+local function best_fit(rows_of, counts, keys, first, second)
   for _, key in ipairs(keys) do
     local a, b = counts[key][first], counts[key][second]
     if a and b then
       local best, best_lag
-      local only = frame:where { key = key, world = { first, second } }
+      local only = rows_of(key, first, second)
       for _, lag in ipairs(lags_between(b - a)) do
         local made = fit(only, first, second, lag)
         if made.count > 0 and (not best or made.residual < best.residual) then
@@ -86,10 +118,10 @@ end
 -- world, key and ordinal; list: all ranks' numbers in order; part_of: by rank, its file.
 function clocks.groups(frame, list, part_of)
   local counts, keys = count(frame)
-  local found, leaders = {}, {}
+  local found, leaders, rows_of = {}, {}, pairs_of(frame, counts)
   for _, rank in ipairs(list) do
     for _, leader in ipairs(leaders) do
-      local made, share = best_fit(frame, counts, keys, leader, rank)
+      local made, share = best_fit(rows_of, counts, keys, leader, rank)
       if made and is_good(made, part_of[rank] == part_of[leader]) then
         found[rank] = { leader = leader, fit = made, share = share }
         break

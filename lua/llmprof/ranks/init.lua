@@ -8,6 +8,7 @@
 local clocks = require "llmprof.ranks.clocks"
 local communication = require "llmprof.ranks.communication"
 local document = require "llmprof.base.document"
+local engine_looks = require "llmprof.ranks.engine_looks"
 local json = require "llmprof.json"
 local merged = require "llmprof.ranks.merged"
 local pack = require "llmprof.pack"
@@ -320,6 +321,7 @@ function ranks.examine(parts, given)
   end
   if made.steps then add_steps(record, made) end
   record.requests = requests.of(given.metrics, record.steps, made.steps, made.epoch)
+  record.engine_looks = engine_looks.of(given.metrics, made.steps, made.epoch)
   table.move(given.unread or {}, 1, #(given.unread or {}), #missing + 1, missing)
   record.verdict = verdict.of(record, all, missing)
   record.ranks = rank_records(record.ranks)

@@ -27,9 +27,10 @@ end
 
 -- Files in order: by the number in their name, then by name.
 local function in_order(parts)
-  local list = table.move(parts, 1, #parts, 1, {})
+  local list, number = table.move(parts, 1, #parts, 1, {}), {}
+  for _, part in ipairs(parts) do number[part] = number_of(part.about.file) end
   table.sort(list, function(a, b)
-    local left, right = number_of(a.about.file), number_of(b.about.file)
+    local left, right = number[a], number[b]
     if left ~= right then return (left or math.huge) < (right or math.huge) end
     return a.about.file < b.about.file
   end)
@@ -80,11 +81,8 @@ end
 
 -- Add `world`, the rank among all of them, and, where rows are in steps, `number`, the
 -- step among all of them.
-local function renumber(frame, part, ranks, before)
-  local world = {}
-  for _, rank in ipairs(ranks) do
-    if rank.part == part then world[rank.own] = rank.rank end
-  end
+-- world: by a rank's number in its file.
+local function renumber(frame, world, before)
   rows.extend(frame, { "rank" }, { { name = "world", type = "integer",
     get = function(key) return world[key.rank] end } })
   if not before then return frame end
@@ -249,12 +247,15 @@ end
 
 
 local function renumber_all(parts, ranks)
-  local before = 0
+  local before, worlds = 0, {}
+  for i = 1, #parts do worlds[i] = {} end
+  for _, rank in ipairs(ranks) do worlds[rank.part][rank.own] = rank.rank end
   for i, part in ipairs(parts) do
-    if part.steps then renumber(part.steps, i, ranks) end
-    renumber(part.collectives, i, ranks, before)
-    renumber(part.kernels, i, ranks)
-    if part.busy then renumber(part.busy, i, ranks) end
+    local world = worlds[i]
+    if part.steps then renumber(part.steps, world) end
+    renumber(part.collectives, world, before)
+    renumber(part.kernels, world)
+    if part.busy then renumber(part.busy, world) end
     before = before + (part.steps and #part.steps or 0)
   end
 end

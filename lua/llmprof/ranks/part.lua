@@ -241,7 +241,7 @@ end
 
 -- ---- bytes ----
 
--- A part as bytes, the same for the same trace everywhere.
+-- A part as bytes, the same for the same trace everywhere; and those of its frames alone.
 function part.encode(made)
   local packed, sizes = {}, {}
   for i, name in ipairs(part.frames) do
@@ -249,7 +249,8 @@ function part.encode(made)
     sizes[i] = #packed[i]
   end
   local head = rows.check(json.encode { about = made.about, sizes = json.list(sizes) })
-  return MAGIC .. head .. "\n" .. table.concat(packed)
+  local frames = table.concat(packed)
+  return MAGIC .. head .. "\n" .. frames, frames
 end
 
 

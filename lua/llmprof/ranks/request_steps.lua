@@ -10,9 +10,9 @@ local MOST = 4096
 
 -- ---- steps ----
 
--- The steps of the first rank that ran something, in order: { begin, last (the latest
--- until then), context, context_tokens, interval }; each a list.
-local function steps_of(frame)
+-- Columns of the steps of the first rank that ran something, in the order in which they
+-- began: a list each, by name; nil without any.
+function request_steps.of_first_rank(frame, names)
   local first
   for _, group in ipairs(frame:where({ { "begin", "~=", false } }):group {
     by = { "world" } }) do
@@ -21,9 +21,16 @@ local function steps_of(frame)
   if not first then return nil end
   local own = frame:where({ world = first, { "begin", "~=", false } }):sort { { "begin" } }
   local made = {}
-  for _, name in ipairs { "begin", "last", "context", "context_tokens", "interval" } do
-    made[name] = own:values(name)
-  end
+  for _, name in ipairs(names) do made[name] = own:values(name) end
+  return made
+end
+
+
+-- { begin, last (the latest until then), context, context_tokens, interval } of these.
+local function steps_of(frame)
+  local made = request_steps.of_first_rank(frame, { "begin", "last", "context",
+    "context_tokens", "interval" })
+  if not made then return nil end
   for i = 2, #made.last do made.last[i] = math.max(made.last[i], made.last[i - 1]) end
   return made
 end

@@ -433,6 +433,14 @@ columns.request_rows = {
   id("prefill_step", "prefill step"), ms("stall_ns", "stalls"),
 }
 
+columns.engine_looks = {
+  ms("at_ns", "look at"), { key = "running", title = "running", digits = 0 },
+  { key = "waiting", title = "waiting", digits = 0 },
+  { key = "kv_percent", title = "KV cache %", digits = 1 },
+  { key = "preemptions", title = "preemptions", digits = 0 }, count("steps", "steps since"),
+  { key = "batch", title = "mean batch", digits = 1 }, ms("step_ns", "mean step"),
+}
+
 columns.left_out = { word("text", "left out") }
 
 -- ---- llmprof compare ----

@@ -80,6 +80,16 @@ function rank_rows.request_rows(results)
 end
 
 
+-- The engine's own numbers beside the steps.
+function rank_rows.engine_looks(results)
+  local list = {}
+  for i, look in ipairs(results.ranks and results.ranks.engine_looks or {}) do
+    list[i] = setmetatable({ kv_percent = look.kv_use and 100 * look.kv_use }, { __index = look })
+  end
+  return list
+end
+
+
 function rank_rows.left_out(results)
   local list = {}
   for i, line in ipairs(results.ranks and results.ranks.left_out or {}) do

@@ -103,7 +103,7 @@ function ranks.blocks(results, view)
     of "left_out", several and of "ranks", of "pipeline", of "rank_stages",
     multiples.steps(results), of("steps", MOST), blocks.note(ranks.padding(results)),
     of("idle_threads", MOST), of "requests", blocks.note(ranks.clients(results)),
-    of("request_rows", MOST), of "collectives",
+    of("request_rows", MOST), of("engine_looks", MOST), of "collectives",
     of("late", MOST), of("layers", MOST), several and of("rank_kernels", MOST),
     #record.files > 1 and of "rank_files")
 end

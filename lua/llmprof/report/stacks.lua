@@ -116,7 +116,7 @@ end
 
 
 local function title_of(stage)
-  return stage.file and ("%s, of %s"):format(stage.stage, stage.file) or stage.stage
+  return stage.file and ("%s (%s)"):format(stage.stage, stage.file) or stage.stage
 end
 
 

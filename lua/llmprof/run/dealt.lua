@@ -75,7 +75,8 @@ end
 
 
 local function is_read_file(entry)
-  return is_file(entry) and (entry.why == nil or type(entry.why) == "string")
+  return is_file(entry)
+    and (type(entry.why) == "string" or entry.why == nil and type(entry.mark) == "string")
     and math.type(entry.size) == "integer" and entry.size >= 0
 end
 
@@ -84,8 +85,9 @@ end
 local function encode(list)
   local head, bytes = json.list {}, {}
   for i, file in ipairs(list) do
-    local packed = file.bytes or (file.made and part.encode(file.made)) or ""
-    head[i] = { number = file.number, path = file.path, why = file.why, size = #packed }
+    local packed = file.bytes or ""
+    head[i] = { number = file.number, path = file.path, why = file.why, mark = file.mark,
+      size = #packed }
     bytes[i] = packed
   end
   return errors.check("failed", json.encode(head)) .. "\n" .. table.concat(bytes)
@@ -98,7 +100,7 @@ local function decode(bytes, process)
   local list = line and json.decode(line)
   if not is_list_of(list, is_read_file) then refuse(process) end
   for i, head in ipairs(list) do
-    local file = { number = head.number, path = head.path, why = head.why }
+    local file = { number = head.number, path = head.path, why = head.why, mark = head.mark }
     if head.size > #bytes - at + 1 then refuse(process) end
     if not file.why then file.bytes = bytes:sub(at, at + head.size - 1) end
     at, list[i] = at + head.size, file
@@ -118,8 +120,8 @@ end
 
 local function open_parts(list)
   for _, file in ipairs(list) do
-    if file.bytes then
-      file.made, file.bytes = errors.check("failed", part.decode(file.bytes)), nil
+    if file.bytes and not file.made then
+      file.made = errors.check("failed", part.decode(file.bytes))
     end
   end
   table.sort(list, function(a, b) return a.number < b.number end)
@@ -170,12 +172,13 @@ local function deal_out(own, list_files, patience)
 end
 
 
--- Read the files of this process.
-local function read(hand, knowledge)
+-- Read the files of this process. Where they are sent on, their bytes are enough.
+local function read(hand, knowledge, is_first)
   local list = {}
   for i, file in ipairs(hand) do
     list[i] = rank_files.read(file.path, knowledge)
     list[i].number = file.number
+    if not is_first then list[i].made = nil end
   end
   return list
 end
@@ -199,7 +202,7 @@ end
 -- when it raises one. patience: how long one process may wait for another, s; nil: for ever.
 function dealt.run(own, list_files, knowledge, patience)
   local hand, wrong = deal_out(own, list_files, patience)
-  local list = hand and gather(own, read(hand, knowledge), patience)
+  local list = hand and gather(own, read(hand, knowledge, own.rank == 0), patience)
   check(own.line:finish(patience))
   return list, wrong
 end

@@ -4,6 +4,7 @@ local digest = require "llmprof.digest"
 local errors = require "llmprof.base.errors"
 local folders = require "llmprof.base.folder"
 local fs = require "llmprof.fs"
+local json = require "llmprof.json"
 local part = require "llmprof.ranks.part"
 local rank_view = require "llmprof.analysis.rank_view"
 local trace_file = require "llmprof.trace.file"
@@ -53,11 +54,12 @@ end
 
 -- ---- reading ----
 
--- What tells a file from the same one under another name.
-local function mark_of(made)
-  local bytes = part.encode { about = { epoch = made.about.epoch, ranks = made.about.ranks },
-    steps = made.steps, collectives = made.collectives, kernels = made.kernels }
-  return digest.sha256(bytes)
+-- A part as bytes, and what tells a file from the same one under another name.
+local function packed(made)
+  local bytes, frames = part.encode(made)
+  local about = errors.check("failed", json.encode { made.about.epoch or false,
+    made.about.ranks })
+  return bytes, digest.base64(digest.sha256(about .. frames))
 end
 
 
@@ -94,19 +96,23 @@ end
 local function base(path) return path:match "([^/]*)$" end
 
 
--- A file that was read: { path, made (its part) or why (it is left out) }.
+-- A file that was read: { path, made (its part), bytes (the same), mark }, or { path, why }
+-- it is left out.
 function rank_files.read(path, knowledge)
-  local made, why = read(path, knowledge)
-  return { path = path, made = made, why = why }
+  local file = { path = path }
+  file.made, file.why = read(path, knowledge)
+  if file.made then file.bytes, file.mark = packed(file.made) end
+  return file
 end
 
 
--- The parts of files that were read, in this order, and the names of those that could not
--- be read. left_out gets a line for each of these and for each that is there twice.
+-- The parts of files that were read, in this order; the names of those that could not be
+-- read; and the parts as bytes. left_out gets a line for each of these and for each that is
+-- there twice. The files' own bytes are taken.
 function rank_files.keep(list, left_out)
-  local parts, unread, seen = {}, {}, {}
+  local parts, unread, bytes, seen = {}, {}, {}, {}
   for _, file in ipairs(list) do
-    local path, why, mark = file.path, file.why, file.made and mark_of(file.made)
+    local path, why, mark = file.path, file.why, file.mark
     if not file.made then
       local start = path .. ": "
       if why:sub(1, #start) == start then why = why:sub(#start + 1) end
@@ -116,13 +122,15 @@ function rank_files.keep(list, left_out)
       left_out[#left_out + 1] = ("%s: left out: the same as %s"):format(base(path), seen[mark])
     else
       seen[mark], parts[#parts + 1] = base(path), file.made
+      bytes[#parts] = file.bytes
     end
+    file.bytes = nil
   end
-  return parts, unread
+  return parts, unread, bytes
 end
 
 
--- Both for files that are read here. progress(text) is told of each.
+-- The same for files that are read here. progress(text) is told of each.
 function rank_files.parts(files, knowledge, left_out, progress)
   local list = {}
   for i, path in ipairs(files) do

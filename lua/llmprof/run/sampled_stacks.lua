@@ -29,9 +29,17 @@ local HOW = "py-spy record -f raw, or perf script through a stackcollapse script
   .. "file; llmprof help capture says how"
 
 
--- The file's stacks, or nil: it was said why.
+-- The stacks of a file, or nil and why: a pipe could keep the run waiting for ever.
+local function open(path)
+  local info = fs.stat(path)
+  if info and info.type ~= "file" then return nil, path .. ": not a regular file" end
+  return trace.folded(path)
+end
+
+
+-- The same, or nil: it was said why.
 local function read(ctx, path)
-  local made, message = trace.folded(path)
+  local made, message = open(path)
   if not made then refuse(ctx, message, HOW) end
   return made
 end

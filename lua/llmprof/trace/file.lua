@@ -1,6 +1,7 @@
 -- Opening what a user calls a trace.
 local cache = require "llmprof.trace.cache"
 local errors = require "llmprof.base.errors"
+local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local trace = require "llmprof.trace"
 
@@ -34,13 +35,20 @@ local function hint_of(path, code)
 end
 
 
+-- Only of large files something is kept.
+local function cache_for(path)
+  local info = fs.stat(path)
+  return info and info.size >= cache.LEAST and cache.options() or nil
+end
+
+
 -- The trace, or an error that says what the file is and what to do about it.
 function trace_file.open(path)
   if path == "" then
     errors.raise("usage", "an empty file name",
       { hint = "name a trace: what `nsys export --type sqlite` wrote" })
   end
-  local opened, message, code = trace.open(path, cache.options())
+  local opened, message, code = trace.open(path, cache_for(path))
   if opened then return opened end
   local misnamed = code == "notfound" or code == "unsupported" or code == "syntax"
   errors.raise(misnamed and "usage" or "failed", message, { hint = hint_of(path, code) })

@@ -415,7 +415,7 @@ local function rows_of(trace, report, result, options)
   local sorted = check(groups:sort(order_keys))
   if #sorted == 0 then
     result.reason = "the tables are there but hold no such event"
-  elseif #sorted <= FEW_ROWS then
+  elseif noted ~= false and #sorted <= FEW_ROWS then
     -- as far as there is room for it
     trace:note(key, packed_rows.pack(tables.rows(report.columns, sorted), keys))
   end

@@ -10,7 +10,6 @@ local fs = require "llmprof.fs"
 local job = lazy "llmprof.run.job"
 local layout = lazy "llmprof.bundle.layout"
 local out = require "llmprof.base.out"
-local part = lazy "llmprof.ranks.part"
 local rank_files = lazy "llmprof.run.rank_files"
 local rank_report = lazy "llmprof.report.ranks"
 local rank_view = lazy "llmprof.analysis.rank_view"
@@ -88,28 +87,30 @@ end
 
 -- ---- writing ----
 
-local function write_parts(parts, path_of)
-  for _, made in ipairs(parts) do
-    errors.check("failed", fs.write(path_of(name_of(made.about.file)), part.encode(made)))
+-- bytes: of the parts, which are written and dropped.
+local function write_parts(parts, bytes, path_of)
+  for i, made in ipairs(parts) do
+    errors.check("failed", fs.write(path_of(name_of(made.about.file)), bytes[i]))
+    bytes[i] = nil
   end
 end
 
 
 -- Only the parts, for --merge on another day or machine.
-local function write_shard(given, parts)
+local function write_shard(given, parts, bytes)
   errors.check("failed", fs.mkdirs(given.out))
-  write_parts(parts, function(name) return given.out .. "/" .. name .. rank_files.SUFFIX end)
+  write_parts(parts, bytes, function(name) return given.out .. "/" .. name .. rank_files.SUFFIX end)
   out.write(("%s: %d part%s\n"):format(given.out, #parts, #parts == 1 and "" or "s"))
 end
 
 
-local function write_bundle(given, words, parts, knowledge, left_out, unread)
+local function write_bundle(given, words, parts, bytes, knowledge, left_out, unread)
   local run = artifacts.create { out = given.out, recipe = "ranks", whole = true,
     command = table.move(words, 1, #words, 3, { "llmprof", "ranks" }) }
   for _, name in ipairs(folders.names(run:path(layout.ranks.folder))) do
     fs.remove(run:path(layout.ranks.folder) .. "/" .. name) -- of one that was broken off
   end
-  write_parts(parts, function(name) return run:path(layout.rank_part(name)) end)
+  write_parts(parts, bytes, function(name) return run:path(layout.rank_part(name)) end)
   local results = rank_view.results(parts, knowledge, run.id, left_out, unread)
   results.advice = advice.examine_ranks(results)
   run:write_document(layout.ranks.record, "ranks", results.ranks)
@@ -135,7 +136,7 @@ end
 
 local function print_results(given, results)
   if given.format == "json" then
-    out.write(document.encode("ranks", results.ranks))
+    out.write((document.encode("ranks", results.ranks)))
     return
   end
   local said = rank_report.verdict(results)
@@ -156,7 +157,8 @@ end
 
 local function read_shard(given, words, number, count)
   local files, left_out = rank_files.shard(files_of(given, words), number, count), {}
-  write_shard(given, (rank_files.parts(files, rank_view.knowledge(), left_out)))
+  local parts, _, bytes = rank_files.parts(files, rank_view.knowledge(), left_out)
+  write_shard(given, parts, bytes)
   print_left_out(left_out)
   return given.strict and #left_out > 0 and errors.status.failed or 0
 end
@@ -213,9 +215,10 @@ function command.run(given, words)
     list = read_here(given, words, knowledge)
   end
   local left_out = {}
-  local parts, unread = rank_files.keep(list, left_out)
+  local parts, unread, bytes = rank_files.keep(list, left_out)
   check_parts(parts, left_out)
-  local results = given.out and write_bundle(given, words, parts, knowledge, left_out, unread)
+  local results = given.out
+    and write_bundle(given, words, parts, bytes, knowledge, left_out, unread)
     or rank_view.results(parts, knowledge, "ranks", left_out, unread)
   print_results(given, results)
   print_left_out(results.ranks.left_out)

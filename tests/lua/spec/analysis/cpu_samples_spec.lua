@@ -155,6 +155,8 @@ describe("collapsed stacks", function()
     results, err = run("cpu_stacks=" .. top() .. "/absent")
     assert.is_nil(results.cpu_samples)
     assert.matches("absent: No such file", err.message, 1, true)
+    local folder = select(2, run("cpu_stacks=" .. top()))
+    assert.equal(top() .. ": not a regular file", folder.message)
   end)
 
   it("of one stage are one file", function()

@@ -77,6 +77,12 @@ describe("llmprof ranks", function()
     assert.is_nil(assert(json.load(out .. "/manifest.json")).partial)
   end)
 
+  it("prints a document and nothing else with -f json", function()
+    local status, said = llmprof("ranks", FOUR, "-f", "json")
+    assert.equal(0, status)
+    assert.equal(4, #assert(json.decode(said)).ranks)
+  end)
+
   -- What is said of a folder of which something is wrong, and the statuses.
   local function trouble(path)
     local out = top() .. "/out"

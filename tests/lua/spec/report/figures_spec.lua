@@ -154,16 +154,19 @@ end
 
 
 -- The capture of vLLM as if its requests said when they were sent: one after the other, from
--- its session's begin on.
+-- its session's begin on; with a look at its page before and after.
 local function of_requests(top)
   local shipped = "recipes/recorded/vllm_serve/"
   local metrics = assert(json.load(shipped .. "metrics.json"))
   local sent = trace_file.open(shipped .. "run.sqlite"):info().epoch
+  local before = { utc_ns = sent, running = 1, waiting = 0, kv_use = 0.5, preemptions = 2 }
   for _, round in ipairs(metrics.repeats) do
     for _, request in ipairs(round.requests) do
       request.sent_utc_ns, sent = sent, sent + math.floor(request.ms * 1e6)
     end
   end
+  local after = { utc_ns = sent, preemptions = 3 }
+  metrics.engine_metrics = { path = "/metrics", samples = json.list { before, after } }
   local words = capture(top .. "/timed", { ["run.sqlite"] = shipped .. "run.sqlite",
     ["capture.json"] = shipped .. "capture.json" },
     { ["metrics.json"] = assert(json.encode(metrics)) })
