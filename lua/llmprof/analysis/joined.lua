@@ -54,11 +54,11 @@ end
 
 -- Places of the list, from 1: { word, operator, module }.
 local function places_of(launches, word_of)
-  local list = {}
+  local list, modules = {}, launches.modules or {}
   for i, place in ipairs(launches.places) do
     list[i] = { word = word_of(launches.kernels[place.kernel + 1]),
       operator = place.operator and launches.operators[place.operator + 1],
-      module = place.module and launches.modules[place.module + 1] }
+      module = place.module and modules[place.module + 1] }
   end
   return list
 end
@@ -79,7 +79,7 @@ local function sequences(launches, places)
     lists[name] = lists[name] or { {}, {} }
     local into = name and { lists[name], lists[false] } or { lists[false] }
     for number in stage.order:gmatch "%d+" do
-      local place = math.tointeger(tonumber(number)) + 1
+      local place = (math.tointeger(tonumber(number)) or -1) + 1
       local word = places[place] and places[place].word or false
       for _, list in ipairs(into) do
         list[1][#list[1] + 1], list[2][#list[2] + 1] = word, place
@@ -190,8 +190,9 @@ function joined.find(trace, found, operators)
   local launches = operators.launches
   local places = launches and places_of(launches, word_of) or {}
   local only = only_operators(operators, places, word_of)
-  if next(only) == nil then return nil end
-  local ops = add_keys(stages.label(trace, check(trace:frame "gpu"), found), word_of)
+  local gpu = check(trace:frame "gpu")
+  if next(only) == nil or #gpu == 0 then return nil end
+  local ops = add_keys(stages.label(trace, gpu, found), word_of)
   if launches then add_places(ops, sequences(launches, places)) else no_places(ops) end
   return add_operators(ops, places, only)
 end

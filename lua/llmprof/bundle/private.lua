@@ -69,7 +69,10 @@ function private.link(target, path)
   local fresh = folder.path .. "/link"
   local made, message = fs.symlink(target, fresh)
   if not made then return nil, message end
-  return fs.rename(fresh, path)
+  made, message = fs.rename(fresh, path)
+  if made then return true end
+  local before = fresh .. ": cannot rename to " -- a folder that is gone by now
+  return nil, message:sub(1, #before) == before and message:sub(#before + 1) or message
 end
 
 

@@ -102,6 +102,28 @@ describe("llmprof.analysis.joined", function()
     assert.is_true(outside > 0 and outside <= idle)
   end)
 
+  it("takes no harm from numbers that name nothing", function()
+    local given = recorded(told_twice.profile(told_twice.program(1, 1), true))
+    local trace = told_twice.timeline(told_twice.program(1, 1))
+    local found = stages.find(trace, DECLARED, "no")
+    given.launches.modules = nil
+    given.launches.places[1].kernel, given.launches.places[2].operator = 10 ^ 6, 10 ^ 6
+    given.launches.stages[1].order = "0 " .. ("9"):rep(400) .. " 777 1 2 3"
+    local ops = joined.find(trace, found, given)
+    assert.is_true(joined.summary(trace, found, ops).by_order.launches > 0)
+  end)
+
+  it("joins nothing where nothing ran, or no repeat counts", function()
+    local given = recorded(told_twice.profile(told_twice.program(1, 1), true))
+    local empty = told_twice.timeline {}
+    assert.is_nil(joined.find(empty, { whole = true, instances = {}, declared = {} }, given))
+    local trace = told_twice.timeline(told_twice.program(1, 1))
+    local found = stages.find(trace, DECLARED, "no")
+    local ops = joined.find(trace, found, given)
+    for _, instance in ipairs(found.instances) do instance.used = false end
+    assert.is_nil(joined.summary(trace, found, ops))
+  end)
+
   it("keeps as many launches as it says", function()
     local most = launches.MOST
     launches.MOST = 100
