@@ -46,6 +46,11 @@ class Server:
                     if self.over.is_set():
                         return
                     connection.sendall(piece)
+                # What is closed with a request half read is reset, the answer with it.
+                connection.shutdown(socket.SHUT_WR)
+                connection.settimeout(5)
+                while connection.recv(1 << 16):
+                    pass
             except OSError:
                 return
 

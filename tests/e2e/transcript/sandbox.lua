@@ -86,9 +86,20 @@ end
 
 -- ---- what is left behind ----
 
+-- The environment of a process, or nil. It reads as empty in the middle of an exec, and
+-- always where there is no memory, of a thread of the kernel or a zombie.
+local function environment_of(pid)
+  for _ = 1, 1000 do
+    local environ = fs.read("/proc/" .. pid .. "/environ")
+    local size = environ == "" and fs.read("/proc/" .. pid .. "/statm")
+    if not size or size:find "^0 " then return environ end
+  end
+end
+
+
 local function add_processes(list, mark)
   for _, pid in ipairs(fs.list "/proc" or {}) do
-    local environ = pid:find "^%d+$" and fs.read("/proc/" .. pid .. "/environ")
+    local environ = pid:find "^%d+$" and environment_of(pid)
     if environ and environ:find(mark, 1, true) then
       local name = fs.read("/proc/" .. pid .. "/comm") or "?"
       list[#list + 1] = ("process %s (%s)"):format(pid, (name:gsub("\n", "")))
