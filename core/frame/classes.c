@@ -17,12 +17,15 @@ struct llmprof_classes {
   size_t count;
   uint8_t *class_of; /* by place in the order of rows */
   int64_t *reach;    /* by stretch and class, until when rows before it last */
+  int64_t
+      *covered; /* by stretch, ns in which one of the rows before it lasts */
 };
 
 void llmprof_classes_free(llmprof_classes *classes) {
   if (!classes) return;
   llmprof_free(classes->class_of);
   llmprof_free(classes->reach);
+  llmprof_free(classes->covered);
   llmprof_free(classes);
 }
 
@@ -31,6 +34,14 @@ size_t llmprof_classes_count(const llmprof_classes *classes) {
 }
 
 /* ---- making them ---- */
+
+/* Sums stop at INT64_MAX: only a broken file has times that far apart. */
+static void add(int64_t *total, int64_t from, int64_t to) {
+  int64_t time;
+  if (__builtin_sub_overflow(to, from, &time) ||
+      __builtin_add_overflow(*total, time, total))
+    *total = INT64_MAX;
+}
 
 static uint8_t class_at(const llmprof_column *word, const uint8_t *class_of,
                         size_t row) {
@@ -43,9 +54,21 @@ static void extend(int64_t *reach, uint8_t class, int64_t end) {
   if (class != LLMPROF_NO_CLASS && end > reach[class]) reach[class] = end;
 }
 
+/* ns in which a row lasts, and until when, of those that were added so far. */
+typedef struct cover {
+  int64_t until, ns;
+} cover;
+
+static void add_cover(cover *sum, int64_t start, int64_t end) {
+  if (start < sum->until) start = sum->until;
+  if (end <= start) return;
+  add(&sum->ns, start, end);
+  sum->until = end;
+}
+
 static void read_stretch(llmprof_classes *c, size_t place,
                          const llmprof_column *word, const uint8_t *class_of,
-                         int64_t *reach) {
+                         int64_t *reach, cover *sum) {
   llmprof_visit_block block;
   llmprof_visit_read(&c->rows, place, &block);
   for (size_t i = 0; i < block.count; i++) {
@@ -54,18 +77,22 @@ static void read_stretch(llmprof_classes *c, size_t place,
     bool whole =
         block.starts[i] != LLMPROF_ABSENT && block.ends[i] > block.starts[i];
     c->class_of[place + i] = whole ? class : LLMPROF_NO_CLASS;
-    if (whole) extend(reach, class, block.ends[i]);
+    if (!whole || class == LLMPROF_NO_CLASS) continue;
+    extend(reach, class, block.ends[i]);
+    add_cover(sum, block.starts[i], block.ends[i]);
   }
 }
 
 static bool read_rows(llmprof_classes *c, const llmprof_column *word,
                       const uint8_t *class_of, llmprof_error *err) {
   int64_t reach[LLMPROF_CLASSES], *kept = c->reach;
+  cover sum = {INT64_MIN, 0};
   for (size_t k = 0; k < c->count; k++) reach[k] = INT64_MIN;
   for (size_t place = 0; place < c->rows.rows; place += STRETCH) {
     if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
     for (size_t k = 0; k < c->count; k++) *kept++ = reach[k];
-    read_stretch(c, place, word, class_of, reach);
+    c->covered[place / STRETCH] = sum.ns;
+    read_stretch(c, place, word, class_of, reach, &sum);
   }
   return true;
 }
@@ -80,7 +107,8 @@ static bool fill(llmprof_classes *c, llmprof_frame *frame,
   size_t stretches = c->rows.rows / STRETCH + 1;
   c->class_of = llmprof_alloc(c->rows.rows, sizeof *c->class_of);
   c->reach = llmprof_alloc(stretches, c->count * sizeof *c->reach);
-  if (!c->class_of || !c->reach) return llmprof_fail_nomem(err);
+  c->covered = llmprof_alloc(stretches, sizeof *c->covered);
+  if (!c->class_of || !c->reach || !c->covered) return llmprof_fail_nomem(err);
   return read_rows(c, word, class_of, err);
 }
 
@@ -109,14 +137,6 @@ typedef struct sweep {
 
 static int64_t smaller(int64_t a, int64_t b) {
   return a < b ? a : b;
-}
-
-/* Sums stop at INT64_MAX: only a broken file has times that far apart. */
-static void add(int64_t *total, int64_t from, int64_t to) {
-  int64_t time;
-  if (__builtin_sub_overflow(to, from, &time) ||
-      __builtin_add_overflow(*total, time, total))
-    *total = INT64_MAX;
 }
 
 /* [from, to) without what is busy. Calls go on in time. */
@@ -189,4 +209,137 @@ void llmprof_classes_within(const llmprof_classes *classes,
   while (place < classes->rows.rows && sweep_stretch(&s, place))
     place += STRETCH;
   advance(&s, to);
+}
+
+/* ---- outside of all classes ---- */
+
+/* The rows of a stretch, and before each what all of those before it cover. */
+typedef struct stretch {
+  const llmprof_classes *classes; /* NULL: nothing was read */
+  size_t place, count, near; /* near: where the last question was answered */
+  int64_t until;             /* when the next stretch begins */
+  int64_t starts[STRETCH];
+  cover before[STRETCH + 1];
+} stretch;
+
+static cover cover_before(const llmprof_classes *c, size_t number) {
+  cover sum = {INT64_MIN, c->covered[number]};
+  for (size_t k = 0; k < c->count; k++) {
+    int64_t reach = c->reach[number * c->count + k];
+    if (reach > sum.until) sum.until = reach;
+  }
+  return sum;
+}
+
+static void load_stretch(stretch *s, const llmprof_classes *c, size_t place) {
+  llmprof_visit_block block;
+  llmprof_visit_read(&c->rows, place, &block);
+  cover sum = cover_before(c, place / STRETCH);
+  for (size_t i = 0; i < block.count; i++) {
+    s->starts[i] = block.starts[i];
+    s->before[i] = sum;
+    if (c->class_of[place + i] != LLMPROF_NO_CLASS)
+      add_cover(&sum, block.starts[i], block.ends[i]);
+  }
+  s->before[block.count] = sum;
+  size_t next = place + block.count;
+  s->until =
+      next < c->rows.rows
+          ? llmprof_cell(c->rows.start, llmprof_visit_row(&c->rows, next))
+          : INT64_MAX;
+  s->classes = c;
+  s->place = place;
+  s->count = block.count;
+  s->near = 0;
+}
+
+/* ns before a time in which a row lasts. */
+static int64_t covered_until(stretch *s, const llmprof_classes *c,
+                             int64_t time) {
+  if (!c->rows.rows) return 0;
+  if (s->classes != c || time > s->until || (s->place && s->starts[0] >= time))
+    load_stretch(s, c, stretch_before(&c->rows, time));
+  while (s->near < s->count && s->starts[s->near] < time) s->near++;
+  while (s->near && s->starts[s->near - 1] >= time) s->near--;
+  cover sum = s->before[s->near];
+  int64_t later = 0;
+  if (sum.until > time) add(&later, time, sum.until);
+  return sum.ns > later ? sum.ns - later : 0;
+}
+
+typedef struct outside {
+  const llmprof_column *start, *end, *begin, *key;
+  const uint32_t *order; /* rows by start; NULL where they are so */
+  size_t rows;
+  int64_t *last; /* by group, when its rows so far ended; ABSENT: none yet */
+  int64_t *made;
+  stretch from, to;
+} outside;
+
+/* Since when nothing of its group ran; ABSENT where that is not so. */
+static int64_t idle_since(const outside *o, size_t row, int64_t start,
+                          int64_t last) {
+  if (last == LLMPROF_ABSENT) return llmprof_cell(o->begin, row);
+  return last < start ? last : LLMPROF_ABSENT;
+}
+
+static int64_t outside_of(outside *o, const llmprof_classes *c, int64_t from,
+                          int64_t to) {
+  int64_t time = 0;
+  if (to <= from) return 0;
+  add(&time, from, to);
+  int64_t covered =
+      covered_until(&o->to, c, to) - covered_until(&o->from, c, from);
+  return time > covered ? time - covered : 0;
+}
+
+/* A row that starts no earlier than those visited before it. */
+static void visit(outside *o, llmprof_classes *const *classes, size_t count,
+                  size_t row, uint32_t group) {
+  int64_t start = llmprof_cell(o->start, row), end = llmprof_cell(o->end, row);
+  if (start == LLMPROF_ABSENT || end == LLMPROF_ABSENT) return;
+  int64_t key = llmprof_cell(o->key, row);
+  int64_t from = idle_since(o, row, start, o->last[group]);
+  if (from != LLMPROF_ABSENT && key >= 0 && (uint64_t)key < count)
+    o->made[row] = outside_of(o, classes[key], from, start);
+  if (end > o->last[group]) o->last[group] = end;
+}
+
+static bool outside_init(outside *o, llmprof_frame *frame,
+                         const llmprof_outside_columns *columns, size_t groups,
+                         llmprof_error *err) {
+  o->rows = llmprof_frame_rows(frame);
+  o->start = llmprof_frame_column(frame, columns->start, err);
+  o->end = o->start ? llmprof_frame_column(frame, columns->end, err) : NULL;
+  o->begin = o->end ? llmprof_frame_column(frame, columns->begin, err) : NULL;
+  o->key = o->begin ? llmprof_frame_column(frame, columns->key, err) : NULL;
+  if (!o->key || !llmprof_frame_order(frame, columns->start, &o->order, err))
+    return false;
+  o->last = llmprof_alloc(groups, sizeof *o->last);
+  o->made = llmprof_alloc(o->rows, sizeof *o->made);
+  if (!o->last || !o->made) return llmprof_fail_nomem(err);
+  for (size_t i = 0; i < groups; i++) o->last[i] = LLMPROF_ABSENT;
+  for (size_t i = 0; i < o->rows; i++) o->made[i] = LLMPROF_ABSENT;
+  return true;
+}
+
+bool llmprof_classes_outside(llmprof_frame *frame,
+                             const llmprof_outside_columns *columns,
+                             const llmprof_groups *groups,
+                             llmprof_classes *const *classes, size_t count,
+                             const char *name, llmprof_error *err) {
+  outside *o = llmprof_zalloc(1, sizeof *o);
+  bool ok = (o || llmprof_fail_nomem(err)) &&
+            outside_init(o, frame, columns, groups->count, err);
+  for (size_t place = 0; ok && place < o->rows; place++) {
+    size_t row = o->order ? o->order[place] : place;
+    if (llmprof_interrupted_at(place)) ok = llmprof_fail_interrupted(err);
+    if (ok) visit(o, classes, count, row, groups->of_row[row]);
+  }
+  int64_t *made = o ? o->made : NULL;
+  if (o) llmprof_free(o->last);
+  llmprof_free(o);
+  if (ok) return llmprof_frame_give(frame, name, "ns", LLMPROF_I64, made, err);
+  llmprof_free(made);
+  return false;
 }

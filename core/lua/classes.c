@@ -5,6 +5,8 @@
  *   local launch, memory = calls:within(from, to, busy)
  *   classes.cover(steps, { start = "before", ["end"] = "first" }, { calls },
  *                 { "idle_launch", "idle_memory" })
+ *   classes.outside(ops, { by = { "device" }, begin = "begin", key = "process",
+ *                          name = "idle" }, { calls })
  */
 #include "llmprof/classes.h"
 
@@ -104,7 +106,8 @@ static int c_within(lua_State *L) {
   return count;
 }
 
-/* The list of classes at `arg` as an array in a scratch box; false is none. */
+/* The list of classes at `arg` as an array in a scratch box; false is none. Of
+ * `each` classes, 0: of any number. */
 static llmprof_classes **check_list(lua_State *L, int arg, size_t each,
                                     size_t *count) {
   luaL_checktype(L, arg, LUA_TTABLE);
@@ -113,7 +116,7 @@ static llmprof_classes **check_list(lua_State *L, int arg, size_t each,
   for (size_t i = 0; i < *count; i++) {
     if (lua_rawgeti(L, arg, (lua_Integer)i + 1) == LUA_TUSERDATA) {
       list[i] = check_classes(L, lua_gettop(L));
-      luaL_argcheck(L, llmprof_classes_count(list[i]) == each, arg,
+      luaL_argcheck(L, !each || llmprof_classes_count(list[i]) == each, arg,
                     "as many classes as names");
     }
     lua_pop(L, 1); /* the list keeps it alive */
@@ -154,6 +157,52 @@ static int classes_cover(lua_State *L) {
       &err);
 }
 
+/* Groups by the columns in the field `by` of the table at 2; left on the
+ * stack. */
+static llmprof_groups *check_groups(lua_State *L, llmprof_frame *frame) {
+  size_t count;
+  lua_getfield(L, 2, "by");
+  size_t *keys = llmprof_lua_check_columns(L, frame, lua_gettop(L), &count);
+  return llmprof_lua_new_groups(L, frame, keys, count);
+}
+
+static size_t column_named(lua_State *L, llmprof_frame *frame,
+                           const char *name) {
+  lua_pushstring(L, name);
+  size_t column = llmprof_lua_check_column(L, frame, -1);
+  lua_pop(L, 1);
+  return column;
+}
+
+/* classes.outside(rows, { by, begin, key, name }, list): adds a column: ns
+ * before each row in which neither a row of its group, since the last of these
+ * or, before the first, since `begin`, nor a call of list[key + 1] lasted;
+ * absent where the group was not idle or nothing says since when */
+static int classes_outside(lua_State *L) {
+  llmprof_frame *rows = llmprof_lua_check_frame(L, 1);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 3);
+  llmprof_outside_columns columns = {
+      .start = column_named(L, rows, "start"),
+      .end = column_named(L, rows, "end"),
+      .begin = llmprof_lua_column_field(L, 2, rows, "begin"),
+      .key = llmprof_lua_column_field(L, 2, rows, "key"),
+  };
+  const char *name = llmprof_lua_opt_string(L, 2, "name", NULL);
+  luaL_argcheck(L, name, 2, "a column to make has a name");
+  llmprof_lua_check_new(L, rows, name);
+  size_t count;
+  llmprof_classes **list = check_list(L, 3, 0, &count);
+  for (size_t i = 0; i < count; i++)
+    luaL_argcheck(L, list[i], 3, "classes for each key");
+  llmprof_groups *groups = check_groups(L, rows);
+  llmprof_error err;
+  return llmprof_lua_changed(
+      L,
+      llmprof_classes_outside(rows, &columns, groups, list, count, name, &err),
+      &err);
+}
+
 static const luaL_Reg methods[] = {
     {"within", c_within},
     {"close", close_classes},
@@ -163,6 +212,7 @@ static const luaL_Reg methods[] = {
 static const luaL_Reg functions[] = {
     {"of", classes_of},
     {"cover", classes_cover},
+    {"outside", classes_outside},
     {NULL, NULL},
 };
 

@@ -142,7 +142,7 @@ end
 -- between_steps to the stages of results.
 function breakdown.add(list, trace, found, kernels)
   local instances, delays = used_instances(found), launch_delays(trace, found)
-  local split, api = waiting.classifier(trace, found.ops), waiting.api_time(trace)
+  local split, api = waiting.classifier(trace, found), waiting.api_time(trace)
   local declared, waits_in = by_name(found.declared), waits.grouper(trace, found.ops, kernels)
   for _, stage in ipairs(list) do
     local own = instances[stage.name]

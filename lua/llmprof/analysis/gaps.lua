@@ -70,10 +70,7 @@ local function operations_by_pid(ops)
   local known = {}
   return function(pid)
     local key = pid or 0
-    if not known[key] then
-      local own = pid and check(ops:where { pid = pid }) or ops
-      known[key] = { ops = own, busy = own:union() }
-    end
+    known[key] = known[key] or pid and check(ops:where { pid = pid }) or ops
     return known[key]
   end
 end
@@ -131,14 +128,14 @@ end
 
 
 local function record(given, gap, own)
-  local after = row_with(own.ops, "start", gap.stop)
+  local after = row_with(own, "start", gap.stop)
   local number, step = step_at(given.found, gap.stretch, gap.stop)
   local call, call_ns = longest_call(given.api, gap)
   local made = { rep = gap.stretch.rep, rank = gap.stretch.rank, start_ns = gap.start,
     ns = gap.ns, stage = after and (after "part" or after "stage"), step = number,
     layer = step and layer_at(given.layers { first = step.start, last = step.stop }, gap.stop),
     call = call, call_ns = call and call_ns,
-    before = shown_name(row_with(own.ops, "end", gap.start), given.label),
+    before = shown_name(row_with(own, "end", gap.start), given.label),
     ended_by = shown_name(after, given.label) }
   for class, ns in pairs(given.split({ start = gap.start, stop = gap.stop }, gap.stretch.pid)) do
     made[class .. "_ns"] = ns
@@ -153,10 +150,10 @@ end
 function gaps.longest(given)
   local of, list, made = operations_by_pid(given.found.ops), {}, json.list {}
   for _, stretch in ipairs(stretches_of(given.found)) do
-    add_longest(list, of(stretch.pid).busy, stretch)
+    add_longest(list, given.found.busy(stretch.pid), stretch)
   end
   local about = { found = given.found, layers = given.layers, label = {},
-    api = check(given.trace:frame "api"), split = waiting.classifier(given.trace, given.found.ops) }
+    api = check(given.trace:frame "api"), split = waiting.classifier(given.trace, given.found) }
   for _, kernel in ipairs(given.kernels) do about.label[kernel.name] = kernel.label end
   for i, gap in ipairs(list) do made[i] = record(about, gap, of(gap.stretch.pid)) end
   return made

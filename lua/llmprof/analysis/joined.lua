@@ -3,6 +3,7 @@
 -- launched here are two tellings of one thing, paired by the names of kernels
 -- (frame:pair). What that leaves joins by name alone where a single operator launches
 -- kernels of the name. The rest stays without an operator.
+local classes = require "llmprof.classes"
 local errors = require "llmprof.base.errors"
 local frame = require "llmprof.frame"
 local json = require "llmprof.json"
@@ -210,40 +211,18 @@ local function begins(found)
 end
 
 
--- Of rows that begin in `from` the ns until their start outside of `calls`.
-local function add_outside(view, calls)
-  local span = { start = "from", ["end"] = "start" }
-  spans.cover(view, span, { calls }, "inside")
-  return spans.rest(view, span, "inside", "outside")
-end
-
-
--- For the operations of one process: { op, outside }, ns in which the GPU had nothing to do
--- before each and the CPU was in no CUDA call.
-local function outside_of(ops, calls)
-  local first = check(ops:where { gap = false, { "begin", "~=", false } })
-  local later = check(ops:where { { "gap", ">", 0 } })
-  first:lag { column = "begin", offset = 0, name = "from" }
-  later:less { column = "start", by = "gap", name = "from" }
-  return pack.join { add_outside(first, calls):select { "op", "outside" },
-    add_outside(later, calls):select { "op", "outside" } }
-end
-
-
--- Add `outside` to the used operations of a trace.
+-- Add `outside_ns` to the used operations of a trace: before each, ns in which the GPU had
+-- nothing to do and the CPU was in no CUDA call.
 local function add_idle(trace, found, ops)
-  local of, list = begins(found), {}
+  local of, calls_of, lists = begins(found), waiting.calls(trace, found.ops), {}
   rows.extend(ops, { "stage_range" }, { { name = "begin", type = "integer", unit = "ns",
     get = function(key) return of[key.stage_range] end } })
-  ops:gaps { by = { "device", "stage_range" }, before = "gap" }
-  for _, group in ipairs(ops:group { by = { "pid" } }) do
-    local calls = waiting.calls_of(trace, check(trace:frame "gpu"), group.pid)
-    list[#list + 1] = outside_of(check(ops:where { pid = group.pid or false }), calls)
-    calls:close()
-  end
-  local all = pack.join(list)
-  ops:match { by = { "op" }, other = all, keys = { "op" }, name = "idle_row" }
-  return spans.look_up(ops, "idle_row", all, "outside", "outside_ns")
+  rows.extend(ops, { "pid" }, { { name = "process", type = "integer", get = function(key)
+    lists[#lists + 1] = calls_of(key.pid)
+    return #lists - 1
+  end } })
+  return classes.outside(ops, { by = { "device", "stage_range" }, begin = "begin",
+    key = "process", name = "outside_ns" }, lists)
 end
 
 

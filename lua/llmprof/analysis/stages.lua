@@ -192,8 +192,7 @@ local function project(trace, declared, instances)
 end
 
 
-local function measure(ops, instances, whole)
-  local covered = busy_of(ops)
+local function measure(ops, covered, instances, whole)
   local levels = not whole
     and { [true] = measure_level(ops, "stage"), [false] = measure_level(ops, "part") }
   for _, instance in ipairs(instances) do
@@ -211,7 +210,8 @@ end
 
 -- Stages of a trace. declared: the recipe's list of { name, parent, step }; policy:
 -- repeats.skip_first. Returns { instances, repeats (of llmprof.analysis.cold),
--- whole, inferred, declared, missing }: instances by start with their measures
+-- whole, inferred, declared, missing, ops (all GPU operations), busy (a function from a
+-- process, nil for all, to when these ran) }: instances by start with their measures
 -- (ns, counts; start, stop: on the GPU; host_start, host_stop: of the range; done: when
 -- the last of their operations ended), rep, used and steps
 -- (of llmprof.analysis.steps), of several ranks rank and pid, too; by_engine is that
@@ -235,7 +235,8 @@ function stages.find(trace, declared, policy)
     { declared = declared, whole = whole, inferred = inferred, instances = instances,
       by_engine = by_engine })
   if not (inferred or whole or by_engine) then project(trace, declared, instances) end
-  measure(ops, instances, whole)
+  local busy = busy_of(ops)
+  measure(ops, busy, instances, whole)
   if not (inferred or whole or by_engine) then steps.mark(trace, declared, instances) end
   local repeats = cold.judge(instances, count, policy)
   local seen, missing = {}, {}
@@ -247,7 +248,7 @@ function stages.find(trace, declared, policy)
   end
   if whole then declared = { { name = stages.WHOLE_RUN } } end
   return { instances = instances, repeats = repeats, whole = whole, inferred = inferred,
-    declared = declared, missing = missing, ops = ops, by_engine = by_engine }
+    declared = declared, missing = missing, ops = ops, busy = busy, by_engine = by_engine }
 end
 
 

@@ -71,35 +71,46 @@ local function calls_of(api, ops)
 end
 
 
--- Of a process, or of all: the calls of its threads that launch, and when its GPU worked.
-local function sets_of(api, ops, pid)
+-- Of a process, or of all: the calls of its threads that launch.
+local function classes_of(api, ops, pid)
   if pid then api, ops = check(api:where { pid = pid }), check(ops:where { pid = pid }) end
   local own = calls_of(api, ops)
-  return { calls = classes.of(own, "name", names_by_class(own)), busy = ops:union() }
+  return classes.of(own, "name", names_by_class(own))
 end
 
 
--- What sets_of() made of traces: trace -> process, 0 for all -> sets.
+-- What was made of traces: trace -> process, 0 for all -> classes of its calls.
 local made = setmetatable({}, { __mode = "k" })
 
 
--- When the threads of a process (nil: all) that launch work were in a CUDA call.
-function waiting.calls_of(trace, ops, pid)
+-- Are all of these rows of the process?
+local function is_only(frame, pid) return #check(frame:where { pid = pid }) == #frame end
+
+
+-- A function from a process (nil: all of them) to what CUDA calls the threads of it that
+-- launch work were in, by class. ops: the trace's frame of all GPU operations.
+function waiting.calls(trace, ops)
   local api = check(trace:frame "api")
-  if pid then api, ops = check(api:where { pid = pid }), check(ops:where { pid = pid }) end
-  return check(calls_of(api, ops):where { { "name", "~=", false } }):union()
+  made[trace] = made[trace] or {}
+  local known = made[trace]
+  return function(pid)
+    local key = pid or 0
+    if not known[key] and pid and is_only(ops, pid) and is_only(api, pid) then
+      known[0] = known[0] or classes_of(api, ops)
+      known[key] = known[0]
+    end
+    known[key] = known[key] or classes_of(api, ops, pid)
+    return known[key]
+  end
 end
 
 
 -- A function from an instance (start, stop in ns) and its process (nil: all of them) to
--- ns of GPU idle time by class. trace: a trace, ops: its frame of all GPU operations.
-function waiting.classifier(trace, ops)
-  local api = check(trace:frame "api")
-  made[trace] = made[trace] or {}
-  local known = made[trace]
+-- ns of GPU idle time by class. found: of analysis.stages.
+function waiting.classifier(trace, found)
+  local of_process = waiting.calls(trace, found.ops)
   return function(instance, pid)
-    known[pid or 0] = known[pid or 0] or sets_of(api, ops, pid)
-    local calls, busy = known[pid or 0].calls, known[pid or 0].busy
+    local calls, busy = of_process(pid), found.busy(pid)
     local from, to = instance.start, instance.stop
     local split = {}
     split.launch, split.sync, split.memory, split.other = calls:within(from, to, busy)

@@ -22,7 +22,7 @@ describe("llmprof.analysis.waiting", function()
 
   it("splits idle time by what the CPU did", function()
     local trace, found = traces.open "small"
-    local split = waiting.classifier(trace, found.ops)
+    local split = waiting.classifier(trace, found)
     assert.same({ launch = 70, sync = 0, memory = 0, other = 0, host = 640 },
       split(found.instances[4]))
     assert.same({ launch = 60, sync = 300, memory = 100, other = 50, host = 1440 },
