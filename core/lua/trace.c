@@ -446,6 +446,25 @@ static int f_label_spans(lua_State *L) {
   return 1;
 }
 
+/* trace:write_folded(frame, path [, options]) -> { stacks, samples,
+ * without_stack } of the CPU samples that were written as collapsed stacks |
+ * nil, message, code. options: packed (boolean: as gzip) */
+static int f_write_folded(lua_State *L) {
+  llmprof_trace *trace = check_trace(L);
+  llmprof_frame *samples = llmprof_lua_check_frame(L, 2);
+  const char *path = llmprof_lua_check_path(L, 3);
+  bool packed = llmprof_lua_opt_bool(L, 4, "packed", false);
+  llmprof_folded_counts written;
+  llmprof_error err;
+  if (!llmprof_folded_write(trace, samples, path, packed, &written, &err))
+    return llmprof_lua_fail(L, &err);
+  lua_newtable(L);
+  set_integer(L, "stacks", (int64_t)written.stacks);
+  set_integer(L, "samples", written.samples);
+  set_integer(L, "without_stack", written.without_stack);
+  return 1;
+}
+
 /* ---- perfetto ---- */
 
 /* The option `windows`; the array is a userdata left on the stack. */
@@ -530,6 +549,7 @@ static const luaL_Reg methods[] = {
     {"stack_tree", f_stack_tree},
     {"stack_functions", f_stack_functions},
     {"perfetto", f_perfetto},
+    {"write_folded", f_write_folded},
     {"sqlite", f_sqlite},
     {"note", f_note},
     {"save", f_save},
