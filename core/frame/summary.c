@@ -189,7 +189,7 @@ typedef struct task {
   llmprof_blocks blocks;
   const double *wanted; /* percentiles */
   size_t wanted_count;
-  void *scratch;
+  void *scratch; /* NULL where nothing is sorted */
 } task;
 
 static void percentiles(const numbers *v, const task *t,
@@ -243,10 +243,13 @@ static bool summarize_group(const task *t, size_t group,
   return ok || fail_range(t->blocks.column, err);
 }
 
+/* sorts: also values that are near each other. */
 static bool task_init(task *t, llmprof_frame *frame, size_t number,
-                      const llmprof_groups *groups, llmprof_error *err) {
+                      const llmprof_groups *groups, bool sorts,
+                      llmprof_error *err) {
   if (!llmprof_blocks_load(&t->blocks, frame, number, groups, err))
     return false;
+  if (t->blocks.near && !sorts) return true;
   t->scratch =
       llmprof_alloc(llmprof_blocks_largest(&t->blocks), sizeof(int64_t));
   return t->scratch || llmprof_fail_nomem(err);
@@ -262,7 +265,7 @@ bool llmprof_summarize(llmprof_frame *frame, size_t number,
                        size_t wanted_count, llmprof_summary *summaries,
                        llmprof_error *err) {
   task t = {.wanted = wanted, .wanted_count = wanted_count};
-  bool ok = task_init(&t, frame, number, groups, err);
+  bool ok = task_init(&t, frame, number, groups, wanted_count > 0, err);
   for (size_t g = 0; ok && g < groups->count; g++) {
     ok = summarize_group(&t, g, &summaries[g], err);
     if (ok && llmprof_interrupted()) ok = llmprof_fail_interrupted(err);
@@ -356,7 +359,7 @@ bool llmprof_distinct(llmprof_frame *frame, size_t number,
                       const llmprof_groups *groups, size_t *distinct,
                       llmprof_error *err) {
   task t = {0};
-  bool ok = task_init(&t, frame, number, groups, err);
+  bool ok = task_init(&t, frame, number, groups, true, err);
   uint32_t *marks = ok ? make_marks(&t.blocks) : NULL; /* or sort */
   for (size_t g = 0; ok && g < groups->count; g++) {
     distinct[g] = distinct_of(&t, g, marks);
