@@ -58,7 +58,7 @@ end
 
 -- First start and last end of GPU operations; nil without any.
 local function span_of(ops)
-  local first, last = ops:union():span()
+  local first, last = ops:extent()
   if not first or last <= first then return nil end
   return { first = first, last = last }
 end
@@ -103,7 +103,7 @@ end
 local function extent_of(views, span)
   local first, last = span.first, span.last
   for _, view in ipairs(views) do
-    local from, to = view:union():span()
+    local from, to = view:extent()
     first, last = math.min(first, from or first), math.max(last, to or last)
   end
   return { first = first, last = last }
@@ -349,19 +349,28 @@ end
 
 -- ---- the rest, in shares ----
 
+-- The span in SHARES parts, each { from, to }.
+local function parts_of(span)
+  local parts, length = {}, span.last - span.first
+  for i = 1, SHARES do
+    local from = span.first + length * (i - 1) // SHARES
+    parts[i] = { from, math.max(span.first + length * i // SHARES, from + 1) }
+  end
+  return parts
+end
+
+
 -- How busy each lane of these views was in each part of the span; none where the window
 -- has all of it.
 function Scene:shares(views, span, window)
-  local lanes, shares = {}, {}
+  local lanes, shares, parts = {}, {}, parts_of(span)
   local is_all = window.first <= span.first and window.last >= span.last
   for _, view in ipairs(is_all and {} or views) do
-    for _, row in ipairs(view:group { by = { "lane" } }) do
-      local busy = check(view:where { lane = row.lane }):union()
-      for part = 0, SHARES - 1 do
-        local from = span.first + (span.last - span.first) * part // SHARES
-        local to = math.max(span.first + (span.last - span.first) * (part + 1) // SHARES, from + 1)
+    local covered = view:covered({ "lane" }, parts)
+    for i, row in ipairs(view:group { by = { "lane" } }) do
+      for n, part in ipairs(parts) do
         lanes[#lanes + 1] = row.lane
-        shares[#shares + 1] = busy:covered(from, to) * 255 // (to - from)
+        shares[#shares + 1] = covered[i][n] * 255 // (part[2] - part[1])
       end
     end
   end
