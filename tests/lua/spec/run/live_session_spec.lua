@@ -22,7 +22,8 @@ describe("a session of nsys", function()
       "--force-overwrite=true", "--output=" .. made:path "nsys/run" }, made:call("nsys", "start"))
     assert.same({ "nsys", "stop", "--session=eng" }, made:call("nsys", "stop"))
     assert.equal("done", made:step "analyse".status)
-    assert.matches(" start .* && tests/workloads/standin_windowed.py .* && %S+/nsys stop %-%-session=eng",
+    assert.matches(
+      " start .* && tests/workloads/standin_windowed.py .* && %S+/nsys stop %-%-session=eng",
       made:json "results.json".source.timeline.command)
     assert.equal("plain", made:calls "workload"[1][2]:match "under=(.*)")
   end)
