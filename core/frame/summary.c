@@ -3,6 +3,7 @@
  * is sorted, as it is where percentiles are wanted. */
 #include <math.h>
 
+#include "base/crew.h"
 #include "frame/blocks.h"
 #include "frame/cells.h"
 #include "frame/select.h"
@@ -184,12 +185,19 @@ static bool summarize_near(const llmprof_blocks *b, const uint32_t *values,
 
 /* ---- a group ---- */
 
-/* What is wanted of each group, and room to sort the largest. */
+enum {
+  EACH = 1 << 16 /* values that are worth a part of the work */
+};
+
+/* What is wanted of each group. */
 typedef struct task {
   llmprof_blocks blocks;
   const double *wanted; /* percentiles */
   size_t wanted_count;
-  void *scratch; /* NULL where nothing is sorted */
+  size_t largest, workers, parts;
+  int64_t *scratch; /* by worker, room to sort the largest group; NULL where
+                       nothing is sorted */
+  llmprof_summary *summaries;
 } task;
 
 static void percentiles(const numbers *v, const task *t,
@@ -198,7 +206,7 @@ static void percentiles(const numbers *v, const task *t,
     summary->percentiles[i] = percentile(v, t->wanted[i]);
 }
 
-static bool near_group(const task *t, size_t first, size_t count,
+static bool near_group(const task *t, size_t first, size_t count, void *scratch,
                        llmprof_summary *summary) {
   const llmprof_blocks *b = &t->blocks;
   uint32_t *block = b->near + first;
@@ -208,20 +216,20 @@ static bool near_group(const task *t, size_t first, size_t count,
     summary->median = select_median(b, block, count, &s);
     return true;
   }
-  llmprof_sort_u32(block, count, t->scratch);
+  llmprof_sort_u32(block, count, scratch);
   numbers v = {.near = block, .low = b->low, .count = count};
   summary->median = median_of(&v);
   percentiles(&v, t, summary);
   return true;
 }
 
-static bool wide_group(const task *t, size_t first, size_t count,
+static bool wide_group(const task *t, size_t first, size_t count, void *scratch,
                        llmprof_summary *summary) {
   const llmprof_blocks *b = &t->blocks;
   numbers v = {.cells = b->cells + first,
                .count = count,
                .real = b->column->type == LLMPROF_F64};
-  llmprof_sort_i64(b->cells + first, count, t->scratch);
+  llmprof_sort_i64(b->cells + first, count, scratch);
   if (!summarize_sorted(&v, summary)) return false;
   percentiles(&v, t, summary);
   return true;
@@ -232,14 +240,15 @@ static bool fail_range(const llmprof_column *column, llmprof_error *err) {
                       column->name);
 }
 
-static bool summarize_group(const task *t, size_t group,
-                            llmprof_summary *summary, llmprof_error *err) {
+static bool summarize_group(const task *t, size_t group, void *scratch,
+                            llmprof_error *err) {
+  llmprof_summary *summary = &t->summaries[group];
   size_t first = t->blocks.start[group];
   size_t count = llmprof_blocks_size(&t->blocks, group);
   *summary = (llmprof_summary){.count = count};
   if (!count) return true;
-  bool ok = t->blocks.near ? near_group(t, first, count, summary)
-                           : wide_group(t, first, count, summary);
+  bool ok = t->blocks.near ? near_group(t, first, count, scratch, summary)
+                           : wide_group(t, first, count, scratch, summary);
   return ok || fail_range(t->blocks.column, err);
 }
 
@@ -250,8 +259,8 @@ static bool task_init(task *t, llmprof_frame *frame, size_t number,
   if (!llmprof_blocks_load(&t->blocks, frame, number, groups, err))
     return false;
   if (t->blocks.near && !sorts) return true;
-  t->scratch =
-      llmprof_alloc(llmprof_blocks_largest(&t->blocks), sizeof(int64_t));
+  t->largest = llmprof_blocks_largest(&t->blocks);
+  t->scratch = llmprof_alloc(t->workers * t->largest, sizeof *t->scratch);
   return t->scratch || llmprof_fail_nomem(err);
 }
 
@@ -260,16 +269,46 @@ static void task_free(task *t) {
   llmprof_free(t->scratch);
 }
 
+/* The first group whose values begin at one of these or behind. */
+static size_t group_from(const llmprof_blocks *b, size_t value) {
+  size_t low = 0, high = b->groups;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (b->start[middle] < value)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+/* The groups that begin in a part of the values. */
+static bool summarize_part(void *user, size_t worker, size_t part,
+                           llmprof_error *err) {
+  const task *t = user;
+  int64_t *scratch = t->scratch ? t->scratch + worker * t->largest : NULL;
+  size_t end = part + 1 < t->parts ? group_from(&t->blocks, (part + 1) * EACH)
+                                   : t->blocks.groups;
+  for (size_t g = group_from(&t->blocks, part * EACH); g < end; g++) {
+    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
+    if (!summarize_group(t, g, scratch, err)) return false;
+  }
+  return true;
+}
+
 bool llmprof_summarize(llmprof_frame *frame, size_t number,
                        const llmprof_groups *groups, const double *wanted,
                        size_t wanted_count, llmprof_summary *summaries,
                        llmprof_error *err) {
-  task t = {.wanted = wanted, .wanted_count = wanted_count};
-  bool ok = task_init(&t, frame, number, groups, wanted_count > 0, err);
-  for (size_t g = 0; ok && g < groups->count; g++) {
-    ok = summarize_group(&t, g, &summaries[g], err);
-    if (ok && llmprof_interrupted()) ok = llmprof_fail_interrupted(err);
-  }
+  size_t parts = llmprof_frame_rows(frame) / EACH + 1;
+  task t = {.wanted = wanted,
+            .wanted_count = wanted_count,
+            .workers = llmprof_crew_size(parts),
+            .parts = parts,
+            .summaries = summaries};
+  llmprof_crew crew = {.parts = parts, .work = summarize_part, .user = &t};
+  bool ok = task_init(&t, frame, number, groups, wanted_count > 0, err) &&
+            llmprof_crew_run(&crew, t.workers, err);
   task_free(&t);
   return ok;
 }
@@ -358,7 +397,7 @@ static size_t distinct_of(const task *t, size_t group, uint32_t *marks) {
 bool llmprof_distinct(llmprof_frame *frame, size_t number,
                       const llmprof_groups *groups, size_t *distinct,
                       llmprof_error *err) {
-  task t = {0};
+  task t = {.workers = 1};
   bool ok = task_init(&t, frame, number, groups, true, err);
   uint32_t *marks = ok ? make_marks(&t.blocks) : NULL; /* or sort */
   for (size_t g = 0; ok && g < groups->count; g++) {

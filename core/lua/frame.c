@@ -216,12 +216,92 @@ static int f_union(lua_State *L) {
   return llmprof_lua_raise(L, &err);
 }
 
+/* frame:extent() -> first start and last end of start..end of any row; nothing
+ * without an interval */
+static int f_extent(lua_State *L) {
+  llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
+  lua_settop(L, 1);
+  lua_pushliteral(L, "start");
+  lua_pushliteral(L, "end");
+  size_t start = llmprof_lua_check_column(L, frame, 2);
+  size_t end = llmprof_lua_check_column(L, frame, 3);
+  int64_t first, last;
+  llmprof_error err;
+  if (!llmprof_intervals_extent(frame, start, end, &first, &last, &err))
+    return llmprof_lua_raise(L, &err);
+  if (first == LLMPROF_ABSENT) return 0;
+  lua_pushinteger(L, first);
+  lua_pushinteger(L, last);
+  return 2;
+}
+
+static int64_t time_at(lua_State *L, int list, lua_Integer i) {
+  lua_rawgeti(L, list, i);
+  if (!lua_isinteger(L, -1)) luaL_error(L, "a window is { from, to } in ns");
+  int64_t time = lua_tointeger(L, -1);
+  lua_pop(L, 1);
+  return time;
+}
+
+/* The list of windows at `arg`, in a box left on the stack. */
+static llmprof_interval *check_windows(lua_State *L, int arg, size_t *count) {
+  luaL_checktype(L, arg, LUA_TTABLE);
+  *count = (size_t)lua_rawlen(L, arg);
+  llmprof_interval *list = llmprof_lua_scratch(L, *count, sizeof *list);
+  for (size_t i = 0; i < *count; i++) {
+    if (lua_rawgeti(L, arg, (lua_Integer)i + 1) != LUA_TTABLE)
+      luaL_error(L, "a window is { from, to } in ns");
+    int window = lua_gettop(L);
+    list[i].start = time_at(L, window, 1);
+    list[i].end = time_at(L, window, 2);
+    lua_pop(L, 1);
+    if (i &&
+        (list[i].start < list[i - 1].start || list[i].end < list[i - 1].end))
+      luaL_error(L, "windows ascend");
+  }
+  return list;
+}
+
+/* frame:covered(by, windows) -> for each group by these columns, by first
+ * appearance, a list: ns of each window { from, to } that start..end of any of
+ * its rows cover; windows ascend in both */
+static int f_covered(lua_State *L) {
+  llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
+  lua_settop(L, 3);
+  lua_pushliteral(L, "start");
+  lua_pushliteral(L, "end");
+  size_t start = llmprof_lua_check_column(L, frame, 4);
+  size_t end = llmprof_lua_check_column(L, frame, 5);
+  size_t count, keys;
+  llmprof_interval *windows = check_windows(L, 3, &count);
+  size_t *by = llmprof_lua_check_columns(L, frame, 2, &keys);
+  llmprof_groups *groups = llmprof_lua_new_groups(L, frame, by, keys);
+  size_t cells = groups->count * count;
+  int64_t *covered = llmprof_lua_scratch(L, cells, sizeof *covered);
+  llmprof_error err;
+  if (!llmprof_intervals_in_windows(frame, start, end, groups, windows, count,
+                                    covered, &err))
+    return llmprof_lua_raise(L, &err);
+  lua_createtable(L, (int)groups->count, 0);
+  for (size_t group = 0; group < groups->count; group++) {
+    lua_createtable(L, (int)count, 0);
+    for (size_t i = 0; i < count; i++) {
+      lua_pushinteger(L, covered[group * count + i]);
+      lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+    lua_rawseti(L, -2, (lua_Integer)group + 1);
+  }
+  llmprof_groups_free(groups); /* not when the collector comes by */
+  return 1;
+}
+
 /* ---- the class ---- */
 
 static const luaL_Reg methods[] = {
     {"columns", f_columns}, {"get", f_get},
     {"values", f_values},   {"where", f_where},
-    {"union", f_union},     {"close", llmprof_lua_close_frame},
+    {"union", f_union},     {"extent", f_extent},
+    {"covered", f_covered}, {"close", llmprof_lua_close_frame},
     {NULL, NULL},
 };
 

@@ -2,6 +2,7 @@
  * gathered and merged at a time. */
 #include "llmprof/step_table.h"
 
+#include "frame/cells.h"
 #include "llmprof/alloc.h"
 #include "llmprof/interrupt.h"
 #include "llmprof/interval.h"
@@ -117,17 +118,20 @@ static int64_t merged_length(llmprof_intervals *set) {
 }
 
 enum {
-  OP_LAUNCHED,
+  OP_START,
   OP_END,
+  OP_STEP,
   OP_WORK,
+  OP_LAUNCHED,
   OP_GRAPHED,
   OP_COLUMNS,
 };
 
 /* What the loop over operations goes through. */
 typedef struct source {
-  timeline line; /* by step */
   const llmprof_column *columns[OP_COLUMNS];
+  size_t *first;  /* by step, and one more: the first of its places in rows */
+  uint32_t *rows; /* those of a step, by step and start */
 } source;
 
 static bool flag(const llmprof_column *column, size_t row) {
@@ -158,7 +162,7 @@ static void note_launch(table *t, size_t step, int64_t launched) {
 
 static void count_op(table *t, size_t step, gathered *g, const source *from,
                      uint32_t row) {
-  int64_t start = from->line.starts[row];
+  int64_t start = llmprof_cell(from->columns[OP_START], row);
   int64_t end = llmprof_cell(from->columns[OP_END], row);
   int64_t work = llmprof_cell(from->columns[OP_WORK], row);
   if (end < start) return;
@@ -194,34 +198,26 @@ static void measure_step(table *t, size_t step, gathered *g) {
   t->values[LAST][step] = g->all.items[g->all.count - 1].end;
 }
 
-static size_t block_end(const timeline *line, size_t from) {
-  int64_t step = line->keys[line->rows[from]];
-  while (from < line->count && line->keys[line->rows[from]] == step) from++;
-  return from;
-}
-
-static size_t largest_block(const timeline *line) {
+static size_t largest_step(const source *from, size_t steps) {
   size_t largest = 0;
-  for (size_t i = 0, end; i < line->count; i = end) {
-    end = block_end(line, i);
-    if (end - i > largest) largest = end - i;
+  for (size_t step = 0; step < steps; step++) {
+    size_t count = from->first[step + 1] - from->first[step];
+    if (count > largest) largest = count;
   }
   return largest;
 }
 
 static bool measure_all(table *t, const source *from, llmprof_error *err) {
   gathered g;
-  bool ok =
-      gathered_make(&g, largest_block(&from->line)) || llmprof_fail_nomem(err);
-  for (size_t i = 0, end; ok && i < from->line.count; i = end) {
-    end = block_end(&from->line, i);
-    int64_t step = from->line.keys[from->line.rows[i]];
-    if (step < 0 || (uint64_t)step >= t->count) continue;
+  bool ok = gathered_make(&g, largest_step(from, t->count)) ||
+            llmprof_fail_nomem(err);
+  for (size_t step = 0; ok && step < t->count; step++) {
+    if (from->first[step] == from->first[step + 1]) continue;
     g.all.count = g.comm.count = g.compute.count = 0;
     g.graph = LLMPROF_ABSENT;
-    for (size_t place = i; place < end; place++)
-      count_op(t, (size_t)step, &g, from, from->line.rows[place]);
-    measure_step(t, (size_t)step, &g);
+    for (size_t i = from->first[step]; i < from->first[step + 1]; i++)
+      count_op(t, step, &g, from, from->rows[i]);
+    measure_step(t, step, &g);
     if (llmprof_interrupted()) ok = llmprof_fail_interrupted(err);
   }
   gathered_free(&g);
@@ -261,14 +257,65 @@ static void chain(table *t, const timeline *line) {
 
 /* ---- together ---- */
 
-static bool source_make(source *from, llmprof_frame *ops,
+static void source_free(source *from) {
+  llmprof_free(from->first);
+  llmprof_free(from->rows);
+}
+
+/* The step of an operation; `steps` where it has none, or no start. */
+static size_t step_of(const source *from, size_t row, size_t steps) {
+  int64_t step = llmprof_cell(from->columns[OP_STEP], row);
+  bool known = step >= 0 && (uint64_t)step < steps &&
+               llmprof_cell(from->columns[OP_START], row) != LLMPROF_ABSENT;
+  return known ? (size_t)step : steps;
+}
+
+/* Where the rows of each step begin, in first[step + 1], from how many there
+ * are. */
+static bool count_rows(source *from, size_t rows, size_t steps,
+                       llmprof_error *err) {
+  for (size_t row = 0; row < rows; row++) {
+    if (llmprof_interrupted_at(row)) return llmprof_fail_interrupted(err);
+    from->first[step_of(from, row, steps) + 1]++;
+  }
+  size_t before = 0;
+  for (size_t step = 0; step <= steps; step++) {
+    size_t count = from->first[step + 1];
+    from->first[step + 1] = before;
+    before += count;
+  }
+  return true;
+}
+
+/* Each row goes to the next place of its step, so that first[step + 1] ends
+ * where the step after it begins. order: rows by start, NULL: as they are. */
+static bool place_rows(source *from, const uint32_t *order, size_t rows,
+                       size_t steps, llmprof_error *err) {
+  from->rows = llmprof_alloc(from->first[steps + 1], sizeof *from->rows);
+  if (!from->rows) return llmprof_fail_nomem(err);
+  for (size_t place = 0; place < rows; place++) {
+    if (llmprof_interrupted_at(place)) return llmprof_fail_interrupted(err);
+    uint32_t row = order ? order[place] : (uint32_t)place;
+    size_t step = step_of(from, row, steps);
+    if (step < steps) from->rows[from->first[step + 1]++] = row;
+  }
+  return true;
+}
+
+static bool source_make(source *from, llmprof_frame *ops, size_t steps,
                         const llmprof_step_columns *columns,
                         llmprof_error *err) {
-  size_t numbers[] = {columns->launched, columns->end, columns->work,
-                      columns->graphed};
-  *from = (source){.line = {0}};
-  return timeline_columns(ops, numbers, OP_COLUMNS, from->columns, err) &&
-         timeline_make(&from->line, ops, columns->start, columns->step, err);
+  size_t rows = llmprof_frame_rows(ops);
+  size_t numbers[] = {columns->start, columns->end,      columns->step,
+                      columns->work,  columns->launched, columns->graphed};
+  const uint32_t *order;
+  if (!timeline_columns(ops, numbers, OP_COLUMNS, from->columns, err) ||
+      !llmprof_frame_order(ops, columns->start, &order, err))
+    return false;
+  from->first = llmprof_zalloc(steps + 2, sizeof *from->first);
+  if (!from->first) return llmprof_fail_nomem(err);
+  return count_rows(from, rows, steps, err) &&
+         place_rows(from, order, rows, steps, err);
 }
 
 bool llmprof_steps_measure(llmprof_frame *steps, llmprof_frame *ops,
@@ -276,16 +323,17 @@ bool llmprof_steps_measure(llmprof_frame *steps, llmprof_frame *ops,
                            llmprof_error *err) {
   table t;
   timeline order = {0};
-  source from = {.line = {0}};
+  source from = {.first = NULL};
   bool ok =
       (table_make(&t, llmprof_frame_rows(steps)) || llmprof_fail_nomem(err)) &&
       timeline_make(&order, steps, columns->step_start, columns->step_rank,
                     err) &&
-      source_make(&from, ops, columns, err) && measure_all(&t, &from, err);
+      source_make(&from, ops, t.count, columns, err) &&
+      measure_all(&t, &from, err);
   if (ok) chain(&t, &order);
   ok = ok && table_hand_over(&t, steps, err);
   table_free(&t);
   timeline_free(&order);
-  timeline_free(&from.line);
+  source_free(&from);
   return ok;
 }

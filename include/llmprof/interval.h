@@ -48,6 +48,21 @@ bool llmprof_intervals_by_group(llmprof_frame *frame, size_t start_column,
                                 size_t end_column, const llmprof_groups *groups,
                                 llmprof_extent *extents, llmprof_error *err);
 
+/* The same of each of some windows, which ascend in starts and in ends:
+ * covered[ group * count + window] is the time of the window that the union
+ * covers. */
+bool llmprof_intervals_in_windows(llmprof_frame *frame, size_t start_column,
+                                  size_t end_column,
+                                  const llmprof_groups *groups,
+                                  const llmprof_interval *items, size_t count,
+                                  int64_t *covered, llmprof_error *err);
+
+/* From when and until when all rows' intervals last; LLMPROF_ABSENT where there
+ * is none. */
+bool llmprof_intervals_extent(llmprof_frame *frame, size_t start_column,
+                              size_t end_column, int64_t *first, int64_t *last,
+                              llmprof_error *err);
+
 /* The place of the first interval that ends after a time; set->count when none
  * does. */
 size_t llmprof_intervals_after(const llmprof_intervals *set, int64_t time);

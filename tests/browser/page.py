@@ -233,20 +233,8 @@ class Page(unittest.TestCase):
         self.assert_place("run (work)", 0, 0.6)
 
 
-class Timeline(unittest.TestCase):
-    """The timeline of a recorded run."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(cls.folder.cleanup)
-        subprocess.run([os.environ["LLMPROF"], "recipes/alt_llm.lua", "capture=recorded",
-                        f"run.root={cls.folder.name}"], check=True, stdout=subprocess.DEVNULL)
-        cls.page = Path(cls.folder.name) / "latest" / "report.html"
-        if "events-data" not in cls.page.read_text(encoding="utf-8"):
-            raise unittest.SkipTest("llmprof was built without D3")
-        cls.browser = start()
-        cls.addClassCleanup(cls.browser.quit)
+class Drawn:
+    """What tests of a page with a timeline share."""
 
     def setUp(self):
         self.open(self.page)
@@ -286,6 +274,22 @@ class Timeline(unittest.TestCase):
 
     def look_for(self, word):
         self.find("#events input").send_keys(word, Keys.ENTER)
+
+
+class Timeline(Drawn, unittest.TestCase):
+    """The timeline of a recorded run."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        subprocess.run([os.environ["LLMPROF"], "recipes/alt_llm.lua", "capture=recorded",
+                        f"run.root={cls.folder.name}"], check=True, stdout=subprocess.DEVNULL)
+        cls.page = Path(cls.folder.name) / "latest" / "report.html"
+        if "events-data" not in cls.page.read_text(encoding="utf-8"):
+            raise unittest.SkipTest("llmprof was built without D3")
+        cls.browser = start()
+        cls.addClassCleanup(cls.browser.quit)
 
     def kernel(self):
         """The name of the largest kernel, as its row has it, up to what is shortened."""
@@ -397,6 +401,36 @@ class Timeline(unittest.TestCase):
         broken.write_text(page[:at] + page[page.index("</script>", at):], encoding="utf-8")
         self.open(broken)
         self.assertIn("cannot be drawn", self.find("#events .status").text)
+
+
+class Ranks(Drawn, unittest.TestCase):
+    """The page of `llmprof ranks`: steps and collectives of four ranks."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.page = Path(cls.folder.name) / "ranks" / "report.html"
+        subprocess.run([os.environ["LLMPROF"], "ranks", "tests/fixtures/ranks4", "--out",
+                        str(cls.page.parent)], check=True, stdout=subprocess.DEVNULL)
+        if "events-data" not in cls.page.read_text(encoding="utf-8"):
+            raise unittest.SkipTest("llmprof was built without D3")
+        cls.browser = start()
+        cls.addClassCleanup(cls.browser.quit)
+
+    def test_a_collective_is_waiting_and_transfer(self):
+        self.assertTrue(self.browser.execute_script(HAS_INK, self.canvas()))
+        first = self.length()
+        self.look_for("all-reduce")
+        for _ in range(8):
+            if "for other ranks, then transfer" in self.find("#events .detail").text:
+                break
+            self.press("n")
+        detail = self.find("#events .detail").text
+        self.assertRegex(detail, r"rank \d, collectives")
+        self.assertIn("for other ranks, then transfer", detail)
+        self.press("0")
+        self.assertGreater(self.length(), first)
 
 
 def main():

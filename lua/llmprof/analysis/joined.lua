@@ -148,12 +148,6 @@ local function add_places(ops, sequence_of)
 end
 
 
-local function no_places(ops)
-  return rows.extend(ops, {}, { { name = "place", type = "integer",
-    get = function() return nil end } })
-end
-
-
 local TURN = { "pid", "device", "stage_range" }
 
 local function add_keys(ops, word_of)
@@ -168,18 +162,38 @@ local function add_keys(ops, word_of)
 end
 
 
-local function add_operators(ops, places, only)
-  local function of_place(key, field)
-    return places[key.place] and places[key.place][field]
+-- Columns that say what an operation is joined with. word_of: the word of a key, place_of:
+-- what it pairs off with, or nil.
+local function operator_columns(only, word_of, place_of)
+  local function operator(key)
+    local place = place_of(key)
+    return place and place.operator or only[word_of(key)]
   end
-  local function operator(key) return of_place(key, "operator") or only[key.word] end
-  return rows.extend(ops, { "place", "word" }, {
+  return {
     { name = "operator", type = "string", get = operator },
-    { name = "module", type = "string", get = function(key) return of_place(key, "module") end },
+    { name = "module", type = "string", get = function(key)
+      local place = place_of(key)
+      return place and place.module
+    end },
     { name = "joined_by", type = "string", get = function(key)
-      if of_place(key, "operator") then return "order" end
+      local place = place_of(key)
+      if place and place.operator then return "order" end
       return operator(key) and "name"
-    end } })
+    end } }
+end
+
+
+-- By the order of launches, else by name.
+local function join_by_order(ops, launches, places, only, word_of)
+  add_places(add_keys(ops, word_of), sequences(launches, places))
+  return rows.extend(ops, { "place", "word" }, operator_columns(only,
+    function(key) return key.word end, function(key) return places[key.place] end))
+end
+
+
+local function join_by_name(ops, only, word_of)
+  return rows.extend(ops, { "name" }, operator_columns(only,
+    function(key) return word_of(key.name) end, function() return nil end))
 end
 
 
@@ -193,9 +207,9 @@ function joined.find(trace, found, operators)
   local only = only_operators(operators, places, word_of)
   local gpu = check(trace:frame "gpu")
   if next(only) == nil or #gpu == 0 then return nil end
-  local ops = add_keys(stages.label(trace, gpu, found), word_of)
-  if launches then add_places(ops, sequences(launches, places)) else no_places(ops) end
-  return add_operators(ops, places, only)
+  local ops = stages.label(trace, gpu, found)
+  if launches then return join_by_order(ops, launches, places, only, word_of) end
+  return join_by_name(ops, only, word_of)
 end
 
 
@@ -215,12 +229,18 @@ end
 -- nothing to do and the CPU was in no CUDA call.
 local function add_idle(trace, found, ops)
   local of, calls_of, lists = begins(found), waiting.calls(trace, found.ops), {}
-  rows.extend(ops, { "stage_range" }, { { name = "begin", type = "integer", unit = "ns",
-    get = function(key) return of[key.stage_range] end } })
-  rows.extend(ops, { "pid" }, { { name = "process", type = "integer", get = function(key)
-    lists[#lists + 1] = calls_of(key.pid)
-    return #lists - 1
-  end } })
+  local number = {} -- by process, of its calls in the list
+  rows.extend(ops, { "stage_range", "pid" }, {
+    { name = "begin", type = "integer", unit = "ns",
+      get = function(key) return of[key.stage_range] end },
+    { name = "process", type = "integer", get = function(key)
+      local pid = key.pid or 0
+      if not number[pid] then
+        lists[#lists + 1] = calls_of(key.pid)
+        number[pid] = #lists - 1
+      end
+      return number[pid]
+    end } })
   return classes.outside(ops, { by = { "device", "stage_range" }, begin = "begin",
     key = "process", name = "outside_ns" }, lists)
 end

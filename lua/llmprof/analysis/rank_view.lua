@@ -8,7 +8,9 @@ local errors = require "llmprof.base.errors"
 local hardware = require "llmprof.model.hardware"
 local infer = require "llmprof.analysis.infer"
 local json = require "llmprof.json"
+local pack = require "llmprof.pack"
 local part = require "llmprof.ranks.part"
+local rank_events = require "llmprof.analysis.rank_events"
 local ranks = require "llmprof.ranks"
 local spans = require "llmprof.spans"
 local version = require "llmprof.version"
@@ -196,13 +198,13 @@ end
 
 local NO_TIMELINE = "parts of ranks were put together, not one timeline"
 
--- results.json of parts alone: ranks, and what follows from them. id: of the run.
+-- results.json of parts alone: ranks, and what follows from them; and the frames that it was
+-- made of. id: of the run.
 function rank_view.results(parts, knowledge, id, left_out, unread)
   local created = latest(parts)
-  local record = errors.check("nothing", #parts > 0 and ranks.examine(parts,
-    { is_expert = knowledge.is_expert, link = hardware.link, left_out = left_out,
-      unread = unread }),
-    "no file could be read")
+  errors.check("nothing", #parts > 0 or nil, "no file could be read")
+  local record, made = ranks.examine(parts, { is_expert = knowledge.is_expert,
+    link = hardware.link, left_out = left_out, unread = unread })
   local engine = record.engine and engines.find(record.engine)
   return {
     schema_version = 1,
@@ -212,7 +214,14 @@ function rank_view.results(parts, knowledge, id, left_out, unread)
     stages = stages_of(record), kernels = json.list {}, ranks = record,
     missing = json.list { { what = "kernels by stage, counters, copies", why = NO_TIMELINE,
       how = "llmprof RECIPE.lua capture=recorded recorded=FOLDER of one rank's file" } },
-  }
+  }, made
+end
+
+
+-- What the page of such results draws, of these frames; nil where nothing is known.
+function rank_view.events(made)
+  local bytes = rank_events.encode(made)
+  return bytes and pack.gzip(bytes)
 end
 
 

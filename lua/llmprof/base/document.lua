@@ -72,13 +72,20 @@ end
 
 -- ---- writing ----
 
+local targets = {} -- by rule, what it refers to: { schema, rule }
+
 -- What a rule refers to, and the schema that it is of.
 local function resolved(schema, rule)
   if not rule["$ref"] then return schema, rule end
-  local other, place = json_schema.split(rule["$ref"])
-  if other ~= "" then schema = document.schema(other) end
-  if place == "" then return schema, schema end
-  return resolved(schema, schema["$defs"][json_schema.definition(place)])
+  local target = targets[rule]
+  if not target then
+    local other, place = json_schema.split(rule["$ref"])
+    local of = other ~= "" and document.schema(other) or schema
+    target = place == "" and { of, of }
+      or { resolved(of, of["$defs"][json_schema.definition(place)]) }
+    targets[rule] = target
+  end
+  return target[1], target[2]
 end
 
 
@@ -137,7 +144,8 @@ function document.encode(name, value, compact)
   if not decoded then error(("%s.json: %s"):format(name, why), 0) end
   local wrong = document.check(name, decoded)
   if wrong then error(("docs/%s.schema.json does not allow %s"):format(name, wrong), 0) end
-  return written .. "\n", drop_nulls(decoded)
+  local has_null = written:find("null", 1, true)
+  return written .. "\n", has_null and drop_nulls(decoded) or decoded
 end
 
 

@@ -38,8 +38,16 @@ local function type_of(value)
 end
 
 
--- Types that are told by what Lua calls them.
-local PLAIN = { string = "string", boolean = "boolean", number = "number" }
+-- Is a value of a type? What type_of says, in one look.
+local is_of = {
+  string = function(value) return type(value) == "string" end,
+  boolean = function(value) return type(value) == "boolean" end,
+  number = function(value) return type(value) == "number" end,
+  integer = function(value) return math.type(value) == "integer" or type_of(value) == "integer" end,
+  null = function(value) return value == json.null end,
+  array = is_array,
+  object = is_object,
+}
 
 
 local function encoded(value)
@@ -71,17 +79,30 @@ local keywords = {}
 local annotations = { ["$schema"] = true, ["$defs"] = true, title = true, description = true }
 
 
-function keywords.type(wanted)
-  local names = type(wanted) == "table" and wanted or { wanted }
-  local expected = table.concat(names, " or ") .. " expected, got "
-  local allowed = {}
-  for _, name in ipairs(names) do allowed[name] = true end
-  if allowed.number then allowed.integer = true end
-  local plain = #names == 1 and PLAIN[names[1]] or nil -- mostly, and told in one look
+local function one_of(names)
+  local list = {}
+  for i, name in ipairs(names) do list[i] = is_of[name] end
   return function(value)
-    if type(value) == plain or allowed[type_of(value)] then return nil end
-    return expected .. shown(value), ""
+    for i = 1, #list do
+      if list[i](value) then return true end
+    end
+    return false
   end
+end
+
+
+local by_type = {} -- what keywords.type made of single types
+
+function keywords.type(wanted)
+  if by_type[wanted] then return by_type[wanted] end
+  local names = type(wanted) == "table" and wanted or { wanted }
+  local fits = #names == 1 and is_of[names[1]] or one_of(names)
+  local function check(value)
+    if fits(value) then return nil end
+    return table.concat(names, " or ") .. " expected, got " .. shown(value), ""
+  end
+  if names[1] == wanted then by_type[wanted] = check end
+  return check
 end
 
 
@@ -162,16 +183,6 @@ function keywords.items(rule, compile)
 end
 
 
-function keywords.required(names)
-  return function(value)
-    if not is_object(value) then return nil end
-    for _, name in ipairs(names) do
-      if value[name] == nil then return ("no '%s'"):format(name), "" end
-    end
-  end
-end
-
-
 -- Where one key is there, others have to be.
 function keywords.dependentRequired(needs)
   local triggers = sorted_keys(needs)
@@ -186,51 +197,71 @@ function keywords.dependentRequired(needs)
 end
 
 
-function keywords.properties(rules, compile)
-  local names, checks = sorted_keys(rules), {}
-  for _, name in ipairs(names) do checks[name] = compile(rules[name]) end
-  local function first_wrong(value)
-    for _, name in ipairs(names) do
-      if value[name] ~= nil then
-        local wrong, where = checks[name](value[name])
-        if wrong then return wrong, ("." .. name .. where) end
-      end
-    end
-  end
-  return function(value)
-    if not is_object(value) then return nil end
-    for name, item in next, value do
-      local check = checks[name]
-      if check and check(item) then return first_wrong(value) end
-    end
-  end
-end
-
-
-local NONE = {}
+-- ---- objects ----
 
 -- The keys of an object that no property is declared for, sorted.
 local function undeclared(value, declared)
-  local names
+  local names = {}
   for name in next, value do
-    if declared[name] == nil then
-      names = names or {}
-      names[name] = true
-    end
+    if declared[name] == nil then names[name] = true end
   end
-  return names and sorted_keys(names) or NONE
+  return sorted_keys(names)
 end
 
 
-function keywords.additionalProperties(rule, compile, around)
-  local declared, check = around.properties or {}, rule ~= false and compile(rule)
-  return function(value)
-    if not is_object(value) then return nil end
-    for _, name in ipairs(undeclared(value, declared)) do
-      if not check then return ("unknown '%s'"):format(name), "" end
-      local wrong, where = check(value[name])
+local function wrong_other(members, value)
+  for _, name in ipairs(members.others == nil and {} or undeclared(value, members.checks)) do
+    if not members.others then return ("unknown '%s'"):format(name), "" end
+    local wrong, where = members.others(value[name])
+    if wrong then return wrong, ("." .. name .. where) end
+  end
+end
+
+
+local function wrong_property(members, value)
+  for _, name in ipairs(sorted_keys(members.checks)) do
+    if value[name] ~= nil then
+      local wrong, where = members.checks[name](value[name])
       if wrong then return wrong, ("." .. name .. where) end
     end
+  end
+end
+
+
+local function lacking(members, value)
+  for _, name in ipairs(members.required) do
+    if value[name] == nil then return ("no '%s'"):format(name), "" end
+  end
+end
+
+
+-- Is everything about an object's keys right? One look at each.
+local function members_fit(members, value)
+  local checks, others, required = members.checks, members.others, members.required
+  for i = 1, #required do
+    if value[required[i]] == nil then return false end
+  end
+  for name, item in next, value do
+    local check = checks[name]
+    if check == nil then check = others end
+    if check == false or check and check(item) then return false end
+  end
+  return true
+end
+
+
+-- additionalProperties, properties and required of a rule, as one check.
+local function members_of(rule, compile)
+  local checks, others = {}, rule.additionalProperties
+  for name, of_property in pairs(rule.properties or {}) do checks[name] = compile(of_property) end
+  local members = { checks = checks, others = others and compile(others) or others,
+    required = rule.required or {} }
+  return function(value)
+    if not is_object(value) or members_fit(members, value) then return nil end
+    local wrong, where = wrong_other(members, value)
+    if not wrong then wrong, where = wrong_property(members, value) end
+    if not wrong then wrong, where = lacking(members, value) end
+    return wrong, where
   end
 end
 
@@ -261,13 +292,28 @@ end
 
 -- ---- together ----
 
--- The type first: of a value that is something else, nothing else is worth saying.
+-- Keywords in the order in which they are looked at. The type first: of a value that is
+-- something else, nothing else is worth saying.
+local ORDER = { "type", "$ref", "members", "const", "dependentRequired", "enum", "items",
+  "maxItems", "maximum", "minItems", "minimum", "pattern" }
+
+local place_of = {}
+for i, name in ipairs(ORDER) do place_of[name] = i end
+
+-- What members_of takes together.
+local is_member = { additionalProperties = true, properties = true, required = true }
+
+
+-- The keywords of a rule that make a check of their own, in order; "members" for some.
 local function keywords_of(rule)
-  local names = sorted_keys(rule)
-  table.sort(names, function(a, b)
-    if (a == "type") ~= (b == "type") then return a == "type" end
-    return a < b
-  end)
+  local names, members = {}, false
+  for name in next, rule do
+    if is_member[name] then members = true
+    elseif place_of[name] then names[#names + 1] = name
+    elseif not annotations[name] then error(("unknown keyword '%s'"):format(name), 0) end
+  end
+  if members then names[#names + 1] = "members" end
+  if names[2] then table.sort(names, function(a, b) return place_of[a] < place_of[b] end) end
   return names
 end
 
@@ -313,14 +359,11 @@ local function compile_schema(schema, load)
   end
 
   function compile(rule)
-    local checks = {}
-    for _, name in ipairs(keywords_of(rule)) do
-      if name == "$ref" then
-        checks[#checks + 1] = reference(rule[name])
-      elseif not annotations[name] then
-        local keyword = keywords[name] or error(("unknown keyword '%s'"):format(name), 0)
-        checks[#checks + 1] = keyword(rule[name], compile, rule)
-      end
+    local checks = keywords_of(rule)
+    for i, name in ipairs(checks) do
+      if name == "$ref" then checks[i] = reference(rule[name])
+      elseif name == "members" then checks[i] = members_of(rule, compile)
+      else checks[i] = keywords[name](rule[name], compile) end
     end
     return in_turn(checks)
   end

@@ -244,16 +244,23 @@ function artifacts.begun(name, root)
 end
 
 
--- All runs below a root, oldest first: { id, dir, manifest or message }.
+-- Does the code of an error say that the system failed, which tells nothing about the file?
+function artifacts.is_systems(code)
+  return code == "io" or code == "nomem"
+end
+
+
+-- All runs below a root, oldest first: { id, dir, manifest or message and code }.
 function artifacts.list(root)
   local runs = {}
   for _, name in ipairs(folders.names(root, OTHERS)) do
     local dir = root .. "/" .. name
-    local info = fs.lstat(dir)
-    if info and info.type == "directory" and fs.stat(dir .. "/" .. MANIFEST) then
-      local manifest, message = nil, layout.astray(dir)
-      if not message then manifest, message = read_manifest(dir) end
-      runs[#runs + 1] = { id = name, dir = dir, manifest = manifest, message = message }
+    local info, said = fs.lstat(dir), fs.stat(dir .. "/" .. MANIFEST)
+    if info and info.type == "directory" and said and said.type ~= "directory" then
+      local manifest, message, code = nil, layout.astray(dir)
+      if not message then manifest, message, code = read_manifest(dir) end
+      runs[#runs + 1] = { id = name, dir = dir, manifest = manifest, message = message,
+        code = code }
     end
   end
   table.sort(runs, function(a, b)
@@ -268,8 +275,9 @@ end
 
 -- May the folder of a run be removed: does no process work on it?
 function artifacts.is_idle(dir)
-  local lock, _, code = fs.lock(dir)
+  local lock, message, code = fs.lock(dir)
   if lock then lock:close() end
+  if artifacts.is_systems(code) then errors.raise("failed", message) end
   return lock ~= nil or code == "unsupported"
 end
 
@@ -354,7 +362,12 @@ end
 -- An iterator over the lines of a file of the bundle; over none when it is not there.
 function Run:lines(name)
   if not self:has(name) then return function() return nil end end
-  return io.lines(self:path(name))
+  local file = check(io.open(self:path(name)))
+  return function()
+    local line = file:read "l"
+    if not line then file:close() end
+    return line
+  end
 end
 
 

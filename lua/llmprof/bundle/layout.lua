@@ -180,13 +180,13 @@ end
 
 -- What is wrong with a folder that may be a stranger's: a name of a bundle or of a
 -- recorded capture that is a symbolic link, which could lead anywhere, or cannot be looked
--- at. nil if nothing is.
+-- at, and its code. nil if nothing is.
 function layout.astray(folder)
   -- what is in the folders of known names is looked for when these lead nowhere else
   for _, names_of in ipairs { known_names, layout.recorded_names, found_names } do
     for _, name in ipairs(names_of(folder)) do
       local path, message, code = fs.beneath(folder, name)
-      if not path and code ~= "notfound" then return message end
+      if not path and code ~= "notfound" then return message, code end
     end
   end
   return nil

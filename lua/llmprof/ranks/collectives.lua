@@ -121,7 +121,7 @@ function found.of_kernels(kernels, list)
   local made = kernels:where { work = COMMUNICATION, { "rank", "~=", false } }
   made = add_before(made, computing, copied(made))
   local sets = {}
-  for _, member in ipairs(list) do
+  for _, member in ipairs(#made > 0 and list or {}) do
     sets[member.rank + 1] = computing:where { rank = member.rank }:union()
   end
   spans.cover(made, { start = "start", ["end"] = "end", key = "rank" }, sets,

@@ -218,7 +218,8 @@ function findings.verdict(results)
     { head = "Trust:", text = ("%s%s%s"):format(
       results.integrity and results.integrity.verdict .. ". " or "",
       share and ("%s of the GPU time lies in a stage. "):format(words.percent(share)) or "",
-      words.repeats(results) or "Without a timeline there are no times.") },
+      words.repeats(results) or words.ranks_trust(results)
+        or "Without a timeline there are no times.") },
   }
   local between = ranks.verdict(results)
   if between then table.insert(lines, 1, { head = "Ranks:", text = between }) end

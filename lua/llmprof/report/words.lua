@@ -65,8 +65,22 @@ words.no_overhead = "What profiling cost was not measured. To fill this: overhea
 
 -- ---- who, where, from what ----
 
+-- Are these results of ranks' files alone, put together without a run?
+function words.ranks_alone(results)
+  return results.ranks ~= nil and not (results.source or {}).timeline and not results.model
+end
+
+
+local function ranks_and_files(results)
+  local count, files = #results.ranks.ranks, #results.ranks.files
+  return ("%d rank%s"):format(count, count == 1 and "" or "s"),
+    ("%d file%s"):format(files, files == 1 and "" or "s")
+end
+
+
 function words.model_name(results)
   local model = results.model or {}
+  if words.ranks_alone(results) then return (ranks_and_files(results)) end
   local name = model.name or results.run.recipe
   return model.variant and name .. " " .. model.variant or name
 end
@@ -109,6 +123,9 @@ end
 -- Name, variant, size, number format and where the weights are from.
 function words.model(results)
   local model = results.model or {}
+  if words.ranks_alone(results) then
+    return ("%s of %s; the model is not known."):format(ranks_and_files(results))
+  end
   return ("Model: %s, %s, %s, %s."):format(words.model_name(results), size_of(model),
     model.dtype or "number format not known",
     model.weights == "random" and "random weights"
@@ -177,6 +194,27 @@ local function only_one(results)
   local name, count = words.one_of(results)
   return name and ("Stages, kernels and all that follows from them are of %s alone, the first "
     .. "of %d files; the tables of ranks are of all."):format(name, count)
+end
+
+
+-- How far the clocks of ranks' files agree.
+local function clocks(results)
+  local worst
+  for _, file in ipairs(results.ranks.files) do
+    worst = file.residual_ns and math.max(worst or 0, file.residual_ns) or worst
+  end
+  if #results.ranks.files == 1 then return "All ranks are of one file and one clock." end
+  return worst and ("Clocks of the files agree within %s, in the median of collectives' ends.")
+    :format(text.duration(worst)) or "Clocks of the files could not be compared."
+end
+
+
+-- What else there is to trust in times of ranks' files alone; nil for other results.
+function words.ranks_trust(results)
+  if not words.ranks_alone(results) then return nil end
+  local lines = #results.ranks.left_out
+  return clocks(results) .. (lines > 0 and (" %d line%s what was left out."):format(lines,
+    lines == 1 and " says" or "s say") or "")
 end
 
 

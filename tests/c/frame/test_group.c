@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "frame/cells.h"
+#include "llmprof/bounds.h"
 #include "llmprof/frame.h"
 #include "support.h"
 
@@ -292,6 +293,80 @@ static void test_distinct(void **state) {
   ungroup(&made);
 }
 
+/* ---- several threads ---- */
+
+enum {
+  LOTS = 1 << 20,
+  LOTS_OF_KEYS = 50
+};
+
+typedef struct lots {
+  int64_t longs[LOTS];
+  uint32_t shorts[LOTS], index[LOTS];
+} lots;
+
+/* Keys that not every part has, and that come first in other orders. */
+static given fill_lots(lots *l) {
+  srand(11);
+  for (size_t i = 0; i < LOTS; i++) {
+    size_t stretch = i / 100000;
+    l->longs[i] = 1000 - (int64_t)stretch + rand() % 7;
+    l->shorts[i] = rand() % 9 ? (uint32_t)(rand() % LOTS_OF_KEYS) : UINT32_MAX;
+    if (stretch < 5 && l->shorts[i] == 3) l->shorts[i] = 4;
+    l->index[i] = rand() % 9 ? (uint32_t)(rand() % LOTS) : UINT32_MAX;
+  }
+  return (given){LOTS, l->longs, l->shorts, l->index};
+}
+
+static void expect_same(const grouped *got, const grouped *expected) {
+  const llmprof_groups *a = &got->groups, *b = &expected->groups;
+  assert_int_equal(a->count, b->count);
+  assert_memory_equal(a->of_row, b->of_row, LOTS * sizeof *a->of_row);
+  assert_memory_equal(a->rows, b->rows, a->count * sizeof *a->rows);
+  assert_memory_equal(a->first_row, b->first_row,
+                      a->count * sizeof *a->first_row);
+}
+
+static void expect_same_summaries(grouped *got, grouped *expected,
+                                  uint64_t threads) {
+  const double wanted[] = {90};
+  llmprof_error err;
+  size_t bytes = got->groups.count * sizeof(llmprof_summary);
+  llmprof_summary *a = calloc(1, bytes), *b = calloc(1, bytes);
+  for (size_t percentiles = 0; percentiles < 2; percentiles++) {
+    llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
+    assert_true(llmprof_summarize(got->frame, PICKED, &got->groups, wanted,
+                                  percentiles, a, &err));
+    llmprof_bound_set(LLMPROF_BOUND_THREADS, 1);
+    assert_true(llmprof_summarize(expected->frame, PICKED, &expected->groups,
+                                  wanted, percentiles, b, &err));
+    assert_memory_equal(a, b, bytes);
+  }
+  free(a);
+  free(b);
+}
+
+static void test_threads(void **state) {
+  (void)state;
+  static lots l;
+  static const size_t keys[][2] = {
+      {SHORT, LONG}, {LONG, SHORT}, {PICKED, SHORT}};
+  given g = fill_lots(&l);
+  for (size_t k = 0; k < 3; k++) {
+    llmprof_bound_set(LLMPROF_BOUND_THREADS, 1);
+    grouped alone = group_by(&g, keys[k], 2);
+    for (uint64_t threads = 2; threads < 6; threads++) {
+      llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
+      grouped several = group_by(&g, keys[k], 2);
+      expect_same(&several, &alone);
+      expect_same_summaries(&several, &alone, threads);
+      ungroup(&several);
+    }
+    ungroup(&alone);
+  }
+  llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
+}
+
 /* ---- failures ---- */
 
 static bool fail_to_load(llmprof_frame *frame, llmprof_column *column,
@@ -380,6 +455,7 @@ int main(void) {
       cmocka_unit_test(test_total_too_large),
       cmocka_unit_test(test_spans),
       cmocka_unit_test(test_distinct),
+      cmocka_unit_test(test_threads),
       cmocka_unit_test(test_column_that_fails),
       cmocka_unit_test(test_allocations),
   };

@@ -89,6 +89,64 @@ static void test_by_group(void **state) {
   llmprof_frame_free(frame);
 }
 
+/* By group what all of a window's ticks say; windows may overlap. */
+static void test_windows_by_group(void **state) {
+  (void)state;
+  enum {
+    MANY = 2500,
+    GROUPS = 3,
+    TICKS = 4000,
+    WINDOWS = 40
+  };
+  static int64_t from[MANY], to[MANY], covered[GROUPS * WINDOWS];
+  static uint32_t of[MANY];
+  static bool lit[GROUPS][TICKS];
+  llmprof_interval windows[WINDOWS];
+  llmprof_groups groups;
+  llmprof_error err;
+  srand(3);
+  for (size_t i = 0; i < MANY; i++) {
+    of[i] = i < GROUPS ? (uint32_t)i : (uint32_t)(rand() % GROUPS);
+    from[i] = rand() % 50 ? rand() % (TICKS - 30) : LLMPROF_ABSENT;
+    to[i] = rand() % 50 ? from[i] + rand() % 4 - 1 : LLMPROF_ABSENT;
+    if (from[i] == LLMPROF_ABSENT) continue;
+    for (int64_t t = from[i]; t < to[i]; t++) lit[of[i]][t] = true;
+  }
+  for (int i = 0; i < WINDOWS; i++)
+    windows[i] = (llmprof_interval){i * 90, i * 90 + (i % 3 + 1) * 60};
+  for (int i = 1; i < WINDOWS; i++)
+    if (windows[i].end < windows[i - 1].end)
+      windows[i].end = windows[i - 1].end;
+  llmprof_frame *frame = frame_of(from, to, of, MANY);
+  assert_true(llmprof_groups_make(&groups, frame, (size_t[]){2}, 1, &err));
+  assert_true(llmprof_intervals_in_windows(frame, 0, 1, &groups, windows,
+                                           WINDOWS, covered, &err));
+  for (int i = 0; i < GROUPS * WINDOWS; i++) {
+    int64_t expected = 0;
+    llmprof_interval w = windows[i % WINDOWS];
+    for (int64_t t = w.start; t < w.end && t < TICKS; t++)
+      expected += lit[i / WINDOWS][t];
+    assert_int_equal(covered[i], expected);
+  }
+  llmprof_groups_free(&groups);
+  llmprof_frame_free(frame);
+}
+
+static void test_extent(void **state) {
+  (void)state;
+  llmprof_error err;
+  int64_t first, last;
+  llmprof_frame *frame = frame_of(starts, ends, keys, ROWS);
+  assert_true(llmprof_intervals_extent(frame, 0, 1, &first, &last, &err));
+  assert_int_equal(first, 7);
+  assert_int_equal(last, 70);
+  llmprof_frame_free(frame);
+  frame = frame_of(starts + 3, ends + 3, keys, 3); /* no interval */
+  assert_true(llmprof_intervals_extent(frame, 0, 1, &first, &last, &err));
+  assert_true(first == LLMPROF_ABSENT && last == LLMPROF_ABSENT);
+  llmprof_frame_free(frame);
+}
+
 /* ---- measuring ---- */
 
 static void test_covered(void **state) {
@@ -243,6 +301,8 @@ static bool use_all(llmprof_frame *frame, llmprof_error *err) {
   llmprof_intervals set, gaps;
   llmprof_groups groups = {0};
   llmprof_extent extents[3];
+  const llmprof_interval window[] = {{0, 100}};
+  int64_t covered[3];
   if (!llmprof_intervals_of_frame(&set, frame, 0, 1, err)) return false;
   bool ok = llmprof_intervals_gaps(&gaps, &set, 0, 100, 1, err);
   if (ok) {
@@ -253,7 +313,9 @@ static bool use_all(llmprof_frame *frame, llmprof_error *err) {
   }
   llmprof_intervals_free(&set);
   ok = ok && llmprof_groups_make(&groups, frame, (size_t[]){2}, 1, err) &&
-       llmprof_intervals_by_group(frame, 0, 1, &groups, extents, err);
+       llmprof_intervals_by_group(frame, 0, 1, &groups, extents, err) &&
+       llmprof_intervals_in_windows(frame, 0, 1, &groups, window, 1, covered,
+                                    err);
   llmprof_groups_free(&groups);
   return ok;
 }
@@ -276,6 +338,8 @@ int main(void) {
       cmocka_unit_test(test_merge),
       cmocka_unit_test(test_union_of_a_frame),
       cmocka_unit_test(test_by_group),
+      cmocka_unit_test(test_windows_by_group),
+      cmocka_unit_test(test_extent),
       cmocka_unit_test(test_covered),
       cmocka_unit_test(test_gaps),
       cmocka_unit_test(test_overlap),

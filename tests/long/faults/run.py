@@ -392,6 +392,7 @@ class Campaign:
 SAMPLE = [
     ("write_enospc,write_short,rename,sync", "export,scrub", 1),
     ("write_eio,open,kill", "export,scrub", 5),
+    ("open", "clean", 41),
     ("kill", "run,record,baseline,clean", 29),
     ("kill", "ranks_out,collect,mcp", 13),
     ("full", "export,scrub,run", 60000),

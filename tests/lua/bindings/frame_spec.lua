@@ -201,7 +201,18 @@ describe("intervals of a frame", function()
     assert.equal(0, #busy:gaps(496164129, 496502209, 1000000))
   end)
 
+  it("have an extent, and cover windows by group, without being kept", function()
+    local gemv = assert(t:frame "kernels"):where { short_name = "gemv" }
+    assert.same({ busy:span() }, { gemv:extent() })
+    assert.same({ { 871, 326272 } }, gemv:covered({ "short_name" },
+      { { 496164129 - 5, 496165000 }, { 496164129 - 5, math.maxinteger } }))
+    assert.error_matches(function() gemv:covered({}, { { 5, 9 }, { 4, 9 } }) end, "windows ascend")
+    assert.error_matches(function() gemv:covered({}, { { 5 } }) end, "a window is { from, to }")
+  end)
+
   it("may be none", function()
+    assert.equal(0, select("#", assert(t:frame "graphs"):extent()))
+    assert.same({}, assert(t:frame "graphs"):covered({}, { { 0, 1 } }))
     local none = assert(t:frame "graphs"):union()
     assert.equal(0, #none)
     assert.equal(0, select("#", none:span()))

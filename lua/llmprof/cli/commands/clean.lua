@@ -32,10 +32,12 @@ the next command that opens them reads again.]],
 local KEPT = 10
 
 
--- The runs whose folders llmprof made, oldest first.
+-- The runs whose folders llmprof made, oldest first. One that could not be looked at may be
+-- among them, or be the reason to remove another.
 local function own_runs(root)
   local list = {}
   for _, run in ipairs(artifacts.list(root)) do
+    if artifacts.is_systems(run.code) then errors.raise("failed", run.message) end
     local manifest = run.manifest
     if manifest and manifest.schema_version == 1 and manifest.run_id == run.id then
       list[#list + 1] = run

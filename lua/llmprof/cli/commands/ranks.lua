@@ -10,6 +10,7 @@ local fs = require "llmprof.fs"
 local job = lazy "llmprof.run.job"
 local layout = lazy "llmprof.bundle.layout"
 local out = require "llmprof.base.out"
+local page = lazy "llmprof.report.html"
 local rank_files = lazy "llmprof.run.rank_files"
 local rank_report = lazy "llmprof.report.ranks"
 local rank_view = lazy "llmprof.analysis.rank_view"
@@ -27,7 +28,7 @@ Exports of nsys, one for each rank or one for several: who waits for whom, in wh
 stage, layer and step. Of a folder all its .sqlite files. A file that cannot be read
 is left out, and said. Under mpirun or srun the processes divide the files: docs/cluster.md.]],
   options = {
-    { "out", short = "o", arg = "DIR", help = "write a bundle: results, report, parts" },
+    { "out", short = "o", arg = "DIR", help = "write a bundle: results, page, report, parts" },
     { "shard", arg = "I/N", help = "with --out: only every N-th file from the I-th, as parts" },
     { "merge", help = "put parts together that --shard wrote" },
     { "patience", arg = "S", help = "under mpirun or srun: give up when another process "
@@ -40,6 +41,9 @@ is left out, and said. Under mpirun or srun the processes divide the files: docs
 }
 
 local TRACE = ".sqlite"
+
+-- Sections of the reports.
+local SECTIONS = { "environment", "stages", "advice" }
 
 -- Rows of a table, unless --rows says so.
 local MOST = 12
@@ -111,11 +115,14 @@ local function write_bundle(given, words, parts, bytes, knowledge, left_out, unr
     fs.remove(run:path(layout.ranks.folder) .. "/" .. name) -- of one that was broken off
   end
   write_parts(parts, bytes, function(name) return run:path(layout.rank_part(name)) end)
-  local results = rank_view.results(parts, knowledge, run.id, left_out, unread)
+  local results, made = rank_view.results(parts, knowledge, run.id, left_out, unread)
   results.advice = advice.examine_ranks(results)
   run:write_document(layout.ranks.record, "ranks", results.ranks)
   run:write_document(layout.results, "results", results)
-  run:write(layout.reports.full, report.render(results, { "environment", "stages", "advice" }))
+  local events = rank_view.events(made)
+  if events then run:write(layout.events, events) end
+  run:write(layout.reports.page, page.render(results, SECTIONS, events))
+  run:write(layout.reports.full, report.render(results, SECTIONS))
   run:set_partial(results.ranks.left_out)
   run:finish "done"
   return results
@@ -219,7 +226,7 @@ function command.run(given, words)
   check_parts(parts, left_out)
   local results = given.out
     and write_bundle(given, words, parts, bytes, knowledge, left_out, unread)
-    or rank_view.results(parts, knowledge, "ranks", left_out, unread)
+    or (rank_view.results(parts, knowledge, "ranks", left_out, unread))
   print_results(given, results)
   print_left_out(results.ranks.left_out)
   return given.strict and #results.ranks.left_out > 0 and errors.status.failed or 0

@@ -40,8 +40,8 @@ local function busiest(fields, names)
   local all, which, percents = {}, {}, {}
   for i, field in ipairs(fields) do all[i] = throughput(field) end
   local near = formula.add(formula.largest(all), number(-ALIKE))
-  for i, field in ipairs(fields) do
-    percents[i] = formula.from(throughput(field), near)
+  for i = 1, #fields do
+    percents[i] = formula.from(all[i], near)
     which[i] = formula.given(names[i], percents[i])
   end
   return formula.first(which), formula.first(percents)
@@ -92,8 +92,9 @@ end
 
 -- See ncu.bound.
 function bound.classify(launch)
-  local source = source_of(launch)
-  local which, percent = formula.value(UNIT, source), formula.value(PERCENT, source)
+  local source, known = source_of(launch), {}
+  local which = formula.value(UNIT, source, known)
+  local percent = formula.value(PERCENT, source, known)
   if not which then return "unknown", "no throughput was measured", {} end
   local unit = NAMES[which]
   local numbers = { unit = unit, percent = percent, waves = launch.waves, low = bound.LOW }

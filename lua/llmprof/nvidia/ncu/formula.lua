@@ -62,70 +62,72 @@ function kinds.number(node, _, algebra) return algebra.number(node[2]) end
 
 
 for _, kind in ipairs { "mul", "add", "div" } do
-  kinds[kind] = function(node, source, algebra)
-    local a = work_out(node[2], source, algebra)
-    local b = a and work_out(node[3], source, algebra)
+  kinds[kind] = function(node, source, algebra, known)
+    local a = work_out(node[2], source, algebra, known)
+    local b = a and work_out(node[3], source, algebra, known)
     return b and algebra[kind](a, b)
   end
 end
 
 
-function kinds.scale(node, source, algebra)
-  local a = work_out(node[2], source, algebra)
+function kinds.scale(node, source, algebra, known)
+  local a = work_out(node[2], source, algebra, known)
   return a and algebra.scale(node[3], a)
 end
 
 
-function kinds.least(node, source, algebra)
-  local a, b = work_out(node[2], source, algebra), work_out(node[3], source, algebra)
+function kinds.least(node, source, algebra, known)
+  local a = work_out(node[2], source, algebra, known)
+  local b = work_out(node[3], source, algebra, known)
   if a and b then return algebra.least(a, b) end
   return a or b
 end
 
 
-function kinds.first(node, source, algebra)
+function kinds.first(node, source, algebra, known)
   for i = 2, #node do
-    local found = work_out(node[i], source, algebra)
+    local found = work_out(node[i], source, algebra, known)
     if found then return found end
   end
   return nil
 end
 
 
-function kinds.largest(node, source, algebra)
+function kinds.largest(node, source, algebra, known)
   local most
   for i = 2, #node do
-    local found = work_out(node[i], source, algebra)
+    local found = work_out(node[i], source, algebra, known)
     if found and (not most or algebra.value(found) > algebra.value(most)) then most = found end
   end
   return most
 end
 
 
-function kinds.sum(node, source, algebra)
+function kinds.sum(node, source, algebra, known)
   local total
   for i = 2, #node do
-    local found = work_out(node[i], source, algebra)
+    local found = work_out(node[i], source, algebra, known)
     total = found and total and algebra.add(total, found) or found or total
   end
   return total
 end
 
 
-function kinds.given(node, source, algebra)
-  return work_out(node[3], source, algebra) and work_out(node[2], source, algebra)
+function kinds.given(node, source, algebra, known)
+  return work_out(node[3], source, algebra, known) and work_out(node[2], source, algebra, known)
 end
 
 
-function kinds.unless(node, source, algebra)
-  if work_out(node[3], source, algebra) then return nil end
-  return work_out(node[2], source, algebra)
+function kinds.unless(node, source, algebra, known)
+  if work_out(node[3], source, algebra, known) then return nil end
+  return work_out(node[2], source, algebra, known)
 end
 
 
 local function compared(holds)
-  return function(node, source, algebra)
-    local a, b = work_out(node[2], source, algebra), work_out(node[3], source, algebra)
+  return function(node, source, algebra, known)
+    local a = work_out(node[2], source, algebra, known)
+    local b = work_out(node[3], source, algebra, known)
     return a and b and holds(algebra.value(a), algebra.value(b)) and a or nil
   end
 end
@@ -134,21 +136,28 @@ kinds.from = compared(function(a, b) return a >= b end)
 kinds.above = compared(function(a, b) return a > b end)
 
 
-function work_out(node, source, algebra)
-  return kinds[node[1]](node, source, algebra) or nil
+-- known: what nodes come to that were worked out before, of one launch; false: absent.
+function work_out(node, source, algebra, known)
+  local value = known[node]
+  if value == nil then
+    value = kinds[node[1]](node, source, algebra, known) or false
+    known[node] = value
+  end
+  return value or nil
 end
 
 
 -- What a tree comes to, as an expression of llmprof.nvidia.ncu.expr or nil. source:
 -- methods metric(name, what) and path(path), which give such expressions or nil.
 function formula.explain(node, source)
-  return work_out(node, source, expr)
+  return work_out(node, source, expr, {})
 end
 
 
--- The same as a number or nil, of a source that gives numbers.
-function formula.value(node, source)
-  return work_out(node, source, plain)
+-- The same as a number or nil, of a source that gives numbers. known: a table for all trees
+-- that are worked out of this source; what they share is worked out once.
+function formula.value(node, source, known)
+  return work_out(node, source, plain, known or {})
 end
 
 

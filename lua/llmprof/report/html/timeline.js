@@ -434,7 +434,8 @@
 
     const around = (kind, time) => lanes.filter((lane) => lane.kind === kind)
       .map((lane) => eventAt(lane, time)).filter(Boolean)
-      .map(({ lane, row }) => labels[lane.frame.label[row]]).join("; ");
+      .map(({ lane, row }) => labels[lane.frame.label[row]])
+      .filter((name, i, names) => names.indexOf(name) === i).join("; ");
 
     const counters = (id) => {
       const row = document.getElementById(`kernel-${id}`);

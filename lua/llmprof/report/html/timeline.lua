@@ -109,7 +109,7 @@ local EVENTS = [[
 <button type="button" data-key="n" aria-label="Next event found">&rsaquo;</button>
 <button type="button" data-key="w" aria-label="Zoom in">+</button>
 <button type="button" data-key="s" aria-label="Zoom out">&minus;</button>
-<button type="button" data-key="1">one repeat</button>
+<button type="button" data-key="1">%s</button>
 <button type="button" data-key="0">whole run</button>
 <span class="status note" role="status"></span>
 </div>
@@ -120,14 +120,22 @@ local EVENTS = [[
   .. [[the rest. In a collective the light part is waiting for other ranks. Click an event for ]]
   .. [[what it is; then the wheel, or pinching, zooms, and dragging moves. Keys: W S zoom, A D ]]
   .. [[move, left and right go from event to event, / finds, N P next and previous found, ]]
-  .. [[1 one repeat, 0 whole run, Esc clears.
+  .. [[1 %s, 0 whole run, Esc clears.
 </figcaption>
 </figure>
 ]]
 
 
--- A place for the events, which a script draws from the data beside it.
-timeline.events = EVENTS
+-- A place for the events, which a script draws from the data beside it. Of ranks' files alone
+-- a few steps are shown first, of a run one repeat.
+function timeline.events(results)
+  local shown = words.ranks_alone(results) and "a few steps" or "one repeat"
+  return EVENTS:format(shown, shown)
+end
+
+
+-- Is there a range of a stage to draw?
+function timeline.has_strip(results) return extent(results) ~= nil end
 
 
 -- The strip as an element; a sentence where no range was found.

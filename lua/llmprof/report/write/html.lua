@@ -228,8 +228,9 @@ kinds.flame = flame.render
 
 
 function kinds.timeline(block)
-  local strip = timeline.render(block.results)
-  return block.events and timeline.events .. strip or strip
+  if not block.events then return timeline.render(block.results) end
+  return timeline.events(block.results) .. (timeline.has_strip(block.results)
+    and timeline.render(block.results) or "")
 end
 
 

@@ -2,6 +2,7 @@
 local events = require "llmprof.analysis.events"
 local json = require "llmprof.json"
 local pack = require "llmprof.pack"
+local scenes = require "llmprof.analysis.scene"
 local stages = require "llmprof.analysis.stages"
 local timeline = require "tests.lua.support.timeline"
 
@@ -54,10 +55,10 @@ end
 
 
 local function with_most(most, f)
-  local before = events.MOST
-  events.MOST = most
+  local before = scenes.MOST
+  scenes.MOST = most
   local ok, message = pcall(f)
-  events.MOST = before
+  scenes.MOST = before
   assert(ok, message)
 end
 

@@ -74,6 +74,10 @@ describe("llmprof ranks", function()
       end
     end
     assert.truthy(assert(fs.read(out .. "/report.md")):find "Waiting for rank 2")
+    local page = assert(fs.read(out .. "/report.html"))
+    assert.truthy(page:find("<h1>4 ranks on NVIDIA H200</h1>", 1, true))
+    assert.truthy(page:find("Clocks of the files agree within", 1, true))
+    assert.falsy(page:find("No range of a stage", 1, true))
     assert.is_nil(assert(json.load(out .. "/manifest.json")).partial)
   end)
 

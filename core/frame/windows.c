@@ -1,0 +1,99 @@
+/* Rows are visited by start; of each group it is known until when its rows so
+ * far lasted, and in which window that lies. */
+#include "frame/visit.h"
+#include "llmprof/alloc.h"
+#include "llmprof/interrupt.h"
+#include "llmprof/interval.h"
+
+typedef struct windows {
+  const llmprof_interval *items;
+  size_t count;
+  int64_t *until; /* by group; INT64_MIN: no row yet */
+  size_t *near;   /* by group, the first window that ends after that */
+  int64_t *covered;
+} windows;
+
+/* Sums stop at INT64_MAX: only a broken file has times that far apart. */
+static void add(int64_t *total, int64_t from, int64_t to) {
+  int64_t time;
+  if (__builtin_sub_overflow(to, from, &time) ||
+      __builtin_add_overflow(*total, time, total))
+    *total = INT64_MAX;
+}
+
+/* [from, to) of a group, in which none of its rows before lasted. */
+static void add_time(windows *w, uint32_t group, int64_t from, int64_t to) {
+  size_t *near = &w->near[group];
+  int64_t *covered = w->covered + group * w->count;
+  while (*near < w->count && w->items[*near].end <= from) ++*near;
+  for (size_t i = *near; i < w->count && w->items[i].start < to; i++) {
+    int64_t start = w->items[i].start > from ? w->items[i].start : from;
+    int64_t end = w->items[i].end < to ? w->items[i].end : to;
+    if (end > start) add(&covered[i], start, end);
+  }
+}
+
+static void visit(windows *w, uint32_t group, int64_t start, int64_t end) {
+  if (start == LLMPROF_ABSENT || end == LLMPROF_ABSENT) return;
+  if (w->until[group] > start) start = w->until[group];
+  if (end <= start) return;
+  add_time(w, group, start, end);
+  w->until[group] = end;
+}
+
+static bool visit_all(windows *w, const llmprof_visit *v,
+                      const llmprof_groups *groups, llmprof_error *err) {
+  for (size_t place = 0; place < v->rows; place += LLMPROF_BLOCK) {
+    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
+    llmprof_visit_block b;
+    llmprof_visit_read(v, place, &b);
+    for (size_t i = 0; i < b.count; i++)
+      visit(w, groups->of_row[llmprof_visit_row(v, place + i)], b.starts[i],
+            b.ends[i]);
+  }
+  return true;
+}
+
+bool llmprof_intervals_in_windows(llmprof_frame *frame, size_t start_column,
+                                  size_t end_column,
+                                  const llmprof_groups *groups,
+                                  const llmprof_interval *items, size_t count,
+                                  int64_t *covered, llmprof_error *err) {
+  llmprof_visit v;
+  if (!llmprof_visit_make(&v, frame, start_column, end_column, err))
+    return false;
+  windows w = {.items = items,
+               .count = count,
+               .until = llmprof_alloc(groups->count, sizeof *w.until),
+               .near = llmprof_zalloc(groups->count, sizeof *w.near),
+               .covered = covered};
+  for (size_t g = 0; w.until && g < groups->count; g++) w.until[g] = INT64_MIN;
+  for (size_t i = 0; i < groups->count * count; i++) covered[i] = 0;
+  bool ok = ((w.until && w.near) || llmprof_fail_nomem(err)) &&
+            visit_all(&w, &v, groups, err);
+  llmprof_free(w.until);
+  llmprof_free(w.near);
+  return ok;
+}
+
+bool llmprof_intervals_extent(llmprof_frame *frame, size_t start_column,
+                              size_t end_column, int64_t *first, int64_t *last,
+                              llmprof_error *err) {
+  int64_t starts[LLMPROF_BLOCK], ends[LLMPROF_BLOCK];
+  size_t rows = llmprof_frame_rows(frame);
+  const llmprof_column *start = llmprof_frame_column(frame, start_column, err);
+  const llmprof_column *end =
+      start ? llmprof_frame_column(frame, end_column, err) : NULL;
+  *first = *last = LLMPROF_ABSENT;
+  for (size_t row = 0; end && row < rows; row += LLMPROF_BLOCK) {
+    size_t count = llmprof_block(row, rows);
+    llmprof_cells(start, row, count, starts);
+    llmprof_cells(end, row, count, ends);
+    for (size_t i = 0; i < count; i++) {
+      if (starts[i] == LLMPROF_ABSENT || ends[i] <= starts[i]) continue;
+      if (*first == LLMPROF_ABSENT || starts[i] < *first) *first = starts[i];
+      if (ends[i] > *last) *last = ends[i];
+    }
+  }
+  return end != NULL;
+}
