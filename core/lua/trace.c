@@ -110,7 +110,8 @@ static void set_integer(lua_State *L, const char *field, int64_t value) {
 }
 
 /* trace:info() -> { path, reader, schema, product, epoch (ns since 1970),
- * cached (true: its columns were in the cache) }; what the file does not say is
+ * cached (true: its columns were in the cache), keeps (true: what is loaded of
+ * it goes there) }; what the file does not say is
  * nil */
 static int f_info(lua_State *L) {
   const llmprof_trace *trace = check_trace(L);
@@ -123,6 +124,10 @@ static int f_info(lua_State *L) {
   if (llmprof_cache_was_used(trace)) {
     lua_pushboolean(L, true);
     lua_setfield(L, -2, "cached");
+  }
+  if (llmprof_cache_keeps_columns(trace)) {
+    lua_pushboolean(L, true);
+    lua_setfield(L, -2, "keeps");
   }
   return 1;
 }
@@ -210,6 +215,20 @@ static int f_has(lua_State *L) {
   int has = llmprof_trace_recorded(trace, (llmprof_trace_table)table, &err);
   if (has < 0) return llmprof_lua_fail(L, &err);
   lua_pushboolean(L, has);
+  return 1;
+}
+
+/* trace:narrow_calls { durations, launches } -> keep no more of API calls than
+ * what each took, and those that launched operations; "call" numbers these
+ * then. false: all of them are at hand */
+static int f_narrow_calls(lua_State *L) {
+  llmprof_trace *trace = check_trace(L);
+  unsigned parts = 0;
+  if (llmprof_lua_opt_bool(L, 2, "durations", false))
+    parts |= LLMPROF_CALLS_DURATIONS;
+  if (llmprof_lua_opt_bool(L, 2, "launches", false))
+    parts |= LLMPROF_CALLS_LAUNCHES;
+  lua_pushboolean(L, llmprof_trace_narrow_calls(trace, parts));
   return 1;
 }
 
@@ -541,6 +560,7 @@ static const luaL_Reg methods[] = {
     {"threads", f_threads},
     {"has", f_has},
     {"knows", f_knows},
+    {"narrow_calls", f_narrow_calls},
     {"diagnostics", f_diagnostics},
     {"frame", f_frame},
     {"steps", f_steps},

@@ -19,6 +19,7 @@ import argparse
 import http.client
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -40,6 +41,9 @@ HURRY = 3
 
 # Seconds in which a server that closes its connections has died, if it does.
 DEATH = 2
+
+# Commands around the window, as JSON lists of words.
+WINDOW = OPEN, CLOSE = "LLMPROF_WINDOW_OPEN", "LLMPROF_WINDOW_CLOSE"
 
 Record = Dict[str, Any]
 
@@ -157,31 +161,90 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 # ---- the window ----
 
+class Capture:
+    """Whoever captures a server that is not ours: the commands in the environment that open
+    and close its window. Without them it does nothing."""
+
+    def __init__(self) -> None:
+        self.commands = {name: word_list(os.environ[name]) for name in WINDOW
+                         if name in os.environ}
+
+    def __bool__(self) -> bool:
+        return bool(self.commands)
+
+    def run(self, name: str) -> Optional[str]:
+        """What it prints is shown; what went wrong, or None."""
+        argv = self.commands.get(name)
+        if not argv:
+            return None
+        try:
+            done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, check=False)
+        except OSError as error:
+            return f"'{argv[0]}' cannot be started: {error.strerror}"
+        said = done.stdout.decode("utf-8", "replace")
+        print(said, end="" if said.endswith("\n") or not said else "\n", flush=True)
+        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        what = " ".join(argv[1:2])
+        return None if done.returncode == 0 else (
+            f"{os.path.basename(argv[0])} {what} ended with exit status {done.returncode}"
+            + (f": {lines[0]}" if lines else ""))
+
+
 class Window:
-    """The profiling window, where the engine has an endpoint for it, and its numbers."""
+    """The profiling window, where the engine has an endpoint for it or somebody captures it,
+    and its numbers."""
 
     def __init__(self, args: argparse.Namespace):
         self.args = args
+        self.capture = Capture()
         self.scraper = Scraper(args.url, args.metrics_path, args.names)
+        self.complaints: List[str] = []
+        self.failure: Optional[str] = None
 
     def switch(self, path: str, body: str) -> None:
         if not path:
             return
         status, said = self.args.url.ask("POST", path, body.encode() or None,
                                          self.args.answer_timeout)
-        if status != 200:
-            raise WorkloadError(f"the server answers {status} to {path}: {complaint_of(said)}; "
-                                "nsys.capture_range=none captures the whole process instead")
+        if status == 200:
+            return
+        wrong = f"the server answers {status} to {path}: {complaint_of(said)}"
+        if not self.capture:
+            raise WorkloadError(f"{wrong}; nsys.capture_range=none captures the whole process "
+                                "instead")
+        self.complaints.append(f"{wrong}; its steps may not be marked")
+
+    def open(self) -> None:
+        wrong = self.capture.run(OPEN)
+        if wrong:
+            raise WorkloadError(wrong)
+        if self.capture:
+            print("the window is open", flush=True)
+
+    def close(self) -> None:
+        wrong = self.capture.run(CLOSE)
+        if wrong:
+            self.failure = wrong
+            print(f"serve.py: {wrong}", file=sys.stderr)
 
     def __enter__(self) -> Window:
-        self.switch(self.args.start_path, self.args.start_body)
+        self.open()
+        try:
+            self.switch(self.args.start_path, self.args.start_body)
+        except BaseException:
+            self.close()
+            raise
         self.scraper.__enter__()
         return self
 
     def __exit__(self, kind: Any, *_: Any) -> None:
-        self.scraper.__exit__()
-        if kind is None:
-            self.switch(self.args.stop_path, "")
+        try:
+            self.scraper.__exit__()
+            if kind is None:
+                self.switch(self.args.stop_path, "")
+        finally:
+            self.close()
 
 
 # ---- the load ----
@@ -295,9 +358,9 @@ def profile(args: argparse.Namespace, server: Union[Server, Attached],
     except (OSError, http.client.HTTPException) as error:
         server.check_alive(DEATH)
         raise WorkloadError(f"the server broke off: {first_line(error)}") from error
-    for line in sender.complaints:
+    for line in [*sender.complaints, *sender.window.complaints]:
         print(f"serve.py: {line}", file=sys.stderr)
-    return metrics_of(args, sender), sender.failure
+    return metrics_of(args, sender), sender.failure or sender.window.failure
 
 
 # ---- metrics.json ----

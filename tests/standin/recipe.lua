@@ -10,6 +10,7 @@ return llm.recipe {
     ["device"] = { "GPU", "cuda:0" },
     ["infer.max_new_tokens"] = { "Tokens", 5 },
     ["standin.program"] = { "The workload", "tests/standin/workload", runs = true },
+    ["server.session"] = { "A session of nsys", "" },
     ["standin.cwd"] = { "Its working directory", "" },
     ["dataset.subset_filelist"] = { "File list", "" },
     ["dataset.sampling.num_epochs"] = { "Epochs", 1 },

@@ -1,6 +1,7 @@
 """Loads at a rate and from other generators: what is sent when, and what goes wrong."""
 
 import json
+import os
 import random
 import sys
 import unittest
@@ -164,6 +165,56 @@ class AtARate(test_serve.Serving):
         status, _, stderr = support.run_program("serve.py", "--attach", "--url", url, *RATE)
         self.assertEqual((status, stderr), (1, "serve.py: server.url: nothing listens on "
                                             f"127.0.0.1:{server.endpoint.port}\n"))
+
+
+def python(code):
+    """A command as the environment names it."""
+    return json.dumps([sys.executable, "-c", code])
+
+
+class Captures(test_serve.Serving):
+    """A server that somebody else captures: commands around the window."""
+
+    def attach(self, fault, opened, closed):
+        server = self.server(fault)
+        server.wait_until_ready("/health", 60)
+        return support.run_program(
+            "serve.py", "--attach", "--url", f"http://127.0.0.1:{server.endpoint.port}", *RATE,
+            "--start-path", "/start_it", environment={
+                "LLMPROF_WORKLOAD_DIR": str(self.folder),
+                "LLMPROF_WINDOW_OPEN": opened, "LLMPROF_WINDOW_CLOSE": closed})
+
+    def test_they_run_around_the_load_and_are_shown(self):
+        status, stdout, stderr = self.attach("", python("print('begins')"), python("print('ends')"))
+        self.assertEqual(status, 0)
+        self.assertEqual(stderr, "serve.py: the server answers 404 to /start_it: {}; its steps "
+                                 "may not be marked\n")
+        lines = stdout.splitlines()
+        self.assertEqual([lines.index(line) for line in ("begins", "the window is open", "ends")],
+                         [0, 1, 2])
+        self.assertTrue((self.folder / "metrics.json").exists())
+
+    def test_one_that_does_not_open_sends_no_load(self):
+        status, _, stderr = self.attach("", python("print('no session'); exit(3)"), python("1"))
+        self.assertEqual((status, stderr),
+                         (1, f"serve.py: {os.path.basename(sys.executable)} -c ended with exit "
+                             "status 3: no session\n"))
+        self.assertFalse((self.folder / "metrics.json").exists())
+        status, _, stderr = self.attach("", '["/nowhere/nsys"]', python("1"))
+        self.assertEqual((status, stderr), (1, "serve.py: '/nowhere/nsys' cannot be started: No "
+                                            "such file or directory\n"))
+
+    def test_one_that_does_not_close_keeps_the_numbers(self):
+        status, _, stderr = self.attach("", python("1"), python("exit(1)"))
+        self.assertEqual(status, 1)
+        self.assertIn("-c ended with exit status 1\n", stderr)
+        self.assertTrue((self.folder / "metrics.json").exists())
+
+    def test_it_is_closed_when_the_server_dies(self):
+        status, stdout, stderr = self.attach("midway", python("1"), python("print('closed')"))
+        self.assertEqual(status, 1)
+        self.assertIn("closed\n", stdout)
+        self.assertIn("the server does not answer any more", stderr)
 
 
 LOADS = Path(__file__).resolve().parent.parent / "fixtures" / "loads"

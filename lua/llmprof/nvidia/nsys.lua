@@ -147,6 +147,60 @@ function nsys.profile_argv(cfg, run)
 end
 
 
+-- ---- sessions of somebody else ----
+
+-- What a session is in that was launched and collects nothing.
+nsys.IDLE = "Launched"
+
+-- Options of `nsys start`, and of `nsys launch`; `nsys profile` has both.
+local at_start = { sample = true, cpuctxsw = true, gpu_metrics = true }
+local at_launch = { trace = true, nvtx_domain_include = true, nvtx_domain_exclude = true,
+  cuda_graph_trace = true, cuda_memory_usage = true, trace_fork_before_exec = true }
+
+
+local function add_options(argv, cfg, taken)
+  for _, entry in ipairs(mapping) do
+    local key, option, write = table.unpack(entry)
+    local value = taken[key] and given(cfg, key)
+    if value ~= nil and value ~= false and not means_nothing(cfg, key) then
+      argv[#argv + 1] = ("%s=%s"):format(option, write and write(value) or value)
+    end
+  end
+  return argv
+end
+
+
+-- argv that would start an engine, up to the engine's own words.
+function nsys.launch_argv(cfg, session)
+  return add_options({ "nsys", "launch", "--session-new=" .. session }, cfg, at_launch)
+end
+
+
+-- argv that has a session collect into a report (without suffix).
+function nsys.start_argv(cfg, path, session, output)
+  local argv = add_options({ path, "start", "--session=" .. session }, cfg, at_start)
+  argv[#argv + 1] = "--force-overwrite=true"
+  argv[#argv + 1] = "--output=" .. output
+  return argv
+end
+
+
+function nsys.stop_argv(path, session)
+  return { path, "stop", "--session=" .. session }
+end
+
+
+-- What `nsys sessions list` prints: a list of { id, state, name }.
+function nsys.read_sessions(said)
+  local list = {}
+  for line in said:gmatch "[^\n]+" do
+    local id, state, name = line:match "^%s*(%d+)%s+[%d:]+%s+(%S+)%s+%d+%s+(.-)%s*$"
+    if id then list[#list + 1] = { id = id, state = state, name = name } end
+  end
+  return list
+end
+
+
 -- argv of an export. Blobs hold the sizes of NCCL's messages; plain leaves them
 -- out, for an nsys that does not know the word.
 function nsys.export_argv(path, report, sqlite, plain)
@@ -213,6 +267,12 @@ nsys.complaints = {
   { "Executable not found", "nsys did not find the workload's program",
     "name it by its path, or put it on PATH" },
   { "Daemon already running", "another nsys session is running", "wait for it, or nsys shutdown" },
+  { "There are no active sessions", "the nsys session was gone when the window closed",
+    "did the engine die? its own output says" },
+  { "Collection stop is not allowed in this state", "the nsys session was collecting nothing",
+    "somebody else ended it: nsys sessions list" },
+  { "Configuring is not allowed in this state", "the nsys session is collecting already",
+    "nsys stop --session=NAME, or wait for who began it" },
   { "No space left on device", "the disk is full", "free space, or point TMPDIR elsewhere" },
   { "Reached the size limit on recording trace events",
     "nsys stopped recording: its buffer is full", "capture less, or a shorter range" },
@@ -306,6 +366,12 @@ function nsys.reports(said)
     seen[path] = true
   end
   return reports, others
+end
+
+
+-- Does the line say that the workload has opened the window of a session?
+function nsys.begins_window(line)
+  return line:find("^the window is open") ~= nil
 end
 
 

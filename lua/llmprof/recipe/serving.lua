@@ -22,6 +22,8 @@ local function server_options(engine)
     ["server.program"] = { "The program that serves", engine.program, runs = true },
     ["server.port"] = { "Where it listens, on 127.0.0.1", engine.port, min = 1, max = 65535 },
     ["server.url"] = { "http://HOST:PORT of one that runs already, and is left running", "" },
+    ["server.session"] = { "Of that one, the session of nsys launch --session-new=NAME in which "
+      .. "it was started", "" },
     ["server.args"] = { "More arguments for the server, word by word", {}, runs = true },
     ["server.ready_timeout_s"] = { "Give up when it is not ready after so many seconds", 900,
       min = 1 },
@@ -74,8 +76,23 @@ local function append(argv, words)
 end
 
 
--- The window is the capture range: without one the whole process is captured.
+-- A session is of a server that somebody else started, and of nsys.
+local function check_session(cfg)
+  if cfg.server.session == "" then return end
+  if cfg.server.url == "" then
+    recipe.fail("server.session names how a server was started that runs already",
+      "server.url=http://HOST:PORT says where it is")
+  elseif cfg.capture ~= "auto" and cfg.capture ~= "nsys" then
+    recipe.fail(("server.session is a session of nsys, and capture=%s takes none"):format(
+      cfg.capture), "leave one of the two out")
+  end
+end
+
+
+-- The window is the capture range: without one the whole process is captured. In a session
+-- it makes the engine mark its steps.
 local function window_options(engine, cfg)
+  if cfg.server.session ~= "" and not (engine.window and engine.window ~= true) then return {} end
   if cfg.nsys.capture_range == "none" or cfg.capture == "none" or engine.window == true then
     return {}
   end
@@ -160,6 +177,7 @@ end
 -- The workload: serve.py, its options, and behind "--" the server.
 local function workload_of(engine, driver)
   return function(cfg)
+    check_session(cfg)
     local url = cfg.server.url
     local argv = { cfg.python, driver,
       "--url", url ~= "" and url or ("http://127.0.0.1:%d"):format(cfg.server.port),

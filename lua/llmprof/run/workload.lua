@@ -16,6 +16,9 @@ local yaml = require "llmprof.yaml"
 
 local workload = {}
 
+-- What a workload is told to run where its window opens and closes, as JSON lists of words.
+workload.WINDOW_OPEN, workload.WINDOW_CLOSE = "LLMPROF_WINDOW_OPEN", "LLMPROF_WINDOW_CLOSE"
+
 
 -- ---- how it is started ----
 

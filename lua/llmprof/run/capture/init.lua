@@ -27,6 +27,7 @@
 -- To add one: a file beside this, a line below, and its name among the choices of
 -- `capture` in recipe/defaults.lua; captures_spec.lua compares the two.
 local alone = require "llmprof.run.capture.alone"
+local attached = require "llmprof.run.capture.attached"
 local builtin = require "llmprof.run.capture.builtin"
 local errors = require "llmprof.base.errors"
 local live = require "llmprof.run.capture.live"
@@ -50,7 +51,8 @@ function capture.of(cfg)
   if cfg.counters == "builtin" and cfg.capture ~= "builtin" then
     errors.raise("usage", "counters=builtin needs capture=builtin: they are taken in one run")
   end
-  return capture.sources[cfg.capture]
+  local source = capture.sources[cfg.capture]
+  return source == with_nsys and attached.wanted(cfg) and attached or source
 end
 
 

@@ -1,29 +1,22 @@
 -- The workload under Nsight Systems: reports, their exports, one timeline.
 local around = require "llmprof.run.capture.around"
 local clock = require "llmprof.base.clock"
-local command_line = require "llmprof.base.command_line"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local gpu_watch = require "llmprof.run.gpu_watch"
 local launch = require "llmprof.run.launch"
 local layout = require "llmprof.bundle.layout"
-local merge = require "llmprof.merge"
 local nsys = require "llmprof.nvidia.nsys"
+local nsys_reports = require "llmprof.run.capture.nsys_reports"
 local private = require "llmprof.bundle.private"
-local scrub = require "llmprof.scrub"
 local sys = require "llmprof.sys"
 local tool = require "llmprof.run.capture.tool"
-local tools = require "llmprof.nvidia.tools"
 local workload = require "llmprof.run.workload"
 
 local files = layout.nsys
 
 -- After a signal nsys still writes its report, in seconds.
 local GRACE = 30
-
--- Permission bits of what only its owner may read.
-local PRIVATE_FOLDER = tonumber("700", 8)
-
 
 -- ---- the run ----
 
@@ -38,24 +31,13 @@ local function no_report(said, result, lines)
 end
 
 
--- Nsys named a file that is no report, or is not there.
-local function no_good_report(ctx, path, lines)
-  nsys.check_importer(tool.of(ctx, nsys))
-  local name = path:match "[^/]+$"
-  errors.raise("failed", path:find "%.qdstrm$"
-    and ("nsys captured, but could not import what it captured (%s)"):format(name)
-    or ("nsys's report %s is empty or not there"):format(name),
-    { detail = workload.tail(lines), hint = "the whole output is in " .. files.log })
-end
-
-
 local function check_reports(ctx, said, result, lines)
   local reports, others = nsys.reports(said)
   if #reports > 0 then
     for _, path in ipairs(others) do ctx.note("not imported, so not analysed: " .. path) end
     return reports
   elseif #others > 0 then
-    no_good_report(ctx, others[1], lines)
+    nsys_reports.no_good(ctx, others[1], lines)
   elseif result.ok and ctx.cfg.nsys.capture_range ~= "none" and not said.range_started then
     errors.raise("nothing", ("nothing was captured: the capture range (%s) never started"):format(
       ctx.cfg.nsys.nvtx_capture or ctx.cfg.nsys.capture_range),
@@ -112,80 +94,6 @@ end
 
 -- ---- what it left ----
 
--- Reports go where they were asked to; on a name clash nsys puts them in /tmp.
-local function settle_reports(ctx, reports)
-  local names = {}
-  for i, path in ipairs(reports) do
-    local name = layout.report(i, #reports, path:match "%.[^.]+$")
-    if fs.realpath(path) ~= fs.realpath(ctx.run:path(name)) then
-      errors.check("failed", fs.copy(path, ctx.run:path(name)))
-      fs.remove(path)
-    end
-    names[i], ctx.outputs[#ctx.outputs + 1] = name, name
-    errors.check("failed", fs.chmod(ctx.run:path(name), private.FILE_MODE))
-  end
-  return names
-end
-
-
-local function export_argv(ctx, report, target, plain)
-  return nsys.export_argv(tool.of(ctx, nsys).path, ctx.run:path(report), target, plain)
-end
-
-
--- Whether the export was made; what nsys said, or why it said nothing.
-local function run_export(ctx, argv, target)
-  ctx.command(argv)
-  local output, result = tools.capture(argv, { timeout = ctx.cfg.nsys.export_timeout_s },
-    ctx.tick)
-  local info = fs.stat(target)
-  return output and info and info.size > 0, output or result
-end
-
-
--- An nsys that refuses --include-blobs is asked again without.
-local function export_raw(ctx, report, target)
-  local made, said = run_export(ctx, export_argv(ctx, report, target), target)
-  local plain = not made and nsys.refuses_blobs(said)
-  if plain then made, said = run_export(ctx, export_argv(ctx, report, target, true), target) end
-  if not made then
-    local by_hand = export_argv(ctx, report, "run.sqlite", plain)
-    errors.raise("failed", ("nsys could not export %s"):format(report),
-      { detail = said, hint = "try it by hand: " .. command_line.show(by_hand) })
-  end
-  errors.check("failed", fs.chmod(target, private.FILE_MODE))
-end
-
-
--- The export holds the whole environment of the workload; the bundle keeps a copy
--- without it, and the export is gone whatever happens.
-local function export(ctx, report, target)
-  ctx.progress(("exporting %s"):format(report))
-  local folder <close> = private.folder(ctx.run:absolute(layout.nsys.folder))
-  local raw = folder.path .. "/run.sqlite"
-  export_raw(ctx, report, raw)
-  if ctx.cfg.nsys.scrub then return errors.check("failed", scrub.copy(raw, target)) end
-  errors.check("failed", fs.rename(raw, target))
-end
-
-
--- Several reports of one run, one per capture range, become one timeline.
-local function export_all(ctx, reports)
-  local timeline = ctx.run:path(layout.timeline)
-  if not ctx.cfg.nsys.scrub then ctx.run:keep_private(layout.timeline) end
-  if #reports == 1 then return export(ctx, reports[1], timeline) end
-  local folder <close> = private.folder(ctx.run:absolute(layout.nsys.folder))
-  local parts = {}
-  for i, report in ipairs(reports) do
-    parts[i] = ("%s/part.%d.sqlite"):format(folder.path, i)
-    export(ctx, report, parts[i])
-  end
-  errors.check("failed", merge.files(parts, timeline))
-  if not ctx.cfg.nsys.scrub then errors.check("failed", fs.chmod(timeline, private.FILE_MODE)) end
-  ctx.note(("%d reports, one per capture range, make one timeline"):format(#reports))
-end
-
-
 -- Every rank's report as a file of its own; the first one's is the timeline.
 local function export_ranks(ctx, said, result, lines)
   local reports, missing = launch.reports(ctx.run, ctx.cfg.launch.ranks)
@@ -194,7 +102,7 @@ local function export_ranks(ctx, said, result, lines)
   for i, report in ipairs(reports) do
     local target = layout.rank_export(report.rank)
     errors.check("failed", fs.chmod(ctx.run:path(report.name), private.FILE_MODE))
-    export(ctx, report.name, ctx.run:path(target))
+    nsys_reports.export(ctx, report.name, ctx.run:path(target))
     if i == 1 then
       errors.check("failed", fs.copy(ctx.run:path(target), ctx.run:path(layout.timeline)))
     end
@@ -206,37 +114,12 @@ local function export_ranks(ctx, said, result, lines)
 end
 
 
--- The reports hold the environment, too, and nothing scrubs them: nobody else may read
--- them, and the manifest says so; or they go.
-local function guard_reports(ctx, reports)
-  for _, name in ipairs(reports) do
-    if ctx.cfg.nsys.keep_report then
-      ctx.run:keep_private(name)
-    else
-      errors.check("failed", fs.remove(ctx.run:path(name)))
-    end
-  end
-end
-
-
 -- ---- as a table ----
 
 local under_nsys = { vendor = nsys }
 
 
 function under_nsys.ready(_, found) nsys.check_importer(found) end
-
-
--- Calls what(...) while nobody else may look into nsys's folder, since nsys makes its
--- report for all to read. After an error it stays so.
-local function guarded(ctx, what, ...)
-  local folder = ctx.run:path(layout.nsys.folder)
-  local mode = errors.check("failed", fs.stat(folder)).mode
-  errors.check("failed", fs.chmod(folder, PRIVATE_FOLDER))
-  local made = table.pack(what(...))
-  errors.check("failed", fs.chmod(folder, mode))
-  return table.unpack(made, 1, made.n)
-end
 
 
 -- Runs nsys; returns what it said, the workload's end and the lines.
@@ -248,10 +131,10 @@ local function capture_reports(ctx, spec)
   if spec.ranks then
     reports = export_ranks(ctx, said, result, lines)
   else
-    reports = settle_reports(ctx, check_reports(ctx, said, result, lines))
-    export_all(ctx, reports)
+    reports = nsys_reports.settle(ctx, check_reports(ctx, said, result, lines))
+    nsys_reports.export_all(ctx, reports)
   end
-  guard_reports(ctx, reports)
+  nsys_reports.guard(ctx, reports)
   return said, result, lines
 end
 
@@ -260,7 +143,7 @@ end
 function under_nsys.capture(ctx)
   local spec = workload.describe(ctx.recipe, ctx.cfg, ctx.run)
   around.before(ctx, spec)
-  local said, result, lines = guarded(ctx, capture_reports, ctx, spec)
+  local said, result, lines = nsys_reports.guarded(ctx, capture_reports, ctx, spec)
   judge_end(ctx, said, result, lines)
   around.after(ctx, spec)
   return true
@@ -297,7 +180,8 @@ function under_nsys.preview(ctx)
   if spec.ranks then
     report, target = layout.rank_report(launch.RANK), layout.rank_export(launch.RANK)
   end
-  local list = { profile_argv(ctx, spec), export_argv(ctx, report, ctx.run:path(target)) }
+  local list = { profile_argv(ctx, spec),
+    nsys_reports.export_argv(ctx, report, ctx.run:path(target)) }
   if around.runs_before(ctx) then table.insert(list, 1, spec.argv) end
   if around.runs_after(ctx) then table.insert(list, spec.argv) end
   return list

@@ -197,6 +197,21 @@ describe("recipes of serving engines", function()
     assert.equal("--attach", from("--attach", before)[1])
   end)
 
+  it("attach to a session in which a server runs already", function()
+    local URL, NAME = "server.url=http://10.0.0.1:80", "server.session=eng"
+    assert.equal("/start_profile", from("--start-path", (halves("recipes/vllm_serve.lua", URL,
+      NAME)))[2])
+    assert.same({}, from("--start-path", (halves("recipes/llama_cpp.lua", URL, NAME))))
+    for message, words in pairs {
+      ["server.session names how a server was started that runs already"] = { NAME,
+        "model.path=/m" },
+      ["server.session is a session of nsys, and capture=none takes none"] = { NAME, URL,
+        "capture=none" } } do
+      local _, wrong = pcall(argv_of, "recipes/vllm_serve.lua", table.unpack(words))
+      assert.equal(message, wrong.message)
+    end
+  end)
+
   it("start Dynamo's frontend before its worker", function()
     local before, behind = halves("recipes/dynamo.lua", "model.path=/m", "server.worker=sglang",
       "server.port=81")

@@ -1,0 +1,183 @@
+-- An engine that somebody else started under `nsys launch --session-new=NAME`: the
+-- workload sends its load and tells the session's collection to begin and to end where
+-- its window does; what nsys then writes goes on as ever.
+local around = require "llmprof.run.capture.around"
+local command_line = require "llmprof.base.command_line"
+local errors = require "llmprof.base.errors"
+local fs = require "llmprof.fs"
+local gpu_watch = require "llmprof.run.gpu_watch"
+local json = require "llmprof.json"
+local layout = require "llmprof.bundle.layout"
+local nsys = require "llmprof.nvidia.nsys"
+local nsys_reports = require "llmprof.run.capture.nsys_reports"
+local sys = require "llmprof.sys"
+local tool = require "llmprof.run.capture.tool"
+local tools = require "llmprof.nvidia.tools"
+local under_nsys = require "llmprof.run.capture.under_nsys"
+local workload = require "llmprof.run.workload"
+
+local files = layout.nsys
+
+-- An nsys whose engine has died writes its report by itself; for so long it is waited
+-- for, in seconds.
+local PATIENCE = 60
+
+-- After a signal the workload still ends the collection, in seconds.
+local GRACE = 30
+
+local under_session = { vendor = nsys }
+
+
+-- The session that the configuration names, or nil.
+function under_session.wanted(cfg)
+  local name = cfg.server and cfg.server.session
+  return name and name ~= "" and name or nil
+end
+
+
+-- ---- the session ----
+
+local function sessions(ctx)
+  local argv = { tool.of(ctx, nsys).path, "sessions", "list" }
+  local said, message = tools.capture(argv, nil, ctx.tick)
+  if not said then errors.raise("tool", message) end
+  return nsys.read_sessions(said)
+end
+
+
+local function find(ctx, name)
+  local list = sessions(ctx)
+  for _, session in ipairs(list) do
+    if session.name == name or session.id == name then return session end
+  end
+  return nil, list
+end
+
+
+-- Raise unless the session is there and collects nothing: nsys starts one that is not
+-- there without a word.
+function under_session.ready(ctx, found)
+  nsys.check_importer(found)
+  local name = under_session.wanted(ctx.cfg)
+  local session, others = find(ctx, name)
+  if not session then
+    local names = {}
+    for i, other in ipairs(others) do names[i] = other.name end
+    errors.raise("failed", ("nsys has no session %s%s"):format(name, #names > 0
+      and ", but " .. table.concat(names, ", ") or ""),
+      { hint = "start the engine with it, as this user on this machine: "
+        .. command_line.show(nsys.launch_argv(ctx.cfg.nsys, name)) .. " ENGINE..." })
+  elseif session.state ~= nsys.IDLE then
+    errors.raise("failed", ("the nsys session %s is busy already (%s)"):format(name, session.state),
+      { hint = ("end what it collects, then try again: nsys stop --session=%s"):format(name) })
+  end
+end
+
+
+local function window(ctx)
+  local path, name = tool.of(ctx, nsys).path, under_session.wanted(ctx.cfg)
+  return nsys.start_argv(ctx.cfg.nsys, path, name, ctx.run:absolute(files.stem)),
+    nsys.stop_argv(path, name)
+end
+
+
+-- ---- the run ----
+
+local function run(ctx, spec)
+  local open, close = window(ctx)
+  local watch, began = gpu_watch.start(), sys.monotonic()
+  local read, said = nsys.reader()
+  local result, lines = workload.run(ctx, { argv = spec.argv, spec = spec,
+    env = { [workload.WINDOW_OPEN] = json.encode(json.list(open)),
+      [workload.WINDOW_CLOSE] = json.encode(json.list(close)) },
+    folder = layout.workload.folder, log = files.log, grace = GRACE,
+    on_line = function(line)
+      read(line)
+      watch.sample()
+      if nsys.begins_window(line) then
+        said.opened = true
+        ctx.time("window_s", (sys.monotonic() - began) / 1e9)
+      end
+      local progress = nsys.progress(line)
+      if progress then ctx.progress(progress) end
+    end, on_idle = watch.sample })
+  ctx.run:write(files.command, ("%s && %s && %s\n"):format(command_line.show(open),
+    command_line.show(spec.argv), command_line.show(close)))
+  around.keep_samples(ctx, watch.stop())
+  return said, result, lines
+end
+
+
+-- The report that a session whose engine has died writes by itself, or nil.
+local function report_of_the_dead(ctx)
+  local until_ns = sys.monotonic() + PATIENCE * 1e9
+  local path = ctx.run:absolute(layout.report(1, 1, ".nsys-rep"))
+  while find(ctx, under_session.wanted(ctx.cfg)) and sys.monotonic() < until_ns do
+    ctx.progress "waiting for the report of the session"
+  end
+  local info = fs.stat(path)
+  return info and info.size > 0 and path or nil
+end
+
+
+local function no_report(said, result, lines)
+  local complaint, ended = said.complaints[1], workload.complaint(result)
+  errors.raise("failed", complaint and complaint.message
+    or ended and "no report of the session; the workload: " .. ended
+    or "no report of the session",
+    { detail = workload.tail(lines), hint = complaint and complaint.hint or
+      "nsys writes it where the engine runs, as its user; the whole output is in " .. files.log })
+end
+
+
+local function reports_of(ctx, said, result, lines)
+  local reports, others = nsys.reports(said)
+  if #reports > 0 then return reports end
+  if #others > 0 then nsys_reports.no_good(ctx, others[1], lines) end
+  local kept = not result.ok and said.opened and report_of_the_dead(ctx)
+  if not kept then no_report(said, result, lines) end
+  ctx.note("the session ended within the window; its report has what it saw until then")
+  return { kept }
+end
+
+
+local function capture(ctx, spec)
+  local said, result, lines = run(ctx, spec)
+  workload.keep_inputs(ctx, layout.workload.folder)
+  local reports = nsys_reports.settle(ctx, reports_of(ctx, said, result, lines))
+  nsys_reports.export_all(ctx, reports)
+  nsys_reports.guard(ctx, reports)
+  return said, result, lines
+end
+
+
+local function judge_end(ctx, said, result, lines)
+  local ended, complaint = workload.complaint(result), said.complaints[1]
+  if not ended then return end
+  ctx.fail_later("failed", complaint and complaint.message or "the workload: " .. ended,
+    { detail = workload.tail(lines),
+      hint = complaint and complaint.hint or "the whole output is in " .. files.log })
+end
+
+
+-- Puts the timeline into the run; raises when there is none.
+function under_session.capture(ctx)
+  local spec = workload.describe(ctx.recipe, ctx.cfg, ctx.run)
+  around.before(ctx, spec)
+  judge_end(ctx, nsys_reports.guarded(ctx, capture, ctx, spec))
+  around.after(ctx, spec)
+  return true
+end
+
+
+under_session.recall = under_nsys.recall
+
+
+function under_session.preview(ctx)
+  local open, close = window(ctx)
+  return { open, workload.describe(ctx.recipe, ctx.cfg).argv, close,
+    nsys_reports.export_argv(ctx, layout.report(1, 1, ".nsys-rep"), ctx.run:path(layout.timeline)) }
+end
+
+
+return under_session
