@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/crew.h"
 #include "formats/json_text.h"
 #include "llmprof/alloc.h"
 #include "llmprof/format.h"
@@ -12,6 +13,8 @@
 
 enum {
   PIECE = 1 << 18,  /* bytes, about */
+  PART = 512,       /* rows that one thread writes at a time */
+  PARTS = 16,       /* of a piece, where there are so many rows */
   LEAST_ROOM = 20,  /* columns of a last column of text */
   JSON_DIGITS = 15, /* up to here what is printed is the shortest, too */
 };
@@ -305,17 +308,82 @@ static void end(llmprof_sheet *s, llmprof_buffer *out) {
   llmprof_buffer_puts(out, s->row ? "\n]\n" : "]\n");
 }
 
+static bool put_rows(llmprof_sheet *s, llmprof_buffer *out, size_t end,
+                     size_t most, llmprof_error *err) {
+  for (; s->row < end && out->size < most; s->row++) {
+    put_row(s, out);
+    if (out->failed || s->cell.failed || s->other.failed)
+      return llmprof_fail_nomem(err);
+  }
+  return true;
+}
+
+/* ---- on several threads ---- */
+
+/* Each worker has a sheet of its own over the same frame. */
+typedef struct writing {
+  size_t row;
+  llmprof_sheet *sheets;
+  llmprof_buffer *texts; /* by worker */
+  llmprof_buffer *out;
+} writing;
+
+static bool write_part(void *user, size_t worker, size_t part,
+                       llmprof_error *err) {
+  const writing *w = user;
+  llmprof_sheet *s = &w->sheets[worker];
+  llmprof_buffer_clear(&w->texts[worker]);
+  s->row = w->row + part * PART;
+  if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
+  return put_rows(s, &w->texts[worker], s->row + PART, SIZE_MAX, err);
+}
+
+static bool take_part(void *user, size_t worker, size_t part,
+                      llmprof_error *err) {
+  (void)part;
+  const writing *w = user;
+  const llmprof_buffer *text = &w->texts[worker];
+  llmprof_buffer_add(w->out, text->bytes, text->size);
+  return !w->out->failed || llmprof_fail_nomem(err);
+}
+
+static bool write_parts(llmprof_sheet *s, llmprof_buffer *out, size_t workers,
+                        llmprof_error *err) {
+  writing w = {.row = s->row,
+               .sheets = llmprof_zalloc(workers, sizeof *w.sheets),
+               .texts = llmprof_zalloc(workers, sizeof *w.texts),
+               .out = out};
+  llmprof_crew crew = {
+      .parts = PARTS, .work = write_part, .take = take_part, .user = &w};
+  bool there = w.sheets && w.texts;
+  for (size_t i = 0; there && i < workers; i++) {
+    w.sheets[i] = *s;
+    w.sheets[i].cell = w.sheets[i].other = (llmprof_buffer){0};
+  }
+  bool ok =
+      there ? llmprof_crew_run(&crew, workers, err) : llmprof_fail_nomem(err);
+  for (size_t i = 0; there && i < workers; i++) {
+    llmprof_buffer_free(&w.sheets[i].cell);
+    llmprof_buffer_free(&w.sheets[i].other);
+    llmprof_buffer_free(&w.texts[i]);
+  }
+  llmprof_free(w.sheets);
+  llmprof_free(w.texts);
+  s->row += PARTS * PART;
+  return ok;
+}
+
 bool llmprof_sheet_next(llmprof_sheet *s, llmprof_buffer *out,
                         llmprof_error *err) {
   size_t rows = llmprof_frame_rows(s->frame), least = out->size + PIECE;
   if (s->done) return true;
   if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
   if (!s->begun) begin(s, out);
-  for (; s->row < rows && out->size < least; s->row++) {
-    put_row(s, out);
-    if (out->failed || s->cell.failed || s->other.failed)
-      return llmprof_fail_nomem(err);
-  }
+  size_t workers = llmprof_crew_size(PARTS);
+  bool many = workers > 1 && rows - s->row >= PARTS * PART;
+  if (!(many ? write_parts(s, out, workers, err)
+             : put_rows(s, out, rows, least, err)))
+    return false;
   if (s->row == rows) end(s, out);
   return !out->failed || llmprof_fail_nomem(err);
 }

@@ -255,18 +255,43 @@ enum {
   EASY_ROOM = 64
 };
 
+/* Digits before `at`, where they begin; two at a time. */
+static size_t put_whole(char *text, size_t at, uint64_t number) {
+  for (; number >= 100; number /= 100) {
+    unsigned two = (unsigned)(number % 100);
+    text[--at] = (char)('0' + two % 10);
+    text[--at] = (char)('0' + two / 10);
+  }
+  if (number >= 10) {
+    text[--at] = (char)('0' + number % 10);
+    number /= 10;
+  }
+  text[--at] = (char)('0' + number);
+  return at;
+}
+
+static size_t put_thousands(char *text, size_t at, uint64_t number,
+                            char separator) {
+  for (int digit = 0; number || !digit; digit++, number /= 10) {
+    if (digit && digit % 3 == 0) text[--at] = separator;
+    text[--at] = (char)('0' + number % 10);
+  }
+  return at;
+}
+
 /* Append number / 10^places. */
 static void append_fixed(llmprof_buffer *out, bool negative, uint64_t number,
                          int places, char separator) {
   char text[EASY_ROOM];
   size_t at = sizeof text;
   negative = negative && number;
-  for (int digit = 0; number || digit <= places; digit++, number /= 10) {
-    int whole = digit - places;
-    if (whole == 0 && places) text[--at] = '.';
-    if (whole > 0 && whole % 3 == 0 && separator) text[--at] = separator;
+  for (int digit = 0; digit < places; digit++, number /= 10)
     text[--at] = (char)('0' + number % 10);
-  }
+  if (places) text[--at] = '.';
+  if (separator)
+    at = put_thousands(text, at, number, separator);
+  else
+    at = put_whole(text, at, number);
   if (negative) text[--at] = '-';
   llmprof_buffer_add(out, text + at, sizeof text - at);
 }

@@ -19,9 +19,7 @@ local function declared_for(trace)
 end
 
 
--- Results of a trace, as llmprof.analysis makes them.
-function bare.results(path)
-  local trace = trace_file.open(path)
+local function results_of(trace, path)
   local found = stages.find(trace, declared_for(trace), "auto")
   if #found.instances == 0 then
     errors.raise("nothing", path .. ": no GPU operation and no NVTX range: nothing to compare")
@@ -32,6 +30,17 @@ function bare.results(path)
     source = { timeline = { from = "trace", file = path, export_schema = info.schema,
       export_product = info.product } },
     trace = trace, found = found, kernels = list, gpu = {} }
+end
+
+
+-- Results of a trace, as llmprof.analysis makes them. What they were made of is given back
+-- before another trace is read.
+function bare.results(path)
+  local trace = trace_file.open(path)
+  local results = results_of(trace, path)
+  trace:close()
+  collectgarbage()
+  return results
 end
 
 

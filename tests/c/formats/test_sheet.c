@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "llmprof/bounds.h"
 #include "llmprof/interrupt.h"
 #include "support.h"
 
@@ -258,6 +259,56 @@ static void test_interrupt(void **state) {
   }
 }
 
+enum {
+  LOTS = 30000
+};
+
+static llmprof_frame *lots_of(const made *m, int64_t *numbers, double *reals,
+                              uint32_t *texts) {
+  for (size_t i = 0; i < LOTS; i++) {
+    numbers[i] = (int64_t)(i * i) % 999999937 - 1000;
+    reals[i] = i % 7 ? (double)numbers[i] / 3 : NAN;
+    texts[i] = m->names[i % ROWS];
+  }
+  const llmprof_column columns[COLUMNS] = {
+      {.name = "id", .type = LLMPROF_I64, .data = numbers},
+      {.name = "count", .type = LLMPROF_I64, .data = numbers},
+      {.name = "share", .type = LLMPROF_F64, .data = reals},
+      {.name = "name", .type = LLMPROF_STRING_ID, .data = texts},
+  };
+  return test_frame(LOTS, m->pool, columns, COLUMNS);
+}
+
+static void test_threads(void **state) {
+  (void)state;
+  static int64_t numbers[LOTS];
+  static double reals[LOTS];
+  static uint32_t texts[LOTS];
+  made m;
+  assert_true(make(&m, NULL));
+  llmprof_frame *frame = lots_of(&m, numbers, reals, texts);
+  for (int format = LLMPROF_SHEET_CSV; format <= LLMPROF_SHEET_LINES;
+       format++) {
+    llmprof_sheet_options options = {
+        .format = (llmprof_sheet_format)format, .guard = true, .width = 60};
+    llmprof_buffer alone = {0};
+    llmprof_bound_set(LLMPROF_BOUND_THREADS, 1);
+    assert_true(write(frame, shown, COLUMNS, &options, &alone, NULL));
+    for (uint64_t threads = 2; threads < 5; threads++) {
+      llmprof_buffer several = {0};
+      llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
+      assert_true(write(frame, shown, COLUMNS, &options, &several, NULL));
+      assert_int_equal(several.size, alone.size);
+      assert_memory_equal(several.bytes, alone.bytes, alone.size);
+      llmprof_buffer_free(&several);
+    }
+    llmprof_buffer_free(&alone);
+  }
+  llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
+  llmprof_frame_free(frame);
+  made_free(&m);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_csv),
@@ -268,6 +319,7 @@ int main(void) {
       cmocka_unit_test(test_scales),
       cmocka_unit_test(test_no_rows),
       cmocka_unit_test(test_pieces),
+      cmocka_unit_test(test_threads),
       cmocka_unit_test(test_allocations),
       cmocka_unit_test(test_interrupt),
   };
