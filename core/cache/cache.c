@@ -270,6 +270,11 @@ static bool was_opened_before(const cache *c) {
   return c->notes_file.bytes != NULL;
 }
 
+bool llmprof_cache_keeps_columns(const llmprof_trace *trace) {
+  const cache *c = cache_of(trace);
+  return c && was_opened_before(c);
+}
+
 static bool save_all(saving *s, size_t unshelved, llmprof_error *err) {
   const cache *c = s->cache;
   bool ok = true;

@@ -195,7 +195,8 @@ typedef struct task {
   const double *wanted; /* percentiles */
   size_t wanted_count;
   size_t largest, workers, parts;
-  int64_t *scratch; /* by worker, room to sort the largest group */
+  int64_t *scratch; /* by worker, room to sort the largest group; NULL where
+                       nothing is sorted */
   llmprof_summary *summaries;
 } task;
 
@@ -251,10 +252,13 @@ static bool summarize_group(const task *t, size_t group, void *scratch,
   return ok || fail_range(t->blocks.column, err);
 }
 
+/* sorts: also values that are near each other. */
 static bool task_init(task *t, llmprof_frame *frame, size_t number,
-                      const llmprof_groups *groups, llmprof_error *err) {
+                      const llmprof_groups *groups, bool sorts,
+                      llmprof_error *err) {
   if (!llmprof_blocks_load(&t->blocks, frame, number, groups, err))
     return false;
+  if (t->blocks.near && !sorts) return true;
   t->largest = llmprof_blocks_largest(&t->blocks);
   t->scratch = llmprof_alloc(t->workers * t->largest, sizeof *t->scratch);
   return t->scratch || llmprof_fail_nomem(err);
@@ -282,7 +286,7 @@ static size_t group_from(const llmprof_blocks *b, size_t value) {
 static bool summarize_part(void *user, size_t worker, size_t part,
                            llmprof_error *err) {
   const task *t = user;
-  int64_t *scratch = t->scratch + worker * t->largest;
+  int64_t *scratch = t->scratch ? t->scratch + worker * t->largest : NULL;
   size_t end = part + 1 < t->parts ? group_from(&t->blocks, (part + 1) * EACH)
                                    : t->blocks.groups;
   for (size_t g = group_from(&t->blocks, part * EACH); g < end; g++) {
@@ -303,7 +307,7 @@ bool llmprof_summarize(llmprof_frame *frame, size_t number,
             .parts = parts,
             .summaries = summaries};
   llmprof_crew crew = {.parts = parts, .work = summarize_part, .user = &t};
-  bool ok = task_init(&t, frame, number, groups, err) &&
+  bool ok = task_init(&t, frame, number, groups, wanted_count > 0, err) &&
             llmprof_crew_run(&crew, t.workers, err);
   task_free(&t);
   return ok;
@@ -394,7 +398,7 @@ bool llmprof_distinct(llmprof_frame *frame, size_t number,
                       const llmprof_groups *groups, size_t *distinct,
                       llmprof_error *err) {
   task t = {.workers = 1};
-  bool ok = task_init(&t, frame, number, groups, err);
+  bool ok = task_init(&t, frame, number, groups, true, err);
   uint32_t *marks = ok ? make_marks(&t.blocks) : NULL; /* or sort */
   for (size_t g = 0; ok && g < groups->count; g++) {
     distinct[g] = distinct_of(&t, g, marks);

@@ -110,7 +110,8 @@ static void set_integer(lua_State *L, const char *field, int64_t value) {
 }
 
 /* trace:info() -> { path, reader, schema, product, epoch (ns since 1970),
- * cached (true: its columns were in the cache) }; what the file does not say is
+ * cached (true: its columns were in the cache), keeps (true: what is loaded of
+ * it goes there) }; what the file does not say is
  * nil */
 static int f_info(lua_State *L) {
   const llmprof_trace *trace = check_trace(L);
@@ -123,6 +124,10 @@ static int f_info(lua_State *L) {
   if (llmprof_cache_was_used(trace)) {
     lua_pushboolean(L, true);
     lua_setfield(L, -2, "cached");
+  }
+  if (llmprof_cache_keeps_columns(trace)) {
+    lua_pushboolean(L, true);
+    lua_setfield(L, -2, "keeps");
   }
   return 1;
 }
@@ -210,6 +215,20 @@ static int f_has(lua_State *L) {
   int has = llmprof_trace_recorded(trace, (llmprof_trace_table)table, &err);
   if (has < 0) return llmprof_lua_fail(L, &err);
   lua_pushboolean(L, has);
+  return 1;
+}
+
+/* trace:narrow_calls { durations, launches } -> keep no more of API calls than
+ * what each took, and those that launched operations; "call" numbers these
+ * then. false: all of them are at hand */
+static int f_narrow_calls(lua_State *L) {
+  llmprof_trace *trace = check_trace(L);
+  unsigned parts = 0;
+  if (llmprof_lua_opt_bool(L, 2, "durations", false))
+    parts |= LLMPROF_CALLS_DURATIONS;
+  if (llmprof_lua_opt_bool(L, 2, "launches", false))
+    parts |= LLMPROF_CALLS_LAUNCHES;
+  lua_pushboolean(L, llmprof_trace_narrow_calls(trace, parts));
   return 1;
 }
 
@@ -446,6 +465,25 @@ static int f_label_spans(lua_State *L) {
   return 1;
 }
 
+/* trace:write_folded(frame, path [, options]) -> { stacks, samples,
+ * without_stack } of the CPU samples that were written as collapsed stacks |
+ * nil, message, code. options: packed (boolean: as gzip) */
+static int f_write_folded(lua_State *L) {
+  llmprof_trace *trace = check_trace(L);
+  llmprof_frame *samples = llmprof_lua_check_frame(L, 2);
+  const char *path = llmprof_lua_check_path(L, 3);
+  bool packed = llmprof_lua_opt_bool(L, 4, "packed", false);
+  llmprof_folded_counts written;
+  llmprof_error err;
+  if (!llmprof_folded_write(trace, samples, path, packed, &written, &err))
+    return llmprof_lua_fail(L, &err);
+  lua_newtable(L);
+  set_integer(L, "stacks", (int64_t)written.stacks);
+  set_integer(L, "samples", written.samples);
+  set_integer(L, "without_stack", written.without_stack);
+  return 1;
+}
+
 /* ---- perfetto ---- */
 
 /* The option `windows`; the array is a userdata left on the stack. */
@@ -522,6 +560,7 @@ static const luaL_Reg methods[] = {
     {"threads", f_threads},
     {"has", f_has},
     {"knows", f_knows},
+    {"narrow_calls", f_narrow_calls},
     {"diagnostics", f_diagnostics},
     {"frame", f_frame},
     {"steps", f_steps},
@@ -530,6 +569,7 @@ static const luaL_Reg methods[] = {
     {"stack_tree", f_stack_tree},
     {"stack_functions", f_stack_functions},
     {"perfetto", f_perfetto},
+    {"write_folded", f_write_folded},
     {"sqlite", f_sqlite},
     {"note", f_note},
     {"save", f_save},

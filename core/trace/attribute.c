@@ -55,8 +55,9 @@ static bool buckets_fill(buckets *b, size_t count, size_t keys,
 
 static uint32_t call_process(const void *user, size_t row) {
   const llmprof_trace *trace = user;
-  uint32_t thread = trace->calls.thread[row];
-  if (thread == LLMPROF_NONE || trace->calls.correlation[row] == LLMPROF_NONE)
+  const llmprof_calls *calls = llmprof_trace_launching(trace);
+  uint32_t thread = calls->thread[row];
+  if (thread == LLMPROF_NONE || calls->correlation[row] == LLMPROF_NONE)
     return LLMPROF_NONE;
   return trace->threads[thread].process;
 }
@@ -97,7 +98,7 @@ static void match_ops(llmprof_trace *trace, const buckets *calls,
   const llmprof_ops *ops = &trace->ops;
   const llmprof_place *places =
       (const llmprof_place *)(const void *)trace->places.records;
-  const uint32_t *correlation = trace->calls.correlation;
+  const uint32_t *correlation = llmprof_trace_launching(trace)->correlation;
   for (size_t op = 0; op < ops->count; op++) {
     uint32_t process = places[ops->place[op]].process;
     uint32_t wanted = ops->correlation[op];
@@ -116,16 +117,16 @@ static void match_ops(llmprof_trace *trace, const buckets *calls,
 
 static bool find_calls(llmprof_trace *trace) {
   size_t processes = trace->process_ids.count;
+  const llmprof_calls *rows = llmprof_trace_launching(trace);
   buckets calls;
   size_t *cursor = llmprof_alloc(processes, sizeof *cursor);
-  bool ok = buckets_fill(&calls, trace->calls.count, processes, call_process,
-                         trace) &&
+  bool ok = buckets_fill(&calls, rows->count, processes, call_process, trace) &&
             cursor;
   for (size_t p = 0; ok && p < processes; p++) {
     cursor[p] = calls.start[p];
     ok = llmprof_sort_rows_u32(calls.rows + calls.start[p],
                                calls.start[p + 1] - calls.start[p],
-                               trace->calls.correlation);
+                               rows->correlation);
   }
   if (ok) match_ops(trace, &calls, cursor);
   buckets_free(&calls);
@@ -144,6 +145,7 @@ typedef struct open_range {
 
 typedef struct sweep {
   llmprof_trace *trace;
+  const llmprof_calls *calls;
   uint8_t *launches;      /* by call: 1 if it launched an operation */
   uint32_t *link_of_call; /* for those, the chain or LLMPROF_NONE */
   open_range *open;       /* by start */
@@ -166,7 +168,7 @@ enum {
 
 static size_t most_links(const llmprof_trace *trace) {
   uint64_t ratio = llmprof_bound_get(LLMPROF_BOUND_RATIO);
-  size_t events = trace->ranges.count + trace->calls.count;
+  size_t events = trace->ranges.count + llmprof_trace_calls_read(trace);
   return ratio ? MANY_LINKS + events * (size_t)ratio : SIZE_MAX;
 }
 
@@ -291,7 +293,7 @@ static bool make_chain(sweep *s, int64_t end, uint32_t *chain) {
 }
 
 static bool place_call(sweep *s, uint32_t call) {
-  const llmprof_calls *calls = &s->trace->calls;
+  const llmprof_calls *calls = s->calls;
   if (!goes_on(s, s->nested && !s->changed ? 1 : s->open_count)) return false;
   pop_ended(s, calls->start[call]);
   if (s->min_end < calls->end[call]) { /* not all of them enclose it */
@@ -314,7 +316,7 @@ static bool sweep_thread(sweep *s, const uint32_t *ranges, size_t range_count,
   s->min_end = INT64_MAX;
   size_t next = 0;
   for (size_t i = 0; i < call_count; i++) {
-    int64_t start = s->trace->calls.start[calls[i]];
+    int64_t start = s->calls->start[calls[i]];
     while (next < range_count && r->start[ranges[next]] <= start) {
       if (!open_one(s, ranges[next++])) return false;
     }
@@ -362,7 +364,7 @@ static uint32_t range_thread(const void *user, size_t row) {
 
 static uint32_t launch_thread(const void *user, size_t row) {
   const sweep *s = user;
-  const llmprof_calls *calls = &s->trace->calls;
+  const llmprof_calls *calls = s->calls;
   if (!s->launches[row] || calls->start[row] == LLMPROF_ABSENT ||
       calls->end[row] == LLMPROF_ABSENT)
     return LLMPROF_NONE;
@@ -377,7 +379,7 @@ static bool sweep_buckets(sweep *s, const buckets *ranges,
     size_t range_count = ranges->start[t + 1] - ranges->start[t];
     size_t call_count = calls->start[t + 1] - calls->start[t];
     if (!sort_ranges(&s->trace->ranges, range_rows, range_count) ||
-        !llmprof_sort_rows_i64(call_rows, call_count, s->trace->calls.start) ||
+        !llmprof_sort_rows_i64(call_rows, call_count, s->calls->start) ||
         !sweep_thread(s, range_rows, range_count, call_rows, call_count))
       return false;
   }
@@ -389,7 +391,7 @@ static bool sweep_threads(sweep *s) {
   buckets ranges = {0}, calls = {0};
   bool ok =
       buckets_fill(&ranges, s->trace->ranges.count, threads, range_thread, s) &&
-      buckets_fill(&calls, s->trace->calls.count, threads, launch_thread, s) &&
+      buckets_fill(&calls, s->calls->count, threads, launch_thread, s) &&
       sweep_buckets(s, &ranges, &calls);
   buckets_free(&ranges);
   buckets_free(&calls);
@@ -398,12 +400,16 @@ static bool sweep_threads(sweep *s) {
 
 static bool find_links(llmprof_trace *trace, llmprof_error *err) {
   llmprof_attribution *a = &trace->attribution;
-  sweep s = {.trace = trace, .most_links = most_links(trace), .err = err};
-  s.launches = llmprof_zalloc(trace->calls.count, sizeof *s.launches);
-  s.link_of_call = llmprof_alloc(trace->calls.count, sizeof *s.link_of_call);
+  const llmprof_calls *calls = llmprof_trace_launching(trace);
+  sweep s = {.trace = trace,
+             .calls = calls,
+             .most_links = most_links(trace),
+             .err = err};
+  s.launches = llmprof_zalloc(calls->count, sizeof *s.launches);
+  s.link_of_call = llmprof_alloc(calls->count, sizeof *s.link_of_call);
   s.filled = llmprof_alloc(trace->ranges.count, sizeof *s.filled);
   bool ok = s.launches && s.link_of_call && s.filled;
-  for (size_t call = 0; ok && call < trace->calls.count; call++)
+  for (size_t call = 0; ok && call < calls->count; call++)
     s.link_of_call[call] = LLMPROF_NONE;
   for (size_t op = 0; ok && op < trace->ops.count; op++)
     if (a->call[op] != LLMPROF_NONE) s.launches[a->call[op]] = 1;
@@ -438,12 +444,14 @@ static bool attribute(llmprof_trace *trace, llmprof_error *err) {
 const llmprof_attribution *llmprof_trace_attribution(llmprof_trace *trace,
                                                      llmprof_error *err) {
   if (trace->attributed) return &trace->attribution;
-  if (!llmprof_trace_ops(trace, err) || !llmprof_trace_calls(trace, err) ||
+  if (!llmprof_trace_ops(trace, err) ||
+      !llmprof_trace_load_launching(trace, err) ||
       !llmprof_trace_ranges(trace, err))
     return NULL;
   llmprof_error why = {0};
   trace->attributed = llmprof_image_take(trace, LLMPROF_PIECE_ATTRIBUTION) ||
                       attribute(trace, &why);
+  if (trace->attributed) llmprof_narrow_attributed(&trace->narrow);
   if (trace->attributed) return &trace->attribution;
   llmprof_attribution_free(&trace->attribution);
   if (why.code && err) *err = why;

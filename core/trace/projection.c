@@ -80,7 +80,8 @@ static bool project(llmprof_trace *trace) {
   const llmprof_attribution *a = &trace->attribution;
   extent *links = llmprof_alloc(a->link_count, sizeof *links);
   extent *ranges = llmprof_alloc(trace->ranges.count, sizeof *ranges);
-  uint8_t *counted = llmprof_zalloc(trace->calls.count, sizeof *counted);
+  uint8_t *counted =
+      llmprof_zalloc(llmprof_trace_launching(trace)->count, sizeof *counted);
   bool ok = links && ranges && counted;
   if (ok) {
     for (size_t l = 0; l < a->link_count; l++) links[l] = nothing;

@@ -42,7 +42,7 @@ static bool open_step(steps *s, const step_key *key, uint32_t *row) {
 
 static void extend(step *s, const llmprof_trace *trace, size_t op) {
   uint32_t call = trace->attribution.call[op];
-  int64_t launched = trace->calls.start[call];
+  int64_t launched = llmprof_trace_launching(trace)->start[call];
   if (s->launched == LLMPROF_ABSENT || launched < s->launched)
     s->launched = launched;
   if (trace->ops.start[op] < s->start) s->start = trace->ops.start[op];

@@ -1,5 +1,5 @@
-/* The builder: rows of a reader become columns of a trace. Ranges are in
- * trace_builder_ranges.c. */
+/* The builder: rows of a reader become columns of a trace. Calls and
+ * ranges are in trace_builder_calls.c and trace_builder_ranges.c. */
 #include "llmprof/trace_builder.h"
 
 #include <stdio.h>
@@ -336,39 +336,6 @@ bool llmprof_builder_end_details(llmprof_builder *b, llmprof_error *err) {
   return b->detail_count == llmprof_builder_kernels(b) ||
          llmprof_fail(err, LLMPROF_IO, "%s: changed while it was read",
                       b->trace->path);
-}
-
-/* ---- API calls ---- */
-
-static inline bool put_call(llmprof_calls *calls,
-                            const llmprof_call_row *call) {
-  size_t row = calls->count++;
-  calls->start[row] = call->start;
-  calls->end[row] = call->end;
-  calls->thread[row] = call->thread;
-  calls->correlation[row] = call->correlation;
-  calls->name[row] = call->name;
-  return true;
-}
-
-__attribute__((noinline)) static bool
-grow_and_put_call(llmprof_builder *b, const llmprof_call_row *call,
-                  llmprof_error *err) {
-  llmprof_calls *calls = &b->trace->calls;
-  size_t cap;
-  if (!llmprof_builder_grow(b, calls->count, b->call_cap, "API calls", &cap,
-                            err))
-    return false;
-  if (!llmprof_calls_resize(calls, cap)) return llmprof_fail_nomem(err);
-  b->call_cap = cap;
-  return put_call(calls, call);
-}
-
-bool llmprof_builder_add_call(llmprof_builder *b, const llmprof_call_row *call,
-                              llmprof_error *err) {
-  llmprof_calls *calls = &b->trace->calls;
-  return calls->count == b->call_cap ? grow_and_put_call(b, call, err)
-                                     : put_call(calls, call);
 }
 
 /* ---- hardware samples ---- */

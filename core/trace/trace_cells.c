@@ -159,12 +159,22 @@ static bool have_both(llmprof_trace *trace, size_t index, size_t array,
                      llmprof_trace_have(trace, index, err)));
 }
 
+/* Where an array of calls is, which may be of those that launched something. */
+static size_t place_of(const llmprof_trace *trace, size_t array) {
+  bool of_calls = array >= AT(calls) && array < AT(calls) + sizeof trace->calls;
+  return of_calls && llmprof_trace_launching(trace) != &trace->calls
+             ? array - AT(calls) + AT(narrow.launches)
+             : array;
+}
+
 static bool reach(const llmprof_axis *from, const llmprof_column_spec *spec,
                   llmprof_column *column, llmprof_error *err) {
   llmprof_trace *trace = from->trace;
-  if (!have_both(trace, spec->index, spec->array, err)) return false;
-  if (spec->array) {
-    column->data = array_at(trace, spec->array);
+  if (!llmprof_trace_have(trace, spec->index, err)) return false;
+  size_t array = place_of(trace, spec->array);
+  if (!have_both(trace, spec->index, array, err)) return false;
+  if (array) {
+    column->data = array_at(trace, array);
   } else {
     const llmprof_kept_cells *kept =
         keep(from, spec, count_at(trace, spec->domain), err);

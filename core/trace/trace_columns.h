@@ -73,16 +73,6 @@ static inline int64_t llmprof_widen(uint32_t value) {
   return value == LLMPROF_NONE ? LLMPROF_ABSENT : (int64_t)value;
 }
 
-/* In ns; absent when either time is, or when they are more than 292 years
- * apart, as only a broken file says. */
-static inline int64_t llmprof_between(int64_t start, int64_t end) {
-  int64_t time;
-  if (start == LLMPROF_ABSENT || end == LLMPROF_ABSENT ||
-      __builtin_sub_overflow(end, start, &time))
-    return LLMPROF_ABSENT;
-  return time;
-}
-
 static inline int64_t llmprof_thread_pid(const llmprof_trace *trace,
                                          size_t thread) {
   if (thread == LLMPROF_NONE) return LLMPROF_ABSENT;

@@ -121,7 +121,40 @@ static llmprof_frame *part_frame(llmprof_trace *trace, llmprof_part part,
       &(llmprof_axis){trace, (int)part, 0, *count, *count, NULL, specs}, err);
 }
 
+/* Name and duration become the frame's; another one has them read again. */
+static bool give_durations(llmprof_narrow *n, llmprof_frame *frame,
+                           llmprof_error *err) {
+  uint32_t *name = n->name;
+  void *duration = n->duration;
+  llmprof_column_type type = n->is_long ? LLMPROF_I64 : LLMPROF_U32;
+  n->name = NULL;
+  n->duration = NULL;
+  llmprof_durations_free(n);
+  bool ok =
+      llmprof_frame_give(frame, "name", NULL, LLMPROF_STRING_ID, name, err);
+  if (ok)
+    return llmprof_frame_give(frame, "duration", "ns", type, duration, err);
+  llmprof_free(duration);
+  return false;
+}
+
+static llmprof_frame *durations_frame(llmprof_trace *trace,
+                                      llmprof_error *err) {
+  llmprof_narrow *n = &trace->narrow;
+  if (!n->cap && !llmprof_narrow_load(trace, LLMPROF_CALLS_DURATIONS, err))
+    return NULL;
+  if (!n->cap && !llmprof_durations_resize(n, 1)) /* there are no calls */
+    return llmprof_fail_nomem(err), NULL;
+  llmprof_frame *frame = llmprof_frame_new(n->count, trace->strings);
+  if (!frame) return llmprof_fail_nomem(err), NULL;
+  if (give_durations(n, frame, err)) return frame;
+  llmprof_frame_free(frame);
+  return NULL;
+}
+
 static llmprof_frame *api_frame(llmprof_trace *trace, llmprof_error *err) {
+  if (llmprof_narrow_is_used(trace, LLMPROF_CALLS_DURATIONS))
+    return durations_frame(trace, err);
   return part_frame(trace, LLMPROF_PART_CALLS, &trace->calls.count,
                     llmprof_api_columns, err);
 }

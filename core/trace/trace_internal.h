@@ -56,6 +56,22 @@ typedef struct llmprof_image {
   size_t rows[LLMPROF_PARTS];
 } llmprof_image;
 
+/* What is kept of API calls where not all of it will be asked for. */
+typedef struct llmprof_narrow {
+  unsigned kept;    /* of llmprof_calls_part; 0: all, as usual */
+  unsigned loading; /* while they are read */
+  unsigned loaded;  /* once, though a frame may have taken it since */
+  size_t count;     /* calls that were read */
+  size_t cap;       /* of name and duration, 0 where a frame took them */
+  uint32_t *name;
+  void *duration; /* uint32_t, UINT32_MAX: absent; int64_t where is_long */
+  bool is_long;
+  llmprof_calls launches; /* what may have launched an operation */
+  size_t launch_cap;
+  uint64_t *ids; /* while they are read: bits of correlation ids */
+  uint64_t id_mask;
+} llmprof_narrow;
+
 struct llmprof_trace {
   char *path;
   llmprof_strings *strings;
@@ -89,6 +105,7 @@ struct llmprof_trace {
   llmprof_ops ops;
   llmprof_details details;
   llmprof_calls calls;
+  llmprof_narrow narrow;
   llmprof_ranges ranges;
   llmprof_samples samples;
   llmprof_cpu_samples cpu_samples;
@@ -138,6 +155,10 @@ bool llmprof_ranges_resize(llmprof_ranges *ranges, size_t cap);
 bool llmprof_samples_resize(llmprof_samples *samples, size_t cap);
 bool llmprof_cpu_samples_resize(llmprof_cpu_samples *samples, size_t cap);
 
+void llmprof_calls_free(llmprof_calls *calls);
+bool llmprof_durations_resize(llmprof_narrow *narrow, size_t cap);
+void llmprof_durations_free(llmprof_narrow *narrow);
+void llmprof_launches_free(llmprof_narrow *narrow);
 void llmprof_attribution_free(llmprof_attribution *attribution);
 
 /* No rows of the part any more. */
@@ -159,6 +180,36 @@ bool llmprof_trace_ranges_around_samples(const llmprof_trace *trace,
 /* Rows of a part, as they are counted now; and that frames were told so. */
 size_t llmprof_trace_rows(const llmprof_trace *trace, llmprof_part part);
 void llmprof_trace_promise(llmprof_trace *trace, llmprof_part part);
+
+/* ---- calls of which a part is kept (trace_narrow.c) ---- */
+
+/* Is this part kept in place of all calls? */
+bool llmprof_narrow_is_used(const llmprof_trace *trace, unsigned part);
+
+/* Read what is kept of calls: this part of it, and what was not read yet. */
+bool llmprof_narrow_load(llmprof_trace *trace, unsigned part,
+                         llmprof_error *err);
+
+/* The correlation ids of operations, in bits that some others share. */
+bool llmprof_narrow_note_ids(llmprof_trace *trace, llmprof_error *err);
+void llmprof_narrow_forget_ids(llmprof_narrow *narrow);
+
+/* Operations have their calls: what only served to find these goes. */
+void llmprof_narrow_attributed(llmprof_narrow *narrow);
+
+/* How many calls there are, kept or not. */
+static inline size_t llmprof_trace_calls_read(const llmprof_trace *trace) {
+  const llmprof_narrow *n = &trace->narrow;
+  return n->loaded & LLMPROF_CALLS_LAUNCHES ? n->count : trace->calls.count;
+}
+
+/* The calls that the attribution is about, once they are loaded. */
+bool llmprof_trace_load_launching(llmprof_trace *trace, llmprof_error *err);
+static inline const llmprof_calls *
+llmprof_trace_launching(const llmprof_trace *trace) {
+  const llmprof_narrow *n = &trace->narrow;
+  return n->loaded & LLMPROF_CALLS_LAUNCHES ? &n->launches : &trace->calls;
+}
 
 /* ---- building ---- */
 
@@ -205,5 +256,27 @@ bool llmprof_trace_count(llmprof_trace *trace, llmprof_part part,
 /* Once: load the part, or fail and leave it empty. */
 bool llmprof_trace_load(llmprof_trace *trace, llmprof_part part,
                         llmprof_error *err);
+
+/* In the room that is there. */
+static inline bool llmprof_calls_put(llmprof_calls *calls,
+                                     const llmprof_call_row *call) {
+  size_t row = calls->count++;
+  calls->start[row] = call->start;
+  calls->end[row] = call->end;
+  calls->thread[row] = call->thread;
+  calls->correlation[row] = call->correlation;
+  calls->name[row] = call->name;
+  return true;
+}
+
+/* In ns; absent when either time is, or when they are more than 292 years
+ * apart, as only a broken file says. */
+static inline int64_t llmprof_between(int64_t start, int64_t end) {
+  int64_t time;
+  if (start == LLMPROF_ABSENT || end == LLMPROF_ABSENT ||
+      __builtin_sub_overflow(end, start, &time))
+    return LLMPROF_ABSENT;
+  return time;
+}
 
 #endif

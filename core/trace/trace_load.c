@@ -68,8 +68,49 @@ bool llmprof_trace_load(llmprof_trace *trace, llmprof_part part,
   return trace->loaded[part];
 }
 
+/* ---- calls of which a part is kept ---- */
+
+static bool read_parts(llmprof_trace *trace, unsigned parts,
+                       llmprof_error *err) {
+  llmprof_narrow *n = &trace->narrow;
+  if (parts & LLMPROF_CALLS_LAUNCHES &&
+      (!llmprof_trace_load(trace, LLMPROF_PART_OPS, err) ||
+       !llmprof_narrow_note_ids(trace, err)))
+    return false;
+  n->loading = parts;
+  n->count = 0;
+  bool ok = fill(trace, LLMPROF_PART_CALLS, err);
+  n->loading = 0;
+  return ok;
+}
+
+bool llmprof_narrow_load(llmprof_trace *trace, unsigned part,
+                         llmprof_error *err) {
+  llmprof_narrow *n = &trace->narrow;
+  unsigned parts = (part & n->kept) | (n->kept & ~n->loaded);
+  bool ok = read_parts(trace, parts, err);
+  llmprof_narrow_forget_ids(n);
+  if (ok) {
+    n->loaded |= parts;
+    return true;
+  }
+  if (parts & LLMPROF_CALLS_DURATIONS) llmprof_durations_free(n);
+  if (parts & LLMPROF_CALLS_LAUNCHES) llmprof_launches_free(n);
+  return false;
+}
+
+bool llmprof_trace_load_launching(llmprof_trace *trace, llmprof_error *err) {
+  if (trace->narrow.loaded & LLMPROF_CALLS_LAUNCHES) return true;
+  return llmprof_narrow_is_used(trace, LLMPROF_CALLS_LAUNCHES)
+             ? llmprof_narrow_load(trace, LLMPROF_CALLS_LAUNCHES, err)
+             : llmprof_trace_load(trace, LLMPROF_PART_CALLS, err);
+}
+
 bool llmprof_trace_count(llmprof_trace *trace, llmprof_part part,
                          llmprof_error *err) {
+  unsigned kept = trace->narrow.kept;
+  if (part == LLMPROF_PART_CALLS && llmprof_narrow_is_used(trace, kept))
+    return trace->narrow.loaded || llmprof_narrow_load(trace, kept, err);
   return trace->image.pieces[part] || llmprof_trace_load(trace, part, err);
 }
 

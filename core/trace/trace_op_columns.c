@@ -85,7 +85,8 @@ SHAPE(dynamic_shared, dynamic_shared)
 
 static uint32_t launch_thread(const llmprof_trace *t, size_t row) {
   uint32_t call = t->attribution.call[row];
-  return call == LLMPROF_NONE ? LLMPROF_NONE : t->calls.thread[call];
+  return call == LLMPROF_NONE ? LLMPROF_NONE
+                              : llmprof_trace_launching(t)->thread[call];
 }
 
 static int64_t launch_pid(const llmprof_trace *t, size_t row) {
@@ -98,12 +99,14 @@ static int64_t launch_tid(const llmprof_trace *t, size_t row) {
 
 static int64_t launch_start(const llmprof_trace *t, size_t row) {
   uint32_t call = t->attribution.call[row];
-  return call == LLMPROF_NONE ? LLMPROF_ABSENT : t->calls.start[call];
+  return call == LLMPROF_NONE ? LLMPROF_ABSENT
+                              : llmprof_trace_launching(t)->start[call];
 }
 
 static int64_t launch_end(const llmprof_trace *t, size_t row) {
   uint32_t call = t->attribution.call[row];
-  return call == LLMPROF_NONE ? LLMPROF_ABSENT : t->calls.end[call];
+  return call == LLMPROF_NONE ? LLMPROF_ABSENT
+                              : llmprof_trace_launching(t)->end[call];
 }
 
 static int64_t launch_time(const llmprof_trace *t, size_t row) {

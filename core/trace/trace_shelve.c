@@ -34,6 +34,7 @@ bool llmprof_trace_have(llmprof_trace *trace, size_t at, llmprof_error *err) {
 
 size_t llmprof_trace_unshelved(const llmprof_trace *trace) {
   size_t bytes = 0;
+  if (trace->narrow.kept) return 0;
   for (size_t i = 0; i < llmprof_array_count; i++) {
     const llmprof_array_spec *spec = &llmprof_arrays[i];
     bool borrowed = trace->image.borrowed >> i & 1;

@@ -61,13 +61,43 @@ bool llmprof_calls_resize(llmprof_calls *calls, size_t cap) {
          GROW(calls->name, cap);
 }
 
-static void free_calls(llmprof_calls *calls) {
+void llmprof_calls_free(llmprof_calls *calls) {
   llmprof_free(calls->start);
   llmprof_free(calls->end);
   llmprof_free(calls->thread);
   llmprof_free(calls->correlation);
   llmprof_free(calls->name);
   *calls = (llmprof_calls){0};
+}
+
+/* What is kept of them where that is not all. */
+bool llmprof_durations_resize(llmprof_narrow *n, size_t cap) {
+  uint32_t *name = llmprof_resize(n->name, cap, sizeof *name);
+  if (name) n->name = name;
+  size_t width = n->is_long ? sizeof(int64_t) : sizeof(uint32_t);
+  void *duration = llmprof_resize(n->duration, cap, width);
+  if (duration) n->duration = duration;
+  return name && duration;
+}
+
+void llmprof_durations_free(llmprof_narrow *n) {
+  llmprof_free(n->name);
+  llmprof_free(n->duration);
+  n->name = NULL;
+  n->duration = NULL;
+  n->cap = 0;
+  n->is_long = false;
+}
+
+void llmprof_launches_free(llmprof_narrow *n) {
+  llmprof_calls_free(&n->launches);
+  n->launch_cap = 0;
+}
+
+static void free_narrow(llmprof_narrow *n) {
+  llmprof_free(n->ids);
+  llmprof_durations_free(n);
+  llmprof_launches_free(n);
 }
 
 bool llmprof_ranges_resize(llmprof_ranges *r, size_t cap) {
@@ -163,7 +193,7 @@ void llmprof_trace_clear(llmprof_trace *trace, llmprof_part part) {
     clear_details(trace);
     break;
   case LLMPROF_PART_CALLS:
-    free_calls(&trace->calls);
+    llmprof_calls_free(&trace->calls);
     trace->builder->call_cap = 0;
     break;
   case LLMPROF_PART_RANGES:
@@ -260,7 +290,8 @@ void llmprof_trace_close(llmprof_trace *trace) {
   llmprof_intern_free(&trace->stack_frames);
   free_ops(&trace->ops);
   free_details(&trace->details);
-  free_calls(&trace->calls);
+  llmprof_calls_free(&trace->calls);
+  free_narrow(&trace->narrow);
   free_ranges(&trace->ranges);
   free_samples(&trace->samples);
   free_cpu_samples(&trace->cpu_samples);

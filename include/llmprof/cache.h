@@ -28,6 +28,9 @@ llmprof_trace *llmprof_cache_open(const char *path,
 /* Were columns of the trace in the cache when it was opened? */
 bool llmprof_cache_was_used(const llmprof_trace *trace);
 
+/* Will columns of the trace that are loaded go into the cache? */
+bool llmprof_cache_keeps_columns(const llmprof_trace *trace);
+
 /* Keep what is in memory by now and was not in the cache, and the notes. True
  * also where there is nothing to keep, or nowhere; BUSY: another process is
  * writing. Nothing is left behind on failure. */

@@ -21,6 +21,20 @@ llmprof_trace *llmprof_folded_open(const char *path, llmprof_error *err);
 llmprof_trace *llmprof_folded_open_bytes(const char *name, const void *bytes,
                                          size_t size, llmprof_error *err);
 
+typedef struct llmprof_folded_counts {
+  size_t stacks;                  /* different ones, a line each */
+  int64_t samples, without_stack; /* those without are not written */
+} llmprof_folded_counts;
+
+/* Writes the stacks of rows of a trace's frame of cpu_samples, as above:
+ * "function (module)" each, a semicolon in a name as a colon; packed: as gzip.
+ * The file is complete or, on failure, as it was before; *written may be NULL.
+ * UNSUPPORTED: the frame is of something else; EMPTY: no stack is there; RANGE:
+ * there are more samples than an int64_t counts. */
+bool llmprof_folded_write(llmprof_trace *trace, llmprof_frame *samples,
+                          const char *path, bool packed,
+                          llmprof_folded_counts *written, llmprof_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -355,6 +355,17 @@ const llmprof_projection *llmprof_trace_projections(llmprof_trace *trace,
                                                     size_t *count,
                                                     llmprof_error *err);
 
+/* Say, before calls are loaded, that no more will be asked for than these parts
+ * of them, so that the others need not be kept. From then on the frame of calls
+ * has names and durations only, and rows of the attribution's calls, as the
+ * column "call" shows them, are of those that may have launched something.
+ * False where it makes no difference: the trace has all calls at hand. */
+enum llmprof_calls_part {
+  LLMPROF_CALLS_DURATIONS = 1, /* the frame of calls */
+  LLMPROF_CALLS_LAUNCHES = 2,  /* what launched operations */
+};
+bool llmprof_trace_narrow_calls(llmprof_trace *trace, unsigned parts);
+
 /* ---- frames ----
  *
  * kernels        kernels, with launch shape and launching call

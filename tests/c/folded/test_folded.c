@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "llmprof/buffer.h"
+#include "llmprof/fs.h"
 #include "support.h"
 
 static llmprof_trace *open_text(const char *text) {
@@ -250,13 +251,87 @@ static void test_allocations(void **state) {
                         (void *)test_file("few.folded", text, sizeof text - 1));
 }
 
+/* ---- writing ---- */
+
+/* All stacks of a trace, over the file at that path. */
+static bool write_all(llmprof_trace *trace, const char *path,
+                      llmprof_folded_counts *written, llmprof_error *err) {
+  llmprof_frame *samples = llmprof_trace_frame(trace, "cpu_samples", err);
+  bool ok = samples &&
+            llmprof_folded_write(trace, samples, path, false, written, err);
+  llmprof_frame_free(samples);
+  return ok;
+}
+
+/* What is written is what was read, each stack once. */
+static void test_round_trip(void **state) {
+  (void)state;
+  llmprof_error err = {0};
+  llmprof_folded_counts written;
+  llmprof_trace *trace = open_text(
+      "main;run (a.py:3);leaf 12\nmain 3\nmain;run (a.py:9);leaf 2\n;; 4\n");
+  const char *path = test_file("again.folded", "", 0);
+  assert_true(write_all(trace, path, &written, &err));
+  assert_int_equal(written.stacks, 2);
+  assert_int_equal(written.samples, 17);
+  assert_int_equal(written.without_stack, 4);
+  llmprof_buffer text = {0};
+  assert_true(llmprof_fs_read(path, SIZE_MAX, &text, &err));
+  assert_string_equal(text.bytes, "main 3\nmain;run (a.py);leaf 14\n");
+  llmprof_buffer_free(&text);
+  llmprof_trace_close(trace);
+}
+
+static void test_writing_refused(void **state) {
+  (void)state;
+  llmprof_error err = {0};
+  llmprof_trace *trace = open_text("main;run 2\n"), *other = open_text("f 1\n");
+  llmprof_frame *samples = frame_of(other);
+  const char *path = test_file("kept.folded", "kept 1\n", 7);
+  assert_false(llmprof_folded_write(trace, samples, path, false, NULL, &err));
+  assert_int_equal(err.code, LLMPROF_UNSUPPORTED);
+  llmprof_trace *bare = open_text(";; 3\n");
+  assert_false(write_all(bare, path, NULL, &err));
+  assert_int_equal(err.code, LLMPROF_EMPTY);
+  llmprof_buffer text = {0};
+  assert_true(llmprof_fs_read(path, SIZE_MAX, &text, &err));
+  assert_string_equal(text.bytes, "kept 1\n");
+  llmprof_buffer_free(&text);
+  llmprof_trace_close(bare);
+  llmprof_frame_free(samples);
+  llmprof_trace_close(other);
+  llmprof_trace_close(trace);
+}
+
+static bool write_once(void *arg, llmprof_error *err) {
+  llmprof_trace *trace = llmprof_folded_open(arg, err);
+  bool ok = trace && write_all(trace, arg, NULL, err);
+  llmprof_trace_close(trace);
+  return ok;
+}
+
+static void test_writing_allocations(void **state) {
+  (void)state;
+  static const char text[] = "main;f (a.py:1) 1\nmain;g 2\n";
+  test_every_allocation(write_once,
+                        (void *)test_file("two.folded", text, sizeof text - 1));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_stacks),    cmocka_unit_test(test_order),
-      cmocka_unit_test(test_spellings), cmocka_unit_test(test_nameless),
-      cmocka_unit_test(test_samples),   cmocka_unit_test(test_depth),
-      cmocka_unit_test(test_refusals),  cmocka_unit_test(test_long_lines),
-      cmocka_unit_test(test_prefixes),  cmocka_unit_test(test_allocations),
+      cmocka_unit_test(test_stacks),
+      cmocka_unit_test(test_order),
+      cmocka_unit_test(test_spellings),
+      cmocka_unit_test(test_nameless),
+      cmocka_unit_test(test_samples),
+      cmocka_unit_test(test_depth),
+      cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_long_lines),
+      cmocka_unit_test(test_prefixes),
+      cmocka_unit_test(test_allocations),
+      cmocka_unit_test(test_round_trip),
+      cmocka_unit_test(test_writing_refused),
+      cmocka_unit_test(test_writing_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,8 +68,8 @@ static void describe_projections(llmprof_trace *trace, llmprof_buffer *out) {
 
 typedef void (*describer)(llmprof_trace *trace, llmprof_buffer *out);
 
-static void expect(const char *sql, describer describe, const char *expected) {
-  llmprof_trace *trace = test_trace(sql);
+static void expect_of(llmprof_trace *trace, describer describe,
+                      const char *expected) {
   llmprof_buffer got = {0};
   llmprof_buffer_puts(&got, "");
   describe(trace, &got);
@@ -77,6 +77,14 @@ static void expect(const char *sql, describer describe, const char *expected) {
   assert_string_equal(got.bytes, expected);
   llmprof_buffer_free(&got);
   llmprof_trace_close(trace);
+}
+
+/* It makes no difference whether all calls are kept. */
+static void expect(const char *sql, describer describe, const char *expected) {
+  expect_of(test_trace(sql), describe, expected);
+  llmprof_trace *trace = test_trace(sql);
+  assert_true(llmprof_trace_narrow_calls(trace, LLMPROF_CALLS_LAUNCHES));
+  expect_of(trace, describe, expected);
 }
 
 /* ---- the rule ---- */
@@ -423,6 +431,23 @@ static void check_trace(const char *sql) {
   llmprof_trace_close(l.trace);
 }
 
+/* The same where calls that launched nothing are not kept. */
+static void check_narrow(const char *sql) {
+  static const describer describers[] = {describe_ops, describe_ranges,
+                                         describe_projections};
+  for (size_t i = 0; i < sizeof describers / sizeof *describers; i++) {
+    llmprof_buffer all = {0};
+    llmprof_trace *trace = test_trace(sql);
+    llmprof_buffer_puts(&all, "");
+    describers[i](trace, &all);
+    llmprof_trace_close(trace);
+    trace = test_trace(sql);
+    llmprof_trace_narrow_calls(trace, LLMPROF_CALLS_LAUNCHES);
+    expect_of(trace, describers[i], all.bytes);
+    llmprof_buffer_free(&all);
+  }
+}
+
 static void test_random_traces(void **state) {
   (void)state;
   for (uint32_t seed = 1; seed <= 400; seed++) {
@@ -432,6 +457,7 @@ static void test_random_traces(void **state) {
     llmprof_buffer_puts(&sql, "COMMIT;");
     assert_false(sql.failed);
     check_trace(sql.bytes);
+    check_narrow(sql.bytes);
     llmprof_buffer_free(&sql);
   }
 }
@@ -453,9 +479,10 @@ static void test_allocations(void **state) {
 }
 
 /* A failure leaves a trace that can be asked again. */
-static bool load_twice(void *path, llmprof_error *err) {
+static bool load_twice(void *path, unsigned kept, llmprof_error *err) {
   size_t count;
   llmprof_trace *trace = llmprof_trace_open(path, err);
+  if (trace && kept) llmprof_trace_narrow_calls(trace, kept);
   bool ok = trace && llmprof_trace_projections(trace, &count, err);
   if (trace && !ok) {
     assert_non_null(llmprof_trace_projections(trace, &count, NULL));
@@ -465,10 +492,20 @@ static bool load_twice(void *path, llmprof_error *err) {
   return ok;
 }
 
+static bool load_all_twice(void *path, llmprof_error *err) {
+  return load_twice(path, 0, err);
+}
+
+static bool load_narrow_twice(void *path, llmprof_error *err) {
+  return load_twice(path, LLMPROF_CALLS_DURATIONS | LLMPROF_CALLS_LAUNCHES,
+                    err);
+}
+
 static void test_asking_again(void **state) {
   (void)state;
   const char *path = test_database("nested.sqlite", NESTED);
-  test_every_allocation(load_twice, (void *)(uintptr_t)path);
+  test_every_allocation(load_all_twice, (void *)(uintptr_t)path);
+  test_every_allocation(load_narrow_twice, (void *)(uintptr_t)path);
 }
 
 int main(void) {

@@ -200,6 +200,64 @@ static void test_calls(void **state) {
   llmprof_trace_close(trace);
 }
 
+/* Where no more is asked for. The frame keeps what it was made of; the next one
+ * has it read again. */
+static void test_narrow_calls(void **state) {
+  (void)state;
+  static const char durations[] = "cudaLaunchKernel_v7000|10\n"
+                                  "cudaMemcpyAsync_v3020|6\n"
+                                  "cudaGraphLaunch_v10000|45\n"
+                                  "cudaLaunchKernel_v7000|6\n"
+                                  "cudaGraphLaunch_v10000|10\n";
+  llmprof_trace *trace = open_export();
+  assert_true(llmprof_trace_narrow_calls(trace, LLMPROF_CALLS_DURATIONS |
+                                                    LLMPROF_CALLS_LAUNCHES));
+  assert_int_equal(llmprof_trace_recorded(trace, LLMPROF_TABLE_CALLS, NULL), 1);
+  EXPECT(trace, "api", durations, "name", "duration");
+  EXPECT(trace, "api", durations, "name", "duration");
+  const llmprof_calls *calls = llmprof_trace_calls(trace, NULL);
+  assert_int_equal(calls->count, 5);
+  EXPECT(trace, "api", durations, "name", "duration");
+  assert_false(llmprof_trace_narrow_calls(trace, LLMPROF_CALLS_DURATIONS));
+  llmprof_trace_close(trace);
+}
+
+/* What launched an operation, from calls of which the others are not kept. */
+static void test_narrow_launches(void **state) {
+  (void)state;
+  static const char *const names[] = {"api",      "api_start",  "api_end",
+                                      "api_time", "queue_time", "launch_time",
+                                      "delay",    "launch_pid", "launch_tid"};
+  enum {
+    NAMES = sizeof names / sizeof *names
+  };
+  llmprof_buffer text[2] = {0};
+  for (int narrow = 0; narrow < 2; narrow++) {
+    llmprof_trace *trace = open_export();
+    if (narrow)
+      assert_true(llmprof_trace_narrow_calls(trace, LLMPROF_CALLS_LAUNCHES));
+    llmprof_frame *frame = frame_of(trace, "gpu");
+    add_frame(&text[narrow], frame, names, NAMES);
+    llmprof_frame_free(frame);
+    llmprof_trace_close(trace);
+  }
+  assert_non_null(strstr(text[0].bytes, "cudaLaunchKernel_v7000|100|110|10"));
+  assert_string_equal(text[0].bytes, text[1].bytes);
+  llmprof_buffer_free(&text[0]);
+  llmprof_buffer_free(&text[1]);
+}
+
+/* Durations that do not fit into 32 bits, and one that nobody knows. */
+static void test_narrow_long_calls(void **state) {
+  (void)state;
+  llmprof_trace *trace =
+      test_trace(EXPORT_TABLES CALL(1, 3, T11, 1) CALL(5, NULL, T11, 2) CALL(
+          10, 5000000010, T11, 3) CALL(30, 29, T11, 4) CALL(40, 41, T11, 5));
+  assert_true(llmprof_trace_narrow_calls(trace, LLMPROF_CALLS_DURATIONS));
+  EXPECT(trace, "api", "2\n-\n5000000000\n-1\n1\n", "duration");
+  llmprof_trace_close(trace);
+}
+
 /* Domains and categories are named after the ranges that use them; of two
  * names the first counts; category 8 has none. */
 static void test_ranges(void **state) {
@@ -538,11 +596,25 @@ static bool read_frame(void *name, llmprof_error *err) {
   return read_export_frame(test_export(), name, err);
 }
 
+static bool read_narrow(void *unused, llmprof_error *err) {
+  (void)unused;
+  llmprof_trace *trace = llmprof_trace_open(test_export(), err);
+  if (!trace) return false;
+  llmprof_trace_narrow_calls(trace,
+                             LLMPROF_CALLS_DURATIONS | LLMPROF_CALLS_LAUNCHES);
+  llmprof_frame *calls = llmprof_trace_frame(trace, "api", err);
+  bool ok = calls && llmprof_trace_attribution(trace, err);
+  llmprof_frame_free(calls);
+  llmprof_trace_close(trace);
+  return ok;
+}
+
 static void test_allocations(void **state) {
   (void)state;
   static char kernels[] = "kernels", pairs[] = "kernel_ranges";
   test_every_allocation(read_frame, kernels);
   test_every_allocation(read_frame, pairs);
+  test_every_allocation(read_narrow, NULL);
 }
 
 int main(void) {
@@ -553,6 +625,9 @@ int main(void) {
       cmocka_unit_test(test_launches),
       cmocka_unit_test(test_transfers_and_graphs),
       cmocka_unit_test(test_calls),
+      cmocka_unit_test(test_narrow_calls),
+      cmocka_unit_test(test_narrow_launches),
+      cmocka_unit_test(test_narrow_long_calls),
       cmocka_unit_test(test_ranges),
       cmocka_unit_test(test_projections_and_pairs),
       cmocka_unit_test(test_labels),

@@ -36,6 +36,27 @@ describe("llmprof.trace", function()
     assert.is_true(t:has "ranges")
   end)
 
+  it("keeps no more of calls than will be asked for", function()
+    local calls = assert(t:frame "api")
+    assert.is_false(t:narrow_calls { durations = true }) -- they are at hand
+    local narrow = assert(trace.open(TINY))
+    assert.is_true(narrow:narrow_calls { durations = true, launches = true })
+    local few = assert(narrow:frame "api")
+    assert.same({ { name = "name", type = "string" },
+      { name = "duration", type = "integer", unit = "ns" } }, few:columns())
+    assert.equal(#calls, #few)
+    for _, column in ipairs { "name", "duration" } do
+      for row = 1, math.min(#few, 20) do
+        assert.equal(calls:get(row, column), few:get(row, column))
+      end
+    end
+    local all, launched = assert(t:frame "kernels"), assert(narrow:frame "kernels")
+    for row = 1, math.min(#all, 20) do
+      assert.equal(all:get(row, "launch_time"), launched:get(row, "launch_time"))
+    end
+    narrow:close()
+  end)
+
   it("tells what the trace can say", function()
     for _, fact in ipairs { "calls", "graph_nodes", "payloads", "allocations", "diagnostics" } do
       assert.is_true(t:knows(fact))

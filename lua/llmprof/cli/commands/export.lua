@@ -1,5 +1,5 @@
 -- llmprof export RUN_OR_TRACE: a timeline for other programs, to look at in
--- ui.perfetto.dev or to read as an export of Nsight Systems.
+-- ui.perfetto.dev or to read as an export of Nsight Systems; stacks for flame graph tools.
 local lazy = require "llmprof.base.lazy"
 local artifacts = lazy "llmprof.bundle.artifacts"
 local errors = require "llmprof.base.errors"
@@ -14,7 +14,7 @@ local user = require "llmprof.recipe.user"
 
 local command = {
   name = "export",
-  summary = "a timeline for ui.perfetto.dev, or as SQLite in the schema of nsys",
+  summary = "a timeline for ui.perfetto.dev, as SQLite of nsys, or its stacks",
   usage = "export [OPTION...] TRACE | RUN_ID | FOLDER | latest",
   details = [[
 GPU streams (what overlaps on one gets further lanes), NVTX ranges and API calls per
@@ -23,12 +23,15 @@ start of the session, as in the export. --stage, --from and --to keep what overl
 them, and what was launched then.
 
 --format sqlite writes the whole timeline with the tables of an export of Nsight Systems,
-for programs that read these. What llmprof does not keep of a timeline is NULL there.]],
+for programs that read these. What llmprof does not keep of a timeline is NULL there.
+
+--format folded writes the stacks of CPU samples as collapsed stacks, a line for each, for
+speedscope.app and flame graph tools. --stage, --from and --to keep samples by their time.]],
   options = {
     { "output", short = "o", arg = "FILE",
       help = "write here, as gzip if it ends in .gz; perfetto.json.gz beside the trace" },
-    { "format", short = "f", arg = "NAME", default = "perfetto", choices = { "perfetto", "sqlite" },
-      help = "perfetto or sqlite" },
+    { "format", short = "f", arg = "NAME", default = "perfetto",
+      choices = { "perfetto", "sqlite", "folded" }, help = "perfetto, sqlite or folded" },
     { "stage", short = "s", arg = "NAME", many = true,
       help = "only while an NVTX range of this name is open; may be repeated" },
     { "from", arg = "MS", help = "only from this time on" },
@@ -121,15 +124,48 @@ function writers.sqlite(trace, target)
 end
 
 
--- An export of everything, at a place that was said.
+-- CPU samples in these windows; all without.
+local function samples_in(trace, list)
+  local samples = check(trace:frame "cpu_samples")
+  if not list then return samples end
+  local spans = {}
+  for i, window in ipairs(list) do
+    spans[i] = { name = "inside", start = window.first, stop = window.last }
+  end
+  check(trace:label_spans(samples, "window", spans))
+  return check(samples:where { window = "inside" })
+end
+
+
+function writers.folded(trace, target, given)
+  local written, message, code = trace:write_folded(samples_in(trace, wanted(trace, given)), target,
+    { packed = target:find "%.gz$" ~= nil })
+  if code == "empty" then
+    errors.raise("nothing", message, { hint = "nsys.sample=process-tree takes them; files that "
+      .. "cpu_stacks named lie in stacks/ of a run, as they are" })
+  end
+  check(written, message, code)
+  local without = written.without_stack
+  out.write(("%s: %s samples in %s stacks%s; speedscope.app and flame graph tools read it\n")
+    :format(target, text.count(written.samples), text.count(written.stacks),
+      without > 0 and (", %s more without a stack"):format(text.count(without)) or ""))
+end
+
+
+local function check_place(given)
+  if not given.output then
+    errors.raise("usage", ("--format %s: where to?"):format(given.format),
+      { hint = "-o FILE." .. given.format })
+  end
+end
+
+
+-- An export of everything.
 local function check_sqlite(given)
   for _, option in ipairs { "stage", "from", "to" } do
     if given[option] then
       errors.raise("usage", ("--%s: --format sqlite writes the whole timeline"):format(option))
     end
-  end
-  if not given.output then
-    errors.raise("usage", "--format sqlite: where to?", { hint = "-o FILE.sqlite" })
   end
 end
 
@@ -140,6 +176,7 @@ function command.run(given, words)
       { hint = "llmprof export latest" })
   end
   if given.format == "sqlite" then check_sqlite(given) end
+  if given.format ~= "perfetto" then check_place(given) end
   local path, beside = locate(words[1], given.root)
   local target = given.output or beside
   if fs.realpath(target) and fs.realpath(target) == fs.realpath(path) then

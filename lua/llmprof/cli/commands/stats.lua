@@ -49,6 +49,21 @@ local function write_report(pieces, report, format, base)
 end
 
 
+-- Print or write one report. What it was made of need not outlive it.
+local function give_report(trace, name, given, first)
+  local report = stats.report(trace, name, { names = given.names, limit = given.rows })
+  local function pieces(r) return table_options.pieces(given, r.columns, r.rows) end
+  if report.reason then
+    out.complain(("%s is empty: %s"):format(report.name, report.reason))
+  end
+  if given.output then
+    write_report(pieces, report, given.format, given.output)
+  else
+    print_report(pieces, report, given.format, first)
+  end
+end
+
+
 function command.run(given, words)
   local trace_file = require "llmprof.trace.file"
   if #words ~= 1 then
@@ -58,18 +73,10 @@ function command.run(given, words)
   table_options.check_rows(given)
   for _, name in ipairs(given.report or {}) do stats.find(name) end
   local trace = trace_file.open(trace_argument.path(words[1], given.root))
+  stats.narrow(trace, given.report or stats.default)
   for i, name in ipairs(given.report or stats.default) do
-    local report = stats.report(trace, name, { names = given.names, limit = given.rows })
-    local function pieces(r) return table_options.pieces(given, r.columns, r.rows) end
-    if report.reason then
-      out.complain(("%s is empty: %s"):format(report.name, report.reason))
-    end
-    if given.output then
-      write_report(pieces, report, given.format, given.output)
-    else
-      print_report(pieces, report, given.format, i == 1)
-    end
-    collectgarbage() -- columns of one report need not outlive it
+    give_report(trace, name, given, i == 1)
+    collectgarbage()
   end
   return 0
 end

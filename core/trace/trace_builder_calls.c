@@ -1,0 +1,113 @@
+/* The builder: API calls, all of them or what is kept of them. */
+#include "llmprof/alloc.h"
+#include "trace/trace_internal.h"
+
+/* ---- those that may have launched something ---- */
+
+static bool may_have_launched(const llmprof_narrow *n,
+                              const llmprof_call_row *call) {
+  uint64_t bit = call->correlation & n->id_mask;
+  return n->ids[bit / 64] >> bit % 64 & 1;
+}
+
+/* As a rule there are as many as operations, or fewer. */
+static bool grow_launches(llmprof_builder *b, llmprof_error *err) {
+  llmprof_narrow *n = &b->trace->narrow;
+  size_t cap, ops = b->trace->ops.count;
+  llmprof_builder few = *b;
+  if (few.expected > ops) few.expected = ops;
+  if (n->launch_cap) few.expected = n->launch_cap / 8 + 1;
+  if (!llmprof_builder_grow(&few, n->launches.count, n->launch_cap, "API calls",
+                            &cap, err))
+    return false;
+  if (!llmprof_calls_resize(&n->launches, cap)) return llmprof_fail_nomem(err);
+  n->launch_cap = cap;
+  return true;
+}
+
+static bool add_launch(llmprof_builder *b, const llmprof_call_row *call,
+                       llmprof_error *err) {
+  llmprof_narrow *n = &b->trace->narrow;
+  if (n->launches.count == n->launch_cap && !grow_launches(b, err))
+    return false;
+  return llmprof_calls_put(&n->launches, call);
+}
+
+/* ---- what each took ---- */
+
+static bool grow_durations(llmprof_builder *b, llmprof_error *err) {
+  llmprof_narrow *n = &b->trace->narrow;
+  size_t cap;
+  if (!llmprof_builder_grow(b, n->count, n->cap, "API calls", &cap, err))
+    return false;
+  if (!llmprof_durations_resize(n, cap)) return llmprof_fail_nomem(err);
+  n->cap = cap;
+  return true;
+}
+
+/* From the first duration on that does not fit, they take eight bytes each. */
+static bool lengthen(llmprof_narrow *n) {
+  const uint32_t *shorts = n->duration;
+  int64_t *longs = llmprof_alloc(n->cap, sizeof *longs);
+  if (!longs) return false;
+  for (size_t i = 0; i < n->count; i++)
+    longs[i] = shorts[i] == UINT32_MAX ? LLMPROF_ABSENT : shorts[i];
+  llmprof_free(n->duration);
+  n->duration = longs;
+  n->is_long = true;
+  return true;
+}
+
+static bool put_duration(llmprof_narrow *n, int64_t duration) {
+  bool fits = duration >= 0 && duration < UINT32_MAX;
+  if (!n->is_long && !fits && duration != LLMPROF_ABSENT && !lengthen(n))
+    return false;
+  if (n->is_long)
+    ((int64_t *)n->duration)[n->count] = duration;
+  else
+    ((uint32_t *)n->duration)[n->count] =
+        fits ? (uint32_t)duration : UINT32_MAX;
+  return true;
+}
+
+static bool add_duration(llmprof_builder *b, const llmprof_call_row *call,
+                         llmprof_error *err) {
+  llmprof_narrow *n = &b->trace->narrow;
+  if (n->count == n->cap && !grow_durations(b, err)) return false;
+  n->name[n->count] = call->name;
+  return put_duration(n, llmprof_between(call->start, call->end)) ||
+         llmprof_fail_nomem(err);
+}
+
+/* ---- rows ---- */
+
+static bool add_narrow(llmprof_builder *b, const llmprof_call_row *call,
+                       llmprof_error *err) {
+  llmprof_narrow *n = &b->trace->narrow;
+  if (n->loading & LLMPROF_CALLS_DURATIONS && !add_duration(b, call, err))
+    return false;
+  n->count++;
+  return !(n->loading & LLMPROF_CALLS_LAUNCHES) ||
+         !may_have_launched(n, call) || add_launch(b, call, err);
+}
+
+__attribute__((noinline)) static bool
+grow_and_put_call(llmprof_builder *b, const llmprof_call_row *call,
+                  llmprof_error *err) {
+  llmprof_calls *calls = &b->trace->calls;
+  size_t cap;
+  if (b->trace->narrow.loading) return add_narrow(b, call, err);
+  if (!llmprof_builder_grow(b, calls->count, b->call_cap, "API calls", &cap,
+                            err))
+    return false;
+  if (!llmprof_calls_resize(calls, cap)) return llmprof_fail_nomem(err);
+  b->call_cap = cap;
+  return llmprof_calls_put(calls, call);
+}
+
+bool llmprof_builder_add_call(llmprof_builder *b, const llmprof_call_row *call,
+                              llmprof_error *err) {
+  llmprof_calls *calls = &b->trace->calls;
+  return calls->count == b->call_cap ? grow_and_put_call(b, call, err)
+                                     : llmprof_calls_put(calls, call);
+}
