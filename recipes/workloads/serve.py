@@ -91,6 +91,10 @@ def add_server_options(parser: common.Parser) -> None:
                        help="it is there already, and is left running")
     group.add_argument("--also", type=word_list, action="append", default=[], metavar="JSON",
                        help="a program that is started before it, and ended with it")
+    group.add_argument("--peer", type=typed(Endpoint), action="append", default=[],
+                       metavar="URL", help="a server behind it, which has the window, the page "
+                       "and the model; the programs of --also are these, in their order")
+    group.add_argument("--peer-health", default="/health", metavar="PATH")
     group.add_argument("--health", default="/health", help="answers 200 once it is ready")
     group.add_argument("--ready-timeout", type=common.whole(1), default=900, metavar="S")
     group.add_argument("--stop-timeout", type=common.whole(0), default=60, metavar="S",
@@ -150,6 +154,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     args.server = words[split + 1:]
     if not args.server and not args.attach:
         raise WorkloadError("no server: serve.py [OPTION...] -- SERVER [ARGUMENT...]", USAGE)
+    if args.also and len(args.peer) > len(args.also):
+        raise WorkloadError("argument --peer: more of them than programs of --also", USAGE)
     try:
         args.names = parse_names(args.metric)
     except ValueError as error:
@@ -198,15 +204,17 @@ class Window:
     def __init__(self, args: argparse.Namespace):
         self.args = args
         self.capture = Capture()
-        self.scraper = Scraper(args.url, args.metrics_path, args.names)
+        self.urls = args.peer or [args.url]
+        self.scraper = Scraper(self.urls[-1], args.metrics_path, args.names)
         self.complaints: List[str] = []
         self.failure: Optional[str] = None
 
     def switch(self, path: str, body: str) -> None:
-        if not path:
-            return
-        status, said = self.args.url.ask("POST", path, body.encode() or None,
-                                         self.args.answer_timeout)
+        for url in self.urls if path else []:
+            self.switch_one(url, path, body)
+
+    def switch_one(self, url: Endpoint, path: str, body: str) -> None:
+        status, said = url.ask("POST", path, body.encode() or None, self.args.answer_timeout)
         if status == 200:
             return
         wrong = f"the server answers {status} to {path}: {complaint_of(said)}"
@@ -259,7 +267,7 @@ class Sender:
     """Sends the load, and says what became of it: repeats of metrics.json, `load` of it,
     and complaints; a failure comes last, when all of that is known."""
 
-    def __init__(self, args: argparse.Namespace, server: Union[Server, Attached], load: Load,
+    def __init__(self, args: argparse.Namespace, server: Together, load: Load,
                  folder: Optional[Path]):
         self.args, self.server, self.load = args, server, load
         self.folder = folder
@@ -344,19 +352,52 @@ class Sender:
               flush=True)
 
 
+class Together:
+    """Servers that are alive together, or have ended."""
+
+    def __init__(self, servers: Sequence[Union[Server, Attached]]):
+        self.servers = servers
+
+    def is_alive(self) -> bool:
+        return all(one.is_alive() for one in self.servers)
+
+    def ended(self, patience: float) -> Optional[str]:
+        """How the first that has done so has."""
+        for one in self.servers:
+            how = one.ended(patience)
+            if how:
+                return how
+            patience = 0
+        return None
+
+    def check_alive(self, patience: float) -> None:
+        for one in self.servers:
+            one.check_alive(patience)
+            patience = 0
+
+
 def profile(args: argparse.Namespace, server: Union[Server, Attached],
+            peers: Sequence[Union[Server, Attached]],
             folder: Optional[Path]) -> Tuple[Record, Optional[str]]:
     """metrics.json, and what failed although there is one."""
     source = source_of(args)
-    server.start(is_first=not args.also)
+    for peer in peers:
+        peer.wait_until_ready(args.peer_health, args.ready_timeout)
+    server.start(is_first=bool(peers) or not args.also)
     server.wait_until_ready(args.health, args.ready_timeout)
+    together = Together([server, *peers])
     try:
-        model = model_name(args.url, args.ready_timeout if args.also else 0)
+        model = model_name(args.peer[-1] if args.peer else args.url,
+                           args.ready_timeout if args.also else 0)
         load = Load(model, source.request, args.answer_timeout)
-        sender = Sender(args, server, load, folder)
+        sender = Sender(args, together, load, folder)
         sender.send()
+    except WorkloadError:
+        if peers:  # what a proxy answers then says little
+            together.check_alive(DEATH)
+        raise
     except (OSError, http.client.HTTPException) as error:
-        server.check_alive(DEATH)
+        together.check_alive(DEATH)
         raise WorkloadError(f"the server broke off: {first_line(error)}") from error
     for line in [*sender.complaints, *sender.window.complaints]:
         print(f"serve.py: {line}", file=sys.stderr)
@@ -404,19 +445,28 @@ def metrics_of(args: argparse.Namespace, sender: Sender) -> Record:
     return metrics
 
 
+def servers_of(args: argparse.Namespace, folder: Optional[Path]
+               ) -> Tuple[Union[Server, Attached], List[Server], List[Union[Server, Attached]]]:
+    """The one that is asked, the programs started before it, and which servers are behind."""
+    if args.attach:
+        return Attached(args.url), [], [Attached(peer) for peer in args.peer]
+    server = Server(args.server, args.url, folder / "server.log" if folder else None)
+    others = [Server(words, args.peer[i] if i < len(args.peer) else args.url,
+                     folder / f"server{i + 1}.log" if folder else None)
+              for i, words in enumerate(args.also)]
+    return server, others, list(others[:len(args.peer)])
+
+
 def main(argv: Sequence[str]) -> None:
     args = parse(argv)
     folder = common.output_folder()
     end_on_signals()
-    server: Union[Server, Attached] = Attached(args.url) if args.attach else Server(
-        args.server, args.url, folder / "server.log" if folder else None)
-    others = [Server(words, args.url, folder / f"server{i}.log" if folder else None)
-              for i, words in enumerate(args.also, 1)]
+    server, others, peers = servers_of(args, folder)
     patience = HURRY
     try:
         for i, other in enumerate(others):
-            other.start(is_first=i == 0)
-        metrics, failure = profile(args, server, folder)
+            other.start(is_first=i == 0 or i < len(args.peer))
+        metrics, failure = profile(args, server, peers, folder)
         patience = args.stop_timeout
     finally:
         for one in [server, *others]:

@@ -126,6 +126,42 @@ class Load(Serving):
         port = url[1].rsplit(":", 1)[1]
         self.assertFalse(workload_server.Endpoint(f"http://127.0.0.1:{port}").is_taken())
 
+    def pair(self, *faults):
+        """Two servers and the proxy before them, as serve.py starts them."""
+        ports = [str(free_port()) for _ in range(3)]
+        words = ["--url", f"http://127.0.0.1:{ports[0]}", "--health", "/healthcheck", *LOAD]
+        for port, fault in zip(ports[1:], (*faults, "", "")):
+            words += ["--also", json.dumps([sys.executable, str(STAND_IN), port, fault]),
+                      "--peer", f"http://127.0.0.1:{port}"]
+        proxy = STAND_IN.with_name("standin_proxy.py")
+        return support.run_program(
+            "serve.py", *words, "--start-path", "/start_profile", "--stop-path", "/stop_profile",
+            "--", sys.executable, str(proxy), *ports,
+            environment={"LLMPROF_WORKLOAD_DIR": str(self.folder)})
+
+    def said(self, number):
+        text = (self.folder / f"server{number}.log").read_text(encoding="utf-8")
+        return [line.split(",")[0].strip() for line in text.splitlines()]
+
+    def test_two_servers_behind_a_proxy(self):
+        status, _, stderr = self.pair()
+        self.assertEqual((status, stderr), (0, ""))
+        one = "completion of 7 tokens"
+        for number in (1, 2):
+            self.assertEqual(self.said(number), [one, "/start_profile", one, one,
+                                                 "/stop_profile"])
+        metrics = json.loads((self.folder / "metrics.json").read_text(encoding="utf-8"))
+        self.assertEqual([request["tokens"] for repeat in metrics["repeats"]
+                          for request in repeat["requests"]], [4, 4])
+
+    def test_one_of_two_servers_that_dies(self):
+        status, _, stderr = self.pair("", "late")
+        self.assertEqual(status, 1)
+        self.assertIn("the server ended with exit status 9", stderr)
+        status, _, stderr = self.pair("die")
+        self.assertEqual(status, 1)
+        self.assertIn("server: no such model", stderr)
+
     def test_nothing_is_written_unasked(self):
         status, stdout, _ = support.run_program("serve.py", *self.command())
         self.assertEqual((status, stdout.count("round ")), (0, 2))

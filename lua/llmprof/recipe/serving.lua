@@ -3,7 +3,9 @@
 --
 -- An engine is a table: name; engine, which one of llmprof.engines it is; server(cfg), the
 -- argv that starts it; also(cfg), a list of argv that are started before it (optional);
--- port (what it listens on by default); health, the path that answers 200 once it is
+-- peers(cfg), the URLs of these where they are servers behind it that have the window, the
+-- page and the model, and peer_health (both optional); port (what it listens on by default);
+-- health, the path that answers 200 once it is
 -- ready; env(cfg), its environment (optional); options, its own (optional); and how its
 -- profiling window is opened and closed, where it can be: window = { start =
 -- path, body = JSON, stop = path } for POSTs, or window = true where the engine
@@ -170,7 +172,17 @@ local function server_words(engine, cfg)
   end
   append(argv, { "--" })
   append(argv, engine.server(cfg))
-  return append(argv, cfg.server.args)
+  return engine.peers and argv or append(argv, cfg.server.args)
+end
+
+
+-- The servers behind the one that is asked.
+local function peer_words(engine, cfg)
+  local argv = {}
+  for _, url in ipairs(engine.peers and engine.peers(cfg) or {}) do
+    append(argv, { "--peer", url })
+  end
+  return #argv > 0 and append(argv, { "--peer-health", engine.peer_health }) or argv
 end
 
 
@@ -184,6 +196,7 @@ local function workload_of(engine, driver)
       "--health", engine.health,
       "--ready-timeout", cfg.server.ready_timeout_s, "--stop-timeout", cfg.server.stop_timeout_s }
     if url ~= "" then append(argv, { "--attach" }) end
+    append(argv, peer_words(engine, cfg))
     append(argv, load_words(cfg))
     append(argv, window_options(engine, cfg))
     append(argv, page_options(engine, cfg))
@@ -196,6 +209,38 @@ end
 -- What is served, by its name or the name of its folder or file.
 local function identify(cfg)
   return { name = cfg.model.path:match "([^/]+)/*$" }
+end
+
+
+-- ---- prefill and decode apart ----
+
+-- Options of an engine whose prefill and decode are servers of their own.
+function serving.pair_options(more)
+  local options = {
+    ["server.prefill"] = { "http://HOST:PORT of the one that prefills, with server.url", "" },
+    ["server.decode"] = { "The same of the one that decodes", "" },
+    ["server.prefill_port"] = { "Where the one listens, on 127.0.0.1", 8100, min = 1, max = 65535 },
+    ["server.decode_port"] = { "Where the other does", 8200, min = 1, max = 65535 },
+    ["server.prefill_gpus"] = { "CUDA_VISIBLE_DEVICES of the one", "0" },
+    ["server.decode_gpus"] = { "The same of the other", "1" },
+  }
+  for key, declaration in pairs(more or {}) do options[key] = declaration end
+  return options
+end
+
+
+-- Where both are: those that run already, or ours.
+function serving.pair(cfg)
+  local server = cfg.server
+  if (server.url ~= "") ~= (server.prefill ~= "") or (server.url ~= "") ~= (server.decode ~= "")
+  then
+    recipe.fail("server.url, server.prefill and server.decode go together",
+      "they are servers that run already: the one that is asked, and the two behind it")
+  elseif server.url ~= "" then
+    return { server.prefill, server.decode }
+  end
+  return { ("http://127.0.0.1:%d"):format(server.prefill_port),
+    ("http://127.0.0.1:%d"):format(server.decode_port) }
 end
 
 

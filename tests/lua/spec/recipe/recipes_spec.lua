@@ -1,6 +1,7 @@
 -- The recipes that come with llmprof: what they run.
 local config = require "llmprof.recipe.config"
 local files = require "llmprof.base.files"
+local json = require "llmprof.json"
 local recipe = require "llmprof.recipe"
 
 
@@ -195,6 +196,43 @@ describe("recipes of serving engines", function()
     assert.same({}, behind)
     assert.equal("http://10.0.0.1:80", from("--url", before)[2])
     assert.equal("--attach", from("--attach", before)[1])
+  end)
+
+  it("start prefill and decode as servers of their own", function()
+    local before, behind = halves("recipes/vllm_pd.lua", "model.path=/m", "server.proxy=p.py",
+      "server.args=[--seed, '1']", "python=py")
+    assert.same({ "py", "p.py", "--port", "8000", "--prefiller-hosts", "127.0.0.1",
+      "--prefiller-ports", "8100", "--decoder-hosts", "127.0.0.1", "--decoder-ports", "8200" },
+      behind)
+    local also = from("--also", before)
+    assert.same({ "env", "CUDA_VISIBLE_DEVICES=0", "VLLM_NIXL_SIDE_CHANNEL_PORT=5600", "vllm",
+      "serve", "/m", "--host", "127.0.0.1", "--port", "8100", "--profiler-config.profiler", "cuda",
+      "--kv-transfer-config", '{"kv_connector":"NixlConnector","kv_role":"kv_both"}', "--seed",
+      "1" }, json.decode(also[2]))
+    assert.matches('"CUDA_VISIBLE_DEVICES=1"', also[4], nil, true)
+    local peers = from("--peer", before)
+    assert.same({ "http://127.0.0.1:8100", "--peer", "http://127.0.0.1:8200" },
+      { peers[2], peers[3], peers[4] })
+    before, behind = halves("recipes/sglang_pd.lua", "model.path=/m")
+    assert.same({ "python3", "-m", "sglang_router.launch_router", "--pd-disaggregation",
+      "--prefill", "http://127.0.0.1:8100", "--decode", "http://127.0.0.1:8200", "--host",
+      "127.0.0.1", "--port", "8000" }, behind)
+    assert.same({ "--disaggregation-mode", "decode" }, { table.unpack(from(
+      "--disaggregation-mode", json.decode(from("--also", before)[4])), 1, 2) })
+  end)
+
+  it("attach to prefill and decode that run already", function()
+    local URL, A, B = "server.url=http://h:1", "server.prefill=http://h:2",
+      "server.decode=http://h:3"
+    local before, behind = halves("recipes/vllm_pd.lua", URL, A, B)
+    assert.same({}, behind)
+    assert.equal("http://h:2", from("--peer", before)[2])
+    for _, words in ipairs { { URL, A }, { URL }, { A, B, "model.path=/m" } } do
+      local _, wrong = pcall(argv_of, "recipes/vllm_pd.lua", table.unpack(words))
+      assert.equal("server.url, server.prefill and server.decode go together", wrong.message)
+    end
+    local _, wrong = pcall(argv_of, "recipes/vllm_pd.lua", "model.path=/m")
+    assert.equal("server.proxy is not set", wrong.message)
   end)
 
   it("attach to a session in which a server runs already", function()
