@@ -217,7 +217,10 @@ local function operators_of(given)
   made.launches = nil
   local ops = given.trace and given.operators
     and joined.find(given.trace, given.found, given.operators)
-  made.joined = ops and joined.summary(given.trace, given.found, ops)
+  if ops then
+    made.joined = joined.summary(given.trace, given.found, ops)
+    ops:close()
+  end
   return given.operators and made
 end
 

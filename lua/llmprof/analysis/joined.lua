@@ -205,9 +205,9 @@ function joined.find(trace, found, operators)
   local launches = operators.launches
   local places = launches and places_of(launches, word_of) or {}
   local only = only_operators(operators, places, word_of)
-  local gpu = check(trace:frame "gpu")
-  if next(only) == nil or #gpu == 0 then return nil end
-  local ops = stages.label(trace, gpu, found)
+  local ops = found.ops and check(found.ops:where {})
+    or stages.label(trace, check(trace:frame "gpu"), found)
+  if next(only) == nil or #ops == 0 then return nil end
   if launches then return join_by_order(ops, launches, places, only, word_of) end
   return join_by_name(ops, only, word_of)
 end

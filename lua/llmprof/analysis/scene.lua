@@ -6,7 +6,8 @@
 -- here in full), view (what is shown first; all { first, last } in ns of the trace), lanes
 -- (list of { kind, title }), labels (texts), stages (names), frames (list of { name, bytes }) },
 -- then these frames one after the other as llmprof.pack encodes them. Lanes, labels and stages
--- are counted from 0. Kinds of lanes: gpu, api, range, stage, step, layer.
+-- are counted from 0. Kinds of lanes: gpu, api, range, stage, step, layer,
+-- sample.
 --
 --   gpu    start, duration (ns), lane, label, place (a stage), kernel (id in results.kernels),
 --          api_start (of the launching call), queue_time (ns from its end), waiting (ns that a
@@ -14,6 +15,7 @@
 --   api    start, duration, lane, label
 --   range  the same, of NVTX
 --   mark   the same, of stages, steps and layers, as they were on the GPU
+--   sample start, duration, lane, label, percent: what hardware samples say of a GPU
 --   busy   lane, share (0 to 255): SHARES rows for each lane, over the whole span; none
 --          where the window has all of it
 local errors = require "llmprof.base.errors"

@@ -118,6 +118,8 @@ local function measured_steps(trace, list, known, given)
     known.idle_threads = idle_threads.of(known.frame, { trace = trace, members = list, api = api,
       label_threads = members.label_threads })
   end
+  ops:close()
+  api:close()
 end
 
 
