@@ -266,8 +266,9 @@ columns.operator_stages = {
 }
 
 columns.operator_kernels = {
-  name("operator", "operator", 48), name("name", "kernel", 64), count("calls", "calls"),
+  name("operator", "operator", 48), name("label", "kernel", 64), count("calls", "calls"),
   ms("device_ns", "total", 3), percent("share", "of the operator"),
+  { key = "name", title = "full name", type = "text", max = 64, code = true, lesser = true },
 }
 
 columns.transfers = {

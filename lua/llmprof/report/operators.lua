@@ -92,8 +92,8 @@ function report.top(results, view)
 end
 
 
-local function launched(list)
-  local kernels = rows.operator_kernels(rows.operators(list, WITH_KERNELS), KERNELS_EACH)
+local function launched(results, list)
+  local kernels = rows.operator_kernels(results, rows.operators(list, WITH_KERNELS), KERNELS_EACH)
   return #kernels > 0 and { blocks.heading { level = 2, title = "What They Launched" },
     tabled.of("operator_kernels", kernels) }
 end
@@ -113,7 +113,7 @@ local function all(results)
       text.count(#operators.operators), operators.source or "not recorded")),
     on_timeline(results, MOST) or {}, largest(operators, "operators", MOST, layout.results),
     of_stages(operators) or {},
-    launched(operators.operators) or nil }
+    launched(results, operators.operators) or nil }
 end
 
 

@@ -1,6 +1,7 @@
 -- Rows of the report's tables, from results.
 local first_times = require "llmprof.analysis.first_times"
 local json = require "llmprof.json"
+local labels = require "llmprof.analysis.labels"
 local range_name = require "llmprof.base.range_name"
 local text = require "llmprof.text"
 local tuple = require "llmprof.base.tuple"
@@ -514,14 +515,32 @@ function rows.operator_stages(operators, limit)
 end
 
 
+-- By full name the one that a person can read, as the run's kernels have it; names that
+-- are none of theirs are told apart among themselves.
+local function labels_of_operators(results, list)
+  local read, seen, others = {}, {}, {}
+  for _, kernel in ipairs(results.kernels or {}) do read[kernel.name] = rows.label(kernel) end
+  for _, operator in ipairs(list) do
+    for _, kernel in ipairs(operator.kernels or {}) do
+      if not read[kernel.name] and not seen[kernel.name] then
+        seen[kernel.name], others[#others + 1] = true, kernel.name
+      end
+    end
+  end
+  for name, label in pairs(labels.unique(others)) do read[name] = label end
+  return read
+end
+
+
 -- What the operators launched themselves: each one's largest kernels, `limit`
--- of them, all without.
-function rows.operator_kernels(list, limit)
-  local made = {}
+-- of them, all without. results: of the run that names its kernels.
+function rows.operator_kernels(results, list, limit)
+  local made, read = {}, labels_of_operators(results, list)
   for _, operator in ipairs(list) do
     for i, kernel in ipairs(operator.kernels or {}) do
       if limit and i > limit then break end
-      made[#made + 1] = { operator = operator.name, name = kernel.name, calls = kernel.calls,
+      made[#made + 1] = { operator = operator.name, name = kernel.name,
+        label = read[kernel.name], calls = kernel.calls,
         device_ns = kernel.device_ns, share = operator.device_self_ns
           and operator.device_self_ns > 0 and kernel.device_ns / operator.device_self_ns or nil }
     end

@@ -82,7 +82,7 @@ local list = {
   { "operator_stages", "Operators of each stage", subject = "operators",
     rows = function(results) return rows.operator_stages(operators(results)) end },
   { "operator_kernels", "Kernels of the operators", subject = "operators",
-    rows = function(results) return rows.operator_kernels(operators(results)) end },
+    rows = function(results) return rows.operator_kernels(results, operators(results)) end },
   { "transfers", "Copies" },
   { "selection", "Selected for counters" },
   { "integrity", "Integrity of the capture",

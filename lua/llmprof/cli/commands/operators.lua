@@ -52,7 +52,7 @@ function command.run(given, words)
       and "a Chrome trace of torch.profiler or an operators.json is expected" or nil })
   end
   remark(found)
-  local list = given.kernels and rows.operator_kernels(found.operators)
+  local list = given.kernels and rows.operator_kernels({}, found.operators)
     or rows.operators(found.operators)
   out.write(table_options.render(given,
     given.kernels and columns.operator_kernels or columns.operators,

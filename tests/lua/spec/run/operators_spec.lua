@@ -145,10 +145,10 @@ No operator launched 2.50 µs of the device time (25 %): replays of CUDA graphs 
 
 ## What They Launched
 
-| operator   | kernel                      | calls | total ms | of the operator % |
-| :--------- | :-------------------------- | ----: | -------: | ----------------: |
-| `aten::mm` | `gemm<64>`                  |     2 |    0.006 |              80.0 |
-| `aten::mm` | <code>splitK\|reduce</code> |     1 |    0.002 |              20.0 |
+| operator   | kernel                      | calls | total ms | of the operator % | full name                   |
+| :--------- | :-------------------------- | ----: | -------: | ----------------: | :-------------------------- |
+| `aten::mm` | `gemm`                      |     2 |    0.006 |              80.0 | `gemm<64>`                  |
+| `aten::mm` | <code>splitK\|reduce</code> |     1 |    0.002 |              20.0 | <code>splitK\|reduce</code> |
 ]], report.render(results(found)))
   end)
 
