@@ -673,6 +673,7 @@
     find(".extent").textContent = whole ? "Every event of the run is here."
       : `Every event from ${duration(full.first - first)} to ${duration(full.last - first)
       } is here, of ${duration(last - first)}.`;
+    if (scene.hidden) find(".extent").textContent += ` ${scene.hidden} more lanes are not drawn.`;
     readColours();
     canvas.style.height = `${height}px`;
     surface.call(zoom).on("dblclick.zoom", null);

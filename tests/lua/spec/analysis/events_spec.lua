@@ -131,6 +131,16 @@ describe("the events of a timeline", function()
     assert.is_nil(scene_of(repeats()).sample)
   end)
 
+  it("say how many lanes are not there, of a kind that has too many", function()
+    local lines = {}
+    for stream = 1, 50 do
+      lines[stream] = ("kernel %d %d stream=%d one\n"):format(stream * 10, stream * 10 + 5, stream)
+    end
+    local scene = scene_of(table.concat(lines), { whole = stages.WHOLE_RUN })
+    assert.same({ 2, 48 }, { scene.hidden, scene.gpu.count })
+    assert.equal(0, scene_of(repeats()).hidden)
+  end)
+
   it("are none where the GPU did nothing, and one of one", function()
     assert.is_nil(scene_of "range 0 10 thread=1 decode\nthread 1 pid=1 main\n")
     assert.equal(1, scene_of("kernel 5 9 one\n", { whole = stages.WHOLE_RUN }).gpu.count)
