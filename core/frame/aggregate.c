@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "frame/cells.h"
+#include "frame/tally.h"
 #include "llmprof/alloc.h"
 #include "llmprof/frame.h"
 #include "llmprof/interrupt.h"
@@ -11,6 +12,7 @@
 typedef struct making {
   llmprof_frame *frame; /* aggregated */
   llmprof_groups groups;
+  llmprof_tally tally; /* where it will do, groups have no of_row */
   const llmprof_aggregate *aggregates;
   size_t count;
   void **data; /* owned until they are the result's */
@@ -22,6 +24,7 @@ static void making_free(making *m) {
   llmprof_free(m->data);
   llmprof_free(m->is_real);
   llmprof_groups_free(&m->groups);
+  llmprof_tally_free(&m->tally);
 }
 
 static llmprof_column_type type_of(const making *m,
@@ -158,8 +161,12 @@ static bool are_totals(const making *m, size_t column) {
 
 static bool add_up(making *m, size_t column, llmprof_summary *summaries,
                    llmprof_error *err) {
-  if (!llmprof_totals(m->frame, column, &m->groups, summaries, err))
-    return false;
+  size_t groups = m->groups.count;
+  bool ok = m->tally.groups
+                ? llmprof_tally_totals(&m->tally, m->frame, column, groups,
+                                       summaries, err)
+                : llmprof_totals(m->frame, column, &m->groups, summaries, err);
+  if (!ok) return false;
   for (size_t g = 0; g < m->groups.count; g++)
     summaries[g].mean = (double)summaries[g].total / (double)summaries[g].count;
   return true;
@@ -212,6 +219,35 @@ static bool fill(making *m, llmprof_error *err) {
   return true;
 }
 
+/* ---- the groups ---- */
+
+/* Is it a count of rows, or is a small number added up? False also where its
+ * column cannot be loaded. */
+static bool is_simple(const making *m, const llmprof_aggregate *a,
+                      llmprof_error *err) {
+  if (is_count(a))
+    return a->statistic == LLMPROF_COUNT && a->column == SIZE_MAX;
+  return llmprof_frame_column(m->frame, a->column, err) &&
+         are_totals(m, a->column);
+}
+
+static bool make_groups(making *m, const size_t *keys, size_t key_count,
+                        llmprof_error *err) {
+  llmprof_error why = {0};
+  bool simple = key_count == 1 && m->count;
+  for (size_t i = 0; simple && i < m->count; i++)
+    simple = is_simple(m, &m->aggregates[i], &why);
+  if (why.code) {
+    if (err) *err = why;
+    return false;
+  }
+  if (simple &&
+      !llmprof_tally_make(&m->tally, &m->groups, m->frame, keys[0], err))
+    return false;
+  return m->tally.groups ||
+         llmprof_groups_make(&m->groups, m->frame, keys, key_count, err);
+}
+
 /* ---- the result ---- */
 
 /* A key column: the cells of each group's first row. */
@@ -260,8 +296,8 @@ llmprof_frame *llmprof_frame_aggregate(llmprof_frame *frame, const size_t *keys,
                                        size_t count, llmprof_error *err) {
   making m = {.frame = frame, .aggregates = aggregates, .count = count};
   llmprof_frame *result = NULL;
-  if (llmprof_groups_make(&m.groups, frame, keys, key_count, err) &&
-      allocate(&m, err) && fill(&m, err))
+  if (make_groups(&m, keys, key_count, err) && allocate(&m, err) &&
+      fill(&m, err))
     result = make_result(&m, keys, key_count, err);
   if (result && !count) {
     llmprof_frame_keep_groups(frame, keys, key_count, m.groups.of_row,

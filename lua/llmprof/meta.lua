@@ -857,6 +857,20 @@ function Groups:mean(column) end
 ---@field waves? number Per SM
 ---@field xu_percent? number 0 to 100, as ncu gives it
 
+---@class llmprof.results.kv_transfer
+---@field end_ns number Its first step elsewhere began; ns
+---@field length_ns number Nanoseconds
+---@field start_ns number Its prefill ended; ns
+
+---@class llmprof.results.kv_transfers
+---@field from_rank integer The first that only prefills
+---@field left integer Requests that were prefilled
+---@field single? llmprof.results.kv_transfer[] One for each request, in order
+---@field taken integer Requests that were taken up
+---@field times? llmprof.results.client_times Times of several requests
+---@field to_rank integer The first that decodes
+---@field unknown? string Why single ones are not known
+
 ---@class llmprof.results.late_place
 ---@field caused_ns number Waiting of the others; ns
 ---@field count integer How many
@@ -1151,6 +1165,7 @@ function Groups:mean(column) end
 ---@field gpu_time_ns? number Sum of the kernels of all ranks; ns
 ---@field idle_threads? llmprof.results.idle_thread[] Threads of an engine while its GPU waited for steps
 ---@field kernels? llmprof.results.rank_kernel[] Once each, over all ranks; largest total time first
+---@field kv_transfers? llmprof.results.kv_transfers From the end of prefills on one rank to the first steps on another
 ---@field layers? llmprof.results.layer[] Communication by phase and layer
 ---@field left_out string[] A line for each thing that is not in it, and why
 ---@field padded? llmprof.results.padded[] Batches that ran in the CUDA graph of a larger one
@@ -1219,14 +1234,14 @@ function Groups:mean(column) end
 ---@field agrees? boolean Within 5 %
 ---@field attributable string
 ---@field averaged? true between_tokens are means over the requests of a round
----@field between_tokens? llmprof.results.client_times As clients saw them
+---@field between_tokens? llmprof.results.client_times Times of several requests
 ---@field count integer How many
 ---@field difference? number Mean TPOT over that, less 1
 ---@field single? llmprof.results.request[] Those that say when they were sent, the first 4096
 ---@field stall_ns? number Of it, because steps prefill other requests, too; ns
 ---@field step_interval_ns? number Mean interval of steps, each as often as it has requests in decode; ns
----@field tpot llmprof.results.client_times As clients saw them
----@field ttft? llmprof.results.client_times As clients saw them
+---@field tpot llmprof.results.client_times Times of several requests
+---@field ttft? llmprof.results.client_times Times of several requests
 
 ---@class llmprof.results.roofline
 ---@field kernels llmprof.results.point[]

@@ -10,7 +10,7 @@ local pages = { [BUNDLE] = assert(fs.read(BUNDLE)), [COMPARE] = assert(fs.read(C
 local of_ranks = { ranks = true, pipeline = true, rank_stages = true, steps = true,
   step_rows = true, idle_threads = true, collectives = true, late = true, layers = true,
   rank_kernels = true, rank_files = true, requests = true, request_rows = true, engine_looks = true,
-  left_out = true }
+  kv_transfers = true, left_out = true }
 
 
 -- The page that explains a table.

@@ -2,6 +2,7 @@
 -- and how busy each lane was in the rest.
 -- The bytes are a scene: llmprof.analysis.scene.
 local errors = require "llmprof.base.errors"
+local pack = require "llmprof.pack"
 local rows = require "llmprof.ranks.rows"
 local scenes = require "llmprof.analysis.scene"
 local tuple = require "llmprof.base.tuple"
@@ -187,6 +188,45 @@ local function marks_frame(scene, given, window)
 end
 
 
+-- ---- hardware samples ----
+
+-- Columns of samples and what their lanes are called.
+local SAMPLES = { { "gpu", "front end" }, { "sm", "SMs" }, { "tensor", "tensor pipes" },
+  { "dram_read", "memory read" }, { "dram_write", "memory written" } }
+
+
+-- The samples of one column that are there, with their lanes; nil without any.
+local function sampled_column(scene, samples, name, title)
+  local there = check(samples:where { { name, ">=", 0 } })
+  if #there == 0 then return nil end
+  local view = check(there:select { "device", "start", "duration", name })
+  rows.extend(view, { name }, { { name = "percent", type = "integer",
+    get = function(row) return math.floor(row[name] + 0.5) end } })
+  view = scene:add_lanes(view, "sample", { "device" }, function(row)
+    return ("GPU %s, %s %%"):format(row.device or "?", title)
+  end)
+  rows.extend(view, { "lane" }, { { name = "label", type = "integer",
+    get = function() return scene.label(title) end } })
+  return pack.join { check(view:select { "start", "duration", "lane", "label", "percent" }) }
+end
+
+
+-- Samples of a window as one frame, as many as fit; nil without any.
+local function samples_of(scene, trace, window)
+  local samples = scenes.between(check(trace:frame "samples"), window.first, window.last)
+  if #samples * #SAMPLES > scenes.MOST then
+    local fits = scenes.shortened({ samples, samples, samples, samples, samples }, window.first,
+      window.last)
+    samples = scenes.between(samples, fits.first, fits.last)
+  end
+  local list = {}
+  for _, column in ipairs(SAMPLES) do
+    list[#list + 1] = sampled_column(scene, samples, column[1], column[2])
+  end
+  return #list > 0 and pack.join(list) or nil
+end
+
+
 -- ---- together ----
 
 -- The frames by name, of a window.
@@ -196,12 +236,15 @@ local function frames_of(scene, given, views, span, window)
   local api = scene:add_lanes(views[2], "api", { "pid", "tid" }, thread_title "CUDA calls")
   local ranges = scene:add_lanes(scenes.between(views[3], window.first, window.last), "range",
     { "pid", "tid", "level" }, thread_title "NVTX")
-  return {
+  local samples = samples_of(scene, given.trace, window)
+  local made = {
     { "gpu", gpu_frame(scene, scenes.between(ops, window.first, window.last), given) },
     { "api", scene:plain(scenes.between(api, window.first, window.last), "name") },
     { "range", scene:plain(ranges, "text") },
     { "busy", scene:shares({ ops, api }, span, window) },
   }
+  if samples then made[#made + 1] = { "sample", samples } end
+  return made
 end
 
 

@@ -4,9 +4,10 @@
 --
 -- The bytes are a line of JSON, { version, span (of the GPU's operations), window (what is
 -- here in full), view (what is shown first; all { first, last } in ns of the trace), lanes
--- (list of { kind, title }), labels (texts), stages (names), frames (list of { name, bytes }) },
--- then these frames one after the other as llmprof.pack encodes them. Lanes, labels and stages
--- are counted from 0. Kinds of lanes: gpu, api, range, stage, step, layer.
+-- (list of { kind, title }), hidden (lanes beyond the most of their kind), labels (texts),
+-- stages (names), frames (list of { name, bytes }) }, then these frames one after the other as
+-- llmprof.pack encodes them. Lanes, labels and stages are counted from 0. Kinds of lanes: gpu,
+-- api, range, stage, step, layer, sample.
 --
 --   gpu    start, duration (ns), lane, label, place (a stage), kernel (id in results.kernels),
 --          api_start (of the launching call), queue_time (ns from its end), waiting (ns that a
@@ -14,6 +15,7 @@
 --   api    start, duration, lane, label
 --   range  the same, of NVTX
 --   mark   the same, of stages, steps and layers, as they were on the GPU
+--   sample start, duration, lane, label, percent: what hardware samples say of a GPU
 --   busy   lane, share (0 to 255): SHARES rows for each lane, over the whole span; none
 --          where the window has all of it
 local errors = require "llmprof.base.errors"
@@ -112,7 +114,7 @@ Scene.__index = Scene
 
 -- One without lanes.
 function scene.new()
-  local self = setmetatable({ lanes = json.list {}, per_kind = {} }, Scene)
+  local self = setmetatable({ lanes = json.list {}, per_kind = {}, hidden = 0 }, Scene)
   self.labels, self.label = numbering(LABELS)
   self.stages, self.stage = numbering(LABELS)
   return self
@@ -122,7 +124,10 @@ end
 -- A new lane's number; nil where there are too many of its kind.
 function Scene:lane(kind, title)
   self.per_kind[kind] = (self.per_kind[kind] or 0) + 1
-  if self.per_kind[kind] > LANES then return nil end
+  if self.per_kind[kind] > LANES then
+    self.hidden = self.hidden + 1
+    return nil
+  end
   self.lanes[#self.lanes + 1] = { kind = kind, title = text.truncate(text.clean(title), LABEL,
     "middle") }
   return #self.lanes - 1
@@ -223,8 +228,8 @@ function Scene:pack(when, made)
     list[i] = { name = entry[1], bytes = #bytes[i] }
   end
   local head = assert(json.encode { version = 1, span = when.span, window = when.window,
-    view = when.view, lanes = self.lanes, labels = self.labels, stages = self.stages,
-    frames = list })
+    view = when.view, lanes = self.lanes, hidden = self.hidden, labels = self.labels,
+    stages = self.stages, frames = list })
   return head .. "\n" .. table.concat(bytes)
 end
 

@@ -10,6 +10,7 @@ local communication = require "llmprof.ranks.communication"
 local document = require "llmprof.base.document"
 local engine_looks = require "llmprof.ranks.engine_looks"
 local json = require "llmprof.json"
+local kv_transfers = require "llmprof.ranks.kv_transfers"
 local merged = require "llmprof.ranks.merged"
 local pack = require "llmprof.pack"
 local per_step = require "llmprof.ranks.per_step"
@@ -321,6 +322,7 @@ function ranks.examine(parts, given)
   end
   if made.steps then add_steps(record, made) end
   record.requests = requests.of(given.metrics, record.steps, made.steps, made.epoch)
+  record.kv_transfers = kv_transfers.of(made.steps)
   record.engine_looks = engine_looks.of(given.metrics, made.steps, made.epoch)
   table.move(given.unread or {}, 1, #(given.unread or {}), #missing + 1, missing)
   record.verdict = verdict.of(record, all, missing)

@@ -1,6 +1,7 @@
 -- Requests beside the steps of the engine, where the workload says when it sent them.
 local bisect = require "llmprof.base.bisect"
 local json = require "llmprof.json"
+local steps_of_rank = require "llmprof.ranks.steps_of_rank"
 
 local request_steps = {}
 
@@ -19,10 +20,7 @@ function request_steps.of_first_rank(frame, names)
     first = math.min(first or math.huge, group.world)
   end
   if not first then return nil end
-  local own = frame:where({ world = first, { "begin", "~=", false } }):sort { { "begin" } }
-  local made = {}
-  for _, name in ipairs(names) do made[name] = own:values(name) end
-  return made
+  return steps_of_rank(frame, first, names)
 end
 
 

@@ -433,6 +433,10 @@ columns.request_rows = {
   id("prefill_step", "prefill step"), ms("stall_ns", "stalls"),
 }
 
+columns.kv_transfers = {
+  ms("start_ns", "prefilled at"), ms("end_ns", "taken up at"), ms("length_ns", "KV transfer", 3),
+}
+
 columns.engine_looks = {
   ms("at_ns", "look at"), { key = "running", title = "running", digits = 0 },
   { key = "waiting", title = "waiting", digits = 0 },

@@ -44,14 +44,27 @@ local function launched(group)
 end
 
 
--- Steps by phase, batch and tokens.
+local function transfers_of(results)
+  return results.ranks and results.ranks.kv_transfers or {}
+end
+
+
+-- Steps by phase, batch and tokens; last the KV caches between ranks.
 function rank_rows.steps(results)
   local list = {}
   for i, group in ipairs(results.ranks and results.ranks.steps or {}) do
     list[i] = setmetatable({ how = launched(group) }, { __index = group })
   end
+  local between = transfers_of(results).times
+  if between then
+    list[#list + 1] = setmetatable({ phase = "KV transfer" }, { __index = between })
+  end
   return list
 end
+
+
+-- The same, request by request.
+function rank_rows.kv_transfers(results) return transfers_of(results).single or {} end
 
 
 local seen_by_clients = { { "ttft", "TTFT" }, { "tpot", "TPOT" },

@@ -91,6 +91,19 @@ function ranks.padding(results)
 end
 
 
+-- What stands for the KV cache on its way from the ranks that prefill; nil where one rank
+-- does both.
+function ranks.kv_transfers(results)
+  local made = results.ranks.kv_transfers
+  if not made then return nil end
+  local said = ("Rank %d prefills and rank %d decodes"):format(made.from_rank, made.to_rank)
+  if made.unknown then return said .. ". " .. as_sentence(made.unknown) end
+  return said .. (": a KV transfer is from the end of a request's prefill to the beginning of its "
+    .. "first step elsewhere, %s on the mean, with what it waited for."):format(
+    text.duration(made.times.mean_ns))
+end
+
+
 -- The whole section, as blocks.
 function ranks.blocks(results, view)
   if view.brief then return ranks.short(results) end
@@ -103,7 +116,8 @@ function ranks.blocks(results, view)
     of "left_out", several and of "ranks", of "pipeline", of "rank_stages",
     multiples.steps(results), of("steps", MOST), blocks.note(ranks.padding(results)),
     of("idle_threads", MOST), of "requests", blocks.note(ranks.clients(results)),
-    of("request_rows", MOST), of("engine_looks", MOST), of "collectives",
+    of("request_rows", MOST), blocks.note(ranks.kv_transfers(results)),
+    of("kv_transfers", MOST), of("engine_looks", MOST), of "collectives",
     of("late", MOST), of("layers", MOST), several and of("rank_kernels", MOST),
     #record.files > 1 and of "rank_files")
 end

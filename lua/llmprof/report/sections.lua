@@ -69,6 +69,7 @@ local list = {
   { "rank_files", "Files and their clocks", rows = of_ranks "files" },
   { "requests", "What clients saw", rows = rank_rows.requests },
   { "request_rows", "Requests and their steps", rows = rank_rows.request_rows },
+  { "kv_transfers", "KV caches between ranks", rows = rank_rows.kv_transfers },
   { "engine_looks", "The engine's own numbers beside the steps", rows = rank_rows.engine_looks },
   { "left_out", "Left out", rows = rank_rows.left_out },
   { "kernels", "Kernels", columns = columns.page_kernels },

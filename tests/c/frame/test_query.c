@@ -1,6 +1,7 @@
 /* Sorting, grouping and selecting over a little frame of every type. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "llmprof/frame.h"
@@ -225,6 +226,79 @@ static void test_aggregates_alone(void **state) {
   llmprof_frame_free(frame);
 }
 
+enum {
+  TALLIED = 5000,
+  TALLY_COLUMNS = 6
+};
+
+/* Keys: small numbers as they are, through an index, wide ones close together
+ * and far apart. Values: small numbers as they are, and through an index. */
+static llmprof_frame *tally_frame(void) {
+  static uint32_t shorts[TALLIED], index[TALLIED], values[TALLIED];
+  static int64_t near[TALLIED], far[TALLIED];
+  srand(5);
+  for (size_t i = 0; i < TALLIED; i++) {
+    shorts[i] = rand() % 7 ? (uint32_t)(rand() % 40) : UINT32_MAX;
+    index[i] = rand() % 7 ? (uint32_t)(rand() % TALLIED) : UINT32_MAX;
+    values[i] = rand() % 7 ? UINT32_MAX - 1 - (uint32_t)rand() % 9 : UINT32_MAX;
+    near[i] = rand() % 7 ? rand() % 30 - 15 : INT64_MIN;
+    far[i] = near[i] == INT64_MIN ? INT64_MIN : near[i] * INT32_MAX;
+  }
+  const llmprof_column columns[TALLY_COLUMNS] = {
+      {"short", NULL, LLMPROF_U32, shorts, NULL, NULL},
+      {"picked", NULL, LLMPROF_U32, shorts, index, NULL},
+      {"near", NULL, LLMPROF_I64, near, NULL, NULL},
+      {"far", NULL, LLMPROF_I64, far, NULL, NULL},
+      {"value", NULL, LLMPROF_U32, values, NULL, NULL},
+      {"other", NULL, LLMPROF_U32, values, index, NULL},
+  };
+  return test_frame(TALLIED, NULL, columns, TALLY_COLUMNS);
+}
+
+static const llmprof_aggregate tallied[] = {
+    {"rows", LLMPROF_COUNT, SIZE_MAX, 0}, {"sum", LLMPROF_SUM, 4, 0},
+    {"mean", LLMPROF_MEAN, 4, 0},         {"least", LLMPROF_MIN, 4, 0},
+    {"other", LLMPROF_SUM, 5, 0},         {"most", LLMPROF_MAX, 5, 0},
+    {"median", LLMPROF_MEDIAN, 4, 0},
+};
+
+/* Counts and totals are the same where no row is given the number of its group,
+ * for which there must be nothing but these. */
+static void test_tally(void **state) {
+  (void)state;
+  llmprof_frame *frame = tally_frame();
+  for (size_t key = 0; key < TALLY_COLUMNS; key++) {
+    llmprof_frame *all =
+        llmprof_frame_aggregate(frame, &key, 1, tallied, 7, NULL);
+    llmprof_frame *few =
+        llmprof_frame_aggregate(frame, &key, 1, tallied, 6, NULL);
+    size_t rows = llmprof_frame_rows(all);
+    assert_int_equal(llmprof_frame_rows(few), rows);
+    assert_true(rows >= 9);
+    for (size_t c = 0; c < 7; c++) { /* the key, and six of the seven */
+      for (size_t row = 0; row < rows; row++)
+        assert_int_equal(llmprof_cell(llmprof_frame_peek(all, c), row),
+                         llmprof_cell(llmprof_frame_peek(few, c), row));
+    }
+    llmprof_frame_free(all);
+    llmprof_frame_free(few);
+  }
+  llmprof_frame_free(frame);
+}
+
+static bool make_tally(void *unused, llmprof_error *err) {
+  (void)unused;
+  const size_t key = 0;
+  llmprof_frame *frame = tally_frame();
+  llmprof_frame *made =
+      frame ? llmprof_frame_aggregate(frame, &key, 1, tallied, 6, err)
+            : (llmprof_fail_nomem(err), NULL);
+  bool ok = made != NULL;
+  llmprof_frame_free(made);
+  llmprof_frame_free(frame);
+  return ok;
+}
+
 static void test_aggregate(void **state) {
   llmprof_frame *made = aggregated(*state, NULL);
   assert_non_null(made);
@@ -323,6 +397,7 @@ static bool make_and_ask(void *unused, llmprof_error *err) {
 static void test_allocations(void **state) {
   (void)state;
   test_every_allocation(make_and_ask, NULL);
+  test_every_allocation(make_tally, NULL);
 }
 
 static void test_interrupt(void **state) {
@@ -419,6 +494,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_views_of_views, setup, teardown),
       cmocka_unit_test_setup_teardown(test_aggregate, setup, teardown),
       cmocka_unit_test(test_aggregates_alone),
+      cmocka_unit_test(test_tally),
       cmocka_unit_test_setup_teardown(test_too_many_percentiles, setup,
                                       teardown),
       cmocka_unit_test_setup_teardown(test_extend, setup, teardown),

@@ -102,13 +102,13 @@
   // ---- what is on the lanes ----
 
   const KINDS = { stage: "mark", step: "mark", layer: "mark", gpu: "gpu", api: "api",
-    range: "range" };
+    range: "range", sample: "sample" };
 
   // Rows of each lane by start, with the latest end so far, to find what is in view.
   const arrange = (scene) => {
     const rows = scene.lanes.map(() => []);
-    for (const name of ["mark", "gpu", "api", "range"]) {
-      const frame = scene[name];
+    for (const name of ["mark", "gpu", "api", "range", "sample"]) {
+      const frame = scene[name] || { rows: 0 };
       for (let row = 0; row < frame.rows; row += 1) {
         const lane = rows[frame.lane[row]];
         if (lane && frame.start[row] === frame.start[row]) lane.push(row);
@@ -250,6 +250,36 @@
       if (right - left > 24) drawText(labels[frame.label[row]], left, right, top);
     };
 
+    // Samples as tall as their percents; those narrower than a pixel as their mean.
+    const drawSamples = (lane, top, to, from, until) => {
+      const { rows, frame } = lane;
+      let [pixel, sum, count] = [-1, 0, 0];
+      const bar = (left, wide, percent) => {
+        const tall = ((ROW - 4) * Math.min(percent, 100)) / 100;
+        pen.fillRect(left, top + ROW - 2 - tall, wide, tall);
+      };
+      const flush = () => {
+        if (count) bar(pixel, 1, sum / count);
+        [sum, count] = [0, 0];
+      };
+      pen.fillStyle = colours.accent;
+      for (let i = firstIn(lane, from); i < rows.length; i += 1) {
+        const row = rows[i];
+        const left = Math.max(to(frame.start[row]), gutter);
+        const right = Math.min(to(frame.start[row] + length(frame, row)), width);
+        if (frame.start[row] >= until) break;
+        if (right - left >= 1) {
+          flush();
+          bar(left, right - left, frame.percent[row]);
+          continue;
+        }
+        if (Math.floor(left) !== pixel) { flush(); pixel = Math.floor(left); }
+        sum += frame.percent[row];
+        count += 1;
+      }
+      flush();
+    };
+
     // Events narrower than a pixel share it: as dense as they cover it.
     const drawLane = (lane, top, to, from, until) => {
       const { rows, frame } = lane;
@@ -354,7 +384,7 @@
         pen.fillStyle = colours.line;
         pen.fillRect(0, top + ROW - 1, width, 0.5);
         drawShares(lane, top, to);
-        drawLane(lane, top, to, from, until);
+        (lane.kind === "sample" ? drawSamples : drawLane)(lane, top, to, from, until);
       });
       drawSelected(to);
       drawNames();
@@ -452,6 +482,7 @@
       const start = frame.start[row];
       const list = [["on", lane.title], ["from", duration(start - first)],
         ["took", duration(length(frame, row))]];
+      if (lane.kind === "sample") list.push(["sampled", `${frame.percent[row]} %`]);
       if (lane.kind === "gpu") {
         if (frame.place[row] >= 0) list.push(["stage", scene.stages[frame.place[row]]]);
         const other = counterpart({ lane, row });
@@ -642,6 +673,7 @@
     find(".extent").textContent = whole ? "Every event of the run is here."
       : `Every event from ${duration(full.first - first)} to ${duration(full.last - first)
       } is here, of ${duration(last - first)}.`;
+    if (scene.hidden) find(".extent").textContent += ` ${scene.hidden} more lanes are not drawn.`;
     readColours();
     canvas.style.height = `${height}px`;
     surface.call(zoom).on("dblclick.zoom", null);

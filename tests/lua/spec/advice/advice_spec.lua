@@ -140,6 +140,16 @@ describe("findings", function()
       gain(3e6, "waiting", { title = "large" }), finding { title = "blocks", blocking = true })))
   end)
 
+  it("are ranked by what they give in the whole run, however often a stage ran", function()
+    local rare = support.decode { name = "prefill" }
+    local often = support.decode { wall = { count = 50, mean_ns = 100e6 } }
+    local of_rare = gain(5e6, "waiting", { title = "rare" })
+    of_rare.stage = "prefill"
+    assert.equal("often rare", titles(advice.apply({ finds(of_rare,
+      gain(1e6, "waiting", { title = "often" })) },
+      support.results { stages = { rare, often } }).findings))
+  end)
+
   it("of equal gain are ranked by confidence", function()
     assert.equal("high medium low", titles(apply(support.decode(),
       gain(1e6, "gpu", { title = "low", confidence = "low" }),

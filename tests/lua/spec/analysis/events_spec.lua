@@ -31,9 +31,9 @@ local function repeats()
 end
 
 
--- The scene of a trace: its head, and each frame as columns by name.
+-- The scene of a trace, or of lines that are one: its head, and each frame as columns by name.
 local function scene_of(lines, given)
-  local trace = timeline.of(lines)
+  local trace = type(lines) == "string" and timeline.of(lines) or lines
   local made = { trace = trace, found = stages.find(trace, DECLARED, { skip_first = false }),
     kernels = {}, layers = function() return {} end }
   for key, value in pairs(given or {}) do made[key] = value end
@@ -117,6 +117,28 @@ describe("the events of a timeline", function()
       layers = function() return { { start = 10600, stop = 10700, index = 0 } } end })
     assert.same({ 30, false }, { scene.gpu.waiting[1], scene.gpu.waiting[2] })
     assert.equal("layer 0", scene.labels[scene.mark.label[scene.mark.count] + 1])
+  end)
+
+  it("have what hardware samples say, as whole percents of lanes of their own", function()
+    local trace_file = require "llmprof.trace.file"
+    local scene = scene_of(trace_file.open "tests/fixtures/small/run.sqlite")
+    assert.equal("sample", scene.frames[#scene.frames].name)
+    local first = scene.sample
+    local lane = scene.lanes[first.lane[1] + 1]
+    assert.same({ "sample", "GPU 0, front end %" }, { lane.kind, lane.title })
+    assert.equal("front end", scene.labels[first.label[1] + 1])
+    assert.same({ 10000, 1000, 80 }, { first.start[1], first.duration[1], first.percent[1] })
+    assert.is_nil(scene_of(repeats()).sample)
+  end)
+
+  it("say how many lanes are not there, of a kind that has too many", function()
+    local lines = {}
+    for stream = 1, 50 do
+      lines[stream] = ("kernel %d %d stream=%d one\n"):format(stream * 10, stream * 10 + 5, stream)
+    end
+    local scene = scene_of(table.concat(lines), { whole = stages.WHOLE_RUN })
+    assert.same({ 2, 48 }, { scene.hidden, scene.gpu.count })
+    assert.equal(0, scene_of(repeats()).hidden)
   end)
 
   it("are none where the GPU did nothing, and one of one", function()

@@ -43,6 +43,7 @@ local elsewhere = {
   ["host_step.p99_ns"] = { "tests/lua/spec/analysis/latency_spec.lua", "p99_ns" },
   ["inferred.layers"] = { "tests/lua/spec/analysis/infer_spec.lua", "found.layers" },
   ["client_times.p99_ns"] = { "tests/lua/spec/ranks/requests_spec.lua", "p99_ns" },
+  ["kv_transfers.unknown"] = { "tests/lua/spec/ranks/kv_transfers_spec.lua", "made.unknown" },
   ["left_out.step"] = { "tests/lua/spec/analysis/latency_spec.lua", "rep = 1, step = 1, ns" },
 }
 
@@ -183,6 +184,15 @@ local function of_clocks()
 end
 
 
+-- Prefill and decode on ranks of their own, as tests/fixtures/split_pd.py makes them.
+local function of_pair(top)
+  local path, knowledge = top .. "/pair.sqlite", rank_view.knowledge()
+  assert(assert(spawn.run({ "python3", "tests/fixtures/split_pd.py", ranks.VLLM, path },
+    { timeout = 120 })).ok)
+  return rank_view.results(ranks.parts { path }, knowledge, "test", {})
+end
+
+
 local function all_results(top)
   local trace = top .. "/t.pt.trace.json"
   assert(fs.write(trace, OPERATORS))
@@ -195,7 +205,7 @@ local function all_results(top)
     { stdout = top .. "/said", timeout = 120 })).ok)
   return {
     assert(json.load(sized .. "/results.json")), of_pipeline(), of_clocks(),
-    of_requests(top),
+    of_requests(top), of_pair(top),
     results_of(bundle.run("recipes/deepseek_ocr.lua", top .. "/full", { "capture=recorded" })),
     results_of(bundle.run("recipes/alt_llm.lua", top .. "/whole", { "capture=recorded", whole })),
     small(top, "plain", "", { "ncu.budget_s=1" }),

@@ -1,0 +1,28 @@
+/* Groups by one key of few values close together, of which rows are counted and
+ * totals wanted: by value, not by row, so that millions of rows take no memory.
+ * Private to the frame room. */
+#ifndef LLMPROF_TALLY_H
+#define LLMPROF_TALLY_H
+
+#include "frame/cells.h"
+
+typedef struct llmprof_tally {
+  const llmprof_column *key;
+  size_t rows;
+  int64_t low;      /* the least value that there may be */
+  uint32_t *groups; /* by value from `low` on, after that of absent ones: group
+                       + 1, or 0; NULL: there is no such tally */
+} llmprof_tally;
+
+/* Count the groups, all but their of_row; where the values are not close there
+ * is no tally, which is no failure. The caller frees both. */
+bool llmprof_tally_make(llmprof_tally *tally, llmprof_groups *groups,
+                        llmprof_frame *frame, size_t key, llmprof_error *err);
+void llmprof_tally_free(llmprof_tally *tally);
+
+/* As llmprof_totals, of a column of small integers. */
+bool llmprof_tally_totals(const llmprof_tally *tally, llmprof_frame *frame,
+                          size_t column, size_t groups,
+                          llmprof_summary *summaries, llmprof_error *err);
+
+#endif
