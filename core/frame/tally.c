@@ -71,13 +71,25 @@ static bool allocate(llmprof_tally *t, llmprof_groups *groups, size_t most,
          llmprof_fail_nomem(err);
 }
 
+/* Bounds of the key's values. Ids of strings are those of a pool: no need to
+ * look at each. */
+static bool find_bounds(const llmprof_tally *t, llmprof_frame *frame,
+                        size_t key, llmprof_cell_span *span,
+                        llmprof_error *err) {
+  if (t->key->type != LLMPROF_STRING_ID)
+    return llmprof_frame_bounds(frame, key, span, err);
+  size_t ids = llmprof_strings_count(llmprof_column_strings(frame, t->key));
+  *span = (llmprof_cell_span){.low = 0, .high = (int64_t)ids - 1};
+  return ids < CLOSE || llmprof_frame_bounds(frame, key, span, err);
+}
+
 bool llmprof_tally_make(llmprof_tally *t, llmprof_groups *groups,
                         llmprof_frame *frame, size_t key, llmprof_error *err) {
   *t = (llmprof_tally){.key = llmprof_frame_column(frame, key, err),
                        .rows = llmprof_frame_rows(frame)};
   *groups = (llmprof_groups){0};
   llmprof_cell_span span;
-  if (!t->key || !llmprof_frame_bounds(frame, key, &span, err)) return false;
+  if (!t->key || !find_bounds(t, frame, key, &span, err)) return false;
   uint64_t reach = (uint64_t)span.high - (uint64_t)span.low;
   if (span.low > span.high || reach >= CLOSE) return true;
   t->low = span.low;

@@ -3,11 +3,11 @@
 
     standin_server.py PORT [FAULT]
 
-FAULT: die (after a line), deaf (never ready), refuse (400 to completions), break
-(the stream ends early), late (dies in the first completion), stubborn (ignores
-SIGTERM, and so does a child of its own), some (every third completion is refused),
-midway (dies in the fourth), empty (has no model at first), huge and endless (its
-metrics). Each profiling call is a line on stdout.
+FAULT: die (after a line), deaf (never ready), refuse (400 to completions), break (the
+stream ends early), error (the stream says one), late (dies in the first completion),
+stubborn (ignores SIGTERM, and so does a child of its own), some (every third completion
+is refused), midway (dies in the fourth), empty (has no model at first), huge and
+endless (its metrics). Each profiling call is a line on stdout.
 """
 
 import itertools
@@ -94,6 +94,9 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         for i in range(asked["max_tokens"]):
             if FAULT == "break" and i == 2:
+                return
+            if FAULT == "error" and i == 2:
+                self.event({"error": {"message": "out of\nblocks", "code": 500}})
                 return
             self.event({"choices": [{"text": f" {i}", "finish_reason": None}]})
         self.event({"choices": [{"text": "", "finish_reason": "length"}]})

@@ -121,6 +121,12 @@ class AtARate(test_serve.Serving):
         said = self.metrics()["load"]
         self.assertEqual((said["completed"], said["failed"], len(said["errors"])), (8, 4, 1))
 
+    def test_streams_with_an_error_in_them(self):
+        status, _, stderr = self.run_serve(*RATE, fault="error")
+        self.assertEqual(status, 1)
+        self.assertIn("all 12 requests failed: ", stderr)
+        self.assertIn("out of blocks", stderr)
+
     def test_streams_that_break_off_are_failures_and_all_of_them_an_error(self):
         status, _, stderr = self.run_serve(*RATE, fault="break")
         self.assertEqual((status, stderr), (1, "serve.py: all 12 requests failed: the server broke "

@@ -26,6 +26,7 @@ local function server_options(engine)
     ["server.url"] = { "http://HOST:PORT of one that runs already, and is left running", "" },
     ["server.session"] = { "Of that one, the session of nsys launch --session-new=NAME in which "
       .. "it was started", "" },
+    ["server.spools"] = { "Of that one, the folder of its collector, with capture=builtin", "" },
     ["server.args"] = { "More arguments for the server, word by word", {}, runs = true },
     ["server.ready_timeout_s"] = { "Give up when it is not ready after so many seconds", 900,
       min = 1 },
@@ -78,13 +79,17 @@ local function append(argv, words)
 end
 
 
--- A session is of a server that somebody else started, and of nsys.
-local function check_session(cfg)
-  if cfg.server.session == "" then return end
-  if cfg.server.url == "" then
-    recipe.fail("server.session names how a server was started that runs already",
-      "server.url=http://HOST:PORT says where it is")
-  elseif cfg.capture ~= "auto" and cfg.capture ~= "nsys" then
+-- A session, or a folder of spools, is of a server that somebody else started.
+local function check_attached(cfg)
+  for _, key in ipairs { "session", "spools" } do
+    if cfg.server[key] ~= "" and cfg.server.url == "" then
+      recipe.fail(("server.%s names how a server was started that runs already"):format(key),
+        "server.url=http://HOST:PORT says where it is")
+    end
+  end
+  if cfg.server.spools ~= "" and cfg.capture ~= "builtin" then
+    recipe.fail("server.spools are of llmprof's own collector", "capture=builtin reads them")
+  elseif cfg.server.session ~= "" and cfg.capture ~= "auto" and cfg.capture ~= "nsys" then
     recipe.fail(("server.session is a session of nsys, and capture=%s takes none"):format(
       cfg.capture), "leave one of the two out")
   end
@@ -189,7 +194,7 @@ end
 -- The workload: serve.py, its options, and behind "--" the server.
 local function workload_of(engine, driver)
   return function(cfg)
-    check_session(cfg)
+    check_attached(cfg)
     local url = cfg.server.url
     local argv = { cfg.python, driver,
       "--url", url ~= "" and url or ("http://127.0.0.1:%d"):format(cfg.server.port),

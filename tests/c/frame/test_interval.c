@@ -107,8 +107,9 @@ static void test_windows_by_group(void **state) {
   srand(3);
   for (size_t i = 0; i < MANY; i++) {
     of[i] = i < GROUPS ? (uint32_t)i : (uint32_t)(rand() % GROUPS);
-    from[i] = rand() % 50 ? rand() % (TICKS - 30) : LLMPROF_ABSENT;
+    from[i] = rand() % (TICKS - 30);
     to[i] = rand() % 50 ? from[i] + rand() % 4 - 1 : LLMPROF_ABSENT;
+    if (rand() % 50 == 0) from[i] = LLMPROF_ABSENT;
     if (from[i] == LLMPROF_ABSENT) continue;
     for (int64_t t = from[i]; t < to[i]; t++) lit[of[i]][t] = true;
   }

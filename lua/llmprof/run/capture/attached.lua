@@ -1,25 +1,23 @@
--- Engines that somebody else started under nsys: a timeline, and nothing that would need
--- the engine to be run again.
+-- Engines that somebody else started, under nsys or with our collector inside: a timeline,
+-- and nothing that would need the engine to be run again.
 local live = require "llmprof.run.capture.live"
 local under_ncu = require "llmprof.run.capture.under_ncu"
 local under_session = require "llmprof.run.capture.under_session"
-
-local attached = live.new(under_session, under_ncu)
-
-local WHY = "server.session: the engine is not ours to run again"
+local under_spools = require "llmprof.run.capture.under_spools"
 
 
-function attached.counters() return false, WHY end
-function attached.operators() return false, WHY end
+local function new(timeline, key)
+  local source = live.new(timeline, under_ncu)
+  local why, preview = key .. ": the engine is not ours to run again", source.preview
 
+  function source.counters() return false, why end
+  function source.operators() return false, why end
+  function source.preview(ctx) return { timeline = preview(ctx).timeline } end
 
-local preview = attached.preview
-
-function attached.preview(ctx)
-  return { timeline = preview(ctx).timeline }
+  source.wanted = timeline.wanted
+  return source
 end
 
 
-attached.wanted = under_session.wanted
-
-return attached
+return { session = new(under_session, "server.session"),
+  spools = new(under_spools, "server.spools") }

@@ -52,7 +52,8 @@ function capture.of(cfg)
     errors.raise("usage", "counters=builtin needs capture=builtin: they are taken in one run")
   end
   local source = capture.sources[cfg.capture]
-  return source == with_nsys and attached.wanted(cfg) and attached or source
+  local other = source == with_nsys and attached.session or source == builtin and attached.spools
+  return other and other.wanted(cfg) and other or source
 end
 
 

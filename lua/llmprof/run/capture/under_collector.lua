@@ -11,11 +11,11 @@ local gpu_watch = require "llmprof.run.gpu_watch"
 local layout = require "llmprof.bundle.layout"
 local library = require "llmprof.collector.library"
 local plan = require "llmprof.collector.plan"
+local spool_files = require "llmprof.run.capture.spool_files"
 local spools = require "llmprof.collector.spools"
 local steer = require "llmprof.collector.steer"
 local text = require "llmprof.text"
 local tool = require "llmprof.run.capture.tool"
-local trace_file = require "llmprof.trace.file"
 local vendor = require "llmprof.collector.vendor"
 local workload = require "llmprof.run.workload"
 
@@ -155,17 +155,6 @@ local function check_spools(count, result, lines)
 end
 
 
-local function keep_timeline(ctx)
-  local trace = trace_file.open(ctx.run:path(files.spool))
-  for _, said in ipairs(errors.check("failed", trace:diagnostics())) do
-    if said.severity ~= "info" then ctx.note("collector: " .. text.clean(said.text)) end
-  end
-  errors.check("failed", trace:sqlite(ctx.run:path(layout.timeline)))
-  trace:close()
-  ctx.outputs[#ctx.outputs + 1] = files.spool
-end
-
-
 -- The workload's numbers with these repeats alone, as a file of the run.
 local function write_metrics(ctx, name, metrics, chosen)
   metrics.repeats = chosen
@@ -231,7 +220,7 @@ function under_collector.capture(ctx)
   local result, lines = run(ctx, spec, folder)
   workload.keep_inputs(ctx, layout.workload.folder)
   check_spools(spools.gather(folder.path, ctx.run:path(files.spool)), result, lines)
-  keep_timeline(ctx)
+  spool_files.keep_timeline(ctx)
   keep_metrics(ctx)
   judge_end(ctx, result, lines)
   around.after(ctx, workload.describe(ctx.recipe, ctx.cfg, ctx.run))

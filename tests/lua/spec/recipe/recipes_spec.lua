@@ -244,7 +244,10 @@ describe("recipes of serving engines", function()
       ["server.session names how a server was started that runs already"] = { NAME,
         "model.path=/m" },
       ["server.session is a session of nsys, and capture=none takes none"] = { NAME, URL,
-        "capture=none" } } do
+        "capture=none" },
+      ["server.spools names how a server was started that runs already"] = { "server.spools=/s",
+        "model.path=/m" },
+      ["server.spools are of llmprof's own collector"] = { "server.spools=/s", URL } } do
       local _, wrong = pcall(argv_of, "recipes/vllm_serve.lua", table.unpack(words))
       assert.equal(message, wrong.message)
     end

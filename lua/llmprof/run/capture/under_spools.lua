@@ -1,0 +1,134 @@
+-- An engine that somebody else started with our collector inside: its window is a unit
+-- (unit.by = profiler) of the spools that it leaves in a folder, from which they are
+-- copied once the window has ended; the engine goes on.
+local around = require "llmprof.run.capture.around"
+local clock = require "llmprof.base.clock"
+local errors = require "llmprof.base.errors"
+local fs = require "llmprof.fs"
+local gpu_watch = require "llmprof.run.gpu_watch"
+local layout = require "llmprof.bundle.layout"
+local spool = require "llmprof.spool"
+local spool_files = require "llmprof.run.capture.spool_files"
+local spools = require "llmprof.collector.spools"
+local sys = require "llmprof.sys"
+local tools = require "llmprof.nvidia.tools"
+local vendor = require "llmprof.collector.vendor"
+local workload = require "llmprof.run.workload"
+
+local files = layout.collector
+
+-- From the window's end until all of it is in the spool (flush_s of the plan is half of
+-- it), and how long an end that is not there is waited for, in seconds.
+local SETTLE, PATIENCE = 1, 30
+
+local under_spools = { vendor = vendor }
+
+
+-- The folder that the configuration names, or nil.
+function under_spools.wanted(cfg)
+  local folder = cfg.server and cfg.server.spools
+  return folder and folder ~= "" and folder or nil
+end
+
+
+-- How many windows the spools of the folder have, and how many have not ended.
+local function windows_in(ctx)
+  errors.check("failed", fs.mkdirs(ctx.run:path(files.folder)))
+  local scratch <close> = spools.scratch(ctx.run:absolute(files.folder))
+  local so_far = scratch.path .. "/so_far"
+  local count = spools.gather(under_spools.wanted(ctx.cfg), so_far)
+  if count == 0 or errors.check("failed", fs.stat(so_far)).size == 0 then return 0, 0, count end
+  local opened = errors.check("failed", spool.open(so_far))
+  local units = errors.check("failed", opened:frame "units"):where { type = "timeline" }
+  return #units, #units:where { ["end"] = false }, count
+end
+
+
+-- Raise unless an engine has begun spools there, and no window of before is in them, which
+-- would be taken for this one's.
+function under_spools.ready(ctx)
+  local folder = under_spools.wanted(ctx.cfg)
+  local info = fs.stat(folder)
+  local windows, _, count = 0, 0, 0
+  if info and info.type == "directory" then windows, _, count = windows_in(ctx) end
+  if count == 0 then
+    errors.raise("failed", ("no spool in %s"):format(folder), { hint = "start the engine with "
+      .. "the collector: llmprof help serving has its environment" })
+  elseif windows > 0 then
+    errors.raise("failed", ("the spools in %s have a window already"):format(folder),
+      { hint = "start the engine again: what one recorded before is not taken twice" })
+  end
+end
+
+
+-- ---- the run ----
+
+local function run(ctx, spec)
+  local watch = gpu_watch.start()
+  local result, lines = workload.run(ctx, { argv = spec.argv, spec = spec,
+    folder = layout.workload.folder, log = files.log, command = files.command,
+    on_line = watch.sample, on_idle = watch.sample })
+  around.keep_samples(ctx, watch.stop())
+  return result, lines
+end
+
+
+local function pause(ctx, seconds)
+  errors.check("failed", tools.capture({ "sleep", tostring(seconds) }, nil, ctx.tick))
+end
+
+
+-- Until the window has ended in the spools. One that never does is taken as it is.
+local function await_window(ctx, result, lines)
+  pause(ctx, SETTLE)
+  local limit = sys.monotonic() + PATIENCE * 1e9
+  local windows, open = windows_in(ctx)
+  if windows == 0 then
+    local ended = workload.complaint(result)
+    errors.raise(ended and "failed" or "nothing", ended
+      and "no window in the spools; the workload: " .. ended
+      or "nothing was captured: the engine's window did not reach its collector",
+      { detail = workload.tail(lines), hint = "is unit.by = profiler in its plan, and does its "
+        .. "start of the profiler call cudaProfilerStart?" })
+  end
+  while open > 0 and result.ok and sys.monotonic() < limit do
+    pause(ctx, SETTLE)
+    open = select(2, windows_in(ctx))
+  end
+  if open > 0 then ctx.note "the window has no end in the spools: it is cut" end
+end
+
+
+-- Puts the timeline into the run, and the spools as one; raises when there is none.
+function under_spools.capture(ctx)
+  local spec = workload.describe(ctx.recipe, ctx.cfg, ctx.run)
+  around.before(ctx, spec)
+  local result, lines = run(ctx, spec)
+  workload.keep_inputs(ctx, layout.workload.folder)
+  await_window(ctx, result, lines)
+  spools.gather(under_spools.wanted(ctx.cfg), ctx.run:path(files.spool))
+  spool_files.keep_timeline(ctx)
+  local ended = workload.complaint(result)
+  if ended then
+    ctx.fail_later("failed", "the workload: " .. ended, { detail = workload.tail(lines),
+      hint = "the whole output is in " .. files.log })
+  end
+  around.after(ctx, spec)
+  return true
+end
+
+
+function under_spools.recall(ctx)
+  local command = fs.read(ctx.run:path(files.command))
+  local written = errors.check("failed", fs.stat(ctx.run:path(layout.timeline)))
+  return { date = clock.timestamp(written.mtime_ns),
+    command = command and command:gsub("\n$", "") or nil, complaints = {} }
+end
+
+
+function under_spools.preview(ctx)
+  return { workload.describe(ctx.recipe, ctx.cfg).argv }
+end
+
+
+return under_spools
