@@ -7,6 +7,7 @@ missing.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -431,6 +432,37 @@ class Ranks(Drawn, unittest.TestCase):
         self.assertIn("for other ranks, then transfer", detail)
         self.press("0")
         self.assertGreater(self.length(), first)
+
+
+class RanksOfARun(Drawn, unittest.TestCase):
+    """The page of a run of four ranks' files: all ranks above the lanes of the first."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.page = Path(cls.folder.name) / "run" / "report.html"
+        subprocess.run([os.environ["LLMPROF"], "recipes/vllm_serve.lua", "capture=recorded",
+                        "recorded=tests/fixtures/ranks4", f"out={cls.page.parent}"], check=True,
+                       stdout=subprocess.DEVNULL)
+        if "events-data" not in cls.page.read_text(encoding="utf-8"):
+            raise unittest.SkipTest("llmprof was built without D3")
+        cls.browser = start()
+        cls.addClassCleanup(cls.browser.quit)
+
+    def test_ranks_and_the_trace_of_the_first_are_side_by_side(self):
+        self.assertTrue(self.browser.execute_script(HAS_INK, self.canvas()))
+        self.assertLess(self.page.stat().st_size, 8 << 20)
+        self.look_for("all-reduce")
+        lanes = set()
+        for _ in range(200):
+            detail = self.find("#events .detail").text
+            self.assertLessEqual(detail.count("prefill, step") + detail.count("decode, step"), 1)
+            lanes.update(re.findall(r"rank \d, collectives|GPU 0, stream \d+", detail))
+            if len(lanes) == 5:
+                break
+            self.press("n")
+        self.assertEqual(5, len(lanes), lanes)
 
 
 def main():

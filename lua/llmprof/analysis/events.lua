@@ -3,6 +3,7 @@
 -- The bytes are a scene: llmprof.analysis.scene.
 local errors = require "llmprof.base.errors"
 local pack = require "llmprof.pack"
+local rank_events = require "llmprof.analysis.rank_events"
 local rows = require "llmprof.ranks.rows"
 local scenes = require "llmprof.analysis.scene"
 local tuple = require "llmprof.base.tuple"
@@ -229,19 +230,22 @@ end
 
 -- ---- together ----
 
--- The frames by name, of a window.
-local function frames_of(scene, given, views, span, window)
+-- The frames by name, of a window. ranks: views of all ranks with their lanes; marks: frame.
+local function frames_of(scene, given, views, span, window, ranks, marks)
+  local rank_marks, rank_gpu = rank_events.frames(scene, ranks, window)
   local ops = scene:add_lanes(views[1], "gpu", { "device", "stream", "pid" },
     gpu_title(views[1], given.found))
   local api = scene:add_lanes(views[2], "api", { "pid", "tid" }, thread_title "CUDA calls")
   local ranges = scene:add_lanes(scenes.between(views[3], window.first, window.last), "range",
     { "pid", "tid", "level" }, thread_title "NVTX")
   local samples = samples_of(scene, given.trace, window)
+  local own = gpu_frame(scene, scenes.between(ops, window.first, window.last), given)
   local made = {
-    { "gpu", gpu_frame(scene, scenes.between(ops, window.first, window.last), given) },
+    { "mark", pack.join { marks, rank_marks } },
+    { "gpu", pack.join { own, rank_gpu } },
     { "api", scene:plain(scenes.between(api, window.first, window.last), "name") },
     { "range", scene:plain(ranges, "text") },
-    { "busy", scene:shares({ ops, api }, span, window) },
+    { "busy", scene:shares({ ops, api, table.unpack(rank_events.list(ranks)) }, span, window) },
   }
   if samples then made[#made + 1] = { "sample", samples } end
   return made
@@ -251,18 +255,21 @@ end
 -- What the file packs; nil where the GPU did nothing. given: trace, found (of
 -- analysis.stages), kernels (of the results), collectives (a frame of them all; nil without),
 -- whole (the name of the stage where the whole run is one), layers (a function of a window
--- that gives a list of { start, stop, index }).
+-- that gives a list of { start, stop, index }), ranks (of rank_events.views, on the trace's
+-- clock; nil without other files).
 function events.encode(given)
   local views = { check(given.found.ops:where {}), check(given.trace:frame "api"),
     check(given.trace:frame "ranges") }
   local span = scenes.span_of(views[1])
   if not span then return nil end
-  local scene = scenes.new()
+  local scene, others = scenes.new(), rank_events.list(given.ranks or {})
+  span = scenes.extent_of(others, span)
+  table.move(others, 1, #others, #views + 1, views)
   local window, view = window_of(views, span, given.found)
+  local ranks = rank_events.with_lanes(scene, given.ranks or {})
   local marks = marks_frame(scene, given, window)
-  local made = frames_of(scene, given, views, span, window)
-  table.insert(made, 1, { "mark", marks })
-  return scene:pack({ span = span, window = window, view = view }, made)
+  return scene:pack({ span = span, window = window, view = view },
+    frames_of(scene, given, views, span, window, ranks, marks))
 end
 
 

@@ -339,16 +339,25 @@ function analysis.results(given)
 end
 
 
+-- The collectives of the trace alone; nil without any.
+local function own_collectives(given, results)
+  local ranks = results.ranks
+  local made = ranks and ranks.collectives and #ranks.collectives > 0
+    and rank_view.frames(given.trace, layout.timeline, given.found)
+  return made and made.collectives or nil
+end
+
+
 -- The events that the page draws, of what the results were made of: see
 -- llmprof.analysis.events; nil where the GPU did nothing.
 function analysis.events(given, results)
   if not given.trace then return nil end
-  local ranks = results.ranks
-  local made = ranks and ranks.collectives and #ranks.collectives > 0
-    and rank_view.frames(given.trace, layout.timeline, given.found)
+  local views, own
+  if given.merged then views, own = rank_view.beside(given.merged, given.trace) end
   local bytes = events.encode { trace = given.trace, found = given.found,
     kernels = results.kernels, whole = given.found.whole and stages.WHOLE_RUN or nil,
-    layers = layer_spans(given), collectives = made and made.collectives or nil }
+    layers = layer_spans(given), collectives = own or own_collectives(given, results),
+    ranks = views }
   return bytes and pack.gzip(bytes)
 end
 

@@ -1,9 +1,10 @@
--- The events that the page of ranks draws: the steps and the collectives of each, all on
--- one clock. The bytes are a scene (llmprof.analysis.scene), of what llmprof.ranks put
--- together.
+-- The events of several ranks that a page draws: the steps and the collectives of each, all
+-- on one clock, of what llmprof.ranks put together. The bytes are a scene
+-- (llmprof.analysis.scene).
 local errors = require "llmprof.base.errors"
 local frame = require "llmprof.frame"
 local labels = require "llmprof.analysis.labels"
+local pack = require "llmprof.pack"
 local rows = require "llmprof.ranks.rows"
 local scenes = require "llmprof.analysis.scene"
 
@@ -27,14 +28,6 @@ local function on_gpu(steps)
   view:lag { column = "begin", offset = 0, name = "start" }
   view:lag { column = "last", offset = 0, name = "end" }
   return view:lag { column = "length", offset = 0, name = "duration" }
-end
-
-
--- With their lanes.
-local function steps_of(scene, steps)
-  return scene:add_lanes(on_gpu(steps), "step", { "world" }, function(row)
-    return ("rank %d, steps"):format(row.world)
-  end)
 end
 
 
@@ -64,13 +57,6 @@ end
 
 -- ---- collectives ----
 
--- With their lanes.
-local function collectives_of(scene, found)
-  return scene:add_lanes(check(found:where { { "world", ">=", 0 } }), "gpu", { "world" },
-    function(row) return ("rank %d, collectives"):format(row.world) end)
-end
-
-
 -- A column of integers, from a function of a row.
 local function column(name, get) return { name = name, type = "integer", get = get } end
 
@@ -85,12 +71,13 @@ end
 
 local function gpu_of(scene, view)
   local function nothing() return nil end
-  local read = labels_of(view)
+  local read, phase = labels_of(view), rows.has(view, "phase") and "phase" or nil
+  view = check(view:select { "start", "duration", "lane", "name", "waiting", phase })
   rows.extend(view, { "name" }, {
     column("label", function(row) return scene.label(read[row.name] or "(unnamed)") end),
-    column("kernel", nothing), column("queue_time", nothing),
+    column("kernel", nothing), column("queue_time", nothing), column("api_start", nothing),
   })
-  rows.extend(view, { rows.has(view, "phase") and "phase" or "name" }, {
+  rows.extend(view, { phase or "name" }, {
     column("place", function(row) return row.phase and scene.stage(row.phase) end) })
   return check(view:select { "start", "duration", "lane", "label", "place", "kernel", "api_start",
     "queue_time", "waiting" })
@@ -116,23 +103,67 @@ local function window_of(views, all)
 end
 
 
+local TIMES = { "start", "end" }
+
+-- Steps and collectives as frames with start and end, { steps, found }, either may be nil.
+-- made: the second value of llmprof.ranks.examine; clock: { offset, at, drift } that is
+-- taken from their times, nil for none.
+function rank_events.views(made, clock)
+  local function on_clock(view)
+    return view and clock and pack.join({ view }, { clock }, TIMES) or view
+  end
+  return { steps = on_clock(made.steps and on_gpu(made.steps)),
+    found = on_clock(made.collectives
+      and check(made.collectives:where { { "world", ">=", 0 } })) }
+end
+
+
+-- Those that are there.
+function rank_events.list(views)
+  local list = {}
+  for _, view in ipairs { views.steps or views.found, views.steps and views.found } do
+    list[#list + 1] = view
+  end
+  return list
+end
+
+
+-- The same with lanes for each rank.
+function rank_events.with_lanes(scene, views)
+  local function lanes(view, kind, what)
+    return view and scene:add_lanes(view, kind, { "world" }, function(row)
+      return ("rank %d, %s"):format(row.world, what), row.world
+    end)
+  end
+  return { steps = lanes(views.steps, "step", "steps"),
+    found = lanes(views.found, "gpu", "collectives") }
+end
+
+
+-- What there is in a window, as the scene's frames of marks and of the GPU.
+function rank_events.frames(scene, views, window)
+  local function seen(view) return scenes.between(view, window.first, window.last) end
+  return views.steps and marks_of(scene, seen(views.steps)) or empty(),
+    views.found and gpu_of(scene, seen(views.found)) or empty()
+end
+
+
 -- What the file packs; nil where neither steps nor collectives are known. made: the second
 -- value of llmprof.ranks.examine.
 function rank_events.encode(made)
-  local scene, views = scenes.new(), {}
-  local steps = made.steps and steps_of(scene, made.steps)
-  local found = made.collectives and collectives_of(scene, made.collectives)
-  for _, view in ipairs { steps or found, found } do views[#views + 1] = view end
-  local span = views[1] and scenes.span_of(views[1])
+  local scene, views = scenes.new(), rank_events.views(made)
+  views = rank_events.with_lanes(scene, views)
+  local list = rank_events.list(views)
+  local span = list[1] and scenes.span_of(list[1])
   if not span then return nil end
-  local all = scenes.extent_of(views, span)
-  local window = window_of(views, all)
-  local function seen(view) return scenes.between(view, window.first, window.last) end
+  local all = scenes.extent_of(list, span)
+  local window = window_of(list, all)
+  local marks, gpu = rank_events.frames(scene, views, window)
+  local steps = views.steps and scenes.between(views.steps, window.first, window.last)
   return scene:pack({ span = all, window = window,
-    view = steps and view_of(seen(steps), window) or window }, {
-    { "mark", steps and marks_of(scene, seen(steps)) or empty() },
-    { "gpu", found and gpu_of(scene, seen(found)) or empty() },
-    { "api", empty() }, { "range", empty() }, { "busy", scene:shares(views, all, window) } })
+    view = steps and view_of(steps, window) or window }, {
+    { "mark", marks }, { "gpu", gpu }, { "api", empty() }, { "range", empty() },
+    { "busy", scene:shares(list, all, window) } })
 end
 
 

@@ -2,6 +2,7 @@
 -- knows of kernels, API calls and stages.
 local categories = require "llmprof.analysis.categories"
 local clock = require "llmprof.base.clock"
+local clocks = require "llmprof.ranks.clocks"
 local collectives = require "llmprof.collectives"
 local engines = require "llmprof.engines"
 local errors = require "llmprof.base.errors"
@@ -96,13 +97,47 @@ local function is_worth(record)
 end
 
 
--- The record of results.json; nil for one rank without steps. parts: of
+-- The record of results.json, nil for one rank without steps, and the frames that it was made
+-- of. parts: of
 -- rank_view.part; metrics: metrics.json; left_out: lines about files that could not be
 -- read or are there twice; unread: names of the former.
 function rank_view.record(parts, knowledge, metrics, left_out, unread)
-  local record = ranks.examine(parts, { is_expert = knowledge.is_expert, metrics = metrics,
+  local record, made = ranks.examine(parts, { is_expert = knowledge.is_expert, metrics = metrics,
     link = hardware.link, left_out = left_out, unread = unread })
-  return is_worth(record) and record or nil
+  return is_worth(record) and record or nil, made
+end
+
+
+-- The frames that such parts make.
+function rank_view.merge(parts)
+  return select(2, ranks.examine(parts, {}))
+end
+
+
+-- The rows of collectives of one part's ranks; nil without.
+local function of_part(made, number, found)
+  local list = {}
+  for _, rank in ipairs(found and made.ranks or {}) do
+    if rank.part == number then
+      list[#list + 1] = errors.check("failed", found:where { world = rank.rank })
+    end
+  end
+  return #list > 0 and pack.join(list) or nil
+end
+
+
+-- What a page draws of all ranks (llmprof.analysis.rank_events) on the clock of one of their
+-- traces, and which collectives are its own; nil where no part is of a session that began
+-- with this trace's. made: such frames.
+function rank_view.beside(made, trace)
+  local epoch = trace:info().epoch
+  for i, own in ipairs(epoch and made.parts or {}) do
+    if own.about.epoch == epoch then
+      local views = rank_events.views(made, clocks.inverse(made.clocks[i]))
+      return views, of_part(made, i, views.found)
+    end
+  end
+  return nil
 end
 
 

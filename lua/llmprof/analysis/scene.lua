@@ -4,9 +4,9 @@
 --
 -- The bytes are a line of JSON, { version, span (of the GPU's operations), window (what is
 -- here in full), view (what is shown first; all { first, last } in ns of the trace), lanes
--- (list of { kind, title }), hidden (lanes beyond the most of their kind), labels (texts),
--- stages (names), frames (list of { name, bytes }) }, then these frames one after the other as
--- llmprof.pack encodes them. Lanes, labels and stages are counted from 0. Kinds of lanes: gpu,
+-- (list of { kind, title, rank (where all ranks are beside each other) }), hidden (lanes
+-- beyond the most of their kind), labels (texts), stages (names), frames (list of { name,
+-- bytes }) }, then these frames one after the other as llmprof.pack encodes them. Lanes, labels and stages are counted from 0. Kinds of lanes: gpu,
 -- api, range, stage, step, layer, sample.
 --
 --   gpu    start, duration (ns), lane, label, place (a stage), kernel (id in results.kernels),
@@ -122,20 +122,21 @@ end
 
 
 -- A new lane's number; nil where there are too many of its kind.
-function Scene:lane(kind, title)
+function Scene:lane(kind, title, rank)
   self.per_kind[kind] = (self.per_kind[kind] or 0) + 1
   if self.per_kind[kind] > LANES then
     self.hidden = self.hidden + 1
     return nil
   end
-  self.lanes[#self.lanes + 1] = { kind = kind, title = text.truncate(text.clean(title), LABEL,
-    "middle") }
+  self.lanes[#self.lanes + 1] = { kind = kind, rank = rank,
+    title = text.truncate(text.clean(title), LABEL, "middle") }
   return #self.lanes - 1
 end
 
 
 -- Lanes for the different keys of a frame, in the order of their values; adds "lane" and
--- returns the rows that have one. title: a function of a row of keys.
+-- returns the rows that have one. title: a function of a row of keys, which may give the
+-- rank, too.
 function Scene:add_lanes(view, kind, by, title)
   local keys, numbers = {}, {}
   for _, row in ipairs(view:group { by = by }) do keys[#keys + 1] = row end

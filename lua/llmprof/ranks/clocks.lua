@@ -143,4 +143,11 @@ function clocks.correction(made)
 end
 
 
+-- The clock that takes back what another does.
+function clocks.inverse(clock)
+  return { offset = -clock.offset, drift = -clock.drift / (1 - clock.drift),
+    at = clock.at - clock.offset }
+end
+
+
 return clocks

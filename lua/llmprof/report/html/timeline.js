@@ -462,7 +462,8 @@
       return launched ? placed(gpu, launched[0]) : null;
     };
 
-    const around = (kind, time) => lanes.filter((lane) => lane.kind === kind)
+    const around = (kind, time, rank) => lanes
+      .filter((lane) => lane.kind === kind && lane.rank === rank)
       .map((lane) => eventAt(lane, time)).filter(Boolean)
       .map(({ lane, row }) => labels[lane.frame.label[row]])
       .filter((name, i, names) => names.indexOf(name) === i).join("; ");
@@ -502,7 +503,7 @@
           labels[gpu.label[launched[0]]]}`]);
       }
       for (const kind of ["step", "layer"]) {
-        const said = lane.kind !== kind && around(kind, start);
+        const said = lane.kind !== kind && around(kind, start, lane.rank);
         if (said) list.push([kind, said]);
       }
       return list;

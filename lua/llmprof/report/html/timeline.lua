@@ -117,7 +117,7 @@ local EVENTS = [[
   .. [[CUDA calls and ranges" aria-describedby="events-help"></canvas></div>
 <div class="detail" aria-live="polite"></div>
 <figcaption id="events-help"><span class="extent"></span> Grey bars: how busy a lane was in ]]
-  .. [[the rest. In a collective the light part is waiting for other ranks. Click an event for ]]
+  .. [[the rest. In a collective the light part is waiting for other ranks. %sClick an event for ]]
   .. [[what it is; then the wheel, or pinching, zooms, and dragging moves. Keys: W S zoom, A D ]]
   .. [[move, left and right go from event to event, / finds, N P next and previous found, ]]
   .. [[1 %s, 0 whole run, Esc clears.
@@ -126,11 +126,19 @@ local EVENTS = [[
 ]]
 
 
+-- Of ranks with files of their own: whose the lanes are that name no rank.
+local function first_alone(results)
+  local files = results.ranks and results.ranks.files or {}
+  if #files < 2 or words.ranks_alone(results) then return "" end
+  return "Lanes that name no rank are of the first file alone. "
+end
+
+
 -- A place for the events, which a script draws from the data beside it. Of ranks' files alone
 -- a few steps are shown first, of a run one repeat.
 function timeline.events(results)
   local shown = words.ranks_alone(results) and "a few steps" or "one repeat"
-  return EVENTS:format(shown, shown)
+  return EVENTS:format(shown, first_alone(results), shown)
 end
 
 

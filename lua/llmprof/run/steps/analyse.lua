@@ -23,7 +23,7 @@ local step = { name = "analyse", summary = "put everything together: results.jso
     layout.environment },
   reads = { "capture", "folder", "environment", "about", "trace", "found", "taken", "metrics",
     "plain", "own", "samples", "kernels", "selection", "plan", "launches", "counters", "measured",
-    "ran", "operators", "ranks", "missing" },
+    "ran", "operators", "ranks", "merged", "missing" },
   gives = { results = "everything that was found out: llmprof.analysis" } }
 
 
@@ -174,7 +174,8 @@ local function given_of(ctx)
     recorder = recorder_of(state.about),
     flops = flops_of(ctx),
     arch = arch, arch_complaint = complaint, run = run, gpu = ctx.cfg.hardware,
-    launches = state.launches, ranks = state.ranks, plain = state.plain,
+    launches = state.launches, ranks = state.ranks, merged = state.merged and state.merged(),
+    plain = state.plain,
     overhead = overhead_of(ctx), stacks = sampled_stacks.open(ctx),
   }
 end

@@ -2,6 +2,7 @@
 -- there are some.
 local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
+local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local rank_files = require "llmprof.run.rank_files"
 local rank_view = require "llmprof.analysis.rank_view"
@@ -11,7 +12,8 @@ local step = { name = "ranks", summary = "find steps, ranks and collectives",
   requires = { "timeline" }, makes = { layout.ranks.record },
   needs = { layout.timeline, layout.workload.metrics },
   reads = { "capture", "folder", "trace", "found", "metrics" },
-  gives = { ranks = "steps, ranks and collectives: llmprof.ranks; nil where there are none" } }
+  gives = { ranks = "steps, ranks and collectives: llmprof.ranks; nil where there are none",
+    merged = "a function that gives the frames of all ranks' files; nil for one file" } }
 
 
 -- Parts of all ranks: of the timeline alone, or of each file beside it.
@@ -20,7 +22,22 @@ local function parts_of(ctx, knowledge, left_out)
   if #files == 0 then
     return { rank_view.part(ctx.state.trace, layout.timeline, knowledge) }
   end
-  return rank_files.parts(files, knowledge, left_out, ctx.progress)
+  local parts, unread, bytes = rank_files.parts(files, knowledge, left_out, ctx.progress)
+  for i, made in ipairs(parts) do
+    ctx.run:write(layout.rank_part(made.about.file:match "[^/]*$"), bytes[i])
+    bytes[i] = nil
+  end
+  return parts, unread
+end
+
+
+-- Where the parts are that a record was made of; empty for one file.
+local function part_files(ctx, record)
+  local list = {}
+  for i, file in ipairs(#record.files > 1 and record.files or {}) do
+    list[i] = ctx.run:path(layout.rank_part(file.file))
+  end
+  return list
 end
 
 
@@ -43,7 +60,9 @@ function step.run(ctx)
   local left_out, found = {}, ctx.state.found
   local knowledge = rank_view.knowledge(ctx.recipe.stages, ctx.recipe.categories, found)
   local parts, unread = parts_of(ctx, knowledge, left_out)
-  keep(ctx, rank_view.record(parts, knowledge, ctx.state.metrics, left_out, unread), left_out)
+  local record, made = rank_view.record(parts, knowledge, ctx.state.metrics, left_out, unread)
+  keep(ctx, record, left_out)
+  ctx.state.merged = #parts > 1 and function() return made end or nil
   ctx.run:set_partial(ctx.state.ranks and ctx.state.ranks.left_out or left_out)
   return note(ctx.state.ranks)
 end
@@ -53,6 +72,20 @@ function step.restore(ctx)
   local record = errors.check("failed",
     document.read(ctx.run:path(layout.ranks.record), "ranks"))
   ctx.state.ranks = #record.ranks > 0 and record or nil
+  local files = part_files(ctx, record)
+  ctx.state.merged = #files > 0 and function()
+    return rank_view.merge(rank_files.parts(files, nil, {}))
+  end or nil
+end
+
+
+-- What an llmprof left that kept no parts of several files.
+function step.stale(ctx)
+  local record = document.read(ctx.run:path(layout.ranks.record), "ranks")
+  for _, path in ipairs(record and part_files(ctx, record) or {}) do
+    if not fs.stat(path) then return true end
+  end
+  return false
 end
 
 

@@ -1,9 +1,14 @@
 -- What the page of ranks draws.
+local clocks = require "llmprof.ranks.clocks"
+local events = require "llmprof.analysis.events"
 local json = require "llmprof.json"
 local pack = require "llmprof.pack"
 local rank_events = require "llmprof.analysis.rank_events"
+local rank_view = require "llmprof.analysis.rank_view"
 local ranks = require "tests.lua.support.ranks"
 local scenes = require "llmprof.analysis.scene"
+local stages = require "llmprof.analysis.stages"
+local trace_file = require "llmprof.trace.file"
 
 -- The head of a scene, and each frame as columns by name.
 local function read(bytes)
@@ -70,6 +75,71 @@ describe("the events of ranks", function()
     assert.is_true(scene.gpu.count + scene.mark.count <= 40)
     assert.is_true(scene.gpu.count > 0)
     assert.is_true(scene.busy.count > 0)
+  end)
+
+  -- The scene of one rank's trace with the lanes of all.
+  local function beside(number)
+    local files = ranks.four()
+    local trace = trace_file.open(files[number + 1])
+    local found = stages.find(trace, { { name = "prefill" }, { name = "decode" } }, false)
+    local views, own = rank_view.beside(rank_view.merge(ranks.parts(files)), trace)
+    return read(events.encode { trace = trace, found = found, kernels = {}, collectives = own,
+      ranks = views, layers = function() return {} end })
+  end
+
+  -- By start, what an event of lanes that `is_wanted` is: { duration, waiting }.
+  local function by_start(scene, is_wanted)
+    local list, count = {}, 0
+    for row = 1, scene.gpu.count do
+      if is_wanted(scene.lanes[scene.gpu.lane[row] + 1]) then
+        list[scene.gpu.start[row]] = { scene.gpu.duration[row], scene.gpu.waiting[row] or 0 }
+        count = count + 1
+      end
+    end
+    return list, count
+  end
+
+  it("lie beside a trace's own on its clock, whichever rank it is of", function()
+    for _, number in ipairs { 0, 2 } do
+      local scene = beside(number)
+      local own = by_start(scene, function(lane) return lane.rank == nil end)
+      local drawn, count = by_start(scene, function(lane)
+        return lane.rank == number and lane.kind == "gpu"
+      end)
+      assert.equal(1200, count)
+      for start, event in pairs(drawn) do assert.same(event, own[start]) end
+      for rank = 0, 3 do
+        assert.equal(("rank %d, steps"):format(rank), scene.lanes[rank + 1].title)
+        assert.equal(("rank %d, collectives"):format(rank), scene.lanes[rank + 5].title)
+      end
+    end
+  end)
+
+  it("take no more room beside a trace than it has", function()
+    local most = scenes.MOST
+    scenes.MOST = 2000
+    finally(function() scenes.MOST = most end)
+    local scene = beside(0)
+    assert.is_true(scene.gpu.count + scene.api.count + scene.range.count <= 2000)
+    local shares = {}
+    for _, lane in ipairs(scene.busy.lane) do shares[lane] = (shares[lane] or 0) + 1 end
+    for lane = 0, 7 do assert.equal(1024, shares[lane]) end
+  end)
+
+  it("are put back on a clock that drifts", function()
+    local found = four().collectives
+    local clock = { offset = 5000000, drift = 1e-4, at = 70000000 }
+    local there = assert(pack.join({ found }, { clock }, { "start" }))
+    local back = assert(pack.join({ there }, { clocks.inverse(clock) }, { "start" }))
+    for row = 1, #found do
+      assert.is_true(math.abs(found:get(row, "start") - there:get(row, "start")) > 1000000)
+      assert.is_true(math.abs(found:get(row, "start") - back:get(row, "start")) <= 2)
+    end
+  end)
+
+  it("are none beside a trace of another session", function()
+    local trace = trace_file.open(ranks.VLLM)
+    assert.is_nil(rank_view.beside(rank_view.merge(ranks.parts(ranks.four())), trace))
   end)
 
   it("are none of ranks without steps and collectives", function()

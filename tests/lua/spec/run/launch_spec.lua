@@ -1,9 +1,10 @@
 -- Workloads of several ranks, with stand-ins for nsys and the workload.
+local fs = require "llmprof.fs"
 local live = require "tests.lua.support.live"
 
 local FOUR = {}
 for rank = 0, 3 do FOUR[rank + 1] = ("%s/tests/fixtures/ranks4/rank%d.sqlite"):format(
-  assert(require("llmprof.fs").realpath "."), rank) end
+  assert(fs.realpath "."), rank) end
 
 
 describe("launch.ranks", function()
@@ -31,6 +32,22 @@ describe("launch.ranks", function()
     end
     assert.equal("launch.ranks: a collective cannot be replayed on one rank alone",
       made:step("counters").note:match "launch.*")
+  end)
+
+  it("keeps what the page draws of all ranks, for an analysis without their files", function()
+    local made = run()
+    local drawn = made:read "events.gz"
+    for rank = 0, 3 do
+      assert.is_true(made:has(("ranks/rank%d.sqlite.part"):format(rank)))
+      assert(fs.remove(made:path(("nsys/rank%d.sqlite"):format(rank))))
+    end
+    assert(fs.remove(made:path "events.gz"))
+    assert(fs.remove(made:path "results.json"))
+    local again = live.llmprof { "tests/standin/recipe.lua", "out=" .. made.out, "launch.ranks=4",
+      "operators=off", "launch.grace_s=1", "--resume", made.out }
+    assert.equal(0, again.code, again.output)
+    assert.matches("ranks +kept from before", again.output)
+    assert.equal(drawn, made:read "events.gz")
   end)
 
   it("takes the numbers of rank 0, and keeps those of the others", function()
