@@ -305,6 +305,20 @@ class Timeline(Drawn, unittest.TestCase):
                 By.CSS_SELECTOR, "#events button, #events input, #events canvas"):
             self.assertTrue(element.accessible_name, element.get_attribute("outerHTML"))
 
+    def test_the_first_screen_has_all_of_it(self):
+        """From what runs to how far to trust it, where there is room and where there is little;
+        what a gain assumes stands there, too."""
+        self.addCleanup(self.browser.execute_cdp_cmd, "Emulation.clearDeviceMetricsOverride", {})
+        for width in (1400, 420):
+            self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+                "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False})
+            box = "return arguments[0].getBoundingClientRect()"
+            trust = self.browser.execute_script(box, self.find("header > .note:last-of-type"))
+            self.assertLessEqual(trust["bottom"], 900, width)
+            self.assertGreaterEqual(width, self.browser.execute_script(
+                "return document.documentElement.scrollWidth"))
+            self.assertIn("gains if", self.find(".moves li").text)
+
     def test_keys_zoom_and_move(self):
         before = self.length()
         self.press("www")

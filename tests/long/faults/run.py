@@ -188,8 +188,10 @@ def ranks_into(name: str) -> Callable[[Path], List[str]]:
 
 
 def ranks_again(folder: Path) -> List[str]:
-    """Into the same folder, unless it is whole, though one of the files was left out."""
-    return ranks_into("again" if (folder / "o/results.json").is_file() else "o")(folder)
+    """Into the same folder, unless its run ended, though one of the files was left out."""
+    manifest = folder / "o/manifest.json"
+    whole = manifest.is_file() and json.loads(manifest.read_text())["status"] != "running"
+    return ranks_into("again" if whole else "o")(folder)
 
 
 def results_of_ranks(folder: Path) -> object:

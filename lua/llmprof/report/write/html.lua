@@ -89,6 +89,14 @@ local function rank(number)
 end
 
 
+-- What to try, and what the gain assumes: where there is little room, that alone.
+local function advice(move)
+  if not move.assumption then return escape(move.try) .. "." end
+  return ('<span class="try">%s; </span>gains if %s.'):format(escape(move.try),
+    escape(move.assumption))
+end
+
+
 -- On the first screen: what to try, what it gains, what has to come before; the rest is
 -- where the link leads.
 local function in_brief(number, move)
@@ -96,8 +104,7 @@ local function in_brief(number, move)
   if move.of_ns then given[1] = "of " .. text.duration(move.of_ns) end
   given[#given + 1] = move.after
   return ('<li>%s<div><a href="#finding-%d">%s</a><p>%s</p></div>\n<div class="gain">%s'
-    .. "<p>%s</p></div></li>\n"):format(rank(number), number, escape(move.title),
-    escape(move.try .. (move.assumption and "; gains if " .. move.assumption or "") .. "."),
+    .. "<p>%s</p></div></li>\n"):format(rank(number), number, escape(move.title), advice(move),
     badge(move), escape(table.concat(given, ", ")))
 end
 

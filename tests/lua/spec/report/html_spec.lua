@@ -152,7 +152,7 @@ describe("report.html", function()
     local first = render(results.full { advice = { findings = list, abstained = json.list {} } })
       :match "<header>(.-)</header>"
     assert.is_truthy(first:find([[<li><span class="rank">2</span><div><a href="#finding-2">find 2]]
-      .. "</a><p>batch; gains if it works.</p></div>\n"
+      .. "</a><p><span class=\"try\">batch; </span>gains if it works.</p></div>\n"
       .. [[<div class="gain"><span class="badge">up to 3.00 ms</span><p>of 10.00 ms, after 1</p>]],
       1, true))
     assert.is_truthy(first:find("find 3", 1, true))
