@@ -6,8 +6,9 @@
 -- here in full), view (what is shown first; all { first, last } in ns of the trace), lanes
 -- (list of { kind, title, rank (where all ranks are beside each other) }), hidden (lanes
 -- beyond the most of their kind), labels (texts), stages (names), frames (list of { name,
--- bytes }) }, then these frames one after the other as llmprof.pack encodes them. Lanes, labels and stages are counted from 0. Kinds of lanes: gpu,
--- api, range, stage, step, layer, sample.
+-- bytes }) }, then these frames one after the other as llmprof.pack encodes them. Lanes,
+-- labels and stages are counted from 0. Kinds of lanes: gpu, api, range, stage, step, layer,
+-- sample.
 --
 --   gpu    start, duration (ns), lane, label, place (a stage), kernel (id in results.kernels),
 --          api_start (of the launching call), queue_time (ns from its end), waiting (ns that a
