@@ -24,6 +24,11 @@ says() {
   [[ $said == $2 && $said != *$'\n'* ]] || fail "${*:3}: '$said' is not '$2'"
 }
 
+# What packages are made with may not be here, and is not come to.
+while IFS='=' read -r tool _; do
+  command -v "$tool" >/dev/null || stand_in "$tool" 'exit 1'
+done < <(grep -hE '^ *need ' packaging/*.sh | grep -oE '[a-z0-9-]+=[a-z0-9-]+')
+
 says 2 'packaging: mips: not an architecture *' packaging/wheel.sh x86_64 mips
 says 2 'packaging: sources.sh takes no arguments' packaging/sources.sh x86_64
 says 3 'packaging: /none: does not start' env ZIG=/none packaging/deb.sh
