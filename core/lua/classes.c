@@ -166,14 +166,6 @@ static llmprof_groups *check_groups(lua_State *L, llmprof_frame *frame) {
   return llmprof_lua_new_groups(L, frame, keys, count);
 }
 
-static size_t column_named(lua_State *L, llmprof_frame *frame,
-                           const char *name) {
-  lua_pushstring(L, name);
-  size_t column = llmprof_lua_check_column(L, frame, -1);
-  lua_pop(L, 1);
-  return column;
-}
-
 /* classes.outside(rows, { by, begin, key, name }, list): adds a column: ns
  * before each row in which neither a row of its group, since the last of these
  * or, before the first, since `begin`, nor a call of list[key + 1] lasted;
@@ -183,8 +175,8 @@ static int classes_outside(lua_State *L) {
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 3);
   llmprof_outside_columns columns = {
-      .start = column_named(L, rows, "start"),
-      .end = column_named(L, rows, "end"),
+      .start = llmprof_lua_column_named(L, rows, "start"),
+      .end = llmprof_lua_column_named(L, rows, "end"),
       .begin = llmprof_lua_column_field(L, 2, rows, "begin"),
       .key = llmprof_lua_column_field(L, 2, rows, "key"),
   };

@@ -220,11 +220,8 @@ static int f_union(lua_State *L) {
  * without an interval */
 static int f_extent(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
-  lua_settop(L, 1);
-  lua_pushliteral(L, "start");
-  lua_pushliteral(L, "end");
-  size_t start = llmprof_lua_check_column(L, frame, 2);
-  size_t end = llmprof_lua_check_column(L, frame, 3);
+  size_t start = llmprof_lua_column_named(L, frame, "start");
+  size_t end = llmprof_lua_column_named(L, frame, "end");
   int64_t first, last;
   llmprof_error err;
   if (!llmprof_intervals_extent(frame, start, end, &first, &last, &err))
@@ -268,10 +265,8 @@ static llmprof_interval *check_windows(lua_State *L, int arg, size_t *count) {
 static int f_covered(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
   lua_settop(L, 3);
-  lua_pushliteral(L, "start");
-  lua_pushliteral(L, "end");
-  size_t start = llmprof_lua_check_column(L, frame, 4);
-  size_t end = llmprof_lua_check_column(L, frame, 5);
+  size_t start = llmprof_lua_column_named(L, frame, "start");
+  size_t end = llmprof_lua_column_named(L, frame, "end");
   size_t count, keys;
   llmprof_interval *windows = check_windows(L, 3, &count);
   size_t *by = llmprof_lua_check_columns(L, frame, 2, &keys);

@@ -23,8 +23,11 @@ void llmprof_lua_keep_with(lua_State *L, int frame);
 /* The frame; raises when it, or what it was made from, is closed. */
 llmprof_frame *llmprof_lua_check_frame(lua_State *L, int arg);
 
-/* The number of the column named at `index`; raises when there is none. */
+/* The number of the column named at `index`, or of this name; raises when there
+ * is none. */
 size_t llmprof_lua_check_column(lua_State *L, llmprof_frame *frame, int index);
+size_t llmprof_lua_column_named(lua_State *L, llmprof_frame *frame,
+                                const char *name);
 
 /* The column, loaded; raises when it cannot be. */
 const llmprof_column *

@@ -83,6 +83,14 @@ size_t llmprof_lua_check_column(lua_State *L, llmprof_frame *frame, int index) {
   return column;
 }
 
+size_t llmprof_lua_column_named(lua_State *L, llmprof_frame *frame,
+                                const char *name) {
+  lua_pushstring(L, name);
+  size_t column = llmprof_lua_check_column(L, frame, -1);
+  lua_pop(L, 1);
+  return column;
+}
+
 const llmprof_column *
 llmprof_lua_load_column(lua_State *L, llmprof_frame *frame, size_t number) {
   llmprof_error err;

@@ -85,23 +85,15 @@ static llmprof_stretch *check_stretches(lua_State *L, const char *key,
   return stretches;
 }
 
-static size_t column_named(lua_State *L, llmprof_frame *frame,
-                           const char *name) {
-  lua_pushstring(L, name);
-  size_t column = llmprof_lua_check_column(L, frame, -1);
-  lua_pop(L, 1);
-  return column;
-}
-
 /* frame:within(stretches [, column]) -> frame with the rows whose start and end
  * lie within a stretch, once for each. stretches: list of { start, stop } in
  * ns; with a column of integers, a row's is that of the field of this name. */
 static int q_within(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
   const char *key = luaL_optstring(L, 3, NULL);
-  size_t start = column_named(L, frame, "start");
-  size_t end = column_named(L, frame, "end");
-  size_t number = key ? column_named(L, frame, key) : SIZE_MAX;
+  size_t start = llmprof_lua_column_named(L, frame, "start");
+  size_t end = llmprof_lua_column_named(L, frame, "end");
+  size_t number = key ? llmprof_lua_column_named(L, frame, key) : SIZE_MAX;
   if (key && llmprof_frame_peek(frame, number)->type > LLMPROF_U32)
     luaL_error(L, "column '%s' does not hold integers", key);
   size_t count;

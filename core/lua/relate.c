@@ -52,14 +52,6 @@ static llmprof_groups *groups_by(lua_State *L, llmprof_frame *frame) {
   return llmprof_lua_new_groups(L, frame, keys, count);
 }
 
-static size_t column_named(lua_State *L, llmprof_frame *frame,
-                           const char *name) {
-  lua_pushstring(L, name);
-  size_t column = llmprof_lua_check_column(L, frame, -1);
-  lua_pop(L, 1);
-  return column;
-}
-
 /* The frame, with a table of options at 2. */
 static llmprof_frame *check_call(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
@@ -82,8 +74,8 @@ static int r_gaps(lua_State *L) {
   llmprof_gap_names names = {opt_new(L, frame, "before"),
                              opt_new(L, frame, "after"),
                              opt_new(L, frame, "previous")};
-  size_t start = column_named(L, frame, "start");
-  size_t end = column_named(L, frame, "end");
+  size_t start = llmprof_lua_column_named(L, frame, "start");
+  size_t end = llmprof_lua_column_named(L, frame, "end");
   llmprof_groups *groups = groups_by(L, frame);
   llmprof_error err;
   return llmprof_lua_changed(
@@ -94,8 +86,8 @@ static int r_gaps(lua_State *L) {
 static int r_overlap(lua_State *L) {
   llmprof_frame *frame = check_call(L);
   const char *name = check_new(L, frame);
-  size_t start = column_named(L, frame, "start");
-  size_t end = column_named(L, frame, "end");
+  size_t start = llmprof_lua_column_named(L, frame, "start");
+  size_t end = llmprof_lua_column_named(L, frame, "end");
   llmprof_groups *groups = groups_by(L, frame);
   llmprof_error err;
   return llmprof_lua_changed(
