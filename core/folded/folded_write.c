@@ -8,6 +8,7 @@
 #include "llmprof/folded.h"
 #include "llmprof/interrupt.h"
 #include "os/sink.h"
+#include "trace/trace_stacks.h"
 
 enum {
   PIECE = 1 << 20 /* bytes */
@@ -37,20 +38,12 @@ static bool count_row(writer *w, int64_t stack, int64_t weight,
 }
 
 static bool count_samples(writer *w, llmprof_frame *frame, llmprof_error *err) {
-  size_t stack = llmprof_frame_find(frame, "stack"),
-         weight = llmprof_frame_find(frame, "weight");
-  if (llmprof_frame_strings(frame) != w->strings || stack == SIZE_MAX ||
-      weight == SIZE_MAX || llmprof_frame_find(frame, "cpu_sample") == SIZE_MAX)
-    return llmprof_fail(err, LLMPROF_UNSUPPORTED,
-                        "only CPU samples of this trace have stacks");
-  const llmprof_column *weights = llmprof_frame_column(frame, weight, err);
-  const llmprof_column *stacks =
-      weights ? llmprof_frame_column(frame, stack, err) : NULL;
-  if (!stacks) return false;
+  const llmprof_column *stack, *weight;
+  if (!llmprof_stack_columns(frame, w->strings, &stack, &weight, err))
+    return false;
   for (size_t row = 0; row < llmprof_frame_rows(frame); row++) {
     if (llmprof_interrupted_at(row)) return llmprof_fail_interrupted(err);
-    if (!count_row(w, llmprof_cell(stacks, row), llmprof_cell(weights, row),
-                   err))
+    if (!count_row(w, llmprof_cell(stack, row), llmprof_cell(weight, row), err))
       return false;
   }
   return true;

@@ -6,6 +6,7 @@
 #include "llmprof/alloc.h"
 #include "llmprof/interrupt.h"
 #include "trace/trace_internal.h"
+#include "trace/trace_stacks.h"
 
 /* The tree of all frames that have a sample, by frame's row. */
 typedef struct tree {
@@ -64,18 +65,27 @@ static bool weigh(tree *t, const llmprof_column *stack,
   return true;
 }
 
-static bool count_samples(tree *t, llmprof_trace *trace, llmprof_frame *frame,
-                          llmprof_error *err) {
-  size_t stack = llmprof_frame_find(frame, "stack"),
-         weight = llmprof_frame_find(frame, "weight");
-  if (llmprof_frame_strings(frame) != trace->strings || stack == SIZE_MAX ||
-      weight == SIZE_MAX || llmprof_frame_find(frame, "cpu_sample") == SIZE_MAX)
+bool llmprof_stack_columns(llmprof_frame *samples,
+                           const llmprof_strings *strings,
+                           const llmprof_column **stack,
+                           const llmprof_column **weight, llmprof_error *err) {
+  size_t stacks = llmprof_frame_find(samples, "stack"),
+         weights = llmprof_frame_find(samples, "weight");
+  if (llmprof_frame_strings(samples) != strings || stacks == SIZE_MAX ||
+      weights == SIZE_MAX ||
+      llmprof_frame_find(samples, "cpu_sample") == SIZE_MAX)
     return llmprof_fail(err, LLMPROF_UNSUPPORTED,
                         "only CPU samples of this trace have stacks");
-  const llmprof_column *weights = llmprof_frame_column(frame, weight, err);
-  const llmprof_column *stacks =
-      weights ? llmprof_frame_column(frame, stack, err) : NULL;
-  return stacks && weigh(t, stacks, weights, llmprof_frame_rows(frame), err);
+  *weight = llmprof_frame_column(samples, weights, err);
+  *stack = *weight ? llmprof_frame_column(samples, stacks, err) : NULL;
+  return *stack != NULL;
+}
+
+static bool count_samples(tree *t, llmprof_trace *trace, llmprof_frame *frame,
+                          llmprof_error *err) {
+  const llmprof_column *stack, *weight;
+  return llmprof_stack_columns(frame, trace->strings, &stack, &weight, err) &&
+         weigh(t, stack, weight, llmprof_frame_rows(frame), err);
 }
 
 /* ---- order ---- */
