@@ -1,5 +1,7 @@
 -- The spool of a run as its timeline.
+local clock = require "llmprof.base.clock"
 local errors = require "llmprof.base.errors"
+local fs = require "llmprof.fs"
 local layout = require "llmprof.bundle.layout"
 local text = require "llmprof.text"
 local trace_file = require "llmprof.trace.file"
@@ -17,6 +19,15 @@ function spool_files.keep_timeline(ctx)
   errors.check("failed", trace:sqlite(ctx.run:path(layout.timeline)))
   trace:close()
   ctx.outputs[#ctx.outputs + 1] = spool
+end
+
+
+-- What an earlier attempt of the run left, for a run that goes on with it.
+function spool_files.recall(ctx)
+  local command = fs.read(ctx.run:path(layout.collector.command))
+  local written = errors.check("failed", fs.stat(ctx.run:path(layout.timeline)))
+  return { date = clock.timestamp(written.mtime_ns),
+    command = command and command:gsub("\n$", "") or nil, complaints = {} }
 end
 
 

@@ -3,7 +3,6 @@
 -- timeline, then, where counters are wanted of it, a pause in which kernels are selected
 -- from what was recorded so far, and units for the counters of these.
 local around = require "llmprof.run.capture.around"
-local clock = require "llmprof.base.clock"
 local collected = require "llmprof.run.capture.collected"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
@@ -228,12 +227,7 @@ function under_collector.capture(ctx)
 end
 
 
-function under_collector.recall(ctx)
-  local command = fs.read(ctx.run:path(files.command))
-  local written = errors.check("failed", fs.stat(ctx.run:path(layout.timeline)))
-  return { date = clock.timestamp(written.mtime_ns),
-    command = command and command:gsub("\n$", "") or nil, complaints = {} }
-end
+under_collector.recall = spool_files.recall
 
 
 function under_collector.preview(ctx)

@@ -2,7 +2,6 @@
 -- (unit.by = profiler) of the spools that it leaves in a folder, from which they are
 -- copied once the window has ended; the engine goes on.
 local around = require "llmprof.run.capture.around"
-local clock = require "llmprof.base.clock"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local gpu_watch = require "llmprof.run.gpu_watch"
@@ -118,12 +117,7 @@ function under_spools.capture(ctx)
 end
 
 
-function under_spools.recall(ctx)
-  local command = fs.read(ctx.run:path(files.command))
-  local written = errors.check("failed", fs.stat(ctx.run:path(layout.timeline)))
-  return { date = clock.timestamp(written.mtime_ns),
-    command = command and command:gsub("\n$", "") or nil, complaints = {} }
-end
+under_spools.recall = spool_files.recall
 
 
 function under_spools.preview(ctx)
