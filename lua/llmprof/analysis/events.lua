@@ -219,6 +219,7 @@ local function samples_of(scene, trace, window)
     local fits = scenes.shortened({ samples, samples, samples, samples, samples }, window.first,
       window.last)
     samples = scenes.between(samples, fits.first, fits.last)
+    scene.samples_until = fits.last
   end
   local list = {}
   for _, column in ipairs(SAMPLES) do

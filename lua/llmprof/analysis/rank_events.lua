@@ -2,7 +2,6 @@
 -- on one clock, of what llmprof.ranks put together. The bytes are a scene
 -- (llmprof.analysis.scene).
 local errors = require "llmprof.base.errors"
-local frame = require "llmprof.frame"
 local labels = require "llmprof.analysis.labels"
 local pack = require "llmprof.pack"
 local rows = require "llmprof.ranks.rows"
@@ -86,16 +85,6 @@ end
 
 -- ---- together ----
 
--- Lanes that no rank has: of calls and ranges.
-local function empty()
-  local columns = {}
-  for i, name in ipairs { "start", "duration", "lane", "label" } do
-    columns[i] = { name = name, type = "integer", values = {} }
-  end
-  return frame.new(0, columns)
-end
-
-
 -- All of the time, or from its middle on as much as fits.
 local function window_of(views, all)
   if scenes.count(views, all.first, all.last) <= scenes.MOST then return all end
@@ -143,8 +132,8 @@ end
 -- What there is in a window, as the scene's frames of marks and of the GPU.
 function rank_events.frames(scene, views, window)
   local function seen(view) return scenes.between(view, window.first, window.last) end
-  return views.steps and marks_of(scene, seen(views.steps)) or empty(),
-    views.found and gpu_of(scene, seen(views.found)) or empty()
+  return views.steps and marks_of(scene, seen(views.steps)) or scenes.marks {},
+    views.found and gpu_of(scene, seen(views.found)) or scenes.marks {}
 end
 
 
@@ -162,7 +151,7 @@ function rank_events.encode(made)
   local steps = views.steps and scenes.between(views.steps, window.first, window.last)
   return scene:pack({ span = all, window = window,
     view = steps and view_of(steps, window) or window }, {
-    { "mark", marks }, { "gpu", gpu }, { "api", empty() }, { "range", empty() },
+    { "mark", marks }, { "gpu", gpu }, { "api", scenes.marks {} }, { "range", scenes.marks {} },
     { "busy", scene:shares(list, all, window) } })
 end
 

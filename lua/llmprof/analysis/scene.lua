@@ -5,10 +5,10 @@
 -- The bytes are a line of JSON, { version, span (of the GPU's operations), window (what is
 -- here in full), view (what is shown first; all { first, last } in ns of the trace), lanes
 -- (list of { kind, title, rank (where all ranks are beside each other) }), hidden (lanes
--- beyond the most of their kind), labels (texts), stages (names), frames (list of { name,
--- bytes }) }, then these frames one after the other as llmprof.pack encodes them. Lanes,
--- labels and stages are counted from 0. Kinds of lanes: gpu, api, range, stage, step, layer,
--- sample.
+-- beyond the most of their kind), samples_until (ns; where not all of the window's are here),
+-- labels (texts), stages (names), frames (list of { name, bytes }) }, then these frames one
+-- after the other as llmprof.pack encodes them. Lanes, labels and stages are counted from 0.
+-- Kinds of lanes: gpu, api, range, stage, step, layer, sample.
 --
 --   gpu    start, duration (ns), lane, label, place (a stage), kernel (id in results.kernels),
 --          api_start (of the launching call), queue_time (ns from its end), waiting (ns that a
@@ -231,7 +231,7 @@ function Scene:pack(when, made)
   end
   local head = assert(json.encode { version = 1, span = when.span, window = when.window,
     view = when.view, lanes = self.lanes, hidden = self.hidden, labels = self.labels,
-    stages = self.stages, frames = list })
+    stages = self.stages, samples_until = self.samples_until, frames = list })
   return head .. "\n" .. table.concat(bytes)
 end
 

@@ -674,6 +674,10 @@
     find(".extent").textContent = whole ? "Every event of the run is here."
       : `Every event from ${duration(full.first - first)} to ${duration(full.last - first)
       } is here, of ${duration(last - first)}.`;
+    if (scene.samples_until) {
+      find(".extent").textContent +=
+        ` Samples of the hardware are here until ${duration(scene.samples_until - first)}.`;
+    }
     if (scene.hidden) find(".extent").textContent += ` ${scene.hidden} more lanes are not drawn.`;
     readColours();
     canvas.style.height = `${height}px`;

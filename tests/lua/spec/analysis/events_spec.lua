@@ -1,7 +1,6 @@
 -- What the page's timeline draws.
 local events = require "llmprof.analysis.events"
-local json = require "llmprof.json"
-local pack = require "llmprof.pack"
+local read = require "tests.lua.support.scene"
 local scenes = require "llmprof.analysis.scene"
 local stages = require "llmprof.analysis.stages"
 local timeline = require "tests.lua.support.timeline"
@@ -38,19 +37,7 @@ local function scene_of(lines, given)
     kernels = {}, layers = function() return {} end }
   for key, value in pairs(given or {}) do made[key] = value end
   local bytes = events.encode(made)
-  if not bytes then return nil end
-  local head, rest = bytes:match "^([^\n]*)\n(.*)$"
-  local scene, at = assert(json.decode(head)), 1
-  for _, entry in ipairs(scene.frames) do
-    local frame = assert(pack.decode(rest:sub(at, at + entry.bytes - 1)))
-    scene[entry.name] = { count = #frame }
-    for _, column in ipairs(frame:columns()) do
-      scene[entry.name][column.name] = frame:values(column.name)
-    end
-    at = at + entry.bytes
-  end
-  assert.equal(#rest + 1, at)
-  return scene
+  return bytes and read(bytes)
 end
 
 
@@ -128,7 +115,20 @@ describe("the events of a timeline", function()
     assert.same({ "sample", "GPU 0, front end %" }, { lane.kind, lane.title })
     assert.equal("front end", scene.labels[first.label[1] + 1])
     assert.same({ 10000, 1000, 80 }, { first.start[1], first.duration[1], first.percent[1] })
+    assert.is_nil(scene.samples_until)
     assert.is_nil(scene_of(repeats()).sample)
+  end)
+
+  it("say until when hardware samples are there, where they are too many", function()
+    local trace_file = require "llmprof.trace.file"
+    with_most(50, function()
+      local scene = scene_of(trace_file.open "tests/fixtures/small/run.sqlite")
+      local sample, last = scene.sample, 0
+      for row = 1, sample.count do last = math.max(last, sample.start[row]) end
+      assert.equal(50, sample.count)
+      assert.equal(20000, scene.samples_until)
+      assert.is_true(last < scene.samples_until)
+    end)
   end)
 
   it("say how many lanes are not there, of a kind that has too many", function()

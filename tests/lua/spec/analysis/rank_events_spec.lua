@@ -1,31 +1,14 @@
 -- What the page of ranks draws.
 local clocks = require "llmprof.ranks.clocks"
 local events = require "llmprof.analysis.events"
-local json = require "llmprof.json"
 local pack = require "llmprof.pack"
 local rank_events = require "llmprof.analysis.rank_events"
 local rank_view = require "llmprof.analysis.rank_view"
 local ranks = require "tests.lua.support.ranks"
+local read = require "tests.lua.support.scene"
 local scenes = require "llmprof.analysis.scene"
 local stages = require "llmprof.analysis.stages"
 local trace_file = require "llmprof.trace.file"
-
--- The head of a scene, and each frame as columns by name.
-local function read(bytes)
-  local head, rest = bytes:match "^([^\n]*)\n(.*)$"
-  local scene, at = assert(json.decode(head)), 1
-  for _, entry in ipairs(scene.frames) do
-    local frame = assert(pack.decode(rest:sub(at, at + entry.bytes - 1)))
-    scene[entry.name] = { count = #frame }
-    for _, column in ipairs(frame:columns()) do
-      scene[entry.name][column.name] = frame:values(column.name)
-    end
-    at = at + entry.bytes
-  end
-  assert.equal(#rest + 1, at)
-  return scene
-end
-
 
 local function four()
   return select(2, ranks.examine(ranks.parts(ranks.four())))
