@@ -32,14 +32,15 @@ local function roles(frame)
 end
 
 
--- A moment of each step once for each request that it prefills, in order.
+-- A moment of each step once for each request that it prefills, in order; with `count` of
+-- all of them, where these are too many to look at.
 local function moments(frame, world, column)
   local made = steps_of_rank(frame, world, { column, "context" })
-  local list = {}
+  local list = { count = 0 }
   for i, moment in ipairs(made[column]) do
-    for _ = 1, made.context[i] or 0 do
-      if #list <= MOST then list[#list + 1] = moment end
-    end
+    local requests = made.context[i] or 0
+    list.count = list.count + requests
+    for _ = 1, list.count <= MOST and requests or 0 do list[#list + 1] = moment end
   end
   table.sort(list)
   return list
@@ -56,12 +57,15 @@ end
 
 -- Why nothing is said of single requests; nil where it is.
 local function unknown(left, taken)
-  if #taken == 0 then
+  if taken.count == 0 then
     return "no step of the decode says that it takes a request up: what a transfer took is not "
       .. "attributable"
-  elseif #left > MOST or #left ~= #taken then
+  elseif left.count ~= taken.count then
     return ("%d requests left the prefill and %d were taken up in the capture: what a transfer "
-      .. "took is not attributable"):format(#left, #taken)
+      .. "took is not attributable"):format(left.count, taken.count)
+  elseif left.count > MOST then
+    return ("%d requests are more than the %d that are looked at one by one"):format(left.count,
+      MOST)
   elseif not are_in_order(left, taken) then
     return "requests were taken up in another order than they left the prefill: what a transfer "
       .. "took is not attributable"
@@ -87,7 +91,7 @@ function kv_transfers.of(frame)
   local from, to = roles(frame)
   if not from then return nil end
   local left, taken = moments(frame, from, "last"), moments(frame, to, "begin")
-  local made = { from_rank = from, to_rank = to, left = #left, taken = #taken,
+  local made = { from_rank = from, to_rank = to, left = left.count, taken = taken.count,
     unknown = unknown(left, taken) }
   if made.unknown then return made end
   made.single = json.list {}

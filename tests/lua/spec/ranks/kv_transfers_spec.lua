@@ -57,6 +57,12 @@ describe("transfers of the KV cache", function()
     assert.matches("no step of the decode", made.unknown, nil, true)
   end)
 
+  it("are counted where they are too many to look at", function()
+    local made = of({ { 0, 10, 20, 3000, 0 }, { 0, 20, 50, 2000, 0 } }, { { 1, 60, 61, 5000, 1 } })
+    assert.same({ 5000, 5000 }, { made.left, made.taken })
+    assert.equal("5000 requests are more than the 4096 that are looked at one by one", made.unknown)
+  end)
+
   it("are none where one rank does both, or steps do not say", function()
     assert.is_nil(of(DECODE))
     assert.is_nil(of(PREFILL))
