@@ -1,6 +1,6 @@
 -- Files of ranks read by several processes of this machine at once: each makes the parts of
--- its own, which this one takes from a folder. What another process could not read is read
--- here, so that what is wrong with it is said as ever.
+-- its own, which this one takes from a folder. What they could not read is read here, so that
+-- what is wrong with it is said as ever.
 local bounds = require "llmprof.bounds"
 local dealt = require "llmprof.run.dealt"
 local errors = require "llmprof.base.errors"
@@ -68,7 +68,7 @@ end
 
 -- Processes that end, at the latest, with the variable that holds them.
 local CREW = { __close = function(children)
-  for _, child in pairs(children) do child:close() end
+  for _, child in ipairs(children) do child:close() end
 end }
 
 
@@ -81,6 +81,40 @@ local function start(folder, paths, threads)
 end
 
 
+local function paths_of(hand, files)
+  local paths = {}
+  for i, number in ipairs(hand) do paths[i] = files[number] end
+  return paths
+end
+
+
+-- While others run signals are theirs: this process only waits for them.
+local function finish(children)
+  local more = true
+  while more do
+    more = false
+    for _, child in ipairs(children) do more = child:pump(PERIOD) or more end
+  end
+  for _, child in ipairs(children) do
+    local result = child:wait()
+    if result.interrupted then errors.raise("interrupted", "interrupted") end
+  end
+end
+
+
+-- Have every hand's files read into the folder FOLDER/NUMBER.
+local function read_apart(folder, hands, files)
+  local children <close> = setmetatable({}, CREW)
+  local threads = math.max(threads_of() // #hands, 1)
+  for i, hand in ipairs(hands) do
+    children[i] = start(("%s/%d"):format(folder, i), paths_of(hand, files), threads)
+  end
+  finish(children)
+end
+
+
+-- ---- all of it ----
+
 -- What another process made of a file; by ourselves where it made nothing.
 local function take(folder, path, knowledge)
   local part = folder .. "/" .. rank_files.name_of(path) .. rank_files.SUFFIX
@@ -91,40 +125,12 @@ local function take(folder, path, knowledge)
 end
 
 
-local function finish(child)
-  while child:pump(PERIOD) do end
-  return child:wait()
-end
-
-
--- ---- all of it ----
-
-local function read_own(hand, files, list, knowledge)
-  for _, number in ipairs(hand) do list[number] = rank_files.read(files[number], knowledge) end
-end
-
-
-local function paths_of(hand, files)
-  local paths = {}
-  for i, number in ipairs(hand) do paths[i] = files[number] end
-  return paths
-end
-
-
 local function read_together(files, hands, knowledge)
   local folder <close> = private.folder(fs.realpath(os.getenv "TMPDIR" or "/tmp") or "/tmp")
-  local children <close> = setmetatable({}, CREW)
-  local threads, list = bounds.get "limits.threads", {}
-  local each = math.max(threads_of() // #hands, 1)
-  for i = 2, #hands do
-    children[i] = start(("%s/%d"):format(folder.path, i), paths_of(hands[i], files), each)
-  end
-  bounds.set("limits.threads", each)
-  read_own(hands[1], files, list, knowledge)
-  bounds.set("limits.threads", threads)
-  for i = 2, #hands do
-    finish(children[i])
-    for _, number in ipairs(hands[i]) do
+  read_apart(folder.path, hands, files)
+  local list = {}
+  for i, hand in ipairs(hands) do
+    for _, number in ipairs(hand) do
       list[number] = take(("%s/%d"):format(folder.path, i), files[number], knowledge)
     end
   end
