@@ -55,8 +55,9 @@ typedef struct plan {
   size_t memory;
   bool graph_nodes;
   unit_by by;
-  plan_range range;  /* begins units */
-  plan_range within; /* around them; its end ends the last */
+  plan_range range;  /* begins units; '*' in its name stands for any text */
+  plan_range within; /* around them, as above; its end ends the last */
+  bool in_profiler;  /* only inside of the profiler's window, likewise */
   double unit_seconds;
   plan_item items[PLAN_ITEMS];
   size_t item_count;
@@ -86,7 +87,8 @@ bool plan_line(char *line, const char **why);
 /* The lines of a file; complain(line number, why) for each bad one. */
 bool plan_read(const char *path, void (*complain)(unsigned, const char *));
 
-/* Is this a range of that name? domain "": the default one. */
+/* Is this a range of that name, in which '*' stands for any text? domain "":
+ * the default one. */
 bool plan_range_is(const plan_range *range, const char *domain,
                    const char *name, size_t name_size);
 

@@ -24,6 +24,7 @@ static plan_step current;     /* its step */
 static plan_step recording;   /* what is switched on now */
 static atomic_bool stopped;   /* for good */
 static atomic_bool in_window; /* of unit.within */
+static atomic_bool profiled;  /* between cudaProfilerStart and Stop */
 static int64_t opened_at;
 
 bool units_counting(void) {
@@ -166,33 +167,34 @@ void units_cupti(void) {
   pthread_mutex_unlock(&lock);
 }
 
+/* May units begin here? */
+static bool is_inside(void) {
+  return (!the_plan.within.name[0] || atomic_load(&in_window)) &&
+         (!the_plan.in_profiler || atomic_load(&profiled));
+}
+
 void units_push(const char *domain, const char *text, size_t size) {
   if (the_plan.by != UNIT_BY_RANGE) return;
   if (plan_range_is(&the_plan.within, domain, text, size))
     atomic_store(&in_window, true);
-  if (plan_range_is(&the_plan.range, domain, text, size) &&
-      (!the_plan.within.name[0] || atomic_load(&in_window)))
+  if (plan_range_is(&the_plan.range, domain, text, size) && is_inside())
     next_unit();
 }
 
-static bool is_range(const plan_range *a, const plan_range *b) {
-  return strcmp(a->name, b->name) == 0 && strcmp(a->domain, b->domain) == 0;
-}
-
 void units_pop(const plan_range *range) {
-  if (the_plan.by != UNIT_BY_RANGE || !the_plan.within.name[0] ||
-      !is_range(range, &the_plan.within))
+  if (the_plan.by != UNIT_BY_RANGE ||
+      !plan_range_is(&the_plan.within, range->domain, range->name,
+                     strlen(range->name)))
     return;
   atomic_store(&in_window, false);
   last_unit();
 }
 
 void units_profiler(bool started) {
-  if (the_plan.by != UNIT_BY_PROFILER) return;
-  if (started)
-    next_unit();
-  else
-    last_unit();
+  atomic_store(&profiled, started);
+  if (the_plan.by == UNIT_BY_PROFILER && started) next_unit();
+  if (the_plan.by == UNIT_BY_PROFILER || the_plan.in_profiler)
+    if (!started) last_unit();
 }
 
 void units_tick(void) {
@@ -236,5 +238,6 @@ void units_forget(void) {
   atomic_store(&open, false);
   atomic_store(&stopped, false);
   atomic_store(&in_window, false);
+  atomic_store(&profiled, false);
   current = recording = STEP_END;
 }

@@ -8,6 +8,7 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/pool.h"
@@ -16,6 +17,9 @@
 #include "resources.h"
 
 #define BOOT "lua/llmprof/boot.lua"
+
+/* Bytes of stack with which every command ends in order. */
+#define LEAST_STACK (128L << 10)
 
 /* Stack: argc, argv. Returns the exit status that boot.lua gives. */
 static int protected_main(lua_State *L) {
@@ -68,8 +72,21 @@ static void keep_memory(void) {
 #endif
 }
 
+/* A stack that is too small ends in a fault in the middle of a command. */
+static int stack_suffices(void) {
+  struct rlimit stack;
+  if (getrlimit(RLIMIT_STACK, &stack) || stack.rlim_cur >= LEAST_STACK)
+    return 1;
+  fprintf(stderr,
+          "llmprof: the stack is limited to %ld KiB and %ld are needed: "
+          "ulimit -s 8192\n",
+          (long)(stack.rlim_cur >> 10), LEAST_STACK >> 10);
+  return 0;
+}
+
 int main(int argc, char **argv) {
   hold_standard_files();
+  if (!stack_suffices()) return EXIT_FAILURE;
   keep_memory();
   llmprof_pool pool = {0};
   lua_State *L = lua_newstate(allocate, &pool);

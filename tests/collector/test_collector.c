@@ -339,6 +339,39 @@ static void test_profiler(void **state) {
   forget(&out);
 }
 
+/* Ranges of any such name, in the profiler's window alone, which ends the
+ * last one. */
+static void test_steps(void **state) {
+  (void)state;
+  outcome out = run((setting){
+      .how = "exit",
+      .launches = "10",
+      .threads = "1",
+      .plan = "unit.by = range\nunit.range = *e*od*\nunit.profiler = on\n"
+              "units = timeline:2 skip:1 plain\n"});
+  const tally *t = &out.spools[0];
+  expect_exit(&out, 4);
+  assert_int_equal(t->units[SPOOL_UNIT_TIMELINE][1], 2);
+  assert_int_equal(t->units[SPOOL_UNIT_OTHER][1], 1);
+  assert_int_equal(t->units[SPOOL_UNIT_PLAIN][1], 1);
+  /* from the first decode to the third, with the prefills between */
+  assert_int_equal(t->kinds[SPOOL_KERNEL], 2 * 12);
+  forget(&out);
+}
+
+/* "measured" is open before the window is. */
+static void test_before_the_window(void **state) {
+  (void)state;
+  outcome out = run((setting){
+      .how = "exit",
+      .launches = "10",
+      .threads = "1",
+      .plan = "unit.by = range\nunit.range = meas*\nunit.profiler = on\n"});
+  expect_exit(&out, 4);
+  assert_int_equal(out.spools[0].units[SPOOL_UNIT_TIMELINE][0], 0);
+  forget(&out);
+}
+
 static void test_counters(void **state) {
   (void)state;
   outcome out = run((setting){.how = "exit",
@@ -527,6 +560,8 @@ int main(void) {
       cmocka_unit_test(test_kill),
       cmocka_unit_test(test_units),
       cmocka_unit_test(test_profiler),
+      cmocka_unit_test(test_steps),
+      cmocka_unit_test(test_before_the_window),
       cmocka_unit_test(test_counters),
       cmocka_unit_test(test_failures),
       cmocka_unit_test(test_other_client),

@@ -102,6 +102,30 @@ describe("capture=builtin", function()
     assert.equal(1, overhead.runs)
   end)
 
+  it("has a serving engine's load open a second window for counters", function()
+    local ctx, failure = run({ "nsys.capture_range=cudaProfilerApi" },
+      with_numbers 'test "$LLMPROF_COUNTERS" = 1 || exit 9;',
+      [[options = { ["load.counter_rounds"] = { "for counters", 1 } },]])
+    assert.is_nil(failure)
+    assert.matches("unit.by = profiler\nunits = timeline:1 pause counters:1\n",
+      assert(fs.read(ctx.run:path "collector/plan.txt")))
+    assert.equal(3, #assert(json.load(ctx.run:path "workload/metrics.json")).repeats)
+    assert.is_true(ctx.run:has "ncu/raw.csv")
+  end)
+
+  for _, given in ipairs { { why = "no load" }, { why = "no round for it", rounds = 0 },
+    { why = "no wish for counters", rounds = 1, word = "counters=off" } } do
+    it("has one window where there is " .. given.why, function()
+      local ctx, failure = run({ "nsys.capture_range=cudaProfilerApi", given.word },
+        with_numbers 'test -z "$LLMPROF_COUNTERS" || exit 9;', given.rounds
+        and ([[options = { ["load.counter_rounds"] = { "for counters", %d } },]]):format(
+          given.rounds))
+      assert.is_nil(failure)
+      assert.matches("unit.by = profiler\nunits = timeline\n",
+        assert(fs.read(ctx.run:path "collector/plan.txt")))
+    end)
+  end
+
   it("does without counters", function()
     local ctx, failure = run { "counters=off", "collector.samples_hz=1000" }
     assert.is_nil(failure)
