@@ -11,6 +11,7 @@ enum {
   PLAN_ITEMS = 16,
   PLAN_METRICS = 64,
   PLAN_LAUNCHES = 4096,
+  PLAN_GRAPHS = 64,
   PLAN_NAME = 128, /* bytes of a range's name, with its NUL */
 };
 
@@ -52,6 +53,13 @@ typedef struct plan_launch {
   uint32_t from, to; /* ordinals */
 } plan_launch;
 
+/* Launches of a graph whose counters, as one, are wanted. */
+typedef struct plan_graph {
+  uint32_t graph;    /* CUPTI's number of the executable graph; 0: any */
+  plan_range stage;  /* name "": any */
+  uint32_t from, to; /* ordinals of each graph */
+} plan_graph;
+
 typedef struct plan {
   size_t memory;
   bool graph_nodes;
@@ -76,6 +84,8 @@ typedef struct plan {
   size_t sample_metric_count;
   plan_launch *launches;
   size_t launch_count;
+  plan_graph graphs[PLAN_GRAPHS];
+  size_t graph_count;
 } plan;
 
 extern plan the_plan;

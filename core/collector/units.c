@@ -15,6 +15,8 @@
 #include "collector/spool.h"
 #include "collector/wake.h"
 
+#define READ_S 5.0 /* the longest that a unit waits for the writer */
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static size_t item;           /* of the plan */
 static uint32_t taken;        /* units of that item */
@@ -48,10 +50,16 @@ static void switch_off(void) {
   recording = STEP_END;
 }
 
+/* What the timeline saw of graphs says which of them may be measured. */
+static void read_graphs(void) {
+  if (the_plan.graph_count > 0) (void)wake_ask(WAKE_FLUSH, NULL, READ_S);
+}
+
 static void switch_to(plan_step step) {
   if (step == recording && step != STEP_COUNTERS) return;
   bool entered = guard_enter();
   if (step != recording) switch_off();
+  if (step == STEP_COUNTERS && step != recording) read_graphs();
   if (step == STEP_TIMELINE || step == STEP_OPERATORS) activity_start();
   if (step == STEP_TIMELINE) samples_start();
   if (step == STEP_COUNTERS) counters_start(number + 1);
