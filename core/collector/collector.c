@@ -20,6 +20,7 @@
 #include "collector/cupti_api.h"
 #include "collector/diagnose.h"
 #include "collector/exits.h"
+#include "collector/graphs.h"
 #include "collector/guard.h"
 #include "collector/log.h"
 #include "collector/memory.h"
@@ -111,6 +112,7 @@ static void in_child(void) {
   places_forget();
   activity_forget();
   chosen_forget();
+  graphs_forget();
   counters_forget();
   samples_forget();
   units_forget();

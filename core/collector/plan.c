@@ -101,10 +101,33 @@ static bool as_range(const char *text, plan_range *out) {
   return true;
 }
 
+/* Text that has no NUL. After a '*' the pattern is tried again one byte on,
+ * until it fits; an earlier '*' need not be tried again. */
+static bool is_like(const char *pattern, const char *text, size_t size) {
+  const char *again = NULL; /* of the pattern, after its last '*' */
+  size_t at = 0, from = 0;
+  while (at < size) {
+    if (*pattern == '*') {
+      again = ++pattern;
+      from = at;
+    } else if (*pattern && *pattern == text[at]) {
+      pattern++;
+      at++;
+    } else if (again) {
+      pattern = again;
+      at = ++from;
+    } else {
+      return false;
+    }
+  }
+  while (*pattern == '*') pattern++;
+  return !*pattern;
+}
+
 bool plan_range_is(const plan_range *range, const char *domain,
                    const char *name, size_t name_size) {
-  return range->name[0] && strncmp(range->name, name, name_size) == 0 &&
-         range->name[name_size] == 0 && strcmp(range->domain, domain) == 0;
+  return range->name[0] && strcmp(range->domain, domain) == 0 &&
+         is_like(range->name, name, name_size);
 }
 
 /* ---- keys ---- */
@@ -135,6 +158,10 @@ static const char *set_range(const char *value) {
 
 static const char *set_within(const char *value) {
   return as_range(value, &the_plan.within) ? NULL : "a shorter name";
+}
+
+static const char *set_unit_profiler(const char *value) {
+  return as_switch(value, &the_plan.in_profiler) ? NULL : "on or off";
 }
 
 /* "TYPE" or "TYPE:COUNT" */
@@ -254,6 +281,29 @@ static const char *add_launch(const char *value) {
   return NULL;
 }
 
+/* GRAPH|STAGE|ORDINAL, of which all but the first may be missing. */
+static bool parse_graph(char *value, plan_graph *out) {
+  const char *graph = strsep(&value, "|");
+  const char *stage = value ? strsep(&value, "|") : "*";
+  const char *ordinals = value ? value : "*";
+  *out = (plan_graph){0};
+  return (strcmp(graph, "*") == 0 || as_u32(graph, &out->graph)) &&
+         (strcmp(stage, "*") == 0 || as_range(stage, &out->stage)) &&
+         as_ordinals(ordinals, &out->from, &out->to);
+}
+
+static const char *add_graph(const char *value) {
+  char copy[1024];
+  size_t size = strlen(value) + 1;
+  if (the_plan.graph_count == PLAN_GRAPHS || size > sizeof copy)
+    return "fewer and shorter graphs";
+  memcpy(copy, value, size);
+  if (!parse_graph(copy, &the_plan.graphs[the_plan.graph_count]))
+    return "GRAPH|STAGE|ORDINAL";
+  the_plan.graph_count++;
+  return NULL;
+}
+
 /* Each returns what is wanted instead, or NULL. */
 static const struct {
   const char *key;
@@ -264,12 +314,14 @@ static const struct {
     {"unit.by", set_by},
     {"unit.range", set_range},
     {"unit.within", set_within},
+    {"unit.profiler", set_unit_profiler},
     {"unit.seconds", set_unit_seconds},
     {"units", set_units},
     {"samples.hz", set_samples},
     {"samples.metric", add_sample_metric},
     {"metric", add_metric},
     {"launch", add_launch},
+    {"graph", add_graph},
     {"counters.budget_s", set_budget_s},
     {"counters.flush", set_flush},
     {"pause_s", set_pause_s},

@@ -11,6 +11,7 @@ enum {
   PLAN_ITEMS = 16,
   PLAN_METRICS = 64,
   PLAN_LAUNCHES = 4096,
+  PLAN_GRAPHS = 64,
   PLAN_NAME = 128, /* bytes of a range's name, with its NUL */
 };
 
@@ -51,12 +52,20 @@ typedef struct plan_launch {
   uint32_t from, to; /* ordinals */
 } plan_launch;
 
+/* Launches of a graph whose counters, as one, are wanted. */
+typedef struct plan_graph {
+  uint32_t graph;    /* CUPTI's number of the executable graph; 0: any */
+  plan_range stage;  /* name "": any */
+  uint32_t from, to; /* ordinals of each graph */
+} plan_graph;
+
 typedef struct plan {
   size_t memory;
   bool graph_nodes;
   unit_by by;
-  plan_range range;  /* begins units */
-  plan_range within; /* around them; its end ends the last */
+  plan_range range;  /* begins units; '*' in its name stands for any text */
+  plan_range within; /* around them, as above; its end ends the last */
+  bool in_profiler;  /* only inside of the profiler's window, likewise */
   double unit_seconds;
   plan_item items[PLAN_ITEMS];
   size_t item_count;
@@ -73,6 +82,8 @@ typedef struct plan {
   size_t sample_metric_count;
   plan_launch *launches;
   size_t launch_count;
+  plan_graph graphs[PLAN_GRAPHS];
+  size_t graph_count;
 } plan;
 
 extern plan the_plan;
@@ -86,7 +97,8 @@ bool plan_line(char *line, const char **why);
 /* The lines of a file; complain(line number, why) for each bad one. */
 bool plan_read(const char *path, void (*complain)(unsigned, const char *));
 
-/* Is this a range of that name? domain "": the default one. */
+/* Is this a range of that name, in which '*' stands for any text? domain "":
+ * the default one. */
 bool plan_range_is(const plan_range *range, const char *domain,
                    const char *name, size_t name_size);
 

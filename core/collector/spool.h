@@ -425,11 +425,14 @@ typedef struct spool_counters {
   uint32_t flushed; /* 1: L2 was emptied before each pass */
   uint32_t error;   /* 0 measured; else CUptiResult, or SPOOL_ERROR_* */
   uint32_t values;
+  uint32_t graph; /* all of a launch of this executable graph; 0: a kernel */
+  uint32_t reserved;
 } spool_counters;
 
 enum {
   SPOOL_ERROR_NO_DATA = 10001, /* the profiler gave no value */
   SPOOL_ERROR_BUDGET = 10002,  /* the time for counters was used up */
+  SPOOL_ERROR_WAITS = 10003,   /* it may wait for another GPU or process */
 };
 
 /* Hardware counters over an interval; `values` of spool_value follow. */
@@ -512,7 +515,7 @@ _Static_assert(sizeof(spool_nvtx_entry) == 40, "layout");
 _Static_assert(sizeof(spool_unit) == 32, "layout");
 _Static_assert(sizeof(spool_metric) == 24, "layout");
 _Static_assert(sizeof(spool_value) == 16, "layout");
-_Static_assert(sizeof(spool_counters) == 112, "layout");
+_Static_assert(sizeof(spool_counters) == 120, "layout");
 _Static_assert(sizeof(spool_sample) == 32, "layout");
 _Static_assert(sizeof(spool_drops) == 32, "layout");
 _Static_assert(sizeof(spool_diagnostic) == 32, "layout");

@@ -15,6 +15,8 @@
 #include "collector/spool.h"
 #include "collector/wake.h"
 
+#define READ_S 5.0 /* the longest that a unit waits for the writer */
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static size_t item;           /* of the plan */
 static uint32_t taken;        /* units of that item */
@@ -24,6 +26,7 @@ static plan_step current;     /* its step */
 static plan_step recording;   /* what is switched on now */
 static atomic_bool stopped;   /* for good */
 static atomic_bool in_window; /* of unit.within */
+static atomic_bool profiled;  /* between cudaProfilerStart and Stop */
 static int64_t opened_at;
 
 bool units_counting(void) {
@@ -47,10 +50,16 @@ static void switch_off(void) {
   recording = STEP_END;
 }
 
+/* What the timeline saw of graphs says which of them may be measured. */
+static void read_graphs(void) {
+  if (the_plan.graph_count > 0) (void)wake_ask(WAKE_FLUSH, NULL, READ_S);
+}
+
 static void switch_to(plan_step step) {
   if (step == recording && step != STEP_COUNTERS) return;
   bool entered = guard_enter();
   if (step != recording) switch_off();
+  if (step == STEP_COUNTERS && step != recording) read_graphs();
   if (step == STEP_TIMELINE) {
     activity_start();
     samples_start();
@@ -166,33 +175,34 @@ void units_cupti(void) {
   pthread_mutex_unlock(&lock);
 }
 
+/* May units begin here? */
+static bool is_inside(void) {
+  return (!the_plan.within.name[0] || atomic_load(&in_window)) &&
+         (!the_plan.in_profiler || atomic_load(&profiled));
+}
+
 void units_push(const char *domain, const char *text, size_t size) {
   if (the_plan.by != UNIT_BY_RANGE) return;
   if (plan_range_is(&the_plan.within, domain, text, size))
     atomic_store(&in_window, true);
-  if (plan_range_is(&the_plan.range, domain, text, size) &&
-      (!the_plan.within.name[0] || atomic_load(&in_window)))
+  if (plan_range_is(&the_plan.range, domain, text, size) && is_inside())
     next_unit();
 }
 
-static bool is_range(const plan_range *a, const plan_range *b) {
-  return strcmp(a->name, b->name) == 0 && strcmp(a->domain, b->domain) == 0;
-}
-
 void units_pop(const plan_range *range) {
-  if (the_plan.by != UNIT_BY_RANGE || !the_plan.within.name[0] ||
-      !is_range(range, &the_plan.within))
+  if (the_plan.by != UNIT_BY_RANGE ||
+      !plan_range_is(&the_plan.within, range->domain, range->name,
+                     strlen(range->name)))
     return;
   atomic_store(&in_window, false);
   last_unit();
 }
 
 void units_profiler(bool started) {
-  if (the_plan.by != UNIT_BY_PROFILER) return;
-  if (started)
-    next_unit();
-  else
-    last_unit();
+  atomic_store(&profiled, started);
+  if (the_plan.by == UNIT_BY_PROFILER && started) next_unit();
+  if (the_plan.by == UNIT_BY_PROFILER || the_plan.in_profiler)
+    if (!started) last_unit();
 }
 
 void units_tick(void) {
@@ -236,5 +246,6 @@ void units_forget(void) {
   atomic_store(&open, false);
   atomic_store(&stopped, false);
   atomic_store(&in_window, false);
+  atomic_store(&profiled, false);
   current = recording = STEP_END;
 }

@@ -1,5 +1,8 @@
 #include "frame/cells.h"
 
+#include "base/crew.h"
+#include "llmprof/alloc.h"
+
 /* ---- integers ---- */
 
 static void read_longs(const int64_t *data, size_t count, int64_t *cells) {
@@ -65,28 +68,71 @@ static llmprof_cell_span span_shorts(const uint32_t *data, size_t rows) {
   return (llmprof_cell_span){low, (int64_t)above - 1, absent};
 }
 
-llmprof_cell_span llmprof_span_cells(const llmprof_column *column,
-                                     size_t rows) {
+static llmprof_cell_span join_spans(llmprof_cell_span a, llmprof_cell_span b) {
+  return (llmprof_cell_span){.low = a.low < b.low ? a.low : b.low,
+                             .high = a.high > b.high ? a.high : b.high,
+                             .absent = a.absent + b.absent};
+}
+
+static llmprof_cell_span span_block(const int64_t *cells, size_t count) {
+  llmprof_cell_span span = {INT64_MAX, INT64_MIN, 0};
+  for (size_t i = 0; i < count; i++) {
+    int64_t least = cells[i] == LLMPROF_ABSENT ? INT64_MAX : cells[i];
+    span.absent += cells[i] == LLMPROF_ABSENT;
+    span.low = least < span.low ? least : span.low;
+    span.high = cells[i] > span.high ? cells[i] : span.high;
+  }
+  return span;
+}
+
+/* Of rows [first, end). */
+static llmprof_cell_span span_rows(const llmprof_column *column, size_t first,
+                                   size_t end) {
   if (!column->index &&
       (column->type == LLMPROF_U32 || column->type == LLMPROF_STRING_ID))
-    return span_shorts(column->data, rows);
+    return span_shorts((const uint32_t *)column->data + first, end - first);
   int64_t cells[LLMPROF_BLOCK];
   llmprof_cell_span span = {INT64_MAX, INT64_MIN, 0};
-  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
-    size_t count = llmprof_block(row, rows);
-    int64_t low = INT64_MAX, high = INT64_MIN;
-    size_t absent = 0;
+  for (size_t row = first; row < end; row += LLMPROF_BLOCK) {
+    size_t count = llmprof_block(row, end);
     llmprof_cells(column, row, count, cells);
-    for (size_t i = 0; i < count; i++) {
-      int64_t least = cells[i] == LLMPROF_ABSENT ? INT64_MAX : cells[i];
-      absent += cells[i] == LLMPROF_ABSENT;
-      low = least < low ? least : low;
-      high = cells[i] > high ? cells[i] : high;
-    }
-    span.absent += absent;
-    span.low = low < span.low ? low : span.low;
-    span.high = high > span.high ? high : span.high;
+    span = join_spans(span, span_block(cells, count));
   }
+  return span;
+}
+
+enum {
+  PART = 1 << 18 /* rows that are worth a thread */
+};
+
+typedef struct spanning {
+  const llmprof_column *column;
+  size_t rows, parts;
+  llmprof_cell_span *spans; /* by part */
+} spanning;
+
+static bool span_part(void *user, size_t worker, size_t part,
+                      llmprof_error *err) {
+  (void)worker;
+  (void)err;
+  const spanning *s = user;
+  s->spans[part] = span_rows(s->column, s->rows * part / s->parts,
+                             s->rows * (part + 1) / s->parts);
+  return true;
+}
+
+llmprof_cell_span llmprof_span_cells(const llmprof_column *column,
+                                     size_t rows) {
+  spanning s = {
+      .column = column, .rows = rows, .parts = llmprof_crew_size(rows / PART)};
+  llmprof_crew crew = {.parts = s.parts, .work = span_part, .user = &s};
+  s.spans = s.parts > 1 ? llmprof_alloc(s.parts, sizeof *s.spans) : NULL;
+  if (!s.spans) return span_rows(column, 0, rows);
+  (void)llmprof_crew_run(&crew, s.parts, NULL);
+  llmprof_cell_span span = s.spans[0];
+  for (size_t part = 1; part < s.parts; part++)
+    span = join_spans(span, s.spans[part]);
+  llmprof_free(s.spans);
   return span;
 }
 

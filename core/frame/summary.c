@@ -359,14 +359,21 @@ static size_t sorted_distinct(const int64_t *cells, size_t count) {
   return distinct;
 }
 
-/* By value, the group that had it last. */
+enum {
+  MARKS = 64 /* in a word */
+};
+
+/* By value, a mark where it was met; none are left behind. */
 static size_t marked_distinct(const uint32_t *near, size_t count,
-                              uint32_t group, uint32_t *last) {
+                              uint64_t *marks) {
   size_t distinct = 0;
   for (size_t i = 0; i < count; i++) {
-    distinct += last[near[i]] != group + 1;
-    last[near[i]] = group + 1;
+    uint64_t *word = &marks[near[i] / MARKS];
+    uint64_t mark = (uint64_t)1 << near[i] % MARKS;
+    distinct += !(*word & mark);
+    *word |= mark;
   }
+  for (size_t i = 0; i < count; i++) marks[near[i] / MARKS] = 0;
   return distinct;
 }
 
@@ -378,17 +385,17 @@ static size_t near_distinct(uint32_t *near, size_t count, void *scratch) {
 }
 
 /* A mark for each value that there could be, where they are as close as ids. */
-static uint32_t *make_marks(const llmprof_blocks *b) {
+static uint64_t *make_marks(const llmprof_blocks *b) {
   if (!b->near || !b->count) return NULL;
-  uint64_t width = (uint64_t)b->high - (uint64_t)b->low + 1;
-  return width / 4 > b->count ? NULL : llmprof_zalloc((size_t)width, 4);
+  uint64_t words = ((uint64_t)b->high - (uint64_t)b->low) / MARKS + 1;
+  return words > b->count ? NULL
+                          : llmprof_zalloc((size_t)words, sizeof(uint64_t));
 }
 
-static size_t distinct_of(const task *t, size_t group, uint32_t *marks) {
+static size_t distinct_of(const task *t, size_t group, uint64_t *marks) {
   const llmprof_blocks *b = &t->blocks;
   size_t first = b->start[group], count = llmprof_blocks_size(b, group);
-  if (marks)
-    return marked_distinct(b->near + first, count, (uint32_t)group, marks);
+  if (marks) return marked_distinct(b->near + first, count, marks);
   if (b->near) return near_distinct(b->near + first, count, t->scratch);
   llmprof_sort_i64(b->cells + first, count, t->scratch);
   return sorted_distinct(b->cells + first, count);
@@ -399,7 +406,7 @@ bool llmprof_distinct(llmprof_frame *frame, size_t number,
                       llmprof_error *err) {
   task t = {.workers = 1};
   bool ok = task_init(&t, frame, number, groups, true, err);
-  uint32_t *marks = ok ? make_marks(&t.blocks) : NULL; /* or sort */
+  uint64_t *marks = ok ? make_marks(&t.blocks) : NULL; /* or sort */
   for (size_t g = 0; ok && g < groups->count; g++) {
     distinct[g] = distinct_of(&t, g, marks);
     if (llmprof_interrupted()) ok = llmprof_fail_interrupted(err);

@@ -8,13 +8,18 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/pool.h"
 #include "llmprof/alloc.h"
 #include "llmprof_lua.h"
 #include "resources.h"
 
 #define BOOT "lua/llmprof/boot.lua"
+
+/* Bytes of stack with which every command ends in order. */
+#define LEAST_STACK (128L << 10)
 
 /* Stack: argc, argv. Returns the exit status that boot.lua gives. */
 static int protected_main(lua_State *L) {
@@ -44,13 +49,18 @@ static void hold_standard_files(void) {
   if (fd >= 0) close(fd);
 }
 
-/* Lua's memory is counted with ours: a bound on bytes holds for both. */
-static void *allocate(void *unused, void *block, size_t old, size_t size) {
-  (void)unused;
+/* Lua's memory is counted with ours: a bound on bytes holds for both. Its small
+ * blocks are of a pool, but where a debugger of memory shall see each. */
+static void *allocate(void *pool, void *block, size_t old, size_t size) {
+#ifdef NDEBUG
+  return llmprof_pool_resize(pool, block, block ? old : 0, size);
+#else
+  (void)pool;
   (void)old;
   if (size) return llmprof_resize(block, size, 1);
   llmprof_free(block);
   return NULL;
+#endif
 }
 
 /* Columns are large blocks that come and go: kept, not given back and cleared
@@ -62,10 +72,24 @@ static void keep_memory(void) {
 #endif
 }
 
+/* A stack that is too small ends in a fault in the middle of a command. */
+static int stack_suffices(void) {
+  struct rlimit stack;
+  if (getrlimit(RLIMIT_STACK, &stack) || stack.rlim_cur >= LEAST_STACK)
+    return 1;
+  fprintf(stderr,
+          "llmprof: the stack is limited to %ld KiB and %ld are needed: "
+          "ulimit -s 8192\n",
+          (long)(stack.rlim_cur >> 10), LEAST_STACK >> 10);
+  return 0;
+}
+
 int main(int argc, char **argv) {
   hold_standard_files();
+  if (!stack_suffices()) return EXIT_FAILURE;
   keep_memory();
-  lua_State *L = lua_newstate(allocate, NULL);
+  llmprof_pool pool = {0};
+  lua_State *L = lua_newstate(allocate, &pool);
   if (!L) {
     fputs("llmprof: out of memory\n", stderr);
     return EXIT_FAILURE;
@@ -83,5 +107,6 @@ int main(int argc, char **argv) {
   }
   llmprof_lua_release_signals();
   lua_close(L);
+  llmprof_pool_free(&pool);
   return status;
 }

@@ -253,11 +253,17 @@ static bool copy_by_hand(int from, const char *from_path, const fs_draft *d,
 
 /* In the kernel as far as that goes, the rest by hand: between some file
  * systems it cannot, and some (/proc) claim to be at the end at once. Both
- * descriptors' offsets move along. A failure by hand names its side. */
+ * descriptors' offsets move along. A failure by hand names its side. The disk
+ * begins with each piece at once, so that whoever waits for it does not wait
+ * long; a file system that cannot do so is asked in vain. */
 static bool copy_bytes(int from, const char *from_path, const fs_draft *d,
                        llmprof_error *err) {
-  while (copy_file_range(from, NULL, d->fd, NULL, COPY_SIZE, 0) > 0) {
+  off64_t done = 0;
+  ssize_t got;
+  while ((got = copy_file_range(from, NULL, d->fd, NULL, COPY_SIZE, 0)) > 0) {
     if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
+    (void)sync_file_range(d->fd, done, got, SYNC_FILE_RANGE_WRITE);
+    done += got;
   }
   return copy_by_hand(from, from_path, d, err);
 }

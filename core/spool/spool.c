@@ -241,6 +241,7 @@ static const column_spec counter_columns[] = {
     {"ranges", NULL, true},   {"passes", NULL, false},
     {"flushed", NULL, false}, {"error", NULL, false},
     {"start", "ns", false},   {"end", "ns", false},
+    {"graph", NULL, false},
 };
 
 static bool take_counters(void *user, const spool_item *item,
@@ -277,6 +278,7 @@ static bool take_counters(void *user, const spool_item *item,
       c.error,
       spool_time(section, c.start),
       spool_time(section, c.end),
+      c.graph ? c.graph : LLMPROF_ABSENT,
   };
   if (!add_row(t, cells)) return llmprof_fail_nomem(err);
   put_values(t, item, c.values);

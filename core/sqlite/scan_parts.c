@@ -55,6 +55,7 @@ static bool decode_leaf(const table *t, reader *r, uint32_t number,
                         const uint8_t *page) {
   if (!llmprof_btree_is_leaf(t->tree, page)) return false;
   const llmprof_leaf leaf = {page, number, llmprof_get2(page + 3)};
+  if (leaf.cells == 0) return true; /* there may be no room yet to point to */
   if (!llmprof_grow(&r->values, &r->values_cap,
                     (r->rows + leaf.cells) * t->columns, sizeof *r->values) ||
       !llmprof_scan_pages_plain(t->scan, &leaf,

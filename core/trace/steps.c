@@ -51,11 +51,18 @@ static void extend(step *s, const llmprof_trace *trace, size_t op) {
   s->kernels += op < trace->ops.first[LLMPROF_COPY];
 }
 
-/* of_link: by link, the wanted range around a call. */
+static bool is_key(const step_key *a, const step_key *b) {
+  return a->range == b->range && a->process == b->process &&
+         a->device == b->device;
+}
+
+/* of_link: by link, the wanted range around a call. Operations come a step at a
+ * time for the most part: only the first of each is looked for. */
 static bool gather(llmprof_trace *trace, const uint32_t *of_link, steps *s) {
   const llmprof_attribution *a = &trace->attribution;
+  uint32_t row = 0;
   for (size_t op = 0; op < trace->ops.count; op++) {
-    uint32_t link = a->link[op], row;
+    uint32_t link = a->link[op];
     if (link == LLMPROF_NONE || of_link[link] == LLMPROF_NONE ||
         trace->ops.start[op] == LLMPROF_ABSENT ||
         trace->ops.end[op] == LLMPROF_ABSENT)
@@ -63,7 +70,8 @@ static bool gather(llmprof_trace *trace, const uint32_t *of_link, steps *s) {
     const llmprof_place *place =
         llmprof_intern_get(&trace->places, trace->ops.place[op]);
     step_key key = {of_link[link], place->process, place->device};
-    if (!open_step(s, &key, &row)) return false;
+    bool same = s->keys.count && is_key(&key, &s->list[row].key);
+    if (!same && !open_step(s, &key, &row)) return false;
     extend(&s->list[row], trace, op);
   }
   return true;

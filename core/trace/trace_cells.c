@@ -2,6 +2,7 @@
  * since a copy of eight million cells costs more than most questions. */
 #include <string.h>
 
+#include "base/crew.h"
 #include "llmprof/alloc.h"
 #include "llmprof/interrupt.h"
 #include "trace/trace_columns.h"
@@ -25,48 +26,78 @@ static size_t size_of(llmprof_column_type type) {
 
 /* ---- computing ---- */
 
-static bool compute_longs(const llmprof_trace *trace, llmprof_getter get,
-                          size_t first, size_t count, int64_t *cells) {
-  for (size_t i = 0; i < count; i++) {
-    if (llmprof_interrupted_at(i)) return false;
-    cells[i] = get(trace, first + i);
+enum {
+  PART = 1 << 16 /* cells that are worth a thread's turn */
+};
+
+/* Cells that are made of getters' answers, in parts on all threads. */
+typedef struct making {
+  const llmprof_trace *trace;
+  llmprof_getter get;
+  size_t first, count;
+  uint32_t *shorts; /* one of the two */
+  int64_t *longs;
+  _Atomic bool too_long; /* a cell is no short one */
+} making;
+
+static size_t part_end(const making *m, size_t part) {
+  size_t end = (part + 1) * PART;
+  return end < m->count ? end : m->count;
+}
+
+static void make_longs(const making *m, size_t part) {
+  for (size_t i = part * PART; i < part_end(m, part); i++)
+    m->longs[i] = m->get(m->trace, m->first + i);
+}
+
+/* False at the first cell that is too long. */
+static bool make_shorts(const making *m, size_t part) {
+  for (size_t i = part * PART; i < part_end(m, part); i++) {
+    int64_t value = m->get(m->trace, m->first + i);
+    bool is_short = value >= 0 && value < UINT32_MAX;
+    if (!is_short && value != LLMPROF_ABSENT) return false;
+    m->shorts[i] = is_short ? (uint32_t)value : UINT32_MAX;
   }
   return true;
 }
 
-/* Until the first cell that is too long, whose number is returned; `count`
- * where all fit, and SIZE_MAX when interrupted. */
-static size_t compute_shorts(const llmprof_trace *trace, llmprof_getter get,
-                             size_t first, size_t count, uint32_t *cells) {
-  for (size_t i = 0; i < count; i++) {
-    if (llmprof_interrupted_at(i)) return SIZE_MAX;
-    int64_t value = get(trace, first + i);
-    bool is_short = value >= 0 && value < UINT32_MAX;
-    if (!is_short && value != LLMPROF_ABSENT) return i;
-    cells[i] = is_short ? (uint32_t)value : UINT32_MAX;
-  }
-  return count;
+static bool make_part(void *user, size_t worker, size_t part,
+                      llmprof_error *err) {
+  (void)worker;
+  making *m = user;
+  if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
+  if (m->longs)
+    make_longs(m, part);
+  else if (!m->too_long && !make_shorts(m, part))
+    m->too_long = true;
+  return true;
+}
+
+static bool make_all(making *m, llmprof_error *err) {
+  size_t parts = (m->count + PART - 1) / PART;
+  llmprof_crew crew = {.parts = parts, .work = make_part, .user = m};
+  return llmprof_crew_run(&crew, llmprof_crew_size(parts), err);
 }
 
 /* Integers take four bytes each where all of them fit. */
 static void *compute(const llmprof_trace *trace, llmprof_getter get,
                      size_t first, size_t count, llmprof_column_type *type,
                      llmprof_error *err) {
-  void *cells = llmprof_alloc(count, sizeof(uint32_t));
-  if (!cells) return llmprof_fail_nomem(err), NULL;
-  size_t done = compute_shorts(trace, get, first, count, cells);
-  bool ok = done == count;
-  if (ok && *type == LLMPROF_I64) *type = LLMPROF_U32;
-  if (!ok && done != SIZE_MAX) {
-    llmprof_free(cells);
-    *type = LLMPROF_I64;
-    cells = llmprof_alloc(count, sizeof(int64_t));
-    if (!cells) return llmprof_fail_nomem(err), NULL;
-    ok = compute_longs(trace, get, first, count, cells);
+  making m = {.trace = trace, .get = get, .first = first, .count = count};
+  m.shorts = llmprof_alloc(count, sizeof *m.shorts);
+  bool ok = m.shorts ? make_all(&m, err) : llmprof_fail_nomem(err);
+  if (ok && !m.too_long) {
+    if (*type == LLMPROF_I64) *type = LLMPROF_U32;
+    return m.shorts;
   }
-  if (ok) return cells;
-  llmprof_free(cells);
-  return llmprof_fail_interrupted(err), NULL;
+  llmprof_free(m.shorts);
+  if (!ok) return NULL;
+  *type = LLMPROF_I64;
+  m.longs = llmprof_alloc(count, sizeof *m.longs);
+  if (!m.longs) return llmprof_fail_nomem(err), NULL;
+  if (make_all(&m, err)) return m.longs;
+  llmprof_free(m.longs);
+  return NULL;
 }
 
 /* ---- what it takes ---- */

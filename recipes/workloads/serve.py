@@ -45,6 +45,9 @@ DEATH = 2
 # Commands around the window, as JSON lists of words.
 WINDOW = OPEN, CLOSE = "LLMPROF_WINDOW_OPEN", "LLMPROF_WINDOW_CLOSE"
 
+# Set where a further window is for counters.
+COUNTERS = "LLMPROF_COUNTERS"
+
 Record = Dict[str, Any]
 
 
@@ -111,6 +114,9 @@ def add_server_options(parser: common.Parser) -> None:
     group.add_argument("--stop-path", default="", help="a POST that closes it")
     group.add_argument("--window-timeout", type=common.whole(1), default=300, metavar="S",
                        help="of each command that opens or closes somebody's capture")
+    group.add_argument("--counter-rounds", type=common.whole(0), default=1,
+                       help="rounds in a second window, whose times are nowhere, where "
+                            f"{COUNTERS} asks for one")
 
 
 def add_load_options(parser: common.Parser) -> None:
@@ -254,6 +260,11 @@ class Window:
             self.failure = wrong
             print(f"serve.py: {wrong}", file=sys.stderr)
 
+    def again(self) -> bool:
+        """Is it to be opened once more, for counters?"""
+        return bool(self.args.counter_rounds and self.args.start_path
+                    and os.environ.get(COUNTERS))
+
     def __enter__(self) -> Window:
         self.open()
         try:
@@ -303,13 +314,31 @@ class Sender:
         return self.args.warmup * self.args.concurrency
 
     def send(self) -> None:
-        first = self.warm_up()
+        number = self.warm_up()
         if self.args.command:
             self.run_command()
         elif self.args.rate:
-            self.at_rate(first)
+            self.at_rate(number)
+            number += self.args.requests
         else:
-            self.in_rounds(first)
+            self.in_rounds(number)
+            number += self.args.rounds * self.args.concurrency
+        if not self.failure and not self.window.failure:
+            self.for_counters(number)
+
+    def for_counters(self, number: int) -> None:
+        """Rounds that are slowed down by what is measured in them: of no other use, so that
+        the run is none the worse without them."""
+        if not self.window.again():
+            return
+        try:
+            self.window.switch(self.args.start_path, self.args.start_body)
+            for _ in range(self.args.counter_rounds):
+                send_round(self.args.url, self.load, number, self.args.concurrency)
+                number += self.args.concurrency
+            self.window.switch(self.args.stop_path, "")
+        except (WorkloadError, OSError, http.client.HTTPException) as error:
+            self.complaints.append(f"the rounds for counters broke off: {first_line(error)}")
 
     def in_rounds(self, number: int) -> None:
         with self.window:

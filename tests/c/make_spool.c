@@ -3,7 +3,7 @@
  * $LLMPROF_COLLECTOR_DIR, as the collector would. Where llmprof listens on
  * $LLMPROF_COLLECTOR_SOCKET it is asked, after two repeats, for the launches to
  * measure, which then have counters. The first of the two is plain where
- * STANDIN_PLAIN is set. */
+ * STANDIN_PLAIN is set; with STANDIN_GRAPH there is a kernel of a graph. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +91,25 @@ static void put_counters(spool_maker *m, char *line, uint32_t number) {
   spool_put(m, SPOOL_COUNTERS, &c, sizeof c, pairs, c.values * sizeof *pairs);
 }
 
+/* Of "*|STAGE|ORDINALS": one launch of graph 3. */
+static void put_graph(spool_maker *m, char *line, uint32_t number) {
+  const spool_value pairs[] = {{1, 0, 9000}, {2, 0, 2e6}, {3, 0, 1e6}};
+  const char *graph = strtok(line, "|"), *stage = strtok(NULL, "|");
+  if (!graph || !stage) return;
+  spool_counters c = {.start = COUNTED_FROM + number * 1000,
+                      .end = COUNTED_FROM + number * 1000 + 500,
+                      .launch = number,
+                      .unit = 3,
+                      .context = 1,
+                      .stream = SPOOL_NO_ID,
+                      .tid = (uint32_t)getpid(),
+                      .ranges = spool_put_string(m, stage),
+                      .passes = 1,
+                      .graph = 3,
+                      .values = sizeof pairs / sizeof *pairs};
+  spool_put(m, SPOOL_COUNTERS, &c, sizeof c, pairs, sizeof pairs);
+}
+
 static FILE *call(const char *path) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   int fd = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -116,14 +135,31 @@ static int be_measured(spool_maker *m, const char *socket_path) {
     spool_put_unit(m, i + 1, type, true, begin + REPEAT - 1);
   }
   spool_put_unit(m, 3, SPOOL_UNIT_COUNTERS, false, COUNTED_FROM);
-  static const char launch[] = "launch = ";
+  static const char launch[] = "launch = ", graph[] = "graph = ";
   char line[4096];
   uint32_t number = 0;
   while (fgets(line, sizeof line, parent) && strcmp(line, "go\n") != 0) {
     if (strncmp(line, launch, sizeof launch - 1) == 0)
       put_counters(m, line + sizeof launch - 1, ++number);
+    if (strncmp(line, graph, sizeof graph - 1) == 0)
+      put_graph(m, line + sizeof graph - 1, ++number);
   }
   return fclose(parent);
+}
+
+static void put_node(spool_maker *m) {
+  spool_kernel kernel = {.start = FIRST_REPEAT + 90000,
+                         .end = FIRST_REPEAT + 90500,
+                         .name = spool_put_string(m, "_Z4nodev"),
+                         .context = 1,
+                         .stream = 7,
+                         .correlation = 9999,
+                         .grid = {1, 1, 1},
+                         .block = {32, 1, 1},
+                         .graph_node = 301,
+                         .graph = 3};
+  SPOOL_PUT(m, SPOOL_KERNEL, kernel);
+  spool_end_block(m);
 }
 
 static int be_collected(const char *folder, const char *socket_path) {
@@ -131,6 +167,7 @@ static int be_collected(const char *folder, const char *socket_path) {
   spool_maker m = {0};
   snprintf(path, sizeof path, "%s/%d-1%s", folder, getpid(), SPOOL_SUFFIX);
   put_model(&m, (uint32_t)getpid(), socket_path ? 2 : 3);
+  if (getenv("STANDIN_GRAPH")) put_node(&m);
   int failed = save(&m, path);
   if (socket_path) failed |= be_measured(&m, socket_path);
   spool_put_end(&m);

@@ -21,6 +21,8 @@ typedef struct tally {
   uint64_t units[8][2];            /* begins and ends of each type */
   uint64_t drops[8];               /* lost, by kind */
   uint64_t measured, failed;       /* records of counters */
+  uint64_t graphs, waiting;        /* of these, of graphs; that may wait */
+  uint64_t measured_on[2];         /* by device */
   double values[TALLY_VALUES];     /* of the last measured launch */
   uint32_t ordinals[TALLY_VALUES]; /* of the measured launches */
   uint64_t blob[2];                /* of the first event that has one */

@@ -84,6 +84,14 @@ class Machine(support.Case):
         self.skip_where_memory_is_watched()
         self.limited(resource.RLIMIT_STACK, 128 * 1024)
 
+    def test_hardly_any_stack(self):
+        self.skip_where_memory_is_watched()
+        for kib in (32, 64, 127):
+            result = self.under(limit(resource.RLIMIT_STACK, kib * 1024), ["--version"])
+            self.assertEqual(1, result.status)
+            self.assertIn(f"the stack is limited to {kib} KiB and 128 are needed",
+                          result.last_line())
+
     def test_little_memory(self):
         self.skip_where_memory_is_watched()
         for amount in (24, 48):

@@ -105,6 +105,31 @@ class Load(Serving):
                           "/stop_profile"])
         self.assertIn('/start_profile {"n": 1}', self.log())
 
+    def test_a_second_window_for_counters(self):
+        words = ("--start-path", "/start_profile", "--stop-path", "/stop_profile",
+                 "--counter-rounds", "1")
+        status, _, stderr = support.run_program(
+            "serve.py", *self.command(*words),
+            environment={"LLMPROF_WORKLOAD_DIR": str(self.folder), "LLMPROF_COUNTERS": "1"})
+        self.assertEqual((status, stderr), (0, ""))
+        self.assertEqual([line.split()[0] for line in self.log()],
+                         ["completion", "/start_profile", "completion", "completion",
+                          "/stop_profile", "/start_profile", "completion", "/stop_profile"])
+        prompts = [line for line in self.log() if line.startswith("completion")]
+        self.assertEqual(len(set(prompts)), len(prompts))
+        metrics = json.loads((self.folder / "metrics.json").read_text(encoding="utf-8"))
+        self.assertEqual(len(metrics["repeats"]), 2)
+
+    def test_rounds_for_counters_that_break_off(self):
+        words = ("--start-path", "/start_profile", "--stop-path", "/stop_profile")
+        status, _, stderr = support.run_program(
+            "serve.py", *self.command(*words, fault="midway"),
+            environment={"LLMPROF_WORKLOAD_DIR": str(self.folder), "LLMPROF_COUNTERS": "1"})
+        self.assertEqual(status, 0)
+        self.assertIn("the rounds for counters broke off", stderr)
+        metrics = json.loads((self.folder / "metrics.json").read_text(encoding="utf-8"))
+        self.assertEqual(len(metrics["repeats"]), 2)
+
     def test_one_token_needs_no_decode(self):
         status, stdout, _ = self.run_serve("--new-tokens", "1")
         self.assertEqual(status, 0)

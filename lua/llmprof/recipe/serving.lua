@@ -65,9 +65,22 @@ local function load_options()
 end
 
 
+-- Can its window be opened when we like, and again?
+local function has_window(engine)
+  return type(engine.window) == "table"
+end
+
+
+local window_load = {
+  ["load.counter_rounds"] = { "Rounds in a second window, for counters with capture=builtin", 1,
+    min = 0 },
+}
+
+
 local function options_of(engine)
   local options = server_options(engine)
-  for _, more in ipairs { load_options(), engine.options or {} } do
+  for _, more in ipairs { load_options(), has_window(engine) and window_load or {},
+    engine.options or {} } do
     for key, declaration in pairs(more) do options[key] = declaration end
   end
   return options
@@ -99,7 +112,7 @@ end
 -- The window is the capture range: without one the whole process is captured. In a session
 -- it makes the engine mark its steps.
 local function window_options(engine, cfg)
-  if cfg.server.session ~= "" and not (engine.window and engine.window ~= true) then return {} end
+  if cfg.server.session ~= "" and not has_window(engine) then return {} end
   if cfg.nsys.capture_range == "none" or cfg.capture == "none" or engine.window == true then
     return {}
   end
@@ -108,7 +121,8 @@ local function window_options(engine, cfg)
       "nsys.capture_range=none captures the whole process")
   end
   local window = engine.window
-  local argv = { "--start-path", window.start, "--stop-path", window.stop }
+  local argv = { "--start-path", window.start, "--stop-path", window.stop,
+    "--counter-rounds", cfg.load.counter_rounds }
   if window.body then append(argv, { "--start-body", window.body }) end
   return argv
 end

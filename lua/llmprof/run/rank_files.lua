@@ -15,6 +15,12 @@ local rank_files = {}
 rank_files.SUFFIX = ".part"
 
 
+-- What a file is called, with SUFFIX its part.
+function rank_files.name_of(path)
+  return (path:match "([^/]*)$":gsub("%.sqlite$", ""))
+end
+
+
 local function is_folder(path)
   local info = fs.stat(path)
   return info ~= nil and info.type == "directory"

@@ -19,6 +19,9 @@ local workload = {}
 -- What a workload is told to run where its window opens and closes, as JSON lists of words.
 workload.WINDOW_OPEN, workload.WINDOW_CLOSE = "LLMPROF_WINDOW_OPEN", "LLMPROF_WINDOW_CLOSE"
 
+-- Set where it is to open a further window for counters, where it can.
+workload.COUNTERS = "LLMPROF_COUNTERS"
+
 
 -- ---- how it is started ----
 

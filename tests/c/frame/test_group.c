@@ -293,6 +293,21 @@ static void test_distinct(void **state) {
   ungroup(&made);
 }
 
+/* Groups that share values, of which each counts its own. */
+static void test_distinct_by_group(void **state) {
+  (void)state;
+  static const int64_t values[] = {100, 163, 164, 100, 163, 100, 227, 164};
+  static const uint32_t groups[] = {0, 0, 1, 1, 0, 2, 1, 2};
+  const given g = {8, values, groups, groups};
+  llmprof_error err = {0};
+  size_t distinct[3];
+  grouped made = group_by(&g, (size_t[]){SHORT}, 1);
+  assert_true(llmprof_distinct(made.frame, LONG, &made.groups, distinct, &err));
+  static const size_t expected[] = {2, 3, 2};
+  assert_memory_equal(distinct, expected, sizeof expected);
+  ungroup(&made);
+}
+
 /* ---- several threads ---- */
 
 enum {
@@ -440,6 +455,41 @@ static void test_spans(void **state) {
   }
 }
 
+static void expect_span(const llmprof_column *column, int64_t low, int64_t high,
+                        size_t absent) {
+  for (uint64_t threads = 1; threads < 6; threads++) {
+    llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
+    llmprof_cell_span span = llmprof_span_cells(column, LOTS);
+    assert_int_equal(span.low, low);
+    assert_int_equal(span.high, high);
+    assert_int_equal(span.absent, absent);
+  }
+  llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
+}
+
+/* What is lowest, highest and absent lies in different parts of the rows. */
+static void test_span_of_many(void **state) {
+  (void)state;
+  static int64_t wides[LOTS];
+  static uint32_t narrows[LOTS], index[LOTS];
+  for (size_t i = 0; i < LOTS; i++) {
+    wides[i] = narrows[i] = (uint32_t)(100 + i % 1000);
+    index[i] = (uint32_t)(LOTS - 1 - i);
+  }
+  wides[LOTS - 1] = -5;
+  narrows[LOTS - 1] = 5;
+  wides[3] = narrows[3] = 5000;
+  wides[LOTS / 2] = INT64_MIN;
+  narrows[LOTS / 2] = UINT32_MAX;
+  llmprof_column wide = {.type = LLMPROF_I64, .data = wides};
+  llmprof_column narrow = {.type = LLMPROF_U32, .data = narrows};
+  expect_span(&wide, -5, 5000, 1);
+  expect_span(&narrow, 5, 5000, 1);
+  wide.index = narrow.index = index;
+  expect_span(&wide, -5, 5000, 1);
+  expect_span(&narrow, 5, 5000, 1);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_groups),
@@ -454,7 +504,9 @@ int main(void) {
       cmocka_unit_test(test_totals),
       cmocka_unit_test(test_total_too_large),
       cmocka_unit_test(test_spans),
+      cmocka_unit_test(test_span_of_many),
       cmocka_unit_test(test_distinct),
+      cmocka_unit_test(test_distinct_by_group),
       cmocka_unit_test(test_threads),
       cmocka_unit_test(test_column_that_fails),
       cmocka_unit_test(test_allocations),

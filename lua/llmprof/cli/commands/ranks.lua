@@ -11,6 +11,7 @@ local job = lazy "llmprof.run.job"
 local layout = lazy "llmprof.bundle.layout"
 local out = require "llmprof.base.out"
 local page = lazy "llmprof.report.html"
+local rank_crew = lazy "llmprof.run.rank_crew"
 local rank_files = lazy "llmprof.run.rank_files"
 local rank_report = lazy "llmprof.report.ranks"
 local rank_view = lazy "llmprof.analysis.rank_view"
@@ -78,11 +79,6 @@ local function files_of(given, words)
 end
 
 
-local function name_of(path)
-  return (path:match "([^/]*)$":gsub("%.sqlite$", ""))
-end
-
-
 local function check_parts(parts, left_out)
   if #parts > 0 then return end
   errors.raise("failed", left_out[1] or "no file could be read")
@@ -94,7 +90,7 @@ end
 -- bytes: of the parts, which are written and dropped.
 local function write_parts(parts, bytes, path_of)
   for i, made in ipairs(parts) do
-    errors.check("failed", fs.write(path_of(name_of(made.about.file)), bytes[i]))
+    errors.check("failed", fs.write(path_of(rank_files.name_of(made.about.file)), bytes[i]))
     bytes[i] = nil
   end
 end
@@ -171,15 +167,6 @@ local function read_shard(given, words, number, count)
 end
 
 
-local function read_here(given, words, knowledge)
-  local list = {}
-  for i, path in ipairs(files_of(given, words)) do
-    list[i] = rank_files.read(path, knowledge)
-  end
-  return list
-end
-
-
 -- The first process has them all, the others nothing more to do (nil). One that cannot go
 -- on ends them all.
 local function read_in_job(own, given, words, knowledge)
@@ -219,7 +206,7 @@ function command.run(given, words)
     list = read_in_job(own, given, words, knowledge)
     if not list then return 0 end
   else
-    list = read_here(given, words, knowledge)
+    list = rank_crew.read(files_of(given, words), knowledge)
   end
   local left_out = {}
   local parts, unread, bytes = rank_files.keep(list, left_out)

@@ -1,7 +1,8 @@
 -- The workload under llmprof's own collector: one process that loads its model once.
 -- Units are repeats, told by the range of the recipe's first stage: some for the
 -- timeline, then, where counters are wanted of it, a pause in which kernels are selected
--- from what was recorded so far, and units for the counters of these.
+-- from what was recorded so far, and units for the counters of these. Of a serving engine
+-- they are its windows, which the load opens twice.
 local around = require "llmprof.run.capture.around"
 local collected = require "llmprof.run.capture.collected"
 local errors = require "llmprof.base.errors"
@@ -24,6 +25,9 @@ local files = layout.collector
 -- may be a cold one, but there may be no more than two.
 local WITH_COUNTERS = "timeline:%d pause counters:1"
 
+-- The same of windows.
+local WINDOWS = "timeline:1 pause counters:1"
+
 -- Repeats before these where plain times come from the same process, the first of
 -- which may be a cold one; and how many they are.
 local PLAIN, PLAIN_REPEATS = "skip:1 plain:1 ", 2
@@ -42,9 +46,19 @@ local function first_stage(ctx)
 end
 
 
--- Are there units that come again?
-local function again(ctx)
-  return ctx.cfg.nsys.capture_range ~= "cudaProfilerApi" and first_stage(ctx) ~= nil
+-- Is the profiler's window a unit?
+local function by_window(ctx) return ctx.cfg.nsys.capture_range == "cudaProfilerApi" end
+
+
+-- Are repeats of the workload units?
+local function again(ctx) return not by_window(ctx) and first_stage(ctx) ~= nil end
+
+
+-- Does the load open a second window, for counters?
+local function two_windows(ctx)
+  local rounds = ctx.cfg.load and ctx.cfg.load.counter_rounds
+  return by_window(ctx) and collected.wanted(ctx.cfg) and not ctx.cfg.collector.units
+    and rounds ~= nil and rounds > 0
 end
 
 
@@ -61,17 +75,19 @@ local function plain_inside(ctx)
 end
 
 
--- The workload, with the repeats that plain times take.
+-- The workload, with the repeats that plain times take, and told of the second window.
 local function describe(ctx, run)
   local more = plain_inside(ctx) and { ["infer.repeats"] = repeats(ctx) + PLAIN_REPEATS }
-  return workload.describe(ctx.recipe, ctx.cfg, run, more or nil)
+  local spec = workload.describe(ctx.recipe, ctx.cfg, run, more or nil)
+  if two_windows(ctx) then spec.env[workload.COUNTERS] = "1" end
+  return spec
 end
 
 
 -- What begins units, as lines.
 local function units_by(ctx)
   local stage = first_stage(ctx)
-  if ctx.cfg.nsys.capture_range == "cudaProfilerApi" then
+  if by_window(ctx) then
     return plan.line("unit.by", "profiler")
   elseif stage then
     return plan.line("unit.by", "range") .. plan.line("unit.range", stage)
@@ -83,6 +99,7 @@ end
 -- Without units that come again there are none for counters.
 local function units_of(ctx)
   if ctx.cfg.collector.units then return ctx.cfg.collector.units end
+  if two_windows(ctx) then return WINDOWS end
   return (plain_inside(ctx) and PLAIN or "")
     .. (collected.wanted(ctx.cfg) and again(ctx)
       and WITH_COUNTERS:format(repeats(ctx) == 2 and 1 or 2) or "timeline")
@@ -163,8 +180,10 @@ end
 
 -- Of the workload's own numbers only those of repeats that are in the timeline: the
 -- others were slowed down by what was measured in them. Those of plain units are those of
--- a run without a profiler.
+-- a run without a profiler. A window has many repeats, and the load numbers none of the
+-- second one's.
 local function keep_metrics(ctx)
+  if by_window(ctx) then return end
   local metrics = workload.metrics(ctx.run, layout.workload.folder)
   local all = metrics and metrics.repeats
   local types = all and collected.unit_types(ctx.run:path(files.spool)) or {}

@@ -138,7 +138,8 @@ describe("recipes of serving engines", function()
     assert.same({ "py", "recipes/workloads/serve.py", "--url", "http://127.0.0.1:9", "--health",
       "/health", "--ready-timeout", "1", "--stop-timeout", "2", "--rounds", "3", "--warmup", "4",
       "--concurrency", "5", "--vocabulary", "600", "--prompt-tokens", "7", "--new-tokens", "8",
-      "--start-path", "/start_profile", "--stop-path", "/stop_profile" }, before)
+      "--start-path", "/start_profile", "--stop-path", "/stop_profile", "--counter-rounds", "1" },
+      before)
     assert.same({ "/v", "serve", "/m", "--host", "127.0.0.1", "--port", "9",
       "--profiler-config.profiler", "cuda", "--seed", "1" }, behind)
   end)
@@ -148,8 +149,9 @@ describe("recipes of serving engines", function()
       "nsys.capture_range=none")
     assert.equal("--new-tokens", before[#before - 1])
     before = halves("recipes/sglang_serve.lua", "model.path=/m", "server.metrics=off")
-    assert.same({ "--start-path", "/start_profile", "--stop-path", "/stop_profile", "--start-body",
-      '{"activities": ["CUDA_PROFILER"]}' }, table.move(before, #before - 5, #before, 1, {}))
+    assert.same({ "--start-path", "/start_profile", "--stop-path", "/stop_profile",
+      "--counter-rounds", "1", "--start-body", '{"activities": ["CUDA_PROFILER"]}' },
+      table.move(before, #before - 7, #before, 1, {}))
   end)
 
   it("give each slot of llama.cpp its share of the context", function()

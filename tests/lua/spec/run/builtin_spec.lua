@@ -102,6 +102,50 @@ describe("capture=builtin", function()
     assert.equal(1, overhead.runs)
   end)
 
+  it("has a serving engine's load open a second window for counters", function()
+    local ctx, failure = run({ "nsys.capture_range=cudaProfilerApi" },
+      with_numbers 'test "$LLMPROF_COUNTERS" = 1 || exit 9;',
+      [[options = { ["load.counter_rounds"] = { "for counters", 1 } },]])
+    assert.is_nil(failure)
+    assert.matches("unit.by = profiler\nunits = timeline:1 pause counters:1\n",
+      assert(fs.read(ctx.run:path "collector/plan.txt")))
+    assert.equal(3, #assert(json.load(ctx.run:path "workload/metrics.json")).repeats)
+    assert.is_true(ctx.run:has "ncu/raw.csv")
+  end)
+
+  it("shows launches of graphs as wholes, and not as kernels", function()
+    local program = top() .. "/program"
+    assert(fs.write(program, ("#!/bin/sh\nSTANDIN_GRAPH=1 exec %s\n"):format(PROGRAM)))
+    assert(fs.chmod(program, tonumber("700", 8)))
+    local ctx, failure = run({}, program)
+    assert.is_nil(failure)
+    local counted = assert(spool.open(ctx.run:path "collector/run.spool")):frame "counters"
+    assert.equal(2, #counted:where { { "graph", "==", 3 } })
+    local results = assert(json.load(ctx.run:path "results.json"))
+    assert.equal(7, results.counters.launches)
+    local list = results.counters.ranges
+    assert.equal(2, #list)
+    assert.same({ "CUDA graph 3", "prefill", 1, 3000000 },
+      { list[1].range, list[1].stage, list[1].occurrence, list[1].dram_bytes })
+    assert.equal(9000.0, list[1].duration_ns)
+    for _, kernel in ipairs(results.kernels) do
+      assert.is_true(kernel.counters == nil or kernel.name ~= "node()")
+    end
+  end)
+
+  for _, given in ipairs { { why = "no load" }, { why = "no round for it", rounds = 0 },
+    { why = "no wish for counters", rounds = 1, word = "counters=off" } } do
+    it("has one window where there is " .. given.why, function()
+      local ctx, failure = run({ "nsys.capture_range=cudaProfilerApi", given.word },
+        with_numbers 'test -z "$LLMPROF_COUNTERS" || exit 9;', given.rounds
+        and ([[options = { ["load.counter_rounds"] = { "for counters", %d } },]]):format(
+          given.rounds))
+      assert.is_nil(failure)
+      assert.matches("unit.by = profiler\nunits = timeline\n",
+        assert(fs.read(ctx.run:path "collector/plan.txt")))
+    end)
+  end
+
   it("does without counters", function()
     local ctx, failure = run { "counters=off", "collector.samples_hz=1000" }
     assert.is_nil(failure)
