@@ -218,7 +218,8 @@ class Captures(test_serve.Serving):
 
     def test_one_that_hangs_is_ended(self):
         hang = python("import time; print('at work', flush=True); time.sleep(600)")
-        said = f"{os.path.basename(sys.executable)} -c did not end within 1 s and was ended: at work"
+        name = os.path.basename(sys.executable)
+        said = f"{name} -c did not end within 1 s and was ended: at work"
         status, _, stderr = self.attach("", hang, python("1"), "--window-timeout", "1")
         self.assertEqual((status, stderr), (1, f"serve.py: {said}\n"))
         self.assertFalse((self.folder / "metrics.json").exists())
