@@ -160,6 +160,10 @@ static const char *set_within(const char *value) {
   return as_range(value, &the_plan.within) ? NULL : "a shorter name";
 }
 
+static const char *set_operators(const char *value) {
+  return as_range(value, &the_plan.operators) ? NULL : "a shorter name";
+}
+
 static const char *set_unit_profiler(const char *value) {
   return as_switch(value, &the_plan.in_profiler) ? NULL : "on or off";
 }
@@ -314,6 +318,7 @@ static const struct {
     {"unit.by", set_by},
     {"unit.range", set_range},
     {"unit.within", set_within},
+    {"unit.operators", set_operators},
     {"unit.profiler", set_unit_profiler},
     {"unit.seconds", set_unit_seconds},
     {"units", set_units},

@@ -29,6 +29,7 @@ typedef enum plan_step {
   STEP_COUNTERS,
   STEP_SKIP,
   STEP_PAUSE,
+  STEP_OPERATORS, /* begun by its own range alone */
 } plan_step;
 
 typedef struct plan_item {
@@ -63,9 +64,10 @@ typedef struct plan {
   size_t memory;
   bool graph_nodes;
   unit_by by;
-  plan_range range;  /* begins units; '*' in its name stands for any text */
-  plan_range within; /* around them, as above; its end ends the last */
-  bool in_profiler;  /* only inside of the profiler's window, likewise */
+  plan_range range;     /* begins units; '*' in its name stands for any text */
+  plan_range within;    /* around them, as above; its end ends the last */
+  bool in_profiler;     /* only inside of the profiler's window, likewise */
+  plan_range operators; /* begins a unit of its own, wherever it is */
   double unit_seconds;
   plan_item items[PLAN_ITEMS];
   size_t item_count;

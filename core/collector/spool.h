@@ -374,10 +374,11 @@ typedef struct spool_nvtx_entry {
 /* ---- units, counters, samples ---- */
 
 typedef enum spool_unit_type {
-  SPOOL_UNIT_PLAIN = 1,    /* nothing was recorded, only its ends */
-  SPOOL_UNIT_TIMELINE = 2, /* operations, calls, with samples if asked for */
-  SPOOL_UNIT_COUNTERS = 3, /* counters of chosen launches */
-  SPOOL_UNIT_OTHER = 4,    /* what the program did between units: set-up */
+  SPOOL_UNIT_PLAIN = 1,     /* nothing was recorded, only its ends */
+  SPOOL_UNIT_TIMELINE = 2,  /* operations, calls, with samples if asked for */
+  SPOOL_UNIT_COUNTERS = 3,  /* counters of chosen launches */
+  SPOOL_UNIT_OTHER = 4,     /* what the program did between units: set-up */
+  SPOOL_UNIT_OPERATORS = 5, /* as for the timeline; a range for each operator */
 } spool_unit_type;
 
 /* One end of a unit. Each has a begin; the last may have no end. */

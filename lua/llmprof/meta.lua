@@ -55,6 +55,7 @@
 ---@field stages? (string|llmprof.Stage)[]
 ---@field categories? llmprof.Category[] Before those of conf/categories.yaml
 ---@field nsys? llmprof.Config.nsys
+---@field collector? llmprof.Config.collector
 ---@field ncu? llmprof.Config.ncu
 ---@field top_n? llmprof.Config.top_n
 ---@field report? string[]

@@ -3,7 +3,8 @@
  * $LLMPROF_COLLECTOR_DIR, as the collector would. Where llmprof listens on
  * $LLMPROF_COLLECTOR_SOCKET it is asked, after two repeats, for the launches to
  * measure, which then have counters. The first of the two is plain where
- * STANDIN_PLAIN is set; with STANDIN_GRAPH there is a kernel of a graph. */
+ * STANDIN_PLAIN is set; with STANDIN_GRAPH there is a kernel of a graph. A unit
+ * of operators follows where it is asked for. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,6 +163,53 @@ static void put_node(spool_maker *m) {
   spool_end_block(m);
 }
 
+/* ---- operators ---- */
+
+static void put_range(spool_maker *m, const char *text, int64_t begin) {
+  uint32_t tid = (uint32_t)getpid();
+  if (text)
+    spool_put_nvtx(m, SPOOL_NVTX_PUSH, begin, tid, spool_put_string(m, text),
+                   0);
+  else
+    spool_put_nvtx(m, SPOOL_NVTX_POP, begin, tid, 0, 0);
+}
+
+/* As torch's emit_nvtx has them; kernels of the model. */
+static void put_operators(spool_maker *m) {
+  enum {
+    BEGIN = 9500000
+  };
+  static const char *const ranges[] = {
+      "operators",
+      "prefill",
+      "aten::linear, op_id = 1, sizes = [[8, 4], [2, 4]]",
+      "aten::mm, op_id = 2, sizes = [[8, 4], [4, 2]]",
+  };
+  spool_launch launch = {.call = spool_put_string(m, "cudaLaunchKernel_v7000"),
+                         .kernel = spool_put_string(m, "_Z4gemmILi4EEvPfS0_"),
+                         .tid = (uint32_t)getpid(),
+                         .correlation = 9001,
+                         .start = BEGIN + 4100,
+                         .duration = 700};
+  spool_put_unit(m, 4, SPOOL_UNIT_OPERATORS, false, BEGIN);
+  for (int i = 0; i < 4; i++) put_range(m, ranges[i], BEGIN + i * 1000);
+  spool_put_launch(m, &launch);
+  put_range(m, NULL, BEGIN + 5000);
+  put_range(m, NULL, BEGIN + 6000);
+  launch.start += 3000;
+  launch.correlation++;
+  launch.kernel = spool_put_string(m, "_Z3addPf");
+  put_range(m, "aten::add, op_id = 3, sizes = [[8, 2], []]", BEGIN + 7000);
+  spool_put_launch(m, &launch);
+  put_range(m, NULL, BEGIN + 8000);
+  launch.start += 1500;
+  launch.correlation++;
+  spool_put_launch(m, &launch); /* of no operator */
+  put_range(m, NULL, BEGIN + 9000);
+  put_range(m, NULL, BEGIN + 10000);
+  spool_put_unit(m, 4, SPOOL_UNIT_OPERATORS, true, BEGIN + 10000);
+}
+
 static int be_collected(const char *folder, const char *socket_path) {
   char path[4096];
   spool_maker m = {0};
@@ -170,6 +218,7 @@ static int be_collected(const char *folder, const char *socket_path) {
   if (getenv("STANDIN_GRAPH")) put_node(&m);
   int failed = save(&m, path);
   if (socket_path) failed |= be_measured(&m, socket_path);
+  if (getenv("LLMPROF_OPERATOR_RANGES")) put_operators(&m);
   spool_put_end(&m);
   failed |= save(&m, path);
   spool_free(&m);

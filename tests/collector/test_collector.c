@@ -372,6 +372,28 @@ static void test_before_the_window(void **state) {
   forget(&out);
 }
 
+/* A unit that the order of the plan knows nothing of; what comes after it is in
+ * none. */
+static void test_operators(void **state) {
+  (void)state;
+  outcome out =
+      run((setting){.how = "exit",
+                    .launches = "10",
+                    .threads = "1",
+                    .variable = "VICTIM_OPERATORS",
+                    .value = "1",
+                    .plan = BY_RANGE "unit.operators = operators\n"
+                                     "units = plain:1 timeline:1 skip\n"});
+  const tally *t = &out.spools[0];
+  expect_exit(&out, 4);
+  assert_int_equal(t->units[SPOOL_UNIT_TIMELINE][1], 1);
+  assert_int_equal(t->units[SPOOL_UNIT_OTHER][1], 2);
+  assert_int_equal(t->units[SPOOL_UNIT_OPERATORS][0], 1);
+  assert_int_equal(t->units[SPOOL_UNIT_OPERATORS][1], 1);
+  assert_int_equal(t->kinds[SPOOL_KERNEL], 12 + 4);
+  forget(&out);
+}
+
 static void test_counters(void **state) {
   (void)state;
   outcome out = run((setting){.how = "exit",
@@ -674,6 +696,7 @@ int main(void) {
       cmocka_unit_test(test_profiler),
       cmocka_unit_test(test_steps),
       cmocka_unit_test(test_before_the_window),
+      cmocka_unit_test(test_operators),
       cmocka_unit_test(test_counters),
       cmocka_unit_test(test_graphs),
       cmocka_unit_test(test_graphs_that_wait),

@@ -66,6 +66,27 @@ static void *work(void *number) {
   return NULL;
 }
 
+static void mark_operator(const char *text, unsigned grid) {
+  nvtxRangePushA(text);
+  launch(&gemm, grid);
+  nvtxRangePop();
+}
+
+/* A repeat in which each operator is a range. */
+static void mark_operators(void) {
+  nvtxRangePushA("operators");
+  nvtxRangePushA("prefill");
+  nvtxRangePushA("aten::linear, op_id = 1");
+  mark_operator("aten::mm, op_id = 2, sizes = [[8, 4], [4, 2]]", 8);
+  nvtxRangePop();
+  mark_operator("aten::mm, op_id = 3, sizes = [[1, 4], [4, 2]]", 4);
+  mark_operator("aten::mm, op_id = 4, sizes = [[1, 4], [4, 2]]", 4);
+  launch(&reduce, 2);
+  nvtxRangePop();
+  nvtxRangePop();
+  launch(&gemm, 1);
+}
+
 typedef struct sizes {
   uint64_t communicator, bytes;
 } sizes;
@@ -156,6 +177,7 @@ int main(int argc, char **argv) {
   for (int i = 1; i < count; i++) pthread_join(threads[i], NULL);
   (void)cuProfilerStop();
   nvtxRangePop();
+  if (getenv("VICTIM_OPERATORS")) mark_operators();
   puts("done");
   fflush(stdout);
   end_by(argv[1]);

@@ -13,6 +13,10 @@ local trace_file = require "llmprof.trace.file"
 
 local collected = {}
 
+-- Of a kernel that is launched in many shapes the most frequent ones, until they are this
+-- part of its launches, and no more than so many: each costs as much as a kernel.
+local SHAPES_COVER, MOST_SHAPES = 0.95, 8
+
 -- Lines that a collector takes, with some room.
 local MOST_LAUNCHES = 4000
 
@@ -37,8 +41,26 @@ local function stage_of(kernel, found)
 end
 
 
+-- The shapes of a kernel to measure, the most frequent first.
+local function shapes_of(kernel)
+  local list, chosen, calls, covered = {}, {}, 0, 0
+  for i, shape in ipairs(kernel.shapes) do
+    list[i], calls = { shape = shape, at = i }, calls + shape.calls
+  end
+  table.sort(list, function(a, b)
+    if a.shape.calls ~= b.shape.calls then return a.shape.calls > b.shape.calls end
+    return a.at < b.at
+  end)
+  for _, entry in ipairs(list) do
+    if #chosen == MOST_SHAPES or covered >= SHAPES_COVER * calls then break end
+    chosen[#chosen + 1], covered = entry.shape, covered + entry.shape.calls
+  end
+  return chosen
+end
+
+
 local function add_launches(lines, kernel, found, count)
-  for _, shape in ipairs(kernel.shapes) do
+  for _, shape in ipairs(shapes_of(kernel)) do
     for ordinal = 0, math.min(count, shape.calls) - 1 do
       if #lines >= MOST_LAUNCHES then return end
       lines[#lines + 1] = plan.line("launch", ("%s|%s|%s|*|%s|%d"):format(kernel.mangled_name,
@@ -72,7 +94,7 @@ end
 
 -- GPU time that a measured launch of it stands for.
 local function worth(kernel, count)
-  return kernel.total_ns / (count * math.max(1, #kernel.shapes))
+  return kernel.total_ns / (count * math.max(1, #shapes_of(kernel)))
 end
 
 
