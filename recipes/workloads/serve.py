@@ -112,6 +112,8 @@ def add_server_options(parser: common.Parser) -> None:
     group.add_argument("--start-path", default="", help="a POST that opens it")
     group.add_argument("--start-body", default="", metavar="JSON")
     group.add_argument("--stop-path", default="", help="a POST that closes it")
+    group.add_argument("--window-timeout", type=common.whole(1), default=300, metavar="S",
+                       help="of each command that opens or closes somebody's capture")
     group.add_argument("--counter-rounds", type=common.whole(0), default=1,
                        help="rounds in a second window, whose times are nowhere, where "
                             f"{COUNTERS} asks for one")
@@ -177,7 +179,8 @@ class Capture:
     """Whoever captures a server that is not ours: the commands in the environment that open
     and close its window. Without them it does nothing."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float) -> None:
+        self.patience = patience
         self.commands = {name: word_list(os.environ[name]) for name in WINDOW
                          if name in os.environ}
 
@@ -190,17 +193,32 @@ class Capture:
         if not argv:
             return None
         try:
-            done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, check=False)
+            status, said = self.carry_out(argv)
         except OSError as error:
             return f"'{argv[0]}' cannot be started: {error.strerror}"
-        said = done.stdout.decode("utf-8", "replace")
         print(said, end="" if said.endswith("\n") or not said else "\n", flush=True)
         lines = [line.strip() for line in said.splitlines() if line.strip()]
-        what = " ".join(argv[1:2])
-        return None if done.returncode == 0 else (
-            f"{os.path.basename(argv[0])} {what} ended with exit status {done.returncode}"
-            + (f": {lines[0]}" if lines else ""))
+        return None if status == 0 else (
+            f"{os.path.basename(argv[0])} {' '.join(argv[1:2])} "
+            + (f"did not end within {self.patience:g} s and was ended" if status is None
+               else f"ended with exit status {status}") + (f": {lines[0]}" if lines else ""))
+
+    def carry_out(self, argv: Sequence[str]) -> Tuple[Optional[int], str]:
+        """Its exit status, None when it took too long, and what it printed. What it leaves
+        running may hold its output open, and is not waited for."""
+        with tempfile.TemporaryFile() as output:
+            child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output,
+                                     stderr=subprocess.STDOUT, start_new_session=True)
+            status: Optional[int] = None
+            try:
+                status = child.wait(self.patience)
+            except subprocess.TimeoutExpired:
+                pass
+            finally:
+                if child.returncode is None:
+                    foreign.end_group(child)
+            output.seek(0)
+            return status, output.read().decode("utf-8", "replace")
 
 
 class Window:
@@ -209,7 +227,7 @@ class Window:
 
     def __init__(self, args: argparse.Namespace):
         self.args = args
-        self.capture = Capture()
+        self.capture = Capture(args.window_timeout)
         self.urls = args.peer or [args.url]
         self.scraper = Scraper(self.urls[-1], args.metrics_path, args.names)
         self.complaints: List[str] = []
