@@ -158,11 +158,19 @@ typedef struct context_entry {
   uint32_t device, null_stream;
 } context_entry;
 
-static void log_context(CUcontext context) {
-  uint32_t id = 0, device = 0, null_stream = SPOOL_NO_ID;
-  if (!cupti.cuptiGetContextId || !cupti.cuptiGetDeviceId ||
-      cupti.cuptiGetContextId(context, &id) != CUPTI_SUCCESS ||
+/* SPOOL_NO_ID: not known. */
+static uint32_t device_of(CUcontext context) {
+  uint32_t device = SPOOL_NO_ID;
+  if (!cupti.cuptiGetDeviceId ||
       cupti.cuptiGetDeviceId(context, &device) != CUPTI_SUCCESS)
+    return SPOOL_NO_ID;
+  return device;
+}
+
+static void log_context(CUcontext context) {
+  uint32_t id = 0, device = device_of(context), null_stream = SPOOL_NO_ID;
+  if (device == SPOOL_NO_ID || !cupti.cuptiGetContextId ||
+      cupti.cuptiGetContextId(context, &id) != CUPTI_SUCCESS)
     return;
   if (!cupti.cuptiGetStreamIdEx ||
       cupti.cuptiGetStreamIdEx(context, NULL, 0, &null_stream) != CUPTI_SUCCESS)
@@ -200,12 +208,13 @@ static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *data) {
   if (!guard_enter()) return;
   switch (id) {
   case CUPTI_CBID_RESOURCE_CONTEXT_CREATED:
+    samples_context(device_of(data->context), true);
     log_context(data->context);
     exits_register();
     break;
   case CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING:
     counters_context_gone(data->context);
-    samples_context_gone();
+    samples_context(device_of(data->context), false);
     break;
   case CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED:
     log_graph_node(data->resourceDescriptor, false);

@@ -169,6 +169,11 @@ static void watch(void) {
   control_say("stalled");
 }
 
+/* Our threads: this one, and those of samples and units by time. */
+static long own_threads(void) {
+  return 1 + (long)samples_threads() + (the_plan.by == UNIT_BY_TIME);
+}
+
 /* The first thread is gone and only we are left: the process would end but
  * for us. */
 static bool is_alone(void) {
@@ -182,7 +187,7 @@ static bool is_alone(void) {
              "%ld",
              &threads) != 1)
     return false;
-  return threads == 2; /* the first one and this one */
+  return threads == 1 + own_threads(); /* with the first one */
 }
 
 /* Operations reach the file from time to time, in case the process is killed.

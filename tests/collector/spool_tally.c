@@ -95,6 +95,9 @@ static bool take_record(tally *t, const spool_record *r) {
     return take_call(t, r);
   case SPOOL_COUNTERS:
     return take_counters(t, r);
+  case SPOOL_SAMPLE:
+    t->samples_on[((const spool_sample *)(const void *)r)->device & 1]++;
+    return true;
   case SPOOL_UNIT:
     t->units[unit->type & 7][unit->end & 1]++;
     return true;

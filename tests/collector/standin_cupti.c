@@ -495,11 +495,17 @@ CUptiResult cuptiRangeProfilerGetCounterDataInfo(
 
 /* ---- samples ---- */
 
-static atomic_uint sampled;
+static atomic_uint sampled[STANDIN_DEVICES];
+static _Thread_local const void *looked_at; /* whose samples were decoded */
+
+static atomic_uint *samples_of(CUpti_PmSampling_Object *object) {
+  return (void *)object;
+}
 
 CUptiResult cuptiPmSamplingEnable(CUpti_PmSampling_Enable_Params *p) {
   MAY_FAIL();
-  p->pPmSamplingObject = (void *)&sampled;
+  if (p->deviceIndex >= STANDIN_DEVICES) return CUPTI_ERROR_INVALID_DEVICE;
+  p->pPmSamplingObject = (void *)&sampled[p->deviceIndex];
   return CUPTI_SUCCESS;
 }
 
@@ -519,16 +525,16 @@ CUptiResult cuptiPmSamplingGetCounterDataSize(
 
 CUptiResult cuptiPmSamplingCounterDataImageInitialize(
     CUpti_PmSampling_CounterDataImage_Initialize_Params *p) {
-  (void)p;
   MAY_FAIL();
-  atomic_store(&sampled, 0);
+  atomic_store(samples_of(p->pPmSamplingObject), 0);
   return CUPTI_SUCCESS;
 }
 
 /* Ten samples each time. */
 CUptiResult cuptiPmSamplingDecodeData(CUpti_PmSampling_DecodeData_Params *p) {
   MAY_FAIL();
-  atomic_store(&sampled, 10);
+  looked_at = p->pPmSamplingObject;
+  atomic_store(samples_of(p->pPmSamplingObject), 10);
   p->decodeStopReason = CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS;
   p->overflow = getenv("STANDIN_OVERFLOW") != NULL;
   return CUPTI_SUCCESS;
@@ -537,7 +543,7 @@ CUptiResult cuptiPmSamplingDecodeData(CUpti_PmSampling_DecodeData_Params *p) {
 CUptiResult cuptiPmSamplingGetCounterDataInfo(
     CUpti_PmSampling_GetCounterDataInfo_Params *p) {
   MAY_FAIL();
-  p->numCompletedSamples = atomic_load(&sampled);
+  p->numCompletedSamples = atomic_load((const atomic_uint *)looked_at);
   return CUPTI_SUCCESS;
 }
 

@@ -614,6 +614,23 @@ static void test_samples_of_a_process(void **state) {
   forget(&out);
 }
 
+/* Each GPU that has a context is sampled. */
+static void test_samples_of_two_gpus(void **state) {
+  (void)state;
+  outcome out =
+      run((setting){.how = "exit",
+                    .launches = "10",
+                    .threads = "2",
+                    .plan = "samples.hz = 1000\nsamples.metric = dram\n"
+                            "unit.by = profiler\n",
+                    .variable = "VICTIM_GPUS",
+                    .value = "1"});
+  expect_exit(&out, 4);
+  assert_true(out.spools[0].samples_on[0] >= 10);
+  assert_true(out.spools[0].samples_on[1] >= 10);
+  forget(&out);
+}
+
 /* ---- the socket ---- */
 
 /* A parent that answers a pause with what it wants counters of. */
@@ -689,6 +706,7 @@ int main(void) {
       cmocka_unit_test(test_other_client),
       cmocka_unit_test(test_samples),
       cmocka_unit_test(test_samples_of_a_process),
+      cmocka_unit_test(test_samples_of_two_gpus),
       cmocka_unit_test(test_socket),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -165,6 +165,8 @@ int main(int argc, char **argv) {
   launches = atol(argv[2]);
   int count = atoi(argv[3]);
   if (strcmp(argv[1], "nvtx") != 0) (void)cuInit(0);
+  for (int i = 0; i < STANDIN_DEVICES; i++) choose_gpu(i);
+  choose_gpu(0);
   nvtxRangePushA("measured");
   mark_everything();
   (void)cuProfilerStart();
