@@ -46,7 +46,8 @@ describe("capture=auto", function()
       captures.declined(cfg { nsys = { trace = { "cuda", "mpi" } } }) }
     assert.equal(ours[1], ours[2])
     assert.equal(captures.sources.nsys, captures.of(cfg { nsys = { sample = "process-tree" } }))
-    for _, changes in ipairs { { tools = { nsys = "/opt/nsys" } }, { nsys = { gpu_metrics = "on" } },
+    for _, changes in ipairs { { tools = { nsys = "/opt/nsys" } },
+      { nsys = { gpu_metrics = "on" } },
       { nsys = { extra_args = { "--stats=true" } } }, { ncu = { set = "full" } },
       { nsys = { capture_range_end = "repeat:3" } }, { server = { session = "one" } } } do
       assert.matches("asks for what the collector has not$", captures.declined(cfg(changes)))
