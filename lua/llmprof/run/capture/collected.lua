@@ -221,12 +221,21 @@ local function head_lines(metrics)
 end
 
 
+-- Samples have metrics of their own, of which launches know nothing.
+local function has_values(column)
+  for _, value in ipairs(column) do
+    if value then return true end
+  end
+  return false
+end
+
+
 -- Metrics of a spool that are no column of every launch.
 local function metrics_of(opened, columns)
   local list, frame = {}, errors.check("failed", opened:frame "metrics")
   local names, said = frame:values "name", frame:values "unit"
   for i, name in ipairs(names) do
-    if name and columns[name] then
+    if name and columns[name] and has_values(columns[name]) then
       list[#list + 1] = { name = name, unit = unit_of(name, said[i] or nil) }
     end
   end
