@@ -29,8 +29,8 @@ local SHORT = 0.5
 local MOST_DEVICES = 256
 
 local AGAIN = "copy or export the capture again"
-local ALONE = "see whether another program had a share of this GPU meanwhile, and measure without it; "
-  .. "else " .. AGAIN
+local ALONE = "see whether another program had a share of this GPU meanwhile, and measure without "
+  .. "it; else " .. AGAIN
 local SHORTER = "capture a shorter range, and let the workload synchronise before it ends"
 
 
