@@ -34,13 +34,16 @@ from workload_client import Load, complaint_of, model_name, send_at, send_round
 from workload_common import MISSING, USAGE, WorkloadError, first_line
 from workload_load import ARRIVALS, FIRST_TOKEN, Lengths, Prompts, RequestFile
 from workload_scrape import Scraper, parse_names
-from workload_server import Attached, Endpoint, Server, end_on_signals
+from workload_server import Attached, Endpoint, Server, end_on_signals, wait_for
 
 # Seconds from SIGTERM to SIGKILL where nothing is to be kept any more.
 HURRY = 3
 
 # Seconds in which a server that closes its connections has died, if it does.
 DEATH = 2
+
+# What a program of --await answers 200 to.
+AWAITED = "/health"
 
 # Commands around the window, as JSON lists of words.
 WINDOW = OPEN, CLOSE = "LLMPROF_WINDOW_OPEN", "LLMPROF_WINDOW_CLOSE"
@@ -98,6 +101,9 @@ def add_server_options(parser: common.Parser) -> None:
                        metavar="URL", help="a server behind it, which has the window, the page "
                        "and the model; the programs of --also are these, in their order")
     group.add_argument("--peer-health", default="/health", metavar="PATH")
+    group.add_argument("--await", type=typed(Endpoint), action="append", default=[],
+                       dest="awaited", metavar="URL", help="a program whose /health answers 200 "
+                       "before requests are sent")
     group.add_argument("--health", default="/health", help="answers 200 once it is ready")
     group.add_argument("--ready-timeout", type=common.whole(1), default=900, metavar="S")
     group.add_argument("--stop-timeout", type=common.whole(0), default=60, metavar="S",
@@ -423,8 +429,21 @@ class Together:
             patience = 0
 
 
+def await_programs(args: argparse.Namespace, programs: Sequence[Server]) -> None:
+    """Until those of --await are ready, while ours live."""
+    def check() -> None:
+        for one in programs:
+            one.check_alive()
+
+    for url in args.awaited:
+        last = wait_for(url, AWAITED, args.ready_timeout, check)
+        if last:
+            raise WorkloadError(f"{url.host}:{url.port} was not ready after "
+                                f"{args.ready_timeout:g} s ({last})")
+
+
 def profile(args: argparse.Namespace, server: Union[Server, Attached],
-            peers: Sequence[Union[Server, Attached]],
+            peers: Sequence[Union[Server, Attached]], others: Sequence[Server],
             folder: Optional[Path]) -> Tuple[Record, Optional[str]]:
     """metrics.json, and what failed although there is one."""
     source = source_of(args)
@@ -433,6 +452,7 @@ def profile(args: argparse.Namespace, server: Union[Server, Attached],
     server.start(is_first=bool(peers) or not args.also)
     server.wait_until_ready(args.health, args.ready_timeout)
     together = Together([server, *peers])
+    await_programs(args, [*others, *([server] if isinstance(server, Server) else [])])
     try:
         model = model_name(args.peer[-1] if args.peer else args.url,
                            args.ready_timeout if args.also else 0)
@@ -513,7 +533,7 @@ def main(argv: Sequence[str]) -> None:
     try:
         for i, other in enumerate(others):
             other.start(is_first=i == 0 or i < len(args.peer))
-        metrics, failure = profile(args, server, peers, folder)
+        metrics, failure = profile(args, server, peers, others, folder)
         patience = args.stop_timeout
     finally:
         for one in [server, *others]:
