@@ -9,7 +9,7 @@ local tiny = require "tests.lua.support.tiny_model"
 
 local CONFIG = "tests/fixtures/model/llama3_8b.json"
 local ARCH = "conf/model/deepseek_ocr.yaml"
-local FOLDER = "recipes/recorded/deepseek_ocr"
+local FOLDER = "tests/fixtures/deepseek_ocr"
 
 
 -- Where the description comes from.
@@ -131,7 +131,7 @@ describe("a report on the recorded capture", function()
   -- The section of report.md with that title, of a run with these overrides.
   local function section(title, words)
     local ctx, err = bundle.run("recipes/deepseek_ocr.lua", top() .. "/run",
-      { "capture=recorded", table.unpack(words or {}) })
+      { "capture=recorded", "recorded=tests/fixtures/deepseek_ocr", table.unpack(words or {}) })
     assert.is_nil(err)
     local report = assert(fs.read(ctx.run:path "report.md"))
     return report:match("\n## " .. title .. "\n\n(.-)\n## "), ctx.fields.results
