@@ -70,6 +70,8 @@ return llm.recipe {
     capture_range_end = "stop" },
   -- Counters of the kernels in these ranges; { "decode/" } leaves prefill out.
   ncu = { preset = "default", nvtx_include = { "prefill/", "decode/" } },
+  -- What the hardware does meanwhile, where llmprof's own collector records.
+  collector = { samples_hz = 10000 },
   -- Of each stage the largest kernels until they cover this share of its GPU time, no
   -- more than so many, and of each so many launches.
   top_n = { kernels = 20, coverage = 0.95, launches_per_kernel = 2 },

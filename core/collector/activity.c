@@ -11,6 +11,7 @@
 #include "collector/cupti_api.h"
 #include "collector/diagnose.h"
 #include "collector/exits.h"
+#include "collector/graphs.h"
 #include "collector/names.h"
 #include "collector/output.h"
 #include "collector/places.h"
@@ -148,6 +149,7 @@ static void write_kernel(const CUpti_Activity *activity) {
   const CUpti_ActivityKernel10 *k = (const void *)activity;
   if (!has_time(k->start, k->end)) return;
   places_seen(k->deviceId, k->contextId, k->streamId);
+  if (k->name) graphs_saw(k->graphId, k->name);
   spool_kernel record = {
       .start = (int64_t)k->start,
       .end = (int64_t)k->end,

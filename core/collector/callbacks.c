@@ -13,7 +13,8 @@
 #include "collector/subscriber.h"
 #include "collector/units.h"
 
-#define DRIVER(name) CUPTI_DRIVER_TRACE_CBID_##name
+#define DRIVER(name)  CUPTI_DRIVER_TRACE_CBID_##name
+#define UNKNOWN_GRAPH UINT32_MAX /* of an older CUPTI */
 
 /* ---- launches ---- */
 
@@ -53,7 +54,24 @@ static void on_launch(CUpti_CallbackId id, const CUpti_CallbackData *data) {
     fill_launch(&l, id, data);
     counters_enter(&l);
   } else {
-    counters_exit();
+    counters_exit(data->context);
+  }
+  guard_leave();
+}
+
+static void on_graph_launch(const CUpti_CallbackData *data) {
+  if (!guard_enter()) return;
+  if (data->callbackSite == CUPTI_API_ENTER) {
+    const cuGraphLaunch_params *p = data->functionParams;
+    launch l = {.context = data->context,
+                .context_id = data->contextUid,
+                .correlation = data->correlationId,
+                .graph = UNKNOWN_GRAPH};
+    if (cupti.cuptiGetGraphExecId)
+      (void)cupti.cuptiGetGraphExecId(p->hGraph, &l.graph);
+    counters_graph_enter(&l);
+  } else {
+    counters_graph_exit(data->context);
   }
   guard_leave();
 }
@@ -65,6 +83,7 @@ typedef enum event {
   EVENT_CAPTURE_BEGINS,
   EVENT_CAPTURE_ENDS,
   EVENT_UNMEASURED, /* a launch that must not be measured */
+  EVENT_GRAPH,
   EVENT_PROFILER_STARTS,
   EVENT_PROFILER_STOPS,
 } event;
@@ -81,8 +100,8 @@ static const struct {
     {DRIVER(cuStreamBeginCaptureToGraph_ptsz), EVENT_CAPTURE_BEGINS},
     {DRIVER(cuStreamEndCapture), EVENT_CAPTURE_ENDS},
     {DRIVER(cuStreamEndCapture_ptsz), EVENT_CAPTURE_ENDS},
-    {DRIVER(cuGraphLaunch), EVENT_UNMEASURED},
-    {DRIVER(cuGraphLaunch_ptsz), EVENT_UNMEASURED},
+    {DRIVER(cuGraphLaunch), EVENT_GRAPH},
+    {DRIVER(cuGraphLaunch_ptsz), EVENT_GRAPH},
     {DRIVER(cuLaunchCooperativeKernel), EVENT_UNMEASURED},
     {DRIVER(cuLaunchCooperativeKernel_ptsz), EVENT_UNMEASURED},
     {DRIVER(cuProfilerStart), EVENT_PROFILER_STARTS},
@@ -96,14 +115,18 @@ static event event_of(CUpti_CallbackId id) {
 }
 
 /* A capture counts from before its begin until after its end. */
-static void on_rare_call(event what, bool enters) {
+static void on_rare_call(event what, const CUpti_CallbackData *data) {
+  bool enters = data->callbackSite == CUPTI_API_ENTER;
   switch (what) {
   case EVENT_CAPTURE_BEGINS:
     if (enters) guard_capture(1);
-    if (enters) counters_break();
+    if (enters) counters_break(data->context);
     return;
   case EVENT_UNMEASURED:
-    if (enters) counters_break();
+    if (enters) counters_break(data->context);
+    return;
+  case EVENT_GRAPH:
+    on_graph_launch(data);
     return;
   case EVENT_CAPTURE_ENDS:
     if (!enters) guard_capture(-1);
@@ -124,7 +147,7 @@ static void on_call(CUpti_CallbackId id, const CUpti_CallbackData *data) {
   if (what == EVENT_NONE)
     on_launch(id, data);
   else
-    on_rare_call(what, data->callbackSite == CUPTI_API_ENTER);
+    on_rare_call(what, data);
 }
 
 /* ---- resources ---- */
@@ -135,11 +158,19 @@ typedef struct context_entry {
   uint32_t device, null_stream;
 } context_entry;
 
-static void log_context(CUcontext context) {
-  uint32_t id = 0, device = 0, null_stream = SPOOL_NO_ID;
-  if (!cupti.cuptiGetContextId || !cupti.cuptiGetDeviceId ||
-      cupti.cuptiGetContextId(context, &id) != CUPTI_SUCCESS ||
+/* SPOOL_NO_ID: not known. */
+static uint32_t device_of(CUcontext context) {
+  uint32_t device = SPOOL_NO_ID;
+  if (!cupti.cuptiGetDeviceId ||
       cupti.cuptiGetDeviceId(context, &device) != CUPTI_SUCCESS)
+    return SPOOL_NO_ID;
+  return device;
+}
+
+static void log_context(CUcontext context) {
+  uint32_t id = 0, device = device_of(context), null_stream = SPOOL_NO_ID;
+  if (device == SPOOL_NO_ID || !cupti.cuptiGetContextId ||
+      cupti.cuptiGetContextId(context, &id) != CUPTI_SUCCESS)
     return;
   if (!cupti.cuptiGetStreamIdEx ||
       cupti.cuptiGetStreamIdEx(context, NULL, 0, &null_stream) != CUPTI_SUCCESS)
@@ -177,12 +208,13 @@ static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *data) {
   if (!guard_enter()) return;
   switch (id) {
   case CUPTI_CBID_RESOURCE_CONTEXT_CREATED:
+    samples_context(device_of(data->context), true);
     log_context(data->context);
     exits_register();
     break;
   case CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING:
     counters_context_gone(data->context);
-    samples_context_gone();
+    samples_context(device_of(data->context), false);
     break;
   case CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED:
     log_graph_node(data->resourceDescriptor, false);
@@ -210,7 +242,8 @@ static void CUPTIAPI on_callback(void *unused, CUpti_CallbackDomain domain,
 /* Events that are rare and therefore always on. */
 static void enable_rare(void) {
   for (size_t i = 0; i < sizeof known_calls / sizeof *known_calls; i++)
-    if (known_calls[i].event != EVENT_UNMEASURED) /* subscriber_launches */
+    if (known_calls[i].event != EVENT_UNMEASURED &&
+        known_calls[i].event != EVENT_GRAPH) /* subscriber_launches */
       subscriber_enable(CUPTI_CB_DOMAIN_DRIVER_API, known_calls[i].id, true);
   subscriber_enable(CUPTI_CB_DOMAIN_RESOURCE,
                     CUPTI_CBID_RESOURCE_CONTEXT_CREATED, true);

@@ -1,5 +1,6 @@
 #include "collector/chosen.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@ static const char *const never[] = {
 
 enum {
   KERNEL_SLOTS = 4096, /* a power of two */
+  GRAPH_SLOTS = 1024,
 };
 
 /* The launches of the plan that differ in their ordinals only. */
@@ -47,7 +49,7 @@ static kernel_groups *_Atomic kernels[KERNEL_SLOTS];
 
 /* ---- the plan ---- */
 
-static bool is_communication(const char *kernel) {
+bool chosen_is_communication(const char *kernel) {
   for (size_t i = 0; i < sizeof never / sizeof *never; i++)
     if (strstr(kernel, never[i])) return true;
   return false;
@@ -83,6 +85,15 @@ static void want(group *g, const plan_launch *l) {
   g->wanted[g->wanted_count++] = l;
 }
 
+/* How often each graph was launched in each stage of the plan. */
+static struct {
+  uint32_t graph;
+  uint32_t line; /* of the plan */
+  uint32_t seen;
+} graphs[GRAPH_SLOTS];
+static size_t graphs_used;
+static pthread_mutex_t graphs_lock = PTHREAD_MUTEX_INITIALIZER;
+
 /* Launches are only ever added to the plan: as many are the same ones. */
 static bool count_again(void) {
   if (!groups || grouped != the_plan.launch_count) return false;
@@ -90,28 +101,36 @@ static bool count_again(void) {
   return true;
 }
 
+static bool wants_any(void) {
+  return group_count > 0 || the_plan.graph_count > 0;
+}
+
 bool chosen_begin(void) {
-  if (count_again()) return group_count > 0;
+  pthread_mutex_lock(&graphs_lock);
+  graphs_used = 0;
+  pthread_mutex_unlock(&graphs_lock);
+  if (count_again()) return wants_any();
   for (size_t i = 0; i < KERNEL_SLOTS; i++) atomic_store(&kernels[i], NULL);
   group_count = 0;
   grouped = the_plan.launch_count;
   groups = calloc(the_plan.launch_count + 1, sizeof *groups);
   for (size_t i = 0; groups && i < the_plan.launch_count; i++) {
     const plan_launch *l = &the_plan.launches[i];
-    if (is_communication(l->kernel))
+    if (chosen_is_communication(l->kernel))
       diagnose(SPOOL_WARNING, "communication",
                "not measured, since it waits for others: %s", l->kernel);
     else
       want(group_for(l), l);
   }
-  return group_count > 0;
+  return wants_any();
 }
 
 /* ---- launches ---- */
 
 static bool is_for(const group *g, const char *kernel) {
   return strcmp(g->first->kernel, kernel) == 0 ||
-         (strcmp(g->first->kernel, "*") == 0 && !is_communication(kernel));
+         (strcmp(g->first->kernel, "*") == 0 &&
+          !chosen_is_communication(kernel));
 }
 
 static kernel_groups *find_groups(const char *kernel) {
@@ -170,6 +189,39 @@ bool chosen_is(const launch *l, uint32_t *ordinal) {
   return found;
 }
 
+/* ---- graphs ---- */
+
+/* With the lock: how many there were before. More than there are slots for are
+ * never the first. */
+static uint32_t count_graph(uint32_t graph, uint32_t line) {
+  for (size_t i = 0; i < graphs_used; i++)
+    if (graphs[i].graph == graph && graphs[i].line == line)
+      return graphs[i].seen++;
+  if (graphs_used == GRAPH_SLOTS) return UINT32_MAX;
+  graphs[graphs_used].graph = graph;
+  graphs[graphs_used].line = line;
+  graphs[graphs_used++].seen = 1;
+  return 0;
+}
+
+bool chosen_graph_is(const launch *l, uint32_t *ordinal) {
+  bool found = false;
+  pthread_mutex_lock(&graphs_lock);
+  for (uint32_t i = 0; i < the_plan.graph_count; i++) {
+    const plan_graph *g = &the_plan.graphs[i];
+    if ((g->graph && g->graph != l->graph) ||
+        (g->stage.name[0] && !ranges_inside(&g->stage)))
+      continue;
+    uint32_t number = count_graph(l->graph, i);
+    if (found || number < g->from || number > g->to) continue;
+    *ordinal = number;
+    found = true;
+  }
+  pthread_mutex_unlock(&graphs_lock);
+  return found;
+}
+
 void chosen_forget(void) {
+  pthread_mutex_init(&graphs_lock, NULL);
   grouped = SIZE_MAX;
 }

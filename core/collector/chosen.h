@@ -14,15 +14,22 @@ typedef struct launch {
   uint32_t grid[3], block[3];
   uint32_t shared; /* dynamic, bytes */
   uint32_t correlation;
+  uint32_t graph; /* CUPTI's number of it; then there is no kernel. 0: none */
 } launch;
 
 /* Read the plan, and count launches from 0. False: it wants none. */
 bool chosen_begin(void);
 
+/* Does it wait for another GPU, process or the host? */
+bool chosen_is_communication(const char *kernel);
+
 /* Is this launch, on the calling thread, one of the plan? Each launch is asked
  * for once, since that counts them. *ordinal is its number among those that
  * the plan does not tell apart. */
 bool chosen_is(const launch *l, uint32_t *ordinal);
+
+/* The same of a launch of a graph. */
+bool chosen_graph_is(const launch *l, uint32_t *ordinal);
 
 /* In the child of a fork: its plan is another. */
 void chosen_forget(void);

@@ -20,6 +20,7 @@
 #include "collector/cupti_api.h"
 #include "collector/diagnose.h"
 #include "collector/exits.h"
+#include "collector/graphs.h"
 #include "collector/guard.h"
 #include "collector/log.h"
 #include "collector/memory.h"
@@ -111,6 +112,7 @@ static void in_child(void) {
   places_forget();
   activity_forget();
   chosen_forget();
+  graphs_forget();
   counters_forget();
   samples_forget();
   units_forget();
@@ -129,7 +131,7 @@ static void in_child(void) {
 
 static void *tick(void *unused) {
   (void)unused;
-  while (!atomic_load(&ended)) {
+  while (!atomic_load(&ended) && !wake_is_over()) {
     nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     units_tick();
   }

@@ -8,28 +8,17 @@
 #include "collector/clock.h"
 #include "collector/diagnose.h"
 #include "collector/exits.h"
+#include "collector/graphs.h"
 #include "collector/guard.h"
-#include "collector/metrics.h"
 #include "collector/names.h"
 #include "collector/output.h"
-#include "collector/places.h"
+#include "collector/profiler.h"
 #include "collector/ranges.h"
 #include "collector/subscriber.h"
 
-/* One pass on GH100 for time, DRAM, L2, occupancy and the tensor pipe; a plan
- * gives its own. */
-static const char *const default_metrics[] = {
-    "gpu__time_duration.sum",
-    "dram__bytes_read.sum",
-    "dram__bytes_write.sum",
-    "sm__cycles_elapsed.avg",
-    "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed",
-    "sm__inst_executed_pipe_tensor.sum",
-};
-
 enum {
-  SESSION_MOST = 256, /* launches of a session */
-  PATH_MOST = 128,    /* bytes kept of a path of ranges */
+  SITES = 64,
+  PATH_MOST = 128, /* bytes kept of a path of ranges */
 };
 
 /* A launch that is measured, until its values are there. */
@@ -40,163 +29,60 @@ typedef struct taken {
   char path[PATH_MOST];
 } taken;
 
+/* A context in which launches are measured. */
+typedef struct site {
+  profiler profiler;
+  void *context; /* NULL: free */
+  enum {
+    NEW,
+    READY,
+    FAILED
+  } state;
+  bool refuses_graphs;
+  bool flushed;
+  bool open; /* is there a session? */
+  int64_t started;
+  size_t count; /* launches of the session */
+  taken session[PROFILER_RANGES];
+} site;
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool active;
-
-static enum {
-  NEW,
-  READY,
-  FAILED
-} state;
-static metric_set set;
-static CUpti_RangeProfiler_Object *profiler;
-static void *profiled_context;
-static char *chip;
+static site *sites[SITES];
+static atomic_uint open_sessions;
+static atomic_int_fast64_t last_taken; /* time; 0: no session */
 static uint32_t unit_number, launch_number;
 static double spent_s;
 static uint32_t measured;
 
-static CUdeviceptr scratch; /* overwritten to empty the L2 cache */
-static size_t scratch_size;
-static bool flushed;
-
-static taken session[SESSION_MOST];
-static size_t session_count;
-static atomic_bool session_open;
-static int64_t session_start;
-static atomic_int_fast64_t last_taken; /* time; 0: no session */
-
 /* Is a session for one launch alone? */
-static bool one_by_one(void) {
-  return set.passes > 1 || the_plan.flush_cache;
+static bool one_by_one(const site *s) {
+  return s->profiler.set.passes > 1 || the_plan.flush_cache;
 }
 
-/* ---- the profiler ---- */
+/* ---- contexts ---- */
 
-static bool init_image(void) {
-  CUPTI_PARAMS(CUpti_RangeProfiler_CounterDataImage_Initialize_Params, p);
-  p.pRangeProfilerObject = profiler;
-  p.counterDataSize = set.data_size;
-  p.pCounterData = set.data;
-  return metrics_ok(cupti.cuptiRangeProfilerCounterDataImageInitialize(&p),
-                    "cuptiRangeProfilerCounterDataImageInitialize");
-}
-
-static bool set_config(void) {
-  CUPTI_PARAMS(CUpti_RangeProfiler_SetConfig_Params, p);
-  p.pRangeProfilerObject = profiler;
-  p.configSize = set.config_size;
-  p.pConfig = set.config;
-  p.counterDataImageSize = set.data_size;
-  p.pCounterDataImage = set.data;
-  p.range = CUPTI_AutoRange;
-  p.replayMode = set.passes > 1 ? CUPTI_KernelReplay : CUPTI_UserReplay;
-  p.maxRangesPerPass = SESSION_MOST;
-  p.numNestingLevels = 1;
-  p.minNestingLevel = 1;
-  return metrics_ok(cupti.cuptiRangeProfilerSetConfig(&p),
-                    "cuptiRangeProfilerSetConfig");
-}
-
-static bool make_image(void) {
-  CUPTI_PARAMS(CUpti_RangeProfiler_GetCounterDataSize_Params, p);
-  p.pRangeProfilerObject = profiler;
-  p.pMetricNames = (const char **)set.names;
-  p.numMetrics = set.count;
-  p.maxNumOfRanges = SESSION_MOST;
-  p.maxNumRangeTreeNodes = SESSION_MOST;
-  if (!metrics_ok(cupti.cuptiRangeProfilerGetCounterDataSize(&p),
-                  "cuptiRangeProfilerGetCounterDataSize"))
-    return false;
-  set.data_size = p.counterDataSize;
-  set.data = calloc(1, set.data_size);
-  return set.data != NULL;
-}
-
-static bool enable(void *context) {
-  CUPTI_PARAMS(CUpti_RangeProfiler_Enable_Params, p);
-  p.ctx = context;
-  if (!metrics_ok(cupti.cuptiRangeProfilerEnable(&p),
-                  "cuptiRangeProfilerEnable"))
-    return false;
-  profiler = p.pRangeProfilerObject;
-  profiled_context = context;
-  return true;
-}
-
-static void disable(void) {
-  if (!profiler) return;
-  CUPTI_PARAMS(CUpti_RangeProfiler_Disable_Params, p);
-  p.pRangeProfilerObject = profiler;
-  (void)cupti.cuptiRangeProfilerDisable(&p);
-  profiler = NULL;
-}
-
-/* What this GPU has at present, freed by the caller; NULL: not known. */
-static uint8_t *availability(void *context) {
-  CUPTI_PARAMS(CUpti_Profiler_GetCounterAvailability_Params, p);
-  p.ctx = context;
-  if (!cupti.cuptiProfilerGetCounterAvailability ||
-      !metrics_ok(cupti.cuptiProfilerGetCounterAvailability(&p),
-                  "cuptiProfilerGetCounterAvailability"))
-    return NULL;
-  uint8_t *image = calloc(1, p.counterAvailabilityImageSize);
-  if (!image) return NULL;
-  p.pCounterAvailabilityImage = image;
-  if (metrics_ok(cupti.cuptiProfilerGetCounterAvailability(&p),
-                 "cuptiProfilerGetCounterAvailability"))
-    return image;
-  free(image);
+/* With the lock. */
+static site *site_of(const void *context) {
+  for (size_t i = 0; i < SITES; i++)
+    if (sites[i] && sites[i]->context == context) return sites[i];
   return NULL;
 }
 
-static bool make_set(void *context) {
-  CUdevice device = 0;
-  if (driver.context_device(&device) != CUDA_SUCCESS) return false;
-  chip = metrics_chip((size_t)device);
-  if (!chip) return false;
-  uint8_t *available = availability(context);
-  bool own = the_plan.metric_count > 0;
-  bool ok =
-      metrics_make(&set, CUPTI_PROFILER_TYPE_RANGE_PROFILER, chip, available,
-                   own ? the_plan.metrics : (char *const *)default_metrics,
-                   own ? the_plan.metric_count
-                       : sizeof default_metrics / sizeof *default_metrics);
-  free(available);
-  return ok;
-}
-
-/* Twice the cache, so that nothing of it is left. */
-static void make_scratch(void) {
-  CUdevice device;
-  int bytes = 0;
-  if (!the_plan.flush_cache || scratch ||
-      driver.context_device(&device) != CUDA_SUCCESS ||
-      driver.device_attribute(&bytes, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE,
-                              device) != CUDA_SUCCESS ||
-      bytes <= 0)
-    return;
-  scratch_size = 2 * (size_t)bytes;
-  if (driver.memory_alloc(&scratch, scratch_size) != CUDA_SUCCESS) scratch = 0;
-}
-
-static bool empty_cache(void) {
-  return scratch &&
-         driver.memory_set(scratch, 0, scratch_size, NULL) == CUDA_SUCCESS &&
-         driver.context_sync() == CUDA_SUCCESS;
-}
-
-static bool set_up(void *context) {
-  if (!driver_load() || !metrics_begin() || !make_set(context)) return false;
-  if (!cupti.cuptiRangeProfilerEnable) return false;
-  if (!enable(context) || !make_image()) {
-    disable();
-    return false;
+/* With the lock; NULL: no memory, or too many of them. */
+static site *make_site(void *context) {
+  for (size_t i = 0; i < SITES; i++) {
+    if (sites[i] && sites[i]->context) continue;
+    if (!sites[i]) sites[i] = calloc(1, sizeof *sites[i]);
+    if (!sites[i]) break;
+    sites[i]->context = context;
+    sites[i]->state = NEW;
+    sites[i]->refuses_graphs = false;
+    return sites[i];
   }
-  make_scratch();
-  diagnose(SPOOL_INFO, "counters", "%zu metrics in %zu passes on %s", set.count,
-           set.passes, chip);
-  return true;
+  diagnose(SPOOL_WARNING, "contexts",
+           "launches of further contexts are not measured");
+  return NULL;
 }
 
 /* ---- a session ---- */
@@ -212,9 +98,13 @@ typedef struct counters_entry {
   uint32_t grid[3], block[3];
   uint32_t shared, ordinal;
   uint32_t passes, flushed;
+  uint32_t graph;
   uint32_t values;
   uint32_t ids[PLAN_METRICS];
+  uint32_t reserved;
 } counters_entry;
+
+_Static_assert(sizeof(counters_entry) % sizeof(double) == 0, "values follow");
 
 static char *put_text(char *at, const char *text) {
   size_t size = strlen(text) + 1;
@@ -222,17 +112,22 @@ static char *put_text(char *at, const char *text) {
   return at + size;
 }
 
-static void log_counters(const taken *t, uint32_t error, const double *values) {
+/* What the log has of one without a kernel. */
+static const char *kernel_of(const launch *l) {
+  return l->kernel ? l->kernel : "";
+}
+
+static void log_counters(const site *s, const taken *t, uint32_t error,
+                         const double *values) {
   const launch *l = &t->launch;
-  size_t count = error ? 0 : set.count;
-  size_t texts = strlen(l->kernel) + strlen(t->path) + 2;
+  const metric_set *set = &s->profiler.set;
+  size_t count = error ? 0 : set->count;
+  size_t texts = strlen(kernel_of(l)) + strlen(t->path) + 2;
   counters_entry *e =
       log_reserve(LOG_COUNTERS, sizeof *e + count * sizeof(double) + texts);
   if (!e) return;
   log_entry head = e->entry;
   head.value = error;
-  CUdevice device = 0;
-  (void)driver.context_device(&device);
   *e = (counters_entry){
       .entry = head,
       .start = t->start,
@@ -240,80 +135,62 @@ static void log_counters(const taken *t, uint32_t error, const double *values) {
       .unit = unit_number,
       .context = l->context_id,
       .correlation = l->correlation,
-      .device = (uint32_t)device,
+      .device = s->profiler.device,
       .shared = l->shared,
       .ordinal = t->ordinal,
-      .passes = (uint32_t)set.passes,
-      .flushed = flushed,
+      .passes = (uint32_t)set->passes,
+      .flushed = s->flushed,
+      .graph = l->graph,
       .values = (uint32_t)count,
   };
   memcpy(e->grid, l->grid, sizeof e->grid);
   memcpy(e->block, l->block, sizeof e->block);
-  memcpy(e->ids, set.ids, sizeof e->ids);
+  memcpy(e->ids, set->ids, sizeof e->ids);
   if (count) memcpy(e + 1, values, count * sizeof *values);
-  put_text(put_text((char *)(e + 1) + count * sizeof(double), l->kernel),
+  put_text(put_text((char *)(e + 1) + count * sizeof(double), kernel_of(l)),
            t->path);
   log_commit();
 }
 
-static bool start_session(void) {
-  if (!places_sync()) return false;
-  flushed = the_plan.flush_cache && empty_cache();
-  if (!init_image() || !set_config()) return false;
-  CUPTI_PARAMS(CUpti_RangeProfiler_Start_Params, p);
-  p.pRangeProfilerObject = profiler;
-  if (!metrics_ok(cupti.cuptiRangeProfilerStart(&p), "cuptiRangeProfilerStart"))
-    return false;
-  session_count = 0;
-  atomic_store(&session_open, true);
+static bool start_session(site *s, profiler_range range) {
+  s->started = clock_now();
+  if (!profiler_start(&s->profiler, range, &s->flushed)) return false;
+  s->count = 0;
+  s->open = true;
+  atomic_fetch_add(&open_sessions, 1);
   return true;
 }
 
-/* How many ranges there are values of; a failure is *error. */
-static size_t stop_profiler(uint32_t *error) {
-  CUPTI_PARAMS(CUpti_RangeProfiler_Stop_Params, stop);
-  stop.pRangeProfilerObject = profiler;
-  CUptiResult result = cupti.cuptiRangeProfilerStop(&stop);
-  *error = (uint32_t)result;
-  if (!metrics_ok(result, "cuptiRangeProfilerStop")) return 0;
-  CUPTI_PARAMS(CUpti_RangeProfiler_DecodeData_Params, decode);
-  decode.pRangeProfilerObject = profiler;
-  result = cupti.cuptiRangeProfilerDecodeData(&decode);
-  *error = (uint32_t)result;
-  if (!metrics_ok(result, "cuptiRangeProfilerDecodeData")) return 0;
-  CUPTI_PARAMS(CUpti_RangeProfiler_GetCounterDataInfo_Params, info);
-  info.pCounterDataImage = set.data;
-  info.counterDataImageSize = set.data_size;
-  result = cupti.cuptiRangeProfilerGetCounterDataInfo(&info);
-  *error = (uint32_t)result;
-  if (!metrics_ok(result, "cuptiRangeProfilerGetCounterDataInfo")) return 0;
-  return info.numTotalRanges;
+/* The values of the session's launches. A range for each, in their order: with
+ * another number nobody can tell which is which. Returns what was wrong. */
+static uint32_t log_session(site *s, size_t ranges, uint32_t error) {
+  double values[PLAN_METRICS];
+  uint32_t first = error;
+  if (!error && ranges != s->count) {
+    first = error = SPOOL_ERROR_NO_DATA;
+    diagnose(SPOOL_WARNING, "ranges", "%zu ranges for %zu launches", ranges,
+             s->count);
+  }
+  for (size_t i = 0; i < s->count; i++) {
+    bool has = !error && metrics_values(&s->profiler.set, i, values);
+    uint32_t wrong = has ? 0 : error ? error : SPOOL_ERROR_NO_DATA;
+    log_counters(s, &s->session[i], wrong, values);
+    if (!first) first = wrong;
+  }
+  return first;
 }
 
-/* With the lock. A range for each launch, in their order: with another number
- * nobody can tell which is which. */
-static void end_session(void) {
-  double values[PLAN_METRICS];
+/* With the lock. Returns what was wrong, 0 for nothing. */
+static uint32_t end_session(site *s) {
   uint32_t error = 0;
-  if (!atomic_load(&session_open)) return;
-  size_t ranges = stop_profiler(&error);
-  if (!error && ranges != session_count) {
-    error = SPOOL_ERROR_NO_DATA;
-    diagnose(SPOOL_WARNING, "ranges", "%zu ranges for %zu launches", ranges,
-             session_count);
-  }
-  for (size_t i = 0; i < session_count; i++) {
-    bool has = !error && metrics_values(&set, i, values);
-    log_counters(&session[i],
-                 has     ? 0
-                 : error ? error
-                         : SPOOL_ERROR_NO_DATA,
-                 values);
-  }
-  spent_s += (double)(clock_now() - session_start) / 1e9;
-  measured += (uint32_t)session_count;
-  atomic_store(&last_taken, 0);
-  atomic_store(&session_open, false);
+  if (!s->open) return 0;
+  size_t ranges = profiler_stop(&s->profiler, &error);
+  error = log_session(s, ranges, error);
+  spent_s += (double)(clock_now() - s->started) / 1e9;
+  measured += (uint32_t)s->count;
+  s->open = false;
+  if (atomic_fetch_sub(&open_sessions, 1) == 1) atomic_store(&last_taken, 0);
+  return error;
 }
 
 /* Would one more go beyond the budget? */
@@ -327,65 +204,141 @@ static void fill_taken(taken *t, const launch *l, uint32_t ordinal) {
   ranges_path(t->path, sizeof t->path);
 }
 
-/* With the lock: false when it cannot be measured. */
-static bool make_ready(const launch *l, uint32_t ordinal) {
+static void refuse(const site *s, const launch *l, uint32_t ordinal,
+                   uint32_t error) {
   taken refused;
-  if (state == NEW) state = set_up(l->context) ? READY : FAILED;
-  if (state != READY) return false;
-  if (l->context != profiled_context) {
-    diagnose(SPOOL_WARNING, "other_context",
-             "not measured, in another context than the first: %s", l->kernel);
-    return false;
-  }
-  if (session_count == SESSION_MOST) end_session();
-  if (atomic_load(&session_open)) return true;
-  session_start = clock_now();
-  if (!over_budget()) return start_session();
   fill_taken(&refused, l, ordinal);
-  log_counters(&refused, SPOOL_ERROR_BUDGET, NULL);
+  log_counters(s, &refused, error, NULL);
+}
+
+/* With the lock: the context's site when it can measure; NULL. */
+static site *ready_site(void *context) {
+  site *s = site_of(context);
+  if (!s) s = make_site(context);
+  if (s && s->state == NEW)
+    s->state = profiler_open(&s->profiler, context) ? READY : FAILED;
+  return s && s->state == READY ? s : NULL;
+}
+
+/* With the lock: is there a session, after this? */
+static bool make_ready(site *s, const launch *l, uint32_t ordinal) {
+  profiler_range range = l->graph ? PROFILER_ALL : PROFILER_LAUNCHES;
+  if (s->open && (one_by_one(s) || l->graph || s->count == PROFILER_RANGES))
+    (void)end_session(s);
+  if (s->open) return true;
+  if (!over_budget()) return start_session(s, range);
+  refuse(s, l, ordinal, SPOOL_ERROR_BUDGET);
   return false;
 }
 
-/* With the lock. */
-static void take(const launch *l, uint32_t ordinal) {
-  if (atomic_load(&session_open) && one_by_one()) end_session();
-  if (!make_ready(l, ordinal)) return;
-  fill_taken(&session[session_count++], l, ordinal);
+/* With the lock: was it taken? */
+static bool take(site *s, const launch *l, uint32_t ordinal) {
+  if (!make_ready(s, l, ordinal)) return false;
+  fill_taken(&s->session[s->count++], l, ordinal);
   atomic_store(&last_taken, clock_now());
+  return true;
+}
+
+/* ---- launches ---- */
+
+static void end_session_of(const void *context) {
+  site *s = site_of(context);
+  if (s) (void)end_session(s);
 }
 
 void counters_enter(const launch *l) {
   uint32_t ordinal = 0;
   if (!atomic_load_explicit(&active, memory_order_acquire)) return;
   bool wanted = chosen_is(l, &ordinal) && !guard_capturing();
-  if (!wanted && !atomic_load(&session_open)) return;
+  if (!wanted && !atomic_load(&open_sessions)) return;
   pthread_mutex_lock(&lock);
-  if (!wanted)
-    end_session();
-  else if (atomic_load(&active))
-    take(l, ordinal);
+  site *s = wanted && atomic_load(&active) ? ready_site(l->context) : NULL;
+  if (s)
+    (void)take(s, l, ordinal);
+  else if (!wanted)
+    end_session_of(l->context);
   pthread_mutex_unlock(&lock);
 }
 
-void counters_exit(void) {
-  if (!atomic_load(&session_open)) return;
+void counters_exit(const void *context) {
+  if (!atomic_load(&open_sessions)) return;
   pthread_mutex_lock(&lock);
-  if (one_by_one()) end_session();
+  site *s = site_of(context);
+  if (s && one_by_one(s)) (void)end_session(s);
   pthread_mutex_unlock(&lock);
 }
 
-void counters_break(void) {
-  if (!atomic_load(&session_open)) return;
+void counters_break(const void *context) {
+  if (!atomic_load(&open_sessions)) return;
   pthread_mutex_lock(&lock);
-  end_session();
+  end_session_of(context);
+  pthread_mutex_unlock(&lock);
+}
+
+/* ---- graphs ---- */
+
+/* One launch, which is the application's own, in one pass. */
+static bool can_take_graphs(site *s) {
+  if (s->refuses_graphs) return false;
+  if (s->profiler.set.passes == 1) return true;
+  s->refuses_graphs = true;
+  diagnose(SPOOL_WARNING, "graph_refused",
+           "graphs are not measured: these metrics need %zu passes, and no "
+           "graph is launched again",
+           s->profiler.set.passes);
+  return false;
+}
+
+/* What goes wrong once does so again. */
+static void give_up_graphs(site *s, uint32_t error) {
+  s->refuses_graphs = true;
+  diagnose(SPOOL_WARNING, "graph_refused",
+           "graphs are not measured: %s (%u); samples say what they do",
+           error == SPOOL_ERROR_NO_DATA ? "the profiler gave no values"
+           : error                      ? cupti_result_name((CUptiResult)error)
+                   : "no range can be begun around a launch",
+           (unsigned)error);
+}
+
+/* With the lock. */
+static void take_graph(const launch *l, uint32_t ordinal) {
+  site *s = ready_site(l->context);
+  if (!s || !can_take_graphs(s)) return;
+  if (graphs_may_wait(l->graph))
+    refuse(s, l, ordinal, SPOOL_ERROR_WAITS);
+  else if (!take(s, l, ordinal) && !over_budget())
+    give_up_graphs(s, 0);
+}
+
+void counters_graph_enter(const launch *l) {
+  uint32_t ordinal = 0;
+  if (!atomic_load_explicit(&active, memory_order_acquire)) return;
+  bool wanted = chosen_graph_is(l, &ordinal) && !guard_capturing();
+  pthread_mutex_lock(&lock);
+  end_session_of(l->context);
+  if (wanted && atomic_load(&active)) take_graph(l, ordinal);
+  pthread_mutex_unlock(&lock);
+}
+
+void counters_graph_exit(const void *context) {
+  if (!atomic_load(&open_sessions)) return;
+  pthread_mutex_lock(&lock);
+  site *s = site_of(context);
+  uint32_t error = s ? end_session(s) : 0;
+  if (error) give_up_graphs(s, error);
   pthread_mutex_unlock(&lock);
 }
 
 /* ---- on and off ---- */
 
+static void end_all(void) {
+  for (size_t i = 0; i < SITES; i++)
+    if (sites[i]) (void)end_session(sites[i]);
+}
+
 void counters_start(uint32_t unit) {
   pthread_mutex_lock(&lock);
-  end_session();
+  end_all();
   unit_number = unit;
   if (cupti.version && chosen_begin()) {
     exits_register();
@@ -395,32 +348,42 @@ void counters_start(uint32_t unit) {
   pthread_mutex_unlock(&lock);
 }
 
-static void take_down(void) {
-  end_session();
-  disable();
-  if (scratch) (void)driver.memory_free(scratch);
+/* With the lock. One that failed stays so, as long as its context is there. */
+static void close_site(site *s) {
+  if (s->state != READY) return;
+  (void)end_session(s);
+  profiler_close(&s->profiler);
+  s->state = NEW;
+}
+
+/* The driver is no more, and CUPTI with it: nothing is given back. */
+static void forget_site(site *s) {
+  s->profiler = (profiler){0};
+  s->open = false;
+  if (s->state == READY) s->state = NEW;
 }
 
 void counters_stop(void) {
   if (!atomic_exchange(&active, false)) return;
   pthread_mutex_lock(&lock);
   bool entered = guard_enter();
-  if (driver_alive()) {
-    subscriber_launches(false);
-    take_down();
-    metrics_free(&set);
-  }
-  profiler = NULL;
-  scratch = 0;
-  free(chip);
-  chip = NULL;
-  if (state == READY) state = NEW;
+  bool alive = driver_alive();
+  if (alive) subscriber_launches(false);
+  for (size_t i = 0; i < SITES; i++)
+    if (sites[i]) (alive ? close_site : forget_site)(sites[i]);
+  atomic_store(&open_sessions, 0);
   if (entered) guard_leave();
   pthread_mutex_unlock(&lock);
 }
 
-void counters_context_gone(void *context) {
-  if (profiler && context == profiled_context) counters_stop();
+void counters_context_gone(const void *context) {
+  pthread_mutex_lock(&lock);
+  site *s = site_of(context);
+  if (s) {
+    close_site(s);
+    s->context = NULL;
+  }
+  pthread_mutex_unlock(&lock);
 }
 
 int64_t counters_since(void) {
@@ -442,7 +405,7 @@ bool counters_write(const log_entry *entry) {
       .end = entry->time,
       .launch = e->number,
       .unit = e->unit,
-      .name = names_id(kernel),
+      .name = *kernel ? names_id(kernel) : 0,
       .device = e->device,
       .context = e->context,
       .stream = SPOOL_NO_ID,
@@ -455,6 +418,7 @@ bool counters_write(const log_entry *entry) {
       .flushed = e->flushed,
       .error = entry->value,
       .values = e->values,
+      .graph = e->graph,
   };
   memcpy(record.grid, e->grid, sizeof record.grid);
   memcpy(record.block, e->block, sizeof record.block);
@@ -466,10 +430,7 @@ bool counters_write(const log_entry *entry) {
 void counters_forget(void) {
   pthread_mutex_init(&lock, NULL);
   atomic_store(&active, false);
-  atomic_store(&session_open, false);
+  atomic_store(&open_sessions, 0);
   atomic_store(&last_taken, 0);
-  profiler = NULL;
-  set = (metric_set){0};
-  state = NEW;
-  scratch = 0;
+  memset(sites, 0, sizeof sites); /* the parent's */
 }

@@ -20,13 +20,17 @@ void counters_stop(void);
 /* It is about to happen, it has been made. Callbacks of one launch come on one
  * thread. */
 void counters_enter(const launch *l);
-void counters_exit(void);
+void counters_exit(const void *context);
 
-/* Something comes that must not be measured: a graph, a capture. */
-void counters_break(void);
+/* The same of a launch of a graph, which is measured as one, in one pass. */
+void counters_graph_enter(const launch *l);
+void counters_graph_exit(const void *context);
 
-/* Its context goes away. */
-void counters_context_gone(void *context);
+/* Something comes in this context that must not be measured, as a capture. */
+void counters_break(const void *context);
+
+/* The context goes away. */
+void counters_context_gone(const void *context);
 
 /* Since when a measurement has been going on, on the spool's clock; 0: none
  * is. */

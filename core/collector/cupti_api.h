@@ -41,6 +41,7 @@
   X(cuptiGetStreamIdEx)                           \
   X(cuptiGetGraphNodeId)                          \
   X(cuptiGetGraphId)                              \
+  X(cuptiGetGraphExecId)                          \
   X(cuptiDeviceGetChipName)                       \
   X(cuptiProfilerInitialize)                      \
   X(cuptiProfilerDeviceSupported)                 \

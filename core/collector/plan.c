@@ -160,6 +160,10 @@ static const char *set_within(const char *value) {
   return as_range(value, &the_plan.within) ? NULL : "a shorter name";
 }
 
+static const char *set_operators(const char *value) {
+  return as_range(value, &the_plan.operators) ? NULL : "a shorter name";
+}
+
 static const char *set_unit_profiler(const char *value) {
   return as_switch(value, &the_plan.in_profiler) ? NULL : "on or off";
 }
@@ -281,6 +285,29 @@ static const char *add_launch(const char *value) {
   return NULL;
 }
 
+/* GRAPH|STAGE|ORDINAL, of which all but the first may be missing. */
+static bool parse_graph(char *value, plan_graph *out) {
+  const char *graph = strsep(&value, "|");
+  const char *stage = value ? strsep(&value, "|") : "*";
+  const char *ordinals = value ? value : "*";
+  *out = (plan_graph){0};
+  return (strcmp(graph, "*") == 0 || as_u32(graph, &out->graph)) &&
+         (strcmp(stage, "*") == 0 || as_range(stage, &out->stage)) &&
+         as_ordinals(ordinals, &out->from, &out->to);
+}
+
+static const char *add_graph(const char *value) {
+  char copy[1024];
+  size_t size = strlen(value) + 1;
+  if (the_plan.graph_count == PLAN_GRAPHS || size > sizeof copy)
+    return "fewer and shorter graphs";
+  memcpy(copy, value, size);
+  if (!parse_graph(copy, &the_plan.graphs[the_plan.graph_count]))
+    return "GRAPH|STAGE|ORDINAL";
+  the_plan.graph_count++;
+  return NULL;
+}
+
 /* Each returns what is wanted instead, or NULL. */
 static const struct {
   const char *key;
@@ -291,6 +318,7 @@ static const struct {
     {"unit.by", set_by},
     {"unit.range", set_range},
     {"unit.within", set_within},
+    {"unit.operators", set_operators},
     {"unit.profiler", set_unit_profiler},
     {"unit.seconds", set_unit_seconds},
     {"units", set_units},
@@ -298,6 +326,7 @@ static const struct {
     {"samples.metric", add_sample_metric},
     {"metric", add_metric},
     {"launch", add_launch},
+    {"graph", add_graph},
     {"counters.budget_s", set_budget_s},
     {"counters.flush", set_flush},
     {"pause_s", set_pause_s},

@@ -11,6 +11,7 @@ enum {
   PLAN_ITEMS = 16,
   PLAN_METRICS = 64,
   PLAN_LAUNCHES = 4096,
+  PLAN_GRAPHS = 64,
   PLAN_NAME = 128, /* bytes of a range's name, with its NUL */
 };
 
@@ -28,6 +29,7 @@ typedef enum plan_step {
   STEP_COUNTERS,
   STEP_SKIP,
   STEP_PAUSE,
+  STEP_OPERATORS, /* begun by its own range alone */
 } plan_step;
 
 typedef struct plan_item {
@@ -51,13 +53,21 @@ typedef struct plan_launch {
   uint32_t from, to; /* ordinals */
 } plan_launch;
 
+/* Launches of a graph whose counters, as one, are wanted. */
+typedef struct plan_graph {
+  uint32_t graph;    /* CUPTI's number of the executable graph; 0: any */
+  plan_range stage;  /* name "": any */
+  uint32_t from, to; /* ordinals of each graph */
+} plan_graph;
+
 typedef struct plan {
   size_t memory;
   bool graph_nodes;
   unit_by by;
-  plan_range range;  /* begins units; '*' in its name stands for any text */
-  plan_range within; /* around them, as above; its end ends the last */
-  bool in_profiler;  /* only inside of the profiler's window, likewise */
+  plan_range range;     /* begins units; '*' in its name stands for any text */
+  plan_range within;    /* around them, as above; its end ends the last */
+  bool in_profiler;     /* only inside of the profiler's window, likewise */
+  plan_range operators; /* begins a unit of its own, wherever it is */
   double unit_seconds;
   plan_item items[PLAN_ITEMS];
   size_t item_count;
@@ -74,6 +84,8 @@ typedef struct plan {
   size_t sample_metric_count;
   plan_launch *launches;
   size_t launch_count;
+  plan_graph graphs[PLAN_GRAPHS];
+  size_t graph_count;
 } plan;
 
 extern plan the_plan;

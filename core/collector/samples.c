@@ -1,6 +1,7 @@
 #include "collector/samples.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -26,34 +27,45 @@ static const char *const default_metrics[] = {
 };
 
 enum {
+  DEVICES = 64,
   BATCH = 2048, /* samples that are decoded together */
   HARDWARE_BUFFER = 256 << 20,
+  NAP_NS = 50000000,
 };
 
+/* A GPU that is sampled. */
+typedef struct sampler {
+  uint32_t device;
+  char *chip;
+  metric_set set;
+  CUpti_PmSampling_Object *object; /* NULL: not running */
+  pthread_t thread;                /* decodes */
+  sem_t woken;                     /* before it is time */
+  atomic_bool quit;
+} sampler;
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static metric_set set;
-static CUpti_PmSampling_Object *sampler; /* NULL: not running */
-static char *chip;
-static uint32_t device_number;
-static pthread_t thread;
-static atomic_bool quit;
-static atomic_bool wanted;   /* as soon as there is a context */
-static atomic_int seen = -1; /* device of the last context that was created */
+static sampler *samplers[DEVICES]; /* by device; NULL: not yet */
+static bool failed[DEVICES];       /* said so, in this unit */
+static atomic_bool on;             /* a unit is sampled */
+static atomic_uint_fast64_t seen;  /* devices that had a context, a bit each */
+static atomic_uint running;        /* samplers */
+static atomic_int contexts[DEVICES];
 
 /* ---- set-up ---- */
 
-static bool init_image(void) {
+static bool init_image(sampler *s) {
   CUPTI_PARAMS(CUpti_PmSampling_CounterDataImage_Initialize_Params, p);
-  p.pPmSamplingObject = sampler;
-  p.counterDataSize = set.data_size;
-  p.pCounterData = set.data;
+  p.pPmSamplingObject = s->object;
+  p.counterDataSize = s->set.data_size;
+  p.pCounterData = s->set.data;
   return metrics_ok(cupti.cuptiPmSamplingCounterDataImageInitialize(&p),
                     "cuptiPmSamplingCounterDataImageInitialize");
 }
 
-static uint8_t *availability(void) {
+static uint8_t *availability(const sampler *s) {
   CUPTI_PARAMS(CUpti_PmSampling_GetCounterAvailability_Params, p);
-  p.deviceIndex = device_number;
+  p.deviceIndex = s->device;
   if (!metrics_ok(cupti.cuptiPmSamplingGetCounterAvailability(&p),
                   "cuptiPmSamplingGetCounterAvailability"))
     return NULL;
@@ -67,29 +79,29 @@ static uint8_t *availability(void) {
   return NULL;
 }
 
-static bool make_set(void) {
-  uint8_t *available = availability();
+static bool make_set(sampler *s) {
+  uint8_t *available = availability(s);
   bool own = the_plan.sample_metric_count > 0;
   bool ok = metrics_make(
-      &set, CUPTI_PROFILER_TYPE_PM_SAMPLING, chip, available,
+      &s->set, CUPTI_PROFILER_TYPE_PM_SAMPLING, s->chip, available,
       own ? the_plan.sample_metrics : (char *const *)default_metrics,
       own ? the_plan.sample_metric_count
           : sizeof default_metrics / sizeof *default_metrics);
   free(available);
   if (!ok) return false;
-  if (set.passes == 1) return true;
+  if (s->set.passes == 1) return true;
   diagnose(SPOOL_ERROR, "passes",
            "no samples: these metrics need %zu passes, samples have one",
-           set.passes);
-  metrics_free(&set);
+           s->set.passes);
+  metrics_free(&s->set);
   return false;
 }
 
-static bool set_config(void) {
+static bool set_config(sampler *s) {
   CUPTI_PARAMS(CUpti_PmSampling_SetConfig_Params, p);
-  p.pPmSamplingObject = sampler;
-  p.configSize = set.config_size;
-  p.pConfig = set.config;
+  p.pPmSamplingObject = s->object;
+  p.configSize = s->set.config_size;
+  p.pConfig = s->set.config;
   p.hardwareBufferSize = HARDWARE_BUFFER;
   p.samplingInterval = UINT64_C(1000000000) / the_plan.samples_hz;
   p.triggerMode = CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL;
@@ -99,40 +111,40 @@ static bool set_config(void) {
                     "cuptiPmSamplingSetConfig");
 }
 
-static bool make_image(void) {
+static bool make_image(sampler *s) {
   CUPTI_PARAMS(CUpti_PmSampling_GetCounterDataSize_Params, p);
-  p.pPmSamplingObject = sampler;
-  p.pMetricNames = (const char **)set.names;
-  p.numMetrics = set.count;
+  p.pPmSamplingObject = s->object;
+  p.pMetricNames = (const char **)s->set.names;
+  p.numMetrics = s->set.count;
   p.maxSamples = BATCH;
   if (!metrics_ok(cupti.cuptiPmSamplingGetCounterDataSize(&p),
                   "cuptiPmSamplingGetCounterDataSize"))
     return false;
-  set.data_size = p.counterDataSize;
-  set.data = calloc(1, set.data_size);
-  return set.data && init_image();
+  s->set.data_size = p.counterDataSize;
+  s->set.data = calloc(1, s->set.data_size);
+  return s->set.data && init_image(s);
 }
 
-static bool enable(void) {
+static bool enable(sampler *s) {
   CUPTI_PARAMS(CUpti_PmSampling_Enable_Params, p);
-  p.deviceIndex = device_number;
+  p.deviceIndex = s->device;
   if (!metrics_ok(cupti.cuptiPmSamplingEnable(&p), "cuptiPmSamplingEnable"))
     return false;
-  sampler = p.pPmSamplingObject;
+  s->object = p.pPmSamplingObject;
   return true;
 }
 
-static void disable(void) {
-  if (!sampler) return;
+static void disable(sampler *s) {
+  if (!s->object) return;
   CUPTI_PARAMS(CUpti_PmSampling_Disable_Params, p);
-  p.pPmSamplingObject = sampler;
+  p.pPmSamplingObject = s->object;
   (void)cupti.cuptiPmSamplingDisable(&p);
-  sampler = NULL;
+  s->object = NULL;
 }
 
-static bool start_sampling(void) {
+static bool start_sampling(sampler *s) {
   CUPTI_PARAMS(CUpti_PmSampling_Start_Params, p);
-  p.pPmSamplingObject = sampler;
+  p.pPmSamplingObject = s->object;
   return metrics_ok(cupti.cuptiPmSamplingStart(&p), "cuptiPmSamplingStart");
 }
 
@@ -155,16 +167,16 @@ enum {
   ROWS = 64 /* of an entry */
 };
 
-static size_t row_size(void) {
-  return sizeof(sample_row) + set.count * sizeof(double);
+static size_t row_size(const sampler *s) {
+  return sizeof(sample_row) + s->set.count * sizeof(double);
 }
 
 /* CUPTI gives them on the clock of our timestamp callback. */
-static bool sample_times(size_t index, sample_row *row) {
+static bool sample_times(const sampler *s, size_t index, sample_row *row) {
   CUPTI_PARAMS(CUpti_PmSampling_CounterData_GetSampleInfo_Params, p);
-  p.pPmSamplingObject = sampler;
-  p.pCounterDataImage = set.data;
-  p.counterDataImageSize = set.data_size;
+  p.pPmSamplingObject = s->object;
+  p.pCounterDataImage = s->set.data;
+  p.counterDataImageSize = s->set.data_size;
   p.sampleIndex = index;
   if (!metrics_ok(cupti.cuptiPmSamplingCounterDataGetSampleInfo(&p),
                   "cuptiPmSamplingCounterDataGetSampleInfo"))
@@ -175,27 +187,27 @@ static bool sample_times(size_t index, sample_row *row) {
 }
 
 /* Samples first .. first + count - 1 as one entry. */
-static bool log_rows(size_t first, size_t count) {
-  samples_entry *e = log_reserve(LOG_SAMPLE, sizeof *e + count * row_size());
+static bool log_rows(const sampler *s, size_t first, size_t count) {
+  samples_entry *e = log_reserve(LOG_SAMPLE, sizeof *e + count * row_size(s));
   if (!e) return true; /* counted as dropped */
-  e->entry.value = device_number;
+  e->entry.value = s->device;
   e->count = (uint32_t)count;
-  e->values = (uint32_t)set.count;
-  memcpy(e->ids, set.ids, sizeof e->ids);
+  e->values = (uint32_t)s->set.count;
+  memcpy(e->ids, s->set.ids, sizeof e->ids);
   char *at = (char *)(e + 1);
-  for (size_t i = 0; i < count; i++, at += row_size()) {
+  for (size_t i = 0; i < count; i++, at += row_size(s)) {
     sample_row *row = (void *)at;
-    if (!sample_times(first + i, row) ||
-        !metrics_values(&set, first + i, row->values))
+    if (!sample_times(s, first + i, row) ||
+        !metrics_values(&s->set, first + i, row->values))
       return false;
   }
   log_commit();
   return true;
 }
 
-static bool log_samples(size_t count) {
+static bool log_samples(const sampler *s, size_t count) {
   for (size_t i = 0; i < count; i += ROWS)
-    if (!log_rows(i, count - i < ROWS ? count - i : ROWS)) return false;
+    if (!log_rows(s, i, count - i < ROWS ? count - i : ROWS)) return false;
   return true;
 }
 
@@ -205,11 +217,11 @@ typedef enum drained {
   DRAINED_FAILED,
 } drained;
 
-static drained drain(void) {
+static drained drain(sampler *s) {
   CUPTI_PARAMS(CUpti_PmSampling_DecodeData_Params, decode);
-  decode.pPmSamplingObject = sampler;
-  decode.pCounterDataImage = set.data;
-  decode.counterDataImageSize = set.data_size;
+  decode.pPmSamplingObject = s->object;
+  decode.pCounterDataImage = s->set.data;
+  decode.counterDataImageSize = s->set.data_size;
   CUptiResult result = cupti.cuptiPmSamplingDecodeData(&decode);
   if (decode.overflow)
     diagnose(SPOOL_WARNING, "samples_overflow",
@@ -218,11 +230,11 @@ static drained drain(void) {
       !metrics_ok(result, "cuptiPmSamplingDecodeData"))
     return DRAINED_FAILED;
   CUPTI_PARAMS(CUpti_PmSampling_GetCounterDataInfo_Params, info);
-  info.pCounterDataImage = set.data;
-  info.counterDataImageSize = set.data_size;
+  info.pCounterDataImage = s->set.data;
+  info.counterDataImageSize = s->set.data_size;
   if (!metrics_ok(cupti.cuptiPmSamplingGetCounterDataInfo(&info),
                   "cuptiPmSamplingGetCounterDataInfo") ||
-      !log_samples(info.numCompletedSamples) || !init_image())
+      !log_samples(s, info.numCompletedSamples) || !init_image(s))
     return DRAINED_FAILED;
   return decode.decodeStopReason ==
                  CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL
@@ -230,104 +242,164 @@ static drained drain(void) {
              : DRAINED_ALL;
 }
 
-static void *decode_all(void *unused) {
-  (void)unused;
+/* Until there is more to decode, or the end. */
+static void nap(sampler *s) {
+  int64_t until = clock_read(CLOCK_REALTIME) + NAP_NS;
+  (void)sem_timedwait(&s->woken,
+                      &(struct timespec){.tv_sec = until / 1000000000,
+                                         .tv_nsec = until % 1000000000});
+}
+
+static void *decode_all(void *of) {
+  sampler *s = of;
   (void)guard_enter();
-  while (!atomic_load(&quit)) {
-    drained how = drain();
+  while (!atomic_load(&s->quit)) {
+    drained how = drain(s);
     if (how == DRAINED_FAILED) return NULL;
-    if (how == DRAINED_ALL)
-      nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    if (how == DRAINED_ALL) nap(s);
   }
   return NULL;
 }
 
-static bool start_thread(void) {
+static bool start_thread(sampler *s) {
   sigset_t all, before;
   sigfillset(&all);
-  atomic_store(&quit, false);
+  atomic_store(&s->quit, false);
+  sem_init(&s->woken, 0, 0);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  int error = pthread_create(&thread, NULL, decode_all, NULL);
+  int error = pthread_create(&s->thread, NULL, decode_all, s);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   return error == 0;
 }
 
 /* ---- on and off ---- */
 
-static void undo(void) {
-  disable();
-  metrics_free(&set);
-  free(chip);
-  chip = NULL;
+static void undo(sampler *s) {
+  disable(s);
+  metrics_free(&s->set);
+  free(s->chip);
+  s->chip = NULL;
 }
 
-static bool set_up(uint32_t device) {
+static bool set_up(sampler *s) {
   if (!cupti.cuptiPmSamplingEnable || !metrics_begin()) return false;
-  device_number = device;
-  chip = metrics_chip(device_number);
-  return chip && make_set() && enable() && set_config() && make_image() &&
-         start_sampling();
+  s->chip = metrics_chip(s->device);
+  return s->chip && make_set(s) && enable(s) && set_config(s) &&
+         make_image(s) && start_sampling(s);
 }
 
-static void start_on(uint32_t device) {
+/* With the lock; NULL: no memory. */
+static sampler *sampler_of(uint32_t device) {
+  if (!samplers[device]) {
+    samplers[device] = calloc(1, sizeof *samplers[device]);
+    if (samplers[device]) samplers[device]->device = device;
+  }
+  return samplers[device];
+}
+
+/* With the lock. */
+static void start_sampler(uint32_t device) {
+  sampler *s = sampler_of(device);
+  if ((s && s->object) || failed[device]) return;
+  if (s && set_up(s) && start_thread(s)) {
+    atomic_fetch_add(&running, 1);
+    return;
+  }
+  failed[device] = true;
+  diagnose(SPOOL_WARNING, "no_samples", "no hardware samples of GPU %u",
+           (unsigned)device);
+  if (s) undo(s);
+}
+
+static void start_all(void) {
   pthread_mutex_lock(&lock);
   bool entered = guard_enter();
-  if (!sampler) {
-    if (!set_up(device) || !start_thread()) {
-      diagnose(SPOOL_WARNING, "no_samples", "no hardware samples");
-      undo();
+  uint64_t devices = atomic_load(&seen);
+  for (uint32_t i = 0; i < DEVICES; i++)
+    if (atomic_load(&on) && devices >> i & 1) start_sampler(i);
+  if (entered) guard_leave();
+  pthread_mutex_unlock(&lock);
+}
+
+static void see(uint32_t device) {
+  if (device < DEVICES) atomic_fetch_or(&seen, UINT64_C(1) << device);
+}
+
+void samples_start(void) {
+  CUdevice device;
+  if (the_plan.samples_hz == 0 || !cupti.version) return;
+  if (driver_load() && driver.context_device(&device) == CUDA_SUCCESS)
+    see((uint32_t)device);
+  atomic_store(&on, true);
+  start_all();
+}
+
+void samples_device(uint32_t device) {
+  see(device);
+  if (atomic_load(&on)) start_all();
+}
+
+static void stop_sampling(sampler *s) {
+  CUPTI_PARAMS(CUpti_PmSampling_Stop_Params, p);
+  p.pPmSamplingObject = s->object;
+  if (metrics_ok(cupti.cuptiPmSamplingStop(&p), "cuptiPmSamplingStop"))
+    while (drain(s) == DRAINED_SOME) {}
+  undo(s);
+}
+
+static bool is_running(uint64_t devices, size_t device) {
+  return devices >> device & 1 && samplers[device] && samplers[device]->object;
+}
+
+/* With the lock: their threads end side by side. */
+static void stop_threads(uint64_t devices) {
+  for (size_t i = 0; i < DEVICES; i++)
+    if (is_running(devices, i)) {
+      atomic_store(&samplers[i]->quit, true);
+      (void)sem_post(&samplers[i]->woken);
     }
+  for (size_t i = 0; i < DEVICES; i++)
+    if (is_running(devices, i)) pthread_join(samplers[i]->thread, NULL);
+}
+
+/* Those of the devices with a bit. */
+static void stop_on(uint64_t devices) {
+  pthread_mutex_lock(&lock);
+  bool entered = guard_enter();
+  bool alive = atomic_load(&running) > 0 && driver_alive();
+  stop_threads(devices);
+  for (size_t i = 0; i < DEVICES; i++) {
+    sampler *s = samplers[i];
+    if (!(devices >> i & 1)) continue;
+    failed[i] = false;
+    if (!s || !s->object) continue;
+    if (alive) stop_sampling(s);
+    s->object = NULL;
+    atomic_fetch_sub(&running, 1);
   }
   if (entered) guard_leave();
   pthread_mutex_unlock(&lock);
 }
 
-/* Of this thread's context, or else of the last one that was created. */
-static int device_of_context(void) {
-  CUdevice device;
-  if (driver_load() && driver.context_device(&device) == CUDA_SUCCESS)
-    return device;
-  return atomic_load(&seen);
-}
-
-void samples_start(void) {
-  if (the_plan.samples_hz == 0 || !cupti.version) return;
-  int device = device_of_context();
-  if (device < 0)
-    atomic_store(&wanted, true);
-  else
-    start_on((uint32_t)device);
-}
-
-void samples_device(uint32_t device) {
-  atomic_store(&seen, (int)device);
-  if (atomic_exchange(&wanted, false)) start_on(device);
-}
-
-static void stop_sampling(void) {
-  CUPTI_PARAMS(CUpti_PmSampling_Stop_Params, p);
-  p.pPmSamplingObject = sampler;
-  if (metrics_ok(cupti.cuptiPmSamplingStop(&p), "cuptiPmSamplingStop"))
-    while (drain() == DRAINED_SOME) {}
-  undo();
-}
-
 void samples_stop(void) {
-  atomic_store(&wanted, false);
-  pthread_mutex_lock(&lock);
-  if (sampler) {
-    bool entered = guard_enter();
-    atomic_store(&quit, true);
-    pthread_join(thread, NULL);
-    if (driver_alive()) stop_sampling();
-    sampler = NULL;
-    if (entered) guard_leave();
-  }
-  pthread_mutex_unlock(&lock);
+  atomic_store(&on, false);
+  stop_on(UINT64_MAX);
 }
 
-void samples_context_gone(void) {
-  samples_stop();
+void samples_context(uint32_t device, bool created) {
+  if (device >= DEVICES) { /* not known */
+    if (!created) stop_on(UINT64_MAX);
+  } else if (created) {
+    see(device);
+    atomic_fetch_add(&contexts[device], 1);
+  } else if (atomic_fetch_sub(&contexts[device], 1) <= 1) {
+    atomic_fetch_and(&seen, ~(UINT64_C(1) << device));
+    stop_on(UINT64_C(1) << device);
+  }
+}
+
+unsigned samples_threads(void) {
+  return atomic_load(&running);
 }
 
 /* ---- for the writer ---- */
@@ -354,8 +426,10 @@ bool samples_write(const log_entry *entry) {
 
 void samples_forget(void) {
   pthread_mutex_init(&lock, NULL);
-  sampler = NULL;
-  set = (metric_set){0};
-  atomic_store(&wanted, false);
-  atomic_store(&seen, -1);
+  memset(samplers, 0, sizeof samplers); /* the parent's */
+  memset(failed, 0, sizeof failed);
+  atomic_store(&on, false);
+  atomic_store(&seen, 0);
+  atomic_store(&running, 0);
+  memset(contexts, 0, sizeof contexts);
 }

@@ -1,5 +1,5 @@
-/* Hardware counters over time: CUPTI's PM sampling, decoded by a thread of its
- * own. */
+/* Hardware counters over time: CUPTI's PM sampling of each GPU in use, decoded
+ * by a thread each. */
 #ifndef LLMPROF_COLLECTOR_SAMPLES_H
 #define LLMPROF_COLLECTOR_SAMPLES_H
 
@@ -8,16 +8,20 @@
 
 #include "collector/log.h"
 
-/* On the GPU of the calling thread's context, as often as the plan says; of the
- * first context that is created, where there is none yet. */
+/* On each GPU that has had a context, as often as the plan says, and on those
+ * that get one from now on. */
 void samples_start(void);
 void samples_stop(void);
 
-/* The GPU's last context is about to go: CUPTI would hang later. */
-void samples_context_gone(void);
+/* A context of that GPU was created, is about to go: with the last one sampling
+ * ends, since CUPTI would hang later. */
+void samples_context(uint32_t device, bool created);
 
 /* From the writer: a context was created there. */
 void samples_device(uint32_t device);
+
+/* Threads that decode now. */
+unsigned samples_threads(void);
 
 /* Writes an entry of this type; false: it is of another. */
 bool samples_write(const log_entry *entry);

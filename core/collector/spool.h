@@ -374,10 +374,11 @@ typedef struct spool_nvtx_entry {
 /* ---- units, counters, samples ---- */
 
 typedef enum spool_unit_type {
-  SPOOL_UNIT_PLAIN = 1,    /* nothing was recorded, only its ends */
-  SPOOL_UNIT_TIMELINE = 2, /* operations, calls, with samples if asked for */
-  SPOOL_UNIT_COUNTERS = 3, /* counters of chosen launches */
-  SPOOL_UNIT_OTHER = 4,    /* what the program did between units: set-up */
+  SPOOL_UNIT_PLAIN = 1,     /* nothing was recorded, only its ends */
+  SPOOL_UNIT_TIMELINE = 2,  /* operations, calls, with samples if asked for */
+  SPOOL_UNIT_COUNTERS = 3,  /* counters of chosen launches */
+  SPOOL_UNIT_OTHER = 4,     /* what the program did between units: set-up */
+  SPOOL_UNIT_OPERATORS = 5, /* as for the timeline; a range for each operator */
 } spool_unit_type;
 
 /* One end of a unit. Each has a begin; the last may have no end. */
@@ -425,11 +426,14 @@ typedef struct spool_counters {
   uint32_t flushed; /* 1: L2 was emptied before each pass */
   uint32_t error;   /* 0 measured; else CUptiResult, or SPOOL_ERROR_* */
   uint32_t values;
+  uint32_t graph; /* all of a launch of this executable graph; 0: a kernel */
+  uint32_t reserved;
 } spool_counters;
 
 enum {
   SPOOL_ERROR_NO_DATA = 10001, /* the profiler gave no value */
   SPOOL_ERROR_BUDGET = 10002,  /* the time for counters was used up */
+  SPOOL_ERROR_WAITS = 10003,   /* it may wait for another GPU or process */
 };
 
 /* Hardware counters over an interval; `values` of spool_value follow. */
@@ -512,7 +516,7 @@ _Static_assert(sizeof(spool_nvtx_entry) == 40, "layout");
 _Static_assert(sizeof(spool_unit) == 32, "layout");
 _Static_assert(sizeof(spool_metric) == 24, "layout");
 _Static_assert(sizeof(spool_value) == 16, "layout");
-_Static_assert(sizeof(spool_counters) == 112, "layout");
+_Static_assert(sizeof(spool_counters) == 120, "layout");
 _Static_assert(sizeof(spool_sample) == 32, "layout");
 _Static_assert(sizeof(spool_drops) == 32, "layout");
 _Static_assert(sizeof(spool_diagnostic) == 32, "layout");

@@ -15,6 +15,8 @@
 #include "collector/spool.h"
 #include "collector/wake.h"
 
+#define READ_S 5.0 /* the longest that a unit waits for the writer */
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static size_t item;           /* of the plan */
 static uint32_t taken;        /* units of that item */
@@ -24,6 +26,7 @@ static plan_step current;     /* its step */
 static plan_step recording;   /* what is switched on now */
 static atomic_bool stopped;   /* for good */
 static atomic_bool in_window; /* of unit.within */
+static atomic_bool apart;     /* in the range of unit.operators */
 static atomic_bool profiled;  /* between cudaProfilerStart and Stop */
 static int64_t opened_at;
 
@@ -32,30 +35,33 @@ bool units_counting(void) {
 }
 
 static const char *word_of(plan_step step) {
-  static const char *const words[] = {"end",      "plain", "timeline",
-                                      "counters", "skip",  "pause"};
+  static const char *const words[] = {"end",  "plain", "timeline", "counters",
+                                      "skip", "pause", "operators"};
   return words[step];
 }
 
 /* ---- what is switched on ---- */
 
 static void switch_off(void) {
-  if (recording == STEP_TIMELINE) {
-    samples_stop();
+  if (recording == STEP_TIMELINE) samples_stop();
+  if (recording == STEP_TIMELINE || recording == STEP_OPERATORS)
     activity_stop();
-  }
   if (recording == STEP_COUNTERS) counters_stop();
   recording = STEP_END;
+}
+
+/* What the timeline saw of graphs says which of them may be measured. */
+static void read_graphs(void) {
+  if (the_plan.graph_count > 0) (void)wake_ask(WAKE_FLUSH, NULL, READ_S);
 }
 
 static void switch_to(plan_step step) {
   if (step == recording && step != STEP_COUNTERS) return;
   bool entered = guard_enter();
   if (step != recording) switch_off();
-  if (step == STEP_TIMELINE) {
-    activity_start();
-    samples_start();
-  }
+  if (step == STEP_COUNTERS && step != recording) read_graphs();
+  if (step == STEP_TIMELINE || step == STEP_OPERATORS) activity_start();
+  if (step == STEP_TIMELINE) samples_start();
   if (step == STEP_COUNTERS) counters_start(number + 1);
   recording = step;
   if (entered) guard_leave();
@@ -71,6 +77,8 @@ static uint16_t type_of(plan_step step) {
     return SPOOL_UNIT_TIMELINE;
   case STEP_COUNTERS:
     return SPOOL_UNIT_COUNTERS;
+  case STEP_OPERATORS:
+    return SPOOL_UNIT_OPERATORS;
   default:
     return SPOOL_UNIT_OTHER;
   }
@@ -124,8 +132,7 @@ static plan_step next_step(void) {
   return STEP_END;
 }
 
-static void open_unit(void) {
-  plan_step step = next_step();
+static void open_unit(plan_step step) {
   switch_to(step);
   if (step == STEP_END) return;
   current = step;
@@ -139,7 +146,18 @@ static void next_unit(void) {
   pthread_mutex_lock(&lock);
   if (!atomic_load(&stopped)) {
     close_unit();
-    open_unit();
+    open_unit(next_step());
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+/* Takes no part in the plan's order. */
+static void operators_unit(void) {
+  pthread_mutex_lock(&lock);
+  if (!atomic_load(&stopped)) {
+    close_unit();
+    open_unit(STEP_OPERATORS);
+    atomic_store(&apart, true);
   }
   pthread_mutex_unlock(&lock);
 }
@@ -167,6 +185,11 @@ void units_cupti(void) {
   pthread_mutex_unlock(&lock);
 }
 
+/* Is the range that of unit.operators? */
+static bool is_apart(const char *domain, const char *text, size_t size) {
+  return plan_range_is(&the_plan.operators, domain, text, size);
+}
+
 /* May units begin here? */
 static bool is_inside(void) {
   return (!the_plan.within.name[0] || atomic_load(&in_window)) &&
@@ -174,6 +197,8 @@ static bool is_inside(void) {
 }
 
 void units_push(const char *domain, const char *text, size_t size) {
+  if (atomic_load(&apart)) return;
+  if (is_apart(domain, text, size)) operators_unit();
   if (the_plan.by != UNIT_BY_RANGE) return;
   if (plan_range_is(&the_plan.within, domain, text, size))
     atomic_store(&in_window, true);
@@ -182,6 +207,11 @@ void units_push(const char *domain, const char *text, size_t size) {
 }
 
 void units_pop(const plan_range *range) {
+  if (atomic_load(&apart)) {
+    if (!is_apart(range->domain, range->name, strlen(range->name))) return;
+    atomic_store(&apart, false);
+    last_unit();
+  }
   if (the_plan.by != UNIT_BY_RANGE ||
       !plan_range_is(&the_plan.within, range->domain, range->name,
                      strlen(range->name)))
@@ -238,6 +268,7 @@ void units_forget(void) {
   atomic_store(&open, false);
   atomic_store(&stopped, false);
   atomic_store(&in_window, false);
+  atomic_store(&apart, false);
   atomic_store(&profiled, false);
   current = recording = STEP_END;
 }

@@ -169,6 +169,11 @@ static void watch(void) {
   control_say("stalled");
 }
 
+/* Our threads: this one, and those of samples and units by time. */
+static long own_threads(void) {
+  return 1 + (long)samples_threads() + (the_plan.by == UNIT_BY_TIME);
+}
+
 /* The first thread is gone and only we are left: the process would end but
  * for us. */
 static bool is_alone(void) {
@@ -182,7 +187,7 @@ static bool is_alone(void) {
              "%ld",
              &threads) != 1)
     return false;
-  return threads == 2; /* the first one and this one */
+  return threads == 1 + own_threads(); /* with the first one */
 }
 
 /* Operations reach the file from time to time, in case the process is killed.
@@ -204,7 +209,11 @@ static void *write_until_the_end(void *unused) {
     wake_task task = wake_sleep(PERIOD_S);
     if (control_poll() == CONTROL_STOP) units_stop();
     watch();
-    if (task == WAKE_FINISH || (++rounds % 4 == 0 && is_alone())) break;
+    if (task == WAKE_FINISH) break;
+    if (++rounds % 4 == 0 && is_alone()) {
+      units_end(); /* and with it the threads of samples */
+      break;
+    }
     flush_now_and_then();
     write_all();
     wake_done();

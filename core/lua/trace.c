@@ -6,6 +6,7 @@
 #include "llmprof/cache.h"
 #include "llmprof/folded.h"
 #include "llmprof/readers.h"
+#include "llmprof/spool.h"
 
 #include "frame.h"
 #include "llmprof/nsys_write.h"
@@ -53,6 +54,16 @@ static int trace_folded(lua_State *L) {
   void **box = llmprof_lua_box(L, TRACE, 1);
   llmprof_error err;
   *box = llmprof_folded_open(path, &err);
+  return *box ? 1 : llmprof_lua_fail(L, &err);
+}
+
+/* trace.operators(path) -> trace | nil, message, code: of a spool the units of
+ * operators, which it leaves out when it is opened as another trace */
+static int trace_operators(lua_State *L) {
+  const char *path = llmprof_lua_check_path(L, 1);
+  void **box = llmprof_lua_box(L, TRACE, 1);
+  llmprof_error err;
+  *box = llmprof_spool_operators(path, &err);
   return *box ? 1 : llmprof_lua_fail(L, &err);
 }
 
@@ -607,6 +618,7 @@ static int trace_readers(lua_State *L) {
 static const luaL_Reg functions[] = {
     {"open", trace_open},
     {"folded", trace_folded},
+    {"operators", trace_operators},
     {"readers", trace_readers},
     {NULL, NULL},
 };

@@ -77,8 +77,8 @@ static bool open_into(llmprof_spool *spool, const char *path,
   spool->path = llmprof_strdup(path);
   spool->strings = llmprof_strings_new();
   if (!spool->path || !spool->strings) return llmprof_fail_nomem(err);
-  return spool_sections_open(&spool->sections, spool->path, keep_text,
-                             spool->strings, err) &&
+  return spool_sections_open(&spool->sections, spool->path, SPOOL_UNIT_TIMELINE,
+                             keep_text, spool->strings, err) &&
          spool_file_each(&spool->sections.file, SPOOL_BIT(SPOOL_METRIC),
                          take_metric, spool, err);
 }
@@ -183,7 +183,8 @@ static bool unit_type(const table *t, uint16_t type, int64_t *cell) {
   static const char *const names[] = {[SPOOL_UNIT_PLAIN] = "plain",
                                       [SPOOL_UNIT_TIMELINE] = "timeline",
                                       [SPOOL_UNIT_COUNTERS] = "counters",
-                                      [SPOOL_UNIT_OTHER] = "other"};
+                                      [SPOOL_UNIT_OTHER] = "other",
+                                      [SPOOL_UNIT_OPERATORS] = "operators"};
   const char *name = type < sizeof names / sizeof *names ? names[type] : NULL;
   uint32_t string;
   *cell = LLMPROF_ABSENT;
@@ -241,6 +242,7 @@ static const column_spec counter_columns[] = {
     {"ranges", NULL, true},   {"passes", NULL, false},
     {"flushed", NULL, false}, {"error", NULL, false},
     {"start", "ns", false},   {"end", "ns", false},
+    {"graph", NULL, false},
 };
 
 static bool take_counters(void *user, const spool_item *item,
@@ -277,6 +279,7 @@ static bool take_counters(void *user, const spool_item *item,
       c.error,
       spool_time(section, c.start),
       spool_time(section, c.end),
+      c.graph ? c.graph : LLMPROF_ABSENT,
   };
   if (!add_row(t, cells)) return llmprof_fail_nomem(err);
   put_values(t, item, c.values);

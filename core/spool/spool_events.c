@@ -11,7 +11,8 @@ typedef struct loader {
 } loader;
 
 bool spool_shows(const spool_section *section, int64_t *start, int64_t *end) {
-  if (*start == 0 || *end < *start) return false;
+  if (*start == 0 || *end < *start || spool_hides(section, *start))
+    return false;
   *start = spool_time(section, *start);
   *end = spool_time(section, *end);
   return *start != LLMPROF_ABSENT && *end != LLMPROF_ABSENT;

@@ -15,7 +15,8 @@ typedef struct spool_trace {
 } spool_trace;
 
 /* Of an operation or call that is to be shown: when it was, as the trace has
- * it. False: it has no time. */
+ * it. False: it has no time, or is of
+ * units that are not wanted. */
 bool spool_shows(const spool_section *section, int64_t *start, int64_t *end);
 
 /* The names of a kernel, full and without arguments, of what the linker calls

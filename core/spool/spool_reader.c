@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "llmprof/alloc.h"
+#include "llmprof/spool.h"
 #include "spool/spool_internal.h"
 
 /* ---- what is described ---- */
@@ -288,15 +289,27 @@ static bool keep_text(void *user, const char *bytes, size_t size,
   return llmprof_builder_text(user, bytes, size, string);
 }
 
-static bool open_spool(const char *path, llmprof_builder *builder, void **state,
+static bool open_units(const char *path, uint16_t wanted,
+                       llmprof_builder *builder, void **state,
                        llmprof_error *err) {
   spool_trace *trace = llmprof_zalloc(1, sizeof *trace);
   *state = trace;
   if (!trace) return llmprof_fail_nomem(err);
   llmprof_intern_init(&trace->kernels, sizeof(uint32_t));
   opening o = {trace, builder};
-  return spool_sections_open(&trace->sections, path, keep_text, builder, err) &&
+  return spool_sections_open(&trace->sections, path, wanted, keep_text, builder,
+                             err) &&
          describe(&o, err);
+}
+
+static bool open_spool(const char *path, llmprof_builder *builder, void **state,
+                       llmprof_error *err) {
+  return open_units(path, SPOOL_UNIT_TIMELINE, builder, state, err);
+}
+
+static bool open_operators(const char *path, llmprof_builder *builder,
+                           void **state, llmprof_error *err) {
+  return open_units(path, SPOOL_UNIT_OPERATORS, builder, state, err);
 }
 
 static void close_spool(void *state) {
@@ -340,3 +353,15 @@ const llmprof_reader llmprof_spool_reader = {
     .load = load,
     .close = close_spool,
 };
+
+llmprof_trace *llmprof_spool_operators(const char *path, llmprof_error *err) {
+  static const llmprof_reader reader = {
+      .name = "spool",
+      .what = "operators of a spool",
+      .probe = probe,
+      .open = open_operators,
+      .load = load,
+      .close = close_spool,
+  };
+  return llmprof_reader_open(&reader, path, err);
+}

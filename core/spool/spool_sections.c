@@ -107,32 +107,53 @@ static void set_clocks(spool_sections *s) {
 
 /* ---- units ---- */
 
-/* Only ends of units for the timeline are kept. */
-static bool add_unit(spool_section *section, const spool_unit *unit) {
-  size_t count = section->shown_count;
-  spool_span *last = count ? &section->shown[count - 1] : NULL;
+static void end_last(spool_span *spans, size_t count, int64_t time) {
+  if (count && spans[count - 1].end > time) spans[count - 1].end = time;
+}
+
+static bool records(const spool_unit *unit) {
+  return unit->type == SPOOL_UNIT_TIMELINE ||
+         unit->type == SPOOL_UNIT_OPERATORS;
+}
+
+/* Only units that recorded operations are kept. */
+static bool add_unit(spool_section *section, const spool_unit *unit,
+                     uint16_t wanted) {
   if (!section->has_units) section->first_unit = unit->time;
   section->has_units = true;
-  if (last && last->end > unit->time) last->end = unit->time;
-  if (unit->end || unit->type != SPOOL_UNIT_TIMELINE) return true;
-  if (!llmprof_grow(&section->shown, &section->shown_cap, count + 1,
-                    sizeof *section->shown))
+  end_last(section->shown, section->shown_count, unit->time);
+  end_last(section->others, section->other_count, unit->time);
+  if (unit->end || !records(unit)) return true;
+  bool shown = unit->type == wanted;
+  spool_span **spans = shown ? &section->shown : &section->others;
+  size_t *count = shown ? &section->shown_count : &section->other_count;
+  if (!llmprof_grow(spans, shown ? &section->shown_cap : &section->other_cap,
+                    *count + 1, sizeof **spans))
     return false;
-  section->shown[section->shown_count++] = (spool_span){unit->time, INT64_MAX};
+  (*spans)[(*count)++] = (spool_span){unit->time, INT64_MAX};
   return true;
 }
 
-bool spool_excludes(const spool_section *section, int64_t time) {
-  size_t low = 0, high = section->shown_count;
-  if (!section->has_units || time < section->first_unit) return false;
+static bool is_inside(const spool_span *spans, size_t count, int64_t time) {
+  size_t low = 0, high = count;
   while (low < high) { /* the first that begins after it */
     size_t middle = low + (high - low) / 2;
-    if (section->shown[middle].begin > time)
+    if (spans[middle].begin > time)
       high = middle;
     else
       low = middle + 1;
   }
-  return !low || time >= section->shown[low - 1].end;
+  return low && time < spans[low - 1].end;
+}
+
+bool spool_excludes(const spool_section *section, int64_t time) {
+  return section->has_units && time >= section->first_unit &&
+         !is_inside(section->shown, section->shown_count, time);
+}
+
+bool spool_hides(const spool_section *section, int64_t time) {
+  return section->has_units &&
+         is_inside(section->others, section->other_count, time);
 }
 
 /* Of units that are told in another order than that of time nothing is
@@ -240,10 +261,10 @@ static bool take_device(spool_sections *s, const spool_item *item) {
          keep_device(s, item->section, &device);
 }
 
-static bool take_unit(spool_section *section, const spool_item *item) {
+static bool take_unit(const spool_sections *s, const spool_item *item) {
   spool_unit unit;
   spool_item_get(item, &unit, sizeof unit);
-  return add_unit(section, &unit);
+  return add_unit(&s->all[item->section], &unit, s->wanted);
 }
 
 static bool take(void *user, const spool_item *item, llmprof_error *err) {
@@ -263,7 +284,7 @@ static bool take(void *user, const spool_item *item, llmprof_error *err) {
     section->has_end = true;
     break;
   case SPOOL_UNIT:
-    ok = take_unit(section, item);
+    ok = take_unit(s, item);
     break;
   case SPOOL_DEVICE:
     ok = take_device(s, item);
@@ -337,9 +358,9 @@ static bool describe(spool_sections *s, llmprof_error *err) {
   return (number_devices(s) && number_processes(s)) || llmprof_fail_nomem(err);
 }
 
-bool spool_sections_open(spool_sections *s, const char *path,
+bool spool_sections_open(spool_sections *s, const char *path, uint16_t wanted,
                          spool_keep_text keep, void *user, llmprof_error *err) {
-  *s = (spool_sections){.file = {.fd = -1}};
+  *s = (spool_sections){.file = {.fd = -1}, .wanted = wanted};
   llmprof_intern_init(&s->names, sizeof(spool_name));
   if (!spool_file_open(&s->file, path, keep, user, err)) return false;
   s->all = llmprof_zalloc(s->file.sections, sizeof *s->all);
@@ -347,9 +368,14 @@ bool spool_sections_open(spool_sections *s, const char *path,
   return describe(s, err);
 }
 
+static void forget_units(spool_section *section) {
+  llmprof_free(section->shown);
+  llmprof_free(section->others);
+}
+
 void spool_sections_close(spool_sections *s) {
   for (uint32_t i = 0; s->all && i < s->file.sections; i++)
-    llmprof_free(s->all[i].shown);
+    forget_units(&s->all[i]);
   llmprof_free(s->all);
   llmprof_intern_free(&s->names);
   llmprof_free(s->name_of);

@@ -21,6 +21,8 @@ typedef struct spool_section {
   int64_t first_unit; /* when the first one began */
   spool_span *shown;  /* by begin; they do not overlap */
   size_t shown_count, shown_cap;
+  spool_span *others; /* those of the other kind that records operations */
+  size_t other_count, other_cap;
 } spool_section;
 
 /* A number that means something in a section. */
@@ -31,6 +33,7 @@ typedef struct spool_name {
 
 typedef struct spool_sections {
   spool_file file;
+  uint16_t wanted;      /* spool_unit_type of the units that are shown */
   spool_section *all;   /* by section */
   llmprof_intern names; /* of spool_name */
   uint32_t *name_of;    /* by name: string, or a device's number in the trace */
@@ -42,17 +45,22 @@ typedef struct spool_sections {
   int64_t epoch;     /* wall clock at time 0 of the trace, or ABSENT */
 } spool_sections;
 
-/* Reads what describes; spool_sections_close also after a failure. */
-bool spool_sections_open(spool_sections *s, const char *path,
+/* Reads what describes, for units of the type `wanted`; spool_sections_close
+ * also after a failure. */
+bool spool_sections_open(spool_sections *s, const char *path, uint16_t wanted,
                          spool_keep_text keep, void *user, llmprof_error *err);
 void spool_sections_close(spool_sections *s);
 
 /* A time of the spool as one of the trace; ABSENT: not known. */
 int64_t spool_time(const spool_section *section, int64_t time);
 
-/* Has the first unit begun, and is it in none for the timeline? Operations and
- * calls are recorded in these alone, NVTX events in all. */
+/* Has the first unit begun, and is it in none that is wanted? NVTX events are
+ * recorded in all. */
 bool spool_excludes(const spool_section *section, int64_t time);
+
+/* Is it in a unit that recorded operations and is not wanted? What ran on after
+ * a unit belongs to that one. */
+bool spool_hides(const spool_section *section, int64_t time);
 
 /* The string that names a domain (category 0) or a category; LLMPROF_NO_STRING:
  * none. */

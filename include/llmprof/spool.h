@@ -5,6 +5,7 @@
 
 #include "llmprof/error.h"
 #include "llmprof/frame.h"
+#include "llmprof/trace.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,7 +22,7 @@ void llmprof_spool_close(llmprof_spool *spool); /* NULL is fine */
  * file; what was not recorded is absent.
  *
  * units     pid, unit (number), type ("plain", "timeline", "counters",
- *           "other"), name, tid, start, end
+ *           "other", "operators"), name, tid, start, end
  * counters  a row for each launch whose counters were wanted: pid, launch,
  * unit, kernel (as the linker calls it), device, context, stream, correlation,
  * tid, grid_x, ..., block_z, dynamic_shared (bytes), ordinal, stage, ranges
@@ -31,6 +32,11 @@ void llmprof_spool_close(llmprof_spool *spool); /* NULL is fine */
  * metrics   name, unit: of those columns */
 llmprof_frame *llmprof_spool_frame(llmprof_spool *spool, const char *name,
                                    llmprof_error *err);
+
+/* The units of operators alone as a trace, which a spool that is opened as one
+ * leaves out: a range around each operator of the framework, and what these
+ * launched. NULL on failure, as for a trace. */
+llmprof_trace *llmprof_spool_operators(const char *path, llmprof_error *err);
 
 #ifdef __cplusplus
 }

@@ -55,6 +55,7 @@
 ---@field stages? (string|llmprof.Stage)[]
 ---@field categories? llmprof.Category[] Before those of conf/categories.yaml
 ---@field nsys? llmprof.Config.nsys
+---@field collector? llmprof.Config.collector
 ---@field ncu? llmprof.Config.ncu
 ---@field top_n? llmprof.Config.top_n
 ---@field report? string[]
@@ -1074,14 +1075,15 @@ function Groups:mean(column) end
 ---@class llmprof.results.range_counters
 ---@field dram_bytes? integer Bytes
 ---@field dram_percent? number 0 to 100, as ncu gives it
----@field duration_ns? number Under ncu; ns
+---@field duration_ns? number While it was measured; ns
 ---@field flop? { fp16?: number, fp32?: number, fp64?: number, tensor?: number, total?: number } FLOP by kind; fp64, fp32 and fp16 of the vector units
 ---@field intensity? number FLOP per byte of DRAM
 ---@field memory_percent? number 0 to 100, as ncu gives it
 ---@field occurrence integer Among those measured of the range
----@field range? string Of NVTX; domain:name outside the default one
+---@field range? string Of NVTX, domain:name outside the default one; CUDA graph N
 ---@field sm_percent? number 0 to 100, as ncu gives it
 ---@field stage? string It is in
+---@field tensor_percent? number 0 to 100, as ncu gives it
 
 ---@class llmprof.results.rank
 ---@field bubble_ns? number It worked on nothing, another stage of its pipeline did; ns

@@ -34,13 +34,16 @@ from workload_client import Load, complaint_of, model_name, send_at, send_round
 from workload_common import MISSING, USAGE, WorkloadError, first_line
 from workload_load import ARRIVALS, FIRST_TOKEN, Lengths, Prompts, RequestFile
 from workload_scrape import Scraper, parse_names
-from workload_server import Attached, Endpoint, Server, end_on_signals
+from workload_server import Attached, Endpoint, Server, end_on_signals, wait_for
 
 # Seconds from SIGTERM to SIGKILL where nothing is to be kept any more.
 HURRY = 3
 
 # Seconds in which a server that closes its connections has died, if it does.
 DEATH = 2
+
+# What a program of --await answers 200 to.
+AWAITED = "/health"
 
 # Commands around the window, as JSON lists of words.
 WINDOW = OPEN, CLOSE = "LLMPROF_WINDOW_OPEN", "LLMPROF_WINDOW_CLOSE"
@@ -98,6 +101,9 @@ def add_server_options(parser: common.Parser) -> None:
                        metavar="URL", help="a server behind it, which has the window, the page "
                        "and the model; the programs of --also are these, in their order")
     group.add_argument("--peer-health", default="/health", metavar="PATH")
+    group.add_argument("--await", type=typed(Endpoint), action="append", default=[],
+                       dest="awaited", metavar="URL", help="a program whose /health answers 200 "
+                       "before requests are sent")
     group.add_argument("--health", default="/health", help="answers 200 once it is ready")
     group.add_argument("--ready-timeout", type=common.whole(1), default=900, metavar="S")
     group.add_argument("--stop-timeout", type=common.whole(0), default=60, metavar="S",
@@ -112,6 +118,8 @@ def add_server_options(parser: common.Parser) -> None:
     group.add_argument("--start-path", default="", help="a POST that opens it")
     group.add_argument("--start-body", default="", metavar="JSON")
     group.add_argument("--stop-path", default="", help="a POST that closes it")
+    group.add_argument("--window-timeout", type=common.whole(1), default=300, metavar="S",
+                       help="of each command that opens or closes somebody's capture")
     group.add_argument("--counter-rounds", type=common.whole(0), default=1,
                        help="rounds in a second window, whose times are nowhere, where "
                             f"{COUNTERS} asks for one")
@@ -177,7 +185,8 @@ class Capture:
     """Whoever captures a server that is not ours: the commands in the environment that open
     and close its window. Without them it does nothing."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float) -> None:
+        self.patience = patience
         self.commands = {name: word_list(os.environ[name]) for name in WINDOW
                          if name in os.environ}
 
@@ -190,17 +199,32 @@ class Capture:
         if not argv:
             return None
         try:
-            done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, check=False)
+            status, said = self.carry_out(argv)
         except OSError as error:
             return f"'{argv[0]}' cannot be started: {error.strerror}"
-        said = done.stdout.decode("utf-8", "replace")
         print(said, end="" if said.endswith("\n") or not said else "\n", flush=True)
         lines = [line.strip() for line in said.splitlines() if line.strip()]
-        what = " ".join(argv[1:2])
-        return None if done.returncode == 0 else (
-            f"{os.path.basename(argv[0])} {what} ended with exit status {done.returncode}"
-            + (f": {lines[0]}" if lines else ""))
+        return None if status == 0 else (
+            f"{os.path.basename(argv[0])} {' '.join(argv[1:2])} "
+            + (f"did not end within {self.patience:g} s and was ended" if status is None
+               else f"ended with exit status {status}") + (f": {lines[0]}" if lines else ""))
+
+    def carry_out(self, argv: Sequence[str]) -> Tuple[Optional[int], str]:
+        """Its exit status, None when it took too long, and what it printed. What it leaves
+        running may hold its output open, and is not waited for."""
+        with tempfile.TemporaryFile() as output:
+            child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output,
+                                     stderr=subprocess.STDOUT, start_new_session=True)
+            status: Optional[int] = None
+            try:
+                status = child.wait(self.patience)
+            except subprocess.TimeoutExpired:
+                pass
+            finally:
+                if child.returncode is None:
+                    foreign.end_group(child)
+            output.seek(0)
+            return status, output.read().decode("utf-8", "replace")
 
 
 class Window:
@@ -209,7 +233,7 @@ class Window:
 
     def __init__(self, args: argparse.Namespace):
         self.args = args
-        self.capture = Capture()
+        self.capture = Capture(args.window_timeout)
         self.urls = args.peer or [args.url]
         self.scraper = Scraper(self.urls[-1], args.metrics_path, args.names)
         self.complaints: List[str] = []
@@ -239,7 +263,7 @@ class Window:
     def close(self) -> None:
         wrong = self.capture.run(CLOSE)
         if wrong:
-            self.failure = wrong
+            self.failure = self.failure or wrong
             print(f"serve.py: {wrong}", file=sys.stderr)
 
     def again(self) -> bool:
@@ -261,9 +285,19 @@ class Window:
         try:
             self.scraper.__exit__()
             if kind is None:
-                self.switch(self.args.stop_path, "")
+                self.stop()
         finally:
             self.close()
+
+    def stop(self) -> None:
+        """A server that has died cannot be told: what was answered until then stays."""
+        try:
+            self.switch(self.args.stop_path, "")
+        except WorkloadError as error:
+            self.failure = str(error)
+        except (OSError, http.client.HTTPException) as error:
+            self.failure = (f"the server did not answer to {self.args.stop_path}: "
+                            f"{first_line(error)}")
 
 
 # ---- the load ----
@@ -405,8 +439,21 @@ class Together:
             patience = 0
 
 
+def await_programs(args: argparse.Namespace, programs: Sequence[Server]) -> None:
+    """Until those of --await are ready, while ours live."""
+    def check() -> None:
+        for one in programs:
+            one.check_alive()
+
+    for url in args.awaited:
+        last = wait_for(url, AWAITED, args.ready_timeout, check)
+        if last:
+            raise WorkloadError(f"{url.host}:{url.port} was not ready after "
+                                f"{args.ready_timeout:g} s ({last})")
+
+
 def profile(args: argparse.Namespace, server: Union[Server, Attached],
-            peers: Sequence[Union[Server, Attached]],
+            peers: Sequence[Union[Server, Attached]], others: Sequence[Server],
             folder: Optional[Path]) -> Tuple[Record, Optional[str]]:
     """metrics.json, and what failed although there is one."""
     source = source_of(args)
@@ -415,6 +462,7 @@ def profile(args: argparse.Namespace, server: Union[Server, Attached],
     server.start(is_first=bool(peers) or not args.also)
     server.wait_until_ready(args.health, args.ready_timeout)
     together = Together([server, *peers])
+    await_programs(args, [*others, *([server] if isinstance(server, Server) else [])])
     try:
         model = model_name(args.peer[-1] if args.peer else args.url,
                            args.ready_timeout if args.also else 0)
@@ -495,7 +543,7 @@ def main(argv: Sequence[str]) -> None:
     try:
         for i, other in enumerate(others):
             other.start(is_first=i == 0 or i < len(args.peer))
-        metrics, failure = profile(args, server, peers, folder)
+        metrics, failure = profile(args, server, peers, others, folder)
         patience = args.stop_timeout
     finally:
         for one in [server, *others]:

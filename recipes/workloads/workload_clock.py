@@ -140,6 +140,22 @@ def capture_window(torch: Any, device: Any) -> Iterator[None]:
     torch.cuda.cudart().cudaProfilerStop()
 
 
+# The range around a repeat whose operators are ranges.
+OPERATORS = "operators"
+
+
+@contextlib.contextmanager
+def operator_ranges(torch: Any) -> Iterator[None]:
+    """The range OPERATORS, in which PyTorch makes one of each operator: a profiler that
+    records launches and ranges then knows which operator launched what."""
+    torch.cuda.synchronize()
+    torch.cuda.nvtx.range_push(OPERATORS)
+    with torch.autograd.profiler.emit_nvtx(record_shapes=True):
+        yield
+    torch.cuda.synchronize()
+    torch.cuda.nvtx.range_pop()
+
+
 def summary(repeat: Dict[str, Any]) -> str:
     """A repeat in one line, for the terminal."""
     parts = [f"repeat {repeat['index']}"]

@@ -183,6 +183,11 @@ def operators_wanted() -> bool:
     return os.environ.get("LLMPROF_OPERATORS") == "1"
 
 
+def marks_wanted() -> bool:
+    """Are the operators to be ranges, in a repeat after those that are measured?"""
+    return os.environ.get("LLMPROF_OPERATOR_RANGES") == "1"
+
+
 # ---- PyTorch and the device ----
 
 def require_torch() -> Any:

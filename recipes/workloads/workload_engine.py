@@ -14,8 +14,8 @@ from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 import torch
 
 import workload_common as common
-from workload_clock import (Clock, ProfilerClock, QuietClock, capture_window, profile,
-                            summary)
+from workload_clock import (Clock, ProfilerClock, QuietClock, capture_window, operator_ranges,
+                            profile, summary)
 from workload_common import WorkloadError
 from workload_decoder import Decoder, DynamicCache, StaticCache
 from workload_inputs import Batch
@@ -254,6 +254,15 @@ class Loop:
         return made
 
 
+    def mark_operators(self) -> None:
+        """The same once more, each operator in a range of its own."""
+        self.args.new_tokens = min(self.args.new_tokens, PROFILED_TOKENS)
+        with operator_ranges(torch):
+            for _, repeat, inputs, _ in self.each():
+                if repeat == 1:
+                    self.generate(inputs, Clock(torch, self.device, self.sync))
+
+
 def digest(tokens: torch.Tensor) -> str:
     """Of the generated tokens, to see whether two runs said the same."""
     rows = "\n".join(" ".join(map(str, row)) for row in tokens.tolist())
@@ -298,6 +307,8 @@ def execute(program: str, args: argparse.Namespace, loop: Loop, model: Dict[str,
     if output:
         common.write_json(output / "metrics.json",
                           metrics(program, args, loop, model, tokens, repeats))
+    if loop.device.type == "cuda" and common.marks_wanted():
+        loop.mark_operators()
 
 
 def start(args: argparse.Namespace) -> Tuple[torch.device, torch.dtype]:

@@ -145,7 +145,7 @@ def prepare(folder):
              "parquet": os.path.join(folder, "kernels.parquet")}
     tile = os.path.join(folder, "tile.sqlite")
     if os.path.exists(tile) and not os.path.exists(words["recorded"]):
-        shutil.copytree(os.path.join(ROOT, "recipes/recorded/deepseek_ocr"), words["recorded"],
+        shutil.copytree(os.path.join(ROOT, "tests/fixtures/deepseek_ocr"), words["recorded"],
                         ignore=shutil.ignore_patterns("run.sqlite"))
         os.link(tile, os.path.join(words["recorded"], "run.sqlite"))
     if os.path.exists(tile) and not os.path.exists(words["parquet"]):

@@ -3,7 +3,8 @@
  * $LLMPROF_COLLECTOR_DIR, as the collector would. Where llmprof listens on
  * $LLMPROF_COLLECTOR_SOCKET it is asked, after two repeats, for the launches to
  * measure, which then have counters. The first of the two is plain where
- * STANDIN_PLAIN is set. */
+ * STANDIN_PLAIN is set; with STANDIN_GRAPH there is a kernel of a graph. A unit
+ * of operators follows where it is asked for. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +92,25 @@ static void put_counters(spool_maker *m, char *line, uint32_t number) {
   spool_put(m, SPOOL_COUNTERS, &c, sizeof c, pairs, c.values * sizeof *pairs);
 }
 
+/* Of "*|STAGE|ORDINALS": one launch of graph 3. */
+static void put_graph(spool_maker *m, char *line, uint32_t number) {
+  const spool_value pairs[] = {{1, 0, 9000}, {2, 0, 2e6}, {3, 0, 1e6}};
+  const char *graph = strtok(line, "|"), *stage = strtok(NULL, "|");
+  if (!graph || !stage) return;
+  spool_counters c = {.start = COUNTED_FROM + number * 1000,
+                      .end = COUNTED_FROM + number * 1000 + 500,
+                      .launch = number,
+                      .unit = 3,
+                      .context = 1,
+                      .stream = SPOOL_NO_ID,
+                      .tid = (uint32_t)getpid(),
+                      .ranges = spool_put_string(m, stage),
+                      .passes = 1,
+                      .graph = 3,
+                      .values = sizeof pairs / sizeof *pairs};
+  spool_put(m, SPOOL_COUNTERS, &c, sizeof c, pairs, sizeof pairs);
+}
+
 static FILE *call(const char *path) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   int fd = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -116,14 +136,78 @@ static int be_measured(spool_maker *m, const char *socket_path) {
     spool_put_unit(m, i + 1, type, true, begin + REPEAT - 1);
   }
   spool_put_unit(m, 3, SPOOL_UNIT_COUNTERS, false, COUNTED_FROM);
-  static const char launch[] = "launch = ";
+  static const char launch[] = "launch = ", graph[] = "graph = ";
   char line[4096];
   uint32_t number = 0;
   while (fgets(line, sizeof line, parent) && strcmp(line, "go\n") != 0) {
     if (strncmp(line, launch, sizeof launch - 1) == 0)
       put_counters(m, line + sizeof launch - 1, ++number);
+    if (strncmp(line, graph, sizeof graph - 1) == 0)
+      put_graph(m, line + sizeof graph - 1, ++number);
   }
   return fclose(parent);
+}
+
+static void put_node(spool_maker *m) {
+  spool_kernel kernel = {.start = FIRST_REPEAT + 90000,
+                         .end = FIRST_REPEAT + 90500,
+                         .name = spool_put_string(m, "_Z4nodev"),
+                         .context = 1,
+                         .stream = 7,
+                         .correlation = 9999,
+                         .grid = {1, 1, 1},
+                         .block = {32, 1, 1},
+                         .graph_node = 301,
+                         .graph = 3};
+  SPOOL_PUT(m, SPOOL_KERNEL, kernel);
+  spool_end_block(m);
+}
+
+/* ---- operators ---- */
+
+static void put_range(spool_maker *m, const char *text, int64_t begin) {
+  uint32_t tid = (uint32_t)getpid();
+  if (text)
+    spool_put_nvtx(m, SPOOL_NVTX_PUSH, begin, tid, spool_put_string(m, text),
+                   0);
+  else
+    spool_put_nvtx(m, SPOOL_NVTX_POP, begin, tid, 0, 0);
+}
+
+/* As torch's emit_nvtx has them; kernels of the model. */
+static void put_operators(spool_maker *m) {
+  enum {
+    BEGIN = 9500000
+  };
+  static const char *const ranges[] = {
+      "operators",
+      "prefill",
+      "aten::linear, op_id = 1, sizes = [[8, 4], [2, 4]]",
+      "aten::mm, op_id = 2, sizes = [[8, 4], [4, 2]]",
+  };
+  spool_launch launch = {.call = spool_put_string(m, "cudaLaunchKernel_v7000"),
+                         .kernel = spool_put_string(m, "_Z4gemmILi4EEvPfS0_"),
+                         .tid = (uint32_t)getpid(),
+                         .correlation = 9001,
+                         .start = BEGIN + 4100,
+                         .duration = 700};
+  spool_put_unit(m, 4, SPOOL_UNIT_OPERATORS, false, BEGIN);
+  for (int i = 0; i < 4; i++) put_range(m, ranges[i], BEGIN + i * 1000);
+  spool_put_launch(m, &launch);
+  put_range(m, NULL, BEGIN + 5000);
+  put_range(m, NULL, BEGIN + 6000);
+  launch.start += 3000;
+  launch.correlation++;
+  launch.kernel = spool_put_string(m, "_Z3addPf");
+  put_range(m, "aten::add, op_id = 3, sizes = [[8, 2], []]", BEGIN + 7000);
+  spool_put_launch(m, &launch);
+  put_range(m, NULL, BEGIN + 8000);
+  launch.start += 1500;
+  launch.correlation++;
+  spool_put_launch(m, &launch); /* of no operator */
+  put_range(m, NULL, BEGIN + 9000);
+  put_range(m, NULL, BEGIN + 10000);
+  spool_put_unit(m, 4, SPOOL_UNIT_OPERATORS, true, BEGIN + 10000);
 }
 
 static int be_collected(const char *folder, const char *socket_path) {
@@ -131,8 +215,10 @@ static int be_collected(const char *folder, const char *socket_path) {
   spool_maker m = {0};
   snprintf(path, sizeof path, "%s/%d-1%s", folder, getpid(), SPOOL_SUFFIX);
   put_model(&m, (uint32_t)getpid(), socket_path ? 2 : 3);
+  if (getenv("STANDIN_GRAPH")) put_node(&m);
   int failed = save(&m, path);
   if (socket_path) failed |= be_measured(&m, socket_path);
+  if (getenv("LLMPROF_OPERATOR_RANGES")) put_operators(&m);
   spool_put_end(&m);
   failed |= save(&m, path);
   spool_free(&m);

@@ -4,7 +4,7 @@
 # The launcher's SIGTERM is for the command: this waits for it.
 trap '' TERM
 : "${work:?}"
-rank=${OMPI_COMM_WORLD_RANK:-$SLURM_PROCID}
+rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-$SLURM_PROCID}}
 if [[ $rank == "${VICTIM-}" ]]; then exec "$1" exec tests/cluster/victim.lua "$HARM"; fi
 "$@" 2>"$work/each.$rank.err"
 status=$?

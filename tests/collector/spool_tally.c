@@ -67,10 +67,13 @@ static bool take_call(tally *t, const spool_record *r) {
 static bool take_counters(tally *t, const spool_record *r) {
   const spool_counters *c = (const void *)r;
   const spool_value *v = (const void *)((const char *)r + r->fixed);
+  t->graphs += c->graph != 0;
   if (c->error) {
     t->failed++;
+    t->waiting += c->error == SPOOL_ERROR_WAITS;
     return true;
   }
+  t->measured_on[c->device & 1]++;
   if (t->measured < TALLY_VALUES) t->ordinals[t->measured] = c->ordinal;
   t->measured++;
   for (uint32_t i = 0; i < c->values && i < TALLY_VALUES; i++)
@@ -92,6 +95,9 @@ static bool take_record(tally *t, const spool_record *r) {
     return take_call(t, r);
   case SPOOL_COUNTERS:
     return take_counters(t, r);
+  case SPOOL_SAMPLE:
+    t->samples_on[((const spool_sample *)(const void *)r)->device & 1]++;
+    return true;
   case SPOOL_UNIT:
     t->units[unit->type & 7][unit->end & 1]++;
     return true;

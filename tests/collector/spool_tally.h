@@ -15,12 +15,15 @@ enum {
 
 typedef struct tally {
   unsigned blocks;
-  size_t torn;                     /* bytes after the last good block */
-  uint64_t kinds[TALLY_KINDS];     /* records of each kind */
-  uint64_t events[8];              /* NVTX events of each type */
-  uint64_t units[8][2];            /* begins and ends of each type */
-  uint64_t drops[8];               /* lost, by kind */
-  uint64_t measured, failed;       /* records of counters */
+  size_t torn;                 /* bytes after the last good block */
+  uint64_t kinds[TALLY_KINDS]; /* records of each kind */
+  uint64_t events[8];          /* NVTX events of each type */
+  uint64_t units[8][2];        /* begins and ends of each type */
+  uint64_t drops[8];           /* lost, by kind */
+  uint64_t measured, failed;   /* records of counters */
+  uint64_t graphs, waiting;    /* of these, of graphs; that may wait */
+  uint64_t measured_on[2];     /* by device */
+  uint64_t samples_on[2];
   double values[TALLY_VALUES];     /* of the last measured launch */
   uint32_t ordinals[TALLY_VALUES]; /* of the measured launches */
   uint64_t blob[2];                /* of the first event that has one */

@@ -10,6 +10,13 @@ typedef struct standin_kernel {
   const char *name;
 } standin_kernel;
 
+/* What a CUgraphExec points to. */
+typedef struct standin_graph {
+  unsigned number; /* as CUPTI has it */
+  unsigned count;
+  const standin_kernel *kernels[4];
+} standin_graph;
+
 typedef struct standin_launch {
   const standin_kernel *kernel;
   unsigned grid[3], block[3];
@@ -19,13 +26,20 @@ typedef struct standin_launch {
 /* Set by the stand-in of libcupti when it is loaded. */
 typedef struct standin_hooks {
   void (*launch)(const standin_launch *launch, bool enters);
+  void (*graph)(const standin_graph *graph, bool enters);
   void (*profiler)(bool starts, bool enters);
-  void (*context)(bool created);
+  void (*context)(CUcontext context, bool created);
 } standin_hooks;
 
 extern standin_hooks standin;
 
-/* The one context. */
+enum {
+  STANDIN_DEVICES = 2
+};
+
+/* The calling thread's context, the first one unless it set another; and its
+ * device, which is its number, too. */
 CUcontext standin_context(void);
+unsigned standin_device(CUcontext context);
 
 #endif

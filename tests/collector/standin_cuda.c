@@ -1,6 +1,6 @@
-/* A stand-in for libcuda.so.1: one device, one context, kernels that do
- * nothing. cuInit loads the library of CUDA_INJECTION64_PATH, as the driver
- * does. */
+/* A stand-in for libcuda.so.1: two devices with a context each, kernels that do
+ * nothing. The second context is made when it is first set. cuInit loads the
+ * library of CUDA_INJECTION64_PATH, as the driver does. */
 #include <cudaProfiler.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -11,10 +11,15 @@
 #include "standin.h"
 
 standin_hooks standin;
-static int context;
+static int contexts[STANDIN_DEVICES];
+static _Thread_local unsigned current;
 
 CUcontext standin_context(void) {
-  return (CUcontext)(void *)&context;
+  return (CUcontext)(void *)&contexts[current];
+}
+
+unsigned standin_device(CUcontext context) {
+  return (unsigned)((int *)(void *)context - contexts);
 }
 
 static void inject(void) {
@@ -24,7 +29,7 @@ static void inject(void) {
   int (*begin)(void);
   memcpy(&begin, &found, sizeof begin);
   if (found) begin();
-  if (standin.context) standin.context(true);
+  if (standin.context) standin.context(standin_context(), true);
 }
 
 CUresult cuInit(unsigned flags) {
@@ -44,8 +49,26 @@ CUresult cuCtxGetCurrent(CUcontext *out) {
   return CUDA_SUCCESS;
 }
 
+/* Of a device, for what is its context here. */
+CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice device) {
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  static bool made[STANDIN_DEVICES] = {true};
+  if (device < 0 || device >= STANDIN_DEVICES) return CUDA_ERROR_INVALID_DEVICE;
+  *out = (CUcontext)(void *)&contexts[device];
+  pthread_mutex_lock(&lock);
+  if (!made[device] && standin.context) standin.context(*out, true);
+  made[device] = true;
+  pthread_mutex_unlock(&lock);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuCtxSetCurrent(CUcontext context) {
+  current = standin_device(context);
+  return CUDA_SUCCESS;
+}
+
 CUresult cuCtxGetDevice(CUdevice *out) {
-  *out = 0;
+  *out = (CUdevice)current;
   return CUDA_SUCCESS;
 }
 
@@ -55,7 +78,8 @@ CUresult cuCtxSynchronize(void) {
 
 CUresult cuDeviceGet(CUdevice *out, int ordinal) {
   *out = ordinal;
-  return ordinal == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+  return ordinal >= 0 && ordinal < STANDIN_DEVICES ? CUDA_SUCCESS
+                                                   : CUDA_ERROR_INVALID_DEVICE;
 }
 
 CUresult cuDeviceGetName(char *out, int size, CUdevice device) {
@@ -78,8 +102,9 @@ CUresult cuDeviceTotalMem(size_t *out, CUdevice device) {
 
 CUresult cuDeviceGetAttribute(int *out, CUdevice_attribute which,
                               CUdevice device) {
-  (void)device;
-  *out = which == CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE ? 50 << 20 : 132;
+  *out = which == CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE ? 50 << 20
+         : which == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID  ? device + 1
+                                                    : 132;
   return CUDA_SUCCESS;
 }
 
@@ -115,6 +140,13 @@ CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
                            shared};
   if (standin.launch) standin.launch(&launch, true);
   if (standin.launch) standin.launch(&launch, false);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream) {
+  (void)stream;
+  if (standin.graph) standin.graph((const void *)graph, true);
+  if (standin.graph) standin.graph((const void *)graph, false);
   return CUDA_SUCCESS;
 }
 

@@ -34,7 +34,12 @@ static uint8_t *buffer;
 static size_t buffer_size, buffer_used;
 static size_t dropped;
 static atomic_uint correlation;
-static atomic_uint ranges; /* that the profiler has seen since its start */
+
+/* The range profiler of each context. */
+static struct {
+  atomic_uint ranges; /* that it has seen since its start */
+  atomic_bool user;   /* they are pushed */
+} profilers[STANDIN_DEVICES];
 
 /* The result that the environment wants of a function. */
 static CUptiResult result_of(const char *function) {
@@ -85,7 +90,7 @@ static uint64_t ticks(void) {
   return now() + atomic_fetch_add(&ticked, 1) % 2;
 }
 
-static void add_kernel(const standin_launch *l, uint32_t id) {
+static void add_kernel(const standin_launch *l, uint32_t id, uint32_t graph) {
   CUpti_ActivityKernel10 k = {
       .kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
       .registersPerThread = 32,
@@ -98,8 +103,11 @@ static void add_kernel(const standin_launch *l, uint32_t id) {
       .blockZ = (int32_t)l->block[2],
       .dynamicSharedMemory = (int32_t)l->shared,
       .correlationId = id,
-      .contextId = 1,
+      .deviceId = standin_device(standin_context()),
+      .contextId = standin_device(standin_context()) + 1,
       .streamId = 7,
+      .graphId = graph,
+      .graphNodeId = graph ? graph * 100 : 0,
       .name = l->kernel->name,
   };
   k.end = k.start + 1000;
@@ -121,39 +129,50 @@ static void add_call(CUpti_ActivityKind kind, uint32_t cbid, uint32_t id) {
 
 /* ---- what happens in the driver ---- */
 
-static void tell(uint32_t cbid, bool enters, const standin_launch *l,
-                 uint32_t id) {
-  cuLaunchKernel_params p = {0};
+static void tell(uint32_t cbid, bool enters, const char *name,
+                 const void *params, uint32_t id) {
   CUpti_CallbackData data = {
       .callbackSite = enters ? CUPTI_API_ENTER : CUPTI_API_EXIT,
-      .functionParams = &p,
-      .symbolName = l ? l->kernel->name : NULL,
+      .functionParams = params,
+      .symbolName = name,
       .context = standin_context(),
-      .contextUid = 1,
+      .contextUid = standin_device(standin_context()) + 1,
       .correlationId = id,
   };
-  if (!callback || !atomic_load(&enabled[cbid])) return;
-  if (l) {
-    p.gridDimX = l->grid[0];
-    p.gridDimY = l->grid[1];
-    p.gridDimZ = l->grid[2];
-    p.blockDimX = l->block[0];
-    p.blockDimY = l->block[1];
-    p.blockDimZ = l->block[2];
-    p.sharedMemBytes = l->shared;
-  }
-  callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, cbid, &data);
+  if (callback && atomic_load(&enabled[cbid]))
+    callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, cbid, &data);
+}
+
+static void tell_launch(uint32_t cbid, bool enters, const standin_launch *l,
+                        uint32_t id) {
+  const cuLaunchKernel_params p = {
+      .gridDimX = l->grid[0],
+      .gridDimY = l->grid[1],
+      .gridDimZ = l->grid[2],
+      .blockDimX = l->block[0],
+      .blockDimY = l->block[1],
+      .blockDimZ = l->block[2],
+      .sharedMemBytes = l->shared,
+  };
+  tell(cbid, enters, l->kernel->name, &p, id);
+}
+
+/* An automatic range for each launch; none for kernels of graphs. */
+static void count_range(void) {
+  unsigned device = standin_device(standin_context());
+  if (!atomic_load(&profilers[device].user))
+    atomic_fetch_add(&profilers[device].ranges, 1);
 }
 
 static void on_launch(const standin_launch *l, bool enters) {
   static _Thread_local uint32_t id;
   uint32_t cbid = CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel;
   if (enters) id = atomic_fetch_add(&correlation, 1) + 1;
-  tell(cbid, enters, l, id);
+  if (!enters) count_range();
+  tell_launch(cbid, enters, l, id);
   if (enters) return;
-  atomic_fetch_add(&ranges, 1);
   pthread_mutex_lock(&lock);
-  if (atomic_load(&kernels_on)) add_kernel(l, id);
+  if (atomic_load(&kernels_on)) add_kernel(l, id, 0);
   /* As from a call of the runtime, which comes after the driver's. */
   if (atomic_load(&recorded[cbid])) {
     add_call(CUPTI_ACTIVITY_KIND_DRIVER, cbid, id);
@@ -164,14 +183,28 @@ static void on_launch(const standin_launch *l, bool enters) {
   pthread_mutex_unlock(&lock);
 }
 
+static void on_graph(const standin_graph *g, bool enters) {
+  static _Thread_local uint32_t id;
+  const cuGraphLaunch_params p = {.hGraph = (CUgraphExec)(void *)(uintptr_t)g};
+  if (enters) id = atomic_fetch_add(&correlation, 1) + 1;
+  tell(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, enters, NULL, &p, id);
+  if (enters) return;
+  pthread_mutex_lock(&lock);
+  for (unsigned i = 0; atomic_load(&kernels_on) && i < g->count; i++) {
+    const standin_launch l = {g->kernels[i], {16, 1, 1}, {64, 1, 1}, 0};
+    add_kernel(&l, id, g->number);
+  }
+  pthread_mutex_unlock(&lock);
+}
+
 static void on_profiler(bool starts, bool enters) {
   tell(starts ? CUPTI_DRIVER_TRACE_CBID_cuProfilerStart
               : CUPTI_DRIVER_TRACE_CBID_cuProfilerStop,
-       enters, NULL, 0);
+       enters, NULL, NULL, 0);
 }
 
-static void on_context(bool created) {
-  CUpti_ResourceData data = {.context = standin_context()};
+static void on_context(CUcontext context, bool created) {
+  CUpti_ResourceData data = {.context = context};
   if (callback)
     callback(NULL, CUPTI_CB_DOMAIN_RESOURCE,
              created ? CUPTI_CBID_RESOURCE_CONTEXT_CREATED
@@ -180,7 +213,7 @@ static void on_context(bool created) {
 }
 
 __attribute__((constructor)) static void hook(void) {
-  standin = (standin_hooks){on_launch, on_profiler, on_context};
+  standin = (standin_hooks){on_launch, on_graph, on_profiler, on_context};
 }
 
 /* ---- general ---- */
@@ -245,14 +278,18 @@ CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t id,
 }
 
 CUptiResult cuptiGetContextId(CUcontext context, uint32_t *id) {
-  (void)context;
-  *id = 1;
+  *id = standin_device(context) + 1;
   return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiGetDeviceId(CUcontext context, uint32_t *id) {
-  (void)context;
-  *id = 0;
+  *id = standin_device(context);
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiGetGraphExecId(CUgraphExec graph, uint32_t *id) {
+  const standin_graph *g = (const void *)graph;
+  *id = g->number;
   return CUPTI_SUCCESS;
 }
 
@@ -341,13 +378,9 @@ SUCCEEDS(cuptiProfilerInitialize, CUpti_Profiler_Initialize_Params)
 SUCCEEDS(cuptiProfilerHostDeinitialize, CUpti_Profiler_Host_Deinitialize_Params)
 SUCCEEDS(cuptiProfilerHostGetConfigImage,
          CUpti_Profiler_Host_GetConfigImage_Params)
-SUCCEEDS(cuptiRangeProfilerSetConfig, CUpti_RangeProfiler_SetConfig_Params)
 SUCCEEDS(cuptiRangeProfilerDisable, CUpti_RangeProfiler_Disable_Params)
 SUCCEEDS(cuptiRangeProfilerDecodeData, CUpti_RangeProfiler_DecodeData_Params)
-SUCCEEDS(cuptiRangeProfilerCounterDataImageInitialize,
-         CUpti_RangeProfiler_CounterDataImage_Initialize_Params)
 SUCCEEDS(cuptiRangeProfilerPushRange, CUpti_RangeProfiler_PushRange_Params)
-SUCCEEDS(cuptiRangeProfilerPopRange, CUpti_RangeProfiler_PopRange_Params)
 SUCCEEDS(cuptiRangeProfilerStop, CUpti_RangeProfiler_Stop_Params)
 SUCCEEDS(cuptiPmSamplingDisable, CUpti_PmSampling_Disable_Params)
 SUCCEEDS(cuptiPmSamplingSetConfig, CUpti_PmSampling_SetConfig_Params)
@@ -387,7 +420,8 @@ CUptiResult cuptiProfilerHostGetConfigImageSize(
 CUptiResult
 cuptiProfilerHostGetNumOfPasses(CUpti_Profiler_Host_GetNumOfPasses_Params *p) {
   MAY_FAIL();
-  p->numOfPasses = 1;
+  const char *passes = getenv("STANDIN_PASSES");
+  p->numOfPasses = passes ? (size_t)atoi(passes) : 1;
   return CUPTI_SUCCESS;
 }
 
@@ -403,7 +437,35 @@ CUptiResult cuptiProfilerHostEvaluateToGpuValues(
 
 CUptiResult cuptiRangeProfilerEnable(CUpti_RangeProfiler_Enable_Params *p) {
   MAY_FAIL();
-  p->pRangeProfilerObject = (void *)&ranges;
+  p->pRangeProfilerObject = (void *)&profilers[standin_device(p->ctx)];
+  return CUPTI_SUCCESS;
+}
+
+static unsigned profiler_of(const CUpti_RangeProfiler_Object *object) {
+  for (unsigned i = 0; i < STANDIN_DEVICES; i++)
+    if ((const void *)&profilers[i] == (const void *)object) return i;
+  abort();
+}
+
+CUptiResult
+cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Params *p) {
+  MAY_FAIL();
+  atomic_store(&profilers[profiler_of(p->pRangeProfilerObject)].user,
+               p->range == CUPTI_UserRange);
+  return CUPTI_SUCCESS;
+}
+
+/* An image knows whose it is. */
+CUptiResult cuptiRangeProfilerCounterDataImageInitialize(
+    CUpti_RangeProfiler_CounterDataImage_Initialize_Params *p) {
+  MAY_FAIL();
+  p->pCounterData[0] = (uint8_t)profiler_of(p->pRangeProfilerObject);
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiRangeProfilerPopRange(CUpti_RangeProfiler_PopRange_Params *p) {
+  MAY_FAIL();
+  atomic_fetch_add(&profilers[profiler_of(p->pRangeProfilerObject)].ranges, 1);
   return CUPTI_SUCCESS;
 }
 
@@ -415,26 +477,35 @@ CUptiResult cuptiRangeProfilerGetCounterDataSize(
 }
 
 CUptiResult cuptiRangeProfilerStart(CUpti_RangeProfiler_Start_Params *p) {
-  (void)p;
   MAY_FAIL();
-  atomic_store(&ranges, 0);
+  atomic_store(&profilers[profiler_of(p->pRangeProfilerObject)].ranges, 0);
   return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiRangeProfilerGetCounterDataInfo(
     CUpti_RangeProfiler_GetCounterDataInfo_Params *p) {
   MAY_FAIL();
-  p->numTotalRanges = atomic_load(&ranges);
+  const char *none = getenv("STANDIN_NO_DATA");
+  unsigned whose = p->pCounterDataImage[0];
+  p->numTotalRanges = none && atomic_load(&profilers[whose].user)
+                          ? 0
+                          : atomic_load(&profilers[whose].ranges);
   return CUPTI_SUCCESS;
 }
 
 /* ---- samples ---- */
 
-static atomic_uint sampled;
+static atomic_uint sampled[STANDIN_DEVICES];
+static _Thread_local const void *looked_at; /* whose samples were decoded */
+
+static atomic_uint *samples_of(CUpti_PmSampling_Object *object) {
+  return (void *)object;
+}
 
 CUptiResult cuptiPmSamplingEnable(CUpti_PmSampling_Enable_Params *p) {
   MAY_FAIL();
-  p->pPmSamplingObject = (void *)&sampled;
+  if (p->deviceIndex >= STANDIN_DEVICES) return CUPTI_ERROR_INVALID_DEVICE;
+  p->pPmSamplingObject = (void *)&sampled[p->deviceIndex];
   return CUPTI_SUCCESS;
 }
 
@@ -454,16 +525,16 @@ CUptiResult cuptiPmSamplingGetCounterDataSize(
 
 CUptiResult cuptiPmSamplingCounterDataImageInitialize(
     CUpti_PmSampling_CounterDataImage_Initialize_Params *p) {
-  (void)p;
   MAY_FAIL();
-  atomic_store(&sampled, 0);
+  atomic_store(samples_of(p->pPmSamplingObject), 0);
   return CUPTI_SUCCESS;
 }
 
 /* Ten samples each time. */
 CUptiResult cuptiPmSamplingDecodeData(CUpti_PmSampling_DecodeData_Params *p) {
   MAY_FAIL();
-  atomic_store(&sampled, 10);
+  looked_at = p->pPmSamplingObject;
+  atomic_store(samples_of(p->pPmSamplingObject), 10);
   p->decodeStopReason = CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS;
   p->overflow = getenv("STANDIN_OVERFLOW") != NULL;
   return CUPTI_SUCCESS;
@@ -472,7 +543,7 @@ CUptiResult cuptiPmSamplingDecodeData(CUpti_PmSampling_DecodeData_Params *p) {
 CUptiResult cuptiPmSamplingGetCounterDataInfo(
     CUpti_PmSampling_GetCounterDataInfo_Params *p) {
   MAY_FAIL();
-  p->numCompletedSamples = atomic_load(&sampled);
+  p->numCompletedSamples = atomic_load((const atomic_uint *)looked_at);
   return CUPTI_SUCCESS;
 }
 

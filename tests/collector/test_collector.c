@@ -262,11 +262,16 @@ static void test_last_thread(void **state) {
 #ifdef __SANITIZE_THREAD__
   skip();
 #endif
-  outcome out =
-      run((setting){.how = "thread", .launches = "10", .threads = "1"});
-  expect_exit(&out, 0);
-  assert_string_equal(out.spools[0].end, "exit");
-  forget(&out);
+  /* nor do its threads for units by time and for samples */
+  static const char *const plans[] = {"", "unit.by = time\n",
+                                      "samples.hz = 1000\n"};
+  for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+    outcome out = run((setting){
+        .how = "thread", .launches = "10", .threads = "1", .plan = plans[i]});
+    expect_exit(&out, 0);
+    assert_string_equal(out.spools[0].end, "exit");
+    forget(&out);
+  }
 }
 
 static void test_fork(void **state) {
@@ -372,6 +377,28 @@ static void test_before_the_window(void **state) {
   forget(&out);
 }
 
+/* A unit that the order of the plan knows nothing of; what comes after it is in
+ * none. */
+static void test_operators(void **state) {
+  (void)state;
+  outcome out =
+      run((setting){.how = "exit",
+                    .launches = "10",
+                    .threads = "1",
+                    .variable = "VICTIM_OPERATORS",
+                    .value = "1",
+                    .plan = BY_RANGE "unit.operators = operators\n"
+                                     "units = plain:1 timeline:1 skip\n"});
+  const tally *t = &out.spools[0];
+  expect_exit(&out, 4);
+  assert_int_equal(t->units[SPOOL_UNIT_TIMELINE][1], 1);
+  assert_int_equal(t->units[SPOOL_UNIT_OTHER][1], 2);
+  assert_int_equal(t->units[SPOOL_UNIT_OPERATORS][0], 1);
+  assert_int_equal(t->units[SPOOL_UNIT_OPERATORS][1], 1);
+  assert_int_equal(t->kinds[SPOOL_KERNEL], 12 + 4);
+  forget(&out);
+}
+
 static void test_counters(void **state) {
   (void)state;
   outcome out = run((setting){.how = "exit",
@@ -397,6 +424,101 @@ static void test_counters(void **state) {
   assert_true(tally_has(t, "measured/decode"));
   assert_true(tally_has(t, "metric_missing"));
   assert_true(tally_has(t, "communication"));
+  forget(&out);
+}
+
+#define COUNT_GRAPHS                                      \
+  "units = timeline:2 counters:1 plain:1\nmetric = one\n" \
+  "launch = _Z4gemmPf|4,1,1|*|*|decode|0-4\n"             \
+  "graph = *|decode|1-2\ngraph = *|prefill\n"
+
+/* Launches of a graph are measured as one, those that wait for others never. */
+static void test_graphs(void **state) {
+  (void)state;
+  outcome out = run((setting){.how = "exit",
+                              .launches = "20",
+                              .threads = "1",
+                              .plan = BY_RANGE COUNT_GRAPHS,
+                              .variable = "VICTIM_GRAPHS",
+                              .value = "1"});
+  const tally *t = &out.spools[0];
+  expect_exit(&out, 4);
+  assert_int_equal(t->measured, 5 + 2);
+  assert_int_equal(t->graphs, 2);
+  assert_int_equal(t->failed, 0);
+  assert_int_equal(t->ordinals[5], 1);
+  assert_int_equal(t->ordinals[6], 2);
+  assert_false(tally_has(t, "graph_refused"));
+  forget(&out);
+}
+
+/* Graph 6 has a collective, 7 comes in a process with some and was never seen.
+ */
+static void test_graphs_that_wait(void **state) {
+  (void)state;
+  outcome out =
+      run((setting){.how = "exit",
+                    .launches = "20",
+                    .threads = "1",
+                    .plan = BY_RANGE "units = timeline:3 counters:1\n"
+                                     "metric = one\ngraph = *|decode|0\n",
+                    .variable = "VICTIM_GRAPHS",
+                    .value = "1"});
+  const tally *t = &out.spools[0];
+  expect_exit(&out, 4);
+  assert_int_equal(t->measured, 1);
+  assert_int_equal(t->graphs, 3);
+  assert_int_equal(t->waiting, 2);
+  forget(&out);
+}
+
+/* What refuses ranges around graphs does so once, and kernels are measured as
+ * ever. */
+static void test_graphs_refused(void **state) {
+  static const struct {
+    const char *variable, *value;
+    unsigned graphs;
+  } cases[] = {
+      {"STANDIN_FAIL", "cuptiRangeProfilerPushRange=999", 0},
+      {"STANDIN_FAIL", "cuptiRangeProfilerPopRange=999", 1},
+      {"STANDIN_NO_DATA", "1", 1},
+      {"STANDIN_PASSES", "2", 0},
+  };
+  (void)state;
+  setenv("VICTIM_GRAPHS", "1", 1);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    outcome out = run((setting){.how = "exit",
+                                .launches = "20",
+                                .threads = "1",
+                                .plan = BY_RANGE COUNT_GRAPHS,
+                                .variable = cases[i].variable,
+                                .value = cases[i].value});
+    const tally *t = &out.spools[0];
+    expect_exit(&out, 4);
+    assert_int_equal(t->measured, 5);
+    assert_int_equal(t->graphs, cases[i].graphs);
+    assert_int_equal(t->failed, cases[i].graphs);
+    assert_true(tally_has(t, "graph_refused"));
+    forget(&out);
+  }
+  unsetenv("VICTIM_GRAPHS");
+}
+
+/* Two threads with a GPU each: both are measured, by their own profilers. */
+static void test_contexts(void **state) {
+  (void)state;
+  outcome out = run((setting){.how = "exit",
+                              .launches = "40",
+                              .threads = "2",
+                              .plan = "units = counters\nmetric = one\n"
+                                      "launch = _Z4gemmPf|4,1,1|*|*|decode|*\n",
+                              .variable = "VICTIM_GPUS",
+                              .value = "1"});
+  const tally *t = &out.spools[0];
+  expect_exit(&out, 4);
+  assert_int_equal(t->failed, 0);
+  assert_int_equal(t->measured_on[0], 4 * 40);
+  assert_int_equal(t->measured_on[1], 4 * 40);
   forget(&out);
 }
 
@@ -497,6 +619,23 @@ static void test_samples_of_a_process(void **state) {
   forget(&out);
 }
 
+/* Each GPU that has a context is sampled. */
+static void test_samples_of_two_gpus(void **state) {
+  (void)state;
+  outcome out =
+      run((setting){.how = "exit",
+                    .launches = "10",
+                    .threads = "2",
+                    .plan = "samples.hz = 1000\nsamples.metric = dram\n"
+                            "unit.by = profiler\n",
+                    .variable = "VICTIM_GPUS",
+                    .value = "1"});
+  expect_exit(&out, 4);
+  assert_true(out.spools[0].samples_on[0] >= 10);
+  assert_true(out.spools[0].samples_on[1] >= 10);
+  forget(&out);
+}
+
 /* ---- the socket ---- */
 
 /* A parent that answers a pause with what it wants counters of. */
@@ -562,11 +701,17 @@ int main(void) {
       cmocka_unit_test(test_profiler),
       cmocka_unit_test(test_steps),
       cmocka_unit_test(test_before_the_window),
+      cmocka_unit_test(test_operators),
       cmocka_unit_test(test_counters),
+      cmocka_unit_test(test_graphs),
+      cmocka_unit_test(test_graphs_that_wait),
+      cmocka_unit_test(test_graphs_refused),
+      cmocka_unit_test(test_contexts),
       cmocka_unit_test(test_failures),
       cmocka_unit_test(test_other_client),
       cmocka_unit_test(test_samples),
       cmocka_unit_test(test_samples_of_a_process),
+      cmocka_unit_test(test_samples_of_two_gpus),
       cmocka_unit_test(test_socket),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

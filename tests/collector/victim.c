@@ -1,5 +1,7 @@
 /* A program to be injected into: victim HOW LAUNCHES THREADS. It launches
- * kernels of the stand-in in NVTX ranges and then ends in one of many ways. */
+ * kernels of the stand-in in NVTX ranges and then ends in one of many ways.
+ * VICTIM_GRAPHS: it launches graphs, too. VICTIM_GPUS: each thread has a GPU of
+ * its own, as far as there are some. */
 #include <cuda.h>
 #include <cudaProfiler.h>
 #include <nvtx3/nvToolsExt.h>
@@ -18,6 +20,9 @@ int module_marks(void); /* another module with NVTX in it */
 
 static const standin_kernel gemm = {"_Z4gemmPf"};
 static const standin_kernel reduce = {"_Z24ncclDevKernel_AllReduceP"};
+static const standin_graph step = {5, 2, {&gemm, &gemm}};
+static const standin_graph joined = {6, 2, {&gemm, &reduce}};
+static const standin_graph unseen = {7, 1, {&gemm}};
 static long launches;
 
 static void launch(const standin_kernel *kernel, unsigned grid) {
@@ -25,8 +30,27 @@ static void launch(const standin_kernel *kernel, unsigned grid) {
                        1, 1, 64, NULL, NULL, NULL);
 }
 
-static void *work(void *unused) {
-  (void)unused;
+static void launch_graph(const standin_graph *graph) {
+  (void)cuGraphLaunch((CUgraphExec)(void *)(uintptr_t)graph, NULL);
+}
+
+static void launch_graphs(int repeat) {
+  if (!getenv("VICTIM_GRAPHS")) return;
+  for (int i = 0; i < 3; i++) launch_graph(&step);
+  launch_graph(&joined);
+  if (repeat == 3) launch_graph(&unseen);
+}
+
+static void choose_gpu(int number) {
+  CUcontext context;
+  if (getenv("VICTIM_GPUS") &&
+      cuDevicePrimaryCtxRetain(&context, number % STANDIN_DEVICES) ==
+          CUDA_SUCCESS)
+    (void)cuCtxSetCurrent(context);
+}
+
+static void *work(void *number) {
+  choose_gpu((int)(intptr_t)number);
   for (int repeat = 0; repeat < 4; repeat++) {
     nvtxRangePushA("prefill");
     launch(&gemm, 8);
@@ -36,9 +60,31 @@ static void *work(void *unused) {
       launch(&gemm, 4);
       if (i % 16 == 0) launch(&reduce, 2);
     }
+    launch_graphs(repeat);
     nvtxRangePop();
   }
   return NULL;
+}
+
+static void mark_operator(const char *text, unsigned grid) {
+  nvtxRangePushA(text);
+  launch(&gemm, grid);
+  nvtxRangePop();
+}
+
+/* A repeat in which each operator is a range. */
+static void mark_operators(void) {
+  nvtxRangePushA("operators");
+  nvtxRangePushA("prefill");
+  nvtxRangePushA("aten::linear, op_id = 1");
+  mark_operator("aten::mm, op_id = 2, sizes = [[8, 4], [4, 2]]", 8);
+  nvtxRangePop();
+  mark_operator("aten::mm, op_id = 3, sizes = [[1, 4], [4, 2]]", 4);
+  mark_operator("aten::mm, op_id = 4, sizes = [[1, 4], [4, 2]]", 4);
+  launch(&reduce, 2);
+  nvtxRangePop();
+  nvtxRangePop();
+  launch(&gemm, 1);
 }
 
 typedef struct sizes {
@@ -119,15 +165,19 @@ int main(int argc, char **argv) {
   launches = atol(argv[2]);
   int count = atoi(argv[3]);
   if (strcmp(argv[1], "nvtx") != 0) (void)cuInit(0);
+  for (int i = 0; i < STANDIN_DEVICES; i++) choose_gpu(i);
+  choose_gpu(0);
   nvtxRangePushA("measured");
   mark_everything();
   (void)cuProfilerStart();
   for (int i = 1; i < count; i++)
-    if (pthread_create(&threads[i], NULL, work, NULL) != 0) return 97;
+    if (pthread_create(&threads[i], NULL, work, (void *)(intptr_t)i) != 0)
+      return 97;
   work(NULL);
   for (int i = 1; i < count; i++) pthread_join(threads[i], NULL);
   (void)cuProfilerStop();
   nvtxRangePop();
+  if (getenv("VICTIM_OPERATORS")) mark_operators();
   puts("done");
   fflush(stdout);
   end_by(argv[1]);

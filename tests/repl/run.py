@@ -17,7 +17,7 @@ from terminal import Screen, Terminal
 
 HERE = Path(__file__).resolve().parent
 TRANSCRIPT = HERE / "session.txt"
-TRACE = "recipes/recorded/deepseek_ocr/run.sqlite"
+TRACE = "tests/fixtures/deepseek_ocr/run.sqlite"
 ENDLESS_SQL = ("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
                "SELECT count(*) FROM n")
 UP, CTRL_C, CTRL_D = "\x1b[A", "\x03", "\x04"

@@ -16,7 +16,7 @@ from typing import Dict, List, Optional
 
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "tests/fixtures"
-CAPTURE = ROOT / "recipes/recorded/deepseek_ocr"
+CAPTURE = ROOT / "tests/fixtures/deepseek_ocr"
 RECIPE = "recipes/deepseek_ocr.lua"
 
 # What only a bug prints, whatever the file.

@@ -308,7 +308,8 @@ def judge_collapsed(table: Table, program: str, folder: str) -> None:
 # ---- the captures ----
 
 # Those with a kernel that picks tokens.
-UNMARKED = ["recipes/recorded/deepseek_ocr/run.sqlite", "recipes/recorded/alt_llm/run.sqlite",
+UNMARKED = ["recipes/recorded/deepseek_ocr/run.sqlite", "tests/fixtures/deepseek_ocr/run.sqlite",
+            "recipes/recorded/alt_llm/run.sqlite",
             "tests/fixtures/unmarked/eager.sqlite", "tests/fixtures/unmarked/graph.sqlite"]
 
 

@@ -1,5 +1,6 @@
 """Ranges, times and operators, against a stand-in for PyTorch."""
 
+import contextlib
 import os
 import types
 import unittest
@@ -122,6 +123,22 @@ class Clocks(unittest.TestCase):
                                           "synchronise", "pop", "stop"])
         with clock.capture_window(None, CPU):
             pass
+
+    def test_operator_ranges(self):
+        torch = fake_torch()
+        log = torch.cuda.log
+
+        @contextlib.contextmanager
+        def emit_nvtx(record_shapes):
+            log.append(f"ranges on, shapes {record_shapes}")
+            yield
+            log.append("off")
+
+        torch.autograd = types.SimpleNamespace(profiler=types.SimpleNamespace(emit_nvtx=emit_nvtx))
+        with clock.operator_ranges(torch):
+            log.append("work")
+        self.assertEqual(log, ["synchronise", "push operators", "ranges on, shapes True", "work",
+                               "off", "synchronise", "pop"])
 
     def test_summary(self):
         record = {"index": 2, "stages": {"prefill": {"ms": 56.789},

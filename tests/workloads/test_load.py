@@ -135,13 +135,23 @@ class AtARate(test_serve.Serving):
 
     def test_a_server_that_dies_in_the_window_leaves_what_was_answered(self):
         status, _, stderr = self.run_serve("--warmup", "0", "--rate", "20", "--arrivals",
-                                           "constant", "--requests", "40", fault="midway")
+                                           "constant", "--requests", "40", "--start-path",
+                                           "/start_profile", "--stop-path", "/stop_profile",
+                                           fault="midway")
         self.assertEqual(status, 1)
         lines = stderr.splitlines()
         self.assertEqual(lines[-1], "serve.py: the server ended with exit status 9")
         self.assertRegex(lines[0], r"^serve.py: \d+ of 40 requests were not sent: the server had")
         said = self.metrics()["load"]
         self.assertEqual(said["completed"], 3)
+
+    def test_a_window_that_cannot_be_closed_leaves_what_was_answered(self):
+        status, _, stderr = self.run_serve(*RATE, "--start-path", "/start_profile", "--stop-path",
+                                           "/stop_profile", fault="ill")
+        self.assertEqual(status, 1)
+        self.assertIn("serve.py: the server answers 500 to /stop_profile: EngineCore encountered "
+                      "an issue", stderr)
+        self.assertEqual(self.metrics()["load"]["completed"], 12)
 
     def test_a_rate_that_is_not_held_is_said(self):
         for pace, said in ((2, ["load.rate=10 could not be held: 5 requests/s were sent of 10 "
@@ -181,12 +191,12 @@ def python(code):
 class Captures(test_serve.Serving):
     """A server that somebody else captures: commands around the window."""
 
-    def attach(self, fault, opened, closed):
+    def attach(self, fault, opened, closed, *words):
         server = self.server(fault)
         server.wait_until_ready("/health", 60)
         return support.run_program(
             "serve.py", "--attach", "--url", f"http://127.0.0.1:{server.endpoint.port}", *RATE,
-            "--start-path", "/start_it", environment={
+            "--start-path", "/start_it", *words, environment={
                 "LLMPROF_WORKLOAD_DIR": str(self.folder),
                 "LLMPROF_WINDOW_OPEN": opened, "LLMPROF_WINDOW_CLOSE": closed})
 
@@ -215,6 +225,24 @@ class Captures(test_serve.Serving):
         self.assertEqual(status, 1)
         self.assertIn("-c ended with exit status 1\n", stderr)
         self.assertTrue((self.folder / "metrics.json").exists())
+
+    def test_one_that_hangs_is_ended(self):
+        hang = python("import time; print('at work', flush=True); time.sleep(600)")
+        name = os.path.basename(sys.executable)
+        said = f"{name} -c did not end within 1 s and was ended: at work"
+        status, _, stderr = self.attach("", hang, python("1"), "--window-timeout", "1")
+        self.assertEqual((status, stderr), (1, f"serve.py: {said}\n"))
+        self.assertFalse((self.folder / "metrics.json").exists())
+        status, _, stderr = self.attach("", python("1"), hang, "--window-timeout", "1")
+        self.assertEqual(status, 1)
+        self.assertIn(f"serve.py: {said}\n", stderr)
+        self.assertTrue((self.folder / "metrics.json").exists())
+
+    def test_what_one_leaves_running_is_not_waited_for(self):
+        leaves = python("import subprocess, sys; print('begins', flush=True); "
+                        "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(20)'])")
+        status, stdout, _ = self.attach("", leaves, python("1"), "--window-timeout", "10")
+        self.assertEqual((status, stdout.splitlines()[0]), (0, "begins"))
 
     def test_it_is_closed_when_the_server_dies(self):
         status, stdout, stderr = self.attach("midway", python("1"), python("print('closed')"))

@@ -151,6 +151,27 @@ class Load(Serving):
         port = url[1].rsplit(":", 1)[1]
         self.assertFalse(workload_server.Endpoint(f"http://127.0.0.1:{port}").is_taken())
 
+    def awaiting(self, program):
+        """A server, and a program beside it that is to be ready, too."""
+        words, port = self.command(), str(free_port())
+        split = words.index("--")
+        beside = json.dumps([word.replace("PORT", port) for word in program])
+        return port, support.run_program(
+            "serve.py", *words[:split], *LOAD, "--also", beside, "--await",
+            f"http://127.0.0.1:{port}", *words[split:],
+            environment={"LLMPROF_WORKLOAD_DIR": str(self.folder)})
+
+    def test_a_program_that_is_to_be_ready_too(self):
+        _, (status, _, stderr) = self.awaiting([sys.executable, str(STAND_IN), "PORT", ""])
+        self.assertEqual((status, stderr), (0, ""))
+        said = (self.folder / "server1.log").read_text(encoding="utf-8")
+        self.assertNotIn("completion", said)
+
+    def test_one_that_is_never_ready(self):
+        _, (status, _, stderr) = self.awaiting([sys.executable, "-c", "print('no GPU'); exit(4)"])
+        self.assertEqual((status, stderr), (1, "server: no GPU\nserve.py: the server ended with "
+                                            "exit status 4\n"))
+
     def pair(self, *faults):
         """Two servers and the proxy before them, as serve.py starts them."""
         ports = [str(free_port()) for _ in range(3)]

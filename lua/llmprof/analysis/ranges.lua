@@ -1,5 +1,5 @@
--- Counters of whole ranges, as range replay measures them: a result is all that
--- ran between a range's begin and end, and belongs to no kernel.
+-- Counters of whole ranges, as range replay measures them, and of launches of CUDA graphs:
+-- a result is all that ran between a begin and an end, and belongs to no kernel.
 local json = require "llmprof.json"
 
 local ranges = {}
@@ -36,6 +36,7 @@ local function record(launches, row, occurrence, class, stage)
     range = name_of(class), stage = stage, occurrence = occurrence,
     duration_ns = ns and ns + 0.0,
     sm_percent = launches:get(row, "throughput.sm"),
+    tensor_percent = launches:get(row, "throughput.tensor"),
     dram_percent = launches:get(row, "throughput.dram"),
     memory_percent = launches:get(row, "throughput.memory"),
     dram_bytes = bytes and math.tointeger(math.floor(bytes + 0.5)),

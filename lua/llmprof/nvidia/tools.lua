@@ -73,6 +73,13 @@ function tools.capture(argv, options, on_idle)
 end
 
 
+-- Does nothing for so many seconds; it can be interrupted.
+function tools.pause(seconds, on_idle)
+  local said, message = tools.capture({ "sleep", tostring(seconds) }, nil, on_idle)
+  if not said then errors.raise("failed", message) end
+end
+
+
 -- "2025.3.1" out of what --version prints, or nil and why.
 local function version_of(path)
   local output, result = tools.capture { path, "--version" }

@@ -25,6 +25,7 @@ recipe.fields = {
   stages = { "table" },
   categories = { "table" },
   nsys = { "table", config = true },
+  collector = { "table", config = true },
   ncu = { "table", config = true },
   top_n = { "table", config = true },
   report = { "table", config = true },

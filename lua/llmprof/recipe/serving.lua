@@ -4,7 +4,8 @@
 -- An engine is a table: name; engine, which one of llmprof.engines it is; server(cfg), the
 -- argv that starts it; also(cfg), a list of argv that are started before it (optional);
 -- peers(cfg), the URLs of these where they are servers behind it that have the window, the
--- page and the model, and peer_health (both optional); port (what it listens on by default);
+-- page and the model, and peer_health (both optional); awaited(cfg), the URLs of programs whose
+-- /health answers 200 before the load is sent (optional); port (what it listens on by default);
 -- health, the path that answers 200 once it is
 -- ready; env(cfg), its environment (optional); options, its own (optional); and how its
 -- profiling window is opened and closed, where it can be: window = { start =
@@ -205,6 +206,17 @@ local function peer_words(engine, cfg)
 end
 
 
+-- Who else is to be ready before the load, of servers that are ours.
+local function awaited_words(engine, cfg)
+  local argv = {}
+  if cfg.server.url ~= "" then return argv end
+  for _, url in ipairs(engine.awaited and engine.awaited(cfg) or {}) do
+    append(argv, { "--await", url })
+  end
+  return argv
+end
+
+
 -- The workload: serve.py, its options, and behind "--" the server.
 local function workload_of(engine, driver)
   return function(cfg)
@@ -216,6 +228,7 @@ local function workload_of(engine, driver)
       "--ready-timeout", cfg.server.ready_timeout_s, "--stop-timeout", cfg.server.stop_timeout_s }
     if url ~= "" then append(argv, { "--attach" }) end
     append(argv, peer_words(engine, cfg))
+    append(argv, awaited_words(engine, cfg))
     append(argv, load_words(cfg))
     append(argv, window_options(engine, cfg))
     append(argv, page_options(engine, cfg))

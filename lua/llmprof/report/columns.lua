@@ -71,13 +71,14 @@ end
 
 columns.ranges = {
   word("range", "range"), word("stage", "stage"), count("occurrence", "occurrence"),
-  ms("duration_ns", "under ncu", 3),
+  ms("duration_ns", "measured", 3),
   { key = "dram_bytes", title = "DRAM MB", scale = 1e-6, digits = 3 }, gflop("fp64", "FP64"),
   gflop("fp32", "FP32"), gflop("fp16", "FP16"), gflop("tensor", "tensor"),
 }
 for _, column in ipairs(pick(kernel, "sm_percent", "dram_percent", "intensity")) do
   table.insert(columns.ranges, column)
 end
+table.insert(columns.ranges, { key = "tensor_percent", title = "tensor %", digits = 1 })
 
 local of_stage = {
   word("part", "part"), percent("stage_share", "share"), percent("stage_cumulative", "cumulative"),

@@ -437,8 +437,9 @@ end
 
 -- ---- kernels ----
 
-words.ranges = "Each row is all that ran in a range, idle time included, while ncu repeated it: "
-  .. "take times from the stages. Range replay does not measure every metric."
+words.ranges = "Each row is all that ran in a range, idle time included, while it was measured: "
+  .. "take times from the stages. ncu repeats a range and does not measure every metric then; a "
+  .. "launch of a CUDA graph is the program's own, and says nothing of single kernels."
 
 
 -- " (decode 44 %, prefill 17 %)"; "" without stages.

@@ -87,6 +87,38 @@ local function orders(gpu, name_of)
 end
 
 
+-- The same of a list of { name, operator, module, stage, instance (of the stage) }, all but
+-- the name optional, in order; nil of an empty one.
+function launches.list(list)
+  if #list == 0 then return nil end
+  local made, by_key, by_instance = { places = json.list {}, stages = json.list {} }, {}, {}
+  local kernel_of, operator_of, module_of
+  made.kernels, kernel_of = numbered()
+  made.operators, operator_of = numbered()
+  made.modules, module_of = numbered()
+  for i = 1, math.min(#list, launches.MOST) do
+    local launch = list[i]
+    local key = tuple(launch.name, launch.operator, launch.module)
+    if not by_key[key] then
+      made.places[#made.places + 1] = { kernel = kernel_of(launch.name),
+        operator = operator_of(launch.operator), module = module_of(launch.module) }
+      by_key[key] = #made.places
+    end
+    local instance = launch.instance or -1
+    local stage = by_instance[instance]
+    if not stage then
+      stage = { name = launch.stage, order = {} }
+      by_instance[instance], made.stages[#made.stages + 1] = stage, stage
+    end
+    stage.order[#stage.order + 1] = by_key[key] - 1
+  end
+  for _, stage in ipairs(made.stages) do stage.order = table.concat(stage.order, " ") end
+  if #made.modules == 0 then made.modules = nil end
+  if #list > launches.MOST then made.left_out = #list - launches.MOST end
+  return made
+end
+
+
 -- gpu, marks: frames of llmprof.chrome_trace. nil where no launch is known.
 function launches.of(gpu, marks)
   local known = gpu:where { { "launched", "~=", false } }

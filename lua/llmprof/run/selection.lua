@@ -7,6 +7,9 @@ local select_kernels = require "llmprof.analysis.select"
 
 local selection = {}
 
+-- So many times as many kernels of each stage where they cost little.
+local CHEAP = 2
+
 
 -- The kernels a recipe chose, as a set.
 local function set_of(chosen, list)
@@ -47,11 +50,23 @@ local function in_focus(ctx, list, found)
 end
 
 
+-- What the configuration says of how many. Where a kernel costs little there may be more of
+-- them until they cover as much as is wanted.
+local function policy_of(ctx)
+  local policy, source = ctx.cfg.top_n, ctx.state.capture
+  if not (source and source.cheap and source.cheap(ctx)) then return policy end
+  local more = {}
+  for key, value in pairs(policy) do more[key] = value end
+  more.kernels = CHEAP * policy.kernels
+  return more
+end
+
+
 -- Of a list of llmprof.analysis.kernels with categories; found: of llmprof.analysis.stages.
 function selection.make(ctx, list, found)
   local candidates = in_focus(ctx, list, found)
   return ctx.recipe.select_kernels and by_recipe(ctx, candidates)
-    or select_kernels.apply(candidates, ctx.cfg.top_n)
+    or select_kernels.apply(candidates, policy_of(ctx))
 end
 
 

@@ -299,6 +299,45 @@ static void test_units(void **state) {
   llmprof_trace_close(trace);
 }
 
+/* A unit of operators is a trace of its own, which others do not see. */
+static void test_operators(void **state) {
+  (void)state;
+  spool_maker m = {0};
+  spool_put_process(&m, &here);
+  const uint32_t name = spool_put_string(&m, "prefill");
+  const uint32_t other = spool_put_string(&m, "aten::mm");
+  spool_launch launch = {.call = name,
+                         .kernel = name,
+                         .tid = PID,
+                         .start = 2010000,
+                         .duration = 5};
+  for (uint32_t i = 0; i < 2; i++) {
+    int64_t begin = 2000000 + i * 100000;
+    uint16_t type = i ? SPOOL_UNIT_OPERATORS : SPOOL_UNIT_TIMELINE;
+    spool_put_unit(&m, i + 1, type, false, begin);
+    spool_put_nvtx(&m, SPOOL_NVTX_PUSH, begin, PID, i ? other : name, 0);
+    spool_put_nvtx(&m, SPOOL_NVTX_POP, begin + 500, PID, 0, 0);
+    for (uint32_t j = 0; j <= i; j++) spool_put_launch(&m, &launch);
+    spool_put_unit(&m, i + 1, type, true, begin + 60000);
+    launch.start += 100000;
+  }
+  llmprof_error err;
+  spool_end_section(&m);
+  const char *path = save(&m);
+  spool_free(&m);
+  for (int i = 0; i < 2; i++) {
+    llmprof_trace *trace = i ? llmprof_spool_operators(path, &err)
+                             : llmprof_trace_open(path, &err);
+    assert_int_equal(llmprof_trace_ops(trace, &err)->count, i + 1);
+    assert_int_equal(llmprof_trace_calls(trace, &err)->count, i + 1);
+    const llmprof_ranges *r = llmprof_trace_ranges(trace, &err);
+    assert_int_equal(r->count, 1);
+    assert_string_equal(text(trace, r->tag[0]), i ? "aten::mm" : "prefill");
+    llmprof_trace_close(trace);
+  }
+  assert_null(llmprof_spool_operators("/nowhere", &err));
+}
+
 /* ---- several processes ---- */
 
 static void put_gpu(spool_maker *m, uint32_t device, uint32_t bus) {
@@ -588,13 +627,13 @@ static void test_allocations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_model),       cmocka_unit_test(test_other_records),
-      cmocka_unit_test(test_ranges),      cmocka_unit_test(test_payloads),
-      cmocka_unit_test(test_units),       cmocka_unit_test(test_processes),
-      cmocka_unit_test(test_cut),         cmocka_unit_test(test_changed),
-      cmocka_unit_test(test_refusals),    cmocka_unit_test(test_lies),
-      cmocka_unit_test(test_frames),      cmocka_unit_test(test_samples),
-      cmocka_unit_test(test_allocations),
+      cmocka_unit_test(test_model),     cmocka_unit_test(test_other_records),
+      cmocka_unit_test(test_ranges),    cmocka_unit_test(test_payloads),
+      cmocka_unit_test(test_units),     cmocka_unit_test(test_operators),
+      cmocka_unit_test(test_processes), cmocka_unit_test(test_cut),
+      cmocka_unit_test(test_changed),   cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_lies),      cmocka_unit_test(test_frames),
+      cmocka_unit_test(test_samples),   cmocka_unit_test(test_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@ local json = require "llmprof.json"
 local layout = require "llmprof.bundle.layout"
 
 local SOUND = "tests/fixtures/small"
-local SAMPLES = "recipes/recorded/deepseek_ocr/" .. layout.recorded_name(layout.gpu_samples)
+local SAMPLES = "tests/fixtures/deepseek_ocr/" .. layout.recorded_name(layout.gpu_samples)
 local TOP = given.folder()
 local FOLDER, OUT = TOP .. "/capture", TOP .. "/out"
 

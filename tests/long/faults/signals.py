@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Callable, Dict, List, Tuple
 
 ROOT = Path(__file__).resolve().parents[3]
-TRACE = ROOT / "recipes/recorded/deepseek_ocr/run.sqlite"
+TRACE = ROOT / "tests/fixtures/deepseek_ocr/run.sqlite"
 BUGS = re.compile(rb"stack traceback|this is a bug in llmprof|Sanitizer|runtime error:")
 AT_MOST = 1.0  # s
 PATIENCE = 600
@@ -61,7 +61,7 @@ def yaml(folder: Path, size: int) -> Path:
 
 def table(folder: Path, size: int) -> Path:
     path = folder / "table.csv"
-    lines = (ROOT / "recipes/recorded/deepseek_ocr/ncu/raw.csv").read_text().splitlines(True)
+    lines = (ROOT / "tests/fixtures/deepseek_ocr/ncu/raw.csv").read_text().splitlines(True)
     begin = next(i for i, line in enumerate(lines) if line.startswith('"ID"'))
     with path.open("w") as file:
         file.writelines(lines[begin:begin + 2])

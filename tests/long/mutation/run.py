@@ -146,7 +146,7 @@ def changed_one(made: Path, numbers: random.Random) -> None:
 
 def capture(folder: Path, numbers: random.Random, number: int) -> List[str]:
     made = copied(folder, numbers.choice(["tests/fixtures/small", "recipes/recorded/alt_llm",
-                                          "recipes/recorded/deepseek_ocr"]))
+                                          "tests/fixtures/deepseek_ocr"]))
     changed_one(made, numbers)
     shutil.rmtree(folder / "out", ignore_errors=True)
     return ["recipes/deepseek_ocr.lua", "capture=recorded", f"recorded={made}",

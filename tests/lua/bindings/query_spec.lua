@@ -225,7 +225,7 @@ end)
 describe("database:columns", function()
   it("keeps the columns in order", function()
     local sqlite = require "llmprof.sqlite"
-    local db = assert(sqlite.open "recipes/recorded/deepseek_ocr/run.sqlite")
+    local db = assert(sqlite.open "tests/fixtures/deepseek_ocr/run.sqlite")
     assert.same({ { { name = "z", values = { 1, 2 } }, { name = "a", values = { "x", false } } },
       2 }, { db:columns("SELECT 1 AS z, ? AS a UNION ALL SELECT 2, NULL", "x") })
     assert.same({ { { name = "n", values = {} } }, 0 }, { db:columns "SELECT 1 AS n WHERE 0" })

@@ -2,7 +2,7 @@ local trace = require "llmprof.trace"
 
 local FIXTURES = (debug.getinfo(1, "S").source:match "^@(.-)tests/lua/bindings/" or "")
   .. "tests/fixtures/"
-local RECORDED = FIXTURES .. "../../recipes/recorded/deepseek_ocr/run.sqlite"
+local RECORDED = FIXTURES .. "deepseek_ocr/run.sqlite"
 local TINY, NODES = FIXTURES .. "tiny_h200/run.sqlite", FIXTURES .. "graphs/node.sqlite"
 
 

@@ -10,7 +10,7 @@ local trace_file = require "llmprof.trace.file"
 -- Results without counters. categories: rules of a recipe, or nil.
 return function(categories)
   local made = recipe.load "recipes/deepseek_ocr.lua"
-  local trace = trace_file.open "recipes/recorded/deepseek_ocr/run.sqlite"
+  local trace = trace_file.open "tests/fixtures/deepseek_ocr/run.sqlite"
   local found = stages.find(trace, made.stages, "auto")
   local list = kernels.list(trace, found)
   breakdown.categorize(list, categories)

@@ -1,7 +1,10 @@
 -- Captures by llmprof's own collector: timeline and counters from one run of the
 -- workload; the counters from ncu where that is asked for.
 local collected = require "llmprof.run.capture.collected"
+local fs = require "llmprof.fs"
+local layout = require "llmprof.bundle.layout"
 local live = require "llmprof.run.capture.live"
+local marked_operators = require "llmprof.run.marked_operators"
 local tool = require "llmprof.run.capture.tool"
 local under_collector = require "llmprof.run.capture.under_collector"
 local under_ncu = require "llmprof.run.capture.under_ncu"
@@ -31,10 +34,31 @@ function builtin.room(ctx)
 end
 
 
+-- Does it cost little to measure a kernel?
+function builtin.cheap(ctx) return collected.wanted(ctx.cfg) end
+
+
 function builtin.counters(ctx)
   if ctx.cfg.counters == "off" then return false, "counters=off" end
   if collected.wanted(ctx.cfg) then return collected.keep(ctx) end
   return under_ncu.capture(ctx)
+end
+
+
+local in_a_run_of_its_own = builtin.operators
+
+-- From the run of the timeline where its workload marked them, else in one of its own.
+function builtin.operators(ctx)
+  if not under_collector.marks_operators(ctx) then return in_a_run_of_its_own(ctx) end
+  local spool = ctx.run:path(layout.collector.spool)
+  local made = fs.stat(spool) and marked_operators.read(spool, ctx.recipe.stages)
+  if not made then
+    ctx.note "the workload marked no operators: they take a run of its own"
+    return in_a_run_of_its_own(ctx)
+  end
+  fs.remove(ctx.run:path(layout.operators_in(layout.workload.operators_pass))) -- of before
+  ctx.run:write_document(layout.workload.operators, "operators", made)
+  return true
 end
 
 
@@ -52,6 +76,9 @@ local preview = builtin.preview
 function builtin.preview(ctx)
   local list = preview(ctx)
   if collected.wanted(ctx.cfg) then list.counters = { "in the same run of the workload" } end
+  if under_collector.marks_operators(ctx) then
+    table.insert(list.operators, 1, "in the same run of the workload, where it marks them; else")
+  end
   return list
 end
 

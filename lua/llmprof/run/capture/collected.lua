@@ -13,6 +13,10 @@ local trace_file = require "llmprof.trace.file"
 
 local collected = {}
 
+-- Of a kernel that is launched in many shapes the most frequent ones, until they are this
+-- part of its launches, and no more than so many: each costs as much as a kernel.
+local SHAPES_COVER, MOST_SHAPES = 0.95, 8
+
 -- Lines that a collector takes, with some room.
 local MOST_LAUNCHES = 4000
 
@@ -37,8 +41,26 @@ local function stage_of(kernel, found)
 end
 
 
+-- The shapes of a kernel to measure, the most frequent first.
+local function shapes_of(kernel)
+  local list, chosen, calls, covered = {}, {}, 0, 0
+  for i, shape in ipairs(kernel.shapes) do
+    list[i], calls = { shape = shape, at = i }, calls + shape.calls
+  end
+  table.sort(list, function(a, b)
+    if a.shape.calls ~= b.shape.calls then return a.shape.calls > b.shape.calls end
+    return a.at < b.at
+  end)
+  for _, entry in ipairs(list) do
+    if #chosen == MOST_SHAPES or covered >= SHAPES_COVER * calls then break end
+    chosen[#chosen + 1], covered = entry.shape, covered + entry.shape.calls
+  end
+  return chosen
+end
+
+
 local function add_launches(lines, kernel, found, count)
-  for _, shape in ipairs(kernel.shapes) do
+  for _, shape in ipairs(shapes_of(kernel)) do
     for ordinal = 0, math.min(count, shape.calls) - 1 do
       if #lines >= MOST_LAUNCHES then return end
       lines[#lines + 1] = plan.line("launch", ("%s|%s|%s|*|%s|%d"):format(kernel.mangled_name,
@@ -48,9 +70,31 @@ local function add_launches(lines, kernel, found, count)
 end
 
 
+-- Names of the stages that have ranges; any where none has.
+local function marked_stages(found)
+  local names = {}
+  for _, stage in ipairs(found.declared) do
+    if not stage.parent and stage_of({ stage = stage.name }, found) ~= "*" then
+      names[#names + 1] = stage.name
+    end
+  end
+  return #names > 0 and names or { "*" }
+end
+
+
+-- Launches of graphs as one each, where there are graphs.
+local function add_graphs(lines, trace, found, count)
+  local all = errors.check("failed", trace:frame "kernels")
+  if #all:where { { "graph_node", "~=", false } } == 0 then return end
+  for _, stage in ipairs(marked_stages(found)) do
+    lines[#lines + 1] = plan.line("graph", ("*|%s|0-%d"):format(stage, count - 1))
+  end
+end
+
+
 -- GPU time that a measured launch of it stands for.
 local function worth(kernel, count)
-  return kernel.total_ns / (count * math.max(1, #kernel.shapes))
+  return kernel.total_ns / (count * math.max(1, #shapes_of(kernel)))
 end
 
 
@@ -71,6 +115,7 @@ function collected.launch_lines(ctx, path)
   end)
   local lines = {}
   for _, kernel in ipairs(chosen) do add_launches(lines, kernel, found, count) end
+  add_graphs(lines, trace, found, count)
   trace:close()
   return table.concat(lines)
 end
@@ -107,9 +152,11 @@ local function number(value)
 end
 
 
--- Open ranges as ncu has them in one cell: the thread, then an item each.
-local function stack_cell(tid, ranges)
+-- Open ranges as ncu has them in one cell: the thread, then an item each. The launch of a
+-- graph is the innermost of them.
+local function stack_cell(tid, ranges, graph)
   local items = {}
+  if graph then ranges = ("%s/CUDA graph %d"):format(ranges or "", graph) end
   for name in (ranges or ""):gmatch "[^/]+" do
     items[#items + 1] = ('"<default domain>:%s:none:none:none:none:none:none"'):format(name)
   end
@@ -142,14 +189,22 @@ local function line_of(cells)
 end
 
 
+local function size_cell(lists, what, i)
+  return ("(%d, %d, %d)"):format(lists[what .. "_x"][i], lists[what .. "_y"][i],
+    lists[what .. "_z"][i])
+end
+
+
+-- ncu's name of what is all of a range, which has neither stream nor size.
+local WHOLE_RANGE = "range"
+
 local function launch_line(lists, i, metrics, names)
-  local mangled = lists.kernel[i] or ""
+  local mangled, graph = lists.kernel[i] or "", lists.graph[i]
   local cells = { i - 1, lists.pid[i] or "", "", "", stack_cell(lists.tid[i] or 0,
-      lists.ranges[i] or lists.stage[i]), "", names[mangled] or mangled, lists.context[i] or "",
-    lists.stream[i] or "",
-    ("(%d, %d, %d)"):format(lists.block_x[i], lists.block_y[i], lists.block_z[i]),
-    ("(%d, %d, %d)"):format(lists.grid_x[i], lists.grid_y[i], lists.grid_z[i]),
-    lists.device[i] or "", "" }
+      lists.ranges[i] or lists.stage[i], graph), "",
+    graph and WHOLE_RANGE or names[mangled] or mangled, lists.context[i] or "",
+    not graph and lists.stream[i] or "", graph and "" or size_cell(lists, "block", i),
+    graph and "" or size_cell(lists, "grid", i), lists.device[i] or "", "" }
   for _, metric in ipairs(metrics) do cells[#cells + 1] = number(lists[metric.name][i]) end
   return line_of(cells)
 end

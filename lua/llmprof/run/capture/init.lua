@@ -28,30 +28,37 @@
 -- `capture` in recipe/defaults.lua; captures_spec.lua compares the two.
 local alone = require "llmprof.run.capture.alone"
 local attached = require "llmprof.run.capture.attached"
+local automatic = require "llmprof.run.capture.automatic"
 local builtin = require "llmprof.run.capture.builtin"
 local errors = require "llmprof.base.errors"
-local live = require "llmprof.run.capture.live"
 local recorded = require "llmprof.run.capture.recorded"
-local under_ncu = require "llmprof.run.capture.under_ncu"
-local under_nsys = require "llmprof.run.capture.under_nsys"
 
 local capture = {}
 
-local with_nsys = live.new(under_nsys, under_ncu)
+local with_nsys = automatic.nsys
 
--- By what `capture` says.
+-- By what `capture` says; auto may be the collector, too.
 capture.sources = {
   auto = with_nsys, nsys = with_nsys, recorded = recorded, builtin = builtin,
   none = alone,
 }
 
 
+-- Why capture=auto is nsys; nil where it is the collector, or was not asked for.
+function capture.declined(cfg)
+  return cfg.capture == "auto" and automatic.why_nsys(cfg) or nil
+end
+
+
 -- The source that a configuration asks for.
 function capture.of(cfg)
-  if cfg.counters == "builtin" and cfg.capture ~= "builtin" then
-    errors.raise("usage", "counters=builtin needs capture=builtin: they are taken in one run")
+  local why = capture.declined(cfg)
+  if cfg.counters == "builtin" and (why or cfg.capture ~= "auto" and cfg.capture ~= "builtin") then
+    errors.raise("usage", "counters=builtin needs capture=builtin: they are taken in one run",
+      { hint = why and "capture=auto would use nsys: " .. why })
   end
   local source = capture.sources[cfg.capture]
+  if cfg.capture == "auto" and not why then source = automatic.collector end
   local other = source == with_nsys and attached.session or source == builtin and attached.spools
   return other and other.wanted(cfg) and other or source
 end

@@ -10,6 +10,7 @@ local fs = require "llmprof.fs"
 local gpu_watch = require "llmprof.run.gpu_watch"
 local layout = require "llmprof.bundle.layout"
 local library = require "llmprof.collector.library"
+local marked_operators = require "llmprof.run.marked_operators"
 local plan = require "llmprof.collector.plan"
 local spool_files = require "llmprof.run.capture.spool_files"
 local spools = require "llmprof.collector.spools"
@@ -38,7 +39,9 @@ local SOCKETS = "/tmp"
 
 -- ---- the plan ----
 
+-- The stages of a served load are told by the engine's steps, and no range is called so.
 local function first_stage(ctx)
+  if ctx.cfg.server then return nil end
   for _, stage in ipairs(ctx.recipe.stages) do
     if not stage.parent then return stage.name end
   end
@@ -72,6 +75,13 @@ end
 local function plain_inside(ctx)
   return around.runs_before(ctx) and not ctx.cfg.collector.units and again(ctx)
     and repeats(ctx) ~= nil
+end
+
+
+-- Is the workload asked to mark its operators, in a unit of their own?
+local function marks_operators(ctx)
+  return ctx.cfg.operators ~= "off" and ctx.cfg.timeline ~= "off" and again(ctx)
+    and not ctx.cfg.workload.operators_trace
 end
 
 
@@ -113,6 +123,9 @@ local function plan_text(ctx)
     plan.line("samples.hz", cfg.samples_hz),
     plan.line("counters.budget_s", ctx.cfg.ncu.budget_s),
     plan.line("counters.flush", ctx.cfg.ncu.cache_control == "all" and "on" or "off") }
+  if marks_operators(ctx) then
+    lines[#lines + 1] = plan.line("unit.operators", marked_operators.RANGE)
+  end
   for _, word in ipairs(cfg.plan or {}) do lines[#lines + 1] = plan.of_words { word } end
   return table.concat(lines)
 end
@@ -136,8 +149,12 @@ end
 
 local function environment(ctx, folder)
   local named = ctx.run:absolute(files.plan)
-  return library.environment(tool.of(ctx, vendor).path, { folder = folder.path, plan = named,
-    socket = folder.socket })
+  local made = library.environment(tool.of(ctx, vendor).path, { folder = folder.path,
+    plan = named, socket = folder.socket })
+  for name, value in pairs(marks_operators(ctx) and marked_operators.ASKED or {}) do
+    made[name] = value
+  end
+  return made
 end
 
 
@@ -220,7 +237,7 @@ local function scratch(ctx)
 end
 
 
-local under_collector = { vendor = vendor }
+local under_collector = { vendor = vendor, marks_operators = marks_operators }
 
 
 -- Puts the timeline into the run, and the spool; raises when there is none.

@@ -19,8 +19,8 @@ local workload = require "llmprof.run.workload"
 local files = layout.nsys
 
 -- An nsys whose engine has died writes its report by itself; for so long it is waited
--- for, in seconds.
-local PATIENCE = 60
+-- for, in seconds, and looked for so often.
+local PATIENCE, BETWEEN_LOOKS = 60, 0.5
 
 -- After a signal the workload still ends the collection, in seconds.
 local GRACE = 30
@@ -90,7 +90,7 @@ local function run(ctx, spec)
   local result, lines = workload.run(ctx, { argv = spec.argv, spec = spec,
     env = { [workload.WINDOW_OPEN] = json.encode(json.list(open)),
       [workload.WINDOW_CLOSE] = json.encode(json.list(close)) },
-    folder = layout.workload.folder, log = files.log, grace = GRACE,
+    folder = layout.workload.folder, log = files.log, passing = nsys.progress, grace = GRACE,
     on_line = function(line)
       read(line)
       watch.sample()
@@ -114,6 +114,7 @@ local function report_of_the_dead(ctx)
   local path = ctx.run:absolute(layout.report(1, 1, ".nsys-rep"))
   while find(ctx, under_session.wanted(ctx.cfg)) and sys.monotonic() < until_ns do
     ctx.progress "waiting for the report of the session"
+    tools.pause(BETWEEN_LOOKS, ctx.tick)
   end
   local info = fs.stat(path)
   return info and info.size > 0 and path or nil

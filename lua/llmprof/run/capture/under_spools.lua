@@ -72,14 +72,9 @@ local function run(ctx, spec)
 end
 
 
-local function pause(ctx, seconds)
-  errors.check("failed", tools.capture({ "sleep", tostring(seconds) }, nil, ctx.tick))
-end
-
-
 -- Until the window has ended in the spools. One that never does is taken as it is.
 local function await_window(ctx, result, lines)
-  pause(ctx, SETTLE)
+  tools.pause(SETTLE, ctx.tick)
   local limit = sys.monotonic() + PATIENCE * 1e9
   local windows, open = windows_in(ctx)
   if windows == 0 then
@@ -91,7 +86,7 @@ local function await_window(ctx, result, lines)
         .. "start of the profiler call cudaProfilerStart?" })
   end
   while open > 0 and result.ok and sys.monotonic() < limit do
-    pause(ctx, SETTLE)
+    tools.pause(SETTLE, ctx.tick)
     open = select(2, windows_in(ctx))
   end
   if open > 0 then ctx.note "the window has no end in the spools: it is cut" end

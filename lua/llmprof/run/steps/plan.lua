@@ -43,11 +43,20 @@ local function written(ctx)
 end
 
 
+-- What capture=auto comes to.
+local function chosen(cfg)
+  if cfg.capture ~= "auto" then return "" end
+  local why = captures.declined(cfg)
+  return why and (" (nsys: %s)"):format(why) or " (llmprof's own collector)"
+end
+
+
 function step.run(ctx)
   check(ctx.config, ctx.cfg)
   ctx.run:write(layout.config, written(ctx))
   ctx.run.manifest.model = identity.planned(ctx.cfg)
-  return ("capture=%s, mode %s"):format(ctx.cfg.capture, ctx.cfg.mode or "default")
+  return ("capture=%s%s, mode %s"):format(ctx.cfg.capture, chosen(ctx.cfg),
+    ctx.cfg.mode or "default")
 end
 
 

@@ -23,12 +23,14 @@ local function unnameable(dropped)
 end
 
 
+-- plan: nil where ncu is not what measures.
 local function note(selection, plan)
   local notes = {}
   for i, group in ipairs(selection.groups) do
     notes[i] = ("%d of %d kernels of %s"):format(#group.kernels, group.of, group.name)
   end
   if #notes == 0 then return "no kernel to select" end
+  if not plan then return table.concat(notes, ", ") end
   local unnamed = unnameable(plan.dropped)
   if #plan.dropped > unnamed then
     notes[#notes + 1] = ("%d too costly to measure"):format(#plan.dropped - unnamed)
@@ -52,7 +54,9 @@ function step.restore(ctx)
   ctx.state.selection = selection_of.make(ctx, list, ctx.state.found)
   ctx.state.plan = counter_plan.make(ctx.state.selection.chosen, list,
     ctx.state.found, ctx.cfg, room_of(ctx))
-  return note(ctx.state.selection, ctx.state.plan)
+  local source = ctx.state.capture
+  local cheap = source and source.cheap and source.cheap(ctx)
+  return note(ctx.state.selection, not cheap and ctx.state.plan or nil)
 end
 
 

@@ -3,7 +3,7 @@ local stages = require "llmprof.analysis.stages"
 local trace_file = require "llmprof.trace.file"
 
 local DECLARED = { { name = "prefill" }, { name = "decode", step = "decode_step" } }
-local RECORDED = "recipes/recorded/deepseek_ocr/run.sqlite"
+local RECORDED = "tests/fixtures/deepseek_ocr/run.sqlite"
 
 local function fixture(name)
   return ("tests/fixtures/unmarked/%s.sqlite"):format(name)

@@ -2,7 +2,7 @@ local infer = require "llmprof.analysis.infer"
 local layers = require "llmprof.analysis.layers"
 local trace_file = require "llmprof.trace.file"
 
-local RECORDED = "recipes/recorded/deepseek_ocr/run.sqlite"
+local RECORDED = "tests/fixtures/deepseek_ocr/run.sqlite"
 
 
 -- The kernels of the recorded capture and the steps of its last decode.

@@ -3,7 +3,7 @@ local commands = require "llmprof.mcp.commands"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 
-local RUN = "recipes/recorded/deepseek_ocr"
+local RUN = "tests/fixtures/deepseek_ocr"
 local MEMORY = 96 << 20
 
 -- By kind: code that is refused, and with which words where those matter.

@@ -86,7 +86,7 @@ describe("llmprof mcp", function()
 
   it("answers while a line is not whole yet", function()
     local slow = assert(json.encode(request("tools/call", { name = "query", arguments = {
-      run = "recipes/recorded/deepseek_ocr", code = "while true do end" } }, 7)))
+      run = "tests/fixtures/deepseek_ocr", code = "while true do end" } }, 7)))
     local result = assert(spawn.run({ "sh", "-c", [[
       in=$1; out=$2; shift 2; mkfifo "$in"; "$@" <"$in" >"$out" & exec 9>"$in"
       printf '%s\n{"jsonrpc":"2.0","id":8,' "$SLOW" >&9

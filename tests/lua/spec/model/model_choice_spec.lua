@@ -9,7 +9,7 @@ local tiny = require "tests.lua.support.tiny_model"
 
 local CONFIG = "tests/fixtures/model/llama3_8b.json"
 local ARCH = "conf/model/deepseek_ocr.yaml"
-local FOLDER = "recipes/recorded/deepseek_ocr"
+local FOLDER = "tests/fixtures/deepseek_ocr"
 
 
 -- Where the description comes from.
@@ -21,6 +21,7 @@ end
 
 
 describe("the description of the model", function()
+  local top = bundle.scratch(before_each, after_each)
   local about = { workload = { arch = "../model/deepseek_ocr.yaml" } }
   local metrics = { model = { name = "M", dtype = "fp32", architecture = tiny.decoder {
     rms_norm_eps = 1e-5, rope_theta = 10000.0 } } }
@@ -39,6 +40,19 @@ describe("the description of the model", function()
     assert.equal(ARCH, source_of(given))
     given.cfg.arch = nil
     assert.is_nil(source_of(given))
+  end)
+
+  it("is else what lies in the folder that the server loads", function()
+    local path = top()
+    assert.is_nil(source_of { cfg = { path = path } })
+    assert.is_nil(source_of { cfg = { path = "meta-llama/Llama-3.1-8B" } })
+    assert(fs.copy(CONFIG, path .. "/config.json"))
+    assert.equal(path .. "/config.json", source_of { cfg = { path = path } })
+    assert.equal(ARCH, source_of { cfg = { path = path, arch = ARCH } })
+    assert(fs.write(path .. "/config.json", '{ "model_type": "unheard-of" }'))
+    local none, complaint = choice.description { cfg = { path = path } }
+    assert.is_nil(none)
+    assert.equal(path .. "/config.json: model_type: 'unheard-of' is not known", complaint)
   end)
 
   it("does not come from metrics.json when there is an encoder", function()
@@ -106,6 +120,15 @@ describe("what the run did", function()
       images = { { count = 1, size = 8 } }, images_source = "given" }, run)
   end)
 
+  it("is else the mean of the load's requests", function()
+    local run = choice.run({ image_size = 0 }, { repeats = {
+      { requests = { { prompt_tokens = 100, tokens = 10 }, { prompt_tokens = 201, tokens = 21 } } },
+      { requests = { { ttft_ms = 3 } } }, {} } })
+    assert.equal("metrics.json: the mean of its requests", run.source)
+    assert.same({ 151, 16, 1 }, { run.prompt_tokens, run.new_tokens, run.batch })
+    assert.is_nil(choice.run({ image_size = 0 }, { repeats = { { requests = { {} } } } }))
+  end)
+
   it("is else what is known of the capture", function()
     assert.same({ source = "capture.json", batch = 1, prompt_tokens = 357, new_tokens = 16,
       images = { { count = 1, size = 8 } }, images_source = "the description's image_size" },
@@ -131,7 +154,7 @@ describe("a report on the recorded capture", function()
   -- The section of report.md with that title, of a run with these overrides.
   local function section(title, words)
     local ctx, err = bundle.run("recipes/deepseek_ocr.lua", top() .. "/run",
-      { "capture=recorded", table.unpack(words or {}) })
+      { "capture=recorded", "recorded=tests/fixtures/deepseek_ocr", table.unpack(words or {}) })
     assert.is_nil(err)
     local report = assert(fs.read(ctx.run:path "report.md"))
     return report:match("\n## " .. title .. "\n\n(.-)\n## "), ctx.fields.results

@@ -9,7 +9,7 @@ local stages = require "llmprof.analysis.stages"
 local timeline = require "tests.lua.support.timeline"
 
 local ENGINE = "recipes/recorded/vllm_serve/run.sqlite"
-local TRACE = "recipes/recorded/deepseek_ocr/run.sqlite"
+local TRACE = "tests/fixtures/deepseek_ocr/run.sqlite"
 
 
 local function events()

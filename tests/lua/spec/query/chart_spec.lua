@@ -87,7 +87,7 @@ describe("a strip", function()
   end)
 
   it("is of the twelve that ran longest", function()
-    local kernels = session.open({ "recipes/recorded/deepseek_ocr/run.sqlite" }).kernels
+    local kernels = session.open({ "tests/fixtures/deepseek_ocr/run.sqlite" }).kernels
     local lines = lines_of(kernels:where { step = 3 }:strip "label")
     assert.equal(1 + 12 + 1 + 1, #lines)
     assert.truthy(lines[15]:find "^… and %d+ more of label$", lines[15])

@@ -8,7 +8,7 @@ local history = require "llmprof.cli.repl.history"
 local inspect = require "llmprof.cli.repl.inspect"
 local session = require "llmprof.query.session"
 
-local FOLDER = "recipes/recorded/deepseek_ocr"
+local FOLDER = "tests/fixtures/deepseek_ocr"
 local TRACE = FOLDER .. "/run.sqlite"
 local COUNTERS = FOLDER .. "/ncu/raw.csv"
 
@@ -85,7 +85,8 @@ describe("a run", function()
   local top = bundle.scratch(before_each, after_each)
 
   it("has its stages as analysed, results and counters", function()
-    local ctx = bundle.run("recipes/deepseek_ocr.lua", top() .. "/run", { "capture=recorded" })
+    local ctx = bundle.run("recipes/deepseek_ocr.lua", top() .. "/run", { "capture=recorded",
+      "recorded=tests/fixtures/deepseek_ocr" })
     local s = session.open { ctx.run.dir }
     assert.same({ "deepseek_ocr", "done" }, { s.run.recipe, s.run.status })
     assert.equal("deepseek_ocr", s.results.run.recipe)

@@ -3,7 +3,7 @@
 local evaluate = require "llmprof.cli.repl.evaluate"
 local session = require "llmprof.query.session"
 
-local TRACE = "recipes/recorded/deepseek_ocr/run.sqlite"
+local TRACE = "tests/fixtures/deepseek_ocr/run.sqlite"
 
 local METHODS = 'methods come after a colon and have (): kernels:where { stage = "decode" }:head(5)'
 

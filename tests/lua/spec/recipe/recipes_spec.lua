@@ -264,6 +264,24 @@ describe("recipes of serving engines", function()
       "file" }, behind)
   end)
 
+  it("start Dynamo's prefill and decode apart, and wait for both", function()
+    local before, behind = halves("recipes/dynamo.lua", "model.path=/m",
+      "server.disaggregated=on", "server.args=[--max-model-len, \"9\"]")
+    local line = table.concat(before, " ")
+    assert.matches("--await http://127.0.0.1:8081 --await http://127.0.0.1:8082", line, nil, true)
+    assert.matches('"DYN_SYSTEM_PORT=8081","VLLM_NIXL_SIDE_CHANNEL_PORT=20097","python3"', line,
+      nil, true)
+    assert.matches('"--disaggregation-mode","prefill"', line, nil, true)
+    assert.matches('"--max-model-len","9"]', line, nil, true)
+    assert.same({ "env", "CUDA_VISIBLE_DEVICES=1", "DYN_SYSTEM_PORT=8082", "python3", "-m",
+      "dynamo.vllm", "--model", "/m", "--discovery-backend", "file", "--disaggregation-mode",
+      "decode", "--kv-transfer-config", '{"kv_connector":"NixlConnector","kv_role":"kv_both"}',
+      "--max-model-len", "9" }, behind)
+    local _, wrong = pcall(argv_of, "recipes/dynamo.lua", "model.path=/m",
+      "server.disaggregated=on", "server.worker=trtllm")
+    assert.equal("server.disaggregated=on is not written down for trtllm", wrong.message)
+  end)
+
   it("say what the engine's page calls its figures", function()
     local words = from("--metrics-path", (halves("recipes/sglang_serve.lua", "model.path=/m")))
     assert.same({ "--metrics-path", "/metrics", "--metric", "kv_use=sglang:token_usage" },

@@ -113,6 +113,34 @@ describe("capture=builtin", function()
     assert.is_true(ctx.run:has "ncu/raw.csv")
   end)
 
+  it("records all of a server that has no window: no range is called as its stages", function()
+    local ctx, failure = run({ "nsys.capture_range=none" }, nil,
+      [[options = { ["server.port"] = { "where", 1 } },]])
+    assert.is_nil(failure)
+    assert.matches("unit.by = process\nunits = timeline\n",
+      assert(fs.read(ctx.run:path "collector/plan.txt")))
+  end)
+
+  it("shows launches of graphs as wholes, and not as kernels", function()
+    local program = top() .. "/program"
+    assert(fs.write(program, ("#!/bin/sh\nSTANDIN_GRAPH=1 exec %s\n"):format(PROGRAM)))
+    assert(fs.chmod(program, tonumber("700", 8)))
+    local ctx, failure = run({}, program)
+    assert.is_nil(failure)
+    local counted = assert(spool.open(ctx.run:path "collector/run.spool")):frame "counters"
+    assert.equal(2, #counted:where { { "graph", "==", 3 } })
+    local results = assert(json.load(ctx.run:path "results.json"))
+    assert.equal(7, results.counters.launches)
+    local list = results.counters.ranges
+    assert.equal(2, #list)
+    assert.same({ "CUDA graph 3", "prefill", 1, 3000000 },
+      { list[1].range, list[1].stage, list[1].occurrence, list[1].dram_bytes })
+    assert.equal(9000.0, list[1].duration_ns)
+    for _, kernel in ipairs(results.kernels) do
+      assert.is_true(kernel.counters == nil or kernel.name ~= "node()")
+    end
+  end)
+
   for _, given in ipairs { { why = "no load" }, { why = "no round for it", rounds = 0 },
     { why = "no wish for counters", rounds = 1, word = "counters=off" } } do
     it("has one window where there is " .. given.why, function()
@@ -125,6 +153,47 @@ describe("capture=builtin", function()
         assert(fs.read(ctx.run:path "collector/plan.txt")))
     end)
   end
+
+  it("takes operators that the workload marks from the same process", function()
+    local ctx, failure = run { "operators=on" }
+    assert.is_nil(failure)
+    local made = assert(json.load(ctx.run:path "workload/operators.json"))
+    local by_name = {}
+    for _, row in ipairs(made.operators) do by_name[row.name] = row end
+    assert.equal(3, #made.operators)
+    assert.equal(0.01, made.wall_ms)
+    assert.equal(2100, made.device_ns)
+    assert.equal(700, made.unattributed_device_ns)
+    assert.same({ 1, 700, 700, 2000 }, { by_name["aten::mm"].calls,
+      by_name["aten::mm"].device_self_ns, by_name["aten::mm"].device_total_ns,
+      by_name["aten::mm"].host_self_ns })
+    assert.same({ 1, 0, 700, 4000, 2000 }, { by_name["aten::linear"].calls,
+      by_name["aten::linear"].device_self_ns, by_name["aten::linear"].device_total_ns,
+      by_name["aten::linear"].host_total_ns, by_name["aten::linear"].host_self_ns })
+    assert.same({ { 8, 2 }, {} }, by_name["aten::add"].input_shapes)
+    assert.same({ name = "prefill", calls = 1, host_self_ns = 1000, device_self_ns = 700 },
+      by_name["aten::add"].stages[1])
+    assert.same({ "0 1 2" }, { made.launches.stages[1].order })
+    assert.same({ "prefill", 1 }, { made.launches.stages[1].name, #made.launches.stages })
+    local joined = assert(json.load(ctx.run:path "results.json")).operators.joined
+    assert.is_true(joined.by_order.launches > 0)
+    assert.equal(20, joined.launches)
+    assert.is_false(ctx.run:has "workload/operators")
+    assert.matches("unit.operators = operators\n",
+      assert(fs.read(ctx.run:path "collector/plan.txt")))
+  end)
+
+  it("runs a workload that marks none once more for its operators", function()
+    local program = top() .. "/marks_none"
+    assert(fs.write(program, ("#!/bin/sh\nunset LLMPROF_OPERATOR_RANGES\n"
+      .. "test -n \"$LLMPROF_OPERATORS\" && exit 7\nexec %s\n"):format(PROGRAM)))
+    assert(fs.chmod(program, tonumber("700", 8)))
+    local ctx = run({ "operators=on" }, program)
+    local step = ctx.run:recorded "operators"
+    assert.same({ "the workload marked no operators: they take a run of its own" },
+      table.move(step.notes, 1, 1, 1, {}))
+    assert.matches("exit status 7", step.note)
+  end)
 
   it("does without counters", function()
     local ctx, failure = run { "counters=off", "collector.samples_hz=1000" }

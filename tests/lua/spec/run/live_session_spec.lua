@@ -69,6 +69,13 @@ describe("a session of nsys", function()
     assert.is_true(made:has "workload/metrics.json")
   end)
 
+  it("is waited for while it writes that", function()
+    local made = run({}, { STANDIN_NSYS = "dying" })
+    assert.equal(1, made.code)
+    assert.equal("done", made:step "analyse".status)
+    assert.matches("the session ended within the window", made:read "manifest.json", nil, true)
+  end)
+
   it("may leave none, and the load's numbers stay", function()
     local made = run({}, { STANDIN_NSYS = "lost" })
     assert.equal(1, made.code)

@@ -62,13 +62,13 @@ describe("llmprof.run.capture.recorded", function()
 
   it("lists what its workload ran on", function()
     assert.same({}, recorded.inputs(opened "tests/fixtures/small").files)
-    local ran_on = recorded.inputs(opened "recipes/recorded/deepseek_ocr").files
+    local ran_on = recorded.inputs(opened "tests/fixtures/deepseek_ocr").files
     assert.same({ 1, "synthetic-0", 3145728 }, { #ran_on, ran_on[1].name, ran_on[1].bytes })
   end)
 
   it("says what it was made with, and what else holds when it is analysed", function()
     local function made_with(folder) return recorded.captured_with(context(folder)) end
-    assert.equal(9, made_with "recipes/recorded/deepseek_ocr".infer.max_new_tokens)
+    assert.equal(9, made_with "tests/fixtures/deepseek_ocr".infer.max_new_tokens)
     assert.is_nil(made_with "tests/fixtures/small")
     assert.is_nil(made_with(top() .. "/none"))
     local held = {}

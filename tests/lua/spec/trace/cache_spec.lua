@@ -8,7 +8,7 @@ local tables = require "llmprof.base.tables"
 local trace = require "llmprof.trace"
 
 local CAPTURES = { "tests/fixtures/small/run.sqlite", "tests/fixtures/graphs/node.sqlite",
-  "recipes/recorded/deepseek_ocr/run.sqlite", "recipes/recorded/vllm_serve/run.sqlite",
+  "tests/fixtures/deepseek_ocr/run.sqlite", "recipes/recorded/vllm_serve/run.sqlite",
   "recipes/recorded/alt_llm/run.sqlite" }
 
 

@@ -18,7 +18,7 @@ local OLDER = SHARED .. "/data/dsocr_h200/"
 local captures = {
   { export = ROOT .. "tests/fixtures/tiny_h200/run.sqlite",
     answers = ROOT .. "tests/fixtures/tiny_h200/" },
-  { export = ROOT .. "recipes/recorded/deepseek_ocr/run.sqlite",
+  { export = ROOT .. "tests/fixtures/deepseek_ocr/run.sqlite",
     answers = ROOT .. "tests/fixtures/dsocr_h200/" },
   { packed = OLDER .. "run.sqlite.xz", answers = OLDER .. "nsys_stats/summary_" },
 }

@@ -13,7 +13,7 @@ local CAPTURES = {
   "tests/fixtures/graphs/node.sqlite",
   "recipes/recorded/alt_llm/run.sqlite",
   "recipes/recorded/vllm_serve/run.sqlite",
-  "recipes/recorded/deepseek_ocr/run.sqlite",
+  "tests/fixtures/deepseek_ocr/run.sqlite",
 }
 local FEW = os.getenv "LLMPROF_TEST_FEW" and 2
 

@@ -1,0 +1,237 @@
+#include "collector/profiler.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collector/diagnose.h"
+#include "collector/places.h"
+#include "collector/plan.h"
+
+/* One pass on GH100 for time, DRAM, L2, occupancy and the tensor pipe; a plan
+ * gives its own. */
+static const char *const default_metrics[] = {
+    "gpu__time_duration.sum",
+    "dram__bytes_read.sum",
+    "dram__bytes_write.sum",
+    "sm__cycles_elapsed.avg",
+    "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed",
+    "sm__inst_executed_pipe_tensor.sum",
+};
+
+/* ---- open and closed ---- */
+
+static bool make_image(profiler *p) {
+  CUPTI_PARAMS(CUpti_RangeProfiler_GetCounterDataSize_Params, size);
+  size.pRangeProfilerObject = p->object;
+  size.pMetricNames = (const char **)p->set.names;
+  size.numMetrics = p->set.count;
+  size.maxNumOfRanges = PROFILER_RANGES;
+  size.maxNumRangeTreeNodes = PROFILER_RANGES;
+  if (!metrics_ok(cupti.cuptiRangeProfilerGetCounterDataSize(&size),
+                  "cuptiRangeProfilerGetCounterDataSize"))
+    return false;
+  p->set.data_size = size.counterDataSize;
+  p->set.data = calloc(1, p->set.data_size);
+  return p->set.data != NULL;
+}
+
+static bool enable(profiler *p) {
+  CUPTI_PARAMS(CUpti_RangeProfiler_Enable_Params, on);
+  on.ctx = p->context;
+  if (!metrics_ok(cupti.cuptiRangeProfilerEnable(&on),
+                  "cuptiRangeProfilerEnable"))
+    return false;
+  p->object = on.pRangeProfilerObject;
+  return true;
+}
+
+static void disable(profiler *p) {
+  if (!p->object) return;
+  CUPTI_PARAMS(CUpti_RangeProfiler_Disable_Params, off);
+  off.pRangeProfilerObject = p->object;
+  (void)cupti.cuptiRangeProfilerDisable(&off);
+  p->object = NULL;
+}
+
+/* What this GPU has at present, freed by the caller; NULL: not known. */
+static uint8_t *availability(void *context) {
+  CUPTI_PARAMS(CUpti_Profiler_GetCounterAvailability_Params, p);
+  p.ctx = context;
+  if (!cupti.cuptiProfilerGetCounterAvailability ||
+      !metrics_ok(cupti.cuptiProfilerGetCounterAvailability(&p),
+                  "cuptiProfilerGetCounterAvailability"))
+    return NULL;
+  uint8_t *image = calloc(1, p.counterAvailabilityImageSize);
+  if (!image) return NULL;
+  p.pCounterAvailabilityImage = image;
+  if (metrics_ok(cupti.cuptiProfilerGetCounterAvailability(&p),
+                 "cuptiProfilerGetCounterAvailability"))
+    return image;
+  free(image);
+  return NULL;
+}
+
+static bool make_set(profiler *p) {
+  CUdevice device = 0;
+  if (driver.context_device(&device) != CUDA_SUCCESS) return false;
+  p->device = (uint32_t)device;
+  p->chip = metrics_chip(p->device);
+  if (!p->chip) return false;
+  uint8_t *available = availability(p->context);
+  bool own = the_plan.metric_count > 0;
+  bool ok = metrics_make(
+      &p->set, CUPTI_PROFILER_TYPE_RANGE_PROFILER, p->chip, available,
+      own ? the_plan.metrics : (char *const *)default_metrics,
+      own ? the_plan.metric_count
+          : sizeof default_metrics / sizeof *default_metrics);
+  free(available);
+  return ok;
+}
+
+/* Twice the cache, so that nothing of it is left. */
+static void make_scratch(profiler *p) {
+  CUdevice device;
+  int bytes = 0;
+  if (!the_plan.flush_cache || driver.context_device(&device) != CUDA_SUCCESS ||
+      driver.device_attribute(&bytes, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE,
+                              device) != CUDA_SUCCESS ||
+      bytes <= 0)
+    return;
+  p->scratch_size = 2 * (size_t)bytes;
+  if (driver.memory_alloc(&p->scratch, p->scratch_size) != CUDA_SUCCESS)
+    p->scratch = 0;
+}
+
+bool profiler_open(profiler *p, void *context) {
+  *p = (profiler){.context = context};
+  if (!driver_load() || !metrics_begin() || !make_set(p) ||
+      !cupti.cuptiRangeProfilerEnable || !enable(p) || !make_image(p)) {
+    profiler_close(p);
+    return false;
+  }
+  make_scratch(p);
+  diagnose(SPOOL_INFO, "counters", "%zu metrics in %zu passes on %s (GPU %u)",
+           p->set.count, p->set.passes, p->chip, (unsigned)p->device);
+  return true;
+}
+
+void profiler_close(profiler *p) {
+  disable(p);
+  if (p->scratch) (void)driver.memory_free(p->scratch);
+  metrics_free(&p->set);
+  free(p->chip);
+  *p = (profiler){0};
+}
+
+/* ---- on and off ---- */
+
+static bool init_image(const profiler *p) {
+  CUPTI_PARAMS(CUpti_RangeProfiler_CounterDataImage_Initialize_Params, image);
+  image.pRangeProfilerObject = p->object;
+  image.counterDataSize = p->set.data_size;
+  image.pCounterData = p->set.data;
+  return metrics_ok(cupti.cuptiRangeProfilerCounterDataImageInitialize(&image),
+                    "cuptiRangeProfilerCounterDataImageInitialize");
+}
+
+static bool set_config(const profiler *p) {
+  bool all = p->range == PROFILER_ALL;
+  bool replays = !all && p->set.passes > 1;
+  CUPTI_PARAMS(CUpti_RangeProfiler_SetConfig_Params, config);
+  config.pRangeProfilerObject = p->object;
+  config.configSize = p->set.config_size;
+  config.pConfig = p->set.config;
+  config.counterDataImageSize = p->set.data_size;
+  config.pCounterDataImage = p->set.data;
+  config.range = all ? CUPTI_UserRange : CUPTI_AutoRange;
+  config.replayMode = replays ? CUPTI_KernelReplay : CUPTI_UserReplay;
+  config.maxRangesPerPass = all ? 1 : PROFILER_RANGES;
+  config.numNestingLevels = 1;
+  config.minNestingLevel = 1;
+  return metrics_ok(cupti.cuptiRangeProfilerSetConfig(&config),
+                    "cuptiRangeProfilerSetConfig");
+}
+
+static bool empty_cache(const profiler *p) {
+  return p->scratch &&
+         driver.memory_set(p->scratch, 0, p->scratch_size, NULL) ==
+             CUDA_SUCCESS &&
+         driver.context_sync() == CUDA_SUCCESS;
+}
+
+static bool push_range(const profiler *p) {
+  CUPTI_PARAMS(CUpti_RangeProfiler_PushRange_Params, push);
+  push.pRangeProfilerObject = p->object;
+  push.pRangeName = "all";
+  return cupti.cuptiRangeProfilerPushRange &&
+         metrics_ok(cupti.cuptiRangeProfilerPushRange(&push),
+                    "cuptiRangeProfilerPushRange");
+}
+
+static CUptiResult pop_range(const profiler *p) {
+  CUPTI_PARAMS(CUpti_RangeProfiler_PopRange_Params, pop);
+  pop.pRangeProfilerObject = p->object;
+  return cupti.cuptiRangeProfilerPopRange(&pop);
+}
+
+static CUptiResult stop(const profiler *p) {
+  CUPTI_PARAMS(CUpti_RangeProfiler_Stop_Params, off);
+  off.pRangeProfilerObject = p->object;
+  return cupti.cuptiRangeProfilerStop(&off);
+}
+
+bool profiler_start(profiler *p, profiler_range range, bool *flushed) {
+  if (!places_sync()) return false;
+  *flushed = the_plan.flush_cache && empty_cache(p);
+  p->range = range;
+  if (!init_image(p) || !set_config(p)) return false;
+  CUPTI_PARAMS(CUpti_RangeProfiler_Start_Params, on);
+  on.pRangeProfilerObject = p->object;
+  if (!metrics_ok(cupti.cuptiRangeProfilerStart(&on),
+                  "cuptiRangeProfilerStart"))
+    return false;
+  if (range != PROFILER_ALL || push_range(p)) return true;
+  (void)stop(p);
+  return false;
+}
+
+/* All of the range has run before its end is marked. */
+static CUptiResult end_range(const profiler *p) {
+  if (p->range != PROFILER_ALL) return CUPTI_SUCCESS;
+  (void)places_sync();
+  return pop_range(p);
+}
+
+static CUptiResult decode(const profiler *p) {
+  CUPTI_PARAMS(CUpti_RangeProfiler_DecodeData_Params, data);
+  data.pRangeProfilerObject = p->object;
+  return cupti.cuptiRangeProfilerDecodeData(&data);
+}
+
+static CUptiResult count(const profiler *p, size_t *ranges) {
+  CUPTI_PARAMS(CUpti_RangeProfiler_GetCounterDataInfo_Params, info);
+  info.pCounterDataImage = p->set.data;
+  info.counterDataImageSize = p->set.data_size;
+  CUptiResult result = cupti.cuptiRangeProfilerGetCounterDataInfo(&info);
+  *ranges = result == CUPTI_SUCCESS ? info.numTotalRanges : 0;
+  return result;
+}
+
+/* Keeps the first failure. */
+static bool succeeds(CUptiResult result, const char *what, uint32_t *error) {
+  if (metrics_ok(result, what)) return true;
+  if (!*error) *error = (uint32_t)result;
+  return false;
+}
+
+size_t profiler_stop(profiler *p, uint32_t *error) {
+  size_t ranges = 0;
+  *error = 0;
+  (void)succeeds(end_range(p), "cuptiRangeProfilerPopRange", error);
+  if (!succeeds(stop(p), "cuptiRangeProfilerStop", error) || *error ||
+      !succeeds(decode(p), "cuptiRangeProfilerDecodeData", error))
+    return 0;
+  (void)succeeds(count(p, &ranges), "cuptiRangeProfilerGetCounterDataInfo",
+                 error);
+  return ranges;
+}

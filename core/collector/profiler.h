@@ -1,0 +1,45 @@
+/* CUPTI's range profiler on one context, with the plan's metrics on its GPU. */
+#ifndef LLMPROF_COLLECTOR_PROFILER_H
+#define LLMPROF_COLLECTOR_PROFILER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collector/metrics.h"
+
+enum {
+  PROFILER_RANGES = 256, /* from a start to the next stop, at most */
+};
+
+/* What is a range: each launch of a kernel, or all of what runs meanwhile. A
+ * launch may be replayed where one pass is too few; the rest never is. */
+typedef enum profiler_range {
+  PROFILER_LAUNCHES,
+  PROFILER_ALL,
+} profiler_range;
+
+typedef struct profiler {
+  void *context;
+  uint32_t device;
+  char *chip;
+  metric_set set;
+  CUpti_RangeProfiler_Object *object; /* NULL: closed */
+  CUdeviceptr scratch;                /* overwritten to empty the L2 cache */
+  size_t scratch_size;
+  profiler_range range; /* since the last start */
+} profiler;
+
+/* On the calling thread's context, which is this one. False: a diagnostic says
+ * why, and there is nothing to close. */
+bool profiler_open(profiler *p, void *context);
+void profiler_close(profiler *p);
+
+/* Waits for the GPU before. *flushed: was the L2 cache emptied? */
+bool profiler_start(profiler *p, profiler_range range, bool *flushed);
+
+/* How many ranges there are values of (metrics_values of the set); a failure
+ * is *error, a CUptiResult, else it is 0. */
+size_t profiler_stop(profiler *p, uint32_t *error);
+
+#endif

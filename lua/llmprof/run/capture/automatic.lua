@@ -1,0 +1,166 @@
+-- capture=auto: llmprof's own collector where it can take what is asked for, so that the
+-- model is loaded once, else Nsight Systems. Which it is, and why, is said before anything
+-- runs. Where the collector then records no GPU work, nsys is tried after all.
+local builtin = require "llmprof.run.capture.builtin"
+local errors = require "llmprof.base.errors"
+local fs = require "llmprof.fs"
+local gpu = require "llmprof.gpu"
+local launch = require "llmprof.run.launch"
+local layout = require "llmprof.bundle.layout"
+local library = require "llmprof.collector.library"
+local live = require "llmprof.run.capture.live"
+local tool = require "llmprof.run.capture.tool"
+local trace_file = require "llmprof.trace.file"
+local under_ncu = require "llmprof.run.capture.under_ncu"
+local under_nsys = require "llmprof.run.capture.under_nsys"
+
+local automatic = {}
+
+local with_nsys = live.new(under_nsys, under_ncu)
+
+
+-- ---- which ----
+
+-- What the collector records of nsys.trace; osrt is what nsys adds by default.
+local TRACED = { cuda = true, nvtx = true, osrt = true }
+
+local function traces_more(cfg)
+  for _, what in ipairs(cfg.nsys.trace or {}) do
+    if not TRACED[what] then return true end
+  end
+  return false
+end
+
+
+local function set(value)
+  return value ~= nil and value ~= false and not (type(value) == "table" and #value == 0)
+end
+
+
+local function sampled(value) return value ~= nil and value ~= "none" end
+
+
+-- Keys that ask for what only nsys or ncu has: a function of the configuration each.
+local only_theirs = {
+  { "tools.nsys", function(cfg) return set(cfg.tools.nsys) end },
+  { "nsys.trace", traces_more },
+  { "nsys.sample", function(cfg) return sampled(cfg.nsys.sample) end },
+  { "nsys.cpuctxsw", function(cfg) return sampled(cfg.nsys.cpuctxsw) end },
+  { "nsys.capture_range_end", function(cfg)
+    return (cfg.nsys.capture_range_end or ""):find "^repeat" ~= nil
+  end },
+  { "nsys.nvtx_domain_include", function(cfg) return set(cfg.nsys.nvtx_domain_include) end },
+  { "nsys.nvtx_domain_exclude", function(cfg) return set(cfg.nsys.nvtx_domain_exclude) end },
+  { "nsys.cuda_graph_trace", function(cfg) return cfg.nsys.cuda_graph_trace == "graph" end },
+  { "nsys.cuda_memory_usage", function(cfg) return set(cfg.nsys.cuda_memory_usage) end },
+  { "nsys.gpu_metrics", function(cfg) return cfg.nsys.gpu_metrics == "on" end },
+  { "nsys.kill", function(cfg) return set(cfg.nsys.kill) end },
+  { "nsys.extra_args", function(cfg) return set(cfg.nsys.extra_args) end },
+  { "ncu.replay_mode", function(cfg) return cfg.ncu.replay_mode ~= "kernel" end },
+  { "ncu.set", function(cfg) return cfg.ncu.set == "full" end },
+  { "ncu.extra_args", function(cfg) return set(cfg.ncu.extra_args) end },
+  { "server.session", function(cfg)
+    return cfg.server ~= nil and set(cfg.server.session) and cfg.server.session ~= ""
+  end },
+}
+
+
+-- The first of those keys that is set so; nil without.
+local function theirs(cfg)
+  for _, entry in ipairs(only_theirs) do
+    if entry[2](cfg) then return entry[1] end
+  end
+  return nil
+end
+
+
+-- Why the collector is not what takes the timeline; nil when it is.
+function automatic.why_nsys(cfg)
+  if cfg.timeline == "off" then return "timeline=off" end
+  local found, why = library.find(cfg.tools.collector)
+  if not found then return why end
+  if launch.wanted(cfg) then return "there are several ranks" end
+  local key = theirs(cfg)
+  if key then return ("%s asks for what the collector has not"):format(key) end
+  local devices, lack = gpu.list()
+  for _, device in ipairs(devices) do
+    if not device.error then return nil end
+  end
+  return lack or "no GPU is usable"
+end
+
+
+-- ---- the collector, and nsys behind it ----
+
+local source = { name = "live", open = builtin.open, untimed = builtin.untimed,
+  machine = builtin.machine, inputs = builtin.inputs, preview = builtin.preview }
+
+
+-- Did the collector take the timeline, or is it still to be taken?
+local function is_ours(ctx)
+  return ctx.run:has(layout.collector.spool) or not ctx.run:has(layout.timeline)
+end
+
+
+local function taker(ctx) return is_ours(ctx) and builtin or with_nsys end
+
+
+for _, name in ipairs { "counters", "operators", "recall", "room", "about", "cheap" } do
+  source[name] = function(ctx)
+    local of = taker(ctx)[name]
+    return of and of(ctx) or nil
+  end
+end
+
+function source.counters(ctx) return taker(ctx).counters(ctx) end
+function source.operators(ctx) return taker(ctx).operators(ctx) end
+
+
+function source.find(ctx)
+  builtin.find(ctx)
+  tool.try(ctx, under_nsys.vendor)
+end
+
+
+function source.note(ctx) return builtin.note(ctx) .. ", chosen by capture=auto" end
+
+
+local function saw_operations(ctx)
+  local trace = trace_file.open(ctx.run:path(layout.timeline))
+  local count = #errors.check("failed", trace:frame "gpu")
+  trace:close()
+  return count > 0
+end
+
+
+-- Takes it with nsys; what the collector left would say that it was its.
+local function fall_back(ctx, why)
+  ctx.note(("capture=auto: %s; nsys takes the timeline instead"):format(why))
+  for _, name in ipairs { layout.collector.spool, layout.timeline } do
+    fs.remove(ctx.run:path(name))
+  end
+  local about = with_nsys.about(ctx)
+  ctx.state.about.tool, ctx.state.about.counters_tool = about.tool, about.counters_tool
+  return with_nsys.timeline(ctx)
+end
+
+
+-- A workload that failed fails under nsys, too: only what the collector is to blame for is
+-- tried again.
+function source.timeline(ctx)
+  local ok, result = errors.call(builtin.timeline, ctx)
+  local nsys = tool.try(ctx, under_nsys.vendor)
+  if ok and nsys and not saw_operations(ctx) then
+    return fall_back(ctx, "the collector recorded no GPU work")
+  elseif not ok and nsys and errors.is(result) and result.kind == "nothing" then
+    return fall_back(ctx, result.message)
+  elseif not ok then
+    error(result, 0)
+  end
+  return result
+end
+
+
+automatic.collector, automatic.nsys = source, with_nsys
+
+return automatic

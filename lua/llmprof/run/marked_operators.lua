@@ -1,0 +1,250 @@
+-- The framework's operators from ranges around each, as torch's emit_nvtx pushes them: the
+-- collector records them in a unit of their own, with what was launched meanwhile. What
+-- launched what is then known, by attribution, without the framework's profiler. The result
+-- is the table that docs/operators.schema.json describes.
+local errors = require "llmprof.base.errors"
+local json = require "llmprof.json"
+local launches = require "llmprof.run.launches"
+local named = require "llmprof.analysis.named"
+local stages = require "llmprof.analysis.stages"
+local trace = require "llmprof.trace"
+
+local marked_operators = {}
+
+-- The range around all of it, which begins such a unit, and the variable that asks for it.
+marked_operators.RANGE = "operators"
+marked_operators.ASKED = { LLMPROF_OPERATOR_RANGES = "1" }
+
+local SOURCE = "PyTorch's ranges around operators, in the process of the timeline"
+
+
+local function check(value, message, code)
+  return errors.check("failed", value, message, code)
+end
+
+
+-- ---- ranges ----
+
+-- Shapes of the inputs, where the tag of a range says them.
+local function shapes_of(tag)
+  local text = tag:match ", sizes = (%b[])"
+  return text and json.decode(text) and text or nil
+end
+
+
+-- By range row: { parent, operator, path (of a module), duration, self, stage, shapes },
+-- and a list of the rows.
+local function read_ranges(of, found)
+  local frame = check(of:frame "ranges")
+  stages.label_ranges(of, frame, found)
+  local columns, by_row, rows = {}, {}, frame:values "range"
+  for _, name in ipairs { "tag", "parent", "duration", "self", "stage" } do
+    local there = name ~= "stage" or not (found.by_engine or found.inferred)
+    columns[name] = there and frame:values(name) or {}
+  end
+  for i, row in ipairs(rows) do
+    local tag = columns.tag[i] or ""
+    local read = named.read(tag) or {}
+    by_row[row] = { parent = columns.parent[i] or nil, operator = read.operator,
+      path = read.path, duration = columns.duration[i] or 0, own = columns.self[i] or 0,
+      stage = columns.stage[i] or nil, shapes = read.operator and shapes_of(tag) }
+  end
+  return by_row, rows
+end
+
+
+-- The innermost operator around a range, or it; nil outside of all.
+local function operator_at(by_row, row)
+  local range = row and by_row[row]
+  while range and not range.operator do range = range.parent and by_row[range.parent] end
+  return range
+end
+
+
+-- Is the range inside of another of the same operator?
+local function is_inner(by_row, range)
+  local above = range.parent and by_row[range.parent]
+  while above do
+    if above.operator == range.operator then return true end
+    above = above.parent and by_row[above.parent]
+  end
+  return false
+end
+
+
+-- ---- rows ----
+
+local Rows = {}
+Rows.__index = Rows
+
+
+function Rows:of(name)
+  local row = self.by_name[name]
+  if not row then
+    row = { name = name, calls = 0, host_total_ns = 0, host_self_ns = 0, device_total_ns = 0,
+      device_self_ns = 0, shapes = {}, kernels_by_name = {}, stages_by_name = {},
+      kernels = json.list {}, stages = json.list {} }
+    self.by_name[name], self.list[#self.list + 1] = row, row
+  end
+  return row
+end
+
+
+local function stage_of(row, name)
+  local stage = row.stages_by_name[name]
+  if not stage then
+    stage = { name = name, calls = 0, host_self_ns = 0, device_self_ns = 0 }
+    row.stages_by_name[name], row.stages[#row.stages + 1] = stage, stage
+  end
+  return stage
+end
+
+
+local function add_call(rows, by_row, range)
+  local row = rows:of(range.operator)
+  row.calls, row.host_self_ns = row.calls + 1, row.host_self_ns + range.own
+  if not is_inner(by_row, range) then
+    row.host_total_ns = row.host_total_ns + range.duration
+  end
+  if range.shapes then row.shapes[range.shapes] = (row.shapes[range.shapes] or 0) + 1 end
+  if range.stage then
+    local stage = stage_of(row, range.stage)
+    stage.calls, stage.host_self_ns = stage.calls + 1, stage.host_self_ns + range.own
+  end
+end
+
+
+local function add_kernel(row, name, duration)
+  local kernel = row.kernels_by_name[name]
+  if not kernel then
+    kernel = { name = name, calls = 0, device_ns = 0 }
+    row.kernels_by_name[name], row.kernels[#row.kernels + 1] = kernel, kernel
+  end
+  kernel.calls, kernel.device_ns = kernel.calls + 1, kernel.device_ns + duration
+end
+
+
+-- What a range launched: to its operator, and once to each that is around it.
+local function add_launch(rows, by_row, range, name, duration)
+  local row = rows:of(range.operator)
+  row.device_self_ns = row.device_self_ns + duration
+  add_kernel(row, name, duration)
+  if range.stage then
+    local stage = stage_of(row, range.stage)
+    stage.device_self_ns = stage.device_self_ns + duration
+  end
+  local seen = {}
+  while range do
+    if range.operator and not seen[range.operator] then
+      seen[range.operator] = true
+      local around = rows:of(range.operator)
+      around.device_total_ns = around.device_total_ns + duration
+    end
+    range = range.parent and by_row[range.parent]
+  end
+end
+
+
+local function most_frequent(shapes)
+  local best
+  for text, count in pairs(shapes) do
+    if not best or count > shapes[best] or count == shapes[best] and text < best then
+      best = text
+    end
+  end
+  return best and json.decode(best)
+end
+
+
+local function by_time(key)
+  return function(a, b)
+    if a[key] ~= b[key] then return a[key] > b[key] end
+    return a.name < b.name
+  end
+end
+
+
+local function finished(rows)
+  for _, row in ipairs(rows.list) do
+    row.input_shapes = most_frequent(row.shapes)
+    table.sort(row.kernels, by_time "device_ns")
+    row.shapes, row.kernels_by_name, row.stages_by_name = nil, nil, nil
+    if #row.kernels == 0 then row.kernels = nil end
+    if #row.stages == 0 then row.stages = nil end
+  end
+  table.sort(rows.list, function(a, b)
+    if a.device_self_ns ~= b.device_self_ns then return a.device_self_ns > b.device_self_ns end
+    return by_time "host_self_ns"(a, b)
+  end)
+  return rows.list
+end
+
+
+-- ---- together ----
+
+-- The path of the module around a range.
+local function module_at(by_row, row)
+  local range = row and by_row[row]
+  while range and not range.path do range = range.parent and by_row[range.parent] end
+  return range and range.path
+end
+
+
+-- What was launched, in order, as lists.
+local function launched(found, by_row)
+  local ops = check(found.ops:sort { { "api_start", false }, { "start", false } })
+  local list, names, durations = {}, ops:values "name", ops:values "duration"
+  local ranges, stage, instance = ops:values "range", ops:values "stage",
+    ops:values "stage_range"
+  for i, name in ipairs(names) do
+    local range = ranges[i] or nil
+    list[i] = { name = name or "(unnamed)", duration = durations[i] or 0,
+      range = operator_at(by_row, range), module = module_at(by_row, range),
+      stage = stage[i] or nil, instance = instance[i] or nil }
+  end
+  return list
+end
+
+
+-- Milliseconds of the ranges around all of it.
+local function span_ms(of)
+  local ns = 0
+  for _, duration in ipairs(check(of:frame "ranges"):where { tag = marked_operators.RANGE }
+    :values "duration") do ns = ns + (duration or 0) end
+  return ns > 0 and ns / 1e6 or nil
+end
+
+
+local function made_of(of, declared)
+  local found = stages.find(of, declared, "no")
+  local by_row, order = read_ranges(of, found)
+  local rows = setmetatable({ by_name = {}, list = json.list {} }, Rows)
+  for _, row in ipairs(order) do
+    if by_row[row].operator then add_call(rows, by_row, by_row[row]) end
+  end
+  local all, lost, list = 0, 0, launched(found, by_row)
+  for _, launch in ipairs(list) do
+    all = all + launch.duration
+    if launch.range then
+      add_launch(rows, by_row, launch.range, launch.name, launch.duration)
+      launch.operator = launch.range.operator
+    else
+      lost = lost + launch.duration
+    end
+  end
+  return { schema_version = 1, source = SOURCE, wall_ms = span_ms(of), device_ns = all,
+    unattributed_device_ns = lost, operators = finished(rows), launches = launches.list(list) }
+end
+
+
+-- The operators of a spool's units for them; nil where it has none. declared: the
+-- recipe's stages.
+function marked_operators.read(path, declared)
+  local of = check(trace.operators(path))
+  local made = #check(of:frame "gpu") > 0 and made_of(of, declared) or nil
+  of:close()
+  return made and #made.operators > 0 and made or nil
+end
+
+
+return marked_operators
