@@ -30,7 +30,9 @@ void llmprof_buffer_puts(llmprof_buffer *buf, const char *text) {
 }
 
 void llmprof_buffer_putc(llmprof_buffer *buf, char c) {
-  llmprof_buffer_add(buf, &c, 1);
+  if (!reserve(buf, 1)) return;
+  buf->bytes[buf->size++] = c;
+  buf->bytes[buf->size] = '\0';
 }
 
 void llmprof_buffer_fill(llmprof_buffer *buf, char c, size_t count) {

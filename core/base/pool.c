@@ -1,6 +1,5 @@
 #include "base/pool.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "llmprof/alloc.h"
@@ -61,7 +60,7 @@ static void *make(llmprof_pool *pool, size_t size) {
 static void release(llmprof_pool *pool, void *block, size_t size) {
   if (size > LLMPROF_POOL_MOST)
     llmprof_free(block);
-  else
+  else if (!pool->ends)
     keep(&pool->free[class_of(size)], block);
 }
 

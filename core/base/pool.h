@@ -4,6 +4,7 @@
 #ifndef LLMPROF_POOL_H
 #define LLMPROF_POOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum {
@@ -18,6 +19,8 @@ typedef struct llmprof_pool {
   char *rest;                     /* what is not cut off yet, */
   size_t left;                    /* and bytes of it */
   void *slabs;                    /* all of them, each links to the next */
+  bool ends; /* the owner's: small blocks that are given back are not touched,
+                since llmprof_pool_free is next */
 } llmprof_pool;
 
 /* As realloc, of a block whose size is known: 0 for none, and 0 gives it back.

@@ -131,7 +131,7 @@ static void in_child(void) {
 
 static void *tick(void *unused) {
   (void)unused;
-  while (!atomic_load(&ended)) {
+  while (!atomic_load(&ended) && !wake_is_over()) {
     nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     units_tick();
   }

@@ -1,6 +1,7 @@
 #include "collector/samples.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -29,6 +30,7 @@ enum {
   DEVICES = 64,
   BATCH = 2048, /* samples that are decoded together */
   HARDWARE_BUFFER = 256 << 20,
+  NAP_NS = 50000000,
 };
 
 /* A GPU that is sampled. */
@@ -38,6 +40,7 @@ typedef struct sampler {
   metric_set set;
   CUpti_PmSampling_Object *object; /* NULL: not running */
   pthread_t thread;                /* decodes */
+  sem_t woken;                     /* before it is time */
   atomic_bool quit;
 } sampler;
 
@@ -239,14 +242,21 @@ static drained drain(sampler *s) {
              : DRAINED_ALL;
 }
 
+/* Until there is more to decode, or the end. */
+static void nap(sampler *s) {
+  int64_t until = clock_read(CLOCK_REALTIME) + NAP_NS;
+  (void)sem_timedwait(&s->woken,
+                      &(struct timespec){.tv_sec = until / 1000000000,
+                                         .tv_nsec = until % 1000000000});
+}
+
 static void *decode_all(void *of) {
   sampler *s = of;
   (void)guard_enter();
   while (!atomic_load(&s->quit)) {
     drained how = drain(s);
     if (how == DRAINED_FAILED) return NULL;
-    if (how == DRAINED_ALL)
-      nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    if (how == DRAINED_ALL) nap(s);
   }
   return NULL;
 }
@@ -255,6 +265,7 @@ static bool start_thread(sampler *s) {
   sigset_t all, before;
   sigfillset(&all);
   atomic_store(&s->quit, false);
+  sem_init(&s->woken, 0, 0);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   int error = pthread_create(&s->thread, NULL, decode_all, s);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -343,7 +354,10 @@ static bool is_running(uint64_t devices, size_t device) {
 /* With the lock: their threads end side by side. */
 static void stop_threads(uint64_t devices) {
   for (size_t i = 0; i < DEVICES; i++)
-    if (is_running(devices, i)) atomic_store(&samplers[i]->quit, true);
+    if (is_running(devices, i)) {
+      atomic_store(&samplers[i]->quit, true);
+      (void)sem_post(&samplers[i]->woken);
+    }
   for (size_t i = 0; i < DEVICES; i++)
     if (is_running(devices, i)) pthread_join(samplers[i]->thread, NULL);
 }

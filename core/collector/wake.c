@@ -42,14 +42,14 @@ bool wake_pause(double seconds, bool (*stop)(void)) {
   return true;
 }
 
-static bool is_finished(void) {
+bool wake_is_over(void) {
   return atomic_load(&finish_done);
 }
 
 static bool wait_flushed(unsigned ticket, double seconds) {
   int64_t end = clock_now() + (int64_t)(seconds * 1e9);
   while ((int)(atomic_load(&flush_done) - ticket) < 0) {
-    if (is_finished() || clock_now() >= end) return false;
+    if (wake_is_over() || clock_now() >= end) return false;
     nap(200000);
   }
   return true;
@@ -61,7 +61,7 @@ bool wake_ask(wake_task task, const char *reason, double seconds) {
     (void)atomic_compare_exchange_strong(&finish_reason, &none, reason);
     atomic_store(&finish_asked, true);
     wake_writer();
-    return wake_pause(seconds, is_finished);
+    return wake_pause(seconds, wake_is_over);
   }
   unsigned ticket = atomic_fetch_add(&flush_asked, 1) + 1;
   wake_writer();

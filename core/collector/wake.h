@@ -35,5 +35,6 @@ void wake_done(void);
 
 /* The file has its end: nobody waits any more. */
 void wake_finished(void);
+bool wake_is_over(void);
 
 #endif

@@ -209,7 +209,11 @@ static void *write_until_the_end(void *unused) {
     wake_task task = wake_sleep(PERIOD_S);
     if (control_poll() == CONTROL_STOP) units_stop();
     watch();
-    if (task == WAKE_FINISH || (++rounds % 4 == 0 && is_alone())) break;
+    if (task == WAKE_FINISH) break;
+    if (++rounds % 4 == 0 && is_alone()) {
+      units_end(); /* and with it the threads of samples */
+      break;
+    }
     flush_now_and_then();
     write_all();
     wake_done();

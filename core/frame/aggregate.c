@@ -131,14 +131,17 @@ static size_t wanted_of(const making *m, size_t column, double *wanted) {
   return count;
 }
 
-static void spread(making *m, size_t column, const llmprof_summary *summaries) {
+/* Of groups [first, end). */
+static void spread_part(making *m, size_t column,
+                        const llmprof_summary *summaries, size_t first,
+                        size_t end) {
   size_t percentile = 0;
   for (size_t i = 0; i < m->count; i++) {
     const llmprof_aggregate *a = &m->aggregates[i];
     if (a->column != column || is_count(a)) continue;
     double *reals = m->data[i];
     int64_t *integers = m->data[i];
-    for (size_t g = 0; g < m->groups.count; g++) {
+    for (size_t g = first; g < end; g++) {
       if (m->is_real[i])
         reals[g] = real_of(&summaries[g], a, percentile);
       else
@@ -146,6 +149,16 @@ static void spread(making *m, size_t column, const llmprof_summary *summaries) {
     }
     percentile += a->statistic == LLMPROF_PERCENTILE;
   }
+}
+
+/* Some groups at a time, whose summaries stay in the cache meanwhile. */
+static void spread(making *m, size_t column, const llmprof_summary *summaries) {
+  enum {
+    SOME = 256
+  };
+  size_t groups = m->groups.count;
+  for (size_t g = 0; g < groups; g += SOME)
+    spread_part(m, column, summaries, g, groups - g < SOME ? groups : g + SOME);
 }
 
 /* Are small numbers only added up and compared? */

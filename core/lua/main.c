@@ -106,6 +106,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "llmprof: %s\n", message ? message : "unknown error");
   }
   llmprof_lua_release_signals();
+  pool.ends = true;
   lua_close(L);
   llmprof_pool_free(&pool);
   return status;

@@ -327,6 +327,20 @@ static bool append_easily(llmprof_buffer *out, double value,
   return true;
 }
 
+/* Is the integer appended as it is, without a point and in no larger unit? */
+static bool append_integer(llmprof_buffer *out, int64_t value,
+                           const llmprof_unit *unit,
+                           const llmprof_format *format) {
+  const char *separator = format->separator ? format->separator : "";
+  if (unit->power10 || unit->power2 || places_of(unit, format->digits) ||
+      (*separator && separator[1]))
+    return false;
+  uint64_t magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+  append_fixed(out, value < 0, magnitude, 0, *separator);
+  if (!format->bare) append_unit(out, unit, format->suffix);
+  return true;
+}
+
 bool llmprof_format_number(llmprof_buffer *out, llmprof_quantity quantity,
                            double value, const llmprof_format *format) {
   const llmprof_unit *unit = unit_of(quantity, value, format);
@@ -341,6 +355,7 @@ bool llmprof_format_integer(llmprof_buffer *out, llmprof_quantity quantity,
                             int64_t value, const llmprof_format *format) {
   const llmprof_unit *unit = unit_of(quantity, (double)value, format);
   if (!unit) return false;
+  if (append_integer(out, value, unit, format)) return true;
   if (unit->power2)
     return llmprof_format_number(out, quantity, (double)value, format);
   const int64_t easy = INT64_C(1) << 52;

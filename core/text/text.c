@@ -176,10 +176,29 @@ void llmprof_text_repair(llmprof_buffer *out, const char *text, size_t size) {
   }
 }
 
+static bool is_plain(char c, bool keep_lines) {
+  return (c >= ' ' && c <= '~') || (keep_lines && c == '\n');
+}
+
+enum {
+  AT_ONCE = 64 /* bytes that are looked at together */
+};
+
+/* Are all bytes of a block shown by a terminal as they are? */
+static bool is_plain_block(const char *text, bool keep_lines) {
+  char line = keep_lines ? '\n' : ' ';
+  unsigned odd = 0;
+  for (int i = 0; i < AT_ONCE; i++)
+    odd |= (unsigned)(((text[i] < ' ') | (text[i] > '~')) & (text[i] != line));
+  return !odd;
+}
+
 /* Bytes at the start of `text` that a terminal shows as they are. */
-static size_t plain_run(const char *text, size_t size) {
+static size_t plain_run(const char *text, size_t size, bool keep_lines) {
   size_t at = 0;
-  while (at < size && text[at] >= ' ' && text[at] <= '~') at++;
+  while (size - at >= AT_ONCE && is_plain_block(text + at, keep_lines))
+    at += AT_ONCE;
+  while (at < size && is_plain(text[at], keep_lines)) at++;
   return at;
 }
 
@@ -204,7 +223,7 @@ static const char *stand_in(uint32_t code, bool keep_lines) {
 static void clean(llmprof_buffer *out, const char *text, size_t size,
                   bool keep_lines) {
   for (size_t at = 0; at < size;) {
-    size_t plain = plain_run(text + at, size - at);
+    size_t plain = plain_run(text + at, size - at, keep_lines);
     llmprof_buffer_add(out, text + at, plain);
     at += plain;
     if (at == size) return;

@@ -263,7 +263,7 @@ class Window:
     def close(self) -> None:
         wrong = self.capture.run(CLOSE)
         if wrong:
-            self.failure = wrong
+            self.failure = self.failure or wrong
             print(f"serve.py: {wrong}", file=sys.stderr)
 
     def again(self) -> bool:
@@ -285,9 +285,19 @@ class Window:
         try:
             self.scraper.__exit__()
             if kind is None:
-                self.switch(self.args.stop_path, "")
+                self.stop()
         finally:
             self.close()
+
+    def stop(self) -> None:
+        """A server that has died cannot be told: what was answered until then stays."""
+        try:
+            self.switch(self.args.stop_path, "")
+        except WorkloadError as error:
+            self.failure = str(error)
+        except (OSError, http.client.HTTPException) as error:
+            self.failure = (f"the server did not answer to {self.args.stop_path}: "
+                            f"{first_line(error)}")
 
 
 # ---- the load ----

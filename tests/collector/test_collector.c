@@ -262,11 +262,16 @@ static void test_last_thread(void **state) {
 #ifdef __SANITIZE_THREAD__
   skip();
 #endif
-  outcome out =
-      run((setting){.how = "thread", .launches = "10", .threads = "1"});
-  expect_exit(&out, 0);
-  assert_string_equal(out.spools[0].end, "exit");
-  forget(&out);
+  /* nor do its threads for units by time and for samples */
+  static const char *const plans[] = {"", "unit.by = time\n",
+                                      "samples.hz = 1000\n"};
+  for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+    outcome out = run((setting){
+        .how = "thread", .launches = "10", .threads = "1", .plan = plans[i]});
+    expect_exit(&out, 0);
+    assert_string_equal(out.spools[0].end, "exit");
+    forget(&out);
+  }
 }
 
 static void test_fork(void **state) {

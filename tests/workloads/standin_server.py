@@ -7,7 +7,7 @@ FAULT: die (after a line), deaf (never ready), refuse (400 to completions), brea
 stream ends early), error (the stream says one), late (dies in the first completion),
 stubborn (ignores SIGTERM, and so does a child of its own), some (every third completion
 is refused), midway (dies in the fourth), empty (has no model at first), huge and
-endless (its metrics). Each profiling call is a line on stdout.
+endless (its metrics), ill (500 to /stop_profile). Each profiling call is a line on stdout.
 """
 
 import itertools
@@ -70,6 +70,9 @@ class Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         if self.path != "/v1/completions":
             say(self.path, body.decode())
+            if FAULT == "ill" and self.path == "/stop_profile":
+                self.answer(500, {"error": {"message": "EngineCore encountered an issue"}})
+                return
             self.answer(200 if self.path.endswith("_profile") else 404, {})
         elif FAULT == "refuse":
             self.answer(400, {"error": {"message": "the prompt is\ntoo long"}})

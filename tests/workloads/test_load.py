@@ -135,13 +135,23 @@ class AtARate(test_serve.Serving):
 
     def test_a_server_that_dies_in_the_window_leaves_what_was_answered(self):
         status, _, stderr = self.run_serve("--warmup", "0", "--rate", "20", "--arrivals",
-                                           "constant", "--requests", "40", fault="midway")
+                                           "constant", "--requests", "40", "--start-path",
+                                           "/start_profile", "--stop-path", "/stop_profile",
+                                           fault="midway")
         self.assertEqual(status, 1)
         lines = stderr.splitlines()
         self.assertEqual(lines[-1], "serve.py: the server ended with exit status 9")
         self.assertRegex(lines[0], r"^serve.py: \d+ of 40 requests were not sent: the server had")
         said = self.metrics()["load"]
         self.assertEqual(said["completed"], 3)
+
+    def test_a_window_that_cannot_be_closed_leaves_what_was_answered(self):
+        status, _, stderr = self.run_serve(*RATE, "--start-path", "/start_profile", "--stop-path",
+                                           "/stop_profile", fault="ill")
+        self.assertEqual(status, 1)
+        self.assertIn("serve.py: the server answers 500 to /stop_profile: EngineCore encountered "
+                      "an issue", stderr)
+        self.assertEqual(self.metrics()["load"]["completed"], 12)
 
     def test_a_rate_that_is_not_held_is_said(self):
         for pace, said in ((2, ["load.rate=10 could not be held: 5 requests/s were sent of 10 "

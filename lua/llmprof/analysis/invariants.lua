@@ -29,6 +29,8 @@ local SHORT = 0.5
 local MOST_DEVICES = 256
 
 local AGAIN = "copy or export the capture again"
+local ALONE = "see whether another program had a share of this GPU meanwhile, and measure without "
+  .. "it; else " .. AGAIN
 local SHORTER = "capture a shorter range, and let the workload synchronise before it ends"
 
 
@@ -132,16 +134,20 @@ local function is_stretched(kernels, long, row)
 end
 
 
--- How many of the longest kernels are stretched, and the longest of these (ns).
+-- Of the longest kernels those that are stretched: the longest of them (ns), and the share of
+-- the time of all kernels that they take; nil where none is.
 local function stretched(state)
-  local kernels, count, ns = check(state.trace:frame "kernels"), 0, 0
+  local kernels, most, sum = check(state.trace:frame "kernels"), nil, 0
   local longest = check(kernels:sort({ { "duration", true } }, LONGEST))
   for row = 1, #longest do
     if is_stretched(kernels, longest, row) then
-      count, ns = count + 1, math.max(ns, longest:get(row, "duration"))
+      local ns = longest:get(row, "duration")
+      most, sum = math.max(most or 0, ns), sum + ns
     end
   end
-  return count, ns
+  if not most then return nil, 0 end
+  local all = check(kernels:group { columns = { { "ns", "sum", "duration" } } })
+  return most, part(sum, all:get(1, "ns"))
 end
 
 
@@ -164,18 +170,18 @@ function invariants.streams(state)
   local ops, said = check(state.trace:frame "gpu"), {}
   if #ops == 0 then return nil end
   local count, under, ns = overtaken(ops, check(ops:sort({ { "duration", true } }, LONGEST)))
-  local long, long_ns = stretched(state)
+  local long_ns, long_share = stretched(state)
   if count > 0 then
     said[1] = ("an operation of %s runs on while %s others of its stream begin"):format(
       text.duration(ns), text.count(under))
   end
-  if long > 0 then
+  if long_ns then
     said[#said + 1] = ("a kernel takes %s, more than %d times as long as any other launch of it")
       :format(text.duration(long_ns), FAR_LONGER)
   end
-  return { share = part(math.max(count, long), math.min(#ops, LONGEST)),
+  return { share = math.max(part(count, math.min(#ops, LONGEST)), long_share),
     text = #said > 0 and table.concat(said, "; ")
-      or "streams run one operation after the other", fix = AGAIN }
+      or "streams run one operation after the other", fix = count > 0 and AGAIN or ALONE }
 end
 
 

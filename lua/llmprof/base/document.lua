@@ -92,25 +92,37 @@ end
 local shape
 
 
+local marks = {} -- by list of keys, the metatable of objects that are written so
+
+local function mark_of(keys)
+  marks[keys] = marks[keys] or getmetatable(json.ordered({}, keys))
+  return marks[keys]
+end
+
+
 local function shape_object(schema, rule, value)
   local declared, others = rule.properties or {}, rule.additionalProperties
-  if rule.properties then json.ordered(value, keys_of(declared)) end
-  for name, item in pairs(value) do
-    local of_item = declared[name] or others
-    if type(of_item) == "table" then shape(schema, of_item, item) end
+  if rule.properties then setmetatable(value, mark_of(keys_of(declared))) end
+  for name, item in next, value do
+    if type(item) == "table" then
+      local of_item = declared[name] or others
+      if type(of_item) == "table" then shape(schema, of_item, item) end
+    end
   end
 end
 
 
 local function shape_list(schema, rule, value)
   json.list(value)
-  for _, item in ipairs(rule.items and value or {}) do shape(schema, rule.items, item) end
+  local of_items = rule.items
+  for i = 1, of_items and #value or 0 do
+    if type(value[i]) == "table" then shape(schema, of_items, value[i]) end
+  end
 end
 
 
--- A value that was marked as something else stays: it does not fit.
+-- A table that was marked as something else stays: it does not fit.
 function shape(schema, rule, value)
-  if type(value) ~= "table" then return end
   schema, rule = resolved(schema, rule)
   local mark = getmetatable(value)
   if rule.type == "array" and (mark == nil or not mark.__keys) then

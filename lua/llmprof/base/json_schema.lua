@@ -93,6 +93,10 @@ end
 
 local by_type = {} -- what keywords.type made of single types
 
+-- By check of those that ask for nothing but a type, what type() says of the values that
+-- they let through: these need no call.
+local kinds = {}
+
 function keywords.type(wanted)
   if by_type[wanted] then return by_type[wanted] end
   local names = type(wanted) == "table" and wanted or { wanted }
@@ -101,7 +105,9 @@ function keywords.type(wanted)
     if fits(value) then return nil end
     return table.concat(names, " or ") .. " expected, got " .. shown(value), ""
   end
-  if names[1] == wanted then by_type[wanted] = check end
+  if names[1] ~= wanted then return check end
+  by_type[wanted] = check
+  if wanted == "string" or wanted == "number" or wanted == "boolean" then kinds[check] = wanted end
   return check
 end
 
@@ -173,11 +179,15 @@ end
 
 function keywords.items(rule, compile)
   local check = compile(rule)
+  local kind = kinds[check]
   return function(value)
     if not is_array(value) then return nil end
     for i = 1, #value do
-      local wrong, where = check(value[i])
-      if wrong then return wrong, ("[%d]%s"):format(i, where) end
+      local item = value[i]
+      if kind ~= type(item) then
+        local wrong, where = check(item)
+        if wrong then return wrong, ("[%d]%s"):format(i, where) end
+      end
     end
   end
 end
@@ -238,13 +248,16 @@ end
 -- Is everything about an object's keys right? One look at each.
 local function members_fit(members, value)
   local checks, others, required = members.checks, members.others, members.required
+  local plain = members.plain
   for i = 1, #required do
     if value[required[i]] == nil then return false end
   end
   for name, item in next, value do
-    local check = checks[name]
-    if check == nil then check = others end
-    if check == false or check and check(item) then return false end
+    if plain[name] ~= type(item) then
+      local check = checks[name]
+      if check == nil then check = others end
+      if check == false or check and check(item) then return false end
+    end
   end
   return true
 end
@@ -252,12 +265,16 @@ end
 
 -- additionalProperties, properties and required of a rule, as one check.
 local function members_of(rule, compile)
-  local checks, others = {}, rule.additionalProperties
-  for name, of_property in pairs(rule.properties or {}) do checks[name] = compile(of_property) end
-  local members = { checks = checks, others = others and compile(others) or others,
-    required = rule.required or {} }
+  local checks, plain, others = {}, {}, rule.additionalProperties
+  for name, of_property in pairs(rule.properties or {}) do
+    checks[name] = compile(of_property)
+    plain[name] = kinds[checks[name]]
+  end
+  local members = { checks = checks, plain = plain, required = rule.required or {},
+    others = others and compile(others) or others }
   return function(value)
-    if not is_object(value) or members_fit(members, value) then return nil end
+    if type(value) ~= "table" or getmetatable(value) == LIST then return nil end
+    if members_fit(members, value) then return nil end
     local wrong, where = wrong_other(members, value)
     if not wrong then wrong, where = wrong_property(members, value) end
     if not wrong then wrong, where = lacking(members, value) end
@@ -337,12 +354,32 @@ local function in_turn(checks)
 end
 
 
+-- Checks of numbers that are of a type and between bounds, as most are: in one look,
+-- and in turn where that finds something wrong.
+local function bounded(rule, names, check)
+  local wanted = rule.type
+  if wanted ~= "integer" and wanted ~= "number" then return check end
+  for _, name in ipairs(names) do
+    if name ~= "type" and name ~= "minimum" and name ~= "maximum" then return check end
+  end
+  local least, most = rule.minimum or -math.huge, rule.maximum or math.huge
+  local kind_of_number = wanted == "integer" and math.type or type
+  return function(value)
+    if kind_of_number(value) ~= wanted or value < least or value > most then
+      return check(value)
+    end
+  end
+end
+
+
 -- A schema as a function(value): what is wrong, and where. load(name) gives another
 -- one that it refers to by its file.
 local function compile_schema(schema, load)
   local definitions, compile = {}, nil
 
-  local function reference(target)
+  local referred = {} -- by target
+
+  local function find(target)
     local other, place = json_schema.split(target)
     if other ~= "" then
       assert(load, "a reference into another file: " .. target)
@@ -355,17 +392,28 @@ local function compile_schema(schema, load)
       definitions[name] = false
       definitions[name] = compile(rule)
     end
-    return definitions[name] or function(value) return definitions[name](value) end
+    return definitions[name]
+  end
+
+  local function reference(target)
+    local check = referred[target] or find(target)
+    if check then
+      referred[target] = check
+      return check
+    end
+    local name = json_schema.definition(select(2, json_schema.split(target)))
+    return function(value) return definitions[name](value) end
   end
 
   function compile(rule)
-    local checks = keywords_of(rule)
-    for i, name in ipairs(checks) do
+    local names, checks = keywords_of(rule), {}
+    for i, name in ipairs(names) do
       if name == "$ref" then checks[i] = reference(rule[name])
       elseif name == "members" then checks[i] = members_of(rule, compile)
       else checks[i] = keywords[name](rule[name], compile) end
     end
-    return in_turn(checks)
+    local check = in_turn(checks)
+    return kinds[check] and check or bounded(rule, names, check)
   end
 
   return compile(schema)

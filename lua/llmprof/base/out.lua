@@ -10,6 +10,7 @@ local out = {}
 
 
 local function joined(...)
+  if select("#", ...) == 1 then return styled.bytes((...)) end
   local pieces = { ... }
   for i, piece in ipairs(pieces) do pieces[i] = styled.bytes(piece) end
   return table.concat(pieces)

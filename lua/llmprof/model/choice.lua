@@ -2,9 +2,11 @@
 --
 -- The description, the first that there is: model.config; model.arch when it
 -- was set for this run; what the workload says it ran (metrics.json, decoders
--- only); the recorded capture's own; the recipe's model.arch.
+-- only); the recorded capture's own; the recipe's model.arch; the config.json in the
+-- folder that model.path names.
 local dtypes = require "llmprof.model.dtypes"
 local errors = require "llmprof.base.errors"
+local fs = require "llmprof.fs"
 local huggingface = require "llmprof.model.huggingface"
 local model = require "llmprof.model"
 
@@ -54,6 +56,15 @@ local function from_metrics(metrics)
 end
 
 
+-- The description in the folder that the workload loaded its model from; nil where there is
+-- none, and a message when it cannot be used.
+local function from_folder(path)
+  local file = (path or "") ~= "" and path .. "/config.json"
+  if not file or not fs.stat(file) then return nil end
+  return guarded(model.from_config, file)
+end
+
+
 -- A run in another precision than the description's. What is quantised stays what
 -- it is: the run names what the model computes in beside it.
 local function in_run_format(arch, metrics)
@@ -97,6 +108,7 @@ function choice.description(given)
     or said
     or recorded(given.about, given.folder)
     or (cfg.arch and model.load(cfg.arch))
+  if not arch and not complaint then arch, complaint = from_folder(cfg.path) end
   if arch then arch, complaint = guarded(in_run_format, arch, given.metrics) end
   if not arch then return nil, complaint end
   return in_set_formats(arch, cfg)
@@ -122,12 +134,33 @@ local function images_of(said, arch)
 end
 
 
+-- What the requests of a load had in the mean, as if metrics.json said it of each: {
+-- prompt_tokens, new_tokens }; nil where it names no requests.
+local function mean_request(metrics)
+  local count, prompt, new = 0, 0, 0
+  for _, entry in ipairs(metrics and metrics.repeats or {}) do
+    for _, request in ipairs(type(entry.requests) == "table" and entry.requests or {}) do
+      if whole(request.prompt_tokens) and whole(request.tokens) then
+        count = count + 1
+        prompt, new = prompt + request.prompt_tokens, new + request.tokens
+      end
+    end
+  end
+  if count == 0 then return nil end
+  return { prompt_tokens = (2 * prompt + count) // (2 * count),
+    new_tokens = (2 * new + count) // (2 * count) }
+end
+
+
 -- { source, batch, prompt_tokens, new_tokens, images, images_source } from what
--- the workload measured, else from what is known of a recorded run; nil when
--- neither says how many tokens there were.
+-- the workload measured, else from the mean of its requests, else from what is known of a
+-- recorded run; nil when none says how many tokens there were.
 function choice.run(arch, metrics, about)
   local said, source = metrics, "metrics.json"
   if not (said and whole(said.prompt_tokens)) then
+    said, source = mean_request(metrics), "metrics.json: the mean of its requests"
+  end
+  if not said then
     said, source = about and about.workload, "capture.json"
   end
   if not (said and whole(said.prompt_tokens)) then return nil end

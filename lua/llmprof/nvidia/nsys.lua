@@ -269,6 +269,8 @@ nsys.complaints = {
   { "Daemon already running", "another nsys session is running", "wait for it, or nsys shutdown" },
   { "There are no active sessions", "the nsys session was gone when the window closed",
     "did the engine die? its own output says" },
+  { "^Session is not found", "the nsys session was gone when the window closed", -- 2025.3
+    "did the engine die? its own output says" },
   { "Collection stop is not allowed in this state", "the nsys session was collecting nothing",
     "somebody else ended it: nsys sessions list" },
   { "Configuring is not allowed in this state", "the nsys session is collecting already",

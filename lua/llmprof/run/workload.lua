@@ -137,12 +137,14 @@ local LAST_LINES, LINE_BYTES = 12, 4096
 
 
 -- The output, a line at a time: into the file of that name of the run if there is one,
--- whatever its length, and the last lines of it into the list `last`.
-local function keeper(run, name)
+-- whatever its length, and the last lines of it into the list `last`, but for those of which
+-- `passing` says that they only tell how far a tool is.
+local function keeper(run, name, passing)
   local self, file = { last = {} }, name and run:open_log(name)
 
   function self.line(line)
     if file then file:line(line) end
+    if passing and passing(line) then return end
     self.last[#self.last + 1] = line:sub(1, LINE_BYTES)
     if #self.last > LAST_LINES then table.remove(self.last, 1) end
   end
@@ -183,8 +185,8 @@ end
 -- and its JSON files going to <folder> of the run. given: argv, spec (of
 -- describe), folder, log and command (files of the run: its output, the
 -- command to run it again), env (more of it), timeout and grace (s), on_line,
--- on_idle, guard (of run.guard; one that ends what stalls unless given). With one that
--- is given an interrupt is the caller's to raise.
+-- on_idle, passing (see keeper), guard (of run.guard; one that ends what stalls unless given).
+-- With one that is given an interrupt is the caller's to raise.
 -- Returns spawn's result and the last lines of the output. What the workload started
 -- has ended by then, daemons too.
 function workload.run(ctx, given)
@@ -200,7 +202,7 @@ function workload.run(ctx, given)
     folder = ctx.run:path(given.folder), patience = given.grace }
   ctx.command(given.argv)
   if given.command then ctx.run:write(given.command, command_line.show(given.argv) .. "\n") end
-  local output = keeper(ctx.run, given.log)
+  local output = keeper(ctx.run, given.log, given.passing)
   local result, message = process.run(given.argv, {
     env = env, cwd = given.spec.cwd, timeout = given.timeout or given.spec.timeout,
     grace = given.grace, kill_group = true, kill_strays = true,

@@ -66,6 +66,9 @@ static void test_blocks_come_again(void **state) {
   assert_null(llmprof_pool_resize(&pool, first, 40, 0));
   assert_ptr_equal(llmprof_pool_resize(&pool, NULL, 0, 33), first);
   assert_ptr_equal(llmprof_pool_resize(&pool, second, 40, 48), second);
+  pool.ends = true;
+  assert_null(llmprof_pool_resize(&pool, first, 33, 0));
+  assert_ptr_not_equal(llmprof_pool_resize(&pool, NULL, 0, 33), first);
   llmprof_pool_free(&pool);
 }
 

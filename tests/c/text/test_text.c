@@ -246,6 +246,34 @@ static void test_cleaning_lines(void **state) {
   assert_cleaned_lines("", 0, "");
 }
 
+/* Long texts are looked at in blocks: the odd byte at any place of them. */
+static void test_cleaning_long(void **state) {
+  (void)state;
+  enum {
+    LONG = 200
+  };
+  char text[LONG], expected[LONG + 2];
+  for (size_t at = 0; at < LONG; at++) {
+    memset(text, 'x', LONG);
+    memset(expected, 'x', sizeof expected);
+    text[at] = '\x7F';
+    memcpy(expected + at, FFFD, 3);
+    llmprof_buffer buf = {0};
+    llmprof_text_clean(&buf, text, LONG);
+    assert_int_equal(buf.size, sizeof expected);
+    assert_memory_equal(buf.bytes, expected, sizeof expected);
+    text[at] = '\n';
+    llmprof_buffer_clear(&buf);
+    llmprof_text_clean_lines(&buf, text, LONG);
+    assert_memory_equal(buf.bytes, text, LONG);
+    llmprof_buffer_clear(&buf);
+    llmprof_text_clean(&buf, text, LONG);
+    text[at] = ' ';
+    assert_memory_equal(buf.bytes, text, LONG);
+    llmprof_buffer_free(&buf);
+  }
+}
+
 static void assert_repaired(const char *text, size_t size,
                             const char *expected) {
   llmprof_buffer buf = {0};
@@ -381,6 +409,7 @@ int main(void) {
       cmocka_unit_test(test_cleaning),
       cmocka_unit_test(test_cleaning_bidi),
       cmocka_unit_test(test_cleaning_lines),
+      cmocka_unit_test(test_cleaning_long),
       cmocka_unit_test(test_repairing),
       cmocka_unit_test(test_wrapping),
       cmocka_unit_test(test_prefixes),

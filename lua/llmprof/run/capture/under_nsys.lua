@@ -64,7 +64,8 @@ local function profile(ctx, spec)
   local watch, began = gpu_watch.start(), sys.monotonic()
   local read, said = nsys.reader()
   local result, lines = workload.run(ctx, { argv = argv, spec = spec,
-    folder = layout.workload.folder, log = files.log, command = files.command, grace = GRACE,
+    folder = layout.workload.folder, log = files.log, passing = nsys.progress,
+    command = files.command, grace = GRACE,
     on_line = function(line)
       read(line)
       watch.sample()

@@ -90,7 +90,7 @@ local function run(ctx, spec)
   local result, lines = workload.run(ctx, { argv = spec.argv, spec = spec,
     env = { [workload.WINDOW_OPEN] = json.encode(json.list(open)),
       [workload.WINDOW_CLOSE] = json.encode(json.list(close)) },
-    folder = layout.workload.folder, log = files.log, grace = GRACE,
+    folder = layout.workload.folder, log = files.log, passing = nsys.progress, grace = GRACE,
     on_line = function(line)
       read(line)
       watch.sample()

@@ -254,6 +254,22 @@ describe("llmprof.analysis.integrity", function()
     assert.equal("graphs ok, orphans ok, " .. whole, of_facts("calls", graph))
   end)
 
+  it("takes a kernel that ran far too long for as much as it weighs", function()
+    local lines = {}
+    for i = 1, 300 do lines[i] = ("kernel %d %d k\n"):format(i * 1000000, i * 1000000 + 200000) end
+    local function streams(ns)
+      local trace = timeline.of("knows allocations\n" .. table.concat(lines)
+        .. ("kernel 400000000 %d k\n"):format(400000000 + ns))
+      return integrity.judge({ trace = trace }).checks[2]
+    end
+    assert.same({ name = "streams", level = "warning",
+      text = "a kernel takes 2.50 ms, more than 10 times as long as any other launch of it",
+      fix = "see whether another program had a share of this GPU meanwhile, and measure without "
+        .. "it; else copy or export the capture again" }, streams(2500000))
+    assert.equal("problem", streams(3200000).level)
+    assert.equal("ok", streams(1900000).level)
+  end)
+
   it("sees graphs by their nodes, or as one", function()
     local function graphs(name)
       local trace = require("llmprof.trace.file").open(("tests/fixtures/graphs/%s.sqlite")

@@ -21,6 +21,7 @@ end
 
 
 describe("the description of the model", function()
+  local top = bundle.scratch(before_each, after_each)
   local about = { workload = { arch = "../model/deepseek_ocr.yaml" } }
   local metrics = { model = { name = "M", dtype = "fp32", architecture = tiny.decoder {
     rms_norm_eps = 1e-5, rope_theta = 10000.0 } } }
@@ -39,6 +40,19 @@ describe("the description of the model", function()
     assert.equal(ARCH, source_of(given))
     given.cfg.arch = nil
     assert.is_nil(source_of(given))
+  end)
+
+  it("is else what lies in the folder that the server loads", function()
+    local path = top()
+    assert.is_nil(source_of { cfg = { path = path } })
+    assert.is_nil(source_of { cfg = { path = "meta-llama/Llama-3.1-8B" } })
+    assert(fs.copy(CONFIG, path .. "/config.json"))
+    assert.equal(path .. "/config.json", source_of { cfg = { path = path } })
+    assert.equal(ARCH, source_of { cfg = { path = path, arch = ARCH } })
+    assert(fs.write(path .. "/config.json", '{ "model_type": "unheard-of" }'))
+    local none, complaint = choice.description { cfg = { path = path } }
+    assert.is_nil(none)
+    assert.equal(path .. "/config.json: model_type: 'unheard-of' is not known", complaint)
   end)
 
   it("does not come from metrics.json when there is an encoder", function()
@@ -104,6 +118,15 @@ describe("what the run did", function()
       images = { { count = 1, size = 8 } } }, about)
     assert.same({ source = "metrics.json", batch = 4, prompt_tokens = 10, new_tokens = 3,
       images = { { count = 1, size = 8 } }, images_source = "given" }, run)
+  end)
+
+  it("is else the mean of the load's requests", function()
+    local run = choice.run({ image_size = 0 }, { repeats = {
+      { requests = { { prompt_tokens = 100, tokens = 10 }, { prompt_tokens = 201, tokens = 21 } } },
+      { requests = { { ttft_ms = 3 } } }, {} } })
+    assert.equal("metrics.json: the mean of its requests", run.source)
+    assert.same({ 151, 16, 1 }, { run.prompt_tokens, run.new_tokens, run.batch })
+    assert.is_nil(choice.run({ image_size = 0 }, { repeats = { { requests = { {} } } } }))
   end)
 
   it("is else what is known of the capture", function()

@@ -113,6 +113,14 @@ describe("capture=builtin", function()
     assert.is_true(ctx.run:has "ncu/raw.csv")
   end)
 
+  it("records all of a server that has no window: no range is called as its stages", function()
+    local ctx, failure = run({ "nsys.capture_range=none" }, nil,
+      [[options = { ["server.port"] = { "where", 1 } },]])
+    assert.is_nil(failure)
+    assert.matches("unit.by = process\nunits = timeline\n",
+      assert(fs.read(ctx.run:path "collector/plan.txt")))
+  end)
+
   it("shows launches of graphs as wholes, and not as kernels", function()
     local program = top() .. "/program"
     assert(fs.write(program, ("#!/bin/sh\nSTANDIN_GRAPH=1 exec %s\n"):format(PROGRAM)))

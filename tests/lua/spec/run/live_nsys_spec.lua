@@ -172,6 +172,7 @@ describe("a report", function()
     assert.equal("78 kernels, 2 repeats, stages prefill decode", made:step "timeline".note)
     assert.equal("failed", made:manifest().status)
     assert.equal("the workload under nsys: it ended with exit status 9", made:manifest().message)
+    assert.is_nil(made.output:find("[========", 1, true), "nsys's progress is no error")
     assert.same({ "the workload under nsys: it ended with exit status 9" },
       made:step "timeline".notes)
     assert.is_true(made:has "report.md")
