@@ -183,9 +183,9 @@ describe("range replay", function()
     local made = measure()
     local shown = live.llmprof({ "show", made.out, "ranges", "--format=csv" }, {})
     assert.equal([[
-range,stage,occurrence,duration_ns,dram_bytes,fp64,fp32,fp16,tensor,sm_percent,dram_percent,intensity
-prefill,prefill,1,250000,4000000,,,,,17.25,42.5,
-decode,decode,1,1250000,,,,,,3.5,61,]], shown.output)
+range,stage,occurrence,duration_ns,dram_bytes,fp64,fp32,fp16,tensor,sm_percent,dram_percent,intensity,tensor_percent
+prefill,prefill,1,250000,4000000,,,,,17.25,42.5,,
+decode,decode,1,1250000,,,,,,3.5,61,,]], shown.output)
   end)
 
   it("takes the range that is asked for, and the repeats that count", function()
