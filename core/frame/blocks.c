@@ -1,5 +1,7 @@
 #include "frame/blocks.h"
 
+#include <string.h>
+
 #include "frame/cells.h"
 #include "llmprof/alloc.h"
 #include "llmprof/interrupt.h"
@@ -23,7 +25,7 @@ size_t llmprof_blocks_largest(const llmprof_blocks *blocks) {
 
 /* Present values by group, into counts. */
 static void count_present(const llmprof_column *column, size_t rows,
-                          const uint32_t *of_row, size_t *counts) {
+                          const uint32_t *of_row, uint32_t *counts) {
   int64_t cells[LLMPROF_BLOCK];
   for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
     size_t count = llmprof_block(row, rows);
@@ -33,52 +35,56 @@ static void count_present(const llmprof_column *column, size_t rows,
   }
 }
 
-/* fill[g] becomes where group g's values begin, as start[g] is. */
+/* start[g + 1] becomes where group g's values begin: scattering moves it to
+ * their end, where those of the next begin. */
 static void begin_blocks(llmprof_blocks *blocks, const llmprof_groups *groups,
-                         size_t rows, size_t *fill) {
-  if (blocks->count < rows)
-    count_present(blocks->column, rows, groups->of_row, fill);
-  else
-    for (size_t g = 0; g < groups->count; g++) fill[g] = groups->rows[g];
-  size_t sum = 0;
+                         size_t rows) {
+  uint32_t *begin = blocks->start + 1, sum = 0;
+  const uint32_t *counts = groups->rows;
+  if (blocks->count < rows) {
+    memset(begin, 0, groups->count * sizeof *begin);
+    count_present(blocks->column, rows, groups->of_row, begin);
+    counts = begin;
+  }
   for (size_t g = 0; g < groups->count; g++) {
-    size_t here = fill[g];
-    blocks->start[g] = fill[g] = sum;
+    uint32_t here = counts[g];
+    begin[g] = sum;
     sum += here;
   }
-  blocks->start[groups->count] = sum;
+  blocks->start[0] = 0;
 }
 
 /* ---- scattering ---- */
 
 static void scatter_near(llmprof_blocks *blocks, const int64_t *cells,
-                         size_t count, const uint32_t *of_row, size_t *fill) {
-  uint32_t *near = blocks->near;
+                         size_t count, const uint32_t *of_row) {
+  uint32_t *near = blocks->near, *begin = blocks->start + 1;
   uint64_t low = (uint64_t)blocks->low;
   for (size_t i = 0; i < count; i++) {
     if (cells[i] != LLMPROF_ABSENT)
-      near[fill[of_row[i]]++] = (uint32_t)((uint64_t)cells[i] - low);
+      near[begin[of_row[i]]++] = (uint32_t)((uint64_t)cells[i] - low);
   }
 }
 
 static void scatter_cells(llmprof_blocks *blocks, const int64_t *cells,
-                          size_t count, const uint32_t *of_row, size_t *fill) {
+                          size_t count, const uint32_t *of_row) {
+  uint32_t *begin = blocks->start + 1;
   for (size_t i = 0; i < count; i++) {
-    if (cells[i] != LLMPROF_ABSENT) blocks->cells[fill[of_row[i]]++] = cells[i];
+    if (cells[i] != LLMPROF_ABSENT)
+      blocks->cells[begin[of_row[i]]++] = cells[i];
   }
 }
 
 static bool scatter(llmprof_blocks *blocks, size_t rows,
-                    const llmprof_groups *groups, size_t *fill,
-                    llmprof_error *err) {
+                    const llmprof_groups *groups, llmprof_error *err) {
   int64_t cells[LLMPROF_BLOCK];
   for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
     size_t count = llmprof_block(row, rows);
     llmprof_cells(blocks->column, row, count, cells);
     if (blocks->near)
-      scatter_near(blocks, cells, count, groups->of_row + row, fill);
+      scatter_near(blocks, cells, count, groups->of_row + row);
     else
-      scatter_cells(blocks, cells, count, groups->of_row + row, fill);
+      scatter_cells(blocks, cells, count, groups->of_row + row);
     if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
   }
   return true;
@@ -94,16 +100,6 @@ static bool allocate(llmprof_blocks *blocks) {
   else
     blocks->cells = llmprof_alloc(blocks->count, sizeof *blocks->cells);
   return blocks->start && (blocks->near || blocks->cells);
-}
-
-static bool fill_blocks(llmprof_blocks *blocks, size_t rows,
-                        const llmprof_groups *groups, llmprof_error *err) {
-  size_t *fill = llmprof_zalloc(groups->count, sizeof *fill);
-  if (!fill) return llmprof_fail_nomem(err);
-  begin_blocks(blocks, groups, rows, fill);
-  bool ok = scatter(blocks, rows, groups, fill, err);
-  llmprof_free(fill);
-  return ok;
 }
 
 /* Bounds will do for the span where no cell is absent: those below 0 might make
@@ -127,6 +123,7 @@ bool llmprof_blocks_load(llmprof_blocks *blocks, llmprof_frame *frame,
   blocks->count = rows - span.absent;
   blocks->low = span.low;
   blocks->high = span.high;
-  return allocate(blocks) ? fill_blocks(blocks, rows, groups, err)
-                          : llmprof_fail_nomem(err);
+  if (!allocate(blocks)) return llmprof_fail_nomem(err);
+  begin_blocks(blocks, groups, rows);
+  return scatter(blocks, rows, groups, err);
 }
