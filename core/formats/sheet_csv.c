@@ -123,6 +123,7 @@ static bool is_plain(llmprof_slice text) {
 /* ---- rows on their way ---- */
 
 static cell_kind kind_of(const llmprof_sheet_column *column, bool integer) {
+  if (column->raw) return integer ? INTEGER : OTHER;
   if (integer && (column->whole || (column->scale == 1 && !column->exact)))
     return column->digits ? FIXED : INTEGER;
   return column->exact ? OTHER : FIXED;
