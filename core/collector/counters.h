@@ -32,8 +32,8 @@ void counters_break(const void *context);
 /* The context goes away. */
 void counters_context_gone(const void *context);
 
-/* Since when a measurement has been going on, on the spool's clock; 0: none
- * is. */
+/* Since when a measured launch, or what begins or ends its session, has been
+ * under way, on the spool's clock; 0: none is. */
 int64_t counters_since(void);
 
 /* Writes an entry of this type; false: it is of another. */

@@ -427,6 +427,29 @@ static void test_counters(void **state) {
   forget(&out);
 }
 
+/* What takes longer than it may is told; a session that is open for launches
+ * that do not come is none of that. */
+static void test_stalled(void **state) {
+  (void)state;
+  setting s = {.how = "quick",
+               .launches = "1",
+               .threads = "1",
+               .plan = BY_RANGE "units = timeline:3 counters:1\nmetric = one\n"
+                                "stall_s = 0.25\nlaunch = _Z4gemmPf|4,1,1\n",
+               .variable = "STANDIN_SLOW_STOP",
+               .value = "1500"};
+  outcome out = run(s);
+  assert_true(tally_has(&out.spools[0], "stalled"));
+  forget(&out);
+  s.plan = BY_RANGE "units = timeline:3 counters:1\nmetric = one\n"
+                    "stall_s = 0.25\nlaunch = _Z4gemmPf|8,1,1\n";
+  s.value = "0";
+  s.launches = "0";
+  out = run(s);
+  assert_false(tally_has(&out.spools[0], "stalled"));
+  forget(&out);
+}
+
 #define COUNT_GRAPHS                                      \
   "units = timeline:2 counters:1 plain:1\nmetric = one\n" \
   "launch = _Z4gemmPf|4,1,1|*|*|decode|0-4\n"             \
@@ -703,6 +726,7 @@ int main(void) {
       cmocka_unit_test(test_before_the_window),
       cmocka_unit_test(test_operators),
       cmocka_unit_test(test_counters),
+      cmocka_unit_test(test_stalled),
       cmocka_unit_test(test_graphs),
       cmocka_unit_test(test_graphs_that_wait),
       cmocka_unit_test(test_graphs_refused),

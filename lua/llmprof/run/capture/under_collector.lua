@@ -33,6 +33,9 @@ local WINDOWS = "timeline:1 pause counters:1"
 -- which may be a cold one; and how many they are.
 local PLAIN, PLAIN_REPEATS = "skip:1 plain:1 ", 2
 
+-- Why a workload is ended whose collector says that it is stalled.
+local STUCK = "a measurement did not come to its end (stall_s of the collector's plan)"
+
 -- Paths of sockets are short, so it lies here.
 local SOCKETS = "/tmp"
 
@@ -159,17 +162,18 @@ end
 
 
 local function run(ctx, spec, folder)
-  local watch, chosen = gpu_watch.start(), nil
+  local watch, chosen, stuck = gpu_watch.start(), nil, nil
   local listener <close> = steer.open(folder.socket, function()
     chosen = chosen or select_now(ctx, folder.path)
     return chosen
-  end)
+  end, function(line) stuck = stuck or line == "stalled" end)
   local result, lines = workload.run(ctx, { argv = spec.argv, spec = spec,
     env = environment(ctx, folder), folder = layout.workload.folder, log = files.log,
     command = files.command, on_line = watch.sample,
-    on_idle = function()
+    on_idle = function(guard)
       watch.sample()
       listener:poll()
+      if stuck then guard:stall(STUCK) end
     end })
   around.keep_samples(ctx, watch.stop())
   return result, lines

@@ -195,6 +195,19 @@ describe("capture=builtin", function()
     assert.matches("exit status 7", step.note)
   end)
 
+  it("ends a workload whose collector says that it is stalled, and keeps what there is", function()
+    local program = top() .. "/program"
+    assert(fs.write(program, ("#!/bin/sh\nSTANDIN_STALLS=1 exec %s\n"):format(PROGRAM)))
+    assert(fs.chmod(program, tonumber("700", 8)))
+    local ctx, failure = run({}, program)
+    assert.equal("failed", failure.kind)
+    assert.equal("the workload under the collector: it was ended, as a measurement did not come "
+      .. "to its end (stall_s of the collector's plan)", failure.message)
+    assert.equal(20, #assert(assert(trace.open(ctx.run:path "nsys/run.sqlite")):frame "kernels"))
+    assert.equal(7, #assert(ncu.read(ctx.run:path "ncu/raw.csv", { page = "raw" })).launches)
+    assert.is_true(ctx.run:has "report.md")
+  end)
+
   it("does without counters", function()
     local ctx, failure = run { "counters=off", "collector.samples_hz=1000" }
     assert.is_nil(failure)
