@@ -221,12 +221,19 @@ static void refuse(const site *s, const launch *l, uint32_t ordinal,
   log_counters(s, &refused, error, NULL);
 }
 
+static void tell_opened(const profiler *p) {
+  diagnose(SPOOL_INFO, "counters", "%zu metrics in %zu passes on %s (GPU %u)",
+           p->set.count, p->set.passes, p->chip, (unsigned)p->device);
+}
+
 /* With the lock: the context's site when it can measure; NULL. */
 static site *ready_site(void *context) {
   site *s = site_of(context);
   if (!s) s = make_site(context);
-  if (s && s->state == NEW)
+  if (s && s->state == NEW) {
     s->state = profiler_open(&s->profiler, context) ? READY : FAILED;
+    if (s->state == READY) tell_opened(&s->profiler);
+  }
   return s && s->state == READY ? s : NULL;
 }
 
@@ -348,11 +355,11 @@ static void end_all(void) {
     if (sites[i]) (void)end_session(sites[i]);
 }
 
-void counters_start(uint32_t unit) {
+void counters_start(uint32_t unit, bool anew) {
   pthread_mutex_lock(&lock);
   end_all();
   unit_number = unit;
-  if (cupti.version && chosen_begin()) {
+  if (cupti.version && chosen_begin(anew)) {
     exits_register();
     atomic_store(&active, true);
     subscriber_launches(true);

@@ -13,8 +13,8 @@
 #include "collector/log.h"
 
 /* Take the plan's launches and metrics; the rest is set up at the first launch
- * that is chosen. */
-void counters_start(uint32_t unit);
+ * that is chosen. anew: launches are counted from 0, else on from before. */
+void counters_start(uint32_t unit, bool anew);
 void counters_stop(void);
 
 /* It is about to happen, it has been made. Callbacks of one launch come on one
