@@ -3,7 +3,8 @@
  * $LLMPROF_COLLECTOR_DIR, as the collector would. Where llmprof listens on
  * $LLMPROF_COLLECTOR_SOCKET it is asked, after two repeats, for the launches to
  * measure, which then have counters. The first of the two is plain where
- * STANDIN_PLAIN is set; with STANDIN_GRAPH there is a kernel of a graph, with
+ * STANDIN_PLAIN is set; launches are measured in a range `eager` with
+ * STANDIN_EAGER; with STANDIN_GRAPH there is a kernel of a graph, with
  * STANDIN_STALLS the last measurement never ends. A unit of operators follows
  * where it is asked for. */
 #include <stdio.h>
@@ -71,6 +72,9 @@ static void put_counters(spool_maker *m, char *line, uint32_t number) {
   char *block = strtok(NULL, "|"), *shared = strtok(NULL, "|");
   char *stage = strtok(NULL, "|"), *ordinal = strtok(NULL, "|\n");
   if (!ordinal || !shared) return;
+  char path[128];
+  snprintf(path, sizeof path, "%s%s", getenv("STANDIN_EAGER") ? "eager/" : "",
+           stage);
   spool_counters c = {.start = COUNTED_FROM + number * 1000,
                       .end = COUNTED_FROM + number * 1000 + 500,
                       .launch = number,
@@ -81,7 +85,7 @@ static void put_counters(spool_maker *m, char *line, uint32_t number) {
                       .tid = (uint32_t)getpid(),
                       .ordinal = (uint32_t)atoi(ordinal),
                       .stage = spool_put_string(m, stage),
-                      .ranges = spool_put_string(m, stage),
+                      .ranges = spool_put_string(m, path),
                       .passes = 2,
                       .flushed = 1,
                       .error = number == 2 ? SPOOL_ERROR_NO_DATA : 0,

@@ -22,6 +22,9 @@ workload.WINDOW_OPEN, workload.WINDOW_CLOSE = "LLMPROF_WINDOW_OPEN", "LLMPROF_WI
 -- Set where it is to open a further window for counters, where it can.
 workload.COUNTERS = "LLMPROF_COUNTERS"
 
+-- Asks a workload for a repeat in which nothing is launched by CUDA graphs.
+workload.EAGER = "LLMPROF_EAGER_REPEAT"
+
 
 -- ---- how it is started ----
 

@@ -88,6 +88,11 @@ local function marks_operators(ctx)
 end
 
 
+-- Is the workload asked for a repeat without CUDA graphs, of whose kernels nothing else
+-- has counters?
+local function repeats_eagerly(ctx) return collected.wanted(ctx.cfg) and again(ctx) end
+
+
 -- The workload, with the repeats that plain times take, and told of the second window.
 local function describe(ctx, run)
   local more = plain_inside(ctx) and { ["infer.repeats"] = repeats(ctx) + PLAIN_REPEATS }
@@ -129,6 +134,7 @@ local function plan_text(ctx)
   if marks_operators(ctx) then
     lines[#lines + 1] = plan.line("unit.operators", marked_operators.RANGE)
   end
+  if repeats_eagerly(ctx) then lines[#lines + 1] = plan.line("unit.eager", collected.EAGER) end
   for _, word in ipairs(cfg.plan or {}) do lines[#lines + 1] = plan.of_words { word } end
   return table.concat(lines)
 end
@@ -157,6 +163,7 @@ local function environment(ctx, folder)
   for name, value in pairs(marks_operators(ctx) and marked_operators.ASKED or {}) do
     made[name] = value
   end
+  made[workload.EAGER] = repeats_eagerly(ctx) and "1" or nil
   return made
 end
 
