@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fuzz every target for so many minutes: run.py [OPTION...] MINUTES [TARGET...].
 
-Builds the preset `fuzz` first. Inputs that cover something new gather in
+Builds the preset `fuzz` first, unless --built says that it is. Inputs that cover something new gather in
 build/fuzz/tests/fuzz/found/TARGET; --keep adds the smallest set of them that covers as
 much to tests/fuzz/corpus/TARGET. A target that finds something is started again until its
 time is over. Its line says how often it ran, how many edges of C and pairs of lines of
@@ -73,7 +73,6 @@ def build(names: List[str], fast: bool) -> None:
                         "-DLLMPROF_SANITIZE="], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
         subprocess.run(["cmake", "--build", "build/fuzz-fast", "--target", f"fuzz_{LUA}"],
                        cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-        scripts_in[0] = FAST
 
 
 def environment(name: str, scratch: str) -> Dict[str, str]:
@@ -90,10 +89,17 @@ def options(name: str) -> List[str]:
     return made + (["-detect_leaks=0"] if is_script(name) else [])
 
 
+def scratch_folder() -> "tempfile.TemporaryDirectory[str]":
+    """In memory, where the system has a folder that is."""
+    memory = Path("/dev/shm")
+    return tempfile.TemporaryDirectory(prefix="llmprof-fuzz.",
+                                       dir=memory if os.access(memory, os.W_OK) else None)
+
+
 def run_once(name: str, seconds: int) -> Ended:
     found = BUILD / "found" / name
     found.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="llmprof-fuzz.") as scratch, \
+    with scratch_folder() as scratch, \
             tempfile.TemporaryFile() as said:
         child = subprocess.Popen(
             [str(program(name)), f"-max_total_time={seconds}", *options(name),
@@ -182,7 +188,7 @@ def keep(name: str) -> None:
     gathered.mkdir(parents=True, exist_ok=True)
     for path in short:
         (gathered / path.name).write_bytes(path.read_bytes())
-    with tempfile.TemporaryDirectory(prefix="llmprof-fuzz.") as scratch:
+    with scratch_folder() as scratch:
         # how often an edge was taken does not count
         subprocess.run([str(program(name)), "-merge=1", "-use_counters=0", *options(name),
                         str(corpus), str(gathered)], cwd=ROOT,
@@ -193,13 +199,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--jobs", type=int, default=1, help="targets at once")
+    parser.add_argument("--built", action="store_true")
     parser.add_argument("--without-sanitizers", action="store_true")
     parser.add_argument("--had", type=Path, metavar="FILE")
     parser.add_argument("minutes", type=float)
     parser.add_argument("target", nargs="*", default=[])
     given = parser.parse_args()
     names = given.target or targets()
-    build(names, given.without_sanitizers)
+    if given.without_sanitizers:
+        scripts_in[0] = FAST
+    if not given.built:
+        build(names, given.without_sanitizers)
     table = Table(given.had) if given.had else None
     if table:
         names = sorted(names, key=table.minutes)
