@@ -32,7 +32,6 @@ PRINTING = (["stats", TRACE], ["stats", "-f", "csv", TRACE],
             ["check", RECIPE],
             ["clean", "--dry-run", "--root", BUNDLE.parent], ["clean", "--cache", "--dry-run"],
             ["ranks", "-f", "json", FIXTURES / "two_gpus/run.sqlite"],
-            ["export", TRACE, "-o", "-"],
             ["sweep", "--dry-run", RECIPE, "infer.batch=1,2"], ["version"], ["new", "--help"])
 
 # What an agent and a user at the prompt ask: an answer to each.
@@ -145,6 +144,7 @@ class Machine(support.Case):
         for command in PRINTING:
             yield command, {}
         yield ["new", self.top / "recipe"], {}
+        yield ["export", TRACE, "-o", self.top / "timeline.json"], {}
         for command, said in (["mcp"], ASKED), (["repl", TRACE], "kernels"):
             asked = self.top / "asked"
             asked.write_text(said, encoding="ascii")
