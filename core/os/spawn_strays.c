@@ -141,7 +141,9 @@ bool llmprof_spawn_mark(char mark[LLMPROF_MARK_SIZE], llmprof_error *err) {
 
 static bool set_mark(spawn_strays *s, const char *mark) {
   int size = snprintf(s->mark, sizeof s->mark, "%s=%s", LLMPROF_RUN_MARK, mark);
-  return *mark && size > 0 && (size_t)size < sizeof s->mark;
+  bool ok = *mark && size > 0 && (size_t)size < sizeof s->mark;
+  if (!ok) s->mark[0] = '\0';
+  return ok;
 }
 
 bool llmprof_spawn_strays_prepare(spawn_strays *s, const char *mark,
