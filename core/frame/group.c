@@ -392,18 +392,37 @@ static bool count_groups(llmprof_groups *groups, size_t rows,
   return true;
 }
 
+/* Numbered by row, and how many there are; not which rows they have. */
+static bool number_rows(llmprof_groups *groups, llmprof_frame *frame,
+                        const size_t *keys, size_t key_count, bool *first,
+                        llmprof_error *err) {
+  size_t rows = llmprof_frame_rows(frame);
+  *groups = (llmprof_groups){.count = rows > 0};
+  groups->of_row = llmprof_alloc(rows, sizeof *groups->of_row);
+  bool ok = groups->of_row || llmprof_fail_nomem(err);
+  for (size_t k = 0; ok && k < key_count; k++)
+    ok = refine(groups, frame, keys[k], first, err);
+  return ok;
+}
+
 bool llmprof_groups_make(llmprof_groups *groups, llmprof_frame *frame,
                          const size_t *keys, size_t key_count,
                          llmprof_error *err) {
   size_t rows = llmprof_frame_rows(frame);
   bool first = true;
-  *groups = (llmprof_groups){.count = rows > 0};
-  groups->of_row = llmprof_alloc(rows, sizeof *groups->of_row);
-  bool ok = groups->of_row || llmprof_fail_nomem(err);
-  for (size_t k = 0; ok && k < key_count; k++)
-    ok = refine(groups, frame, keys[k], &first, err);
+  bool ok = number_rows(groups, frame, keys, key_count, &first, err);
   if (ok) number_none(groups, rows, &first);
   ok = ok && count_groups(groups, rows, err);
   if (!ok) llmprof_groups_free(groups);
+  return ok;
+}
+
+bool llmprof_groups_count(llmprof_frame *frame, const size_t *keys,
+                          size_t key_count, size_t *count, llmprof_error *err) {
+  llmprof_groups groups;
+  bool first = true;
+  bool ok = number_rows(&groups, frame, keys, key_count, &first, err);
+  *count = groups.count;
+  llmprof_groups_free(&groups);
   return ok;
 }
