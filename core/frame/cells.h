@@ -65,6 +65,12 @@ void llmprof_frame_share_facts(llmprof_frame *frame, size_t column,
 /* Say that the data of a column with an index has so many items. */
 void llmprof_frame_set_items(llmprof_frame *frame, size_t column, size_t items);
 
+/* What a column's loader is going to be given, where that is `load` and has not
+ * run yet; else NULL. A stretch of another frame's rows has its loader, which
+ * is for rows of which these begin at *first. */
+void *llmprof_frame_pending(const llmprof_frame *frame, size_t column,
+                            llmprof_column_loader load, size_t *first);
+
 /* Keep the groups' numbers by row, which become the frame's also on failure,
  * for whoever asks for the same keys next; and take them, NULL where there are
  * none. */
