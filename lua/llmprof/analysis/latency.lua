@@ -2,7 +2,8 @@
 -- after it, tokens per second.
 --
 -- TTFT is the time from the beginning of the stage "prefill" to its end, or to
--- that of its last operation where the CPU did not wait for it; TPOT that of one
+-- that of its last operation where the CPU did not wait for it; where no range marks
+-- stages and clients of a server timed their requests, it is theirs. TPOT is that of one
 -- step of the stage "decode" (llmprof.analysis.steps): from ranges that mark
 -- steps, or inferred ones, else from the workload's own steps_ms, else the stage's
 -- time over its steps. Stages of a domain, "LLM:prefill", count by their text.
@@ -243,6 +244,13 @@ local function rates_of(counted, batch)
 end
 
 
+local function ttft_of(values, served)
+  local result = distribution.of(values)
+  if result and served then result.source = "clients" end
+  return result
+end
+
+
 -- { ttft, tpot, host, tokens_per_s, plain, contradiction, repeats }, all but the last
 -- absent when they cannot be known; plain is that of llmprof.analysis.own_times.
 -- given: metrics (the workload's own), plain (list of those without the profiler),
@@ -252,15 +260,18 @@ end
 function latency.measure(found, given)
   if found.whole then return nil end
   local decodes = instances_of(found, DECODE)
-  -- a prefill step of an engine is no request
-  local prefills = found.by_engine and {} or instances_of(found, PREFILL)
+  local by_clients = own_times.requests_ns(given.metrics, "ttft_ms")
+  -- a prefill step of an engine is no request, nor is an inferred prefill, behind which
+  -- others may have waited
+  local served = found.by_engine or found.inferred and #by_clients > 0
+  local prefills = served and {} or instances_of(found, PREFILL)
   local by_repeat, source = step_times(found, decodes, given.metrics)
   local list, ttft = repeats_of(found, given, by_repeat, prefills, decodes), {}
   local counted = counted_of(found, decodes, list)
   for i, instance in ipairs(used(prefills)) do ttft[i] = waited(instance) end
-  if found.by_engine then ttft = own_times.requests_ns(given.metrics, "ttft_ms") end
+  if served then ttft = by_clients end
   local tpot = tpot_of(by_repeat, source, counted)
-  return { ttft = distribution.of(ttft), tpot = tpot, host = host_of(decodes),
+  return { ttft = ttft_of(ttft, served), tpot = tpot, host = host_of(decodes),
     tokens_per_s = rates_of(counted, given.batch), repeats = list,
     plain = own_times.plain(given.plain, found.repeats),
     contradiction = contradiction(tpot, given, found) }

@@ -49,6 +49,17 @@ describe("latency", function()
     assert.equal(22 * ms, latency.measure(made, {}).repeats[2].ttft_ns)
   end)
 
+  it("takes TTFT from clients where a server's stages are inferred", function()
+    local metrics = { repeats = { { stages = {},
+      requests = { { ttft_ms = 500 }, { ttft_ms = 514 } } } } }
+    local made = latency.measure(found(nil, nil, { inferred = {} }), { metrics = metrics })
+    assert.same({ 507 * ms, "clients" }, { made.ttft.mean_ns, made.ttft.source })
+    assert.is_nil(made.repeats[1].ttft_ns)
+    made = latency.measure(found(nil, nil, { inferred = {} }), { metrics = { repeats = {} } })
+    assert.same({ 21 * ms, nil }, { made.ttft.mean_ns, made.ttft.source })
+    assert.equal(21 * ms, latency.measure(found(), { metrics = metrics }).ttft.mean_ns)
+  end)
+
   it("takes TPOT from decode over its steps, and all tokens per second", function()
     local measured = latency.measure(found(), { steps = 10, batch = 4 })
     assert.same({ "stage", 2, 11 * ms }, { measured.tpot.source, measured.tpot.count,
