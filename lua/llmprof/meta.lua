@@ -926,7 +926,9 @@ function Groups:mean(column) end
 ---@field waiting_ns? number Nanoseconds
 
 ---@class llmprof.results.left_out
+---@field first? integer So many steps that an engine's stage begins with
 ---@field ns number Nanoseconds
+---@field rank? integer Whose, of steps of several ranks
 ---@field rep integer From 1
 ---@field stage string
 ---@field step? integer A step of it, which counts in the stage, not in TPOT

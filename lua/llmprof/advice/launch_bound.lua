@@ -87,7 +87,13 @@ function rule.examine_stage(results, stage, report)
     return ("the GPU waits for %s of the time"):format(
       evidence.percent(evidence.waiting_share(results, stage)))
   end
+  if results.engine and results.repeats and results.repeats.whole_run then
+    return "the whole run of a server holds its start, too, and times without a request"
+  end
   local gain, assumption = evidence.launching(results, stage)
+  if stage.wall.count == 1 and not stage.steps then
+    assumption = assumption .. ", and what ran once only holds no one-time costs"
+  end
   report.finding {
     stage = stage.name,
     title = title_of(results, stage),

@@ -7,6 +7,7 @@
 -- step of the stage "decode" (llmprof.analysis.steps): from ranges that mark
 -- steps, or inferred ones, else from the workload's own steps_ms, else the stage's
 -- time over its steps. Stages of a domain, "LLM:prefill", count by their text.
+local cold = require "llmprof.analysis.cold"
 local distribution = require "llmprof.analysis.distribution"
 local json = require "llmprof.json"
 local own_times = require "llmprof.analysis.own_times"
@@ -95,7 +96,7 @@ end
 local function left_out_of(found, rep)
   local list = json.list {}
   for _, entry in ipairs(found.repeats.left_out or {}) do
-    if entry.rep == rep and not entry.step then list[#list + 1] = entry.stage end
+    if entry.rep == rep and cold.is_stage(entry) then list[#list + 1] = entry.stage end
   end
   return #list > 0 and list or nil
 end
@@ -127,11 +128,11 @@ local function repeats_of(found, given, steps_by_repeat, prefills, decodes)
 end
 
 
--- The repeats whose decodes count, by their first one; those without any do, too.
+-- The repeats with a decode that counts; those without any decode do, too.
 local function counted_of(found, decodes, list)
   local used_in, counted = {}, {}
   for _, instance in ipairs(decodes) do
-    if used_in[instance.rep] == nil then used_in[instance.rep] = instance.used end
+    used_in[instance.rep] = used_in[instance.rep] or instance.used
   end
   for _, entry in ipairs(list) do
     local counts = used_in[entry.rep]
