@@ -22,6 +22,9 @@ workload.WINDOW_OPEN, workload.WINDOW_CLOSE = "LLMPROF_WINDOW_OPEN", "LLMPROF_WI
 -- Set where it is to open a further window for counters, where it can.
 workload.COUNTERS = "LLMPROF_COUNTERS"
 
+-- Asks a workload for a repeat in which nothing is launched by CUDA graphs.
+workload.EAGER = "LLMPROF_EAGER_REPEAT"
+
 
 -- ---- how it is started ----
 
@@ -185,7 +188,8 @@ end
 -- and its JSON files going to <folder> of the run. given: argv, spec (of
 -- describe), folder, log and command (files of the run: its output, the
 -- command to run it again), env (more of it), timeout and grace (s), on_line,
--- on_idle, passing (see keeper), guard (of run.guard; one that ends what stalls unless given).
+-- on_idle (gets the guard), passing (see keeper), guard (of run.guard; one that ends what
+-- stalls unless given).
 -- With one that is given an interrupt is the caller's to raise.
 -- Returns spawn's result and the last lines of the output. What the workload started
 -- has ended by then, daemons too.
@@ -216,13 +220,15 @@ function workload.run(ctx, given)
   }, function(child)
     ctx.tick()
     watch:idle(child)
-    if given.on_idle then given.on_idle() end
+    if given.on_idle then given.on_idle(watch) end
   end)
   output.close()
   if not result then errors.raise("failed", message) end
   note_strays(ctx, result.strays)
   if result.interrupted and not given.guard then errors.raise("interrupted", "interrupted") end
-  if watch.why == "stalled" then result.ok, result.stalled_s = false, watch.stall_s end
+  if watch.why == "stalled" then
+    result.ok, result.stalled_s, result.stuck = false, watch.stall_s, watch.stuck
+  end
   return result, output.last
 end
 
@@ -230,6 +236,7 @@ end
 -- How a process ended, in words; nil when all went well.
 function workload.complaint(result)
   if result.ok then return nil end
+  if result.stuck then return ("it was ended, as %s"):format(result.stuck) end
   if result.stalled_s then
     return ("it made no progress for %g s and was ended (workload.stall_s)"):format(
       result.stalled_s)
