@@ -66,7 +66,8 @@ end
 function errors.handler(value)
   if errors.is(value) then return value end
   local message = tostring(value)
-  if message:find "not enough memory" or message:find "out of memory" then return failure.nomem() end
+  local is_memory = message:find "not enough memory" or message:find "out of memory"
+  if is_memory then return failure.nomem() end
   return failure.new {
     kind = "failed",
     message = tostring(value),
