@@ -143,13 +143,14 @@ static const char *set_graphs(const char *value) {
 }
 
 static const char *set_by(const char *value) {
-  static const char *const words[] = {"process", "range", "profiler", "time"};
+  static const char *const words[] = {"process", "range", "profiler", "time",
+                                      "socket"};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (strcmp(value, words[i]) == 0) {
       the_plan.by = (unit_by)i;
       return NULL;
     }
-  return "process, range, profiler or time";
+  return "process, range, profiler, time or socket";
 }
 
 static const char *set_range(const char *value) {
@@ -158,6 +159,10 @@ static const char *set_range(const char *value) {
 
 static const char *set_within(const char *value) {
   return as_range(value, &the_plan.within) ? NULL : "a shorter name";
+}
+
+static const char *set_eager(const char *value) {
+  return as_range(value, &the_plan.eager) ? NULL : "a shorter name";
 }
 
 static const char *set_operators(const char *value) {
@@ -319,6 +324,7 @@ static const struct {
     {"unit.range", set_range},
     {"unit.within", set_within},
     {"unit.operators", set_operators},
+    {"unit.eager", set_eager},
     {"unit.profiler", set_unit_profiler},
     {"unit.seconds", set_unit_seconds},
     {"units", set_units},
@@ -385,4 +391,8 @@ bool plan_read(const char *path, void (*complain)(unsigned, const char *)) {
   }
   free(text);
   return true;
+}
+
+bool plan_ticks(void) {
+  return the_plan.by == UNIT_BY_TIME || the_plan.by == UNIT_BY_SOCKET;
 }

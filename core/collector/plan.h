@@ -20,6 +20,7 @@ typedef enum unit_by {
   UNIT_BY_RANGE,
   UNIT_BY_PROFILER,
   UNIT_BY_TIME,
+  UNIT_BY_SOCKET, /* `begin` and `end` of whoever listens */
 } unit_by;
 
 typedef enum plan_step {
@@ -68,6 +69,7 @@ typedef struct plan {
   plan_range within;    /* around them, as above; its end ends the last */
   bool in_profiler;     /* only inside of the profiler's window, likewise */
   plan_range operators; /* begins a unit of its own, wherever it is */
+  plan_range eager;     /* so does this one, for counters */
   double unit_seconds;
   plan_item items[PLAN_ITEMS];
   size_t item_count;
@@ -98,6 +100,9 @@ bool plan_line(char *line, const char **why);
 
 /* The lines of a file; complain(line number, why) for each bad one. */
 bool plan_read(const char *path, void (*complain)(unsigned, const char *));
+
+/* Do units begin and end while nothing happens in the program? */
+bool plan_ticks(void);
 
 /* Is this a range of that name, in which '*' stands for any text? domain "":
  * the default one. */
