@@ -202,7 +202,8 @@ reports.cuda_gpu_kern_gb_sum = {
       { name, "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z" },
       { { "duration", "" } }))
     with_size(with_size(groups, "grid"), "block")
-    return by_total(groups:alias(name, "label"), "label")
+    return order(groups:alias(name, "label"), "-total", "count", "?label", "grid_x", "grid_y",
+      "grid_z", "block_x", "block_y", "block_z")
   end,
 }
 
