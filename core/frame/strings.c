@@ -34,7 +34,7 @@ struct llmprof_strings {
 enum {
   FEW_LAID = 1 << 16, /* so many are hashed at once */
   SLAB = 1 << 10,     /* bytes of the first slab; each is twice as large, */
-  GROWS = 8           /* so many times */
+  GROWS = 5           /* so many times */
 };
 
 llmprof_strings *llmprof_strings_new(void) {
@@ -97,10 +97,15 @@ static bool rehash(llmprof_strings *pool, size_t slot_count) {
   return true;
 }
 
+/* A quarter of the slots stays free. */
+static bool is_full(const llmprof_strings *pool, size_t slot_count) {
+  return pool->count >= slot_count / 4 * 3;
+}
+
 /* Slots for one string more. */
 static bool make_slots(llmprof_strings *pool) {
   size_t wanted = pool->slot_count ? pool->slot_count : 256;
-  while (pool->count * 2 >= wanted) wanted *= 2;
+  while (is_full(pool, wanted)) wanted *= 2;
   return wanted == pool->slot_count || rehash(pool, wanted);
 }
 
@@ -156,7 +161,7 @@ uint32_t llmprof_strings_find(const llmprof_strings *pool, const char *bytes,
 
 bool llmprof_strings_add(llmprof_strings *pool, const char *bytes, size_t size,
                          uint32_t *id) {
-  if (pool->count * 2 >= pool->slot_count && !make_slots(pool)) return false;
+  if (is_full(pool, pool->slot_count) && !make_slots(pool)) return false;
   uint32_t hash = (uint32_t)llmprof_hash(bytes, size);
   slot *at = probe(pool, bytes, size, hash);
   if (!at->next) {
