@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "frame/cells.h"
-#include "frame/tally.h"
+#include "frame/survey.h"
 #include "llmprof/alloc.h"
 #include "llmprof/frame.h"
 #include "llmprof/interrupt.h"
@@ -114,6 +114,7 @@ static double real_of(const llmprof_summary *s, const llmprof_aggregate *a,
 
 static int64_t integer_of(const llmprof_summary *s,
                           const llmprof_aggregate *a) {
+  if (a->statistic == LLMPROF_COUNT) return (int64_t)s->count;
   if (!s->count) return LLMPROF_ABSENT;
   if (a->statistic == LLMPROF_SUM) return s->total;
   return a->statistic == LLMPROF_MIN ? s->min : s->max;
@@ -138,7 +139,7 @@ static void spread_part(making *m, size_t column,
   size_t percentile = 0;
   for (size_t i = 0; i < m->count; i++) {
     const llmprof_aggregate *a = &m->aggregates[i];
-    if (a->column != column || is_count(a)) continue;
+    if (a->column != column || a->statistic == LLMPROF_DISTINCT) continue;
     double *reals = m->data[i];
     int64_t *integers = m->data[i];
     for (size_t g = first; g < end; g++) {
@@ -161,35 +162,37 @@ static void spread(making *m, size_t column, const llmprof_summary *summaries) {
     spread_part(m, column, summaries, g, groups - g < SOME ? groups : g + SOME);
 }
 
-/* Are small numbers only added up and compared? */
-static bool are_totals(const making *m, size_t column) {
-  bool ok = type_of(m, &(llmprof_aggregate){.column = column}) == LLMPROF_U32;
+/* Is one of these wanted of the column? The first and the last of some. */
+static bool is_wanted(const making *m, size_t column, llmprof_statistic first,
+                      llmprof_statistic last) {
   for (size_t i = 0; i < m->count; i++) {
     const llmprof_aggregate *a = &m->aggregates[i];
-    if (a->column == column && !is_count(a))
-      ok = ok && (keeps_type(a) || a->statistic == LLMPROF_MEAN);
+    if (a->column == column && a->statistic >= first && a->statistic <= last)
+      return true;
   }
-  return ok;
+  return false;
 }
 
-static bool add_up(making *m, size_t column, llmprof_summary *summaries,
-                   llmprof_error *err) {
-  size_t groups = m->groups.count;
-  bool ok = m->tally.groups
-                ? llmprof_tally_totals(&m->tally, m->frame, column, groups,
-                                       summaries, err)
-                : llmprof_totals(m->frame, column, &m->groups, summaries, err);
-  if (!ok) return false;
-  for (size_t g = 0; g < m->groups.count; g++)
-    summaries[g].mean = (double)summaries[g].total / (double)summaries[g].count;
-  return true;
+/* Are these numbers small, and nothing wanted of them that takes sorting? */
+static bool may_survey(const making *m, size_t column) {
+  return type_of(m, &(llmprof_aggregate){.column = column}) == LLMPROF_U32 &&
+         !is_wanted(m, column, LLMPROF_PERCENTILE, LLMPROF_PERCENTILE);
+}
+
+static bool pays(const making *m, size_t column) {
+  bool medians = is_wanted(m, column, LLMPROF_MEDIAN, LLMPROF_MEDIAN);
+  return llmprof_survey_pays(m->groups.count, llmprof_frame_rows(m->frame),
+                             medians);
 }
 
 static bool summarize(making *m, size_t column, const double *wanted,
                       size_t count, llmprof_summary *summaries,
                       llmprof_error *err) {
+  bool medians = is_wanted(m, column, LLMPROF_MEDIAN, LLMPROF_MEDIAN);
   if (!llmprof_frame_column(m->frame, column, err)) return false;
-  if (are_totals(m, column)) return add_up(m, column, summaries, err);
+  if (m->tally.groups || (may_survey(m, column) && pays(m, column)))
+    return llmprof_survey(m->frame, column, &m->groups, &m->tally, medians,
+                          summaries, err);
   return llmprof_summarize(m->frame, column, &m->groups, wanted, count,
                            summaries, err);
 }
@@ -219,10 +222,17 @@ static bool is_done(const making *m, size_t i) {
   return false;
 }
 
+/* Is its count one of the column's statistics, which are wanted, too? */
+static bool is_among(const making *m, const llmprof_aggregate *a) {
+  return a->statistic == LLMPROF_COUNT && a->column != SIZE_MAX &&
+         is_wanted(m, a->column, LLMPROF_SUM, LLMPROF_PERCENTILE);
+}
+
 static bool fill(making *m, llmprof_error *err) {
   for (size_t i = 0; i < m->count; i++) {
     const llmprof_aggregate *a = &m->aggregates[i];
     bool ok = true;
+    if (is_among(m, a)) continue;
     if (is_count(a))
       ok = fill_count(m, a, m->data[i], err);
     else if (!is_done(m, i))
@@ -234,31 +244,48 @@ static bool fill(making *m, llmprof_error *err) {
 
 /* ---- the groups ---- */
 
-/* Is it a count of rows, or is a small number added up? False also where its
- * column cannot be loaded. */
+/* Is it found without a group for each row? False also where its column cannot
+ * be loaded. */
 static bool is_simple(const making *m, const llmprof_aggregate *a,
                       llmprof_error *err) {
-  if (is_count(a))
-    return a->statistic == LLMPROF_COUNT && a->column == SIZE_MAX;
+  if (a->statistic == LLMPROF_COUNT && a->column == SIZE_MAX) return true;
+  if (is_count(a) && !is_among(m, a)) return false;
   return llmprof_frame_column(m->frame, a->column, err) &&
-         are_totals(m, a->column);
+         may_survey(m, a->column);
+}
+
+/* False with err filled when it fails. */
+static bool are_simple(const making *m, bool *simple, llmprof_error *err) {
+  llmprof_error why = {0};
+  *simple = m->count > 0;
+  for (size_t i = 0; *simple && i < m->count; i++)
+    *simple = is_simple(m, &m->aggregates[i], &why);
+  if (why.code && err) *err = why;
+  return !why.code;
+}
+
+/* Would the values of each group better lie together? */
+static bool are_many(const making *m) {
+  for (size_t i = 0; i < m->count; i++) {
+    size_t column = m->aggregates[i].column;
+    if (is_wanted(m, column, LLMPROF_MEDIAN, LLMPROF_MEDIAN) &&
+        !pays(m, column))
+      return true;
+  }
+  return false;
 }
 
 static bool make_groups(making *m, const size_t *keys, size_t key_count,
                         llmprof_error *err) {
-  llmprof_error why = {0};
-  bool simple = key_count == 1 && m->count;
-  for (size_t i = 0; simple && i < m->count; i++)
-    simple = is_simple(m, &m->aggregates[i], &why);
-  if (why.code) {
-    if (err) *err = why;
-    return false;
-  }
+  bool simple = false;
+  if (key_count == 1 && !are_simple(m, &simple, err)) return false;
   if (simple &&
       !llmprof_tally_make(&m->tally, &m->groups, m->frame, keys[0], err))
     return false;
-  return m->tally.groups ||
-         llmprof_groups_make(&m->groups, m->frame, keys, key_count, err);
+  if (m->tally.groups && !are_many(m)) return true;
+  llmprof_tally_free(&m->tally);
+  llmprof_groups_free(&m->groups);
+  return llmprof_groups_make(&m->groups, m->frame, keys, key_count, err);
 }
 
 /* ---- the result ---- */

@@ -28,6 +28,15 @@ static inline size_t llmprof_block(size_t row, size_t rows) {
   return rows - row < LLMPROF_BLOCK ? rows - row : LLMPROF_BLOCK;
 }
 
+/* Where a part of the rows begins, of `parts` that go to several threads: at a
+ * block; that behind the last begins at the end. */
+static inline size_t llmprof_share_begin(size_t rows, size_t parts,
+                                         size_t part) {
+  size_t blocks = (rows + LLMPROF_BLOCK - 1) / LLMPROF_BLOCK;
+  size_t row = blocks * part / parts * LLMPROF_BLOCK;
+  return row < rows ? row : rows;
+}
+
 /* The lowest and highest present cell of a column, and how many are absent;
  * without a present one low > high. */
 typedef struct llmprof_cell_span {

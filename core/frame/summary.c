@@ -8,10 +8,9 @@
 #include "frame/cells.h"
 #include "frame/select.h"
 #include "frame/sort.h"
+#include "frame/sums.h"
 #include "llmprof/alloc.h"
 #include "llmprof/interrupt.h"
-
-__extension__ typedef unsigned __int128 uint128;
 
 /* ---- values of one group, sorted ---- */
 
@@ -99,19 +98,13 @@ static bool summarize_sorted(const numbers *v, llmprof_summary *summary) {
 
 /* ---- values near each other ---- */
 
-/* Sums of distances from the column's lowest value, all exact. */
-typedef struct sums {
-  uint64_t total;
-  uint128 squares;
-  uint32_t low, high;
-} sums;
-
 enum {
   STRETCH = 1 << 16, /* values whose squares fit into 64 bits together */
   SHORT = 1 << 24    /* if each is less than this */
 };
 
-static void add_extremes(sums *s, const uint32_t *values, size_t count) {
+static void add_extremes(llmprof_sums *s, const uint32_t *values,
+                         size_t count) {
   uint32_t low = s->low, high = s->high;
   uint64_t total = 0;
   for (size_t i = 0; i < count; i++) {
@@ -124,7 +117,7 @@ static void add_extremes(sums *s, const uint32_t *values, size_t count) {
   s->high = high;
 }
 
-static void add_squares(sums *s, const uint32_t *values, size_t count) {
+static void add_squares(llmprof_sums *s, const uint32_t *values, size_t count) {
   if (s->high < SHORT) {
     uint64_t squares = 0;
     for (size_t i = 0; i < count; i++)
@@ -136,8 +129,9 @@ static void add_squares(sums *s, const uint32_t *values, size_t count) {
     s->squares += (uint64_t)values[i] * values[i];
 }
 
-static sums sums_of(const uint32_t *values, size_t count) {
-  sums s = {.low = UINT32_MAX};
+/* Of distances from the column's lowest value. */
+static llmprof_sums sums_of(const uint32_t *values, size_t count) {
+  llmprof_sums s = {.low = UINT32_MAX};
   for (size_t i = 0; i < count; i += STRETCH) {
     size_t part = count - i < STRETCH ? count - i : STRETCH;
     add_extremes(&s, values + i, part);
@@ -146,21 +140,8 @@ static sums sums_of(const uint32_t *values, size_t count) {
   return s;
 }
 
-static double as_double(uint128 value) {
-  return ldexp((double)(uint64_t)(value >> 64), 64) + (double)(uint64_t)value;
-}
-
-/* From n * sum of squares - square of the sum, which is exact: fewer than 2^32
- * values of less than 2^32 each. */
-static double exact_stddev(const sums *s, size_t count) {
-  if (count < 2) return 0;
-  uint128 spread = (uint128)count * s->squares - (uint128)s->total * s->total;
-  double n = (double)count;
-  return sqrt(as_double(spread) / (n * (n - 1)));
-}
-
 static double select_median(const llmprof_blocks *b, uint32_t *values,
-                            size_t count, const sums *s) {
+                            size_t count, const llmprof_sums *s) {
   uint32_t two[2];
   llmprof_select_u32(values, count, (count - 1) / 2, s->low, s->high, two);
   double lower = (double)(b->low + (int64_t)two[0]);
@@ -169,7 +150,8 @@ static double select_median(const llmprof_blocks *b, uint32_t *values,
 }
 
 static bool summarize_near(const llmprof_blocks *b, const uint32_t *values,
-                           size_t count, sums *s, llmprof_summary *summary) {
+                           size_t count, llmprof_sums *s,
+                           llmprof_summary *summary) {
   *s = sums_of(values, count);
   int64_t base;
   if (__builtin_mul_overflow(b->low, (int64_t)count, &base) ||
@@ -179,7 +161,7 @@ static bool summarize_near(const llmprof_blocks *b, const uint32_t *values,
   summary->min = b->low + (int64_t)s->low;
   summary->max = b->low + (int64_t)s->high;
   summary->mean = (double)summary->total / (double)count;
-  summary->stddev = exact_stddev(s, count);
+  summary->stddev = llmprof_sums_stddev(s, count);
   return true;
 }
 
@@ -210,7 +192,7 @@ static bool near_group(const task *t, size_t first, size_t count, void *scratch,
                        llmprof_summary *summary) {
   const llmprof_blocks *b = &t->blocks;
   uint32_t *block = b->near + first;
-  sums s;
+  llmprof_sums s;
   if (!summarize_near(b, block, count, &s, summary)) return false;
   if (!t->wanted_count) {
     summary->median = select_median(b, block, count, &s);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "frame/cells.h"
+#include "frame/survey.h"
 #include "llmprof/bounds.h"
 #include "llmprof/frame.h"
 #include "support.h"
@@ -382,6 +383,130 @@ static void test_threads(void **state) {
   llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
 }
 
+/* ---- few groups, surveyed ---- */
+
+/* Values of any length, many alike, some absent, and one group of each kind:
+ * with one value, two, all alike, none. */
+static given fill_for_survey(lots *l) {
+  srand(13);
+  for (size_t i = 0; i < LOTS; i++) {
+    uint32_t any = (uint32_t)rand() << 1 ^ (uint32_t)rand();
+    l->longs[i] = 20 + rand() % 10;
+    l->shorts[i] = rand() % 50 ? any >> any % 32 : UINT32_MAX;
+    l->index[i] = rand() % 50 ? (uint32_t)(LOTS - 1 - i) : UINT32_MAX;
+    if (l->longs[i] == 25) l->shorts[i] = UINT32_MAX;
+    if (l->longs[i] == 26) l->shorts[i] = 12345678;
+    if (i == 5 || i == 900000) l->longs[i] = INT64_MIN;
+    if (i == 77) l->longs[i] = 40;
+  }
+  l->shorts[5] = 7;
+  l->shorts[900000] = UINT32_MAX - 1;
+  return (given){LOTS, l->longs, l->shorts, l->index};
+}
+
+static void expect_alike(const llmprof_summary *a, const llmprof_summary *b) {
+  assert_int_equal(a->count, b->count);
+  assert_int_equal(a->total, b->total);
+  assert_int_equal(a->min, b->min);
+  assert_int_equal(a->max, b->max);
+  assert_true(a->mean == b->mean && a->median == b->median &&
+              a->stddev == b->stddev);
+}
+
+/* By the groups of rows and by a tally, the same as where values are put
+ * together. */
+static void expect_survey(llmprof_frame *frame, size_t column) {
+  enum {
+    GROUPS = 12
+  };
+  llmprof_error err = {0};
+  llmprof_groups groups, counted;
+  llmprof_tally tally;
+  llmprof_summary expected[GROUPS], by_row[GROUPS], by_value[GROUPS];
+  assert_true(llmprof_groups_make(&groups, frame, (size_t[]){LONG}, 1, &err));
+  assert_true(llmprof_tally_make(&tally, &counted, frame, LONG, &err));
+  assert_int_equal(groups.count, GROUPS);
+  assert_int_equal(counted.count, GROUPS);
+  size_t bytes = GROUPS * sizeof(uint32_t);
+  assert_memory_equal(groups.rows, counted.rows, bytes);
+  assert_memory_equal(groups.first_row, counted.first_row, bytes);
+  assert_true(
+      llmprof_summarize(frame, column, &groups, NULL, 0, expected, &err));
+  assert_true(llmprof_survey(frame, column, &groups, NULL, true, by_row, &err));
+  assert_true(
+      llmprof_survey(frame, column, &counted, &tally, true, by_value, &err));
+  for (size_t g = 0; g < GROUPS; g++) {
+    expect_alike(&by_row[g], &expected[g]);
+    expect_alike(&by_value[g], &expected[g]);
+  }
+  llmprof_groups_free(&groups);
+  llmprof_groups_free(&counted);
+  llmprof_tally_free(&tally);
+}
+
+static void test_survey(void **state) {
+  (void)state;
+  static lots l;
+  given g = fill_for_survey(&l);
+  const llmprof_column picked = {"through an index", NULL,    LLMPROF_U32,
+                                 l.shorts,           l.index, NULL};
+  llmprof_frame *frame = frame_of(&g);
+  assert_true(llmprof_frame_add(frame, &picked, NULL, NULL));
+  for (uint64_t threads = 1; threads < 6; threads++) {
+    llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
+    expect_survey(frame, SHORT);
+    expect_survey(frame, PICKED + 1);
+  }
+  llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
+  llmprof_frame_free(frame);
+}
+
+/* Few rows, so that each value counts. */
+static void test_small_survey(void **state) {
+  (void)state;
+  enum {
+    MOST = 9
+  };
+  static const uint32_t values[] = {0,   63,  64,      127,
+                                    128, 129, 1 << 20, UINT32_MAX - 1};
+  static const int64_t keys[MOST];
+  srand(17);
+  for (size_t i = 0; i < 20000; i++) {
+    uint32_t some[MOST];
+    size_t rows = (size_t)rand() % MOST + 1;
+    for (size_t row = 0; row < rows; row++) some[row] = values[rand() % 8];
+    llmprof_error err = {0};
+    llmprof_summary got, expected;
+    grouped made = group_by(&(given){rows, keys, some, some}, NULL, 0);
+    assert_true(llmprof_summarize(made.frame, SHORT, &made.groups, NULL, 0,
+                                  &expected, &err));
+    assert_true(llmprof_survey(made.frame, SHORT, &made.groups, NULL, true,
+                               &got, &err));
+    expect_alike(&got, &expected);
+    ungroup(&made);
+  }
+}
+
+static bool survey(void *arg, llmprof_error *err) {
+  (void)arg;
+  llmprof_groups groups;
+  llmprof_tally tally;
+  llmprof_summary summaries[4];
+  llmprof_frame *frame = frame_of(&six);
+  if (!frame) return llmprof_fail_nomem(err);
+  bool ok = llmprof_tally_make(&tally, &groups, frame, SHORT, err) &&
+            llmprof_survey(frame, SHORT, &groups, &tally, true, summaries, err);
+  llmprof_groups_free(&groups);
+  llmprof_tally_free(&tally);
+  llmprof_frame_free(frame);
+  return ok;
+}
+
+static void test_survey_allocations(void **state) {
+  (void)state;
+  test_every_allocation(survey, NULL);
+}
+
 /* ---- failures ---- */
 
 static bool fail_to_load(llmprof_frame *frame, llmprof_column *column,
@@ -508,6 +633,9 @@ int main(void) {
       cmocka_unit_test(test_distinct),
       cmocka_unit_test(test_distinct_by_group),
       cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_survey),
+      cmocka_unit_test(test_small_survey),
+      cmocka_unit_test(test_survey_allocations),
       cmocka_unit_test(test_column_that_fails),
       cmocka_unit_test(test_allocations),
   };
