@@ -383,9 +383,45 @@ static size_t distinct_of(const task *t, size_t group, uint64_t *marks) {
   return sorted_distinct(b->cells + first, count);
 }
 
+/* Where equal values follow each other: by group, the one that was last. */
+static bool count_changes(const llmprof_column *column, size_t rows,
+                          const llmprof_groups *groups, int64_t *last,
+                          size_t *distinct, llmprof_error *err) {
+  int64_t cells[LLMPROF_BLOCK];
+  for (size_t g = 0; g < groups->count; g++) {
+    last[g] = LLMPROF_ABSENT;
+    distinct[g] = 0;
+  }
+  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
+    size_t count = llmprof_block(row, rows);
+    llmprof_cells(column, row, count, cells);
+    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
+    for (size_t i = 0; i < count; i++) {
+      uint32_t group = groups->of_row[row + i];
+      distinct[group] += cells[i] != last[group];
+      last[group] = cells[i];
+    }
+  }
+  return true;
+}
+
+static bool ascending_distinct(llmprof_frame *frame, size_t number,
+                               const llmprof_groups *groups, size_t *distinct,
+                               llmprof_error *err) {
+  const llmprof_column *column = llmprof_frame_column(frame, number, err);
+  int64_t *last = llmprof_alloc(groups->count, sizeof *last);
+  bool ok = column && (last || llmprof_fail_nomem(err)) &&
+            count_changes(column, llmprof_frame_rows(frame), groups, last,
+                          distinct, err);
+  llmprof_free(last);
+  return ok;
+}
+
 bool llmprof_distinct(llmprof_frame *frame, size_t number,
                       const llmprof_groups *groups, size_t *distinct,
                       llmprof_error *err) {
+  if (llmprof_frame_ascends(frame, number))
+    return ascending_distinct(frame, number, groups, distinct, err);
   task t = {.workers = 1};
   bool ok = task_init(&t, frame, number, groups, true, err);
   uint64_t *marks = ok ? make_marks(&t.blocks) : NULL; /* or sort */

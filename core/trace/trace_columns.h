@@ -47,6 +47,9 @@ extern const llmprof_column_spec llmprof_cpu_sample_columns[];
 extern const llmprof_column_spec llmprof_pair_kernel_columns[];
 extern const llmprof_column_spec llmprof_pair_range_columns[];
 
+/* Both of pairs that are one for each kernel: rows are kernels. */
+extern const llmprof_column_spec llmprof_single_pair_columns[];
+
 /* Rows first .. first + count - 1 of `all` of a kind of event, which are of a
  * piece of the trace, as seen by a frame directly or through an index. */
 typedef struct llmprof_axis {

@@ -215,9 +215,8 @@ static void fill_pairs(const llmprof_trace *trace, uint32_t *ops,
   }
 }
 
-static llmprof_frame *pairs_frame(llmprof_trace *trace, llmprof_error *err) {
-  if (!llmprof_trace_attribution(trace, err)) return NULL;
-  size_t count = count_pairs(trace);
+static llmprof_frame *all_pairs(llmprof_trace *trace, size_t count,
+                                llmprof_error *err) {
   llmprof_frame *frame = llmprof_frame_new(count, trace->strings);
   uint32_t *ops = llmprof_alloc(count, sizeof *ops);
   uint32_t *ranges = llmprof_alloc(count, sizeof *ranges);
@@ -249,6 +248,14 @@ static llmprof_frame *pairs_frame(llmprof_trace *trace, llmprof_error *err) {
     return frame;
   llmprof_frame_free(frame);
   return llmprof_fail_nomem(err), NULL;
+}
+
+static llmprof_frame *pairs_frame(llmprof_trace *trace, llmprof_error *err) {
+  if (!llmprof_trace_attribution(trace, err)) return NULL;
+  size_t count = count_pairs(trace), kernels = trace->ops.first[LLMPROF_COPY];
+  if (count > kernels) return all_pairs(trace, count, err);
+  return ops_frame(trace, LLMPROF_KERNEL, LLMPROF_COPY,
+                   llmprof_single_pair_columns, err);
 }
 
 /* ---- by name ---- */

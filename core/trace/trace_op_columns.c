@@ -140,6 +140,14 @@ static int64_t link_tag(const llmprof_trace *t, size_t number) {
   return llmprof_widen(t->ranges.tag[link_range(t, number)]);
 }
 
+static int64_t link_colon_tag(const llmprof_trace *t, size_t number) {
+  return llmprof_widen(t->ranges.colon_tag[link_range(t, number)]);
+}
+
+static int64_t link_style(const llmprof_trace *t, size_t number) {
+  return t->ranges.style[link_range(t, number)];
+}
+
 /* ---- the tables ---- */
 
 #define OF_PLACE(name, getter)                                         \
@@ -236,13 +244,31 @@ const llmprof_column_spec llmprof_kernel_columns[] = {
 };
 
 /* Of pairs: from the kernel, and from the range. */
+#define PAIR_KERNEL_COLUMNS                                                  \
+  {"kernel", NULL, LLMPROF_U32, .get = llmprof_row_number},                  \
+      {"name", NULL, LLMPROF_STRING_ID, .array = AT(ops.name)},              \
+      {"duration", "ns", LLMPROF_I64, .get = op_duration, .shared = true},   \
+      {"pid",                                                                \
+       NULL,                                                                 \
+       LLMPROF_U32,                                                          \
+       .needs = NEEDS_ATTRIBUTION,                                           \
+       .get = launch_pid,                                                    \
+       .shared = true},                                                      \
+  {                                                                          \
+    "tid", NULL, LLMPROF_U32, .needs = NEEDS_ATTRIBUTION, .get = launch_tid, \
+                              .shared = true                                 \
+  }
+
 const llmprof_column_spec llmprof_pair_kernel_columns[] = {
-    {"kernel", NULL, LLMPROF_U32, .get = llmprof_row_number},
-    {"name", NULL, LLMPROF_STRING_ID, .array = AT(ops.name)},
-    {"duration", "ns", LLMPROF_I64, .get = op_duration, .shared = true},
-    {"pid", NULL, LLMPROF_U32, .needs = NEEDS_ATTRIBUTION, .get = launch_pid,
-     .shared = true},
-    {"tid", NULL, LLMPROF_U32, .needs = NEEDS_ATTRIBUTION, .get = launch_tid,
-     .shared = true},
+    PAIR_KERNEL_COLUMNS,
+    {0},
+};
+
+const llmprof_column_spec llmprof_single_pair_columns[] = {
+    PAIR_KERNEL_COLUMNS,
+    OF_LINK("range", LLMPROF_U32, link_range),
+    OF_LINK("tag", LLMPROF_STRING_ID, link_tag),
+    OF_LINK("colon_tag", LLMPROF_STRING_ID, link_colon_tag),
+    OF_LINK("style", LLMPROF_U32, link_style),
     {0},
 };
