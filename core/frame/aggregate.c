@@ -12,7 +12,8 @@
 typedef struct making {
   llmprof_frame *frame; /* aggregated */
   llmprof_groups groups;
-  llmprof_tally tally; /* where it will do, groups have no of_row */
+  llmprof_tally tally;        /* where it will do, groups have no of_row; */
+  const llmprof_piles *piles; /* nor where they are these */
   const llmprof_aggregate *aggregates;
   size_t count;
   void **data; /* owned until they are the result's */
@@ -189,10 +190,12 @@ static bool summarize(making *m, size_t column, const double *wanted,
                       size_t count, llmprof_summary *summaries,
                       llmprof_error *err) {
   bool medians = is_wanted(m, column, LLMPROF_MEDIAN, LLMPROF_MEDIAN);
+  const llmprof_surveyed of = {&m->groups, &m->tally, m->piles};
+  if (m->piles || m->tally.groups)
+    return llmprof_survey(m->frame, column, &of, medians, summaries, err);
   if (!llmprof_frame_column(m->frame, column, err)) return false;
-  if (m->tally.groups || (may_survey(m, column) && pays(m, column)))
-    return llmprof_survey(m->frame, column, &m->groups, &m->tally, medians,
-                          summaries, err);
+  if (may_survey(m, column) && pays(m, column))
+    return llmprof_survey(m->frame, column, &of, medians, summaries, err);
   return llmprof_summarize(m->frame, column, &m->groups, wanted, count,
                            summaries, err);
 }
@@ -244,24 +247,27 @@ static bool fill(making *m, llmprof_error *err) {
 
 /* ---- the groups ---- */
 
-/* Is it found without a group for each row? False also where its column cannot
- * be loaded. */
-static bool is_simple(const making *m, const llmprof_aggregate *a,
-                      llmprof_error *err) {
+/* Is it found without a group for each row? */
+static bool is_simple(const making *m, const llmprof_aggregate *a) {
   if (a->statistic == LLMPROF_COUNT && a->column == SIZE_MAX) return true;
-  if (is_count(a) && !is_among(m, a)) return false;
-  return llmprof_frame_column(m->frame, a->column, err) &&
-         may_survey(m, a->column);
+  return (!is_count(a) || is_among(m, a)) && may_survey(m, a->column);
 }
 
-/* False with err filled when it fails. */
-static bool are_simple(const making *m, bool *simple, llmprof_error *err) {
-  llmprof_error why = {0};
-  *simple = m->count > 0;
-  for (size_t i = 0; *simple && i < m->count; i++)
-    *simple = is_simple(m, &m->aggregates[i], &why);
-  if (why.code && err) *err = why;
-  return !why.code;
+static bool are_simple(const making *m) {
+  bool simple = m->count > 0;
+  for (size_t i = 0; simple && i < m->count; i++)
+    simple = is_simple(m, &m->aggregates[i]);
+  return simple;
+}
+
+/* So that their types are known. */
+static bool load_columns(const making *m, llmprof_error *err) {
+  for (size_t i = 0; i < m->count; i++) {
+    size_t column = m->aggregates[i].column;
+    if (column != SIZE_MAX && !llmprof_frame_column(m->frame, column, err))
+      return false;
+  }
+  return true;
 }
 
 /* Would the values of each group better lie together? */
@@ -275,23 +281,55 @@ static bool are_many(const making *m) {
   return false;
 }
 
-static bool make_groups(making *m, const size_t *keys, size_t key_count,
-                        llmprof_error *err) {
-  bool simple = false;
-  if (key_count == 1 && !are_simple(m, &simple, err)) return false;
-  if (simple &&
-      !llmprof_tally_make(&m->tally, &m->groups, m->frame, keys[0], err))
+/* Groups by the key of piles are these. */
+static bool take_piles(making *m, llmprof_error *err) {
+  const llmprof_piles *piles = llmprof_frame_piles(m->frame);
+  if (!piles || !are_simple(m)) return true;
+  m->groups.count = piles->count;
+  if (are_many(m)) return true;
+  m->groups.rows = llmprof_zalloc(piles->count, sizeof *m->groups.rows);
+  if (!m->groups.rows) return llmprof_fail_nomem(err);
+  for (size_t i = 0; i < piles->part_count; i++)
+    m->groups.rows[piles->parts[i].pile] += piles->parts[i].count;
+  m->piles = piles;
+  return true;
+}
+
+static bool make_tally(making *m, size_t key, llmprof_error *err) {
+  if (!load_columns(m, err)) return false;
+  if (!are_simple(m)) return true;
+  if (!llmprof_tally_make(&m->tally, &m->groups, m->frame, key, err))
     return false;
-  if (m->tally.groups && !are_many(m)) return true;
+  if (!are_many(m)) return true;
   llmprof_tally_free(&m->tally);
   llmprof_groups_free(&m->groups);
-  return llmprof_groups_make(&m->groups, m->frame, keys, key_count, err);
+  return true;
+}
+
+static bool make_groups(making *m, const size_t *keys, size_t key_count,
+                        llmprof_error *err) {
+  if (key_count == 1 && keys[0] == 0 && !take_piles(m, err)) return false;
+  if (m->piles) return true;
+  if (key_count == 1 && !make_tally(m, keys[0], err)) return false;
+  return m->tally.groups ||
+         llmprof_groups_make(&m->groups, m->frame, keys, key_count, err);
 }
 
 /* ---- the result ---- */
 
+static bool add_pile_key(llmprof_frame *result, const making *m) {
+  llmprof_column column = *llmprof_frame_peek(m->frame, 0);
+  uint32_t *keys = llmprof_alloc(m->groups.count, sizeof *keys);
+  for (size_t g = 0; keys && g < m->groups.count; g++)
+    keys[g] = m->piles->piles[g].key;
+  column.data = keys;
+  return keys && llmprof_frame_own(result, keys) &&
+         llmprof_frame_add(result, &column, NULL, NULL);
+}
+
 /* A key column: the cells of each group's first row. */
 static bool add_key(llmprof_frame *result, making *m, size_t key) {
+  if (m->piles) return add_pile_key(result, m);
   llmprof_column column = *llmprof_frame_peek(m->frame, key);
   uint32_t *index = llmprof_alloc(m->groups.count, sizeof *index);
   if (!index) return false;

@@ -66,6 +66,12 @@ void llmprof_frame_share_facts(llmprof_frame *frame, size_t column,
 /* Say that the data of a column with an index has so many items. */
 void llmprof_frame_set_items(llmprof_frame *frame, size_t column, size_t items);
 
+/* The piles that are the rows of a frame, which frees them: keys are its first
+ * column, numbers its second; NULL: it is another frame. */
+struct llmprof_piles;
+void llmprof_frame_set_piles(llmprof_frame *frame, struct llmprof_piles *piles);
+const struct llmprof_piles *llmprof_frame_piles(const llmprof_frame *frame);
+
 /* Keep the groups' numbers by row, which become the frame's also on failure,
  * for whoever asks for the same keys next; and take them, NULL where there are
  * none. */

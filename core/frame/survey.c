@@ -55,9 +55,10 @@ typedef struct middle {
 } middle;
 
 typedef struct survey {
-  const llmprof_column *column;
+  const llmprof_column *column; /* but of piles only its name is there */
   const llmprof_groups *groups;
   const llmprof_tally *tally;
+  const llmprof_piles *piles;
   size_t rows, parts, cells; /* cells: by part and group */
   counts *counts;            /* by part and group */
   uint32_t *bins;            /* by part, group and bin; NULL: no medians */
@@ -106,9 +107,31 @@ static void read_block(const survey *s, size_t row, size_t end, block *b) {
 
 typedef void (*block_taker)(const survey *s, size_t part, const block *b);
 
+/* Some parts of piles, of which each is of one group. */
+static bool each_of_piles(const survey *s, size_t part, block_taker take,
+                          llmprof_error *err) {
+  const llmprof_piles *piles = s->piles;
+  size_t end = piles->part_count * (part + 1) / s->parts;
+  block b;
+  b.of_row = b.own_of_row;
+  for (size_t i = piles->part_count * part / s->parts; i < end; i++) {
+    const llmprof_pile_part *p = &piles->parts[i];
+    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
+    for (size_t j = 0; j < llmprof_block(0, p->count); j++)
+      b.own_of_row[j] = p->pile;
+    for (size_t row = 0; row < p->count; row += LLMPROF_BLOCK) {
+      b.count = llmprof_block(row, p->count);
+      b.values = p->numbers + row;
+      take(s, part, &b);
+    }
+  }
+  return true;
+}
+
 /* Gives each block of a part to `take`. */
 static bool each_block(const survey *s, size_t part, block_taker take,
                        llmprof_error *err) {
+  if (s->piles) return each_of_piles(s, part, take, err);
   size_t end = llmprof_share_begin(s->rows, s->parts, part + 1);
   block b;
   for (size_t row = llmprof_share_begin(s->rows, s->parts, part); row < end;
@@ -304,16 +327,17 @@ static bool find_all(survey *s, bool medians, llmprof_summary *summaries,
 }
 
 bool llmprof_survey(llmprof_frame *frame, size_t column,
-                    const llmprof_groups *groups, const llmprof_tally *tally,
-                    bool medians, llmprof_summary *summaries,
-                    llmprof_error *err) {
-  survey s = {.column = llmprof_frame_column(frame, column, err),
-              .groups = groups,
-              .tally = tally,
+                    const llmprof_surveyed *of, bool medians,
+                    llmprof_summary *summaries, llmprof_error *err) {
+  survey s = {.column = of->piles ? llmprof_frame_peek(frame, column)
+                                  : llmprof_frame_column(frame, column, err),
+              .groups = of->groups,
+              .tally = of->tally,
+              .piles = of->piles,
               .rows = llmprof_frame_rows(frame)};
   if (!s.column) return false;
   s.parts = llmprof_crew_size(s.rows / PART);
-  s.cells = s.parts * groups->count;
+  s.cells = s.parts * s.groups->count;
   bool ok = find_all(&s, medians, summaries, err);
   survey_free(&s);
   return ok;

@@ -121,19 +121,26 @@ static llmprof_frame *part_frame(llmprof_trace *trace, llmprof_part part,
       &(llmprof_axis){trace, (int)part, 0, *count, *count, NULL, specs}, err);
 }
 
-/* Name and duration become the frame's; another one has them read again. */
+/* What is kept becomes the frame's; another one has it read again. */
+static llmprof_frame *give_piles(llmprof_trace *trace, llmprof_error *err) {
+  llmprof_piles *piles = trace->narrow.piles;
+  trace->narrow.piles = NULL;
+  return llmprof_piles_frame(piles, trace->strings, "name", "duration", "ns",
+                             err);
+}
+
 static bool give_durations(llmprof_narrow *n, llmprof_frame *frame,
                            llmprof_error *err) {
   uint32_t *name = n->name;
-  void *duration = n->duration;
-  llmprof_column_type type = n->is_long ? LLMPROF_I64 : LLMPROF_U32;
+  int64_t *duration = n->duration;
   n->name = NULL;
   n->duration = NULL;
   llmprof_durations_free(n);
   bool ok =
       llmprof_frame_give(frame, "name", NULL, LLMPROF_STRING_ID, name, err);
   if (ok)
-    return llmprof_frame_give(frame, "duration", "ns", type, duration, err);
+    return llmprof_frame_give(frame, "duration", "ns", LLMPROF_I64, duration,
+                              err);
   llmprof_free(duration);
   return false;
 }
@@ -141,10 +148,10 @@ static bool give_durations(llmprof_narrow *n, llmprof_frame *frame,
 static llmprof_frame *durations_frame(llmprof_trace *trace,
                                       llmprof_error *err) {
   llmprof_narrow *n = &trace->narrow;
-  if (!n->cap && !llmprof_narrow_load(trace, LLMPROF_CALLS_DURATIONS, err))
+  if (!n->piles && !n->cap &&
+      !llmprof_narrow_load(trace, LLMPROF_CALLS_DURATIONS, err))
     return NULL;
-  if (!n->cap && !llmprof_durations_resize(n, 1)) /* there are no calls */
-    return llmprof_fail_nomem(err), NULL;
+  if (n->piles) return give_piles(trace, err);
   llmprof_frame *frame = llmprof_frame_new(n->count, trace->strings);
   if (!frame) return llmprof_fail_nomem(err), NULL;
   if (give_durations(n, frame, err)) return frame;

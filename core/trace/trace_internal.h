@@ -4,6 +4,7 @@
 
 #include "frame/cells.h"
 #include "frame/intern.h"
+#include "frame/piles.h"
 #include "llmprof/frame.h"
 #include "llmprof/trace.h"
 #include "llmprof/trace_builder.h"
@@ -58,14 +59,14 @@ typedef struct llmprof_image {
 
 /* What is kept of API calls where not all of it will be asked for. */
 typedef struct llmprof_narrow {
-  unsigned kept;    /* of llmprof_calls_part; 0: all, as usual */
-  unsigned loading; /* while they are read */
-  unsigned loaded;  /* once, though a frame may have taken it since */
-  size_t count;     /* calls that were read */
-  size_t cap;       /* of name and duration, 0 where a frame took them */
+  unsigned kept;        /* of llmprof_calls_part; 0: all, as usual */
+  unsigned loading;     /* while they are read */
+  unsigned loaded;      /* once, though a frame may have taken it since */
+  size_t count;         /* calls that were read */
+  llmprof_piles *piles; /* durations by name; NULL where a frame took them, */
+  size_t cap;           /* or where one is too long for that: */
   uint32_t *name;
-  void *duration; /* uint32_t, UINT32_MAX: absent; int64_t where is_long */
-  bool is_long;
+  int64_t *duration;
   llmprof_calls launches; /* what may have launched an operation */
   size_t launch_cap;
   uint64_t *ids; /* while they are read: bits of correlation ids */

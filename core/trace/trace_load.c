@@ -77,6 +77,8 @@ static bool read_parts(llmprof_trace *trace, unsigned parts,
       (!llmprof_trace_load(trace, LLMPROF_PART_OPS, err) ||
        !llmprof_narrow_note_ids(trace, err)))
     return false;
+  if (parts & LLMPROF_CALLS_DURATIONS && !(n->piles = llmprof_piles_new()))
+    return llmprof_fail_nomem(err);
   n->loading = parts;
   n->count = 0;
   bool ok = fill(trace, LLMPROF_PART_CALLS, err);

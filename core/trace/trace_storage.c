@@ -72,21 +72,17 @@ void llmprof_calls_free(llmprof_calls *calls) {
 
 /* What is kept of them where that is not all. */
 bool llmprof_durations_resize(llmprof_narrow *n, size_t cap) {
-  uint32_t *name = llmprof_resize(n->name, cap, sizeof *name);
-  if (name) n->name = name;
-  size_t width = n->is_long ? sizeof(int64_t) : sizeof(uint32_t);
-  void *duration = llmprof_resize(n->duration, cap, width);
-  if (duration) n->duration = duration;
-  return name && duration;
+  return GROW(n->name, cap) && GROW(n->duration, cap);
 }
 
 void llmprof_durations_free(llmprof_narrow *n) {
+  llmprof_piles_free(n->piles);
   llmprof_free(n->name);
   llmprof_free(n->duration);
+  n->piles = NULL;
   n->name = NULL;
   n->duration = NULL;
   n->cap = 0;
-  n->is_long = false;
 }
 
 void llmprof_launches_free(llmprof_narrow *n) {

@@ -357,7 +357,7 @@ const llmprof_projection *llmprof_trace_projections(llmprof_trace *trace,
 
 /* Say, before calls are loaded, that no more will be asked for than these parts
  * of them, so that the others need not be kept. From then on the frame of calls
- * has names and durations only, and rows of the attribution's calls, as the
+ * has names and durations only, in another order, and rows of the attribution's calls, as the
  * column "call" shows them, are of those that may have launched something.
  * False where it makes no difference: the trace has all calls at hand. */
 enum llmprof_calls_part {
