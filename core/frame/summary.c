@@ -417,11 +417,53 @@ static bool ascending_distinct(llmprof_frame *frame, size_t number,
   return ok;
 }
 
-bool llmprof_distinct(llmprof_frame *frame, size_t number,
-                      const llmprof_groups *groups, size_t *distinct,
-                      llmprof_error *err) {
-  if (llmprof_frame_ascends(frame, number))
-    return ascending_distinct(frame, number, groups, distinct, err);
+/* Few groups of values that are close: a mark for each pair of these, in so
+ * many words for a group; 0 where that is more than to put the values together.
+ */
+static size_t words_for(const llmprof_cell_span *s, size_t groups,
+                        size_t rows) {
+  uint64_t words = ((uint64_t)s->high - (uint64_t)s->low) / MARKS + 1;
+  return s->low > s->high || words > rows / sizeof(uint64_t) / groups
+             ? 0
+             : (size_t)words;
+}
+
+static bool mark_all(const llmprof_column *column, size_t rows,
+                     const llmprof_groups *groups, int64_t low, size_t words,
+                     uint64_t *marks, size_t *distinct, llmprof_error *err) {
+  int64_t cells[LLMPROF_BLOCK];
+  for (size_t g = 0; g < groups->count; g++) distinct[g] = 0;
+  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
+    size_t count = llmprof_block(row, rows);
+    llmprof_cells(column, row, count, cells);
+    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
+    for (size_t i = 0; i < count; i++) {
+      if (cells[i] == LLMPROF_ABSENT) continue;
+      size_t group = groups->of_row[row + i], value = (size_t)(cells[i] - low);
+      uint64_t *word = &marks[group * words + value / MARKS];
+      uint64_t mark = (uint64_t)1 << value % MARKS;
+      distinct[group] += !(*word & mark);
+      *word |= mark;
+    }
+  }
+  return true;
+}
+
+static bool marked_all(llmprof_frame *frame, size_t number,
+                       const llmprof_groups *groups, int64_t low, size_t words,
+                       size_t *distinct, llmprof_error *err) {
+  uint64_t *marks = llmprof_zalloc(groups->count * words, sizeof *marks);
+  bool ok = marks ? mark_all(llmprof_frame_peek(frame, number),
+                             llmprof_frame_rows(frame), groups, low, words,
+                             marks, distinct, err)
+                  : llmprof_fail_nomem(err);
+  llmprof_free(marks);
+  return ok;
+}
+
+static bool sorted_all(llmprof_frame *frame, size_t number,
+                       const llmprof_groups *groups, size_t *distinct,
+                       llmprof_error *err) {
   task t = {.workers = 1};
   bool ok = task_init(&t, frame, number, groups, true, err);
   uint64_t *marks = ok ? make_marks(&t.blocks) : NULL; /* or sort */
@@ -432,4 +474,18 @@ bool llmprof_distinct(llmprof_frame *frame, size_t number,
   llmprof_free(marks);
   task_free(&t);
   return ok;
+}
+
+bool llmprof_distinct(llmprof_frame *frame, size_t number,
+                      const llmprof_groups *groups, size_t *distinct,
+                      llmprof_error *err) {
+  llmprof_cell_span bounds;
+  if (!groups->count) return true;
+  if (llmprof_frame_ascends(frame, number))
+    return ascending_distinct(frame, number, groups, distinct, err);
+  if (!llmprof_frame_bounds(frame, number, &bounds, err)) return false;
+  size_t words = words_for(&bounds, groups->count, llmprof_frame_rows(frame));
+  return words ? marked_all(frame, number, groups, bounds.low, words, distinct,
+                            err)
+               : sorted_all(frame, number, groups, distinct, err);
 }

@@ -2,37 +2,6 @@
 #include "llmprof/alloc.h"
 #include "trace/trace_internal.h"
 
-/* ---- those that may have launched something ---- */
-
-static bool may_have_launched(const llmprof_narrow *n,
-                              const llmprof_call_row *call) {
-  uint64_t bit = call->correlation & n->id_mask;
-  return n->ids[bit / 64] >> bit % 64 & 1;
-}
-
-/* As a rule there are as many as operations, or fewer. */
-static bool grow_launches(llmprof_builder *b, llmprof_error *err) {
-  llmprof_narrow *n = &b->trace->narrow;
-  size_t cap, ops = b->trace->ops.count;
-  llmprof_builder few = *b;
-  if (few.expected > ops) few.expected = ops;
-  if (n->launch_cap) few.expected = n->launch_cap / 8 + 1;
-  if (!llmprof_builder_grow(&few, n->launches.count, n->launch_cap, "API calls",
-                            &cap, err))
-    return false;
-  if (!llmprof_calls_resize(&n->launches, cap)) return llmprof_fail_nomem(err);
-  n->launch_cap = cap;
-  return true;
-}
-
-static bool add_launch(llmprof_builder *b, const llmprof_call_row *call,
-                       llmprof_error *err) {
-  llmprof_narrow *n = &b->trace->narrow;
-  if (n->launches.count == n->launch_cap && !grow_launches(b, err))
-    return false;
-  return llmprof_calls_put(&n->launches, call);
-}
-
 /* ---- what each took ---- */
 
 static bool grow_durations(llmprof_builder *b, llmprof_error *err) {
@@ -86,7 +55,7 @@ static bool add_narrow(llmprof_builder *b, const llmprof_call_row *call,
     return false;
   n->count++;
   return !(n->loading & LLMPROF_CALLS_LAUNCHES) ||
-         !may_have_launched(n, call) || add_launch(b, call, err);
+         llmprof_narrow_take(b->trace, call) || llmprof_fail_nomem(err);
 }
 
 __attribute__((noinline)) static bool

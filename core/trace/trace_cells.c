@@ -24,6 +24,11 @@ static size_t size_of(llmprof_column_type type) {
   return wide ? sizeof(int64_t) : sizeof(uint32_t);
 }
 
+int64_t llmprof_row_number(const llmprof_trace *trace, size_t row) {
+  (void)trace;
+  return (int64_t)row;
+}
+
 /* ---- computing ---- */
 
 enum {
@@ -190,22 +195,12 @@ static bool have_both(llmprof_trace *trace, size_t index, size_t array,
                      llmprof_trace_have(trace, index, err)));
 }
 
-/* Where an array of calls is, which may be of those that launched something. */
-static size_t place_of(const llmprof_trace *trace, size_t array) {
-  bool of_calls = array >= AT(calls) && array < AT(calls) + sizeof trace->calls;
-  return of_calls && llmprof_trace_launching(trace) != &trace->calls
-             ? array - AT(calls) + AT(narrow.launches)
-             : array;
-}
-
 static bool reach(const llmprof_axis *from, const llmprof_column_spec *spec,
                   llmprof_column *column, llmprof_error *err) {
   llmprof_trace *trace = from->trace;
-  if (!llmprof_trace_have(trace, spec->index, err)) return false;
-  size_t array = place_of(trace, spec->array);
-  if (!have_both(trace, spec->index, array, err)) return false;
-  if (array) {
-    column->data = array_at(trace, array);
+  if (!have_both(trace, spec->index, spec->array, err)) return false;
+  if (spec->array) {
+    column->data = array_at(trace, spec->array);
   } else {
     const llmprof_kept_cells *kept =
         keep(from, spec, count_at(trace, spec->domain), err);
@@ -219,6 +214,43 @@ static bool reach(const llmprof_axis *from, const llmprof_column_spec *spec,
   return true;
 }
 
+/* ---- launches that are kept by operation ---- */
+
+static bool is_of_launch(const llmprof_trace *trace,
+                         const llmprof_column_spec *spec) {
+  if (spec->near) return llmprof_narrow_is_near(trace);
+  bool of_call = spec->index == AT(attribution.call) || spec->of_thread;
+  return of_call && llmprof_narrow_launches(trace);
+}
+
+/* Threads by row, through the index of pairs once for all columns. */
+static bool find_threads(llmprof_axis *from, llmprof_frame *frame,
+                         llmprof_error *err) {
+  const uint32_t *thread = from->trace->narrow.launched.thread;
+  if (!from->index) from->threads = thread + from->first;
+  if (from->threads) return true;
+  size_t rows = llmprof_frame_rows(frame);
+  uint32_t *made = llmprof_alloc(rows, sizeof *made);
+  if (!made || !llmprof_frame_own(frame, made)) return llmprof_fail_nomem(err);
+  for (size_t row = 0; row < rows; row++) made[row] = thread[from->index[row]];
+  from->threads = made;
+  return true;
+}
+
+static bool of_thread(llmprof_axis *from, const llmprof_column_spec *spec,
+                      llmprof_frame *frame, llmprof_column *column,
+                      llmprof_error *err) {
+  const llmprof_column_spec by_thread = {.type = spec->type,
+                                         .get = spec->of_thread};
+  size_t threads = from->trace->thread_ids.count;
+  const llmprof_kept_cells *kept = keep(from, &by_thread, threads, err);
+  if (!kept || !find_threads(from, frame, err)) return false;
+  column->data = kept->data;
+  column->type = kept->type;
+  column->index = from->threads;
+  return true;
+}
+
 static bool share(const llmprof_axis *from, const llmprof_column_spec *spec,
                   llmprof_column *column, llmprof_error *err) {
   const llmprof_kept_cells *kept = keep(from, spec, from->all, err);
@@ -228,21 +260,58 @@ static bool share(const llmprof_axis *from, const llmprof_column_spec *spec,
   return true;
 }
 
-bool llmprof_trace_cells(const llmprof_axis *from,
-                         const llmprof_column_spec *spec, llmprof_frame *frame,
-                         llmprof_column *column, llmprof_error *err) {
-  if (spec->index) return reach(from, spec, column, err);
-  if (spec->shared) return share(from, spec, column, err);
-  if (spec->array) {
-    if (!llmprof_trace_have(from->trace, spec->array, err)) return false;
-    const char *array = array_at(from->trace, spec->array);
-    column->data = array ? array + from->first * size_of(spec->type) : NULL;
-    return true;
-  }
+static bool alias(const llmprof_axis *from, const llmprof_column_spec *spec,
+                  size_t at, llmprof_column *column, llmprof_error *err) {
+  if (!llmprof_trace_have(from->trace, at, err)) return false;
+  const char *array = array_at(from->trace, at);
+  if (!array && from->count)
+    return llmprof_fail(err, LLMPROF_UNSUPPORTED, "%s: '%s' is not kept",
+                        from->trace->path, spec->name);
+  column->data = array ? array + from->first * size_of(spec->type) : NULL;
+  return true;
+}
+
+static bool make(const llmprof_axis *from, const llmprof_column_spec *spec,
+                 llmprof_frame *frame, llmprof_column *column,
+                 llmprof_error *err) {
   if (!load_rows(from, spec, err)) return false;
   void *data = compute(from->trace, spec->get, from->first, from->count,
                        &column->type, err);
   if (!data) return false;
   column->data = data;
   return llmprof_frame_own(frame, data) || llmprof_fail_nomem(err);
+}
+
+static bool of_launch(llmprof_axis *from, const llmprof_column_spec *spec,
+                      llmprof_frame *frame, llmprof_column *column,
+                      llmprof_error *err) {
+  const llmprof_trace *trace = from->trace;
+  if (spec->of_thread) return of_thread(from, spec, frame, column, err);
+  if (spec->near) {
+    column->type = LLMPROF_U32;
+    return alias(from, spec, spec->near, column, err);
+  }
+  if (spec->array == AT(calls.name))
+    return alias(from, spec, AT(narrow.launched.name), column, err);
+  return trace->ops.start || !from->count
+             ? make(from, spec, frame, column, err)
+             : alias(from, spec, AT(ops.start), column, err);
+}
+
+bool llmprof_trace_cells(llmprof_axis *from, const llmprof_column_spec *spec,
+                         llmprof_frame *frame, llmprof_column *column,
+                         llmprof_error *err) {
+  if (from->index && spec->get == llmprof_row_number) {
+    column->data = from->index;
+    column->index = NULL;
+    return true;
+  }
+  bool narrow = from->trace->narrow.kept & LLMPROF_CALLS_LAUNCHES;
+  if (narrow && !load_needs(from->trace, spec->needs, err)) return false;
+  if (is_of_launch(from->trace, spec))
+    return of_launch(from, spec, frame, column, err);
+  if (spec->index) return reach(from, spec, column, err);
+  if (spec->shared) return share(from, spec, column, err);
+  return spec->array ? alias(from, spec, spec->array, column, err)
+                     : make(from, spec, frame, column, err);
 }

@@ -30,6 +30,9 @@ typedef struct llmprof_column_spec {
   size_t domain;      /* AT() how many things `get` is asked of, with `index` */
   llmprof_getter get; /* without `array` */
   bool shared;        /* computed once, and kept as long as the trace */
+  size_t near;        /* AT() them as LLMPROF_U32, where launches are near */
+  llmprof_getter of_thread; /* the same, asked of the thread that launched an
+                               operation */
 } llmprof_column_spec;
 
 #define AT(of) offsetof(struct llmprof_trace, of)
@@ -58,19 +61,20 @@ typedef struct llmprof_axis {
   size_t first, count, all;
   const uint32_t *index;
   const llmprof_column_spec *specs;
+  const uint32_t *threads; /* of launches, by row of pairs, once asked for */
 } llmprof_axis;
 
 /* The cells of the rows, into data, index and type of the column, once what
  * they need is loaded. What is computed for them alone is the frame's. */
-bool llmprof_trace_cells(const llmprof_axis *from,
-                         const llmprof_column_spec *spec, llmprof_frame *frame,
-                         llmprof_column *column, llmprof_error *err);
+bool llmprof_trace_cells(llmprof_axis *from, const llmprof_column_spec *spec,
+                         llmprof_frame *frame, llmprof_column *column,
+                         llmprof_error *err);
 
-static inline int64_t llmprof_row_number(const llmprof_trace *trace,
-                                         size_t row) {
-  (void)trace;
-  return (int64_t)row;
-}
+/* Durations of operations lie there and need not be computed. */
+void llmprof_trace_know_durations(llmprof_trace *trace);
+
+/* A getter that is its row. */
+int64_t llmprof_row_number(const llmprof_trace *trace, size_t row);
 
 static inline int64_t llmprof_widen(uint32_t value) {
   return value == LLMPROF_NONE ? LLMPROF_ABSENT : (int64_t)value;

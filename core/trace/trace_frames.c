@@ -21,7 +21,7 @@ static const llmprof_column_spec *find_spec(const llmprof_axis *from,
 
 static bool load_column(llmprof_frame *frame, llmprof_column *column,
                         void *user, llmprof_error *err) {
-  const llmprof_axis *from = user;
+  llmprof_axis *from = user;
   column->index = from->index;
   return llmprof_trace_cells(from, find_spec(from, column->name), frame, column,
                              err);
@@ -86,7 +86,7 @@ static llmprof_frame *ops_frame(llmprof_trace *trace, int first_kind,
   uint32_t first = ops->first[first_kind];
   return one_axis(&(llmprof_axis){trace, LLMPROF_PART_OPS, first,
                                   ops->first[end_kind] - first, ops->count,
-                                  NULL, specs},
+                                  NULL, specs, NULL},
                   err);
 }
 
@@ -118,7 +118,8 @@ static llmprof_frame *part_frame(llmprof_trace *trace, llmprof_part part,
                                  llmprof_error *err) {
   if (!llmprof_trace_count(trace, part, err)) return NULL;
   return one_axis(
-      &(llmprof_axis){trace, (int)part, 0, *count, *count, NULL, specs}, err);
+      &(llmprof_axis){trace, (int)part, 0, *count, *count, NULL, specs, NULL},
+      err);
 }
 
 /* What is kept becomes the frame's; another one has it read again. */
@@ -181,7 +182,8 @@ static llmprof_frame *projections_frame(llmprof_trace *trace,
   size_t count;
   if (!llmprof_trace_projections(trace, &count, err)) return NULL;
   return one_axis(&(llmprof_axis){trace, LLMPROF_PIECE_PROJECTIONS, 0, count,
-                                  count, NULL, llmprof_projection_columns},
+                                  count, NULL, llmprof_projection_columns,
+                                  NULL},
                   err);
 }
 
@@ -242,14 +244,16 @@ static llmprof_frame *all_pairs(llmprof_trace *trace, size_t count,
                           trace->ops.first[LLMPROF_COPY],
                           trace->ops.count,
                           ops,
-                          llmprof_pair_kernel_columns};
+                          llmprof_pair_kernel_columns,
+                          NULL};
   llmprof_axis around = {trace,
                          LLMPROF_PART_RANGES,
                          0,
                          trace->ranges.count,
                          trace->ranges.count,
                          ranges,
-                         llmprof_pair_range_columns};
+                         llmprof_pair_range_columns,
+                         NULL};
   if (owns_ops && owns_ranges && add_columns(frame, &kernels) &&
       add_columns(frame, &around))
     return frame;

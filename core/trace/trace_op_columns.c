@@ -1,11 +1,12 @@
 /* Columns of GPU operations: what they are, the launch shape of kernels, and
  * the API call that launched them. */
+#include "llmprof/alloc.h"
 #include "trace/trace_columns.h"
 
 /* ---- operations ---- */
 
 static int64_t op_duration(const llmprof_trace *t, size_t row) {
-  return llmprof_between(t->ops.start[row], t->ops.end[row]);
+  return llmprof_between(t->ops.start[row], llmprof_op_end(t, row));
 }
 
 static int64_t op_bytes(const llmprof_trace *t, size_t row) {
@@ -29,6 +30,18 @@ static int64_t op_host_memory(const llmprof_trace *t, size_t row) {
   uint32_t first = t->ops.first[LLMPROF_COPY];
   if (row < first) return LLMPROF_ABSENT;
   return llmprof_widen(t->words.host_memory[t->ops.host_memory[row - first]]);
+}
+
+void llmprof_trace_know_durations(llmprof_trace *trace) {
+  if (!llmprof_grow(&trace->kept, &trace->kept_cap, trace->kept_count + 1,
+                    sizeof *trace->kept))
+    return; /* then they are computed */
+  trace->kept[trace->kept_count++] =
+      (llmprof_kept_cells){.get = op_duration,
+                           .count = trace->ops.count,
+                           .type = LLMPROF_U32,
+                           .shelved = true,
+                           .data = trace->narrow.op_duration};
 }
 
 /* ---- where operations ran, by place ---- */
@@ -83,51 +96,52 @@ SHAPE(dynamic_shared, dynamic_shared)
 
 /* ---- the call that launched an operation ---- */
 
-static uint32_t launch_thread(const llmprof_trace *t, size_t row) {
-  uint32_t call = t->attribution.call[row];
-  return call == LLMPROF_NONE ? LLMPROF_NONE
-                              : llmprof_trace_launching(t)->thread[call];
-}
-
 static int64_t launch_pid(const llmprof_trace *t, size_t row) {
-  return llmprof_thread_pid(t, launch_thread(t, row));
+  return llmprof_thread_pid(t, llmprof_launch_thread(t, row));
 }
 
 static int64_t launch_tid(const llmprof_trace *t, size_t row) {
-  return llmprof_thread_tid(t, launch_thread(t, row));
-}
-
-static int64_t launch_start(const llmprof_trace *t, size_t row) {
-  uint32_t call = t->attribution.call[row];
-  return call == LLMPROF_NONE ? LLMPROF_ABSENT
-                              : llmprof_trace_launching(t)->start[call];
-}
-
-static int64_t launch_end(const llmprof_trace *t, size_t row) {
-  uint32_t call = t->attribution.call[row];
-  return call == LLMPROF_NONE ? LLMPROF_ABSENT
-                              : llmprof_trace_launching(t)->end[call];
+  return llmprof_thread_tid(t, llmprof_launch_thread(t, row));
 }
 
 static int64_t launch_time(const llmprof_trace *t, size_t row) {
-  return llmprof_between(launch_start(t, row), launch_end(t, row));
-}
-
-/* Absent when the operation started before the call returned. */
-static int64_t launch_queue(const llmprof_trace *t, size_t row) {
-  int64_t wait = llmprof_between(launch_end(t, row), t->ops.start[row]);
-  return wait >= 0 ? wait : LLMPROF_ABSENT;
-}
-
-static int64_t launch_total(const llmprof_trace *t, size_t row) {
-  int64_t end = launch_end(t, row);
-  if (t->ops.end[row] > end) end = t->ops.end[row];
-  return llmprof_between(launch_start(t, row), end);
+  return llmprof_between(llmprof_launch_start(t, row),
+                         llmprof_launch_end(t, row));
 }
 
 /* From the launching call to the start; negative where clocks disagree. */
 static int64_t launch_delay(const llmprof_trace *t, size_t row) {
-  return llmprof_between(launch_start(t, row), t->ops.start[row]);
+  if (llmprof_narrow_is_near(t)) return llmprof_near_delay(t, row);
+  return llmprof_between(llmprof_launch_start(t, row), t->ops.start[row]);
+}
+
+/* The same from its end. */
+static int64_t launch_wait(const llmprof_trace *t, size_t row) {
+  if (!llmprof_narrow_is_near(t))
+    return llmprof_between(llmprof_launch_end(t, row), t->ops.start[row]);
+  int64_t delay = llmprof_near_delay(t, row);
+  return delay == LLMPROF_ABSENT ? delay : delay - t->narrow.launched.took[row];
+}
+
+/* Absent when the operation started before the call returned. */
+static int64_t launch_queue(const llmprof_trace *t, size_t row) {
+  int64_t wait = launch_wait(t, row);
+  return wait >= 0 ? wait : LLMPROF_ABSENT;
+}
+
+static int64_t near_total(const llmprof_trace *t, size_t row) {
+  int64_t delay = llmprof_near_delay(t, row);
+  if (delay == LLMPROF_ABSENT) return delay;
+  int64_t took = t->narrow.launched.took[row];
+  int64_t total = delay + t->narrow.op_duration[row];
+  return total > took ? total : took;
+}
+
+static int64_t launch_total(const llmprof_trace *t, size_t row) {
+  if (llmprof_narrow_is_near(t)) return near_total(t, row);
+  int64_t end = llmprof_launch_end(t, row);
+  if (llmprof_op_end(t, row) > end) end = llmprof_op_end(t, row);
+  return llmprof_between(llmprof_launch_start(t, row), end);
 }
 
 /* ---- the ranges around it, by link ---- */
@@ -168,6 +182,12 @@ static int64_t link_style(const llmprof_trace *t, size_t number) {
                       .domain = AT(attribution.link_count), .get = getter \
   }
 
+#define LAUNCH_THREAD(name, of)                                               \
+  {                                                                           \
+    name, NULL, LLMPROF_U32, .needs = NEEDS_ATTRIBUTION, .get = launch_##of,  \
+                             .of_thread = llmprof_thread_##of, .shared = true \
+  }
+
 #define OPERATION_COLUMNS                                                   \
   {"op", NULL, LLMPROF_U32, .get = llmprof_row_number},                     \
       {"name", NULL, LLMPROF_STRING_ID, .array = AT(ops.name)},             \
@@ -190,14 +210,20 @@ static int64_t link_style(const llmprof_trace *t, size_t number) {
        LLMPROF_I64,                                                         \
        .needs = NEEDS_ATTRIBUTION,                                          \
        .array = AT(calls.start),                                            \
-       .index = AT(attribution.call)},                                      \
+       .index = AT(attribution.call),                                       \
+       .get = llmprof_launch_start},                                        \
       {"api_end",                                                           \
        "ns",                                                                \
        LLMPROF_I64,                                                         \
        .needs = NEEDS_ATTRIBUTION,                                          \
        .array = AT(calls.end),                                              \
-       .index = AT(attribution.call)},                                      \
-      {"api_time", "ns", LLMPROF_I64, .needs = NEEDS_ATTRIBUTION,           \
+       .index = AT(attribution.call),                                       \
+       .get = llmprof_launch_end},                                          \
+      {"api_time",                                                          \
+       "ns",                                                                \
+       LLMPROF_I64,                                                         \
+       .needs = NEEDS_ATTRIBUTION,                                          \
+       .near = AT(narrow.launched.took),                                    \
        .get = launch_time},                                                 \
       {"queue_time", "ns", LLMPROF_I64, .needs = NEEDS_ATTRIBUTION,         \
        .get = launch_queue},                                                \
@@ -205,12 +231,7 @@ static int64_t link_style(const llmprof_trace *t, size_t number) {
        .get = launch_total},                                                \
       {"delay", "ns", LLMPROF_I64, .needs = NEEDS_ATTRIBUTION,              \
        .get = launch_delay},                                                \
-      {"launch_pid",      NULL,                                             \
-       LLMPROF_U32,       .needs = NEEDS_ATTRIBUTION,                       \
-       .get = launch_pid, .shared = true},                                  \
-      {"launch_tid",      NULL,                                             \
-       LLMPROF_U32,       .needs = NEEDS_ATTRIBUTION,                       \
-       .get = launch_tid, .shared = true},                                  \
+      LAUNCH_THREAD("launch_pid", pid), LAUNCH_THREAD("launch_tid", tid),   \
       OF_LINK("range", LLMPROF_U32, link_range),                            \
       OF_LINK("tag", LLMPROF_STRING_ID, link_tag)
 
@@ -244,20 +265,11 @@ const llmprof_column_spec llmprof_kernel_columns[] = {
 };
 
 /* Of pairs: from the kernel, and from the range. */
-#define PAIR_KERNEL_COLUMNS                                                  \
-  {"kernel", NULL, LLMPROF_U32, .get = llmprof_row_number},                  \
-      {"name", NULL, LLMPROF_STRING_ID, .array = AT(ops.name)},              \
-      {"duration", "ns", LLMPROF_I64, .get = op_duration, .shared = true},   \
-      {"pid",                                                                \
-       NULL,                                                                 \
-       LLMPROF_U32,                                                          \
-       .needs = NEEDS_ATTRIBUTION,                                           \
-       .get = launch_pid,                                                    \
-       .shared = true},                                                      \
-  {                                                                          \
-    "tid", NULL, LLMPROF_U32, .needs = NEEDS_ATTRIBUTION, .get = launch_tid, \
-                              .shared = true                                 \
-  }
+#define PAIR_KERNEL_COLUMNS                                                \
+  {"kernel", NULL, LLMPROF_U32, .get = llmprof_row_number},                \
+      {"name", NULL, LLMPROF_STRING_ID, .array = AT(ops.name)},            \
+      {"duration", "ns", LLMPROF_I64, .get = op_duration, .shared = true}, \
+      LAUNCH_THREAD("pid", pid), LAUNCH_THREAD("tid", tid)
 
 const llmprof_column_spec llmprof_pair_kernel_columns[] = {
     PAIR_KERNEL_COLUMNS,

@@ -85,15 +85,21 @@ void llmprof_durations_free(llmprof_narrow *n) {
   n->cap = 0;
 }
 
-void llmprof_launches_free(llmprof_narrow *n) {
-  llmprof_calls_free(&n->launches);
-  n->launch_cap = 0;
+void llmprof_launched_free(llmprof_launched *l) {
+  llmprof_free(l->thread);
+  llmprof_free(l->name);
+  llmprof_free(l->delay);
+  llmprof_free(l->took);
+  llmprof_free(l->start);
+  llmprof_free(l->end);
+  llmprof_free(l->again);
+  *l = (llmprof_launched){0};
 }
 
 static void free_narrow(llmprof_narrow *n) {
-  llmprof_free(n->ids);
+  llmprof_free(n->op_duration);
   llmprof_durations_free(n);
-  llmprof_launches_free(n);
+  llmprof_launched_free(&n->launched);
 }
 
 bool llmprof_ranges_resize(llmprof_ranges *r, size_t cap) {
