@@ -95,21 +95,26 @@ static size_t graphs_used;
 static pthread_mutex_t graphs_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Launches are only ever added to the plan: as many are the same ones. */
-static bool count_again(void) {
-  if (!groups || grouped != the_plan.launch_count) return false;
+static bool is_read(void) {
+  return groups && grouped == the_plan.launch_count;
+}
+
+static void count_anew(void) {
   for (size_t i = 0; i < group_count; i++) atomic_store(&groups[i].seen, 0);
-  return true;
+  pthread_mutex_lock(&graphs_lock);
+  graphs_used = 0;
+  pthread_mutex_unlock(&graphs_lock);
 }
 
 static bool wants_any(void) {
   return group_count > 0 || the_plan.graph_count > 0;
 }
 
-bool chosen_begin(void) {
-  pthread_mutex_lock(&graphs_lock);
-  graphs_used = 0;
-  pthread_mutex_unlock(&graphs_lock);
-  if (count_again()) return wants_any();
+bool chosen_begin(bool anew) {
+  if (is_read()) {
+    if (anew) count_anew();
+    return wants_any();
+  }
   for (size_t i = 0; i < KERNEL_SLOTS; i++) atomic_store(&kernels[i], NULL);
   group_count = 0;
   grouped = the_plan.launch_count;
@@ -122,6 +127,7 @@ bool chosen_begin(void) {
     else
       want(group_for(l), l);
   }
+  count_anew();
   return wants_any();
 }
 

@@ -17,8 +17,9 @@ typedef struct launch {
   uint32_t graph; /* CUPTI's number of it; then there is no kernel. 0: none */
 } launch;
 
-/* Read the plan, and count launches from 0. False: it wants none. */
-bool chosen_begin(void);
+/* Read the plan, and count launches from 0, or on where they are of the same
+ * plan and not to be counted anew. False: it wants none. */
+bool chosen_begin(bool anew);
 
 /* Does it wait for another GPU, process or the host? */
 bool chosen_is_communication(const char *kernel);

@@ -31,6 +31,7 @@ typedef struct taken {
 
 /* A context in which launches are measured. */
 typedef struct site {
+  size_t number;
   profiler profiler;
   void *context; /* NULL: free */
   enum {
@@ -50,7 +51,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool active;
 static site *sites[SITES];
 static atomic_uint open_sessions;
-static atomic_int_fast64_t last_taken; /* time; 0: no session */
+/* Of each site: since when a measured launch, or its session's begin or end,
+ * has been under way; 0: none is. A session that waits for launches is not. */
+static atomic_int_fast64_t busy_since[SITES];
 static uint32_t unit_number, launch_number;
 static double spent_s;
 static uint32_t measured;
@@ -75,6 +78,7 @@ static site *make_site(void *context) {
     if (sites[i] && sites[i]->context) continue;
     if (!sites[i]) sites[i] = calloc(1, sizeof *sites[i]);
     if (!sites[i]) break;
+    sites[i]->number = i;
     sites[i]->context = context;
     sites[i]->state = NEW;
     sites[i]->refuses_graphs = false;
@@ -83,6 +87,10 @@ static site *make_site(void *context) {
   diagnose(SPOOL_WARNING, "contexts",
            "launches of further contexts are not measured");
   return NULL;
+}
+
+static void is_busy(const site *s, bool busy) {
+  atomic_store(&busy_since[s->number], busy ? clock_now() : 0);
 }
 
 /* ---- a session ---- */
@@ -184,12 +192,14 @@ static uint32_t log_session(site *s, size_t ranges, uint32_t error) {
 static uint32_t end_session(site *s) {
   uint32_t error = 0;
   if (!s->open) return 0;
+  is_busy(s, true);
   size_t ranges = profiler_stop(&s->profiler, &error);
   error = log_session(s, ranges, error);
   spent_s += (double)(clock_now() - s->started) / 1e9;
   measured += (uint32_t)s->count;
   s->open = false;
-  if (atomic_fetch_sub(&open_sessions, 1) == 1) atomic_store(&last_taken, 0);
+  (void)atomic_fetch_sub(&open_sessions, 1);
+  is_busy(s, false);
   return error;
 }
 
@@ -211,12 +221,19 @@ static void refuse(const site *s, const launch *l, uint32_t ordinal,
   log_counters(s, &refused, error, NULL);
 }
 
+static void tell_opened(const profiler *p) {
+  diagnose(SPOOL_INFO, "counters", "%zu metrics in %zu passes on %s (GPU %u)",
+           p->set.count, p->set.passes, p->chip, (unsigned)p->device);
+}
+
 /* With the lock: the context's site when it can measure; NULL. */
 static site *ready_site(void *context) {
   site *s = site_of(context);
   if (!s) s = make_site(context);
-  if (s && s->state == NEW)
+  if (s && s->state == NEW) {
     s->state = profiler_open(&s->profiler, context) ? READY : FAILED;
+    if (s->state == READY) tell_opened(&s->profiler);
+  }
   return s && s->state == READY ? s : NULL;
 }
 
@@ -233,10 +250,11 @@ static bool make_ready(site *s, const launch *l, uint32_t ordinal) {
 
 /* With the lock: was it taken? */
 static bool take(site *s, const launch *l, uint32_t ordinal) {
-  if (!make_ready(s, l, ordinal)) return false;
-  fill_taken(&s->session[s->count++], l, ordinal);
-  atomic_store(&last_taken, clock_now());
-  return true;
+  is_busy(s, true);
+  bool ready = make_ready(s, l, ordinal);
+  is_busy(s, ready);
+  if (ready) fill_taken(&s->session[s->count++], l, ordinal);
+  return ready;
 }
 
 /* ---- launches ---- */
@@ -265,6 +283,7 @@ void counters_exit(const void *context) {
   pthread_mutex_lock(&lock);
   site *s = site_of(context);
   if (s && one_by_one(s)) (void)end_session(s);
+  if (s) is_busy(s, false);
   pthread_mutex_unlock(&lock);
 }
 
@@ -336,11 +355,11 @@ static void end_all(void) {
     if (sites[i]) (void)end_session(sites[i]);
 }
 
-void counters_start(uint32_t unit) {
+void counters_start(uint32_t unit, bool anew) {
   pthread_mutex_lock(&lock);
   end_all();
   unit_number = unit;
-  if (cupti.version && chosen_begin()) {
+  if (cupti.version && chosen_begin(anew)) {
     exits_register();
     atomic_store(&active, true);
     subscriber_launches(true);
@@ -360,6 +379,7 @@ static void close_site(site *s) {
 static void forget_site(site *s) {
   s->profiler = (profiler){0};
   s->open = false;
+  is_busy(s, false);
   if (s->state == READY) s->state = NEW;
 }
 
@@ -387,7 +407,12 @@ void counters_context_gone(const void *context) {
 }
 
 int64_t counters_since(void) {
-  return atomic_load(&last_taken);
+  int64_t first = 0;
+  for (size_t i = 0; i < SITES; i++) {
+    int64_t since = atomic_load(&busy_since[i]);
+    if (since && (!first || since < first)) first = since;
+  }
+  return first;
 }
 
 /* ---- for the writer ---- */
@@ -431,6 +456,6 @@ void counters_forget(void) {
   pthread_mutex_init(&lock, NULL);
   atomic_store(&active, false);
   atomic_store(&open_sessions, 0);
-  atomic_store(&last_taken, 0);
+  for (size_t i = 0; i < SITES; i++) atomic_store(&busy_since[i], 0);
   memset(sites, 0, sizeof sites); /* the parent's */
 }

@@ -13,8 +13,8 @@
 #include "collector/log.h"
 
 /* Take the plan's launches and metrics; the rest is set up at the first launch
- * that is chosen. */
-void counters_start(uint32_t unit);
+ * that is chosen. anew: launches are counted from 0, else on from before. */
+void counters_start(uint32_t unit, bool anew);
 void counters_stop(void);
 
 /* It is about to happen, it has been made. Callbacks of one launch come on one
@@ -32,8 +32,8 @@ void counters_break(const void *context);
 /* The context goes away. */
 void counters_context_gone(const void *context);
 
-/* Since when a measurement has been going on, on the spool's clock; 0: none
- * is. */
+/* Since when a measured launch, or what begins or ends its session, has been
+ * under way, on the spool's clock; 0: none is. */
 int64_t counters_since(void);
 
 /* Writes an entry of this type; false: it is of another. */

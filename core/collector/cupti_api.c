@@ -86,7 +86,11 @@ bool driver_load(void) {
       find(found, "cuThreadExchangeStreamCaptureMode", &driver.capture_mode) &&
       find(found, "cuMemAlloc_v2", &driver.memory_alloc) &&
       find(found, "cuMemFree_v2", &driver.memory_free) &&
-      find(found, "cuMemsetD8Async", &driver.memory_set);
+      find(found, "cuMemsetD8Async", &driver.memory_set) &&
+      find(found, "cuModuleLoadData", &driver.module_load) &&
+      find(found, "cuModuleUnload", &driver.module_unload) &&
+      find(found, "cuModuleGetFunction", &driver.module_function) &&
+      find(found, "cuLaunchKernel", &driver.launch);
   if (all) loaded = true;
   return all;
 }

@@ -110,6 +110,14 @@ typedef struct driver_api {
   CUresult (*memory_free)(CUdeviceptr memory);
   CUresult (*memory_set)(CUdeviceptr memory, unsigned char value, size_t size,
                          CUstream stream);
+  CUresult (*module_load)(CUmodule *module, const void *image);
+  CUresult (*module_unload)(CUmodule module);
+  CUresult (*module_function)(CUfunction *function, CUmodule module,
+                              const char *name);
+  CUresult (*launch)(CUfunction function, unsigned grid_x, unsigned grid_y,
+                     unsigned grid_z, unsigned block_x, unsigned block_y,
+                     unsigned block_z, unsigned shared, CUstream stream,
+                     void **parameters, void **extra);
 } driver_api;
 
 extern driver_api driver;

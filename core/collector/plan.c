@@ -160,6 +160,10 @@ static const char *set_within(const char *value) {
   return as_range(value, &the_plan.within) ? NULL : "a shorter name";
 }
 
+static const char *set_eager(const char *value) {
+  return as_range(value, &the_plan.eager) ? NULL : "a shorter name";
+}
+
 static const char *set_operators(const char *value) {
   return as_range(value, &the_plan.operators) ? NULL : "a shorter name";
 }
@@ -319,6 +323,7 @@ static const struct {
     {"unit.range", set_range},
     {"unit.within", set_within},
     {"unit.operators", set_operators},
+    {"unit.eager", set_eager},
     {"unit.profiler", set_unit_profiler},
     {"unit.seconds", set_unit_seconds},
     {"units", set_units},

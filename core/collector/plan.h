@@ -68,6 +68,7 @@ typedef struct plan {
   plan_range within;    /* around them, as above; its end ends the last */
   bool in_profiler;     /* only inside of the profiler's window, likewise */
   plan_range operators; /* begins a unit of its own, wherever it is */
+  plan_range eager;     /* so does this one, for counters */
   double unit_seconds;
   plan_item items[PLAN_ITEMS];
   size_t item_count;

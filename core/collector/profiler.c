@@ -88,20 +88,6 @@ static bool make_set(profiler *p) {
   return ok;
 }
 
-/* Twice the cache, so that nothing of it is left. */
-static void make_scratch(profiler *p) {
-  CUdevice device;
-  int bytes = 0;
-  if (!the_plan.flush_cache || driver.context_device(&device) != CUDA_SUCCESS ||
-      driver.device_attribute(&bytes, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE,
-                              device) != CUDA_SUCCESS ||
-      bytes <= 0)
-    return;
-  p->scratch_size = 2 * (size_t)bytes;
-  if (driver.memory_alloc(&p->scratch, p->scratch_size) != CUDA_SUCCESS)
-    p->scratch = 0;
-}
-
 bool profiler_open(profiler *p, void *context) {
   *p = (profiler){.context = context};
   if (!driver_load() || !metrics_begin() || !make_set(p) ||
@@ -109,15 +95,13 @@ bool profiler_open(profiler *p, void *context) {
     profiler_close(p);
     return false;
   }
-  make_scratch(p);
-  diagnose(SPOOL_INFO, "counters", "%zu metrics in %zu passes on %s (GPU %u)",
-           p->set.count, p->set.passes, p->chip, (unsigned)p->device);
+  if (the_plan.flush_cache) emptying_open(&p->emptying);
   return true;
 }
 
 void profiler_close(profiler *p) {
   disable(p);
-  if (p->scratch) (void)driver.memory_free(p->scratch);
+  emptying_close(&p->emptying);
   metrics_free(&p->set);
   free(p->chip);
   *p = (profiler){0};
@@ -152,11 +136,18 @@ static bool set_config(const profiler *p) {
                     "cuptiRangeProfilerSetConfig");
 }
 
-static bool empty_cache(const profiler *p) {
-  return p->scratch &&
-         driver.memory_set(p->scratch, 0, p->scratch_size, NULL) ==
-             CUDA_SUCCESS &&
-         driver.context_sync() == CUDA_SUCCESS;
+/* Once it has had ranges of one kind CUPTI refuses those of the other, and
+ * enabled again, with what was made for it before, it crashes (13.0): all is
+ * made anew, which takes 0.3 s. */
+static bool turn_to(profiler *p, profiler_range range) {
+  void *context = p->context;
+  if (p->used && p->range != range) {
+    profiler_close(p);
+    (void)profiler_open(p, context);
+  }
+  p->range = range;
+  p->used = true;
+  return p->object != NULL;
 }
 
 static bool push_range(const profiler *p) {
@@ -181,9 +172,8 @@ static CUptiResult stop(const profiler *p) {
 }
 
 bool profiler_start(profiler *p, profiler_range range, bool *flushed) {
-  if (!places_sync()) return false;
-  *flushed = the_plan.flush_cache && empty_cache(p);
-  p->range = range;
+  if (!turn_to(p, range) || !places_sync()) return false;
+  *flushed = the_plan.flush_cache && emptying_do(&p->emptying);
   if (!init_image(p) || !set_config(p)) return false;
   CUPTI_PARAMS(CUpti_RangeProfiler_Start_Params, on);
   on.pRangeProfilerObject = p->object;

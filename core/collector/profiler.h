@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collector/emptying.h"
 #include "collector/metrics.h"
 
 enum {
@@ -25,9 +26,9 @@ typedef struct profiler {
   char *chip;
   metric_set set;
   CUpti_RangeProfiler_Object *object; /* NULL: closed */
-  CUdeviceptr scratch;                /* overwritten to empty the L2 cache */
-  size_t scratch_size;
-  profiler_range range; /* since the last start */
+  profiler_range range;               /* since the last start */
+  bool used;                          /* was there one, with this object? */
+  emptying emptying;
 } profiler;
 
 /* On the calling thread's context, which is this one. False: a diagnostic says
@@ -35,7 +36,8 @@ typedef struct profiler {
 bool profiler_open(profiler *p, void *context);
 void profiler_close(profiler *p);
 
-/* Waits for the GPU before. *flushed: was the L2 cache emptied? */
+/* Waits for the GPU before. *flushed: was the L2 cache emptied? Another range
+ * than the last one opens the profiler anew. */
 bool profiler_start(profiler *p, profiler_range range, bool *flushed);
 
 /* How many ranges there are values of (metrics_values of the set); a failure

@@ -26,7 +26,8 @@ static plan_step current;     /* its step */
 static plan_step recording;   /* what is switched on now */
 static atomic_bool stopped;   /* for good */
 static atomic_bool in_window; /* of unit.within */
-static atomic_bool apart;     /* in the range of unit.operators */
+static atomic_int apart;      /* step of the range that is open and a unit of
+                               * its own, STEP_END outside of such */
 static atomic_bool profiled;  /* between cudaProfilerStart and Stop */
 static int64_t opened_at;
 
@@ -62,7 +63,7 @@ static void switch_to(plan_step step) {
   if (step == STEP_COUNTERS && step != recording) read_graphs();
   if (step == STEP_TIMELINE || step == STEP_OPERATORS) activity_start();
   if (step == STEP_TIMELINE) samples_start();
-  if (step == STEP_COUNTERS) counters_start(number + 1);
+  if (step == STEP_COUNTERS) counters_start(number + 1, !atomic_load(&apart));
   recording = step;
   if (entered) guard_leave();
 }
@@ -152,12 +153,12 @@ static void next_unit(void) {
 }
 
 /* Takes no part in the plan's order. */
-static void operators_unit(void) {
+static void unit_apart(plan_step step) {
   pthread_mutex_lock(&lock);
   if (!atomic_load(&stopped)) {
     close_unit();
-    open_unit(STEP_OPERATORS);
-    atomic_store(&apart, true);
+    atomic_store(&apart, (int)step);
+    open_unit(step);
   }
   pthread_mutex_unlock(&lock);
 }
@@ -185,9 +186,12 @@ void units_cupti(void) {
   pthread_mutex_unlock(&lock);
 }
 
-/* Is the range that of unit.operators? */
-static bool is_apart(const char *domain, const char *text, size_t size) {
-  return plan_range_is(&the_plan.operators, domain, text, size);
+/* What a range is a unit of its own for; STEP_END: nothing. */
+static plan_step step_apart(const char *domain, const char *text, size_t size) {
+  if (plan_range_is(&the_plan.operators, domain, text, size))
+    return STEP_OPERATORS;
+  if (plan_range_is(&the_plan.eager, domain, text, size)) return STEP_COUNTERS;
+  return STEP_END;
 }
 
 /* May units begin here? */
@@ -198,7 +202,8 @@ static bool is_inside(void) {
 
 void units_push(const char *domain, const char *text, size_t size) {
   if (atomic_load(&apart)) return;
-  if (is_apart(domain, text, size)) operators_unit();
+  plan_step own = step_apart(domain, text, size);
+  if (own != STEP_END) unit_apart(own);
   if (the_plan.by != UNIT_BY_RANGE) return;
   if (plan_range_is(&the_plan.within, domain, text, size))
     atomic_store(&in_window, true);
@@ -207,9 +212,11 @@ void units_push(const char *domain, const char *text, size_t size) {
 }
 
 void units_pop(const plan_range *range) {
-  if (atomic_load(&apart)) {
-    if (!is_apart(range->domain, range->name, strlen(range->name))) return;
-    atomic_store(&apart, false);
+  int own = atomic_load(&apart);
+  if (own != STEP_END) {
+    if ((int)step_apart(range->domain, range->name, strlen(range->name)) != own)
+      return;
+    atomic_store(&apart, STEP_END);
     last_unit();
   }
   if (the_plan.by != UNIT_BY_RANGE ||
@@ -268,7 +275,7 @@ void units_forget(void) {
   atomic_store(&open, false);
   atomic_store(&stopped, false);
   atomic_store(&in_window, false);
-  atomic_store(&apart, false);
+  atomic_store(&apart, STEP_END);
   atomic_store(&profiled, false);
   current = recording = STEP_END;
 }

@@ -74,8 +74,12 @@ static bool count_distinct(making *m, size_t column, int64_t *data,
 static bool count_present(making *m, size_t number, int64_t *data,
                           llmprof_error *err) {
   const llmprof_column *column = llmprof_frame_column(m->frame, number, err);
-  if (!column) return false;
-  for (size_t g = 0; g < m->groups.count; g++) data[g] = 0;
+  llmprof_cell_span bounds;
+  if (!column || !llmprof_frame_bounds(m->frame, number, &bounds, err))
+    return false;
+  for (size_t g = 0; g < m->groups.count; g++)
+    data[g] = bounds.absent ? 0 : m->groups.rows[g];
+  if (!bounds.absent) return true;
   for (size_t row = 0; row < llmprof_frame_rows(m->frame); row++)
     data[m->groups.of_row[row]] += llmprof_cell(column, row) != LLMPROF_ABSENT;
   return true;

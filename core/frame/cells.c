@@ -85,9 +85,10 @@ static llmprof_cell_span span_block(const int64_t *cells, size_t count) {
   return span;
 }
 
-/* Of rows [first, end). */
+/* Of rows [first, end). A column without rows may be without an address. */
 static llmprof_cell_span span_rows(const llmprof_column *column, size_t first,
                                    size_t end) {
+  if (first == end) return (llmprof_cell_span){INT64_MAX, INT64_MIN, 0};
   if (!column->index &&
       (column->type == LLMPROF_U32 || column->type == LLMPROF_STRING_ID))
     return span_shorts((const uint32_t *)column->data + first, end - first);

@@ -312,6 +312,68 @@ static bool add_totals(llmprof_summary *summaries, const int64_t *cells,
   return fits;
 }
 
+enum {
+  PART = 1 << 18, /* rows that are worth a thread */
+  FEW = 1 << 12   /* groups that each part may sum up on its own */
+};
+
+typedef struct totalling {
+  const llmprof_column *column;
+  const llmprof_groups *groups;
+  size_t rows, parts;
+  llmprof_summary *summaries; /* by part and group */
+} totalling;
+
+static bool total_part(void *user, size_t worker, size_t part,
+                       llmprof_error *err) {
+  (void)worker;
+  const totalling *t = user;
+  llmprof_summary *summaries = t->summaries + part * t->groups->count;
+  size_t end = llmprof_part_begin(t->rows, t->parts, part + 1);
+  for (size_t row = llmprof_part_begin(t->rows, t->parts, part); row < end;
+       row += LLMPROF_BLOCK) {
+    int64_t cells[LLMPROF_BLOCK];
+    size_t count = llmprof_block(row, end);
+    llmprof_cells(t->column, row, count, cells);
+    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
+    if (!add_totals(summaries, cells, count, t->groups->of_row + row))
+      return fail_range(t->column, err);
+  }
+  return true;
+}
+
+static void add_total(llmprof_summary *to, const llmprof_summary *more) {
+  if (!more->count) return;
+  if (!to->count || more->min < to->min) to->min = more->min;
+  if (!to->count || more->max > to->max) to->max = more->max;
+  to->count += more->count;
+  to->total += more->total;
+}
+
+/* The first part's become those of all. */
+static void join_totals(const totalling *t, llmprof_summary *summaries) {
+  size_t groups = t->groups->count;
+  for (size_t g = 0; g < groups; g++) {
+    summaries[g] = t->summaries[g];
+    for (size_t part = 1; part < t->parts; part++)
+      add_total(&summaries[g], &t->summaries[part * groups + g]);
+  }
+}
+
+/* In parts where no sum can leave 64 bits, whatever the order. */
+static bool totals_fit(llmprof_frame *frame, size_t number, size_t rows,
+                       bool *fit, llmprof_error *err) {
+  llmprof_cell_span s;
+  if (!llmprof_frame_bounds(frame, number, &s, err)) return false;
+  int64_t most = rows ? INT64_MAX / (int64_t)rows : 0;
+  *fit = s.low > s.high || (s.low >= -most && s.high <= most);
+  return true;
+}
+
+static size_t parts_of_totals(size_t rows, size_t groups, bool fit) {
+  return fit && groups <= FEW ? llmprof_crew_size(rows / PART) : 1;
+}
+
 bool llmprof_totals(llmprof_frame *frame, size_t number,
                     const llmprof_groups *groups, llmprof_summary *summaries,
                     llmprof_error *err) {
@@ -319,18 +381,18 @@ bool llmprof_totals(llmprof_frame *frame, size_t number,
   if (!column) return false;
   if (column->type == LLMPROF_F64)
     return llmprof_summarize(frame, number, groups, NULL, 0, summaries, err);
-  size_t rows = llmprof_frame_rows(frame);
-  for (size_t g = 0; g < groups->count; g++)
-    summaries[g] = (llmprof_summary){0};
-  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
-    int64_t cells[LLMPROF_BLOCK];
-    size_t count = llmprof_block(row, rows);
-    llmprof_cells(column, row, count, cells);
-    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
-    if (!add_totals(summaries, cells, count, groups->of_row + row))
-      return fail_range(column, err);
-  }
-  return true;
+  totalling t = {
+      .column = column, .groups = groups, .rows = llmprof_frame_rows(frame)};
+  bool fit = false;
+  if (!totals_fit(frame, number, t.rows, &fit, err)) return false;
+  t.parts = parts_of_totals(t.rows, groups->count, fit);
+  t.summaries = llmprof_zalloc(t.parts * groups->count, sizeof *t.summaries);
+  if (!t.summaries) return llmprof_fail_nomem(err);
+  llmprof_crew crew = {.parts = t.parts, .work = total_part, .user = &t};
+  bool ok = llmprof_crew_run(&crew, t.parts, err);
+  if (ok) join_totals(&t, summaries);
+  llmprof_free(t.summaries);
+  return ok;
 }
 
 /* ---- distinct values ---- */
@@ -383,7 +445,81 @@ static size_t distinct_of(const task *t, size_t group, uint64_t *marks) {
   return sorted_distinct(b->cells + first, count);
 }
 
-/* Where equal values follow each other: by group, the one that was last. */
+/* ---- distinct values of few that there could be ---- */
+
+/* A mark for each group and value, by part: it is set where they meet. */
+typedef struct marking {
+  const llmprof_column *column;
+  const llmprof_groups *groups;
+  int64_t low;
+  size_t rows, parts, words; /* words: of a group */
+  uint64_t *marks;
+} marking;
+
+static bool mark_part(void *user, size_t worker, size_t part,
+                      llmprof_error *err) {
+  (void)worker;
+  const marking *m = user;
+  uint64_t *marks = m->marks + part * m->groups->count * m->words;
+  size_t end = llmprof_part_begin(m->rows, m->parts, part + 1);
+  for (size_t row = llmprof_part_begin(m->rows, m->parts, part); row < end;
+       row += LLMPROF_BLOCK) {
+    int64_t cells[LLMPROF_BLOCK];
+    size_t count = llmprof_block(row, end);
+    const uint32_t *of_row = m->groups->of_row + row;
+    llmprof_cells(m->column, row, count, cells);
+    for (size_t i = 0; i < count; i++) {
+      uint64_t value = (uint64_t)cells[i] - (uint64_t)m->low;
+      if (cells[i] != LLMPROF_ABSENT)
+        marks[of_row[i] * m->words + value / MARKS] |= (uint64_t)1
+                                                       << value % MARKS;
+    }
+    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
+  }
+  return true;
+}
+
+static size_t count_marks(const marking *m, size_t group) {
+  size_t distinct = 0, words = m->groups->count * m->words;
+  for (size_t w = group * m->words; w < (group + 1) * m->words; w++) {
+    uint64_t met = 0;
+    for (size_t part = 0; part < m->parts; part++)
+      met |= m->marks[part * words + w];
+    distinct += (size_t)__builtin_popcountll(met);
+  }
+  return distinct;
+}
+
+static bool mark_all(marking *m, size_t *distinct, llmprof_error *err) {
+  size_t groups = m->groups->count;
+  m->parts = llmprof_crew_size(m->rows / PART);
+  m->marks = llmprof_zalloc(m->parts * groups * m->words, sizeof *m->marks);
+  if (!m->marks) return llmprof_fail_nomem(err);
+  llmprof_crew crew = {.parts = m->parts, .work = mark_part, .user = m};
+  bool ok = llmprof_crew_run(&crew, m->parts, err);
+  for (size_t g = 0; ok && g < groups; g++) distinct[g] = count_marks(m, g);
+  llmprof_free(m->marks);
+  return ok;
+}
+
+/* Are there few enough groups and values? */
+static bool can_mark(marking *m, llmprof_cell_span s) {
+  enum {
+    FEW_WORDS = 1 << 14, /* 128 KiB, which stay in the second cache */
+    ROWS = 16 /* for a word: an eighth of what putting together takes */
+  };
+  size_t most = m->rows / ROWS > FEW_WORDS ? m->rows / ROWS : FEW_WORDS;
+  if (m->column->type == LLMPROF_F64) return false;
+  uint64_t words =
+      s.low > s.high ? 1 : ((uint64_t)s.high - (uint64_t)s.low) / MARKS + 1;
+  m->low = s.low;
+  m->words = (size_t)words;
+  return words <= most && m->groups->count <= most / words;
+}
+
+/* ---- distinct values that ascend ---- */
+
+/* By group, the one that was last. */
 static bool count_changes(const llmprof_column *column, size_t rows,
                           const llmprof_groups *groups, int64_t *last,
                           size_t *distinct, llmprof_error *err) {
@@ -405,65 +541,21 @@ static bool count_changes(const llmprof_column *column, size_t rows,
   return true;
 }
 
-static bool ascending_distinct(llmprof_frame *frame, size_t number,
+static bool distinct_ascending(const llmprof_column *column, size_t rows,
                                const llmprof_groups *groups, size_t *distinct,
                                llmprof_error *err) {
-  const llmprof_column *column = llmprof_frame_column(frame, number, err);
   int64_t *last = llmprof_alloc(groups->count, sizeof *last);
-  bool ok = column && (last || llmprof_fail_nomem(err)) &&
-            count_changes(column, llmprof_frame_rows(frame), groups, last,
-                          distinct, err);
+  bool ok = last ? count_changes(column, rows, groups, last, distinct, err)
+                 : llmprof_fail_nomem(err);
   llmprof_free(last);
   return ok;
 }
 
-/* Few groups of values that are close: a mark for each pair of these, in so
- * many words for a group; 0 where that is more than to put the values together.
- */
-static size_t words_for(const llmprof_cell_span *s, size_t groups,
-                        size_t rows) {
-  uint64_t words = ((uint64_t)s->high - (uint64_t)s->low) / MARKS + 1;
-  return s->low > s->high || words > rows / sizeof(uint64_t) / groups
-             ? 0
-             : (size_t)words;
-}
+/* ---- distinct values of any ---- */
 
-static bool mark_all(const llmprof_column *column, size_t rows,
-                     const llmprof_groups *groups, int64_t low, size_t words,
-                     uint64_t *marks, size_t *distinct, llmprof_error *err) {
-  int64_t cells[LLMPROF_BLOCK];
-  for (size_t g = 0; g < groups->count; g++) distinct[g] = 0;
-  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
-    size_t count = llmprof_block(row, rows);
-    llmprof_cells(column, row, count, cells);
-    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
-    for (size_t i = 0; i < count; i++) {
-      if (cells[i] == LLMPROF_ABSENT) continue;
-      size_t group = groups->of_row[row + i], value = (size_t)(cells[i] - low);
-      uint64_t *word = &marks[group * words + value / MARKS];
-      uint64_t mark = (uint64_t)1 << value % MARKS;
-      distinct[group] += !(*word & mark);
-      *word |= mark;
-    }
-  }
-  return true;
-}
-
-static bool marked_all(llmprof_frame *frame, size_t number,
-                       const llmprof_groups *groups, int64_t low, size_t words,
-                       size_t *distinct, llmprof_error *err) {
-  uint64_t *marks = llmprof_zalloc(groups->count * words, sizeof *marks);
-  bool ok = marks ? mark_all(llmprof_frame_peek(frame, number),
-                             llmprof_frame_rows(frame), groups, low, words,
-                             marks, distinct, err)
-                  : llmprof_fail_nomem(err);
-  llmprof_free(marks);
-  return ok;
-}
-
-static bool sorted_all(llmprof_frame *frame, size_t number,
-                       const llmprof_groups *groups, size_t *distinct,
-                       llmprof_error *err) {
+static bool distinct_any(llmprof_frame *frame, size_t number,
+                         const llmprof_groups *groups, size_t *distinct,
+                         llmprof_error *err) {
   task t = {.workers = 1};
   bool ok = task_init(&t, frame, number, groups, true, err);
   uint64_t *marks = ok ? make_marks(&t.blocks) : NULL; /* or sort */
@@ -479,13 +571,14 @@ static bool sorted_all(llmprof_frame *frame, size_t number,
 bool llmprof_distinct(llmprof_frame *frame, size_t number,
                       const llmprof_groups *groups, size_t *distinct,
                       llmprof_error *err) {
+  marking m = {.column = llmprof_frame_column(frame, number, err),
+               .groups = groups,
+               .rows = llmprof_frame_rows(frame)};
   llmprof_cell_span bounds;
-  if (!groups->count) return true;
-  if (llmprof_frame_ascends(frame, number))
-    return ascending_distinct(frame, number, groups, distinct, err);
-  if (!llmprof_frame_bounds(frame, number, &bounds, err)) return false;
-  size_t words = words_for(&bounds, groups->count, llmprof_frame_rows(frame));
-  return words ? marked_all(frame, number, groups, bounds.low, words, distinct,
-                            err)
-               : sorted_all(frame, number, groups, distinct, err);
+  if (!m.column || !llmprof_frame_bounds(frame, number, &bounds, err))
+    return false;
+  if (can_mark(&m, bounds)) return mark_all(&m, distinct, err);
+  return llmprof_frame_ascends(frame, number)
+             ? distinct_ascending(m.column, m.rows, groups, distinct, err)
+             : distinct_any(frame, number, groups, distinct, err);
 }

@@ -132,9 +132,9 @@ static bool each_of_piles(const survey *s, size_t part, block_taker take,
 static bool each_block(const survey *s, size_t part, block_taker take,
                        llmprof_error *err) {
   if (s->piles) return each_of_piles(s, part, take, err);
-  size_t end = llmprof_share_begin(s->rows, s->parts, part + 1);
+  size_t end = llmprof_part_begin(s->rows, s->parts, part + 1);
   block b;
-  for (size_t row = llmprof_share_begin(s->rows, s->parts, part); row < end;
+  for (size_t row = llmprof_part_begin(s->rows, s->parts, part); row < end;
        row += LLMPROF_BLOCK) {
     if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
     read_block(s, row, end, &b);

@@ -73,8 +73,8 @@ static bool count_part(void *user, size_t worker, size_t part,
   (void)worker;
   const counting *c = user;
   size_t rows = c->tally->rows,
-         end = llmprof_share_begin(rows, c->parts, part + 1);
-  for (size_t row = llmprof_share_begin(rows, c->parts, part); row < end;
+         end = llmprof_part_begin(rows, c->parts, part + 1);
+  for (size_t row = llmprof_part_begin(rows, c->parts, part); row < end;
        row += LLMPROF_BLOCK) {
     uint32_t places[LLMPROF_BLOCK];
     size_t count = llmprof_block(row, end);

@@ -30,7 +30,7 @@ static void set_string(lua_State *L, const char *field, const char *value) {
   lua_setfield(L, -2, field);
 }
 
-int llmprof_lua_raise(lua_State *L, const llmprof_error *err) {
+static void push_error(lua_State *L, const llmprof_error *err) {
   bool interrupted = err->code == LLMPROF_INTERRUPTED;
   luaL_checkstack(L, 3, NULL);
   lua_createtable(L, 0, 3);
@@ -38,6 +38,10 @@ int llmprof_lua_raise(lua_State *L, const llmprof_error *err) {
   set_string(L, "message", err->message);
   set_string(L, "code", llmprof_code_name(err->code));
   luaL_setmetatable(L, ERROR);
+}
+
+int llmprof_lua_raise(lua_State *L, const llmprof_error *err) {
+  push_error(L, err);
   return lua_error(L);
 }
 
@@ -66,9 +70,19 @@ static int error_is(lua_State *L) {
   return 1;
 }
 
+/* error.nomem() -> error: memory was wanted and there was none, or no more than
+ * the bound on it */
+static int error_nomem(lua_State *L) {
+  llmprof_error err;
+  llmprof_fail_nomem(&err);
+  push_error(L, &err);
+  return 1;
+}
+
 static const luaL_Reg functions[] = {
     {"new", error_new},
     {"is", error_is},
+    {"nomem", error_nomem},
     {NULL, NULL},
 };
 

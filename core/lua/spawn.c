@@ -204,8 +204,8 @@ static void opt_env(lua_State *L, llmprof_spawn_options *options) {
 
 static bool is_known(const char *name, size_t size) {
   static const char *const known[] = {
-      "cwd",         "env",     "grace",  "hold_signals", "kill_group",
-      "kill_strays", "on_line", "stderr", "stdout",       "timeout"};
+      "cwd",  "env",     "grace",  "hold_signals", "kill_group", "kill_strays",
+      "mark", "on_line", "stderr", "stdout",       "timeout"};
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
     if (strlen(known[i]) == size && memcmp(known[i], name, size) == 0)
       return true;
@@ -234,6 +234,7 @@ static void check_options(lua_State *L, llmprof_spawn_options *options) {
   options->cwd = opt_path(L, "cwd");
   options->kill_group = llmprof_lua_opt_bool(L, 2, "kill_group", false);
   options->kill_strays = llmprof_lua_opt_bool(L, 2, "kill_strays", false);
+  options->mark = opt_path(L, "mark");
   options->hold_signals = llmprof_lua_opt_bool(L, 2, "hold_signals", false);
   options->timeout_ns = opt_seconds(L, "timeout", 0);
   if (lua_getfield(L, 2, "timeout") != LUA_TNIL && !options->timeout_ns)
@@ -305,19 +306,18 @@ static void set_seconds(lua_State *L, const char *key, int64_t ns) {
   llmprof_lua_set_number(L, key, (double)ns / 1e9);
 }
 
-static void set_strays(lua_State *L, const llmprof_spawn_result *result) {
-  lua_createtable(L, (int)result->stray_count, 0);
-  for (size_t i = 0; i < result->stray_count; i++) {
-    const llmprof_stray *stray = &result->strays[i];
+static void push_strays(lua_State *L, const llmprof_stray *strays,
+                        size_t count) {
+  lua_createtable(L, (int)count, 0);
+  for (size_t i = 0; i < count; i++) {
     lua_createtable(L, 0, 3);
-    llmprof_lua_set_integer(L, "pid", stray->pid);
-    lua_pushstring(L, stray->name);
+    llmprof_lua_set_integer(L, "pid", strays[i].pid);
+    lua_pushstring(L, strays[i].name);
     lua_setfield(L, -2, "name");
-    lua_pushboolean(L, stray->lives);
+    lua_pushboolean(L, strays[i].lives);
     lua_setfield(L, -2, "lives");
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
-  lua_setfield(L, -2, "strays");
 }
 
 static void push_result(lua_State *L, const llmprof_spawn_result *result) {
@@ -335,7 +335,8 @@ static void push_result(lua_State *L, const llmprof_spawn_result *result) {
   if (result->max_rss >= 0)
     llmprof_lua_set_integer(L, "max_rss", result->max_rss);
   llmprof_lua_set_integer(L, "pid", result->pid);
-  set_strays(L, result);
+  push_strays(L, result->strays, result->stray_count);
+  lua_setfield(L, -2, "strays");
 }
 
 typedef bool (*ending)(llmprof_spawn *child, llmprof_spawn_result *result,
@@ -375,6 +376,7 @@ static void close_process(process *p) {
  *   kill_group      true: end what is left of the group when it exits
  *   kill_strays     true: the same for processes of it that left the group;
  *                   they have LLMPROF_RUN_MARK in their environment
+ *   mark            its value, of spawn.mark; a new one unless given
  *   hold_signals    true: signals that we get are not sent on; who started
  *                   it ends it within the grace period
  *
@@ -398,6 +400,25 @@ static int spawn_run(lua_State *L) {
 static int spawn_start(lua_State *L) {
   llmprof_error err;
   return start(L, &err) ? 1 : llmprof_lua_fail(L, &err);
+}
+
+/* spawn.mark() -> a value for `mark` that nobody can guess | nil, message, code
+ */
+static int spawn_mark(lua_State *L) {
+  char mark[LLMPROF_MARK_SIZE];
+  llmprof_error err;
+  if (!llmprof_spawn_mark(mark, &err)) return llmprof_lua_fail(L, &err);
+  lua_pushstring(L, mark);
+  return 1;
+}
+
+/* spawn.end_left(mark) -> list as a result's strays: kill what a process that
+ * is gone left of a child with this mark */
+static int spawn_end_left(lua_State *L) {
+  llmprof_stray strays[LLMPROF_STRAYS_MAX];
+  size_t count = llmprof_spawn_end_left(luaL_checkstring(L, 1), strays);
+  push_strays(L, strays, count);
+  return 1;
 }
 
 /* spawn.which(name) -> absolute path | nil, message, code */
@@ -497,10 +518,8 @@ static const luaL_Reg methods[] = {
 };
 
 static const luaL_Reg functions[] = {
-    {"run", spawn_run},
-    {"start", spawn_start},
-    {"which", spawn_which},
-    {NULL, NULL},
+    {"end_left", spawn_end_left}, {"mark", spawn_mark},   {"run", spawn_run},
+    {"start", spawn_start},       {"which", spawn_which}, {NULL, NULL},
 };
 
 int luaopen_llmprof_spawn(lua_State *L);

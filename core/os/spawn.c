@@ -421,7 +421,7 @@ llmprof_spawn *llmprof_spawn_start(const char *const *argv,
   p->state = DONE; /* until there is a child */
   bool ok = prepare(p, options) || llmprof_fail_nomem(err);
   if (ok && options->kill_strays)
-    ok = llmprof_spawn_strays_prepare(&p->strays, err);
+    ok = llmprof_spawn_strays_prepare(&p->strays, options->mark, err);
   llmprof_spawn_strays_begin(&p->strays);
   if (ok && llmprof_spawn_launch(argv, options, &p->strays, p->streams,
                                  &p->watch, &pid, err)) {

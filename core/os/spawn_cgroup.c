@@ -170,11 +170,24 @@ static bool make(spawn_cgroup *g) {
   return g->entry >= 0;
 }
 
+/* Of the cgroup that we are in; -1 where there is none. */
+static int open_own(char own[PATH_MAX]) {
+  char folder[PATH_MAX];
+  if (!own_path(own) || !folder_of(own, folder)) return -1;
+  return open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+void llmprof_spawn_cgroup_sweep(void) {
+  char own[PATH_MAX];
+  int parent = open_own(own);
+  if (parent < 0) return;
+  sweep(parent);
+  close(parent);
+}
+
 void llmprof_spawn_cgroup_begin(spawn_cgroup *g) {
-  char own[PATH_MAX], folder[PATH_MAX];
-  *g = (spawn_cgroup){.parent = -1, .folder = -1, .entry = -1};
-  if (!own_path(own) || !folder_of(own, folder)) return;
-  g->parent = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  char own[PATH_MAX];
+  *g = (spawn_cgroup){.parent = open_own(own), .folder = -1, .entry = -1};
   if (g->parent < 0) return;
   sweep(g->parent);
   int size = make(g) ? snprintf(g->path, sizeof g->path, "%s/%s",

@@ -100,6 +100,9 @@ typedef struct spawn_cgroup {
  * owners that were killed. */
 void llmprof_spawn_cgroup_begin(spawn_cgroup *cgroup);
 
+/* End what owners that are gone left in such cgroups, and remove them. */
+void llmprof_spawn_cgroup_sweep(void);
+
 /* In the child between fork and exec: become a member. A system call alone. */
 bool llmprof_spawn_cgroup_join(int entry);
 
@@ -131,7 +134,8 @@ typedef struct spawn_strays {
   struct spawn_strays *next;
   pid_t child; /* until it is reaped */
   pid_t group;
-  char mark[sizeof LLMPROF_RUN_MARK + 34]; /* NAME=VALUE; "": not looked for */
+  /* NAME=VALUE; "": not looked for */
+  char mark[sizeof LLMPROF_RUN_MARK + LLMPROF_MARK_SIZE];
   spawn_cgroup cgroup;
   int was_reaper;
   spawn_stray list[LLMPROF_STRAYS_MAX];
@@ -140,7 +144,8 @@ typedef struct spawn_strays {
 
 /* They are to be looked for: make a mark for the child's environment, and a
  * cgroup where there can be one. */
-bool llmprof_spawn_strays_prepare(spawn_strays *strays, llmprof_error *err);
+bool llmprof_spawn_strays_prepare(spawn_strays *strays, const char *mark,
+                                  llmprof_error *err);
 
 /* From before the child's start until its handle is done with; every child,
  * also where they are not looked for, since it is none itself. */

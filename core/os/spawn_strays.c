@@ -22,7 +22,8 @@
 #include "os/spawn_internal.h"
 
 enum {
-  LAST_MS = 100 /* for what was killed to be dead */
+  LAST_MS = 100, /* for what was killed to be dead */
+  LEFT_MS = 500  /* and for what others left */
 };
 
 /* Of all children that we have, wanted or not. */
@@ -129,14 +130,28 @@ static void tell(spawn_strays *s, const process_stat *stat, int number) {
 
 /* ---- what a child's life needs ---- */
 
-bool llmprof_spawn_strays_prepare(spawn_strays *s, llmprof_error *err) {
-  unsigned char random[16];
+bool llmprof_spawn_mark(char mark[LLMPROF_MARK_SIZE], llmprof_error *err) {
+  unsigned char random[LLMPROF_MARK_SIZE / 2];
   if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
     return llmprof_fail_errno(err, errno, "getrandom");
-  int used = snprintf(s->mark, sizeof s->mark, "%s=", LLMPROF_RUN_MARK);
   for (size_t i = 0; i < sizeof random; i++)
-    used += snprintf(s->mark + used, sizeof s->mark - (size_t)used, "%02x",
-                     random[i]);
+    snprintf(mark + 2 * i, 3, "%02x", random[i]);
+  return true;
+}
+
+static bool set_mark(spawn_strays *s, const char *mark) {
+  int size = snprintf(s->mark, sizeof s->mark, "%s=%s", LLMPROF_RUN_MARK, mark);
+  bool ok = *mark && size > 0 && (size_t)size < sizeof s->mark;
+  if (!ok) s->mark[0] = '\0';
+  return ok;
+}
+
+bool llmprof_spawn_strays_prepare(spawn_strays *s, const char *mark,
+                                  llmprof_error *err) {
+  char made[LLMPROF_MARK_SIZE];
+  if (!mark && !llmprof_spawn_mark(made, err)) return false;
+  if (!set_mark(s, mark ? mark : made))
+    return llmprof_fail(err, LLMPROF_SYNTAX, "no mark of a child's processes");
   llmprof_spawn_cgroup_begin(&s->cgroup);
   return true;
 }
@@ -148,6 +163,40 @@ void llmprof_spawn_strays_begin(spawn_strays *s) {
   /* Where the system has no subreapers the mark has to do. */
   if (prctl(PR_GET_CHILD_SUBREAPER, &s->was_reaper) != 0) s->was_reaper = 1;
   if (!s->was_reaper) prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+/* Kill all with the mark; does one live? */
+static bool kill_marked(spawn_strays *s) {
+  bool lives = false;
+  DIR *dir = opendir("/proc");
+  struct dirent *entry;
+  while (dir && (entry = readdir(dir))) {
+    process_stat stat;
+    if (*entry->d_name < '1' || *entry->d_name > '9' ||
+        !has_mark(entry->d_name, s->mark) || !read_stat(entry->d_name, &stat) ||
+        is_dead(&stat) || stat.pid == getpid())
+      continue;
+    lives = true;
+    tell(s, &stat, SIGKILL);
+  }
+  if (dir) closedir(dir);
+  return lives;
+}
+
+size_t llmprof_spawn_end_left(const char *mark,
+                              llmprof_stray strays[LLMPROF_STRAYS_MAX]) {
+  spawn_strays s = {.next = NULL};
+  const char *own = getenv(LLMPROF_RUN_MARK);
+  if ((own && strcmp(own, mark) == 0) || !set_mark(&s, mark)) return 0;
+  bool lives = kill_marked(&s);
+  llmprof_spawn_cgroup_sweep();
+  for (int waited = 0; lives && waited < LEFT_MS; waited++) {
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    for (size_t i = 0; i < s.count; i++) s.list[i].told.lives = false;
+    lives = kill_marked(&s);
+  }
+  for (size_t i = 0; i < s.count; i++) strays[i] = s.list[i].told;
+  return s.count;
 }
 
 bool llmprof_spawn_strays_signal(spawn_strays *s, int number) {

@@ -64,6 +64,11 @@ typedef struct llmprof_axis {
   const uint32_t *threads; /* of launches, by row of pairs, once asked for */
 } llmprof_axis;
 
+/* What a frame's column that nobody has looked at yet is of, where that is rows
+ * of a trace as they are, the first of which becomes *first; else NULL. */
+const llmprof_axis *llmprof_trace_axis(const llmprof_frame *frame,
+                                       size_t column, size_t *first);
+
 /* The cells of the rows, into data, index and type of the column, once what
  * they need is loaded. What is computed for them alone is the frame's. */
 bool llmprof_trace_cells(llmprof_axis *from, const llmprof_column_spec *spec,

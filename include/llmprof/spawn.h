@@ -110,6 +110,8 @@ typedef struct llmprof_spawn_options {
    * a value that cannot be guessed; by that they are known. An orphan of
    * another child that runs meanwhile counts as this one's. */
   bool kill_strays;
+  /* That value: of llmprof_spawn_mark, NULL for a new one. */
+  const char *mark;
   /* A signal that we get is not sent on: the grace period begins, and the
    * owner ends the child in its own way until it is over. */
   bool hold_signals;
@@ -121,6 +123,7 @@ typedef struct llmprof_spawn_options {
 #define LLMPROF_RUN_MARK "LLMPROF_RUN_MARK"
 
 enum {
+  LLMPROF_MARK_SIZE = 33, /* of a mark, with its NUL */
   LLMPROF_STRAYS_MAX = 32,
   LLMPROF_STRAY_NAME = 32,
 };
@@ -200,6 +203,16 @@ bool llmprof_spawn_signal(llmprof_spawn *child, int number, llmprof_error *err);
 /* Kill its group if it still runs, reap it, drop what is not delivered. NULL
  * is fine. */
 void llmprof_spawn_free(llmprof_spawn *child);
+
+/* A new mark, which nobody can guess. */
+bool llmprof_spawn_mark(char mark[LLMPROF_MARK_SIZE], llmprof_error *err);
+
+/* Kill what an owner that is gone has left of a child with this mark, and of
+ * children with cgroups in ours. Returns how many of them are in `strays`, of
+ * those that had the mark. What we are below is not ours to end: with the mark
+ * in our own environment nothing is done. */
+size_t llmprof_spawn_end_left(const char *mark,
+                              llmprof_stray strays[LLMPROF_STRAYS_MAX]);
 
 /* Replace what `path` holds by the absolute path of the program that `name`
  * would start here; errors as llmprof_spawn_start. */

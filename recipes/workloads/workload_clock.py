@@ -156,6 +156,21 @@ def operator_ranges(torch: Any) -> Iterator[None]:
     torch.cuda.nvtx.range_pop()
 
 
+# The range around a repeat without CUDA graphs.
+EAGER = "eager"
+
+
+@contextlib.contextmanager
+def eager_range(torch: Any) -> Iterator[None]:
+    """The range EAGER: a profiler that cannot measure single kernels of CUDA graphs can do
+    so in it."""
+    torch.cuda.synchronize()
+    torch.cuda.nvtx.range_push(EAGER)
+    yield
+    torch.cuda.synchronize()
+    torch.cuda.nvtx.range_pop()
+
+
 def summary(repeat: Dict[str, Any]) -> str:
     """A repeat in one line, for the terminal."""
     parts = [f"repeat {repeat['index']}"]

@@ -14,8 +14,8 @@ from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 import torch
 
 import workload_common as common
-from workload_clock import (Clock, ProfilerClock, QuietClock, capture_window, operator_ranges,
-                            profile, summary)
+from workload_clock import (Clock, ProfilerClock, QuietClock, capture_window, eager_range,
+                            operator_ranges, profile, summary)
 from workload_common import WorkloadError
 from workload_decoder import Decoder, DynamicCache, StaticCache
 from workload_inputs import Batch
@@ -33,7 +33,7 @@ class CapturedStep:
     """A step captured into a CUDA graph and replayed."""
 
     def __init__(self, compute: Step, tokens: torch.Tensor):
-        self.tokens = tokens.clone()
+        self.eager, self.tokens = compute, tokens.clone()
         current, side = torch.cuda.current_stream(), torch.cuda.Stream()
         side.wait_stream(current)
         with torch.cuda.stream(side):
@@ -151,8 +151,9 @@ class DecoderSession(Session):
         return [*self.cache.keys, *self.cache.values, self.cache.slots, self.cache.position]
 
 
-# New tokens at most in the operators pass.
-PROFILED_TOKENS = 16
+# New tokens at most in the operators pass, and in the repeat without graphs, whose steps are
+# alike.
+PROFILED_TOKENS, EAGER_TOKENS = 16, 4
 
 
 def cache_length(prompt_tokens: int, new_tokens: int) -> int:
@@ -263,6 +264,19 @@ class Loop:
                     self.generate(inputs, Clock(torch, self.device, self.sync))
 
 
+    def repeat_eagerly(self) -> None:
+        """A few tokens once more, the step without its graph, where it has one."""
+        captured, count = self.session.step, self.args.new_tokens
+        if not isinstance(captured, CapturedStep):
+            return
+        self.session.step = captured.eager
+        self.args.new_tokens = min(count, EAGER_TOKENS)
+        with eager_range(torch):
+            inputs, _ = self.load(self.batches[0])
+            self.generate(inputs, Clock(torch, self.device, self.sync))
+        self.session.step, self.args.new_tokens = captured, count
+
+
 def digest(tokens: torch.Tensor) -> str:
     """Of the generated tokens, to see whether two runs said the same."""
     rows = "\n".join(" ".join(map(str, row)) for row in tokens.tolist())
@@ -307,6 +321,8 @@ def execute(program: str, args: argparse.Namespace, loop: Loop, model: Dict[str,
     if output:
         common.write_json(output / "metrics.json",
                           metrics(program, args, loop, model, tokens, repeats))
+    if loop.device.type == "cuda" and common.eager_wanted():
+        loop.repeat_eagerly()
     if loop.device.type == "cuda" and common.marks_wanted():
         loop.mark_operators()
 

@@ -3,8 +3,10 @@
  * $LLMPROF_COLLECTOR_DIR, as the collector would. Where llmprof listens on
  * $LLMPROF_COLLECTOR_SOCKET it is asked, after two repeats, for the launches to
  * measure, which then have counters. The first of the two is plain where
- * STANDIN_PLAIN is set; with STANDIN_GRAPH there is a kernel of a graph. A unit
- * of operators follows where it is asked for. */
+ * STANDIN_PLAIN is set; launches are measured in a range `eager` with
+ * STANDIN_EAGER; with STANDIN_GRAPH there is a kernel of a graph, with
+ * STANDIN_STALLS the last measurement never ends. A unit of operators follows
+ * where it is asked for. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,6 +72,9 @@ static void put_counters(spool_maker *m, char *line, uint32_t number) {
   char *block = strtok(NULL, "|"), *shared = strtok(NULL, "|");
   char *stage = strtok(NULL, "|"), *ordinal = strtok(NULL, "|\n");
   if (!ordinal || !shared) return;
+  char path[128];
+  snprintf(path, sizeof path, "%s%s", getenv("STANDIN_EAGER") ? "eager/" : "",
+           stage);
   spool_counters c = {.start = COUNTED_FROM + number * 1000,
                       .end = COUNTED_FROM + number * 1000 + 500,
                       .launch = number,
@@ -80,7 +85,7 @@ static void put_counters(spool_maker *m, char *line, uint32_t number) {
                       .tid = (uint32_t)getpid(),
                       .ordinal = (uint32_t)atoi(ordinal),
                       .stage = spool_put_string(m, stage),
-                      .ranges = spool_put_string(m, stage),
+                      .ranges = spool_put_string(m, path),
                       .passes = 2,
                       .flushed = 1,
                       .error = number == 2 ? SPOOL_ERROR_NO_DATA : 0,
@@ -120,8 +125,19 @@ static FILE *call(const char *path) {
   return fdopen(fd, "r+");
 }
 
+/* A measurement hangs, which only the parent can end; what came before lies in
+ * the file. */
+static void hang(spool_maker *m, FILE *parent, const char *path) {
+  spool_end_block(m);
+  if (save(m, path) != 0) return;
+  fputs("stalled\n", parent);
+  fflush(parent);
+  for (;;) pause();
+}
+
 /* The launches that llmprof asks for, until it lets us go on. */
-static int be_measured(spool_maker *m, const char *socket_path) {
+static int be_measured(spool_maker *m, const char *socket_path,
+                       const char *path) {
   FILE *parent = call(socket_path);
   if (!parent) return 1;
   fprintf(parent, "hello pid=%d\npause\n", getpid());
@@ -145,6 +161,7 @@ static int be_measured(spool_maker *m, const char *socket_path) {
     if (strncmp(line, graph, sizeof graph - 1) == 0)
       put_graph(m, line + sizeof graph - 1, ++number);
   }
+  if (getenv("STANDIN_STALLS")) hang(m, parent, path);
   return fclose(parent);
 }
 
@@ -217,7 +234,7 @@ static int be_collected(const char *folder, const char *socket_path) {
   put_model(&m, (uint32_t)getpid(), socket_path ? 2 : 3);
   if (getenv("STANDIN_GRAPH")) put_node(&m);
   int failed = save(&m, path);
-  if (socket_path) failed |= be_measured(&m, socket_path);
+  if (socket_path) failed |= be_measured(&m, socket_path, path);
   if (getenv("LLMPROF_OPERATOR_RANGES")) put_operators(&m);
   spool_put_end(&m);
   failed |= save(&m, path);

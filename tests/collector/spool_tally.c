@@ -74,6 +74,7 @@ static bool take_counters(tally *t, const spool_record *r) {
     return true;
   }
   t->measured_on[c->device & 1]++;
+  t->flushed += c->flushed;
   if (t->measured < TALLY_VALUES) t->ordinals[t->measured] = c->ordinal;
   t->measured++;
   for (uint32_t i = 0; i < c->values && i < TALLY_VALUES; i++)

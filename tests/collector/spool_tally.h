@@ -22,6 +22,7 @@ typedef struct tally {
   uint64_t drops[8];           /* lost, by kind */
   uint64_t measured, failed;   /* records of counters */
   uint64_t graphs, waiting;    /* of these, of graphs; that may wait */
+  uint64_t flushed;            /* of these, with an empty cache */
   uint64_t measured_on[2];     /* by device */
   uint64_t samples_on[2];
   double values[TALLY_VALUES];     /* of the last measured launch */

@@ -39,6 +39,7 @@ static atomic_uint correlation;
 static struct {
   atomic_uint ranges; /* that it has seen since its start */
   atomic_bool user;   /* they are pushed */
+  atomic_uint kinds; /* of ranges since it was enabled: 1 automatic, 2 pushed */
 } profilers[STANDIN_DEVICES];
 
 /* The result that the environment wants of a function. */
@@ -380,8 +381,6 @@ SUCCEEDS(cuptiProfilerHostGetConfigImage,
          CUpti_Profiler_Host_GetConfigImage_Params)
 SUCCEEDS(cuptiRangeProfilerDisable, CUpti_RangeProfiler_Disable_Params)
 SUCCEEDS(cuptiRangeProfilerDecodeData, CUpti_RangeProfiler_DecodeData_Params)
-SUCCEEDS(cuptiRangeProfilerPushRange, CUpti_RangeProfiler_PushRange_Params)
-SUCCEEDS(cuptiRangeProfilerStop, CUpti_RangeProfiler_Stop_Params)
 SUCCEEDS(cuptiPmSamplingDisable, CUpti_PmSampling_Disable_Params)
 SUCCEEDS(cuptiPmSamplingSetConfig, CUpti_PmSampling_SetConfig_Params)
 SUCCEEDS(cuptiPmSamplingStart, CUpti_PmSampling_Start_Params)
@@ -437,7 +436,9 @@ CUptiResult cuptiProfilerHostEvaluateToGpuValues(
 
 CUptiResult cuptiRangeProfilerEnable(CUpti_RangeProfiler_Enable_Params *p) {
   MAY_FAIL();
-  p->pRangeProfilerObject = (void *)&profilers[standin_device(p->ctx)];
+  unsigned device = standin_device(p->ctx);
+  atomic_store(&profilers[device].kinds, 0);
+  p->pRangeProfilerObject = (void *)&profilers[device];
   return CUPTI_SUCCESS;
 }
 
@@ -450,8 +451,10 @@ static unsigned profiler_of(const CUpti_RangeProfiler_Object *object) {
 CUptiResult
 cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Params *p) {
   MAY_FAIL();
-  atomic_store(&profilers[profiler_of(p->pRangeProfilerObject)].user,
-               p->range == CUPTI_UserRange);
+  unsigned whose = profiler_of(p->pRangeProfilerObject);
+  bool user = p->range == CUPTI_UserRange;
+  atomic_store(&profilers[whose].user, user);
+  atomic_fetch_or(&profilers[whose].kinds, user ? 2 : 1);
   return CUPTI_SUCCESS;
 }
 
@@ -461,6 +464,16 @@ CUptiResult cuptiRangeProfilerCounterDataImageInitialize(
   MAY_FAIL();
   p->pCounterData[0] = (uint8_t)profiler_of(p->pRangeProfilerObject);
   return CUPTI_SUCCESS;
+}
+
+/* As the real one it refuses ranges of a profiler that had automatic ones. */
+CUptiResult
+cuptiRangeProfilerPushRange(CUpti_RangeProfiler_PushRange_Params *p) {
+  MAY_FAIL();
+  unsigned whose = profiler_of(p->pRangeProfilerObject);
+  return atomic_load(&profilers[whose].kinds) == 2
+             ? CUPTI_SUCCESS
+             : CUPTI_ERROR_INVALID_PARAMETER;
 }
 
 CUptiResult cuptiRangeProfilerPopRange(CUpti_RangeProfiler_PopRange_Params *p) {
@@ -479,6 +492,15 @@ CUptiResult cuptiRangeProfilerGetCounterDataSize(
 CUptiResult cuptiRangeProfilerStart(CUpti_RangeProfiler_Start_Params *p) {
   MAY_FAIL();
   atomic_store(&profilers[profiler_of(p->pRangeProfilerObject)].ranges, 0);
+  return CUPTI_SUCCESS;
+}
+
+/* It takes its time where the environment says so, in ms. */
+CUptiResult cuptiRangeProfilerStop(CUpti_RangeProfiler_Stop_Params *p) {
+  (void)p;
+  MAY_FAIL();
+  const char *slow = getenv("STANDIN_SLOW_STOP");
+  if (slow) usleep((useconds_t)atoi(slow) * 1000);
   return CUPTI_SUCCESS;
 }
 

@@ -427,6 +427,75 @@ static void test_counters(void **state) {
   forget(&out);
 }
 
+/* In a repeat without graphs launches are counted on: what was measured before
+ * is not measured again. */
+static void test_eager(void **state) {
+  (void)state;
+  outcome out = run((setting){.how = "exit",
+                              .launches = "20",
+                              .threads = "1",
+                              .plan = BY_RANGE
+                              "units = timeline:3 counters:1\nmetric = one\n"
+                              "unit.eager = eager\n"
+                              "launch = _Z4gemmPf|8,1,1|*|*|prefill|0\n"
+                              "launch = _Z4gemmPf|4,1,1|*|*|decode|0-1\n"
+                              "launch = _Z4gemmPf|16,1,1|*|*|decode|1-2\n",
+                              .variable = "VICTIM_EAGER",
+                              .value = "1"});
+  const tally *t = &out.spools[0];
+  expect_exit(&out, 4);
+  assert_int_equal(t->units[SPOOL_UNIT_COUNTERS][0], 2);
+  assert_int_equal(t->units[SPOOL_UNIT_COUNTERS][1], 2);
+  assert_int_equal(t->measured, 1 + 2 + 2);
+  assert_int_equal(t->ordinals[3], 1);
+  assert_int_equal(t->ordinals[4], 2);
+  assert_true(tally_has(t, "eager/decode"));
+  forget(&out);
+}
+
+static void test_empty_cache(void **state) {
+  (void)state;
+  setting s = {.how = "exit",
+               .launches = "20",
+               .threads = "1",
+               .plan = BY_RANGE "units = timeline:1 counters:1\nmetric = one\n"
+                                "counters.flush = on\n"
+                                "launch = _Z4gemmPf|4,1,1|*|*|decode|3-5\n",
+               .value = "1"};
+  for (int i = 0; i < 2; i++) {
+    s.variable = i == 1 ? "STANDIN_NO_COMPILER" : NULL;
+    outcome out = run(s);
+    expect_exit(&out, 4);
+    assert_int_equal(out.spools[0].measured, 3);
+    assert_int_equal(out.spools[0].flushed, 3);
+    assert_int_equal(tally_has(&out.spools[0], "cache"), i == 1);
+    forget(&out);
+  }
+}
+
+/* What takes longer than it may is told; a session that is open for launches
+ * that do not come is none of that. */
+static void test_stalled(void **state) {
+  (void)state;
+  setting s = {.how = "quick",
+               .launches = "1",
+               .threads = "1",
+               .plan = BY_RANGE "units = timeline:3 counters:1\nmetric = one\n"
+                                "stall_s = 0.25\nlaunch = _Z4gemmPf|4,1,1\n",
+               .variable = "STANDIN_SLOW_STOP",
+               .value = "1500"};
+  outcome out = run(s);
+  assert_true(tally_has(&out.spools[0], "stalled"));
+  forget(&out);
+  s.plan = BY_RANGE "units = timeline:3 counters:1\nmetric = one\n"
+                    "stall_s = 0.25\nlaunch = _Z4gemmPf|8,1,1\n";
+  s.value = "0";
+  s.launches = "0";
+  out = run(s);
+  assert_false(tally_has(&out.spools[0], "stalled"));
+  forget(&out);
+}
+
 #define COUNT_GRAPHS                                      \
   "units = timeline:2 counters:1 plain:1\nmetric = one\n" \
   "launch = _Z4gemmPf|4,1,1|*|*|decode|0-4\n"             \
@@ -448,6 +517,28 @@ static void test_graphs(void **state) {
   assert_int_equal(t->failed, 0);
   assert_int_equal(t->ordinals[5], 1);
   assert_int_equal(t->ordinals[6], 2);
+  assert_false(tally_has(t, "graph_refused"));
+  forget(&out);
+}
+
+/* Kernels and graphs take turns, in more units than one. */
+static void test_graphs_and_kernels(void **state) {
+  (void)state;
+  outcome out =
+      run((setting){.how = "exit",
+                    .launches = "20",
+                    .threads = "1",
+                    .plan = BY_RANGE "units = timeline:1 counters:3\n"
+                                     "metric = one\n"
+                                     "launch = _Z4gemmPf|8,1,1|*|*|prefill\n"
+                                     "graph = *|decode|0-1\n",
+                    .variable = "VICTIM_GRAPHS",
+                    .value = "1"});
+  const tally *t = &out.spools[0];
+  expect_exit(&out, 4);
+  assert_int_equal(t->measured, 3 * (1 + 2));
+  assert_int_equal(t->graphs, 3 * (2 + 1) + 1); /* with those that wait */
+  assert_int_equal(t->waiting, 3 + 1);
   assert_false(tally_has(t, "graph_refused"));
   forget(&out);
 }
@@ -703,8 +794,12 @@ int main(void) {
       cmocka_unit_test(test_before_the_window),
       cmocka_unit_test(test_operators),
       cmocka_unit_test(test_counters),
+      cmocka_unit_test(test_eager),
+      cmocka_unit_test(test_empty_cache),
+      cmocka_unit_test(test_stalled),
       cmocka_unit_test(test_graphs),
       cmocka_unit_test(test_graphs_that_wait),
+      cmocka_unit_test(test_graphs_and_kernels),
       cmocka_unit_test(test_graphs_refused),
       cmocka_unit_test(test_contexts),
       cmocka_unit_test(test_failures),

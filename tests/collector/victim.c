@@ -1,6 +1,7 @@
 /* A program to be injected into: victim HOW LAUNCHES THREADS. It launches
  * kernels of the stand-in in NVTX ranges and then ends in one of many ways.
- * VICTIM_GRAPHS: it launches graphs, too. VICTIM_GPUS: each thread has a GPU of
+ * VICTIM_GRAPHS: it launches graphs, too. VICTIM_EAGER: what is in them comes
+ * once more, one by one. VICTIM_GPUS: each thread has a GPU of
  * its own, as far as there are some. */
 #include <cuda.h>
 #include <cudaProfiler.h>
@@ -85,6 +86,20 @@ static void mark_operators(void) {
   nvtxRangePop();
   nvtxRangePop();
   launch(&gemm, 1);
+}
+
+/* A repeat whose kernels of graphs are launched one by one. */
+static void repeat_eagerly(void) {
+  nvtxRangePushA("eager");
+  nvtxRangePushA("prefill");
+  launch(&gemm, 8);
+  nvtxRangePop();
+  nvtxRangePushA("decode");
+  launch(&gemm, 4);
+  for (int i = 0; i < 4; i++) launch(&gemm, 16);
+  nvtxRangePop();
+  nvtxRangePop();
+  launch(&gemm, 16);
 }
 
 typedef struct sizes {
@@ -177,6 +192,7 @@ int main(int argc, char **argv) {
   for (int i = 1; i < count; i++) pthread_join(threads[i], NULL);
   (void)cuProfilerStop();
   nvtxRangePop();
+  if (getenv("VICTIM_EAGER")) repeat_eagerly();
   if (getenv("VICTIM_OPERATORS")) mark_operators();
   puts("done");
   fflush(stdout);

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """truth.py BY_COLLECTOR BY_NSYS [NCU.csv]: one workload, taken both ways, side by side.
+truth.py --launches OURS.csv NCU.csv: the same launches in the same order, one by one.
 
 The first two are bundles of runs of one recipe with capture=builtin and capture=nsys: how many
 kernels of each name and stage there are, and their GPU time. NCU.csv is ncu's raw page
 (--csv --page raw) of launches of that workload under --cache-control all, against the counters
-of the first bundle: medians of launches of one kernel in one shape. It prints the table; the
-exit status is 1 where counts differ.
+of the first bundle: medians of launches of one kernel in one shape. OURS.csv is such a page of a
+spool, as page.lua prints it. It prints the table; the exit status is 1 where counts differ, of
+kernels or, one by one, of instructions and operations.
 """
 
 from __future__ import annotations
@@ -83,6 +85,41 @@ def launches(path: str) -> Dict[Key, Dict[str, List[float]]]:
     return found
 
 
+def rows_of(path: str) -> List[Dict[str, float]]:
+    """Of each launch, in order, what was counted."""
+    with open(path, encoding="utf-8", errors="replace", newline="") as file:
+        rows = [row for row in csv.reader(file) if len(row) > 10]
+    head, units = rows[0], rows[1]
+    return [{name: number(row[at]) * SCALES.get(units[at], 1) for at, name in enumerate(head)
+             if "__" in name and number(row[at]) == number(row[at])} for row in rows[2:]]
+
+
+def is_count(counter: str) -> bool:
+    """Does it depend on the code alone?"""
+    return "inst_executed" in counter or "_ops_path_" in counter or "op_f" in counter
+
+
+def one_by_one(ours: str, theirs: str) -> bool:
+    mine, other = rows_of(ours), rows_of(theirs)
+    print(f"launches: {len(mine)} and {len(other)}")
+    same = len(mine) == len(other)
+    for counter in (other[0] if other else {}):
+        pairs = [(a[counter], b[counter]) for a, b in zip(mine, other)
+                 if counter in a and b.get(counter)]
+        if not pairs:
+            continue
+        ratios = [a / b for a, b in pairs]
+        close = sum(abs(ratio - 1) <= 0.05 for ratio in ratios)
+        told = [a / b for a, b in pairs if b > LEAST.get(counter, 0)]
+        print(f"  {counter}: median {statistics.median(ratios):.4f}, {min(ratios):.3f} to "
+              f"{max(ratios):.3f}; of {len(ratios)} equal {sum(a == b for a, b in pairs)}, "
+              f"within 5 % {close}" + (f"; of {len(told)} above {LEAST[counter]:g} within 5 % "
+              f"{sum(abs(ratio - 1) <= 0.05 for ratio in told)}" if counter in LEAST else ""))
+        if is_count(counter):
+            same = same and all(abs(ratio - 1) <= 0.005 for ratio in ratios)
+    return same
+
+
 def plain(name: str) -> str:
     """A kernel's name as both spell it."""
     return name.replace("(int)", "").replace("(bool)0", "false").replace("(bool)1", "true")
@@ -110,6 +147,8 @@ def counters(ours: str, theirs: str) -> None:
 
 
 def main(words: List[str]) -> int:
+    if len(words) == 3 and words[0] == "--launches":
+        return 0 if one_by_one(words[1], words[2]) else 1
     if len(words) not in (2, 3):
         print(__doc__, file=sys.stderr)
         return 2

@@ -8,12 +8,14 @@ import os
 import resource
 import subprocess
 from pathlib import Path
-from typing import Callable, List, Optional
+from typing import Callable, Iterator, List, Optional, Tuple
 
 import support
 from support import CAPTURE, RECIPE, ROOT
 
 TRACE = ROOT / "tests/fixtures/small/run.sqlite"
+FIXTURES = ROOT / "tests/fixtures"
+BUNDLE = FIXTURES / "compare/graph"
 STATUSES = (0, 1, 2, 3)
 
 # What prints, and how much of it does not matter.
@@ -22,8 +24,28 @@ PRINTING = (["stats", TRACE], ["stats", "-f", "csv", TRACE],
             ["-e", 'kernels:group("name"):sum("dur")', TRACE], ["-e", "kernels:show(500)", TRACE],
             ["compare", TRACE, TRACE], ["compare", "-f", "json", TRACE, TRACE], ["help"],
             ["help", "recipes"], ["--version"], ["--help"], ["doctor"], ["doctor", "--json"],
-            ["completion", "bash"], [RECIPE, "--print-config"],
-            ["operators", CAPTURE / "operators.json"])
+            ["completion", "bash"], ["completion", "fish"], [RECIPE, "--print-config"],
+            [RECIPE, "--dry-run", "capture=recorded"], ["operators", CAPTURE / "operators.json"],
+            ["digest", BUNDLE], ["digest", "-f", "json", BUNDLE], ["show", BUNDLE],
+            ["show", BUNDLE, "kernels"], ["ls", "--root", BUNDLE.parent],
+            ["artifacts", "--root", BUNDLE.parent], ["artifacts", BUNDLE],
+            ["check", RECIPE],
+            ["clean", "--dry-run", "--root", BUNDLE.parent], ["clean", "--cache", "--dry-run"],
+            ["ranks", "-f", "json", FIXTURES / "two_gpus/run.sqlite"],
+            ["sweep", "--dry-run", RECIPE, "infer.batch=1,2"], ["version"], ["new", "--help"])
+
+# What an agent and a user at the prompt ask: an answer to each.
+ASKED = ('{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n'
+         '{"jsonrpc":"2.0","id":2,"method":"resources/list"}\n')
+
+# What needs no file of its own to write to, and more memory than a start.
+READING = (["digest", BUNDLE], ["show", BUNDLE, "kernels"], ["ls", "--root", BUNDLE.parent],
+           ["artifacts", "--root", BUNDLE.parent], ["compare", BUNDLE, BUNDLE.parent / "eager"],
+           ["compare", CAPTURE / "run.sqlite", CAPTURE / "run.sqlite"],
+           ["stats", CAPTURE / "run.sqlite"], ["ranks", FIXTURES / "two_gpus/run.sqlite"],
+           ["-e", 'kernels:group("name"):sum("dur")', CAPTURE / "run.sqlite"],
+           ["check", RECIPE], [RECIPE, "--print-config"], ["doctor"], ["help", "recipes"],
+           ["operators", CAPTURE / "operators.json"])
 
 
 def limit(what: int, amount: int) -> Callable[[], None]:
@@ -97,22 +119,54 @@ class Machine(support.Case):
         for amount in (24, 48):
             self.limited(resource.RLIMIT_AS, amount << 20)
 
-    def test_a_full_disk_under_standard_output(self):
+    def test_memory_that_ends_is_one_line(self):
+        """Of no file, and nobody's usage; nothing of it is a word of Lua's."""
+        self.skip_where_memory_is_watched()
+        ended = 0
+        for amount in (14, 16, 18, 20, 22, 24, 28, 32):
+            for command in READING:
+                with self.subTest(f"{amount} {command[0]}"):
+                    result = self.under(limit(resource.RLIMIT_AS, amount << 20), command)
+                    self.assertIn(result.status, (0, 1, 3, 127), result.err)
+                    if result.status == 1:
+                        self.assertEqual(b"llmprof: out of memory\n", result.err)
+                        ended += 1
+        self.assertGreater(ended, 5)
+
+    def test_the_limit_on_memory_is_named(self):
+        for command in READING[4:7]:
+            result = self.llmprof(*command, env=self.env(LLMPROF_LIMITS="bytes=3000000"))
+            self.assertEqual((1, b"llmprof: out of memory: more than 3000000 bytes (limits.bytes)\n"),
+                             (result.status, result.err))
+
+    def printing(self) -> Iterator[Tuple[List[object], dict]]:
+        """Commands, and what they are started with."""
         for command in PRINTING:
+            yield command, {}
+        yield ["new", self.top / "recipe"], {}
+        yield ["export", TRACE, "-o", self.top / "timeline.json"], {}
+        for command, said in (["mcp"], ASKED), (["repl", TRACE], "kernels"):
+            asked = self.top / "asked"
+            asked.write_text(said, encoding="ascii")
+            with asked.open() as file:
+                yield command, {"stdin": file}
+
+    def test_a_full_disk_under_standard_output(self):
+        for command, more in self.printing():
             with self.subTest(command), open("/dev/full", "wb") as full:
-                result = self.llmprof(*command, stdout=full)
+                result = self.llmprof(*command, stdout=full, **more)
                 self.assertEqual(1, result.status)
                 self.assertIn("standard output: No space left on device", result.last_line())
 
     def test_nobody_reads(self):
         """A reader that has gone ends every command alike and in silence, with the status
         that shells give to SIGPIPE."""
-        for command in PRINTING:
+        for command, more in self.printing():
             with self.subTest(command):
                 read, write = os.pipe()
                 os.close(read)
                 with open(write, "wb") as pipe:
-                    result = self.llmprof(*command, stdout=pipe)
+                    result = self.llmprof(*command, stdout=pipe, **more)
                 self.assertEqual((141, b""), (result.status, result.err))
 
     def test_closed_streams(self):

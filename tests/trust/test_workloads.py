@@ -192,6 +192,26 @@ class Workloads(support.Case):
                 self.does("tests/standin/recipe.lua", "--resume", self.out, *QUIET)
                 subprocess.run(["rm", "-r", str(self.out), str(self.pids)], check=True)
 
+    def test_what_a_killed_run_left_is_ended_by_the_next_command(self):
+        child = subprocess.Popen([support.program, *self.words("forks")], cwd=ROOT,
+                                 env=self.env(), stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while not self.pids.is_file() or len(self.pids.read_text().split()) < 4:
+            self.assertIsNone(child.poll())
+            time.sleep(0.01)
+        child.kill()
+        child.wait()
+        pids = self.pids.read_text().split()
+        self.assertTrue(all(Path(f"/proc/{pid}").exists() for pid in pids))
+        result = self.does("--version")
+        self.assertIn("a run that was killed left processes running, which were ended: ",
+                      result.last_line())
+        for pid in pids:
+            self.assertIn(f"({pid})", result.last_line())
+        self.assertEqual(b"", self.does("--version").err)
+        self.does("tests/standin/recipe.lua", "--resume", self.out, *QUIET)
+        self.check_left()
+
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--work"]:

@@ -319,7 +319,7 @@ function analysis.results(given)
     local made = stage_summary.counts(given, used_decodes(given.found))
     made.metrics, made.plain = given.metrics, given.plain
     results.latency = latency.measure(given.found, made)
-    results.transfers = transfers.list(given.found)
+    results.transfers = transfers.list(given.trace, given.found)
     results.integrity = integrity.judge { trace = given.trace, found = given.found,
       samples = given.samples, complaints = given.complaints, recorder = given.recorder,
       stage_share = results.totals.stage_share }

@@ -2,7 +2,6 @@
 -- line that says what is wrong, and a hint at what to do. Everything else that
 -- is raised is a bug, and is shown with its traceback. Those that C raises are
 -- of the same class, with a kind of "interrupted" or "failed".
-local bounds = require "llmprof.bounds"
 local failure = require "llmprof.error"
 
 local errors = {}
@@ -37,12 +36,20 @@ function errors.is_interrupt(value)
 end
 
 
--- For functions that return nil, message[, code]: the value, or the error, whose
--- kind is "interrupted" when the code is.
+-- Kinds that follow from a code of the core, whatever was being done.
+local KINDS = { interrupted = "interrupted", nomem = "failed" }
+
+-- For functions that return nil, message[, code]: the value, or the error.
 function errors.check(kind, value, message, code)
   if value ~= nil and value ~= false then return value end
-  if code == "interrupted" then kind = code end
-  errors.raise(kind, message or "unknown error", { code = code })
+  errors.raise(KINDS[code] or kind, message or "unknown error", { code = code })
+end
+
+
+-- Raise what came with a code that tells nothing about the file: the system failed, or was
+-- told to stop.
+function errors.raise_systems(message, code)
+  if code == "io" or KINDS[code] then errors.check("failed", nil, message, code) end
 end
 
 
@@ -54,20 +61,13 @@ function errors.traceback()
 end
 
 
--- What Lua raises for want of memory comes without any of ours: no handler is called.
-local function no_memory()
-  local most = bounds.get "limits.bytes"
-  return failure.new { kind = "failed", message = "out of memory",
-    hint = most > 0 and ("limits.bytes=%d is the limit"):format(most) or nil }
-end
-
-
 -- A message handler for xpcall: errors of ours pass, Lua's own keep where they
 -- came from.
 function errors.handler(value)
   if errors.is(value) then return value end
   local message = tostring(value)
-  if message:find "not enough memory" or message:find "out of memory" then return no_memory() end
+  local is_memory = message:find "not enough memory" or message:find "out of memory"
+  if is_memory then return failure.nomem() end
   return failure.new {
     kind = "failed",
     message = tostring(value),
@@ -81,8 +81,8 @@ end
 function errors.call(f, ...)
   local results = table.pack(xpcall(f, errors.handler, ...))
   if results[1] or errors.is(results[2]) then return table.unpack(results, 1, results.n) end
-  collectgarbage()
-  return false, no_memory()
+  collectgarbage() -- Lua calls no handler for want of memory
+  return false, failure.nomem()
 end
 
 

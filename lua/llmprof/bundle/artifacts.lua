@@ -244,12 +244,6 @@ function artifacts.begun(name, root)
 end
 
 
--- Does the code of an error say that the system failed, which tells nothing about the file?
-function artifacts.is_systems(code)
-  return code == "io" or code == "nomem"
-end
-
-
 -- All runs below a root, oldest first: { id, dir, manifest or message and code }.
 function artifacts.list(root)
   local runs = {}
@@ -277,7 +271,7 @@ end
 function artifacts.is_idle(dir)
   local lock, message, code = fs.lock(dir)
   if lock then lock:close() end
-  if artifacts.is_systems(code) then errors.raise("failed", message) end
+  errors.raise_systems(message, code)
   return lock ~= nil or code == "unsupported"
 end
 

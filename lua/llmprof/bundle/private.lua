@@ -1,9 +1,11 @@
--- Folders for what must not stay: an export as nsys makes it holds the environment of
--- the workload, and is there only until it is scrubbed. Only we may look into them, and a
--- lock says that we are at work. Where they are is noted in the cache first, so that the
--- next start of any command removes what one that was killed has left.
+-- What must not stay. Folders: an export as nsys makes it holds the environment of the
+-- workload, and is there only until it is scrubbed; only we may look into them, and a lock
+-- says that we are at work. And the processes of a workload. Where the ones are, and what
+-- the others are known by, is noted in the cache first, so that the next start of any
+-- command ends what one that was killed has left.
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
+local spawn = require "llmprof.spawn"
 local xdg = require "llmprof.base.xdg"
 
 local private = {}
@@ -14,8 +16,11 @@ private.FILE_MODE = tonumber("600", 8)
 local Folder = {}
 Folder.__index = Folder
 
--- In a note: the folder to sweep.
-local WHERE = "where"
+local Workload = {}
+Workload.__index = Workload
+
+-- In a note: the folder to sweep, or the mark of processes.
+local WHERE, MARK = "where", "mark"
 
 
 -- Where notes are kept; nil without a home.
@@ -25,14 +30,13 @@ local function notes()
 end
 
 
--- A note that folders are made in `parent`: its path and the lock on it; nil where there
--- is no place for notes.
-local function note(parent)
+-- A note with one file: its path and the lock on it; nil where there is no place for notes.
+local function note(name, contents)
   local folder = notes()
   if not folder or not fs.mkdirs(folder) then return nil end
   local path, lock = fs.private_dir(folder)
   if not path then return nil end
-  local written, message = fs.write(path .. "/" .. WHERE, parent)
+  local written, message = fs.write(path .. "/" .. name, contents)
   if written then return path, lock end
   fs.remove_tree(path)
   lock:close()
@@ -48,10 +52,12 @@ local function remove(path, lock)
 end
 
 
+-- ---- folders ----
+
 -- A new folder in `parent`, with its path below that; it is removed when the
 -- variable that holds it is closed.
 function private.folder(parent)
-  local noted, note_lock = note(fs.realpath(parent) or parent)
+  local noted, note_lock = note(WHERE, fs.realpath(parent) or parent)
   local path, lock = fs.private_dir(parent)
   if not path then
     remove(noted, note_lock)
@@ -87,26 +93,49 @@ function Folder:__close()
 end
 
 
--- What a process that is gone left where its note says, then the note.
-local function follow(noted)
+-- ---- processes ----
+
+-- Note a workload that is to be started: { mark } for llmprof.spawn. It has ended when the
+-- variable that holds this is closed.
+function private.workload()
+  local mark = errors.check("failed", spawn.mark())
+  local noted, lock = note(MARK, mark)
+  return setmetatable({ mark = mark, noted = noted, note_lock = lock }, Workload)
+end
+
+
+function Workload:__close()
+  remove(self.noted, self.note_lock)
+end
+
+
+-- ---- what was left ----
+
+-- What a process that is gone left, as its note says, then the note. Processes that had to
+-- be ended are added to a list.
+local function follow(noted, ended)
   local where = fs.read(noted .. "/" .. WHERE)
   if where then fs.sweep(where) end
+  local mark = fs.read(noted .. "/" .. MARK)
+  for _, stray in ipairs(mark and spawn.end_left(mark) or {}) do ended[#ended + 1] = stray end
   fs.remove_tree(noted)
 end
 
 
--- Remove what processes that are gone left, as far as that can be.
+-- Remove what processes that are gone left, as far as that can be. Returns the processes of
+-- workloads among that: a list of { pid, name, lives (could not be ended) }.
 function private.sweep()
-  local folder = notes()
+  local folder, ended = notes(), {}
   for _, name in ipairs(folder and fs.list(folder) or {}) do
     local noted = folder .. "/" .. name
     local info = fs.lstat(noted)
     local lock = info and info.type == "directory" and fs.lock(noted)
     if lock then
-      follow(noted)
+      follow(noted, ended)
       lock:close()
     end
   end
+  return ended
 end
 
 

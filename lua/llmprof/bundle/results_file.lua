@@ -70,12 +70,12 @@ end
 
 -- ---- reading ----
 
--- The results of a file; nil and a message with the path and the first offence.
+-- The results of a file; nil, a message with the path and the first offence, and a code.
 function results_file.read(path)
-  local results, message = document.read(path, "results")
-  if not results then return nil, message end
+  local results, message, code = document.read(path, "results")
+  if not results then return nil, message, code end
   local wrong = check_kernels(results)
-  if wrong then return nil, ("%s: %s"):format(path, wrong) end
+  if wrong then return nil, ("%s: %s"):format(path, wrong), "syntax" end
   return results
 end
 
@@ -83,8 +83,9 @@ end
 -- The same where results have to be. hint: what mends them, unless running the
 -- bundle's recipe again does.
 function results_file.load(path, hint)
-  local results, message = results_file.read(path)
+  local results, message, code = results_file.read(path)
   if results then return results end
+  errors.raise_systems(message, code)
   errors.raise("failed", message, { hint = hint
     or "make it again: " .. command_line.show { "llmprof", "RECIPE.lua", "--resume",
       path:match "^(.+)/[^/]*$" or "." } })

@@ -10,6 +10,7 @@ local nearest = require "llmprof.base.nearest"
 local options = require "llmprof.cli.options"
 local out = require "llmprof.base.out"
 local private = require "llmprof.bundle.private"
+local process = require "llmprof.base.process"
 local text = require "llmprof.text"
 
 local cli = {}
@@ -108,7 +109,9 @@ end
 
 -- A command's exit status, once all that it printed is written.
 local function run_all(argv)
-  private.sweep()
+  for _, line in ipairs(process.left(private.sweep(), "a run that was killed")) do
+    out.complain(line)
+  end
   local status, is_made = dispatch(argv)
   out.finish(is_made)
   return status

@@ -87,12 +87,17 @@ function Guard:line() self.last = seconds() end
 function Guard:target(pid) self.targets[pid] = true end
 
 
+-- It is told to be stuck, by who measures it: `what` says at what.
+function Guard:stall(what) self.stuck = self.stuck or what end
+
+
 -- Nothing more is wanted of it.
 function Guard:satisfy() self.satisfied = self.satisfied or seconds() end
 
 
 local function reason(self, now, child)
   if self.holds and child:interrupted() then return "interrupted" end
+  if self.stuck then return "stalled" end
   if self.satisfied and now - self.satisfied > SETTLE then return "satisfied" end
   if self.limit_s and now - self.began > self.limit_s then return "limit" end
   if not self.stall_s or now - self.looked < math.min(LOOK, self.stall_s / 4) then return nil end

@@ -9,9 +9,9 @@ local guard = require "llmprof.run.guard"
 local fs = require "llmprof.fs"
 local launch = require "llmprof.run.launch"
 local layout = require "llmprof.bundle.layout"
+local private = require "llmprof.bundle.private"
 local process = require "llmprof.base.process"
 local recipe = require "llmprof.recipe"
-local text = require "llmprof.text"
 local yaml = require "llmprof.yaml"
 
 local workload = {}
@@ -21,6 +21,9 @@ workload.WINDOW_OPEN, workload.WINDOW_CLOSE = "LLMPROF_WINDOW_OPEN", "LLMPROF_WI
 
 -- Set where it is to open a further window for counters, where it can.
 workload.COUNTERS = "LLMPROF_COUNTERS"
+
+-- Asks a workload for a repeat in which nothing is launched by CUDA graphs.
+workload.EAGER = "LLMPROF_EAGER_REPEAT"
 
 
 -- ---- how it is started ----
@@ -157,35 +160,12 @@ local function keeper(run, name, passing)
 end
 
 
--- Processes of a list of spawn's in words: "sleep (17), sh (18)".
-local function names_of(list)
-  local words = {}
-  for i, stray in ipairs(list) do
-    words[i] = ("%s (%d)"):format(text.clean(stray.name), stray.pid)
-  end
-  return table.concat(words, ", ")
-end
-
-
--- A note about processes that outlived the workload, in sessions of their own.
-local function note_strays(ctx, strays)
-  local ended, living = {}, {}
-  for _, stray in ipairs(strays) do table.insert(stray.lives and living or ended, stray) end
-  if #ended > 0 then
-    ctx.note(("the workload left processes running, which were ended: %s"):format(names_of(ended)))
-  end
-  if #living > 0 then
-    ctx.note(("the workload left processes running that could not be ended: %s"):format(
-      names_of(living)))
-  end
-end
-
-
 -- Run argv (the workload, or a tool around it) with the workload's environment
 -- and its JSON files going to <folder> of the run. given: argv, spec (of
 -- describe), folder, log and command (files of the run: its output, the
 -- command to run it again), env (more of it), timeout and grace (s), on_line,
--- on_idle, passing (see keeper), guard (of run.guard; one that ends what stalls unless given).
+-- on_idle (gets the guard), passing (see keeper), guard (of run.guard; one that ends what
+-- stalls unless given).
 -- With one that is given an interrupt is the caller's to raise.
 -- Returns spawn's result and the last lines of the output. What the workload started
 -- has ended by then, daemons too.
@@ -203,10 +183,11 @@ function workload.run(ctx, given)
   ctx.command(given.argv)
   if given.command then ctx.run:write(given.command, command_line.show(given.argv) .. "\n") end
   local output = keeper(ctx.run, given.log, given.passing)
+  local noted <close> = private.workload()
   local result, message = process.run(given.argv, {
     env = env, cwd = given.spec.cwd, timeout = given.timeout or given.spec.timeout,
     grace = given.grace, kill_group = true, kill_strays = true,
-    hold_signals = given.guard ~= nil,
+    mark = noted.mark, hold_signals = given.guard ~= nil,
     on_line = function(line)
       output.line(line)
       watch:line()
@@ -216,13 +197,15 @@ function workload.run(ctx, given)
   }, function(child)
     ctx.tick()
     watch:idle(child)
-    if given.on_idle then given.on_idle() end
+    if given.on_idle then given.on_idle(watch) end
   end)
   output.close()
   if not result then errors.raise("failed", message) end
-  note_strays(ctx, result.strays)
+  for _, line in ipairs(process.left(result.strays, "the workload")) do ctx.note(line) end
   if result.interrupted and not given.guard then errors.raise("interrupted", "interrupted") end
-  if watch.why == "stalled" then result.ok, result.stalled_s = false, watch.stall_s end
+  if watch.why == "stalled" then
+    result.ok, result.stalled_s, result.stuck = false, watch.stall_s, watch.stuck
+  end
   return result, output.last
 end
 
@@ -230,6 +213,7 @@ end
 -- How a process ended, in words; nil when all went well.
 function workload.complaint(result)
   if result.ok then return nil end
+  if result.stuck then return ("it was ended, as %s"):format(result.stuck) end
   if result.stalled_s then
     return ("it made no progress for %g s and was ended (workload.stall_s)"):format(
       result.stalled_s)

@@ -694,6 +694,16 @@ static void test_spans(void **state) {
   }
 }
 
+/* Where nothing was allocated there is no address to count from. */
+static void test_span_of_none(void **state) {
+  (void)state;
+  llmprof_column none = {.type = LLMPROF_U32};
+  llmprof_cell_span span = llmprof_span_cells(&none, 0);
+  assert_int_equal(span.low, INT64_MAX);
+  assert_int_equal(span.high, INT64_MIN);
+  assert_int_equal(span.absent, 0);
+}
+
 static void expect_span(const llmprof_column *column, int64_t low, int64_t high,
                         size_t absent) {
   for (uint64_t threads = 1; threads < 6; threads++) {
@@ -743,6 +753,7 @@ int main(void) {
       cmocka_unit_test(test_totals),
       cmocka_unit_test(test_total_too_large),
       cmocka_unit_test(test_spans),
+      cmocka_unit_test(test_span_of_none),
       cmocka_unit_test(test_span_of_many),
       cmocka_unit_test(test_distinct),
       cmocka_unit_test(test_distinct_by_group),

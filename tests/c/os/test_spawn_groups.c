@@ -348,6 +348,73 @@ static void test_what_a_killed_owner_left_is_swept(void **state) {
   close(told[1]);
 }
 
+/* ---- what a killed owner left ---- */
+
+/* Start a daemon with a mark, tell the two numbers, be killed. */
+static void start_and_be_killed(const char *mark, int told) {
+  llmprof_error err;
+  pid_t pid = 0;
+  llmprof_spawn_options options = {
+      .on_line = read_pid, .user = &pid, .kill_strays = true, .mark = mark};
+  llmprof_spawn *p =
+      llmprof_spawn_start(ARGV(HELPER, "daemon", "wait"), &options, &err);
+  while (p && !pid) llmprof_spawn_pump(p, -1, &err);
+  pid_t made[] = {p ? llmprof_spawn_pid(p) : 0, pid};
+  if (write(told, made, sizeof made) == (ssize_t)sizeof made) raise(SIGKILL);
+  _exit(1);
+}
+
+static void leave_two(const char *mark, pid_t pids[2]) {
+  int told[2];
+  assert_int_equal(pipe(told), 0);
+  pid_t owner = fork();
+  if (owner == 0) start_and_be_killed(mark, told[1]);
+  assert_int_equal(read(told[0], pids, 2 * sizeof *pids), 2 * sizeof *pids);
+  assert_int_equal(waitpid(owner, NULL, 0), owner);
+  close(told[0]);
+  close(told[1]);
+}
+
+static void assert_one_of(const llmprof_stray *stray, const pid_t pids[2]) {
+  assert_true(stray->pid == pids[0] || stray->pid == pids[1]);
+  assert_false(stray->lives);
+}
+
+static void test_what_was_left_is_known_by_its_mark(void **state) {
+  (void)state;
+  char mark[LLMPROF_MARK_SIZE];
+  llmprof_error err;
+  llmprof_stray strays[LLMPROF_STRAYS_MAX];
+  pid_t pids[2];
+  assert_true(llmprof_spawn_mark(mark, &err));
+  leave_two(mark, pids);
+  assert_int_equal(llmprof_spawn_end_left("", strays), 0);
+  setenv(LLMPROF_RUN_MARK, mark, 1); /* as if it had started us */
+  assert_int_equal(llmprof_spawn_end_left(mark, strays), 0);
+  unsetenv(LLMPROF_RUN_MARK);
+  assert_true(test_is_alive(pids[0]) && test_is_alive(pids[1]));
+  assert_int_equal(llmprof_spawn_end_left(mark, strays), 2);
+  for (int i = 0; i < 2; i++) {
+    assert_one_of(&strays[i], pids);
+    assert_false(test_is_alive(pids[i]));
+  }
+  assert_int_equal(llmprof_spawn_end_left(mark, strays), 0);
+}
+
+static void test_a_mark_that_is_none_is_refused(void **state) {
+  (void)state;
+  llmprof_error err;
+  char mark[LLMPROF_MARK_SIZE + 1];
+  memset(mark, 'a', LLMPROF_MARK_SIZE);
+  mark[LLMPROF_MARK_SIZE] = '\0';
+  llmprof_spawn_options options = {.kill_strays = true, .mark = mark};
+  assert_null(llmprof_spawn_start(ARGV("true"), &options, &err));
+  assert_int_equal(err.code, LLMPROF_SYNTAX);
+  options.mark = "";
+  assert_null(llmprof_spawn_start(ARGV("true"), &options, &err));
+  assert_int_equal(err.code, LLMPROF_SYNTAX);
+}
+
 /* ---- handles ---- */
 
 static void test_pump(void **state) {
@@ -501,6 +568,8 @@ int main(void) {
       TEST(test_other_children_are_no_daemons),
       TEST(test_daemons_end_with_a_time_limit),
       TEST(test_the_mark_is_new_each_time),
+      TEST(test_what_was_left_is_known_by_its_mark),
+      TEST(test_a_mark_that_is_none_is_refused),
       TEST(test_pump),
       TEST(test_stop_and_free),
       TEST(test_a_child_in_another_group_ends_too),

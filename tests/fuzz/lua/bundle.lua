@@ -18,44 +18,12 @@ local NAMES = { layout.results, layout.results, layout.results, layout.manifest,
 
 local FORMATS = { "table", "csv", "md", "json", "html" }
 
-local KEPT = 4 -- kernels of the results: each call reads them all
-
-
--- Does an object of results point at a kernel that is left out?
-local function is_gone(value)
-  return type(value) == "table" and (value.kernel or 0) > KEPT
-end
-
-
--- Results with fewer kernels, and nothing that points at others.
-local function shorten(results)
-  local function visit(value)
-    for key, item in pairs(value) do
-      local kept = json.list {}
-      if key == "kernels" and type(item) == "table" and type(item[1]) == "number" then
-        for _, id in ipairs(item) do kept[#kept + 1] = id <= KEPT and id or nil end
-        value[key] = kept
-      elseif type(item) == "table" then
-        visit(item)
-        for _, inside in ipairs(item) do
-          if not is_gone(inside) then kept[#kept + 1] = inside end
-        end
-        if #item > 0 then value[key] = kept end
-      end
-    end
-  end
-  visit(results)
-  results.kernels = json.list(table.move(results.kernels, 1, KEPT, 1, {}))
-  return results
-end
-
-
 -- Made once: each call changes a file of RUN and puts it back.
 local whole = {}
 for _, name in ipairs { layout.results, layout.manifest, layout.config, layout.workload.metrics,
   layout.metrics_in(layout.workload.before), layout.metrics_in(layout.workload.after) } do
   whole[name] = given.read(FIXTURE .. "/" .. name)
-  if name == layout.results then whole[name] = json.encode(shorten(json.decode(whole[name]))) end
+  if name == layout.results then whole[name] = given.few_kernels(whole[name]) end
   for _, folder in ipairs { RUN, SOUND } do
     assert(fs.mkdirs((folder .. "/" .. name):match "^(.*)/"))
     given.write(folder .. "/" .. name, whole[name])

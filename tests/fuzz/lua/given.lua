@@ -3,12 +3,21 @@
 local cli = require "llmprof.cli"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
+local hardware = require "llmprof.model.hardware"
 local json = require "llmprof.json"
 local out = require "llmprof.base.out"
 local sorted_keys = require "llmprof.base.sorted_keys"
 local styled = require "llmprof.base.styled"
 
 local given = {}
+
+-- Files that are built in are read once.
+local find, gpus = hardware.find, {}
+
+function hardware.find(name)
+  if name and gpus[name] == nil then gpus[name] = find(name) or false end
+  return name and gpus[name] or nil
+end
 
 
 -- ---- values ----
@@ -138,6 +147,41 @@ end
 function given.write(path, contents)
   local file <close> = assert(io.open(path, "wb"))
   assert(file:write(contents))
+end
+
+
+-- ---- short results ----
+
+local KEPT = 4 -- kernels of results that each call reads whole
+
+
+-- Does an object of results point at a kernel that is left out?
+local function is_gone(value)
+  return type(value) == "table" and (value.kernel or 0) > KEPT
+end
+
+
+-- The bytes of results with fewer kernels, and nothing that points at others.
+function given.few_kernels(bytes)
+  local results = json.decode(bytes)
+  local function visit(value)
+    for key, item in pairs(value) do
+      local kept = json.list {}
+      if key == "kernels" and type(item) == "table" and type(item[1]) == "number" then
+        for _, id in ipairs(item) do kept[#kept + 1] = id <= KEPT and id or nil end
+        value[key] = kept
+      elseif type(item) == "table" then
+        visit(item)
+        for _, inside in ipairs(item) do
+          if not is_gone(inside) then kept[#kept + 1] = inside end
+        end
+        if #item > 0 then value[key] = kept end
+      end
+    end
+  end
+  visit(results)
+  results.kernels = json.list(table.move(results.kernels, 1, KEPT, 1, {}))
+  return json.encode(results)
 end
 
 

@@ -14,9 +14,9 @@ local FIXTURE = "tests/fixtures/compare/graph"
 local ROOT = given.folder()
 
 assert(fs.mkdirs(ROOT .. "/run"))
-for _, name in ipairs { layout.results, layout.manifest } do
-  given.write(ROOT .. "/run/" .. name, given.read(FIXTURE .. "/" .. name))
-end
+given.write(ROOT .. "/run/" .. layout.manifest, given.read(FIXTURE .. "/" .. layout.manifest))
+given.write(ROOT .. "/run/" .. layout.results,
+  given.few_kernels(given.read(FIXTURE .. "/" .. layout.results)))
 
 
 -- ---- what the server has instead of a machine ----

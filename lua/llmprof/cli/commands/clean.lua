@@ -37,7 +37,7 @@ local KEPT = 10
 local function own_runs(root)
   local list = {}
   for _, run in ipairs(artifacts.list(root)) do
-    if artifacts.is_systems(run.code) then errors.raise("failed", run.message) end
+    errors.raise_systems(run.message, run.code)
     local manifest = run.manifest
     if manifest and manifest.schema_version == 1 and manifest.run_id == run.id then
       list[#list + 1] = run

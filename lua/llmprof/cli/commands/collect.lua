@@ -5,6 +5,7 @@ local fs = require "llmprof.fs"
 local library = lazy "llmprof.collector.library"
 local out = require "llmprof.base.out"
 local plan = lazy "llmprof.collector.plan"
+local private = require "llmprof.bundle.private"
 local process = require "llmprof.base.process"
 local spools = lazy "llmprof.collector.spools"
 local text = require "llmprof.text"
@@ -42,9 +43,13 @@ local function run(path, given, words, folder)
     env.LLMPROF_COLLECTOR_PLAN = folder .. "/plan"
     errors.check("failed", fs.write(env.LLMPROF_COLLECTOR_PLAN, plan.of_words(given.plan)))
   end
+  local noted <close> = private.workload()
   local result, message = process.run(words, { env = env, stdout = "inherit",
-    stderr = "inherit", kill_group = true, kill_strays = true })
-  return errors.check("usage", result, message)
+    stderr = "inherit", kill_group = true, kill_strays = true,
+    mark = noted.mark })
+  errors.check("usage", result, message)
+  for _, line in ipairs(process.left(result.strays, "the program")) do out.complain(line) end
+  return result
 end
 
 

@@ -17,6 +17,9 @@ local collected = {}
 -- part of its launches, and no more than so many: each costs as much as a kernel.
 local SHAPES_COVER, MOST_SHAPES = 0.95, 8
 
+-- The range around a repeat of the workload without its CUDA graphs.
+collected.EAGER = "eager"
+
 -- Lines that a collector takes, with some room.
 local MOST_LAUNCHES = 4000
 
@@ -243,20 +246,31 @@ local function metrics_of(opened, columns)
 end
 
 
--- ncu's raw page of a spool as text, how many launches were measured and how many were
--- wanted. trace: the timeline of the same run.
+-- Was a launch measured in the repeat without CUDA graphs?
+local function is_eager(ranges)
+  for name in (ranges or ""):gmatch "[^/]+" do
+    if name == collected.EAGER then return true end
+  end
+  return false
+end
+
+
+-- ncu's raw page of a spool as text; of launches how many were measured, how many were
+-- wanted, and how many of the first came in the repeat without CUDA graphs. trace: the
+-- timeline of the same run.
 function collected.page(path, trace)
   local opened = errors.check("failed", spool.open(path))
   local frame = errors.check("failed", opened:frame "counters")
   local lists, names = lists_of(frame), names_of(trace)
   local metrics = metrics_of(opened, lists)
-  local lines, measured = { head_lines(metrics) }, 0
+  local lines, measured, eager = { head_lines(metrics) }, 0, 0
   for i = 1, #frame do
     if lists.error[i] == 0 then
       lines[#lines + 1], measured = launch_line(lists, i, metrics, names), measured + 1
+      if is_eager(lists.ranges[i]) then eager = eager + 1 end
     end
   end
-  return table.concat(lines), measured, #frame
+  return table.concat(lines), measured, #frame, eager
 end
 
 
@@ -287,7 +301,7 @@ end
 function collected.keep(ctx)
   local path = ctx.run:path(layout.collector.spool)
   local trace = trace_file.open(path)
-  local page, measured, wanted = collected.page(path, trace)
+  local page, measured, wanted, eager = collected.page(path, trace)
   if measured == 0 then
     return false, wanted > 0 and ("none of %d launches could be measured"):format(wanted)
       or reason(path, trace)
@@ -295,6 +309,10 @@ function collected.keep(ctx)
   ctx.run:write(layout.counters, page)
   if measured < wanted then
     ctx.note(("%d of %d launches were measured by the collector"):format(measured, wanted))
+  end
+  if eager > 0 then
+    ctx.note(("%d of %d launches were measured in a repeat without CUDA graphs"):format(eager,
+      measured))
   end
   return true
 end

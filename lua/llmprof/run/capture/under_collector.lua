@@ -33,6 +33,9 @@ local WINDOWS = "timeline:1 pause counters:1"
 -- which may be a cold one; and how many they are.
 local PLAIN, PLAIN_REPEATS = "skip:1 plain:1 ", 2
 
+-- Why a workload is ended whose collector says that it is stalled.
+local STUCK = "a measurement did not come to its end (stall_s of the collector's plan)"
+
 -- Paths of sockets are short, so it lies here.
 local SOCKETS = "/tmp"
 
@@ -85,6 +88,11 @@ local function marks_operators(ctx)
 end
 
 
+-- Is the workload asked for a repeat without CUDA graphs, of whose kernels nothing else
+-- has counters?
+local function repeats_eagerly(ctx) return collected.wanted(ctx.cfg) and again(ctx) end
+
+
 -- The workload, with the repeats that plain times take, and told of the second window.
 local function describe(ctx, run)
   local more = plain_inside(ctx) and { ["infer.repeats"] = repeats(ctx) + PLAIN_REPEATS }
@@ -126,6 +134,7 @@ local function plan_text(ctx)
   if marks_operators(ctx) then
     lines[#lines + 1] = plan.line("unit.operators", marked_operators.RANGE)
   end
+  if repeats_eagerly(ctx) then lines[#lines + 1] = plan.line("unit.eager", collected.EAGER) end
   for _, word in ipairs(cfg.plan or {}) do lines[#lines + 1] = plan.of_words { word } end
   return table.concat(lines)
 end
@@ -154,22 +163,24 @@ local function environment(ctx, folder)
   for name, value in pairs(marks_operators(ctx) and marked_operators.ASKED or {}) do
     made[name] = value
   end
+  made[workload.EAGER] = repeats_eagerly(ctx) and "1" or nil
   return made
 end
 
 
 local function run(ctx, spec, folder)
-  local watch, chosen = gpu_watch.start(), nil
+  local watch, chosen, stuck = gpu_watch.start(), nil, nil
   local listener <close> = steer.open(folder.socket, function()
     chosen = chosen or select_now(ctx, folder.path)
     return chosen
-  end)
+  end, function(line) stuck = stuck or line == "stalled" end)
   local result, lines = workload.run(ctx, { argv = spec.argv, spec = spec,
     env = environment(ctx, folder), folder = layout.workload.folder, log = files.log,
     command = files.command, on_line = watch.sample,
-    on_idle = function()
+    on_idle = function(guard)
       watch.sample()
       listener:poll()
+      if stuck then guard:stall(STUCK) end
     end })
   around.keep_samples(ctx, watch.stop())
   return result, lines

@@ -195,6 +195,39 @@ describe("capture=builtin", function()
     assert.matches("exit status 7", step.note)
   end)
 
+  it("asks for a repeat without graphs, and says what was measured in it", function()
+    local ctx, failure = run({}, with_numbers(
+      'test "$LLMPROF_EAGER_REPEAT" = 1 || exit 9; STANDIN_EAGER=1'))
+    assert.is_nil(failure)
+    assert.matches("unit.eager = eager\n", assert(fs.read(ctx.run:path "collector/plan.txt")))
+    local results = assert(json.load(ctx.run:path "results.json"))
+    for _, kernel in ipairs(results.kernels) do
+      assert.equal("own", kernel.counters and "own", kernel.name)
+    end
+    local notes = table.concat(ctx.run:recorded "counters".notes, "\n")
+    assert.matches("7 of 7 launches were measured in a repeat without CUDA graphs", notes)
+  end)
+
+  it("asks for none where there are no counters", function()
+    local ctx, failure = run({ "counters=off" },
+      with_numbers 'test -z "$LLMPROF_EAGER_REPEAT" || exit 9;')
+    assert.is_nil(failure)
+    assert.is_nil(assert(fs.read(ctx.run:path "collector/plan.txt")):find("eager", 1, true))
+  end)
+
+  it("ends a workload whose collector says that it is stalled, and keeps what there is", function()
+    local program = top() .. "/program"
+    assert(fs.write(program, ("#!/bin/sh\nSTANDIN_STALLS=1 exec %s\n"):format(PROGRAM)))
+    assert(fs.chmod(program, tonumber("700", 8)))
+    local ctx, failure = run({}, program)
+    assert.equal("failed", failure.kind)
+    assert.equal("the workload under the collector: it was ended, as a measurement did not come "
+      .. "to its end (stall_s of the collector's plan)", failure.message)
+    assert.equal(20, #assert(assert(trace.open(ctx.run:path "nsys/run.sqlite")):frame "kernels"))
+    assert.equal(7, #assert(ncu.read(ctx.run:path "ncu/raw.csv", { page = "raw" })).launches)
+    assert.is_true(ctx.run:has "report.md")
+  end)
+
   it("does without counters", function()
     local ctx, failure = run { "counters=off", "collector.samples_hz=1000" }
     assert.is_nil(failure)
