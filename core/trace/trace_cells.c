@@ -24,11 +24,6 @@ static size_t size_of(llmprof_column_type type) {
   return wide ? sizeof(int64_t) : sizeof(uint32_t);
 }
 
-int64_t llmprof_row_number(const llmprof_trace *trace, size_t row) {
-  (void)trace;
-  return (int64_t)row;
-}
-
 /* ---- computing ---- */
 
 enum {
@@ -271,6 +266,15 @@ static bool alias(const llmprof_axis *from, const llmprof_column_spec *spec,
   return true;
 }
 
+/* The same where they are kept shorter than the column says. */
+static bool alias_short(const llmprof_axis *from,
+                        const llmprof_column_spec *spec, size_t at,
+                        llmprof_column *column, llmprof_error *err) {
+  llmprof_column_spec shorter = *spec;
+  column->type = shorter.type = LLMPROF_U32;
+  return alias(from, &shorter, at, column, err);
+}
+
 static bool make(const llmprof_axis *from, const llmprof_column_spec *spec,
                  llmprof_frame *frame, llmprof_column *column,
                  llmprof_error *err) {
@@ -287,10 +291,7 @@ static bool of_launch(llmprof_axis *from, const llmprof_column_spec *spec,
                       llmprof_error *err) {
   const llmprof_trace *trace = from->trace;
   if (spec->of_thread) return of_thread(from, spec, frame, column, err);
-  if (spec->near) {
-    column->type = LLMPROF_U32;
-    return alias(from, spec, spec->near, column, err);
-  }
+  if (spec->near) return alias_short(from, spec, spec->near, column, err);
   if (spec->array == AT(calls.name))
     return alias(from, spec, AT(narrow.launched.name), column, err);
   return trace->ops.start || !from->count
@@ -311,6 +312,8 @@ bool llmprof_trace_cells(llmprof_axis *from, const llmprof_column_spec *spec,
   if (is_of_launch(from->trace, spec))
     return of_launch(from, spec, frame, column, err);
   if (spec->index) return reach(from, spec, column, err);
+  if (spec->shorts && array_at(from->trace, spec->shorts))
+    return alias_short(from, spec, spec->shorts, column, err);
   if (spec->shared) return share(from, spec, column, err);
   return spec->array ? alias(from, spec, spec->array, column, err)
                      : make(from, spec, frame, column, err);

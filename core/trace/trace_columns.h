@@ -30,6 +30,7 @@ typedef struct llmprof_column_spec {
   size_t domain;      /* AT() how many things `get` is asked of, with `index` */
   llmprof_getter get; /* without `array` */
   bool shared;        /* computed once, and kept as long as the trace */
+  size_t shorts;      /* AT() them as LLMPROF_U32, where they are kept so */
   size_t near;        /* AT() them as LLMPROF_U32, where launches are near */
   llmprof_getter of_thread; /* the same, asked of the thread that launched an
                                operation */
@@ -74,9 +75,6 @@ const llmprof_axis *llmprof_trace_axis(const llmprof_frame *frame,
 bool llmprof_trace_cells(llmprof_axis *from, const llmprof_column_spec *spec,
                          llmprof_frame *frame, llmprof_column *column,
                          llmprof_error *err);
-
-/* Durations of operations lie there and need not be computed. */
-void llmprof_trace_know_durations(llmprof_trace *trace);
 
 /* A getter that is its row. */
 int64_t llmprof_row_number(const llmprof_trace *trace, size_t row);

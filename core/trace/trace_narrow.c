@@ -1,10 +1,12 @@
 /* API calls of which only a part is kept, where no more will be asked for: what
  * each took, and by operation what its report needs of the call that launched
  * it, which is found while calls are read. */
+#include <string.h>
+
 #include "frame/sort.h"
 #include "llmprof/alloc.h"
-#include "trace/trace_columns.h"
 #include "trace/trace_gallop.h"
+#include "trace/trace_internal.h"
 
 bool llmprof_trace_narrow_calls(llmprof_trace *trace, unsigned kept) {
   bool ok = trace->reader && trace->reader->load && !trace->attributed &&
@@ -52,7 +54,6 @@ void llmprof_narrow_ops(llmprof_trace *trace) {
     return;
   trace->narrow.op_duration = shorten(&trace->ops);
   trace->ops.end = NULL;
-  llmprof_trace_know_durations(trace);
 }
 
 /* ---- finding those that a call launched ---- */

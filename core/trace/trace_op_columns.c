@@ -1,6 +1,5 @@
 /* Columns of GPU operations: what they are, the launch shape of kernels, and
  * the API call that launched them. */
-#include "llmprof/alloc.h"
 #include "trace/trace_columns.h"
 
 /* ---- operations ---- */
@@ -30,18 +29,6 @@ static int64_t op_host_memory(const llmprof_trace *t, size_t row) {
   uint32_t first = t->ops.first[LLMPROF_COPY];
   if (row < first) return LLMPROF_ABSENT;
   return llmprof_widen(t->words.host_memory[t->ops.host_memory[row - first]]);
-}
-
-void llmprof_trace_know_durations(llmprof_trace *trace) {
-  if (!llmprof_grow(&trace->kept, &trace->kept_cap, trace->kept_count + 1,
-                    sizeof *trace->kept))
-    return; /* then they are computed */
-  trace->kept[trace->kept_count++] =
-      (llmprof_kept_cells){.get = op_duration,
-                           .count = trace->ops.count,
-                           .type = LLMPROF_U32,
-                           .shelved = true,
-                           .data = trace->narrow.op_duration};
 }
 
 /* ---- where operations ran, by place ---- */
@@ -182,6 +169,12 @@ static int64_t link_style(const llmprof_trace *t, size_t number) {
                       .domain = AT(attribution.link_count), .get = getter \
   }
 
+#define OP_DURATION                                                   \
+  {                                                                   \
+    "duration", "ns", LLMPROF_I64, .shorts = AT(narrow.op_duration),  \
+                                   .get = op_duration, .shared = true \
+  }
+
 #define LAUNCH_THREAD(name, of)                                               \
   {                                                                           \
     name, NULL, LLMPROF_U32, .needs = NEEDS_ATTRIBUTION, .get = launch_##of,  \
@@ -192,8 +185,7 @@ static int64_t link_style(const llmprof_trace *t, size_t number) {
   {"op", NULL, LLMPROF_U32, .get = llmprof_row_number},                     \
       {"name", NULL, LLMPROF_STRING_ID, .array = AT(ops.name)},             \
       {"start", "ns", LLMPROF_I64, .array = AT(ops.start)},                 \
-      {"end", "ns", LLMPROF_I64, .array = AT(ops.end)},                     \
-      {"duration", "ns", LLMPROF_I64, .get = op_duration, .shared = true},  \
+      {"end", "ns", LLMPROF_I64, .array = AT(ops.end)}, OP_DURATION,        \
       OF_PLACE("device", place_device), OF_PLACE("context", place_context), \
       OF_PLACE("stream", place_stream), OF_PLACE("pid", place_pid),         \
       {"correlation", NULL, LLMPROF_U32, .array = AT(ops.correlation)},     \
@@ -265,10 +257,9 @@ const llmprof_column_spec llmprof_kernel_columns[] = {
 };
 
 /* Of pairs: from the kernel, and from the range. */
-#define PAIR_KERNEL_COLUMNS                                                \
-  {"kernel", NULL, LLMPROF_U32, .get = llmprof_row_number},                \
-      {"name", NULL, LLMPROF_STRING_ID, .array = AT(ops.name)},            \
-      {"duration", "ns", LLMPROF_I64, .get = op_duration, .shared = true}, \
+#define PAIR_KERNEL_COLUMNS                                                  \
+  {"kernel", NULL, LLMPROF_U32, .get = llmprof_row_number},                  \
+      {"name", NULL, LLMPROF_STRING_ID, .array = AT(ops.name)}, OP_DURATION, \
       LAUNCH_THREAD("pid", pid), LAUNCH_THREAD("tid", tid)
 
 const llmprof_column_spec llmprof_pair_kernel_columns[] = {

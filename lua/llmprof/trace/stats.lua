@@ -251,7 +251,8 @@ reports.cuda_kern_exec_sum = {
     five("A", "api")),
   rows = function(trace, options)
     local name = kernel_name_column(options)
-    local all = grouped(frame(trace, "kernels"), { "launch_pid", "launch_tid", "device", "api", name }, {
+    local by = { "launch_pid", "launch_tid", "device", "api", name }
+    local all = grouped(frame(trace, "kernels"), by, {
       { "launch_time", "total_" }, { "api_time", "api_" },
       { "queue_time", "queue_", always = true }, { "duration", "kernel_" } },
       { { "count", "count" } })
