@@ -10,6 +10,7 @@ local efficiency = require "llmprof.analysis.efficiency"
 local cpu_samples = require "llmprof.analysis.cpu_samples"
 local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
+local framework = require "llmprof.analysis.framework"
 local events = require "llmprof.analysis.events"
 local gaps = require "llmprof.analysis.gaps"
 local hardware = require "llmprof.model.hardware"
@@ -166,13 +167,28 @@ local function tags_of(trace)
 end
 
 
+local function lower_names(list)
+  local names = {}
+  for i, kernel in ipairs(list or {}) do names[i] = kernel.name:lower() end
+  return names
+end
+
+
 -- The serving engine whose ranges or kernels are in the trace: { name, title }, nil
 -- where none is known.
-local function engine_of(trace, list)
-  local said, names = engines.recognise(tags_of(trace)), {}
-  for i, kernel in ipairs(list or {}) do names[i] = kernel.name:lower() end
+local function engine_of(tags, names)
+  local said = engines.recognise(tags)
   local engine = said and said.engine or engines.of_kernels(names)
   return engine and { name = engine.name, title = engine.title } or nil
+end
+
+
+-- Which engine ran the model, and what the program is written with.
+local function add_program(results, given)
+  local tags, names = tags_of(given.trace), lower_names(given.kernels)
+  results.engine = engine_of(tags, names)
+  results.framework = framework.of { engine = results.engine, names = names, tags = tags,
+    metrics = given.metrics, operators = given.operators }
 end
 
 
@@ -308,7 +324,7 @@ function analysis.results(given)
     results.repeats = given.found.repeats
     results.repeats.whole_run = given.found.whole
     results.inferred = given.found.inferred and record("inferred", given.found.inferred)
-    results.engine = engine_of(given.trace, given.kernels)
+    add_program(results, given)
     results.layers = layers_of(given)
     results.totals = totals(given.trace, given.found)
     results.stages = stage_summary.list(given.found, given)

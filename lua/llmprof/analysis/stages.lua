@@ -239,6 +239,7 @@ function stages.find(trace, declared, policy)
   measure(ops, busy, instances, whole)
   if not (inferred or whole or by_engine) then steps.mark(trace, declared, instances) end
   local repeats = cold.judge(instances, count, policy)
+  if by_engine then cold.judge_first(instances, repeats, policy) end
   local seen, missing = {}, {}
   for _, instance in ipairs(instances) do
     seen[instance.stage] = true
