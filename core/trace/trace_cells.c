@@ -190,22 +190,71 @@ static bool have_both(llmprof_trace *trace, size_t index, size_t array,
                      llmprof_trace_have(trace, index, err)));
 }
 
+/* The cells of the things that rows are about. */
+static bool keep_things(const llmprof_axis *from,
+                        const llmprof_column_spec *spec, llmprof_column *column,
+                        llmprof_error *err) {
+  const llmprof_kept_cells *kept =
+      keep(from, spec, count_at(from->trace, spec->domain), err);
+  if (!kept) return false;
+  column->data = kept->data;
+  column->type = kept->type;
+  return true;
+}
+
 static bool reach(const llmprof_axis *from, const llmprof_column_spec *spec,
                   llmprof_column *column, llmprof_error *err) {
   llmprof_trace *trace = from->trace;
   if (!have_both(trace, spec->index, spec->array, err)) return false;
-  if (spec->array) {
+  if (spec->array)
     column->data = array_at(trace, spec->array);
-  } else {
-    const llmprof_kept_cells *kept =
-        keep(from, spec, count_at(trace, spec->domain), err);
-    if (!kept) return false;
-    column->data = kept->data;
-    column->type = kept->type;
-  }
+  else if (!keep_things(from, spec, column, err))
+    return false;
   if (!llmprof_trace_have(trace, spec->index, err)) return false;
   const uint32_t *index = array_at(trace, spec->index);
   column->index = index ? index + from->first : NULL;
+  return true;
+}
+
+/* Of rows that are reached through an index themselves, once for all columns.
+ */
+static bool compose(llmprof_frame *frame, llmprof_axis *from, llmprof_getter by,
+                    const uint32_t *numbers, llmprof_error *err) {
+  if (from->by == by) return true;
+  size_t rows = llmprof_frame_rows(frame);
+  uint32_t *made = llmprof_alloc(rows, sizeof *made);
+  if (!made || !llmprof_frame_own(frame, made)) return llmprof_fail_nomem(err);
+  for (size_t i = 0; i < rows; i++)
+    made[i] =
+        from->index[i] == LLMPROF_NONE ? LLMPROF_NONE : numbers[from->index[i]];
+  from->numbers = made;
+  from->by = by;
+  return true;
+}
+
+/* What `by` says of rows; NULL on failure. */
+static const uint32_t *numbers_of(const llmprof_axis *from,
+                                  const llmprof_column_spec *spec,
+                                  llmprof_error *err) {
+  const llmprof_column_spec number = {
+      .type = LLMPROF_U32, .needs = spec->needs, .get = spec->by};
+  if (!load_rows(from, spec, err)) return NULL;
+  const uint32_t *there =
+      spec->numbers ? array_at(from->trace, spec->numbers) : NULL;
+  if (there) return there + from->first;
+  const llmprof_kept_cells *kept = keep(from, &number, from->all, err);
+  return kept ? (const uint32_t *)kept->data + from->first : NULL;
+}
+
+/* The same by numbers that are computed. */
+static bool reach_by(llmprof_axis *from, const llmprof_column_spec *spec,
+                     llmprof_frame *frame, llmprof_column *column,
+                     llmprof_error *err) {
+  const uint32_t *numbers = numbers_of(from, spec, err);
+  if (!numbers || !keep_things(from, spec, column, err)) return false;
+  if (from->index && !compose(frame, from, spec->by, numbers, err))
+    return false;
+  column->index = from->index ? from->numbers : numbers;
   return true;
 }
 
@@ -214,36 +263,7 @@ static bool reach(const llmprof_axis *from, const llmprof_column_spec *spec,
 static bool is_of_launch(const llmprof_trace *trace,
                          const llmprof_column_spec *spec) {
   if (spec->near) return llmprof_narrow_is_near(trace);
-  bool of_call = spec->index == AT(attribution.call) || spec->of_thread;
-  return of_call && llmprof_narrow_launches(trace);
-}
-
-/* Threads by row, through the index of pairs once for all columns. */
-static bool find_threads(llmprof_axis *from, llmprof_frame *frame,
-                         llmprof_error *err) {
-  const uint32_t *thread = from->trace->narrow.launched.thread;
-  if (!from->index) from->threads = thread + from->first;
-  if (from->threads) return true;
-  size_t rows = llmprof_frame_rows(frame);
-  uint32_t *made = llmprof_alloc(rows, sizeof *made);
-  if (!made || !llmprof_frame_own(frame, made)) return llmprof_fail_nomem(err);
-  for (size_t row = 0; row < rows; row++) made[row] = thread[from->index[row]];
-  from->threads = made;
-  return true;
-}
-
-static bool of_thread(llmprof_axis *from, const llmprof_column_spec *spec,
-                      llmprof_frame *frame, llmprof_column *column,
-                      llmprof_error *err) {
-  const llmprof_column_spec by_thread = {.type = spec->type,
-                                         .get = spec->of_thread};
-  size_t threads = from->trace->thread_ids.count;
-  const llmprof_kept_cells *kept = keep(from, &by_thread, threads, err);
-  if (!kept || !find_threads(from, frame, err)) return false;
-  column->data = kept->data;
-  column->type = kept->type;
-  column->index = from->threads;
-  return true;
+  return spec->index == AT(attribution.call) && llmprof_narrow_launches(trace);
 }
 
 static bool share(const llmprof_axis *from, const llmprof_column_spec *spec,
@@ -286,11 +306,10 @@ static bool make(const llmprof_axis *from, const llmprof_column_spec *spec,
   return llmprof_frame_own(frame, data) || llmprof_fail_nomem(err);
 }
 
-static bool of_launch(llmprof_axis *from, const llmprof_column_spec *spec,
+static bool of_launch(const llmprof_axis *from, const llmprof_column_spec *spec,
                       llmprof_frame *frame, llmprof_column *column,
                       llmprof_error *err) {
   const llmprof_trace *trace = from->trace;
-  if (spec->of_thread) return of_thread(from, spec, frame, column, err);
   if (spec->near) return alias_short(from, spec, spec->near, column, err);
   if (spec->array == AT(calls.name))
     return alias(from, spec, AT(narrow.launched.name), column, err);
@@ -312,6 +331,7 @@ bool llmprof_trace_cells(llmprof_axis *from, const llmprof_column_spec *spec,
   if (is_of_launch(from->trace, spec))
     return of_launch(from, spec, frame, column, err);
   if (spec->index) return reach(from, spec, column, err);
+  if (spec->by) return reach_by(from, spec, frame, column, err);
   if (spec->shorts && array_at(from->trace, spec->shorts))
     return alias_short(from, spec, spec->shorts, column, err);
   if (spec->shared) return share(from, spec, column, err);

@@ -28,12 +28,13 @@ typedef struct llmprof_column_spec {
   size_t index;       /* AT() the cells' numbers by row; 0: by row as they are.
                          Not for pairs */
   size_t domain;      /* AT() how many things `get` is asked of, with `index` */
+  llmprof_getter by;  /* in place of `index`: the numbers by row, which are kept
+                         as long as the trace */
   llmprof_getter get; /* without `array` */
   bool shared;        /* computed once, and kept as long as the trace */
   size_t shorts;      /* AT() them as LLMPROF_U32, where they are kept so */
   size_t near;        /* AT() them as LLMPROF_U32, where launches are near */
-  llmprof_getter of_thread; /* the same, asked of the thread that launched an
-                               operation */
+  size_t numbers;     /* AT() what `by` would say, where it is kept */
 } llmprof_column_spec;
 
 #define AT(of) offsetof(struct llmprof_trace, of)
@@ -62,7 +63,8 @@ typedef struct llmprof_axis {
   size_t first, count, all;
   const uint32_t *index;
   const llmprof_column_spec *specs;
-  const uint32_t *threads; /* of launches, by row of pairs, once asked for */
+  const uint32_t *numbers; /* of pairs, what `by` says, once it was asked: */
+  llmprof_getter by;
 } llmprof_axis;
 
 /* What a frame's column that nobody has looked at yet is of, where that is rows

@@ -95,7 +95,7 @@ static llmprof_frame *ops_frame(llmprof_trace *trace, int first_kind,
   uint32_t first = ops->first[first_kind];
   return one_axis(&(llmprof_axis){trace, LLMPROF_PART_OPS, first,
                                   ops->first[end_kind] - first, ops->count,
-                                  NULL, specs, NULL},
+                                  NULL, specs, NULL, NULL},
                   err);
 }
 
@@ -126,9 +126,9 @@ static llmprof_frame *part_frame(llmprof_trace *trace, llmprof_part part,
                                  const llmprof_column_spec *specs,
                                  llmprof_error *err) {
   if (!llmprof_trace_count(trace, part, err)) return NULL;
-  return one_axis(
-      &(llmprof_axis){trace, (int)part, 0, *count, *count, NULL, specs, NULL},
-      err);
+  return one_axis(&(llmprof_axis){trace, (int)part, 0, *count, *count, NULL,
+                                  specs, NULL, NULL},
+                  err);
 }
 
 /* What is kept becomes the frame's; another one has it read again. */
@@ -191,7 +191,7 @@ static llmprof_frame *projections_frame(llmprof_trace *trace,
   size_t count;
   if (!llmprof_trace_projections(trace, &count, err)) return NULL;
   return one_axis(&(llmprof_axis){trace, LLMPROF_PIECE_PROJECTIONS, 0, count,
-                                  count, NULL, llmprof_projection_columns,
+                                  count, NULL, llmprof_projection_columns, NULL,
                                   NULL},
                   err);
 }
@@ -254,6 +254,7 @@ static llmprof_frame *all_pairs(llmprof_trace *trace, size_t count,
                           trace->ops.count,
                           ops,
                           llmprof_pair_kernel_columns,
+                          NULL,
                           NULL};
   llmprof_axis around = {trace,
                          LLMPROF_PART_RANGES,
@@ -262,6 +263,7 @@ static llmprof_frame *all_pairs(llmprof_trace *trace, size_t count,
                          trace->ranges.count,
                          ranges,
                          llmprof_pair_range_columns,
+                         NULL,
                          NULL};
   if (owns_ops && owns_ranges && add_columns(frame, &kernels) &&
       add_columns(frame, &around))

@@ -83,12 +83,8 @@ SHAPE(dynamic_shared, dynamic_shared)
 
 /* ---- the call that launched an operation ---- */
 
-static int64_t launch_pid(const llmprof_trace *t, size_t row) {
-  return llmprof_thread_pid(t, llmprof_launch_thread(t, row));
-}
-
-static int64_t launch_tid(const llmprof_trace *t, size_t row) {
-  return llmprof_thread_tid(t, llmprof_launch_thread(t, row));
+static int64_t launch_thread(const llmprof_trace *t, size_t row) {
+  return llmprof_widen(llmprof_launch_thread(t, row));
 }
 
 static int64_t launch_time(const llmprof_trace *t, size_t row) {
@@ -175,10 +171,11 @@ static int64_t link_style(const llmprof_trace *t, size_t number) {
                                    .get = op_duration, .shared = true \
   }
 
-#define LAUNCH_THREAD(name, of)                                               \
+#define BY_LAUNCH(name, getter)                                               \
   {                                                                           \
-    name, NULL, LLMPROF_U32, .needs = NEEDS_ATTRIBUTION, .get = launch_##of,  \
-                             .of_thread = llmprof_thread_##of, .shared = true \
+    name, NULL, LLMPROF_U32, .needs = NEEDS_ATTRIBUTION, .by = launch_thread, \
+                             .numbers = AT(narrow.launched.thread),           \
+                             .domain = AT(thread_ids.count), .get = getter    \
   }
 
 #define OPERATION_COLUMNS                                                   \
@@ -223,7 +220,8 @@ static int64_t link_style(const llmprof_trace *t, size_t number) {
        .get = launch_total},                                                \
       {"delay", "ns", LLMPROF_I64, .needs = NEEDS_ATTRIBUTION,              \
        .get = launch_delay},                                                \
-      LAUNCH_THREAD("launch_pid", pid), LAUNCH_THREAD("launch_tid", tid),   \
+      BY_LAUNCH("launch_pid", llmprof_thread_pid),                          \
+      BY_LAUNCH("launch_tid", llmprof_thread_tid),                          \
       OF_LINK("range", LLMPROF_U32, link_range),                            \
       OF_LINK("tag", LLMPROF_STRING_ID, link_tag)
 
@@ -260,7 +258,8 @@ const llmprof_column_spec llmprof_kernel_columns[] = {
 #define PAIR_KERNEL_COLUMNS                                                  \
   {"kernel", NULL, LLMPROF_U32, .get = llmprof_row_number},                  \
       {"name", NULL, LLMPROF_STRING_ID, .array = AT(ops.name)}, OP_DURATION, \
-      LAUNCH_THREAD("pid", pid), LAUNCH_THREAD("tid", tid)
+      BY_LAUNCH("pid", llmprof_thread_pid),                                  \
+      BY_LAUNCH("tid", llmprof_thread_tid)
 
 const llmprof_column_spec llmprof_pair_kernel_columns[] = {
     PAIR_KERNEL_COLUMNS,
