@@ -1,11 +1,17 @@
 -- vLLM's server twice, one that prefills and one that decodes, as the guide of its
 -- NixlConnector has them, with the proxy of that guide before them: a file of vLLM's
 -- repository, tests/v1/kv_connector/nixl_integration/toy_proxy_server.py. One capture of both.
+-- Both may be on one GPU, and another connector may carry the cache.
 local json = require "llmprof.json"
 local recipe = require "llmprof.recipe"
 local serving = require "llmprof.serving"
 
 local KV = json.encode { kv_connector = "NixlConnector", kv_role = "kv_both" }
+
+
+local function append(argv, words)
+  return table.move(words, 1, #words, #argv + 1, argv)
+end
 
 
 -- One of the two; side: where their connectors meet.
@@ -14,8 +20,9 @@ local function engine(cfg, role, side)
   local argv = { "env", "CUDA_VISIBLE_DEVICES=" .. server[role .. "_gpus"],
     "VLLM_NIXL_SIDE_CHANNEL_PORT=" .. side, server.program, "serve", cfg.model.path,
     "--host", "127.0.0.1", "--port", tostring(server[role .. "_port"]),
-    "--profiler-config.profiler", "cuda", "--kv-transfer-config", KV }
-  return table.move(server.args, 1, #server.args, #argv + 1, argv)
+    "--profiler-config.profiler", "cuda" }
+  if server.kv_transfer ~= "" then append(argv, { "--kv-transfer-config", server.kv_transfer }) end
+  return append(append(argv, server.args), server[role .. "_args"])
 end
 
 
@@ -31,6 +38,10 @@ return serving.recipe {
 
   options = serving.pair_options {
     ["server.proxy"] = { "Path of toy_proxy_server.py", "", runs = true },
+    ["server.kv_transfer"] = { "--kv-transfer-config of both; empty where their arguments say it",
+      KV },
+    ["server.prefill_args"] = { "More arguments for the one that prefills", {}, runs = true },
+    ["server.decode_args"] = { "The same for the one that decodes", {}, runs = true },
   },
 
   also = function(cfg) return { engine(cfg, "prefill", 5600), engine(cfg, "decode", 5601) } end,

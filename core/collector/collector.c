@@ -41,8 +41,10 @@ int EXPORT InitializeInjection(void);
 int EXPORT InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table);
 int EXPORT InitializeInjectionNvtxExtension(void *info);
 
-#define FINISH_S 10.0 /* the longest that an exit waits for the writer */
-#define SIGNAL_S 2.0  /* the longest that a signal does */
+#define FINISH_S       10.0 /* the longest that an exit waits for the writer */
+#define SIGNAL_S       2.0  /* the longest that a signal does */
+#define TICK_NS        10000000
+#define TICKS_PER_CALL 25 /* between two tries to reach llmprof */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* beginning */
 static enum {
@@ -127,13 +129,35 @@ static void in_child(void) {
   state = FRESH;
 }
 
-/* ---- units by time ---- */
+/* ---- the socket ---- */
+
+static bool greet(void) {
+  const char *socket = getenv("LLMPROF_COLLECTOR_SOCKET");
+  if (!socket || !*socket) return true;
+  if (!control_open(socket)) return false;
+  control_say("hello pid=%d spool=%s", (int)getpid(), writer_path());
+  return true;
+}
+
+/* Whoever opens windows may come, and come back, later. */
+static void connect_control(void) {
+  if (!greet() && the_plan.by != UNIT_BY_SOCKET)
+    diagnose(SPOOL_WARNING, "socket", "no connection to llmprof: %s",
+             strerror(errno));
+}
+
+static void connect_again(void) {
+  if (the_plan.by == UNIT_BY_SOCKET && !control_connected()) (void)greet();
+}
+
+/* ---- units that tick ---- */
 
 static void *tick(void *unused) {
   (void)unused;
-  while (!atomic_load(&ended) && !wake_is_over()) {
-    nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+  for (unsigned round = 1; !atomic_load(&ended) && !wake_is_over(); round++) {
+    nanosleep(&(struct timespec){.tv_nsec = TICK_NS}, NULL);
     units_tick();
+    if (round % TICKS_PER_CALL == 0) connect_again();
   }
   return NULL;
 }
@@ -141,13 +165,13 @@ static void *tick(void *unused) {
 static void start_ticking(void) {
   pthread_t thread;
   sigset_t all, before;
-  if (the_plan.by != UNIT_BY_TIME) return;
+  if (!plan_ticks()) return;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   if (pthread_create(&thread, NULL, tick, NULL) == 0)
     pthread_detach(thread);
   else
-    diagnose(SPOOL_ERROR, "memory", "no thread for units by time");
+    diagnose(SPOOL_ERROR, "memory", "no thread for units that tick");
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -164,16 +188,6 @@ static void read_plan(void) {
     diagnose(SPOOL_ERROR, "plan", "the plan cannot be read: %s",
              strerror(errno));
   memory_limit(the_plan.memory);
-}
-
-static void connect_control(void) {
-  const char *socket = getenv("LLMPROF_COLLECTOR_SOCKET");
-  if (!socket || !*socket) return;
-  if (control_open(socket))
-    control_say("hello pid=%d spool=%s", (int)getpid(), writer_path());
-  else
-    diagnose(SPOOL_WARNING, "socket", "no connection to llmprof: %s",
-             strerror(errno));
 }
 
 static void register_once(void) {

@@ -16,6 +16,7 @@
 
 static atomic_int connection = -1;
 static atomic_bool may_go;
+static atomic_int wish;
 static char line[16384];
 static size_t line_used;
 static bool line_too_long;
@@ -42,6 +43,14 @@ bool control_open(const char *path) {
 void control_close(void) {
   int s = atomic_exchange(&connection, -1);
   if (s >= 0) close(s);
+}
+
+bool control_connected(void) {
+  return atomic_load(&connection) >= 0;
+}
+
+control_wish control_wished(void) {
+  return (control_wish)atomic_exchange(&wish, WISH_NONE);
 }
 
 void control_say(const char *format, ...) {
@@ -80,6 +89,10 @@ static control_word take_line(char *text) {
     atomic_store(&may_go, true);
   else if (strcmp(text, "stop") == 0)
     return CONTROL_STOP;
+  else if (strcmp(text, "begin") == 0)
+    atomic_store(&wish, WISH_BEGIN);
+  else if (strcmp(text, "end") == 0)
+    atomic_store(&wish, WISH_END);
   else if (!plan_line(text, &why))
     diagnose(SPOOL_WARNING, "plan", "from the socket: expected %s", why);
   return CONTROL_NONE;
@@ -120,5 +133,6 @@ control_word control_poll(void) {
 
 void control_forget(void) {
   control_close();
+  atomic_store(&wish, WISH_NONE);
   line_used = 0;
 }

@@ -12,6 +12,18 @@ void control_close(void);
 /* A line, its newline left out. Any thread. */
 __attribute__((format(printf, 1, 2))) void control_say(const char *format, ...);
 
+/* Is somebody there? */
+bool control_connected(void);
+
+/* What was asked for of units last, once: whether one is to `begin` or to
+ * `end`. */
+typedef enum control_wish {
+  WISH_NONE,
+  WISH_BEGIN,
+  WISH_END,
+} control_wish;
+control_wish control_wished(void);
+
 /* Say `pause` and wait for `go`, for as long as the plan allows. */
 void control_pause(void);
 
@@ -22,7 +34,7 @@ typedef enum control_word {
   CONTROL_STOP,
 } control_word;
 
-/* Take what has come: lines of the plan, `go`, `stop`. */
+/* Take what has come: lines of the plan, `go`, `begin`, `end`, `stop`. */
 control_word control_poll(void);
 
 void control_forget(void);

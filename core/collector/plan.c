@@ -143,13 +143,14 @@ static const char *set_graphs(const char *value) {
 }
 
 static const char *set_by(const char *value) {
-  static const char *const words[] = {"process", "range", "profiler", "time"};
+  static const char *const words[] = {"process", "range", "profiler", "time",
+                                      "socket"};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (strcmp(value, words[i]) == 0) {
       the_plan.by = (unit_by)i;
       return NULL;
     }
-  return "process, range, profiler or time";
+  return "process, range, profiler, time or socket";
 }
 
 static const char *set_range(const char *value) {
@@ -390,4 +391,8 @@ bool plan_read(const char *path, void (*complain)(unsigned, const char *)) {
   }
   free(text);
   return true;
+}
+
+bool plan_ticks(void) {
+  return the_plan.by == UNIT_BY_TIME || the_plan.by == UNIT_BY_SOCKET;
 }

@@ -20,6 +20,7 @@ typedef enum unit_by {
   UNIT_BY_RANGE,
   UNIT_BY_PROFILER,
   UNIT_BY_TIME,
+  UNIT_BY_SOCKET, /* `begin` and `end` of whoever listens */
 } unit_by;
 
 typedef enum plan_step {
@@ -99,6 +100,9 @@ bool plan_line(char *line, const char **why);
 
 /* The lines of a file; complain(line number, why) for each bad one. */
 bool plan_read(const char *path, void (*complain)(unsigned, const char *));
+
+/* Do units begin and end while nothing happens in the program? */
+bool plan_ticks(void);
 
 /* Is this a range of that name, in which '*' stands for any text? domain "":
  * the default one. */

@@ -234,7 +234,17 @@ void units_profiler(bool started) {
     if (!started) last_unit();
 }
 
+/* One that nobody is left to end, ends. */
+static void as_wished(void) {
+  control_wish wish = control_wished();
+  if (wish == WISH_BEGIN)
+    next_unit();
+  else if (wish == WISH_END || !control_connected())
+    if (atomic_load(&open)) last_unit();
+}
+
 void units_tick(void) {
+  if (the_plan.by == UNIT_BY_SOCKET) as_wished();
   if (the_plan.by != UNIT_BY_TIME || !atomic_load(&open)) return;
   if ((double)(clock_now() - opened_at) / 1e9 >= the_plan.unit_seconds)
     next_unit();

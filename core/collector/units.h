@@ -24,7 +24,7 @@ void units_pop(const plan_range *range);
 /* cudaProfilerStart and Stop. */
 void units_profiler(bool started);
 
-/* Time passes; called by the writer. */
+/* Time passes, where the plan's units tick. */
 void units_tick(void);
 
 /* The process ends: the last unit does, too. */

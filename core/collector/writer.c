@@ -169,9 +169,9 @@ static void watch(void) {
   control_say("stalled");
 }
 
-/* Our threads: this one, and those of samples and units by time. */
+/* Our threads: this one, and those of samples and of units that tick. */
 static long own_threads(void) {
-  return 1 + (long)samples_threads() + (the_plan.by == UNIT_BY_TIME);
+  return 1 + (long)samples_threads() + plan_ticks();
 }
 
 /* The first thread is gone and only we are left: the process would end but

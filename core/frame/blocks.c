@@ -1,5 +1,6 @@
 #include "frame/blocks.h"
 
+#include "base/crew.h"
 #include "frame/cells.h"
 #include "llmprof/alloc.h"
 #include "llmprof/interrupt.h"
@@ -21,38 +22,75 @@ size_t llmprof_blocks_largest(const llmprof_blocks *blocks) {
 
 /* ---- where each group's values go ---- */
 
-/* Present values by group, into counts. */
-static void count_present(const llmprof_column *column, size_t rows,
-                          const uint32_t *of_row, size_t *counts) {
+enum {
+  PART = 1 << 18, /* rows that are worth a thread */
+  FEW = 1 << 16   /* groups that each part may count on its own */
+};
+
+/* Rows are counted and scattered in parts, each on a thread. */
+typedef struct filling {
+  llmprof_blocks *blocks;
+  const llmprof_groups *groups;
+  size_t rows, parts;
+  uint32_t *fill; /* by part and group: its values, then where the next goes */
+} filling;
+
+static uint32_t *fill_of(const filling *f, size_t part) {
+  return f->fill + part * f->groups->count;
+}
+
+/* Rows of a part by group. */
+static void count_rows(const uint32_t *of_row, size_t row, size_t end,
+                       uint32_t *counts) {
+  for (; row < end; row++) counts[of_row[row]]++;
+}
+
+/* Those with a value. */
+static void count_present(const llmprof_column *column, const uint32_t *of_row,
+                          size_t row, size_t end, uint32_t *counts) {
   int64_t cells[LLMPROF_BLOCK];
-  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
-    size_t count = llmprof_block(row, rows);
+  for (; row < end; row += LLMPROF_BLOCK) {
+    size_t count = llmprof_block(row, end);
     llmprof_cells(column, row, count, cells);
     for (size_t i = 0; i < count; i++)
       counts[of_row[row + i]] += cells[i] != LLMPROF_ABSENT;
   }
 }
 
-/* fill[g] becomes where group g's values begin, as start[g] is. */
-static void begin_blocks(llmprof_blocks *blocks, const llmprof_groups *groups,
-                         size_t rows, size_t *fill) {
-  if (blocks->count < rows)
-    count_present(blocks->column, rows, groups->of_row, fill);
+static bool count_part(void *user, size_t worker, size_t part,
+                       llmprof_error *err) {
+  (void)worker;
+  const filling *f = user;
+  const uint32_t *of_row = f->groups->of_row;
+  size_t row = llmprof_part_begin(f->rows, f->parts, part);
+  size_t end = llmprof_part_begin(f->rows, f->parts, part + 1);
+  if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
+  if (f->blocks->count < f->rows)
+    count_present(f->blocks->column, of_row, row, end, fill_of(f, part));
   else
-    for (size_t g = 0; g < groups->count; g++) fill[g] = groups->rows[g];
-  size_t sum = 0;
-  for (size_t g = 0; g < groups->count; g++) {
-    size_t here = fill[g];
-    blocks->start[g] = fill[g] = sum;
-    sum += here;
+    count_rows(of_row, row, end, fill_of(f, part));
+  return true;
+}
+
+/* Counts become places: of a group the values of the first part come first. */
+static void begin_blocks(const filling *f) {
+  uint32_t sum = 0;
+  for (size_t g = 0; g < f->groups->count; g++) {
+    f->blocks->start[g] = sum;
+    for (size_t part = 0; part < f->parts; part++) {
+      uint32_t *fill = &fill_of(f, part)[g];
+      uint32_t here = *fill;
+      *fill = sum;
+      sum += here;
+    }
   }
-  blocks->start[groups->count] = sum;
+  f->blocks->start[f->groups->count] = sum;
 }
 
 /* ---- scattering ---- */
 
 static void scatter_near(llmprof_blocks *blocks, const int64_t *cells,
-                         size_t count, const uint32_t *of_row, size_t *fill) {
+                         size_t count, const uint32_t *of_row, uint32_t *fill) {
   uint32_t *near = blocks->near;
   uint64_t low = (uint64_t)blocks->low;
   for (size_t i = 0; i < count; i++) {
@@ -62,25 +100,39 @@ static void scatter_near(llmprof_blocks *blocks, const int64_t *cells,
 }
 
 static void scatter_cells(llmprof_blocks *blocks, const int64_t *cells,
-                          size_t count, const uint32_t *of_row, size_t *fill) {
+                          size_t count, const uint32_t *of_row,
+                          uint32_t *fill) {
   for (size_t i = 0; i < count; i++) {
     if (cells[i] != LLMPROF_ABSENT) blocks->cells[fill[of_row[i]]++] = cells[i];
   }
 }
 
-static bool scatter(llmprof_blocks *blocks, size_t rows,
-                    const llmprof_groups *groups, size_t *fill,
-                    llmprof_error *err) {
+static bool scatter_part(void *user, size_t worker, size_t part,
+                         llmprof_error *err) {
+  (void)worker;
+  const filling *f = user;
   int64_t cells[LLMPROF_BLOCK];
-  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
-    size_t count = llmprof_block(row, rows);
-    llmprof_cells(blocks->column, row, count, cells);
-    if (blocks->near)
-      scatter_near(blocks, cells, count, groups->of_row + row, fill);
+  uint32_t *fill = fill_of(f, part);
+  size_t end = llmprof_part_begin(f->rows, f->parts, part + 1);
+  for (size_t row = llmprof_part_begin(f->rows, f->parts, part); row < end;
+       row += LLMPROF_BLOCK) {
+    size_t count = llmprof_block(row, end);
+    llmprof_cells(f->blocks->column, row, count, cells);
+    if (f->blocks->near)
+      scatter_near(f->blocks, cells, count, f->groups->of_row + row, fill);
     else
-      scatter_cells(blocks, cells, count, groups->of_row + row, fill);
+      scatter_cells(f->blocks, cells, count, f->groups->of_row + row, fill);
     if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
   }
+  return true;
+}
+
+/* Of all rows on one thread it is known how many each group has. */
+static bool count_values(filling *f, llmprof_error *err) {
+  llmprof_crew crew = {.parts = f->parts, .work = count_part, .user = f};
+  if (f->parts > 1 || f->blocks->count < f->rows)
+    return llmprof_crew_run(&crew, f->parts, err);
+  for (size_t g = 0; g < f->groups->count; g++) f->fill[g] = f->groups->rows[g];
   return true;
 }
 
@@ -98,11 +150,18 @@ static bool allocate(llmprof_blocks *blocks) {
 
 static bool fill_blocks(llmprof_blocks *blocks, size_t rows,
                         const llmprof_groups *groups, llmprof_error *err) {
-  size_t *fill = llmprof_zalloc(groups->count, sizeof *fill);
-  if (!fill) return llmprof_fail_nomem(err);
-  begin_blocks(blocks, groups, rows, fill);
-  bool ok = scatter(blocks, rows, groups, fill, err);
-  llmprof_free(fill);
+  size_t parts = groups->count <= FEW ? llmprof_crew_size(rows / PART) : 1;
+  filling f = {
+      .blocks = blocks, .groups = groups, .rows = rows, .parts = parts};
+  f.fill = llmprof_zalloc(parts * groups->count, sizeof *f.fill);
+  if (!f.fill) return llmprof_fail_nomem(err);
+  llmprof_crew crew = {.parts = parts, .work = scatter_part, .user = &f};
+  bool ok = count_values(&f, err);
+  if (ok) {
+    begin_blocks(&f);
+    ok = llmprof_crew_run(&crew, parts, err);
+  }
+  llmprof_free(f.fill);
   return ok;
 }
 

@@ -28,6 +28,14 @@ static inline size_t llmprof_block(size_t row, size_t rows) {
   return rows - row < LLMPROF_BLOCK ? rows - row : LLMPROF_BLOCK;
 }
 
+/* Where a part of `parts` of the rows begins: at a block. */
+static inline size_t llmprof_part_begin(size_t rows, size_t parts,
+                                        size_t part) {
+  size_t blocks = (rows + LLMPROF_BLOCK - 1) / LLMPROF_BLOCK;
+  size_t row = blocks * part / parts * LLMPROF_BLOCK;
+  return row < rows ? row : rows;
+}
+
 /* The lowest and highest present cell of a column, and how many are absent;
  * without a present one low > high. */
 typedef struct llmprof_cell_span {
@@ -56,6 +64,12 @@ void llmprof_frame_share_facts(llmprof_frame *frame, size_t column,
 
 /* Say that the data of a column with an index has so many items. */
 void llmprof_frame_set_items(llmprof_frame *frame, size_t column, size_t items);
+
+/* What a column's loader is going to be given, where that is `load` and has not
+ * run yet; else NULL. A stretch of another frame's rows has its loader, which
+ * is for rows of which these begin at *first. */
+void *llmprof_frame_pending(const llmprof_frame *frame, size_t column,
+                            llmprof_column_loader load, size_t *first);
 
 /* Keep the groups' numbers by row, which become the frame's also on failure,
  * for whoever asks for the same keys next; and take them, NULL where there are

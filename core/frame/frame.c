@@ -195,6 +195,19 @@ void llmprof_frame_set_items(llmprof_frame *frame, size_t column,
   frame->slots[column].items = items;
 }
 
+void *llmprof_frame_pending(const llmprof_frame *frame, size_t column,
+                            llmprof_column_loader load, size_t *first) {
+  const slot *s = &frame->slots[column];
+  *first = 0;
+  while (s->load && s->below && !frame->view_rows) {
+    *first += frame->view_first;
+    column = llmprof_frame_find(s->below, s->column.name);
+    frame = s->below;
+    s = &frame->slots[column];
+  }
+  return s->load == load ? s->user : NULL;
+}
+
 /* Note where the cells of a block fall; false once there are too many runs. */
 static bool count_falls(llmprof_cell_facts *facts, const int64_t *cells,
                         size_t count, int64_t before, size_t row) {

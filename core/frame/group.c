@@ -21,13 +21,6 @@ static size_t parts_of(size_t rows, size_t slots) {
   return slots <= DENSE ? llmprof_crew_size(rows / PART) : 1;
 }
 
-/* Where a part begins: at a block. */
-static size_t part_begin(size_t rows, size_t parts, size_t part) {
-  size_t blocks = (rows + LLMPROF_BLOCK - 1) / LLMPROF_BLOCK;
-  size_t row = blocks * part / parts * LLMPROF_BLOCK;
-  return row < rows ? row : rows;
-}
-
 /* ---- groups ---- */
 
 void llmprof_groups_free(llmprof_groups *groups) {
@@ -41,7 +34,7 @@ void llmprof_groups_free(llmprof_groups *groups) {
  * that is more than pays. */
 static size_t dense_slots(size_t groups, llmprof_cell_span s, size_t rows,
                           size_t *width) {
-  uint64_t most = DENSE + rows / 4;
+  uint64_t most = DENSE + 2 * rows;
   uint64_t values = s.low > s.high ? 0 : (uint64_t)s.high - (uint64_t)s.low + 1;
   *width = (size_t)values + 1;
   if (values >= most || groups > most / *width) return 0;
@@ -105,10 +98,10 @@ static bool number_part(void *user, size_t worker, size_t part,
                         llmprof_error *err) {
   (void)worker;
   const dense *d = user;
-  size_t end = part_begin(d->rows, d->parts, part + 1);
+  size_t end = llmprof_part_begin(d->rows, d->parts, part + 1);
   uint32_t made = 0, *next = d->next + part * d->slots;
   const uint32_t *bare = d->first && lies_bare(d->key) ? d->key->data : NULL;
-  for (size_t row = part_begin(d->rows, d->parts, part); row < end;
+  for (size_t row = llmprof_part_begin(d->rows, d->parts, part); row < end;
        row += LLMPROF_BLOCK) {
     int64_t cells[LLMPROF_BLOCK];
     size_t count = llmprof_block(row, end);
@@ -150,8 +143,9 @@ static bool renumber_part(void *user, size_t worker, size_t part,
   (void)err;
   const dense *d = user;
   const uint32_t *of_all = d->of_all + (part + 1) * d->slots;
-  size_t end = part_begin(d->rows, d->parts, part + 2);
-  for (size_t row = part_begin(d->rows, d->parts, part + 1); row < end; row++)
+  size_t end = llmprof_part_begin(d->rows, d->parts, part + 2);
+  for (size_t row = llmprof_part_begin(d->rows, d->parts, part + 1); row < end;
+       row++)
     d->of_row[row] = of_all[d->of_row[row]];
   return true;
 }
@@ -363,8 +357,9 @@ static bool count_part(void *user, size_t worker, size_t part,
   const counting *c = user;
   uint32_t *first_row = c->first_row + part * c->groups;
   uint32_t *counts = c->counts + part * c->groups;
-  size_t end = part_begin(c->rows, c->parts, part + 1);
-  for (size_t row = part_begin(c->rows, c->parts, part); row < end; row++) {
+  size_t end = llmprof_part_begin(c->rows, c->parts, part + 1);
+  for (size_t row = llmprof_part_begin(c->rows, c->parts, part); row < end;
+       row++) {
     uint32_t group = c->of_row[row];
     if (!counts[group]++) first_row[group] = (uint32_t)row;
   }
@@ -397,18 +392,37 @@ static bool count_groups(llmprof_groups *groups, size_t rows,
   return true;
 }
 
+/* Numbered by row, and how many there are; not which rows they have. */
+static bool number_rows(llmprof_groups *groups, llmprof_frame *frame,
+                        const size_t *keys, size_t key_count, bool *first,
+                        llmprof_error *err) {
+  size_t rows = llmprof_frame_rows(frame);
+  *groups = (llmprof_groups){.count = rows > 0};
+  groups->of_row = llmprof_alloc(rows, sizeof *groups->of_row);
+  bool ok = groups->of_row || llmprof_fail_nomem(err);
+  for (size_t k = 0; ok && k < key_count; k++)
+    ok = refine(groups, frame, keys[k], first, err);
+  return ok;
+}
+
 bool llmprof_groups_make(llmprof_groups *groups, llmprof_frame *frame,
                          const size_t *keys, size_t key_count,
                          llmprof_error *err) {
   size_t rows = llmprof_frame_rows(frame);
   bool first = true;
-  *groups = (llmprof_groups){.count = rows > 0};
-  groups->of_row = llmprof_alloc(rows, sizeof *groups->of_row);
-  bool ok = groups->of_row || llmprof_fail_nomem(err);
-  for (size_t k = 0; ok && k < key_count; k++)
-    ok = refine(groups, frame, keys[k], &first, err);
+  bool ok = number_rows(groups, frame, keys, key_count, &first, err);
   if (ok) number_none(groups, rows, &first);
   ok = ok && count_groups(groups, rows, err);
   if (!ok) llmprof_groups_free(groups);
+  return ok;
+}
+
+bool llmprof_groups_count(llmprof_frame *frame, const size_t *keys,
+                          size_t key_count, size_t *count, llmprof_error *err) {
+  llmprof_groups groups;
+  bool first = true;
+  bool ok = number_rows(&groups, frame, keys, key_count, &first, err);
+  *count = groups.count;
+  llmprof_groups_free(&groups);
   return ok;
 }

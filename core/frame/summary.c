@@ -8,6 +8,7 @@
 #include "frame/cells.h"
 #include "frame/select.h"
 #include "frame/sort.h"
+#include "frame/summary.h"
 #include "llmprof/alloc.h"
 #include "llmprof/interrupt.h"
 
@@ -186,7 +187,8 @@ static bool summarize_near(const llmprof_blocks *b, const uint32_t *values,
 /* ---- a group ---- */
 
 enum {
-  EACH = 1 << 16 /* values that are worth a part of the work */
+  EACH = 1 << 16, /* values that are worth a part of the work */
+  TOGETHER = 64   /* summaries that are handed on at a time */
 };
 
 /* What is wanted of each group. */
@@ -197,7 +199,8 @@ typedef struct task {
   size_t largest, workers, parts;
   int64_t *scratch; /* by worker, room to sort the largest group; NULL where
                        nothing is sorted */
-  llmprof_summary *summaries;
+  llmprof_summaries_taker take;
+  void *user;
 } task;
 
 static void percentiles(const numbers *v, const task *t,
@@ -235,16 +238,37 @@ static bool wide_group(const task *t, size_t first, size_t count, void *scratch,
   return true;
 }
 
+/* Nothing to add up, nothing to select. */
+static void single_value(const task *t, size_t first,
+                         llmprof_summary *summary) {
+  const llmprof_blocks *b = &t->blocks;
+  numbers v = {.near = b->near ? b->near + first : NULL,
+               .low = b->low,
+               .cells = b->near ? NULL : b->cells + first,
+               .count = 1,
+               .real = b->column->type == LLMPROF_F64};
+  double value = value_at(&v, 0);
+  *summary = (llmprof_summary){.count = 1, .mean = value, .median = value};
+  if (v.real)
+    summary->real_total = summary->real_min = summary->real_max = value;
+  else
+    summary->total = summary->min = summary->max = cell_at(&v, 0);
+  percentiles(&v, t, summary);
+}
+
 static bool fail_range(const llmprof_column *column, llmprof_error *err) {
   return llmprof_fail(err, LLMPROF_RANGE, "total of column '%s' is too large",
                       column->name);
 }
 
 static bool summarize_group(const task *t, size_t group, void *scratch,
-                            llmprof_error *err) {
-  llmprof_summary *summary = &t->summaries[group];
+                            llmprof_summary *summary, llmprof_error *err) {
   size_t first = t->blocks.start[group];
   size_t count = llmprof_blocks_size(&t->blocks, group);
+  if (count == 1) {
+    single_value(t, first, summary);
+    return true;
+  }
   *summary = (llmprof_summary){.count = count};
   if (!count) return true;
   bool ok = t->blocks.near ? near_group(t, first, count, scratch, summary)
@@ -289,28 +313,48 @@ static bool summarize_part(void *user, size_t worker, size_t part,
   int64_t *scratch = t->scratch ? t->scratch + worker * t->largest : NULL;
   size_t end = part + 1 < t->parts ? group_from(&t->blocks, (part + 1) * EACH)
                                    : t->blocks.groups;
-  for (size_t g = group_from(&t->blocks, part * EACH); g < end; g++) {
+  llmprof_summary some[TOGETHER];
+  for (size_t g = group_from(&t->blocks, part * EACH), count; g < end;
+       g += count) {
+    count = end - g < TOGETHER ? end - g : TOGETHER;
     if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
-    if (!summarize_group(t, g, scratch, err)) return false;
+    for (size_t i = 0; i < count; i++)
+      if (!summarize_group(t, g + i, scratch, &some[i], err)) return false;
+    t->take(t->user, g, some, count);
   }
   return true;
+}
+
+bool llmprof_summarize_each(llmprof_frame *frame, size_t number,
+                            const llmprof_groups *groups, const double *wanted,
+                            size_t wanted_count, llmprof_summaries_taker take,
+                            void *user, llmprof_error *err) {
+  size_t parts = llmprof_frame_rows(frame) / EACH + 1;
+  task t = {.wanted = wanted,
+            .wanted_count = wanted_count,
+            .workers = llmprof_crew_size(parts),
+            .parts = parts,
+            .take = take,
+            .user = user};
+  llmprof_crew crew = {.parts = parts, .work = summarize_part, .user = &t};
+  bool ok = task_init(&t, frame, number, groups, wanted_count > 0, err) &&
+            llmprof_crew_run(&crew, t.workers, err);
+  task_free(&t);
+  return ok;
+}
+
+static void keep(void *user, size_t first, const llmprof_summary *summaries,
+                 size_t count) {
+  llmprof_summary *all = user;
+  memcpy(all + first, summaries, count * sizeof *all);
 }
 
 bool llmprof_summarize(llmprof_frame *frame, size_t number,
                        const llmprof_groups *groups, const double *wanted,
                        size_t wanted_count, llmprof_summary *summaries,
                        llmprof_error *err) {
-  size_t parts = llmprof_frame_rows(frame) / EACH + 1;
-  task t = {.wanted = wanted,
-            .wanted_count = wanted_count,
-            .workers = llmprof_crew_size(parts),
-            .parts = parts,
-            .summaries = summaries};
-  llmprof_crew crew = {.parts = parts, .work = summarize_part, .user = &t};
-  bool ok = task_init(&t, frame, number, groups, wanted_count > 0, err) &&
-            llmprof_crew_run(&crew, t.workers, err);
-  task_free(&t);
-  return ok;
+  return llmprof_summarize_each(frame, number, groups, wanted, wanted_count,
+                                keep, summaries, err);
 }
 
 /* ---- totals alone ---- */
@@ -330,6 +374,68 @@ static bool add_totals(llmprof_summary *summaries, const int64_t *cells,
   return fits;
 }
 
+enum {
+  PART = 1 << 18, /* rows that are worth a thread */
+  FEW = 1 << 12   /* groups that each part may sum up on its own */
+};
+
+typedef struct totalling {
+  const llmprof_column *column;
+  const llmprof_groups *groups;
+  size_t rows, parts;
+  llmprof_summary *summaries; /* by part and group */
+} totalling;
+
+static bool total_part(void *user, size_t worker, size_t part,
+                       llmprof_error *err) {
+  (void)worker;
+  const totalling *t = user;
+  llmprof_summary *summaries = t->summaries + part * t->groups->count;
+  size_t end = llmprof_part_begin(t->rows, t->parts, part + 1);
+  for (size_t row = llmprof_part_begin(t->rows, t->parts, part); row < end;
+       row += LLMPROF_BLOCK) {
+    int64_t cells[LLMPROF_BLOCK];
+    size_t count = llmprof_block(row, end);
+    llmprof_cells(t->column, row, count, cells);
+    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
+    if (!add_totals(summaries, cells, count, t->groups->of_row + row))
+      return fail_range(t->column, err);
+  }
+  return true;
+}
+
+static void add_total(llmprof_summary *to, const llmprof_summary *more) {
+  if (!more->count) return;
+  if (!to->count || more->min < to->min) to->min = more->min;
+  if (!to->count || more->max > to->max) to->max = more->max;
+  to->count += more->count;
+  to->total += more->total;
+}
+
+/* The first part's become those of all. */
+static void join_totals(const totalling *t, llmprof_summary *summaries) {
+  size_t groups = t->groups->count;
+  for (size_t g = 0; g < groups; g++) {
+    summaries[g] = t->summaries[g];
+    for (size_t part = 1; part < t->parts; part++)
+      add_total(&summaries[g], &t->summaries[part * groups + g]);
+  }
+}
+
+/* In parts where no sum can leave 64 bits, whatever the order. */
+static bool totals_fit(llmprof_frame *frame, size_t number, size_t rows,
+                       bool *fit, llmprof_error *err) {
+  llmprof_cell_span s;
+  if (!llmprof_frame_bounds(frame, number, &s, err)) return false;
+  int64_t most = rows ? INT64_MAX / (int64_t)rows : 0;
+  *fit = s.low > s.high || (s.low >= -most && s.high <= most);
+  return true;
+}
+
+static size_t parts_of_totals(size_t rows, size_t groups, bool fit) {
+  return fit && groups <= FEW ? llmprof_crew_size(rows / PART) : 1;
+}
+
 bool llmprof_totals(llmprof_frame *frame, size_t number,
                     const llmprof_groups *groups, llmprof_summary *summaries,
                     llmprof_error *err) {
@@ -337,18 +443,18 @@ bool llmprof_totals(llmprof_frame *frame, size_t number,
   if (!column) return false;
   if (column->type == LLMPROF_F64)
     return llmprof_summarize(frame, number, groups, NULL, 0, summaries, err);
-  size_t rows = llmprof_frame_rows(frame);
-  for (size_t g = 0; g < groups->count; g++)
-    summaries[g] = (llmprof_summary){0};
-  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
-    int64_t cells[LLMPROF_BLOCK];
-    size_t count = llmprof_block(row, rows);
-    llmprof_cells(column, row, count, cells);
-    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
-    if (!add_totals(summaries, cells, count, groups->of_row + row))
-      return fail_range(column, err);
-  }
-  return true;
+  totalling t = {
+      .column = column, .groups = groups, .rows = llmprof_frame_rows(frame)};
+  bool fit = false;
+  if (!totals_fit(frame, number, t.rows, &fit, err)) return false;
+  t.parts = parts_of_totals(t.rows, groups->count, fit);
+  t.summaries = llmprof_zalloc(t.parts * groups->count, sizeof *t.summaries);
+  if (!t.summaries) return llmprof_fail_nomem(err);
+  llmprof_crew crew = {.parts = t.parts, .work = total_part, .user = &t};
+  bool ok = llmprof_crew_run(&crew, t.parts, err);
+  if (ok) join_totals(&t, summaries);
+  llmprof_free(t.summaries);
+  return ok;
 }
 
 /* ---- distinct values ---- */
@@ -401,9 +507,81 @@ static size_t distinct_of(const task *t, size_t group, uint64_t *marks) {
   return sorted_distinct(b->cells + first, count);
 }
 
-bool llmprof_distinct(llmprof_frame *frame, size_t number,
-                      const llmprof_groups *groups, size_t *distinct,
+/* ---- distinct values of few that there could be ---- */
+
+/* A mark for each group and value, by part: it is set where they meet. */
+typedef struct marking {
+  const llmprof_column *column;
+  const llmprof_groups *groups;
+  int64_t low;
+  size_t rows, parts, words; /* words: of a group */
+  uint64_t *marks;
+} marking;
+
+static bool mark_part(void *user, size_t worker, size_t part,
                       llmprof_error *err) {
+  (void)worker;
+  const marking *m = user;
+  uint64_t *marks = m->marks + part * m->groups->count * m->words;
+  size_t end = llmprof_part_begin(m->rows, m->parts, part + 1);
+  for (size_t row = llmprof_part_begin(m->rows, m->parts, part); row < end;
+       row += LLMPROF_BLOCK) {
+    int64_t cells[LLMPROF_BLOCK];
+    size_t count = llmprof_block(row, end);
+    const uint32_t *of_row = m->groups->of_row + row;
+    llmprof_cells(m->column, row, count, cells);
+    for (size_t i = 0; i < count; i++) {
+      uint64_t value = (uint64_t)cells[i] - (uint64_t)m->low;
+      if (cells[i] != LLMPROF_ABSENT)
+        marks[of_row[i] * m->words + value / MARKS] |= (uint64_t)1
+                                                       << value % MARKS;
+    }
+    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
+  }
+  return true;
+}
+
+static size_t count_marks(const marking *m, size_t group) {
+  size_t distinct = 0, words = m->groups->count * m->words;
+  for (size_t w = group * m->words; w < (group + 1) * m->words; w++) {
+    uint64_t met = 0;
+    for (size_t part = 0; part < m->parts; part++)
+      met |= m->marks[part * words + w];
+    distinct += (size_t)__builtin_popcountll(met);
+  }
+  return distinct;
+}
+
+static bool mark_all(marking *m, size_t *distinct, llmprof_error *err) {
+  size_t groups = m->groups->count;
+  m->parts = llmprof_crew_size(m->rows / PART);
+  m->marks = llmprof_zalloc(m->parts * groups * m->words, sizeof *m->marks);
+  if (!m->marks) return llmprof_fail_nomem(err);
+  llmprof_crew crew = {.parts = m->parts, .work = mark_part, .user = m};
+  bool ok = llmprof_crew_run(&crew, m->parts, err);
+  for (size_t g = 0; ok && g < groups; g++) distinct[g] = count_marks(m, g);
+  llmprof_free(m->marks);
+  return ok;
+}
+
+/* Are there few enough groups and values? */
+static bool can_mark(marking *m, llmprof_cell_span s) {
+  enum {
+    MOST = 1 << 14 /* words: 128 KiB, which stay in the second cache */
+  };
+  if (m->column->type == LLMPROF_F64) return false;
+  uint64_t words =
+      s.low > s.high ? 1 : ((uint64_t)s.high - (uint64_t)s.low) / MARKS + 1;
+  m->low = s.low;
+  m->words = (size_t)words;
+  return words <= MOST && m->groups->count <= MOST / words;
+}
+
+/* ---- distinct values of any ---- */
+
+static bool distinct_any(llmprof_frame *frame, size_t number,
+                         const llmprof_groups *groups, size_t *distinct,
+                         llmprof_error *err) {
   task t = {.workers = 1};
   bool ok = task_init(&t, frame, number, groups, true, err);
   uint64_t *marks = ok ? make_marks(&t.blocks) : NULL; /* or sort */
@@ -414,4 +592,18 @@ bool llmprof_distinct(llmprof_frame *frame, size_t number,
   llmprof_free(marks);
   task_free(&t);
   return ok;
+}
+
+bool llmprof_distinct(llmprof_frame *frame, size_t number,
+                      const llmprof_groups *groups, size_t *distinct,
+                      llmprof_error *err) {
+  marking m = {.column = llmprof_frame_column(frame, number, err),
+               .groups = groups,
+               .rows = llmprof_frame_rows(frame)};
+  llmprof_cell_span bounds;
+  if (!m.column || !llmprof_frame_bounds(frame, number, &bounds, err))
+    return false;
+  return can_mark(&m, bounds)
+             ? mark_all(&m, distinct, err)
+             : distinct_any(frame, number, groups, distinct, err);
 }

@@ -10,6 +10,10 @@
  * stores the frame into it. */
 llmprof_frame **llmprof_lua_new_frame(lua_State *L, int owner);
 
+/* Free frames that nobody refers to, where so many bytes were asked for since
+ * this was done last. */
+void llmprof_lua_collect_frames(lua_State *L, size_t asked);
+
 /* Push an empty pool of strings, to own a frame. */
 llmprof_strings *llmprof_lua_new_pool(lua_State *L);
 

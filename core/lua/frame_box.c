@@ -11,16 +11,16 @@
 /* ---- boxes ---- */
 
 /* A frame is a few bytes to the collector and millions of rows to us. */
-static void collect_frames(lua_State *L) {
-  enum {
-    OFTEN = 128 << 20
-  };
-  if (llmprof_alloc_asked(OFTEN)) lua_gc(L, LUA_GCCOLLECT);
+void llmprof_lua_collect_frames(lua_State *L, size_t asked) {
+  if (llmprof_alloc_asked(asked)) lua_gc(L, LUA_GCCOLLECT);
 }
 
 llmprof_frame **llmprof_lua_new_frame(lua_State *L, int owner) {
+  enum {
+    OFTEN = 128 << 20
+  };
   owner = lua_absindex(L, owner);
-  collect_frames(L);
+  llmprof_lua_collect_frames(L, OFTEN);
   void **box = llmprof_lua_box(L, FRAME, 2);
   lua_pushvalue(L, owner);
   lua_setiuservalue(L, -2, 1);

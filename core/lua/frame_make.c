@@ -146,7 +146,18 @@ const luaL_Reg llmprof_lua_make_methods[] = {
     {NULL, NULL},
 };
 
+/* frame.tidy(): frees the frames that nobody refers to, if they may be large.
+ * For whoever is done with many of them before others ask for memory. */
+static int frame_tidy(lua_State *L) {
+  enum {
+    SOME = 32 << 20
+  };
+  llmprof_lua_collect_frames(L, SOME);
+  return 0;
+}
+
 const luaL_Reg llmprof_lua_make_functions[] = {
     {"new", frame_new},
+    {"tidy", frame_tidy},
     {NULL, NULL},
 };

@@ -327,15 +327,12 @@ static int f_group(lua_State *L) {
 static int f_count_groups(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
-  size_t key_count;
+  size_t key_count, count;
   size_t *keys = column_list(L, frame, 2, "by", &key_count);
-  llmprof_groups groups;
   llmprof_error err;
-  if (!llmprof_groups_make(&groups, frame, keys, key_count, &err))
+  if (!llmprof_groups_count(frame, keys, key_count, &count, &err))
     return llmprof_lua_raise(L, &err);
-  lua_Integer count = (lua_Integer)groups.count;
-  llmprof_groups_free(&groups);
-  lua_pushinteger(L, count);
+  lua_pushinteger(L, (lua_Integer)count);
   return 1;
 }
 

@@ -28,6 +28,8 @@ typedef struct llmprof_column_spec {
   size_t index;       /* AT() the cells' numbers by row; 0: by row as they are.
                          Not for pairs */
   size_t domain;      /* AT() how many things `get` is asked of, with `index` */
+  llmprof_getter by;  /* in place of `index`: the numbers by row, which are kept
+                         as long as the trace */
   llmprof_getter get; /* without `array` */
   bool shared;        /* computed once, and kept as long as the trace */
 } llmprof_column_spec;
@@ -56,6 +58,11 @@ typedef struct llmprof_axis {
   const uint32_t *index;
   const llmprof_column_spec *specs;
 } llmprof_axis;
+
+/* What a frame's column that nobody has looked at yet is of, where that is rows
+ * of a trace as they are, the first of which becomes *first; else NULL. */
+const llmprof_axis *llmprof_trace_axis(const llmprof_frame *frame,
+                                       size_t column, size_t *first);
 
 /* The cells of the rows, into data, index and type of the column, once what
  * they need is loaded. What is computed for them alone is the frame's. */

@@ -27,6 +27,15 @@ static bool load_column(llmprof_frame *frame, llmprof_column *column,
                              err);
 }
 
+const llmprof_axis *llmprof_trace_axis(const llmprof_frame *frame,
+                                       size_t column, size_t *first) {
+  const llmprof_axis *of =
+      llmprof_frame_pending(frame, column, load_column, first);
+  if (!of || of->index) return NULL;
+  *first += of->first;
+  return of;
+}
+
 /* Where all frames of these rows keep what they find out about a column; NULL
  * when out of memory. */
 static llmprof_cell_facts *find_facts(const llmprof_axis *of,

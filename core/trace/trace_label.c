@@ -6,7 +6,7 @@
 #include "frame/cells.h"
 #include "llmprof/alloc.h"
 #include "llmprof/buffer.h"
-#include "trace/trace_internal.h"
+#include "trace/trace_columns.h"
 
 /* By string: what a range of that tag is called, or LLMPROF_NONE where it is
  * none of `tags`. The caller frees; NULL when out of memory. */
@@ -113,23 +113,6 @@ static size_t subject_of(const llmprof_frame *frame, subject *of) {
   return column;
 }
 
-/* By row of the frame, whose operations, or ranges, are in `rows`. */
-static bool label_rows(const llmprof_trace *trace, const llmprof_column *of,
-                       bool are_ops, const uint32_t *names, uint32_t *labels,
-                       size_t rows) {
-  const llmprof_attribution *a = &trace->attribution;
-  uint32_t *found =
-      are_ops ? label_links(trace, names) : label_ranges(trace, names);
-  if (!found) return false;
-  for (size_t row = 0; row < rows; row++) {
-    int64_t key = llmprof_cell(of, row);
-    uint32_t at = are_ops ? a->link[key] : (uint32_t)key;
-    labels[row] = at == LLMPROF_NONE ? LLMPROF_NONE : found[at];
-  }
-  llmprof_free(found);
-  return true;
-}
-
 /* By row of a frame of CPU samples; own: is the range of the sample's thread.
  */
 static bool label_samples(const llmprof_trace *trace, const llmprof_column *of,
@@ -162,59 +145,143 @@ static bool add_own(llmprof_frame *frame, const char *name,
   return ok;
 }
 
+/* What becomes the columns of a label: by item its text and its range, and the
+ * items of rows. Without an index of ranges these are by row. */
+typedef struct labelled {
+  const uint32_t *texts, *ranges;
+  const uint32_t *of_texts, *of_ranges;
+  size_t items;
+} labelled;
+
 /* Both columns or, when out of memory, perhaps the first. */
 static bool add_label(llmprof_frame *frame, const char *name, const char *range,
-                      const uint32_t *tags, size_t items,
-                      const uint32_t *labels) {
-  llmprof_column tag = {
-      .name = name, .type = LLMPROF_STRING_ID, .data = tags, .index = labels};
-  llmprof_column row = {.name = range, .type = LLMPROF_U32, .data = labels};
-  if (!llmprof_frame_add(frame, &tag, NULL, NULL)) return false;
-  llmprof_frame_set_items(frame, llmprof_frame_columns(frame) - 1, items);
-  return llmprof_frame_add(frame, &row, NULL, NULL);
+                      const labelled *l) {
+  llmprof_column text = {.name = name,
+                         .type = LLMPROF_STRING_ID,
+                         .data = l->texts,
+                         .index = l->of_texts};
+  llmprof_column row = {.name = range,
+                        .type = LLMPROF_U32,
+                        .data = l->ranges,
+                        .index = l->of_ranges};
+  if (!llmprof_frame_add(frame, &text, NULL, NULL)) return false;
+  llmprof_frame_set_items(frame, llmprof_frame_columns(frame) - 1, l->items);
+  if (!llmprof_frame_add(frame, &row, NULL, NULL)) return false;
+  if (l->of_ranges)
+    llmprof_frame_set_items(frame, llmprof_frame_columns(frame) - 1, l->items);
+  return true;
 }
 
-/* By range, what is in it is called. Owned by the frame; NULL when out of
- * memory. */
+/* Room for `count` labels, owned by the frame; NULL when out of memory. */
+static uint32_t *new_labels(llmprof_frame *frame, size_t count) {
+  uint32_t *made = llmprof_alloc(count, sizeof *made);
+  return made && llmprof_frame_own(frame, made) ? made : NULL;
+}
+
+static uint32_t text_of(const llmprof_trace *trace, const uint32_t *names,
+                        uint32_t range) {
+  return is_named(trace, names, range) ? names[trace->ranges.tag[range]]
+                                       : trace->ranges.tag[range];
+}
+
+/* ---- operations: what is so of their links ---- */
+
+/* By row of the frame, the link of its operation; NULL on failure. Of a frame
+ * that has operations as the trace has them it is the trace's. */
+static const uint32_t *links_of(const llmprof_trace *trace,
+                                llmprof_frame *frame, size_t column,
+                                llmprof_error *err) {
+  const uint32_t *link = trace->attribution.link;
+  size_t first;
+  if (llmprof_trace_axis(frame, column, &first)) return link + first;
+  const llmprof_column *op = llmprof_frame_column(frame, column, err);
+  if (!op) return NULL;
+  uint32_t *made = new_labels(frame, llmprof_frame_rows(frame));
+  if (!made) return llmprof_fail_nomem(err), NULL;
+  for (size_t row = 0; row < llmprof_frame_rows(frame); row++) {
+    int64_t cell = llmprof_cell(op, row);
+    made[row] = cell == LLMPROF_ABSENT ? LLMPROF_NONE : link[cell];
+  }
+  return made;
+}
+
+static bool label_ops(const llmprof_trace *trace, llmprof_frame *frame,
+                      size_t column, const uint32_t *names, labelled *l,
+                      llmprof_error *err) {
+  l->items = trace->attribution.link_count;
+  uint32_t *ranges = label_links(trace, names);
+  if (!ranges || !llmprof_frame_own(frame, ranges))
+    return llmprof_fail_nomem(err);
+  uint32_t *texts = new_labels(frame, l->items);
+  if (!texts) return llmprof_fail_nomem(err);
+  for (size_t i = 0; i < l->items; i++)
+    texts[i] = ranges[i] == LLMPROF_NONE ? LLMPROF_NO_STRING
+                                         : text_of(trace, names, ranges[i]);
+  l->texts = texts;
+  l->ranges = ranges;
+  l->of_texts = l->of_ranges = links_of(trace, frame, column, err);
+  return l->of_texts != NULL;
+}
+
+/* ---- ranges and samples of the CPU ---- */
+
+/* By range, what is in it is called; NULL when out of memory. */
 static const uint32_t *name_ranges(const llmprof_trace *trace,
                                    llmprof_frame *frame,
                                    const uint32_t *names) {
-  size_t ranges = trace->ranges.count;
-  uint32_t *made = llmprof_alloc(ranges, sizeof *made);
-  if (!made || !llmprof_frame_own(frame, made)) return NULL;
-  for (size_t r = 0; r < ranges; r++)
-    made[r] = is_named(trace, names, (uint32_t)r) ? names[trace->ranges.tag[r]]
-                                                  : trace->ranges.tag[r];
+  uint32_t *made = new_labels(frame, trace->ranges.count);
+  for (size_t r = 0; made && r < trace->ranges.count; r++)
+    made[r] = text_of(trace, names, (uint32_t)r);
   return made;
+}
+
+/* By row of the frame, whose ranges are in `of`. */
+static bool label_rows(const llmprof_trace *trace, const llmprof_column *of,
+                       const uint32_t *names, uint32_t *labels, size_t rows) {
+  uint32_t *found = label_ranges(trace, names);
+  if (!found) return false;
+  for (size_t row = 0; row < rows; row++)
+    labels[row] = found[llmprof_cell(of, row)];
+  llmprof_free(found);
+  return true;
 }
 
 static bool say_labels(llmprof_trace *trace, llmprof_frame *frame,
                        const char *name, const llmprof_column *of, subject kind,
                        const uint32_t *names, uint32_t *labels) {
   size_t rows = llmprof_frame_rows(frame);
-  if (kind != CPU_SAMPLES)
-    return label_rows(trace, of, kind == OPS, names, labels, rows);
-  uint32_t *own = llmprof_alloc(rows, sizeof *own);
-  return own && llmprof_frame_own(frame, own) &&
-         label_samples(trace, of, names, labels, own, rows) &&
+  if (kind == RANGES) return label_rows(trace, of, names, labels, rows);
+  uint32_t *own = new_labels(frame, rows);
+  return own && label_samples(trace, of, names, labels, own, rows) &&
          add_own(frame, name, own);
+}
+
+static bool label_others(llmprof_trace *trace, llmprof_frame *frame,
+                         const char *name, size_t column, subject kind,
+                         const uint32_t *names, labelled *l,
+                         llmprof_error *err) {
+  const llmprof_column *of = llmprof_frame_column(frame, column, err);
+  if (!of) return false;
+  uint32_t *labels = new_labels(frame, llmprof_frame_rows(frame));
+  l->items = trace->ranges.count;
+  l->ranges = l->of_texts = labels;
+  l->texts = labels ? name_ranges(trace, frame, names) : NULL;
+  return (l->texts &&
+          say_labels(trace, frame, name, of, kind, names, labels)) ||
+         llmprof_fail_nomem(err);
 }
 
 static bool add_labels(llmprof_trace *trace, llmprof_frame *frame,
                        const char *name, const char *range,
                        const uint32_t *names, llmprof_error *err) {
   subject kind;
-  const llmprof_column *of =
-      llmprof_frame_column(frame, subject_of(frame, &kind), err);
-  if (!of || !llmprof_trace_attribution(trace, err)) return false;
-  size_t rows = llmprof_frame_rows(frame);
-  uint32_t *labels = llmprof_alloc(rows, sizeof *labels);
-  if (!labels || !llmprof_frame_own(frame, labels))
-    return llmprof_fail_nomem(err);
-  const uint32_t *texts = name_ranges(trace, frame, names);
-  return (texts && say_labels(trace, frame, name, of, kind, names, labels) &&
-          add_label(frame, name, range, texts, trace->ranges.count, labels)) ||
-         llmprof_fail_nomem(err);
+  size_t column = subject_of(frame, &kind);
+  labelled l = {0};
+  if (!llmprof_trace_attribution(trace, err)) return false;
+  bool ok = kind == OPS ? label_ops(trace, frame, column, names, &l, err)
+                        : label_others(trace, frame, name, column, kind, names,
+                                       &l, err);
+  return ok && (add_label(frame, name, range, &l) || llmprof_fail_nomem(err));
 }
 
 static bool make_label(llmprof_trace *trace, llmprof_frame *frame,
@@ -305,8 +372,9 @@ static bool label_spans(llmprof_trace *trace, llmprof_frame *frame,
   }
   for (size_t row = 0; row < rows; row++)
     labels[row] = span_at(spans, count, llmprof_cell(start, row));
-  return add_label(frame, name, range, texts, count, labels) ||
-         llmprof_fail_nomem(err);
+  labelled l = {
+      .texts = texts, .ranges = labels, .of_texts = labels, .items = count};
+  return add_label(frame, name, range, &l) || llmprof_fail_nomem(err);
 }
 
 bool llmprof_trace_label_spans(llmprof_trace *trace, llmprof_frame *frame,

@@ -227,6 +227,10 @@ bool llmprof_groups_make(llmprof_groups *groups, llmprof_frame *frame,
                          llmprof_error *err);
 void llmprof_groups_free(llmprof_groups *groups);
 
+/* How many groups there are, without making them. */
+bool llmprof_groups_count(llmprof_frame *frame, const size_t *keys,
+                          size_t key_count, size_t *count, llmprof_error *err);
+
 enum {
   LLMPROF_PERCENTILES = 8
 };

@@ -401,6 +401,7 @@ function Groups:mean(column) end
 ---@field engine? { name?: string, title?: string } The serving engine that ran the model, by its ranges or kernels
 ---@field engine_metrics? llmprof.results.engine_metrics What the engine's own page said before, in and after the window
 ---@field environment llmprof.results.environment Where it was captured: versions and machine, as far as anything says
+---@field framework? { name?: "pytorch"|"ggml", title?: string } What the program is written with, by its kernels, its ranges or what it says
 ---@field gaps? llmprof.results.gap[] The longest times within repeats in which a GPU did nothing, longest first
 ---@field hardware? llmprof.results.hardware What the GPU could do at most
 ---@field headroom? llmprof.results.headroom[] Kernels by what an instance of their stage could get back, largest first
@@ -576,7 +577,7 @@ function Groups:mean(column) end
 ---@field p99_ns? number Of 100 values or more; ns
 ---@field slope_error_ns? number Standard error of the slope
 ---@field slope_ns_per_token? number How much longer each step is than the one before; ns
----@field source? "ranges"|"inferred"|"metrics"|"stage" NVTX ranges of steps, inferred steps, the workload's steps_ms, or stage over steps
+---@field source? "ranges"|"inferred"|"metrics"|"stage"|"clients" NVTX ranges of steps, inferred steps, the workload's steps_ms, stage over steps; of TTFT a server's clients
 ---@field std_ns? number Of the sample (n - 1); ns
 ---@field trend? "longer"|"shorter"|"none" Of the steps; none within three standard errors of the slope
 ---@field values_ns? number[]
@@ -925,7 +926,9 @@ function Groups:mean(column) end
 ---@field waiting_ns? number Nanoseconds
 
 ---@class llmprof.results.left_out
+---@field first? integer So many steps that an engine's stage begins with
 ---@field ns number Nanoseconds
+---@field rank? integer Whose, of steps of several ranks
 ---@field rep integer From 1
 ---@field stage string
 ---@field step? integer A step of it, which counts in the stage, not in TPOT

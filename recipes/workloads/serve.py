@@ -31,6 +31,7 @@ import workload_common as common
 import workload_foreign as foreign
 import workload_serving as serving
 from workload_client import Load, complaint_of, model_name, send_at, send_round
+from workload_collector import Windowed
 from workload_common import MISSING, USAGE, WorkloadError, first_line
 from workload_load import ARRIVALS, FIRST_TOKEN, Lengths, Prompts, RequestFile
 from workload_scrape import Scraper, parse_names
@@ -118,6 +119,9 @@ def add_server_options(parser: common.Parser) -> None:
     group.add_argument("--start-path", default="", help="a POST that opens it")
     group.add_argument("--start-body", default="", metavar="JSON")
     group.add_argument("--stop-path", default="", help="a POST that closes it")
+    group.add_argument("--spools", default="", metavar="FOLDER",
+                       help="of a server with llmprof's collector inside: its window is opened "
+                            "through the socket there, if it calls on it")
     group.add_argument("--window-timeout", type=common.whole(1), default=300, metavar="S",
                        help="of each command that opens or closes somebody's capture")
     group.add_argument("--counter-rounds", type=common.whole(0), default=1,
@@ -227,13 +231,57 @@ class Capture:
             return status, output.read().decode("utf-8", "replace")
 
 
+class InsideCapture:
+    """The collector inside of a server that is not ours: its window is opened through its
+    socket. Where no process calls on that, the window is the engine's own to open."""
+
+    def __init__(self, folder: str, has_window: bool) -> None:
+        self.processes, self.has_window = Windowed(folder), has_window
+        self.is_open = False
+
+    def __bool__(self) -> bool:
+        return self.is_open
+
+    def run(self, name: str) -> Optional[str]:
+        try:
+            return self.open() if name == OPEN else self.close()
+        except WorkloadError as error:
+            self.processes.close()
+            return str(error)
+
+    def open(self) -> Optional[str]:
+        count = self.processes.call_in()
+        if count == 0:
+            self.processes.close()
+            return None if self.has_window else (
+                f"no process calls on {self.processes.path}, and this engine opens no window by "
+                "itself: unit.by = socket in the plan, LLMPROF_COLLECTOR_SOCKET names the path")
+        self.processes.begin()
+        self.is_open = True
+        print(f"{count} process{'' if count == 1 else 'es'} of the server began to record",
+              flush=True)
+        return None
+
+    def close(self) -> Optional[str]:
+        if self.is_open:
+            self.processes.end()
+            self.processes.close()
+        return None
+
+
+def capture_of(args: argparse.Namespace) -> Union[Capture, InsideCapture]:
+    if args.spools:
+        return InsideCapture(args.spools, bool(args.start_path))
+    return Capture(args.window_timeout)
+
+
 class Window:
     """The profiling window, where the engine has an endpoint for it or somebody captures it,
     and its numbers."""
 
     def __init__(self, args: argparse.Namespace):
         self.args = args
-        self.capture = Capture(args.window_timeout)
+        self.capture = capture_of(args)
         self.urls = args.peer or [args.url]
         self.scraper = Scraper(self.urls[-1], args.metrics_path, args.names)
         self.complaints: List[str] = []

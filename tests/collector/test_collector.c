@@ -750,6 +750,79 @@ static void serve(const char *path, const char *answer) {
   _exit(pauses == 1 && bye == 1 ? 0 : 3);
 }
 
+static int listen_at(const char *path) {
+  struct sockaddr_un at = {.sun_family = AF_UNIX};
+  snprintf(at.sun_path, sizeof at.sun_path, "%s", path);
+  int s = socket(AF_UNIX, SOCK_STREAM, 0);
+  if (bind(s, (struct sockaddr *)&at, sizeof at) != 0) _exit(1);
+  listen(s, 1);
+  return s;
+}
+
+static void hear(FILE *in, const char *wanted) {
+  char line[1024];
+  while (fgets(line, sizeof line, in))
+    if (strncmp(line, wanted, strlen(wanted)) == 0) return;
+  _exit(2);
+}
+
+static FILE *caller(int s) {
+  FILE *in = fdopen(accept(s, NULL, NULL), "r+");
+  if (!in) _exit(3);
+  setvbuf(in, NULL, _IONBF, 0);
+  hear(in, "hello pid=");
+  return in;
+}
+
+/* Somebody who comes when the program runs, opens a window and closes it, and
+ * comes again, but goes in the middle of the second one; then the program may
+ * end. */
+static void open_windows(const char *path, const char *until) {
+  int s = listen_at(path);
+  FILE *in = caller(s);
+  fputs("begin\n", in);
+  hear(in, "unit 1 timeline begin");
+  fputs("end\n", in);
+  hear(in, "unit 1 timeline end");
+  fclose(in);
+  in = caller(s);
+  fputs("begin\n", in);
+  hear(in, "unit 2 timeline begin");
+  fclose(in);
+  fclose(caller(s));
+  fclose(fopen(until, "w"));
+  _exit(0);
+}
+
+static void test_windows(void **state) {
+  (void)state;
+  char path[100], until[108];
+  int status = -1;
+  snprintf(path, sizeof path, "/tmp/llmprof-window-%d", (int)getpid());
+  snprintf(until, sizeof until, "%s.until", path);
+  unlink(path);
+  unlink(until);
+  pid_t parent = fork();
+  if (parent == 0) open_windows(path, until);
+  outcome out = run((setting){.how = "exit",
+                              .launches = "10",
+                              .threads = "1",
+                              .plan = "unit.by = socket\n",
+                              .variable = "VICTIM_UNTIL",
+                              .value = until,
+                              .socket = path});
+  const tally *t = &out.spools[0];
+  waitpid(parent, &status, 0);
+  unlink(path);
+  unlink(until);
+  expect_exit(&out, 4);
+  assert_int_equal(status, 0);
+  assert_int_equal(t->units[SPOOL_UNIT_TIMELINE][0], 2);
+  assert_int_equal(t->units[SPOOL_UNIT_TIMELINE][1], 2);
+  assert_false(tally_has(t, "socket"));
+  forget(&out);
+}
+
 static void test_socket(void **state) {
   (void)state;
   char path[108];
@@ -808,6 +881,7 @@ int main(void) {
       cmocka_unit_test(test_samples_of_a_process),
       cmocka_unit_test(test_samples_of_two_gpus),
       cmocka_unit_test(test_socket),
+      cmocka_unit_test(test_windows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,9 @@
 /* A program to be injected into: victim HOW LAUNCHES THREADS. It launches
  * kernels of the stand-in in NVTX ranges and then ends in one of many ways.
  * VICTIM_GRAPHS: it launches graphs, too. VICTIM_EAGER: what is in them comes
- * once more, one by one. VICTIM_GPUS: each thread has a GPU of
- * its own, as far as there are some. */
+ * once more, one by one. VICTIM_GPUS: each thread has a GPU of its own, as far
+ * as there are some. VICTIM_UNTIL: it launches until there is a file of that
+ * name, too. */
 #include <cuda.h>
 #include <cudaProfiler.h>
 #include <nvtx3/nvToolsExt.h>
@@ -151,6 +152,13 @@ static void mark_everything(void) {
   if (level != 0 || module_marks() != 1) exit(99);
 }
 
+static void work_until(const char *path) {
+  while (path && access(path, F_OK) != 0) {
+    launch(&gemm, 4);
+    usleep(1000);
+  }
+}
+
 static void end_by(const char *how) {
   if (strcmp(how, "quick") == 0) {
     usleep(400000); /* what is not in the file by then is lost */
@@ -184,6 +192,7 @@ int main(int argc, char **argv) {
   choose_gpu(0);
   nvtxRangePushA("measured");
   mark_everything();
+  work_until(getenv("VICTIM_UNTIL"));
   (void)cuProfilerStart();
   for (int i = 1; i < count; i++)
     if (pthread_create(&threads[i], NULL, work, (void *)(intptr_t)i) != 0)

@@ -44,9 +44,10 @@ local function examine_part(results, stage, part, report)
         .. "fused attention kernel", evidence.count(softmax.calls),
         evidence.percent(softmax.share)),
     }, softmax, stage),
-    try = "torch.nn.functional.scaled_dot_product_attention or FlashAttention "
-      .. "(attn_implementation=\"sdpa\" or \"flash_attention_2\" in transformers); a mask that "
-      .. "they cannot take forces the slow path",
+    try = evidence.remedy(results, "torch.nn.functional.scaled_dot_product_attention or "
+      .. "FlashAttention (attn_implementation=\"sdpa\" or \"flash_attention_2\" in transformers)",
+      "a fused attention kernel (FlashAttention, cuDNN's)")
+      .. "; a mask that they cannot take forces the slow path",
     gain_ns = softmax.ns,
     spends = "gpu",
     assumption = "the softmax kernels go away; the products around them gain too, which is not "

@@ -29,7 +29,8 @@ function rule.examine_stage(results, stage, report)
           evidence.percent(casts.calls / math.max(stage.kernels, 1))),
       }, casts, stage),
       try = "keep one type through the layer: convert weights and constants once when loading, "
-        .. "use fused norms that compute in fp32 inside, look for autocast in the loop",
+        .. "use fused norms that compute in fp32 inside"
+        .. evidence.remedy(results, ", look for autocast in the loop", ""),
       kernels = casts.ids,
       confidence = "medium",
     }, evidence.saving(results, stage, casts, 1, "no cast is left, or each is fused into its "

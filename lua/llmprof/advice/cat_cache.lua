@@ -10,7 +10,7 @@ local PER_ATTENTION = 2
 local is_join = evidence.named { "catarray" }
 
 
-local function found(stage, joins, attention)
+local function found(results, stage, joins, attention)
   local cache = stage.cost and stage.cost.kv_read_bytes
   return {
     stage = stage.name,
@@ -22,7 +22,8 @@ local function found(stage, joins, attention)
       cache and evidence.note("model", "the cache is %s on average, which each step reads and "
         .. "writes once more", evidence.bytes(cache / stage.steps)) or nil,
     }, joins, stage),
-    try = "a static KV cache (transformers: cache_implementation=\"static\"; else a tensor of the "
+    try = "a static KV cache (" .. evidence.remedy(results,
+      "transformers: cache_implementation=\"static\"; else ", "") .. "a tensor of the "
       .. "longest length, written in place at the token's position)",
     gain_ns = joins.ns * PER_ATTENTION * attention.calls / joins.calls,
     spends = "gpu",
@@ -42,7 +43,7 @@ local function examine_stage(results, stage, report)
     return ("%s joins of tensors for %s attention kernels per step"):format(
       evidence.count(joins.calls / stage.steps), evidence.count(attention.calls / stage.steps))
   end
-  report.finding(found(stage, joins, attention))
+  report.finding(found(results, stage, joins, attention))
 end
 
 

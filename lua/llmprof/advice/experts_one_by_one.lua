@@ -29,8 +29,8 @@ local function found(results, stage, experts, products)
       #waits > 0 and evidence.note(evidence.TIMELINE, "%s waits per step inside the layers",
         evidence.count(calls / stage.steps)) or nil,
     },
-    try = "a grouped product over all experts (torch._grouped_mm, a fused MoE kernel), with the "
-      .. "choice of experts left on the GPU",
+    try = ("a grouped product over all experts (%sa fused MoE kernel), with the choice of experts "
+      .. "left on the GPU"):format(evidence.remedy(results, "torch._grouped_mm, ", "")),
     kernels = products.ids,
     confidence = "medium",
   }, evidence.saving(results, stage, products, saved,

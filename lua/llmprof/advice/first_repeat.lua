@@ -40,8 +40,10 @@ function rule.examine(results, report)
   report.finding {
     title = "the first repeat pays one-time costs",
     evidence = notes,
-    try = "serve a warm-up request of the usual shapes before the first user's; keep compile "
-      .. "caches (TORCHINDUCTOR_CACHE_DIR) between starts; avoid shapes that compile anew",
+    try = "serve a warm-up request of the usual shapes before the first user's; "
+      .. evidence.remedy(results, "keep compile caches (TORCHINDUCTOR_CACHE_DIR) between starts; "
+        .. "avoid shapes that compile anew", "load modules at the start, not at the first launch "
+        .. "(CUDA_MODULE_LOADING=EAGER)"),
     confidence = "high",
   }
 end

@@ -52,7 +52,9 @@ function rule.examine_stage(results, stage, report)
       title = ("%s multiplies matrices in fp32 or tf32"):format(stage.name),
       evidence = notes,
       try = "bf16 or fp16 inputs with dimensions that are multiples of 8; for what must stay "
-        .. "fp32, torch.set_float32_matmul_precision(\"high\"); for a convolution, channels_last",
+        .. "fp32, " .. evidence.remedy(results,
+          "torch.set_float32_matmul_precision(\"high\"); for a convolution, channels_last",
+          "tf32 (CUBLAS_COMPUTE_32F_FAST_TF32)"),
       gain_ns = slow.ns * SHARE,
       spends = "gpu",
       assumption = "the tensor cores, or half the width, do it in half the time",

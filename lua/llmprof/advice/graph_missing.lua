@@ -28,8 +28,9 @@ local function examine_stage(results, stage, report)
       evidence.note(evidence.TIMELINE, "%s launches and %s kernels per step, no graph",
         evidence.count(per_step), evidence.count(stage.kernels / stage.steps)),
     },
-    try = "capture one step as a CUDA graph, or torch.compile(mode=\"reduce-overhead\"), once "
-      .. "its shapes are static and nothing in it waits for the GPU",
+    try = ("capture one step as a CUDA graph%s, once its shapes are static and nothing in it waits "
+      .. "for the GPU"):format(evidence.remedy(results,
+        ", or torch.compile(mode=\"reduce-overhead\")", "")),
     gain_ns = gain,
     spends = "waiting",
     after = { "experts_one_by_one", "sync_per_token", "cat_cache", "pageable_copies" },

@@ -63,8 +63,10 @@ function rule.examine_stage(results, stage, report)
         evidence.count(long.elementwise), evidence.count(long["copy/cast"]),
         evidence.time(long.ns)),
     },
-    try = "let one kernel do what they do around: a fused attention that takes the bias (or "
-      .. "computes it inside: FlexAttention), an epilogue of the product, torch.compile",
+    try = ("let one kernel do what they do around: a fused attention that takes the bias (or "
+      .. "computes it inside%s), an epilogue of the product%s"):format(
+      evidence.remedy(results, ": FlexAttention", ""),
+      evidence.remedy(results, ", torch.compile", "")),
     gain_ns = long.ns,
     spends = "gpu",
     assumption = "all of them become part of the kernels before or behind them",

@@ -52,19 +52,32 @@ local function graph_hint(stage)
 end
 
 
+-- What an engine can be set to, by its name; of the others what most have.
+local settings = {
+  llama_cpp = "CUDA graphs, which its build has to have and GGML_CUDA_DISABLE_GRAPHS turns off",
+}
+
+local function engine_settings(results)
+  return settings[results.engine.name] or ("settings of %s that let it prepare a step while the "
+    .. "GPU runs one (asynchronous scheduling), and CUDA graphs of the sizes that are served")
+    :format(results.engine.title)
+end
+
+
 local function remedy(results, stage)
-  local engine = evidence.engine(results)
-  if engine then
-    return ("more work per step, by more requests at once; settings of %s that let it prepare a "
-      .. "step while the GPU runs one (asynchronous scheduling), and CUDA graphs of the sizes "
-      .. "that are served; a faster core for its process"):format(engine)
+  if results.engine then
+    return ("more work per step, by more requests at once; %s; a faster core for its process")
+      :format(engine_settings(results))
   elseif evidence.replays_graphs(stage) then
     return "capture more in one graph, and shorten what the CPU does between replays"
   elseif is_launch_bound(stage) then
-    return "fewer launches: torch.compile or fused modules" .. graph_hint(stage)
+    return "fewer launches: " .. evidence.remedy(results, "torch.compile or fused modules",
+      "fused kernels") .. graph_hint(stage)
   end
-  return "less work of the interpreter per launch: torch.compile or fused modules leave fewer "
-    .. "operators to call; no Python loops over tokens, experts or heads" .. graph_hint(stage)
+  return evidence.remedy(results, "less work of the interpreter per launch: torch.compile or fused "
+    .. "modules leave fewer operators to call; no Python loops over tokens, experts or heads",
+    "less work of the CPU per launch: prepare launches while the GPU works on those before, on a "
+    .. "thread that does nothing else; fewer of them, by fused kernels") .. graph_hint(stage)
 end
 
 
@@ -74,7 +87,13 @@ function rule.examine_stage(results, stage, report)
     return ("the GPU waits for %s of the time"):format(
       evidence.percent(evidence.waiting_share(results, stage)))
   end
+  if results.engine and results.repeats and results.repeats.whole_run then
+    return "the whole run of a server holds its start, too, and times without a request"
+  end
   local gain, assumption = evidence.launching(results, stage)
+  if stage.wall.count == 1 and not stage.steps then
+    assumption = assumption .. ", and what ran once only holds no one-time costs"
+  end
   report.finding {
     stage = stage.name,
     title = title_of(results, stage),

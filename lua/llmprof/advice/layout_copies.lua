@@ -28,7 +28,8 @@ function rule.examine_stage(results, stage, report)
           .. "stage's GPU time", evidence.count(group.calls), evidence.time(group.ns),
           evidence.percent(group.share)),
       }, group, stage),
-      try = "write to where the data is needed (preallocated caches, out=), choose a layout "
+      try = ("write to where the data is needed (preallocated caches%s), choose a layout "):format(
+        evidence.remedy(results, ", out=", ""))
         .. "that the next kernel reads as it is, let attention take strided inputs",
       kernels = group.ids,
       confidence = "low",

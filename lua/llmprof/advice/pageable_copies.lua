@@ -58,8 +58,9 @@ local function examine_stage(results, stage, report)
         evidence.time(stage.api.sync.ns), evidence.things(stage.api.sync.calls, "waiting call"),
         evidence.time(stage.waiting.sync_ns)),
     },
-    try = "pin the host memory once (tensor.pin_memory()), copy with non_blocking=True, and "
-      .. "make constants on the GPU instead of sending them",
+    try = evidence.remedy(results, "pin the host memory once (tensor.pin_memory()), copy with "
+      .. "non_blocking=True", "pin the host memory once (cudaHostAlloc), copy with cudaMemcpyAsync")
+      .. ", and make constants on the GPU instead of sending them",
     confidence = "medium",
   }, gain_of(results, stage, copies)))
 end

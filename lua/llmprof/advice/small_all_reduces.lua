@@ -44,9 +44,9 @@ local function remedy(results, off)
       .. "-m): without it %s turns its own all-reduce off"):format(switches[results.engine.name],
       results.engine.title)
   end
-  return "an all-reduce in one step over NVLink: NCCL's symmetric memory windows, torch's "
-    .. "symmetric memory (one_shot_all_reduce), or a kernel of FlashInfer; or fuse it with the "
-    .. "norm behind it"
+  return ("an all-reduce in one step over NVLink: NCCL's symmetric memory windows, %sor a kernel "
+    .. "of FlashInfer; or fuse it with the norm behind it"):format(evidence.remedy(results,
+    "torch's symmetric memory (one_shot_all_reduce), ", ""))
 end
 
 

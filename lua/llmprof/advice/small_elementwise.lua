@@ -33,8 +33,8 @@ function rule.examine_stage(results, stage, report)
         evidence.count(stage.kernels), evidence.time(evidence.SHORT_NS),
         evidence.time(small.ns)),
     }, small, stage),
-    try = "torch.compile, or fused modules for what repeats: RMSNorm, rotary embedding, "
-      .. "SwiGLU, residual add with norm",
+    try = evidence.remedy(results, "torch.compile, or fused modules", "fused kernels")
+      .. " for what repeats: RMSNorm, rotary embedding, SwiGLU, residual add with norm",
     kernels = small.ids,
     confidence = "medium",
   }, evidence.saving(results, stage, small, (CHAIN - 1) / CHAIN,

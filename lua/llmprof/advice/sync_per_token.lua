@@ -12,13 +12,25 @@ local PER_STEP = 0.9
 local WITHIN = 1.5
 
 local TOKEN = "keep the token on the GPU, and look for the end of the text every few tokens, or "
-  .. "one step late from pinned memory; no .item(), .cpu() or print in the loop"
+  .. "one step late from pinned memory"
 
-local LAYERS = "no .item(), .tolist() or .nonzero() inside the layers: let kernels read the "
-  .. "numbers on the GPU, or take a shape that holds the largest case"
+local LAYERS = "let kernels read the numbers on the GPU, or take a shape that holds the largest "
+  .. "case"
 
 local EXPERTS = "leave the counts of each expert's tokens on the GPU: a grouped product reads them "
-  .. "there (torch._grouped_mm, a fused MoE kernel), a loop over experts has to wait for them"
+  .. "there (%sa fused MoE kernel), a loop over experts has to wait for them"
+
+
+local function token_remedy(results)
+  return TOKEN .. evidence.remedy(results, "; no .item(), .cpu() or print in the loop", "")
+end
+
+
+local function remedy_within(results, experts)
+  if experts then return EXPERTS:format(evidence.remedy(results, "torch._grouped_mm, ", "")) end
+  return evidence.remedy(results, "no .item(), .tolist() or .nonzero() inside the layers: ", "")
+    .. LAYERS
+end
 
 
 -- When launches are what the GPU waits for, only the time in the waiting calls
@@ -93,7 +105,7 @@ local function within_words(results, stage, part, groups)
       evidence.count(part.calls / stage.steps),
       per_layer and math.abs(per_layer - 1) < 0.05
         and (experts and ", once per layer with experts" or ", once per layer") or ""),
-    try = experts and EXPERTS or LAYERS,
+    try = remedy_within(results, experts),
   }
 end
 
@@ -110,7 +122,7 @@ local function examine_stage(results, stage, report)
   end
   if last.calls >= PER_STEP * stage.steps then
     report_part(results, stage, last, { title = ("%s waits for the GPU at every token"):format(
-      stage.name), try = TOKEN }, report)
+      stage.name), try = token_remedy(results) }, report)
   end
   return "what the waits are for is not known"
 end

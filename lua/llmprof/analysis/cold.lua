@@ -6,6 +6,10 @@
 -- OUTLIER times the median of its other repeats. Of the first decode that counts,
 -- the steps that it begins with are left out where each took OUTLIER times the
 -- median of the steps behind them, and of the steps at its place in other decodes.
+--
+-- Of a serving engine each step is an instance of its stage, and all are in one repeat.
+-- There the first steps of a stage, on each rank, are left out where each took OUTLIER
+-- times the longest of those behind, also per token: steps are not alike.
 local range_name = require "llmprof.base.range_name"
 local statistics = require "llmprof.base.statistics"
 
@@ -16,6 +20,10 @@ local OUTLIER = 1.5
 
 -- Steps behind a cold one that say what is usual.
 local LEAST_STEPS = 4
+
+-- The most steps that an engine's stage begins cold with; where one single step is behind,
+-- it has to be so many times as long.
+local MOST_FIRST, ALONE = 3, 4
 
 
 -- ---- stages ----
@@ -65,12 +73,16 @@ local function cold_stages(instances, count, policy)
 end
 
 
+-- Is an entry of repeats.left_out about all that ran of a stage in a repeat?
+function cold.is_stage(entry) return not entry.step and not entry.first end
+
+
 -- Is a stage of this repeat left out? repeats: of cold.judge. Children follow
 -- their parents: parent may be nil. "prefill" stands for "LLM:prefill", too.
 function cold.left_out(repeats, rep, stage, parent)
   if rep == 1 and repeats and repeats.skipped_first then return true end
   for _, entry in ipairs(repeats and repeats.left_out or {}) do
-    if not entry.step and entry.rep == rep and (entry.stage == stage or entry.stage == parent
+    if cold.is_stage(entry) and entry.rep == rep and (entry.stage == stage or entry.stage == parent
       or range_name.role(entry.stage) == stage) then
       return true
     end
@@ -137,6 +149,123 @@ local function cold_steps(instances, list)
 end
 
 
+-- ---- the first steps of an engine ----
+
+-- Longest and shortest of some instances from one place to another.
+local function extremes(list, first, last, value_of)
+  local least, most = math.huge, 0
+  for i = first, last do
+    local value = value_of(list[i])
+    least, most = math.min(least, value), math.max(most, value)
+  end
+  return least, most
+end
+
+
+local function wall_of(instance) return instance.wall end
+local function per_token(instance) return instance.wall / instance.work end
+
+
+local function all_count(list)
+  for _, instance in ipairs(list) do
+    if not instance.work or instance.work == 0 then return false end
+  end
+  return true
+end
+
+
+-- Did the first so many each take far longer than all behind them?
+local function begins_cold(list, count, value_of)
+  local least = extremes(list, 1, count, value_of)
+  local _, most = extremes(list, count + 1, #list, value_of)
+  return least > (#list - count == 1 and ALONE or OUTLIER) * most
+end
+
+
+-- How many steps the stage begins cold with.
+local function first_cold(list)
+  for count = math.min(MOST_FIRST, (#list + 1) // 3), 1, -1 do
+    if begins_cold(list, count, wall_of)
+      and (not all_count(list) or begins_cold(list, count, per_token)) then
+      return count
+    end
+  end
+  return 0
+end
+
+
+-- Instances without a parent by stage and rank, in order.
+local function by_stage_and_rank(instances)
+  local lists, order = {}, {}
+  for _, instance in ipairs(instances) do
+    local key = ("%s %s"):format(instance.stage, instance.rank)
+    if not instance.parent then
+      if not lists[key] then
+        lists[key], order[#order + 1] = {}, key
+      end
+      table.insert(lists[key], instance)
+    end
+  end
+  for i, key in ipairs(order) do order[i] = lists[key] end
+  return order
+end
+
+
+local function leave_first_out(list, count)
+  for i = 1, count do
+    list[i].used = false
+    for _, step in ipairs(list[i].steps or {}) do step.cold = true end
+  end
+end
+
+
+-- What is left out of a stage, of several ranks on one.
+local function first_entry(list, count, rank)
+  local ns, others = 0, {}
+  for i, instance in ipairs(list) do
+    if i <= count then ns = ns + instance.wall else others[#others + 1] = instance.wall end
+  end
+  return { stage = list[1].stage, rep = 1, rank = rank, first = count, ns = ns,
+    usual_ns = statistics.median(others) }
+end
+
+
+-- How many were left out of a stage when the same capture was judged before.
+local function judged_first(repeats, stage, rank)
+  for _, entry in ipairs(repeats.left_out or {}) do
+    if entry.first and entry.stage == stage and entry.rank == rank then
+      return entry.first
+    end
+  end
+  return 0
+end
+
+
+local function are_several(instances)
+  for _, instance in ipairs(instances) do
+    if instance.rank ~= instances[1].rank then return true end
+  end
+  return false
+end
+
+
+-- Mark the steps that an engine begins its stages cold with, and say so in repeats; policy as
+-- of cold.judge. Instances are each a step, in order.
+function cold.judge_first(instances, repeats, policy)
+  if policy ~= "auto" and type(policy) ~= "table" then return end
+  local left_out, several = repeats.left_out or {}, are_several(instances)
+  for _, list in ipairs(by_stage_and_rank(instances)) do
+    local rank = several and list[1].rank or nil
+    local count = policy == "auto" and first_cold(list)
+      or policy ~= "auto" and math.min(judged_first(policy, list[1].stage, rank), #list - 1)
+      or 0
+    leave_first_out(list, count)
+    if count > 0 then left_out[#left_out + 1] = first_entry(list, count, rank) end
+  end
+  repeats.left_out = #left_out > 0 and left_out or nil
+end
+
+
 -- ---- together ----
 
 -- How many times as long as the median of the others the whole first repeat
@@ -160,7 +289,7 @@ local function as_before(repeats)
   if repeats.skipped_first then return nil end
   local list = {}
   for _, entry in ipairs(repeats.left_out or {}) do
-    if not entry.step then list[#list + 1] = entry end
+    if cold.is_stage(entry) then list[#list + 1] = entry end
   end
   return list
 end

@@ -14,7 +14,7 @@ local engine_stages = {}
 local PHASES = { "prefill", "mixed", "decode" }
 
 local COLUMNS = { "rank", "phase", "begin", "before", "last", "length", "context", "generation",
-  "generation_tokens" }
+  "context_tokens", "generation_tokens" }
 
 
 -- Is there a stage among them that is no label of a step?
@@ -26,13 +26,21 @@ local function names_others(declared, found)
 end
 
 
+-- Tokens that a step works on; nil where its label does not say.
+local function work_of(row)
+  local read = row.context == 0 and 0 or row.context_tokens
+  local made = row.generation_tokens or row.generation
+  return read and made and read + made
+end
+
+
 -- A step as an instance of its stage; nil for one that ran nothing.
 local function instance_of(row, number, list)
   if not row.begin or not row.phase or row.last <= row.begin then return nil end
   local own = list[row.rank + 1]
   local made = { stage = row.phase, range = number, rank = row.rank, pid = own.pid,
     start = row.begin, stop = row.last, requests = row.generation, context = row.context,
-    tokens = row.generation_tokens or row.generation }
+    tokens = row.generation_tokens or row.generation, work = work_of(row) }
   if row.phase == "decode" then
     made.steps = { { start = math.min(row.before or row.begin, row.begin), stop = row.last } }
   end

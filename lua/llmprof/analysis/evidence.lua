@@ -140,6 +140,12 @@ function evidence.engine(results)
 end
 
 
+-- What to try, in PyTorch's words where the program is written with it.
+function evidence.remedy(results, pytorch, other)
+  return results.framework and results.framework.name == "pytorch" and pytorch or other
+end
+
+
 -- Whether a decode replays CUDA graphs: several kernels to a launch.
 function evidence.replays_graphs(stage)
   return stage.kernels >= 2 * stage.launches

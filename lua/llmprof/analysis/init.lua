@@ -5,11 +5,13 @@
 local clock = require "llmprof.base.clock"
 local breakdown = require "llmprof.analysis.breakdown"
 local engines = require "llmprof.engines"
+local frames = require "llmprof.frame"
 local categories = require "llmprof.analysis.categories"
 local efficiency = require "llmprof.analysis.efficiency"
 local cpu_samples = require "llmprof.analysis.cpu_samples"
 local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
+local framework = require "llmprof.analysis.framework"
 local events = require "llmprof.analysis.events"
 local gaps = require "llmprof.analysis.gaps"
 local hardware = require "llmprof.model.hardware"
@@ -166,13 +168,28 @@ local function tags_of(trace)
 end
 
 
+local function lower_names(list)
+  local names = {}
+  for i, kernel in ipairs(list or {}) do names[i] = kernel.name:lower() end
+  return names
+end
+
+
 -- The serving engine whose ranges or kernels are in the trace: { name, title }, nil
 -- where none is known.
-local function engine_of(trace, list)
-  local said, names = engines.recognise(tags_of(trace)), {}
-  for i, kernel in ipairs(list or {}) do names[i] = kernel.name:lower() end
+local function engine_of(tags, names)
+  local said = engines.recognise(tags)
   local engine = said and said.engine or engines.of_kernels(names)
   return engine and { name = engine.name, title = engine.title } or nil
+end
+
+
+-- Which engine ran the model, and what the program is written with.
+local function add_program(results, given)
+  local tags, names = tags_of(given.trace), lower_names(given.kernels)
+  results.engine = engine_of(tags, names)
+  results.framework = framework.of { engine = results.engine, names = names, tags = tags,
+    metrics = given.metrics, operators = given.operators }
 end
 
 
@@ -308,7 +325,7 @@ function analysis.results(given)
     results.repeats = given.found.repeats
     results.repeats.whole_run = given.found.whole
     results.inferred = given.found.inferred and record("inferred", given.found.inferred)
-    results.engine = engine_of(given.trace, given.kernels)
+    add_program(results, given)
     results.layers = layers_of(given)
     results.totals = totals(given.trace, given.found)
     results.stages = stage_summary.list(given.found, given)
@@ -319,7 +336,7 @@ function analysis.results(given)
     local made = stage_summary.counts(given, used_decodes(given.found))
     made.metrics, made.plain = given.metrics, given.plain
     results.latency = latency.measure(given.found, made)
-    results.transfers = transfers.list(given.found)
+    results.transfers = transfers.list(given.trace, given.found)
     results.integrity = integrity.judge { trace = given.trace, found = given.found,
       samples = given.samples, complaints = given.complaints, recorder = given.recorder,
       stage_share = results.totals.stage_share }
@@ -335,6 +352,7 @@ function analysis.results(given)
     results.gaps = gaps.longest { trace = given.trace, found = given.found,
       kernels = results.kernels, layers = layer_spans(given) }
   end
+  if given.trace then given.found.forget_busy() end
   return results
 end
 
@@ -352,6 +370,7 @@ end
 -- llmprof.analysis.events; nil where the GPU did nothing.
 function analysis.events(given, results)
   if not given.trace then return nil end
+  frames.tidy()
   local views, own
   if given.merged then views, own = rank_view.beside(given.merged, given.trace) end
   local bytes = events.encode { trace = given.trace, found = given.found,

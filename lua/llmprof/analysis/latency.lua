@@ -2,10 +2,12 @@
 -- after it, tokens per second.
 --
 -- TTFT is the time from the beginning of the stage "prefill" to its end, or to
--- that of its last operation where the CPU did not wait for it; TPOT that of one
+-- that of its last operation where the CPU did not wait for it; where no range marks
+-- stages and clients of a server timed their requests, it is theirs. TPOT is that of one
 -- step of the stage "decode" (llmprof.analysis.steps): from ranges that mark
 -- steps, or inferred ones, else from the workload's own steps_ms, else the stage's
 -- time over its steps. Stages of a domain, "LLM:prefill", count by their text.
+local cold = require "llmprof.analysis.cold"
 local distribution = require "llmprof.analysis.distribution"
 local json = require "llmprof.json"
 local own_times = require "llmprof.analysis.own_times"
@@ -94,7 +96,7 @@ end
 local function left_out_of(found, rep)
   local list = json.list {}
   for _, entry in ipairs(found.repeats.left_out or {}) do
-    if entry.rep == rep and not entry.step then list[#list + 1] = entry.stage end
+    if entry.rep == rep and cold.is_stage(entry) then list[#list + 1] = entry.stage end
   end
   return #list > 0 and list or nil
 end
@@ -126,11 +128,11 @@ local function repeats_of(found, given, steps_by_repeat, prefills, decodes)
 end
 
 
--- The repeats whose decodes count, by their first one; those without any do, too.
+-- The repeats with a decode that counts; those without any decode do, too.
 local function counted_of(found, decodes, list)
   local used_in, counted = {}, {}
   for _, instance in ipairs(decodes) do
-    if used_in[instance.rep] == nil then used_in[instance.rep] = instance.used end
+    used_in[instance.rep] = used_in[instance.rep] or instance.used
   end
   for _, entry in ipairs(list) do
     local counts = used_in[entry.rep]
@@ -243,6 +245,13 @@ local function rates_of(counted, batch)
 end
 
 
+local function ttft_of(values, served)
+  local result = distribution.of(values)
+  if result and served then result.source = "clients" end
+  return result
+end
+
+
 -- { ttft, tpot, host, tokens_per_s, plain, contradiction, repeats }, all but the last
 -- absent when they cannot be known; plain is that of llmprof.analysis.own_times.
 -- given: metrics (the workload's own), plain (list of those without the profiler),
@@ -252,15 +261,18 @@ end
 function latency.measure(found, given)
   if found.whole then return nil end
   local decodes = instances_of(found, DECODE)
-  -- a prefill step of an engine is no request
-  local prefills = found.by_engine and {} or instances_of(found, PREFILL)
+  local by_clients = own_times.requests_ns(given.metrics, "ttft_ms")
+  -- a prefill step of an engine is no request, nor is an inferred prefill, behind which
+  -- others may have waited
+  local served = found.by_engine or found.inferred and #by_clients > 0
+  local prefills = served and {} or instances_of(found, PREFILL)
   local by_repeat, source = step_times(found, decodes, given.metrics)
   local list, ttft = repeats_of(found, given, by_repeat, prefills, decodes), {}
   local counted = counted_of(found, decodes, list)
   for i, instance in ipairs(used(prefills)) do ttft[i] = waited(instance) end
-  if found.by_engine then ttft = own_times.requests_ns(given.metrics, "ttft_ms") end
+  if served then ttft = by_clients end
   local tpot = tpot_of(by_repeat, source, counted)
-  return { ttft = distribution.of(ttft), tpot = tpot, host = host_of(decodes),
+  return { ttft = ttft_of(ttft, served), tpot = tpot, host = host_of(decodes),
     tokens_per_s = rates_of(counted, given.batch), repeats = list,
     plain = own_times.plain(given.plain, found.repeats),
     contradiction = contradiction(tpot, given, found) }

@@ -1,14 +1,18 @@
 -- Memory copies by the stage that launched them, direction and kind of host memory.
+local errors = require "llmprof.base.errors"
 local json = require "llmprof.json"
 local stages = require "llmprof.analysis.stages"
 
 local transfers = {}
 
 
--- The copies of the used repeats.
-local function copies_of(found)
-  if found.whole then return found.ops:where { kind = "copy" } end
-  return found.ops:where { kind = "copy", stage_range = stages.used_ranges(found) }
+-- The copies of the used repeats. Their columns are made for copies and sets alone, which
+-- are few beside the kernels.
+local function copies_of(trace, found)
+  local frame = errors.check("failed", trace:frame "transfers")
+  if found.whole then return frame:where { kind = "copy" } end
+  stages.label(trace, frame, found)
+  return frame:where { kind = "copy", stage_range = stages.used_ranges(found) }
 end
 
 
@@ -42,11 +46,12 @@ end
 
 -- List of { stage, direction, pageable (true, false or absent), calls, bytes,
 -- gpu_time_ns }, over the used repeats; largest time first.
-function transfers.list(found)
+function transfers.list(trace, found)
   local sums, list = {}, json.list {}
   local by = { "direction", "host_memory" }
   if not found.whole then by[3] = "stage" end
-  for _, group in ipairs(copies_of(found):group { by = by, total = { "bytes", "duration" } }) do
+  local copies = copies_of(trace, found)
+  for _, group in ipairs(copies:group { by = by, total = { "bytes", "duration" } }) do
     local stage = found.whole and stages.WHOLE_RUN or group.stage
     if stage then
       local entry = entry_for(sums, list, stage, group)

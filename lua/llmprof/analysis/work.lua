@@ -146,7 +146,7 @@ local function of_engine(given, stage)
   local arch, run, own = given.arch, given.run, {}
   if not arch or not run or not arch.decoder then return nil end
   for _, instance in ipairs(given.found.instances) do
-    if instance.stage == stage.name then own[#own + 1] = instance end
+    if instance.stage == stage.name and instance.used then own[#own + 1] = instance end
   end
   local cost, done = step_cost(arch, run, range_name.role(stage.name), own)
   if not cost then return nil end

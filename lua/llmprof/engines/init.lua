@@ -2,6 +2,7 @@
 --
 -- An engine is a file of this folder, a table:
 --   name, title   "vllm", "vLLM"
+--   framework     what it is written with: "pytorch" or "ggml" (optional)
 --   step(tag)      what the tag of a range says of a step, nil when it is no step:
 --                  { context, context_tokens, generation, generation_tokens, number,
 --                  phase }: requests that are prefilled and decoded in it, their

@@ -1,9 +1,11 @@
 -- llama.cpp, which marks nothing: its kernels tell it.
-local llama_cpp = { name = "llama_cpp", title = "llama.cpp" }
+local llama_cpp = { name = "llama_cpp", title = "llama.cpp",
+  framework = "ggml" }
 
 function llama_cpp.step() return nil end
 
-llama_cpp.kernels = { "mul_mat_vec_q", "mul_mat_q<", "^void mul_mat_vec<", "quantize_q8_1" }
+llama_cpp.kernels = { "mul_mat_vec_q", "mul_mat_q<", "^void mul_mat_vec<", "mul_mat_vec_f<",
+  "mul_mat_f<", "quantize_q8_1", "k_bin_bcast", "flash_attn_ext_" }
 
 llama_cpp.switches = { env = {}, text = "it has no labels" }
 

@@ -3,7 +3,8 @@
 -- Under SGLANG_ENABLE_NVTX_SCHEDULER=1 the scheduler's loop has ranges, of which
 -- scheduler.run_batch is a step of a kind that it does not say. They lie in the
 -- domain of the Python package nvtx.
-local sglang = { name = "sglang", title = "SGLang" }
+local sglang = { name = "sglang", title = "SGLang",
+  framework = "pytorch" }
 
 local RUN_BATCH = "scheduler.run_batch"
 

@@ -1,7 +1,8 @@
 -- TensorRT-LLM, its PyTorch backend. The executor marks each pass:
 --   [Executor] _forward_step 7: 2 ctx reqs, 1024 ctx tokens, 6 gen reqs
 -- of which older versions leave out the tokens.
-local trtllm = { name = "trtllm", title = "TensorRT-LLM" }
+local trtllm = { name = "trtllm", title = "TensorRT-LLM",
+  framework = "pytorch" }
 
 function trtllm.step(tag)
   local number, rest = tag:match "%[Executor%] _forward_step (%d+): (.*)$"

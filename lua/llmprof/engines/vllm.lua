@@ -3,7 +3,8 @@
 --   execute_12_context_3(sq128sk256...)_generation_2(sq1sk300...)   with details
 --   execute_new_2_cached_6                        before 0.13: no tokens
 -- The range is the CPU's: with asynchronous scheduling the GPU runs it later.
-local vllm = { name = "vllm", title = "vLLM" }
+local vllm = { name = "vllm", title = "vLLM",
+  framework = "pytorch" }
 
 -- Tokens in the brackets: "1024", or the sum of new ones in "sq128sk256...".
 local function tokens_in(inside)

@@ -110,10 +110,11 @@ local function check_attached(cfg)
 end
 
 
--- The window is the capture range: without one the whole process is captured. In a session
--- it makes the engine mark its steps.
+-- The window is the capture range: without one the whole process is captured. In a session,
+-- or with our collector's socket, it makes the engine mark its steps.
 local function window_options(engine, cfg)
-  if cfg.server.session ~= "" and not has_window(engine) then return {} end
+  local others = cfg.server.session ~= "" or cfg.server.spools ~= ""
+  if others and not has_window(engine) then return {} end
   if cfg.nsys.capture_range == "none" or cfg.capture == "none" or engine.window == true then
     return {}
   end
@@ -231,6 +232,7 @@ local function workload_of(engine, driver)
     append(argv, awaited_words(engine, cfg))
     append(argv, load_words(cfg))
     append(argv, window_options(engine, cfg))
+    if cfg.server.spools ~= "" then append(argv, { "--spools", cfg.server.spools }) end
     append(argv, page_options(engine, cfg))
     append(argv, server_words(engine, cfg))
     return { argv = argv, env = engine.env and engine.env(cfg) or nil }

@@ -17,7 +17,9 @@ local sources = { ranges = "Steps are the ranges that the program marks",
 local function with_cold(results)
   local list = {}
   for _, entry in ipairs(results.repeats and results.repeats.left_out or {}) do
-    if not entry.step then
+    if entry.first then
+      list[#list + 1] = ("the first of %s (%s)"):format(entry.stage, text.duration(entry.ns))
+    elseif not entry.step then
       list[#list + 1] = ("%s of repeat %d (%s)"):format(entry.stage, entry.rep,
         text.duration(entry.ns))
     end
@@ -33,7 +35,8 @@ function ranks.basis(results)
   if not record.source then return nil end
   if record.source == "labels" then
     return ("Steps are those that %s marks in each worker; a step's GPU work counts for it "
-      .. "wherever it runs."):format(results.engine and results.engine.title or record.engine)
+      .. "wherever it runs.%s"):format(results.engine and results.engine.title or record.engine,
+      with_cold(results))
   end
   return sources[record.source] .. "." .. with_cold(results)
 end

@@ -363,6 +363,13 @@ local tpot_sources = { ranges = "steps marked on the timeline",
   stage = "decode over its steps" }
 
 
+-- Whose a TTFT under the profiler is.
+local function ttft_note(results, ttft)
+  if ttft and ttft.source == "clients" then return "as clients saw it" end
+  return results.inferred and "inferred" or nil
+end
+
+
 local function tpot_note(tpot)
   local note = tpot_sources[tpot.source]
   if not tpot.trend then return note end
@@ -417,7 +424,8 @@ end
 -- measured, then under it.
 function rows.latency(results)
   local latency, list = first_times.latency(results), {}
-  pair(list, "TTFT", latency.ttft, latency_row, results.inferred and "inferred" or nil)
+  pair(list, "TTFT", latency.ttft, latency_row,
+    ttft_note(results, latency.ttft and latency.ttft.profiled))
   pair(list, "TPOT", latency.tpot, latency_row, latency.tpot and latency.tpot.profiled
     and tpot_note(latency.tpot.profiled))
   pair(list, "throughput", latency.tokens_per_s, rate_row)

@@ -146,6 +146,11 @@ end
 
 -- "prefill of repeat 1 (60.3 ms, usually 20.1 ms)"; a step counts in its stage.
 local function left_out(entry)
+  if entry.first then
+    return ("the first %s of %s%s (%s, usually %s%s)"):format(entry.first == 1 and "step"
+      or entry.first .. " steps", entry.stage, entry.rank and (" on rank %d"):format(entry.rank)
+      or "", words.ms(entry.ns), words.ms(entry.usual_ns), entry.first == 1 and "" or " each")
+  end
   return ("%s%s of repeat %d (%s, usually %s)"):format(entry.step
     and ("step %d of "):format(entry.step) or "", entry.stage, entry.rep, words.ms(entry.ns),
     words.ms(entry.usual_ns))

@@ -33,6 +33,7 @@
 -- of what it reads is newer or was made again; else it runs.
 local clock = require "llmprof.base.clock"
 local errors = require "llmprof.base.errors"
+local frames = require "llmprof.frame"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
 local run_state = require "llmprof.run.state"
@@ -207,6 +208,7 @@ local function run_step(ctx, step, ui)
     for _, name in ipairs(step.makes) do fs.remove(ctx.run:path(name)) end
     return with_view(ctx, step, step.run)
   end)
+  frames.tidy() -- what only this step looked at is in nobody's way
   local entry = {
     name = step.name,
     status = ok and "done" or "failed",

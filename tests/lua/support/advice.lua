@@ -45,9 +45,10 @@ function support.kernel(given)
 end
 
 
--- Results with these parts, else without any stage or kernel.
+-- Results with these parts, else of a program in PyTorch without any stage or kernel.
 function support.results(given)
-  return with({ stages = {}, kernels = {}, missing = {} }, given)
+  return with({ stages = {}, kernels = {}, missing = {},
+    framework = { name = "pytorch", title = "PyTorch" } }, given)
 end
 
 

@@ -82,8 +82,8 @@ local function await_window(ctx, result, lines)
     errors.raise(ended and "failed" or "nothing", ended
       and "no window in the spools; the workload: " .. ended
       or "nothing was captured: the engine's window did not reach its collector",
-      { detail = workload.tail(lines), hint = "is unit.by = profiler in its plan, and does its "
-        .. "start of the profiler call cudaProfilerStart?" })
+      { detail = workload.tail(lines), hint = "is unit.by = profiler or socket in its "
+        .. "plan, and does its start of the profiler call cudaProfilerStart?" })
   end
   while open > 0 and result.ok and sys.monotonic() < limit do
     tools.pause(SETTLE, ctx.tick)

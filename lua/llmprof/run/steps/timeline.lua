@@ -108,9 +108,22 @@ local function note(ctx)
 end
 
 
+-- What a workload said of itself stays, whatever became of the capture.
+local function keep_metrics(ctx)
+  ctx.state.metrics = workload.metrics(ctx.run, layout.workload.folder)
+  if ctx.state.metrics then identity.keep(ctx, ctx.state.metrics) end
+end
+
+
 function step.run(ctx)
-  ctx.state.capture.timeline(ctx)
-  step.restore(ctx)
+  local ok, err = errors.call(function()
+    ctx.state.capture.timeline(ctx)
+    step.restore(ctx)
+  end)
+  if not ok then
+    keep_metrics(ctx)
+    error(err, 0)
+  end
   identity.keep(ctx, ctx.state.metrics)
   return note(ctx)
 end

@@ -49,6 +49,17 @@ describe("latency", function()
     assert.equal(22 * ms, latency.measure(made, {}).repeats[2].ttft_ns)
   end)
 
+  it("takes TTFT from clients where a server's stages are inferred", function()
+    local metrics = { repeats = { { stages = {},
+      requests = { { ttft_ms = 500 }, { ttft_ms = 514 } } } } }
+    local made = latency.measure(found(nil, nil, { inferred = {} }), { metrics = metrics })
+    assert.same({ 507 * ms, "clients" }, { made.ttft.mean_ns, made.ttft.source })
+    assert.is_nil(made.repeats[1].ttft_ns)
+    made = latency.measure(found(nil, nil, { inferred = {} }), { metrics = { repeats = {} } })
+    assert.same({ 21 * ms, nil }, { made.ttft.mean_ns, made.ttft.source })
+    assert.equal(21 * ms, latency.measure(found(), { metrics = metrics }).ttft.mean_ns)
+  end)
+
   it("takes TPOT from decode over its steps, and all tokens per second", function()
     local measured = latency.measure(found(), { steps = 10, batch = 4 })
     assert.same({ "stage", 2, 11 * ms }, { measured.tpot.source, measured.tpot.count,
@@ -257,5 +268,73 @@ describe("steps", function()
     assert.same({ { range = 6, start = 11050, stop = 11250, host_start = 11050,
       host_stop = 11550, kernels = 1 }, { range = 7, start = 11250, stop = 11800,
       host_start = 11600, host_stop = 12300, kernels = 1 } }, decode.steps)
+  end)
+end)
+
+
+describe("the first steps of an engine", function()
+  -- Steps of one stage that took so many ms, on so many tokens each.
+  local function steps_of(stage, lengths, tokens, rank)
+    local list = {}
+    for i, length in ipairs(lengths) do
+      list[i] = { stage = stage, rank = rank or 0, rep = 1, used = true, wall = length * ms,
+        work = tokens and (tokens[i] or tokens[1]),
+        steps = stage == "decode" and { { start = 0, stop = length * ms } } or nil }
+    end
+    return list
+  end
+
+  local function judge(list, policy)
+    local repeats = { count = 1, used = 1, skipped_first = false }
+    cold.judge_first(list, repeats, policy or "auto")
+    local used = {}
+    for i, step in ipairs(list) do used[i] = step.used end
+    return repeats.left_out, used
+  end
+
+  it("are left out where they take far longer than all others", function()
+    local list = steps_of("prefill", { 3000, 57, 60, 58 }, { 512 })
+    local left_out, used = judge(list)
+    assert.same({ { stage = "prefill", rep = 1, first = 1, ns = 3000 * ms, usual_ns = 58 * ms } },
+      left_out)
+    assert.same({ false, true, true, true }, used)
+  end)
+
+  it("may be several, none longer than the one before", function()
+    local left_out = judge(steps_of("prefill", { 800, 3000, 50, 51, 50 }, { 8 }))
+    assert.same({ 2, 3800 * ms, 50 * ms }, { left_out[1].first, left_out[1].ns,
+      left_out[1].usual_ns })
+  end)
+
+  it("count where they are long for their tokens' sake, or by less", function()
+    assert.is_nil(judge(steps_of("prefill", { 80, 20, 22 }, { 2048, 512, 512 })))
+    assert.is_nil(judge(steps_of("prefill", { 29, 20, 22 }, { 512 })))
+    assert.is_nil(judge(steps_of("prefill", { 30, 10, 22 }, { 512 })))
+    assert.is_nil(judge(steps_of("prefill", { 30 })))
+    assert.is_nil(judge(steps_of("prefill", { 60, 20 })))
+    assert.equal(1, judge(steps_of("prefill", { 90, 20 }))[1].first)
+  end)
+
+  it("are those of each rank, and a decode's is no token's time", function()
+    local list = steps_of("decode", { 900, 3, 3, 3 }, { 8 }, 0)
+    table.move(steps_of("decode", { 3, 3, 3, 3 }, { 8 }, 1), 1, 4, 5, list)
+    local left_out, used = judge(list)
+    assert.same({ 1, 0 }, { #left_out, left_out[1].rank })
+    assert.same({ false, true, true, true, true, true, true, true }, used)
+    assert.is_true(list[1].steps[1].cold)
+    list[1].start, list[1].stop = 0, 900 * ms
+    local made = latency.measure({ declared = {}, by_engine = {}, instances = list,
+      repeats = { count = 1, left_out = left_out } }, { batch = 8 })
+    assert.equal(3 * ms, made.tpot.mean_ns)
+    assert.equal(7, made.tpot.count)
+    assert.is_nil(made.repeats[1].left_out)
+  end)
+
+  it("are as they were judged before, or count where all repeats do", function()
+    local before = { left_out = { { stage = "prefill", rep = 1, first = 1 } } }
+    assert.same({ false, true }, (select(2, judge(steps_of("prefill", { 20, 20 }), before))))
+    assert.is_nil(judge(steps_of("prefill", { 3000, 57, 60 }), {}))
+    assert.is_nil(judge(steps_of("prefill", { 3000, 57, 60 }), "no"))
+    assert.is_false(cold.left_out(before, 1, "prefill"))
   end)
 end)

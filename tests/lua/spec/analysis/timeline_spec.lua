@@ -142,16 +142,16 @@ describe("llmprof.analysis.transfers", function()
         gpu_time_ns = 80 },
       { stage = "decode", direction = "device to host", pageable = false, calls = 2, bytes = 128,
         gpu_time_ns = 60 },
-    }, transfers.list(select(2, traces.open "small")))
+    }, transfers.list(traces.open "small"))
   end)
 
   it("takes all where no stage is there", function()
     assert.same({ { stage = "whole run", calls = 2 }, { stage = "whole run", calls = 2 } },
-      traces.pick(transfers.list(select(2, traces.open("small", {}))), "stage", "calls"))
+      traces.pick(transfers.list(traces.open("small", {})), "stage", "calls"))
   end)
 
   it("is empty without copies", function()
-    assert.same({}, transfers.list(select(2, traces.open "broken")))
+    assert.same({}, transfers.list(traces.open "broken"))
   end)
 end)
 

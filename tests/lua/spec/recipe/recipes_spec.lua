@@ -215,6 +215,11 @@ describe("recipes of serving engines", function()
     local peers = from("--peer", before)
     assert.same({ "http://127.0.0.1:8100", "--peer", "http://127.0.0.1:8200" },
       { peers[2], peers[3], peers[4] })
+    before = halves("recipes/vllm_pd.lua", "model.path=/m", "server.proxy=p.py",
+      "server.kv_transfer=", "server.decode_gpus=0", "server.decode_args=[--seed, '2']")
+    assert.same({ "--profiler-config.profiler", "cuda", "--seed", "2" },
+      from("--profiler-config.profiler", json.decode(from("--also", before)[4])))
+    assert.matches('"CUDA_VISIBLE_DEVICES=0"', from("--also", before)[4], nil, true)
     before, behind = halves("recipes/sglang_pd.lua", "model.path=/m")
     assert.same({ "python3", "-m", "sglang_router.launch_router", "--pd-disaggregation",
       "--prefill", "http://127.0.0.1:8100", "--decode", "http://127.0.0.1:8200", "--host",

@@ -44,6 +44,8 @@ local elsewhere = {
   ["inferred.layers"] = { "tests/lua/spec/analysis/infer_spec.lua", "found.layers" },
   ["client_times.p99_ns"] = { "tests/lua/spec/ranks/requests_spec.lua", "p99_ns" },
   ["kv_transfers.unknown"] = { "tests/lua/spec/ranks/kv_transfers_spec.lua", "made.unknown" },
+  ["left_out.first"] = { "tests/lua/spec/analysis/latency_spec.lua", "rep = 1, first = 1, ns" },
+  ["left_out.rank"] = { "tests/lua/spec/analysis/latency_spec.lua", "left_out[1].rank" },
   ["left_out.step"] = { "tests/lua/spec/analysis/latency_spec.lua", "rep = 1, step = 1, ns" },
 }
 

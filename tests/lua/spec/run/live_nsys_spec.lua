@@ -328,4 +328,18 @@ describe("without a report", function()
       { "nsys.export_timeout_s=1" }, { STANDIN_EXPORT = "hang" })
     assert.matches("/nsys: no answer within 1 s$", step.last_lines[1])
   end)
+
+
+  it("loses no numbers of the workload with the timeline", function()
+    local made = run({}, { STANDIN_NSYS = "empty", STANDIN_WORKLOAD = "served" })
+    assert.equal(1, made.code)
+    assert.equal("failed", made:step "timeline".status)
+    local results = made:json "results.json"
+    assert.equal(508e6, results.load.ttft.mean_ns)
+    assert.equal("stand-in", results.model.name)
+    local report = made:read "report.md"
+    assert.matches("\n## Load\n", report, nil, true)
+    assert.matches("1 of 3 requests failed: too busy", report, nil, true)
+    assert.matches("| TTFT ", report, nil, true)
+  end)
 end)

@@ -1,0 +1,46 @@
+-- What the program is written with, since the remedies differ: results.framework. Of a
+-- serving engine it is the engine's; else signs in the trace and in what the workload says
+-- of itself tell PyTorch. A program without any sign is none of it: its eager operators and
+-- what it compiles have kernels with its names.
+local engines = require "llmprof.engines"
+
+local framework = {}
+
+local PYTORCH = { name = "pytorch", title = "PyTorch" }
+
+-- What engines are written with, by their field `framework`.
+local known = { pytorch = PYTORCH, ggml = { name = "ggml", title = "ggml" } }
+
+-- Patterns of kernels (lower case) and of ranges.
+local KERNELS = { "%f[%w_]at::", "^triton_", "%f[%w_]c10::", "torch" }
+local TAGS = { "^aten::", "^autograd::", "^torch" }
+
+
+local function any(list, patterns)
+  for _, text in ipairs(list) do
+    for _, pattern in ipairs(patterns) do
+      if text:find(pattern) then return true end
+    end
+  end
+  return false
+end
+
+
+-- Does a table of metrics.json, or what recorded operators, name it?
+local function is_named(given)
+  local said = given.metrics and given.metrics.environment
+  return said ~= nil and said.torch ~= nil or given.operators ~= nil
+end
+
+
+-- { name, title }, nil where nothing tells. given: engine ({ name }, optional), names (of
+-- kernels, lower case), tags (of ranges), metrics and operators (optional).
+function framework.of(given)
+  local engine = given.engine and engines.find(given.engine.name)
+  if engine and engine.framework then return known[engine.framework] end
+  if any(given.names, KERNELS) or any(given.tags, TAGS) or is_named(given) then return PYTORCH end
+  return nil
+end
+
+
+return framework
