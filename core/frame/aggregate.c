@@ -1,7 +1,11 @@
 /* Groups as a frame: one row each, a column per statistic. */
 #include <math.h>
+#include <stddef.h>
+#include <string.h>
 
+#include "frame/alone.h"
 #include "frame/cells.h"
+#include "frame/summary.h"
 #include "frame/tally.h"
 #include "llmprof/alloc.h"
 #include "llmprof/frame.h"
@@ -95,74 +99,100 @@ static bool fill_count(making *m, const llmprof_aggregate *a, int64_t *data,
 
 /* ---- statistics: all of one column at once ---- */
 
-static double real_of(const llmprof_summary *s, const llmprof_aggregate *a,
-                      size_t percentile) {
-  if (!s->count) return NAN;
+/* Where a summary holds the statistic. */
+static size_t place_of(const llmprof_aggregate *a, bool real,
+                       size_t percentile) {
   switch (a->statistic) {
   case LLMPROF_SUM:
-    return s->real_total;
+    return real ? offsetof(llmprof_summary, real_total)
+                : offsetof(llmprof_summary, total);
   case LLMPROF_MIN:
-    return s->real_min;
+    return real ? offsetof(llmprof_summary, real_min)
+                : offsetof(llmprof_summary, min);
   case LLMPROF_MAX:
-    return s->real_max;
+    return real ? offsetof(llmprof_summary, real_max)
+                : offsetof(llmprof_summary, max);
   case LLMPROF_MEAN:
-    return s->mean;
+    return offsetof(llmprof_summary, mean);
   case LLMPROF_MEDIAN:
-    return s->median;
-  case LLMPROF_STDDEV: /* of one value there is none */
-    return s->count > 1 ? s->stddev : NAN;
+    return offsetof(llmprof_summary, median);
+  case LLMPROF_STDDEV:
+    return offsetof(llmprof_summary, stddev);
   default:
-    return s->percentiles[percentile];
+    return offsetof(llmprof_summary, percentiles) + percentile * sizeof(double);
   }
 }
 
-static int64_t integer_of(const llmprof_summary *s,
-                          const llmprof_aggregate *a) {
-  if (!s->count) return LLMPROF_ABSENT;
-  if (a->statistic == LLMPROF_SUM) return s->total;
-  return a->statistic == LLMPROF_MIN ? s->min : s->max;
+/* Of groups with fewer values there is none. */
+static size_t least_of(const llmprof_aggregate *a) {
+  return a->statistic == LLMPROF_STDDEV ? 2 : 1;
 }
 
-/* The percentiles that are wanted of a column; how many, or SIZE_MAX. */
+/* The percentiles that are wanted of a column; how many: no more are kept than
+ * there is room for. */
 static size_t wanted_of(const making *m, size_t column, double *wanted) {
   size_t count = 0;
   for (size_t i = 0; i < m->count; i++) {
     const llmprof_aggregate *a = &m->aggregates[i];
     if (a->column != column || a->statistic != LLMPROF_PERCENTILE) continue;
-    if (count == LLMPROF_PERCENTILES) return SIZE_MAX;
-    wanted[count++] = a->percentile;
+    if (count < LLMPROF_PERCENTILES) wanted[count] = a->percentile;
+    count++;
   }
   return count;
 }
 
-/* Of groups [first, end). */
-static void spread_part(making *m, size_t column,
-                        const llmprof_summary *summaries, size_t first,
-                        size_t end) {
-  size_t percentile = 0;
+static bool check_percentiles(const making *m, llmprof_error *err) {
+  double wanted[LLMPROF_PERCENTILES];
   for (size_t i = 0; i < m->count; i++) {
-    const llmprof_aggregate *a = &m->aggregates[i];
-    if (a->column != column || is_count(a)) continue;
-    double *reals = m->data[i];
-    int64_t *integers = m->data[i];
-    for (size_t g = first; g < end; g++) {
-      if (m->is_real[i])
-        reals[g] = real_of(&summaries[g], a, percentile);
-      else
-        integers[g] = integer_of(&summaries[g], a);
-    }
-    percentile += a->statistic == LLMPROF_PERCENTILE;
+    if (m->aggregates[i].statistic == LLMPROF_PERCENTILE &&
+        wanted_of(m, m->aggregates[i].column, wanted) > LLMPROF_PERCENTILES)
+      return llmprof_fail(err, LLMPROF_LIMIT, "at most %d percentiles",
+                          LLMPROF_PERCENTILES);
+  }
+  return true;
+}
+
+static void spread_reals(double *data, const llmprof_summary *summaries,
+                         size_t count, size_t place, size_t least) {
+  for (size_t g = 0; g < count; g++) {
+    const char *summary = (const char *)&summaries[g];
+    memcpy(&data[g], summary + place, sizeof *data);
+    if (summaries[g].count < least) data[g] = NAN;
   }
 }
 
-/* Some groups at a time, whose summaries stay in the cache meanwhile. */
-static void spread(making *m, size_t column, const llmprof_summary *summaries) {
-  enum {
-    SOME = 256
-  };
-  size_t groups = m->groups.count;
-  for (size_t g = 0; g < groups; g += SOME)
-    spread_part(m, column, summaries, g, groups - g < SOME ? groups : g + SOME);
+static void spread_integers(int64_t *data, const llmprof_summary *summaries,
+                            size_t count, size_t place) {
+  for (size_t g = 0; g < count; g++) {
+    const char *summary = (const char *)&summaries[g];
+    memcpy(&data[g], summary + place, sizeof *data);
+    if (!summaries[g].count) data[g] = LLMPROF_ABSENT;
+  }
+}
+
+typedef struct spreading {
+  making *m;
+  size_t column;
+} spreading;
+
+/* Of groups from `first` on. */
+static void spread(void *user, size_t first, const llmprof_summary *summaries,
+                   size_t count) {
+  const spreading *s = user;
+  size_t percentile = 0;
+  for (size_t i = 0; i < s->m->count; i++) {
+    const llmprof_aggregate *a = &s->m->aggregates[i];
+    if (a->column != s->column || is_count(a)) continue;
+    bool real = s->m->is_real[i];
+    size_t place = place_of(a, real, percentile);
+    if (real)
+      spread_reals((double *)s->m->data[i] + first, summaries, count, place,
+                   least_of(a));
+    else
+      spread_integers((int64_t *)s->m->data[i] + first, summaries, count,
+                      place);
+    percentile += a->statistic == LLMPROF_PERCENTILE;
+  }
 }
 
 /* Are small numbers only added up and compared? */
@@ -189,28 +219,23 @@ static bool add_up(making *m, size_t column, llmprof_summary *summaries,
   return true;
 }
 
-static bool summarize(making *m, size_t column, const double *wanted,
-                      size_t count, llmprof_summary *summaries,
-                      llmprof_error *err) {
-  if (!llmprof_frame_column(m->frame, column, err)) return false;
-  if (are_totals(m, column)) return add_up(m, column, summaries, err);
-  return llmprof_summarize(m->frame, column, &m->groups, wanted, count,
-                           summaries, err);
+static bool fill_totals(making *m, size_t column, llmprof_error *err) {
+  size_t groups = m->groups.count;
+  llmprof_summary *summaries = llmprof_alloc(groups, sizeof *summaries);
+  if (!summaries) return llmprof_fail_nomem(err);
+  bool ok = add_up(m, column, summaries, err);
+  if (ok) spread(&(spreading){m, column}, 0, summaries, groups);
+  llmprof_free(summaries);
+  return ok;
 }
 
 static bool fill_statistics(making *m, size_t column, llmprof_error *err) {
   double wanted[LLMPROF_PERCENTILES];
   size_t count = wanted_of(m, column, wanted);
-  if (count == SIZE_MAX)
-    return llmprof_fail(err, LLMPROF_LIMIT, "at most %d percentiles",
-                        LLMPROF_PERCENTILES);
-  llmprof_summary *summaries =
-      llmprof_alloc(m->groups.count, sizeof *summaries);
-  if (!summaries) return llmprof_fail_nomem(err);
-  bool ok = summarize(m, column, wanted, count, summaries, err);
-  if (ok) spread(m, column, summaries);
-  llmprof_free(summaries);
-  return ok;
+  if (!llmprof_frame_column(m->frame, column, err)) return false;
+  if (are_totals(m, column)) return fill_totals(m, column, err);
+  return llmprof_summarize_each(m->frame, column, &m->groups, wanted, count,
+                                spread, &(spreading){m, column}, err);
 }
 
 /* Was the column's turn with an earlier aggregate? */
@@ -313,8 +338,11 @@ llmprof_frame *llmprof_frame_aggregate(llmprof_frame *frame, const size_t *keys,
                                        size_t count, llmprof_error *err) {
   making m = {.frame = frame, .aggregates = aggregates, .count = count};
   llmprof_frame *result = NULL;
-  if (make_groups(&m, keys, key_count, err) && allocate(&m, err) &&
-      fill(&m, err))
+  bool ok = check_percentiles(&m, err) && make_groups(&m, keys, key_count, err);
+  if (ok && count && m.groups.count == llmprof_frame_rows(frame))
+    result =
+        llmprof_aggregate_alone(frame, keys, key_count, aggregates, count, err);
+  else if (ok && allocate(&m, err) && fill(&m, err))
     result = make_result(&m, keys, key_count, err);
   if (result && !count) {
     llmprof_frame_keep_groups(frame, keys, key_count, m.groups.of_row,

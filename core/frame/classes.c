@@ -4,6 +4,8 @@
  */
 #include "llmprof/classes.h"
 
+#include <string.h>
+
 #include "frame/visit.h"
 #include "llmprof/alloc.h"
 #include "llmprof/interrupt.h"
@@ -323,6 +325,26 @@ static bool outside_init(outside *o, llmprof_frame *frame,
   return true;
 }
 
+/* Cells into four bytes each where all of them fit, in the memory where they
+ * are; bytes are moved, since what they are of changes. */
+static llmprof_column_type shorten(int64_t **cells, size_t count) {
+  unsigned char *bytes = (unsigned char *)*cells;
+  for (size_t i = 0; i < count; i++) {
+    int64_t cell = (*cells)[i];
+    if (cell != LLMPROF_ABSENT && (cell < 0 || cell >= UINT32_MAX))
+      return LLMPROF_I64;
+  }
+  for (size_t i = 0; i < count; i++) {
+    int64_t cell;
+    memcpy(&cell, bytes + i * sizeof cell, sizeof cell);
+    uint32_t small = cell == LLMPROF_ABSENT ? UINT32_MAX : (uint32_t)cell;
+    memcpy(bytes + i * sizeof small, &small, sizeof small);
+  }
+  int64_t *trimmed = llmprof_resize(*cells, count, sizeof(uint32_t));
+  if (trimmed) *cells = trimmed;
+  return LLMPROF_U32;
+}
+
 bool llmprof_classes_outside(llmprof_frame *frame,
                              const llmprof_outside_columns *columns,
                              const llmprof_groups *groups,
@@ -339,7 +361,10 @@ bool llmprof_classes_outside(llmprof_frame *frame,
   int64_t *made = o ? o->made : NULL;
   if (o) llmprof_free(o->last);
   llmprof_free(o);
-  if (ok) return llmprof_frame_give(frame, name, "ns", LLMPROF_I64, made, err);
+  if (ok) {
+    llmprof_column_type type = shorten(&made, llmprof_frame_rows(frame));
+    return llmprof_frame_give(frame, name, "ns", type, made, err);
+  }
   llmprof_free(made);
   return false;
 }

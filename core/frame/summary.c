@@ -8,6 +8,7 @@
 #include "frame/cells.h"
 #include "frame/select.h"
 #include "frame/sort.h"
+#include "frame/summary.h"
 #include "llmprof/alloc.h"
 #include "llmprof/interrupt.h"
 
@@ -186,7 +187,8 @@ static bool summarize_near(const llmprof_blocks *b, const uint32_t *values,
 /* ---- a group ---- */
 
 enum {
-  EACH = 1 << 16 /* values that are worth a part of the work */
+  EACH = 1 << 16, /* values that are worth a part of the work */
+  TOGETHER = 64   /* summaries that are handed on at a time */
 };
 
 /* What is wanted of each group. */
@@ -197,7 +199,8 @@ typedef struct task {
   size_t largest, workers, parts;
   int64_t *scratch; /* by worker, room to sort the largest group; NULL where
                        nothing is sorted */
-  llmprof_summary *summaries;
+  llmprof_summaries_taker take;
+  void *user;
 } task;
 
 static void percentiles(const numbers *v, const task *t,
@@ -235,16 +238,37 @@ static bool wide_group(const task *t, size_t first, size_t count, void *scratch,
   return true;
 }
 
+/* Nothing to add up, nothing to select. */
+static void single_value(const task *t, size_t first,
+                         llmprof_summary *summary) {
+  const llmprof_blocks *b = &t->blocks;
+  numbers v = {.near = b->near ? b->near + first : NULL,
+               .low = b->low,
+               .cells = b->near ? NULL : b->cells + first,
+               .count = 1,
+               .real = b->column->type == LLMPROF_F64};
+  double value = value_at(&v, 0);
+  *summary = (llmprof_summary){.count = 1, .mean = value, .median = value};
+  if (v.real)
+    summary->real_total = summary->real_min = summary->real_max = value;
+  else
+    summary->total = summary->min = summary->max = cell_at(&v, 0);
+  percentiles(&v, t, summary);
+}
+
 static bool fail_range(const llmprof_column *column, llmprof_error *err) {
   return llmprof_fail(err, LLMPROF_RANGE, "total of column '%s' is too large",
                       column->name);
 }
 
 static bool summarize_group(const task *t, size_t group, void *scratch,
-                            llmprof_error *err) {
-  llmprof_summary *summary = &t->summaries[group];
+                            llmprof_summary *summary, llmprof_error *err) {
   size_t first = t->blocks.start[group];
   size_t count = llmprof_blocks_size(&t->blocks, group);
+  if (count == 1) {
+    single_value(t, first, summary);
+    return true;
+  }
   *summary = (llmprof_summary){.count = count};
   if (!count) return true;
   bool ok = t->blocks.near ? near_group(t, first, count, scratch, summary)
@@ -289,28 +313,48 @@ static bool summarize_part(void *user, size_t worker, size_t part,
   int64_t *scratch = t->scratch ? t->scratch + worker * t->largest : NULL;
   size_t end = part + 1 < t->parts ? group_from(&t->blocks, (part + 1) * EACH)
                                    : t->blocks.groups;
-  for (size_t g = group_from(&t->blocks, part * EACH); g < end; g++) {
+  llmprof_summary some[TOGETHER];
+  for (size_t g = group_from(&t->blocks, part * EACH), count; g < end;
+       g += count) {
+    count = end - g < TOGETHER ? end - g : TOGETHER;
     if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
-    if (!summarize_group(t, g, scratch, err)) return false;
+    for (size_t i = 0; i < count; i++)
+      if (!summarize_group(t, g + i, scratch, &some[i], err)) return false;
+    t->take(t->user, g, some, count);
   }
   return true;
+}
+
+bool llmprof_summarize_each(llmprof_frame *frame, size_t number,
+                            const llmprof_groups *groups, const double *wanted,
+                            size_t wanted_count, llmprof_summaries_taker take,
+                            void *user, llmprof_error *err) {
+  size_t parts = llmprof_frame_rows(frame) / EACH + 1;
+  task t = {.wanted = wanted,
+            .wanted_count = wanted_count,
+            .workers = llmprof_crew_size(parts),
+            .parts = parts,
+            .take = take,
+            .user = user};
+  llmprof_crew crew = {.parts = parts, .work = summarize_part, .user = &t};
+  bool ok = task_init(&t, frame, number, groups, wanted_count > 0, err) &&
+            llmprof_crew_run(&crew, t.workers, err);
+  task_free(&t);
+  return ok;
+}
+
+static void keep(void *user, size_t first, const llmprof_summary *summaries,
+                 size_t count) {
+  llmprof_summary *all = user;
+  memcpy(all + first, summaries, count * sizeof *all);
 }
 
 bool llmprof_summarize(llmprof_frame *frame, size_t number,
                        const llmprof_groups *groups, const double *wanted,
                        size_t wanted_count, llmprof_summary *summaries,
                        llmprof_error *err) {
-  size_t parts = llmprof_frame_rows(frame) / EACH + 1;
-  task t = {.wanted = wanted,
-            .wanted_count = wanted_count,
-            .workers = llmprof_crew_size(parts),
-            .parts = parts,
-            .summaries = summaries};
-  llmprof_crew crew = {.parts = parts, .work = summarize_part, .user = &t};
-  bool ok = task_init(&t, frame, number, groups, wanted_count > 0, err) &&
-            llmprof_crew_run(&crew, t.workers, err);
-  task_free(&t);
-  return ok;
+  return llmprof_summarize_each(frame, number, groups, wanted, wanted_count,
+                                keep, summaries, err);
 }
 
 /* ---- totals alone ---- */

@@ -189,10 +189,10 @@ static int classes_outside(lua_State *L) {
     luaL_argcheck(L, list[i], 3, "classes for each key");
   llmprof_groups *groups = check_groups(L, rows);
   llmprof_error err;
-  return llmprof_lua_changed(
-      L,
-      llmprof_classes_outside(rows, &columns, groups, list, count, name, &err),
-      &err);
+  bool ok =
+      llmprof_classes_outside(rows, &columns, groups, list, count, name, &err);
+  llmprof_groups_free(groups); /* not when the collector comes by */
+  return llmprof_lua_changed(L, ok, &err);
 }
 
 static const luaL_Reg methods[] = {

@@ -107,8 +107,9 @@ void nsys_put_string_id(nsys_sheet *sheet, uint32_t string) {
     nsys_put_null(sheet);
     return;
   }
-  sheet->writer->used[string] = true;
-  nsys_put_integer(sheet, (int64_t)string + 1);
+  nsys_writer *w = sheet->writer;
+  if (!w->ids[string]) w->ids[string] = ++w->last_id;
+  nsys_put_integer(sheet, w->ids[string]);
 }
 
 /* ---- nsys's global ids ---- */

@@ -12,8 +12,8 @@ static bool write_strings(nsys_writer *w) {
   bool ok = nsys_sheet_open(&sheet, w, "StringIds", columns, 2);
   size_t count = llmprof_strings_count(w->strings);
   for (size_t i = 0; ok && i < count; i++) {
-    if (!w->used[i]) continue;
-    nsys_put_integer(&sheet, (int64_t)i + 1);
+    if (!w->ids[i]) continue;
+    nsys_put_integer(&sheet, w->ids[i]);
     nsys_put_text(&sheet, (uint32_t)i);
     ok = nsys_sheet_end_row(&sheet);
   }
@@ -47,11 +47,11 @@ bool llmprof_nsys_write(llmprof_trace *trace, const char *to,
                    .product = product,
                    .version = version,
                    .strings = llmprof_trace_strings(trace)};
-  w.used = llmprof_zalloc(llmprof_strings_count(w.strings), sizeof *w.used);
-  if (!w.used) return llmprof_fail_nomem(err);
+  w.ids = llmprof_zalloc(llmprof_strings_count(w.strings), sizeof *w.ids);
+  if (!w.ids) return llmprof_fail_nomem(err);
   bool ok =
       llmprof_edit_new(llmprof_trace_path(trace), to, "written", fill, &w, err);
-  llmprof_free(w.used);
+  llmprof_free(w.ids);
   if (ok && written) *written = w.counts;
   return ok;
 }

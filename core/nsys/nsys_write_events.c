@@ -49,13 +49,12 @@ static bool write_kind(nsys_writer *w, llmprof_op_kind kind, const char *table,
 
 /* ---- kernels ---- */
 
+/* Of nsys's those that a trace knows: its reports ask for no others. */
 static const char *const kernel_columns[] = {
     PLACED_COLUMNS,
     "demangledName INTEGER",
     "shortName INTEGER",
     "mangledName INTEGER",
-    "launchType INTEGER",
-    "cacheConfig INTEGER",
     "registersPerThread INTEGER",
     "gridX INTEGER",
     "gridY INTEGER",
@@ -65,11 +64,6 @@ static const char *const kernel_columns[] = {
     "blockZ INTEGER",
     "staticSharedMemory INTEGER",
     "dynamicSharedMemory INTEGER",
-    "localMemoryPerThread INTEGER",
-    "localMemoryTotal INTEGER",
-    "gridId INTEGER",
-    "sharedMemoryExecuted INTEGER",
-    "sharedMemoryLimitConfig INTEGER",
     "graphNodeId INTEGER", /* where a trace knows of graphs */
 };
 
@@ -91,13 +85,11 @@ static bool put_kernel(nsys_sheet *sheet, const llmprof_ops *ops, size_t row,
   nsys_put_string_id(sheet, ops->name[row]);
   nsys_put_string_id(sheet, details->short_name[row]);
   nsys_put_string_id(sheet, details->mangled_name[row]);
-  put_nulls(sheet, 2); /* launch type, cache */
   nsys_put_u32(sheet, shape->registers);
   for (int i = 0; i < 3; i++) nsys_put_u32(sheet, shape->grid[i]);
   for (int i = 0; i < 3; i++) nsys_put_u32(sheet, shape->block[i]);
   nsys_put_u32(sheet, shape->static_shared);
   nsys_put_u32(sheet, shape->dynamic_shared);
-  put_nulls(sheet, 5); /* local memory, grid id, what else of shared memory */
   if (from->nodes)
     nsys_put_integer(sheet, details->graph_node ? details->graph_node[row]
                                                 : LLMPROF_ABSENT);
@@ -269,7 +261,7 @@ bool nsys_write_ops(nsys_writer *w) {
 static const char *const call_columns[] = {
     "start INTEGER",       "end INTEGER",           "eventClass INTEGER",
     "globalTid INTEGER",   "correlationId INTEGER", "nameId INTEGER",
-    "returnValue INTEGER", "callchainId INTEGER",
+    "returnValue INTEGER", /* a report asks for it */
 };
 
 /* ENUM_NSYS_EVENT_CLASS: 0 the runtime's, 1 the driver's. */
@@ -287,7 +279,7 @@ static bool put_call(nsys_sheet *sheet, const llmprof_calls *calls,
   nsys_put_thread(sheet, calls->thread[row]);
   nsys_put_u32(sheet, calls->correlation[row]);
   nsys_put_string_id(sheet, calls->name[row]);
-  put_nulls(sheet, 2);
+  nsys_put_null(sheet);
   return nsys_sheet_end_row(sheet);
 }
 

@@ -10,7 +10,9 @@ typedef struct nsys_writer {
   llmprof_trace *trace;
   const char *product, *version;
   const llmprof_strings *strings;
-  bool *used; /* by string: StringIds is to have it */
+  uint32_t *ids; /* by string: its id in StringIds, 0 while nothing refers to
+                  * it; ids are small, as each row has several */
+  uint32_t last_id;
   llmprof_nsys_counts counts;
 } nsys_writer;
 

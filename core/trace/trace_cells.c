@@ -198,24 +198,61 @@ static size_t place_of(const llmprof_trace *trace, size_t array) {
              : array;
 }
 
+/* The cells of the things that rows are about. */
+static bool keep_things(const llmprof_axis *from,
+                        const llmprof_column_spec *spec, llmprof_column *column,
+                        llmprof_error *err) {
+  const llmprof_kept_cells *kept =
+      keep(from, spec, count_at(from->trace, spec->domain), err);
+  if (!kept) return false;
+  column->data = kept->data;
+  column->type = kept->type;
+  return true;
+}
+
 static bool reach(const llmprof_axis *from, const llmprof_column_spec *spec,
                   llmprof_column *column, llmprof_error *err) {
   llmprof_trace *trace = from->trace;
   if (!llmprof_trace_have(trace, spec->index, err)) return false;
   size_t array = place_of(trace, spec->array);
   if (!have_both(trace, spec->index, array, err)) return false;
-  if (array) {
+  if (array)
     column->data = array_at(trace, array);
-  } else {
-    const llmprof_kept_cells *kept =
-        keep(from, spec, count_at(trace, spec->domain), err);
-    if (!kept) return false;
-    column->data = kept->data;
-    column->type = kept->type;
-  }
+  else if (!keep_things(from, spec, column, err))
+    return false;
   if (!llmprof_trace_have(trace, spec->index, err)) return false;
   const uint32_t *index = array_at(trace, spec->index);
   column->index = index ? index + from->first : NULL;
+  return true;
+}
+
+/* Of rows that are reached through an index themselves. */
+static bool compose(llmprof_frame *frame, const llmprof_axis *from,
+                    const uint32_t *numbers, llmprof_column *column,
+                    llmprof_error *err) {
+  size_t rows = llmprof_frame_rows(frame);
+  uint32_t *made = llmprof_alloc(rows, sizeof *made);
+  if (!made || !llmprof_frame_own(frame, made)) return llmprof_fail_nomem(err);
+  for (size_t i = 0; i < rows; i++)
+    made[i] =
+        from->index[i] == LLMPROF_NONE ? LLMPROF_NONE : numbers[from->index[i]];
+  column->index = made;
+  return true;
+}
+
+/* The same by numbers that are computed. */
+static bool reach_by(const llmprof_axis *from, const llmprof_column_spec *spec,
+                     llmprof_frame *frame, llmprof_column *column,
+                     llmprof_error *err) {
+  const llmprof_column_spec number = {
+      .type = LLMPROF_U32, .needs = spec->needs, .get = spec->by};
+  if (!load_rows(from, spec, err)) return false;
+  const llmprof_kept_cells *kept = keep(from, &number, from->all, err);
+  if (!kept) return false;
+  const uint32_t *numbers = (const uint32_t *)kept->data + from->first;
+  if (!keep_things(from, spec, column, err)) return false;
+  if (from->index) return compose(frame, from, numbers, column, err);
+  column->index = numbers;
   return true;
 }
 
@@ -232,6 +269,7 @@ bool llmprof_trace_cells(const llmprof_axis *from,
                          const llmprof_column_spec *spec, llmprof_frame *frame,
                          llmprof_column *column, llmprof_error *err) {
   if (spec->index) return reach(from, spec, column, err);
+  if (spec->by) return reach_by(from, spec, frame, column, err);
   if (spec->shared) return share(from, spec, column, err);
   if (spec->array) {
     if (!llmprof_trace_have(from->trace, spec->array, err)) return false;

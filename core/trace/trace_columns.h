@@ -28,6 +28,8 @@ typedef struct llmprof_column_spec {
   size_t index;       /* AT() the cells' numbers by row; 0: by row as they are.
                          Not for pairs */
   size_t domain;      /* AT() how many things `get` is asked of, with `index` */
+  llmprof_getter by;  /* in place of `index`: the numbers by row, which are kept
+                         as long as the trace */
   llmprof_getter get; /* without `array` */
   bool shared;        /* computed once, and kept as long as the trace */
 } llmprof_column_spec;

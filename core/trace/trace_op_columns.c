@@ -83,18 +83,10 @@ SHAPE(dynamic_shared, dynamic_shared)
 
 /* ---- the call that launched an operation ---- */
 
-static uint32_t launch_thread(const llmprof_trace *t, size_t row) {
+static int64_t launch_thread(const llmprof_trace *t, size_t row) {
   uint32_t call = t->attribution.call[row];
-  return call == LLMPROF_NONE ? LLMPROF_NONE
-                              : llmprof_trace_launching(t)->thread[call];
-}
-
-static int64_t launch_pid(const llmprof_trace *t, size_t row) {
-  return llmprof_thread_pid(t, launch_thread(t, row));
-}
-
-static int64_t launch_tid(const llmprof_trace *t, size_t row) {
-  return llmprof_thread_tid(t, launch_thread(t, row));
+  if (call == LLMPROF_NONE) return LLMPROF_ABSENT;
+  return llmprof_widen(llmprof_trace_launching(t)->thread[call]);
 }
 
 static int64_t launch_start(const llmprof_trace *t, size_t row) {
@@ -160,6 +152,12 @@ static int64_t link_tag(const llmprof_trace *t, size_t number) {
                       .domain = AT(attribution.link_count), .get = getter \
   }
 
+#define BY_LAUNCH(name, getter)                                               \
+  {                                                                           \
+    name, NULL, LLMPROF_U32, .needs = NEEDS_ATTRIBUTION, .by = launch_thread, \
+                             .domain = AT(thread_ids.count), .get = getter    \
+  }
+
 #define OPERATION_COLUMNS                                                   \
   {"op", NULL, LLMPROF_U32, .get = llmprof_row_number},                     \
       {"name", NULL, LLMPROF_STRING_ID, .array = AT(ops.name)},             \
@@ -197,12 +195,8 @@ static int64_t link_tag(const llmprof_trace *t, size_t number) {
        .get = launch_total},                                                \
       {"delay", "ns", LLMPROF_I64, .needs = NEEDS_ATTRIBUTION,              \
        .get = launch_delay},                                                \
-      {"launch_pid",      NULL,                                             \
-       LLMPROF_U32,       .needs = NEEDS_ATTRIBUTION,                       \
-       .get = launch_pid, .shared = true},                                  \
-      {"launch_tid",      NULL,                                             \
-       LLMPROF_U32,       .needs = NEEDS_ATTRIBUTION,                       \
-       .get = launch_tid, .shared = true},                                  \
+      BY_LAUNCH("launch_pid", llmprof_thread_pid),                          \
+      BY_LAUNCH("launch_tid", llmprof_thread_tid),                          \
       OF_LINK("range", LLMPROF_U32, link_range),                            \
       OF_LINK("tag", LLMPROF_STRING_ID, link_tag)
 
@@ -240,9 +234,7 @@ const llmprof_column_spec llmprof_pair_kernel_columns[] = {
     {"kernel", NULL, LLMPROF_U32, .get = llmprof_row_number},
     {"name", NULL, LLMPROF_STRING_ID, .array = AT(ops.name)},
     {"duration", "ns", LLMPROF_I64, .get = op_duration, .shared = true},
-    {"pid", NULL, LLMPROF_U32, .needs = NEEDS_ATTRIBUTION, .get = launch_pid,
-     .shared = true},
-    {"tid", NULL, LLMPROF_U32, .needs = NEEDS_ATTRIBUTION, .get = launch_tid,
-     .shared = true},
+    BY_LAUNCH("pid", llmprof_thread_pid),
+    BY_LAUNCH("tid", llmprof_thread_tid),
     {0},
 };

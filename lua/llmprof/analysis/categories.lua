@@ -82,18 +82,26 @@ local function parse(name)
 end
 
 
-local function finds(patterns, text)
-  for _, pattern in ipairs(patterns or {}) do
-    if text:find(pattern) then return true end
+-- The patterns of rules, in their order: those of all of a name, those of a function's own.
+local function flat(rules)
+  local list = {}
+  for _, rule in ipairs(rules) do
+    for _, pattern in ipairs(rule.match or {}) do
+      list[#list + 1] = { pattern = pattern, category = rule.category }
+    end
+    for _, pattern in ipairs(rule["function"] or {}) do
+      list[#list + 1] = { pattern = pattern, category = rule.category, own = true }
+    end
   end
-  return false
+  return list
 end
 
 
-local function first_rule(rules, name)
-  local whole, own = parse(name)
-  for _, rule in ipairs(rules) do
-    if finds(rule.match, whole) or finds(rule["function"], own) then return rule.category end
+local function first_match(patterns, name)
+  local find, whole, own = string.find, parse(name)
+  for i = 1, #patterns do
+    local entry = patterns[i]
+    if find(entry.own and own or whole, entry.pattern) then return entry.category end
   end
   return nil
 end
@@ -110,10 +118,11 @@ function categories.classifier(own)
   rules = table.move(rules, 1, #rules, 1, {})
   local known, seen = built_in(), {}
   table.move(known, 1, #known, #rules + 1, rules)
+  local patterns = flat(rules)
   local function classify(name, mangled)
     local key = tuple(name, mangled)
     if not seen[key] then
-      seen[key] = first_rule(rules, name) or (mangled and first_rule(rules, mangled))
+      seen[key] = first_match(patterns, name) or (mangled and first_match(patterns, mangled))
         or categories.OTHER
     end
     return seen[key]

@@ -5,6 +5,7 @@
 local clock = require "llmprof.base.clock"
 local breakdown = require "llmprof.analysis.breakdown"
 local engines = require "llmprof.engines"
+local frames = require "llmprof.frame"
 local categories = require "llmprof.analysis.categories"
 local efficiency = require "llmprof.analysis.efficiency"
 local cpu_samples = require "llmprof.analysis.cpu_samples"
@@ -351,6 +352,7 @@ function analysis.results(given)
     results.gaps = gaps.longest { trace = given.trace, found = given.found,
       kernels = results.kernels, layers = layer_spans(given) }
   end
+  if given.trace then given.found.forget_busy() end
   return results
 end
 
@@ -368,6 +370,7 @@ end
 -- llmprof.analysis.events; nil where the GPU did nothing.
 function analysis.events(given, results)
   if not given.trace then return nil end
+  frames.tidy()
   local views, own
   if given.merged then views, own = rank_view.beside(given.merged, given.trace) end
   local bytes = events.encode { trace = given.trace, found = given.found,

@@ -225,8 +225,8 @@ local function begins(found)
 end
 
 
--- Add `outside_ns` to the used operations of a trace: before each, ns in which the GPU had
--- nothing to do and the CPU was in no CUDA call.
+-- Add `outside_ns` to the operations of a trace: before each, ns in which the GPU had nothing
+-- to do and the CPU was in no CUDA call. That of the used ones hangs on no other.
 local function add_idle(trace, found, ops)
   local of, calls_of, lists = begins(found), waiting.calls(trace, found.ops), {}
   local number = {} -- by process, of its calls in the list
@@ -299,9 +299,8 @@ end
 -- docs/operators.schema.json, `joined`; nil where no operation is in them. ops: of
 -- joined.find, which it changes.
 function joined.summary(trace, found, ops)
-  local used = used_of(found, ops)
+  local used = used_of(found, add_idle(trace, found, ops))
   if #used == 0 then return nil end
-  used = add_idle(trace, found, used)
   local made = { all = nothing(0), order = nothing(), name = nothing(), outside_ns = 0 }
   local totals = {}
   for _, group in ipairs(sums_by(used, { "stage", "joined_by" })) do

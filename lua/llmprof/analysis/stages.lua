@@ -169,14 +169,15 @@ end
 
 local nothing = kinds.none { busy = 0, gpu_time = 0, launches = 0 }
 
--- A function from a process, or nil for all, to when the GPU did something for it.
+-- A function from a process, or nil for all, to when the GPU did something for it; and one
+-- that forgets it, for whoever was the last to ask for a while: of large traces it is large.
 local function busy_of(ops)
   local sets = {}
   return function(pid)
     local key = pid or 0
     sets[key] = sets[key] or (pid and check(ops:where { pid = pid }) or ops):union()
     return sets[key]
-  end
+  end, function() sets = {} end
 end
 
 
@@ -235,8 +236,9 @@ function stages.find(trace, declared, policy)
     { declared = declared, whole = whole, inferred = inferred, instances = instances,
       by_engine = by_engine })
   if not (inferred or whole or by_engine) then project(trace, declared, instances) end
-  local busy = busy_of(ops)
+  local busy, forget_busy = busy_of(ops)
   measure(ops, busy, instances, whole)
+  forget_busy()
   if not (inferred or whole or by_engine) then steps.mark(trace, declared, instances) end
   local repeats = cold.judge(instances, count, policy)
   if by_engine then cold.judge_first(instances, repeats, policy) end
@@ -249,7 +251,8 @@ function stages.find(trace, declared, policy)
   end
   if whole then declared = { { name = stages.WHOLE_RUN } } end
   return { instances = instances, repeats = repeats, whole = whole, inferred = inferred,
-    declared = declared, missing = missing, ops = ops, busy = busy, by_engine = by_engine }
+    declared = declared, missing = missing, ops = ops, busy = busy,
+    forget_busy = forget_busy, by_engine = by_engine }
 end
 
 

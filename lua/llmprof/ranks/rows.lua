@@ -24,14 +24,15 @@ end
 -- nil and false are absent. Returns the frame.
 function rows.extend(frame, by, columns)
   local keys = frame:group { by = by, columns = {}, keep = true }
-  local made = {}
+  local made, cells, wanted, given = {}, {}, #columns, #by
   for i, column in ipairs(columns) do
     made[i] = { name = column.name, type = column.type, unit = column.unit, values = {} }
   end
+  for i, name in ipairs(by) do cells[i] = keys:values(name) end
   for row = 1, #keys do
     local key = {}
-    for _, name in ipairs(by) do key[name] = keys:get(row, name) end
-    for i, column in ipairs(columns) do made[i].values[row] = column.get(key) or false end
+    for i = 1, given do key[by[i]] = cells[i][row] or nil end
+    for i = 1, wanted do made[i].values[row] = columns[i].get(key) or false end
   end
   return frame:extend(by, #keys, made)
 end
