@@ -1,153 +1,24 @@
-#include "llmprof/sheet.h"
+#include "formats/sheet_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/crew.h"
+#include "base/room.h"
 #include "formats/json_text.h"
 #include "llmprof/alloc.h"
-#include "llmprof/format.h"
 #include "llmprof/interrupt.h"
 #include "text/lex.h"
 
 enum {
   PIECE = 1 << 18,  /* bytes, about */
-  PART = 512,       /* rows that one thread writes at a time */
+  PART = 128,       /* rows that one thread writes at a time */
   PARTS = 16,       /* of a piece, where there are so many rows */
   LEAST_ROOM = 20,  /* columns of a last column of text */
+  WIDEST = 4096,    /* columns that one long cell may take of every row */
   JSON_DIGITS = 15, /* up to here what is printed is the shortest, too */
 };
-
-struct llmprof_sheet {
-  llmprof_frame *frame;
-  llmprof_sheet_column *columns;
-  size_t count;
-  llmprof_sheet_options options;
-  size_t *widths;      /* lines: by column, of the widest cell */
-  llmprof_buffer cell; /* the one that is being written */
-  llmprof_buffer other;
-  size_t row; /* the next one */
-  bool begun, done;
-};
-
-static const llmprof_column *column_of(const llmprof_sheet *s, size_t i) {
-  return llmprof_frame_peek(s->frame, s->columns[i].column);
-}
-
-static bool is_text(const llmprof_sheet *s, size_t i) {
-  return column_of(s, i)->type == LLMPROF_STRING_ID;
-}
-
-/* ---- what a cell says ---- */
-
-static void put_number(const llmprof_sheet *s, llmprof_buffer *out, size_t i,
-                       int64_t value, bool for_people) {
-  const llmprof_sheet_column *column = &s->columns[i];
-  bool integer = column_of(s, i)->type != LLMPROF_F64;
-  llmprof_format format = {.digits = column->digits,
-                           .separator = for_people ? "," : NULL};
-  if (integer && (column->whole || (column->scale == 1 && !column->exact))) {
-    if (column->name) format.separator = NULL;
-    llmprof_format_integer(out, LLMPROF_PLAIN, value, &format);
-    return;
-  }
-  double real = integer ? (double)value : llmprof_cell_real(value);
-  real *= column->scale;
-  if (column->exact)
-    llmprof_buffer_printf(out, "%.*f", column->digits, real);
-  else
-    llmprof_format_number(out, LLMPROF_PLAIN, real, &format);
-}
-
-static llmprof_slice text_of(const llmprof_sheet *s, size_t i, int64_t id) {
-  llmprof_slice text;
-  text.bytes =
-      llmprof_strings_get(llmprof_column_strings(s->frame, column_of(s, i)),
-                          (uint32_t)id, &text.size);
-  return text;
-}
-
-/* ---- CSV ---- */
-
-/* Is the text a number? Of such nobody makes a formula. */
-static bool is_number(llmprof_slice text) {
-  if (memchr(text.bytes, 'n', text.size) || memchr(text.bytes, 'N', text.size))
-    return false;
-  char *end;
-  strtod(text.bytes, &end);
-  while (end > text.bytes && *end && strchr(" \t\r\n\v\f", *end)) end++;
-  return end == text.bytes + text.size && end > text.bytes;
-}
-
-static bool is_formula(llmprof_slice text) {
-  return text.size && memchr("=+@\t\r-", *text.bytes, 6) && !is_number(text);
-}
-
-/* What of a field makes more of it than its bytes. */
-static void look(llmprof_slice text, bool *unclean, bool *quoted) {
-  for (size_t i = 0; i < text.size; i++) {
-    unsigned char c = (unsigned char)text.bytes[i];
-    *unclean |= c < ' ' || c >= 127;
-    *quoted |= c == ',' || c == '"' || c == '\n';
-  }
-}
-
-static void put_quoted(llmprof_buffer *out, llmprof_slice text) {
-  llmprof_buffer_putc(out, '"');
-  for (size_t i = 0, plain = 0; i <= text.size; i++) {
-    if (i < text.size && text.bytes[i] != '"') continue;
-    llmprof_buffer_add(out, text.bytes + plain, i - plain);
-    llmprof_buffer_putc(out, '"');
-    if (i < text.size) llmprof_buffer_putc(out, '"');
-    plain = i + 1;
-  }
-}
-
-static void put_field(llmprof_sheet *s, llmprof_buffer *out,
-                      llmprof_slice text) {
-  bool unclean = false, quoted = false;
-  if (s->options.guard && is_formula(text)) {
-    llmprof_buffer_clear(&s->other);
-    llmprof_buffer_putc(&s->other, '\'');
-    llmprof_buffer_add(&s->other, text.bytes, text.size);
-    text = (llmprof_slice){s->other.bytes, s->other.size};
-  }
-  look(text, &unclean, &quoted);
-  if (unclean) {
-    llmprof_buffer_clear(&s->cell);
-    llmprof_text_clean_lines(&s->cell, text.bytes, text.size);
-    text = (llmprof_slice){s->cell.bytes, s->cell.size};
-  }
-  if (quoted)
-    put_quoted(out, text);
-  else
-    llmprof_buffer_add(out, text.bytes, text.size);
-}
-
-static void put_csv_row(llmprof_sheet *s, llmprof_buffer *out) {
-  for (size_t i = 0; i < s->count; i++) {
-    int64_t value = llmprof_cell(column_of(s, i), s->row);
-    if (i) llmprof_buffer_putc(out, ',');
-    if (value == LLMPROF_ABSENT) continue;
-    if (is_text(s, i))
-      put_field(s, out, text_of(s, i, value));
-    else
-      put_number(s, out, i, value, false);
-  }
-  llmprof_buffer_putc(out, '\n');
-}
-
-static void put_csv_titles(llmprof_sheet *s, llmprof_buffer *out) {
-  bool guard = s->options.guard;
-  s->options.guard = false;
-  for (size_t i = 0; i < s->count; i++) {
-    if (i) llmprof_buffer_putc(out, ',');
-    put_field(s, out, s->columns[i].title);
-  }
-  s->options.guard = guard;
-  llmprof_buffer_putc(out, '\n');
-}
 
 /* ---- JSON ---- */
 
@@ -168,15 +39,15 @@ static void put_shortest(llmprof_sheet *s, llmprof_buffer *out) {
 }
 
 static void put_json_cell(llmprof_sheet *s, llmprof_buffer *out, size_t i) {
-  int64_t value = llmprof_cell(column_of(s, i), s->row);
+  int64_t value = llmprof_cell(llmprof_sheet_cells(s, i), s->row);
   if (value == LLMPROF_ABSENT) {
     llmprof_buffer_puts(out, "null");
-  } else if (is_text(s, i)) {
-    llmprof_slice text = text_of(s, i, value);
+  } else if (llmprof_sheet_is_text(s, i)) {
+    llmprof_slice text = llmprof_sheet_text(s, i, value);
     llmprof_json_put_any(out, text.bytes, text.size);
   } else {
     llmprof_buffer_clear(&s->cell);
-    put_number(s, &s->cell, i, value, false);
+    llmprof_sheet_put_number(s, &s->cell, i, value, false);
     if (!s->cell.failed) put_shortest(s, out);
   }
 }
@@ -197,25 +68,26 @@ static void put_json_row(llmprof_sheet *s, llmprof_buffer *out) {
 
 /* What people see of a cell. */
 static llmprof_slice shown(llmprof_sheet *s, size_t i) {
-  int64_t value = llmprof_cell(column_of(s, i), s->row);
+  int64_t value = llmprof_cell(llmprof_sheet_cells(s, i), s->row);
   llmprof_buffer_clear(&s->cell);
-  if (value != LLMPROF_ABSENT && is_text(s, i)) {
-    llmprof_slice text = text_of(s, i, value);
+  if (value != LLMPROF_ABSENT && llmprof_sheet_is_text(s, i)) {
+    llmprof_slice text = llmprof_sheet_text(s, i, value);
     llmprof_text_clean(&s->cell, text.bytes, text.size);
   } else if (value != LLMPROF_ABSENT) {
-    put_number(s, &s->cell, i, value, true);
+    llmprof_sheet_put_number(s, &s->cell, i, value, true);
   }
   return (llmprof_slice){s->cell.size ? s->cell.bytes : "", s->cell.size};
 }
 
 static void widen(llmprof_sheet *s, size_t i, size_t width) {
+  if (width > WIDEST) width = WIDEST;
   if (width > s->widths[i]) s->widths[i] = width;
 }
 
 /* What the terminal leaves of its width for a last column of text. */
 static void cut_last(llmprof_sheet *s) {
   size_t used = 0, last = s->count - 1, room = LEAST_ROOM;
-  if (!s->options.width || !is_text(s, last)) return;
+  if (!s->options.width || !llmprof_sheet_is_text(s, last)) return;
   for (size_t i = 0; i < last; i++) used += s->widths[i] + 2;
   if (s->options.width > used + room) room = s->options.width - used;
   s->options.width = room;
@@ -234,8 +106,9 @@ static bool measure(llmprof_sheet *s, llmprof_error *err) {
     for (size_t i = 0; i < s->count; i++) {
       llmprof_slice cell = shown(s, i);
       widen(s, i,
-            is_text(s, i) ? llmprof_text_width(cell.bytes, cell.size)
-                          : cell.size);
+            llmprof_sheet_is_text(s, i)
+                ? llmprof_text_width(cell.bytes, cell.size)
+                : cell.size);
     }
   }
   s->row = 0;
@@ -245,7 +118,8 @@ static bool measure(llmprof_sheet *s, llmprof_error *err) {
 
 static void put_aligned(llmprof_sheet *s, llmprof_buffer *out, size_t i,
                         llmprof_slice cell) {
-  llmprof_align align = is_text(s, i) ? LLMPROF_LEFT : LLMPROF_RIGHT;
+  llmprof_align align =
+      llmprof_sheet_is_text(s, i) ? LLMPROF_LEFT : LLMPROF_RIGHT;
   if (i) llmprof_buffer_fill(out, ' ', 2);
   llmprof_text_pad(out, cell.bytes, cell.size, s->widths[i], align);
 }
@@ -258,7 +132,7 @@ static void end_line(llmprof_buffer *out) {
 static void put_line(llmprof_sheet *s, llmprof_buffer *out) {
   for (size_t i = 0; i < s->count; i++) {
     llmprof_slice cell = shown(s, i);
-    if (i + 1 == s->count && s->options.width && is_text(s, i)) {
+    if (i + 1 == s->count && s->options.width && llmprof_sheet_is_text(s, i)) {
       llmprof_buffer_clear(&s->other);
       llmprof_text_truncate(&s->other, cell.bytes, cell.size, s->options.width,
                             LLMPROF_MIDDLE);
@@ -278,24 +152,10 @@ static void put_titles(llmprof_sheet *s, llmprof_buffer *out) {
 
 /* ---- all of it ---- */
 
-static void put_row(llmprof_sheet *s, llmprof_buffer *out) {
-  switch (s->options.format) {
-  case LLMPROF_SHEET_CSV:
-    put_csv_row(s, out);
-    break;
-  case LLMPROF_SHEET_JSON:
-    put_json_row(s, out);
-    break;
-  case LLMPROF_SHEET_LINES:
-    put_line(s, out);
-    break;
-  }
-}
-
 static void begin(llmprof_sheet *s, llmprof_buffer *out) {
   s->begun = true;
   if (s->options.format == LLMPROF_SHEET_CSV)
-    put_csv_titles(s, out);
+    llmprof_sheet_put_csv_titles(s, out);
   else if (s->options.format == LLMPROF_SHEET_LINES)
     put_titles(s, out);
   else
@@ -308,14 +168,22 @@ static void end(llmprof_sheet *s, llmprof_buffer *out) {
   llmprof_buffer_puts(out, s->row ? "\n]\n" : "]\n");
 }
 
+static bool has_failed(const llmprof_sheet *s, const llmprof_buffer *out) {
+  return out->failed || s->cell.failed || s->other.failed;
+}
+
 static bool put_rows(llmprof_sheet *s, llmprof_buffer *out, size_t end,
                      size_t most, llmprof_error *err) {
-  for (; s->row < end && out->size < most; s->row++) {
-    put_row(s, out);
-    if (out->failed || s->cell.failed || s->other.failed)
-      return llmprof_fail_nomem(err);
+  bool json = s->options.format == LLMPROF_SHEET_JSON;
+  if (s->options.format == LLMPROF_SHEET_CSV)
+    llmprof_sheet_put_csv(s, out, end, most);
+  for (; !has_failed(s, out) && s->row < end && out->size < most; s->row++) {
+    if (json)
+      put_json_row(s, out);
+    else
+      put_line(s, out);
   }
-  return true;
+  return !has_failed(s, out) || llmprof_fail_nomem(err);
 }
 
 /* ---- on several threads ---- */
@@ -359,12 +227,14 @@ static bool write_parts(llmprof_sheet *s, llmprof_buffer *out, size_t workers,
   for (size_t i = 0; there && i < workers; i++) {
     w.sheets[i] = *s;
     w.sheets[i].cell = w.sheets[i].other = (llmprof_buffer){0};
+    w.sheets[i].rows = NULL;
   }
   bool ok =
       there ? llmprof_crew_run(&crew, workers, err) : llmprof_fail_nomem(err);
   for (size_t i = 0; there && i < workers; i++) {
     llmprof_buffer_free(&w.sheets[i].cell);
     llmprof_buffer_free(&w.sheets[i].other);
+    llmprof_free(w.sheets[i].rows);
     llmprof_buffer_free(&w.texts[i]);
   }
   llmprof_free(w.sheets);
@@ -378,6 +248,8 @@ bool llmprof_sheet_next(llmprof_sheet *s, llmprof_buffer *out,
   size_t rows = llmprof_frame_rows(s->frame), least = out->size + PIECE;
   if (s->done) return true;
   if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
+  if (rows - s->row > PART && !llmprof_buffer_reserve(out, 2 * PIECE))
+    return llmprof_fail_nomem(err);
   if (!s->begun) begin(s, out);
   size_t workers = llmprof_crew_size(PARTS);
   bool many = workers > 1 && rows - s->row >= PARTS * PART;
@@ -417,6 +289,7 @@ void llmprof_sheet_free(llmprof_sheet *s) {
   if (!s) return;
   llmprof_buffer_free(&s->cell);
   llmprof_buffer_free(&s->other);
+  llmprof_free(s->rows);
   llmprof_free(s->widths);
   llmprof_free(s->columns);
   llmprof_free(s);

@@ -32,22 +32,22 @@ typedef struct filling {
   llmprof_blocks *blocks;
   const llmprof_groups *groups;
   size_t rows, parts;
-  size_t *fill; /* by part and group: its values, then where the next goes */
+  uint32_t *fill; /* by part and group: its values, then where the next goes */
 } filling;
 
-static size_t *fill_of(const filling *f, size_t part) {
+static uint32_t *fill_of(const filling *f, size_t part) {
   return f->fill + part * f->groups->count;
 }
 
 /* Rows of a part by group. */
 static void count_rows(const uint32_t *of_row, size_t row, size_t end,
-                       size_t *counts) {
+                       uint32_t *counts) {
   for (; row < end; row++) counts[of_row[row]]++;
 }
 
 /* Those with a value. */
 static void count_present(const llmprof_column *column, const uint32_t *of_row,
-                          size_t row, size_t end, size_t *counts) {
+                          size_t row, size_t end, uint32_t *counts) {
   int64_t cells[LLMPROF_BLOCK];
   for (; row < end; row += LLMPROF_BLOCK) {
     size_t count = llmprof_block(row, end);
@@ -74,12 +74,12 @@ static bool count_part(void *user, size_t worker, size_t part,
 
 /* Counts become places: of a group the values of the first part come first. */
 static void begin_blocks(const filling *f) {
-  size_t sum = 0;
+  uint32_t sum = 0;
   for (size_t g = 0; g < f->groups->count; g++) {
     f->blocks->start[g] = sum;
     for (size_t part = 0; part < f->parts; part++) {
-      size_t *fill = &fill_of(f, part)[g];
-      size_t here = *fill;
+      uint32_t *fill = &fill_of(f, part)[g];
+      uint32_t here = *fill;
       *fill = sum;
       sum += here;
     }
@@ -90,7 +90,7 @@ static void begin_blocks(const filling *f) {
 /* ---- scattering ---- */
 
 static void scatter_near(llmprof_blocks *blocks, const int64_t *cells,
-                         size_t count, const uint32_t *of_row, size_t *fill) {
+                         size_t count, const uint32_t *of_row, uint32_t *fill) {
   uint32_t *near = blocks->near;
   uint64_t low = (uint64_t)blocks->low;
   for (size_t i = 0; i < count; i++) {
@@ -100,7 +100,8 @@ static void scatter_near(llmprof_blocks *blocks, const int64_t *cells,
 }
 
 static void scatter_cells(llmprof_blocks *blocks, const int64_t *cells,
-                          size_t count, const uint32_t *of_row, size_t *fill) {
+                          size_t count, const uint32_t *of_row,
+                          uint32_t *fill) {
   for (size_t i = 0; i < count; i++) {
     if (cells[i] != LLMPROF_ABSENT) blocks->cells[fill[of_row[i]]++] = cells[i];
   }
@@ -111,7 +112,7 @@ static bool scatter_part(void *user, size_t worker, size_t part,
   (void)worker;
   const filling *f = user;
   int64_t cells[LLMPROF_BLOCK];
-  size_t *fill = fill_of(f, part);
+  uint32_t *fill = fill_of(f, part);
   size_t end = llmprof_part_begin(f->rows, f->parts, part + 1);
   for (size_t row = llmprof_part_begin(f->rows, f->parts, part); row < end;
        row += LLMPROF_BLOCK) {

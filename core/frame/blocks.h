@@ -9,7 +9,7 @@
 typedef struct llmprof_blocks {
   const llmprof_column *column;
   size_t groups, count; /* of values */
-  size_t *start;        /* by group; start[groups] is the end */
+  uint32_t *start;      /* by group; start[groups] is the end */
   uint32_t *near;       /* value - low, or NULL */
   int64_t *cells;       /* where near is NULL */
   int64_t low, high;

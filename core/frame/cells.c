@@ -31,14 +31,30 @@ static void pick_shorts(const uint32_t *data, const uint32_t *index,
     cells[i] = index[i] == UINT32_MAX ? LLMPROF_ABSENT : widen(data[index[i]]);
 }
 
+/* ---- reals ---- */
+
+static void read_reals(const double *data, size_t count, int64_t *cells) {
+  for (size_t i = 0; i < count; i++) cells[i] = llmprof_real_cell(data[i]);
+}
+
+static void pick_reals(const double *data, const uint32_t *index, size_t count,
+                       int64_t *cells) {
+  for (size_t i = 0; i < count; i++)
+    cells[i] = index[i] == UINT32_MAX ? LLMPROF_ABSENT
+                                      : llmprof_real_cell(data[index[i]]);
+}
+
 /* ---- any ---- */
 
 void llmprof_cells(const llmprof_column *column, size_t first, size_t count,
                    int64_t *cells) {
   const uint32_t *index = column->index ? column->index + first : NULL;
   if (column->type == LLMPROF_F64) {
-    for (size_t i = 0; i < count; i++)
-      cells[i] = llmprof_cell(column, first + i);
+    const double *data = column->data;
+    if (index)
+      pick_reals(data, index, count, cells);
+    else
+      read_reals(data + first, count, cells);
   } else if (column->type == LLMPROF_I64) {
     const int64_t *data = column->data;
     if (index)

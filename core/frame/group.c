@@ -34,7 +34,7 @@ void llmprof_groups_free(llmprof_groups *groups) {
  * that is more than pays. */
 static size_t dense_slots(size_t groups, llmprof_cell_span s, size_t rows,
                           size_t *width) {
-  uint64_t most = DENSE + rows / 4;
+  uint64_t most = DENSE + 2 * rows;
   uint64_t values = s.low > s.high ? 0 : (uint64_t)s.high - (uint64_t)s.low + 1;
   *width = (size_t)values + 1;
   if (values >= most || groups > most / *width) return 0;

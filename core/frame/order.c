@@ -1,46 +1,69 @@
-/* Sorting the rows of a frame. Every key becomes one int64_t per row that
+/* Sorting the rows of a frame. Every key becomes one integer per row that
  * ascends in the order wanted, so that sorting need not know of types,
- * directions or absent cells. */
+ * directions or absent cells: of 32 bits where the cells span no more, and none
+ * at all where they are all the same. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "frame/cells.h"
 #include "frame/sort.h"
 #include "llmprof/alloc.h"
 #include "llmprof/frame.h"
 #include "llmprof/interrupt.h"
 
-typedef struct sorting {
-  int64_t **keys; /* by key, by row */
-  size_t key_count;
-  size_t rows;
-} sorting;
+/* By row; one of the two is set. */
+typedef struct row_key {
+  uint32_t *near;
+  int64_t *wide;
+} row_key;
 
-static void sorting_free(sorting *s) {
-  for (size_t k = 0; s->keys && k < s->key_count; k++) llmprof_free(s->keys[k]);
-  llmprof_free(s->keys);
+static void key_free(row_key *key) {
+  llmprof_free(key->near);
+  llmprof_free(key->wide);
+  *key = (row_key){0};
 }
 
-/* ---- keys ---- */
+/* ---- texts ---- */
 
-typedef struct ranked {
-  const char *text;
+typedef struct text {
+  const char *bytes;
   size_t size;
   uint32_t id;
-} ranked;
+} text;
+
+static text text_of(const llmprof_strings *strings, uint32_t id) {
+  text t = {.id = id};
+  t.bytes = llmprof_strings_get(strings, id, &t.size);
+  return t;
+}
 
 static int compare_text(const void *left, const void *right) {
-  const ranked *a = left, *b = right;
-  int order = memcmp(a->text, b->text, a->size < b->size ? a->size : b->size);
+  const text *a = left, *b = right;
+  int order = memcmp(a->bytes, b->bytes, a->size < b->size ? a->size : b->size);
   if (order) return order;
   return (a->size > b->size) - (a->size < b->size);
 }
 
+static bool sort_few(uint32_t *ids, size_t count,
+                     const llmprof_strings *strings) {
+  text *list = llmprof_alloc(count, sizeof *list);
+  if (!list) return false;
+  for (size_t i = 0; i < count; i++) list[i] = text_of(strings, ids[i]);
+  qsort(list, count, sizeof *list, compare_text);
+  for (size_t i = 0; i < count; i++) ids[i] = list[i].id;
+  llmprof_free(list);
+  return true;
+}
+
 /* Bytes that all of the texts, which are equal up to `from`, have in common. */
-static size_t common(const ranked *list, size_t count, size_t from) {
-  size_t size = list[0].size;
+static size_t common(const uint32_t *ids, size_t count,
+                     const llmprof_strings *strings, size_t from) {
+  text first = text_of(strings, ids[0]);
+  size_t size = first.size;
   for (size_t i = 1; i < count && size > from; i++) {
-    size_t at = from, most = list[i].size < size ? list[i].size : size;
-    while (at < most && list[i].text[at] == list[0].text[at]) at++;
+    text other = text_of(strings, ids[i]);
+    size_t at = from, most = other.size < size ? other.size : size;
+    while (at < most && other.bytes[at] == first.bytes[at]) at++;
     size = at;
   }
   return size;
@@ -48,109 +71,183 @@ static size_t common(const ranked *list, size_t count, size_t from) {
 
 /* Eight bytes of a text as an integer that orders as they do; 0 behind its end.
  */
-static int64_t key_of(const ranked *entry, size_t from) {
+static int64_t key_of(text t, size_t from) {
+  unsigned char bytes[sizeof(uint64_t)] = {0};
+  size_t left = t.size > from ? t.size - from : 0;
+  memcpy(bytes, t.bytes + from, left < sizeof bytes ? left : sizeof bytes);
   uint64_t key = 0;
-  for (size_t i = 0; i < sizeof key; i++) {
-    unsigned char byte =
-        from + i < entry->size ? (unsigned char)entry->text[from + i] : 0;
-    key = key << 8 | byte;
-  }
+  for (size_t i = 0; i < sizeof bytes; i++) key = key << 8 | bytes[i];
   return (int64_t)(key ^ (uint64_t)INT64_MIN);
 }
 
-/* By their keys, with `keys` and `order` as room; false when out of memory or
- * interrupted, with the list as it was. */
-static bool sort_by_key(ranked *list, size_t count, int64_t *keys) {
-  uint32_t *order = llmprof_alloc(count, sizeof *order);
-  ranked *copy = llmprof_memdup(list, count * sizeof *list);
-  int64_t *copies = llmprof_memdup(keys, count * sizeof *keys);
-  bool ok = order && copy && copies;
-  for (size_t i = 0; ok && i < count; i++) order[i] = (uint32_t)i;
-  ok = ok && llmprof_sort_rows_i64(order, count, keys);
-  for (size_t i = 0; ok && i < count; i++) {
-    list[i] = copy[order[i]];
-    keys[i] = copies[order[i]];
-  }
-  llmprof_free(order);
-  llmprof_free(copy);
-  llmprof_free(copies);
-  return ok;
-}
-
-/* Names of kernels begin alike: texts are sorted by the eight bytes behind what
- * all have in common, and those that are equal there by what follows. */
-static void sort_texts(ranked *list, size_t count, unsigned depth) {
+/* Names of kernels begin alike: texts, equal up to `from`, are sorted by the
+ * eight bytes behind what all have in common, and those that are equal there by
+ * what follows. keys: by id, room. */
+static bool sort_texts(uint32_t *ids, size_t count,
+                       const llmprof_strings *strings, int64_t *keys,
+                       size_t from, unsigned depth) {
   enum {
     FEW = 64,
     DEEP = 16
   };
-  size_t from = count > FEW && depth < DEEP ? common(list, count, 0) : 0;
-  int64_t *keys =
-      count > FEW && depth < DEEP ? llmprof_alloc(count, sizeof *keys) : NULL;
-  for (size_t i = 0; keys && i < count; i++) keys[i] = key_of(&list[i], from);
-  if (!keys || !sort_by_key(list, count, keys)) {
-    qsort(list, count, sizeof *list, compare_text);
-    llmprof_free(keys);
-    return;
-  }
+  if (count <= FEW || depth == DEEP) return sort_few(ids, count, strings);
+  from = common(ids, count, strings, from);
+  for (size_t i = 0; i < count; i++)
+    keys[ids[i]] = key_of(text_of(strings, ids[i]), from);
+  if (!llmprof_sort_rows_i64(ids, count, keys)) return false;
   for (size_t i = 0, next; i < count; i = next) {
-    for (next = i + 1; next < count && keys[next] == keys[i]; next++) continue;
-    if (next - i > 1) sort_texts(list + i, next - i, depth + 1);
+    for (next = i + 1; next < count && keys[ids[next]] == keys[ids[i]]; next++)
+      continue;
+    if (next - i > 1 &&
+        !sort_texts(ids + i, next - i, strings, keys, from, depth + 1))
+      return false;
   }
-  llmprof_free(keys);
+  return true;
+}
+
+/* The ids that rows use, ascending; *ranks: by id, whether one does. */
+static uint32_t *used_ids(const llmprof_column *column, size_t rows,
+                          uint32_t *ranks, size_t count, size_t *used) {
+  *used = 0;
+  for (size_t row = 0; row < rows; row++) {
+    int64_t id = llmprof_cell(column, row);
+    if (id == LLMPROF_ABSENT || ranks[id]) continue;
+    ranks[id] = 1;
+    ++*used;
+  }
+  uint32_t *ids = llmprof_alloc(*used, sizeof *ids);
+  for (uint32_t id = 0, at = 0; ids && id < count; id++)
+    if (ranks[id]) ids[at++] = id;
+  return ids;
 }
 
 /* By string id, its place among all strings of the pool that rows use. */
 static uint32_t *rank_strings(const llmprof_column *column, size_t rows,
                               const llmprof_strings *strings) {
   size_t count = llmprof_strings_count(strings), used = 0;
-  uint32_t *ranks = llmprof_zalloc(count, sizeof *ranks);
-  for (size_t row = 0; ranks && row < rows; row++) {
-    int64_t id = llmprof_cell(column, row);
-    if (id != LLMPROF_ABSENT && !ranks[id]) ranks[id] = (uint32_t)++used;
-  }
-  ranked *list = ranks ? llmprof_alloc(used, sizeof *list) : NULL;
-  if (!list) {
-    llmprof_free(ranks);
-    return NULL;
-  }
-  for (uint32_t id = 0; id < count; id++) {
-    if (!ranks[id]) continue;
-    ranked *entry = &list[ranks[id] - 1];
-    entry->id = id;
-    entry->text = llmprof_strings_get(strings, id, &entry->size);
-  }
-  sort_texts(list, used, 0);
-  for (size_t i = 0; i < used; i++) ranks[list[i].id] = (uint32_t)i;
-  llmprof_free(list);
-  return ranks;
+  uint32_t *ranks = llmprof_zalloc(count, sizeof *ranks), *ids = NULL;
+  int64_t *keys = llmprof_alloc(count, sizeof *keys);
+  bool ok = ranks && keys;
+  if (ok) ids = used_ids(column, rows, ranks, count, &used);
+  ok = ids && sort_texts(ids, used, strings, keys, 0, 0);
+  for (size_t i = 0; ok && i < used; i++) ranks[ids[i]] = (uint32_t)i;
+  llmprof_free(ids);
+  llmprof_free(keys);
+  if (ok) return ranks;
+  llmprof_free(ranks);
+  return NULL;
 }
 
-static int64_t *make_keys(llmprof_frame *frame, const llmprof_order *by,
-                          llmprof_error *err) {
-  const llmprof_column *column = llmprof_frame_column(frame, by->column, err);
-  if (!column) return NULL;
-  size_t rows = llmprof_frame_rows(frame);
-  bool is_text = column->type == LLMPROF_STRING_ID;
-  uint32_t *ranks =
-      is_text
-          ? rank_strings(column, rows, llmprof_column_strings(frame, column))
-          : NULL;
-  int64_t *keys = llmprof_alloc(rows, sizeof *keys);
-  if (!keys || (is_text && !ranks)) {
-    llmprof_free(ranks);
-    llmprof_free(keys);
-    return llmprof_fail_nomem(err), NULL;
+/* ---- keys ---- */
+
+/* Distances from the lowest cell or, descending, from the highest. */
+static void fill_near(uint32_t *near, const llmprof_column *column, size_t rows,
+                      llmprof_cell_span span, bool descending) {
+  int64_t cells[LLMPROF_BLOCK];
+  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
+    size_t count = llmprof_block(row, rows);
+    llmprof_cells(column, row, count, cells);
+    for (size_t i = 0; i < count; i++) {
+      uint64_t cell = (uint64_t)cells[i];
+      uint64_t far =
+          descending ? (uint64_t)span.high - cell : cell - (uint64_t)span.low;
+      near[row + i] = cells[i] == LLMPROF_ABSENT ? UINT32_MAX : (uint32_t)far;
+    }
   }
+}
+
+static void fill_wide(int64_t *wide, const llmprof_column *column, size_t rows,
+                      bool descending) {
   for (size_t row = 0; row < rows; row++) {
     int64_t value = llmprof_cell(column, row);
     bool present = value != LLMPROF_ABSENT;
-    if (present && ranks) value = ranks[value];
-    if (by->descending) value = ~value;
-    keys[row] = present ? value : INT64_MAX;
+    if (descending) value = ~value;
+    wide[row] = present ? value : INT64_MAX;
+  }
+}
+
+static bool fill_ranks(uint32_t *near, llmprof_frame *frame,
+                       const llmprof_column *column, bool descending) {
+  size_t rows = llmprof_frame_rows(frame);
+  uint32_t *ranks =
+      rank_strings(column, rows, llmprof_column_strings(frame, column));
+  if (!ranks) return false;
+  for (size_t row = 0; row < rows; row++) {
+    int64_t id = llmprof_cell(column, row);
+    near[row] = UINT32_MAX;
+    if (id != LLMPROF_ABSENT)
+      near[row] = descending ? UINT32_MAX - 1 - ranks[id] : ranks[id];
   }
   llmprof_free(ranks);
-  return keys;
+  return true;
+}
+
+/* Neither is set where all cells are the same. */
+static bool make_key(row_key *key, llmprof_frame *frame,
+                     const llmprof_order *by, llmprof_error *err) {
+  *key = (row_key){0};
+  llmprof_cell_span span;
+  size_t rows = llmprof_frame_rows(frame);
+  const llmprof_column *column = llmprof_frame_column(frame, by->column, err);
+  if (!column || !llmprof_frame_span(frame, by->column, &span, err))
+    return false;
+  bool none = span.low > span.high, is_text = column->type == LLMPROF_STRING_ID;
+  if (none || (span.low == span.high && !span.absent)) return true;
+  bool near = is_text || (uint64_t)span.high - (uint64_t)span.low < UINT32_MAX;
+  if (near)
+    key->near = llmprof_alloc(rows, sizeof *key->near);
+  else
+    key->wide = llmprof_alloc(rows, sizeof *key->wide);
+  if (!key->near && !key->wide) return llmprof_fail_nomem(err);
+  if (is_text)
+    return fill_ranks(key->near, frame, column, by->descending) ||
+           llmprof_fail_nomem(err);
+  if (near)
+    fill_near(key->near, column, rows, span, by->descending);
+  else
+    fill_wide(key->wide, column, rows, by->descending);
+  return true;
+}
+
+/* ---- all rows ---- */
+
+static bool sort_by(uint32_t *rows, size_t count, const row_key *key) {
+  if (key->near) return llmprof_sort_rows_u32(rows, count, key->near);
+  return !key->wide || llmprof_sort_rows_i64(rows, count, key->wide);
+}
+
+/* By the last key first: each sort keeps the order of those before. */
+static uint32_t *sort_all(llmprof_frame *frame, const llmprof_order *by,
+                          size_t count, llmprof_error *err) {
+  size_t row_count = llmprof_frame_rows(frame);
+  uint32_t *rows = llmprof_alloc(row_count, sizeof *rows);
+  if (!rows) return llmprof_fail_nomem(err), NULL;
+  for (size_t row = 0; row < row_count; row++) rows[row] = (uint32_t)row;
+  bool ok = true;
+  for (size_t k = count; ok && k-- > 0;) {
+    row_key key = {0};
+    if (llmprof_interrupted())
+      ok = llmprof_fail_interrupted(err);
+    else if ((ok = make_key(&key, frame, &by[k], err)))
+      ok = sort_by(rows, row_count, &key) || llmprof_fail_nomem(err);
+    key_free(&key);
+  }
+  if (ok) return rows;
+  llmprof_free(rows);
+  return NULL;
+}
+
+/* ---- the first few ---- */
+
+typedef struct sorting {
+  row_key *keys; /* by key */
+  size_t key_count;
+  size_t rows;
+} sorting;
+
+static void sorting_free(sorting *s) {
+  for (size_t k = 0; s->keys && k < s->key_count; k++) key_free(&s->keys[k]);
+  llmprof_free(s->keys);
 }
 
 static bool sorting_init(sorting *s, llmprof_frame *frame,
@@ -161,34 +258,17 @@ static bool sorting_init(sorting *s, llmprof_frame *frame,
   if (!s->keys) return llmprof_fail_nomem(err);
   for (size_t k = 0; k < count; k++) {
     if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
-    s->keys[k] = make_keys(frame, &by[k], err);
-    if (!s->keys[k]) return false;
+    if (!make_key(&s->keys[k], frame, &by[k], err)) return false;
   }
   return true;
 }
 
-/* ---- all rows ---- */
-
-/* By the last key first: each sort keeps the order of those before. */
-static uint32_t *sort_all(const sorting *s, llmprof_error *err) {
-  uint32_t *rows = llmprof_alloc(s->rows, sizeof *rows);
-  if (!rows) return llmprof_fail_nomem(err), NULL;
-  for (size_t row = 0; row < s->rows; row++) rows[row] = (uint32_t)row;
-  for (size_t k = s->key_count; k-- > 0;) {
-    bool stop = llmprof_interrupted();
-    if (!stop && llmprof_sort_rows_i64(rows, s->rows, s->keys[k])) continue;
-    llmprof_free(rows);
-    (void)(stop ? llmprof_fail_interrupted(err) : llmprof_fail_nomem(err));
-    return NULL;
-  }
-  return rows;
-}
-
-/* ---- the first few ---- */
-
 static bool before(const sorting *s, uint32_t a, uint32_t b) {
   for (size_t k = 0; k < s->key_count; k++) {
-    if (s->keys[k][a] != s->keys[k][b]) return s->keys[k][a] < s->keys[k][b];
+    const uint32_t *near = s->keys[k].near;
+    const int64_t *wide = s->keys[k].wide;
+    if (near && near[a] != near[b]) return near[a] < near[b];
+    if (wide && wide[a] != wide[b]) return wide[a] < wide[b];
   }
   return a < b;
 }
@@ -215,8 +295,7 @@ static void sort_heap(const sorting *s, uint32_t *heap, size_t count) {
 }
 
 /* limit is less than the number of rows. */
-static uint32_t *sort_first(const sorting *s, size_t limit,
-                            llmprof_error *err) {
+static uint32_t *first_of(const sorting *s, size_t limit, llmprof_error *err) {
   uint32_t *heap = llmprof_alloc(limit, sizeof *heap);
   if (!heap) return llmprof_fail_nomem(err), NULL;
   for (size_t i = 0; i < limit; i++) heap[i] = (uint32_t)i;
@@ -234,14 +313,21 @@ static uint32_t *sort_first(const sorting *s, size_t limit,
   return heap;
 }
 
+static uint32_t *sort_first(llmprof_frame *frame, const llmprof_order *by,
+                            size_t count, size_t limit, llmprof_error *err) {
+  sorting s;
+  uint32_t *rows = NULL;
+  if (sorting_init(&s, frame, by, count, err)) rows = first_of(&s, limit, err);
+  sorting_free(&s);
+  return rows;
+}
+
 llmprof_frame *llmprof_frame_sort(llmprof_frame *frame, const llmprof_order *by,
                                   size_t count, size_t limit,
                                   llmprof_error *err) {
-  sorting s;
-  uint32_t *rows = NULL;
-  if (limit > llmprof_frame_rows(frame)) limit = llmprof_frame_rows(frame);
-  if (sorting_init(&s, frame, by, count, err))
-    rows = limit < s.rows ? sort_first(&s, limit, err) : sort_all(&s, err);
-  sorting_free(&s);
+  size_t all = llmprof_frame_rows(frame);
+  if (limit > all) limit = all;
+  uint32_t *rows = limit < all ? sort_first(frame, by, count, limit, err)
+                               : sort_all(frame, by, count, err);
   return rows ? llmprof_frame_take(frame, rows, limit, err) : NULL;
 }

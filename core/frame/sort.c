@@ -181,24 +181,40 @@ static uint32_t *merge_runs(uint32_t *rows, uint32_t *scratch, size_t *starts,
   return rows;
 }
 
-static bool pass_rows(const uint32_t *from, uint32_t *to, size_t count,
-                      row_keys keys, int byte) {
-  size_t histogram[RADIX] = {0}, starts[RADIX];
+/* By byte and digit, how many keys have it: one look at each key. */
+typedef uint32_t histograms[sizeof(uint64_t)][RADIX];
+
+static void count_digits(histograms counts, const uint32_t *rows, size_t count,
+                         row_keys keys, int bytes) {
+  memset(counts, 0, sizeof(histograms));
+  for (size_t i = 0; i < count; i++) {
+    uint64_t key = key_of(keys, rows[i]);
+    for (int byte = 0; byte < bytes; byte++) counts[byte][digit(key, byte)]++;
+  }
+}
+
+static void pass_rows(const uint32_t *from, uint32_t *to, size_t count,
+                      row_keys keys, int byte, uint32_t *counts) {
+  uint32_t sum = 0;
+  for (int d = 0; d < RADIX; d++) {
+    uint32_t here = counts[d];
+    counts[d] = sum;
+    sum += here;
+  }
   for (size_t i = 0; i < count; i++)
-    histogram[digit(key_of(keys, from[i]), byte)]++;
-  if (histogram[digit(key_of(keys, from[0]), byte)] == count) return false;
-  bucket_starts(histogram, starts);
-  for (size_t i = 0; i < count; i++)
-    to[starts[digit(key_of(keys, from[i]), byte)]++] = from[i];
-  return true;
+    to[counts[digit(key_of(keys, from[i]), byte)]++] = from[i];
 }
 
 static uint32_t *radix_rows(uint32_t *rows, uint32_t *scratch, size_t count,
                             row_keys keys) {
   int bytes = keys.u32 ? 4 : 8;
+  histograms counts;
+  count_digits(counts, rows, count, keys, bytes);
+  uint64_t first = key_of(keys, rows[0]);
   for (int byte = 0; byte < bytes; byte++) {
     if (llmprof_interrupted()) return NULL;
-    if (!pass_rows(rows, scratch, count, keys, byte)) continue;
+    if (counts[byte][digit(first, byte)] == count) continue;
+    pass_rows(rows, scratch, count, keys, byte, counts[byte]);
     uint32_t *swap = rows;
     rows = scratch;
     scratch = swap;

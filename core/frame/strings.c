@@ -7,10 +7,15 @@
 #include "llmprof/alloc.h"
 
 typedef struct entry {
-  char *bytes; /* owned */
+  const char *bytes; /* in a slab */
   size_t size;
-  uint64_t hash;
 } entry;
+
+/* Where a string is looked for. */
+typedef struct slot {
+  uint32_t next; /* id + 1, or 0: free */
+  uint32_t hash;
+} slot;
 
 struct llmprof_strings {
   const char *laid; /* the first `laid_count` strings, one behind the other */
@@ -18,13 +23,18 @@ struct llmprof_strings {
   size_t laid_count;
   entry *entries; /* the others */
   size_t count, cap;
-  uint32_t
-      *slots; /* id + 1, or 0; a power of two of them. NULL: none is made */
+  char *rest; /* of the last slab */
+  size_t left;
+  char **slabs; /* owned: bytes of strings, one behind the other */
+  size_t slab_count, slab_cap;
+  slot *slots; /* a power of two of them; NULL: none are made */
   size_t slot_count;
 };
 
 enum {
-  FEW_LAID = 1 << 16 /* so many are hashed at once */
+  FEW_LAID = 1 << 16, /* so many are hashed at once */
+  SLAB = 1 << 10,     /* bytes of the first slab; each is twice as large, */
+  GROWS = 8           /* so many times */
 };
 
 llmprof_strings *llmprof_strings_new(void) {
@@ -33,8 +43,8 @@ llmprof_strings *llmprof_strings_new(void) {
 
 void llmprof_strings_free(llmprof_strings *pool) {
   if (!pool) return;
-  for (size_t i = pool->laid_count; i < pool->count; i++)
-    llmprof_free(pool->entries[i - pool->laid_count].bytes);
+  for (size_t i = 0; i < pool->slab_count; i++) llmprof_free(pool->slabs[i]);
+  llmprof_free(pool->slabs);
   llmprof_free(pool->entries);
   llmprof_free(pool->slots);
   llmprof_free(pool);
@@ -45,44 +55,45 @@ size_t llmprof_strings_count(const llmprof_strings *pool) {
 }
 
 static bool equals(const llmprof_strings *pool, uint32_t id, const char *bytes,
-                   size_t size, uint64_t hash) {
-  if (id >= pool->laid_count &&
-      pool->entries[id - pool->laid_count].hash != hash)
-    return false;
+                   size_t size) {
   size_t there_size;
   const char *there = llmprof_strings_get(pool, id, &there_size);
   return there_size == size && memcmp(there, bytes, size) == 0;
 }
 
-static size_t probe(const llmprof_strings *pool, const char *bytes, size_t size,
-                    uint64_t hash) {
+/* The slot that holds the string, or the free one where it belongs. */
+static slot *probe(const llmprof_strings *pool, const char *bytes, size_t size,
+                   uint32_t hash) {
   size_t mask = pool->slot_count - 1;
-  size_t at = (size_t)hash & mask;
-  while (pool->slots[at] &&
-         !equals(pool, pool->slots[at] - 1, bytes, size, hash))
+  size_t at = hash & mask;
+  while (pool->slots[at].next &&
+         (pool->slots[at].hash != hash ||
+          !equals(pool, pool->slots[at].next - 1, bytes, size)))
     at = (at + 1) & mask;
-  return at;
-}
-
-static uint64_t hash_of(const llmprof_strings *pool, uint32_t id) {
-  if (id >= pool->laid_count) return pool->entries[id - pool->laid_count].hash;
-  size_t size;
-  const char *bytes = llmprof_strings_get(pool, id, &size);
-  return llmprof_hash(bytes, size);
+  return &pool->slots[at];
 }
 
 /* All strings differ: each goes to the first slot that is free. */
+static void put_slot(slot *slots, size_t slot_count, slot put) {
+  size_t at = put.hash & (slot_count - 1);
+  while (slots[at].next) at = (at + 1) & (slot_count - 1);
+  slots[at] = put;
+}
+
 static bool rehash(llmprof_strings *pool, size_t slot_count) {
-  uint32_t *slots = llmprof_zalloc(slot_count, sizeof *slots);
+  slot *slots = llmprof_zalloc(slot_count, sizeof *slots);
   if (!slots) return false;
+  for (size_t i = 0; i < pool->slot_count; i++)
+    if (pool->slots[i].next) put_slot(slots, slot_count, pool->slots[i]);
+  for (uint32_t id = 0; !pool->slots && id < pool->count; id++) {
+    size_t size;
+    const char *bytes = llmprof_strings_get(pool, id, &size);
+    put_slot(slots, slot_count,
+             (slot){id + 1, (uint32_t)llmprof_hash(bytes, size)});
+  }
   llmprof_free(pool->slots);
   pool->slots = slots;
   pool->slot_count = slot_count;
-  for (uint32_t id = 0; id < pool->count; id++) {
-    size_t at = (size_t)hash_of(pool, id) & (slot_count - 1);
-    while (slots[at]) at = (at + 1) & (slot_count - 1);
-    slots[at] = id + 1;
-  }
   return true;
 }
 
@@ -91,6 +102,34 @@ static bool make_slots(llmprof_strings *pool) {
   size_t wanted = pool->slot_count ? pool->slot_count : 256;
   while (pool->count * 2 >= wanted) wanted *= 2;
   return wanted == pool->slot_count || rehash(pool, wanted);
+}
+
+static bool add_slab(llmprof_strings *pool, size_t size) {
+  size_t wanted = (size_t)SLAB
+                  << (pool->slab_count < GROWS ? pool->slab_count : GROWS);
+  if (wanted < size) wanted = size;
+  char *slab = llmprof_grow(&pool->slabs, &pool->slab_cap, pool->slab_count + 1,
+                            sizeof *pool->slabs)
+                   ? llmprof_alloc(wanted, 1)
+                   : NULL;
+  if (!slab) return false;
+  pool->slabs[pool->slab_count++] = slab;
+  pool->rest = slab;
+  pool->left = wanted;
+  return true;
+}
+
+/* A copy with a NUL behind it. */
+static const char *copy_of(llmprof_strings *pool, const char *bytes,
+                           size_t size) {
+  if (pool->left <= size && (size == SIZE_MAX || !add_slab(pool, size + 1)))
+    return NULL;
+  char *copy = pool->rest;
+  if (size) memcpy(copy, bytes, size);
+  copy[size] = '\0';
+  pool->rest += size + 1;
+  pool->left -= size + 1;
+  return copy;
 }
 
 bool llmprof_strings_lay(llmprof_strings *pool, const char *bytes,
@@ -104,34 +143,34 @@ bool llmprof_strings_lay(llmprof_strings *pool, const char *bytes,
 static uint32_t find_laid(const llmprof_strings *pool, const char *bytes,
                           size_t size) {
   for (uint32_t id = 0; id < pool->count; id++)
-    if (equals(pool, id, bytes, size, 0)) return id;
+    if (equals(pool, id, bytes, size)) return id;
   return LLMPROF_NO_STRING;
 }
 
 uint32_t llmprof_strings_find(const llmprof_strings *pool, const char *bytes,
                               size_t size) {
   if (!pool->slot_count) return find_laid(pool, bytes, size);
-  uint64_t hash = llmprof_hash(bytes, size);
-  return pool->slots[probe(pool, bytes, size, hash)] - 1;
+  uint32_t hash = (uint32_t)llmprof_hash(bytes, size);
+  return probe(pool, bytes, size, hash)->next - 1; /* a free slot holds 0 */
 }
 
 bool llmprof_strings_add(llmprof_strings *pool, const char *bytes, size_t size,
                          uint32_t *id) {
   if (pool->count * 2 >= pool->slot_count && !make_slots(pool)) return false;
-  uint64_t hash = llmprof_hash(bytes, size);
-  size_t at = probe(pool, bytes, size, hash);
-  if (!pool->slots[at]) {
+  uint32_t hash = (uint32_t)llmprof_hash(bytes, size);
+  slot *at = probe(pool, bytes, size, hash);
+  if (!at->next) {
     size_t own = pool->count - pool->laid_count;
     if (pool->count >= UINT32_MAX - 1 ||
         !llmprof_grow(&pool->entries, &pool->cap, own + 1,
                       sizeof *pool->entries))
       return false;
-    char *copy = llmprof_memdup(bytes, size);
+    const char *copy = copy_of(pool, bytes, size);
     if (!copy) return false;
-    pool->entries[own] = (entry){copy, size, hash};
-    pool->slots[at] = (uint32_t)++pool->count;
+    pool->entries[own] = (entry){copy, size};
+    *at = (slot){(uint32_t)++pool->count, hash};
   }
-  *id = pool->slots[at] - 1;
+  *id = at->next - 1;
   return true;
 }
 

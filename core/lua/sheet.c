@@ -38,6 +38,7 @@ static llmprof_sheet_column check_column(lua_State *L, llmprof_frame *frame) {
       .digits = (int)llmprof_lua_opt_integer(L, declared, "digits", 0),
       .scale = llmprof_lua_opt_number(L, declared, "scale", 1),
       .exact = llmprof_lua_opt_bool(L, declared, "exact", false),
+      .raw = llmprof_lua_opt_bool(L, declared, "raw", false),
   };
   if (column.digits < 0 || column.digits > 20)
     luaL_error(L, "digits must be 0 to 20");
@@ -49,7 +50,8 @@ static llmprof_sheet_column check_column(lua_State *L, llmprof_frame *frame) {
 }
 
 /* sheet.open(frame, columns, options) -> sheet. columns: list of { key (column
- * of the frame), title, whole, name, digits, scale, exact }; options: format
+ * of the frame), title, whole, name, digits, scale, exact, raw }; options:
+ * format
  * ("csv", "json" or "table"), guard (boolean), width (integer). */
 static int sheet_open(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);

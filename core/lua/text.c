@@ -39,9 +39,14 @@ static int text_width(lua_State *L) {
 typedef void (*clean_function)(llmprof_buffer *out, const char *text,
                                size_t size);
 
-static int apply_clean(lua_State *L, clean_function function) {
+/* Most texts are as they should be, and returned as they are. */
+static int apply_clean(lua_State *L, clean_function function, bool keep_lines) {
   size_t size;
   const char *text = luaL_checklstring(L, 1, &size);
+  if (llmprof_text_is_plain(text, size, keep_lines)) {
+    lua_settop(L, 1);
+    return 1;
+  }
   llmprof_buffer *buf = llmprof_lua_buffer(L);
   function(buf, text, size);
   return push_buffer(L, buf);
@@ -50,12 +55,12 @@ static int apply_clean(lua_State *L, clean_function function) {
 /* text.clean(s) -> s as one line, without control characters and malformed
  * bytes */
 static int text_clean(lua_State *L) {
-  return apply_clean(L, llmprof_text_clean);
+  return apply_clean(L, llmprof_text_clean, false);
 }
 
 /* text.clean_lines(s) -> the same, but tabs and newlines stay */
 static int text_clean_lines(lua_State *L) {
-  return apply_clean(L, llmprof_text_clean_lines);
+  return apply_clean(L, llmprof_text_clean_lines, true);
 }
 
 /* text.truncate(s, columns [, "middle" | "end"]) -> s, at most that wide */

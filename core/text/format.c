@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "text/digits.h"
+
 enum {
   /* Below, a value is 0 in every unit and with as many digits as allowed. */
   TINY_EXPONENT = -90,
@@ -251,24 +253,19 @@ static bool append_value(llmprof_buffer *out, const decimal *d,
 /* ---- most values ---- */
 
 enum {
-  EASY_PLACES = 15, /* powers of ten that are doubles, and the room below */
   EASY_ROOM = 64
 };
 
-/* Digits before `at`, where they begin; two at a time. */
-static size_t put_whole(char *text, size_t at, uint64_t number) {
-  for (; number >= 100; number /= 100) {
-    unsigned two = (unsigned)(number % 100);
-    text[--at] = (char)('0' + two % 10);
-    text[--at] = (char)('0' + two / 10);
-  }
-  if (number >= 10) {
-    text[--at] = (char)('0' + number % 10);
-    number /= 10;
-  }
-  text[--at] = (char)('0' + number);
-  return at;
-}
+const char llmprof_digit_pairs[200] = "00010203040506070809"
+                                      "10111213141516171819"
+                                      "20212223242526272829"
+                                      "30313233343536373839"
+                                      "40414243444546474849"
+                                      "50515253545556575859"
+                                      "60616263646566676869"
+                                      "70717273747576777879"
+                                      "80818283848586878889"
+                                      "90919293949596979899";
 
 static size_t put_thousands(char *text, size_t at, uint64_t number,
                             char separator) {
@@ -284,28 +281,32 @@ static void append_fixed(llmprof_buffer *out, bool negative, uint64_t number,
                          int places, char separator) {
   char text[EASY_ROOM];
   size_t at = sizeof text;
+  if (!separator) {
+    char *end = llmprof_put_fixed(text, negative, number, places);
+    llmprof_buffer_add(out, text, (size_t)(end - text));
+    return;
+  }
   negative = negative && number;
   for (int digit = 0; digit < places; digit++, number /= 10)
     text[--at] = (char)('0' + number % 10);
   if (places) text[--at] = '.';
-  if (separator)
-    at = put_thousands(text, at, number, separator);
-  else
-    at = put_whole(text, at, number);
+  at = put_thousands(text, at, number, separator);
   if (negative) text[--at] = '-';
   llmprof_buffer_add(out, text + at, sizeof text - at);
 }
 
-/* The nearest integer to value * 10^power, halves away from zero, where that
- * can be told from the product and what was lost in it. */
-static bool scale_easily(double value, int power, uint64_t *number) {
-  static const double powers[EASY_PLACES + 1] = {
+bool llmprof_scale_easily(double value, int power, uint64_t *number) {
+  static const double powers[LLMPROF_EASY_PLACES + 1] = {
       1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
       1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
   const double exact = 4503599627370496.0; /* below, halves are doubles */
-  if (power < 0 || power > EASY_PLACES) return false;
+  if (power < 0 || power > LLMPROF_EASY_PLACES) return false;
   double size = fabs(value), product = size * powers[power];
   if (!(product < exact)) return false;
+  if ((double)(uint64_t)size == size) { /* and so is the product */
+    *number = (uint64_t)product;
+    return true;
+  }
   double lost = fma(size, powers[power], -product);
   double part = product - floor(product);
   *number = (uint64_t)product + (part > 0.5 || (part == 0.5 && lost >= 0));
@@ -320,7 +321,7 @@ static bool append_easily(llmprof_buffer *out, double value,
   int places = places_of(unit, format->digits);
   uint64_t number;
   if (unit->power2 || (*separator && separator[1]) ||
-      !scale_easily(value, places - unit->power10, &number))
+      !llmprof_scale_easily(value, places - unit->power10, &number))
     return false;
   append_fixed(out, value < 0, number, places, *separator);
   if (!format->bare) append_unit(out, unit, format->suffix);

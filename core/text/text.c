@@ -155,9 +155,21 @@ size_t llmprof_text_width(const char *text, size_t size) {
 
 /* ---- making it fit ---- */
 
+/* Are eight bytes characters of one byte each, none of them NUL? */
+static bool is_sound_word(const char *text) {
+  const uint64_t low = UINT64_C(0x0101010101010101), high = low << 7;
+  uint64_t word;
+  memcpy(&word, text, sizeof word);
+  return !((word | (word - low)) & high);
+}
+
 bool llmprof_text_is_sound(const char *text, size_t size) {
   uint32_t code;
   for (size_t at = 0; at < size;) {
+    if (size - at >= sizeof(uint64_t) && is_sound_word(text + at)) {
+      at += sizeof(uint64_t);
+      continue;
+    }
     at += llmprof_utf8_decode(text + at, size - at, &code);
     if (code == REPLACEMENT || code == 0) return false;
   }
@@ -200,6 +212,10 @@ static size_t plain_run(const char *text, size_t size, bool keep_lines) {
     at += AT_ONCE;
   while (at < size && is_plain(text[at], keep_lines)) at++;
   return at;
+}
+
+bool llmprof_text_is_plain(const char *text, size_t size, bool keep_lines) {
+  return plain_run(text, size, keep_lines) == size;
 }
 
 /* Does it turn the direction of writing: a name could read as another? */

@@ -62,6 +62,10 @@ void llmprof_text_clean(llmprof_buffer *out, const char *text, size_t size);
 void llmprof_text_clean_lines(llmprof_buffer *out, const char *text,
                               size_t size);
 
+/* Are all bytes printable ASCII or, with keep_lines, newlines? Such a text is
+ * clean. */
+bool llmprof_text_is_plain(const char *text, size_t size, bool keep_lines);
+
 typedef enum llmprof_ellipsis {
   LLMPROF_MIDDLE, /* keep two thirds from the start and a third of the end */
   LLMPROF_END,

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """An nsys SQLite export of a strange shape, for measuring what grows how.
 
-    tests/bench/strange.py names|nested|stages BASE.sqlite OUT.sqlite ROWS
+    tests/bench/strange.py names|few|nested|stages BASE.sqlite OUT.sqlite ROWS
 
 names:  ROWS kernels, each with a name of its own.
+few:    the same, but of FEW names in turn: what an ordinary trace of as many rows is.
 nested: ROWS ranges, 5,000 deep in towers, each with ten kernels at its bottom.
 stages: ROWS ranges that are stages, prefill and decode in turn, three kernels in each.
 
@@ -19,6 +20,7 @@ import sys
 from tile import EVENTS
 
 DEEP = 5000
+FEW = 50
 US = 1000
 PUSH_POP = 59
 
@@ -80,12 +82,17 @@ class Export:
         self.db.execute("VACUUM")
 
 
-def names(export, rows):
+def names(export, rows, distinct=None):
+    ids = [export.add_name(f"kernel_{i}<float>(int)") for i in range(distinct or rows)]
     for i in range(rows):
-        export.add_kernel(3 * US * i, export.add_name(f"kernel_{i}<float>(int)"))
+        export.add_kernel(3 * US * i, ids[i % len(ids)])
     for i in range(100):
         step = 3 * US * rows // 100
         export.add_range(i * step, (i + 1) * step - 1, ("prefill", "decode")[i % 2])
+
+
+def few(export, rows):
+    names(export, rows, FEW)
 
 
 def nested(export, rows):
@@ -106,7 +113,7 @@ def stages(export, rows):
 
 
 def main():
-    shapes = {"names": names, "nested": nested, "stages": stages}
+    shapes = {"names": names, "few": few, "nested": nested, "stages": stages}
     if len(sys.argv) != 5 or sys.argv[1] not in shapes:
         sys.exit(__doc__)
     shape, base, target, rows = sys.argv[1:]

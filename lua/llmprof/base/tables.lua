@@ -227,7 +227,8 @@ local function to_terminal(columns, rows, options)
     for i, column in ipairs(columns) do
       padded[i] = text.pad(line[i], widths[i], is_number(column) and "right" or "left")
     end
-    out[#out + 1] = (table.concat(padded, (" "):rep(fitted.BETWEEN)):gsub("%s+$", ""))
+    -- not gsub("%s+$", ""), which takes the square of the length
+    out[#out + 1] = table.concat(padded, (" "):rep(fitted.BETWEEN)):match "^.*%S" or ""
   end
   local titles = {}
   for i, column in ipairs(columns) do titles[i] = column.title end
@@ -356,6 +357,17 @@ function tables.pieces(name, columns, frame, options)
   end
   return sheet.next, sheet.open(frame, sheet_columns(columns),
     { format = name, guard = options.safe, width = options.columns })
+end
+
+
+-- Columns of a frame of C as CSV, by their names: numbers as they are.
+function tables.raw_csv(frame, names)
+  local list, pieces = {}, {}
+  for i, name in ipairs(names) do list[i] = { key = name, title = name, raw = true } end
+  for piece in sheet.next, sheet.open(frame, list, { format = "csv" }) do
+    pieces[#pieces + 1] = piece
+  end
+  return table.concat(pieces)
 end
 
 

@@ -466,10 +466,15 @@ function methods:save(path)
     usage(("save: '%s' ends in none of %s"):format(tostring(path), ends),
       'for example: save("kernels.csv")')
   end
-  local list = list_rows(self, math.maxinteger)
-  local declared = show.columns(rows_of(self), shown_names(self), list)
-  check(fs.write(path, tables.render(format, declared, list)))
-  return ("%s: %d row%s"):format(path, #list, #list == 1 and "" or "s")
+  local rows = rows_of(self)
+  if format == "csv" then
+    check(fs.write(path, tables.raw_csv(rows, shown_names(self))))
+  else
+    local list = list_rows(self, math.maxinteger)
+    local declared = show.columns(rows, shown_names(self), list)
+    check(fs.write(path, tables.render(format, declared, list)))
+  end
+  return ("%s: %d row%s"):format(path, #rows, #rows == 1 and "" or "s")
 end
 
 

@@ -3,9 +3,11 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "llmprof/bounds.h"
+#include "llmprof/format.h"
 #include "llmprof/interrupt.h"
 #include "support.h"
 
@@ -153,6 +155,33 @@ static void test_lines_of_a_terminal(void **state) {
     assert_string_equal(out.bytes, expected[i]);
     llmprof_buffer_free(&out);
   }
+  llmprof_frame_free(frame);
+  llmprof_strings_free(pool);
+}
+
+/* One of 100,000 bytes is as long as it is, and its neighbour short. */
+static void test_lines_of_a_long_name(void **state) {
+  (void)state;
+  enum {
+    LONG = 100000
+  };
+  static char text[LONG];
+  memset(text, 'x', sizeof text);
+  uint32_t ids_of[2];
+  llmprof_strings *pool = llmprof_strings_new();
+  assert_true(llmprof_strings_add(pool, text, sizeof text, &ids_of[0]));
+  assert_true(llmprof_strings_add(pool, "y", 1, &ids_of[1]));
+  llmprof_frame *frame = llmprof_frame_new(2, pool);
+  llmprof_column name = {
+      .name = "name", .type = LLMPROF_STRING_ID, .data = ids_of};
+  assert_true(llmprof_frame_add(frame, &name, NULL, NULL));
+  const llmprof_sheet_column twice[] = {{.title = {"a", 1}, .scale = 1},
+                                        {.title = {"b", 1}, .scale = 1}};
+  llmprof_buffer out = {0};
+  llmprof_sheet_options options = {.format = LLMPROF_SHEET_LINES};
+  assert_true(write(frame, twice, 2, &options, &out, NULL));
+  assert_in_range(out.size, 2 * LONG, 2 * LONG + 20000);
+  llmprof_buffer_free(&out);
   llmprof_frame_free(frame);
   llmprof_strings_free(pool);
 }
@@ -309,13 +338,123 @@ static void test_threads(void **state) {
   made_free(&m);
 }
 
+enum {
+  HARD = 20000
+};
+
+/* Numbers of any length, near powers of ten and halves of digits; each row's
+ * twice, so that columns repeat those before. */
+static void fill_numbers(int64_t *whole, double *reals) {
+  srand(11);
+  for (size_t i = 0; i < HARD; i++) {
+    int64_t power = 1;
+    for (int digits = rand() % 19; digits; digits--) power *= 10;
+    whole[i] = power + rand() % 3 - 1;
+    if (i % 5 == 0) whole[i] = rand();
+    if (i % 11 == 0) whole[i] = i % 2 ? INT64_MAX : INT64_MIN + 1;
+    if (i % 3 == 0) whole[i] = -whole[i];
+    if (i % 13 == 0) whole[i] = LLMPROF_ABSENT;
+    reals[i] = (double)whole[i] / (i % 2 ? 1 : 16);
+    if (i % 17 == 0) reals[i] = NAN;
+    if (i % 19 == 0) reals[i] = i % 2 ? INFINITY : -0.0;
+  }
+}
+
+/* What llmprof_format_number() says of a row, of a column as it is and times
+ * one thousandth. */
+static void put_expected(llmprof_buffer *out, int64_t whole, double number) {
+  const llmprof_format none = {0}, one = {.digits = 1}, three = {.digits = 3};
+  bool is = whole != LLMPROF_ABSENT;
+  for (int i = 0; i < 2; i++) {
+    if (is) llmprof_format_integer(out, LLMPROF_PLAIN, whole, &none);
+    llmprof_buffer_putc(out, ',');
+  }
+  if (is) llmprof_format_integer(out, LLMPROF_PLAIN, whole, &one);
+  llmprof_buffer_putc(out, ',');
+  for (int i = 0; i < 2; i++) {
+    llmprof_format_number(out, LLMPROF_PLAIN, number, &one);
+    llmprof_buffer_putc(out, ',');
+  }
+  llmprof_format_number(out, LLMPROF_PLAIN, number * 1e-3, &three);
+  llmprof_buffer_putc(out, '\n');
+}
+
+static void test_numbers(void **state) {
+  (void)state;
+  static int64_t whole[HARD];
+  static double reals[HARD];
+  fill_numbers(whole, reals);
+  const llmprof_column columns[] = {
+      {.name = "whole", .type = LLMPROF_I64, .data = whole},
+      {.name = "real", .type = LLMPROF_F64, .data = reals},
+  };
+  const llmprof_sheet_column written[] = {
+      {.title = {"a", 1}, .whole = true, .scale = 1},
+      {.title = {"b", 1}, .whole = true, .scale = 1},
+      {.title = {"c", 1}, .digits = 1, .scale = 1},
+      {.column = 1, .title = {"d", 1}, .digits = 1, .scale = 1},
+      {.column = 1, .title = {"e", 1}, .digits = 1, .scale = 1},
+      {.column = 1, .title = {"f", 1}, .digits = 3, .scale = 1e-3},
+  };
+  llmprof_frame *frame = test_frame(HARD, NULL, columns, 2);
+  llmprof_buffer out = {0}, expected = {0};
+  llmprof_sheet_options options = {.format = LLMPROF_SHEET_CSV};
+  llmprof_buffer_puts(&expected, "a,b,c,d,e,f\n");
+  for (size_t i = 0; i < HARD; i++) put_expected(&expected, whole[i], reals[i]);
+  assert_true(write(frame, written, 6, &options, &out, NULL));
+  assert_string_equal(out.bytes, expected.bytes);
+  llmprof_buffer_free(&out);
+  llmprof_buffer_free(&expected);
+  llmprof_frame_free(frame);
+}
+
+/* A byte that needs quotes or cleaning, at any place of texts of any length. */
+static void test_texts(void **state) {
+  (void)state;
+  static const char odd[] = "x,\"\n\t\x7F\xC3\x1F";
+  for (size_t size = 1; size < 20; size++) {
+    for (size_t at = 0; at < size * (sizeof odd - 1); at++) {
+      char text[20];
+      memset(text, 'k', size);
+      char c = text[at / (sizeof odd - 1)] = odd[at % (sizeof odd - 1)];
+      llmprof_buffer clean = {0}, expected = {0}, out = {0};
+      llmprof_text_clean_lines(&clean, text, size);
+      bool quoted = c == ',' || c == '"' || c == '\n';
+      llmprof_buffer_puts(&expected, quoted ? "n\n\"" : "n\n");
+      for (size_t i = 0; i < clean.size; i++) {
+        if (clean.bytes[i] == '"') llmprof_buffer_putc(&expected, '"');
+        llmprof_buffer_putc(&expected, clean.bytes[i]);
+      }
+      llmprof_buffer_puts(&expected, quoted ? "\"\n" : "\n");
+      uint32_t id;
+      llmprof_strings *pool = llmprof_strings_new();
+      assert_true(llmprof_strings_add(pool, text, size, &id));
+      llmprof_column name = {
+          .name = "n", .type = LLMPROF_STRING_ID, .data = &id};
+      llmprof_frame *frame = test_frame(1, pool, &name, 1);
+      const llmprof_sheet_column column = {.title = {"n", 1}, .scale = 1};
+      llmprof_sheet_options options = {.format = LLMPROF_SHEET_CSV};
+      assert_true(write(frame, &column, 1, &options, &out, NULL));
+      assert_string_equal(out.bytes, expected.bytes);
+      llmprof_buffer_free(&clean);
+      llmprof_buffer_free(&expected);
+      llmprof_buffer_free(&out);
+      llmprof_frame_free(frame);
+      llmprof_strings_free(pool);
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_csv),
+      cmocka_unit_test(test_numbers),
+      cmocka_unit_test(test_texts),
       cmocka_unit_test(test_guarded_csv),
       cmocka_unit_test(test_json),
       cmocka_unit_test(test_lines),
       cmocka_unit_test(test_lines_of_a_terminal),
+      cmocka_unit_test(test_lines_of_a_long_name),
       cmocka_unit_test(test_scales),
       cmocka_unit_test(test_no_rows),
       cmocka_unit_test(test_pieces),

@@ -226,6 +226,136 @@ static void test_aggregates_alone(void **state) {
   llmprof_frame_free(frame);
 }
 
+/* Rows that are groups of their own: the same numbers as of any groups, which
+ * they are with one row more. */
+static void test_rows_alone(void **state) {
+  (void)state;
+  enum {
+    ALL = 6
+  };
+  static const uint32_t keys[] = {4, 2, 9, UINT32_MAX, 1, 3, 3};
+  static const int64_t wide[] = {7, INT64_MIN, 0, -5, INT64_MAX, 6, 6};
+  static const double reals[] = {0.5, -1, NAN, 3, -0.0, 2, 2};
+  static const uint32_t narrow[] = {1, 2, UINT32_MAX, 4, 5, 6, 6};
+  const llmprof_column columns[] = {
+      {"key", NULL, LLMPROF_U32, keys, NULL, NULL},
+      {"wide", "ns", LLMPROF_I64, wide, NULL, NULL},
+      {"real", NULL, LLMPROF_F64, reals, NULL, NULL},
+      {"narrow", NULL, LLMPROF_U32, narrow, NULL, NULL},
+  };
+  enum {
+    STATISTICS = LLMPROF_PERCENTILE - LLMPROF_COUNT + 1,
+    COLUMNS = 3 * STATISTICS
+  };
+  llmprof_aggregate wanted[COLUMNS + 1] = {
+      {"rows", LLMPROF_COUNT, SIZE_MAX, 0}};
+  for (size_t i = 0; i < COLUMNS; i++)
+    wanted[i + 1] = (llmprof_aggregate){
+        "made", (llmprof_statistic)(i % STATISTICS), 1 + i / STATISTICS, 30};
+  const size_t key = 0;
+  llmprof_frame *few = test_frame(ALL, NULL, columns, 4);
+  llmprof_frame *more = test_frame(ALL + 1, NULL, columns, 4);
+  llmprof_frame *alone =
+      llmprof_frame_aggregate(few, &key, 1, wanted, COLUMNS + 1, NULL);
+  llmprof_frame *groups =
+      llmprof_frame_aggregate(more, &key, 1, wanted, COLUMNS + 1, NULL);
+  assert_int_equal(llmprof_frame_rows(alone), ALL);
+  assert_int_equal(llmprof_frame_rows(groups), ALL);
+  for (size_t c = 0; c < COLUMNS + 2; c++) {
+    const llmprof_column *a = llmprof_frame_peek(alone, c);
+    const llmprof_column *b = llmprof_frame_peek(groups, c);
+    assert_string_equal(a->name, b->name);
+    assert_string_equal(a->unit ? a->unit : "", b->unit ? b->unit : "");
+    assert_int_equal(a->type == LLMPROF_F64, b->type == LLMPROF_F64);
+    for (size_t row = 0; row + 1 < ALL; row++)
+      assert_int_equal(llmprof_cell(a, row), llmprof_cell(b, row));
+  }
+  llmprof_frame_free(alone);
+  llmprof_frame_free(groups);
+  llmprof_frame_free(few);
+  llmprof_frame_free(more);
+}
+
+enum {
+  MIXED = 3000
+};
+
+/* Keys of every kind against a comparison of the cells. */
+static llmprof_frame *mixed_frame(llmprof_strings *pool) {
+  static uint32_t texts[MIXED], index[MIXED];
+  static int64_t near[MIXED], far[MIXED], same[MIXED];
+  static double reals[MIXED];
+  srand(7);
+  for (size_t i = 0; i < MIXED; i++) {
+    char text[64];
+    int size = snprintf(text, sizeof text, "%s%*d", i % 3 ? "kernel_" : "",
+                        rand() % 30, rand() % 500);
+    assert_true(llmprof_strings_add(pool, text, (size_t)size, &texts[i]));
+    if (rand() % 20 == 0) texts[i] = LLMPROF_NO_STRING;
+    index[i] = rand() % 20 ? (uint32_t)(rand() % MIXED) : UINT32_MAX;
+    near[i] = rand() % 20 ? rand() % 100 - 50 : LLMPROF_ABSENT;
+    far[i] =
+        rand() % 20 ? (rand() % 100 - 50) * (INT64_MAX / 60) : LLMPROF_ABSENT;
+    reals[i] = rand() % 20 ? (rand() % 100 - 50) / 4.0 : NAN;
+    same[i] = 5;
+  }
+  const llmprof_column columns[] = {
+      {"text", NULL, LLMPROF_STRING_ID, texts, NULL, NULL},
+      {"near", NULL, LLMPROF_I64, near, NULL, NULL},
+      {"far", NULL, LLMPROF_I64, far, NULL, NULL},
+      {"real", NULL, LLMPROF_F64, reals, NULL, NULL},
+      {"picked", NULL, LLMPROF_I64, near, index, NULL},
+      {"same", NULL, LLMPROF_I64, same, NULL, NULL},
+  };
+  return test_frame(MIXED, pool, columns, 6);
+}
+
+/* Below 0: the first row comes first by this key. */
+static int in_order(const llmprof_frame *frame, llmprof_order by, size_t a,
+                    size_t b) {
+  const llmprof_column *column = llmprof_frame_peek(frame, by.column);
+  int64_t left = llmprof_cell(column, a), right = llmprof_cell(column, b);
+  if (left == LLMPROF_ABSENT || right == LLMPROF_ABSENT)
+    return (left == LLMPROF_ABSENT) - (right == LLMPROF_ABSENT);
+  int order = (left > right) - (left < right);
+  if (column->type == LLMPROF_STRING_ID)
+    order = strcmp(llmprof_cell_text(frame, column, a, NULL),
+                   llmprof_cell_text(frame, column, b, NULL));
+  return by.descending ? -order : order;
+}
+
+static void assert_ordered(const llmprof_frame *frame, llmprof_frame *view,
+                           const llmprof_order *by) {
+  llmprof_frame_column(view, 5, NULL);
+  const uint32_t *rows = llmprof_frame_peek(view, 5)->index;
+  for (size_t i = 1; i < llmprof_frame_rows(view); i++) {
+    int order = in_order(frame, by[0], rows[i - 1], rows[i]);
+    if (!order) order = in_order(frame, by[1], rows[i - 1], rows[i]);
+    assert_true(order < 0 || (order == 0 && rows[i - 1] < rows[i]));
+  }
+}
+
+static void test_every_order(void **state) {
+  (void)state;
+  llmprof_strings *pool = llmprof_strings_new();
+  llmprof_frame *frame = mixed_frame(pool);
+  for (size_t key = 0; key < 6 * 6 * 4; key++) {
+    llmprof_order by[] = {{key % 6, key / 36 % 2}, {key / 6 % 6, key / 72}};
+    llmprof_frame *all = llmprof_frame_sort(frame, by, 2, SIZE_MAX, NULL);
+    llmprof_frame *some = llmprof_frame_sort(frame, by, 2, 100, NULL);
+    assert_int_equal(llmprof_frame_rows(all), MIXED);
+    assert_ordered(frame, all, by);
+    assert_ordered(frame, some, by);
+    assert_memory_equal(llmprof_frame_peek(all, 5)->index,
+                        llmprof_frame_peek(some, 5)->index,
+                        100 * sizeof(uint32_t));
+    llmprof_frame_free(all);
+    llmprof_frame_free(some);
+  }
+  llmprof_frame_free(frame);
+  llmprof_strings_free(pool);
+}
+
 enum {
   TALLIED = 5000,
   TALLY_COLUMNS = 6
@@ -494,6 +624,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_views_of_views, setup, teardown),
       cmocka_unit_test_setup_teardown(test_aggregate, setup, teardown),
       cmocka_unit_test(test_aggregates_alone),
+      cmocka_unit_test(test_rows_alone),
+      cmocka_unit_test(test_every_order),
       cmocka_unit_test(test_tally),
       cmocka_unit_test_setup_teardown(test_too_many_percentiles, setup,
                                       teardown),
