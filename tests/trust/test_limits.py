@@ -139,6 +139,27 @@ class Limits(support.Case):
             self.assertEqual(child.returncode == 0, output.exists())
             output.unlink(missing_ok=True)
 
+    def test_a_server_ends_with_the_question_that_it_asks(self):
+        question = ('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"query",'
+                    '"arguments":{"run":"tests/fixtures/small/run.sqlite",'
+                    '"code":"while true do end"}}}\n')
+        for number in (signal.SIGINT, signal.SIGTERM):
+            child = subprocess.Popen([support.program, "mcp"], cwd=ROOT, env=self.env(),
+                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                     stderr=subprocess.PIPE)
+            assert child.stdin and child.stderr
+            child.stdin.write(question.encode())
+            child.stdin.flush()
+            asked = Path(f"/proc/{child.pid}/task/{child.pid}/children")
+            while not asked.read_text().strip():
+                time.sleep(0.01)
+            os.kill(child.pid, number)
+            # its input stays open: it is the signal that ends it
+            self.assertEqual(130, child.wait(timeout=support.PATIENCE))
+            self.assertEqual(b"llmprof: interrupted\n", child.stderr.read())
+            for stream in (child.stdin, child.stdout, child.stderr):
+                stream.close()
+
     def test_what_asks_nobody_is_ended(self):
         """A pattern that would search for years, in one call of Lua's own."""
         script = self.top / "search.lua"
