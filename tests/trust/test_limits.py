@@ -109,7 +109,7 @@ class Limits(support.Case):
 
     def test_every_limit_has_its_key_and_its_line(self):
         trace = CAPTURE / "run.sqlite"
-        for limit, key in (("rows=100", "limits.rows"), ("bytes=4000000", "limits.bytes")):
+        for limit, key in (("rows=100", "limits.rows"), ("bytes=1500000", "limits.bytes")):
             result = self.llmprof("stats", trace, env=self.env(LLMPROF_LIMITS=limit))
             self.assertEqual(1, result.status)
             self.assertIn(key, result.err.decode())
