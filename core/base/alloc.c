@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pages.h"
 #include "llmprof/bounds.h"
 
 /* ---- memory of the C library, counted ---- */
@@ -20,12 +21,37 @@ static bool fits(size_t before, size_t size) {
   return ok;
 }
 
+/* From so many bytes on blocks are in pages of their own, as columns are. */
+#ifdef NDEBUG
+#define BIG ((size_t)4 << 20)
+#else /* a debugger of memory shall see each */
+#define BIG SIZE_MAX
+#endif
+
+static size_t size_of(void *ptr) {
+  size_t size = ptr ? llmprof_pages_size(ptr) : 0;
+  return size ? size : malloc_usable_size(ptr);
+}
+
+static void *make_big(void *small, size_t before, size_t size) {
+  void *block = llmprof_pages_resize(NULL, size);
+  if (!block) return realloc(small, size);
+  if (before) memcpy(block, small, before);
+  free(small);
+  return block;
+}
+
+static void *resize(void *ptr, size_t before, size_t size) {
+  if (ptr && llmprof_pages_size(ptr)) return llmprof_pages_resize(ptr, size);
+  return size < BIG ? realloc(ptr, size) : make_big(ptr, before, size);
+}
+
 static void *counted_realloc(void *ptr, size_t size) {
-  size_t before = ptr ? malloc_usable_size(ptr) : 0;
+  size_t before = size_of(ptr);
   if (!fits(before, size)) return NULL;
-  void *block = realloc(ptr, size);
+  void *block = resize(ptr, before, size);
   if (block)
-    atomic_fetch_add_explicit(&in_use, malloc_usable_size(block) - before,
+    atomic_fetch_add_explicit(&in_use, size_of(block) - before,
                               memory_order_relaxed);
   else
     llmprof_bound_note_refused(false);
@@ -33,9 +59,13 @@ static void *counted_realloc(void *ptr, size_t size) {
 }
 
 static void counted_free(void *ptr) {
-  atomic_fetch_sub_explicit(&in_use, malloc_usable_size(ptr),
+  size_t pages = llmprof_pages_size(ptr);
+  atomic_fetch_sub_explicit(&in_use, pages ? pages : malloc_usable_size(ptr),
                             memory_order_relaxed);
-  free(ptr);
+  if (pages)
+    llmprof_pages_free(ptr);
+  else
+    free(ptr);
 }
 
 /* ---- whoever allocates ---- */

@@ -16,6 +16,7 @@ enum {
   PART = 128,       /* rows that one thread writes at a time */
   PARTS = 16,       /* of a piece, where there are so many rows */
   LEAST_ROOM = 20,  /* columns of a last column of text */
+  WIDEST = 4096,    /* columns that one long cell may take of every row */
   JSON_DIGITS = 15, /* up to here what is printed is the shortest, too */
 };
 
@@ -79,6 +80,7 @@ static llmprof_slice shown(llmprof_sheet *s, size_t i) {
 }
 
 static void widen(llmprof_sheet *s, size_t i, size_t width) {
+  if (width > WIDEST) width = WIDEST;
   if (width > s->widths[i]) s->widths[i] = width;
 }
 

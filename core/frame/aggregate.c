@@ -6,7 +6,7 @@
 #include "frame/alone.h"
 #include "frame/cells.h"
 #include "frame/summary.h"
-#include "frame/tally.h"
+#include "frame/survey.h"
 #include "llmprof/alloc.h"
 #include "llmprof/frame.h"
 #include "llmprof/interrupt.h"
@@ -16,7 +16,8 @@
 typedef struct making {
   llmprof_frame *frame; /* aggregated */
   llmprof_groups groups;
-  llmprof_tally tally; /* where it will do, groups have no of_row */
+  llmprof_tally tally;        /* where it will do, groups have no of_row; */
+  const llmprof_piles *piles; /* nor where they are these */
   const llmprof_aggregate *aggregates;
   size_t count;
   void **data; /* owned until they are the result's */
@@ -103,6 +104,8 @@ static bool fill_count(making *m, const llmprof_aggregate *a, int64_t *data,
 static size_t place_of(const llmprof_aggregate *a, bool real,
                        size_t percentile) {
   switch (a->statistic) {
+  case LLMPROF_COUNT:
+    return offsetof(llmprof_summary, count);
   case LLMPROF_SUM:
     return real ? offsetof(llmprof_summary, real_total)
                 : offsetof(llmprof_summary, total);
@@ -125,6 +128,7 @@ static size_t place_of(const llmprof_aggregate *a, bool real,
 
 /* Of groups with fewer values there is none. */
 static size_t least_of(const llmprof_aggregate *a) {
+  if (a->statistic == LLMPROF_COUNT) return 0;
   return a->statistic == LLMPROF_STDDEV ? 2 : 1;
 }
 
@@ -162,11 +166,11 @@ static void spread_reals(double *data, const llmprof_summary *summaries,
 }
 
 static void spread_integers(int64_t *data, const llmprof_summary *summaries,
-                            size_t count, size_t place) {
+                            size_t count, size_t place, size_t least) {
   for (size_t g = 0; g < count; g++) {
     const char *summary = (const char *)&summaries[g];
     memcpy(&data[g], summary + place, sizeof *data);
-    if (!summaries[g].count) data[g] = LLMPROF_ABSENT;
+    if (summaries[g].count < least) data[g] = LLMPROF_ABSENT;
   }
 }
 
@@ -182,48 +186,77 @@ static void spread(void *user, size_t first, const llmprof_summary *summaries,
   size_t percentile = 0;
   for (size_t i = 0; i < s->m->count; i++) {
     const llmprof_aggregate *a = &s->m->aggregates[i];
-    if (a->column != s->column || is_count(a)) continue;
+    if (a->column != s->column || a->statistic == LLMPROF_DISTINCT) continue;
     bool real = s->m->is_real[i];
     size_t place = place_of(a, real, percentile);
     if (real)
       spread_reals((double *)s->m->data[i] + first, summaries, count, place,
                    least_of(a));
     else
-      spread_integers((int64_t *)s->m->data[i] + first, summaries, count,
-                      place);
+      spread_integers((int64_t *)s->m->data[i] + first, summaries, count, place,
+                      least_of(a));
     percentile += a->statistic == LLMPROF_PERCENTILE;
   }
 }
 
-/* Are small numbers only added up and compared? */
-static bool are_totals(const making *m, size_t column) {
-  bool ok = type_of(m, &(llmprof_aggregate){.column = column}) == LLMPROF_U32;
+/* Is one of these wanted of the column? The first and the last of some. */
+static bool is_wanted(const making *m, size_t column, llmprof_statistic first,
+                      llmprof_statistic last) {
   for (size_t i = 0; i < m->count; i++) {
     const llmprof_aggregate *a = &m->aggregates[i];
-    if (a->column == column && !is_count(a))
-      ok = ok && (keeps_type(a) || a->statistic == LLMPROF_MEAN);
+    if (a->column == column && a->statistic >= first && a->statistic <= last)
+      return true;
   }
-  return ok;
+  return false;
+}
+
+/* Are these numbers small, and nothing wanted of them that takes sorting? */
+static bool may_survey(const making *m, size_t column) {
+  return type_of(m, &(llmprof_aggregate){.column = column}) == LLMPROF_U32 &&
+         !is_wanted(m, column, LLMPROF_PERCENTILE, LLMPROF_PERCENTILE);
+}
+
+static bool pays(const making *m, size_t column) {
+  bool medians = is_wanted(m, column, LLMPROF_MEDIAN, LLMPROF_MEDIAN);
+  return llmprof_survey_pays(m->groups.count, llmprof_frame_rows(m->frame),
+                             medians);
+}
+
+/* Are they only added up and compared? */
+static bool are_totals(const making *m, size_t column) {
+  return type_of(m, &(llmprof_aggregate){.column = column}) == LLMPROF_U32 &&
+         !is_wanted(m, column, LLMPROF_MEDIAN, LLMPROF_MEDIAN) &&
+         !is_wanted(m, column, LLMPROF_STDDEV, LLMPROF_PERCENTILE);
 }
 
 static bool add_up(making *m, size_t column, llmprof_summary *summaries,
                    llmprof_error *err) {
-  size_t groups = m->groups.count;
-  bool ok = m->tally.groups
-                ? llmprof_tally_totals(&m->tally, m->frame, column, groups,
-                                       summaries, err)
-                : llmprof_totals(m->frame, column, &m->groups, summaries, err);
-  if (!ok) return false;
+  if (!llmprof_totals(m->frame, column, &m->groups, summaries, err))
+    return false;
   for (size_t g = 0; g < m->groups.count; g++)
     summaries[g].mean = (double)summaries[g].total / (double)summaries[g].count;
   return true;
 }
 
-static bool fill_totals(making *m, size_t column, llmprof_error *err) {
+/* Are they found by going over the rows? */
+static bool is_surveyed(const making *m, size_t column) {
+  return m->piles || m->tally.groups ||
+         (may_survey(m, column) && pays(m, column));
+}
+
+static bool survey(making *m, size_t column, llmprof_summary *summaries,
+                   llmprof_error *err) {
+  bool medians = is_wanted(m, column, LLMPROF_MEDIAN, LLMPROF_MEDIAN);
+  const llmprof_surveyed of = {&m->groups, &m->tally, m->piles};
+  return llmprof_survey(m->frame, column, &of, medians, summaries, err);
+}
+
+static bool fill_few(making *m, size_t column, llmprof_error *err) {
   size_t groups = m->groups.count;
   llmprof_summary *summaries = llmprof_alloc(groups, sizeof *summaries);
   if (!summaries) return llmprof_fail_nomem(err);
-  bool ok = add_up(m, column, summaries, err);
+  bool ok = is_surveyed(m, column) ? survey(m, column, summaries, err)
+                                   : add_up(m, column, summaries, err);
   if (ok) spread(&(spreading){m, column}, 0, summaries, groups);
   llmprof_free(summaries);
   return ok;
@@ -232,8 +265,9 @@ static bool fill_totals(making *m, size_t column, llmprof_error *err) {
 static bool fill_statistics(making *m, size_t column, llmprof_error *err) {
   double wanted[LLMPROF_PERCENTILES];
   size_t count = wanted_of(m, column, wanted);
-  if (!llmprof_frame_column(m->frame, column, err)) return false;
-  if (are_totals(m, column)) return fill_totals(m, column, err);
+  if (!m->piles && !llmprof_frame_column(m->frame, column, err)) return false;
+  if (is_surveyed(m, column) || are_totals(m, column))
+    return fill_few(m, column, err);
   return llmprof_summarize_each(m->frame, column, &m->groups, wanted, count,
                                 spread, &(spreading){m, column}, err);
 }
@@ -248,10 +282,17 @@ static bool is_done(const making *m, size_t i) {
   return false;
 }
 
+/* Is its count one of the column's statistics, which are wanted, too? */
+static bool is_among(const making *m, const llmprof_aggregate *a) {
+  return a->statistic == LLMPROF_COUNT && a->column != SIZE_MAX &&
+         is_wanted(m, a->column, LLMPROF_SUM, LLMPROF_PERCENTILE);
+}
+
 static bool fill(making *m, llmprof_error *err) {
   for (size_t i = 0; i < m->count; i++) {
     const llmprof_aggregate *a = &m->aggregates[i];
     bool ok = true;
+    if (is_among(m, a)) continue;
     if (is_count(a))
       ok = fill_count(m, a, m->data[i], err);
     else if (!is_done(m, i))
@@ -263,37 +304,89 @@ static bool fill(making *m, llmprof_error *err) {
 
 /* ---- the groups ---- */
 
-/* Is it a count of rows, or is a small number added up? False also where its
- * column cannot be loaded. */
-static bool is_simple(const making *m, const llmprof_aggregate *a,
-                      llmprof_error *err) {
-  if (is_count(a))
-    return a->statistic == LLMPROF_COUNT && a->column == SIZE_MAX;
-  return llmprof_frame_column(m->frame, a->column, err) &&
-         are_totals(m, a->column);
+/* Is it found without a group for each row? */
+static bool is_simple(const making *m, const llmprof_aggregate *a) {
+  if (a->statistic == LLMPROF_COUNT && a->column == SIZE_MAX) return true;
+  return (!is_count(a) || is_among(m, a)) && may_survey(m, a->column);
+}
+
+static bool are_simple(const making *m) {
+  bool simple = m->count > 0;
+  for (size_t i = 0; simple && i < m->count; i++)
+    simple = is_simple(m, &m->aggregates[i]);
+  return simple;
+}
+
+/* So that their types are known. */
+static bool load_columns(const making *m, llmprof_error *err) {
+  for (size_t i = 0; i < m->count; i++) {
+    size_t column = m->aggregates[i].column;
+    if (column != SIZE_MAX && !llmprof_frame_column(m->frame, column, err))
+      return false;
+  }
+  return true;
+}
+
+/* Would the values of each group better lie together? */
+static bool are_many(const making *m) {
+  for (size_t i = 0; i < m->count; i++) {
+    size_t column = m->aggregates[i].column;
+    if (is_wanted(m, column, LLMPROF_MEDIAN, LLMPROF_MEDIAN) &&
+        !pays(m, column))
+      return true;
+  }
+  return false;
+}
+
+/* Groups by the key of piles are these. */
+static bool take_piles(making *m, llmprof_error *err) {
+  const llmprof_piles *piles = llmprof_frame_piles(m->frame);
+  if (!piles || !are_simple(m)) return true;
+  m->groups.count = piles->count;
+  if (are_many(m)) return true;
+  m->groups.rows = llmprof_zalloc(piles->count, sizeof *m->groups.rows);
+  if (!m->groups.rows) return llmprof_fail_nomem(err);
+  for (size_t i = 0; i < piles->part_count; i++)
+    m->groups.rows[piles->parts[i].pile] += piles->parts[i].count;
+  m->piles = piles;
+  return true;
+}
+
+static bool make_tally(making *m, size_t key, llmprof_error *err) {
+  if (!load_columns(m, err)) return false;
+  if (!are_simple(m)) return true;
+  if (!llmprof_tally_make(&m->tally, &m->groups, m->frame, key, err))
+    return false;
+  if (!are_many(m)) return true;
+  llmprof_tally_free(&m->tally);
+  llmprof_groups_free(&m->groups);
+  return true;
 }
 
 static bool make_groups(making *m, const size_t *keys, size_t key_count,
                         llmprof_error *err) {
-  llmprof_error why = {0};
-  bool simple = key_count == 1 && m->count;
-  for (size_t i = 0; simple && i < m->count; i++)
-    simple = is_simple(m, &m->aggregates[i], &why);
-  if (why.code) {
-    if (err) *err = why;
-    return false;
-  }
-  if (simple &&
-      !llmprof_tally_make(&m->tally, &m->groups, m->frame, keys[0], err))
-    return false;
+  if (key_count == 1 && keys[0] == 0 && !take_piles(m, err)) return false;
+  if (m->piles) return true;
+  if (key_count == 1 && !make_tally(m, keys[0], err)) return false;
   return m->tally.groups ||
          llmprof_groups_make(&m->groups, m->frame, keys, key_count, err);
 }
 
 /* ---- the result ---- */
 
+static bool add_pile_key(llmprof_frame *result, const making *m) {
+  llmprof_column column = *llmprof_frame_peek(m->frame, 0);
+  uint32_t *keys = llmprof_alloc(m->groups.count, sizeof *keys);
+  for (size_t g = 0; keys && g < m->groups.count; g++)
+    keys[g] = m->piles->piles[g].key;
+  column.data = keys;
+  return keys && llmprof_frame_own(result, keys) &&
+         llmprof_frame_add(result, &column, NULL, NULL);
+}
+
 /* A key column: the cells of each group's first row. */
 static bool add_key(llmprof_frame *result, making *m, size_t key) {
+  if (m->piles) return add_pile_key(result, m);
   llmprof_column column = *llmprof_frame_peek(m->frame, key);
   uint32_t *index = llmprof_alloc(m->groups.count, sizeof *index);
   if (!index) return false;

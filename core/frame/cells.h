@@ -65,6 +65,12 @@ void llmprof_frame_share_facts(llmprof_frame *frame, size_t column,
 /* Say that the data of a column with an index has so many items. */
 void llmprof_frame_set_items(llmprof_frame *frame, size_t column, size_t items);
 
+/* The piles that are the rows of a frame, which frees them: keys are its first
+ * column, numbers its second; NULL: it is another frame. */
+struct llmprof_piles;
+void llmprof_frame_set_piles(llmprof_frame *frame, struct llmprof_piles *piles);
+const struct llmprof_piles *llmprof_frame_piles(const llmprof_frame *frame);
+
 /* What a column's loader is going to be given, where that is `load` and has not
  * run yet; else NULL. A stretch of another frame's rows has its loader, which
  * is for rows of which these begin at *first. */

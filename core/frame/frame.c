@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "frame/cells.h"
+#include "frame/piles.h"
 #include "frame/sort.h"
 #include "llmprof/alloc.h"
 
@@ -37,6 +38,7 @@ struct llmprof_frame {
   const uint32_t *view_rows; /* of a view: its rows in the frame below; */
   size_t view_first;         /* NULL: those from here on */
   kept_groups groups;
+  llmprof_piles *piles;
 };
 
 llmprof_frame *llmprof_frame_new(size_t rows, const llmprof_strings *strings) {
@@ -53,6 +55,7 @@ void llmprof_frame_free(llmprof_frame *frame) {
   llmprof_free(frame->owned);
   llmprof_free(frame->slots);
   llmprof_free(frame->groups.of_row);
+  llmprof_piles_free(frame->piles);
   llmprof_free(frame);
 }
 
@@ -135,6 +138,10 @@ bool llmprof_frame_alias(llmprof_frame *frame, size_t number, const char *name,
   column.name = name;
   return llmprof_frame_add(frame, &column, NULL, NULL) ||
          llmprof_fail_nomem(err);
+}
+
+void llmprof_frame_set_piles(llmprof_frame *frame, llmprof_piles *piles) {
+  frame->piles = piles;
 }
 
 /* ---- groups ---- */
@@ -246,6 +253,16 @@ static llmprof_frame *same_below(const llmprof_frame *frame, const slot *s,
     return NULL;
   *number = llmprof_frame_find(s->below, s->column.name);
   return s->below;
+}
+
+/* Those of the frame below where this is a view of all of it. */
+const llmprof_piles *llmprof_frame_piles(const llmprof_frame *frame) {
+  if (frame->piles || frame->count < 2) return frame->piles;
+  size_t first, second;
+  const llmprof_frame *below = same_below(frame, &frame->slots[0], &first);
+  bool same = below && below == same_below(frame, &frame->slots[1], &second) &&
+              first == 0 && second == 1;
+  return same ? llmprof_frame_piles(below) : NULL;
 }
 
 /* Those with the runs counted; NULL: the data cannot be had. */

@@ -9,10 +9,9 @@
 #include "frame/select.h"
 #include "frame/sort.h"
 #include "frame/summary.h"
+#include "frame/sums.h"
 #include "llmprof/alloc.h"
 #include "llmprof/interrupt.h"
-
-__extension__ typedef unsigned __int128 uint128;
 
 /* ---- values of one group, sorted ---- */
 
@@ -100,19 +99,13 @@ static bool summarize_sorted(const numbers *v, llmprof_summary *summary) {
 
 /* ---- values near each other ---- */
 
-/* Sums of distances from the column's lowest value, all exact. */
-typedef struct sums {
-  uint64_t total;
-  uint128 squares;
-  uint32_t low, high;
-} sums;
-
 enum {
   STRETCH = 1 << 16, /* values whose squares fit into 64 bits together */
   SHORT = 1 << 24    /* if each is less than this */
 };
 
-static void add_extremes(sums *s, const uint32_t *values, size_t count) {
+static void add_extremes(llmprof_sums *s, const uint32_t *values,
+                         size_t count) {
   uint32_t low = s->low, high = s->high;
   uint64_t total = 0;
   for (size_t i = 0; i < count; i++) {
@@ -125,7 +118,7 @@ static void add_extremes(sums *s, const uint32_t *values, size_t count) {
   s->high = high;
 }
 
-static void add_squares(sums *s, const uint32_t *values, size_t count) {
+static void add_squares(llmprof_sums *s, const uint32_t *values, size_t count) {
   if (s->high < SHORT) {
     uint64_t squares = 0;
     for (size_t i = 0; i < count; i++)
@@ -137,8 +130,9 @@ static void add_squares(sums *s, const uint32_t *values, size_t count) {
     s->squares += (uint64_t)values[i] * values[i];
 }
 
-static sums sums_of(const uint32_t *values, size_t count) {
-  sums s = {.low = UINT32_MAX};
+/* Of distances from the column's lowest value. */
+static llmprof_sums sums_of(const uint32_t *values, size_t count) {
+  llmprof_sums s = {.low = UINT32_MAX};
   for (size_t i = 0; i < count; i += STRETCH) {
     size_t part = count - i < STRETCH ? count - i : STRETCH;
     add_extremes(&s, values + i, part);
@@ -147,21 +141,8 @@ static sums sums_of(const uint32_t *values, size_t count) {
   return s;
 }
 
-static double as_double(uint128 value) {
-  return ldexp((double)(uint64_t)(value >> 64), 64) + (double)(uint64_t)value;
-}
-
-/* From n * sum of squares - square of the sum, which is exact: fewer than 2^32
- * values of less than 2^32 each. */
-static double exact_stddev(const sums *s, size_t count) {
-  if (count < 2) return 0;
-  uint128 spread = (uint128)count * s->squares - (uint128)s->total * s->total;
-  double n = (double)count;
-  return sqrt(as_double(spread) / (n * (n - 1)));
-}
-
 static double select_median(const llmprof_blocks *b, uint32_t *values,
-                            size_t count, const sums *s) {
+                            size_t count, const llmprof_sums *s) {
   uint32_t two[2];
   llmprof_select_u32(values, count, (count - 1) / 2, s->low, s->high, two);
   double lower = (double)(b->low + (int64_t)two[0]);
@@ -170,7 +151,8 @@ static double select_median(const llmprof_blocks *b, uint32_t *values,
 }
 
 static bool summarize_near(const llmprof_blocks *b, const uint32_t *values,
-                           size_t count, sums *s, llmprof_summary *summary) {
+                           size_t count, llmprof_sums *s,
+                           llmprof_summary *summary) {
   *s = sums_of(values, count);
   int64_t base;
   if (__builtin_mul_overflow(b->low, (int64_t)count, &base) ||
@@ -180,7 +162,7 @@ static bool summarize_near(const llmprof_blocks *b, const uint32_t *values,
   summary->min = b->low + (int64_t)s->low;
   summary->max = b->low + (int64_t)s->high;
   summary->mean = (double)summary->total / (double)count;
-  summary->stddev = exact_stddev(s, count);
+  summary->stddev = llmprof_sums_stddev(s, count);
   return true;
 }
 
@@ -213,7 +195,7 @@ static bool near_group(const task *t, size_t first, size_t count, void *scratch,
                        llmprof_summary *summary) {
   const llmprof_blocks *b = &t->blocks;
   uint32_t *block = b->near + first;
-  sums s;
+  llmprof_sums s;
   if (!summarize_near(b, block, count, &s, summary)) return false;
   if (!t->wanted_count) {
     summary->median = select_median(b, block, count, &s);
@@ -567,14 +549,50 @@ static bool mark_all(marking *m, size_t *distinct, llmprof_error *err) {
 /* Are there few enough groups and values? */
 static bool can_mark(marking *m, llmprof_cell_span s) {
   enum {
-    MOST = 1 << 14 /* words: 128 KiB, which stay in the second cache */
+    FEW_WORDS = 1 << 14, /* 128 KiB, which stay in the second cache */
+    ROWS = 16 /* for a word: an eighth of what putting together takes */
   };
+  size_t most = m->rows / ROWS > FEW_WORDS ? m->rows / ROWS : FEW_WORDS;
   if (m->column->type == LLMPROF_F64) return false;
   uint64_t words =
       s.low > s.high ? 1 : ((uint64_t)s.high - (uint64_t)s.low) / MARKS + 1;
   m->low = s.low;
   m->words = (size_t)words;
-  return words <= MOST && m->groups->count <= MOST / words;
+  return words <= most && m->groups->count <= most / words;
+}
+
+/* ---- distinct values that ascend ---- */
+
+/* By group, the one that was last. */
+static bool count_changes(const llmprof_column *column, size_t rows,
+                          const llmprof_groups *groups, int64_t *last,
+                          size_t *distinct, llmprof_error *err) {
+  int64_t cells[LLMPROF_BLOCK];
+  for (size_t g = 0; g < groups->count; g++) {
+    last[g] = LLMPROF_ABSENT;
+    distinct[g] = 0;
+  }
+  for (size_t row = 0; row < rows; row += LLMPROF_BLOCK) {
+    size_t count = llmprof_block(row, rows);
+    llmprof_cells(column, row, count, cells);
+    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
+    for (size_t i = 0; i < count; i++) {
+      uint32_t group = groups->of_row[row + i];
+      distinct[group] += cells[i] != last[group];
+      last[group] = cells[i];
+    }
+  }
+  return true;
+}
+
+static bool distinct_ascending(const llmprof_column *column, size_t rows,
+                               const llmprof_groups *groups, size_t *distinct,
+                               llmprof_error *err) {
+  int64_t *last = llmprof_alloc(groups->count, sizeof *last);
+  bool ok = last ? count_changes(column, rows, groups, last, distinct, err)
+                 : llmprof_fail_nomem(err);
+  llmprof_free(last);
+  return ok;
 }
 
 /* ---- distinct values of any ---- */
@@ -603,7 +621,8 @@ bool llmprof_distinct(llmprof_frame *frame, size_t number,
   llmprof_cell_span bounds;
   if (!m.column || !llmprof_frame_bounds(frame, number, &bounds, err))
     return false;
-  return can_mark(&m, bounds)
-             ? mark_all(&m, distinct, err)
+  if (can_mark(&m, bounds)) return mark_all(&m, distinct, err);
+  return llmprof_frame_ascends(frame, number)
+             ? distinct_ascending(m.column, m.rows, groups, distinct, err)
              : distinct_any(frame, number, groups, distinct, err);
 }

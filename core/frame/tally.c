@@ -1,10 +1,12 @@
 #include "frame/tally.h"
 
+#include "base/crew.h"
 #include "llmprof/alloc.h"
 #include "llmprof/interrupt.h"
 
 enum {
-  CLOSE = 1 << 14 /* values at most: their groups stay in the second cache */
+  CLOSE = 1 << 14, /* values at most: their groups stay in the second cache */
+  PART = 1 << 18   /* rows that are worth a thread; whole blocks */
 };
 
 void llmprof_tally_free(llmprof_tally *t) {
@@ -18,8 +20,6 @@ static const uint32_t *bare(const llmprof_column *column) {
             (column->type == LLMPROF_U32 || column->type == LLMPROF_STRING_ID);
   return ok ? column->data : NULL;
 }
-
-/* ---- groups ---- */
 
 /* Of a block of rows: where each one's group is. */
 static void find_places(const llmprof_tally *t, size_t row, size_t count,
@@ -38,29 +38,96 @@ static void find_places(const llmprof_tally *t, size_t row, size_t count,
         cells[i] == LLMPROF_ABSENT ? 0 : (uint32_t)(cells[i] - t->low) + 1;
 }
 
-static void count_block(const llmprof_tally *t, llmprof_groups *groups,
-                        const uint32_t *places, size_t count, size_t row) {
+void llmprof_tally_groups(const llmprof_tally *t, size_t row, size_t count,
+                          uint32_t *of_row) {
+  find_places(t, row, count, of_row);
+  for (size_t i = 0; i < count; i++) of_row[i] = t->groups[of_row[i]] - 1;
+}
+
+/* ---- counting ---- */
+
+/* Parts of the rows are counted on several threads, each by first appearance
+ * within it; taken in order they make the groups of all. */
+typedef struct counting {
+  const llmprof_tally *tally;
+  size_t parts, most; /* most: places that there are */
+  uint32_t *rows;     /* by part and place: how many, */
+  uint32_t *first;    /* the first of them, where there is any */
+  uint32_t *met;      /* by part: places by first appearance, */
+  size_t *met_count;  /* and how many */
+} counting;
+
+static void count_block(const counting *c, size_t part, const uint32_t *places,
+                        size_t count, size_t row) {
+  uint32_t *rows = c->rows + part * c->most;
   for (size_t i = 0; i < count; i++) {
-    uint32_t *group = &t->groups[places[i]];
-    if (!*group) {
-      groups->first_row[groups->count] = (uint32_t)(row + i);
-      *group = (uint32_t)++groups->count;
-    }
-    groups->rows[*group - 1]++;
+    size_t place = places[i];
+    if (rows[place]++) continue;
+    c->first[part * c->most + place] = (uint32_t)(row + i);
+    c->met[part * c->most + c->met_count[part]++] = (uint32_t)place;
   }
 }
 
-static bool count_rows(const llmprof_tally *t, llmprof_groups *groups,
+static bool count_part(void *user, size_t worker, size_t part,
                        llmprof_error *err) {
-  for (size_t row = 0; row < t->rows; row += LLMPROF_BLOCK) {
+  (void)worker;
+  const counting *c = user;
+  size_t rows = c->tally->rows,
+         end = llmprof_part_begin(rows, c->parts, part + 1);
+  for (size_t row = llmprof_part_begin(rows, c->parts, part); row < end;
+       row += LLMPROF_BLOCK) {
     uint32_t places[LLMPROF_BLOCK];
-    size_t count = llmprof_block(row, t->rows);
-    find_places(t, row, count, places);
-    count_block(t, groups, places, count, row);
+    size_t count = llmprof_block(row, end);
+    find_places(c->tally, row, count, places);
+    count_block(c, part, places, count, row);
     if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
   }
   return true;
 }
+
+static void join_part(const counting *c, size_t part, llmprof_tally *t,
+                      llmprof_groups *groups) {
+  for (size_t i = 0; i < c->met_count[part]; i++) {
+    size_t place = c->met[part * c->most + i];
+    uint32_t *group = &t->groups[place];
+    if (!*group) {
+      groups->first_row[groups->count] = c->first[part * c->most + place];
+      *group = (uint32_t)++groups->count;
+    }
+    groups->rows[*group - 1] += c->rows[part * c->most + place];
+  }
+}
+
+static bool counting_init(counting *c) {
+  size_t cells = c->parts * c->most;
+  c->rows = llmprof_zalloc(cells, sizeof *c->rows);
+  c->first = llmprof_alloc(cells, sizeof *c->first);
+  c->met = llmprof_alloc(cells, sizeof *c->met);
+  c->met_count = llmprof_zalloc(c->parts, sizeof *c->met_count);
+  return c->rows && c->first && c->met && c->met_count;
+}
+
+static void counting_free(counting *c) {
+  llmprof_free(c->rows);
+  llmprof_free(c->first);
+  llmprof_free(c->met);
+  llmprof_free(c->met_count);
+}
+
+static bool count_rows(llmprof_tally *t, llmprof_groups *groups, size_t most,
+                       llmprof_error *err) {
+  counting c = {
+      .tally = t, .parts = llmprof_crew_size(t->rows / PART), .most = most};
+  llmprof_crew crew = {.parts = c.parts, .work = count_part, .user = &c};
+  bool ok = counting_init(&c) ? llmprof_crew_run(&crew, c.parts, err)
+                              : llmprof_fail_nomem(err);
+  for (size_t part = 0; ok && part < c.parts; part++)
+    join_part(&c, part, t, groups);
+  counting_free(&c);
+  return ok;
+}
+
+/* ---- making ---- */
 
 static bool allocate(llmprof_tally *t, llmprof_groups *groups, size_t most,
                      llmprof_error *err) {
@@ -94,82 +161,5 @@ bool llmprof_tally_make(llmprof_tally *t, llmprof_groups *groups,
   if (span.low > span.high || reach >= CLOSE) return true;
   t->low = span.low;
   return allocate(t, groups, (size_t)reach + 2, err) &&
-         count_rows(t, groups, err);
-}
-
-/* ---- totals ---- */
-
-/* Fewer than 2^32 values of less than 2^32 each. */
-typedef struct sums {
-  uint64_t total;
-  uint32_t low, high, count;
-} sums;
-
-static void add_block(sums *all, const uint32_t *values, size_t count,
-                      const uint32_t *of_row) {
-  for (size_t i = 0; i < count; i++) {
-    if (values[i] == UINT32_MAX) continue;
-    sums *s = &all[of_row[i]];
-    s->total += values[i];
-    s->low = values[i] < s->low ? values[i] : s->low;
-    s->high = values[i] > s->high ? values[i] : s->high;
-    s->count++;
-  }
-}
-
-static bool summarize(const sums *all, size_t groups,
-                      llmprof_summary *summaries) {
-  bool fits = true;
-  for (size_t g = 0; g < groups; g++) {
-    const sums *s = &all[g];
-    fits = fits && s->total <= INT64_MAX;
-    summaries[g] = (llmprof_summary){.count = s->count};
-    if (!s->count || !fits) continue;
-    summaries[g].total = (int64_t)s->total;
-    summaries[g].min = s->low;
-    summaries[g].max = s->high;
-  }
-  return fits;
-}
-
-/* The group of each row of a block. */
-static void find_groups(const llmprof_tally *t, size_t row, size_t count,
-                        uint32_t *of_row) {
-  find_places(t, row, count, of_row);
-  for (size_t i = 0; i < count; i++) of_row[i] = t->groups[of_row[i]] - 1;
-}
-
-static bool add_all(const llmprof_tally *t, const llmprof_column *column,
-                    sums *all, llmprof_error *err) {
-  const uint32_t *values = bare(column);
-  for (size_t row = 0; row < t->rows; row += LLMPROF_BLOCK) {
-    uint32_t of_row[LLMPROF_BLOCK], small[LLMPROF_BLOCK];
-    int64_t cells[LLMPROF_BLOCK];
-    size_t count = llmprof_block(row, t->rows);
-    find_groups(t, row, count, of_row);
-    if (!values) {
-      llmprof_cells(column, row, count, cells);
-      for (size_t i = 0; i < count; i++)
-        small[i] = cells[i] == LLMPROF_ABSENT ? UINT32_MAX : (uint32_t)cells[i];
-    }
-    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
-    add_block(all, values ? values + row : small, count, of_row);
-  }
-  return true;
-}
-
-bool llmprof_tally_totals(const llmprof_tally *t, llmprof_frame *frame,
-                          size_t number, size_t groups,
-                          llmprof_summary *summaries, llmprof_error *err) {
-  const llmprof_column *column = llmprof_frame_column(frame, number, err);
-  if (!column) return false;
-  sums *all = llmprof_zalloc(groups, sizeof *all);
-  if (!all) return llmprof_fail_nomem(err);
-  for (size_t g = 0; g < groups; g++) all[g].low = UINT32_MAX;
-  bool ok = add_all(t, column, all, err);
-  if (ok && !summarize(all, groups, summaries))
-    ok = llmprof_fail(err, LLMPROF_RANGE, "total of column '%s' is too large",
-                      column->name);
-  llmprof_free(all);
-  return ok;
+         count_rows(t, groups, (size_t)reach + 2, err);
 }

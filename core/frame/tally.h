@@ -1,6 +1,5 @@
-/* Groups by one key of few values close together, of which rows are counted and
- * totals wanted: by value, not by row, so that millions of rows take no memory.
- * Private to the frame room. */
+/* Groups by one key of few values close together, told by value, not by row, so
+ * that millions of rows take no memory. Private to the frame room. */
 #ifndef LLMPROF_TALLY_H
 #define LLMPROF_TALLY_H
 
@@ -20,9 +19,8 @@ bool llmprof_tally_make(llmprof_tally *tally, llmprof_groups *groups,
                         llmprof_frame *frame, size_t key, llmprof_error *err);
 void llmprof_tally_free(llmprof_tally *tally);
 
-/* As llmprof_totals, of a column of small integers. */
-bool llmprof_tally_totals(const llmprof_tally *tally, llmprof_frame *frame,
-                          size_t column, size_t groups,
-                          llmprof_summary *summaries, llmprof_error *err);
+/* The groups of `count` rows from `row` on, LLMPROF_BLOCK at most. */
+void llmprof_tally_groups(const llmprof_tally *tally, size_t row, size_t count,
+                          uint32_t *of_row);
 
 #endif

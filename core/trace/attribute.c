@@ -11,6 +11,7 @@
 #include "frame/sort.h"
 #include "llmprof/alloc.h"
 #include "llmprof/bounds.h"
+#include "trace/trace_gallop.h"
 #include "trace/trace_internal.h"
 
 /* ---- rows grouped by a small key ---- */
@@ -55,42 +56,11 @@ static bool buckets_fill(buckets *b, size_t count, size_t keys,
 
 static uint32_t call_process(const void *user, size_t row) {
   const llmprof_trace *trace = user;
-  const llmprof_calls *calls = llmprof_trace_launching(trace);
+  const llmprof_calls *calls = &trace->calls;
   uint32_t thread = calls->thread[row];
   if (thread == LLMPROF_NONE || calls->correlation[row] == LLMPROF_NONE)
     return LLMPROF_NONE;
   return trace->threads[thread].process;
-}
-
-/* The first of sorted calls [low, high) with a correlation >= wanted, looking
- * from `from` outwards. */
-static size_t gallop(const uint32_t *rows, const uint32_t *correlation,
-                     size_t low, size_t high, size_t from, uint32_t wanted) {
-  size_t step = 1;
-  if (from < high && correlation[rows[from]] < wanted) {
-    low = from + 1;
-    while (low < high && from + step < high &&
-           correlation[rows[from + step]] < wanted) {
-      low = from + step + 1;
-      step *= 2;
-    }
-    if (from + step < high) high = from + step;
-  } else {
-    high = from;
-    while (from - low >= step && correlation[rows[from - step]] >= wanted) {
-      high = from - step;
-      step *= 2;
-    }
-    if (from - low >= step) low = from - step;
-  }
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (correlation[rows[middle]] < wanted)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
 }
 
 static void match_ops(llmprof_trace *trace, const buckets *calls,
@@ -98,7 +68,7 @@ static void match_ops(llmprof_trace *trace, const buckets *calls,
   const llmprof_ops *ops = &trace->ops;
   const llmprof_place *places =
       (const llmprof_place *)(const void *)trace->places.records;
-  const uint32_t *correlation = llmprof_trace_launching(trace)->correlation;
+  const uint32_t *correlation = trace->calls.correlation;
   for (size_t op = 0; op < ops->count; op++) {
     uint32_t process = places[ops->place[op]].process;
     uint32_t wanted = ops->correlation[op];
@@ -107,8 +77,8 @@ static void match_ops(llmprof_trace *trace, const buckets *calls,
         process >= calls->keys)
       continue;
     size_t low = calls->start[process], high = calls->start[process + 1];
-    size_t at =
-        gallop(calls->rows, correlation, low, high, cursor[process], wanted);
+    size_t at = llmprof_gallop(calls->rows, correlation, low, high,
+                               cursor[process], wanted);
     if (at < high && correlation[calls->rows[at]] == wanted)
       trace->attribution.call[op] = calls->rows[at];
     cursor[process] = at;
@@ -117,7 +87,7 @@ static void match_ops(llmprof_trace *trace, const buckets *calls,
 
 static bool find_calls(llmprof_trace *trace) {
   size_t processes = trace->process_ids.count;
-  const llmprof_calls *rows = llmprof_trace_launching(trace);
+  const llmprof_calls *rows = &trace->calls;
   buckets calls;
   size_t *cursor = llmprof_alloc(processes, sizeof *cursor);
   bool ok = buckets_fill(&calls, rows->count, processes, call_process, trace) &&
@@ -145,8 +115,8 @@ typedef struct open_range {
 
 typedef struct sweep {
   llmprof_trace *trace;
-  const llmprof_calls *calls;
-  uint8_t *launches;      /* by call: 1 if it launched an operation */
+  bool by_op; /* calls are numbered by the operation that they launched */
+  uint8_t *launches; /* by call: 1 if it launched an operation; NULL: all did */
   uint32_t *link_of_call; /* for those, the chain or LLMPROF_NONE */
   open_range *open;       /* by start */
   size_t open_count, open_cap;
@@ -159,6 +129,16 @@ typedef struct sweep {
   llmprof_watch watch;
   llmprof_error *err; /* filled when it stops for want of anything but memory */
 } sweep;
+
+static int64_t start_of(const sweep *s, uint32_t call) {
+  return s->by_op ? llmprof_narrow_start(s->trace, call)
+                  : s->trace->calls.start[call];
+}
+
+static int64_t end_of(const sweep *s, uint32_t call) {
+  return s->by_op ? llmprof_narrow_end_of(s->trace, call)
+                  : s->trace->calls.end[call];
+}
 
 /* Ranges that overlap without nesting make a chain of all of them around each
  * call: quadratic in the end. So many links are never too many. */
@@ -292,35 +272,106 @@ static bool make_chain(sweep *s, int64_t end, uint32_t *chain) {
   return true;
 }
 
-static bool place_call(sweep *s, uint32_t call) {
-  const llmprof_calls *calls = s->calls;
+static bool place_call(sweep *s, uint32_t call, int64_t start) {
+  int64_t end = end_of(s, call);
   if (!goes_on(s, s->nested && !s->changed ? 1 : s->open_count)) return false;
-  pop_ended(s, calls->start[call]);
-  if (s->min_end < calls->end[call]) { /* not all of them enclose it */
+  pop_ended(s, start);
+  if (s->min_end < end) { /* not all of them enclose it */
     s->changed = true;
-    return make_chain(s, calls->end[call], &s->link_of_call[call]);
+    return make_chain(s, end, &s->link_of_call[call]);
   }
-  if (s->changed && !make_chain(s, calls->end[call], &s->last)) return false;
+  if (s->changed && !make_chain(s, end, &s->last)) return false;
   s->changed = false;
   s->link_of_call[call] = s->last;
   return true;
 }
 
-/* Ranges and launching calls of one thread, each sorted by start. */
+/* ---- calls by start, from a few stretches in which they are ---- */
+
+enum {
+  STRETCHES = 16 /* more are sorted */
+};
+
+typedef struct queue {
+  const uint32_t *rows;
+  size_t at[STRETCHES], end[STRETCHES], count;
+  int64_t start[STRETCHES]; /* of the row at each */
+} queue;
+
+/* False when there are too many. */
+static bool find_stretches(const sweep *s, queue *q, size_t count) {
+  int64_t before = INT64_MIN;
+  q->count = 0;
+  for (size_t i = 0; i < count; i++) {
+    int64_t start = start_of(s, q->rows[i]);
+    if (!i || start < before) {
+      if (q->count == STRETCHES) return false;
+      if (i) q->end[q->count - 1] = i;
+      q->at[q->count] = i;
+      q->start[q->count++] = start;
+    }
+    before = start;
+  }
+  if (count) q->end[q->count - 1] = count;
+  return true;
+}
+
+static bool sort_calls(const sweep *s, uint32_t *rows, size_t count) {
+  if (!s->by_op)
+    return llmprof_sort_rows_i64(rows, count, s->trace->calls.start);
+  size_t ops = s->trace->ops.count;
+  int64_t *starts = llmprof_alloc(ops, sizeof *starts);
+  for (size_t i = 0; starts && i < count; i++)
+    starts[rows[i]] = start_of(s, rows[i]);
+  bool ok = starts && llmprof_sort_rows_i64(rows, count, starts);
+  llmprof_free(starts);
+  return ok;
+}
+
+static bool queue_up(const sweep *s, queue *q, uint32_t *rows, size_t count) {
+  q->rows = rows;
+  return find_stretches(s, q, count) ||
+         (sort_calls(s, rows, count) && find_stretches(s, q, count));
+}
+
+/* The next call and its start; false at the end. */
+static bool next_call(const sweep *s, queue *q, uint32_t *call,
+                      int64_t *start) {
+  size_t best = 0;
+  if (!q->count) return false;
+  for (size_t i = 1; i < q->count; i++)
+    if (q->start[i] < q->start[best]) best = i;
+  *call = q->rows[q->at[best]++];
+  *start = q->start[best];
+  if (q->at[best] < q->end[best]) {
+    q->start[best] = start_of(s, q->rows[q->at[best]]);
+    return true;
+  }
+  q->count--;
+  for (size_t i = best; i < q->count; i++) {
+    q->at[i] = q->at[i + 1];
+    q->end[i] = q->end[i + 1];
+    q->start[i] = q->start[i + 1];
+  }
+  return true;
+}
+
+/* Ranges of one thread, sorted by start, and launching calls. */
 static bool sweep_thread(sweep *s, const uint32_t *ranges, size_t range_count,
-                         const uint32_t *calls, size_t call_count) {
+                         queue *calls) {
   const llmprof_ranges *r = &s->trace->ranges;
+  uint32_t call;
+  int64_t start;
   s->open_count = 0;
   s->nested = true;
   s->changed = true;
   s->min_end = INT64_MAX;
   size_t next = 0;
-  for (size_t i = 0; i < call_count; i++) {
-    int64_t start = s->calls->start[calls[i]];
+  while (next_call(s, calls, &call, &start)) {
     while (next < range_count && r->start[ranges[next]] <= start) {
       if (!open_one(s, ranges[next++])) return false;
     }
-    if (!place_call(s, calls[i])) return false;
+    if (!place_call(s, call, start)) return false;
   }
   while (next < range_count) { /* they still get their parents */
     if (!open_one(s, ranges[next++])) return false;
@@ -364,11 +415,12 @@ static uint32_t range_thread(const void *user, size_t row) {
 
 static uint32_t launch_thread(const void *user, size_t row) {
   const sweep *s = user;
-  const llmprof_calls *calls = s->calls;
-  if (!s->launches[row] || calls->start[row] == LLMPROF_ABSENT ||
-      calls->end[row] == LLMPROF_ABSENT)
+  if ((s->launches && !s->launches[row]) ||
+      start_of(s, (uint32_t)row) == LLMPROF_ABSENT ||
+      end_of(s, (uint32_t)row) == LLMPROF_ABSENT)
     return LLMPROF_NONE;
-  return calls->thread[row];
+  return s->by_op ? llmprof_launch_thread(s->trace, row)
+                  : s->trace->calls.thread[row];
 }
 
 static bool sweep_buckets(sweep *s, const buckets *ranges,
@@ -378,9 +430,10 @@ static bool sweep_buckets(sweep *s, const buckets *ranges,
     uint32_t *call_rows = calls->rows + calls->start[t];
     size_t range_count = ranges->start[t + 1] - ranges->start[t];
     size_t call_count = calls->start[t + 1] - calls->start[t];
+    queue q;
     if (!sort_ranges(&s->trace->ranges, range_rows, range_count) ||
-        !llmprof_sort_rows_i64(call_rows, call_count, s->calls->start) ||
-        !sweep_thread(s, range_rows, range_count, call_rows, call_count))
+        !queue_up(s, &q, call_rows, call_count) ||
+        !sweep_thread(s, range_rows, range_count, &q))
       return false;
   }
   return true;
@@ -391,34 +444,51 @@ static bool sweep_threads(sweep *s) {
   buckets ranges = {0}, calls = {0};
   bool ok =
       buckets_fill(&ranges, s->trace->ranges.count, threads, range_thread, s) &&
-      buckets_fill(&calls, s->calls->count, threads, launch_thread, s) &&
+      buckets_fill(&calls,
+                   s->by_op ? s->trace->ops.count : s->trace->calls.count,
+                   threads, launch_thread, s) &&
       sweep_buckets(s, &ranges, &calls);
   buckets_free(&ranges);
   buckets_free(&calls);
   return ok;
 }
 
-static bool find_links(llmprof_trace *trace, llmprof_error *err) {
+/* By call, and from there by operation. */
+static bool find_links_of_calls(sweep *s) {
+  llmprof_trace *trace = s->trace;
   llmprof_attribution *a = &trace->attribution;
-  const llmprof_calls *calls = llmprof_trace_launching(trace);
-  sweep s = {.trace = trace,
-             .calls = calls,
-             .most_links = most_links(trace),
-             .err = err};
-  s.launches = llmprof_zalloc(calls->count, sizeof *s.launches);
-  s.link_of_call = llmprof_alloc(calls->count, sizeof *s.link_of_call);
-  s.filled = llmprof_alloc(trace->ranges.count, sizeof *s.filled);
-  bool ok = s.launches && s.link_of_call && s.filled;
-  for (size_t call = 0; ok && call < calls->count; call++)
-    s.link_of_call[call] = LLMPROF_NONE;
+  size_t calls = trace->calls.count;
+  s->launches = llmprof_zalloc(calls, sizeof *s->launches);
+  s->link_of_call = llmprof_alloc(calls, sizeof *s->link_of_call);
+  bool ok = s->launches && s->link_of_call;
+  for (size_t call = 0; ok && call < calls; call++)
+    s->link_of_call[call] = LLMPROF_NONE;
   for (size_t op = 0; ok && op < trace->ops.count; op++)
-    if (a->call[op] != LLMPROF_NONE) s.launches[a->call[op]] = 1;
-  ok = ok && sweep_threads(&s);
+    if (a->call[op] != LLMPROF_NONE) s->launches[a->call[op]] = 1;
+  ok = ok && sweep_threads(s);
   for (size_t op = 0; ok && op < trace->ops.count; op++)
     a->link[op] = a->call[op] == LLMPROF_NONE ? LLMPROF_NONE
-                                              : s.link_of_call[a->call[op]];
-  llmprof_free(s.launches);
-  llmprof_free(s.link_of_call);
+                                              : s->link_of_call[a->call[op]];
+  llmprof_free(s->launches);
+  llmprof_free(s->link_of_call);
+  return ok;
+}
+
+static bool find_links_of_ops(sweep *s) {
+  uint32_t *link = s->trace->attribution.link;
+  for (size_t op = 0; op < s->trace->ops.count; op++) link[op] = LLMPROF_NONE;
+  s->link_of_call = link;
+  return sweep_threads(s);
+}
+
+static bool find_links(llmprof_trace *trace, llmprof_error *err) {
+  sweep s = {.trace = trace,
+             .by_op = llmprof_narrow_launches(trace),
+             .most_links = most_links(trace),
+             .err = err};
+  s.filled = llmprof_alloc(trace->ranges.count, sizeof *s.filled);
+  bool ok =
+      s.filled && (s.by_op ? find_links_of_ops(&s) : find_links_of_calls(&s));
   llmprof_free(s.open);
   llmprof_free(s.filled);
   return ok;
@@ -427,31 +497,31 @@ static bool find_links(llmprof_trace *trace, llmprof_error *err) {
 static bool attribute(llmprof_trace *trace, llmprof_error *err) {
   llmprof_attribution *a = &trace->attribution;
   size_t ops = trace->ops.count, ranges = trace->ranges.count;
-  a->call = llmprof_alloc(ops, sizeof *a->call);
+  bool narrow = llmprof_narrow_launches(trace);
+  if (!narrow) a->call = llmprof_alloc(ops, sizeof *a->call);
   a->link = llmprof_alloc(ops, sizeof *a->link);
   a->parent = llmprof_alloc(ranges, sizeof *a->parent);
   a->level = llmprof_alloc(ranges, sizeof *a->level);
   a->inner = llmprof_alloc(ranges, sizeof *a->inner);
-  if (!a->call || !a->link || !a->parent || !a->level || !a->inner)
+  if ((!narrow && !a->call) || !a->link || !a->parent || !a->level || !a->inner)
     return false;
   for (size_t r = 0; r < ranges; r++) {
     a->parent[r] = a->level[r] = LLMPROF_NONE;
     a->inner[r] = 0;
   }
-  return find_calls(trace) && find_links(trace, err);
+  return (narrow || find_calls(trace)) && find_links(trace, err);
 }
 
 const llmprof_attribution *llmprof_trace_attribution(llmprof_trace *trace,
                                                      llmprof_error *err) {
   if (trace->attributed) return &trace->attribution;
-  if (!llmprof_trace_ops(trace, err) ||
+  if (!llmprof_trace_load(trace, LLMPROF_PART_OPS, err) ||
       !llmprof_trace_load_launching(trace, err) ||
       !llmprof_trace_ranges(trace, err))
     return NULL;
   llmprof_error why = {0};
   trace->attributed = llmprof_image_take(trace, LLMPROF_PIECE_ATTRIBUTION) ||
                       attribute(trace, &why);
-  if (trace->attributed) llmprof_narrow_attributed(&trace->narrow);
   if (trace->attributed) return &trace->attribution;
   llmprof_attribution_free(&trace->attribution);
   if (why.code && err) *err = why;

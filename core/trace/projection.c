@@ -16,15 +16,24 @@ static void extend(extent *e, const extent *by) {
   e->calls += by->calls;
 }
 
+/* Is it the first with its call? counted: by call, where calls are kept. */
+static bool is_first(const llmprof_trace *trace, size_t op, uint8_t *counted) {
+  if (llmprof_narrow_launches(trace))
+    return !(trace->narrow.launched.again[op / 64] >> op % 64 & 1);
+  uint8_t *before = &counted[trace->attribution.call[op]];
+  bool first = !*before;
+  *before = 1;
+  return first;
+}
+
 /* Graphs traced as one operation are left out, as NVIDIA does. */
 static void measure_ops(const llmprof_trace *trace, extent *links,
                         uint8_t *counted) {
   const llmprof_attribution *a = &trace->attribution;
   for (size_t op = 0; op < trace->ops.first[LLMPROF_GRAPH]; op++) {
     if (a->link[op] == LLMPROF_NONE) continue;
-    extent one = {trace->ops.start[op], trace->ops.end[op],
-                  !counted[a->call[op]]};
-    counted[a->call[op]] = 1;
+    extent one = {trace->ops.start[op], llmprof_op_end(trace, op),
+                  is_first(trace, op, counted)};
     extend(&links[a->link[op]], &one);
   }
 }
@@ -80,8 +89,7 @@ static bool project(llmprof_trace *trace) {
   const llmprof_attribution *a = &trace->attribution;
   extent *links = llmprof_alloc(a->link_count, sizeof *links);
   extent *ranges = llmprof_alloc(trace->ranges.count, sizeof *ranges);
-  uint8_t *counted =
-      llmprof_zalloc(llmprof_trace_launching(trace)->count, sizeof *counted);
+  uint8_t *counted = llmprof_zalloc(trace->calls.count, sizeof *counted);
   bool ok = links && ranges && counted;
   if (ok) {
     for (size_t l = 0; l < a->link_count; l++) links[l] = nothing;
@@ -104,6 +112,7 @@ const llmprof_projection *llmprof_trace_projections(llmprof_trace *trace,
     trace->projected =
         llmprof_image_take(trace, LLMPROF_PIECE_PROJECTIONS) || project(trace);
     if (!trace->projected) return llmprof_fail_nomem(err), NULL;
+    llmprof_narrow_projected(trace);
   }
   *count = trace->projection_count;
   return trace->projections;

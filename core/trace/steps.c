@@ -42,7 +42,7 @@ static bool open_step(steps *s, const step_key *key, uint32_t *row) {
 
 static void extend(step *s, const llmprof_trace *trace, size_t op) {
   uint32_t call = trace->attribution.call[op];
-  int64_t launched = llmprof_trace_launching(trace)->start[call];
+  int64_t launched = trace->calls.start[call];
   if (s->launched == LLMPROF_ABSENT || launched < s->launched)
     s->launched = launched;
   if (trace->ops.start[op] < s->start) s->start = trace->ops.start[op];
@@ -280,7 +280,8 @@ static llmprof_frame *frame_of(const llmprof_trace *trace, const steps *s) {
 llmprof_frame *llmprof_trace_steps(llmprof_trace *trace,
                                    const llmprof_trace_tag *tags, size_t count,
                                    llmprof_error *err) {
-  if (!llmprof_trace_attribution(trace, err)) return NULL;
+  if (!llmprof_trace_ops(trace, err) || !llmprof_trace_attribution(trace, err))
+    return NULL;
   llmprof_frame *frame = NULL;
   steps s = {0};
   llmprof_intern_init(&s.keys, sizeof(step_key));

@@ -2,37 +2,6 @@
 #include "llmprof/alloc.h"
 #include "trace/trace_internal.h"
 
-/* ---- those that may have launched something ---- */
-
-static bool may_have_launched(const llmprof_narrow *n,
-                              const llmprof_call_row *call) {
-  uint64_t bit = call->correlation & n->id_mask;
-  return n->ids[bit / 64] >> bit % 64 & 1;
-}
-
-/* As a rule there are as many as operations, or fewer. */
-static bool grow_launches(llmprof_builder *b, llmprof_error *err) {
-  llmprof_narrow *n = &b->trace->narrow;
-  size_t cap, ops = b->trace->ops.count;
-  llmprof_builder few = *b;
-  if (few.expected > ops) few.expected = ops;
-  if (n->launch_cap) few.expected = n->launch_cap / 8 + 1;
-  if (!llmprof_builder_grow(&few, n->launches.count, n->launch_cap, "API calls",
-                            &cap, err))
-    return false;
-  if (!llmprof_calls_resize(&n->launches, cap)) return llmprof_fail_nomem(err);
-  n->launch_cap = cap;
-  return true;
-}
-
-static bool add_launch(llmprof_builder *b, const llmprof_call_row *call,
-                       llmprof_error *err) {
-  llmprof_narrow *n = &b->trace->narrow;
-  if (n->launches.count == n->launch_cap && !grow_launches(b, err))
-    return false;
-  return llmprof_calls_put(&n->launches, call);
-}
-
 /* ---- what each took ---- */
 
 static bool grow_durations(llmprof_builder *b, llmprof_error *err) {
@@ -46,37 +15,35 @@ static bool grow_durations(llmprof_builder *b, llmprof_error *err) {
 }
 
 /* From the first duration on that does not fit, they take eight bytes each. */
-static bool lengthen(llmprof_narrow *n) {
-  const uint32_t *shorts = n->duration;
-  int64_t *longs = llmprof_alloc(n->cap, sizeof *longs);
-  if (!longs) return false;
-  for (size_t i = 0; i < n->count; i++)
-    longs[i] = shorts[i] == UINT32_MAX ? LLMPROF_ABSENT : shorts[i];
-  llmprof_free(n->duration);
-  n->duration = longs;
-  n->is_long = true;
-  return true;
-}
-
-static bool put_duration(llmprof_narrow *n, int64_t duration) {
-  bool fits = duration >= 0 && duration < UINT32_MAX;
-  if (!n->is_long && !fits && duration != LLMPROF_ABSENT && !lengthen(n))
-    return false;
-  if (n->is_long)
-    ((int64_t *)n->duration)[n->count] = duration;
-  else
-    ((uint32_t *)n->duration)[n->count] =
-        fits ? (uint32_t)duration : UINT32_MAX;
+static bool leave_piles(llmprof_builder *b, llmprof_error *err) {
+  llmprof_narrow *n = &b->trace->narrow;
+  if (!grow_durations(b, err)) return false;
+  uint32_t *shorts = llmprof_alloc(n->piles->rows, sizeof *shorts);
+  if (!shorts) return llmprof_fail_nomem(err);
+  llmprof_piles_keys(n->piles, n->name);
+  llmprof_piles_numbers(n->piles, shorts);
+  for (size_t i = 0; i < n->piles->rows; i++)
+    n->duration[i] = shorts[i] == UINT32_MAX ? LLMPROF_ABSENT : shorts[i];
+  llmprof_free(shorts);
+  llmprof_piles_free(n->piles);
+  n->piles = NULL;
   return true;
 }
 
 static bool add_duration(llmprof_builder *b, const llmprof_call_row *call,
                          llmprof_error *err) {
   llmprof_narrow *n = &b->trace->narrow;
+  int64_t duration = llmprof_between(call->start, call->end);
+  bool fits = duration >= 0 && duration < UINT32_MAX;
+  if (n->piles && (fits || duration == LLMPROF_ABSENT))
+    return llmprof_piles_add(n->piles, call->name,
+                             fits ? (uint32_t)duration : UINT32_MAX) ||
+           llmprof_fail_nomem(err);
+  if (n->piles && !leave_piles(b, err)) return false;
   if (n->count == n->cap && !grow_durations(b, err)) return false;
   n->name[n->count] = call->name;
-  return put_duration(n, llmprof_between(call->start, call->end)) ||
-         llmprof_fail_nomem(err);
+  n->duration[n->count] = duration;
+  return true;
 }
 
 /* ---- rows ---- */
@@ -88,7 +55,7 @@ static bool add_narrow(llmprof_builder *b, const llmprof_call_row *call,
     return false;
   n->count++;
   return !(n->loading & LLMPROF_CALLS_LAUNCHES) ||
-         !may_have_launched(n, call) || add_launch(b, call, err);
+         llmprof_narrow_take(b->trace, call) || llmprof_fail_nomem(err);
 }
 
 __attribute__((noinline)) static bool

@@ -190,14 +190,6 @@ static bool have_both(llmprof_trace *trace, size_t index, size_t array,
                      llmprof_trace_have(trace, index, err)));
 }
 
-/* Where an array of calls is, which may be of those that launched something. */
-static size_t place_of(const llmprof_trace *trace, size_t array) {
-  bool of_calls = array >= AT(calls) && array < AT(calls) + sizeof trace->calls;
-  return of_calls && llmprof_trace_launching(trace) != &trace->calls
-             ? array - AT(calls) + AT(narrow.launches)
-             : array;
-}
-
 /* The cells of the things that rows are about. */
 static bool keep_things(const llmprof_axis *from,
                         const llmprof_column_spec *spec, llmprof_column *column,
@@ -213,11 +205,9 @@ static bool keep_things(const llmprof_axis *from,
 static bool reach(const llmprof_axis *from, const llmprof_column_spec *spec,
                   llmprof_column *column, llmprof_error *err) {
   llmprof_trace *trace = from->trace;
-  if (!llmprof_trace_have(trace, spec->index, err)) return false;
-  size_t array = place_of(trace, spec->array);
-  if (!have_both(trace, spec->index, array, err)) return false;
-  if (array)
-    column->data = array_at(trace, array);
+  if (!have_both(trace, spec->index, spec->array, err)) return false;
+  if (spec->array)
+    column->data = array_at(trace, spec->array);
   else if (!keep_things(from, spec, column, err))
     return false;
   if (!llmprof_trace_have(trace, spec->index, err)) return false;
@@ -226,34 +216,54 @@ static bool reach(const llmprof_axis *from, const llmprof_column_spec *spec,
   return true;
 }
 
-/* Of rows that are reached through an index themselves. */
-static bool compose(llmprof_frame *frame, const llmprof_axis *from,
-                    const uint32_t *numbers, llmprof_column *column,
-                    llmprof_error *err) {
+/* Of rows that are reached through an index themselves, once for all columns.
+ */
+static bool compose(llmprof_frame *frame, llmprof_axis *from, llmprof_getter by,
+                    const uint32_t *numbers, llmprof_error *err) {
+  if (from->by == by) return true;
   size_t rows = llmprof_frame_rows(frame);
   uint32_t *made = llmprof_alloc(rows, sizeof *made);
   if (!made || !llmprof_frame_own(frame, made)) return llmprof_fail_nomem(err);
   for (size_t i = 0; i < rows; i++)
     made[i] =
         from->index[i] == LLMPROF_NONE ? LLMPROF_NONE : numbers[from->index[i]];
-  column->index = made;
+  from->numbers = made;
+  from->by = by;
   return true;
 }
 
-/* The same by numbers that are computed. */
-static bool reach_by(const llmprof_axis *from, const llmprof_column_spec *spec,
-                     llmprof_frame *frame, llmprof_column *column,
-                     llmprof_error *err) {
+/* What `by` says of rows; NULL on failure. */
+static const uint32_t *numbers_of(const llmprof_axis *from,
+                                  const llmprof_column_spec *spec,
+                                  llmprof_error *err) {
   const llmprof_column_spec number = {
       .type = LLMPROF_U32, .needs = spec->needs, .get = spec->by};
-  if (!load_rows(from, spec, err)) return false;
+  if (!load_rows(from, spec, err)) return NULL;
+  const uint32_t *there =
+      spec->numbers ? array_at(from->trace, spec->numbers) : NULL;
+  if (there) return there + from->first;
   const llmprof_kept_cells *kept = keep(from, &number, from->all, err);
-  if (!kept) return false;
-  const uint32_t *numbers = (const uint32_t *)kept->data + from->first;
-  if (!keep_things(from, spec, column, err)) return false;
-  if (from->index) return compose(frame, from, numbers, column, err);
-  column->index = numbers;
+  return kept ? (const uint32_t *)kept->data + from->first : NULL;
+}
+
+/* The same by numbers that are computed. */
+static bool reach_by(llmprof_axis *from, const llmprof_column_spec *spec,
+                     llmprof_frame *frame, llmprof_column *column,
+                     llmprof_error *err) {
+  const uint32_t *numbers = numbers_of(from, spec, err);
+  if (!numbers || !keep_things(from, spec, column, err)) return false;
+  if (from->index && !compose(frame, from, spec->by, numbers, err))
+    return false;
+  column->index = from->index ? from->numbers : numbers;
   return true;
+}
+
+/* ---- launches that are kept by operation ---- */
+
+static bool is_of_launch(const llmprof_trace *trace,
+                         const llmprof_column_spec *spec) {
+  if (spec->near) return llmprof_narrow_is_near(trace);
+  return spec->index == AT(attribution.call) && llmprof_narrow_launches(trace);
 }
 
 static bool share(const llmprof_axis *from, const llmprof_column_spec *spec,
@@ -265,22 +275,66 @@ static bool share(const llmprof_axis *from, const llmprof_column_spec *spec,
   return true;
 }
 
-bool llmprof_trace_cells(const llmprof_axis *from,
-                         const llmprof_column_spec *spec, llmprof_frame *frame,
-                         llmprof_column *column, llmprof_error *err) {
-  if (spec->index) return reach(from, spec, column, err);
-  if (spec->by) return reach_by(from, spec, frame, column, err);
-  if (spec->shared) return share(from, spec, column, err);
-  if (spec->array) {
-    if (!llmprof_trace_have(from->trace, spec->array, err)) return false;
-    const char *array = array_at(from->trace, spec->array);
-    column->data = array ? array + from->first * size_of(spec->type) : NULL;
-    return true;
-  }
+static bool alias(const llmprof_axis *from, const llmprof_column_spec *spec,
+                  size_t at, llmprof_column *column, llmprof_error *err) {
+  if (!llmprof_trace_have(from->trace, at, err)) return false;
+  const char *array = array_at(from->trace, at);
+  if (!array && from->count)
+    return llmprof_fail(err, LLMPROF_UNSUPPORTED, "%s: '%s' is not kept",
+                        from->trace->path, spec->name);
+  column->data = array ? array + from->first * size_of(spec->type) : NULL;
+  return true;
+}
+
+/* The same where they are kept shorter than the column says. */
+static bool alias_short(const llmprof_axis *from,
+                        const llmprof_column_spec *spec, size_t at,
+                        llmprof_column *column, llmprof_error *err) {
+  llmprof_column_spec shorter = *spec;
+  column->type = shorter.type = LLMPROF_U32;
+  return alias(from, &shorter, at, column, err);
+}
+
+static bool make(const llmprof_axis *from, const llmprof_column_spec *spec,
+                 llmprof_frame *frame, llmprof_column *column,
+                 llmprof_error *err) {
   if (!load_rows(from, spec, err)) return false;
   void *data = compute(from->trace, spec->get, from->first, from->count,
                        &column->type, err);
   if (!data) return false;
   column->data = data;
   return llmprof_frame_own(frame, data) || llmprof_fail_nomem(err);
+}
+
+static bool of_launch(const llmprof_axis *from, const llmprof_column_spec *spec,
+                      llmprof_frame *frame, llmprof_column *column,
+                      llmprof_error *err) {
+  const llmprof_trace *trace = from->trace;
+  if (spec->near) return alias_short(from, spec, spec->near, column, err);
+  if (spec->array == AT(calls.name))
+    return alias(from, spec, AT(narrow.launched.name), column, err);
+  return trace->ops.start || !from->count
+             ? make(from, spec, frame, column, err)
+             : alias(from, spec, AT(ops.start), column, err);
+}
+
+bool llmprof_trace_cells(llmprof_axis *from, const llmprof_column_spec *spec,
+                         llmprof_frame *frame, llmprof_column *column,
+                         llmprof_error *err) {
+  if (from->index && spec->get == llmprof_row_number) {
+    column->data = from->index;
+    column->index = NULL;
+    return true;
+  }
+  bool narrow = from->trace->narrow.kept & LLMPROF_CALLS_LAUNCHES;
+  if (narrow && !load_needs(from->trace, spec->needs, err)) return false;
+  if (is_of_launch(from->trace, spec))
+    return of_launch(from, spec, frame, column, err);
+  if (spec->index) return reach(from, spec, column, err);
+  if (spec->by) return reach_by(from, spec, frame, column, err);
+  if (spec->shorts && array_at(from->trace, spec->shorts))
+    return alias_short(from, spec, spec->shorts, column, err);
+  if (spec->shared) return share(from, spec, column, err);
+  return spec->array ? alias(from, spec, spec->array, column, err)
+                     : make(from, spec, frame, column, err);
 }

@@ -32,6 +32,9 @@ typedef struct llmprof_column_spec {
                          as long as the trace */
   llmprof_getter get; /* without `array` */
   bool shared;        /* computed once, and kept as long as the trace */
+  size_t shorts;      /* AT() them as LLMPROF_U32, where they are kept so */
+  size_t near;        /* AT() them as LLMPROF_U32, where launches are near */
+  size_t numbers;     /* AT() what `by` would say, where it is kept */
 } llmprof_column_spec;
 
 #define AT(of) offsetof(struct llmprof_trace, of)
@@ -49,6 +52,9 @@ extern const llmprof_column_spec llmprof_cpu_sample_columns[];
 extern const llmprof_column_spec llmprof_pair_kernel_columns[];
 extern const llmprof_column_spec llmprof_pair_range_columns[];
 
+/* Both of pairs that are one for each kernel: rows are kernels. */
+extern const llmprof_column_spec llmprof_single_pair_columns[];
+
 /* Rows first .. first + count - 1 of `all` of a kind of event, which are of a
  * piece of the trace, as seen by a frame directly or through an index. */
 typedef struct llmprof_axis {
@@ -57,6 +63,8 @@ typedef struct llmprof_axis {
   size_t first, count, all;
   const uint32_t *index;
   const llmprof_column_spec *specs;
+  const uint32_t *numbers; /* of pairs, what `by` says, once it was asked: */
+  llmprof_getter by;
 } llmprof_axis;
 
 /* What a frame's column that nobody has looked at yet is of, where that is rows
@@ -66,15 +74,12 @@ const llmprof_axis *llmprof_trace_axis(const llmprof_frame *frame,
 
 /* The cells of the rows, into data, index and type of the column, once what
  * they need is loaded. What is computed for them alone is the frame's. */
-bool llmprof_trace_cells(const llmprof_axis *from,
-                         const llmprof_column_spec *spec, llmprof_frame *frame,
-                         llmprof_column *column, llmprof_error *err);
+bool llmprof_trace_cells(llmprof_axis *from, const llmprof_column_spec *spec,
+                         llmprof_frame *frame, llmprof_column *column,
+                         llmprof_error *err);
 
-static inline int64_t llmprof_row_number(const llmprof_trace *trace,
-                                         size_t row) {
-  (void)trace;
-  return (int64_t)row;
-}
+/* A getter that is its row. */
+int64_t llmprof_row_number(const llmprof_trace *trace, size_t row);
 
 static inline int64_t llmprof_widen(uint32_t value) {
   return value == LLMPROF_NONE ? LLMPROF_ABSENT : (int64_t)value;

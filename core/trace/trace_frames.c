@@ -21,7 +21,7 @@ static const llmprof_column_spec *find_spec(const llmprof_axis *from,
 
 static bool load_column(llmprof_frame *frame, llmprof_column *column,
                         void *user, llmprof_error *err) {
-  const llmprof_axis *from = user;
+  llmprof_axis *from = user;
   column->index = from->index;
   return llmprof_trace_cells(from, find_spec(from, column->name), frame, column,
                              err);
@@ -95,7 +95,7 @@ static llmprof_frame *ops_frame(llmprof_trace *trace, int first_kind,
   uint32_t first = ops->first[first_kind];
   return one_axis(&(llmprof_axis){trace, LLMPROF_PART_OPS, first,
                                   ops->first[end_kind] - first, ops->count,
-                                  NULL, specs},
+                                  NULL, specs, NULL, NULL},
                   err);
 }
 
@@ -126,23 +126,31 @@ static llmprof_frame *part_frame(llmprof_trace *trace, llmprof_part part,
                                  const llmprof_column_spec *specs,
                                  llmprof_error *err) {
   if (!llmprof_trace_count(trace, part, err)) return NULL;
-  return one_axis(
-      &(llmprof_axis){trace, (int)part, 0, *count, *count, NULL, specs}, err);
+  return one_axis(&(llmprof_axis){trace, (int)part, 0, *count, *count, NULL,
+                                  specs, NULL, NULL},
+                  err);
 }
 
-/* Name and duration become the frame's; another one has them read again. */
+/* What is kept becomes the frame's; another one has it read again. */
+static llmprof_frame *give_piles(llmprof_trace *trace, llmprof_error *err) {
+  llmprof_piles *piles = trace->narrow.piles;
+  trace->narrow.piles = NULL;
+  return llmprof_piles_frame(piles, trace->strings, "name", "duration", "ns",
+                             err);
+}
+
 static bool give_durations(llmprof_narrow *n, llmprof_frame *frame,
                            llmprof_error *err) {
   uint32_t *name = n->name;
-  void *duration = n->duration;
-  llmprof_column_type type = n->is_long ? LLMPROF_I64 : LLMPROF_U32;
+  int64_t *duration = n->duration;
   n->name = NULL;
   n->duration = NULL;
   llmprof_durations_free(n);
   bool ok =
       llmprof_frame_give(frame, "name", NULL, LLMPROF_STRING_ID, name, err);
   if (ok)
-    return llmprof_frame_give(frame, "duration", "ns", type, duration, err);
+    return llmprof_frame_give(frame, "duration", "ns", LLMPROF_I64, duration,
+                              err);
   llmprof_free(duration);
   return false;
 }
@@ -150,10 +158,10 @@ static bool give_durations(llmprof_narrow *n, llmprof_frame *frame,
 static llmprof_frame *durations_frame(llmprof_trace *trace,
                                       llmprof_error *err) {
   llmprof_narrow *n = &trace->narrow;
-  if (!n->cap && !llmprof_narrow_load(trace, LLMPROF_CALLS_DURATIONS, err))
+  if (!n->piles && !n->cap &&
+      !llmprof_narrow_load(trace, LLMPROF_CALLS_DURATIONS, err))
     return NULL;
-  if (!n->cap && !llmprof_durations_resize(n, 1)) /* there are no calls */
-    return llmprof_fail_nomem(err), NULL;
+  if (n->piles) return give_piles(trace, err);
   llmprof_frame *frame = llmprof_frame_new(n->count, trace->strings);
   if (!frame) return llmprof_fail_nomem(err), NULL;
   if (give_durations(n, frame, err)) return frame;
@@ -183,7 +191,8 @@ static llmprof_frame *projections_frame(llmprof_trace *trace,
   size_t count;
   if (!llmprof_trace_projections(trace, &count, err)) return NULL;
   return one_axis(&(llmprof_axis){trace, LLMPROF_PIECE_PROJECTIONS, 0, count,
-                                  count, NULL, llmprof_projection_columns},
+                                  count, NULL, llmprof_projection_columns, NULL,
+                                  NULL},
                   err);
 }
 
@@ -224,9 +233,8 @@ static void fill_pairs(const llmprof_trace *trace, uint32_t *ops,
   }
 }
 
-static llmprof_frame *pairs_frame(llmprof_trace *trace, llmprof_error *err) {
-  if (!llmprof_trace_attribution(trace, err)) return NULL;
-  size_t count = count_pairs(trace);
+static llmprof_frame *all_pairs(llmprof_trace *trace, size_t count,
+                                llmprof_error *err) {
   llmprof_frame *frame = llmprof_frame_new(count, trace->strings);
   uint32_t *ops = llmprof_alloc(count, sizeof *ops);
   uint32_t *ranges = llmprof_alloc(count, sizeof *ranges);
@@ -245,19 +253,31 @@ static llmprof_frame *pairs_frame(llmprof_trace *trace, llmprof_error *err) {
                           trace->ops.first[LLMPROF_COPY],
                           trace->ops.count,
                           ops,
-                          llmprof_pair_kernel_columns};
+                          llmprof_pair_kernel_columns,
+                          NULL,
+                          NULL};
   llmprof_axis around = {trace,
                          LLMPROF_PART_RANGES,
                          0,
                          trace->ranges.count,
                          trace->ranges.count,
                          ranges,
-                         llmprof_pair_range_columns};
+                         llmprof_pair_range_columns,
+                         NULL,
+                         NULL};
   if (owns_ops && owns_ranges && add_columns(frame, &kernels) &&
       add_columns(frame, &around))
     return frame;
   llmprof_frame_free(frame);
   return llmprof_fail_nomem(err), NULL;
+}
+
+static llmprof_frame *pairs_frame(llmprof_trace *trace, llmprof_error *err) {
+  if (!llmprof_trace_attribution(trace, err)) return NULL;
+  size_t count = count_pairs(trace), kernels = trace->ops.first[LLMPROF_COPY];
+  if (count > kernels) return all_pairs(trace, count, err);
+  return ops_frame(trace, LLMPROF_KERNEL, LLMPROF_COPY,
+                   llmprof_single_pair_columns, err);
 }
 
 /* ---- by name ---- */

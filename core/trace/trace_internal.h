@@ -4,6 +4,7 @@
 
 #include "frame/cells.h"
 #include "frame/intern.h"
+#include "frame/piles.h"
 #include "llmprof/frame.h"
 #include "llmprof/trace.h"
 #include "llmprof/trace_builder.h"
@@ -56,20 +57,44 @@ typedef struct llmprof_image {
   size_t rows[LLMPROF_PARTS];
 } llmprof_image;
 
+/* By operation, what is kept of the API call that launched it where calls are
+ * not. */
+typedef struct llmprof_launched {
+  uint32_t *thread; /* LLMPROF_NONE: none did */
+  uint32_t *name;
+  uint32_t *delay; /* ns from LLMPROF_SOONEST before its start */
+  uint32_t *took;  /* ns */
+  int64_t *start;  /* both instead of the two above, where one of these does */
+  int64_t *end;    /* not fit; else NULL */
+  uint64_t *again; /* a bit: one before it has the same call */
+} llmprof_launched;
+
+enum {
+  LLMPROF_SOONEST = 1 << 30 /* ns that a call may seem to be later */
+};
+
+/* Operations of one kind, in the order of their correlation ids. */
+typedef struct llmprof_seeker {
+  const uint32_t *ids;  /* by row, */
+  uint32_t *rows;       /* in order; NULL: they are as they lie */
+  uint32_t first;       /* operation */
+  size_t count, at;     /* what was found last lies before this one */
+  int64_t before, next; /* ids on both sides of it */
+} llmprof_seeker;
+
 /* What is kept of API calls where not all of it will be asked for. */
 typedef struct llmprof_narrow {
-  unsigned kept;    /* of llmprof_calls_part; 0: all, as usual */
-  unsigned loading; /* while they are read */
-  unsigned loaded;  /* once, though a frame may have taken it since */
-  size_t count;     /* calls that were read */
-  size_t cap;       /* of name and duration, 0 where a frame took them */
+  unsigned kept;        /* of llmprof_calls_part; 0: all, as usual */
+  unsigned loading;     /* while they are read */
+  unsigned loaded;      /* once, though a frame may have taken it since */
+  size_t count;         /* calls that were read */
+  llmprof_piles *piles; /* durations by name; NULL where a frame took them, */
+  size_t cap;           /* or where one is too long for that: */
   uint32_t *name;
-  void *duration; /* uint32_t, UINT32_MAX: absent; int64_t where is_long */
-  bool is_long;
-  llmprof_calls launches; /* what may have launched an operation */
-  size_t launch_cap;
-  uint64_t *ids; /* while they are read: bits of correlation ids */
-  uint64_t id_mask;
+  int64_t *duration;
+  uint32_t *op_duration; /* in place of ops.end, where all of them fit */
+  llmprof_launched launched;
+  llmprof_seeker seekers[LLMPROF_OP_KINDS]; /* while calls are read */
 } llmprof_narrow;
 
 struct llmprof_trace {
@@ -158,7 +183,7 @@ bool llmprof_cpu_samples_resize(llmprof_cpu_samples *samples, size_t cap);
 void llmprof_calls_free(llmprof_calls *calls);
 bool llmprof_durations_resize(llmprof_narrow *narrow, size_t cap);
 void llmprof_durations_free(llmprof_narrow *narrow);
-void llmprof_launches_free(llmprof_narrow *narrow);
+void llmprof_launched_free(llmprof_launched *launched);
 void llmprof_attribution_free(llmprof_attribution *attribution);
 
 /* No rows of the part any more. */
@@ -190,25 +215,88 @@ bool llmprof_narrow_is_used(const llmprof_trace *trace, unsigned part);
 bool llmprof_narrow_load(llmprof_trace *trace, unsigned part,
                          llmprof_error *err);
 
-/* The correlation ids of operations, in bits that some others share. */
-bool llmprof_narrow_note_ids(llmprof_trace *trace, llmprof_error *err);
-void llmprof_narrow_forget_ids(llmprof_narrow *narrow);
+/* Operations were read: of their ends durations are kept, where they fit. */
+void llmprof_narrow_ops(llmprof_trace *trace);
 
-/* Operations have their calls: what only served to find these goes. */
-void llmprof_narrow_attributed(llmprof_narrow *narrow);
+/* Before calls are read, for each of them, and afterwards. */
+bool llmprof_narrow_begin(llmprof_trace *trace, llmprof_error *err);
+bool llmprof_narrow_take(llmprof_trace *trace, const llmprof_call_row *call);
+void llmprof_narrow_end(llmprof_trace *trace, bool ok);
+
+/* Ranges are projected: what only served for that goes. */
+void llmprof_narrow_projected(llmprof_trace *trace);
+
+/* Are launches of operations known without calls? */
+static inline bool llmprof_narrow_launches(const llmprof_trace *trace) {
+  return trace->narrow.loaded & LLMPROF_CALLS_LAUNCHES;
+}
+
+/* And that by what lies between times, which is small? */
+static inline bool llmprof_narrow_is_near(const llmprof_trace *trace) {
+  return llmprof_narrow_launches(trace) && trace->narrow.op_duration &&
+         !trace->narrow.launched.start;
+}
 
 /* How many calls there are, kept or not. */
 static inline size_t llmprof_trace_calls_read(const llmprof_trace *trace) {
-  const llmprof_narrow *n = &trace->narrow;
-  return n->loaded & LLMPROF_CALLS_LAUNCHES ? n->count : trace->calls.count;
+  return llmprof_narrow_launches(trace) ? trace->narrow.count
+                                        : trace->calls.count;
 }
 
-/* The calls that the attribution is about, once they are loaded. */
+/* What launched operations, once it is loaded. */
 bool llmprof_trace_load_launching(llmprof_trace *trace, llmprof_error *err);
-static inline const llmprof_calls *
-llmprof_trace_launching(const llmprof_trace *trace) {
-  const llmprof_narrow *n = &trace->narrow;
-  return n->loaded & LLMPROF_CALLS_LAUNCHES ? &n->launches : &trace->calls;
+
+static inline int64_t llmprof_op_end(const llmprof_trace *trace, size_t op) {
+  const llmprof_ops *ops = &trace->ops;
+  return ops->end ? ops->end[op]
+                  : ops->start[op] + trace->narrow.op_duration[op];
+}
+
+/* Of the call that launched an operation: LLMPROF_NONE and absent where there
+ * is none. */
+static inline uint32_t llmprof_launch_thread(const llmprof_trace *trace,
+                                             size_t op) {
+  if (llmprof_narrow_launches(trace)) return trace->narrow.launched.thread[op];
+  uint32_t call = trace->attribution.call[op];
+  return call == LLMPROF_NONE ? LLMPROF_NONE : trace->calls.thread[call];
+}
+
+static inline int64_t llmprof_narrow_start(const llmprof_trace *trace,
+                                           size_t op) {
+  const llmprof_launched *l = &trace->narrow.launched;
+  if (l->thread[op] == LLMPROF_NONE) return LLMPROF_ABSENT;
+  if (l->start) return l->start[op];
+  return trace->ops.start[op] + LLMPROF_SOONEST - (int64_t)l->delay[op];
+}
+
+/* Where launches are near: from the call's start to the operation's. */
+static inline int64_t llmprof_near_delay(const llmprof_trace *trace,
+                                         size_t op) {
+  const llmprof_launched *l = &trace->narrow.launched;
+  return l->thread[op] == LLMPROF_NONE
+             ? LLMPROF_ABSENT
+             : (int64_t)l->delay[op] - LLMPROF_SOONEST;
+}
+
+static inline int64_t llmprof_launch_start(const llmprof_trace *trace,
+                                           size_t op) {
+  if (llmprof_narrow_launches(trace)) return llmprof_narrow_start(trace, op);
+  uint32_t call = trace->attribution.call[op];
+  return call == LLMPROF_NONE ? LLMPROF_ABSENT : trace->calls.start[call];
+}
+
+static inline int64_t llmprof_narrow_end_of(const llmprof_trace *trace,
+                                            size_t op) {
+  const llmprof_launched *l = &trace->narrow.launched;
+  if (l->thread[op] == LLMPROF_NONE) return LLMPROF_ABSENT;
+  return l->end ? l->end[op] : llmprof_narrow_start(trace, op) + l->took[op];
+}
+
+static inline int64_t llmprof_launch_end(const llmprof_trace *trace,
+                                         size_t op) {
+  if (llmprof_narrow_launches(trace)) return llmprof_narrow_end_of(trace, op);
+  uint32_t call = trace->attribution.call[op];
+  return call == LLMPROF_NONE ? LLMPROF_ABSENT : trace->calls.end[call];
 }
 
 /* ---- building ---- */

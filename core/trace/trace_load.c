@@ -64,7 +64,10 @@ bool llmprof_trace_load(llmprof_trace *trace, llmprof_part part,
   trace->loaded[part] =
       llmprof_image_take(trace, (int)part) ||
       (fill(trace, part, err) && keeps_promise(trace, part, err));
-  if (!trace->loaded[part]) llmprof_trace_clear(trace, part);
+  if (!trace->loaded[part])
+    llmprof_trace_clear(trace, part);
+  else if (part == LLMPROF_PART_OPS && !trace->image.borrowed)
+    llmprof_narrow_ops(trace);
   return trace->loaded[part];
 }
 
@@ -75,8 +78,10 @@ static bool read_parts(llmprof_trace *trace, unsigned parts,
   llmprof_narrow *n = &trace->narrow;
   if (parts & LLMPROF_CALLS_LAUNCHES &&
       (!llmprof_trace_load(trace, LLMPROF_PART_OPS, err) ||
-       !llmprof_narrow_note_ids(trace, err)))
+       !llmprof_narrow_begin(trace, err)))
     return false;
+  if (parts & LLMPROF_CALLS_DURATIONS && !(n->piles = llmprof_piles_new()))
+    return llmprof_fail_nomem(err);
   n->loading = parts;
   n->count = 0;
   bool ok = fill(trace, LLMPROF_PART_CALLS, err);
@@ -89,18 +94,16 @@ bool llmprof_narrow_load(llmprof_trace *trace, unsigned part,
   llmprof_narrow *n = &trace->narrow;
   unsigned parts = (part & n->kept) | (n->kept & ~n->loaded);
   bool ok = read_parts(trace, parts, err);
-  llmprof_narrow_forget_ids(n);
-  if (ok) {
+  if (parts & LLMPROF_CALLS_LAUNCHES) llmprof_narrow_end(trace, ok);
+  if (ok)
     n->loaded |= parts;
-    return true;
-  }
-  if (parts & LLMPROF_CALLS_DURATIONS) llmprof_durations_free(n);
-  if (parts & LLMPROF_CALLS_LAUNCHES) llmprof_launches_free(n);
-  return false;
+  else if (parts & LLMPROF_CALLS_DURATIONS)
+    llmprof_durations_free(n);
+  return ok;
 }
 
 bool llmprof_trace_load_launching(llmprof_trace *trace, llmprof_error *err) {
-  if (trace->narrow.loaded & LLMPROF_CALLS_LAUNCHES) return true;
+  if (llmprof_narrow_launches(trace)) return true;
   return llmprof_narrow_is_used(trace, LLMPROF_CALLS_LAUNCHES)
              ? llmprof_narrow_load(trace, LLMPROF_CALLS_LAUNCHES, err)
              : llmprof_trace_load(trace, LLMPROF_PART_CALLS, err);
@@ -155,7 +158,13 @@ llmprof_trace *llmprof_builder_finish(llmprof_builder *builder,
 /* ---- the parts ---- */
 
 const llmprof_ops *llmprof_trace_ops(llmprof_trace *trace, llmprof_error *err) {
-  return llmprof_trace_load(trace, LLMPROF_PART_OPS, err) ? &trace->ops : NULL;
+  if (!llmprof_trace_load(trace, LLMPROF_PART_OPS, err)) return NULL;
+  bool whole =
+      trace->ops.count == 0 || (trace->ops.end && trace->ops.correlation);
+  if (whole) return &trace->ops;
+  return llmprof_fail(err, LLMPROF_UNSUPPORTED,
+                      "%s: not all of its operations is kept", trace->path),
+         NULL;
 }
 
 const llmprof_details *llmprof_trace_details(llmprof_trace *trace,

@@ -1,7 +1,11 @@
 /* API calls of which only a part is kept, where no more will be asked for: what
- * each took, and those that may have launched an operation. All calls are the
- * most of a trace, and half of them launch nothing. */
+ * each took, and by operation what its report needs of the call that launched
+ * it, which is found while calls are read. */
+#include <string.h>
+
+#include "frame/sort.h"
 #include "llmprof/alloc.h"
+#include "trace/trace_gallop.h"
 #include "trace/trace_internal.h"
 
 bool llmprof_trace_narrow_calls(llmprof_trace *trace, unsigned kept) {
@@ -16,37 +20,195 @@ bool llmprof_narrow_is_used(const llmprof_trace *trace, unsigned part) {
   return trace->narrow.kept & part && !trace->loaded[LLMPROF_PART_CALLS];
 }
 
-/* ---- which calls may have launched something ---- */
+/* ---- operations ---- */
 
 enum {
-  BITS_FOR_EACH = 16 /* at least, so that few others are taken for them */
+  SOME = 1024 /* durations that are made at a time */
 };
 
-static bool make_ids(llmprof_narrow *n, size_t ops) {
-  uint64_t bits = 64;
-  while (bits < (uint64_t)ops * BITS_FOR_EACH) bits *= 2;
-  n->id_mask = bits - 1;
-  n->ids = llmprof_zalloc((size_t)(bits / 64), sizeof *n->ids);
-  return n->ids != NULL;
+static bool are_near(const llmprof_ops *ops) {
+  bool ok = ops->count > 0;
+  for (size_t op = 0; ok && op < ops->count; op++) {
+    int64_t time = llmprof_between(ops->start[op], ops->end[op]);
+    ok = time >= 0 && time < UINT32_MAX;
+  }
+  return ok;
 }
 
-bool llmprof_narrow_note_ids(llmprof_trace *trace, llmprof_error *err) {
+/* Durations into where the ends were, which are behind them. */
+static void *shorten(const llmprof_ops *ops) {
+  uint32_t some[SOME];
+  char *to = (char *)ops->end;
+  for (size_t op = 0; op < ops->count; op += SOME) {
+    size_t count = ops->count - op < SOME ? ops->count - op : SOME;
+    for (size_t i = 0; i < count; i++)
+      some[i] = (uint32_t)(ops->end[op + i] - ops->start[op + i]);
+    memcpy(to + op * sizeof *some, some, count * sizeof *some);
+  }
+  void *fitting = llmprof_resize(to, ops->count, sizeof *some);
+  return fitting ? fitting : to;
+}
+
+void llmprof_narrow_ops(llmprof_trace *trace) {
+  if (!(trace->narrow.kept & LLMPROF_CALLS_LAUNCHES) || !are_near(&trace->ops))
+    return;
+  trace->narrow.op_duration = shorten(&trace->ops);
+  trace->ops.end = NULL;
+}
+
+/* ---- finding those that a call launched ---- */
+
+/* Do their ids ascend as they lie? */
+static bool ascend(const uint32_t *ids, size_t count) {
+  bool ok = true;
+  for (size_t i = 1; ok && i < count; i++) ok = ids[i - 1] <= ids[i];
+  return ok;
+}
+
+static bool seek_kind(const llmprof_ops *ops, int kind, llmprof_seeker *s) {
+  uint32_t first = ops->first[kind];
+  *s = (llmprof_seeker){.ids = ops->correlation + first,
+                        .first = first,
+                        .count = ops->first[kind + 1] - first,
+                        .before = -1,
+                        .next = -1};
+  if (ascend(s->ids, s->count)) return true;
+  s->rows = llmprof_alloc(s->count, sizeof *s->rows);
+  for (size_t i = 0; s->rows && i < s->count; i++) s->rows[i] = (uint32_t)i;
+  return s->rows && llmprof_sort_rows_u32(s->rows, s->count, s->ids);
+}
+
+static bool make_launched(llmprof_launched *l, size_t ops) {
+  l->thread = llmprof_alloc(ops, sizeof *l->thread);
+  l->name = llmprof_alloc(ops, sizeof *l->name);
+  l->delay = llmprof_alloc(ops, sizeof *l->delay);
+  l->took = llmprof_alloc(ops, sizeof *l->took);
+  l->again = llmprof_zalloc(ops / 64 + 1, sizeof *l->again);
+  bool ok = l->thread && l->name && l->delay && l->took && l->again;
+  for (size_t op = 0; ok && op < ops; op++) {
+    l->thread[op] = l->name[op] = LLMPROF_NONE;
+    l->delay[op] = l->took[op] = UINT32_MAX;
+  }
+  return ok;
+}
+
+bool llmprof_narrow_begin(llmprof_trace *trace, llmprof_error *err) {
   llmprof_narrow *n = &trace->narrow;
-  const llmprof_ops *ops = &trace->ops;
-  if (!make_ids(n, ops->count)) return llmprof_fail_nomem(err);
-  for (size_t op = 0; op < ops->count; op++) {
-    uint64_t bit = ops->correlation[op] & n->id_mask;
-    n->ids[bit / 64] |= (uint64_t)1 << bit % 64;
+  bool ok = make_launched(&n->launched, trace->ops.count);
+  for (int kind = 0; ok && kind < LLMPROF_OP_KINDS; kind++)
+    ok = seek_kind(&trace->ops, kind, &n->seekers[kind]);
+  return ok || llmprof_fail_nomem(err);
+}
+
+/* What only served to find calls goes. */
+void llmprof_narrow_end(llmprof_trace *trace, bool ok) {
+  llmprof_narrow *n = &trace->narrow;
+  for (int kind = 0; kind < LLMPROF_OP_KINDS; kind++) {
+    llmprof_free(n->seekers[kind].rows);
+    n->seekers[kind] = (llmprof_seeker){0};
+  }
+  if (!ok) {
+    llmprof_launched_free(&n->launched);
+    return;
+  }
+  if (trace->image.borrowed) return;
+  llmprof_free(trace->ops.correlation);
+  trace->ops.correlation = NULL;
+}
+
+/* Starts of operations served to tell those of ranges. */
+void llmprof_narrow_projected(llmprof_trace *trace) {
+  if (!llmprof_narrow_is_near(trace)) return;
+  llmprof_free(trace->ops.start);
+  trace->ops.start = NULL;
+}
+
+/* ---- a call ---- */
+
+/* From the first that does not fit, start and end are kept as they are. */
+static bool lengthen(llmprof_trace *trace) {
+  llmprof_launched *l = &trace->narrow.launched;
+  size_t ops = trace->ops.count;
+  int64_t *start = llmprof_alloc(ops, sizeof *start);
+  int64_t *end = llmprof_alloc(ops, sizeof *end);
+  if (!start || !end) {
+    llmprof_free(start);
+    llmprof_free(end);
+    return false;
+  }
+  for (size_t op = 0; op < ops; op++) {
+    start[op] = llmprof_narrow_start(trace, op);
+    end[op] = llmprof_narrow_end_of(trace, op);
+  }
+  llmprof_free(l->delay);
+  llmprof_free(l->took);
+  l->delay = l->took = NULL;
+  l->start = start;
+  l->end = end;
+  return true;
+}
+
+static bool is_small(int64_t value) {
+  return value >= 0 && value < UINT32_MAX;
+}
+
+static bool put_times(llmprof_trace *trace, size_t op,
+                      const llmprof_call_row *call) {
+  llmprof_launched *l = &trace->narrow.launched;
+  int64_t delay = llmprof_between(call->start, trace->ops.start[op]);
+  int64_t took = llmprof_between(call->start, call->end);
+  bool fits = is_small(took) && delay >= -LLMPROF_SOONEST &&
+              is_small(delay + LLMPROF_SOONEST);
+  if (!l->start && !fits && !lengthen(trace)) return false;
+  if (l->start) {
+    l->start[op] = call->start;
+    l->end[op] = call->end;
+  } else {
+    l->delay[op] = (uint32_t)(delay + LLMPROF_SOONEST);
+    l->took[op] = (uint32_t)took;
   }
   return true;
 }
 
-void llmprof_narrow_forget_ids(llmprof_narrow *n) {
-  llmprof_free(n->ids);
-  n->ids = NULL;
+/* Of several calls with its id the first one counts. */
+static bool put(llmprof_trace *trace, size_t op, const llmprof_call_row *call,
+                uint32_t process, bool *again) {
+  llmprof_launched *l = &trace->narrow.launched;
+  const llmprof_place *place =
+      llmprof_intern_get(&trace->places, trace->ops.place[op]);
+  if (place->process != process || l->thread[op] != LLMPROF_NONE) return true;
+  if (!put_times(trace, op, call)) return false;
+  l->thread[op] = call->thread;
+  l->name[op] = call->name;
+  if (*again) l->again[op / 64] |= (uint64_t)1 << op % 64;
+  *again = true;
+  return true;
 }
 
-void llmprof_narrow_attributed(llmprof_narrow *n) {
-  llmprof_free(n->launches.correlation);
-  n->launches.correlation = NULL;
+/* `at` is the first with the id or, where none has it, behind it. */
+static bool take_all(llmprof_trace *trace, llmprof_seeker *s, size_t at,
+                     const llmprof_call_row *call, bool *again) {
+  uint32_t id = call->correlation;
+  uint32_t process = trace->threads[call->thread].process;
+  for (; at < s->count && llmprof_id_at(s->rows, s->ids, at) == id; at++) {
+    size_t op = s->first + (s->rows ? s->rows[at] : at);
+    if (!put(trace, op, call, process, again)) return false;
+  }
+  s->at = at;
+  s->before = at ? (int64_t)llmprof_id_at(s->rows, s->ids, at - 1) : -1;
+  s->next = at < s->count ? llmprof_id_at(s->rows, s->ids, at) : LLMPROF_NONE;
+  return true;
+}
+
+bool llmprof_narrow_take(llmprof_trace *trace, const llmprof_call_row *call) {
+  uint32_t id = call->correlation;
+  bool again = false;
+  if (call->thread == LLMPROF_NONE || id == LLMPROF_NONE) return true;
+  for (int kind = 0; kind < LLMPROF_OP_KINDS; kind++) {
+    llmprof_seeker *s = &trace->narrow.seekers[kind];
+    if (id > s->before && id < s->next) continue;
+    size_t at = llmprof_gallop(s->rows, s->ids, 0, s->count, s->at, id);
+    if (!take_all(trace, s, at, call, &again)) return false;
+  }
+  return true;
 }

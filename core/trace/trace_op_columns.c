@@ -5,7 +5,7 @@
 /* ---- operations ---- */
 
 static int64_t op_duration(const llmprof_trace *t, size_t row) {
-  return llmprof_between(t->ops.start[row], t->ops.end[row]);
+  return llmprof_between(t->ops.start[row], llmprof_op_end(t, row));
 }
 
 static int64_t op_bytes(const llmprof_trace *t, size_t row) {
@@ -84,42 +84,47 @@ SHAPE(dynamic_shared, dynamic_shared)
 /* ---- the call that launched an operation ---- */
 
 static int64_t launch_thread(const llmprof_trace *t, size_t row) {
-  uint32_t call = t->attribution.call[row];
-  if (call == LLMPROF_NONE) return LLMPROF_ABSENT;
-  return llmprof_widen(llmprof_trace_launching(t)->thread[call]);
-}
-
-static int64_t launch_start(const llmprof_trace *t, size_t row) {
-  uint32_t call = t->attribution.call[row];
-  return call == LLMPROF_NONE ? LLMPROF_ABSENT
-                              : llmprof_trace_launching(t)->start[call];
-}
-
-static int64_t launch_end(const llmprof_trace *t, size_t row) {
-  uint32_t call = t->attribution.call[row];
-  return call == LLMPROF_NONE ? LLMPROF_ABSENT
-                              : llmprof_trace_launching(t)->end[call];
+  return llmprof_widen(llmprof_launch_thread(t, row));
 }
 
 static int64_t launch_time(const llmprof_trace *t, size_t row) {
-  return llmprof_between(launch_start(t, row), launch_end(t, row));
-}
-
-/* Absent when the operation started before the call returned. */
-static int64_t launch_queue(const llmprof_trace *t, size_t row) {
-  int64_t wait = llmprof_between(launch_end(t, row), t->ops.start[row]);
-  return wait >= 0 ? wait : LLMPROF_ABSENT;
-}
-
-static int64_t launch_total(const llmprof_trace *t, size_t row) {
-  int64_t end = launch_end(t, row);
-  if (t->ops.end[row] > end) end = t->ops.end[row];
-  return llmprof_between(launch_start(t, row), end);
+  return llmprof_between(llmprof_launch_start(t, row),
+                         llmprof_launch_end(t, row));
 }
 
 /* From the launching call to the start; negative where clocks disagree. */
 static int64_t launch_delay(const llmprof_trace *t, size_t row) {
-  return llmprof_between(launch_start(t, row), t->ops.start[row]);
+  if (llmprof_narrow_is_near(t)) return llmprof_near_delay(t, row);
+  return llmprof_between(llmprof_launch_start(t, row), t->ops.start[row]);
+}
+
+/* The same from its end. */
+static int64_t launch_wait(const llmprof_trace *t, size_t row) {
+  if (!llmprof_narrow_is_near(t))
+    return llmprof_between(llmprof_launch_end(t, row), t->ops.start[row]);
+  int64_t delay = llmprof_near_delay(t, row);
+  return delay == LLMPROF_ABSENT ? delay : delay - t->narrow.launched.took[row];
+}
+
+/* Absent when the operation started before the call returned. */
+static int64_t launch_queue(const llmprof_trace *t, size_t row) {
+  int64_t wait = launch_wait(t, row);
+  return wait >= 0 ? wait : LLMPROF_ABSENT;
+}
+
+static int64_t near_total(const llmprof_trace *t, size_t row) {
+  int64_t delay = llmprof_near_delay(t, row);
+  if (delay == LLMPROF_ABSENT) return delay;
+  int64_t took = t->narrow.launched.took[row];
+  int64_t total = delay + t->narrow.op_duration[row];
+  return total > took ? total : took;
+}
+
+static int64_t launch_total(const llmprof_trace *t, size_t row) {
+  if (llmprof_narrow_is_near(t)) return near_total(t, row);
+  int64_t end = llmprof_launch_end(t, row);
+  if (llmprof_op_end(t, row) > end) end = llmprof_op_end(t, row);
+  return llmprof_between(llmprof_launch_start(t, row), end);
 }
 
 /* ---- the ranges around it, by link ---- */
@@ -130,6 +135,14 @@ static int64_t link_range(const llmprof_trace *t, size_t number) {
 
 static int64_t link_tag(const llmprof_trace *t, size_t number) {
   return llmprof_widen(t->ranges.tag[link_range(t, number)]);
+}
+
+static int64_t link_colon_tag(const llmprof_trace *t, size_t number) {
+  return llmprof_widen(t->ranges.colon_tag[link_range(t, number)]);
+}
+
+static int64_t link_style(const llmprof_trace *t, size_t number) {
+  return t->ranges.style[link_range(t, number)];
 }
 
 /* ---- the tables ---- */
@@ -152,9 +165,16 @@ static int64_t link_tag(const llmprof_trace *t, size_t number) {
                       .domain = AT(attribution.link_count), .get = getter \
   }
 
+#define OP_DURATION                                                   \
+  {                                                                   \
+    "duration", "ns", LLMPROF_I64, .shorts = AT(narrow.op_duration),  \
+                                   .get = op_duration, .shared = true \
+  }
+
 #define BY_LAUNCH(name, getter)                                               \
   {                                                                           \
     name, NULL, LLMPROF_U32, .needs = NEEDS_ATTRIBUTION, .by = launch_thread, \
+                             .numbers = AT(narrow.launched.thread),           \
                              .domain = AT(thread_ids.count), .get = getter    \
   }
 
@@ -162,8 +182,7 @@ static int64_t link_tag(const llmprof_trace *t, size_t number) {
   {"op", NULL, LLMPROF_U32, .get = llmprof_row_number},                     \
       {"name", NULL, LLMPROF_STRING_ID, .array = AT(ops.name)},             \
       {"start", "ns", LLMPROF_I64, .array = AT(ops.start)},                 \
-      {"end", "ns", LLMPROF_I64, .array = AT(ops.end)},                     \
-      {"duration", "ns", LLMPROF_I64, .get = op_duration, .shared = true},  \
+      {"end", "ns", LLMPROF_I64, .array = AT(ops.end)}, OP_DURATION,        \
       OF_PLACE("device", place_device), OF_PLACE("context", place_context), \
       OF_PLACE("stream", place_stream), OF_PLACE("pid", place_pid),         \
       {"correlation", NULL, LLMPROF_U32, .array = AT(ops.correlation)},     \
@@ -180,14 +199,20 @@ static int64_t link_tag(const llmprof_trace *t, size_t number) {
        LLMPROF_I64,                                                         \
        .needs = NEEDS_ATTRIBUTION,                                          \
        .array = AT(calls.start),                                            \
-       .index = AT(attribution.call)},                                      \
+       .index = AT(attribution.call),                                       \
+       .get = llmprof_launch_start},                                        \
       {"api_end",                                                           \
        "ns",                                                                \
        LLMPROF_I64,                                                         \
        .needs = NEEDS_ATTRIBUTION,                                          \
        .array = AT(calls.end),                                              \
-       .index = AT(attribution.call)},                                      \
-      {"api_time", "ns", LLMPROF_I64, .needs = NEEDS_ATTRIBUTION,           \
+       .index = AT(attribution.call),                                       \
+       .get = llmprof_launch_end},                                          \
+      {"api_time",                                                          \
+       "ns",                                                                \
+       LLMPROF_I64,                                                         \
+       .needs = NEEDS_ATTRIBUTION,                                          \
+       .near = AT(narrow.launched.took),                                    \
        .get = launch_time},                                                 \
       {"queue_time", "ns", LLMPROF_I64, .needs = NEEDS_ATTRIBUTION,         \
        .get = launch_queue},                                                \
@@ -230,11 +255,22 @@ const llmprof_column_spec llmprof_kernel_columns[] = {
 };
 
 /* Of pairs: from the kernel, and from the range. */
+#define PAIR_KERNEL_COLUMNS                                                  \
+  {"kernel", NULL, LLMPROF_U32, .get = llmprof_row_number},                  \
+      {"name", NULL, LLMPROF_STRING_ID, .array = AT(ops.name)}, OP_DURATION, \
+      BY_LAUNCH("pid", llmprof_thread_pid),                                  \
+      BY_LAUNCH("tid", llmprof_thread_tid)
+
 const llmprof_column_spec llmprof_pair_kernel_columns[] = {
-    {"kernel", NULL, LLMPROF_U32, .get = llmprof_row_number},
-    {"name", NULL, LLMPROF_STRING_ID, .array = AT(ops.name)},
-    {"duration", "ns", LLMPROF_I64, .get = op_duration, .shared = true},
-    BY_LAUNCH("pid", llmprof_thread_pid),
-    BY_LAUNCH("tid", llmprof_thread_tid),
+    PAIR_KERNEL_COLUMNS,
+    {0},
+};
+
+const llmprof_column_spec llmprof_single_pair_columns[] = {
+    PAIR_KERNEL_COLUMNS,
+    OF_LINK("range", LLMPROF_U32, link_range),
+    OF_LINK("tag", LLMPROF_STRING_ID, link_tag),
+    OF_LINK("colon_tag", LLMPROF_STRING_ID, link_colon_tag),
+    OF_LINK("style", LLMPROF_U32, link_style),
     {0},
 };

@@ -72,32 +72,34 @@ void llmprof_calls_free(llmprof_calls *calls) {
 
 /* What is kept of them where that is not all. */
 bool llmprof_durations_resize(llmprof_narrow *n, size_t cap) {
-  uint32_t *name = llmprof_resize(n->name, cap, sizeof *name);
-  if (name) n->name = name;
-  size_t width = n->is_long ? sizeof(int64_t) : sizeof(uint32_t);
-  void *duration = llmprof_resize(n->duration, cap, width);
-  if (duration) n->duration = duration;
-  return name && duration;
+  return GROW(n->name, cap) && GROW(n->duration, cap);
 }
 
 void llmprof_durations_free(llmprof_narrow *n) {
+  llmprof_piles_free(n->piles);
   llmprof_free(n->name);
   llmprof_free(n->duration);
+  n->piles = NULL;
   n->name = NULL;
   n->duration = NULL;
   n->cap = 0;
-  n->is_long = false;
 }
 
-void llmprof_launches_free(llmprof_narrow *n) {
-  llmprof_calls_free(&n->launches);
-  n->launch_cap = 0;
+void llmprof_launched_free(llmprof_launched *l) {
+  llmprof_free(l->thread);
+  llmprof_free(l->name);
+  llmprof_free(l->delay);
+  llmprof_free(l->took);
+  llmprof_free(l->start);
+  llmprof_free(l->end);
+  llmprof_free(l->again);
+  *l = (llmprof_launched){0};
 }
 
 static void free_narrow(llmprof_narrow *n) {
-  llmprof_free(n->ids);
+  llmprof_free(n->op_duration);
   llmprof_durations_free(n);
-  llmprof_launches_free(n);
+  llmprof_launched_free(&n->launched);
 }
 
 bool llmprof_ranges_resize(llmprof_ranges *r, size_t cap) {

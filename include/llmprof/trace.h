@@ -357,9 +357,11 @@ const llmprof_projection *llmprof_trace_projections(llmprof_trace *trace,
 
 /* Say, before calls are loaded, that no more will be asked for than these parts
  * of them, so that the others need not be kept. From then on the frame of calls
- * has names and durations only, and rows of the attribution's calls, as the
- * column "call" shows them, are of those that may have launched something.
- * False where it makes no difference: the trace has all calls at hand. */
+ * has names and durations only, in another order. With launches, of operations
+ * that remains which tells how long they and their calls took, and which ranges
+ * are around these: llmprof_trace_ops(), the attribution's `call` and columns
+ * of times or ids fail with UNSUPPORTED or are not there. False where it makes
+ * no difference: the trace has all calls at hand. */
 enum llmprof_calls_part {
   LLMPROF_CALLS_DURATIONS = 1, /* the frame of calls */
   LLMPROF_CALLS_LAUNCHES = 2,  /* what launched operations */

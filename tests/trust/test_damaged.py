@@ -100,6 +100,26 @@ class Run(support.Case):
         self.assertEqual(0, self.analyse(capture).status)
 
 
+TIMELINE = support.FIXTURES / "small/run.sqlite"
+
+
+class Names(support.Case):
+    """What looks at a name must not take the square of its length: 10^12 steps here."""
+
+    def test_names_that_begin_again_at_each_byte(self):
+        for piece in ("a", " ", "<", "(", "a<"):
+            size = 1000000 // len(piece)
+            text = f"'k' || replace(hex(zeroblob({size // 2})), '0', '{piece}') || ' b'"
+            path = self.trace(TIMELINE, f"UPDATE StringIds SET value = {text} WHERE id IN (SELECT "
+                              f"demangledName FROM {KERNEL} UNION SELECT shortName FROM {KERNEL});"
+                              f"UPDATE NVTX_EVENTS SET text = {text} WHERE rowid % 3 = 0;")
+            for command in (["compare", path, path], ["ranks", path], ["stats", path],
+                            ["-e", 'kernels:group("stage", "name"):sum("dur")', path],
+                            ["export", path, "-o", self.top / "stacks.folded"]):
+                with self.subTest(f"{piece} {command[0]}"):
+                    self.assertIn(self.llmprof(*command).status, (0, 1, 2))
+
+
 class Ranks(support.Case):
     def ranks(self, sql):
         path = self.trace(FIXTURES / "nccl2/rank0.sqlite", sql, "rank0.sqlite")

@@ -7,6 +7,10 @@ local yaml = require "llmprof.yaml"
 local categories = {}
 
 local FILE = "conf/categories.yaml"
+
+-- Longer names are read to here: patterns may take the square of a name's length.
+local LONGEST = 4096
+
 local FORM = "{ category, match = { pattern, ... }, function = { pattern, ... } }"
 
 categories.MEMORY = "memory" -- copies and sets that are no kernels
@@ -73,12 +77,43 @@ local function parameters_at(name)
 end
 
 
+-- Where each bracket that is closed is closed.
+local function closed(name)
+  local open, closes = {}, {}
+  for at, mark in name:gmatch "()([<>])" do
+    if mark == "<" then
+      open[#open + 1] = at
+    elseif #open > 0 then
+      closes[table.remove(open)] = at
+    end
+  end
+  return closes
+end
+
+
+-- A name without what is between brackets: gsub("%b<>", ""), which takes the square of the
+-- length where many are not closed.
+local function without_arguments(name)
+  local closes, kept, from = closed(name), {}, 1
+  for at in name:gmatch "()<" do
+    if at >= from and closes[at] then
+      kept[#kept + 1] = name:sub(from, at - 1)
+      from = closes[at] + 1
+    end
+  end
+  kept[#kept + 1] = name:sub(from)
+  return table.concat(kept)
+end
+
+
 -- A name in lower case without its parameters; and the function's own, without
 -- template arguments and return type.
 local function parse(name)
-  local plain = name:lower():gsub("<unnamed>::", ""):gsub("%(anonymous namespace%)::", "")
+  local plain = name:sub(1, LONGEST):lower():gsub("<unnamed>::", "")
+    :gsub("%(anonymous namespace%)::", "")
   local whole = plain:sub(1, parameters_at(plain) - 1):gsub("^void ", "")
-  return whole, whole:gsub("%b<>", ""):match "(%S*)%s*$"
+  local trimmed = without_arguments(whole):match "^.*%S" or ""
+  return whole, trimmed:match "^.*%s(.*)$" or trimmed
 end
 
 

@@ -16,6 +16,10 @@ local NAME, SHORT_NAME, WORD, LEAST = 40, 24, 20, 8
 local function is_text(column) return column.type == "text" end
 
 
+-- Of texts that are wider the others of the column take no notice.
+local WIDEST = 4096
+
+
 -- How wide columns would like to be.
 local function natural(columns, lines)
   local widths = {}
@@ -23,7 +27,7 @@ local function natural(columns, lines)
   for _, line in ipairs(lines) do
     for i, column in ipairs(columns) do
       if column.max then line[i] = text.truncate(line[i], column.max, "middle") end
-      widths[i] = math.max(widths[i], text.width(line[i]))
+      widths[i] = math.max(widths[i], math.min(text.width(line[i]), WIDEST))
     end
   end
   return widths

@@ -227,7 +227,8 @@ local function to_terminal(columns, rows, options)
     for i, column in ipairs(columns) do
       padded[i] = text.pad(line[i], widths[i], is_number(column) and "right" or "left")
     end
-    out[#out + 1] = (table.concat(padded, (" "):rep(fitted.BETWEEN)):gsub("%s+$", ""))
+    -- not gsub("%s+$", ""), which takes the square of the length
+    out[#out + 1] = table.concat(padded, (" "):rep(fitted.BETWEEN)):match "^.*%S" or ""
   end
   local titles = {}
   for i, column in ipairs(columns) do titles[i] = column.title end

@@ -251,11 +251,12 @@ reports.cuda_kern_exec_sum = {
     five("A", "api")),
   rows = function(trace, options)
     local name = kernel_name_column(options)
-    local launched = frame(trace, "kernels"):where { { "call", "~=", false } }
-    local groups = grouped(launched, { "launch_pid", "launch_tid", "device", "api", name }, {
+    local by = { "launch_pid", "launch_tid", "device", "api", name }
+    local all = grouped(frame(trace, "kernels"), by, {
       { "launch_time", "total_" }, { "api_time", "api_" },
       { "queue_time", "queue_", always = true }, { "duration", "kernel_" } },
       { { "count", "count" } })
+    local groups = check(all:where { { "launch_tid", "~=", false } })
     check(groups:compute { name = "rounded", type = "integer",
       steps = { { "total_mean" }, 10, "*" } })
     return order(with_api_name(groups, "api", "api_label"):alias(name, "label"), "-rounded",

@@ -159,6 +159,33 @@ static void test_lines_of_a_terminal(void **state) {
   llmprof_strings_free(pool);
 }
 
+/* One of 100,000 bytes is as long as it is, and its neighbour short. */
+static void test_lines_of_a_long_name(void **state) {
+  (void)state;
+  enum {
+    LONG = 100000
+  };
+  static char text[LONG];
+  memset(text, 'x', sizeof text);
+  uint32_t ids_of[2];
+  llmprof_strings *pool = llmprof_strings_new();
+  assert_true(llmprof_strings_add(pool, text, sizeof text, &ids_of[0]));
+  assert_true(llmprof_strings_add(pool, "y", 1, &ids_of[1]));
+  llmprof_frame *frame = llmprof_frame_new(2, pool);
+  llmprof_column name = {
+      .name = "name", .type = LLMPROF_STRING_ID, .data = ids_of};
+  assert_true(llmprof_frame_add(frame, &name, NULL, NULL));
+  const llmprof_sheet_column twice[] = {{.title = {"a", 1}, .scale = 1},
+                                        {.title = {"b", 1}, .scale = 1}};
+  llmprof_buffer out = {0};
+  llmprof_sheet_options options = {.format = LLMPROF_SHEET_LINES};
+  assert_true(write(frame, twice, 2, &options, &out, NULL));
+  assert_in_range(out.size, 2 * LONG, 2 * LONG + 20000);
+  llmprof_buffer_free(&out);
+  llmprof_frame_free(frame);
+  llmprof_strings_free(pool);
+}
+
 static void test_scales(void **state) {
   (void)state;
   made m;
@@ -427,6 +454,7 @@ int main(void) {
       cmocka_unit_test(test_json),
       cmocka_unit_test(test_lines),
       cmocka_unit_test(test_lines_of_a_terminal),
+      cmocka_unit_test(test_lines_of_a_long_name),
       cmocka_unit_test(test_scales),
       cmocka_unit_test(test_no_rows),
       cmocka_unit_test(test_pieces),

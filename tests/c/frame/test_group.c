@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "frame/cells.h"
+#include "frame/piles.h"
+#include "frame/survey.h"
 #include "llmprof/bounds.h"
 #include "llmprof/frame.h"
 #include "support.h"
@@ -382,6 +384,243 @@ static void test_threads(void **state) {
   llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
 }
 
+/* ---- few groups, surveyed ---- */
+
+/* Values of any length, many alike, some absent, and one group of each kind:
+ * with one value, two, all alike, none. */
+static given fill_for_survey(lots *l) {
+  srand(13);
+  for (size_t i = 0; i < LOTS; i++) {
+    uint32_t any = (uint32_t)rand() << 1 ^ (uint32_t)rand();
+    l->longs[i] = 20 + rand() % 10;
+    l->shorts[i] = rand() % 50 ? any >> any % 32 : UINT32_MAX;
+    l->index[i] = rand() % 50 ? (uint32_t)(LOTS - 1 - i) : UINT32_MAX;
+    if (l->longs[i] == 25) l->shorts[i] = UINT32_MAX;
+    if (l->longs[i] == 26) l->shorts[i] = 12345678;
+    if (i == 5 || i == 900000) l->longs[i] = INT64_MIN;
+    if (i == 77) l->longs[i] = 40;
+  }
+  l->shorts[5] = 7;
+  l->shorts[900000] = UINT32_MAX - 1;
+  return (given){LOTS, l->longs, l->shorts, l->index};
+}
+
+static void expect_alike(const llmprof_summary *a, const llmprof_summary *b) {
+  assert_int_equal(a->count, b->count);
+  assert_int_equal(a->total, b->total);
+  assert_int_equal(a->min, b->min);
+  assert_int_equal(a->max, b->max);
+  assert_true(a->mean == b->mean && a->median == b->median &&
+              a->stddev == b->stddev);
+}
+
+/* By the groups of rows and by a tally, the same as where values are put
+ * together. */
+static void expect_survey(llmprof_frame *frame, size_t column) {
+  enum {
+    GROUPS = 12
+  };
+  llmprof_error err = {0};
+  llmprof_groups groups, counted;
+  llmprof_tally tally;
+  llmprof_summary expected[GROUPS], by_row[GROUPS], by_value[GROUPS];
+  assert_true(llmprof_groups_make(&groups, frame, (size_t[]){LONG}, 1, &err));
+  assert_true(llmprof_tally_make(&tally, &counted, frame, LONG, &err));
+  assert_int_equal(groups.count, GROUPS);
+  assert_int_equal(counted.count, GROUPS);
+  size_t bytes = GROUPS * sizeof(uint32_t);
+  assert_memory_equal(groups.rows, counted.rows, bytes);
+  assert_memory_equal(groups.first_row, counted.first_row, bytes);
+  assert_true(
+      llmprof_summarize(frame, column, &groups, NULL, 0, expected, &err));
+  assert_true(llmprof_survey(frame, column,
+                             &(llmprof_surveyed){&groups, NULL, NULL}, true,
+                             by_row, &err));
+  assert_true(llmprof_survey(frame, column,
+                             &(llmprof_surveyed){&counted, &tally, NULL}, true,
+                             by_value, &err));
+  for (size_t g = 0; g < GROUPS; g++) {
+    expect_alike(&by_row[g], &expected[g]);
+    expect_alike(&by_value[g], &expected[g]);
+  }
+  llmprof_groups_free(&groups);
+  llmprof_groups_free(&counted);
+  llmprof_tally_free(&tally);
+}
+
+static void test_survey(void **state) {
+  (void)state;
+  static lots l;
+  given g = fill_for_survey(&l);
+  const llmprof_column picked = {"through an index", NULL,    LLMPROF_U32,
+                                 l.shorts,           l.index, NULL};
+  llmprof_frame *frame = frame_of(&g);
+  assert_true(llmprof_frame_add(frame, &picked, NULL, NULL));
+  for (uint64_t threads = 1; threads < 6; threads++) {
+    llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
+    expect_survey(frame, SHORT);
+    expect_survey(frame, PICKED + 1);
+  }
+  llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
+  llmprof_frame_free(frame);
+}
+
+/* ---- piles ---- */
+
+/* A frame of piles, and one with the same rows as they were added. */
+static llmprof_frame *piles_of(const lots *l, size_t rows,
+                               const llmprof_strings *strings) {
+  llmprof_error err = {0};
+  llmprof_piles *piles = llmprof_piles_new();
+  assert_non_null(piles);
+  for (size_t i = 0; i < rows; i++)
+    assert_true(llmprof_piles_add(piles, l->index[i], l->shorts[i]));
+  llmprof_frame *frame =
+      llmprof_piles_frame(piles, strings, "key", "number", "ns", &err);
+  assert_non_null(frame);
+  return frame;
+}
+
+static llmprof_frame *statistics_of(llmprof_frame *frame) {
+  const llmprof_aggregate wanted[] = {{"rows", LLMPROF_COUNT, SIZE_MAX, 0},
+                                      {"count", LLMPROF_COUNT, 1, 0},
+                                      {"sum", LLMPROF_SUM, 1, 0},
+                                      {"median", LLMPROF_MEDIAN, 1, 0},
+                                      {"std", LLMPROF_STDDEV, 1, 0},
+                                      {"min", LLMPROF_MIN, 1, 0},
+                                      {"max", LLMPROF_MAX, 1, 0}};
+  llmprof_error err = {0};
+  llmprof_frame *made = llmprof_frame_aggregate(
+      frame, (size_t[]){0}, 1, wanted, sizeof wanted / sizeof *wanted, &err);
+  assert_non_null(made);
+  return made;
+}
+
+static void expect_same_cells(llmprof_frame *a, llmprof_frame *b) {
+  assert_int_equal(llmprof_frame_rows(a), llmprof_frame_rows(b));
+  for (size_t c = 0; c < llmprof_frame_columns(a); c++) {
+    const llmprof_column *of_a = llmprof_frame_column(a, c, NULL);
+    const llmprof_column *of_b = llmprof_frame_column(b, c, NULL);
+    for (size_t row = 0; row < llmprof_frame_rows(a); row++)
+      assert_true(llmprof_cell(of_a, row) == llmprof_cell(of_b, row));
+  }
+}
+
+/* Rows as they are, and statistics of them, of a view as well. */
+static void expect_piles(const lots *l, size_t rows) {
+  llmprof_strings *strings = llmprof_strings_new();
+  llmprof_frame *piles = piles_of(l, rows, strings);
+  const llmprof_column columns[] = {
+      {"key", NULL, LLMPROF_STRING_ID, l->index, NULL, NULL},
+      {"number", "ns", LLMPROF_U32, l->shorts, NULL, NULL}};
+  llmprof_frame *plain = test_frame(rows, strings, columns, 2);
+  llmprof_frame *view = llmprof_frame_slice(piles, 0, rows, NULL);
+  llmprof_frame *expected = statistics_of(plain);
+  llmprof_frame *got = statistics_of(piles), *of_view = statistics_of(view);
+  expect_same_cells(got, expected);
+  expect_same_cells(of_view, expected);
+  assert_int_equal(llmprof_frame_rows(piles), rows);
+  llmprof_frame *loaded[] = {piles, view};
+  for (size_t i = 0; i < 2; i++) { /* their columns are there from now on */
+    llmprof_frame *half = llmprof_frame_slice(loaded[i], 1, rows - 1, NULL);
+    llmprof_frame *some = statistics_of(half);
+    assert_true(llmprof_frame_rows(some) <= llmprof_frame_rows(expected));
+    llmprof_frame_free(some);
+    llmprof_frame_free(half);
+  }
+  llmprof_frame *all[] = {of_view, got, expected, view, plain, piles};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    llmprof_frame_free(all[i]);
+  llmprof_strings_free(strings);
+}
+
+static void test_piles(void **state) {
+  (void)state;
+  static lots l;
+  fill_for_survey(&l);
+  for (size_t i = 0; i < LOTS; i++)
+    l.index[i] = i % 1000 ? (uint32_t)(i * 7 % 13) : UINT32_MAX;
+  for (uint64_t threads = 1; threads < 6; threads += 2) {
+    llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
+    expect_piles(&l, LOTS);
+    expect_piles(&l, 5000);
+    expect_piles(&l, 7);
+  }
+  llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
+}
+
+static bool pile_up(void *arg, llmprof_error *err) {
+  (void)arg;
+  bool ok = true;
+  llmprof_piles *piles = llmprof_piles_new();
+  for (uint32_t i = 0; piles && ok && i < 100; i++)
+    ok = llmprof_piles_add(piles, i % 3, i);
+  if (piles && ok) {
+    llmprof_frame *frame =
+        llmprof_piles_frame(piles, NULL, "key", "number", NULL, err);
+    ok = frame && llmprof_frame_column(frame, 0, err) &&
+         llmprof_frame_column(frame, 1, err);
+    llmprof_frame_free(frame);
+    return ok;
+  }
+  llmprof_piles_free(piles);
+  return llmprof_fail_nomem(err);
+}
+
+static void test_pile_allocations(void **state) {
+  (void)state;
+  test_every_allocation(pile_up, NULL);
+}
+
+/* Few rows, so that each value counts. */
+static void test_small_survey(void **state) {
+  (void)state;
+  enum {
+    MOST = 9
+  };
+  static const uint32_t values[] = {0,   63,  64,      127,
+                                    128, 129, 1 << 20, UINT32_MAX - 1};
+  static const int64_t keys[MOST];
+  srand(17);
+  for (size_t i = 0; i < 20000; i++) {
+    uint32_t some[MOST];
+    size_t rows = (size_t)rand() % MOST + 1;
+    for (size_t row = 0; row < rows; row++) some[row] = values[rand() % 8];
+    llmprof_error err = {0};
+    llmprof_summary got, expected;
+    grouped made = group_by(&(given){rows, keys, some, some}, NULL, 0);
+    assert_true(llmprof_summarize(made.frame, SHORT, &made.groups, NULL, 0,
+                                  &expected, &err));
+    assert_true(llmprof_survey(made.frame, SHORT,
+                               &(llmprof_surveyed){&made.groups, NULL, NULL},
+                               true, &got, &err));
+    expect_alike(&got, &expected);
+    ungroup(&made);
+  }
+}
+
+static bool survey(void *arg, llmprof_error *err) {
+  (void)arg;
+  llmprof_groups groups;
+  llmprof_tally tally;
+  llmprof_summary summaries[4];
+  llmprof_frame *frame = frame_of(&six);
+  if (!frame) return llmprof_fail_nomem(err);
+  bool ok =
+      llmprof_tally_make(&tally, &groups, frame, SHORT, err) &&
+      llmprof_survey(frame, SHORT, &(llmprof_surveyed){&groups, &tally, NULL},
+                     true, summaries, err);
+  llmprof_groups_free(&groups);
+  llmprof_tally_free(&tally);
+  llmprof_frame_free(frame);
+  return ok;
+}
+
+static void test_survey_allocations(void **state) {
+  (void)state;
+  test_every_allocation(survey, NULL);
+}
+
 /* ---- failures ---- */
 
 static bool fail_to_load(llmprof_frame *frame, llmprof_column *column,
@@ -519,6 +758,11 @@ int main(void) {
       cmocka_unit_test(test_distinct),
       cmocka_unit_test(test_distinct_by_group),
       cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_survey),
+      cmocka_unit_test(test_small_survey),
+      cmocka_unit_test(test_survey_allocations),
+      cmocka_unit_test(test_piles),
+      cmocka_unit_test(test_pile_allocations),
       cmocka_unit_test(test_column_that_fails),
       cmocka_unit_test(test_allocations),
   };

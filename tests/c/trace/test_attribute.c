@@ -22,17 +22,21 @@ static void describe_ops(llmprof_trace *trace, llmprof_buffer *out) {
   const llmprof_attribution *a = llmprof_trace_attribution(trace, &err);
   if (!a) fail_msg("%s", err.message);
   const llmprof_ranges *ranges = llmprof_trace_ranges(trace, &err);
-  size_t count = llmprof_trace_ops(trace, &err)->count;
-  for (size_t op = 0; op < count; op++) {
+  llmprof_frame *frame = llmprof_trace_frame(trace, "gpu", &err);
+  size_t number = llmprof_frame_find(frame, "launch_tid");
+  const llmprof_column *thread = llmprof_frame_column(frame, number, &err);
+  if (!thread) fail_msg("%s", err.message);
+  for (size_t op = 0; op < llmprof_frame_rows(frame); op++) {
     if (op) llmprof_buffer_puts(out, ", ");
     uint32_t link = a->link[op];
-    if (link == LLMPROF_NONE)
-      llmprof_buffer_puts(out, a->call[op] == LLMPROF_NONE ? "lost" : "-");
+    bool lost = llmprof_cell(thread, op) == LLMPROF_ABSENT;
+    if (link == LLMPROF_NONE) llmprof_buffer_puts(out, lost ? "lost" : "-");
     for (; link != LLMPROF_NONE; link = a->links[link].outer) {
       llmprof_buffer_puts(out, tag_of(trace, ranges, a->links[link].range));
       if (a->links[link].outer != LLMPROF_NONE) llmprof_buffer_putc(out, '<');
     }
   }
+  llmprof_frame_free(frame);
 }
 
 /* By range, its level and parent: "decode 0, step 1 in decode". */

@@ -200,15 +200,20 @@ static void test_calls(void **state) {
   llmprof_trace_close(trace);
 }
 
-/* Where no more is asked for. The frame keeps what it was made of; the next one
- * has it read again. */
+/* Where no more is asked for: calls of a name lie together. The frame keeps
+ * what it was made of; the next one has it read again. */
 static void test_narrow_calls(void **state) {
   (void)state;
   static const char durations[] = "cudaLaunchKernel_v7000|10\n"
+                                  "cudaLaunchKernel_v7000|6\n"
                                   "cudaMemcpyAsync_v3020|6\n"
                                   "cudaGraphLaunch_v10000|45\n"
-                                  "cudaLaunchKernel_v7000|6\n"
                                   "cudaGraphLaunch_v10000|10\n";
+  static const char as_read[] = "cudaLaunchKernel_v7000|10\n"
+                                "cudaMemcpyAsync_v3020|6\n"
+                                "cudaGraphLaunch_v10000|45\n"
+                                "cudaLaunchKernel_v7000|6\n"
+                                "cudaGraphLaunch_v10000|10\n";
   llmprof_trace *trace = open_export();
   assert_true(llmprof_trace_narrow_calls(trace, LLMPROF_CALLS_DURATIONS |
                                                     LLMPROF_CALLS_LAUNCHES));
@@ -217,34 +222,85 @@ static void test_narrow_calls(void **state) {
   EXPECT(trace, "api", durations, "name", "duration");
   const llmprof_calls *calls = llmprof_trace_calls(trace, NULL);
   assert_int_equal(calls->count, 5);
-  EXPECT(trace, "api", durations, "name", "duration");
+  EXPECT(trace, "api", as_read, "name", "duration");
   assert_false(llmprof_trace_narrow_calls(trace, LLMPROF_CALLS_DURATIONS));
   llmprof_trace_close(trace);
 }
 
-/* What launched an operation, from calls of which the others are not kept. */
+/* What is known of the launches of operations, with all calls or few. */
+static void add_launches(llmprof_buffer *text, llmprof_trace *trace) {
+  static const char *const names[] = {"duration",   "api",         "api_time",
+                                      "queue_time", "launch_time", "delay",
+                                      "launch_pid", "launch_tid"};
+  llmprof_frame *frame = frame_of(trace, "gpu");
+  add_frame(text, frame, names, sizeof names / sizeof *names);
+  llmprof_frame_free(frame);
+}
+
+static void expect_same_launches(llmprof_trace *all, llmprof_trace *few,
+                                 const char *part) {
+  llmprof_buffer text[3] = {0};
+  size_t count;
+  assert_true(llmprof_trace_narrow_calls(few, LLMPROF_CALLS_LAUNCHES));
+  add_launches(&text[0], all);
+  add_launches(&text[1], few);
+  assert_non_null(llmprof_trace_projections(few, &count, NULL));
+  add_launches(&text[2], few);
+  assert_non_null(strstr(text[0].bytes, part));
+  assert_string_equal(text[0].bytes, text[1].bytes);
+  assert_string_equal(text[0].bytes, text[2].bytes);
+  for (int i = 0; i < 3; i++) llmprof_buffer_free(&text[i]);
+  llmprof_trace_close(all);
+  llmprof_trace_close(few);
+}
+
 static void test_narrow_launches(void **state) {
   (void)state;
-  static const char *const names[] = {"api",      "api_start",  "api_end",
-                                      "api_time", "queue_time", "launch_time",
-                                      "delay",    "launch_pid", "launch_tid"};
-  enum {
-    NAMES = sizeof names / sizeof *names
+  expect_same_launches(open_export(), open_export(),
+                       "cudaLaunchKernel_v7000|10|");
+}
+
+/* Times that lie too far apart for 32 bits, and a call that seems late. */
+static void test_far_launches(void **state) {
+  (void)state;
+#define NEAR EXPORT_TABLES CALL(1, 3, T11, 1) KERNEL(10, 20, P1, 1)
+  static const char *const far[][2] = {
+      {NEAR CALL(30, 31, T11, 2) KERNEL(29, 40, P1, 2), "-1|"},
+      {NEAR CALL(4, 5, T11, 2) KERNEL(5000000000, 5000000007, P1, 2),
+       "4999999996|"},
+      {NEAR CALL(4, 5000000004, T11, 2) KERNEL(20, 27, P1, 2), "5000000000|"},
+      {NEAR CALL(5000000004, 5000000009, T11, 2) KERNEL(20, 27, P1, 2),
+       "-4999999984|"},
+      {NEAR CALL(4, 5, T11, 2) KERNEL(20, 5000000020, P1, 2), "5000000000|"},
+      {NEAR CALL(4, NULL, T11, 2) KERNEL(20, 27, P1, 2), "|-|"},
+      {NEAR CALL(4, 5, T11, 2) KERNEL(NULL, 27, P1, 2), "|-|"},
   };
-  llmprof_buffer text[2] = {0};
-  for (int narrow = 0; narrow < 2; narrow++) {
-    llmprof_trace *trace = open_export();
-    if (narrow)
-      assert_true(llmprof_trace_narrow_calls(trace, LLMPROF_CALLS_LAUNCHES));
-    llmprof_frame *frame = frame_of(trace, "gpu");
-    add_frame(&text[narrow], frame, names, NAMES);
-    llmprof_frame_free(frame);
-    llmprof_trace_close(trace);
+  for (size_t i = 0; i < sizeof far / sizeof *far; i++)
+    expect_same_launches(test_trace(far[i][0]), test_trace(far[i][0]),
+                         far[i][1]);
+}
+
+/* What is gone is said, not shown as something else. */
+static void test_not_kept(void **state) {
+  (void)state;
+  static const char *const names[] = {"call", "correlation", "start",
+                                      "end",  "api_start",   "api_end"};
+  size_t count;
+  llmprof_error err = {0};
+  llmprof_trace *trace = open_export();
+  assert_true(llmprof_trace_narrow_calls(trace, LLMPROF_CALLS_LAUNCHES));
+  assert_non_null(llmprof_trace_projections(trace, &count, NULL));
+  llmprof_frame *frame = frame_of(trace, "gpu");
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    size_t column = llmprof_frame_find(frame, names[i]);
+    assert_null(llmprof_frame_column(frame, column, &err));
+    assert_int_equal(err.code, LLMPROF_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "is not kept"));
   }
-  assert_non_null(strstr(text[0].bytes, "cudaLaunchKernel_v7000|100|110|10"));
-  assert_string_equal(text[0].bytes, text[1].bytes);
-  llmprof_buffer_free(&text[0]);
-  llmprof_buffer_free(&text[1]);
+  llmprof_frame_free(frame);
+  assert_null(llmprof_trace_ops(trace, &err));
+  assert_int_equal(err.code, LLMPROF_UNSUPPORTED);
+  llmprof_trace_close(trace);
 }
 
 /* Durations that do not fit into 32 bits, and one that nobody knows. */
@@ -627,6 +683,8 @@ int main(void) {
       cmocka_unit_test(test_calls),
       cmocka_unit_test(test_narrow_calls),
       cmocka_unit_test(test_narrow_launches),
+      cmocka_unit_test(test_far_launches),
+      cmocka_unit_test(test_not_kept),
       cmocka_unit_test(test_narrow_long_calls),
       cmocka_unit_test(test_ranges),
       cmocka_unit_test(test_projections_and_pairs),

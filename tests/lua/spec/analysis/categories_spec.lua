@@ -56,6 +56,17 @@ describe("kernel categories", function()
     assert.equal("norm", classify "rms_norm_kernel<(A)1")
   end)
 
+  it("know what stands in no brackets, closed or not", function()
+    local classify = categories.classifier { { category = "mine", ["function"] = { "^mine$" } } }
+    for _, name in ipairs { "mine", "mine<a>", "a<b> mine<c<d>>  ", "a > mine",
+      "a<b mine", "mine<a<b>>(int)", "mi<a>ne" } do
+      assert.equal("mine", classify(name), name)
+    end
+    for _, name in ipairs { "mine<a", "mine<a mine>b", "my mine x", "", " ", "<", "<mine>" } do
+      assert.equal("other", classify(name), name)
+    end
+  end)
+
   it("take a recipe's rules first", function()
     local classify = categories.classifier { { category = "ours", match = { "my_", "nvjet" } },
       { category = "theirs", ["function"] = { "^their_" } } }

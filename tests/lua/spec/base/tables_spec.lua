@@ -200,6 +200,14 @@ a_very_…name       1      0.01  not measured
     end)
   end)
 
+  it("does not pad every row for a text that is long beyond reason", function()
+    local list = { { key = "a", title = "a", type = "text" }, { key = "b", title = "b" } }
+    local long = ("x"):rep(300000)
+    local said = tables.render("table", list, { { a = long, b = 1 }, { a = "y", b = 2 } })
+    assert.matches("\n" .. long .. "  1\n", said, 1, true)
+    assert.is_true(#said < #long + 10000)
+  end)
+
   it("aligns by display width and shows no control characters", function()
     local list = { { key = "a", title = "a", type = "text" }, { key = "b", title = "b" } }
     assert.equal("a     b\n日本  1\né     2\n", (tables.render("table", list,
