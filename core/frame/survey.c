@@ -80,6 +80,7 @@ static void survey_free(survey *s) {
 typedef struct block {
   const uint32_t *of_row, *values;
   size_t count;
+  bool is_one; /* all rows are of one group */
   uint32_t own_of_row[LLMPROF_BLOCK], own_values[LLMPROF_BLOCK];
 } block;
 
@@ -94,6 +95,7 @@ static void fill_values(block *b, const llmprof_column *column, size_t row) {
 
 static void read_block(const survey *s, size_t row, size_t end, block *b) {
   b->count = llmprof_block(row, end);
+  b->is_one = false;
   if (s->column->index)
     fill_values(b, s->column, row);
   else
@@ -114,6 +116,7 @@ static bool each_of_piles(const survey *s, size_t part, block_taker take,
   size_t end = piles->part_count * (part + 1) / s->parts;
   block b;
   b.of_row = b.own_of_row;
+  b.is_one = true;
   for (size_t i = piles->part_count * part / s->parts; i < end; i++) {
     const llmprof_pile_part *p = &piles->parts[i];
     if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
@@ -154,10 +157,48 @@ static inline void add_value(counts *c, uint32_t value) {
   c->count++;
 }
 
+/* Values of one group, less than 2^27 each: squares of a block of them fit into
+ * 64 bits together. */
+static void add_short_values(counts *c, const block *b) {
+  uint32_t low = c->sums.low, high = c->sums.high, absent = 0;
+  uint64_t total = 0, squares = 0;
+  for (size_t i = 0; i < b->count; i++) {
+    uint32_t value = b->values[i];
+    uint32_t present = value == UINT32_MAX ? 0 : value;
+    absent += value == UINT32_MAX;
+    total += present;
+    squares += (uint64_t)present * present;
+    low = value < low ? value : low;
+    high = present > high ? present : high;
+  }
+  c->sums.total += total;
+  c->sums.squares += squares;
+  c->sums.low = low;
+  c->sums.high = high;
+  c->count += (uint32_t)b->count - absent;
+}
+
+static bool are_short(const block *b) {
+  uint32_t highest = 0; /* of the numbers after each, where absent is 0 */
+  for (size_t i = 0; i < b->count; i++)
+    highest = b->values[i] + 1 > highest ? b->values[i] + 1 : highest;
+  return highest <= UINT32_C(1) << 27;
+}
+
+static void count_bins(uint32_t *bins, const block *b) {
+  for (size_t i = 0; i < b->count; i++)
+    if (b->values[i] != UINT32_MAX) bins[bin_of(b->values[i])]++;
+}
+
 static void count_block(const survey *s, size_t part, const block *b) {
   size_t first = part * s->groups->count;
   counts *all = s->counts + first;
   uint32_t *bins = s->bins ? s->bins + first * BINS : NULL;
+  if (b->is_one && are_short(b)) {
+    add_short_values(&all[b->of_row[0]], b);
+    if (bins) count_bins(bins + (size_t)b->of_row[0] * BINS, b);
+    return;
+  }
   for (size_t i = 0; i < b->count; i++) {
     uint32_t value = b->values[i];
     size_t group = b->of_row[i];
