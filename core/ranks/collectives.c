@@ -406,7 +406,9 @@ bool llmprof_collectives_before(llmprof_frame *rows,
       timeline_columns(rows, &columns->end, 1, &end, err) &&
       hashes_make(&hashes, kernels, of_kernels->name, err) &&
       timeline_make(&line, rows, columns->start, columns->rank, err) &&
-      timeline_make(&work, kernels, of_kernels->start, of_kernels->rank, err) &&
+      (!count || /* of kernels nothing is asked, which are many */
+       timeline_make(&work, kernels, of_kernels->start, of_kernels->rank,
+                     err)) &&
       look_back_all(&b, &line, end, &work, &hashes, err) &&
       hand_over(rows, "previous", "ns", &b.previous, err) &&
       hand_over(rows, "before", NULL, &b.kernels, err) &&

@@ -109,7 +109,7 @@ class Limits(support.Case):
 
     def test_every_limit_has_its_key_and_its_line(self):
         trace = CAPTURE / "run.sqlite"
-        for limit, key in (("rows=100", "limits.rows"), ("bytes=4000000", "limits.bytes")):
+        for limit, key in (("rows=100", "limits.rows"), ("bytes=1500000", "limits.bytes")):
             result = self.llmprof("stats", trace, env=self.env(LLMPROF_LIMITS=limit))
             self.assertEqual(1, result.status)
             self.assertIn(key, result.err.decode())
@@ -138,6 +138,27 @@ class Limits(support.Case):
             self.assertIn(child.returncode, (0, 130))
             self.assertEqual(child.returncode == 0, output.exists())
             output.unlink(missing_ok=True)
+
+    def test_a_server_ends_with_the_question_that_it_asks(self):
+        question = ('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"query",'
+                    '"arguments":{"run":"tests/fixtures/small/run.sqlite",'
+                    '"code":"while true do end"}}}\n')
+        for number in (signal.SIGINT, signal.SIGTERM):
+            child = subprocess.Popen([support.program, "mcp"], cwd=ROOT, env=self.env(),
+                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                     stderr=subprocess.PIPE)
+            assert child.stdin and child.stderr
+            child.stdin.write(question.encode())
+            child.stdin.flush()
+            asked = Path(f"/proc/{child.pid}/task/{child.pid}/children")
+            while not asked.read_text().strip():
+                time.sleep(0.01)
+            os.kill(child.pid, number)
+            # its input stays open: it is the signal that ends it
+            self.assertEqual(130, child.wait(timeout=support.PATIENCE))
+            self.assertEqual(b"llmprof: interrupted\n", child.stderr.read())
+            for stream in (child.stdin, child.stdout, child.stderr):
+                stream.close()
 
     def test_what_asks_nobody_is_ended(self):
         """A pattern that would search for years, in one call of Lua's own."""

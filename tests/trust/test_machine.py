@@ -135,8 +135,8 @@ class Machine(support.Case):
 
     def test_the_limit_on_memory_is_named(self):
         for command in READING[4:7]:
-            result = self.llmprof(*command, env=self.env(LLMPROF_LIMITS="bytes=3000000"))
-            self.assertEqual((1, b"llmprof: out of memory: more than 3000000 bytes (limits.bytes)\n"),
+            result = self.llmprof(*command, env=self.env(LLMPROF_LIMITS="bytes=1500000"))
+            self.assertEqual((1, b"llmprof: out of memory: more than 1500000 bytes (limits.bytes)\n"),
                              (result.status, result.err))
 
     def printing(self) -> Iterator[Tuple[List[object], dict]]:

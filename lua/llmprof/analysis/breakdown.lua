@@ -142,14 +142,20 @@ end
 -- between_steps to the stages of results.
 function breakdown.add(list, trace, found, kernels)
   local instances, delays = used_instances(found), launch_delays(trace, found)
-  local split, api = waiting.classifier(trace, found), waiting.api_time(trace)
-  local declared, waits_in = by_name(found.declared), waits.grouper(trace, found.ops, kernels)
+  local split, declared = waiting.classifier(trace, found), by_name(found.declared)
   for _, stage in ipairs(list) do
     local own = instances[stage.name]
     if own then
       stage.between_steps = steps.between(steps.of(found, declared[stage.name]), split)
-      stage.categories = category_rows(kernels, stage.name, own)
       stage.waiting = mean_waiting(split, own)
+    end
+  end
+  found.forget_busy() -- calls of stages are next, which are many
+  local api, waits_in = waiting.api_time(trace), waits.grouper(trace, found.ops, kernels)
+  for _, stage in ipairs(list) do
+    local own = instances[stage.name]
+    if own then
+      stage.categories = category_rows(kernels, stage.name, own)
       stage.waits = waits_in(own)
       stage_summary.refine_bound(stage)
       stage.api = mean_api(api, own)

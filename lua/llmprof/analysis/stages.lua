@@ -170,14 +170,18 @@ end
 local nothing = kinds.none { busy = 0, gpu_time = 0, launches = 0 }
 
 -- A function from a process, or nil for all, to when the GPU did something for it; and one
--- that forgets it, for whoever was the last to ask for a while: of large traces it is large.
+-- that forgets and closes it, for whoever was the last to ask for a while: of large traces it
+-- is large.
 local function busy_of(ops)
   local sets = {}
   return function(pid)
     local key = pid or 0
     sets[key] = sets[key] or (pid and check(ops:where { pid = pid }) or ops):union()
     return sets[key]
-  end, function() sets = {} end
+  end, function()
+    for _, set in pairs(sets) do set:close() end
+    sets = {}
+  end
 end
 
 

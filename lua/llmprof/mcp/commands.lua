@@ -17,15 +17,23 @@ local SECONDS, MEMORY, MOST = 60, 4 << 30, 32 << 20
 local PERIOD = 0.1
 
 
+-- A signal that we got went to the child: it is ours as well.
+local function raise_signal(result)
+  if result and result.interrupted then errors.raise("interrupted", "interrupted") end
+end
+
+
 local function wait(child, is_cancelled)
   while child:pump(PERIOD) do
     if is_cancelled(child) then
-      child:stop()
+      raise_signal(child:stop())
       child:close()
       errors.raise("closed", "cancelled")
     end
   end
-  return errors.check("failed", child:wait())
+  local result = errors.check("failed", child:wait())
+  raise_signal(result)
+  return result
 end
 
 

@@ -126,9 +126,9 @@ local function answer(request, given)
   current, cancelled, looked = request.id, false, 0
   local ok, result, name, message = errors.call(method, request.params, given)
   current = nil
+  if not ok and errors.is_interrupt(result) then error(result, 0) end
   if cancelled then return nil end
   if not ok then
-    if result.kind == "interrupted" then error(result, 0) end
     return protocol.error(request.id, "internal", result.message)
   end
   if not result then return protocol.error(request.id, name, message) end
