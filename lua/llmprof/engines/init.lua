@@ -67,13 +67,24 @@ local function read(engine, tags)
 end
 
 
+-- Those that may be an engine's: no operators, each of whose ranges may have a tag of
+-- its own ("aten::mm, op_id = 12").
+local function of_engines(tags)
+  local list = {}
+  for _, tag in ipairs(tags) do
+    if not tag:find "^[%a_][%w_]*::" then list[#list + 1] = tag end
+  end
+  return list
+end
+
+
 -- The engine that wrote most of the tags of a trace's ranges, each listed once:
 -- { engine, steps (by tag, with their phase), count (of tags that are steps) };
 -- nil when none did.
 function engines.recognise(tags)
-  local best, most = nil, 0
+  local best, most, own = nil, 0, of_engines(tags)
   for _, engine in ipairs(engines.all()) do
-    local steps, seen, count = read(engine, tags)
+    local steps, seen, count = read(engine, own)
     if seen > most then
       best, most = { engine = engine, steps = steps, count = count }, seen
     end

@@ -32,6 +32,25 @@ local function shapes_of(tag)
 end
 
 
+-- What a tag says, { operator, path, shapes }: read once for all that differ in the numbers
+-- of their calls alone.
+local function reader_of_tags()
+  local known = {}
+  return function(tag)
+    local text = tag:gsub(", seq = %d+", "", 1):gsub(", op_id = %d+", "", 1)
+      :gsub(", input_op_ids = .*", "", 1)
+    local said = known[text]
+    if not said then
+      said = named.read(text) or {}
+      said = { operator = said.operator, path = said.path,
+        shapes = said.operator and shapes_of(text) }
+      known[text] = said
+    end
+    return said
+  end
+end
+
+
 -- By range row: { parent, operator, path (of a module), duration, self, stage, shapes },
 -- and a list of the rows.
 local function read_ranges(of, found)
@@ -42,12 +61,12 @@ local function read_ranges(of, found)
     local there = name ~= "stage" or not (found.by_engine or found.inferred)
     columns[name] = there and frame:values(name) or {}
   end
+  local read = reader_of_tags()
   for i, row in ipairs(rows) do
-    local tag = columns.tag[i] or ""
-    local read = named.read(tag) or {}
-    by_row[row] = { parent = columns.parent[i] or nil, operator = read.operator,
-      path = read.path, duration = columns.duration[i] or 0, own = columns.self[i] or 0,
-      stage = columns.stage[i] or nil, shapes = read.operator and shapes_of(tag) }
+    local said = read(columns.tag[i] or "")
+    by_row[row] = { parent = columns.parent[i] or nil, operator = said.operator,
+      path = said.path, duration = columns.duration[i] or 0, own = columns.self[i] or 0,
+      stage = columns.stage[i] or nil, shapes = said.shapes }
   end
   return by_row, rows
 end
