@@ -937,22 +937,23 @@ function Groups:mean(column) end
 ---@class llmprof.results.load
 ---@field answer? llmprof.results.distribution
 ---@field arrivals? "poisson"|"constant" Of the pauses between
----@field completed integer Answered to their end
+---@field completed? integer Answered to their end
 ---@field completed_per_s? number Requests answered over the duration
 ---@field duration_ns? number From the first that was sent to the last answer
 ---@field errors? llmprof.results.load_error[]
----@field failed integer Sent, and not answered so
+---@field failed? integer Sent, and not answered so
 ---@field held_per_s? number As they were sent
 ---@field kind "rate"|"command" load.rate, or another generator
 ---@field planned_per_s? number Of the times that were drawn, from the first request to the last
 ---@field prompt_tokens_per_s? number Those of the prompts
 ---@field rate_per_s? number As it was asked for
----@field requests integer Asked for
+---@field requests? integer Asked for; absent, with what became of them, where nobody knows how many
 ---@field slo? llmprof.results.slo Requests within the limits of load.slo
 ---@field tokens_per_s? number Tokens of all answers over the duration
 ---@field tpot? llmprof.results.distribution
 ---@field ttft? llmprof.results.distribution
 ---@field unqueued_per_s? number What that would be if no request waited for another: over the time of sending and the shortest answer
+---@field unread? string Why it is not known what another generator's requests took
 
 ---@class llmprof.results.load_error
 ---@field count integer Requests that it ended

@@ -421,14 +421,14 @@ class Sender:
         self.record = serving.rate_record(outcomes, {
             "kind": "rate", "arrivals": args.arrivals, "rate_per_s": args.rate,
             "requests": count})
-        self.complaints += serving.complaints_of(self.record)
         answers = [outcome.answer for outcome in outcomes if outcome.answer]
-        if not answers:
-            self.server.check_alive(DEATH)
-            raise WorkloadError(f"all {len(outcomes)} requests failed: "
-                                f"{self.record['errors'][0]['text']}")
         self.keep([serving.request_record(answer) for answer in answers])
         self.failure = self.server.ended(DEATH if self.record["failed"] else 0)
+        if not answers and not self.failure:
+            self.failure = (f"all {len(outcomes)} requests failed: "
+                            f"{self.record['errors'][0]['text']}")
+        else:
+            self.complaints += serving.complaints_of(self.record)
 
     def run_command(self) -> None:
         url, holder = self.args.url, tempfile.TemporaryDirectory()
@@ -443,9 +443,13 @@ class Sender:
                 wrong = foreign.generate(argv, folder / "load.log", self.args.timeout)
             duration = time.perf_counter() - begin
             requests, failed, unread = foreign.read_result(result)
-        self.record = {"kind": "command", "command": self.args.command,
-                       "requests": len(requests) + failed, "completed": len(requests),
-                       "failed": failed, "errors": [], "duration_s": duration}
+        self.record = {"kind": "command", "command": self.args.command, "errors": [],
+                       "duration_s": duration}
+        if unread:
+            self.record["unread"] = unread
+        if requests or failed:
+            self.record.update(requests=len(requests) + failed, completed=len(requests),
+                               failed=failed)
         self.complaints += [] if wrong else [unread] if unread else []
         self.keep(requests)
         self.failure = self.server.ended(0) or wrong
@@ -455,6 +459,8 @@ class Sender:
         assert self.record
         duration = self.record.get("duration_s")
         self.repeats.append(serving.repeat_of(requests, duration))
+        if "requests" not in self.record:
+            return
         self.record["slo"] = serving.slo_record(requests, self.args.slo_ttft, self.args.slo_tpot)
         completed = self.record["completed"]
         print(f"load: {completed} of {self.record['requests']} requests"
@@ -473,10 +479,11 @@ class Together:
         return all(one.is_alive() for one in self.servers)
 
     def ended(self, patience: float) -> Optional[str]:
-        """How the first that has done so has."""
+        """How the first that has done so has; what it said last is shown."""
         for one in self.servers:
             how = one.ended(patience)
             if how:
+                one.show_last_lines()
                 return how
             patience = 0
         return None

@@ -202,6 +202,9 @@ class Attached:
         if how:
             raise WorkloadError(how)
 
+    def show_last_lines(self) -> None:
+        """Whoever started it has its output."""
+
     def end(self, patience: float) -> None:
         """It is not ours to end."""
 
@@ -241,12 +244,15 @@ class Server:
             raise WorkloadError(f"the server '{self.argv[0]}' was not started")
         return self.child
 
-    def fail(self, message: str) -> None:
-        """Show the last lines that it printed, then raise."""
+    def show_last_lines(self) -> None:
         size = self.output.seek(0, os.SEEK_END)
         self.output.seek(max(0, size - 4096))
         for line in self.output.read().decode("utf-8", "replace").splitlines()[-TAIL:]:
             print(f"server: {line}", file=sys.stderr)
+
+    def fail(self, message: str) -> None:
+        """Show the last lines that it printed, then raise."""
+        self.show_last_lines()
         raise WorkloadError(message)
 
     def is_alive(self) -> bool:

@@ -78,7 +78,8 @@ TYPES = {
     "null": lambda value: value is None,
 }
 KNOWN = {"$schema", "$defs", "$ref", "title", "description", "type", "required", "properties",
-         "additionalProperties", "items", "minItems", "minimum", "pattern", "enum", "const"}
+         "additionalProperties", "items", "minItems", "minimum", "pattern", "enum", "const",
+         "dependentRequired"}
 
 
 def load_schema(name):
@@ -120,6 +121,9 @@ def scalar_problems(value, schema, where):
 
 def object_problems(value, schema, root, where):
     found = [f"{where}: no {key}" for key in schema.get("required", []) if key not in value]
+    found += [f"{where}: {key} without {other}"
+              for key, others in schema.get("dependentRequired", {}).items() if key in value
+              for other in others if other not in value]
     for key, item in value.items():
         inner = schema.get("properties", {}).get(key, schema.get("additionalProperties", {}))
         found += problems(item, inner, root, f"{where}.{key}")

@@ -126,6 +126,8 @@ class AtARate(test_serve.Serving):
         self.assertEqual(status, 1)
         self.assertIn("all 12 requests failed: ", stderr)
         self.assertIn("out of blocks", stderr)
+        said = self.metrics()["load"]
+        self.assertEqual((said["requests"], said["completed"], said["failed"]), (12, 0, 12))
 
     def test_streams_that_break_off_are_failures_and_all_of_them_an_error(self):
         status, _, stderr = self.run_serve(*RATE, fault="break")
@@ -141,7 +143,8 @@ class AtARate(test_serve.Serving):
         self.assertEqual(status, 1)
         lines = stderr.splitlines()
         self.assertEqual(lines[-1], "serve.py: the server ended with exit status 9")
-        self.assertRegex(lines[0], r"^serve.py: \d+ of 40 requests were not sent: the server had")
+        self.assertIn("server: CUDA error: out of memory", lines)
+        self.assertRegex("\n".join(lines), r"\nserve.py: \d+ of 40 requests were not sent: the ")
         said = self.metrics()["load"]
         self.assertEqual(said["completed"], 3)
 
@@ -356,6 +359,10 @@ class Generators(test_serve.Serving):
         status, _, stderr = self.run_generator("pass")
         self.assertEqual((status, stderr), (0, "serve.py: load.command wrote no {result}: what "
                                             "its requests took is not known\n"))
+        metrics = json.loads((self.folder / "metrics.json").read_text(encoding="utf-8"))
+        self.assertEqual(support.problems(metrics, support.load_schema("metrics")), [])
+        self.assertNotIn("requests", metrics["load"])
+        self.assertIn("wrote no {result}", metrics["load"]["unread"])
 
 
 NAMES = ("--metrics-path", "/metrics", "--metric", "running=vllm:num_requests_running",

@@ -44,6 +44,14 @@ local function remedy(verdict)
 end
 
 
+-- Of two it is one that waits.
+local function title_of(record, verdict)
+  if #record.ranks ~= 2 then return ("the other ranks wait for rank %d"):format(verdict.rank) end
+  local other = record.ranks[1].rank == verdict.rank and record.ranks[2] or record.ranks[1]
+  return ("rank %d waits for rank %d"):format(other.rank, verdict.rank)
+end
+
+
 function rule.examine(results, report)
   local record, said = evidence.ranks(results, report)
   if not record then return said end
@@ -57,7 +65,7 @@ function rule.examine(results, report)
       verdict.instead)
   end
   report.finding {
-    stage = verdict.phase, title = ("all ranks wait for rank %d"):format(verdict.rank),
+    stage = verdict.phase, title = title_of(record, verdict),
     evidence = notes, try = remedy(verdict), gain_ns = gain,
     spends = gain and "gpu" or nil, assumption = gain and "it comes when the next to last does"
       or nil, confidence = "high",

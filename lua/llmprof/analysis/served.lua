@@ -38,7 +38,7 @@ local function in_ns(ms) return is_number(ms) and ms * 1e6 or nil end
 
 -- Requests within the limits, and how many of these came a second.
 local function goals(slo, requests, seconds)
-  if type(slo) ~= "table" then return nil end
+  if type(slo) ~= "table" or not requests then return nil end
   return { ttft_ns = in_ns(slo.ttft_ms), tpot_ns = in_ns(slo.tpot_ms), met = slo.met,
     share = requests > 0 and slo.met / requests or nil,
     per_s = per_second(slo.met, seconds) }
@@ -53,11 +53,11 @@ end
 
 
 -- Requests that would be answered a second if none waited for another: over the time in
--- which they are sent and the shortest answer of all.
+-- which all are sent, those that fail too, and the shortest answer of all.
 local function unqueued_per_s(given, answer)
   local held = number(given.held_per_s)
-  if not held or held <= 0 or not answer then return nil end
-  return given.completed / (given.completed / held + answer.min_ns / 1e9)
+  if not held or held <= 0 or not answer or not given.failed then return nil end
+  return given.completed / ((given.completed + given.failed) / held + answer.min_ns / 1e9)
 end
 
 
@@ -70,7 +70,8 @@ function served.load(metrics)
   return { kind = given.kind, arrivals = given.arrivals, rate_per_s = number(given.rate_per_s),
     planned_per_s = number(given.planned_per_s), held_per_s = number(given.held_per_s),
     requests = given.requests, completed = given.completed, failed = given.failed,
-    errors = errors_of(given.errors), duration_ns = seconds and seconds * 1e9,
+    errors = errors_of(given.errors), unread = given.unread,
+    duration_ns = seconds and seconds * 1e9,
     completed_per_s = per_second(given.completed, seconds),
     tokens_per_s = per_second(tokens_of(metrics, "tokens"), seconds),
     prompt_tokens_per_s = per_second(tokens_of(metrics, "prompt_tokens"), seconds),

@@ -7,18 +7,29 @@ local words = require "llmprof.report.words"
 
 local served = {}
 
--- Less than this share of the planned rate was not held, of what comes not answered.
-local HELD, ANSWERED = 0.95, 0.9
+-- Less than this share of the planned rate was not held, of what comes not answered; a second
+-- of requests or more says so.
+local HELD, ANSWERED, MEANT_S = 0.95, 0.9, 1
 
 
 local function rate(value) return text.number(value, 2) .. "/s" end
+
+
+-- Was a rate not held that was sent for long enough to tell?
+local function is_short(given)
+  local planned, held = given.planned_per_s, given.held_per_s
+  return planned and held and held < HELD * planned
+    and given.completed + given.failed - 1 >= MEANT_S * planned
+end
 
 
 -- What a person should know before believing the latencies.
 local function warnings(given)
   local list = {}
   local planned, held = given.planned_per_s, given.held_per_s
-  if planned and held and held < HELD * planned then
+  if given.unread then list[1] = given.unread:sub(1, 1):upper() .. given.unread:sub(2) .. "." end
+  if not given.requests then return list end
+  if is_short(given) then
     list[#list + 1] = ("The rate was not held: %s were sent of %s planned."):format(rate(held),
       rate(planned))
   end
@@ -26,6 +37,11 @@ local function warnings(given)
   if answered and possible and answered < ANSWERED * possible then
     list[#list + 1] = ("%s were sent and %s answered: requests queued up, and latencies grow "
       .. "with the length of the run."):format(rate(held), rate(answered))
+  end
+  local unsent = given.requests - given.completed - given.failed
+  if unsent > 0 then
+    list[#list + 1] = ("%s of %s requests were not sent: the server had ended."):format(
+      text.count(unsent), text.count(given.requests))
   end
   for _, entry in ipairs(given.errors or {}) do
     list[#list + 1] = ("%s of %s requests failed: %s"):format(text.count(entry.count),

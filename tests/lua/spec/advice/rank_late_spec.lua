@@ -17,11 +17,17 @@ describe("advice rank_late", function()
 
   it("names the rank, what it did and what to look at, before anything else", function()
     local text = said("rank_late", engine { verdict = verdict, places = places(180e6) })
-    assert.truthy(text:find("^all ranks wait for rank 1 %(decode, confidence high%)"))
+    assert.truthy(text:find "^the other ranks wait for rank 1 %(decode, confidence high%)")
     assert.truthy(text:find("the CPU launched later", 1, true))
     assert.truthy(text:find("NUMA", 1, true))
     assert.truthy(text:find("gain: 2000000 of 100000000 ns, gpu", 1, true))
     assert.truthy(text:find "blocking")
+  end)
+
+  it("names the one that waits where there are two", function()
+    local record = engine { verdict = verdict, places = places(180e6) }
+    record.ranks = { { rank = 0 }, { rank = 1 } }
+    assert.equal("rank 0 waits for rank 1", said("rank_late", record):match "^(.-) %(decode")
   end)
 
   it("comes back at once, also where the GPU waits for the CPU", function()

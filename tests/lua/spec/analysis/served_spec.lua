@@ -16,7 +16,7 @@ describe("llmprof.analysis.served", function()
     assert.same({ ttft_ns = 30e6, tpot_ns = 6e6, met = 40, share = 40 / 52, per_s = 8 }, made.slo)
     assert.same({ { text = "too busy", count = 2 } }, table.move(made.errors, 1, 1, 1, {}))
     assert.equal(50, made.ttft.count)
-    assert.near(50 / (5 + 0.065), made.unqueued_per_s, 0.01)
+    assert.near(50 / (5.2 + 0.065), made.unqueued_per_s, 0.01)
     assert.equal(5e6, made.tpot.mean_ns)
   end)
 
@@ -28,6 +28,12 @@ describe("llmprof.analysis.served", function()
     assert.is_nil(made.completed_per_s)
     assert.is_nil(made.tokens_per_s)
     assert.is_nil(made.slo)
+  end)
+
+  it("knows no numbers of a generator whose result nobody could read", function()
+    local made = served.load { repeats = { { index = 1, requests = {}, stages = {} } },
+      load = { kind = "command", errors = {}, duration_s = 2, unread = "it wrote rubbish" } }
+    assert.same({ kind = "command", duration_ns = 2e9, unread = "it wrote rubbish" }, made)
   end)
 
   it("takes levels over all looks, and counters from the first to the last", function()

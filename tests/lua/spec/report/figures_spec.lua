@@ -46,6 +46,7 @@ local elsewhere = {
   ["kv_transfers.unknown"] = { "tests/lua/spec/ranks/kv_transfers_spec.lua", "made.unknown" },
   ["left_out.first"] = { "tests/lua/spec/analysis/latency_spec.lua", "rep = 1, first = 1, ns" },
   ["left_out.rank"] = { "tests/lua/spec/analysis/latency_spec.lua", "left_out[1].rank" },
+  ["load.unread"] = { "tests/lua/spec/analysis/served_spec.lua", "it wrote rubbish" },
   ["left_out.step"] = { "tests/lua/spec/analysis/latency_spec.lua", "rep = 1, step = 1, ns" },
 }
 

@@ -29,6 +29,23 @@ describe("the section about a load", function()
     assert.is_nil(said(8):find("queued up", 1, true))
   end)
 
+  it("takes requests that fail for no queue, and few of them for no rate", function()
+    local text = said(8, { count = 8, failed = 4, seconds = 1.5 })
+    assert.is_nil(text:find("queued up", 1, true))
+    assert.is_nil(said(200, { count = 10, held = 100, seconds = 0.1 }):find("not held", 1, true))
+  end)
+
+  it("says that requests were not sent, or that nobody knows of them", function()
+    local results = support.results(8, { failed = 3 })
+    results.load.requests = 113
+    local text = markdown.render(chapters.content(results, "load", {}))
+    assert.matches("10 of 113 requests were not sent: the server had ended.", text, 1, true)
+    results.load = { kind = "command", duration_ns = 2e9, unread = "load.command wrote rubbish" }
+    text = markdown.render(chapters.content(results, "load", {}))
+    assert.matches("Load.command wrote rubbish.", text, 1, true)
+    assert.is_nil(text:find("0.00", 1, true))
+  end)
+
   it("is in the page, and nowhere without a load", function()
     local results = support.results(4)
     assert.matches('<details class="chapter" id="load">', html.render(results, {}), 1, true)
