@@ -136,9 +136,9 @@ def launcher_command(args: argparse.Namespace) -> List[str]:
     count, more = str(args.ranks), args.args
     if not shutil.which(args.kind):
         raise WorkloadError(f"launch.with={args.kind}: {args.kind} is not there", MISSING)
-    if args.kind == "torchrun":
+    if args.kind == "torchrun":  # it takes options before "--" for its own, even the program's
         return ["torchrun", "--nproc-per-node", count, "--master-port", str(args.port), *more,
-                "--no-python", *rank_command(args)]
+                "--no-python", "--", *rank_command(args)]
     if args.kind == "mpirun":
         return ["mpirun", "-np", count, *more, *rank_command(args)]
     return ["srun", "--ntasks", count, *more, *rank_command(args)]

@@ -17,6 +17,25 @@ SAY = ("import os, sys\nprint('I am', *(os.environ[n] for n in sys.argv[2:]), sy
 TOLD = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "LLMPROF_WORKLOAD_DIR")
 
 
+# As torchrun reads its words: by argparse, for which "--logs" of a program is one of its own
+# "--logs-specs" unless it stands behind "--".
+TORCHRUN = """
+import argparse, os, subprocess
+parser = argparse.ArgumentParser()
+for name in ("nproc-per-node", "master-port", "log-dir", "logs-specs"):
+    parser.add_argument("--" + name, "--" + name.replace("-", "_"))
+for name in ("no-python", "more"):
+    parser.add_argument("--" + name, action="store_true")
+parser.add_argument("script")
+parser.add_argument("words", nargs=argparse.REMAINDER)
+args = parser.parse_args()
+ranks = [subprocess.Popen([args.script, *args.words],
+                          env=dict(os.environ, RANK=str(i), LOCAL_RANK=str(i)))
+         for i in range(int(args.nproc_per_node))]
+raise SystemExit(max(rank.wait() for rank in ranks))
+"""
+
+
 class Launching(support.Case):
     def command(self, *words, code=SAY, names=TOLD):
         return ["--logs", str(self.folder), *words, "--", sys.executable, "-c", code, "word{rank}",
@@ -120,9 +139,9 @@ class Launchers(Launching):
                    '"$@" & done\nwait', r"^--ntasks 2 --more \S*python")
 
     def test_torchrun(self):
-        self.check("torchrun", 'while [[ $1 != --no-python ]]; do shift; done\nshift\n'
-                   'for i in 0 1; do RANK=$i LOCAL_RANK=$i "$@" & done\nwait',
-                   r"^--nproc-per-node 2 --master-port \d+ --more --no-python \S*python")
+        program = self.write("bin/torchrun.py", TORCHRUN)
+        self.check("torchrun", f'exec "{sys.executable}" "{program}" "$@"',
+                   r"^--nproc-per-node 2 --master-port \d+ --more --no-python -- \S*python")
 
     def test_one_that_is_not_there(self):
         status, _, stderr = support.run_program(
