@@ -98,7 +98,7 @@ class Runs(support.Case):
         metrics, _ = self.run_main(causal_lm.main, *CAUSAL, "--preset", "tiny", "--batch", "3",
                                    "--name", "mine")
         self.assertEqual((metrics["model"]["name"], metrics["model"]["variant"]),
-                         ("mine", "tiny"))
+                         ("mine", "dense"))
         self.assertEqual(metrics["model"]["parameters"],
                          {"total": 158016, "active": 125248, "decoder": 158016})
         self.assertEqual((metrics["prompt_tokens"], metrics["image_tokens"]), (12, 0))
