@@ -11,6 +11,7 @@ local sorted_keys = require "llmprof.base.sorted_keys"
 local spans = require "llmprof.spans"
 local statistics = require "llmprof.base.statistics"
 local step_kernels = require "llmprof.analysis.step_kernels"
+local steps = require "llmprof.analysis.steps"
 local text = require "llmprof.text"
 
 local invariants = {}
@@ -285,13 +286,10 @@ local function idle_steps(state, stage, instances)
     if declared.name == stage then name = declared.step end
   end
   if not name or state.found.inferred then return 0 end
-  local stretches, marked = {}, 0
-  for i, instance in ipairs(instances) do
-    stretches[i] = { start = instance.host_start, stop = instance.host_stop }
-    marked = marked + #(instance.steps or {})
-  end
+  local marked = 0
+  for _, instance in ipairs(instances) do marked = marked + #(instance.steps or {}) end
   local ranges = check(state.trace:frame "ranges"):where { tag = name }
-  return math.max(#check(ranges:within(stretches)) - marked, 0)
+  return math.max(#steps.within(ranges, instances) - marked, 0)
 end
 
 
@@ -299,15 +297,15 @@ end
 local function add_stage(sums, state, stage, instances)
   local kernels = {}
   for i, instance in ipairs(instances) do kernels[i] = kernels_of(instance) end
-  local steps = kernels_of_steps(instances)
+  local ran = kernels_of_steps(instances)
   local short = #kernels > 1 and count_short(kernels) or 0
   local idle = idle_steps(state, stage, instances)
-  local poor = (#steps > 1 and count_short(steps) or 0) + idle
+  local poor = (#ran > 1 and count_short(ran) or 0) + idle
   if short > 0 then sums.said[#sums.said + 1] = ("%d of %d %s"):format(short, #kernels, stage) end
   if poor > 0 then
-    sums.said[#sums.said + 1] = ("%d of %d steps of %s"):format(poor, #steps + idle, stage)
+    sums.said[#sums.said + 1] = ("%d of %d steps of %s"):format(poor, #ran + idle, stage)
   end
-  sums.short, sums.all = sums.short + short + poor, sums.all + #kernels + #steps + idle
+  sums.short, sums.all = sums.short + short + poor, sums.all + #kernels + #ran + idle
 end
 
 

@@ -66,14 +66,15 @@ function steps.project(trace, names, instances)
 end
 
 
--- Where the ranges of instances are: list of { start, stop }.
-function steps.on_cpu(instances)
+-- Rows of a frame within the ranges of instances, once for each: of its process, where
+-- there are several, which run side by side.
+function steps.within(frame, instances)
   local list = {}
   for i, instance in ipairs(instances) do
     list[i] = { start = instance.host_start or instance.start,
-      stop = instance.host_stop or instance.stop }
+      stop = instance.host_stop or instance.stop, pid = instance.pid }
   end
-  return list
+  return errors.check("failed", frame:within(list, list[1] and list[1].pid and "pid" or nil))
 end
 
 

@@ -121,18 +121,6 @@ function waiting.classifier(trace, found)
 end
 
 
--- Instances by their process; by false where it does not matter.
-local function by_process(instances)
-  local list = {}
-  for _, instance in ipairs(instances) do
-    local key = instance.pid or false
-    list[key] = list[key] or {}
-    table.insert(list[key], instance)
-  end
-  return list
-end
-
-
 -- A function from instances to what API calls within their ranges took: by class { calls, ns },
 -- whether or not the GPU was idle.
 function waiting.api_time(trace)
@@ -140,13 +128,10 @@ function waiting.api_time(trace)
   return function(instances)
     local result = {}
     for _, class in ipairs(waiting.classes) do result[class] = { calls = 0, ns = 0 } end
-    for pid, own in pairs(by_process(instances)) do
-      local calls = pid and check(api:where { pid = pid }) or api
-      for _, row in ipairs(check(calls:within(steps.on_cpu(own))):group { by = { "name" },
-        total = { "duration" } }) do
-        local entry = result[waiting.class_of(row.name or "")]
-        entry.calls, entry.ns = entry.calls + row.count, entry.ns + row.duration.total
-      end
+    for _, row in ipairs(steps.within(api, instances):group { by = { "name" },
+      total = { "duration" } }) do
+      local entry = result[waiting.class_of(row.name or "")]
+      entry.calls, entry.ns = entry.calls + row.count, entry.ns + row.duration.total
     end
     return result
   end

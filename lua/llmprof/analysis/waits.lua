@@ -110,7 +110,7 @@ function waits.grouper(trace, ops, kernels)
   local ops_of, categories = by_thread(ops), {}
   for _, kernel in ipairs(kernels) do categories[kernel.name] = kernel.category end
   return function(instances)
-    local inside, groups = check(waiting_calls:within(steps.on_cpu(instances))), {}
+    local inside, groups = steps.within(waiting_calls, instances), {}
     for _, thread in ipairs(inside:group { by = { "tid" } }) do
       local own = thread.tid and ops_of(thread.tid)
       if own then
