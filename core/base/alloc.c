@@ -21,12 +21,16 @@ static bool fits(size_t before, size_t size) {
   return ok;
 }
 
-/* From so many bytes on blocks are in pages of their own, as columns are. */
+/* From 4 MiB on blocks are in pages of their own, as columns are; but a debugger
+ * of memory shall see each. */
+static bool is_big(size_t size) {
 #ifdef NDEBUG
-#define BIG ((size_t)4 << 20)
-#else /* a debugger of memory shall see each */
-#define BIG SIZE_MAX
+  return size >= (size_t)4 << 20;
+#else
+  (void)size;
+  return false;
 #endif
+}
 
 static size_t size_of(void *ptr) {
   size_t size = ptr ? llmprof_pages_size(ptr) : 0;
@@ -43,7 +47,7 @@ static void *make_big(void *small, size_t before, size_t size) {
 
 static void *resize(void *ptr, size_t before, size_t size) {
   if (ptr && llmprof_pages_size(ptr)) return llmprof_pages_resize(ptr, size);
-  return size < BIG ? realloc(ptr, size) : make_big(ptr, before, size);
+  return is_big(size) ? make_big(ptr, before, size) : realloc(ptr, size);
 }
 
 static void *counted_realloc(void *ptr, size_t size) {

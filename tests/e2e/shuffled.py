@@ -5,8 +5,8 @@
 
 Each capture is copied with the rows of its tables shuffled, as none of nsys promises an order.
 Every report of `llmprof stats` and the results.json of a recorded run have the same bytes for
-it, but for the time at which it was made. Rows that a table keeps in the order of a key stay as they are: SQLite has no other order
-for them.
+it, but for the time at which it was made. Rows that a table keeps in the order of a key stay as
+they are: SQLite has no other order for them.
 """
 
 import os
