@@ -21,8 +21,8 @@ static bool fits(size_t before, size_t size) {
   return ok;
 }
 
-/* From 4 MiB on blocks are in pages of their own, as columns are; but a debugger
- * of memory shall see each. */
+/* From 4 MiB on blocks are in pages of their own, as columns are; but a
+ * debugger of memory shall see each. */
 static bool is_big(size_t size) {
 #ifdef NDEBUG
   return size >= (size_t)4 << 20;

@@ -8,7 +8,7 @@ import os
 import resource
 import subprocess
 from pathlib import Path
-from typing import Callable, Iterator, List, Optional, Tuple
+from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 
 import support
 from support import CAPTURE, RECIPE, ROOT
@@ -136,10 +136,10 @@ class Machine(support.Case):
     def test_the_limit_on_memory_is_named(self):
         for command in READING[4:7]:
             result = self.llmprof(*command, env=self.env(LLMPROF_LIMITS="bytes=1500000"))
-            self.assertEqual((1, b"llmprof: out of memory: more than 1500000 bytes (limits.bytes)\n"),
-                             (result.status, result.err))
+            said = b"llmprof: out of memory: more than 1500000 bytes (limits.bytes)\n"
+            self.assertEqual((1, said), (result.status, result.err))
 
-    def printing(self) -> Iterator[Tuple[List[object], dict]]:
+    def printing(self) -> Iterator[Tuple[Sequence[object], dict]]:
         """Commands, and what they are started with."""
         for command in PRINTING:
             yield command, {}

@@ -14,8 +14,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import support
 
 GROUPS = {
-    "plain": ["test_clock", "test_collected", "test_files", "test_hostile", "test_inputs", "test_launch",
-              "test_load", "test_models", "test_options", "test_serve"],
+    "plain": ["test_clock", "test_collected", "test_files", "test_hostile", "test_inputs",
+              "test_launch", "test_load", "test_models", "test_options", "test_serve"],
     "torch": ["test_checkpoints", "test_decoder", "test_encoder", "test_operators",
               "test_programs", "test_templates"],
     "toy": ["test_toy"],

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Fuzz every target for so many minutes: run.py [OPTION...] MINUTES [TARGET...].
 
-Builds the preset `fuzz` first, unless --built says that it is. Inputs that cover something new gather in
-build/fuzz/tests/fuzz/found/TARGET; --keep adds the smallest set of them that covers as
-much to tests/fuzz/corpus/TARGET. A target that finds something is started again until its
+Builds the preset `fuzz` first, unless --built says that it is. Inputs that cover something
+new gather in build/fuzz/tests/fuzz/found/TARGET; --keep adds the smallest set of them that
+covers as much to tests/fuzz/corpus/TARGET. A target that finds something is started again until its
 time is over. Its line says how often it ran, how many edges of C and pairs of lines of
 Lua it covers, and what it found. With --without-sanitizers targets in Lua run several
 times as often; build/fuzz-fast is theirs then. --had FILE adds what a target had to a
