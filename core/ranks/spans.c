@@ -28,8 +28,8 @@ bool llmprof_spans_until(llmprof_frame *spans, size_t start, size_t key,
 
 /* ---- which span a row is in ---- */
 
-/* Where a time lies among the starts of its key: what a row was found in, mostly
- * the next one is in, too. */
+/* Where a time lies among the starts of its key: what a row was found in,
+ * mostly the next one is in, too. */
 typedef struct place {
   int64_t key, from, until; /* such times; none while until is not behind */
   int64_t end;              /* of the last span that began by then, */
@@ -63,8 +63,7 @@ static void assign_some(place *near, const timeline *line,
                         const int64_t *keys, size_t count, uint32_t *found) {
   for (size_t i = 0; i < count; i++) {
     bool there = times[i] != LLMPROF_ABSENT && keys[i] != LLMPROF_ABSENT;
-    found[i] =
-        there ? span_at(near, line, end, keys[i], times[i]) : UINT32_MAX;
+    found[i] = there ? span_at(near, line, end, keys[i], times[i]) : UINT32_MAX;
   }
 }
 
