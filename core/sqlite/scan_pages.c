@@ -40,8 +40,9 @@ struct llmprof_scan_pages {
   int lacking[LLMPROF_SCAN_INTS]; /* slots */
   int lacking_count;
   int ints, texts;
-  int rowid_slot; /* -1: none */
-  int last_place;
+  int rowid_slot;        /* -1: none */
+  uint8_t within[KINDS]; /* wanted columns that a record of so many has */
+  int64_t beyond[LLMPROF_SCAN_INTS]; /* by slot: in a record that lacks it */
   kind kinds[2 * KINDS];
 
   llmprof_scan_value odd; /* scratch */
@@ -126,27 +127,28 @@ static verdict take(llmprof_scan_pages *scan, int slot, const uint8_t *at,
 /* ---- records ---- */
 
 /* Values of columns that were added after the row was written. */
-static void take_nulls(llmprof_scan_pages *scan, const wanted *from,
-                       const wanted *to, int64_t *values) {
+static void take_beyond(llmprof_scan_pages *scan, const wanted *from,
+                        const wanted *to, int64_t *values) {
   for (; from < to; from++) {
     if (from->slot < scan->ints)
-      values[from->slot] = LLMPROF_ABSENT;
+      values[from->slot] = scan->beyond[from->slot];
     else
       llmprof_scan_value_clear(&scan->text[from->slot - scan->ints]);
   }
 }
 
-/* The straight way, for nearly every row of the big tables: all wanted columns
- * are there, are integers and have types of one byte. It reads ahead of its
+/* The straight way, for nearly every row of the big tables: the wanted columns
+ * that are there are integers, and types have one byte. It reads ahead of its
  * checks, which the slack behind a page allows, and its values count only when
  * it returns true. */
 static inline bool decode_integers(const llmprof_scan_pages *scan,
                                    const llmprof_payload *p, int64_t *values) {
   const uint8_t *type = p->bytes + 1, *at = p->bytes + p->bytes[0];
-  const wanted *last = scan->wanted + scan->wanted_count;
-  if (p->bytes[0] <= scan->last_place + 1 || p->bytes[0] >= KINDS) return false;
+  if (p->bytes[0] == 0 || p->bytes[0] >= KINDS) return false;
+  const wanted *w = scan->wanted, *last = w + scan->within[p->bytes[0] - 1];
+  const wanted *all = scan->wanted + scan->wanted_count;
   bool odd = false;
-  for (const wanted *w = scan->wanted; w < last; w++) {
+  for (; w < last; w++) {
     for (int skip = w->skip; skip; skip--) {
       const kind *k = &scan->kinds[*type++];
       odd |= k->longer;
@@ -157,6 +159,7 @@ static inline bool decode_integers(const llmprof_scan_pages *scan,
     odd |= !k->integer;
     at += k->size;
   }
+  for (; w < all; w++) values[w->slot] = scan->beyond[w->slot];
   return !odd && at <= p->bytes + p->have;
 }
 
@@ -182,7 +185,7 @@ static verdict decode(llmprof_scan_pages *scan, const llmprof_payload *p,
     for (int columns = w->skip + 1; columns; columns--) {
       offset += size;
       if (at >= end) {
-        take_nulls(scan, w, last, values);
+        take_beyond(scan, w, last, values);
         return DECODED;
       }
       at = read_type(at, end, p->total, &type, &size);
@@ -390,7 +393,11 @@ static bool plan(llmprof_scan_pages *scan, const llmprof_scan_spec *spec,
     scan->wanted[i].skip = scan->wanted[i].place - place - 1;
     place = scan->wanted[i].place;
   }
-  scan->last_place = place;
+  for (int columns = 0, i = 0; columns < KINDS; columns++) {
+    while (i < scan->wanted_count && scan->wanted[i].place < columns) i++;
+    scan->within[columns] = (uint8_t)i;
+  }
+  memcpy(scan->beyond, table->beyond, sizeof scan->beyond);
   for (int i = 0; i < spec->texts; i++)
     scan->real[i] = table->real[spec->ints + i];
   return true;
