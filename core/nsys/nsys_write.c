@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "llmprof/alloc.h"
+#include "nsys/nsys_samples.h"
 #include "nsys/nsys_writer.h"
 
 /* ---- strings ---- */
@@ -77,7 +78,7 @@ static bool fill(llmprof_edit *edit, void *user) {
   w->edit = edit;
   return write_tables(w, true) && llmprof_edit_run(edit, "BEGIN") &&
          write_tables(w, false) && nsys_add_common(w) &&
-         llmprof_edit_run(edit, "COMMIT");
+         llmprof_nsys_make_view(edit) && llmprof_edit_run(edit, "COMMIT");
 }
 
 static bool begin(nsys_writer *w) {

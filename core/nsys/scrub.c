@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "nsys/export_edit.h"
+#include "nsys/nsys_samples.h"
 #include "nsys/scrub_rules.h"
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
@@ -25,6 +25,7 @@ static const char *const kept_tables[] = {
     "CUDNN_EVENTS",
     "CUBLAS_EVENTS",
     "GPU_METRICS",
+    NSYS_SAMPLES_TABLE,
     "COMPOSITE_EVENTS",
     "SAMPLING_CALLCHAINS",
     "PROFILER_OVERHEAD",
@@ -414,6 +415,13 @@ static bool is_kept(const char *type, const char *name) {
          llmprof_edit_matches(kept_tables, COUNT(kept_tables), name);
 }
 
+/* The view that is made anew. */
+static bool is_our_view(scrubber *s, const char *type, const char *name) {
+  return type && name && strcmp(type, "view") == 0 &&
+         strcmp(name, "GPU_METRICS") == 0 &&
+         had_column(s, NSYS_SAMPLES_TABLE, NULL);
+}
+
 /* Tables whose rows depend on what was copied of the others. */
 static const char *const last_tables[] = {"PROCESSES", "ThreadNames",
                                           "StringIds"};
@@ -431,7 +439,7 @@ static bool copy_tables(scrubber *s) {
     const char *type = (const char *)sqlite3_column_text(list, 0);
     const char *name = (const char *)sqlite3_column_text(list, 1);
     if (!type || !name || !is_kept(type, name))
-      s->report->tables++;
+      s->report->tables += !is_our_view(s, type, name);
     else if (!llmprof_edit_matches(last_tables, COUNT(last_tables), name))
       ok = copy_rows(s, name, condition_of(s, name));
   }
@@ -579,7 +587,8 @@ static bool scrub(llmprof_edit *edit, void *user) {
   return llmprof_edit_run(edit, "BEGIN") && copy_tables(&s) &&
          copy_active(&s, "PROCESSES", "globalPid", false) &&
          copy_active(&s, "ThreadNames", "globalTid", true) &&
-         copy_strings(&s) && llmprof_edit_run(edit, "COMMIT");
+         copy_strings(&s) && llmprof_nsys_make_view(edit) &&
+         llmprof_edit_run(edit, "COMMIT");
 }
 
 bool llmprof_trace_scrub(const char *from, const char *to,
