@@ -99,6 +99,7 @@ void llmprof_launched_free(llmprof_launched *l) {
 static void free_narrow(llmprof_narrow *n) {
   llmprof_free(n->op_duration);
   llmprof_durations_free(n);
+  llmprof_twins_free(&n->twins);
   llmprof_launched_free(&n->launched);
 }
 
@@ -190,6 +191,8 @@ void llmprof_trace_clear(llmprof_trace *trace, llmprof_part part) {
   switch (part) {
   case LLMPROF_PART_OPS:
     clear_ops(trace);
+    if (!trace->loaded[LLMPROF_PART_DETAILS] && trace->builder->detail_count)
+      clear_details(trace);
     break;
   case LLMPROF_PART_DETAILS:
     clear_details(trace);
