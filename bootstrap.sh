@@ -175,13 +175,14 @@ run_program() {
   LLMPROF_HOME=${LLMPROF_HOME:-$root} exec "$root/build/dev/bin/llmprof" "$@"
 }
 
+# Half as many again as there are processors: many tests wait for programs.
 run_tests() {
-  local preset failed=''
+  local preset failed='' jobs=$(($(nproc) * 3 / 2))
   need build test
   need_python_tools
   for preset in ci asan clang tsan; do
     if [[ $preset == tsan ]]; then build tsan threaded_tests; else build "$preset" all; fi
-    (cd -- "$root" && ctest --preset "$preset" -j "$(nproc)") ||
+    (cd -- "$root" && ctest --preset "$preset" -j "$jobs") ||
       failed+=" $preset"
   done
   [[ ! $failed ]] || {

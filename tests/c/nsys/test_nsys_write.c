@@ -30,7 +30,7 @@ static bool write_once(void *arg, llmprof_error *err) {
 
 static void test_allocations(void **state) {
   (void)state;
-  static char path[] = FIXTURES "/nccl2/rank0.sqlite";
+  static char path[] = FIXTURES "/small/run.sqlite";
   test_every_allocation(write_once, path);
 }
 

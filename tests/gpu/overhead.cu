@@ -1,0 +1,161 @@
+// What a launch takes, with a profiler's window open and closed in turn, in one
+// process: processes differ by more than profilers do. overhead.py runs it
+// under several of them and puts the figures side by side.
+//
+//   nvcc -O2 -std=c++17 -arch=native -o overhead overhead.cu
+//   overhead ROUNDS LAUNCHES REPLAYS KERNELS CPU [END_FILE]
+//
+// Each round: LAUNCHES of an empty kernel and REPLAYS of a graph of KERNELS of
+// it, first with the window closed, then with it open (cudaProfilerStart to
+// Stop). The thread that launches is kept on CPU (-1: it is not), once the
+// threads of driver and profiler are there. A line for each measurement,
+//
+//   eager|graph closed|open ROUND US     microseconds of a launch, of a kernel
+//
+// END_FILE gets CLOCK_MONOTONIC, in ns, when everything is done. ROUNDS 0: all
+// of it once, with no window, as `open`.
+#include <cuda_profiler_api.h>
+#include <cuda_runtime.h>
+
+#include <errno.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+  FAILED = 1,
+  USAGE = 2,
+  MISSING = 3,
+  WARMING = 10 // the share that warms up: one in so many
+};
+
+typedef struct {
+  int rounds, launches, replays, kernels, cpu;
+} Options;
+
+// ---- helpers ----
+
+static void check(cudaError_t error, const char *what) {
+  if (error == cudaSuccess) return;
+  fprintf(stderr, "overhead: %s: %s\n", what, cudaGetErrorString(error));
+  exit(error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver
+           ? MISSING
+           : FAILED);
+}
+
+#define CHECK(call) check(call, #call)
+
+static int64_t now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void keep_on(int cpu) {
+  cpu_set_t one;
+  if (cpu < 0) return;
+  CPU_ZERO(&one);
+  CPU_SET(cpu, &one);
+  if (sched_setaffinity(0, sizeof one, &one) != 0)
+    fprintf(stderr, "overhead: CPU %d: %s\n", cpu, strerror(errno));
+}
+
+// ---- work ----
+
+__global__ void nothing(void) {}
+
+static double launch(int count) {
+  CHECK(cudaDeviceSynchronize());
+  int64_t start = now();
+  for (int i = 0; i < count; i++) nothing<<<1, 32>>>();
+  CHECK(cudaDeviceSynchronize());
+  CHECK(cudaGetLastError());
+  return (double)(now() - start) / 1e3 / count;
+}
+
+static cudaGraphExec_t make_graph(cudaStream_t stream, int kernels) {
+  cudaGraph_t graph;
+  cudaGraphExec_t made;
+  CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  for (int i = 0; i < kernels; i++) nothing<<<1, 32, 0, stream>>>();
+  CHECK(cudaStreamEndCapture(stream, &graph));
+  CHECK(cudaGraphInstantiate(&made, graph, 0));
+  CHECK(cudaGraphDestroy(graph));
+  return made;
+}
+
+static double replay(cudaGraphExec_t graph, cudaStream_t stream, int count,
+                     int kernels) {
+  CHECK(cudaDeviceSynchronize());
+  int64_t start = now();
+  for (int i = 0; i < count; i++) CHECK(cudaGraphLaunch(graph, stream));
+  CHECK(cudaDeviceSynchronize());
+  return (double)(now() - start) / 1e3 / count / kernels;
+}
+
+// Both, once they are warm; the graph is made with the window as it is.
+static void measure(const Options *o, const char *window, int round,
+                    cudaStream_t stream) {
+  cudaGraphExec_t graph = make_graph(stream, o->kernels);
+  (void)launch(o->launches / WARMING + 1);
+  printf("eager %s %d %.4f\n", window, round, launch(o->launches));
+  (void)replay(graph, stream, o->replays / WARMING + 1, o->kernels);
+  printf("graph %s %d %.5f\n", window, round,
+         replay(graph, stream, o->replays, o->kernels));
+  CHECK(cudaGraphExecDestroy(graph));
+}
+
+static void run(const Options *o) {
+  cudaStream_t stream;
+  CHECK(cudaFree(NULL)); // makes the context
+  keep_on(o->cpu);
+  CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  (void)launch(o->launches);
+  if (o->rounds == 0) measure(o, "open", 0, stream);
+  for (int round = 0; round < o->rounds; round++) {
+    measure(o, "closed", round, stream);
+    CHECK(cudaProfilerStart());
+    measure(o, "open", round, stream);
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaProfilerStop());
+  }
+  CHECK(cudaStreamDestroy(stream));
+}
+
+// ---- the command line ----
+
+static int number(const char *text, int least) {
+  char *end;
+  long value = strtol(text, &end, 10);
+  if (*end || end == text || value < least || value > 100000000) {
+    fprintf(stderr, "overhead: expected a number from %d on, got '%s'\n", least,
+            text);
+    exit(USAGE);
+  }
+  return (int)value;
+}
+
+static int write_end(const char *path) {
+  FILE *f = fopen(path, "w");
+  if (!f || fprintf(f, "%lld\n", (long long)now()) < 0 || fclose(f) != 0) {
+    fprintf(stderr, "overhead: %s: %s\n", path, strerror(errno));
+    return FAILED;
+  }
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  if (argc != 6 && argc != 7) {
+    fprintf(stderr,
+            "usage: overhead ROUNDS LAUNCHES REPLAYS KERNELS CPU [END_FILE]\n");
+    return USAGE;
+  }
+  Options o = {number(argv[1], 0), number(argv[2], 1), number(argv[3], 1),
+               number(argv[4], 1), number(argv[5], -1)};
+  run(&o);
+  fflush(stdout);
+  return argc == 7 ? write_end(argv[6]) : 0;
+}

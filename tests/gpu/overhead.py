@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""What the timeline adds to a launch: llmprof's collector and nsys, side by side on one GPU.
+
+    tests/gpu/overhead.py [--llmprof PROGRAM] [--nsys PROGRAM] [--seconds S] [--json FILE]
+
+Processes differ by more than profilers do, so each process measures itself with the profiler's
+window closed and open in turn (overhead.cu, made with nvcc unless --program names it), and what
+is added is the difference within each process. Tools take turns until S seconds are over. The
+table has the least and the median of all rounds, then what the window adds: the median over
+processes of the difference of their medians, and of their least. `plain` has no tool at all.
+
+The last table is of runs without windows: from the program's end (it writes when that is) until
+the tool is done, and until five reports are written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import glob
+import json
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Dict, List, Optional, Tuple
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LINE = re.compile(r"^(eager|graph) (closed|open) (\d+) ([0-9.]+)$", re.MULTILINE)
+REPORTS = "cuda_api_sum,cuda_gpu_kern_sum,cuda_gpu_kern_gb_sum,cuda_kern_exec_sum,cuda_gpu_sum"
+NSYS = ["--trace=cuda,nvtx", "--sample=none", "--cpuctxsw=none", "--force-overwrite=true"]
+KERNELS = 200  # of a graph
+# Of a process: window state by kind of launch, us.
+Rounds = Dict[Tuple[str, str], List[float]]
+
+
+# ---- programs ----
+
+def find(given: Optional[str], name: str, *patterns: str) -> str:
+    """The program that was named, or the first that is there."""
+    for path in [given] if given else [path for p in patterns for path in sorted(glob.glob(p))]:
+        if path and os.access(path, os.X_OK) and os.path.isfile(path):
+            return os.path.abspath(path)
+    found = None if given else shutil.which(name)
+    if not found:
+        sys.exit(f"overhead.py: no {given or name}")
+    return found
+
+
+def compiled(given: Optional[str], folder: str) -> str:
+    if given:
+        return find(given, "overhead")
+    nvcc = find(None, "nvcc", "/usr/local/cuda/bin/nvcc")
+    program = os.path.join(folder, "overhead")
+    subprocess.run([nvcc, "-O2", "-std=c++17", "-arch=native", "-o", program,
+                    str(ROOT / "tests/gpu/overhead.cu")], check=True)
+    return program
+
+
+class Failed(Exception):
+    """A tool that did not do what it was asked for; the others are measured all the same."""
+
+
+def shell(words: List[str], folder: str) -> Tuple[str, float]:
+    """What it prints, and the clock when it is done."""
+    done = subprocess.run(words, cwd=folder, text=True, check=False, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    ended = time.clock_gettime(time.CLOCK_MONOTONIC)
+    if done.returncode != 0:
+        raise Failed(f"{' '.join(words)}: exit status {done.returncode}\n{done.stdout}")
+    return done.stdout, ended
+
+
+failures = 0
+
+
+def complain(failure: Failed) -> None:
+    global failures
+    failures += 1
+    print(f"overhead.py: {failure}", file=sys.stderr)
+
+
+# ---- launches ----
+
+def tools(args: argparse.Namespace) -> Dict[str, List[str]]:
+    """Of each tool, the words before the program's."""
+    def collector(graphs: str) -> List[str]:
+        return [args.llmprof, "collect", "-o", "run.spool", "-p", "unit.by=profiler", "-p",
+                f"graphs={graphs}", "--"]
+
+    def nsys(graphs: str) -> List[str]:
+        return [args.nsys, "profile", *NSYS, "--output=run", f"--cuda-graph-trace={graphs}",
+                "--capture-range=cudaProfilerApi", "--capture-range-end=repeat"]
+
+    return {"plain": [], "collector, nodes": collector("node"), "nsys, nodes": nsys("node"),
+            "collector, whole graphs": collector("graph"), "nsys, whole graphs": nsys("graph")}
+
+
+def measured(words: List[str], rounds: int) -> Rounds:
+    """Of one process."""
+    with tempfile.TemporaryDirectory() as folder:
+        text, _ = shell(words, folder)
+    found: Rounds = {}
+    for kind, window, _, value in LINE.findall(text):
+        found.setdefault((kind, window), []).append(float(value))
+    if sorted(map(len, found.values())) != [rounds] * 4:
+        raise Failed(f"{' '.join(words)}: not {rounds} rounds\n{text}")
+    return found
+
+
+def in_turn(args: argparse.Namespace, program: str) -> Dict[str, List[Rounds]]:
+    """Rounds of each process of each tool, as many as there is time for."""
+    begun, longest = time.monotonic(), 0.0
+    ways = tools(args)
+    found: Dict[str, List[Rounds]] = {name: [] for name in ways}
+    words = [program, str(args.rounds), str(args.launches), str(args.replays), str(KERNELS),
+             str(args.cpu)]
+    while ways and (longest == 0 or time.monotonic() - begun + longest < args.seconds):
+        turn = time.monotonic()
+        for name in list(ways):
+            try:
+                found[name].append(measured(ways[name] + words, args.rounds))
+            except Failed as failure:
+                complain(failure)
+                del ways[name]
+        longest = max(longest, time.monotonic() - turn)
+        print(f"{time.monotonic() - begun:.1f} s: all took their turn", file=sys.stderr)
+    return {name: processes for name, processes in found.items() if processes}
+
+
+def row(name: str, processes: List[Rounds], kind: str) -> str:
+    cells = []
+    for window in ("closed", "open"):
+        values = [value for p in processes for value in p[kind, window]]
+        cells.append(f"{min(values):.3f}, {statistics.median(values):.3f}")
+    for best in (statistics.median, min):
+        added = [best(p[kind, "open"]) - best(p[kind, "closed"]) for p in processes]
+        share = statistics.median(a / best(p[kind, "closed"]) for a, p in zip(added, processes))
+        cells.append(f"{statistics.median(added):.3f} ({100 * share:+.1f} %), "
+                     f"{min(added):.3f} to {max(added):.3f}")
+    return f"| {name} | " + " | ".join(cells) + " |"
+
+
+def show(found: Dict[str, List[Rounds]], kind: str, title: str) -> None:
+    print(f"\n{title}\n\n| | closed: least, median | open: least, median | "
+          "added, of medians | added, of least |\n|---|---|---|---|---|")
+    for name, processes in found.items():
+        print(row(name, processes, kind))
+
+
+def keep(found: Dict[str, List[Rounds]], path: str) -> None:
+    each = {name: [{" ".join(key): values for key, values in p.items()} for p in processes]
+            for name, processes in found.items()}
+    pathlib.Path(path).write_text(json.dumps(each), encoding="utf-8")
+
+
+# ---- reports ----
+
+def one_to_reports(before: List[str], work: List[str], reports: List[str]) -> Tuple[float, float]:
+    """From the program's end until the tool is done, and until reports are there."""
+    with tempfile.TemporaryDirectory() as folder:
+        _, taken = shell([*before, *work, "end"], folder)
+        ended = int(pathlib.Path(folder, "end").read_text(encoding="ascii")) / 1e9
+        text, reported = shell(reports, folder)
+        written = [r for r in glob.glob(folder + "/r_*.csv") if os.path.getsize(r)]
+    if len(written) != REPORTS.count(",") + 1:
+        raise Failed(f"{' '.join(reports)}: {len(written)} reports\n{text}")
+    return taken - ended, reported - ended
+
+
+def to_reports(args: argparse.Namespace, program: str) -> None:
+    print("\n| from the program's end | tool is done, s | five reports, s |\n|---|---|---|")
+    work = [program, "0", str(5 * args.launches), str(args.replays), str(KERNELS), str(args.cpu)]
+    ways = {
+        "collector": ([args.llmprof, "collect", "-o", "run.spool", "--"],
+                      [args.llmprof, "stats", "-f", "csv", "-o", "r", "-r", REPORTS, "run.spool"]),
+        "nsys": ([args.nsys, "profile", *NSYS, "--output=run", "--cuda-graph-trace=node"],
+                 [args.nsys, "stats", "-q", "-f", "csv", "-o", "r", "-r", REPORTS,
+                  "run.nsys-rep"]),
+    }
+    for name, (before, reports) in ways.items():
+        try:
+            done, reported = one_to_reports(before, work, reports)
+            print(f"| {name} | {done:.2f} | {reported:.2f} |", flush=True)
+        except Failed as failure:
+            complain(failure)
+
+
+# ---- main ----
+
+def described(args: argparse.Namespace) -> None:
+    for words in (["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
+                  [args.nsys, "--version"], [args.llmprof, "--version"]):
+        print(" ".join(shell(words, "/")[0].split()))
+    print(f"rounds of {args.launches} launches and {args.replays} replays of {KERNELS} kernels, "
+          f"{args.rounds} in a process; launching thread on CPU {args.cpu}")
+
+
+def options(words: List[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--llmprof")
+    parser.add_argument("--nsys")
+    parser.add_argument("--program", help="overhead.cu, compiled")
+    parser.add_argument("--seconds", type=float, default=140, help="for launches (140)")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--launches", type=int, default=20000)
+    parser.add_argument("--replays", type=int, default=200)
+    parser.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)) - 1)
+    parser.add_argument("--json", help="each figure, as JSON")
+    args = parser.parse_args(words)
+    built = (str(ROOT / "build" / path) for path in ("*/portable/llmprof/llmprof", "*/bin/llmprof"))
+    args.llmprof = find(args.llmprof, "llmprof", *built)
+    args.nsys = find(args.nsys, "nsys",
+                     "/opt/nvidia/nsight-compute/*/host/target-linux-x64/nsys")
+    return args
+
+
+def main(words: List[str]) -> int:
+    args = options(words)
+    described(args)
+    with tempfile.TemporaryDirectory() as folder:
+        program = compiled(args.program, folder)
+        found = in_turn(args, program)
+        if args.json:
+            keep(found, args.json)
+        print("processes: " + ", ".join(f"{len(p)} {name}" for name, p in found.items()))
+        show(found, "eager", "us per launch")
+        show(found, "graph", "us per kernel of a graph")
+        to_reports(args, program)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
