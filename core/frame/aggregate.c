@@ -352,12 +352,14 @@ static bool take_piles(making *m, llmprof_error *err) {
   return true;
 }
 
-static bool make_tally(making *m, size_t key, llmprof_error *err) {
+static bool make_tally(making *m, const size_t *keys, size_t key_count,
+                       llmprof_error *err) {
   if (!load_columns(m, err)) return false;
   if (!are_simple(m)) return true;
-  if (!llmprof_tally_make(&m->tally, &m->groups, m->frame, key, err))
+  if (!llmprof_tally_make(&m->tally, &m->groups, m->frame, keys, key_count,
+                          err))
     return false;
-  if (!are_many(m)) return true;
+  if (m->tally.groups && !are_many(m)) return true;
   llmprof_tally_free(&m->tally);
   llmprof_groups_free(&m->groups);
   return true;
@@ -367,7 +369,7 @@ static bool make_groups(making *m, const size_t *keys, size_t key_count,
                         llmprof_error *err) {
   if (key_count == 1 && keys[0] == 0 && !take_piles(m, err)) return false;
   if (m->piles) return true;
-  if (key_count == 1 && !make_tally(m, keys[0], err)) return false;
+  if (!make_tally(m, keys, key_count, err)) return false;
   return m->tally.groups ||
          llmprof_groups_make(&m->groups, m->frame, keys, key_count, err);
 }

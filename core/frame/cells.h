@@ -65,6 +65,9 @@ void llmprof_frame_share_facts(llmprof_frame *frame, size_t column,
 /* Say that the data of a column with an index has so many items. */
 void llmprof_frame_set_items(llmprof_frame *frame, size_t column, size_t items);
 
+/* How many, once it is loaded; 0 where that is not known. */
+size_t llmprof_frame_items(const llmprof_frame *frame, size_t column);
+
 /* The piles that are the rows of a frame, which frees them: keys are its first
  * column, numbers its second; NULL: it is another frame. */
 struct llmprof_piles;

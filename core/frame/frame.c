@@ -202,6 +202,14 @@ void llmprof_frame_set_items(llmprof_frame *frame, size_t column,
   frame->slots[column].items = items;
 }
 
+size_t llmprof_frame_items(const llmprof_frame *frame, size_t column) {
+  const slot *s = &frame->slots[column];
+  if (!s->column.index) return 0;
+  if (!s->below) return s->items;
+  size_t there = llmprof_frame_find(s->below, s->column.name);
+  return llmprof_frame_items(s->below, there);
+}
+
 void *llmprof_frame_pending(const llmprof_frame *frame, size_t column,
                             llmprof_column_loader load, size_t *first) {
   const slot *s = &frame->slots[column];

@@ -8,6 +8,7 @@
 #include "base/crew.h"
 #include "frame/cells.h"
 #include "frame/intern.h"
+#include "frame/joint.h"
 #include "llmprof/alloc.h"
 #include "llmprof/interrupt.h"
 
@@ -342,6 +343,28 @@ static bool refine(llmprof_groups *groups, llmprof_frame *frame, size_t number,
   return refine_sparse(groups, key, rows, err);
 }
 
+/* Several keys at once, where they share an index and its items are few: these
+ * keys are marked as done. */
+static bool refine_together(llmprof_groups *groups, llmprof_frame *frame,
+                            const size_t *keys, size_t key_count, bool *done,
+                            bool *first, llmprof_error *err) {
+  size_t width, rows = llmprof_frame_rows(frame);
+  llmprof_joint joint;
+  if (!llmprof_joint_make(&joint, frame, keys, key_count, done, err))
+    return false;
+  const llmprof_cell_span s = {0, (int64_t)joint.count - 1, 0};
+  size_t slots = joint.count ? dense_slots(groups->count, s, rows, &width) : 0;
+  bool ok = true, is_first = *first;
+  for (size_t k = 0; !slots && k < key_count; k++) done[k] = false;
+  if (slots) {
+    *first = false;
+    ok = refine_dense(groups, &joint.column, rows, is_first, 0, slots, width,
+                      err);
+  }
+  llmprof_joint_free(&joint);
+  return ok;
+}
+
 /* ---- how many rows each has ---- */
 
 typedef struct counting {
@@ -399,9 +422,17 @@ static bool number_rows(llmprof_groups *groups, llmprof_frame *frame,
   size_t rows = llmprof_frame_rows(frame);
   *groups = (llmprof_groups){.count = rows > 0};
   groups->of_row = llmprof_alloc(rows, sizeof *groups->of_row);
-  bool ok = groups->of_row || llmprof_fail_nomem(err);
-  for (size_t k = 0; ok && k < key_count; k++)
-    ok = refine(groups, frame, keys[k], first, err);
+  bool *done = llmprof_zalloc(key_count, 2 * sizeof *done);
+  bool *now = done + key_count, ok = groups->of_row && done;
+  if (!ok) llmprof_fail_nomem(err);
+  for (size_t k = 0; ok && k < key_count; k++) {
+    if (done[k] || groups->count == rows) continue;
+    size_t left = key_count - k;
+    ok = refine_together(groups, frame, keys + k, left, now, first, err) &&
+         (now[0] || refine(groups, frame, keys[k], first, err));
+    for (size_t i = 0; i < left; i++) done[k + i] |= now[i];
+  }
+  llmprof_free(done);
   return ok;
 }
 

@@ -23,6 +23,7 @@ llmprof_frame *llmprof_piles_frame(llmprof_piles *p,
   const llmprof_column columns[] = {
       {.name = key, .type = LLMPROF_STRING_ID},
       {.name = number, .unit = unit, .type = LLMPROF_U32}};
+  llmprof_piles_count(p);
   llmprof_frame *frame = llmprof_frame_new(p->rows, strings);
   if (!frame) {
     llmprof_piles_free(p);

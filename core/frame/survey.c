@@ -44,6 +44,7 @@ static uint32_t most_of(uint32_t bin) {
 /* Of a group within a part. */
 typedef struct counts {
   llmprof_sums sums;
+  uint64_t squares; /* of the last blocks, not in the sums yet */
   uint32_t count;
 } counts;
 
@@ -54,6 +55,11 @@ typedef struct middle {
   size_t before, count;
 } middle;
 
+/* The same for looking at values: those less than `span` above `low`. */
+typedef struct window {
+  uint32_t low, span;
+} window;
+
 typedef struct survey {
   const llmprof_column *column; /* but of piles only its name is there */
   const llmprof_groups *groups;
@@ -61,16 +67,20 @@ typedef struct survey {
   const llmprof_piles *piles;
   size_t rows, parts, cells; /* cells: by part and group */
   counts *counts;            /* by part and group */
+  uint64_t *squares;         /* by part: what those not in sums may come to */
   uint32_t *bins;            /* by part, group and bin; NULL: no medians */
-  middle *middles;           /* by group */
+  middle *middles;           /* by group, as are: */
+  window *windows;           /* empty where values need not be looked at */
   size_t *fill;              /* by part and group: where its next value goes */
   uint32_t *values;          /* those in the middle, by group */
 } survey;
 
 static void survey_free(survey *s) {
   llmprof_free(s->counts);
+  llmprof_free(s->squares);
   llmprof_free(s->bins);
   llmprof_free(s->middles);
+  llmprof_free(s->windows);
   llmprof_free(s->fill);
   llmprof_free(s->values);
 }
@@ -124,7 +134,11 @@ static bool each_of_piles(const survey *s, size_t part, block_taker take,
       b.own_of_row[j] = p->pile;
     for (size_t row = 0; row < p->count; row += LLMPROF_BLOCK) {
       b.count = llmprof_block(row, p->count);
-      b.values = p->numbers + row;
+      b.values = b.own_values;
+      if (p->wide)
+        b.values = p->wide + row;
+      else
+        llmprof_pile_numbers(p, row, b.count, b.own_values);
       take(s, part, &b);
     }
   }
@@ -157,8 +171,12 @@ static inline void add_value(counts *c, uint32_t value) {
   c->count++;
 }
 
-/* Values of one group, less than 2^27 each: squares of a block of them fit into
- * 64 bits together. */
+/* Squares of so short values fit into 64 bits, for a block and more. */
+enum {
+  SHORT = 1 << 26
+};
+
+/* Short values of one group. */
 static void add_short_values(counts *c, const block *b) {
   uint32_t low = c->sums.low, high = c->sums.high, absent = 0;
   uint64_t total = 0, squares = 0;
@@ -178,11 +196,11 @@ static void add_short_values(counts *c, const block *b) {
   c->count += (uint32_t)b->count - absent;
 }
 
-static bool are_short(const block *b) {
-  uint32_t highest = 0; /* of the numbers after each, where absent is 0 */
+static uint32_t highest_of(const block *b) {
+  uint32_t above = 0; /* the highest number, where absent is 0 */
   for (size_t i = 0; i < b->count; i++)
-    highest = b->values[i] + 1 > highest ? b->values[i] + 1 : highest;
-  return highest <= UINT32_C(1) << 27;
+    above = b->values[i] + 1 > above ? b->values[i] + 1 : above;
+  return above ? above - 1 : 0;
 }
 
 static void count_bins(uint32_t *bins, const block *b) {
@@ -190,28 +208,73 @@ static void count_bins(uint32_t *bins, const block *b) {
     if (b->values[i] != UINT32_MAX) bins[bin_of(b->values[i])]++;
 }
 
-static void count_block(const survey *s, size_t part, const block *b) {
-  size_t first = part * s->groups->count;
-  counts *all = s->counts + first;
-  uint32_t *bins = s->bins ? s->bins + first * BINS : NULL;
-  if (b->is_one && are_short(b)) {
-    add_short_values(&all[b->of_row[0]], b);
-    if (bins) count_bins(bins + (size_t)b->of_row[0] * BINS, b);
-    return;
+/* Squares go into the sums, of all groups of a part. */
+static void settle(const survey *s, size_t part) {
+  counts *all = s->counts + part * s->groups->count;
+  for (size_t group = 0; group < s->groups->count; group++) {
+    all[group].sums.squares += all[group].squares;
+    all[group].squares = 0;
   }
+  s->squares[part] = 0;
+}
+
+/* Is there room for the squares of a block, whose values are short? */
+static void make_room(const survey *s, size_t part, const block *b,
+                      uint32_t highest) {
+  uint64_t most = (uint64_t)highest * highest * b->count;
+  if (s->squares[part] > UINT64_MAX - most) settle(s, part);
+  s->squares[part] += most;
+}
+
+static inline void add_short_value(counts *c, uint32_t value) {
+  c->sums.total += value;
+  c->squares += (uint64_t)value * value;
+  c->sums.low = value < c->sums.low ? value : c->sums.low;
+  c->sums.high = value > c->sums.high ? value : c->sums.high;
+  c->count++;
+}
+
+/* Inlined for each of the four cases. */
+__attribute__((always_inline)) static inline void
+count_values(counts *all, uint32_t *bins, const block *b, bool are_short,
+             bool medians) {
   for (size_t i = 0; i < b->count; i++) {
     uint32_t value = b->values[i];
     size_t group = b->of_row[i];
     if (value == UINT32_MAX) continue;
-    add_value(&all[group], value);
-    if (bins) bins[group * BINS + bin_of(value)]++;
+    if (are_short)
+      add_short_value(&all[group], value);
+    else
+      add_value(&all[group], value);
+    if (medians) bins[group * BINS + bin_of(value)]++;
   }
+}
+
+static void count_block(const survey *s, size_t part, const block *b) {
+  size_t first = part * s->groups->count;
+  counts *all = s->counts + first;
+  uint32_t *bins = s->bins ? s->bins + first * BINS : NULL;
+  uint32_t highest = highest_of(b);
+  if (b->is_one && highest < SHORT) {
+    add_short_values(&all[b->of_row[0]], b);
+    if (bins) count_bins(bins + (size_t)b->of_row[0] * BINS, b);
+    return;
+  }
+  if (highest < SHORT) make_room(s, part, b, highest);
+  if (highest < SHORT && bins)
+    count_values(all, bins, b, true, true);
+  else if (highest < SHORT)
+    count_values(all, bins, b, true, false);
+  else
+    count_values(all, bins, b, false, bins != NULL);
 }
 
 static bool count_part(void *user, size_t worker, size_t part,
                        llmprof_error *err) {
   (void)worker;
-  return each_block(user, part, count_block, err);
+  bool ok = each_block(user, part, count_block, err);
+  settle(user, part);
+  return ok;
 }
 
 static void join_counts(counts *to, const counts *from) {
@@ -269,12 +332,17 @@ static bool is_open(const middle *m) {
   return m->count && m->low < m->high;
 }
 
+static window window_of(const middle *m) {
+  return is_open(m) ? (window){m->low, m->high - m->low + 1} : (window){0, 0};
+}
+
 /* Where the values of each part and group go; how many there are. */
 static size_t place_values(const survey *s) {
   size_t groups = s->groups->count, at = 0;
   for (size_t group = 0; group < groups; group++) {
     middle *m = &s->middles[group];
     *m = s->counts[group].count ? find_middle(s, group) : (middle){0};
+    s->windows[group] = window_of(m);
     for (size_t cell = group; is_open(m) && cell < s->cells; cell += groups) {
       s->fill[cell] = at;
       at += share_of(s, cell, m);
@@ -285,13 +353,29 @@ static size_t place_values(const survey *s) {
 
 /* ---- once more: the values there ---- */
 
+/* Of values of one group those in its middle. */
+static void pick_values(window w, const block *b, uint32_t *values,
+                        size_t *fill) {
+  size_t at = *fill;
+  for (size_t i = 0; w.span && i < b->count; i++) {
+    uint32_t value = b->values[i];
+    if (value - w.low < w.span) values[at++] = value;
+  }
+  *fill = at;
+}
+
+/* Absent ones are in no window. */
 static void pick_block(const survey *s, size_t part, const block *b) {
   size_t *fill = s->fill + part * s->groups->count;
+  if (b->is_one) {
+    uint32_t group = b->of_row[0];
+    pick_values(s->windows[group], b, s->values, &fill[group]);
+    return;
+  }
   for (size_t i = 0; i < b->count; i++) {
     uint32_t value = b->values[i];
-    const middle *m = &s->middles[b->of_row[i]];
-    if (value - m->low <= m->high - m->low && value != UINT32_MAX && is_open(m))
-      s->values[fill[b->of_row[i]]++] = value;
+    window w = s->windows[b->of_row[i]];
+    if (value - w.low < w.span) s->values[fill[b->of_row[i]]++] = value;
   }
 }
 
@@ -318,13 +402,16 @@ static double median_of(const survey *s, size_t group) {
 
 static bool allocate(survey *s, bool medians) {
   s->counts = llmprof_zalloc(s->cells, sizeof *s->counts);
+  s->squares = llmprof_zalloc(s->parts, sizeof *s->squares);
   for (size_t i = 0; s->counts && i < s->cells; i++)
     s->counts[i].sums.low = UINT32_MAX;
-  if (!medians) return s->counts;
+  if (!medians) return s->counts && s->squares;
   s->bins = llmprof_zalloc(s->cells, BINS * sizeof *s->bins);
   s->fill = llmprof_alloc(s->cells, sizeof *s->fill);
   s->middles = llmprof_alloc(s->groups->count, sizeof *s->middles);
-  return s->counts && s->bins && s->fill && s->middles;
+  s->windows = llmprof_alloc(s->groups->count, sizeof *s->windows);
+  return s->counts && s->squares && s->bins && s->fill && s->middles &&
+         s->windows;
 }
 
 static bool find_values(survey *s, llmprof_error *err) {

@@ -10,8 +10,10 @@ enum {
 };
 
 void llmprof_tally_free(llmprof_tally *t) {
+  llmprof_joint_free(&t->joint);
   llmprof_free(t->groups);
-  t->groups = NULL;
+  llmprof_free(t->of_item);
+  t->groups = t->of_item = NULL;
 }
 
 /* Small numbers that lie there as they are, or NULL. */
@@ -31,6 +33,13 @@ static void find_places(const llmprof_tally *t, size_t row, size_t count,
       places[i] = keys[row + i] == UINT32_MAX ? 0 : keys[row + i] - before;
     return;
   }
+  if (t->joint.count) {
+    const uint32_t *index = t->key->index + row, *numbers = t->joint.numbers;
+    for (size_t i = 0; i < count; i++)
+      places[i] =
+          index[i] == UINT32_MAX ? 0 : (uint32_t)(numbers[index[i]] + 1);
+    return;
+  }
   int64_t cells[LLMPROF_BLOCK];
   llmprof_cells(t->key, row, count, cells);
   for (size_t i = 0; i < count; i++)
@@ -40,6 +49,12 @@ static void find_places(const llmprof_tally *t, size_t row, size_t count,
 
 void llmprof_tally_groups(const llmprof_tally *t, size_t row, size_t count,
                           uint32_t *of_row) {
+  if (t->of_item) {
+    const uint32_t *index = t->key->index + row;
+    for (size_t i = 0; i < count; i++)
+      of_row[i] = t->of_item[(uint32_t)(index[i] + 1)];
+    return;
+  }
   find_places(t, row, count, of_row);
   for (size_t i = 0; i < count; i++) of_row[i] = t->groups[of_row[i]] - 1;
 }
@@ -150,16 +165,54 @@ static bool find_bounds(const llmprof_tally *t, llmprof_frame *frame,
   return ids < CLOSE || llmprof_frame_bounds(frame, key, span, err);
 }
 
-bool llmprof_tally_make(llmprof_tally *t, llmprof_groups *groups,
-                        llmprof_frame *frame, size_t key, llmprof_error *err) {
-  *t = (llmprof_tally){.key = llmprof_frame_column(frame, key, err),
-                       .rows = llmprof_frame_rows(frame)};
-  *groups = (llmprof_groups){0};
-  llmprof_cell_span span;
-  if (!t->key || !find_bounds(t, frame, key, &span, err)) return false;
+static bool number_items(llmprof_tally *t, llmprof_error *err) {
+  const llmprof_joint *joint = &t->joint;
+  if (!joint->count) return true;
+  t->of_item = llmprof_alloc(joint->items + 1, sizeof *t->of_item);
+  if (!t->of_item) return llmprof_fail_nomem(err);
+  t->of_item[0] = t->groups[0] - 1;
+  for (size_t i = 0; i < joint->items; i++)
+    t->of_item[i + 1] = t->groups[(uint32_t)(joint->numbers[i] + 1)] - 1;
+  return true;
+}
+
+static bool tally_of(llmprof_tally *t, llmprof_groups *groups,
+                     llmprof_cell_span span, llmprof_error *err) {
   uint64_t reach = (uint64_t)span.high - (uint64_t)span.low;
   if (span.low > span.high || reach >= CLOSE) return true;
   t->low = span.low;
   return allocate(t, groups, (size_t)reach + 2, err) &&
-         count_rows(t, groups, (size_t)reach + 2, err);
+         count_rows(t, groups, (size_t)reach + 2, err) && number_items(t, err);
+}
+
+/* All keys as one. */
+static bool join_keys(llmprof_tally *t, llmprof_frame *frame,
+                      const size_t *keys, size_t key_count,
+                      llmprof_error *err) {
+  bool *joined = llmprof_alloc(key_count, sizeof *joined);
+  if (!joined) return llmprof_fail_nomem(err);
+  bool ok = llmprof_joint_make(&t->joint, frame, keys, key_count, joined, err);
+  bool all = true;
+  for (size_t k = 0; ok && k < key_count; k++) all = all && joined[k];
+  if (!all) llmprof_joint_free(&t->joint);
+  llmprof_free(joined);
+  return ok;
+}
+
+bool llmprof_tally_make(llmprof_tally *t, llmprof_groups *groups,
+                        llmprof_frame *frame, const size_t *keys,
+                        size_t key_count, llmprof_error *err) {
+  *t = (llmprof_tally){.rows = llmprof_frame_rows(frame)};
+  *groups = (llmprof_groups){0};
+  if (!key_count) return true;
+  if (!join_keys(t, frame, keys, key_count, err)) return false;
+  llmprof_cell_span span = {.low = 0, .high = (int64_t)t->joint.count - 1};
+  if (t->joint.count) {
+    t->key = &t->joint.column;
+  } else {
+    if (key_count > 1) return true;
+    t->key = llmprof_frame_column(frame, keys[0], err);
+    if (!t->key || !find_bounds(t, frame, keys[0], &span, err)) return false;
+  }
+  return tally_of(t, groups, span, err);
 }

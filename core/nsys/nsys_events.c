@@ -333,21 +333,34 @@ typedef struct call_loader {
   llmprof_builder *builder;
 } call_loader;
 
-static bool take_call(void *user, const int64_t *values, llmprof_error *err) {
-  const call_loader *loader = user;
-  llmprof_call_row row = {
-      .start = values[CALL_START],
-      .end = values[CALL_END],
-      .correlation = llmprof_u32(values[CALL_CORRELATION]),
-      .name = llmprof_nsys_string(loader->export, values[CALL_NAME]),
-  };
-  if (!llmprof_nsys_thread(loader->export, loader->builder, values[CALL_THREAD],
-                           &row.thread))
-    return llmprof_fail_nomem(err);
-  return llmprof_builder_add_call(loader->builder, &row, err);
+static bool read_call(const call_loader *loader, const int64_t *values,
+                      llmprof_call_row *row) {
+  row->start = values[CALL_START];
+  row->end = values[CALL_END];
+  row->correlation = llmprof_u32(values[CALL_CORRELATION]);
+  row->name = llmprof_nsys_string(loader->export, values[CALL_NAME]);
+  return llmprof_nsys_thread(loader->export, loader->builder,
+                             values[CALL_THREAD], &row->thread);
 }
 
-EACH_ROW(take_calls, take_call, CALL_COLUMNS)
+enum {
+  SOME = 64 /* calls that are handed on together */
+};
+
+static bool take_calls(void *user, const int64_t *values, size_t rows,
+                       llmprof_error *err) {
+  const call_loader *loader = user;
+  llmprof_call_row calls[SOME];
+  while (rows) {
+    size_t count = rows < SOME ? rows : SOME;
+    for (size_t i = 0; i < count; i++, values += CALL_COLUMNS)
+      if (!read_call(loader, values, &calls[i])) return llmprof_fail_nomem(err);
+    if (!llmprof_builder_add_calls(loader->builder, calls, count, err))
+      return false;
+    rows -= count;
+  }
+  return true;
+}
 
 bool llmprof_nsys_load_calls(nsys_export *export, llmprof_builder *builder,
                              llmprof_error *err) {

@@ -60,9 +60,16 @@ double llmprof_scan_pages_double(llmprof_scan_pages *scan, int i);
 llmprof_btree *llmprof_scan_pages_tree(llmprof_scan_pages *scan);
 int llmprof_scan_pages_ints(const llmprof_scan_pages *scan);
 
-/* All rows of a leaf, where the straight way will do for each; on any thread.
- * False when it will not: then these two read them one by one. */
+/* How records look that a thread has decoded; llmprof_free, NULL when out of
+ * memory. */
+typedef struct llmprof_scan_shapes llmprof_scan_shapes;
+llmprof_scan_shapes *llmprof_scan_shapes_new(void);
+
+/* All rows of a leaf, where the straight way will do for each; on any thread,
+ * which has its own shapes. False when it will not: then these two read them
+ * one by one. */
 bool llmprof_scan_pages_plain(const llmprof_scan_pages *scan,
+                              llmprof_scan_shapes *shapes,
                               const llmprof_leaf *leaf, int64_t *values);
 bool llmprof_scan_pages_go_to(llmprof_scan_pages *scan, uint32_t number,
                               llmprof_error *err);

@@ -24,7 +24,28 @@ typedef struct kind {
 } kind;
 
 enum {
-  KINDS = 128 /* types of one byte */
+  KINDS = 128,    /* types of one byte */
+  TYPE_WORDS = 4, /* of eight types each; what lies further on has no shape */
+  SHAPE_BITS = 6,
+  SHAPES = 1 << SHAPE_BITS, /* as a table's records have a few each */
+};
+
+/* Where the value of a wanted column lies in a record, and how to make an
+ * integer of the eight bytes there. */
+typedef struct spot {
+  uint32_t at, shift;
+  int64_t mask, plus;
+} spot;
+
+/* Where wanted values lie in all records that begin with the same types. */
+typedef struct shape {
+  uint64_t types[TYPE_WORDS];
+  uint32_t end; /* behind the last of them; 0: there is no such shape */
+  spot spots[LLMPROF_SCAN_INTS]; /* in the order of scan->wanted */
+} shape;
+
+struct llmprof_scan_shapes {
+  shape shapes[SHAPES]; /* by a hash of the types */
 };
 
 struct llmprof_scan_pages {
@@ -42,6 +63,8 @@ struct llmprof_scan_pages {
   int ints, texts;
   int rowid_slot; /* -1: none */
   int last_place;
+  int type_words;     /* that the types up to it are in; 0: no shapes */
+  uint64_t last_mask; /* of the last of these words */
   kind kinds[2 * KINDS];
 
   llmprof_scan_value odd; /* scratch */
@@ -158,6 +181,57 @@ static inline bool decode_integers(const llmprof_scan_pages *scan,
     at += k->size;
   }
   return !odd && at <= p->bytes + p->have;
+}
+
+/* ---- records of a shape that was seen before ---- */
+
+/* The types up to that of the last wanted column, behind the length of all;
+ * returns a hash of them. */
+static inline size_t read_types(const llmprof_scan_pages *scan,
+                                const uint8_t *record, uint64_t *types) {
+  uint64_t hash = 0;
+  for (int i = 0; i < scan->type_words; i++, record += 8) {
+    uint64_t word = llmprof_get8(record);
+    if (i + 1 == scan->type_words) word &= scan->last_mask;
+    types[i] = word;
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+  }
+  return hash >> (64 - SHAPE_BITS);
+}
+
+/* The shape for a record that decode_integers took. */
+static void learn_shape(const llmprof_scan_pages *scan, const uint8_t *record,
+                        llmprof_scan_shapes *shapes) {
+  uint64_t types[TYPE_WORDS];
+  shape *s = &shapes->shapes[read_types(scan, record, types)];
+  const uint8_t *type = record + 1;
+  uint32_t at = record[0];
+  memcpy(s->types, types, sizeof types);
+  for (int i = 0; i < scan->wanted_count; i++) {
+    for (int skip = scan->wanted[i].skip; skip; skip--)
+      at += scan->kinds[*type++].size;
+    const kind *k = &scan->kinds[*type++];
+    s->spots[i] = (spot){at, k->shift, k->mask, k->plus};
+    at += k->size;
+  }
+  s->end = at;
+}
+
+static inline bool decode_shape(const llmprof_scan_pages *scan,
+                                const uint8_t *record, uint32_t size,
+                                const llmprof_scan_shapes *shapes,
+                                int64_t *values) {
+  uint64_t types[TYPE_WORDS], differences = 0;
+  const shape *s = &shapes->shapes[read_types(scan, record, types)];
+  for (int i = 0; i < scan->type_words; i++)
+    differences |= types[i] ^ s->types[i];
+  if (differences || s->end - 1 >= size) return false;
+  for (int i = 0; i < scan->wanted_count; i++) {
+    const spot *of = &s->spots[i];
+    int64_t bits = (int64_t)llmprof_get8(record + of->at) >> of->shift;
+    values[scan->wanted[i].slot] = (bits & of->mask) + of->plus;
+  }
+  return true;
 }
 
 /* A serial type and the size of its value; returns the next type's place, NULL
@@ -296,17 +370,67 @@ int llmprof_scan_pages_ints(const llmprof_scan_pages *scan) {
   return scan->ints;
 }
 
-bool llmprof_scan_pages_plain(const llmprof_scan_pages *scan,
-                              const llmprof_leaf *leaf, int64_t *values) {
+/* The record of a cell and its size, where that has one byte, as in nearly all
+ * cells; else NULL. Such a record lies in its leaf as a whole. */
+static inline const uint8_t *short_record(const llmprof_scan_pages *scan,
+                                          const llmprof_leaf *leaf,
+                                          uint32_t cell, uint32_t *size) {
+  static const uint64_t last_bytes = 0x8080808080808080u;
+  uint32_t offset = llmprof_get2(leaf->page + 8 + 2 * cell);
+  if (offset < 8 + 2 * leaf->cells || offset > scan->usable - 4) return NULL;
+  const uint8_t *at = leaf->page + offset;
+  *size = *at++;
+  uint64_t rowid;
+  memcpy(&rowid, at, sizeof rowid);
+  uint64_t ends = ~le64toh(rowid) & last_bytes;
+  if (*size >= 0x80 || !ends) return NULL;
+  at += __builtin_ctzll(ends) / 8 + 1;
+  return (size_t)(at - leaf->page) + *size <= scan->usable ? at : NULL;
+}
+
+/* A row by way of each type. Apart, so that the common case saves no
+ * registers. */
+__attribute__((noinline)) static bool
+decode_slowly(const llmprof_scan_pages *scan, llmprof_scan_shapes *shapes,
+              const llmprof_leaf *leaf, uint32_t cell, int64_t *values) {
   llmprof_payload p;
   int64_t rowid;
-  for (uint32_t cell = 0; cell < leaf->cells; cell++, values += scan->ints) {
-    if (!find_payload(scan, leaf, cell, &p, &rowid) ||
-        !decode_integers(scan, &p, values))
-      return false;
-    complete(scan, rowid, values);
-  }
+  if (!find_payload(scan, leaf, cell, &p, &rowid) ||
+      !decode_integers(scan, &p, values))
+    return false;
+  if (scan->type_words && p.have < 0x80) learn_shape(scan, p.bytes, shapes);
+  complete(scan, rowid, values);
   return true;
+}
+
+/* A row by the shape of its record. */
+static inline bool decode_row(const llmprof_scan_pages *scan,
+                              const llmprof_scan_shapes *shapes,
+                              const llmprof_leaf *leaf, uint32_t cell,
+                              int64_t *values) {
+  uint32_t size;
+  const uint8_t *record = short_record(scan, leaf, cell, &size);
+  if (!record || !decode_shape(scan, record, size, shapes, values))
+    return false;
+  complete(scan, 0, values);
+  return true;
+}
+
+llmprof_scan_shapes *llmprof_scan_shapes_new(void) {
+  return llmprof_zalloc(1, sizeof(llmprof_scan_shapes));
+}
+
+bool llmprof_scan_pages_plain(const llmprof_scan_pages *scan,
+                              llmprof_scan_shapes *shapes,
+                              const llmprof_leaf *leaf, int64_t *values) {
+  bool plain = true;
+  for (uint32_t cell = 0; plain && cell < leaf->cells; cell++) {
+    plain =
+        (scan->type_words && decode_row(scan, shapes, leaf, cell, values)) ||
+        decode_slowly(scan, shapes, leaf, cell, values);
+    values += scan->ints;
+  }
+  return plain;
 }
 
 bool llmprof_scan_pages_go_to(llmprof_scan_pages *scan, uint32_t number,
@@ -377,6 +501,14 @@ static bool place_column(llmprof_scan_pages *scan, int slot, int place) {
   return true;
 }
 
+/* Rows that are told their numbers take the other way. */
+static void plan_shapes(llmprof_scan_pages *scan) {
+  unsigned bytes = (unsigned)scan->last_place + 2, rest = bytes % 8;
+  if (bytes > TYPE_WORDS * 8 || scan->rowid_slot >= 0 || scan->texts) return;
+  scan->type_words = (int)(bytes + 7) / 8;
+  scan->last_mask = rest ? UINT64_MAX << (64 - 8 * rest) : UINT64_MAX;
+}
+
 static bool plan(llmprof_scan_pages *scan, const llmprof_scan_spec *spec,
                  const llmprof_scan_table *table) {
   scan->ints = spec->ints;
@@ -391,6 +523,7 @@ static bool plan(llmprof_scan_pages *scan, const llmprof_scan_spec *spec,
     place = scan->wanted[i].place;
   }
   scan->last_place = place;
+  plan_shapes(scan);
   for (int i = 0; i < spec->texts; i++)
     scan->real[i] = table->real[spec->ints + i];
   return true;

@@ -14,6 +14,7 @@ enum {
 /* A worker's own. */
 typedef struct reader {
   uint8_t *pages;
+  llmprof_scan_shapes *shapes;
   int64_t *values;
   size_t values_cap, rows;
   bool plain;
@@ -58,7 +59,7 @@ static bool decode_leaf(const table *t, reader *r, uint32_t number,
   if (leaf.cells == 0) return true; /* there may be no room yet to point to */
   if (!llmprof_grow(&r->values, &r->values_cap,
                     (r->rows + leaf.cells) * t->columns, sizeof *r->values) ||
-      !llmprof_scan_pages_plain(t->scan, &leaf,
+      !llmprof_scan_pages_plain(t->scan, r->shapes, &leaf,
                                 r->values + r->rows * t->columns))
     return false;
   r->rows += leaf.cells;
@@ -112,9 +113,18 @@ static bool take_part(void *user, size_t worker, size_t part,
 
 /* ---- all ---- */
 
+static void reader_free(reader *r) {
+  llmprof_free(r->pages);
+  llmprof_free(r->shapes);
+  llmprof_free(r->values);
+}
+
 static bool reader_init(reader *r, size_t size) {
   r->pages = llmprof_zalloc(size + LLMPROF_BTREE_PAGE_SLACK, 1);
-  return r->pages != NULL;
+  r->shapes = llmprof_scan_shapes_new();
+  if (r->pages && r->shapes) return true;
+  reader_free(r);
+  return false;
 }
 
 /* As many readers as there is memory for; *begun says whether there is any. */
@@ -128,10 +138,7 @@ static bool run(table *t, bool *begun, llmprof_error *err) {
   const llmprof_crew crew = {parts, decode_part, take_part, t};
   *begun = made > 0;
   bool ok = made && llmprof_crew_run(&crew, made, err);
-  for (size_t i = 0; i < made; i++) {
-    llmprof_free(t->readers[i].pages);
-    llmprof_free(t->readers[i].values);
-  }
+  for (size_t i = 0; i < made; i++) reader_free(&t->readers[i]);
   llmprof_free(t->readers);
   return ok;
 }

@@ -113,9 +113,23 @@ typedef struct open_range {
   uint32_t link, outer; /* links[link].outer == outer, for reuse */
 } open_range;
 
+enum {
+  STRETCHES = 16,   /* more are sorted */
+  MANY_ALIKE = 4096 /* calls between two looks at the clock */
+};
+
+/* Calls by start, from a few stretches in which they are. */
+typedef struct queue {
+  const uint32_t *rows; /* NULL: all that have times, as they lie */
+  size_t at[STRETCHES], end[STRETCHES], count;
+  int64_t start[STRETCHES]; /* of the row at each */
+} queue;
+
 typedef struct sweep {
   llmprof_trace *trace;
-  bool by_op; /* calls are numbered by the operation that they launched */
+  bool by_op;    /* calls are numbered by the operation that they launched */
+  uint32_t only; /* thread that made all calls, or LLMPROF_NONE; */
+  queue all;     /* then these */
   uint8_t *launches; /* by call: 1 if it launched an operation; NULL: all did */
   uint32_t *link_of_call; /* for those, the chain or LLMPROF_NONE */
   open_range *open;       /* by start */
@@ -130,12 +144,12 @@ typedef struct sweep {
   llmprof_error *err; /* filled when it stops for want of anything but memory */
 } sweep;
 
-static int64_t start_of(const sweep *s, uint32_t call) {
+static inline int64_t start_of(const sweep *s, uint32_t call) {
   return s->by_op ? llmprof_narrow_start(s->trace, call)
                   : s->trace->calls.start[call];
 }
 
-static int64_t end_of(const sweep *s, uint32_t call) {
+static inline int64_t end_of(const sweep *s, uint32_t call) {
   return s->by_op ? llmprof_narrow_end_of(s->trace, call)
                   : s->trace->calls.end[call];
 }
@@ -286,33 +300,28 @@ static bool place_call(sweep *s, uint32_t call, int64_t start) {
   return true;
 }
 
-/* ---- calls by start, from a few stretches in which they are ---- */
+/* ---- calls by start ---- */
 
-enum {
-  STRETCHES = 16 /* more are sorted */
-};
-
-typedef struct queue {
-  const uint32_t *rows;
-  size_t at[STRETCHES], end[STRETCHES], count;
-  int64_t start[STRETCHES]; /* of the row at each */
-} queue;
+static inline uint32_t row_at(const queue *q, size_t at) {
+  return q->rows ? q->rows[at] : (uint32_t)at;
+}
 
 /* False when there are too many. */
 static bool find_stretches(const sweep *s, queue *q, size_t count) {
-  int64_t before = INT64_MIN;
+  int64_t before = INT64_MAX;
   q->count = 0;
   for (size_t i = 0; i < count; i++) {
-    int64_t start = start_of(s, q->rows[i]);
-    if (!i || start < before) {
+    int64_t start = start_of(s, row_at(q, i));
+    if (start == LLMPROF_ABSENT) continue;
+    if (start < before || !q->count) {
       if (q->count == STRETCHES) return false;
-      if (i) q->end[q->count - 1] = i;
+      if (q->count) q->end[q->count - 1] = i;
       q->at[q->count] = i;
       q->start[q->count++] = start;
     }
     before = start;
   }
-  if (count) q->end[q->count - 1] = count;
+  if (q->count) q->end[q->count - 1] = count;
   return true;
 }
 
@@ -335,17 +344,17 @@ static bool queue_up(const sweep *s, queue *q, uint32_t *rows, size_t count) {
 }
 
 /* The next call and its start; false at the end. */
-static bool next_call(const sweep *s, queue *q, uint32_t *call,
-                      int64_t *start) {
+static inline bool next_call(const sweep *s, queue *q, uint32_t *call,
+                             int64_t *start) {
   size_t best = 0;
   if (!q->count) return false;
   for (size_t i = 1; i < q->count; i++)
     if (q->start[i] < q->start[best]) best = i;
-  *call = q->rows[q->at[best]++];
+  *call = row_at(q, q->at[best]);
   *start = q->start[best];
-  if (q->at[best] < q->end[best]) {
-    q->start[best] = start_of(s, q->rows[q->at[best]]);
-    return true;
+  while (++q->at[best] < q->end[best]) {
+    q->start[best] = start_of(s, row_at(q, q->at[best]));
+    if (q->start[best] != LLMPROF_ABSENT) return true;
   }
   q->count--;
   for (size_t i = best; i < q->count; i++) {
@@ -354,6 +363,14 @@ static bool next_call(const sweep *s, queue *q, uint32_t *call,
     q->start[i] = q->start[i + 1];
   }
   return true;
+}
+
+/* Is the call within the same ranges as the one before? `opens`: when the next
+ * one does. */
+static inline bool is_alike(const sweep *s, uint32_t call, int64_t start,
+                            int64_t opens) {
+  return !s->changed && start < opens && start <= s->min_end &&
+         end_of(s, call) <= s->min_end;
 }
 
 /* Ranges of one thread, sorted by start, and launching calls. */
@@ -366,11 +383,18 @@ static bool sweep_thread(sweep *s, const uint32_t *ranges, size_t range_count,
   s->nested = true;
   s->changed = true;
   s->min_end = INT64_MAX;
-  size_t next = 0;
+  size_t next = 0, alike = 0;
+  int64_t opens = range_count ? r->start[ranges[0]] : INT64_MAX;
   while (next_call(s, calls, &call, &start)) {
+    if (is_alike(s, call, start, opens)) {
+      s->link_of_call[call] = s->last;
+      if (++alike % MANY_ALIKE == 0 && !goes_on(s, MANY_ALIKE)) return false;
+      continue;
+    }
     while (next < range_count && r->start[ranges[next]] <= start) {
       if (!open_one(s, ranges[next++])) return false;
     }
+    opens = next < range_count ? r->start[ranges[next]] : INT64_MAX;
     if (!place_call(s, call, start)) return false;
   }
   while (next < range_count) { /* they still get their parents */
@@ -423,31 +447,59 @@ static uint32_t launch_thread(const void *user, size_t row) {
                   : s->trace->calls.thread[row];
 }
 
+/* The thread that launched all that was launched, where that is one, and what
+ * was not has no times; else LLMPROF_NONE. */
+static uint32_t only_thread(const sweep *s) {
+  const llmprof_narrow *n = &s->trace->narrow;
+  uint32_t only = LLMPROF_NONE;
+  if (!s->by_op || !n->twins.of_op || n->launched.start) return only;
+  for (size_t i = 0; i < n->twins.kinds.count; i++) {
+    uint32_t thread = llmprof_twin_at(s->trace, i)->thread;
+    if (thread == LLMPROF_NONE) continue;
+    if (only != LLMPROF_NONE && thread != only) return LLMPROF_NONE;
+    only = thread;
+  }
+  return only;
+}
+
+/* What a thread called. Where there is only one there are no buckets. */
+static bool calls_of(const sweep *s, const buckets *calls, size_t thread,
+                     queue *q) {
+  if (calls->start)
+    return queue_up(s, q, calls->rows + calls->start[thread],
+                    calls->start[thread + 1] - calls->start[thread]);
+  *q = thread == s->only ? s->all : (queue){0};
+  return true;
+}
+
 static bool sweep_buckets(sweep *s, const buckets *ranges,
                           const buckets *calls) {
   for (size_t t = 0; t < ranges->keys; t++) {
-    uint32_t *range_rows = ranges->rows + ranges->start[t];
-    uint32_t *call_rows = calls->rows + calls->start[t];
-    size_t range_count = ranges->start[t + 1] - ranges->start[t];
-    size_t call_count = calls->start[t + 1] - calls->start[t];
+    uint32_t *rows = ranges->rows + ranges->start[t];
+    size_t count = ranges->start[t + 1] - ranges->start[t];
     queue q;
-    if (!sort_ranges(&s->trace->ranges, range_rows, range_count) ||
-        !queue_up(s, &q, call_rows, call_count) ||
-        !sweep_thread(s, range_rows, range_count, &q))
+    if (!sort_ranges(&s->trace->ranges, rows, count) ||
+        !calls_of(s, calls, t, &q) || !sweep_thread(s, rows, count, &q))
       return false;
   }
   return true;
 }
 
+static bool fill_calls(sweep *s, buckets *calls) {
+  const llmprof_trace *trace = s->trace;
+  s->only = only_thread(s);
+  if (s->only != LLMPROF_NONE && find_stretches(s, &s->all, trace->ops.count))
+    return true;
+  return buckets_fill(calls, s->by_op ? trace->ops.count : trace->calls.count,
+                      trace->thread_ids.count, launch_thread, s);
+}
+
 static bool sweep_threads(sweep *s) {
-  size_t threads = s->trace->thread_ids.count;
+  const llmprof_trace *trace = s->trace;
   buckets ranges = {0}, calls = {0};
-  bool ok =
-      buckets_fill(&ranges, s->trace->ranges.count, threads, range_thread, s) &&
-      buckets_fill(&calls,
-                   s->by_op ? s->trace->ops.count : s->trace->calls.count,
-                   threads, launch_thread, s) &&
-      sweep_buckets(s, &ranges, &calls);
+  bool ok = buckets_fill(&ranges, trace->ranges.count, trace->thread_ids.count,
+                         range_thread, s) &&
+            fill_calls(s, &calls) && sweep_buckets(s, &ranges, &calls);
   buckets_free(&ranges);
   buckets_free(&calls);
   return ok;

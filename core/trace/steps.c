@@ -280,7 +280,7 @@ static llmprof_frame *frame_of(const llmprof_trace *trace, const steps *s) {
 llmprof_frame *llmprof_trace_steps(llmprof_trace *trace,
                                    const llmprof_trace_tag *tags, size_t count,
                                    llmprof_error *err) {
-  if (!llmprof_trace_ops(trace, err) || !llmprof_trace_attribution(trace, err))
+  if (!llmprof_trace_attribution(trace, err) || !llmprof_trace_ops(trace, err))
     return NULL;
   llmprof_frame *frame = NULL;
   steps s = {0};

@@ -18,6 +18,7 @@ static bool grow_durations(llmprof_builder *b, llmprof_error *err) {
 static bool leave_piles(llmprof_builder *b, llmprof_error *err) {
   llmprof_narrow *n = &b->trace->narrow;
   if (!grow_durations(b, err)) return false;
+  llmprof_piles_count(n->piles);
   uint32_t *shorts = llmprof_alloc(n->piles->rows, sizeof *shorts);
   if (!shorts) return llmprof_fail_nomem(err);
   llmprof_piles_keys(n->piles, n->name);
@@ -30,14 +31,14 @@ static bool leave_piles(llmprof_builder *b, llmprof_error *err) {
   return true;
 }
 
-static bool add_duration(llmprof_builder *b, const llmprof_call_row *call,
-                         llmprof_error *err) {
+/* Apart, so that the common case saves no registers. */
+__attribute__((noinline)) static bool add_oddly(llmprof_builder *b,
+                                                const llmprof_call_row *call,
+                                                int64_t duration,
+                                                llmprof_error *err) {
   llmprof_narrow *n = &b->trace->narrow;
-  int64_t duration = llmprof_between(call->start, call->end);
-  bool fits = duration >= 0 && duration < UINT32_MAX;
-  if (n->piles && (fits || duration == LLMPROF_ABSENT))
-    return llmprof_piles_add(n->piles, call->name,
-                             fits ? (uint32_t)duration : UINT32_MAX) ||
+  if (n->piles && duration == LLMPROF_ABSENT)
+    return llmprof_piles_add(n->piles, call->name, UINT32_MAX) ||
            llmprof_fail_nomem(err);
   if (n->piles && !leave_piles(b, err)) return false;
   if (n->count == n->cap && !grow_durations(b, err)) return false;
@@ -46,10 +47,21 @@ static bool add_duration(llmprof_builder *b, const llmprof_call_row *call,
   return true;
 }
 
+static inline bool add_duration(llmprof_builder *b,
+                                const llmprof_call_row *call,
+                                llmprof_error *err) {
+  llmprof_piles *piles = b->trace->narrow.piles;
+  int64_t duration = llmprof_between(call->start, call->end);
+  if (!piles || duration < 0 || duration >= UINT32_MAX)
+    return add_oddly(b, call, duration, err);
+  return llmprof_piles_add(piles, call->name, (uint32_t)duration) ||
+         llmprof_fail_nomem(err);
+}
+
 /* ---- rows ---- */
 
-static bool add_narrow(llmprof_builder *b, const llmprof_call_row *call,
-                       llmprof_error *err) {
+static inline bool add_narrow(llmprof_builder *b, const llmprof_call_row *call,
+                              llmprof_error *err) {
   llmprof_narrow *n = &b->trace->narrow;
   if (n->loading & LLMPROF_CALLS_DURATIONS && !add_duration(b, call, err))
     return false;
@@ -58,23 +70,37 @@ static bool add_narrow(llmprof_builder *b, const llmprof_call_row *call,
          llmprof_narrow_take(b->trace, call) || llmprof_fail_nomem(err);
 }
 
-__attribute__((noinline)) static bool
-grow_and_put_call(llmprof_builder *b, const llmprof_call_row *call,
-                  llmprof_error *err) {
+static bool add_narrows(llmprof_builder *b, const llmprof_call_row *calls,
+                        size_t count, llmprof_error *err) {
+  bool ok = true;
+  for (size_t i = 0; ok && i < count; i++) ok = add_narrow(b, &calls[i], err);
+  return ok;
+}
+
+static bool grow(llmprof_builder *b, llmprof_error *err) {
   llmprof_calls *calls = &b->trace->calls;
   size_t cap;
-  if (b->trace->narrow.loading) return add_narrow(b, call, err);
   if (!llmprof_builder_grow(b, calls->count, b->call_cap, "API calls", &cap,
                             err))
     return false;
   if (!llmprof_calls_resize(calls, cap)) return llmprof_fail_nomem(err);
   b->call_cap = cap;
-  return llmprof_calls_put(calls, call);
+  return true;
+}
+
+bool llmprof_builder_add_calls(llmprof_builder *b,
+                               const llmprof_call_row *calls, size_t count,
+                               llmprof_error *err) {
+  llmprof_calls *all = &b->trace->calls;
+  if (b->trace->narrow.loading) return add_narrows(b, calls, count, err);
+  for (size_t i = 0; i < count; i++) {
+    if (all->count == b->call_cap && !grow(b, err)) return false;
+    llmprof_calls_put(all, &calls[i]);
+  }
+  return true;
 }
 
 bool llmprof_builder_add_call(llmprof_builder *b, const llmprof_call_row *call,
                               llmprof_error *err) {
-  llmprof_calls *calls = &b->trace->calls;
-  return calls->count == b->call_cap ? grow_and_put_call(b, call, err)
-                                     : llmprof_calls_put(calls, call);
+  return llmprof_builder_add_calls(b, call, 1, err);
 }

@@ -192,23 +192,26 @@ static bool have_both(llmprof_trace *trace, size_t index, size_t array,
 
 /* The cells of the things that rows are about. */
 static bool keep_things(const llmprof_axis *from,
-                        const llmprof_column_spec *spec, llmprof_column *column,
-                        llmprof_error *err) {
-  const llmprof_kept_cells *kept =
-      keep(from, spec, count_at(from->trace, spec->domain), err);
+                        const llmprof_column_spec *spec, llmprof_frame *frame,
+                        llmprof_column *column, llmprof_error *err) {
+  size_t count = count_at(from->trace, spec->domain);
+  const llmprof_kept_cells *kept = keep(from, spec, count, err);
   if (!kept) return false;
+  llmprof_frame_set_items(frame, llmprof_frame_find(frame, column->name),
+                          count);
   column->data = kept->data;
   column->type = kept->type;
   return true;
 }
 
 static bool reach(const llmprof_axis *from, const llmprof_column_spec *spec,
-                  llmprof_column *column, llmprof_error *err) {
+                  llmprof_frame *frame, llmprof_column *column,
+                  llmprof_error *err) {
   llmprof_trace *trace = from->trace;
   if (!have_both(trace, spec->index, spec->array, err)) return false;
   if (spec->array)
     column->data = array_at(trace, spec->array);
-  else if (!keep_things(from, spec, column, err))
+  else if (!keep_things(from, spec, frame, column, err))
     return false;
   if (!llmprof_trace_have(trace, spec->index, err)) return false;
   const uint32_t *index = array_at(trace, spec->index);
@@ -251,9 +254,29 @@ static bool reach_by(llmprof_axis *from, const llmprof_column_spec *spec,
                      llmprof_frame *frame, llmprof_column *column,
                      llmprof_error *err) {
   const uint32_t *numbers = numbers_of(from, spec, err);
-  if (!numbers || !keep_things(from, spec, column, err)) return false;
+  if (!numbers || !keep_things(from, spec, frame, column, err)) return false;
   if (from->index && !compose(frame, from, spec->by, numbers, err))
     return false;
+  column->index = from->index ? from->numbers : numbers;
+  return true;
+}
+
+/* ---- operations that are twins ---- */
+
+static int64_t twin_of(const llmprof_trace *trace, size_t op) {
+  return trace->narrow.twins.of_op[op];
+}
+
+static bool reach_twins(llmprof_axis *from, const llmprof_column_spec *spec,
+                        llmprof_frame *frame, llmprof_column *column,
+                        llmprof_error *err) {
+  const llmprof_column_spec kinds = {.type = spec->type,
+                                     .needs = spec->needs,
+                                     .domain = AT(narrow.twins.kinds.count),
+                                     .get = spec->twin};
+  const uint32_t *numbers = from->trace->narrow.twins.of_op + from->first;
+  if (!keep_things(from, &kinds, frame, column, err)) return false;
+  if (from->index && !compose(frame, from, twin_of, numbers, err)) return false;
   column->index = from->index ? from->numbers : numbers;
   return true;
 }
@@ -328,9 +351,11 @@ bool llmprof_trace_cells(llmprof_axis *from, const llmprof_column_spec *spec,
   }
   bool narrow = from->trace->narrow.kept & LLMPROF_CALLS_LAUNCHES;
   if (narrow && !load_needs(from->trace, spec->needs, err)) return false;
+  if (spec->twin && from->trace->narrow.twins.of_op)
+    return reach_twins(from, spec, frame, column, err);
   if (is_of_launch(from->trace, spec))
     return of_launch(from, spec, frame, column, err);
-  if (spec->index) return reach(from, spec, column, err);
+  if (spec->index) return reach(from, spec, frame, column, err);
   if (spec->by) return reach_by(from, spec, frame, column, err);
   if (spec->shorts && array_at(from->trace, spec->shorts))
     return alias_short(from, spec, spec->shorts, column, err);

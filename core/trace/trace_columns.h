@@ -35,6 +35,8 @@ typedef struct llmprof_column_spec {
   size_t shorts;      /* AT() them as LLMPROF_U32, where they are kept so */
   size_t near;        /* AT() them as LLMPROF_U32, where launches are near */
   size_t numbers;     /* AT() what `by` would say, where it is kept */
+  llmprof_getter twin; /* asked of each kind of operations, where these are
+                          twins */
 } llmprof_column_spec;
 
 #define AT(of) offsetof(struct llmprof_trace, of)

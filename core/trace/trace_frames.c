@@ -87,10 +87,19 @@ static llmprof_frame *one_axis(const llmprof_axis *rows, llmprof_error *err) {
   return llmprof_fail_nomem(err), NULL;
 }
 
+/* Before the columns of operations are looked at, of which calls that are read
+ * for these leave less. */
+static bool load_launches(llmprof_trace *trace, llmprof_error *err) {
+  return !llmprof_narrow_is_used(trace, LLMPROF_CALLS_LAUNCHES) ||
+         llmprof_trace_load_launching(trace, err);
+}
+
 static llmprof_frame *ops_frame(llmprof_trace *trace, int first_kind,
                                 int end_kind, const llmprof_column_spec *specs,
                                 llmprof_error *err) {
-  if (!llmprof_trace_count(trace, LLMPROF_PART_OPS, err)) return NULL;
+  if (!llmprof_trace_count(trace, LLMPROF_PART_OPS, err) ||
+      !load_launches(trace, err))
+    return NULL;
   const llmprof_ops *ops = &trace->ops;
   uint32_t first = ops->first[first_kind];
   return one_axis(&(llmprof_axis){trace, LLMPROF_PART_OPS, first,

@@ -57,16 +57,31 @@ typedef struct llmprof_image {
   size_t rows[LLMPROF_PARTS];
 } llmprof_image;
 
+/* What operations of a kind have in common: they are twins. */
+typedef struct llmprof_twin {
+  uint32_t name, place;
+  uint32_t thread, api; /* of the call that launched them; LLMPROF_NONE: none
+                           did */
+} llmprof_twin;
+
+/* Kinds of operations (trace_twins.c). */
+typedef struct llmprof_twins {
+  uint32_t *of_op; /* in place of ops.name, ops.place and what is kept of calls;
+                      NULL: these are there */
+  llmprof_intern kinds; /* of llmprof_twin */
+  uint32_t *latest;     /* while they are found */
+} llmprof_twins;
+
 /* By operation, what is kept of the API call that launched it where calls are
  * not. */
 typedef struct llmprof_launched {
-  uint32_t *thread; /* LLMPROF_NONE: none did */
-  uint32_t *name;
-  uint32_t *delay; /* ns from LLMPROF_SOONEST before its start */
-  uint32_t *took;  /* ns */
-  int64_t *start;  /* both instead of the two above, where one of these does */
-  int64_t *end;    /* not fit; else NULL */
-  uint64_t *again; /* a bit: one before it has the same call */
+  uint32_t *thread; /* LLMPROF_NONE: none did; NULL: twins say so */
+  uint32_t *name;   /* the same */
+  uint32_t *delay;  /* ns from LLMPROF_SOONEST before its start */
+  uint32_t *took;   /* ns; both UINT32_MAX where none did */
+  int64_t *start;   /* both instead of the two above, where one of these does */
+  int64_t *end;     /* not fit; else NULL */
+  uint64_t *again;  /* a bit: one before it has the same call */
 } llmprof_launched;
 
 enum {
@@ -93,8 +108,11 @@ typedef struct llmprof_narrow {
   uint32_t *name;
   int64_t *duration;
   uint32_t *op_duration; /* in place of ops.end, where all of them fit */
+  llmprof_twins twins;
   llmprof_launched launched;
   llmprof_seeker seekers[LLMPROF_OP_KINDS]; /* while calls are read */
+  int64_t before, next; /* between these ids no seeker has one, */
+  llmprof_seeker *only; /* and this one alone has `next`; NULL: several do */
 } llmprof_narrow;
 
 struct llmprof_trace {
@@ -206,6 +224,37 @@ bool llmprof_trace_ranges_around_samples(const llmprof_trace *trace,
 size_t llmprof_trace_rows(const llmprof_trace *trace, llmprof_part part);
 void llmprof_trace_promise(llmprof_trace *trace, llmprof_part part);
 
+/* ---- operations that are alike (trace_twins.c) ---- */
+
+/* Number the kinds of operations, where there are not too many. */
+void llmprof_twins_make(llmprof_trace *trace);
+
+/* All calls were read; or not, and none launched anything. */
+void llmprof_twins_end(llmprof_trace *trace, bool ok);
+void llmprof_twins_free(llmprof_twins *twins);
+
+/* A kind by its number. */
+static inline const llmprof_twin *llmprof_twin_at(const llmprof_trace *trace,
+                                                  size_t number) {
+  const void *kinds = trace->narrow.twins.kinds.records;
+  return (const llmprof_twin *)kinds + number;
+}
+
+/* An operation was launched by this call; false when out of memory. There may
+ * be no twins any more then. */
+bool llmprof_twins_vary(llmprof_trace *trace, size_t op,
+                        const llmprof_call_row *call);
+static inline bool llmprof_twins_launch(llmprof_trace *trace, size_t op,
+                                        const llmprof_call_row *call) {
+  const llmprof_twins *t = &trace->narrow.twins;
+  uint32_t number = t->latest[t->of_op[op]];
+  const llmprof_twin *last = number ? llmprof_twin_at(trace, number - 1) : NULL;
+  if (!last || last->thread != call->thread || last->api != call->name)
+    return llmprof_twins_vary(trace, op, call);
+  t->of_op[op] = number - 1;
+  return true;
+}
+
 /* ---- calls of which a part is kept (trace_narrow.c) ---- */
 
 /* Is this part kept in place of all calls? */
@@ -220,7 +269,15 @@ void llmprof_narrow_ops(llmprof_trace *trace);
 
 /* Before calls are read, for each of them, and afterwards. */
 bool llmprof_narrow_begin(llmprof_trace *trace, llmprof_error *err);
-bool llmprof_narrow_take(llmprof_trace *trace, const llmprof_call_row *call);
+bool llmprof_narrow_take_id(llmprof_trace *trace, const llmprof_call_row *call);
+static inline bool llmprof_narrow_take(llmprof_trace *trace,
+                                       const llmprof_call_row *call) {
+  const llmprof_narrow *n = &trace->narrow;
+  uint32_t id = call->correlation;
+  if (call->thread == LLMPROF_NONE || id == LLMPROF_NONE) return true;
+  return (id > n->before && id < n->next) ||
+         llmprof_narrow_take_id(trace, call);
+}
 void llmprof_narrow_end(llmprof_trace *trace, bool ok);
 
 /* Ranges are projected: what only served for that goes. */
@@ -256,7 +313,9 @@ static inline int64_t llmprof_op_end(const llmprof_trace *trace, size_t op) {
  * is none. */
 static inline uint32_t llmprof_launch_thread(const llmprof_trace *trace,
                                              size_t op) {
-  if (llmprof_narrow_launches(trace)) return trace->narrow.launched.thread[op];
+  const llmprof_narrow *n = &trace->narrow;
+  if (n->twins.of_op) return llmprof_twin_at(trace, n->twins.of_op[op])->thread;
+  if (llmprof_narrow_launches(trace)) return n->launched.thread[op];
   uint32_t call = trace->attribution.call[op];
   return call == LLMPROF_NONE ? LLMPROF_NONE : trace->calls.thread[call];
 }
@@ -264,8 +323,8 @@ static inline uint32_t llmprof_launch_thread(const llmprof_trace *trace,
 static inline int64_t llmprof_narrow_start(const llmprof_trace *trace,
                                            size_t op) {
   const llmprof_launched *l = &trace->narrow.launched;
-  if (l->thread[op] == LLMPROF_NONE) return LLMPROF_ABSENT;
   if (l->start) return l->start[op];
+  if (l->took[op] == UINT32_MAX) return LLMPROF_ABSENT;
   return trace->ops.start[op] + LLMPROF_SOONEST - (int64_t)l->delay[op];
 }
 
@@ -273,9 +332,8 @@ static inline int64_t llmprof_narrow_start(const llmprof_trace *trace,
 static inline int64_t llmprof_near_delay(const llmprof_trace *trace,
                                          size_t op) {
   const llmprof_launched *l = &trace->narrow.launched;
-  return l->thread[op] == LLMPROF_NONE
-             ? LLMPROF_ABSENT
-             : (int64_t)l->delay[op] - LLMPROF_SOONEST;
+  return l->took[op] == UINT32_MAX ? LLMPROF_ABSENT
+                                   : (int64_t)l->delay[op] - LLMPROF_SOONEST;
 }
 
 static inline int64_t llmprof_launch_start(const llmprof_trace *trace,
@@ -288,8 +346,9 @@ static inline int64_t llmprof_launch_start(const llmprof_trace *trace,
 static inline int64_t llmprof_narrow_end_of(const llmprof_trace *trace,
                                             size_t op) {
   const llmprof_launched *l = &trace->narrow.launched;
-  if (l->thread[op] == LLMPROF_NONE) return LLMPROF_ABSENT;
-  return l->end ? l->end[op] : llmprof_narrow_start(trace, op) + l->took[op];
+  if (l->end) return l->end[op];
+  if (l->took[op] == UINT32_MAX) return LLMPROF_ABSENT;
+  return llmprof_narrow_start(trace, op) + l->took[op];
 }
 
 static inline int64_t llmprof_launch_end(const llmprof_trace *trace,

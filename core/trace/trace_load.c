@@ -159,8 +159,8 @@ llmprof_trace *llmprof_builder_finish(llmprof_builder *builder,
 
 const llmprof_ops *llmprof_trace_ops(llmprof_trace *trace, llmprof_error *err) {
   if (!llmprof_trace_load(trace, LLMPROF_PART_OPS, err)) return NULL;
-  bool whole =
-      trace->ops.count == 0 || (trace->ops.end && trace->ops.correlation);
+  const llmprof_ops *ops = &trace->ops;
+  bool whole = ops->count == 0 || (ops->end && ops->correlation && ops->name);
   if (whole) return &trace->ops;
   return llmprof_fail(err, LLMPROF_UNSUPPORTED,
                       "%s: not all of its operations is kept", trace->path),

@@ -10,6 +10,7 @@
 
 bool llmprof_trace_narrow_calls(llmprof_trace *trace, unsigned kept) {
   bool ok = trace->reader && trace->reader->load && !trace->attributed &&
+            !trace->loaded[LLMPROF_PART_OPS] &&
             !trace->loaded[LLMPROF_PART_CALLS] && !trace->narrow.loaded &&
             !trace->image.pieces[LLMPROF_PART_CALLS];
   if (ok) trace->narrow.kept = kept;
@@ -78,25 +79,33 @@ static bool seek_kind(const llmprof_ops *ops, int kind, llmprof_seeker *s) {
   return s->rows && llmprof_sort_rows_u32(s->rows, s->count, s->ids);
 }
 
-static bool make_launched(llmprof_launched *l, size_t ops) {
+static bool make_own(llmprof_launched *l, size_t ops) {
   l->thread = llmprof_alloc(ops, sizeof *l->thread);
   l->name = llmprof_alloc(ops, sizeof *l->name);
+  for (size_t op = 0; l->thread && l->name && op < ops; op++)
+    l->thread[op] = l->name[op] = LLMPROF_NONE;
+  return l->thread && l->name;
+}
+
+static bool make_launched(llmprof_launched *l, size_t ops) {
   l->delay = llmprof_alloc(ops, sizeof *l->delay);
   l->took = llmprof_alloc(ops, sizeof *l->took);
   l->again = llmprof_zalloc(ops / 64 + 1, sizeof *l->again);
-  bool ok = l->thread && l->name && l->delay && l->took && l->again;
-  for (size_t op = 0; ok && op < ops; op++) {
-    l->thread[op] = l->name[op] = LLMPROF_NONE;
+  for (size_t op = 0; l->delay && l->took && op < ops; op++)
     l->delay[op] = l->took[op] = UINT32_MAX;
-  }
-  return ok;
+  return l->delay && l->took && l->again;
 }
 
 bool llmprof_narrow_begin(llmprof_trace *trace, llmprof_error *err) {
   llmprof_narrow *n = &trace->narrow;
-  bool ok = make_launched(&n->launched, trace->ops.count);
+  size_t ops = trace->ops.count;
+  if (!n->twins.of_op && !trace->image.borrowed) llmprof_twins_make(trace);
+  bool ok = (n->twins.of_op || make_own(&n->launched, ops)) &&
+            make_launched(&n->launched, ops);
   for (int kind = 0; ok && kind < LLMPROF_OP_KINDS; kind++)
     ok = seek_kind(&trace->ops, kind, &n->seekers[kind]);
+  n->before = n->next = -1;
+  n->only = NULL;
   return ok || llmprof_fail_nomem(err);
 }
 
@@ -107,6 +116,7 @@ void llmprof_narrow_end(llmprof_trace *trace, bool ok) {
     llmprof_free(n->seekers[kind].rows);
     n->seekers[kind] = (llmprof_seeker){0};
   }
+  llmprof_twins_end(trace, ok);
   if (!ok) {
     llmprof_launched_free(&n->launched);
     return;
@@ -170,16 +180,33 @@ static bool put_times(llmprof_trace *trace, size_t op,
   return true;
 }
 
+/* Is it of that process, and was no call found that launched it? */
+static bool is_free(const llmprof_trace *trace, size_t op, uint32_t process) {
+  const llmprof_narrow *n = &trace->narrow;
+  const llmprof_twin *twin =
+      n->twins.of_op ? llmprof_twin_at(trace, n->twins.of_op[op]) : NULL;
+  uint32_t thread = twin ? twin->thread : n->launched.thread[op];
+  const llmprof_place *places =
+      (const llmprof_place *)(const void *)trace->places.records;
+  uint32_t place = twin ? twin->place : trace->ops.place[op];
+  return places[place].process == process && thread == LLMPROF_NONE;
+}
+
+static bool put_launch(llmprof_trace *trace, size_t op,
+                       const llmprof_call_row *call) {
+  llmprof_launched *l = &trace->narrow.launched;
+  if (trace->narrow.twins.of_op) return llmprof_twins_launch(trace, op, call);
+  l->thread[op] = call->thread;
+  l->name[op] = call->name;
+  return true;
+}
+
 /* Of several calls with its id the first one counts. */
 static bool put(llmprof_trace *trace, size_t op, const llmprof_call_row *call,
                 uint32_t process, bool *again) {
   llmprof_launched *l = &trace->narrow.launched;
-  const llmprof_place *place =
-      llmprof_intern_get(&trace->places, trace->ops.place[op]);
-  if (place->process != process || l->thread[op] != LLMPROF_NONE) return true;
-  if (!put_times(trace, op, call)) return false;
-  l->thread[op] = call->thread;
-  l->name[op] = call->name;
+  if (!is_free(trace, op, process)) return true;
+  if (!put_times(trace, op, call) || !put_launch(trace, op, call)) return false;
   if (*again) l->again[op / 64] |= (uint64_t)1 << op % 64;
   *again = true;
   return true;
@@ -200,15 +227,41 @@ static bool take_all(llmprof_trace *trace, llmprof_seeker *s, size_t at,
   return true;
 }
 
-bool llmprof_narrow_take(llmprof_trace *trace, const llmprof_call_row *call) {
+/* Of one kind those with its id. */
+static bool take_kind(llmprof_trace *trace, llmprof_seeker *s,
+                      const llmprof_call_row *call, bool *again) {
   uint32_t id = call->correlation;
-  bool again = false;
-  if (call->thread == LLMPROF_NONE || id == LLMPROF_NONE) return true;
+  if (id > s->before && id < s->next) return true;
+  size_t at = id == s->next
+                  ? s->at
+                  : llmprof_gallop(s->rows, s->ids, 0, s->count, s->at, id);
+  return take_all(trace, s, at, call, again);
+}
+
+/* What no seeker has, and which one has the id behind it, if that is one. */
+static void find_gap(llmprof_narrow *n) {
+  n->before = -1;
+  n->next = INT64_MAX;
+  n->only = NULL;
   for (int kind = 0; kind < LLMPROF_OP_KINDS; kind++) {
-    llmprof_seeker *s = &trace->narrow.seekers[kind];
-    if (id > s->before && id < s->next) continue;
-    size_t at = llmprof_gallop(s->rows, s->ids, 0, s->count, s->at, id);
-    if (!take_all(trace, s, at, call, &again)) return false;
+    llmprof_seeker *s = &n->seekers[kind];
+    if (s->before > n->before) n->before = s->before;
+    if (s->next == n->next) n->only = NULL;
+    if (s->next >= n->next) continue;
+    n->next = s->next;
+    n->only = s;
   }
-  return true;
+}
+
+bool llmprof_narrow_take_id(llmprof_trace *trace,
+                            const llmprof_call_row *call) {
+  llmprof_narrow *n = &trace->narrow;
+  bool again = false, ok = true;
+  if (n->only && call->correlation == n->next)
+    ok = take_kind(trace, n->only, call, &again);
+  else
+    for (int kind = 0; ok && kind < LLMPROF_OP_KINDS; kind++)
+      ok = take_kind(trace, &n->seekers[kind], call, &again);
+  find_gap(n);
+  return ok;
 }

@@ -55,6 +55,27 @@ static int64_t place_pid(const llmprof_trace *t, size_t number) {
                                  : (int64_t)t->processes[process].pid;
 }
 
+/* ---- what twins have in common ---- */
+
+static int64_t twin_name(const llmprof_trace *t, size_t number) {
+  return llmprof_widen(llmprof_twin_at(t, number)->name);
+}
+
+static int64_t twin_api(const llmprof_trace *t, size_t number) {
+  return llmprof_widen(llmprof_twin_at(t, number)->api);
+}
+
+#define TWIN(name, field, getter)                                     \
+  static int64_t twin_##name(const llmprof_trace *t, size_t number) { \
+    return getter(t, llmprof_twin_at(t, number)->field);              \
+  }
+TWIN(device, place, place_device)
+TWIN(context, place, place_context)
+TWIN(stream, place, place_stream)
+TWIN(pid, place, place_pid)
+TWIN(launch_pid, thread, llmprof_thread_pid)
+TWIN(launch_tid, thread, llmprof_thread_tid)
+
 /* ---- details of kernels ---- */
 
 static int64_t kernel_graph_node(const llmprof_trace *t, size_t row) {
@@ -147,10 +168,11 @@ static int64_t link_style(const llmprof_trace *t, size_t number) {
 
 /* ---- the tables ---- */
 
-#define OF_PLACE(name, getter)                                         \
-  {                                                                    \
-    name, NULL, LLMPROF_U32, .index = AT(ops.place),                   \
-                             .domain = AT(places.count), .get = getter \
+#define OF_PLACE(name)                                                         \
+  {                                                                            \
+#name, NULL, LLMPROF_U32, .index = AT(ops.place),                          \
+                              .domain = AT(places.count), .get = place_##name, \
+                              .twin = twin_##name                              \
   }
 #define OF_SHAPE(name, unit, getter)                                   \
   {                                                                    \
@@ -171,20 +193,21 @@ static int64_t link_style(const llmprof_trace *t, size_t number) {
                                    .get = op_duration, .shared = true \
   }
 
-#define BY_LAUNCH(name, getter)                                               \
-  {                                                                           \
-    name, NULL, LLMPROF_U32, .needs = NEEDS_ATTRIBUTION, .by = launch_thread, \
-                             .numbers = AT(narrow.launched.thread),           \
-                             .domain = AT(thread_ids.count), .get = getter    \
+#define BY_LAUNCH(name, what)                                                  \
+  {                                                                            \
+    name, NULL, LLMPROF_U32,                                                   \
+        .needs = NEEDS_ATTRIBUTION, .by = launch_thread,                       \
+        .numbers = AT(narrow.launched.thread), .domain = AT(thread_ids.count), \
+        .get = llmprof_thread_##what, .twin = twin_launch_##what               \
   }
+#define OP_NAME \
+  { "name", NULL, LLMPROF_STRING_ID, .array = AT(ops.name), .twin = twin_name }
 
 #define OPERATION_COLUMNS                                                   \
-  {"op", NULL, LLMPROF_U32, .get = llmprof_row_number},                     \
-      {"name", NULL, LLMPROF_STRING_ID, .array = AT(ops.name)},             \
+  {"op", NULL, LLMPROF_U32, .get = llmprof_row_number}, OP_NAME,            \
       {"start", "ns", LLMPROF_I64, .array = AT(ops.start)},                 \
       {"end", "ns", LLMPROF_I64, .array = AT(ops.end)}, OP_DURATION,        \
-      OF_PLACE("device", place_device), OF_PLACE("context", place_context), \
-      OF_PLACE("stream", place_stream), OF_PLACE("pid", place_pid),         \
+      OF_PLACE(device), OF_PLACE(context), OF_PLACE(stream), OF_PLACE(pid), \
       {"correlation", NULL, LLMPROF_U32, .array = AT(ops.correlation)},     \
       {"call", NULL, LLMPROF_U32, .needs = NEEDS_ATTRIBUTION,               \
        .array = AT(attribution.call)},                                      \
@@ -193,7 +216,8 @@ static int64_t link_style(const llmprof_trace *t, size_t number) {
        LLMPROF_STRING_ID,                                                   \
        .needs = NEEDS_ATTRIBUTION,                                          \
        .array = AT(calls.name),                                             \
-       .index = AT(attribution.call)},                                      \
+       .index = AT(attribution.call),                                       \
+       .twin = twin_api},                                                   \
       {"api_start",                                                         \
        "ns",                                                                \
        LLMPROF_I64,                                                         \
@@ -220,8 +244,7 @@ static int64_t link_style(const llmprof_trace *t, size_t number) {
        .get = launch_total},                                                \
       {"delay", "ns", LLMPROF_I64, .needs = NEEDS_ATTRIBUTION,              \
        .get = launch_delay},                                                \
-      BY_LAUNCH("launch_pid", llmprof_thread_pid),                          \
-      BY_LAUNCH("launch_tid", llmprof_thread_tid),                          \
+      BY_LAUNCH("launch_pid", pid), BY_LAUNCH("launch_tid", tid),           \
       OF_LINK("range", LLMPROF_U32, link_range),                            \
       OF_LINK("tag", LLMPROF_STRING_ID, link_tag)
 
@@ -255,11 +278,9 @@ const llmprof_column_spec llmprof_kernel_columns[] = {
 };
 
 /* Of pairs: from the kernel, and from the range. */
-#define PAIR_KERNEL_COLUMNS                                                  \
-  {"kernel", NULL, LLMPROF_U32, .get = llmprof_row_number},                  \
-      {"name", NULL, LLMPROF_STRING_ID, .array = AT(ops.name)}, OP_DURATION, \
-      BY_LAUNCH("pid", llmprof_thread_pid),                                  \
-      BY_LAUNCH("tid", llmprof_thread_tid)
+#define PAIR_KERNEL_COLUMNS                                          \
+  {"kernel", NULL, LLMPROF_U32, .get = llmprof_row_number}, OP_NAME, \
+      OP_DURATION, BY_LAUNCH("pid", pid), BY_LAUNCH("tid", tid)
 
 const llmprof_column_spec llmprof_pair_kernel_columns[] = {
     PAIR_KERNEL_COLUMNS,

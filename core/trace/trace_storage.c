@@ -99,6 +99,7 @@ void llmprof_launched_free(llmprof_launched *l) {
 static void free_narrow(llmprof_narrow *n) {
   llmprof_free(n->op_duration);
   llmprof_durations_free(n);
+  llmprof_twins_free(&n->twins);
   llmprof_launched_free(&n->launched);
 }
 

@@ -188,6 +188,11 @@ typedef struct llmprof_call_row {
 bool llmprof_builder_add_call(llmprof_builder *builder,
                               const llmprof_call_row *call, llmprof_error *err);
 
+/* The same of several. */
+bool llmprof_builder_add_calls(llmprof_builder *builder,
+                               const llmprof_call_row *calls, size_t count,
+                               llmprof_error *err);
+
 typedef struct llmprof_range_row {
   int64_t start, end;          /* ns; end LLMPROF_ABSENT: it was left open */
   uint32_t thread, end_thread; /* rows; end_thread LLMPROF_NONE: the same */

@@ -425,7 +425,8 @@ static void expect_survey(llmprof_frame *frame, size_t column) {
   llmprof_tally tally;
   llmprof_summary expected[GROUPS], by_row[GROUPS], by_value[GROUPS];
   assert_true(llmprof_groups_make(&groups, frame, (size_t[]){LONG}, 1, &err));
-  assert_true(llmprof_tally_make(&tally, &counted, frame, LONG, &err));
+  assert_true(
+      llmprof_tally_make(&tally, &counted, frame, (size_t[]){LONG}, 1, &err));
   assert_int_equal(groups.count, GROUPS);
   assert_int_equal(counted.count, GROUPS);
   size_t bytes = GROUPS * sizeof(uint32_t);
@@ -463,6 +464,109 @@ static void test_survey(void **state) {
   }
   llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
   llmprof_frame_free(frame);
+}
+
+/* ---- keys that share an index ---- */
+
+enum {
+  ITEMS = 300,
+  JOINT_KEYS = 4
+};
+
+typedef struct things {
+  uint32_t small[ITEMS], index[LOTS], other[LOTS];
+  int64_t large[ITEMS];
+  double real[ITEMS];
+  uint32_t of_row[LOTS]; /* its small number as it is */
+} things;
+
+static void fill_things(things *t) {
+  srand(29);
+  for (size_t i = 0; i < ITEMS; i++) {
+    t->small[i] = i % 9 ? (uint32_t)(rand() % 5) : UINT32_MAX;
+    t->large[i] = i % 11 ? (int64_t)1 << rand() % 60 : LLMPROF_ABSENT;
+    t->real[i] = (double)(rand() % 3) - 1;
+  }
+  for (size_t row = 0; row < LOTS; row++) {
+    t->index[row] = rand() % 99 ? (uint32_t)(rand() % ITEMS) : UINT32_MAX;
+    t->other[row] = (uint32_t)(rand() % ITEMS);
+    t->of_row[row] = t->small[t->other[row]];
+  }
+}
+
+/* Where `known`, it is said how many items there are: else keys are taken one
+ * after the other. */
+static llmprof_frame *frame_of_things(const things *t, bool known) {
+  const llmprof_column columns[] = {
+      {"small", NULL, LLMPROF_U32, t->small, t->index, NULL},
+      {"large", NULL, LLMPROF_I64, t->large, t->index, NULL},
+      {"real", NULL, LLMPROF_F64, t->real, t->index, NULL},
+      {"other", NULL, LLMPROF_U32, t->small, t->other, NULL},
+      {"plain", NULL, LLMPROF_U32, t->of_row, NULL, NULL}};
+  llmprof_frame *frame = llmprof_frame_new(LOTS, NULL);
+  assert_non_null(frame);
+  for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+    assert_true(llmprof_frame_add(frame, &columns[i], NULL, NULL));
+    if (known && columns[i].index) llmprof_frame_set_items(frame, i, ITEMS);
+  }
+  return frame;
+}
+
+static void expect_same_groups(const llmprof_groups *a,
+                               const llmprof_groups *b) {
+  assert_int_equal(a->count, b->count);
+  assert_memory_equal(a->rows, b->rows, a->count * sizeof *a->rows);
+  assert_memory_equal(a->first_row, b->first_row,
+                      a->count * sizeof *a->first_row);
+}
+
+static void expect_joint(llmprof_frame *known, llmprof_frame *frame,
+                         const size_t *keys, size_t key_count, bool tallied) {
+  llmprof_groups one_by_one, together, counted;
+  llmprof_tally tally;
+  assert_true(llmprof_groups_make(&one_by_one, frame, keys, key_count, NULL));
+  assert_true(llmprof_groups_make(&together, known, keys, key_count, NULL));
+  expect_same_groups(&one_by_one, &together);
+  assert_memory_equal(one_by_one.of_row, together.of_row,
+                      LOTS * sizeof(uint32_t));
+  assert_true(
+      llmprof_tally_make(&tally, &counted, known, keys, key_count, NULL));
+  assert_int_equal(tally.groups != NULL, tallied);
+  if (tallied) expect_same_groups(&one_by_one, &counted);
+  for (size_t row = 0; tallied && row < LOTS; row += LLMPROF_BLOCK) {
+    uint32_t of_row[LLMPROF_BLOCK];
+    llmprof_tally_groups(&tally, row, LLMPROF_BLOCK, of_row);
+    assert_memory_equal(of_row, one_by_one.of_row + row, sizeof of_row);
+  }
+  llmprof_tally_free(&tally);
+  llmprof_groups_free(&one_by_one);
+  llmprof_groups_free(&together);
+  llmprof_groups_free(&counted);
+}
+
+/* Whichever way, they make the same groups, for any number of threads. */
+static void test_joint_keys(void **state) {
+  (void)state;
+  static things t;
+  static const struct {
+    size_t keys[JOINT_KEYS], count;
+    bool tallied;
+  } cases[] = {{{0}, 1, true},           {{1, 0}, 2, true},
+               {{0, 1, 2}, 3, true},     {{3}, 1, true},
+               {{0, 3}, 2, false},       {{3, 1, 2}, 3, false},
+               {{0, 3, 1, 4}, 4, false}, {{4, 2, 0}, 3, false}};
+  fill_things(&t);
+  llmprof_frame *known = frame_of_things(&t, true);
+  for (uint64_t threads = 1; threads < 4; threads++) {
+    llmprof_frame *frame = frame_of_things(&t, false);
+    llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+      expect_joint(known, frame, cases[i].keys, cases[i].count,
+                   cases[i].tallied);
+    llmprof_frame_free(frame);
+  }
+  llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
+  llmprof_frame_free(known);
 }
 
 /* ---- piles ---- */
@@ -607,7 +711,7 @@ static bool survey(void *arg, llmprof_error *err) {
   llmprof_frame *frame = frame_of(&six);
   if (!frame) return llmprof_fail_nomem(err);
   bool ok =
-      llmprof_tally_make(&tally, &groups, frame, SHORT, err) &&
+      llmprof_tally_make(&tally, &groups, frame, (size_t[]){SHORT}, 1, err) &&
       llmprof_survey(frame, SHORT, &(llmprof_surveyed){&groups, &tally, NULL},
                      true, summaries, err);
   llmprof_groups_free(&groups);
@@ -616,9 +720,42 @@ static bool survey(void *arg, llmprof_error *err) {
   return ok;
 }
 
+/* By keys that share an index. */
+static bool group_things(void *arg, llmprof_error *err) {
+  static const size_t keys[] = {0, 1, 3};
+  static const llmprof_aggregate wanted[] = {{"rows", LLMPROF_COUNT, 4, 0},
+                                             {"sum", LLMPROF_SUM, 4, 0}};
+  const things *t = arg;
+  size_t key_count = *(const size_t *)(const void *)t->large;
+  llmprof_frame *frame = llmprof_frame_new(ITEMS * 4, NULL);
+  if (!frame) return llmprof_fail_nomem(err);
+  const llmprof_column columns[] = {
+      {"small", NULL, LLMPROF_U32, t->small, t->index, NULL},
+      {"large", NULL, LLMPROF_I64, t->large, t->index, NULL},
+      {"real", NULL, LLMPROF_F64, t->real, t->index, NULL},
+      {"other", NULL, LLMPROF_U32, t->small, t->other, NULL},
+      {"plain", NULL, LLMPROF_U32, t->of_row, NULL, NULL}};
+  bool ok = true;
+  for (size_t i = 0; ok && i < sizeof columns / sizeof *columns; i++) {
+    ok = llmprof_frame_add(frame, &columns[i], NULL, NULL) ||
+         llmprof_fail_nomem(err);
+    if (ok && columns[i].index) llmprof_frame_set_items(frame, i, ITEMS);
+  }
+  llmprof_frame *made =
+      ok ? llmprof_frame_aggregate(frame, keys, key_count, wanted, 2, err)
+         : NULL;
+  llmprof_frame_free(made);
+  llmprof_frame_free(frame);
+  return made != NULL;
+}
+
 static void test_survey_allocations(void **state) {
   (void)state;
+  static things t;
   test_every_allocation(survey, NULL);
+  fill_things(&t);
+  for (t.large[0] = 2; t.large[0] <= 3; t.large[0]++)
+    test_every_allocation(group_things, &t);
 }
 
 /* ---- failures ---- */
@@ -761,6 +898,7 @@ int main(void) {
       cmocka_unit_test(test_survey),
       cmocka_unit_test(test_small_survey),
       cmocka_unit_test(test_survey_allocations),
+      cmocka_unit_test(test_joint_keys),
       cmocka_unit_test(test_piles),
       cmocka_unit_test(test_pile_allocations),
       cmocka_unit_test(test_column_that_fails),

@@ -229,9 +229,10 @@ static void test_narrow_calls(void **state) {
 
 /* What is known of the launches of operations, with all calls or few. */
 static void add_launches(llmprof_buffer *text, llmprof_trace *trace) {
-  static const char *const names[] = {"duration",   "api",         "api_time",
-                                      "queue_time", "launch_time", "delay",
-                                      "launch_pid", "launch_tid"};
+  static const char *const names[] = {
+      "duration",    "api",   "api_time",   "queue_time", "launch_time",
+      "launch_time", "delay", "launch_pid", "launch_tid", "name",
+      "device",      "pid",   "stream",     "context"};
   llmprof_frame *frame = frame_of(trace, "gpu");
   add_frame(text, frame, names, sizeof names / sizeof *names);
   llmprof_frame_free(frame);
@@ -278,6 +279,33 @@ static void test_far_launches(void **state) {
   for (size_t i = 0; i < sizeof far / sizeof *far; i++)
     expect_same_launches(test_trace(far[i][0]), test_trace(far[i][0]),
                          far[i][1]);
+}
+
+/* More kinds of operations than are told apart by a number: from their names
+ * on, by the threads that launched them, and neither. */
+static void test_many_kinds(void **state) {
+  (void)state;
+#define EACH(count, what)                                                   \
+  "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i " \
+  "< " #count ") " what ";"
+#define MANY(name, tid, odd)                                                  \
+  "BEGIN;" EXPORT_TABLES EACH(                                                \
+      70000, "INSERT INTO StringIds SELECT i, 'kernel ' || i FROM n")         \
+      EACH(70000, "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME SELECT i * 10, i " \
+                  "* 10 + 3, " tid ", i, i % 3 FROM n WHERE i % 7")           \
+          EACH(70000, "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT i * 10 " \
+                      "+ 5, i * 10 + 20 + i % 5, i % 2, i, " P1 ", " name     \
+                      " FROM n") odd "COMMIT;"
+  static const char *const many[][2] = {
+      {MANY("i", T11, ""), "|kernel 69999|"},
+      {MANY("1", T11 " + i", ""), "|kernel 1|"},
+      {MANY("1 + i % 50", T11 " + i % 5", ""), "|kernel 50|"},
+      {MANY("1 + i % 50", T11, ""), "|kernel 50|"},
+      {MANY("1 + i % 50", T11, RANGE(1000, 2000, T11, "range")), "|kernel 50|"},
+  };
+  for (size_t i = 0; i < sizeof many / sizeof *many; i++)
+    expect_same_launches(test_trace(many[i][0]), test_trace(many[i][0]),
+                         many[i][1]);
 }
 
 /* What is gone is said, not shown as something else. */
@@ -684,6 +712,7 @@ int main(void) {
       cmocka_unit_test(test_narrow_calls),
       cmocka_unit_test(test_narrow_launches),
       cmocka_unit_test(test_far_launches),
+      cmocka_unit_test(test_many_kinds),
       cmocka_unit_test(test_not_kept),
       cmocka_unit_test(test_narrow_long_calls),
       cmocka_unit_test(test_ranges),
