@@ -229,6 +229,13 @@ static int f_has(lua_State *L) {
   return 1;
 }
 
+/* trace:with_details() -> details of kernels are wanted, too: read them with
+ * the operations, where they are not loaded yet */
+static int f_with_details(lua_State *L) {
+  llmprof_trace_with_details(check_trace(L));
+  return 0;
+}
+
 /* trace:narrow_calls { durations, launches } -> keep no more of API calls than
  * what each took, and those that launched operations; "call" numbers these
  * then. false: all of them are at hand */
@@ -572,6 +579,7 @@ static const luaL_Reg methods[] = {
     {"has", f_has},
     {"knows", f_knows},
     {"narrow_calls", f_narrow_calls},
+    {"with_details", f_with_details},
     {"diagnostics", f_diagnostics},
     {"frame", f_frame},
     {"steps", f_steps},

@@ -28,26 +28,58 @@ bool llmprof_spans_until(llmprof_frame *spans, size_t start, size_t key,
 
 /* ---- which span a row is in ---- */
 
-static uint32_t span_at(const timeline *line, const llmprof_column *end,
-                        int64_t key, int64_t time) {
+/* Where a time lies among the starts of its key: what a row was found in,
+ * mostly the next one is in, too. */
+typedef struct place {
+  int64_t key, from, until; /* such times; none while until is not behind */
+  int64_t end;              /* of the last span that began by then, */
+  uint32_t row;             /* or UINT32_MAX */
+} place;
+
+static void find_place(place *p, const timeline *line,
+                       const llmprof_column *end, int64_t key, int64_t time) {
   size_t after = timeline_after(line, key, time);
-  if (!after) return UINT32_MAX;
-  uint32_t row = line->rows[after - 1];
-  bool inside = line->keys[row] == key && llmprof_cell(end, row) > time;
-  return inside ? row : UINT32_MAX;
+  *p = (place){key, time, time, INT64_MIN, UINT32_MAX};
+  if (!after || line->keys[line->rows[after - 1]] != key) return;
+  p->row = line->rows[after - 1];
+  p->from = line->starts[p->row];
+  p->until = INT64_MAX;
+  if (after < line->count && line->keys[line->rows[after]] == key)
+    p->until = line->starts[line->rows[after]];
+  p->end = llmprof_cell(end, p->row);
+}
+
+static inline uint32_t span_at(place *p, const timeline *line,
+                               const llmprof_column *end, int64_t key,
+                               int64_t time) {
+  if (p->key != key || time < p->from || time >= p->until)
+    find_place(p, line, end, key, time);
+  return p->end > time ? p->row : UINT32_MAX;
+}
+
+/* The spans of a block's rows. Without a key column all keys are 0. */
+static void assign_some(place *near, const timeline *line,
+                        const llmprof_column *end, const int64_t *times,
+                        const int64_t *keys, size_t count, uint32_t *found) {
+  for (size_t i = 0; i < count; i++) {
+    bool there = times[i] != LLMPROF_ABSENT && keys[i] != LLMPROF_ABSENT;
+    found[i] = there ? span_at(near, line, end, keys[i], times[i]) : UINT32_MAX;
+  }
 }
 
 static bool assign(llmprof_frame *rows, const llmprof_column *time,
                    const llmprof_column *key, const timeline *line,
                    const llmprof_column *end, uint32_t *found,
                    llmprof_error *err) {
+  int64_t times[LLMPROF_BLOCK], keys[LLMPROF_BLOCK] = {0};
+  place near = {0};
   size_t count = llmprof_frame_rows(rows);
-  for (size_t row = 0; row < count; row++) {
-    if (llmprof_interrupted_at(row)) return llmprof_fail_interrupted(err);
-    int64_t at = llmprof_cell(time, row), of = key ? llmprof_cell(key, row) : 0;
-    found[row] = at == LLMPROF_ABSENT || of == LLMPROF_ABSENT
-                     ? UINT32_MAX
-                     : span_at(line, end, of, at);
+  for (size_t row = 0; row < count; row += LLMPROF_BLOCK) {
+    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
+    size_t some = llmprof_block(row, count);
+    llmprof_cells(time, row, some, times);
+    if (key) llmprof_cells(key, row, some, keys);
+    assign_some(&near, line, end, times, keys, some, found + row);
   }
   return true;
 }

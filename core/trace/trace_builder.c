@@ -271,11 +271,18 @@ size_t llmprof_builder_kernels(const llmprof_builder *builder) {
                                          : ops->first[LLMPROF_COPY];
 }
 
+bool llmprof_builder_wants_details(const llmprof_builder *builder) {
+  const llmprof_trace *trace = builder->trace;
+  return trace->with_details && !trace->loaded[LLMPROF_PART_DETAILS] &&
+         !trace->image.pieces[LLMPROF_PART_DETAILS];
+}
+
+/* As many as there are kernels, where these are known. */
 static bool grow_details(llmprof_builder *b, llmprof_error *err) {
   size_t cap = llmprof_builder_kernels(b);
-  if (cap <= b->detail_cap &&
-      !llmprof_builder_grow(b, b->detail_count, b->detail_cap, "kernels", &cap,
-                            err))
+  bool known = b->trace->loaded[LLMPROF_PART_OPS] && cap > b->detail_cap;
+  if (!known && !llmprof_builder_grow(b, b->detail_count, b->detail_cap,
+                                      "kernels", &cap, err))
     return false;
   if (!llmprof_details_resize(&b->trace->details, cap))
     return llmprof_fail_nomem(err);

@@ -128,6 +128,7 @@ struct llmprof_trace {
   void *reader_state;
   llmprof_image image;
   bool loaded[LLMPROF_PARTS];
+  bool with_details; /* they are wanted with the operations */
 
   llmprof_device *devices;
   size_t device_count, device_cap;

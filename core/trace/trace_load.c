@@ -55,15 +55,34 @@ static bool keeps_promise(const llmprof_trace *trace, llmprof_part part,
                       trace->path);
 }
 
+static bool fill_and_check(llmprof_trace *trace, llmprof_part part,
+                           llmprof_error *err) {
+  return fill(trace, part, err) && keeps_promise(trace, part, err);
+}
+
+/* Details that the reader added with the operations are a part of their own. */
+static bool end_details(llmprof_trace *trace, llmprof_error *err) {
+  bool *loaded = &trace->loaded[LLMPROF_PART_DETAILS];
+  if (*loaded || !trace->builder->detail_count) return true;
+  *loaded = end_part(trace->builder, LLMPROF_PART_DETAILS, err) &&
+            keeps_promise(trace, LLMPROF_PART_DETAILS, err);
+  return *loaded;
+}
+
+void llmprof_trace_with_details(llmprof_trace *trace) {
+  trace->with_details = true;
+}
+
 bool llmprof_trace_load(llmprof_trace *trace, llmprof_part part,
                         llmprof_error *err) {
   if (trace->loaded[part]) return true;
   if (part == LLMPROF_PART_DETAILS &&
-      !llmprof_trace_load(trace, LLMPROF_PART_OPS, err))
-    return false;
-  trace->loaded[part] =
-      llmprof_image_take(trace, (int)part) ||
-      (fill(trace, part, err) && keeps_promise(trace, part, err));
+      (!llmprof_trace_load(trace, LLMPROF_PART_OPS, err) ||
+       trace->loaded[part]))
+    return trace->loaded[part];
+  trace->loaded[part] = llmprof_image_take(trace, (int)part) ||
+                        (fill_and_check(trace, part, err) &&
+                         (part != LLMPROF_PART_OPS || end_details(trace, err)));
   if (!trace->loaded[part])
     llmprof_trace_clear(trace, part);
   else if (part == LLMPROF_PART_OPS && !trace->image.borrowed)

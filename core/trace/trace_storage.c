@@ -191,6 +191,8 @@ void llmprof_trace_clear(llmprof_trace *trace, llmprof_part part) {
   switch (part) {
   case LLMPROF_PART_OPS:
     clear_ops(trace);
+    if (!trace->loaded[LLMPROF_PART_DETAILS] && trace->builder->detail_count)
+      clear_details(trace);
     break;
   case LLMPROF_PART_DETAILS:
     clear_details(trace);

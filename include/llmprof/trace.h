@@ -355,6 +355,10 @@ const llmprof_projection *llmprof_trace_projections(llmprof_trace *trace,
                                                     size_t *count,
                                                     llmprof_error *err);
 
+/* Say, before operations are loaded, that details of kernels will be asked for
+ * too: a reader that finds them beside each other reads both at once. */
+void llmprof_trace_with_details(llmprof_trace *trace);
+
 /* Say, before calls are loaded, that no more will be asked for than these parts
  * of them, so that the others need not be kept. From then on the frame of calls
  * has names and durations only, in another order. With launches, of operations

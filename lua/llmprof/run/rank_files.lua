@@ -70,7 +70,7 @@ end
 
 
 local function read_trace(path, knowledge)
-  local trace = trace_file.open(path)
+  local trace = trace_file.open_whole(path)
   complete.check(trace)
   local made = rank_view.part(trace, path, knowledge)
   trace:close()

@@ -55,4 +55,12 @@ function trace_file.open(path)
 end
 
 
+-- The same of one that is analysed: what is known of its kernels is read with these.
+function trace_file.open_whole(path)
+  local opened = trace_file.open(path)
+  opened:with_details()
+  return opened
+end
+
+
 return trace_file

@@ -61,6 +61,23 @@ describe("llmprof.trace", function()
     narrow:close()
   end)
 
+  it("reads details with the operations, where it is said before", function()
+    for _, path in ipairs { TINY, NODES, RECORDED, FIXTURES .. "odd/nothing.sqlite" } do
+      local apart, together = assert(trace.open(path)), assert(trace.open(path))
+      together:with_details()
+      local all, same = assert(apart:frame "kernels"), assert(together:frame "kernels")
+      assert.equal(#all, #same)
+      for _, column in ipairs(all:columns()) do
+        assert.same(all:values(column.name), same:values(column.name))
+      end
+      assert.equal(apart:knows "graph_nodes", together:knows "graph_nodes")
+      together:with_details() -- too late, and no harm
+      assert.equal(#all, #assert(together:frame "kernels"))
+      apart:close()
+      together:close()
+    end
+  end)
+
   it("tells what the trace can say", function()
     for _, fact in ipairs { "calls", "graph_nodes", "payloads", "allocations", "diagnostics" } do
       assert.is_true(t:knows(fact))

@@ -63,7 +63,7 @@ function step.left_out(ctx) return ctx.state.capture.untimed(ctx) end
 
 
 function step.restore(ctx)
-  local trace = trace_file.open(ctx.run:path(layout.timeline))
+  local trace = trace_file.open_whole(ctx.run:path(layout.timeline))
   check_captured(trace)
   ctx.state.trace = trace
   ctx.state.found = stages.find(trace, ctx.recipe.stages, ctx.cfg.repeats.skip_first)
