@@ -78,7 +78,8 @@ class Twins(support.Case):
             results = self.together(*[["record", self.top / "out", folder]] * 3)
             self.assertEqual(1, [result.status for result in results].count(0))
             for result in results:
-                self.assertIn(result.last_line(), ("", f"llmprof: {folder}: the folder is not empty"))
+                said = f"llmprof: {folder}: the folder is not empty"
+                self.assertIn(result.last_line(), ("", said))
             self.assertEqual(["capture.json", "metrics.json", "run.sqlite"],
                              sorted(path.name for path in folder.iterdir()))
             shutil.rmtree(folder)

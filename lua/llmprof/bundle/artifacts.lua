@@ -298,9 +298,9 @@ function artifacts.remove(dir)
   local parent, message, code = fs.realpath(dir .. "/..")
   if code == "notfound" then return end
   local away <close> = private.folder(check(parent, message, code))
-  local gone, removed = away.path .. "/run", nil
-  removed, message, code = fs.remove_tree(fs.rename(dir, gone) and gone or dir)
-  if code ~= "notfound" then check(removed, message, code) end
+  local gone = away.path .. "/run"
+  local removed, why, kind = fs.remove_tree(fs.rename(dir, gone) and gone or dir)
+  if kind ~= "notfound" then check(removed, why, kind) end
 end
 
 
