@@ -1197,6 +1197,7 @@ function Groups:mean(column) end
 ---@field place_ns? number Of that, at this place; ns
 ---@field rank? integer That the others wait for
 ---@field share? number Of all waiting
+---@field spread? true All over the phase: no place stands out
 ---@field text string
 ---@field waiting_ns? number Nanoseconds
 
