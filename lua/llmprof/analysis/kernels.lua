@@ -16,8 +16,9 @@ local function known(name)
 end
 
 
+-- A damaged file may have several short names for one.
 local function key_of(row)
-  return tuple(row.stage, row.part, known(row.name))
+  return tuple(row.stage, row.part, known(row.name), known(row.short_name))
 end
 
 
@@ -34,8 +35,8 @@ end
 local function shapes_by_kernel(frame)
   local by_key = {}
   for _, row in ipairs(frame:group {
-    by = { "stage", "part", "name", "grid_x", "grid_y", "grid_z", "block_x", "block_y",
-      "block_z", "registers", "static_shared", "dynamic_shared" },
+    by = { "stage", "part", "name", "short_name", "grid_x", "grid_y", "grid_z", "block_x",
+      "block_y", "block_z", "registers", "static_shared", "dynamic_shared" },
     total = { "duration" },
   }) do
     local key = key_of(row)
