@@ -481,12 +481,14 @@ typedef struct spool_diagnostic {
   uint32_t reserved;
 } spool_diagnostic;
 
-/* The last record of a file whose process ended in order. */
+/* Nothing is being recorded, and all that was is in the file: the last record
+ * of a process that ended in order, and one between two units. */
 typedef struct spool_end {
   spool_record record;
   int64_t time;
   uint64_t records; /* in this file, this one not counted */
-  uint32_t reason;  /* string: "exit", "signal", "fork", "asked" */
+  uint32_t reason;  /* string: "exit", "signal", "fork", "asked",
+                       "between units" */
   uint32_t reserved;
 } spool_end;
 

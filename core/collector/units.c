@@ -29,6 +29,7 @@ static atomic_bool in_window; /* of unit.within */
 static atomic_int apart;      /* step of the range that is open and a unit of
                                * its own, STEP_END outside of such */
 static atomic_bool profiled;  /* between cudaProfilerStart and Stop */
+static atomic_uint rests;     /* odd while nothing is recorded after a unit */
 static int64_t opened_at;
 
 bool units_counting(void) {
@@ -133,12 +134,17 @@ static plan_step next_step(void) {
   return STEP_END;
 }
 
+static void set_resting(bool resting) {
+  if ((atomic_load(&rests) & 1) != resting) atomic_fetch_add(&rests, 1);
+}
+
 static void open_unit(plan_step step) {
   switch_to(step);
   if (step == STEP_END) return;
   current = step;
   number++;
   opened_at = clock_now();
+  set_resting(false);
   log_end(false);
   atomic_store(&open, true);
 }
@@ -166,9 +172,16 @@ static void unit_apart(plan_step step) {
 /* None follows at once: nothing is recorded until the next one. */
 static void last_unit(void) {
   pthread_mutex_lock(&lock);
+  bool was_open = atomic_load(&open);
   close_unit();
   switch_to(STEP_SKIP);
+  if (was_open) set_resting(true);
   pthread_mutex_unlock(&lock);
+}
+
+unsigned units_rest(void) {
+  unsigned now = atomic_load(&rests);
+  return now & 1 ? now : 0;
 }
 
 /* ---- what begins and ends them ---- */

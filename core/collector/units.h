@@ -36,6 +36,10 @@ void units_stop(void);
 /* Is the current unit one of counters? */
 bool units_counting(void);
 
+/* Which of the times between units this is: 0 before the first and in one.
+ * What the units before it recorded has been handed over. */
+unsigned units_rest(void);
+
 /* Writes an entry of this type; false: it is of another. */
 bool units_write(const log_entry *entry);
 

@@ -32,6 +32,7 @@
 
 static char path[PATH_MAX];
 static uint32_t cupti_told; /* version in the spool's last process record */
+static unsigned rest_told;  /* of units, of which the spool says that it is */
 static int64_t started;
 
 const char *writer_path(void) {
@@ -124,15 +125,6 @@ static void write_lost(void) {
   if (bytes) diagnose_drops(SPOOL_LOST_WRITE, bytes);
 }
 
-/* Everything that is there now. */
-static void write_all(void) {
-  if (cupti.version != cupti_told) write_process();
-  log_drain(write_entry);
-  activity_write();
-  write_lost();
-  output_flush();
-}
-
 static void write_end(const char *reason) {
   write_clock();
   spool_end record = {.time = clock_now(),
@@ -140,6 +132,25 @@ static void write_end(const char *reason) {
                       .reason = names_id(reason ? reason : "asked")};
   record.records = output_records();
   output_record(SPOOL_END, &record, sizeof record, NULL, 0);
+}
+
+/* Between units all that was recorded is in the file, whatever becomes of the
+ * process: engines kill theirs. A unit that begins meanwhile is not in it. */
+static void write_rest(unsigned rest) {
+  if (!rest || rest == rest_told || units_rest() != rest) return;
+  rest_told = rest;
+  write_end("between units");
+}
+
+/* Everything that is there now. */
+static void write_all(void) {
+  unsigned rest = units_rest();
+  if (cupti.version != cupti_told) write_process();
+  log_drain(write_entry);
+  activity_write();
+  write_lost();
+  write_rest(rest);
+  output_flush();
 }
 
 /* What is easy to get first: a signal may have stopped a thread inside of
@@ -252,4 +263,5 @@ bool writer_begin(const char *folder) {
 
 void writer_forget(void) {
   cupti_told = 0;
+  rest_told = 0;
 }

@@ -325,9 +325,7 @@ static bool refine(llmprof_groups *groups, llmprof_frame *frame, size_t number,
   const llmprof_column *key = llmprof_frame_column(frame, number, err);
   size_t rows = llmprof_frame_rows(frame);
   llmprof_cell_span s;
-  if (!key) return false;
-  if (groups->count == rows) return true;
-  if (!llmprof_frame_bounds(frame, number, &s, err)) return false;
+  if (!key || !llmprof_frame_bounds(frame, number, &s, err)) return false;
   if (s.low > s.high || (!s.absent && s.low == s.high)) return true;
   size_t width, slots = dense_slots(groups->count, s, rows, &width);
   bool is_first = *first;
@@ -428,11 +426,14 @@ static bool number_rows(llmprof_groups *groups, llmprof_frame *frame,
   if (!ok) llmprof_fail_nomem(err);
   for (size_t k = 0; ok && k < key_count; k++) {
     if (done[k]) continue;
+    if (groups->count == rows) {
+      /* nothing to tell apart, but their cells are asked for */
+      ok = llmprof_frame_column(frame, keys[k], err) != NULL;
+      continue;
+    }
     size_t left = key_count - k;
-    for (size_t i = 0; i < left; i++) now[i] = false;
-    if (groups->count < rows)
-      ok = refine_together(groups, frame, keys + k, left, now, first, err);
-    ok = ok && (now[0] || refine(groups, frame, keys[k], first, err));
+    ok = refine_together(groups, frame, keys + k, left, now, first, err) &&
+         (now[0] || refine(groups, frame, keys[k], first, err));
     for (size_t i = 0; i < left; i++) done[k + i] |= now[i];
   }
   llmprof_free(done);

@@ -264,6 +264,7 @@ static bool take_device(spool_sections *s, const spool_item *item) {
 static bool take_unit(const spool_sections *s, const spool_item *item) {
   spool_unit unit;
   spool_item_get(item, &unit, sizeof unit);
+  if (!unit.end) s->all[item->section].has_end = false;
   return add_unit(&s->all[item->section], &unit, s->wanted);
 }
 

@@ -62,10 +62,12 @@ struct llmprof_scan_pages {
   int lacking[LLMPROF_SCAN_INTS]; /* slots */
   int lacking_count;
   int ints, texts;
-  int rowid_slot; /* -1: none */
+  int rowid_slot;        /* -1: none */
+  uint8_t within[KINDS]; /* wanted columns that a record of so many has */
+  int64_t beyond[LLMPROF_SCAN_INTS]; /* by slot: in a record that lacks it */
   int last_place;
-  int type_words;     /* that the types up to it are in; 0: no shapes */
-  uint64_t last_mask; /* of the last of these words */
+  int type_words; /* that the types up to it are in; 0: no shapes */
+  uint64_t masks[KINDS][TYPE_WORDS]; /* of them, by the first byte */
   kind kinds[2 * KINDS];
 
   llmprof_scan_value odd; /* scratch */
@@ -150,27 +152,28 @@ static verdict take(llmprof_scan_pages *scan, int slot, const uint8_t *at,
 /* ---- records ---- */
 
 /* Values of columns that were added after the row was written. */
-static void take_nulls(llmprof_scan_pages *scan, const wanted *from,
-                       const wanted *to, int64_t *values) {
+static void take_beyond(llmprof_scan_pages *scan, const wanted *from,
+                        const wanted *to, int64_t *values) {
   for (; from < to; from++) {
     if (from->slot < scan->ints)
-      values[from->slot] = LLMPROF_ABSENT;
+      values[from->slot] = scan->beyond[from->slot];
     else
       llmprof_scan_value_clear(&scan->text[from->slot - scan->ints]);
   }
 }
 
-/* The straight way, for nearly every row of the big tables: all wanted columns
- * are there, are integers and have types of one byte. It reads ahead of its
+/* The straight way, for nearly every row of the big tables: the wanted columns
+ * that are there are integers, and types have one byte. It reads ahead of its
  * checks, which the slack behind a page allows, and its values count only when
  * it returns true. */
 static inline bool decode_integers(const llmprof_scan_pages *scan,
                                    const llmprof_payload *p, int64_t *values) {
   const uint8_t *type = p->bytes + 1, *at = p->bytes + p->bytes[0];
-  const wanted *last = scan->wanted + scan->wanted_count;
-  if (p->bytes[0] <= scan->last_place + 1 || p->bytes[0] >= KINDS) return false;
+  if (p->bytes[0] == 0 || p->bytes[0] >= KINDS) return false;
+  const wanted *w = scan->wanted, *last = w + scan->within[p->bytes[0] - 1];
+  const wanted *all = scan->wanted + scan->wanted_count;
   bool odd = false;
-  for (const wanted *w = scan->wanted; w < last; w++) {
+  for (; w < last; w++) {
     for (int skip = w->skip; skip; skip--) {
       const kind *k = &scan->kinds[*type++];
       odd |= k->longer;
@@ -181,19 +184,20 @@ static inline bool decode_integers(const llmprof_scan_pages *scan,
     odd |= !k->integer;
     at += k->size;
   }
+  for (; w < all; w++) values[w->slot] = scan->beyond[w->slot];
   return !odd && at <= p->bytes + p->have;
 }
 
 /* ---- records of a shape that was seen before ---- */
 
-/* The types up to that of the last wanted column, behind the length of all, in
- * so many words; returns a hash of them. */
-static inline size_t read_types(const uint8_t *record, int words, uint64_t mask,
-                                uint64_t *types) {
+/* The types up to that of the last wanted column, as far as the record has
+ * them, behind the length of all, in so many words; returns a hash of them. */
+static inline size_t read_types(const llmprof_scan_pages *scan, int words,
+                                const uint8_t *record, uint64_t *types) {
+  const uint64_t *masks = scan->masks[record[0] % KINDS];
   uint64_t hash = 0;
   for (int i = 0; i < words; i++) {
-    uint64_t word = llmprof_get8(record + 8 * i);
-    if (i + 1 == words) word &= mask;
+    uint64_t word = llmprof_get8(record + 8 * i) & masks[i];
     types[i] = word;
     hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
   }
@@ -204,12 +208,15 @@ static inline size_t read_types(const uint8_t *record, int words, uint64_t mask,
 static void learn_shape(const llmprof_scan_pages *scan, const uint8_t *record,
                         llmprof_scan_shapes *shapes) {
   uint64_t types[TYPE_WORDS] = {0};
-  shape *s = &shapes->shapes[read_types(record, scan->type_words,
-                                        scan->last_mask, types)];
+  shape *s = &shapes->shapes[read_types(scan, scan->type_words, record, types)];
   const uint8_t *type = record + 1;
   uint32_t at = record[0];
   memcpy(s->types, types, sizeof types);
-  for (int i = 0; i < scan->wanted_count; i++) {
+  int there = scan->within[record[0] - 1];
+  for (int i = there; i < scan->wanted_count; i++)
+    s->spots[i] = (spot){.slot = (uint8_t)scan->wanted[i].slot,
+                         .plus = scan->beyond[scan->wanted[i].slot]};
+  for (int i = 0; i < there; i++) {
     for (int skip = scan->wanted[i].skip; skip; skip--)
       at += scan->kinds[*type++].size;
     const kind *k = &scan->kinds[*type++];
@@ -222,11 +229,11 @@ static void learn_shape(const llmprof_scan_pages *scan, const uint8_t *record,
 
 /* What of a scan is asked for with each row. */
 typedef struct terms {
+  const llmprof_scan_pages *scan;
   const uint8_t *page;
   uint32_t least, most; /* where records may begin */
   uint32_t usable;
   int words, columns;
-  uint64_t mask;
 } terms;
 
 static inline bool decode_shape(const terms *t, const uint8_t *record,
@@ -234,7 +241,7 @@ static inline bool decode_shape(const terms *t, const uint8_t *record,
                                 const llmprof_scan_shapes *shapes,
                                 int64_t *values) {
   uint64_t types[TYPE_WORDS], differences = 0;
-  size_t number = read_types(record, t->words, t->mask, types);
+  size_t number = read_types(t->scan, t->words, record, types);
   const shape *s = &shapes->shapes[number];
   for (int i = 0; i < t->words; i++) differences |= types[i] ^ s->types[i];
   if (differences || s->end - 1 >= size) return false;
@@ -267,7 +274,7 @@ static verdict decode(llmprof_scan_pages *scan, const llmprof_payload *p,
     for (int columns = w->skip + 1; columns; columns--) {
       offset += size;
       if (at >= end) {
-        take_nulls(scan, w, last, values);
+        take_beyond(scan, w, last, values);
         return DECODED;
       }
       at = read_type(at, end, p->total, &type, &size);
@@ -417,13 +424,13 @@ decode_slowly(const llmprof_scan_pages *scan, llmprof_scan_shapes *shapes,
 __attribute__((always_inline)) static inline bool
 decode_rows(const llmprof_scan_pages *scan, llmprof_scan_shapes *shapes,
             const llmprof_leaf *leaf, int words, int64_t *values) {
-  const terms t = {.page = leaf->page,
+  const terms t = {.scan = scan,
+                   .page = leaf->page,
                    .least = 8 + 2 * leaf->cells,
                    .most = scan->usable - 4,
                    .usable = scan->usable,
                    .words = words,
-                   .columns = scan->wanted_count,
-                   .mask = scan->last_mask};
+                   .columns = scan->wanted_count};
   int columns = scan->ints;
   bool lacks = scan->lacking_count > 0, plain = true;
   for (uint32_t cell = 0; plain && cell < leaf->cells;
@@ -518,12 +525,29 @@ static bool place_column(llmprof_scan_pages *scan, int slot, int place) {
   return true;
 }
 
+static void plan_short_records(llmprof_scan_pages *scan) {
+  int i = 0;
+  for (int columns = 0; columns < KINDS; columns++) {
+    while (i < scan->wanted_count && scan->wanted[i].place < columns) i++;
+    scan->within[columns] = (uint8_t)i;
+  }
+}
+
+/* The first so many bytes of a word; none or all of them, too. */
+static uint64_t first_bytes(int count) {
+  if (count <= 0) return 0;
+  return count >= 8 ? UINT64_MAX : UINT64_MAX << (64 - 8 * count);
+}
+
 /* Rows that are told their numbers take the other way. */
 static void plan_shapes(llmprof_scan_pages *scan) {
-  unsigned bytes = (unsigned)scan->last_place + 2, rest = bytes % 8;
+  int bytes = scan->last_place + 2;
   if (bytes > TYPE_WORDS * 8 || scan->rowid_slot >= 0 || scan->texts) return;
-  scan->type_words = (int)(bytes + 7) / 8;
-  scan->last_mask = rest ? UINT64_MAX << (64 - 8 * rest) : UINT64_MAX;
+  scan->type_words = (bytes + 7) / 8;
+  for (int length = 0; length < KINDS; length++)
+    for (int i = 0; i < scan->type_words; i++)
+      scan->masks[length][i] =
+          first_bytes((length < bytes ? length : bytes) - 8 * i);
 }
 
 static bool plan(llmprof_scan_pages *scan, const llmprof_scan_spec *spec,
@@ -540,6 +564,8 @@ static bool plan(llmprof_scan_pages *scan, const llmprof_scan_spec *spec,
     place = scan->wanted[i].place;
   }
   scan->last_place = place;
+  memcpy(scan->beyond, table->beyond, sizeof scan->beyond);
+  plan_short_records(scan);
   plan_shapes(scan);
   for (int i = 0; i < spec->texts; i++)
     scan->real[i] = table->real[spec->ints + i];

@@ -538,9 +538,10 @@ def profile(args: argparse.Namespace, server: Union[Server, Attached],
 
 # ---- metrics.json ----
 
-def weights_of(server: Sequence[str]) -> str:
-    """vLLM and SGLang make weights up with --load-format dummy."""
-    words = " ".join(server).replace("--load-format=", "--load-format ")
+def weights_of(*servers: Sequence[str]) -> str:
+    """vLLM and SGLang make weights up with --load-format dummy; servers: of one run."""
+    words = " ".join(word for server in servers for word in server)
+    words = words.replace("--load-format=", "--load-format ")
     return "random" if "--load-format dummy" in words else "checkpoint"
 
 
@@ -560,7 +561,7 @@ def facts_of(args: argparse.Namespace) -> Record:
 def metrics_of(args: argparse.Namespace, sender: Sender) -> Record:
     model = {"name": sender.load.model}
     if args.server:
-        model["weights"] = weights_of(args.server)
+        model["weights"] = weights_of(args.server, *args.also)
     metrics = {
         "schema_version": common.SCHEMA_VERSION,
         "workload": "serve",

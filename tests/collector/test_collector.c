@@ -34,6 +34,7 @@ typedef struct setting {
   const char *plan; /* NULL: none */
   const char *variable, *value;
   unsigned kill_after_us; /* 0: it ends itself */
+  bool kill_at_rest;      /* once it is between units */
   const char *socket;
 } setting;
 
@@ -111,16 +112,32 @@ static void read_spools(outcome *out) {
   out->count = count;
 }
 
+static void forget(outcome *out) {
+  for (size_t i = 0; i < out->count; i++) tally_free(&out->spools[i]);
+  out->count = 0;
+}
+
+/* Until its spool says that the process is between units. */
+static void await_rest(void) {
+  for (int tries = 0; tries < 10000; tries++) {
+    outcome seen = {0};
+    read_spools(&seen);
+    bool rests = seen.count && strcmp(seen.spools[0].end, "between units") == 0;
+    forget(&seen);
+    if (rests) return;
+    usleep(5000);
+  }
+}
+
 static outcome run(setting s) {
   outcome out = {0};
   int output;
   size_t used = 0;
   make_folder();
   pid_t pid = start(&s, &output);
-  if (s.kill_after_us) {
-    usleep(s.kill_after_us);
-    kill(pid, SIGKILL);
-  }
+  if (s.kill_after_us) usleep(s.kill_after_us);
+  if (s.kill_at_rest) await_rest();
+  if (s.kill_after_us || s.kill_at_rest) kill(pid, SIGKILL);
   for (ssize_t n;
        (n = read(output, out.output + used, sizeof out.output - 1 - used)) > 0;)
     used += (size_t)n;
@@ -129,10 +146,6 @@ static outcome run(setting s) {
   read_spools(&out);
   empty_folder();
   return out;
-}
-
-static void forget(outcome *out) {
-  for (size_t i = 0; i < out->count; i++) tally_free(&out->spools[i]);
 }
 
 /* The program is none the wiser: it printed what it prints, and no more. */
@@ -341,6 +354,22 @@ static void test_profiler(void **state) {
   expect_exit(&out, 4);
   assert_int_equal(out.spools[0].units[SPOOL_UNIT_TIMELINE][1], 1);
   assert_int_equal(out.spools[0].kinds[SPOOL_KERNEL], 4 * 12);
+  forget(&out);
+}
+
+/* The process is killed some time after the window: its spool says that
+ * nothing is missing. */
+static void test_killed_after_the_window(void **state) {
+  (void)state;
+  outcome out = run((setting){.how = "wait",
+                              .launches = "10",
+                              .threads = "1",
+                              .plan = "unit.by = profiler\n",
+                              .kill_at_rest = true});
+  const tally *t = &out.spools[0];
+  assert_true(WIFSIGNALED(out.status));
+  assert_string_equal(t->end, "between units");
+  assert_int_equal(t->kinds[SPOOL_KERNEL], 4 * 12);
   forget(&out);
 }
 
@@ -863,6 +892,7 @@ int main(void) {
       cmocka_unit_test(test_kill),
       cmocka_unit_test(test_units),
       cmocka_unit_test(test_profiler),
+      cmocka_unit_test(test_killed_after_the_window),
       cmocka_unit_test(test_steps),
       cmocka_unit_test(test_before_the_window),
       cmocka_unit_test(test_operators),

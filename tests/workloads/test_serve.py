@@ -59,6 +59,7 @@ class Weights(unittest.TestCase):
                                ("vllm", "--load-format=dummy", "m"): "random",
                                ("vllm", "--load-format", "auto"): "checkpoint"}.items():
             self.assertEqual(serve.weights_of(words), weights, words)
+            self.assertEqual(serve.weights_of(("proxy",), words), weights, words)
 
 
 class Load(Serving):

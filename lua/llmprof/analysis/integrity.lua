@@ -188,7 +188,7 @@ local function diagnostics(state)
   return { level = "warning",
     text = state.reader .. " reported: " .. text.truncate(table.concat(said, "; "), 300, "end"),
     fix = ("capture a shorter range; %s of the run that captured has the rest"):format(
-      layout.nsys.log) }
+      state.log) }
 end
 
 
@@ -264,13 +264,14 @@ end
 
 
 local function gather(given)
-  local trace = given.trace
+  local trace, recorder = given.trace, given.recorder or {}
   local state = { trace = trace, found = given.found,
     api_calls = {}, served_calls = {}, api_pids = {}, gpu_pids = {},
     graph_kernels = 0, orphan_ops = 0, stage_share = given.stage_share,
     samples = given.samples or {}, complaints = given.complaints or {},
     diagnostics = check(trace:diagnostics()),
-    reader = given.recorder or trace:info().reader or "the recorder" }
+    reader = recorder.name or trace:info().reader or "the recorder",
+    log = recorder.log or layout.nsys.log }
   function state.knows(fact)
     local knows, message, code = trace:knows(fact)
     if knows == nil then check(knows, message, code) end
@@ -327,8 +328,8 @@ end
 
 -- { verdict = "good" | "fair" | "poor", checks }. given: trace, found (of
 -- analysis.stages; optional), stage_share (of the GPU time), samples (of
--- llmprof.gpu_watch), complaints (of nsys), recorder (what recorded it, where that is
--- not what reads it).
+-- llmprof.gpu_watch), complaints (of nsys), recorder ({ name, log } of what recorded it,
+-- where that is not what reads it).
 function integrity.judge(given)
   local state, list, worst = gather(given), {}, 0
   for _, entry in ipairs(checks) do

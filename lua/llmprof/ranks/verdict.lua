@@ -11,6 +11,9 @@ local WAITING = 0.5
 -- Of the waiting: from this share on it is one rank's.
 local ONE_RANK = 0.5
 
+-- Of what the next place has: with less a place is one among many.
+local STANDS_OUT = 1.5
+
 -- Of the GPU time: below this share collectives matter little.
 local LITTLE = 0.1
 
@@ -22,9 +25,11 @@ local function ms(ns) return text.number(ns / 1e6, 2) .. " ms" end
 local function percent(share) return text.number(share * 100, 0) .. " %" end
 
 
--- "decode, layer 3", "decode, outside of its layers", nil where no step is known.
+-- "decode, layer 3", "decode, outside of its layers", "decode, all over the step", nil
+-- where no step is known.
 local function where_of(place)
   if not place.phase then return nil end
+  if place.spread then return place.phase .. ", all over the step" end
   return place.phase .. (place.layer and (", layer %d"):format(place.layer)
     or ", outside of its layers")
 end
@@ -54,28 +59,53 @@ local function worst_rank(ranks)
 end
 
 
--- The place where a rank held up the others most; those in steps before others.
-local function worst_place(places, rank)
-  local any
+-- The places of a rank, those in steps before others; each holds the others up less
+-- than the one before it.
+local function places_of(places, rank)
+  local known, rest = {}, {}
   for _, place in ipairs(places) do
-    if place.rank == rank then
-      if place.phase then return place end
-      any = any or place
-    end
+    if place.rank == rank then table.insert(place.phase and known or rest, place) end
   end
-  return any
+  return known[1] and known or rest
+end
+
+
+-- The phase in which a rank held the others up most, as a place that is spread over it.
+local function worst_phase(places)
+  local worst, of = nil, {}
+  for _, place in ipairs(places) do
+    local made = of[place.phase]
+      or { rank = place.rank, phase = place.phase, spread = true, caused_ns = 0 }
+    made.caused_ns = made.caused_ns + place.caused_ns
+    of[place.phase] = made
+    if not worst or made.caused_ns > worst.caused_ns then worst = made end
+  end
+  return worst
+end
+
+
+-- Where a rank held the others up: the place that stands out, else the phase.
+local function worst_place(all, rank)
+  local places = places_of(all, rank)
+  local first, second = places[1], places[2]
+  if second and first.phase and first.caused_ns < STANDS_OUT * second.caused_ns then
+    return worst_phase(places)
+  end
+  return first
 end
 
 
 -- Of that place, the collective that the rank held up most, from a step on: { place
--- (nil without steps), caused_ns, more_work_ns, more_gap_ns, more_kernels }.
+-- (nil without steps), caused_ns, more_work_ns, more_gap_ns, more_kernels }; of one that
+-- is spread over a phase, all of them.
 local function worst_collective(all, place, from_step)
   local conditions = { world = place.rank, { "late", "~=", false } }
   if place.phase then
-    conditions.phase, conditions.layer = place.phase, place.layer or false
+    conditions.phase = place.phase
+    if not place.spread then conditions.layer = place.layer or false end
     if from_step then table.insert(conditions, { "turn", ">=", from_step }) end
   end
-  local by = place.phase and { "place" } or {}
+  local by = place.phase and not place.spread and { "place" } or {}
   local worst
   for _, group in ipairs(all:where(conditions):group { by = by,
     sum = { "caused", "more_work", "more_gap", "more_kernels" } }) do
@@ -95,7 +125,9 @@ local function waiting_for(record, all, worst)
     share = worst.caused_ns / record.totals.waiting_ns }
   if not place then return made end
   made.phase, made.layer, made.place_ns = place.phase, place.layer, place.caused_ns
-  made.from_step = place.phase and communication.first_turn(all, place)
+  made.spread = place.spread
+  made.from_step = place.phase and not place.spread and communication.first_turn(all, place)
+    or nil
   local worst_one = worst_collective(all, place, made.from_step)
   if worst_one then
     made.first = worst_one.place == 0 and not place.layer or nil
@@ -147,9 +179,10 @@ end
 
 -- The verdict over a record that has ranks, totals and places, and the matched
 -- collectives: { kind ("waiting", "transfer", "balanced" or "unknown"), text, rank,
--- phase, layer, first (the first collective of a step), from_step, instead, share (of
--- the waiting), waiting_ns, gpu_share }; nil where there is nothing to say. missing: ranks
--- or files that are not there, in words, which may be those that the others waited for.
+-- phase, layer, first (the first collective of a step), spread (over the phase: no place
+-- stands out), from_step, instead, share (of the waiting), waiting_ns, gpu_share };
+-- nil where there is nothing to say. missing: ranks or files that are not there, in words,
+-- which may be those that the others waited for.
 function verdict.of(record, all, missing)
   local totals = record.totals
   if not all then

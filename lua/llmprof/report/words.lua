@@ -120,6 +120,16 @@ local function size_of(model)
 end
 
 
+-- What the run says that it computes in, else its description.
+local function format_of(model)
+  local formats = model.described and model.described.formats
+  if model.dtype or not formats then return model.dtype or "number format not known" end
+  local weights = formats.weights ~= formats.activations
+    and (", weights in %s"):format(formats.weights) or ""
+  return ("%s%s (by its description)"):format(formats.activations, weights)
+end
+
+
 -- Name, variant, size, number format and where the weights are from.
 function words.model(results)
   local model = results.model or {}
@@ -127,8 +137,7 @@ function words.model(results)
     return ("%s of %s; the model is not known."):format(ranks_and_files(results))
   end
   return ("Model: %s, %s, %s, %s."):format(words.model_name(results), size_of(model),
-    model.dtype or "number format not known",
-    model.weights == "random" and "random weights"
+    format_of(model), model.weights == "random" and "random weights"
       or model.weights and "weights: " .. model.weights or "weights not known")
 end
 

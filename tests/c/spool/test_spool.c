@@ -299,6 +299,29 @@ static void test_units(void **state) {
   llmprof_trace_close(trace);
 }
 
+/* Killed between units nothing is missing; in one the rest is. */
+static void test_ends(void **state) {
+  (void)state;
+  static const char *const wanted[] = {
+      "process 4711 did not end in order: its spool stops"};
+  for (size_t killed_in_unit = 0; killed_in_unit < 2; killed_in_unit++) {
+    spool_maker m = {0};
+    spool_end end = {.time = 1700000};
+    llmprof_error err;
+    spool_put_process(&m, &here);
+    spool_put_unit(&m, 1, SPOOL_UNIT_TIMELINE, false, 1500000);
+    spool_put_unit(&m, 1, SPOOL_UNIT_TIMELINE, true, 1600000);
+    SPOOL_PUT(&m, SPOOL_END, end);
+    if (killed_in_unit)
+      spool_put_unit(&m, 2, SPOOL_UNIT_TIMELINE, false, 1800000);
+    spool_end_section(&m);
+    llmprof_trace *trace = llmprof_trace_open(save(&m), &err);
+    spool_free(&m);
+    assert_said(trace, wanted, killed_in_unit);
+    llmprof_trace_close(trace);
+  }
+}
+
 /* A unit of operators is a trace of its own, which others do not see. */
 static void test_operators(void **state) {
   (void)state;
@@ -627,13 +650,14 @@ static void test_allocations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_model),     cmocka_unit_test(test_other_records),
-      cmocka_unit_test(test_ranges),    cmocka_unit_test(test_payloads),
-      cmocka_unit_test(test_units),     cmocka_unit_test(test_operators),
-      cmocka_unit_test(test_processes), cmocka_unit_test(test_cut),
-      cmocka_unit_test(test_changed),   cmocka_unit_test(test_refusals),
-      cmocka_unit_test(test_lies),      cmocka_unit_test(test_frames),
-      cmocka_unit_test(test_samples),   cmocka_unit_test(test_allocations),
+      cmocka_unit_test(test_model),       cmocka_unit_test(test_other_records),
+      cmocka_unit_test(test_ranges),      cmocka_unit_test(test_payloads),
+      cmocka_unit_test(test_units),       cmocka_unit_test(test_ends),
+      cmocka_unit_test(test_operators),   cmocka_unit_test(test_processes),
+      cmocka_unit_test(test_cut),         cmocka_unit_test(test_changed),
+      cmocka_unit_test(test_refusals),    cmocka_unit_test(test_lies),
+      cmocka_unit_test(test_frames),      cmocka_unit_test(test_samples),
+      cmocka_unit_test(test_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

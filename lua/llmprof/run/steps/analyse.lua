@@ -155,7 +155,8 @@ end
 
 -- What recorded a timeline that only looks like an export of nsys; nil for others.
 local function recorder_of(about)
-  return (about.tool or ""):find(collector.product, 1, true) == 1 and "the collector" or nil
+  return (about.tool or ""):find(collector.product, 1, true) == 1
+    and { name = "the collector", log = layout.collector.log } or nil
 end
 
 

@@ -76,6 +76,21 @@ describe("llmprof.report", function()
       said { count = 1, used = 1, whole_run = true })
   end)
 
+  it("says what the model computes in, and who says so", function()
+    local function said(model)
+      model.name = "M"
+      return render("kernels", results.empty { model = model }):match "Model: (.-)%.\n"
+    end
+    local formats = { weights = "bf16", activations = "bf16" }
+    assert.equal("M, parameters not known, fp16, weights not known",
+      said { dtype = "fp16", described = { formats = formats } })
+    assert.equal("M, parameters not known, bf16 (by its description), weights not known",
+      said { described = { formats = formats } })
+    formats.weights = "fp8"
+    assert.equal("M, parameters not known, bf16, weights in fp8 (by its description), "
+      .. "weights not known", said { described = { formats = formats } })
+  end)
+
   local function latency_of(given)
     return section("Aggregates", results.full(given))
   end
