@@ -95,6 +95,14 @@ class Prompts:
         rest = self.ids(dice, max(1, length - len(prefix)) if prefix else length)
         return Request(prefix + rest, self.new_tokens.draw(dice))
 
+    def again(self, number: int, later: int) -> Request:
+        """One as long as request `number`, and as its answer, of other tokens: what has been
+        cached of that one does not help. They are others for each `later`."""
+        before = self.request(number)
+        rest = before.prompt[self.prefix_tokens:]
+        other = self.ids(random.Random(f"again {number} {later}"), len(rest))
+        return Request(before.prompt[:self.prefix_tokens] + other, before.new_tokens)
+
 
 # ---- a file of requests ----
 
@@ -174,6 +182,15 @@ class RequestFile:
         if isinstance(prompt, int):
             prompt = self.prompts.ids(dice, prompt)
         return Request(prompt, entry["answer"] or self.prompts.new_tokens.draw(dice))
+
+    def again(self, number: int, later: int) -> Request:
+        """The like of request `number`: as many other tokens where its prompt is drawn; a
+        text has no other of its length, and it is the one so many `later`."""
+        length = self.entries[number % len(self.entries)]["prompt"]
+        if not isinstance(length, int):
+            return self.request(number + later)
+        other = self.prompts.ids(random.Random(f"again {number} {later}"), length)
+        return Request(other, self.request(number).new_tokens)
 
 
 # ---- arrivals ----
