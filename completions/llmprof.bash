@@ -11,7 +11,10 @@ _llmprof() {
   [[ $COMP_WORDBREAKS == *=* ]] || head=
   COMPREPLY=()
   while IFS=$'\t' read -r reply _; do
-    COMPREPLY+=("${reply#"$head"}")
+    reply=${reply#"$head"}
+    # a name of a file or a run is a word, whatever is in it
+    [[ $reply == "${reply//[^[:alnum:]_.,:=@%+\/~\[\]-]/}" ]] || printf -v reply %q "$reply"
+    COMPREPLY+=("$reply")
   done < <("$program" complete -- "${words[@]:1}" 2>/dev/null)
   if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[=/] ]]; then
     compopt -o nospace 2>/dev/null # outside of completion: a test

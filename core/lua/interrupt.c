@@ -13,7 +13,7 @@ enum {
 };
 
 static lua_State *volatile running; /* for the signal handler only */
-static volatile sig_atomic_t in_session, terminated;
+static volatile sig_atomic_t in_session, terminated, ending;
 static bool protecting; /* interrupt.protect() is on the stack */
 
 /* ---- what does not notice ---- */
@@ -44,6 +44,10 @@ static void expect_notice(void) {
 
 /* ---- what does ---- */
 
+bool llmprof_lua_is_ending(void) {
+  return ending;
+}
+
 void llmprof_lua_clear_interrupt(lua_State *L) {
   set_alarm(0);
   lua_sethook(L, NULL, 0, 0);
@@ -66,8 +70,11 @@ static void raise_interrupt(lua_State *L, lua_Debug *ar) {
 static void on_signal(int number) {
   bool stays = number == SIGINT && in_session;
   if (number != SIGINT) terminated = 1;
-  if (!stays) signal(number, SIG_DFL);
-  if (!stays) expect_notice();
+  if (!stays) {
+    ending = 1;
+    signal(number, SIG_DFL);
+    expect_notice();
+  }
   llmprof_interrupt(true);
   lua_sethook(running, raise_interrupt,
               LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT, 1);

@@ -65,6 +65,10 @@ lua_Number llmprof_lua_opt_number(lua_State *L, int arg, const char *field,
 void llmprof_lua_catch_signals(lua_State *L);
 void llmprof_lua_release_signals(void);
 
+/* Did a signal come that ends the process? What can wait, or is for the next
+ * command, is not begun then. */
+bool llmprof_lua_is_ending(void);
+
 /* An interrupt was dealt with: nothing is raised any more. */
 void llmprof_lua_clear_interrupt(lua_State *L);
 

@@ -99,7 +99,7 @@ static int f_note(lua_State *L) {
 
 static int f_close(lua_State *L) {
   void **box = luaL_checkudata(L, 1, TRACE);
-  if (*box) llmprof_cache_save(*box, NULL);
+  if (*box && !llmprof_lua_is_ending()) llmprof_cache_save(*box, NULL);
   llmprof_trace_close(*box);
   *box = NULL;
   return 0;

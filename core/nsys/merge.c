@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "llmprof/absent.h"
-#include "nsys/export_edit.h"
+#include "nsys/nsys_samples.h"
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
@@ -18,7 +18,7 @@ static const char *const event_tables[] = {
     "CUDA_GPU_MEMORY_*",     "CUDA_UM_*",        "OSRT_API",
     "CUDNN_EVENTS",          "CUBLAS_EVENTS",    "GPU_METRICS",
     "PROFILER_OVERHEAD",     "DIAGNOSTIC_EVENT", "COMPOSITE_EVENTS",
-    "SAMPLING_CALLCHAINS",
+    "SAMPLING_CALLCHAINS",   NSYS_SAMPLES_TABLE,
 };
 
 /* Tables whose "id" is that of a sample: counted in each file by itself. */
@@ -231,11 +231,12 @@ static bool append_file(llmprof_edit *edit, const char *path) {
 
 static bool append_files(llmprof_edit *edit, void *user) {
   const inputs *all = user;
-  for (size_t i = 1; i < all->count; i++) {
+  bool ok = llmprof_nsys_drop_view(edit);
+  for (size_t i = 1; ok && i < all->count; i++) {
     edit->name = all->paths[i];
-    if (!append_file(edit, all->paths[i])) return false;
+    ok = append_file(edit, all->paths[i]);
   }
-  return true;
+  return ok && llmprof_nsys_make_view(edit);
 }
 
 bool llmprof_trace_merge(const char *const *from, size_t count, const char *to,

@@ -1,5 +1,5 @@
 /* Hardware samples of an export: GPU_METRICS has a row for each value of a
- * sample, which is told by its end. */
+ * sample, which is told by its end; a table of ours has one for each sample. */
 #include "nsys/nsys_samples.h"
 
 #include <math.h>
@@ -15,6 +15,14 @@ const char *const nsys_sampled_names[LLMPROF_SAMPLED] = {
     [LLMPROF_SAMPLED_TENSOR] = "Tensor Active",
     [LLMPROF_SAMPLED_DRAM_READ] = "DRAM Read Bandwidth",
     [LLMPROF_SAMPLED_DRAM_WRITE] = "DRAM Write Bandwidth",
+};
+
+const char *const nsys_sampled_columns[LLMPROF_SAMPLED] = {
+    [LLMPROF_SAMPLED_GPU] = "grActive",
+    [LLMPROF_SAMPLED_SM] = "smsActive",
+    [LLMPROF_SAMPLED_TENSOR] = "tensorActive",
+    [LLMPROF_SAMPLED_DRAM_READ] = "dramReadBandwidth",
+    [LLMPROF_SAMPLED_DRAM_WRITE] = "dramWriteBandwidth",
 };
 
 enum {
@@ -99,20 +107,43 @@ enum {
   METRIC_INTS
 };
 
-static bool take_value(void *user, const llmprof_scan *scan,
-                       const int64_t *values) {
-  loader *l = user;
-  int64_t type = values[METRIC_TYPE];
-  llmprof_sampled of = metric_value(l, type, values[METRIC_ID]);
-  reading r = {values[METRIC_TIME], llmprof_scan_double(scan, 0),
-               (uint8_t)(type & NSYS_METRICS_GPU_MASK), (uint8_t)of};
-  if (of == LLMPROF_SAMPLED || r.time == LLMPROF_ABSENT) return true;
+static bool add_reading(loader *l, int64_t time, int64_t type, int of,
+                        double value) {
+  const reading r = {time, value, (uint8_t)(type & NSYS_METRICS_GPU_MASK),
+                     (uint8_t)of};
+  if (time == LLMPROF_ABSENT) return true;
   if (!llmprof_grow(&l->readings, &l->cap, l->count + 1, sizeof r))
     return false;
   if (l->count && by_time(&l->readings[l->count - 1], &r) > 0)
     l->sorted = false;
   l->readings[l->count++] = r;
   return true;
+}
+
+static bool take_value(void *user, const llmprof_scan *scan,
+                       const int64_t *values) {
+  loader *l = user;
+  int64_t type = values[METRIC_TYPE];
+  llmprof_sampled of = metric_value(l, type, values[METRIC_ID]);
+  return of == LLMPROF_SAMPLED || add_reading(l, values[METRIC_TIME], type, of,
+                                              llmprof_scan_double(scan, 0));
+}
+
+/* A row of our own table; one without values says where the next begins. */
+static bool take_row(void *user, const llmprof_scan *scan,
+                     const int64_t *values) {
+  (void)scan;
+  loader *l = user;
+  const int64_t *parts = values + METRIC_ID;
+  bool ok = true, any = false;
+  for (int i = 0; ok && i < LLMPROF_SAMPLED; i++) {
+    if (parts[i] == LLMPROF_ABSENT) continue;
+    any = true;
+    ok = add_reading(l, values[METRIC_TIME], values[METRIC_TYPE], i,
+                     (double)parts[i] / NSYS_SAMPLES_PARTS);
+  }
+  return any ? ok
+             : add_reading(l, values[METRIC_TIME], values[METRIC_TYPE], 0, NAN);
 }
 
 /* The first of a GPU began nobody knows when. */
@@ -159,13 +190,21 @@ static bool load(nsys_export *export, loader *l, llmprof_error *err) {
   const llmprof_scan_spec rows = {
       "GPU_METRICS", COLUMNS("timestamp", "typeId", "metricId", "value"),
       METRIC_INTS, 1};
-  bool has = false;
+  const char *own_columns[METRIC_ID + LLMPROF_SAMPLED] = {"timestamp",
+                                                          "typeId"};
+  const llmprof_scan_spec own = {NSYS_SAMPLES_TABLE, own_columns,
+                                 METRIC_ID + LLMPROF_SAMPLED, 0};
+  bool has = false, has_own = false;
+  memcpy(own_columns + METRIC_ID, nsys_sampled_columns,
+         sizeof nsys_sampled_columns);
   for (size_t i = 0; i < SOURCES; i++) l->last[i] = LLMPROF_ABSENT;
   bool ok = llmprof_scan_each(export->db, &names, take_metric, l, NULL, err) &&
             llmprof_scan_each(export->db, &rows, take_value, l, &has, err) &&
+            llmprof_scan_each(export->db, &own, take_row, l, &has_own, err) &&
             (add_samples(l) || llmprof_fail_nomem(err));
   if (l->why.code && err) *err = l->why;
-  if (ok && has) llmprof_builder_recorded(l->builder, LLMPROF_TABLE_SAMPLES);
+  if (ok && (has || has_own))
+    llmprof_builder_recorded(l->builder, LLMPROF_TABLE_SAMPLES);
   return ok;
 }
 

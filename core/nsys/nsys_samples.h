@@ -4,6 +4,7 @@
 #define LLMPROF_NSYS_SAMPLES_H
 
 #include "llmprof/trace.h"
+#include "nsys/export_edit.h"
 
 /* By llmprof_sampled; nsys puts " [Throughput %]" behind them. */
 extern const char *const nsys_sampled_names[LLMPROF_SAMPLED];
@@ -14,5 +15,21 @@ extern const char *const nsys_sampled_names[LLMPROF_SAMPLED];
 enum {
   NSYS_METRICS_GPU_MASK = 0xff
 };
+
+/* nsys has a row for each value of a sample. Ours has one for all of them, in
+ * so many parts of a percent; GPU_METRICS is a view of it, for others who read
+ * the file. */
+#define NSYS_SAMPLES_TABLE "LLMPROF_GPU_SAMPLES"
+
+enum {
+  NSYS_SAMPLES_PARTS = 10000
+};
+
+extern const char *const nsys_sampled_columns[LLMPROF_SAMPLED];
+
+/* The view, where the file has the table and none of nsys's; and none, before
+ * rows are added to nsys's. */
+bool llmprof_nsys_make_view(llmprof_edit *edit);
+bool llmprof_nsys_drop_view(llmprof_edit *edit);
 
 #endif

@@ -1,5 +1,5 @@
-/* Hardware samples as tables of nsys; its values are whole percents, ours are
- * as they were sampled. */
+/* Hardware samples, and what tables of nsys say of them; its values are whole
+ * percents. */
 #include <math.h>
 #include <stdio.h>
 
@@ -12,29 +12,28 @@ static void put_type(nsys_sheet *sheet, uint32_t device) {
   nsys_put_integer(sheet, device & NSYS_METRICS_GPU_MASK);
 }
 
+/* ABSENT: none that fits. */
+static int64_t parts_of(double percent) {
+  double parts = percent * NSYS_SAMPLES_PARTS;
+  return fabs(parts) < 1e15 ? llround(parts) : LLMPROF_ABSENT;
+}
+
 static bool put_sample(nsys_sheet *sheet, const llmprof_samples *samples,
                        size_t row) {
-  bool ok = true;
-  for (int i = 0; ok && i < LLMPROF_SAMPLED; i++) {
-    double value = samples->values[i][row];
-    if (isnan(value)) continue;
-    nsys_put_integer(sheet, samples->end[row]);
-    put_type(sheet, samples->device[row]);
-    nsys_put_integer(sheet, i);
-    nsys_put_real(sheet, value);
-    ok = nsys_sheet_end_row(sheet);
-  }
-  return ok;
+  nsys_put_integer(sheet, samples->end[row]);
+  put_type(sheet, samples->device[row]);
+  for (int i = 0; i < LLMPROF_SAMPLED; i++)
+    nsys_put_integer(sheet, parts_of(samples->values[i][row]));
+  return nsys_sheet_end_row(sheet);
 }
 
 /* Where a sample begins is told by the end of the one before it; where there
- * is none, by one without a meaning. */
+ * is none, by one without values. */
 static bool put_beginning(nsys_sheet *sheet, const llmprof_samples *samples,
                           size_t row) {
   nsys_put_integer(sheet, samples->start[row]);
   put_type(sheet, samples->device[row]);
-  nsys_put_integer(sheet, LLMPROF_SAMPLED_GPU);
-  nsys_put_null(sheet);
+  for (int i = 0; i < LLMPROF_SAMPLED; i++) nsys_put_null(sheet);
   return nsys_sheet_end_row(sheet);
 }
 
@@ -44,10 +43,14 @@ static bool follows(const llmprof_samples *samples, size_t row) {
 }
 
 static bool write_values(nsys_writer *w, const llmprof_samples *samples) {
-  static const char *const columns[] = {"timestamp INTEGER", "typeId INTEGER",
-                                        "metricId INTEGER", "value REAL"};
+  static const char *const columns[] = {
+      "timestamp INTEGER",         "typeId INTEGER",
+      "grActive INTEGER",          "smsActive INTEGER",
+      "tensorActive INTEGER",      "dramReadBandwidth INTEGER",
+      "dramWriteBandwidth INTEGER"};
   nsys_sheet sheet;
-  bool ok = nsys_sheet_open(&sheet, w, "GPU_METRICS", columns, COUNT(columns));
+  bool ok =
+      nsys_sheet_open(&sheet, w, NSYS_SAMPLES_TABLE, columns, COUNT(columns));
   for (size_t i = 0; ok && i < samples->count; i++)
     ok = (follows(samples, i) || put_beginning(&sheet, samples, i)) &&
          put_sample(&sheet, samples, i);
@@ -97,4 +100,33 @@ bool nsys_write_samples(nsys_writer *w) {
   if (!samples) return false;
   if (!llmprof_trace_has(w->trace, LLMPROF_TABLE_SAMPLES)) return true;
   return write_values(w, samples) && write_names(w, samples);
+}
+
+/* ---- the view ---- */
+
+bool llmprof_nsys_make_view(llmprof_edit *edit) {
+  if (!llmprof_edit_has(edit, "main", NSYS_SAMPLES_TABLE, NULL) ||
+      llmprof_edit_has(edit, "main", "GPU_METRICS", NULL))
+    return true;
+  llmprof_buffer sql = {0};
+  const char *before = "CREATE VIEW main.GPU_METRICS AS";
+  for (int i = 0; i < LLMPROF_SAMPLED; i++) {
+    const char *column = nsys_sampled_columns[i];
+    if (!llmprof_edit_has(edit, "main", NSYS_SAMPLES_TABLE, column)) continue;
+    llmprof_buffer_printf(&sql,
+                          "%s SELECT timestamp, typeId, %d AS metricId, "
+                          "%s / %d.0 AS value FROM " NSYS_SAMPLES_TABLE,
+                          before, i, column, NSYS_SAMPLES_PARTS);
+    before = " UNION ALL";
+  }
+  return llmprof_edit_run_built(edit, &sql);
+}
+
+bool llmprof_nsys_drop_view(llmprof_edit *edit) {
+  llmprof_buffer sql = {0};
+  size_t views = 0;
+  llmprof_buffer_puts(&sql, "SELECT count(*) FROM main.sqlite_master WHERE "
+                            "type = 'view' AND name = 'GPU_METRICS'");
+  return llmprof_edit_count(edit, &sql, &views) &&
+         (!views || llmprof_edit_run(edit, "DROP VIEW main.GPU_METRICS"));
 }

@@ -13,18 +13,21 @@
 
 enum {
   CHUNK_SIZE = 64 * 1024,
-  COPY_SIZE = 64 * 1024 * 1024, /* in the kernel, at a time */
+  COPY_SIZE = 8 * 1024 * 1024, /* in the kernel, at a time */
 };
 
+/* In pieces: a write waits for a slow disk, and no signal ends the wait. What
+ * is one piece is written whatever was asked for. */
 bool llmprof_fs_write_fd(int fd, const char *name, const void *bytes,
                          size_t size, llmprof_error *err) {
   const char *from = bytes;
   while (size) {
-    ssize_t wrote = write(fd, from, size);
+    ssize_t wrote = write(fd, from, size < CHUNK_SIZE ? size : CHUNK_SIZE);
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote < 0) return llmprof_fail_errno(err, errno, "%s", name);
     from += wrote;
     size -= (size_t)wrote;
+    if (size && llmprof_interrupted()) return llmprof_fail_interrupted(err);
   }
   return true;
 }
@@ -179,12 +182,39 @@ static int put_in_place(fs_draft *d) {
   return 0;
 }
 
+/* Where a file system knows no pieces of files, fsync has all to do. */
+static bool knows_no_pieces(int errnum) {
+  return errnum == ENOSYS || errnum == EINVAL || errnum == ESPIPE ||
+         errnum == EOPNOTSUPP;
+}
+
+/* fsync(2) waits for all of a file, and no signal ends that: what is long is on
+ * the disk before, piece by piece, with the next one on its way. */
+static bool settle(int fd, const char *path, llmprof_error *err) {
+  const unsigned begin = SYNC_FILE_RANGE_WRITE;
+  const unsigned end =
+      SYNC_FILE_RANGE_WAIT_BEFORE | begin | SYNC_FILE_RANGE_WAIT_AFTER;
+  struct stat info;
+  off64_t size = fstat(fd, &info) == 0 && S_ISREG(info.st_mode)
+                     ? info.st_size - COPY_SIZE
+                     : 0;
+  for (off64_t at = 0; at < size; at += COPY_SIZE) {
+    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
+    if (sync_file_range(fd, at + COPY_SIZE, COPY_SIZE, begin) == 0 &&
+        sync_file_range(fd, at, COPY_SIZE, end) == 0)
+      continue;
+    if (knows_no_pieces(errno)) break;
+    return llmprof_fail_errno(err, errno, "%s", path);
+  }
+  return fsync(fd) == 0 || llmprof_fail_errno(err, errno, "%s", path);
+}
+
 bool llmprof_fs_draft_commit(fs_draft *d, llmprof_error *err) {
-  int errnum = d->soon || fsync(d->fd) == 0 ? 0 : errno;
-  if (!errnum) errnum = put_in_place(d);
-  if (errnum) llmprof_fail_errno(err, errnum, "%s", d->path);
+  bool ok = d->soon || settle(d->fd, d->path, err);
+  int errnum = ok ? put_in_place(d) : 0;
+  if (errnum) ok = llmprof_fail_errno(err, errnum, "%s", d->path);
   llmprof_fs_draft_discard(d);
-  return !errnum;
+  return ok;
 }
 
 static bool write_file(const char *path, const void *bytes, size_t size,
@@ -208,21 +238,26 @@ bool llmprof_fs_write_soon(const char *path, const void *bytes, size_t size,
   return write_file(path, bytes, size, true, err);
 }
 
-static bool sync_by(int (*sync_fd)(int fd), const char *path,
-                    llmprof_error *err) {
+static bool sync_all(int fd, const char *path, llmprof_error *err) {
+  return syncfs(fd) == 0 || llmprof_fail_errno(err, errno, "%s", path);
+}
+
+static bool sync_by(bool (*sync_fd)(int fd, const char *path,
+                                    llmprof_error *err),
+                    const char *path, llmprof_error *err) {
   int fd = open(path, O_RDONLY | O_CLOEXEC);
-  bool ok = fd >= 0 && sync_fd(fd) == 0;
-  if (!ok) llmprof_fail_errno(err, errno, "%s", path);
-  if (fd >= 0) close(fd);
+  if (fd < 0) return llmprof_fail_errno(err, errno, "%s", path);
+  bool ok = sync_fd(fd, path, err);
+  close(fd);
   return ok;
 }
 
 bool llmprof_fs_sync(const char *path, llmprof_error *err) {
-  return sync_by(fsync, path, err);
+  return sync_by(settle, path, err);
 }
 
 bool llmprof_fs_settle(const char *folder, llmprof_error *err) {
-  return sync_by(syncfs, folder, err);
+  return sync_by(sync_all, folder, err);
 }
 
 bool llmprof_fs_chmod(const char *path, uint32_t mode, llmprof_error *err) {

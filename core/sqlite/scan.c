@@ -1,8 +1,10 @@
 /* Looks the table up in the schema and lets the page reader or SQL scan it. */
 #include "sqlite/scan.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "llmprof/absent.h"
 #include "llmprof/alloc.h"
 #include "llmprof/bounds.h"
 #include "sqlite/scan_internal.h"
@@ -27,7 +29,8 @@ enum {
   SCHEMA_NAME,
   SCHEMA_AFFINITY,
   SCHEMA_KEY,
-  SCHEMA_SPECIAL,
+  SCHEMA_HIDDEN,
+  SCHEMA_DEFAULT,
 };
 
 enum {
@@ -47,21 +50,35 @@ static const char schema_sql[] =
     "   OR c.type LIKE '%doub%' THEN 3 ELSE 0 END,"
     " c.pk AND c.type LIKE 'integer' AND NOT EXISTS"
     "  (SELECT 1 FROM pragma_index_list(m.name) i WHERE i.origin = 'pk'),"
-    " (c.hidden <> 0) + 2 * (c.dflt_value IS NOT NULL) "
+    " c.hidden <> 0, c.dflt_value "
     "FROM sqlite_master m LEFT JOIN pragma_table_xinfo(m.name) c "
     "WHERE m.type = 'table' AND m.name = ?1 AND m.rootpage > 0";
 
-enum {
-  SPECIAL_HIDDEN = 1, /* generated: not in every record */
-  SPECIAL_DEFAULT = 2,
-};
+/* The value of a default that is NULL or a plain whole number. */
+static bool read_default(const llmprof_query *query, int64_t *value) {
+  enum {
+    DIGITS = 18 /* fit into any int64_t */
+  };
+  size_t size;
+  const char *text = llmprof_query_text(query, SCHEMA_DEFAULT, &size);
+  *value = LLMPROF_ABSENT;
+  if (llmprof_query_type(query, SCHEMA_DEFAULT) == LLMPROF_SQL_NULL)
+    return true;
+  size_t digits = size - (size && *text == '-');
+  const char *first = text + (size - digits);
+  if (!digits || digits > DIGITS || strspn(first, "0123456789") != digits)
+    return false;
+  *value = strtoll(text, NULL, 10);
+  return true;
+}
 
 /* Can the page reader give what SQL gives for a column like this? */
-static bool is_plain(const llmprof_query *query, bool text) {
+static bool is_plain(const llmprof_query *query, bool text, int64_t *beyond) {
   int64_t affinity = llmprof_query_int(query, SCHEMA_AFFINITY);
-  return llmprof_query_int(query, SCHEMA_SPECIAL) == 0 &&
-         (text ? affinity == AFFINITY_TEXT || affinity == AFFINITY_REAL
-               : affinity == AFFINITY_INTEGER);
+  if (!read_default(query, beyond)) return false;
+  return text ? *beyond == LLMPROF_ABSENT &&
+                    (affinity == AFFINITY_TEXT || affinity == AFFINITY_REAL)
+              : affinity == AFFINITY_INTEGER;
 }
 
 static void note_column(const llmprof_query *query,
@@ -71,7 +88,9 @@ static void note_column(const llmprof_query *query,
   const char *name = llmprof_query_text(query, SCHEMA_NAME, &size);
   for (int i = 0; i < spec->ints + spec->texts; i++) {
     if (strcmp(spec->columns[i], name) != 0) continue;
-    table->plain = table->plain && is_plain(query, i >= spec->ints);
+    int64_t beyond;
+    table->plain = is_plain(query, i >= spec->ints, &beyond) && table->plain;
+    if (i < spec->ints) table->beyond[i] = beyond;
     table->real[i] = llmprof_query_int(query, SCHEMA_AFFINITY) == AFFINITY_REAL;
     table->place[i] = llmprof_query_int(query, SCHEMA_KEY)
                           ? LLMPROF_COLUMN_ROWID
@@ -86,7 +105,7 @@ static void note_row(const llmprof_query *query, const llmprof_scan_spec *spec,
     table->plain = false; /* not understood; SQL will say why */
     return;
   }
-  if (llmprof_query_int(query, SCHEMA_SPECIAL) & SPECIAL_HIDDEN)
+  if (llmprof_query_int(query, SCHEMA_HIDDEN)) /* not in every record */
     table->plain = false;
   note_column(query, spec, table);
 }

@@ -19,6 +19,7 @@ typedef struct llmprof_scan_table {
                     them */
   int place[LLMPROF_SCAN_INTS + LLMPROF_SCAN_TEXTS];
   bool real[LLMPROF_SCAN_INTS + LLMPROF_SCAN_TEXTS]; /* whole numbers too */
+  int64_t beyond[LLMPROF_SCAN_INTS]; /* in rows written before it was added */
 } llmprof_scan_table;
 
 /* llmprof_scan_open, with or without the page reader. */

@@ -61,10 +61,12 @@ struct llmprof_scan_pages {
   int lacking[LLMPROF_SCAN_INTS]; /* slots */
   int lacking_count;
   int ints, texts;
-  int rowid_slot; /* -1: none */
+  int rowid_slot;        /* -1: none */
+  uint8_t within[KINDS]; /* wanted columns that a record of so many has */
+  int64_t beyond[LLMPROF_SCAN_INTS]; /* by slot: in a record that lacks it */
   int last_place;
-  int type_words;     /* that the types up to it are in; 0: no shapes */
-  uint64_t last_mask; /* of the last of these words */
+  int type_words; /* that the types up to it are in; 0: no shapes */
+  uint64_t masks[KINDS][TYPE_WORDS]; /* of them, by the first byte */
   kind kinds[2 * KINDS];
 
   llmprof_scan_value odd; /* scratch */
@@ -149,27 +151,28 @@ static verdict take(llmprof_scan_pages *scan, int slot, const uint8_t *at,
 /* ---- records ---- */
 
 /* Values of columns that were added after the row was written. */
-static void take_nulls(llmprof_scan_pages *scan, const wanted *from,
-                       const wanted *to, int64_t *values) {
+static void take_beyond(llmprof_scan_pages *scan, const wanted *from,
+                        const wanted *to, int64_t *values) {
   for (; from < to; from++) {
     if (from->slot < scan->ints)
-      values[from->slot] = LLMPROF_ABSENT;
+      values[from->slot] = scan->beyond[from->slot];
     else
       llmprof_scan_value_clear(&scan->text[from->slot - scan->ints]);
   }
 }
 
-/* The straight way, for nearly every row of the big tables: all wanted columns
- * are there, are integers and have types of one byte. It reads ahead of its
+/* The straight way, for nearly every row of the big tables: the wanted columns
+ * that are there are integers, and types have one byte. It reads ahead of its
  * checks, which the slack behind a page allows, and its values count only when
  * it returns true. */
 static inline bool decode_integers(const llmprof_scan_pages *scan,
                                    const llmprof_payload *p, int64_t *values) {
   const uint8_t *type = p->bytes + 1, *at = p->bytes + p->bytes[0];
-  const wanted *last = scan->wanted + scan->wanted_count;
-  if (p->bytes[0] <= scan->last_place + 1 || p->bytes[0] >= KINDS) return false;
+  if (p->bytes[0] == 0 || p->bytes[0] >= KINDS) return false;
+  const wanted *w = scan->wanted, *last = w + scan->within[p->bytes[0] - 1];
+  const wanted *all = scan->wanted + scan->wanted_count;
   bool odd = false;
-  for (const wanted *w = scan->wanted; w < last; w++) {
+  for (; w < last; w++) {
     for (int skip = w->skip; skip; skip--) {
       const kind *k = &scan->kinds[*type++];
       odd |= k->longer;
@@ -180,19 +183,20 @@ static inline bool decode_integers(const llmprof_scan_pages *scan,
     odd |= !k->integer;
     at += k->size;
   }
+  for (; w < all; w++) values[w->slot] = scan->beyond[w->slot];
   return !odd && at <= p->bytes + p->have;
 }
 
 /* ---- records of a shape that was seen before ---- */
 
-/* The types up to that of the last wanted column, behind the length of all;
- * returns a hash of them. */
+/* The types up to that of the last wanted column, as far as the record has
+ * them, behind the length of all; returns a hash of them. */
 static inline size_t read_types(const llmprof_scan_pages *scan,
                                 const uint8_t *record, uint64_t *types) {
+  const uint64_t *masks = scan->masks[record[0] % KINDS];
   uint64_t hash = 0;
   for (int i = 0; i < scan->type_words; i++, record += 8) {
-    uint64_t word = llmprof_get8(record);
-    if (i + 1 == scan->type_words) word &= scan->last_mask;
+    uint64_t word = llmprof_get8(record) & masks[i];
     types[i] = word;
     hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
   }
@@ -207,7 +211,10 @@ static void learn_shape(const llmprof_scan_pages *scan, const uint8_t *record,
   const uint8_t *type = record + 1;
   uint32_t at = record[0];
   memcpy(s->types, types, sizeof types);
-  for (int i = 0; i < scan->wanted_count; i++) {
+  int there = scan->within[record[0] - 1];
+  for (int i = there; i < scan->wanted_count; i++)
+    s->spots[i] = (spot){.plus = scan->beyond[scan->wanted[i].slot]};
+  for (int i = 0; i < there; i++) {
     for (int skip = scan->wanted[i].skip; skip; skip--)
       at += scan->kinds[*type++].size;
     const kind *k = &scan->kinds[*type++];
@@ -256,7 +263,7 @@ static verdict decode(llmprof_scan_pages *scan, const llmprof_payload *p,
     for (int columns = w->skip + 1; columns; columns--) {
       offset += size;
       if (at >= end) {
-        take_nulls(scan, w, last, values);
+        take_beyond(scan, w, last, values);
         return DECODED;
       }
       at = read_type(at, end, p->total, &type, &size);
@@ -501,12 +508,29 @@ static bool place_column(llmprof_scan_pages *scan, int slot, int place) {
   return true;
 }
 
+static void plan_short_records(llmprof_scan_pages *scan) {
+  int i = 0;
+  for (int columns = 0; columns < KINDS; columns++) {
+    while (i < scan->wanted_count && scan->wanted[i].place < columns) i++;
+    scan->within[columns] = (uint8_t)i;
+  }
+}
+
+/* The first so many bytes of a word; none or all of them, too. */
+static uint64_t first_bytes(int count) {
+  if (count <= 0) return 0;
+  return count >= 8 ? UINT64_MAX : UINT64_MAX << (64 - 8 * count);
+}
+
 /* Rows that are told their numbers take the other way. */
 static void plan_shapes(llmprof_scan_pages *scan) {
-  unsigned bytes = (unsigned)scan->last_place + 2, rest = bytes % 8;
+  int bytes = scan->last_place + 2;
   if (bytes > TYPE_WORDS * 8 || scan->rowid_slot >= 0 || scan->texts) return;
-  scan->type_words = (int)(bytes + 7) / 8;
-  scan->last_mask = rest ? UINT64_MAX << (64 - 8 * rest) : UINT64_MAX;
+  scan->type_words = (bytes + 7) / 8;
+  for (int length = 0; length < KINDS; length++)
+    for (int i = 0; i < scan->type_words; i++)
+      scan->masks[length][i] =
+          first_bytes((length < bytes ? length : bytes) - 8 * i);
 }
 
 static bool plan(llmprof_scan_pages *scan, const llmprof_scan_spec *spec,
@@ -523,6 +547,8 @@ static bool plan(llmprof_scan_pages *scan, const llmprof_scan_spec *spec,
     place = scan->wanted[i].place;
   }
   scan->last_place = place;
+  memcpy(scan->beyond, table->beyond, sizeof scan->beyond);
+  plan_short_records(scan);
   plan_shapes(scan);
   for (int i = 0; i < spec->texts; i++)
     scan->real[i] = table->real[spec->ints + i];

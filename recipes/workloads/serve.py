@@ -577,7 +577,8 @@ def profile(args: argparse.Namespace, server: Union[Server, Attached],
 
 def weights_of(*servers: Sequence[str]) -> str:
     """vLLM and SGLang make weights up with --load-format dummy; servers: of one run."""
-    words = " ".join(word.replace("=", " ", 1) for server in servers for word in server)
+    words = " ".join(word for server in servers for word in server)
+    words = words.replace("--load-format=", "--load-format ")
     return "random" if "--load-format dummy" in words else "checkpoint"
 
 

@@ -84,6 +84,13 @@ class Run(support.Case):
         (capture / "capture.json").write_text('{"date": {"a": 1}}')
         self.assertIn('date: string expected, got {"a":1}', self.analyse(capture).last_line())
 
+    def test_one_launch_of_another_short_name(self):
+        capture = self.capture(sql=f"UPDATE {KERNEL} SET shortName = -156 WHERE rowid = 10198")
+        self.assertEqual(0, self.analyse(capture).status)
+        kernels = json.loads((self.top / "out/results.json").read_text())["kernels"]
+        for kernel in kernels:
+            self.assertEqual(kernel["calls"], sum(shape["calls"] for shape in kernel["shapes"]))
+
     def test_names_of_6_kb(self):
         capture = self.capture(sql="UPDATE StringIds SET value = value || id || "
                                "hex(zeroblob(3000)) WHERE id IN "

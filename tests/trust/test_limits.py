@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -138,6 +139,30 @@ class Limits(support.Case):
             self.assertIn(child.returncode, (0, 130))
             self.assertEqual(child.returncode == 0, output.exists())
             output.unlink(missing_ok=True)
+
+    def test_what_is_ended_writes_nothing_for_the_next_command(self):
+        """It would be all that was read of a trace: a second's work, on a quiet disk."""
+        script, kept = self.top / "read.lua", self.top / "kept"
+        for variable in ("opened", "opened <close>"):
+            for last in ("", "while true do end"):
+                shutil.rmtree(kept, ignore_errors=True)
+                script.write_text(f"""
+                    local cache = {{ folder = "{kept}", least = 0, most = 1 << 30 }}
+                    local {variable} = require("llmprof.trace").open("{CAPTURE}/run.sqlite", cache)
+                    assert(opened:frame "kernels")
+                    io.stdout:write("read\\n"):flush()
+                    {last}""")
+                child = subprocess.Popen([support.program, "exec", str(script)], cwd=ROOT,
+                                         env=self.env(), stdout=subprocess.PIPE,
+                                         stderr=subprocess.PIPE)
+                assert child.stdout
+                self.assertEqual(b"read\n", child.stdout.readline())
+                if last:
+                    child.send_signal(signal.SIGTERM)
+                child.communicate(timeout=support.PATIENCE)
+                self.assertEqual(130 if last else 0, child.returncode)
+                files = [path for path in kept.rglob("*") if path.stat().st_size > 0]
+                self.assertEqual(not last, any(path.is_file() for path in files), files)
 
     def test_a_server_ends_with_the_question_that_it_asks(self):
         question = ('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"query",'

@@ -61,6 +61,22 @@ class Bundles(support.Case):
                 (root / "r" / name).unlink()
                 (root / "r" / name).write_bytes(kept)
 
+    def test_a_run_of_a_sweep_that_is_a_link_is_not_written_through(self):
+        root, elsewhere = self.top / "runs", self.top / "elsewhere"
+        sweep = ["sweep", RECIPE, "top_n.kernels=5,10", "capture=recorded", f"run.root={root}"]
+        self.does(*sweep)
+        run = next(root.glob("sweep-*/kernels-5-*"))
+        shutil.move(str(run), str(elsewhere))
+        kept = elsewhere / "manifest.json"
+        kept.write_text(kept.read_text().replace('"done"', '"failed"', 1))
+        run.symlink_to(elsewhere)
+        before = {path: path.read_bytes() for path in elsewhere.rglob("*") if path.is_file()}
+        result = self.llmprof(*sweep)
+        self.assertEqual(1, result.status)
+        self.assertIn(OUTSIDE, result.out.decode())
+        self.assertEqual(before, {path: path.read_bytes() for path in elsewhere.rglob("*")
+                                  if path.is_file()})
+
     def test_a_run_id_is_no_path(self):
         root = self.top / "runs"
         self.does(RECIPE, "capture=recorded", f"run.root={root}", "run.id=d", "-q")

@@ -168,6 +168,55 @@ class Secrets(support.Case):
         self.assertEqual({}, self.held_by(handed))
         self.assertEqual({}, self.held_by(self.top / "cache"))
 
+    def test_stacks_of_a_sampler(self):
+        """They name scripts where they lie, and processes by all that was typed."""
+        secret, stacks = self.secrets, self.top / "stacks.txt"
+        script = f"/home/{secret[IN_PATH]}/run.py"
+        stacks.write_text(f'process 7:"python3 {script} --key {secret[TYPED]}";main ({script}:3);'
+                          f"step (/lib/{secret[IN_PATH]}/x.so) 12\n{script};leaf 3\n")
+        self.does(*self.words("counters=off", "operators=off", f"cpu_stacks={stacks}")[1:])
+        own = dict(OWN, **{"whole run.folded": {TYPED, IN_PATH}})
+        self.assertEqual({}, self.held_beyond(self.out, own))
+        self.does("record", self.out, self.top / "capture")
+        self.assertEqual({}, self.held_by(self.top / "capture"))
+        self.assertEqual("process 7;main (run.py);step (x.so) 12\nrun.py;leaf 3\n",
+                         (self.top / "capture/stacks/whole run.folded").read_text())
+
+    def held_beyond(self, folder: Path, allowed: Dict[str, set]) -> Dict[str, set]:
+        """File below a folder -> what it holds and may not; by the names of files."""
+        found = {name: held - allowed.get(Path(name).name, set())
+                 for name, held in self.held_by(folder).items()}
+        return {name: held for name, held in found.items() if held}
+
+    def test_ranks_sweeps_and_baselines(self):
+        """What other commands leave; a file of one's own may hold what was typed."""
+        typed = {TYPED, IN_PATH}
+        own = dict.fromkeys(("manifest.json", "config.yaml", "cmd.txt", "results.json",
+                             "sweep.md"), typed)
+        root, secret = self.top / "runs", self.secrets
+        given = [f"dataset.subset_filelist=/home/{secret[IN_PATH]}/{secret[TYPED]}",
+                 "counters=off", "operators=off"]
+        fixtures = ROOT / "tests/fixtures/nccl2"
+        env = self.env(STANDIN_SQLITE=f"{fixtures}/rank0.sqlite:{fixtures}/rank1.sqlite")
+        recipe = "tests/standin/recipe.lua"
+        self.does(recipe, "launch.ranks=2", *given, f"run.root={root}", "run.id=ranks", "-q",
+                  env=env)
+        self.does("sweep", recipe, "infer.max_new_tokens=5,6", *given, f"run.root={root}")
+        self.does("baseline", "save", "--root", root, "ranks", "b")
+        self.assertEqual({}, self.held_beyond(root, own))
+        for number in range(2):
+            raw = self.top / f"rank{number}.sqlite"
+            raw.write_bytes((fixtures / raw.name).read_bytes())
+            subprocess.run([sys.executable, __file__, "--poison", str(raw)], env=env, check=True)
+        self.does("ranks", "-o", self.top / "merged", *sorted(self.top.glob("rank*.sqlite")))
+        self.assertEqual({}, self.held_beyond(self.top / "merged", {}))
+        said = [self.llmprof(*words).out for words in (
+            ("ranks", *sorted(self.top.glob("rank*.sqlite"))), ("ls", "--root", root),
+            ("digest", "--root", root, "ranks"), ("artifacts", "--root", root, "ranks"),
+            ("ask", "--root", root, "results", "ranks"), ("-e", "print(results)", root / "ranks"))]
+        for name, value in secret.items():
+            self.assertNotIn(value.encode(), b"".join(said), name)
+
     def test_the_reports_are_for_oneself(self):
         self.does(*self.words("operators=off")[1:])
         for name in ("nsys/run.nsys-rep", "ncu/run.ncu-rep"):

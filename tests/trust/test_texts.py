@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import shutil
+import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, List, Tuple
@@ -133,6 +134,36 @@ class Texts(support.Case):
             self.llmprof(*words)
         for words in (("show", ""), ("stats", str(self.top) + "/"), (RECIPE, "mode=" + evil)):
             self.llmprof("complete", "--", *words, cwd=root.parent)
+
+    def test_what_completion_offers(self):
+        """A word each, of which a shell runs nothing, and no word out of a manifest."""
+        root, evil = self.top / "tmp/stage2", "$(touch ran); touch ran; `touch ran` '\\\""
+        self.does(RECIPE, "capture=recorded", f"run.root={root}", "run.id=r", "-q")
+        self.does("baseline", "save", "--root", root, "r", "b")
+        for path in (root / "r/manifest.json", root / "baselines/b/baseline.json"):
+            said = json.loads(path.read_text())
+            said["recipe"] = "x\n$(touch ran)\tabout\n" + EVIL
+            if "run" in said:
+                said["run"] = said["recipe"]
+            path.write_text(json.dumps(said))
+        shutil.copytree(root / "r", root / evil, symlinks=True)
+        named = {"r", evil, "latest", "b", "cache/", "tmp/"}
+        said = self.does("complete", "--", "compare", "", cwd=self.top).out.decode()
+        self.assertEqual(named, {line.split("\t")[0] for line in said.splitlines()})
+        script = self.top / "ask.sh"
+        script.write_text(f"""
+            eval "$('{support.program}' completion bash)"
+            COMP_LINE="{support.program} compare "
+            COMP_POINT=${{#COMP_LINE}}
+            _llmprof
+            for word in "${{COMPREPLY[@]}}"; do eval "set -- $word"; printf '%s\\n' "$#" "$@"; done
+        """)
+        done = subprocess.run(["bash", script], env=self.env(), cwd=self.top, text=True,
+                              capture_output=True, check=True)
+        lines = done.stdout.splitlines()
+        self.assertEqual(["1"] * len(named), lines[::2])
+        self.assertEqual(named, set(lines[1::2]))
+        self.assertFalse((self.top / "ran").exists())
 
 
 if __name__ == "__main__":

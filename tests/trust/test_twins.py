@@ -42,6 +42,48 @@ class Twins(support.Case):
                               "metrics.json", "results.json"], kept)
             self.assertEqual([folder], list((root / "baselines").iterdir()))
 
+    def test_a_baseline_of_a_run_that_is_removed(self):
+        root = self.top / "runs"
+        self.does(*self.run_into(root, "run.id=made"))
+        for number in range(ROUNDS):
+            shutil.copytree(root / "made", root / "r")
+            manifest = root / "r/manifest.json"
+            manifest.write_text(manifest.read_text().replace('"made"', '"r"', 1))
+            saved, removed = self.together(["baseline", "save", "--root", root, "r", f"b{number}"],
+                                           ["clean", "-y", "--root", root, "r"])
+            self.assertEqual(0, removed.status, removed.err)
+            kept = [path for path in (root / f"baselines/b{number}").rglob("*") if path.is_file()]
+            self.assertEqual(6 if saved.status == 0 else 0, len(kept), saved.last_line())
+
+    def test_runs_are_removed_twice(self):
+        root = self.top / "runs"
+        self.does(*self.run_into(root, "run.id=made"))
+        for _ in range(ROUNDS):
+            for day in range(1, 5):
+                run = root / f"2026010{day}-000000-x"
+                shutil.copytree(root / "made", run)
+                manifest = json.loads((run / "manifest.json").read_text())
+                manifest.update(run_id=run.name, started=f"2026-01-0{day}T00:00:00Z")
+                (run / "manifest.json").write_text(json.dumps(manifest))
+            for result in self.together(*[["clean", "-y", "--keep", 1, "--root", root]] * 3):
+                self.assertEqual(0, result.status, result.err)
+            self.assertEqual(["latest", "made"], sorted(path.name for path in root.iterdir()))
+
+    def test_captures_of_one_name(self):
+        standin = dict(STANDIN_LOG=str(self.top), PATH=f"{ROOT}/tests/standin:/usr/bin:/bin")
+        self.does("tests/standin/recipe.lua", "counters=off", "operators=off", "-q",
+                  f"out={self.top / 'out'}", env=dict(self.env(), **standin))
+        for _ in range(ROUNDS):
+            folder = self.top / "capture"
+            results = self.together(*[["record", self.top / "out", folder]] * 3)
+            self.assertEqual(1, [result.status for result in results].count(0))
+            for result in results:
+                said = f"llmprof: {folder}: the folder is not empty"
+                self.assertIn(result.last_line(), ("", said))
+            self.assertEqual(["capture.json", "metrics.json", "run.sqlite"],
+                             sorted(path.name for path in folder.iterdir()))
+            shutil.rmtree(folder)
+
     def test_runs_in_one_second(self):
         root = self.top / "runs"
         for result in self.together(*[self.run_into(root)] * 3):

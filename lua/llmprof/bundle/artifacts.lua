@@ -292,11 +292,15 @@ end
 
 
 -- Remove the folder of a run. It goes out of sight first, so that one whose removal is cut
--- short is not half a run; the next command removes the rest.
+-- short is not half a run; the next command removes the rest. Another process may be
+-- quicker.
 function artifacts.remove(dir)
-  local away <close> = private.folder(check(fs.realpath(dir .. "/..")))
+  local parent, message, code = fs.realpath(dir .. "/..")
+  if code == "notfound" then return end
+  local away <close> = private.folder(check(parent, message, code))
   local gone = away.path .. "/run"
-  check(fs.remove_tree(fs.rename(dir, gone) and gone or dir))
+  local removed, why, kind = fs.remove_tree(fs.rename(dir, gone) and gone or dir)
+  if kind ~= "notfound" then check(removed, why, kind) end
 end
 
 

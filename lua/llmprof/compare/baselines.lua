@@ -159,8 +159,10 @@ local function check_has_results(run)
 end
 
 
+-- A run goes out of sight as a whole: one that is still there was there all the time.
 local function keep(run, folder, name)
   for _, file in ipairs(kept) do copy(run, file, folder) end
+  check_has_results(run)
   check(fs.write(folder .. "/" .. ABOUT, document.encode("baseline", { name = name, run = run.id,
     recipe = run.manifest.recipe, saved = clock.timestamp() })))
 end

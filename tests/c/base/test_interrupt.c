@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "frame/sort.h"
 #include "llmprof/buffer.h"
@@ -122,6 +123,30 @@ static bool write_file(size_t *units, bool packed, llmprof_error *err) {
   return false;
 }
 
+/* All at once, as a large column is. */
+static bool write_whole(size_t *units, llmprof_error *err) {
+  char path[512];
+  *units = 1 << 22;
+  char *bytes = calloc(*units, 1);
+  assert_non_null(bytes);
+  snprintf(path, sizeof path, "%s/whole", test_folder());
+  bool ok = llmprof_fs_write_soon(path, bytes, *units, err);
+  free(bytes);
+  return ok;
+}
+
+/* 64 MiB, in pieces of 8. */
+static bool settle(size_t *units, llmprof_error *err) {
+  char path[512];
+  snprintf(path, sizeof path, "%s/long", test_folder());
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  assert_int_equal(ftruncate(fileno(file), 64 << 20), 0);
+  fclose(file);
+  *units = 7 * AT_MOST;
+  return llmprof_fs_sync(path, err);
+}
+
 static bool write_plain(size_t *units, llmprof_error *err) {
   return write_file(units, false, err);
 }
@@ -176,6 +201,8 @@ static const phase phases[] = {
     {"sort", sort_rows},
     {"write", write_plain},
     {"write packed", write_packed},
+    {"write whole", write_whole},
+    {"settle", settle},
     {"unpack", unpack},
     {"SQL", query},
 };

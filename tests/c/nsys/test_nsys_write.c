@@ -6,9 +6,13 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "llmprof/merge.h"
 #include "llmprof/readers.h"
+#include "llmprof/scrub.h"
+#include "llmprof/sqlite.h"
 #include "llmprof/trace_builder.h"
 #include "support.h"
 
@@ -160,9 +164,160 @@ static void test_built(void **state) {
   llmprof_trace_close(trace);
 }
 
+/* ---- what all rows have in common ---- */
+
+enum {
+  MANY = 300
+};
+
+/* Kernels of one process, GPU and stream, one of them elsewhere if asked. */
+static llmprof_trace *build_many(bool one_elsewhere) {
+  llmprof_error err;
+  llmprof_builder *b = llmprof_builder_new("built", &err);
+  uint32_t process, place[2];
+  assert_true(llmprof_builder_add_process(b, 7, 50, &process));
+  llmprof_builder_recorded(b, LLMPROF_TABLE_SETS);
+  for (uint32_t i = 0; i < 2; i++) {
+    const llmprof_place at = {process, i, 1, 7};
+    assert_true(llmprof_builder_add_place(b, &at, &place[i]));
+  }
+  for (uint32_t i = 0; i < MANY; i++) {
+    llmprof_op_row row = {.kind = LLMPROF_SET,
+                          .start = i,
+                          .end = i + 1,
+                          .correlation = i,
+                          .place = place[one_elsewhere && i == MANY - 1],
+                          .bytes = 64};
+    assert_true(llmprof_builder_op_name(b, LLMPROF_SET, 0, NULL, &row.name));
+    assert_true(llmprof_builder_add_op(b, &row, &err));
+  }
+  return llmprof_builder_finish(b, &err);
+}
+
+static size_t write_many(bool one_elsewhere) {
+  llmprof_error err = {0};
+  llmprof_trace *trace = build_many(one_elsewhere);
+  unlink(output());
+  if (!llmprof_nsys_write(trace, output(), "test", "1", NULL, &err))
+    fail_msg("%s", err.message);
+  llmprof_trace_close(trace);
+  trace = llmprof_trace_open(output(), &err);
+  size_t count;
+  const llmprof_ops *ops = llmprof_trace_ops(trace, &err);
+  const llmprof_place *places = llmprof_trace_places(trace, &count);
+  assert_int_equal(ops->count, MANY);
+  for (size_t i = 0; i < ops->count; i++) {
+    const llmprof_place *at = &places[ops->place[i]];
+    assert_int_equal(ops->start[i], i);
+    assert_int_equal(ops->bytes[i], 64);
+    assert_int_equal(at->device, one_elsewhere && i == MANY - 1);
+    assert_int_equal(at->stream, 7);
+  }
+  llmprof_trace_close(trace);
+  struct stat file;
+  assert_int_equal(stat(output(), &file), 0);
+  return (size_t)file.st_size;
+}
+
+/* No row holds the number of a GPU that is always the same. */
+static void test_common(void **state) {
+  (void)state;
+  size_t small = write_many(false);
+  assert_true(small < write_many(true));
+}
+
+/* ---- hardware samples ---- */
+
+static void add_sample(llmprof_builder *b, uint32_t device, int64_t start,
+                       double sm, double written) {
+  llmprof_error err;
+  llmprof_sample_row row = {
+      .start = start, .end = start + 10, .device = device};
+  for (int i = 0; i < LLMPROF_SAMPLED; i++) row.values[i] = NAN;
+  row.values[LLMPROF_SAMPLED_SM] = sm;
+  row.values[LLMPROF_SAMPLED_DRAM_WRITE] = written;
+  assert_true(llmprof_builder_add_sample(b, &row, &err));
+}
+
+/* Two GPUs; a gap; values beyond what is written of them. */
+static void write_samples(void) {
+  llmprof_error err = {0};
+  llmprof_builder *b = llmprof_builder_new("built", &err);
+  llmprof_builder_recorded(b, LLMPROF_TABLE_SAMPLES);
+  llmprof_builder_epoch(b, 1000000000);
+  add_sample(b, 0, 100, 12.5, 0.00014);
+  add_sample(b, 0, 110, 100, NAN);
+  add_sample(b, 1, 100, 0, 33.33333333);
+  add_sample(b, 0, 150, 1, 1e300);
+  llmprof_trace *trace = llmprof_builder_finish(b, &err);
+  unlink(output());
+  if (!llmprof_nsys_write(trace, output(), "test", "1", NULL, &err))
+    fail_msg("%s", err.message);
+  llmprof_trace_close(trace);
+}
+
+static void check_samples(const char *path) {
+  llmprof_error err = {0};
+  llmprof_trace *trace = llmprof_trace_open(path, &err);
+  const llmprof_samples *s = llmprof_trace_samples(trace, &err);
+  const double *sm = s->values[LLMPROF_SAMPLED_SM];
+  const double *written = s->values[LLMPROF_SAMPLED_DRAM_WRITE];
+  assert_int_equal(s->count, 4);
+  for (size_t i = 0; i < s->count; i++)
+    assert_int_equal(s->end[i] - s->start[i], 10);
+  assert_int_equal(s->device[1], 1);
+  assert_true(sm[0] == 12.5 && sm[1] == 0 && sm[2] == 100 && sm[3] == 1);
+  assert_true(written[0] == 0.0001 && written[1] == 33.3333);
+  assert_true(isnan(written[2]) && isnan(written[3]));
+  assert_true(isnan(s->values[LLMPROF_SAMPLED_GPU][0]));
+  llmprof_trace_close(trace);
+}
+
+/* What nsys has a table of: the sum of a metric's values, and their number. */
+static void check_view(const char *path, double sum, int64_t count) {
+  llmprof_error err = {0};
+  llmprof_sqlite *db = llmprof_sqlite_open(path, &err);
+  llmprof_query *query = llmprof_sqlite_query(
+      db,
+      "SELECT sum(value), count(value) FROM GPU_METRICS NATURAL JOIN "
+      "TARGET_INFO_GPU_METRICS WHERE metricName = 'SMs Active [Throughput %]' "
+      "AND timestamp < 160",
+      &err);
+  if (!query || llmprof_query_step(query, &err) != 1)
+    fail_msg("%s", err.message);
+  assert_true(llmprof_query_double(query, 0) == sum);
+  assert_int_equal(llmprof_query_int(query, 1), count);
+  llmprof_query_free(query);
+  llmprof_sqlite_close(db);
+}
+
+static void test_samples(void **state) {
+  (void)state;
+  llmprof_error err = {0};
+  char other[320];
+  write_samples();
+  check_samples(output());
+  check_view(output(), 112.5, 3);
+  snprintf(other, sizeof other, "%s.scrubbed", output());
+  llmprof_scrub_report report = {0};
+  if (!llmprof_trace_scrub(output(), other, &report, &err))
+    fail_msg("%s", err.message);
+  assert_int_equal(report.tables, 0);
+  check_samples(other);
+  check_view(other, 112.5, 3);
+  const char *const both[] = {other, output()};
+  char merged[320];
+  snprintf(merged, sizeof merged, "%s.merged", output());
+  if (!llmprof_trace_merge(both, 2, merged, &err)) fail_msg("%s", err.message);
+  check_samples(merged);
+  check_view(merged, 225, 6);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_built),
+      cmocka_unit_test(test_common),
+      cmocka_unit_test(test_samples),
       cmocka_unit_test(test_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

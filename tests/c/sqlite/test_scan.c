@@ -310,6 +310,11 @@ static void test_other_kinds_of_file(void **state) {
         300);
 }
 
+#define ADDED                                                    \
+  ";ALTER TABLE t ADD COLUMN e INTEGER DEFAULT 281504034848768;" \
+  "ALTER TABLE t ADD COLUMN f INTEGER;"                          \
+  "ALTER TABLE t ADD COLUMN b INTEGER DEFAULT 0;"
+
 static void test_changed_tables(void **state) {
   (void)state;
   check(TABLE PLAIN_ROWS(300) "ALTER TABLE t ADD COLUMN id INTEGER;"
@@ -317,6 +322,15 @@ static void test_changed_tables(void **state) {
                               "INSERT INTO t (a, b, id, missing) "
                               "VALUES (1, 2, 3, 'four')",
         301);
+  check(TABLE PLAIN_ROWS(300) "ALTER TABLE t ADD COLUMN id INTEGER DEFAULT 7;"
+                              "INSERT INTO t (a, b) VALUES (1, 2)",
+        301);
+  check(TABLE PLAIN_ROWS(300) "ALTER TABLE t ADD COLUMN id INTEGER NOT NULL "
+                              "DEFAULT -281504034848768",
+        300);
+  check("CREATE TABLE t (a INTEGER);" FOR(5000, "INSERT INTO t SELECT i")
+            ADDED FOR(50, "INSERT INTO t SELECT i, -i, i, NULL"),
+        5050);
   check(TABLE PLAIN_ROWS(300) "ALTER TABLE t DROP COLUMN x;"
                               "ALTER TABLE t RENAME COLUMN e TO id",
         300);
@@ -328,8 +342,15 @@ static void test_changed_tables(void **state) {
 /* What the page reader must leave to SQL. */
 static void test_fallbacks(void **state) {
   (void)state;
-  check(TABLE PLAIN_ROWS(30) "ALTER TABLE t ADD COLUMN id INTEGER DEFAULT 7;"
-                             "INSERT INTO t (a, b) VALUES (1, 2)",
+  check(TABLE PLAIN_ROWS(30) "ALTER TABLE t ADD COLUMN id INTEGER DEFAULT 7.5;",
+        -1);
+  check(TABLE PLAIN_ROWS(30) "ALTER TABLE t ADD COLUMN id INTEGER DEFAULT '7';",
+        -1);
+  check(TABLE PLAIN_ROWS(30) "ALTER TABLE t ADD COLUMN id INTEGER DEFAULT "
+                             "9223372036854775807;",
+        -1);
+  check(TABLE PLAIN_ROWS(30) "ALTER TABLE t ADD COLUMN missing TEXT DEFAULT "
+                             "'x';",
         -1);
   check("CREATE TABLE t (a INTEGER PRIMARY KEY, f INTEGER, c TEXT) WITHOUT "
         "ROWID;" FOR(300, "INSERT INTO t SELECT " MIXED ", i, 'c'"),

@@ -129,7 +129,9 @@ end
 local function remove(root, run)
   artifacts.remove(run.dir)
   local link = root .. "/latest"
-  if run.id and fs.readlink(link) == run.id then errors.check("failed", fs.remove(link)) end
+  if not run.id or fs.readlink(link) ~= run.id then return end
+  local removed, message, code = fs.remove(link)
+  if code ~= "notfound" then errors.check("failed", removed, message, code) end
 end
 
 

@@ -11,7 +11,7 @@ local command = { name = "complete", usage = "complete -- WORD...", options = {}
 
 function command.run(_, words)
   for _, candidate in ipairs(completion.candidates(words)) do
-    out.write(text.clean(candidate[1]), "\t", candidate[2] or "", "\n")
+    out.write(text.clean(candidate[1]), "\t", text.clean(candidate[2] or ""), "\n")
   end
   return 0
 end

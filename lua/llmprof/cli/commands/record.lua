@@ -15,6 +15,7 @@ local private = lazy "llmprof.bundle.private"
 local results_file = lazy "llmprof.bundle.results_file"
 local scrub = require "llmprof.scrub"
 local text = require "llmprof.text"
+local trace = lazy "llmprof.trace"
 local yaml = require "llmprof.yaml"
 local user = require "llmprof.recipe.user"
 
@@ -23,10 +24,10 @@ local command = {
   summary = "keep what a run captured as a recorded capture",
   usage = "record [OPTION...] RUN FOLDER",
   details = [[
-Copies the timeline (scrubbed), counters, operators, collapsed stacks and the
-workload's own numbers of a run into a folder that `capture=recorded
-recorded=FOLDER` analyses again, on any machine. RUN is a run's id, its folder or
-latest.]],
+Copies the timeline (scrubbed), counters, operators, collapsed stacks (without
+paths and commands) and the workload's own numbers of a run into a folder that
+`capture=recorded recorded=FOLDER` analyses again, on any machine. RUN is a
+run's id, its folder or latest.]],
   options = {
     user.root_option,
   },
@@ -166,9 +167,18 @@ end
 
 -- ---- files ----
 
+-- Stacks as they are read: without where files lie, and what processes were called with.
+local function copy_stacks(from, target)
+  local stacks <close> = check(trace.folded(from))
+  check(stacks:write_folded(check(stacks:frame "cpu_samples"), target, {}))
+end
+
+
 local function copy(run, file, target)
   check(fs.mkdirs(target:match "^(.*)/"))
-  if file.target == layout.timeline then
+  if layout.stage_of_stacks(file.target) then
+    copy_stacks(run:path(file.target), target)
+  elseif file.target == layout.timeline then
     fs.remove(target)
     check(scrub.copy(run:path(file.target), target))
   else
@@ -240,7 +250,9 @@ local function record(run, source, folder)
   local whole = made.path .. "/" .. name
   local count, bytes = fill(run, source, whole)
   check(fs.sweep(whole)) -- what scrubbing could not remove
-  check(fs.rename(whole, folder))
+  local renamed, message, code = fs.rename(whole, folder)
+  if not renamed then check_empty(folder) end -- another process was quicker
+  check(renamed, message, code)
   return count, bytes
 end
 

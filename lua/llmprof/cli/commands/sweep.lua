@@ -104,7 +104,15 @@ local function run_of(entry, made, given, folder)
 end
 
 
+-- A folder of runs may be a stranger's: nothing is written through its links.
+local function check_place(entry, folder)
+  local place, message, code = fs.beneath(folder, entry.id)
+  if not place and code ~= "notfound" then errors.raise("failed", message) end
+end
+
+
 local function run_or_keep(entry, made, given, folder)
+  check_place(entry, folder)
   if state_of(entry, folder) == "done" then return "kept" end
   local wanted = run_of(entry, made, given, folder)
   start.run(wanted, start.compose(wanted))
