@@ -172,6 +172,9 @@ struct llmprof_builder {
   llmprof_op_kind kind;     /* of the operation before */
   size_t op_cap, other_cap; /* other: what kernels do not have */
   size_t detail_count, detail_cap;
+  uint32_t
+      *latest_shape;   /* by short name, of its last kernel: row + 1; NULL: */
+  size_t latest_count; /* not known. Strings that came later have none */
   size_t call_cap;
   size_t range_cap;
   size_t sample_cap;
@@ -370,6 +373,7 @@ bool llmprof_builder_grow(const llmprof_builder *builder, size_t count,
 /* All rows of the part are there: what follows from them. */
 void llmprof_builder_end_ops(llmprof_builder *builder);
 bool llmprof_builder_end_details(llmprof_builder *builder, llmprof_error *err);
+void llmprof_builder_forget_shapes(llmprof_builder *builder);
 bool llmprof_builder_end_ranges(llmprof_builder *builder, llmprof_error *err);
 bool llmprof_builder_end_cpu_samples(llmprof_builder *builder,
                                      llmprof_error *err);

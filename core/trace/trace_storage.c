@@ -178,6 +178,7 @@ static void clear_ops(llmprof_trace *trace) {
 static void clear_details(llmprof_trace *trace) {
   free_details(&trace->details);
   trace->builder->detail_count = trace->builder->detail_cap = 0;
+  llmprof_builder_forget_shapes(trace->builder);
 }
 
 /* Frames hold on to them: what is known is forgotten, not freed. */
@@ -313,6 +314,7 @@ void llmprof_trace_close(llmprof_trace *trace) {
   llmprof_free(trace->processes);
   llmprof_free(trace->threads);
   llmprof_free(trace->path);
+  if (trace->builder) llmprof_builder_forget_shapes(trace->builder);
   llmprof_free(trace->builder);
   close_shelf(&trace->image);
   llmprof_free(trace);
