@@ -373,12 +373,6 @@ bool llmprof_builder_end_details(llmprof_builder *b, llmprof_error *err) {
   return ok;
 }
 
-void llmprof_builder_forget_shapes(llmprof_builder *b) {
-  llmprof_free(b->latest_shape);
-  b->latest_shape = NULL;
-  b->latest_count = 0;
-}
-
 /* ---- hardware samples ---- */
 
 bool llmprof_builder_add_sample(llmprof_builder *b,

@@ -208,6 +208,9 @@ void llmprof_durations_free(llmprof_narrow *narrow);
 void llmprof_launched_free(llmprof_launched *launched);
 void llmprof_attribution_free(llmprof_attribution *attribution);
 
+/* Details of kernels are added no more: what only served for that goes. */
+void llmprof_builder_forget_shapes(llmprof_builder *builder);
+
 /* No rows of the part any more. */
 void llmprof_trace_clear(llmprof_trace *trace, llmprof_part part);
 
@@ -373,7 +376,6 @@ bool llmprof_builder_grow(const llmprof_builder *builder, size_t count,
 /* All rows of the part are there: what follows from them. */
 void llmprof_builder_end_ops(llmprof_builder *builder);
 bool llmprof_builder_end_details(llmprof_builder *builder, llmprof_error *err);
-void llmprof_builder_forget_shapes(llmprof_builder *builder);
 bool llmprof_builder_end_ranges(llmprof_builder *builder, llmprof_error *err);
 bool llmprof_builder_end_cpu_samples(llmprof_builder *builder,
                                      llmprof_error *err);

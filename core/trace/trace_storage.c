@@ -175,6 +175,12 @@ static void clear_ops(llmprof_trace *trace) {
   trace->builder->op_cap = trace->builder->other_cap = 0;
 }
 
+void llmprof_builder_forget_shapes(llmprof_builder *b) {
+  llmprof_free(b->latest_shape);
+  b->latest_shape = NULL;
+  b->latest_count = 0;
+}
+
 static void clear_details(llmprof_trace *trace) {
   free_details(&trace->details);
   trace->builder->detail_count = trace->builder->detail_cap = 0;
