@@ -1,5 +1,7 @@
 /* What lies between rows in time. Rows are visited by start; of each group the
  * row that ended last so far is known. */
+#include <string.h>
+
 #include "frame/cells.h"
 #include "llmprof/alloc.h"
 #include "llmprof/interrupt.h"
@@ -61,9 +63,16 @@ static int64_t hole(int64_t from, int64_t to) {
   return __builtin_sub_overflow(to, from, &length) ? INT64_MAX : length;
 }
 
+/* Times mostly lie there as they are. */
+static inline int64_t time_at(const llmprof_column *column, uint32_t row) {
+  bool bare = column->type == LLMPROF_I64 && !column->index;
+  return bare ? ((const int64_t *)column->data)[row]
+              : llmprof_cell(column, row);
+}
+
 /* A row that starts no earlier than those visited before it. */
 static void visit(gaps *g, uint32_t row, uint32_t group) {
-  int64_t start = llmprof_cell(g->start, row), end = llmprof_cell(g->end, row);
+  int64_t start = time_at(g->start, row), end = time_at(g->end, row);
   if (start == LLMPROF_ABSENT || end == LLMPROF_ABSENT) return;
   int64_t last = g->last_end[group];
   if (last != LLMPROF_ABSENT) {
@@ -80,13 +89,36 @@ static void visit(gaps *g, uint32_t row, uint32_t group) {
   g->last_row[group] = row;
 }
 
+static bool are_short(const int64_t *times, size_t rows) {
+  bool ok = true;
+  for (size_t row = 0; row < rows; row++)
+    ok &= times[row] < UINT32_MAX; /* none is less than 0 but absent ones */
+  return ok;
+}
+
+/* Into the first half of where they are. */
+static void *shorten(int64_t *times, size_t rows) {
+  char *to = (char *)times;
+  for (size_t row = 0; row < rows; row++) {
+    uint32_t time =
+        times[row] == LLMPROF_ABSENT ? UINT32_MAX : (uint32_t)times[row];
+    memcpy(to + row * sizeof time, &time, sizeof time);
+  }
+  void *fitting = llmprof_resize(to, rows, sizeof(uint32_t));
+  return fitting ? fitting : to;
+}
+
 /* Hand a column over to the frame where it is wanted. */
 static bool give_times(llmprof_frame *frame, const char *name, int64_t **times,
                        llmprof_error *err) {
+  size_t rows = llmprof_frame_rows(frame);
   int64_t *given = *times;
   if (!name) return true;
   *times = NULL;
-  return llmprof_frame_give(frame, name, "ns", LLMPROF_I64, given, err);
+  if (!are_short(given, rows))
+    return llmprof_frame_give(frame, name, "ns", LLMPROF_I64, given, err);
+  return llmprof_frame_give(frame, name, "ns", LLMPROF_U32,
+                            shorten(given, rows), err);
 }
 
 static bool give_rows(llmprof_frame *frame, const char *name, uint32_t **rows,

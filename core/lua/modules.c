@@ -24,6 +24,7 @@
   X(pack)          \
   X(period)        \
   X(resources)     \
+  X(rules)         \
   X(scrub)         \
   X(sheet)         \
   X(spans)         \

@@ -111,6 +111,32 @@ static size_t span_of(const llmprof_column *span, size_t row, size_t spans) {
   return there ? (size_t)number : SIZE_MAX;
 }
 
+/* Do rows name spans that lie one behind the other, as kernels do among
+ * operations? */
+static bool are_in_line(const llmprof_column *span, size_t rows, size_t spans) {
+  size_t first = rows ? span_of(span, 0, spans) : SIZE_MAX;
+  bool ok = first != SIZE_MAX && rows <= spans - first;
+  for (size_t row = 1; ok && row < rows; row++)
+    ok = llmprof_cell(span, row) == (int64_t)(first + row);
+  return ok;
+}
+
+/* The same stretch of a column, without a list of its rows. */
+static bool add_stretch(llmprof_frame *rows, llmprof_frame *spans,
+                        const llmprof_column *from, size_t first,
+                        const char *name, llmprof_error *err) {
+  bool wide = from->type == LLMPROF_I64 || from->type == LLMPROF_F64;
+  size_t width = wide ? sizeof(int64_t) : sizeof(uint32_t);
+  llmprof_column added = *from;
+  added.name = name;
+  added.strings = llmprof_column_strings(spans, from);
+  if (from->index)
+    added.index += first;
+  else
+    added.data = (const char *)from->data + first * width;
+  return llmprof_frame_add(rows, &added, NULL, NULL) || llmprof_fail_nomem(err);
+}
+
 bool llmprof_spans_look_up(llmprof_frame *rows, size_t span,
                            llmprof_frame *spans, size_t column,
                            const char *name, llmprof_error *err) {
@@ -118,6 +144,8 @@ bool llmprof_spans_look_up(llmprof_frame *rows, size_t span,
   const llmprof_column *from = llmprof_frame_column(spans, column, err);
   if (!of || !from) return false;
   size_t count = llmprof_frame_rows(rows), there = llmprof_frame_rows(spans);
+  if (are_in_line(of, count, there))
+    return add_stretch(rows, spans, from, span_of(of, 0, there), name, err);
   uint32_t *index = llmprof_alloc(count, sizeof *index);
   if (!index) return llmprof_fail_nomem(err);
   for (size_t row = 0; row < count; row++) {

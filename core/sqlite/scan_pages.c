@@ -33,7 +33,8 @@ enum {
 /* Where the value of a wanted column lies in a record, and how to make an
  * integer of the eight bytes there. */
 typedef struct spot {
-  uint32_t at, shift;
+  uint32_t at;
+  uint8_t shift, slot;
   int64_t mask, plus;
 } spot;
 
@@ -190,13 +191,13 @@ static inline bool decode_integers(const llmprof_scan_pages *scan,
 /* ---- records of a shape that was seen before ---- */
 
 /* The types up to that of the last wanted column, as far as the record has
- * them, behind the length of all; returns a hash of them. */
-static inline size_t read_types(const llmprof_scan_pages *scan,
+ * them, behind the length of all, in so many words; returns a hash of them. */
+static inline size_t read_types(const llmprof_scan_pages *scan, int words,
                                 const uint8_t *record, uint64_t *types) {
   const uint64_t *masks = scan->masks[record[0] % KINDS];
   uint64_t hash = 0;
-  for (int i = 0; i < scan->type_words; i++, record += 8) {
-    uint64_t word = llmprof_get8(record) & masks[i];
+  for (int i = 0; i < words; i++) {
+    uint64_t word = llmprof_get8(record + 8 * i) & masks[i];
     types[i] = word;
     hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
   }
@@ -206,37 +207,47 @@ static inline size_t read_types(const llmprof_scan_pages *scan,
 /* The shape for a record that decode_integers took. */
 static void learn_shape(const llmprof_scan_pages *scan, const uint8_t *record,
                         llmprof_scan_shapes *shapes) {
-  uint64_t types[TYPE_WORDS];
-  shape *s = &shapes->shapes[read_types(scan, record, types)];
+  uint64_t types[TYPE_WORDS] = {0};
+  shape *s = &shapes->shapes[read_types(scan, scan->type_words, record, types)];
   const uint8_t *type = record + 1;
   uint32_t at = record[0];
   memcpy(s->types, types, sizeof types);
   int there = scan->within[record[0] - 1];
   for (int i = there; i < scan->wanted_count; i++)
-    s->spots[i] = (spot){.plus = scan->beyond[scan->wanted[i].slot]};
+    s->spots[i] = (spot){.slot = (uint8_t)scan->wanted[i].slot,
+                         .plus = scan->beyond[scan->wanted[i].slot]};
   for (int i = 0; i < there; i++) {
     for (int skip = scan->wanted[i].skip; skip; skip--)
       at += scan->kinds[*type++].size;
     const kind *k = &scan->kinds[*type++];
-    s->spots[i] = (spot){at, k->shift, k->mask, k->plus};
+    s->spots[i] =
+        (spot){at, k->shift, (uint8_t)scan->wanted[i].slot, k->mask, k->plus};
     at += k->size;
   }
   s->end = at;
 }
 
-static inline bool decode_shape(const llmprof_scan_pages *scan,
-                                const uint8_t *record, uint32_t size,
+/* What of a scan is asked for with each row. */
+typedef struct terms {
+  const llmprof_scan_pages *scan;
+  const uint8_t *page;
+  uint32_t least, most; /* where records may begin */
+  uint32_t usable;
+  int words, columns;
+} terms;
+
+static inline bool decode_shape(const terms *t, const uint8_t *record,
+                                uint32_t size,
                                 const llmprof_scan_shapes *shapes,
                                 int64_t *values) {
   uint64_t types[TYPE_WORDS], differences = 0;
-  const shape *s = &shapes->shapes[read_types(scan, record, types)];
-  for (int i = 0; i < scan->type_words; i++)
-    differences |= types[i] ^ s->types[i];
+  size_t number = read_types(t->scan, t->words, record, types);
+  const shape *s = &shapes->shapes[number];
+  for (int i = 0; i < t->words; i++) differences |= types[i] ^ s->types[i];
   if (differences || s->end - 1 >= size) return false;
-  for (int i = 0; i < scan->wanted_count; i++) {
-    const spot *of = &s->spots[i];
+  for (const spot *of = s->spots; of < s->spots + t->columns; of++) {
     int64_t bits = (int64_t)llmprof_get8(record + of->at) >> of->shift;
-    values[scan->wanted[i].slot] = (bits & of->mask) + of->plus;
+    values[of->slot] = (bits & of->mask) + of->plus;
   }
   return true;
 }
@@ -379,20 +390,19 @@ int llmprof_scan_pages_ints(const llmprof_scan_pages *scan) {
 
 /* The record of a cell and its size, where that has one byte, as in nearly all
  * cells; else NULL. Such a record lies in its leaf as a whole. */
-static inline const uint8_t *short_record(const llmprof_scan_pages *scan,
-                                          const llmprof_leaf *leaf,
-                                          uint32_t cell, uint32_t *size) {
+static inline const uint8_t *short_record(const terms *t, uint32_t cell,
+                                          uint32_t *size) {
   static const uint64_t last_bytes = 0x8080808080808080u;
-  uint32_t offset = llmprof_get2(leaf->page + 8 + 2 * cell);
-  if (offset < 8 + 2 * leaf->cells || offset > scan->usable - 4) return NULL;
-  const uint8_t *at = leaf->page + offset;
+  uint32_t offset = llmprof_get2(t->page + 8 + 2 * cell);
+  if (offset < t->least || offset > t->most) return NULL;
+  const uint8_t *at = t->page + offset;
   *size = *at++;
   uint64_t rowid;
   memcpy(&rowid, at, sizeof rowid);
   uint64_t ends = ~le64toh(rowid) & last_bytes;
   if (*size >= 0x80 || !ends) return NULL;
   at += __builtin_ctzll(ends) / 8 + 1;
-  return (size_t)(at - leaf->page) + *size <= scan->usable ? at : NULL;
+  return (size_t)(at - t->page) + *size <= t->usable ? at : NULL;
 }
 
 /* A row by way of each type. Apart, so that the common case saves no
@@ -410,17 +420,29 @@ decode_slowly(const llmprof_scan_pages *scan, llmprof_scan_shapes *shapes,
   return true;
 }
 
-/* A row by the shape of its record. */
-static inline bool decode_row(const llmprof_scan_pages *scan,
-                              const llmprof_scan_shapes *shapes,
-                              const llmprof_leaf *leaf, uint32_t cell,
-                              int64_t *values) {
-  uint32_t size;
-  const uint8_t *record = short_record(scan, leaf, cell, &size);
-  if (!record || !decode_shape(scan, record, size, shapes, values))
-    return false;
-  complete(scan, 0, values);
-  return true;
+/* Inlined for the numbers of words that there are mostly. */
+__attribute__((always_inline)) static inline bool
+decode_rows(const llmprof_scan_pages *scan, llmprof_scan_shapes *shapes,
+            const llmprof_leaf *leaf, int words, int64_t *values) {
+  const terms t = {.scan = scan,
+                   .page = leaf->page,
+                   .least = 8 + 2 * leaf->cells,
+                   .most = scan->usable - 4,
+                   .usable = scan->usable,
+                   .words = words,
+                   .columns = scan->wanted_count};
+  int columns = scan->ints;
+  bool lacks = scan->lacking_count > 0, plain = true;
+  for (uint32_t cell = 0; plain && cell < leaf->cells;
+       cell++, values += columns) {
+    uint32_t size;
+    const uint8_t *record = words ? short_record(&t, cell, &size) : NULL;
+    if (!record || !decode_shape(&t, record, size, shapes, values))
+      plain = decode_slowly(scan, shapes, leaf, cell, values);
+    else if (lacks)
+      complete(scan, 0, values);
+  }
+  return plain;
 }
 
 llmprof_scan_shapes *llmprof_scan_shapes_new(void) {
@@ -430,14 +452,9 @@ llmprof_scan_shapes *llmprof_scan_shapes_new(void) {
 bool llmprof_scan_pages_plain(const llmprof_scan_pages *scan,
                               llmprof_scan_shapes *shapes,
                               const llmprof_leaf *leaf, int64_t *values) {
-  bool plain = true;
-  for (uint32_t cell = 0; plain && cell < leaf->cells; cell++) {
-    plain =
-        (scan->type_words && decode_row(scan, shapes, leaf, cell, values)) ||
-        decode_slowly(scan, shapes, leaf, cell, values);
-    values += scan->ints;
-  }
-  return plain;
+  if (scan->type_words == 1) return decode_rows(scan, shapes, leaf, 1, values);
+  if (scan->type_words == 2) return decode_rows(scan, shapes, leaf, 2, values);
+  return decode_rows(scan, shapes, leaf, scan->type_words, values);
 }
 
 bool llmprof_scan_pages_go_to(llmprof_scan_pages *scan, uint32_t number,

@@ -114,8 +114,7 @@ typedef struct open_range {
 } open_range;
 
 enum {
-  STRETCHES = 16,   /* more are sorted */
-  MANY_ALIKE = 4096 /* calls between two looks at the clock */
+  STRETCHES = 16 /* more are sorted */
 };
 
 /* Calls by start, from a few stretches in which they are. */
@@ -307,21 +306,24 @@ static inline uint32_t row_at(const queue *q, size_t at) {
 }
 
 /* False when there are too many. */
+static bool begin_stretch(queue *q, size_t at, int64_t start) {
+  if (q->count == STRETCHES) return false;
+  q->at[q->count] = at;
+  q->start[q->count++] = start;
+  return true;
+}
+
 static bool find_stretches(const sweep *s, queue *q, size_t count) {
   int64_t before = INT64_MAX;
   q->count = 0;
   for (size_t i = 0; i < count; i++) {
     int64_t start = start_of(s, row_at(q, i));
     if (start == LLMPROF_ABSENT) continue;
-    if (start < before || !q->count) {
-      if (q->count == STRETCHES) return false;
-      if (q->count) q->end[q->count - 1] = i;
-      q->at[q->count] = i;
-      q->start[q->count++] = start;
-    }
+    if ((start < before || !q->count) && !begin_stretch(q, i, start))
+      return false;
+    q->end[q->count - 1] = i + 1;
     before = start;
   }
-  if (q->count) q->end[q->count - 1] = count;
   return true;
 }
 
@@ -343,13 +345,19 @@ static bool queue_up(const sweep *s, queue *q, uint32_t *rows, size_t count) {
          (sort_calls(s, rows, count) && find_stretches(s, q, count));
 }
 
-/* The next call and its start; false at the end. */
-static inline bool next_call(const sweep *s, queue *q, uint32_t *call,
-                             int64_t *start) {
+/* The stretch that has the next call. */
+static size_t first_of(const queue *q) {
   size_t best = 0;
-  if (!q->count) return false;
   for (size_t i = 1; i < q->count; i++)
     if (q->start[i] < q->start[best]) best = i;
+  return best;
+}
+
+/* The next call and its start; false at the end. */
+static bool next_call(const sweep *s, queue *q, uint32_t *call,
+                      int64_t *start) {
+  if (!q->count) return false;
+  size_t best = first_of(q);
   *call = row_at(q, q->at[best]);
   *start = q->start[best];
   while (++q->at[best] < q->end[best]) {
@@ -365,12 +373,27 @@ static inline bool next_call(const sweep *s, queue *q, uint32_t *call,
   return true;
 }
 
-/* Is the call within the same ranges as the one before? `opens`: when the next
- * one does. */
-static inline bool is_alike(const sweep *s, uint32_t call, int64_t start,
-                            int64_t opens) {
-  return !s->changed && start < opens && start <= s->min_end &&
-         end_of(s, call) <= s->min_end;
+/* Calls of operations that lie one behind the other, and are within the same
+ * ranges as the one before, up to when the next range opens or another stretch
+ * has one: nearly all are. The last of a stretch is left. */
+static size_t take_alike(sweep *s, queue *q, int64_t opens) {
+  const llmprof_launched *l = &s->trace->narrow.launched;
+  const int64_t *starts = s->trace->ops.start;
+  size_t best = first_of(q), at = q->at[best], end = q->end[best] - 1;
+  for (size_t i = 0; i < q->count; i++)
+    if (i != best && q->start[i] < opens) opens = q->start[i];
+  for (; at < end; at++) {
+    if (l->took[at] == UINT32_MAX) continue;
+    int64_t start = starts[at] + LLMPROF_SOONEST - (int64_t)l->delay[at];
+    if (start >= opens || start > s->min_end ||
+        l->took[at] > (uint64_t)s->min_end - (uint64_t)start)
+      break;
+    s->link_of_call[at] = s->last;
+  }
+  size_t taken = at - q->at[best];
+  q->at[best] = at;
+  q->start[best] = llmprof_narrow_start(s->trace, at);
+  return taken;
 }
 
 /* Ranges of one thread, sorted by start, and launching calls. */
@@ -383,19 +406,17 @@ static bool sweep_thread(sweep *s, const uint32_t *ranges, size_t range_count,
   s->nested = true;
   s->changed = true;
   s->min_end = INT64_MAX;
-  size_t next = 0, alike = 0;
-  int64_t opens = range_count ? r->start[ranges[0]] : INT64_MAX;
+  size_t next = 0;
   while (next_call(s, calls, &call, &start)) {
-    if (is_alike(s, call, start, opens)) {
-      s->link_of_call[call] = s->last;
-      if (++alike % MANY_ALIKE == 0 && !goes_on(s, MANY_ALIKE)) return false;
-      continue;
-    }
     while (next < range_count && r->start[ranges[next]] <= start) {
       if (!open_one(s, ranges[next++])) return false;
     }
-    opens = next < range_count ? r->start[ranges[next]] : INT64_MAX;
     if (!place_call(s, call, start)) return false;
+    if (s->changed || calls->rows || !calls->count) continue;
+    if (!goes_on(s, take_alike(s, calls,
+                               next < range_count ? r->start[ranges[next]]
+                                                  : INT64_MAX)))
+      return false;
   }
   while (next < range_count) { /* they still get their parents */
     if (!open_one(s, ranges[next++])) return false;

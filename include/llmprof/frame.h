@@ -209,6 +209,18 @@ llmprof_frame *llmprof_frame_sort(llmprof_frame *frame,
 bool llmprof_frame_follow(llmprof_frame *frame, const size_t *columns,
                           size_t count, llmprof_error *err);
 
+/* ---- what texts are of ---- */
+
+/* A number for a text; UINT32_MAX: none. */
+typedef uint32_t (*llmprof_text_number)(const void *user, const char *text,
+                                        size_t size);
+
+/* Add a column of the numbers of a column of texts; absent where there is no
+ * text or none is said. UNSUPPORTED: it holds no text. */
+bool llmprof_frame_number(llmprof_frame *frame, size_t column,
+                          llmprof_text_number number, const void *user,
+                          const char *name, llmprof_error *err);
+
 /* ---- groups and their statistics ---- */
 
 /* Rows with equal cells in the key columns; absent equals absent. Groups are

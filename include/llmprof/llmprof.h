@@ -41,6 +41,7 @@
 #include "llmprof/period.h"
 #include "llmprof/readers.h"
 #include "llmprof/relate.h"
+#include "llmprof/rules.h"
 #include "llmprof/scrub.h"
 #include "llmprof/sheet.h"
 #include "llmprof/spans.h"

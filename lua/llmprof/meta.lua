@@ -415,6 +415,7 @@ function Groups:mean(column) end
 ---@field model? llmprof.results.model The recipe's model, over it what the workload says in metrics.json
 ---@field modules? { layers?: llmprof.results.marked[], modules?: llmprof.results.marked[], operators?: llmprof.results.marked[] } What NVTX ranges name; absent where none names such a thing
 ---@field operators? llmprof.results.operators The framework's operators in a run. docs/workload.md explains it.
+---@field other_kernels? llmprof.results.other_kernels[] What those are that kernels leaves out, where there are more than 10,000 names
 ---@field overhead? llmprof.results.overhead What profiling cost: plain runs beside the profiled one
 ---@field ranks? llmprof.results.ranks Steps, ranks and collectives: docs/ranks.md
 ---@field repeats? llmprof.results.repeats
@@ -1015,6 +1016,14 @@ function Groups:mean(column) end
 ---@field source? string What recorded it
 ---@field unattributed_device_ns? integer The part of it that no operator launched, as the replay of a CUDA graph
 ---@field wall_ms? number Milliseconds the recorded runs took on the CPU's clock
+
+---@class llmprof.results.other_kernels
+---@field calls integer Launches
+---@field category string
+---@field names integer Different ones
+---@field part? string Child stage
+---@field stage string
+---@field total_ns number Time of all of them; ns
 
 ---@class llmprof.results.overhead
 ---@field runs integer Plain ones

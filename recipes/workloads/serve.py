@@ -16,6 +16,7 @@ server's program is missing.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import http.client
 import json
 import os
@@ -48,6 +49,9 @@ AWAITED = "/health"
 
 # Commands around the window, as JSON lists of words.
 WINDOW = OPEN, CLOSE = "LLMPROF_WINDOW_OPEN", "LLMPROF_WINDOW_CLOSE"
+
+# Of a load at a rate, the first requests come again for counters: those of so many seconds.
+COUNTED_S = 20
 
 # Set where a further window is for counters.
 COUNTERS = "LLMPROF_COUNTERS"
@@ -125,8 +129,9 @@ def add_server_options(parser: common.Parser) -> None:
     group.add_argument("--window-timeout", type=common.whole(1), default=300, metavar="S",
                        help="of each command that opens or closes somebody's capture")
     group.add_argument("--counter-rounds", type=common.whole(0), default=1,
-                       help="rounds in a second window, whose times are nowhere, where "
-                            f"{COUNTERS} asks for one")
+                       help="how often the load comes again in a second window, whose times "
+                            f"are nowhere, where {COUNTERS} asks for one: a round, the first "
+                            f"{COUNTED_S} s of requests at a rate, or the command")
 
 
 def add_load_options(parser: common.Parser) -> None:
@@ -350,20 +355,29 @@ class Window:
 
 # ---- the load ----
 
-def source_of(args: argparse.Namespace) -> Union[Prompts, RequestFile]:
+Source = Union[Prompts, RequestFile]
+
+
+def source_of(args: argparse.Namespace) -> Source:
     prompts = Prompts(args.prompt_tokens, args.new_tokens, args.vocabulary, args.prefix_tokens,
                       args.prefixes)
     return RequestFile(args.file, prompts) if args.file else prompts
+
+
+def due_of(args: argparse.Namespace) -> List[float]:
+    """Seconds from the first request at a rate to each."""
+    return ARRIVALS[args.arrivals](args.rate, args.requests)
 
 
 class Sender:
     """Sends the load, and says what became of it: repeats of metrics.json, `load` of it,
     and complaints; a failure comes last, when all of that is known."""
 
-    def __init__(self, args: argparse.Namespace, server: Together, load: Load,
+    def __init__(self, args: argparse.Namespace, server: Together, source: Source, model: str,
                  folder: Optional[Path]):
-        self.args, self.server, self.load = args, server, load
-        self.folder = folder
+        self.args, self.server, self.folder = args, server, folder
+        self.source = source
+        self.load = Load(model, self.source.request, args.answer_timeout)
         self.repeats: List[Record] = []
         self.record: Optional[Record] = None
         self.complaints: List[str] = []
@@ -383,26 +397,48 @@ class Sender:
             self.run_command()
         elif self.args.rate:
             self.at_rate(number)
-            number += self.args.requests
         else:
             self.in_rounds(number)
-            number += self.args.rounds * self.args.concurrency
         if not self.failure and not self.window.failure:
             self.for_counters(number)
 
-    def for_counters(self, number: int) -> None:
-        """Rounds that are slowed down by what is measured in them: of no other use, so that
-        the run is none the worse without them."""
+    def for_counters(self, first: int) -> None:
+        """The same load once more, as far as it is needed: steps of other shapes run other
+        kernels. It is slowed down by what is measured in it and of no other use, so that the
+        run is none the worse without it."""
         if not self.window.again():
             return
+        wrong: Optional[str] = None
         try:
             self.window.switch(self.args.start_path, self.args.start_body)
-            for _ in range(self.args.counter_rounds):
-                send_round(self.args.url, self.load, number, self.args.concurrency)
-                number += self.args.concurrency
-            self.window.switch(self.args.stop_path, "")
+            try:
+                for i in range(self.args.counter_rounds):
+                    wrong = wrong or self.count(first, i)
+            finally:
+                self.window.switch(self.args.stop_path, "")
         except (WorkloadError, OSError, http.client.HTTPException) as error:
-            self.complaints.append(f"the rounds for counters broke off: {first_line(error)}")
+            wrong = wrong or first_line(error)
+        if wrong:
+            self.complaints.append(f"the load for counters broke off: {wrong}")
+
+    def count(self, first: int, i: int) -> Optional[str]:
+        """A round of it; what went wrong. Steps are decided by requests that come while others
+        are answered, and by how long they are: the load's first ones come again, at its rate."""
+        args = self.args
+        if args.command:
+            with tempfile.TemporaryDirectory() as name:
+                return self.generate(Path(name) / "load.log", Path(name) / "result.json")
+        sent = args.requests if args.rate else args.rounds * args.concurrency
+        load = dataclasses.replace(
+            self.load, request=lambda j: self.source.again(j, (i + 1) * sent))
+        if not args.rate:
+            send_round(args.url, load, first + i % args.rounds * args.concurrency,
+                       args.concurrency)
+            return None
+        due = [at for at in due_of(args) if at < COUNTED_S]
+        outcomes = send_at(args.url, load, [load.request(first + j) for j in range(len(due))],
+                           due, self.server.is_alive)
+        return next((outcome.error for outcome in outcomes if outcome.error), None)
 
     def in_rounds(self, number: int) -> None:
         with self.window:
@@ -416,8 +452,7 @@ class Sender:
         count, args = self.args.requests, self.args
         requests = [self.load.request(first + i) for i in range(count)]
         with self.window:
-            outcomes = send_at(args.url, self.load, requests,
-                               ARRIVALS[args.arrivals](args.rate, count), self.server.is_alive)
+            outcomes = send_at(args.url, self.load, requests, due_of(args), self.server.is_alive)
         self.record = serving.rate_record(outcomes, {
             "kind": "rate", "arrivals": args.arrivals, "rate_per_s": args.rate,
             "requests": count})
@@ -430,18 +465,21 @@ class Sender:
         else:
             self.complaints += serving.complaints_of(self.record)
 
-    def run_command(self) -> None:
-        url, holder = self.args.url, tempfile.TemporaryDirectory()
-        folder = self.folder or Path(holder.name)
-        result = Path(holder.name) / "result.json"
-        argv = foreign.filled(self.args.command, {
+    def generate(self, log: Path, result: Path) -> Optional[str]:
+        """Another generator, to its end; what is wrong."""
+        url = self.args.url
+        return foreign.generate(foreign.filled(self.args.command, {
             "url": f"http://{url.host}:{url.port}", "host": url.host, "port": str(url.port),
-            "model": self.load.model, "result": str(result)})
-        with holder:
-            begin = time.perf_counter()
+            "model": self.load.model, "result": str(result)}), log, self.args.timeout)
+
+    def run_command(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            result = Path(name) / "result.json"
+            log = (self.folder or Path(name)) / "load.log"
             with self.window:
-                wrong = foreign.generate(argv, folder / "load.log", self.args.timeout)
-            duration = time.perf_counter() - begin
+                begin = time.perf_counter()
+                wrong = self.generate(log, result)
+                duration = time.perf_counter() - begin
             requests, failed, unread = foreign.read_result(result)
         self.record = {"kind": "command", "command": self.args.command, "errors": [],
                        "duration_s": duration}
@@ -521,8 +559,7 @@ def profile(args: argparse.Namespace, server: Union[Server, Attached],
     try:
         model = model_name(args.peer[-1] if args.peer else args.url,
                            args.ready_timeout if args.also else 0)
-        load = Load(model, source.request, args.answer_timeout)
-        sender = Sender(args, together, load, folder)
+        sender = Sender(args, together, source, model, folder)
         sender.send()
     except WorkloadError:
         if peers:  # what a proxy answers then says little

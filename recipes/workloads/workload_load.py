@@ -8,7 +8,7 @@ import math
 import random
 import re
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, Union
 
 from workload_common import USAGE, WorkloadError
 
@@ -84,8 +84,8 @@ class Prompts:
     def ids(self, dice: random.Random, count: int) -> List[int]:
         return [dice.randrange(FIRST_TOKEN, self.vocabulary) for _ in range(count)]
 
-    def request(self, number: int) -> Request:
-        """Request `number`, the same whenever it is asked for."""
+    def parts(self, number: int) -> Tuple[List[int], List[int], int]:
+        """The shared beginning of prompt `number`, its rest, and the length of its answer."""
         dice = random.Random(number)
         length = self.lengths.draw(dice)
         prefix: List[int] = []
@@ -93,7 +93,19 @@ class Prompts:
             shared = random.Random(f"prefix {number % self.prefixes}")
             prefix = self.ids(shared, self.prefix_tokens)
         rest = self.ids(dice, max(1, length - len(prefix)) if prefix else length)
-        return Request(prefix + rest, self.new_tokens.draw(dice))
+        return prefix, rest, self.new_tokens.draw(dice)
+
+    def request(self, number: int) -> Request:
+        """Request `number`, the same whenever it is asked for."""
+        prefix, rest, new_tokens = self.parts(number)
+        return Request(prefix + rest, new_tokens)
+
+    def again(self, number: int, later: int) -> Request:
+        """One as long as request `number`, and as its answer, of other tokens: what has been
+        cached of that one does not help. They are others for each `later`."""
+        prefix, rest, new_tokens = self.parts(number)
+        other = self.ids(random.Random(f"again {number} {later}"), len(rest))
+        return Request(prefix + other, new_tokens)
 
 
 # ---- a file of requests ----
@@ -174,6 +186,15 @@ class RequestFile:
         if isinstance(prompt, int):
             prompt = self.prompts.ids(dice, prompt)
         return Request(prompt, entry["answer"] or self.prompts.new_tokens.draw(dice))
+
+    def again(self, number: int, later: int) -> Request:
+        """The like of request `number`: as many other tokens where its prompt is drawn; a
+        text has no other of its length, and it is the one so many `later`."""
+        length = self.entries[number % len(self.entries)]["prompt"]
+        if not isinstance(length, int):
+            return self.request(number + later)
+        other = self.prompts.ids(random.Random(f"again {number} {later}"), length)
+        return Request(other, self.request(number).new_tokens)
 
 
 # ---- arrivals ----

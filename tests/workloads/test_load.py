@@ -63,6 +63,17 @@ class Prompts(unittest.TestCase):
         self.assertNotEqual(made[0][:12], made[1][:12])
         self.assertNotEqual(made[0][12:], made[2][12:])
 
+    def test_again_they_are_others_of_the_same_lengths(self):
+        source = load.Prompts(load.Lengths("uniform:30-900"), load.Lengths("uniform:2-90"), 1000,
+                              12, 2)
+        for i in range(5):
+            first = source.request(i)
+            made = [first, source.again(i, 5), source.again(i, 10)]
+            self.assertEqual({len(one.prompt) for one in made}, {len(first.prompt)})
+            self.assertEqual({one.new_tokens for one in made}, {first.new_tokens})
+            self.assertEqual({tuple(one.prompt[:12]) for one in made}, {tuple(first.prompt[:12])})
+            self.assertEqual(len({tuple(one.prompt[12:]) for one in made}), 3)
+
 
 class Files(support.Case):
     def requests(self, text, count=3):
@@ -76,6 +87,15 @@ class Files(support.Case):
         self.assertEqual((first.prompt, first.new_tokens, first.prompt_tokens), ("Hello", 7, None))
         self.assertEqual((second.prompt_tokens, second.new_tokens), (30, 5))
         self.assertEqual(again, first)
+
+    def test_again_texts_are_later_ones_and_drawn_ones_as_long(self):
+        path = self.write("requests.jsonl", "\n".join(json.dumps(one) for one in (
+            {"prompt": "a"}, {"prompt_tokens": 30, "max_tokens": 4}, {"prompt": "b"})))
+        source = load.RequestFile(path, load.Prompts(load.Lengths("9"), load.Lengths("5"), 1000))
+        self.assertEqual(source.again(0, 2).prompt, "b")
+        drawn, again = source.request(1), source.again(1, 3)
+        self.assertEqual((again.prompt_tokens, again.new_tokens), (30, 4))
+        self.assertNotEqual(again.prompt, drawn.prompt)
 
     def test_conversations(self):
         made = self.requests(json.dumps([{"conversations": [

@@ -106,20 +106,73 @@ class Load(Serving):
                           "/stop_profile"])
         self.assertIn('/start_profile {"n": 1}', self.log())
 
-    def test_a_second_window_for_counters(self):
-        words = ("--start-path", "/start_profile", "--stop-path", "/stop_profile",
-                 "--counter-rounds", "1")
+    def for_counters(self, *words):
+        """Calls on the server of a run that opens its window again, by their first word."""
         status, _, stderr = support.run_program(
-            "serve.py", *self.command(*words),
+            "serve.py", *self.command("--start-path", "/start_profile", "--stop-path",
+                                      "/stop_profile", *words),
             environment={"LLMPROF_WORKLOAD_DIR": str(self.folder), "LLMPROF_COUNTERS": "1"})
         self.assertEqual((status, stderr), (0, ""))
-        self.assertEqual([line.split()[0] for line in self.log()],
-                         ["completion", "/start_profile", "completion", "completion",
-                          "/stop_profile", "/start_profile", "completion", "/stop_profile"])
         prompts = [line for line in self.log() if line.startswith("completion")]
         self.assertEqual(len(set(prompts)), len(prompts))
+        return [line.split()[0] for line in self.log()]
+
+    def lengths(self):
+        """Of the prompts in each window."""
+        windows = []
+        for line in self.log():
+            if line.startswith("/start_profile"):
+                windows.append([])
+            elif line.startswith("completion") and windows:
+                windows[-1].append(int(line.split()[2]))
+        return windows
+
+    def test_a_second_window_for_counters(self):
+        self.assertEqual(self.for_counters("--counter-rounds", "1"),
+                         ["completion", "/start_profile", "completion", "completion",
+                          "/stop_profile", "/start_profile", "completion", "/stop_profile"])
         metrics = json.loads((self.folder / "metrics.json").read_text(encoding="utf-8"))
         self.assertEqual(len(metrics["repeats"]), 2)
+
+    def test_the_lengths_of_a_round_come_again_for_counters(self):
+        self.for_counters("--counter-rounds", "2", "--prompt-tokens", "uniform:5-900")
+        first, again = self.lengths()
+        self.assertEqual(len(set(first)), 2)
+        self.assertEqual(again, first)
+
+    def test_a_rate_comes_again_for_counters(self):
+        self.for_counters("--rate", "200", "--requests", "12", "--concurrency", "3",
+                          "--prompt-tokens", "uniform:5-900", "--counter-rounds", "2")
+        first, again = self.lengths()
+        self.assertEqual((len(first), len(set(first)) > 6), (12, True))
+        self.assertEqual(sorted(again), sorted(2 * first))
+        metrics = json.loads((self.folder / "metrics.json").read_text(encoding="utf-8"))
+        self.assertEqual(metrics["load"]["completed"], 12)
+
+    def test_no_more_of_a_slow_rate_than_counters_need(self):
+        args = serve.parse([*LOAD, "--rate", "0.5", "--arrivals", "constant", "--requests", "90",
+                            "--", "server"])
+        sent = []
+        sender = serve.Sender(args, serve.Together([]), serve.source_of(args), "m", None)
+        with mock.patch.object(serve, "send_at", lambda url, load, requests, due, _:
+                               sent.extend(zip(requests, due)) or []):
+            self.assertIsNone(sender.count(7, 0))
+        self.assertEqual([due for _, due in sent], [2.0 * i for i in range(10)])
+
+    def test_a_generator_runs_again_for_counters(self):
+        note = self.folder / "runs"
+        code = ("import sys, urllib.request\nopen(sys.argv[1], 'a').write('x')\n"
+                "urllib.request.urlopen(sys.argv[2] + '/health').read()")
+        status, _, stderr = support.run_program(
+            "serve.py", *self.command(
+                "--warmup", "0", "--start-path", "/start_profile", "--stop-path",
+                "/stop_profile", "--command",
+                json.dumps([sys.executable, "-c", code, str(note), "{url}"])),
+            environment={"LLMPROF_WORKLOAD_DIR": str(self.folder), "LLMPROF_COUNTERS": "1"})
+        self.assertEqual(status, 0, stderr)
+        self.assertEqual(note.read_text(encoding="utf-8"), "xx")
+        self.assertEqual([line.split()[0] for line in self.log()],
+                         ["/start_profile", "/stop_profile"] * 2)
 
     def test_rounds_for_counters_that_break_off(self):
         words = ("--start-path", "/start_profile", "--stop-path", "/stop_profile")
@@ -127,7 +180,7 @@ class Load(Serving):
             "serve.py", *self.command(*words, fault="midway"),
             environment={"LLMPROF_WORKLOAD_DIR": str(self.folder), "LLMPROF_COUNTERS": "1"})
         self.assertEqual(status, 0)
-        self.assertIn("the rounds for counters broke off", stderr)
+        self.assertIn("the load for counters broke off", stderr)
         metrics = json.loads((self.folder / "metrics.json").read_text(encoding="utf-8"))
         self.assertEqual(len(metrics["repeats"]), 2)
 

@@ -32,14 +32,17 @@ end
 -- category, over all its instances.
 local function kernel_sums(kernels, stage)
   local sums, list = {}, {}
-  for _, kernel in ipairs(kernels) do
-    if kernel.stage == stage or kernel.part == stage then
-      local row = sums[kernel.category]
-      if not row then
-        row = { category = kernel.category, gpu_time_ns = 0, calls = 0 }
-        sums[kernel.category], list[#list + 1] = row, row
-      end
-      row.gpu_time_ns, row.calls = row.gpu_time_ns + kernel.total_ns, row.calls + kernel.calls
+  local function add(kernel)
+    local row = sums[kernel.category]
+    if not row then
+      row = { category = kernel.category, gpu_time_ns = 0, calls = 0 }
+      sums[kernel.category], list[#list + 1] = row, row
+    end
+    row.gpu_time_ns, row.calls = row.gpu_time_ns + kernel.total_ns, row.calls + kernel.calls
+  end
+  for _, part in ipairs { kernels, kernels.others or {} } do
+    for _, kernel in ipairs(part) do
+      if kernel.stage == stage or kernel.part == stage then add(kernel) end
     end
   end
   return list

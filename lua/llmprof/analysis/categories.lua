@@ -1,15 +1,12 @@
 -- Kernel categories by name: rules of the recipe, then of conf/categories.yaml.
 local errors = require "llmprof.base.errors"
 local files = require "llmprof.base.files"
-local tuple = require "llmprof.base.tuple"
+local name_rules = require "llmprof.rules"
 local yaml = require "llmprof.yaml"
 
 local categories = {}
 
 local FILE = "conf/categories.yaml"
-
--- Longer names are read to here: patterns may take the square of a name's length.
-local LONGEST = 4096
 
 local FORM = "{ category, match = { pattern, ... }, function = { pattern, ... } }"
 
@@ -22,8 +19,8 @@ categories.COMMUNICATION = "communication"
 
 local function check_patterns(patterns, where)
   for _, pattern in ipairs(patterns) do
-    local ok, message = pcall(string.find, "", tostring(pattern))
-    if not ok then
+    local made, message = name_rules.new { { tostring(pattern), 0 } }
+    if not made then
       errors.raise("usage", ("%s: pattern '%s': %s"):format(where, tostring(pattern), message))
     end
   end
@@ -62,108 +59,88 @@ end
 
 -- ---- names ----
 
--- Where the parameters of a function begin, or the length of its name and one:
--- the first bracket that no template argument holds.
-local function parameters_at(name)
-  local from = 1
-  while true do
-    local at = name:find("[<(]", from)
-    if not at then return #name + 1 end
-    if name:sub(at, at) == "(" then return at end
-    local _, last = name:find("^%b<>", at)
-    if not last then return #name + 1 end
-    from = last + 1
-  end
-end
-
-
--- Where each bracket that is closed is closed.
-local function closed(name)
-  local open, closes = {}, {}
-  for at, mark in name:gmatch "()([<>])" do
-    if mark == "<" then
-      open[#open + 1] = at
-    elseif #open > 0 then
-      closes[table.remove(open)] = at
-    end
-  end
-  return closes
-end
-
-
--- A name without what is between brackets: gsub("%b<>", ""), which takes the square of the
--- length where many are not closed.
-local function without_arguments(name)
-  local closes, kept, from = closed(name), {}, 1
-  for at in name:gmatch "()<" do
-    if at >= from and closes[at] then
-      kept[#kept + 1] = name:sub(from, at - 1)
-      from = closes[at] + 1
-    end
-  end
-  kept[#kept + 1] = name:sub(from)
-  return table.concat(kept)
-end
-
-
--- A name in lower case without its parameters; and the function's own, without
--- template arguments and return type.
-local function parse(name)
-  local plain = name:sub(1, LONGEST):lower():gsub("<unnamed>::", "")
-    :gsub("%(anonymous namespace%)::", "")
-  local whole = plain:sub(1, parameters_at(plain) - 1):gsub("^void ", "")
-  local trimmed = without_arguments(whole):match "^.*%S" or ""
-  return whole, trimmed:match "^.*%s(.*)$" or trimmed
-end
-
-
--- The patterns of rules, in their order: those of all of a name, those of a function's own.
+-- Rules as llmprof.rules has them, numbered by category in `names`: those of all of a name,
+-- those of a function's own.
 local function flat(rules)
-  local list = {}
+  local list, names, numbers = {}, {}, {}
+  local function add(category, patterns, view)
+    if not numbers[category] then
+      names[#names + 1], numbers[category] = category, #names + 1
+    end
+    for _, pattern in ipairs(patterns or {}) do
+      list[#list + 1] = { tostring(pattern), numbers[category], view }
+    end
+  end
   for _, rule in ipairs(rules) do
-    for _, pattern in ipairs(rule.match or {}) do
-      list[#list + 1] = { pattern = pattern, category = rule.category }
-    end
-    for _, pattern in ipairs(rule["function"] or {}) do
-      list[#list + 1] = { pattern = pattern, category = rule.category, own = true }
-    end
+    add(rule.category, rule.match, "whole")
+    add(rule.category, rule["function"], "function")
   end
-  return list
+  return list, names
 end
 
 
-local function first_match(patterns, name)
-  local find, whole, own = string.find, parse(name)
-  for i = 1, #patterns do
-    local entry = patterns[i]
-    if find(entry.own and own or whole, entry.pattern) then return entry.category end
-  end
-  return nil
+-- The recipe's rules, then those of all.
+local function all_rules(own)
+  local list, known = {}, built_in()
+  table.move(own, 1, #own, 1, list)
+  return table.move(known, 1, #known, #list + 1, list)
 end
 
 
--- Of rules that are not the recipe's: what was found out once is known.
+-- Of rules that are not the recipe's: what was made once is known.
 local of_all
+
+-- What names are told by: { find (rules), names (of categories, by number) }. own: rules of
+-- the recipe.
+local function telling(own)
+  local rules = check_rules(own or {}, "recipe categories")
+  if #rules == 0 and of_all then return of_all end
+  local list, names = flat(all_rules(rules))
+  local made = { rules = errors.check("usage", name_rules.new(list)), names = names }
+  if #rules == 0 then of_all = made end
+  return made
+end
+
 
 -- A function from a kernel's name, and its mangled one if known, to its category.
 -- own: rules of the recipe.
 function categories.classifier(own)
-  local rules = check_rules(own or {}, "recipe categories")
-  if #rules == 0 and of_all then return of_all end
-  rules = table.move(rules, 1, #rules, 1, {})
-  local known, seen = built_in(), {}
-  table.move(known, 1, #known, #rules + 1, rules)
-  local patterns = flat(rules)
-  local function classify(name, mangled)
-    local key = tuple(name, mangled)
-    if not seen[key] then
-      seen[key] = first_match(patterns, name) or (mangled and first_match(patterns, mangled))
-        or categories.OTHER
-    end
-    return seen[key]
+  local told = telling(own)
+  local rules, names = told.rules, told.names
+  return function(name, mangled)
+    return names[rules:find(name) or mangled and rules:find(mangled)] or categories.OTHER
   end
-  if #rules == #known then of_all = classify end
-  return classify
+end
+
+
+-- A function from a frame and a column of names that adds the column `as`, numbers of which
+-- its field `category` knows the names; absent where the name tells nothing.
+function categories.numbers(own)
+  local told = telling(own)
+  return setmetatable({ category = function(number)
+    return told.names[number] or categories.OTHER
+  end }, { __call = function(_, frame, column, as)
+    return name_rules.number(frame, column, told.rules, as)
+  end })
+end
+
+
+-- Rules that are 1 for names of a category, 0 for others.
+local function marking(own, category)
+  local list, names = flat(all_rules(check_rules(own or {}, "recipe categories")))
+  for _, rule in ipairs(list) do rule[2] = names[rule[2]] == category and 1 or 0 end
+  return errors.check("usage", name_rules.new(list))
+end
+
+
+-- A function from a frame and its column of kernels' names that adds the column `as`: 1 for
+-- names of the category. own: rules of the recipe.
+function categories.marker(own, category)
+  local rules
+  return function(frame, column, as)
+    rules = rules or marking(own, category)
+    return name_rules.number(frame, column, rules, as)
+  end
 end
 
 

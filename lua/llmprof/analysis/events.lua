@@ -125,7 +125,9 @@ local function gpu_columns(scene, given)
       local stage = row.part or row.stage
       return stage and scene.stage(stage)
     end) },
-    { { "start" }, column("waiting", function(row) return waits[row.start] end) },
+    { next(waits) and { "start" } or {}, column("waiting", function(row)
+      return waits[row.start]
+    end) },
   }
 end
 

@@ -53,15 +53,15 @@ end
 
 -- Add the gaps of a stretch to the list, which stays in order and keeps the longest.
 local function add_longest(list, busy, stretch)
-  local found = check(busy:gaps(stretch.start, stretch.stop, bar_of(list) + 1))
-  for i = 1, #found do
-    local start, stop = found:get(i)
-    if stop - start > bar_of(list) then
-      list[#list + 1] = { start = start, stop = stop, ns = stop - start, stretch = stretch }
-      table.sort(list, longer)
-      list[gaps.MOST + 1] = nil
-    end
+  local found = check(busy:gaps(stretch.start, stretch.stop, bar_of(list) + 1)):frame()
+  found:less { column = "end", by = "start", name = "ns" }
+  local longest = check(found:sort({ { "ns", true }, { "start" } }, gaps.MOST))
+  local starts, stops = longest:values "start", longest:values "end"
+  for i, start in ipairs(starts) do
+    list[#list + 1] = { start = start, stop = stops[i], ns = stops[i] - start, stretch = stretch }
   end
+  table.sort(list, longer)
+  for i = #list, gaps.MOST + 1, -1 do list[i] = nil end
 end
 
 

@@ -346,6 +346,7 @@ function analysis.results(given)
     results.repeats = { count = count, used = count, skipped_first = false, whole_run = false }
   end
   results.kernels = kernel_records(given.kernels)
+  results.other_kernels = given.kernels and given.kernels.others
   results.cpu_samples = cpu_samples.describe(given)
   if given.trace and not given.found.whole then
     results.modules = modules.times(given.trace, given.found)

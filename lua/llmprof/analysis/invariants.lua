@@ -7,6 +7,7 @@
 -- Each function takes the state of llmprof.analysis.integrity and gives { share
 -- (of rows that break it), text, fix }, or nil where it does not apply.
 local errors = require "llmprof.base.errors"
+local name_rules = require "llmprof.rules"
 local sorted_keys = require "llmprof.base.sorted_keys"
 local spans = require "llmprof.spans"
 local statistics = require "llmprof.base.statistics"
@@ -88,16 +89,21 @@ end
 
 -- ---- streams ----
 
-local collective = { "allreduce", "all_reduce", "allgather", "reducescatter",
+-- Parts of the names of kernels that wait for others, in upper or lower case.
+local function rules_of(words)
+  local list = {}
+  for i, word in ipairs(words) do
+    local pattern = word:gsub("%a", function(letter) return ("[%s%s]"):format(letter,
+      letter:upper()) end)
+    list[i] = { pattern, 1 }
+  end
+  return check(name_rules.new(list))
+end
+
+local collective = rules_of { "allreduce", "all_reduce", "allgather", "reducescatter",
   "cross_device_reduce", "nccldevkernel" }
 
-local function is_collective(name)
-  local lower = name:lower()
-  for _, pattern in ipairs(collective) do
-    if lower:find(pattern, 1, true) then return true end
-  end
-  return false
-end
+local function is_collective(name) return collective:find(name) == 1 end
 
 
 -- The operations that begin while that of a row runs, in the same stream.
@@ -351,15 +357,14 @@ end
 -- Kernels of collectives that several GPUs ran, and these GPUs; nil where there are
 -- none.
 local function shared(kernels)
-  local names, devices = {}, {}
-  for _, row in ipairs(kernels:group { by = { "name", "device" } }) do
-    if row.name and row.device and is_collective(row.name) then
-      names[#names + 1] = row.name
-      devices[row.device] = true
-    end
+  local devices = {}
+  name_rules.number(kernels, "name", collective, "collective")
+  local found = check(kernels:where { collective = 1 })
+  for _, row in ipairs(found:group { by = { "device" } }) do
+    if row.device then devices[row.device] = true end
   end
   if not next(devices, (next(devices))) then return nil end
-  return check(kernels:where { name = names }), sorted_keys(devices)
+  return found, sorted_keys(devices)
 end
 
 

@@ -1,7 +1,9 @@
 -- Kernels by stage: every distinct kernel of each stage in the used repeats,
 -- with its times, its share of the GPU time there, and the launch shapes that
 -- make it up.
+local categories = require "llmprof.analysis.categories"
 local errors = require "llmprof.base.errors"
+local json = require "llmprof.json"
 local labels = require "llmprof.analysis.labels"
 local stages = require "llmprof.analysis.stages"
 local tuple = require "llmprof.base.tuple"
@@ -9,6 +11,10 @@ local tuple = require "llmprof.base.tuple"
 local kernels = {}
 
 local UNNAMED = "(unnamed kernel)" -- the export does not have its string
+
+-- Names that are listed, by the time of all stages; the others are summed up by what they
+-- are. Tests change it.
+kernels.LISTED = 10000
 
 
 local function known(name)
@@ -71,9 +77,11 @@ end
 -- Shares within each stage, cumulated in the order of the list.
 local function add_shares(list)
   local totals, sums, all, sum = {}, {}, 0, 0
-  for _, kernel in ipairs(list) do
-    totals[kernel.stage] = (totals[kernel.stage] or 0) + kernel.total_ns
-    all = all + kernel.total_ns
+  for _, part in ipairs { list, list.others or {} } do
+    for _, kernel in ipairs(part) do
+      totals[kernel.stage] = (totals[kernel.stage] or 0) + kernel.total_ns
+      all = all + kernel.total_ns
+    end
   end
   for _, kernel in ipairs(list) do
     local stage = kernel.stage
@@ -103,13 +111,10 @@ local function mangled_names(frame)
 end
 
 
--- Labels take time, and nobody reads those of more kernels.
-local LABELLED = 10000
-
 -- A label for each name, by the largest; that of any more is the function's name.
 local function add_labels(list)
   local names, seen = {}, {}
-  for i = 1, math.min(#list, LABELLED) do
+  for i = 1, math.min(#list, kernels.LISTED) do
     local name = list[i].name
     if not seen[name] then seen[name], names[#names + 1] = true, name end
   end
@@ -138,14 +143,69 @@ local function devices_of(row)
 end
 
 
+-- ---- where there are many names ----
+
+-- The names that take most time; what has none (false) is one of them.
+local function largest_names(frame)
+  local sums = errors.check("failed", frame:group { by = { "name" },
+    columns = { { "time", "sum", "duration" } } })
+  local largest = errors.check("failed", sums:sort({ { "time", true }, { "name" } },
+    kernels.LISTED))
+  local names = largest:values "name"
+  names[#names + 1] = false
+  return names
+end
+
+
+-- What kernels are, summed up by stage and category: list of { stage, part, category, names
+-- (how many), calls, total_ns }.
+local function summed(frame, rules)
+  local list, by_key, named = json.list {}, {}, categories.numbers(rules)
+  named(frame, "name", "told_by_name")
+  named(frame, "mangled_name", "told_by_mangled")
+  for _, row in ipairs(frame:group { by = { "stage", "part", "told_by_name",
+    "told_by_mangled" }, total = { "duration" }, distinct = { "name" } }) do
+    local stage = row.stage or stages.WHOLE_RUN
+    local category = named.category(row.told_by_name or row.told_by_mangled)
+    local key = tuple(stage, row.part, category)
+    local sum = by_key[key]
+    if not sum then
+      sum = { stage = stage, part = row.part, category = category, names = 0, calls = 0,
+        total_ns = 0 }
+      by_key[key], list[#list + 1] = sum, sum
+    end
+    sum.names, sum.calls = sum.names + row.distinct.name, sum.calls + row.count
+    sum.total_ns = sum.total_ns + row.duration.total
+  end
+  table.sort(list, function(a, b)
+    if a.total_ns ~= b.total_ns then return a.total_ns > b.total_ns end
+    return (a.stage .. (a.part or "") .. a.category) < (b.stage .. (b.part or "") .. b.category)
+  end)
+  return list
+end
+
+
+-- The rows of the kernels that are listed, and what the others are; nil where all are.
+local function divided(frame, rules)
+  if #frame <= kernels.LISTED
+    or frame:count_groups { by = { "name" } } <= kernels.LISTED then return frame end
+  local names = largest_names(frame)
+  local others = errors.check("failed", frame:where { { "name", "~=", names } })
+  return errors.check("failed", frame:where { name = names }), summed(others, rules)
+end
+
+
+-- ---- together ----
+
 -- The list, by total time, a kernel once for all GPUs (device: the one, devices: how
 -- many, where there are several). mangled_name is nil where the export has none or a
 -- name stands for several functions. Times in ns; share of the kernel time of all stages,
--- stage_share of that of its stage.
-function kernels.list(trace, found)
-  local frame = used_kernels(trace, found)
+-- stage_share of that of its stage. `others` of the list is what is not in it, where there
+-- are more names than LISTED. rules: the recipe's categories.
+function kernels.list(trace, found, rules)
+  local list, frame = {}, used_kernels(trace, found)
+  frame, list.others = divided(frame, rules)
   local shapes, mangled = shapes_by_kernel(frame), mangled_names(frame)
-  local list = {}
   for i, row in ipairs(frame:group { by = { "stage", "part", "name", "short_name" },
     sum = { "duration" }, total = { "device" }, distinct = { "device" } }) do
     local times, name = row.duration, known(row.name) or UNNAMED

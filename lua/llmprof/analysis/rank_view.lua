@@ -72,10 +72,9 @@ end
 -- What llmprof.ranks asks of its caller. declared: the recipe's stages; own: its
 -- categories; found: of analysis.stages; each may be nil.
 function rank_view.knowledge(declared, own, found)
-  local category = categories.classifier(own)
   return {
-    is_collective = function(name) return category(name) == COMMUNICATION end,
-    is_expert = function(name) return category(name) == EXPERTS end,
+    mark_collectives = categories.marker(own, COMMUNICATION),
+    mark_experts = categories.marker(own, EXPERTS),
     class_of = waiting.class_of,
     marks = marks_of(declared),
     infer = function(trace, member, alone)
@@ -102,8 +101,8 @@ end
 -- rank_view.part; metrics: metrics.json; left_out: lines about files that could not be
 -- read or are there twice; unread: names of the former.
 function rank_view.record(parts, knowledge, metrics, left_out, unread)
-  local record, made = ranks.examine(parts, { is_expert = knowledge.is_expert, metrics = metrics,
-    link = hardware.link, left_out = left_out, unread = unread })
+  local record, made = ranks.examine(parts, { mark_experts = knowledge.mark_experts,
+    metrics = metrics, link = hardware.link, left_out = left_out, unread = unread })
   return is_worth(record) and record or nil, made
 end
 
@@ -238,7 +237,7 @@ local NO_TIMELINE = "parts of ranks were put together, not one timeline"
 function rank_view.results(parts, knowledge, id, left_out, unread)
   local created = latest(parts)
   errors.check("nothing", #parts > 0 or nil, "no file could be read")
-  local record, made = ranks.examine(parts, { is_expert = knowledge.is_expert,
+  local record, made = ranks.examine(parts, { mark_experts = knowledge.mark_experts,
     link = hardware.link, left_out = left_out, unread = unread })
   local engine = record.engine and engines.find(record.engine)
   return {

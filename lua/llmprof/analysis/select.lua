@@ -8,7 +8,8 @@ local ncu = require "llmprof.nvidia.ncu"
 local select_kernels = {}
 
 
--- The kernels of each group in the order of the list, which is by total time.
+-- The kernels of each group in the order of the list, which is by total time; `others`: what
+-- the list only sums up.
 local function grouped(list, per_stage)
   local order, groups = {}, {}
   for _, kernel in ipairs(list) do
@@ -19,6 +20,11 @@ local function grouped(list, per_stage)
     end
     table.insert(groups[name], kernel)
   end
+  for _, other in ipairs(list.others or {}) do
+    local group = groups[per_stage and other.stage or "all"] or {}
+    group.others = group.others or {}
+    table.insert(group.others, other)
+  end
   table.sort(order)
   return order, groups
 end
@@ -27,15 +33,23 @@ end
 local function total(list)
   local sum = 0
   for _, kernel in ipairs(list) do sum = sum + kernel.total_ns end
+  for _, other in ipairs(list.others or {}) do sum = sum + other.total_ns end
   return sum
 end
 
 
-local function measurable(list)
+local function without_communication(list)
   local taken = {}
   for _, kernel in ipairs(list) do
     if kernel.category ~= categories.COMMUNICATION then taken[#taken + 1] = kernel end
   end
+  return taken
+end
+
+
+local function measurable(list)
+  local taken = without_communication(list)
+  taken.others = without_communication(list.others or {})
   return taken
 end
 

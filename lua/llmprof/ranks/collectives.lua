@@ -1,6 +1,7 @@
 -- Collectives of a trace: one row for each kernel of one, with what its rank did
 -- before it. They are matched with those of other ranks by llmprof.ranks.merged.
 local collectives = require "llmprof.collectives"
+local name_rules = require "llmprof.rules"
 local pack = require "llmprof.pack"
 local rows = require "llmprof.ranks.rows"
 local spans = require "llmprof.spans"
@@ -58,9 +59,12 @@ function found.describe(name, short)
 end
 
 
--- Is a kernel of this name a send or a receive between two ranks?
-function found.is_p2p(name)
-  return name:find "^nccl[%w_]*SendRecv" ~= nil
+local P2P = rows.check(name_rules.new { { "^nccl[%w_]*SendRecv", 1 } })
+
+-- Add the column `as` to a frame with kernels' names: 1 for sends and receives between two
+-- ranks.
+function found.mark_p2p(frame, column, as)
+  return name_rules.number(frame, column, P2P, as)
 end
 
 

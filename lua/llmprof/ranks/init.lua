@@ -23,8 +23,8 @@ local verdict = require "llmprof.ranks.verdict"
 
 local ranks = {}
 
--- Kernels listed; the rest is in their sum.
-local MOST_KERNELS = 200
+-- Kernels listed; the rest is in their sum. Tests change it.
+ranks.KERNELS = 200
 
 
 -- ---- files ----
@@ -168,10 +168,23 @@ local function gpu_time(record, kernels)
 end
 
 
+-- The rows of the kernels that take most, where there are many more than are listed.
+local function of_largest(kernels)
+  if kernels:count_groups { by = { "short_name" } } <= 2 * ranks.KERNELS then return kernels end
+  local weighed = rows.check(kernels:select { "short_name", "duration", "count" })
+  weighed:compute { name = "time", steps = { { "duration" }, { "count" }, "*" } }
+  local sums = rows.check(weighed:group { by = { "short_name" },
+    columns = { { "time", "sum", "time" } } })
+  local largest = rows.check(sums:sort({ { "time", true }, { "short_name" } }, 2 * ranks.KERNELS))
+  local names = largest:values "short_name"
+  return rows.check(kernels:where { short_name = names })
+end
+
+
 -- Kernels once each, over all ranks: { name, calls, total_ns, mean_ns, median_ns,
 -- slowest_rank, slowest_ns (mean there), fastest_ns }.
-local function kernel_records(kernels)
-  local list, found = json.list {}, {}
+local function kernel_records(all)
+  local list, found, kernels = json.list {}, {}, of_largest(all)
   for i, group in ipairs(pack.spread(kernels, { "short_name" }, "duration",
     "count")) do
     list[i] = { name = group.short_name or "(unnamed kernel)", calls = group.count,
@@ -190,16 +203,15 @@ local function kernel_records(kernels)
     if a.total_ns ~= b.total_ns then return a.total_ns > b.total_ns end
     return a.name < b.name
   end)
-  for i = #list, MOST_KERNELS + 1, -1 do list[i] = nil end
+  for i = #list, ranks.KERNELS + 1, -1 do list[i] = nil end
   return list
 end
 
 
 -- Time in kernels of experts per rank, and how much more the busiest has than the mean.
-local function add_experts(record, kernels, is_expert)
-  if not is_expert then return end
-  rows.extend(kernels, { "name" }, { { name = "expert", type = "integer",
-    get = function(key) return key.name and is_expert(key.name) and 1 or 0 end } })
+local function add_experts(record, kernels, mark_experts)
+  if not mark_experts then return end
+  mark_experts(kernels, "name", "expert")
   local of = kernels:where { expert = 1 }
   local sum, most, count = 0, 0, 0
   local own = {}
@@ -292,10 +304,11 @@ local function link_between(list, link)
 end
 
 
--- What the parts say together, and the frames that it was made of. given: is_expert
--- (a function of a kernel's name), link (of a GPU's: { name, bytes_per_s }), metrics
--- (metrics.json, nil without), left_out (lines about files that could not be read or are
--- there twice), unread (names of the former). The parts' frames are taken over.
+-- What the parts say together, and the frames that it was made of. given: mark_experts
+-- (see steps.label_work, of kernels of experts; nil: none are known), link (of a GPU's:
+-- { name, bytes_per_s }), metrics (metrics.json, nil without), left_out (lines about files
+-- that could not be read or are there twice), unread (names of the former). The parts'
+-- frames are taken over.
 function ranks.examine(parts, given)
   local made = merged.of(parts)
   local record = { ranks = made.ranks, files = file_records(made),
@@ -306,7 +319,7 @@ function ranks.examine(parts, given)
   note_unmatched(made, record.left_out)
   note_fewer(made, record.left_out)
   gpu_time(record, made.kernels)
-  add_experts(record, made.kernels, given.is_expert)
+  add_experts(record, made.kernels, given.mark_experts)
   record.kernels = kernel_records(made.kernels)
   local all = made.collectives
   if all then

@@ -111,7 +111,7 @@ end
 
 local function measured_steps(trace, list, known, given)
   local ops = label(list, rows.check(trace:frame "gpu"), known)
-  steps.label_work(ops, given.is_collective)
+  steps.label_work(ops, given.mark_collectives)
   local api = steps.api(trace, list, members.label_threads, given.class_of)
   steps.measure(known.frame, { members = list, ops = ops, api = api })
   if known.source == "labels" then
@@ -142,13 +142,13 @@ end
 -- Kernels with their rank, step, phase, and whether they are a collective's.
 local function labelled_kernels(trace, list, known, given)
   local kernels = label(list, rows.check(trace:frame "kernels"), known)
-  rows.extend(kernels, { "name" }, {
+  given.mark_collectives(kernels, "name", "collective")
+  collectives.mark_p2p(kernels, "name", "sends")
+  rows.extend(kernels, { "collective", "sends" }, {
     { name = "work", type = "integer", get = function(key)
-      return key.name and given.is_collective(key.name) and 1 or 0
+      return key.collective == 1 and 1 or 0
     end },
-    { name = "p2p", type = "integer", get = function(key)
-      return key.name and collectives.is_p2p(key.name) and 1 or 0
-    end },
+    { name = "p2p", type = "integer", get = function(key) return key.sends == 1 and 1 or 0 end },
   })
   add_messages(trace, kernels)
   return kernels
@@ -217,7 +217,7 @@ end
 
 -- Of one trace: { about, steps (nil where none are known), collectives, kernels, busy (of
 -- pipeline.busy; nil without sends and receives) }.
--- file: what it is called. given: is_collective (function of a kernel's name),
+-- file: what it is called. given: mark_collectives (see steps.label_work),
 -- class_of (of an API call's), marks (tag -> phase, nil: the usual names), infer
 -- (a function of the trace, a member and whether it is the only one: list of { start, stop,
 -- phase }; nil: nothing is inferred).

@@ -63,13 +63,15 @@ function steps.close(made, enclosed)
 end
 
 
--- Add `work` and `graphed` to operations. is_collective: a function of a kernel's name.
-function steps.label_work(ops, is_collective)
-  return rows.extend(ops, { "kind", "name", "api" }, {
+-- Add `work` and `graphed` to operations. mark_collectives: a function of a frame, its
+-- column of kernels' names and the one to add: 1 for those of collectives.
+function steps.label_work(ops, mark_collectives)
+  mark_collectives(ops, "name", "collective")
+  return rows.extend(ops, { "kind", "collective", "api" }, {
     { name = "work", type = "integer", get = function(key)
       if key.kind == "graph" then return COMPUTE end
       if key.kind ~= "kernel" then return MOVE end
-      return key.name and is_collective(key.name) and COMMUNICATION or COMPUTE
+      return key.collective == 1 and COMMUNICATION or COMPUTE
     end },
     { name = "graphed", type = "integer", get = function(key)
       return key.api and key.api:find("GraphLaunch", 1, true) and 1 or 0

@@ -73,8 +73,8 @@ end
 
 
 local window_load = {
-  ["load.counter_rounds"] = { "Rounds in a second window, for counters with capture=builtin", 1,
-    min = 0 },
+  ["load.counter_rounds"] = { "How often the load comes again in a second window, for counters "
+    .. "with capture=builtin", 1, min = 0 },
 }
 
 

@@ -783,6 +783,14 @@ static void test_column_that_fails(void **state) {
   assert_false(llmprof_distinct(frame, 3, &groups, &distinct, &err));
   llmprof_groups_free(&groups);
   llmprof_frame_free(frame);
+  /* keys are there afterwards, also where a row is a group of its own */
+  given one = six;
+  one.rows = 1;
+  frame = frame_of(&one);
+  assert_true(llmprof_frame_add(frame, &lazy, fail_to_load, NULL));
+  assert_false(
+      llmprof_groups_make(&groups, frame, (size_t[]){LONG, 3}, 2, &err));
+  llmprof_frame_free(frame);
 }
 
 static bool group_and_sum(void *arg, llmprof_error *err) {

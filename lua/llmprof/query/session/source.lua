@@ -149,7 +149,9 @@ end
 
 
 -- All operations among each other; ranks and steps.
-function parts.timed(self) return stand.timed(self.trace) end
+function parts.by_stream(self) return stand.by_stream(self.trace) end
+function parts.by_gpu(self) return stand.by_gpu(self.trace) end
+function parts.beside(self) return stand.beside(self.trace) end
 function parts.places(self) return places.find(self.trace, self.found) end
 
 

@@ -11,8 +11,12 @@ local stand = {}
 local STREAM = { "pid", "device", "context", "stream" }
 local GPU = { "device" }
 
--- Times of an operation among all of the trace.
-local TIMES = { "gap_before", "gap_after", "gpu_gap_before", "gpu_gap_after", "overlap" }
+-- Times of an operation among all of the trace, by the function below that makes them.
+local TIMES = {
+  by_stream = { "gap_before", "gap_after" },
+  by_gpu = { "gpu_gap_before", "gpu_gap_after" },
+  beside = { "overlap" },
+}
 
 
 local function check(value, message, code)
@@ -22,14 +26,27 @@ end
 
 -- ---- among all operations ----
 
--- All operations of a trace with TIMES, and `gpu_previous`, the row of the one before.
-function stand.timed(trace)
-  local ops = check(trace:frame "gpu"):select { "op", "start", "end", "pid", "device", "context",
+-- All operations of a trace, each kind of times on its own: few ask for all of them.
+local function timed(trace)
+  return check(trace:frame "gpu"):select { "op", "start", "end", "pid", "device", "context",
     "stream", "name", "kind" }
-  ops:gaps { by = STREAM, before = "gap_before", after = "gap_after" }
-  ops:gaps { by = GPU, before = "gpu_gap_before", after = "gpu_gap_after",
+end
+
+
+function stand.by_stream(trace)
+  return timed(trace):gaps { by = STREAM, before = "gap_before", after = "gap_after" }
+end
+
+
+-- With `gpu_previous`, the row of the one before.
+function stand.by_gpu(trace)
+  return timed(trace):gaps { by = GPU, before = "gpu_gap_before", after = "gpu_gap_after",
     previous = "gpu_previous" }
-  return ops:overlap { by = GPU, name = "overlap" }
+end
+
+
+function stand.beside(trace)
+  return timed(trace):overlap { by = GPU, name = "overlap" }
 end
 
 
@@ -59,10 +76,10 @@ local function declare(names, type, unit)
 end
 
 
-local function times(source)
+local function times(source, made, names)
   return function(frame)
     local view = frame:select { "op" }
-    for _, name in ipairs(TIMES) do spans.look_up(view, "op", source.timed, name, name) end
+    for _, name in ipairs(names) do spans.look_up(view, "op", source[made], name, name) end
     return view
   end
 end
@@ -106,10 +123,12 @@ local function placed(source, add, ...)
 end
 
 
--- Promise a frame of operations its columns. source: with trace, found, timed, places and
--- joined.
+-- Promise a frame of operations its columns. source: with trace, found, by_stream, by_gpu,
+-- beside, places and joined.
 function stand.promise(source, frame)
-  frame:promise(declare(TIMES, "integer", "ns"), times(source))
+  for _, made in ipairs { "by_stream", "by_gpu", "beside" } do
+    frame:promise(declare(TIMES[made], "integer", "ns"), times(source, made, TIMES[made]))
+  end
   if not rows.has(frame, "rank") then
     frame:promise(declare({ "rank" }, "integer"),
       placed(source, places.add_rank, "pid", "device"))
@@ -145,8 +164,8 @@ function stand.gaps(source, ops, api, label)
   local view = check(ops:where { { "gpu_gap_before", ">=", stand.LEAST } })
     :select { "op", "start", "device", "rank", "stage", "part", "rep", "step", "layer", "name",
       "api", "api_start", "launch_pid", "launch_tid", "gpu_gap_before" }
-  spans.look_up(view, "op", source.timed, "gpu_previous", "previous")
-  spans.look_up(view, "previous", source.timed, "name", "name_before")
+  spans.look_up(view, "op", source.by_gpu, "gpu_previous", "previous")
+  spans.look_up(view, "previous", source.by_gpu, "name", "name_before")
   rows.extend(view, { "name_before" }, called("before", "name_before", label))
   rows.extend(view, { "name" }, called("after", "name", label))
   view:lag { column = "start", offset = 0, name = "end" }

@@ -105,7 +105,7 @@ end
 function collected.launch_lines(ctx, path)
   local trace = trace_file.open(path)
   local found = stages.find(trace, ctx.recipe.stages, ctx.cfg.repeats.skip_first)
-  local list = kernels.list(trace, found)
+  local list = kernels.list(trace, found, ctx.recipe.categories)
   breakdown.categorize(list, ctx.recipe.categories)
   local chosen, count = {}, ctx.cfg.top_n.launches_per_kernel
   for _, kernel in ipairs(selection.make(ctx, list, found).chosen) do

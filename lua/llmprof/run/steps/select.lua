@@ -48,7 +48,7 @@ end
 
 
 function step.restore(ctx)
-  local list = kernels.list(ctx.state.trace, ctx.state.found)
+  local list = kernels.list(ctx.state.trace, ctx.state.found, ctx.recipe.categories)
   breakdown.categorize(list, ctx.recipe.categories)
   ctx.state.kernels = list
   ctx.state.selection = selection_of.make(ctx, list, ctx.state.found)

@@ -54,6 +54,33 @@ describe("llmprof.analysis.kernels", function()
       traces.pick(list[1].shapes, "calls", "total_ns"))
   end)
 
+  it("sums up what there are too many names of to list each", function()
+    local trace, found = traces.open "small"
+    local listed, all = kernels.LISTED, kernels.list(trace, found)
+    finally(function() kernels.LISTED = listed end)
+    kernels.LISTED = 1
+    local list = kernels.list(trace, found)
+    local named = kernels.list(trace, found, { { category = "sums", match = { "^add" } } })
+    assert.same({ { short_name = "gemm", stage = "prefill", total_ns = 420 },
+      { short_name = "gemm", stage = "decode", total_ns = 200 } },
+      traces.pick(list, "short_name", "stage", "total_ns"))
+    assert.same({ { stage = "decode", category = "other", names = 1, calls = 2, total_ns = 100 },
+      { stage = "prefill", category = "other", names = 1, calls = 2, total_ns = 100 } },
+      list.others)
+    assert.equal("sums", named.others[1].category)
+    assert.is_nil(all.others)
+    for i, kernel in ipairs(list) do -- shares are of all that ran
+      for _, field in ipairs { "share", "stage_share", "cumulative" } do
+        assert.equal(all[i][field], kernel[field])
+      end
+    end
+    breakdown.categorize(list)
+    local policy = { kernels = 9, coverage = 1, per_stage = true }
+    local made = select_kernels.apply(list, policy)
+    assert.equal(620 / 820, made.coverage)
+    assert.equal(200 / 300, made.groups[1].coverage)
+  end)
+
   it("gives an empty list where no kernel ran in a stage", function()
     assert.same({}, kernels.list(traces.open "broken"))
   end)

@@ -1,6 +1,7 @@
 -- What is known of two captures of several GPUs: tests/fixtures/ranks4, where rank 2 was
 -- made slow on purpose, and the one that ships with recipes/vllm_serve.lua.
 local json = require "llmprof.json"
+local ranks = require "llmprof.ranks"
 local support = require "tests.lua.support.ranks"
 
 local function ms(ns) return ("%.2f"):format(ns / 1e6) end
@@ -107,5 +108,13 @@ describe("llmprof.ranks", function()
       seen[kernel.name] = true
     end
     assert.equal(4800, four.kernels[1].calls)
+  end)
+
+  it("lists those that take most where there are many more", function()
+    local listed = ranks.KERNELS
+    finally(function() ranks.KERNELS = listed end)
+    ranks.KERNELS = 1
+    local few = support.examine((support.parts(support.four())))
+    assert.same({ four.kernels[1] }, few.kernels)
   end)
 end)

@@ -146,6 +146,20 @@ local function of_marks()
 end
 
 
+-- The recorded capture as if it had more kernels than are listed.
+local function of_many_names()
+  local trace, listed = trace_file.open "tests/fixtures/deepseek_ocr/run.sqlite", kernels.LISTED
+  local found = stages.find(trace, { { name = "prefill" }, { name = "sam", parent = "prefill" } },
+    "no")
+  kernels.LISTED = 1
+  local list = kernels.list(trace, found)
+  kernels.LISTED = listed
+  breakdown.categorize(list)
+  return analysis.results { run_id = "test", recipe = "r", source = {}, trace = trace,
+    found = found, kernels = list, missing = {} }
+end
+
+
 -- Ranks of a pipeline of experts, of which names tell all places.
 local function of_pipeline()
   local trace = timeline.of(pipelined.lines { stages = 2, width = 2, batches = 3,
@@ -218,7 +232,7 @@ local function all_results(top)
     small(top, "ranges", "", { ranges }),
     small(top, "hooks", HOOKS, { "hardware.peak_per_s=1e12", "hardware.bandwidth_bytes_per_s=1e12",
       "workload.operators_trace=" .. trace }),
-    of_engine(), of_marks(), sampled.results(),
+    of_engine(), of_marks(), of_many_names(), sampled.results(),
     served.results(4, { page = served.page, failed = 3 }),
     assert(json.load(EAGER .. "/results.json")),
   }
