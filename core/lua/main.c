@@ -6,6 +6,7 @@
 #include <lua.h>
 #include <lualib.h>
 #include <malloc.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -21,10 +22,35 @@
 /* Bytes of stack with which every command ends in order. */
 #define LEAST_STACK (128L << 10)
 
+/* What a signal has ended is not taken apart block by block, which takes as
+ * long as many names were read: the finalizer that runs after all others leaves
+ * the memory to the kernel. */
+static struct {
+  bool at_once;
+  int status;
+} ending;
+
+static int end_at_once(lua_State *L) {
+  (void)L;
+  if (ending.at_once) exit(ending.status);
+  return 0;
+}
+
+/* They run in the order that is the reverse of this. */
+static void add_last_finalizer(lua_State *L) {
+  lua_newuserdatauv(L, 0, 0);
+  lua_createtable(L, 0, 1);
+  lua_pushcfunction(L, end_at_once);
+  lua_setfield(L, -2, "__gc");
+  lua_setmetatable(L, -2);
+  luaL_ref(L, LUA_REGISTRYINDEX);
+}
+
 /* Stack: argc, argv. Returns the exit status that boot.lua gives. */
 static int protected_main(lua_State *L) {
   int argc = (int)lua_tointeger(L, 1);
   char **argv = lua_touserdata(L, 2);
+  add_last_finalizer(L);
   luaL_openlibs(L);
   llmprof_lua_preload(L);
   const llmprof_resource *boot = llmprof_resource_find(BOOT);
@@ -107,6 +133,8 @@ int main(int argc, char **argv) {
   }
   llmprof_lua_release_signals();
   pool.ends = true;
+  ending.at_once = llmprof_lua_is_ending();
+  ending.status = status;
   lua_close(L);
   llmprof_pool_free(&pool);
   return status;

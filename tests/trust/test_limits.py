@@ -164,6 +164,24 @@ class Limits(support.Case):
                 files = [path for path in kept.rglob("*") if path.stat().st_size > 0]
                 self.assertEqual(not last, any(path.is_file() for path in files), files)
 
+    def test_what_is_ended_is_finalized(self):
+        """Though its memory is not freed, which takes long where there is much of it."""
+        script = self.top / "end.lua"
+        script.write_text("""
+            local held = setmetatable({}, { __gc = function() io.write("finalized") end })
+            io.write("begun\\n"):flush()
+            while held do end""")
+        for number in (signal.SIGINT, signal.SIGTERM):
+            child = subprocess.Popen([support.program, "exec", str(script)], cwd=ROOT,
+                                     env=self.env(), stdout=subprocess.PIPE,
+                                     stderr=subprocess.PIPE)
+            assert child.stdout
+            self.assertEqual(b"begun\n", child.stdout.readline())
+            child.send_signal(number)
+            out, err = child.communicate(timeout=support.PATIENCE)
+            self.assertEqual((130, b"finalized", b"llmprof: interrupted\n"),
+                             (child.returncode, out, err))
+
     def test_a_server_ends_with_the_question_that_it_asks(self):
         question = ('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"query",'
                     '"arguments":{"run":"tests/fixtures/small/run.sqlite",'

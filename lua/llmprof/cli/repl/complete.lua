@@ -95,21 +95,35 @@ local function quoted_names(before, environment, globals)
 end
 
 
+-- Names that are offered: in quotes those that do not end them. A file may have chosen any.
+local IN_QUOTES, BARE = "^[^%c\"'\\]*$", "^[%a_][%w_]*$"
+
+local function fitting(names, form)
+  local list = {}
+  for _, name in ipairs(names) do
+    if name:find(form) and text.clean(name) == name then list[#list + 1] = name end
+  end
+  return list
+end
+
+
 -- The word before the cursor and what it could be.
 local function candidates(before, environment, globals)
   local in_quotes = before:match "[\"']([^\"']*)$"
   local _, quotes = before:gsub("[\"']", "")
   if in_quotes and quotes % 2 == 1 then
     local word = in_quotes:match "^%-?(.*)$"
-    return word, quoted_names(before, environment, globals)
+    return word, fitting(quoted_names(before, environment, globals), IN_QUOTES)
   end
   local path, mark, word = before:match "([%a_][%w_.]*)([.:])([%w_]*)$"
-  if path then return word, field_names(value_of(path, environment), mark == ":") end
+  if path then
+    return word, fitting(field_names(value_of(path, environment), mark == ":"), BARE)
+  end
   word = before:match "[)%]}\"]:([%w_]*)$"
   if word then return word, method_names() end
   word = before:match "([%a_][%w_]*)$" or ""
   if before:match "{%s*[%w_]*$" or before:match "{[^}]*,%s*[%w_]*$" then -- where { stage
-    return word, quoted_names(before, environment, globals)
+    return word, fitting(quoted_names(before, environment, globals), BARE)
   end
   return word, global_names(environment)
 end

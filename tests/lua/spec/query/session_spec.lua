@@ -204,6 +204,16 @@ describe("Tab", function()
     assert.same({}, word "nothing_like_it")
   end)
 
+  it("offers no name that a file chose to end the quotes or to act on a terminal", function()
+    local declared = {}
+    for i, name in ipairs { "dead sure", "dead\27]0;x\7", 'dead" } os.exit() --', "dead'", "dead\\",
+      "dead\nend", "dead\u{202e}", "dead\255" } do declared[i] = { name = name } end
+    local read = { trace_path = "x", declared = declared }
+    local with = setmetatable({ files = { read } }, { __index = globals })
+    assert.same({ " sure" }, { complete.word('kernels:where{stage="dead', environment, with) })
+    assert.same({}, { complete.word("kernels:where{dead", environment, with) })
+  end)
+
   it("completes columns and stages in quotes", function()
     assert.same({ "ory" }, word 'kernels:group("categ')
     assert.same({ "ode" }, word 'kernels:where { stage = "dec')
