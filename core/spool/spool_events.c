@@ -243,7 +243,9 @@ static bool take_call(void *user, const spool_item *item, llmprof_error *err) {
       .end = call.end,
       .correlation = call.correlation,
       .name = spool_file_string(&s->file, item->section, call.name)};
-  if (!spool_shows(section, &row.start, &row.end)) return true;
+  if (spool_is_after(section, call.start) ||
+      !spool_shows(section, &row.start, &row.end))
+    return true;
   if (!spool_thread_row(l->builder, section, call.tid, &row.thread))
     return llmprof_fail_nomem(err);
   return llmprof_builder_add_call(l->builder, &row, err);

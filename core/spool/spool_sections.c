@@ -156,6 +156,11 @@ bool spool_hides(const spool_section *section, int64_t time) {
          is_inside(section->others, section->other_count, time);
 }
 
+bool spool_is_after(const spool_section *section, int64_t time) {
+  size_t count = section->has_units ? section->shown_count : 0;
+  return count && time > section->shown[count - 1].end;
+}
+
 /* Of units that are told in another order than that of time nothing is
  * known. */
 static void check_units(spool_section *section) {

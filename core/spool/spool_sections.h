@@ -62,6 +62,9 @@ bool spool_excludes(const spool_section *section, int64_t time);
  * a unit belongs to that one. */
 bool spool_hides(const spool_section *section, int64_t time);
 
+/* Is it later than all units that are wanted? */
+bool spool_is_after(const spool_section *section, int64_t time);
+
 /* The string that names a domain (category 0) or a category; LLMPROF_NO_STRING:
  * none. */
 uint32_t spool_scope_name(const spool_sections *s, uint32_t section,

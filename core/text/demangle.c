@@ -357,12 +357,22 @@ static bool parse_local(reader *r, llmprof_buffer *out, name_kind *kind) {
 
 /* ---- template arguments ---- */
 
-static bool put_literal(reader *r, llmprof_buffer *out) {
+/* A function or a variable by its name: the types of a function are read, since
+ * later parts may refer to them, and not written. */
+static bool put_address(reader *r, llmprof_buffer *out) {
   name_kind kind;
-  if (take_word(r, "_Z")) {
-    llmprof_buffer_putc(out, '&');
-    return parse_name(r, out, &kind) && take(r, 'E');
-  }
+  llmprof_buffer types = {0};
+  if (r->depth >= MOST_DEPTH) return false;
+  llmprof_buffer_putc(out, '&');
+  bool ok = parse_name(r, out, &kind);
+  while (ok && peek(r) && peek(r) != 'E') ok = parse_type(r, &types);
+  out->failed |= types.failed;
+  llmprof_buffer_free(&types);
+  return ok && take(r, 'E');
+}
+
+static bool put_literal(reader *r, llmprof_buffer *out) {
+  if (take_word(r, "_Z")) return put_address(r, out);
   llmprof_buffer_putc(out, '(');
   if (!parse_type(r, out)) return false;
   llmprof_buffer_putc(out, ')');
@@ -391,6 +401,7 @@ static bool put_argument(reader *r, llmprof_buffer *out, bool *first) {
   if (!*first) llmprof_buffer_puts(out, ", ");
   *first = false;
   if (take(r, 'L')) return put_literal(r, out);
+  if (take_word(r, "XadL_Z")) return put_address(r, out) && take(r, 'E');
   if (take(r, 'X')) return put_parameter(r, out) && take(r, 'E');
   return parse_type(r, out);
 }

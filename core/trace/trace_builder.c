@@ -304,6 +304,29 @@ static bool keep_node(llmprof_builder *b, size_t row, int64_t node) {
   return true;
 }
 
+static bool make_latest(llmprof_builder *b) {
+  b->latest_count = llmprof_strings_count(b->trace->strings);
+  b->latest_shape = llmprof_zalloc(b->latest_count, sizeof *b->latest_shape);
+  return b->latest_shape != NULL;
+}
+
+/* Mostly that of the last kernel with its name, which is cheaper to compare
+ * than to look up. */
+static bool find_shape(llmprof_builder *b, const llmprof_detail_row *detail,
+                       uint32_t *row) {
+  llmprof_intern *shapes = &b->trace->shapes;
+  if (!b->latest_shape && !make_latest(b)) return false;
+  uint32_t none = 0, name = detail->short_name;
+  uint32_t *last = name < b->latest_count ? &b->latest_shape[name] : &none;
+  *row = *last - 1;
+  if (*last && memcmp(llmprof_intern_get(shapes, *row), &detail->shape,
+                      sizeof detail->shape) == 0)
+    return true;
+  if (!llmprof_intern_add(shapes, &detail->shape, row)) return false;
+  *last = *row + 1;
+  return true;
+}
+
 bool llmprof_builder_add_detail(llmprof_builder *b,
                                 const llmprof_detail_row *detail,
                                 llmprof_error *err) {
@@ -312,8 +335,7 @@ bool llmprof_builder_add_detail(llmprof_builder *b,
   if (row == b->detail_cap && !grow_details(b, err)) return false;
   details->short_name[row] = detail->short_name;
   details->mangled_name[row] = detail->mangled_name;
-  if (!llmprof_intern_add(&b->trace->shapes, &detail->shape,
-                          &details->shape[row]) ||
+  if (!find_shape(b, detail, &details->shape[row]) ||
       !keep_node(b, row, detail->graph_node))
     return llmprof_fail_nomem(err);
   b->detail_count++;
@@ -338,11 +360,17 @@ static bool add_no_details(llmprof_builder *b, llmprof_error *err) {
   return ok;
 }
 
-bool llmprof_builder_end_details(llmprof_builder *b, llmprof_error *err) {
+static bool end_details(llmprof_builder *b, llmprof_error *err) {
   if (!b->detail_count) return add_no_details(b, err);
   return b->detail_count == llmprof_builder_kernels(b) ||
          llmprof_fail(err, LLMPROF_IO, "%s: changed while it was read",
                       b->trace->path);
+}
+
+bool llmprof_builder_end_details(llmprof_builder *b, llmprof_error *err) {
+  bool ok = end_details(b, err);
+  llmprof_builder_forget_shapes(b);
+  return ok;
 }
 
 /* ---- hardware samples ---- */

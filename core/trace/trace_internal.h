@@ -172,6 +172,9 @@ struct llmprof_builder {
   llmprof_op_kind kind;     /* of the operation before */
   size_t op_cap, other_cap; /* other: what kernels do not have */
   size_t detail_count, detail_cap;
+  uint32_t
+      *latest_shape;   /* by short name, of its last kernel: row + 1; NULL: */
+  size_t latest_count; /* not known. Strings that came later have none */
   size_t call_cap;
   size_t range_cap;
   size_t sample_cap;
@@ -204,6 +207,9 @@ bool llmprof_durations_resize(llmprof_narrow *narrow, size_t cap);
 void llmprof_durations_free(llmprof_narrow *narrow);
 void llmprof_launched_free(llmprof_launched *launched);
 void llmprof_attribution_free(llmprof_attribution *attribution);
+
+/* Details of kernels are added no more: what only served for that goes. */
+void llmprof_builder_forget_shapes(llmprof_builder *builder);
 
 /* No rows of the part any more. */
 void llmprof_trace_clear(llmprof_trace *trace, llmprof_part part);

@@ -175,9 +175,16 @@ static void clear_ops(llmprof_trace *trace) {
   trace->builder->op_cap = trace->builder->other_cap = 0;
 }
 
+void llmprof_builder_forget_shapes(llmprof_builder *b) {
+  llmprof_free(b->latest_shape);
+  b->latest_shape = NULL;
+  b->latest_count = 0;
+}
+
 static void clear_details(llmprof_trace *trace) {
   free_details(&trace->details);
   trace->builder->detail_count = trace->builder->detail_cap = 0;
+  llmprof_builder_forget_shapes(trace->builder);
 }
 
 /* Frames hold on to them: what is known is forgotten, not freed. */
@@ -313,6 +320,7 @@ void llmprof_trace_close(llmprof_trace *trace) {
   llmprof_free(trace->processes);
   llmprof_free(trace->threads);
   llmprof_free(trace->path);
+  if (trace->builder) llmprof_builder_forget_shapes(trace->builder);
   llmprof_free(trace->builder);
   close_shelf(&trace->image);
   llmprof_free(trace);

@@ -480,9 +480,9 @@ class Sender:
                 begin = time.perf_counter()
                 wrong = self.generate(log, result)
                 duration = time.perf_counter() - begin
-            requests, failed, unread = foreign.read_result(result)
+            requests, failed, unread, seconds = foreign.read_result(result)
         self.record = {"kind": "command", "command": self.args.command, "errors": [],
-                       "duration_s": duration}
+                       "duration_s": seconds or duration}
         if unread:
             self.record["unread"] = unread
         if requests or failed:

@@ -189,10 +189,25 @@ def parse(text: str) -> Any:
         return [json.loads(line) for line in text.splitlines() if line.strip()]
 
 
-def read_result(path: Path) -> Tuple[List[Record], int, Optional[str]]:
-    """Requests, how many failed, and what is wrong with the file."""
+def span_of(requests: Sequence[Record]) -> Optional[float]:
+    """Seconds from the first that was sent to the last answer; None where one does not say
+    when it was sent."""
+    if not requests or any("sent_utc_ns" not in one for one in requests):
+        return None
+    begin = min(one["sent_utc_ns"] for one in requests)
+    return max((one["sent_utc_ns"] - begin) / 1e9 + one["ms"] / 1e3 for one in requests)
+
+
+def seconds_of(said: Any, requests: Sequence[Record]) -> Optional[float]:
+    """How long it measured, without its own start and end: as it says, or by its requests."""
+    told = scaled(said.get("duration"), 1) if isinstance(said, dict) else None
+    return told or span_of(requests)
+
+
+def read_result(path: Path) -> Tuple[List[Record], int, Optional[str], Optional[float]]:
+    """Requests, how many failed, what is wrong with the file, and the seconds they took."""
     if not path.exists():
-        return [], 0, "load.command wrote no {result}: what its requests took is not known"
+        return [], 0, "load.command wrote no {result}: what its requests took is not known", None
     try:
         if path.stat().st_size > MOST:
             raise ValueError
@@ -200,11 +215,11 @@ def read_result(path: Path) -> Tuple[List[Record], int, Optional[str]]:
         read = next((made for made in (form(said) for form in FORMS) if made), None)
     except (OSError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError,
             RecursionError):
-        return [], 0, "load.command wrote a {result} that is no JSON of a generator"
+        return [], 0, "load.command wrote a {result} that is no JSON of a generator", None
     if read is None:
         return [], 0, ("load.command wrote a {result} that is none of vllm bench serve, GuideLLM "
-                       "and AIPerf")
+                       "and AIPerf"), None
     good = [record for record in read[0] if record]
     if not good:
-        return [], read[1], "load.command wrote a {result} without the times of any request"
-    return good, read[1], None
+        return [], read[1], "load.command wrote a {result} without the times of any request", None
+    return good, read[1], None, seconds_of(said, good)

@@ -39,7 +39,7 @@ class Twins(support.Case):
             folder = root / "baselines/b"
             kept = sorted(path.name for path in folder.rglob("*") if path.is_file())
             self.assertEqual(["baseline.json", "config.yaml", "metrics.json", "metrics.json",
-                              "metrics.json", "results.json"], kept)
+                              "results.json"], kept)
             self.assertEqual([folder], list((root / "baselines").iterdir()))
 
     def test_a_baseline_of_a_run_that_is_removed(self):

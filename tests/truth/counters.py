@@ -39,6 +39,14 @@ def amount(row: Launch, base: str, cycles: str, duration: float) -> Optional[flo
     return None if per_s is None else per_s * duration
 
 
+def dram_bytes(row: Launch, duration: float) -> Optional[float]:
+    """Both ways together, or one and the other."""
+    both = amount(row, "dram__bytes", "", duration)
+    ways = [row.get(f"dram__bytes_{way}.sum") for way in ("read", "write")]
+    known = [way for way in ways if way is not None]
+    return sum(known) if both is None and len(known) == len(ways) else both
+
+
 def read(path: str, stages: List[str]) -> List[Launch]:
     with open(path, newline="", encoding="utf-8") as file:
         lines = list(csv.reader(file))
@@ -62,9 +70,9 @@ def read(path: str, stages: List[str]) -> List[Launch]:
             "stage": next((name for name in ranges if name in stages), None),
             "duration": duration,
             **percentages(row),
-            "DRAM bytes": amount(row, "dram__bytes", "", duration),
+            "DRAM bytes": dram_bytes(row, duration),
             "fp32 FLOP": fp32(row, duration),
-            "tensor FLOP": sum(tensor(row).values()),
+            "tensor FLOP": sum(tensor(row).values()) if any(map(FLOATS.match, row)) else None,
             "format": max(tensor(row), key=lambda one: tensor(row)[one], default=None),
         })
     return launches

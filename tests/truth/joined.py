@@ -59,6 +59,12 @@ def compute(capture: Capture, stages: List[dict], operators: List[dict]) -> Figu
     return dict(made)
 
 
+def at_least(mine: Figures, found: Figures) -> Figures:
+    """Of operators that were joined by their order: what only they launch is theirs as well."""
+    return {name: min(mine.get(name) or 0.0, value) for name, value in found.items()
+            if name.endswith(": ns")}
+
+
 def ours(results: dict) -> Figures:
     joined = results["operators"]["joined"]
     made = {"joined: launches count": joined["by_name"]["launches"],

@@ -358,21 +358,25 @@ def judge_digest(table: Table, program: str, folder: str, results: dict) -> None
         table.row(f"digest, {move['key']}: gain ns", move["gain_ns"], finding.get("gain_ns"))
 
 
-def judge_recorded(table: Table, program: str, recipe: str) -> None:
-    folder, own = os.path.join(RECORDED, recipe), None
+def judge_recorded(table: Table, program: str, recipe: str, folder: str) -> None:
+    own = None
     if recipe == "deepseek_ocr":
-        own = model.compute(load(folder, "metrics.json"),
-                            [load(folder, name) for name in ("before.json", "after.json")])
+        plain = [name for name in ("before.json", "after.json")
+                 if os.path.exists(os.path.join(folder, name))]
+        own = model.compute(load(folder, "metrics.json"), [load(folder, name) for name in plain])
     capture = Capture(os.path.join(folder, "run.sqlite"))
     raw = os.path.join(folder, "ncu", "raw.csv")
     with tempfile.TemporaryDirectory() as out:
         results = results_of_recipe(program, recipe, folder, out + "/run")
-        judge(table, "recipes/recorded/" + recipe, capture, stages_of(capture), results,
+        judge(table, os.path.relpath(folder, ROOT), capture, stages_of(capture), results,
               raw if os.path.exists(raw) else None, own, folder)
         judge_digest(table, program, out + "/run", results)
     if os.path.exists(os.path.join(folder, "operators.json")):
         mine, operators = joined.ours(results), load(folder, "operators.json")["operators"]
         found = joined.compute(capture, stages_of(capture), operators)
+        if results["operators"]["joined"]["by_order"]["launches"]:
+            mine = joined.at_least(mine, found)
+            found = {name: found[name] for name in mine}
         for name in sorted({**mine, **found}):
             table.row(name, mine.get(name), found.get(name))
 
@@ -393,7 +397,8 @@ def main() -> None:
     program, table = os.path.abspath(sys.argv[1]), Table("-q" in sys.argv[2:])
     print(f"  {'':44} {'ours':>18} {'its own':>18} {'difference':>14}")
     for recipe in ("deepseek_ocr", "alt_llm", "vllm_serve"):
-        judge_recorded(table, program, recipe)
+        judge_recorded(table, program, recipe, os.path.join(RECORDED, recipe))
+    judge_recorded(table, program, "deepseek_ocr", os.path.join(FIXTURES, "deepseek_ocr"))
     for name in ("ranks4", "nccl2"):
         paths = sorted(glob.glob(os.path.join(FIXTURES, name, "rank*.sqlite")))
         judge_files(table, program, paths, "tests/fixtures/" + name)

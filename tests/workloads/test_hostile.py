@@ -178,7 +178,7 @@ class Generators(support.Case):
                              ("0.1", "1e999"), ("0.1", "true"), ("0.1", "9" * 400), ("[]", "3")):
             path = self.write("result.json", f'{{"ttfts": [{ttft}], "itls": [[0.1]], '
                                              f'"output_lens": [{tokens}]}}')
-            good, _, wrong = foreign.read_result(path)
+            good, _, wrong, _ = foreign.read_result(path)
             self.assertEqual(good, [])
             self.assertTrue(wrong.startswith("load.command wrote a {result} "), wrong)
 

@@ -293,22 +293,31 @@ class Generators(test_serve.Serving):
         return foreign.read_result(self.write("result.json", text))
 
     def test_forms(self):
-        good, failed, wrong = self.read(json.dumps(VLLM))
+        good, failed, wrong, _ = self.read(json.dumps(VLLM))
         self.assertEqual((len(good), failed, wrong), (2, 1, None))
         self.assertEqual((good[0]["ttft_ms"], good[0]["tokens"], good[0]["prompt_tokens"]),
                          (500, 3, 7))
         self.assertAlmostEqual(good[0]["tpot_ms"], 150)
         self.assertAlmostEqual(good[0]["ms"], 800)
-        good, failed, wrong = self.read(json.dumps(GUIDELLM))
+        good, failed, wrong, _ = self.read(json.dumps(GUIDELLM))
         self.assertEqual((good, failed, wrong), ([{
             "ttft_ms": 12.5, "tpot_ms": 2, "ms": 100, "tokens": 9, "prompt_tokens": 30}], 1, None))
-        good, failed, wrong = self.read("\n".join(map(json.dumps, AIPERF)))
+        good, failed, wrong, _ = self.read("\n".join(map(json.dumps, AIPERF)))
         self.assertEqual((good, failed, wrong), ([{
             "ttft_ms": 12, "tpot_ms": 2, "ms": 100, "tokens": 9, "sent_utc_ns": 5}], 1, None))
 
+    def test_how_long_it_measured_is_without_its_start(self):
+        seconds = [self.read(json.dumps(said))[3] for said in (
+            {**VLLM, "duration": 0.9}, VLLM, {**VLLM, "duration": "long"},
+            {**VLLM, "duration": -1})]
+        self.assertEqual(seconds, [0.9, None, None, None])
+        later = {**AIPERF[0], "metadata": {"request_start_ns": 2_000_000_005}}
+        self.assertEqual(self.read("\n".join(map(json.dumps, [later, *AIPERF])))[3], 2.1)
+        self.assertIsNone(self.read(json.dumps(GUIDELLM))[3])
+
     def test_what_guidellm_wrote(self):
         """GuideLLM 0.8.1 against the stand-in server; three of its requests."""
-        good, failed, wrong = foreign.read_result(LOADS / "guidellm.json")
+        good, failed, wrong, _ = foreign.read_result(LOADS / "guidellm.json")
         self.assertEqual((len(good), failed, wrong), (3, 0, None))
         self.assertEqual({key: good[0][key] for key in ("tokens", "prompt_tokens")},
                          {"tokens": 5, "prompt_tokens": 5})
@@ -320,7 +329,7 @@ class Generators(test_serve.Serving):
     def test_what_aiperf_wrote(self):
         """AIPerf 0.13.0 against the same: three of its requests, and one of another run that
         failed."""
-        good, failed, wrong = foreign.read_result(LOADS / "aiperf.jsonl")
+        good, failed, wrong, _ = foreign.read_result(LOADS / "aiperf.jsonl")
         self.assertEqual((len(good), failed, wrong), (3, 1, None))
         self.assertEqual(good[1], {"ttft_ms": 2.503667, "tpot_ms": 0, "ms": 2.503667,
                                    "tokens": 10, "prompt_tokens": 16,
@@ -341,7 +350,7 @@ class Generators(test_serve.Serving):
                            ('{"ttfts": ["a"], "itls": [["b"]]}', "no JSON of a generator"),
                            ('{"benchmarks": [3]}', "no JSON of a generator"),
                            ("", "without the times")):
-            good, _, wrong = self.read(text)
+            good, _, wrong, _ = self.read(text)
             self.assertEqual(good, [], text)
             self.assertIn(said, wrong or "", text)
         self.assertIn("wrote no {result}", foreign.read_result(self.folder / "none")[2] or "")
@@ -352,7 +361,8 @@ class Generators(test_serve.Serving):
 
     def test_one_runs_in_the_window(self):
         code = ("import json, sys\n"
-                f"json.dump({VLLM!r}, open(sys.argv[1], 'w'))\nprint(sys.argv[2:])")
+                f"json.dump({dict(VLLM, duration=0.25)!r}, open(sys.argv[1], 'w'))\n"
+                "print(sys.argv[2:])")
         status, stdout, stderr = self.run_generator(
             code, "--start-path", "/start_profile", "--stop-path", "/stop_profile")
         self.assertEqual((status, stderr), (0, ""))
@@ -362,7 +372,9 @@ class Generators(test_serve.Serving):
         self.assertIn("'stand-in'", (self.folder / "load.log").read_text(encoding="utf-8"))
         metrics = json.loads((self.folder / "metrics.json").read_text(encoding="utf-8"))
         self.assertEqual(support.problems(metrics, support.load_schema("metrics")), [])
-        self.assertEqual(metrics["load"]["kind"], "command")
+        self.assertEqual((metrics["load"]["kind"], metrics["load"]["duration_s"]),
+                         ("command", 0.25))
+        self.assertEqual(metrics["repeats"][0]["tokens_per_s"], 5 / 0.25)
 
     def test_one_that_fails_hangs_or_is_not_there(self):
         status, _, stderr = self.run_generator("import sys\nprint('no data set')\nsys.exit(3)")

@@ -30,6 +30,26 @@ function own_times.requests_ns(metrics, field)
 end
 
 
+-- Were requests of a load answered while others were? Those of rounds begin together; of one
+-- that does not say when it was sent it cannot be ruled out.
+function own_times.requests_overlap(metrics)
+  if not (metrics and metrics.load) then return false end
+  local list = {}
+  for _, rep in ipairs(metrics.repeats or {}) do
+    for _, request in ipairs(rep.requests or {}) do
+      local sent, ms = request.sent_utc_ns, request.ms
+      if type(sent) ~= "number" or type(ms) ~= "number" then return true end
+      list[#list + 1] = { sent = sent, done = sent + ms * 1e6 }
+    end
+  end
+  table.sort(list, function(a, b) return a.sent < b.sent end)
+  for i = 2, #list do
+    if list[i].sent < list[i - 1].done then return true end
+  end
+  return #list == 0
+end
+
+
 -- By repeat, the ns of the steps that the workload timed one by one.
 function own_times.steps(metrics)
   local by_repeat = {}

@@ -214,7 +214,8 @@ end
 -- ---- together ----
 
 -- Stages of a trace. declared: the recipe's list of { name, parent, step }; policy:
--- repeats.skip_first. Returns { instances, repeats (of llmprof.analysis.cold),
+-- repeats.skip_first; overlap: requests do, so that no stretch is one of them and none is
+-- inferred (optional). Returns { instances, repeats (of llmprof.analysis.cold),
 -- whole, inferred, declared, missing, ops (all GPU operations), busy (a function from a
 -- process, nil for all, to when these ran) }: instances by start with their measures
 -- (ns, counts; start, stop: on the GPU; host_start, host_stop: of the range; done: when
@@ -223,13 +224,13 @@ end
 -- of llmprof.analysis.engine_stages, where labels mark the stages; missing names the
 -- declared stages that the trace does not have; inferred is that of
 -- llmprof.analysis.infer, where no range marked a stage.
-function stages.find(trace, declared, policy)
+function stages.find(trace, declared, policy, overlap)
   complete.check(trace)
   local instances, inferred = find_instances(trace, declared), nil
   local by_engine = engine_stages.find(trace, declared, #instances > 0)
   if by_engine then
     instances, declared = by_engine.instances, by_engine.declared
-  elseif #instances == 0 then
+  elseif #instances == 0 and not overlap then
     inferred = infer.stages(trace, declared)
   end
   if inferred then instances = inferred.instances end

@@ -370,9 +370,10 @@ local function ttft_note(results, ttft)
 end
 
 
-local function tpot_note(tpot)
+-- Of a load the steps are those of other requests each time: their order is no trend.
+local function tpot_note(results, tpot)
   local note = tpot_sources[tpot.source]
-  if not tpot.trend then return note end
+  if not tpot.trend or results.load then return note end
   if tpot.trend == "none" then return note .. "; no trend over the steps" end
   return ("%s; each %s %s than the one before"):format(note,
     text.duration(math.abs(tpot.slope_ns_per_token)), tpot.trend)
@@ -427,8 +428,8 @@ function rows.latency(results)
   pair(list, "TTFT", latency.ttft, latency_row,
     ttft_note(results, latency.ttft and latency.ttft.profiled))
   pair(list, "TPOT", latency.tpot, latency_row, latency.tpot and latency.tpot.profiled
-    and tpot_note(latency.tpot.profiled))
-  pair(list, "throughput", latency.tokens_per_s, rate_row)
+    and tpot_note(results, latency.tpot.profiled))
+  pair(list, "throughput", latency.tokens_per_s, rate_row, results.load and "in decode steps")
   return list
 end
 

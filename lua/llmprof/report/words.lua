@@ -183,6 +183,7 @@ function words.repeats(results)
   if not repeats then return nil end
   if repeats.whole_run then
     return "The trace has no stage of the recipe: the whole run is taken as one."
+      .. (results.load and " None is inferred where requests overlap." or "")
   end
   local said = ("Figures are from all %d repeats."):format(repeats.count)
   if repeats.skipped_first then

@@ -72,22 +72,52 @@ local function read_ranges(of, found)
 end
 
 
--- The innermost operator around a range, or it; nil outside of all.
-local function operator_at(by_row, row)
-  local range = row and by_row[row]
-  while range and not range.operator do range = range.parent and by_row[range.parent] end
-  return range
+-- Link each range to the one around it (`around`), to the first in it (`first`) and to the
+-- next in the same one (`next`); the first that is in none.
+local function link(by_row, order)
+  local top = {}
+  for i = #order, 1, -1 do
+    local range = by_row[order[i]]
+    local parent = range.parent and by_row[range.parent]
+    range.around, range.next = parent, (parent or top).first
+    local holder = parent or top
+    holder.first = range
+  end
+  return top.first
 end
 
 
--- Is the range inside of another of the same operator?
-local function is_inner(by_row, range)
-  local above = range.parent and by_row[range.parent]
-  while above do
-    if above.operator == range.operator then return true end
-    above = above.parent and by_row[above.parent]
+-- Add to a range `at`, the innermost operator around it, or it; `module`, the path of the
+-- module there; and `inner`: is it inside of another of the same operator? open: how many
+-- of each operator are around.
+local function place(range, open)
+  local name, around = range.operator, range.around
+  range.module = range.path or around and around.module
+  if name then
+    local count = open[name] or 0
+    range.at, range.inner, open[name] = range, count > 0, count + 1
+  else
+    range.at = around and around.at
   end
-  return false
+end
+
+
+-- Place all ranges, however deep they are; a list of them in which each stands behind those
+-- that are in it.
+local function place_all(by_row, order)
+  local range, open, done = link(by_row, order), {}, {}
+  while range do
+    place(range, open)
+    local nearest = range.first
+    while range and not nearest do
+      local name = range.operator
+      if name then open[name] = open[name] - 1 end
+      done[#done + 1] = range
+      nearest, range = range.next, range.around
+    end
+    range = nearest
+  end
+  return done
 end
 
 
@@ -119,10 +149,10 @@ local function stage_of(row, name)
 end
 
 
-local function add_call(rows, by_row, range)
+local function add_call(rows, range)
   local row = rows:of(range.operator)
   row.calls, row.host_self_ns = row.calls + 1, row.host_self_ns + range.own
-  if not is_inner(by_row, range) then
+  if not range.inner then
     row.host_total_ns = row.host_total_ns + range.duration
   end
   if range.shapes then row.shapes[range.shapes] = (row.shapes[range.shapes] or 0) + 1 end
@@ -143,8 +173,8 @@ local function add_kernel(row, name, duration)
 end
 
 
--- What a range launched: to its operator, and once to each that is around it.
-local function add_launch(rows, by_row, range, name, duration)
+-- What a range launched, to its operator.
+local function add_launch(rows, range, name, duration)
   local row = rows:of(range.operator)
   row.device_self_ns = row.device_self_ns + duration
   add_kernel(row, name, duration)
@@ -152,14 +182,19 @@ local function add_launch(rows, by_row, range, name, duration)
     local stage = stage_of(row, range.stage)
     stage.device_self_ns = stage.device_self_ns + duration
   end
-  local seen = {}
-  while range do
-    if range.operator and not seen[range.operator] then
-      seen[range.operator] = true
-      local around = rows:of(range.operator)
-      around.device_total_ns = around.device_total_ns + duration
+  range.launched = (range.launched or 0) + duration
+end
+
+
+-- What was launched in ranges, once to each operator that is around it. list: of place_all.
+local function add_totals(rows, list)
+  for _, range in ipairs(list) do
+    local ns, around = range.launched, range.around
+    if ns and range.operator and not range.inner then
+      local row = rows:of(range.operator)
+      row.device_total_ns = row.device_total_ns + ns
     end
-    range = range.parent and by_row[range.parent]
+    if ns and around then around.launched = (around.launched or 0) + ns end
   end
 end
 
@@ -201,14 +236,6 @@ end
 
 -- ---- together ----
 
--- The path of the module around a range.
-local function module_at(by_row, row)
-  local range = row and by_row[row]
-  while range and not range.path do range = range.parent and by_row[range.parent] end
-  return range and range.path
-end
-
-
 -- What was launched, in order, as lists.
 local function launched(found, by_row)
   local ops = check(found.ops:sort { { "api_start", false }, { "start", false } })
@@ -216,9 +243,9 @@ local function launched(found, by_row)
   local ranges, stage, instance = ops:values "range", ops:values "stage",
     ops:values "stage_range"
   for i, name in ipairs(names) do
-    local range = ranges[i] or nil
+    local range = ranges[i] and by_row[ranges[i]] or {}
     list[i] = { name = name or "(unnamed)", duration = durations[i] or 0,
-      range = operator_at(by_row, range), module = module_at(by_row, range),
+      range = range.at or nil, module = range.module or nil,
       stage = stage[i] or nil, instance = instance[i] or nil }
   end
   return list
@@ -237,20 +264,22 @@ end
 local function made_of(of, declared)
   local found = stages.find(of, declared, "no")
   local by_row, order = read_ranges(of, found)
+  local placed = place_all(by_row, order)
   local rows = setmetatable({ by_name = {}, list = json.list {} }, Rows)
   for _, row in ipairs(order) do
-    if by_row[row].operator then add_call(rows, by_row, by_row[row]) end
+    if by_row[row].operator then add_call(rows, by_row[row]) end
   end
   local all, lost, list = 0, 0, launched(found, by_row)
   for _, launch in ipairs(list) do
     all = all + launch.duration
     if launch.range then
-      add_launch(rows, by_row, launch.range, launch.name, launch.duration)
+      add_launch(rows, launch.range, launch.name, launch.duration)
       launch.operator = launch.range.operator
     else
       lost = lost + launch.duration
     end
   end
+  add_totals(rows, placed)
   return { schema_version = 1, source = SOURCE, wall_ms = span_ms(of), device_ns = all,
     unattributed_device_ns = lost, operators = finished(rows), launches = launches.list(list) }
 end

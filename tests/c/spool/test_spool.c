@@ -262,8 +262,18 @@ static void test_payloads(void **state) {
 
 /* ---- units ---- */
 
+/* A start/end range and a push on another thread, around all units. */
+static void put_around(spool_maker *m, uint32_t name, bool ends) {
+  int64_t time = ends ? 2500000 : 1950000;
+  spool_put_nvtx(m, ends ? SPOOL_NVTX_END : SPOOL_NVTX_START, time, PID, name,
+                 77);
+  spool_put_nvtx(m, ends ? SPOOL_NVTX_POP : SPOOL_NVTX_PUSH, time, PID + 1,
+                 name, 0);
+}
+
 /* Ranges are shown before the first unit and in those for the timeline, not
- * between and after; an operation that ends late is shown. */
+ * between, after and around them; an operation that ends late is shown, a call
+ * that begins late is not. */
 static void test_units(void **state) {
   (void)state;
   spool_maker m = {0};
@@ -279,10 +289,15 @@ static void test_units(void **state) {
     spool_put_unit(&m, i + 1, types[i], false, begin);
     spool_put_unit(&m, i + 1, types[i], true, begin + 60000);
   }
+  put_around(&m, name, false);
+  spool_put_nvtx(&m, SPOOL_NVTX_PUSH, 1960000, PID + 2, name, 0); /* for ever */
   for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
     spool_put_nvtx(&m, SPOOL_NVTX_PUSH, ranges[i], PID, name, 0);
     spool_put_nvtx(&m, SPOOL_NVTX_POP, ranges[i] + 500, PID, 0, 0);
   }
+  put_around(&m, name, true);
+  spool_call late = {.start = 2450000, .end = 2450100, .name = name};
+  SPOOL_PUT(&m, SPOOL_CALL, late);
   const spool_launch launch = {.call = name,
                                .kernel = name,
                                .tid = PID,
@@ -293,6 +308,7 @@ static void test_units(void **state) {
   llmprof_trace *trace = open_made(&m);
   llmprof_error err;
   assert_int_equal(llmprof_trace_ops(trace, &err)->count, 1);
+  assert_int_equal(llmprof_trace_calls(trace, &err)->count, 1);
   const llmprof_ranges *r = llmprof_trace_ranges(trace, &err);
   assert_int_equal(r->count, 2);
   assert_true(r->start[0] == 900000 && r->start[1] == 1100000);

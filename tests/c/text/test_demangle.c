@@ -12,6 +12,20 @@ static const struct {
      "void at::native::vectorized_gather_kernel<(int)16, long>(char *, char *, "
      "T2 *, int, long, long, long, long, bool)",
      "vectorized_gather_kernel"},
+    {"_ZN4vllm18act_and_mul_kernelIN3c108BFloat16E14__nv_bfloat162XadL_ZNS_"
+     "11silu_kernelIS2_EET_RKS5_fEEXadL_ZNS_18packed_silu_kernelIS3_EES5_S7_"
+     "fEELb1ELb1ELb0ELb0EEEvPS5_PS6_ifff",
+     "void vllm::act_and_mul_kernel<c10::BFloat16, __nv_bfloat162, "
+     "&vllm::silu_kernel<c10::BFloat16>, "
+     "&vllm::packed_silu_kernel<__nv_bfloat162>, (bool)1, (bool)1, (bool)0, "
+     "(bool)0>(T1 *, const T1 *, int, float, float, float)",
+     "act_and_mul_kernel"},
+    {"_Z10cpy_scalarIXadL_ZN36_INTERNAL_ca4d197e_6_cpy_cu_bfba63e212cpy_1_"
+     "scalarIffEEvPKcPcEEEvS3_S4_lll",
+     "void cpy_scalar<&_INTERNAL_ca4d197e_6_cpy_cu_bfba63e2::cpy_1_scalar<"
+     "float, float>>(const char *, char *, long, long, long)",
+     "cpy_scalar"},
+    {"_Z1kIXadL_ZL2opfEEEvPT_", "void k<&op>(T1 *)", "k"},
     {"_ZN7cutlass7Kernel2I41cutlass_80_simt_sgemm_64x64_8x5_tn_align1EEvNT_"
      "6ParamsE",
      "void "
@@ -137,6 +151,20 @@ static bool demangle_once(void *arg, llmprof_error *err) {
   return ok || llmprof_fail_nomem(err);
 }
 
+/* A function within a function's arguments, and so on without an end. */
+static void test_depth(void **state) {
+  (void)state;
+  llmprof_buffer name = {0}, full = {0}, base = {0};
+  llmprof_buffer_puts(&name, "_Z1aI");
+  for (int i = 0; i < 4000; i++) llmprof_buffer_puts(&name, "XadL_Z1aI");
+  assert_true(llmprof_demangle(name.bytes, name.size, &full, &base));
+  assert_int_equal(full.size, name.size);
+  assert_memory_equal(full.bytes, name.bytes, name.size);
+  llmprof_buffer_free(&name);
+  llmprof_buffer_free(&full);
+  llmprof_buffer_free(&base);
+}
+
 static void test_allocations(void **state) {
   (void)state;
   static char name[] = "_ZN1a1kILi4ENS_1bIlEEEEvPT0_RKS3_";
@@ -147,6 +175,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_names),
       cmocka_unit_test(test_prefixes),
+      cmocka_unit_test(test_depth),
       cmocka_unit_test(test_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

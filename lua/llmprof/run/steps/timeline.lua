@@ -3,6 +3,7 @@ local errors = require "llmprof.base.errors"
 local document = require "llmprof.base.document"
 local identity = require "llmprof.run.identity"
 local layout = require "llmprof.bundle.layout"
+local own_times = require "llmprof.analysis.own_times"
 local stages = require "llmprof.analysis.stages"
 local text = require "llmprof.text"
 local trace_file = require "llmprof.trace.file"
@@ -66,9 +67,10 @@ function step.restore(ctx)
   local trace = trace_file.open_whole(ctx.run:path(layout.timeline))
   check_captured(trace)
   ctx.state.trace = trace
-  ctx.state.found = stages.find(trace, ctx.recipe.stages, ctx.cfg.repeats.skip_first)
-  ctx.state.taken = ctx.state.capture.recall(ctx)
   read_metrics(ctx)
+  ctx.state.found = stages.find(trace, ctx.recipe.stages, ctx.cfg.repeats.skip_first,
+    own_times.requests_overlap(ctx.state.metrics))
+  ctx.state.taken = ctx.state.capture.recall(ctx)
   read_plain(ctx)
   read_samples(ctx)
 end

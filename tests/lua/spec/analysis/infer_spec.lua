@@ -1,4 +1,5 @@
 local infer = require "llmprof.analysis.infer"
+local own_times = require "llmprof.analysis.own_times"
 local stages = require "llmprof.analysis.stages"
 local trace_file = require "llmprof.trace.file"
 
@@ -91,6 +92,36 @@ describe("llmprof.analysis.infer", function()
 end)
 
 
+-- Requests of a load, each { sent (ms), ms }.
+local function loaded(list)
+  local requests = {}
+  for i, given in ipairs(list) do
+    requests[i] = { sent_utc_ns = given[1] and math.tointeger(given[1] * 1000000), ms = given[2] }
+  end
+  return { load = { kind = "rate" }, repeats = { { requests = requests } } }
+end
+
+
+describe("llmprof.analysis.own_times.requests_overlap", function()
+  it("tells requests that come while others are answered", function()
+    assert.is_true(own_times.requests_overlap(loaded { { 20, 5 }, { 0, 21 } }))
+    assert.is_false(own_times.requests_overlap(loaded { { 20, 5 }, { 0, 20 } }))
+  end)
+
+  it("rules nothing out of which it is not told", function()
+    assert.is_true(own_times.requests_overlap(loaded { { nil, 5 } }))
+    assert.is_true(own_times.requests_overlap(loaded {}))
+  end)
+
+  it("leaves rounds, and programs that say nothing", function()
+    local rounds = loaded { { 0, 21 }, { 0, 21 } }
+    rounds.load = nil
+    assert.is_false(own_times.requests_overlap(rounds))
+    assert.is_false(own_times.requests_overlap(nil))
+  end)
+end)
+
+
 describe("llmprof.analysis.stages without ranges", function()
   it("takes what starts in an inferred stage for its work", function()
     local found = stages.find(trace_file.open(fixture "whole"), DECLARED, "auto")
@@ -104,6 +135,13 @@ describe("llmprof.analysis.stages without ranges", function()
     end
     assert.same({ "prefill 1: 25 kernels, 0 graphs", "decode 1: 0 kernels, 31 graphs",
       "prefill 2: 25 kernels, 0 graphs", "decode 2: 0 kernels, 31 graphs" }, counts)
+  end)
+
+  it("infers nothing where requests overlap", function()
+    local found = stages.find(trace_file.open(fixture "whole"), DECLARED, "auto", true)
+    assert.is_true(found.whole)
+    assert.is_nil(found.inferred)
+    assert.equal(1, #found.instances)
   end)
 
   it("prefers ranges to inferring", function()

@@ -2,6 +2,7 @@
 local chapters = require "llmprof.report.chapters"
 local html = require "llmprof.report.html"
 local markdown = require "llmprof.report.write.markdown"
+local rows = require "llmprof.report.rows"
 local support = require "tests.lua.support.served"
 
 
@@ -44,6 +45,22 @@ describe("the section about a load", function()
     text = markdown.render(chapters.content(results, "load", {}))
     assert.matches("Load.command wrote rubbish.", text, 1, true)
     assert.is_nil(text:find("0.00", 1, true))
+  end)
+
+  it("sees no trend in steps that are of other requests, and whose tokens a second are", function()
+    local results = support.results(4)
+    local tpot = { mean_ns = 4e6, count = 90, source = "ranges", trend = "shorter",
+      slope_ns_per_token = -482 }
+    results.latency = { tpot = tpot, tokens_per_s = { mean = 1215, count = 1, batch = 4.6 } }
+    local function notes()
+      local list = {}
+      for i, row in ipairs(rows.latency(results)) do list[i] = row.note end
+      return list
+    end
+    assert.same({ "steps marked on the timeline", "in decode steps; batch 4.6" }, notes())
+    results.load = nil
+    assert.same({ "steps marked on the timeline; each 482 ns shorter than the one before",
+      "batch 4.6" }, notes())
   end)
 
   it("is in the page, and nowhere without a load", function()
