@@ -8,7 +8,9 @@
 // Each round: LAUNCHES of an empty kernel and REPLAYS of a graph of KERNELS of
 // it, first with the window closed, then with it open (cudaProfilerStart to
 // Stop). The thread that launches is kept on CPU (-1: it is not), once the
-// threads of driver and profiler are there. A line for each measurement,
+// threads of driver and profiler are there. A line for each part of a round,
+// 1,000 launches or 20 replays, since what else runs on the machine comes and
+// goes within a round,
 //
 //   eager|graph closed|open ROUND US     microseconds of a launch, of a kernel
 //
@@ -29,7 +31,9 @@ enum {
   FAILED = 1,
   USAGE = 2,
   MISSING = 3,
-  WARMING = 10 // the share that warms up: one in so many
+  WARMING = 10, // the share that warms up: one in so many
+  LAUNCHES = 1000,
+  REPLAYS = 20, // of a part
 };
 
 typedef struct {
@@ -67,13 +71,9 @@ static void keep_on(int cpu) {
 
 __global__ void nothing(void) {}
 
-static double launch(int count) {
-  CHECK(cudaDeviceSynchronize());
-  int64_t start = now();
+static void launch(int count) {
   for (int i = 0; i < count; i++) nothing<<<1, 32>>>();
-  CHECK(cudaDeviceSynchronize());
   CHECK(cudaGetLastError());
-  return (double)(now() - start) / 1e3 / count;
 }
 
 static cudaGraphExec_t make_graph(cudaStream_t stream, int kernels) {
@@ -87,25 +87,45 @@ static cudaGraphExec_t make_graph(cudaStream_t stream, int kernels) {
   return made;
 }
 
-static double replay(cudaGraphExec_t graph, cudaStream_t stream, int count,
-                     int kernels) {
-  CHECK(cudaDeviceSynchronize());
-  int64_t start = now();
+static void replay(cudaGraphExec_t graph, cudaStream_t stream, int count) {
   for (int i = 0; i < count; i++) CHECK(cudaGraphLaunch(graph, stream));
   CHECK(cudaDeviceSynchronize());
-  return (double)(now() - start) / 1e3 / count / kernels;
 }
 
-// Both, once they are warm; the graph is made with the window as it is.
+static void tell(const char *kind, const char *window, int round,
+                 const int64_t *times, int parts, int each) {
+  for (int i = 0; i < parts; i++)
+    printf("%s %s %d %.5f\n", kind, window, round,
+           (double)(times[i + 1] - times[i]) / 1e3 / each);
+}
+
+// Both, once they are warm; the graph is made with the window as it is. Nothing
+// is printed in between.
 static void measure(const Options *o, const char *window, int round,
                     cudaStream_t stream) {
+  int parts = o->launches / LAUNCHES, others = o->replays / REPLAYS;
+  int most = parts > others ? parts : others;
+  int64_t *times = (int64_t *)malloc((size_t)(most + 1) * sizeof *times);
+  if (!times) exit(FAILED);
   cudaGraphExec_t graph = make_graph(stream, o->kernels);
-  (void)launch(o->launches / WARMING + 1);
-  printf("eager %s %d %.4f\n", window, round, launch(o->launches));
-  (void)replay(graph, stream, o->replays / WARMING + 1, o->kernels);
-  printf("graph %s %d %.5f\n", window, round,
-         replay(graph, stream, o->replays, o->kernels));
+  launch(o->launches / WARMING + 1);
+  CHECK(cudaDeviceSynchronize());
+  times[0] = now();
+  for (int i = 0; i < parts; i++) {
+    launch(LAUNCHES);
+    times[i + 1] = now();
+  }
+  CHECK(cudaDeviceSynchronize());
+  tell("eager", window, round, times, parts, LAUNCHES);
+  replay(graph, stream, o->replays / WARMING + 1);
+  times[0] = now();
+  for (int i = 0; i < others; i++) {
+    replay(graph, stream, REPLAYS);
+    times[i + 1] = now();
+  }
+  tell("graph", window, round, times, others, REPLAYS * o->kernels);
   CHECK(cudaGraphExecDestroy(graph));
+  free(times);
 }
 
 static void run(const Options *o) {
@@ -113,7 +133,7 @@ static void run(const Options *o) {
   CHECK(cudaFree(NULL)); // makes the context
   keep_on(o->cpu);
   CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  (void)launch(o->launches);
+  launch(o->launches);
   if (o->rounds == 0) measure(o, "open", 0, stream);
   for (int round = 0; round < o->rounds; round++) {
     measure(o, "closed", round, stream);
@@ -153,7 +173,7 @@ int main(int argc, char **argv) {
             "usage: overhead ROUNDS LAUNCHES REPLAYS KERNELS CPU [END_FILE]\n");
     return USAGE;
   }
-  Options o = {number(argv[1], 0), number(argv[2], 1), number(argv[3], 1),
+  Options o = {number(argv[1], 0), number(argv[2], LAUNCHES), number(argv[3], REPLAYS),
                number(argv[4], 1), number(argv[5], -1)};
   run(&o);
   fflush(stdout);

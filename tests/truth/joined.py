@@ -61,8 +61,8 @@ def compute(capture: Capture, stages: List[dict], operators: List[dict]) -> Figu
 
 def at_least(mine: Figures, found: Figures) -> Figures:
     """Of operators that were joined by their order: what only they launch is theirs as well."""
-    return {name: min(mine.get(name) or 0.0, value or 0.0) for name, value in found.items()
-            if name.endswith(": ns")}
+    return {name: min(mine.get(name) or 0.0, value) for name, value in found.items()
+            if name.endswith(": ns") and value is not None}
 
 
 def ours(results: dict) -> Figures:
