@@ -49,7 +49,7 @@ describe("groups of steps", function()
     assert.is_nil(of(1).p50_ns)
   end)
 
-  it("are of all ranks' steps where one has few of them, and no rank is then the slowest", function()
+  it("are of all steps where a rank has few of them, and none is then the slowest", function()
     local both = lengths(0, 8)
     both[#both + 1] = { 1, 3600 }
     local made = step_groups.list(steps_of(both), { "phase" })[1]
