@@ -286,6 +286,21 @@ static bool copy_by_hand(int from, const char *from_path, const fs_draft *d,
   return ok;
 }
 
+/* Put both files where the next bytes after *at are that are no hole; how many
+ * to copy then, at most: 0 where the rest is one, which is made, too. Where
+ * holes are not known all is taken for bytes. */
+static size_t next_bytes(int from, const fs_draft *d, off64_t *at) {
+  off64_t begin = lseek(from, *at, SEEK_DATA);
+  off64_t size = begin < 0 && errno == ENXIO ? lseek(from, 0, SEEK_END) : -1;
+  if (size > *at && ftruncate(d->fd, size) == 0 &&
+      lseek(d->fd, size, SEEK_SET) == size)
+    return 0;
+  off64_t end = begin < 0 ? -1 : lseek(from, begin, SEEK_HOLE);
+  if (end > begin && lseek(d->fd, begin, SEEK_SET) == begin) *at = begin;
+  lseek(from, *at, SEEK_SET);
+  return end > *at && end - *at < COPY_SIZE ? (size_t)(end - *at) : COPY_SIZE;
+}
+
 /* In the kernel as far as that goes, the rest by hand: between some file
  * systems it cannot, and some (/proc) claim to be at the end at once. Both
  * descriptors' offsets move along. A failure by hand names its side. The disk
@@ -294,8 +309,10 @@ static bool copy_by_hand(int from, const char *from_path, const fs_draft *d,
 static bool copy_bytes(int from, const char *from_path, const fs_draft *d,
                        llmprof_error *err) {
   off64_t done = 0;
+  size_t size;
   ssize_t got;
-  while ((got = copy_file_range(from, NULL, d->fd, NULL, COPY_SIZE, 0)) > 0) {
+  while ((size = next_bytes(from, d, &done)) > 0 &&
+         (got = copy_file_range(from, NULL, d->fd, NULL, size, 0)) > 0) {
     if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
     (void)sync_file_range(d->fd, done, got, SYNC_FILE_RANGE_WRITE);
     done += got;

@@ -87,8 +87,22 @@ static void put_class(llmprof_byte_set *set, unsigned char letter) {
 typedef struct reader {
   const char *source;
   size_t size, at;
+  llmprof_pattern *pattern;
   llmprof_error *err;
 } reader;
+
+/* There is room for one at each byte that begins one. */
+static llmprof_byte_set *new_set(reader *r, llmprof_item *item) {
+  item->set = r->pattern->set_count++;
+  return &r->pattern->sets[item->set];
+}
+
+static size_t count_sets(const char *source, size_t size) {
+  size_t count = 0;
+  for (size_t i = 0; i < size; i++)
+    count += source[i] == '.' || source[i] == '%' || source[i] == '[';
+  return count;
+}
 
 static bool wrong(reader *r, const char *what) {
   return llmprof_fail(r->err, LLMPROF_SYNTAX, "malformed pattern (%s)", what);
@@ -148,18 +162,18 @@ static bool read_frontier(reader *r, llmprof_item *item) {
   r->at += 2;
   if (peek(r, 0) != '[') return wrong(r, "missing '[' after '%f'");
   item->kind = LLMPROF_ITEM_FRONTIER;
-  return read_set(r, &item->set);
+  return read_set(r, new_set(r, item));
 }
 
 static bool read_single(reader *r, llmprof_item *item) {
   unsigned char byte = peek(r, 0);
   item->kind = LLMPROF_ITEM_SET;
-  if (byte == '[') return read_set(r, &item->set);
+  if (byte == '[') return read_set(r, new_set(r, item));
   if (byte == '%' && ++r->at == r->size) return wrong(r, "ends with '%'");
   if (byte == '%') {
-    put_class(&item->set, peek(r, 0));
+    put_class(new_set(r, item), peek(r, 0));
   } else if (byte == '.') {
-    invert(&item->set);
+    invert(new_set(r, item));
   } else {
     item->kind = LLMPROF_ITEM_BYTE;
     item->byte = byte;
@@ -213,18 +227,22 @@ static bool read_items(reader *r, llmprof_pattern *p) {
 
 bool llmprof_pattern_compile(llmprof_pattern *pattern, const char *source,
                              size_t size, llmprof_error *err) {
-  *pattern =
-      (llmprof_pattern){.items = llmprof_zalloc(size, sizeof *pattern->items)};
-  if (!pattern->items) return llmprof_fail_nomem(err);
-  pattern->from_start = size && source[0] == '^';
-  reader r = {source, size, pattern->from_start, err};
-  if (read_items(&r, pattern)) return true;
+  size_t sets = count_sets(source, size);
+  *pattern = (llmprof_pattern){
+      .items = llmprof_zalloc(size, sizeof *pattern->items),
+      .sets = llmprof_zalloc(sets, sizeof *pattern->sets),
+  };
+  reader r = {source, size, 0, pattern, err};
+  r.at = pattern->from_start = size && source[0] == '^';
+  bool ok = (pattern->items && pattern->sets) || llmprof_fail_nomem(err);
+  if (ok && read_items(&r, pattern)) return true;
   llmprof_pattern_free(pattern);
   return false;
 }
 
 void llmprof_pattern_free(llmprof_pattern *pattern) {
   llmprof_free(pattern->items);
+  llmprof_free(pattern->sets);
   *pattern = (llmprof_pattern){0};
 }
 
@@ -235,17 +253,24 @@ typedef struct matcher {
   const char *text, *end;
 } matcher;
 
+static const llmprof_byte_set *set_of(const matcher *m,
+                                      const llmprof_item *item) {
+  return &m->pattern->sets[item->set];
+}
+
 static bool fits(const matcher *m, const llmprof_item *item, const char *at) {
   if (at == m->end) return false;
-  return item->kind == LLMPROF_ITEM_BYTE ? (unsigned char)*at == item->byte
-                                         : has(&item->set, (unsigned char)*at);
+  return item->kind == LLMPROF_ITEM_BYTE
+             ? (unsigned char)*at == item->byte
+             : has(set_of(m, item), (unsigned char)*at);
 }
 
 static bool is_frontier(const matcher *m, const llmprof_item *item,
                         const char *at) {
   unsigned char before = at == m->text ? 0 : (unsigned char)at[-1];
   unsigned char here = at == m->end ? 0 : (unsigned char)*at;
-  return !has(&item->set, before) && has(&item->set, here);
+  const llmprof_byte_set *set = set_of(m, item);
+  return !has(set, before) && has(set, here);
 }
 
 /* Behind what is balanced, or NULL. */

@@ -14,27 +14,29 @@ typedef struct llmprof_byte_set {
   uint64_t bits[4];
 } llmprof_byte_set;
 
-typedef enum llmprof_item_kind {
+enum {
   LLMPROF_ITEM_BYTE,
   LLMPROF_ITEM_SET,
   LLMPROF_ITEM_BALANCED, /* %b */
   LLMPROF_ITEM_FRONTIER, /* %f, of the set */
-} llmprof_item_kind;
+};
 
 typedef struct llmprof_item {
-  llmprof_item_kind kind;
+  unsigned char kind;
   unsigned char repeat; /* '*', '+', '-', '?', or 0: once */
   unsigned char byte, close;
-  llmprof_byte_set set;
+  uint32_t set; /* its place in the pattern's */
 } llmprof_item;
 
 typedef struct llmprof_pattern {
   llmprof_item *items;
   size_t count;
+  llmprof_byte_set *sets;
+  uint32_t set_count;
   bool from_start, to_end; /* "^", "$" */
 } llmprof_pattern;
 
-/* INVALID: no pattern, or one that refers to a capture (%1), which is of no
+/* SYNTAX: no pattern, or one that refers to a capture (%1), which is of no
  * use here. On failure there is nothing to free. */
 bool llmprof_pattern_compile(llmprof_pattern *pattern, const char *source,
                              size_t size, llmprof_error *err);

@@ -211,7 +211,7 @@ bool llmprof_frame_follow(llmprof_frame *frame, const size_t *columns,
 
 /* ---- what texts are of ---- */
 
-/* A number for a text; UINT32_MAX: none. */
+/* A number for a text; UINT32_MAX: none. Asked on several threads. */
 typedef uint32_t (*llmprof_text_number)(const void *user, const char *text,
                                         size_t size);
 

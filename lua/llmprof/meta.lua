@@ -1148,7 +1148,7 @@ function Groups:mean(column) end
 ---@field collective_ns? number A collective of it ran; ns
 ---@field collectives? number A count, as the mean of the used instances
 ---@field copies? number A count, as the mean of the used instances
----@field count integer Steps; over ranks those of the rank with the most
+---@field count integer Steps; over ranks those of the rank with the most, or all where one has less than half of that
 ---@field exposed_ns? number Of that, it did not; ns
 ---@field gpu_time_ns? number Sum of its operations; ns
 ---@field graphed? number Kernels that CUDA graphs ran
@@ -1397,7 +1397,7 @@ function Groups:mean(column) end
 ---@field collective_ns? number A collective of it ran; ns
 ---@field collectives? number A count, as the mean of the used instances
 ---@field copies? number A count, as the mean of the used instances
----@field count integer Steps; over ranks those of the rank with the most
+---@field count integer Steps; over ranks those of the rank with the most, or all where one has less than half of that
 ---@field exposed_ns? number Of that, it did not; ns
 ---@field generation? integer Requests in decode
 ---@field gpu_time_ns? number Sum of its operations; ns

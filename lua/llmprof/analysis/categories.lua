@@ -17,13 +17,20 @@ categories.COMMUNICATION = "communication"
 
 -- ---- rules ----
 
-local function check_patterns(patterns, where)
-  for _, pattern in ipairs(patterns) do
-    local made, message = name_rules.new { { tostring(pattern), 0 } }
-    if not made then
-      errors.raise("usage", ("%s: pattern '%s': %s"):format(where, tostring(pattern), message))
-    end
+local function check_pattern(pattern, where)
+  local made, message = name_rules.new { { tostring(pattern), 0 } }
+  if not made then
+    errors.raise("usage", ("%s: pattern '%s': %s"):format(where, tostring(pattern), message))
   end
+end
+
+
+-- All at once, which is one look where nothing is wrong.
+local function check_patterns(patterns, where)
+  local list = {}
+  for i, pattern in ipairs(patterns) do list[i] = { tostring(pattern), 0 } end
+  if name_rules.new(list) then return end
+  for _, pattern in ipairs(patterns) do check_pattern(pattern, where) end
 end
 
 

@@ -70,19 +70,30 @@ local function key_of(group, by)
 end
 
 
--- Over ranks: mean of their means, the slowest, and how much more it takes than the
--- fastest.
+-- Do ranks make these steps together? Of a pair that prefills and decodes apart the one has
+-- a few that the other has many of.
+local function is_common(own)
+  local least, most = math.huge, 0
+  for _, entry in ipairs(own) do
+    least, most = math.min(least, entry.count), math.max(most, entry.count)
+  end
+  return 2 * least > most
+end
+
+
+-- Over ranks: how many steps, the slowest, and how much more it takes than the fastest.
 local function over_ranks(made, own)
-  local sum, slowest, fastest = 0, nil, nil
+  if not is_common(own) then return end
+  made.count = 0
+  for _, entry in ipairs(own) do made.count = math.max(made.count, entry.count) end
+  local slowest, fastest
   for _, entry in ipairs(own) do
     if entry.mean_ns then
-      sum = sum + entry.mean_ns
       if not slowest or entry.mean_ns > slowest.mean_ns then slowest = entry end
       if not fastest or entry.mean_ns < fastest.mean_ns then fastest = entry end
     end
   end
   if not slowest then return end
-  made.mean_ns = sum / #own
   made.slowest_rank, made.slowest_ns = slowest.rank, slowest.mean_ns
   if #own > 1 then made.spread_ns = slowest.mean_ns - fastest.mean_ns end
 end
@@ -103,14 +114,15 @@ end
 
 -- Groups of steps by columns: list in order of phase, each with the columns, its means
 -- over all ranks, slowest_rank, slowest_ns, spread_ns, and `ranks`: the same of each.
--- count is that of the rank with the most.
+-- count is that of the rank with the most; of all together where they do not make these steps
+-- together, of which there is no slowest rank.
 function step_groups.list(steps, by)
   local list, found = json.list {}, {}
   local asked = { by = by, sum = columns(), percentiles = { 90 } }
   for i, group in ipairs(steps:group(asked)) do
     local made = record(group)
     for _, name in ipairs(by) do made[name] = group[name] end
-    made.ranks, made.count = json.list {}, 0
+    made.ranks = json.list {}
     list[i], found[key_of(group, by)] = made, made
   end
   asked.by = table.move(by, 1, #by, 2, { "world" })
@@ -120,7 +132,6 @@ function step_groups.list(steps, by)
     local made, entry = found[key_of(group, by)], record(group)
     entry.rank = group.world
     keep_supported(entry)
-    made.count = math.max(made.count, entry.count)
     table.insert(made.ranks, entry)
   end
   for _, made in ipairs(list) do

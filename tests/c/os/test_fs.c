@@ -549,6 +549,52 @@ static void test_copy(void **state) {
                ": No such file or directory");
 }
 
+/* A file of `size` bytes: "abc" at each of the places, holes between. */
+static const char *with_holes(const char *name, off_t size, const off_t *places,
+                              size_t count) {
+  const char *path = in_folder(name);
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  assert_int_equal(ftruncate(fileno(file), size), 0);
+  for (size_t i = 0; i < count; i++)
+    assert_int_equal(pwrite(fileno(file), "abc", 3, places[i]), 3);
+  fclose(file);
+  return path;
+}
+
+static void assert_same(const char *a, const char *b) {
+  llmprof_buffer bytes[2] = {{0}, {0}};
+  llmprof_error err;
+  assert_true(llmprof_fs_read(a, 0, &bytes[0], &err));
+  assert_true(llmprof_fs_read(b, 0, &bytes[1], &err));
+  assert_int_equal(bytes[0].size, bytes[1].size);
+  assert_memory_equal(bytes[0].bytes, bytes[1].bytes, bytes[0].size);
+  for (int i = 0; i < 2; i++) llmprof_buffer_free(&bytes[i]);
+}
+
+/* Whatever it seems to hold, it takes no more room than what it is of. */
+static void test_copy_of_holes(void **state) {
+  (void)state;
+  static const off_t places[] = {5 << 20, (5 << 20) + 9, 19 << 20};
+  static const struct {
+    off_t size;
+    size_t count;
+  } files[] = {{24 << 20, 3}, {(19 << 20) + 3, 3}, {24 << 20, 0}, {4096, 0},
+               {0, 0},        {6 << 20, 2}};
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    llmprof_error err;
+    struct stat from, to;
+    const char *path =
+        with_holes("holes", files[i].size, places, files[i].count);
+    const char *copy = in_folder("holes-copy");
+    assert_true(llmprof_fs_copy(path, copy, &err));
+    assert_same(path, copy);
+    assert_int_equal(stat(path, &from), 0);
+    assert_int_equal(stat(copy, &to), 0);
+    assert_in_range(to.st_blocks, 0, from.st_blocks + 64);
+  }
+}
+
 static void test_write_fd(void **state) {
   (void)state;
   llmprof_error err;
@@ -716,6 +762,7 @@ int main(void) {
       cmocka_unit_test(test_write_soon),
       cmocka_unit_test(test_write_refuses),
       cmocka_unit_test(test_copy),
+      cmocka_unit_test(test_copy_of_holes),
       cmocka_unit_test(test_write_fd),
       cmocka_unit_test(test_file_size_limit),
       cmocka_unit_test(test_full_disk),

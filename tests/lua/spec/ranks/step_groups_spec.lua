@@ -48,4 +48,18 @@ describe("groups of steps", function()
     assert.near(910, of(10).p90_ns, 1e-9)
     assert.is_nil(of(1).p50_ns)
   end)
+
+  it("are of all steps where a rank has few of them, and none is then the slowest", function()
+    local both = lengths(0, 8)
+    both[#both + 1] = { 1, 3600 }
+    local made = step_groups.list(steps_of(both), { "phase" })[1]
+    assert.same({ 9, 800.0 }, { made.count, made.mean_ns })
+    assert.is_nil(made.slowest_rank)
+    assert.is_nil(made.spread_ns)
+    assert.same({ 450.0, 3600.0 }, { made.ranks[1].mean_ns, made.ranks[2].mean_ns })
+    table.move({ { 1, 400 }, { 1, 400 }, { 1, 400 }, { 1, 400 } }, 1, 4, 10, both)
+    made = step_groups.list(steps_of(both), { "phase" })[1]
+    assert.same({ 8, 1, 1040.0, 590.0 }, { made.count, made.slowest_rank, made.slowest_ns,
+      made.spread_ns })
+  end)
 end)
