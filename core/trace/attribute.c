@@ -587,11 +587,11 @@ static bool attribute(llmprof_trace *trace, llmprof_error *err) {
 
 const llmprof_attribution *llmprof_trace_attribution(llmprof_trace *trace,
                                                      llmprof_error *err) {
-  if (trace->attributed) return &trace->attribution;
   if (!llmprof_trace_load(trace, LLMPROF_PART_OPS, err) ||
       !llmprof_trace_load_launching(trace, err) ||
       !llmprof_trace_ranges(trace, err))
     return NULL;
+  if (trace->attributed) return &trace->attribution;
   llmprof_error why = {0};
   trace->attributed = llmprof_image_take(trace, LLMPROF_PIECE_ATTRIBUTION) ||
                       attribute(trace, &why);
@@ -600,4 +600,11 @@ const llmprof_attribution *llmprof_trace_attribution(llmprof_trace *trace,
   if (why.code && err) *err = why;
   if (!why.code) llmprof_fail_nomem(err);
   return NULL;
+}
+
+bool llmprof_trace_load_links(llmprof_trace *trace, llmprof_error *err) {
+  if (!trace->attributed && trace->image.pieces[LLMPROF_PIECE_ATTRIBUTION] &&
+      llmprof_trace_ranges(trace, err))
+    trace->attributed = llmprof_image_take(trace, LLMPROF_PIECE_ATTRIBUTION);
+  return trace->attributed || llmprof_trace_attribution(trace, err);
 }

@@ -105,6 +105,7 @@ static void *compute(const llmprof_trace *trace, llmprof_getter get,
 static bool load_needs(llmprof_trace *trace, llmprof_column_needs needs,
                        llmprof_error *err) {
   if (needs == NEEDS_DETAILS) return llmprof_trace_details(trace, err) != NULL;
+  if (needs == NEEDS_LINKS) return llmprof_trace_load_links(trace, err);
   if (needs == NEEDS_ATTRIBUTION)
     return llmprof_trace_attribution(trace, err) != NULL;
   return true;

@@ -13,6 +13,7 @@
 typedef enum llmprof_column_needs {
   NEEDS_NOTHING,
   NEEDS_DETAILS,
+  NEEDS_LINKS, /* of the attribution, and the ranges they lead to */
   NEEDS_ATTRIBUTION,
 } llmprof_column_needs;
 

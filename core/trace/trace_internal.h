@@ -307,6 +307,10 @@ static inline size_t llmprof_trace_calls_read(const llmprof_trace *trace) {
                                         : trace->calls.count;
 }
 
+/* Links of operations and their ranges, without the calls between them where
+ * they were put away. */
+bool llmprof_trace_load_links(llmprof_trace *trace, llmprof_error *err);
+
 /* What launched operations, once it is loaded. */
 bool llmprof_trace_load_launching(llmprof_trace *trace, llmprof_error *err);
 

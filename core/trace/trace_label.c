@@ -277,7 +277,7 @@ static bool add_labels(llmprof_trace *trace, llmprof_frame *frame,
   subject kind;
   size_t column = subject_of(frame, &kind);
   labelled l = {0};
-  if (!llmprof_trace_attribution(trace, err)) return false;
+  if (!llmprof_trace_load_links(trace, err)) return false;
   bool ok = kind == OPS ? label_ops(trace, frame, column, names, &l, err)
                         : label_others(trace, frame, name, column, kind, names,
                                        &l, err);

@@ -126,11 +126,14 @@ void llmprof_narrow_end(llmprof_trace *trace, bool ok) {
   trace->ops.correlation = NULL;
 }
 
-/* Starts of operations served to tell those of ranges. */
+/* Starts of operations served to tell those of ranges, as did which of them
+ * have the call of one before. */
 void llmprof_narrow_projected(llmprof_trace *trace) {
   if (!llmprof_narrow_is_near(trace)) return;
   llmprof_free(trace->ops.start);
   trace->ops.start = NULL;
+  llmprof_free(trace->narrow.launched.again);
+  trace->narrow.launched.again = NULL;
 }
 
 /* ---- a call ---- */

@@ -180,11 +180,10 @@ static int64_t link_style(const llmprof_trace *t, size_t number) {
                              .index = AT(details.shape),               \
                              .domain = AT(shapes.count), .get = getter \
   }
-#define OF_LINK(name, type, getter)                                       \
-  {                                                                       \
-    name, NULL, type, .needs = NEEDS_ATTRIBUTION,                         \
-                      .index = AT(attribution.link),                      \
-                      .domain = AT(attribution.link_count), .get = getter \
+#define OF_LINK(name, type, getter)                                        \
+  {                                                                        \
+    name, NULL, type, .needs = NEEDS_LINKS, .index = AT(attribution.link), \
+                      .domain = AT(attribution.link_count), .get = getter  \
   }
 
 #define OP_DURATION                                                   \
