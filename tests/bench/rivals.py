@@ -106,6 +106,7 @@ WORKS = {
     "start: -e": (None, ["-e", "return 1"], {}),
     "start: --help": (None, ["--help"], {}),
     "recorded main job": (None, ["recipes/deepseek_ocr.lua", "capture=recorded",
+                                 "recorded=tests/fixtures/deepseek_ocr",
                                  "out={out}/run", "--quiet"], {}),
 }
 

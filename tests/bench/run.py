@@ -18,7 +18,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-EXPORT = os.path.join(ROOT, "recipes", "recorded", "deepseek_ocr", "run.sqlite")
+EXPORT = os.path.join(ROOT, "tests", "fixtures", "deepseek_ocr", "run.sqlite")
 REPORTS = ("cuda_gpu_kern_sum,cuda_api_sum,nvtx_gpu_proj_sum,nvtx_kern_sum,"
            "cuda_kern_exec_sum")
 
