@@ -26,7 +26,10 @@ from truths import Capture
 
 PAGE = Path("docs/agents.md")
 HEAD = "| question | tools | asked | answered |"
-RECORDED = Path("recipes/recorded")
+
+# What is asked about: one under nsys and ncu, with plain runs around it, and a server.
+CAPTURES = {"deepseek_ocr": Path("tests/fixtures/deepseek_ocr"),
+            "vllm_serve": Path("recipes/recorded/vllm_serve")}
 
 Call = Tuple[str, Dict[str, Any]]
 
@@ -131,7 +134,8 @@ def make_runs(program: str, root: Path) -> None:
     for recipe, name in (("deepseek_ocr", "ocr"), ("deepseek_ocr", "again"),
                          ("vllm_serve", "serve")):
         subprocess.run([program, f"recipes/{recipe}.lua", "capture=recorded", "-q",
-                        f"run.root={root}", f"run.id={name}"], check=True)
+                        f"recorded={CAPTURES[recipe]}", f"run.root={root}", f"run.id={name}"],
+                       check=True)
 
 
 @dataclass
@@ -168,7 +172,7 @@ async def answer(session: ClientSession, question: Question,
 
 
 async def answer_all(program: str, root: Path) -> List[Answered]:
-    captures = {name: Capture(RECORDED / recipe)
+    captures = {name: Capture(CAPTURES[recipe])
                 for name, recipe in (("ocr", "deepseek_ocr"), ("serve", "vllm_serve"))}
     server = StdioServerParameters(command=program, args=["mcp", "--root", str(root)])
     async with stdio_client(server) as (read, write):
