@@ -24,8 +24,9 @@ local step = { name = "counters",
 
 
 local function lack(ctx, why)
-  ctx.lack("counters", why, "a GPU, Nsight Compute and the right to read counters: every kernel "
-    .. ("of %s is then measured"):format(layout.selection))
+  ctx.lack("counters", why, (ctx.cfg.counters == "off" and "counters=on, " or "")
+    .. "a GPU, Nsight Compute or llmprof's collector, and the right to read counters: every "
+    .. ("kernel of %s is then measured"):format(layout.selection))
   return "not measured: " .. why
 end
 
