@@ -125,8 +125,9 @@ static bool take_value(void *user, const llmprof_scan *scan,
   loader *l = user;
   int64_t type = values[METRIC_TYPE];
   llmprof_sampled of = metric_value(l, type, values[METRIC_ID]);
-  return of == LLMPROF_SAMPLED || add_reading(l, values[METRIC_TIME], type, of,
-                                              llmprof_scan_double(scan, 0));
+  return of == LLMPROF_SAMPLED ||
+         add_reading(l, values[METRIC_TIME], type, (int)of,
+                     llmprof_scan_double(scan, 0));
 }
 
 /* A row of our own table; one without values says where the next begins. */
