@@ -12,20 +12,32 @@ local TIMES, LONG_NS = 10, 100e6
 local WORTH = 0.05
 
 
--- Lengths of the steps that count, and those that are slow: { count, excess_ns, idle_ns,
--- min_ns, max_ns }, nil without.
+-- Those of the steps that count that are slow: { count, excess_ns, idle_ns (nil where one's is
+-- not known), min_ns, max_ns }, nil without.
 local function slow_of(instances, median)
   local made = { count = 0, excess_ns = 0, idle_ns = 0, min_ns = math.huge, max_ns = 0 }
   for _, instance in ipairs(instances) do
     if instance.used and instance.wall_ns >= math.max(TIMES * median, LONG_NS) then
       made.count = made.count + 1
       made.excess_ns = made.excess_ns + instance.wall_ns - median
-      made.idle_ns = made.idle_ns + (instance.gpu_idle_ns or 0)
+      made.idle_ns = made.idle_ns and instance.gpu_idle_ns
+        and made.idle_ns + instance.gpu_idle_ns
       made.min_ns = math.min(made.min_ns, instance.wall_ns)
       made.max_ns = math.max(made.max_ns, instance.wall_ns)
     end
   end
   return made.count > 0 and made or nil
+end
+
+
+local function share_of(slow, total)
+  local share = evidence.percent(slow.excess_ns / total)
+  if not slow.idle_ns then
+    return evidence.note(evidence.TIMELINE, "%s of all its time are that", share)
+  end
+  return evidence.note(evidence.TIMELINE,
+    "%s of all its time are that; the GPU was idle for %s of it", share,
+    evidence.time(slow.idle_ns))
 end
 
 
@@ -55,8 +67,7 @@ function rule.examine_stage(results, stage, report)
       evidence.note(evidence.TIMELINE, "%s of %s took %s to %s, half of all less than %s",
         evidence.count(slow.count), evidence.count(#list), evidence.time(slow.min_ns),
         evidence.time(slow.max_ns), evidence.time(median)),
-      evidence.note(evidence.TIMELINE, "%s of all its time are that; the GPU was idle for %s of it",
-        evidence.percent(slow.excess_ns / total), evidence.time(slow.idle_ns)),
+      share_of(slow, total),
     },
     try = "warm up with the lengths and as many requests at once as are served (load.warmup, "
       .. "load.concurrency; in service, requests before the first user's): kernels that are "

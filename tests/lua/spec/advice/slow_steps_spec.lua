@@ -3,11 +3,11 @@ local support = require "tests.lua.support.advice"
 
 describe("advice slow_steps", function()
   -- What is said of an engine's stage whose steps take so many ms, the GPU idle in half of each.
-  local function said(list, changes)
+  local function said(list, changes, idle_unknown)
     local stage, instances = support.decode(), {}
     for i, ms in ipairs(list) do
-      instances[i] = { start_ns = i, wall_ns = ms * 1e6, gpu_idle_ns = ms * 5e5, rep = 1,
-        used = true }
+      instances[i] = { start_ns = i, wall_ns = ms * 1e6, rep = 1, used = true,
+        gpu_idle_ns = not idle_unknown and ms * 5e5 or nil }
     end
     stage.instances = instances
     local results = support.results { stages = { stage },
@@ -31,6 +31,11 @@ describe("advice slow_steps", function()
     assert.matches("- 56 % of all its time are that; the GPU was idle for 1.21 s of it", text, 1,
       true)
     assert.matches("warm up with the lengths", text, 1, true)
+  end)
+
+  it("does not say how long the GPU was idle where that is not known", function()
+    assert.matches("- 56 %% of all its time are that %(timeline%)",
+      said(steps(40, 1080, 1340), nil, true))
   end)
 
   it("takes what is long, or little of the time, for nothing", function()
