@@ -118,8 +118,7 @@ static slot *spread(const table *of, size_t slot_count) {
 
 static bool rehash(llmprof_strings *pool, size_t slot_count) {
   table *of = pool->table;
-  slot *slots =
-      of->slots ? spread(of, slot_count) : hash_all(pool, slot_count);
+  slot *slots = of->slots ? spread(of, slot_count) : hash_all(pool, slot_count);
   if (!slots) return false;
   llmprof_free(of->slots);
   of->slots = slots;

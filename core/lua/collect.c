@@ -8,8 +8,7 @@
  * when nothing can be collected here: in a finalizer. */
 static bool finish_cycle(lua_State *L) {
   int ended = 0;
-  while (ended == 0 && !llmprof_interrupted())
-    ended = lua_gc(L, LUA_GCSTEP, 0);
+  while (ended == 0 && !llmprof_interrupted()) ended = lua_gc(L, LUA_GCSTEP, 0);
   return ended > 0;
 }
 

@@ -141,8 +141,7 @@ static void find_some(const llmprof_strings *pool, uint32_t from) {
     size_t size = number_text(text, i);
     assert_int_equal(llmprof_strings_find(pool, text, size), i);
     text[0] = 'x';
-    assert_int_equal(llmprof_strings_find(pool, text, size),
-                     LLMPROF_NO_STRING);
+    assert_int_equal(llmprof_strings_find(pool, text, size), LLMPROF_NO_STRING);
   }
 }
 
@@ -196,8 +195,7 @@ static bool find_part(void *pool, size_t worker, size_t part,
 static void test_laid_threads(void **state) {
   (void)state;
   laid l = lay();
-  const llmprof_crew crew = {
-      .parts = PARTS, .work = find_part, .user = l.pool};
+  const llmprof_crew crew = {.parts = PARTS, .work = find_part, .user = l.pool};
   llmprof_error err = {0};
   assert_true(llmprof_crew_run(&crew, 4, &err));
   unlay(&l);
