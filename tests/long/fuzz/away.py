@@ -137,7 +137,7 @@ class Campaign:
         self.state, self.out = state, out
         self.before: Dict[str, Counts] = run.Table(state / "total.csv").rows
         self.processes: List[Process] = []
-        self.names = [name for name in run.targets()]
+        self.names = run.targets()
 
     def minutes(self) -> Dict[str, float]:
         documented = had(run.ROOT / "docs/reliability.md")
@@ -200,13 +200,16 @@ class Campaign:
                  and not (run.CORPUS / name / path.name).exists()]
         return sorted(paths, key=lambda path: path.stat().st_size)[:max(most, 200)]
 
-    def merge(self, name: str) -> None:
-        """Inputs that cover what those of the corpus and shorter ones do not."""
-        gathered = self.state / "new" / name
-        short, base = self.state / "short" / name, self.state / "base" / name
-        for folder in (short, base, gathered):
+    def fresh_folders(self, name: str) -> List[Path]:
+        made = [self.state / kind / name for kind in ("base", "short", "new")]
+        for folder in made:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
+        return made
+
+    def merge(self, name: str) -> None:
+        """Inputs that cover what those of the corpus and shorter ones do not."""
+        base, short, gathered = self.fresh_folders(name)
         for path in self.shortest(name):
             shutil.copy(path, short / path.name)
         for path in (run.CORPUS / name).iterdir():
@@ -215,15 +218,14 @@ class Campaign:
             return
         known = {path.name for path in base.iterdir()}
         with run.scratch_folder() as scratch:
-            merging = subprocess.Popen(
-                [str(run.program(name, run.FAST)), "-merge=1", "-use_counters=0", *run.options(name),
-                 f"-artifact_prefix={scratch}/", str(base), str(short)], cwd=run.ROOT, env=environment(name, scratch),
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            command = [str(run.program(name, run.FAST)), "-merge=1", "-use_counters=0",
+                       *run.options(name), f"-artifact_prefix={scratch}/", str(base), str(short)]
             try:
-                merging.wait(MERGE * 2)
+                subprocess.run(command, cwd=run.ROOT, env=environment(name, scratch),
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                               timeout=MERGE * 2, check=False)
             except subprocess.TimeoutExpired:
-                merging.kill()
-                merging.wait()
+                print(f"{name}: looking for new inputs took too long", file=sys.stderr)
         for path in base.iterdir():
             if path.name not in known:
                 shutil.copy(path, gathered / path.name)

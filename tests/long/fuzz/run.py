@@ -6,10 +6,10 @@ new gather in build/fuzz/tests/fuzz/found/TARGET; --keep adds the smallest set o
 covers as much to tests/fuzz/corpus/TARGET. A target that finds something is started again until its
 time is over. Its line says how often it ran, how many edges of C and pairs of lines of
 Lua it covers, and what it found. With --without-sanitizers targets in Lua and those that
-read traces run several times as often; build/fuzz-fast is theirs then. --had FILE adds what a target had to a
-table, which grows from run to run: minutes are of processor time, and targets with the
-fewest come first. --add TABLE only adds a table of another machine (away.py) to that of
---had.
+read traces run several times as often; build/fuzz-fast is theirs then. --had FILE adds
+what a target had to a table, which grows from run to run: minutes are of processor time,
+and targets with the fewest come first. --add TABLE only adds a table of another machine
+(away.py) to that of --had.
 """
 
 import argparse
@@ -212,8 +212,8 @@ def keep(name: str) -> None:
         (gathered / path.name).write_bytes(path.read_bytes())
     with scratch_folder() as scratch:
         # how often an edge was taken does not count
-        subprocess.run([str(program(name, slow_in[0])), "-merge=1", "-use_counters=0", *options(name),
-                        str(corpus), str(gathered)], cwd=ROOT,
+        subprocess.run([str(program(name, slow_in[0])), "-merge=1", "-use_counters=0",
+                        *options(name), str(corpus), str(gathered)], cwd=ROOT,
                        env=environment(name, scratch), check=True, capture_output=True)
 
 
