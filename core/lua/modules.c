@@ -29,6 +29,7 @@
   X(sheet)         \
   X(spans)         \
   X(spawn)         \
+  X(spelling)      \
   X(spool)         \
   X(sqlite)        \
   X(sys)           \
