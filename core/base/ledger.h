@@ -1,0 +1,29 @@
+/* What several processes of one job have allocated, added up, so that a bound
+ * on bytes is of all of them. Each has an account in memory that they share.
+ * Private to the core. */
+#ifndef LLMPROF_LEDGER_H
+#define LLMPROF_LEDGER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* So many bytes more; what is freed is a negative number of them. */
+void llmprof_ledger_count(size_t more);
+
+/* Of all processes. */
+size_t llmprof_ledger_in_use(void);
+
+/* These three while no other thread of the process runs.
+ *
+ * An account for a process that is about to be forked; false where there is no
+ * room for one. */
+bool llmprof_ledger_open(size_t *account);
+
+/* In that process: what it allocates from here on goes there. What it frees
+ * that was allocated before is not given back: the other one has it still. */
+void llmprof_ledger_use(size_t account);
+
+/* In the one that opened it, when the other is gone. */
+void llmprof_ledger_close(size_t account);
+
+#endif
