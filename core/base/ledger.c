@@ -11,6 +11,7 @@ enum {
 
 typedef struct account {
   _Alignas(CACHE_LINE) _Atomic size_t bytes; /* less than none as a negative */
+  _Atomic size_t threads;
 } account;
 
 static account alone;
@@ -31,6 +32,14 @@ size_t llmprof_ledger_in_use(void) {
   return all;
 }
 
+/* Those of the first process are what the others leave. */
+size_t llmprof_ledger_threads(void) {
+  size_t all = 0;
+  for (size_t i = 1; mine == shared && i < most_taken; i++)
+    all += atomic_load_explicit(&shared[i].threads, memory_order_relaxed);
+  return all;
+}
+
 void llmprof_ledger_count(size_t more) {
   atomic_fetch_add_explicit(&mine->bytes, more, memory_order_relaxed);
 }
@@ -46,12 +55,13 @@ static bool share(void) {
   return true;
 }
 
-bool llmprof_ledger_open(size_t *number) {
+bool llmprof_ledger_open(size_t threads, size_t *number) {
   size_t i = 1;
   while (i < ACCOUNTS && taken[i]) i++;
   if (i == ACCOUNTS || !share()) return false;
   taken[i] = true;
   atomic_store(&shared[i].bytes, 0);
+  atomic_store(&shared[i].threads, threads);
   if (i >= most_taken) most_taken = i + 1;
   *number = i;
   return true;
@@ -61,7 +71,12 @@ void llmprof_ledger_use(size_t number) {
   mine = &shared[number];
 }
 
+void llmprof_ledger_rest(void) {
+  atomic_store(&mine->threads, 0);
+}
+
 void llmprof_ledger_close(size_t number) {
   taken[number] = false;
   atomic_store(&shared[number].bytes, 0);
+  atomic_store(&shared[number].threads, 0);
 }

@@ -7,12 +7,12 @@
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/ledger.h"
 #include "llmprof/alloc.h"
+#include "llmprof/bounds.h"
 #include "llmprof/fs.h"
 #include "llmprof/interrupt.h"
 
@@ -23,12 +23,14 @@ enum {
 
 struct llmprof_fork {
   pid_t pid;
-  int life;   /* end of a pipe whose other end the second process holds */
-  int memory; /* what is handed over: how many bytes, when they are there; then
-                 these */
+  int life;    /* end of a pipe whose other end the second process holds: a byte
+                  for each piece that is handed over */
+  int memory;  /* these, each behind its size */
+  off_t taken; /* of that */
   size_t account;
   bool has_account, is_gone;
-  int status; /* of waitpid, once it is gone; -1: not known */
+  bool broken; /* a piece could not be handed over: none is from then on */
+  int status;  /* of waitpid, once it is gone; -1: not known */
 };
 
 static bool is_second; /* this process was started so */
@@ -38,7 +40,7 @@ static bool is_second; /* this process was started so */
 static const int ours[] = {SIGINT, SIGTERM, SIGHUP};
 
 /* In the second process, with the signals blocked so far. */
-static void settle_in(llmprof_fork *f, int held, pid_t first,
+static void settle_in(llmprof_fork *f, int held, size_t threads, pid_t first,
                       const sigset_t *mask) {
   is_second = true;
   for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
@@ -46,13 +48,14 @@ static void settle_in(llmprof_fork *f, int held, pid_t first,
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != first) _exit(1); /* it was gone before that held */
   llmprof_ledger_use(f->account);
+  llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
   close(f->life);
   f->life = held;
   sigprocmask(SIG_SETMASK, mask, NULL);
 }
 
 /* 1, 0 or -1 with errno set. `held` is the second process's end of the pipe. */
-static int begin(llmprof_fork *f, int held) {
+static int begin(llmprof_fork *f, int held, size_t threads) {
   sigset_t set, mask;
   pid_t first = getpid();
   sigemptyset(&set);
@@ -61,7 +64,7 @@ static int begin(llmprof_fork *f, int held) {
   sigprocmask(SIG_BLOCK, &set, &mask);
   pid_t pid = fork();
   if (pid == 0) {
-    settle_in(f, held, first, &mask);
+    settle_in(f, held, threads, first, &mask);
     return 0;
   }
   int errnum = errno;
@@ -72,7 +75,7 @@ static int begin(llmprof_fork *f, int held) {
   return pid > 0 ? 1 : -1;
 }
 
-static int start(llmprof_fork *f, llmprof_error *err) {
+static int start(llmprof_fork *f, size_t threads, llmprof_error *err) {
   int pipe[2];
   f->memory = memfd_create("llmprof", MFD_CLOEXEC);
   if (f->memory < 0) {
@@ -85,8 +88,8 @@ static int start(llmprof_fork *f, llmprof_error *err) {
     return -1;
   }
   f->life = pipe[0];
-  f->has_account = llmprof_ledger_open(&f->account);
-  int which = f->has_account ? begin(f, pipe[1]) : -1;
+  f->has_account = llmprof_ledger_open(threads, &f->account);
+  int which = f->has_account ? begin(f, pipe[1], threads) : -1;
   if (!f->has_account) {
     llmprof_fail(err, LLMPROF_LIMIT, "too many processes at once");
     close(pipe[1]);
@@ -96,8 +99,10 @@ static int start(llmprof_fork *f, llmprof_error *err) {
   return which;
 }
 
-int llmprof_fork_start(llmprof_fork **made, llmprof_error *err) {
+int llmprof_fork_start(size_t threads, llmprof_fork **made,
+                       llmprof_error *err) {
   *made = NULL;
+  if (!threads) threads = 1;
   if (is_second) {
     llmprof_fail(err, LLMPROF_UNSUPPORTED,
                  "no second process: this one is such");
@@ -106,7 +111,7 @@ int llmprof_fork_start(llmprof_fork **made, llmprof_error *err) {
   llmprof_fork *f = llmprof_zalloc(1, sizeof *f);
   if (!f) return llmprof_fail_nomem(err), -1;
   f->life = f->memory = f->status = -1;
-  int which = start(f, err);
+  int which = start(f, threads, err);
   if (which < 0)
     llmprof_fork_free(f);
   else
@@ -116,17 +121,20 @@ int llmprof_fork_start(llmprof_fork **made, llmprof_error *err) {
 
 /* ---- handing over ---- */
 
-static bool hand_over(int fd, const char *bytes, uint64_t size) {
-  uint64_t none = 0;
-  return llmprof_fs_write_fd(fd, "", &none, sizeof none, NULL) &&
-         llmprof_fs_write_fd(fd, "", bytes, size, NULL) &&
-         pwrite(fd, &size, sizeof size, 0) == sizeof size;
+bool llmprof_fork_hand_over(llmprof_fork *own, const void *bytes, size_t size) {
+  uint64_t count = size;
+  own->broken =
+      own->broken ||
+      !llmprof_fs_write_fd(own->memory, "", &count, sizeof count, NULL) ||
+      !llmprof_fs_write_fd(own->memory, "", bytes, size, NULL) ||
+      !llmprof_fs_write_fd(own->life, "", "", 1, NULL);
+  return !own->broken;
 }
 
-_Noreturn void llmprof_fork_end(llmprof_fork *own, const void *bytes,
-                                size_t size) {
-  bool ok = bytes && hand_over(own->memory, bytes, size);
-  _exit(ok ? 0 : 1);
+_Noreturn void llmprof_fork_end(llmprof_fork *own) {
+  (void)own;
+  llmprof_ledger_rest();
+  _exit(0);
 }
 
 static bool read_at(int fd, char *into, size_t size, off_t at) {
@@ -141,16 +149,6 @@ static bool read_at(int fd, char *into, size_t size, off_t at) {
   return true;
 }
 
-/* Of what was handed over as a whole; -1: nothing was. */
-static int64_t size_handed_over(const llmprof_fork *f) {
-  uint64_t size;
-  struct stat info;
-  bool whole = read_at(f->memory, (char *)&size, sizeof size, 0) &&
-               fstat(f->memory, &info) == 0 &&
-               (uint64_t)info.st_size == size + sizeof size;
-  return whole ? (int64_t)size : -1;
-}
-
 /* ---- its end ---- */
 
 static void reap(llmprof_fork *f) {
@@ -163,14 +161,9 @@ static void reap(llmprof_fork *f) {
   llmprof_ledger_close(f->account);
 }
 
-/* Nobody writes to the pipe: it is over when the last holder is gone. */
-static bool has_ended(const llmprof_fork *f, int wait_ms) {
-  struct pollfd fd = {f->life, POLLIN, 0};
-  return f->is_gone || poll(&fd, 1, wait_ms) > 0;
-}
-
 bool llmprof_fork_ended(const llmprof_fork *other) {
-  return has_ended(other, 0);
+  struct pollfd fd = {other->life, 0, 0};
+  return other->is_gone || (poll(&fd, 1, 0) > 0 && (fd.revents & POLLHUP));
 }
 
 static bool fail_ended(const llmprof_fork *f, llmprof_error *err) {
@@ -178,32 +171,47 @@ static bool fail_ended(const llmprof_fork *f, llmprof_error *err) {
     return llmprof_fail(err, LLMPROF_IO,
                         "process %d: signal %d ended it before it was through",
                         (int)f->pid, WTERMSIG(f->status));
-  return llmprof_fail(err, LLMPROF_IO, "process %d: it came to nothing",
+  return llmprof_fail(err, LLMPROF_IO, "process %d: it has nothing more",
                       (int)f->pid);
 }
 
-static bool take_over(const llmprof_fork *f, llmprof_buffer *bytes,
-                      llmprof_error *err) {
-  int64_t handed = size_handed_over(f);
-  if (handed < 0) return fail_ended(f, err);
-  size_t size = (size_t)handed;
-  if (!llmprof_grow(&bytes->bytes, &bytes->cap, size + 1, 1))
-    return llmprof_fail_nomem(err);
-  if (!read_at(f->memory, bytes->bytes, size, sizeof(uint64_t)))
-    return fail_ended(f, err);
-  bytes->bytes[size] = '\0';
-  bytes->size = size;
+/* For POLLIN: of the second process's next piece or its end, for 0: of that. */
+static bool await(const llmprof_fork *f, short events, llmprof_error *err) {
+  struct pollfd fd = {f->life, events, 0};
+  while (poll(&fd, 1, LOOK_MS) <= 0) {
+    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
+  }
   return true;
 }
 
-bool llmprof_fork_wait(llmprof_fork *other, llmprof_buffer *bytes,
+/* The pipe told of it, so that it is there as a whole. */
+static bool take_piece(llmprof_fork *f, llmprof_buffer *bytes,
                        llmprof_error *err) {
+  uint64_t size;
+  if (!read_at(f->memory, (char *)&size, sizeof size, f->taken))
+    return fail_ended(f, err);
+  if (!llmprof_grow(&bytes->bytes, &bytes->cap, size + 1, 1))
+    return llmprof_fail_nomem(err);
+  if (!read_at(f->memory, bytes->bytes, size, f->taken + (off_t)sizeof size))
+    return fail_ended(f, err);
+  bytes->bytes[size] = '\0';
+  bytes->size = size;
+  f->taken += (off_t)(sizeof size + size);
+  return true;
+}
+
+bool llmprof_fork_take(llmprof_fork *other, llmprof_buffer *bytes,
+                       llmprof_error *err) {
+  char told;
   llmprof_buffer_clear(bytes);
-  while (!has_ended(other, LOOK_MS)) {
-    if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
-  }
+  if (!await(other, POLLIN, err)) return false;
+  if (read(other->life, &told, 1) == 1) return take_piece(other, bytes, err);
   if (!other->is_gone) reap(other);
-  return take_over(other, bytes, err);
+  return fail_ended(other, err);
+}
+
+bool llmprof_fork_rest(const llmprof_fork *other, llmprof_error *err) {
+  return await(other, 0, err);
 }
 
 pid_t llmprof_fork_pid(const llmprof_fork *other) {

@@ -9,6 +9,9 @@ local sys = require "llmprof.sys"
 
 local beside = {}
 
+-- Handed over in place of what a function that raised did not return.
+local FAILED = ""
+
 local Crew = {}
 Crew.__index = Crew
 
@@ -29,30 +32,33 @@ function beside.count(count, bytes)
 end
 
 
--- Begin with these functions, each in a process of its own, while this one goes on. Each has
--- its share of the threads, of which this one has another, until the crew is closed.
-function beside.begin(works)
-  local crew = setmetatable({ others = {}, had = bounds.get "limits.threads" }, Crew)
-  local share = math.max(beside.threads() // (#works + 1), 1)
-  bounds.set("limits.threads", share)
-  for i, work in ipairs(works) do
-    crew.others[i] = fork.start(function() return packed_tree.pack(work()) end) or false
+-- Begin with lists of functions, each list in a process of its own, one function after the
+-- other, while this one goes on. Each has its share of the threads; to this one is left what
+-- others do not have or no longer need.
+function beside.begin(lists)
+  local crew = setmetatable({ others = {} }, Crew)
+  local share = math.max(beside.threads() // (#lists + 1), 1)
+  for i, works in ipairs(lists) do
+    crew.others[i] = fork.start(share, function(hand_over)
+      for _, work in ipairs(works) do
+        local ok, packed = pcall(function() return packed_tree.pack(work()) end)
+        hand_over(ok and packed or FAILED)
+      end
+    end) or false
   end
   return crew
 end
 
 
--- What a function returned: true and that, as packed_tree has it; false: it is to be done here.
--- Waits for it.
+-- What the next function of a list returned: true and that, as packed_tree has it; false: it is
+-- to be done here. Waits for it.
 function Crew:take(number)
   local other = self.others[number]
   if not other then return false end
-  local bytes, message, code = other:wait()
+  local bytes, message, code = other:take()
   if code == "interrupted" then errors.raise_systems(message, code) end
-  self.others[number] = false
-  other:close()
-  if not bytes then return false end
-  return true, packed_tree.unpack(bytes)
+  if bytes and bytes ~= FAILED then return true, packed_tree.unpack(bytes) end
+  return false
 end
 
 
@@ -68,9 +74,7 @@ end
 -- Wait until none does.
 function Crew:rest()
   for _, other in ipairs(self.others) do
-    local _, message, code
-    if other then _, message, code = other:wait() end
-    if code == "interrupted" then errors.raise_systems(message, code) end
+    if other then errors.check("failed", other:rest()) end
   end
 end
 
@@ -99,8 +103,6 @@ function Crew:close()
     if other then other:close() end
     self.others[i] = false
   end
-  if self.had then bounds.set("limits.threads", self.had) end
-  self.had = nil
 end
 
 

@@ -51,7 +51,7 @@ end
 
 local function read_together(hands)
   local works = {}
-  for i = 2, #hands do works[i - 1] = function() return results_of(hands[i]) end end
+  for i = 2, #hands do works[i - 1] = { function() return results_of(hands[i]) end } end
   local crew <close> = beside.begin(works)
   local all = results_of(hands[1])
   for i = 1, #works do

@@ -83,7 +83,7 @@ end
 local function read_together(hands, files, knowledge)
   local works, list = {}, {}
   for i = 2, #hands do
-    works[i - 1] = function() return read_there(hands[i], files, knowledge) end
+    works[i - 1] = { function() return read_there(hands[i], files, knowledge) end }
   end
   local crew <close> = beside.begin(works)
   for _, number in ipairs(hands[1]) do

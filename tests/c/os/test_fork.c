@@ -18,11 +18,12 @@
 static llmprof_fork *begin(const char *(*body)(void), size_t size) {
   llmprof_error err = {0};
   llmprof_fork *other;
-  int which = llmprof_fork_start(&other, &err);
+  int which = llmprof_fork_start(1, &other, &err);
   if (which < 0) fail_msg("%s", err.message);
   if (which == 0) {
     const char *text = body();
-    llmprof_fork_end(other, text, text && !size ? strlen(text) : size);
+    if (text) llmprof_fork_hand_over(other, text, size ? size : strlen(text));
+    llmprof_fork_end(other);
   }
   return other;
 }
@@ -45,17 +46,41 @@ static void test_hands_over(void **state) {
   llmprof_error err = {0};
   llmprof_buffer bytes = {0};
   llmprof_fork *one = begin(say, 0), *two = begin(say, 5);
-  assert_true(llmprof_fork_wait(two, &bytes, &err));
+  assert_true(llmprof_fork_take(two, &bytes, &err));
   assert_string_equal(bytes.bytes, "it is");
+  assert_true(llmprof_fork_rest(one, &err));
+  assert_true(llmprof_fork_ended(one));
+  assert_true(llmprof_fork_take(one, &bytes, &err));
+  assert_int_equal(bytes.size, 10);
+  assert_string_equal(bytes.bytes, "it is done");
   for (int again = 0; again < 2; again++) {
-    assert_true(llmprof_fork_wait(one, &bytes, &err));
-    assert_int_equal(bytes.size, 10);
-    assert_string_equal(bytes.bytes, "it is done");
-    assert_true(llmprof_fork_ended(one));
+    assert_false(llmprof_fork_take(one, &bytes, &err));
+    assert_int_equal(err.code, LLMPROF_IO);
+    assert_non_null(strstr(err.message, "it has nothing more"));
   }
   llmprof_fork_free(one);
   llmprof_fork_free(two);
   llmprof_fork_free(NULL);
+  llmprof_buffer_free(&bytes);
+}
+
+static void test_hands_over_pieces(void **state) {
+  (void)state;
+  llmprof_error err = {0};
+  llmprof_buffer bytes = {0};
+  llmprof_fork *other;
+  if (llmprof_fork_start(1, &other, &err) == 0) {
+    for (int i = 0; i < 3; i++)
+      assert_true(llmprof_fork_hand_over(other, "abc", (size_t)i));
+    sleep_on();
+  }
+  for (size_t i = 0; i < 3; i++) {
+    assert_true(llmprof_fork_take(other, &bytes, &err));
+    assert_int_equal(bytes.size, i);
+    assert_memory_equal(bytes.bytes, "abc", i);
+    assert_false(llmprof_fork_ended(other));
+  }
+  llmprof_fork_free(other);
   llmprof_buffer_free(&bytes);
 }
 
@@ -72,7 +97,7 @@ static void test_hands_over_much(void **state) {
   llmprof_error err = {0};
   llmprof_buffer bytes = {0};
   llmprof_fork *other = begin(say_much, sizeof many);
-  assert_true(llmprof_fork_wait(other, &bytes, &err));
+  assert_true(llmprof_fork_take(other, &bytes, &err));
   assert_int_equal(bytes.size, sizeof many);
   assert_int_equal(many[0], 0); /* what it does there is not done here */
   say_much();
@@ -86,14 +111,14 @@ static void test_came_to_nothing(void **state) {
   llmprof_error err = {0};
   llmprof_buffer bytes = {0};
   llmprof_fork *other = begin(say_nothing, 0);
-  assert_false(llmprof_fork_wait(other, &bytes, &err));
+  assert_false(llmprof_fork_take(other, &bytes, &err));
   assert_int_equal(err.code, LLMPROF_IO);
-  assert_non_null(strstr(err.message, "it came to nothing"));
+  assert_non_null(strstr(err.message, "it has nothing more"));
   llmprof_fork_free(other);
   other = begin(sleep_on, 0);
   assert_false(llmprof_fork_ended(other));
   assert_int_equal(kill(llmprof_fork_pid(other), SIGKILL), 0);
-  assert_false(llmprof_fork_wait(other, &bytes, &err));
+  assert_false(llmprof_fork_take(other, &bytes, &err));
   assert_non_null(strstr(err.message, "signal 9 ended it"));
   llmprof_fork_free(other);
   llmprof_buffer_free(&bytes);
@@ -118,7 +143,7 @@ static const char *raise_all(void) {
 static const char *start_another(void) {
   llmprof_error err = {0};
   llmprof_fork *third;
-  bool refused = llmprof_fork_start(&third, &err) == -1 && !third;
+  bool refused = llmprof_fork_start(1, &third, &err) == -1 && !third;
   return refused && err.code == LLMPROF_UNSUPPORTED ? "refused" : "started";
 }
 
@@ -126,7 +151,7 @@ static void assert_says(const char *(*body)(void), const char *wanted) {
   llmprof_error err = {0};
   llmprof_buffer bytes = {0};
   llmprof_fork *other = begin(body, 0);
-  if (!llmprof_fork_wait(other, &bytes, &err)) fail_msg("%s", err.message);
+  if (!llmprof_fork_take(other, &bytes, &err)) fail_msg("%s", err.message);
   assert_string_equal(bytes.bytes, wanted);
   llmprof_fork_free(other);
   llmprof_buffer_free(&bytes);
@@ -144,7 +169,10 @@ static void test_interrupted(void **state) {
   llmprof_buffer bytes = {0};
   llmprof_fork *other = begin(sleep_on, 0);
   llmprof_interrupt(true);
-  assert_false(llmprof_fork_wait(other, &bytes, &err));
+  assert_false(llmprof_fork_take(other, &bytes, &err));
+  assert_int_equal(err.code, LLMPROF_INTERRUPTED);
+  err.code = LLMPROF_OK;
+  assert_false(llmprof_fork_rest(other, &err));
   llmprof_interrupt(false);
   assert_int_equal(err.code, LLMPROF_INTERRUPTED);
   assert_false(llmprof_fork_ended(other));
@@ -157,7 +185,7 @@ static void test_interrupted(void **state) {
 static void be_killed(int held) {
   llmprof_error err;
   llmprof_fork *other;
-  int which = llmprof_fork_start(&other, &err);
+  int which = llmprof_fork_start(1, &other, &err);
   if (which == 0) assert_int_equal(write(held, "x", 1), 1);
   for (;;) pause();
 }
@@ -181,10 +209,13 @@ static bool hand_over_once(void *arg, llmprof_error *err) {
   (void)arg;
   llmprof_fork *other;
   llmprof_buffer bytes = {0};
-  int which = llmprof_fork_start(&other, err);
+  int which = llmprof_fork_start(1, &other, err);
   if (which < 0) return false;
-  if (which == 0) llmprof_fork_end(other, "x", 1);
-  bool ok = llmprof_fork_wait(other, &bytes, err);
+  if (which == 0) {
+    llmprof_fork_hand_over(other, "x", 1);
+    llmprof_fork_end(other);
+  }
+  bool ok = llmprof_fork_take(other, &bytes, err);
   llmprof_fork_free(other);
   llmprof_buffer_free(&bytes);
   return ok;
@@ -198,6 +229,7 @@ static void test_allocations(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_hands_over),
+      cmocka_unit_test(test_hands_over_pieces),
       cmocka_unit_test(test_hands_over_much),
       cmocka_unit_test(test_came_to_nothing),
       cmocka_unit_test(test_free_ends_it),

@@ -30,33 +30,36 @@ describe("llmprof.base.beside", function()
 
   it("has functions called elsewhere", function()
     bounds.set("limits.threads", 6)
-    local crew = beside.begin { function() return { 1, threads = bounds.get "limits.threads" } end,
-      function() return "two" end }
-    assert.equal(2, bounds.get "limits.threads")
+    local crew <close> = beside.begin {
+      { function() return { 1, threads = bounds.get "limits.threads" } end },
+      { function() return "two" end, function() return nil, "no" end, function() return "four" end } }
+    assert.equal(6, bounds.get "limits.threads")
     assert.same({ true, "two" }, { crew:take(2) })
     assert.same({ true, { 1, threads = 2 } }, { crew:take(1) })
     assert.is_false(crew:take(1))
-    crew:close()
-    assert.equal(6, bounds.get "limits.threads")
+    assert.is_false(crew:take(2))
+    assert.same({ true, "four" }, { crew:take(2) })
+    assert.is_false(crew:take(2))
   end)
 
   it("leaves to the caller what fails there", function()
-    local crew <close> = beside.begin { function() error "no" end,
-      function() return print end }
-    for i = 1, 3 do assert.is_false(crew:take(i)) end
+    local crew <close> = beside.begin { { function() error "no" end },
+      { function() return print end }, { function() errors.raise("failed", "no") end } }
+    for i = 1, 4 do assert.is_false(crew:take(i)) end
   end)
 
   it("leaves it all where there are no processes", function()
     local start = fork.start
     fork.start = function() return nil, "none", "unsupported" end
-    local crew <close> = beside.begin { function() return 1 end }
+    local crew <close> = beside.begin { { function() return 1 end } }
     fork.start = start
     assert.is_false(crew:take(1))
     assert.is_false(crew:is_busy())
+    crew:rest()
   end)
 
   it("ends what is not waited for", function()
-    local crew = beside.begin { function() while true do end end }
+    local crew = beside.begin { { function() while true do end end } }
     local pid = crew.others[1]:pid()
     assert.is_true(crew:is_busy() and is_there(pid))
     local ok = pcall(function()
@@ -75,10 +78,10 @@ describe("llmprof.base.beside", function()
       return "done"
     end
     local gate = assert(fs.temp_dir "llmprof-test-")
-    local crew <close> = beside.begin { function()
+    local crew <close> = beside.begin { { function()
       while fs.stat(gate) do end
       return 1
-    end }
+    end } }
     local ok, message = pcall(crew.call, crew, function() errors.raise("failed", "else") end)
     assert.is_false(ok)
     assert.equal("else", message.message)
@@ -103,7 +106,7 @@ describe("llmprof.base.beside", function()
       local script, other = top .. "/script.lua", nil
       assert(fs.write(script, [[
         local crew <close> = require("llmprof.base.beside").begin {
-          function() while true do end end }
+          { function() while true do end end } }
         io.stdout:write(crew.others[1]:pid(), "\n")
         io.stdout:flush()
         while true do end]]))
