@@ -8,11 +8,11 @@ local fs = require "llmprof.fs"
 
 local ahead = {}
 
--- Bytes of traces below which a process costs more than it saves. Tests change this.
+-- Bytes of traces below which a process costs more than it saves. Tests change this and the next.
 ahead.LEAST = 64 << 20
 
 -- Memory that analysing a trace takes, as a multiple of its size.
-local WEIGHT = 1.5
+ahead.WEIGHT = 1.5
 
 
 -- Results by path, of those that have some.
@@ -41,7 +41,7 @@ end
 local function hands_of(paths)
   local sizes, all = sizes_of(paths)
   if #paths < 2 or all < ahead.LEAST then return { paths } end
-  local hands = dealt.deal(sizes, beside.count(#paths, WEIGHT * math.max(table.unpack(sizes))))
+  local hands = dealt.deal(sizes, beside.count(#paths, ahead.WEIGHT * math.max(table.unpack(sizes))))
   for _, hand in ipairs(hands) do
     for i, number in ipairs(hand) do hand[i] = paths[number] end
   end

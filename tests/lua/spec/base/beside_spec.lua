@@ -32,7 +32,8 @@ describe("llmprof.base.beside", function()
     bounds.set("limits.threads", 6)
     local crew <close> = beside.begin {
       { function() return { 1, threads = bounds.get "limits.threads" } end },
-      { function() return "two" end, function() return nil, "no" end, function() return "four" end } }
+      { function() return "two" end, function() return nil, "no" end,
+        function() return "four" end } }
     assert.equal(6, bounds.get "limits.threads")
     assert.same({ true, "two" }, { crew:take(2) })
     assert.same({ true, { 1, threads = 2 } }, { crew:take(1) })
