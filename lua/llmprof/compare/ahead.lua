@@ -41,7 +41,8 @@ end
 local function hands_of(paths)
   local sizes, all = sizes_of(paths)
   if #paths < 2 or all < ahead.LEAST then return { paths } end
-  local hands = dealt.deal(sizes, beside.count(#paths, ahead.WEIGHT * math.max(table.unpack(sizes))))
+  local count = beside.count(#paths, ahead.WEIGHT * math.max(table.unpack(sizes)))
+  local hands = dealt.deal(sizes, count)
   for _, hand in ipairs(hands) do
     for i, number in ipairs(hand) do hand[i] = paths[number] end
   end
