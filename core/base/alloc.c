@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ledger.h"
+#include "base/accounts.h"
 #include "base/pages.h"
 #include "llmprof/bounds.h"
 
@@ -15,7 +15,7 @@
 static bool fits(size_t before, size_t size) {
   uint64_t most = llmprof_bound_get(LLMPROF_BOUND_BYTES);
   if (!most) return true;
-  size_t all = llmprof_ledger_in_use(),
+  size_t all = llmprof_account_in_use(),
          others = all > before ? all - before : 0;
   bool ok = size <= before || others + size <= most;
   if (!ok) llmprof_bound_note_refused(true);
@@ -56,7 +56,7 @@ static void *counted_realloc(void *ptr, size_t size) {
   if (!fits(before, size)) return NULL;
   void *block = resize(ptr, before, size);
   if (block)
-    llmprof_ledger_count(size_of(block) - before);
+    llmprof_account_count(size_of(block) - before);
   else
     llmprof_bound_note_refused(false);
   return block;
@@ -64,7 +64,7 @@ static void *counted_realloc(void *ptr, size_t size) {
 
 static void counted_free(void *ptr) {
   size_t pages = llmprof_pages_size(ptr);
-  llmprof_ledger_count(-(pages ? pages : malloc_usable_size(ptr)));
+  llmprof_account_count(-(pages ? pages : malloc_usable_size(ptr)));
   if (pages)
     llmprof_pages_free(ptr);
   else

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/ledger.h"
+#include "base/accounts.h"
 #include "llmprof/alloc.h"
 #include "llmprof/bounds.h"
 #include "llmprof/fs.h"
@@ -47,7 +47,7 @@ static void settle_in(llmprof_fork *f, int held, size_t threads, pid_t first,
     signal(ours[i], SIG_IGN);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != first) _exit(1); /* it was gone before that held */
-  llmprof_ledger_use(f->account);
+  llmprof_account_use(f->account);
   llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
   close(f->life);
   f->life = held;
@@ -88,7 +88,7 @@ static int start(llmprof_fork *f, size_t threads, llmprof_error *err) {
     return -1;
   }
   f->life = pipe[0];
-  f->has_account = llmprof_ledger_open(threads, &f->account);
+  f->has_account = llmprof_account_open(threads, &f->account);
   int which = f->has_account ? begin(f, pipe[1], threads) : -1;
   if (!f->has_account) {
     llmprof_fail(err, LLMPROF_LIMIT, "too many processes at once");
@@ -133,7 +133,7 @@ bool llmprof_fork_hand_over(llmprof_fork *own, const void *bytes, size_t size) {
 
 _Noreturn void llmprof_fork_end(llmprof_fork *own) {
   (void)own;
-  llmprof_ledger_rest();
+  llmprof_account_rest();
   _exit(0);
 }
 
@@ -158,7 +158,7 @@ static void reap(llmprof_fork *f) {
   } while (got < 0 && errno == EINTR);
   if (got < 0) f->status = -1; /* whoever ignores SIGCHLD learns nothing */
   f->is_gone = true;
-  llmprof_ledger_close(f->account);
+  llmprof_account_close(f->account);
 }
 
 bool llmprof_fork_ended(const llmprof_fork *other) {
@@ -226,7 +226,7 @@ void llmprof_fork_free(llmprof_fork *other) {
     kill(other->pid, SIGKILL);
     reap(other);
   } else if (other->has_account && !other->is_gone) {
-    llmprof_ledger_close(other->account);
+    llmprof_account_close(other->account);
   }
   if (other->life >= 0) close(other->life);
   if (other->memory >= 0) close(other->memory);

@@ -1,4 +1,4 @@
-#include "base/ledger.h"
+#include "base/accounts.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -25,7 +25,7 @@ static size_t bytes_of(const account *of) {
   return bytes > SIZE_MAX / 2 ? 0 : bytes;
 }
 
-size_t llmprof_ledger_in_use(void) {
+size_t llmprof_account_in_use(void) {
   size_t all = 0;
   if (!shared) return bytes_of(mine);
   for (size_t i = 0; i < most_taken; i++) all += bytes_of(&shared[i]);
@@ -33,14 +33,14 @@ size_t llmprof_ledger_in_use(void) {
 }
 
 /* Those of the first process are what the others leave. */
-size_t llmprof_ledger_threads(void) {
+size_t llmprof_account_threads(void) {
   size_t all = 0;
   for (size_t i = 1; mine == shared && i < most_taken; i++)
     all += atomic_load_explicit(&shared[i].threads, memory_order_relaxed);
   return all;
 }
 
-void llmprof_ledger_count(size_t more) {
+void llmprof_account_count(size_t more) {
   atomic_fetch_add_explicit(&mine->bytes, more, memory_order_relaxed);
 }
 
@@ -55,7 +55,7 @@ static bool share(void) {
   return true;
 }
 
-bool llmprof_ledger_open(size_t threads, size_t *number) {
+bool llmprof_account_open(size_t threads, size_t *number) {
   size_t i = 1;
   while (i < ACCOUNTS && taken[i]) i++;
   if (i == ACCOUNTS || !share()) return false;
@@ -67,15 +67,15 @@ bool llmprof_ledger_open(size_t threads, size_t *number) {
   return true;
 }
 
-void llmprof_ledger_use(size_t number) {
+void llmprof_account_use(size_t number) {
   mine = &shared[number];
 }
 
-void llmprof_ledger_rest(void) {
+void llmprof_account_rest(void) {
   atomic_store(&mine->threads, 0);
 }
 
-void llmprof_ledger_close(size_t number) {
+void llmprof_account_close(size_t number) {
   taken[number] = false;
   atomic_store(&shared[number].bytes, 0);
   atomic_store(&shared[number].threads, 0);
