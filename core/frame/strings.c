@@ -1,5 +1,6 @@
 #include "llmprof/strings.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "frame/intern.h"
@@ -18,6 +19,7 @@ typedef struct slot {
 } slot;
 
 struct llmprof_strings {
+  uint64_t serial;
   const char *laid; /* the first `laid_count` strings, one behind the other */
   const uint64_t *laid_ends;
   size_t laid_count;
@@ -38,7 +40,14 @@ enum {
 };
 
 llmprof_strings *llmprof_strings_new(void) {
-  return llmprof_zalloc(1, sizeof(llmprof_strings));
+  static _Atomic uint64_t made;
+  llmprof_strings *pool = llmprof_zalloc(1, sizeof *pool);
+  if (pool) pool->serial = atomic_fetch_add(&made, 1) + 1;
+  return pool;
+}
+
+uint64_t llmprof_strings_serial(const llmprof_strings *pool) {
+  return pool->serial;
 }
 
 void llmprof_strings_free(llmprof_strings *pool) {

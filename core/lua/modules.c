@@ -30,6 +30,7 @@
   X(sheet)         \
   X(spans)         \
   X(spawn)         \
+  X(spelling)      \
   X(spool)         \
   X(sqlite)        \
   X(sys)           \

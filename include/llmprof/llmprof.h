@@ -47,6 +47,7 @@
 #include "llmprof/sheet.h"
 #include "llmprof/spans.h"
 #include "llmprof/spawn.h"
+#include "llmprof/spelling.h"
 #include "llmprof/spool.h"
 #include "llmprof/spread.h"
 #include "llmprof/sqlite.h"
