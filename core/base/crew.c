@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdint.h>
 
+#include "base/accounts.h"
 #include "llmprof/bounds.h"
 
 enum {
@@ -44,6 +45,8 @@ size_t llmprof_crew_size(size_t parts) {
   if (is_working || parts < 2) return 1;
   uint64_t wanted = llmprof_bound_get(LLMPROF_BOUND_THREADS);
   size_t size = wanted ? (size_t)wanted : processors();
+  size_t others = llmprof_account_threads();
+  size = size > others ? size - others : 1;
   if (size > MOST) size = MOST;
   return size < parts ? size : parts;
 }
