@@ -198,7 +198,7 @@ end
 -- All stages without a parent as one; nil when one of them has no cost.
 local function whole_record(results)
   local known, sources, top = peaks_of(results.hardware), {}, {}
-  known.flops, known.bytes, known.time_ns = 0, 0, 0
+  known.flops, known.bytes, known.time_ns = 0.0, 0.0, 0 -- sums of integers would wrap
   for _, stage in ipairs(results.stages) do
     if not stage.parent then
       local made = stage.efficiency
@@ -212,6 +212,9 @@ local function whole_record(results)
     end
   end
   if known.time_ns == 0 then return nil end
+  for _, key in ipairs { "flops", "bytes" } do
+    known[key] = math.tointeger(known[key]) or known[key]
+  end
   if next(sources, (next(sources))) then known.time_source = "plain and profiled runs" end
   local made = record(known)
   made.flops, made.bytes = known.flops, known.bytes

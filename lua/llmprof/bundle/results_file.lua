@@ -1,5 +1,5 @@
 -- results.json of a bundle, which anybody may have edited: what comes out of here
--- fits docs/results.schema.json, and every kernel it points at is there.
+-- fits docs/results.schema.json, and what it points at is there.
 local command_line = require "llmprof.base.command_line"
 local document = require "llmprof.base.document"
 local errors = require "llmprof.base.errors"
@@ -16,7 +16,8 @@ local function check_ids(results, where, list, field)
   for i, item in ipairs(list or {}) do
     local id = item
     if field then id = item[field] end
-    if id and not results.kernels[id] then
+    if not id then return ("$.%s[%d]: no '%s'"):format(where, i, field) end
+    if not results.kernels[id] then
       return ("$.%s[%d]%s: no kernel has the id %d"):format(where, i,
         field and "." .. field or "", id)
     end
@@ -57,12 +58,48 @@ local function check_kernels(results)
 end
 
 
+-- ---- what else points at something ----
+
+-- Findings name others by their rank.
+local function check_ranks(findings)
+  for i, finding in ipairs(findings) do
+    for k, rank in ipairs(finding.after or {}) do
+      if not findings[rank] then
+        return ("$.advice.findings[%d].after[%d]: no finding has the rank %d"):format(i, k, rank)
+      end
+    end
+  end
+  return nil
+end
+
+
+-- Each function of a tree stands below the one that called it.
+local function check_trees(results)
+  for i, stage in ipairs((results.cpu_samples or {}).stages or {}) do
+    local most = 0
+    for k, frame in ipairs(stage.tree) do
+      if frame.depth > most then
+        return ("$.cpu_samples.stages[%d].tree[%d].depth: at most %d expected, got %d"):format(i, k,
+          most, frame.depth)
+      end
+      most = frame.depth + 1
+    end
+  end
+  return nil
+end
+
+
+local function check_pointers(results)
+  return check_kernels(results) or check_ranks(results.advice.findings) or check_trees(results)
+end
+
+
 -- ---- writing ----
 
 -- The results of a run into its folder; returns what `read` makes of the file. What it
 -- would refuse raises instead.
 function results_file.write(run, results)
-  local wrong = check_kernels(results)
+  local wrong = check_pointers(results)
   if wrong then error(wrong, 0) end
   return run:write_document(layout.results, "results", results)
 end
@@ -74,7 +111,7 @@ end
 function results_file.read(path)
   local results, message, code = document.read(path, "results")
   if not results then return nil, message, code end
-  local wrong = check_kernels(results)
+  local wrong = check_pointers(results)
   if wrong then return nil, ("%s: %s"):format(path, wrong), "syntax" end
   return results
 end

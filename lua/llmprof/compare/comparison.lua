@@ -193,7 +193,7 @@ end
 -- GPU time, by category where that is known, and GPU idle time by cause: calls add
 -- with their names and ns.
 local function each_piece(stage, by_category, add)
-  if not by_category then add("all GPU work", stage.gpu_time_ns) end
+  if not by_category and stage.gpu_time_ns then add("all GPU work", stage.gpu_time_ns) end
   for _, row in ipairs(by_category and stage.categories or {}) do
     add(row.category, row.gpu_time_ns)
   end

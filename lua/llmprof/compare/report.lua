@@ -59,6 +59,7 @@ local sections = {
     empty = "Nothing that is recorded on both sides." },
   { "limits", "Limits", rows = function(made) return made.limits end },
   { "times", "Times", about = times_about, rows = function(made) return made.times end,
+    empty = "Nothing was timed on either side.",
     more = { "path", "samples_before", "samples_after", "processes_before", "processes_after",
       "noise", "p" } },
   { "work", "What the stages do",

@@ -118,19 +118,28 @@ function Cost:kv(read, written)
 end
 
 
+-- A sum as a whole number, where it is one.
+function cost.whole(sum)
+  if sum < 0 or sum >= 2.0 ^ 63 then
+    errors.raise("usage", "model: more work than 64 bits count; are its tokens right?")
+  end
+  return math.tointeger(sum) or sum
+end
+
+
 -- What has to move at least: each weight that is used once per pass, the cache
 -- read and written. Activations are not in it: they can stay on the chip.
 function Cost:total()
-  for _, sum in ipairs { self.flops, self.weight_bytes, self.kv_read_bytes, self.kv_write_bytes,
-    self.activation_bytes } do
-    if sum < 0 then
-      errors.raise("usage", "model: more work than 64 bits count; are its tokens right?")
-    end
-  end
-  return { flops = self.flops, weight_bytes = self.weight_bytes,
+  local made = { flops = self.flops, weight_bytes = self.weight_bytes,
     kv_read_bytes = self.kv_read_bytes, kv_write_bytes = self.kv_write_bytes,
     activation_bytes = self.activation_bytes,
-    bytes = self.weight_bytes + self.kv_read_bytes + self.kv_write_bytes, parts = self.parts }
+    bytes = 0.0 + self.weight_bytes + self.kv_read_bytes + self.kv_write_bytes }
+  for key, sum in pairs(made) do made[key] = cost.whole(sum) end
+  for _, part in ipairs(self.parts) do
+    part.flops, part.weight_bytes = cost.whole(part.flops), cost.whole(part.weight_bytes)
+  end
+  made.parts = self.parts
+  return made
 end
 
 

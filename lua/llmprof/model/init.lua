@@ -138,12 +138,14 @@ end
 
 -- ---- costs ----
 
+-- A whole number of work as a float: products of integers would wrap.
 local function count(work, key, least)
   local value = work[key]
   if math.type(value) ~= "integer" or value < least then
     errors.raise("usage", ("model: %s: a whole number of at least %d is expected, not %s"):format(
       key, least, tostring(value)))
   end
+  return value + 0.0
 end
 
 
@@ -158,10 +160,9 @@ end
 -- work: tokens per sequence, batch (sequences).
 function model.prefill(arch, work)
   check_decoder(arch)
-  count(work, "tokens", 1)
-  count(work, "batch", 1)
+  local counted = { tokens = count(work, "tokens", 1), batch = count(work, "batch", 1) }
   local sum = cost.new(arch.formats)
-  decoder.prefill(sum, arch.decoder, work)
+  decoder.prefill(sum, arch.decoder, counted)
   return sum:total()
 end
 
@@ -169,11 +170,10 @@ end
 -- work: steps, context (tokens in the cache before the first step), batch.
 function model.decode(arch, work)
   check_decoder(arch)
-  count(work, "steps", 1)
-  count(work, "context", 0)
-  count(work, "batch", 1)
+  local counted = { steps = count(work, "steps", 1), context = count(work, "context", 0),
+    batch = count(work, "batch", 1) }
   local sum = cost.new(arch.formats)
-  decoder.decode(sum, arch.decoder, work)
+  decoder.decode(sum, arch.decoder, counted)
   return sum:total()
 end
 
@@ -181,14 +181,14 @@ end
 -- One encoder, by name, over images: list of { count, size (pixels a side); of
 -- audio a window is one, of any size }.
 function model.encode(arch, name, images)
-  for _, image in ipairs(images) do
-    count(image, "count", 1)
-    count(image, "size", 1)
+  local counted = {}
+  for i, image in ipairs(images) do
+    counted[i] = { count = count(image, "count", 1), size = count(image, "size", 1) }
   end
   local sum = cost.new(arch.formats)
   for _, part in ipairs(arch.encoders) do
     if part.name == name then
-      encoder.encode(sum, part, images)
+      encoder.encode(sum, part, counted)
       return sum:total()
     end
   end
@@ -225,12 +225,13 @@ end
 function model.together(list)
   local sum = { parts = {} }
   for _, entry in ipairs(list) do
-    for _, key in ipairs(SUMS) do sum[key] = (sum[key] or 0) + entry.cost[key] end
+    for _, key in ipairs(SUMS) do sum[key] = (sum[key] or 0.0) + entry.cost[key] end
     for _, part in ipairs(entry.cost.parts) do
       table.insert(sum.parts, { name = entry.name and entry.name .. ": " .. part.name or part.name,
         flops = part.flops, weight_bytes = part.weight_bytes })
     end
   end
+  for _, key in ipairs(SUMS) do sum[key] = sum[key] and cost.whole(sum[key]) end
   return sum
 end
 

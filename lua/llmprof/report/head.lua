@@ -67,7 +67,8 @@ function head.tiles(results)
   for _, key in ipairs { "mfu", "mbu" } do
     local value = whole[key] and whole[key].value
     if value then
-      list[#list + 1] = tile(("%s, %s"):format(key:upper(), whole.time_source),
+      list[#list + 1] = tile(whole.time_source
+        and ("%s, %s"):format(key:upper(), whole.time_source) or key:upper(),
         text.number(value * 100, 2) .. " %", "all stages together")
     end
   end

@@ -45,8 +45,10 @@ local function panel(title, list, one)
 end
 
 
+-- nil where nobody knows how long the step took.
 local function value_of(step)
-  local whole = step.length_ns or step.end_ns - step.start_ns
+  local whole = step.length_ns or step.start_ns and step.end_ns and step.end_ns - step.start_ns
+  if not whole then return nil end
   if not step.busy_ns then return { whole = whole } end
   local busy = math.min(step.busy_ns, whole)
   local wait = math.min(step.waiting_ns or 0, busy)
@@ -58,12 +60,12 @@ end
 local function groups_of(results)
   local list, by_key = {}, {}
   for _, step in ipairs(results.ranks and results.ranks.step_rows or {}) do
-    local key = tuple(step.phase, step.rank)
-    if not by_key[key] then
+    local key, value = tuple(step.phase, step.rank), value_of(step)
+    if value and not by_key[key] then
       by_key[key] = { phase = step.phase or "", rank = step.rank, values = {}, place = #list }
       list[#list + 1] = by_key[key]
     end
-    table.insert(by_key[key].values, value_of(step))
+    if value then table.insert(by_key[key].values, value) end
   end
   local first = {}
   for _, group in ipairs(list) do first[group.phase] = first[group.phase] or group.place end

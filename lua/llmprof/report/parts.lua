@@ -112,7 +112,7 @@ function parts.efficiency(results, view)
     and tabled.section(results, "sampled", { note = words.sampled(results) })
   if #list == 0 then return join(parts.not_measured(results, "the model's cost"), samples) end
   return join(tabled.of(view.brief and "brief_efficiency" or "efficiency", list),
-    note(words.basis(results)), note(words.peaks(results.hardware)),
+    note(words.basis(results)), note(results.hardware and words.peaks(results.hardware)),
     note(words.unknown_peaks(results)), not view.brief and note(words.hfu(results)),
     contradictions(results), samples)
 end

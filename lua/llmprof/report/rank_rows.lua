@@ -13,13 +13,16 @@ function rank_rows.pipeline(results)
 end
 
 
+local function number_of(own) return own.rank and tostring(own.rank) end
+
+
 -- A stage over all ranks, then of each, behind the list.
 local function add_stage(list, group)
-  local one = #group.ranks == 1
-  list[#list + 1] = setmetatable({ who = one and tostring(group.ranks[1].rank) or "all" },
-    { __index = group })
+  local one, who = #group.ranks == 1, "all"
+  if one then who = number_of(group.ranks[1]) end
+  list[#list + 1] = setmetatable({ who = who }, { __index = group })
   for _, own in ipairs(one and {} or group.ranks) do
-    list[#list + 1] = setmetatable({ phase = group.phase, who = tostring(own.rank) },
+    list[#list + 1] = setmetatable({ phase = group.phase, who = number_of(own) },
       { __index = own })
   end
 end

@@ -100,7 +100,9 @@ function ranks.kv_transfers(results)
   local made = results.ranks.kv_transfers
   if not made then return nil end
   local said = ("Rank %d prefills and rank %d decodes"):format(made.from_rank, made.to_rank)
-  if made.unknown then return said .. ". " .. as_sentence(made.unknown) end
+  if not made.times then
+    return said .. ". " .. as_sentence(made.unknown or "what the transfers took is not known")
+  end
   return said .. (": a KV transfer is from the end of a request's prefill to the beginning of its "
     .. "first step elsewhere, %s on the mean, with what it waited for."):format(
     text.duration(made.times.mean_ns))

@@ -62,7 +62,8 @@ function rows.kernels(results, wanted, limit)
     if not wanted or wanted(kernel) then
       local row = setmetatable({ where = where(kernel), label = rows.label(kernel),
         device_name = kernel.devices and ("%d GPUs"):format(kernel.devices)
-          or names[kernel.device] or tostring(kernel.device) }, { __index = kernel })
+          or names[kernel.device] or kernel.device and tostring(kernel.device) },
+        { __index = kernel })
       for key, value in pairs(kernel.counters or {}) do row[key] = value end
       row.shapes, row.counted = kernel.shapes, counted(kernel)
       list[#list + 1] = row
@@ -358,14 +359,16 @@ local function rate_row(label, rate, note)
 end
 
 
+local AS_CLIENTS = "as clients saw it"
+
 local tpot_sources = { ranges = "steps marked on the timeline",
   inferred = "inferred steps", metrics = "steps in metrics.json",
-  stage = "decode over its steps" }
+  stage = "decode over its steps", clients = AS_CLIENTS }
 
 
 -- Whose a TTFT under the profiler is.
 local function ttft_note(results, ttft)
-  if ttft and ttft.source == "clients" then return "as clients saw it" end
+  if ttft and ttft.source == "clients" then return AS_CLIENTS end
   return results.inferred and "inferred" or nil
 end
 

@@ -4,9 +4,9 @@ local text = require "llmprof.text"
 local served_rows = {}
 
 
--- "poisson, 4/s", or that another generator sent it.
+-- "poisson, 4/s", or what is known where nobody says so: who sent it.
 local function label_of(given)
-  if given.kind == "command" then return "load.command" end
+  if given.kind == "command" or not given.arrivals then return "load." .. given.kind end
   return ("%s, %s/s"):format(given.arrivals, text.number(given.rate_per_s, 2))
 end
 

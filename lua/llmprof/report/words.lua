@@ -384,7 +384,8 @@ end
 function words.basis(results)
   for _, stage in ipairs(results.stages) do
     if stage.efficiency then
-      return ("Times: %s. The model's work: %s."):format(stage.efficiency.time_source,
+      local source = stage.efficiency.time_source
+      return ("%sThe model's work: %s."):format(source and ("Times: %s. "):format(source) or "",
         stage.cost.source)
     end
   end
@@ -431,6 +432,7 @@ end
 -- Why figures of the hardware are not known, and how to say them.
 function words.unknown_peaks(results)
   local said = {}
+  if not results.hardware then return nil end
   for _, what in ipairs { "peak FLOP/s in " .. results.hardware.format, "memory bandwidth" } do
     local entry = missing(results, what)
     if entry then

@@ -105,6 +105,32 @@ describe("an edited results.json", function()
     assert.equal("results.json: $.kernels[2].id: 2 expected, got 1", complaint(results))
   end)
 
+  it("is refused when it points at nothing elsewhere, or has half of a figure", function()
+    local _, results = small()
+    local sound = { advice = results.advice, totals = results.totals }
+    results.advice = { abstained = json.list {}, findings = json.list { { rule = "r", title = "t",
+      try = "x", confidence = "low", evidence = json.list { { text = "e", source = "s" } },
+      after = json.list { 2 } } } }
+    assert.equal("results.json: $.advice.findings[1].after[1]: no finding has the rank 2",
+      complaint(results))
+    results.advice = sound.advice
+    results.roofline = { roofs = { tensor_format = "bf16" }, stages = json.list {}, left_out = 0,
+      kernels = json.list { { stage = "decode" } } }
+    assert.equal("results.json: $.roofline.kernels[1]: no 'kernel'", complaint(results))
+    results.roofline = nil
+    local function frame(depth) return { depth = depth, name = "f", self = 1, total = 1 } end
+    results.cpu_samples = { stages = json.list { { stage = "decode", scope = "stage", samples = 1,
+      without_stack = 0, cut = 0, different = 1, functions = json.list {},
+      tree = json.list { frame(0), frame(2) } } } }
+    assert.equal("results.json: $.cpu_samples.stages[1].tree[2].depth: at most 1 expected, got 2",
+      complaint(results))
+    results.cpu_samples, results.totals = nil, { kernels = 1, copies = 0, sets = 0, graphs = 0,
+      api_calls = 1, span_ns = 5 }
+    assert.equal("results.json: $.totals: 'span_ns' without 'busy_ns'", complaint(results))
+    results.totals, results.stages[1].gpu_busy_ns = sound.totals, nil
+    assert.equal("results.json: $.stages[1]: 'wall' without 'gpu_busy_ns'", complaint(results))
+  end)
+
   it("that is cut short is refused with line and column", function()
     local path = top() .. "/results.json"
     assert(fs.write(path, '{"run":'))

@@ -165,6 +165,19 @@ describe("work that cannot be", function()
       failure(model.encode, arch, "sam", { { count = 1, size = 8 } })[2])
   end)
 
+  it("is refused where 64 bits do not count it, and not taken for what wraps", function()
+    local arch, most = tiny.arch(), "model: more work than 64 bits count; are its tokens right?"
+    for _, much in ipairs { 1 << 32, 5000000000, math.maxinteger } do
+      assert.equal(most, failure(model.prefill, arch, { tokens = much, batch = much })[2])
+      assert.equal(most, failure(model.decode, arch, { steps = much, context = much,
+        batch = much })[2])
+    end
+    local large = model.prefill(arch, { tokens = 1000000, batch = 1 })
+    assert.equal("integer", math.type(large.flops))
+    local half = model.scaled(large, (1 << 62) / large.flops)
+    assert.equal(most, failure(model.together, { { cost = half }, { cost = half } })[2])
+  end)
+
   it("needs a decoder", function()
     local arch = model.from_table({ encoders = { tiny.encoder() } }, "e.yaml")
     assert.equal("e.yaml: it describes no decoder",
