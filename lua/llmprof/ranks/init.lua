@@ -116,11 +116,11 @@ end
 
 
 local function note_unmatched(made, left_out)
-  if not made.collectives or #made.ranks < 2 then return end
-  local alone = made.collectives:where { instance = false }
-  for _, group in ipairs(alone:group { by = { "world", "short_name" } }) do
+  if not made.met or #made.ranks < 2 then return end
+  local alone = made.met.sums:where { met = false }
+  for _, group in ipairs(alone:group { by = { "world", "short_name" }, sum = { "count" } }) do
     left_out[#left_out + 1] = ("rank %d: %s of %s without a counterpart on another rank"):format(
-      group.world, text.count(group.count), group.short_name)
+      group.world, text.count(group.count.total), group.short_name)
   end
 end
 
@@ -128,14 +128,15 @@ end
 -- Ranks that have fewer collectives of a kind than the others that they meet in it: these
 -- are matched without them.
 local function note_fewer(made, left_out)
-  if not made.collectives then return end
-  local met = made.collectives:where { { "instance", "~=", false } }
-  local rows_of, instances, most = {}, {}, {}
-  for _, group in ipairs(met:group { by = { "key", "short_name" }, distinct = { "ordinal" },
-    sum = { "members" } }) do
-    instances[group.key], most[group.key] = group.distinct.ordinal, group.members.max
+  if not made.met then return end
+  local met, rows_of, instances, most = made.met.sums:where { met = 1 }, {}, {}, {}
+  for _, group in ipairs(made.met.last:group { by = { "key" } }) do
+    instances[group.key] = group.count
   end
-  for _, group in ipairs(met:group { by = { "key", "short_name", "world" } }) do
+  for _, group in ipairs(met:group { by = { "key" }, sum = { "members" } }) do
+    most[group.key] = group.members.max
+  end
+  for _, group in ipairs(met:group { by = { "key", "short_name", "world" }, sum = { "count" } }) do
     rows_of[#rows_of + 1] = group
   end
   table.sort(rows_of, function(a, b)
@@ -143,7 +144,7 @@ local function note_fewer(made, left_out)
     return a.key < b.key
   end)
   for _, group in ipairs(rows_of) do
-    local lacking = instances[group.key] - group.count
+    local lacking = instances[group.key] - group.count.total
     if most[group.key] > 2 and lacking > 0 then
       left_out[#left_out + 1] = ("rank %d: %s of %s %s are not there: the others are matched "
         .. "without it"):format(group.world, text.count(lacking),
@@ -321,14 +322,13 @@ function ranks.examine(parts, given)
   gpu_time(record, made.kernels)
   add_experts(record, made.kernels, given.mark_experts)
   record.kernels = kernel_records(made.kernels)
-  local all = made.collectives
-  if all then
-    communication.add_layers(all)
-    communication.add_to_ranks(record.ranks, all)
-    record.totals = communication.totals(all)
-    record.collectives = communication.kernels(all, link_between(record.ranks, given.link))
-    record.places = communication.places(all)
-    record.layers = communication.layers(all)
+  local met = made.met
+  if met then
+    communication.add_to_ranks(record.ranks, met)
+    record.totals = communication.totals(met)
+    record.collectives = communication.kernels(met, link_between(record.ranks, given.link))
+    record.places = communication.places(met)
+    record.layers = communication.layers(met)
   end
   if made.told_by then
     record.pipeline = pipeline.examine(record.ranks, made.told_by, made.busy, made.p2p)
@@ -338,7 +338,7 @@ function ranks.examine(parts, given)
   record.kv_transfers = kv_transfers.of(made.steps)
   record.engine_looks = engine_looks.of(given.metrics, made.steps, made.epoch)
   table.move(given.unread or {}, 1, #(given.unread or {}), #missing + 1, missing)
-  record.verdict = verdict.of(record, all, missing)
+  record.verdict = verdict.of(record, met, missing)
   record.ranks = rank_records(record.ranks)
   return record, made
 end

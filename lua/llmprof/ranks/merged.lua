@@ -1,13 +1,15 @@
 -- Parts of any number of files as one: ranks numbered, clocks on one, collectives
 -- matched. The order of the files does not matter.
 local clocks = require "llmprof.ranks.clocks"
-local collectives = require "llmprof.collectives"
+local communication = require "llmprof.ranks.communication"
 local found = require "llmprof.ranks.collectives"
+local json = require "llmprof.json"
 local members = require "llmprof.ranks.members"
+local met = require "llmprof.ranks.met"
 local pack = require "llmprof.pack"
 local pipeline = require "llmprof.ranks.pipeline"
 local rows = require "llmprof.ranks.rows"
-local spans = require "llmprof.spans"
+local shares = require "llmprof.ranks.shares"
 local tuple = require "llmprof.base.tuple"
 
 local merged = {}
@@ -79,21 +81,6 @@ end
 
 -- ---- frames of all parts ----
 
--- Add `world`, the rank among all of them, and, where rows are in steps, `number`, the
--- step among all of them.
--- world: by a rank's number in its file.
-local function renumber(frame, world, before)
-  rows.extend(frame, { "rank" }, { { name = "world", type = "integer",
-    get = function(key) return world[key.rank] end } })
-  if not before then return frame end
-  local has_steps = false
-  for _, column in ipairs(frame:columns()) do has_steps = has_steps or column.name == "step" end
-  if not has_steps then return frame end
-  return rows.extend(frame, { "step" }, { { name = "number", type = "integer",
-    get = function(key) return key.step and key.step + before end } })
-end
-
-
 -- Frames with the most columns first: those of the first are those of all.
 local function join(frames, moved, times)
   local order, list, own = {}, {}, {}
@@ -153,67 +140,102 @@ end
 
 -- ---- matching ----
 
-local at = { rank = "world", start = "start", ["end"] = "end", key = "key" }
-local matched = { rank = "world", start = "start", ["end"] = "end", key = "key",
-  ordinal = "ordinal", lag = "lag" }
-
--- A function that gives equal values the same number, from 1 in the order they come.
-local function numbering()
-  local numbers, last = {}, 0
-  return function(...)
-    local key = tuple(...)
-    if not numbers[key] then
-      last = last + 1
-      numbers[key] = last
+-- Kinds of collectives, of what every process says: list of { name, communicator }, by name.
+local function kinds_of(answers)
+  local list, known = {}, {}
+  for _, answer in ipairs(answers) do
+    for _, own in ipairs(answer.kinds) do
+      local key = tuple(own.name, own.communicator)
+      if not known[key] then
+        known[key], list[#list + 1] = true, { name = own.name, communicator = own.communicator }
+      end
     end
-    return numbers[key]
+  end
+  table.sort(list, function(a, b)
+    if a.name ~= b.name then return (a.name or "") < (b.name or "") end
+    return (a.communicator or math.mininteger) < (b.communicator or math.mininteger)
+  end)
+  return list
+end
+
+
+-- What shares number collectives by: { kinds, counts, keys, files }.
+local function numbering_of(answers, ranks)
+  local kinds, number, most = kinds_of(answers), {}, {}
+  local told = { kinds = json.list(kinds), counts = json.list {}, keys = json.list {},
+    files = json.list {} }
+  for key, kind in ipairs(kinds) do
+    number[tuple(kind.name, kind.communicator)], told.keys[key], most[key] = key, key, 0
+  end
+  for _, answer in ipairs(answers) do
+    for _, own in ipairs(answer.kinds) do
+      local key = number[tuple(own.name, own.communicator)]
+      told.counts[#told.counts + 1] = { key, own.world, own.count }
+      most[key] = math.max(most[key], own.count)
+    end
+  end
+  table.sort(told.keys, function(a, b)
+    if most[a] ~= most[b] then return most[a] > most[b] end
+    return a < b
+  end)
+  for i, rank in ipairs(ranks) do told.files[i] = { rank.rank, rank.part } end
+  return told
+end
+
+
+-- The same as clocks.groups wants it.
+local function told_of(numbering)
+  local told = { counts = {}, keys = numbering.keys, part_of = {} }
+  for key in ipairs(numbering.kinds) do told.counts[key] = {} end
+  for _, own in ipairs(numbering.counts) do told.counts[own[1]][own[2]] = own[3] end
+  for _, own in ipairs(numbering.files) do told.part_of[own[1]] = own[2] end
+  return told
+end
+
+
+-- A function for clocks.groups that asks every process.
+local function fits_by(ask)
+  return function(leader, candidates)
+    local list, of_leader = {}, nil
+    for _, answer in ipairs(ask("rows_of_rank", { world = leader })) do
+      of_leader = of_leader or answer.rows
+    end
+    if not of_leader then return list end
+    for _, answer in ipairs(ask("fits", { leader = leader, candidates = json.list(candidates),
+      rows = of_leader })) do
+      table.move(answer.fits, 1, #answer.fits, #list + 1, list)
+    end
+    return list
   end
 end
 
 
--- What collectives are matched by: the communicator that NCCL named, and their name.
-local function kinds()
-  local number = numbering()
-  return function(key) return number(key.short_name, key.communicator) end
+-- What collectives are matched by: list of { kind, leader of a group }, in that order.
+local function matching_keys(told, groups)
+  local list, known = json.list {}, {}
+  for kind, own in ipairs(told.counts) do
+    for world in pairs(own) do
+      local key = tuple(kind, groups[world].leader)
+      if not known[key] then
+        known[key], list[#list + 1] = true, { kind, groups[world].leader }
+      end
+    end
+  end
+  table.sort(list, function(a, b)
+    if a[1] ~= b[1] then return a[1] < b[1] end
+    return a[2] < b[2]
+  end)
+  return list
 end
 
 
--- Collectives of all parts, numbered among those of their kind.
-local function numbered(parts, moved, kind_of)
-  local all = joined(parts, "collectives", moved, found.times)
-  if not all or #all == 0 then return nil end
-  rows.extend(all, { "short_name", "communicator" }, { { name = "key", type = "integer",
-    get = kind_of } })
-  collectives.number(all, at, "ordinal")
-  return all
-end
-
-
--- By how much a rank's ordinals of a key lie behind those of its leader, where it was
--- seen from later on.
-local function lag_of(groups, counts, rank, key)
-  local group, own = groups[rank], counts[key]
-  if not group.share or not own[group.leader] or not own[rank] then return 0 end
-  return math.floor(group.share * (own[rank] - own[group.leader]) + 0.5)
-end
-
-
--- Collectives on one clock, each matched with those of the same group of ranks.
-local function match(parts, moved, groups, counts, kind_of)
-  local number, all = numbering(), joined(parts, "collectives", moved, found.times)
-  rows.extend(all, { "short_name", "communicator", "world" }, {
-    { name = "key", type = "integer", get = function(key)
-      return number(kind_of(key), groups[key.world].leader) end },
-    { name = "lag", type = "integer", get = function(key)
-      return lag_of(groups, counts, key.world, kind_of(key)) end },
-  })
-  collectives.number(all, at, "ordinal")
-  collectives.match(all, matched)
-  spans.rest(all, { start = "previous", ["end"] = "start" }, "work_before", "gap")
-  collectives.excess(all, "work_before", "more_work")
-  collectives.excess(all, "gap", "more_gap")
-  collectives.excess(all, "before", "more_kernels")
-  return all
+-- All divisions that any process found.
+local function divisions_of(answers)
+  local list = {}
+  for _, answer in ipairs(answers) do
+    table.move(answer.divisions, 1, #answer.divisions, #list + 1, list)
+  end
+  return communication.best_divisions(list)
 end
 
 
@@ -246,36 +268,78 @@ local function fits_of(ranks, groups)
 end
 
 
+-- Where each part's rows are among all: what shares are told of it, by place; those of its
+-- other frames are told here.
 local function renumber_all(parts, ranks)
-  local before, worlds = 0, {}
-  for i = 1, #parts do worlds[i] = {} end
-  for _, rank in ipairs(ranks) do worlds[rank.part][rank.own] = rank.rank end
+  local before, list = 0, json.list {}
+  for i = 1, #parts do list[i] = { worlds = json.list {} } end
+  for _, rank in ipairs(ranks) do
+    table.insert(list[rank.part].worlds, { rank.own, rank.rank })
+  end
   for i, part in ipairs(parts) do
-    local world = worlds[i]
-    if part.steps then renumber(part.steps, world) end
-    renumber(part.collectives, world, before)
-    renumber(part.kernels, world)
-    if part.busy then renumber(part.busy, world) end
+    local world = {}
+    for _, pair in ipairs(list[i].worlds) do world[pair[1]] = pair[2] end
+    if part.steps then shares.renumber(part.steps, world) end
+    shares.renumber(part.kernels, world)
+    if part.busy then shares.renumber(part.busy, world) end
+    list[i].before = before
     before = before + (part.steps and #part.steps or 0)
   end
+  return list
+end
+
+
+-- Groups as shares are told of them.
+local function told_groups(groups)
+  local list = json.list {}
+  for world, group in pairs(groups) do
+    list[#list + 1] = { world = world, leader = group.leader, share = group.share }
+  end
+  return list
+end
+
+
+-- Have all processes match; returns what each answers. made: parts, ranks, and clocks, fits,
+-- groups, which are found here; below: see shares.
+local function match_all(made, ask, places, below)
+  for i, clock in ipairs(made.clocks) do places[i].clock = clock end
+  local answers = ask("kinds", { parts = places })
+  local divisions, numbering = divisions_of(answers), numbering_of(answers, made.ranks)
+  if #numbering.kinds == 0 then return {} end
+  ask("number", numbering)
+  local told = told_of(numbering)
+  made.groups = clocks.groups(ranks_of(made.ranks), told, fits_by(ask))
+  made.fits = fits_of(made.ranks, made.groups)
+  for i, clock in ipairs(made.clocks) do
+    made.clocks[i] = corrected(clock, clocks.correction(made.fits[i]))
+  end
+  return ask("match", { clocks = json.list(made.clocks), groups = told_groups(made.groups),
+    keys = matching_keys(told, made.groups), divisions = divisions, below = below })
+end
+
+
+-- What met, of all processes.
+local function met_of(answers)
+  local list = {}
+  for _, answer in ipairs(answers) do
+    if answer.sums then list[#list + 1] = answer end
+  end
+  return met.together(list)
 end
 
 
 -- Collectives on one clock, matched, and how they got there: { parts, ranks, clocks, epoch
--- (UTC of time 0), fits, groups, collectives }.
-local function collect(parts, ranks)
+-- (UTC of time 0), fits, groups, met, collectives }. places: of renumber_all.
+local function collect(parts, ranks, places)
   local moved, epoch = by_utc(parts)
   local made = { parts = parts, ranks = ranks, clocks = moved, epoch = epoch, fits = {},
     groups = {} }
-  local kind_of = kinds()
-  local all = numbered(parts, moved, kind_of)
-  if not all then return made end
-  local groups, counts = clocks.groups(all, ranks_of(ranks), parts_of(ranks))
-  made.groups, made.fits = groups, fits_of(ranks, groups)
-  for i = 1, #parts do
-    moved[i] = corrected(moved[i], clocks.correction(made.fits[i]))
-  end
-  made.collectives = match(parts, moved, groups, counts, kind_of)
+  local list = {}
+  for i, part in ipairs(parts) do list[i] = { place = i, collectives = part.collectives } end
+  local share = shares.new(list)
+  made.met = met_of(match_all(made, function(name, told) return { share[name](share, told) } end,
+    places))
+  made.collectives = share.matched
   return made
 end
 
@@ -302,12 +366,12 @@ end
 
 
 -- Add what is known of a pipeline, whose sends and receives are no collectives.
-local function add_pipeline(made)
+local function add_pipeline(made, places)
   local busy = joined(made.parts, "busy", made.clocks, PIPELINE_TIMES)
   local told_by = on_one_clock(made.parts) and pipeline.find(made.ranks, made.collectives, busy)
   if not told_by then return made end
   local parts = apart(made.parts)
-  local again = collect(parts, made.ranks)
+  local again = collect(parts, made.ranks, places)
   again.parts, again.told_by = made.parts, told_by
   again.busy = joined(parts, "busy", again.clocks, PIPELINE_TIMES)
   again.p2p = joined(parts, "p2p", again.clocks, found.times)
@@ -317,14 +381,14 @@ end
 
 -- { parts (in order), ranks (list of { rank, file, pid, device, tp, ... }), steps,
 -- collectives (with what llmprof/collectives.h adds; each nil without any), kernels,
--- clocks (by part: { offset, drift, at }), fits (by part, of llmprof.collectives.clock),
+-- met (what llmprof.ranks.met keeps of them), clocks (by part: { offset, drift, at }), fits (by part, of llmprof.collectives.clock),
 -- groups (by rank: { leader, fit, share }) }, and of a pipeline told_by, busy and p2p (the
 -- sends and receives). Frames of the parts are taken over.
 function merged.of(given)
   local parts = in_order(given)
   local ranks = number_ranks(parts)
-  renumber_all(parts, ranks)
-  local made = add_pipeline(collect(parts, ranks))
+  local places = renumber_all(parts, ranks)
+  local made = add_pipeline(collect(parts, ranks, places), places)
   made.steps = joined(parts, "steps", made.clocks, STEP_TIMES)
   made.kernels = joined(parts, "kernels", made.clocks, {})
   return made

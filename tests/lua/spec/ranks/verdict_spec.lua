@@ -31,7 +31,7 @@ local function judge(caused)
   return verdict.of({ places = places, gpu_time_ns = 2 * sum,
     ranks = { { rank = 0, caused_ns = 0 }, { rank = 1, caused_ns = sum } },
     totals = { waiting_ns = sum, collective_ns = sum, matched = #caused, count = #caused,
-      unmatched = 0 } }, collectives(caused), {})
+      unmatched = 0 } }, { last = collectives(caused) }, {})
 end
 
 
