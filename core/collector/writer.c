@@ -28,8 +28,8 @@
 #include "collector/units.h"
 #include "collector/wake.h"
 
-#define PERIOD_S 0.1  /* how often it looks, unasked */
-#define RANK_DIGITS 9 /* of a rank's number at most */
+#define PERIOD_S    0.1 /* how often it looks, unasked */
+#define RANK_DIGITS 9   /* of a rank's number at most */
 
 static char path[PATH_MAX];
 static uint32_t cupti_told; /* version in the spool's last process record */
@@ -65,8 +65,7 @@ static uint32_t program_name(void) {
   if (size <= 0) return 0;
   text[size] = 0;
   const char *rank = told_rank();
-  if (rank)
-    snprintf(text + size, sizeof text - (size_t)size, " rank %s", rank);
+  if (rank) snprintf(text + size, sizeof text - (size_t)size, " rank %s", rank);
   const char *slash = strrchr(text, '/');
   return names_id(slash ? slash + 1 : text);
 }

@@ -188,7 +188,8 @@ static void test_timeline(void **state) {
   forget(&out);
 }
 
-/* Which rank a process is stands behind its program's name, where it is told. */
+/* Which rank a process is stands behind its program's name, where it is told.
+ */
 static void test_rank(void **state) {
   (void)state;
   static const struct {

@@ -46,8 +46,12 @@ local function file_records(made)
 end
 
 
+-- How many collectives a part has, or had before its frame went to another process.
+local function collectives_of(part) return part.found or #part.collectives end
+
+
 local function has_collectives(made, rank)
-  return #made.parts[rank.part].collectives > 0
+  return collectives_of(made.parts[rank.part]) > 0
 end
 
 
@@ -86,7 +90,7 @@ local function note_lacking(made, left_out)
     local name = part.about.file:match "([^/]*)$"
     if #part.about.ranks == 0 then
       left_out[#left_out + 1] = name .. ": no kernels: no rank"
-    elseif #made.parts > 1 and #part.collectives == 0 then
+    elseif #made.parts > 1 and collectives_of(part) == 0 then
       left_out[#left_out + 1] = name .. ": no collectives: it is matched with nothing"
     end
     if made.steps and not part.steps then
@@ -308,10 +312,11 @@ end
 -- What the parts say together, and the frames that it was made of. given: mark_experts
 -- (see steps.label_work, of kernels of experts; nil: none are known), link (of a GPU's:
 -- { name, bytes_per_s }), metrics (metrics.json, nil without), left_out (lines about files
--- that could not be read or are there twice), unread (names of the former). The parts'
--- frames are taken over.
+-- that could not be read or are there twice), unread (names of the former), far (of merged.of,
+-- where several processes have the parts' collectives; each part says in `found` how many). The
+-- parts' frames are taken over.
 function ranks.examine(parts, given)
-  local made = merged.of(parts)
+  local made = merged.of(parts, given.far)
   local record = { ranks = made.ranks, files = file_records(made),
     left_out = json.list(table.move(given.left_out or {}, 1, #(given.left_out or {}), 1, {})) }
   note_lacking(made, record.left_out)

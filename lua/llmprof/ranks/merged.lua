@@ -1,16 +1,13 @@
 -- Parts of any number of files as one: ranks numbered, clocks on one, collectives
 -- matched. The order of the files does not matter.
-local clocks = require "llmprof.ranks.clocks"
-local communication = require "llmprof.ranks.communication"
 local found = require "llmprof.ranks.collectives"
 local json = require "llmprof.json"
+local matching = require "llmprof.ranks.matching"
 local members = require "llmprof.ranks.members"
-local met = require "llmprof.ranks.met"
 local pack = require "llmprof.pack"
 local pipeline = require "llmprof.ranks.pipeline"
 local rows = require "llmprof.ranks.rows"
 local shares = require "llmprof.ranks.shares"
-local tuple = require "llmprof.base.tuple"
 
 local merged = {}
 
@@ -130,149 +127,13 @@ local function by_utc(parts)
 end
 
 
--- The same with a correction found after it.
-local function corrected(clock, correction)
-  if not correction then return clock end
-  return { offset = clock.offset + correction.offset, drift = correction.drift,
-    at = correction.at + clock.offset }
-end
-
-
--- ---- matching ----
-
--- Kinds of collectives, of what every process says: list of { name, communicator }, by name.
-local function kinds_of(answers)
-  local list, known = {}, {}
-  for _, answer in ipairs(answers) do
-    for _, own in ipairs(answer.kinds) do
-      local key = tuple(own.name, own.communicator)
-      if not known[key] then
-        known[key], list[#list + 1] = true, { name = own.name, communicator = own.communicator }
-      end
-    end
-  end
-  table.sort(list, function(a, b)
-    if a.name ~= b.name then return (a.name or "") < (b.name or "") end
-    return (a.communicator or math.mininteger) < (b.communicator or math.mininteger)
-  end)
-  return list
-end
-
-
--- What shares number collectives by: { kinds, counts, keys, files }.
-local function numbering_of(answers, ranks)
-  local kinds, number, most = kinds_of(answers), {}, {}
-  local told = { kinds = json.list(kinds), counts = json.list {}, keys = json.list {},
-    files = json.list {} }
-  for key, kind in ipairs(kinds) do
-    number[tuple(kind.name, kind.communicator)], told.keys[key], most[key] = key, key, 0
-  end
-  for _, answer in ipairs(answers) do
-    for _, own in ipairs(answer.kinds) do
-      local key = number[tuple(own.name, own.communicator)]
-      told.counts[#told.counts + 1] = { key, own.world, own.count }
-      most[key] = math.max(most[key], own.count)
-    end
-  end
-  table.sort(told.keys, function(a, b)
-    if most[a] ~= most[b] then return most[a] > most[b] end
-    return a < b
-  end)
-  for i, rank in ipairs(ranks) do told.files[i] = { rank.rank, rank.part } end
-  return told
-end
-
-
--- The same as clocks.groups wants it.
-local function told_of(numbering)
-  local told = { counts = {}, keys = numbering.keys, part_of = {} }
-  for key in ipairs(numbering.kinds) do told.counts[key] = {} end
-  for _, own in ipairs(numbering.counts) do told.counts[own[1]][own[2]] = own[3] end
-  for _, own in ipairs(numbering.files) do told.part_of[own[1]] = own[2] end
-  return told
-end
-
-
--- A function for clocks.groups that asks every process.
-local function fits_by(ask)
-  return function(leader, candidates)
-    local list, of_leader = {}, nil
-    for _, answer in ipairs(ask("rows_of_rank", { world = leader })) do
-      of_leader = of_leader or answer.rows
-    end
-    if not of_leader then return list end
-    for _, answer in ipairs(ask("fits", { leader = leader, candidates = json.list(candidates),
-      rows = of_leader })) do
-      table.move(answer.fits, 1, #answer.fits, #list + 1, list)
-    end
-    return list
-  end
-end
-
-
--- What collectives are matched by: list of { kind, leader of a group }, in that order.
-local function matching_keys(told, groups)
-  local list, known = json.list {}, {}
-  for kind, own in ipairs(told.counts) do
-    for world in pairs(own) do
-      local key = tuple(kind, groups[world].leader)
-      if not known[key] then
-        known[key], list[#list + 1] = true, { kind, groups[world].leader }
-      end
-    end
-  end
-  table.sort(list, function(a, b)
-    if a[1] ~= b[1] then return a[1] < b[1] end
-    return a[2] < b[2]
-  end)
-  return list
-end
-
-
--- All divisions that any process found.
-local function divisions_of(answers)
-  local list = {}
-  for _, answer in ipairs(answers) do
-    table.move(answer.divisions, 1, #answer.divisions, #list + 1, list)
-  end
-  return communication.best_divisions(list)
-end
-
-
 -- ---- together ----
-
-local function ranks_of(list)
-  local numbers = {}
-  for i, rank in ipairs(list) do numbers[i] = rank.rank end
-  return numbers
-end
-
-
-local function parts_of(ranks)
-  local part_of = {}
-  for _, rank in ipairs(ranks) do part_of[rank.rank] = rank.part end
-  return part_of
-end
-
-
--- By part, the fit of its first rank that has one, to a leader of another file.
-local function fits_of(ranks, groups)
-  local part_of, fits = parts_of(ranks), {}
-  for _, rank in ipairs(ranks) do
-    local group = groups[rank.rank]
-    if not fits[rank.part] and group.fit and part_of[group.leader] ~= rank.part then
-      fits[rank.part] = group.fit
-    end
-  end
-  return fits
-end
-
 
 -- Where each part's rows are among all: what shares are told of it, by place; those of its
 -- other frames are told here.
 local function renumber_all(parts, ranks)
   local before, list = 0, json.list {}
-  for i = 1, #parts do list[i] = { worlds = json.list {} } end
+  for i, part in ipairs(parts) do list[i] = { number = part.number or i, worlds = json.list {} } end
   for _, rank in ipairs(ranks) do
     table.insert(list[rank.part].worlds, { rank.own, rank.rank })
   end
@@ -289,57 +150,34 @@ local function renumber_all(parts, ranks)
 end
 
 
--- Groups as shares are told of them.
-local function told_groups(groups)
-  local list = json.list {}
-  for world, group in pairs(groups) do
-    list[#list + 1] = { world = world, leader = group.leader, share = group.share }
-  end
-  return list
-end
-
-
--- Have all processes match; returns what each answers. made: parts, ranks, and clocks, fits,
--- groups, which are found here; below: see shares.
-local function match_all(made, ask, places, below)
-  for i, clock in ipairs(made.clocks) do places[i].clock = clock end
-  local answers = ask("kinds", { parts = places })
-  local divisions, numbering = divisions_of(answers), numbering_of(answers, made.ranks)
-  if #numbering.kinds == 0 then return {} end
-  ask("number", numbering)
-  local told = told_of(numbering)
-  made.groups = clocks.groups(ranks_of(made.ranks), told, fits_by(ask))
-  made.fits = fits_of(made.ranks, made.groups)
-  for i, clock in ipairs(made.clocks) do
-    made.clocks[i] = corrected(clock, clocks.correction(made.fits[i]))
-  end
-  return ask("match", { clocks = json.list(made.clocks), groups = told_groups(made.groups),
-    keys = matching_keys(told, made.groups), divisions = divisions, below = below })
-end
-
-
--- What met, of all processes.
-local function met_of(answers)
-  local list = {}
-  for _, answer in ipairs(answers) do
-    if answer.sums then list[#list + 1] = answer end
-  end
-  return met.together(list)
+local function made_of(parts, ranks)
+  local moved, epoch = by_utc(parts)
+  return { parts = parts, ranks = ranks, clocks = moved, epoch = epoch, fits = {}, groups = {} }
 end
 
 
 -- Collectives on one clock, matched, and how they got there: { parts, ranks, clocks, epoch
 -- (UTC of time 0), fits, groups, met, collectives }. places: of renumber_all.
 local function collect(parts, ranks, places)
-  local moved, epoch = by_utc(parts)
-  local made = { parts = parts, ranks = ranks, clocks = moved, epoch = epoch, fits = {},
-    groups = {} }
-  local list = {}
-  for i, part in ipairs(parts) do list[i] = { place = i, collectives = part.collectives } end
-  local share = shares.new(list)
-  made.met = met_of(match_all(made, function(name, told) return { share[name](share, told) } end,
-    places))
+  local made, files = made_of(parts, ranks), {}
+  for i, part in ipairs(parts) do files[places[i].number] = part.collectives end
+  local share = shares.new(files)
+  local function ask(name, told) return { share[name](share, told) } end
+  made.met = matching.met(matching.ask_all(made, ask, places))
   made.collectives = share.matched
+  return made
+end
+
+
+-- The same where each process has collectives of its own: this one gets of them what tables need
+-- and, of the first `drawn` ranks, what a page draws.
+local function collect_from_all(parts, ranks, places, far)
+  local made = made_of(parts, ranks)
+  local answers, worlds = matching.ask_all(made, far.ask, places, far.drawn)
+  made.met = matching.met(answers)
+  if far.drawn and worlds then
+    made.collectives = matching.drawn(answers, { drawn = far.drawn, worlds = worlds })
+  end
   return made
 end
 
@@ -379,16 +217,22 @@ local function add_pipeline(made, places)
 end
 
 
+-- far: ask (a function that has every process of a job do a step of llmprof.ranks.shares with the
+-- parts that are its own, and gives the answers of all) and drawn; then parts have no
+-- collectives, nor sends and receives, but the number of their file, and `collectives` are a few.
+-- nil where all is here.
+--
 -- { parts (in order), ranks (list of { rank, file, pid, device, tp, ... }), steps,
 -- collectives (with what llmprof/collectives.h adds; each nil without any), kernels,
--- met (what llmprof.ranks.met keeps of them), clocks (by part: { offset, drift, at }), fits (by part, of llmprof.collectives.clock),
--- groups (by rank: { leader, fit, share }) }, and of a pipeline told_by, busy and p2p (the
--- sends and receives). Frames of the parts are taken over.
-function merged.of(given)
+-- met (what llmprof.ranks.met keeps of them), clocks (by part: { offset, drift, at }), fits (by
+-- part, of llmprof.collectives.clock), groups (by rank: { leader, fit, share }) }, and of a
+-- pipeline told_by, busy and p2p (the sends and receives). Frames of the parts are taken over.
+function merged.of(given, far)
   local parts = in_order(given)
   local ranks = number_ranks(parts)
   local places = renumber_all(parts, ranks)
-  local made = add_pipeline(collect(parts, ranks, places), places)
+  local made = far and collect_from_all(parts, ranks, places, far)
+    or add_pipeline(collect(parts, ranks, places), places)
   made.steps = joined(parts, "steps", made.clocks, STEP_TIMES)
   made.kernels = joined(parts, "kernels", made.clocks, {})
   return made

@@ -20,13 +20,14 @@ local ORDER = {
   steps = { "world", "number" },
 }
 
-local SUMS = { { "count", "count" }, { "start", "min", "start" }, { "duration", "sum", "duration" },
-  { "hidden", "sum", "hidden" }, { "waiting", "sum", "waiting" }, { "members", "max", "members" } }
+local SUMS = { { "count", "count" }, { "start", "min", "start" },
+  { "duration", "sum", "duration" }, { "hidden", "sum", "hidden" },
+  { "waiting", "sum", "waiting" }, { "members", "max", "members" } }
 
 local OF_STEPS = { { "waiting", "sum", "waiting" }, { "transfer", "sum", "transfer" } }
 
-local LAST = { "world", "key", "ordinal", "short_name", "phase", "layer", "turn", "place", "message",
-  "start", "transfer", "skew", "late", "caused", "more_work", "more_gap", "more_kernels" }
+local LAST = { "world", "key", "ordinal", "short_name", "phase", "layer", "turn", "place",
+  "message", "start", "transfer", "skew", "late", "caused", "more_work", "more_gap", "more_kernels" }
 
 -- What is read of collectives, and of it what not all have.
 local READ = { "world", "key", "ordinal", "short_name", "phase", "layer", "turn", "place", "number",

@@ -21,7 +21,8 @@ function per_step.add(made)
   local all, sums = made.met and made.met.steps, {}
   if all then
     add_start(all, made.steps)
-    if rows.has(made.collectives, "number") then add_start(made.collectives, made.steps) end
+    local found = made.collectives
+    if found and rows.has(found, "number") then add_start(found, made.steps) end
     local matched = all:where { { "step_start", "~=", false } }
     for _, group in ipairs(matched:group { by = { "world", "step_start" },
       sum = { "waiting", "transfer" } }) do

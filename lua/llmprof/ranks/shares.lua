@@ -63,28 +63,29 @@ end
 
 -- ---- what is asked ----
 
--- parts: list of { place (among the parts of all), collectives }, those of this process.
--- exchange: a function of frames by process, from 1, that gives those which the processes
--- sent to this one; size: how many there are. Both nil where there is one.
-function shares.new(parts, exchange, size)
-  return setmetatable({ parts = parts, exchange = exchange, size = size or 1 }, Share)
+-- files: by number, the collectives of this process' files. exchange: a function of frames by
+-- process, from 1, that gives those which the processes sent to this one; size: how many there
+-- are. Both nil where there is one.
+function shares.new(files, exchange, size)
+  return setmetatable({ files = files, exchange = exchange, size = size or 1 }, Share)
 end
 
 
 -- Which kinds of collectives there are: list of { name, communicator, world, count }; and how
--- steps divide into layers: of communication.divisions. plan.parts: by place, { worlds (list of
--- { a rank's number in its file, among all }), before (steps of the files before), clock (what
--- its UTC says) }.
+-- steps divide into layers: of communication.divisions. plan.parts: list of { number (of the
+-- file), worlds (list of { a rank's number in its file, among all }), before (steps of the files
+-- before), clock (what its UTC says) }, all parts in order.
 function Share:kinds(plan)
   local first = {}
-  for _, own in ipairs(self.parts) do
-    local told, world = plan.parts[own.place], {}
+  self.parts = {}
+  for place, told in ipairs(plan.parts) do
+    local world, own = {}, self.files[told.number]
     for _, pair in ipairs(told.worlds) do world[pair[1]] = pair[2] end
-    if not rows.has(own.collectives, "world") then
-      shares.renumber(own.collectives, world, told.before)
-    end
-    first[own.place] = told.clock
+    if own and not rows.has(own, "world") then shares.renumber(own, world, told.before) end
+    if own then self.parts[#self.parts + 1] = { place = place, collectives = own } end
+    first[place] = told.clock
   end
+  self.files = nil
   self.all = joined(self, first)
   local kinds = json.list {}
   if not self.all then return { kinds = kinds, divisions = json.list {} } end

@@ -178,11 +178,11 @@ end
 
 
 -- The verdict over a record that has ranks, totals and places, and what its collectives met
--- (of llmprof.ranks.met, nil without any): { kind ("waiting", "transfer", "balanced" or "unknown"), text, rank,
--- phase, layer, first (the first collective of a step), spread (over the phase: no place
--- stands out), from_step, instead, share (of the waiting), waiting_ns, gpu_share };
--- nil where there is nothing to say. missing: ranks or files that are not there, in words,
--- which may be those that the others waited for.
+-- (of llmprof.ranks.met, nil without any): { kind ("waiting", "transfer", "balanced" or
+-- "unknown"), text, rank, phase, layer, first (the first collective of a step), spread (over the
+-- phase: no place stands out), from_step, instead, share (of the waiting), waiting_ns,
+-- gpu_share }; nil where there is nothing to say. missing: ranks or files that are not there, in
+-- words, which may be those that the others waited for.
 function verdict.of(record, met, missing)
   local totals = record.totals
   if not met then
