@@ -107,6 +107,7 @@ static void begin_again(void) {
 static void in_child(void) {
   if (state == FRESH) return;
   pthread_mutex_init(&lock, NULL);
+  memory_forget();
   output_forget();
   names_forget();
   log_forget();

@@ -31,3 +31,7 @@ void memory_give(void *memory, size_t size) {
   munmap(memory, size);
   atomic_fetch_sub(&taken, size);
 }
+
+void memory_forget(void) {
+  atomic_store(&taken, 0);
+}

@@ -15,4 +15,7 @@ void memory_give(void *memory, size_t size); /* NULL is fine */
 
 size_t memory_taken(void);
 
+/* In the child of a fork: what the parent took does not count. */
+void memory_forget(void);
+
 #endif

@@ -322,6 +322,21 @@ static void test_fork(void **state) {
   forget(&out);
 }
 
+/* A parent that has used up its memory leaves the child its own. */
+static void test_fork_memory(void **state) {
+  (void)state;
+  outcome out = run((setting){.how = "fork",
+                              .launches = "10",
+                              .threads = "2",
+                              .plan = "memory = 400K\n"});
+  assert_int_equal(out.count, 2);
+  const tally *child = &out.spools[out.spools[0].events[SPOOL_NVTX_PUSH] >
+                                   out.spools[1].events[SPOOL_NVTX_PUSH]];
+  assert_int_equal(child->events[SPOOL_NVTX_PUSH], 1);
+  assert_int_equal(child->events[SPOOL_NVTX_POP], 1);
+  forget(&out);
+}
+
 static void test_exec(void **state) {
   (void)state;
   outcome out = run((setting){.how = "exec", .launches = "10", .threads = "1"});
@@ -911,6 +926,7 @@ int main(void) {
       cmocka_unit_test(test_abort),
       cmocka_unit_test(test_last_thread),
       cmocka_unit_test(test_fork),
+      cmocka_unit_test(test_fork_memory),
       cmocka_unit_test(test_exec),
       cmocka_unit_test(test_kill),
       cmocka_unit_test(test_units),

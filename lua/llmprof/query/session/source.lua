@@ -163,8 +163,9 @@ function parts.joined(self)
 end
 
 
-local LABELLED = { { name = "stage", type = "string" }, { name = "stage_range", type = "integer" },
-  { name = "part", type = "string" }, { name = "part_range", type = "integer" } }
+local LABELLED = { { name = "stage", type = "string", shared = true },
+  { name = "stage_range", type = "integer" }, { name = "part", type = "string", shared = true },
+  { name = "part_range", type = "integer" } }
 
 -- Noted of a trace without results where ranges mark its stages.
 local MARKED = "stages are marked"
@@ -191,11 +192,41 @@ local function labelled(self, name)
 end
 
 
+-- The same of accounts, whose operations share what the ranges around them say.
+local function labelled_accounts(self)
+  return function(accounts)
+    local found = marks(self)
+    if found.by_engine or found.inferred then return nil end
+    return stages.label(self.trace, accounts, found)
+  end
+end
+
+
 -- A frame of operations, which is promised stage, part and where each operation stands.
+local function promised(self, name)
+  local made = check(self.trace:frame(name)):promise(LABELLED, labelled(self, name),
+    labelled_accounts(self))
+  return stand.promise(self, made)
+end
+
+
+-- Ledgers for the next time that the trace is opened, where that comes from the cache.
+local function keep_ledgers(self)
+  local timeline = self.trace
+  if not timeline:info().keeps then return end
+  if not timeline:has_ledger "gpu" then
+    check(timeline:keep_ledger("gpu", promised(self, "gpu")))
+  end
+  if not timeline:has_ledger "api" then
+    check(timeline:keep_ledger("api", check(timeline:frame "api")))
+  end
+end
+
+
 local function operations(self, name)
   complete.check(self.trace)
-  local made = check(self.trace:frame(name)):promise(LABELLED, labelled(self, name))
-  return stand.promise(self, made)
+  keep_ledgers(self)
+  return promised(self, name)
 end
 
 
@@ -226,8 +257,10 @@ local function describe(made, results)
 end
 
 
-local DESCRIBED = { { name = "category", type = "string" }, { name = "label", type = "string" } }
+local DESCRIBED = { { name = "category", type = "string", shared = true },
+  { name = "label", type = "string", shared = true } }
 
+-- Of kernels or their accounts.
 local function described(self)
   return function(kernels) return describe(kernels:select { "name" }, self.results) end
 end
@@ -235,7 +268,8 @@ end
 
 function parts.kernels(self)
   if not self.trace_path then return self.counters end
-  local made = operations(self, "kernels"):promise(DESCRIBED, described(self))
+  local made = operations(self, "kernels"):promise(DESCRIBED, described(self),
+    described(self))
   if self.counters_path then counters.join(self, made) end
   return query.wrap(made, shown.kernels)
 end
@@ -252,7 +286,9 @@ end
 
 
 function parts.api(self)
-  return self.trace_path and query.wrap(check(self.trace:frame "api"), shown.api)
+  if not self.trace_path then return nil end
+  keep_ledgers(self)
+  return query.wrap(check(self.trace:frame "api"), shown.api)
 end
 
 
