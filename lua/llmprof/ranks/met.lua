@@ -27,12 +27,13 @@ local SUMS = { { "count", "count" }, { "start", "min", "start" },
 local OF_STEPS = { { "waiting", "sum", "waiting" }, { "transfer", "sum", "transfer" } }
 
 local LAST = { "world", "key", "ordinal", "short_name", "phase", "layer", "turn", "place",
-  "message", "start", "transfer", "skew", "late", "caused", "more_work", "more_gap", "more_kernels" }
+  "message", "start", "transfer", "skew", "late", "caused", "more_work", "more_gap",
+  "more_kernels" }
 
 -- What is read of collectives, and of it what not all have.
-local READ = { "world", "key", "ordinal", "short_name", "phase", "layer", "turn", "place", "number",
-  "message", "start", "duration", "hidden", "instance", "members", "waiting", "transfer", "skew",
-  "late", "caused", "more_work", "more_gap", "more_kernels" }
+local READ = { "world", "key", "ordinal", "short_name", "phase", "layer", "turn", "place",
+  "number", "message", "start", "duration", "hidden", "instance", "members", "waiting", "transfer",
+  "skew", "late", "caused", "more_work", "more_gap", "more_kernels" }
 local TEXTS = { short_name = true, phase = true }
 
 
