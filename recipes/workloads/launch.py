@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
 import os
-import re
 import shutil
 import signal
 import socket
@@ -77,13 +77,26 @@ def first_number(names: Sequence[str]) -> Optional[int]:
     return None
 
 
-def gpus_here(devices: str = "/dev") -> List[str]:
+def count_gpus() -> int:
+    """How many the driver knows of on this machine; 0 where there is none."""
+    try:
+        nvml = ctypes.CDLL("libnvidia-ml.so.1")
+    except OSError:
+        return 0
+    count = ctypes.c_uint(0)
+    if nvml.nvmlInit_v2() != 0:
+        return 0
+    failed = nvml.nvmlDeviceGetCount_v2(ctypes.byref(count)) != 0
+    nvml.nvmlShutdown()
+    return 0 if failed else count.value
+
+
+def gpus_here() -> List[str]:
     """What CUDA calls the GPUs of this machine that it shows; empty where nothing tells."""
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
     if named is not None:
         return [gpu for gpu in named.split(",") if gpu]
-    nodes = [name for name in os.listdir(devices) if re.fullmatch(r"nvidia\d+", name)]
-    return [str(number) for number in range(len(nodes))]
+    return [str(number) for number in range(count_gpus())]
 
 
 def own_gpu(args: argparse.Namespace, local: int, size: int) -> Optional[str]:

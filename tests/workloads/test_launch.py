@@ -93,13 +93,19 @@ class Ranks(Launching):
                                                                      ["7", "0", "2"]]))
 
     def test_gpus_are_counted_where_nothing_names_them(self):
-        for name in ("nvidia0", "nvidia12", "nvidiactl", "nvidia-uvm", "nvidia0x"):
-            self.write(name)
-        with mock.patch.dict(os.environ):
+        nvml = mock.Mock()
+        nvml.nvmlInit_v2.return_value = nvml.nvmlDeviceGetCount_v2.return_value = 0
+        nvml.nvmlDeviceGetCount_v2.side_effect = lambda count: setattr(count._obj, "value", 2) or 0
+        with mock.patch.dict(os.environ), mock.patch("ctypes.CDLL", return_value=nvml) as library:
             os.environ.pop("CUDA_VISIBLE_DEVICES", None)
-            self.assertEqual(launch.gpus_here(str(self.folder)), ["0", "1"])
+            self.assertEqual(launch.gpus_here(), ["0", "1"])
+            nvml.nvmlInit_v2.return_value = 9
+            self.assertEqual(launch.gpus_here(), [])
+            library.side_effect = OSError
+            self.assertEqual(launch.gpus_here(), [])
+            library.side_effect, nvml.nvmlInit_v2.return_value = None, 0
             os.environ["CUDA_VISIBLE_DEVICES"] = ""
-            self.assertEqual(launch.gpus_here(str(self.folder)), [])
+            self.assertEqual(launch.gpus_here(), [])
 
     def test_one_that_dies_leaves_the_others_and_its_last_lines(self):
         code = ("import os, sys, time\nrank = int(os.environ['RANK'])\nprint('here', rank)\n"

@@ -160,7 +160,9 @@ function asked.answer(own, files, patience)
       asked.refuse(0)
     end
   until name == LAST or name == NOTHING
-  check(own.line:finish(patience))
+  local done, message, code = own.line:finish(patience)
+  -- where there is nothing to do the first process may have ended, and says why
+  if name == LAST then check(done, message, code) end
 end
 
 
