@@ -148,12 +148,13 @@ function asked.asker(own, files, patience)
 end
 
 
--- In the others: do what is asked until nothing is.
+-- In the others: do what is asked until nothing is. The first process may have to wait for each
+-- of them, and is who says then which is silent.
 function asked.answer(own, files, patience)
-  local share = share_of(own, files, patience)
+  local share, longer = share_of(own, files, patience), patience and patience * own.size
   local name, fields
   repeat
-    name, fields = asked.decode(check(own.line:receive(0, patience)), 0)
+    name, fields = asked.decode(check(own.line:receive(0, longer)), 0)
     if STEPS[name] then
       check(own.line:send(0, asked.encode("answer", share[name](share, fields)), patience))
     elseif name ~= NOTHING then
