@@ -115,15 +115,16 @@ end
 -- Ranks that are of one job, as far as their collectives end together: by rank
 -- { leader, fit (nil for the leader), share (of the lag) }. list: all ranks' numbers in order;
 -- told: as above; fits_with: a function of a leader and a list of ranks, which gives what
--- clocks.fit finds of each as { world, fit, share }, the others left out.
+-- clocks.fit finds of each as { world, fit, share }, the others left out. A leader that has a key
+-- in common with one before it has `tried`: its collectives do not end with the other's.
 function clocks.groups(list, told, fits_with)
-  local found, rest = {}, list
+  local found, rest, tried = {}, list, {}
   while #rest > 0 do
     local leader, candidates, left = rest[1], {}, {}
-    found[leader] = { leader = leader }
+    found[leader] = { leader = leader, tried = tried[leader] }
     for i = 2, #rest do
       if shared_key(told.counts, told.keys, leader, rest[i]) then
-        candidates[#candidates + 1] = rest[i]
+        candidates[#candidates + 1], tried[rest[i]] = rest[i], true
       end
     end
     for _, own in ipairs(#candidates > 0 and fits_with(leader, candidates) or {}) do

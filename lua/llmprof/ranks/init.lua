@@ -55,20 +55,22 @@ local function has_collectives(made, rank)
 end
 
 
--- Ranks of a file whose clock could not be compared with the first one's.
--- Stages of a pipeline share none.
+-- Ranks of a file whose clock could not be compared with the first one's. Stages of a pipeline
+-- share none; nor do groups of ranks that communicators name, which are on the same clock when
+-- they are of one file, or of files that say when they began.
 local function note_unaligned(made, left_out)
-  local leaders = {}
-  for _, rank in ipairs(made.ranks) do
-    local group = made.groups[rank.rank]
+  local first
+  for _, rank in ipairs(made.told_by and {} or made.ranks) do
+    local group, part = made.groups[rank.rank], made.parts[rank.part]
     if group and group.leader == rank.rank and has_collectives(made, rank) then
-      leaders[#leaders + 1] = rank
+      first = first or { rank = rank.rank, part = part }
+      local on_clock = part == first.part or part.about.epoch and first.part.about.epoch
+      if first.rank ~= rank.rank and not (group.named and on_clock) then
+        left_out[#left_out + 1] = ("%s, rank %d: no collectives that end with those of rank %d: "
+          .. "another job or group of ranks, or a clock that cannot be put right; not matched with "
+          .. "it"):format(rank.file:match "([^/]*)$", rank.rank, first.rank)
+      end
     end
-  end
-  for i = 2, made.told_by and 0 or #leaders do
-    left_out[#left_out + 1] = ("%s, rank %d: no collectives that end with those of rank %d: "
-      .. "another job or group of ranks, or a clock that cannot be put right; not matched with it")
-      :format(leaders[i].file:match "([^/]*)$", leaders[i].rank, leaders[1].rank)
   end
 end
 
@@ -343,6 +345,9 @@ function ranks.examine(parts, given)
   record.kv_transfers = kv_transfers.of(made.steps)
   record.engine_looks = engine_looks.of(given.metrics, made.steps, made.epoch)
   table.move(given.unread or {}, 1, #(given.unread or {}), #missing + 1, missing)
+  for _, rank in ipairs(made.ranks) do
+    rank.leader = made.groups[rank.rank] and made.groups[rank.rank].leader
+  end
   record.verdict = verdict.of(record, met, missing)
   record.ranks = rank_records(record.ranks)
   return record, made

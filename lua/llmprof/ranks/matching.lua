@@ -175,6 +175,19 @@ local function worlds_of(told)
 end
 
 
+-- Mark the groups whose kinds all have a communicator that none before them has: they are known
+-- to be others.
+local function mark_named(groups, numbering)
+  local nameless = {}
+  for _, own in ipairs(numbering.counts) do
+    if not numbering.kinds[own[1]].communicator then nameless[own[2]] = true end
+  end
+  for world, group in pairs(groups) do
+    group.named = group.leader == world and not group.tried and not nameless[world]
+  end
+end
+
+
 -- Have all processes match; returns what each answers, and the ranks that have collectives.
 -- made: parts, ranks, and clocks, fits, groups, which are found here; drawn: of how many ranks a
 -- page draws the rows, nil for none.
@@ -187,6 +200,7 @@ function matching.ask_all(made, ask, places, drawn)
   local told = told_of(numbering)
   local worlds = worlds_of(told)
   made.groups = clocks.groups(ranks_of(made.ranks), told, fits_by(ask))
+  mark_named(made.groups, numbering)
   made.fits = fits_of(made.ranks, made.groups)
   for i, clock in ipairs(made.clocks) do
     made.clocks[i] = corrected(clock, clocks.correction(made.fits[i]))

@@ -8,7 +8,7 @@ local verdict = {}
 -- Of the time in collectives: from this share on it is mostly waiting.
 local WAITING = 0.5
 
--- Of the waiting: from this share on it is one rank's.
+-- Of the waiting: from this share on it is one rank's, and of all from it on it is one group's.
 local ONE_RANK = 0.5
 
 -- Of what the next place has: with less a place is one among many.
@@ -56,6 +56,19 @@ local function worst_rank(ranks)
     if rank.caused_ns and (not worst or rank.caused_ns > worst.caused_ns) then worst = rank end
   end
   return worst
+end
+
+
+-- What the ranks wait that meet a rank in its collectives, itself among them; and how many they
+-- are. Ranks of other groups cannot wait for it.
+local function group_of(ranks, of)
+  local made = { waiting_ns = 0, ranks = 0 }
+  for _, rank in ipairs(ranks) do
+    if rank.leader == of.leader and rank.waiting_ns then
+      made.waiting_ns, made.ranks = made.waiting_ns + rank.waiting_ns, made.ranks + 1
+    end
+  end
+  return made
 end
 
 
@@ -154,9 +167,11 @@ local function sentence(made, record)
   end
   local place = made.phase and where_of(made)
   if made.first then place = made.phase .. ", the first collective of a step" end
-  return ("waiting for rank %d%s%s: %s, %s of that for this rank"):format(made.rank,
+  local group = made.group and (", %s of what its group of %d ranks waits"):format(
+    percent(made.group_share), made.group) or ""
+  return ("waiting for rank %d%s%s: %s, %s of that for this rank%s"):format(made.rank,
     place and (" (" .. place) or "", place and ((made.from_step and (", from step %d"):format(
-      made.from_step) or "") .. ")") or "", of, percent(made.share))
+      made.from_step) or "") .. ")") or "", of, percent(made.share), group)
 end
 
 
@@ -170,10 +185,16 @@ local function judge(record, met, share)
   local totals, worst = record.totals, worst_rank(record.ranks)
   if share < LITTLE then return { kind = "balanced" } end
   if totals.waiting_ns < WAITING * totals.collective_ns then return { kind = "transfer" } end
-  if worst.caused_ns < ONE_RANK * totals.waiting_ns then
+  local group = group_of(record.ranks, worst)
+  if worst.caused_ns < ONE_RANK * group.waiting_ns
+    or group.waiting_ns < ONE_RANK * totals.waiting_ns then
     return { kind = "waiting", waiting_ns = totals.waiting_ns }
   end
-  return waiting_for(record, met, worst)
+  local made = waiting_for(record, met, worst)
+  if group.waiting_ns < totals.waiting_ns then
+    made.group, made.group_share = group.ranks, worst.caused_ns / group.waiting_ns
+  end
+  return made
 end
 
 
