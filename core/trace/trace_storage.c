@@ -19,10 +19,13 @@ static bool resize(void *array, size_t cap, size_t size) {
 
 /* ---- events ---- */
 
-bool llmprof_ops_resize(llmprof_ops *ops, size_t cap) {
-  return GROW(ops->start, cap) && GROW(ops->end, cap) &&
-         GROW(ops->correlation, cap) && GROW(ops->name, cap) &&
-         GROW(ops->place, cap);
+bool llmprof_ops_resize(llmprof_trace *trace, size_t cap) {
+  llmprof_ops *ops = &trace->ops;
+  llmprof_narrow *n = &trace->narrow;
+  return GROW(ops->start, cap) && GROW(ops->correlation, cap) &&
+         (n->near ? GROW(n->op_duration, cap) : GROW(ops->end, cap)) &&
+         (n->twinned ? GROW(n->twins.of_op, cap)
+                     : GROW(ops->name, cap) && GROW(ops->place, cap));
 }
 
 bool llmprof_ops_resize_others(llmprof_ops *ops, size_t cap) {
@@ -172,6 +175,9 @@ void llmprof_attribution_free(llmprof_attribution *a) {
 
 static void clear_ops(llmprof_trace *trace) {
   free_ops(&trace->ops);
+  llmprof_free(trace->narrow.op_duration);
+  trace->narrow.op_duration = NULL;
+  llmprof_twins_free(&trace->narrow.twins);
   trace->builder->kind = LLMPROF_KERNEL;
   trace->builder->op_cap = trace->builder->other_cap = 0;
 }

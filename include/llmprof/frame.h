@@ -240,15 +240,34 @@ bool llmprof_frame_follow(llmprof_frame *frame, const size_t *columns,
 
 /* ---- what texts are of ---- */
 
-/* A number for a text; UINT32_MAX: none. Asked on several threads. */
+/* A number for a text, below UINT32_MAX - 1; UINT32_MAX: none. Asked on several
+ * threads. */
 typedef uint32_t (*llmprof_text_number)(const void *user, const char *text,
                                         size_t size);
+
+/* What was said of the strings of one pool, the last that had many; zero at
+ * first. */
+typedef struct llmprof_text_memo {
+  uint64_t pool;
+  uint32_t *numbers;
+  size_t count, cap;
+} llmprof_text_memo;
+void llmprof_text_memo_free(llmprof_text_memo *memo);
+
+typedef struct llmprof_text_telling {
+  llmprof_text_number number;
+  const void *user;
+  llmprof_text_memo *memo; /* of this number and user alone, so that nothing is
+                              asked twice; NULL: nothing is kept */
+  bool marks;              /* 1 is said of texts whose number is `mark`, 0 of */
+  uint32_t mark;           /* those that have another; else the number */
+} llmprof_text_telling;
 
 /* Add a column of the numbers of a column of texts; absent where there is no
  * text or none is said. UNSUPPORTED: it holds no text. */
 bool llmprof_frame_number(llmprof_frame *frame, size_t column,
-                          llmprof_text_number number, const void *user,
-                          const char *name, llmprof_error *err);
+                          const llmprof_text_telling *telling, const char *name,
+                          llmprof_error *err);
 
 /* ---- groups and their statistics ---- */
 
