@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdint.h>
 
+#include "base/accounts.h"
 #include "llmprof/bounds.h"
 
 enum {
@@ -21,6 +22,9 @@ typedef struct shift {
   size_t turn;   /* part that is taken next */
   size_t failed; /* the first part that failed; SIZE_MAX: none */
   llmprof_error error;
+  bool taking;                   /* somebody is, where parts are done ahead; */
+  size_t waiting;                /* for a room; */
+  bool done[LLMPROF_CREW_AHEAD]; /* and not taken yet, by room */
 } shift;
 
 typedef struct worker {
@@ -38,12 +42,13 @@ static size_t processors(void) {
 }
 
 size_t llmprof_crew_size(size_t parts) {
-  if (is_working) return 1;
+  if (is_working || parts < 2) return 1;
   uint64_t wanted = llmprof_bound_get(LLMPROF_BOUND_THREADS);
   size_t size = wanted ? (size_t)wanted : processors();
+  size_t others = llmprof_account_threads();
+  size = size > others ? size - others : 1;
   if (size > MOST) size = MOST;
-  if (size > parts) size = parts;
-  return size ? size : 1;
+  return size < parts ? size : parts;
 }
 
 /* ---- one worker ---- */
@@ -73,18 +78,70 @@ static void end_part(shift *s, size_t part, bool ok, const llmprof_error *err) {
   pthread_mutex_unlock(&s->lock);
 }
 
+static bool is_more(const shift *s) {
+  return s->failed == SIZE_MAX && s->next < s->crew->parts;
+}
+
+/* Under the lock. */
+static void await_room(shift *s) {
+  s->waiting++;
+  while (s->crew->ahead && is_more(s) && s->next - s->turn >= s->crew->ahead)
+    pthread_cond_wait(&s->turned, &s->lock);
+  s->waiting--;
+}
+
 static bool begin_part(shift *s, size_t *part) {
   pthread_mutex_lock(&s->lock);
-  bool more = s->failed == SIZE_MAX && s->next < s->crew->parts;
+  await_room(s);
+  bool more = is_more(s);
   if (more) *part = s->next++;
   pthread_mutex_unlock(&s->lock);
   return more;
+}
+
+/* Under the lock, but for the taking. Those who wait for a room are woken when
+ * half of them are free, since waking takes longer than many a part. */
+static void take_done(shift *s, size_t number) {
+  const llmprof_crew *crew = s->crew;
+  bool *done;
+  s->taking = true;
+  while (s->turn < s->failed && *(done = &s->done[s->turn % crew->ahead])) {
+    llmprof_error err = {0};
+    size_t part = s->turn;
+    pthread_mutex_unlock(&s->lock);
+    bool ok = crew->take(crew->user, number, part, &err);
+    pthread_mutex_lock(&s->lock);
+    *done = false;
+    s->turn++;
+    if (!ok) fail(s, part, &err);
+    if (s->waiting && (!ok || s->next - s->turn <= crew->ahead / 2))
+      pthread_cond_broadcast(&s->turned);
+  }
+  s->taking = false;
+}
+
+/* Leaves what a part made in its room. */
+static void leave_part(shift *s, size_t number, size_t part, bool ok,
+                       const llmprof_error *err) {
+  pthread_mutex_lock(&s->lock);
+  if (ok) {
+    s->done[part % s->crew->ahead] = true;
+  } else {
+    fail(s, part, err);
+    pthread_cond_broadcast(&s->turned);
+  }
+  if (!s->taking) take_done(s, number);
+  pthread_mutex_unlock(&s->lock);
 }
 
 static void do_part(shift *s, size_t number, size_t part) {
   const llmprof_crew *crew = s->crew;
   llmprof_error err = {0};
   bool ok = crew->work(crew->user, number, part, &err);
+  if (crew->ahead) {
+    leave_part(s, number, part, ok, &err);
+    return;
+  }
   if (crew->take) {
     if (!await_turn(s, part)) return;
     ok = ok && crew->take(crew->user, number, part, &err);

@@ -20,10 +20,18 @@ typedef struct llmprof_crew {
   llmprof_crew_step work; /* several at once, begun in order */
   llmprof_crew_step take; /* after it, one at a time, in order; or NULL */
   void *user;
+  size_t ahead; /* 0: whoever did a part takes it, and waits for its turn; else
+                   so many parts, LLMPROF_CREW_AHEAD at most, may be begun that
+                   were not taken, and whoever comes takes them: what a part
+                   made lies in one of so many rooms, part % ahead */
 } llmprof_crew;
 
+enum {
+  LLMPROF_CREW_AHEAD = 128
+};
+
 /* Workers for so many parts: as LLMPROF_BOUND_THREADS says, or as the machine
- * has processors; 1 within a crew. */
+ * has processors, less those of processes that were forked; 1 within a crew. */
 size_t llmprof_crew_size(size_t parts);
 
 /* The caller is worker 0; threads that cannot be started are done without. On

@@ -2,44 +2,11 @@
 
 #include <string.h>
 
-#include "frame/cells.h"
+#include "frame/frame_slots.h"
 #include "frame/piles.h"
 #include "frame/sort.h"
 #include "llmprof/alloc.h"
-
-/* A column and how to get its data. */
-typedef struct slot {
-  llmprof_column column;
-  llmprof_column_loader load; /* NULL once the data is there */
-  void *user;
-  llmprof_frame *below; /* has the same column, where this is of a view */
-  const uint32_t *by; /* rows in the order of its cells, once they are asked */
-  size_t items;       /* of its data, where it has an index; 0: not known */
-  llmprof_cell_facts *facts; /* NULL: nothing was asked yet */
-} slot;
-
-enum {
-  KEPT_KEYS = 8
-};
-
-/* Groups that were numbered for what is made of them next. */
-typedef struct kept_groups {
-  uint32_t *of_row; /* NULL: none */
-  size_t keys[KEPT_KEYS], key_count, count;
-} kept_groups;
-
-struct llmprof_frame {
-  size_t rows;
-  const llmprof_strings *strings;
-  slot *slots;
-  size_t count, cap;
-  void **owned;
-  size_t owned_count, owned_cap;
-  const uint32_t *view_rows; /* of a view: its rows in the frame below; */
-  size_t view_first;         /* NULL: those from here on */
-  kept_groups groups;
-  llmprof_piles *piles;
-};
+#include "llmprof/interrupt.h"
 
 llmprof_frame *llmprof_frame_new(size_t rows, const llmprof_strings *strings) {
   llmprof_frame *frame = llmprof_zalloc(1, sizeof *frame);
@@ -56,6 +23,7 @@ void llmprof_frame_free(llmprof_frame *frame) {
   llmprof_free(frame->slots);
   llmprof_free(frame->groups.of_row);
   llmprof_piles_free(frame->piles);
+  llmprof_frame_free(frame->accounts);
   llmprof_free(frame);
 }
 
@@ -85,7 +53,7 @@ const llmprof_column *llmprof_frame_peek(const llmprof_frame *frame,
 
 const llmprof_column *llmprof_frame_column(llmprof_frame *frame, size_t column,
                                            llmprof_error *err) {
-  slot *s = &frame->slots[column];
+  llmprof_slot *s = &frame->slots[column];
   if (s->load) {
     llmprof_column loaded = s->column;
     if (!s->load(frame, &loaded, s->user, err)) return NULL;
@@ -113,8 +81,8 @@ bool llmprof_frame_add(llmprof_frame *frame, const llmprof_column *column,
       !llmprof_grow(&frame->slots, &frame->cap, frame->count + 1,
                     sizeof *frame->slots))
     return false;
-  slot *added = &frame->slots[frame->count++];
-  *added = (slot){.column = *column, .load = load, .user = user};
+  llmprof_slot *added = &frame->slots[frame->count++];
+  *added = (llmprof_slot){.column = *column, .load = load, .user = user};
   added->column.name = name;
   return true;
 }
@@ -149,10 +117,10 @@ void llmprof_frame_set_piles(llmprof_frame *frame, llmprof_piles *piles) {
 void llmprof_frame_keep_groups(llmprof_frame *frame, const size_t *keys,
                                size_t key_count, uint32_t *of_row,
                                size_t groups) {
-  kept_groups *kept = &frame->groups;
+  llmprof_kept_groups *kept = &frame->groups;
   llmprof_free(kept->of_row);
-  *kept = (kept_groups){.key_count = key_count, .count = groups};
-  if (key_count > KEPT_KEYS) {
+  *kept = (llmprof_kept_groups){.key_count = key_count, .count = groups};
+  if (key_count > LLMPROF_KEPT_KEYS) {
     llmprof_free(of_row);
     return;
   }
@@ -162,7 +130,7 @@ void llmprof_frame_keep_groups(llmprof_frame *frame, const size_t *keys,
 
 uint32_t *llmprof_frame_take_groups(llmprof_frame *frame, const size_t *keys,
                                     size_t key_count, size_t *groups) {
-  kept_groups *kept = &frame->groups;
+  llmprof_kept_groups *kept = &frame->groups;
   if (!kept->of_row || kept->key_count != key_count) return NULL;
   for (size_t k = 0; k < key_count; k++)
     if (kept->keys[k] != keys[k]) return NULL;
@@ -181,14 +149,14 @@ void llmprof_frame_forget_groups(llmprof_frame *frame) {
 
 /* What is known of a column; NULL when there is no memory to know it. */
 static llmprof_cell_facts *facts_of(llmprof_frame *frame, size_t column) {
-  slot *s = &frame->slots[column];
+  llmprof_slot *s = &frame->slots[column];
   if (s->facts) return s->facts;
   llmprof_cell_facts *facts = llmprof_zalloc(1, sizeof *facts);
   if (!facts || !llmprof_frame_own(frame, facts)) return NULL;
   return s->facts = facts;
 }
 
-static bool is_spanned(const slot *s) {
+static bool is_spanned(const llmprof_slot *s) {
   return s->facts && s->facts->spanned;
 }
 
@@ -203,7 +171,7 @@ void llmprof_frame_set_items(llmprof_frame *frame, size_t column,
 }
 
 size_t llmprof_frame_items(const llmprof_frame *frame, size_t column) {
-  const slot *s = &frame->slots[column];
+  const llmprof_slot *s = &frame->slots[column];
   if (!s->column.index) return 0;
   if (!s->below) return s->items;
   size_t there = llmprof_frame_find(s->below, s->column.name);
@@ -212,9 +180,9 @@ size_t llmprof_frame_items(const llmprof_frame *frame, size_t column) {
 
 void *llmprof_frame_pending(const llmprof_frame *frame, size_t column,
                             llmprof_column_loader load, size_t *first) {
-  const slot *s = &frame->slots[column];
+  const llmprof_slot *s = &frame->slots[column];
   *first = 0;
-  while (s->load && s->below && !frame->view_rows) {
+  while (s->load && s->below && !frame->view_rows && !frame->is_choice) {
     *first += frame->view_first;
     column = llmprof_frame_find(s->below, s->column.name);
     frame = s->below;
@@ -255,9 +223,10 @@ static void count_runs(llmprof_cell_facts *facts, const llmprof_column *column,
 }
 
 /* The frame below whose column has these very cells, or NULL. */
-static llmprof_frame *same_below(const llmprof_frame *frame, const slot *s,
-                                 size_t *number) {
-  if (!s->below || frame->view_rows || s->below->rows != frame->rows)
+static llmprof_frame *same_below(const llmprof_frame *frame,
+                                 const llmprof_slot *s, size_t *number) {
+  if (!s->below || frame->view_rows || frame->is_choice ||
+      s->below->rows != frame->rows)
     return NULL;
   *number = llmprof_frame_find(s->below, s->column.name);
   return s->below;
@@ -276,7 +245,7 @@ const llmprof_piles *llmprof_frame_piles(const llmprof_frame *frame) {
 /* Those with the runs counted; NULL: the data cannot be had. */
 static const llmprof_cell_facts *count_facts(llmprof_frame *frame,
                                              size_t number) {
-  slot *s = &frame->slots[number];
+  llmprof_slot *s = &frame->slots[number];
   llmprof_frame *below = same_below(frame, s, &number);
   if (below) return count_facts(below, number);
   if (s->facts && s->facts->runs) return s->facts;
@@ -301,7 +270,7 @@ unsigned llmprof_frame_runs(llmprof_frame *frame, size_t number,
 
 bool llmprof_frame_span(llmprof_frame *frame, size_t number,
                         llmprof_cell_span *span, llmprof_error *err) {
-  slot *s = &frame->slots[number];
+  llmprof_slot *s = &frame->slots[number];
   llmprof_frame *below = same_below(frame, s, &number);
   if (below) return llmprof_frame_span(below, number, span, err);
   const llmprof_column *column = llmprof_frame_column(frame, number, err);
@@ -335,7 +304,7 @@ bool llmprof_frame_bounds(llmprof_frame *frame, size_t number,
     FEW = 4 /* items in so many rows */
   };
   const llmprof_column *column = llmprof_frame_column(frame, number, err);
-  slot *s = &frame->slots[number];
+  llmprof_slot *s = &frame->slots[number];
   if (!column) return false;
   if (s->below && !is_spanned(s)) {
     size_t there = llmprof_frame_find(s->below, column->name);
@@ -364,7 +333,7 @@ static bool fill_order(uint32_t *order, const llmprof_column *column,
 
 bool llmprof_frame_order(llmprof_frame *frame, size_t number,
                          const uint32_t **rows, llmprof_error *err) {
-  slot *s = &frame->slots[number];
+  llmprof_slot *s = &frame->slots[number];
   llmprof_frame *below = same_below(frame, s, &number);
   if (below) return llmprof_frame_order(below, number, rows, err);
   const llmprof_column *column = llmprof_frame_column(frame, number, err);
@@ -376,6 +345,119 @@ bool llmprof_frame_order(llmprof_frame *frame, size_t number,
     return llmprof_fail_nomem(err);
   if (!fill_order(order, column, frame->rows)) return llmprof_fail_nomem(err);
   *rows = s->by = order;
+  return true;
+}
+
+/* ---- accounts ---- */
+
+static llmprof_frame *accounts_of(const llmprof_frame *frame) {
+  const llmprof_frame *has = frame->below_accounts;
+  return has ? has->accounts : frame->accounts;
+}
+
+llmprof_frame *llmprof_frame_accounts(const llmprof_frame *frame) {
+  return frame->part.ledger ? accounts_of(frame) : NULL;
+}
+
+/* Columns that are added later are in no ledger but by who loads them. */
+static bool find_shared(llmprof_frame *frame, const llmprof_slot *s,
+                        llmprof_column *shared, bool *is_shared,
+                        llmprof_error *err) {
+  if (s->share) return s->share(frame, shared, s->share_user, is_shared, err);
+  if (s->was_added) return *is_shared = false, true;
+  llmprof_frame *accounts = llmprof_frame_accounts(frame);
+  size_t there = llmprof_frame_find(accounts, s->column.name);
+  *is_shared = there < frame->part.ledger->shared;
+  if (!*is_shared) return true;
+  const llmprof_column *column = llmprof_frame_column(accounts, there, err);
+  if (column) *shared = *column;
+  return column != NULL;
+}
+
+/* Once for each column: `was_asked` is set before, since what is shared may be
+ * worked out from other columns of the frame. */
+static bool ask_shared(llmprof_frame *frame, size_t number,
+                       llmprof_error *err) {
+  bool is_shared = true;
+  llmprof_column shared = frame->slots[number].column;
+  frame->slots[number].was_asked = true;
+  if (!find_shared(frame, &frame->slots[number], &shared, &is_shared, err))
+    return false;
+  if (!is_shared) return true;
+  llmprof_column *kept = llmprof_memdup(&shared, sizeof shared);
+  if (!kept || !llmprof_frame_own(frame, kept)) return llmprof_fail_nomem(err);
+  kept->name = frame->slots[number].column.name;
+  kept->unit = frame->slots[number].column.unit;
+  frame->slots[number].shared = kept;
+  return true;
+}
+
+bool llmprof_frame_shared(llmprof_frame *frame, size_t number,
+                          const llmprof_column **shared, llmprof_error *err) {
+  const llmprof_slot *s = &frame->slots[number];
+  *shared = NULL;
+  if (!frame->part.ledger) return true;
+  if (s->below)
+    return llmprof_frame_shared(
+        s->below, llmprof_frame_find(s->below, s->column.name), shared, err);
+  if (!s->of_ledger) return true;
+  if (!s->was_asked && !ask_shared(frame, number, err)) return false;
+  *shared = frame->slots[number].shared;
+  return true;
+}
+
+static bool look_up_items(llmprof_frame *frame, const uint32_t *rows,
+                          size_t count, const llmprof_column *shared,
+                          uint32_t *items, llmprof_error *err) {
+  const llmprof_ledger_part *part = &frame->part;
+  const uint16_t *of_row = part->ledger->of_rows(part->ledger->user, err);
+  if (!of_row) return false;
+  of_row += part->first_row;
+  for (size_t i = 0; i < count; i++) {
+    size_t account = (size_t)of_row[rows[i]] - part->first;
+    if (account >= part->count)
+      return llmprof_fail(err, LLMPROF_IO, "rows of a cache do not add up");
+    items[i] = shared->index ? shared->index[account] : (uint32_t)account;
+  }
+  return true;
+}
+
+/* Rows of the frame below, which are all, or themselves some that were chosen:
+ * row numbers count those of that frame. */
+static bool list_rows(const llmprof_frame *view, const bool *below, size_t all,
+                      uint32_t *rows, llmprof_error *err) {
+  const llmprof_ledger_part *part = &view->part;
+  const uint16_t *of_row = part->ledger->of_rows(part->ledger->user, err);
+  size_t found = 0;
+  uint32_t number = 0;
+  if (!of_row) return false;
+  of_row += part->first_row;
+  for (size_t row = 0; row < all; row++) {
+    if (llmprof_interrupted_at(row)) return llmprof_fail_interrupted(err);
+    size_t account = (size_t)of_row[row] - part->first;
+    if (account >= part->count) continue;
+    if (part->chosen[account] && found < view->rows) rows[found++] = number;
+    number += !below || below[account];
+  }
+  return found == view->rows ||
+         llmprof_fail(err, LLMPROF_IO, "rows of a cache do not add up");
+}
+
+static size_t all_rows(const llmprof_ledger_part *part) {
+  size_t rows = 0;
+  for (size_t a = 0; a < part->count; a++)
+    rows += part->ledger->accounts[part->first + a].rows;
+  return rows;
+}
+
+static bool list_chosen(llmprof_frame *view, llmprof_error *err) {
+  if (!view->is_choice || view->view_rows) return true;
+  const llmprof_frame *below = view->slots[0].below;
+  uint32_t *rows = llmprof_alloc(view->rows, sizeof *rows);
+  if (!rows || !llmprof_frame_own(view, rows)) return llmprof_fail_nomem(err);
+  if (!list_rows(view, below->part.chosen, all_rows(&view->part), rows, err))
+    return false;
+  view->view_rows = rows;
   return true;
 }
 
@@ -398,12 +480,43 @@ static void shift_column(llmprof_column *column, const llmprof_column *from,
         (const unsigned char *)from->data + first * size_of(from->type);
 }
 
+enum {
+  FEW = 16 /* one row in so many is looked up, in place of all of them */
+};
+
+/* A shared column of few rows of a frame that has not loaded it. */
+static bool is_looked_up(const llmprof_frame *view, llmprof_frame *frame,
+                         size_t number, const llmprof_column **shared,
+                         llmprof_error *err) {
+  *shared = NULL;
+  return !frame->slots[number].load || !view->view_rows ||
+         view->rows > frame->rows / FEW || frame->part.chosen ||
+         llmprof_frame_shared(frame, number, shared, err);
+}
+
+static bool look_up(llmprof_frame *view, llmprof_frame *frame,
+                    llmprof_column *column, const llmprof_column *shared,
+                    llmprof_error *err) {
+  uint32_t *items = llmprof_alloc(view->rows, sizeof *items);
+  if (!items || !llmprof_frame_own(view, items)) return llmprof_fail_nomem(err);
+  column->type = shared->type;
+  column->strings = shared->strings;
+  column->data = shared->data;
+  column->index = items;
+  return look_up_items(frame, view->view_rows, view->rows, shared, items, err);
+}
+
 /* A view's column: the data of the frame below, reached through the view's
  * rows. Columns below that share an index share the composed one. */
 static bool load_view_column(llmprof_frame *view, llmprof_column *column,
                              void *below, llmprof_error *err) {
   llmprof_frame *frame = below;
   size_t number = llmprof_frame_find(frame, column->name);
+  const llmprof_column *shared;
+  if (!list_chosen(view, err) ||
+      !is_looked_up(view, frame, number, &shared, err))
+    return false;
+  if (shared) return look_up(view, frame, column, shared, err);
   const llmprof_column *from = llmprof_frame_column(frame, number, err);
   if (!from) return false;
   column->type = from->type;
@@ -416,7 +529,7 @@ static bool load_view_column(llmprof_frame *view, llmprof_column *column,
   column->index = view->view_rows;
   if (!from->index) return true;
   for (size_t c = 0; c < view->count; c++) {
-    const slot *other = &view->slots[c];
+    const llmprof_slot *other = &view->slots[c];
     size_t same = llmprof_frame_find(frame, other->column.name);
     if (!other->load && same != SIZE_MAX &&
         frame->slots[same].column.index == from->index) {
@@ -442,32 +555,46 @@ static bool add_view_column(llmprof_frame *view, llmprof_frame *frame,
   return true;
 }
 
+static bool add_view_columns(llmprof_frame *view, llmprof_frame *frame) {
+  bool ok = true;
+  for (size_t c = 0; ok && c < frame->count; c++)
+    ok = add_view_column(view, frame, c);
+  return ok;
+}
+
+/* A view of all rows is of the same accounts. */
+static void share_ledger(llmprof_frame *view, const llmprof_frame *frame) {
+  view->part = frame->part;
+  view->below_accounts = frame->accounts ? frame : frame->below_accounts;
+}
+
+llmprof_frame *llmprof_frame_view(llmprof_frame *frame, size_t rows) {
+  llmprof_frame *view = llmprof_frame_new(rows, frame->strings);
+  if (view && add_view_columns(view, frame)) return view;
+  llmprof_frame_free(view);
+  return NULL;
+}
+
 llmprof_frame *llmprof_frame_take(llmprof_frame *frame, uint32_t *rows,
                                   size_t count, llmprof_error *err) {
-  llmprof_frame *view = llmprof_frame_new(count, frame->strings);
+  llmprof_frame *view = llmprof_frame_view(frame, count);
   if (!view) {
     llmprof_free(rows);
     return llmprof_fail_nomem(err), NULL;
   }
   view->view_rows = rows;
-  bool ok = llmprof_frame_own(view, rows);
-  for (size_t c = 0; ok && c < frame->count; c++)
-    ok = add_view_column(view, frame, c);
-  if (ok) return view;
+  if (llmprof_frame_own(view, rows)) return view;
   llmprof_frame_free(view);
   return llmprof_fail_nomem(err), NULL;
 }
 
 llmprof_frame *llmprof_frame_slice(llmprof_frame *frame, size_t first,
                                    size_t count, llmprof_error *err) {
-  llmprof_frame *view = llmprof_frame_new(count, frame->strings);
-  bool ok = view != NULL;
-  if (ok) view->view_first = first;
-  for (size_t c = 0; ok && c < frame->count; c++)
-    ok = add_view_column(view, frame, c);
-  if (ok) return view;
-  llmprof_frame_free(view);
-  return llmprof_fail_nomem(err), NULL;
+  llmprof_frame *view = llmprof_frame_view(frame, count);
+  if (!view) return llmprof_fail_nomem(err), NULL;
+  view->view_first = first;
+  if (count == frame->rows) share_ledger(view, frame);
+  return view;
 }
 
 llmprof_frame *llmprof_frame_select(llmprof_frame *frame, const size_t *columns,
@@ -476,7 +603,10 @@ llmprof_frame *llmprof_frame_select(llmprof_frame *frame, const size_t *columns,
   bool ok = view != NULL;
   for (size_t c = 0; ok && c < count; c++)
     ok = add_view_column(view, frame, columns[c]);
-  if (ok) return view;
-  llmprof_frame_free(view);
-  return llmprof_fail_nomem(err), NULL;
+  if (!ok) {
+    llmprof_frame_free(view);
+    return llmprof_fail_nomem(err), NULL;
+  }
+  share_ledger(view, frame);
+  return view;
 }

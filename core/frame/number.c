@@ -2,6 +2,7 @@
  * threads. */
 #include "base/crew.h"
 #include "frame/cells.h"
+#include "frame/strings_laid.h"
 #include "llmprof/alloc.h"
 #include "llmprof/interrupt.h"
 
@@ -16,9 +17,56 @@ typedef struct asking {
   const llmprof_strings *strings;
   size_t count;
   uint32_t *numbers;
-  llmprof_text_number number;
-  const void *user;
+  const llmprof_text_telling *telling;
+  uint32_t *said; /* in the memo; NULL: there is none, or it is not worth it */
 } asking;
+
+/* ---- what was said before ---- */
+
+enum {
+  MANY = PART /* strings of a pool that are kept in mind */
+};
+
+#define UNASKED (UINT32_MAX - 1)
+
+void llmprof_text_memo_free(llmprof_text_memo *memo) {
+  llmprof_free(memo->numbers);
+  *memo = (llmprof_text_memo){0};
+}
+
+/* Strings of a pool only become more. */
+static bool recall(asking *a, llmprof_error *err) {
+  llmprof_text_memo *memo = a->telling->memo;
+  uint64_t pool = llmprof_strings_serial(a->strings);
+  if (!memo || a->count < MANY) return true;
+  if (memo->pool != pool) memo->count = 0;
+  memo->pool = pool;
+  if (!llmprof_grow(&memo->numbers, &memo->cap, a->count,
+                    sizeof *memo->numbers))
+    return llmprof_fail_nomem(err);
+  while (memo->count < a->count) memo->numbers[memo->count++] = UNASKED;
+  a->said = memo->numbers;
+  return true;
+}
+
+static uint32_t say(const asking *a, size_t id) {
+  size_t size;
+  const char *text = llmprof_strings_get(a->strings, (uint32_t)id, &size);
+  return a->telling->number(a->telling->user, text, size);
+}
+
+static uint32_t number_of(const asking *a, size_t id) {
+  if (!a->said) return say(a, id);
+  if (a->said[id] == UNASKED) a->said[id] = say(a, id);
+  return a->said[id];
+}
+
+static uint32_t mark_of(const asking *a, uint32_t number) {
+  if (!a->telling->marks || number == UINT32_MAX) return number;
+  return number == a->telling->mark;
+}
+
+/* ---- rows ---- */
 
 /* By row the string, which is the column's own data where it has no index. */
 static bool want_rows(const asking *a, const llmprof_column *column,
@@ -43,14 +91,9 @@ static bool ask_part(void *user, size_t worker, size_t part,
   const asking *a = user;
   size_t first = part * PART, end = first + PART;
   for (size_t id = first; id < a->count && id < end; id++) {
-    size_t size;
     if (llmprof_interrupted_at(id)) return llmprof_fail_interrupted(err);
-    if (a->numbers[id] == WANTED) {
-      const char *text = llmprof_strings_get(a->strings, (uint32_t)id, &size);
-      a->numbers[id] = a->number(a->user, text, size);
-    } else {
-      a->numbers[id] = UINT32_MAX;
-    }
+    a->numbers[id] =
+        a->numbers[id] == WANTED ? mark_of(a, number_of(a, id)) : UINT32_MAX;
   }
   return true;
 }
@@ -77,22 +120,22 @@ static bool add(llmprof_frame *frame, const asking *a,
 }
 
 bool llmprof_frame_number(llmprof_frame *frame, size_t column,
-                          llmprof_text_number number, const void *user,
-                          const char *name, llmprof_error *err) {
+                          const llmprof_text_telling *telling, const char *name,
+                          llmprof_error *err) {
   const llmprof_column *text = llmprof_frame_column(frame, column, err);
   if (!text) return false;
   if (text->type != LLMPROF_STRING_ID)
     return llmprof_fail(err, LLMPROF_UNSUPPORTED, "column '%s' holds no text",
                         text->name);
   asking a = {.strings = llmprof_column_strings(frame, text),
-              .number = number,
-              .user = user};
+              .telling = telling};
   a.count = llmprof_strings_count(a.strings);
   size_t rows = llmprof_frame_rows(frame);
   uint32_t *ids = text->index ? llmprof_alloc(rows, sizeof *ids) : NULL;
   a.numbers = llmprof_zalloc(a.count, sizeof *a.numbers);
   bool ok = (a.numbers && (ids || !text->index)) || llmprof_fail_nomem(err);
-  if (ok && want_rows(&a, text, rows, ids, err) && ask(&a, err))
+  if (ok && recall(&a, err) && want_rows(&a, text, rows, ids, err) &&
+      ask(&a, err))
     return add(frame, &a, text, ids, name, err);
   llmprof_free(a.numbers);
   llmprof_free(ids);

@@ -1,5 +1,5 @@
-/* A pool over strings that lie in memory already, where they stay. Private to
- * the core. */
+/* A pool over strings that lie in memory already, where they stay; and which
+ * pool it is. Private to the core. */
 #ifndef LLMPROF_STRINGS_LAID_H
 #define LLMPROF_STRINGS_LAID_H
 
@@ -10,5 +10,8 @@
  * long as the pool lives. False when out of memory. */
 bool llmprof_strings_lay(llmprof_strings *pool, const char *bytes,
                          const uint64_t *ends, size_t count);
+
+/* A number of the pool, that no other had or will have. */
+uint64_t llmprof_strings_serial(const llmprof_strings *pool);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "frame/cells.h"
+#include "frame/ledger.h"
 #include "frame/sort.h"
 #include "llmprof/alloc.h"
 #include "llmprof/interrupt.h"
@@ -85,14 +86,14 @@ static bool fill_set(test *t, const llmprof_condition *condition) {
   return ok;
 }
 
-static bool test_init(test *t, llmprof_frame *frame,
+/* A test of the cells of a column, which is loaded. */
+static bool test_init(test *t, const llmprof_column *column,
                       const llmprof_condition *condition, llmprof_error *err) {
   llmprof_compare compare = condition->compare;
   size_t count = condition->count;
   int64_t first = count ? condition->values[0] : LLMPROF_ABSENT;
   t->number = condition->column;
-  t->column = llmprof_frame_column(frame, condition->column, err);
-  if (!t->column) return false;
+  t->column = column;
   if (compare > LLMPROF_NE)
     bound_by(t, compare, first);
   else if (compare == LLMPROF_EQ && count < 2)
@@ -353,14 +354,76 @@ static llmprof_frame *select_rows(llmprof_frame *frame, test *tests,
   return llmprof_frame_slice(frame, only.first, found, err);
 }
 
+/* ---- by account ---- */
+
+static bool init_shared(test *tests, llmprof_frame *frame,
+                        const llmprof_condition *conditions, size_t count,
+                        bool *all, llmprof_error *err) {
+  *all = count && llmprof_frame_accounts(frame);
+  for (size_t i = 0; *all && i < count; i++) {
+    const llmprof_column *shared;
+    if (!llmprof_frame_shared(frame, conditions[i].column, &shared, err))
+      return false;
+    *all = shared != NULL;
+    if (shared && !test_init(&tests[i], shared, &conditions[i], err))
+      return false;
+  }
+  return true;
+}
+
+static llmprof_frame *choose(llmprof_frame *frame, const test *tests,
+                             size_t count, llmprof_error *err) {
+  size_t accounts = llmprof_frame_rows(llmprof_frame_accounts(frame));
+  bool *chosen = llmprof_alloc(accounts, sizeof *chosen);
+  if (!chosen) return llmprof_fail_nomem(err), NULL;
+  for (size_t a = 0; a < accounts; a++) {
+    chosen[a] = true;
+    for (size_t i = 0; chosen[a] && i < count; i++)
+      chosen[a] = passes(&tests[i], llmprof_cell(tests[i].column, a));
+  }
+  return llmprof_frame_choose(frame, chosen, err);
+}
+
+/* Where accounts share all that is tested, no row is looked at. *done: there is
+ * a view, or a failure. */
+static llmprof_frame *where_accounts(llmprof_frame *frame,
+                                     const llmprof_condition *conditions,
+                                     size_t count, bool *done,
+                                     llmprof_error *err) {
+  bool all = false;
+  test *tests = llmprof_zalloc(count, sizeof *tests);
+  bool ok = tests ? init_shared(tests, frame, conditions, count, &all, err)
+                  : llmprof_fail_nomem(err);
+  llmprof_frame *view = ok && all ? choose(frame, tests, count, err) : NULL;
+  *done = !ok || all;
+  tests_free(tests, count);
+  return view;
+}
+
+/* ---- by row ---- */
+
+static bool init_all(test *tests, llmprof_frame *frame,
+                     const llmprof_condition *conditions, size_t count,
+                     llmprof_error *err) {
+  bool ok = true;
+  for (size_t i = 0; ok && i < count; i++) {
+    const llmprof_column *column =
+        llmprof_frame_column(frame, conditions[i].column, err);
+    ok = column && test_init(&tests[i], column, &conditions[i], err);
+  }
+  return ok;
+}
+
 llmprof_frame *llmprof_frame_where(llmprof_frame *frame,
                                    const llmprof_condition *conditions,
                                    size_t count, llmprof_error *err) {
+  bool done;
+  llmprof_frame *view = where_accounts(frame, conditions, count, &done, err);
+  if (done) return view;
   test *tests = llmprof_zalloc(count, sizeof *tests);
-  bool ok = tests || llmprof_fail_nomem(err);
-  for (size_t i = 0; ok && i < count; i++)
-    ok = test_init(&tests[i], frame, &conditions[i], err);
-  llmprof_frame *view = ok ? select_rows(frame, tests, count, err) : NULL;
+  bool ok = tests ? init_all(tests, frame, conditions, count, err)
+                  : llmprof_fail_nomem(err);
+  view = ok ? select_rows(frame, tests, count, err) : NULL;
   tests_free(tests, count);
   return view;
 }

@@ -11,6 +11,7 @@
   X(cuda)          \
   X(digest)        \
   X(error)         \
+  X(fork)          \
   X(frame)         \
   X(fs)            \
   X(gpu)           \
@@ -29,6 +30,7 @@
   X(sheet)         \
   X(spans)         \
   X(spawn)         \
+  X(spelling)      \
   X(spool)         \
   X(sqlite)        \
   X(sys)           \

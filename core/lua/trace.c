@@ -332,6 +332,24 @@ static int f_frame(lua_State *L) {
   return *view ? 1 : llmprof_lua_fail(L, &err);
 }
 
+/* trace:has_ledger(table) -> is there a ledger of "gpu" or "api"? */
+static int f_has_ledger(lua_State *L) {
+  llmprof_trace *trace = check_trace(L);
+  lua_pushboolean(L, llmprof_trace_has_ledger(trace, luaL_checkstring(L, 2)));
+  return 1;
+}
+
+/* trace:keep_ledger(table, frame) -> true | nil, message, code: see
+ * llmprof_trace_keep_ledger */
+static int f_keep_ledger(lua_State *L) {
+  llmprof_trace *trace = check_trace(L);
+  const char *table = luaL_checkstring(L, 2);
+  llmprof_frame *frame = llmprof_lua_check_frame(L, 3);
+  llmprof_error err;
+  return llmprof_lua_result(
+      L, llmprof_trace_keep_ledger(trace, table, frame, &err), &err);
+}
+
 /* The string at index `i` of the list on top. */
 static const char *check_string(lua_State *L, int arg, lua_Integer i) {
   int type = lua_rawgeti(L, -1, i);
@@ -582,6 +600,8 @@ static const luaL_Reg methods[] = {
     {"with_details", f_with_details},
     {"diagnostics", f_diagnostics},
     {"frame", f_frame},
+    {"has_ledger", f_has_ledger},
+    {"keep_ledger", f_keep_ledger},
     {"steps", f_steps},
     {"label", f_label},
     {"label_spans", f_label_spans},

@@ -190,28 +190,30 @@ static inline bool decode_integers(const llmprof_scan_pages *scan,
 
 /* ---- records of a shape that was seen before ---- */
 
-/* The types up to that of the last wanted column, as far as the record has
- * them, behind the length of all, in so many words; returns a hash of them. */
-static inline size_t read_types(const llmprof_scan_pages *scan, int words,
-                                const uint8_t *record, uint64_t *types) {
-  const uint64_t *masks = scan->masks[record[0] % KINDS];
+/* Word i of the types up to that of the last wanted column, as far as the
+ * record has them, behind the length of all. */
+static inline uint64_t types_at(const llmprof_scan_pages *scan,
+                                const uint8_t *record, int i) {
+  return llmprof_get8(record + 8 * i) & scan->masks[record[0] % KINDS][i];
+}
+
+/* Of so many words of types. */
+static inline size_t hash_types(const llmprof_scan_pages *scan, int words,
+                                const uint8_t *record) {
   uint64_t hash = 0;
-  for (int i = 0; i < words; i++) {
-    uint64_t word = llmprof_get8(record + 8 * i) & masks[i];
-    types[i] = word;
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-  }
+  for (int i = 0; i < words; i++)
+    hash = (hash ^ types_at(scan, record, i)) * 0x9e3779b97f4a7c15u;
   return hash >> (64 - SHAPE_BITS);
 }
 
 /* The shape for a record that decode_integers took. */
 static void learn_shape(const llmprof_scan_pages *scan, const uint8_t *record,
                         llmprof_scan_shapes *shapes) {
-  uint64_t types[TYPE_WORDS] = {0};
-  shape *s = &shapes->shapes[read_types(scan, scan->type_words, record, types)];
+  shape *s = &shapes->shapes[hash_types(scan, scan->type_words, record)];
   const uint8_t *type = record + 1;
   uint32_t at = record[0];
-  memcpy(s->types, types, sizeof types);
+  for (int i = 0; i < scan->type_words; i++)
+    s->types[i] = types_at(scan, record, i);
   int there = scan->within[record[0] - 1];
   for (int i = there; i < scan->wanted_count; i++)
     s->spots[i] = (spot){.slot = (uint8_t)scan->wanted[i].slot,
@@ -236,14 +238,16 @@ typedef struct terms {
   int words, columns;
 } terms;
 
+/* Types are read once more where they are compared: kept in an array they were
+ * stored one by one and loaded together, which waits for the stores. */
 static inline bool decode_shape(const terms *t, const uint8_t *record,
                                 uint32_t size,
                                 const llmprof_scan_shapes *shapes,
                                 int64_t *values) {
-  uint64_t types[TYPE_WORDS], differences = 0;
-  size_t number = read_types(t->scan, t->words, record, types);
-  const shape *s = &shapes->shapes[number];
-  for (int i = 0; i < t->words; i++) differences |= types[i] ^ s->types[i];
+  uint64_t differences = 0;
+  const shape *s = &shapes->shapes[hash_types(t->scan, t->words, record)];
+  for (int i = 0; i < t->words; i++)
+    differences |= types_at(t->scan, record, i) ^ s->types[i];
   if (differences || s->end - 1 >= size) return false;
   for (const spot *of = s->spots; of < s->spots + t->columns; of++) {
     int64_t bits = (int64_t)llmprof_get8(record + of->at) >> of->shift;

@@ -1,7 +1,7 @@
 /* A table decoded by several threads: each takes some leaves, and what it made
- * of them is handed on in their order. Where a row is not plain, the leaves
- * that it is among are read again, one row after the other, by whose turn it
- * is. */
+ * of them is handed on in their order, by one of them while others go on. Where
+ * a row is not plain, the leaves that it is among are read again, one row after
+ * the other, when it is their turn. */
 #include "base/crew.h"
 #include "llmprof/alloc.h"
 #include "sqlite/scan_internal.h"
@@ -9,16 +9,22 @@
 enum {
   PART_SIZE = 128 * 1024, /* bytes of leaves: stays in the second-level cache */
   PARTS_EACH = 2,         /* fewer are not worth a thread */
+  SPARE = 6, /* rooms besides one for each worker: those whose parts take long
+                seldom keep others waiting */
 };
 
 /* A worker's own. */
 typedef struct reader {
   uint8_t *pages;
   llmprof_scan_shapes *shapes;
+} reader;
+
+/* Rows of a part, until they are taken. */
+typedef struct room {
   int64_t *values;
   size_t values_cap, rows;
   bool plain;
-} reader;
+} room;
 
 typedef struct table {
   llmprof_scan_pages *scan;
@@ -29,7 +35,13 @@ typedef struct table {
   size_t part;    /* leaves of a part */
   size_t columns; /* values of a row */
   reader *readers;
+  room *rooms;
+  size_t room_count;
 } table;
+
+static room *room_of(const table *t, size_t part) {
+  return &t->rooms[part % t->room_count];
+}
 
 /* Leaves first to the one before end. */
 static size_t bounds_of(const table *t, size_t part, size_t *end) {
@@ -38,28 +50,28 @@ static size_t bounds_of(const table *t, size_t part, size_t *end) {
   return first;
 }
 
-static bool read_leaves(const table *t, reader *r, size_t first, size_t end,
-                        llmprof_error *err) {
+static bool read_leaves(const table *t, const reader *to, size_t first,
+                        size_t end, llmprof_error *err) {
   size_t size = llmprof_btree_page_size(t->tree);
   for (size_t i = first, run; i < end; i += run) {
     for (run = 1; i + run < end; run++) {
       if (t->leaves[i + run] != t->leaves[i] + run) break;
     }
     if (!llmprof_btree_read(t->tree, t->leaves[i], (uint32_t)run,
-                            r->pages + (i - first) * size, err))
+                            to->pages + (i - first) * size, err))
       return false;
   }
   return true;
 }
 
-static bool decode_leaf(const table *t, reader *r, uint32_t number,
-                        const uint8_t *page) {
+static bool decode_leaf(const table *t, const reader *of, room *r,
+                        uint32_t number, const uint8_t *page) {
   if (!llmprof_btree_is_leaf(t->tree, page)) return false;
   const llmprof_leaf leaf = {page, number, llmprof_get2(page + 3)};
   if (leaf.cells == 0) return true; /* there may be no room yet to point to */
   if (!llmprof_grow(&r->values, &r->values_cap,
                     (r->rows + leaf.cells) * t->columns, sizeof *r->values) ||
-      !llmprof_scan_pages_plain(t->scan, r->shapes, &leaf,
+      !llmprof_scan_pages_plain(t->scan, of->shapes, &leaf,
                                 r->values + r->rows * t->columns))
     return false;
   r->rows += leaf.cells;
@@ -69,14 +81,16 @@ static bool decode_leaf(const table *t, reader *r, uint32_t number,
 static bool decode_part(void *user, size_t worker, size_t part,
                         llmprof_error *err) {
   const table *t = user;
-  reader *r = &t->readers[worker];
+  const reader *of = &t->readers[worker];
+  room *r = room_of(t, part);
   size_t end, first = bounds_of(t, part, &end);
   size_t size = llmprof_btree_page_size(t->tree);
   r->rows = 0;
   r->plain = true;
-  if (!read_leaves(t, r, first, end, err)) return false;
+  if (!read_leaves(t, of, first, end, err)) return false;
   for (size_t i = first; r->plain && i < end; i++)
-    r->plain = decode_leaf(t, r, t->leaves[i], r->pages + (i - first) * size);
+    r->plain =
+        decode_leaf(t, of, r, t->leaves[i], of->pages + (i - first) * size);
   return true;
 }
 
@@ -102,7 +116,8 @@ static bool take_leaf(const table *t, uint32_t number, llmprof_error *err) {
 static bool take_part(void *user, size_t worker, size_t part,
                       llmprof_error *err) {
   const table *t = user;
-  const reader *r = &t->readers[worker];
+  const room *r = room_of(t, part);
+  (void)worker;
   if (r->plain) return hand_on(t, r->values, r->rows, err);
   size_t end, first = bounds_of(t, part, &end);
   bool ok = true;
@@ -116,7 +131,6 @@ static bool take_part(void *user, size_t worker, size_t part,
 static void reader_free(reader *r) {
   llmprof_free(r->pages);
   llmprof_free(r->shapes);
-  llmprof_free(r->values);
 }
 
 static bool reader_init(reader *r, size_t size) {
@@ -127,19 +141,29 @@ static bool reader_init(reader *r, size_t size) {
   return false;
 }
 
-/* As many readers as there is memory for; *begun says whether there is any. */
-static bool run(table *t, bool *begun, llmprof_error *err) {
-  size_t parts = (t->count + t->part - 1) / t->part, made = 0;
-  size_t wanted = llmprof_crew_size(parts / PARTS_EACH);
-  size_t size = t->part * llmprof_btree_page_size(t->tree);
+/* As many readers as there is memory for. */
+static size_t make_readers(table *t, size_t wanted) {
+  size_t size = t->part * llmprof_btree_page_size(t->tree), made = 0;
   t->readers = llmprof_zalloc(wanted, sizeof *t->readers);
-  if (!t->readers) return false;
-  while (made < wanted && reader_init(&t->readers[made], size)) made++;
-  const llmprof_crew crew = {parts, decode_part, take_part, t};
-  *begun = made > 0;
-  bool ok = made && llmprof_crew_run(&crew, made, err);
-  for (size_t i = 0; i < made; i++) reader_free(&t->readers[i]);
+  while (t->readers && made < wanted && reader_init(&t->readers[made], size))
+    made++;
+  return made;
+}
+
+/* *begun says whether there is memory for any reader. */
+static bool run(table *t, bool *begun, llmprof_error *err) {
+  size_t parts = (t->count + t->part - 1) / t->part;
+  size_t size = make_readers(t, llmprof_crew_size(parts / PARTS_EACH));
+  t->room_count = size > 1 ? size + SPARE : 1;
+  t->rooms = llmprof_zalloc(t->room_count, sizeof *t->rooms);
+  const llmprof_crew crew = {parts, decode_part, take_part, t, t->room_count};
+  *begun = size > 0 && t->rooms;
+  bool ok = *begun && llmprof_crew_run(&crew, size, err);
+  for (size_t i = 0; i < size; i++) reader_free(&t->readers[i]);
+  for (size_t i = 0; t->rooms && i < t->room_count; i++)
+    llmprof_free(t->rooms[i].values);
   llmprof_free(t->readers);
+  llmprof_free(t->rooms);
   return ok;
 }
 

@@ -143,12 +143,11 @@ bool llmprof_builder_grow(const llmprof_builder *builder, size_t count,
 /* ---- GPU operations ---- */
 
 static bool grow_ops(llmprof_builder *b, llmprof_error *err) {
-  llmprof_ops *ops = &b->trace->ops;
   size_t cap;
-  if (!llmprof_builder_grow(b, ops->count, b->op_cap, "GPU operations", &cap,
-                            err))
+  if (!llmprof_builder_grow(b, b->trace->ops.count, b->op_cap, "GPU operations",
+                            &cap, err))
     return false;
-  if (!llmprof_ops_resize(ops, cap)) return llmprof_fail_nomem(err);
+  if (!llmprof_ops_resize(b->trace, cap)) return llmprof_fail_nomem(err);
   b->op_cap = cap;
   return true;
 }
@@ -192,11 +191,15 @@ static bool make_room(llmprof_builder *b, llmprof_op_kind kind,
 }
 
 /* In the room that is there. */
-static inline bool put_op(llmprof_ops *ops, const llmprof_op_row *op) {
+static inline bool put_op(llmprof_builder *b, const llmprof_op_row *op,
+                          llmprof_error *err) {
+  llmprof_ops *ops = &b->trace->ops;
   size_t row = ops->count++;
   ops->start[row] = op->start;
-  ops->end[row] = op->end;
   ops->correlation[row] = op->correlation;
+  if (!ops->end || !ops->name)
+    return llmprof_narrow_put_op(b, row, op) || llmprof_fail_nomem(err);
+  ops->end[row] = op->end;
   ops->name[row] = op->name;
   ops->place[row] = op->place;
   return true;
@@ -213,7 +216,7 @@ add_slowly(llmprof_builder *b, const llmprof_op_row *op, llmprof_error *err) {
     ops->copy_kind[row] = (uint8_t)op->copy_kind;
     ops->host_memory[row] = (uint8_t)op->host_memory;
   }
-  return put_op(ops, op);
+  return put_op(b, op, err);
 }
 
 bool llmprof_builder_add_op(llmprof_builder *b, const llmprof_op_row *op,
@@ -222,7 +225,7 @@ bool llmprof_builder_add_op(llmprof_builder *b, const llmprof_op_row *op,
   if (op->kind != LLMPROF_KERNEL || b->kind != LLMPROF_KERNEL ||
       ops->count == b->op_cap)
     return add_slowly(b, op, err);
-  return put_op(ops, op);
+  return put_op(b, op, err);
 }
 
 void llmprof_builder_end_ops(llmprof_builder *b) {

@@ -133,14 +133,16 @@ static const llmprof_kept_cells *find_kept(const llmprof_trace *trace,
   return NULL;
 }
 
-/* Where a shared column is declared, by which it is known on a shelf. */
+/* Where a shared column is declared, by which it is known on a shelf; texts are
+ * made sooner than they are looked over. */
 static void name_kept(const llmprof_column_spec *spec,
                       llmprof_kept_cells *kept) {
   static const struct {
     const char *name;
     const llmprof_column_spec *specs;
   } tables[] = {{"ops", llmprof_gpu_columns}, {"api", llmprof_api_columns}};
-  for (size_t i = 0; spec->shared && i < sizeof tables / sizeof *tables; i++) {
+  bool goes = spec->shared && spec->type != LLMPROF_STRING_ID;
+  for (size_t i = 0; goes && i < sizeof tables / sizeof *tables; i++) {
     for (const llmprof_column_spec *s = tables[i].specs; s->name; s++) {
       if (!s->shared || s->get != spec->get) continue;
       kept->table = tables[i].name;

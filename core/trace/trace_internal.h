@@ -69,7 +69,8 @@ typedef struct llmprof_twins {
   uint32_t *of_op; /* in place of ops.name, ops.place and what is kept of calls;
                       NULL: these are there */
   llmprof_intern kinds; /* of llmprof_twin */
-  uint32_t *latest;     /* while they are found */
+  uint32_t *latest;     /* while they are found: by name, later by kind */
+  size_t latest_count, latest_cap;
 } llmprof_twins;
 
 /* By operation, what is kept of the API call that launched it where calls are
@@ -107,6 +108,7 @@ typedef struct llmprof_narrow {
   size_t cap;           /* or where one is too long for that: */
   uint32_t *name;
   int64_t *duration;
+  bool near, twinned;    /* operations are kept so, as far as they were read */
   uint32_t *op_duration; /* in place of ops.end, where all of them fit */
   llmprof_twins twins;
   llmprof_launched launched;
@@ -158,6 +160,7 @@ struct llmprof_trace {
   llmprof_projection *projections;
   size_t projection_count;
   bool attributed, projected;
+  struct llmprof_trace_ledger *ledgers; /* NULL: nobody asked for one */
 
   llmprof_kept_cells *kept;
   size_t kept_count, kept_cap;
@@ -194,7 +197,7 @@ llmprof_trace *llmprof_trace_new(const char *path, llmprof_error *err);
 llmprof_trace *llmprof_trace_new_bare(const char *path, llmprof_error *err);
 
 /* Arrays for `cap` rows. False when out of memory: what was there stays. */
-bool llmprof_ops_resize(llmprof_ops *ops, size_t cap);
+bool llmprof_ops_resize(llmprof_trace *trace, size_t cap);
 bool llmprof_ops_resize_others(llmprof_ops *ops, size_t cap);
 bool llmprof_details_resize(llmprof_details *details, size_t cap);
 bool llmprof_calls_resize(llmprof_calls *calls, size_t cap);
@@ -233,8 +236,15 @@ void llmprof_trace_promise(llmprof_trace *trace, llmprof_part part);
 
 /* ---- operations that are alike (trace_twins.c) ---- */
 
-/* Number the kinds of operations, where there are not too many. */
-void llmprof_twins_make(llmprof_trace *trace);
+/* Before operations are read, and for each whose row there is room for: it has
+ * the number of its kind, or, once there are too many, its name and place.
+ * False when out of memory. */
+void llmprof_twins_begin(llmprof_trace *trace);
+bool llmprof_twins_put(llmprof_builder *b, size_t row,
+                       const llmprof_op_row *op);
+
+/* All operations were read, and calls come next. */
+bool llmprof_twins_begin_calls(llmprof_twins *twins);
 
 /* All calls were read; or not, and none launched anything. */
 void llmprof_twins_end(llmprof_trace *trace, bool ok);
@@ -271,8 +281,11 @@ bool llmprof_narrow_is_used(const llmprof_trace *trace, unsigned part);
 bool llmprof_narrow_load(llmprof_trace *trace, unsigned part,
                          llmprof_error *err);
 
-/* Operations were read: of their ends durations are kept, where they fit. */
-void llmprof_narrow_ops(llmprof_trace *trace);
+/* Before operations are read: of their ends durations are kept while these fit,
+ * of their names and places kinds. And for each whose row there is room for. */
+void llmprof_narrow_begin_ops(llmprof_trace *trace);
+bool llmprof_narrow_put_op(llmprof_builder *b, size_t row,
+                           const llmprof_op_row *op);
 
 /* Before calls are read, for each of them, and afterwards. */
 bool llmprof_narrow_begin(llmprof_trace *trace, llmprof_error *err);

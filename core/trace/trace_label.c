@@ -192,7 +192,8 @@ static const uint32_t *links_of(const llmprof_trace *trace,
                                 llmprof_frame *frame, size_t column,
                                 llmprof_error *err) {
   const uint32_t *link = trace->attribution.link;
-  size_t first;
+  size_t first, own = llmprof_frame_find(frame, "link");
+  if (own != SIZE_MAX) return llmprof_frame_peek(frame, own)->data;
   if (llmprof_trace_axis(frame, column, &first)) return link + first;
   const llmprof_column *op = llmprof_frame_column(frame, column, err);
   if (!op) return NULL;
@@ -277,18 +278,29 @@ static bool add_labels(llmprof_trace *trace, llmprof_frame *frame,
   subject kind;
   size_t column = subject_of(frame, &kind);
   labelled l = {0};
-  if (!llmprof_trace_load_links(trace, err)) return false;
   bool ok = kind == OPS ? label_ops(trace, frame, column, names, &l, err)
                         : label_others(trace, frame, name, column, kind, names,
                                        &l, err);
   return ok && (add_label(frame, name, range, &l) || llmprof_fail_nomem(err));
 }
 
+/* A frame that says which links its rows have needs no more than these. */
+static bool load_ranges(llmprof_trace *trace, llmprof_frame *frame,
+                        llmprof_error *err) {
+  size_t own = llmprof_frame_find(frame, "link");
+  if (own != SIZE_MAX)
+    return llmprof_frame_column(frame, own, err) &&
+           llmprof_trace_have(trace, AT(ranges.tag), err) &&
+           llmprof_trace_have(trace, AT(attribution.links), err);
+  return llmprof_trace_ranges(trace, err) &&
+         llmprof_trace_load_links(trace, err);
+}
+
 static bool make_label(llmprof_trace *trace, llmprof_frame *frame,
                        const char *name, const char *range,
                        const llmprof_trace_tag *tags, size_t count,
                        llmprof_error *err) {
-  if (!llmprof_trace_ranges(trace, err)) return false;
+  if (!load_ranges(trace, frame, err)) return false;
   uint32_t *names = names_of_tags(trace, tags, count);
   if (!names) return llmprof_fail_nomem(err);
   bool ok = add_labels(trace, frame, name, range, names, err);

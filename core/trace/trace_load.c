@@ -39,6 +39,7 @@ static bool start_reading(llmprof_trace *trace, llmprof_error *err) {
 static bool fill(llmprof_trace *trace, llmprof_part part, llmprof_error *err) {
   const llmprof_reader *reader = trace->reader;
   if (!start_reading(trace, err)) return false;
+  if (part == LLMPROF_PART_OPS) llmprof_narrow_begin_ops(trace);
   if (reader && reader->load &&
       !reader->load(trace->reader_state, trace->builder, part, err))
     return false;
@@ -83,10 +84,7 @@ bool llmprof_trace_load(llmprof_trace *trace, llmprof_part part,
   trace->loaded[part] = llmprof_image_take(trace, (int)part) ||
                         (fill_and_check(trace, part, err) &&
                          (part != LLMPROF_PART_OPS || end_details(trace, err)));
-  if (!trace->loaded[part])
-    llmprof_trace_clear(trace, part);
-  else if (part == LLMPROF_PART_OPS && !trace->image.borrowed)
-    llmprof_narrow_ops(trace);
+  if (!trace->loaded[part]) llmprof_trace_clear(trace, part);
   return trace->loaded[part];
 }
 

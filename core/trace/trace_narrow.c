@@ -23,38 +23,42 @@ bool llmprof_narrow_is_used(const llmprof_trace *trace, unsigned part) {
 
 /* ---- operations ---- */
 
-enum {
-  SOME = 1024 /* durations that are made at a time */
-};
-
-static bool are_near(const llmprof_ops *ops) {
-  bool ok = ops->count > 0;
-  for (size_t op = 0; ok && op < ops->count; op++) {
-    int64_t time = llmprof_between(ops->start[op], ops->end[op]);
-    ok = time >= 0 && time < UINT32_MAX;
-  }
-  return ok;
+void llmprof_narrow_begin_ops(llmprof_trace *trace) {
+  llmprof_narrow *n = &trace->narrow;
+  n->near = n->twinned =
+      n->kept & LLMPROF_CALLS_LAUNCHES && !trace->image.borrowed;
+  if (n->twinned) llmprof_twins_begin(trace);
 }
 
-/* Durations into where the ends were, which are behind them. */
-static void *shorten(const llmprof_ops *ops) {
-  uint32_t some[SOME];
-  char *to = (char *)ops->end;
-  for (size_t op = 0; op < ops->count; op += SOME) {
-    size_t count = ops->count - op < SOME ? ops->count - op : SOME;
-    for (size_t i = 0; i < count; i++)
-      some[i] = (uint32_t)(ops->end[op + i] - ops->start[op + i]);
-    memcpy(to + op * sizeof *some, some, count * sizeof *some);
-  }
-  void *fitting = llmprof_resize(to, ops->count, sizeof *some);
-  return fitting ? fitting : to;
+/* From the first that is too far away on all ends are kept. */
+static bool keep_ends(llmprof_builder *b, size_t rows) {
+  llmprof_narrow *n = &b->trace->narrow;
+  llmprof_ops *ops = &b->trace->ops;
+  ops->end = llmprof_alloc(b->op_cap, sizeof *ops->end);
+  if (!ops->end) return false;
+  for (size_t op = 0; op < rows; op++)
+    ops->end[op] = ops->start[op] + n->op_duration[op];
+  llmprof_free(n->op_duration);
+  n->op_duration = NULL;
+  n->near = false;
+  return true;
 }
 
-void llmprof_narrow_ops(llmprof_trace *trace) {
-  if (!(trace->narrow.kept & LLMPROF_CALLS_LAUNCHES) || !are_near(&trace->ops))
-    return;
-  trace->narrow.op_duration = shorten(&trace->ops);
-  trace->ops.end = NULL;
+bool llmprof_narrow_put_op(llmprof_builder *b, size_t row,
+                           const llmprof_op_row *op) {
+  llmprof_narrow *n = &b->trace->narrow;
+  llmprof_ops *ops = &b->trace->ops;
+  int64_t took = llmprof_between(op->start, op->end);
+  bool fits = took >= 0 && took < UINT32_MAX;
+  if (n->near && !fits && !keep_ends(b, row)) return false;
+  if (n->near)
+    n->op_duration[row] = (uint32_t)took;
+  else
+    ops->end[row] = op->end;
+  if (n->twinned) return llmprof_twins_put(b, row, op);
+  ops->name[row] = op->name;
+  ops->place[row] = op->place;
+  return true;
 }
 
 /* ---- finding those that a call launched ---- */
@@ -99,8 +103,8 @@ static bool make_launched(llmprof_launched *l, size_t ops) {
 bool llmprof_narrow_begin(llmprof_trace *trace, llmprof_error *err) {
   llmprof_narrow *n = &trace->narrow;
   size_t ops = trace->ops.count;
-  if (!n->twins.of_op && !trace->image.borrowed) llmprof_twins_make(trace);
-  bool ok = (n->twins.of_op || make_own(&n->launched, ops)) &&
+  bool ok = (n->twins.of_op ? llmprof_twins_begin_calls(&n->twins)
+                            : make_own(&n->launched, ops)) &&
             make_launched(&n->launched, ops);
   for (int kind = 0; ok && kind < LLMPROF_OP_KINDS; kind++)
     ok = seek_kind(&trace->ops, kind, &n->seekers[kind]);

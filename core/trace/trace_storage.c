@@ -3,6 +3,7 @@
 
 #include "llmprof/alloc.h"
 #include "trace/trace_arrays.h"
+#include "trace/trace_ledger.h"
 
 /* realloc for one array of several that grow together. */
 static bool resize(void *array, size_t cap, size_t size) {
@@ -18,10 +19,13 @@ static bool resize(void *array, size_t cap, size_t size) {
 
 /* ---- events ---- */
 
-bool llmprof_ops_resize(llmprof_ops *ops, size_t cap) {
-  return GROW(ops->start, cap) && GROW(ops->end, cap) &&
-         GROW(ops->correlation, cap) && GROW(ops->name, cap) &&
-         GROW(ops->place, cap);
+bool llmprof_ops_resize(llmprof_trace *trace, size_t cap) {
+  llmprof_ops *ops = &trace->ops;
+  llmprof_narrow *n = &trace->narrow;
+  return GROW(ops->start, cap) && GROW(ops->correlation, cap) &&
+         (n->near ? GROW(n->op_duration, cap) : GROW(ops->end, cap)) &&
+         (n->twinned ? GROW(n->twins.of_op, cap)
+                     : GROW(ops->name, cap) && GROW(ops->place, cap));
 }
 
 bool llmprof_ops_resize_others(llmprof_ops *ops, size_t cap) {
@@ -171,6 +175,9 @@ void llmprof_attribution_free(llmprof_attribution *a) {
 
 static void clear_ops(llmprof_trace *trace) {
   free_ops(&trace->ops);
+  llmprof_free(trace->narrow.op_duration);
+  trace->narrow.op_duration = NULL;
+  llmprof_twins_free(&trace->narrow.twins);
   trace->builder->kind = LLMPROF_KERNEL;
   trace->builder->op_cap = trace->builder->other_cap = 0;
 }
@@ -284,6 +291,31 @@ static void free_kept(llmprof_trace *trace) {
   llmprof_free(trace->kept);
 }
 
+static void free_book(const llmprof_book *book) {
+  llmprof_free((void *)(uintptr_t)book->entries);
+  llmprof_free((void *)(uintptr_t)book->narrow);
+  llmprof_free((void *)(uintptr_t)book->wide);
+}
+
+void llmprof_trace_ledger_free(struct llmprof_trace_ledger *k) {
+  llmprof_frame_free(k->ledger.frame);
+  llmprof_free(k->op);
+  llmprof_free(k->index);
+  if (k->owns_rows) llmprof_free((void *)(uintptr_t)k->of_row);
+  if (k->shelved) return;
+  llmprof_free((void *)(uintptr_t)k->accounts);
+  llmprof_free((void *)(uintptr_t)k->cells);
+  llmprof_free((void *)(uintptr_t)k->link);
+  for (size_t b = 0; b < LLMPROF_LEDGER_BOOKS; b++) free_book(&k->books[b]);
+}
+
+static void free_ledgers(llmprof_trace *trace) {
+  for (size_t i = 0; trace->ledgers && i < LLMPROF_LEDGERS; i++)
+    llmprof_trace_ledger_free(&trace->ledgers[i]);
+  llmprof_free(trace->ledgers);
+  trace->ledgers = NULL;
+}
+
 static void close_shelf(const llmprof_image *image) {
   if (image->has_shelf) image->shelf.close(image->shelf.user);
 }
@@ -294,6 +326,7 @@ void llmprof_trace_close(llmprof_trace *trace) {
     trace->reader->close(trace->reader_state);
   for (int piece = 0; piece < LLMPROF_PIECES; piece++)
     llmprof_arrays_forget(trace, piece);
+  free_ledgers(trace);
   llmprof_strings_free(trace->strings);
   llmprof_intern_free(&trace->process_ids);
   llmprof_intern_free(&trace->thread_ids);

@@ -21,62 +21,71 @@ static bool are_many(const llmprof_twins *t, size_t ops) {
   return t->kinds.count > FEW && t->kinds.count > ops / SOME;
 }
 
-/* ---- before calls are known ---- */
+/* ---- while operations are read ---- */
 
-/* That of the last operation with its name is the same nearly always. */
-static bool number_op(llmprof_twins *t, const llmprof_twin *twin,
-                      uint32_t *number) {
-  uint32_t *last = &t->latest[(uint32_t)(twin->name + 1)];
-  if (*last) {
-    const llmprof_twin *before = llmprof_intern_get(&t->kinds, *last - 1);
-    *number = *last - 1;
-    if (before->place == twin->place) return true;
+void llmprof_twins_begin(llmprof_trace *trace) {
+  llmprof_intern_init(&trace->narrow.twins.kinds, sizeof(llmprof_twin));
+}
+
+/* Where the last kind with a name is noted, as its number and 1. */
+static inline uint32_t *latest_of(llmprof_twins *t, uint32_t name) {
+  size_t slot = (uint32_t)(name + 1);
+  if (slot >= t->latest_count) {
+    if (!llmprof_grow(&t->latest, &t->latest_cap, slot + 1, sizeof *t->latest))
+      return NULL;
+    while (t->latest_count < t->latest_cap) t->latest[t->latest_count++] = 0;
   }
-  if (!llmprof_intern_add(&t->kinds, twin, number)) return false;
-  *last = *number + 1;
+  return &t->latest[slot];
+}
+
+/* Apart, so that the common case saves no registers. */
+__attribute__((noinline)) static bool
+add_kind(llmprof_twins *t, const llmprof_op_row *op, uint32_t *number) {
+  const llmprof_twin twin = {op->name, op->place, LLMPROF_NONE, LLMPROF_NONE};
+  if (!llmprof_intern_add(&t->kinds, &twin, number)) return false;
+  uint32_t *last = latest_of(t, op->name);
+  if (last) *last = *number + 1;
+  return last != NULL;
+}
+
+/* Names and places take the place of numbers, of so many operations. */
+static bool give_up(llmprof_builder *b, size_t ops) {
+  llmprof_trace *trace = b->trace;
+  llmprof_twins *t = &trace->narrow.twins;
+  trace->ops.place = llmprof_alloc(b->op_cap, sizeof *trace->ops.place);
+  if (!trace->ops.place) return false;
+  for (size_t op = 0; op < ops; op++) {
+    const llmprof_twin *twin = llmprof_twin_at(trace, t->of_op[op]);
+    trace->ops.place[op] = twin->place;
+    t->of_op[op] = twin->name;
+  }
+  trace->ops.name = t->of_op;
+  t->of_op = NULL;
+  llmprof_twins_free(t);
+  trace->narrow.twinned = false;
   return true;
 }
 
-/* Numbers take the place of names; returns of how many operations, all but
- * those from which on there are too many, or no memory. */
-static size_t number_ops(llmprof_trace *trace) {
-  llmprof_twins *t = &trace->narrow.twins;
-  llmprof_ops *ops = &trace->ops;
-  size_t strings = llmprof_strings_count(trace->strings);
-  t->latest = llmprof_zalloc(strings + 1, sizeof *t->latest);
-  if (!t->latest) return 0;
-  for (size_t op = 0; op < ops->count; op++) {
-    uint32_t number;
-    llmprof_twin twin = {ops->name[op], ops->place[op], LLMPROF_NONE,
-                         LLMPROF_NONE};
-    if (!number_op(t, &twin, &number) || are_many(t, op + 1)) return op;
-    ops->name[op] = number;
+/* The last kind with its name is its own nearly always. */
+bool llmprof_twins_put(llmprof_builder *b, size_t row,
+                       const llmprof_op_row *op) {
+  llmprof_twins *t = &b->trace->narrow.twins;
+  size_t slot = (uint32_t)(op->name + 1);
+  uint32_t last = slot < t->latest_count ? t->latest[slot] : 0;
+  if (last && llmprof_twin_at(b->trace, last - 1)->place == op->place) {
+    t->of_op[row] = last - 1;
+    return true;
   }
-  return ops->count;
+  return add_kind(t, op, &t->of_op[row]) &&
+         (!are_many(t, row + 1) || give_up(b, row + 1));
 }
 
 /* By kind: the last of those that are alike but for the call; none yet. */
-static bool begin_calls(llmprof_twins *t) {
+bool llmprof_twins_begin_calls(llmprof_twins *t) {
   llmprof_free(t->latest);
   t->latest = llmprof_zalloc(t->kinds.count, sizeof *t->latest);
+  t->latest_count = t->latest_cap = t->kinds.count;
   return t->latest != NULL;
-}
-
-void llmprof_twins_make(llmprof_trace *trace) {
-  llmprof_twins *t = &trace->narrow.twins;
-  llmprof_ops *ops = &trace->ops;
-  llmprof_intern_init(&t->kinds, sizeof(llmprof_twin));
-  size_t done = number_ops(trace);
-  if (done < ops->count || !begin_calls(t)) {
-    for (size_t op = 0; op < done; op++)
-      ops->name[op] = llmprof_twin_at(trace, ops->name[op])->name;
-    llmprof_twins_free(t);
-    return;
-  }
-  t->of_op = ops->name;
-  ops->name = NULL;
-  llmprof_free(ops->place);
-  ops->place = NULL;
 }
 
 /* ---- while calls are read ---- */
@@ -133,4 +142,5 @@ void llmprof_twins_end(llmprof_trace *trace, bool ok) {
   if (!ok) return;
   llmprof_free(t->latest);
   t->latest = NULL;
+  t->latest_count = t->latest_cap = 0;
 }

@@ -132,6 +132,35 @@ static inline const char *llmprof_cell_text(const llmprof_frame *frame,
                              (uint32_t)id, NULL);
 }
 
+/* ---- accounts ---- */
+
+/* Rows of a trace from a cache may be written up in a ledger: rows that are
+ * alike in some columns share an account, and columns that say the same of all
+ * rows of an account are shared. Where a question is about shared columns, it
+ * is answered by account. */
+
+/* By account of the frame, the columns of its ledger; NULL: it has none. */
+llmprof_frame *llmprof_frame_accounts(const llmprof_frame *frame);
+
+/* Fills in data, index and type of a column by account of the frame, or clears
+ * *is_shared. */
+typedef bool (*llmprof_account_loader)(llmprof_frame *frame,
+                                       llmprof_column *column, void *user,
+                                       bool *is_shared, llmprof_error *err);
+
+/* Say so of the column that was added last. */
+void llmprof_frame_share_by(llmprof_frame *frame, llmprof_account_loader load,
+                            void *user);
+
+/* Its cells by account; NULL: rows of an account do not share them, or the
+ * frame has no ledger. */
+bool llmprof_frame_shared(llmprof_frame *frame, size_t column,
+                          const llmprof_column **shared, llmprof_error *err);
+
+/* The same as cells by row: data and index of a column. */
+bool llmprof_frame_by_row(llmprof_frame *frame, llmprof_column *column,
+                          const llmprof_column *shared, llmprof_error *err);
+
 /* ---- selecting rows ---- */
 
 typedef enum llmprof_compare {
@@ -211,15 +240,34 @@ bool llmprof_frame_follow(llmprof_frame *frame, const size_t *columns,
 
 /* ---- what texts are of ---- */
 
-/* A number for a text; UINT32_MAX: none. Asked on several threads. */
+/* A number for a text, below UINT32_MAX - 1; UINT32_MAX: none. Asked on several
+ * threads. */
 typedef uint32_t (*llmprof_text_number)(const void *user, const char *text,
                                         size_t size);
+
+/* What was said of the strings of one pool, the last that had many; zero at
+ * first. */
+typedef struct llmprof_text_memo {
+  uint64_t pool;
+  uint32_t *numbers;
+  size_t count, cap;
+} llmprof_text_memo;
+void llmprof_text_memo_free(llmprof_text_memo *memo);
+
+typedef struct llmprof_text_telling {
+  llmprof_text_number number;
+  const void *user;
+  llmprof_text_memo *memo; /* of this number and user alone, so that nothing is
+                              asked twice; NULL: nothing is kept */
+  bool marks;              /* 1 is said of texts whose number is `mark`, 0 of */
+  uint32_t mark;           /* those that have another; else the number */
+} llmprof_text_telling;
 
 /* Add a column of the numbers of a column of texts; absent where there is no
  * text or none is said. UNSUPPORTED: it holds no text. */
 bool llmprof_frame_number(llmprof_frame *frame, size_t column,
-                          llmprof_text_number number, const void *user,
-                          const char *name, llmprof_error *err);
+                          const llmprof_text_telling *telling, const char *name,
+                          llmprof_error *err);
 
 /* ---- groups and their statistics ---- */
 

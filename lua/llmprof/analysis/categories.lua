@@ -94,17 +94,18 @@ local function all_rules(own)
 end
 
 
--- Of rules that are not the recipe's: what was made once is known.
-local of_all
+-- What was made once is known, with what it said of names: by the recipe's rules, and of none.
+local told_by, of_all = setmetatable({}, { __mode = "k" }), nil
 
 -- What names are told by: { find (rules), names (of categories, by number) }. own: rules of
 -- the recipe.
 local function telling(own)
   local rules = check_rules(own or {}, "recipe categories")
   if #rules == 0 and of_all then return of_all end
+  if told_by[rules] then return told_by[rules] end
   local list, names = flat(all_rules(rules))
   local made = { rules = errors.check("usage", name_rules.new(list)), names = names }
-  if #rules == 0 then of_all = made end
+  if #rules == 0 then of_all = made else told_by[rules] = made end
   return made
 end
 
@@ -132,21 +133,21 @@ function categories.numbers(own)
 end
 
 
--- Rules that are 1 for names of a category, 0 for others.
-local function marking(own, category)
-  local list, names = flat(all_rules(check_rules(own or {}, "recipe categories")))
-  for _, rule in ipairs(list) do rule[2] = names[rule[2]] == category and 1 or 0 end
-  return errors.check("usage", name_rules.new(list))
+-- The number of a category among these names; behind them all where it is not there.
+local function number_of(category, names)
+  for number, name in ipairs(names) do
+    if name == category then return number end
+  end
+  return #names + 1
 end
 
 
 -- A function from a frame and its column of kernels' names that adds the column `as`: 1 for
--- names of the category. own: rules of the recipe.
+-- names of the category, 0 for those of another. own: rules of the recipe.
 function categories.marker(own, category)
-  local rules
   return function(frame, column, as)
-    rules = rules or marking(own, category)
-    return name_rules.number(frame, column, rules, as)
+    local told = telling(own)
+    return name_rules.number(frame, column, told.rules, as, number_of(category, told.names))
   end
 end
 

@@ -10,7 +10,7 @@ local json = require "llmprof.json"
 local pack = require "llmprof.pack"
 local rows = require "llmprof.ranks.rows"
 local spans = require "llmprof.spans"
-local spelling = require "llmprof.analysis.spelling"
+local spelling = require "llmprof.spelling"
 local stages = require "llmprof.analysis.stages"
 local waiting = require "llmprof.analysis.waiting"
 
@@ -33,31 +33,14 @@ local function check(value, message, code)
 end
 
 
--- A function from a name to a number, the same for all spellings of the name.
-local function numbering()
-  local numbers, by_name, count = {}, {}, 0
-  return function(name)
-    if not name then return nil end
-    local number = by_name[name]
-    if number then return number end
-    local word = spelling.of(name)
-    if not numbers[word] then
-      count = count + 1
-      numbers[word] = count
-    end
-    by_name[name] = numbers[word]
-    return numbers[word]
-  end
-end
-
-
 -- ---- what was recorded ----
 
 -- Places of the list, from 1: { word, operator, module }.
-local function places_of(launches, word_of)
+local function places_of(launches, words)
   local list, modules = {}, launches.modules or {}
   for i, place in ipairs(launches.places) do
-    list[i] = { word = word_of(launches.kernels[place.kernel + 1]),
+    local kernel = launches.kernels[place.kernel + 1]
+    list[i] = { word = kernel and words:number(kernel),
       operator = place.operator and launches.operators[place.operator + 1],
       module = place.module and modules[place.module + 1] }
   end
@@ -112,14 +95,14 @@ end
 
 -- By word the only operator that launches such kernels; false where there are several, or
 -- none is known. Nothing where a list of kernels was cut.
-local function only_operators(operators, places, word_of)
+local function only_operators(operators, places, words)
   local only = {}
   for _, place in ipairs(places) do note(only, place.word, place.operator) end
   if #places > 0 then return only end
   for _, operator in ipairs(operators.operators) do
     if not lists_all(operator) then return {} end
     for _, kernel in ipairs(joined.of_profiler[operator.name] and {} or operator.kernels or {}) do
-      note(only, word_of(kernel.name), operator.name)
+      note(only, words:number(kernel.name), operator.name)
     end
   end
   return only
@@ -150,10 +133,14 @@ end
 
 local TURN = { "pid", "device", "stage_range" }
 
-local function add_keys(ops, word_of)
+-- Words that were not recorded pair off with nothing: they have no number.
+local function add_words(ops, words)
+  return check(spelling.number(ops, "name", words, "word"))
+end
+
+
+local function add_turns(ops)
   local turn = 0
-  rows.extend(ops, { "name" }, { { name = "word", type = "integer",
-    get = function(key) return word_of(key.name) end } })
   return rows.extend(ops, rows.has(ops, "stage_range") and TURN or { "pid", "device" },
     { { name = "turn", type = "integer", get = function()
       turn = turn + 1
@@ -162,12 +149,12 @@ local function add_keys(ops, word_of)
 end
 
 
--- Columns that say what an operation is joined with. word_of: the word of a key, place_of:
--- what it pairs off with, or nil.
-local function operator_columns(only, word_of, place_of)
+-- Columns that say what an operation is joined with, by its word and by what it pairs off
+-- with, or nil: place_of(key).
+local function operator_columns(only, place_of)
   local function operator(key)
     local place = place_of(key)
-    return place and place.operator or only[word_of(key)]
+    return place and place.operator or only[key.word]
   end
   return {
     { name = "operator", type = "string", get = operator },
@@ -184,16 +171,15 @@ end
 
 
 -- By the order of launches, else by name.
-local function join_by_order(ops, launches, places, only, word_of)
-  add_places(add_keys(ops, word_of), sequences(launches, places))
+local function join_by_order(ops, launches, places, only)
+  add_places(add_turns(ops), sequences(launches, places))
   return rows.extend(ops, { "place", "word" }, operator_columns(only,
-    function(key) return key.word end, function(key) return places[key.place] end))
+    function(key) return places[key.place] end))
 end
 
 
-local function join_by_name(ops, only, word_of)
-  return rows.extend(ops, { "name" }, operator_columns(only,
-    function(key) return word_of(key.name) end, function() return nil end))
+local function join_by_name(ops, only)
+  return rows.extend(ops, { "word" }, operator_columns(only, function() return nil end))
 end
 
 
@@ -201,15 +187,15 @@ end
 -- or "name"), absent where they did not join. operators: as docs/operators.schema.json says;
 -- nil where these hold nothing to join by.
 function joined.find(trace, found, operators)
-  local word_of = numbering()
-  local launches = operators.launches
-  local places = launches and places_of(launches, word_of) or {}
-  local only = only_operators(operators, places, word_of)
+  local words, launches = spelling.words(), operators.launches
+  local places = launches and places_of(launches, words) or {}
+  local only = only_operators(operators, places, words)
   local ops = found.ops and check(found.ops:where {})
     or stages.label(trace, check(trace:frame "gpu"), found)
   if next(only) == nil or #ops == 0 then return nil end
-  if launches then return join_by_order(ops, launches, places, only, word_of) end
-  return join_by_name(ops, only, word_of)
+  add_words(ops, words)
+  if launches then return join_by_order(ops, launches, places, only) end
+  return join_by_name(ops, only)
 end
 
 

@@ -17,16 +17,22 @@ enum {
 typedef struct parts {
   atomic_int busy[64]; /* by worker */
   atomic_size_t done;
-  size_t made[64]; /* what a worker made last */
+  size_t ahead;
+  size_t made[LLMPROF_CREW_AHEAD]; /* last by a worker, or in a room */
+  atomic_int taking;
   size_t taken;
   size_t fail_work, fail_take; /* parts from which on it fails */
 } parts;
+
+static size_t room_of(const parts *p, size_t worker, size_t part) {
+  return p->ahead ? part % p->ahead : worker;
+}
 
 static bool work(void *user, size_t worker, size_t part, llmprof_error *err) {
   parts *p = user;
   assert_int_equal(atomic_fetch_add(&p->busy[worker], 1), 0);
   if (part % 7 == 0) sched_yield();
-  p->made[worker] = part;
+  p->made[room_of(p, worker, part)] = part;
   atomic_fetch_add(&p->done, 1);
   atomic_fetch_sub(&p->busy[worker], 1);
   if (part < p->fail_work) return true;
@@ -35,36 +41,49 @@ static bool work(void *user, size_t worker, size_t part, llmprof_error *err) {
 
 static bool take(void *user, size_t worker, size_t part, llmprof_error *err) {
   parts *p = user;
-  assert_int_equal(p->made[worker], part);
+  assert_int_equal(atomic_fetch_add(&p->taking, 1), 0);
+  assert_int_equal(p->made[room_of(p, worker, part)], part);
+  if (part % 11 == 0) sched_yield();
+  atomic_fetch_sub(&p->taking, 1);
   if (p->taken++ != part) return llmprof_fail(err, LLMPROF_IO, "order");
   if (part < p->fail_take) return true;
   return llmprof_fail(err, LLMPROF_IO, "take %zu", part);
 }
 
+static void assert_order(size_t size, size_t count, size_t ahead) {
+  parts p = {.fail_work = SIZE_MAX, .fail_take = SIZE_MAX, .ahead = ahead};
+  const llmprof_crew crew = {count, work, take, &p, ahead};
+  assert_true(llmprof_crew_run(&crew, size, NULL));
+  assert_int_equal(p.done, count);
+  assert_int_equal(p.taken, count);
+  const llmprof_crew alone = {count, work, NULL, &p, 0};
+  assert_true(llmprof_crew_run(&alone, size, NULL));
+  assert_int_equal(p.done, 2 * count);
+}
+
+/* However many parts may lie before they are taken. */
 static void test_order(void **state) {
   (void)state;
   for (size_t size = 1; size <= 8; size++) {
     for (size_t count = 0; count <= PARTS; count += 125) {
-      parts p = {.fail_work = SIZE_MAX, .fail_take = SIZE_MAX};
-      const llmprof_crew crew = {count, work, take, &p};
-      assert_true(llmprof_crew_run(&crew, size, NULL));
-      assert_int_equal(p.done, count);
-      assert_int_equal(p.taken, count);
-      const llmprof_crew alone = {count, work, NULL, &p};
-      assert_true(llmprof_crew_run(&alone, size, NULL));
-      assert_int_equal(p.done, 2 * count);
+      assert_order(size, count, 0);
+      assert_order(size, count, 1);
+      assert_order(size, count, size + 6);
+      assert_order(size, count, LLMPROF_CREW_AHEAD);
     }
   }
 }
 
 static void assert_fails(size_t size, size_t fail_work, size_t fail_take,
                          const char *message, size_t taken) {
-  parts p = {.fail_work = fail_work, .fail_take = fail_take};
-  llmprof_error err = {0};
-  const llmprof_crew crew = {PARTS, work, take, &p};
-  assert_false(llmprof_crew_run(&crew, size, &err));
-  assert_string_equal(err.message, message);
-  assert_int_equal(p.taken, taken);
+  for (size_t ahead = 0; ahead < 12; ahead += 3) {
+    parts p = {.fail_work = fail_work, .fail_take = fail_take, .ahead = ahead};
+    llmprof_error err = {0};
+    const llmprof_crew crew = {PARTS, work, take, &p, ahead};
+    assert_false(llmprof_crew_run(&crew, size, &err));
+    assert_string_equal(err.message, message);
+    assert_int_equal(p.taken, taken);
+  }
 }
 
 static void test_first_error(void **state) {
@@ -77,7 +96,7 @@ static void test_first_error(void **state) {
       assert_fails(size, 101, 100, "take 100", 101);
       parts p = {.fail_work = 30};
       llmprof_error err = {0};
-      const llmprof_crew crew = {PARTS, work, NULL, &p};
+      const llmprof_crew crew = {PARTS, work, NULL, &p, 0};
       assert_false(llmprof_crew_run(&crew, size, &err));
       assert_string_equal(err.message, "work 30");
     }
@@ -108,7 +127,7 @@ static bool nest(void *user, size_t worker, size_t part, llmprof_error *err) {
 static void test_nested(void **state) {
   (void)state;
   size_t sizes[2];
-  const llmprof_crew crew = {2, nest, NULL, sizes};
+  const llmprof_crew crew = {2, nest, NULL, sizes, 0};
   llmprof_bound_set(LLMPROF_BOUND_THREADS, 4);
   assert_true(llmprof_crew_run(&crew, 2, NULL));
   assert_int_equal(sizes[0], 1);
@@ -135,7 +154,7 @@ static bool is_blocked(void *user, size_t worker, size_t part,
 static void test_signals(void **state) {
   (void)state;
   caller = pthread_self();
-  const llmprof_crew crew = {200, is_blocked, NULL, NULL};
+  const llmprof_crew crew = {200, is_blocked, NULL, NULL, 0};
   assert_true(llmprof_crew_run(&crew, 4, NULL));
 }
 

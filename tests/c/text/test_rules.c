@@ -22,9 +22,10 @@ static bool number_names(llmprof_rules *rules, llmprof_strings *strings,
   llmprof_frame *frame = llmprof_frame_new(3, strings);
   const llmprof_column column = {
       .name = "name", .type = LLMPROF_STRING_ID, .data = names};
+  const llmprof_text_telling telling = {.number = find, .user = rules};
   bool made = frame && llmprof_frame_add(frame, &column, NULL, NULL);
   bool ok = (made || llmprof_fail_nomem(err)) &&
-            llmprof_frame_number(frame, 0, find, rules, "kind", err);
+            llmprof_frame_number(frame, 0, &telling, "kind", err);
   const llmprof_column *kind = ok ? llmprof_frame_column(frame, 1, err) : NULL;
   if (kind) {
     assert_int_equal(llmprof_cell(kind, 0), 4);

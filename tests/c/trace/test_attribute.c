@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "exports.h"
+#include "llmprof/bounds.h"
 #include "llmprof/buffer.h"
 
 /* ---- attribution as text ---- */
@@ -512,6 +513,159 @@ static void test_asking_again(void **state) {
   test_every_allocation(load_narrow_twice, (void *)(uintptr_t)path);
 }
 
+/* ---- more calls than one part has ---- */
+
+enum {
+  MANY = 700000, /* calls, one every 10 ns, which take 5 */
+  LAYER = 900,   /* calls of a layer; */
+  STEP = 5000,   /* of a step, which is not a whole number of these */
+  SPAN = 7000,   /* and from one span, twice as long, to the next */
+};
+
+/* Calls within each of a kind of ranges, in order; spans overlap. */
+static const struct {
+  const char *name;
+  uint32_t every, calls;
+} kinds_of_ranges[] = {{"run", MANY, MANY},
+                       {"step", STEP, STEP},
+                       {"span", SPAN, 2 * SPAN},
+                       {"layer", LAYER, LAYER}};
+
+enum {
+  KINDS_OF_RANGES = sizeof kinds_of_ranges / sizeof *kinds_of_ranges
+};
+
+static bool add_ranges(llmprof_builder *b, int kind, llmprof_error *err) {
+  llmprof_range_row row = {.end_thread = LLMPROF_NONE,
+                           .domain = LLMPROF_NO_STRING,
+                           .category = LLMPROF_NO_STRING,
+                           .payload = LLMPROF_ABSENT};
+  const char *name = kinds_of_ranges[kind].name;
+  if (!llmprof_builder_text(b, name, strlen(name), &row.text))
+    return llmprof_fail_nomem(err);
+  for (int64_t i = 0; i < MANY; i += kinds_of_ranges[kind].every) {
+    row.start = 10 * i;
+    row.end = 10 * (i + kinds_of_ranges[kind].calls) - 1;
+    if (!llmprof_builder_add_range(b, &row, err)) return false;
+  }
+  return true;
+}
+
+/* Even calls launch kernels, odd ones copies, and some nothing. */
+static bool launches(uint32_t call, llmprof_op_kind kind) {
+  return call % 5 && (call % 2 ? kind == LLMPROF_COPY : kind == LLMPROF_KERNEL);
+}
+
+static bool add_ops(llmprof_builder *b, llmprof_op_kind kind,
+                    llmprof_error *err) {
+  llmprof_op_row row = {.kind = kind, .bytes = 8};
+  const llmprof_place place = {.process = 0};
+  bool ok = llmprof_builder_add_place(b, &place, &row.place);
+  for (uint32_t call = 0; ok && call < MANY; call++) {
+    if (!launches(call, kind)) continue;
+    row.start = 10 * (int64_t)call + 3;
+    row.end = row.start + 4;
+    row.correlation = call;
+    ok = llmprof_builder_add_op(b, &row, err);
+  }
+  return ok;
+}
+
+static bool add_calls(llmprof_builder *b, llmprof_error *err) {
+  bool ok = true;
+  for (uint32_t call = 0; ok && call < MANY; call++) {
+    const llmprof_call_row row = {.start = 10 * (int64_t)call,
+                                  .end = 10 * (int64_t)call + 5,
+                                  .correlation = call};
+    ok = llmprof_builder_add_call(b, &row, err);
+  }
+  return ok;
+}
+
+static bool open_many(const char *path, llmprof_builder *b, void **state,
+                      llmprof_error *err) {
+  uint32_t row;
+  (void)path, (void)state;
+  return (llmprof_builder_add_process(b, 1, 1, &row) &&
+          llmprof_builder_add_thread(b, 1, 1, 0, &row)) ||
+         llmprof_fail_nomem(err);
+}
+
+static bool load_many(void *state, llmprof_builder *b, llmprof_part part,
+                      llmprof_error *err) {
+  (void)state;
+  bool ok = true;
+  if (part == LLMPROF_PART_OPS)
+    return add_ops(b, LLMPROF_KERNEL, err) && add_ops(b, LLMPROF_COPY, err);
+  if (part == LLMPROF_PART_CALLS) return add_calls(b, err);
+  for (int kind = 0;
+       part == LLMPROF_PART_RANGES && ok && kind < KINDS_OF_RANGES; kind++)
+    ok = add_ranges(b, kind, err);
+  return ok;
+}
+
+/* By kind, how many ranges are around a call. */
+static void assert_chain(const llmprof_attribution *a,
+                         const llmprof_ranges *ranges, const uint32_t *texts,
+                         size_t op, uint32_t call) {
+  uint32_t found[KINDS_OF_RANGES] = {0};
+  int64_t before = INT64_MAX;
+  for (uint32_t link = a->link[op]; link != LLMPROF_NONE;
+       link = a->links[link].outer) {
+    uint32_t range = a->links[link].range;
+    assert_true(ranges->start[range] <= 10 * (int64_t)call);
+    assert_true(ranges->end[range] >= 10 * (int64_t)call + 5);
+    assert_true(ranges->start[range] <= before);
+    before = ranges->start[range];
+    for (int kind = 0; kind < KINDS_OF_RANGES; kind++)
+      found[kind] += ranges->text[range] == texts[kind];
+  }
+  assert_int_equal(found[0], 1);
+  assert_int_equal(found[1], 1);
+  assert_int_equal(found[2], call < SPAN ? 1 : 2);
+  assert_int_equal(found[3], 1);
+}
+
+static void check_many(llmprof_trace *trace) {
+  llmprof_error err = {0};
+  const llmprof_attribution *a = llmprof_trace_attribution(trace, &err);
+  if (!a) fail_msg("%s", err.message);
+  const llmprof_ranges *ranges = llmprof_trace_ranges(trace, &err);
+  uint32_t texts[KINDS_OF_RANGES];
+  for (int kind = 0; kind < KINDS_OF_RANGES; kind++)
+    texts[kind] = llmprof_strings_find(llmprof_trace_strings(trace),
+                                       kinds_of_ranges[kind].name,
+                                       strlen(kinds_of_ranges[kind].name));
+  size_t op = 0;
+  for (int kind = LLMPROF_KERNEL; kind <= LLMPROF_COPY; kind++)
+    for (uint32_t call = 0; call < MANY; call++)
+      if (launches(call, (llmprof_op_kind)kind))
+        assert_chain(a, ranges, texts, op++, call);
+  size_t projections;
+  assert_non_null(llmprof_trace_projections(trace, &projections, &err));
+  assert_int_equal(projections, ranges->count);
+}
+
+/* Parts are walked at once, and it is the same for any number of threads. */
+static void test_many_calls(void **state) {
+  (void)state;
+  static const llmprof_reader reader = {
+      .name = "many", .what = "many", .open = open_many, .load = load_many};
+  for (unsigned threads = 1; threads <= 3; threads += 2) {
+    for (unsigned kept = 0; kept <= LLMPROF_CALLS_LAUNCHES;
+         kept += LLMPROF_CALLS_LAUNCHES) {
+      llmprof_error err = {0};
+      llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
+      llmprof_trace *trace = llmprof_reader_open(&reader, "many", &err);
+      if (!trace) fail_msg("%s", err.message);
+      if (kept) assert_true(llmprof_trace_narrow_calls(trace, kept));
+      check_many(trace);
+      llmprof_trace_close(trace);
+    }
+  }
+  llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_nested_ranges),
@@ -530,6 +684,7 @@ int main(void) {
       cmocka_unit_test(test_random_traces),
       cmocka_unit_test(test_allocations),
       cmocka_unit_test(test_asking_again),
+      cmocka_unit_test(test_many_calls),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

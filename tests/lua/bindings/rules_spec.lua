@@ -128,4 +128,36 @@ describe("llmprof.rules", function()
     assert.error(function() rules.new { { "gemm", 1, "half" } } end)
     assert.equal(1, assert(rules.new(ONE)):find "")
   end)
+
+  it("marks one number among those that are said", function()
+    local made = assert(rules.new { { "gemm", 1 }, { "norm", 2 } })
+    local rows = frame.new(3, { { name = "name", type = "string",
+      values = { "gemm_tn", "rms_norm", "copy" } } })
+    rules.number(rows, "name", made, "norm", 2)
+    assert.are.same({ 0, 1 }, { rows:get(1, "norm"), rows:get(2, "norm") })
+    assert.is_nil(rows:get(3, "norm"))
+  end)
+
+  it("says of many names what it said before, of whatever frame", function()
+    local MANY = 8200
+    local function named(prefix, count)
+      local values = {}
+      for i = 1, count do values[i] = prefix .. i end
+      return frame.new(count, { { name = "name", type = "string", values = values } })
+    end
+    local made = assert(rules.new { { "7$", 1 }, { "^b", 2 } })
+    for _, prefix in ipairs { "a", "b" } do
+      local rows = named(prefix, MANY)
+      local some = rows:where { { "name", "~=", prefix .. 7 } }
+      rules.number(some, "name", made, "some")
+      rules.number(rows, "name", made, "kind")
+      rules.number(rows, "name", made, "second", 2)
+      for _, i in ipairs { 1, 7, 8, 17, MANY } do
+        local kind = made:find(prefix .. i)
+        assert.are.equal(kind, rows:get(i, "kind"), prefix .. i)
+        assert.are.equal(kind and (kind == 2 and 1 or 0), rows:get(i, "second"), prefix .. i)
+      end
+      assert.are.equal(made:find(prefix .. 17), some:get(16, "some"))
+    end
+  end)
 end)

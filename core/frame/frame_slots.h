@@ -1,0 +1,64 @@
+/* What a frame is made of. Private to the sources that make up frames. */
+#ifndef LLMPROF_FRAME_SLOTS_H
+#define LLMPROF_FRAME_SLOTS_H
+
+#include "frame/cells.h"
+#include "frame/ledger.h"
+
+/* A column and how to get its data. */
+typedef struct llmprof_slot {
+  llmprof_column column;
+  llmprof_column_loader load; /* NULL once the data is there */
+  void *user;
+  llmprof_frame *below; /* has the same column, where this is of a view */
+  const uint32_t *by; /* rows in the order of its cells, once they are asked */
+  size_t items;       /* of its data, where it has an index; 0: not known */
+  llmprof_cell_facts *facts;    /* NULL: nothing was asked yet */
+  llmprof_account_loader share; /* NULL: as the ledger has it, if it is of it */
+  void *share_user;
+  llmprof_column *shared; /* by account, once it was asked; */
+  bool of_ledger;         /* the ledger may have a column or book of it; */
+  bool was_added;         /* a book only, or what `share` loads */
+  bool was_asked;         /* whether its cells are shared */
+} llmprof_slot;
+
+enum {
+  LLMPROF_KEPT_KEYS = 8
+};
+
+/* Groups that were numbered for what is made of them next. */
+typedef struct llmprof_kept_groups {
+  uint32_t *of_row; /* NULL: none */
+  size_t keys[LLMPROF_KEPT_KEYS], key_count, count;
+} llmprof_kept_groups;
+
+/* The accounts that a frame's rows are of. */
+typedef struct llmprof_ledger_part {
+  const llmprof_ledger *ledger; /* NULL: none */
+  size_t first, count, first_row;
+  const bool *chosen; /* by account of them; NULL: all */
+} llmprof_ledger_part;
+
+struct llmprof_frame {
+  size_t rows;
+  const llmprof_strings *strings;
+  llmprof_slot *slots;
+  size_t count, cap;
+  void **owned;
+  size_t owned_count, owned_cap;
+  const uint32_t *view_rows; /* of a view: its rows in the frame below; */
+  size_t view_first;         /* NULL: those from here on */
+  llmprof_kept_groups groups;
+  struct llmprof_piles *piles;
+  llmprof_ledger_part part;
+  bool is_choice; /* a view of the rows of chosen accounts, which are listed
+                     when a row of them is first asked for */
+  llmprof_frame *accounts; /* owned: its part of the ledger's columns */
+  const llmprof_frame *below_accounts; /* of a view, the frame that has them */
+};
+
+/* A view of all columns of a frame, whose rows are yet to be said; NULL when
+ * out of memory. */
+llmprof_frame *llmprof_frame_view(llmprof_frame *frame, size_t rows);
+
+#endif

@@ -1,0 +1,377 @@
+#include "trace/attribute_sweep.h"
+
+#include <string.h>
+
+#include "base/crew.h"
+#include "llmprof/alloc.h"
+
+/* ---- ranges ---- */
+
+static bool goes_on(llmprof_sweep *s, size_t work) {
+  return llmprof_watch_go_on(&s->watch, work, llmprof_trace_path(s->trace),
+                             s->err);
+}
+
+static bool fail_links(const llmprof_sweep *s) {
+  return llmprof_fail_bound(s->err, llmprof_trace_path(s->trace),
+                            LLMPROF_BOUND_RATIO);
+}
+
+static bool add_link(llmprof_sweep *s, uint32_t range, uint32_t outer,
+                     uint32_t *link) {
+  if (s->link_count >= s->most_links) return fail_links(s);
+  if (s->link_count >= UINT32_MAX - 1 ||
+      !llmprof_grow(&s->links, &s->link_cap, s->link_count + 1,
+                    sizeof *s->links))
+    return false;
+  s->links[s->link_count] = (llmprof_link){range, outer};
+  *link = (uint32_t)s->link_count++;
+  return true;
+}
+
+/* Forget ranges that ended before `now`. In a nested list those are on top. */
+static void close_ended(llmprof_sweep *s, int64_t now) {
+  const int64_t *end = s->trace->ranges.end;
+  if (s->min_end >= now) return;
+  size_t kept = 0;
+  int64_t min_end = INT64_MAX;
+  for (size_t i = 0; i < s->open_count; i++) {
+    int64_t e = end[s->open[i].range];
+    if (e < now) continue;
+    s->open[kept++] = s->open[i];
+    if (e < min_end) min_end = e;
+  }
+  s->changed = true;
+  s->open_count = kept;
+  s->min_end = min_end;
+  if (!kept) s->nested = true;
+}
+
+/* As close_ended, at the cost of what is closed only. */
+static void pop_ended(llmprof_sweep *s, int64_t now) {
+  const int64_t *end = s->trace->ranges.end;
+  if (!s->nested) {
+    close_ended(s, now);
+    return;
+  }
+  while (s->open_count && end[s->open[s->open_count - 1].range] < now) {
+    s->open_count--;
+    s->changed = true;
+  }
+  s->min_end =
+      s->open_count ? end[s->open[s->open_count - 1].range] : INT64_MAX;
+}
+
+/* Of a range that ends after it starts; without overflow. */
+static uint64_t length_of(const llmprof_ranges *r, uint32_t range) {
+  return (uint64_t)r->end[range] - (uint64_t)r->start[range];
+}
+
+/* The tightest open range around `range`: the shortest that reaches as far. */
+static uint32_t find_parent(const llmprof_sweep *s, uint32_t range) {
+  const llmprof_ranges *r = &s->trace->ranges;
+  uint32_t best = LLMPROF_NONE;
+  for (size_t i = s->open_count; i-- > 0;) {
+    uint32_t candidate = s->open[i].range;
+    if (r->end[candidate] < r->end[range]) continue;
+    if (best == LLMPROF_NONE || length_of(r, candidate) < length_of(r, best))
+      best = candidate;
+    if (s->nested) break; /* all others are longer */
+  }
+  return best;
+}
+
+/* The part of the parent that is in `range` and not in one before it. Ranges
+ * come by start. */
+static void fill_parent(llmprof_sweep *s, uint32_t range, uint32_t parent) {
+  const llmprof_ranges *r = &s->trace->ranges;
+  int64_t from = r->start[range], end = r->end[range];
+  if (s->filled[parent] > from) from = s->filled[parent];
+  if (end <= from) return;
+  s->trace->attribution.inner[parent] += (uint64_t)end - (uint64_t)from;
+  s->filled[parent] = end;
+}
+
+/* What is around it, while what is open is what was before it. */
+static void place_range(llmprof_sweep *s, uint32_t range) {
+  llmprof_attribution *a = &s->trace->attribution;
+  uint32_t parent = find_parent(s, range);
+  a->parent[range] = parent;
+  a->level[range] = parent == LLMPROF_NONE ? 0 : a->level[parent] + 1;
+  s->filled[range] = s->trace->ranges.start[range];
+  if (parent != LLMPROF_NONE) fill_parent(s, range, parent);
+}
+
+static bool open_one(llmprof_sweep *s, uint32_t range, bool place) {
+  const llmprof_ranges *r = &s->trace->ranges;
+  if (!goes_on(s, s->nested ? 1 : s->open_count)) return false;
+  pop_ended(s, r->start[range]);
+  if (place) place_range(s, range);
+  if (!llmprof_grow(&s->open, &s->open_cap, s->open_count + 1, sizeof *s->open))
+    return false;
+  if (s->open_count) {
+    uint32_t top = s->open[s->open_count - 1].range;
+    if (r->end[range] > r->end[top]) s->nested = false;
+  }
+  s->open[s->open_count++] =
+      (llmprof_open_range){range, LLMPROF_NONE, LLMPROF_NONE};
+  if (r->end[range] < s->min_end) s->min_end = r->end[range];
+  s->changed = true;
+  return true;
+}
+
+/* Make the chain of the ranges that reach to `end`. */
+static bool make_chain(llmprof_sweep *s, int64_t end, uint32_t *chain) {
+  uint32_t outer = LLMPROF_NONE;
+  for (size_t i = 0; i < s->open_count; i++) {
+    llmprof_open_range *o = &s->open[i];
+    if (s->trace->ranges.end[o->range] < end) continue;
+    if (o->link == LLMPROF_NONE || o->outer != outer) {
+      if (!add_link(s, o->range, outer, &o->link)) return false;
+      o->outer = outer;
+    }
+    outer = o->link;
+  }
+  *chain = outer;
+  return true;
+}
+
+static bool place_call(llmprof_sweep *s, uint32_t call, int64_t start) {
+  int64_t end = llmprof_launches_end(&s->launches, call);
+  if (!goes_on(s, s->nested && !s->changed ? 1 : s->open_count)) return false;
+  pop_ended(s, start);
+  if (s->min_end < end) { /* not all of them enclose it */
+    s->changed = true;
+    return make_chain(s, end, &s->link_of_call[call]);
+  }
+  if (s->changed && !make_chain(s, end, &s->last)) return false;
+  s->changed = false;
+  s->link_of_call[call] = s->last;
+  return true;
+}
+
+/* ---- calls, one after the other ---- */
+
+/* The stretch that has the next call. */
+static size_t first_of(const llmprof_queue *q) {
+  size_t best = 0;
+  for (size_t i = 1; i < q->count; i++)
+    if (q->start[i] < q->start[best]) best = i;
+  return best;
+}
+
+/* The next call and its start; false at the end. */
+static bool next_call(const llmprof_sweep *s, llmprof_queue *q, uint32_t *call,
+                      int64_t *start) {
+  if (!q->count) return false;
+  size_t best = first_of(q);
+  *call = llmprof_queue_row(q, q->at[best]);
+  *start = q->start[best];
+  while (++q->at[best] < q->end[best]) {
+    q->start[best] =
+        llmprof_launches_start(&s->launches, llmprof_queue_row(q, q->at[best]));
+    if (q->start[best] != LLMPROF_ABSENT) return true;
+  }
+  q->count--;
+  for (size_t i = best; i < q->count; i++) {
+    q->at[i] = q->at[i + 1];
+    q->end[i] = q->end[i + 1];
+    q->start[i] = q->start[i + 1];
+  }
+  return true;
+}
+
+/* Calls of operations that lie one behind the other, and are within the same
+ * ranges as the one before, up to when the next range opens or another stretch
+ * has one: nearly all are. The last of a stretch is left. */
+static size_t take_alike(llmprof_sweep *s, llmprof_queue *q, int64_t opens) {
+  const llmprof_launched *l = &s->trace->narrow.launched;
+  const int64_t *starts = s->trace->ops.start;
+  size_t best = first_of(q), at = q->at[best], end = q->end[best] - 1;
+  for (size_t i = 0; i < q->count; i++)
+    if (i != best && q->start[i] < opens) opens = q->start[i];
+  for (; at < end; at++) {
+    if (l->took[at] == UINT32_MAX) continue;
+    int64_t start = starts[at] + LLMPROF_SOONEST - (int64_t)l->delay[at];
+    if (start >= opens || start > s->min_end ||
+        l->took[at] > (uint64_t)s->min_end - (uint64_t)start)
+      break;
+    s->link_of_call[at] = s->last;
+  }
+  size_t taken = at - q->at[best];
+  q->at[best] = at;
+  q->start[best] = llmprof_narrow_start(s->trace, at);
+  return taken;
+}
+
+/* ---- calls in parts ---- */
+
+enum {
+  PART = 1 << 18,     /* calls of a part, */
+  MOST_OPEN = 1 << 12 /* which begins where no more ranges are open */
+};
+
+/* Calls that follow each other, and what is open when they begin. */
+typedef struct part {
+  llmprof_queue calls;
+  llmprof_open_range *open;
+  size_t open_count, next;
+  bool nested;
+  int64_t min_end;
+  llmprof_link *links;       /* that were made for them */
+  size_t link_count, before; /* before: in parts before it */
+} part;
+
+typedef struct parts {
+  const llmprof_sweep *sweep;
+  part *parts;
+  size_t count;
+} parts;
+
+/* ---- ranges, and where parts begin ---- */
+
+static bool open_until(llmprof_sweep *s, int64_t time, bool place) {
+  const int64_t *start = s->trace->ranges.start;
+  while (s->next < s->range_count && start[s->ranges[s->next]] <= time) {
+    if (!open_one(s, s->ranges[s->next++], place)) return false;
+  }
+  return true;
+}
+
+static bool begin_part(parts *p) {
+  const llmprof_sweep *s = p->sweep;
+  part *made = &p->parts[p->count];
+  *made = (part){.open_count = s->open_count,
+                 .next = s->next,
+                 .nested = s->nested,
+                 .min_end = s->min_end};
+  made->open = llmprof_alloc(s->open_count, sizeof *made->open);
+  if (!made->open) return false;
+  if (s->open_count)
+    memcpy(made->open, s->open, s->open_count * sizeof *made->open);
+  p->count++;
+  return true;
+}
+
+/* Walks the ranges; calls go into parts. */
+static bool find_parts(llmprof_sweep *s, const llmprof_queue *calls, parts *p,
+                       size_t most) {
+  llmprof_queue rest = *calls;
+  if (!begin_part(p)) return false;
+  for (size_t k = 1; k < most; k++) {
+    int64_t time = llmprof_queue_cut_time(&s->launches, calls, k, most);
+    if (!open_until(s, time - 1, true)) return false;
+    if (s->open_count > MOST_OPEN) continue;
+    p->parts[p->count - 1].calls = llmprof_queue_cut(&s->launches, &rest, time);
+    if (!begin_part(p)) return false;
+  }
+  p->parts[p->count - 1].calls = rest;
+  return open_until(s, INT64_MAX, true);
+}
+
+/* ---- their chains ---- */
+
+static bool sweep_calls(llmprof_sweep *s, llmprof_queue *calls) {
+  uint32_t call;
+  int64_t start;
+  while (next_call(s, calls, &call, &start)) {
+    if (!open_until(s, start, false) || !place_call(s, call, start))
+      return false;
+    if (s->changed || calls->rows || !calls->count) continue;
+    int64_t opens = s->next < s->range_count
+                        ? s->trace->ranges.start[s->ranges[s->next]]
+                        : INT64_MAX;
+    if (!goes_on(s, take_alike(s, calls, opens))) return false;
+  }
+  return true;
+}
+
+static bool sweep_part(void *user, size_t worker, size_t number,
+                       llmprof_error *err) {
+  const parts *p = user;
+  part *of = &p->parts[number];
+  llmprof_sweep s = *p->sweep;
+  (void)worker;
+  s.open = of->open;
+  s.open_count = s.open_cap = of->open_count;
+  s.next = of->next;
+  s.nested = of->nested;
+  s.changed = true;
+  s.min_end = of->min_end;
+  s.err = err;
+  llmprof_queue calls = of->calls;
+  bool ok = sweep_calls(&s, &calls);
+  of->open = s.open;
+  of->links = s.links;
+  of->link_count = s.link_count;
+  return ok;
+}
+
+/* Links are numbered behind those of the parts before. */
+static bool renumber_part(void *user, size_t worker, size_t number,
+                          llmprof_error *err) {
+  const parts *p = user;
+  const part *of = &p->parts[number];
+  llmprof_link *links = p->sweep->trace->attribution.links + of->before;
+  uint32_t before = (uint32_t)of->before;
+  (void)worker, (void)err;
+  for (size_t i = 0; i < of->link_count; i++) {
+    links[i] = of->links[i];
+    if (links[i].outer != LLMPROF_NONE) links[i].outer += before;
+  }
+  uint32_t *link = p->sweep->link_of_call;
+  for (size_t i = 0; before && i < of->calls.count; i++) {
+    for (size_t at = of->calls.at[i]; at < of->calls.end[i]; at++) {
+      uint32_t row = llmprof_queue_row(&of->calls, at);
+      if (link[row] != LLMPROF_NONE) link[row] += before;
+    }
+  }
+  return true;
+}
+
+static bool join_links(parts *p) {
+  const llmprof_sweep *s = p->sweep;
+  llmprof_attribution *a = &s->trace->attribution;
+  size_t count = a->link_count;
+  for (size_t i = 0; i < p->count; i++) {
+    p->parts[i].before = count;
+    count += p->parts[i].link_count;
+  }
+  if (count > s->most_links) return fail_links(s);
+  if (count >= UINT32_MAX) return false;
+  llmprof_link *links = llmprof_resize(a->links, count, sizeof *links);
+  if (!links) return false;
+  a->links = links;
+  a->link_count = count;
+  const llmprof_crew crew = {p->count, renumber_part, NULL, p, 0};
+  return llmprof_crew_run(&crew, llmprof_crew_size(p->count), s->err);
+}
+
+static bool sweep_parts(llmprof_sweep *s, const llmprof_queue *calls, parts *p,
+                        size_t most) {
+  if (!find_parts(s, calls, p, most)) return false;
+  const llmprof_crew crew = {p->count, sweep_part, NULL, p, 0};
+  return llmprof_crew_run(&crew, llmprof_crew_size(p->count), s->err) &&
+         join_links(p);
+}
+
+/* Ranges of one thread, sorted by start, and launching calls. */
+bool llmprof_sweep_thread(llmprof_sweep *s, const uint32_t *ranges,
+                          size_t range_count, const llmprof_queue *calls) {
+  size_t most = llmprof_queue_size(calls) / PART + 1;
+  parts p = {.sweep = s, .parts = llmprof_zalloc(most, sizeof *p.parts)};
+  if (!p.parts) return false;
+  s->ranges = ranges;
+  s->range_count = range_count;
+  s->next = s->open_count = 0;
+  s->nested = true;
+  s->changed = true;
+  s->min_end = INT64_MAX;
+  bool ok = sweep_parts(s, calls, &p, most);
+  for (size_t i = 0; i < p.count; i++) {
+    llmprof_free(p.parts[i].open);
+    llmprof_free(p.parts[i].links);
+  }
+  llmprof_free(p.parts);
+  return ok;
+}

@@ -1,0 +1,44 @@
+/* Ranges and the calls of a thread are walked in order of time. Private to the
+ * trace room. */
+#ifndef LLMPROF_ATTRIBUTE_SWEEP_H
+#define LLMPROF_ATTRIBUTE_SWEEP_H
+
+#include "llmprof/bounds.h"
+#include "trace/attribute_queue.h"
+
+/* A range that may enclose calls still to come, and its link in the chain of
+ * the call before (LLMPROF_NONE if it was not in it). */
+typedef struct llmprof_open_range {
+  uint32_t range;
+  uint32_t link, outer; /* links[link].outer == outer, for reuse */
+} llmprof_open_range;
+
+/* What threads have in common, and then what is so of one of them. */
+typedef struct llmprof_sweep {
+  llmprof_trace *trace;
+  llmprof_launches launches;
+  uint32_t only;     /* thread that made all calls, or LLMPROF_NONE; */
+  llmprof_queue all; /* then these */
+  uint8_t *launched; /* by call: 1 if it launched an operation; NULL: all did */
+  uint32_t *link_of_call;   /* for those, the chain or LLMPROF_NONE */
+  const uint32_t *ranges;   /* of a thread, by start */
+  size_t range_count, next; /* next: the first that was not opened yet */
+  llmprof_open_range *open; /* by start */
+  size_t open_count, open_cap;
+  bool nested;         /* every open range lies within the one before it */
+  bool changed;        /* since the last chain was made */
+  int64_t min_end;     /* of the open ranges */
+  uint32_t last;       /* the last chain */
+  int64_t *filled;     /* by range: until when ranges in it reach */
+  llmprof_link *links; /* of a part of the calls */
+  size_t link_count, link_cap, most_links;
+  llmprof_watch watch;
+  llmprof_error *err; /* filled when it stops for want of anything but memory */
+} llmprof_sweep;
+
+/* Finds what is around each of some ranges, sorted by start, and the chains of
+ * calls of the same thread: false when out of memory, or with s->err filled. */
+bool llmprof_sweep_thread(llmprof_sweep *s, const uint32_t *ranges,
+                          size_t range_count, const llmprof_queue *calls);
+
+#endif
