@@ -134,7 +134,8 @@ typedef struct spool_process {
   int64_t start; /* when the collector was loaded */
   uint32_t pid;
   uint32_t parent;
-  uint32_t name;    /* string: the program's file name */
+  uint32_t name;    /* string: the program's file name, and " rank N" where
+                     * the environment has RANK */
   uint32_t host;    /* string */
   uint32_t product; /* string: version of the collector */
   uint32_t cupti;   /* cuptiGetVersion, 130001 for 13.0.1; 0: no CUPTI yet */
@@ -257,7 +258,8 @@ typedef struct spool_graph {
 } spool_graph;
 
 /* A call of the runtime's or the driver's interface. Where one is inside of
- * the other and both have the same correlation, only the outer one is here. */
+ * the other both may be here, in either order, with the same correlation:
+ * readers leave out the driver's. */
 typedef struct spool_call {
   spool_record record;
   int64_t start, end;
