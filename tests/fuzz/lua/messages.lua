@@ -31,7 +31,8 @@ end
 
 local function run(rank, bytes)
   local own = process(rank, bytes)
-  dealt.run(own, function() return { PART, PART .. "x" } end, knowledge, 1)
+  dealt.run(own, function() return { PART, PART .. "x" } end, knowledge, 1,
+    function(list) return list end)
   return own.said[#own.said]
 end
 
