@@ -6,17 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/accounts.h"
 #include "base/pages.h"
 #include "llmprof/bounds.h"
 
 /* ---- memory of the C library, counted ---- */
 
-static _Atomic size_t in_use;
-
 static bool fits(size_t before, size_t size) {
   uint64_t most = llmprof_bound_get(LLMPROF_BOUND_BYTES);
-  size_t others = atomic_load_explicit(&in_use, memory_order_relaxed) - before;
-  bool ok = !most || size <= before || others + size <= most;
+  if (!most) return true;
+  size_t all = llmprof_account_in_use(),
+         others = all > before ? all - before : 0;
+  bool ok = size <= before || others + size <= most;
   if (!ok) llmprof_bound_note_refused(true);
   return ok;
 }
@@ -55,8 +56,7 @@ static void *counted_realloc(void *ptr, size_t size) {
   if (!fits(before, size)) return NULL;
   void *block = resize(ptr, before, size);
   if (block)
-    atomic_fetch_add_explicit(&in_use, size_of(block) - before,
-                              memory_order_relaxed);
+    llmprof_account_count(size_of(block) - before);
   else
     llmprof_bound_note_refused(false);
   return block;
@@ -64,8 +64,7 @@ static void *counted_realloc(void *ptr, size_t size) {
 
 static void counted_free(void *ptr) {
   size_t pages = llmprof_pages_size(ptr);
-  atomic_fetch_sub_explicit(&in_use, pages ? pages : malloc_usable_size(ptr),
-                            memory_order_relaxed);
+  llmprof_account_count(-(pages ? pages : malloc_usable_size(ptr)));
   if (pages)
     llmprof_pages_free(ptr);
   else

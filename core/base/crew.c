@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdint.h>
 
+#include "base/accounts.h"
 #include "llmprof/bounds.h"
 
 enum {
@@ -41,12 +42,13 @@ static size_t processors(void) {
 }
 
 size_t llmprof_crew_size(size_t parts) {
-  if (is_working) return 1;
+  if (is_working || parts < 2) return 1;
   uint64_t wanted = llmprof_bound_get(LLMPROF_BOUND_THREADS);
   size_t size = wanted ? (size_t)wanted : processors();
+  size_t others = llmprof_account_threads();
+  size = size > others ? size - others : 1;
   if (size > MOST) size = MOST;
-  if (size > parts) size = parts;
-  return size ? size : 1;
+  return size < parts ? size : parts;
 }
 
 /* ---- one worker ---- */

@@ -31,7 +31,7 @@ enum {
 };
 
 /* Workers for so many parts: as LLMPROF_BOUND_THREADS says, or as the machine
- * has processors; 1 within a crew. */
+ * has processors, less those of processes that were forked; 1 within a crew. */
 size_t llmprof_crew_size(size_t parts);
 
 /* The caller is worker 0; threads that cannot be started are done without. On

@@ -41,6 +41,7 @@ static bool translate(key *k, const llmprof_strings *here,
   if (!k->translated) return llmprof_fail_nomem(err);
   for (uint32_t id = 0; id < count; id++) {
     size_t size;
+    if (llmprof_interrupted_at(id)) return llmprof_fail_interrupted(err);
     const char *text = llmprof_strings_get(there, id, &size);
     k->translated[id] = llmprof_strings_find(here, text, size);
   }

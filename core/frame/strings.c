@@ -18,6 +18,14 @@ typedef struct slot {
   uint32_t hash;
 } slot;
 
+/* Slots that are made when strings were looked for often enough, by any thread:
+ * the number of them is there before they are. */
+typedef struct table {
+  _Atomic(slot *) slots; /* NULL: none are made */
+  _Atomic size_t count;  /* a power of two */
+  _Atomic size_t missed; /* searches without */
+} table;
+
 struct llmprof_strings {
   uint64_t serial;
   const char *laid; /* the first `laid_count` strings, one behind the other */
@@ -29,21 +37,26 @@ struct llmprof_strings {
   size_t left;
   char **slabs; /* owned: bytes of strings, one behind the other */
   size_t slab_count, slab_cap;
-  slot *slots; /* a power of two of them; NULL: none are made */
-  size_t slot_count;
+  table *table; /* of the same block */
 };
 
 enum {
   FEW_LAID = 1 << 16, /* so many are hashed at once */
+  FEW_SEARCHES = 4,   /* so often what was laid is searched through */
   SLAB = 1 << 10,     /* bytes of the first slab; each is twice as large, */
   GROWS = 5           /* so many times */
 };
 
 llmprof_strings *llmprof_strings_new(void) {
-  static _Atomic uint64_t made;
-  llmprof_strings *pool = llmprof_zalloc(1, sizeof *pool);
-  if (pool) pool->serial = atomic_fetch_add(&made, 1) + 1;
-  return pool;
+  static _Atomic uint64_t count;
+  struct {
+    llmprof_strings pool;
+    table table;
+  } *made = llmprof_zalloc(1, sizeof *made);
+  if (!made) return NULL;
+  made->pool.table = &made->table;
+  made->pool.serial = atomic_fetch_add(&count, 1) + 1;
+  return &made->pool;
 }
 
 uint64_t llmprof_strings_serial(const llmprof_strings *pool) {
@@ -55,7 +68,7 @@ void llmprof_strings_free(llmprof_strings *pool) {
   for (size_t i = 0; i < pool->slab_count; i++) llmprof_free(pool->slabs[i]);
   llmprof_free(pool->slabs);
   llmprof_free(pool->entries);
-  llmprof_free(pool->slots);
+  llmprof_free(pool->table->slots);
   llmprof_free(pool);
 }
 
@@ -73,13 +86,13 @@ static bool equals(const llmprof_strings *pool, uint32_t id, const char *bytes,
 /* The slot that holds the string, or the free one where it belongs. */
 static slot *probe(const llmprof_strings *pool, const char *bytes, size_t size,
                    uint32_t hash) {
-  size_t mask = pool->slot_count - 1;
+  slot *slots = pool->table->slots;
+  size_t mask = pool->table->count - 1;
   size_t at = hash & mask;
-  while (pool->slots[at].next &&
-         (pool->slots[at].hash != hash ||
-          !equals(pool, pool->slots[at].next - 1, bytes, size)))
+  while (slots[at].next && (slots[at].hash != hash ||
+                            !equals(pool, slots[at].next - 1, bytes, size)))
     at = (at + 1) & mask;
-  return &pool->slots[at];
+  return &slots[at];
 }
 
 /* All strings differ: each goes to the first slot that is free. */
@@ -89,20 +102,34 @@ static void put_slot(slot *slots, size_t slot_count, slot put) {
   slots[at] = put;
 }
 
-static bool rehash(llmprof_strings *pool, size_t slot_count) {
+/* Slots for all strings; NULL when out of memory. */
+static slot *hash_all(const llmprof_strings *pool, size_t slot_count) {
   slot *slots = llmprof_zalloc(slot_count, sizeof *slots);
-  if (!slots) return false;
-  for (size_t i = 0; i < pool->slot_count; i++)
-    if (pool->slots[i].next) put_slot(slots, slot_count, pool->slots[i]);
-  for (uint32_t id = 0; !pool->slots && id < pool->count; id++) {
+  for (uint32_t id = 0; slots && id < pool->count; id++) {
     size_t size;
     const char *bytes = llmprof_strings_get(pool, id, &size);
     put_slot(slots, slot_count,
              (slot){id + 1, (uint32_t)llmprof_hash(bytes, size)});
   }
-  llmprof_free(pool->slots);
-  pool->slots = slots;
-  pool->slot_count = slot_count;
+  return slots;
+}
+
+/* The same slots, among more. */
+static slot *spread(const table *of, size_t slot_count) {
+  slot *slots = llmprof_zalloc(slot_count, sizeof *slots), *old = of->slots;
+  size_t count = of->count;
+  for (size_t i = 0; slots && i < count; i++)
+    if (old[i].next) put_slot(slots, slot_count, old[i]);
+  return slots;
+}
+
+static bool rehash(llmprof_strings *pool, size_t slot_count) {
+  table *of = pool->table;
+  slot *slots = of->slots ? spread(of, slot_count) : hash_all(pool, slot_count);
+  if (!slots) return false;
+  llmprof_free(of->slots);
+  of->slots = slots;
+  of->count = slot_count;
   return true;
 }
 
@@ -111,11 +138,17 @@ static bool is_full(const llmprof_strings *pool, size_t slot_count) {
   return pool->count >= slot_count / 4 * 3;
 }
 
-/* Slots for one string more. */
-static bool make_slots(llmprof_strings *pool) {
-  size_t wanted = pool->slot_count ? pool->slot_count : 256;
+/* So many slots have room for one string more. */
+static size_t slots_wanted(const llmprof_strings *pool) {
+  size_t wanted = pool->table->slots ? pool->table->count : 256;
   while (is_full(pool, wanted)) wanted *= 2;
-  return wanted == pool->slot_count || rehash(pool, wanted);
+  return wanted;
+}
+
+static bool make_slots(llmprof_strings *pool) {
+  size_t wanted = slots_wanted(pool);
+  bool there = pool->table->slots && wanted == pool->table->count;
+  return there || rehash(pool, wanted);
 }
 
 static bool add_slab(llmprof_strings *pool, size_t size) {
@@ -154,6 +187,27 @@ bool llmprof_strings_lay(llmprof_strings *pool, const char *bytes,
   return count > FEW_LAID || make_slots(pool);
 }
 
+/* Threads that come here at once make the same; one of them puts it in place.
+ */
+static bool make_slots_late(const llmprof_strings *pool) {
+  size_t count = slots_wanted(pool);
+  slot *none = NULL, *slots = hash_all(pool, count);
+  if (!slots) return false;
+  pool->table->count = count;
+  if (!atomic_compare_exchange_strong(&pool->table->slots, &none, slots))
+    llmprof_free(slots);
+  return true;
+}
+
+/* Is there a table to look in? Without memory for one it is done without. */
+static bool is_hashed(const llmprof_strings *pool) {
+  table *of = pool->table;
+  if (of->slots || !pool->laid_count) return of->slots;
+  size_t missed =
+      atomic_fetch_add_explicit(&of->missed, 1, memory_order_relaxed);
+  return missed >= FEW_SEARCHES && make_slots_late(pool);
+}
+
 static uint32_t find_laid(const llmprof_strings *pool, const char *bytes,
                           size_t size) {
   for (uint32_t id = 0; id < pool->count; id++)
@@ -163,14 +217,15 @@ static uint32_t find_laid(const llmprof_strings *pool, const char *bytes,
 
 uint32_t llmprof_strings_find(const llmprof_strings *pool, const char *bytes,
                               size_t size) {
-  if (!pool->slot_count) return find_laid(pool, bytes, size);
+  if (!is_hashed(pool)) return find_laid(pool, bytes, size);
   uint32_t hash = (uint32_t)llmprof_hash(bytes, size);
   return probe(pool, bytes, size, hash)->next - 1; /* a free slot holds 0 */
 }
 
 bool llmprof_strings_add(llmprof_strings *pool, const char *bytes, size_t size,
                          uint32_t *id) {
-  if (is_full(pool, pool->slot_count) && !make_slots(pool)) return false;
+  bool there = pool->table->slots && !is_full(pool, pool->table->count);
+  if (!there && !make_slots(pool)) return false;
   uint32_t hash = (uint32_t)llmprof_hash(bytes, size);
   slot *at = probe(pool, bytes, size, hash);
   if (!at->next) {

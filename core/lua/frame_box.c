@@ -12,7 +12,7 @@
 
 /* A frame is a few bytes to the collector and millions of rows to us. */
 void llmprof_lua_collect_frames(lua_State *L, size_t asked) {
-  if (llmprof_alloc_asked(asked)) lua_gc(L, LUA_GCCOLLECT);
+  if (llmprof_alloc_asked(asked)) llmprof_lua_collect(L);
 }
 
 llmprof_frame **llmprof_lua_new_frame(lua_State *L, int owner) {

@@ -140,6 +140,13 @@ static int interrupt_session(lua_State *L) {
   return 0;
 }
 
+/* interrupt.collect(): collects all garbage, as collectgarbage() does, or, once
+ * there was a signal, no more of it */
+static int interrupt_collect(lua_State *L) {
+  llmprof_lua_collect(L);
+  return 0;
+}
+
 /* interrupt.terminated() -> was the process asked to end (SIGTERM) */
 static int interrupt_terminated(lua_State *L) {
   lua_pushboolean(L, terminated);
@@ -147,6 +154,7 @@ static int interrupt_terminated(lua_State *L) {
 }
 
 static const luaL_Reg functions[] = {
+    {"collect", interrupt_collect},
     {"protect", interrupt_protect},
     {"session", interrupt_session},
     {"terminated", interrupt_terminated},

@@ -12,6 +12,9 @@
 /* Push nil, err->message and the code's name; returns 3. */
 int llmprof_lua_fail(lua_State *L, const llmprof_error *err);
 
+/* Collect all garbage, or none of what is left once there was a signal. */
+void llmprof_lua_collect(lua_State *L);
+
 /* Register the class of llmprof.error, which both sides raise; idempotent. */
 void llmprof_lua_error_class(lua_State *L);
 

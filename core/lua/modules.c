@@ -11,6 +11,7 @@
   X(cuda)          \
   X(digest)        \
   X(error)         \
+  X(fork)          \
   X(frame)         \
   X(fs)            \
   X(gpu)           \

@@ -82,6 +82,12 @@ bool llmprof_intervals_gaps(llmprof_intervals *gaps,
                             const llmprof_intervals *set, int64_t from,
                             int64_t to, int64_t shortest, llmprof_error *err);
 
+/* The holes of at least `shortest` ns between the rows of a frame as a frame of
+ * its own, in order: start, end, duration. NULL on failure. */
+llmprof_frame *llmprof_frame_pauses(llmprof_frame *frame, size_t start_column,
+                                    size_t end_column, int64_t shortest,
+                                    llmprof_error *err);
+
 /* What either covers. The caller frees *set; on failure (NOMEM) there is
  * nothing to free. */
 bool llmprof_intervals_join(llmprof_intervals *set, const llmprof_intervals *a,

@@ -20,6 +20,7 @@
 #include "llmprof/digest.h"
 #include "llmprof/error.h"
 #include "llmprof/folded.h"
+#include "llmprof/fork.h"
 #include "llmprof/format.h"
 #include "llmprof/frame.h"
 #include "llmprof/fs.h"

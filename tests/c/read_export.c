@@ -108,12 +108,23 @@ bool read_export_frame(const char *path, const char *name, llmprof_error *err) {
   return ok;
 }
 
+size_t read_parts(void) {
+  size_t frames = 0;
+  while (llmprof_trace_frame_name(frames)) frames++;
+  return frames + 1;
+}
+
+bool read_part(llmprof_trace *trace, size_t part, llmprof_error *err) {
+  const char *name = llmprof_trace_frame_name(part);
+  return name ? read_frame(trace, name, err) : read_steps(trace, err);
+}
+
 bool read_trace(llmprof_trace *trace, llmprof_error *err) {
   bool ok = true;
-  const char *name;
-  for (size_t i = 0; ok && (name = llmprof_trace_frame_name(i)); i++)
-    ok = read_frame(trace, name, err);
-  return ok && read_steps(trace, err);
+  size_t parts = read_parts();
+  for (size_t part = 0; ok && part < parts; part++)
+    ok = read_part(trace, part, err);
+  return ok;
 }
 
 bool read_export(const char *path, llmprof_error *err) {

@@ -1,6 +1,8 @@
 /* Rows as a reader adds them, without a file: each begins with a byte that says
- * what it is. All frames of the trace are then read, and it is written as a
- * Chrome trace, which has to be JSON. */
+ * what it is. The first byte says what is done with the trace: a frame of it or
+ * all are read, periods are looked for, or it is written as a Chrome trace,
+ * which has to be JSON; or all of that. Windows of the Chrome trace come before
+ * the rows. */
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,10 +13,11 @@
 #include "llmprof/perfetto.h"
 #include "llmprof/period.h"
 #include "llmprof/trace_builder.h"
-#include "read_export.h"
+#include "part.h"
 #include "take.h"
 
 enum {
+  WAYS = 4, /* all, periods, a Chrome trace, one of a window */
   MOST_ROWS = 400,
   THREADS = 3,
 };
@@ -133,11 +136,20 @@ static bool add_rows(maker *m) {
   return ok;
 }
 
-static void check_perfetto(llmprof_trace *trace, taken *input) {
+static void check_read(llmprof_trace *trace, size_t part) {
+  llmprof_error err = {0};
+  bool ok = fuzz_read(trace, part, &err);
+  FUZZ_CHECK(ok || err.message[0]);
+}
+
+static llmprof_window take_window(taken *input) {
   int64_t from = take_number(input);
-  const llmprof_window window = {from, from < INT64_MAX ? from + 1 : from};
-  const llmprof_perfetto_options options = {
-      .windows = &window, .window_count = take_byte(input) & 1};
+  return (llmprof_window){from, from < INT64_MAX ? from + 1 : from};
+}
+
+static void check_perfetto(llmprof_trace *trace, const llmprof_window *window) {
+  const llmprof_perfetto_options options = {.windows = window,
+                                            .window_count = window ? 1 : 0};
   llmprof_error err = {0};
   if (!llmprof_perfetto_write(trace, path, &options, NULL, &err)) return;
   llmprof_value *value = llmprof_json_load(path, NULL, &err);
@@ -186,10 +198,23 @@ static void start(void) {
   FUZZ_CHECK(fd >= 0 && atexit(remove_file) == 0);
 }
 
+/* Of the numbers below that of all: parts to read, and these. */
+static void check(llmprof_trace *trace, size_t what,
+                  const llmprof_window *window) {
+  size_t parts = read_parts();
+  if (what <= parts) check_read(trace, what);
+  if (what == FUZZ_ALL || what == parts + 1) check_periods(trace);
+  if (what == FUZZ_ALL || what > parts + 1) check_perfetto(trace, window);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   llmprof_error err = {0};
   taken input = {bytes, size};
   start();
+  size_t what = take_byte(&input) % (read_parts() + WAYS);
+  llmprof_window window = {0};
+  bool has_window = what == read_parts() + WAYS - 1;
+  if (has_window) window = take_window(&input);
   maker m = {.builder = llmprof_builder_new("fuzz", &err),
              .input = &input,
              .err = &err};
@@ -202,10 +227,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   llmprof_trace *trace = llmprof_builder_finish(m.builder, &err);
   FUZZ_CHECK(trace || err.message[0]);
   if (!trace) return 0;
-  bool ok = read_trace(trace, &err);
-  FUZZ_CHECK(ok || err.message[0]);
-  check_periods(trace);
-  check_perfetto(trace, &input);
+  check(trace, what, has_window ? &window : NULL);
   llmprof_trace_close(trace);
   return 0;
 }

@@ -1,6 +1,6 @@
 /* Rows of an export, in tables as nsys makes them: each begins with a byte that
  * says of which. The first byte says what is done with the file: it is read,
- * scrubbed and read, or merged with itself and read. */
+ * scrubbed and read, or merged with itself and read; and how much is read. */
 #include <sqlite3.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,10 +8,11 @@
 #include "fuzz.h"
 #include "llmprof/merge.h"
 #include "llmprof/scrub.h"
-#include "read_export.h"
+#include "part.h"
 #include "take.h"
 
 enum {
+  WAYS = 4,
   MOST_ROWS = 40,
   MOST_COLUMNS = 14,
 };
@@ -68,6 +69,7 @@ static const char ddl[] =
     " (3, 'cudaLaunchKernel_v7000'), (4, '/home/me/x --key y');"
     "INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1700000000000000000);";
 
+static size_t part; /* what is read of each file */
 static char folder[FUZZ_PATH];
 static char path[FUZZ_PATH + 16], made[FUZZ_PATH + 16];
 static unsigned char *empty; /* the file without rows */
@@ -176,7 +178,7 @@ static void make_file(taken *input) {
 
 static bool check_read(const char *file) {
   llmprof_error err = {0};
-  bool ok = read_export(file, &err);
+  bool ok = fuzz_read_export(file, part, &err);
   FUZZ_CHECK(ok || err.message[0]);
   return ok;
 }
@@ -201,7 +203,8 @@ static void check_merge(void) {
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   taken input = {bytes, size};
   start();
-  uint32_t what = take_below(&input, 4);
+  uint32_t first = take_byte(&input), what = first % WAYS;
+  part = fuzz_part(first / WAYS);
   make_file(&input);
   if (what == 0)
     check_scrub();

@@ -1,11 +1,12 @@
 /* A spool of any bytes: as they are, or, after an odd first byte, as the
- * records of one block whose checksum agrees. All of it is then read. */
+ * records of one block whose checksum agrees, and that byte says how much of it
+ * is then read. */
 #include <string.h>
 #include <unistd.h>
 
 #include "fuzz.h"
 #include "llmprof/spool.h"
-#include "read_export.h"
+#include "part.h"
 #include "spools.h"
 
 static char path[] = "/tmp/llmprof-fuzz-XXXXXX";
@@ -47,11 +48,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     FUZZ_CHECK(fd >= 0 && atexit(remove_file) == 0);
   }
   llmprof_error err = {0};
-  if (size && data[0] % 2)
+  bool as_block = size && data[0] % 2;
+  if (as_block)
     write_block(data + 1, size - 1);
   else
     write_file(data, size);
-  if (!read_export(path, &err)) FUZZ_CHECK(err.code != LLMPROF_OK);
+  size_t part = as_block ? fuzz_part(data[0] / 2) : FUZZ_ALL;
+  if (!fuzz_read_export(path, part, &err)) FUZZ_CHECK(err.code != LLMPROF_OK);
   read_frames();
   return 0;
 }

@@ -315,7 +315,6 @@ function analysis.results(given)
     operators = operators_of(given),
     missing = json.list(given.missing),
     overhead = given.overhead,
-    ranks = given.ranks,
     load = served.load(given.metrics),
     engine_metrics = served.engine(given.metrics),
     stages = json.list {},
@@ -330,8 +329,9 @@ function analysis.results(given)
     results.totals = totals(given.trace, given.found)
     results.stages = stage_summary.list(given.found, given)
     breakdown.add(results.stages, given.trace, given.found, given.kernels or {})
+    results.ranks = given.ranks
     for _, stage in ipairs(results.stages) do
-      stage_summary.refine_by_ranks(stage, given.ranks)
+      stage_summary.refine_by_ranks(stage, results.ranks)
     end
     local made = stage_summary.counts(given, used_decodes(given.found))
     made.metrics, made.plain = given.metrics, given.plain

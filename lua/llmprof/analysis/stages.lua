@@ -211,6 +211,13 @@ local function measure(ops, covered, instances, whole)
 end
 
 
+-- Do ranges mark the declared stages, and no engine its steps?
+function stages.are_marked(trace, declared)
+  local instances = find_instances(trace, declared)
+  return #instances > 0 and not engine_stages.find(trace, declared, true)
+end
+
+
 -- ---- together ----
 
 -- Stages of a trace. declared: the recipe's list of { name, parent, step }; policy:

@@ -3,6 +3,7 @@
 -- is raised is a bug, and is shown with its traceback. Those that C raises are
 -- of the same class, with a kind of "interrupted" or "failed".
 local failure = require "llmprof.error"
+local interrupt = require "llmprof.interrupt"
 
 local errors = {}
 
@@ -81,7 +82,7 @@ end
 function errors.call(f, ...)
   local results = table.pack(xpcall(f, errors.handler, ...))
   if results[1] or errors.is(results[2]) then return table.unpack(results, 1, results.n) end
-  collectgarbage() -- Lua calls no handler for want of memory
+  interrupt.collect() -- Lua calls no handler for want of memory
   return false, failure.nomem()
 end
 

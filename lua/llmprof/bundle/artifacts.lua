@@ -452,8 +452,21 @@ end
 local LONG = 10
 
 
--- Note a step in the manifest; a step of the same name is replaced.
-function Run:record(step)
+-- Where a step belongs among those that are noted: before the first that comes later in the
+-- order, a list of names; the place behind the last without one.
+local function place_among(steps, name, order)
+  local number = {}
+  for i, known in ipairs(order or {}) do number[known] = i end
+  for i, known in ipairs(steps) do
+    if number[name] and number[known.name] and number[known.name] > number[name] then return i end
+  end
+  return #steps + 1
+end
+
+
+-- Note a step in the manifest; a step of the same name is replaced. order: names of steps,
+-- where they need not be noted in their order.
+function Run:record(step, order)
   if (step.seconds or 0) >= LONG then self:settle() end
   local steps = self.manifest.steps
   for i, known in ipairs(steps) do
@@ -463,7 +476,7 @@ function Run:record(step)
       return
     end
   end
-  steps[#steps + 1] = step
+  table.insert(steps, place_among(steps, step.name, order), step)
   self:save()
 end
 

@@ -4,6 +4,7 @@
 local analysis = require "llmprof.analysis"
 local breakdown = require "llmprof.analysis.breakdown"
 local errors = require "llmprof.base.errors"
+local interrupt = require "llmprof.interrupt"
 local kernels = require "llmprof.analysis.kernels"
 local outermost = require "llmprof.analysis.outermost"
 local stages = require "llmprof.analysis.stages"
@@ -39,7 +40,7 @@ function bare.results(path)
   local trace = trace_file.open_whole(path)
   local results = results_of(trace, path)
   trace:close()
-  collectgarbage()
+  interrupt.collect()
   return results
 end
 

@@ -1,5 +1,6 @@
 -- One side of a comparison: a run, a bundle, a baseline or a bare trace, or several
 -- runs of the same thing, by the name that it was called on the command line.
+local ahead = require "llmprof.compare.ahead"
 local artifacts = require "llmprof.bundle.artifacts"
 local bare = require "llmprof.compare.bare"
 local baselines = require "llmprof.compare.baselines"
@@ -207,7 +208,8 @@ local function is_folder(path)
 end
 
 
-local function open_one(word, root)
+-- analyse(path): results of a bare trace.
+local function open_one(word, root, analyse)
   local chosen = word:match "^baseline:(.*)$"
   if chosen then
     return from_baseline(baselines.must_find(chosen, root), chosen, root)
@@ -215,7 +217,7 @@ local function open_one(word, root)
     not_found(word, root)
   elseif is_file(word) then
     return of_runs("trace", word,
-      { { name = word, results = bare.results(word), plain = {}, trace = word } })
+      { { name = word, results = analyse(word), plain = {}, trace = word } })
   elseif is_folder(word) then
     return from_folder("run", word, word, root)
   elseif layout.find(root .. "/" .. word, "manifest") then
@@ -227,13 +229,46 @@ local function open_one(word, root)
 end
 
 
-local function open_several(word, root)
+-- Is a word with commas in it one thing nevertheless?
+local function is_whole(word)
+  return not word:find(",", 1, true) or is_file(word) or is_folder(word)
+end
+
+
+local function pieces_of(word)
+  if is_whole(word) then return { word } end
+  local pieces = {}
+  for piece in (word .. ","):gmatch "([^,]*)," do pieces[#pieces + 1] = piece end
+  return pieces
+end
+
+
+local function open_several(word, root, analyse)
   local runs = {}
-  for piece in (word .. ","):gmatch "([^,]*)," do
-    local opened = open_one(piece, root)
+  for _, piece in ipairs(pieces_of(word)) do
+    local opened = open_one(piece, root, analyse)
     table.move(opened.runs, 1, #opened.runs, #runs + 1, runs)
   end
   return of_runs("runs", word, runs)
+end
+
+
+local function open(word, root, analyse)
+  return (is_whole(word) and open_one or open_several)(word, root, analyse)
+end
+
+
+-- The traces among the words, each once.
+local function traces_of(words)
+  local list, seen = {}, {}
+  for _, word in ipairs(words) do
+    for _, piece in ipairs(pieces_of(word)) do
+      if not seen[piece] and not piece:find "^baseline:" and is_file(piece) then
+        seen[piece], list[#list + 1] = true, piece
+      end
+    end
+  end
+  return list
 end
 
 
@@ -245,8 +280,15 @@ end
 -- (those of its runs without profiler, maybe none), trace (path of the export or nil)
 -- }.
 function side.open(word, root)
-  local whole = not word:find(",", 1, true) or is_file(word) or is_folder(word)
-  return (whole and open_one or open_several)(word, root)
+  return open(word, root, bare.results)
+end
+
+
+-- The same of several words, in order. Traces are analysed beside each other.
+function side.open_all(words, root)
+  local analyse, list = ahead.read(traces_of(words)), {}
+  for i, word in ipairs(words) do list[i] = open(word, root, analyse) end
+  return list
 end
 
 

@@ -187,11 +187,8 @@ end
 
 -- Times between the rows in which none of them ran: start, end, duration.
 function beside.gaps(rows, shortest)
-  local set = times_of(rows, "gaps")
-  local first, last = set:span()
-  local made = check(set:gaps(first or 0, last or 0,
-    whole_number("gaps", shortest == nil and 1 or shortest, 1))):frame()
-  return made:less { column = "end", by = "start", name = "duration" }
+  beside.check_times(rows, "gaps")
+  return rows:pauses(whole_number("gaps", shortest == nil and 1 or shortest, 1))
 end
 
 

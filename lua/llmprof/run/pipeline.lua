@@ -13,7 +13,13 @@
 --              have it run; nil when it is run (optional)
 --   dispensable  reports can do without it: when it is interrupted what is there is
 --              still analysed, and no other dispensable step is begun
---   run(ctx)   does it; returns a note for people
+--   run(ctx, done)  does it; returns a note for people. done: what work(ctx) returned; nil
+--              where it was not called
+--   work(ctx)  what of it may be done in another process, beside later steps, which begins
+--              with all that the run has then: it writes files, sets no state, tells
+--              nothing, and returns a value of packed_tree, not nil (optional). No later
+--              step requires it; what one reads of it is waited for
+--   separable(ctx)  may work(ctx) be done so this time (optional)
 --   restore(ctx)  sets what it gives from its files, when it is kept and a later
 --              step reads it; each that gives something has one
 --   stale(ctx) must it run again although its files are there (optional)
@@ -31,6 +37,7 @@
 --
 -- When a run is resumed, a step is kept if it was done, its files are there and none
 -- of what it reads is newer or was made again; else it runs.
+local apart = require "llmprof.run.apart"
 local clock = require "llmprof.base.clock"
 local errors = require "llmprof.base.errors"
 local frames = require "llmprof.frame"
@@ -111,11 +118,20 @@ local function is_done(ctx, step)
 end
 
 
--- Calls what(ctx) with the state as the step may use it.
-local function with_view(ctx, step, what)
+-- What a step that is worked on elsewhere gives is there once that is seen through.
+local function awaiting(ctx)
+  return function(field)
+    local giver = ctx.givers[field]
+    if giver then ctx.others:await(giver.name) end
+  end
+end
+
+
+-- Calls what(ctx, ...) with the state as the step may use it.
+local function with_view(ctx, step, what, ...)
   local around = ctx.state
-  ctx.state = run_state.view(ctx.fields, step)
-  local result, more = what(ctx)
+  ctx.state = run_state.view(ctx.fields, step, awaiting(ctx))
+  local result, more = what(ctx, ...)
   ctx.state = around
   return result, more
 end
@@ -185,9 +201,16 @@ local function all_outputs(step, others)
 end
 
 
--- Run a step and return its manifest entry and, if it failed, the error.
-local function run_step(ctx, step, ui)
-  local started, from, notes = clock.timestamp(), sys.monotonic(), json.list {}
+local function remove_outputs(ctx, step)
+  for _, name in ipairs(step.makes) do fs.remove(ctx.run:path(name)) end
+end
+
+
+-- Run a step and return its manifest entry and, if it failed, the error. before: of the work
+-- that was done already, { done, ns }, or nil.
+local function run_step(ctx, step, ui, before)
+  local started, notes = clock.timestamp(), json.list {}
+  local from = sys.monotonic() - (before and before.ns or 0)
   local commands, times = json.list {}, {}
   ctx.outputs = {}
   function ctx.progress(text) ui.progress(step.name, elapsed(from), text) end
@@ -202,11 +225,11 @@ local function run_step(ctx, step, ui)
   function ctx.lack(what, why, how)
     table.insert(ctx.fields.missing, { what = what, why = why, how = how })
   end
-  local ok, result = errors.call(function()
+  local ok, result = errors.call(ctx.others.call, ctx.others, function()
     restore_for(ctx, step)
     -- what an earlier attempt left is not this one's
-    for _, name in ipairs(step.makes) do fs.remove(ctx.run:path(name)) end
-    return with_view(ctx, step, step.run)
+    if not before then remove_outputs(ctx, step) end
+    return with_view(ctx, step, step.run, before and before.done)
   end)
   frames.tidy() -- what only this step looked at is in nobody's way
   local entry = {
@@ -231,17 +254,18 @@ end
 
 
 local function skip_step(ctx, step, message, hint, ui)
-  ctx.run:record { name = step.name, status = "skipped", message = message, hint = hint }
+  ctx.run:record({ name = step.name, status = "skipped", message = message, hint = hint },
+    pipeline.steps)
   ui.skipped(step.name, message)
 end
 
 
 -- Run a step, write it down and tell of it; returns the error if it failed.
-local function see_through(ctx, step, ui)
+local function see_through(ctx, step, ui, before)
   ctx.redone[step.name] = true
   ui.begin(step.name)
-  local entry, err = run_step(ctx, step, ui)
-  ctx.run:record(entry)
+  local entry, err = run_step(ctx, step, ui, before)
+  ctx.run:record(entry, pipeline.steps)
   if err then
     ui.failed(step.name, entry.seconds, err)
   else
@@ -251,24 +275,79 @@ local function see_through(ctx, step, ui)
 end
 
 
--- Keep, skip or run a step; returns the error if it failed. course: unmade (of unmet),
--- interrupted.
-local function take(ctx, step, course, ui)
-  local fate, why = unmet(step, course.unmade)
-  if not fate and course.interrupted and step.dispensable then why = "interrupted" end
-  if not why and is_done(ctx, step) then
-    ctx.kept[step.name] = true
-    return ui.kept(step.name)
-  end
+-- What becomes of a step: "kept", "run", or "skipped", why, a hint, and what it came to.
+-- course: unmade (of unmet), interrupted.
+local function fate_of(ctx, step, course)
+  local came_to, why = unmet(step, course.unmade)
+  if not came_to and course.interrupted and step.dispensable then why = "interrupted" end
+  if not why and is_done(ctx, step) then return "kept" end
   local hint
   if not why then why, hint = left_out(ctx, step) end
-  if why then
-    course.unmade[step.name] = fate or "was left out"
+  if why then return "skipped", why, hint, came_to or "was left out" end
+  return "run"
+end
+
+
+-- Keep, skip or run a step; returns the error if it failed.
+local function take(ctx, step, course, ui)
+  local fate, why, hint, came_to = fate_of(ctx, step, course)
+  if fate == "kept" then
+    ctx.kept[step.name] = true
+    return ui.kept(step.name)
+  elseif fate == "skipped" then
+    course.unmade[step.name] = came_to
     return skip_step(ctx, step, why, hint, ui)
   end
-  local err = see_through(ctx, step, ui)
-  if err then course.unmade[step.name] = "failed" end
+  return see_through(ctx, step, ui)
+end
+
+
+-- ---- beside each other ----
+
+-- The steps from this place on that can be worked on elsewhere while those behind run here.
+local function separable(ctx, steps, place, course)
+  local list = {}
+  for i = place, #steps do
+    local step = steps[i]
+    if not step.work then break end
+    restore_for(ctx, step)
+    if fate_of(ctx, step, course) == "run"
+      and (not step.separable or with_view(ctx, step, step.separable)) then
+      list[#list + 1] = step
+    end
+  end
+  return list
+end
+
+
+local function work_on(ctx, step)
+  local from = sys.monotonic()
+  remove_outputs(ctx, step)
+  return { done = with_view(ctx, step, step.work), ns = sys.monotonic() - from }
+end
+
+
+-- What a step uses of the context while it runs.
+local PER_STEP = { "outputs", "progress", "tick", "output", "command", "time", "note", "lack" }
+
+-- See a step through while another runs.
+local function see_through_within(ctx, step, ui, before)
+  local around = {}
+  for _, name in ipairs(PER_STEP) do around[name] = ctx[name] end
+  local err = see_through(ctx, step, ui, before)
+  for _, name in ipairs(PER_STEP) do ctx[name] = around[name] end
   return err
+end
+
+
+-- Begin elsewhere with what can be, once. note(err) is told how each came out.
+local function begin_apart(ctx, steps, place, course, ui, note)
+  if not steps[place].work or ctx.others:has_begun() or not apart.is_worth(ctx) then return end
+  local list = separable(ctx, steps, place, course)
+  if #list == 0 then return end
+  ctx.others:begin(list, function(step) return work_on(ctx, step) end,
+    function(step, before) note(see_through_within(ctx, step, ui, before), step) end)
+  for _, step in ipairs(list) do ctx.redone[step.name] = true end
 end
 
 
@@ -286,14 +365,22 @@ function pipeline.run(ctx, ui)
     first = first or err
     ctx.note(message)
   end
-  for _, step in ipairs(steps) do
-    local err = take(ctx, step, course, ui)
-    if err and err.kind == "interrupted" then
-      course.interrupted, first = true, err
-      if not step.dispensable then break end
-    end
+  local others <close> = apart.new()
+  ctx.others = others
+  local function note(err, step)
+    if err then course.unmade[step.name] = "failed" end
+    if err and err.kind == "interrupted" then course.interrupted, first = true, err end
     first = first or err
+    return err and err.kind == "interrupted" and not step.dispensable
   end
+  for place, step in ipairs(steps) do
+    begin_apart(ctx, steps, place, course, ui, note)
+    if not others:has(step.name) and note(take(ctx, step, course, ui), step) then
+      others:close()
+      break
+    end
+  end
+  others:settle()
   local status = first and (course.interrupted and "interrupted" or "failed") or "done"
   ctx.run:finish(status, first and first.message)
   return first

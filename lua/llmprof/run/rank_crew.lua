@@ -1,14 +1,12 @@
 -- Files of ranks read by several processes of this machine at once: each makes the parts of
--- its own, which this one takes from a folder. What they could not read is read here, so that
--- what is wrong with it is said as ever.
-local bounds = require "llmprof.bounds"
+-- its own. What they could not read is read here, so that what is wrong with it is said as
+-- ever; and of files that hold the same one is read.
+local alike = require "llmprof.run.alike"
+local beside = require "llmprof.base.beside"
 local dealt = require "llmprof.run.dealt"
-local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
-local private = require "llmprof.bundle.private"
+local part = require "llmprof.ranks.part"
 local rank_files = require "llmprof.run.rank_files"
-local spawn = require "llmprof.spawn"
-local sys = require "llmprof.sys"
 
 local rank_crew = {}
 
@@ -18,134 +16,103 @@ rank_crew.LEAST = 64 << 20
 -- Memory that reading a file takes, as a multiple of its size.
 rank_crew.WEIGHT = 1.5
 
--- Between two looks at a process, in seconds.
-local PERIOD = 0.05
 
-
--- ---- how many ----
+-- ---- who reads what ----
 
 local function sizes_of(files)
-  local sizes, all, largest = {}, 0, 0
+  local sizes, all = {}, 0
   for i, path in ipairs(files) do
     local info = fs.stat(path)
     sizes[i] = info and info.size or 0
-    all, largest = all + sizes[i], math.max(largest, sizes[i])
+    all = all + sizes[i]
   end
-  return sizes, all, largest
+  return sizes, all
 end
 
 
--- Parts are called as their files are: not those of two folders with the same names, nor
--- what is a part already.
-local function are_named_apart(files)
-  local seen = {}
-  for _, path in ipairs(files) do
-    local name = rank_files.name_of(path)
-    if seen[name] or name:sub(-#rank_files.SUFFIX) == rank_files.SUFFIX then return false end
-    seen[name] = true
+-- Numbers of files by process, this one's first. sizes: 0 of what is not read.
+local function hands_of(sizes, all)
+  local list, largest = {}, 0
+  for number, size in ipairs(sizes) do
+    if size > 0 then list[#list + 1] = number end
+    largest = math.max(largest, size)
   end
-  return true
-end
-
-
--- Threads that may read at once.
-local function threads_of()
-  local threads = bounds.get "limits.threads"
-  return threads > 0 and threads or (sys.cpu().cores or 1)
-end
-
-
--- How many processes read these files.
-local function count_of(files, all, largest)
-  if all < rank_crew.LEAST or not are_named_apart(files) then return 1 end
-  local memory, count = bounds.get "limits.bytes", math.min(threads_of(), #files)
-  if memory > 0 then count = math.min(count, math.floor(memory / (rank_crew.WEIGHT * largest))) end
-  return math.max(count, 1)
-end
-
-
--- ---- the others ----
-
--- Processes that end, at the latest, with the variable that holds them.
-local CREW = { __close = function(children)
-  for _, child in ipairs(children) do child:close() end
-end }
-
-
--- Start a process that writes the parts of some files into a folder.
-local function start(folder, paths, threads)
-  local words = { errors.check("failed", sys.executable()), "ranks", "--shard", "1/1", "--out",
-    folder, "-j", tostring(threads), "--" }
-  return errors.check("failed", spawn.start(table.move(paths, 1, #paths, #words + 1, words),
-    { stdout = "/dev/null", stderr = "/dev/null" }))
-end
-
-
-local function paths_of(hand, files)
-  local paths = {}
-  for i, number in ipairs(hand) do paths[i] = files[number] end
-  return paths
-end
-
-
--- While others run signals are theirs: this process only waits for them.
-local function finish(children)
-  local more = true
-  while more do
-    more = false
-    for _, child in ipairs(children) do more = child:pump(PERIOD) or more end
+  local count = all < rank_crew.LEAST and 1
+    or beside.count(#list, rank_crew.WEIGHT * largest)
+  if count == 1 then return { list } end
+  local own = {}
+  for i, number in ipairs(list) do own[i] = sizes[number] end
+  local hands = dealt.deal(own, count)
+  for _, hand in ipairs(hands) do
+    for i, place in ipairs(hand) do hand[i] = list[place] end
+    table.sort(hand)
   end
-  for _, child in ipairs(children) do
-    local result = child:wait()
-    if result.interrupted then errors.raise("interrupted", "interrupted") end
+  return hands
+end
+
+
+-- ---- reading ----
+
+-- What another process made of a file, without the part: its bytes tell it.
+local function told(file)
+  return { path = file.path, bytes = file.bytes, mark = file.mark }
+end
+
+
+-- In another process: by number, what could be read.
+local function read_there(hand, files, knowledge)
+  local made = {}
+  for _, number in ipairs(hand) do
+    local file = rank_files.read(files[number], knowledge)
+    if file.made then made[number] = told(file) end
+  end
+  return made
+end
+
+
+-- The files of the other hands into the list, as far as they could be read.
+local function take(list, crew, number)
+  local ok, made = crew:take(number)
+  for at, file in pairs(ok and made or {}) do
+    file.made = part.decode(file.bytes)
+    if file.made then list[at] = file end
   end
 end
 
 
--- Have every hand's files read into the folder FOLDER/NUMBER.
-local function read_apart(folder, hands, files)
-  local children <close> = setmetatable({}, CREW)
-  local threads = math.max(threads_of() // #hands, 1)
-  for i, hand in ipairs(hands) do
-    children[i] = start(("%s/%d"):format(folder, i), paths_of(hand, files), threads)
+local function read_together(hands, files, knowledge)
+  local works, list = {}, {}
+  for i = 2, #hands do
+    works[i - 1] = { function() return read_there(hands[i], files, knowledge) end }
   end
-  finish(children)
-end
-
-
--- ---- all of it ----
-
--- What another process made of a file; by ourselves where it made nothing.
-local function take(folder, path, knowledge)
-  local part = folder .. "/" .. rank_files.name_of(path) .. rank_files.SUFFIX
-  local file = rank_files.read(part, knowledge)
-  if not file.made then return rank_files.read(path, knowledge) end
-  file.path = path
-  return file
-end
-
-
-local function read_together(files, hands, knowledge)
-  local folder <close> = private.folder(fs.realpath(os.getenv "TMPDIR" or "/tmp") or "/tmp")
-  read_apart(folder.path, hands, files)
-  local list = {}
-  for i, hand in ipairs(hands) do
-    for _, number in ipairs(hand) do
-      list[number] = take(("%s/%d"):format(folder.path, i), files[number], knowledge)
-    end
+  local crew <close> = beside.begin(works)
+  for _, number in ipairs(hands[1]) do
+    local file = rank_files.read(files[number], knowledge)
+    if file.made then list[number] = file end
   end
+  for i = 1, #works do take(list, crew, i) end
   return list
 end
 
 
--- Each file as rank_files.read has it. knowledge: rank_view.knowledge() of nothing, which is
--- what the other processes know, too.
+-- A file that holds the same as one that was read, whose bytes are enough.
+local function copy_of(file, path)
+  return { path = path, made = file.made, mark = file.mark }
+end
+
+
+-- Each file as rank_files.read has it. knowledge: rank_view.knowledge().
 function rank_crew.read(files, knowledge)
-  local sizes, all, largest = sizes_of(files)
-  local count = count_of(files, all, largest)
-  if count > 1 then return read_together(files, dealt.deal(sizes, count), knowledge) end
-  local list = {}
-  for i, path in ipairs(files) do list[i] = rank_files.read(path, knowledge) end
+  local sizes, all = sizes_of(files)
+  local first = all >= rank_crew.LEAST and alike.find(files) or {}
+  for number in pairs(first) do sizes[number] = 0 end
+  local hands = hands_of(sizes, all)
+  local list = #hands > 1 and read_together(hands, files, knowledge) or {}
+  for number, path in ipairs(files) do
+    local same = list[first[number]]
+    list[number] = list[number] or same and same.made and copy_of(same, path)
+      or rank_files.read(path, knowledge)
+  end
   return list
 end
 

@@ -4,6 +4,7 @@ local digest = require "llmprof.digest"
 local errors = require "llmprof.base.errors"
 local folders = require "llmprof.base.folder"
 local fs = require "llmprof.fs"
+local interrupt = require "llmprof.interrupt"
 local json = require "llmprof.json"
 local part = require "llmprof.ranks.part"
 local rank_view = require "llmprof.analysis.rank_view"
@@ -74,7 +75,7 @@ local function read_trace(path, knowledge)
   complete.check(trace)
   local made = rank_view.part(trace, path, knowledge)
   trace:close()
-  collectgarbage()
+  interrupt.collect()
   return made
 end
 

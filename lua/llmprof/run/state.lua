@@ -48,12 +48,14 @@ end
 
 -- ---- what they touch ----
 
--- The fields as a step may use them. fields: the table that all views share.
-function state.view(fields, step)
+-- The fields as a step may use them. fields: the table that all views share. await(field) is
+-- called before one is read.
+function state.view(fields, step, await)
   local read, given = {}, step.gives or {}
   for _, field in ipairs(step.reads or {}) do read[field] = true end
   return setmetatable({}, {
     __index = function(_, field)
+      if read[field] then await(field) end
       if read[field] or given[field] then return fields[field] end
       error(("step '%s' reads the state's '%s' and does not say so"):format(step.name, field), 2)
     end,

@@ -615,11 +615,59 @@ static void test_names_in_order(void **state) {
   llmprof_strings_free(pool);
 }
 
+/* The first few by small integers are those that a sort of all puts first. */
+static void expect_few(llmprof_frame *frame, bool descending, size_t limit) {
+  llmprof_error err = {0};
+  const llmprof_order by = {0, descending};
+  llmprof_frame *all =
+      llmprof_frame_sort(frame, &by, 1, llmprof_frame_rows(frame), &err);
+  llmprof_frame *few = llmprof_frame_sort(frame, &by, 1, limit, &err);
+  assert_true(all && few);
+  assert_int_equal(llmprof_frame_rows(few), limit);
+  const llmprof_column *x = llmprof_frame_column(all, 1, &err);
+  const llmprof_column *y = llmprof_frame_column(few, 1, &err);
+  for (size_t row = 0; row < limit; row++)
+    assert_int_equal(llmprof_cell(x, row), llmprof_cell(y, row));
+  llmprof_frame_free(few);
+  llmprof_frame_free(all);
+}
+
+static void test_few(void **state) {
+  (void)state;
+  enum {
+    MANY = 5000
+  };
+  static uint32_t cells[MANY], numbers[MANY], index[MANY];
+  const llmprof_column columns[] = {
+      {"cell", NULL, LLMPROF_U32, cells, NULL, NULL},
+      {"row", NULL, LLMPROF_U32, numbers, NULL, NULL}};
+  const uint32_t spreads[] = {1, 3, 100, UINT32_MAX - 1};
+  for (int round = 0; round < 24; round++) {
+    for (uint32_t i = 0; i < MANY; i++) {
+      uint32_t drawn = (uint32_t)rand() * 2 + (uint32_t)rand() % 2;
+      cells[i] = round % 3 ? drawn % spreads[round % 4] : i * 7;
+      if (round == 5) cells[i] = MANY - i;
+      if (rand() % 9 == 0) cells[i] = UINT32_MAX - (uint32_t)(rand() % 2);
+      numbers[i] = i;
+      index[i] = (uint32_t)rand() % MANY;
+    }
+    llmprof_column two[] = {columns[0], columns[1]};
+    if (round % 4 == 3) two[0].index = index;
+    llmprof_frame *frame = test_frame(MANY, NULL, two, 2);
+    for (size_t limit = 1; limit < MANY; limit = limit * 5 + 1) {
+      expect_few(frame, false, limit);
+      expect_few(frame, true, limit);
+    }
+    llmprof_frame_free(frame);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_real_cells),
       cmocka_unit_test_setup_teardown(test_sort, setup, teardown),
       cmocka_unit_test(test_names_in_order),
+      cmocka_unit_test(test_few),
       cmocka_unit_test_setup_teardown(test_where, setup, teardown),
       cmocka_unit_test_setup_teardown(test_views_of_views, setup, teardown),
       cmocka_unit_test_setup_teardown(test_aggregate, setup, teardown),

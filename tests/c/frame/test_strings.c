@@ -1,8 +1,12 @@
 #include "llmprof/strings.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/crew.h"
+#include "frame/strings_laid.h"
+#include "llmprof/alloc.h"
 #include "support.h"
 
 static uint32_t add(llmprof_strings *pool, const char *bytes, size_t size) {
@@ -99,6 +103,104 @@ static void test_many(void **state) {
   llmprof_strings_free(pool);
 }
 
+/* ---- strings that lie in memory ---- */
+
+enum {
+  LAID = 70000, /* more than are hashed at once */
+  PARTS = 64
+};
+
+typedef struct laid {
+  llmprof_strings *pool;
+  char *bytes;
+  uint64_t *ends;
+} laid;
+
+static laid lay(void) {
+  laid l = {llmprof_strings_new(), malloc((size_t)LAID * 16),
+            malloc(LAID * sizeof *l.ends)};
+  assert_true(l.pool && l.bytes && l.ends);
+  uint64_t end = 0;
+  for (uint32_t i = 0; i < LAID; i++) {
+    end += number_text(l.bytes + end, i) + 1;
+    l.ends[i] = end;
+  }
+  assert_true(llmprof_strings_lay(l.pool, l.bytes, l.ends, LAID));
+  return l;
+}
+
+static void unlay(laid *l) {
+  llmprof_strings_free(l->pool);
+  free(l->bytes);
+  free(l->ends);
+}
+
+static void find_some(const llmprof_strings *pool, uint32_t from) {
+  for (uint32_t i = from; i < LAID; i += PARTS * 16) {
+    char text[16];
+    size_t size = number_text(text, i);
+    assert_int_equal(llmprof_strings_find(pool, text, size), i);
+    text[0] = 'x';
+    assert_int_equal(llmprof_strings_find(pool, text, size), LLMPROF_NO_STRING);
+  }
+}
+
+static size_t allocations;
+static bool refuses;
+
+static void *count_and_resize(void *block, size_t size) {
+  allocations++;
+  return refuses ? NULL : realloc(block, size);
+}
+
+static const llmprof_allocator counting = {count_and_resize, free};
+
+/* All are looked through a few times, and a table is made then, once. */
+static void test_laid(void **state) {
+  (void)state;
+  llmprof_set_allocator(&counting);
+  laid l = lay();
+  allocations = 0;
+  assert_int_equal(llmprof_strings_find(l.pool, "x", 1), LLMPROF_NO_STRING);
+  assert_int_equal(allocations, 0);
+  for (uint32_t i = 0; i < PARTS; i++) find_some(l.pool, i);
+  assert_int_equal(allocations, 1);
+  assert_int_equal(add(l.pool, "x", 1), LAID);
+  assert_int_equal(llmprof_strings_find(l.pool, "x", 1), LAID);
+  unlay(&l);
+  llmprof_set_allocator(NULL);
+}
+
+/* Without memory for a table they are looked through. */
+static void test_laid_without_memory(void **state) {
+  (void)state;
+  llmprof_set_allocator(&counting);
+  laid l = lay();
+  refuses = true;
+  find_some(l.pool, 1);
+  refuses = false;
+  unlay(&l);
+  llmprof_set_allocator(NULL);
+}
+
+static bool find_part(void *pool, size_t worker, size_t part,
+                      llmprof_error *err) {
+  (void)worker;
+  (void)err;
+  find_some(pool, (uint32_t)part);
+  return true;
+}
+
+/* Several threads at once find the same. */
+static void test_laid_threads(void **state) {
+  (void)state;
+  laid l = lay();
+  const llmprof_crew crew = {.parts = PARTS, .work = find_part, .user = l.pool};
+  llmprof_error err = {0};
+  assert_true(llmprof_crew_run(&crew, 4, &err));
+  unlay(&l);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_equal_bytes_share_an_id),
@@ -106,6 +208,9 @@ int main(void) {
       cmocka_unit_test(test_find),
       cmocka_unit_test(test_many),
       cmocka_unit_test(test_allocations),
+      cmocka_unit_test(test_laid),
+      cmocka_unit_test(test_laid_without_memory),
+      cmocka_unit_test(test_laid_threads),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,28 +22,24 @@ static const char *output(void) {
   return path;
 }
 
-static bool write_once(void *arg, llmprof_error *err) {
-  unlink(output());
-  llmprof_trace *trace = llmprof_trace_open(arg, err);
-  bool ok =
-      trace && llmprof_nsys_write(trace, output(), "test", "1", NULL, err);
-  llmprof_trace_close(trace);
-  assert_int_equal(access(output(), F_OK) == 0, ok);
-  return ok;
-}
-
-static void test_allocations(void **state) {
-  (void)state;
-  static char path[] = FIXTURES "/small/run.sqlite";
-  test_every_allocation(write_once, path);
-}
-
 /* ---- a trace that was not read from an export ---- */
 
 static uint32_t text(llmprof_builder *b, const char *bytes) {
   uint32_t string;
   assert_true(llmprof_builder_text(b, bytes, strlen(bytes), &string));
   return string;
+}
+
+static void add_graph(llmprof_builder *b, uint32_t place, int64_t start) {
+  llmprof_op_row row = {.kind = LLMPROF_GRAPH,
+                        .start = start,
+                        .end = start + 8,
+                        .correlation = LLMPROF_NONE,
+                        .place = place,
+                        .bytes = LLMPROF_ABSENT};
+  llmprof_error err;
+  assert_true(llmprof_builder_op_name(b, LLMPROF_GRAPH, 0, NULL, &row.name));
+  assert_true(llmprof_builder_add_op(b, &row, &err));
 }
 
 static void add_copy(llmprof_builder *b, uint32_t place, const char *label,
@@ -62,8 +58,9 @@ static void add_copy(llmprof_builder *b, uint32_t place, const char *label,
 }
 
 /* Processes with ids of the reader's own, one pid twice; copies of a kind that
- * has no number under two names; a range of one, ended on another thread, left
- * open, with a payload that says how much but not to whom. */
+ * has no number under two names; a whole graph; a range of one, ended on
+ * another thread, left open, with a payload that says how much but not to whom,
+ * and one that says both. */
 static llmprof_trace *build(void) {
   llmprof_error err;
   llmprof_builder *b = llmprof_builder_new("built", &err);
@@ -74,12 +71,14 @@ static llmprof_trace *build(void) {
   assert_true(llmprof_builder_add_thread(b, 80, 51, there, &other));
   llmprof_builder_name_thread(b, other, text(b, "worker"));
   llmprof_builder_recorded(b, LLMPROF_TABLE_COPIES);
+  llmprof_builder_recorded(b, LLMPROF_TABLE_GRAPHS);
   llmprof_builder_recorded(b, LLMPROF_TABLE_RANGES);
   const llmprof_place at = {there, 3, 1, LLMPROF_NONE};
   assert_true(llmprof_builder_add_place(b, &at, &place));
   add_copy(b, place, "Odd", 10);
   add_copy(b, place, "Odder", 20);
   add_copy(b, place, "Odd", 30);
+  add_graph(b, place, 40);
   llmprof_range_row range = {.start = 1,
                              .end = LLMPROF_ABSENT,
                              .thread = one,
@@ -96,6 +95,7 @@ static llmprof_trace *build(void) {
   range.end = 99;
   range.thread = other;
   range.category = LLMPROF_NO_STRING;
+  range.communicator = 77;
   assert_true(llmprof_builder_add_range(b, &range, &err));
   return llmprof_builder_finish(b, &err);
 }
@@ -111,7 +111,9 @@ static void check_copies(llmprof_trace *trace) {
   llmprof_error err;
   size_t count;
   const llmprof_ops *ops = llmprof_trace_ops(trace, &err);
-  assert_int_equal(ops->count, 3);
+  assert_int_equal(ops->count, 4);
+  assert_int_equal(ops->first[LLMPROF_GRAPH], 3);
+  assert_int_equal(ops->end[3], 48);
   assert_text(trace, ops->name[0], "[CUDA memcpy Odd]");
   assert_text(trace, ops->name[1], "[CUDA memcpy Odder]");
   assert_int_equal(ops->name[2], ops->name[0]);
@@ -136,6 +138,8 @@ static void check_ranges(llmprof_trace *trace) {
   assert_int_equal(r->category[1], LLMPROF_NO_STRING);
   assert_int_equal(r->message[0], 4096);
   assert_true(r->communicator[0] == LLMPROF_ABSENT);
+  assert_int_equal(r->communicator[1], 77);
+  assert_int_equal(r->message[1], 4096);
   assert_true(r->payload_float[1] == 2.5);
   const llmprof_thread *threads = llmprof_trace_threads(trace, &count);
   assert_int_equal(threads[r->thread[0]].tid, 51);
@@ -147,6 +151,15 @@ static void check_ranges(llmprof_trace *trace) {
   assert_int_equal(count, 2);
 }
 
+static void check(const char *path) {
+  llmprof_error err = {0};
+  llmprof_trace *trace = llmprof_trace_open(path, &err);
+  if (!trace) fail_msg("%s", err.message);
+  check_copies(trace);
+  check_ranges(trace);
+  llmprof_trace_close(trace);
+}
+
 static void test_built(void **state) {
   (void)state;
   llmprof_error err = {0};
@@ -156,12 +169,43 @@ static void test_built(void **state) {
   if (!llmprof_nsys_write(trace, output(), "test", "1", &counts, &err))
     fail_msg("%s", err.message);
   llmprof_trace_close(trace);
-  assert_int_equal(counts.operations, 3);
+  assert_int_equal(counts.operations, 4);
   assert_int_equal(counts.ranges, 2);
-  trace = llmprof_trace_open(output(), &err);
-  check_copies(trace);
-  check_ranges(trace);
+  check(output());
+}
+
+/* ---- want of memory ---- */
+
+static bool write_once(void *arg, llmprof_error *err) {
+  unlink(output());
+  llmprof_trace *trace = llmprof_trace_open(arg, err);
+  bool ok =
+      trace && llmprof_nsys_write(trace, output(), "test", "1", NULL, err);
   llmprof_trace_close(trace);
+  assert_int_equal(access(output(), F_OK) == 0, ok);
+  return ok;
+}
+
+static void test_allocations(void **state) {
+  (void)state;
+  static char path[] = FIXTURES "/small/run.sqlite";
+  test_every_allocation(write_once, path);
+}
+
+/* The same of an export with what the fixture lacks: whole graphs, and what
+ * NCCL says of its calls. */
+static void test_allocations_built(void **state) {
+  (void)state;
+  char path[320];
+  snprintf(path, sizeof path, "%s.built", output());
+  llmprof_error err = {0};
+  llmprof_trace *trace = build();
+  if (!llmprof_nsys_write(trace, path, "test", "1", NULL, &err))
+    fail_msg("%s", err.message);
+  llmprof_trace_close(trace);
+  check(path);
+  test_every_allocation(write_once, path);
+  check(output());
 }
 
 /* ---- what all rows have in common ---- */
@@ -319,6 +363,7 @@ int main(void) {
       cmocka_unit_test(test_common),
       cmocka_unit_test(test_samples),
       cmocka_unit_test(test_allocations),
+      cmocka_unit_test(test_allocations_built),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "llmprof/buffer.h"
+#include "llmprof/interrupt.h"
 #include "support.h"
 
 static const char *in_folder(const char *name) {
@@ -595,6 +596,43 @@ static void test_copy_of_holes(void **state) {
   }
 }
 
+static void assert_holds_same(const char *one, const char *other, bool wanted) {
+  llmprof_error err = {0};
+  bool same = !wanted;
+  if (!llmprof_fs_same(one, other, &same, &err)) fail_msg("%s", err.message);
+  assert_int_equal(same, wanted);
+}
+
+static void test_same(void **state) {
+  (void)state;
+  static char bytes[600000]; /* some pieces and a bit */
+  llmprof_error err = {0};
+  bool same;
+  memset(bytes, 'x', sizeof bytes);
+  const char *one = test_file("one", bytes, sizeof bytes);
+  const char *two = test_file("two", bytes, sizeof bytes);
+  const char *less = test_file("less", bytes, sizeof bytes - 1);
+  const char *none = test_file("none", "", 0), *no = test_file("no", "", 0);
+  bytes[sizeof bytes - 1] = 'y';
+  const char *last = test_file("last", bytes, sizeof bytes);
+  assert_holds_same(one, one, true);
+  assert_holds_same(one, two, true);
+  assert_holds_same(one, last, false);
+  assert_holds_same(one, less, false);
+  assert_holds_same(none, no, true);
+  assert_holds_same(none, one, false);
+  assert_false(llmprof_fs_same(one, "/nonexistent/file", &same, &err));
+  test_error_of(&err, LLMPROF_NOTFOUND, "/nonexistent/file",
+                ": No such file or directory");
+  assert_false(llmprof_fs_same("/dev/null", one, &same, &err));
+  test_error_of(&err, LLMPROF_UNSUPPORTED, "/dev/null", ": no regular file");
+  llmprof_interrupt(true);
+  bool compared = llmprof_fs_same(one, two, &same, &err);
+  llmprof_interrupt(false);
+  assert_false(compared);
+  assert_int_equal(err.code, LLMPROF_INTERRUPTED);
+}
+
 static void test_write_fd(void **state) {
   (void)state;
   llmprof_error err;
@@ -709,11 +747,14 @@ static void test_remove_tree_stays_on_its_file_system(void **state) {
 static bool do_everything(void *arg, llmprof_error *err) {
   llmprof_buffer text = {0};
   llmprof_fs_names names = {0};
+  bool same;
   (void)arg;
   bool ok = llmprof_fs_mkdirs(in_folder("mem/a/b"), err) &&
             llmprof_fs_write(in_folder("mem/file"), "text", 4, err) &&
             llmprof_fs_read(in_folder("mem/file"), 0, &text, err) &&
             llmprof_fs_copy("/proc/version", in_folder("mem/copy"), err) &&
+            llmprof_fs_same(in_folder("mem/file"), in_folder("mem/copy"), &same,
+                            err) &&
             llmprof_fs_replace_symlink("file", in_folder("mem/link"), err) &&
             llmprof_fs_realpath(in_folder("mem"), &text, err) &&
             llmprof_fs_readlink(in_folder("mem/link"), &text, err) &&
@@ -763,6 +804,7 @@ int main(void) {
       cmocka_unit_test(test_write_refuses),
       cmocka_unit_test(test_copy),
       cmocka_unit_test(test_copy_of_holes),
+      cmocka_unit_test(test_same),
       cmocka_unit_test(test_write_fd),
       cmocka_unit_test(test_file_size_limit),
       cmocka_unit_test(test_full_disk),

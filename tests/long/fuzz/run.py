@@ -5,10 +5,11 @@ Builds the preset `fuzz` first, unless --built says that it is. Inputs that cove
 new gather in build/fuzz/tests/fuzz/found/TARGET; --keep adds the smallest set of them that
 covers as much to tests/fuzz/corpus/TARGET. A target that finds something is started again until its
 time is over. Its line says how often it ran, how many edges of C and pairs of lines of
-Lua it covers, and what it found. With --without-sanitizers targets in Lua run several
-times as often; build/fuzz-fast is theirs then. --had FILE adds what a target had to a
-table, which grows from run to run: minutes are of processor time, and targets with the
-fewest come first.
+Lua it covers, and what it found. With --without-sanitizers targets in Lua and those that
+read traces run several times as often; build/fuzz-fast is theirs then. --had FILE adds
+what a target had to a table, which grows from run to run: minutes are of processor time,
+and targets with the fewest come first. --add TABLE only adds a table of another machine
+(away.py) to that of --had.
 """
 
 import argparse
@@ -28,8 +29,8 @@ ROOT = Path(__file__).resolve().parents[3]
 BUILD = ROOT / "build/fuzz/tests/fuzz"
 FAST = ROOT / "build/fuzz-fast/tests/fuzz"
 
-# Where the program of targets that are scripts is.
-scripts_in = [BUILD]
+# Where the program of targets that are slow is.
+slow_in = [BUILD]
 CORPUS = ROOT / "tests/fuzz/corpus"
 
 # Inputs that are kept are no longer, in bytes.
@@ -39,7 +40,10 @@ LONGEST = 2048
 # Fresh starts after a finding: more of them find the same.
 MOST_STARTS = 20
 
-# What scripts read has a form already: what C compares says nothing new.
+# Targets in C that open a database, or read all of a trace, for each input.
+TRACES = ("builder", "cache", "rows", "scan", "spool", "trace")
+
+# What slow targets read has a form already: what C compares says nothing new.
 PLAIN = "-fno-sanitize-coverage=trace-cmp"
 
 LUA = "lua"  # the program of all targets that are scripts
@@ -61,12 +65,17 @@ def is_script(name: str) -> bool:
     return not (ROOT / f"tests/fuzz/fuzz_{name}.c").exists()
 
 
-def program(name: str) -> Path:
-    return scripts_in[0] / f"fuzz_{LUA}" if is_script(name) else BUILD / f"fuzz_{name}"
+def is_slow(name: str) -> bool:
+    return is_script(name) or name in TRACES
+
+
+def program(name: str, slow: Path) -> Path:
+    folder = slow if is_slow(name) else BUILD
+    return folder / f"fuzz_{LUA if is_script(name) else name}"
 
 
 def build(names: List[str], fast: bool) -> None:
-    wanted = sorted({program(name).name for name in names})
+    wanted = sorted({program(name, BUILD).name for name in names})
     subprocess.run(["cmake", "--preset", "fuzz"], cwd=ROOT, check=True,
                    stdout=subprocess.DEVNULL)
     subprocess.run(["cmake", "--build", "--preset", "fuzz", "--target", *wanted], cwd=ROOT,
@@ -75,14 +84,16 @@ def build(names: List[str], fast: bool) -> None:
         subprocess.run(["cmake", "--preset", "fuzz", "-B", "build/fuzz-fast",
                         "-DLLMPROF_SANITIZE=", f"-DCMAKE_C_FLAGS={PLAIN}"], cwd=ROOT,
                        check=True, stdout=subprocess.DEVNULL)
-        subprocess.run(["cmake", "--build", "build/fuzz-fast", "--target", f"fuzz_{LUA}"],
-                       cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+        slow = sorted({program(name, FAST).name for name in names if is_slow(name)})
+        subprocess.run(["cmake", "--build", "build/fuzz-fast", "--target", *slow], cwd=ROOT,
+                       check=True, stdout=subprocess.DEVNULL)
 
 
 def environment(name: str, scratch: str) -> Dict[str, str]:
     """What a script writes is in a folder of its own."""
     return dict(os.environ, LLMPROF_FUZZ_LUA=f"tests/fuzz/lua/{name}.lua", TMPDIR=scratch,
-                HOME=scratch, XDG_CACHE_HOME=scratch, LLMPROF_LIMITS="bytes=2000000000")
+                HOME=scratch, XDG_CACHE_HOME=scratch,
+                LLMPROF_LIMITS="bytes=2000000000,threads=2")
 
 
 def options(name: str) -> List[str]:
@@ -92,7 +103,8 @@ def options(name: str) -> List[str]:
     made = ["-max_len=4096", "-timeout=60", "-rss_limit_mb=4000", "-print_final_stats=1"]
     dictionary = ROOT / f"tests/fuzz/{name}.dict"
     made += [f"-dict={dictionary}"] if dictionary.exists() else []
-    return made + (["-detect_leaks=0", "-entropic=0"] if is_script(name) else [])
+    made += ["-entropic=0"] if is_slow(name) else []
+    return made + (["-detect_leaks=0"] if is_script(name) else [])
 
 
 def scratch_folder() -> "tempfile.TemporaryDirectory[str]":
@@ -108,7 +120,7 @@ def run_once(name: str, seconds: int) -> Ended:
     with scratch_folder() as scratch, \
             tempfile.TemporaryFile() as said:
         child = subprocess.Popen(
-            [str(program(name)), f"-max_total_time={seconds}", *options(name),
+            [str(program(name, slow_in[0])), f"-max_total_time={seconds}", *options(name),
              f"-artifact_prefix={found}/", str(found), str(CORPUS / name)],
             cwd=ROOT, env=environment(name, scratch), stdout=subprocess.DEVNULL, stderr=said)
         _, status, usage = os.wait4(child.pid, 0)
@@ -174,6 +186,10 @@ class Table:
                                max(had[3], pairs), had[4] + findings]
             self.write()
 
+    def add_all(self, other: "Table") -> None:
+        for name, (minutes, *counts) in other.rows.items():
+            self.add(name, minutes, *map(int, counts))
+
     def write(self) -> None:
         fresh = self.path.with_suffix(".new")
         with fresh.open("w", newline="", encoding="utf-8") as file:
@@ -196,8 +212,8 @@ def keep(name: str) -> None:
         (gathered / path.name).write_bytes(path.read_bytes())
     with scratch_folder() as scratch:
         # how often an edge was taken does not count
-        subprocess.run([str(program(name)), "-merge=1", "-use_counters=0", *options(name),
-                        str(corpus), str(gathered)], cwd=ROOT,
+        subprocess.run([str(program(name, slow_in[0])), "-merge=1", "-use_counters=0",
+                        *options(name), str(corpus), str(gathered)], cwd=ROOT,
                        env=environment(name, scratch), check=True, capture_output=True)
 
 
@@ -208,12 +224,18 @@ def main() -> int:
     parser.add_argument("--built", action="store_true")
     parser.add_argument("--without-sanitizers", action="store_true")
     parser.add_argument("--had", type=Path, metavar="FILE")
-    parser.add_argument("minutes", type=float)
+    parser.add_argument("--add", type=Path, metavar="TABLE")
+    parser.add_argument("minutes", type=float, nargs="?", default=0)
     parser.add_argument("target", nargs="*", default=[])
     given = parser.parse_args()
+    if given.add:
+        if not given.had or not given.add.is_file():
+            parser.error("--add wants a table that is there, and --had FILE")
+        Table(given.had).add_all(Table(given.add))
+        return 0
     names = given.target or targets()
     if given.without_sanitizers:
-        scripts_in[0] = FAST
+        slow_in[0] = FAST
     if not given.built:
         build(names, given.without_sanitizers)
     table = Table(given.had) if given.had else None

@@ -47,9 +47,7 @@ local function sides_of(words, root)
   elseif #words == 0 then
     errors.raise("usage", "what is to be compared?", { hint = "llmprof compare BEFORE AFTER" })
   end
-  local list = {}
-  for i, name in ipairs(names) do list[i] = side.open(name, root) end
-  return list
+  return side.open_all(names, root)
 end
 
 

@@ -1,5 +1,6 @@
 -- llmprof stats TRACE: NVIDIA's summary tables.
 local errors = require "llmprof.base.errors"
+local interrupt = require "llmprof.interrupt"
 local lazy = require "llmprof.base.lazy"
 local out = require "llmprof.base.out"
 local stats = lazy "llmprof.trace.stats"
@@ -76,7 +77,7 @@ function command.run(given, words)
   stats.narrow(trace, given.report or stats.default)
   for i, name in ipairs(given.report or stats.default) do
     give_report(trace, name, given, i == 1)
-    collectgarbage()
+    interrupt.collect()
   end
   return 0
 end

@@ -6,6 +6,7 @@ local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local grid = lazy "llmprof.compare.sweep.grid"
 local layout = lazy "llmprof.bundle.layout"
+local interrupt = require "llmprof.interrupt"
 local out = require "llmprof.base.out"
 local recipe = require "llmprof.recipe"
 local recorded = lazy "llmprof.run.capture.recorded"
@@ -123,7 +124,7 @@ end
 -- Run one; its status and, if it failed, why.
 local function run_one(entry, made, given, folder)
   local ok, result = errors.call(run_or_keep, entry, made, given, folder)
-  collectgarbage() -- a trace and its columns are large
+  interrupt.collect() -- a trace and its columns are large
   if ok then return result end
   if result.kind == "interrupted" then error(result, 0) end
   return "failed", result.message

@@ -170,17 +170,20 @@ local LABELLED = { { name = "stage", type = "string", shared = true },
 -- Noted of a trace without results where ranges mark its stages.
 local MARKED = "stages are marked"
 
+-- Are its stages ranges, so that nothing needs to be found out about them?
+local function is_marked(self)
+  local results = self.results
+  if results then return not (results.inferred or results.engine) end
+  if self.trace:note(MARKED) then return true end
+  if not stages.are_marked(self.trace, self.declared) then return false end
+  self.trace:note(MARKED, "yes")
+  return true
+end
+
+
 -- What stages.label takes. Stages that are no ranges are found again.
 local function marks(self)
-  local results = self.results
-  local is_marked = results and not (results.inferred or results.engine)
-    or not results and self.trace:note(MARKED)
-  if is_marked then return { declared = self.declared } end
-  local found = self.found
-  if not (results or found.whole or found.inferred or found.by_engine) then
-    self.trace:note(MARKED, "yes")
-  end
-  return found
+  return is_marked(self) and { declared = self.declared } or self.found
 end
 
 
@@ -210,12 +213,82 @@ local function promised(self, name)
 end
 
 
--- Ledgers for the next time that the trace is opened, where that comes from the cache.
+-- The labels that results have for names, or those of `given`.
+local function labels_of(results, given)
+  if not results then return labels.unique(given) end
+  local made = {}
+  for _, kernel in ipairs(results.kernels) do made[kernel.name] = kernel.label end
+  return made
+end
+
+
+-- What was found out about names, noted of the trace: a line of category and label for
+-- each, in their order.
+local NOTED = "categories and labels"
+local LINE = "([^\n\t]*)\t([^\n]*)\n"
+
+local function read_note(timeline, count)
+  local text = timeline:note(NOTED)
+  if not text then return nil end
+  local category, label = {}, {}
+  for of, called in text:gmatch(LINE) do
+    category[#category + 1] = of ~= "" and of
+    label[#label + 1] = called ~= "" and called
+  end
+  if #category == count then return category, label end
+end
+
+
+-- Without a note where a line could not be told from two.
+local function write_note(timeline, category, label)
+  local lines = {}
+  for i, of in ipairs(category) do
+    local line = ("%s\t%s\n"):format(of or "", label[i] or "")
+    if line:match("^" .. LINE .. "$") ~= (of or "") then return end
+    lines[i] = line
+  end
+  timeline:note(NOTED, table.concat(lines))
+end
+
+
+-- The category and the label of each name of a list, false where there is no name.
+local function tell_apart(given, results)
+  local known = {}
+  for _, name in ipairs(given) do known[#known + 1] = name or nil end
+  local classify, label = categories.classifier(), labels_of(results, known)
+  local categories_of, labels_found = {}, {}
+  for i, name in ipairs(given) do
+    categories_of[i] = name and classify(name) or false
+    labels_found[i] = name and (label[name] or (labels.of(name))) or false
+  end
+  return categories_of, labels_found
+end
+
+
+-- The category and the label of every kernel, by its name.
+local function describe(self, made)
+  local names = check(made:group { by = { "name" }, columns = {} })
+  local results, category, label = self.results, nil, nil
+  if not results then category, label = read_note(self.trace, #names) end
+  if not category then
+    category, label = tell_apart(names:values "name", results)
+    if not results then write_note(self.trace, category, label) end
+  end
+  return check(made:extend({ "name" }, #names, {
+    { name = "category", type = "string", values = category },
+    { name = "label", type = "string", values = label } }))
+end
+
+
+-- Ledgers and notes for the next time that the trace is opened, where that comes from the
+-- cache: what has just been read is at hand.
 local function keep_ledgers(self)
   local timeline = self.trace
   if not timeline:info().keeps then return end
   if not timeline:has_ledger "gpu" then
     check(timeline:keep_ledger("gpu", promised(self, "gpu")))
+    describe(self, check(timeline:frame "kernels"):select { "name" })
+    is_marked(self)
   end
   if not timeline:has_ledger "api" then
     check(timeline:keep_ledger("api", check(timeline:frame "api")))
@@ -230,39 +303,12 @@ local function operations(self, name)
 end
 
 
--- The labels that results have for names, or those of `given`.
-local function labels_of(results, given)
-  if not results then return labels.unique(given) end
-  local made = {}
-  for _, kernel in ipairs(results.kernels) do made[kernel.name] = kernel.label end
-  return made
-end
-
-
--- The category and the label of every kernel, by its name.
-local function describe(made, results)
-  local names = check(made:group { by = { "name" }, columns = {} })
-  local given = {}
-  for i = 1, #names do given[#given + 1] = names:get(i, "name") end
-  local classify, label = categories.classifier(), labels_of(results, given)
-  local categories_of, labels_found = {}, {}
-  for i = 1, #names do
-    local name = names:get(i, "name")
-    categories_of[i] = name and classify(name) or false
-    labels_found[i] = name and (label[name] or (labels.of(name))) or false
-  end
-  return check(made:extend({ "name" }, #names, {
-    { name = "category", type = "string", values = categories_of },
-    { name = "label", type = "string", values = labels_found } }))
-end
-
-
 local DESCRIBED = { { name = "category", type = "string", shared = true },
   { name = "label", type = "string", shared = true } }
 
 -- Of kernels or their accounts.
 local function described(self)
-  return function(kernels) return describe(kernels:select { "name" }, self.results) end
+  return function(kernels) return describe(self, kernels:select { "name" }) end
 end
 
 

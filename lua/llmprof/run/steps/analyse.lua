@@ -164,7 +164,7 @@ end
 local function given_of(ctx)
   local state = ctx.state
   local arch, run, complaint = describe(ctx)
-  return {
+  local given = {
     run_id = ctx.run.id, recipe = ctx.recipe.name, top_n = ctx.cfg.top_n.kernels,
     model = model_of(ctx, arch),
     source = source(ctx), environment = environment_of(ctx), trace = state.trace,
@@ -175,10 +175,13 @@ local function given_of(ctx)
     recorder = recorder_of(state.about),
     flops = flops_of(ctx),
     arch = arch, arch_complaint = complaint, run = run, gpu = ctx.cfg.hardware,
-    launches = state.launches, ranks = state.ranks, merged = state.merged and state.merged(),
-    plain = state.plain,
+    launches = state.launches, plain = state.plain,
     overhead = overhead_of(ctx), stacks = sampled_stacks.open(ctx),
   }
+  -- what another process may still work on is asked for when it is needed
+  local late = { ranks = function() return state.ranks end,
+    merged = function() return state.merged and state.merged() end }
+  return setmetatable(given, { __index = function(_, key) return late[key] and late[key]() end })
 end
 
 

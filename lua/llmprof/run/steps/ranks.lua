@@ -16,9 +16,18 @@ local step = { name = "ranks", summary = "find steps, ranks and collectives",
     merged = "a function that gives the frames of all ranks' files; nil for one file" } }
 
 
+local function files_of(ctx)
+  return ctx.state.capture.rank_files and ctx.state.capture.rank_files(ctx) or {}
+end
+
+
+-- Of several files frames are given, which stay where they were made.
+function step.separable(ctx) return #files_of(ctx) == 0 end
+
+
 -- Parts of all ranks: of the timeline alone, or of each file beside it.
 local function parts_of(ctx, knowledge, left_out)
-  local files = ctx.state.capture.rank_files and ctx.state.capture.rank_files(ctx) or {}
+  local files = files_of(ctx)
   if #files == 0 then
     return { rank_view.part(ctx.state.trace, layout.timeline, knowledge) }
   end
@@ -56,14 +65,21 @@ local function note(record)
 end
 
 
-function step.run(ctx)
+-- { record (false where there is nothing to say), left_out, made (frames of several files) }
+function step.work(ctx)
   local left_out, found = {}, ctx.state.found
   local knowledge = rank_view.knowledge(ctx.recipe.stages, ctx.recipe.categories, found)
   local parts, unread = parts_of(ctx, knowledge, left_out)
   local record, made = rank_view.record(parts, knowledge, ctx.state.metrics, left_out, unread)
-  keep(ctx, record, left_out)
-  ctx.state.merged = #parts > 1 and function() return made end or nil
-  ctx.run:set_partial(ctx.state.ranks and ctx.state.ranks.left_out or left_out)
+  return { record = record or false, left_out = left_out, made = #parts > 1 and made or nil }
+end
+
+
+function step.run(ctx, done)
+  done = done or step.work(ctx)
+  keep(ctx, done.record or nil, done.left_out)
+  ctx.state.merged = done.made and function() return done.made end or nil
+  ctx.run:set_partial(ctx.state.ranks and ctx.state.ranks.left_out or done.left_out)
   return note(ctx.state.ranks)
 end
 

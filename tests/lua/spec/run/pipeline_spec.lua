@@ -1,8 +1,11 @@
+local apart = require "llmprof.run.apart"
 local artifacts = require "llmprof.bundle.artifacts"
+local bounds = require "llmprof.bounds"
 local bundle = require "tests.lua.support.bundle"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
+local layout = require "llmprof.bundle.layout"
 local pipeline = require "llmprof.run.pipeline"
 local state = require "llmprof.run.state"
 
@@ -196,6 +199,168 @@ describe("llmprof.run.pipeline", function()
       assert.equal("step 'b' sets the state's 'n' and does not say so",
         failure_of { gives, { name = "b", reads = { "n" },
           run = function(ctx) ctx.state.n = 2 end } })
+    end)
+  end)
+
+  describe("steps beside each other", function()
+    local least, had
+
+    before_each(function()
+      least, had = apart.LEAST, bounds.get "limits.threads"
+      apart.LEAST = 0
+      bounds.set("limits.threads", 2)
+    end)
+
+    after_each(function()
+      apart.LEAST = least
+      bounds.set("limits.threads", had)
+    end)
+
+    -- By whom the work of a step was done: a process.
+    local function pid() return fs.readlink "/proc/self" end
+
+    -- Steps of which `x` and `y` can be worked on elsewhere; what `last` read is in `seen`.
+    local function use_five(fields)
+      local seen = {}
+      local steps = { { name = "t", makes = { layout.timeline } },
+        { name = "x", requires = { "t" }, makes = { "x.txt" }, gives = { x = "a list" },
+          work = function(ctx)
+            ctx.run:write("x.txt", "x")
+            return { pid = pid(), 1, 2.5 }
+          end,
+          run = function(ctx, done)
+            ctx.state.x = done or { pid = pid(), 1, 2.5 }
+            return "found"
+          end },
+        { name = "y", makes = { "y.txt" },
+          work = function(ctx)
+            ctx.run:write("y.txt", "y")
+            return "y"
+          end,
+          run = function(_, done) return done or "y" end },
+        { name = "a", run = function() end },
+        { name = "last", reads = { "x" }, run = function(ctx)
+          ctx.note "before"
+          seen.x = ctx.state.x
+          ctx.note "after"
+        end } }
+      for i, more in pairs(fields or {}) do
+        for key, value in pairs(more) do steps[i][key] = value end
+      end
+      use(steps)
+      return seen
+    end
+
+    local IN_TURN = { "begin t", "done t", "begin x", "done x", "begin y", "done y", "begin a",
+      "done a", "begin last", "done last" }
+    local BESIDE = { "begin t", "done t", "begin a", "done a", "begin last", "begin x", "done x",
+      "done last", "begin y", "done y" }
+
+    local function names_of(manifest)
+      local names = {}
+      for i, step in ipairs(manifest.steps) do names[i] = step.name .. " " .. step.status end
+      return names
+    end
+
+    it("are seen through when what they give is read, and in the end", function()
+      local seen = use_five()
+      local said, manifest, err = run()
+      assert.is_nil(err)
+      assert.same(BESIDE, said)
+      assert.same({ "t done", "x done", "y done", "a done", "last done" }, names_of(manifest))
+      assert.same({ 1, 2.5 }, { seen.x[1], seen.x[2] })
+      assert.not_equal(pid(), seen.x.pid)
+      assert.equal("found", manifest.steps[2].note)
+      assert.same({ { file = "x.txt", bytes = 1 } }, manifest.steps[2].outputs)
+      assert.equal("y", manifest.steps[3].note)
+      assert.same({ "before", "after" }, manifest.steps[5].notes)
+    end)
+
+    it("are none where there is one thread, little to read, or no memory", function()
+      for _, change in ipairs { function() bounds.set("limits.threads", 1) end,
+        function() apart.LEAST = 100 end } do
+        use_five()
+        change()
+        assert.same(IN_TURN, (run()))
+        assert(fs.remove_tree(top() .. "/run"))
+        apart.LEAST = 0
+        bounds.set("limits.threads", 2)
+      end
+    end)
+
+    it("are none that do not want it", function()
+      use_five { [2] = { separable = function() return false end } }
+      assert.same({ "begin t", "done t", "begin x", "done x", "begin a", "done a", "begin last",
+        "done last", "begin y", "done y" }, (run()))
+    end)
+
+    it("are done here where they fail there", function()
+      local here, calls = pid(), 0
+      local seen = use_five { [2] = {
+        work = function()
+          if pid() ~= here then error "not there" end
+        end,
+        run = function(ctx, done)
+          assert(done == nil)
+          calls = calls + 1
+          ctx.state.x = { pid = pid() }
+        end }, [3] = { work = function() return print end,
+          run = function(_, done)
+            errors.raise("failed", done and "done" or "the disk is full")
+          end } }
+      local said, manifest, err = run()
+      assert.same({ 1, here }, { calls, seen.x.pid })
+      assert.equal("failed y", said[#said])
+      assert.same({ "failed", "the disk is full" }, { err.kind, err.message })
+      assert.same({ "t done", "x done", "y failed", "a done", "last done" }, names_of(manifest))
+      assert.equal("failed", manifest.status)
+    end)
+
+    it("end with what is interrupted", function()
+      local other = top() .. "/other"
+      use_five { [2] = { work = function()
+        assert(fs.write(other, pid()))
+        while true do end
+      end }, [4] = { run = function()
+        while not fs.stat(other) do end
+        errors.raise("interrupted", "interrupted")
+      end } }
+      local said, manifest, err = run()
+      assert.same({ "begin t", "done t", "begin a", "failed a" }, said)
+      assert.equal("interrupted", err.kind)
+      assert.equal("interrupted", manifest.status)
+      assert.is_nil(fs.stat("/proc/" .. assert(fs.read(other))))
+    end)
+
+    it("leave memory to one that lacks it, which runs again", function()
+      local calls = 0
+      use_five { [2] = { work = function()
+        while fs.stat(top() .. "/run/gate") do end
+        return { 1 }
+      end, run = function(ctx, done) ctx.state.x = done end }, [1] = { run = function(ctx)
+        ctx.run:write(layout.timeline, "t")
+        ctx.run:write("gate", "")
+      end }, [4] = { run = function(ctx)
+        calls = calls + 1
+        if calls > 1 then return end
+        fs.remove(ctx.run:path "gate")
+        errors.raise("failed", "out of memory", { code = "nomem" })
+      end } }
+      local said, _, err = run()
+      assert.is_nil(err)
+      assert.same(BESIDE, said)
+      assert.equal(2, calls)
+    end)
+
+    it("are kept, or done again, as others are", function()
+      use_five { [2] = { restore = function(ctx) ctx.state.x = { 3 } end } }
+      run()
+      assert.same({ "kept t", "kept x", "kept y", "kept a", "kept last" }, (run(true)))
+      assert(fs.remove(top() .. "/run/y.txt"))
+      assert.same({ "kept t", "kept x", "kept a", "kept last", "begin y", "done y" }, (run(true)))
+      assert(fs.remove(top() .. "/run/x.txt"))
+      assert.same({ "kept t", "kept y", "kept a", "begin last", "begin x", "done x", "done last" },
+        (run(true)))
     end)
   end)
 

@@ -1,0 +1,78 @@
+-- Traces that several processes analyse: the same as by one.
+local ahead = require "llmprof.compare.ahead"
+local bare = require "llmprof.compare.bare"
+local bounds = require "llmprof.bounds"
+local clock = require "llmprof.base.clock"
+local failure = require "tests.lua.support.failure"
+
+local FILES = { "tests/fixtures/graphs/node.sqlite", "tests/fixtures/odd/no_nvtx.sqlite",
+  "tests/fixtures/ranks4/rank0.sqlite" }
+
+
+describe("llmprof.compare.ahead", function()
+  local had, least, timestamp, results, own
+
+  before_each(function()
+    had, least, own = bounds.get "limits.threads", ahead.LEAST, {}
+    timestamp, results = clock.timestamp, bare.results
+    clock.timestamp = function() return "2026-01-01T00:00:00Z" end
+    bare.results = function(path)
+      own[#own + 1] = path
+      return results(path)
+    end
+    ahead.LEAST = 0
+  end)
+
+  after_each(function()
+    clock.timestamp, bare.results, ahead.LEAST = timestamp, results, least
+    bounds.set("limits.threads", had)
+  end)
+
+  local function read(paths, threads)
+    bounds.set("limits.threads", threads)
+    own = {}
+    local analyse, list = ahead.read(paths), {}
+    for i, path in ipairs(paths) do list[i] = analyse(path) end
+    return list
+  end
+
+  it("has traces analysed by as many processes as threads may work", function()
+    local alone = read(FILES, 1)
+    assert.equal(3, #own)
+    assert.same(alone, read(FILES, 2))
+    assert.is_true(#own < 3)
+    assert.same(alone, read(FILES, 3))
+    assert.equal(1, #own)
+    assert.equal(3, bounds.get "limits.threads")
+  end)
+
+  it("has small ones analysed by one", function()
+    ahead.LEAST = least
+    read(FILES, 3)
+    assert.equal(3, #own)
+  end)
+
+  it("has as many beside each other as memory holds", function()
+    local weight = ahead.WEIGHT
+    ahead.WEIGHT = bounds.get "limits.bytes"
+    read(FILES, 3)
+    ahead.WEIGHT = weight
+    assert.equal(3, #own)
+  end)
+
+  it("says what is wrong with one when it is asked for", function()
+    bounds.set("limits.threads", 2)
+    local nothing = "tests/fixtures/odd/nothing.sqlite"
+    local analyse = ahead.read { nothing, FILES[1] }
+    assert.equal("node.sqlite", analyse(FILES[1]).run.id)
+    assert.same({ "nothing",
+      nothing .. ": no GPU operation and no NVTX range: nothing to compare" },
+      failure(analyse, nothing))
+  end)
+
+  it("goes no further when a signal came", function()
+    bare.results = function() require("llmprof.base.errors").raise("interrupted", "interrupted") end
+    assert.same({ "interrupted", "interrupted" }, failure(read, FILES, 2))
+    assert.equal(2, bounds.get "limits.threads")
+  end)
+end)
