@@ -13,7 +13,8 @@ enum {
   LONGEST = 4096, /* of a kernel's name: patterns may take its square */
   PAIRS = 4096,   /* bits */
   MOST_PAIRS = 8, /* of a pattern that are looked at */
-  NUMBERED = 512  /* rules that are entered; those behind are all looked at */
+  NUMBERED = 512, /* rules that are entered; those behind are all looked at */
+  ENTRIES = 1024  /* where they are: pairs share them */
 };
 
 typedef struct rule {
@@ -28,9 +29,9 @@ typedef struct rule {
 struct llmprof_rules {
   rule *all;
   size_t count, cap;
-  uint64_t always[NUMBERED / 64];              /* those that need no pairs */
-  uint16_t entered[LLMPROF_RULE_VIEWS][PAIRS]; /* as `next`; 0: none */
-  bool views[LLMPROF_RULE_VIEWS];              /* some rule looks at it */
+  uint64_t always[NUMBERED / 64];        /* those that need no pairs */
+  uint16_t *entered[LLMPROF_RULE_VIEWS]; /* by pair, as `next`; 0: none. NULL:
+                                            no rule looks at it */
 };
 
 llmprof_rules *llmprof_rules_new(void) {
@@ -41,6 +42,8 @@ void llmprof_rules_free(llmprof_rules *rules) {
   if (!rules) return;
   for (size_t i = 0; i < rules->count; i++)
     llmprof_pattern_free(&rules->all[i].pattern);
+  for (int view = 0; view < LLMPROF_RULE_VIEWS; view++)
+    llmprof_free(rules->entered[view]);
   llmprof_free(rules->all);
   llmprof_free(rules);
 }
@@ -64,16 +67,22 @@ static void note_pairs(rule *r) {
   }
 }
 
+static bool make_entries(llmprof_rules *rules, llmprof_rule_view view) {
+  uint16_t **entered = &rules->entered[view];
+  if (!*entered) *entered = llmprof_zalloc(ENTRIES, sizeof **entered);
+  return *entered != NULL;
+}
+
 /* At its last pair: patterns of one family begin alike. */
 static void enter(llmprof_rules *rules, size_t place) {
   rule *r = &rules->all[place];
-  rules->views[r->view] = true;
   if (place >= NUMBERED) return;
   if (!r->pair_count) {
     rules->always[place / 64] |= (uint64_t)1 << place % 64;
     return;
   }
-  uint16_t *at = &rules->entered[r->view][r->pairs[r->pair_count - 1]];
+  uint16_t *at =
+      &rules->entered[r->view][r->pairs[r->pair_count - 1] % ENTRIES];
   r->next = *at;
   *at = (uint16_t)(place + 1);
 }
@@ -82,7 +91,8 @@ bool llmprof_rules_add(llmprof_rules *rules, const char *pattern, size_t size,
                        llmprof_rule_view view, uint32_t number,
                        llmprof_error *err) {
   rule added = {.view = view, .number = number};
-  if (!llmprof_grow(&rules->all, &rules->cap, rules->count + 1,
+  if (!make_entries(rules, view) ||
+      !llmprof_grow(&rules->all, &rules->cap, rules->count + 1,
                     sizeof *rules->all))
     return llmprof_fail_nomem(err);
   if (!llmprof_pattern_compile(&added.pattern, pattern, size, err))
@@ -110,7 +120,7 @@ static void view_init(view *v, const llmprof_rules *rules,
     uint16_t pair =
         pair_of((unsigned char)v->text[i - 1], (unsigned char)v->text[i]);
     v->pairs[pair / 64] |= (uint64_t)1 << pair % 64;
-    for (size_t r = entered[pair]; r; r = rules->all[r - 1].next)
+    for (size_t r = entered[pair % ENTRIES]; r; r = rules->all[r - 1].next)
       may[(r - 1) / 64] |= (uint64_t)1 << (r - 1) % 64;
   }
 }
@@ -229,7 +239,8 @@ static void make_views(views *v, const llmprof_rules *rules, const char *text,
                        size_t size) {
   kernel *k = &v->kernel;
   v->of[LLMPROF_RULE_TEXT] = (view){.text = text, .size = size};
-  if (rules->views[LLMPROF_RULE_WHOLE] || rules->views[LLMPROF_RULE_FUNCTION])
+  if (rules->entered[LLMPROF_RULE_WHOLE] ||
+      rules->entered[LLMPROF_RULE_FUNCTION])
     read_kernel(k, text, size);
   v->of[LLMPROF_RULE_WHOLE].text = k->whole;
   v->of[LLMPROF_RULE_WHOLE].size = k->whole_size;
@@ -237,7 +248,7 @@ static void make_views(views *v, const llmprof_rules *rules, const char *text,
   v->of[LLMPROF_RULE_FUNCTION].size = k->function_size;
   memcpy(v->may, rules->always, sizeof v->may);
   for (int which = 0; which < LLMPROF_RULE_VIEWS; which++)
-    if (rules->views[which])
+    if (rules->entered[which])
       view_init(&v->of[which], rules, (llmprof_rule_view)which, v->may);
 }
 

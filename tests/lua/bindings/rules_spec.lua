@@ -163,7 +163,9 @@ describe("llmprof.rules", function()
 
   it("takes the first of many rules, however many there are", function()
     local list = {}
-    for i = 1, 600 do list[i] = { ("k%03d_"):format(i), i, i % 2 == 0 and "whole" or "function" } end
+    for i = 1, 600 do
+      list[i] = { ("k%03d_"):format(i), i, i % 2 == 0 and "whole" or "function" }
+    end
     list[550] = { "^k5%d%d_$", 550 }
     local made = assert(rules.new(list))
     assert.equal(100, made:find "k100_")
