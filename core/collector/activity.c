@@ -289,17 +289,8 @@ static void write_overhead(const CUpti_Activity *activity) {
 /* ---- calls ---- */
 
 enum {
-  WAITING = 64, /* threads whose last call waits */
   CALL_NAMES = 1024,
 };
-
-/* A driver call inside of a runtime call comes before it, with the same
- * correlation: the last driver call of each thread waits for the next. */
-static spool_call waiting[WAITING]; /* by thread; tid 0: none */
-
-static void write_call(spool_call *call) {
-  output_record(SPOOL_CALL, call, sizeof *call, NULL, 0);
-}
 
 static uint32_t call_names[2][CALL_NAMES]; /* of driver or not, by cbid */
 
@@ -312,7 +303,7 @@ static uint32_t call_name(bool is_driver, uint32_t cbid) {
   return *id;
 }
 
-static void add_api(const CUpti_Activity *activity) {
+static void write_call(const CUpti_Activity *activity) {
   const CUpti_ActivityAPI *a = (const void *)activity;
   bool is_driver = a->kind != CUPTI_ACTIVITY_KIND_RUNTIME;
   spool_call call = {
@@ -325,21 +316,7 @@ static void add_api(const CUpti_Activity *activity) {
       .cbid = a->cbid,
       .driver = is_driver,
   };
-  spool_call *before = &waiting[a->threadId % WAITING];
-  bool inside = before->tid == call.tid && !is_driver &&
-                before->correlation == call.correlation;
-  if (before->tid && !inside) write_call(before);
-  *before = call;
-  if (is_driver) return;
-  write_call(&call);
-  before->tid = 0;
-}
-
-void activity_write_rest(void) {
-  for (size_t i = 0; i < WAITING; i++) {
-    if (waiting[i].tid) write_call(&waiting[i]);
-    waiting[i].tid = 0;
-  }
+  output_record(SPOOL_CALL, &call, sizeof call, NULL, 0);
 }
 
 /* ---- buffers again ---- */
@@ -351,8 +328,8 @@ static void write_record(const CUpti_Activity *activity) {
   } writers[] = {
       {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, write_kernel},
       {CUPTI_ACTIVITY_KIND_KERNEL, write_kernel},
-      {CUPTI_ACTIVITY_KIND_RUNTIME, add_api},
-      {CUPTI_ACTIVITY_KIND_DRIVER, add_api},
+      {CUPTI_ACTIVITY_KIND_RUNTIME, write_call},
+      {CUPTI_ACTIVITY_KIND_DRIVER, write_call},
       {CUPTI_ACTIVITY_KIND_MEMCPY, write_memcpy},
       {CUPTI_ACTIVITY_KIND_MEMCPY2, write_peer_copy},
       {CUPTI_ACTIVITY_KIND_MEMSET, write_memset},
@@ -398,7 +375,6 @@ void activity_forget(void) {
   pthread_mutex_init(&lock, NULL);
   atomic_store(&running, false);
   prepared = false;
-  memset(waiting, 0, sizeof waiting);
   memset(call_names, 0, sizeof call_names);
   without_time = not_known = 0;
 }

@@ -22,9 +22,6 @@ void activity_flush(bool all);
 /* Write what was handed over. */
 void activity_write(void);
 
-/* Write calls that wait for the one around them. */
-void activity_write_rest(void);
-
 void activity_forget(void);
 
 #endif

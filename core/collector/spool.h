@@ -257,7 +257,8 @@ typedef struct spool_graph {
 } spool_graph;
 
 /* A call of the runtime's or the driver's interface. Where one is inside of
- * the other and both have the same correlation, only the outer one is here. */
+ * the other both may be here, in either order, with the same correlation:
+ * readers leave out the driver's. */
 typedef struct spool_call {
   spool_record record;
   int64_t start, end;

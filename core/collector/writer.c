@@ -159,7 +159,6 @@ static void finish(const char *reason) {
   write_all();
   if (activity_running()) activity_flush(true);
   write_all();
-  activity_write_rest();
   write_end(reason);
   output_close();
   control_say("bye");

@@ -9,7 +9,8 @@
 enum {
   NOT_WANTED,
   WANTED,
-  PART = 8 * LLMPROF_BLOCK /* strings that are asked about at a time */
+  PART = 8 * LLMPROF_BLOCK, /* strings that are asked about at a time */
+  FEW = 64 /* that go by between two looks: rules take 1 ms of a long one */
 };
 
 /* What is known of each string of the pool; at first, whether a row has it. */
@@ -105,7 +106,8 @@ static bool ask_part(void *user, size_t worker, size_t part,
   const asking *a = user;
   size_t first = part * PART, end = first + PART;
   for (size_t id = first; id < a->count && id < end; id++) {
-    if (llmprof_interrupted_at(id)) return llmprof_fail_interrupted(err);
+    if (id % FEW == 0 && llmprof_interrupted())
+      return llmprof_fail_interrupted(err);
     a->numbers[id] =
         a->numbers[id] == WANTED ? mark_of(a, number_of(a, id)) : UINT32_MAX;
   }

@@ -1,30 +1,47 @@
 /* Times in which no row of a frame ran, from one sweep over its rows by start.
- */
+ * Their lengths are what most ask for: where they begin and end is found by
+ * another sweep, when somebody asks. */
 #include "frame/visit.h"
 #include "llmprof/alloc.h"
 #include "llmprof/interrupt.h"
 #include "llmprof/interval.h"
 
-/* What is found: at most one before each row. */
+/* What is swept. Columns are copies: those of a frame move when it gets more of
+ * them. */
+typedef struct sweeping {
+  llmprof_column start, end;
+  const uint32_t *order;
+  size_t rows;
+  uint64_t shortest;
+} sweeping;
+
+/* What is found, into those of these that are there. */
 typedef struct pauses {
-  int64_t *start, *end;
-  uint32_t *took; /* end - start, where `fits` */
+  uint32_t *took;
+  int64_t *start, *end, *length;
   size_t count;
-  bool fits;    /* all of them so far are small */
+  bool fits;    /* all took less than UINT32_MAX */
   int64_t last; /* the latest end so far; ABSENT: nothing ran yet */
-  int64_t shortest;
 } pauses;
+
+/* More than 64 bits, as only a broken file has them, are absent. */
+static int64_t length_of(int64_t start, int64_t end) {
+  int64_t length;
+  return __builtin_sub_overflow(end, start, &length) ? LLMPROF_ABSENT : length;
+}
 
 static void add_pause(pauses *p, int64_t start, int64_t end) {
   uint64_t took = (uint64_t)end - (uint64_t)start;
-  p->start[p->count] = start;
-  p->end[p->count] = end;
-  p->took[p->count++] = (uint32_t)took;
+  if (p->took) p->took[p->count] = (uint32_t)took;
+  if (p->start) p->start[p->count] = start;
+  if (p->end) p->end[p->count] = end;
+  if (p->length) p->length[p->count] = length_of(start, end);
+  p->count++;
   p->fits &= took < UINT32_MAX;
 }
 
-static void sweep_block(pauses *p, const llmprof_visit_block *b) {
-  uint64_t shortest = p->shortest > 0 ? (uint64_t)p->shortest : 1;
+static void sweep_block(pauses *p, uint64_t shortest,
+                        const llmprof_visit_block *b) {
   int64_t last = p->last;
   for (size_t i = 0; i < b->count; i++) {
     int64_t start = b->starts[i], end = b->ends[i];
@@ -37,61 +54,83 @@ static void sweep_block(pauses *p, const llmprof_visit_block *b) {
   p->last = last;
 }
 
-static bool sweep(pauses *p, const llmprof_visit *v, llmprof_error *err) {
-  for (size_t place = 0; place < v->rows; place += LLMPROF_BLOCK) {
+static bool sweep(pauses *p, const sweeping *s, llmprof_error *err) {
+  const llmprof_visit v = {&s->start, &s->end, s->order, s->rows};
+  p->fits = true;
+  p->last = LLMPROF_ABSENT;
+  for (size_t place = 0; place < s->rows; place += LLMPROF_BLOCK) {
     llmprof_visit_block b;
     if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
-    llmprof_visit_read(v, place, &b);
-    sweep_block(p, &b);
+    llmprof_visit_read(&v, place, &b);
+    sweep_block(p, s->shortest, &b);
   }
   return true;
 }
 
-/* More than 64 bits, as only a broken file has them, are absent. */
-static int64_t *wide_durations(const pauses *p) {
-  int64_t *took = llmprof_alloc(p->count, sizeof *took);
-  for (size_t i = 0; took && i < p->count; i++)
-    if (__builtin_sub_overflow(p->end[i], p->start[i], &took[i]))
-      took[i] = LLMPROF_ABSENT;
-  return took;
+/* ---- as a frame ---- */
+
+/* Starts, ends or lengths into room for as many as there are. */
+static bool load_times(llmprof_frame *frame, llmprof_column *column, void *user,
+                       llmprof_error *err) {
+  pauses p = {.count = 0};
+  int64_t *times = llmprof_alloc(llmprof_frame_rows(frame), sizeof *times);
+  if (!times || !llmprof_frame_own(frame, times))
+    return llmprof_fail_nomem(err);
+  if (column->name[0] == 's')
+    p.start = times;
+  else if (column->name[0] == 'e')
+    p.end = times;
+  else
+    p.length = times;
+  column->data = times;
+  return sweep(&p, user, err);
 }
 
-static void *trimmed(void *memory, size_t count, size_t size) {
-  void *less = count ? llmprof_resize(memory, count, size) : NULL;
-  return less ? less : memory;
+static bool add_times(llmprof_frame *frame, const char *name, sweeping *s) {
+  const llmprof_column column = {
+      .name = name, .unit = "ns", .type = LLMPROF_I64};
+  return llmprof_frame_add(frame, &column, load_times, s);
 }
 
-static void pauses_free(pauses *p) {
-  llmprof_free(p->start);
-  llmprof_free(p->end);
-  llmprof_free(p->took);
+/* Lengths become the frame's, also on failure; NULL: they are not short. */
+static bool add_columns(llmprof_frame *frame, sweeping *s, uint32_t *took,
+                        llmprof_error *err) {
+  if (!add_times(frame, "start", s) || !add_times(frame, "end", s) ||
+      (!took && !add_times(frame, "duration", s))) {
+    llmprof_free(took);
+    return llmprof_fail_nomem(err);
+  }
+  return !took ||
+         llmprof_frame_give(frame, "duration", "ns", LLMPROF_U32, took, err);
 }
 
-/* What is handed on is the frame's, also on failure. */
-static bool fill_frame(llmprof_frame *frame, pauses *p, llmprof_error *err) {
-  void *took =
-      p->fits ? trimmed(p->took, p->count, sizeof *p->took) : wide_durations(p);
-  if (!p->fits) llmprof_free(p->took);
-  void *start = trimmed(p->start, p->count, sizeof *p->start);
-  void *end = trimmed(p->end, p->count, sizeof *p->end);
-  llmprof_column_type type = p->fits ? LLMPROF_U32 : LLMPROF_I64;
-  *p = (pauses){.end = end, .took = took};
-  if (!llmprof_frame_give(frame, "start", "ns", LLMPROF_I64, start, err))
-    return false;
-  p->end = NULL;
-  if (!llmprof_frame_give(frame, "end", "ns", LLMPROF_I64, end, err))
-    return false;
-  p->took = NULL;
-  return llmprof_frame_give(frame, "duration", "ns", type, took, err);
-}
-
-static llmprof_frame *make_frame(pauses *p, const llmprof_strings *strings,
-                                 llmprof_error *err) {
-  llmprof_frame *frame = llmprof_frame_new(p->count, strings);
-  if (!frame) return llmprof_fail_nomem(err), NULL;
-  if (fill_frame(frame, p, err)) return frame;
+/* What is kept for later is the frame's. */
+static llmprof_frame *new_frame(const llmprof_frame *of, const sweeping *s,
+                                size_t rows, sweeping **kept) {
+  llmprof_frame *frame = llmprof_frame_new(rows, llmprof_frame_strings(of));
+  *kept = llmprof_memdup(s, sizeof *s);
+  if (frame && *kept && llmprof_frame_own(frame, *kept)) return frame;
+  if (!frame) llmprof_free(*kept);
   llmprof_frame_free(frame);
   return NULL;
+}
+
+static llmprof_frame *make_frame(const llmprof_frame *of, const sweeping *s,
+                                 pauses *p, llmprof_error *err) {
+  sweeping *kept;
+  llmprof_frame *frame = new_frame(of, s, p->count, &kept);
+  if (!frame) return llmprof_fail_nomem(err), NULL;
+  uint32_t *took = p->fits ? p->took : NULL;
+  if (took) p->took = NULL;
+  if (add_columns(frame, kept, took, err)) return frame;
+  llmprof_frame_free(frame);
+  return NULL;
+}
+
+/* There is at most one before each row. */
+static uint32_t *trimmed(uint32_t *took, size_t count) {
+  uint32_t *less = count ? llmprof_resize(took, count, sizeof *took) : NULL;
+  return less ? less : took;
 }
 
 llmprof_frame *llmprof_frame_pauses(llmprof_frame *frame, size_t start_column,
@@ -101,14 +140,14 @@ llmprof_frame *llmprof_frame_pauses(llmprof_frame *frame, size_t start_column,
   llmprof_frame *made = NULL;
   if (!llmprof_visit_make(&v, frame, start_column, end_column, err))
     return NULL;
-  pauses p = {.fits = true, .last = LLMPROF_ABSENT, .shortest = shortest};
-  p.start = llmprof_alloc(v.rows, sizeof *p.start);
-  p.end = llmprof_alloc(v.rows, sizeof *p.end);
-  p.took = llmprof_alloc(v.rows, sizeof *p.took);
-  if (!p.start || !p.end || !p.took)
-    llmprof_fail_nomem(err);
-  else if (sweep(&p, &v, err))
-    made = make_frame(&p, llmprof_frame_strings(frame), err);
-  pauses_free(&p);
+  const sweeping s = {*v.start, *v.end, v.order, v.rows,
+                      shortest > 0 ? (uint64_t)shortest : 1};
+  pauses p = {.took = llmprof_alloc(v.rows, sizeof *p.took)};
+  if (!p.took) return llmprof_fail_nomem(err), NULL;
+  if (sweep(&p, &s, err)) {
+    p.took = trimmed(p.took, p.count);
+    made = make_frame(frame, &s, &p, err);
+  }
+  llmprof_free(p.took);
   return made;
 }

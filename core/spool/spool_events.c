@@ -232,28 +232,89 @@ bool spool_load_details(spool_trace *trace, llmprof_builder *builder,
 
 /* ---- API calls ---- */
 
-static bool take_call(void *user, const spool_item *item, llmprof_error *err) {
-  const loader *l = user;
-  const spool_sections *s = &l->trace->sections;
-  const spool_section *section = &s->all[item->section];
+/* A call of the driver's interface, which may be inside of one of the
+ * runtime's: both then have its correlation, in whatever order they came. */
+typedef struct driver_call {
+  uint32_t section, correlation;
+} driver_call;
+
+typedef struct calls_loader {
+  loader base;
+  llmprof_intern drivers; /* of driver_call */
+  bool *inside;           /* by driver call */
+} calls_loader;
+
+static spool_call get_call(const spool_item *item, driver_call *key) {
   spool_call call;
   spool_item_get(item, &call, sizeof call);
+  *key = (driver_call){item->section, call.correlation};
+  return call;
+}
+
+static bool take_driver_call(void *user, const spool_item *item,
+                             llmprof_error *err) {
+  calls_loader *l = user;
+  driver_call key;
+  uint32_t id;
+  if (!get_call(item, &key).driver) return true;
+  return llmprof_intern_add(&l->drivers, &key, &id) || llmprof_fail_nomem(err);
+}
+
+static bool take_outer_call(void *user, const spool_item *item,
+                            llmprof_error *err) {
+  const calls_loader *l = user;
+  driver_call key;
+  (void)err;
+  if (get_call(item, &key).driver) return true;
+  uint32_t id = llmprof_intern_find(&l->drivers, &key);
+  if (id != UINT32_MAX) l->inside[id] = true;
+  return true;
+}
+
+static bool is_inside(const calls_loader *l, const driver_call *key) {
+  return l->inside[llmprof_intern_find(&l->drivers, key)];
+}
+
+static bool take_call(void *user, const spool_item *item, llmprof_error *err) {
+  const calls_loader *l = user;
+  const spool_sections *s = &l->base.trace->sections;
+  const spool_section *section = &s->all[item->section];
+  driver_call key;
+  spool_call call = get_call(item, &key);
   llmprof_call_row row = {
       .start = call.start,
       .end = call.end,
       .correlation = call.correlation,
       .name = spool_file_string(&s->file, item->section, call.name)};
   if (spool_is_after(section, call.start) ||
-      !spool_shows(section, &row.start, &row.end))
+      !spool_shows(section, &row.start, &row.end) ||
+      (call.driver && is_inside(l, &key)))
     return true;
-  if (!spool_thread_row(l->builder, section, call.tid, &row.thread))
+  if (!spool_thread_row(l->base.builder, section, call.tid, &row.thread))
     return llmprof_fail_nomem(err);
-  return llmprof_builder_add_call(l->builder, &row, err);
+  return llmprof_builder_add_call(l->base.builder, &row, err);
+}
+
+static bool each_call(calls_loader *l, spool_take take, llmprof_error *err) {
+  return spool_file_each(&l->base.trace->sections.file, SPOOL_BIT(SPOOL_CALL),
+                         take, l, err);
+}
+
+/* Which calls are inside of others. */
+static bool find_inside(calls_loader *l, llmprof_error *err) {
+  if (!each_call(l, take_driver_call, err)) return false;
+  if (l->drivers.count == 0) return true;
+  l->inside = llmprof_zalloc(l->drivers.count, sizeof *l->inside);
+  if (!l->inside) return llmprof_fail_nomem(err);
+  return each_call(l, take_outer_call, err);
 }
 
 bool spool_load_calls(spool_trace *trace, llmprof_builder *builder,
                       llmprof_error *err) {
-  loader l = {trace, builder};
-  return spool_file_each(&trace->sections.file, SPOOL_BIT(SPOOL_CALL),
-                         take_call, &l, err);
+  calls_loader l = {.base = {trace, builder}};
+  llmprof_intern_init(&l.drivers, sizeof(driver_call));
+  bool ok = find_inside(&l, err) && each_call(&l, take_call, err);
+  llmprof_intern_free(&l.drivers);
+  llmprof_free(l.inside);
+  return ok;
 }

@@ -83,7 +83,8 @@ bool llmprof_intervals_gaps(llmprof_intervals *gaps,
                             int64_t to, int64_t shortest, llmprof_error *err);
 
 /* The holes of at least `shortest` ns between the rows of a frame as a frame of
- * its own, in order: start, end, duration. NULL on failure. */
+ * its own, in order: start, end, duration. It borrows from `frame`, which
+ * outlives it. NULL on failure. */
 llmprof_frame *llmprof_frame_pauses(llmprof_frame *frame, size_t start_column,
                                     size_t end_column, int64_t shortest,
                                     llmprof_error *err);

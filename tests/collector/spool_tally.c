@@ -8,14 +8,12 @@
 
 enum {
   THREADS = 64,
-  CORRELATIONS = 1 << 20,
 };
 
 static struct {
   uint32_t tid;
   int64_t time;
 } last[THREADS];
-static uint8_t called[CORRELATIONS]; /* 1 runtime, 2 driver */
 
 static bool broken(const char *what) {
   fprintf(stderr, "spool: %s\n", what);
@@ -56,9 +54,6 @@ static bool take_event(tally *t, const spool_record *r) {
 
 static bool take_call(tally *t, const spool_record *r) {
   const spool_call *c = (const void *)r;
-  uint8_t *seen = &called[c->correlation % CORRELATIONS];
-  if (*seen) t->nested = true;
-  *seen = c->driver ? 2 : 1;
   t->runtime_calls += !c->driver;
   t->driver_calls += c->driver != 0;
   return t->strings[c->name] != NULL || broken("name of a call");
@@ -155,7 +150,6 @@ bool tally_read(const char *path, tally *out) {
   size_t size = 0, at = 0;
   *out = (tally){.in_order = true};
   memset(last, 0, sizeof last);
-  memset(called, 0, sizeof called);
   char *bytes = read_all(path, &size);
   bool ok = bytes != NULL;
   while (ok && at + sizeof(spool_block) <= size) {

@@ -30,8 +30,6 @@ typedef struct tally {
   uint64_t blob[2];                /* of the first event that has one */
   double payload;                  /* of the last event with a double */
   uint32_t runtime_calls, driver_calls;
-  bool nested;   /* a driver's call of a correlation that a
-                    runtime's has, too */
   bool in_order; /* NVTX times of each thread never go back */
   char *strings[TALLY_STRINGS];
   char end[32]; /* the reason, "" without an end */

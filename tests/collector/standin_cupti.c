@@ -32,6 +32,7 @@ static CUpti_BuffersCallbackCompleteFunc complete_buffer;
 static CUpti_TimestampCallbackFunc timestamp;
 static uint8_t *buffer;
 static size_t buffer_size, buffer_used;
+static CUpti_ActivityAPI held; /* the last call of the runtime; kind 0: none */
 static size_t dropped;
 static atomic_uint correlation;
 
@@ -59,7 +60,7 @@ static CUptiResult result_of(const char *function) {
 
 /* ---- buffers ---- */
 
-/* With the lock: hand over what there is. */
+/* With the lock: hand over the buffer. */
 static void complete(void) {
   if (!buffer) return;
   complete_buffer(NULL, 0, buffer, buffer_size, buffer_used);
@@ -115,7 +116,8 @@ static void add_kernel(const standin_launch *l, uint32_t id, uint32_t graph) {
   add_record(&k, sizeof k);
 }
 
-static void add_call(CUpti_ActivityKind kind, uint32_t cbid, uint32_t id) {
+static CUpti_ActivityAPI call_of(CUpti_ActivityKind kind, uint32_t cbid,
+                                 uint32_t id) {
   CUpti_ActivityAPI a = {
       .kind = kind,
       .cbid = cbid,
@@ -125,7 +127,25 @@ static void add_call(CUpti_ActivityKind kind, uint32_t cbid, uint32_t id) {
       .correlationId = id,
   };
   a.end = a.start + 100;
-  add_record(&a, sizeof a);
+  return a;
+}
+
+/* With the lock. */
+static void add_held(void) {
+  if (held.kind) add_record(&held, sizeof held);
+  held.kind = CUPTI_ACTIVITY_KIND_INVALID;
+}
+
+/* With the lock. As from a call of the runtime, which ends after the driver's;
+ * another thread's calls come between the two, as threads share a buffer. */
+static void add_calls(uint32_t cbid, uint32_t id) {
+  CUpti_ActivityAPI inner = call_of(CUPTI_ACTIVITY_KIND_DRIVER, cbid, id);
+  CUpti_ActivityAPI outer =
+      call_of(CUPTI_ACTIVITY_KIND_RUNTIME,
+              CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, id);
+  add_record(&inner, sizeof inner);
+  add_held();
+  if (id % 2) held = outer;
 }
 
 /* ---- what happens in the driver ---- */
@@ -174,13 +194,7 @@ static void on_launch(const standin_launch *l, bool enters) {
   if (enters) return;
   pthread_mutex_lock(&lock);
   if (atomic_load(&kernels_on)) add_kernel(l, id, 0);
-  /* As from a call of the runtime, which comes after the driver's. */
-  if (atomic_load(&recorded[cbid])) {
-    add_call(CUPTI_ACTIVITY_KIND_DRIVER, cbid, id);
-    if (id % 2)
-      add_call(CUPTI_ACTIVITY_KIND_RUNTIME,
-               CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, id);
-  }
+  if (atomic_load(&recorded[cbid])) add_calls(cbid, id);
   pthread_mutex_unlock(&lock);
 }
 
@@ -337,6 +351,7 @@ CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId id, uint8_t on) {
 CUptiResult cuptiActivityFlushAll(uint32_t flag) {
   (void)flag;
   pthread_mutex_lock(&lock);
+  add_held();
   complete();
   pthread_mutex_unlock(&lock);
   return CUPTI_SUCCESS;

@@ -7,8 +7,9 @@
 //
 // Each round: LAUNCHES of an empty kernel and REPLAYS of a graph of KERNELS of
 // it, first with the window closed, then with it open (cudaProfilerStart to
-// Stop). The thread that launches is kept on CPU (-1: it is not), once the
-// threads of driver and profiler are there. A line for each part of a round,
+// Stop). The thread that launches is kept on CPU (-1: it is not), and all other
+// threads of the process, the driver's and the profiler's, leave it, where there
+// is another. A line for each part of a round,
 // 1,000 launches or 20 replays, since what else runs on the machine comes and
 // goes within a round,
 //
@@ -19,13 +20,16 @@
 #include <cuda_profiler_api.h>
 #include <cuda_runtime.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 enum {
   FAILED = 1,
@@ -56,6 +60,27 @@ static int64_t now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static cpu_set_t given; // to the process
+
+static void leave(pid_t thread, int cpu) {
+  cpu_set_t its, rest = given;
+  CPU_CLR(cpu, &rest);
+  if (CPU_COUNT(&rest) > 0 && sched_getaffinity(thread, sizeof its, &its) == 0 &&
+      CPU_ISSET(cpu, &its))
+    (void)sched_setaffinity(thread, sizeof rest, &rest); // it may have ended
+}
+
+// All threads but this one: those that it made since it is kept are on its CPU.
+static void others_leave(int cpu) {
+  DIR *threads = cpu < 0 ? NULL : opendir("/proc/self/task");
+  if (!threads) return;
+  while (struct dirent *entry = readdir(threads)) {
+    pid_t thread = (pid_t)atoi(entry->d_name);
+    if (thread > 0 && thread != (pid_t)syscall(SYS_gettid)) leave(thread, cpu);
+  }
+  closedir(threads);
 }
 
 static void keep_on(int cpu) {
@@ -108,6 +133,7 @@ static void measure(const Options *o, const char *window, int round,
   int64_t *times = (int64_t *)malloc((size_t)(most + 1) * sizeof *times);
   if (!times) exit(FAILED);
   cudaGraphExec_t graph = make_graph(stream, o->kernels);
+  others_leave(o->cpu);
   launch(o->launches / WARMING + 1);
   CHECK(cudaDeviceSynchronize());
   times[0] = now();
@@ -130,6 +156,7 @@ static void measure(const Options *o, const char *window, int round,
 
 static void run(const Options *o) {
   cudaStream_t stream;
+  if (sched_getaffinity(0, sizeof given, &given) != 0) CPU_ZERO(&given);
   CHECK(cudaFree(NULL)); // makes the context
   keep_on(o->cpu);
   CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));

@@ -11,7 +11,9 @@ local entities = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&qu
 -- Text for an element or a quoted attribute; control characters and malformed
 -- bytes become U+FFFD, a newline a space.
 function html.escape(value)
-  return (text.clean(value):gsub("[&<>\"']", entities))
+  local clean = text.clean(value)
+  if not clean:find "[&<>\"']" then return clean end
+  return (clean:gsub("[&<>\"']", entities))
 end
 
 

@@ -192,8 +192,8 @@ local function to_html(columns, rows, options)
     local id = options.row_id and options.row_id(rows[r])
     out[#out + 1] = id and ('<tr id="%s">'):format(html.escape(id)) or "<tr>"
     for i, column in ipairs(columns) do
-      out[#out + 1] = ("<td%s>%s</td>"):format(html_class(column, rows[r]),
-        html_text(column, line[i]))
+      out[#out + 1] = "<td" .. html_class(column, rows[r]) .. ">" .. html_text(column, line[i])
+        .. "</td>"
     end
     out[#out + 1] = "</tr>\n"
   end

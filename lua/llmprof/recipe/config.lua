@@ -496,7 +496,8 @@ local function members(declared, prefix)
   local values, groups, seen = {}, {}, {}
   for _, key in ipairs(sorted_keys(declared)) do
     local rest = key:sub(1, #prefix) == prefix and key:sub(#prefix + 1) or ""
-    local group = rest:match "^([^.]+)%."
+    local dot = rest:find(".", 2, true)
+    local group = dot and rest:sub(1, dot - 1)
     if group and not seen[group] then
       seen[group], groups[#groups + 1] = true, group
     elseif rest ~= "" and not group then

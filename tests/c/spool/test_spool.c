@@ -315,6 +315,51 @@ static void test_units(void **state) {
   llmprof_trace_close(trace);
 }
 
+static void put_call(spool_maker *m, uint32_t name, uint32_t tid,
+                     uint32_t correlation, bool driver) {
+  spool_call call = {.start = 1500000 + m->count * 1000,
+                     .end = 1500400 + m->count * 1000,
+                     .name = name,
+                     .tid = tid,
+                     .correlation = correlation,
+                     .driver = driver};
+  SPOOL_PUT(m, SPOOL_CALL, call);
+}
+
+/* Calls of the driver are left out where the same process has the runtime's
+ * around them: whatever comes between the two, and in either order. */
+static void test_calls(void **state) {
+  (void)state;
+  static const spool_who other = {PID + 1, "python3", "boot-1",
+                                  1000000, 5000000,   2000000};
+  spool_maker m = {0};
+  spool_put_process(&m, &here);
+  uint32_t runtime = spool_put_string(&m, "cudaLaunchKernel_v7000");
+  uint32_t driver = spool_put_string(&m, "cuLaunchKernel");
+  for (uint32_t thread = 0; thread < 3; thread++) /* 64 apart */
+    put_call(&m, driver, PID + 64 * thread, 10 + thread, true);
+  put_call(&m, driver, PID, 13, true); /* its own */
+  put_call(&m, driver, PID, 14, true); /* the other process has that one */
+  for (uint32_t thread = 0; thread < 3; thread++)
+    put_call(&m, runtime, PID + 64 * thread, 10 + thread, false);
+  put_call(&m, runtime, PID, 15, false);
+  spool_end_block(&m);
+  put_call(&m, driver, PID, 15, true); /* out of a later buffer */
+  spool_end_section(&m);
+  spool_put_process(&m, &other);
+  runtime = spool_put_string(&m, "cudaLaunchKernel_v7000");
+  put_call(&m, runtime, PID + 1, 14, false);
+  llmprof_trace *trace = open_made(&m);
+  llmprof_error err;
+  const llmprof_calls *calls = llmprof_trace_calls(trace, &err);
+  assert_int_equal(calls->count, 3 + 2 + 1 + 1);
+  size_t of_driver = 0;
+  for (size_t i = 0; i < calls->count; i++)
+    of_driver += strcmp(text(trace, calls->name[i]), "cuLaunchKernel") == 0;
+  assert_int_equal(of_driver, 2);
+  llmprof_trace_close(trace);
+}
+
 /* Killed between units nothing is missing; in one the rest is. */
 static void test_ends(void **state) {
   (void)state;
@@ -666,14 +711,14 @@ static void test_allocations(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_model),       cmocka_unit_test(test_other_records),
-      cmocka_unit_test(test_ranges),      cmocka_unit_test(test_payloads),
-      cmocka_unit_test(test_units),       cmocka_unit_test(test_ends),
-      cmocka_unit_test(test_operators),   cmocka_unit_test(test_processes),
-      cmocka_unit_test(test_cut),         cmocka_unit_test(test_changed),
-      cmocka_unit_test(test_refusals),    cmocka_unit_test(test_lies),
-      cmocka_unit_test(test_frames),      cmocka_unit_test(test_samples),
-      cmocka_unit_test(test_allocations),
+      cmocka_unit_test(test_model),     cmocka_unit_test(test_other_records),
+      cmocka_unit_test(test_ranges),    cmocka_unit_test(test_payloads),
+      cmocka_unit_test(test_units),     cmocka_unit_test(test_ends),
+      cmocka_unit_test(test_calls),     cmocka_unit_test(test_operators),
+      cmocka_unit_test(test_processes), cmocka_unit_test(test_cut),
+      cmocka_unit_test(test_changed),   cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_lies),      cmocka_unit_test(test_frames),
+      cmocka_unit_test(test_samples),   cmocka_unit_test(test_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

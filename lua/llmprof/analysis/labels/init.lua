@@ -22,17 +22,33 @@ local families = {
 local LONGEST, DETAIL, DETAILS = 72, 24, 4
 
 
--- A name's label, and the details, the most telling first, that tell it from others of
--- the same label.
-function labels.of(name)
+local function read_name(name)
   local read = cpp.read(name)
   for _, family in ipairs(families) do
     local label, details = family(read)
     if label and label ~= "" then
-      return text.truncate(text.clean(label), LONGEST, "middle"), details
+      return { label = text.truncate(text.clean(label), LONGEST, "middle"), details = details }
     end
   end
-  return text.truncate(text.clean(name), LONGEST, "middle"), {}
+  return { label = text.truncate(text.clean(name), LONGEST, "middle"), details = {} }
+end
+
+
+-- What was read last: reports ask for the same names several times. Of more names than these
+-- all are forgotten at once.
+local REMEMBERED = 2000
+local known, remembered = {}, 0
+
+-- A name's label, and the details, the most telling first, that tell it from others of
+-- the same label.
+function labels.of(name)
+  local one = known[name]
+  if not one then
+    if remembered == REMEMBERED then known, remembered = {}, 0 end
+    one = read_name(name)
+    known[name], remembered = one, remembered + 1
+  end
+  return one.label, one.details
 end
 
 
