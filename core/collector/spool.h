@@ -134,7 +134,8 @@ typedef struct spool_process {
   int64_t start; /* when the collector was loaded */
   uint32_t pid;
   uint32_t parent;
-  uint32_t name;    /* string: the program's file name */
+  uint32_t name;    /* string: the program's file name, and " rank N" where
+                     * the environment has RANK */
   uint32_t host;    /* string */
   uint32_t product; /* string: version of the collector */
   uint32_t cupti;   /* cuptiGetVersion, 130001 for 13.0.1; 0: no CUPTI yet */

@@ -28,7 +28,8 @@
 #include "collector/units.h"
 #include "collector/wake.h"
 
-#define PERIOD_S 0.1 /* how often it looks, unasked */
+#define PERIOD_S    0.1 /* how often it looks, unasked */
+#define RANK_DIGITS 9   /* of a rank's number at most */
 
 static char path[PATH_MAX];
 static uint32_t cupti_told; /* version in the spool's last process record */
@@ -51,11 +52,20 @@ static void read_line(const char *file, char *out, size_t size) {
   fclose(f);
 }
 
+/* Which rank of a job this is, as launchers say it; NULL where none does. */
+static const char *told_rank(void) {
+  const char *rank = getenv("RANK");
+  bool digits = rank && rank[0] && rank[strspn(rank, "0123456789")] == 0;
+  return digits && strlen(rank) <= RANK_DIGITS ? rank : NULL;
+}
+
 static uint32_t program_name(void) {
-  char text[PATH_MAX];
-  ssize_t size = readlink("/proc/self/exe", text, sizeof text - 1);
+  char text[PATH_MAX + sizeof " rank " + RANK_DIGITS];
+  ssize_t size = readlink("/proc/self/exe", text, PATH_MAX - 1);
   if (size <= 0) return 0;
   text[size] = 0;
+  const char *rank = told_rank();
+  if (rank) snprintf(text + size, sizeof text - (size_t)size, " rank %s", rank);
   const char *slash = strrchr(text, '/');
   return names_id(slash ? slash + 1 : text);
 }

@@ -1199,6 +1199,8 @@ function Groups:mean(column) end
 ---@field first? true At the first collective of a step
 ---@field from_step? integer Since the last step of another phase
 ---@field gpu_share? number Collectives of all kernel time
+---@field group? integer Ranks that it meets, itself among them; absent where these are all
+---@field group_share? number Of the waiting of its group
 ---@field instead? string What that rank did meanwhile
 ---@field kind "waiting"|"transfer"|"balanced"|"unknown"
 ---@field layer? integer From 0; absent: outside of the layers

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
 import os
 import shutil
 import signal
@@ -76,18 +77,50 @@ def first_number(names: Sequence[str]) -> Optional[int]:
     return None
 
 
+def count_gpus() -> int:
+    """How many the driver knows of on this machine; 0 where there is none."""
+    try:
+        nvml = ctypes.CDLL("libnvidia-ml.so.1")
+    except OSError:
+        return 0
+    count = ctypes.c_uint(0)
+    if nvml.nvmlInit_v2() != 0:
+        return 0
+    failed = nvml.nvmlDeviceGetCount_v2(ctypes.byref(count)) != 0
+    nvml.nvmlShutdown()
+    return 0 if failed else count.value
+
+
+def gpus_here() -> List[str]:
+    """What CUDA calls the GPUs of this machine that it shows; empty where nothing tells."""
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if named is not None:
+        return [gpu for gpu in named.split(",") if gpu]
+    return [str(number) for number in range(count_gpus())]
+
+
+def own_gpu(args: argparse.Namespace, local: int, size: int) -> Optional[str]:
+    """The GPU that a rank sees alone; None: it sees all, of which LOCAL_RANK says its own.
+    That would be none of them where ranks are more than GPUs: these take turns."""
+    gpus = gpus_here()
+    if gpus and size > len(gpus):
+        return gpus[local % len(gpus)]
+    if args.gpus == "all":
+        return None
+    return gpus[local] if gpus else str(local)
+
+
 def own_environment(args: argparse.Namespace, rank: int) -> Dict[str, str]:
     """What the program of a rank is told."""
-    local = first_number(LOCALS)
+    local, size = first_number(LOCALS), first_number(LOCAL_SIZES)
     local = rank if local is None else local
     env = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(args.ranks), LOCAL_RANK=str(local))
-    env.setdefault("LOCAL_WORLD_SIZE", str(first_number(LOCAL_SIZES) or args.ranks))
+    env.setdefault("LOCAL_WORLD_SIZE", str(size or args.ranks))
     env.setdefault("MASTER_ADDR", "127.0.0.1")
     env.setdefault("MASTER_PORT", str(args.port))
-    if args.gpus == "one":
-        seen = [gpu for gpu in env.get("CUDA_VISIBLE_DEVICES", "").split(",") if gpu]
-        env["CUDA_VISIBLE_DEVICES"] = seen[local] if local < len(seen) else str(local)
-        env["LOCAL_RANK"] = "0"
+    gpu = own_gpu(args, local, max(size or 0, local + 1))
+    if gpu is not None:
+        env.update(CUDA_VISIBLE_DEVICES=gpu, LOCAL_RANK="0")
     folder = os.environ.get("LLMPROF_WORKLOAD_DIR")
     if folder and rank > 0:
         env["LLMPROF_WORKLOAD_DIR"] = str(Path(folder) / f"rank{rank}")
@@ -150,7 +183,8 @@ def start(args: argparse.Namespace) -> List[subprocess.Popen[bytes]]:
         return [subprocess.Popen(launcher_command(args), stdin=subprocess.DEVNULL)]
     children = []
     for rank in range(args.ranks):
-        env = dict(os.environ, RANK=str(rank), LOCAL_RANK=str(rank))
+        env = dict(os.environ, RANK=str(rank), LOCAL_RANK=str(rank),
+                   LOCAL_WORLD_SIZE=str(args.ranks))
         children.append(subprocess.Popen(rank_command(args), stdin=subprocess.DEVNULL, env=env))
     return children
 
@@ -243,11 +277,22 @@ def judge(args: argparse.Namespace) -> None:
         raise WorkloadError(f"{len(failed)} of {args.ranks} ranks failed: {said}")
 
 
+def say_shares(args: argparse.Namespace) -> None:
+    """That ranks share GPUs, where all are on this machine. llmprof keeps the line as a note."""
+    gpus = gpus_here()
+    here = args.kind in ("local", "torchrun") or args.kind == "mpirun" and not args.args
+    if here and gpus and args.ranks > len(gpus):
+        print(f"launch.py: note: {args.ranks} ranks take turns at {len(gpus)} "
+              f"GPU{'s' if len(gpus) > 1 else ''}: each sees one alone, as LOCAL_RANK 0",
+              flush=True)
+
+
 def main(argv: Sequence[str]) -> None:
     args = parse(argv)
     if args.as_rank:
         run_rank(args)
         return
+    say_shares(args)
     end_on_signals()
     args.logs = args.logs.resolve()
     args.port = args.port or free_port()

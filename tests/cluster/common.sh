@@ -23,8 +23,29 @@ fail() {
   exit 1
 }
 
+# uneven FOLDER: three of the four ranks, of which one was seen from later on and one has no steps.
+uneven() {
+  mkdir "$1"
+  cp "$FILES"/rank[013].sqlite "$1"
+  python3 - "$1" <<'EOF'
+import sqlite3
+import sys
+
+def change(rank, *statements):
+    with sqlite3.connect(f"{sys.argv[1]}/rank{rank}.sqlite") as database:
+        for statement in statements:
+            database.execute(statement)
+    database.close()
+
+change(1, "DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE start < (SELECT min(start) + 40000000 "
+          "FROM CUPTI_ACTIVITY_KIND_KERNEL)")
+change(3, "DELETE FROM NVTX_EVENTS")
+EOF
+}
+
 # What one process makes: $work/0/out, and what it prints.
 one_process() {
+  rm -rf "$work/0"
   "$llmprof" ranks "$FILES" --out "$work/0/out" >"$work/0.txt"
   "$llmprof" ranks "$FILES" >"$work/one.txt"
 }

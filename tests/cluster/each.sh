@@ -5,7 +5,10 @@
 trap '' TERM
 : "${work:?}"
 rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-$SLURM_PROCID}}
-if [[ $rank == "${VICTIM-}" ]]; then exec "$1" exec tests/cluster/victim.lua "$HARM"; fi
+if [[ $rank == "${VICTIM-}" ]]; then
+  read -ra words <<<"$HARM"
+  exec "$1" exec tests/cluster/victim.lua "${words[@]}"
+fi
 "$@" 2>"$work/each.$rank.err"
 status=$?
 echo "$status" >"$work/each.$rank.status"

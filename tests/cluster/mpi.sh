@@ -19,11 +19,15 @@ mpi() {
 
 mpi 1 true || skip "mpirun does not start a process here: $(head -1 "$work/launcher")"
 
-one_process
-
-for count in 1 2 3 4; do
-  mpi "$count" "$llmprof" ranks "$FILES" --out "$work/$count/out" >"$work/$count.txt"
-  same "$count"
+# Two ranks with communicators, ranks that differ, and four alike.
+uneven "$work/uneven"
+for FILES in tests/fixtures/nccl2 "$work/uneven" tests/fixtures/ranks4; do
+  one_process
+  for count in 1 2 3 4; do
+    rm -rf "${work:?}/$count"
+    mpi "$count" "$llmprof" ranks "$FILES" --out "$work/$count/out" >"$work/$count.txt"
+    same "$count"
+  done
 done
 
 # No folder: said once, and nothing hangs.
@@ -33,21 +37,27 @@ mpi 3 "$llmprof" ranks "$work/empty" --out "$work/none" || status=$?
 [[ $(cat "$work"/each.*.err) == *": no .sqlite file in it"* ]] || fail "an empty folder"
 [[ $(cat "$work"/each.*.err | wc -l) == 1 ]] || fail "an empty folder is said more than once"
 
-# A process is killed when it has its files. mpirun gives the others ten seconds to say so.
-status=0
-OMPI_MCA_odls_base_sigkill_timeout=10 VICTIM=3 HARM=kill mpi 4 "$llmprof" ranks "$FILES" --out "$work/killed" || status=$?
-((status == 137)) || fail "a process was killed: mpirun's exit status $status"
-survivors 0 1 2
-[[ ! -e $work/killed ]] || fail "a process was killed, and something was written"
+# A process is killed when it has its files, or in the midst of matching. mpirun gives the others
+# ten seconds to say so.
+for harm in kill "kill match"; do
+  status=0
+  OMPI_MCA_odls_base_sigkill_timeout=10 VICTIM=3 HARM=$harm mpi 4 "$llmprof" ranks "$FILES" \
+    --out "$work/killed" || status=$?
+  ((status == 137)) || fail "$harm: mpirun's exit status $status"
+  survivors 0 1 2
+  [[ ! -e $work/killed ]] || fail "$harm: something was written"
+done
 
 # One that says nothing any more.
-status=0
-VICTIM=3 HARM=sleep mpi 4 "$llmprof" ranks "$FILES" --out "$work/silent" --patience 8 ||
-  status=$?
-((status == 1)) || fail "a silent process: mpirun's exit status $status"
-grep -q "process 3 of 4 was not heard of for too long; nothing was written" \
-  "$work"/each.*.err || fail "a silent process is not named"
-[[ ! -e $work/silent ]] || fail "a process was silent, and something was written"
+for harm in sleep "sleep fits"; do
+  status=0
+  VICTIM=3 HARM=$harm mpi 4 "$llmprof" ranks "$FILES" --out "$work/silent" --patience 8 ||
+    status=$?
+  ((status == 1)) || fail "$harm: mpirun's exit status $status"
+  grep -q "process 3 of 4 was not heard of for too long; nothing was written" \
+    "$work"/each.*.err || fail "$harm: the process is not named"
+  [[ ! -e $work/silent ]] || fail "$harm: something was written"
+done
 
 # No plugin; a library that is none; none wanted.
 for wrong in "$work/nothing.so" "$work/broken.so"; do

@@ -1,12 +1,25 @@
--- A process of a job that takes its files and then comes to harm: killed, or silent.
--- llmprof exec tests/cluster/victim.lua kill|sleep
+-- A process of a job that comes to harm: killed, or silent. Without a step it does when it has
+-- its files, else when it is asked to take that step of llmprof.ranks.shares.
+-- llmprof exec tests/cluster/victim.lua kill|sleep [STEP]
+local dealt = require "llmprof.run.dealt"
 local job = require "llmprof.run.job"
+local rank_view = require "llmprof.analysis.rank_view"
+local shares = require "llmprof.ranks.shares"
 local spawn = require "llmprof.spawn"
 
-local own = assert(job.open())
-assert(own.line:receive(0))
-if arg[1] == "kill" then
-  local pid = assert(io.open("/proc/self/stat")):read "n"
-  assert(spawn.run({ "kill", "-KILL", tostring(pid) }, {}))
+local function harm()
+  if arg[1] == "kill" then
+    local pid = assert(io.open("/proc/self/stat")):read "n"
+    assert(spawn.run({ "kill", "-KILL", tostring(pid) }, {}))
+  end
+  while true do os.execute "sleep 1" end
 end
-while true do os.execute "sleep 1" end
+
+
+local own = assert(job.open())
+if arg[2] then
+  getmetatable(shares.new {}).__index[arg[2]] = harm
+  dealt.run(own, nil, rank_view.knowledge())
+end
+assert(own.line:receive(0))
+harm()

@@ -201,6 +201,28 @@ static void test_timeline(void **state) {
   forget(&out);
 }
 
+/* Which rank a process is stands behind its program's name, where it is told.
+ */
+static void test_rank(void **state) {
+  (void)state;
+  static const struct {
+    const char *rank, *name;
+  } told[] = {{"12", " rank 12"}, {"", ""}, {"1x", ""}, {"1234567890", ""}};
+  const char *program = strrchr(VICTIM, '/') + 1;
+  for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
+    outcome out = run((setting){.how = "exit",
+                                .launches = "1",
+                                .threads = "1",
+                                .variable = "RANK",
+                                .value = told[i].rank});
+    char name[256];
+    snprintf(name, sizeof name, "%s%s", program, told[i].name);
+    expect_exit(&out, 4);
+    assert_true(tally_has(&out.spools[0], name));
+    forget(&out);
+  }
+}
+
 /* No CUDA at all: what NVTX says is there. */
 static void test_nvtx(void **state) {
   (void)state;
@@ -909,6 +931,7 @@ static void test_socket(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_timeline),
+      cmocka_unit_test(test_rank),
       cmocka_unit_test(test_nvtx),
       cmocka_unit_test(test_memory),
       cmocka_unit_test(test_signal),

@@ -9,8 +9,10 @@ import sys
 import time
 import unittest
 from pathlib import Path
+from unittest import mock
 
 import support  # finds the programs
+import launch
 import workload_common as common
 
 SAY = ("import os, sys\nprint('I am', *(os.environ[n] for n in sys.argv[2:]), sys.argv[1])\n")
@@ -68,6 +70,42 @@ class Ranks(Launching):
     def test_a_gpu_of_its_own(self):
         self.launch("--ranks", "2", "--gpus", "one", names=("CUDA_VISIBLE_DEVICES", "LOCAL_RANK"))
         self.assertEqual([self.log(rank)[:8] for rank in range(2)], ["I am 0 0", "I am 1 0"])
+
+    def seen(self, count, gpus, *words):
+        """What each rank is told of GPUs; CUDA_VISIBLE_DEVICES and LOCAL_RANK."""
+        names = ("CUDA_VISIBLE_DEVICES", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
+        status, stdout, stderr = support.run_program(
+            "launch.py", *self.command("--ranks", str(count), *words, names=names),
+            environment={"CUDA_VISIBLE_DEVICES": gpus})
+        self.assertEqual((status, stderr), (0, ""))
+        return stdout.splitlines()[:-1], [self.log(rank).split()[2:5] for rank in range(count)]
+
+    def test_more_ranks_than_gpus_take_turns(self):
+        for words in ((), ("--gpus", "one")):
+            said, seen = self.seen(5, "4,GPU-7", *words)
+            self.assertEqual(said, ["launch.py: note: 5 ranks take turns at 2 GPUs: each sees one "
+                                    "alone, as LOCAL_RANK 0"])
+            self.assertEqual(seen, [[gpu, "0", "5"] for gpu in ("4", "GPU-7", "4", "GPU-7", "4")])
+
+    def test_as_many_ranks_as_gpus_are_as_they_were(self):
+        self.assertEqual(self.seen(2, "4,7"), ([], [["4,7", "0", "2"], ["4,7", "1", "2"]]))
+        self.assertEqual(self.seen(2, "4,7", "--gpus", "one"), ([], [["4", "0", "2"],
+                                                                     ["7", "0", "2"]]))
+
+    def test_gpus_are_counted_where_nothing_names_them(self):
+        nvml = mock.Mock()
+        nvml.nvmlInit_v2.return_value = nvml.nvmlDeviceGetCount_v2.return_value = 0
+        nvml.nvmlDeviceGetCount_v2.side_effect = lambda count: setattr(count._obj, "value", 2) or 0
+        with mock.patch.dict(os.environ), mock.patch("ctypes.CDLL", return_value=nvml) as library:
+            os.environ.pop("CUDA_VISIBLE_DEVICES", None)
+            self.assertEqual(launch.gpus_here(), ["0", "1"])
+            nvml.nvmlInit_v2.return_value = 9
+            self.assertEqual(launch.gpus_here(), [])
+            library.side_effect = OSError
+            self.assertEqual(launch.gpus_here(), [])
+            library.side_effect, nvml.nvmlInit_v2.return_value = None, 0
+            os.environ["CUDA_VISIBLE_DEVICES"] = ""
+            self.assertEqual(launch.gpus_here(), [])
 
     def test_one_that_dies_leaves_the_others_and_its_last_lines(self):
         code = ("import os, sys, time\nrank = int(os.environ['RANK'])\nprint('here', rank)\n"

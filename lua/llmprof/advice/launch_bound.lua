@@ -1,6 +1,7 @@
 -- The GPU waits for the CPU: for the calls that launch, or for what the program
 -- does between them.
 local evidence = require "llmprof.analysis.evidence"
+local slow_steps = require "llmprof.analysis.slow_steps"
 local stage_summary = require "llmprof.analysis.stage_summary"
 
 local rule = { name = "launch_bound" }
@@ -81,6 +82,23 @@ local function remedy(results, stage)
 end
 
 
+-- What fewer or faster launches give back: not what steps of an engine wait that compile
+-- something, of which slow_steps tells.
+local function gain_of(results, stage)
+  local gain, assumption = evidence.launching(results, stage)
+  local slow = results.engine and slow_steps.of(stage)
+  if slow and slow.idle_ns then
+    gain = math.max(gain - slow.idle_ns / slow.of, 0)
+    assumption = ("%s, without what the GPU waits in the %s that take many times as long as the "
+      .. "others"):format(assumption, evidence.things(slow.count, "step"))
+  end
+  if stage.wall.count == 1 and not stage.steps then
+    assumption = assumption .. ", and what ran once only holds no one-time costs"
+  end
+  return gain, assumption
+end
+
+
 function rule.examine_stage(results, stage, report)
   if not stage.waiting then return "what the CPU did meanwhile is not known" end
   if not evidence.is_held_up(results, stage) then
@@ -90,10 +108,7 @@ function rule.examine_stage(results, stage, report)
   if results.engine and results.repeats and results.repeats.whole_run then
     return "the whole run of a server holds its start, too, and times without a request"
   end
-  local gain, assumption = evidence.launching(results, stage)
-  if stage.wall.count == 1 and not stage.steps then
-    assumption = assumption .. ", and what ran once only holds no one-time costs"
-  end
+  local gain, assumption = gain_of(results, stage)
   report.finding {
     stage = stage.name,
     title = title_of(results, stage),

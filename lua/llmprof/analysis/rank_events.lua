@@ -94,6 +94,13 @@ end
 
 local TIMES = { "start", "end" }
 
+-- Collectives in an order of their own: files and processes may have brought them in any.
+local function in_order(all)
+  local list = { { "world" }, { "start" }, { "key" }, { "ordinal" } }
+  return check(check(all:where { { "world", ">=", 0 } }):sort(list))
+end
+
+
 -- Steps and collectives as frames with start and end, { steps, found }, either may be nil.
 -- made: the second value of llmprof.ranks.examine; clock: { offset, at, drift } that is
 -- taken from their times, nil for none.
@@ -102,8 +109,7 @@ function rank_events.views(made, clock)
     return view and clock and pack.join({ view }, { clock }, TIMES) or view
   end
   return { steps = on_clock(made.steps and on_gpu(made.steps)),
-    found = on_clock(made.collectives
-      and check(made.collectives:where { { "world", ">=", 0 } })) }
+    found = on_clock(made.collectives and in_order(made.collectives)) }
 end
 
 

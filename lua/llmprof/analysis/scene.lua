@@ -30,8 +30,8 @@ local tuple = require "llmprof.base.tuple"
 local scene = {}
 
 -- Events in full; lanes of a kind; different names; columns of one.
-scene.MOST = 100000
-local LANES, LABELS, LABEL = 48, 20000, 160
+scene.MOST, scene.LANES = 100000, 48
+local LABELS, LABEL = 20000, 160
 
 -- Shares of a lane over the whole trace.
 local SHARES = 1024
@@ -125,7 +125,7 @@ end
 -- A new lane's number; nil where there are too many of its kind.
 function Scene:lane(kind, title, rank)
   self.per_kind[kind] = (self.per_kind[kind] or 0) + 1
-  if self.per_kind[kind] > LANES then
+  if self.per_kind[kind] > scene.LANES then
     self.hidden = self.hidden + 1
     return nil
   end

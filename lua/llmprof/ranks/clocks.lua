@@ -2,7 +2,6 @@
 -- drift from the ends of the collectives that two ranks share.
 local collectives = require "llmprof.collectives"
 local pack = require "llmprof.pack"
-local sorted_keys = require "llmprof.base.sorted_keys"
 
 local clocks = {}
 
@@ -33,26 +32,6 @@ local function is_good(made, together)
 end
 
 
--- By rank and key how many rows there are, as counts[key][rank]; and the keys, the
--- most frequent first.
-local function count(frame)
-  local counts, most, keys = {}, {}, {}
-  for _, group in ipairs(frame:group { by = { "world", "key" } }) do
-    if not counts[group.key] then
-      counts[group.key], most[group.key] = {}, 0
-      keys[#keys + 1] = group.key
-    end
-    counts[group.key][group.world] = group.count
-    most[group.key] = math.max(most[group.key], group.count)
-  end
-  table.sort(keys, function(a, b)
-    if most[a] ~= most[b] then return most[a] > most[b] end
-    return a < b
-  end)
-  return counts, keys
-end
-
-
 local function lags_between(difference)
   local lags, size = {}, math.abs(difference)
   local sign = difference > 0 and 1 or -1
@@ -62,7 +41,8 @@ local function lags_between(difference)
 end
 
 
-local COLUMNS = { "world", "start", "end", "key", "ordinal" }
+-- What is read of a rank's collectives.
+clocks.COLUMNS = { "world", "start", "end", "key", "ordinal" }
 
 -- Rows of a key, by rank: halved again and again, so that many ranks do not each look at
 -- all of them.
@@ -77,61 +57,85 @@ local function by_rank(frame, key, ranks)
     divide(rows:where { { "world", "<=", ranks[middle] } }, from, middle)
     divide(rows:where { { "world", ">", ranks[middle] } }, middle + 1, to)
   end
-  divide(frame:where { key = key }:select(COLUMNS), 1, #ranks)
+  divide(frame:where { key = key }:select(clocks.COLUMNS), 1, #ranks)
   return found
 end
 
 
--- A function that gives the rows of a key which two ranks have.
-local function pairs_of(frame, counts)
+-- A function that gives the rows of a key and a rank. frame: collectives with world, key and
+-- ordinal.
+function clocks.finder(frame)
   local known = {}
-  return function(key, first, second)
-    known[key] = known[key] or by_rank(frame, key, sorted_keys(counts[key]))
-    return pack.join { known[key][first], known[key][second] }
+  return function(key, rank)
+    if not known[key] then
+      local ranks = {}
+      for _, group in ipairs(frame:where({ key = key }):group { by = { "world" } }) do
+        ranks[#ranks + 1] = group.world
+      end
+      table.sort(ranks)
+      known[key] = by_rank(frame, key, ranks)
+    end
+    return known[key][rank]
   end
 end
 
 
--- The fit of two ranks where the second one's n-th collective of the most frequent key
--- is the n + lag-th of the first, and that lag as a share of what the counts differ by.
-local function best_fit(rows_of, counts, keys, first, second)
+-- The most frequent key that two ranks have, nil without. counts: by key and rank, how many
+-- rows; keys: the most frequent first.
+local function shared_key(counts, keys, first, second)
   for _, key in ipairs(keys) do
-    local a, b = counts[key][first], counts[key][second]
-    if a and b then
-      local best, best_lag
-      local only = rows_of(key, first, second)
-      for _, lag in ipairs(lags_between(b - a)) do
-        local made = fit(only, first, second, lag)
-        if made.count > 0 and (not best or made.residual < best.residual) then
-          best, best_lag = made, lag
-        end
-      end
-      return best, best_lag and (b ~= a and best_lag / (b - a) or 0)
-    end
+    if counts[key][first] and counts[key][second] then return key end
   end
   return nil
 end
 
 
--- Ranks that are of one job, as far as their collectives end together: by rank
--- { leader, fit (nil for the leader), share (of the lag) }. frame: collectives with
--- world, key and ordinal; list: all ranks' numbers in order; part_of: by rank, its file.
-function clocks.groups(frame, list, part_of)
-  local counts, keys = count(frame)
-  local found, leaders, rows_of = {}, {}, pairs_of(frame, counts)
-  for _, rank in ipairs(list) do
-    for _, leader in ipairs(leaders) do
-      local made, share = best_fit(rows_of, counts, keys, leader, rank)
-      if made and is_good(made, part_of[rank] == part_of[leader]) then
-        found[rank] = { leader = leader, fit = made, share = share }
-        break
-      end
-    end
-    if not found[rank] then
-      found[rank], leaders[#leaders + 1] = { leader = rank }, rank
+-- The fit of two ranks where the second one's n-th collective of the key that they share is
+-- the n + lag-th of the first, and that lag as a share of what the counts differ by; nil
+-- where their collectives do not end together. leader: rows of the first; rows_of: of
+-- clocks.finder, of the second; told: counts, keys and part_of (by rank its file).
+function clocks.fit(leader, rows_of, told, first, second)
+  local key = shared_key(told.counts, told.keys, first, second)
+  if not key then return nil end
+  local best, best_lag
+  local a, b = told.counts[key][first], told.counts[key][second]
+  local only = pack.join { leader:where({ key = key }):select(clocks.COLUMNS),
+    rows_of(key, second) }
+  for _, lag in ipairs(lags_between(b - a)) do
+    local made = fit(only, first, second, lag)
+    if made.count > 0 and (not best or made.residual < best.residual) then
+      best, best_lag = made, lag
     end
   end
-  return found, counts
+  if not best or not is_good(best, told.part_of[first] == told.part_of[second]) then return nil end
+  return best, b ~= a and best_lag / (b - a) or 0
+end
+
+
+-- Ranks that are of one job, as far as their collectives end together: by rank
+-- { leader, fit (nil for the leader), share (of the lag) }. list: all ranks' numbers in order;
+-- told: as above; fits_with: a function of a leader and a list of ranks, which gives what
+-- clocks.fit finds of each as { world, fit, share }, the others left out. A leader that has a key
+-- in common with one before it has `tried`: its collectives do not end with the other's.
+function clocks.groups(list, told, fits_with)
+  local found, rest, tried = {}, list, {}
+  while #rest > 0 do
+    local leader, candidates, left = rest[1], {}, {}
+    found[leader] = { leader = leader, tried = tried[leader] }
+    for i = 2, #rest do
+      if shared_key(told.counts, told.keys, leader, rest[i]) then
+        candidates[#candidates + 1], tried[rest[i]] = rest[i], true
+      end
+    end
+    for _, own in ipairs(#candidates > 0 and fits_with(leader, candidates) or {}) do
+      found[own.world] = { leader = leader, fit = own.fit, share = own.share }
+    end
+    for i = 2, #rest do
+      if not found[rest[i]] then left[#left + 1] = rest[i] end
+    end
+    rest = left
+  end
+  return found
 end
 
 

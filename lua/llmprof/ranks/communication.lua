@@ -7,18 +7,17 @@ local rows = require "llmprof.ranks.rows"
 
 local communication = {}
 
-local SUMS = { "duration", "hidden", "waiting" }
-
-
--- Collectives that met others of their kind; those that came last, of which there is
--- one for each.
-local function matched_of(all) return all:where { { "instance", "~=", false } } end
-local function last_of(all) return all:where { { "late", "~=", false } } end
+-- What is summed up over the rows of llmprof.ranks.met's `sums`.
+local SUMS = { "count", "duration", "hidden", "waiting" }
 
 
 local function total(group, column)
   return group and group[column] and group[column].total or 0
 end
+
+
+-- Collectives that met others of their kind.
+local function matched_of(met) return met.sums:where { met = 1 } end
 
 
 local function by_world(frame, sums)
@@ -34,17 +33,17 @@ end
 
 -- Fill in the records of ranks: collectives, collective_ns, hidden_ns, exposed_ns, and,
 -- as far as some were matched, matched, waiting_ns, last (how often it came last) and
--- caused_ns (the others' waiting for it).
-function communication.add_to_ranks(ranks, all)
-  local own, met = by_world(all, SUMS), by_world(matched_of(all), SUMS)
-  local late = by_world(last_of(all), { "caused" })
+-- caused_ns (the others' waiting for it). met: of llmprof.ranks.met, here and below.
+function communication.add_to_ranks(ranks, met)
+  local own, matching = by_world(met.sums, SUMS), by_world(matched_of(met), SUMS)
+  local late = by_world(met.last, { "caused" })
   for _, rank in ipairs(ranks) do
-    local group, matched = own[rank.rank], met[rank.rank]
-    rank.collectives = group and group.count or 0
+    local group, matched = own[rank.rank], matching[rank.rank]
+    rank.collectives = total(group, "count")
     rank.collective_ns, rank.hidden_ns = total(group, "duration"), total(group, "hidden")
     rank.exposed_ns = rank.collective_ns - rank.hidden_ns
     if matched then
-      rank.matched, rank.waiting_ns = matched.count, total(matched, "waiting")
+      rank.matched, rank.waiting_ns = total(matched, "count"), total(matched, "waiting")
       rank.last = late[rank.rank] and late[rank.rank].count or 0
       rank.caused_ns = total(late[rank.rank], "caused")
     end
@@ -61,12 +60,11 @@ end
 
 
 -- By kernel, how many each rank ran in decode steps.
-local function in_decode(all)
-  local counts = {}
-  if not rows.has(all, "phase") then return counts end
-  local decodes = all:where { phase = "decode" }
-  for _, group in ipairs(decodes:group { by = { "short_name" }, distinct = { "world" } }) do
-    counts[name_of(group)] = group.count // group.distinct.world
+local function in_decode(met)
+  local counts, decodes = {}, met.sums:where { phase = "decode" }
+  for _, group in ipairs(decodes:group { by = { "short_name" }, sum = { "count" },
+    distinct = { "world" } }) do
+    counts[name_of(group)] = group.count.total // group.distinct.world
   end
   return counts
 end
@@ -102,9 +100,9 @@ local function add_bandwidth(made, sized, link)
 end
 
 
-local function sized_of(all)
+local function sized_of(met)
   local list = {}
-  local last = all:where { { "late", "~=", false }, { "message", "~=", false } }
+  local last = met.last:where { { "message", "~=", false } }
   for _, group in ipairs(last:group { by = { "short_name" }, sum = { "message", "transfer" } }) do
     list[name_of(group)] = group
   end
@@ -116,22 +114,21 @@ end
 -- rank), decode_count (the same in decode steps), matched (of all), total_ns (of all
 -- ranks), waiting_ns, transfer_ns, transfer_p50_ns, skew_p50_ns, bytes, algbw, busbw, link
 -- (its name), link_share (of what it carries in one direction) }, as far as known.
-function communication.kernels(all, link)
-  local list, met, decoding, sized = json.list {}, {}, in_decode(all), sized_of(all)
-  for _, group in ipairs(matched_of(all):group { by = { "short_name" }, sum = { "waiting" } }) do
-    met[name_of(group)] = { waiting = group.waiting.total }
+function communication.kernels(met, link)
+  local list, own_of, decoding, sized = json.list {}, {}, in_decode(met), sized_of(met)
+  for _, group in ipairs(matched_of(met):group { by = { "short_name" }, sum = { "waiting" } }) do
+    own_of[name_of(group)] = { waiting = group.waiting.total }
   end
-  for _, group in ipairs(last_of(all):group { by = { "short_name" },
-    sum = { "transfer", "skew" } }) do
-    local kernel = met[name_of(group)]
+  for _, group in ipairs(met.last:group { by = { "short_name" }, sum = { "transfer", "skew" } }) do
+    local kernel = own_of[name_of(group)]
     kernel.count, kernel.transfer, kernel.skew = group.count, group.transfer, group.skew
   end
-  for i, group in ipairs(all:group { by = { "short_name" }, sum = { "duration" },
+  for i, group in ipairs(met.sums:group { by = { "short_name" }, sum = { "count", "duration" },
     distinct = { "world" } }) do
     local made, own = found.describe(name_of(group), name_of(group)),
-      met[name_of(group)] or {}
+      own_of[name_of(group)] or {}
     made.name, made.ranks = name_of(group), group.distinct.world
-    made.count, made.total_ns = group.count // group.distinct.world, group.duration.total
+    made.count, made.total_ns = group.count.total // group.distinct.world, group.duration.total
     made.matched, made.waiting_ns = own.count or 0, own.waiting
     made.decode_count = decoding[name_of(group)]
     add_bandwidth(made, sized[name_of(group)], link)
@@ -159,35 +156,44 @@ local function signatures(all, phase, world, number)
 end
 
 
--- By phase, how its steps divide into layers: asked of the middle step of each rank,
--- the one that divides best.
-local function divisions(all)
-  local made, middle = {}, {}
+-- How the steps of each phase divide into layers on each rank, asked of its middle step:
+-- list of { phase, world, division (of layers.of) }. all: rows of whole ranks.
+function communication.divisions(all)
+  local list = json.list {}
+  if not rows.has(all, "place") then return list end
   local placed = all:where { { "place", "==", 0 }, { "phase", "~=", false } }
-  for _, group in ipairs(placed:group { by = { "phase", "world" }, sum = { "number" },
-    percentiles = { 50 } }) do
-    middle[#middle + 1] = group
-  end
-  for _, group in ipairs(middle) do
+  for _, group in ipairs(placed:group { by = { "phase", "world" } }) do
     local own = placed:where { phase = group.phase, world = group.world }
     local number = own:sort { { "start" } }:get(#own // 2 + 1, "number")
     local division = layers.of(signatures(all, group.phase, group.world, number))
-    local best = made[group.phase]
-    if division and (not best or division.count > best.count) then
-      made[group.phase] = division
+    if division then
+      list[#list + 1] = { phase = group.phase, world = group.world, division = division }
     end
   end
-  return made
+  return list
 end
 
 
--- Add `layer` to collectives that are in steps; returns how those of each phase divide.
-function communication.add_layers(all)
-  if not rows.has(all, "place") then return {} end
-  local made = divisions(all)
+-- By phase the one that divides best, of the lowest such rank.
+function communication.best_divisions(list)
+  local best = {}
+  for _, own in ipairs(list) do
+    local known = best[own.phase]
+    if not known or own.division.count > known.division.count
+      or own.division.count == known.division.count and own.world < known.world then
+      best[own.phase] = own
+    end
+  end
+  for phase, own in pairs(best) do best[phase] = own.division end
+  return best
+end
+
+
+-- Add `layer` to collectives that are in steps. divisions: such.
+function communication.add_layers(all, divisions)
+  if not rows.has(all, "place") then return end
   rows.extend(all, { "phase", "place" }, { { name = "layer", type = "integer",
-    get = function(key) return key.phase and layers.at(made[key.phase], key.place) end } })
-  return made
+    get = function(key) return key.phase and layers.at(divisions[key.phase], key.place) end } })
 end
 
 
@@ -204,10 +210,9 @@ end
 -- more_gap_ns, more_kernels }. more_work_ns: how much longer the late rank computed
 -- before it than the others as their mean, more_gap_ns: how much longer it did nothing,
 -- more_kernels: how many more it ran, as the mean.
-function communication.places(all)
+function communication.places(met)
   local list = json.list {}
-  local by = rows.has(all, "layer") and { "world", "phase", "layer" } or { "world" }
-  for i, group in ipairs(last_of(all):group { by = by,
+  for i, group in ipairs(met.last:group { by = { "world", "phase", "layer" },
     sum = { "caused", "late", "more_work", "more_gap", "more_kernels" } }) do
     list[i] = place_record(group)
   end
@@ -235,19 +240,17 @@ end
 -- hidden_ns, exposed_ns, waiting_ns, transfer_ns (each collective once) }, which add up:
 -- without a layer is what lies outside of them, without a phase outside of steps. Empty
 -- where no step has layers.
-function communication.layers(all)
+function communication.layers(met)
   local list, known = json.list {}, {}
-  if not rows.has(all, "layer") or #all:where { { "layer", "~=", false } } == 0 then
-    return list
-  end
-  for i, group in ipairs(all:group { by = { "phase", "layer" }, sum = SUMS }) do
-    local made = { phase = group.phase, layer = group.layer, collectives = group.count,
+  if #met.sums:where { { "layer", "~=", false } } == 0 then return list end
+  for i, group in ipairs(met.sums:group { by = { "phase", "layer" }, sum = SUMS }) do
+    local made = { phase = group.phase, layer = group.layer, collectives = group.count.total,
       collective_ns = group.duration.total, hidden_ns = group.hidden.total,
       exposed_ns = group.duration.total - group.hidden.total,
       waiting_ns = group.waiting.count > 0 and group.waiting.total or nil }
     list[i], known[layer_key(group)] = made, made
   end
-  for _, group in ipairs(last_of(all):group { by = { "phase", "layer" }, sum = { "transfer" } }) do
+  for _, group in ipairs(met.last:group { by = { "phase", "layer" }, sum = { "transfer" } }) do
     local made = known[layer_key(group)]
     made.transfer_ns = group.transfer.total
   end
@@ -260,22 +263,23 @@ end
 
 -- Sums over all ranks: { count, matched, unmatched (rows), collective_ns, waiting_ns,
 -- transfer_ns, hidden_ns, exposed_ns }.
-function communication.totals(all)
-  local everything = all:group { sum = SUMS }[1]
-  local met, last = matched_of(all), last_of(all):group { sum = { "transfer" } }[1]
-  local waiting = met:group { sum = { "waiting" } }[1]
-  return { count = #all, matched = last and last.count or 0, unmatched = #all - #met,
+function communication.totals(met)
+  local everything = met.sums:group { sum = SUMS }[1]
+  local last = met.last:group { sum = { "transfer" } }[1]
+  local matched = matched_of(met):group { sum = { "count", "waiting" } }[1]
+  return { count = everything.count.total, matched = last and last.count or 0,
+    unmatched = everything.count.total - total(matched, "count"),
     collective_ns = everything.duration.total, hidden_ns = everything.hidden.total,
     exposed_ns = everything.duration.total - everything.hidden.total,
-    waiting_ns = waiting and waiting.waiting.total, transfer_ns = last and last.transfer.total }
+    waiting_ns = matched and matched.waiting.total, transfer_ns = last and last.transfer.total }
 end
 
 
 -- The first of a phase's steps, as they are counted since the last step of another
 -- phase, from which on a rank held the others up in a layer: where its caused waiting
 -- per step rises for good; nil when it did so from the first, or on and off.
-function communication.first_turn(all, place)
-  local of = last_of(all):where { phase = place.phase, layer = place.layer,
+function communication.first_turn(met, place)
+  local of = met.last:where { phase = place.phase, layer = place.layer,
     world = place.rank, { "turn", "~=", false } }
   local caused, most = {}, -1
   for _, group in ipairs(of:group { by = { "turn" }, sum = { "more_work", "more_gap" } }) do

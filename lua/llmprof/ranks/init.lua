@@ -46,25 +46,31 @@ local function file_records(made)
 end
 
 
+-- How many collectives a part has, or had before its frame went to another process.
+local function collectives_of(part) return part.found or #part.collectives end
+
+
 local function has_collectives(made, rank)
-  return #made.parts[rank.part].collectives > 0
+  return collectives_of(made.parts[rank.part]) > 0
 end
 
 
--- Ranks of a file whose clock could not be compared with the first one's.
--- Stages of a pipeline share none.
+-- Ranks of a file whose clock could not be compared with the first one's. Stages of a pipeline
+-- share none; nor do groups of ranks that communicators name, which are on the same clock when
+-- they are of one file, or of files that say when they began.
 local function note_unaligned(made, left_out)
-  local leaders = {}
-  for _, rank in ipairs(made.ranks) do
-    local group = made.groups[rank.rank]
+  local first
+  for _, rank in ipairs(made.told_by and {} or made.ranks) do
+    local group, part = made.groups[rank.rank], made.parts[rank.part]
     if group and group.leader == rank.rank and has_collectives(made, rank) then
-      leaders[#leaders + 1] = rank
+      first = first or { rank = rank.rank, part = part }
+      local on_clock = part == first.part or part.about.epoch and first.part.about.epoch
+      if first.rank ~= rank.rank and not (group.named and on_clock) then
+        left_out[#left_out + 1] = ("%s, rank %d: no collectives that end with those of rank %d: "
+          .. "another job or group of ranks, or a clock that cannot be put right; not matched with "
+          .. "it"):format(rank.file:match "([^/]*)$", rank.rank, first.rank)
+      end
     end
-  end
-  for i = 2, made.told_by and 0 or #leaders do
-    left_out[#left_out + 1] = ("%s, rank %d: no collectives that end with those of rank %d: "
-      .. "another job or group of ranks, or a clock that cannot be put right; not matched with it")
-      :format(leaders[i].file:match "([^/]*)$", leaders[i].rank, leaders[1].rank)
   end
 end
 
@@ -86,7 +92,7 @@ local function note_lacking(made, left_out)
     local name = part.about.file:match "([^/]*)$"
     if #part.about.ranks == 0 then
       left_out[#left_out + 1] = name .. ": no kernels: no rank"
-    elseif #made.parts > 1 and #part.collectives == 0 then
+    elseif #made.parts > 1 and collectives_of(part) == 0 then
       left_out[#left_out + 1] = name .. ": no collectives: it is matched with nothing"
     end
     if made.steps and not part.steps then
@@ -116,11 +122,11 @@ end
 
 
 local function note_unmatched(made, left_out)
-  if not made.collectives or #made.ranks < 2 then return end
-  local alone = made.collectives:where { instance = false }
-  for _, group in ipairs(alone:group { by = { "world", "short_name" } }) do
+  if not made.met or #made.ranks < 2 then return end
+  local alone = made.met.sums:where { met = false }
+  for _, group in ipairs(alone:group { by = { "world", "short_name" }, sum = { "count" } }) do
     left_out[#left_out + 1] = ("rank %d: %s of %s without a counterpart on another rank"):format(
-      group.world, text.count(group.count), group.short_name)
+      group.world, text.count(group.count.total), group.short_name)
   end
 end
 
@@ -128,14 +134,15 @@ end
 -- Ranks that have fewer collectives of a kind than the others that they meet in it: these
 -- are matched without them.
 local function note_fewer(made, left_out)
-  if not made.collectives then return end
-  local met = made.collectives:where { { "instance", "~=", false } }
-  local rows_of, instances, most = {}, {}, {}
-  for _, group in ipairs(met:group { by = { "key", "short_name" }, distinct = { "ordinal" },
-    sum = { "members" } }) do
-    instances[group.key], most[group.key] = group.distinct.ordinal, group.members.max
+  if not made.met then return end
+  local met, rows_of, instances, most = made.met.sums:where { met = 1 }, {}, {}, {}
+  for _, group in ipairs(made.met.last:group { by = { "key" } }) do
+    instances[group.key] = group.count
   end
-  for _, group in ipairs(met:group { by = { "key", "short_name", "world" } }) do
+  for _, group in ipairs(met:group { by = { "key" }, sum = { "members" } }) do
+    most[group.key] = group.members.max
+  end
+  for _, group in ipairs(met:group { by = { "key", "short_name", "world" }, sum = { "count" } }) do
     rows_of[#rows_of + 1] = group
   end
   table.sort(rows_of, function(a, b)
@@ -143,7 +150,7 @@ local function note_fewer(made, left_out)
     return a.key < b.key
   end)
   for _, group in ipairs(rows_of) do
-    local lacking = instances[group.key] - group.count
+    local lacking = instances[group.key] - group.count.total
     if most[group.key] > 2 and lacking > 0 then
       left_out[#left_out + 1] = ("rank %d: %s of %s %s are not there: the others are matched "
         .. "without it"):format(group.world, text.count(lacking),
@@ -307,10 +314,11 @@ end
 -- What the parts say together, and the frames that it was made of. given: mark_experts
 -- (see steps.label_work, of kernels of experts; nil: none are known), link (of a GPU's:
 -- { name, bytes_per_s }), metrics (metrics.json, nil without), left_out (lines about files
--- that could not be read or are there twice), unread (names of the former). The parts'
--- frames are taken over.
+-- that could not be read or are there twice), unread (names of the former), far (of merged.of,
+-- where several processes have the parts' collectives; each part says in `found` how many). The
+-- parts' frames are taken over.
 function ranks.examine(parts, given)
-  local made = merged.of(parts)
+  local made = merged.of(parts, given.far)
   local record = { ranks = made.ranks, files = file_records(made),
     left_out = json.list(table.move(given.left_out or {}, 1, #(given.left_out or {}), 1, {})) }
   note_lacking(made, record.left_out)
@@ -321,14 +329,13 @@ function ranks.examine(parts, given)
   gpu_time(record, made.kernels)
   add_experts(record, made.kernels, given.mark_experts)
   record.kernels = kernel_records(made.kernels)
-  local all = made.collectives
-  if all then
-    communication.add_layers(all)
-    communication.add_to_ranks(record.ranks, all)
-    record.totals = communication.totals(all)
-    record.collectives = communication.kernels(all, link_between(record.ranks, given.link))
-    record.places = communication.places(all)
-    record.layers = communication.layers(all)
+  local met = made.met
+  if met then
+    communication.add_to_ranks(record.ranks, met)
+    record.totals = communication.totals(met)
+    record.collectives = communication.kernels(met, link_between(record.ranks, given.link))
+    record.places = communication.places(met)
+    record.layers = communication.layers(met)
   end
   if made.told_by then
     record.pipeline = pipeline.examine(record.ranks, made.told_by, made.busy, made.p2p)
@@ -338,7 +345,10 @@ function ranks.examine(parts, given)
   record.kv_transfers = kv_transfers.of(made.steps)
   record.engine_looks = engine_looks.of(given.metrics, made.steps, made.epoch)
   table.move(given.unread or {}, 1, #(given.unread or {}), #missing + 1, missing)
-  record.verdict = verdict.of(record, all, missing)
+  for _, rank in ipairs(made.ranks) do
+    rank.leader = made.groups[rank.rank] and made.groups[rank.rank].leader
+  end
+  record.verdict = verdict.of(record, met, missing)
   record.ranks = rank_records(record.ranks)
   return record, made
 end

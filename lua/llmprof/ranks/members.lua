@@ -38,10 +38,19 @@ local function busiest(groups)
 end
 
 
--- In order of data, pipeline and tensor place where names tell them, else of GPU and
--- process.
+-- Leave out what names say of numbers ("python3 rank 2", as the collector has it) where some
+-- say nothing.
+local function check_told(list)
+  local all = true
+  for _, member in ipairs(list) do all = all and member.told ~= nil end
+  for _, member in ipairs(all and {} or list) do member.told = nil end
+end
+
+
+-- In order of data, pipeline and tensor place where names tell them, else of the numbers that
+-- these tell, of GPU and process.
 local function before(a, b)
-  for _, kind in ipairs { "dp", "pp", "tp" } do
+  for _, kind in ipairs { "dp", "pp", "tp", "told" } do
     local left, right = a[kind] or -1, b[kind] or -1
     if left ~= right then return left < right end
   end
@@ -60,9 +69,11 @@ function members.find(trace)
       local member = members.places(names[group.pid])
       member.pid, member.device = group.pid, group.device
       member.process, member.kernels = names[group.pid], group.count
+      member.told = tonumber((names[group.pid] or ""):match " rank (%d+)$")
       list[#list + 1] = member
     end
   end
+  check_told(list)
   table.sort(list, before)
   for i, member in ipairs(list) do member.rank = i - 1 end
   return list

@@ -1,14 +1,13 @@
 -- Parts of any number of files as one: ranks numbered, clocks on one, collectives
 -- matched. The order of the files does not matter.
-local clocks = require "llmprof.ranks.clocks"
-local collectives = require "llmprof.collectives"
 local found = require "llmprof.ranks.collectives"
+local json = require "llmprof.json"
+local matching = require "llmprof.ranks.matching"
 local members = require "llmprof.ranks.members"
 local pack = require "llmprof.pack"
 local pipeline = require "llmprof.ranks.pipeline"
 local rows = require "llmprof.ranks.rows"
-local spans = require "llmprof.spans"
-local tuple = require "llmprof.base.tuple"
+local shares = require "llmprof.ranks.shares"
 
 local merged = {}
 
@@ -79,21 +78,6 @@ end
 
 -- ---- frames of all parts ----
 
--- Add `world`, the rank among all of them, and, where rows are in steps, `number`, the
--- step among all of them.
--- world: by a rank's number in its file.
-local function renumber(frame, world, before)
-  rows.extend(frame, { "rank" }, { { name = "world", type = "integer",
-    get = function(key) return world[key.rank] end } })
-  if not before then return frame end
-  local has_steps = false
-  for _, column in ipairs(frame:columns()) do has_steps = has_steps or column.name == "step" end
-  if not has_steps then return frame end
-  return rows.extend(frame, { "step" }, { { name = "number", type = "integer",
-    get = function(key) return key.step and key.step + before end } })
-end
-
-
 -- Frames with the most columns first: those of the first are those of all.
 local function join(frames, moved, times)
   local order, list, own = {}, {}, {}
@@ -143,139 +127,57 @@ local function by_utc(parts)
 end
 
 
--- The same with a correction found after it.
-local function corrected(clock, correction)
-  if not correction then return clock end
-  return { offset = clock.offset + correction.offset, drift = correction.drift,
-    at = correction.at + clock.offset }
-end
-
-
--- ---- matching ----
-
-local at = { rank = "world", start = "start", ["end"] = "end", key = "key" }
-local matched = { rank = "world", start = "start", ["end"] = "end", key = "key",
-  ordinal = "ordinal", lag = "lag" }
-
--- A function that gives equal values the same number, from 1 in the order they come.
-local function numbering()
-  local numbers, last = {}, 0
-  return function(...)
-    local key = tuple(...)
-    if not numbers[key] then
-      last = last + 1
-      numbers[key] = last
-    end
-    return numbers[key]
-  end
-end
-
-
--- What collectives are matched by: the communicator that NCCL named, and their name.
-local function kinds()
-  local number = numbering()
-  return function(key) return number(key.short_name, key.communicator) end
-end
-
-
--- Collectives of all parts, numbered among those of their kind.
-local function numbered(parts, moved, kind_of)
-  local all = joined(parts, "collectives", moved, found.times)
-  if not all or #all == 0 then return nil end
-  rows.extend(all, { "short_name", "communicator" }, { { name = "key", type = "integer",
-    get = kind_of } })
-  collectives.number(all, at, "ordinal")
-  return all
-end
-
-
--- By how much a rank's ordinals of a key lie behind those of its leader, where it was
--- seen from later on.
-local function lag_of(groups, counts, rank, key)
-  local group, own = groups[rank], counts[key]
-  if not group.share or not own[group.leader] or not own[rank] then return 0 end
-  return math.floor(group.share * (own[rank] - own[group.leader]) + 0.5)
-end
-
-
--- Collectives on one clock, each matched with those of the same group of ranks.
-local function match(parts, moved, groups, counts, kind_of)
-  local number, all = numbering(), joined(parts, "collectives", moved, found.times)
-  rows.extend(all, { "short_name", "communicator", "world" }, {
-    { name = "key", type = "integer", get = function(key)
-      return number(kind_of(key), groups[key.world].leader) end },
-    { name = "lag", type = "integer", get = function(key)
-      return lag_of(groups, counts, key.world, kind_of(key)) end },
-  })
-  collectives.number(all, at, "ordinal")
-  collectives.match(all, matched)
-  spans.rest(all, { start = "previous", ["end"] = "start" }, "work_before", "gap")
-  collectives.excess(all, "work_before", "more_work")
-  collectives.excess(all, "gap", "more_gap")
-  collectives.excess(all, "before", "more_kernels")
-  return all
-end
-
-
 -- ---- together ----
 
-local function ranks_of(list)
-  local numbers = {}
-  for i, rank in ipairs(list) do numbers[i] = rank.rank end
-  return numbers
-end
-
-
-local function parts_of(ranks)
-  local part_of = {}
-  for _, rank in ipairs(ranks) do part_of[rank.rank] = rank.part end
-  return part_of
-end
-
-
--- By part, the fit of its first rank that has one, to a leader of another file.
-local function fits_of(ranks, groups)
-  local part_of, fits = parts_of(ranks), {}
-  for _, rank in ipairs(ranks) do
-    local group = groups[rank.rank]
-    if not fits[rank.part] and group.fit and part_of[group.leader] ~= rank.part then
-      fits[rank.part] = group.fit
-    end
-  end
-  return fits
-end
-
-
+-- Where each part's rows are among all: what shares are told of it, by place; those of its
+-- other frames are told here.
 local function renumber_all(parts, ranks)
-  local before, worlds = 0, {}
-  for i = 1, #parts do worlds[i] = {} end
-  for _, rank in ipairs(ranks) do worlds[rank.part][rank.own] = rank.rank end
+  local before, list = 0, json.list {}
+  for i, part in ipairs(parts) do list[i] = { number = part.number or i, worlds = json.list {} } end
+  for _, rank in ipairs(ranks) do
+    table.insert(list[rank.part].worlds, { rank.own, rank.rank })
+  end
   for i, part in ipairs(parts) do
-    local world = worlds[i]
-    if part.steps then renumber(part.steps, world) end
-    renumber(part.collectives, world, before)
-    renumber(part.kernels, world)
-    if part.busy then renumber(part.busy, world) end
+    local world = {}
+    for _, pair in ipairs(list[i].worlds) do world[pair[1]] = pair[2] end
+    if part.steps then shares.renumber(part.steps, world) end
+    shares.renumber(part.kernels, world)
+    if part.busy then shares.renumber(part.busy, world) end
+    list[i].before = before
     before = before + (part.steps and #part.steps or 0)
   end
+  return list
+end
+
+
+local function made_of(parts, ranks)
+  local moved, epoch = by_utc(parts)
+  return { parts = parts, ranks = ranks, clocks = moved, epoch = epoch, fits = {}, groups = {} }
 end
 
 
 -- Collectives on one clock, matched, and how they got there: { parts, ranks, clocks, epoch
--- (UTC of time 0), fits, groups, collectives }.
-local function collect(parts, ranks)
-  local moved, epoch = by_utc(parts)
-  local made = { parts = parts, ranks = ranks, clocks = moved, epoch = epoch, fits = {},
-    groups = {} }
-  local kind_of = kinds()
-  local all = numbered(parts, moved, kind_of)
-  if not all then return made end
-  local groups, counts = clocks.groups(all, ranks_of(ranks), parts_of(ranks))
-  made.groups, made.fits = groups, fits_of(ranks, groups)
-  for i = 1, #parts do
-    moved[i] = corrected(moved[i], clocks.correction(made.fits[i]))
+-- (UTC of time 0), fits, groups, met, collectives }. places: of renumber_all.
+local function collect(parts, ranks, places)
+  local made, files = made_of(parts, ranks), {}
+  for i, part in ipairs(parts) do files[places[i].number] = part.collectives end
+  local share = shares.new(files)
+  local function ask(name, told) return { share[name](share, told) } end
+  made.met = matching.met(matching.ask_all(made, ask, places))
+  made.collectives = share.matched
+  return made
+end
+
+
+-- The same where each process has collectives of its own: this one gets of them what tables need
+-- and, of the first `drawn` ranks, what a page draws.
+local function collect_from_all(parts, ranks, places, far)
+  local made = made_of(parts, ranks)
+  local answers, worlds = matching.ask_all(made, far.ask, places, far.drawn)
+  made.met = matching.met(answers)
+  if far.drawn and worlds then
+    made.collectives = matching.drawn(answers, { drawn = far.drawn, worlds = worlds })
   end
-  made.collectives = match(parts, moved, groups, counts, kind_of)
   return made
 end
 
@@ -302,12 +204,12 @@ end
 
 
 -- Add what is known of a pipeline, whose sends and receives are no collectives.
-local function add_pipeline(made)
+local function add_pipeline(made, places)
   local busy = joined(made.parts, "busy", made.clocks, PIPELINE_TIMES)
   local told_by = on_one_clock(made.parts) and pipeline.find(made.ranks, made.collectives, busy)
   if not told_by then return made end
   local parts = apart(made.parts)
-  local again = collect(parts, made.ranks)
+  local again = collect(parts, made.ranks, places)
   again.parts, again.told_by = made.parts, told_by
   again.busy = joined(parts, "busy", again.clocks, PIPELINE_TIMES)
   again.p2p = joined(parts, "p2p", again.clocks, found.times)
@@ -315,16 +217,22 @@ local function add_pipeline(made)
 end
 
 
+-- far: ask (a function that has every process of a job do a step of llmprof.ranks.shares with the
+-- parts that are its own, and gives the answers of all) and drawn; then parts have no
+-- collectives, nor sends and receives, but the number of their file, and `collectives` are a few.
+-- nil where all is here.
+--
 -- { parts (in order), ranks (list of { rank, file, pid, device, tp, ... }), steps,
 -- collectives (with what llmprof/collectives.h adds; each nil without any), kernels,
--- clocks (by part: { offset, drift, at }), fits (by part, of llmprof.collectives.clock),
--- groups (by rank: { leader, fit, share }) }, and of a pipeline told_by, busy and p2p (the
--- sends and receives). Frames of the parts are taken over.
-function merged.of(given)
+-- met (what llmprof.ranks.met keeps of them), clocks (by part: { offset, drift, at }), fits (by
+-- part, of llmprof.collectives.clock), groups (by rank: { leader, fit, share }) }, and of a
+-- pipeline told_by, busy and p2p (the sends and receives). Frames of the parts are taken over.
+function merged.of(given, far)
   local parts = in_order(given)
   local ranks = number_ranks(parts)
-  renumber_all(parts, ranks)
-  local made = add_pipeline(collect(parts, ranks))
+  local places = renumber_all(parts, ranks)
+  local made = far and collect_from_all(parts, ranks, places, far)
+    or add_pipeline(collect(parts, ranks, places), places)
   made.steps = joined(parts, "steps", made.clocks, STEP_TIMES)
   made.kernels = joined(parts, "kernels", made.clocks, {})
   return made

@@ -9,14 +9,21 @@ local function key_of(world, start)
 end
 
 
+-- Add the start of its step to each row.
+local function add_start(all, steps)
+  return spans.look_up(all, "number", steps, "start", "step_start")
+end
+
+
 -- Add `waiting` and `transfer` (ns) to steps: the sums of its matched collectives;
 -- absent where it has none. made: of llmprof.ranks.merged.
 function per_step.add(made)
-  local all, sums = made.collectives, {}
+  local all, sums = made.met and made.met.steps, {}
   if all then
-    spans.look_up(all, "number", made.steps, "start", "step_start")
-    local matched = all:where { { "instance", "~=", false },
-      { "step_start", "~=", false } }
+    add_start(all, made.steps)
+    local found = made.collectives
+    if found and rows.has(found, "number") then add_start(found, made.steps) end
+    local matched = all:where { { "step_start", "~=", false } }
     for _, group in ipairs(matched:group { by = { "world", "step_start" },
       sum = { "waiting", "transfer" } }) do
       sums[key_of(group.world, group.step_start)] = group

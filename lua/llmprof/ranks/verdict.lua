@@ -8,7 +8,7 @@ local verdict = {}
 -- Of the time in collectives: from this share on it is mostly waiting.
 local WAITING = 0.5
 
--- Of the waiting: from this share on it is one rank's.
+-- Of the waiting: from this share on it is one rank's, and of all from it on it is one group's.
 local ONE_RANK = 0.5
 
 -- Of what the next place has: with less a place is one among many.
@@ -59,6 +59,19 @@ local function worst_rank(ranks)
 end
 
 
+-- What the ranks wait that meet a rank in its collectives, itself among them; and how many they
+-- are. Ranks of other groups cannot wait for it.
+local function group_of(ranks, of)
+  local made = { waiting_ns = 0, ranks = 0 }
+  for _, rank in ipairs(ranks) do
+    if rank.leader == of.leader and rank.waiting_ns then
+      made.waiting_ns, made.ranks = made.waiting_ns + rank.waiting_ns, made.ranks + 1
+    end
+  end
+  return made
+end
+
+
 -- The places of a rank, those in steps before others; each holds the others up less
 -- than the one before it.
 local function places_of(places, rank)
@@ -98,8 +111,8 @@ end
 -- Of that place, the collective that the rank held up most, from a step on: { place
 -- (nil without steps), caused_ns, more_work_ns, more_gap_ns, more_kernels }; of one that
 -- is spread over a phase, all of them.
-local function worst_collective(all, place, from_step)
-  local conditions = { world = place.rank, { "late", "~=", false } }
+local function worst_collective(met, place, from_step)
+  local conditions = { world = place.rank }
   if place.phase then
     conditions.phase = place.phase
     if not place.spread then conditions.layer = place.layer or false end
@@ -107,7 +120,7 @@ local function worst_collective(all, place, from_step)
   end
   local by = place.phase and not place.spread and { "place" } or {}
   local worst
-  for _, group in ipairs(all:where(conditions):group { by = by,
+  for _, group in ipairs(met.last:where(conditions):group { by = by,
     sum = { "caused", "more_work", "more_gap", "more_kernels" } }) do
     if not worst or group.caused.total > worst.caused_ns then
       worst = { place = group.place, caused_ns = group.caused.total, count = group.count,
@@ -119,16 +132,16 @@ local function worst_collective(all, place, from_step)
 end
 
 
-local function waiting_for(record, all, worst)
+local function waiting_for(record, met, worst)
   local place = worst_place(record.places, worst.rank)
   local made = { kind = "waiting", rank = worst.rank, waiting_ns = worst.caused_ns,
     share = worst.caused_ns / record.totals.waiting_ns }
   if not place then return made end
   made.phase, made.layer, made.place_ns = place.phase, place.layer, place.caused_ns
   made.spread = place.spread
-  made.from_step = place.phase and not place.spread and communication.first_turn(all, place)
+  made.from_step = place.phase and not place.spread and communication.first_turn(met, place)
     or nil
-  local worst_one = worst_collective(all, place, made.from_step)
+  local worst_one = worst_collective(met, place, made.from_step)
   if worst_one then
     made.first = worst_one.place == 0 and not place.layer or nil
     made.instead = instead_of(worst_one)
@@ -154,9 +167,11 @@ local function sentence(made, record)
   end
   local place = made.phase and where_of(made)
   if made.first then place = made.phase .. ", the first collective of a step" end
-  return ("waiting for rank %d%s%s: %s, %s of that for this rank"):format(made.rank,
+  local group = made.group and (", %s of what its group of %d ranks waits"):format(
+    percent(made.group_share), made.group) or ""
+  return ("waiting for rank %d%s%s: %s, %s of that for this rank%s"):format(made.rank,
     place and (" (" .. place) or "", place and ((made.from_step and (", from step %d"):format(
-      made.from_step) or "") .. ")") or "", of, percent(made.share))
+      made.from_step) or "") .. ")") or "", of, percent(made.share), group)
 end
 
 
@@ -166,26 +181,32 @@ end
 
 
 -- What it is, without words. share: collectives of all kernel time.
-local function judge(record, all, share)
+local function judge(record, met, share)
   local totals, worst = record.totals, worst_rank(record.ranks)
   if share < LITTLE then return { kind = "balanced" } end
   if totals.waiting_ns < WAITING * totals.collective_ns then return { kind = "transfer" } end
-  if worst.caused_ns < ONE_RANK * totals.waiting_ns then
+  local group = group_of(record.ranks, worst)
+  if worst.caused_ns < ONE_RANK * group.waiting_ns
+    or group.waiting_ns < ONE_RANK * totals.waiting_ns then
     return { kind = "waiting", waiting_ns = totals.waiting_ns }
   end
-  return waiting_for(record, all, worst)
+  local made = waiting_for(record, met, worst)
+  if group.waiting_ns < totals.waiting_ns then
+    made.group, made.group_share = group.ranks, worst.caused_ns / group.waiting_ns
+  end
+  return made
 end
 
 
--- The verdict over a record that has ranks, totals and places, and the matched
--- collectives: { kind ("waiting", "transfer", "balanced" or "unknown"), text, rank,
--- phase, layer, first (the first collective of a step), spread (over the phase: no place
--- stands out), from_step, instead, share (of the waiting), waiting_ns, gpu_share };
--- nil where there is nothing to say. missing: ranks or files that are not there, in words,
--- which may be those that the others waited for.
-function verdict.of(record, all, missing)
+-- The verdict over a record that has ranks, totals and places, and what its collectives met
+-- (of llmprof.ranks.met, nil without any): { kind ("waiting", "transfer", "balanced" or
+-- "unknown"), text, rank, phase, layer, first (the first collective of a step), spread (over the
+-- phase: no place stands out), from_step, instead, share (of the waiting), waiting_ns,
+-- gpu_share }; nil where there is nothing to say. missing: ranks or files that are not there, in
+-- words, which may be those that the others waited for.
+function verdict.of(record, met, missing)
   local totals = record.totals
-  if not all then
+  if not met then
     return #record.ranks > 1 and unknown "there are no collectives in the capture" or nil
   elseif #record.ranks < 2 then
     return unknown "one rank alone was captured"
@@ -194,7 +215,7 @@ function verdict.of(record, all, missing)
       text.count(totals.unmatched), text.count(totals.count)))
   end
   local share = record.gpu_time_ns > 0 and totals.collective_ns / record.gpu_time_ns or 0
-  local made = judge(record, all, share)
+  local made = judge(record, met, share)
   if made.kind == "transfer" and #missing > 0 then
     return unknown(("%s is missing: what the others waited for it looks like transfer")
       :format(table.concat(missing, ", ")))

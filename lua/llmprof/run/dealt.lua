@@ -1,5 +1,7 @@
 -- Files of ranks dealt to the processes of a job: each makes the parts of its own, which
--- come together in the first process along a tree.
+-- come together in the first process along a tree, but for their collectives, which are matched
+-- by all.
+local asked = require "llmprof.run.asked"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
@@ -48,11 +50,7 @@ end
 
 -- ---- messages ----
 
--- What came from another process is no message of ours: it may be of another version.
-local function refuse(process)
-  errors.raise("failed", ("what process %d sent cannot be read"):format(process),
-    { hint = "let all processes be of the same llmprof" })
-end
+local refuse = asked.refuse
 
 
 -- A list whose entries pass a test.
@@ -76,7 +74,8 @@ end
 
 local function is_read_file(entry)
   return is_file(entry)
-    and (type(entry.why) == "string" or entry.why == nil and type(entry.mark) == "string")
+    and (type(entry.why) == "string" or entry.why == nil and type(entry.mark) == "string"
+      and math.type(entry.found) == "integer")
     and math.type(entry.size) == "integer" and entry.size >= 0
 end
 
@@ -87,7 +86,7 @@ local function encode(list)
   for i, file in ipairs(list) do
     local packed = file.bytes or ""
     head[i] = { number = file.number, path = file.path, why = file.why, mark = file.mark,
-      size = #packed }
+      found = file.found, size = #packed }
     bytes[i] = packed
   end
   return errors.check("failed", json.encode(head)) .. "\n" .. table.concat(bytes)
@@ -100,7 +99,8 @@ local function decode(bytes, process)
   local list = line and json.decode(line)
   if not is_list_of(list, is_read_file) then refuse(process) end
   for i, head in ipairs(list) do
-    local file = { number = head.number, path = head.path, why = head.why, mark = head.mark }
+    local file = { number = head.number, path = head.path, why = head.why, mark = head.mark,
+      found = head.found }
     if head.size > #bytes - at + 1 then refuse(process) end
     if not file.why then file.bytes = bytes:sub(at, at + head.size - 1) end
     at, list[i] = at + head.size, file
@@ -118,14 +118,25 @@ local function decode_hand(bytes)
 end
 
 
-local function open_parts(list)
+-- Decode what came as bytes; lean: without collectives.
+local function open_parts(list, lean)
+  local decode_part = lean and part.decode_lean or part.decode
   for _, file in ipairs(list) do
-    if file.bytes and not file.made then
-      file.made = errors.check("failed", part.decode(file.bytes))
+    if file.bytes and not (file.made and (lean or file.made.collectives)) then
+      file.made = errors.check("failed", decode_part(file.bytes))
     end
+    if file.made then file.made.number, file.made.found = file.number, file.found end
   end
-  table.sort(list, function(a, b) return a.number < b.number end)
   return list
+end
+
+
+-- Do some send to each other? These are told apart with all collectives in one place.
+local function has_sends(list)
+  for _, file in ipairs(list) do
+    if file.made and file.made.busy then return true end
+  end
+  return false
 end
 
 
@@ -172,15 +183,20 @@ local function deal_out(own, list_files, patience)
 end
 
 
--- Read the files of this process. Where they are sent on, their bytes are enough.
+-- Read the files of this process; and by their numbers their collectives. Of those that are sent
+-- on their bytes are enough.
 local function read(hand, knowledge, is_first)
-  local list = {}
-  for i, file in ipairs(hand) do
-    list[i] = rank_files.read(file.path, knowledge)
-    list[i].number = file.number
-    if not is_first then list[i].made = nil end
+  local list, found = {}, {}
+  for i, entry in ipairs(hand) do
+    local file = rank_files.read(entry.path, knowledge)
+    file.number = entry.number
+    if file.made then
+      found[file.number], file.found = file.made.collectives, #file.made.collectives
+    end
+    if not is_first then file.made = nil end
+    list[i] = file
   end
-  return list
+  return list, found
 end
 
 
@@ -191,20 +207,51 @@ local function gather(own, list, patience)
     local more = decode(check(own.line:receive(process, patience)), process)
     table.move(more, 1, #more, #list + 1, list)
   end
-  if not to then return open_parts(list) end
-  check(own.line:send(to, encode(list), patience))
-  return nil
+  if to then
+    check(own.line:send(to, encode(list), patience))
+    return nil
+  end
+  table.sort(list, function(a, b) return a.number < b.number end)
+  return list
 end
 
 
--- All of it: in the first process every file as rank_files.read has it, nil in the others.
--- list_files: a function that is called in the first alone, which gets nil and the error
--- when it raises one. patience: how long one process may wait for another, s; nil: for ever.
-function dealt.run(own, list_files, knowledge, patience)
+-- In the first process: what `use` makes of all files, or nil and the error that it raises.
+local function use_all(own, list, found, patience, use)
+  open_parts(list, true)
+  local ask, finish = asked.asker(own, found, patience)
+  if has_sends(list) then
+    finish()
+    open_parts(list, false)
+    ask = nil
+  else
+    for _, file in ipairs(list) do
+      if file.made then file.made.collectives = nil end -- which the asker has
+    end
+  end
+  local ok, result = errors.call(use, list, ask)
+  if not ok and (own.broken or result.bug or errors.is_interrupt(result)) then error(result, 0) end
+  finish()
+  if ok then return result end
+  return nil, result
+end
+
+
+-- All of it: in the first process what use(list, ask) returns, or nil and the error that it or
+-- list_files raises; nil in the others. list: every file as rank_files.read has it, but for their
+-- collectives, where there is an ask (of llmprof.ranks); list_files is called in the first process
+-- alone. patience: how long one process may wait for another, s; nil: for ever.
+function dealt.run(own, list_files, knowledge, patience, use)
   local hand, wrong = deal_out(own, list_files, patience)
-  local list = hand and gather(own, read(hand, knowledge, own.rank == 0), patience)
-  check(own.line:finish(patience))
-  return list, wrong
+  if not hand then
+    own.line:finish(patience) -- whether that works or not, the first process says what is wrong
+    return nil, wrong
+  end
+  local list, found = read(hand, knowledge, own.rank == 0)
+  list = gather(own, list, patience)
+  if list then return use_all(own, list, found, patience, use) end
+  asked.answer(own, found, patience)
+  return nil
 end
 
 

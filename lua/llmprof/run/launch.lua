@@ -29,6 +29,10 @@ function launch.argv(cfg, program, logs, argv)
 end
 
 
+-- What a line of launch.py's output has for whoever reads the run, or nil.
+function launch.note(line) return line:match "^launch%.py: note: (.+)" end
+
+
 -- By rank, from 0, which reports nsys left: list of { rank, name }; and which are not there.
 function launch.reports(run, count)
   local list, missing = {}, {}

@@ -192,6 +192,8 @@ function workload.run(ctx, given)
       output.line(line)
       watch:line()
       ctx.output(line)
+      local said = launch.note(line)
+      if said then ctx.note(said) end
       if given.on_line then given.on_line(line) end
     end,
   }, function(child)

@@ -15,6 +15,7 @@ local rank_crew = lazy "llmprof.run.rank_crew"
 local rank_files = lazy "llmprof.run.rank_files"
 local rank_report = lazy "llmprof.report.ranks"
 local rank_view = lazy "llmprof.analysis.rank_view"
+local scene = lazy "llmprof.analysis.scene"
 local report = lazy "llmprof.report.full"
 local sections = lazy "llmprof.report.sections"
 local table_options = require "llmprof.cli.table_options"
@@ -104,14 +105,15 @@ local function write_shard(given, parts, bytes)
 end
 
 
-local function write_bundle(given, words, parts, bytes, knowledge, left_out, unread)
+-- results_of: a function of the run's id, of rank_view.results; bytes: see write_parts.
+local function write_bundle(given, words, parts, bytes, results_of)
   local run = artifacts.create { out = given.out, recipe = "ranks", whole = true,
     command = table.move(words, 1, #words, 3, { "llmprof", "ranks" }) }
   for _, name in ipairs(folders.names(run:path(layout.ranks.folder))) do
     fs.remove(run:path(layout.ranks.folder) .. "/" .. name) -- of one that was broken off
   end
   write_parts(parts, bytes, function(name) return run:path(layout.rank_part(name)) end)
-  local results, made = rank_view.results(parts, knowledge, run.id, left_out, unread)
+  local results, made = results_of(run.id)
   results.advice = advice.examine_ranks(results)
   run:write_document(layout.ranks.record, "ranks", results.ranks)
   run:write_document(layout.results, "results", results)
@@ -167,20 +169,41 @@ local function read_shard(given, words, number, count)
 end
 
 
--- The first process has them all, the others nothing more to do (nil). One that cannot go
--- on ends them all.
-local function read_in_job(own, given, words, knowledge)
+-- What one process makes of files that were read; results are made when they are asked for.
+local function examine(list, knowledge, far)
+  local left_out = {}
+  local parts, unread, bytes = rank_files.keep(list, left_out)
+  check_parts(parts, left_out)
+  return { parts = parts, bytes = bytes, results = function(id)
+    return rank_view.results(parts, knowledge, id, left_out, unread, far)
+  end }
+end
+
+
+-- The same in the first process of a job, with results that are made, since all take part in
+-- that; the others have nothing more to do (nil). One that cannot go on ends them all.
+local function examine_in_job(own, given, words, knowledge)
   local patience = given.patience and tonumber(given.patience)
-  local ok, list, wrong = errors.call(dealt.run, own,
-    function() return files_of(given, words) end, knowledge, patience)
+  local function use(list, ask)
+    local read = examine(list, knowledge, ask and { ask = ask,
+      drawn = given.out and scene.LANES or nil })
+    local results, made = read.results "ranks"
+    function read.results(id)
+      results.run.id = id
+      return results, made
+    end
+    return read
+  end
+  local ok, read, wrong = errors.call(dealt.run, own,
+    function() return files_of(given, words) end, knowledge, patience, use)
   if wrong then error(wrong, 0) end
-  if ok then return list end
+  if ok then return read end
   local which = ("process %d of %d"):format(own.rank, own.size)
-  if errors.is_interrupt(list) then
+  if errors.is_interrupt(read) then
     errors.raise("failed", ("%s: ended by a signal, as %s sends it when another process has "
       .. "ended; nothing was written"):format(which, own.launcher))
   end
-  out.complain(("%s: %s; nothing was written"):format(which, list.message))
+  out.complain(("%s: %s; nothing was written"):format(which, read.message))
   return own.line:abandon(errors.status.failed)
 end
 
@@ -201,19 +224,15 @@ function command.run(given, words)
   local own, refused = job.open()
   if refused then return errors.status.tool end
   local knowledge = rank_view.knowledge()
-  local list
+  local read
   if own then
-    list = read_in_job(own, given, words, knowledge)
-    if not list then return 0 end
+    read = examine_in_job(own, given, words, knowledge)
+    if not read then return 0 end
   else
-    list = rank_crew.read(files_of(given, words), knowledge)
+    read = examine(rank_crew.read(files_of(given, words), knowledge), knowledge)
   end
-  local left_out = {}
-  local parts, unread, bytes = rank_files.keep(list, left_out)
-  check_parts(parts, left_out)
-  local results = given.out
-    and write_bundle(given, words, parts, bytes, knowledge, left_out, unread)
-    or (rank_view.results(parts, knowledge, "ranks", left_out, unread))
+  local results = given.out and write_bundle(given, words, read.parts, read.bytes, read.results)
+    or (read.results "ranks")
   print_results(given, results)
   print_left_out(results.ranks.left_out)
   return given.strict and #results.ranks.left_out > 0 and errors.status.failed or 0

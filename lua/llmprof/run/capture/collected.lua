@@ -2,6 +2,7 @@
 -- as the page that ncu would have printed of them, so that nothing later asks who measured.
 local breakdown = require "llmprof.analysis.breakdown"
 local errors = require "llmprof.base.errors"
+local fs = require "llmprof.fs"
 local kernels = require "llmprof.analysis.kernels"
 local layout = require "llmprof.bundle.layout"
 local plan = require "llmprof.collector.plan"
@@ -274,15 +275,26 @@ function collected.page(path, trace)
 end
 
 
+-- Why nothing was left to measure, by what begins a unit.
+local function why_none_left(run)
+  local text = fs.read(run:path(layout.collector.plan)) or ""
+  if text:find("unit.by = process", 1, true) then
+    return "the process is one unit, for the timeline: no profiling window and no range of the "
+      .. "first stage divides it"
+  end
+  return "no unit of the workload was left for counters; more repeats make one"
+end
+
+
 -- What the collector said that explains why there are none.
-local function reason(path, trace)
+local function reason(run, path, trace)
   for _, said in ipairs(errors.check("failed", trace:diagnostics())) do
     if said.severity == "problem" then return said.text end
   end
   local opened = errors.check("failed", spool.open(path))
   local counted = errors.check("failed", opened:frame "units"):where { type = "counters" }
   return #counted > 0 and "none of the launches that were selected came again"
-    or "no unit of the workload was left for counters; more repeats make one"
+    or why_none_left(run)
 end
 
 
@@ -304,7 +316,7 @@ function collected.keep(ctx)
   local page, measured, wanted, eager = collected.page(path, trace)
   if measured == 0 then
     return false, wanted > 0 and ("none of %d launches could be measured"):format(wanted)
-      or reason(path, trace)
+      or reason(ctx.run, path, trace)
   end
   ctx.run:write(layout.counters, page)
   if measured < wanted then

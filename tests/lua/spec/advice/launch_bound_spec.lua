@@ -30,6 +30,21 @@ gain: 50000000 of 70000000 ns, waiting, if the GPU's own work stays as it is
         inflation = 0.4286 } } } })
   end)
 
+  it("leaves out what slow steps of an engine wait for", function()
+    local stage, instances = support.slow_decode(), {}
+    for i = 1, 40 do
+      instances[i] = { start_ns = i, wall_ns = (i == 1 and 1200 or 45) * 1e6, rep = 1, used = true,
+        gpu_idle_ns = i == 1 and 1160e6 or 20e6 }
+    end
+    stage.instances = instances
+    local function gain(engine)
+      return said({ stages = { stage }, engine = engine }):match "gain: [^\n]*"
+    end
+    assert.matches("^gain: 48000000 of 100000000 ns, waiting, if .*, without what the GPU waits in "
+      .. "the 1 step that take", gain { name = "vllm", title = "vLLM" })
+    assert.matches("^gain: 77000000 of 100000000 ns", gain())
+  end)
+
   it("is silent when the plain run does not wait", function()
     assert.equal("", said { stages = { support.slow_decode() },
       overhead = { runs = 2, stages = { { name = "decode", plain_ms = 25, profiled_ms = 100,

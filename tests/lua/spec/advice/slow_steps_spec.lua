@@ -33,6 +33,18 @@ describe("advice slow_steps", function()
     assert.matches("warm up with the lengths", text, 1, true)
   end)
 
+  it("says that ranks are counted together, of which each runs each step", function()
+    local stage, instances = support.decode(), {}
+    for i = 1, 40 do
+      instances[i] = { start_ns = i, wall_ns = (i <= 2 and 1080 or 45) * 1e6, rep = 1, used = true,
+        rank = i % 2 }
+    end
+    stage.instances = instances
+    assert.matches("- 2 of 40 steps, those of 2 ranks together, took 1.08 s to 1.08 s, half",
+      support.said("slow_steps", support.results { stages = { stage },
+        engine = { name = "vllm", title = "vLLM" } }), 1, true)
+  end)
+
   it("does not say how long the GPU was idle where that is not known", function()
     assert.matches("- 56 %% of all its time are that %(timeline%)",
       said(steps(40, 1080, 1340), nil, true))

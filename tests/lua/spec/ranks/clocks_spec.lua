@@ -1,4 +1,5 @@
 -- Clocks of several files that do not agree.
+local rows = require "llmprof.ranks.rows"
 local support = require "tests.lua.support.ranks"
 
 local MS = 1000000
@@ -50,6 +51,21 @@ describe("clocks of ranks", function()
     assert.same({ 2, "decode", 3, 8 }, { record.verdict.rank, record.verdict.phase,
       record.verdict.layer, record.verdict.from_step })
     assert.truthy(record.ranks[3].waiting_ns <= whole.ranks[3].waiting_ns)
+  end)
+
+  it("are on one clock where communicators name groups of ranks", function()
+    for i, part in ipairs(parts) do
+      local names = {}
+      for _, column in ipairs(part.collectives:columns()) do
+        if column.name ~= "communicator" then names[#names + 1] = column.name end
+      end
+      part.collectives = rows.extend(assert(part.collectives:select(names)), {}, {
+        { name = "communicator", type = "integer", get = function() return i // 3 end } })
+    end
+    local record = support.examine(parts)
+    assert.same({}, record.left_out)
+    assert.same({ 1200, 1200, 1200, 1200 }, { record.ranks[1].matched, record.ranks[2].matched,
+      record.ranks[3].matched, record.ranks[4].matched })
   end)
 
   it("need no UTC", function()

@@ -21,17 +21,20 @@ local function collectives(caused)
 end
 
 
-local function judge(caused)
-  local sum, places = 0, {}
+-- others: ranks that meet in collectives of their own.
+local function judge(caused, others)
+  local sum, places, all = 0, {}, 0
   for i, ns in ipairs(caused) do
     sum = sum + ns
     places[i] = { rank = 1, phase = "decode", layer = i - 1, caused_ns = ns }
   end
   table.sort(places, function(a, b) return a.caused_ns > b.caused_ns end)
-  return verdict.of({ places = places, gpu_time_ns = 2 * sum,
-    ranks = { { rank = 0, caused_ns = 0 }, { rank = 1, caused_ns = sum } },
-    totals = { waiting_ns = sum, collective_ns = sum, matched = #caused, count = #caused,
-      unmatched = 0 } }, collectives(caused), {})
+  local ranks = { { rank = 0, leader = 0, caused_ns = 0, waiting_ns = sum },
+    { rank = 1, leader = 0, caused_ns = sum, waiting_ns = 0 }, table.unpack(others or {}) }
+  for _, rank in ipairs(ranks) do all = all + rank.waiting_ns end
+  return verdict.of({ places = places, gpu_time_ns = 2 * all, ranks = ranks,
+    totals = { waiting_ns = all, collective_ns = all, matched = #caused, count = #caused,
+      unmatched = 0 } }, { last = collectives(caused) }, {})
 end
 
 
@@ -52,5 +55,18 @@ describe("the verdict", function()
     assert.is_nil(made.from_step)
     assert.matches("waiting for rank 1 %(decode, all over the step%)", made.text)
     assert.matches("nothing to do for 3.70 ms longer", made.instead)
+  end)
+
+  it("holds a rank against those that meet it", function()
+    local function others(ns)
+      return { { rank = 2, leader = 2, caused_ns = ns, waiting_ns = ns },
+        { rank = 3, leader = 2, caused_ns = ns, waiting_ns = ns } }
+    end
+    local made = judge({ 200e3, 1500e3, 900e3, 100e3 }, others(1300e3))
+    assert.same({ 1, 2, 1.0 }, { made.rank, made.group, made.group_share })
+    assert.matches("51 %% of that for this rank, 100 %% of what its group of 2 ranks waits$",
+      made.text)
+    assert.is_nil(judge({ 200e3, 1500e3, 900e3, 100e3 }).group)
+    assert.is_nil(judge({ 200e3, 1500e3, 900e3, 100e3 }, others(1400e3)).rank)
   end)
 end)

@@ -47,6 +47,8 @@ local elsewhere = {
   ["left_out.first"] = { "tests/lua/spec/analysis/latency_spec.lua", "rep = 1, first = 1, ns" },
   ["left_out.rank"] = { "tests/lua/spec/analysis/latency_spec.lua", "left_out[1].rank" },
   ["load.unread"] = { "tests/lua/spec/analysis/served_spec.lua", "it wrote rubbish" },
+  ["ranks_verdict.group"] = { "tests/lua/spec/ranks/verdict_spec.lua", "made.group" },
+  ["ranks_verdict.group_share"] = { "tests/lua/spec/ranks/verdict_spec.lua", "made.group_share" },
   ["ranks_verdict.spread"] = { "tests/lua/spec/ranks/verdict_spec.lua", "made.spread" },
   ["left_out.step"] = { "tests/lua/spec/analysis/latency_spec.lua", "rep = 1, step = 1, ns" },
 }

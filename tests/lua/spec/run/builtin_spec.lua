@@ -114,9 +114,12 @@ describe("capture=builtin", function()
   end)
 
   it("records all of a server that has no window: no range is called as its stages", function()
-    local ctx, failure = run({ "nsys.capture_range=none" }, nil,
-      [[options = { ["server.port"] = { "where", 1 } },]])
+    local ctx, failure = run({ "nsys.capture_range=none" },
+      with_numbers "export STANDIN_WHOLE=1;", [[options = { ["server.port"] = { "where", 1 } },]])
     assert.is_nil(failure)
+    local said = assert(fs.read(ctx.run:path "manifest.json"))
+    assert.matches("the process is one unit, for the timeline: no profiling window", said, 1, true)
+    assert.is_nil(said:find "more repeats")
     assert.matches("unit.by = process\nunits = timeline\n",
       assert(fs.read(ctx.run:path "collector/plan.txt")))
   end)

@@ -34,6 +34,12 @@ describe("launch.ranks", function()
       made:step("counters").note:match "launch.*")
   end)
 
+  it("says that ranks take turns at GPUs that are fewer", function()
+    local said = "4 ranks take turns at 2 GPUs: each sees one alone, as LOCAL_RANK 0"
+    assert.equal(said, run({}, { CUDA_VISIBLE_DEVICES = "0,1" }):step("timeline").notes[1])
+    assert.is_nil(run({}, { CUDA_VISIBLE_DEVICES = "0,1,2,3" }):step("timeline").notes)
+  end)
+
   it("keeps what the page draws of all ranks, for an analysis without their files", function()
     local made = run()
     local drawn = made:read "events.gz"
