@@ -323,7 +323,9 @@ end
 local function work_on(ctx, step)
   local from = sys.monotonic()
   remove_outputs(ctx, step)
-  return { done = with_view(ctx, step, step.work), ns = sys.monotonic() - from }
+  local done = with_view(ctx, step, step.work)
+  frames.tidy() -- for the next one
+  return { done = done, ns = sys.monotonic() - from }
 end
 
 

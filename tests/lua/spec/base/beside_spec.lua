@@ -6,7 +6,11 @@ local fs = require "llmprof.fs"
 local spawn = require "llmprof.spawn"
 local sys = require "llmprof.sys"
 
-local function is_there(pid) return fs.stat("/proc/" .. pid) ~= nil end
+-- Does it live? One that ended may be there until somebody asks for it.
+local function is_there(pid)
+  local stat = fs.read("/proc/" .. pid .. "/stat")
+  return stat ~= nil and not stat:match "%) [ZX] "
+end
 
 describe("llmprof.base.beside", function()
   local had
