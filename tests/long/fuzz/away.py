@@ -5,8 +5,8 @@ away.py --state FOLDER SECONDS JOBS OUT.
 Every target runs for SECONDS, JOBS processes at once; those with the fewest minutes of
 processor time (docs/reliability.md, and what earlier calls added) come first, and get a
 second process where JOBS is more than the targets. Slow targets (run.py) run for two
-thirds of the time without sanitizers. OUT gets, every 30 s, `table.csv` with what all
-calls together did, which `run.py --add` adds to a table, and at the end `findings` and
+thirds of the time without sanitizers. OUT gets, every 30 s, `findings` and `table.csv` with
+what all calls together did, which `run.py --add` adds to a table, and at the end
 `new.tar.xz`: inputs that cover more than the corpus. What the calls found and did is kept
 in FOLDER; SECONDS of 0 only makes those files of it. SIGTERM and SIGINT end the targets,
 and the files are made then.
@@ -138,6 +138,7 @@ class Campaign:
         self.before: Dict[str, Counts] = run.Table(state / "total.csv").rows
         self.processes: List[Process] = []
         self.names = run.targets()
+        (state / "findings").mkdir(parents=True, exist_ok=True)
 
     def minutes(self) -> Dict[str, float]:
         documented = had(run.ROOT / "docs/reliability.md")
@@ -170,6 +171,12 @@ class Campaign:
             table = run.Table(path)
             table.rows = rows
             table.write()
+        self.copy_findings()
+
+    def copy_findings(self) -> None:
+        """Soon: machines that are lent go away."""
+        shutil.copytree(self.state / "findings", self.out / "findings", dirs_exist_ok=True,
+                        ignore=shutil.ignore_patterns("slow-unit-*"))
 
     def watch(self, over: threading.Event) -> None:
         while not over.wait(EVERY):
@@ -244,8 +251,6 @@ class Campaign:
         longest = run.LONGEST
         while self.pack(longest) > MOST_PACKED:
             longest //= 2
-        shutil.copytree(self.state / "findings", self.out / "findings", dirs_exist_ok=True,
-                        ignore=shutil.ignore_patterns("slow-unit-*"))
 
     def stop(self, _signal: int, _frame: object) -> None:
         ended.set()
