@@ -13,8 +13,8 @@
 
 enum {
   PIECE = 1 << 18,  /* bytes, about */
-  PART = 128,       /* rows that one thread writes at a time */
-  PARTS = 16,       /* of a piece, where there are so many rows */
+  PART = 256,       /* rows that one thread writes at a time */
+  PARTS = 64,       /* of a piece, where there are so many rows */
   LEAST_ROOM = 20,  /* columns of a last column of text */
   WIDEST = 4096,    /* columns that one long cell may take of every row */
   JSON_DIGITS = 15, /* up to here what is printed is the shortest, too */
@@ -192,7 +192,7 @@ static bool put_rows(llmprof_sheet *s, llmprof_buffer *out, size_t end,
 typedef struct writing {
   size_t row;
   llmprof_sheet *sheets;
-  llmprof_buffer *texts; /* by worker */
+  llmprof_buffer *texts; /* by part */
   llmprof_buffer *out;
 } writing;
 
@@ -200,18 +200,18 @@ static bool write_part(void *user, size_t worker, size_t part,
                        llmprof_error *err) {
   const writing *w = user;
   llmprof_sheet *s = &w->sheets[worker];
-  llmprof_buffer_clear(&w->texts[worker]);
   s->row = w->row + part * PART;
   if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
-  return put_rows(s, &w->texts[worker], s->row + PART, SIZE_MAX, err);
+  return put_rows(s, &w->texts[part], s->row + PART, SIZE_MAX, err);
 }
 
 static bool take_part(void *user, size_t worker, size_t part,
                       llmprof_error *err) {
-  (void)part;
+  (void)worker;
   const writing *w = user;
-  const llmprof_buffer *text = &w->texts[worker];
+  llmprof_buffer *text = &w->texts[part];
   llmprof_buffer_add(w->out, text->bytes, text->size);
+  llmprof_buffer_free(text);
   return !w->out->failed || llmprof_fail_nomem(err);
 }
 
@@ -219,10 +219,9 @@ static bool write_parts(llmprof_sheet *s, llmprof_buffer *out, size_t workers,
                         llmprof_error *err) {
   writing w = {.row = s->row,
                .sheets = llmprof_zalloc(workers, sizeof *w.sheets),
-               .texts = llmprof_zalloc(workers, sizeof *w.texts),
+               .texts = llmprof_zalloc(PARTS, sizeof *w.texts),
                .out = out};
-  llmprof_crew crew = {
-      .parts = PARTS, .work = write_part, .take = take_part, .user = &w};
+  const llmprof_crew crew = {PARTS, write_part, take_part, &w, PARTS};
   bool there = w.sheets && w.texts;
   for (size_t i = 0; there && i < workers; i++) {
     w.sheets[i] = *s;
@@ -235,8 +234,8 @@ static bool write_parts(llmprof_sheet *s, llmprof_buffer *out, size_t workers,
     llmprof_buffer_free(&w.sheets[i].cell);
     llmprof_buffer_free(&w.sheets[i].other);
     llmprof_free(w.sheets[i].rows);
-    llmprof_buffer_free(&w.texts[i]);
   }
+  for (size_t i = 0; there && i < PARTS; i++) llmprof_buffer_free(&w.texts[i]);
   llmprof_free(w.sheets);
   llmprof_free(w.texts);
   s->row += PARTS * PART;

@@ -30,23 +30,37 @@ enum {
 
 #define UNASKED (UINT32_MAX - 1)
 
+typedef struct llmprof_text_said said_of;
+
 void llmprof_text_memo_free(llmprof_text_memo *memo) {
-  llmprof_free(memo->numbers);
+  for (int i = 0; i < LLMPROF_TEXT_MEMOS; i++)
+    llmprof_free(memo->said[i].numbers);
   *memo = (llmprof_text_memo){0};
+}
+
+/* That of the pool, else of the one that was not asked about for longest, comes
+ * first. */
+static said_of *find_said(llmprof_text_memo *memo, uint64_t pool) {
+  int at = 0;
+  while (at < LLMPROF_TEXT_MEMOS - 1 && memo->said[at].pool != pool) at++;
+  said_of found = memo->said[at];
+  for (; at; at--) memo->said[at] = memo->said[at - 1];
+  if (found.pool != pool) found.count = 0;
+  found.pool = pool;
+  memo->said[0] = found;
+  return &memo->said[0];
 }
 
 /* Strings of a pool only become more. */
 static bool recall(asking *a, llmprof_error *err) {
-  llmprof_text_memo *memo = a->telling->memo;
-  uint64_t pool = llmprof_strings_serial(a->strings);
-  if (!memo || a->count < MANY) return true;
-  if (memo->pool != pool) memo->count = 0;
-  memo->pool = pool;
-  if (!llmprof_grow(&memo->numbers, &memo->cap, a->count,
-                    sizeof *memo->numbers))
+  if (!a->telling->memo || a->count < MANY) return true;
+  said_of *said =
+      find_said(a->telling->memo, llmprof_strings_serial(a->strings));
+  if (!llmprof_grow(&said->numbers, &said->cap, a->count,
+                    sizeof *said->numbers))
     return llmprof_fail_nomem(err);
-  while (memo->count < a->count) memo->numbers[memo->count++] = UNASKED;
-  a->said = memo->numbers;
+  while (said->count < a->count) said->numbers[said->count++] = UNASKED;
+  a->said = said->numbers;
   return true;
 }
 

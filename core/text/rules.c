@@ -1,6 +1,7 @@
-/* Most patterns are in none of a thousand names. Which pairs of bytes a text
- * has is noted in a bit each; a pattern that needs one that is not there is not
- * looked for. */
+/* Most patterns are in none of a thousand names. Each that needs pairs of bytes
+ * is entered at one of them, so that a text's pairs name the few that may be in
+ * it; and which pairs it has is noted in a bit each, since these need others,
+ * too. */
 #include "llmprof/rules.h"
 
 #include <string.h>
@@ -11,7 +12,9 @@
 enum {
   LONGEST = 4096, /* of a kernel's name: patterns may take its square */
   PAIRS = 4096,   /* bits */
-  MOST_PAIRS = 8  /* of a pattern that are looked at */
+  MOST_PAIRS = 8, /* of a pattern that are looked at */
+  NUMBERED = 512, /* rules that are entered; those behind are all looked at */
+  ENTRIES = 1024  /* where they are: pairs share them */
 };
 
 typedef struct rule {
@@ -20,11 +23,15 @@ typedef struct rule {
   uint32_t number;
   uint16_t pairs[MOST_PAIRS];
   size_t pair_count;
+  uint16_t next; /* entered at the same pair, as its place and 1 */
 } rule;
 
 struct llmprof_rules {
   rule *all;
   size_t count, cap;
+  uint64_t always[NUMBERED / 64];        /* those that need no pairs */
+  uint16_t *entered[LLMPROF_RULE_VIEWS]; /* by pair, as `next`; 0: none. NULL:
+                                            no rule looks at it */
 };
 
 llmprof_rules *llmprof_rules_new(void) {
@@ -35,6 +42,8 @@ void llmprof_rules_free(llmprof_rules *rules) {
   if (!rules) return;
   for (size_t i = 0; i < rules->count; i++)
     llmprof_pattern_free(&rules->all[i].pattern);
+  for (int view = 0; view < LLMPROF_RULE_VIEWS; view++)
+    llmprof_free(rules->entered[view]);
   llmprof_free(rules->all);
   llmprof_free(rules);
 }
@@ -58,17 +67,39 @@ static void note_pairs(rule *r) {
   }
 }
 
+static bool make_entries(llmprof_rules *rules, llmprof_rule_view view) {
+  uint16_t **entered = &rules->entered[view];
+  if (!*entered) *entered = llmprof_zalloc(ENTRIES, sizeof **entered);
+  return *entered != NULL;
+}
+
+/* At its last pair: patterns of one family begin alike. */
+static void enter(llmprof_rules *rules, size_t place) {
+  rule *r = &rules->all[place];
+  if (place >= NUMBERED) return;
+  if (!r->pair_count) {
+    rules->always[place / 64] |= (uint64_t)1 << place % 64;
+    return;
+  }
+  uint16_t *at =
+      &rules->entered[r->view][r->pairs[r->pair_count - 1] % ENTRIES];
+  r->next = *at;
+  *at = (uint16_t)(place + 1);
+}
+
 bool llmprof_rules_add(llmprof_rules *rules, const char *pattern, size_t size,
                        llmprof_rule_view view, uint32_t number,
                        llmprof_error *err) {
   rule added = {.view = view, .number = number};
-  if (!llmprof_grow(&rules->all, &rules->cap, rules->count + 1,
+  if (!make_entries(rules, view) ||
+      !llmprof_grow(&rules->all, &rules->cap, rules->count + 1,
                     sizeof *rules->all))
     return llmprof_fail_nomem(err);
   if (!llmprof_pattern_compile(&added.pattern, pattern, size, err))
     return false;
   note_pairs(&added);
-  rules->all[rules->count++] = added;
+  rules->all[rules->count] = added;
+  enter(rules, rules->count++);
   return true;
 }
 
@@ -77,16 +108,20 @@ bool llmprof_rules_add(llmprof_rules *rules, const char *pattern, size_t size,
 typedef struct view {
   const char *text;
   size_t size;
-  uint64_t pairs[PAIRS / 64];
+  uint64_t pairs[PAIRS / 64]; /* that it has */
 } view;
 
-static void view_init(view *v, const char *text, size_t size) {
-  v->text = text;
-  v->size = size;
+/* Notes in `may` the rules that are entered at pairs of the text. */
+static void view_init(view *v, const llmprof_rules *rules,
+                      llmprof_rule_view which, uint64_t *may) {
+  const uint16_t *entered = rules->entered[which];
   memset(v->pairs, 0, sizeof v->pairs);
-  for (size_t i = 1; i < size; i++) {
-    uint16_t pair = pair_of((unsigned char)text[i - 1], (unsigned char)text[i]);
+  for (size_t i = 1; i < v->size; i++) {
+    uint16_t pair =
+        pair_of((unsigned char)v->text[i - 1], (unsigned char)v->text[i]);
     v->pairs[pair / 64] |= (uint64_t)1 << pair % 64;
+    for (size_t r = entered[pair % ENTRIES]; r; r = rules->all[r - 1].next)
+      may[(r - 1) / 64] |= (uint64_t)1 << (r - 1) % 64;
   }
 }
 
@@ -114,8 +149,9 @@ static bool begins(const char *text, size_t size, const char *with) {
 /* Without any `what`, in place. */
 static size_t without(char *text, size_t size, const char *what) {
   size_t kept = 0, length = strlen(what);
+  if (!size || !memchr(text, *what, size)) return size;
   for (size_t i = 0; i < size;) {
-    if (begins(text + i, size - i, what))
+    if (text[i] == *what && begins(text + i, size - i, what))
       i += length;
     else
       text[kept++] = text[i++];
@@ -192,30 +228,46 @@ static bool is_in(const rule *r, const view *v) {
   return llmprof_pattern_is_in(&r->pattern, v->text, v->size);
 }
 
-static void make_view(view *v, llmprof_rule_view which, kernel *k,
-                      const char *text, size_t size) {
-  if (which == LLMPROF_RULE_TEXT)
-    view_init(v, text, size);
-  else if (which == LLMPROF_RULE_WHOLE)
-    view_init(v, k->whole, k->whole_size);
-  else
-    view_init(v, k->function, k->function_size);
+/* What the rules look at of a text. */
+typedef struct views {
+  kernel kernel;
+  view of[LLMPROF_RULE_VIEWS];
+  uint64_t may[NUMBERED / 64]; /* rules that may be in it */
+} views;
+
+static void make_views(views *v, const llmprof_rules *rules, const char *text,
+                       size_t size) {
+  kernel *k = &v->kernel;
+  v->of[LLMPROF_RULE_TEXT] = (view){.text = text, .size = size};
+  if (rules->entered[LLMPROF_RULE_WHOLE] ||
+      rules->entered[LLMPROF_RULE_FUNCTION])
+    read_kernel(k, text, size);
+  v->of[LLMPROF_RULE_WHOLE].text = k->whole;
+  v->of[LLMPROF_RULE_WHOLE].size = k->whole_size;
+  v->of[LLMPROF_RULE_FUNCTION].text = k->function;
+  v->of[LLMPROF_RULE_FUNCTION].size = k->function_size;
+  memcpy(v->may, rules->always, sizeof v->may);
+  for (int which = 0; which < LLMPROF_RULE_VIEWS; which++)
+    if (rules->entered[which])
+      view_init(&v->of[which], rules, (llmprof_rule_view)which, v->may);
+}
+
+static bool holds(const llmprof_rules *rules, size_t place, const views *v) {
+  const rule *r = &rules->all[place];
+  return is_in(r, &v->of[r->view]);
 }
 
 uint32_t llmprof_rules_find(const llmprof_rules *rules, const char *text,
                             size_t size) {
-  view views[LLMPROF_RULE_VIEWS];
-  bool made[LLMPROF_RULE_VIEWS] = {false}, read = false;
-  kernel k;
-  for (size_t i = 0; i < rules->count; i++) {
-    const rule *r = &rules->all[i];
-    if (r->view != LLMPROF_RULE_TEXT && !read) {
-      read_kernel(&k, text, size);
-      read = true;
+  views v;
+  make_views(&v, rules, text, size);
+  for (size_t word = 0; word < NUMBERED / 64; word++) {
+    for (uint64_t may = v.may[word]; may; may &= may - 1) {
+      size_t place = word * 64 + (size_t)__builtin_ctzll(may);
+      if (holds(rules, place, &v)) return rules->all[place].number;
     }
-    if (!made[r->view]) make_view(&views[r->view], r->view, &k, text, size);
-    made[r->view] = true;
-    if (is_in(r, &views[r->view])) return r->number;
   }
+  for (size_t place = NUMBERED; place < rules->count; place++)
+    if (holds(rules, place, &v)) return rules->all[place].number;
   return UINT32_MAX;
 }

@@ -91,8 +91,9 @@ static size_t spell_copy(const char *name, size_t size, char *word) {
 
 static size_t without(char *text, size_t size, const char *what) {
   size_t kept = 0, length = strlen(what);
+  if (!size || !memchr(text, *what, size)) return size;
   for (size_t i = 0; i < size;) {
-    if (begins(text + i, size - i, what))
+    if (text[i] == *what && begins(text + i, size - i, what))
       i += length;
     else
       text[kept++] = text[i++];
@@ -106,7 +107,7 @@ static size_t shorten_instances(char *text, size_t size) {
   size_t kept = 0;
   for (size_t i = 0; i < size;) {
     size_t at = i + sizeof before - 1;
-    size_t digits = begins(text + i, size - i, before)
+    size_t digits = text[i] == '(' && begins(text + i, size - i, before)
                         ? count_digits(text + at, size - at)
                         : 0;
     if (!digits || at + digits == size || text[at + digits] != ')') {

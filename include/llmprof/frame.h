@@ -245,12 +245,17 @@ bool llmprof_frame_follow(llmprof_frame *frame, const size_t *columns,
 typedef uint32_t (*llmprof_text_number)(const void *user, const char *text,
                                         size_t size);
 
-/* What was said of the strings of one pool, the last that had many; zero at
- * first. */
+enum {
+  LLMPROF_TEXT_MEMOS = 2 /* pools that are kept in mind: the last */
+};
+
+/* What was said of the strings of pools that had many; zero at first. */
 typedef struct llmprof_text_memo {
-  uint64_t pool;
-  uint32_t *numbers;
-  size_t count, cap;
+  struct llmprof_text_said {
+    uint64_t pool;
+    uint32_t *numbers;
+    size_t count, cap;
+  } said[LLMPROF_TEXT_MEMOS]; /* that of the last one first */
 } llmprof_text_memo;
 void llmprof_text_memo_free(llmprof_text_memo *memo);
 

@@ -355,8 +355,9 @@ end
 -- ---- GPUs together ----
 
 -- Kernels of collectives that several GPUs ran, and these GPUs; nil where there are
--- none.
+-- none, as where there is one GPU.
 local function shared(kernels)
+  if #check(kernels:group { by = { "device" }, columns = {} }) < 2 then return nil end
   local devices = {}
   name_rules.number(kernels, "name", collective, "collective")
   local found = check(kernels:where { collective = 1 })

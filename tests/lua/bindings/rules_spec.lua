@@ -160,4 +160,19 @@ describe("llmprof.rules", function()
       assert.are.equal(made:find(prefix .. 17), some:get(16, "some"))
     end
   end)
+
+  it("takes the first of many rules, however many there are", function()
+    local list = {}
+    for i = 1, 600 do
+      list[i] = { ("k%03d_"):format(i), i, i % 2 == 0 and "whole" or "function" }
+    end
+    list[550] = { "^k5%d%d_$", 550 }
+    local made = assert(rules.new(list))
+    assert.equal(100, made:find "k100_")
+    assert.equal(599, made:find "k599_(int)")
+    assert.equal(550, made:find "k599_")
+    assert.equal(520, made:find "k560_k599_k520_")
+    assert.equal(559, made:find "k560_k599_k559_")
+    assert.is_nil(made:find "k601_")
+  end)
 end)

@@ -2,6 +2,7 @@ local bundle = require "tests.lua.support.bundle"
 local cache = require "llmprof.trace.cache"
 local child = require "tests.lua.support.child"
 local fs = require "llmprof.fs"
+local session = require "llmprof.query.session"
 local spawn = require "llmprof.spawn"
 local stats = require "llmprof.trace.stats"
 local tables = require "llmprof.base.tables"
@@ -64,6 +65,52 @@ describe("llmprof.trace with a cache", function()
         assert.same(plain, everything(opened))
         opened:close()
       end
+    end
+  end)
+
+  -- Questions of the prompt to a trace whose operations have few accounts.
+  local QUESTIONS = {
+    'kernels:group("name"):agg("count", "sum dur", "p90 dur", "std dur")',
+    'kernels:group("category", "stage"):stats("queue")',
+    'kernels:where { stage = "decode" }:group("label"):median("gap")',
+    'kernels:where { category = "gemm" }:where("dur", ">", 2000):group("label"):count()',
+    'kernels:where { stage = "decode", category = "gemm" }:top(7, "dur"):select("label", "op")',
+    'kernels:where("label", "~", "gemm"):tail(3)', 'kernels:where { stage = "nothing" }',
+    'kernels:top(5, "dur"):select("label", "stage", "part", "tag", "dur")',
+    'kernels:unique("stage", "part")', 'kernels:distinct("label")', 'ops:stats("gpu_gap")',
+    'ops:group("kind", "stage"):agg("count", "max api_time", "sum gap")',
+    'transfers:group("name"):agg("count", "sum bytes", "median dur")',
+    'api:group("name"):agg("count", "sum dur", "median dur")', '#api:where { tid = 0 }',
+    'kernels:gaps(5000):stats("dur")', 'kernels:gaps(5000):top(3, "dur")',
+  }
+
+  local function answers(path)
+    local environment = session.environment { path }
+    local list = {}
+    for i, question in ipairs(QUESTIONS) do
+      local ask = load("return tostring(" .. question .. ")", question, "t", environment)
+      list[i] = { question, ask() }
+    end
+    return list
+  end
+
+  it("has ledgers that answer as rows do", function()
+    local path, open = top() .. "/run.sqlite", trace.open
+    assert(fs.copy("tests/fixtures/deepseek_ocr/run.sqlite", path))
+    settle()
+    local plain, opened = answers(path), {}
+    finally(function() trace.open = open end)
+    trace.open = function(of)
+      opened[#opened + 1] = assert(open(of, options()))
+      return opened[#opened]
+    end
+    for time = 1, 4 do
+      assert.same(plain, answers(path))
+      local timeline = table.remove(opened)
+      assert.equal(time > 1, timeline:has_ledger "gpu")
+      assert.equal(time > 1, timeline:has_ledger "api")
+      assert.equal(time > 2 or nil, timeline:info().cached)
+      timeline:close()
     end
   end)
 
