@@ -69,7 +69,9 @@ describe("runs", function()
       make_run("old", 1, { status = "failed" })
       write_results(make_run("new", 2), results.empty { model = { name = "M" },
         latency = { ttft = once(1500000) },
-        stages = { { name = "decode", instances = json.list {}, wall = once(2000000, 2000000) } } })
+        stages = { { name = "decode", instances = json.list {}, wall = once(2000000, 2000000),
+          gpu_busy_ns = 0, gpu_idle_ns = 2000000,
+          gpu_time_ns = 0 } } })
       local code, out, err = llmprof("ls", "-f", "csv")
       assert.same({ 0, [[
 id,recipe,model,ttft_ns,tpot_ns,decode_ns,status,started
