@@ -67,13 +67,13 @@ class Run(support.Case):
         capture = self.capture()
         path = capture / "metrics.json"
         metrics = json.loads(path.read_text())
-        metrics["new_tokens"] = 2**31 - 1
+        metrics["new_tokens"] = 5_000_000
         path.write_text(json.dumps(metrics))
         self.assertEqual(0, self.analyse(capture).status)  # and at once
-        support.shutil.rmtree(self.top / "out")
-        metrics["prompt_tokens"] = 10**18
-        path.write_text(json.dumps(metrics))
-        self.assertIn("more work than 64 bits count", self.analyse(capture).last_line())
+        for key, tokens in (("new_tokens", 2**31 - 1), ("prompt_tokens", 10**18)):
+            support.shutil.rmtree(self.top / "out")
+            path.write_text(json.dumps({**metrics, key: tokens}))
+            self.assertIn("more work than 64 bits count", self.analyse(capture).last_line())
 
     def test_steps_of_a_process_without_kernels(self):
         capture = self.capture(sql=f"UPDATE {KERNEL} SET globalPid = globalPid + (1 << 24)")
