@@ -16,6 +16,8 @@ enum {
   EACH = 64 /* accounts are few if there are so many rows for each */
 };
 
+const char llmprof_link_unit[] = "link";
+
 typedef llmprof_ledger_spec spec;
 typedef struct llmprof_trace_ledger book_keeper;
 
@@ -340,9 +342,10 @@ static bool are_valid(const book_keeper *k) {
          (!k->link || are_below(k->link, count, trace->attribution.link_count));
 }
 
-static bool add_column(book_keeper *k, const char *name,
+static bool add_column(book_keeper *k, const char *name, const char *unit,
                        llmprof_column_type type, const uint32_t *cells) {
-  llmprof_column column = {.name = name, .type = type, .data = cells};
+  llmprof_column column = {
+      .name = name, .unit = unit, .type = type, .data = cells};
   return llmprof_frame_add(k->ledger.frame, &column, NULL, NULL);
 }
 
@@ -353,13 +356,14 @@ static bool make_frame(book_keeper *k) {
   k->op = llmprof_alloc(count, sizeof *k->op);
   bool ok = k->ledger.frame && k->op;
   for (size_t key = 0; ok && key < k->key_count; key++)
-    ok = add_column(k, k->spec->keys[key],
+    ok = add_column(k, k->spec->keys[key], NULL,
                     k->spec->strings >> key & 1 ? LLMPROF_STRING_ID
                                                 : LLMPROF_U32,
                     k->cells + key * count);
   for (size_t a = 0; ok && a < count; a++) k->op[a] = k->accounts[a].first;
-  return ok && (!k->link || (add_column(k, "op", LLMPROF_U32, k->op) &&
-                             add_column(k, "link", LLMPROF_U32, k->link)));
+  return ok && (!k->link || (add_column(k, "op", NULL, LLMPROF_U32, k->op) &&
+                             add_column(k, "link", llmprof_link_unit,
+                                        LLMPROF_U32, k->link)));
 }
 
 static void say_ledger(book_keeper *k) {

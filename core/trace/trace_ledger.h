@@ -12,6 +12,9 @@ enum {
   LLMPROF_LEDGER_BOOKS = 6,
 };
 
+/* The unit of links of accounts, this very text: no other column has it. */
+extern const char llmprof_link_unit[];
+
 typedef struct llmprof_ledger_spec {
   const char *table; /* whose rows */
   bool of_ops;       /* then rows are alike by the ranges around them, too */

@@ -165,6 +165,13 @@ describe("llmprof.trace", function()
     assert.equal(10, #kernels:where { stage = "prefill" })
   end)
 
+  it("takes a column that is called link for what it is", function()
+    local kernels = assert(t:frame "kernels")
+    kernels:compute { name = "link", type = "integer", steps = { 1 << 40 } }
+    t:label(kernels, "stage", { "prefill" })
+    assert.equal(10, #kernels:where { stage = "prefill" })
+  end)
+
   it("labels them with other names, and counts with those tags alike", function()
     local kernels = assert(t:frame "kernels")
     t:label(kernels, "stage", { { "prefill", "first" }, "decode", { "no such range", "x" } })
