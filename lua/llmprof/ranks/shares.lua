@@ -6,6 +6,7 @@ local clocks = require "llmprof.ranks.clocks"
 local collectives = require "llmprof.collectives"
 local communication = require "llmprof.ranks.communication"
 local found = require "llmprof.ranks.collectives"
+local interrupt = require "llmprof.interrupt"
 local json = require "llmprof.json"
 local met = require "llmprof.ranks.met"
 local pack = require "llmprof.pack"
@@ -212,7 +213,7 @@ function Share:match(told)
   if self.exchange then
     self.parts = {}
     all = exchanged(self, all)
-    collectgarbage()
+    interrupt.collect()
   end
   if not all then return {} end
   collectives.match(all, matched)
