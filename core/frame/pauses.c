@@ -69,34 +69,45 @@ static bool sweep(pauses *p, const sweeping *s, llmprof_error *err) {
 
 /* ---- as a frame ---- */
 
-/* Starts, ends or lengths into room for as many as there are. */
-static bool load_times(llmprof_frame *frame, llmprof_column *column, void *user,
-                       llmprof_error *err) {
-  pauses p = {.count = 0};
+/* Room for as many times as there are, owned by the frame; NULL when out of
+ * memory. */
+static int64_t *room_for(llmprof_frame *frame, llmprof_column *column) {
   int64_t *times = llmprof_alloc(llmprof_frame_rows(frame), sizeof *times);
-  if (!times || !llmprof_frame_own(frame, times))
-    return llmprof_fail_nomem(err);
-  if (column->name[0] == 's')
-    p.start = times;
-  else if (column->name[0] == 'e')
-    p.end = times;
-  else
-    p.length = times;
   column->data = times;
-  return sweep(&p, user, err);
+  return times && llmprof_frame_own(frame, times) ? times : NULL;
 }
 
-static bool add_times(llmprof_frame *frame, const char *name, sweeping *s) {
+static bool load_starts(llmprof_frame *frame, llmprof_column *column,
+                        void *user, llmprof_error *err) {
+  pauses p = {.start = room_for(frame, column)};
+  return p.start ? sweep(&p, user, err) : llmprof_fail_nomem(err);
+}
+
+static bool load_ends(llmprof_frame *frame, llmprof_column *column, void *user,
+                      llmprof_error *err) {
+  pauses p = {.end = room_for(frame, column)};
+  return p.end ? sweep(&p, user, err) : llmprof_fail_nomem(err);
+}
+
+static bool load_lengths(llmprof_frame *frame, llmprof_column *column,
+                         void *user, llmprof_error *err) {
+  pauses p = {.length = room_for(frame, column)};
+  return p.length ? sweep(&p, user, err) : llmprof_fail_nomem(err);
+}
+
+static bool add_times(llmprof_frame *frame, const char *name,
+                      llmprof_column_loader load, sweeping *s) {
   const llmprof_column column = {
       .name = name, .unit = "ns", .type = LLMPROF_I64};
-  return llmprof_frame_add(frame, &column, load_times, s);
+  return llmprof_frame_add(frame, &column, load, s);
 }
 
 /* Lengths become the frame's, also on failure; NULL: they are not short. */
 static bool add_columns(llmprof_frame *frame, sweeping *s, uint32_t *took,
                         llmprof_error *err) {
-  if (!add_times(frame, "start", s) || !add_times(frame, "end", s) ||
-      (!took && !add_times(frame, "duration", s))) {
+  if (!add_times(frame, "start", load_starts, s) ||
+      !add_times(frame, "end", load_ends, s) ||
+      (!took && !add_times(frame, "duration", load_lengths, s))) {
     llmprof_free(took);
     return llmprof_fail_nomem(err);
   }
