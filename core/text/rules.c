@@ -8,6 +8,7 @@
 
 #include "llmprof/alloc.h"
 #include "text/pattern.h"
+#include "text/pieces.h"
 
 enum {
   LONGEST = 4096, /* of a kernel's name: patterns may take its square */
@@ -141,24 +142,6 @@ static char lower(char byte) {
   return byte >= 'A' && byte <= 'Z' ? (char)(byte + 'a' - 'A') : byte;
 }
 
-static bool begins(const char *text, size_t size, const char *with) {
-  size_t length = strlen(with);
-  return size >= length && memcmp(text, with, length) == 0;
-}
-
-/* Without any `what`, in place. */
-static size_t without(char *text, size_t size, const char *what) {
-  size_t kept = 0, length = strlen(what);
-  if (!size || !memchr(text, *what, size)) return size;
-  for (size_t i = 0; i < size;) {
-    if (text[i] == *what && begins(text + i, size - i, what))
-      i += length;
-    else
-      text[kept++] = text[i++];
-  }
-  return kept;
-}
-
 /* Where each bracket that is closed is closed. */
 static void pair_brackets(brackets *b, const char *text, size_t size) {
   size_t open = 0;
@@ -209,11 +192,12 @@ static void make_function(kernel *k) {
 static void read_kernel(kernel *k, const char *name, size_t size) {
   size = size < LONGEST ? size : LONGEST;
   for (size_t i = 0; i < size; i++) k->whole[i] = lower(name[i]);
-  size = without(k->whole, size, "<unnamed>::");
-  size = without(k->whole, size, "(anonymous namespace)::");
+  size = llmprof_without(k->whole, size, "<unnamed>::");
+  size = llmprof_without(k->whole, size, "(anonymous namespace)::");
   pair_brackets(&k->of, k->whole, size);
   size = parameters_at(&k->of, k->whole, size);
-  size_t skipped = begins(k->whole, size, "void ") ? strlen("void ") : 0;
+  size_t skipped =
+      llmprof_begins(k->whole, size, "void ") ? strlen("void ") : 0;
   memmove(k->whole, k->whole + skipped, size - skipped);
   k->whole_size = size - skipped;
   make_function(k);

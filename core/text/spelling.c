@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "text/pieces.h"
+
 /* ---- bytes ---- */
 
 static bool is_digit(char c) {
@@ -24,11 +26,6 @@ static bool is_of_word(char c) {
 
 static bool is_space(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-static bool begins(const char *text, size_t size, const char *with) {
-  size_t length = strlen(with);
-  return size >= length && memcmp(text, with, length) == 0;
 }
 
 static bool is(const char *text, size_t size, const char *other) {
@@ -52,11 +49,11 @@ static bool is_end(char c) {
 static bool read_copy(const char *name, size_t size, char ends[2]) {
   static const char before[] = "[CUDA memcpy ", between[] = "-to-";
   size_t at = sizeof before - 1;
-  if (!begins(name, size, before) || at == size || !is_upper(name[at]))
+  if (!llmprof_begins(name, size, before) || at == size || !is_upper(name[at]))
     return false;
   ends[0] = name[at++];
   while (at < size && is_letter(name[at])) at++;
-  if (!begins(name + at, size - at, between)) return false;
+  if (!llmprof_begins(name + at, size - at, between)) return false;
   at += sizeof between - 1;
   if (at == size || !is_upper(name[at])) return false;
   ends[1] = name[at];
@@ -67,8 +64,9 @@ static bool read_copy(const char *name, size_t size, char ends[2]) {
 static bool read_short_copy(const char *name, size_t size, char ends[2]) {
   static const char before[] = "Memcpy ";
   size_t at = sizeof before - 1;
-  if (!begins(name, size, before) || size < at + 4 || !is_upper(name[at]) ||
-      memcmp(name + at + 1, "to", 2) != 0 || !is_upper(name[at + 3]))
+  if (!llmprof_begins(name, size, before) || size < at + 4 ||
+      !is_upper(name[at]) || memcmp(name + at + 1, "to", 2) != 0 ||
+      !is_upper(name[at + 3]))
     return false;
   ends[0] = name[at];
   ends[1] = name[at + 3];
@@ -82,24 +80,12 @@ static size_t spell_copy(const char *name, size_t size, char *word) {
       is_end(ends[0]) && is_end(ends[1]))
     return (size_t)snprintf(word, LLMPROF_SPELLING_MOST, "copy %cto%c", ends[0],
                             ends[1]);
-  if (begins(name, size, "Memset") || is(name, size, "[CUDA memset]"))
+  if (llmprof_begins(name, size, "Memset") || is(name, size, "[CUDA memset]"))
     return (size_t)snprintf(word, LLMPROF_SPELLING_MOST, "set");
   return 0;
 }
 
 /* ---- kernels: each step in place, and what it makes is no longer ---- */
-
-static size_t without(char *text, size_t size, const char *what) {
-  size_t kept = 0, length = strlen(what);
-  if (!size || !memchr(text, *what, size)) return size;
-  for (size_t i = 0; i < size;) {
-    if (text[i] == *what && begins(text + i, size - i, what))
-      i += length;
-    else
-      text[kept++] = text[i++];
-  }
-  return kept;
-}
 
 /* "(instance 2)" is "#2" elsewhere. */
 static size_t shorten_instances(char *text, size_t size) {
@@ -107,7 +93,7 @@ static size_t shorten_instances(char *text, size_t size) {
   size_t kept = 0;
   for (size_t i = 0; i < size;) {
     size_t at = i + sizeof before - 1;
-    size_t digits = text[i] == '(' && begins(text + i, size - i, before)
+    size_t digits = text[i] == '(' && llmprof_begins(text + i, size - i, before)
                         ? count_digits(text + at, size - at)
                         : 0;
     if (!digits || at + digits == size || text[at + digits] != ')') {
@@ -188,8 +174,8 @@ size_t llmprof_spelling(const char *name, size_t size,
   if (copy) return copy;
   if (size > LLMPROF_SPELLING_MOST) size = LLMPROF_SPELLING_MOST;
   if (size) memcpy(word, name, size);
-  size = without(word, size, "<unnamed>::");
-  size = without(word, size, "(anonymous namespace)::");
+  size = llmprof_without(word, size, "<unnamed>::");
+  size = llmprof_without(word, size, "(anonymous namespace)::");
   size = shorten_instances(word, size);
   size = without_brackets(word, size);
   return spell_words(word, size);
