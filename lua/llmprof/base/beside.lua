@@ -2,8 +2,10 @@
 -- does not come about there is for the caller to do, who then sees what is wrong with it; so
 -- that whoever does the work, the outcome is the same.
 local bounds = require "llmprof.bounds"
+local deal = require "llmprof.base.deal"
 local errors = require "llmprof.base.errors"
 local fork = require "llmprof.fork"
+local fs = require "llmprof.fs"
 local packed_tree = require "llmprof.base.packed_tree"
 local sys = require "llmprof.sys"
 
@@ -29,6 +31,35 @@ function beside.count(count, bytes)
   local most, memory = math.min(beside.threads(), count), bounds.get "limits.bytes"
   if memory > 0 and bytes > 0 then most = math.min(most, math.floor(memory / bytes)) end
   return math.max(most, 1)
+end
+
+
+-- The sizes of files, 0 of what is none, and their sum.
+function beside.sizes(paths)
+  local sizes, all = {}, 0
+  for i, path in ipairs(paths) do
+    local info = fs.stat(path)
+    sizes[i] = info and info.size or 0
+    all = all + sizes[i]
+  end
+  return sizes, all
+end
+
+
+-- Numbers of files by process, this one's first, in order; none of those of no size. weight:
+-- memory that one takes, as a multiple of its size.
+function beside.hands(sizes, weight)
+  local list, own, largest = {}, {}, 0
+  for number, size in ipairs(sizes) do
+    if size > 0 then list[#list + 1], own[#own + 1] = number, size end
+    largest = math.max(largest, size)
+  end
+  local hands = deal(own, beside.count(#list, weight * largest))
+  for _, hand in ipairs(hands) do
+    for i, place in ipairs(hand) do hand[i] = list[place] end
+    table.sort(hand)
+  end
+  return hands
 end
 
 
@@ -79,19 +110,13 @@ function Crew:rest()
 end
 
 
--- Did it fail for want of memory, or because of a bound?
-local function is_of_memory(err)
-  return err.code == "nomem" or tostring(err.message):find("out of memory", 1, true) ~= nil
-end
-
-
 -- Call f here. Where memory does not hold it beside the others it is called again when they
 -- have ended.
 function Crew:call(f, ...)
   local busy = self:is_busy()
   local ok, result = errors.call(f, ...)
   if ok then return result end
-  if not busy or not is_of_memory(result) then error(result, 0) end
+  if not busy or result.code ~= "nomem" then error(result, 0) end
   self:rest()
   return f(...)
 end

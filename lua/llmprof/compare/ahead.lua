@@ -2,9 +2,7 @@
 -- processes. What does not come about so is done when it is asked for, by this process alone.
 local bare = require "llmprof.compare.bare"
 local beside = require "llmprof.base.beside"
-local dealt = require "llmprof.run.dealt"
 local errors = require "llmprof.base.errors"
-local fs = require "llmprof.fs"
 
 local ahead = {}
 
@@ -26,23 +24,11 @@ local function results_of(paths)
 end
 
 
-local function sizes_of(paths)
-  local sizes, all = {}, 0
-  for i, path in ipairs(paths) do
-    local info = fs.stat(path)
-    sizes[i] = info and info.size or 0
-    all = all + sizes[i]
-  end
-  return sizes, all
-end
-
-
 -- The paths by process, this one's first.
 local function hands_of(paths)
-  local sizes, all = sizes_of(paths)
+  local sizes, all = beside.sizes(paths)
   if #paths < 2 or all < ahead.LEAST then return { paths } end
-  local count = beside.count(#paths, ahead.WEIGHT * math.max(table.unpack(sizes)))
-  local hands = dealt.deal(sizes, count)
+  local hands = beside.hands(sizes, ahead.WEIGHT)
   for _, hand in ipairs(hands) do
     for i, number in ipairs(hand) do hand[i] = paths[number] end
   end

@@ -2,6 +2,7 @@
 -- come together in the first process along a tree, but for their collectives, which are matched
 -- by all.
 local asked = require "llmprof.run.asked"
+local deal = require "llmprof.base.deal"
 local errors = require "llmprof.base.errors"
 local fs = require "llmprof.fs"
 local json = require "llmprof.json"
@@ -12,29 +13,6 @@ local dealt = {}
 
 
 -- ---- who does what ----
-
--- Files by process: list of lists of numbers of files. The largest first, each to whoever
--- has least so far. sizes: of the files, in bytes.
-function dealt.deal(sizes, count)
-  local order, load, hands = {}, {}, {}
-  for i = 1, #sizes do order[i] = i end
-  table.sort(order, function(a, b)
-    if sizes[a] ~= sizes[b] then return sizes[a] > sizes[b] end
-    return a < b
-  end)
-  for process = 1, count do load[process], hands[process] = 0, json.list {} end
-  for _, file in ipairs(order) do
-    local least = 1
-    for process = 2, count do
-      if load[process] < load[least] then least = process end
-    end
-    -- an empty one costs something, too
-    load[least] = load[least] + math.max(sizes[file], 1)
-    table.insert(hands[least], file)
-  end
-  return hands
-end
-
 
 -- Who a process sends to, nil for the first; and who sends to it, in order. Numbers from 0.
 function dealt.tree(rank, size)
@@ -160,7 +138,7 @@ local function hands_of(own, list_files)
   if not ok then return nil, files end
   local sizes = {}
   for i, path in ipairs(files) do sizes[i] = size_of(path) end
-  local hands = dealt.deal(sizes, own.size)
+  local hands = deal(sizes, own.size)
   for _, hand in ipairs(hands) do
     for i, number in ipairs(hand) do hand[i] = { number = number, path = files[number] } end
   end

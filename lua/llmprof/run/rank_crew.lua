@@ -3,8 +3,6 @@
 -- ever; and of files that hold the same one is read.
 local alike = require "llmprof.run.alike"
 local beside = require "llmprof.base.beside"
-local dealt = require "llmprof.run.dealt"
-local fs = require "llmprof.fs"
 local part = require "llmprof.ranks.part"
 local rank_files = require "llmprof.run.rank_files"
 
@@ -15,40 +13,6 @@ rank_crew.LEAST = 64 << 20
 
 -- Memory that reading a file takes, as a multiple of its size.
 rank_crew.WEIGHT = 1.5
-
-
--- ---- who reads what ----
-
-local function sizes_of(files)
-  local sizes, all = {}, 0
-  for i, path in ipairs(files) do
-    local info = fs.stat(path)
-    sizes[i] = info and info.size or 0
-    all = all + sizes[i]
-  end
-  return sizes, all
-end
-
-
--- Numbers of files by process, this one's first. sizes: 0 of what is not read.
-local function hands_of(sizes, all)
-  local list, largest = {}, 0
-  for number, size in ipairs(sizes) do
-    if size > 0 then list[#list + 1] = number end
-    largest = math.max(largest, size)
-  end
-  local count = all < rank_crew.LEAST and 1
-    or beside.count(#list, rank_crew.WEIGHT * largest)
-  if count == 1 then return { list } end
-  local own = {}
-  for i, number in ipairs(list) do own[i] = sizes[number] end
-  local hands = dealt.deal(own, count)
-  for _, hand in ipairs(hands) do
-    for i, place in ipairs(hand) do hand[i] = list[place] end
-    table.sort(hand)
-  end
-  return hands
-end
 
 
 -- ---- reading ----
@@ -103,10 +67,10 @@ end
 
 -- Each file as rank_files.read has it. knowledge: rank_view.knowledge().
 function rank_crew.read(files, knowledge)
-  local sizes, all = sizes_of(files)
+  local sizes, all = beside.sizes(files)
   local first = all >= rank_crew.LEAST and alike.find(files) or {}
   for number in pairs(first) do sizes[number] = 0 end
-  local hands = hands_of(sizes, all)
+  local hands = all < rank_crew.LEAST and {} or beside.hands(sizes, rank_crew.WEIGHT)
   local list = #hands > 1 and read_together(hands, files, knowledge) or {}
   for number, path in ipairs(files) do
     local same = list[first[number]]
