@@ -29,4 +29,14 @@ function plan.of_words(words)
 end
 
 
+-- What a plan says of a key: its last line of it; nil without one.
+function plan.value(lines, key)
+  local value
+  for name, text in lines:gmatch "([^\n=]-)[ \t]*=[ \t]*([^\n]*)" do
+    if name == key then value = text end
+  end
+  return value
+end
+
+
 return plan

@@ -277,8 +277,7 @@ end
 
 -- Why nothing was left to measure, by what begins a unit.
 local function why_none_left(run)
-  local text = fs.read(run:path(layout.collector.plan)) or ""
-  if text:find("unit.by = process", 1, true) then
+  if plan.value(fs.read(run:path(layout.collector.plan)) or "", "unit.by") == "process" then
     return "the process is one unit, for the timeline: no profiling window and no range of the "
       .. "first stage divides it"
   end
