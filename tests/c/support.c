@@ -1,5 +1,6 @@
 #include "support.h"
 
+#include <fcntl.h>
 #include <ftw.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -125,4 +126,11 @@ const char *test_file(const char *name, const void *bytes, size_t size) {
   assert_int_equal(fwrite(bytes, 1, size, file), size);
   assert_int_equal(fclose(file), 0);
   return path;
+}
+
+void test_write_over(const char *path, const void *bytes, size_t size) {
+  int fd = open(path, O_WRONLY | O_TRUNC);
+  assert_true(fd >= 0);
+  assert_int_equal(write(fd, bytes, size), (ssize_t)size);
+  assert_int_equal(close(fd), 0);
 }

@@ -50,6 +50,9 @@ size_t test_live_blocks(void);
  * string lives until exit. */
 const char *test_folder(void);
 
+/* Put other bytes into a file that is there. */
+void test_write_over(const char *path, const void *bytes, size_t size);
+
 /* Write a file into test_folder() and return its path, valid until exit. */
 const char *test_file(const char *name, const void *bytes, size_t size);
 

@@ -220,13 +220,6 @@ static void test_files_are_private(void **state) {
 
 /* ---- not the same ---- */
 
-static void write_over(const char *path, const void *bytes, size_t size) {
-  int fd = open(path, O_WRONLY | O_TRUNC);
-  assert_true(fd >= 0);
-  assert_int_equal(write(fd, bytes, size), (ssize_t)size);
-  assert_int_equal(close(fd), 0);
-}
-
 static void test_any_damage(void **state) {
   (void)state;
   const char *trace = cached_export();
@@ -236,7 +229,7 @@ static void test_any_damage(void **state) {
   unsigned char *bytes = test_read(path, &size);
   for (size_t at = 0; at < size; at += at < 400 ? 1 : 23) {
     bytes[at] ^= 0x10;
-    write_over(path, bytes, size);
+    test_write_over(path, bytes, size);
     bytes[at] ^= 0x10;
     ignored += !check_same(trace);
   }
@@ -252,12 +245,12 @@ static void test_any_length(void **state) {
   size_t size;
   unsigned char *bytes = test_read(path, &size);
   for (size_t less = 1; less <= size; less += 211) {
-    write_over(path, bytes, size - less);
+    test_write_over(path, bytes, size - less);
     assert_false(check_same(trace));
   }
-  write_over(path, bytes, 0);
+  test_write_over(path, bytes, 0);
   assert_false(check_same(trace));
-  write_over(path, bytes, size);
+  test_write_over(path, bytes, size);
   assert_true(check_same(trace));
   free(bytes);
 }
@@ -332,7 +325,7 @@ static void test_a_journal_beside_it(void **state) {
   const char *path = cached_export();
   char journal[8192];
   snprintf(journal, sizeof journal, "%s-wal", path);
-  write_over(test_file("empty", "", 0), "", 0);
+  test_write_over(test_file("empty", "", 0), "", 0);
   int fd = open(journal, O_WRONLY | O_CREAT, 0600);
   assert_int_equal(write(fd, "x", 1), 1);
   close(fd);

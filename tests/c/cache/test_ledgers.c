@@ -281,13 +281,6 @@ static const char *columns_path(void) {
   return path;
 }
 
-static void write_over(const char *path, const void *bytes, size_t size) {
-  int fd = open(path, O_WRONLY | O_TRUNC);
-  assert_true(fd >= 0);
-  assert_int_equal(write(fd, bytes, size), (ssize_t)size);
-  assert_int_equal(close(fd), 0);
-}
-
 static void test_any_damage(void **state) {
   (void)state;
   const char *trace = kept_export();
@@ -296,7 +289,7 @@ static void test_any_damage(void **state) {
   unsigned char *bytes = test_read(path, &size);
   for (size_t at = 300; at < size; at += 997) {
     bytes[at] ^= 0x10;
-    write_over(path, bytes, size);
+    test_write_over(path, bytes, size);
     bytes[at] ^= 0x10;
     check_questions(trace);
   }
