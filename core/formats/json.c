@@ -70,8 +70,12 @@ static bool is_digit(int c) {
   return c >= '0' && c <= '9';
 }
 
+static bool is_space(char c) {
+  return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
 static void skip_space(reader *r) {
-  while (r->at < r->size && memchr(" \t\r\n", r->bytes[r->at], 4)) r->at++;
+  while (r->at < r->size && is_space(r->bytes[r->at])) r->at++;
 }
 
 static bool check_word(reader *r, const char *word) {
@@ -166,11 +170,21 @@ static bool check_plain(reader *r, size_t *decoded) {
   return true;
 }
 
+/* Characters that stand for themselves, as most do. */
+static void skip_plain(reader *r, size_t *decoded) {
+  size_t start = r->at;
+  while (r->at < r->size && r->bytes[r->at] >= ' ' && r->bytes[r->at] < 0x7F &&
+         r->bytes[r->at] != '"' && r->bytes[r->at] != '\\')
+    r->at++;
+  *decoded += r->at - start;
+}
+
 /* At a quote: *decoded is the string's size without escapes. */
 static bool check_string(reader *r, size_t *decoded) {
   size_t start = r->at++;
   *decoded = 0;
   for (;;) {
+    skip_plain(r, decoded);
     int c = peek(r);
     if (c < 0 || (c == '\\' && r->at + 1 == r->size))
       return fail_at(r, LLMPROF_SYNTAX, start, "string is never closed");

@@ -8,6 +8,7 @@
 #include "llmprof/json.h"
 #include "llmprof/path.h"
 #include "llmprof/text.h"
+#include "text/digits.h"
 #include "text/lex.h"
 
 typedef struct writer {
@@ -34,12 +35,19 @@ static bool is_escaped(uint32_t code) {
   return code <= 0xFFFF && llmprof_text_is_control(code);
 }
 
+/* ASCII that stands as it is. */
+static bool is_plain(char c) {
+  return c >= ' ' && c <= '~' && c != '"' && c != '\\';
+}
+
 /* A string with its quotes; the bytes are UTF-8. */
 static void put_string(llmprof_buffer *out, const char *bytes, size_t size) {
   size_t plain = 0; /* where the run of bytes as they stand began */
   llmprof_buffer_putc(out, '"');
   for (size_t at = 0, taken; at < size; at += taken) {
     uint32_t code;
+    taken = 1;
+    if (is_plain(bytes[at])) continue;
     taken = llmprof_utf8_decode(bytes + at, size - at, &code);
     if (!is_escaped(code)) continue;
     llmprof_buffer_add(out, bytes + plain, at - plain);
@@ -73,6 +81,14 @@ static bool write_string(writer *w, const llmprof_value *value,
                              "JSON takes only UTF-8: string", path);
   put_string(w->out, bytes, size);
   return true;
+}
+
+static void put_integer(llmprof_buffer *out, int64_t number) {
+  char text[24], *at = text;
+  if (number < 0) *at++ = '-';
+  at = llmprof_put_digits(at,
+                          number < 0 ? 0 - (uint64_t)number : (uint64_t)number);
+  llmprof_buffer_add(out, text, (size_t)(at - text));
 }
 
 static bool write_double(writer *w, double number, const llmprof_path *path) {
@@ -138,7 +154,7 @@ static bool write_value(writer *w, const llmprof_value *value,
     llmprof_buffer_puts(w->out, llmprof_value_bool(value) ? "true" : "false");
     return true;
   case LLMPROF_INT:
-    llmprof_buffer_printf(w->out, "%" PRId64, llmprof_value_int(value));
+    put_integer(w->out, llmprof_value_int(value));
     return true;
   case LLMPROF_DOUBLE:
     return write_double(w, llmprof_value_double(value), path);

@@ -31,13 +31,19 @@ static int json_load(lua_State *L) {
 
 /* json.encode(value [, options]) -> text | nil, message, code
  * options: pretty (boolean: on many lines), indent (spaces a level, 1 to 16;
- * implies pretty; 2) */
+ * implies pretty; 2), read (boolean: return text and what json.decode(text)
+ * does) */
 static int json_encode(lua_State *L) {
+  static const llmprof_limits limits = {.max_depth = LLMPROF_JSON_DEPTH,
+                                        .max_size = LLMPROF_JSON_SIZE,
+                                        .max_nodes = LLMPROF_JSON_NODES};
   bool pretty = llmprof_lua_opt_bool(L, 2, "pretty", false);
   lua_Integer indent = llmprof_lua_opt_integer(L, 2, "indent", pretty ? 2 : 0);
   if (pretty || indent)
     luaL_argcheck(L, indent >= 1 && indent <= 16, 2,
                   "option 'indent': from 1 to 16 expected");
+  if (llmprof_lua_opt_bool(L, 2, "read", false))
+    return llmprof_lua_encode_and_decode(L, &format, (unsigned)indent, &limits);
   return llmprof_lua_encode(L, &format, (unsigned)indent);
 }
 

@@ -22,6 +22,7 @@ static const char null_key; /* its address is null's key in the registry */
 typedef struct holder {
   llmprof_value *tree;
   llmprof_buffer text;
+  size_t nodes, depth; /* of a tree that is made from Lua */
 } holder;
 
 static void release(holder *h) {
@@ -374,6 +375,7 @@ static bool convert_table(lua_State *L, holder *h, const frame *f,
   if (!value) return false;
   frame inner = {.up = f, .table = table, .depth = f ? f->depth + 1 : 1};
   inner.path.up = path_of(f);
+  if (inner.depth > h->depth) h->depth = inner.depth;
   return list ? convert_items(L, h, &inner, value, count)
               : convert_names(L, h, &inner, value);
 }
@@ -399,6 +401,7 @@ static bool is_null(lua_State *L) {
 static bool convert(lua_State *L, holder *h, frame *f, llmprof_value *into) {
   luaL_checkstack(L, 6, "table nested too deep");
   if (llmprof_interrupted()) return false; /* as out of memory */
+  h->nodes++;
   switch (lua_type(L, -1)) {
   case LUA_TBOOLEAN:
     return place(h, f, into, llmprof_value_new_bool(lua_toboolean(L, -1)));
@@ -418,17 +421,51 @@ static bool convert(lua_State *L, holder *h, frame *f, llmprof_value *into) {
   return false;
 }
 
+/* The text of argument 1 in the holder, or err says why there is none. */
+static bool write_text(lua_State *L, holder *h,
+                       const llmprof_lua_format *format, unsigned indent,
+                       llmprof_error *err) {
+  lua_pushvalue(L, 1);
+  bool ok = convert(L, h, NULL, NULL) || llmprof_fail_nomem(err);
+  return ok && format->write(h->tree, indent, &h->text, err);
+}
+
 int llmprof_lua_encode(lua_State *L, const llmprof_lua_format *format,
                        unsigned indent) {
   luaL_checkany(L, 1);
   holder *h = push_holder(L);
   llmprof_error err;
-  lua_pushvalue(L, 1);
-  bool ok = convert(L, h, NULL, NULL) || llmprof_fail_nomem(&err);
-  ok = ok && format->write(h->tree, indent, &h->text, &err);
+  bool ok = write_text(L, h, format, indent, &err);
   if (ok) lua_pushlstring(L, h->text.bytes, h->text.size);
   release(h);
   return ok ? 1 : llmprof_lua_fail(L, &err);
+}
+
+static bool is_within(const holder *h, const llmprof_limits *limits) {
+  return h->depth <= limits->max_depth && h->nodes <= limits->max_nodes &&
+         h->text.size <= limits->max_size;
+}
+
+/* The tree that was written is the one that would be read, where that is not
+ * more than is read at all: then the parser says so. */
+int llmprof_lua_encode_and_decode(lua_State *L,
+                                  const llmprof_lua_format *format,
+                                  unsigned indent,
+                                  const llmprof_limits *limits) {
+  luaL_checkany(L, 1);
+  holder *h = push_holder(L);
+  llmprof_error err;
+  if (!write_text(L, h, format, indent, &err)) {
+    release(h);
+    return llmprof_lua_fail(L, &err);
+  }
+  lua_pushlstring(L, h->text.bytes, h->text.size);
+  if (!is_within(h, limits)) {
+    llmprof_value_free(h->tree);
+    h->tree =
+        format->parse(h->text.bytes, h->text.size, format->name, limits, &err);
+  }
+  return 1 + finish_reading(L, h, false, &err);
 }
 
 /* ---- what formats share ---- */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "llmprof/alloc.h"
+#include "text/decimal.h"
 
 void llmprof_lex_place(const char *bytes, size_t offset, size_t *line,
                        size_t *column) {
@@ -52,11 +53,25 @@ uint32_t llmprof_lex_code_point(const char *at, size_t length) {
   return code;
 }
 
+/* Where the next byte is that is not ASCII, or the end. */
+static size_t after_ascii(const char *bytes, size_t at, size_t size) {
+  uint64_t eight;
+  for (; size - at >= sizeof eight; at += sizeof eight) {
+    memcpy(&eight, bytes + at, sizeof eight);
+    if (eight & UINT64_C(0x8080808080808080)) break;
+  }
+  while (at < size && (unsigned char)bytes[at] < 0x80) at++;
+  return at;
+}
+
 bool llmprof_lex_is_utf8(const char *bytes, size_t size) {
-  size_t at = 0, length;
-  while (at < size && (length = llmprof_lex_utf8(bytes + at, size - at)))
-    at += length;
-  return at == size;
+  size_t at, length;
+  for (at = after_ascii(bytes, 0, size); at < size;
+       at = after_ascii(bytes, at + length, size)) {
+    length = llmprof_lex_utf8(bytes + at, size - at);
+    if (!length) return false;
+  }
+  return true;
 }
 
 const char *llmprof_lex_quote(char *out, const char *bytes, size_t size) {
@@ -133,7 +148,8 @@ static void use_dot(char *text) {
   memmove(point + 1, point + size, strlen(point + size) + 1);
 }
 
-void llmprof_lex_put_double(llmprof_buffer *out, double number) {
+/* As llmprof_lex_put_double, for any number. */
+static void put_by_printf(llmprof_buffer *out, double number) {
   char text[64];
   double again = 0;
   for (int digits = 15; digits <= 17; digits++) {
@@ -145,6 +161,14 @@ void llmprof_lex_put_double(llmprof_buffer *out, double number) {
   llmprof_buffer_add(out, text, mantissa);
   if (!memchr(text, '.', mantissa)) llmprof_buffer_puts(out, ".0");
   llmprof_buffer_puts(out, text + mantissa);
+}
+
+void llmprof_lex_put_double(llmprof_buffer *out, double number) {
+  char text[LLMPROF_DECIMAL_ROOM], *end = llmprof_decimal_put(text, number);
+  if (end)
+    llmprof_buffer_add(out, text, (size_t)(end - text));
+  else
+    put_by_printf(out, number);
 }
 
 /* ---- limits and files ---- */

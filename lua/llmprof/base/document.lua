@@ -148,12 +148,11 @@ end
 function document.encode(name, value, compact)
   local schema = document.schema(name)
   shape(schema, schema, value)
-  local options = { pretty = not compact }
-  local written, message = json.encode(value, options)
-  if not written then written, message = json.encode(repaired(value), options) end
-  if not written then error(("%s.json: %s"):format(name, message), 0) end
-  local decoded, why = json.decode(written)
-  if not decoded then error(("%s.json: %s"):format(name, why), 0) end
+  local options = { pretty = not compact, read = true }
+  local written, decoded, why = json.encode(value, options)
+  if not written then written, decoded, why = json.encode(repaired(value), options) end
+  local message = not written and decoded or not decoded and why
+  if message then error(("%s.json: %s"):format(name, message), 0) end
   local wrong = document.check(name, decoded)
   if wrong then error(("docs/%s.schema.json does not allow %s"):format(name, wrong), 0) end
   local has_null = written:find("null", 1, true)

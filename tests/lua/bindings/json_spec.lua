@@ -75,6 +75,29 @@ describe("llmprof.json", function()
     assert.equal("[]", json.encode(json.list(json.list {})))
   end)
 
+  it("gives what decoding its text does, if asked to", function()
+    local function both(value, options)
+      local written, read = json.encode(value, options)
+      local decoded = json.decode(written)
+      assert.same(decoded, read)
+      assert.equal(getmetatable(decoded), getmetatable(read))
+      options.read = nil
+      assert.equal(json.encode(decoded, options), json.encode(read, options))
+    end
+    local shared = json.ordered({ b = 1, a = json.null }, { "b" })
+    both({ shared, shared, 1, 1.0, -0.0, 0.1, 1e300, true, "\0\n\"é", json.list() },
+      { read = true })
+    both({ z = {}, ["\"é"] = { 2, 3 } }, { read = true, pretty = true })
+    assert.same({ "1" }, { json.encode(1, { read = false }) })
+    assert.same({ nil, "JSON has no NaN: number at top level", "range", n = 3 },
+      table.pack(json.encode(0 / 0, { read = true })))
+    local deep = json.list()
+    for _ = 1, 200 do deep = { deep } end
+    local text = json.encode(deep)
+    assert.same({ text, nil, "json:1:201: nested deeper than 200 levels", "limit", n = 4 },
+      table.pack(json.encode(deep, { read = true })))
+  end)
+
   it("takes an order of keys", function()
     local value = json.ordered({ a = 1, b = 2, c = 3, d = 4 }, { "d", "x", "b", "d" })
     assert.equal('{"d":4,"b":2,"a":1,"c":3}', json.encode(value))
