@@ -39,9 +39,20 @@ size_t llmprof_frame_columns(const llmprof_frame *frame) {
   return frame->count;
 }
 
+/* Names of different marks differ. */
+static uint32_t mark_of(const char *name) {
+  size_t size = strlen(name);
+  const unsigned char *bytes = (const unsigned char *)name;
+  if (!size) return 0;
+  return (uint32_t)(size & 0xFF) << 24 | (uint32_t)bytes[size - 1] << 16 |
+         (uint32_t)bytes[size / 2] << 8 | bytes[size / 4];
+}
+
 size_t llmprof_frame_find(const llmprof_frame *frame, const char *name) {
+  uint32_t mark = mark_of(name);
   for (size_t i = 0; i < frame->count; i++) {
-    if (strcmp(frame->slots[i].column.name, name) == 0) return i;
+    const llmprof_slot *s = &frame->slots[i];
+    if (s->mark == mark && strcmp(s->column.name, name) == 0) return i;
   }
   return SIZE_MAX;
 }
@@ -82,7 +93,8 @@ bool llmprof_frame_add(llmprof_frame *frame, const llmprof_column *column,
                     sizeof *frame->slots))
     return false;
   llmprof_slot *added = &frame->slots[frame->count++];
-  *added = (llmprof_slot){.column = *column, .load = load, .user = user};
+  *added = (llmprof_slot){
+      .column = *column, .load = load, .user = user, .mark = mark_of(name)};
   added->column.name = name;
   return true;
 }
@@ -174,8 +186,7 @@ size_t llmprof_frame_items(const llmprof_frame *frame, size_t column) {
   const llmprof_slot *s = &frame->slots[column];
   if (!s->column.index) return 0;
   if (!s->below) return s->items;
-  size_t there = llmprof_frame_find(s->below, s->column.name);
-  return llmprof_frame_items(s->below, there);
+  return llmprof_frame_items(s->below, s->there);
 }
 
 void *llmprof_frame_pending(const llmprof_frame *frame, size_t column,
@@ -184,7 +195,7 @@ void *llmprof_frame_pending(const llmprof_frame *frame, size_t column,
   *first = 0;
   while (s->load && s->below && !frame->view_rows && !frame->is_choice) {
     *first += frame->view_first;
-    column = llmprof_frame_find(s->below, s->column.name);
+    column = s->there;
     frame = s->below;
     s = &frame->slots[column];
   }
@@ -228,7 +239,7 @@ static llmprof_frame *same_below(const llmprof_frame *frame,
   if (!s->below || frame->view_rows || frame->is_choice ||
       s->below->rows != frame->rows)
     return NULL;
-  *number = llmprof_frame_find(s->below, s->column.name);
+  *number = s->there;
   return s->below;
 }
 
@@ -307,8 +318,7 @@ bool llmprof_frame_bounds(llmprof_frame *frame, size_t number,
   llmprof_slot *s = &frame->slots[number];
   if (!column) return false;
   if (s->below && !is_spanned(s)) {
-    size_t there = llmprof_frame_find(s->below, column->name);
-    if (!llmprof_frame_bounds(s->below, there, bounds, err)) return false;
+    if (!llmprof_frame_bounds(s->below, s->there, bounds, err)) return false;
     if (bounds->absent > frame->rows) bounds->absent = frame->rows;
     return true;
   }
@@ -397,9 +407,7 @@ bool llmprof_frame_shared(llmprof_frame *frame, size_t number,
   const llmprof_slot *s = &frame->slots[number];
   *shared = NULL;
   if (!frame->part.ledger) return true;
-  if (s->below)
-    return llmprof_frame_shared(
-        s->below, llmprof_frame_find(s->below, s->column.name), shared, err);
+  if (s->below) return llmprof_frame_shared(s->below, s->there, shared, err);
   if (!s->of_ledger) return true;
   if (!s->was_asked && !ask_shared(frame, number, err)) return false;
   *shared = frame->slots[number].shared;
@@ -530,9 +538,8 @@ static bool load_view_column(llmprof_frame *view, llmprof_column *column,
   if (!from->index) return true;
   for (size_t c = 0; c < view->count; c++) {
     const llmprof_slot *other = &view->slots[c];
-    size_t same = llmprof_frame_find(frame, other->column.name);
-    if (!other->load && same != SIZE_MAX &&
-        frame->slots[same].column.index == from->index) {
+    if (!other->load && other->below &&
+        frame->slots[other->there].column.index == from->index) {
       column->index = other->column.index;
       return true;
     }
@@ -546,20 +553,22 @@ static bool load_view_column(llmprof_frame *view, llmprof_column *column,
   return true;
 }
 
-static bool add_view_column(llmprof_frame *view, llmprof_frame *frame,
-                            size_t column) {
-  if (!llmprof_frame_add(view, &frame->slots[column].column, load_view_column,
-                         frame))
-    return false;
-  view->slots[view->count - 1].below = frame;
-  return true;
+static bool reserve(llmprof_frame *view, size_t columns) {
+  return llmprof_grow(&view->slots, &view->cap, view->count + columns,
+                      sizeof *view->slots);
 }
 
-static bool add_view_columns(llmprof_frame *view, llmprof_frame *frame) {
-  bool ok = true;
-  for (size_t c = 0; ok && c < frame->count; c++)
-    ok = add_view_column(view, frame, c);
-  return ok;
+/* There is room for it. Its name is that of the frame below, which lives
+ * longer. */
+static void add_view_column(llmprof_frame *view, llmprof_frame *frame,
+                            size_t column) {
+  const llmprof_slot *there = &frame->slots[column];
+  view->slots[view->count++] = (llmprof_slot){.column = there->column,
+                                              .load = load_view_column,
+                                              .user = frame,
+                                              .mark = there->mark,
+                                              .below = frame,
+                                              .there = column};
 }
 
 /* A view of all rows is of the same accounts. */
@@ -570,9 +579,12 @@ static void share_ledger(llmprof_frame *view, const llmprof_frame *frame) {
 
 llmprof_frame *llmprof_frame_view(llmprof_frame *frame, size_t rows) {
   llmprof_frame *view = llmprof_frame_new(rows, frame->strings);
-  if (view && add_view_columns(view, frame)) return view;
-  llmprof_frame_free(view);
-  return NULL;
+  if (!view || !reserve(view, frame->count)) {
+    llmprof_frame_free(view);
+    return NULL;
+  }
+  for (size_t c = 0; c < frame->count; c++) add_view_column(view, frame, c);
+  return view;
 }
 
 llmprof_frame *llmprof_frame_take(llmprof_frame *frame, uint32_t *rows,
@@ -600,13 +612,11 @@ llmprof_frame *llmprof_frame_slice(llmprof_frame *frame, size_t first,
 llmprof_frame *llmprof_frame_select(llmprof_frame *frame, const size_t *columns,
                                     size_t count, llmprof_error *err) {
   llmprof_frame *view = llmprof_frame_new(frame->rows, frame->strings);
-  bool ok = view != NULL;
-  for (size_t c = 0; ok && c < count; c++)
-    ok = add_view_column(view, frame, columns[c]);
-  if (!ok) {
+  if (!view || !reserve(view, count)) {
     llmprof_frame_free(view);
     return llmprof_fail_nomem(err), NULL;
   }
+  for (size_t c = 0; c < count; c++) add_view_column(view, frame, columns[c]);
   share_ledger(view, frame);
   return view;
 }

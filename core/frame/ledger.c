@@ -29,9 +29,7 @@ const llmprof_book *llmprof_frame_book(const llmprof_frame *frame,
   const llmprof_slot *s = &frame->slots[column];
   const llmprof_ledger *ledger = frame->part.ledger;
   if (!ledger) return NULL;
-  if (s->below)
-    return llmprof_frame_book(s->below,
-                              llmprof_frame_find(s->below, s->column.name));
+  if (s->below) return llmprof_frame_book(s->below, s->there);
   return s->of_ledger ? ledger->book(ledger->user, s->column.name) : NULL;
 }
 

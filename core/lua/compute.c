@@ -2,7 +2,7 @@
  *
  *   frame:compute { name = "rate", unit = "byte/s",
  *                   steps = { { "bytes" }, { "seconds" }, "/" } }
- *   frame:weigh({ "rate" }, "seconds")
+ *   local sums, weights = frame:weigh({ "rate" }, "seconds")
  *   frame:rows_by { "name" } */
 #include "llmprof/compute.h"
 
@@ -96,9 +96,10 @@ static int c_compute(lua_State *L) {
       &err);
 }
 
-/* frame:weigh(columns [, weight]) -> by column { sum, weight, count }: of its
- * numbers, each times the row's weight, of these weights, and how many there
- * are; weights are 1 without that column and where it is absent */
+/* frame:weigh(columns [, weight]) -> sums, weights, in the order of the
+ * columns: of its numbers, each times the row's weight, and of the weights of
+ * the rows that have one; weights are 1 without that column and where it is
+ * absent */
 static int c_weigh(lua_State *L) {
   llmprof_frame *frame = llmprof_lua_check_frame(L, 1);
   lua_settop(L, 3);
@@ -112,15 +113,15 @@ static int c_weigh(lua_State *L) {
   llmprof_error err;
   if (!llmprof_frame_weigh(frame, columns, count, weight, weighed, &err))
     return llmprof_lua_raise(L, &err);
-  lua_createtable(L, 0, (int)count);
+  lua_createtable(L, (int)count, 0);
+  lua_createtable(L, (int)count, 0);
   for (size_t i = 0; i < count; i++) {
-    lua_createtable(L, 0, 3);
-    llmprof_lua_set_number(L, "sum", weighed[i].sum);
-    llmprof_lua_set_number(L, "weight", weighed[i].weight);
-    llmprof_lua_set_integer(L, "count", (int64_t)weighed[i].count);
-    lua_setfield(L, -2, llmprof_frame_peek(frame, columns[i])->name);
+    lua_pushnumber(L, weighed[i].sum);
+    lua_rawseti(L, -3, (lua_Integer)i + 1);
+    lua_pushnumber(L, weighed[i].weight);
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
-  return 1;
+  return 2;
 }
 
 /* frame:rows_by(columns) -> list, by group of rows that are equal in these

@@ -185,32 +185,42 @@ local function is_before(a, b, worths)
 end
 
 
--- The findings of one stage that must be dealt with before one of it, by rank.
-local function needed_by(list, finding)
-  local needed = json.list {}
-  for rank, other in ipairs(list) do
-    for _, rule in ipairs(finding.after or {}) do
-      if other.rule == rule and other.stage == finding.stage then needed[#needed + 1] = rank end
-    end
+-- A function that gives the ranks of the findings of a stage that must be dealt with before
+-- one of it, ascending; nil without any.
+local function needs_of(list)
+  local ranks = {} -- by rule
+  for rank, finding in ipairs(list) do
+    ranks[finding.rule] = ranks[finding.rule] or {}
+    table.insert(ranks[finding.rule], rank)
   end
-  return #needed > 0 and needed or nil
+  return function(finding)
+    local needed = json.list {}
+    for _, rule in ipairs(finding.after or {}) do
+      for _, rank in ipairs(ranks[rule] or {}) do
+        if list[rank].stage == finding.stage then needed[#needed + 1] = rank end
+      end
+    end
+    table.sort(needed)
+    return #needed > 0 and needed or nil
+  end
 end
 
 
 -- Move each finding behind those that it needs; they may need others in turn. A
 -- circle of them stays as it is.
 local function put_needed_first(list)
-  local placed, under_way, ordered = {}, {}, {}
+  local placed, under_way, ordered, needed_by = {}, {}, {}, needs_of(list)
   local function place(finding)
     if placed[finding] or under_way[finding] then return end
     under_way[finding] = true
-    for _, rank in ipairs(needed_by(list, finding) or {}) do place(list[rank]) end
+    for _, rank in ipairs(needed_by(finding) or {}) do place(list[rank]) end
     placed[finding] = true
     ordered[#ordered + 1] = finding
   end
   for _, finding in ipairs(list) do place(finding) end
   for i, finding in ipairs(ordered) do list[i] = finding end
-  for _, finding in ipairs(list) do finding.after = needed_by(list, finding) end
+  needed_by = needs_of(list)
+  for _, finding in ipairs(list) do finding.after = needed_by(finding) end
 end
 
 

@@ -111,15 +111,6 @@ local AMOUNTS = {
 }
 
 
-local function paths_of(entries)
-  local list = {}
-  for i, entry in ipairs(entries) do list[i] = entry[2] end
-  return list
-end
-
-local PERCENT_PATHS, AMOUNT_PATHS = paths_of(PERCENTS), paths_of(AMOUNTS)
-
-
 local function add(sums, key, value, weight)
   if value == nil then return end
   sums[key] = (sums[key] or 0) + value * weight
@@ -151,10 +142,10 @@ local function limiter_of(launches, row)
 end
 
 
--- The number format that most tensor operations of a launch of these rows are in.
-local function tensor_format(launches, rows)
+-- The number format that most tensor operations of a launch of a view are in.
+local function tensor_format(launches, view)
   local best, most = nil, 0
-  for path, operations in pairs(launches:largest(rows, "tensor")) do
+  for path, operations in pairs(launches:largest(view, "tensor")) do
     local format = path:match "[^.]+$"
     if operations > most or (operations == most and operations > 0 and format < best) then
       best, most = format, operations
@@ -169,18 +160,11 @@ end
 -- every launch has is absent.
 local function of_classes(launches, classes)
   local rows = launches_of.rows(classes)
-  local made = { launches = #rows, tensor_format = tensor_format(launches, rows),
+  local view = launches:view(rows)
+  local made = { launches = #rows, tensor_format = tensor_format(launches, view),
     occupancy_limiter = limiter_of(launches, rows[1]) }
-  local percents = launches:weigh(rows, PERCENT_PATHS, "duration")
-  for _, entry in ipairs(PERCENTS) do
-    local found = percents[entry[2]]
-    if found and found.weight > 0 then made[entry[1]] = found.sum / found.weight end
-  end
-  local amounts = launches:weigh(rows, AMOUNT_PATHS)
-  for _, entry in ipairs(AMOUNTS) do
-    local found = amounts[entry[2]]
-    if found and found.count == #rows then made[entry[1]] = found.sum / found.count end
-  end
+  launches:add_means(made, view, PERCENTS, "duration")
+  launches:add_means(made, view, AMOUNTS)
   return made
 end
 

@@ -53,6 +53,13 @@ local function counted(kernel)
 end
 
 
+-- What a kernel ran on, where that is known. names: of device_names.
+local function device_name(kernel, names)
+  return kernel.devices and ("%d GPUs"):format(kernel.devices)
+    or names[kernel.device] or kernel.device and tostring(kernel.device)
+end
+
+
 -- Kernels with their counters beside them; wanted(kernel) leaves some out, and
 -- there are no more than `limit`, if that is given.
 function rows.kernels(results, wanted, limit)
@@ -61,9 +68,7 @@ function rows.kernels(results, wanted, limit)
     if #list == limit then break end
     if not wanted or wanted(kernel) then
       local row = setmetatable({ where = where(kernel), label = rows.label(kernel),
-        device_name = kernel.devices and ("%d GPUs"):format(kernel.devices)
-          or names[kernel.device] or kernel.device and tostring(kernel.device) },
-        { __index = kernel })
+        device_name = device_name(kernel, names) }, { __index = kernel })
       for key, value in pairs(kernel.counters or {}) do row[key] = value end
       row.shapes, row.counted = kernel.shapes, counted(kernel)
       list[#list + 1] = row
@@ -110,13 +115,14 @@ end
 
 -- The largest kernels over all stages, by name and device.
 function rows.largest(results)
-  local list, index = {}, {}
-  for _, kernel in ipairs(rows.kernels(results)) do
-    local key = tuple(kernel.device_name, kernel.name)
+  local list, index, names = {}, {}, device_names(results)
+  for _, kernel in ipairs(results.kernels) do
+    local device = device_name(kernel, names)
+    local key = tuple(device, kernel.name)
     local row = index[key]
     if not row then
-      row = { name = kernel.name, label = kernel.label, place = kernel.device_name,
-        device_name = kernel.device_name, calls = 0, total_ns = 0, share = 0 }
+      row = { name = kernel.name, label = rows.label(kernel), place = device,
+        device_name = device, calls = 0, total_ns = 0, share = 0 }
       index[key], list[#list + 1] = row, row
     end
     row.calls, row.total_ns = row.calls + kernel.calls, row.total_ns + kernel.total_ns

@@ -98,7 +98,7 @@ end
 
 -- Add the share of the whole; no total where the export has none of the times.
 local function with_share(groups)
-  local whole = groups:weigh({ "total" }).total.sum
+  local whole = groups:weigh({ "total" })[1]
   local steps = whole > 0 and { { "total" }, 100, "*", whole, "/" } or { 0, 0, "/" }
   return check(groups:compute { name = "share", steps = steps })
 end

@@ -44,30 +44,61 @@ function Launches:values(path)
 end
 
 
--- Of figures, by path, over some rows: { sum, weight, count }, each number times its
--- weight, which is a figure too; one that no launch has is left out.
-function Launches:weigh(rows, paths, weight)
-  local columns, made = {}, {}
-  for _, path in ipairs(paths) do
-    if self.has[path] then columns[#columns + 1] = column_of(path) end
+-- Of entries { field, path } those whose figure some launch has, and their columns; looked up
+-- once for each list.
+local function known(self, entries)
+  local found = self.known[entries]
+  if found then return found end
+  found = { entries = {}, columns = {} }
+  for _, entry in ipairs(entries) do
+    if self.has[entry[2]] then
+      found.entries[#found.entries + 1] = entry
+      found.columns[#found.columns + 1] = column_of(entry[2])
+    end
   end
-  local weighed = self.frame:take(rows):weigh(columns, self.has[weight] and column_of(weight)
-    or nil)
-  for column, sums in pairs(weighed) do made[column:sub(2)] = sums end
-  return made
+  self.known[entries] = found
+  return found
 end
 
 
--- The largest number of each figure below a path, over some rows, by its whole path.
-function Launches:largest(rows, group)
-  local columns, made = {}, {}
+-- Some of the rows, for what is asked of them together.
+function Launches:view(rows)
+  return self.frame:take(rows)
+end
+
+
+-- Set means over a view's rows in a table: entries are { field, path }. Each number counts
+-- as much as its weight, which is a figure too; without one a mean is of all rows or absent.
+function Launches:add_means(made, view, entries, weight)
+  local found = known(self, entries)
+  local sums, weights = view:weigh(found.columns, self.has[weight] and column_of(weight) or nil)
+  local least = weight and 0 or #view - 1
+  for i, entry in ipairs(found.entries) do
+    if weights[i] > least then made[entry[1]] = sums[i] / weights[i] end
+  end
+end
+
+
+-- The paths below a group, as columns of their largest numbers.
+local function of_group(self, group)
+  local found = self.known[group]
+  if found then return found end
+  found = {}
   for path in pairs(self.has) do
     if path:sub(1, #group + 1) == group .. "." then
-      columns[#columns + 1] = { path, "max", column_of(path) }
+      found[#found + 1] = { path, "max", column_of(path) }
     end
   end
+  self.known[group] = found
+  return found
+end
+
+
+-- The largest number of each figure below a path, over a view's rows, by its whole path.
+function Launches:largest(view, group)
+  local columns, made = of_group(self, group), {}
   if #columns == 0 then return made end
-  local most = self.frame:take(rows):group { by = {}, columns = columns }
+  local most = view:group { by = {}, columns = columns }
   for _, column in ipairs(columns) do made[column[1]] = most:get(1, column[1]) end
   return made
 end
@@ -166,8 +197,8 @@ end
 
 
 local function made(frame, classes, shared, has)
-  return setmetatable({ frame = frame, classes = classes, shared = shared, has = has },
-    Launches)
+  return setmetatable({ frame = frame, classes = classes, shared = shared, has = has,
+    known = {} }, Launches)
 end
 
 
