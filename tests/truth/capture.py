@@ -136,7 +136,8 @@ def covered(merged: List[Span], start: int, end: int) -> int:
     """How much of a stretch of time lies in spans of union()."""
     first = max(bisect.bisect_right(merged, (start, 1 << 62)) - 1, 0)
     total = 0
-    for left, right in merged[first:]:
+    for place in range(first, len(merged)):  # a slice would copy all that follows
+        left, right = merged[place]
         if left >= end:
             break
         total += max(min(right, end) - max(left, start), 0)
