@@ -233,7 +233,7 @@ static bool write_parts(llmprof_sheet *s, llmprof_buffer *out, size_t workers,
   for (size_t i = 0; there && i < workers; i++) {
     llmprof_buffer_free(&w.sheets[i].cell);
     llmprof_buffer_free(&w.sheets[i].other);
-    llmprof_free(w.sheets[i].rows);
+    llmprof_csv_rows_free(w.sheets[i].rows);
   }
   for (size_t i = 0; there && i < PARTS; i++) llmprof_buffer_free(&w.texts[i]);
   llmprof_free(w.sheets);
@@ -266,6 +266,7 @@ static bool start(llmprof_sheet *s, const llmprof_sheet_column *columns,
   for (size_t i = 0; i < s->count; i++) {
     if (!llmprof_frame_column(s->frame, columns[i].column, err)) return false;
   }
+  if (s->options.format == LLMPROF_SHEET_CSV) return llmprof_sheet_span(s, err);
   return s->options.format != LLMPROF_SHEET_LINES || measure(s, err);
 }
 
@@ -288,7 +289,8 @@ void llmprof_sheet_free(llmprof_sheet *s) {
   if (!s) return;
   llmprof_buffer_free(&s->cell);
   llmprof_buffer_free(&s->other);
-  llmprof_free(s->rows);
+  llmprof_csv_rows_free(s->rows);
+  llmprof_free(s->spans);
   llmprof_free(s->widths);
   llmprof_free(s->columns);
   llmprof_free(s);

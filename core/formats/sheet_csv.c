@@ -7,12 +7,12 @@
 
 #include "base/room.h"
 #include "formats/sheet_internal.h"
-#include "frame/cells.h"
 #include "llmprof/alloc.h"
 #include "text/digits.h"
 
 enum {
-  ROWS = 64
+  ROWS = 64,  /* at a time */
+  MANY = 4096 /* from here on columns that are one value are looked for */
 };
 
 typedef enum cell_kind {
@@ -22,10 +22,14 @@ typedef enum cell_kind {
   OTHER,
 } cell_kind;
 
+/* A column whose cells differ. */
 typedef struct fetched {
+  size_t column;
+  const llmprof_column *from;
+  size_t until; /* of `shared`: what stands before it ends there */
   cell_kind kind;
   bool real;
-  bool same; /* written as those of the column before */
+  bool same; /* written as those of the column before, which differ, too */
   int digits;
   double scale;
   int64_t cells[ROWS];
@@ -34,6 +38,10 @@ typedef struct fetched {
 
 struct llmprof_csv_rows {
   size_t first, count;
+  llmprof_buffer shared; /* what is the same in all of the rows, in order */
+  size_t room;           /* bytes that they take at most, unless texts do not go
+                            as they are */
+  size_t differ;         /* columns */
   fetched columns[];
 };
 
@@ -129,59 +137,72 @@ static cell_kind kind_of(const llmprof_sheet_column *column, bool integer) {
   return column->exact ? OTHER : FIXED;
 }
 
-static void fetch_texts(const llmprof_sheet *s, size_t i, size_t count,
-                        fetched *f) {
-  for (size_t r = 0; r < count; r++)
-    if (f->cells[r] != LLMPROF_ABSENT)
-      f->texts[r] = llmprof_sheet_text(s, i, f->cells[r]);
-}
-
-static void fetch(const llmprof_sheet *s, size_t i, size_t first, size_t count,
-                  fetched *f) {
+/* How cells of the column are written. */
+static void describe(const llmprof_sheet *s, size_t i, fetched *f) {
   const llmprof_sheet_column *column = &s->columns[i];
-  const llmprof_column *cells = llmprof_sheet_cells(s, i);
-  bool integer = cells->type != LLMPROF_F64;
-  llmprof_cells(cells, first, count, f->cells);
-  f->kind = TEXT;
-  if (cells->type == LLMPROF_STRING_ID) {
-    fetch_texts(s, i, count, f);
-    return;
-  }
-  f->kind = kind_of(column, integer);
+  bool integer;
+  f->column = i;
+  f->from = llmprof_sheet_cells(s, i);
+  integer = f->from->type != LLMPROF_F64;
+  f->kind =
+      f->from->type == LLMPROF_STRING_ID ? TEXT : kind_of(column, integer);
   f->real = !integer;
   f->digits = column->digits;
   f->scale = integer && column->whole ? 1 : column->scale;
 }
 
+static bool are_alike(const int64_t *cells, size_t count) {
+  int64_t off = 0;
+  for (size_t r = 1; r < count; r++) off |= cells[r] ^ cells[0];
+  return !off;
+}
+
+/* Fetch the cells, of the column before if it is the same: that is slow where
+ * rows are sorted. Are they all the same? */
+static bool fetch(const llmprof_sheet *s, size_t first, size_t count,
+                  fetched *f, const fetched *before) {
+  const llmprof_cell_span *span = &s->spans[f->column];
+  if (span->low > span->high || (span->low == span->high && !span->absent)) {
+    f->cells[0] = span->low > span->high ? LLMPROF_ABSENT : span->low;
+    return true;
+  }
+  if (before && before->from->type == f->from->type &&
+      before->from->data == f->from->data &&
+      before->from->index == f->from->index) {
+    memcpy(f->cells, before->cells, count * sizeof *f->cells);
+    return false;
+  }
+  llmprof_cells(f->from, first, count, f->cells);
+  return are_alike(f->cells, count);
+}
+
+/* Bytes of all of them. */
+static size_t fetch_texts(const llmprof_sheet *s, fetched *f, size_t count) {
+  const llmprof_strings *strings = llmprof_column_strings(s->frame, f->from);
+  size_t bytes = 0;
+  for (size_t r = 0; r < count; r++) {
+    llmprof_slice *text = &f->texts[r];
+    if (f->cells[r] == LLMPROF_ABSENT) continue;
+    text->bytes =
+        llmprof_strings_get(strings, (uint32_t)f->cells[r], &text->size);
+    bytes += text->size;
+  }
+  return bytes;
+}
+
+/* Is the column written as the one before, which is right before it? */
 static bool are_same(const fetched *a, const fetched *b) {
-  return a->kind != TEXT && a->kind == b->kind && a->real == b->real &&
-         a->digits == b->digits && a->scale == b->scale;
+  return b->column + 1 == a->column && a->kind != TEXT && a->kind == b->kind &&
+         a->real == b->real && a->digits == b->digits && a->scale == b->scale;
 }
 
-/* The rows from s->row on; NULL when out of memory. */
-static const llmprof_csv_rows *fetch_rows(llmprof_sheet *s) {
-  size_t left = llmprof_frame_rows(s->frame) - s->row;
-  llmprof_csv_rows *rows = s->rows;
-  if (!rows)
-    rows = s->rows =
-        llmprof_alloc(1, sizeof *rows + s->count * sizeof rows->columns[0]);
-  if (!rows) return NULL;
-  rows->first = s->row;
-  rows->count = left < ROWS ? left : ROWS;
-  for (size_t i = 0; i < s->count; i++)
-    fetch(s, i, rows->first, rows->count, &rows->columns[i]);
-  rows->columns[0].same = false;
-  for (size_t i = 1; i < s->count; i++)
-    rows->columns[i].same = are_same(&rows->columns[i], &rows->columns[i - 1]);
-  return rows;
-}
+/* ---- cells ---- */
 
-/* ---- a row ---- */
-
-/* Where the next byte goes: there is room for all numbers of a row. */
+/* Where the next byte goes. */
 typedef struct pen {
   llmprof_buffer *out;
   char *at;
+  size_t room; /* bytes that there is room for when it is set down */
   size_t last; /* bytes of the field before */
 } pen;
 
@@ -189,34 +210,35 @@ static void lift(pen *p) {
   p->out->size = (size_t)(p->at - p->out->bytes);
 }
 
-static bool set_down(pen *p, const llmprof_sheet *s, size_t extra) {
-  if (!llmprof_buffer_reserve(p->out,
-                              extra + s->count * (1 + LLMPROF_FIXED_ROOM) + 1))
-    return false;
+static bool set_down(pen *p) {
+  if (!llmprof_buffer_reserve(p->out, p->room)) return false;
   p->at = p->out->bytes + p->out->size;
   return true;
 }
 
+static void put_bytes(pen *p, const char *bytes, size_t size) {
+  memcpy(p->at, bytes, size);
+  p->at += size;
+}
+
 static bool put_text(pen *p, llmprof_sheet *s, llmprof_slice text) {
-  lift(p);
-  if (s->options.guard || !is_plain(text)) {
-    put_field(s, p->out, text);
-    return set_down(p, s, 0);
+  if (!s->options.guard && is_plain(text)) {
+    put_bytes(p, text.bytes, text.size);
+    return true;
   }
-  if (!set_down(p, s, text.size)) return false;
-  memcpy(p->at, text.bytes, text.size);
-  p->at += text.size;
-  return true;
+  lift(p);
+  put_field(s, p->out, text);
+  return set_down(p);
 }
 
 static bool put_slowly(pen *p, const llmprof_sheet *s, size_t i, int64_t cell) {
   lift(p);
   llmprof_sheet_put_number(s, p->out, i, cell, false);
-  return set_down(p, s, 0);
+  return set_down(p);
 }
 
-static bool put_fixed(pen *p, const llmprof_sheet *s, size_t i,
-                      const fetched *f, int64_t cell) {
+static bool put_fixed(pen *p, const llmprof_sheet *s, const fetched *f,
+                      int64_t cell) {
   double value = (f->real ? llmprof_cell_real(cell) : (double)cell) * f->scale;
   const double whole = 4503599627370496.0; /* below, and what is as large */
   double size = fabs(value);
@@ -226,7 +248,7 @@ static bool put_fixed(pen *p, const llmprof_sheet *s, size_t i,
     return true;
   }
   if (!llmprof_scale_easily(value, f->digits, &number))
-    return put_slowly(p, s, i, cell);
+    return put_slowly(p, s, f->column, cell);
   p->at = llmprof_put_fixed(p->at, value < 0, number, f->digits);
   return true;
 }
@@ -236,8 +258,7 @@ static void put_integer(pen *p, int64_t cell) {
   p->at = llmprof_put_whole(p->at, cell < 0, magnitude, 0);
 }
 
-static bool put_cell(pen *p, llmprof_sheet *s, size_t i, const fetched *f,
-                     size_t r) {
+static bool put_cell(pen *p, llmprof_sheet *s, const fetched *f, size_t r) {
   int64_t cell = f->cells[r];
   if (cell == LLMPROF_ABSENT) return true;
   switch (f->kind) {
@@ -246,11 +267,11 @@ static bool put_cell(pen *p, llmprof_sheet *s, size_t i, const fetched *f,
   case INTEGER:
     return put_integer(p, cell), true;
   case FIXED:
-    return put_fixed(p, s, i, f, cell);
+    return put_fixed(p, s, f, cell);
   case OTHER:
     break;
   }
-  return put_slowly(p, s, i, cell);
+  return put_slowly(p, s, f->column, cell);
 }
 
 /* The number of the column before once more: that of a group of one row is its
@@ -266,19 +287,86 @@ static bool put_again(pen *p, const fetched *f, size_t r) {
   return true;
 }
 
-static bool put_row(llmprof_sheet *s, llmprof_buffer *out,
-                    const llmprof_csv_rows *rows) {
-  size_t r = s->row - rows->first;
-  pen p = {.out = out};
-  if (!set_down(&p, s, 0)) return false;
+/* ---- rows ---- */
+
+/* The cell that all rows have. */
+static bool share(llmprof_csv_rows *rows, llmprof_sheet *s, fetched *f) {
+  size_t size = f->kind == TEXT ? fetch_texts(s, f, 1) : 0;
+  pen p = {.out = &rows->shared, .room = size + LLMPROF_FIXED_ROOM};
+  if (!set_down(&p) || !put_cell(&p, s, f, 0)) return false;
+  lift(&p);
+  return true;
+}
+
+static bool fetch_columns(llmprof_csv_rows *rows, llmprof_sheet *s) {
+  size_t texts = 0;
+  llmprof_buffer_clear(&rows->shared);
+  rows->differ = 0;
   for (size_t i = 0; i < s->count; i++) {
-    if (i) *p.at++ = ',';
-    if (put_again(&p, &rows->columns[i], r)) continue;
-    size_t begin = (size_t)(p.at - p.out->bytes);
-    if (!put_cell(&p, s, i, &rows->columns[i], r)) return false;
-    p.last = (size_t)(p.at - p.out->bytes) - begin;
+    fetched *f = &rows->columns[rows->differ];
+    if (i) llmprof_buffer_putc(&rows->shared, ',');
+    describe(s, i, f);
+    if (fetch(s, rows->first, rows->count, f, rows->differ ? f - 1 : NULL)) {
+      if (!share(rows, s, f)) return false;
+      continue;
+    }
+    if (f->kind == TEXT) texts += fetch_texts(s, f, rows->count);
+    f->until = rows->shared.size;
+    f->same = rows->differ && are_same(f, f - 1);
+    rows->differ++;
   }
-  *p.at++ = '\n';
+  llmprof_buffer_putc(&rows->shared, '\n');
+  rows->room = texts + rows->count * (rows->shared.size +
+                                      rows->differ * LLMPROF_FIXED_ROOM);
+  return !rows->shared.failed;
+}
+
+/* The rows from s->row on; NULL when out of memory. */
+static const llmprof_csv_rows *fetch_rows(llmprof_sheet *s) {
+  size_t left = llmprof_frame_rows(s->frame) - s->row;
+  llmprof_csv_rows *rows = s->rows;
+  if (!rows)
+    rows = s->rows =
+        llmprof_zalloc(1, sizeof *rows + s->count * sizeof rows->columns[0]);
+  if (!rows) return NULL;
+  rows->first = s->row;
+  rows->count = left < ROWS ? left : ROWS;
+  return fetch_columns(rows, s) ? rows : NULL;
+}
+
+void llmprof_csv_rows_free(llmprof_csv_rows *rows) {
+  if (!rows) return;
+  llmprof_buffer_free(&rows->shared);
+  llmprof_free(rows);
+}
+
+static bool put_row(pen *p, llmprof_sheet *s, const llmprof_csv_rows *rows,
+                    size_t r) {
+  const char *shared = rows->shared.bytes;
+  size_t from = 0;
+  for (size_t k = 0; k < rows->differ; k++) {
+    const fetched *f = &rows->columns[k];
+    put_bytes(p, shared + from, f->until - from);
+    from = f->until;
+    if (put_again(p, f, r)) continue;
+    size_t begin = (size_t)(p->at - p->out->bytes);
+    if (!put_cell(p, s, f, r)) return false;
+    p->last = (size_t)(p->at - p->out->bytes) - begin;
+  }
+  put_bytes(p, shared + from, rows->shared.size - from);
+  return true;
+}
+
+static bool put_rows(llmprof_sheet *s, llmprof_buffer *out, size_t end) {
+  const llmprof_csv_rows *rows = fetch_rows(s);
+  if (!rows) {
+    out->failed = true;
+    return false;
+  }
+  pen p = {.out = out, .room = rows->room};
+  if (!set_down(&p)) return false;
+  for (size_t r = 0; r < rows->count && s->row < end; r++, s->row++)
+    if (!put_row(&p, s, rows, r)) return false;
   *p.at = '\0';
   lift(&p);
   return true;
@@ -286,15 +374,21 @@ static bool put_row(llmprof_sheet *s, llmprof_buffer *out,
 
 void llmprof_sheet_put_csv(llmprof_sheet *s, llmprof_buffer *out, size_t end,
                            size_t most) {
-  while (s->row < end && out->size < most) {
-    const llmprof_csv_rows *rows = fetch_rows(s);
-    if (!rows) {
-      out->failed = true;
-      return;
-    }
-    for (size_t r = 0; r < rows->count && s->row < end; r++, s->row++)
-      if (!put_row(s, out, rows)) return;
+  while (s->row < end && out->size < most && put_rows(s, out, end)) continue;
+}
+
+/* In the few rows of most tables nothing is looked for. */
+bool llmprof_sheet_span(llmprof_sheet *s, llmprof_error *err) {
+  bool many = llmprof_frame_rows(s->frame) > MANY;
+  s->spans = llmprof_alloc(s->count, sizeof *s->spans);
+  if (!s->spans) return llmprof_fail_nomem(err);
+  for (size_t i = 0; i < s->count; i++) {
+    s->spans[i] = (llmprof_cell_span){.low = INT64_MIN, .high = INT64_MAX};
+    if (many && !llmprof_frame_bounds(s->frame, s->columns[i].column,
+                                      &s->spans[i], err))
+      return false;
   }
+  return true;
 }
 
 void llmprof_sheet_put_csv_titles(llmprof_sheet *s, llmprof_buffer *out) {

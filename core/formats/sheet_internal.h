@@ -2,6 +2,7 @@
 #ifndef LLMPROF_SHEET_INTERNAL_H
 #define LLMPROF_SHEET_INTERNAL_H
 
+#include "frame/cells.h"
 #include "llmprof/sheet.h"
 
 /* Some rows of a frame on their way into CSV. */
@@ -15,8 +16,9 @@ struct llmprof_sheet {
   size_t *widths;      /* lines: by column, of the widest cell */
   llmprof_buffer cell; /* the one that is being written */
   llmprof_buffer other;
-  llmprof_csv_rows *rows; /* CSV: NULL at first */
-  size_t row;             /* the next one */
+  llmprof_csv_rows *rows;   /* CSV: NULL at first */
+  llmprof_cell_span *spans; /* CSV: by column, bounds of its cells */
+  size_t row;               /* the next one */
   bool begun, done;
 };
 
@@ -48,5 +50,8 @@ void llmprof_sheet_put_number(const llmprof_sheet *sheet, llmprof_buffer *out,
 void llmprof_sheet_put_csv(llmprof_sheet *sheet, llmprof_buffer *out,
                            size_t end, size_t most);
 void llmprof_sheet_put_csv_titles(llmprof_sheet *sheet, llmprof_buffer *out);
+/* Before any of these: find out about its columns. */
+bool llmprof_sheet_span(llmprof_sheet *sheet, llmprof_error *err);
+void llmprof_csv_rows_free(llmprof_csv_rows *rows); /* or NULL */
 
 #endif
