@@ -8,7 +8,9 @@
 #include "base/room.h"
 #include "formats/json_text.h"
 #include "llmprof/alloc.h"
+#include "llmprof/fs.h"
 #include "llmprof/interrupt.h"
+#include "os/fs_draft.h"
 #include "text/lex.h"
 
 enum {
@@ -186,77 +188,133 @@ static bool put_rows(llmprof_sheet *s, llmprof_buffer *out, size_t end,
   return !has_failed(s, out) || llmprof_fail_nomem(err);
 }
 
+/* ---- where it goes ---- */
+
+/* Text is put into `out`, and goes on from there where there is a file. */
+typedef struct outlet {
+  llmprof_buffer *out;
+  const fs_draft *file; /* or NULL */
+} outlet;
+
+/* Pass on what is in a buffer, which may be `out` itself. */
+static bool pass_on(const outlet *to, llmprof_buffer *text,
+                    llmprof_error *err) {
+  if (text->failed) return llmprof_fail_nomem(err);
+  if (!to->file && text == to->out) return true;
+  if (!to->file) llmprof_buffer_add(to->out, text->bytes, text->size);
+  bool written = !to->file || llmprof_fs_write_fd(to->file->fd, to->file->path,
+                                                  text->bytes, text->size, err);
+  llmprof_buffer_clear(text);
+  return written && (!to->out->failed || llmprof_fail_nomem(err));
+}
+
 /* ---- on several threads ---- */
 
 /* Each worker has a sheet of its own over the same frame. */
-typedef struct writing {
-  size_t row;
+struct llmprof_sheet_crowd {
+  size_t row, workers;
   llmprof_sheet *sheets;
-  llmprof_buffer *texts; /* by part */
-  llmprof_buffer *out;
-} writing;
+  llmprof_buffer texts[PARTS];
+  const outlet *to;
+};
 
 static bool write_part(void *user, size_t worker, size_t part,
                        llmprof_error *err) {
-  const writing *w = user;
-  llmprof_sheet *s = &w->sheets[worker];
-  s->row = w->row + part * PART;
+  llmprof_sheet_crowd *c = user;
+  llmprof_sheet *s = &c->sheets[worker];
+  s->row = c->row + part * PART;
+  llmprof_buffer_clear(&c->texts[part]);
   if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
-  return put_rows(s, &w->texts[part], s->row + PART, SIZE_MAX, err);
+  return put_rows(s, &c->texts[part], s->row + PART, SIZE_MAX, err);
 }
 
 static bool take_part(void *user, size_t worker, size_t part,
                       llmprof_error *err) {
   (void)worker;
-  const writing *w = user;
-  llmprof_buffer *text = &w->texts[part];
-  llmprof_buffer_add(w->out, text->bytes, text->size);
-  llmprof_buffer_free(text);
-  return !w->out->failed || llmprof_fail_nomem(err);
+  llmprof_sheet_crowd *c = user;
+  return pass_on(c->to, &c->texts[part], err);
 }
 
-static bool write_parts(llmprof_sheet *s, llmprof_buffer *out, size_t workers,
+static void crowd_free(llmprof_sheet_crowd *c) {
+  for (size_t i = 0; c && c->sheets && i < c->workers; i++) {
+    llmprof_buffer_free(&c->sheets[i].cell);
+    llmprof_buffer_free(&c->sheets[i].other);
+    llmprof_csv_rows_free(c->sheets[i].rows);
+  }
+  for (size_t i = 0; c && i < PARTS; i++) llmprof_buffer_free(&c->texts[i]);
+  if (c) llmprof_free(c->sheets);
+  llmprof_free(c);
+}
+
+static llmprof_sheet_crowd *crowd_new(const llmprof_sheet *s, size_t workers) {
+  llmprof_sheet_crowd *c = llmprof_zalloc(1, sizeof *c);
+  if (!c) return NULL;
+  c->workers = workers;
+  c->sheets = llmprof_zalloc(workers, sizeof *c->sheets);
+  for (size_t i = 0; c->sheets && i < workers; i++) {
+    c->sheets[i] = *s;
+    c->sheets[i].cell = c->sheets[i].other = (llmprof_buffer){0};
+    c->sheets[i].rows = NULL;
+  }
+  if (c->sheets) return c;
+  crowd_free(c);
+  return NULL;
+}
+
+static bool write_parts(llmprof_sheet *s, const outlet *to, size_t workers,
                         llmprof_error *err) {
-  writing w = {.row = s->row,
-               .sheets = llmprof_zalloc(workers, sizeof *w.sheets),
-               .texts = llmprof_zalloc(PARTS, sizeof *w.texts),
-               .out = out};
-  const llmprof_crew crew = {PARTS, write_part, take_part, &w, PARTS};
-  bool there = w.sheets && w.texts;
-  for (size_t i = 0; there && i < workers; i++) {
-    w.sheets[i] = *s;
-    w.sheets[i].cell = w.sheets[i].other = (llmprof_buffer){0};
-    w.sheets[i].rows = NULL;
-  }
-  bool ok =
-      there ? llmprof_crew_run(&crew, workers, err) : llmprof_fail_nomem(err);
-  for (size_t i = 0; there && i < workers; i++) {
-    llmprof_buffer_free(&w.sheets[i].cell);
-    llmprof_buffer_free(&w.sheets[i].other);
-    llmprof_csv_rows_free(w.sheets[i].rows);
-  }
-  for (size_t i = 0; there && i < PARTS; i++) llmprof_buffer_free(&w.texts[i]);
-  llmprof_free(w.sheets);
-  llmprof_free(w.texts);
+  if (!s->crowd) s->crowd = crowd_new(s, workers);
+  llmprof_sheet_crowd *c = s->crowd;
+  if (!c) return llmprof_fail_nomem(err);
+  const llmprof_crew crew = {PARTS, write_part, take_part, c, PARTS};
+  c->row = s->row;
+  c->to = to;
   s->row += PARTS * PART;
-  return ok;
+  return llmprof_crew_run(&crew, workers < c->workers ? workers : c->workers,
+                          err);
+}
+
+static bool go_on(llmprof_sheet *s, const outlet *to, llmprof_error *err) {
+  llmprof_buffer *out = to->out;
+  size_t rows = llmprof_frame_rows(s->frame), least = out->size + PIECE;
+  if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
+  if (!s->begun) begin(s, out);
+  size_t workers = llmprof_crew_size(PARTS);
+  if (workers > 1 && rows - s->row >= PARTS * PART) {
+    if (!pass_on(to, out, err) || !write_parts(s, to, workers, err))
+      return false;
+  } else {
+    if (rows - s->row > PART && !llmprof_buffer_reserve(out, 2 * PIECE))
+      return llmprof_fail_nomem(err);
+    if (!put_rows(s, out, rows, least, err)) return false;
+  }
+  if (s->row == rows) end(s, out);
+  return pass_on(to, out, err);
 }
 
 bool llmprof_sheet_next(llmprof_sheet *s, llmprof_buffer *out,
                         llmprof_error *err) {
-  size_t rows = llmprof_frame_rows(s->frame), least = out->size + PIECE;
-  if (s->done) return true;
-  if (llmprof_interrupted()) return llmprof_fail_interrupted(err);
-  if (rows - s->row > PART && !llmprof_buffer_reserve(out, 2 * PIECE))
-    return llmprof_fail_nomem(err);
-  if (!s->begun) begin(s, out);
-  size_t workers = llmprof_crew_size(PARTS);
-  bool many = workers > 1 && rows - s->row >= PARTS * PART;
-  if (!(many ? write_parts(s, out, workers, err)
-             : put_rows(s, out, rows, least, err)))
-    return false;
-  if (s->row == rows) end(s, out);
-  return !out->failed || llmprof_fail_nomem(err);
+  const outlet to = {.out = out};
+  return s->done || go_on(s, &to, err);
+}
+
+static bool save(llmprof_sheet *s, const fs_draft *file, llmprof_error *err) {
+  llmprof_buffer text = {0};
+  const outlet to = {&text, file};
+  bool ok = true;
+  while (ok && !s->done) ok = go_on(s, &to, err);
+  llmprof_buffer_free(&text);
+  return ok;
+}
+
+bool llmprof_sheet_save(llmprof_sheet *s, const char *path, bool soon,
+                        llmprof_error *err) {
+  fs_draft file;
+  if (!llmprof_fs_draft_open(&file, path, NULL, err)) return false;
+  file.soon = soon;
+  if (save(s, &file, err)) return llmprof_fs_draft_commit(&file, err);
+  llmprof_fs_draft_discard(&file);
+  return false;
 }
 
 static bool start(llmprof_sheet *s, const llmprof_sheet_column *columns,
@@ -290,6 +348,7 @@ void llmprof_sheet_free(llmprof_sheet *s) {
   llmprof_buffer_free(&s->cell);
   llmprof_buffer_free(&s->other);
   llmprof_csv_rows_free(s->rows);
+  crowd_free(s->crowd);
   llmprof_free(s->spans);
   llmprof_free(s->widths);
   llmprof_free(s->columns);

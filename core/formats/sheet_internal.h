@@ -8,6 +8,9 @@
 /* Some rows of a frame on their way into CSV. */
 typedef struct llmprof_csv_rows llmprof_csv_rows;
 
+/* Threads that write rows. */
+typedef struct llmprof_sheet_crowd llmprof_sheet_crowd;
+
 struct llmprof_sheet {
   llmprof_frame *frame;
   llmprof_sheet_column *columns;
@@ -16,9 +19,10 @@ struct llmprof_sheet {
   size_t *widths;      /* lines: by column, of the widest cell */
   llmprof_buffer cell; /* the one that is being written */
   llmprof_buffer other;
-  llmprof_csv_rows *rows;   /* CSV: NULL at first */
-  llmprof_cell_span *spans; /* CSV: by column, bounds of its cells */
-  size_t row;               /* the next one */
+  llmprof_csv_rows *rows;     /* CSV: NULL at first */
+  llmprof_cell_span *spans;   /* CSV: by column, bounds of its cells */
+  llmprof_sheet_crowd *crowd; /* NULL at first */
+  size_t row;                 /* the next one */
   bool begun, done;
 };
 

@@ -3,6 +3,7 @@
  *   local pieces = sheet.open(frame, { { key = "total", title = "Total (ns)",
  *     whole = true }, { key = "name", title = "Name" } }, { format = "csv" })
  *   for piece in sheet.next, pieces do io.write(piece) end
+ *   assert(sheet.save(sheet.open(frame, columns, {}), "kernels.csv"))
  */
 #include "llmprof/sheet.h"
 
@@ -94,6 +95,19 @@ static int sheet_next(lua_State *L) {
   return llmprof_lua_text(L, true, buf, NULL);
 }
 
+/* sheet.save(sheet, path [, soon]): all pieces that are left, as fs.write does;
+ * soon: as fs.write_soon */
+static int sheet_save(lua_State *L) {
+  llmprof_sheet *sheet = llmprof_lua_unbox(L, 1, SHEET);
+  const char *path = llmprof_lua_check_path(L, 2);
+  bool soon = lua_toboolean(L, 3);
+  lua_getiuservalue(L, 1, 1);
+  llmprof_lua_check_frame(L, lua_gettop(L));
+  llmprof_error err;
+  return llmprof_lua_result(L, llmprof_sheet_save(sheet, path, soon, &err),
+                            &err);
+}
+
 static int sheet_close(lua_State *L) {
   void **box = luaL_checkudata(L, 1, SHEET);
   llmprof_sheet_free(*box);
@@ -104,6 +118,7 @@ static int sheet_close(lua_State *L) {
 static const luaL_Reg functions[] = {
     {"next", sheet_next},
     {"open", sheet_open},
+    {"save", sheet_save},
     {NULL, NULL},
 };
 

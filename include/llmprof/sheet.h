@@ -59,6 +59,11 @@ void llmprof_sheet_free(llmprof_sheet *sheet);
 bool llmprof_sheet_next(llmprof_sheet *sheet, llmprof_buffer *out,
                         llmprof_error *err);
 
+/* Write all pieces that are left into a file, as llmprof_fs_write does or,
+ * soon, llmprof_fs_write_soon. */
+bool llmprof_sheet_save(llmprof_sheet *sheet, const char *path, bool soon,
+                        llmprof_error *err);
+
 #ifdef __cplusplus
 }
 #endif

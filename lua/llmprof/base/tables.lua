@@ -14,6 +14,7 @@
 -- title they hold what people see. An absent value is an empty cell, in JSON
 -- null.
 local fitted = require "llmprof.base.fitted"
+local fs = require "llmprof.fs"
 local html = require "llmprof.base.html"
 local json = require "llmprof.json"
 local markdown = require "llmprof.markdown"
@@ -348,6 +349,12 @@ local function once(whole)
 end
 
 
+local function open_sheet(name, columns, frame, options)
+  return sheet.open(frame, sheet_columns(columns),
+    { format = name, guard = options.safe, width = options.columns })
+end
+
+
 -- The rows of a frame of C as a table, with the titles of columns for programs, too: an
 -- iterator over pieces of text. columns have no max, code, bar, absent, optional and data.
 -- options: of render.
@@ -355,19 +362,25 @@ function tables.pieces(name, columns, frame, options)
   if not by_name[name].sheet then
     return once(tables.render(name, columns, tables.rows(columns, frame), options))
   end
-  return sheet.next, sheet.open(frame, sheet_columns(columns),
-    { format = name, guard = options.safe, width = options.columns })
+  return sheet.next, open_sheet(name, columns, frame, options)
 end
 
 
--- Columns of a frame of C as CSV, by their names: numbers as they are.
-function tables.raw_csv(frame, names)
-  local list, pieces = {}, {}
-  for i, name in ipairs(names) do list[i] = { key = name, title = name, raw = true } end
-  for piece in sheet.next, sheet.open(frame, list, { format = "csv" }) do
-    pieces[#pieces + 1] = piece
+-- Write the same into a file, as fs.write does or, with options.soon, fs.write_soon.
+function tables.save(path, name, columns, frame, options)
+  if not by_name[name].sheet then
+    return (options.soon and fs.write_soon or fs.write)(path,
+      tables.render(name, columns, tables.rows(columns, frame), options))
   end
-  return table.concat(pieces)
+  return sheet.save(open_sheet(name, columns, frame, options), path, options.soon)
+end
+
+
+-- Write columns of a frame of C into a file as CSV, by their names: numbers as they are.
+function tables.save_raw(path, frame, names)
+  local list = {}
+  for i, name in ipairs(names) do list[i] = { key = name, title = name, raw = true } end
+  return sheet.save(sheet.open(frame, list, { format = "csv" }), path)
 end
 
 

@@ -319,7 +319,7 @@ end
 
 
 -- Files are written one after the other and waited for together, by Run:settle, unless
--- `write` is fs.write.
+-- `write` is fs.write. It may be a function that takes other contents.
 function Run:write(name, contents, write)
   local written, message, code = (write or fs.write_soon)(self:path(name), contents)
   if not written then cannot_write(message, code) end

@@ -59,6 +59,12 @@ function table_options.pieces(given, columns, frame, options)
 end
 
 
+-- Write the same into a file.
+function table_options.save(given, path, columns, frame)
+  return tables.save(path, given.format, columns, frame, complete(given))
+end
+
+
 -- The first N rows.
 function table_options.first(rows, given)
   return table.move(rows, 1, math.min(given.rows or #rows, #rows), 1, {})

@@ -468,7 +468,7 @@ function methods:save(path)
   end
   local rows = rows_of(self)
   if format == "csv" then
-    check(fs.write(path, tables.raw_csv(rows, shown_names(self))))
+    check(tables.save_raw(path, rows, shown_names(self)))
   else
     local list = list_rows(self, math.maxinteger)
     local declared = show.columns(rows, shown_names(self), list)

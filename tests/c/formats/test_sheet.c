@@ -1,6 +1,7 @@
 /* Frames as text. */
 #include "llmprof/sheet.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 
 #include "llmprof/bounds.h"
 #include "llmprof/format.h"
+#include "llmprof/fs.h"
 #include "llmprof/interrupt.h"
 #include "support.h"
 
@@ -275,6 +277,36 @@ static void test_allocations(void **state) {
   }
 }
 
+static bool save(llmprof_frame *frame, const llmprof_sheet_options *options,
+                 const char *path, llmprof_error *err) {
+  llmprof_sheet *sheet = llmprof_sheet_new(frame, shown, COLUMNS, options, err);
+  bool ok = sheet && llmprof_sheet_save(sheet, path, true, err);
+  llmprof_sheet_free(sheet);
+  return ok;
+}
+
+static bool save_all(void *path, llmprof_error *err) {
+  static const llmprof_sheet_options options = {.format = LLMPROF_SHEET_CSV};
+  made m;
+  bool ok = make(&m, err) && save(m.frame, &options, path, err);
+  made_free(&m);
+  return ok;
+}
+
+static void test_saving_fails(void **state) {
+  (void)state;
+  char path[] = "/dev/null/kernels.csv", written[PATH_MAX];
+  llmprof_error err;
+  snprintf(written, sizeof written, "%s/few.csv", test_folder());
+  test_every_allocation(save_all, written);
+  assert_false(save_all(path, &err));
+  assert_int_equal(err.code, LLMPROF_NOTFOUND);
+  llmprof_interrupt(true);
+  assert_false(save_all(written, &err));
+  llmprof_interrupt(false);
+  assert_int_equal(err.code, LLMPROF_INTERRUPTED);
+}
+
 static void test_interrupt(void **state) {
   (void)state;
   for (int i = 0; i < 3; i++) {
@@ -308,6 +340,20 @@ static llmprof_frame *lots_of(const made *m, int64_t *numbers, double *reals,
   return test_frame(LOTS, m->pool, columns, COLUMNS);
 }
 
+/* The file holds the text. */
+static void assert_saved(llmprof_frame *frame,
+                         const llmprof_sheet_options *options,
+                         const llmprof_buffer *text) {
+  char path[PATH_MAX];
+  llmprof_buffer saved = {0};
+  snprintf(path, sizeof path, "%s/lots", test_folder());
+  assert_true(save(frame, options, path, NULL));
+  assert_true(llmprof_fs_read(path, 0, &saved, NULL));
+  assert_int_equal(saved.size, text->size);
+  assert_memory_equal(saved.bytes, text->bytes, text->size);
+  llmprof_buffer_free(&saved);
+}
+
 static void test_threads(void **state) {
   (void)state;
   static int64_t numbers[LOTS];
@@ -323,12 +369,14 @@ static void test_threads(void **state) {
     llmprof_buffer alone = {0};
     llmprof_bound_set(LLMPROF_BOUND_THREADS, 1);
     assert_true(write(frame, shown, COLUMNS, &options, &alone, NULL));
+    assert_saved(frame, &options, &alone);
     for (uint64_t threads = 2; threads < 5; threads++) {
       llmprof_buffer several = {0};
       llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
       assert_true(write(frame, shown, COLUMNS, &options, &several, NULL));
       assert_int_equal(several.size, alone.size);
       assert_memory_equal(several.bytes, alone.bytes, alone.size);
+      assert_saved(frame, &options, &alone);
       llmprof_buffer_free(&several);
     }
     llmprof_buffer_free(&alone);
@@ -521,6 +569,7 @@ int main(void) {
       cmocka_unit_test(test_pieces),
       cmocka_unit_test(test_threads),
       cmocka_unit_test(test_allocations),
+      cmocka_unit_test(test_saving_fails),
       cmocka_unit_test(test_interrupt),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
 local frame = require "llmprof.frame"
+local fs = require "llmprof.fs"
 local sheet = require "llmprof.sheet"
 
 local function little()
@@ -24,6 +25,25 @@ describe("llmprof.sheet", function()
     assert.equal('[\n  {\n    "Total": 1234,\n    "Name": "a, b"\n  },\n'
       .. '  {\n    "Total": null,\n    "Name": "c"\n  }\n]\n', written { format = "json" })
     assert.equal("Total  Name\n1,234  a, b\n       c\n", written { format = "table" })
+  end)
+
+  it("saves what is left of them in a file", function()
+    local top = assert(fs.temp_dir "llmprof-test-")
+    local path = top .. "/few.csv"
+    local function opened() return sheet.open(little(), columns, { format = "csv" }) end
+    for _, soon in ipairs { false, true } do
+      assert.is_true(sheet.save(opened(), path, soon))
+      assert.equal('Total,Name\n1234,"a, b"\n,c\n', fs.read(path))
+    end
+    local done = opened()
+    sheet.next(done)
+    assert.is_true(sheet.save(done, path))
+    assert.equal("", fs.read(path))
+    local ok, message, code = sheet.save(opened(), top .. "/none/few.csv")
+    assert.is_nil(ok)
+    assert.equal("notfound", code)
+    assert.equal(top .. "/none/few.csv: No such file or directory", message)
+    assert.is_true(fs.remove_tree(top))
   end)
 
   it("refuses what it does not know", function()

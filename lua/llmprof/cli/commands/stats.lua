@@ -31,21 +31,20 @@ A name may be followed by :base (short kernel names), and the names from before
 }
 
 
-local function print_report(pieces, report, format, first)
-  local heading = tables.format(format).heading
+local function print_report(given, report, first)
+  local heading = tables.format(given.format).heading
   if heading then
     if not first then out.write "\n" end
     out.write(heading, report.title, " (", report.name, ")\n\n")
   end
-  for piece in pieces(report) do out.write(piece) end
+  for piece in table_options.pieces(given, report.columns, report.rows) do out.write(piece) end
 end
 
 
-local function write_report(pieces, report, format, base)
-  local fs, list = require "llmprof.fs", {}
-  for piece in pieces(report) do list[#list + 1] = piece end
-  local path = ("%s_%s.%s"):format(base, report.name, tables.format(format).extension)
-  errors.check("failed", fs.write(path, table.concat(list)))
+local function write_report(given, report)
+  local path = ("%s_%s.%s"):format(given.output, report.name,
+    tables.format(given.format).extension)
+  errors.check("failed", table_options.save(given, path, report.columns, report.rows))
   out.warn(path, "\n")
 end
 
@@ -53,14 +52,13 @@ end
 -- Print or write one report. What it was made of need not outlive it.
 local function give_report(trace, name, given, first)
   local report = stats.report(trace, name, { names = given.names, limit = given.rows })
-  local function pieces(r) return table_options.pieces(given, r.columns, r.rows) end
   if report.reason then
     out.complain(("%s is empty: %s"):format(report.name, report.reason))
   end
   if given.output then
-    write_report(pieces, report, given.format, given.output)
+    write_report(given, report)
   else
-    print_report(pieces, report, given.format, first)
+    print_report(given, report, first)
   end
 end
 

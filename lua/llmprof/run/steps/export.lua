@@ -9,17 +9,18 @@ local step = { name = "export", summary = "write NVIDIA's summaries of it",
 for i, name in ipairs(stats.names) do step.makes[i] = layout.summary(name) end
 
 
+local function save(path, report)
+  return tables.save(path, "csv", report.columns, report.rows, { soon = true })
+end
+
+
 -- How many have rows.
 function step.work(ctx)
   local filled = 0
   for _, name in ipairs(stats.names) do
     local report = stats.report(ctx.state.trace, name, {})
     if #report.rows > 0 then filled = filled + 1 end
-    local text = {}
-    for piece in tables.pieces("csv", report.columns, report.rows, {}) do
-      text[#text + 1] = piece
-    end
-    ctx.run:write(layout.summary(name), table.concat(text))
+    ctx.run:write(layout.summary(name), report, save)
   end
   return filled
 end
