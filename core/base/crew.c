@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "base/accounts.h"
@@ -34,6 +35,7 @@ typedef struct worker {
 } worker;
 
 static _Thread_local bool is_working;
+static atomic_size_t asides; /* that have a thread */
 
 static size_t processors(void) {
   cpu_set_t set;
@@ -45,7 +47,7 @@ size_t llmprof_crew_size(size_t parts) {
   if (is_working || parts < 2) return 1;
   uint64_t wanted = llmprof_bound_get(LLMPROF_BOUND_THREADS);
   size_t size = wanted ? (size_t)wanted : processors();
-  size_t others = llmprof_account_threads();
+  size_t others = llmprof_account_threads() + atomic_load(&asides);
   size = size > others ? size - others : 1;
   if (size > MOST) size = MOST;
   return size < parts ? size : parts;
@@ -165,19 +167,24 @@ static void *start(void *user) {
 
 /* ---- all of them ---- */
 
-/* How many were started, the caller's counted. */
-static size_t start_threads(shift *s, worker *workers, size_t size) {
+/* A thread that hears of no signal. */
+static bool start_thread(pthread_t *thread, void *(*run)(void *), void *user) {
   sigset_t all, before;
-  size_t started = 1;
-  if (size < 2) return started;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
+  bool started = pthread_create(thread, NULL, run, user) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return started;
+}
+
+/* How many were started, the caller's counted. */
+static size_t start_threads(shift *s, worker *workers, size_t size) {
+  size_t started = 1;
   for (; started < size; started++) {
     worker *w = &workers[started];
     *w = (worker){.shift = s, .number = started};
-    if (pthread_create(&w->thread, NULL, start, w) != 0) break;
+    if (!start_thread(&w->thread, start, w)) break;
   }
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
   return started;
 }
 
@@ -195,4 +202,28 @@ bool llmprof_crew_run(const llmprof_crew *crew, size_t size,
   if (s.failed == SIZE_MAX) return true;
   if (err) *err = s.error;
   return false;
+}
+
+/* ---- one thing aside ---- */
+
+static void *start_aside(void *user) {
+  llmprof_aside *aside = user;
+  is_working = true;
+  aside->ok = aside->work(aside->user, &aside->error);
+  return NULL;
+}
+
+void llmprof_aside_begin(llmprof_aside *aside) {
+  aside->is_begun = llmprof_crew_size(2) > 1 &&
+                    start_thread(&aside->thread, start_aside, aside);
+  if (aside->is_begun) atomic_fetch_add(&asides, 1);
+}
+
+bool llmprof_aside_end(llmprof_aside *aside, llmprof_error *err) {
+  if (!aside->is_begun) return aside->work(aside->user, err);
+  pthread_join(aside->thread, NULL);
+  atomic_fetch_sub(&asides, 1);
+  aside->is_begun = false;
+  if (!aside->ok && err) *err = aside->error;
+  return aside->ok;
 }

@@ -1,9 +1,11 @@
 /* Work in parts on several threads, with the same result for any number of
- * them: what each part makes is taken in order. Threads live as long as a call;
- * what they use belongs to the caller. Private to the core. */
+ * them: what each part makes is taken in order. Threads live as long as a call,
+ * or until the caller asks what came of it; what they use belongs to the
+ * caller. Private to the core. */
 #ifndef LLMPROF_CREW_H
 #define LLMPROF_CREW_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -39,5 +41,22 @@ size_t llmprof_crew_size(size_t parts);
  * comes after it was taken. Signals are left to the caller's thread. */
 bool llmprof_crew_run(const llmprof_crew *crew, size_t size,
                       llmprof_error *err);
+
+/* One thing that is done while the caller goes on with others. */
+typedef struct llmprof_aside {
+  bool (*work)(void *user, llmprof_error *err);
+  void *user;
+  pthread_t thread; /* these are of the two below */
+  bool is_begun, ok;
+  llmprof_error error;
+} llmprof_aside;
+
+/* On a thread of its own, of those that there may be; without one nothing is
+ * done yet. The struct stays where it is until the end, and no process is
+ * forked before that. */
+void llmprof_aside_begin(llmprof_aside *aside);
+
+/* What it returned, once it is done. */
+bool llmprof_aside_end(llmprof_aside *aside, llmprof_error *err);
 
 #endif

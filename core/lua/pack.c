@@ -5,6 +5,7 @@
  *   local bytes = pack.encode(all)
  *   local same = pack.decode(bytes)
  *   local small = pack.gzip(bytes)
+ *   local packing <close> = pack.gzip_aside(bytes)
  */
 #include "llmprof/pack.h"
 
@@ -14,6 +15,8 @@
 #include "llmprof/gzip.h"
 #include "llmprof/spread.h"
 #include "lua_buffer.h"
+
+#define PACKING "llmprof.packing"
 
 /* ---- joining ---- */
 
@@ -119,6 +122,37 @@ static int pack_gzip(lua_State *L) {
   return llmprof_lua_text(L, true, out, NULL);
 }
 
+/* pack.gzip_aside(bytes) -> packing, which goes on while the caller does;
+ * before it is closed no process is forked */
+static int pack_gzip_aside(lua_State *L) {
+  size_t size;
+  const char *bytes = luaL_checklstring(L, 1, &size);
+  lua_settop(L, 1);
+  void **box = llmprof_lua_box(L, PACKING, 1);
+  lua_pushvalue(L, 1);
+  lua_setiuservalue(L, -2, 1);
+  llmprof_error err;
+  *box = llmprof_gzip_begin(bytes, size);
+  return *box ? 1 : (llmprof_fail_nomem(&err), llmprof_lua_raise(L, &err));
+}
+
+static int p_close(lua_State *L) {
+  void **box = luaL_checkudata(L, 1, PACKING);
+  llmprof_gzip_free(*box);
+  *box = NULL;
+  return 0;
+}
+
+/* packing:take() -> what pack.gzip makes of the bytes, once: it is closed */
+static int p_take(lua_State *L) {
+  llmprof_gzip_aside *packing = llmprof_lua_unbox(L, 1, PACKING);
+  llmprof_buffer *out = llmprof_lua_buffer(L);
+  llmprof_error err;
+  bool ok = llmprof_gzip_take(packing, out, &err);
+  p_close(L);
+  return ok ? llmprof_lua_text(L, true, out, NULL) : llmprof_lua_raise(L, &err);
+}
+
 /* ---- spreads ---- */
 
 typedef struct request {
@@ -195,9 +229,20 @@ static int pack_spread(lua_State *L) {
   return 1;
 }
 
+static const luaL_Reg methods[] = {
+    {"close", p_close},
+    {"take", p_take},
+    {NULL, NULL},
+};
+
 static const luaL_Reg functions[] = {
-    {"join", pack_join}, {"encode", pack_encode}, {"decode", pack_decode},
-    {"gzip", pack_gzip}, {"spread", pack_spread}, {NULL, NULL},
+    {"join", pack_join},
+    {"encode", pack_encode},
+    {"decode", pack_decode},
+    {"gzip", pack_gzip},
+    {"gzip_aside", pack_gzip_aside},
+    {"spread", pack_spread},
+    {NULL, NULL},
 };
 
 int luaopen_llmprof_frame(lua_State *L);
@@ -205,6 +250,7 @@ int luaopen_llmprof_pack(lua_State *L);
 int luaopen_llmprof_pack(lua_State *L) {
   /* the class of pools comes with it */
   luaL_requiref(L, "llmprof.frame", luaopen_llmprof_frame, 0);
+  llmprof_lua_class(L, PACKING, methods, p_close);
   luaL_newlib(L, functions);
   return 1;
 }

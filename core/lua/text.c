@@ -63,6 +63,20 @@ static int text_clean_lines(lua_State *L) {
   return apply_clean(L, llmprof_text_clean_lines, true);
 }
 
+/* text.html(s) -> s as one line, as an element or a quoted attribute shows it
+ */
+static int text_html(lua_State *L) {
+  size_t size;
+  const char *text = luaL_checklstring(L, 1, &size);
+  if (llmprof_text_is_html(text, size)) {
+    lua_settop(L, 1);
+    return 1;
+  }
+  llmprof_buffer *buf = llmprof_lua_buffer(L);
+  llmprof_text_html(buf, text, size);
+  return push_buffer(L, buf);
+}
+
 /* text.truncate(s, columns [, "middle" | "end"]) -> s, at most that wide */
 static int text_truncate(lua_State *L) {
   static const char *const names[] = {"middle", "end", NULL};
@@ -239,6 +253,7 @@ static const luaL_Reg functions[] = {
     {"width", text_width},
     {"clean", text_clean},
     {"clean_lines", text_clean_lines},
+    {"html", text_html},
     {"truncate", text_truncate},
     {"pad", text_pad},
     {"wrap", text_wrap},

@@ -2,6 +2,8 @@
 
 #include <limits.h>
 
+#include "base/crew.h"
+#include "llmprof/alloc.h"
 #include "os/packing.h"
 
 enum {
@@ -43,4 +45,46 @@ bool llmprof_gzip(llmprof_buffer *out, const void *bytes, size_t size,
   pack(&z, out, bytes, size);
   deflateEnd(&z);
   return !out->failed || llmprof_fail_nomem(err);
+}
+
+/* ---- aside ---- */
+
+struct llmprof_gzip_aside {
+  llmprof_aside aside;
+  const void *bytes;
+  size_t size;
+  llmprof_buffer packed;
+  bool is_taken;
+};
+
+static bool pack_aside(void *user, llmprof_error *err) {
+  llmprof_gzip_aside *made = user;
+  return llmprof_gzip(&made->packed, made->bytes, made->size, err);
+}
+
+llmprof_gzip_aside *llmprof_gzip_begin(const void *bytes, size_t size) {
+  llmprof_gzip_aside *made = llmprof_zalloc(1, sizeof *made);
+  if (!made) return NULL;
+  made->aside.work = pack_aside;
+  made->aside.user = made;
+  made->bytes = bytes;
+  made->size = size;
+  llmprof_aside_begin(&made->aside);
+  return made;
+}
+
+bool llmprof_gzip_take(llmprof_gzip_aside *aside, llmprof_buffer *out,
+                       llmprof_error *err) {
+  aside->is_taken = true;
+  if (!llmprof_aside_end(&aside->aside, err)) return false;
+  llmprof_buffer_add(out, aside->packed.bytes, aside->packed.size);
+  return !out->failed || llmprof_fail_nomem(err);
+}
+
+void llmprof_gzip_free(llmprof_gzip_aside *aside) {
+  if (!aside) return;
+  if (!aside->is_taken && aside->aside.is_begun)
+    llmprof_aside_end(&aside->aside, NULL);
+  llmprof_buffer_free(&aside->packed);
+  llmprof_free(aside);
 }

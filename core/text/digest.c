@@ -93,21 +93,28 @@ void llmprof_sha256(const void *bytes, size_t size,
 
 /* ---- Base64 ---- */
 
+static const char letters[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 /* One group of four: of three bytes, or of the one or two at the end. */
-static void put_group(llmprof_buffer *out, const unsigned char *at,
-                      size_t count) {
-  static const char letters[] =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+static void put_group(char *to, const unsigned char *at, size_t count) {
   uint32_t bits = (uint32_t)at[0] << 16;
   if (count > 1) bits |= (uint32_t)at[1] << 8;
   if (count > 2) bits |= at[2];
   for (size_t i = 0; i < 4; i++)
-    llmprof_buffer_putc(out, i <= count ? letters[bits >> (18 - 6 * i) & 0x3f]
-                                        : '=');
+    to[i] = i <= count ? letters[bits >> (18 - 6 * i) & 0x3f] : '=';
 }
 
 void llmprof_base64(llmprof_buffer *out, const void *bytes, size_t size) {
+  enum {
+    AT_ONCE = 48
+  };
   const unsigned char *at = bytes;
-  for (size_t i = 0; i < size; i += 3)
-    put_group(out, at + i, size - i < 3 ? size - i : 3);
+  for (size_t i = 0, count; i < size; i += count) {
+    char groups[AT_ONCE / 3 * 4], *to = groups;
+    count = size - i < AT_ONCE ? size - i : AT_ONCE;
+    for (size_t j = 0; j < count; j += 3, to += 4)
+      put_group(to, at + i + j, count - j < 3 ? count - j : 3);
+    llmprof_buffer_add(out, groups, (size_t)(to - groups));
+  }
 }

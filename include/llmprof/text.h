@@ -66,6 +66,13 @@ void llmprof_text_clean_lines(llmprof_buffer *out, const char *text,
  * clean. */
 bool llmprof_text_is_plain(const char *text, size_t size, bool keep_lines);
 
+/* Append the text, clean, for an element or a quoted attribute of HTML: a
+ * character that means something there is its entity. */
+void llmprof_text_html(llmprof_buffer *out, const char *text, size_t size);
+
+/* Is the text that for itself? All bytes are printable ASCII then. */
+bool llmprof_text_is_html(const char *text, size_t size);
+
 typedef enum llmprof_ellipsis {
   LLMPROF_MIDDLE, /* keep two thirds from the start and a third of the end */
   LLMPROF_END,

@@ -33,6 +33,16 @@ end
 counters.plain = plain
 
 
+-- The same for names that come again.
+local function plainly()
+  local known = {}
+  return function(name)
+    known[name] = known[name] or plain(name)
+    return known[name]
+  end
+end
+
+
 -- One that an export does not say is 0, which no launch has.
 local function shape_key(grid, block)
   grid, block = grid or {}, block or {}
@@ -79,10 +89,10 @@ end
 
 
 -- Classes by their kernel's plain name; one without a name stands for none.
-local function by_name(classes, stage_of)
+local function by_name(classes, stage_of, plain_of)
   local index = {}
   for _, class in ipairs(classes) do
-    local name = class.kernel and plain(class.kernel)
+    local name = class.kernel and plain_of(class.kernel)
     if name then
       index[name] = index[name] or {}
       table.insert(index[name], { class = class, stage = stage_of(class),
@@ -361,13 +371,13 @@ end
 -- in another stage; nil for none), ranges (those of llmprof.analysis.ranges; nil without)
 -- }. launches: of llmprof.nvidia.ncu.launches.
 function counters.join(list, launches, found)
-  local stage_of = stage_finder(found)
+  local stage_of, plain_of = stage_finder(found), plainly()
   local classes, count = of_kernels(launches)
-  local index, used, with = by_name(classes, stage_of), {}, 0
+  local index, used, with = by_name(classes, stage_of, plain_of), {}, 0
   for _, kernel in ipairs(list) do
     local shapes = {}
     for _, shape in ipairs(kernel.shapes) do shapes[shape_key(shape.grid, shape.block)] = true end
-    local chosen, confidence = choose(index[plain(kernel.name)] or {}, kernel.stage, shapes)
+    local chosen, confidence = choose(index[plain_of(kernel.name)] or {}, kernel.stage, shapes)
     for _, candidate in ipairs(chosen or {}) do used[candidate.class] = true end
     if chosen then
       kernel.counters, with = counters_of(kernel, launches, chosen, confidence), with + 1

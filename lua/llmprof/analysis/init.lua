@@ -368,7 +368,7 @@ end
 
 
 -- The events that the page draws, of what the results were made of: see
--- llmprof.analysis.events; nil where the GPU did nothing.
+-- llmprof.analysis.events; as pack.gzip_aside packs them. nil where the GPU did nothing.
 function analysis.events(given, results)
   if not given.trace then return nil end
   frames.tidy()
@@ -378,7 +378,7 @@ function analysis.events(given, results)
     kernels = results.kernels, whole = given.found.whole and stages.WHOLE_RUN or nil,
     layers = layer_spans(given), collectives = own or own_collectives(given, results),
     ranks = views }
-  return bytes and pack.gzip(bytes)
+  return bytes and pack.gzip_aside(bytes)
 end
 
 

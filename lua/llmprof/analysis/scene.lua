@@ -204,8 +204,9 @@ end
 -- How busy each lane of these views was in each part of the span; none where the window
 -- has all of it.
 function Scene:shares(views, span, window)
-  local lanes, shares, parts = {}, {}, parts_of(span)
+  local lanes, shares = {}, {}
   local is_all = window.first <= span.first and window.last >= span.last
+  local parts = is_all and {} or parts_of(span)
   for _, view in ipairs(is_all and {} or views) do
     local covered = view:covered({ "lane" }, parts)
     for i, row in ipairs(view:group { by = { "lane" } }) do

@@ -4,17 +4,10 @@ local text = require "llmprof.text"
 
 local html = {}
 
-local entities = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;",
-  ["'"] = "&#39;" }
-
 
 -- Text for an element or a quoted attribute; control characters and malformed
 -- bytes become U+FFFD, a newline a space.
-function html.escape(value)
-  local clean = text.clean(value)
-  if not clean:find "[&<>\"']" then return clean end
-  return (clean:gsub("[&<>\"']", entities))
-end
+html.escape = text.html
 
 
 -- What would end a <script> or open a comment in it, as JSON's own escapes.

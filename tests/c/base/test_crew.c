@@ -159,11 +159,34 @@ static void test_signals(void **state) {
   assert_true(llmprof_crew_run(&crew, 4, NULL));
 }
 
+/* What is done aside has one of the threads that there may be. */
+static bool count_threads(void *user, llmprof_error *err) {
+  *(size_t *)user = llmprof_crew_size(100);
+  return llmprof_fail(err, LLMPROF_IO, "as it should");
+}
+
+static void test_aside(void **state) {
+  (void)state;
+  for (size_t threads = 1; threads <= 3; threads++) {
+    size_t there = 0;
+    llmprof_error err;
+    llmprof_aside aside = {.work = count_threads, .user = &there};
+    llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
+    llmprof_aside_begin(&aside);
+    assert_int_equal(llmprof_crew_size(100), threads > 1 ? threads - 1 : 1);
+    assert_false(llmprof_aside_end(&aside, &err));
+    assert_string_equal(err.message, "as it should");
+    assert_int_equal(there, 1);
+    assert_int_equal(llmprof_crew_size(100), threads);
+  }
+  llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_order),   cmocka_unit_test(test_first_error),
       cmocka_unit_test(test_size),    cmocka_unit_test(test_nested),
-      cmocka_unit_test(test_signals),
+      cmocka_unit_test(test_signals), cmocka_unit_test(test_aside),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "llmprof/bounds.h"
 #include "llmprof/fs.h"
 #include "llmprof/gzip.h"
 #include "os/packing.h"
@@ -93,6 +94,37 @@ static void test_allocations(void **state) {
   test_every_allocation(write_packed, &text);
 }
 
+static bool pack_aside(void *arg, llmprof_error *err) {
+  llmprof_buffer packed = {0};
+  llmprof_gzip_aside *aside = llmprof_gzip_begin(arg, 3);
+  bool ok =
+      aside ? llmprof_gzip_take(aside, &packed, err) : llmprof_fail_nomem(err);
+  llmprof_gzip_free(aside);
+  llmprof_buffer_free(&packed);
+  return ok;
+}
+
+static void test_aside(void **state) {
+  (void)state;
+  llmprof_buffer text = text_of(800005);
+  for (unsigned threads = 1; threads <= 2; threads++) {
+    llmprof_buffer packed = {0};
+    llmprof_error err;
+    llmprof_bound_set(LLMPROF_BOUND_THREADS, threads);
+    llmprof_gzip_aside *aside = llmprof_gzip_begin(text.bytes, text.size);
+    assert_true(llmprof_gzip_take(aside, &packed, &err));
+    llmprof_gzip_free(aside);
+    assert_unpacks(packed.bytes, packed.size, &text);
+    llmprof_buffer_free(&packed);
+    llmprof_gzip_free(llmprof_gzip_begin(text.bytes, text.size));
+    char three[] = "abc";
+    test_every_allocation(pack_aside, three);
+  }
+  llmprof_bound_set(LLMPROF_BOUND_THREADS, 0);
+  llmprof_gzip_free(NULL);
+  llmprof_buffer_free(&text);
+}
+
 static bool pack_in_memory(void *arg, llmprof_error *err) {
   llmprof_buffer packed = {0};
   bool ok = llmprof_gzip(&packed, arg, 3, err);
@@ -120,6 +152,7 @@ int main(void) {
       cmocka_unit_test(test_pieces),
       cmocka_unit_test(test_allocations),
       cmocka_unit_test(test_in_memory),
+      cmocka_unit_test(test_aside),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -246,6 +246,34 @@ static void test_cleaning_lines(void **state) {
   assert_cleaned_lines("", 0, "");
 }
 
+static void assert_html(const char *text, const char *expected) {
+  llmprof_buffer buf = {0};
+  llmprof_text_html(&buf, text, strlen(text));
+  assert_int_equal(llmprof_text_is_html(text, strlen(text)),
+                   strcmp(text, expected) == 0 && !strchr(text, ZHONG[0]));
+  assert_buffer(&buf, expected);
+}
+
+static bool write_html(void *arg, llmprof_error *err) {
+  llmprof_buffer buf = {0};
+  llmprof_text_html(&buf, arg, strlen(arg));
+  bool ok = !buf.failed || llmprof_fail_nomem(err);
+  llmprof_buffer_free(&buf);
+  return ok;
+}
+
+static void test_html(void **state) {
+  (void)state;
+  assert_html("", "");
+  assert_html("a + b", "a + b");
+  assert_html("<&>\"'", "&lt;&amp;&gt;&quot;&#39;");
+  assert_html("f<int>(x) & y", "f&lt;int&gt;(x) &amp; y");
+  assert_html("<\n\x1B" ZHONG ">", "&lt; " FFFD ZHONG "&gt;");
+  assert_html(ZHONG, ZHONG);
+  char odd[] = "<a\nb>";
+  test_every_allocation(write_html, odd);
+}
+
 /* Long texts are looked at in blocks: the odd byte at any place of them. */
 static void test_cleaning_long(void **state) {
   (void)state;
@@ -409,6 +437,7 @@ int main(void) {
       cmocka_unit_test(test_cleaning),
       cmocka_unit_test(test_cleaning_bidi),
       cmocka_unit_test(test_cleaning_lines),
+      cmocka_unit_test(test_html),
       cmocka_unit_test(test_cleaning_long),
       cmocka_unit_test(test_repairing),
       cmocka_unit_test(test_wrapping),

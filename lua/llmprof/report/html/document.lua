@@ -46,10 +46,21 @@ function document.source_of(content)
 end
 
 
+-- Does content end the element that it is in, whatever the case?
+local function ends(tag, content)
+  local at = content:find("</", 1, true)
+  while at do
+    if content:sub(at + 2, at + 1 + #tag):lower() == tag then return true end
+    at = content:find("</", at + 2, true)
+  end
+  return false
+end
+
+
 -- Content of an element that ends at its own closing tag only.
 local function enclosed(tag, content)
-  content = content:gsub("\r\n?", "\n")
-  assert(not content:lower():find("</" .. tag, 1, true) and not content:find("<!--", 1, true),
+  if content:find("\r", 1, true) then content = content:gsub("\r\n?", "\n") end
+  assert(not ends(tag, content) and not content:find("<!--", 1, true),
     "an asset of the page would end its own element")
   return content
 end
@@ -63,7 +74,7 @@ local function policy(style, scripts)
 end
 
 
-local PAGE = [[
+local HEAD = [[
 <!DOCTYPE html>
 <html lang="en">
 <head>
@@ -73,18 +84,7 @@ local PAGE = [[
 <meta name="color-scheme" content="light dark">
 <meta name="generator" content="%s">
 <title>%s</title>
-<style>%s</style>
-</head>
-<body>
-%s
-<script type="application/json" id="data">%s</script>
-%s%s
-</body>
-</html>
 ]]
-
-
-local EVENTS = '<script type="application/octet-stream" id="events-data">%s</script>\n'
 
 
 -- What the page runs, in that order.
@@ -106,14 +106,22 @@ end
 -- flame graphs.
 function document.render(given)
   local style = enclosed("style", asset "page.css" .. widths())
-  local scripts, elements = scripts_of(given), {}
-  for i, script in ipairs(scripts) do
-    scripts[i] = enclosed("script", script)
-    elements[i] = ("<script>%s</script>"):format(scripts[i])
+  local scripts = scripts_of(given)
+  for i, script in ipairs(scripts) do scripts[i] = enclosed("script", script) end
+  local out = { HEAD:format(html.escape(policy(style, scripts)), html.escape(given.generator),
+      html.escape(given.title)),
+    "<style>", style, "</style>\n</head>\n<body>\n", given.body,
+    '\n<script type="application/json" id="data">', html.json(given.data), "</script>\n" }
+  local function add(...)
+    for _, piece in ipairs { ... } do out[#out + 1] = piece end
   end
-  return PAGE:format(html.escape(policy(style, scripts)), html.escape(given.generator),
-    html.escape(given.title), style, given.body, html.json(given.data),
-    given.events and EVENTS:format(digest.base64(given.events)) or "", table.concat(elements, "\n"))
+  if given.events then
+    add('<script type="application/octet-stream" id="events-data">', digest.base64(given.events),
+      "</script>\n")
+  end
+  for _, script in ipairs(scripts) do add("<script>", script, "</script>\n") end
+  add "</body>\n</html>\n"
+  return table.concat(out)
 end
 
 

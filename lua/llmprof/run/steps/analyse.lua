@@ -198,9 +198,10 @@ function step.run(ctx)
   note_interrupted(ctx)
   local given = given_of(ctx)
   local results = analysis.results(given)
+  local packing <close> = analysis.events(given, results) -- meanwhile
   results.advice = advice.examine(results, advise_of(ctx))
-  write_events(ctx, analysis.events(given, results))
   ctx.state.results = results_file.write(ctx.run, results)
+  write_events(ctx, packing and packing:take())
   return ("%d stage%s, %d kernels"):format(#results.stages, #results.stages == 1 and "" or "s",
     #results.kernels)
 end
