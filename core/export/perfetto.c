@@ -552,12 +552,10 @@ bool llmprof_perfetto_write(llmprof_trace *trace, const char *path,
                             const llmprof_perfetto_options *options,
                             llmprof_perfetto_counts *written,
                             llmprof_error *err) {
-  export x = {.trace = trace,
-              .strings = llmprof_trace_strings(trace),
-              .details = llmprof_trace_details(trace, err)};
+  export x = {.trace = trace, .strings = llmprof_trace_strings(trace)};
   llmprof_perfetto_counts counts = {0};
-  bool ok = x.details &&
-            llmprof_perfetto_lay_out(&x.layout, trace, options, err) &&
+  bool ok = llmprof_perfetto_lay_out(&x.layout, trace, options, err) &&
+            (x.details = llmprof_trace_details(trace, err)) &&
             write_file(&x, path, options->packed, &counts, err);
   counts.lanes = x.layout.lane_count;
   if (ok && written) *written = counts;

@@ -230,12 +230,13 @@ static bool place_items(perfetto_layout *l, const uint32_t *items, size_t count,
 
 static bool open_trace(perfetto_layout *l, llmprof_trace *trace,
                        llmprof_error *err) {
-  const llmprof_attribution *attribution =
-      llmprof_trace_attribution(trace, err);
   l->ops = llmprof_trace_ops(trace, err);
   l->ranges = llmprof_trace_ranges(trace, err);
   l->calls = llmprof_trace_calls(trace, err);
-  if (!attribution || !l->ops || !l->ranges || !l->calls) return false;
+  if (!l->ops || !l->ranges || !l->calls) return false;
+  const llmprof_attribution *attribution =
+      llmprof_trace_attribution(trace, err);
+  if (!attribution) return false;
   l->call_of = attribution->call;
   l->first_range = l->ops->count;
   l->first_call = l->first_range + l->ranges->count;

@@ -15,6 +15,32 @@ static void pick_longs(const int64_t *data, const uint32_t *index, size_t count,
     cells[i] = index[i] == UINT32_MAX ? LLMPROF_ABSENT : data[index[i]];
 }
 
+static void add_longs(const int64_t *data, const uint32_t *plus, size_t count,
+                      int64_t *cells) {
+  for (size_t i = 0; i < count; i++) cells[i] = data[i] + plus[i];
+}
+
+static void pick_sums(const llmprof_column *column, const uint32_t *index,
+                      size_t count, int64_t *cells) {
+  const int64_t *data = column->data;
+  for (size_t i = 0; i < count; i++)
+    cells[i] = index[i] == UINT32_MAX ? LLMPROF_ABSENT
+                                      : data[index[i]] + column->plus[index[i]];
+}
+
+static void take_longs(const llmprof_column *column, size_t first, size_t count,
+                       int64_t *cells) {
+  const int64_t *data = column->data;
+  if (column->index && column->plus)
+    pick_sums(column, column->index + first, count, cells);
+  else if (column->index)
+    pick_longs(data, column->index + first, count, cells);
+  else if (column->plus)
+    add_longs(data + first, column->plus + first, count, cells);
+  else
+    read_longs(data + first, count, cells);
+}
+
 /* ---- small integers and string ids ---- */
 
 static inline int64_t widen(uint32_t value) {
@@ -56,11 +82,7 @@ void llmprof_cells(const llmprof_column *column, size_t first, size_t count,
     else
       read_reals(data + first, count, cells);
   } else if (column->type == LLMPROF_I64) {
-    const int64_t *data = column->data;
-    if (index)
-      pick_longs(data, index, count, cells);
-    else
-      read_longs(data + first, count, cells);
+    take_longs(column, first, count, cells);
   } else {
     const uint32_t *data = column->data;
     if (index)

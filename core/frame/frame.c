@@ -481,11 +481,14 @@ static void shift_column(llmprof_column *column, const llmprof_column *from,
                          size_t first) {
   column->data = from->data;
   column->index = from->index;
-  if (from->index)
+  column->plus = from->plus;
+  if (from->index) {
     column->index += first;
-  else if (first)
+  } else if (first) {
     column->data =
         (const unsigned char *)from->data + first * size_of(from->type);
+    if (from->plus) column->plus += first;
+  }
 }
 
 enum {
@@ -534,6 +537,7 @@ static bool load_view_column(llmprof_frame *view, llmprof_column *column,
     return true;
   }
   column->data = from->data;
+  column->plus = from->plus;
   column->index = view->view_rows;
   if (!from->index) return true;
   for (size_t c = 0; c < view->count; c++) {

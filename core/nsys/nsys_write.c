@@ -57,8 +57,8 @@ static bool write_strings(nsys_writer *w) {
 
 static bool load_all(llmprof_trace *trace, llmprof_error *err) {
   size_t count;
-  return llmprof_trace_details(trace, err) && llmprof_trace_calls(trace, err) &&
-         llmprof_trace_ranges(trace, err) &&
+  return llmprof_trace_ops(trace, err) && llmprof_trace_details(trace, err) &&
+         llmprof_trace_calls(trace, err) && llmprof_trace_ranges(trace, err) &&
          llmprof_trace_samples(trace, err) &&
          llmprof_trace_cpu_samples(trace, err) &&
          llmprof_trace_diagnostics(trace, &count, err);

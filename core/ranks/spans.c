@@ -134,6 +134,7 @@ static bool add_stretch(llmprof_frame *rows, llmprof_frame *spans,
     added.index += first;
   else
     added.data = (const char *)from->data + first * width;
+  if (!from->index && from->plus) added.plus += first;
   return llmprof_frame_add(rows, &added, NULL, NULL) || llmprof_fail_nomem(err);
 }
 

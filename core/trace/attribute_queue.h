@@ -19,7 +19,7 @@ static inline int64_t llmprof_launches_start(const llmprof_launches *l,
 static inline int64_t llmprof_launches_end(const llmprof_launches *l,
                                            uint32_t call) {
   return l->by_op ? llmprof_narrow_end_of(l->trace, call)
-                  : l->trace->calls.end[call];
+                  : llmprof_call_end(l->trace, call);
 }
 
 enum {

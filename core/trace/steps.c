@@ -46,7 +46,7 @@ static void extend(step *s, const llmprof_trace *trace, size_t op) {
   if (s->launched == LLMPROF_ABSENT || launched < s->launched)
     s->launched = launched;
   if (trace->ops.start[op] < s->start) s->start = trace->ops.start[op];
-  if (trace->ops.end[op] > s->end) s->end = trace->ops.end[op];
+  if (llmprof_op_end(trace, op) > s->end) s->end = llmprof_op_end(trace, op);
   s->operations++;
   s->kernels += op < trace->ops.first[LLMPROF_COPY];
 }
@@ -65,7 +65,7 @@ static bool gather(llmprof_trace *trace, const uint32_t *of_link, steps *s) {
     uint32_t link = a->link[op];
     if (link == LLMPROF_NONE || of_link[link] == LLMPROF_NONE ||
         trace->ops.start[op] == LLMPROF_ABSENT ||
-        trace->ops.end[op] == LLMPROF_ABSENT)
+        llmprof_op_end(trace, op) == LLMPROF_ABSENT)
       continue;
     const llmprof_place *place =
         llmprof_intern_get(&trace->places, trace->ops.place[op]);
@@ -98,15 +98,25 @@ static int by_start(const void *left, const void *right) {
 }
 
 /* Rows of the operations that have an end, by it; NULL when out of memory. */
-static uint32_t *ops_by_end(const llmprof_trace *trace, size_t *count) {
-  uint32_t *rows = llmprof_alloc(trace->ops.count, sizeof *rows);
+static uint32_t *sort_ops(const int64_t *end, size_t ops, size_t *count) {
+  uint32_t *rows = llmprof_alloc(ops, sizeof *rows);
   if (!rows) return NULL;
   *count = 0;
-  for (size_t op = 0; op < trace->ops.count; op++)
-    if (trace->ops.end[op] != LLMPROF_ABSENT) rows[(*count)++] = (uint32_t)op;
-  if (llmprof_sort_rows_i64(rows, *count, trace->ops.end)) return rows;
+  for (size_t op = 0; op < ops; op++)
+    if (end[op] != LLMPROF_ABSENT) rows[(*count)++] = (uint32_t)op;
+  if (llmprof_sort_rows_i64(rows, *count, end)) return rows;
   llmprof_free(rows);
   return NULL;
+}
+
+static uint32_t *ops_by_end(const llmprof_trace *trace, size_t *count) {
+  const llmprof_ops *ops = &trace->ops;
+  if (ops->end) return sort_ops(ops->end, ops->count, count);
+  int64_t *end = llmprof_ends_of(ops->start, trace->narrow.op_duration,
+                                 ops->count, ops->count);
+  uint32_t *rows = end ? sort_ops(end, ops->count, count) : NULL;
+  llmprof_free(end);
+  return rows;
 }
 
 /* Steps and operations in order of time: `before` of a step is when the last
@@ -116,9 +126,9 @@ static void look_back(const llmprof_trace *trace, const uint32_t *rows,
                       int64_t *ended) {
   size_t next = 0;
   for (size_t i = 0; i < step_count; i++) {
-    for (; next < count && trace->ops.end[rows[next]] <= order[i]->start;
+    for (; next < count && llmprof_op_end(trace, rows[next]) <= order[i]->start;
          next++)
-      ended[trace->ops.place[rows[next]]] = trace->ops.end[rows[next]];
+      ended[trace->ops.place[rows[next]]] = llmprof_op_end(trace, rows[next]);
     order[i]->before = LLMPROF_ABSENT;
     for (size_t p = 0; p < trace->places.count; p++) {
       const llmprof_place *place =
@@ -280,8 +290,7 @@ static llmprof_frame *frame_of(const llmprof_trace *trace, const steps *s) {
 llmprof_frame *llmprof_trace_steps(llmprof_trace *trace,
                                    const llmprof_trace_tag *tags, size_t count,
                                    llmprof_error *err) {
-  if (!llmprof_trace_attribution(trace, err) || !llmprof_trace_ops(trace, err))
-    return NULL;
+  if (!llmprof_trace_attribution(trace, err)) return NULL;
   llmprof_frame *frame = NULL;
   steps s = {0};
   llmprof_intern_init(&s.keys, sizeof(step_key));

@@ -78,24 +78,38 @@ static bool add_narrows(llmprof_builder *b, const llmprof_call_row *calls,
 }
 
 static bool grow(llmprof_builder *b, llmprof_error *err) {
-  llmprof_calls *calls = &b->trace->calls;
-  size_t cap;
-  if (!llmprof_builder_grow(b, calls->count, b->call_cap, "API calls", &cap,
-                            err))
+  size_t cap, count = b->trace->calls.count;
+  if (!llmprof_builder_grow(b, count, b->call_cap, "API calls", &cap, err))
     return false;
-  if (!llmprof_calls_resize(calls, cap)) return llmprof_fail_nomem(err);
+  if (!llmprof_calls_resize(b->trace, cap)) return llmprof_fail_nomem(err);
   b->call_cap = cap;
+  return true;
+}
+
+/* In the room that is there. */
+static inline bool put(llmprof_builder *b, const llmprof_call_row *call) {
+  const llmprof_narrow *n = &b->trace->narrow;
+  llmprof_calls *calls = &b->trace->calls;
+  size_t row = calls->count++;
+  calls->start[row] = call->start;
+  calls->thread[row] = call->thread;
+  calls->correlation[row] = call->correlation;
+  calls->name[row] = call->name;
+  int64_t took = llmprof_between(call->start, call->end);
+  if (!n->calls_near || took < 0 || took >= UINT32_MAX)
+    return llmprof_ends_put_call(b, row, call);
+  n->call_duration[row] = (uint32_t)took;
   return true;
 }
 
 bool llmprof_builder_add_calls(llmprof_builder *b,
                                const llmprof_call_row *calls, size_t count,
                                llmprof_error *err) {
-  llmprof_calls *all = &b->trace->calls;
+  const llmprof_calls *all = &b->trace->calls;
   if (b->trace->narrow.loading) return add_narrows(b, calls, count, err);
   for (size_t i = 0; i < count; i++) {
     if (all->count == b->call_cap && !grow(b, err)) return false;
-    llmprof_calls_put(all, &calls[i]);
+    if (!put(b, &calls[i])) return llmprof_fail_nomem(err);
   }
   return true;
 }

@@ -152,6 +152,18 @@ static void name_kept(const llmprof_column_spec *spec,
   }
 }
 
+/* Has the trace the cells as they are to be? */
+static bool borrow_shorts(const llmprof_trace *trace,
+                          const llmprof_column_spec *spec,
+                          llmprof_kept_cells *made) {
+  const void *cells = spec->shorts ? array_at(trace, spec->shorts) : NULL;
+  if (!cells) return false;
+  memcpy(&made->data, &cells, sizeof cells);
+  made->type = LLMPROF_U32;
+  made->borrowed = true;
+  return true;
+}
+
 static bool fill_kept(const llmprof_axis *from, const llmprof_column_spec *spec,
                       size_t count, llmprof_kept_cells *made,
                       llmprof_error *err) {
@@ -161,6 +173,7 @@ static bool fill_kept(const llmprof_axis *from, const llmprof_column_spec *spec,
     return true;
   made->count = count;
   if (!load_rows(from, spec, err)) return false;
+  if (borrow_shorts(from->trace, spec, made)) return true;
   made->data = compute(from->trace, spec->get, 0, count, &made->type, err);
   return made->data != NULL;
 }
@@ -176,7 +189,7 @@ static const llmprof_kept_cells *keep(const llmprof_axis *from,
   if (!fill_kept(from, spec, count, &made, err)) return NULL;
   if (!llmprof_grow(&trace->kept, &trace->kept_cap, trace->kept_count + 1,
                     sizeof *trace->kept)) {
-    if (!made.shelved) llmprof_free(made.data);
+    if (!made.borrowed) llmprof_free(made.data);
     return llmprof_fail_nomem(err), NULL;
   }
   trace->kept[trace->kept_count] = made;
@@ -184,6 +197,20 @@ static const llmprof_kept_cells *keep(const llmprof_axis *from,
 }
 
 /* ---- by column ---- */
+
+/* At cells of an array from the first on, or at those that they are the sum of
+ * where these are there instead. */
+static void point(const llmprof_trace *trace, const llmprof_column_spec *spec,
+                  size_t first, llmprof_column *column) {
+  const char *array = array_at(trace, spec->array);
+  size_t width = size_of(spec->type);
+  if (!array && spec->took && !(trace->narrow.kept & LLMPROF_CALLS_LAUNCHES)) {
+    const uint32_t *took = array_at(trace, spec->took);
+    array = took ? array_at(trace, spec->from) : NULL;
+    column->plus = array ? took + first : NULL;
+  }
+  column->data = array ? array + first * width : NULL;
+}
 
 /* Both at once: when one is no good the other is read anew, too. */
 static bool have_both(llmprof_trace *trace, size_t index, size_t array,
@@ -213,7 +240,7 @@ static bool reach(const llmprof_axis *from, const llmprof_column_spec *spec,
   llmprof_trace *trace = from->trace;
   if (!have_both(trace, spec->index, spec->array, err)) return false;
   if (spec->array)
-    column->data = array_at(trace, spec->array);
+    point(trace, spec, 0, column);
   else if (!keep_things(from, spec, frame, column, err))
     return false;
   if (!llmprof_trace_have(trace, spec->index, err)) return false;
@@ -303,13 +330,13 @@ static bool share(const llmprof_axis *from, const llmprof_column_spec *spec,
 
 static bool alias(const llmprof_axis *from, const llmprof_column_spec *spec,
                   size_t at, llmprof_column *column, llmprof_error *err) {
+  llmprof_column_spec there = *spec;
+  there.array = at;
   if (!llmprof_trace_have(from->trace, at, err)) return false;
-  const char *array = array_at(from->trace, at);
-  if (!array && from->count)
-    return llmprof_fail(err, LLMPROF_UNSUPPORTED, "%s: '%s' is not kept",
-                        from->trace->path, spec->name);
-  column->data = array ? array + from->first * size_of(spec->type) : NULL;
-  return true;
+  point(from->trace, &there, from->first, column);
+  return column->data || !from->count ||
+         llmprof_fail(err, LLMPROF_UNSUPPORTED, "%s: '%s' is not kept",
+                      from->trace->path, spec->name);
 }
 
 /* The same where they are kept shorter than the column says. */
@@ -360,8 +387,6 @@ bool llmprof_trace_cells(llmprof_axis *from, const llmprof_column_spec *spec,
     return of_launch(from, spec, frame, column, err);
   if (spec->index) return reach(from, spec, frame, column, err);
   if (spec->by) return reach_by(from, spec, frame, column, err);
-  if (spec->shorts && array_at(from->trace, spec->shorts))
-    return alias_short(from, spec, spec->shorts, column, err);
   if (spec->shared) return share(from, spec, column, err);
   return spec->array ? alias(from, spec, spec->array, column, err)
                      : make(from, spec, frame, column, err);

@@ -10,7 +10,7 @@ int64_t llmprof_row_number(const llmprof_trace *trace, size_t row) {
 /* ---- API calls ---- */
 
 static int64_t call_duration(const llmprof_trace *t, size_t row) {
-  return llmprof_between(t->calls.start[row], t->calls.end[row]);
+  return llmprof_between(t->calls.start[row], llmprof_call_end(t, row));
 }
 
 /* ---- ranges ---- */
@@ -107,8 +107,10 @@ static int64_t projected_range_duration(const llmprof_trace *t, size_t row) {
 const llmprof_column_spec llmprof_api_columns[] = {
     {"name", NULL, LLMPROF_STRING_ID, .array = AT(calls.name)},
     {"start", "ns", LLMPROF_I64, .array = AT(calls.start)},
-    {"end", "ns", LLMPROF_I64, .array = AT(calls.end)},
-    {"duration", "ns", LLMPROF_I64, .get = call_duration, .shared = true},
+    {"end", "ns", LLMPROF_I64, .array = AT(calls.end), .from = AT(calls.start),
+     .took = AT(narrow.call_duration)},
+    {"duration", "ns", LLMPROF_I64, .shorts = AT(narrow.call_duration),
+     .get = call_duration, .shared = true},
     OF_THREAD("pid", calls, llmprof_thread_pid),
     OF_THREAD("tid", calls, llmprof_thread_tid),
     {"correlation", NULL, LLMPROF_U32, .array = AT(calls.correlation)},

@@ -86,7 +86,7 @@ bool llmprof_image_kept(llmprof_trace *trace, const char *table,
       return false;
     kept->count = size / llmprof_kept_types[i].width;
     kept->type = llmprof_kept_types[i].type;
-    kept->shelved = true;
+    kept->borrowed = true;
     memcpy(&kept->data, &cells, sizeof cells);
     return true;
   }

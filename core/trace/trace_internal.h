@@ -26,7 +26,7 @@ typedef struct llmprof_kept_cells {
   const char *table, *column; /* NULL: they are not put away */
   size_t count;
   llmprof_column_type type;
-  bool shelved; /* data lies on the shelf */
+  bool borrowed; /* data lies on the shelf, or is the trace's anyway */
   void *data;
 } llmprof_kept_cells;
 
@@ -108,8 +108,10 @@ typedef struct llmprof_narrow {
   size_t cap;           /* or where one is too long for that: */
   uint32_t *name;
   int64_t *duration;
-  bool near, twinned;    /* operations are kept so, as far as they were read */
-  uint32_t *op_duration; /* in place of ops.end, where all of them fit */
+  bool near, calls_near; /* ends are, as far as rows were read, kept as */
+  uint32_t *op_duration, *call_duration; /* these, where all of them fit */
+  bool whole[LLMPROF_PARTS]; /* their arrays are asked for: all ends are kept */
+  bool twinned; /* operations are kept so, as far as they were read */
   llmprof_twins twins;
   llmprof_launched launched;
   llmprof_seeker seekers[LLMPROF_OP_KINDS]; /* while calls are read */
@@ -200,12 +202,11 @@ llmprof_trace *llmprof_trace_new_bare(const char *path, llmprof_error *err);
 bool llmprof_ops_resize(llmprof_trace *trace, size_t cap);
 bool llmprof_ops_resize_others(llmprof_ops *ops, size_t cap);
 bool llmprof_details_resize(llmprof_details *details, size_t cap);
-bool llmprof_calls_resize(llmprof_calls *calls, size_t cap);
+bool llmprof_calls_resize(llmprof_trace *trace, size_t cap);
 bool llmprof_ranges_resize(llmprof_ranges *ranges, size_t cap);
 bool llmprof_samples_resize(llmprof_samples *samples, size_t cap);
 bool llmprof_cpu_samples_resize(llmprof_cpu_samples *samples, size_t cap);
 
-void llmprof_calls_free(llmprof_calls *calls);
 bool llmprof_durations_resize(llmprof_narrow *narrow, size_t cap);
 void llmprof_durations_free(llmprof_narrow *narrow);
 void llmprof_launched_free(llmprof_launched *launched);
@@ -272,6 +273,34 @@ static inline bool llmprof_twins_launch(llmprof_trace *trace, size_t op,
   return true;
 }
 
+/* ---- ends that are kept as durations (trace_ends.c) ---- */
+
+/* Before operations, or calls, are read. */
+void llmprof_ends_begin(llmprof_trace *trace, llmprof_part part);
+
+/* The end of an operation whose start is there; the same of a call that is not
+ * kept as a duration from here on. False when out of memory. */
+bool llmprof_ends_put_op(llmprof_builder *b, size_t row,
+                         const llmprof_op_row *op);
+bool llmprof_ends_put_call(llmprof_builder *b, size_t row,
+                           const llmprof_call_row *call);
+
+/* Ends of so many rows in an array for `cap`, which the caller frees; NULL when
+ * out of memory. */
+int64_t *llmprof_ends_of(const int64_t *start, const uint32_t *took,
+                         size_t count, size_t cap);
+
+/* Have ops.end, or calls.end, where starts are there. False when out of
+ * memory. */
+bool llmprof_ends_widen(llmprof_trace *trace, llmprof_part part);
+
+static inline int64_t llmprof_call_end(const llmprof_trace *trace,
+                                       size_t call) {
+  const llmprof_calls *calls = &trace->calls;
+  return calls->end ? calls->end[call]
+                    : calls->start[call] + trace->narrow.call_duration[call];
+}
+
 /* ---- calls of which a part is kept (trace_narrow.c) ---- */
 
 /* Is this part kept in place of all calls? */
@@ -281,8 +310,8 @@ bool llmprof_narrow_is_used(const llmprof_trace *trace, unsigned part);
 bool llmprof_narrow_load(llmprof_trace *trace, unsigned part,
                          llmprof_error *err);
 
-/* Before operations are read: of their ends durations are kept while these fit,
- * of their names and places kinds. And for each whose row there is room for. */
+/* Before operations are read: of their names and places kinds are kept. And for
+ * each whose row there is room for. */
 void llmprof_narrow_begin_ops(llmprof_trace *trace);
 bool llmprof_narrow_put_op(llmprof_builder *b, size_t row,
                            const llmprof_op_row *op);
@@ -379,7 +408,7 @@ static inline int64_t llmprof_launch_end(const llmprof_trace *trace,
                                          size_t op) {
   if (llmprof_narrow_launches(trace)) return llmprof_narrow_end_of(trace, op);
   uint32_t call = trace->attribution.call[op];
-  return call == LLMPROF_NONE ? LLMPROF_ABSENT : trace->calls.end[call];
+  return call == LLMPROF_NONE ? LLMPROF_ABSENT : llmprof_call_end(trace, call);
 }
 
 /* ---- building ---- */
@@ -427,18 +456,6 @@ bool llmprof_trace_count(llmprof_trace *trace, llmprof_part part,
 /* Once: load the part, or fail and leave it empty. */
 bool llmprof_trace_load(llmprof_trace *trace, llmprof_part part,
                         llmprof_error *err);
-
-/* In the room that is there. */
-static inline bool llmprof_calls_put(llmprof_calls *calls,
-                                     const llmprof_call_row *call) {
-  size_t row = calls->count++;
-  calls->start[row] = call->start;
-  calls->end[row] = call->end;
-  calls->thread[row] = call->thread;
-  calls->correlation[row] = call->correlation;
-  calls->name[row] = call->name;
-  return true;
-}
 
 /* In ns; absent when either time is, or when they are more than 292 years
  * apart, as only a broken file says. */

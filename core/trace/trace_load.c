@@ -39,6 +39,7 @@ static bool start_reading(llmprof_trace *trace, llmprof_error *err) {
 static bool fill(llmprof_trace *trace, llmprof_part part, llmprof_error *err) {
   const llmprof_reader *reader = trace->reader;
   if (!start_reading(trace, err)) return false;
+  llmprof_ends_begin(trace, part);
   if (part == LLMPROF_PART_OPS) llmprof_narrow_begin_ops(trace);
   if (reader && reader->load &&
       !reader->load(trace->reader_state, trace->builder, part, err))
@@ -174,14 +175,26 @@ llmprof_trace *llmprof_builder_finish(llmprof_builder *builder,
 
 /* ---- the parts ---- */
 
-const llmprof_ops *llmprof_trace_ops(llmprof_trace *trace, llmprof_error *err) {
-  if (!llmprof_trace_load(trace, LLMPROF_PART_OPS, err)) return NULL;
+static bool load_whole(llmprof_trace *trace, llmprof_part part,
+                       llmprof_error *err) {
+  trace->narrow.whole[part] = true;
+  if (!llmprof_trace_load(trace, part, err)) return false;
+  return llmprof_ends_widen(trace, part) || llmprof_fail_nomem(err);
+}
+
+/* Of those that serve for what launched them not all is kept. */
+static bool is_whole(llmprof_trace *trace, llmprof_error *err) {
+  if (!(trace->narrow.kept & LLMPROF_CALLS_LAUNCHES)) return true;
+  if (!llmprof_trace_load(trace, LLMPROF_PART_OPS, err)) return false;
   const llmprof_ops *ops = &trace->ops;
-  bool whole = ops->count == 0 || (ops->end && ops->correlation && ops->name);
-  if (whole) return &trace->ops;
-  return llmprof_fail(err, LLMPROF_UNSUPPORTED,
-                      "%s: not all of its operations is kept", trace->path),
-         NULL;
+  return ops->count == 0 || (ops->end && ops->correlation && ops->name) ||
+         llmprof_fail(err, LLMPROF_UNSUPPORTED,
+                      "%s: not all of its operations is kept", trace->path);
+}
+
+const llmprof_ops *llmprof_trace_ops(llmprof_trace *trace, llmprof_error *err) {
+  bool ok = is_whole(trace, err) && load_whole(trace, LLMPROF_PART_OPS, err);
+  return ok ? &trace->ops : NULL;
 }
 
 const llmprof_details *llmprof_trace_details(llmprof_trace *trace,
@@ -192,8 +205,7 @@ const llmprof_details *llmprof_trace_details(llmprof_trace *trace,
 
 const llmprof_calls *llmprof_trace_calls(llmprof_trace *trace,
                                          llmprof_error *err) {
-  return llmprof_trace_load(trace, LLMPROF_PART_CALLS, err) ? &trace->calls
-                                                            : NULL;
+  return load_whole(trace, LLMPROF_PART_CALLS, err) ? &trace->calls : NULL;
 }
 
 const llmprof_ranges *llmprof_trace_ranges(llmprof_trace *trace,

@@ -25,36 +25,15 @@ bool llmprof_narrow_is_used(const llmprof_trace *trace, unsigned part) {
 
 void llmprof_narrow_begin_ops(llmprof_trace *trace) {
   llmprof_narrow *n = &trace->narrow;
-  n->near = n->twinned =
-      n->kept & LLMPROF_CALLS_LAUNCHES && !trace->image.borrowed;
+  n->twinned = n->kept & LLMPROF_CALLS_LAUNCHES && !trace->image.borrowed;
   if (n->twinned) llmprof_twins_begin(trace);
-}
-
-/* From the first that is too far away on all ends are kept. */
-static bool keep_ends(llmprof_builder *b, size_t rows) {
-  llmprof_narrow *n = &b->trace->narrow;
-  llmprof_ops *ops = &b->trace->ops;
-  ops->end = llmprof_alloc(b->op_cap, sizeof *ops->end);
-  if (!ops->end) return false;
-  for (size_t op = 0; op < rows; op++)
-    ops->end[op] = ops->start[op] + n->op_duration[op];
-  llmprof_free(n->op_duration);
-  n->op_duration = NULL;
-  n->near = false;
-  return true;
 }
 
 bool llmprof_narrow_put_op(llmprof_builder *b, size_t row,
                            const llmprof_op_row *op) {
-  llmprof_narrow *n = &b->trace->narrow;
+  const llmprof_narrow *n = &b->trace->narrow;
   llmprof_ops *ops = &b->trace->ops;
-  int64_t took = llmprof_between(op->start, op->end);
-  bool fits = took >= 0 && took < UINT32_MAX;
-  if (n->near && !fits && !keep_ends(b, row)) return false;
-  if (n->near)
-    n->op_duration[row] = (uint32_t)took;
-  else
-    ops->end[row] = op->end;
+  if (!llmprof_ends_put_op(b, row, op)) return false;
   if (n->twinned) return llmprof_twins_put(b, row, op);
   ops->name[row] = op->name;
   ops->place[row] = op->place;

@@ -202,49 +202,57 @@ static int64_t link_style(const llmprof_trace *t, size_t number) {
 #define OP_NAME \
   { "name", NULL, LLMPROF_STRING_ID, .array = AT(ops.name), .twin = twin_name }
 
-#define OPERATION_COLUMNS                                                   \
-  {"op", NULL, LLMPROF_U32, .get = llmprof_row_number}, OP_NAME,            \
-      {"start", "ns", LLMPROF_I64, .array = AT(ops.start)},                 \
-      {"end", "ns", LLMPROF_I64, .array = AT(ops.end)}, OP_DURATION,        \
-      OF_PLACE(device), OF_PLACE(context), OF_PLACE(stream), OF_PLACE(pid), \
-      {"correlation", NULL, LLMPROF_U32, .array = AT(ops.correlation)},     \
-      {"call", NULL, LLMPROF_U32, .needs = NEEDS_ATTRIBUTION,               \
-       .array = AT(attribution.call)},                                      \
-      {"api",                                                               \
-       NULL,                                                                \
-       LLMPROF_STRING_ID,                                                   \
-       .needs = NEEDS_ATTRIBUTION,                                          \
-       .array = AT(calls.name),                                             \
-       .index = AT(attribution.call),                                       \
-       .twin = twin_api},                                                   \
-      {"api_start",                                                         \
-       "ns",                                                                \
-       LLMPROF_I64,                                                         \
-       .needs = NEEDS_ATTRIBUTION,                                          \
-       .array = AT(calls.start),                                            \
-       .index = AT(attribution.call),                                       \
-       .get = llmprof_launch_start},                                        \
-      {"api_end",                                                           \
-       "ns",                                                                \
-       LLMPROF_I64,                                                         \
-       .needs = NEEDS_ATTRIBUTION,                                          \
-       .array = AT(calls.end),                                              \
-       .index = AT(attribution.call),                                       \
-       .get = llmprof_launch_end},                                          \
-      {"api_time",                                                          \
-       "ns",                                                                \
-       LLMPROF_I64,                                                         \
-       .needs = NEEDS_ATTRIBUTION,                                          \
-       .near = AT(narrow.launched.took),                                    \
-       .get = launch_time},                                                 \
-      {"queue_time", "ns", LLMPROF_I64, .needs = NEEDS_ATTRIBUTION,         \
-       .get = launch_queue},                                                \
-      {"launch_time", "ns", LLMPROF_I64, .needs = NEEDS_ATTRIBUTION,        \
-       .get = launch_total},                                                \
-      {"delay", "ns", LLMPROF_I64, .needs = NEEDS_ATTRIBUTION,              \
-       .get = launch_delay},                                                \
-      BY_LAUNCH("launch_pid", pid), BY_LAUNCH("launch_tid", tid),           \
-      OF_LINK("range", LLMPROF_U32, link_range),                            \
+#define OP_END                                                             \
+  {                                                                        \
+    "end", "ns", LLMPROF_I64, .array = AT(ops.end), .from = AT(ops.start), \
+                              .took = AT(narrow.op_duration)               \
+  }
+
+#define OPERATION_COLUMNS                                                 \
+  {"op", NULL, LLMPROF_U32, .get = llmprof_row_number}, OP_NAME,          \
+      {"start", "ns", LLMPROF_I64, .array = AT(ops.start)}, OP_END,       \
+      OP_DURATION, OF_PLACE(device), OF_PLACE(context), OF_PLACE(stream), \
+      OF_PLACE(pid),                                                      \
+      {"correlation", NULL, LLMPROF_U32, .array = AT(ops.correlation)},   \
+      {"call", NULL, LLMPROF_U32, .needs = NEEDS_ATTRIBUTION,             \
+       .array = AT(attribution.call)},                                    \
+      {"api",                                                             \
+       NULL,                                                              \
+       LLMPROF_STRING_ID,                                                 \
+       .needs = NEEDS_ATTRIBUTION,                                        \
+       .array = AT(calls.name),                                           \
+       .index = AT(attribution.call),                                     \
+       .twin = twin_api},                                                 \
+      {"api_start",                                                       \
+       "ns",                                                              \
+       LLMPROF_I64,                                                       \
+       .needs = NEEDS_ATTRIBUTION,                                        \
+       .array = AT(calls.start),                                          \
+       .index = AT(attribution.call),                                     \
+       .get = llmprof_launch_start},                                      \
+      {"api_end",                                                         \
+       "ns",                                                              \
+       LLMPROF_I64,                                                       \
+       .needs = NEEDS_ATTRIBUTION,                                        \
+       .array = AT(calls.end),                                            \
+       .from = AT(calls.start),                                           \
+       .took = AT(narrow.call_duration),                                  \
+       .index = AT(attribution.call),                                     \
+       .get = llmprof_launch_end},                                        \
+      {"api_time",                                                        \
+       "ns",                                                              \
+       LLMPROF_I64,                                                       \
+       .needs = NEEDS_ATTRIBUTION,                                        \
+       .near = AT(narrow.launched.took),                                  \
+       .get = launch_time},                                               \
+      {"queue_time", "ns", LLMPROF_I64, .needs = NEEDS_ATTRIBUTION,       \
+       .get = launch_queue},                                              \
+      {"launch_time", "ns", LLMPROF_I64, .needs = NEEDS_ATTRIBUTION,      \
+       .get = launch_total},                                              \
+      {"delay", "ns", LLMPROF_I64, .needs = NEEDS_ATTRIBUTION,            \
+       .get = launch_delay},                                              \
+      BY_LAUNCH("launch_pid", pid), BY_LAUNCH("launch_tid", tid),         \
+      OF_LINK("range", LLMPROF_U32, link_range),                          \
       OF_LINK("tag", LLMPROF_STRING_ID, link_tag)
 
 const llmprof_column_spec llmprof_gpu_columns[] = {

@@ -140,6 +140,20 @@ static bool put_tables(const putting *to) {
              trace->device_count * sizeof *trace->devices);
 }
 
+/* Of ends that are kept as durations. */
+static bool put_ends(const putting *to, const llmprof_array_spec *spec) {
+  const llmprof_trace *trace = to->trace;
+  bool of_ops = spec->rows == ROWS_OPS;
+  size_t count = llmprof_array_rows(trace, spec->rows);
+  int64_t *end = llmprof_ends_of(of_ops ? trace->ops.start : trace->calls.start,
+                                 of_ops ? trace->narrow.op_duration
+                                        : trace->narrow.call_duration,
+                                 count, count);
+  bool ok = end && put(to, spec->name, end, count * sizeof *end);
+  llmprof_free(end);
+  return ok;
+}
+
 static bool put_arrays(const putting *to) {
   const llmprof_trace *trace = to->trace;
   for (size_t i = 0; i < llmprof_array_count; i++) {
@@ -149,7 +163,9 @@ static bool put_arrays(const putting *to) {
     if (!llmprof_piece_is_taken(trace, spec->piece) ||
         (!cells && spec->optional))
       continue;
-    if (!put(to, spec->name, cells, size)) return false;
+    if (!(cells || !size ? put(to, spec->name, cells, size)
+                         : put_ends(to, spec)))
+      return false;
   }
   return true;
 }

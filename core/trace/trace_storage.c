@@ -59,13 +59,20 @@ static void free_details(llmprof_details *details) {
   *details = (llmprof_details){0};
 }
 
-bool llmprof_calls_resize(llmprof_calls *calls, size_t cap) {
-  return GROW(calls->start, cap) && GROW(calls->end, cap) &&
+bool llmprof_calls_resize(llmprof_trace *trace, size_t cap) {
+  llmprof_calls *calls = &trace->calls;
+  llmprof_narrow *n = &trace->narrow;
+  return GROW(calls->start, cap) &&
+         (n->calls_near ? GROW(n->call_duration, cap)
+                        : GROW(calls->end, cap)) &&
          GROW(calls->thread, cap) && GROW(calls->correlation, cap) &&
          GROW(calls->name, cap);
 }
 
-void llmprof_calls_free(llmprof_calls *calls) {
+static void free_calls(llmprof_trace *trace) {
+  llmprof_calls *calls = &trace->calls;
+  llmprof_free(trace->narrow.call_duration);
+  trace->narrow.call_duration = NULL;
   llmprof_free(calls->start);
   llmprof_free(calls->end);
   llmprof_free(calls->thread);
@@ -212,7 +219,7 @@ void llmprof_trace_clear(llmprof_trace *trace, llmprof_part part) {
     clear_details(trace);
     break;
   case LLMPROF_PART_CALLS:
-    llmprof_calls_free(&trace->calls);
+    free_calls(trace);
     trace->builder->call_cap = 0;
     break;
   case LLMPROF_PART_RANGES:
@@ -287,7 +294,7 @@ llmprof_trace *llmprof_trace_new(const char *path, llmprof_error *err) {
 
 static void free_kept(llmprof_trace *trace) {
   for (size_t i = 0; i < trace->kept_count; i++)
-    if (!trace->kept[i].shelved) llmprof_free(trace->kept[i].data);
+    if (!trace->kept[i].borrowed) llmprof_free(trace->kept[i].data);
   llmprof_free(trace->kept);
 }
 
@@ -335,7 +342,7 @@ void llmprof_trace_close(llmprof_trace *trace) {
   llmprof_intern_free(&trace->stack_frames);
   free_ops(&trace->ops);
   free_details(&trace->details);
-  llmprof_calls_free(&trace->calls);
+  free_calls(trace);
   free_narrow(&trace->narrow);
   free_ranges(&trace->ranges);
   free_samples(&trace->samples);

@@ -36,6 +36,8 @@ typedef struct llmprof_column {
   const uint32_t *index; /* NULL: row r is data[r]; else data[index[r]], and
                             index[r] UINT32_MAX: absent */
   const llmprof_strings *strings; /* of its ids; NULL: the frame's pool */
+  const uint32_t *plus; /* NULL; else, of LLMPROF_I64, item i is data[i] +
+                           plus[i], and none is absent */
 } llmprof_column;
 
 typedef struct llmprof_frame llmprof_frame;
@@ -114,7 +116,10 @@ static inline int64_t llmprof_cell(const llmprof_column *column, size_t row) {
     row = column->index[row];
     if (row == UINT32_MAX) return LLMPROF_ABSENT;
   }
-  if (column->type == LLMPROF_I64) return ((const int64_t *)column->data)[row];
+  if (column->type == LLMPROF_I64) {
+    int64_t value = ((const int64_t *)column->data)[row];
+    return column->plus ? value + column->plus[row] : value;
+  }
   if (column->type == LLMPROF_F64)
     return llmprof_real_cell(((const double *)column->data)[row]);
   uint32_t value = ((const uint32_t *)column->data)[row];

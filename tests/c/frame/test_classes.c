@@ -69,9 +69,9 @@ static void fill_ticks(fixture *f, const llmprof_intervals *busy) {
 
 static llmprof_frame *frame_of(fixture *f) {
   const llmprof_column made[] = {
-      {"start", "ns", LLMPROF_I64, f->starts, NULL, NULL},
-      {"end", "ns", LLMPROF_I64, f->ends, NULL, NULL},
-      {"word", NULL, LLMPROF_STRING_ID, f->words, NULL, NULL},
+      {"start", "ns", LLMPROF_I64, f->starts, NULL, NULL, NULL},
+      {"end", "ns", LLMPROF_I64, f->ends, NULL, NULL, NULL},
+      {"word", NULL, LLMPROF_STRING_ID, f->words, NULL, NULL, NULL},
   };
   return test_frame(ROWS, f->strings, made, 3);
 }
@@ -152,11 +152,11 @@ static void set_up_ops(ops *o, bool ascending) {
     if (rand() % 40 == 0) o->ends[i] = LLMPROF_ABSENT;
   }
   const llmprof_column made[] = {
-      {"start", "ns", LLMPROF_I64, o->starts, NULL, NULL},
-      {"end", "ns", LLMPROF_I64, o->ends, NULL, NULL},
-      {"begin", "ns", LLMPROF_I64, o->begins, NULL, NULL},
-      {"group", NULL, LLMPROF_U32, o->groups, NULL, NULL},
-      {"key", NULL, LLMPROF_U32, o->keys, NULL, NULL},
+      {"start", "ns", LLMPROF_I64, o->starts, NULL, NULL, NULL},
+      {"end", "ns", LLMPROF_I64, o->ends, NULL, NULL, NULL},
+      {"begin", "ns", LLMPROF_I64, o->begins, NULL, NULL, NULL},
+      {"group", NULL, LLMPROF_U32, o->groups, NULL, NULL, NULL},
+      {"key", NULL, LLMPROF_U32, o->keys, NULL, NULL, NULL},
   };
   o->frame = test_frame(OPS, NULL, made, 5);
 }
@@ -246,9 +246,9 @@ static void test_outside_of_no_call(void **state) {
   llmprof_error err;
   const uint8_t none[] = {0};
   const llmprof_column made[] = {
-      {"start", "ns", LLMPROF_I64, o.starts, NULL, NULL},
-      {"end", "ns", LLMPROF_I64, o.ends, NULL, NULL},
-      {"word", NULL, LLMPROF_STRING_ID, o.keys, NULL, NULL},
+      {"start", "ns", LLMPROF_I64, o.starts, NULL, NULL, NULL},
+      {"end", "ns", LLMPROF_I64, o.ends, NULL, NULL, NULL},
+      {"word", NULL, LLMPROF_STRING_ID, o.keys, NULL, NULL, NULL},
   };
   llmprof_strings *strings = llmprof_strings_new();
   llmprof_frame *frame = test_frame(0, strings, made, 3);
@@ -276,9 +276,9 @@ static void test_longer_than_64_bits(void **state) {
   uint32_t id;
   assert_true(llmprof_strings_add(strings, "a", 1, &id));
   const llmprof_column made[] = {
-      {"start", "ns", LLMPROF_I64, &start, NULL, NULL},
-      {"end", "ns", LLMPROF_I64, &end, NULL, NULL},
-      {"word", NULL, LLMPROF_STRING_ID, &word, NULL, NULL},
+      {"start", "ns", LLMPROF_I64, &start, NULL, NULL, NULL},
+      {"end", "ns", LLMPROF_I64, &end, NULL, NULL, NULL},
+      {"word", NULL, LLMPROF_STRING_ID, &word, NULL, NULL, NULL},
   };
   llmprof_frame *frame = test_frame(1, strings, made, 3);
   llmprof_classes *classes =

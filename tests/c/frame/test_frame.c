@@ -22,10 +22,10 @@ static llmprof_frame *make(llmprof_strings *pool) {
       return NULL;
   }
   const llmprof_column columns[] = {
-      {"long", "ns", LLMPROF_I64, longs, NULL, NULL},
-      {"short", NULL, LLMPROF_U32, shorts, NULL, NULL},
-      {"name", NULL, LLMPROF_STRING_ID, names, NULL, NULL},
-      {"picked", "ns", LLMPROF_I64, longs, picks, NULL},
+      {"long", "ns", LLMPROF_I64, longs, NULL, NULL, NULL},
+      {"short", NULL, LLMPROF_U32, shorts, NULL, NULL, NULL},
+      {"name", NULL, LLMPROF_STRING_ID, names, NULL, NULL, NULL},
+      {"picked", "ns", LLMPROF_I64, longs, picks, NULL, NULL},
   };
   return test_frame(ROWS, pool, columns, 4);
 }
@@ -107,7 +107,8 @@ static bool load_or_fail(llmprof_frame *frame, llmprof_column *c, void *user,
 static void test_loading(void **state) {
   fixture *f = *state;
   int calls = 0;
-  const llmprof_column lazy = {"lazy", NULL, LLMPROF_I64, NULL, NULL, NULL};
+  const llmprof_column lazy = {"lazy", NULL, LLMPROF_I64, NULL,
+                               NULL,   NULL, NULL};
   assert_true(llmprof_frame_add(f->frame, &lazy, load_or_fail, &calls));
   assert_null(llmprof_frame_peek(f->frame, 4)->data);
   assert_int_equal(calls, 0);
@@ -138,7 +139,8 @@ static void expect_rows(llmprof_frame *frame, const char *name,
                         size_t count, const char *expected) {
   static const int64_t numbers[ROWS] = {0, 1, 2, 3, 4};
   if (llmprof_frame_find(frame, "row") == SIZE_MAX) {
-    const llmprof_column row = {"row", NULL, LLMPROF_I64, numbers, NULL, NULL};
+    const llmprof_column row = {"row", NULL, LLMPROF_I64, numbers,
+                                NULL,  NULL, NULL};
     assert_true(llmprof_frame_add(frame, &row, NULL, NULL));
   }
   llmprof_frame *view = where(frame, name, compare, values, count);
@@ -205,7 +207,7 @@ static void test_view_of_a_view(void **state) {
 static void test_empty_frame(void **state) {
   fixture *f = *state;
   llmprof_frame *empty = llmprof_frame_new(0, f->pool);
-  const llmprof_column none = {"x", NULL, LLMPROF_I64, longs, NULL, NULL};
+  const llmprof_column none = {"x", NULL, LLMPROF_I64, longs, NULL, NULL, NULL};
   assert_true(llmprof_frame_add(empty, &none, NULL, NULL));
   int64_t zero = 0;
   llmprof_frame *view = where(empty, "x", LLMPROF_GE, &zero, 1);
@@ -219,7 +221,8 @@ static void test_empty_frame(void **state) {
 static void test_view_of_what_fails(void **state) {
   fixture *f = *state;
   int calls = 0;
-  const llmprof_column lazy = {"lazy", NULL, LLMPROF_I64, NULL, NULL, NULL};
+  const llmprof_column lazy = {"lazy", NULL, LLMPROF_I64, NULL,
+                               NULL,   NULL, NULL};
   assert_true(llmprof_frame_add(f->frame, &lazy, load_or_fail, &calls));
   llmprof_error err = {0};
   llmprof_condition on_lazy = {4, LLMPROF_EQ, longs, 1};

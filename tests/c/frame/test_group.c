@@ -19,9 +19,9 @@ typedef struct given {
 
 static llmprof_frame *frame_of(const given *g) {
   const llmprof_column columns[] = {
-      {"long", "ns", LLMPROF_I64, g->longs, NULL, NULL},
-      {"short", NULL, LLMPROF_U32, g->shorts, NULL, NULL},
-      {"picked", NULL, LLMPROF_I64, g->longs, g->index, NULL},
+      {"long", "ns", LLMPROF_I64, g->longs, NULL, NULL, NULL},
+      {"short", NULL, LLMPROF_U32, g->shorts, NULL, NULL, NULL},
+      {"picked", NULL, LLMPROF_I64, g->longs, g->index, NULL, NULL},
   };
   return test_frame(g->rows, NULL, columns, 3);
 }
@@ -453,8 +453,8 @@ static void test_survey(void **state) {
   (void)state;
   static lots l;
   given g = fill_for_survey(&l);
-  const llmprof_column picked = {"through an index", NULL,    LLMPROF_U32,
-                                 l.shorts,           l.index, NULL};
+  const llmprof_column picked = {
+      "through an index", NULL, LLMPROF_U32, l.shorts, l.index, NULL, NULL};
   llmprof_frame *frame = frame_of(&g);
   assert_true(llmprof_frame_add(frame, &picked, NULL, NULL));
   for (uint64_t threads = 1; threads < 6; threads += 3) {
@@ -498,11 +498,11 @@ static void fill_things(things *t) {
  * after the other. */
 static llmprof_frame *frame_of_things(const things *t, bool known) {
   const llmprof_column columns[] = {
-      {"small", NULL, LLMPROF_U32, t->small, t->index, NULL},
-      {"large", NULL, LLMPROF_I64, t->large, t->index, NULL},
-      {"real", NULL, LLMPROF_F64, t->real, t->index, NULL},
-      {"other", NULL, LLMPROF_U32, t->small, t->other, NULL},
-      {"plain", NULL, LLMPROF_U32, t->of_row, NULL, NULL}};
+      {"small", NULL, LLMPROF_U32, t->small, t->index, NULL, NULL},
+      {"large", NULL, LLMPROF_I64, t->large, t->index, NULL, NULL},
+      {"real", NULL, LLMPROF_F64, t->real, t->index, NULL, NULL},
+      {"other", NULL, LLMPROF_U32, t->small, t->other, NULL, NULL},
+      {"plain", NULL, LLMPROF_U32, t->of_row, NULL, NULL, NULL}};
   llmprof_frame *frame = llmprof_frame_new(LOTS, NULL);
   assert_non_null(frame);
   for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
@@ -615,8 +615,8 @@ static void expect_piles(const lots *l, size_t rows) {
   llmprof_strings *strings = llmprof_strings_new();
   llmprof_frame *piles = piles_of(l, rows, strings);
   const llmprof_column columns[] = {
-      {"key", NULL, LLMPROF_STRING_ID, l->index, NULL, NULL},
-      {"number", "ns", LLMPROF_U32, l->shorts, NULL, NULL}};
+      {"key", NULL, LLMPROF_STRING_ID, l->index, NULL, NULL, NULL},
+      {"number", "ns", LLMPROF_U32, l->shorts, NULL, NULL, NULL}};
   llmprof_frame *plain = test_frame(rows, strings, columns, 2);
   llmprof_frame *view = llmprof_frame_slice(piles, 0, rows, NULL);
   llmprof_frame *expected = statistics_of(plain);
@@ -730,11 +730,11 @@ static bool group_things(void *arg, llmprof_error *err) {
   llmprof_frame *frame = llmprof_frame_new(ITEMS * 4, NULL);
   if (!frame) return llmprof_fail_nomem(err);
   const llmprof_column columns[] = {
-      {"small", NULL, LLMPROF_U32, t->small, t->index, NULL},
-      {"large", NULL, LLMPROF_I64, t->large, t->index, NULL},
-      {"real", NULL, LLMPROF_F64, t->real, t->index, NULL},
-      {"other", NULL, LLMPROF_U32, t->small, t->other, NULL},
-      {"plain", NULL, LLMPROF_U32, t->of_row, NULL, NULL}};
+      {"small", NULL, LLMPROF_U32, t->small, t->index, NULL, NULL},
+      {"large", NULL, LLMPROF_I64, t->large, t->index, NULL, NULL},
+      {"real", NULL, LLMPROF_F64, t->real, t->index, NULL, NULL},
+      {"other", NULL, LLMPROF_U32, t->small, t->other, NULL, NULL},
+      {"plain", NULL, LLMPROF_U32, t->of_row, NULL, NULL, NULL}};
   bool ok = true;
   for (size_t i = 0; ok && i < sizeof columns / sizeof *columns; i++) {
     ok = llmprof_frame_add(frame, &columns[i], NULL, NULL) ||
@@ -772,7 +772,8 @@ static void test_column_that_fails(void **state) {
   llmprof_groups groups;
   llmprof_summary summary;
   size_t distinct;
-  const llmprof_column lazy = {"lazy", NULL, LLMPROF_I64, NULL, NULL, NULL};
+  const llmprof_column lazy = {"lazy", NULL, LLMPROF_I64, NULL,
+                               NULL,   NULL, NULL};
   llmprof_frame *frame = frame_of(&six);
   assert_true(llmprof_frame_add(frame, &lazy, fail_to_load, NULL));
   assert_false(llmprof_groups_make(&groups, frame, (size_t[]){3}, 1, &err));

@@ -201,8 +201,8 @@ static void test_aggregates_alone(void **state) {
   static const uint32_t values[] = {7, UINT32_MAX - 1, 0,
                                     5, UINT32_MAX - 1, UINT32_MAX};
   const llmprof_column columns[] = {
-      {"key", NULL, LLMPROF_U32, keys, NULL, NULL},
-      {"value", NULL, LLMPROF_U32, values, NULL, NULL},
+      {"key", NULL, LLMPROF_U32, keys, NULL, NULL, NULL},
+      {"value", NULL, LLMPROF_U32, values, NULL, NULL, NULL},
   };
   const llmprof_aggregate wanted[] = {
       {"sum", LLMPROF_SUM, 1, 0},     {"mean", LLMPROF_MEAN, 1, 0},
@@ -238,10 +238,10 @@ static void test_rows_alone(void **state) {
   static const double reals[] = {0.5, -1, NAN, 3, -0.0, 2, 2};
   static const uint32_t narrow[] = {1, 2, UINT32_MAX, 4, 5, 6, 6};
   const llmprof_column columns[] = {
-      {"key", NULL, LLMPROF_U32, keys, NULL, NULL},
-      {"wide", "ns", LLMPROF_I64, wide, NULL, NULL},
-      {"real", NULL, LLMPROF_F64, reals, NULL, NULL},
-      {"narrow", NULL, LLMPROF_U32, narrow, NULL, NULL},
+      {"key", NULL, LLMPROF_U32, keys, NULL, NULL, NULL},
+      {"wide", "ns", LLMPROF_I64, wide, NULL, NULL, NULL},
+      {"real", NULL, LLMPROF_F64, reals, NULL, NULL, NULL},
+      {"narrow", NULL, LLMPROF_U32, narrow, NULL, NULL, NULL},
   };
   enum {
     STATISTICS = LLMPROF_PERCENTILE - LLMPROF_COUNT + 1,
@@ -300,12 +300,12 @@ static llmprof_frame *mixed_frame(llmprof_strings *pool) {
     same[i] = 5;
   }
   const llmprof_column columns[] = {
-      {"text", NULL, LLMPROF_STRING_ID, texts, NULL, NULL},
-      {"near", NULL, LLMPROF_I64, near, NULL, NULL},
-      {"far", NULL, LLMPROF_I64, far, NULL, NULL},
-      {"real", NULL, LLMPROF_F64, reals, NULL, NULL},
-      {"picked", NULL, LLMPROF_I64, near, index, NULL},
-      {"same", NULL, LLMPROF_I64, same, NULL, NULL},
+      {"text", NULL, LLMPROF_STRING_ID, texts, NULL, NULL, NULL},
+      {"near", NULL, LLMPROF_I64, near, NULL, NULL, NULL},
+      {"far", NULL, LLMPROF_I64, far, NULL, NULL, NULL},
+      {"real", NULL, LLMPROF_F64, reals, NULL, NULL, NULL},
+      {"picked", NULL, LLMPROF_I64, near, index, NULL, NULL},
+      {"same", NULL, LLMPROF_I64, same, NULL, NULL, NULL},
   };
   return test_frame(MIXED, pool, columns, 6);
 }
@@ -375,12 +375,12 @@ static llmprof_frame *tally_frame(void) {
     far[i] = near[i] == INT64_MIN ? INT64_MIN : near[i] * INT32_MAX;
   }
   const llmprof_column columns[TALLY_COLUMNS] = {
-      {"short", NULL, LLMPROF_U32, shorts, NULL, NULL},
-      {"picked", NULL, LLMPROF_U32, shorts, index, NULL},
-      {"near", NULL, LLMPROF_I64, near, NULL, NULL},
-      {"far", NULL, LLMPROF_I64, far, NULL, NULL},
-      {"value", NULL, LLMPROF_U32, values, NULL, NULL},
-      {"other", NULL, LLMPROF_U32, values, index, NULL},
+      {"short", NULL, LLMPROF_U32, shorts, NULL, NULL, NULL},
+      {"picked", NULL, LLMPROF_U32, shorts, index, NULL, NULL},
+      {"near", NULL, LLMPROF_I64, near, NULL, NULL, NULL},
+      {"far", NULL, LLMPROF_I64, far, NULL, NULL, NULL},
+      {"value", NULL, LLMPROF_U32, values, NULL, NULL, NULL},
+      {"other", NULL, LLMPROF_U32, values, index, NULL, NULL},
   };
   return test_frame(TALLIED, NULL, columns, TALLY_COLUMNS);
 }
@@ -639,8 +639,8 @@ static void test_few(void **state) {
   };
   static uint32_t cells[MANY], numbers[MANY], index[MANY];
   const llmprof_column columns[] = {
-      {"cell", NULL, LLMPROF_U32, cells, NULL, NULL},
-      {"row", NULL, LLMPROF_U32, numbers, NULL, NULL}};
+      {"cell", NULL, LLMPROF_U32, cells, NULL, NULL, NULL},
+      {"row", NULL, LLMPROF_U32, numbers, NULL, NULL, NULL}};
   const uint32_t spreads[] = {1, 3, 100, UINT32_MAX - 1};
   for (int round = 0; round < 24; round++) {
     for (uint32_t i = 0; i < MANY; i++) {

@@ -52,14 +52,14 @@ static void fill_columns(void) {
 
 static llmprof_frame *make(void) {
   const llmprof_column columns[COLUMNS] = {
-      {"ascending", "ns", LLMPROF_I64, ascending, NULL, NULL},
-      {"descending", "ns", LLMPROF_I64, descending, NULL, NULL},
-      {"holes", NULL, LLMPROF_I64, holes, NULL, NULL},
-      {"shorts", NULL, LLMPROF_U32, shorts, NULL, NULL},
-      {"picked", NULL, LLMPROF_I64, holes, picks, NULL},
-      {"reals", NULL, LLMPROF_F64, reals, NULL, NULL},
-      {"runs", NULL, LLMPROF_I64, runs, NULL, NULL},
-      {"other_runs", NULL, LLMPROF_I64, other_runs, NULL, NULL},
+      {"ascending", "ns", LLMPROF_I64, ascending, NULL, NULL, NULL},
+      {"descending", "ns", LLMPROF_I64, descending, NULL, NULL, NULL},
+      {"holes", NULL, LLMPROF_I64, holes, NULL, NULL, NULL},
+      {"shorts", NULL, LLMPROF_U32, shorts, NULL, NULL, NULL},
+      {"picked", NULL, LLMPROF_I64, holes, picks, NULL, NULL},
+      {"reals", NULL, LLMPROF_F64, reals, NULL, NULL, NULL},
+      {"runs", NULL, LLMPROF_I64, runs, NULL, NULL, NULL},
+      {"other_runs", NULL, LLMPROF_I64, other_runs, NULL, NULL, NULL},
   };
   return test_frame(ROWS, NULL, columns, COLUMNS);
 }
@@ -244,7 +244,8 @@ static void test_order_is_known(void **state) {
   assert_int_equal(llmprof_frame_runs(frame, OTHER_RUNS, &first), 14);
   llmprof_frame_free(frame);
   const int64_t with_hole[] = {1, 2, INT64_MIN, 3};
-  const llmprof_column column = {"x", NULL, LLMPROF_I64, with_hole, NULL, NULL};
+  const llmprof_column column = {"x",  NULL, LLMPROF_I64, with_hole,
+                                 NULL, NULL, NULL};
   frame = test_frame(4, NULL, &column, 1);
   assert_false(llmprof_frame_ascends(frame, 0));
   llmprof_frame_free(frame);
@@ -297,9 +298,9 @@ static llmprof_frame *make_events(bool in_order) {
     threads[i] = dice() % 3;
   }
   const llmprof_column columns[] = {
-      {"start", "ns", LLMPROF_I64, starts, NULL, NULL},
-      {"end", "ns", LLMPROF_I64, ends, NULL, NULL},
-      {"tid", NULL, LLMPROF_U32, threads, NULL, NULL},
+      {"start", "ns", LLMPROF_I64, starts, NULL, NULL, NULL},
+      {"end", "ns", LLMPROF_I64, ends, NULL, NULL, NULL},
+      {"tid", NULL, LLMPROF_U32, threads, NULL, NULL, NULL},
   };
   return test_frame(EVENTS, NULL, columns, 3);
 }
@@ -444,7 +445,8 @@ static void test_select(void **state) {
 
 /* By the definition, in long doubles. */
 static void check_summary(const int64_t *values, size_t count) {
-  const llmprof_column column = {"v", "ns", LLMPROF_I64, values, NULL, NULL};
+  const llmprof_column column = {"v",  "ns", LLMPROF_I64, values,
+                                 NULL, NULL, NULL};
   llmprof_error err = {0};
   llmprof_frame *frame = test_frame(count, NULL, &column, 1);
   llmprof_groups groups;

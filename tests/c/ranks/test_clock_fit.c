@@ -37,10 +37,10 @@ static llmprof_frame *clocks(double offset, double drift, int64_t late) {
                      (i % 5 == 4 ? late : 0);
   }
   const llmprof_column made[] = {
-      {"rank", NULL, LLMPROF_U32, ranks, NULL, NULL},
-      {"end", "ns", LLMPROF_I64, ends, NULL, NULL},
-      {"key", NULL, LLMPROF_U32, keys, NULL, NULL},
-      {"ordinal", NULL, LLMPROF_U32, ordinals, NULL, NULL},
+      {"rank", NULL, LLMPROF_U32, ranks, NULL, NULL, NULL},
+      {"end", "ns", LLMPROF_I64, ends, NULL, NULL, NULL},
+      {"key", NULL, LLMPROF_U32, keys, NULL, NULL, NULL},
+      {"ordinal", NULL, LLMPROF_U32, ordinals, NULL, NULL, NULL},
   };
   return test_frame(ROWS, NULL, made, 4);
 }
@@ -99,10 +99,10 @@ static void test_few(void **state) {
   assert_int_equal(fit.count, 0);
   llmprof_frame_free(rows);
   const llmprof_column two[] = {
-      {"rank", NULL, LLMPROF_U32, (uint32_t[]){0, 1}, NULL, NULL},
-      {"end", "ns", LLMPROF_I64, (int64_t[]){100, 7100}, NULL, NULL},
-      {"key", NULL, LLMPROF_U32, (uint32_t[]){0, 0}, NULL, NULL},
-      {"ordinal", NULL, LLMPROF_U32, (uint32_t[]){3, 4}, NULL, NULL},
+      {"rank", NULL, LLMPROF_U32, (uint32_t[]){0, 1}, NULL, NULL, NULL},
+      {"end", "ns", LLMPROF_I64, (int64_t[]){100, 7100}, NULL, NULL, NULL},
+      {"key", NULL, LLMPROF_U32, (uint32_t[]){0, 0}, NULL, NULL, NULL},
+      {"ordinal", NULL, LLMPROF_U32, (uint32_t[]){3, 4}, NULL, NULL, NULL},
   };
   rows = test_frame(2, NULL, two, 4);
   assert_true(llmprof_clock_fit_ranks(rows, &columns, 0, 1, 0, &fit, &err));

@@ -28,10 +28,10 @@ static const llmprof_collective_columns columns = {RANK, START,   END,
 
 static llmprof_frame *rows_frame(void) {
   const llmprof_column made[] = {
-      {"rank", NULL, LLMPROF_U32, ranks, NULL, NULL},
-      {"start", "ns", LLMPROF_I64, starts, NULL, NULL},
-      {"end", "ns", LLMPROF_I64, ends, NULL, NULL},
-      {"key", NULL, LLMPROF_U32, keys, NULL, NULL},
+      {"rank", NULL, LLMPROF_U32, ranks, NULL, NULL, NULL},
+      {"start", "ns", LLMPROF_I64, starts, NULL, NULL, NULL},
+      {"end", "ns", LLMPROF_I64, ends, NULL, NULL, NULL},
+      {"key", NULL, LLMPROF_U32, keys, NULL, NULL, NULL},
   };
   return test_frame(ROWS, NULL, made, 4);
 }
@@ -59,8 +59,8 @@ static void test_number(void **state) {
 static void test_match(void **state) {
   (void)state;
   static const int64_t ordinals[ROWS] = {1, 0, 0, 1, 0, 0, ABSENT, 0};
-  const llmprof_column ordinal = {"ordinal", NULL, LLMPROF_I64,
-                                  ordinals,  NULL, NULL};
+  const llmprof_column ordinal = {"ordinal", NULL, LLMPROF_I64, ordinals,
+                                  NULL,      NULL, NULL};
   llmprof_error err;
   llmprof_frame *rows = rows_frame();
   assert_true(llmprof_frame_add(rows, &ordinal, NULL, NULL));
@@ -90,11 +90,11 @@ static void test_lag(void **state) {
   static const uint32_t lag[] = {1, 0, 1};
   static const int64_t from[] = {1, 10, 12}, to[] = {2, 20, 21};
   const llmprof_column made[] = {
-      {"rank", NULL, LLMPROF_U32, of, NULL, NULL},
-      {"start", "ns", LLMPROF_I64, from, NULL, NULL},
-      {"end", "ns", LLMPROF_I64, to, NULL, NULL},
-      {"ordinal", NULL, LLMPROF_U32, ordinal, NULL, NULL},
-      {"lag", NULL, LLMPROF_U32, lag, NULL, NULL},
+      {"rank", NULL, LLMPROF_U32, of, NULL, NULL, NULL},
+      {"start", "ns", LLMPROF_I64, from, NULL, NULL, NULL},
+      {"end", "ns", LLMPROF_I64, to, NULL, NULL, NULL},
+      {"ordinal", NULL, LLMPROF_U32, ordinal, NULL, NULL, NULL},
+      {"lag", NULL, LLMPROF_U32, lag, NULL, NULL, NULL},
   };
   static const llmprof_collective_columns lagging = {0, 1, 2, SIZE_MAX, 3, 4};
   llmprof_error err;
@@ -119,11 +119,11 @@ static void test_odd_matches(void **state) {
   static const uint32_t key[] = {0, 0, 0, 0, 3, 3};
   static const uint32_t ordinal[] = {4, 4, 4, 4, 0, 0};
   const llmprof_column made[] = {
-      {"rank", NULL, LLMPROF_U32, of, NULL, NULL},
-      {"start", "ns", LLMPROF_I64, from, NULL, NULL},
-      {"end", "ns", LLMPROF_I64, to, NULL, NULL},
-      {"key", NULL, LLMPROF_U32, key, NULL, NULL},
-      {"ordinal", NULL, LLMPROF_U32, ordinal, NULL, NULL},
+      {"rank", NULL, LLMPROF_U32, of, NULL, NULL, NULL},
+      {"start", "ns", LLMPROF_I64, from, NULL, NULL, NULL},
+      {"end", "ns", LLMPROF_I64, to, NULL, NULL, NULL},
+      {"key", NULL, LLMPROF_U32, key, NULL, NULL, NULL},
+      {"ordinal", NULL, LLMPROF_U32, ordinal, NULL, NULL, NULL},
   };
   llmprof_error err;
   llmprof_frame *rows = test_frame(6, NULL, made, 5);
@@ -160,9 +160,9 @@ static llmprof_strings *pool_of_names(void) {
 
 static llmprof_frame *kernels_frame(const llmprof_strings *pool) {
   const llmprof_column made[] = {
-      {"rank", NULL, LLMPROF_U32, kernel_ranks, NULL, NULL},
-      {"start", "ns", LLMPROF_I64, kernel_starts, NULL, NULL},
-      {"name", NULL, LLMPROF_STRING_ID, kernel_names, NULL, NULL},
+      {"rank", NULL, LLMPROF_U32, kernel_ranks, NULL, NULL, NULL},
+      {"start", "ns", LLMPROF_I64, kernel_starts, NULL, NULL, NULL},
+      {"name", NULL, LLMPROF_STRING_ID, kernel_names, NULL, NULL, NULL},
   };
   return test_frame(KERNELS, pool, made, 3);
 }

@@ -29,9 +29,9 @@ static llmprof_strings *pool_of_names(void) {
 
 static llmprof_frame *sample(const llmprof_strings *pool) {
   const llmprof_column columns[] = {
-      {"time", "ns", LLMPROF_I64, times, NULL, NULL},
-      {"count", NULL, LLMPROF_U32, counts, NULL, NULL},
-      {"name", NULL, LLMPROF_STRING_ID, names, NULL, NULL},
+      {"time", "ns", LLMPROF_I64, times, NULL, NULL, NULL},
+      {"count", NULL, LLMPROF_U32, counts, NULL, NULL, NULL},
+      {"name", NULL, LLMPROF_STRING_ID, names, NULL, NULL, NULL},
   };
   return test_frame(ROWS, pool, columns, 3);
 }
@@ -100,8 +100,8 @@ static void test_join(void **state) {
   llmprof_frame *first = sample(from);
   static const int64_t more[] = {5};
   const llmprof_column other[] = {
-      {"extra", NULL, LLMPROF_I64, more, NULL, NULL},
-      {"time", NULL, LLMPROF_I64, more, NULL, NULL},
+      {"extra", NULL, LLMPROF_I64, more, NULL, NULL, NULL},
+      {"time", NULL, LLMPROF_I64, more, NULL, NULL, NULL},
   };
   llmprof_frame *second = test_frame(1, from, other, 2);
   llmprof_frame *list[] = {first, second, first};
@@ -128,9 +128,10 @@ static void test_join_of_other_types(void **state) {
   llmprof_strings *from = pool_of_names(), *to = llmprof_strings_new();
   static const int64_t numbers[] = {5};
   static const double reals[] = {0.5};
-  const llmprof_column number = {"name",  NULL, LLMPROF_I64,
-                                 numbers, NULL, NULL};
-  const llmprof_column real = {"time", NULL, LLMPROF_F64, reals, NULL, NULL};
+  const llmprof_column number = {"name", NULL, LLMPROF_I64, numbers,
+                                 NULL,   NULL, NULL};
+  const llmprof_column real = {"time", NULL, LLMPROF_F64, reals,
+                               NULL,   NULL, NULL};
   llmprof_frame *frame = sample(from);
   llmprof_frame *of_numbers = test_frame(1, from, &number, 1);
   llmprof_frame *of_reals = test_frame(1, from, &real, 1);
@@ -154,8 +155,8 @@ static void test_join_on_one_clock(void **state) {
   llmprof_strings *pool = llmprof_strings_new();
   static const int64_t from[] = {1000, 2000, INT64_MIN, INT64_MAX};
   const llmprof_column columns[] = {
-      {"start", "ns", LLMPROF_I64, from, NULL, NULL},
-      {"duration", "ns", LLMPROF_I64, from, NULL, NULL},
+      {"start", "ns", LLMPROF_I64, from, NULL, NULL, NULL},
+      {"duration", "ns", LLMPROF_I64, from, NULL, NULL, NULL},
   };
   llmprof_frame *frame = test_frame(4, NULL, columns, 2);
   llmprof_frame *list[] = {frame, frame};

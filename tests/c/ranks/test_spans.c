@@ -17,17 +17,17 @@ static const uint32_t row_keys[ROWS] = {1, 1, 1, 1, 1, 1, 2, 1, 1};
 
 static llmprof_frame *spans_frame(void) {
   const llmprof_column columns[] = {
-      {"start", "ns", LLMPROF_I64, starts, NULL, NULL},
-      {"end", "ns", LLMPROF_I64, ends, NULL, NULL},
-      {"key", NULL, LLMPROF_U32, span_keys, NULL, NULL},
+      {"start", "ns", LLMPROF_I64, starts, NULL, NULL, NULL},
+      {"end", "ns", LLMPROF_I64, ends, NULL, NULL, NULL},
+      {"key", NULL, LLMPROF_U32, span_keys, NULL, NULL, NULL},
   };
   return test_frame(SPANS, NULL, columns, 3);
 }
 
 static llmprof_frame *rows_frame(void) {
   const llmprof_column columns[] = {
-      {"time", "ns", LLMPROF_I64, times, NULL, NULL},
-      {"key", NULL, LLMPROF_U32, row_keys, NULL, NULL},
+      {"time", "ns", LLMPROF_I64, times, NULL, NULL, NULL},
+      {"key", NULL, LLMPROF_U32, row_keys, NULL, NULL, NULL},
   };
   return test_frame(ROWS, NULL, columns, 2);
 }

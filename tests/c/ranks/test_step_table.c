@@ -24,20 +24,20 @@ static const int64_t launches[OPS] = {4, 3, 9, 41, 42, 1, 1, 1, 1};
 
 static llmprof_frame *steps_frame(void) {
   const llmprof_column columns[] = {
-      {"rank", NULL, LLMPROF_U32, ranks, NULL, NULL},
-      {"start", "ns", LLMPROF_I64, step_starts, NULL, NULL},
+      {"rank", NULL, LLMPROF_U32, ranks, NULL, NULL, NULL},
+      {"start", "ns", LLMPROF_I64, step_starts, NULL, NULL, NULL},
   };
   return test_frame(STEPS, NULL, columns, 2);
 }
 
 static llmprof_frame *ops_frame(void) {
   const llmprof_column columns[] = {
-      {"step", NULL, LLMPROF_U32, of_step, NULL, NULL},
-      {"start", "ns", LLMPROF_I64, op_starts, NULL, NULL},
-      {"end", "ns", LLMPROF_I64, op_ends, NULL, NULL},
-      {"work", NULL, LLMPROF_U32, works, NULL, NULL},
-      {"graphed", NULL, LLMPROF_U32, graphs, NULL, NULL},
-      {"launched", "ns", LLMPROF_I64, launches, NULL, NULL},
+      {"step", NULL, LLMPROF_U32, of_step, NULL, NULL, NULL},
+      {"start", "ns", LLMPROF_I64, op_starts, NULL, NULL, NULL},
+      {"end", "ns", LLMPROF_I64, op_ends, NULL, NULL, NULL},
+      {"work", NULL, LLMPROF_U32, works, NULL, NULL, NULL},
+      {"graphed", NULL, LLMPROF_U32, graphs, NULL, NULL, NULL},
+      {"launched", "ns", LLMPROF_I64, launches, NULL, NULL, NULL},
   };
   return test_frame(OPS, NULL, columns, 6);
 }
@@ -89,10 +89,10 @@ static void test_idle_between(void **state) {
   static const int64_t from[] = {10, 100}, to[] = {20, 150};
   static const uint32_t work[] = {0, 0};
   const llmprof_column columns[] = {
-      {"step", NULL, LLMPROF_U32, later, NULL, NULL},
-      {"start", "ns", LLMPROF_I64, from, NULL, NULL},
-      {"end", "ns", LLMPROF_I64, to, NULL, NULL},
-      {"work", NULL, LLMPROF_U32, work, NULL, NULL},
+      {"step", NULL, LLMPROF_U32, later, NULL, NULL, NULL},
+      {"start", "ns", LLMPROF_I64, from, NULL, NULL, NULL},
+      {"end", "ns", LLMPROF_I64, to, NULL, NULL, NULL},
+      {"work", NULL, LLMPROF_U32, work, NULL, NULL, NULL},
   };
   llmprof_error err;
   llmprof_frame *steps = steps_frame(), *ops = test_frame(2, NULL, columns, 4);
@@ -113,11 +113,11 @@ static void test_queued(void **state) {
   static const uint32_t later[] = {0, 2}, work[] = {0, 0};
   static const int64_t from[] = {10, 23}, to[] = {20, 50}, called[] = {1, 20};
   const llmprof_column columns[] = {
-      {"step", NULL, LLMPROF_U32, later, NULL, NULL},
-      {"start", "ns", LLMPROF_I64, from, NULL, NULL},
-      {"end", "ns", LLMPROF_I64, to, NULL, NULL},
-      {"work", NULL, LLMPROF_U32, work, NULL, NULL},
-      {"launched", "ns", LLMPROF_I64, called, NULL, NULL},
+      {"step", NULL, LLMPROF_U32, later, NULL, NULL, NULL},
+      {"start", "ns", LLMPROF_I64, from, NULL, NULL, NULL},
+      {"end", "ns", LLMPROF_I64, to, NULL, NULL, NULL},
+      {"work", NULL, LLMPROF_U32, work, NULL, NULL, NULL},
+      {"launched", "ns", LLMPROF_I64, called, NULL, NULL, NULL},
   };
   llmprof_error err;
   llmprof_frame *steps = steps_frame(), *ops = test_frame(2, NULL, columns, 5);
@@ -140,10 +140,10 @@ static void test_extremes(void **state) {
   static const int64_t to[] = {INT64_MAX, INT64_MAX};
   static const uint32_t work[] = {2, 2};
   const llmprof_column columns[] = {
-      {"step", NULL, LLMPROF_U32, step, NULL, NULL},
-      {"start", "ns", LLMPROF_I64, from, NULL, NULL},
-      {"end", "ns", LLMPROF_I64, to, NULL, NULL},
-      {"work", NULL, LLMPROF_U32, work, NULL, NULL},
+      {"step", NULL, LLMPROF_U32, step, NULL, NULL, NULL},
+      {"start", "ns", LLMPROF_I64, from, NULL, NULL, NULL},
+      {"end", "ns", LLMPROF_I64, to, NULL, NULL, NULL},
+      {"work", NULL, LLMPROF_U32, work, NULL, NULL, NULL},
   };
   llmprof_error err;
   llmprof_frame *steps = steps_frame(), *ops = test_frame(2, NULL, columns, 4);

@@ -674,7 +674,63 @@ static void test_flipped_bytes(void **state) {
   break_exports(flip);
 }
 
+/* ---- when they ended ---- */
+
+/* More than 4.29 s after their start, or before it, where `far`. */
+static llmprof_trace *trace_of_ends(bool far) {
+  return test_trace(
+      far ? EXPORT_TABLES KERNEL(10, 15, P1, 1) KERNEL(20, 5000000020, P1, 2)
+                KERNEL(30, 29, P1, 3) CALL(1, 4, T11, 1)
+                    CALL(5, 5000000005, T11, 2) CALL(7, NULL, T11, 3)
+          : EXPORT_TABLES KERNEL(10, 15, P1, 1) KERNEL(20, 4294967314, P1, 2)
+                CALL(1, 4, T11, 1) CALL(5, 4294967299, T11, 2));
+}
+
+static void expect_ends(llmprof_trace *trace, bool far) {
+  EXPECT(trace, "gpu",
+         far ? "10|15|5|4\n20|5000000020|5000000000|5000000005\n30|29|-1|-\n"
+             : "10|15|5|4\n20|4294967314|4294967294|4294967299\n",
+         "start", "end", "duration", "api_end");
+  EXPECT(trace, "api",
+         far ? "1|4|3\n5|5000000005|5000000000\n7|-|-\n"
+             : "1|4|3\n5|4294967299|4294967294\n",
+         "start", "end", "duration");
+}
+
+static void test_ends(void **state) {
+  (void)state;
+  for (int far = 0; far <= 1; far++) {
+    llmprof_trace *trace = trace_of_ends(far);
+    expect_ends(trace, far);
+    llmprof_frame *kernels = frame_of(trace, "kernels");
+    size_t end = llmprof_frame_find(kernels, "end");
+    llmprof_frame *last = llmprof_frame_slice(kernels, 1, 1, NULL);
+    int64_t cell = llmprof_cell(llmprof_frame_column(last, end, NULL), 0);
+    assert_int_equal(llmprof_trace_ops(trace, NULL)->end[1], cell);
+    assert_int_equal(cell, far ? 5000000020 : 4294967314);
+    assert_int_equal(llmprof_trace_calls(trace, NULL)->end[0], 4);
+    llmprof_frame_free(last);
+    llmprof_frame_free(kernels);
+    expect_ends(trace, far);
+    llmprof_trace_close(trace);
+    trace = trace_of_ends(far);
+    assert_int_equal(llmprof_trace_calls(trace, NULL)->end[0], 4);
+    assert_int_equal(llmprof_trace_ops(trace, NULL)->end[1], cell);
+    expect_ends(trace, far);
+    llmprof_trace_close(trace);
+  }
+}
+
 /* ---- out of memory ---- */
+
+static bool read_arrays(void *unused, llmprof_error *err) {
+  (void)unused;
+  llmprof_trace *trace = llmprof_trace_open(test_export(), err);
+  bool ok = trace && llmprof_trace_attribution(trace, err) &&
+            llmprof_trace_ops(trace, err) && llmprof_trace_calls(trace, err);
+  llmprof_trace_close(trace);
+  return ok;
+}
 
 static bool read_frame(void *name, llmprof_error *err) {
   return read_export_frame(test_export(), name, err);
@@ -699,6 +755,7 @@ static void test_allocations(void **state) {
   test_every_allocation(read_frame, kernels);
   test_every_allocation(read_frame, pairs);
   test_every_allocation(read_narrow, NULL);
+  test_every_allocation(read_arrays, NULL);
 }
 
 int main(void) {
@@ -721,6 +778,7 @@ int main(void) {
       cmocka_unit_test(test_long_label),
       cmocka_unit_test(test_frame_names),
       cmocka_unit_test(test_samples),
+      cmocka_unit_test(test_ends),
       cmocka_unit_test(test_missing_tables),
       cmocka_unit_test(test_empty_tables),
       cmocka_unit_test(test_missing_columns),
