@@ -1,7 +1,7 @@
-/* A map is an array of entries in their order, threaded by an AA tree over
- * the keys: no hash that hostile keys could flood, and its in-order walk is
- * the sorted order. Tree links are indices + 1, so that 0 is "none" and
- * growing the array breaks nothing. */
+/* A map is an array of entries in their order. One of more than a few is
+ * threaded by an AA tree over the keys: no hash that hostile keys could flood,
+ * and its in-order walk is the sorted order. Tree links are indices + 1, so
+ * that 0 is "none" and growing the array breaks nothing. */
 #include "llmprof/value.h"
 
 #include <string.h>
@@ -167,7 +167,21 @@ static int compare(const char *key, size_t size, const entry *with) {
   return (size > with->size) - (size < with->size);
 }
 
+enum {
+  FEW = 8 /* entries that are gone through, without a tree */
+};
+
+static entry *find_among_few(const llmprof_value *map, const char *key,
+                             size_t size) {
+  for (size_t i = 0; i < map->count; i++) {
+    entry *at = &map->as.entries[i];
+    if (at->size == size && memcmp(at->key, key, size) == 0) return at;
+  }
+  return NULL;
+}
+
 static entry *find(const llmprof_value *map, const char *key, size_t size) {
+  if (map->count <= FEW) return find_among_few(map, key, size);
   uint32_t link = map->root;
   while (link) {
     entry *at = node(map, link);
@@ -249,7 +263,9 @@ static bool add_entry(llmprof_value *map, const char *key, size_t size,
   char *copy = llmprof_memdup(key, size);
   if (!copy) return false;
   map->as.entries[map->count++] = (entry){copy, size, item, 0, 0, 1};
-  map->root = insert(map, map->root, (uint32_t)map->count);
+  uint32_t first = map->count == FEW + 1 ? 1 : (uint32_t)map->count;
+  for (uint32_t added = first; map->count > FEW && added <= map->count; added++)
+    map->root = insert(map, map->root, added);
   return true;
 }
 
@@ -283,9 +299,22 @@ static void gather(const llmprof_value *map, uint32_t link, size_t from,
   gather(map, at->right, from, sorted, moved, used);
 }
 
+static void sort_few(llmprof_value *map, size_t from) {
+  entry *entries = map->as.entries;
+  for (size_t i = from + 1; i < map->count; i++) {
+    entry moved = entries[i];
+    size_t at = i;
+    for (; at > from && compare(moved.key, moved.size, &entries[at - 1]) < 0;
+         at--)
+      entries[at] = entries[at - 1];
+    entries[at] = moved;
+  }
+}
+
 bool llmprof_value_sort(llmprof_value *map, size_t from) {
   size_t count = map->count;
   if (from >= count) return true;
+  if (count <= FEW) return sort_few(map, from), true;
   entry *sorted = llmprof_alloc(count, sizeof *sorted);
   uint32_t *moved = llmprof_alloc(count + 1, sizeof *moved);
   bool ok = sorted && moved;

@@ -15,6 +15,7 @@ typedef struct writer {
   llmprof_buffer *out;
   unsigned indent;
   llmprof_error *err;
+  size_t written; /* values */
 } writer;
 
 static void put_escaped(llmprof_buffer *out, uint32_t code) {
@@ -145,7 +146,8 @@ static bool write_items(writer *w, const llmprof_value *value,
 
 static bool write_value(writer *w, const llmprof_value *value,
                         const llmprof_path *path, size_t depth) {
-  if (llmprof_interrupted()) return llmprof_fail_interrupted(w->err);
+  if (llmprof_interrupted_at(w->written++))
+    return llmprof_fail_interrupted(w->err);
   switch (llmprof_value_type(value)) {
   case LLMPROF_NULL:
     llmprof_buffer_puts(w->out, "null");
@@ -169,7 +171,7 @@ static bool write_value(writer *w, const llmprof_value *value,
 
 bool llmprof_json_write(const llmprof_value *value, unsigned indent,
                         llmprof_buffer *out, llmprof_error *err) {
-  writer w = {out, indent, err};
+  writer w = {.out = out, .indent = indent, .err = err};
   if (!write_value(&w, value, NULL, 0)) return false;
   return !out->failed || llmprof_fail_nomem(err);
 }

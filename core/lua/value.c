@@ -1,8 +1,9 @@
 /* Both directions hold their C memory in one userdata, the holder, so that any
- * Lua call in between may raise. Encoding makes a map's keys first, in their
- * final order, and then its values: which of several mistakes is reported does
- * not depend on pairs(), and no key is borrowed from a table that a finalizer
- * might change. */
+ * Lua call in between may raise. Encoding takes a map's keys in their final
+ * order: which of several mistakes is reported does not depend on pairs().
+ * Those that __keys does not list are copied and sorted before their values are
+ * looked at, and no key is borrowed from a table that a finalizer might
+ * change. */
 #include "value.h"
 
 #include <limits.h>
@@ -22,7 +23,8 @@ static const char null_key; /* its address is null's key in the registry */
 typedef struct holder {
   llmprof_value *tree;
   llmprof_buffer text;
-  size_t nodes, depth; /* of a tree that is made from Lua */
+  size_t nodes; /* that were gone through */
+  size_t depth; /* of a tree that is made from Lua */
 } holder;
 
 static void release(holder *h) {
@@ -54,21 +56,23 @@ static int size_hint(size_t count) {
 }
 
 /* The tree at hand is a userdata's. */
-static void check_interrupt(lua_State *L) {
+static void check_interrupt(lua_State *L, holder *h) {
   llmprof_error err;
-  if (!llmprof_interrupted()) return;
+  if (!llmprof_interrupted_at(h->nodes++)) return;
   llmprof_fail_interrupted(&err);
   llmprof_lua_raise(L, &err);
 }
 
-static void push_value(lua_State *L, const llmprof_value *value, bool ordered);
+static void push_value(lua_State *L, holder *h, const llmprof_value *value,
+                       bool ordered);
 
-static void push_list(lua_State *L, const llmprof_value *list, bool ordered) {
+static void push_list(lua_State *L, holder *h, const llmprof_value *list,
+                      bool ordered) {
   size_t count = llmprof_value_count(list);
   lua_createtable(L, size_hint(count), 0);
   luaL_setmetatable(L, LIST);
   for (size_t i = 0; i < count; i++) {
-    push_value(L, llmprof_value_at(list, i), ordered);
+    push_value(L, h, llmprof_value_at(list, i), ordered);
     lua_rawseti(L, -2, (lua_Integer)i + 1);
   }
 }
@@ -98,14 +102,15 @@ static void keep_order(lua_State *L, const llmprof_value *map) {
   set_order(L, -2);
 }
 
-static void push_map(lua_State *L, const llmprof_value *map, bool ordered) {
+static void push_map(lua_State *L, holder *h, const llmprof_value *map,
+                     bool ordered) {
   size_t count = llmprof_value_count(map);
   lua_createtable(L, 0, size_hint(count));
   for (size_t i = 0; i < count; i++) {
     size_t size;
     const char *key = llmprof_value_key(map, i, &size);
     lua_pushlstring(L, key, size);
-    push_value(L, llmprof_value_at(map, i), ordered);
+    push_value(L, h, llmprof_value_at(map, i), ordered);
     lua_rawset(L, -3); /* map[key] = value */
   }
   if (ordered) keep_order(L, map);
@@ -117,9 +122,10 @@ static void push_string(lua_State *L, const llmprof_value *value) {
   lua_pushlstring(L, bytes, size);
 }
 
-static void push_value(lua_State *L, const llmprof_value *value, bool ordered) {
+static void push_value(lua_State *L, holder *h, const llmprof_value *value,
+                       bool ordered) {
   luaL_checkstack(L, 5, "value nested too deep");
-  check_interrupt(L);
+  check_interrupt(L, h);
   switch (llmprof_value_type(value)) {
   case LLMPROF_NULL:
     push_null(L);
@@ -137,10 +143,10 @@ static void push_value(lua_State *L, const llmprof_value *value, bool ordered) {
     push_string(L, value);
     break;
   case LLMPROF_LIST:
-    push_list(L, value, ordered);
+    push_list(L, h, value, ordered);
     break;
   case LLMPROF_MAP:
-    push_map(L, value, ordered);
+    push_map(L, h, value, ordered);
     break;
   }
 }
@@ -169,7 +175,8 @@ static llmprof_limits check_limits(lua_State *L, int arg) {
 static int finish_reading(lua_State *L, holder *h, bool ordered,
                           const llmprof_error *err) {
   if (!h->tree) return llmprof_lua_fail(L, err);
-  push_value(L, h->tree, ordered);
+  h->nodes = 0;
+  push_value(L, h, h->tree, ordered);
   release(h);
   return 1;
 }
@@ -274,11 +281,11 @@ static shape check_keys(lua_State *L, const llmprof_path *path) {
   return s;
 }
 
-/* Whether the table on top of the stack is a list; raises on a mixture. */
-static bool is_list(lua_State *L, const llmprof_path *path,
-                    lua_Integer *count) {
+/* Whether the table on top of the stack is a list of so many, or so many names;
+ * raises on a mixture. */
+static bool is_list(lua_State *L, const llmprof_path *path, size_t *count) {
   shape s = check_keys(L, path);
-  *count = s.items;
+  *count = s.items ? (size_t)s.items : s.names;
   if (s.items && s.names) misuse(L, path, "a table that is both list and map");
   if (s.last != s.items) misuse(L, path, "a list with holes");
   bool marked = has_mark(L, LIST);
@@ -301,24 +308,20 @@ static void check_recursion(lua_State *L, const frame *f, const void *table) {
 static bool convert(lua_State *L, holder *h, frame *f, llmprof_value *into);
 
 static bool convert_items(lua_State *L, holder *h, frame *f,
-                          llmprof_value *list, lua_Integer count) {
-  for (lua_Integer i = 1; i <= count; i++) {
-    f->path.index = (size_t)i;
-    lua_rawgeti(L, -1, i);
+                          llmprof_value *list, size_t count) {
+  for (size_t i = 1; i <= count; i++) {
+    f->path.index = i;
+    lua_rawgeti(L, -1, (lua_Integer)i);
     if (!convert(L, h, f, list)) return false;
     lua_pop(L, 1);
   }
   return true;
 }
 
-static bool add_name(lua_State *L, llmprof_value *map, int key) {
-  size_t size;
-  const char *name = lua_tolstring(L, key, &size);
-  return llmprof_value_set(map, name, size, llmprof_value_new_null());
-}
-
-/* The keys in __keys that the table on top of the stack has. */
-static bool add_first_names(lua_State *L, const frame *f, llmprof_value *map) {
+/* Those of the keys in __keys that the table on top of the stack has, with
+ * their values. */
+static bool convert_first_names(lua_State *L, holder *h, frame *f,
+                                llmprof_value *map) {
   int type = luaL_getmetafield(L, -1, "__keys");
   if (type == LUA_TNIL) return true;
   if (type != LUA_TTABLE)
@@ -328,33 +331,38 @@ static bool add_first_names(lua_State *L, const frame *f, llmprof_value *map) {
   for (lua_Integer i = 1; ok && i <= count; i++) {
     if (lua_rawgeti(L, -1, i) != LUA_TSTRING)
       misuse(L, f->path.up, "a table whose __keys are not all strings");
+    f->path.key = lua_tolstring(L, -1, &f->path.size);
     lua_pushvalue(L, -1);
-    if (lua_rawget(L, -4) != LUA_TNIL) ok = add_name(L, map, -2);
+    if (lua_rawget(L, -4) != LUA_TNIL &&
+        !llmprof_value_get(map, f->path.key, f->path.size))
+      ok = convert(L, h, f, map);
     lua_pop(L, 2);
   }
   lua_pop(L, 1);
   return ok;
 }
 
-/* All keys of the table on top of the stack, null for values so far. */
-static bool add_names(lua_State *L, const frame *f, llmprof_value *map) {
-  if (!add_first_names(L, f, map)) return false;
+/* The other keys of the table on top of the stack, null for values so far. */
+static bool add_other_names(lua_State *L, llmprof_value *map) {
   size_t first = llmprof_value_count(map);
   lua_pushnil(L);
   while (lua_next(L, -2)) {
     size_t size;
     const char *name = lua_tolstring(L, -2, &size); /* a string already */
-    if (!llmprof_value_get(map, name, size) && !add_name(L, map, -2))
+    if (!llmprof_value_get(map, name, size) &&
+        !llmprof_value_set(map, name, size, llmprof_value_new_null()))
       return false;
     lua_pop(L, 1);
   }
   return llmprof_value_sort(map, first);
 }
 
-static bool convert_names(lua_State *L, holder *h, frame *f,
-                          llmprof_value *map) {
-  if (!add_names(L, f, map)) return false;
-  for (size_t i = 0; i < llmprof_value_count(map); i++) {
+static bool convert_names(lua_State *L, holder *h, frame *f, llmprof_value *map,
+                          size_t names) {
+  if (!convert_first_names(L, h, f, map)) return false;
+  size_t first = llmprof_value_count(map);
+  if (first < names && !add_other_names(L, map)) return false;
+  for (size_t i = first; i < llmprof_value_count(map); i++) {
     f->path.key = llmprof_value_key(map, i, &f->path.size);
     lua_pushlstring(L, f->path.key, f->path.size);
     lua_rawget(L, -2);
@@ -366,7 +374,7 @@ static bool convert_names(lua_State *L, holder *h, frame *f,
 
 static bool convert_table(lua_State *L, holder *h, const frame *f,
                           llmprof_value *into) {
-  lua_Integer count;
+  size_t count;
   const void *table = lua_topointer(L, -1);
   check_recursion(L, f, table);
   bool list = is_list(L, path_of(f), &count);
@@ -377,7 +385,7 @@ static bool convert_table(lua_State *L, holder *h, const frame *f,
   inner.path.up = path_of(f);
   if (inner.depth > h->depth) h->depth = inner.depth;
   return list ? convert_items(L, h, &inner, value, count)
-              : convert_names(L, h, &inner, value);
+              : convert_names(L, h, &inner, value, count);
 }
 
 static llmprof_value *new_number(lua_State *L) {
@@ -400,8 +408,7 @@ static bool is_null(lua_State *L) {
 
 static bool convert(lua_State *L, holder *h, frame *f, llmprof_value *into) {
   luaL_checkstack(L, 6, "table nested too deep");
-  if (llmprof_interrupted()) return false; /* as out of memory */
-  h->nodes++;
+  if (llmprof_interrupted_at(h->nodes++)) return false; /* as out of memory */
   switch (lua_type(L, -1)) {
   case LUA_TBOOLEAN:
     return place(h, f, into, llmprof_value_new_bool(lua_toboolean(L, -1)));

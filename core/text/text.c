@@ -146,10 +146,53 @@ size_t llmprof_text_cluster(const char *text, size_t size, size_t *width) {
   return at;
 }
 
+static bool is_plain(char c, bool keep_lines) {
+  return (c >= ' ' && c <= '~') || (keep_lines && c == '\n');
+}
+
+enum {
+  AT_ONCE = 64 /* bytes that are looked at together */
+};
+
+/* Are all bytes of a block shown by a terminal as they are? */
+static bool is_plain_block(const char *text, bool keep_lines) {
+  char line = keep_lines ? '\n' : ' ';
+  unsigned odd = 0;
+  for (int i = 0; i < AT_ONCE; i++)
+    odd |= (unsigned)(((text[i] < ' ') | (text[i] > '~')) & (text[i] != line));
+  return !odd;
+}
+
+/* Bytes at the start of `text` that a terminal shows as they are. */
+static size_t plain_run(const char *text, size_t size, bool keep_lines) {
+  size_t at = 0;
+  while (size - at >= AT_ONCE && is_plain_block(text + at, keep_lines))
+    at += AT_ONCE;
+  while (at < size && is_plain(text[at], keep_lines)) at++;
+  return at;
+}
+
+/* Bytes at the start of `text` each of which is a cluster of one column. */
+static size_t single_run(const char *text, size_t size) {
+  size_t run = plain_run(text, size, false);
+  bool goes_on = run && run < size && (unsigned char)text[run] >= 0x80;
+  return run - goes_on;
+}
+
+/* The same or, where there are none, of one cluster; at most `columns` of it
+ * where it is a run. */
+static size_t next_clusters(const char *text, size_t size, size_t columns,
+                            size_t *width) {
+  size_t run = single_run(text, size);
+  if (!run) return llmprof_text_cluster(text, size, width);
+  *width = run < columns ? run : columns;
+  return *width;
+}
+
 size_t llmprof_text_width(const char *text, size_t size) {
   size_t columns = 0, width;
   for (size_t at = 0; at < size; columns += width)
-    at += llmprof_text_cluster(text + at, size - at, &width);
+    at += next_clusters(text + at, size - at, SIZE_MAX, &width);
   return columns;
 }
 
@@ -186,32 +229,6 @@ void llmprof_text_repair(llmprof_buffer *out, const char *text, size_t size) {
       llmprof_buffer_add(out, text + at, taken);
     at += taken;
   }
-}
-
-static bool is_plain(char c, bool keep_lines) {
-  return (c >= ' ' && c <= '~') || (keep_lines && c == '\n');
-}
-
-enum {
-  AT_ONCE = 64 /* bytes that are looked at together */
-};
-
-/* Are all bytes of a block shown by a terminal as they are? */
-static bool is_plain_block(const char *text, bool keep_lines) {
-  char line = keep_lines ? '\n' : ' ';
-  unsigned odd = 0;
-  for (int i = 0; i < AT_ONCE; i++)
-    odd |= (unsigned)(((text[i] < ' ') | (text[i] > '~')) & (text[i] != line));
-  return !odd;
-}
-
-/* Bytes at the start of `text` that a terminal shows as they are. */
-static size_t plain_run(const char *text, size_t size, bool keep_lines) {
-  size_t at = 0;
-  while (size - at >= AT_ONCE && is_plain_block(text + at, keep_lines))
-    at += AT_ONCE;
-  while (at < size && is_plain(text[at], keep_lines)) at++;
-  return at;
 }
 
 bool llmprof_text_is_plain(const char *text, size_t size, bool keep_lines) {
@@ -269,9 +286,9 @@ static size_t head_size(const char *text, size_t size, size_t columns,
   size_t at = 0;
   *width = 0;
   while (at < size) {
-    size_t wide;
-    size_t taken = llmprof_text_cluster(text + at, size - at, &wide);
-    if (*width + wide > columns) break;
+    size_t wide, room = columns - *width;
+    size_t taken = next_clusters(text + at, size - at, room ? room : 1, &wide);
+    if (wide > room) break;
     *width += wide;
     at += taken;
   }
@@ -285,7 +302,7 @@ static size_t tail_start(const char *text, size_t size, size_t total,
   size_t at = 0, width = 0;
   while (at < size && total - width > columns) {
     size_t wide;
-    at += llmprof_text_cluster(text + at, size - at, &wide);
+    at += next_clusters(text + at, size - at, total - width - columns, &wide);
     width += wide;
   }
   return at;
