@@ -332,7 +332,7 @@ static bool is_simple(const making *m, const llmprof_aggregate *a) {
 }
 
 static bool are_simple(const making *m) {
-  bool simple = m->count > 0;
+  bool simple = true;
   for (size_t i = 0; simple && i < m->count; i++)
     simple = is_simple(m, &m->aggregates[i]);
   return simple;
@@ -362,7 +362,7 @@ static bool are_many(const making *m) {
 /* Groups by the key of piles are these. */
 static bool take_piles(making *m, llmprof_error *err) {
   const llmprof_piles *piles = llmprof_frame_piles(m->frame);
-  if (!piles || !are_simple(m)) return true;
+  if (!piles || !m->count || !are_simple(m)) return true;
   m->groups.count = piles->count;
   if (are_many(m)) return true;
   m->groups.rows = llmprof_zalloc(piles->count, sizeof *m->groups.rows);
@@ -375,8 +375,13 @@ static bool take_piles(making *m, llmprof_error *err) {
 
 static bool make_tally(making *m, const size_t *keys, size_t key_count,
                        llmprof_error *err) {
+  bool pays = true;
   if (!load_columns(m, err)) return false;
   if (!are_simple(m)) return true;
+  if (!m->count &&
+      !llmprof_tally_has_rows(m->frame, keys, key_count, &pays, err))
+    return false;
+  if (!pays) return true;
   if (!llmprof_tally_make(&m->tally, &m->groups, m->frame, keys, key_count,
                           err))
     return false;
@@ -511,6 +516,14 @@ static llmprof_frame *make_result(making *m, const size_t *keys,
   return llmprof_fail_nomem(err), NULL;
 }
 
+static void keep_groups(making *m, const size_t *keys, size_t key_count) {
+  llmprof_row_groups rows = {.count = m->groups.count,
+                             .of_row = m->groups.of_row};
+  m->groups.of_row = NULL;
+  if (m->tally.groups && !llmprof_tally_rows(&m->tally, &rows)) return;
+  llmprof_frame_keep_groups(m->frame, keys, key_count, &rows);
+}
+
 llmprof_frame *llmprof_frame_aggregate(llmprof_frame *frame, const size_t *keys,
                                        size_t key_count,
                                        const llmprof_aggregate *aggregates,
@@ -524,51 +537,9 @@ llmprof_frame *llmprof_frame_aggregate(llmprof_frame *frame, const size_t *keys,
         llmprof_aggregate_alone(frame, keys, key_count, aggregates, count, err);
   else if (ok && allocate(&m, err) && fill(&m, err))
     result = make_result(&m, keys, key_count, err);
-  if (result && !count && !m.by_account) {
-    llmprof_frame_keep_groups(frame, keys, key_count, m.groups.of_row,
-                              m.groups.count);
-    m.groups.of_row = NULL;
-  }
+  if (result && !count && !m.by_account) keep_groups(&m, keys, key_count);
   making_free(&m);
   return result;
-}
-
-/* ---- what is known about groups, by row ---- */
-
-/* By row its group: as they were numbered before, or anew. */
-static uint32_t *number_groups(llmprof_frame *frame, const size_t *keys,
-                               size_t key_count, size_t *count,
-                               llmprof_error *err) {
-  llmprof_groups made;
-  uint32_t *of_row = llmprof_frame_take_groups(frame, keys, key_count, count);
-  if (of_row || !llmprof_groups_make(&made, frame, keys, key_count, err))
-    return of_row;
-  of_row = made.of_row;
-  *count = made.count;
-  made.of_row = NULL;
-  llmprof_groups_free(&made);
-  return of_row;
-}
-
-bool llmprof_frame_extend(llmprof_frame *frame, const size_t *keys,
-                          size_t key_count, size_t groups,
-                          const llmprof_column *columns, size_t count,
-                          llmprof_error *err) {
-  size_t there;
-  uint32_t *of_row = number_groups(frame, keys, key_count, &there, err);
-  if (!of_row) return false;
-  if (!llmprof_frame_own(frame, of_row)) return llmprof_fail_nomem(err);
-  if (there != groups)
-    return llmprof_fail(err, LLMPROF_RANGE, "%zu groups, not %zu", there,
-                        groups);
-  for (size_t c = 0; c < count; c++) {
-    llmprof_column column = columns[c];
-    column.index = of_row;
-    if (!llmprof_frame_add(frame, &column, NULL, NULL))
-      return llmprof_fail_nomem(err);
-    llmprof_frame_set_items(frame, llmprof_frame_columns(frame) - 1, groups);
-  }
-  return true;
 }
 
 /* ---- histograms ---- */

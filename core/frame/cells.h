@@ -80,14 +80,24 @@ const struct llmprof_piles *llmprof_frame_piles(const llmprof_frame *frame);
 void *llmprof_frame_pending(const llmprof_frame *frame, size_t column,
                             llmprof_column_loader load, size_t *first);
 
-/* Keep the groups' numbers by row, which become the frame's also on failure,
- * for whoever asks for the same keys next; and take them, NULL where there are
- * none. */
+/* The group of each row. */
+typedef struct llmprof_row_groups {
+  size_t count;          /* groups */
+  uint32_t *of_row;      /* NULL: */
+  const uint32_t *index; /* rows have this anyway, which is that of a key or its
+                            very cells; */
+  uint32_t *of_item;     /* by item of it; UINT32_MAX where no row has it */
+  size_t items;
+  uint32_t of_none; /* of rows without an item; UINT32_MAX: there are none */
+} llmprof_row_groups;
+void llmprof_row_groups_free(llmprof_row_groups *groups);
+
+/* Keep the groups of rows, which become the frame's, for whoever asks for the
+ * same keys next; and take them, false where there are none. */
 void llmprof_frame_keep_groups(llmprof_frame *frame, const size_t *keys,
-                               size_t key_count, uint32_t *of_row,
-                               size_t groups);
-uint32_t *llmprof_frame_take_groups(llmprof_frame *frame, const size_t *keys,
-                                    size_t key_count, size_t *groups);
+                               size_t key_count, llmprof_row_groups *groups);
+bool llmprof_frame_take_groups(llmprof_frame *frame, const size_t *keys,
+                               size_t key_count, llmprof_row_groups *groups);
 
 /* What follows is found out once for a frame, and once for all views of all of
  * its rows. */

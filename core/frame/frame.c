@@ -21,7 +21,7 @@ void llmprof_frame_free(llmprof_frame *frame) {
   for (size_t i = 0; i < frame->owned_count; i++) llmprof_free(frame->owned[i]);
   llmprof_free(frame->owned);
   llmprof_free(frame->slots);
-  llmprof_free(frame->groups.of_row);
+  llmprof_frame_forget_groups(frame);
   llmprof_piles_free(frame->piles);
   llmprof_frame_free(frame->accounts);
   llmprof_free(frame);
@@ -126,35 +126,39 @@ void llmprof_frame_set_piles(llmprof_frame *frame, llmprof_piles *piles) {
 
 /* ---- groups ---- */
 
+void llmprof_row_groups_free(llmprof_row_groups *groups) {
+  llmprof_free(groups->of_row);
+  llmprof_free(groups->of_item);
+  *groups = (llmprof_row_groups){0};
+}
+
 void llmprof_frame_keep_groups(llmprof_frame *frame, const size_t *keys,
-                               size_t key_count, uint32_t *of_row,
-                               size_t groups) {
+                               size_t key_count, llmprof_row_groups *groups) {
   llmprof_kept_groups *kept = &frame->groups;
-  llmprof_free(kept->of_row);
-  *kept = (llmprof_kept_groups){.key_count = key_count, .count = groups};
+  llmprof_frame_forget_groups(frame);
   if (key_count > LLMPROF_KEPT_KEYS) {
-    llmprof_free(of_row);
+    llmprof_row_groups_free(groups);
     return;
   }
-  kept->of_row = of_row;
+  *kept = (llmprof_kept_groups){.of = *groups, .key_count = key_count};
   for (size_t k = 0; k < key_count; k++) kept->keys[k] = keys[k];
 }
 
-uint32_t *llmprof_frame_take_groups(llmprof_frame *frame, const size_t *keys,
-                                    size_t key_count, size_t *groups) {
+bool llmprof_frame_take_groups(llmprof_frame *frame, const size_t *keys,
+                               size_t key_count, llmprof_row_groups *groups) {
   llmprof_kept_groups *kept = &frame->groups;
-  if (!kept->of_row || kept->key_count != key_count) return NULL;
-  for (size_t k = 0; k < key_count; k++)
-    if (kept->keys[k] != keys[k]) return NULL;
-  uint32_t *of_row = kept->of_row;
-  *groups = kept->count;
-  kept->of_row = NULL;
-  return of_row;
+  bool same =
+      (kept->of.of_row || kept->of.of_item) && kept->key_count == key_count;
+  for (size_t k = 0; same && k < key_count; k++)
+    same = kept->keys[k] == keys[k];
+  if (!same) return false;
+  *groups = kept->of;
+  kept->of = (llmprof_row_groups){0};
+  return true;
 }
 
 void llmprof_frame_forget_groups(llmprof_frame *frame) {
-  llmprof_free(frame->groups.of_row);
-  frame->groups.of_row = NULL;
+  llmprof_row_groups_free(&frame->groups.of);
 }
 
 /* ---- order ---- */

@@ -30,8 +30,8 @@ enum {
 
 /* Groups that were numbered for what is made of them next. */
 typedef struct llmprof_kept_groups {
-  uint32_t *of_row; /* NULL: none */
-  size_t keys[LLMPROF_KEPT_KEYS], key_count, count;
+  llmprof_row_groups of; /* of_row and of_item NULL: none */
+  size_t keys[LLMPROF_KEPT_KEYS], key_count;
 } llmprof_kept_groups;
 
 /* The accounts that a frame's rows are of. */

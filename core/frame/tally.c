@@ -181,6 +181,7 @@ static bool tally_of(llmprof_tally *t, llmprof_groups *groups,
   uint64_t reach = (uint64_t)span.high - (uint64_t)span.low;
   if (span.low > span.high || reach >= CLOSE) return true;
   t->low = span.low;
+  t->values = (size_t)reach + 1;
   return allocate(t, groups, (size_t)reach + 2, err) &&
          count_rows(t, groups, (size_t)reach + 2, err) && number_items(t, err);
 }
@@ -215,4 +216,32 @@ bool llmprof_tally_make(llmprof_tally *t, llmprof_groups *groups,
     if (!t->key || !find_bounds(t, frame, keys[0], &span, err)) return false;
   }
   return tally_of(t, groups, span, err);
+}
+
+/* ---- as an index tells them ---- */
+
+bool llmprof_tally_has_rows(llmprof_frame *frame, const size_t *keys,
+                            size_t key_count, bool *may, llmprof_error *err) {
+  *may = key_count > 1;
+  if (key_count != 1) return true;
+  const llmprof_column *key = llmprof_frame_column(frame, keys[0], err);
+  if (key) *may = bare(key) || llmprof_frame_items(frame, keys[0]);
+  return key != NULL;
+}
+
+/* By item of the joint, or by value of the key from 0 on. */
+bool llmprof_tally_rows(const llmprof_tally *t, llmprof_row_groups *rows) {
+  bool joined = t->joint.count;
+  rows->index = joined ? t->key->index : bare(t->key);
+  if (!rows->index || t->low < 0 || t->low > CLOSE) return false;
+  size_t low = joined ? 0 : (size_t)t->low;
+  rows->items = joined ? t->joint.items : low + t->values;
+  rows->of_item = llmprof_alloc(rows->items, sizeof *rows->of_item);
+  if (!rows->of_item) return false;
+  rows->of_none = joined ? t->of_item[0] : t->groups[0] - 1;
+  for (size_t i = 0; i < rows->items; i++)
+    rows->of_item[i] = i < low  ? UINT32_MAX
+                       : joined ? t->of_item[i + 1]
+                                : t->groups[i - low + 1] - 1;
+  return true;
 }

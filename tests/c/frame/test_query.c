@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "frame/cells.h"
 #include "llmprof/frame.h"
 #include "llmprof/interrupt.h"
 
@@ -481,6 +482,95 @@ static void test_extend(void **state) {
     assert_int_equal(cell(l->frame, "about", row), wanted[row]);
 }
 
+/* Columns about groups, of every type, are the same however rows are told
+ * apart: by row, by a key's cells, or by an index that keys share. */
+enum {
+  MANY_ROWS = 4000,
+  ITEMS = 40
+};
+
+typedef struct many {
+  uint32_t index[MANY_ROWS], bare[MANY_ROWS], data[2][ITEMS];
+  bool gaps; /* some rows have no item, and some items nothing */
+} many;
+
+static void many_fill(many *m, uint32_t low) {
+  for (uint32_t i = 0; i < ITEMS; i++)
+    for (int k = 0; k < 2; k++)
+      m->data[k][i] =
+          m->gaps && (i + (uint32_t)k) % 9 < 2 ? UINT32_MAX : i % (k ? 5 : 7);
+  for (uint32_t row = 0; row < MANY_ROWS; row++) {
+    bool none = m->gaps && row % 11 == 3;
+    m->index[row] = none ? UINT32_MAX : (uint32_t)rand() % (ITEMS - 3);
+    m->bare[row] = none ? UINT32_MAX : low + (uint32_t)rand() % ITEMS;
+  }
+}
+
+static llmprof_frame *many_frame(const many *m) {
+  llmprof_frame *frame =
+      test_frame(MANY_ROWS, NULL,
+                 (llmprof_column[]){
+                     {"a", NULL, LLMPROF_U32, m->data[0], m->index, NULL, NULL},
+                     {"b", NULL, LLMPROF_U32, m->data[1], m->index, NULL, NULL},
+                     {"bare", NULL, LLMPROF_U32, m->bare, NULL, NULL, NULL}},
+                 3);
+  llmprof_frame_set_items(frame, 0, ITEMS);
+  llmprof_frame_set_items(frame, 1, ITEMS);
+  return frame;
+}
+
+/* said_of_none: of the group of rows without a value, too. */
+static void extend_both(const many *m, const size_t *keys, size_t key_count,
+                        bool said_of_none) {
+  static int64_t longs[MANY_ROWS];
+  static uint32_t shorts[MANY_ROWS];
+  static double reals[MANY_ROWS];
+  llmprof_frame *plain = many_frame(m), *kept = many_frame(m);
+  llmprof_frame *groups =
+      llmprof_frame_aggregate(kept, keys, key_count, NULL, 0, NULL);
+  size_t count = llmprof_frame_rows(groups);
+  for (uint32_t g = 0; g < count; g++) {
+    const llmprof_column *key = llmprof_frame_column(groups, 0, NULL);
+    bool none = llmprof_cell(key, g) == LLMPROF_ABSENT && !said_of_none;
+    longs[g] = none || g % 5 == 4 ? LLMPROF_ABSENT : -100 * (int64_t)g;
+    shorts[g] = none || g % 6 == 5 ? UINT32_MAX : g + 1;
+    reals[g] = none || g % 7 == 6 ? NAN : g / 8.0;
+  }
+  const llmprof_column made[] = {
+      {"long", NULL, LLMPROF_I64, longs, NULL, NULL, NULL},
+      {"short", NULL, LLMPROF_U32, shorts, NULL, NULL, NULL},
+      {"real", NULL, LLMPROF_F64, reals, NULL, NULL, NULL}};
+  assert_true(
+      llmprof_frame_extend(plain, keys, key_count, count, made, 3, NULL));
+  assert_true(
+      llmprof_frame_extend(kept, keys, key_count, count, made, 3, NULL));
+  for (size_t c = 3; c < 6; c++) {
+    const llmprof_column *x = llmprof_frame_column(plain, c, NULL);
+    const llmprof_column *y = llmprof_frame_column(kept, c, NULL);
+    for (size_t row = 0; row < MANY_ROWS; row++)
+      assert_int_equal(llmprof_cell(x, row), llmprof_cell(y, row));
+  }
+  llmprof_frame_free(groups);
+  llmprof_frame_free(plain);
+  llmprof_frame_free(kept);
+}
+
+static void test_extend_by_item(void **state) {
+  (void)state;
+  static many m;
+  static const uint32_t lows[] = {0, 1000, 100000};
+  for (int round = 0; round < 6; round++) {
+    m.gaps = round % 2;
+    many_fill(&m, lows[round / 2]);
+    for (int said = 0; said < 2; said++) {
+      extend_both(&m, (size_t[]){0, 1}, 2, said);
+      extend_both(&m, (size_t[]){1}, 1, said);
+      extend_both(&m, (size_t[]){2}, 1, said);
+      extend_both(&m, (size_t[]){2, 0}, 2, said);
+    }
+  }
+}
+
 static void test_histogram(void **state) {
   little *l = *state;
   const double edges[] = {-10, 20, 30, 40};
@@ -678,6 +768,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_too_many_percentiles, setup,
                                       teardown),
       cmocka_unit_test_setup_teardown(test_extend, setup, teardown),
+      cmocka_unit_test(test_extend_by_item),
       cmocka_unit_test_setup_teardown(test_histogram, setup, teardown),
       cmocka_unit_test_setup_teardown(test_interrupt, setup, teardown),
       cmocka_unit_test(test_allocations),
