@@ -10,6 +10,8 @@
 #include "llmprof_lua.h"
 #include "value.h"
 
+#define SCHEMAS "llmprof.schemas"
+
 static const llmprof_lua_format format = {
     .name = "json",
     .parse = llmprof_json_parse,
@@ -17,22 +19,77 @@ static const llmprof_lua_format format = {
     .write = llmprof_json_write,
 };
 
-/* json.decode(text [, options]) -> value | nil, message, code
- * options: name (in messages, "json"), max_depth, max_size, max_nodes, ordered
- * (boolean: objects keep the order of their keys, as json.ordered gives it) */
-static int json_decode(lua_State *L) {
-  return llmprof_lua_decode(L, &format);
+/* ---- schemas ---- */
+
+/* json.schemas() -> schemas, none yet */
+static int json_schemas(lua_State *L) {
+  void **box = llmprof_lua_box(L, SCHEMAS, 0);
+  *box = llmprof_schemas_new();
+  return *box ? 1 : llmprof_lua_raise_nomem(L);
 }
 
-/* json.load(path [, options]) -> value | nil, message, code */
+/* schemas:add(name, text) -> true | nil, message, code */
+static int s_add(lua_State *L) {
+  llmprof_schemas *schemas = llmprof_lua_unbox(L, 1, SCHEMAS);
+  const char *name = llmprof_lua_check_path(L, 2);
+  size_t size;
+  const char *text = luaL_checklstring(L, 3, &size);
+  llmprof_error err;
+  return llmprof_lua_result(
+      L, llmprof_schemas_add(schemas, name, text, size, &err), &err);
+}
+
+/* schemas:lacking() -> the name of one that another refers to, or nil */
+static int s_lacking(lua_State *L) {
+  size_t size;
+  const char *name =
+      llmprof_schemas_lacking(llmprof_lua_unbox(L, 1, SCHEMAS), &size);
+  if (name)
+    lua_pushlstring(L, name, size);
+  else
+    lua_pushnil(L);
+  return 1;
+}
+
+static int s_close(lua_State *L) {
+  void **box = luaL_checkudata(L, 1, SCHEMAS);
+  llmprof_schemas_free(*box);
+  *box = NULL;
+  return 0;
+}
+
+/* The options `schema`, a name, of `schemas`: the table keeps both alive. */
+static llmprof_lua_schema check_schema(lua_State *L, int arg) {
+  llmprof_lua_schema schema = {NULL,
+                               llmprof_lua_opt_string(L, arg, "schema", NULL)};
+  if (!schema.name) return schema;
+  lua_getfield(L, arg, "schemas");
+  schema.schemas = llmprof_lua_unbox(L, lua_gettop(L), SCHEMAS);
+  lua_pop(L, 1);
+  return schema;
+}
+
+/* ---- text ---- */
+
+/* json.decode(text [, options]) -> value | nil, message, code
+ * options: name (in messages, "json"), max_depth, max_size, max_nodes, ordered
+ * (boolean: objects keep the order of their keys, as json.ordered gives it),
+ * schemas, schema (a name of them: return, too, whether the value fits for
+ * sure; where it may not, a validator has to tell) */
+static int json_decode(lua_State *L) {
+  return llmprof_lua_decode(L, &format, check_schema(L, 2));
+}
+
+/* json.load(path [, options]) -> value | nil, message, code: the same options
+ */
 static int json_load(lua_State *L) {
-  return llmprof_lua_load(L, &format);
+  return llmprof_lua_load(L, &format, check_schema(L, 2));
 }
 
 /* json.encode(value [, options]) -> text | nil, message, code
  * options: pretty (boolean: on many lines), indent (spaces a level, 1 to 16;
- * implies pretty; 2), read (boolean: return text and what json.decode(text)
- * does) */
+ * implies pretty; 2), read (boolean: return text and what json.decode(text,
+ * options) does) */
 static int json_encode(lua_State *L) {
   static const llmprof_limits limits = {.max_depth = LLMPROF_JSON_DEPTH,
                                         .max_size = LLMPROF_JSON_SIZE,
@@ -43,19 +100,26 @@ static int json_encode(lua_State *L) {
     luaL_argcheck(L, indent >= 1 && indent <= 16, 2,
                   "option 'indent': from 1 to 16 expected");
   if (llmprof_lua_opt_bool(L, 2, "read", false))
-    return llmprof_lua_encode_and_decode(L, &format, (unsigned)indent, &limits);
+    return llmprof_lua_encode_and_decode(L, &format, (unsigned)indent, &limits,
+                                         check_schema(L, 2));
   return llmprof_lua_encode(L, &format, (unsigned)indent);
 }
 
-static const luaL_Reg functions[] = {
-    {"decode", json_decode},
-    {"load", json_load},
-    {"encode", json_encode},
+static const luaL_Reg methods[] = {
+    {"add", s_add},
+    {"close", s_close},
+    {"lacking", s_lacking},
     {NULL, NULL},
+};
+
+static const luaL_Reg functions[] = {
+    {"decode", json_decode},   {"load", json_load}, {"encode", json_encode},
+    {"schemas", json_schemas}, {NULL, NULL},
 };
 
 int luaopen_llmprof_json(lua_State *L);
 int luaopen_llmprof_json(lua_State *L) {
+  llmprof_lua_class(L, SCHEMAS, methods, s_close);
   luaL_newlib(L, functions);
   llmprof_lua_value_functions(L);
   return 1;

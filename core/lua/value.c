@@ -171,17 +171,23 @@ static llmprof_limits check_limits(lua_State *L, int arg) {
   };
 }
 
-/* The tree, or err says why there is none. */
+/* The tree and, with a schema, whether it fits, or err says why there is none.
+ */
 static int finish_reading(lua_State *L, holder *h, bool ordered,
-                          const llmprof_error *err) {
+                          llmprof_lua_schema schema, const llmprof_error *err) {
   if (!h->tree) return llmprof_lua_fail(L, err);
+  bool fits =
+      schema.name && llmprof_schemas_fit(schema.schemas, schema.name, h->tree);
   h->nodes = 0;
   push_value(L, h, h->tree, ordered);
   release(h);
-  return 1;
+  if (!schema.name) return 1;
+  lua_pushboolean(L, fits);
+  return 2;
 }
 
-int llmprof_lua_decode(lua_State *L, const llmprof_lua_format *format) {
+int llmprof_lua_decode(lua_State *L, const llmprof_lua_format *format,
+                       llmprof_lua_schema schema) {
   size_t size;
   const char *text = luaL_checklstring(L, 1, &size);
   llmprof_limits limits = check_limits(L, 2);
@@ -190,17 +196,18 @@ int llmprof_lua_decode(lua_State *L, const llmprof_lua_format *format) {
   holder *h = push_holder(L);
   llmprof_error err;
   h->tree = format->parse(text, size, name, &limits, &err);
-  return finish_reading(L, h, ordered, &err);
+  return finish_reading(L, h, ordered, schema, &err);
 }
 
-int llmprof_lua_load(lua_State *L, const llmprof_lua_format *format) {
+int llmprof_lua_load(lua_State *L, const llmprof_lua_format *format,
+                     llmprof_lua_schema schema) {
   const char *path = llmprof_lua_check_path(L, 1);
   llmprof_limits limits = check_limits(L, 2);
   bool ordered = llmprof_lua_opt_bool(L, 2, "ordered", false);
   holder *h = push_holder(L);
   llmprof_error err;
   h->tree = format->load(path, &limits, &err);
-  return finish_reading(L, h, ordered, &err);
+  return finish_reading(L, h, ordered, schema, &err);
 }
 
 /* ---- from Lua ---- */
@@ -457,8 +464,8 @@ static bool is_within(const holder *h, const llmprof_limits *limits) {
  * more than is read at all: then the parser says so. */
 int llmprof_lua_encode_and_decode(lua_State *L,
                                   const llmprof_lua_format *format,
-                                  unsigned indent,
-                                  const llmprof_limits *limits) {
+                                  unsigned indent, const llmprof_limits *limits,
+                                  llmprof_lua_schema schema) {
   luaL_checkany(L, 1);
   holder *h = push_holder(L);
   llmprof_error err;
@@ -472,7 +479,7 @@ int llmprof_lua_encode_and_decode(lua_State *L,
     h->tree =
         format->parse(h->text.bytes, h->text.size, format->name, limits, &err);
   }
-  return 1 + finish_reading(L, h, false, &err);
+  return 1 + finish_reading(L, h, false, schema, &err);
 }
 
 /* ---- what formats share ---- */

@@ -13,6 +13,7 @@
 
 #include "llmprof/buffer.h"
 #include "llmprof/error.h"
+#include "llmprof/schema.h"
 #include "llmprof/value.h"
 
 /* A text format, by its core functions. */
@@ -30,9 +31,18 @@ typedef struct llmprof_lua_format {
  * `null` and the functions `list` and `ordered`. */
 void llmprof_lua_value_functions(lua_State *L);
 
-/* The bodies of decode(text, options), load(path, options), encode(value). */
-int llmprof_lua_decode(lua_State *L, const llmprof_lua_format *format);
-int llmprof_lua_load(lua_State *L, const llmprof_lua_format *format);
+/* What a value is held against; without a name nothing is. */
+typedef struct llmprof_lua_schema {
+  const llmprof_schemas *schemas;
+  const char *name;
+} llmprof_lua_schema;
+
+/* The bodies of decode(text, options), load(path, options), encode(value). With
+ * a schema the first two return, behind the value, whether it fits. */
+int llmprof_lua_decode(lua_State *L, const llmprof_lua_format *format,
+                       llmprof_lua_schema schema);
+int llmprof_lua_load(lua_State *L, const llmprof_lua_format *format,
+                     llmprof_lua_schema schema);
 int llmprof_lua_encode(lua_State *L, const llmprof_lua_format *format,
                        unsigned indent);
 
@@ -40,7 +50,7 @@ int llmprof_lua_encode(lua_State *L, const llmprof_lua_format *format,
  * returns the text and what decode makes of it within limits. */
 int llmprof_lua_encode_and_decode(lua_State *L,
                                   const llmprof_lua_format *format,
-                                  unsigned indent,
-                                  const llmprof_limits *limits);
+                                  unsigned indent, const llmprof_limits *limits,
+                                  llmprof_lua_schema schema);
 
 #endif

@@ -37,12 +37,12 @@ static const llmprof_lua_format line_format = {
 /* yaml.decode(text [, options]) -> value | nil, message, code
  * options: name (in messages, "yaml"), max_depth, max_size, max_nodes */
 static int yaml_decode(lua_State *L) {
-  return llmprof_lua_decode(L, &format);
+  return llmprof_lua_decode(L, &format, (llmprof_lua_schema){0});
 }
 
 /* yaml.load(path [, options]) -> value | nil, message, code */
 static int yaml_load(lua_State *L) {
-  return llmprof_lua_load(L, &format);
+  return llmprof_lua_load(L, &format, (llmprof_lua_schema){0});
 }
 
 /* yaml.encode(value) -> text | nil, message, code */

@@ -43,6 +43,7 @@
 #include "llmprof/readers.h"
 #include "llmprof/relate.h"
 #include "llmprof/rules.h"
+#include "llmprof/schema.h"
 #include "llmprof/scrub.h"
 #include "llmprof/sheet.h"
 #include "llmprof/spans.h"

@@ -1,0 +1,41 @@
+/* Whether a document fits a JSON Schema, of the part of draft 2020-12 that the
+ * schemas of docs/ use: told for sure or not at all, and never why. What does
+ * not fit for sure is for a validator with messages to look at. */
+#ifndef LLMPROF_SCHEMA_H
+#define LLMPROF_SCHEMA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "llmprof/error.h"
+#include "llmprof/value.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Schemas by name, which may refer to each other as name.schema.json. */
+typedef struct llmprof_schemas llmprof_schemas;
+
+llmprof_schemas *llmprof_schemas_new(void); /* NULL when out of memory */
+void llmprof_schemas_free(llmprof_schemas *schemas); /* NULL is fine */
+
+/* One more, of JSON text; a name that is there already is not replaced. */
+bool llmprof_schemas_add(llmprof_schemas *schemas, const char *name,
+                         const char *text, size_t size, llmprof_error *err);
+
+/* The name of a schema that one of them refers to and that is not there, with
+ * its size, which lives as long as they; NULL: none. */
+const char *llmprof_schemas_lacking(const llmprof_schemas *schemas,
+                                    size_t *size);
+
+/* Does the value fit the schema of that name? False where it does not, where
+ * the schema is not there or has what is not known here, and without memory. */
+bool llmprof_schemas_fit(const llmprof_schemas *schemas, const char *name,
+                         const llmprof_value *value);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
