@@ -141,6 +141,7 @@ end
 
 -- Kernels with their rank, step, phase, and whether they are a collective's.
 local function labelled_kernels(trace, list, known, given)
+  trace:renew "kernels" -- what is worked out for these alone
   local kernels = label(list, rows.check(trace:frame "kernels"), known)
   given.mark_collectives(kernels, "name", "collective")
   collectives.mark_p2p(kernels, "name", "sends")
@@ -235,9 +236,11 @@ function part.of(trace, file, given)
   local about = { file = file, epoch = trace:info().epoch, ranks = described(list,
     devices_of(trace)), source = known and known.source, engine = known and known.engine,
     idle_threads = known and known.idle_threads and json.list(known.idle_threads) }
-  return { about = about, steps = known and kept(known.frame, columns.steps),
+  local made = { about = about, steps = known and kept(known.frame, columns.steps),
     collectives = kept(found, columns.collectives),
     kernels = kept(counted_kernels(kernels, known), columns.kernels), busy = busy }
+  kernels:close()
+  return made
 end
 
 
