@@ -121,6 +121,17 @@ bool llmprof_frame_ascends(llmprof_frame *frame, size_t column);
 unsigned llmprof_frame_runs(llmprof_frame *frame, size_t column,
                             const uint32_t **first);
 
+/* Is it found out at little cost that all of many rows have the same cell, and
+ * which? False on failure. */
+bool llmprof_frame_alike(llmprof_frame *frame, size_t column, int64_t *cell,
+                         bool *alike, llmprof_error *err);
+
+/* Add a column that has the same cell in all rows: its memory is an index that
+ * such columns share. */
+bool llmprof_frame_fill(llmprof_frame *frame, const char *name,
+                        const char *unit, llmprof_column_type type,
+                        int64_t cell, llmprof_error *err);
+
 /* All rows by the cells of a column, absent ones first, stable; NULL where they
  * are in that order as they are. Owned by the frame. False on failure. */
 bool llmprof_frame_order(llmprof_frame *frame, size_t column,

@@ -110,6 +110,39 @@ bool llmprof_frame_give(llmprof_frame *frame, const char *name,
   return true;
 }
 
+/* An index of zeros; NULL when out of memory. */
+static const uint32_t *zeros_of(llmprof_frame *frame) {
+  uint32_t *zeros;
+  if (frame->zeros) return frame->zeros;
+  zeros = llmprof_zalloc(frame->rows, sizeof *zeros);
+  if (zeros && llmprof_frame_own(frame, zeros)) frame->zeros = zeros;
+  return frame->zeros;
+}
+
+bool llmprof_frame_fill(llmprof_frame *frame, const char *name,
+                        const char *unit, llmprof_column_type type,
+                        int64_t cell, llmprof_error *err) {
+  const uint32_t *zeros = zeros_of(frame);
+  llmprof_cell_facts *facts = llmprof_zalloc(1, sizeof *facts);
+  int64_t *data = llmprof_alloc(1, sizeof *data);
+  bool owned = !facts || llmprof_frame_own(frame, facts);
+  owned = (!data || llmprof_frame_own(frame, data)) && owned;
+  if (!zeros || !facts || !data || !owned) return llmprof_fail_nomem(err);
+  double real = llmprof_cell_real(cell);
+  memcpy(data, type == LLMPROF_F64 ? (void *)&real : &cell, sizeof *data);
+  facts->span = (llmprof_cell_span){cell, cell, 0};
+  if (cell == LLMPROF_ABSENT)
+    facts->span = (llmprof_cell_span){INT64_MAX, INT64_MIN, frame->rows};
+  facts->spanned = true;
+  llmprof_column column = {
+      .name = name, .unit = unit, .type = type, .data = data, .index = zeros};
+  if (!llmprof_frame_add(frame, &column, NULL, NULL))
+    return llmprof_fail_nomem(err);
+  frame->slots[frame->count - 1].facts = facts;
+  frame->slots[frame->count - 1].items = 1;
+  return true;
+}
+
 bool llmprof_frame_alias(llmprof_frame *frame, size_t number, const char *name,
                          llmprof_error *err) {
   const llmprof_column *loaded = llmprof_frame_column(frame, number, err);
@@ -333,6 +366,24 @@ bool llmprof_frame_bounds(llmprof_frame *frame, size_t number,
   return true;
 }
 
+bool llmprof_frame_alike(llmprof_frame *frame, size_t number, int64_t *cell,
+                         bool *alike, llmprof_error *err) {
+  const llmprof_column *column = llmprof_frame_column(frame, number, err);
+  size_t rows = frame->rows;
+  llmprof_cell_span bounds;
+  if (!column) return false;
+  *alike = false;
+  if (rows < LLMPROF_BLOCK) return true;
+  *cell = llmprof_cell(column, 0);
+  if (llmprof_cell(column, rows / 2) != *cell ||
+      llmprof_cell(column, rows - 1) != *cell)
+    return true;
+  if (!llmprof_frame_bounds(frame, number, &bounds, err)) return false;
+  *alike =
+      bounds.low > bounds.high || (bounds.low == bounds.high && !bounds.absent);
+  return true;
+}
+
 static bool fill_order(uint32_t *order, const llmprof_column *column,
                        size_t rows) {
   int64_t *keys = llmprof_alloc(rows, sizeof *keys);
@@ -544,6 +595,10 @@ static bool load_view_column(llmprof_frame *view, llmprof_column *column,
   column->plus = from->plus;
   column->index = view->view_rows;
   if (!from->index) return true;
+  if (from->index == frame->zeros && view->rows <= frame->rows) {
+    column->index = view->zeros = frame->zeros;
+    return true;
+  }
   for (size_t c = 0; c < view->count; c++) {
     const llmprof_slot *other = &view->slots[c];
     if (!other->load && other->below &&
