@@ -166,6 +166,7 @@ static bool fetch(const llmprof_sheet *s, size_t first, size_t count,
   }
   if (before && before->from->type == f->from->type &&
       before->from->data == f->from->data &&
+      before->from->plus == f->from->plus &&
       before->from->index == f->from->index) {
     memcpy(f->cells, before->cells, count * sizeof *f->cells);
     return false;

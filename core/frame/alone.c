@@ -108,15 +108,19 @@ static bool add(llmprof_frame *result, size_t keys, llmprof_frame *frame,
                               .unit = unit,
                               .type =
                                   held == COUNTS ? LLMPROF_I64 : LLMPROF_F64};
-  if (held != CELLS && same == SIZE_MAX)
-    return give(result, frame, held, &own, a->column, err);
-  llmprof_column column = held == CELLS
-                              ? *llmprof_frame_peek(frame, a->column)
-                              : *llmprof_frame_peek(result, keys + same);
-  column.name = a->name;
-  column.unit = unit;
-  return llmprof_frame_add(result, &column, NULL, NULL) ||
-         llmprof_fail_nomem(err);
+  if (held == CELLS)
+    return llmprof_frame_add_same(result, a->name, unit, frame, a->column, err);
+  if (same == SIZE_MAX) return give(result, frame, held, &own, a->column, err);
+  return llmprof_frame_add_same(result, a->name, unit, result, keys + same,
+                                err);
+}
+
+/* What it is grouped by, as it is. */
+static bool add_key(llmprof_frame *result, llmprof_frame *frame, size_t key,
+                    llmprof_error *err) {
+  const llmprof_column *there = llmprof_frame_peek(frame, key);
+  return llmprof_frame_add_same(result, there->name, there->unit, frame, key,
+                                err);
 }
 
 llmprof_frame *llmprof_aggregate_alone(llmprof_frame *frame, const size_t *keys,
@@ -127,9 +131,7 @@ llmprof_frame *llmprof_aggregate_alone(llmprof_frame *frame, const size_t *keys,
                                             llmprof_frame_strings(frame));
   bool ok = result || llmprof_fail_nomem(err);
   for (size_t k = 0; ok && k < key_count; k++)
-    ok = llmprof_frame_add(result, llmprof_frame_peek(frame, keys[k]), NULL,
-                           NULL) ||
-         llmprof_fail_nomem(err);
+    ok = add_key(result, frame, keys[k], err);
   for (size_t i = 0; ok && i < count; i++)
     ok = (aggregates[i].column == SIZE_MAX ||
           llmprof_frame_column(frame, aggregates[i].column, err)) &&

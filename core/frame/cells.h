@@ -62,6 +62,12 @@ typedef struct llmprof_cell_facts {
 void llmprof_frame_share_facts(llmprof_frame *frame, size_t column,
                                llmprof_cell_facts *facts);
 
+/* Add a column with the cells of another frame's, which lives longer and has as
+ * many rows: what is found out about one is known of both. */
+bool llmprof_frame_add_same(llmprof_frame *frame, const char *name,
+                            const char *unit, llmprof_frame *from,
+                            size_t column, llmprof_error *err);
+
 /* Say that the data of a column with an index has so many items. */
 void llmprof_frame_set_items(llmprof_frame *frame, size_t column, size_t items);
 

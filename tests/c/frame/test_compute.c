@@ -221,8 +221,8 @@ static llmprof_frame *compute_alike(llmprof_column_type type, int64_t count,
     reals[i] = 2.5;
   }
   const llmprof_column columns[] = {
-      {"count", NULL, LLMPROF_I64, counts, NULL, NULL},
-      {"real", NULL, LLMPROF_F64, reals, NULL, NULL}};
+      {"count", NULL, LLMPROF_I64, counts, NULL, NULL, NULL},
+      {"real", NULL, LLMPROF_F64, reals, NULL, NULL, NULL}};
   const llmprof_step steps[] = {column(0), column(1), step(LLMPROF_STEP_TIMES)};
   llmprof_frame *frame = test_frame(MANY, NULL, columns, 2);
   if (!frame) return llmprof_fail_nomem(err), NULL;
