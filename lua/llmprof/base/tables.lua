@@ -165,7 +165,7 @@ local HTML_TITLE = 1000
 local function html_text(column, value)
   local shown = column.max and text.truncate(value, column.max, "middle") or value
   local inner = html.escape(shown)
-  if column.code and value ~= "" then inner = ("<code>%s</code>"):format(inner) end
+  if column.code and value ~= "" then inner = "<code>" .. inner .. "</code>" end
   if shown == value then return inner end
   return ('<span title="%s">%s</span>'):format(
     html.escape(text.truncate(value, HTML_TITLE, "middle")), inner)
