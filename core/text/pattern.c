@@ -9,10 +9,6 @@
 
 /* ---- sets ---- */
 
-static bool has(const llmprof_byte_set *set, unsigned char byte) {
-  return set->bits[byte >> 6] >> (byte & 63) & 1;
-}
-
 static void put(llmprof_byte_set *set, unsigned char byte) {
   set->bits[byte >> 6] |= (uint64_t)1 << (byte & 63);
 }
@@ -246,6 +242,18 @@ void llmprof_pattern_free(llmprof_pattern *pattern) {
   *pattern = (llmprof_pattern){0};
 }
 
+bool llmprof_pattern_begins(const llmprof_pattern *pattern,
+                            llmprof_byte_set *with) {
+  const llmprof_item *first = pattern->items;
+  bool needed = pattern->from_start && pattern->count &&
+                (!first->repeat || first->repeat == '+');
+  if (!needed || first->kind > LLMPROF_ITEM_SET) return false;
+  if (first->kind == LLMPROF_ITEM_BYTE) put(with, first->byte);
+  for (int i = 0; first->kind == LLMPROF_ITEM_SET && i < 4; i++)
+    with->bits[i] |= pattern->sets[first->set].bits[i];
+  return true;
+}
+
 /* ---- matching ---- */
 
 typedef struct matcher {
@@ -262,7 +270,7 @@ static bool fits(const matcher *m, const llmprof_item *item, const char *at) {
   if (at == m->end) return false;
   return item->kind == LLMPROF_ITEM_BYTE
              ? (unsigned char)*at == item->byte
-             : has(set_of(m, item), (unsigned char)*at);
+             : llmprof_byte_set_has(set_of(m, item), (unsigned char)*at);
 }
 
 static bool is_frontier(const matcher *m, const llmprof_item *item,
@@ -270,7 +278,7 @@ static bool is_frontier(const matcher *m, const llmprof_item *item,
   unsigned char before = at == m->text ? 0 : (unsigned char)at[-1];
   unsigned char here = at == m->end ? 0 : (unsigned char)*at;
   const llmprof_byte_set *set = set_of(m, item);
-  return !has(set, before) && has(set, here);
+  return !llmprof_byte_set_has(set, before) && llmprof_byte_set_has(set, here);
 }
 
 /* Behind what is balanced, or NULL. */

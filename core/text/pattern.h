@@ -42,6 +42,16 @@ bool llmprof_pattern_compile(llmprof_pattern *pattern, const char *source,
                              size_t size, llmprof_error *err);
 void llmprof_pattern_free(llmprof_pattern *pattern);
 
+/* Add the bytes of which a text with a match begins with one; false where it
+ * may be any, or there need be none. */
+bool llmprof_pattern_begins(const llmprof_pattern *pattern,
+                            llmprof_byte_set *with);
+
+static inline bool llmprof_byte_set_has(const llmprof_byte_set *set,
+                                        unsigned char byte) {
+  return set->bits[byte >> 6] >> (byte & 63) & 1;
+}
+
 bool llmprof_pattern_is_in(const llmprof_pattern *pattern, const char *text,
                            size_t size);
 

@@ -12,10 +12,9 @@
 
 enum {
   LONGEST = 4096, /* of a kernel's name: patterns may take its square */
-  PAIRS = 4096,   /* bits */
+  PAIRS = 1024,   /* bits, and where rules are entered: pairs share them */
   MOST_PAIRS = 8, /* of a pattern that are looked at */
-  NUMBERED = 512, /* rules that are entered; those behind are all looked at */
-  ENTRIES = 1024  /* where they are: pairs share them */
+  NUMBERED = 512  /* rules that are entered; those behind are all looked at */
 };
 
 typedef struct rule {
@@ -33,6 +32,8 @@ struct llmprof_rules {
   uint64_t always[NUMBERED / 64];        /* those that need no pairs */
   uint16_t *entered[LLMPROF_RULE_VIEWS]; /* by pair, as `next`; 0: none. NULL:
                                             no rule looks at it */
+  llmprof_byte_set begins[LLMPROF_RULE_VIEWS]; /* what has a rule with these, */
+  bool anyhow[LLMPROF_RULE_VIEWS];             /* or with any */
 };
 
 llmprof_rules *llmprof_rules_new(void) {
@@ -70,7 +71,7 @@ static void note_pairs(rule *r) {
 
 static bool make_entries(llmprof_rules *rules, llmprof_rule_view view) {
   uint16_t **entered = &rules->entered[view];
-  if (!*entered) *entered = llmprof_zalloc(ENTRIES, sizeof **entered);
+  if (!*entered) *entered = llmprof_zalloc(PAIRS, sizeof **entered);
   return *entered != NULL;
 }
 
@@ -82,8 +83,7 @@ static void enter(llmprof_rules *rules, size_t place) {
     rules->always[place / 64] |= (uint64_t)1 << place % 64;
     return;
   }
-  uint16_t *at =
-      &rules->entered[r->view][r->pairs[r->pair_count - 1] % ENTRIES];
+  uint16_t *at = &rules->entered[r->view][r->pairs[r->pair_count - 1]];
   r->next = *at;
   *at = (uint16_t)(place + 1);
 }
@@ -99,6 +99,8 @@ bool llmprof_rules_add(llmprof_rules *rules, const char *pattern, size_t size,
   if (!llmprof_pattern_compile(&added.pattern, pattern, size, err))
     return false;
   note_pairs(&added);
+  if (!llmprof_pattern_begins(&added.pattern, &rules->begins[view]))
+    rules->anyhow[view] = true;
   rules->all[rules->count] = added;
   enter(rules, rules->count++);
   return true;
@@ -109,26 +111,37 @@ bool llmprof_rules_add(llmprof_rules *rules, const char *pattern, size_t size,
 typedef struct view {
   const char *text;
   size_t size;
+  bool none;                  /* of its rules is in it: it begins otherwise */
   uint64_t pairs[PAIRS / 64]; /* that it has */
 } view;
+
+static bool may_begin(const llmprof_rules *rules, llmprof_rule_view which,
+                      const view *v) {
+  return rules->anyhow[which] ||
+         (v->size &&
+          llmprof_byte_set_has(&rules->begins[which], (unsigned char)*v->text));
+}
 
 /* Notes in `may` the rules that are entered at pairs of the text. */
 static void view_init(view *v, const llmprof_rules *rules,
                       llmprof_rule_view which, uint64_t *may) {
   const uint16_t *entered = rules->entered[which];
+  v->none = !may_begin(rules, which, v);
+  if (v->none) return;
   memset(v->pairs, 0, sizeof v->pairs);
   for (size_t i = 1; i < v->size; i++) {
     uint16_t pair =
         pair_of((unsigned char)v->text[i - 1], (unsigned char)v->text[i]);
     v->pairs[pair / 64] |= (uint64_t)1 << pair % 64;
-    for (size_t r = entered[pair % ENTRIES]; r; r = rules->all[r - 1].next)
+    for (size_t r = entered[pair]; r; r = rules->all[r - 1].next)
       may[(r - 1) / 64] |= (uint64_t)1 << (r - 1) % 64;
   }
 }
 
 /* What is between brackets, and these, goes where they are closed. */
 typedef struct brackets {
-  uint16_t open[LONGEST], close[LONGEST]; /* close: 0 where it is not */
+  uint16_t open[LONGEST];
+  uint16_t close[LONGEST]; /* of each that opens; 0 where it is not closed */
 } brackets;
 
 /* A name that is read, and both that are made of it. */
@@ -145,9 +158,11 @@ static char lower(char byte) {
 /* Where each bracket that is closed is closed. */
 static void pair_brackets(brackets *b, const char *text, size_t size) {
   size_t open = 0;
-  memset(b->close, 0, size * sizeof *b->close);
   for (size_t i = 0; i < size; i++) {
-    if (text[i] == '<') b->open[open++] = (uint16_t)i;
+    if (text[i] == '<') {
+      b->close[i] = 0;
+      b->open[open++] = (uint16_t)i;
+    }
     if (text[i] == '>' && open) b->close[b->open[--open]] = (uint16_t)i;
   }
 }
@@ -179,7 +194,6 @@ static void cut_function(kernel *k) {
 
 static void make_function(kernel *k) {
   k->function_size = 0;
-  pair_brackets(&k->of, k->whole, k->whole_size);
   for (size_t i = 0; i < k->whole_size; i++) {
     if (k->whole[i] == '<' && k->of.close[i])
       i = k->of.close[i];
@@ -194,18 +208,19 @@ static void read_kernel(kernel *k, const char *name, size_t size) {
   for (size_t i = 0; i < size; i++) k->whole[i] = lower(name[i]);
   size = llmprof_without(k->whole, size, "<unnamed>::");
   size = llmprof_without(k->whole, size, "(anonymous namespace)::");
+  if (llmprof_begins(k->whole, size, "void ")) {
+    size -= strlen("void ");
+    memmove(k->whole, k->whole + strlen("void "), size);
+  }
   pair_brackets(&k->of, k->whole, size);
-  size = parameters_at(&k->of, k->whole, size);
-  size_t skipped =
-      llmprof_begins(k->whole, size, "void ") ? strlen("void ") : 0;
-  memmove(k->whole, k->whole + skipped, size - skipped);
-  k->whole_size = size - skipped;
+  k->whole_size = parameters_at(&k->of, k->whole, size);
   make_function(k);
 }
 
 /* ---- finding ---- */
 
 static bool is_in(const rule *r, const view *v) {
+  if (v->none) return false;
   for (size_t i = 0; i < r->pair_count; i++) {
     if (!(v->pairs[r->pairs[i] / 64] >> r->pairs[i] % 64 & 1)) return false;
   }
